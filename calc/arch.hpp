@@ -1,0 +1,152 @@
+#pragma once
+/// What a decoder-only transformer is: sizes and closed choices, nothing about how or where it runs.
+///
+/// An Arch is explicit. No family's habit hides in a default: whatever a Hugging Face config leaves unsaid is settled
+/// by presets/import before an Arch exists.
+
+#include <array>
+#include <bit>
+#include <cstdint>
+
+#include "calc/units.hpp"
+
+namespace llmcalc {
+
+inline constexpr Count max_layers = 1024;
+
+/// A set of layer indices, in place: which layers have experts, a sliding window, or linear attention.
+class LayerSet {
+ public:
+  constexpr void insert(Count layer) { word(layer) |= bit(layer); }
+  constexpr bool contains(Count layer) const { return (bits_[static_cast<std::size_t>(layer) / 64] & bit(layer)) != 0; }
+  constexpr Count size() const {
+    Count n = 0;
+    for (const std::uint64_t w : bits_) n += std::popcount(w);
+    return n;
+  }
+  constexpr bool empty() const { return size() == 0; }
+  /// Every `step`-th layer of [first, layers).
+  static constexpr LayerSet every(Count first, Count step, Count layers) {
+    LayerSet s;
+    for (Count i = first; i < layers; i += step) s.insert(i);
+    return s;
+  }
+  static constexpr LayerSet all(Count layers) { return every(0, 1, layers); }
+  constexpr bool operator==(const LayerSet&) const = default;
+
+ private:
+  static constexpr std::uint64_t bit(Count layer) {
+    return std::uint64_t{1} << (static_cast<std::uint64_t>(layer) % 64);
+  }
+  constexpr std::uint64_t& word(Count layer) { return bits_[static_cast<std::size_t>(layer) / 64]; }
+  std::array<std::uint64_t, max_layers / 64> bits_{};
+};
+
+enum class AttentionKind : std::uint8_t {
+  grouped,  ///< MHA (kv_heads = heads), GQA, MQA (kv_heads = 1)
+  latent    ///< multi-head latent attention of DeepSeek-V2 (arXiv:2405.04434)
+};
+enum class BlockKind : std::uint8_t {
+  serial,   ///< attention, then MLP
+  parallel  ///< both read the same residual stream and are added at once
+};
+enum class NormPlacement : std::uint8_t {
+  pre,   ///< before each sub-layer
+  post,  ///< after each sub-layer
+  both   ///< sandwich: before and after, four per layer
+};
+enum class NormKind : std::uint8_t {
+  layer_norm,          ///< weight and bias: 2 x width
+  layer_norm_no_bias,  ///< weight only: width
+  rms_norm,            ///< weight only: width
+  weight_free          ///< LayerNorm without parameters: 0
+};
+enum class MlpKind : std::uint8_t {
+  plain,  ///< down(act(up x)): 2 matrices
+  gated   ///< down(act(gate x) * up x): 3 matrices (SwiGLU, GEGLU)
+};
+enum class Activation : std::uint8_t {
+  relu,
+  relu_squared,
+  gelu,
+  gelu_tanh,
+  silu,
+  xielu  ///< two learned scalars per layer (Apertus)
+};
+enum class Position : std::uint8_t { none, learned, sinusoidal, rope, alibi };
+
+/// Normalisation of queries and keys before the scores.
+enum class QkNorm : std::uint8_t {
+  none,
+  weight_free,    ///< 0 parameters (Llama 4)
+  per_head,       ///< RMSNorm of the head width, shared by the heads: 2 x head_dim (Qwen 3, Gemma 3)
+  per_head_bias,  ///< LayerNorm of the head width with bias: 4 x head_dim (Persimmon, Phi)
+  full,           ///< weights over the whole projected width: (heads + kv_heads) x head_dim (OLMo 2, Cohere)
+  full_bias       ///< the same with bias: twice that
+};
+
+/// Widths of multi-head latent attention. q_rank = 0: queries are projected directly.
+struct Latent {
+  Count q_rank = 0, kv_rank = 0, nope_dim = 0, rope_dim = 0, v_dim = 0;
+  constexpr bool operator==(const Latent&) const = default;
+};
+
+/// Mixture of experts. `layers` says which layers have one; the others keep the dense MLP.
+struct Moe {
+  Count experts = 0, top_k = 0, width = 0;
+  Count shared_experts = 0, shared_width = 0;  ///< always-on experts and the width of each
+  bool shared_gate = false;                    ///< a hidden x 1 gate on the shared experts' output
+  bool router_bias = false, expert_bias = false;
+  bool router_correction = false;  ///< a stored load-balancing bias: one per expert, a buffer, not a parameter
+  LayerSet layers;
+  constexpr bool operator==(const Moe&) const = default;
+};
+
+/// Layers whose attention sees the last `window` tokens only, the token itself among them.
+struct SlidingWindow {
+  Count window = 0;
+  LayerSet layers;
+  constexpr bool operator==(const SlidingWindow&) const = default;
+};
+
+struct Arch {
+  Count layers = 0, hidden = 0, vocabulary = 0;
+  Count context = 0;  ///< longest sequence that the model was made for
+  Count embedding_width =
+      0;  ///< width of the token table; where it is not `hidden`, two projections join them (OPT-350M)
+
+  BlockKind block = BlockKind::serial;
+
+  AttentionKind attention = AttentionKind::grouped;
+  Count heads = 0, kv_heads = 0, head_dim = 0;
+  Latent latent;
+  SlidingWindow sliding;
+  LayerSet linear_layers;  ///< layers with linear (lightning) attention in place of softmax attention (MiniMax)
+  QkNorm qk_norm = QkNorm::none;
+  bool qkv_bias = false, attention_out_bias = false;
+  bool attention_sinks = false;  ///< one learned logit per head (gpt-oss)
+
+  MlpKind mlp = MlpKind::plain;
+  Activation activation = Activation::gelu;
+  Count mlp_width = 0;  ///< 0 where every layer has experts
+  bool mlp_bias = false;
+  Moe moe;  ///< moe.experts = 0: dense
+
+  NormKind norm = NormKind::layer_norm;
+  NormPlacement norm_placement = NormPlacement::pre;
+  Count norms_per_layer = 2;  ///< 2 pre or post, 4 both; a parallel block has 1 or 2
+  bool final_norm = true, embedding_norm = false;
+
+  Position position = Position::rope;
+  Count position_rows = 0;  ///< rows of a learned table: the context, or more (OPT: + 2)
+
+  bool tied_head = false, head_bias = false;
+
+  constexpr bool operator==(const Arch&) const = default;
+  constexpr bool has_experts() const { return moe.experts > 0; }
+  constexpr Count attention_width() const {
+    return heads * (attention == AttentionKind::latent ? latent.v_dim : head_dim);
+  }
+};
+
+}  // namespace llmcalc

@@ -1,0 +1,120 @@
+#pragma once
+/// Number formats: how many bytes a tensor of a format takes. One row per format; a new format is a new row.
+///
+/// Sources: GGUF blocks from ggml-common.h (public source of ggml); MX formats from the OCP Microscaling specification
+/// v1.0; NVFP4 from NVIDIA's Blackwell documentation; NF4 from QLoRA (arXiv:2305.14314); GPTQ (arXiv:2210.17323) and
+/// AWQ (arXiv:2306.00978) at group 128 with a 16-bit scale.
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "calc/units.hpp"
+
+namespace llmcalc {
+
+/// Which peak of a device a matmul in this format runs at.
+enum class Peak : std::uint8_t { fp64, fp32, tf32, fp16, bf16, fp8, fp4, int8, none };
+inline constexpr std::size_t peak_count = 8;
+inline constexpr std::array<std::string_view, peak_count> peak_names{"fp64", "fp32", "tf32", "fp16",
+                                                                     "bf16", "fp8",  "fp4",  "int8"};
+
+/// A format stores rows of numbers: `element_bits` for each, and `group_bits` for each group of `group` along the row
+/// (group 0: no groups; group < 0: one group per row). Every `outer` groups of a tensor share `outer_bits` more (double
+/// quantisation), and a tensor has `tensor_bytes` of its own.
+struct Format {
+  std::string_view name;
+  Count element_bits = 0, group = 0, group_bits = 0;
+  Count outer = 0, outer_bits = 0, tensor_bytes = 0;
+  Peak peak = Peak::none;        ///< none: storage only, multiplied in another format
+  bool covers_embedding = true;  ///< false: token table and head stay in the compute format
+  bool covers_vectors = true;    ///< false: norms and biases stay in the compute format
+  std::string_view note;
+};
+
+// clang-format off
+inline constexpr std::array formats{
+    //     name          bits group  bits  outer        peak          embed  vectors
+    Format{"fp64",        64,   0,     0, 0, 0, 0, Peak::fp64, true,  true,  "double precision"},
+    Format{"fp32",        32,   0,     0, 0, 0, 0, Peak::fp32, true,  true,  "single precision"},
+    Format{"tf32",        32,   0,     0, 0, 0, 0, Peak::tf32, true,  true,  "stored as fp32, multiplied as tf32"},
+    Format{"fp16",        16,   0,     0, 0, 0, 0, Peak::fp16, true,  true,  "half precision"},
+    Format{"bf16",        16,   0,     0, 0, 0, 0, Peak::bf16, true,  true,  "bfloat16"},
+    Format{"fp8",          8,   0,     0, 0, 0, 0, Peak::fp8,  true,  true,  "E4M3 or E5M2, scale per tensor not counted"},
+    Format{"int8",         8,  -1,    32, 0, 0, 0, Peak::int8, false, false, "fp32 scale per row (LLM.int8)"},
+    Format{"int4",         4,   0,     0, 0, 0, 0, Peak::none, true,  true,  "plain 4 bits, no scales"},
+    Format{"nf4",          4,  64,    32, 0, 0, 0, Peak::none, false, false, "block 64, fp32 scale (QLoRA)"},
+    Format{"nf4-dq",       4,  64,     8, 256, 32, 0, Peak::none, false, false, "block 64, scales quantised again by 256 (QLoRA)"},
+    Format{"gptq",         4, 128,    20, 0, 0, 0, Peak::none, false, false, "int4, group 128, 16-bit scale, 4-bit zero"},
+    Format{"awq",          4, 128,    20, 0, 0, 0, Peak::none, false, false, "int4, group 128, 16-bit scale, 4-bit zero"},
+    Format{"int4-g128",    4, 128,    16, 0, 0, 0, Peak::none, false, false, "symmetric int4, group 128, 16-bit scale"},
+    Format{"mxfp4",        0,  32,   136, 0, 0, 0, Peak::fp4,  false, false, "OCP MX: 32 x 4 bits and an 8-bit scale"},
+    Format{"mxfp6",        0,  32,   200, 0, 0, 0, Peak::none, false, false, "OCP MX: 32 x 6 bits and an 8-bit scale"},
+    Format{"mxfp8",        0,  32,   264, 0, 0, 0, Peak::fp8,  false, false, "OCP MX: 32 x 8 bits and an 8-bit scale"},
+    Format{"nvfp4",        0,  16,    72, 0, 0, 4, Peak::fp4,  false, false, "16 x 4 bits, an 8-bit scale, a 32-bit scale per tensor"},
+    Format{"q4_0",         0,  32,   144, 0, 0, 0, Peak::none, true,  false, "GGUF, 18 bytes per 32"},
+    Format{"q4_1",         0,  32,   160, 0, 0, 0, Peak::none, true,  false, "GGUF, 20 bytes per 32"},
+    Format{"q5_0",         0,  32,   176, 0, 0, 0, Peak::none, true,  false, "GGUF, 22 bytes per 32"},
+    Format{"q5_1",         0,  32,   192, 0, 0, 0, Peak::none, true,  false, "GGUF, 24 bytes per 32"},
+    Format{"q8_0",         0,  32,   272, 0, 0, 0, Peak::none, true,  false, "GGUF, 34 bytes per 32"},
+    Format{"q2_k",         0, 256,   672, 0, 0, 0, Peak::none, true,  false, "GGUF, 84 bytes per 256"},
+    Format{"q3_k",         0, 256,   880, 0, 0, 0, Peak::none, true,  false, "GGUF, 110 bytes per 256"},
+    Format{"q4_k",         0, 256,  1152, 0, 0, 0, Peak::none, true,  false, "GGUF, 144 bytes per 256"},
+    Format{"q5_k",         0, 256,  1408, 0, 0, 0, Peak::none, true,  false, "GGUF, 176 bytes per 256"},
+    Format{"q6_k",         0, 256,  1680, 0, 0, 0, Peak::none, true,  false, "GGUF, 210 bytes per 256"},
+    Format{"iq4_nl",       0,  32,   144, 0, 0, 0, Peak::none, true,  false, "GGUF, 18 bytes per 32"},
+    Format{"iq4_xs",       0, 256,  1088, 0, 0, 0, Peak::none, true,  false, "GGUF, 136 bytes per 256"},
+    Format{"tq1_0",        0, 256,   432, 0, 0, 0, Peak::none, true,  false, "GGUF ternary, 54 bytes per 256"},
+    Format{"tq2_0",        0, 256,   528, 0, 0, 0, Peak::none, true,  false, "GGUF ternary, 66 bytes per 256"},
+};
+// clang-format on
+
+/// A row of `formats`.
+class DType {
+ public:
+  constexpr DType() = default;
+  constexpr explicit DType(std::size_t row) : row_(static_cast<std::uint8_t>(row)) {}
+  constexpr const Format& format() const { return formats[row_]; }
+  constexpr std::string_view name() const { return format().name; }
+  constexpr bool operator==(const DType&) const = default;
+  /// No groups: every number takes the same whole number of bits.
+  constexpr bool plain() const { return format().group == 0; }
+
+ private:
+  std::uint8_t row_ = 0;
+};
+
+/// The format of that name (lower case), if there is one.
+constexpr std::optional<DType> dtype(std::string_view name) {
+  for (std::size_t i = 0; i < formats.size(); ++i)
+    if (formats[i].name == name) return DType(i);
+  return std::nullopt;
+}
+
+namespace dtypes {
+inline constexpr DType fp32 = *dtype("fp32"), fp16 = *dtype("fp16"), bf16 = *dtype("bf16"), fp8 = *dtype("fp8");
+}
+
+/// Bytes of a (rows, cols) tensor in this format: groups lie along the rows, and one begun counts whole.
+constexpr Bytes tensor_bytes(DType t, Count rows, Count cols) {
+  const Format& f = t.format();
+  const Count per_row = f.group == 0 ? 0 : f.group < 0 ? 1 : ceil_div(cols, f.group);
+  const Count groups = mul(rows, per_row);
+  const Count outer = f.outer == 0 ? 0 : mul(ceil_div(groups, f.outer), f.outer_bits);
+  const Count bits = add(add(mul(rows, cols, f.element_bits), mul(groups, f.group_bits)), outer);
+  return Bytes(add(ceil_div(bits, 8), f.tensor_bytes));
+}
+
+/// Bytes of n numbers in a format without groups: activations, KV cache, gradients.
+constexpr Bytes bytes_of(DType t, Count n) { return tensor_bytes(t, 1, n); }
+
+/// Mean bits per weight of a long row.
+constexpr double bits_per_weight(DType t) {
+  const Format& f = t.format();
+  const double group = f.group > 0 ? static_cast<double>(f.group_bits) / static_cast<double>(f.group) : 0.0;
+  const double outer = f.outer > 0 ? static_cast<double>(f.outer_bits) / static_cast<double>(f.outer * f.group) : 0.0;
+  return static_cast<double>(f.element_bits) + group + outer;
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,141 @@
+#pragma once
+/// Units of measure. A byte is not a FLOP, and a count that no longer fits its type is an error, never a wrong number.
+///
+/// Counts and bytes are 64-bit integers, FLOPs are 128-bit unsigned integers, and both are checked on every operation;
+/// only times, rates and ratios are floating point.
+
+#include <compare>
+#include <cstdint>
+#include <stdexcept>
+
+namespace llmcalc {
+
+using Count = std::int64_t;      ///< parameters, tokens, dimensions, ranks: named by its field
+using Wide = unsigned __int128;  ///< FLOPs: a training run passes 2^64
+
+/// A count or a number of bytes passed 2^63, or a number of FLOPs passed 2^128.
+struct Overflow : std::overflow_error {
+  Overflow() : std::overflow_error("a count passes 2^63") {}
+};
+
+[[nodiscard]] constexpr Count add(Count a, Count b) {
+  Count r = 0;
+  if (__builtin_add_overflow(a, b, &r)) throw Overflow();
+  return r;
+}
+
+[[nodiscard]] constexpr Count mul(Count a, Count b) {
+  Count r = 0;
+  if (__builtin_mul_overflow(a, b, &r)) throw Overflow();
+  return r;
+}
+
+/// The product of any number of counts, checked at every step.
+template <typename... More>
+[[nodiscard]] constexpr Count mul(Count a, Count b, More... more) {
+  return mul(mul(a, b), more...);
+}
+
+/// a/b rounded up, for a >= 0 and b > 0.
+[[nodiscard]] constexpr Count ceil_div(Count a, Count b) { return a / b + (a % b != 0 ? 1 : 0); }
+
+/// Bytes held or moved, exact.
+struct Bytes {
+  Count value = 0;
+  constexpr Bytes() = default;
+  constexpr explicit Bytes(Count v) : value(v) {}
+  constexpr auto operator<=>(const Bytes&) const = default;
+  constexpr Bytes& operator+=(Bytes o) {
+    value = add(value, o.value);
+    return *this;
+  }
+  constexpr Bytes& operator-=(Bytes o) {
+    if (__builtin_sub_overflow(value, o.value, &value)) throw Overflow();
+    return *this;
+  }
+};
+constexpr Bytes operator+(Bytes a, Bytes b) { return a += b; }
+constexpr Bytes operator-(Bytes a, Bytes b) { return a -= b; }
+constexpr Bytes operator*(Count n, Bytes b) { return Bytes(mul(n, b.value)); }
+constexpr Bytes operator*(Bytes b, Count n) { return n * b; }
+
+/// Floating-point operations done, exact: 1 multiply-add is 2.
+struct Flops {
+  Wide value = 0;
+  constexpr Flops() = default;
+  constexpr explicit Flops(Wide v) : value(v) {}
+  constexpr auto operator<=>(const Flops&) const = default;
+  constexpr Flops& operator+=(Flops o) {
+    if (__builtin_add_overflow(value, o.value, &value)) throw Overflow();
+    return *this;
+  }
+  constexpr Flops& operator-=(Flops o) {
+    if (__builtin_sub_overflow(value, o.value, &value)) throw Overflow();
+    return *this;
+  }
+};
+constexpr Flops operator+(Flops a, Flops b) { return a += b; }
+constexpr Flops operator-(Flops a, Flops b) { return a -= b; }
+constexpr Flops operator*(Count n, Flops f) {
+  Wide r = 0;
+  if (n < 0 || __builtin_mul_overflow(static_cast<Wide>(n), f.value, &r)) throw Overflow();
+  return Flops(r);
+}
+constexpr Flops operator*(Flops f, Count n) { return n * f; }
+
+/// The FLOPs of a product of dimensions: flops(2, m, k, n) for an (m,k) by (k,n) matmul.
+template <typename... Dims>
+[[nodiscard]] constexpr Flops flops(Count a, Dims... dims) {
+  Flops f(1);
+  f = a * f;
+  ((f = static_cast<Count>(dims) * f), ...);
+  return f;
+}
+
+struct Seconds {
+  double value = 0;
+  constexpr Seconds() = default;
+  constexpr explicit Seconds(double v) : value(v) {}
+  constexpr auto operator<=>(const Seconds&) const = default;
+  constexpr Seconds& operator+=(Seconds o) {
+    value += o.value;
+    return *this;
+  }
+};
+constexpr Seconds operator+(Seconds a, Seconds b) { return Seconds(a.value + b.value); }
+constexpr Seconds operator-(Seconds a, Seconds b) { return Seconds(a.value - b.value); }
+constexpr Seconds operator*(double n, Seconds s) { return Seconds(n * s.value); }
+constexpr double operator/(Seconds a, Seconds b) { return a.value / b.value; }
+
+struct BytesPerSecond {
+  double value = 0;
+  constexpr BytesPerSecond() = default;
+  constexpr explicit BytesPerSecond(double v) : value(v) {}
+  constexpr auto operator<=>(const BytesPerSecond&) const = default;
+};
+
+struct FlopsPerSecond {
+  double value = 0;
+  constexpr FlopsPerSecond() = default;
+  constexpr explicit FlopsPerSecond(double v) : value(v) {}
+  constexpr auto operator<=>(const FlopsPerSecond&) const = default;
+};
+
+/// Arithmetic intensity, and the ridge point of a device.
+struct FlopsPerByte {
+  double value = 0;
+  constexpr FlopsPerByte() = default;
+  constexpr explicit FlopsPerByte(double v) : value(v) {}
+  constexpr auto operator<=>(const FlopsPerByte&) const = default;
+};
+
+constexpr Seconds operator/(Bytes b, BytesPerSecond r) { return Seconds(static_cast<double>(b.value) / r.value); }
+constexpr Seconds operator/(Flops f, FlopsPerSecond r) { return Seconds(static_cast<double>(f.value) / r.value); }
+constexpr FlopsPerByte operator/(Flops f, Bytes b) {
+  return FlopsPerByte(static_cast<double>(f.value) / static_cast<double>(b.value));
+}
+constexpr FlopsPerByte operator/(FlopsPerSecond f, BytesPerSecond b) { return FlopsPerByte(f.value / b.value); }
+constexpr BytesPerSecond operator*(double n, BytesPerSecond r) { return BytesPerSecond(n * r.value); }
+constexpr FlopsPerSecond operator*(double n, FlopsPerSecond r) { return FlopsPerSecond(n * r.value); }
+
+}  // namespace llmcalc

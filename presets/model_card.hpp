@@ -1,0 +1,24 @@
+#pragma once
+/// A model as a preset or a file describes it: its architecture, and what is said about it.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "calc/arch.hpp"
+
+namespace llmcalc {
+
+struct ModelCard {
+  std::string name;   ///< the preset's name, or the file's
+  std::string title;  ///< "Llama-3.1 405B"
+  std::vector<std::string> aliases;
+  std::string source;  ///< where the architecture was read: a preset, a file's path, a config.json
+  Arch arch;
+  std::optional<Count> published;  ///< published parameter count, tied head counted once
+  std::string published_source;
+  std::optional<Count> stored;  ///< parameters that the published checkpoint file holds, where that differs
+  std::string notes;
+};
+
+}  // namespace llmcalc
