@@ -51,9 +51,10 @@ enum class BlockKind : std::uint8_t {
   parallel  ///< both read the same residual stream and are added at once
 };
 enum class NormPlacement : std::uint8_t {
-  pre,   ///< before each sub-layer
-  post,  ///< after each sub-layer
-  both   ///< sandwich: before and after, four per layer
+  pre,     ///< y = x + f(norm x)
+  post,    ///< y = norm(x + f(x)) (Vaswani et al. 2017)
+  output,  ///< y = x + norm(f(x)) (OLMo 2)
+  both     ///< y = x + norm(f(norm x)): sandwich, four per layer (Gemma 2)
 };
 enum class NormKind : std::uint8_t {
   layer_norm,          ///< weight and bias: 2 x width

@@ -1,0 +1,356 @@
+#include "calc/block.hpp"
+
+namespace llmcalc {
+namespace {
+
+/// Appends operators of one segment, giving each result a tensor.
+class Builder {
+ public:
+  Builder(const Arch& a, const Step& s) : a_(a), s_(s), t_(s.tokens()) {}
+
+  TensorId add(std::string_view name, Component c, const Shape& shape, Split split, std::array<TensorId, 3> in,
+               Count unit = 1) {
+    const TensorId out = ops_.new_tensor();
+    ops_.push({name, shape, c, split, unit, in, out});
+    return out;
+  }
+  TensorId add(std::string_view name, Component c, const Shape& shape, Split split, TensorId in, Count unit = 1) {
+    return add(name, c, shape, split, {in, no_tensor, no_tensor}, unit);
+  }
+  void in_place(std::string_view name, Component c, const Pointwise& shape, Split split, TensorId a,
+                TensorId b = no_tensor, Count unit = 1) {
+    ops_.push({name, shape, c, split, unit, {a, b, no_tensor}, no_tensor});
+  }
+
+  /// y = x W + b on all tokens.
+  TensorId linear(std::string_view name, Component c, Split split, TensorId x, Count in, Count out, bool bias,
+                  Count unit = 1) {
+    return add(name, c, Linear{.rows = t_, .in = in, .out = out, .bias = bias}, split, x, unit);
+  }
+  TensorId pointwise(std::string_view name, Component c, PointwiseKind kind, Split split, TensorId a, TensorId b,
+                     Count width) {
+    return add(name, c, Pointwise{.kind = kind, .rows = t_, .width = width}, split, {a, b, no_tensor});
+  }
+  /// A norm over the residual width.
+  TensorId norm(std::string_view name, TensorId x, Count rows) {
+    return add(name, Component::norm, norm_shape(rows, a_.hidden), Split::tokens, x);
+  }
+  Norm norm_shape(Count rows, Count width) const {
+    const Count per = a_.norm == NormKind::layer_norm ? 2 : a_.norm == NormKind::weight_free ? 0 : 1;
+    return {.rows = rows, .width = width, .weights = per * width, .centred = a_.norm != NormKind::rms_norm};
+  }
+  void dropout(std::string_view name, Component c, TensorId x, Count rows) {
+    if (s_.dropout)
+      in_place(name, c, {.kind = PointwiseKind::dropout, .rows = rows, .width = a_.hidden}, Split::tokens, x);
+  }
+
+  const Arch& arch() const { return a_; }
+  const Step& step() const { return s_; }
+  Count tokens() const { return t_; }
+  const OpList& ops() const { return ops_; }
+
+ private:
+  const Arch& a_;
+  const Step& s_;
+  Count t_;
+  OpList ops_;
+};
+
+constexpr Component attn = Component::attention;
+constexpr Component mlp = Component::mlp;
+
+/// Weights of one qk-norm over `heads` heads: shared by the heads, or one per head (the whole projected width).
+Norm qk_norm_shape(const Arch& a, Count tokens, Count heads) {
+  const bool full = a.qk_norm == QkNorm::full || a.qk_norm == QkNorm::full_bias;
+  const bool bias = a.qk_norm == QkNorm::per_head_bias || a.qk_norm == QkNorm::full_bias;
+  const Count weights = a.qk_norm == QkNorm::weight_free ? 0 : (full ? heads : 1) * a.head_dim * (bias ? 2 : 1);
+  return {.rows = tokens * heads, .width = a.head_dim, .weights = weights, .centred = bias};
+}
+
+/// Queries, keys and values after qk-norm and RoPE.
+struct Qkv {
+  TensorId q, k, v;
+};
+
+Qkv grouped_qkv(Builder& b, TensorId x) {
+  const Arch& a = b.arch();
+  const Count q = a.heads * a.head_dim, kv = a.kv_heads * a.head_dim;
+  Qkv r{b.linear("attn.q", attn, Split::column, x, a.hidden, q, a.qkv_bias, a.head_dim),
+        b.linear("attn.k", attn, Split::column, x, a.hidden, kv, a.qkv_bias, a.head_dim),
+        b.linear("attn.v", attn, Split::column, x, a.hidden, kv, a.qkv_bias, a.head_dim)};
+  if (a.qk_norm != QkNorm::none) {
+    r.q = b.add("attn.q_norm", attn, qk_norm_shape(a, b.tokens(), a.heads), Split::heads, r.q, a.heads);
+    r.k = b.add("attn.k_norm", attn, qk_norm_shape(a, b.tokens(), a.kv_heads), Split::heads, r.k, a.kv_heads);
+  }
+  if (a.position == Position::rope)
+    b.in_place("attn.rope", attn, {.kind = PointwiseKind::rope, .rows = b.tokens(), .width = q + kv}, Split::width, r.q,
+               r.k, a.head_dim);
+  return r;
+}
+
+Count window_of(const Arch& a, const LayerKind& kind) { return kind.windowed ? a.sliding.window : 0; }
+
+/// MHA, GQA or MQA: 3 projections, scores, output projection.
+TensorId grouped_attention(Builder& b, const LayerKind& kind, TensorId x) {
+  const Arch& a = b.arch();
+  const Step& s = b.step();
+  const Qkv r = grouped_qkv(b, x);
+  const Attention core{.sequences = s.sequences,
+                       .heads = a.heads,
+                       .kv_heads = a.kv_heads,
+                       .queries = s.queries,
+                       .past = s.past,
+                       .qk_dim = a.head_dim,
+                       .v_dim = a.head_dim,
+                       .window = window_of(a, kind),
+                       .sinks = a.attention_sinks};
+  const TensorId o = b.add("attn.core", attn, core, Split::heads, {r.q, r.k, r.v});
+  return b.linear("attn.out", attn, Split::row, o, a.heads * a.head_dim, a.hidden, a.attention_out_bias, a.head_dim);
+}
+
+/// Queries of latent attention: through a low rank with a norm, or directly (q_rank 0).
+TensorId latent_queries(Builder& b, TensorId x) {
+  const Arch& a = b.arch();
+  const Latent& l = a.latent;
+  const Count head = l.nope_dim + l.rope_dim;
+  if (l.q_rank == 0) return b.linear("attn.q", attn, Split::column, x, a.hidden, a.heads * head, false, head);
+  const TensorId down = b.linear("attn.q_down", attn, Split::tokens, x, a.hidden, l.q_rank, a.qkv_bias);
+  const TensorId c = b.add("attn.q_norm", attn, Norm{b.tokens(), l.q_rank, l.q_rank}, Split::tokens, down);
+  return b.linear("attn.q_up", attn, Split::column, c, l.q_rank, a.heads * head, false, head);
+}
+
+/// Multi-head latent attention (arXiv:2405.04434). Expanded: the latent row is projected to keys and values of every
+/// head. Absorbed: that projection is split per head and applied to the queries and to the core's output instead.
+TensorId latent_attention(Builder& b, const LayerKind& kind, TensorId x) {
+  const Arch& a = b.arch();
+  const Step& s = b.step();
+  const Latent& l = a.latent;
+  const Count head = l.nope_dim + l.rope_dim, latent = l.kv_rank + l.rope_dim, t = b.tokens();
+  TensorId q = latent_queries(b, x);
+  const TensorId down = b.linear("attn.kv_down", attn, Split::tokens, x, a.hidden, latent, a.qkv_bias);
+  const TensorId c = b.add("attn.kv_norm", attn, Norm{t, l.kv_rank, l.kv_rank}, Split::tokens, down);
+  Attention core{.sequences = s.sequences,
+                 .heads = a.heads,
+                 .kv_heads = a.heads,
+                 .queries = s.queries,
+                 .past = s.past,
+                 .qk_dim = head,
+                 .v_dim = l.v_dim,
+                 .window = window_of(a, kind),
+                 .latent_dim = latent,
+                 .absorbed = s.absorbed};
+  TensorId kv = c;
+  if (s.absorbed) {
+    core.kv_heads = 1, core.qk_dim = latent, core.v_dim = l.kv_rank;
+    q = b.add("attn.q_absorb", attn, Linear{.rows = t * a.heads, .in = l.nope_dim, .out = l.kv_rank, .groups = a.heads},
+              Split::heads, q);
+  } else {
+    kv = b.linear("attn.kv_up", attn, Split::column, c, l.kv_rank, a.heads * (l.nope_dim + l.v_dim), false,
+                  l.nope_dim + l.v_dim);
+  }
+  b.in_place("attn.rope", attn, {.kind = PointwiseKind::rope, .rows = t, .width = (a.heads + 1) * l.rope_dim},
+             Split::width, q, down, l.rope_dim);
+  TensorId o = b.add("attn.core", attn, core, Split::heads, {q, kv, down});
+  if (s.absorbed)
+    o = b.add("attn.v_absorb", attn, Linear{.rows = t * a.heads, .in = l.kv_rank, .out = l.v_dim, .groups = a.heads},
+              Split::heads, o);
+  return b.linear("attn.out", attn, Split::row, o, a.heads * l.v_dim, a.hidden, a.attention_out_bias, l.v_dim);
+}
+
+/// Lightning attention of MiniMax: q, k, v, a norm on the output, a sigmoid gate from the input.
+TensorId linear_attention(Builder& b, TensorId x) {
+  const Arch& a = b.arch();
+  const Count w = a.heads * a.head_dim;
+  const TensorId q = b.linear("attn.q", attn, Split::column, x, a.hidden, w, false, a.head_dim);
+  const TensorId k = b.linear("attn.k", attn, Split::column, x, a.hidden, w, false, a.head_dim);
+  const TensorId v = b.linear("attn.v", attn, Split::column, x, a.hidden, w, false, a.head_dim);
+  const Step& s = b.step();
+  const TensorId o =
+      b.add("attn.core", attn, LinearAttention{s.sequences, a.heads, s.queries, a.head_dim}, Split::heads, {q, k, v});
+  const TensorId n = b.add("attn.o_norm", attn, Norm{b.tokens(), w, w}, Split::width, o, a.head_dim);
+  const TensorId g = b.linear("attn.gate", attn, Split::column, x, a.hidden, w, false, a.head_dim);
+  const TensorId y =
+      b.add("attn.gate_mul", attn, Pointwise{.kind = PointwiseKind::gate, .rows = b.tokens(), .width = w}, Split::width,
+            {g, n, no_tensor}, a.head_dim);
+  return b.linear("attn.out", attn, Split::row, y, w, a.hidden, false, a.head_dim);
+}
+
+TensorId attention(Builder& b, const LayerKind& kind, TensorId x) {
+  if (kind.linear) return linear_attention(b, x);
+  return b.arch().attention == AttentionKind::latent ? latent_attention(b, kind, x) : grouped_attention(b, kind, x);
+}
+
+/// Names of one MLP's operators: dense, routed experts, shared experts.
+struct MlpNames {
+  std::string_view gate, up, act, mul, down;
+};
+constexpr MlpNames dense_names{"mlp.gate", "mlp.up", "mlp.act", "mlp.mul", "mlp.down"};
+constexpr MlpNames expert_names{"mlp.expert_gate", "mlp.expert_up", "mlp.expert_act", "mlp.expert_mul",
+                                "mlp.expert_down"};
+constexpr MlpNames shared_names{"mlp.shared_gate", "mlp.shared_up", "mlp.shared_act", "mlp.shared_mul",
+                                "mlp.shared_down"};
+
+/// Up (and gate), activation, down. `matrix` gives rows, groups and top_k; its widths are filled in here.
+TensorId feed_forward(Builder& b, const MlpNames& names, TensorId x, Linear matrix, Count width) {
+  const Arch& a = b.arch();
+  const auto project = [&](std::string_view name, Split split, TensorId in, Count from, Count to) {
+    matrix.in = from, matrix.out = to;
+    return b.add(name, mlp, matrix, split, in);
+  };
+  const auto element = [&](std::string_view name, PointwiseKind kind, TensorId in, TensorId other, Count weights) {
+    const Pointwise p{.kind = kind, .rows = matrix.rows, .width = width, .weights = weights};
+    return b.add(name, mlp, p, Split::width, {in, other, no_tensor});
+  };
+  const Count learned = a.activation == Activation::xielu ? 2 : 0;
+  TensorId h = no_tensor;
+  if (a.mlp == MlpKind::plain) {
+    const TensorId up = project(names.up, Split::column, x, a.hidden, width);
+    h = element(names.act, PointwiseKind::activate, up, no_tensor, learned);
+  } else {
+    const TensorId gate = project(names.gate, Split::column, x, a.hidden, width);
+    const TensorId up = project(names.up, Split::column, x, a.hidden, width);
+    if (b.step().fused_glu) {
+      h = element(names.act, PointwiseKind::gate, gate, up, learned);
+    } else {
+      const TensorId act = element(names.act, PointwiseKind::activate, gate, no_tensor, learned);
+      h = element(names.mul, PointwiseKind::multiply, act, up, 0);
+    }
+  }
+  return project(names.down, Split::row, h, width, a.hidden);
+}
+
+/// Experts that always run, their outputs added to the routed ones.
+TensorId shared_experts(Builder& b, TensorId x) {
+  const Arch& a = b.arch();
+  const Moe& m = a.moe;
+  const TensorId y = feed_forward(b, shared_names, x, {.rows = b.tokens()}, m.shared_experts * m.shared_width);
+  if (!m.shared_gate) return y;
+  const TensorId g = b.linear("mlp.shared_weight", mlp, Split::inside, x, a.hidden, 1, false);
+  return b.pointwise("mlp.shared_scale", mlp, PointwiseKind::multiply, Split::partial, y, g, a.hidden);
+}
+
+/// Mixture of experts: router, dispatch of every token to top_k experts, their MLPs, combination.
+TensorId experts(Builder& b, TensorId x) {
+  const Arch& a = b.arch();
+  const Moe& m = a.moe;
+  const Count t = b.tokens(), routed = mul(t, m.top_k);
+  const TensorId logits = b.linear("mlp.router", mlp, Split::inside, x, a.hidden, m.experts, m.router_bias);
+  const TensorId gates =
+      b.add("mlp.route", mlp, Pointwise{.kind = PointwiseKind::route, .rows = t, .width = m.experts, .top_k = m.top_k},
+            Split::inside, logits);
+  const TensorId sent =
+      b.add("mlp.dispatch", mlp,
+            Pointwise{.kind = PointwiseKind::dispatch, .rows = routed, .width = a.hidden, .top_k = m.top_k},
+            Split::inside, x);
+  const TensorId out = feed_forward(
+      b, expert_names, sent, {.rows = routed, .groups = m.experts, .top_k = m.top_k, .bias = m.expert_bias}, m.width);
+  TensorId y = b.add("mlp.combine", mlp,
+                     Pointwise{.kind = PointwiseKind::combine, .rows = t, .width = a.hidden, .top_k = m.top_k},
+                     Split::partial, {out, gates, no_tensor});
+  if (m.shared_experts > 0) {
+    const TensorId shared = shared_experts(b, x);
+    y = b.pointwise("mlp.shared_add", mlp, PointwiseKind::add, Split::partial, y, shared, a.hidden);
+  }
+  return y;
+}
+
+TensorId mlp_part(Builder& b, const LayerKind& kind, TensorId x) {
+  if (kind.experts) return experts(b, x);
+  return feed_forward(b, dense_names, x, {.rows = b.tokens(), .bias = b.arch().mlp_bias}, b.arch().mlp_width);
+}
+
+struct SubLayerNames {
+  std::string_view norm, post_norm, dropout, add;
+};
+constexpr SubLayerNames attention_names{"attn.norm", "attn.post_norm", "attn.dropout", "attn.add"};
+constexpr SubLayerNames mlp_names{"mlp.norm", "mlp.post_norm", "mlp.dropout", "mlp.add"};
+
+/// x + [norm] f([norm] x): one residual sub-layer of a serial block.
+template <typename F>
+TensorId sub_layer(Builder& b, const SubLayerNames& names, Component c, TensorId x, F f) {
+  const Arch& a = b.arch();
+  const NormPlacement p = a.norm_placement;
+  const bool before = p == NormPlacement::pre || p == NormPlacement::both;
+  TensorId y = f(before ? b.norm(names.norm, x, b.tokens()) : x);
+  if (p == NormPlacement::output || p == NormPlacement::both) y = b.norm(names.post_norm, y, b.tokens());
+  b.dropout(names.dropout, c, y, b.tokens());
+  y = b.pointwise(names.add, c, PointwiseKind::add, Split::tokens, x, y, a.hidden);
+  return p == NormPlacement::post ? b.norm(names.post_norm, y, b.tokens()) : y;
+}
+
+/// x + attention(norm x) + mlp(norm x), with one norm or two.
+void parallel_block(Builder& b, const LayerKind& kind) {
+  const Arch& a = b.arch();
+  const TensorId n = b.norm("attn.norm", block_input, b.tokens());
+  const TensorId m = a.norms_per_layer == 2 ? b.norm("mlp.norm", block_input, b.tokens()) : n;
+  const TensorId x = attention(b, kind, n);
+  const TensorId y = mlp_part(b, kind, m);
+  b.dropout("attn.dropout", attn, x, b.tokens());
+  b.dropout("mlp.dropout", mlp, y, b.tokens());
+  const TensorId sum = b.pointwise("block.sum", mlp, PointwiseKind::add, Split::partial, x, y, a.hidden);
+  b.pointwise("block.add", mlp, PointwiseKind::add, Split::tokens, block_input, sum, a.hidden);
+}
+
+}  // namespace
+
+LayerKinds layer_kinds(const Arch& a) {
+  LayerKinds r;
+  for (Count i = 0; i < a.layers; ++i) {
+    const bool linear = a.linear_layers.contains(i);
+    const LayerKind k{!linear && a.sliding.layers.contains(i), a.moe.layers.contains(i), linear, 0, i};
+    std::size_t j = 0;
+    while (j < r.size &&
+           (r.kinds[j].windowed != k.windowed || r.kinds[j].experts != k.experts || r.kinds[j].linear != k.linear))
+      ++j;
+    if (j == r.size) r.kinds[r.size++] = k;
+    r.kinds[j].last = i;
+    ++r.kinds[j].count;
+  }
+  return r;
+}
+
+OpList embedding_ops(const Arch& a, const Step& s) {
+  Builder b(a, s);
+  const Count t = b.tokens();
+  TensorId x = b.add("embedding.tokens", Component::embedding, Lookup{t, a.vocabulary, a.embedding_width}, Split::row,
+                     block_input);
+  if (a.embedding_width != a.hidden)
+    x = b.linear("embedding.project", Component::embedding, Split::tokens, x, a.embedding_width, a.hidden, false);
+  if (a.position == Position::learned) {
+    const TensorId p = b.add("embedding.positions", Component::position, Lookup{t, a.position_rows, a.hidden},
+                             Split::tokens, block_input);
+    x = b.pointwise("embedding.add", Component::position, PointwiseKind::add, Split::tokens, x, p, a.hidden);
+  }
+  if (a.embedding_norm) x = b.norm("embedding.norm", x, t);
+  b.dropout("embedding.dropout", Component::embedding, x, t);
+  return b.ops();
+}
+
+OpList block_ops(const Arch& a, const LayerKind& kind, const Step& s) {
+  Builder b(a, s);
+  if (a.block == BlockKind::parallel) {
+    parallel_block(b, kind);
+    return b.ops();
+  }
+  const TensorId x =
+      sub_layer(b, attention_names, attn, block_input, [&](TensorId in) { return attention(b, kind, in); });
+  sub_layer(b, mlp_names, mlp, x, [&](TensorId in) { return mlp_part(b, kind, in); });
+  return b.ops();
+}
+
+OpList head_ops(const Arch& a, const Step& s) {
+  Builder b(a, s);
+  const Count rows = s.training ? b.tokens() : s.sequences;
+  TensorId x = block_input;
+  if (a.final_norm) x = b.norm("head.norm", x, rows);
+  if (a.embedding_width != a.hidden)
+    x = b.add("head.project", Component::embedding, Linear{.rows = rows, .in = a.hidden, .out = a.embedding_width},
+              Split::tokens, x);
+  const Linear head{
+      .rows = rows, .in = a.embedding_width, .out = a.vocabulary, .bias = a.head_bias, .tied = a.tied_head};
+  x = b.add("head.logits", Component::lm_head, head, Split::column, x);
+  if (s.training) b.add("head.loss", Component::lm_head, Loss{rows, a.vocabulary}, Split::column, x);
+  return b.ops();
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,47 @@
+#pragma once
+/// What a model consists of: the one description from which parameters, FLOPs, bytes and traffic are derived.
+
+#include <array>
+
+#include "calc/arch.hpp"
+#include "calc/op.hpp"
+
+namespace llmcalc {
+
+/// What is processed at once: `sequences` of `queries` new tokens after `past` cached ones.
+struct Step {
+  Count sequences = 1, queries = 1, past = 0;
+  bool training = false;  ///< loss over every position and dropout may be on; else the head sees the last position only
+  bool absorbed = false;  ///< latent attention: queries meet the latent cache directly
+  bool dropout = false;
+  bool fused_glu = false;  ///< act(gate) * up in one kernel
+  constexpr Count tokens() const { return mul(sequences, queries); }
+};
+
+/// Layers that are alike.
+struct LayerKind {
+  bool windowed = false, experts = false, linear = false;
+  Count count = 0;
+  Count last = 0;  ///< index of the last layer of this kind
+};
+
+/// The kinds of layer that a model has, in order of first appearance: at most 8.
+struct LayerKinds {
+  std::array<LayerKind, 8> kinds{};
+  std::size_t size = 0;
+  const LayerKind* begin() const { return kinds.data(); }
+  const LayerKind* end() const { return kinds.data() + size; }
+};
+
+LayerKinds layer_kinds(const Arch& arch);
+
+/// Token table (and learned positions, embedding norm, dropout) up to the first block's input.
+OpList embedding_ops(const Arch& arch, const Step& step);
+
+/// One block of the given kind.
+OpList block_ops(const Arch& arch, const LayerKind& kind, const Step& step);
+
+/// Final norm, head and, in training, the loss.
+OpList head_ops(const Arch& arch, const Step& step);
+
+}  // namespace llmcalc

@@ -1,0 +1,217 @@
+#include "calc/collective.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <numeric>
+
+namespace llmcalc {
+namespace {
+
+using Algorithm = CollectiveAlgorithm;
+using Op = CollectiveOp;
+using Schedule = CollectiveSchedule;
+
+constexpr std::array broadcast_algorithms{Algorithm::pipelined, Algorithm::tree, Algorithm::scatter_allgather,
+                                          Algorithm::naive};
+constexpr std::array gather_algorithms{Algorithm::tree, Algorithm::naive};
+constexpr std::array reduce_algorithms{Algorithm::pipelined, Algorithm::tree, Algorithm::naive};
+constexpr std::array ring_algorithms{Algorithm::ring, Algorithm::recursive};
+constexpr std::array all_reduce_algorithms{Algorithm::ring, Algorithm::recursive, Algorithm::tree,
+                                           Algorithm::tree_pipelined, Algorithm::naive};
+constexpr std::array all_to_all_algorithms{Algorithm::pairwise, Algorithm::bruck};
+constexpr std::array p2p_algorithms{Algorithm::direct};
+
+/// ceil(log2 n)
+Count levels(Count n) { return std::bit_width(static_cast<std::uint64_t>(n - 1)); }
+
+Ratio lowest(Count numerator, Count denominator) {
+  const Count g = std::gcd(numerator, denominator);
+  return {numerator / g, denominator / g};
+}
+
+/// Broadcast, and reduce as its mirror image: the same messages, backwards.
+Schedule rooted(Algorithm algorithm, Count n) {
+  switch (algorithm) {
+    case Algorithm::tree:
+      return {levels(n), {levels(n), 1}};
+    case Algorithm::scatter_allgather:
+      return {levels(n) + n - 1, lowest(2 * (n - 1), n)};
+    case Algorithm::pipelined:
+      return {n - 1, {1, 1}};
+    default:  // naive
+      return {n - 1, {n - 1, 1}};
+  }
+}
+
+/// All-reduce: twice a reduce-scatter (ring, recursive), or a reduction and a broadcast (tree, naive).
+Schedule all_reduce(Algorithm algorithm, Count n) {
+  switch (algorithm) {
+    case Algorithm::ring:
+      return {2 * (n - 1), lowest(2 * (n - 1), n)};
+    case Algorithm::recursive:
+      return {2 * levels(n), lowest(2 * (n - 1), n)};
+    case Algorithm::tree:
+      return {2 * levels(n), {2 * levels(n), 1}};
+    case Algorithm::tree_pipelined:
+      return {2 * levels(n), {2, 1}};
+    default:  // naive
+      return {2 * (n - 1), {2 * (n - 1), 1}};
+  }
+}
+
+Schedule valid_schedule(Op op, Algorithm algorithm, Count n) {
+  const Ratio share = lowest(n - 1, n);  // of M, what is not a rank's own
+  const bool logarithmic = algorithm == Algorithm::recursive || algorithm == Algorithm::tree;
+  switch (op) {
+    case Op::broadcast:
+    case Op::reduce:
+      return rooted(algorithm, n);
+    case Op::all_reduce:
+      return all_reduce(algorithm, n);
+    case Op::gather:
+    case Op::all_gather:
+    case Op::reduce_scatter:
+      return {logarithmic ? levels(n) : n - 1, share};
+    case Op::all_to_all:
+      if (algorithm == Algorithm::bruck) return {levels(n), lowest(levels(n), 2)};
+      return {n - 1, share};
+    case Op::p2p:
+      break;
+  }
+  return {1, {1, 1}};
+}
+
+bool same_name(std::string_view given, std::string_view ours) {
+  return std::equal(given.begin(), given.end(), ours.begin(), ours.end(),
+                    [](char a, char b) { return (a == '_' ? '-' : a) == b; });
+}
+
+template <typename Enum, std::size_t size>
+std::optional<Enum> named(std::string_view given, const std::array<std::string_view, size>& names) {
+  for (std::size_t i = 0; i < size; ++i)
+    if (same_name(given, names[i])) return static_cast<Enum>(i);
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<CollectiveOp> collective_op(std::string_view name) noexcept {
+  return named<CollectiveOp>(name, collective_op_names);
+}
+
+std::optional<CollectiveAlgorithm> collective_algorithm(std::string_view name) noexcept {
+  return named<CollectiveAlgorithm>(name, collective_algorithm_names);
+}
+
+std::span<const CollectiveAlgorithm> algorithms(CollectiveOp op) noexcept {
+  switch (op) {
+    case Op::broadcast:
+      return broadcast_algorithms;
+    case Op::gather:
+      return gather_algorithms;
+    case Op::reduce:
+      return reduce_algorithms;
+    case Op::all_gather:
+    case Op::reduce_scatter:
+      return ring_algorithms;
+    case Op::all_reduce:
+      return all_reduce_algorithms;
+    case Op::all_to_all:
+      return all_to_all_algorithms;
+    case Op::p2p:
+      break;
+  }
+  return p2p_algorithms;
+}
+
+CollectiveAlgorithm default_algorithm(CollectiveOp op) noexcept { return algorithms(op).front(); }
+
+std::string_view reason(CollectiveFlaw flaw) noexcept {
+  switch (flaw) {
+    case CollectiveFlaw::none:
+      return "";
+    case CollectiveFlaw::no_such_algorithm:
+      return "the operation cannot be done by this algorithm";
+    case CollectiveFlaw::no_ranks:
+      return "there must be at least one rank";
+    case CollectiveFlaw::too_many_ranks:
+      return "there are more ranks than 2^40";
+    case CollectiveFlaw::negative_message:
+      return "a message cannot be shorter than 0 bytes";
+    case CollectiveFlaw::no_link:
+      return "the hardware has no such link, or its bandwidth is not known";
+    case CollectiveFlaw::link_too_small:
+      break;
+  }
+  return "there are more ranks than the link joins";
+}
+
+CollectiveFlaw collective_flaw(CollectiveOp op, CollectiveAlgorithm algorithm, Bytes m, Count ranks,
+                               const Link& link) noexcept {
+  const auto possible = algorithms(op);
+  if (std::find(possible.begin(), possible.end(), algorithm) == possible.end())
+    return CollectiveFlaw::no_such_algorithm;
+  if (ranks < 1) return CollectiveFlaw::no_ranks;
+  if (ranks > max_ranks) return CollectiveFlaw::too_many_ranks;
+  if (m.value < 0) return CollectiveFlaw::negative_message;
+  if (ranks == 1) return CollectiveFlaw::none;
+  if (!(link.bandwidth.value > 0)) return CollectiveFlaw::no_link;
+  return ranks > link.ranks ? CollectiveFlaw::link_too_small : CollectiveFlaw::none;
+}
+
+std::optional<CollectiveSchedule> collective_schedule(CollectiveOp op, CollectiveAlgorithm algorithm,
+                                                      Count ranks) noexcept {
+  const auto possible = algorithms(op);
+  if (std::find(possible.begin(), possible.end(), algorithm) == possible.end()) return std::nullopt;
+  if (ranks <= 1) return CollectiveSchedule{};
+  return valid_schedule(op, algorithm, ranks);
+}
+
+Seconds collective_time(CollectiveOp op, CollectiveAlgorithm algorithm, Bytes m, Count ranks,
+                        const Link& link) noexcept {
+  if (ranks <= 1) return {};
+  const auto schedule = collective_schedule(op, algorithm, ranks);
+  assert(schedule && link.bandwidth.value > 0);
+  return static_cast<double>(schedule->rounds) * link.latency + schedule->load.value() * (m / link.bandwidth);
+}
+
+ByteFraction collective_volume(CollectiveOp op, CollectiveAlgorithm algorithm, Bytes m, Count ranks) {
+  const auto schedule = collective_schedule(op, algorithm, ranks);
+  assert(schedule);
+  return {schedule->load.numerator * m, schedule->load.denominator};
+}
+
+Ratio bus_factor(CollectiveOp op, Count ranks) noexcept {
+  if (ranks <= 1) return {};
+  switch (op) {
+    case Op::all_reduce:
+      return lowest(2 * (ranks - 1), ranks);
+    case Op::all_gather:
+    case Op::reduce_scatter:
+    case Op::all_to_all:
+    case Op::gather:
+      return lowest(ranks - 1, ranks);
+    case Op::broadcast:
+    case Op::reduce:
+    case Op::p2p:
+      break;
+  }
+  return {1, 1};
+}
+
+BytesPerSecond bus_bandwidth(CollectiveOp op, Bytes m, Count ranks, Seconds measured) noexcept {
+  return bus_factor(op, ranks).value() * BytesPerSecond(static_cast<double>(m.value) / measured.value);
+}
+
+Seconds hierarchical_all_reduce_time(Bytes m, Count per_node, Count nodes, const Link& link,
+                                     const Link& network) noexcept {
+  const Seconds inside = collective_time(Op::reduce_scatter, Algorithm::ring, m, per_node, link) +
+                         collective_time(Op::all_gather, Algorithm::ring, m, per_node, link);
+  if (nodes <= 1) return inside;
+  const Schedule between = all_reduce(Algorithm::ring, nodes);
+  const double share = between.load.value() / static_cast<double>(per_node);
+  return inside + static_cast<double>(between.rounds) * network.latency + share * (m / network.bandwidth);
+}
+
+}  // namespace llmcalc

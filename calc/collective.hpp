@@ -1,0 +1,133 @@
+#pragma once
+/// Collective communication under the alpha-beta model: how long one takes, and how many bytes it moves.
+///
+///   time = rounds x latency + load x M / bandwidth
+///
+/// n ranks, lg = ceil(log2 n), bandwidth one way and per rank. One rank communicates nothing: 0 rounds, load 0.
+///
+/// What M is:
+///   all-reduce, broadcast, reduce   the whole message, as large on every rank
+///   all-gather                      the gathered output      (a rank puts in M/n)
+///   gather                          the gathered output      (a rank puts in M/n)
+///   reduce-scatter                  the input of one rank    (a rank gets M/n)
+///   all-to-all                      one rank's whole send buffer, its share for itself included
+///   p2p                             the message
+///
+/// Left out: the arithmetic of a reduction, the copy into and out of buffers, contention, and in-network reduction.
+/// Sources: Patarasuk & Yuan 2009 (ring); Thakur, Rabenseifner & Gropp 2005 (tree, recursive, Bruck, pairwise);
+/// Goon App. B and its footnote 36 (the primitives; ring against reduction through a chief).
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "calc/device.hpp"
+#include "calc/units.hpp"
+
+namespace llmcalc {
+
+enum class CollectiveOp : std::uint8_t {
+  broadcast,       ///< the chief's data to all
+  gather,          ///< everyone's data to the chief
+  reduce,          ///< the sum of everyone's data to the chief
+  all_gather,      ///< everyone's data to all
+  all_reduce,      ///< the sum to all
+  reduce_scatter,  ///< the sum, a slice of it to each
+  all_to_all,      ///< a different slice from each to each
+  p2p              ///< one rank to another
+};
+inline constexpr std::array<std::string_view, 8> collective_op_names{
+    "broadcast", "gather", "reduce", "all-gather", "all-reduce", "reduce-scatter", "all-to-all", "p2p"};
+
+enum class CollectiveAlgorithm : std::uint8_t {
+  ring,               ///< neighbour to neighbour, M/n at a time
+  recursive,          ///< halving and doubling; for powers of two, other n rounded up
+  tree,               ///< binomial tree, whole messages, no pipelining
+  tree_pipelined,     ///< double binary tree in the limit of large M
+  pairwise,           ///< n - 1 exchanges
+  bruck,              ///< lg exchanges of M/2
+  scatter_allgather,  ///< binomial scatter, then ring all-gather
+  pipelined,          ///< a chain of ranks in small pieces, limit of large M
+  naive,              ///< everything over the chief's link, one rank after another
+  direct              ///< one message
+};
+inline constexpr std::array<std::string_view, 10> collective_algorithm_names{
+    "ring",  "recursive",         "tree",      "tree-pipelined", "pairwise",
+    "bruck", "scatter-allgather", "pipelined", "naive",          "direct"};
+
+constexpr std::string_view name(CollectiveOp op) { return collective_op_names[static_cast<std::size_t>(op)]; }
+constexpr std::string_view name(CollectiveAlgorithm a) {
+  return collective_algorithm_names[static_cast<std::size_t>(a)];
+}
+
+/// The operation or algorithm of that name ("all-reduce", or with underscores), if there is one.
+std::optional<CollectiveOp> collective_op(std::string_view name) noexcept;
+std::optional<CollectiveAlgorithm> collective_algorithm(std::string_view name) noexcept;
+
+/// The algorithms of an operation; the first is its default: the one that moves the fewest bytes, as NCCL's rings do.
+std::span<const CollectiveAlgorithm> algorithms(CollectiveOp op) noexcept;
+CollectiveAlgorithm default_algorithm(CollectiveOp op) noexcept;
+
+/// An exact non-negative fraction.
+struct Ratio {
+  Count numerator = 0, denominator = 1;
+  constexpr double value() const { return static_cast<double>(numerator) / static_cast<double>(denominator); }
+  constexpr bool operator==(const Ratio&) const = default;
+};
+
+struct CollectiveSchedule {
+  Count rounds = 0;  ///< messages that wait for one another
+  Ratio load;        ///< bytes that pass the busiest rank's link one after another, in units of M
+};
+
+/// Beyond any machine; below it no count of rounds overflows.
+inline constexpr Count max_ranks = Count{1} << 40;
+
+/// What is wrong with a collective. An impossible one is a value, not an exception.
+enum class CollectiveFlaw : std::uint8_t {
+  none,
+  no_such_algorithm,  ///< the operation cannot be done this way
+  no_ranks,           ///< fewer than one rank
+  too_many_ranks,     ///< more than max_ranks
+  negative_message,
+  no_link,        ///< no such link: its bandwidth is not positive
+  link_too_small  ///< more ranks than the link joins
+};
+std::string_view reason(CollectiveFlaw flaw) noexcept;
+CollectiveFlaw collective_flaw(CollectiveOp op, CollectiveAlgorithm algorithm, Bytes m, Count ranks,
+                               const Link& link) noexcept;
+
+/// Rounds and load, if the operation has such an algorithm. ranks >= 1.
+std::optional<CollectiveSchedule> collective_schedule(CollectiveOp op, CollectiveAlgorithm algorithm,
+                                                      Count ranks) noexcept;
+
+/// Precondition: collective_flaw() is none or link_too_small. A latency that is not known counts as 0.
+Seconds collective_time(CollectiveOp op, CollectiveAlgorithm algorithm, Bytes m, Count ranks,
+                        const Link& link) noexcept;
+
+/// A number of bytes that need not be whole: M (n-1)/n.
+struct ByteFraction {
+  Bytes numerator;
+  Count denominator = 1;
+  constexpr double value() const { return static_cast<double>(numerator.value) / static_cast<double>(denominator); }
+  constexpr bool operator==(const ByteFraction&) const = default;
+};
+
+/// load x M, in lowest terms of the load: what a rank sends in the symmetric algorithms; what passes the chief's link,
+/// both ways, in the others. Throws Overflow past 2^63. Precondition: the operation has the algorithm.
+ByteFraction collective_volume(CollectiveOp op, CollectiveAlgorithm algorithm, Bytes m, Count ranks);
+
+/// Bus bandwidth over algorithm bandwidth (M / time): all-reduce 2(n-1)/n; all-gather, reduce-scatter, all-to-all and
+/// gather (n-1)/n; the others 1; 0 for one rank. It makes a measurement comparable with the link's own bandwidth.
+/// Source: NVIDIA nccl-tests, doc/PERFORMANCE.md.
+Ratio bus_factor(CollectiveOp op, Count ranks) noexcept;
+BytesPerSecond bus_bandwidth(CollectiveOp op, Bytes m, Count ranks, Seconds measured) noexcept;
+
+/// All-reduce over `nodes` nodes of `per_node` ranks: ring reduce-scatter of M inside the node, ring all-reduce of
+/// M/per_node between nodes (every rank with its peers, over its own share of the network), ring all-gather inside.
+Seconds hierarchical_all_reduce_time(Bytes m, Count per_node, Count nodes, const Link& link,
+                                     const Link& network) noexcept;
+
+}  // namespace llmcalc

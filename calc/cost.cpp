@@ -1,0 +1,313 @@
+#include "calc/cost.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace llmcalc {
+namespace {
+
+double bytes(DType t, double n) { return n * static_cast<double>(t.format().element_bits) / 8.0; }
+double d(Count n) { return static_cast<double>(n); }
+
+/// Bytes of one matrix in memory traffic: block formats move whole blocks.
+double matrix_bytes(DType t, Count rows, Count cols) { return d(tensor_bytes(t, rows, cols).value); }
+
+/// Gradients of n weights: written once, and read first where earlier micro-batches left some.
+double gradient_traffic(const Pricing& p, double n) { return n * d(p.gradient_bytes) * (p.accumulate ? 2 : 1); }
+
+// ---- Lookup: y (tokens, width) = table[ids]. No FLOPs; `tokens` rows of the table are read.
+
+Cost forward(const Lookup& s, const Pricing& p) {
+  const double n = d(s.tokens) * d(s.width);
+  return {.moved = {.weights = matrix_bytes(p.weight, s.tokens, s.width), .activations = bytes(p.activation, n)}};
+}
+/// Scatter-add of the output's gradient into `tokens` rows.
+Cost backward(const Lookup& s, const Pricing& p) {
+  const double n = d(s.tokens) * d(s.width);
+  return {.moved = {.weights = gradient_traffic(p, n), .activations = bytes(p.activation, n)}};
+}
+Learned learned(const Lookup& s) {
+  const Count n = mul(s.rows, s.width);
+  return {.total = n, .factored = add(s.rows, s.width)};
+}
+
+// ---- Linear: y (rows, out) = x (rows, in) W. 2 rows in out FLOPs (Narayanan et al. 2021, arXiv:2104.04473); bias and
+// activation are element-wise and left out. Backward: dx = dy W' and dW = x' dy, exactly twice forward.
+
+double touched(const Linear& s) {
+  return s.top_k > 0 ? groups_touched(s.groups, s.top_k, s.rows / s.top_k) : d(s.groups);
+}
+Cost forward(const Linear& s, const Pricing& p) {
+  const Flops f = flops(2, s.rows, s.in, s.out);
+  const double w = matrix_bytes(p.weight, s.in, s.out) + (s.bias ? bytes(p.activation, d(s.out)) : 0);
+  return {f, f, {.weights = touched(s) * w, .activations = bytes(p.activation, d(s.rows) * (d(s.in) + d(s.out)))}};
+}
+Cost backward(const Linear& s, const Pricing& p) {
+  const Flops f = flops(4, s.rows, s.in, s.out);
+  const double w =
+      matrix_bytes(p.weight, s.in, s.out) + gradient_traffic(p, d(s.in) * d(s.out) + (s.bias ? d(s.out) : 0));
+  return {f, f, {.weights = touched(s) * w, .activations = 2 * bytes(p.activation, d(s.rows) * (d(s.in) + d(s.out)))}};
+}
+Learned learned(const Linear& s) {
+  const Count matrix = mul(s.in, s.out), bias = s.bias ? s.out : 0;
+  const Count idle = s.top_k > 0 ? s.groups - s.top_k : 0;
+  Learned one{.total = add(matrix, bias), .matmul = matrix, .factored = add(add(s.in, s.out), bias)};
+  Learned r = s.groups * one;
+  if (s.tied) r.total = bias, r.factored = bias;
+  r.idle = mul(idle, one.total), r.matmul_idle = mul(idle, matrix);
+  return r;
+}
+
+// ---- Norm: 2 passes over (rows, width) at most; no matmul.
+
+Cost forward(const Norm& s, const Pricing& p) {
+  const double n = d(s.rows) * d(s.width);
+  return {.moved = {.weights = bytes(p.activation, d(s.weights)), .activations = 2 * bytes(p.activation, n)}};
+}
+Cost backward(const Norm& s, const Pricing& p) {
+  const double n = d(s.rows) * d(s.width);
+  return {.moved = {.weights = bytes(p.activation, d(s.weights)) + gradient_traffic(p, d(s.weights)),
+                    .activations = 3 * bytes(p.activation, n)}};
+}
+Learned learned(const Norm& s) { return {.total = s.weights, .factored = s.weights}; }
+
+// ---- Attention core: q k' and softmax(.) v, 2 (qk_dim + v_dim) FLOPs per head and scored pair. Backward has four such
+// products (dV, dP, dQ, dK): twice forward; flash recomputes q k' besides: 2.5 times.
+
+AttentionFlops executed_convention(const Attention& s, const Pricing& p) {
+  return p.attention == AttentionImpl::naive && s.queries > 1 ? AttentionFlops::full : AttentionFlops::causal_exact;
+}
+Flops core_flops(const Attention& s, AttentionFlops convention, Count window) {
+  return flops(s.sequences, s.heads, s.qk_dim + s.v_dim, twice_pairs(s.queries, s.past, window, convention));
+}
+Cost core_cost(const Attention& s, const Pricing& p) {
+  const AttentionFlops done = executed_convention(s, p);
+  return {.model = core_flops(s, p.convention, s.window),
+          .executed = core_flops(s, done, done == AttentionFlops::full ? 0 : s.window)};
+}
+/// Tokens of the cache that a pass reads: a window's worth in decode, all of them in prefill.
+Count cached_tokens(const Attention& s) {
+  const Count all = s.past + s.queries;
+  return s.window > 0 && s.queries == 1 ? std::min(all, s.window) : all;
+}
+/// Bytes of the S x S scores moved once.
+double scores(const Attention& s, const Pricing& p) {
+  return bytes(p.activation, d(s.rows()) * d(s.heads) * d(s.past + s.queries));
+}
+double queries_and_outputs(const Attention& s, const Pricing& p) {
+  return bytes(p.activation, d(s.rows()) * d(s.heads) * d(s.qk_dim + s.v_dim));
+}
+double keys_and_values(const Attention& s, DType t, Count tokens) {
+  return bytes(t, d(s.sequences) * d(tokens) * d(s.read()));
+}
+Cost forward(const Attention& s, const Pricing& p) {
+  Cost c = core_cost(s, p);
+  c.moved.activations = queries_and_outputs(s, p);
+  if (p.cached) {
+    c.moved.cache = keys_and_values(s, p.cache, cached_tokens(s));
+    c.moved.activations += bytes(p.cache, d(s.rows()) * d(s.cached()));  // the new tokens are written
+  } else {
+    c.moved.activations += keys_and_values(s, p.activation, s.past + s.queries);
+  }
+  // Scores written, read by softmax, written again, read by the second product.
+  if (p.attention == AttentionImpl::naive) c.moved.activations += 4 * scores(s, p);
+  return c;
+}
+Cost backward(const Attention& s, const Pricing& p) {
+  Cost c = core_cost(s, p);
+  const bool flash = p.attention == AttentionImpl::flash;
+  c.model = 2 * c.model;
+  c.executed = flash ? Flops(c.executed.value * 5 / 2) : 2 * c.executed;
+  // q, k, v, o and do are read, dq, dk and dv written; naive: P twice, dP and dS written and read.
+  c.moved.activations = 2 * (queries_and_outputs(s, p) + keys_and_values(s, p.activation, s.past + s.queries));
+  if (!flash) c.moved.activations += 7 * scores(s, p);
+  return c;
+}
+Learned learned(const Attention& s) {
+  const Count n = s.sinks ? s.heads : 0;
+  return {.total = n, .factored = n};
+}
+
+// ---- Linear attention, recurrent form: per token and head, update of the state k v' and its product with q: 4
+// head_dim^2.
+
+Cost forward(const LinearAttention& s, const Pricing& p) {
+  const Flops f = flops(4, s.rows(), s.heads, s.head_dim, s.head_dim);
+  const double state = p.cached ? bytes(p.cache, 2 * d(s.sequences) * d(s.heads) * d(s.head_dim) * d(s.head_dim)) : 0;
+  return {f, f, {.cache = state, .activations = bytes(p.activation, 4 * d(s.rows()) * d(s.heads) * d(s.head_dim))}};
+}
+Cost backward(const LinearAttention& s, const Pricing& p) {
+  const Flops f = flops(8, s.rows(), s.heads, s.head_dim, s.head_dim);
+  return {f, f, {.activations = bytes(p.activation, 8 * d(s.rows()) * d(s.heads) * d(s.head_dim))}};
+}
+Learned learned(const LinearAttention&) { return {}; }
+
+// ---- Pointwise: only bytes. Per number of the output, how many are read and written.
+
+double forward_touches(PointwiseKind k, Count top_k) {
+  switch (k) {
+    case PointwiseKind::add:
+    case PointwiseKind::multiply:
+    case PointwiseKind::gate:
+      return 3;
+    case PointwiseKind::activate:
+    case PointwiseKind::rope:
+    case PointwiseKind::dropout:
+    case PointwiseKind::route:
+    case PointwiseKind::dispatch:
+      return 2;
+    case PointwiseKind::combine:
+      return 1 + d(top_k);
+  }
+  return 0;
+}
+double backward_touches(PointwiseKind k, Count top_k) {
+  switch (k) {
+    case PointwiseKind::add:
+    case PointwiseKind::activate:
+      return 3;  // add: the branch's gradient joins the residual's
+    case PointwiseKind::multiply:
+    case PointwiseKind::gate:
+      return 5;
+    case PointwiseKind::rope:
+    case PointwiseKind::dropout:
+    case PointwiseKind::route:
+    case PointwiseKind::dispatch:
+      return 2;
+    case PointwiseKind::combine:
+      return 1 + 2 * d(top_k);
+  }
+  return 0;
+}
+Cost pointwise(const Pointwise& s, const Pricing& p, double touches) {
+  const double n = d(s.rows) * d(s.width);
+  const double mask = s.kind == PointwiseKind::dropout ? n : 0;
+  return {.moved = {.activations = touches * bytes(p.activation, n) + mask}};
+}
+Cost forward(const Pointwise& s, const Pricing& p) { return pointwise(s, p, forward_touches(s.kind, s.top_k)); }
+Cost backward(const Pointwise& s, const Pricing& p) { return pointwise(s, p, backward_touches(s.kind, s.top_k)); }
+Learned learned(const Pointwise& s) { return {.total = s.weights, .factored = s.weights}; }
+
+// ---- Loss: float32 logits read; their gradient written.
+
+Cost forward(const Loss& s, const Pricing&) { return {.moved = {.activations = 4 * d(s.rows) * d(s.vocabulary)}}; }
+Cost backward(const Loss& s, const Pricing&) { return {.moved = {.activations = 8 * d(s.rows) * d(s.vocabulary)}}; }
+Learned learned(const Loss&) { return {}; }
+
+// ---- Collective: priced by its link, not here.
+
+Cost forward(const Collective&, const Pricing&) { return {}; }
+Cost backward(const Collective&, const Pricing&) { return {}; }
+Learned learned(const Collective&) { return {}; }
+
+Count out_elements(const Lookup& s) { return mul(s.tokens, s.width); }
+Count out_elements(const Linear& s) { return mul(s.rows, s.out); }
+Count out_elements(const Norm& s) { return mul(s.rows, s.width); }
+Count out_elements(const Attention& s) { return mul(s.rows(), s.heads, s.v_dim); }
+Count out_elements(const LinearAttention& s) { return mul(s.rows(), s.heads, s.head_dim); }
+Count out_elements(const Pointwise& s) { return mul(s.rows, s.width); }
+Count out_elements(const Loss&) { return 0; }
+Count out_elements(const Collective& s) { return s.out_elements; }
+
+Bytes kept(const Attention& s, const Pricing& p) {
+  if (p.attention == AttentionImpl::flash) return Bytes(mul(4, s.rows(), s.heads));  // float32 log-sum-exp
+  const Count scores = mul(s.rows(), s.heads, s.past + s.queries);
+  const Bytes one = bytes_of(p.activation, scores), mask = p.dropout ? Bytes(scores) : Bytes();
+  if (p.softmax_store == SoftmaxStore::seed) return 2 * one + mask;
+  return one + (p.dropout ? one + mask : Bytes());
+}
+Bytes kept(const Pointwise& s, const Pricing&) {
+  switch (s.kind) {
+    case PointwiseKind::dropout:
+      return Bytes(mul(s.rows, s.width));
+    case PointwiseKind::route:
+      return Bytes(mul(8, s.rows, s.width));
+    case PointwiseKind::combine:
+      return Bytes(mul(4, s.rows, s.top_k));
+    default:
+      return {};
+  }
+}
+Bytes kept(const Norm& s, const Pricing& p) { return p.norm_stats ? Bytes(mul(s.rows, s.centred ? 8 : 4)) : Bytes(); }
+Bytes kept(const Lookup& s, const Pricing&) { return Bytes(mul(8, s.tokens)); }  // 64-bit token ids
+template <typename S>
+Bytes kept(const S&, const Pricing&) {
+  return {};
+}
+
+Needs needs(const Linear&, const Pricing&) { return {{true}, false}; }
+Needs needs(const Norm&, const Pricing&) { return {{true}, false}; }
+Needs needs(const Attention&, const Pricing& p) { return {{true, true, true}, p.attention == AttentionImpl::flash}; }
+Needs needs(const LinearAttention&, const Pricing&) { return {{true, true, true}, false}; }
+Needs needs(const Pointwise& s, const Pricing&) {
+  switch (s.kind) {
+    case PointwiseKind::multiply:
+    case PointwiseKind::gate:
+      return {{true, true}, false};
+    case PointwiseKind::activate:
+    case PointwiseKind::combine:
+      return {{true}, false};
+    default:
+      return {};
+  }
+}
+template <typename S>
+Needs needs(const S&, const Pricing&) {
+  return {};
+}
+
+}  // namespace
+
+Cost forward(const Shape& s, const Pricing& p) {
+  return std::visit([&](const auto& shape) { return forward(shape, p); }, s);
+}
+Cost backward(const Shape& s, const Pricing& p) {
+  return std::visit([&](const auto& shape) { return backward(shape, p); }, s);
+}
+Learned learned(const Shape& s) {
+  return std::visit([](const auto& shape) { return learned(shape); }, s);
+}
+Count out_elements(const Shape& s) {
+  return std::visit([](const auto& shape) { return out_elements(shape); }, s);
+}
+Bytes kept(const Shape& s, const Pricing& p) {
+  return std::visit([&](const auto& shape) { return kept(shape, p); }, s);
+}
+Needs needs(const Shape& s, const Pricing& p) {
+  return std::visit([&](const auto& shape) { return needs(shape, p); }, s);
+}
+
+Bytes scratch(const Shape& s, const Pricing& p, bool is_backward) {
+  const Attention* a = std::get_if<Attention>(&s);
+  if (a == nullptr || p.attention != AttentionImpl::naive || (p.training() && !is_backward)) return {};
+  return bytes_of(p.activation, mul(a->rows(), a->heads, a->past + a->queries));
+}
+
+Bytes weight_bytes(const Op& op, DType weight, DType compute) {
+  const Format& f = weight.format();
+  const bool table =
+      op.component == Component::embedding || op.component == Component::position || op.component == Component::lm_head;
+  const DType matrix = table && !f.covers_embedding ? compute : weight;
+  const DType vector = f.covers_vectors ? weight : compute;
+  if (const Lookup* l = std::get_if<Lookup>(&op.shape)) return tensor_bytes(matrix, l->rows, l->width);
+  if (const Linear* l = std::get_if<Linear>(&op.shape)) {
+    const Bytes m = l->tied ? Bytes() : tensor_bytes(matrix, l->out, l->in);  // groups lie along the input
+    return l->groups * (m + (l->bias ? bytes_of(vector, l->out) : Bytes()));
+  }
+  return bytes_of(vector, learned(op.shape).total);
+}
+
+Count twice_pairs(Count queries, Count past, Count window, AttentionFlops convention) {
+  const Count keys = add(past, queries);
+  if (window <= 0 || window > keys) window = keys;
+  if (convention == AttentionFlops::full) return mul(2, queries, window);
+  const Count growing = std::clamp<Count>(window - past, 0, queries);  // rows that see fewer keys than the window
+  const Count exact = add(mul(growing, add(mul(2, past), growing + 1)), mul(2, queries - growing, window));
+  return convention == AttentionFlops::causal_half ? exact - growing : exact;
+}
+
+double groups_touched(Count groups, Count top_k, Count tokens) {
+  return d(groups) * -std::expm1(d(tokens) * std::log1p(-d(top_k) / d(groups)));
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,89 @@
+#pragma once
+/// One cost function per shape: everything that is counted about an operator follows from here.
+
+#include "calc/op.hpp"
+#include "calc/pricing.hpp"
+
+namespace llmcalc {
+
+/// Bytes that an operator moves to and from memory, each operand once: a floor. Doubles, because a router's share of
+/// the experts is an expectation.
+struct Moved {
+  double weights = 0;      ///< weights read; in backward, gradients written too
+  double cache = 0;        ///< keys and values read from the cache
+  double activations = 0;  ///< inputs read, outputs written
+  constexpr double total() const { return weights + cache + activations; }
+  constexpr Moved& operator+=(const Moved& o) {
+    weights += o.weights, cache += o.cache, activations += o.activations;
+    return *this;
+  }
+};
+
+/// The price of one pass over one operator on one rank. Matmul FLOPs only (1 multiply-add = 2): element-wise work is
+/// never in model FLOPs, and is priced by the bytes that it moves.
+struct Cost {
+  Flops model{};  ///< under the plan's attention convention
+  Flops
+      executed{};  ///< what the kernel does: naive attention every pair, flash the causal ones, its backward 2.5 times
+  Moved moved{};
+  constexpr Cost& operator+=(const Cost& o) {
+    model += o.model, executed += o.executed, moved += o.moved;
+    return *this;
+  }
+};
+
+constexpr Cost operator*(Count n, const Cost& c) {
+  const double m = static_cast<double>(n);
+  return {n * c.model, n * c.executed, {m * c.moved.weights, m * c.moved.cache, m * c.moved.activations}};
+}
+
+Cost forward(const Shape& shape, const Pricing& p);
+Cost backward(const Shape& shape, const Pricing& p);
+
+/// Learned numbers of an operator. A tied head's matrix is the token table's and counts 0 here.
+struct Learned {
+  Count total = 0;
+  Count idle = 0;  ///< in routed experts that one token does not visit
+  Count matmul =
+      0;  ///< entering a matmul once per token, the head's among them even where it is tied; idle ones excluded
+  Count matmul_idle = 0;
+  Count factored = 0;  ///< numbers in Adafactor's state: rows + columns of a matrix, all of a vector
+  constexpr Learned& operator+=(const Learned& o) {
+    total = add(total, o.total), idle = add(idle, o.idle), matmul = add(matmul, o.matmul);
+    matmul_idle = add(matmul_idle, o.matmul_idle), factored = add(factored, o.factored);
+    return *this;
+  }
+};
+constexpr Learned operator*(Count n, const Learned& l) {
+  return {mul(n, l.total), mul(n, l.idle), mul(n, l.matmul), mul(n, l.matmul_idle), mul(n, l.factored)};
+}
+Learned learned(const Shape& shape);
+
+/// Bytes of the weights as stored: matrices in `weight`, and what that format does not cover in `compute`.
+Bytes weight_bytes(const Op& op, DType weight, DType compute);
+
+/// Numbers in the result, and in input i.
+Count out_elements(const Shape& shape);
+
+/// Which inputs, and whether the output, the backward pass needs.
+struct Needs {
+  std::array<bool, 3> in{};
+  bool out = false;
+};
+Needs needs(const Shape& shape, const Pricing& p);
+
+/// Bytes kept for backward that are no operator's input or output: softmax outputs, log-sum-exps, masks, statistics.
+Bytes kept(const Shape& shape, const Pricing& p);
+
+/// Bytes held only while the operator runs, forward or backward: naive attention's scores or their gradient.
+Bytes scratch(const Shape& shape, const Pricing& p, bool is_backward);
+
+/// Twice the number of scored query-key pairs per head and sequence, so that causal_half is an integer. The window
+/// counts the token itself. Source: formulas of Goon (3.2) for full; FlashAttention's benchmark for causal_half.
+Count twice_pairs(Count queries, Count past, Count window, AttentionFlops convention);
+
+/// Expected number of distinct groups that `tokens` tokens visit, each choosing top_k at random:
+/// n (1 - (1 - k/n)^tokens). Uniform, independent routing.
+double groups_touched(Count groups, Count top_k, Count tokens);
+
+}  // namespace llmcalc

@@ -1,0 +1,113 @@
+#include "calc/infer.hpp"
+
+#include <algorithm>
+
+#include "calc/program.hpp"
+
+namespace llmcalc {
+namespace {
+
+PassEstimate pass(const Arch& arch, const Plan& plan, const Device& device, const Step& step, Phase phase) {
+  const Pricing p = pricing(plan, phase);
+  Clock bound(bound_rates(device, plan), plan, p), estimate(estimated_rates(device, plan), plan, p);
+  const bool estimated = has_estimate(device, plan);
+  for_each_segment(arch, step, tensor_parallel(plan), [&](const Segment& s) {
+    for (const Op& op : s.ops) {
+      bound.run(op.shape, s.repeats, false);
+      if (estimated) estimate.run(op.shape, s.repeats, false);
+    }
+  });
+  const Flops model = plan.tp == 1 ? bound.cost().model : forward_work(arch, step, p, {}).total();
+  return {model, bound.cost(), bound.time(), estimated ? estimate.time() : bound.time()};
+}
+
+/// Bytes of the device that a plan may fill.
+double usable(const Plan& plan, const Device& device) {
+  return static_cast<double>(device.memory.value) * plan.memory_utilization;
+}
+
+}  // namespace
+
+PassEstimate prefill(const Arch& arch, const Plan& plan, const Device& device, Count tokens) {
+  return pass(arch, plan, device, prefill_step(plan, tokens), Phase::prefill);
+}
+
+PassEstimate decode(const Arch& arch, const Plan& plan, const Device& device, Count context) {
+  if (!plan.kv_cache) return prefill(arch, plan, device, context);
+  return pass(arch, plan, device, decode_step(plan, context), Phase::decode);
+}
+
+InferEstimate infer(const Arch& arch, const Plan& plan, const Device& device) {
+  InferEstimate e{.memory = inference_memory(arch, plan),
+                  .prefill = prefill(arch, plan, device, plan.prompt),
+                  .first = decode(arch, plan, device, plan.prompt + 1),
+                  .middle = decode(arch, plan, device, plan.prompt + plan.generate / 2),
+                  .last = decode(arch, plan, device, plan.prompt + plan.generate),
+                  .bound = {},
+                  .estimate = {},
+                  .estimated = has_estimate(device, plan)};
+  const auto generation = [&](Time PassEstimate::*time) {
+    const Seconds first = (e.prefill.*time).total();
+    const auto step = [&](Count context) { return (decode(arch, plan, device, context).*time).total().value; };
+    return Generation{first, first + Seconds(piecewise_sum(plan.prompt + 1, plan.prompt + plan.generate - 1, step))};
+  };
+  e.bound = generation(&PassEstimate::bound);
+  e.estimate = e.estimated ? generation(&PassEstimate::estimate) : e.bound;
+  return e;
+}
+
+Limits limits(const Arch& arch, const Plan& plan, const Device& device) {
+  const double room = usable(plan, device) - static_cast<double>(weights_bytes(arch, plan).value);
+  Limits l;
+  if (room < 0) {
+    l.max_context = 0;
+    return l;
+  }
+  const auto cache = [&](Count context) { return static_cast<double>(cache_bytes(arch, plan, context).value); };
+  l.max_batch = static_cast<Count>(room / cache(plan.prompt + plan.generate));
+  const auto fits = [&](Count context) { return static_cast<double>(plan.batch) * cache(context) <= room; };
+  constexpr Count longest = Count{1} << 40;
+  if (fits(longest)) return l;
+  Count low = 0, high = 1;
+  while (fits(high)) low = high, high *= 2;
+  while (high - low > 1) {
+    const Count middle = low + (high - low) / 2;
+    (fits(middle) ? low : high) = middle;
+  }
+  l.max_context = low;
+  return l;
+}
+
+std::optional<Count> cache_equals_weights_context(const Arch& arch, const Plan& plan) {
+  const Bytes weights = weights_bytes(arch, plan);
+  constexpr Count longest = Count{1} << 40;
+  const auto outgrown = [&](Count context) { return plan.batch * cache_bytes(arch, plan, context) >= weights; };
+  if (!outgrown(longest)) return std::nullopt;
+  Count low = 0, high = longest;
+  while (high - low > 1) {
+    const Count middle = low + (high - low) / 2;
+    (outgrown(middle) ? high : low) = middle;
+  }
+  return high;
+}
+
+std::optional<Count> compute_bound_batch(const Arch& arch, const Plan& plan, const Device& device, Count context) {
+  const auto compute_bound = [&](Count batch) {
+    Plan one = plan;
+    one.batch = batch;
+    const Cost c = pass(arch, one, device, decode_step(one, context), Phase::decode).rank;
+    const double bytes = c.moved.weights + c.moved.cache;
+    return static_cast<double>(c.executed.value) * device.bandwidth.value >= bytes * device.peak(plan.precision).value;
+  };
+  constexpr Count most = Count{1} << 24;
+  if (!compute_bound(most)) return std::nullopt;
+  Count low = 0, high = 1;
+  while (!compute_bound(high)) low = high, high *= 2;
+  while (high - low > 1) {
+    const Count middle = low + (high - low) / 2;
+    (compute_bound(middle) ? high : low) = middle;
+  }
+  return high;
+}
+
+}  // namespace llmcalc

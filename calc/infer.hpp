@@ -1,0 +1,73 @@
+#pragma once
+/// Inference: prefill, one decode step, a whole generation, and what limits them.
+
+#include <optional>
+
+#include "calc/memory.hpp"
+#include "calc/roofline.hpp"
+#include "calc/work.hpp"
+
+namespace llmcalc {
+
+/// One pass: its model FLOPs (whole model), what one rank executes and moves, and its time.
+struct PassEstimate {
+  Flops flops;    ///< model FLOPs under the plan's attention convention, whole model
+  Cost rank;      ///< of one rank
+  Time bound;     ///< at the datasheet's rates
+  Time estimate;  ///< at measured or stated efficiencies; equal to `bound` where there are none
+};
+
+/// The prompt of every sequence at once; the head sees the last position only.
+PassEstimate prefill(const Arch& arch, const Plan& plan, const Device& device, Count tokens);
+
+/// One new token for every sequence; `context` counts it. Without a KV cache the whole sequence is run again.
+PassEstimate decode(const Arch& arch, const Plan& plan, const Device& device, Count context);
+
+/// Time of a generation.
+struct Generation {
+  Seconds first_token;  ///< prefill
+  Seconds total;        ///< prefill and a decode step for each further token, at the context that it has then
+};
+struct InferEstimate {
+  Memory memory;
+  PassEstimate prefill;
+  PassEstimate first, middle, last;  ///< decode at contexts prompt + 1, prompt + generate/2, prompt + generate
+  Generation bound, estimate;
+  bool estimated = false;
+};
+InferEstimate infer(const Arch& arch, const Plan& plan, const Device& device);
+
+/// Sum of f(i) for i in [from, to], for a function that is piecewise linear: halves the range until the middle and the
+/// quarters lie on the line between its ends.
+template <typename F>
+double piecewise_sum(Count from, Count to, const F& f) {
+  if (to < from) return 0;
+  const double a = f(from), b = f(to);
+  const double n = static_cast<double>(to - from + 1);
+  if (to - from <= 1) return to == from ? a : a + b;
+  const auto on_line = [&](Count i) {
+    const double line = a + (b - a) * static_cast<double>(i - from) / static_cast<double>(to - from);
+    const double gap = f(i) - line;
+    return gap * gap <= 1e-24 * line * line;
+  };
+  const Count middle = from + (to - from) / 2;
+  if (on_line(middle) && on_line(from + (to - from) / 4) && on_line(middle + (to - middle) / 2)) return n * (a + b) / 2;
+  return piecewise_sum(from, middle, f) + piecewise_sum(middle + 1, to, f);
+}
+
+/// What fits: weights and cache only, against memory_utilization of the device.
+struct Limits {
+  Count max_batch = 0;               ///< sequences of prompt + generate tokens; 0: not even one
+  std::optional<Count> max_context;  ///< tokens, at the plan's batch; absent: every layer has a window, any length fits
+};
+Limits limits(const Arch& arch, const Plan& plan, const Device& device);
+
+/// Context at which the cache of the plan's batch equals the weights: ceil(weights / (batch x bytes per token)). Absent
+/// where no layer's cache grows for ever.
+std::optional<Count> cache_equals_weights_context(const Arch& arch, const Plan& plan);
+
+/// The smallest batch at which a decode step at this context does more FLOPs than the roofline's ridge allows for its
+/// weights and cache; absent: never, because the cache grows with the batch.
+std::optional<Count> compute_bound_batch(const Arch& arch, const Plan& plan, const Device& device, Count context);
+
+}  // namespace llmcalc

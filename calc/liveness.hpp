@@ -1,0 +1,26 @@
+#pragma once
+/// What is alive when: bytes kept for backward, and the high-water marks of forward and backward, from the operators'
+/// inputs and outputs. A tensor lives from the operator that makes it to the last that reads it; one that backward
+/// needs lives until then. Rule: every operator keeps its inputs, each tensor once (Goon, Korthikanti et al. 2022).
+
+#include "calc/op.hpp"
+#include "calc/pricing.hpp"
+
+namespace llmcalc {
+
+/// Bytes of one segment: embedding, a block, or the head.
+struct Liveness {
+  Bytes input;     ///< the segment's input tensor
+  Bytes output;    ///< its result
+  Bytes kept;      ///< for backward, the input among them if backward needs it
+  Bytes core;      ///< the part of `kept` that belongs to the attention core alone: scores, log-sum-exps
+  Bytes forward;   ///< most alive at once in forward, kept tensors and input included
+  Bytes backward;  ///< most alive at once in backward, kept tensors and gradients included
+  bool keeps_input = false;
+};
+
+/// `input_elements`: of tensor 0. `without_core`: selective recomputation, the attention core's own tensors are not
+/// kept but made again in backward.
+Liveness liveness(const OpList& ops, const Pricing& p, Count input_elements, bool without_core);
+
+}  // namespace llmcalc

@@ -1,0 +1,59 @@
+#pragma once
+/// Memory of one device, the most loaded one: what is held, and the most that is alive at once.
+
+#include "calc/arch.hpp"
+#include "calc/plan.hpp"
+#include "calc/units.hpp"
+
+namespace llmcalc {
+
+struct Memory {
+  Bytes weights{}, gradients{}, optimizer{};
+  Bytes activations{};  ///< kept for backward, all layers
+  Bytes logits{};
+  Bytes kv_cache{};
+  Bytes workspace{};     ///< alive at the worst moment beyond what is named above
+  Bytes total{};         ///< the sum of the above
+  Bytes peak{};          ///< most alive at once; below total where not all of it meets
+  Count parameters = 0;  ///< held by this device
+};
+
+/// One optimizer step of micro-batches (micro_batch, seq).
+Memory training_memory(const Arch& arch, const Plan& plan);
+
+/// A generation of batch sequences, the cache full: prompt + generate tokens.
+Memory inference_memory(const Arch& arch, const Plan& plan);
+
+/// Bytes kept for backward by all layers, embedding and head: the sum of `activations`, by part.
+struct Activations {
+  Bytes attention{}, mlp{}, norm{}, embedding{}, head{};
+};
+
+/// Weights, gradients and optimizer state per device.
+struct States {
+  Bytes weights{}, gradients{}, optimizer{};
+  Count parameters = 0;
+};
+States training_states(const Arch& arch, const Plan& plan);
+
+/// The weights of one device in the plan's weight format.
+Bytes weights_bytes(const Arch& arch, const Plan& plan);
+
+/// Optimizer bytes of n parameters of which `factored` numbers would do for Adafactor; the float32 master copy of
+/// 16-bit weights is counted here. Adam 8 (two moments), momentum and Lion 4, SGD 0, 8-bit Adam 2 and two float32
+/// scales per 256. Sources: Goon (2.1), (2.3); ZeRO (arXiv:1910.02054); arXiv:2110.02861; Adafactor arXiv:1804.04235
+/// without momentum.
+Bytes optimizer_bytes(const Plan& plan, Count n, Count factored);
+
+/// Cache of one sequence of `context` tokens on one device, all layers: windowed layers keep at most a window, KV heads
+/// fewer than the ranks are replicated, MLA's latent rows always are; a linear layer keeps its float32 state.
+Bytes cache_bytes(const Arch& arch, const Plan& plan, Count context);
+
+/// The same of one more token while no window is full.
+Bytes cache_bytes_per_token(const Arch& arch, const Plan& plan);
+
+/// Bytes that optimizer, gradients and weights move in one optimizer step: states read and written, gradients read,
+/// weights written (and read, where there is no master copy).
+Bytes optimizer_traffic(const States& s, const Plan& plan);
+
+}  // namespace llmcalc

@@ -1,0 +1,165 @@
+#pragma once
+/// Operators: a name, a shape, and the tensors that it reads and writes. Shapes are the language that the engine
+/// prices, the reference transformer runs and the validator joins on. No number stands beside an operator: parameters,
+/// FLOPs, bytes and what is kept for the backward pass all follow from the shape (calc/cost.hpp).
+
+#include <array>
+#include <cassert>
+#include <cstdint>
+#include <string_view>
+#include <variant>
+
+#include "calc/arch.hpp"
+#include "calc/collective.hpp"
+#include "calc/units.hpp"
+
+namespace llmcalc {
+
+/// y (tokens, width) = table (rows, width) [ids].
+struct Lookup {
+  Count tokens = 0, rows = 0, width = 0;
+  constexpr bool operator==(const Lookup&) const = default;
+};
+
+/// y (rows, out) = x (rows, in) W (in, out) + b, for `groups` matrices that share the rows: the experts of a mixture,
+/// or the heads of an absorbed projection. `rows` counts all groups together. top_k > 0: the rows are tokens x top_k
+/// and a router chose the groups.
+struct Linear {
+  Count rows = 0, in = 0, out = 0, groups = 1, top_k = 0;
+  bool bias = false;
+  bool tied = false;  ///< W is the token table, counted there
+  constexpr bool operator==(const Linear&) const = default;
+};
+
+/// y (rows, width) = norm(x) * w + b. `weights` are the learned numbers in all; qk-norms normalise rows of a head's
+/// width and may share them.
+struct Norm {
+  Count rows = 0, width = 0, weights = 0;
+  bool centred = false;  ///< LayerNorm: keeps mean and deviation; RMSNorm keeps one statistic
+  constexpr bool operator==(const Norm&) const = default;
+};
+
+/// o = softmax(q k' / sqrt(qk_dim)) v, causal. q (sequences, queries, heads, qk_dim), k and v over past + queries
+/// tokens in kv_heads groups. window 0: all of them. latent_dim > 0: what is cached is one latent row of that width per
+/// token (MLA); absorbed: queries meet the latent rows themselves.
+struct Attention {
+  Count sequences = 0, heads = 0, kv_heads = 0, queries = 0, past = 0, qk_dim = 0, v_dim = 0, window = 0,
+        latent_dim = 0;
+  bool absorbed = false, sinks = false;
+  constexpr bool operator==(const Attention&) const = default;
+  constexpr Count rows() const { return sequences * queries; }
+  /// Numbers cached per token by this layer on this rank.
+  constexpr Count cached() const { return latent_dim > 0 ? latent_dim : kv_heads * (qk_dim + v_dim); }
+  /// Numbers read per cached token by the core.
+  constexpr Count read() const { return absorbed ? latent_dim : kv_heads * (qk_dim + v_dim); }
+};
+
+/// Linear attention with a state of head_dim x head_dim per head (lightning attention, arXiv:2501.08313).
+struct LinearAttention {
+  Count sequences = 0, heads = 0, queries = 0, head_dim = 0;
+  constexpr bool operator==(const LinearAttention&) const = default;
+  constexpr Count rows() const { return sequences * queries; }
+};
+
+enum class PointwiseKind : std::uint8_t {
+  add,       ///< y = a + b: keeps nothing
+  multiply,  ///< y = a * b: keeps both
+  activate,  ///< y = act(a): keeps a
+  gate,      ///< y = act(a) * b in one kernel: keeps both
+  rope,      ///< rotates q and k in place: keeps nothing
+  dropout,   ///< in place: keeps a mask of one byte per number
+  route,     ///< top-k of the router's logits: keeps logits and probabilities in float32
+  dispatch,  ///< copies each token to its experts: keeps nothing
+  combine    ///< gate-weighted sum of the experts' outputs: keeps them and the gates in float32
+};
+
+/// Element-wise work on (rows, width) outputs.
+struct Pointwise {
+  PointwiseKind kind = PointwiseKind::add;
+  Count rows = 0, width = 0;
+  Count top_k = 0;    ///< route, dispatch, combine
+  Count weights = 0;  ///< learned numbers (xIELU: 2)
+  constexpr bool operator==(const Pointwise&) const = default;
+};
+
+/// Cross-entropy of logits (rows, vocabulary).
+struct Loss {
+  Count rows = 0, vocabulary = 0;
+  constexpr bool operator==(const Loss&) const = default;
+};
+
+/// What tensor-parallel ranks exchange: an op forward, an op backward, either of which may be absent. `elements` are
+/// those of the full tensor; number_bytes 0: they are activations.
+struct Collective {
+  bool forward_on = false, backward_on = false,
+       regather = false;  ///< regather: once more in backward, of the saved shard
+  CollectiveOp forward = CollectiveOp::all_reduce, backward = CollectiveOp::all_reduce;
+  Count elements = 0, ranks = 1, repeats = 1, number_bytes = 0;
+  Count out_elements = 0;  ///< of this rank's result
+  constexpr bool operator==(const Collective&) const = default;
+};
+
+using Shape = std::variant<Lookup, Linear, Norm, Attention, LinearAttention, Pointwise, Loss, Collective>;
+
+/// Which line of the parameter table an operator belongs to.
+enum class Component : std::uint8_t { embedding, position, attention, mlp, norm, lm_head };
+inline constexpr std::size_t component_count = 6;
+
+/// How tensor parallelism may cut an operator.
+enum class Split : std::uint8_t {
+  tokens,  ///< the whole operator on every rank; sequence parallelism cuts its rows
+  inside,  ///< the whole operator on every rank, on all tokens: it works between cut operators (a router)
+  column,  ///< out is cut
+  row,     ///< in is cut; the ranks' results must be summed
+  heads,   ///< attention: heads are cut, KV heads as far as they go
+  width,   ///< element-wise between cut operators
+  partial  ///< element-wise on results that are still to be summed
+};
+
+using TensorId = std::uint8_t;
+inline constexpr TensorId no_tensor = 255;
+inline constexpr TensorId block_input = 0;
+
+struct Op {
+  std::string_view name;
+  Shape shape;
+  Component component;
+  Split split;
+  Count unit;  ///< a cut keeps whole multiples of this: a head's width
+  std::array<TensorId, 3> in;
+  TensorId out;  ///< no_tensor: works in place on in[0]
+
+  constexpr bool in_place() const { return out == no_tensor; }
+};
+
+/// Up to 56 operators in place: no allocation.
+class OpList {
+ public:
+  static constexpr std::size_t capacity = 56;
+
+  Op& push(const Op& op) {
+    assert(size_ < capacity);
+    return ops_[size_++].op = op;
+  }
+  TensorId new_tensor() { return next_++; }
+  std::size_t size() const { return size_; }
+  std::size_t tensors() const { return next_; }
+  const Op& operator[](std::size_t i) const { return ops_[i].op; }
+  Op& operator[](std::size_t i) { return ops_[i].op; }
+  const Op* begin() const { return &ops_[0].op; }
+  const Op* end() const { return begin() + size_; }
+  void clear_tensors(std::size_t n) { next_ = static_cast<TensorId>(n); }
+
+ private:
+  // A union, so that an empty list costs nothing to make.
+  union Slot {
+    Slot() {}
+    Op op;
+  };
+  static_assert(sizeof(Slot) == sizeof(Op));
+  std::array<Slot, capacity> ops_;
+  std::size_t size_ = 0;
+  TensorId next_ = 1;  // tensor 0 is the block's input
+};
+
+}  // namespace llmcalc

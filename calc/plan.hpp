@@ -1,0 +1,93 @@
+#pragma once
+/// How a model is run: batch, precision, parallelism, what is stored, and which conventions the numbers follow.
+
+#include <cstdint>
+#include <optional>
+
+#include "calc/dtype.hpp"
+#include "calc/units.hpp"
+
+namespace llmcalc {
+
+enum class Optimizer : std::uint8_t { adam, adam8bit, sgd, momentum, adafactor, lion };
+enum class Recompute : std::uint8_t {
+  none,
+  selective,  ///< the attention core runs again in backward; its scores are not stored
+  full        ///< every block runs again in backward; only its input is stored
+};
+enum class AttentionImpl : std::uint8_t {
+  naive,  ///< computes and stores the S x S scores
+  flash   ///< computes the causal half, stores a log-sum-exp per row (arXiv:2205.14135)
+};
+enum class SoftmaxStore : std::uint8_t {
+  seed,    ///< scores and softmax output both (Goon 2.5)
+  minimal  ///< the softmax output, which is all that backward needs
+};
+enum class GluStore : std::uint8_t {
+  all,       ///< gate, act(gate), up, product: 4 tensors
+  fused,     ///< gate, up, product: 3
+  recompute  ///< gate, up: 2; the product is computed again
+};
+/// Query-key pairs that count as work, per head and sequence.
+enum class AttentionFlops : std::uint8_t {
+  full,         ///< S (S + past)
+  causal_half,  ///< S^2/2 + S past
+  causal_exact  ///< S (S+1)/2 + S past
+};
+/// Which N stands in 6N.
+enum class ParamsIn6N : std::uint8_t { total, non_embedding, active, matmul };
+enum class Roofline : std::uint8_t {
+  op,   ///< sum over operators of max(compute, memory)
+  step  ///< max(compute, memory) of the whole step; weights and cache are its memory traffic
+};
+enum class Mla : std::uint8_t {
+  automatic,  ///< absorbed in decode, expanded in prefill
+  absorbed,
+  expanded
+};
+
+/// The logits' bytes during the loss: bytes_per_logit x tokens x vocabulary / chunks.
+struct LogitStore {
+  bool with_gradient = false;  ///< logits in the compute format, a float32 copy and a float32 gradient, all at once
+  Count chunks = 1;
+  constexpr bool operator==(const LogitStore&) const = default;
+};
+
+struct Plan {
+  // training
+  Count seq = 0, micro_batch = 1, global_batch = 0;
+  Optimizer optimizer = Optimizer::adam;
+  bool master = true;  ///< a float32 copy of 16-bit weights, counted with the optimizer
+  DType state_precision = dtypes::fp32;
+  Count gradient_bytes = 4;
+  Recompute recompute = Recompute::none;
+  SoftmaxStore softmax_store = SoftmaxStore::minimal;
+  GluStore glu_store = GluStore::all;
+  bool norm_stats = true, dropout = false;
+  LogitStore logits;
+
+  // inference
+  Count batch = 1, prompt = 2048, generate = 256;
+  bool kv_cache = true;
+  Mla mla = Mla::automatic;
+
+  // both
+  DType precision = dtypes::bf16, weight_precision = dtypes::bf16, kv_precision = dtypes::bf16;
+  AttentionImpl attention = AttentionImpl::flash;
+  Count tp = 1, gpus = 1;
+  bool sp = false;
+
+  // conventions and efficiencies
+  AttentionFlops attention_flops = AttentionFlops::full;
+  ParamsIn6N params_in_6n = ParamsIn6N::total;
+  Roofline roofline = Roofline::op;
+  std::optional<double> efficiency;         ///< achieved / peak FLOP/s of matmuls; absent: the hardware file's, or none
+  std::optional<double> memory_efficiency;  ///< achieved / peak bytes/s; absent: the hardware file's, or none
+  double overlap = 0;                       ///< fraction of communication hidden behind compute
+  double memory_utilization = 1;            ///< fraction of the device's memory that may be used
+
+  /// Micro-batches per optimizer step.
+  constexpr Count accumulation() const { return global_batch / micro_batch; }
+};
+
+}  // namespace llmcalc

@@ -1,0 +1,43 @@
+#pragma once
+/// What the cost of an operator depends on besides its shape: number formats, kernels, and what is stored.
+
+#include "calc/dtype.hpp"
+#include "calc/plan.hpp"
+
+namespace llmcalc {
+
+enum class Phase : std::uint8_t { training, prefill, decode };
+
+struct Pricing {
+  Phase phase = Phase::training;
+  DType activation = dtypes::bf16, weight = dtypes::bf16, cache = dtypes::bf16;
+  AttentionImpl attention = AttentionImpl::flash;
+  AttentionFlops convention = AttentionFlops::full;
+  SoftmaxStore softmax_store = SoftmaxStore::minimal;
+  GluStore glu_store = GluStore::all;
+  bool norm_stats = true, dropout = false;
+  Count gradient_bytes = 4;
+  bool accumulate = false;  ///< gradients are added to those of earlier micro-batches
+  bool cached = true;       ///< inference keeps keys and values
+
+  constexpr bool training() const { return phase == Phase::training; }
+};
+
+constexpr Pricing pricing(const Plan& p, Phase phase) {
+  const bool training = phase == Phase::training;
+  return {.phase = phase,
+          .activation = p.precision,
+          .weight = p.weight_precision,
+          .cache = p.kv_precision,
+          .attention = p.attention,
+          .convention = p.attention_flops,
+          .softmax_store = p.softmax_store,
+          .glu_store = p.glu_store,
+          .norm_stats = p.norm_stats,
+          .dropout = training && p.dropout,
+          .gradient_bytes = p.gradient_bytes,
+          .accumulate = training && p.accumulation() > 1,
+          .cached = !training && p.kv_cache};
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,83 @@
+#include "calc/roofline.hpp"
+
+#include <algorithm>
+
+#include "calc/collective.hpp"
+
+namespace llmcalc {
+namespace {
+
+/// The link that joins the ranks: inside a node as far as it reaches, else the network between nodes.
+Link group_link(const Device& d, Count ranks) { return ranks <= d.link.ranks ? d.link : d.network; }
+
+/// Message of one collective: elements x bytes each.
+Bytes message(const Collective& c, const Pricing& p) {
+  return c.number_bytes > 0 ? Bytes(mul(c.elements, c.number_bytes)) : bytes_of(p.activation, c.elements);
+}
+
+Seconds ring(CollectiveOp op, const Collective& c, const Pricing& p, const Rates& r) {
+  const Seconds one = collective_time(op, CollectiveAlgorithm::ring, message(c, p), c.ranks, r.link);
+  return static_cast<double>(c.repeats) * one;
+}
+
+}  // namespace
+
+Rates bound_rates(const Device& d, const Plan& plan) {
+  return {.compute = d.peak(plan.precision), .memory = d.bandwidth, .link = group_link(d, plan.tp)};
+}
+
+bool has_estimate(const Device& d, const Plan& plan) {
+  return d.achieved.present || plan.efficiency.has_value() || plan.memory_efficiency.has_value();
+}
+
+Rates estimated_rates(const Device& d, const Plan& plan) {
+  Rates r = bound_rates(d, plan);
+  const Achieved& a = d.achieved;
+  r.compute = plan.efficiency.value_or(a.matmul) * r.compute;
+  r.memory = plan.memory_efficiency.value_or(a.memory) * r.memory;
+  r.link.bandwidth = a.link * r.link.bandwidth;
+  r.launch = a.launch;
+  return r;
+}
+
+Bound bound(const Time& t) {
+  const std::array<Seconds, 4> parts{t.compute, t.memory, t.communication, t.latency};
+  return static_cast<Bound>(std::max_element(parts.begin(), parts.end()) - parts.begin());
+}
+
+Time op_time(const Cost& c, const Rates& r) {
+  const Seconds compute = c.executed / r.compute;
+  const Seconds memory(c.moved.total() / r.memory.value);
+  if (compute >= memory) return {.compute = compute, .latency = r.launch};
+  return {.memory = memory, .latency = r.launch};
+}
+
+Time exchange_time(const Collective& c, const Pricing& p, const Rates& r, double overlap, bool is_backward) {
+  Seconds s;
+  if (!is_backward && c.forward_on) s += ring(c.forward, c, p, r);
+  if (is_backward && c.backward_on) s += ring(c.backward, c, p, r);
+  if (is_backward && c.regather) s += ring(c.forward, c, p, r);
+  return {.communication = (1 - overlap) * s};
+}
+
+void Clock::run(const Shape& shape, Count repeats, bool is_backward) {
+  const double n = static_cast<double>(repeats);
+  if (const Collective* c = std::get_if<Collective>(&shape)) {
+    time_ += n * exchange_time(*c, pricing_, rates_, plan_.overlap, is_backward);
+    return;
+  }
+  const Cost one = is_backward ? backward(shape, pricing_) : forward(shape, pricing_);
+  cost_ += repeats * one;
+  if (plan_.roofline == Roofline::op) time_ += n * op_time(one, rates_);
+}
+
+Time Clock::time() const {
+  if (plan_.roofline == Roofline::op) return time_;
+  Cost floor = cost_;  // the whole pass as one operator whose activations never leave the chip
+  floor.moved.activations = 0;
+  Time t = op_time(floor, rates_);
+  t.latency = {};
+  return t += time_;
+}
+
+}  // namespace llmcalc

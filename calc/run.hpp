@@ -1,0 +1,48 @@
+#pragma once
+/// A whole training run: how long it takes, and what it costs in hours, energy, carbon and money; and how text and time
+/// translate into tokens.
+///
+/// Prices, watts, the overhead of a data centre and the carbon of its grid are inputs: nothing here has a default for
+/// them. Watts are commonly a board's cap (TDP), not its measured draw, and the result is then a bound.
+
+#include "calc/units.hpp"
+
+namespace llmcalc {
+
+inline constexpr double seconds_per_hour = 3600, seconds_per_day = 86400;
+
+/// FLOPs done per second and token over the devices' peak: flops_per_token x tokens/s / (devices x peak).
+/// With the FLOPs that the model needs (forward and backward, no recomputation) it is the model FLOPs utilisation,
+/// MFU: Goon (3.5), which means the FLOPs per token and prints those of a batch; PaLM, arXiv:2204.02311, App. B.
+/// With the FLOPs that the hardware does, recomputation included, it is HFU (arXiv:2205.05198).
+double utilization(double flops_per_token, double tokens_per_second, Count devices, FlopsPerSecond peak);
+double mfu(double model_flops_per_token, double tokens_per_second, Count devices, FlopsPerSecond peak);
+double hfu(double hardware_flops_per_token, double tokens_per_second, Count devices, FlopsPerSecond peak);
+
+/// Time of a run by the rule of thumb f N D / (devices x peak x utilization): f = 6 with MFU; f = 8 with HFU under full
+/// recomputation (Narayanan et al. 2021, arXiv:2104.04473; Goon (3.4) for f = 6).
+Seconds training_time(double params, double tokens, double flops_per_param_token, Count devices, FlopsPerSecond peak,
+                      double utilization);
+/// Time of a run at a known throughput of all devices together.
+Seconds training_time(double tokens, double tokens_per_second);
+
+double days(Seconds run);
+double device_hours(Count devices, Seconds run);
+
+/// device-hours x W x PUE / 1000. PUE: total power of the data centre over that of its machines; 1 for none.
+double energy_kwh(double device_hours, double watts, double pue);
+/// kWh x the grid's kg per kWh.
+double co2_kg(double kwh, double kg_per_kwh);
+/// device-hours x price of one of them.
+double cost(double device_hours, double price_per_hour);
+
+/// English text, on average (Goon §1, footnote 1). Tokenizers and languages differ: by a factor of two or more for
+/// some.
+inline constexpr double tokens_per_word = 1.3;
+double tokens_of_words(double words);
+double words_of_tokens(double tokens);
+/// Tokens per second of a reader: 185 words a minute are 4.0 (Goon §8, footnote 32).
+inline constexpr double reading_words_per_minute = 185;
+double reading_tokens_per_second(double words_per_minute = reading_words_per_minute);
+
+}  // namespace llmcalc

@@ -1,0 +1,138 @@
+#pragma once
+/// Scaling laws: how the loss falls with parameters and tokens, and how to split a compute budget between them.
+///
+/// Every fit is named, because they disagree: at the budget of Gopher and Chinchilla (5.76e23 FLOP) the constants that
+/// the Chinchilla paper prints ask for 32 B parameters at 93 tokens each, their unrounded exponents for 40 B at 59, the
+/// refit of Besiroglu et al. for 72 B at 18, and the rule of thumb for 69 B at 20.
+///
+/// N parameters (Kaplan: without embedding, positions and head; the others: all), D training tokens, C training FLOPs.
+/// C = 6 N D unless a fit says otherwise. Losses are in nats per token, on the data and tokenizer of the paper: only
+/// differences and optima carry over to another data set.
+
+#include <array>
+#include <optional>
+#include <string_view>
+#include <variant>
+
+namespace llmcalc::scaling {
+
+/// C = 6 N D (Kaplan et al. 2020; Goon (3.4)).
+constexpr double training_flops(double params, double tokens) { return 6 * params * tokens; }
+
+/// L(N, D) = irreducible + params_scale / N^params_exponent + tokens_scale / D^tokens_exponent
+struct LossFit {
+  std::string_view name, source, note;
+  double irreducible = 0;                           ///< E
+  double params_scale = 0, tokens_scale = 0;        ///< A, B
+  double params_exponent = 0, tokens_exponent = 0;  ///< alpha, beta
+};
+
+/// N = params (C / compute)^params_exponent, D = tokens (C / compute)^tokens_exponent: no loss, only the split.
+struct SplitFit {
+  std::string_view name, source, note;
+  double compute = 0, params = 0, tokens = 0;  ///< a point on the law
+  double params_exponent = 0, tokens_exponent = 0;
+};
+
+using Fit = std::variant<LossFit, SplitFit>;
+
+std::string_view name(const Fit& fit);
+std::string_view source(const Fit& fit);
+std::string_view note(const Fit& fit);
+
+/// One FLOP/s x 1e15 for a day: Kaplan's unit of compute.
+inline constexpr double pf_day = 8.64e19;
+
+inline constexpr LossFit chinchilla3{"chinchilla-3",
+                                     "Hoffmann et al. 2022 (arXiv:2203.15556), approach 3, constants as printed",
+                                     "the exponents 0.46 and 0.54 printed beside them follow from the unrounded ones",
+                                     1.69,
+                                     406.4,
+                                     410.7,
+                                     0.34,
+                                     0.28};
+inline constexpr LossFit chinchilla3_tex{"chinchilla-3-tex",
+                                         "Hoffmann et al. 2022, approach 3, exponents from the paper's TeX source",
+                                         "gives the printed N ~ C^0.46, D ~ C^0.54",
+                                         1.69,
+                                         406.4,
+                                         410.7,
+                                         0.3392,
+                                         0.2849};
+inline constexpr LossFit besiroglu{"besiroglu",
+                                   "Besiroglu et al. 2024 (arXiv:2404.10102), refit of Chinchilla's approach 3",
+                                   "agrees with approaches 1 and 2",
+                                   1.8172,
+                                   482.01,
+                                   2085.43,
+                                   0.3478,
+                                   0.3658};
+inline constexpr SplitFit chinchilla1{"chinchilla-1",
+                                      "Hoffmann et al. 2022, approach 1 (exponents)",
+                                      "no constants are printed: drawn through Chinchilla itself, 70e9 parameters and "
+                                      "1.4e12 tokens at 5.76e23 FLOP, where 6 N D is 2% above that budget",
+                                      5.76e23,
+                                      70e9,
+                                      1.4e12,
+                                      0.50,
+                                      0.50};
+inline constexpr SplitFit chinchilla2{"chinchilla-2",
+                                      "Hoffmann et al. 2022, approach 2 (exponents)",
+                                      "no constants are printed: drawn through Chinchilla itself, 70e9 parameters and "
+                                      "1.4e12 tokens at 5.76e23 FLOP, where 6 N D is 2% above that budget",
+                                      5.76e23,
+                                      70e9,
+                                      1.4e12,
+                                      0.49,
+                                      0.51};
+inline constexpr SplitFit kaplan{"kaplan",
+                                 "Kaplan et al. 2020 (arXiv:2001.08361), N = 1.3e9 C^0.73, C in PF-days, D = C / 6N",
+                                 "parameters without embedding, positions and head; compute at the critical batch",
+                                 pf_day,
+                                 1.3e9,
+                                 pf_day / (6 * 1.3e9),
+                                 0.73,
+                                 0.27};
+
+/// D = ratio x N, the rule of thumb after Chinchilla; ratio 20 unless told otherwise.
+constexpr SplitFit rule_of_thumb(double tokens_per_parameter = 20) {
+  return {"rule-20", "rule of thumb: a fixed number of tokens per parameter (20 for Chinchilla, 70e9 and 1.4e12)",
+          "",        6 * tokens_per_parameter,
+          1,         tokens_per_parameter,
+          0.5,       0.5};
+}
+
+/// All fits, the default first.
+inline constexpr std::size_t fit_count = 7;
+std::array<Fit, fit_count> fits();
+/// The fit of that name, if there is one.
+std::optional<Fit> fit(std::string_view name);
+
+/// A compute-optimal point; the loss only where the fit has one.
+struct Optimum {
+  double compute = 0, params = 0, tokens = 0;
+  std::optional<double> loss;
+  double tokens_per_parameter() const { return tokens / params; }
+};
+
+/// Loss of a model of N parameters after D tokens.
+double loss(const LossFit& fit, double params, double tokens);
+
+/// The minimum of the loss under 6 N D = C, in closed form, or the point on the split law:
+///   N = g (C/6)^(beta/(alpha+beta)),  D = (C/6)^(alpha/(alpha+beta)) / g,  g = (alpha A / beta B)^(1/(alpha+beta)).
+Optimum optimum_for_compute(const Fit& fit, double compute);
+/// The budget for which N parameters are optimal, and its tokens.
+Optimum optimum_for_params(const Fit& fit, double params);
+/// The budget for which D tokens are optimal, and its parameters.
+Optimum optimum_for_tokens(const Fit& fit, double tokens);
+
+/// Kaplan et al. 2020, one resource at a time, the others unlimited. N without embedding.
+double kaplan_loss_of_params(double params);    ///< (8.8e13 / N)^0.076
+double kaplan_loss_of_tokens(double tokens);    ///< (5.4e13 / D)^0.095
+double kaplan_loss_of_compute(double pf_days);  ///< (3.1e8 / C)^0.050, C in PF-days, at the critical batch
+/// Joint: [(6.4e13 / N)^(0.076/0.103) + 1.8e13 / D]^0.103
+double kaplan_loss(double params, double tokens);
+/// Tokens per batch at which time and compute trade evenly: 2e8 / L^(1/0.21)
+double kaplan_critical_batch(double loss);
+
+}  // namespace llmcalc::scaling

@@ -1,0 +1,42 @@
+#include "calc/work.hpp"
+
+namespace llmcalc {
+namespace {
+
+void tally(Work& w, const Op& op, Count repeats, const Cost& c) {
+  Flops& part = std::holds_alternative<Attention>(op.shape) ? w.core
+                : op.component == Component::lm_head        ? w.head
+                                                            : w.linear;
+  part += repeats * c.model;
+  w.executed += repeats * c.executed;
+}
+
+}  // namespace
+
+Work forward_work(const Arch& arch, const Step& step, const Pricing& p, const TensorParallel& tp) {
+  Work w;
+  for_each_segment(arch, step, tp, [&](const Segment& s) {
+    for (const Op& op : s.ops) tally(w, op, s.repeats, forward(op.shape, p));
+  });
+  return w;
+}
+
+TrainingFlops training_flops(const Arch& arch, const Plan& plan) {
+  const Pricing p = pricing(plan, Phase::training);
+  TrainingFlops f;
+  for_each_segment(arch, training_step(plan), {}, [&](const Segment& s) {
+    for (const Op& op : s.ops) {
+      const Cost fwd = s.repeats * forward(op.shape, p), bwd = s.repeats * backward(op.shape, p);
+      const bool again = plan.recompute == Recompute::full        ? s.kind == SegmentKind::block
+                         : plan.recompute == Recompute::selective ? std::holds_alternative<Attention>(op.shape)
+                                                                  : false;
+      f.forward += fwd.model, f.backward += bwd.model, f.executed += fwd.executed + bwd.executed;
+      if (again) f.recompute += fwd.model, f.executed += fwd.executed;
+    }
+  });
+  f.model_total = f.forward + f.backward;
+  f.hardware_total = f.model_total + f.recompute;
+  return f;
+}
+
+}  // namespace llmcalc
