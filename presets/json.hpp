@@ -34,6 +34,7 @@ class Object {
  public:
   /// `where` names the file and the place inside it: "my.json" or "my.json, \"attention\"".
   Object(const Value& value, std::string where);
+  Object(const Value&& value, std::string where) = delete;  ///< the value is looked at, not kept
 
   /// Present and not null.
   bool has(std::string_view key) const;

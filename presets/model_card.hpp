@@ -19,6 +19,7 @@ struct ModelCard {
   std::string published_source;
   std::optional<Count> stored;  ///< parameters that the published checkpoint file holds, where that differs
   std::string notes;
+  std::vector<std::string> unknown_keys;  ///< of a config.json: not understood, and their names hint at parameters
 };
 
 }  // namespace llmcalc

@@ -1,0 +1,90 @@
+#include "cli/command.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdio>
+#include <new>
+
+#include "cli/output.hpp"
+#include "presets/error.hpp"
+#include "presets/names.hpp"
+
+namespace llmcalc {
+namespace {
+
+constexpr std::array all{
+    Command{"params", "MODEL", "parameters by component: total, active, non-embedding", run_params},
+    Command{"memory", "MODEL [--train|--infer]", "weights, gradients, optimizer, activations, KV cache, peak",
+            run_memory},
+    Command{"flops", "MODEL", "forward, backward, recompute; every named formula", run_flops},
+    Command{"train", "MODEL --hardware HW", "one optimizer step: time, MFU, memory, bound; days, energy, cost",
+            run_train},
+    Command{"infer", "MODEL --hardware HW", "prefill, decode, whole generation; largest batch and context", run_infer},
+    Command{"report", "MODEL --hardware HW", "all of it", run_report},
+    Command{"explain", "[QUANTITY [MODEL]]", "the formula, its symbols, the numbers put in, the source", run_explain},
+    Command{"scaling", "--compute C", "compute-optimal sizes under every named fit", run_scaling},
+    Command{"collective", "OP --bytes M --ranks N", "volume and time of a collective", run_collective},
+    Command{"list", "models|hardware|dtypes", "what is built in", run_list},
+    Command{"show", "NAME", "a preset as JSON", run_show},
+    Command{"import", "CONFIG", "a Hugging Face config.json as an explicit model file", run_import},
+    Command{"check", "[--baseline FILE]", "engine against textbook; or today's numbers against a saved report",
+            run_check},
+};
+
+std::string help() {
+  std::string s = "llmcalc: parameters, memory, FLOPs, time and cost of any decoder-only transformer\n\n";
+  for (const Command& c : all) s += fmt::format("  {:<11}{:<25}{}\n", c.name, c.arguments, c.summary);
+  return s +
+         "\n  MODEL  a preset ('llmcalc list models'), an llmcalc model file, a config.json or its folder\n"
+         "  HW     a preset ('llmcalc list hardware') or a hardware file\n"
+         "\n  llmcalc COMMAND --help shows its options. --json and --markdown work everywhere.\n";
+}
+
+const Command& find(const std::string& name) {
+  std::vector<std::string> known;
+  for (const Command& c : all) {
+    if (c.name == name) return c;
+    known.emplace_back(c.name);
+  }
+  const std::vector<std::string> near = nearest(name, known, 1);
+  throw InputError(fmt::format("unknown command {}{}; 'llmcalc --help' shows all", in_quotes(name),
+                               near.empty() ? "" : ", did you mean '" + near[0] + "'?"));
+}
+
+int dispatch(Args args) {
+  if (args.empty() || args[0] == "--help" || args[0] == "-h" || args[0] == "help") {
+    write_out(help());
+    return args.empty() ? 2 : 0;
+  }
+  if (args[0] == "--version") {
+    write_out("llmcalc " LLMCALC_VERSION "\n");
+    return 0;
+  }
+  return find(args[0]).run(args.subspan(1));
+}
+
+int refuse(std::string_view sentence) {
+  fmt::print(stderr, "llmcalc: {}\n", sentence);
+  return 2;
+}
+
+}  // namespace
+
+std::span<const Command> commands() { return all; }
+
+int run_llmcalc(Args args) {
+  try {
+    return dispatch(args);
+  } catch (const PipeClosed&) {
+    return 0;
+  } catch (const InputError& e) {
+    return refuse(e.what());
+  } catch (const Overflow&) {
+    return refuse("these sizes give a count past 2^63; check the model, the batch and the sequence length");
+  } catch (const std::bad_alloc&) {
+    return refuse("out of memory");
+  }
+}
+
+}  // namespace llmcalc

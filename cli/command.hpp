@@ -1,0 +1,35 @@
+#pragma once
+/// The sub-commands. One file each in commands/; a new one is a file there and a line in commands().
+
+#include <span>
+#include <string_view>
+
+#include "cli/arguments.hpp"
+
+namespace llmcalc {
+
+struct Command {
+  std::string_view name, arguments, summary;
+  int (*run)(Args args);  ///< the exit code; throws InputError
+};
+
+std::span<const Command> commands();
+
+/// Runs "llmcalc ARGS...": exit code 0 answer, 1 something moved, 2 bad input. Prints mistakes on stderr.
+int run_llmcalc(Args args);
+
+int run_params(Args args);
+int run_memory(Args args);
+int run_flops(Args args);
+int run_train(Args args);
+int run_infer(Args args);
+int run_report(Args args);
+int run_explain(Args args);
+int run_scaling(Args args);
+int run_collective(Args args);
+int run_list(Args args);
+int run_show(Args args);
+int run_import(Args args);
+int run_check(Args args);
+
+}  // namespace llmcalc

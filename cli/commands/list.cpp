@@ -1,0 +1,68 @@
+#include <fmt/format.h>
+
+#include "calc/dtype.hpp"
+#include "cli/command.hpp"
+#include "cli/commands/plan_command.hpp"
+#include "presets/builtin.hpp"
+#include "presets/error.hpp"
+#include "presets/names.hpp"
+
+namespace llmcalc {
+namespace {
+
+std::string joined(std::span<const std::string_view> names) {
+  std::string s;
+  for (const std::string_view n : names) s += (s.empty() ? "" : ", ") + std::string(n);
+  return s;
+}
+
+Grid presets_grid(const char* key, std::span<const Builtin> presets) {
+  Grid g{.key = key, .title = "", .columns = {"name", "title", "aliases"}, .rows = {}};
+  for (const Builtin& b : presets) {
+    g.rows.push_back({std::string(b.name), std::string(b.title), joined(b.aliases)});
+    g.json.push_back({{"name", b.name},
+                      {"title", b.title},
+                      {"aliases", std::vector<std::string>(b.aliases.begin(), b.aliases.end())}});
+  }
+  return g;
+}
+
+Grid dtypes_grid() {
+  Grid g{.key = "dtypes", .title = "", .columns = {"name", "bits/weight", "multiplies as", "note"}, .rows = {}};
+  for (std::size_t i = 0; i < formats.size(); ++i) {
+    const DType t(i);
+    const Format& f = t.format();
+    const std::string peak = f.peak == Peak::none ? "-" : std::string(peak_names[static_cast<std::size_t>(f.peak)]);
+    g.rows.push_back({std::string(f.name), fmt::format("{:g}", bits_per_weight(t)), peak, std::string(f.note)});
+    g.json.push_back({{"name", f.name}, {"bits_per_weight", bits_per_weight(t)}, {"note", f.note}});
+  }
+  return g;
+}
+
+}  // namespace
+
+int run_list(Args args) {
+  Arguments arguments("list", "What is built in.", "  llmcalc list models\n  llmcalc list hardware --json");
+  std::string what;
+  arguments.positional("WHAT", "models, hardware or dtypes", what);
+  arguments.styles();
+  if (!arguments.parse(args)) return 0;
+  Report report;
+  report.command = "list";
+  if (same_name(what, "models")) {
+    report.grids.push_back(presets_grid("models", builtin_models()));
+    report.conclusion = fmt::format("{} models; 'llmcalc show NAME' prints one", builtin_models().size());
+  } else if (same_name(what, "hardware")) {
+    report.grids.push_back(presets_grid("hardware", builtin_hardware()));
+    report.conclusion =
+        fmt::format("{} devices; 'llmcalc show NAME' prints one with its sources", builtin_hardware().size());
+  } else if (same_name(what, "dtypes")) {
+    report.grids.push_back(dtypes_grid());
+    report.conclusion = fmt::format("{} number formats", formats.size());
+  } else {
+    throw InputError(fmt::format("nothing is listed under {}; models, hardware and dtypes are", in_quotes(what)));
+  }
+  return print(report, arguments.style());
+}
+
+}  // namespace llmcalc

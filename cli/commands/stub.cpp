@@ -1,0 +1,5 @@
+#include "cli/command.hpp"
+namespace llmcalc {
+int run_explain(Args) { return 0; }
+int run_check(Args) { return 0; }
+}  // namespace llmcalc

@@ -1,0 +1,31 @@
+#pragma once
+/// The presets, compiled into the program as the text of their JSON files. Looking one up parses nothing.
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace llmcalc {
+
+/// One file of presets/models or presets/hardware.
+struct Builtin {
+  std::string_view name;
+  std::string_view title;
+  std::span<const std::string_view> aliases;
+  std::string_view text;  ///< the JSON file
+};
+
+/// All of them, sorted by name. These three are written by embed_main.cpp at build time.
+std::span<const Builtin> builtin_models();
+std::span<const Builtin> builtin_hardware();
+/// The text of presets/golden.json; empty if the program was built without it.
+std::string_view builtin_golden();
+
+/// The one with that name or alias, in upper or lower case; null if there is none.
+const Builtin* find_builtin(std::span<const Builtin> presets, std::string_view name);
+
+/// Every name and alias, for suggestions.
+std::vector<std::string> builtin_names(std::span<const Builtin> presets);
+
+}  // namespace llmcalc

@@ -1,0 +1,47 @@
+#pragma once
+/// A decimal numeral as it is written, exact. Nothing passes through a double on the way to a count.
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "calc/units.hpp"
+
+namespace llmcalc {
+
+/// digits x 2^twos x 5^fives. A unit's factor is a product of twos and fives too (1000 = 2^3 x 5^3, 1024 = 2^10), so
+/// 1.5 Ki = 15 x 10^-1 x 2^10 is known to be whole, and 0.7 Ki not to be, without any rounding.
+struct Decimal {
+  Wide digits = 0;
+  int twos = 0, fives = 0;
+
+  Decimal times_ten_to(int n) const { return {digits, twos + n, fives + n}; }
+  Decimal times_two_to(int n) const { return {digits, twos + n, fives}; }
+};
+
+enum class Misread { none, empty, sign, no_digit, leading_zero, long_numeral };
+
+/// What stands at the beginning of a text: a numeral "12", "0.25" or "3e11", and the rest after it.
+struct Numeral {
+  Misread problem = Misread::none;
+  Decimal value;
+  std::string_view rest;
+};
+
+/// Reads the numeral at the beginning of `text`: digits, then a point and digits, then e and a power of ten. No sign,
+/// no leading zero before another digit, no hexadecimal, nothing else that C would take for a number.
+Numeral numeral(std::string_view text);
+
+enum class Inexact { fraction, too_large };
+
+/// The whole number that `d` is, or why it is not one below `limit`.
+struct Whole {
+  std::optional<Wide> value;
+  Inexact problem = Inexact::fraction;
+};
+Whole whole(const Decimal& d, Wide limit);
+
+/// The nearest double, if it is finite; a number that is not zero does not become zero.
+std::optional<double> real(const Decimal& d);
+
+}  // namespace llmcalc

@@ -1,0 +1,201 @@
+#include "presets/hardware_file.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "presets/names.hpp"
+#include "presets/quantity.hpp"
+
+namespace llmcalc {
+
+namespace {
+
+using json::Object;
+
+/// The file, and its sources: a number is not read without one.
+class Sheet {
+ public:
+  Sheet(const json::Value& value, const std::string& where)
+      : file(value, where),
+        card{},
+        default_source_(file.text_or("source", "")),
+        sources_(file.has("sources") ? file.object("sources") : Object(no_sources(), where + ", \"sources\"")) {}
+
+  Object file;
+  HardwareCard card;
+
+  /// Notes what `path` ("memory.capacity") rests on.
+  void cite(const std::string& path) {
+    const std::string source = sources_.text_or(path, default_source_);
+    if (source.empty())
+      throw InputError(
+          fmt::format("{}: no source for \"{}\"; say under \"sources\" where the number was read", file.where(), path));
+    card.sources.emplace_back(path, source);
+  }
+
+  /// The quantity block[key], read by `parse`, and its source cited.
+  template <typename Parse>
+  auto quantity(const Object& block, std::string_view key, const std::string& path, Parse parse) {
+    const auto value = parse(block.text(key), fmt::format("{}, {}", block.where(), in_quotes(key)), Bare::refused);
+    cite(path);
+    return value;
+  }
+
+  void finish() {
+    file.refuse_unread();
+    sources_.refuse_unread();
+  }
+
+ private:
+  static const json::Value& no_sources() {
+    static const json::Value none = json::Value::object();
+    return none;
+  }
+
+  std::string default_source_;
+  Object sources_;
+};
+
+void read_names(Sheet& s) {
+  HardwareCard& c = s.card;
+  c.name = s.file.text("name");
+  c.title = s.file.text_or("title", c.name);
+  if (s.file.has("aliases")) c.aliases = s.file.texts("aliases");
+  c.vendor = s.file.text_or("vendor", "");
+  c.architecture = s.file.text_or("architecture", "");
+  c.form_factor = s.file.text_or("form_factor", "");
+  c.notes = s.file.text_or("notes", "");
+}
+
+void read_memory(Sheet& s) {
+  const Object memory = s.file.object("memory");
+  s.card.device.memory = s.quantity(memory, "capacity", "memory.capacity", parse_bytes);
+  if (s.card.device.memory == Bytes(0)) throw InputError(memory.where() + ": \"capacity\" is zero; nothing fits there");
+  s.card.device.bandwidth = s.quantity(memory, "bandwidth", "memory.bandwidth", parse_rate);
+  s.card.memory_type = memory.text_or("type", "");
+  memory.refuse_unread();
+}
+
+void refuse_sparse(const Object& matmul) {
+  for (const auto& [key, value] : matmul.value().items())
+    if (lower(key + value.dump()).find("spars") != std::string::npos)
+      throw InputError(fmt::format("{}: {} is a sparse peak; give the dense one, which is usually half of it",
+                                   matmul.where(), in_quotes(key)));
+}
+
+void read_matmul(Sheet& s) {
+  const Object matmul = s.file.object("matmul");
+  refuse_sparse(matmul);
+  bool any = false;
+  for (std::size_t i = 0; i < peak_count; ++i) {
+    if (!matmul.has(peak_names[i])) continue;
+    s.card.device.peaks[i] =
+        s.quantity(matmul, peak_names[i], fmt::format("matmul.{}", peak_names[i]), parse_flops_rate);
+    any = true;
+  }
+  matmul.refuse_unread();
+  if (!any) throw InputError(matmul.where() + " is empty; the dense peak of at least one number format is wanted");
+}
+
+void unknown(Sheet& s, std::string_view what) { s.card.unknown.emplace_back(what); }
+
+/// "link" or "network"; a link's rank count is told to be unknown, a network's absence of one is not.
+Link read_link(Sheet& s, const std::string& key) {
+  Link link;
+  if (!s.file.has(key)) {
+    unknown(s, key);
+    return link;
+  }
+  const Object o = s.file.object(key);
+  link.bandwidth = s.quantity(o, "bandwidth", key + ".bandwidth", parse_rate);
+  if (o.has("latency"))
+    link.latency = s.quantity(o, "latency", key + ".latency", parse_seconds);
+  else
+    unknown(s, key + " latency");
+  if (o.has("ranks")) {
+    link.ranks = o.positive("ranks");
+    s.cite(key + ".ranks");
+  } else if (key == "link") {
+    unknown(s, "link ranks");
+  }
+  const std::string type = o.text_or("type", "");
+  if (key == "link") s.card.link_type = type;
+  o.text_or("topology", "");
+  o.refuse_unread();
+  return link;
+}
+
+void read_pcie(Sheet& s) {
+  if (!s.file.has("pcie")) return unknown(s, "pcie");
+  const Object pcie = s.file.object("pcie");
+  s.card.pcie = s.quantity(pcie, "bandwidth", "pcie.bandwidth", parse_rate);
+  pcie.text_or("type", "");
+  pcie.refuse_unread();
+}
+
+void read_prices(Sheet& s) {
+  const json::Value* list = s.file.find("prices");
+  if (list == nullptr || list->empty()) return unknown(s, "price");
+  if (!list->is_array())
+    throw InputError(s.file.where() + ": \"prices\" is no list; [{\"price\", \"source\"}] is wanted");
+  for (const json::Value& v : *list) {
+    const Object price(v, fmt::format("{}, \"prices\"[{}]", s.file.where(), s.card.prices.size()));
+    s.card.prices.push_back({parse_price(price.text("price"), price.where()), price.text("source")});
+    price.refuse_unread();
+  }
+}
+
+void read_cache_and_power(Sheet& s) {
+  if (s.file.has("cache"))
+    s.card.device.cache = s.quantity(s.file, "cache", "cache", parse_bytes);
+  else
+    unknown(s, "cache");
+  if (s.file.has("power"))
+    s.card.watts = s.quantity(s.file, "power", "power", parse_watts);
+  else
+    unknown(s, "power");
+}
+
+/// A measured share of the datasheet's peak, 1 if it was not measured.
+double share(const Object& o, std::string_view key) {
+  const double f = o.number_or(key, 1);
+  if (f <= 0 || f > 1)
+    throw InputError(
+        fmt::format("{}: {} is {}; a fraction above 0 and at most 1 is wanted", o.where(), in_quotes(key), f));
+  return f;
+}
+
+void read_achieved(Sheet& s) {
+  if (!s.file.has("achieved")) return unknown(s, "achieved");
+  const Object o = s.file.object("achieved");
+  s.card.device.achieved = {.present = true,
+                            .matmul = share(o, "matmul"),
+                            .memory = share(o, "memory"),
+                            .link = share(o, "link"),
+                            .launch = Seconds()};
+  if (o.has("launch")) s.card.device.achieved.launch = parse_seconds(o.text("launch"), o.where() + ", \"launch\"");
+  s.card.achieved_how = o.text("how");
+  if (s.card.achieved_how.empty()) throw InputError(o.where() + ": \"how\" is empty; say how it was measured");
+  o.refuse_unread();
+}
+
+}  // namespace
+
+HardwareCard read_hardware_file(const json::Value& value, const std::string& where) {
+  Sheet s(value, where);
+  read_names(s);
+  read_memory(s);
+  read_matmul(s);
+  read_cache_and_power(s);
+  s.card.device.link = read_link(s, "link");
+  s.card.device.network = read_link(s, "network");
+  read_pcie(s);
+  read_prices(s);
+  read_achieved(s);
+  s.finish();
+  s.card.source = where;
+  return s.card;
+}
+
+}  // namespace llmcalc

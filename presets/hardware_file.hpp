@@ -1,0 +1,52 @@
+#pragma once
+/// A hardware file: a datasheet with a unit in every value and a source for every number.
+///
+/// { "name", "title"?, "aliases"?, "vendor"?, "architecture"?, "form_factor"?,
+///   "memory": { "capacity": "80 GiB", "bandwidth": "3.35 TB/s", "type"? },
+///   "matmul": { "bf16": "989.4 TFLOP/s", ... }     dense peaks: fp64 fp32 tf32 fp16 bf16 fp8 fp4 int8
+///   "cache"?: "50 MiB",
+///   "link"?:    { "type"?, "topology"?, "ranks"?, "bandwidth": "450 GB/s", "latency"?: "1 us" }   inside a node
+///   "network"?: { "type"?, "ranks"?, "bandwidth", "latency"? }                                    between nodes
+///   "pcie"?:    { "type"?, "bandwidth" },
+///   "power"?: "700 W",  "prices"?: [ { "price": "2.99 USD/h", "source" } ],
+///   "achieved"?: { "matmul"?: 0.71, "memory"?: 0.9, "link"?: 0.8, "launch"?: "4 us", "how" },
+///   "sources": { "memory.capacity": "...", "matmul.bf16": "...", "link.ranks": "...", ... },  "source"?,  "notes"? }
+///
+/// Bandwidths of links are one way and per device. "source" stands for every number that "sources" does not name. What
+/// is not known is left out. A link without "ranks" joins an unknown number of devices and is not used (Link::ranks 0);
+/// a network without "ranks" joins any number (Link::ranks 0 too). PCI Express is told, and never taken for a link.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "calc/device.hpp"
+#include "presets/json.hpp"
+
+namespace llmcalc {
+
+struct Price {
+  double usd_per_hour = 0;
+  std::string source;
+};
+
+/// A device as a preset or a file describes it: what calc needs, and what is said about it.
+struct HardwareCard {
+  std::string name, title;
+  std::vector<std::string> aliases;
+  std::string source;  ///< where it was read: a preset or a file's path
+  std::string vendor, architecture, form_factor, memory_type, link_type;
+  Device device;
+  BytesPerSecond pcie;  ///< to the host, one way; 0: not known
+  double watts = 0;     ///< 0: not known
+  std::vector<Price> prices;
+  std::vector<std::pair<std::string, std::string>> sources;  ///< "memory.capacity" and what it rests on
+  std::string achieved_how;                                  ///< how Device::achieved was measured; empty: it was not
+  std::string notes;
+  std::vector<std::string> unknown;  ///< what the file leaves out: "link latency", "price", ...
+};
+
+/// Reads and checks a hardware file; `where` names it in errors. Throws InputError.
+HardwareCard read_hardware_file(const json::Value& value, const std::string& where);
+
+}  // namespace llmcalc

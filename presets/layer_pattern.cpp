@@ -1,0 +1,88 @@
+#include "presets/layer_pattern.hpp"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+namespace llmcalc {
+
+namespace {
+
+/// {"from": first, "every": step}: layers first, first + step, ... up to the last.
+LayerSet read_steps(const json::Object& o, Count layers) {
+  const Count first = o.count("from");
+  const Count step = o.positive("every");
+  o.refuse_unread();
+  if (first >= layers)
+    throw InputError(fmt::format("{}: \"from\" is {}, but the model's layers are 0 to {}; name one of them", o.where(),
+                                 first, layers - 1));
+  LayerSet set;
+  for (Count i = first; i < layers; i += std::min(step, layers)) set.insert(i);
+  return set;
+}
+
+LayerSet complement(const LayerSet& set, Count layers) {
+  LayerSet out;
+  for (Count i = 0; i < layers; ++i)
+    if (!set.contains(i)) out.insert(i);
+  return out;
+}
+
+LayerSet read_list(const json::Value& list, Count layers, const std::string& where) {
+  LayerSet set;
+  for (const json::Value& v : list) {
+    if (!v.is_number_integer() || v < 0 || v >= layers)
+      throw InputError(fmt::format("{}: layer {} is in the list; a whole number from 0 to {} is wanted", where,
+                                   v.dump(), layers - 1));
+    const Count layer = v.get<Count>();
+    if (set.contains(layer))
+      throw InputError(fmt::format("{}: layer {} is in the list twice; name it once", where, layer));
+    set.insert(layer);
+  }
+  return set;
+}
+
+LayerSet read_any(const json::Value& pattern, Count layers, const std::string& where) {
+  if (pattern == "all") return LayerSet::all(layers);
+  if (pattern.is_array()) return read_list(pattern, layers, where);
+  if (!pattern.is_object())
+    throw InputError(
+        fmt::format("{} is {}; \"all\", {{\"from\": 0, \"every\": 2}}, {{\"except\": ...}} or a list of "
+                    "layers is wanted",
+                    where, pattern.dump()));
+  const json::Object o(pattern, where);
+  if (!o.has("except")) return read_steps(o, layers);
+  const LayerSet left_out = read_steps(o.object("except"), layers);
+  o.refuse_unread();
+  return complement(left_out, layers);
+}
+
+/// {"from": first, "every": step} if the set is that.
+std::optional<json::Value> steps_json(const LayerSet& set, Count layers) {
+  Count first = 0;
+  while (first < layers && !set.contains(first)) ++first;
+  for (Count step = 1; step <= layers; ++step)
+    if (set == LayerSet::every(first, step, layers)) return json::Value{{"from", first}, {"every", step}};
+  return std::nullopt;
+}
+
+}  // namespace
+
+LayerSet read_layer_pattern(const json::Value& pattern, Count layers, const std::string& where) {
+  const LayerSet set = read_any(pattern, layers, where);
+  if (set.empty()) throw InputError(where + " names no layer; leave the whole block out instead");
+  return set;
+}
+
+json::Value layer_pattern_json(const LayerSet& set, Count layers) {
+  if (set == LayerSet::all(layers)) return "all";
+  json::Value list = json::Value::array();
+  for (Count i = 0; i < layers; ++i)
+    if (set.contains(i)) list.push_back(i);
+  if (list.size() <= 2) return list;
+  if (const auto steps = steps_json(set, layers)) return *steps;
+  if (const auto steps = steps_json(complement(set, layers), layers)) return json::Value{{"except", *steps}};
+  return list;
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,20 @@
+#pragma once
+/// From what the user typed to a model or a device: a preset's name or alias, or the path of a file.
+
+#include <string>
+#include <string_view>
+
+#include "presets/hardware_file.hpp"
+#include "presets/model_card.hpp"
+
+namespace llmcalc {
+
+/// A preset's name or alias in upper or lower case, or the path of a hardware file: what contains '/', ends in ".json"
+/// or exists. Throws InputError, for an unknown name with the nearest known ones.
+HardwareCard load_hardware(std::string_view name_or_path);
+
+/// The same for models. A path may lead to an llmcalc model file, to a Hugging Face config.json, or to a folder that
+/// holds one; which of them it is is told by the content.
+ModelCard load_model(std::string_view name_or_path);
+
+}  // namespace llmcalc

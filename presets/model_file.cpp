@@ -1,0 +1,303 @@
+#include "presets/model_file.hpp"
+
+#include <fmt/format.h>
+
+#include "calc/parameters.hpp"
+#include "presets/arch_check.hpp"
+#include "presets/arch_names.hpp"
+#include "presets/layer_pattern.hpp"
+#include "presets/names.hpp"
+
+namespace llmcalc {
+
+namespace {
+
+using json::Object;
+using json::Value;
+
+/// The choice of type E that `key` names.
+template <typename E>
+E choice(const Object& o, std::string_view key) {
+  const std::string name = o.text(key);
+  if (const auto found = choice_called<E>(name)) return *found;
+  std::string known;
+  for (const std::string& n : choice_names<E>()) known += (known.empty() ? "" : ", ") + n;
+  throw InputError(fmt::format("{}: {} is {}; one of {} is wanted", o.where(), in_quotes(key), in_quotes(name), known));
+}
+
+LayerSet layers(const Object& o, Count count) {
+  const Value* pattern = o.find("layers");
+  if (pattern == nullptr)
+    throw InputError(o.where() + ": \"layers\" is missing; \"all\", a pattern or a list of layers is wanted");
+  return read_layer_pattern(*pattern, count, o.where() + ", \"layers\"");
+}
+
+Count head_width(const Object& o, const Arch& a) {
+  if (o.has("head_width")) return o.positive("head_width");
+  if (a.hidden % a.heads != 0)
+    throw InputError(
+        fmt::format("{}: hidden {} is no multiple of {} heads; give \"head_width\"", o.where(), a.hidden, a.heads));
+  return a.hidden / a.heads;
+}
+
+void read_grouped(const Object& o, Arch& a) {
+  a.kv_heads = o.positive("kv_heads");
+  a.head_dim = head_width(o, a);
+  a.qk_norm = choice<QkNorm>(o, "qk_norm");
+  a.attention_sinks = o.flag_or("sinks", false);
+}
+
+void read_latent(const Object& o, Arch& a) {
+  a.latent = {.q_rank = o.count("q_rank"),
+              .kv_rank = o.positive("kv_rank"),
+              .nope_dim = o.count("nope_width"),
+              .rope_dim = o.count("rope_width"),
+              .v_dim = o.positive("v_width")};
+  if (a.latent.nope_dim > max_size || a.latent.rope_dim > max_size)
+    throw InputError(o.where() + ": nope_width or rope_width is absurd; a few hundred is wanted");
+  a.kv_heads = a.heads;
+  a.head_dim = a.latent.nope_dim + a.latent.rope_dim;
+}
+
+void read_attention(const Object& o, Arch& a) {
+  a.attention = choice<AttentionKind>(o, "kind");
+  a.heads = o.positive("heads");
+  a.qkv_bias = o.flag("qkv_bias");
+  a.attention_out_bias = o.flag("out_bias");
+  a.attention == AttentionKind::latent ? read_latent(o, a) : read_grouped(o, a);
+  o.refuse_unread();
+}
+
+void read_sliding_window(const Object& o, Arch& a) {
+  a.sliding = {.window = o.positive("window"), .layers = layers(o, a.layers)};
+  o.refuse_unread();
+}
+
+void read_linear_attention(const Object& o, Arch& a) {
+  a.linear_layers = layers(o, a.layers);
+  o.refuse_unread();
+}
+
+void read_mlp(const Object& o, Arch& a) {
+  a.mlp = choice<MlpKind>(o, "kind");
+  a.mlp_width = o.positive_or("width", 0);
+  a.activation = choice<Activation>(o, "activation");
+  a.mlp_bias = o.flag("bias");
+  o.refuse_unread();
+}
+
+void read_moe(const Object& o, Arch& a) {
+  a.moe = {.experts = o.positive("experts"),
+           .top_k = o.positive("top_k"),
+           .width = o.positive("width"),
+           .shared_experts = o.count_or("shared_experts", 0),
+           .shared_width = o.count_or("shared_width", 0),
+           .shared_gate = o.flag_or("shared_gate", false),
+           .router_bias = o.flag_or("router_bias", false),
+           .expert_bias = o.flag_or("expert_bias", false),
+           .router_correction = o.flag_or("router_correction_bias", false),
+           .layers = layers(o, a.layers)};
+  o.refuse_unread();
+}
+
+void read_norm(const Object& o, Arch& a) {
+  a.norm = choice<NormKind>(o, "kind");
+  a.norm_placement = choice<NormPlacement>(o, "placement");
+  a.norms_per_layer = o.positive("per_layer");
+  a.final_norm = o.flag("final");
+  a.embedding_norm = o.flag("embedding");
+  o.refuse_unread();
+}
+
+void read_position(const Object& o, Arch& a) {
+  a.position = choice<Position>(o, "kind");
+  a.position_rows = a.position == Position::learned ? o.positive("rows") : 0;
+  o.refuse_unread();
+}
+
+void read_head(const Object& o, Arch& a) {
+  a.tied_head = o.flag("tied");
+  a.head_bias = o.flag("bias");
+  o.refuse_unread();
+}
+
+/// A layer set holds max_layers; a window or a pattern must not be read against more.
+Count layer_count(const Object& o) {
+  const Count n = o.positive("layers");
+  if (n > max_layers)
+    throw InputError(fmt::format("{}: {} layers; a whole number from 1 to {} is wanted", o.where(), n, max_layers));
+  return n;
+}
+
+Arch read_arch(const Object& o) {
+  Arch a;
+  a.layers = layer_count(o);
+  a.hidden = o.positive("hidden");
+  a.vocabulary = o.positive("vocabulary");
+  a.context = o.positive("context");
+  a.embedding_width = o.positive_or("embedding_width", a.hidden);
+  a.block = choice<BlockKind>(o, "block");
+  read_attention(o.object("attention"), a);
+  if (o.has("sliding_window")) read_sliding_window(o.object("sliding_window"), a);
+  if (o.has("linear_attention")) read_linear_attention(o.object("linear_attention"), a);
+  read_mlp(o.object("mlp"), a);
+  if (o.has("moe")) read_moe(o.object("moe"), a);
+  read_norm(o.object("norm"), a);
+  read_position(o.object("position"), a);
+  read_head(o.object("head"), a);
+  return a;
+}
+
+void check_published(const ModelCard& card) {
+  if (!card.published) return;
+  const Count counted = parameters(card.arch).total;
+  if (counted != *card.published)
+    throw InputError(
+        fmt::format("{}: {} parameters are published, but what the file describes has {} ({:+}); one of them is wrong",
+                    card.source, *card.published, counted, counted - *card.published));
+}
+
+void read_published(const Object& o, ModelCard& card) {
+  card.published = o.positive("parameters");
+  card.published_source = o.text("source");
+  o.refuse_unread();
+}
+
+void check_version(const Object& o) {
+  if (o.count("llmcalc_model") != 1)
+    throw InputError(
+        fmt::format("{}: \"llmcalc_model\" is {}; this program reads version 1", o.where(), o.count("llmcalc_model")));
+}
+
+}  // namespace
+
+bool is_model_file(const Value& value) { return value.is_object() && value.contains("llmcalc_model"); }
+
+ModelCard read_model_file(const Value& value, const std::string& where) {
+  const Object o(value, where);
+  check_version(o);
+  ModelCard card;
+  card.source = where;
+  card.name = o.text("name");
+  if (card.name.empty()) throw InputError(where + ": \"name\" is empty; a name is wanted");
+  card.title = o.text_or("title", card.name);
+  if (o.has("aliases")) card.aliases = o.texts("aliases");
+  card.arch = read_arch(o);
+  if (o.has("published")) read_published(o.object("published"), card);
+  if (o.has("stored_parameters")) card.stored = o.positive("stored_parameters");
+  card.notes = o.text_or("notes", "");
+  o.refuse_unread();
+  check_arch(card.arch, where);
+  check_published(card);
+  return card;
+}
+
+namespace {
+
+Value attention_json(const Arch& a) {
+  Value v = {{"kind", name_of(a.attention)}, {"heads", a.heads}};
+  if (a.attention == AttentionKind::latent) {
+    v["q_rank"] = a.latent.q_rank;
+    v["kv_rank"] = a.latent.kv_rank;
+    v["nope_width"] = a.latent.nope_dim;
+    v["rope_width"] = a.latent.rope_dim;
+    v["v_width"] = a.latent.v_dim;
+  } else {
+    v["kv_heads"] = a.kv_heads;
+    v["head_width"] = a.head_dim;
+  }
+  v["qkv_bias"] = a.qkv_bias;
+  v["out_bias"] = a.attention_out_bias;
+  if (a.attention == AttentionKind::latent) return v;
+  v["qk_norm"] = name_of(a.qk_norm);
+  v["sinks"] = a.attention_sinks;
+  return v;
+}
+
+Value mlp_json(const Arch& a) {
+  Value v = {{"kind", name_of(a.mlp)}};
+  if (a.mlp_width > 0) v["width"] = a.mlp_width;
+  v["activation"] = name_of(a.activation);
+  v["bias"] = a.mlp_bias;
+  return v;
+}
+
+Value moe_json(const Arch& a) {
+  const Moe& m = a.moe;
+  return {{"experts", m.experts},
+          {"top_k", m.top_k},
+          {"width", m.width},
+          {"shared_experts", m.shared_experts},
+          {"shared_width", m.shared_width},
+          {"shared_gate", m.shared_gate},
+          {"router_bias", m.router_bias},
+          {"expert_bias", m.expert_bias},
+          {"router_correction_bias", m.router_correction},
+          {"layers", layer_pattern_json(m.layers, a.layers)}};
+}
+
+Value norm_json(const Arch& a) {
+  return {{"kind", name_of(a.norm)},
+          {"placement", name_of(a.norm_placement)},
+          {"per_layer", a.norms_per_layer},
+          {"final", a.final_norm},
+          {"embedding", a.embedding_norm}};
+}
+
+Value position_json(const Arch& a) {
+  Value v = {{"kind", name_of(a.position)}};
+  if (a.position == Position::learned) v["rows"] = a.position_rows;
+  return v;
+}
+
+void put_arch(Value& v, const Arch& a) {
+  v["layers"] = a.layers;
+  v["hidden"] = a.hidden;
+  v["vocabulary"] = a.vocabulary;
+  v["context"] = a.context;
+  if (a.embedding_width != a.hidden) v["embedding_width"] = a.embedding_width;
+  v["block"] = name_of(a.block);
+  v["attention"] = attention_json(a);
+  if (a.sliding.window > 0)
+    v["sliding_window"] = {{"window", a.sliding.window}, {"layers", layer_pattern_json(a.sliding.layers, a.layers)}};
+  if (!a.linear_layers.empty()) v["linear_attention"] = {{"layers", layer_pattern_json(a.linear_layers, a.layers)}};
+  v["mlp"] = mlp_json(a);
+  if (a.has_experts()) v["moe"] = moe_json(a);
+  v["norm"] = norm_json(a);
+  v["position"] = position_json(a);
+  v["head"] = {{"tied", a.tied_head}, {"bias", a.head_bias}};
+}
+
+/// JSON on one line, with a space after every comma and colon.
+std::string one_line(const Value& v) {
+  if (!v.is_structured()) return v.dump();
+  std::string out;
+  for (const auto& [key, value] : v.items()) {
+    out += out.empty() ? "" : ", ";
+    if (v.is_object()) out += Value(key).dump() + ": ";
+    out += one_line(value);
+  }
+  return v.is_object() ? "{" + out + "}" : "[" + out + "]";
+}
+
+}  // namespace
+
+Value model_file_json(const ModelCard& card) {
+  Value v = {{"llmcalc_model", 1}, {"name", card.name}};
+  if (card.title != card.name) v["title"] = card.title;
+  if (!card.aliases.empty()) v["aliases"] = card.aliases;
+  put_arch(v, card.arch);
+  if (card.published) v["published"] = {{"parameters", *card.published}, {"source", card.published_source}};
+  if (card.stored) v["stored_parameters"] = *card.stored;
+  if (!card.notes.empty()) v["notes"] = card.notes;
+  return v;
+}
+
+std::string model_file_text(const Value& file) {
+  std::string out;
+  for (const auto& [key, value] : file.items())
+    out += fmt::format("{}\n  {}: {}", out.empty() ? "{" : ",", Value(key).dump(), one_line(value));
+  return out + "\n}\n";
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,42 @@
+#pragma once
+/// The llmcalc model file: an architecture, said in full. Nothing in it is implied by a family's name.
+///
+/// { "llmcalc_model": 1, "name", "title"?, "aliases"?,
+///   "layers", "hidden", "vocabulary", "context", "embedding_width"?  (default: hidden),  "block": serial | parallel,
+///   "attention": { "kind": "grouped", "heads", "kv_heads", "head_width"?  (default: hidden / heads),
+///                  "qkv_bias", "out_bias", "qk_norm", "sinks"? }
+///             or { "kind": "latent", "heads", "q_rank" (0: none), "kv_rank", "nope_width", "rope_width", "v_width",
+///                  "qkv_bias", "out_bias" },
+///   "sliding_window"?: { "window", "layers": PATTERN },   "linear_attention"?: { "layers": PATTERN },
+///   "mlp": { "kind": plain | gated, "width"  (left out where every layer has experts), "activation", "bias" },
+///   "moe"?: { "experts", "top_k", "width", "shared_experts"?, "shared_width"?, "shared_gate"?, "router_bias"?,
+///             "expert_bias"?, "router_correction_bias"?, "layers": PATTERN },
+///   "norm": { "kind", "placement": pre | post | output | both, "per_layer", "final", "embedding" },
+///   "position": { "kind": none | learned | sinusoidal | rope | alibi, "rows"  (learned only) },
+///   "head": { "tied", "bias" },
+///   "published"?: { "parameters", "source" },  "stored_parameters"?,  "notes"? }
+///
+/// PATTERN: see presets/layer_pattern.hpp. A key marked ? may be left out, and then counts as none, 0 or false unless
+/// said otherwise; every other key must be there, and no other key may be.
+
+#include <string>
+
+#include "presets/json.hpp"
+#include "presets/model_card.hpp"
+
+namespace llmcalc {
+
+/// Whether a document calls itself an llmcalc model file.
+bool is_model_file(const json::Value& value);
+
+/// Reads and checks a model file; `where` names it in errors. Throws InputError; also where the published count is not
+/// the engine's.
+ModelCard read_model_file(const json::Value& value, const std::string& where);
+
+/// The model file that says `card`. read_model_file gives the same card back.
+json::Value model_file_json(const ModelCard& card);
+
+/// A model file as text: one key of the outermost object per line.
+std::string model_file_text(const json::Value& file);
+
+}  // namespace llmcalc

@@ -1,0 +1,31 @@
+#pragma once
+/// Names as people type them: upper or lower case, and nearly right.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace llmcalc {
+
+/// Equal but for the case of ASCII letters.
+bool same_name(std::string_view a, std::string_view b);
+
+/// `name` in lower case (ASCII letters).
+std::string lower(std::string_view name);
+
+/// `text` between double quotes for a sentence: on one line and at most about 60 bytes, whatever it holds.
+std::string in_quotes(std::string_view text);
+
+/// Single-character insertions, deletions, substitutions and swaps of neighbours that turn `a` into `b`, each counted
+/// once and no character edited twice (optimal string alignment).
+std::size_t edit_distance(std::string_view a, std::string_view b);
+
+/// Those of `known` that `name` was probably meant to be, nearest first, at most `most`; none when nothing is near.
+std::vector<std::string> nearest(std::string_view name, const std::vector<std::string>& known, std::size_t most = 3);
+
+/// What to say about a name that nothing is called by: "unknown model 'lama3-70b', did you mean 'llama-3-70b'?
+/// ('llmcalc list models' shows all 82)". `kind` is "model" or "hardware", `count` how many presets of it there are.
+std::string unknown_name(std::string_view kind, std::string_view name, const std::vector<std::string>& known,
+                         std::size_t count);
+
+}  // namespace llmcalc

@@ -1,0 +1,180 @@
+#include <algorithm>
+
+#include "presets/builtin.hpp"
+#include "presets/hardware_file.hpp"
+#include "presets/load.hpp"
+#include "tests/catch.hpp"
+
+using namespace llmcalc;
+
+namespace {
+
+struct Fact {
+  std::string_view name;
+  Count memory;
+  double bandwidth, bf16, fp16, link, watts;
+  Count cache;
+};
+
+constexpr Fact facts[] = {
+#include "tests/presets/hardware_facts.inc"
+};
+
+double peak(const Device& d, Peak p) { return d.peaks[static_cast<std::size_t>(p)].value; }
+
+/// The smallest hardware file there is, with `changed` put over it as a JSON merge patch.
+json::Value file(const std::string& changed = "{}") {
+  auto value = json::parse(R"({"name": "mine", "memory": {"capacity": "8 GiB", "bandwidth": "100 GB/s"},
+                               "matmul": {"fp32": "2 TFLOP/s"}, "source": "measured"})",
+                           "mine.json");
+  value.merge_patch(json::parse(changed, "patch"));
+  return value;
+}
+
+std::string refusal(const std::string& changed) {
+  try {
+    read_hardware_file(file(changed), "mine.json");
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "nothing was refused";
+}
+
+bool holds(const std::vector<std::string>& list, std::string_view what) {
+  return std::find(list.begin(), list.end(), what) != list.end();
+}
+
+}  // namespace
+
+TEST_CASE("every hardware preset says what is known of it", "[hardware]") {
+  REQUIRE(std::size(facts) == 68);
+  REQUIRE(builtin_hardware().size() >= 68);
+  for (const Fact& f : facts) {
+    INFO(f.name);
+    const HardwareCard c = load_hardware(f.name);
+    CHECK(c.name == f.name);
+    CHECK(c.source == "preset '" + c.name + "'");
+    CHECK(c.device.memory == Bytes(f.memory));
+    CHECK(c.device.bandwidth.value == f.bandwidth);
+    CHECK(peak(c.device, Peak::bf16) == f.bf16);
+    CHECK(peak(c.device, Peak::fp16) == f.fp16);
+    CHECK(c.device.link.bandwidth.value == f.link);
+    CHECK(c.watts == f.watts);
+    CHECK(c.device.cache == Bytes(f.cache));
+  }
+}
+
+TEST_CASE("every number of a hardware preset has a source, and none claims a measurement it has not", "[hardware]") {
+  for (const Builtin& preset : builtin_hardware()) {
+    INFO(preset.name);
+    const HardwareCard c = load_hardware(preset.name);
+    CHECK(c.title == preset.title);
+    CHECK(c.sources.size() >= 3);
+    for (const auto& [path, source] : c.sources) CHECK(source.size() > 5);
+    for (const Price& price : c.prices) CHECK((price.usd_per_hour > 0 && price.source.size() > 5));
+    CHECK((!c.device.achieved.present || !c.achieved_how.empty()));
+    // A half-precision peak is dense only if an 8-bit one does not pass twice it.
+    const double half = std::max(peak(c.device, Peak::bf16), peak(c.device, Peak::fp16));
+    if (half > 0) CHECK(peak(c.device, Peak::fp8) <= 4 * half);
+  }
+}
+
+TEST_CASE("hardware is found by name and alias in upper and lower case", "[hardware]") {
+  CHECK(load_hardware("H100").name == "h100-sxm-80gb");
+  CHECK(load_hardware("h100-SXM-80GB").name == "h100-sxm-80gb");
+  CHECK(load_hardware("4090").title == "RTX 4090");
+  CHECK(load_hardware("a100").device.memory == Bytes(85899345920));
+}
+
+TEST_CASE("the H100 is what its datasheet says", "[hardware]") {
+  const HardwareCard c = load_hardware("h100");
+  CHECK(c.vendor == "NVIDIA");
+  CHECK(c.memory_type == "HBM3");
+  CHECK(peak(c.device, Peak::bf16) == 989.4e12);
+  CHECK(peak(c.device, Peak::fp4) == 0);
+  CHECK(c.device.link.ranks == 8);
+  CHECK(c.device.link.bandwidth.value == 450e9);
+  CHECK(c.device.link.latency == Seconds(0));
+  CHECK(c.device.network.bandwidth.value == 50e9);
+  CHECK(c.pcie.value == 63e9);
+  CHECK(c.prices.size() == 2);
+  CHECK(c.prices[0].usd_per_hour == 3.99);
+  CHECK_FALSE(c.device.achieved.present);
+  CHECK(holds(c.unknown, "link latency"));
+  CHECK_FALSE(holds(c.unknown, "price"));
+}
+
+TEST_CASE("a link joins as many devices as its topology says, and PCI Express is no link", "[hardware]") {
+  const auto link = [](std::string_view name) { return load_hardware(name).device.link; };
+  CHECK(link("gb200").ranks == 72);
+  CHECK(link("mi300x").ranks == 8);
+  CHECK(link("a100-pcie-80gb").ranks == 2);
+  CHECK(link("tpu-v5e").ranks == 256);
+  CHECK(link("l40s").ranks == 0);
+  CHECK(link("l40s").bandwidth.value == 0);
+  CHECK(load_hardware("l40s").pcie.value == 31.5e9);
+  CHECK(link("gh200").ranks == 0);
+  CHECK(holds(load_hardware("gh200").unknown, "link ranks"));
+}
+
+TEST_CASE("the presets of Goon's table C.1 say where the table's units are not what they seem", "[hardware]") {
+  for (const auto name : {"a100-sxm-40gb", "a100-sxm-80gb", "v100-sxm2-32gb", "v100-pcie-32gb"}) {
+    INFO(name);
+    CHECK(load_hardware(name).notes.find("Goon (C.1)") != std::string::npos);
+  }
+}
+
+TEST_CASE("a small hardware file is enough, and what it leaves out is told", "[hardware]") {
+  const HardwareCard c = read_hardware_file(file(), "mine.json");
+  CHECK(c.title == "mine");
+  CHECK(c.source == "mine.json");
+  CHECK(c.device.memory == Bytes(8589934592));
+  CHECK(peak(c.device, Peak::fp32) == 2e12);
+  CHECK(c.sources == std::vector<std::pair<std::string, std::string>>{{"memory.capacity", "measured"},
+                                                                      {"memory.bandwidth", "measured"},
+                                                                      {"matmul.fp32", "measured"}});
+  CHECK(c.unknown == std::vector<std::string>{"cache", "power", "link", "network", "pcie", "price", "achieved"});
+}
+
+TEST_CASE("what was achieved counts only with how it was measured", "[hardware]") {
+  const auto c = read_hardware_file(
+      file(R"({"achieved": {"matmul": 0.71, "memory": 0.9, "link": 0.8, "launch": "4 us", "how": "n = 8192"}})"),
+      "mine.json");
+  CHECK(c.device.achieved.present);
+  CHECK(c.device.achieved.matmul == 0.71);
+  CHECK(c.device.achieved.memory == 0.9);
+  CHECK(c.device.achieved.link == 0.8);
+  CHECK(c.device.achieved.launch == Seconds(4e-6));
+  CHECK(c.achieved_how == "n = 8192");
+  CHECK(refusal(R"({"achieved": {"matmul": 0.71}})") ==
+        "mine.json, \"achieved\": \"how\" is missing; a text in quotes is wanted");
+  CHECK(refusal(R"({"achieved": {"matmul": 71, "how": "x"}})") ==
+        "mine.json, \"achieved\": \"matmul\" is 71; a fraction above 0 and at most 1 is wanted");
+}
+
+TEST_CASE("a hardware file with a mistake gets a sentence", "[hardware]") {
+  CHECK(refusal(R"({"source": null})") ==
+        "mine.json: no source for \"memory.capacity\"; say under \"sources\" where the number was read");
+  CHECK(refusal(R"({"memory": {"bandwidth": "4.8 TB"}})") ==
+        "mine.json, \"memory\", \"bandwidth\": \"4.8 TB\" is a size; a rate such as \"4.8 TB/s\" is wanted");
+  CHECK(refusal(R"({"memory": {"capacity": 85899345920}})") ==
+        "mine.json, \"memory\": \"capacity\" is 85899345920; a text in quotes is wanted");
+  CHECK(refusal(R"({"memory": {"capacity": "0 B"}})") ==
+        "mine.json, \"memory\": \"capacity\" is zero; nothing fits there");
+  CHECK(refusal(R"({"memory": null})") == "mine.json: \"memory\" is missing; an object in braces is wanted");
+  CHECK(refusal(R"({"matmul": {"bf16_sparse": "1979 TFLOP/s"}})") ==
+        "mine.json, \"matmul\": \"bf16_sparse\" is a sparse peak; give the dense one, which is usually half of it");
+  CHECK(refusal(R"({"matmul": {"bf16": "1979 TFLOP/s sparse"}})") ==
+        "mine.json, \"matmul\": \"bf16\" is a sparse peak; give the dense one, which is usually half of it");
+  CHECK(refusal(R"({"matmul": {"bfp16": "1 TFLOP/s"}})") ==
+        "mine.json, \"matmul\": unknown key \"bfp16\"; did you mean \"bf16\"?");
+  CHECK(refusal(R"({"matmul": {"fp32": null}})") ==
+        "mine.json, \"matmul\" is empty; the dense peak of at least one number format is wanted");
+  CHECK(refusal(R"({"sources": {"matmul.fp23": "x"}})") ==
+        "mine.json, \"sources\": unknown key \"matmul.fp23\"; did you mean \"matmul.fp32\"?");
+  CHECK(refusal(R"({"link": {"bandwidth": "50 GB/s", "ranks": 0}})") ==
+        "mine.json, \"link\": \"ranks\" is 0; a whole number of at least 1 is wanted");
+  CHECK(refusal(R"({"prices": [{"price": "2 USD/h"}]})") ==
+        "mine.json, \"prices\"[0]: \"source\" is missing; a text in quotes is wanted");
+  CHECK(refusal(R"({"powr": "700 W"})") == "mine.json: unknown key \"powr\"; did you mean \"power\"?");
+}

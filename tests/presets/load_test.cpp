@@ -1,0 +1,102 @@
+#include "presets/load.hpp"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+
+#include "presets/builtin.hpp"
+#include "tests/catch.hpp"
+
+using namespace llmcalc;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string sentence(const std::function<void()>& act) {
+  try {
+    act();
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "nothing was refused";
+}
+
+std::string model_refused(const std::string& what) {
+  return sentence([&] { load_model(what); });
+}
+std::string hardware_refused(const std::string& what) {
+  return sentence([&] { load_hardware(what); });
+}
+
+/// A folder of its own, gone at the end.
+struct Folder {
+  fs::path path = fs::temp_directory_path() / ("llmcalc_load_" + std::to_string(getpid()));
+  Folder() { fs::create_directories(path); }
+  ~Folder() { fs::remove_all(path); }
+  std::string write(const std::string& name, std::string_view text) const {
+    fs::create_directories((path / name).parent_path());
+    std::ofstream(path / name) << text;
+    return (path / name).string();
+  }
+};
+
+constexpr std::string_view hardware_text = R"({"name": "mine", "memory": {"capacity": "8 GiB", "bandwidth": "100 GB/s"},
+  "matmul": {"fp32": "2 TFLOP/s"}, "source": "measured"})";
+
+// GPT-2 small, with its family's published shape
+constexpr std::string_view gpt2_config = R"({"model_type": "gpt2", "architectures": ["GPT2LMHeadModel"], "n_embd": 768,
+  "n_layer": 12, "n_head": 12, "n_positions": 1024, "n_ctx": 1024, "vocab_size": 50257})";
+
+}  // namespace
+
+TEST_CASE("an unknown name is answered with the nearest ones", "[load]") {
+  CHECK(hardware_refused("h10O") ==
+        "unknown hardware 'h10O', did you mean 'h100'? ('llmcalc list hardware' shows all " +
+            std::to_string(builtin_hardware().size()) + ")");
+  CHECK(hardware_refused("abacus").find("unknown hardware 'abacus' (") == 0);
+  CHECK(hardware_refused("") == "no hardware is given; 'llmcalc list' shows the names");
+  CHECK(model_refused("") == "no model is given; 'llmcalc list' shows the names");
+  CHECK(model_refused("qqqqqqqq").find("unknown model 'qqqqqqqq' ('llmcalc list models' shows all ") == 0);
+}
+
+TEST_CASE("what looks like a path is read as a file", "[load]") {
+  const Folder folder;
+  CHECK(load_hardware(folder.write("mine.json", hardware_text)).name == "mine");
+  CHECK(load_hardware(folder.write("noending", hardware_text)).device.memory == Bytes(8589934592));
+  CHECK(hardware_refused("nowhere.json") == "cannot read 'nowhere.json': no such file");
+  CHECK(hardware_refused("./h100") == "cannot read './h100': no such file");
+  CHECK(model_refused("no/where") == "cannot read 'no/where': no such file");
+  CHECK(hardware_refused(folder.path.string()) == "'" + folder.path.string() + "' is a folder; a JSON file is wanted");
+}
+
+TEST_CASE("a model file, a config.json and its folder are told apart by their content", "[load]") {
+  const Folder folder;
+  const std::string config = folder.write("gpt2/config.json", gpt2_config);
+  CHECK(load_model(config).arch.hidden == 768);
+  CHECK(load_model((folder.path / "gpt2").string()).arch.layers == 12);
+  CHECK(load_model((folder.path / "gpt2").string()).source == config);
+  CHECK(load_model(folder.write("other_name.json", gpt2_config)).arch.vocabulary == 50257);
+  const std::string empty = (folder.path / "empty").string();
+  fs::create_directories(empty);
+  CHECK(model_refused(empty) ==
+        "the folder '" + empty + "' holds no config.json; give a model file or a folder that holds one");
+}
+
+TEST_CASE("a model where hardware is wanted, and the other way round, is told", "[load]") {
+  const Folder folder;
+  const std::string hardware = folder.write("hw.json", hardware_text),
+                    model = folder.write("m.json", R"({"llmcalc_model": 1})");
+  CHECK(model_refused(hardware) == "'" + hardware + "' is a hardware file; a model is wanted");
+  CHECK(hardware_refused(model) == "'" + model + "' is a model file; a hardware file is wanted");
+}
+
+TEST_CASE("every model preset loads by its name and its aliases", "[load]") {
+  for (const Builtin& preset : builtin_models()) {
+    INFO(preset.name);
+    CHECK(load_model(preset.name).name == preset.name);
+    for (const auto alias : preset.aliases) CHECK(load_model(alias).name == preset.name);
+  }
+}
