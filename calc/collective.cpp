@@ -23,7 +23,7 @@ constexpr std::array all_to_all_algorithms{Algorithm::pairwise, Algorithm::bruck
 constexpr std::array p2p_algorithms{Algorithm::direct};
 
 /// ceil(log2 n)
-Count levels(Count n) { return std::bit_width(static_cast<std::uint64_t>(n - 1)); }
+Count levels(Count n) { return static_cast<Count>(std::bit_width(static_cast<std::uint64_t>(n - 1))); }
 
 Ratio lowest(Count numerator, Count denominator) {
   const Count g = std::gcd(numerator, denominator);

@@ -64,7 +64,7 @@ struct Plan {
   SoftmaxStore softmax_store = SoftmaxStore::minimal;
   GluStore glu_store = GluStore::all;
   bool norm_stats = true, dropout = false;
-  LogitStore logits;
+  LogitStore logits{};
 
   // inference
   Count batch = 1, prompt = 2048, generate = 256;
@@ -81,8 +81,8 @@ struct Plan {
   AttentionFlops attention_flops = AttentionFlops::full;
   ParamsIn6N params_in_6n = ParamsIn6N::total;
   Roofline roofline = Roofline::op;
-  std::optional<double> efficiency;         ///< achieved / peak FLOP/s of matmuls; absent: the hardware file's, or none
-  std::optional<double> memory_efficiency;  ///< achieved / peak bytes/s; absent: the hardware file's, or none
+  std::optional<double> efficiency{};         ///< achieved / peak FLOP/s of matmuls; absent: the hardware file's, or none
+  std::optional<double> memory_efficiency{};  ///< achieved / peak bytes/s; absent: the hardware file's, or none
   double overlap = 0;                       ///< fraction of communication hidden behind compute
   double memory_utilization = 1;            ///< fraction of the device's memory that may be used
 

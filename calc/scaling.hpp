@@ -6,8 +6,8 @@
 /// refit of Besiroglu et al. for 72 B at 18, and the rule of thumb for 69 B at 20.
 ///
 /// N parameters (Kaplan: without embedding, positions and head; the others: all), D training tokens, C training FLOPs.
-/// C = 6 N D unless a fit says otherwise. Losses are in nats per token, on the data and tokenizer of the paper: only
-/// differences and optima carry over to another data set.
+/// All arguments are positive. C = 6 N D unless a fit says otherwise. Losses are in nats per token, on the data and
+/// tokenizer of the paper: only differences and optima carry over to another data set.
 
 #include <array>
 #include <optional>

@@ -40,7 +40,7 @@ CoreWidths core_widths(const Arch& a, bool absorbed) {
 }
 
 /// Linear attention in recurrent form: update of a d_h x d_h state per head and its product with q, 4 A d_h^2 a token.
-Exact linear_core(const Arch& a, Exact tokens) {
+Exact linear_attention(const Arch& a, Exact tokens) {
   return Exact(4) * a.linear_layers.size() * tokens * a.heads * a.head_dim * a.head_dim;
 }
 
@@ -55,8 +55,8 @@ Fraction attention_pairs(Pairs convention, Count seq, Count past, Count window) 
 ForwardFlops forward_flops(const Arch& a, const Pass& p) {
   const Exact tokens = Exact(p.batch) * p.seq, head = head_matmul_parameters(a);
   const CoreWidths w = core_widths(a, p.absorbed);
-  const Exact linear = Exact(2) * tokens * (Exact(matmul_parameters(a)) - head);
-  const Exact core = Exact(p.batch) * a.heads * (w.qk + w.v) * layer_pairs(a, p) + linear_core(a, tokens);
+  const Exact linear = Exact(2) * tokens * (Exact(matmul_parameters(a)) - head) + linear_attention(a, tokens);
+  const Exact core = Exact(p.batch) * a.heads * (w.qk + w.v) * layer_pairs(a, p);
   return {linear.flops(), core.flops(), (Exact(2) * head_rows(p) * head).flops()};
 }
 

@@ -36,7 +36,8 @@ struct Pass {
                           ///< 2A (d_n + d_r + d_v) per pair; the projections cost the same
 };
 
-/// linear: 2 t (N_mm - head); core: QK' and AV over the scored pairs; head: 2 V D per position.
+/// linear: 2 t (N_mm - head), and linear attention's state; core: QK' and AV over the scored pairs; head: 2 V D per
+/// position.
 struct ForwardFlops {
   Flops linear, core, head;
   Flops total() const { return linear + core + head; }

@@ -13,7 +13,15 @@
 namespace llmcalc {
 
 /// Who understands an option.
-enum Use : unsigned { for_training = 1, for_inference = 2, for_time = 4, for_run = 8, for_tables = 16, for_flops = 32 };
+enum Use : unsigned {
+  for_training = 1,
+  for_inference = 2,
+  for_time = 4,
+  for_run = 8,
+  for_tables = 16,
+  for_flops = 32,
+  for_parts = 64
+};
 
 struct Option {
   std::string_view flag;   ///< "--micro-batch"

@@ -73,6 +73,9 @@ void settle(Request& r, const Given& given) {
   if (!given.state_precision)
     p.state_precision = p.master || p.precision.format().element_bits >= 32 ? dtypes::fp32 : p.precision;
   if (!given.gpus) p.gpus = p.tp;
+  const Arch& a = r.model.arch;
+  if (!given.prompt && a.position == Position::learned && a.position_rows < p.prompt + p.generate)
+    p.prompt = std::max<Count>(1, a.position_rows - p.generate);
 }
 
 void check(const Request& r, const Uses& uses) {

@@ -17,11 +17,15 @@ struct RunInputs {
   double pue = 1;
 };
 
+/// Which of training and inference the memory command shows.
+enum class Parts : std::uint8_t { both, training, inference };
+
 struct Request {
   ModelCard model;
   std::optional<HardwareCard> hardware;
   Plan plan;
   RunInputs run;
+  Parts parts = Parts::both;
   bool ops = false;
 };
 

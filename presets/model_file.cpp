@@ -284,7 +284,7 @@ std::string one_line(const Value& v) {
 
 Value model_file_json(const ModelCard& card) {
   Value v = {{"llmcalc_model", 1}, {"name", card.name}};
-  if (card.title != card.name) v["title"] = card.title;
+  v["title"] = card.title;
   if (!card.aliases.empty()) v["aliases"] = card.aliases;
   put_arch(v, card.arch);
   if (card.published) v["published"] = {{"parameters", *card.published}, {"source", card.published_source}};

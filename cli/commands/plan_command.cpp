@@ -2,12 +2,20 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 #include "cli/output.hpp"
 #include "cli/sections.hpp"
 #include "presets/error.hpp"
 #include "presets/load.hpp"
 
 namespace llmcalc {
+
+std::span<const PlanCommand* const> plan_commands() {
+  static constexpr std::array all{&params_command, &memory_command, &flops_command,
+                                  &train_command,  &infer_command,  &report_command};
+  return all;
+}
 
 std::optional<Request> plan_request(const PlanCommand& command, Arguments& arguments, Args args) {
   std::string model, hardware;
@@ -27,7 +35,7 @@ std::optional<Request> plan_request(const PlanCommand& command, Arguments& argum
   return r;
 }
 
-Report plan_report(const PlanCommand& command, const Request& r) {
+Report build(const PlanCommand& command, const Request& r) {
   Report report;
   report.command = command.name;
   report.title = title(r.model);
@@ -37,7 +45,14 @@ Report plan_report(const PlanCommand& command, const Request& r) {
   if (command.uses != 0) report.inputs = inputs_json(r, command.uses);
   report.conventions = conventions_json(r);
   report.notes = notes(r);
+  command.fill(r, report);
   return report;
+}
+
+int run(const PlanCommand& command, Args args) {
+  Arguments arguments(std::string(command.name), std::string(command.summary), std::string(command.examples));
+  const std::optional<Request> r = plan_request(command, arguments, args);
+  return r ? print(build(command, *r), arguments.style()) : 0;
 }
 
 int print(const Report& report, Style style) {

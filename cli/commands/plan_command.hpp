@@ -1,7 +1,8 @@
 #pragma once
-/// What params, memory, flops, train, infer and report have in common: a model, perhaps hardware, a plan, a report.
+/// The commands that answer about a model under a plan: params, memory, flops, train, infer, report.
 
 #include <optional>
+#include <span>
 
 #include "cli/arguments.hpp"
 #include "cli/report.hpp"
@@ -10,17 +11,24 @@
 namespace llmcalc {
 
 struct PlanCommand {
-  std::string name, summary, examples;
+  std::string_view name, summary, examples;
   unsigned uses = 0;
   Uses checks;
   bool hardware = false, hardware_required = false;
+  void (*fill)(const Request& r, Report& report);  ///< sections, operators and conclusion
 };
 
-/// The request of a plan command, read and checked; nothing if help was asked for. `arguments` is kept for its style.
-std::optional<Request> plan_request(const PlanCommand& command, Arguments& arguments, Args args);
+extern const PlanCommand params_command, memory_command, flops_command, train_command, infer_command, report_command;
+std::span<const PlanCommand* const> plan_commands();
 
-/// A report with its head filled in: title, model, hardware, inputs, conventions, notes.
-Report plan_report(const PlanCommand& command, const Request& r);
+/// Reads, checks, computes, prints; the exit code.
+int run(const PlanCommand& command, Args args);
+
+/// The report of a request that has been read and checked.
+Report build(const PlanCommand& command, const Request& r);
+
+/// Reads the arguments of a plan command; nothing if help was asked for and printed.
+std::optional<Request> plan_request(const PlanCommand& command, Arguments& arguments, Args args);
 
 /// Prints it; the exit code.
 int print(const Report& report, Style style);

@@ -1,5 +1,4 @@
 #include "cli/command.hpp"
 namespace llmcalc {
 int run_explain(Args) { return 0; }
-int run_check(Args) { return 0; }
 }  // namespace llmcalc

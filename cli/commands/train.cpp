@@ -4,26 +4,29 @@
 #include "cli/sections.hpp"
 
 namespace llmcalc {
+namespace {
 
-int run_train(Args args) {
-  const PlanCommand command{.name = "train",
-                            .summary = "One optimizer step: time, MFU, HFU, memory, what bounds it; and the whole run.",
-                            .examples =
-                                "  llmcalc train llama-3.1-8b --hardware h100 --tp 8 --sp --global-batch 64\n"
-                                "  llmcalc train gpt-3-175b --hardware a100 --gpus 1024 --tp 8 --tokens 300B --price 2",
-                            .uses = for_training | for_time | for_run | for_tables,
-                            .checks = {.training = true, .time = true},
-                            .hardware = true,
-                            .hardware_required = true};
-  Arguments arguments(command.name, command.summary, command.examples);
-  const std::optional<Request> r = plan_request(command, arguments, args);
-  if (!r) return 0;
-  const TrainEstimate e = train(r->model.arch, r->plan, r->hardware->device);
-  Report report = plan_report(command, *r);
-  report.sections = {step_section(*r, e), training_memory_section(*r), flops_section(*r), run_section(*r, e)};
-  if (r->ops) report.grids.push_back(operators_grid(*r, Phase::training));
-  report.conclusion = train_conclusion(*r, e);
-  return print(report, arguments.style());
+void fill(const Request& r, Report& report) {
+  const TrainEstimate e = train(r.model.arch, r.plan, r.hardware->device);
+  report.sections = {step_section(r, e), training_memory_section(r), flops_section(r), run_section(r, e)};
+  if (r.ops) report.grids.push_back(operators_grid(r, Phase::training));
+  report.conclusion = train_conclusion(r, e);
 }
+
+}  // namespace
+
+const PlanCommand train_command{
+    .name = "train",
+    .summary = "One optimizer step: time, MFU, HFU, memory, what bounds it; and the whole run.",
+    .examples =
+        "  llmcalc train llama-3.1-8b --hardware h100 --tp 8 --sp --global-batch 64\n"
+        "  llmcalc train gpt-3-175b --hardware a100 --gpus 1024 --tp 8 --tokens 300B --price 2",
+    .uses = for_training | for_time | for_run | for_tables,
+    .checks = {.training = true, .time = true},
+    .hardware = true,
+    .hardware_required = true,
+    .fill = fill};
+
+int run_train(Args args) { return run(train_command, args); }
 
 }  // namespace llmcalc

@@ -1,0 +1,36 @@
+#include "presets/import/families.hpp"
+
+namespace llmcalc::import {
+
+namespace {
+
+/// hf cohere/modeling_cohere.py: a parallel block with one LayerNorm without bias; `attention_bias` on q, k, v and o;
+/// tied by default. `use_qk_norm` (Command R+) norms q and k with a weight for every head's every dimension.
+Arch cohere(const Config& c) {
+  Arch a = base_arch(
+      c,
+      {.layers = 40, .hidden = 8192, .heads = 64, .mlp = 22528, .vocabulary = 256000, .context = 8192, .tied = true});
+  a.block = BlockKind::parallel;
+  a.norms_per_layer = 1;
+  a.norm = NormKind::layer_norm_no_bias;
+  a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
+  if (c.flag("use_qk_norm", false)) a.qk_norm = QkNorm::full;
+  return a;
+}
+
+/// hf cohere2/modeling_cohere2.py: the same without qk-norm; all but every fourth layer slide.
+Arch cohere2(const Config& c) {
+  Arch a = cohere(c);
+  a.qk_norm = QkNorm::none;
+  const Count step = c.first_size({"sliding_window_pattern", "_sliding_window_pattern"}, 4);
+  const LayerSet local = others(LayerSet::every(step - 1, step, a.layers), a.layers);
+  const Count window = c.is_null("sliding_window") ? 0 : c.count("sliding_window", 4096);
+  set_window(a, window, layers_of_type(c, a, "sliding_attention").value_or(local));
+  return a;
+}
+
+}  // namespace
+
+std::vector<Family> cohere_families() { return {{"cohere", cohere}, {"cohere2", cohere2}}; }
+
+}  // namespace llmcalc::import

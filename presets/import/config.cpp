@@ -1,0 +1,188 @@
+#include "presets/import/config.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace llmcalc::import {
+
+bool Config::is_null(std::string_view key) const {
+  if (has(key)) return false;
+  return value().contains(std::string(key));
+}
+
+Count Config::size(Keys keys, Count otherwise) const {
+  std::string_view found;
+  for (const std::string_view key : keys) {
+    if (!has(key)) continue;
+    if (found.empty())
+      found = key;
+    else if (object_.positive(found) != object_.positive(key))
+      refuse(fmt::format("\"{}\" is {} and \"{}\" is {}, but both mean the same; remove one", found,
+                         object_.positive(found), key, object_.positive(key)));
+  }
+  return found.empty() ? otherwise : object_.positive(found);
+}
+
+Count Config::first_size(Keys keys, Count otherwise) const {
+  std::string_view found;
+  for (const std::string_view key : keys)
+    if (has(key) && found.empty()) found = key;  // every key is asked for, so that all count as known
+  return found.empty() ? otherwise : object_.positive(found);
+}
+
+void Config::ignore(Keys keys) const {
+  for (const std::string_view key : keys) object_.find(key);
+}
+
+void Config::refuse(const std::string& sentence) const { throw InputError(where() + ": " + sentence); }
+
+namespace {
+
+/// Keys whose names sound like parameters and which, in every family, are not.
+constexpr std::array harmless = {std::string_view{"rms_norm_eps"},
+                                 std::string_view{"rms_norm_epsilon"},
+                                 std::string_view{"layer_norm_eps"},
+                                 std::string_view{"layer_norm_epsilon"},
+                                 std::string_view{"layernorm_epsilon"},
+                                 std::string_view{"norm_epsilon"},
+                                 std::string_view{"norm_eps"},
+                                 std::string_view{"norm_topk_prob"},
+                                 std::string_view{"moe_renormalize"},
+                                 std::string_view{"rmsnorm_eps"},
+                                 std::string_view{"moe_loss_weight"},
+                                 std::string_view{"moe_jitter_eps"},
+                                 std::string_view{"moe_normalize_expert_weights"},
+                                 std::string_view{"alibi_bias_max"},
+                                 std::string_view{"experts_per_token"},
+                                 std::string_view{"experts_implementation"},
+                                 std::string_view{"ep_size"},
+                                 std::string_view{"moe_router_jitter_noise"},
+                                 std::string_view{"moe_router_load_balancing_type"},
+                                 std::string_view{"moe_norm_min"},
+                                 std::string_view{"moe_capacity"},
+                                 std::string_view{"moe_aux_loss_coeff"},
+                                 std::string_view{"expert_capacity"},
+                                 std::string_view{"expert_capacity_factor"},
+                                 std::string_view{"is_moe"},
+                                 std::string_view{"norm_head"},
+                                 std::string_view{"moe_router_aux_loss_coef"},
+                                 std::string_view{"normalize_attention_scores"},
+                                 std::string_view{"router_z_loss_coef"}};
+
+constexpr std::array hints = {std::string_view{"expert"}, std::string_view{"rank"}, std::string_view{"lora"},
+                              std::string_view{"bias"},   std::string_view{"norm"}, std::string_view{"moe"}};
+
+bool sounds_like_parameters(std::string_view key) {
+  if (std::find(harmless.begin(), harmless.end(), key) != harmless.end()) return false;
+  return std::any_of(hints.begin(), hints.end(),
+                     [&](std::string_view hint) { return key.find(hint) != std::string_view::npos; });
+}
+
+bool says_nothing(const json::Value& v) {
+  return v.is_null() || v == false || (v.is_number() && v == 0) || ((v.is_structured() || v.is_string()) && v.empty());
+}
+
+}  // namespace
+
+std::vector<std::string> Config::suspicious() const {
+  std::vector<std::string> out;
+  for (std::string& key : object_.unread())
+    if (sounds_like_parameters(key) && !says_nothing(value()[key])) out.push_back(std::move(key));
+  return out;
+}
+
+Arch base_arch(const Config& c, const Defaults& d) {
+  Arch a;
+  a.layers = c.size({"num_hidden_layers", "n_layer", "n_layers", "num_layers"}, d.layers);
+  a.hidden = c.size({"hidden_size", "n_embd", "n_embed", "d_model"}, d.hidden);
+  a.heads = c.size({"num_attention_heads", "n_head", "n_heads", "num_heads"}, d.heads);
+  const Count kv = c.is_null("num_key_value_heads") || d.kv_heads == 0 ? a.heads : d.kv_heads;
+  a.kv_heads = c.size("num_key_value_heads", kv);
+  const Count head_dim = c.is_null("head_dim") ? 0 : d.head_dim;
+  a.head_dim = c.size("head_dim", head_dim);
+  if (a.head_dim == 0 && a.hidden % a.heads != 0)
+    c.refuse(fmt::format("hidden size {} is no multiple of {} heads, and no head_dim is given; give one", a.hidden,
+                         a.heads));
+  if (a.head_dim == 0) a.head_dim = a.hidden / a.heads;
+  a.mlp_width = c.size("intermediate_size", d.mlp);
+  a.vocabulary = c.size("vocab_size", d.vocabulary);
+  a.context = c.first_size({"max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "n_ctx"}, d.context);
+  a.tied_head = c.flag("tie_word_embeddings", d.tied);
+  a.embedding_width = a.hidden;
+  a.mlp = MlpKind::gated;
+  a.activation = activation(c, {"hidden_act"}, "silu");
+  a.norm = NormKind::rms_norm;
+  a.position = Position::rope;
+  require_layers(c, a.layers);
+  return a;
+}
+
+void require_layers(const Config& c, Count layers) {
+  if (layers > max_layers)
+    c.refuse(fmt::format("{} layers; a whole number from 1 to {} is wanted", layers, max_layers));
+}
+
+Activation activation(const Config& c, Keys keys, std::string_view otherwise) {
+  std::string name(otherwise);
+  for (const std::string_view key : keys)
+    if (c.has(key)) {
+      name = c.text(key, otherwise);
+      break;
+    }
+  // transformers/activations.py, ACT2FN. quick_gelu, x sigmoid(1.702 x), costs what silu costs.
+  static constexpr std::array<std::pair<std::string_view, Activation>, 15> known = {{
+      {"relu", Activation::relu},
+      {"relu2", Activation::relu_squared},
+      {"gelu", Activation::gelu},
+      {"gelu_python", Activation::gelu},
+      {"gelu_10", Activation::gelu},
+      {"gelu_new", Activation::gelu_tanh},
+      {"gelu_fast", Activation::gelu_tanh},
+      {"gelu_accurate", Activation::gelu_tanh},
+      {"gelu_pytorch_tanh", Activation::gelu_tanh},
+      {"gelu_python_tanh", Activation::gelu_tanh},
+      {"gelu_tanh", Activation::gelu_tanh},
+      {"silu", Activation::silu},
+      {"swish", Activation::silu},
+      {"quick_gelu", Activation::silu},
+      {"xielu", Activation::xielu},
+  }};
+  for (const auto& [known_name, value] : known)
+    if (known_name == name) return value;
+  c.refuse(fmt::format("activation \"{}\" is not known; gelu, gelu_new, relu, relu2, silu or xielu is wanted", name));
+}
+
+void set_window(Arch& arch, Count window, const LayerSet& layers) {
+  if (window == 0 || window >= arch.context || layers.empty()) return;
+  arch.sliding = {.window = window, .layers = layers};
+}
+
+std::optional<LayerSet> layers_of_type(const Config& c, const Arch& arch, std::string_view type, std::string_view key) {
+  if (!c.has(key)) return std::nullopt;
+  const std::vector<std::string> types = c.texts(key);
+  if (static_cast<Count>(types.size()) != arch.layers)
+    c.refuse(
+        fmt::format("\"{}\" has {} entries for {} layers; one per layer is wanted", key, types.size(), arch.layers));
+  LayerSet set;
+  for (Count i = 0; i < arch.layers; ++i)
+    if (types[static_cast<std::size_t>(i)] == type) set.insert(i);
+  return set;
+}
+
+LayerSet others(const LayerSet& set, Count layers) {
+  LayerSet out;
+  for (Count i = 0; i < layers; ++i)
+    if (!set.contains(i)) out.insert(i);
+  return out;
+}
+
+void set_experts(Arch& arch, const Moe& moe) {
+  if (moe.layers.empty()) return;
+  arch.moe = moe;
+  if (moe.layers.size() == arch.layers) arch.mlp_width = 0;
+}
+
+}  // namespace llmcalc::import

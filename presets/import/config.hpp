@@ -1,0 +1,89 @@
+#pragma once
+/// A Hugging Face config.json as the families read it: several names for one size, a library default for what is left
+/// unsaid, and null told apart from absent where the library does so.
+
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "calc/arch.hpp"
+#include "presets/json.hpp"
+
+namespace llmcalc::import {
+
+using Keys = std::initializer_list<std::string_view>;
+
+/// What a family's config class assumes where a key is absent. kv_heads = 0: as many as heads. head_dim = 0: hidden /
+/// heads.
+struct Defaults {
+  Count layers = 0, hidden = 0, heads = 0, kv_heads = 0, head_dim = 0, mlp = 0, vocabulary = 0, context = 0;
+  bool tied = false;
+};
+
+class Config {
+ public:
+  Config(const json::Value& value, std::string where) : object_(value, std::move(where)) {}
+
+  /// Present and not null.
+  bool has(std::string_view key) const { return object_.has(key); }
+  /// Present, but null.
+  bool is_null(std::string_view key) const;
+
+  /// The size called by any of `keys`; `otherwise` where none is there. Two that disagree are an error.
+  Count size(Keys keys, Count otherwise) const;
+  Count size(std::string_view key, Count otherwise) const { return size(Keys{key}, otherwise); }
+  /// The same, 0 allowed.
+  Count count(std::string_view key, Count otherwise) const { return object_.count_or(key, otherwise); }
+  /// The first of `keys` that is there, whatever the others say.
+  Count first_size(Keys keys, Count otherwise) const;
+  bool flag(std::string_view key, bool otherwise) const { return object_.flag_or(key, otherwise); }
+  double number(std::string_view key, double otherwise) const { return object_.number_or(key, otherwise); }
+  std::string text(std::string_view key, std::string_view otherwise) const { return object_.text_or(key, otherwise); }
+  std::vector<Count> counts(std::string_view key) const { return object_.counts(key); }
+  std::vector<std::string> texts(std::string_view key) const { return object_.texts(key); }
+  Config object(std::string_view key) const {
+    return Config(*object_.find(key), where() + ", \"" + std::string(key) + '"');
+  }
+
+  const json::Value* find(std::string_view key) const { return object_.find(key); }
+
+  /// Marks keys as known to change nothing.
+  void ignore(Keys keys) const;
+  /// Keys that nothing asked for and whose names hint at parameters, unless their value is null, false, 0 or empty.
+  std::vector<std::string> suspicious() const;
+  /// Throws InputError: "<where>: <sentence>".
+  [[noreturn]] void refuse(const std::string& sentence) const;
+
+  const std::string& where() const { return object_.where(); }
+  const json::Value& value() const { return object_.value(); }
+
+ private:
+  json::Object object_;
+};
+
+/// Layers, widths, heads, vocabulary, context and tying as every family names them; on top of that a Llama block:
+/// serial, pre-RMSNorm, gated SiLU, RoPE, no bias anywhere. Families then say where they differ.
+Arch base_arch(const Config& config, const Defaults& defaults);
+
+/// Refuses more layers than an Arch can tell apart; a LayerSet must not be filled before.
+void require_layers(const Config& config, Count layers);
+
+/// The function that `hidden_act`, `activation_function` or the like names.
+Activation activation(const Config& config, Keys keys, std::string_view otherwise);
+
+/// Gives `layers` a sliding window, unless it is absent (0) or as long as the context.
+void set_window(Arch& arch, Count window, const LayerSet& layers);
+
+/// The layers whose entry in the list `key` is `type`; nothing if the list is absent.
+std::optional<LayerSet> layers_of_type(const Config& config, const Arch& arch, std::string_view type,
+                                       std::string_view key = "layer_types");
+
+/// The layers outside `set`.
+LayerSet others(const LayerSet& set, Count layers);
+
+/// Experts in `layers`; a dense MLP that is then used by no layer is dropped.
+void set_experts(Arch& arch, const Moe& moe);
+
+}  // namespace llmcalc::import

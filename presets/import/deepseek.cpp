@@ -1,0 +1,120 @@
+#include "presets/import/families.hpp"
+
+namespace llmcalc::import {
+
+namespace {
+
+/// What a family's config class assumes of its experts.
+struct ExpertDefaults {
+  Count routed = 0, shared = 0, top_k = 0, width = 0, first_dense = 0;
+  bool correction = false;
+};
+
+/// DeepSeek's mixture: the first first_k_dense_replace layers are dense, of the rest every moe_layer_freq-th has
+/// n_routed_experts, and n_shared_experts of the same width fused into one MLP; no biases. The load-balancing bias
+/// (topk_method noaux_tc) is a buffer. n_routed_experts null: all dense.
+void deepseek_experts(const Config& c, Arch& a, const ExpertDefaults& d) {
+  const Count first = c.count("first_k_dense_replace", d.first_dense);
+  const Count step = c.size("moe_layer_freq", 1);
+  const Count width = c.size("moe_intermediate_size", d.width);
+  const Count top_k = c.size({"num_experts_per_tok"}, d.top_k);
+  const Count shared = c.is_null("n_shared_experts") ? 0 : c.count("n_shared_experts", d.shared);
+  const Count routed = c.is_null("n_routed_experts") ? 0 : c.size({"n_routed_experts", "num_experts"}, d.routed);
+  const bool correction = c.text("topk_method", d.correction ? "noaux_tc" : "greedy") == "noaux_tc";
+  if (routed == 0) return;
+  if (top_k == 0) c.refuse("\"num_experts_per_tok\" is missing; the number of experts per token is wanted");
+  LayerSet layers;
+  for (Count i = first; i < a.layers; ++i)
+    if (i % step == 0) layers.insert(i);
+  set_experts(a, {.experts = routed,
+                  .top_k = top_k,
+                  .width = width,
+                  .shared_experts = shared,
+                  .shared_width = shared > 0 ? width : 0,
+                  .router_correction = correction,
+                  .layers = layers});
+}
+
+/// Multi-head latent attention: q_lora_rank null or 0 means queries without a low rank. `attention_bias` is the bias of
+/// the two down projections and of o.
+void latent_attention(const Config& c, Arch& a, const Latent& d) {
+  a.attention = AttentionKind::latent;
+  a.latent = {.q_rank = c.is_null("q_lora_rank") ? 0 : c.count("q_lora_rank", d.q_rank),
+              .kv_rank = c.size("kv_lora_rank", d.kv_rank),
+              .nope_dim = c.count("qk_nope_head_dim", d.nope_dim),
+              .rope_dim = c.count("qk_rope_head_dim", d.rope_dim),
+              .v_dim = c.size("v_head_dim", d.v_dim)};
+  a.kv_heads = a.heads;
+  a.head_dim = add(a.latent.nope_dim, a.latent.rope_dim);
+  a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
+}
+
+constexpr Latent deepseek_latent = {.q_rank = 1536, .kv_rank = 512, .nope_dim = 128, .rope_dim = 64, .v_dim = 128};
+
+/// hf deepseek_v2/modeling_deepseek_v2.py. Untied by default.
+Arch deepseek_v2(const Config& c) {
+  Arch a =
+      base_arch(c, {.layers = 32, .hidden = 4096, .heads = 32, .mlp = 11008, .vocabulary = 32000, .context = 2048});
+  latent_attention(c, a, deepseek_latent);
+  deepseek_experts(c, a, {.routed = 64, .shared = 2, .width = 1407});
+  return a;
+}
+
+/// hf deepseek_v3/modeling_deepseek_v3.py; also hub moonshotai/Kimi-K2-Instruct. What num_nextn_predict_layers adds
+/// stands beside the model and is not built.
+Arch deepseek_v3(const Config& c) {
+  Arch a = base_arch(c, {.layers = 61,
+                         .hidden = 7168,
+                         .heads = 128,
+                         .head_dim = 64,
+                         .mlp = 18432,
+                         .vocabulary = 129280,
+                         .context = 4096});
+  latent_attention(c, a, deepseek_latent);
+  deepseek_experts(c, a, {.routed = 256, .shared = 1, .top_k = 8, .width = 2048, .first_dense = 3, .correction = true});
+  return a;
+}
+
+/// hub deepseek-ai/deepseek-moe-16b-base, modeling_deepseek.py: Llama's attention under DeepSeek's mixture.
+Arch deepseek(const Config& c) {
+  Arch a =
+      base_arch(c, {.layers = 30, .hidden = 4096, .heads = 32, .mlp = 11008, .vocabulary = 102400, .context = 2048});
+  a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
+  deepseek_experts(c, a, {.width = 1407});
+  return a;
+}
+
+/// hub openbmb/MiniCPM3-4B, modeling_minicpm.py: dense, latent attention whose value heads are hidden / heads wide;
+/// tied by default.
+Arch minicpm3(const Config& c) {
+  Arch a = base_arch(
+      c, {.layers = 62, .hidden = 2560, .heads = 40, .mlp = 6400, .vocabulary = 73448, .context = 32768, .tied = true});
+  latent_attention(c, a, {.q_rank = 768, .kv_rank = 256, .nope_dim = 64, .rope_dim = 32, .v_dim = a.hidden / a.heads});
+  return a;
+}
+
+/// hf glm4_moe/modeling_glm4_moe.py: grouped attention, `attention_bias` on q, k, v only; `use_qk_norm` puts RMSNorms
+/// of the head width on q and k.
+Arch glm4_moe(const Config& c) {
+  Arch a = base_arch(c, {.layers = 46,
+                         .hidden = 4096,
+                         .heads = 96,
+                         .kv_heads = 8,
+                         .head_dim = 128,
+                         .mlp = 10944,
+                         .vocabulary = 151552,
+                         .context = 131072});
+  a.qkv_bias = c.flag("attention_bias", false);
+  if (c.flag("use_qk_norm", false)) a.qk_norm = QkNorm::per_head;
+  deepseek_experts(c, a, {.routed = 128, .shared = 1, .top_k = 8, .width = 1408, .first_dense = 1, .correction = true});
+  return a;
+}
+
+}  // namespace
+
+std::vector<Family> deepseek_families() {
+  return {{"deepseek", deepseek}, {"deepseek_v2", deepseek_v2}, {"deepseek_v3", deepseek_v3}, {"kimi_k2", deepseek_v3},
+          {"minicpm3", minicpm3}, {"glm4_moe", glm4_moe},       {"glm4v_moe_text", glm4_moe}};
+}
+
+}  // namespace llmcalc::import

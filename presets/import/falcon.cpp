@@ -1,0 +1,101 @@
+#include "presets/import/families.hpp"
+
+namespace llmcalc::import {
+
+namespace {
+
+/// hf falcon/modeling_falcon.py. One switch, `bias`, for all projections; LayerNorm with bias always; plain GELU MLP of
+/// 4 x hidden. KV heads: `num_kv_heads` under the new decoder architecture, whatever multi_query says; else 1 or all. A
+/// parallel block has one norm, or ln_attn and ln_mlp (num_ln_in_parallel_attn, 2 by default under the new
+/// architecture). Tied by default.
+Arch falcon(const Config& c) {
+  Arch a =
+      base_arch(c, {.layers = 32, .hidden = 4544, .heads = 71, .vocabulary = 65024, .context = 2048, .tied = true});
+  const bool new_architecture = c.flag("new_decoder_architecture", false);
+  const bool multi_query = c.flag("multi_query", true);
+  const Count grouped = c.size({"num_kv_heads", "n_head_kv"}, a.heads);
+  a.kv_heads = new_architecture ? grouped : multi_query ? 1 : a.heads;
+  a.qkv_bias = a.attention_out_bias = a.mlp_bias = c.flag("bias", false);
+  a.mlp = MlpKind::plain;
+  a.mlp_width = c.size("ffn_hidden_size", mul(4, a.hidden));
+  a.activation = activation(c, {"activation"}, "gelu");
+  a.norm = NormKind::layer_norm;
+  a.position = c.flag("alibi", false) ? Position::alibi : Position::rope;
+  const bool parallel = c.flag("parallel_attn", true);
+  const Count norms = c.size("num_ln_in_parallel_attn", new_architecture ? 2 : 1);
+  a.block = parallel ? BlockKind::parallel : BlockKind::serial;
+  a.norms_per_layer = !parallel || norms == 2 ? 2 : 1;
+  c.ignore({"apply_residual_connection_post_layernorm"});
+  return a;
+}
+
+/// hf bloom/modeling_bloom.py. ALiBi, a LayerNorm after the embedding, biases everywhere, plain GELU (tanh) MLP of 4 x
+/// hidden; tied by default.
+Arch bloom(const Config& c) {
+  Arch a = base_arch(c, {.layers = 2, .hidden = 64, .heads = 8, .vocabulary = 250880, .context = 2048, .tied = true});
+  a.qkv_bias = a.attention_out_bias = a.mlp_bias = true;
+  a.mlp = MlpKind::plain;
+  a.mlp_width = mul(4, a.hidden);
+  a.activation = Activation::gelu_tanh;
+  a.norm = NormKind::layer_norm;
+  a.embedding_norm = true;
+  a.position = Position::alibi;
+  c.ignore({"apply_residual_connection_post_layernorm", "n_inner"});
+  return a;
+}
+
+/// attn_config of MPT: KV heads by attn_type, and the kind of positions. Learned ones are in use only where neither
+/// ALiBi nor RoPE is.
+void mpt_attention(const Config& c, const Config& attention, Arch& a) {
+  const std::string type = attention.text("attn_type", "multihead_attention");
+  const Count grouped = attention.size("kv_n_heads", a.heads);
+  a.kv_heads = type == "multiquery_attention" ? 1 : type == "grouped_query_attention" ? grouped : a.heads;
+  const bool alibi = attention.flag("alibi", true);
+  const bool rope = attention.flag("rope", false);
+  const bool learned = c.flag("learned_pos_emb", true) && !alibi && !rope;
+  a.position = alibi ? Position::alibi : rope ? Position::rope : learned ? Position::learned : Position::none;
+  a.position_rows = learned ? a.context : 0;
+  const bool bias = a.norm == NormKind::layer_norm;
+  if (attention.flag("qk_ln", false))
+    a.qk_norm = bias ? QkNorm::full_bias : QkNorm::full;
+  else if (attention.flag("qk_gn", false))
+    a.qk_norm = bias ? QkNorm::per_head_bias : QkNorm::per_head;
+}
+
+/// The MLP of MPT: expansion_ratio x hidden, which may be fractional, unless ffn_config gives a width; gated for
+/// mptglu.
+void mpt_mlp(const Config& c, Arch& a) {
+  const double ratio = c.number("expansion_ratio", 4);
+  if (!(ratio > 0) || ratio > 1024) c.refuse("\"expansion_ratio\" is out of range; a number such as 4 is wanted");
+  a.mlp_width = static_cast<Count>(static_cast<double>(a.hidden) * ratio);
+  a.mlp = MlpKind::plain;
+  a.activation = Activation::gelu;
+  if (!c.has("ffn_config")) return;
+  const Config ffn = c.object("ffn_config");
+  a.mlp_width = ffn.size("ffn_hidden_size", a.mlp_width);
+  if (ffn.text("ffn_type", "mptmlp") == "mptglu") a.mlp = MlpKind::gated;
+}
+
+/// hf mpt/modeling_mpt.py for the defaults, github mosaicml/llm-foundry llmfoundry/models/mpt/modeling_mpt.py for what
+/// the checkpoints' own code does with the other switches: no_bias (default true) removes every bias, those of the
+/// norms too; qk_ln norms q and k over their whole width. Tied by default.
+Arch mpt(const Config& c) {
+  Arch a =
+      base_arch(c, {.layers = 24, .hidden = 2048, .heads = 16, .vocabulary = 50368, .context = 2048, .tied = true});
+  const bool bias = !c.flag("no_bias", true);
+  a.qkv_bias = a.attention_out_bias = a.mlp_bias = bias;
+  const bool rms = c.text("norm_type", "low_precision_layernorm").find("rms") != std::string::npos;
+  a.norm = rms ? NormKind::rms_norm : bias ? NormKind::layer_norm : NormKind::layer_norm_no_bias;
+  const json::Value none = json::Value::object();
+  mpt_attention(c, c.has("attn_config") ? c.object("attn_config") : Config(none, c.where()), a);
+  mpt_mlp(c, a);
+  return a;
+}
+
+}  // namespace
+
+std::vector<Family> falcon_families() {
+  return {{"falcon", falcon}, {"RefinedWeb", falcon}, {"RefinedWebModel", falcon}, {"bloom", bloom}, {"mpt", mpt}};
+}
+
+}  // namespace llmcalc::import

@@ -1,0 +1,34 @@
+#pragma once
+/// What each family's modelling code builds from its config. One function per config class; the files beside this one
+/// group them by descent and state the rules with their source ("hf" is the repository huggingface/transformers,
+/// src/transformers/models; "hub" is the modelling code that a checkpoint carries).
+
+#include <string_view>
+#include <vector>
+
+#include "presets/import/config.hpp"
+
+namespace llmcalc::import {
+
+struct Family {
+  std::string_view model_type;
+  Arch (*arch)(const Config& config);
+};
+
+/// Each file's families.
+std::vector<Family> llama_families();
+std::vector<Family> gpt_families();
+std::vector<Family> falcon_families();
+std::vector<Family> gemma_families();
+std::vector<Family> cohere_families();
+std::vector<Family> olmo_families();
+std::vector<Family> phi_families();
+std::vector<Family> stablelm_families();
+std::vector<Family> qwen_families();
+std::vector<Family> deepseek_families();
+std::vector<Family> glm_families();
+std::vector<Family> mixtral_families();
+std::vector<Family> llama4_families();
+std::vector<Family> minimax_families();
+
+}  // namespace llmcalc::import

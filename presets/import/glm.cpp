@@ -1,0 +1,56 @@
+#include "presets/import/families.hpp"
+
+namespace llmcalc::import {
+
+namespace {
+
+/// hf glm/modeling_glm.py: Llama; `attention_bias` (default true) on q, k and v only; no biases in the MLP.
+Arch glm(const Config& c) {
+  Arch a = base_arch(c, {.layers = 40,
+                         .hidden = 4096,
+                         .heads = 32,
+                         .kv_heads = 2,
+                         .head_dim = 128,
+                         .mlp = 13696,
+                         .vocabulary = 151552,
+                         .context = 131072});
+  a.qkv_bias = c.flag("attention_bias", true);
+  return a;
+}
+
+/// hf glm4/modeling_glm4.py: GLM with norms before and after each half.
+Arch glm4(const Config& c) {
+  Arch a = glm(c);
+  a.norm_placement = NormPlacement::both;
+  a.norms_per_layer = 4;
+  return a;
+}
+
+/// hub THUDM/chatglm3-6b and THUDM/glm-4-9b, modeling_chatglm.py: Llama under Megatron's names. `add_qkv_bias` on q, k,
+/// v, `add_bias_linear` on every projection; LayerNorm unless `rmsnorm`; `post_layer_norm` is the norm at the end.
+/// Untied.
+Arch chatglm(const Config& c) {
+  Defaults d = {.layers = 28, .hidden = 4096, .heads = 32, .mlp = 13696, .vocabulary = 65024, .context = 2048};
+  d.head_dim = c.size("kv_channels", 128);
+  Arch a = base_arch(c, d);
+  a.context = c.first_size({"seq_length", "max_position_embeddings"}, d.context);
+  a.vocabulary = c.first_size({"padded_vocab_size", "vocab_size"}, d.vocabulary);
+  a.mlp_width = c.size("ffn_hidden_size", d.mlp);
+  const Count groups = c.size("multi_query_group_num", 1);
+  if (c.flag("multi_query_attention", false)) a.kv_heads = groups;
+  const bool bias = c.flag("add_bias_linear", false);
+  a.qkv_bias = c.flag("add_qkv_bias", false) || bias;
+  a.attention_out_bias = a.mlp_bias = bias;
+  a.norm = c.flag("rmsnorm", true) ? NormKind::rms_norm : NormKind::layer_norm;
+  a.final_norm = c.flag("post_layer_norm", true);
+  c.ignore({"apply_residual_connection_post_layernorm", "bias_dropout_fusion"});
+  return a;
+}
+
+}  // namespace
+
+std::vector<Family> glm_families() {
+  return {{"glm", glm}, {"glm4", glm4}, {"glm4v_text", glm4}, {"chatglm", chatglm}};
+}
+
+}  // namespace llmcalc::import

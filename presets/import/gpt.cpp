@@ -1,0 +1,145 @@
+#include "presets/import/families.hpp"
+
+namespace llmcalc::import {
+
+namespace {
+
+/// What GPT-2 and its kin share: LayerNorm with bias, a plain MLP with biases, of 4 x hidden unless a width is given.
+Arch gpt_arch(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
+  a.qkv_bias = a.attention_out_bias = a.mlp_bias = true;
+  a.mlp = MlpKind::plain;
+  a.mlp_width = c.size({"n_inner", "intermediate_size"}, d.mlp > 0 ? d.mlp : mul(4, a.hidden));
+  a.activation = activation(c, {"activation_function", "hidden_act"}, "gelu_new");
+  a.norm = NormKind::layer_norm;
+  return a;
+}
+
+/// Learned positions, one row per position.
+void learn_positions(const Config& c, Arch& a) {
+  a.position = Position::learned;
+  a.context = a.position_rows = c.first_size({"n_positions", "max_position_embeddings", "n_ctx"}, a.context);
+}
+
+constexpr Defaults gpt2_defaults = {
+    .layers = 12, .hidden = 768, .heads = 12, .vocabulary = 50257, .context = 1024, .tied = true};
+
+/// hf gpt2/modeling_gpt2.py. Biases everywhere, learned positions, tied by default. `d_head`, which Hugging Face does
+/// not know, is the width of a head in descriptions of GPT-3, two of which have an attention width other than the
+/// hidden size.
+Arch gpt2(const Config& c) {
+  if (c.flag("add_cross_attention", false)) c.refuse("\"add_cross_attention\" is true; only decoders alone are known");
+  Defaults d = gpt2_defaults;
+  d.head_dim = c.size("d_head", 0);
+  Arch a = gpt_arch(c, d);
+  learn_positions(c, a);
+  return a;
+}
+
+/// hf gpt_bigcode/modeling_gpt_bigcode.py. GPT-2 with one KV head under multi_query, which is the default.
+Arch gpt_bigcode(const Config& c) {
+  Arch a = gpt_arch(c, gpt2_defaults);
+  learn_positions(c, a);
+  a.activation = activation(c, {"activation_function"}, "gelu_pytorch_tanh");
+  a.kv_heads = c.flag("multi_query", true) ? 1 : a.heads;
+  return a;
+}
+
+/// hf openai/modeling_openai.py. GPT-1: norms after each residual sum and none at the end.
+Arch gpt1(const Config& c) {
+  Defaults d = gpt2_defaults;
+  d.vocabulary = 40478, d.context = 512;
+  Arch a = gpt_arch(c, d);
+  learn_positions(c, a);
+  a.activation = activation(c, {"afn"}, "gelu_new");
+  a.norm_placement = NormPlacement::post;
+  a.final_norm = false;
+  return a;
+}
+
+/// hf gpt_neo/modeling_gpt_neo.py. Biases on the attention's output and in the MLP, none on q, k, v; every second layer
+/// looks back window_size tokens (attention_layers, or attention_types that are repeated); tied by default.
+Arch gpt_neo(const Config& c) {
+  Arch a = gpt_arch(c, {.layers = 24, .hidden = 2048, .heads = 16, .vocabulary = 50257, .context = 2048, .tied = true});
+  learn_positions(c, a);
+  c.ignore({"attention_types"});
+  a.qkv_bias = false;
+  const LayerSet odd = LayerSet::every(1, 2, a.layers);
+  set_window(a, c.size("window_size", 256), layers_of_type(c, a, "local", "attention_layers").value_or(odd));
+  return a;
+}
+
+/// hf gpt_neox/modeling_gpt_neox.py. Two LayerNorms per layer, parallel (use_parallel_residual, the default) or not;
+/// `attention_bias` (default true) on qkv and on the output; untied by default, no bias on the head.
+Arch gpt_neox(const Config& c) {
+  Arch a = gpt_arch(c, {.layers = 44, .hidden = 6144, .heads = 64, .mlp = 24576, .vocabulary = 50432, .context = 2048});
+  a.activation = activation(c, {"hidden_act"}, "gelu");
+  a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", true);
+  a.block = c.flag("use_parallel_residual", true) ? BlockKind::parallel : BlockKind::serial;
+  a.norms_per_layer = 2;
+  return a;
+}
+
+/// hf gptj/modeling_gptj.py and codegen/modeling_codegen.py. A parallel block with one LayerNorm; no biases in
+/// attention, biases in the MLP and on the untied head.
+Arch gptj(const Config& c) {
+  Arch a = gpt_arch(c, {.layers = 28, .hidden = 4096, .heads = 16, .vocabulary = 50400, .context = 2048});
+  a.qkv_bias = a.attention_out_bias = false;
+  a.block = BlockKind::parallel;
+  a.norms_per_layer = 1;
+  a.head_bias = true;
+  return a;
+}
+
+/// hf opt/modeling_opt.py. The position table has two rows more than there are positions. `enable_bias` is that of
+/// every projection. do_layer_norm_before false (350M): norms after each residual sum and none at the end. A
+/// word_embed_proj_dim other than hidden adds two projections without bias around the token table. Tied by default.
+Arch opt(const Config& c) {
+  Arch a = base_arch(c, {.layers = 12, .hidden = 768, .heads = 12, .vocabulary = 50272, .context = 2048, .tied = true});
+  a.qkv_bias = a.attention_out_bias = a.mlp_bias = c.flag("enable_bias", true);
+  a.mlp = MlpKind::plain;
+  a.mlp_width = c.size("ffn_dim", 3072);
+  a.activation = activation(c, {"activation_function"}, "relu");
+  const bool before = c.flag("do_layer_norm_before", true);
+  a.norm = c.flag("layer_norm_elementwise_affine", true) ? NormKind::layer_norm : NormKind::weight_free;
+  a.norm_placement = before ? NormPlacement::pre : NormPlacement::post;
+  a.final_norm = !c.flag("_remove_final_layer_norm", false) && before;
+  a.position = Position::learned;
+  a.position_rows = add(a.context, 2);
+  a.embedding_width = c.size("word_embed_proj_dim", a.hidden);
+  return a;
+}
+
+/// hf starcoder2/modeling_starcoder2.py. Serial, LayerNorm with bias, GQA, RoPE; `use_bias` is that of every
+/// projection; a window on every layer unless absent or null; tied by default.
+Arch starcoder2(const Config& c) {
+  Arch a = gpt_arch(c, {.layers = 30,
+                        .hidden = 3072,
+                        .heads = 24,
+                        .kv_heads = 2,
+                        .mlp = 12288,
+                        .vocabulary = 49152,
+                        .context = 4096,
+                        .tied = true});
+  a.activation = activation(c, {"hidden_act"}, "gelu_pytorch_tanh");
+  a.qkv_bias = a.attention_out_bias = a.mlp_bias = c.flag("use_bias", true);
+  c.ignore({"norm_type", "mlp_type"});
+  set_window(a, c.count("sliding_window", 0), LayerSet::all(a.layers));
+  return a;
+}
+
+}  // namespace
+
+std::vector<Family> gpt_families() {
+  return {{"gpt2", gpt2},
+          {"gpt_bigcode", gpt_bigcode},
+          {"openai-gpt", gpt1},
+          {"gpt_neo", gpt_neo},
+          {"gpt_neox", gpt_neox},
+          {"gptj", gptj},
+          {"codegen", gptj},
+          {"opt", opt},
+          {"starcoder2", starcoder2}};
+}
+
+}  // namespace llmcalc::import

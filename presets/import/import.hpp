@@ -1,0 +1,20 @@
+#pragma once
+/// From a Hugging Face config.json to an explicit architecture.
+
+#include <string>
+#include <vector>
+
+#include "presets/json.hpp"
+#include "presets/model_card.hpp"
+
+namespace llmcalc {
+
+/// The model that a config.json describes; of a composite config (vision, audio), the text part. What the config leaves
+/// unsaid follows from its family's modelling code. Keys that change nothing are ignored; those that might are listed
+/// in unknown_keys. Throws InputError; also for a family that is not known, never a guess.
+ModelCard import_config(const json::Value& config, const std::string& where);
+
+/// The model types that import_config knows, sorted.
+std::vector<std::string> importable_types();
+
+}  // namespace llmcalc

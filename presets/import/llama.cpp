@@ -1,0 +1,229 @@
+#include "presets/import/families.hpp"
+
+namespace llmcalc::import {
+
+namespace {
+
+/// hf llama/modeling_llama.py. `attention_bias` puts biases on q, k, v and o, `mlp_bias` on the MLP's matrices; untied
+/// by default; KV heads default to heads, the head width to hidden / heads.
+Arch llama_arch(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
+  a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
+  a.mlp_bias = c.flag("mlp_bias", false);
+  return a;
+}
+
+constexpr Defaults llama_defaults = {
+    .layers = 32, .hidden = 4096, .heads = 32, .mlp = 11008, .vocabulary = 32000, .context = 2048};
+
+Arch llama(const Config& c) { return llama_arch(c, llama_defaults); }
+
+/// hf mistral/modeling_mistral.py. No biases. A window of 4096 on every layer unless sliding_window is null: absent is
+/// not null here.
+Arch mistral(const Config& c) {
+  Arch a = base_arch(
+      c,
+      {.layers = 32, .hidden = 4096, .heads = 32, .kv_heads = 8, .mlp = 14336, .vocabulary = 32000, .context = 131072});
+  const Count window = c.is_null("sliding_window") ? 0 : c.count("sliding_window", 4096);
+  set_window(a, window, layers_of_type(c, a, "sliding_attention").value_or(LayerSet::all(a.layers)));
+  return a;
+}
+
+/// hf granite/modeling_granite.py: Llama with scalar multipliers, which are no parameters.
+Arch granite(const Config& c) {
+  c.ignore({"attention_multiplier", "embedding_multiplier", "logits_scaling", "residual_multiplier"});
+  return llama_arch(c, llama_defaults);
+}
+
+/// hub internlm/internlm-7b, modeling_internlm.py and internlm/internlm2-7b, modeling_internlm2.py: Llama whose `bias`,
+/// on by default, is that of q, k, v and o; the MLP has none.
+Arch internlm(const Config& c) {
+  Arch a =
+      base_arch(c, {.layers = 32, .hidden = 4096, .heads = 32, .mlp = 11008, .vocabulary = 103168, .context = 2048});
+  a.qkv_bias = a.attention_out_bias = c.flag("bias", true);
+  return a;
+}
+
+/// hub internlm/internlm3-8b-instruct, modeling_internlm3.py: `qkv_bias` is that of q, k, v; `bias` that of o and the
+/// MLP.
+Arch internlm3(const Config& c) {
+  Arch a =
+      base_arch(c, {.layers = 32, .hidden = 4096, .heads = 32, .mlp = 11008, .vocabulary = 128512, .context = 32768});
+  a.qkv_bias = c.flag("qkv_bias", false);
+  a.attention_out_bias = a.mlp_bias = c.flag("bias", false);
+  return a;
+}
+
+/// hub baichuan-inc, modeling_baichuan.py: Llama without biases; the head's rows are normalised, without parameters.
+/// The 7B models have RoPE and say max_position_embeddings; the 13B ones have ALiBi and say model_max_length only.
+Arch baichuan(const Config& c) {
+  Arch a =
+      base_arch(c, {.layers = 32, .hidden = 4096, .heads = 32, .mlp = 11008, .vocabulary = 64000, .context = 4096});
+  const bool rope = c.has("max_position_embeddings") || a.hidden == 4096;
+  a.position = rope ? Position::rope : Position::alibi;
+  a.context = c.first_size({"max_position_embeddings", "model_max_length"}, a.context);
+  return a;
+}
+
+/// hf smollm3/modeling_smollm3.py: Llama, tied by default. Layers without RoPE (no_rope_layers) change no parameter; a
+/// window lies on them only, and only under use_sliding_window.
+Arch smollm3(const Config& c) {
+  Arch a = llama_arch(c, {.layers = 36,
+                          .hidden = 2048,
+                          .heads = 16,
+                          .kv_heads = 4,
+                          .mlp = 11008,
+                          .vocabulary = 128256,
+                          .context = 32768,
+                          .tied = true});
+  const Count interval = c.size("no_rope_layer_interval", 4);
+  const auto typed = layers_of_type(c, a, "sliding_attention");
+  if (!c.flag("use_sliding_window", false)) return a;
+  set_window(a, c.count("sliding_window", 0), typed.value_or(LayerSet::every(interval - 1, interval, a.layers)));
+  return a;
+}
+
+/// hf seed_oss/modeling_seed_oss.py: biases on q, k, v by default (attention_bias), none on o (attention_out_bias).
+Arch seed_oss(const Config& c) {
+  Arch a = base_arch(c, {.layers = 64,
+                         .hidden = 4096,
+                         .heads = 80,
+                         .kv_heads = 8,
+                         .head_dim = 128,
+                         .mlp = 27648,
+                         .vocabulary = 155136,
+                         .context = 524288});
+  a.qkv_bias = c.flag("attention_bias", true);
+  a.attention_out_bias = c.flag("attention_out_bias", false);
+  a.mlp_bias = c.flag("mlp_bias", false);
+  return a;
+}
+
+/// hf arcee/modeling_arcee.py: Llama with a plain MLP (up, down) of squared ReLU.
+Arch arcee(const Config& c) {
+  Arch a =
+      llama_arch(c, {.layers = 32, .hidden = 2560, .heads = 32, .mlp = 18432, .vocabulary = 32000, .context = 4096});
+  a.mlp = MlpKind::plain;
+  a.activation = activation(c, {"hidden_act"}, "relu2");
+  return a;
+}
+
+/// hf apertus/modeling_apertus.py: a plain MLP without bias under xIELU, whose two scalars per layer are learned (its
+/// beta and eps are buffers); RMSNorms of the head width on q and k, always.
+Arch apertus(const Config& c) {
+  Arch a =
+      base_arch(c, {.layers = 32, .hidden = 4096, .heads = 32, .mlp = 14336, .vocabulary = 131072, .context = 65536});
+  c.ignore({"qk_norm", "post_norm", "mlp_bias"});
+  a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
+  a.qk_norm = QkNorm::per_head;
+  a.mlp = MlpKind::plain;
+  a.activation = activation(c, {"hidden_act"}, "xielu");
+  return a;
+}
+
+/// hf ernie4_5/modeling_ernie4_5.py: `use_bias` is that of every projection, the MLP's too; tied by default.
+Arch ernie4_5(const Config& c) {
+  Arch a = base_arch(c, {.layers = 18,
+                         .hidden = 1024,
+                         .heads = 16,
+                         .kv_heads = 2,
+                         .head_dim = 128,
+                         .mlp = 3072,
+                         .vocabulary = 103424,
+                         .context = 131072,
+                         .tied = true});
+  a.qkv_bias = a.attention_out_bias = a.mlp_bias = c.flag("use_bias", false);
+  return a;
+}
+
+/// hf hunyuan_v1_dense/modeling_hunyuan_v1_dense.py: RMSNorms of the head width on q and k, always; `attention_bias` on
+/// q, k, v and o; none in the MLP.
+Arch hunyuan(const Config& c) {
+  Arch a =
+      base_arch(c, {.layers = 32, .hidden = 4096, .heads = 32, .mlp = 11008, .vocabulary = 290943, .context = 2048});
+  c.ignore({"use_qk_norm", "mlp_bias", "norm_type", "num_experts", "num_shared_expert", "moe_topk", "kv_lora_rank",
+            "q_lora_rank"});
+  a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
+  a.qk_norm = QkNorm::per_head;
+  return a;
+}
+
+/// hub LGAI-EXAONE/EXAONE-3.0-7.8B-Instruct, modeling_exaone.py: Llama without biases under other names; the MLP
+/// defaults to 4 x hidden; tied by default.
+Arch exaone(const Config& c) {
+  Arch a =
+      base_arch(c, {.layers = 32, .hidden = 2048, .heads = 32, .vocabulary = 102400, .context = 2048, .tied = true});
+  if (a.mlp_width == 0) a.mlp_width = mul(4, a.hidden);
+  a.activation = activation(c, {"activation_function"}, "silu");
+  return a;
+}
+
+/// Layers marked L in a pattern like "LLLG", repeated; or all but every n-th.
+LayerSet local_layers(const Config& c, Count layers) {
+  const json::Value* pattern = c.find("sliding_window_pattern");
+  if (pattern == nullptr || !pattern->is_string()) {
+    const Count step = c.size("sliding_window_pattern", 4);
+    return others(LayerSet::every(step - 1, step, layers), layers);
+  }
+  const std::string letters = c.text("sliding_window_pattern", "");
+  if (letters.empty()) c.refuse("\"sliding_window_pattern\" is empty; letters L and G or a number are wanted");
+  LayerSet set;
+  for (Count i = 0; i < layers; ++i)
+    if (letters[static_cast<std::size_t>(i) % letters.size()] == 'L') set.insert(i);
+  return set;
+}
+
+/// hf exaone4/modeling_exaone4.py: norms on the output of each half, RMSNorms of the head width on q and k, no biases;
+/// three layers in four slide where a window is given.
+Arch exaone4(const Config& c) {
+  Arch a =
+      base_arch(c, {.layers = 32, .hidden = 4096, .heads = 32, .mlp = 16384, .vocabulary = 102400, .context = 2048});
+  a.norm_placement = NormPlacement::output;
+  a.qk_norm = QkNorm::per_head;
+  const Count window = c.is_null("sliding_window") ? 0 : c.count("sliding_window", 4096);
+  const auto typed = layers_of_type(c, a, "sliding_attention");
+  if (window > 0) set_window(a, window, typed ? *typed : local_layers(c, a.layers));
+  return a;
+}
+
+/// hub OrionStarAI/Orion-14B-Base, modeling_orion.py: Llama with LayerNorms.
+Arch orion(const Config& c) {
+  Arch a =
+      llama_arch(c, {.layers = 40, .hidden = 5120, .heads = 40, .mlp = 15360, .vocabulary = 84608, .context = 4096});
+  a.norm = NormKind::layer_norm;
+  return a;
+}
+
+/// hub openbmb/MiniCPM-2B-sft-bf16, modeling_minicpm.py: Llama with scalar multipliers; tied by default.
+Arch minicpm(const Config& c) {
+  return llama_arch(
+      c, {.layers = 32, .hidden = 4096, .heads = 32, .mlp = 11008, .vocabulary = 32000, .context = 2048, .tied = true});
+}
+
+}  // namespace
+
+std::vector<Family> llama_families() {
+  return {{"llama", llama},
+          {"Yi", llama},
+          {"aquila", llama},
+          {"xverse", llama},
+          {"mistral", mistral},
+          {"ministral", mistral},
+          {"granite", granite},
+          {"internlm", internlm},
+          {"internlm2", internlm},
+          {"internlm3", internlm3},
+          {"baichuan", baichuan},
+          {"smollm3", smollm3},
+          {"seed_oss", seed_oss},
+          {"arcee", arcee},
+          {"apertus", apertus},
+          {"ernie4_5", ernie4_5},
+          {"exaone", exaone},
+          {"exaone4", exaone4},
+          {"hunyuan_v1_dense", hunyuan},
+          {"orion", orion},
+          {"minicpm", minicpm}};
+}
+
+}  // namespace llmcalc::import

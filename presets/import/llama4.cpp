@@ -1,0 +1,63 @@
+#include "presets/import/families.hpp"
+
+namespace llmcalc::import {
+
+namespace {
+
+/// Layers with RoPE: those marked 1 in no_rope_layers, or all but every no_rope_layer_interval-th.
+LayerSet rope_layers(const Config& c, const Arch& a) {
+  const Count step = c.size("no_rope_layer_interval", 4);
+  const std::vector<Count> marks = c.has("no_rope_layers") ? c.counts("no_rope_layers") : std::vector<Count>{};
+  if (marks.empty()) return others(LayerSet::every(step - 1, step, a.layers), a.layers);
+  if (static_cast<Count>(marks.size()) < a.layers)
+    c.refuse("\"no_rope_layers\" is shorter than the model; one mark per layer is wanted");
+  LayerSet set;
+  for (Count i = 0; i < a.layers; ++i)
+    if (marks[static_cast<std::size_t>(i)] != 0) set.insert(i);
+  return set;
+}
+
+/// moe_layers, or every interleave_moe_layer_step-th layer.
+LayerSet expert_layers(const Config& c, const Arch& a) {
+  const Count step = c.size("interleave_moe_layer_step", 1);
+  if (!c.has("moe_layers")) return LayerSet::every(step - 1, step, a.layers);
+  LayerSet set;
+  for (const Count i : c.counts("moe_layers"))
+    if (i < a.layers) set.insert(i);
+  return set;
+}
+
+/// hf llama4/modeling_llama4.py, the text model. Layers with experts have num_local_experts of intermediate_size and
+/// one shared of the same; the others a dense MLP of intermediate_size_mlp. Router without bias; `attention_bias` on q,
+/// k, v and o; `use_qk_norm` (default true) norms q and k without parameters. Layers with RoPE attend within chunks of
+/// attention_chunk_size, given here as a window; the others see everything. Untied by default.
+Arch llama4(const Config& c) {
+  Arch a = base_arch(c, {.layers = 48,
+                         .hidden = 5120,
+                         .heads = 40,
+                         .kv_heads = 8,
+                         .head_dim = 128,
+                         .mlp = 8192,
+                         .vocabulary = 202048,
+                         .context = 131072});
+  a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
+  if (c.flag("use_qk_norm", true)) a.qk_norm = QkNorm::weight_free;
+  const Count chunk = c.is_null("attention_chunk_size") ? 0 : c.count("attention_chunk_size", 8192);
+  const LayerSet rope = rope_layers(c, a);
+  set_window(a, chunk, layers_of_type(c, a, "chunked_attention").value_or(rope));
+  const Count width = a.mlp_width;
+  a.mlp_width = c.size("intermediate_size_mlp", 16384);
+  set_experts(a, {.experts = c.size({"num_local_experts", "num_experts"}, 16),
+                  .top_k = c.size("num_experts_per_tok", 1),
+                  .width = width,
+                  .shared_experts = 1,
+                  .shared_width = width,
+                  .layers = expert_layers(c, a)});
+  return a;
+}
+
+}  // namespace
+
+std::vector<Family> llama4_families() { return {{"llama4_text", llama4}}; }
+
+}  // namespace llmcalc::import

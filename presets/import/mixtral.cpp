@@ -1,0 +1,150 @@
+#include "presets/import/families.hpp"
+
+namespace llmcalc::import {
+
+namespace {
+
+/// num_local_experts experts of intermediate_size in every layer, num_experts_per_tok of them visited, no biases.
+Moe mixture(const Config& c, const Arch& a, Count experts, Count top_k) {
+  return {.experts = c.size({"num_local_experts", "num_experts"}, experts),
+          .top_k = c.size("num_experts_per_tok", top_k),
+          .width = a.mlp_width,
+          .layers = LayerSet::all(a.layers)};
+}
+
+/// hf mixtral/modeling_mixtral.py: Mistral with experts; no window unless one is given.
+Arch mixtral(const Config& c) {
+  Arch a = base_arch(
+      c,
+      {.layers = 32, .hidden = 4096, .heads = 32, .kv_heads = 8, .mlp = 14336, .vocabulary = 32000, .context = 131072});
+  set_window(a, c.count("sliding_window", 0), LayerSet::all(a.layers));
+  set_experts(a, mixture(c, a, 8, 2));
+  return a;
+}
+
+/// hf granitemoe/modeling_granitemoe.py and granitemoeshared: `attention_bias` on q, k, v and o; router and experts
+/// without bias; shared_intermediate_size > 0 adds a dense MLP of that width beside the experts.
+Arch granitemoe(const Config& c) {
+  Arch a =
+      base_arch(c, {.layers = 32, .hidden = 4096, .heads = 32, .mlp = 11008, .vocabulary = 32000, .context = 2048});
+  c.ignore({"attention_multiplier", "embedding_multiplier", "logits_scaling", "residual_multiplier"});
+  a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
+  Moe m = mixture(c, a, 8, 2);
+  m.shared_width = c.count("shared_intermediate_size", 0);
+  m.shared_experts = m.shared_width > 0 ? 1 : 0;
+  set_experts(a, m);
+  return a;
+}
+
+/// The name in ffn_act_fn: {"name": "silu"}.
+Activation dbrx_activation(const Config& ffn) {
+  if (!ffn.has("ffn_act_fn")) return Activation::silu;
+  return activation(ffn.object("ffn_act_fn"), {"name"}, "silu");
+}
+
+/// hf dbrx/modeling_dbrx.py: LayerNorms without bias, no biases anywhere, gated experts in every layer; untied always.
+Arch dbrx(const Config& c) {
+  Arch a = base_arch(c, {.layers = 24, .hidden = 2048, .heads = 16, .vocabulary = 32000, .context = 2048});
+  const json::Value none = json::Value::object();
+  const Config attention = c.has("attn_config") ? c.object("attn_config") : Config(none, c.where());
+  const Config ffn = c.has("ffn_config") ? c.object("ffn_config") : Config(none, c.where());
+  a.kv_heads = attention.size("kv_n_heads", 1);
+  a.norm = NormKind::layer_norm_no_bias;
+  a.activation = dbrx_activation(ffn);
+  set_experts(a, {.experts = ffn.size("moe_num_experts", 4),
+                  .top_k = ffn.size("moe_top_k", 1),
+                  .width = ffn.size("ffn_hidden_size", 3584),
+                  .layers = LayerSet::all(a.layers)});
+  return a;
+}
+
+/// github xai-org/grok-1 model.py (ffn_size): two thirds of widening_factor x hidden, rounded up to a multiple of 8.
+Count grok_width(const Config& c, Count hidden) {
+  const Count width = mul(c.size("widening_factor", 8), hidden, 2) / 3;
+  return c.size({"ffn_size", "intermediate_size"}, mul(8, ceil_div(width, 8)));
+}
+
+/// github xai-org/grok-1 run.py and model.py, under its own names or those of the ports to transformers: RMSNorms
+/// before and after each half, gated GELU experts in every layer, router without bias, tied.
+Arch grok(const Config& c) {
+  Arch a;
+  a.layers = c.size({"num_layers", "num_hidden_layers"}, 64);
+  a.hidden = a.embedding_width = c.size({"emb_size", "hidden_size"}, 6144);
+  a.heads = c.size({"num_q_heads", "num_attention_heads"}, 48);
+  a.kv_heads = c.size({"num_kv_heads", "num_key_value_heads"}, 8);
+  a.head_dim = c.size({"key_size", "head_dim"}, 128);
+  a.vocabulary = c.size("vocab_size", 131072);
+  a.context = c.first_size({"sequence_len", "max_position_embeddings"}, 8192);
+  a.tied_head = c.flag("tie_word_embeddings", true);
+  a.norm = NormKind::rms_norm;
+  a.norm_placement = NormPlacement::both;
+  a.norms_per_layer = 4;
+  a.mlp = MlpKind::gated;
+  a.activation = Activation::gelu;
+  require_layers(c, a.layers);
+  set_experts(a, {.experts = c.size("num_experts", 8),
+                  .top_k = c.size({"num_selected_experts", "num_experts_per_tok"}, 2),
+                  .width = grok_width(c, a.hidden),
+                  .layers = LayerSet::all(a.layers)});
+  return a;
+}
+
+/// hf gpt_oss/modeling_gpt_oss.py: `attention_bias` (default true) on q, k, v and o; one sink logit per head; biases on
+/// router and experts, which sit in every layer; even layers slide.
+Arch gpt_oss(const Config& c) {
+  Arch a = base_arch(c, {.layers = 36,
+                         .hidden = 2880,
+                         .heads = 64,
+                         .kv_heads = 8,
+                         .head_dim = 64,
+                         .mlp = 2880,
+                         .vocabulary = 201088,
+                         .context = 131072});
+  a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", true);
+  a.attention_sinks = true;
+  const LayerSet even = LayerSet::every(0, 2, a.layers);
+  const Count window = c.is_null("sliding_window") ? 0 : c.count("sliding_window", 128);
+  set_window(a, window, layers_of_type(c, a, "sliding_attention").value_or(even));
+  Moe m = mixture(c, a, 128, 4);
+  m.router_bias = m.expert_bias = true;
+  set_experts(a, m);
+  return a;
+}
+
+/// hf ernie4_5_moe/modeling_ernie4_5_moe.py: experts in every moe_layer_interval-th layer from moe_layer_start_index to
+/// moe_layer_end_index, shared ones fused into one MLP; the load-balancing bias is a buffer; tied by default.
+Arch ernie4_5_moe(const Config& c) {
+  Arch a = base_arch(c, {.layers = 28,
+                         .hidden = 2560,
+                         .heads = 20,
+                         .kv_heads = 4,
+                         .mlp = 12288,
+                         .vocabulary = 103424,
+                         .context = 131072,
+                         .tied = true});
+  if (c.flag("use_bias", false)) c.refuse("\"use_bias\" is true; experts with biases beside shared ones are not known");
+  c.ignore({"moe_gate", "moe_capacity", "moe_use_aux_free", "moe_group"});
+  const Count first = c.count("moe_layer_start_index", 1), step = c.size("moe_layer_interval", 1);
+  const double end = c.number("moe_layer_end_index", -1);
+  const Count shared = c.count("moe_num_shared_experts", 2), width = c.size("moe_intermediate_size", 1536);
+  LayerSet layers;
+  for (Count i = first; i < a.layers; ++i)
+    if ((i + 1) % step == 0 && (end < 0 || static_cast<double>(i) <= end)) layers.insert(i);
+  set_experts(a, {.experts = c.size({"moe_num_experts", "num_experts"}, 64),
+                  .top_k = c.size({"moe_k", "num_experts_per_tok"}, 6),
+                  .width = width,
+                  .shared_experts = shared,
+                  .shared_width = shared > 0 ? width : 0,
+                  .router_correction = true,
+                  .layers = layers});
+  return a;
+}
+
+}  // namespace
+
+std::vector<Family> mixtral_families() {
+  return {{"mixtral", mixtral}, {"granitemoe", granitemoe}, {"granitemoeshared", granitemoe}, {"dbrx", dbrx},
+          {"grok-1", grok},     {"gpt_oss", gpt_oss},       {"ernie4_5_moe", ernie4_5_moe}};
+}
+
+}  // namespace llmcalc::import

@@ -1,0 +1,53 @@
+#include "presets/import/families.hpp"
+
+namespace llmcalc::import {
+
+namespace {
+
+constexpr Defaults olmo_defaults = {
+    .layers = 32, .hidden = 4096, .heads = 32, .mlp = 11008, .vocabulary = 50304, .context = 2048};
+
+/// hf olmo/modeling_olmo.py: Llama with norms that have no parameters; `attention_bias` on q, k, v and o.
+Arch olmo(const Config& c) {
+  Arch a = base_arch(c, olmo_defaults);
+  a.norm = NormKind::weight_free;
+  a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
+  return a;
+}
+
+/// hf olmo2/modeling_olmo2.py: RMSNorms on the output of each half, and on q and k over their whole width.
+Arch olmo2(const Config& c) {
+  Arch a = base_arch(c, olmo_defaults);
+  a.norm_placement = NormPlacement::output;
+  a.qk_norm = QkNorm::full;
+  a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
+  return a;
+}
+
+/// hf olmo3/modeling_olmo3.py: OLMo 2; all but every fourth layer slide.
+Arch olmo3(const Config& c) {
+  Arch a = olmo2(c);
+  const LayerSet local = others(LayerSet::every(3, 4, a.layers), a.layers);
+  const Count window = c.is_null("sliding_window") ? 0 : c.count("sliding_window", 4096);
+  set_window(a, window, layers_of_type(c, a, "sliding_attention").value_or(local));
+  return a;
+}
+
+/// hf olmoe/modeling_olmoe.py: experts in every layer, router without bias; norms before each half, on q and k over
+/// their whole width.
+Arch olmoe(const Config& c) {
+  Arch a = base_arch(c, {.layers = 16, .hidden = 2048, .heads = 16, .mlp = 2048, .vocabulary = 50304, .context = 4096});
+  a.qk_norm = QkNorm::full;
+  a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
+  set_experts(a, {.experts = c.size({"num_experts", "num_local_experts"}, 64),
+                  .top_k = c.size("num_experts_per_tok", 8),
+                  .width = a.mlp_width,
+                  .layers = LayerSet::all(a.layers)});
+  return a;
+}
+
+}  // namespace
+
+std::vector<Family> olmo_families() { return {{"olmo", olmo}, {"olmo2", olmo2}, {"olmo3", olmo3}, {"olmoe", olmoe}}; }
+
+}  // namespace llmcalc::import

@@ -1,0 +1,51 @@
+#include "presets/import/families.hpp"
+
+namespace llmcalc::import {
+
+namespace {
+
+/// hf phi/modeling_phi.py: a parallel block with one LayerNorm; biases on every projection and on the untied head; a
+/// plain MLP; `qk_layernorm` puts LayerNorms with bias of the head width on q and k.
+Arch phi(const Config& c) {
+  Arch a = base_arch(c, {.layers = 24, .hidden = 2048, .heads = 32, .mlp = 8192, .vocabulary = 51200, .context = 2048});
+  a.block = BlockKind::parallel;
+  a.norms_per_layer = 1;
+  a.norm = NormKind::layer_norm;
+  a.qkv_bias = a.attention_out_bias = a.mlp_bias = a.head_bias = true;
+  a.mlp = MlpKind::plain;
+  a.activation = activation(c, {"hidden_act"}, "gelu_new");
+  if (c.flag("qk_layernorm", false)) a.qk_norm = QkNorm::per_head_bias;
+  return a;
+}
+
+/// hf phi3/modeling_phi3.py: Llama with fused projections and no biases, whatever attention_bias says; a window on
+/// every layer unless absent or null.
+Arch phi3(const Config& c) {
+  Arch a = base_arch(c, {.layers = 32, .hidden = 3072, .heads = 32, .mlp = 8192, .vocabulary = 32064, .context = 4096});
+  c.ignore({"attention_bias", "mlp_bias", "lm_head_bias"});
+  set_window(a, c.count("sliding_window", 0), LayerSet::all(a.layers));
+  return a;
+}
+
+/// hf phimoe/modeling_phimoe.py: experts in every layer, LayerNorms with bias; `attention_bias` on q, k, v and o,
+/// `lm_head_bias` on the head; none in experts and router.
+Arch phimoe(const Config& c) {
+  Arch a = base_arch(
+      c,
+      {.layers = 32, .hidden = 4096, .heads = 32, .kv_heads = 8, .mlp = 6400, .vocabulary = 32064, .context = 131072});
+  a.norm = NormKind::layer_norm;
+  a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
+  a.head_bias = c.flag("lm_head_bias", false);
+  set_window(a, c.count("sliding_window", 0), LayerSet::all(a.layers));
+  set_experts(a, {.experts = c.size({"num_local_experts", "num_experts"}, 16),
+                  .top_k = c.size("num_experts_per_tok", 2),
+                  .width = a.mlp_width,
+                  .layers = LayerSet::all(a.layers)});
+  return a;
+}
+
+}  // namespace
+
+std::vector<Family> phi_families() { return {{"phi", phi}, {"phi3", phi3}, {"phimoe", phimoe}}; }
+
+}  // namespace llmcalc::import

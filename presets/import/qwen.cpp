@@ -1,0 +1,123 @@
+#include "presets/import/families.hpp"
+
+namespace llmcalc::import {
+
+namespace {
+
+/// Only under use_sliding_window: layers from max_window_layers on slide, or those that layer_types names.
+void qwen_window(const Config& c, Arch& a, Count first_by_default) {
+  const Count window = c.is_null("sliding_window") ? 0 : c.count("sliding_window", 4096);
+  const Count first = c.count("max_window_layers", first_by_default);
+  const auto typed = layers_of_type(c, a, "sliding_attention");
+  if (c.flag("use_sliding_window", false)) set_window(a, window, typed.value_or(LayerSet::every(first, 1, a.layers)));
+}
+
+/// hub Qwen/Qwen-7B, modeling_qwen.py: the first Qwen. Biases on q, k, v always, elsewhere unless no_bias (default
+/// true); intermediate_size is twice the gated MLP's width; heads are kv_channels wide.
+Arch qwen(const Config& c) {
+  Defaults d = {.layers = 32, .hidden = 4096, .heads = 32, .mlp = 22016, .vocabulary = 151936, .context = 8192};
+  d.head_dim = c.size("kv_channels", 128);
+  Arch a = base_arch(c, d);
+  a.qkv_bias = true;
+  a.attention_out_bias = a.mlp_bias = !c.flag("no_bias", true);
+  a.mlp_width /= 2;
+  a.context = c.first_size({"seq_length", "max_position_embeddings"}, d.context);
+  return a;
+}
+
+/// hf qwen2/modeling_qwen2.py: Llama with biases on q, k and v only, which no key says.
+Arch qwen2(const Config& c) {
+  Arch a = base_arch(c, {.layers = 32,
+                         .hidden = 4096,
+                         .heads = 32,
+                         .kv_heads = 32,
+                         .mlp = 22016,
+                         .vocabulary = 151936,
+                         .context = 32768});
+  a.qkv_bias = true;
+  qwen_window(c, a, 28);
+  return a;
+}
+
+/// hf qwen3/modeling_qwen3.py: `attention_bias` (default false) on q, k, v and o; RMSNorms of the head width on q and
+/// k.
+Arch qwen3(const Config& c) {
+  Arch a = base_arch(c, {.layers = 32,
+                         .hidden = 4096,
+                         .heads = 32,
+                         .kv_heads = 32,
+                         .head_dim = 128,
+                         .mlp = 22016,
+                         .vocabulary = 151936,
+                         .context = 32768});
+  a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
+  a.qk_norm = QkNorm::per_head;
+  qwen_window(c, a, 28);
+  return a;
+}
+
+/// Every decoder_sparse_step-th layer, less mlp_only_layers.
+LayerSet sparse_layers(const Config& c, const Arch& a) {
+  const Count step = c.size("decoder_sparse_step", 1);
+  LayerSet set = LayerSet::every(step - 1, step, a.layers);
+  if (!c.has("mlp_only_layers")) return set;
+  LayerSet dense;
+  for (const Count i : c.counts("mlp_only_layers"))
+    if (i < a.layers) dense.insert(i);
+  LayerSet out;
+  for (Count i = 0; i < a.layers; ++i)
+    if (set.contains(i) && !dense.contains(i)) out.insert(i);
+  return out;
+}
+
+/// hf qwen2_moe/modeling_qwen2_moe.py: `qkv_bias` (default true) on q, k, v; one shared expert behind a sigmoid gate;
+/// router without bias.
+Arch qwen2_moe(const Config& c) {
+  Arch a = base_arch(
+      c,
+      {.layers = 24, .hidden = 2048, .heads = 16, .kv_heads = 16, .mlp = 5632, .vocabulary = 151936, .context = 32768});
+  a.qkv_bias = c.flag("qkv_bias", true);
+  qwen_window(c, a, 28);
+  set_experts(a, {.experts = c.size({"num_experts", "num_local_experts"}, 60),
+                  .top_k = c.size("num_experts_per_tok", 4),
+                  .width = c.size("moe_intermediate_size", 1408),
+                  .shared_experts = 1,
+                  .shared_width = c.size("shared_expert_intermediate_size", 5632),
+                  .shared_gate = true,
+                  .layers = sparse_layers(c, a)});
+  return a;
+}
+
+/// hf qwen3_moe/modeling_qwen3_moe.py: Qwen 3 with experts and no shared one.
+Arch qwen3_moe(const Config& c) {
+  Arch a = base_arch(
+      c,
+      {.layers = 24, .hidden = 2048, .heads = 32, .kv_heads = 4, .mlp = 6144, .vocabulary = 151936, .context = 32768});
+  c.ignore({"use_qk_norm", "qkv_bias"});
+  a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
+  a.qk_norm = QkNorm::per_head;
+  qwen_window(c, a, 0);
+  set_experts(a, {.experts = c.size({"num_experts", "num_local_experts"}, 128),
+                  .top_k = c.size("num_experts_per_tok", 8),
+                  .width = c.size("moe_intermediate_size", 768),
+                  .layers = sparse_layers(c, a)});
+  return a;
+}
+
+}  // namespace
+
+std::vector<Family> qwen_families() {
+  return {{"qwen", qwen},
+          {"qwen2", qwen2},
+          {"qwen2_vl", qwen2},
+          {"qwen2_vl_text", qwen2},
+          {"qwen2_5_vl", qwen2},
+          {"qwen2_5_vl_text", qwen2},
+          {"qwen3", qwen3},
+          {"qwen3_vl_text", qwen3},
+          {"qwen2_moe", qwen2_moe},
+          {"qwen3_moe", qwen3_moe},
+          {"qwen3_vl_moe_text", qwen3_moe}};
+}
+
+}  // namespace llmcalc::import

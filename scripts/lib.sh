@@ -1,0 +1,64 @@
+# shellcheck shell=bash
+# What the scripts share; sourced by them, from the root of the project.
+
+say() { printf '%s\n' "$*" >&2; }
+
+# there WHAT: a program on the path, or a header that c++ finds.
+there() {
+  case $1 in
+    *.h | *.hpp) printf '#if !__has_include(<%s>)\n#error\n#endif\n' "$1" | c++ -E -x c++ - >/dev/null 2>&1 ;;
+    *) command -v "$1" >/dev/null ;;
+  esac
+}
+
+# missing WHAT:PACKAGE...: prints the packages of what is not there.
+missing() {
+  local pair
+  for pair in "$@"; do there "${pair%%:*}" || printf '%s ' "${pair##*:}"; done
+}
+
+# The command that runs apt-get with the rights it needs, or nothing.
+apt_get() {
+  command -v apt-get >/dev/null || return 0
+  if [ "$(id -u)" = 0 ]; then
+    echo env DEBIAN_FRONTEND=noninteractive apt-get
+  elif command -v sudo >/dev/null && { sudo -n true 2>/dev/null || [ -t 0 ]; }; then
+    echo sudo env DEBIAN_FRONTEND=noninteractive apt-get
+  fi
+}
+
+# need WHAT:PACKAGE...: installs what is missing, and stops with a sentence where that cannot be.
+need() {
+  local packages apt
+  packages=$(missing "$@")
+  [ -n "$packages" ] || return 0
+  apt=$(apt_get)
+  if [ -z "$apt" ]; then
+    say "llmcalc: missing here: ${packages% }; apt-get is absent or not permitted, so install them another way" \
+      "(Debian or Ubuntu, as root: apt-get install ${packages% }) and run this again"
+    exit 2
+  fi
+  say "installing ${packages% }"
+  # shellcheck disable=SC2086  # the words of both are meant
+  if ! { $apt -qq update && $apt -qq -y --no-install-recommends -o Dpkg::Use-Pty=0 install $packages; } >&2; then
+    say "llmcalc: apt-get could not install ${packages% }; its own message stands above"
+    exit 2
+  fi
+}
+
+need_to_build() {
+  need c++:g++ cmake:cmake ninja:ninja-build fmt/core.h:libfmt-dev CLI/CLI.hpp:libcli11-dev \
+    nlohmann/json.hpp:nlohmann-json3-dev
+  # A compiler cache where there is one; CMake reads this when it first configures a build folder.
+  ! command -v ccache >/dev/null || export CMAKE_CXX_COMPILER_LAUNCHER=ccache
+}
+
+# quietly COMMAND...: shows what it printed, on stderr, only if it failed.
+quietly() {
+  local log status=0
+  log=$(mktemp)
+  "$@" >"$log" 2>&1 </dev/null || status=$?
+  [ $status = 0 ] || cat "$log" >&2
+  rm -f "$log"
+  return $status
+}

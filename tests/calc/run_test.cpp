@@ -1,0 +1,49 @@
+#include "calc/run.hpp"
+
+#include "tests/catch.hpp"
+
+using namespace llmcalc;
+
+TEST_CASE("GPT-3 on 1024 GPUs at 140 TFLOP/s with full recomputation takes the 34 days of its paper", "[run]") {
+  // Narayanan et al. 2021 (arXiv:2104.04473): 300e9 tokens, 8 N per token
+  const Seconds t = training_time(175e9, 300e9, 8, 1024, FlopsPerSecond(140e12), 1);
+  CHECK(days(t) == Approx(33.90842));
+}
+
+TEST_CASE("six times parameters times tokens over the devices' rate is the time", "[run]") {
+  CHECK(training_time(1e9, 1e9, 6, 10, FlopsPerSecond(1e15), 0.5).value == Approx(1200));
+  CHECK(training_time(1e9, 1e6).value == Approx(1000));
+}
+
+TEST_CASE("a day on 100 devices is 2400 device-hours", "[run]") {
+  CHECK(days(Seconds(86400)) == 1);
+  CHECK(device_hours(100, Seconds(86400)) == 2400);
+}
+
+TEST_CASE("LLaMA-65B's energy and carbon come out as published", "[run]") {
+  // Touvron et al. 2023 (arXiv:2302.13971), Table 15: 449 MWh, 173 t
+  const double kwh = energy_kwh(1022362, 400, 1.1);
+  CHECK(kwh == Approx(449839.28));
+  CHECK(co2_kg(kwh, 0.385) == Approx(173188.1228));
+}
+
+TEST_CASE("device-hours cost their price", "[run]") { CHECK(cost(30840000, 2) == 61680000); }
+
+TEST_CASE("MFU takes FLOPs per token and not per batch", "[run]") {
+  // PaLM (arXiv:2204.02311), App. B: 45.7% without attention, 46.2% with it
+  const FlopsPerSecond tpu_v4(275e12);
+  CHECK(mfu(6 * 540e9, 238.3e3, 6144, tpu_v4) == Approx(0.45696732954545455));
+  CHECK(mfu(3275634806784, 238.3e3, 6144, tpu_v4) == Approx(0.46199323772290907));
+}
+
+TEST_CASE("HFU counts recomputation, so it exceeds MFU at the same throughput", "[run]") {
+  const FlopsPerSecond peak(1e15);
+  CHECK(hfu(8e9, 1e5, 2, peak) / mfu(6e9, 1e5, 2, peak) == Approx(4.0 / 3));
+}
+
+TEST_CASE("a reader takes in four tokens a second", "[run]") {
+  // Goon footnote 32: 185 words a minute at 1.3 tokens each
+  CHECK(reading_tokens_per_second() == Approx(4.00833).epsilon(1e-5));
+  CHECK(tokens_of_words(1000) == Approx(1300));
+  CHECK(words_of_tokens(1300) == Approx(1000));
+}

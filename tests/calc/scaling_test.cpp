@@ -1,0 +1,110 @@
+#include "calc/scaling.hpp"
+
+#include <cmath>
+
+#include "tests/catch.hpp"
+
+using namespace llmcalc::scaling;
+
+namespace {
+
+constexpr double chinchilla_budget = 5.76e23;  // Gopher's and Chinchilla's, Hoffmann et al. 2022
+
+/// The parameters that minimise the loss under 6 N D = C, by golden-section search over ln N.
+double searched_params(const LossFit& f, double compute) {
+  const double golden = (std::sqrt(5.0) - 1) / 2;
+  const auto at = [&](double x) { return loss(f, std::exp(x), compute / 6 / std::exp(x)); };
+  double low = std::log(1e6), high = std::log(1e14);
+  while (high - low > 1e-9) {
+    const double a = high - golden * (high - low), b = low + golden * (high - low);
+    (at(a) < at(b) ? high : low) = at(a) < at(b) ? b : a;
+  }
+  return std::exp((low + high) / 2);
+}
+
+}  // namespace
+
+TEST_CASE("the closed form finds the minimum that a search finds", "[scaling]") {
+  const LossFit f = GENERATE(chinchilla3, chinchilla3_tex, besiroglu);
+  const double compute = GENERATE(1e19, chinchilla_budget, 1e26);
+  CHECK(optimum_for_compute(f, compute).params == Approx(searched_params(f, compute)).epsilon(1e-5));
+}
+
+TEST_CASE("the fits disagree at Chinchilla's budget as their papers' constants do", "[scaling]") {
+  const auto at = [](const Fit& f) { return optimum_for_compute(f, chinchilla_budget); };
+  CHECK(at(chinchilla3).params == Approx(32.2e9).epsilon(1e-3));
+  CHECK(at(chinchilla3).tokens_per_parameter() == Approx(93).epsilon(0.005));
+  CHECK(at(chinchilla3_tex).params == Approx(40.3e9).epsilon(1e-3));
+  CHECK(at(chinchilla3_tex).tokens_per_parameter() == Approx(59).epsilon(0.005));
+  CHECK(at(besiroglu).params == Approx(72.2e9).epsilon(1e-3));
+  CHECK(at(besiroglu).tokens_per_parameter() == Approx(18.4).epsilon(1e-3));
+  CHECK(at(rule_of_thumb()).params == Approx(69.3e9).epsilon(1e-3));
+  CHECK(at(rule_of_thumb()).tokens == Approx(1.386e12).epsilon(1e-3));
+}
+
+TEST_CASE("the printed exponents 0.46 and 0.54 follow from the unrounded constants alone", "[scaling]") {
+  const auto share = [](const LossFit& f) { return f.tokens_exponent / (f.params_exponent + f.tokens_exponent); };
+  CHECK(share(chinchilla3_tex) == Approx(0.4565).epsilon(1e-3));
+  CHECK(share(chinchilla3) == Approx(0.452).epsilon(1e-3));
+}
+
+TEST_CASE("the first two approaches pass through Chinchilla", "[scaling]") {
+  const SplitFit f = GENERATE(chinchilla1, chinchilla2);
+  const Optimum o = optimum_for_compute(f, chinchilla_budget);
+  CHECK(o.params == Approx(70e9));
+  CHECK(o.tokens == Approx(1.4e12));
+  CHECK_FALSE(o.loss.has_value());
+  const Optimum more = optimum_for_compute(f, 100 * chinchilla_budget);
+  CHECK(more.params / o.params == Approx(std::pow(100, f.params_exponent)));
+  CHECK(more.tokens / o.tokens == Approx(std::pow(100, f.tokens_exponent)));
+}
+
+TEST_CASE("a budget, its parameters and its tokens lead to the same optimum", "[scaling]") {
+  for (const Fit& f : fits()) {
+    const Optimum o = optimum_for_compute(f, 3e22);
+    CHECK(optimum_for_params(f, o.params).compute == Approx(3e22));
+    CHECK(optimum_for_tokens(f, o.tokens).compute == Approx(3e22));
+    CHECK(optimum_for_tokens(f, o.tokens).params == Approx(o.params));
+  }
+}
+
+TEST_CASE("every optimum but the anchored ones satisfies 6 N D = C", "[scaling]") {
+  for (const Fit& f : fits()) {
+    const Optimum o = optimum_for_compute(f, 1e24);
+    const bool anchored = name(f) == "chinchilla-1" || name(f) == "chinchilla-2";
+    CHECK(training_flops(o.params, o.tokens) == Approx(anchored ? 1e24 * 5.88 / 5.76 : 1e24));
+  }
+}
+
+TEST_CASE("the rule of twenty is N = sqrt(C / 120) and other ratios move both ways", "[scaling]") {
+  CHECK(optimum_for_compute(rule_of_thumb(), 1.2e22).params == Approx(1e10));
+  CHECK(optimum_for_compute(rule_of_thumb(), 1.2e22).tokens == Approx(2e11));
+  CHECK(optimum_for_params(rule_of_thumb(200), 1e9).tokens == Approx(2e11));
+}
+
+TEST_CASE("a fit is found under its name and says where it comes from", "[scaling]") {
+  for (const Fit& f : fits()) {
+    REQUIRE(fit(name(f)).has_value());
+    CHECK(source(*fit(name(f))) == source(f));
+    CHECK_FALSE(source(f).empty());
+  }
+  CHECK_FALSE(fit("chinchilla").has_value());
+}
+
+TEST_CASE("Kaplan's laws give the loss of each resource alone", "[scaling]") {
+  CHECK(kaplan_loss_of_params(8.8e13) == 1);
+  CHECK(kaplan_loss_of_tokens(5.4e13) == 1);
+  CHECK(kaplan_loss_of_compute(3.1e8) == 1);
+  // ten times the parameters cut the loss by 10^0.076
+  CHECK(kaplan_loss_of_params(1e9) / kaplan_loss_of_params(1e10) == Approx(std::pow(10, 0.076)));
+  // with data in plenty the joint fit depends on N alone: (6.4e13/N)^0.076
+  CHECK(kaplan_loss(1e9, 1e30) == Approx(std::pow(6.4e4, 0.076)));
+  CHECK(kaplan_critical_batch(1) == 2e8);
+}
+
+TEST_CASE("Kaplan's optimum is 1.3e9 parameters at a PF-day and spends the rest on tokens", "[scaling]") {
+  const Optimum o = optimum_for_compute(kaplan, pf_day);
+  CHECK(o.params == Approx(1.3e9));
+  CHECK(o.tokens == Approx(pf_day / 7.8e9));
+  CHECK(optimum_for_compute(kaplan, 100 * pf_day).params == Approx(1.3e9 * std::pow(100, 0.73)));
+}

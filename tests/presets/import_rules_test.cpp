@@ -1,0 +1,273 @@
+// What a count alone does not show: windows, norms, positions, defaults, and what is refused.
+
+#include "calc/parameters.hpp"
+#include "presets/import/import.hpp"
+#include "tests/catch.hpp"
+
+using namespace llmcalc;
+
+namespace {
+
+ModelCard imported(const std::string& config) { return import_config(json::parse(config, "c.json"), "c.json"); }
+
+Arch arch(const std::string& config) { return imported(config).arch; }
+
+std::string refusal(const std::string& config) {
+  try {
+    imported(config);
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "nothing was refused";
+}
+
+/// A config of `type` with `more` keys: small, 8 layers, context 64.
+std::string small(const std::string& type, const std::string& more) {
+  return R"({"model_type": ")" + type + R"(", "num_hidden_layers": 8, "hidden_size": 96, "num_attention_heads": 6,
+    "num_key_value_heads": 2, "intermediate_size": 256, "vocab_size": 1000, "max_position_embeddings": 64)" +
+         (more.empty() ? "" : ", " + more) + "}";
+}
+
+LayerSet layers(std::initializer_list<Count> list) {
+  LayerSet set;
+  for (const Count i : list) set.insert(i);
+  return set;
+}
+
+const std::string eight_types = R"("layer_types": ["full_attention", "sliding_attention", "sliding_attention",
+  "full_attention", "full_attention", "full_attention", "full_attention", "sliding_attention"])";
+
+}  // namespace
+
+TEST_CASE("Mistral slides on every layer unless told not to", "[import]") {
+  CHECK(arch(small("mistral", R"("sliding_window": 16)")).sliding == SlidingWindow{16, LayerSet::all(8)});
+  CHECK(arch(small("mistral", R"("sliding_window": null)")).sliding.window == 0);
+  CHECK(arch(small("mistral", "")).sliding.window == 0);     // 4096 exceeds the context
+  const Arch absent = arch(R"({"model_type": "mistral"})");  // MistralConfig: window 4096, context 131072
+  CHECK(absent.sliding == SlidingWindow{4096, LayerSet::all(32)});
+  CHECK(absent.kv_heads == 8);
+  CHECK(arch(R"({"model_type": "mistral", "num_key_value_heads": null})").kv_heads == 32);
+}
+
+TEST_CASE("a window as long as the context is none", "[import]") {
+  CHECK(arch(small("mistral", R"("sliding_window": 64)")).sliding == SlidingWindow{});
+  CHECK(arch(small("phi3", R"("sliding_window": 64)")).sliding == SlidingWindow{});
+  CHECK(arch(small("phi3", R"("sliding_window": 63)")).sliding == SlidingWindow{63, LayerSet::all(8)});
+  CHECK(arch(small("starcoder2", R"("sliding_window": null)")).sliding == SlidingWindow{});
+  CHECK(arch(small("mixtral", "")).sliding == SlidingWindow{});
+}
+
+TEST_CASE("Qwen slides only under use_sliding_window, from max_window_layers on", "[import]") {
+  CHECK(arch(small("qwen2", R"("sliding_window": 16, "max_window_layers": 5)")).sliding == SlidingWindow{});
+  const std::string on = R"("use_sliding_window": true, "sliding_window": 16, "max_window_layers": 5)";
+  CHECK(arch(small("qwen2", on)).sliding == SlidingWindow{16, layers({5, 6, 7})});
+  CHECK(arch(small("qwen3", on)).sliding == SlidingWindow{16, layers({5, 6, 7})});
+  CHECK(arch(small("qwen2", R"("use_sliding_window": true, "sliding_window": 16)")).sliding == SlidingWindow{});
+  CHECK(arch(small("qwen2", on + ", " + eight_types)).sliding == SlidingWindow{16, layers({1, 2, 7})});
+}
+
+TEST_CASE("Gemma, Cohere, OLMo and gpt-oss slide in their own patterns and layer_types wins", "[import]") {
+  const std::string window = R"("sliding_window": 16)";
+  CHECK(arch(small("gemma2", window)).sliding == SlidingWindow{16, layers({0, 2, 4, 6})});
+  CHECK(arch(small("gemma3_text", window)).sliding == SlidingWindow{16, layers({0, 1, 2, 3, 4, 6, 7})});
+  CHECK(arch(small("gemma3_text", window + R"(, "sliding_window_pattern": 2)")).sliding ==
+        SlidingWindow{16, layers({0, 2, 4, 6})});
+  CHECK(arch(small("cohere2", window)).sliding == SlidingWindow{16, layers({0, 1, 2, 4, 5, 6})});
+  CHECK(arch(small("olmo3", window)).sliding == SlidingWindow{16, layers({0, 1, 2, 4, 5, 6})});
+  CHECK(arch(small("gpt_oss", window)).sliding == SlidingWindow{16, layers({0, 2, 4, 6})});
+  CHECK(arch(small("exaone4", window + R"(, "sliding_window_pattern": "LG")")).sliding ==
+        SlidingWindow{16, layers({0, 2, 4, 6})});
+  for (const char* type : {"gemma2", "gemma3_text", "cohere2", "olmo3", "gpt_oss", "exaone4", "mistral"}) {
+    CAPTURE(type);
+    CHECK(arch(small(type, window + ", " + eight_types)).sliding == SlidingWindow{16, layers({1, 2, 7})});
+    CHECK(arch(small(type, R"("sliding_window": null)")).sliding == SlidingWindow{});
+  }
+}
+
+TEST_CASE("Llama 4 attends in chunks where it has RoPE and has experts where it says", "[import]") {
+  const std::string chunk = R"("attention_chunk_size": 16)";
+  CHECK(arch(small("llama4_text", chunk)).sliding == SlidingWindow{16, layers({0, 1, 2, 4, 5, 6})});
+  CHECK(arch(small("llama4_text", chunk + R"(, "no_rope_layers": [])")).sliding.layers == layers({0, 1, 2, 4, 5, 6}));
+  CHECK(arch(small("llama4_text", chunk + R"(, "no_rope_layers": [1, 0, 1, 0, 1, 0, 1, 0])")).sliding.layers ==
+        layers({0, 2, 4, 6}));
+  const Arch dense = arch(small("llama4_text", R"("interleave_moe_layer_step": 2, "intermediate_size_mlp": 512)"));
+  CHECK(dense.moe.layers == layers({1, 3, 5, 7}));
+  CHECK(dense.moe.width == 256);
+  CHECK(dense.moe.shared_width == 256);
+  CHECK(dense.mlp_width == 512);
+  CHECK(arch(small("llama4_text", R"("moe_layers": [2])")).moe.layers == layers({2}));
+  CHECK(arch(small("llama4_text", "")).mlp_width == 0);  // experts in every layer
+  CHECK(arch(small("llama4_text", "")).qk_norm == QkNorm::weight_free);
+  CHECK(arch(small("llama4_text", R"("use_qk_norm": false)")).qk_norm == QkNorm::none);
+}
+
+TEST_CASE("experts sit in the layers that the family's keys name", "[import]") {
+  CHECK(arch(small("qwen3_moe", R"("decoder_sparse_step": 3)")).moe.layers == layers({2, 5}));
+  CHECK(arch(small("qwen3_moe", R"("mlp_only_layers": [0, 7])")).moe.layers == layers({1, 2, 3, 4, 5, 6}));
+  CHECK(arch(small("qwen3_moe", R"("decoder_sparse_step": 3)")).mlp_width == 256);
+  CHECK(arch(small("qwen3_moe", "")).mlp_width == 0);
+  CHECK(arch(small("deepseek_v3", R"("first_k_dense_replace": 2, "moe_layer_freq": 3)")).moe.layers == layers({3, 6}));
+  CHECK(arch(small("deepseek_v3", "")).moe.router_correction);
+  CHECK_FALSE(arch(small("deepseek_v2", R"("num_experts_per_tok": 2)")).moe.router_correction);
+  CHECK_FALSE(arch(small("deepseek_v2", R"("n_routed_experts": null)")).has_experts());
+  CHECK(arch(small("ernie4_5_moe", R"("moe_layer_interval": 2, "moe_layer_start_index": 2, "moe_layer_end_index": 5)"))
+            .moe.layers == layers({3, 5}));
+}
+
+TEST_CASE("MiniMax has lightning attention where its list says so", "[import]") {
+  const std::string list = R"("attn_type_list": [0, 0, 0, 1, 0, 0, 0, 1])";
+  CHECK(arch(small("minimax_text_01", list)).linear_layers == layers({0, 1, 2, 4, 5, 6}));
+  CHECK(arch(small("minimax", "")).linear_layers == layers({1, 3, 5, 7}));
+  CHECK(arch(small("minimax_m2", R"("attn_type_list": [1, 1, 1, 1, 1, 1, 1, 1])")).linear_layers.empty());
+}
+
+TEST_CASE("norms sit where the family puts them", "[import]") {
+  const auto placed = [](const char* type) { return arch(small(type, "")).norm_placement; };
+  CHECK(placed("llama") == NormPlacement::pre);
+  CHECK(placed("gemma2") == NormPlacement::both);
+  CHECK(placed("glm4") == NormPlacement::both);
+  CHECK(placed("olmo2") == NormPlacement::output);
+  CHECK(placed("exaone4") == NormPlacement::output);
+  CHECK(placed("olmoe") == NormPlacement::pre);
+  const Arch opt = arch(small("opt", R"("do_layer_norm_before": false, "word_embed_proj_dim": 48)"));
+  CHECK(opt.norm_placement == NormPlacement::post);
+  CHECK_FALSE(opt.final_norm);
+  CHECK(opt.embedding_width == 48);
+  CHECK(opt.position_rows == 66);
+  CHECK(arch(small("gptj", "")).norms_per_layer == 1);
+  CHECK(arch(small("gpt_neox", "")).norms_per_layer == 2);
+  CHECK(arch(small("gpt_neox", "")).block == BlockKind::parallel);
+  CHECK(arch(small("gpt_neox", R"("use_parallel_residual": false)")).block == BlockKind::serial);
+  CHECK(arch(small("stablelm", R"("use_parallel_residual": true)")).norms_per_layer == 1);
+}
+
+TEST_CASE("positions follow the family's switches", "[import]") {
+  const auto position = [](const char* type, const char* more) { return arch(small(type, more)).position; };
+  CHECK(position("falcon", R"("alibi": true)") == Position::alibi);
+  CHECK(position("falcon", "") == Position::rope);
+  CHECK(position("gpt2", "") == Position::learned);
+  CHECK(position("bloom", "") == Position::alibi);
+  CHECK(position("baichuan", "") == Position::rope);
+  CHECK(position("mpt", R"("attn_config": {"alibi": false, "rope": true})") == Position::rope);
+  CHECK(position("mpt", R"("attn_config": {"alibi": false}, "learned_pos_emb": false)") == Position::none);
+  const Arch big = arch(R"({"model_type": "baichuan", "hidden_size": 5120, "num_attention_heads": 40,
+                            "num_hidden_layers": 40, "intermediate_size": 13696, "model_max_length": 4096})");
+  CHECK(big.position == Position::alibi);
+  CHECK(big.context == 4096);
+}
+
+TEST_CASE("KV heads follow each family's own rule", "[import]") {
+  CHECK(arch(R"({"model_type": "llama", "num_key_value_heads": null})").kv_heads == 32);
+  const auto falcon = [](const char* more) { return arch(small("falcon", more)).kv_heads; };
+  CHECK(falcon("") == 1);
+  CHECK(falcon(R"("multi_query": false)") == 6);
+  CHECK(falcon(R"("new_decoder_architecture": true, "num_kv_heads": 3)") == 3);
+  CHECK(falcon(R"("new_decoder_architecture": true, "n_head_kv": 2)") == 2);
+  CHECK(arch(small("gpt_bigcode", R"("multi_query": false)")).kv_heads == 6);
+  CHECK(arch(small("gpt_bigcode", "")).kv_heads == 1);
+}
+
+TEST_CASE("heads are tied by default where the library ties them", "[import]") {
+  const auto tied = [](const char* type) { return arch(small(type, "")).tied_head; };
+  for (const char* type : {"gpt2", "opt", "bloom", "falcon", "gemma", "gemma2", "gemma3_text", "cohere", "cohere2",
+                           "starcoder2", "smollm3", "ernie4_5", "minicpm", "exaone"}) {
+    CAPTURE(type);
+    CHECK(tied(type));
+    CHECK_FALSE(arch(small(type, R"("tie_word_embeddings": false)")).tied_head);
+  }
+  for (const char* type : {"llama", "mistral", "qwen2", "qwen3", "phi", "phi3", "gpt_neox", "gptj", "olmo2", "stablelm",
+                           "nemotron", "granite", "apertus", "seed_oss", "mixtral", "persimmon", "glm4_moe"}) {
+    CAPTURE(type);
+    CHECK_FALSE(tied(type));
+    CHECK(arch(small(type, R"("tie_word_embeddings": true)")).tied_head);
+  }
+}
+
+TEST_CASE("biases that no key mentions are there", "[import]") {
+  CHECK(arch(small("qwen2", "")).qkv_bias);
+  CHECK_FALSE(arch(small("qwen2", "")).attention_out_bias);
+  CHECK(arch(small("phi", "")).head_bias);
+  CHECK(arch(small("gptj", "")).head_bias);
+  CHECK(arch(small("internlm2", "")).qkv_bias);
+  CHECK(arch(small("gpt_oss", "")).attention_sinks);
+  CHECK_FALSE(arch(small("glm4_moe", R"("attention_bias": true)")).attention_out_bias);
+  CHECK(arch(small("qwen3", R"("attention_bias": true)")).attention_out_bias);
+}
+
+TEST_CASE("the text part of a composite config is read and said to be a part", "[import]") {
+  const std::string text = R"({"hidden_size": 96, "num_hidden_layers": 2, "num_attention_heads": 6, "head_dim": 16,
+    "num_key_value_heads": 2, "intermediate_size": 256, "vocab_size": 1000})";
+  const auto wrapped = [&](const std::string& type) {
+    return imported(R"({"model_type": ")" + type + R"(", "text_config": )" + text + "}");
+  };
+  CHECK(wrapped("gemma3").arch.qk_norm == QkNorm::per_head);
+  CHECK(wrapped("gemma3").notes == "Text part only.");
+  CHECK(wrapped("llama4").arch.has_experts());
+  CHECK(wrapped("llava").arch.layers == 2);
+  const ModelCard any = imported(R"({"model_type": "something_new", "tie_word_embeddings": true, "text_config":
+    {"model_type": "llama", "num_hidden_layers": 2}})");
+  CHECK(any.arch.layers == 2);
+  CHECK(any.arch.tied_head);
+  CHECK(refusal(R"({"model_type": "new", "text_config": {"vocab_size": 5}})").find("\"new_text\"") !=
+        std::string::npos);
+  CHECK(refusal(R"({"model_type": "new", "text_config": 5})").find("\"text_config\" is no object") !=
+        std::string::npos);
+}
+
+TEST_CASE("an unknown family is refused by name with the list and the nearest", "[import]") {
+  const std::string said = refusal(small("lama", ""));
+  CHECK(said.find("model_type \"lama\" is not known (did you mean \"llama\"?)") != std::string::npos);
+  CHECK(said.find("bloom, ") != std::string::npos);
+  CHECK(refusal(R"({"model_type": "mamba", "hidden_size": 768})").find("\"mamba\" is not known") != std::string::npos);
+  CHECK(refusal(R"({"hidden_size": 768})").find("\"model_type\" is missing") != std::string::npos);
+  CHECK(refusal("[]").find("an object") != std::string::npos);
+  CHECK(refusal(R"({"model_type": 5})").find("\"model_type\"") != std::string::npos);
+}
+
+TEST_CASE("unknown keys that sound like parameters are reported and others are not", "[import]") {
+  const auto unknown = [](const std::string& more) { return imported(small("llama", more)).unknown_keys; };
+  CHECK(unknown(R"("lora_rank": 8, "extra_bias": true)") == std::vector<std::string>{"lora_rank", "extra_bias"});
+  CHECK(unknown(R"("num_experts": 8)") == std::vector<std::string>{"num_experts"});
+  CHECK(unknown(R"("rms_norm_eps": 1e-5, "torch_dtype": "bfloat16", "rope_theta": 1e4, "use_cache": true)").empty());
+  CHECK(unknown(R"("extra_bias": false, "lora_rank": 0, "norm_extra": null, "moe_layers": [])").empty());
+}
+
+TEST_CASE("what stands beside the model is noted and not counted", "[import]") {
+  const ModelCard one = imported(small("deepseek_v3", R"("num_nextn_predict_layers": 1)"));
+  CHECK(one.notes == "1 multi-token-prediction layer beside the model is not counted.");
+  CHECK(parameters(one.arch).total == parameters(arch(small("deepseek_v3", ""))).total);
+}
+
+TEST_CASE("an imported model is called by its checkpoint, its file or its folder", "[import]") {
+  const auto name = [](const std::string& more, const std::string& where) {
+    return import_config(json::parse(small("llama", more), where), where).name;
+  };
+  CHECK(name(R"("_name_or_path": "meta-llama/Llama-2-7b-hf")", "c.json") == "Llama-2-7b-hf");
+  CHECK(name("", "models/mine/config.json") == "mine");
+  CHECK(name("", "mine.json") == "mine");
+  CHECK(name("", "config.json") == "llama");
+}
+
+TEST_CASE("a config that cannot be built is refused with one sentence", "[import]") {
+  const auto says = [](const std::string& config, const char* what) {
+    CAPTURE(config);
+    CHECK_THAT(refusal(config), Catch::Contains(what));
+  };
+  says(small("llama", R"("head_dim": 0)"), "\"head_dim\"");
+  says(small("llama", R"("mlp_bias": "yes")"), "\"mlp_bias\"");
+  says(R"({"model_type": "llama", "hidden_size": 100, "num_attention_heads": 6})", "no multiple of 6 heads");
+  says(R"({"model_type": "llama", "hidden_size": -1})", "\"hidden_size\"");
+  says(R"({"model_type": "llama", "hidden_size": 4096.5})", "\"hidden_size\"");
+  says(R"({"model_type": "llama", "num_hidden_layers": 100000})", "100000 layers");
+  says(R"({"model_type": "llama", "num_key_value_heads": 5})", "5 KV heads");
+  says(R"({"model_type": "llama", "vocab_size": 9000000000000})", "vocabulary");
+  says(R"({"model_type": "llama", "hidden_act": "wobble"})", "\"wobble\"");
+  says(R"({"model_type": "gpt2", "n_embd": 768, "hidden_size": 1024})", "both mean the same");
+  says(R"({"model_type": "mixtral", "num_experts_per_tok": 9})", "top_k is 9 of 8");
+  says(small("gemma3_text", R"("layer_types": ["full_attention"])"), "1 entries for 8 layers");
+  says(small("deepseek_v2", ""), "\"num_experts_per_tok\" is missing");
+  says(small("llama", R"("is_encoder_decoder": true)"), "is_encoder_decoder");
+  says(R"({"model_type": "llama", "hidden_size": 2147483648, "num_attention_heads": 8, "intermediate_size": 2147483648,
+           "num_hidden_layers": 1000})",
+       "passes 2^63");
+}

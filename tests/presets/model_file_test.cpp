@@ -1,0 +1,296 @@
+#include "presets/model_file.hpp"
+
+#include "calc/parameters.hpp"
+#include "tests/catch.hpp"
+
+using namespace llmcalc;
+
+namespace {
+
+// 12 layers of 768 with 12 heads: GPT-2 small, (50257 + 1024)*768 + 12*(12*768*768 + 13*768) + 2*768 = 124439808
+const json::Value gpt2 = json::parse(R"({
+  "llmcalc_model": 1, "name": "mine", "title": "Mine", "aliases": ["my-gpt"],
+  "layers": 12, "hidden": 768, "vocabulary": 50257, "context": 1024, "block": "serial",
+  "attention": {"kind": "grouped", "heads": 12, "kv_heads": 12, "head_width": 64, "qkv_bias": true, "out_bias": true,
+                "qk_norm": "none", "sinks": false},
+  "mlp": {"kind": "plain", "width": 3072, "activation": "gelu_tanh", "bias": true},
+  "norm": {"kind": "layer_norm", "placement": "pre", "per_layer": 2, "final": true, "embedding": false},
+  "position": {"kind": "learned", "rows": 1024},
+  "head": {"tied": true, "bias": false},
+  "published": {"parameters": 124439808, "source": "Radford et al. 2019"},
+  "stored_parameters": 137022720, "notes": "a note"})",
+                                     "gpt2.json");
+
+// The experts of a small mixture with a shared one.
+const json::Value experts = json::parse(R"({"experts": 8, "top_k": 2, "width": 64, "shared_experts": 1,
+  "shared_width": 128, "shared_gate": true, "router_bias": false, "expert_bias": false, "router_correction_bias": true,
+  "layers": {"from": 1, "every": 2}})",
+                                        "moe");
+
+const json::Value latent = json::parse(R"({"kind": "latent", "heads": 12, "q_rank": 0, "kv_rank": 32, "nope_width": 16,
+  "rope_width": 8, "v_width": 16, "qkv_bias": false, "out_bias": false})",
+                                       "latent");
+
+/// gpt2 without its published count, with the value at `pointer` replaced; no value: removed.
+json::Value changed(const char* pointer, const json::Value* value) {
+  json::Value v = gpt2;
+  v.erase("published");
+  const json::Value::json_pointer p{std::string(pointer)};
+  if (value != nullptr)
+    v[p] = *value;
+  else
+    v[p.parent_pointer()].erase(p.back());
+  return v;
+}
+
+json::Value with(const char* pointer, const json::Value& value) { return changed(pointer, &value); }
+json::Value without(const char* pointer) { return changed(pointer, nullptr); }
+
+ModelCard read(const json::Value& v) { return read_model_file(v, "m.json"); }
+
+std::string refusal(const json::Value& v) {
+  try {
+    read(v);
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "nothing was refused";
+}
+
+json::Value j(const char* text) { return json::parse(text, "value"); }
+
+}  // namespace
+
+TEST_CASE("a model file says everything about a model", "[model_file]") {
+  const ModelCard card = read(gpt2);
+  CHECK(card.name == "mine");
+  CHECK(card.title == "Mine");
+  CHECK(card.aliases == std::vector<std::string>{"my-gpt"});
+  CHECK(card.source == "m.json");
+  CHECK(card.published == 124439808);
+  CHECK(card.stored == 137022720);
+  CHECK(card.notes == "a note");
+  const Arch& a = card.arch;
+  CHECK(a.layers == 12);
+  CHECK(a.embedding_width == 768);
+  CHECK(a.head_dim == 64);
+  CHECK(a.activation == Activation::gelu_tanh);
+  CHECK(a.position_rows == 1024);
+  CHECK(a.tied_head);
+  CHECK(parameters(a).total == 124439808);
+  CHECK(model_file_json(card) == gpt2);
+  CHECK(is_model_file(gpt2));
+  CHECK_FALSE(is_model_file(j(R"({"model_type": "gpt2"})")));
+}
+
+TEST_CASE("optional blocks are read and written back", "[model_file]") {
+  json::Value v = with("/moe", experts);
+  v["sliding_window"] = j(R"({"window": 128, "layers": {"except": {"from": 5, "every": 6}}})");
+  v["linear_attention"] = j(R"({"layers": [5, 11]})");
+  v["embedding_width"] = 512;
+  const ModelCard card = read(v);
+  CHECK(card.arch.moe.experts == 8);
+  CHECK(card.arch.moe.layers == LayerSet::every(1, 2, 12));
+  CHECK(card.arch.moe.router_correction);
+  CHECK(card.arch.sliding.layers.size() == 10);
+  CHECK_FALSE(card.arch.sliding.layers.contains(5));
+  CHECK(card.arch.linear_layers == LayerSet::every(5, 6, 12));
+  CHECK(card.arch.embedding_width == 512);
+  CHECK(read(model_file_json(card)).arch == card.arch);
+  const ModelCard mla = read(with("/attention", latent));
+  CHECK(mla.arch.latent == Latent{.q_rank = 0, .kv_rank = 32, .nope_dim = 16, .rope_dim = 8, .v_dim = 16});
+  CHECK(read(model_file_json(mla)).arch == mla.arch);
+}
+
+TEST_CASE("the head width may be left out where heads divide the hidden size", "[model_file]") {
+  CHECK(read(without("/attention/head_width")).arch.head_dim == 64);
+  json::Value v = without("/attention/head_width");
+  v["hidden"] = 770;
+  CHECK_THAT(refusal(v), Catch::Contains("give \"head_width\""));
+  v["attention"]["head_width"] = 64;
+  CHECK(read(v).arch.head_dim == 64);
+}
+
+TEST_CASE("the writer chooses the shortest pattern", "[model_file]") {
+  const auto written = [](const char* pattern) {
+    return model_file_json(
+        read(with("/sliding_window", {{"window", 8}, {"layers", j(pattern)}})))["sliding_window"]["layers"];
+  };
+  CHECK(written(R"("all")") == "all");
+  CHECK(written("[0,1,2,3,4,5,6,7,8,9,10,11]") == "all");
+  CHECK(written("[0,2,4,6,8,10]") == j(R"({"from": 0, "every": 2})"));
+  CHECK(written("[3,4,5,6,7,8,9,10,11]") == j(R"({"from": 3, "every": 1})"));
+  CHECK(written("[0,1,2,3,4,6,7,8,9,10]") == j(R"({"except": {"from": 5, "every": 6}})"));
+  CHECK(written("[0,3,4]") == j("[0,3,4]"));
+  CHECK(written("[7]") == j("[7]"));
+  CHECK(written(R"({"from": 11, "every": 999999})") == j("[11]"));
+}
+
+TEST_CASE("a count that the engine does not reproduce is refused", "[model_file]") {
+  json::Value v = gpt2;
+  v["published"]["parameters"] = 124439809;
+  CHECK_THAT(refusal(v),
+             Catch::Contains("124439809 parameters are published") && Catch::Contains("has 124439808 (-1)"));
+  v["published"].erase("source");
+  CHECK_THAT(refusal(v), Catch::Contains("\"source\""));
+}
+
+TEST_CASE("every key is needed and no other is known", "[model_file]") {
+  for (const char* pointer : {"/llmcalc_model",
+                              "/name",
+                              "/layers",
+                              "/hidden",
+                              "/vocabulary",
+                              "/context",
+                              "/block",
+                              "/attention",
+                              "/attention/kind",
+                              "/attention/heads",
+                              "/attention/kv_heads",
+                              "/attention/qkv_bias",
+                              "/attention/out_bias",
+                              "/attention/qk_norm",
+                              "/mlp",
+                              "/mlp/kind",
+                              "/mlp/width",
+                              "/mlp/activation",
+                              "/mlp/bias",
+                              "/norm",
+                              "/norm/kind",
+                              "/norm/placement",
+                              "/norm/per_layer",
+                              "/norm/final",
+                              "/norm/embedding",
+                              "/position",
+                              "/position/kind",
+                              "/position/rows",
+                              "/head",
+                              "/head/tied",
+                              "/head/bias"}) {
+    CAPTURE(pointer);
+    const std::string key = std::string(pointer).substr(std::string(pointer).rfind('/') + 1);
+    const std::string said = refusal(without(pointer));
+    CHECK_THAT(said,
+               Catch::Contains("\"" + key + "\"") || Catch::Contains(key + " is 0") || Catch::Contains("mlp width"));
+  }
+  for (const char* pointer :
+       {"/extra", "/attention/extra", "/mlp/extra", "/norm/extra", "/position/extra", "/head/extra"})
+    CHECK_THAT(refusal(with(pointer, 1)), Catch::Contains("unknown key \"extra\""));
+  CHECK_THAT(refusal(with("/layer", 1)), Catch::Contains("did you mean \"layers\"?"));
+}
+
+TEST_CASE("a size that cannot be is refused", "[model_file]") {
+  const auto says = [](const char* pointer, const json::Value& value, const char* what) {
+    CAPTURE(pointer, value.dump());
+    CHECK_THAT(refusal(with(pointer, value)), Catch::Contains(what));
+  };
+  says("/layers", 0, "\"layers\"");
+  says("/layers", 1025, "1025 layers");
+  says("/layers", -3, "\"layers\"");
+  says("/layers", 12.5, "\"layers\"");
+  says("/layers", "12", "\"layers\"");
+  says("/hidden", Count{1} << 40, "hidden size");
+  says("/vocabulary", Count{1} << 32, "vocabulary");
+  says("/context", Count{1} << 32, "context length");
+  says("/embedding_width", Count{1} << 32, "embedding width");
+  says("/attention/kv_heads", 5, "a multiple of KV heads");
+  says("/attention/heads", Count{1} << 32, "number of heads");
+  says("/attention/head_width", Count{1} << 31, "attention width");
+  says("/mlp/width", Count{1} << 32, "mlp width");
+  says("/position/rows", 1000, "cannot serve a context of 1024");
+  says("/llmcalc_model", 2, "version 1");
+  says("/name", "", "\"name\" is empty");
+  says("/aliases", "x", "\"aliases\"");
+  says("/stored_parameters", 0, "\"stored_parameters\"");
+}
+
+TEST_CASE("sizes whose product passes 2^63 are refused", "[model_file]") {
+  json::Value v = with("/layers", 1000);
+  v["hidden"] = Count{1} << 31;
+  v["mlp"]["width"] = Count{1} << 31;
+  CHECK_THAT(refusal(v), Catch::Contains("passes 2^63"));
+}
+
+TEST_CASE("choices that contradict each other are refused", "[model_file]") {
+  const auto says = [](const char* pointer, const json::Value& value, const char* what) {
+    CAPTURE(pointer, value.dump());
+    CHECK_THAT(refusal(with(pointer, value)), Catch::Contains(what));
+  };
+  says("/block", "sideways", "\"sideways\"; one of serial, parallel is wanted");
+  says("/attention/qk_norm", "some", "one of none, weight_free, per_head");
+  says("/norm/per_layer", 4, "2 is wanted");
+  says("/norm/per_layer", 1, "2 is wanted");
+  says("/norm/placement", "both", "4 is wanted");
+  says("/position/kind", "rope", "unknown key \"rows\"");
+  says("/sliding_window", j(R"({"window": 0, "layers": "all"})"), "\"window\"");
+  says("/sliding_window", j(R"({"window": 8})"), "\"layers\" is missing");
+  json::Value parallel = with("/block", "parallel");
+  CHECK(read(parallel).arch.norms_per_layer == 2);
+  parallel["norm"]["per_layer"] = 3;
+  CHECK_THAT(refusal(parallel), Catch::Contains("from 1 to 2"));
+  parallel["norm"] =
+      j(R"({"kind": "rms_norm", "placement": "post", "per_layer": 1, "final": true, "embedding": false})");
+  CHECK_THAT(refusal(parallel), Catch::Contains("must be \"pre\""));
+  json::Value both = with("/sliding_window", j(R"({"window": 8, "layers": [3]})"));
+  both["linear_attention"] = j(R"({"layers": "all"})");
+  CHECK_THAT(refusal(both), Catch::Contains("layer 3 has both"));
+}
+
+TEST_CASE("experts are checked", "[model_file]") {
+  const auto says = [](const char* key, const json::Value& value, const char* what) {
+    CAPTURE(key, value.dump());
+    json::Value m = experts;
+    m[key] = value;
+    CHECK_THAT(refusal(with("/moe", m)), Catch::Contains(what));
+  };
+  says("top_k", 9, "from 1 to 8");
+  says("top_k", 0, "\"top_k\"");
+  says("experts", 0, "\"experts\"");
+  says("width", 0, "\"width\"");
+  says("shared_width", 0, "shared experts' width");
+  says("shared_experts", 0, "shared experts' width");
+  says("layers", j("[]"), "names no layer");
+  says("layers", "all", "nothing uses the mlp width");
+  says("router_bias", 1, "\"router_bias\"");
+  json::Value dense = with("/moe", experts);
+  dense["mlp"].erase("width");
+  CHECK_THAT(refusal(dense), Catch::Contains("mlp width"));
+  dense["moe"]["layers"] = "all";
+  CHECK(read(dense).arch.mlp_width == 0);
+}
+
+TEST_CASE("latent attention is checked", "[model_file]") {
+  const auto says = [](const char* key, const json::Value& value, const char* what) {
+    CAPTURE(key, value.dump());
+    json::Value a = latent;
+    a[key] = value;
+    CHECK_THAT(refusal(with("/attention", a)), Catch::Contains(what));
+  };
+  says("kv_rank", 0, "\"kv_rank\"");
+  says("v_width", 0, "\"v_width\"");
+  says("q_rank", Count{1} << 32, "q_rank");
+  says("nope_width", Count{1} << 62, "absurd");
+  says("heads", 0, "\"heads\"");
+  says("kv_heads", 12, "unknown key \"kv_heads\"");
+  json::Value none = latent;
+  none["nope_width"] = none["rope_width"] = 0;
+  CHECK_THAT(refusal(with("/attention", none)), Catch::Contains("nope_width + rope_width"));
+}
+
+TEST_CASE("a layer pattern is checked", "[model_file]") {
+  const auto says = [](const char* pattern, const char* what) {
+    CAPTURE(pattern);
+    CHECK_THAT(refusal(with("/linear_attention", {{"layers", j(pattern)}})), Catch::Contains(what));
+  };
+  says("[12]", "from 0 to 11");
+  says("[-1]", "from 0 to 11");
+  says("[1.5]", "from 0 to 11");
+  says("[1, 1]", "twice");
+  says("[]", "names no layer");
+  says(R"("some")", "\"all\"");
+  says(R"({"from": 12, "every": 1})", "layers are 0 to 11");
+  says(R"({"from": 0, "every": 0})", "\"every\"");
+  says(R"({"from": 0})", "\"every\"");
+  says(R"({"from": 0, "every": 1, "to": 3})", "unknown key \"to\"");
+  says(R"({"except": {"from": 0, "every": 1}})", "names no layer");
+}
