@@ -24,14 +24,40 @@ class LayerSet {
     for (const std::uint64_t w : bits_) n += std::popcount(w);
     return n;
   }
-  constexpr bool empty() const { return size() == 0; }
+  constexpr bool empty() const {
+    for (const std::uint64_t w : bits_)
+      if (w != 0) return false;
+    return true;
+  }
+  /// The highest and the lowest index of a set that is not empty.
+  constexpr Count last() const {
+    for (std::size_t i = bits_.size(); i-- > 0;)
+      if (bits_[i] != 0) return static_cast<Count>(64 * i + 63) - std::countl_zero(bits_[i]);
+    return -1;
+  }
+  constexpr Count first() const {
+    for (std::size_t i = 0; i < bits_.size(); ++i)
+      if (bits_[i] != 0) return static_cast<Count>(64 * i) + std::countr_zero(bits_[i]);
+    return -1;
+  }
+  /// Those of this set that are in `other`, or (keep false) that are not.
+  constexpr LayerSet filtered(const LayerSet& other, bool keep) const {
+    LayerSet s;
+    for (std::size_t i = 0; i < bits_.size(); ++i) s.bits_[i] = bits_[i] & (keep ? other.bits_[i] : ~other.bits_[i]);
+    return s;
+  }
   /// Every `step`-th layer of [first, layers).
   static constexpr LayerSet every(Count first, Count step, Count layers) {
     LayerSet s;
     for (Count i = first; i < layers; i += step) s.insert(i);
     return s;
   }
-  static constexpr LayerSet all(Count layers) { return every(0, 1, layers); }
+  static constexpr LayerSet all(Count layers) {
+    LayerSet s;
+    for (std::size_t i = 0; i < s.bits_.size() && layers > 0; ++i, layers -= 64)
+      s.bits_[i] = layers >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << layers) - 1;
+    return s;
+  }
   constexpr bool operator==(const LayerSet&) const = default;
 
  private:

@@ -1,5 +1,7 @@
 #include "calc/block.hpp"
 
+#include <algorithm>
+
 namespace llmcalc {
 namespace {
 
@@ -295,17 +297,22 @@ void parallel_block(Builder& b, const LayerKind& kind) {
 
 LayerKinds layer_kinds(const Arch& a) {
   LayerKinds r;
-  for (Count i = 0; i < a.layers; ++i) {
-    const bool linear = a.linear_layers.contains(i);
-    const LayerKind k{!linear && a.sliding.layers.contains(i), a.moe.layers.contains(i), linear, 0, i};
-    std::size_t j = 0;
-    while (j < r.size &&
-           (r.kinds[j].windowed != k.windowed || r.kinds[j].experts != k.experts || r.kinds[j].linear != k.linear))
-      ++j;
-    if (j == r.size) r.kinds[r.size++] = k;
-    r.kinds[j].last = i;
-    ++r.kinds[j].count;
+  const LayerSet all = LayerSet::all(a.layers);
+  const bool mixed = a.sliding.window > 0 || a.has_experts() || !a.linear_layers.empty();
+  if (!mixed) {
+    r.kinds[r.size++] = {.count = a.layers, .first = 0, .last = a.layers - 1};
+    return r;
   }
+  for (unsigned bits = 0; bits < 8; ++bits) {
+    const bool windowed = bits & 1U, experts = bits & 2U, linear = bits & 4U;
+    if (windowed && linear) continue;  // linear attention has no window
+    LayerSet s = all.filtered(a.linear_layers, linear).filtered(a.moe.layers, experts);
+    if (!linear) s = s.filtered(a.sliding.layers, windowed);
+    if (s.empty()) continue;
+    r.kinds[r.size++] = {windowed, experts, linear, s.size(), s.first(), s.last()};
+  }
+  std::sort(r.kinds.begin(), r.kinds.begin() + r.size,
+            [](const LayerKind& x, const LayerKind& y) { return x.first < y.first; });
   return r;
 }
 

@@ -22,7 +22,7 @@ struct Step {
 struct LayerKind {
   bool windowed = false, experts = false, linear = false;
   Count count = 0;
-  Count last = 0;  ///< index of the last layer of this kind
+  Count first = 0, last = 0;  ///< indices of the first and the last layer of this kind
 };
 
 /// The kinds of layer that a model has, in order of first appearance: at most 8.

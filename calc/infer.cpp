@@ -1,6 +1,7 @@
 #include "calc/infer.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "calc/program.hpp"
 
@@ -18,8 +19,51 @@ PassEstimate pass(const Arch& arch, const Plan& plan, const Device& device, cons
     }
   });
   const Flops model = plan.tp == 1 ? bound.cost().model : forward_work(arch, step, p, {}).total();
-  return {model, bound.cost(), bound.time(), estimated ? estimate.time() : bound.time()};
+  return {{bound.time(), estimated ? estimate.time() : bound.time()}, model, bound.cost()};
 }
+
+/// Decode steps of one plan at any context: only the attention cores depend on it, so the rest is priced once.
+class DecodeCurve {
+ public:
+  DecodeCurve(const Arch& arch, const Plan& plan, const Device& device)
+      : pricing_(pricing(plan, Phase::decode)),
+        estimated_(has_estimate(device, plan)),
+        bound_(bound_rates(device, plan), plan, pricing_),
+        estimate_(estimated_rates(device, plan), plan, pricing_) {
+    for_each_segment(arch, decode_step(plan, 1), tensor_parallel(plan), [&](const Segment& s) {
+      for (const Op& op : s.ops)
+        if (const Attention* a = std::get_if<Attention>(&op.shape))
+          cores_[cores_count_++] = {*a, s.repeats};
+        else
+          run(bound_, estimate_, op.shape, s.repeats);
+    });
+  }
+
+  PassTime at(Count context) const {
+    Clock bound = bound_, estimate = estimate_;
+    for (std::size_t i = 0; i < cores_count_; ++i) {
+      Attention core = cores_[i].shape;
+      core.past = context - 1;
+      run(bound, estimate, core, cores_[i].repeats);
+    }
+    return {bound.time(), estimated_ ? estimate.time() : bound.time()};
+  }
+
+ private:
+  void run(Clock& bound, Clock& estimate, const Shape& shape, Count repeats) const {
+    bound.run(shape, repeats, false);
+    if (estimated_) estimate.run(shape, repeats, false);
+  }
+  struct Core {
+    Attention shape;
+    Count repeats = 0;
+  };
+  Pricing pricing_;
+  bool estimated_;
+  Clock bound_, estimate_;
+  std::array<Core, 8> cores_{};
+  std::size_t cores_count_ = 0;
+};
 
 /// Bytes of the device that a plan may fill.
 double usable(const Plan& plan, const Device& device) {
@@ -38,21 +82,26 @@ PassEstimate decode(const Arch& arch, const Plan& plan, const Device& device, Co
 }
 
 InferEstimate infer(const Arch& arch, const Plan& plan, const Device& device) {
+  const DecodeCurve curve(arch, plan, device);
+  const auto step = [&](Count context) -> PassTime {
+    if (plan.kv_cache) return curve.at(context);
+    return prefill(arch, plan, device, context);
+  };
   InferEstimate e{.memory = inference_memory(arch, plan),
                   .prefill = prefill(arch, plan, device, plan.prompt),
-                  .first = decode(arch, plan, device, plan.prompt + 1),
                   .middle = decode(arch, plan, device, plan.prompt + plan.generate / 2),
-                  .last = decode(arch, plan, device, plan.prompt + plan.generate),
+                  .first = step(plan.prompt + 1),
+                  .last = step(plan.prompt + plan.generate),
                   .bound = {},
                   .estimate = {},
                   .estimated = has_estimate(device, plan)};
-  const auto generation = [&](Time PassEstimate::*time) {
-    const Seconds first = (e.prefill.*time).total();
-    const auto step = [&](Count context) { return (decode(arch, plan, device, context).*time).total().value; };
-    return Generation{first, first + Seconds(piecewise_sum(plan.prompt + 1, plan.prompt + plan.generate - 1, step))};
+  const auto generation = [&](const auto& total) {
+    const Seconds first = total(e.prefill);
+    const auto seconds = [&](Count context) { return total(step(context)).value; };
+    return Generation{first, first + Seconds(piecewise_sum(plan.prompt + 1, plan.prompt + plan.generate - 1, seconds))};
   };
-  e.bound = generation(&PassEstimate::bound);
-  e.estimate = e.estimated ? generation(&PassEstimate::estimate) : e.bound;
+  e.bound = generation([](const PassTime& t) { return t.bound.total(); });
+  e.estimate = e.estimated ? generation([](const PassTime& t) { return t.estimate.total(); }) : e.bound;
   return e;
 }
 

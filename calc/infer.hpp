@@ -9,12 +9,16 @@
 
 namespace llmcalc {
 
-/// One pass: its model FLOPs (whole model), what one rank executes and moves, and its time.
-struct PassEstimate {
-  Flops flops;    ///< model FLOPs under the plan's attention convention, whole model
-  Cost rank;      ///< of one rank
+/// Time of one pass.
+struct PassTime {
   Time bound;     ///< at the datasheet's rates
   Time estimate;  ///< at measured or stated efficiencies; equal to `bound` where there are none
+};
+
+/// One pass: its model FLOPs (whole model), what one rank executes and moves, and its time.
+struct PassEstimate : PassTime {
+  Flops flops;  ///< model FLOPs under the plan's attention convention, whole model
+  Cost rank;    ///< of one rank
 };
 
 /// The prompt of every sequence at once; the head sees the last position only.
@@ -31,7 +35,8 @@ struct Generation {
 struct InferEstimate {
   Memory memory;
   PassEstimate prefill;
-  PassEstimate first, middle, last;  ///< decode at contexts prompt + 1, prompt + generate/2, prompt + generate
+  PassEstimate middle;   ///< decode at context prompt + generate/2
+  PassTime first, last;  ///< and at prompt + 1, prompt + generate
   Generation bound, estimate;
   bool estimated = false;
 };

@@ -3,6 +3,7 @@
 /// prices, the reference transformer runs and the validator joins on. No number stands beside an operator: parameters,
 /// FLOPs, bytes and what is kept for the backward pass all follow from the shape (calc/cost.hpp).
 
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <cstdint>
@@ -136,6 +137,14 @@ struct Op {
 class OpList {
  public:
   static constexpr std::size_t capacity = 56;
+
+  OpList() = default;
+  OpList(const OpList& o) { *this = o; }
+  OpList& operator=(const OpList& o) {
+    size_ = o.size_, next_ = o.next_;
+    std::copy(o.begin(), o.end(), &ops_[0].op);
+    return *this;
+  }
 
   Op& push(const Op& op) {
     assert(size_ < capacity);

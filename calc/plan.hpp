@@ -81,10 +81,10 @@ struct Plan {
   AttentionFlops attention_flops = AttentionFlops::full;
   ParamsIn6N params_in_6n = ParamsIn6N::total;
   Roofline roofline = Roofline::op;
-  std::optional<double> efficiency{};         ///< achieved / peak FLOP/s of matmuls; absent: the hardware file's, or none
+  std::optional<double> efficiency{};  ///< achieved / peak FLOP/s of matmuls; absent: the hardware file's, or none
   std::optional<double> memory_efficiency{};  ///< achieved / peak bytes/s; absent: the hardware file's, or none
-  double overlap = 0;                       ///< fraction of communication hidden behind compute
-  double memory_utilization = 1;            ///< fraction of the device's memory that may be used
+  double overlap = 0;                         ///< fraction of communication hidden behind compute
+  double memory_utilization = 1;              ///< fraction of the device's memory that may be used
 
   /// Micro-batches per optimizer step.
   constexpr Count accumulation() const { return global_batch / micro_batch; }

@@ -143,8 +143,8 @@ class Pass {
   const OpList& in_;
   TensorParallel tp_;
   OpList out_;
-  std::array<TensorId, 256> inside_{};  // a whole tensor's name inside
-  std::array<bool, 256> is_inside_{};   // made by a cut operator
+  std::array<TensorId, 128> inside_{};  // a whole tensor's name inside
+  std::array<bool, 128> is_inside_{};   // made by a cut operator
 };
 
 }  // namespace
