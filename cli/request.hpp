@@ -31,8 +31,8 @@ struct Request {
 
 /// Fills in the defaults that depend on model and hardware: seq, global_batch, precisions, gpus.
 struct Given {
-  bool seq = false, global_batch = false, precision = false, weight_precision = false, kv_precision = false,
-       gpus = false, state_precision = false;
+  bool seq = false, global_batch = false, prompt = false, gpus = false;
+  bool precision = false, weight_precision = false, kv_precision = false, state_precision = false;
 };
 void settle(Request& r, const Given& given);
 

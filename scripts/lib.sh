@@ -3,6 +3,16 @@
 
 say() { printf '%s\n' "$*" >&2; }
 
+# quietly COMMAND...: shows what it printed, on stderr, only if it failed.
+quietly() {
+  local log status=0
+  log=$(mktemp)
+  "$@" >"$log" 2>&1 </dev/null || status=$?
+  [ $status = 0 ] || cat "$log" >&2
+  rm -f "$log"
+  return $status
+}
+
 # there WHAT: a program on the path, or a header that c++ finds.
 there() {
   case $1 in
@@ -40,7 +50,7 @@ need() {
   fi
   say "installing ${packages% }"
   # shellcheck disable=SC2086  # the words of both are meant
-  if ! { $apt -qq update && $apt -qq -y --no-install-recommends -o Dpkg::Use-Pty=0 install $packages; } >&2; then
+  if ! { quietly $apt -qq update && quietly $apt -qq -y --no-install-recommends install $packages; }; then
     say "llmcalc: apt-get could not install ${packages% }; its own message stands above"
     exit 2
   fi
@@ -51,14 +61,4 @@ need_to_build() {
     nlohmann/json.hpp:nlohmann-json3-dev
   # A compiler cache where there is one; CMake reads this when it first configures a build folder.
   ! command -v ccache >/dev/null || export CMAKE_CXX_COMPILER_LAUNCHER=ccache
-}
-
-# quietly COMMAND...: shows what it printed, on stderr, only if it failed.
-quietly() {
-  local log status=0
-  log=$(mktemp)
-  "$@" >"$log" 2>&1 </dev/null || status=$?
-  [ $status = 0 ] || cat "$log" >&2
-  rm -f "$log"
-  return $status
 }

@@ -53,8 +53,9 @@ constexpr Latent deepseek_latent = {.q_rank = 1536, .kv_rank = 512, .nope_dim = 
 
 /// hf deepseek_v2/modeling_deepseek_v2.py. Untied by default.
 Arch deepseek_v2(const Config& c) {
-  Arch a =
-      base_arch(c, {.layers = 32, .hidden = 4096, .heads = 32, .mlp = 11008, .vocabulary = 32000, .context = 2048});
+  Arch a = base_arch(
+      c,
+      {.layers = 32, .hidden = 4096, .heads = 32, .head_dim = 64, .mlp = 11008, .vocabulary = 32000, .context = 2048});
   latent_attention(c, a, deepseek_latent);
   deepseek_experts(c, a, {.routed = 64, .shared = 2, .width = 1407});
   return a;

@@ -90,7 +90,7 @@ std::string model_name(const Config& c, const std::string& where) {
   if (file != "config") return file;
   const auto slash = where.rfind('/');
   const std::string folder = slash == std::string::npos ? "" : stem(where.substr(0, slash));
-  return folder.empty() || folder == "." || folder == ".." ? c.text("model_type", "") : folder;
+  return folder.empty() || folder == "." || folder == ".." ? c.text("model_type", "model") : folder;
 }
 
 /// What the count leaves out on purpose.
@@ -104,13 +104,21 @@ std::string omissions(const Config& c, bool composite) {
   return out;
 }
 
+Arch arch_of(const Family& family, const Config& c) {
+  try {
+    return family.arch(c);
+  } catch (const Overflow&) {
+    c.refuse("a product of its sizes passes 2^63; one of them is absurd");
+  }
+}
+
 ModelCard import_text(const Config& c, bool composite) {
   if (c.flag("is_encoder_decoder", false)) c.refuse("\"is_encoder_decoder\" is true; only decoders are known");
   const std::string type = c.text("model_type", "");
   const Family* family = family_called(type);
   if (family == nullptr) refuse_type(c, type);
   ModelCard card;
-  card.arch = family->arch(c);
+  card.arch = arch_of(*family, c);
   check_arch(card.arch, c.where());
   card.notes = omissions(c, composite);
   card.unknown_keys = c.suspicious();

@@ -267,6 +267,7 @@ TEST_CASE("a config that cannot be built is refused with one sentence", "[import
   says(small("gemma3_text", R"("layer_types": ["full_attention"])"), "1 entries for 8 layers");
   says(small("deepseek_v2", ""), "\"num_experts_per_tok\" is missing");
   says(small("llama", R"("is_encoder_decoder": true)"), "is_encoder_decoder");
+  says(R"({"model_type": "bloom", "n_embed": 4611686018427387904})", "passes 2^63");
   says(R"({"model_type": "llama", "hidden_size": 2147483648, "num_attention_heads": 8, "intermediate_size": 2147483648,
            "num_hidden_layers": 1000})",
        "passes 2^63");

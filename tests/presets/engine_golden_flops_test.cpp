@@ -1,0 +1,164 @@
+// The golden parameters and FLOPs, from the engine's operators: the textbook takes no part.
+
+#include "calc/infer.hpp"
+#include "calc/parameters.hpp"
+#include "calc/work.hpp"
+#include "tests/presets/engine_golden.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::test;
+
+namespace {
+
+/// One forward pass of a case that states batch, seq, past, convention and what the head sees.
+Work forward(const Arch& a, const json::Value& in) {
+  const bool all = text(in, "lm_head") == "all";
+  const Step step{.sequences = count(in, "batch"),
+                  .queries = count(in, "seq"),
+                  .past = count(in, "past"),
+                  .training = all,
+                  .absorbed = flag(in, "absorbed")};
+  return forward_work(a, step, {.convention = convention(in, "attention")}, {});
+}
+
+/// Forward FLOPs of the operators that `wanted` accepts.
+template <typename Wanted>
+Flops forward_of(const Arch& a, const json::Value& in, const Wanted& wanted) {
+  Flops f;
+  const Step step{.sequences = count(in, "batch"), .queries = count(in, "seq"), .training = true};
+  for_each_segment(a, step, {}, [&](const Segment& s) {
+    for (const Op& op : s.ops)
+      if (wanted(op)) f += s.repeats * forward(op.shape, {.convention = convention(in, "attention")}).model;
+  });
+  return f;
+}
+
+Plan training_plan(const json::Value& in) {
+  const std::string again = text(in, "recompute");
+  Plan p;
+  p.micro_batch = p.global_batch = count(in, "batch"), p.seq = count(in, "seq");
+  p.attention_flops = convention(in, "attention");
+  p.attention = flag(in, "flash") ? AttentionImpl::flash : AttentionImpl::naive;
+  p.recompute = again == "full" ? Recompute::full : again == "selective" ? Recompute::selective : Recompute::none;
+  return p;
+}
+
+}  // namespace
+
+TEST_CASE("the engine counts the golden parameters", "[golden]") {
+  CHECK(golden("params_total", [](const json::Value& in, const std::string& value) {
+          const Arch a = model(in);
+          CHECK(std::to_string(parameters(a).total + corrections(a)) == value);
+        }) == 45);
+}
+
+TEST_CASE("the engine counts the golden active parameters in three conventions", "[golden]") {
+  CHECK(golden("params_active", [](const json::Value& in, const std::string& value) {
+          const Arch a = model(in);
+          const Parameters p = parameters(a);
+          const std::string kind = text(in, "convention");
+          Count n = p.active + corrections(a);
+          if (kind != "all") n -= p.embedding + p.position;
+          if (kind == "non_embedding") n -= p.lm_head;
+          CHECK(std::to_string(n) == value);
+        }) == 7);
+}
+
+TEST_CASE("the engine counts the golden groups and the other kinds of N", "[golden]") {
+  CHECK(golden("params_group", [](const json::Value& in, const std::string& value) {
+          const Parameters p = parameters(model(in));
+          const std::string g = text(in, "group");
+          const Count n = g == "embed"  ? p.embedding
+                          : g == "attn" ? p.attention
+                          : g == "mlp"  ? p.mlp
+                          : g == "norm" ? p.norm
+                                        : p.lm_head;
+          CHECK(std::to_string(n) == value);
+        }) == 5);
+  CHECK(golden("params_non_embedding", [](const json::Value& in, const std::string& value) {
+          const Parameters p = parameters(model(in));
+          const Count n = text(in, "convention") == "kaplan" ? p.non_embedding : p.total - p.position;
+          CHECK(std::to_string(n) == value);
+        }) == 2);
+  CHECK(golden("params_matmul", [](const json::Value& in, const std::string& value) {
+          REQUIRE(flag(in, "active"));
+          CHECK(std::to_string(parameters(model(in)).matmul_active) == value);
+        }) == 2);
+}
+
+TEST_CASE("the engine counts the golden Adafactor states", "[golden]") {
+  CHECK(golden("adafactor_state_bytes", [](const json::Value& in, const std::string& value) {
+          CHECK(std::to_string(count(in, "bytes_per") * parameters(model(in)).factored) == value);
+        }) == 4);
+}
+
+TEST_CASE("the engine counts the golden forward FLOPs", "[golden]") {
+  CHECK(golden("flops_forward", [](const json::Value& in, const std::string& value) {
+          Arch a = model(in);
+          if (has(in, "window")) a.sliding = {count(in, "window"), LayerSet::all(a.layers)};
+          const Work w = forward(a, in);
+          CHECK(digits(text(in, "lm_head") == "none" ? w.linear + w.core : w.total()) == value);
+        }) == 17);
+}
+
+TEST_CASE("the engine counts the golden FLOPs of one kind of operator", "[golden]") {
+  CHECK(golden("flops_op", [](const json::Value& in, const std::string& value) {
+          const Arch a = model(in);
+          if (text(in, "op") == "qk") {  // as wide as the product with the values: half of the core
+            const Flops core = forward_of(a, in, [](const Op& op) { return op.name == "attn.core"; });
+            CHECK(digits(core) == digits(2 * Flops(core.value / 2)));
+            CHECK(digits(core.value / 2) == value);
+          } else {
+            REQUIRE(text(in, "op") == "mlp");
+            CHECK(digits(forward_of(a, in, [](const Op& op) { return op.component == Component::mlp; })) == value);
+          }
+        }) == 2);
+}
+
+TEST_CASE("the engine counts the golden training FLOPs and the flash backward is the half core more", "[golden]") {
+  int same_convention = 0;
+  CHECK(golden("flops_train", [&](const json::Value& in, const std::string& value) {
+          const Arch a = model(in);
+          const Plan p = training_plan(in);
+          const TrainingFlops f = training_flops(a, p);
+          const Flops core = forward_work(a, training_step(p), pricing(p, Phase::training), {}).core;
+          REQUIRE(core.value % 2 == 0);
+          const Flops again = flag(in, "flash") ? Flops(core.value / 2) : Flops();
+          CHECK(digits(f.hardware_total + again) == value);
+          // What the kernels do is the golden count where both count the same pairs.
+          const AttentionFlops done = flag(in, "flash") ? AttentionFlops::causal_exact : AttentionFlops::full;
+          if (p.attention_flops != done) return;
+          CHECK(digits(f.executed) == value);
+          ++same_convention;
+        }) == 16);
+  CHECK(same_convention == 6);
+}
+
+TEST_CASE("the engine counts the golden training FLOPs per token", "[golden]") {
+  CHECK(golden("flops_train_per_token", [](const json::Value& in, const std::string& value) {
+          Plan p;
+          p.seq = count(in, "seq"), p.global_batch = 1, p.attention_flops = convention(in, "attention");
+          const Flops f = training_flops(model(in), p).model_total;
+          const auto tokens = static_cast<Wide>(p.seq);
+          REQUIRE(f.value % tokens == 0);
+          CHECK(digits(f.value / tokens) == value);
+        }) == 3);
+}
+
+TEST_CASE("the engine counts the golden decode FLOPs", "[golden]") {
+  const Device any;  // FLOPs know no hardware
+  CHECK(golden("decode_flops", [&](const json::Value& in, const std::string& value) {
+          Plan p;
+          p.batch = count(in, "batch");
+          p.mla = flag(in, "absorbed") ? Mla::automatic : Mla::expanded;
+          CHECK(digits(decode(model(in), p, any, count(in, "context")).flops) == value);
+        }) == 17);
+}
+
+TEST_CASE("the engine counts the golden query-key pairs", "[golden]") {
+  CHECK(golden("attention_pairs", [](const json::Value& in, const std::string& value) {
+          const Count twice = twice_pairs(count(in, "seq"), count(in, "past"), has(in, "window") ? count(in, "window") : 0,
+                                          convention(in, "convention"));
+          CHECK(std::to_string(twice / 2) + (twice % 2 != 0 ? ".5" : "") == value);
+        }) == 6);
+}
