@@ -39,7 +39,7 @@ class Builder {
   }
   Norm norm_shape(Count rows, Count width) const {
     const Count per = a_.norm == NormKind::layer_norm ? 2 : a_.norm == NormKind::weight_free ? 0 : 1;
-    return {.rows = rows, .width = width, .weights = per * width, .centred = a_.norm != NormKind::rms_norm};
+    return {.rows = rows, .width = width, .weights = mul(per, width), .centred = a_.norm != NormKind::rms_norm};
   }
   void dropout(std::string_view name, Component c, TensorId x, Count rows) {
     if (s_.dropout)
@@ -65,8 +65,8 @@ constexpr Component mlp = Component::mlp;
 Norm qk_norm_shape(const Arch& a, Count tokens, Count heads) {
   const bool full = a.qk_norm == QkNorm::full || a.qk_norm == QkNorm::full_bias;
   const bool bias = a.qk_norm == QkNorm::per_head_bias || a.qk_norm == QkNorm::full_bias;
-  const Count weights = a.qk_norm == QkNorm::weight_free ? 0 : (full ? heads : 1) * a.head_dim * (bias ? 2 : 1);
-  return {.rows = tokens * heads, .width = a.head_dim, .weights = weights, .centred = bias};
+  const Count weights = a.qk_norm == QkNorm::weight_free ? 0 : mul(full ? heads : 1, a.head_dim, bias ? 2 : 1);
+  return {.rows = mul(tokens, heads), .width = a.head_dim, .weights = weights, .centred = bias};
 }
 
 /// Queries, keys and values after qk-norm and RoPE.
@@ -76,7 +76,7 @@ struct Qkv {
 
 Qkv grouped_qkv(Builder& b, TensorId x) {
   const Arch& a = b.arch();
-  const Count q = a.heads * a.head_dim, kv = a.kv_heads * a.head_dim;
+  const Count q = mul(a.heads, a.head_dim), kv = mul(a.kv_heads, a.head_dim);
   Qkv r{b.linear("attn.q", attn, Split::column, x, a.hidden, q, a.qkv_bias, a.head_dim),
         b.linear("attn.k", attn, Split::column, x, a.hidden, kv, a.qkv_bias, a.head_dim),
         b.linear("attn.v", attn, Split::column, x, a.hidden, kv, a.qkv_bias, a.head_dim)};
@@ -107,7 +107,8 @@ TensorId grouped_attention(Builder& b, const LayerKind& kind, TensorId x) {
                        .window = window_of(a, kind),
                        .sinks = a.attention_sinks};
   const TensorId o = b.add("attn.core", attn, core, Split::heads, {r.q, r.k, r.v});
-  return b.linear("attn.out", attn, Split::row, o, a.heads * a.head_dim, a.hidden, a.attention_out_bias, a.head_dim);
+  return b.linear("attn.out", attn, Split::row, o, mul(a.heads, a.head_dim), a.hidden, a.attention_out_bias,
+                  a.head_dim);
 }
 
 /// Queries of latent attention: through a low rank with a norm, or directly (q_rank 0).
@@ -115,10 +116,10 @@ TensorId latent_queries(Builder& b, TensorId x) {
   const Arch& a = b.arch();
   const Latent& l = a.latent;
   const Count head = l.nope_dim + l.rope_dim;
-  if (l.q_rank == 0) return b.linear("attn.q", attn, Split::column, x, a.hidden, a.heads * head, false, head);
+  if (l.q_rank == 0) return b.linear("attn.q", attn, Split::column, x, a.hidden, mul(a.heads, head), false, head);
   const TensorId down = b.linear("attn.q_down", attn, Split::tokens, x, a.hidden, l.q_rank, a.qkv_bias);
   const TensorId c = b.add("attn.q_norm", attn, Norm{b.tokens(), l.q_rank, l.q_rank}, Split::tokens, down);
-  return b.linear("attn.q_up", attn, Split::column, c, l.q_rank, a.heads * head, false, head);
+  return b.linear("attn.q_up", attn, Split::column, c, l.q_rank, mul(a.heads, head), false, head);
 }
 
 /// Multi-head latent attention (arXiv:2405.04434). Expanded: the latent row is projected to keys and values of every
@@ -140,29 +141,31 @@ TensorId latent_attention(Builder& b, const LayerKind& kind, TensorId x) {
                  .v_dim = l.v_dim,
                  .window = window_of(a, kind),
                  .latent_dim = latent,
-                 .absorbed = s.absorbed};
+                 .rope_dim = l.rope_dim,
+                 .absorbed = s.absorbed,
+                 .expanded_cache = s.expanded_cache};
   TensorId kv = c;
   if (s.absorbed) {
     core.kv_heads = 1, core.qk_dim = latent, core.v_dim = l.kv_rank;
-    q = b.add("attn.q_absorb", attn, Linear{.rows = t * a.heads, .in = l.nope_dim, .out = l.kv_rank, .groups = a.heads},
-              Split::heads, q);
+    q = b.add("attn.q_absorb", attn,
+              Linear{.rows = mul(t, a.heads), .in = l.nope_dim, .out = l.kv_rank, .groups = a.heads}, Split::heads, q);
   } else {
-    kv = b.linear("attn.kv_up", attn, Split::column, c, l.kv_rank, a.heads * (l.nope_dim + l.v_dim), false,
+    kv = b.linear("attn.kv_up", attn, Split::column, c, l.kv_rank, mul(a.heads, l.nope_dim + l.v_dim), false,
                   l.nope_dim + l.v_dim);
   }
-  b.in_place("attn.rope", attn, {.kind = PointwiseKind::rope, .rows = t, .width = (a.heads + 1) * l.rope_dim},
+  b.in_place("attn.rope", attn, {.kind = PointwiseKind::rope, .rows = t, .width = mul(a.heads + 1, l.rope_dim)},
              Split::width, q, down, l.rope_dim);
   TensorId o = b.add("attn.core", attn, core, Split::heads, {q, kv, down});
   if (s.absorbed)
-    o = b.add("attn.v_absorb", attn, Linear{.rows = t * a.heads, .in = l.kv_rank, .out = l.v_dim, .groups = a.heads},
-              Split::heads, o);
-  return b.linear("attn.out", attn, Split::row, o, a.heads * l.v_dim, a.hidden, a.attention_out_bias, l.v_dim);
+    o = b.add("attn.v_absorb", attn,
+              Linear{.rows = mul(t, a.heads), .in = l.kv_rank, .out = l.v_dim, .groups = a.heads}, Split::heads, o);
+  return b.linear("attn.out", attn, Split::row, o, mul(a.heads, l.v_dim), a.hidden, a.attention_out_bias, l.v_dim);
 }
 
 /// Lightning attention of MiniMax: q, k, v, a norm on the output, a sigmoid gate from the input.
 TensorId linear_attention(Builder& b, TensorId x) {
   const Arch& a = b.arch();
-  const Count w = a.heads * a.head_dim;
+  const Count w = mul(a.heads, a.head_dim);
   const TensorId q = b.linear("attn.q", attn, Split::column, x, a.hidden, w, false, a.head_dim);
   const TensorId k = b.linear("attn.k", attn, Split::column, x, a.hidden, w, false, a.head_dim);
   const TensorId v = b.linear("attn.v", attn, Split::column, x, a.hidden, w, false, a.head_dim);
@@ -225,7 +228,7 @@ TensorId feed_forward(Builder& b, const MlpNames& names, TensorId x, Linear matr
 TensorId shared_experts(Builder& b, TensorId x) {
   const Arch& a = b.arch();
   const Moe& m = a.moe;
-  const TensorId y = feed_forward(b, shared_names, x, {.rows = b.tokens()}, m.shared_experts * m.shared_width);
+  const TensorId y = feed_forward(b, shared_names, x, {.rows = b.tokens()}, mul(m.shared_experts, m.shared_width));
   if (!m.shared_gate) return y;
   const TensorId g = b.linear("mlp.shared_weight", mlp, Split::inside, x, a.hidden, 1, false);
   return b.pointwise("mlp.shared_scale", mlp, PointwiseKind::multiply, Split::partial, y, g, a.hidden);
@@ -295,6 +298,13 @@ void parallel_block(Builder& b, const LayerKind& kind) {
 
 }  // namespace
 
+namespace {
+/// Layers whose attention has a window: linear attention has none.
+LayerSet windowed_layers(const Arch& a) {
+  return a.sliding.window > 0 ? a.sliding.layers.filtered(a.linear_layers, false) : LayerSet();
+}
+}  // namespace
+
 LayerKinds layer_kinds(const Arch& a) {
   LayerKinds r;
   const LayerSet all = LayerSet::all(a.layers);
@@ -305,15 +315,25 @@ LayerKinds layer_kinds(const Arch& a) {
   }
   for (unsigned bits = 0; bits < 8; ++bits) {
     const bool windowed = bits & 1U, experts = bits & 2U, linear = bits & 4U;
-    if (windowed && linear) continue;  // linear attention has no window
-    LayerSet s = all.filtered(a.linear_layers, linear).filtered(a.moe.layers, experts);
-    if (!linear) s = s.filtered(a.sliding.layers, windowed);
+    const LayerSet s =
+        all.filtered(windowed_layers(a), windowed).filtered(a.moe.layers, experts).filtered(a.linear_layers, linear);
     if (s.empty()) continue;
     r.kinds[r.size++] = {windowed, experts, linear, s.size(), s.first(), s.last()};
   }
   std::sort(r.kinds.begin(), r.kinds.begin() + r.size,
             [](const LayerKind& x, const LayerKind& y) { return x.first < y.first; });
   return r;
+}
+
+std::size_t kind_index(const LayerKinds& kinds, const Arch& a, Count layer) {
+  const bool windowed = windowed_layers(a).contains(layer);
+  for (std::size_t i = 0; i < kinds.size; ++i) {
+    const LayerKind& k = kinds.kinds[i];
+    if (k.windowed == windowed && k.experts == a.moe.layers.contains(layer) &&
+        k.linear == a.linear_layers.contains(layer))
+      return i;
+  }
+  return 0;
 }
 
 OpList embedding_ops(const Arch& a, const Step& s) {

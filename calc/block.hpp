@@ -13,6 +13,7 @@ struct Step {
   Count sequences = 1, queries = 1, past = 0;
   bool training = false;  ///< loss over every position and dropout may be on; else the head sees the last position only
   bool absorbed = false;  ///< latent attention: queries meet the latent cache directly
+  bool expanded_cache = false;  ///< latent attention: the cache holds every head's keys and values
   bool dropout = false;
   bool fused_glu = false;  ///< act(gate) * up in one kernel
   constexpr Count tokens() const { return mul(sequences, queries); }
@@ -34,6 +35,9 @@ struct LayerKinds {
 };
 
 LayerKinds layer_kinds(const Arch& arch);
+
+/// Which of its kinds a layer is.
+std::size_t kind_index(const LayerKinds& kinds, const Arch& arch, Count layer);
 
 /// Token table (and learned positions, embedding norm, dropout) up to the first block's input.
 OpList embedding_ops(const Arch& arch, const Step& step);

@@ -9,7 +9,16 @@ namespace {
 double bytes(DType t, double n) { return n * static_cast<double>(t.format().element_bits) / 8.0; }
 double d(Count n) { return static_cast<double>(n); }
 
-/// Bytes of one matrix in memory traffic: block formats move whole blocks.
+/// In which formats an operator's weights are stored: some formats leave tables, head, norms and biases alone.
+struct Stored {
+  DType matrix, vector;
+};
+Stored stored(Component c, DType weight, DType compute) {
+  const Format& f = weight.format();
+  const bool table = c == Component::embedding || c == Component::position || c == Component::lm_head;
+  return {table && !f.covers_embedding ? compute : weight, f.covers_vectors ? weight : compute};
+}
+
 double matrix_bytes(DType t, Count rows, Count cols) { return d(tensor_bytes(t, rows, cols).value); }
 
 /// Gradients of n weights: written once, and read first where earlier micro-batches left some.
@@ -17,12 +26,12 @@ double gradient_traffic(const Pricing& p, double n) { return n * d(p.gradient_by
 
 // ---- Lookup: y (tokens, width) = table[ids]. No FLOPs; `tokens` rows of the table are read.
 
-Cost forward(const Lookup& s, const Pricing& p) {
+Cost forward(const Lookup& s, const Pricing& p, const Stored& w) {
   const double n = d(s.tokens) * d(s.width);
-  return {.moved = {.weights = matrix_bytes(p.weight, s.tokens, s.width), .activations = bytes(p.activation, n)}};
+  return {.moved = {.weights = matrix_bytes(w.matrix, s.tokens, s.width), .activations = bytes(p.activation, n)}};
 }
 /// Scatter-add of the output's gradient into `tokens` rows.
-Cost backward(const Lookup& s, const Pricing& p) {
+Cost backward(const Lookup& s, const Pricing& p, const Stored&) {
   const double n = d(s.tokens) * d(s.width);
   return {.moved = {.weights = gradient_traffic(p, n), .activations = bytes(p.activation, n)}};
 }
@@ -34,19 +43,27 @@ Learned learned(const Lookup& s) {
 // ---- Linear: y (rows, out) = x (rows, in) W. 2 rows in out FLOPs (Narayanan et al. 2021, arXiv:2104.04473); bias and
 // activation are element-wise and left out. Backward: dx = dy W' and dW = x' dy, exactly twice forward.
 
+/// One group's matrix and bias as stored; a block format's groups lie along the input.
+double one_matrix(const Linear& s, const Stored& w) {
+  return matrix_bytes(w.matrix, s.out, s.in) + (s.bias ? bytes(w.vector, d(s.out)) : 0);
+}
 double touched(const Linear& s) {
   return s.top_k > 0 ? groups_touched(s.groups, s.top_k, s.rows / s.top_k) : d(s.groups);
 }
-Cost forward(const Linear& s, const Pricing& p) {
+Cost forward(const Linear& s, const Pricing& p, const Stored& w) {
   const Flops f = flops(2, s.rows, s.in, s.out);
-  const double w = matrix_bytes(p.weight, s.in, s.out) + (s.bias ? bytes(p.activation, d(s.out)) : 0);
-  return {f, f, {.weights = touched(s) * w, .activations = bytes(p.activation, d(s.rows) * (d(s.in) + d(s.out)))}};
+  return {
+      f,
+      f,
+      {.weights = touched(s) * one_matrix(s, w), .activations = bytes(p.activation, d(s.rows) * (d(s.in) + d(s.out)))}};
 }
-Cost backward(const Linear& s, const Pricing& p) {
+Cost backward(const Linear& s, const Pricing& p, const Stored& w) {
   const Flops f = flops(4, s.rows, s.in, s.out);
-  const double w =
-      matrix_bytes(p.weight, s.in, s.out) + gradient_traffic(p, d(s.in) * d(s.out) + (s.bias ? d(s.out) : 0));
-  return {f, f, {.weights = touched(s) * w, .activations = 2 * bytes(p.activation, d(s.rows) * (d(s.in) + d(s.out)))}};
+  const double gradient = gradient_traffic(p, d(s.in) * d(s.out) + (s.bias ? d(s.out) : 0));
+  return {f,
+          f,
+          {.weights = touched(s) * (matrix_bytes(w.matrix, s.out, s.in) + gradient),
+           .activations = 2 * bytes(p.activation, d(s.rows) * (d(s.in) + d(s.out)))}};
 }
 Learned learned(const Linear& s) {
   const Count matrix = mul(s.in, s.out), bias = s.bias ? s.out : 0;
@@ -60,13 +77,13 @@ Learned learned(const Linear& s) {
 
 // ---- Norm: 2 passes over (rows, width) at most; no matmul.
 
-Cost forward(const Norm& s, const Pricing& p) {
+Cost forward(const Norm& s, const Pricing& p, const Stored& w) {
   const double n = d(s.rows) * d(s.width);
-  return {.moved = {.weights = bytes(p.activation, d(s.weights)), .activations = 2 * bytes(p.activation, n)}};
+  return {.moved = {.weights = bytes(w.vector, d(s.weights)), .activations = 2 * bytes(p.activation, n)}};
 }
-Cost backward(const Norm& s, const Pricing& p) {
+Cost backward(const Norm& s, const Pricing& p, const Stored& w) {
   const double n = d(s.rows) * d(s.width);
-  return {.moved = {.weights = bytes(p.activation, d(s.weights)) + gradient_traffic(p, d(s.weights)),
+  return {.moved = {.weights = bytes(w.vector, d(s.weights)) + gradient_traffic(p, d(s.weights)),
                     .activations = 3 * bytes(p.activation, n)}};
 }
 Learned learned(const Norm& s) { return {.total = s.weights, .factored = s.weights}; }
@@ -100,24 +117,28 @@ double queries_and_outputs(const Attention& s, const Pricing& p) {
 double keys_and_values(const Attention& s, DType t, Count tokens) {
   return bytes(t, d(s.sequences) * d(tokens) * d(s.read()));
 }
-Cost forward(const Attention& s, const Pricing& p) {
+/// The learned logit of each head.
+double sinks(const Attention& s, const Stored& w) { return s.sinks ? bytes(w.vector, d(s.heads)) : 0; }
+
+Cost forward(const Attention& s, const Pricing& p, const Stored& w) {
   Cost c = core_cost(s, p);
+  c.moved.weights = sinks(s, w);
   c.moved.activations = queries_and_outputs(s, p);
-  if (p.cached) {
+  if (p.cached && s.reads_cache())
     c.moved.cache = keys_and_values(s, p.cache, cached_tokens(s));
-    c.moved.activations += bytes(p.cache, d(s.rows()) * d(s.cached()));  // the new tokens are written
-  } else {
+  else
     c.moved.activations += keys_and_values(s, p.activation, s.past + s.queries);
-  }
+  if (p.cached) c.moved.activations += bytes(p.cache, d(s.rows()) * d(s.cached()));  // the new tokens are written
   // Scores written, read by softmax, written again, read by the second product.
   if (p.attention == AttentionImpl::naive) c.moved.activations += 4 * scores(s, p);
   return c;
 }
-Cost backward(const Attention& s, const Pricing& p) {
+Cost backward(const Attention& s, const Pricing& p, const Stored& w) {
   Cost c = core_cost(s, p);
   const bool flash = p.attention == AttentionImpl::flash;
   c.model = 2 * c.model;
-  c.executed = flash ? Flops(c.executed.value * 5 / 2) : 2 * c.executed;
+  c.executed = flash ? 5 * Flops(c.executed.value / 2) : 2 * c.executed;  // executed counts pairs of FLOPs: even
+  c.moved.weights = sinks(s, w) + (s.sinks ? gradient_traffic(p, d(s.heads)) : 0);
   // q, k, v, o and do are read, dq, dk and dv written; naive: P twice, dP and dS written and read.
   c.moved.activations = 2 * (queries_and_outputs(s, p) + keys_and_values(s, p.activation, s.past + s.queries));
   if (!flash) c.moved.activations += 7 * scores(s, p);
@@ -131,12 +152,12 @@ Learned learned(const Attention& s) {
 // ---- Linear attention, recurrent form: per token and head, update of the state k v' and its product with q: 4
 // head_dim^2.
 
-Cost forward(const LinearAttention& s, const Pricing& p) {
+Cost forward(const LinearAttention& s, const Pricing& p, const Stored&) {
   const Flops f = flops(4, s.rows(), s.heads, s.head_dim, s.head_dim);
-  const double state = p.cached ? bytes(p.cache, 2 * d(s.sequences) * d(s.heads) * d(s.head_dim) * d(s.head_dim)) : 0;
+  const double state = p.cached ? 2 * 4 * d(s.sequences) * d(s.heads) * d(s.head_dim) * d(s.head_dim) : 0;  // float32
   return {f, f, {.cache = state, .activations = bytes(p.activation, 4 * d(s.rows()) * d(s.heads) * d(s.head_dim))}};
 }
-Cost backward(const LinearAttention& s, const Pricing& p) {
+Cost backward(const LinearAttention& s, const Pricing& p, const Stored&) {
   const Flops f = flops(8, s.rows(), s.heads, s.head_dim, s.head_dim);
   return {f, f, {.activations = bytes(p.activation, 8 * d(s.rows()) * d(s.heads) * d(s.head_dim))}};
 }
@@ -184,20 +205,32 @@ Cost pointwise(const Pointwise& s, const Pricing& p, double touches) {
   const double mask = s.kind == PointwiseKind::dropout ? n : 0;
   return {.moved = {.activations = touches * bytes(p.activation, n) + mask}};
 }
-Cost forward(const Pointwise& s, const Pricing& p) { return pointwise(s, p, forward_touches(s.kind, s.top_k)); }
-Cost backward(const Pointwise& s, const Pricing& p) { return pointwise(s, p, backward_touches(s.kind, s.top_k)); }
+Cost forward(const Pointwise& s, const Pricing& p, const Stored& w) {
+  Cost c = pointwise(s, p, forward_touches(s.kind, s.top_k));
+  c.moved.weights = bytes(w.vector, d(s.weights));
+  return c;
+}
+Cost backward(const Pointwise& s, const Pricing& p, const Stored& w) {
+  Cost c = pointwise(s, p, backward_touches(s.kind, s.top_k));
+  c.moved.weights = bytes(w.vector, d(s.weights)) + gradient_traffic(p, d(s.weights));
+  return c;
+}
 Learned learned(const Pointwise& s) { return {.total = s.weights, .factored = s.weights}; }
 
 // ---- Loss: float32 logits read; their gradient written.
 
-Cost forward(const Loss& s, const Pricing&) { return {.moved = {.activations = 4 * d(s.rows) * d(s.vocabulary)}}; }
-Cost backward(const Loss& s, const Pricing&) { return {.moved = {.activations = 8 * d(s.rows) * d(s.vocabulary)}}; }
+Cost forward(const Loss& s, const Pricing&, const Stored&) {
+  return {.moved = {.activations = 4 * d(s.rows) * d(s.vocabulary)}};
+}
+Cost backward(const Loss& s, const Pricing&, const Stored&) {
+  return {.moved = {.activations = 8 * d(s.rows) * d(s.vocabulary)}};
+}
 Learned learned(const Loss&) { return {}; }
 
 // ---- Collective: priced by its link, not here.
 
-Cost forward(const Collective&, const Pricing&) { return {}; }
-Cost backward(const Collective&, const Pricing&) { return {}; }
+Cost forward(const Collective&, const Pricing&, const Stored&) { return {}; }
+Cost backward(const Collective&, const Pricing&, const Stored&) { return {}; }
 Learned learned(const Collective&) { return {}; }
 
 Count out_elements(const Lookup& s) { return mul(s.tokens, s.width); }
@@ -258,11 +291,13 @@ Needs needs(const S&, const Pricing&) {
 
 }  // namespace
 
-Cost forward(const Shape& s, const Pricing& p) {
-  return std::visit([&](const auto& shape) { return forward(shape, p); }, s);
+Cost forward(const Shape& s, const Pricing& p, Component c) {
+  const Stored w = stored(c, p.weight, p.activation);
+  return std::visit([&](const auto& shape) { return forward(shape, p, w); }, s);
 }
-Cost backward(const Shape& s, const Pricing& p) {
-  return std::visit([&](const auto& shape) { return backward(shape, p); }, s);
+Cost backward(const Shape& s, const Pricing& p, Component c) {
+  const Stored w = stored(c, p.weight, p.activation);
+  return std::visit([&](const auto& shape) { return backward(shape, p, w); }, s);
 }
 Learned learned(const Shape& s) {
   return std::visit([](const auto& shape) { return learned(shape); }, s);
@@ -284,17 +319,13 @@ Bytes scratch(const Shape& s, const Pricing& p, bool is_backward) {
 }
 
 Bytes weight_bytes(const Op& op, DType weight, DType compute) {
-  const Format& f = weight.format();
-  const bool table =
-      op.component == Component::embedding || op.component == Component::position || op.component == Component::lm_head;
-  const DType matrix = table && !f.covers_embedding ? compute : weight;
-  const DType vector = f.covers_vectors ? weight : compute;
-  if (const Lookup* l = std::get_if<Lookup>(&op.shape)) return tensor_bytes(matrix, l->rows, l->width);
+  const Stored w = stored(op.component, weight, compute);
+  if (const Lookup* l = std::get_if<Lookup>(&op.shape)) return tensor_bytes(w.matrix, l->rows, l->width);
   if (const Linear* l = std::get_if<Linear>(&op.shape)) {
-    const Bytes m = l->tied ? Bytes() : tensor_bytes(matrix, l->out, l->in);  // groups lie along the input
-    return l->groups * (m + (l->bias ? bytes_of(vector, l->out) : Bytes()));
+    const Bytes m = l->tied ? Bytes() : tensor_bytes(w.matrix, l->out, l->in);
+    return l->groups * (m + (l->bias ? bytes_of(w.vector, l->out) : Bytes()));
   }
-  return bytes_of(vector, learned(op.shape).total);
+  return bytes_of(w.vector, learned(op.shape).total);
 }
 
 Count twice_pairs(Count queries, Count past, Count window, AttentionFlops convention) {

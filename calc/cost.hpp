@@ -37,8 +37,11 @@ constexpr Cost operator*(Count n, const Cost& c) {
   return {n * c.model, n * c.executed, {m * c.moved.weights, m * c.moved.cache, m * c.moved.activations}};
 }
 
-Cost forward(const Shape& shape, const Pricing& p);
-Cost backward(const Shape& shape, const Pricing& p);
+/// `component` decides in which format a block-quantised model keeps the operator's weights.
+Cost forward(const Shape& shape, const Pricing& p, Component component = Component::mlp);
+Cost backward(const Shape& shape, const Pricing& p, Component component = Component::mlp);
+inline Cost forward(const Op& op, const Pricing& p) { return forward(op.shape, p, op.component); }
+inline Cost backward(const Op& op, const Pricing& p) { return backward(op.shape, p, op.component); }
 
 /// Learned numbers of an operator. A tied head's matrix is the token table's and counts 0 here.
 struct Learned {

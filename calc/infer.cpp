@@ -14,8 +14,8 @@ PassEstimate pass(const Arch& arch, const Plan& plan, const Device& device, cons
   const bool estimated = has_estimate(device, plan);
   for_each_segment(arch, step, tensor_parallel(plan), [&](const Segment& s) {
     for (const Op& op : s.ops) {
-      bound.run(op.shape, s.repeats, false);
-      if (estimated) estimate.run(op.shape, s.repeats, false);
+      bound.run(op, s.repeats, false);
+      if (estimated) estimate.run(op, s.repeats, false);
     }
   });
   const Flops model = plan.tp == 1 ? bound.cost().model : forward_work(arch, step, p, {}).total();
@@ -32,36 +32,36 @@ class DecodeCurve {
         estimate_(estimated_rates(device, plan), plan, pricing_) {
     for_each_segment(arch, decode_step(plan, 1), tensor_parallel(plan), [&](const Segment& s) {
       for (const Op& op : s.ops)
-        if (const Attention* a = std::get_if<Attention>(&op.shape))
-          cores_[cores_count_++] = {*a, s.repeats};
+        if (std::holds_alternative<Attention>(op.shape))
+          cores_[cores_count_++] = {op, s.repeats};
         else
-          run(bound_, estimate_, op.shape, s.repeats);
+          run(bound_, estimate_, op, s.repeats);
     });
   }
 
   PassTime at(Count context) const {
     Clock bound = bound_, estimate = estimate_;
     for (std::size_t i = 0; i < cores_count_; ++i) {
-      Attention core = cores_[i].shape;
-      core.past = context - 1;
+      Op core = cores_[i].op;
+      std::get<Attention>(core.shape).past = context - 1;
       run(bound, estimate, core, cores_[i].repeats);
     }
     return {bound.time(), estimated_ ? estimate.time() : bound.time()};
   }
 
  private:
-  void run(Clock& bound, Clock& estimate, const Shape& shape, Count repeats) const {
-    bound.run(shape, repeats, false);
-    if (estimated_) estimate.run(shape, repeats, false);
+  void run(Clock& bound, Clock& estimate, const Op& op, Count repeats) const {
+    bound.run(op, repeats, false);
+    if (estimated_) estimate.run(op, repeats, false);
   }
   struct Core {
-    Attention shape;
-    Count repeats = 0;
+    Op op;
+    Count repeats;
   };
   Pricing pricing_;
   bool estimated_;
   Clock bound_, estimate_;
-  std::array<Core, 8> cores_{};
+  std::array<Core, 8> cores_;
   std::size_t cores_count_ = 0;
 };
 
@@ -106,16 +106,14 @@ InferEstimate infer(const Arch& arch, const Plan& plan, const Device& device) {
 }
 
 Limits limits(const Arch& arch, const Plan& plan, const Device& device) {
+  if (!plan.kv_cache) return {};
   const double room = usable(plan, device) - static_cast<double>(weights_bytes(arch, plan).value);
+  if (room < 0) return {0, 0};
   Limits l;
-  if (room < 0) {
-    l.max_context = 0;
-    return l;
-  }
   const auto cache = [&](Count context) { return static_cast<double>(cache_bytes(arch, plan, context).value); };
   l.max_batch = static_cast<Count>(room / cache(plan.prompt + plan.generate));
   const auto fits = [&](Count context) { return static_cast<double>(plan.batch) * cache(context) <= room; };
-  constexpr Count longest = Count{1} << 40;
+  constexpr Count longest = Count{1} << 32;  // no cache that grows fits so many, and no count overflows
   if (fits(longest)) return l;
   Count low = 0, high = 1;
   while (fits(high)) low = high, high *= 2;
@@ -128,9 +126,11 @@ Limits limits(const Arch& arch, const Plan& plan, const Device& device) {
 }
 
 std::optional<Count> cache_equals_weights_context(const Arch& arch, const Plan& plan) {
-  const Bytes weights = weights_bytes(arch, plan);
-  constexpr Count longest = Count{1} << 40;
-  const auto outgrown = [&](Count context) { return plan.batch * cache_bytes(arch, plan, context) >= weights; };
+  const double weights = static_cast<double>(weights_bytes(arch, plan).value);
+  constexpr Count longest = Count{1} << 32;  // no cache that grows fits so many, and no count overflows
+  const auto outgrown = [&](Count context) {
+    return static_cast<double>(plan.batch) * static_cast<double>(cache_bytes(arch, plan, context).value) >= weights;
+  };
   if (!outgrown(longest)) return std::nullopt;
   Count low = 0, high = longest;
   while (high - low > 1) {

@@ -60,9 +60,9 @@ double piecewise_sum(Count from, Count to, const F& f) {
   return piecewise_sum(from, middle, f) + piecewise_sum(middle + 1, to, f);
 }
 
-/// What fits: weights and cache only, against memory_utilization of the device.
+/// What fits: weights and cache only, against memory_utilization of the device. Both absent without a KV cache.
 struct Limits {
-  Count max_batch = 0;               ///< sequences of prompt + generate tokens; 0: not even one
+  std::optional<Count> max_batch;    ///< sequences of prompt + generate tokens; 0: not even one
   std::optional<Count> max_context;  ///< tokens, at the plan's batch; absent: every layer has a window, any length fits
 };
 Limits limits(const Arch& arch, const Plan& plan, const Device& device);

@@ -10,138 +10,173 @@ namespace {
 
 constexpr std::size_t max_tensors = 128;
 
+/// An operator's tensors after aliasing: an exchange that makes nothing new (an all-reduce) works in place.
+struct Tensors {
+  std::array<TensorId, 3> in;
+  TensorId out;
+};
+
 class Walk {
  public:
   Walk(const OpList& ops, const Pricing& p, Count input_elements, bool without_core)
       : ops_(ops), p_(p), without_core_(without_core) {
     size_[block_input] = bytes_of(p.activation, input_elements);
+    for (std::size_t t = 0; t < ops.tensors(); ++t) same_[t] = static_cast<TensorId>(t);
     for (std::size_t i = 0; i < ops.size(); ++i) read(i);
     if (!p.training()) return;
-    for (const Op& op : ops)  // the logits' bytes are a convention of their own (logits_bytes)
-      if (std::holds_alternative<Loss>(op.shape)) size_[op.in[0]] = {};
+    for (std::size_t i = 0; i < ops.size(); ++i)  // the logits' bytes are a convention of their own (logits_bytes)
+      if (std::holds_alternative<Loss>(ops[i].shape)) size_[of_[i].in[0]] = {};
     for (std::size_t i = 0; i < ops.size(); ++i) mark_needs(i);
   }
 
   Liveness run() {
     r_.input = size_[block_input];
     r_.keeps_input = needed_[block_input];
-    r_.output = size_[result()];
+    r_.output = size_[result_];
     forward_pass();
     if (p_.training()) backward_pass();
     return r_;
   }
 
  private:
+  static bool makes_nothing(const Op& op) {
+    return op.in_place() || (std::holds_alternative<Collective>(op.shape) && out_elements(op.shape) == 0);
+  }
+  TensorId same(TensorId t) const { return t == no_tensor ? no_tensor : same_[t]; }
+
   void read(std::size_t i) {
     const Op& op = ops_[i];
-    for (const TensorId t : op.in)
-      if (t != no_tensor) last_use_[t] = i;
-    if (op.in_place()) return;
-    size_[op.out] = bytes_of(p_.activation, out_elements(op.shape));
-    producer_[op.out] = i;
-    last_use_[op.out] = i;
+    Tensors& t = of_[i];
+    for (std::size_t k = 0; k < 3; ++k) t.in[k] = same(op.in[k]);
+    for (std::size_t k = 1; k < 3; ++k)  // each once
+      if (t.in[k] == t.in[0] || (k == 2 && t.in[k] == t.in[1])) t.in[k] = no_tensor;
+    for (const TensorId in : t.in)
+      if (in != no_tensor) last_use_[in] = i;
+    t.out = makes_nothing(op) ? no_tensor : op.out;
+    if (!op.in_place() && t.out == no_tensor) same_[op.out] = t.in[0];
+    if (is_dropout(op)) masked_[t.in[0]] = true;
+    if (t.out == no_tensor) return;
+    size_[t.out] = bytes_of(p_.activation, out_elements(op.shape));
+    producer_[t.out] = i, last_use_[t.out] = i;
+    result_ = t.out;
+  }
+  static bool is_dropout(const Op& op) {
+    const Pointwise* p = std::get_if<Pointwise>(&op.shape);
+    return p && p->kind == PointwiseKind::dropout;
   }
 
-  /// Gathered tensors are gathered again and recomputed products made again: their sources are kept instead.
+  /// A tensor that backward makes again rather than finds: gathered from its shard, or a product of two kept ones.
+  bool is_remade(TensorId t) const {
+    if (t == block_input) return false;
+    const Op& maker = ops_[producer_[t]];
+    const Pointwise* p = std::get_if<Pointwise>(&maker.shape);
+    return std::holds_alternative<Collective>(maker.shape) ||
+           (p && p->kind == PointwiseKind::gate && p_.glu_store == GluStore::recompute);
+  }
   void need(TensorId t, std::size_t by) {
     if (t == no_tensor) return;
-    if (t != block_input) {
-      const Op& maker = ops_[producer_[t]];
-      if (std::holds_alternative<Collective>(maker.shape) && size_[t] != Bytes() && is_gather(maker))
-        return need(maker.in[0], by);
-      const Pointwise* p = std::get_if<Pointwise>(&maker.shape);
-      if (p && p->kind == PointwiseKind::gate && p_.glu_store == GluStore::recompute) return;
-      if (std::holds_alternative<Collective>(maker.shape) && size_[t] == Bytes()) return need(maker.in[0], by);
+    first_need_[t] = needed_[t] || remade_[t] ? std::min(first_need_[t], by) : by;
+    if (is_remade(t)) {
+      remade_[t] = true;
+      // The shard stays for it; a product's factors are kept by the operator that makes it.
+      if (std::holds_alternative<Collective>(ops_[producer_[t]].shape)) need(of_[producer_[t]].in[0], producer_[t]);
+      return;
     }
-    if (!needed_[t]) first_need_[t] = by;
     needed_[t] = true;
   }
-  static bool is_gather(const Op& op) {
-    const Collective& c = std::get<Collective>(op.shape);
-    return c.forward_on && c.forward == CollectiveOp::all_gather;
-  }
   void mark_needs(std::size_t i) {
-    const Op& op = ops_[i];
-    const Needs n = needs(op.shape, p_);
+    const Needs n = needs(ops_[i].shape, p_);
     for (std::size_t k = 0; k < 3; ++k)
-      if (n.in[k]) need(op.in[k], i);
-    if (n.out) need(op.out, i);
+      if (n.in[k]) need(same(ops_[i].in[k]), i);
+    if (n.out) need(of_[i].out, i);
   }
 
+  bool is_core(const Op& op) const { return std::holds_alternative<Attention>(op.shape); }
+  /// What the operator keeps of its own.
   Bytes own(const Op& op) const {
     if (!p_.training() || op.component == Component::position) return {};  // positions need no ids
-    const bool core = std::holds_alternative<Attention>(op.shape);
-    return core && without_core_ ? Bytes() : kept(op.shape, p_);
+    return is_core(op) && without_core_ ? Bytes() : kept(op.shape, p_);
   }
-  void raise(Bytes& mark, Bytes now) const { mark = std::max(mark, now); }
-  TensorId result() const {
-    for (std::size_t i = ops_.size(); i-- > 0;)
-      if (!ops_[i].in_place()) return ops_[i].out;
-    return block_input;
+  /// What it holds only while it runs; a core that is not kept makes its scores all the same.
+  Bytes passing(const Op& op, bool is_backward) const {
+    const Bytes again = p_.training() && is_core(op) && without_core_ ? kept(op.shape, p_) : Bytes();
+    return scratch(op.shape, p_, is_backward) + again;
   }
 
   void forward_pass() {
-    const TensorId last = result();
     Bytes live = size_[block_input];
     if (needed_[block_input]) r_.kept += size_[block_input];
     for (std::size_t i = 0; i < ops_.size(); ++i) {
       const Op& op = ops_[i];
-      if (!op.in_place()) {
-        live += size_[op.out];
-        if (needed_[op.out]) r_.kept += size_[op.out];
+      const Tensors& t = of_[i];
+      if (t.out != no_tensor) {
+        live += size_[t.out];
+        if (needed_[t.out]) r_.kept += size_[t.out];
       }
       const Bytes mine = own(op);
       live += mine, r_.kept += mine;
-      if (std::holds_alternative<Attention>(op.shape)) r_.core += kept(op.shape, p_);
-      raise(r_.forward, live + scratch(op.shape, p_, false));
-      for (const TensorId t : distinct(op))
-        if (t != no_tensor && last_use_[t] == i && !needed_[t] && t != last) live -= size_[t];
+      if (is_core(op) && p_.training()) r_.core += kept(op.shape, p_);
+      r_.forward = std::max(r_.forward, live + passing(op, false));
+      for (const TensorId in : t.in) live -= freed(in, i);
+      if (t.out != no_tensor) live -= freed(t.out, i);
     }
   }
-
-  /// An operator's tensors, each once.
-  static std::array<TensorId, 4> distinct(const Op& op) {
-    std::array<TensorId, 4> r{op.in[0], op.in[1], op.in[2], op.out};
-    for (std::size_t a = 0; a < 4; ++a)
-      for (std::size_t b = a + 1; b < 4; ++b)
-        if (r[a] == r[b]) r[b] = no_tensor;
-    return r;
+  Bytes freed(TensorId t, std::size_t i) const {
+    return t != no_tensor && last_use_[t] == i && !needed_[t] && t != result_ ? size_[t] : Bytes();
   }
+
+  using Gradients = std::array<Bytes, max_tensors>;
 
   void backward_pass() {
-    std::array<Bytes, max_tensors> gradient{};
-    Bytes live = r_.kept;
-    gradient[result()] = size_[result()];
-    live += size_[result()];
+    Gradients gradient{};
+    gradient[result_] = size_[result_];
+    Bytes live = r_.kept + size_[result_];
     for (std::size_t i = ops_.size(); i-- > 0;) {
       const Op& op = ops_[i];
-      live += backward_inputs(op, gradient);
-      // A recomputed core's own tensors come back while it runs.
-      const bool again = without_core_ && std::holds_alternative<Attention>(op.shape);
-      raise(r_.backward, live + scratch(op.shape, p_, true) + (again ? kept(op.shape, p_) : Bytes()));
-      if (!op.in_place()) live -= gradient[op.out], gradient[op.out] = {};
+      const Tensors& t = of_[i];
+      live += remake(i) + gradients_of_inputs(i, gradient);
+      r_.backward = std::max(r_.backward, live + passing(op, true));
+      if (t.out != no_tensor) live -= gradient[t.out], gradient[t.out] = {};
       live -= own(op);
-      for (const TensorId t : distinct(op))
-        if (t != no_tensor && needed_[t] && first_need_[t] == i) live -= size_[t];
+      for (const TensorId in : t.in) live -= done_with(in, i);
+      live -= done_with(t.out, i);
     }
   }
 
-  /// Gradients of the inputs that have none yet. A sum hands its own gradient on, and shares it with the branch.
-  Bytes backward_inputs(const Op& op, std::array<Bytes, max_tensors>& gradient) const {
-    if (op.in_place() || std::holds_alternative<Lookup>(op.shape)) return {};
+  /// Inputs that this operator's backward needs and that are made again: once, until no operator needs them.
+  Bytes remake(std::size_t i) {
+    Bytes added;
+    const Needs n = needs(ops_[i].shape, p_);
+    for (std::size_t k = 0; k < 3; ++k) {
+      const TensorId t = of_[i].in[k];
+      if (!n.in[k] || t == no_tensor || !remade_[t] || alive_again_[t]) continue;
+      alive_again_[t] = true;
+      added += size_[t];
+    }
+    return added;
+  }
+  /// A tensor that no operator before this one needs in backward.
+  Bytes done_with(TensorId t, std::size_t i) const {
+    return t != no_tensor && first_need_[t] == i && (needed_[t] || alive_again_[t]) ? size_[t] : Bytes();
+  }
+
+  /// Gradients of the inputs that have none yet. A sum hands its gradient to its first input and shares it with the
+  /// second; a branch that dropout masks in place needs one of its own.
+  Bytes gradients_of_inputs(std::size_t i, Gradients& gradient) const {
+    const Op& op = ops_[i];
+    const Tensors& t = of_[i];
+    if (t.out == no_tensor || std::holds_alternative<Lookup>(op.shape)) return {};
     const Pointwise* p = std::get_if<Pointwise>(&op.shape);
     const bool sum = p && p->kind == PointwiseKind::add;
-    if (sum && gradient[op.in[0]] == Bytes()) {
-      gradient[op.in[0]] = gradient[op.out];
-      gradient[op.out] = {};
-      return {};
-    }
-    if (sum) return {};
     Bytes added;
-    for (const TensorId t : distinct(op)) {
-      if (t == no_tensor || t == op.out || gradient[t] != Bytes()) continue;
-      gradient[t] = size_[t];
-      added += size_[t];
+    for (const TensorId in : t.in) {
+      if (in == no_tensor || gradient[in] != Bytes()) continue;
+      if (sum && !masked_[in]) {
+        if (in == t.in[0]) gradient[in] = gradient[t.out], gradient[t.out] = {};
+        continue;
+      }
+      gradient[in] = size_[in];
+      added += size_[in];
     }
     return added;
   }
@@ -150,9 +185,12 @@ class Walk {
   Pricing p_;
   bool without_core_;
   Liveness r_;
+  TensorId result_ = block_input;
+  std::array<Tensors, OpList::capacity> of_;
   std::array<Bytes, max_tensors> size_{};
+  std::array<TensorId, max_tensors> same_;
   std::array<std::size_t, max_tensors> producer_{}, last_use_{}, first_need_{};
-  std::array<bool, max_tensors> needed_{};
+  std::array<bool, max_tensors> needed_{}, masked_{}, remade_{}, alive_again_{};
 };
 
 }  // namespace

@@ -62,7 +62,7 @@ class StepPeak {
     const bool full = plan_.recompute == Recompute::full;
     Bytes kept = embedding_.kept, live = embedding_.forward;
     for (Count i = 0; i < arch_.layers; ++i) {
-      const Liveness& l = layers_.alive[kind_of(i)];
+      const Liveness& l = layers_.alive[kind_index(kinds_, arch_, i)];
       const Bytes worst = full ? std::max(l.forward + l.output, l.backward) : std::max(l.forward, l.backward);
       live = std::max(live, kept + worst);
       kept += full ? l.input : l.kept;
@@ -75,15 +75,6 @@ class StepPeak {
   }
 
  private:
-  std::size_t kind_of(Count layer) const {
-    const LayerKinds& k = kinds_;
-    const bool linear = arch_.linear_layers.contains(layer);
-    const bool windowed = !linear && arch_.sliding.layers.contains(layer), experts = arch_.moe.layers.contains(layer);
-    for (std::size_t j = 0; j < k.size; ++j)
-      if (k.kinds[j].linear == linear && k.kinds[j].windowed == windowed && k.kinds[j].experts == experts) return j;
-    return 0;
-  }
-
   const Arch& arch_;
   const Plan& plan_;
   LayerKinds kinds_ = layer_kinds(arch_);
@@ -100,6 +91,9 @@ Bytes pass_workspace(const Arch& arch, const Plan& plan, const Step& step, Phase
   });
   return most;
 }
+
+/// Any step that tells what a layer caches.
+Step cache_step(const Plan& plan) { return {.expanded_cache = plan.mla == Mla::expanded}; }
 
 Count context_tokens(Count context, const Attention& a) { return a.window > 0 ? std::min(context, a.window) : context; }
 
@@ -155,7 +149,7 @@ Memory inference_memory(const Arch& arch, const Plan& plan) {
 
 Bytes cache_bytes(const Arch& arch, const Plan& plan, Count context) {
   Bytes b;
-  for_each_segment(arch, Step{}, {plan.tp, false}, [&](const Segment& s) {
+  for_each_segment(arch, cache_step(plan), {plan.tp, false}, [&](const Segment& s) {
     for (const Op& op : s.ops) {
       if (const Attention* a = std::get_if<Attention>(&op.shape))
         b += s.repeats * bytes_of(plan.kv_precision, mul(context_tokens(context, *a), a->cached()));
@@ -168,7 +162,7 @@ Bytes cache_bytes(const Arch& arch, const Plan& plan, Count context) {
 
 Bytes cache_bytes_per_token(const Arch& arch, const Plan& plan) {
   Bytes b;
-  for_each_segment(arch, Step{}, {plan.tp, false}, [&](const Segment& s) {
+  for_each_segment(arch, cache_step(plan), {plan.tp, false}, [&](const Segment& s) {
     for (const Op& op : s.ops)
       if (const Attention* a = std::get_if<Attention>(&op.shape))
         b += s.repeats * bytes_of(plan.kv_precision, a->cached());

@@ -24,11 +24,6 @@ Memory training_memory(const Arch& arch, const Plan& plan);
 /// A generation of batch sequences, the cache full: prompt + generate tokens.
 Memory inference_memory(const Arch& arch, const Plan& plan);
 
-/// Bytes kept for backward by all layers, embedding and head: the sum of `activations`, by part.
-struct Activations {
-  Bytes attention{}, mlp{}, norm{}, embedding{}, head{};
-};
-
 /// Weights, gradients and optimizer state per device.
 struct States {
   Bytes weights{}, gradients{}, optimizer{};

@@ -44,15 +44,21 @@ struct Norm {
 /// tokens in kv_heads groups. window 0: all of them. latent_dim > 0: what is cached is one latent row of that width per
 /// token (MLA); absorbed: queries meet the latent rows themselves.
 struct Attention {
-  Count sequences = 0, heads = 0, kv_heads = 0, queries = 0, past = 0, qk_dim = 0, v_dim = 0, window = 0,
-        latent_dim = 0;
-  bool absorbed = false, sinks = false;
+  Count sequences = 0, heads = 0, kv_heads = 0, queries = 0, past = 0, qk_dim = 0, v_dim = 0, window = 0;
+  Count latent_dim = 0, rope_dim = 0;
+  bool absorbed = false, expanded_cache = false, sinks = false;
   constexpr bool operator==(const Attention&) const = default;
-  constexpr Count rows() const { return sequences * queries; }
+  constexpr Count rows() const { return mul(sequences, queries); }
+  constexpr bool caches_latent() const { return latent_dim > 0 && !expanded_cache; }
   /// Numbers cached per token by this layer on this rank.
-  constexpr Count cached() const { return latent_dim > 0 ? latent_dim : kv_heads * (qk_dim + v_dim); }
-  /// Numbers read per cached token by the core.
-  constexpr Count read() const { return absorbed ? latent_dim : kv_heads * (qk_dim + v_dim); }
+  constexpr Count cached() const { return caches_latent() ? latent_dim : heads_width(); }
+  /// Numbers that the core reads per token.
+  constexpr Count read() const { return absorbed ? latent_dim : heads_width(); }
+  /// Does the core read the cache, or keys and values made from it?
+  constexpr bool reads_cache() const { return absorbed || !caches_latent(); }
+
+ private:
+  constexpr Count heads_width() const { return mul(kv_heads, add(qk_dim, v_dim)); }
 };
 
 /// Linear attention with a state of head_dim x head_dim per head (lightning attention, arXiv:2501.08313).

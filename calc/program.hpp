@@ -28,12 +28,20 @@ constexpr Step training_step(const Plan& p) {
           .fused_glu = p.glu_store != GluStore::all};
 }
 constexpr Step prefill_step(const Plan& p, Count tokens) {
-  return {.sequences = p.batch, .queries = tokens, .absorbed = p.mla == Mla::absorbed, .fused_glu = true};
+  return {.sequences = p.batch,
+          .queries = tokens,
+          .absorbed = p.mla == Mla::absorbed,
+          .expanded_cache = p.mla == Mla::expanded,
+          .fused_glu = true};
 }
 /// `context` counts the new token.
 constexpr Step decode_step(const Plan& p, Count context) {
-  return {
-      .sequences = p.batch, .queries = 1, .past = context - 1, .absorbed = p.mla != Mla::expanded, .fused_glu = true};
+  return {.sequences = p.batch,
+          .queries = 1,
+          .past = context - 1,
+          .absorbed = p.mla != Mla::expanded,
+          .expanded_cache = p.mla == Mla::expanded,
+          .fused_glu = true};
 }
 
 /// Calls visit(const Segment&) for each segment in order, one list of operators alive at a time.

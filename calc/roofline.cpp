@@ -60,13 +60,13 @@ Time exchange_time(const Collective& c, const Pricing& p, const Rates& r, double
   return {.communication = (1 - overlap) * s};
 }
 
-void Clock::run(const Shape& shape, Count repeats, bool is_backward) {
+void Clock::run(const Op& op, Count repeats, bool is_backward) {
   const double n = static_cast<double>(repeats);
-  if (const Collective* c = std::get_if<Collective>(&shape)) {
+  if (const Collective* c = std::get_if<Collective>(&op.shape)) {
     time_ += n * exchange_time(*c, pricing_, rates_, plan_.overlap, is_backward);
     return;
   }
-  const Cost one = is_backward ? backward(shape, pricing_) : forward(shape, pricing_);
+  const Cost one = is_backward ? backward(op, pricing_) : forward(op, pricing_);
   cost_ += repeats * one;
   if (plan_.roofline == Roofline::op) time_ += n * op_time(one, rates_);
 }

@@ -53,7 +53,7 @@ Time exchange_time(const Collective& c, const Pricing& p, const Rates& r, double
 class Clock {
  public:
   Clock(const Rates& rates, const Plan& plan, const Pricing& p) : rates_(rates), plan_(plan), pricing_(p) {}
-  void run(const Shape& shape, Count repeats, bool is_backward);
+  void run(const Op& op, Count repeats, bool is_backward);
   Time time() const;
   const Cost& cost() const { return cost_; }
 

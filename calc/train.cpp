@@ -18,12 +18,18 @@ bool runs_again(const Plan& plan, const Segment& s, const Op& op) {
   return false;
 }
 
-/// Numbers of the weights that every rank holds whole: under sequence parallelism each sees the gradient of its own
-/// tokens only, and they are summed once per step.
-Count replicated(const OpList& ops) {
+/// Numbers whose gradients the ranks must sum once per step. Weights of a norm that the heads share: each rank sees its
+/// own heads. Under sequence parallelism also what works on a shard of the tokens: norms, and the biases added after
+/// the sum.
+Count summed_gradients(const OpList& ops, bool sequence) {
   Count n = 0;
-  for (const Op& op : ops)
-    if (op.split == Split::tokens) n = add(n, learned(op.shape).total);
+  for (const Op& op : ops) {
+    const Norm* norm = std::get_if<Norm>(&op.shape);
+    const Linear* linear = std::get_if<Linear>(&op.shape);
+    const bool shared = norm && op.split == Split::heads && norm->weights < mul(op.unit, norm->width);
+    if (shared || (sequence && op.split == Split::tokens)) n = add(n, learned(op.shape).total);
+    if (sequence && linear && linear->bias && op.split == Split::row) n = add(n, mul(linear->groups, linear->out));
+  }
   return n;
 }
 
@@ -39,26 +45,26 @@ TrainEstimate train(const Arch& arch, const Plan& plan, const Device& device) {
   const Pricing p = pricing(plan, Phase::training);
   const Rates sure = bound_rates(device, plan), likely = estimated_rates(device, plan);
   Clock bound(sure, plan, p), estimate(likely, plan, p);
-  Count whole = 0;
-  const auto run = [&](const Shape& shape, Count repeats, bool is_backward) {
-    bound.run(shape, repeats, is_backward);
-    if (e.estimated) estimate.run(shape, repeats, is_backward);
+  Count summed = 0;
+  const auto run = [&](const Op& op, Count repeats, bool is_backward) {
+    bound.run(op, repeats, is_backward);
+    if (e.estimated) estimate.run(op, repeats, is_backward);
   };
   for_each_segment(arch, training_step(plan), tensor_parallel(plan), [&](const Segment& s) {
     for (const Op& op : s.ops) {
-      run(op.shape, s.repeats, false);
-      run(op.shape, s.repeats, true);
-      if (runs_again(plan, s, op)) run(op.shape, s.repeats, false);
+      run(op, s.repeats, false);
+      run(op, s.repeats, true);
+      if (runs_again(plan, s, op)) run(op, s.repeats, false);
     }
-    whole = add(whole, mul(s.repeats, replicated(s.ops)));
+    if (plan.tp > 1) summed = add(summed, mul(s.repeats, summed_gradients(s.ops, plan.sp)));
   });
 
   const double micro_batches = static_cast<double>(plan.accumulation());
   const States states{e.memory.weights, e.memory.gradients, e.memory.optimizer, e.memory.parameters};
   const auto optimizer = [&](const Rates& r) {
     Time t{.memory = optimizer_traffic(states, plan) / r.memory};
-    if (!plan.sp || plan.tp == 1) return t;
-    const Collective sum{.forward_on = true, .elements = whole, .ranks = plan.tp, .number_bytes = plan.gradient_bytes};
+    if (summed == 0) return t;
+    const Collective sum{.forward_on = true, .elements = summed, .ranks = plan.tp, .number_bytes = plan.gradient_bytes};
     return t += exchange_time(sum, p, r, plan.overlap, false);
   };
   e.bound = {micro_batches * bound.time(), optimizer(sure)};

@@ -16,7 +16,7 @@ void tally(Work& w, const Op& op, Count repeats, const Cost& c) {
 Work forward_work(const Arch& arch, const Step& step, const Pricing& p, const TensorParallel& tp) {
   Work w;
   for_each_segment(arch, step, tp, [&](const Segment& s) {
-    for (const Op& op : s.ops) tally(w, op, s.repeats, forward(op.shape, p));
+    for (const Op& op : s.ops) tally(w, op, s.repeats, forward(op, p));
   });
   return w;
 }
@@ -26,7 +26,7 @@ TrainingFlops training_flops(const Arch& arch, const Plan& plan) {
   TrainingFlops f;
   for_each_segment(arch, training_step(plan), {}, [&](const Segment& s) {
     for (const Op& op : s.ops) {
-      const Cost fwd = s.repeats * forward(op.shape, p), bwd = s.repeats * backward(op.shape, p);
+      const Cost fwd = s.repeats * forward(op, p), bwd = s.repeats * backward(op, p);
       const bool again = plan.recompute == Recompute::full        ? s.kind == SegmentKind::block
                          : plan.recompute == Recompute::selective ? std::holds_alternative<Attention>(op.shape)
                                                                   : false;

@@ -77,13 +77,16 @@ Section limits_section(const Request& r) {
   const Limits l = limits(r.model.arch, r.plan, r.hardware->device);
   const Plan& p = r.plan;
   Section s{"limits", "what fits", {}};
-  s.add("max_batch", "largest batch", l.max_batch, Unit::sequences, fmt::format("of {} tokens", p.prompt + p.generate));
-  if (l.max_context)
-    s.add("max_context", "longest context", *l.max_context, Unit::tokens,
-          *l.max_context > r.model.arch.context ? fmt::format("the model was made for {}", r.model.arch.context)
-                                                : fmt::format("at batch {}", p.batch));
-  else
+  if (!l.max_batch) return s;
+  s.add("max_batch", "largest batch", *l.max_batch, Unit::sequences,
+        fmt::format("of {} tokens", p.prompt + p.generate));
+  const Count made_for = r.model.arch.context;
+  if (!l.max_context)
     s.add("", "longest context", std::string("any"), Unit::none, "every layer has a window");
+  else
+    s.add("max_context", "longest context", *l.max_context, Unit::tokens,
+          *l.max_context > made_for ? fmt::format("the model was made for {}", made_for)
+                                    : fmt::format("at batch {}", p.batch));
   return s;
 }
 

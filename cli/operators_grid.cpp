@@ -63,10 +63,10 @@ struct Line {
 Line line(const Op& op, const Pricing& p) {
   Line l{std::visit([](const auto& s) { return shape_text(s); }, op.shape),
          learned(op.shape).total,
-         forward(op.shape, p),
+         forward(op, p),
          {},
          {}};
-  if (p.training()) l.backward = backward(op.shape, p), l.kept = kept(op.shape, p);
+  if (p.training()) l.backward = backward(op, p), l.kept = kept(op.shape, p);
   return l;
 }
 
@@ -115,8 +115,8 @@ Grid operators_grid(const Request& r, Phase phase) {
         Plan by_op = r.plan;
         by_op.roofline = Roofline::op;
         Clock clock(estimated_rates(r.hardware->device, r.plan), by_op, p);
-        clock.run(op.shape, 1, false);
-        if (training) clock.run(op.shape, 1, true);
+        clock.run(op, 1, false);
+        if (training) clock.run(op, 1, true);
         const Time t = clock.time();
         const std::string b(bound_names[static_cast<std::size_t>(bound(t))]);
         const bool none = t.total().value == 0;

@@ -104,7 +104,8 @@ Section step_section(const Request& r, const TrainEstimate& e) {
   s.add("time_s", e.estimated ? "time, estimated" : "time, at best", t.total(),
         e.estimated ? "at the efficiencies given" : "a bound: full efficiency");
   s.add("bound_time_s", e.estimated ? "time, at best" : "", e.bound.total(), e.estimated ? "full efficiency" : "");
-  s.add("tokens", "tokens", e.tokens, Unit::tokens, fmt::format("{} sequence{} of {}", p.global_batch, p.global_batch == 1 ? "" : "s", p.seq));
+  s.add("tokens", "tokens", e.tokens, Unit::tokens,
+        fmt::format("{} sequence{} of {}", p.global_batch, p.global_batch == 1 ? "" : "s", p.seq));
   s.add("tokens_per_s", "throughput", tokens_per_second(e, t) * d(p.gpus / p.tp), Unit::tokens_per_second,
         fmt::format("{} GPU{}", p.gpus, p.gpus == 1 ? "" : "s"));
   s.add("tokens_per_s_per_gpu", "per GPU", tokens_per_second(e, t) / d(p.tp), Unit::tokens_per_second);

@@ -79,7 +79,7 @@ class Pass {
     for (const TensorId t : op.in) {
       if (t == no_tensor || is_inside_[t] || inside_[t] != t || (op.in_place() && op.split == Split::width)) continue;
       const Op* maker = producer(t);
-      const Count n = maker ? out_elements(maker->shape) : input_elements(op);
+      const Count n = maker ? entering(op, t, out_elements(maker->shape)) : input_elements(op);
       Collective c{.backward_on = true, .elements = n, .ranks = tp_.ranks, .out_elements = 0};
       if (tp_.sequence)
         c.forward_on = c.regather = true, c.forward = CollectiveOp::all_gather,
@@ -119,6 +119,11 @@ class Pass {
     out_.push({op.name, c, op.component, Split::inside, 1, {partial, no_tensor, no_tensor}, op.out});
   }
 
+  /// Of the latent row the heads need what they share as it is; the rest reaches them through kv_up or the latent norm.
+  static Count entering(const Op& op, TensorId t, Count all) {
+    const Attention* a = std::get_if<Attention>(&op.shape);
+    return a && a->rope_dim > 0 && t == op.in[2] ? mul(a->rows(), a->rope_dim) : all;
+  }
   const Op* producer(TensorId t) const {
     for (const Op& op : in_)
       if (op.out == t) return &op;

@@ -157,8 +157,8 @@ TEST_CASE("the engine counts the golden decode FLOPs", "[golden]") {
 
 TEST_CASE("the engine counts the golden query-key pairs", "[golden]") {
   CHECK(golden("attention_pairs", [](const json::Value& in, const std::string& value) {
-          const Count twice = twice_pairs(count(in, "seq"), count(in, "past"), has(in, "window") ? count(in, "window") : 0,
-                                          convention(in, "convention"));
+          const Count twice = twice_pairs(count(in, "seq"), count(in, "past"),
+                                          has(in, "window") ? count(in, "window") : 0, convention(in, "convention"));
           CHECK(std::to_string(twice / 2) + (twice % 2 != 0 ? ".5" : "") == value);
         }) == 6);
 }

@@ -49,8 +49,7 @@ Bytes kept(const Arch& a, const Plan& p, bool attention_dropout) {
   const Step step = training_step(p);
   const TensorParallel tp = tensor_parallel(p);
   const Count rows = tp.sequence ? step.tokens() / tp.ranks : step.tokens();
-  const Liveness l =
-      liveness(block(a, step, tp), price, rows * a.hidden, p.recompute == Recompute::selective);
+  const Liveness l = liveness(block(a, step, tp), price, rows * a.hidden, p.recompute == Recompute::selective);
   return p.recompute == Recompute::full ? l.input : l.kept;
 }
 
@@ -97,21 +96,20 @@ void close(double got, const std::string& value) { CHECK(got == Approx(std::stod
 }  // namespace
 
 TEST_CASE("one block keeps the golden bytes in every storage option", "[golden]") {
-  CHECK(golden("act_layer", [](const json::Value& in, const std::string& value) {
-          REQUIRE(count(in, "context_parallel") == 1);
-          const std::string again = text(in, "recompute");
-          Plan p;
-          p.micro_batch = p.global_batch = count(in, "batch"), p.seq = count(in, "seq");
-          p.precision = bytes_wide(count(in, "p")), p.tp = count(in, "tensor_parallel");
-          p.sp = flag(in, "sequence_parallel"), p.dropout = flag(in, "hidden_dropout");
-          p.attention = text(in, "attn_impl") == "flash" ? AttentionImpl::flash : AttentionImpl::naive;
-          p.softmax_store = text(in, "softmax_store") == "seed" ? SoftmaxStore::seed : SoftmaxStore::minimal;
-          p.glu_store = glu_store(in), p.norm_stats = flag(in, "norm_stats");
-          p.recompute = again == "full"        ? Recompute::full
-                        : again == "selective" ? Recompute::selective
-                                               : Recompute::none;
-          CHECK(digits(kept(layer_of(in), p, flag(in, "attn_dropout"))) == value);
-        }) == 12);
+  CHECK(
+      golden("act_layer", [](const json::Value& in, const std::string& value) {
+        REQUIRE(count(in, "context_parallel") == 1);
+        const std::string again = text(in, "recompute");
+        Plan p;
+        p.micro_batch = p.global_batch = count(in, "batch"), p.seq = count(in, "seq");
+        p.precision = bytes_wide(count(in, "p")), p.tp = count(in, "tensor_parallel");
+        p.sp = flag(in, "sequence_parallel"), p.dropout = flag(in, "hidden_dropout");
+        p.attention = text(in, "attn_impl") == "flash" ? AttentionImpl::flash : AttentionImpl::naive;
+        p.softmax_store = text(in, "softmax_store") == "seed" ? SoftmaxStore::seed : SoftmaxStore::minimal;
+        p.glu_store = glu_store(in), p.norm_stats = flag(in, "norm_stats");
+        p.recompute = again == "full" ? Recompute::full : again == "selective" ? Recompute::selective : Recompute::none;
+        CHECK(digits(kept(layer_of(in), p, flag(in, "attn_dropout"))) == value);
+      }) == 12);
 }
 
 TEST_CASE("the seeds' activation formulas come out of the plan's options", "[golden]") {
@@ -140,9 +138,9 @@ TEST_CASE("one block keeps what Korthikanti et al. print in their Table 2", "[go
           Plan p = seed_plan(count(in, "batch"), count(in, "seq"), 2);
           if (mode != "none") p.tp = count(in, "tensor_parallel");
           p.sp = mode.find("sp") != std::string::npos;
-          p.recompute = mode.rfind("full", 0) == 0                      ? Recompute::full
+          p.recompute = mode.rfind("full", 0) == 0                    ? Recompute::full
                         : mode.find("selective") != std::string::npos ? Recompute::selective
-                                                                        : Recompute::none;
+                                                                      : Recompute::none;
           CHECK(digits(kept(gpt_of(1, count(in, "d_model"), count(in, "n_heads"), 0), p, true)) == value);
         }) == 7);
 }
@@ -270,7 +268,8 @@ TEST_CASE("the engine counts the golden cache bytes", "[golden]") {
         }) == 6);
   CHECK(golden("kv_cache_bytes", [](const json::Value& in, const std::string& value) {
           Arch a = model(in);
-          if (has(in, "window")) a.sliding = {count(in, "window"), LayerSet::every(count(in, "global_layers"), 1, a.layers)};
+          if (has(in, "window"))
+            a.sliding = {count(in, "window"), LayerSet::every(count(in, "global_layers"), 1, a.layers)};
           Plan p;
           p.tp = count(in, "tensor_parallel"), p.kv_precision = bytes_wide(count(in, "kv_bytes"));
           // The engine has no pages: the context is rounded up to whole ones here.
@@ -314,7 +313,7 @@ Arch cache_and_weights(Count token, Count weights) {
   Arch a = table_of(0);
   a.layers = 1, a.norm = NormKind::weight_free;
   a.heads = a.kv_heads = token / 512, a.head_dim = 128;  // token = 2 x heads x 128 x 2 bytes
-  const Count attention = 4 * a.heads * a.head_dim;       // q, k, v and out of hidden 1
+  const Count attention = 4 * a.heads * a.head_dim;      // q, k, v and out of hidden 1
   a.vocabulary = weights / 2 - attention;
   return a;
 }
@@ -358,7 +357,8 @@ TEST_CASE("tensor parallelism sends the golden bytes per layer and micro-batch",
           const bool train = text(in, "phase") == "train", again = text(in, "recompute") == "full";
           Count sent = 0;  // ring volumes, in units of 1/ranks
           const auto send = [&](CollectiveOp op, const Collective& c, Count times) {
-            const ByteFraction v = collective_volume(op, CollectiveAlgorithm::ring, Bytes(count(in, "p") * c.elements), ranks);
+            const ByteFraction v =
+                collective_volume(op, CollectiveAlgorithm::ring, Bytes(count(in, "p") * c.elements), ranks);
             sent += times * c.repeats * v.numerator.value * (ranks / v.denominator);
           };
           for (const Op& op : block(a, step, {ranks, flag(in, "sequence_parallel")})) {

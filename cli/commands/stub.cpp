@@ -1,4 +1,0 @@
-#include "cli/command.hpp"
-namespace llmcalc {
-int run_explain(Args) { return 0; }
-}  // namespace llmcalc

@@ -1,0 +1,271 @@
+// The price of every shape, counted by hand. Rows 2, widths small primes, so that no two terms look alike.
+
+#include "calc/cost.hpp"
+
+#include <cmath>
+
+#include "calc/program.hpp"
+#include "tests/calc/engine_archs.hpp"
+#include "tests/catch.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::test;
+
+namespace {
+
+Pricing of(Phase phase, AttentionImpl attention = AttentionImpl::flash) {
+  Pricing p;
+  p.phase = phase, p.attention = attention, p.cached = phase != Phase::training;
+  return p;
+}
+const Pricing train = of(Phase::training), decode = of(Phase::decode);
+
+/// A row of y = softmax(q k') v for 1 sequence, 6 query heads over 2 KV heads of 5.
+Attention core(Count queries, Count past, Count window = 0) {
+  return {.sequences = 1,
+          .heads = 6,
+          .kv_heads = 2,
+          .queries = queries,
+          .past = past,
+          .qk_dim = 5,
+          .v_dim = 5,
+          .window = window};
+}
+
+}  // namespace
+
+TEST_CASE("a matmul is two FLOPs a weight and row and twice that backward", "[cost]") {
+  const Shape s = Linear{.rows = 3, .in = 5, .out = 7, .bias = true};
+  const Cost f = forward(s, train), b = backward(s, train);
+  CHECK(f.model == Flops(2 * 3 * 5 * 7));
+  CHECK(b.model == Flops(4 * 3 * 5 * 7));
+  CHECK(f.executed == f.model);
+  CHECK(b.executed == b.model);
+  CHECK(f.moved.weights == 2 * (5 * 7 + 7));
+  CHECK(f.moved.activations == 2 * 3 * (5 + 7));
+  CHECK(b.moved.weights == 2 * 5 * 7 + 4 * (5 * 7 + 7));  // W read, its gradient and the bias's written in float32
+  CHECK(b.moved.activations == 2 * 2 * 3 * (5 + 7));      // x and dy read for both products' sake, dx written, dy again
+}
+
+TEST_CASE("gradients that are added to are read first", "[cost]") {
+  Pricing p = train;
+  p.accumulate = true;
+  CHECK(backward(Linear{.rows = 3, .in = 5, .out = 7}, p).moved.weights == 2 * 5 * 7 + 2 * 4 * 5 * 7);
+}
+
+TEST_CASE("a matmul's parameters are its matrix and bias, and a tied one's are the table's", "[cost]") {
+  Learned l = learned(Linear{.rows = 3, .in = 5, .out = 7, .bias = true});
+  CHECK(l.total == 5 * 7 + 7);
+  CHECK(l.matmul == 5 * 7);
+  CHECK(l.factored == 5 + 7 + 7);
+  CHECK(l.idle == 0);
+  l = learned(Linear{.rows = 3, .in = 5, .out = 7, .tied = true});
+  CHECK(l.total == 0);
+  CHECK(l.matmul == 5 * 7);
+  CHECK(l.factored == 0);
+}
+
+TEST_CASE("experts are idle but for top_k, and each is factored alone", "[cost]") {
+  const Learned l = learned(Linear{.rows = 6, .in = 5, .out = 7, .groups = 11, .top_k = 2, .bias = true});
+  CHECK(l.total == 11 * (35 + 7));
+  CHECK(l.idle == 9 * (35 + 7));
+  CHECK(l.matmul == 11 * 35);
+  CHECK(l.matmul_idle == 9 * 35);
+  CHECK(l.factored == 11 * (5 + 7 + 7));
+}
+
+TEST_CASE("tokens touch the experts that they are expected to", "[cost]") {
+  CHECK(groups_touched(8, 2, 1) == Approx(2));
+  CHECK(groups_touched(8, 2, 2) == Approx(2 + 2 * 6.0 / 8));
+  CHECK(groups_touched(8, 8, 1) == Approx(8));
+  CHECK(groups_touched(8, 2, 1000000) == Approx(8));
+  CHECK(groups_touched(256, 8, 1) == Approx(8).epsilon(1e-13));
+  // 3 tokens x 2 of 8: the experts' FLOPs are the tokens', their bytes those of 8 (1 - (3/4)^3) = 37/8 experts.
+  const Cost c = forward(Linear{.rows = 6, .in = 5, .out = 7, .groups = 8, .top_k = 2}, decode);
+  CHECK(c.model == Flops(2 * 6 * 35));
+  CHECK(c.moved.weights == Approx(37.0 / 8 * 2 * 35));
+}
+
+TEST_CASE("a lookup reads its tokens' rows and learns the table", "[cost]") {
+  const Shape s = Lookup{3, 19, 13};
+  CHECK(forward(s, train).model == Flops());
+  CHECK(forward(s, train).moved.weights == 2 * 3 * 13);
+  CHECK(forward(s, train).moved.activations == 2 * 3 * 13);
+  CHECK(backward(s, train).moved.weights == 4 * 3 * 13);
+  CHECK(learned(s).total == 19 * 13);
+  CHECK(learned(s).matmul == 0);
+  CHECK(learned(s).factored == 19 + 13);
+}
+
+TEST_CASE("a norm moves its rows and has no matmul", "[cost]") {
+  const Shape s = Norm{.rows = 3, .width = 13, .weights = 26, .centred = true};
+  CHECK(forward(s, train).model == Flops());
+  CHECK(forward(s, train).moved.activations == 2 * 2 * 3 * 13);
+  CHECK(forward(s, train).moved.weights == 2 * 26);
+  CHECK(backward(s, train).moved.activations == 3 * 2 * 3 * 13);
+  CHECK(kept(s, train) == Bytes(3 * 8));  // mean and deviation
+  CHECK(kept(Norm{3, 13, 13, false}, train) == Bytes(3 * 4));
+}
+
+TEST_CASE("scored pairs are those of a brute count for every window and past", "[cost]") {
+  for (Count queries = 1; queries <= 7; ++queries)
+    for (Count past = 0; past <= 9; ++past)
+      for (Count window = 0; window <= 18; ++window) {
+        CAPTURE(queries, past, window);
+        Count exact = 0, growing = 0, full = 0;
+        for (Count i = 1; i <= queries; ++i) {
+          const Count seen = past + i, most = window == 0 ? past + queries : window;
+          exact += std::min(seen, most);
+          growing += seen <= most ? 1 : 0;  // causal_half: a row that still grows counts half a pair less
+          full += std::min(past + queries, most);
+        }
+        CHECK(twice_pairs(queries, past, window, AttentionFlops::causal_exact) == 2 * exact);
+        CHECK(twice_pairs(queries, past, window, AttentionFlops::causal_half) == 2 * exact - growing);
+        CHECK(twice_pairs(queries, past, window, AttentionFlops::full) == 2 * full);
+      }
+}
+
+TEST_CASE("an attention core does four FLOPs a pair, head and width", "[cost]") {
+  Pricing p = train;
+  const Shape s = core(4, 0);
+  CHECK(forward(s, p).model == Flops(4 * 6 * 5 * 16));
+  p.convention = AttentionFlops::causal_exact;
+  CHECK(forward(s, p).model == Flops(4 * 6 * 5 * 10));
+  p.convention = AttentionFlops::causal_half;
+  CHECK(forward(s, p).model == Flops(4 * 6 * 5 * 8));
+  CHECK(backward(s, p).model == Flops(2 * 4 * 6 * 5 * 8));
+}
+
+TEST_CASE("naive kernels do every pair and flash the causal ones, backward two and a half times", "[cost]") {
+  const Shape s = core(4, 0);
+  CHECK(forward(s, train).executed == Flops(4 * 6 * 5 * 10));
+  CHECK(backward(s, train).executed == Flops(4 * 6 * 5 * 10 * 5 / 2));
+  const Pricing naive = of(Phase::training, AttentionImpl::naive);
+  CHECK(forward(s, naive).executed == Flops(4 * 6 * 5 * 16));
+  CHECK(backward(s, naive).executed == Flops(2 * 4 * 6 * 5 * 16));
+  // 7/12 of naive in the limit: causal half, 3.5 of 3 cores.
+  const Shape wide = core(1 << 20, 0);
+  const auto all = [&](const Pricing& p) {
+    return static_cast<double>((forward(wide, p).executed + backward(wide, p).executed).value);
+  };
+  CHECK(all(train) / all(naive) == Approx(7.0 / 12).epsilon(1e-5));
+}
+
+TEST_CASE("a decode core reads keys and values of the KV heads once, whatever the kernel", "[cost]") {
+  for (const AttentionImpl a : {AttentionImpl::naive, AttentionImpl::flash}) {
+    const Cost c = forward(core(1, 10), of(Phase::decode, a));
+    CHECK(c.model == Flops(4 * 6 * 5 * 11));
+    CHECK(c.executed == c.model);
+    CHECK(c.moved.cache == 2 * 11 * 2 * (5 + 5));
+    const double scores = a == AttentionImpl::naive ? 4 * 2 * 6 * 11 : 0;
+    CHECK(c.moved.activations == 2 * 6 * (5 + 5) + 2 * 2 * (5 + 5) + scores);  // q and o, the new k and v
+  }
+}
+
+TEST_CASE("a decode core behind a window reads no more than the window", "[cost]") {
+  const Cost c = forward(core(1, 10, 7), decode);
+  CHECK(c.model == Flops(4 * 6 * 5 * 7));
+  CHECK(c.moved.cache == 2 * 7 * 2 * 10);
+  CHECK(forward(core(1, 5, 7), decode).moved.cache == 2 * 6 * 2 * 10);
+  CHECK(forward(core(1, 6, 7), decode).moved.cache == 2 * 7 * 2 * 10);
+}
+
+TEST_CASE("an absorbed core reads one latent row a token", "[cost]") {
+  const Shape s = Attention{.sequences = 1,
+                            .heads = 6,
+                            .kv_heads = 1,
+                            .queries = 1,
+                            .past = 10,
+                            .qk_dim = 9,
+                            .v_dim = 7,
+                            .latent_dim = 9,
+                            .absorbed = true};
+  const Cost c = forward(s, decode);
+  CHECK(c.model == Flops(2 * 6 * (9 + 7) * 11));  // 2A (2r + d_r): r 7, d_r 2
+  CHECK(c.moved.cache == 2 * 11 * 9);
+}
+
+TEST_CASE("kernels keep log-sum-exps, scores or scores and masks", "[cost]") {
+  const Shape s = core(4, 0);
+  const Count scores = 4 * 6 * 4;
+  CHECK(kept(s, train) == Bytes(4 * 4 * 6));
+  Pricing p = of(Phase::training, AttentionImpl::naive);
+  CHECK(kept(s, p) == Bytes(2 * scores));
+  p.dropout = true;
+  CHECK(kept(s, p) == Bytes((2 + 2 + 1) * scores));
+  p.softmax_store = SoftmaxStore::seed;
+  CHECK(kept(s, p) == Bytes((2 * 2 + 1) * scores));
+  p.dropout = false;
+  CHECK(kept(s, p) == Bytes(2 * 2 * scores));
+}
+
+TEST_CASE("element-wise operators move bytes and do no FLOPs", "[cost]") {
+  const auto moved = [](PointwiseKind k, bool back, Count top_k = 0) {
+    const Shape s = Pointwise{.kind = k, .rows = 3, .width = 5, .top_k = top_k};
+    const Cost c = back ? backward(s, train) : forward(s, train);
+    CHECK(c.model == Flops());
+    CHECK(c.executed == Flops());
+    return c.moved.activations / 15;  // bytes a number of the output
+  };
+  CHECK(moved(PointwiseKind::add, false) == 2 * 3);
+  CHECK(moved(PointwiseKind::activate, false) == 2 * 2);
+  CHECK(moved(PointwiseKind::activate, true) == 2 * 3);
+  CHECK(moved(PointwiseKind::multiply, false) == 2 * 3);
+  CHECK(moved(PointwiseKind::multiply, true) == 2 * 5);
+  CHECK(moved(PointwiseKind::gate, false) == 2 * 3);
+  CHECK(moved(PointwiseKind::dropout, false) == 2 * 2 + 1);
+  CHECK(moved(PointwiseKind::combine, false, 2) == 2 * (1 + 2));
+}
+
+TEST_CASE("a loss reads float32 logits and writes their gradient", "[cost]") {
+  CHECK(forward(Loss{3, 19}, train).moved.activations == 4 * 3 * 19);
+  CHECK(backward(Loss{3, 19}, train).moved.activations == 8 * 3 * 19);
+}
+
+// ---- Weights as they are stored and as they are read
+
+TEST_CASE("a pass reads a matrix in the bytes that it is stored in", "[contract][cost]") {
+  // 300 x 100: no format's groups fill both sides, so the side along which they lie shows.
+  Arch a = prime_gqa();
+  a.hidden = a.embedding_width = 300, a.mlp_width = 100;
+  const OpList block = first_block(a, {.sequences = 1});
+  for (const Format& f : formats) {
+    CAPTURE(std::string(f.name));
+    Pricing p = decode;
+    p.weight = *dtype(f.name);
+    for (const Op& op : block)
+      if (op.name == "mlp.up" || op.name == "mlp.down")
+        CHECK(forward(op.shape, p).moved.weights ==
+              static_cast<double>(weight_bytes(op, p.weight, dtypes::bf16).value));
+  }
+}
+
+TEST_CASE("a tied head stores nothing and is read as a matrix", "[contract][cost]") {
+  Arch a = prime_gqa();
+  a.tied_head = true;
+  const OpList head = head_ops(a, {.sequences = 1});
+  const Op& op = head[1];
+  REQUIRE(op.name == "head.logits");
+  CHECK(weight_bytes(op, dtypes::bf16, dtypes::bf16) == Bytes());
+  CHECK(forward(op.shape, decode).moved.weights == 2 * 13 * 19);
+}
+
+// ---- Numbers that do not fit
+
+TEST_CASE("FLOPs near 2^128 are exact and beyond it an error", "[contract][cost]") {
+  // Twice the pairs S (S + 1), S 2^30; sequences 2^32, heads 2^22, widths 2^11 + 2^11: a little over 2^126 forward.
+  Attention a{.sequences = Count{1} << 32,
+              .heads = Count{1} << 22,
+              .kv_heads = 1,
+              .queries = Count{1} << 30,
+              .past = 0,
+              .qk_dim = 1 << 11,
+              .v_dim = 1 << 11};
+  Pricing p = train;
+  p.convention = AttentionFlops::causal_exact;
+  const Wide once = forward(a, p).executed.value;
+  CHECK((once == (Wide{1} << 126) + (Wide{1} << 96)));
+  CHECK((backward(a, p).executed.value == once / 2 * 5));
+  a.heads *= 4;
+  CHECK_THROWS_AS(forward(a, p), Overflow);
+}

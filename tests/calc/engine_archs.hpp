@@ -1,0 +1,128 @@
+#pragma once
+/// Small architectures for the engine's tests: widths are distinct primes where a count is made by hand, and powers of
+/// two where ranks must divide them. And how to read a list of operators.
+
+#include <string>
+
+#include "calc/program.hpp"
+
+namespace llmcalc::test {
+
+/// D 13, 3 heads of 5 over 1 KV head, MLP 17, vocabulary 19, 1 layer; LayerNorm, RoPE, no biases, untied head.
+inline Arch prime_gqa() {
+  Arch a;
+  a.layers = 1, a.hidden = a.embedding_width = 13, a.vocabulary = 19, a.context = 64;
+  a.heads = 3, a.kv_heads = 1, a.head_dim = 5, a.mlp_width = 17;
+  return a;
+}
+inline Arch prime_gated() {
+  Arch a = prime_gqa();
+  a.mlp = MlpKind::gated, a.norm = NormKind::rms_norm;
+  return a;
+}
+/// 7 experts of width 11, 2 per token, and 3 shared ones of width 2 (together 6) with a gate.
+inline Arch prime_moe() {
+  Arch a = prime_gated();
+  a.moe = {.experts = 7,
+           .top_k = 2,
+           .width = 11,
+           .shared_experts = 3,
+           .shared_width = 2,
+           .shared_gate = true,
+           .layers = LayerSet::all(1)};
+  return a;
+}
+/// Ranks 11 (queries) and 7, heads of 5 + 2 and 3.
+inline Arch prime_latent() {
+  Arch a = prime_gated();
+  a.attention = AttentionKind::latent, a.kv_heads = 3;
+  a.latent = {.q_rank = 11, .kv_rank = 7, .nope_dim = 5, .rope_dim = 2, .v_dim = 3};
+  return a;
+}
+
+/// Everything divides by 8: D 64, 16 heads of 8 over 8 KV heads, MLP 128, vocabulary 512, 3 layers, gated, RMSNorm.
+inline Arch even() {
+  Arch a;
+  a.layers = 3, a.hidden = a.embedding_width = 64, a.vocabulary = 512, a.context = 4096;
+  a.heads = 16, a.kv_heads = 8, a.head_dim = 8, a.mlp_width = 128;
+  a.mlp = MlpKind::gated, a.norm = NormKind::rms_norm;
+  return a;
+}
+inline Arch even_moe() {
+  Arch a = even();
+  a.moe = {.experts = 8, .top_k = 2, .width = 32, .shared_experts = 1, .shared_width = 16, .layers = LayerSet::all(3)};
+  return a;
+}
+inline Arch even_latent() {
+  Arch a = even();
+  a.attention = AttentionKind::latent, a.kv_heads = 16;
+  a.latent = {.q_rank = 24, .kv_rank = 32, .nope_dim = 16, .rope_dim = 8, .v_dim = 16};
+  return a;
+}
+
+/// Llama-2-7B, Llama-3.1-8B, Llama-3.1-70B, GPT-3 and Mixtral-8x7B as published.
+inline Arch llama2_7b() {
+  Arch a = even();
+  a.layers = 32, a.hidden = a.embedding_width = 4096, a.vocabulary = 32000;
+  a.heads = a.kv_heads = 32, a.head_dim = 128, a.mlp_width = 11008;
+  return a;
+}
+inline Arch llama31_8b() {
+  Arch a = llama2_7b();
+  a.vocabulary = 128256, a.kv_heads = 8, a.mlp_width = 14336;
+  return a;
+}
+inline Arch llama31_70b() {
+  Arch a = llama31_8b();
+  a.layers = 80, a.hidden = a.embedding_width = 8192, a.heads = 64, a.mlp_width = 28672;
+  return a;
+}
+inline Arch gpt3_175b() {
+  Arch a;
+  a.layers = 96, a.hidden = a.embedding_width = 12288, a.vocabulary = 50257, a.context = 2048;
+  a.heads = a.kv_heads = 96, a.head_dim = 128, a.mlp_width = 49152;
+  a.qkv_bias = a.attention_out_bias = a.mlp_bias = true;
+  a.position = Position::learned, a.position_rows = 2048, a.tied_head = true;
+  return a;
+}
+inline Arch mixtral_8x7b() {
+  Arch a = llama31_8b();
+  a.vocabulary = 32000, a.mlp_width = 0;
+  a.moe = {.experts = 8, .top_k = 2, .width = 14336, .layers = LayerSet::all(32)};
+  return a;
+}
+
+inline LayerKind first_kind(const Arch& a) { return *layer_kinds(a).begin(); }
+inline OpList first_block(const Arch& a, const Step& s, const TensorParallel& tp = {}) {
+  return split_tensor(block_ops(a, first_kind(a), s), tp);
+}
+
+/// The names in order; a collective is "+" before the operator that needs it, or after the one that made a sum.
+inline std::string names(const OpList& ops) {
+  std::string s;
+  for (const Op& op : ops) {
+    const bool exchange = std::holds_alternative<Collective>(op.shape);
+    s += (s.empty() ? "" : " ") + std::string(exchange ? "+" : "") + std::string(op.name);
+  }
+  return s;
+}
+
+/// The operator of that name; throws if there is none.
+template <typename S>
+S shape_of(const OpList& ops, std::string_view name) {
+  for (const Op& op : ops)
+    if (op.name == name)
+      if (const S* s = std::get_if<S>(&op.shape)) return *s;
+  throw std::runtime_error("no operator " + std::string(name));
+}
+
+/// A device with one 16-bit peak and one link between 8 ranks.
+inline Device device(double flops, double bandwidth, double link = 0, double latency = 0) {
+  Device d;
+  d.bandwidth = BytesPerSecond(bandwidth), d.memory = Bytes(Count{80} * 1000 * 1000 * 1000);
+  d.peaks[static_cast<std::size_t>(Peak::bf16)] = FlopsPerSecond(flops);
+  d.link = {.ranks = 8, .bandwidth = BytesPerSecond(link), .latency = Seconds(latency)};
+  return d;
+}
+
+}  // namespace llmcalc::test

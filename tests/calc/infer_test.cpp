@@ -1,0 +1,274 @@
+// Inference: traffic, times, a whole generation, and what fits.
+
+#include "calc/infer.hpp"
+
+#include <cmath>
+
+#include "calc/parameters.hpp"
+#include "tests/calc/engine_archs.hpp"
+#include "tests/catch.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::test;
+
+namespace {
+
+const Device h100 = device(989.4e12, 3.35e12, 450e9);
+double d(Count n) { return static_cast<double>(n); }
+
+Arch windowed() {
+  Arch a = even();
+  a.layers = 5, a.sliding = {37, LayerSet::every(0, 2, 5)};
+  return a;
+}
+
+/// What a decode step must read of a dense model: everything held but the token table, of which a row a token, and the
+/// table as a matrix where it is the head.
+double must_read(const Arch& a, const Plan& p) {
+  const DType table = p.weight_precision.format().covers_embedding ? p.weight_precision : p.precision;
+  const auto bytes = [&](Count rows) { return d(tensor_bytes(table, rows, a.embedding_width).value); };
+  const double held = d(weights_bytes(a, p).value) + (a.tied_head ? bytes(a.vocabulary) : 0);
+  return held - bytes(a.vocabulary) + bytes(p.batch);
+}
+
+}  // namespace
+
+TEST_CASE("a decode step reads what is stored, in the bytes that it is stored in", "[contract][infer]") {
+  Arch a = even();
+  a.qkv_bias = a.attention_out_bias = a.mlp_bias = a.head_bias = true;
+  for (const bool tied : {false, true})
+    for (const Format& f : formats) {
+      CAPTURE(std::string(f.name), tied);
+      a.tied_head = tied;
+      Plan p;
+      p.weight_precision = *dtype(f.name), p.batch = 3;
+      CHECK(decode(a, p, h100, 100).rank.moved.weights == must_read(a, p));
+    }
+}
+
+TEST_CASE("sinks and learned activations are read with the weights", "[contract][infer]") {
+  Arch a = even();
+  a.attention_sinks = true, a.mlp = MlpKind::plain, a.activation = Activation::xielu;
+  Plan p;
+  CHECK(decode(a, p, h100, 100).rank.moved.weights == must_read(a, p));
+}
+
+TEST_CASE("a decode step reads each cached number once", "[contract][infer]") {
+  for (const Arch& a : {even(), even_moe(), even_latent(), windowed()})
+    for (const DType t : {dtypes::bf16, dtypes::fp8, dtypes::fp32})
+      for (const Count context : {1, 36, 37, 38, 1000}) {
+        Plan p;
+        p.batch = 3, p.kv_precision = t;
+        CHECK(decode(a, p, h100, context).rank.moved.cache == 3 * d(cache_bytes(a, p, context).value));
+      }
+}
+
+TEST_CASE("an expanded latent step reads what its cache holds", "[contract][infer]") {
+  Plan p;
+  p.mla = Mla::expanded;
+  CHECK(decode(even_latent(), p, h100, 100).rank.moved.cache == d(cache_bytes(even_latent(), p, 100).value));
+}
+
+TEST_CASE("a prefill reads no more of the cache than the cache holds", "[contract][infer]") {
+  Plan p;
+  p.batch = 2;
+  for (const Arch& a : {even(), even_moe(), even_latent()})  // keys and values expanded on the way are no cache
+    CHECK(prefill(a, p, h100, 100).rank.moved.cache <= 2 * d(cache_bytes(a, p, 100).value));
+}
+
+TEST_CASE("a recurrent state is read and written in the bytes that it is held in", "[contract][infer]") {
+  Arch a = even();
+  a.linear_layers = LayerSet::all(3);
+  Plan p;
+  p.batch = 5;
+  CHECK(decode(a, p, h100, 100).rank.moved.cache == 2 * 5 * d(cache_bytes(a, p, 100).value));
+}
+
+TEST_CASE("without a cache a step runs the whole sequence again", "[contract][infer]") {
+  for (const AttentionImpl impl : {AttentionImpl::naive, AttentionImpl::flash}) {
+    Plan p;
+    p.kv_cache = false, p.attention = impl, p.prompt = 50, p.generate = 3;
+    const PassEstimate one = decode(even(), p, h100, 51), all = prefill(even(), p, h100, 51);
+    CHECK(one.flops == all.flops);
+    CHECK(one.bound.total().value == all.bound.total().value);
+    CHECK(one.rank.moved.cache == 0);
+    const InferEstimate e = infer(even(), p, h100);
+    CHECK(e.memory.kv_cache == Bytes());
+    const double sum = prefill(even(), p, h100, 50).bound.total().value + all.bound.total().value +
+                       prefill(even(), p, h100, 52).bound.total().value;
+    CHECK(e.bound.total.value == Approx(sum).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("a window is full after as many tokens as it has", "[contract][infer]") {
+  Plan p;
+  const Count layer = 2 * 8 * 8 * 2;  // K and V, 8 heads of 8, 16 bits; 2 full and 3 windowed layers
+  for (const Count context : {1, 36, 37}) CHECK(cache_bytes(windowed(), p, context) == Bytes(5 * layer * context));
+  CHECK(cache_bytes(windowed(), p, 38) == Bytes(layer * (2 * 38 + 3 * 37)));
+  CHECK(cache_bytes(windowed(), p, 4000) == Bytes(layer * (2 * 4000 + 3 * 37)));
+  CHECK(cache_bytes_per_token(windowed(), p) == Bytes(5 * layer));
+}
+
+// ---- A whole generation
+
+TEST_CASE("the sum over steps is the sum of the steps", "[contract][infer]") {
+  for (const Roofline r : {Roofline::op, Roofline::step})
+    for (const Arch& a : {even(), even_moe(), even_latent(), windowed()})
+      for (const auto& [prompt, generate] :
+           {std::pair<Count, Count>{5, 100}, {30, 20}, {1, 1}, {1, 2}, {1, 3}, {500, 333}}) {
+        CAPTURE(prompt, generate);
+        Plan p;
+        // A ridge that some steps pass and others do not.
+        const Device slow = device(2e9, 1e9);
+        p.roofline = r, p.prompt = prompt, p.generate = generate, p.batch = 7;
+        double sum = prefill(a, p, slow, prompt).bound.total().value;
+        for (Count c = prompt + 1; c < prompt + generate; ++c) sum += decode(a, p, slow, c).bound.total().value;
+        CHECK(infer(a, p, slow).bound.total.value == Approx(sum).epsilon(1e-11));
+      }
+}
+
+TEST_CASE("piecewise linear functions are summed exactly, kinks and all", "[contract][infer]") {
+  const auto brute = [](Count from, Count to, const auto& f) {
+    double s = 0;
+    for (Count i = from; i <= to; ++i) s += f(i);
+    return s;
+  };
+  for (const Count kink : {1, 2, 3, 10, 50, 99, 100, 101, 256, 511, 512, 777})
+    for (const auto& [from, to] :
+         {std::pair<Count, Count>{1, 1}, {1, 2}, {1, 3}, {2, 511}, {1, 1000}, {5, 1029}, {7, 6}}) {
+      CAPTURE(kink, from, to);
+      const auto hinge = [&](Count i) { return 1 + 3 * d(std::max(i, kink)); };
+      const auto cap = [&](Count i) { return 1 + 3 * d(std::min(i, kink)); };
+      const auto both = [&](Count i) { return d(std::min(i, kink)) + d(std::max(i, 2 * kink)) + 0.25 * d(i); };
+      CHECK(piecewise_sum(from, to, hinge) == Approx(brute(from, to, hinge)).epsilon(1e-12));
+      CHECK(piecewise_sum(from, to, cap) == Approx(brute(from, to, cap)).epsilon(1e-12));
+      CHECK(piecewise_sum(from, to, both) == Approx(brute(from, to, both)).epsilon(1e-12));
+    }
+}
+
+TEST_CASE("the first token comes with the prefill and the others with a step each", "[contract][infer]") {
+  Plan p;
+  p.prompt = 40, p.generate = 1;
+  InferEstimate e = infer(even(), p, h100);
+  CHECK(e.bound.total.value == e.bound.first_token.value);
+  CHECK(e.bound.first_token.value == prefill(even(), p, h100, 40).bound.total().value);
+  p.generate = 2;
+  e = infer(even(), p, h100);
+  CHECK(e.bound.total.value == e.bound.first_token.value + decode(even(), p, h100, 41).bound.total().value);
+  CHECK(e.middle.bound.total().value == decode(even(), p, h100, 41).bound.total().value);
+  CHECK(e.last.bound.total().value == decode(even(), p, h100, 42).bound.total().value);
+}
+
+// ---- Rooflines
+
+TEST_CASE("the op roofline is never below the step roofline", "[contract][infer]") {
+  for (const Arch& a : {even(), even_moe(), even_latent(), windowed()})
+    for (const Count batch : {1, 64, 4096}) {
+      Plan p;
+      p.batch = batch;
+      const double op = decode(a, p, h100, 100).bound.total().value;
+      p.roofline = Roofline::step;
+      CHECK(op >= decode(a, p, h100, 100).bound.total().value);
+    }
+}
+
+TEST_CASE("efficiencies divide the rates and a bound knows none", "[contract][infer]") {
+  Plan p;
+  p.roofline = Roofline::step;
+  const double bound = decode(even(), p, h100, 100).bound.total().value;
+  p.memory_efficiency = 0.5, p.efficiency = 0.5;
+  const PassEstimate e = decode(even(), p, h100, 100);
+  CHECK(e.bound.total().value == bound);
+  CHECK(e.estimate.total().value == Approx(2 * bound));
+}
+
+TEST_CASE("ranks divide a dense step's weights, cache and work and pay for the exchanges", "[contract][infer]") {
+  Plan p;
+  p.roofline = Roofline::step, p.batch = 4;
+  const PassEstimate one = decode(llama31_8b(), p, h100, 1000);
+  p.tp = 8;
+  const PassEstimate eight = decode(llama31_8b(), p, h100, 1000);
+  CHECK(eight.flops == one.flops);
+  CHECK(8 * eight.rank.model.value == one.rank.model.value);
+  CHECK(8 * eight.rank.moved.cache == one.rank.moved.cache);
+  const double replicas = 2 * (65.0 * 4096 + 4 * 4096);  // norms, and the 4 tokens' table rows, on every rank
+  CHECK(8 * eight.rank.moved.weights - 7 * replicas == one.rank.moved.weights);
+  // 2 all-reduces a layer and 1 after the embedding: 2 x 7/8 x (4 x 4096 x 2) bytes each, at 450 GB/s.
+  CHECK(eight.bound.communication.value == Approx(65 * 2 * 7.0 / 8 * 4 * 4096 * 2 / 450e9));
+}
+
+// ---- What fits
+
+TEST_CASE("limits are found for caches of any width", "[contract][infer]") {
+  Device big = h100;
+  big.memory = Bytes(Count{2} << 40);
+  Plan p;
+  p.kv_precision = dtypes::fp32;
+  const Limits l = limits(gpt3_175b(), p, big);
+  const double room = d(big.memory.value) - d(weights_bytes(gpt3_175b(), p).value);
+  REQUIRE(l.max_context.has_value());
+  CHECK(*l.max_context == static_cast<Count>(room / (2.0 * 12288 * 4 * 96)));
+}
+
+TEST_CASE("the context at which the cache equals the weights is found for every batch", "[contract][infer]") {
+  const Arch a = llama31_8b();
+  for (const Count batch : {1, 8, 64, 4096}) {
+    CAPTURE(batch);
+    Plan p;
+    p.batch = batch;
+    const auto c = cache_equals_weights_context(a, p);
+    REQUIRE(c.has_value());
+    CHECK(*c == ceil_div(2 * 8030261248, batch * 131072));
+  }
+}
+
+TEST_CASE("what fits without a cache is not bounded by one", "[contract][infer]") {
+  Plan p;
+  p.kv_cache = false;
+  CHECK_FALSE(limits(llama31_8b(), p, h100).max_context.has_value());
+}
+
+TEST_CASE("a model whose layers all have windows takes any context", "[contract][infer]") {
+  Arch a = even();
+  a.sliding = {37, LayerSet::all(3)};
+  Plan p;
+  CHECK_FALSE(limits(a, p, h100).max_context.has_value());
+  CHECK_FALSE(cache_equals_weights_context(a, p).has_value());
+  // 37 tokens of cache a sequence are all it ever needs
+  const Count sequence = 37 * 3 * 2 * 8 * 8 * 2;
+  CHECK(limits(a, p, h100).max_batch == (80000000000 - weights_bytes(a, p).value) / sequence);
+}
+
+TEST_CASE("weights that do not fit leave room for nothing", "[contract][infer]") {
+  Plan p;
+  const Limits l = limits(llama31_70b(), p, h100);
+  CHECK(l.max_batch == 0);
+  CHECK(l.max_context == 0);
+}
+
+TEST_CASE("from the compute-bound batch on a step does more FLOPs than its bytes allow", "[contract][infer]") {
+  Plan p;
+  p.roofline = Roofline::step;
+  const auto b = compute_bound_batch(even(), p, h100, 1);
+  REQUIRE(b.has_value());
+  p.batch = *b;
+  CHECK(bound(decode(even(), p, h100, 1).bound) == Bound::compute);
+  p.batch = *b - 1;
+  CHECK(bound(decode(even(), p, h100, 1).bound) == Bound::memory);
+  // At long contexts the cache grows with the batch and wins: 2A/G FLOP a byte, 4 here, never reach the ridge.
+  CHECK_FALSE(compute_bound_batch(llama31_8b(), p, h100, 100000).has_value());
+}
+
+TEST_CASE("inference memory is weights, the full cache and the worst pass", "[contract][infer]") {
+  Plan p;
+  p.batch = 3, p.prompt = 100, p.generate = 28;
+  const Memory m = inference_memory(even(), p);
+  CHECK(m.weights == Bytes(2 * parameters(even()).total));
+  CHECK(m.kv_cache == Bytes(3 * 128 * 3 * 2 * 8 * 8 * 2));
+  CHECK(m.total == m.weights + m.kv_cache + m.workspace);
+  CHECK(m.gradients == Bytes());
+  CHECK(m.optimizer == Bytes());
+  CHECK(m.activations == Bytes());
+  // The gated product: x 64 and three of 128, 300 tokens of 2 bytes; the head's 512 logits of 3 rows are less.
+  CHECK(m.workspace == Bytes(2 * 300 * (64 + 3 * 128)));
+}

@@ -1,0 +1,350 @@
+// What is kept for backward, and the most that is alive at once, against a simulation that knows only when a tensor is
+// made, read and last read.
+
+#include "calc/liveness.hpp"
+
+#include <array>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "calc/cost.hpp"
+#include "tests/calc/engine_archs.hpp"
+#include "tests/catch.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::test;
+
+namespace {
+
+// ---- A second road: storages with a birth and a death.
+
+struct Options {
+  Pricing price;
+  bool without_core = false;
+};
+
+/// Which inputs (bits 0, 1, 2) and whether the output (bit 3) the backward pass of an operator reads: formulas of
+/// Korthikanti et al. 2022, section 4.
+unsigned backward_reads(const Op& op, const Options& o) {
+  if (std::holds_alternative<Linear>(op.shape) || std::holds_alternative<Norm>(op.shape)) return 1;
+  if (std::holds_alternative<Attention>(op.shape)) return o.price.attention == AttentionImpl::flash ? 15 : 7;
+  if (std::holds_alternative<LinearAttention>(op.shape)) return 7;
+  const Pointwise* p = std::get_if<Pointwise>(&op.shape);
+  if (p == nullptr) return 0;
+  if (p->kind == PointwiseKind::multiply || p->kind == PointwiseKind::gate) return 3;
+  return p->kind == PointwiseKind::activate || p->kind == PointwiseKind::combine ? 1 : 0;
+}
+
+/// Tensors of one list, exchanges in place sharing a storage with their input.
+class Simulation {
+ public:
+  Simulation(const OpList& ops, const Options& o, Count input) : ops_(ops), o_(o) {
+    root_[block_input] = block_input, size_[block_input] = bytes_of(o.price.activation, input).value;
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      const Op& op = ops[i];
+      if (!op.in_place()) make(op, static_cast<int>(i));
+      for (const TensorId t : reads(op)) last_read_[root_[t]] = static_cast<int>(i);
+    }
+    result_ = block_input;
+    for (const Op& op : ops)
+      if (!op.in_place()) result_ = root_[op.out];
+    if (o.price.training()) find_kept();
+  }
+
+  Count kept() const {
+    Count n = 0;
+    for (const int t : kept_) n += size_.at(t);
+    for (const Op& op : ops_) n += own(op);
+    return n;
+  }
+
+  Count forward() const {
+    Count live = size_.at(block_input), most = live;
+    for (std::size_t i = 0; i < ops_.size(); ++i) {
+      const Op& op = ops_[i];
+      const int out = op.in_place() ? -1 : root_.at(op.out);
+      if (out >= 0 && made_.at(out) == static_cast<int>(i)) live += size_.at(out);
+      live += own(op);
+      most = std::max(most, live + scores_in_passing(op));
+      std::set<int> done;
+      for (const TensorId t : reads(op)) done.insert(root_.at(t));
+      if (out >= 0) done.insert(out);
+      for (const int t : done) {
+        const bool read_later = last_read_.count(t) != 0 && last_read_.at(t) > static_cast<int>(i);
+        if (!read_later && kept_.count(t) == 0 && t != result_) live -= size_.at(t);
+      }
+    }
+    return most;
+  }
+
+  Count backward() {
+    Count live = kept(), most = 0;
+    int next = 0;
+    std::map<int, int> gradient;  // of a storage: a buffer
+    std::map<int, Count> buffer;
+    std::map<int, int> owners;
+    const auto give = [&](int t, int b) { gradient[t] = b, ++owners[b]; };
+    const auto fresh = [&](int t) { buffer[next] = size_.at(t), live += size_.at(t), give(t, next++); };
+    const auto drop = [&](int t) {
+      if (gradient.count(t) == 0) return;
+      const int b = gradient[t];
+      gradient.erase(t);
+      if (--owners[b] == 0) live -= buffer[b];
+    };
+    fresh(result_);
+    for (std::size_t i = ops_.size(); i-- > 0;) {
+      const Op& op = ops_[i];
+      const int out = op.in_place() ? -1 : root_.at(op.out);
+      Count passing = scratch(op);
+      for (const int t : made_again(i)) passing += size_.at(t);
+      if (const Pointwise* p = std::get_if<Pointwise>(&op.shape); p && p->kind == PointwiseKind::dropout) {
+        const int t = root_.at(op.in[0]);  // a masked gradient is not the residual's
+        if (gradient.count(t) != 0 && owners[gradient[t]] > 1) drop(t), fresh(t);
+      } else if (is_sum(op)) {
+        for (const TensorId t : reads(op))
+          if (gradient.count(root_.at(t)) == 0) give(root_.at(t), gradient.at(out));
+      } else if (!op.in_place() && !std::holds_alternative<Lookup>(op.shape)) {
+        for (const TensorId t : reads(op))
+          if (gradient.count(root_.at(t)) == 0) fresh(root_.at(t));
+      }
+      most = std::max(most, live + passing);
+      if (out >= 0 && made_.at(out) == static_cast<int>(i)) drop(out);
+      live -= own(op);
+      for (const int t : kept_)
+        if (first_need_.at(t) == static_cast<int>(i)) live -= size_.at(t);
+    }
+    return most;
+  }
+
+ private:
+  static std::vector<TensorId> reads(const Op& op) {
+    std::vector<TensorId> r;
+    for (const TensorId t : op.in)
+      if (t != no_tensor) r.push_back(t);
+    return r;
+  }
+  static bool is_sum(const Op& op) {
+    const Pointwise* p = std::get_if<Pointwise>(&op.shape);
+    return p && p->kind == PointwiseKind::add;
+  }
+  static const Collective* exchange(const Op& op) { return std::get_if<Collective>(&op.shape); }
+  /// A gather or scatter makes a tensor of another size; an all-reduce works where its input lies.
+  static bool resizes(const Collective& c) { return c.forward_on && c.forward != CollectiveOp::all_reduce; }
+
+  void make(const Op& op, int i) {
+    const Collective* c = exchange(op);
+    if (c && !resizes(*c)) {
+      root_[op.out] = root_[op.in[0]];
+      return;
+    }
+    root_[op.out] = op.out, made_[op.out] = i;
+    size_[op.out] = bytes_of(o_.price.activation, out_elements(op.shape)).value;
+    if (c && c->forward == CollectiveOp::all_gather) gathered_from_[op.out] = root_[op.in[0]];
+    const Pointwise* p = std::get_if<Pointwise>(&op.shape);
+    if (p && p->kind == PointwiseKind::gate && o_.price.glu_store == GluStore::recompute) product_.insert(op.out);
+  }
+  void find_kept() {
+    for (const Op& op : ops_)  // the logits are priced by a convention of their own
+      if (std::holds_alternative<Loss>(op.shape)) size_[root_[op.in[0]]] = 0;
+    for (std::size_t i = 0; i < ops_.size(); ++i)
+      for (const int t : backward_needs(i)) {
+        if (product_.count(t) != 0) continue;
+        const int source = gathered_from_.count(t) != 0 ? gathered_from_[t] : t;
+        if (kept_.insert(source).second) first_need_[source] = static_cast<int>(i);
+      }
+  }
+  std::set<int> backward_needs(std::size_t i) const {
+    std::set<int> r;
+    const unsigned bits = backward_reads(ops_[i], o_);
+    for (unsigned k = 0; k < 3; ++k)
+      if ((bits >> k & 1U) != 0 && ops_[i].in[k] != no_tensor) r.insert(root_.at(ops_[i].in[k]));
+    if ((bits & 8U) != 0) r.insert(root_.at(ops_[i].out));
+    return r;
+  }
+  /// Tensors that backward reads and nobody kept: gathered or multiplied again for this operator.
+  std::set<int> made_again(std::size_t i) const {
+    std::set<int> r;
+    for (const int t : backward_needs(i))
+      if (gathered_from_.count(t) != 0 || product_.count(t) != 0) r.insert(t);
+    return r;
+  }
+  bool dropped_core(const Op& op) const { return o_.without_core && std::holds_alternative<Attention>(op.shape); }
+  Count own(const Op& op) const {
+    if (!o_.price.training() || op.name == "embedding.positions" || dropped_core(op)) return 0;
+    return llmcalc::kept(op.shape, o_.price).value;
+  }
+  Count one_scores(const Attention& a) const {
+    return bytes_of(o_.price.activation, a.sequences * a.heads * a.queries * (a.past + a.queries)).value;
+  }
+  /// Naive scores that forward makes and does not keep.
+  Count scores_in_passing(const Op& op) const {
+    const Attention* a = std::get_if<Attention>(&op.shape);
+    if (a == nullptr || o_.price.attention == AttentionImpl::flash) return 0;
+    if (!o_.price.training()) return one_scores(*a);
+    return dropped_core(op) ? llmcalc::kept(op.shape, o_.price).value : 0;
+  }
+  /// In backward: the gradient of the scores, and the core's own tensors where they are made again.
+  Count scratch(const Op& op) const {
+    const Attention* a = std::get_if<Attention>(&op.shape);
+    if (a == nullptr) return 0;
+    const Count again = dropped_core(op) ? llmcalc::kept(op.shape, o_.price).value : 0;
+    return again + (o_.price.attention == AttentionImpl::naive ? one_scores(*a) : 0);
+  }
+
+  const OpList& ops_;
+  Options o_;
+  std::map<int, int> root_, made_, last_read_, first_need_, gathered_from_;
+  std::map<int, Count> size_;
+  std::set<int> kept_, product_;
+  int result_ = 0;
+};
+
+void same(const OpList& ops, const Options& o, Count input) {
+  const Liveness l = liveness(ops, o.price, input, o.without_core);
+  Simulation s(ops, o, input);
+  if (o.price.training()) CHECK(l.kept.value == s.kept());
+  CHECK(l.forward.value == s.forward());
+  if (o.price.training()) CHECK(l.backward.value == s.backward());
+}
+
+constexpr Count tokens = 6;  // 2 sequences of 3
+const Step training{.sequences = 2, .queries = 3, .training = true};
+
+/// Every kind of block on small primes.
+std::vector<std::pair<std::string, Arch>> variants() {
+  std::vector<std::pair<std::string, Arch>> r{
+      {"plain", prime_gqa()}, {"gated", prime_gated()}, {"mixture", prime_moe()}, {"latent", prime_latent()}};
+  Arch a = prime_gated();
+  a.block = BlockKind::parallel, a.norms_per_layer = 1;
+  r.emplace_back("parallel", a);
+  a.norms_per_layer = 2;
+  r.emplace_back("parallel with two norms", a);
+  a = prime_gated();
+  a.norm_placement = NormPlacement::both, a.norms_per_layer = 4;
+  r.emplace_back("sandwich", a);
+  a.norm_placement = NormPlacement::post, a.norms_per_layer = 2;
+  r.emplace_back("post-norm", a);
+  a.norm_placement = NormPlacement::output;
+  r.emplace_back("output norm", a);
+  a = prime_gated(), a.qk_norm = QkNorm::per_head;
+  r.emplace_back("qk-norm", a);
+  a = prime_gated(), a.linear_layers = LayerSet::all(1);
+  r.emplace_back("linear attention", a);
+  return r;
+}
+
+Pricing priced(AttentionImpl attention, Phase phase = Phase::training) {
+  Pricing p;
+  p.attention = attention, p.phase = phase, p.cached = phase != Phase::training;
+  return p;
+}
+
+}  // namespace
+
+TEST_CASE("a plain block keeps and holds what a pencil says", "[cost][liveness]") {
+  // Per token, 16 bits; D 13, 3 heads of 5 over 1, F 17. Kept: x 13, n 13, q 15, k 5, v 5, o 15, y 13, m 13, u 17,
+  // a 17 numbers = 126, and in float32 3 log-sum-exps and 2 x 2 statistics = 7.
+  const OpList ops = first_block(prime_gqa(), training);
+  const Liveness l = liveness(ops, priced(AttentionImpl::flash), tokens * 13, false);
+  CHECK(l.kept == Bytes(tokens * (2 * 126 + 4 * 7)));
+  CHECK(l.core == Bytes(tokens * 4 * 3));
+  CHECK(l.input == Bytes(tokens * 2 * 13));
+  CHECK(l.output == Bytes(tokens * 2 * 13));
+  CHECK(l.keeps_input);
+  // Forward: at the last sum all that is kept, mlp.down's result and the block's: 13 each.
+  CHECK(l.forward == l.kept + Bytes(tokens * 2 * 26));
+  // Backward: mlp.down has the output's gradient and makes that of a, 17; all is still kept. Then a goes, u's gradient
+  // comes: no more. Later less is kept than the gradients of q, k, v and o add.
+  CHECK(l.backward == l.kept + Bytes(tokens * 2 * (13 + 17)));
+}
+
+TEST_CASE("kept tensors and both high-water marks of training are those of the simulation", "[contract][liveness]") {
+  for (const auto& [name, arch] : variants()) {
+    CAPTURE(name);
+    for (const AttentionImpl attention : {AttentionImpl::naive, AttentionImpl::flash}) {
+      same(first_block(arch, training), {priced(attention)}, tokens * 13);
+      Step fused = training;
+      fused.fused_glu = true;
+      Options o{priced(attention)};
+      o.price.glu_store = GluStore::fused;
+      same(first_block(arch, fused), o, tokens * 13);
+    }
+  }
+}
+
+TEST_CASE("the high-water mark of inference is that of the simulation", "[contract][liveness]") {
+  for (const auto& [name, arch] : variants()) {
+    CAPTURE(name);
+    for (const AttentionImpl attention : {AttentionImpl::naive, AttentionImpl::flash}) {
+      const Options prefill{priced(attention, Phase::prefill)}, decode{priced(attention, Phase::decode)};
+      same(first_block(arch, {.sequences = 2, .queries = 3, .fused_glu = true}), prefill, tokens * 13);
+      same(first_block(arch, {.sequences = 2, .past = 4, .absorbed = true, .fused_glu = true}), decode, 2 * 13);
+    }
+  }
+}
+
+TEST_CASE("selective recomputation holds the scores while they are used and no longer", "[contract][liveness]") {
+  for (const AttentionImpl attention : {AttentionImpl::naive, AttentionImpl::flash})
+    for (const Count queries : {3, 96}) {  // 96: the scores outweigh the block
+      const Options o{priced(attention), true};
+      const OpList ops = first_block(prime_gqa(), {.sequences = 2, .queries = queries, .training = true});
+      const Count input = 2 * queries * 13;
+      same(ops, o, input);
+      const Liveness with = liveness(ops, o.price, input, false), without = liveness(ops, o.price, input, true);
+      CHECK(without.kept + without.core == with.kept);
+    }
+}
+
+TEST_CASE("a product that is made again in backward is alive there", "[contract][liveness]") {
+  Step fused = training;
+  fused.fused_glu = true;
+  Options o{priced(AttentionImpl::flash)};
+  o.price.glu_store = GluStore::recompute;
+  same(first_block(prime_gated(), fused), o, tokens * 13);
+  Arch narrow = prime_gated();
+  narrow.mlp_width = 5;  // so that nothing later outweighs it
+  same(first_block(narrow, fused), o, tokens * 13);
+}
+
+TEST_CASE("dropout gives its branch a gradient of its own", "[contract][liveness]") {
+  Step dropping = training;
+  dropping.dropout = true;
+  Options o{priced(AttentionImpl::flash)};
+  o.price.dropout = true;
+  same(first_block(prime_gqa(), dropping), o, tokens * 13);
+}
+
+TEST_CASE("what an all-reduce summed is alive until it is read", "[contract][liveness]") {
+  // 8 ranks, D 64: at attn.add the block's input, the sum and the result lie side by side, 3 x 64 numbers a token.
+  const Options prefill{priced(AttentionImpl::flash, Phase::prefill)};
+  const OpList ops = first_block(even(), {.sequences = 2, .queries = 3, .fused_glu = true}, {8, false});
+  const Liveness l = liveness(ops, prefill.price, tokens * 64, false);
+  CHECK(l.forward == Bytes(tokens * 2 * 3 * 64));
+  same(ops, prefill, tokens * 64);
+}
+
+TEST_CASE("high-water marks under tensor parallelism are those of the simulation", "[contract][liveness]") {
+  for (const Arch& arch : {even(), even_moe(), even_latent()})
+    for (const Count ranks : {2, 8}) {
+      CAPTURE(ranks, arch.has_experts(), arch.attention == AttentionKind::latent);
+      same(first_block(arch, training, {ranks, false}), {priced(AttentionImpl::flash)}, tokens * 64);
+    }
+}
+
+TEST_CASE("sequence parallelism keeps shards and gathers them again in backward", "[contract][liveness]") {
+  const Step eight{.sequences = 2, .queries = 8, .training = true};
+  for (const Count ranks : {2, 8}) {
+    CAPTURE(ranks);
+    same(first_block(even(), eight, {ranks, true}), {priced(AttentionImpl::flash)}, 16 * 64 / ranks);
+  }
+}
+
+TEST_CASE("embedding and head keep what the simulation keeps", "[contract][liveness]") {
+  Arch a = prime_gqa();
+  a.position = Position::learned, a.position_rows = 23;
+  same(embedding_ops(a, training), {priced(AttentionImpl::flash)}, 0);
+  same(head_ops(a, training), {priced(AttentionImpl::flash)}, tokens * 13);
+  // 64-bit ids once, whatever reads them
+  CHECK(liveness(embedding_ops(a, training), priced(AttentionImpl::flash), 0, false).kept == Bytes(8 * tokens));
+}

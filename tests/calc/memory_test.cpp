@@ -1,0 +1,118 @@
+// Memory of a device: parts, ranks and the worst moment of a step.
+
+#include "calc/memory.hpp"
+
+#include "calc/liveness.hpp"
+#include "calc/parameters.hpp"
+#include "calc/program.hpp"
+#include "tests/calc/engine_archs.hpp"
+#include "tests/catch.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::test;
+
+namespace {
+
+Plan step(Recompute r) {
+  Plan p;
+  p.seq = 256, p.micro_batch = p.global_batch = 2, p.recompute = r, p.attention = AttentionImpl::naive;
+  return p;
+}
+
+/// One layer after another, forward and then backward: the most that lives besides weights and optimizer.
+Bytes walked(const Arch& a, const Plan& p) {
+  const Pricing price = pricing(p, Phase::training);
+  const bool full = p.recompute == Recompute::full;
+  const Count input = p.micro_batch * p.seq * a.hidden;
+  const auto alive = [&](const OpList& ops, Count in) {
+    return liveness(ops, price, in, p.recompute == Recompute::selective);
+  };
+  const Step s = training_step(p);
+  const auto layer = [&](Count i) {
+    LayerKind k;
+    k.windowed = a.sliding.layers.contains(i), k.experts = a.moe.layers.contains(i),
+    k.linear = a.linear_layers.contains(i);
+    return alive(block_ops(a, k, s), input);
+  };
+  const Liveness embedding = alive(embedding_ops(a, s), 0), head = alive(head_ops(a, s), input);
+  Bytes kept = embedding.kept, most = embedding.forward;
+  for (Count i = 0; i < a.layers; ++i) {
+    most = std::max(most, kept + layer(i).forward);
+    kept += full ? layer(i).input : layer(i).kept;
+  }
+  const Bytes logits(4 * p.micro_batch * p.seq * a.vocabulary);
+  most = std::max(most, kept + logits + std::max(head.forward, head.backward));
+  for (Count i = a.layers; i-- > 0;) {
+    kept -= full ? layer(i).input : layer(i).kept;
+    if (full)
+      most = std::max(most, kept + layer(i).forward + layer(i).output);  // run again, its output's gradient waiting
+    most = std::max(most, kept + layer(i).backward);
+  }
+  return most;
+}
+
+}  // namespace
+
+TEST_CASE("the peak of a step is that of walking its layers forward and back", "[contract][memory]") {
+  Arch mixed = even_moe();
+  mixed.layers = 5, mixed.moe.layers = LayerSet::every(1, 2, 5), mixed.linear_layers = LayerSet::every(0, 2, 5);
+  Arch windowed = even();
+  windowed.sliding = {16, LayerSet::every(0, 2, 3)};
+  Arch wide = even();
+  wide.vocabulary = 50000;  // the logits win
+  Arch narrow = even();
+  narrow.vocabulary = 8;  // a layer wins
+  for (const Arch& a : {even(), mixed, windowed, wide, narrow, even_latent()})
+    for (const Recompute r : {Recompute::none, Recompute::selective, Recompute::full}) {
+      const Plan p = step(r);
+      const Memory m = training_memory(a, p);
+      CHECK(m.peak == m.weights + m.gradients + m.optimizer + walked(a, p));
+    }
+}
+
+TEST_CASE("ranks share weights and replicate what they must", "[cost][memory]") {
+  Plan p;
+  p.tp = 8;
+  // Per layer: q, out 2 x 64 x 128 and k, v 2 x 64 x 64, three of 64 x 128 over 8; two norms of 64 on each.
+  const Count layer = (2 * 64 * 128 + 2 * 64 * 64 + 3 * 64 * 128) / 8 + 2 * 64;
+  CHECK(weights_bytes(even(), p) == Bytes(2 * (3 * layer + 64 + 2 * 512 * 64 / 8)));
+}
+
+TEST_CASE("formats that spare tables and vectors leave them at the compute format", "[cost][memory]") {
+  Arch a = even();
+  a.qkv_bias = true;
+  Plan p;
+  p.weight_precision = *dtype("int8");
+  // Matrices: a byte a weight and a 4-byte scale an output row (out 128 + 64 + 64 + 64 and 128 + 128 + 64 of them).
+  const Count weights = 2 * 64 * 128 + 2 * 64 * 64 + 3 * 64 * 128, scales = 4 * (128 + 64 + 64 + 64 + 128 + 128 + 64);
+  const Count biases = 128 + 64 + 64, norms = 2 * 64;
+  CHECK(weights_bytes(a, p) == Bytes(3 * (weights + scales + 2 * (biases + norms)) + 2 * (64 + 2 * 512 * 64)));
+}
+
+TEST_CASE("a mixture's format groups lie within each expert", "[cost][memory]") {
+  Arch a = even_moe();
+  a.layers = 1, a.moe.layers = LayerSet::all(1), a.moe.width = 40;
+  Plan p;
+  p.weight_precision = *dtype("q4_0");
+  const auto rows = [](Count out, Count in) { return out * ((in + 31) / 32) * 18; };
+  const Count experts = 8 * (2 * rows(40, 64) + rows(64, 40)), shared = 2 * rows(16, 64) + rows(64, 16);
+  const Count attention = rows(128, 64) + 2 * rows(64, 64) + rows(64, 128);
+  const Count tables = 2 * rows(512, 64), router = rows(8, 64), norms = 2 * 3 * 64;
+  CHECK(weights_bytes(a, p) == Bytes(experts + shared + attention + tables + router + norms));
+}
+
+TEST_CASE("naive inference holds scores while a core runs", "[cost][memory]") {
+  Plan p;
+  p.attention = AttentionImpl::naive, p.prompt = 512, p.generate = 1;
+  // x 64, q 128, k 64, v 64, o 128 numbers a token, and 16 x 512 scores
+  CHECK(inference_memory(even(), p).workspace == Bytes(2 * 512 * (64 + 128 + 64 + 64 + 128 + 16 * 512)));
+}
+
+TEST_CASE("memory past 2^63 bytes is an error", "[contract][memory]") {
+  Plan p = step(Recompute::none);
+  p.micro_batch = p.global_batch = Count{1} << 30, p.seq = Count{1} << 30;
+  CHECK_THROWS_AS(training_memory(even(), p), Overflow);
+  p = {};
+  p.batch = Count{1} << 40, p.prompt = Count{1} << 20;
+  CHECK_THROWS_AS(inference_memory(llama31_8b(), p), Overflow);
+}

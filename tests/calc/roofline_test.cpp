@@ -1,0 +1,124 @@
+// Cost against a device: what takes the time, and how much of it.
+
+#include "calc/roofline.hpp"
+
+#include "tests/calc/engine_archs.hpp"
+#include "tests/catch.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::test;
+
+namespace {
+
+const Pricing train{};
+Cost cost_of(Count flop, double weights, double cache, double activations) {
+  return {.model = Flops(static_cast<Wide>(flop)),
+          .executed = Flops(static_cast<Wide>(flop)),
+          .moved = {weights, cache, activations}};
+}
+const Rates rates{.compute = FlopsPerSecond(100), .memory = BytesPerSecond(10)};
+
+/// An operator of that shape in an MLP, with tensors that do not matter here.
+Op op_of(const Shape& shape) {
+  return {"mlp.up", shape, Component::mlp, Split::column, 1, {block_input, no_tensor, no_tensor}, 1};
+}
+
+}  // namespace
+
+TEST_CASE("an operator takes the longer of its compute and its memory time", "[cost][roofline]") {
+  Time t = op_time(cost_of(1000, 20, 20, 20), rates);  // 10 s against 6 s
+  CHECK(t.compute.value == 10);
+  CHECK(t.memory.value == 0);
+  CHECK(bound(t) == Bound::compute);
+  t = op_time(cost_of(500, 20, 20, 20), rates);  // 5 s against 6 s
+  CHECK(t.compute.value == 0);
+  CHECK(t.memory.value == 6);
+  CHECK(bound(t) == Bound::memory);
+}
+
+TEST_CASE("a launch costs an operator its latency", "[cost][roofline]") {
+  Rates r = rates;
+  r.launch = Seconds(3);
+  const Time t = op_time(cost_of(100, 0, 0, 1), r);
+  CHECK(t.latency.value == 3);
+  CHECK(t.total().value == 4);
+  CHECK(bound(t) == Bound::latency);
+}
+
+TEST_CASE("executed FLOPs take the time and not those of the convention", "[cost][roofline]") {
+  Cost c = cost_of(1000, 0, 0, 0);
+  c.executed = Flops(200);
+  CHECK(op_time(c, rates).total().value == 2);
+}
+
+TEST_CASE("the op roofline sums operators and the step roofline takes the whole pass as one", "[cost][roofline]") {
+  Plan p;
+  const Device d = device(100, 10);
+  // y = x W, 3 x 5 by 5 x 7: 210 FLOPs, 2 x 35 bytes of W, 2 x 3 x 12 of x and y: 2.1 s against 14.2 s.
+  const Op s = op_of(Linear{.rows = 3, .in = 5, .out = 7});
+  Clock op(bound_rates(d, p), p, train);
+  op.run(s, 2, false);
+  CHECK(op.time().memory.value == Approx(2 * 14.2));
+  p.roofline = Roofline::step;
+  Clock step(bound_rates(d, p), p, train);
+  step.run(s, 2, false);
+  CHECK(step.time().memory.value == Approx(2 * 7.0));  // activations stay on the chip
+  CHECK(step.cost().executed == Flops(2 * 210));
+}
+
+TEST_CASE("a step's launches are not counted under the step roofline", "[cost][roofline]") {
+  Plan p;
+  p.roofline = Roofline::step;
+  Rates r = rates;
+  r.launch = Seconds(3);
+  Clock c(r, p, train);
+  c.run(op_of(Linear{.rows = 3, .in = 5, .out = 7}), 1, false);
+  CHECK(c.time().latency.value == 0);
+}
+
+TEST_CASE("collectives take ring time on one-way bandwidth, less what compute hides", "[cost][roofline]") {
+  Rates r = rates;
+  r.link = {.ranks = 8, .bandwidth = BytesPerSecond(1000), .latency = Seconds(0.5)};
+  const Collective c{.forward_on = true,
+                     .backward_on = true,
+                     .regather = true,
+                     .forward = CollectiveOp::all_gather,
+                     .backward = CollectiveOp::reduce_scatter,
+                     .elements = 400,
+                     .ranks = 4};
+  // 800 bytes: 3 x 0.5 + 3/4 x 0.8
+  CHECK(exchange_time(c, train, r, 0, false).communication.value == Approx(2.1));
+  CHECK(exchange_time(c, train, r, 0, true).communication.value == Approx(4.2));  // and gathered again
+  CHECK(exchange_time(c, train, r, 0.75, false).communication.value == Approx(2.1 / 4));
+  Collective sum{.forward_on = true, .elements = 400, .ranks = 4};
+  CHECK(exchange_time(sum, train, r, 0, false).communication.value == Approx(6 * 0.5 + 2 * 0.75 * 0.8));
+  CHECK(exchange_time(sum, train, r, 0, true).communication.value == 0);
+  sum.number_bytes = 4, sum.repeats = 3;
+  CHECK(exchange_time(sum, train, r, 0, false).communication.value == Approx(3 * (3 + 2 * 0.75 * 1.6)));
+}
+
+TEST_CASE("ranks beyond the node talk over the network", "[contract][roofline]") {
+  Device d = device(100, 10, 1000);
+  d.network = {.ranks = 64, .bandwidth = BytesPerSecond(10), .latency = {}};
+  Plan p;
+  p.tp = 8;
+  CHECK(bound_rates(d, p).link.bandwidth.value == 1000);
+  p.tp = 16;
+  CHECK(bound_rates(d, p).link.bandwidth.value == 10);
+}
+
+TEST_CASE("an estimate uses what was measured and a bound does not", "[contract][roofline]") {
+  Device d = device(100, 10, 1000);
+  d.achieved = {.present = true, .matmul = 0.5, .memory = 0.8, .link = 0.25, .launch = Seconds(2)};
+  Plan p;
+  CHECK(has_estimate(d, p));
+  CHECK(estimated_rates(d, p).compute.value == 50);
+  CHECK(estimated_rates(d, p).memory.value == 8);
+  CHECK(estimated_rates(d, p).link.bandwidth.value == 250);
+  CHECK(estimated_rates(d, p).launch.value == 2);
+  CHECK(bound_rates(d, p).compute.value == 100);
+  CHECK(bound_rates(d, p).launch.value == 0);
+  p.efficiency = 0.9;
+  CHECK(estimated_rates(d, p).compute.value == 90);
+  CHECK_FALSE(has_estimate(device(100, 10), Plan{}));
+}

@@ -1,0 +1,266 @@
+// Tensor and sequence parallelism: what is cut adds up, what is not is named, and what is exchanged is the sheet's.
+
+#include "calc/parallel/tensor.hpp"
+
+#include <map>
+
+#include "calc/cost.hpp"
+#include "calc/memory.hpp"
+#include "calc/parameters.hpp"
+#include "tests/calc/engine_archs.hpp"
+#include "tests/catch.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::test;
+
+namespace {
+
+const Step training{.sequences = 2, .queries = 8, .training = true};
+constexpr Count tokens = 16;
+
+struct Exchanged {
+  Count forward = 0, backward = 0, regathered = 0;  // how many
+  Count forward_numbers = 0, backward_numbers = 0;  // elements, a regather counted backward
+  CollectiveOp forward_op = CollectiveOp::p2p, backward_op = CollectiveOp::p2p;
+};
+Exchanged exchanged(const OpList& ops) {
+  Exchanged e;
+  for (const Op& op : ops)
+    if (const Collective* c = std::get_if<Collective>(&op.shape)) {
+      if (c->forward_on)
+        e.forward += c->repeats, e.forward_numbers += c->repeats * c->elements, e.forward_op = c->forward;
+      if (c->backward_on)
+        e.backward += c->repeats, e.backward_numbers += c->repeats * c->elements, e.backward_op = c->backward;
+      if (c->regather) ++e.regathered, e.backward_numbers += c->elements;
+    }
+  return e;
+}
+
+/// Whole and cut model FLOPs of one operator's name, forward and backward.
+std::map<std::string, Wide> work(const OpList& ops) {
+  std::map<std::string, Wide> m;
+  const Pricing p;
+  for (const Op& op : ops)
+    if (!std::holds_alternative<Collective>(op.shape))
+      m[std::string(op.name)] += forward(op.shape, p).model.value + backward(op.shape, p).model.value;
+  return m;
+}
+
+/// On every rank whole: what works on whole tokens before or between cut operators.
+bool replicated(std::string_view name) {
+  return name == "mlp.router" || name == "attn.q_down" || name == "attn.kv_down" || name == "mlp.shared_weight";
+}
+
+void adds_up(const Arch& a, const Step& step, Count ranks) {
+  const auto whole = work(first_block(a, step)), cut = work(first_block(a, step, {ranks, false}));
+  REQUIRE(whole.size() == cut.size());
+  for (const auto& [name, flops] : whole) {
+    CAPTURE(name, ranks);
+    const Wide times = replicated(name) ? 1 : static_cast<Wide>(ranks);
+    CHECK((cut.at(name) * times == flops));
+  }
+}
+
+Count learned_of(const OpList& ops) {
+  Count n = 0;
+  for (const Op& op : ops) n += learned(op.shape).total;
+  return n;
+}
+
+}  // namespace
+
+TEST_CASE("one rank changes nothing", "[contract][tensor]") {
+  const OpList whole = first_block(even(), training), same = first_block(even(), training, {1, true});
+  REQUIRE(whole.size() == same.size());
+  for (std::size_t i = 0; i < whole.size(); ++i) CHECK(whole[i].shape == same[i].shape);
+}
+
+TEST_CASE("the ranks' matmuls add up to the whole wherever the ranks divide", "[contract][tensor]") {
+  for (const Count ranks : {2, 4, 8}) {
+    for (const Arch& a : {even(), even_moe(), even_latent()}) adds_up(a, training, ranks);
+    adds_up(even_latent(), {.sequences = 2, .past = 7, .absorbed = true, .fused_glu = true}, ranks);
+    Arch parallel = even();
+    parallel.block = BlockKind::parallel, parallel.norms_per_layer = 1;
+    adds_up(parallel, training, ranks);
+    Arch lightning = even();
+    lightning.linear_layers = LayerSet::all(3);
+    adds_up(lightning, training, ranks);
+    Arch gated = even_moe();
+    gated.moe.shared_gate = true;
+    adds_up(gated, training, ranks);
+  }
+}
+
+TEST_CASE("the head's matmul and its loss are cut over the vocabulary", "[contract][tensor]") {
+  const OpList head = split_tensor(head_ops(even(), training), {8, false});
+  CHECK(shape_of<Linear>(head, "head.logits").out == 512 / 8);
+  CHECK(shape_of<Loss>(head, "head.loss").vocabulary == 512 / 8);
+  CHECK(shape_of<Lookup>(split_tensor(embedding_ops(even(), training), {8, false}), "embedding.tokens").rows ==
+        512 / 8);
+}
+
+TEST_CASE("a vocabulary that the ranks do not divide is cut to the larger part", "[contract][tensor]") {
+  Arch a = even();
+  a.vocabulary = 515;  // 515 / 8 = 64.4
+  const TensorParallel tp{8, false};
+  CHECK(shape_of<Linear>(split_tensor(head_ops(a, training), tp), "head.logits").out == 65);
+  CHECK(shape_of<Lookup>(split_tensor(embedding_ops(a, training), tp), "embedding.tokens").rows == 65);
+  Plan p;
+  p.tp = 8, p.seq = 8, p.micro_batch = p.global_batch = 2;
+  CHECK(training_memory(a, p).logits == Bytes(4 * tokens * 65));
+}
+
+TEST_CASE("KV heads fewer than the ranks are on several ranks, one each", "[contract][tensor]") {
+  for (const auto& [kv_heads, ranks, mine] :
+       {std::tuple{8, 2, 4}, {8, 8, 1}, {8, 16, 1}, {1, 8, 1}, {2, 4, 1}, {16, 8, 2}}) {
+    CAPTURE(kv_heads, ranks);
+    Arch a = even();
+    a.kv_heads = kv_heads;
+    const OpList ops = first_block(a, training, {ranks, false});
+    CHECK(shape_of<Attention>(ops, "attn.core").kv_heads == mine);
+    CHECK(shape_of<Attention>(ops, "attn.core").heads == 16 / ranks);
+    CHECK(shape_of<Linear>(ops, "attn.k").out == 8 * mine);
+    CHECK(shape_of<Linear>(ops, "attn.v").out == 8 * mine);
+    CHECK(shape_of<Linear>(ops, "attn.q").out == 8 * 16 / ranks);
+    CHECK(shape_of<Linear>(ops, "attn.out").in == 8 * 16 / ranks);
+    CHECK(shape_of<Pointwise>(ops, "attn.rope").width == 8 * (16 / ranks + mine));
+  }
+}
+
+TEST_CASE("a latent cache is whole on every rank and its heads are cut", "[contract][tensor]") {
+  const Step decode{.sequences = 2, .past = 7, .absorbed = true};
+  const OpList ops = first_block(even_latent(), decode, {8, false});
+  const Attention core = shape_of<Attention>(ops, "attn.core");
+  CHECK(core.heads == 2);
+  CHECK(core.kv_heads == 1);
+  CHECK(core.cached() == 32 + 8);
+  CHECK(shape_of<Linear>(ops, "attn.q_absorb").groups == 2);
+  CHECK(shape_of<Linear>(ops, "attn.q_absorb").rows == 2 * 2);
+  CHECK(shape_of<Linear>(ops, "attn.q_up").out == 2 * 24);
+  CHECK(shape_of<Linear>(first_block(even_latent(), training, {8, false}), "attn.kv_up").out == 2 * 32);
+  Plan p;
+  p.tp = 8;
+  CHECK(cache_bytes_per_token(even_latent(), p) == Bytes(3 * 2 * 40));
+}
+
+TEST_CASE("qk-norms are cut by heads and share or split their weights as they are learned", "[contract][tensor]") {
+  Arch a = even();
+  a.qk_norm = QkNorm::per_head;
+  OpList ops = first_block(a, training, {16, false});  // 16 heads over 8 KV heads: one each
+  CHECK(shape_of<Norm>(ops, "attn.q_norm") == Norm{tokens, 8, 8});
+  CHECK(shape_of<Norm>(ops, "attn.k_norm") == Norm{tokens, 8, 8});
+  a.qk_norm = QkNorm::full;
+  ops = first_block(a, training, {4, false});
+  CHECK(shape_of<Norm>(ops, "attn.q_norm").weights == 4 * 8);
+  CHECK(shape_of<Norm>(ops, "attn.k_norm").weights == 2 * 8);
+}
+
+TEST_CASE("weights over all ranks less their replicas are the model's", "[contract][tensor]") {
+  Arch a = even();
+  a.qkv_bias = a.attention_out_bias = a.mlp_bias = a.head_bias = true;
+  const Count d = 64, layers = 3;
+  for (const Count ranks : {2, 4, 8}) {
+    CAPTURE(ranks);
+    Plan p;
+    p.tp = ranks, p.seq = p.global_batch = 1;
+    // Two norms a layer and the last one; the biases of attn.out and mlp.down, added after the sum.
+    const Count once = d * (2 * layers + 1) + 2 * d * layers;
+    CHECK(ranks * training_states(a, p).parameters - (ranks - 1) * once == parameters(a).total);
+  }
+  // Experts' and routers' weights; 16 ranks hold each of 8 KV heads twice.
+  const OpList whole = first_block(even_moe(), training), cut = first_block(even_moe(), training, {16, false});
+  const Count router = 64 * 8, norms = 2 * 64, kv = 2 * 64 * 8 * 8;
+  CHECK(16 * learned_of(cut) - 15 * (router + norms) - kv == learned_of(whole));
+  // Latent projections down to the ranks, and their norms, are replicated.
+  const Count down = 64 * 24 + 24 + 64 * (32 + 8) + 32;
+  const OpList latent = first_block(even_latent(), training);
+  CHECK(8 * learned_of(first_block(even_latent(), training, {8, false})) - 7 * (down + norms) == learned_of(latent));
+}
+
+TEST_CASE("a serial block has two all-reduces forward and two backward", "[contract][tensor]") {
+  for (const NormPlacement place :
+       {NormPlacement::pre, NormPlacement::post, NormPlacement::output, NormPlacement::both}) {
+    Arch a = even();
+    a.norm_placement = place;
+    const Exchanged e = exchanged(first_block(a, training, {4, false}));
+    CHECK(e.forward == 2);
+    CHECK(e.backward == 2);
+    CHECK(e.regathered == 0);
+    CHECK(e.forward_op == CollectiveOp::all_reduce);
+    CHECK(e.backward_op == CollectiveOp::all_reduce);
+    CHECK(e.forward_numbers == 2 * tokens * 64);
+    CHECK(e.backward_numbers == 2 * tokens * 64);
+  }
+}
+
+TEST_CASE("a parallel block has one all-reduce forward and one per norm backward", "[contract][tensor]") {
+  Arch a = even();
+  a.block = BlockKind::parallel, a.norms_per_layer = 1;
+  Exchanged e = exchanged(first_block(a, training, {4, false}));
+  CHECK(e.forward == 1);
+  CHECK(e.backward == 1);
+  a.norms_per_layer = 2;
+  e = exchanged(first_block(a, training, {4, false}));
+  CHECK(e.forward == 1);
+  CHECK(e.backward == 2);  // each norm's weights need the whole gradient of its output
+}
+
+TEST_CASE("sequence parallelism gathers before, scatters after and gathers the saved inputs again",
+          "[contract][tensor]") {
+  const Exchanged e = exchanged(first_block(even(), training, {4, true}));
+  CHECK(e.forward == 4);  // 2 all-gathers, 2 reduce-scatters
+  CHECK(e.backward == 4);
+  CHECK(e.regathered == 2);
+  CHECK(e.forward_numbers == 4 * tokens * 64);
+  CHECK(e.backward_numbers == (4 + 2) * tokens * 64);
+}
+
+TEST_CASE("sequence parallelism cuts the tokens of norms and sums and the whole tokens of nothing else",
+          "[contract][tensor]") {
+  Step dropping = training;
+  dropping.dropout = true;
+  const OpList ops = first_block(even(), dropping, {4, true});
+  for (const std::string_view name : {"attn.norm", "mlp.norm"}) CHECK(shape_of<Norm>(ops, name) == Norm{4, 64, 64});
+  for (const std::string_view name : {"attn.add", "mlp.add", "attn.dropout", "mlp.dropout"})
+    CHECK(shape_of<Pointwise>(ops, name).rows == 4);
+  CHECK(shape_of<Linear>(ops, "attn.q").rows == tokens);
+  CHECK(shape_of<Linear>(ops, "mlp.down").rows == tokens);
+  CHECK(shape_of<Attention>(ops, "attn.core").queries == 8);
+}
+
+TEST_CASE("embedding and head exchange what the sheet says", "[contract][tensor]") {
+  const Exchanged embedding = exchanged(split_tensor(embedding_ops(even(), training), {4, false}));
+  CHECK(embedding.forward == 1);
+  CHECK(embedding.forward_numbers == tokens * 64);
+  CHECK(embedding.backward == 0);
+  const OpList ops = split_tensor(head_ops(even(), training), {4, false});
+  CHECK(names(ops) == "head.norm +head.logits head.logits head.loss +head.loss");
+  const Exchanged head = exchanged(ops);
+  CHECK(head.backward == 1);
+  CHECK(head.backward_numbers == tokens * 64);
+  // The loss: maximum, sum of exponentials and the target's logit, float32, one number a token.
+  CHECK(head.forward == 3);
+  CHECK(head.forward_numbers == 3 * tokens);
+  CHECK(shape_of<Collective>(ops, "head.loss").number_bytes == 4);
+}
+
+TEST_CASE("a mixture exchanges as much as a dense MLP", "[contract][tensor]") {
+  const Exchanged e = exchanged(first_block(even_moe(), training, {4, false}));
+  CHECK(e.forward == 2);
+  CHECK(e.backward == 2);
+  CHECK(e.forward_numbers == 2 * tokens * 64);
+  CHECK(e.backward_numbers == 2 * tokens * 64);
+}
+
+TEST_CASE("latent attention exchanges its ranks, the shared key once", "[contract][tensor]") {
+  // Backward: the gradients of the normed q rank 24, of the normed KV rank 32 and of the 8 shared key numbers, which
+  // each rank's heads see in part; and of the MLP's input 64.
+  const Exchanged e = exchanged(first_block(even_latent(), training, {4, false}));
+  CHECK(e.forward_numbers == 2 * tokens * 64);
+  CHECK(e.backward_numbers == tokens * (24 + 32 + 8 + 64));
+}
+
+TEST_CASE("tokens that the ranks do not divide are cut to the larger part", "[contract][tensor]") {
+  const Step odd{.sequences = 1, .queries = 9, .training = true};
+  CHECK(shape_of<Norm>(first_block(even(), odd, {4, true}), "attn.norm").rows == 3);
+}

@@ -1,0 +1,161 @@
+// An optimizer step: its parts add up, under every way to run it.
+
+#include "calc/train.hpp"
+
+#include "calc/program.hpp"
+#include "tests/calc/engine_archs.hpp"
+#include "tests/catch.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::test;
+
+namespace {
+
+const Device h100 = device(989.4e12, 3.35e12, 450e9);
+
+Plan plan(Count micro = 1, Count global = 1) {
+  Plan p;
+  p.seq = 512, p.micro_batch = micro, p.global_batch = global;
+  return p;
+}
+double seconds(const Arch& a, const Plan& p) { return train(a, p, h100).bound.time.total().value; }
+
+}  // namespace
+
+TEST_CASE("under the step roofline a compute-bound step takes its executed FLOPs", "[contract][train]") {
+  for (const Recompute r : {Recompute::none, Recompute::selective, Recompute::full})
+    for (const AttentionImpl impl : {AttentionImpl::naive, AttentionImpl::flash}) {
+      Plan p = plan(4, 4);
+      p.seq = 4096, p.roofline = Roofline::step, p.recompute = r, p.attention = impl;
+      const TrainEstimate e = train(llama31_8b(), p, h100);
+      CHECK(bound(e.bound.time) == Bound::compute);
+      CHECK(e.bound.time.total().value == Approx(static_cast<double>(e.flops.executed.value) / 989.4e12));
+    }
+}
+
+TEST_CASE("more micro-batches take as many times as long, and a little for adding gradients", "[contract][train]") {
+  const Plan one = plan(2, 2), four = plan(2, 8);
+  const double added = seconds(even(), four) - 4 * seconds(even(), one);
+  CHECK(added > 0);
+  // Each gradient is read once more, per micro-batch, where the operator is bound by memory.
+  CHECK(added <= 4 * 4.0 * static_cast<double>(parameters(even()).total + 1024 * 64) / 3.35e12 * 1.0001);
+  CHECK(train(even(), four, h100).bound.optimizer.total().value ==
+        train(even(), one, h100).bound.optimizer.total().value);
+}
+
+TEST_CASE("an optimizer moves its states, gradients and weights", "[cost][train]") {
+  const Arch a = even();
+  const Count n = parameters(a).total;
+  const auto moved = [&](Plan p) { return optimizer_traffic(training_states(a, p), p); };
+  Plan p = plan();
+  CHECK(moved(p) == Bytes(30 * n));  // 12 read and written, 4 read, 2 written
+  p.gradient_bytes = 2;
+  CHECK(moved(p) == Bytes(28 * n));
+  p.master = false;  // float32 moments; the weights themselves are read
+  CHECK(moved(p) == Bytes((2 * 8 + 2 + 2 + 2) * n));
+  p.optimizer = Optimizer::sgd;
+  CHECK(moved(p) == Bytes((2 + 2 + 2) * n));
+  p.optimizer = Optimizer::momentum;
+  CHECK(moved(p) == Bytes((2 * 4 + 2 + 2 + 2) * n));
+  p = plan(), p.weight_precision = dtypes::fp32;  // no copy of float32 weights
+  CHECK(moved(p) == Bytes((2 * 8 + 4 + 4 + 4) * n));
+}
+
+TEST_CASE("optimizers hold what the sheet says", "[cost][train]") {
+  Plan p = plan();
+  const auto held = [&](Optimizer o, bool master) {
+    p.optimizer = o, p.master = master;
+    return optimizer_bytes(p, 1000, 17);
+  };
+  CHECK(held(Optimizer::adam, true) == Bytes(12000));
+  CHECK(held(Optimizer::adam, false) == Bytes(8000));
+  CHECK(held(Optimizer::momentum, true) == Bytes(8000));
+  CHECK(held(Optimizer::lion, true) == Bytes(8000));
+  CHECK(held(Optimizer::sgd, true) == Bytes(4000));
+  CHECK(held(Optimizer::sgd, false) == Bytes(0));
+  CHECK(held(Optimizer::adam8bit, false) == Bytes(2000 + 2 * 4 * 4));  // 4 blocks of 256 begun
+  CHECK(held(Optimizer::adam8bit, true) == Bytes(6000 + 32));
+  CHECK(held(Optimizer::adafactor, false) == Bytes(4 * 17));
+}
+
+TEST_CASE("utilisation is the model's FLOPs over what the ranks could have done", "[contract][train]") {
+  Plan p = plan(2, 8);
+  p.tp = 4, p.recompute = Recompute::full;
+  const TrainEstimate e = train(even(), p, h100);
+  const double could = e.bound.total().value * 4 * 989.4e12;
+  CHECK(model_utilization(e, e.bound, p, h100) == Approx(4 * static_cast<double>(e.flops.model_total.value) / could));
+  CHECK(hardware_utilization(e, e.bound, p, h100) ==
+        Approx(4 * static_cast<double>(e.flops.hardware_total.value) / could));
+  CHECK(e.flops.model_total == training_flops(even(), plan(2, 8)).model_total);  // of the whole model, not a rank
+  CHECK(tokens_per_second(e, e.bound) == Approx(8 * 512 / e.bound.total().value));
+}
+
+TEST_CASE("communication is the blocks', the embedding's, the head's and the loss's", "[cost][train]") {
+  Plan p = plan();
+  p.tp = 8;
+  const double message = 2.0 * 512 * 64, ring = 2 * 7.0 / 8 / 450e9;
+  const auto spent = [&] { return train(even(), p, h100).bound.time.communication.value; };
+  // 3 layers x 4 and one each for embedding and head; the loss's three of 4 bytes a token
+  const double once = (14 * message + 3 * 4 * 512) * ring;
+  CHECK(spent() == Approx(once));
+  p.recompute = Recompute::selective;
+  CHECK(spent() == Approx(once));
+  p.recompute = Recompute::full;  // the blocks' forward two again
+  CHECK(spent() == Approx(once + 3 * 2 * message * ring));
+  p.recompute = Recompute::none, p.overlap = 1;
+  CHECK(spent() == 0);
+  p.overlap = 0, p.sp = true;  // as much, and the blocks' and the head's inputs gathered again
+  CHECK(spent() == Approx(once + (3 * 2 + 1) * message * ring / 2));
+}
+
+TEST_CASE("sequence parallelism sums the gradients of what every rank holds whole once a step", "[cost][train]") {
+  Arch a = even();
+  a.attention_out_bias = a.mlp_bias = true;
+  Plan p = plan();
+  p.tp = 8, p.sp = true;
+  // 7 norms, and the biases added to each rank's own tokens after the sum: attn.out's and mlp.down's, of 3 layers.
+  const double numbers = 64 * (7 + 3 * 2);
+  CHECK(train(a, p, h100).bound.optimizer.communication.value == Approx(numbers * 4 * 2 * 7 / 8 / 450e9));
+}
+
+TEST_CASE("weights that the heads share are summed over the ranks", "[cost][train]") {
+  Arch a = even();
+  a.qk_norm = QkNorm::per_head;  // each rank sees the gradient from its own heads
+  Plan p = plan();
+  p.tp = 8;
+  CHECK(train(a, p, h100).bound.optimizer.communication.value == Approx(3.0 * 2 * 8 * 4 * 2 * 7 / 8 / 450e9));
+}
+
+TEST_CASE("memory of a step is its parts", "[contract][train]") {
+  for (const Recompute r : {Recompute::none, Recompute::selective, Recompute::full})
+    for (const Count ranks : {1, 2, 8})
+      for (const Arch& a : {even(), even_moe(), even_latent()}) {
+        Plan p = plan(2, 2);
+        p.recompute = r, p.tp = ranks, p.sp = ranks == 8;
+        const Memory m = training_memory(a, p);
+        CHECK(m.total == m.weights + m.gradients + m.optimizer + m.activations + m.logits + m.workspace);
+        CHECK(m.peak <= m.total);
+        CHECK(m.peak >= m.weights + m.gradients + m.optimizer + m.activations);
+        CHECK(m.weights == Bytes(2 * m.parameters));
+        CHECK(m.gradients == Bytes(4 * m.parameters));
+        CHECK(m.optimizer == Bytes(12 * m.parameters));
+        CHECK(m.logits == Bytes(4 * 2 * 512 * (512 / ranks)));
+      }
+}
+
+TEST_CASE("logits are held as they are stored", "[cost][train]") {
+  Plan p = plan(2, 2);
+  p.logits.with_gradient = true;
+  CHECK(training_memory(even(), p).logits == Bytes((2 + 4 + 4) * 2 * 512 * 512));
+  p.logits = {.with_gradient = false, .chunks = 3};
+  CHECK(training_memory(even(), p).logits == Bytes((4 * 2 * 512 * 512 + 2) / 3));
+}
+
+TEST_CASE("activations are the layers', the embedding's and the head's", "[cost][train]") {
+  Plan p = plan();
+  p.norm_stats = false;
+  // Per token: ids 8; a layer x 64, n 64, q 128, k and v 64 each, o 128, y 64, m 64, 4 x 128, 16 log-sum-exps of 4
+  // bytes; the last norm's input and output 64 each.
+  const Count layer = 2 * (64 + 64 + 128 + 2 * 64 + 128 + 64 + 64 + 4 * 128) + 4 * 16;
+  CHECK(training_memory(even(), p).activations == Bytes(512 * (8 + 3 * layer + 2 * 2 * 64)));
+}

@@ -1,0 +1,33 @@
+#pragma once
+/// An evaluator of printed formulas, for tests alone: + - * / ^ ( ) min max ceil floor, exact or in floating point.
+
+#include <string>
+#include <string_view>
+
+namespace llmcalc::expression {
+
+/// An exact fraction of 128-bit integers in lowest terms; throws std::overflow_error beyond.
+class Fraction {
+ public:
+  using Int = __int128;
+  Fraction(Int n = 0, Int d = 1);
+  Int numerator() const { return n_; }
+  Int denominator() const { return d_; }
+  bool whole() const { return d_ == 1; }
+  Fraction floor() const;
+  Fraction operator-() const { return {-n_, d_}; }
+  friend Fraction operator+(const Fraction& a, const Fraction& b);
+  friend Fraction operator*(const Fraction& a, const Fraction& b);
+  friend Fraction operator/(const Fraction& a, const Fraction& b);
+  friend bool operator<(const Fraction& a, const Fraction& b);
+
+ private:
+  Int n_, d_;
+};
+std::string text(Fraction::Int n);
+
+/// Throws std::runtime_error on anything that is no expression, a letter left over among them.
+Fraction exact(std::string_view expression);
+long double approximate(std::string_view expression);
+
+}  // namespace llmcalc::expression

@@ -1,0 +1,282 @@
+// Every shipped model: what is publicly known of it, and the engine against the closed forms.
+
+#include <cmath>
+
+#include "calc/infer.hpp"
+#include "calc/liveness.hpp"
+#include "calc/parameters.hpp"
+#include "calc/program.hpp"
+#include "calc/textbook.hpp"
+#include "calc/train.hpp"
+#include "presets/builtin.hpp"
+#include "presets/load.hpp"
+#include "tests/catch.hpp"
+
+using namespace llmcalc;
+
+namespace {
+
+/// Published count, active parameters (0: dense), cached numbers per token, layers whose cache grows, and the count by
+/// component: token table and learned positions, attention with its norms, MLPs, norms, head (all 0: not published).
+struct Facts {
+  std::string_view name;
+  Count total, active, cached, cached_layers, embedding, attention, mlp, norm, lm_head;
+};
+constexpr Facts facts[] = {
+#include "tests/presets/engine_model_facts.inc"
+};
+
+template <typename Act>
+void for_each_model(const Act& act) {
+  for (const Builtin& b : builtin_models()) {
+    CAPTURE(std::string(b.name));
+    act(load_model(b.name).arch);
+  }
+}
+
+double d(Count n) { return static_cast<double>(n); }
+double d(Bytes b) { return d(b.value); }
+const Device any;
+
+constexpr std::pair<AttentionFlops, textbook::Pairs> conventions[] = {
+    {AttentionFlops::full, textbook::Pairs::full},
+    {AttentionFlops::causal_half, textbook::Pairs::causal_half},
+    {AttentionFlops::causal_exact, textbook::Pairs::causal_exact}};
+
+}  // namespace
+
+TEST_CASE("every shipped model has its published parameters by component", "[golden][engine]") {
+  CHECK(std::size(facts) == 82);
+  for (const Facts& f : facts) {
+    CAPTURE(std::string(f.name));
+    const Parameters p = parameters(load_model(f.name).arch);
+    CHECK(p.total == f.total);
+    CHECK(p.active == (f.active != 0 ? f.active : f.total));
+    if (f.attention == 0) continue;
+    CHECK(p.embedding + p.position == f.embedding);
+    CHECK(p.attention == f.attention);
+    CHECK(p.mlp == f.mlp);
+    CHECK(p.norm == f.norm);
+    CHECK(p.lm_head == f.lm_head);
+  }
+}
+
+TEST_CASE("every shipped model caches its published numbers per token", "[golden][engine]") {
+  for (const Facts& f : facts) {
+    CAPTURE(std::string(f.name));
+    const Arch a = load_model(f.name).arch;
+    CHECK(cache_elements_per_token(a) == f.cached);
+    CHECK(a.layers - static_cast<Count>(a.linear_layers.size()) == f.cached_layers);
+    CHECK(cache_bytes_per_token(a, {}) == Bytes(2 * f.cached));
+  }
+}
+
+TEST_CASE("a model's parameters are those of the closed forms", "[textbook][engine]") {
+  for_each_model([](const Arch& a) {
+    const Parameters p = parameters(a);
+    const textbook::ParameterSums t = textbook::parameters(a);
+    CHECK(p.embedding == t.embedding);
+    CHECK(p.position == t.position);
+    CHECK(p.attention == t.attention);
+    CHECK(p.mlp == t.mlp);
+    CHECK(p.norm == t.norm);
+    CHECK(p.lm_head == t.lm_head);
+    CHECK(p.total == t.total());
+    CHECK(p.active == textbook::active_parameters(a));
+    CHECK(p.non_embedding == textbook::non_embedding_parameters(a));
+    CHECK(p.total - p.position == textbook::nanogpt_parameters(a));
+    CHECK(p.matmul_active == textbook::matmul_parameters(a));
+    CHECK(p.factored == textbook::adafactor_numbers(a));
+  });
+}
+
+TEST_CASE("a model's forward FLOPs are those of the closed forms in every convention", "[textbook][engine]") {
+  for_each_model([](const Arch& a) {
+    for (const auto& [ours, theirs] : conventions)
+      for (const auto& [queries, past] : {std::pair<Count, Count>{1, 0}, {37, 0}, {5000, 0}, {300, 4000}, {1, 9000}})
+        for (const bool all : {false, true})
+          for (const bool absorbed : {false, true}) {
+            const Step s{.sequences = 3, .queries = queries, .past = past, .training = all, .absorbed = absorbed};
+            const Work w = forward_work(a, s, {.convention = ours}, {});
+            const textbook::Head head = all ? textbook::Head::all : textbook::Head::last;
+            const textbook::ForwardFlops t = textbook::forward_flops(a, {3, queries, past, theirs, head, absorbed});
+            CHECK(w.core == t.core);
+            CHECK(w.linear + w.head == t.linear + t.head);
+          }
+  });
+}
+
+TEST_CASE("a model's training FLOPs are those of the closed forms", "[textbook][engine]") {
+  for_each_model([](const Arch& a) {
+    for (const auto& [ours, theirs] : conventions) {
+      Plan p;
+      p.seq = 3000, p.micro_batch = p.global_batch = 2, p.attention_flops = ours;
+      const textbook::ForwardFlops t = textbook::forward_flops(a, {2, 3000, 0, theirs, textbook::Head::all, false});
+      CHECK(training_flops(a, p).model_total == textbook::train_flops(t));
+      p.recompute = Recompute::selective;
+      CHECK(training_flops(a, p).hardware_total == textbook::train_flops(t, textbook::Recomputed::selective));
+      if (theirs == textbook::Pairs::causal_exact)
+        CHECK(training_flops(a, p).executed == textbook::train_flops(t, textbook::Recomputed::selective, true));
+      if (a.embedding_width != a.hidden) continue;  // the projection to the head counts as linear here, as head there
+      p.recompute = Recompute::full;
+      CHECK(training_flops(a, p).hardware_total == textbook::train_flops(t, textbook::Recomputed::full));
+    }
+  });
+}
+
+TEST_CASE("a model's decode FLOPs, cache and traffic are those of the closed forms", "[textbook][engine]") {
+  for_each_model([](const Arch& a) {
+    for (const Count context : {1, 1000, 20000})
+      for (const Count batch : {1, 32}) {
+        Plan p;
+        p.batch = batch;
+        const PassEstimate e = decode(a, p, any, context);
+        CHECK(e.flops == textbook::decode_flops(a, batch, context));
+        // The closed form counts the caches that grow; linear layers keep a float32 state besides.
+        const Count states = 4 * a.heads * a.head_dim * a.head_dim * static_cast<Count>(a.linear_layers.size());
+        CHECK(batch * (cache_bytes(a, p, context) - Bytes(states)) == textbook::kv_cache_bytes(a, batch, context, 2));
+        const double read = textbook::weight_bytes_read(a, batch, 2);
+        CHECK(e.rank.moved.weights == Approx(read).epsilon(1e-12));
+      }
+    for (const Count ranks : {1, 2, 8, 64}) {
+      Plan p;
+      p.tp = ranks;
+      CHECK(cache_bytes_per_token(a, p) == textbook::kv_bytes_per_token(a, 2, ranks));
+    }
+  });
+}
+
+TEST_CASE("a dense model's decode step reads all it holds but the table, in every format", "[contract][engine]") {
+  for_each_model([](const Arch& a) {
+    if (a.has_experts()) return;
+    for (const char* format : {"bf16", "fp8", "int8", "awq", "q4_k", "nf4"}) {
+      CAPTURE(format);
+      Plan p;
+      p.weight_precision = *dtype(format), p.batch = 3;
+      const DType table = p.weight_precision.format().covers_embedding ? p.weight_precision : p.precision;
+      const Bytes matrix = tensor_bytes(table, a.vocabulary, a.embedding_width);
+      const Bytes positions =
+          a.position == Position::learned ? tensor_bytes(table, a.position_rows, a.hidden) : Bytes();
+      const Bytes rows = tensor_bytes(table, 3, a.embedding_width) +
+                         (a.position == Position::learned ? tensor_bytes(table, 3, a.hidden) : Bytes());
+      const Bytes want = weights_bytes(a, p) - matrix - positions + rows + (a.tied_head ? matrix : Bytes());
+      CHECK(decode(a, p, any, 100).rank.moved.weights == d(want));
+    }
+  });
+}
+
+TEST_CASE("a model's decode and prefill times under the step roofline are those of the closed forms",
+          "[textbook][engine]") {
+  Device dev;
+  dev.bandwidth = BytesPerSecond(3.35e12);
+  dev.peaks[static_cast<std::size_t>(Peak::bf16)] = FlopsPerSecond(989.4e12);
+  const textbook::Machine machine{1, 989.4e12, 3.35e12, 1, 1};
+  for_each_model([&](const Arch& a) {
+    if (!a.linear_layers.empty()) return;  // their state is read besides
+    Plan p;
+    p.roofline = Roofline::step, p.attention_flops = AttentionFlops::causal_exact;
+    for (const Count batch : {1, 64, 2048}) {
+      p.batch = batch;
+      CHECK(decode(a, p, dev, 5000).bound.total().value ==
+            Approx(textbook::decode_step_seconds(a, batch, 5000, 2, 2, machine)).epsilon(1e-12));
+    }
+    p.batch = 1;
+    const textbook::Pass pass{1, 4000, 0, textbook::Pairs::causal_exact, textbook::Head::last, false};
+    if (!a.has_experts())  // compute-bound
+      CHECK(prefill(a, p, dev, 4000).bound.total().value ==
+            Approx(textbook::prefill_seconds(a, pass, 2, machine)).epsilon(1e-12));
+  });
+}
+
+namespace {
+
+/// Bytes per token of one layer with grouped attention by the closed form and the terms that it leaves out.
+textbook::Fraction closed_form(const Arch& a, const LayerKind& kind, const Plan& p) {
+  textbook::LayerActivations l;
+  l.seq = p.seq, l.hidden = a.hidden, l.heads = a.heads, l.kv_heads = a.kv_heads, l.head_dim = a.head_dim;
+  l.mlp_width = kind.experts ? 0 : a.mlp_width, l.gated = a.mlp == MlpKind::gated;
+  l.layer_norm = a.norm != NormKind::rms_norm, l.norm_stats = true, l.flash = true;
+  l.parallel_block = a.block == BlockKind::parallel;
+  textbook::Fraction f = textbook::layer_activations(l);
+  const Count d_model = a.hidden, statistic = l.layer_norm ? 8 : 4;
+  Count more = 0;
+  if (a.block == BlockKind::parallel && a.norms_per_layer == 2) more += 2 * d_model + statistic;
+  if (a.norm_placement == NormPlacement::both) more += 2 * (2 * d_model + statistic);
+  if (a.qk_norm != QkNorm::none) {
+    const bool centred = a.qk_norm == QkNorm::per_head_bias || a.qk_norm == QkNorm::full_bias;
+    more += 2 * (a.heads + a.kv_heads) * a.head_dim + (a.heads + a.kv_heads) * (centred ? 8 : 4);
+  }
+  if (kind.experts) {
+    const Moe& m = a.moe;
+    f = f + textbook::moe_activations({1, p.seq, d_model, m.experts, m.top_k, m.width, m.shared_experts, m.shared_width,
+                                       2, l.gated, textbook::StoredGlu::all4});
+    if (m.shared_gate) more += 2 * (d_model + 1);
+  }
+  return f + textbook::Fraction(p.seq * more);
+}
+
+}  // namespace
+
+TEST_CASE("every layer of a model keeps its closed form and the terms named here", "[textbook][engine]") {
+  for_each_model([](const Arch& a) {
+    if (a.attention == AttentionKind::latent) return;
+    Plan p;
+    p.seq = 64, p.global_batch = 1;
+    for (const LayerKind& kind : layer_kinds(a)) {
+      if (kind.linear) continue;
+      const OpList ops = block_ops(a, kind, training_step(p));
+      const Liveness l = liveness(ops, pricing(p, Phase::training), p.seq * a.hidden, false);
+      const textbook::Fraction want = closed_form(a, kind, p);
+      REQUIRE(want.whole());
+      CHECK(l.kept == want.numerator.bytes());
+    }
+  });
+}
+
+TEST_CASE("a step of every model adds up under every plan", "[contract][engine]") {
+  for_each_model([](const Arch& a) {
+    Bytes last;
+    for (const Recompute r : {Recompute::none, Recompute::selective, Recompute::full}) {
+      Plan p;
+      p.seq = 512, p.global_batch = 1, p.recompute = r, p.attention = AttentionImpl::naive;
+      const Memory m = training_memory(a, p);
+      CHECK(m.total == m.weights + m.gradients + m.optimizer + m.activations + m.logits + m.workspace);
+      CHECK(m.peak <= m.total);
+      CHECK(m.parameters == parameters(a).total);
+      if (r != Recompute::none) CHECK(m.activations < last);  // each step of recomputation keeps less
+      last = m.activations;
+    }
+  });
+}
+
+TEST_CASE("the cut matmuls of every model's ranks add up where the ranks divide", "[contract][engine]") {
+  for_each_model([](const Arch& a) {
+    if (a.heads % 2 != 0 || a.kv_heads % 2 != 0 || a.vocabulary % 2 != 0) return;
+    const Step s{.sequences = 1, .queries = 8, .training = true};
+    Flops whole, ranks, replicas;
+    for_each_segment(a, s, {}, [&](const Segment& g) {
+      for (const Op& op : g.ops) {
+        const Flops f = g.repeats * forward(op.shape, {}).model;
+        whole += f;
+        if (op.split == Split::tokens || op.split == Split::inside) replicas += f;
+      }
+    });
+    for_each_segment(a, s, {2, false}, [&](const Segment& g) {
+      for (const Op& op : g.ops) ranks += g.repeats * forward(op.shape, {}).model;
+    });
+    CHECK(2 * ranks == whole + replicas);
+  });
+}
+
+TEST_CASE("a model's chunks and decode steps do the work of one prefill", "[contract][engine]") {
+  for_each_model([](const Arch& a) {
+    const Pricing exact{.convention = AttentionFlops::causal_exact};
+    const auto core = [&](Count queries, Count past) {
+      return forward_work(a, {.queries = queries, .past = past}, exact, {}).core;
+    };
+    CHECK(core(3000, 0) + core(6000, 3000) == core(9000, 0));
+    Flops steps;
+    for (Count past = 0; past < 50; ++past) steps += core(1, past);
+    CHECK(steps == core(50, 0));
+  });
+}
