@@ -333,7 +333,7 @@ TEST_CASE("the golden batch and context fit and no more", "[golden]") {
           const Arch a = cache_and_weights(count(in, "kv_per_token"), count(in, "weights_bytes"));
           REQUIRE(weights_bytes(a, p).value == count(in, "weights_bytes"));
           const Device d = of_memory(real(in, "n_devices") * real(in, "memory_bytes"));
-          CHECK(std::to_string(limits(a, p, d).max_batch) == value);
+          CHECK(std::to_string(limits(a, p, d).max_batch.value()) == value);
         }) == 4);
   CHECK(golden("max_context", [](const json::Value& in, const std::string& value) {
           Plan p;
