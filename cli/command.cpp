@@ -18,8 +18,7 @@ constexpr std::array all{
     Command{"memory", "MODEL [--train|--infer]", "weights, gradients, optimizer, activations, KV cache, peak",
             run_memory},
     Command{"flops", "MODEL", "forward, backward, recompute; every named formula", run_flops},
-    Command{"train", "MODEL --hardware HW", "one optimizer step: time, MFU, memory, bound; days, energy, cost",
-            run_train},
+    Command{"train", "MODEL --hardware HW", "one optimizer step: time, MFU, bound; days, energy, cost", run_train},
     Command{"infer", "MODEL --hardware HW", "prefill, decode, whole generation; largest batch and context", run_infer},
     Command{"report", "MODEL --hardware HW", "all of it", run_report},
     Command{"explain", "[QUANTITY [MODEL]]", "the formula, its symbols, the numbers put in, the source", run_explain},
@@ -28,8 +27,7 @@ constexpr std::array all{
     Command{"list", "models|hardware|dtypes", "what is built in", run_list},
     Command{"show", "NAME", "a preset as JSON", run_show},
     Command{"import", "CONFIG", "a Hugging Face config.json as an explicit model file", run_import},
-    Command{"check", "[--baseline FILE]", "engine against textbook; or today's numbers against a saved report",
-            run_check},
+    Command{"check", "[--baseline FILE]", "engine against textbook, or today against a saved report", run_check},
 };
 
 std::string help() {

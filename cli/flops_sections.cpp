@@ -79,13 +79,13 @@ Section formulas_section(const Request& r) {
           fmt::format("N = {}, {}", which, grouped_digits(fmt::format("{}", chosen))));
   const Count width = a.attention == AttentionKind::latent ? a.latent.nope_dim + a.latent.rope_dim : a.head_dim;
   formula("palm", "PaLM", tokens * textbook::palm_flops_per_token(chosen, a.layers, a.heads, width, p.seq),
-          "6N + 12 L A d_h S per token");
+          "6N + 12LAd_hS per token");
   formula("palm_causal", "PaLM, causal",
           tokens * textbook::palm_flops_per_token(chosen, a.layers, a.heads, width, p.seq, true),
-          "6N + 6 L A d_h S per token");
+          "6N + 6LAd_hS per token");
   formula("kaplan_forward", "Kaplan, forward",
           tokens * textbook::kaplan_flops_per_token(n.non_embedding, a.layers, p.seq, a.heads * width),
-          "2N + 2 L S d_attn per token, non-embedding N");
+          "2N + 2LSAd_h, non-embedding N");
   if (is_gpt(a) && a.mlp_width % a.hidden == 0)
     formula("seed", "Goon (3.2)",
             textbook::seed_train_flops(p.micro_batch, a.layers, p.seq, a.hidden, a.mlp_width / a.hidden),
@@ -101,16 +101,19 @@ Section formulas_section(const Request& r) {
     formula("korthikanti_selective_exact", "Korthikanti, exact",
             textbook::megatron_flops(g, textbook::Recomputed::selective), "72BLSD^2 (1 + S/4.5D + V/12DL)");
   }
-  const TrainingFlops f = training_flops(a, p);
   if (p.recompute == Recompute::none)
     formula("8nd", "8ND", Flops(textbook::six_nd(chosen, tokens).value / 3 * 4), "rule for full recomputation");
-  if (r.run.tokens) {
-    const Wide all = static_cast<Wide>(*r.run.tokens);
-    formula("6nd_run", "6ND of the run", textbook::six_nd(chosen, *r.run.tokens),
-            fmt::format("{} tokens", grouped_digits(fmt::format("{}", *r.run.tokens))));
-    s.add("model_run", "model FLOPs of the run", Flops(f.model_total.value * all / static_cast<Wide>(tokens)),
-          Unit::flops, "model FLOPs per token x tokens");
-  }
+  return s;
+}
+
+Section run_flops_section(const Request& r) {
+  Section s{"flops", "FLOPs of the whole run", {}};
+  if (!r.run.tokens) return s;
+  const auto [chosen, which] = chosen_n(r);
+  const TrainingFlops f = training_flops(r.model.arch, r.plan);
+  const Wide all = static_cast<Wide>(*r.run.tokens), tokens = static_cast<Wide>(mul(r.plan.micro_batch, r.plan.seq));
+  s.add("formulas.6nd_run", "6ND", textbook::six_nd(chosen, *r.run.tokens), fmt::format("N = {}", which));
+  s.add("model_run", "model FLOPs", Flops(f.model_total.value * all / tokens), "per token x tokens");
   return s;
 }
 

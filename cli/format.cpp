@@ -114,7 +114,7 @@ std::string human_text(const Quantity& q, Unit unit) {
     case Unit::bytes:
       return v < 1024 ? fmt::format("{} B", rounded(v)) : scaled(v, sizes);
     case Unit::flops:
-      return scaled(v, operations);
+      return v < 1e6 ? fmt::format("{} FLOP", rounded(v)) : scaled(v, operations);
     case Unit::seconds:
       return time_text(v);
     case Unit::ratio:

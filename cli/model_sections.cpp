@@ -55,7 +55,7 @@ Section parameters_section(const ModelCard& card) {
   s.add("matmul", "in matmuls", p.matmul_active, Unit::parameters, "per token, head in, tables out");
   if (card.arch.tied_head)
     s.add("with_stored_head", "with a stored head", add(p.total, mul(card.arch.vocabulary, card.arch.embedding_width)),
-          Unit::parameters, "a file that stores the tied head twice");
+          Unit::parameters, "if its file stores it twice");
   if (card.published)
     s.add("published", "published", *card.published, Unit::parameters,
           *card.published == p.total ? "equal" : "differs");

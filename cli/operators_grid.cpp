@@ -7,31 +7,46 @@
 namespace llmcalc {
 namespace {
 
+/// "AR" of all-reduce, and so on.
+std::string_view short_name(CollectiveOp op) {
+  switch (op) {
+    case CollectiveOp::all_reduce:
+      return "AR";
+    case CollectiveOp::all_gather:
+      return "AG";
+    case CollectiveOp::reduce_scatter:
+      return "RS";
+    default:
+      return name(op);
+  }
+}
+std::string_view short_name(Bound b) {
+  return b == Bound::communication ? "comm." : bound_names[static_cast<std::size_t>(b)];
+}
+
 std::string dims(std::initializer_list<Count> all) {
   std::string s;
-  for (const Count n : all) s += (s.empty() ? "" : " x ") + fmt::format("{}", n);
+  for (const Count n : all) s += (s.empty() ? "" : "x") + fmt::format("{}", n);
   return s;
 }
 
-std::string shape_text(const Lookup& s) { return "lookup " + dims({s.tokens, s.width}); }
+std::string shape_text(const Lookup& s) { return dims({s.tokens, s.width}); }
 std::string shape_text(const Linear& s) {
-  return (s.groups > 1 ? fmt::format("{} matrices ", s.groups) : "matrix ") + dims({s.rows, s.in, s.out});
+  return dims({s.rows, s.in, s.out}) + (s.groups > 1 ? fmt::format(" /{}", s.groups) : "");
 }
-std::string shape_text(const Norm& s) { return "norm " + dims({s.rows, s.width}); }
+std::string shape_text(const Norm& s) { return dims({s.rows, s.width}); }
 std::string shape_text(const Attention& s) {
-  return fmt::format("attention {} q {} kv, {} of {}{}", s.heads, s.kv_heads, s.queries, s.past + s.queries,
-                     s.window > 0 ? fmt::format(", window {}", s.window) : "");
+  return fmt::format("{}/{}h {}/{}{}", s.heads, s.kv_heads, s.queries, s.past + s.queries,
+                     s.window > 0 ? fmt::format(" w{}", s.window) : "");
 }
-std::string shape_text(const LinearAttention& s) {
-  return fmt::format("linear attention {} heads, {} tokens", s.heads, s.queries);
-}
-std::string shape_text(const Pointwise& s) { return "element-wise " + dims({s.rows, s.width}); }
-std::string shape_text(const Loss& s) { return "loss " + dims({s.rows, s.vocabulary}); }
+std::string shape_text(const LinearAttention& s) { return fmt::format("{}h {}", s.heads, s.queries); }
+std::string shape_text(const Pointwise& s) { return dims({s.rows, s.width}); }
+std::string shape_text(const Loss& s) { return dims({s.rows, s.vocabulary}); }
 std::string shape_text(const Collective& s) {
   std::string t;
-  if (s.forward_on) t += std::string(name(s.forward));
-  if (s.backward_on) t += (t.empty() ? "" : ", ") + std::string(name(s.backward)) + " back";
-  return fmt::format("{} of {}", t, s.elements);
+  if (s.forward_on) t += std::string(short_name(s.forward));
+  if (s.backward_on) t += (t.empty() ? "" : ", ") + std::string(short_name(s.backward)) + " back";
+  return t;
 }
 
 std::string segment_name(const Segment& s) {
@@ -70,6 +85,12 @@ Line line(const Op& op, const Pricing& p) {
   return l;
 }
 
+/// "22.02 M": the unit is the column's.
+std::string short_count(Count n) {
+  if (n == 0) return "-";
+  const std::string s = human_text(n, Unit::parameters);
+  return s.substr(0, s.rfind(' '));
+}
 std::string short_flops(Flops f) { return f.value == 0 ? "-" : human_text(f, Unit::flops); }
 std::string short_bytes(double b) { return b == 0 ? "-" : human_text(b, Unit::bytes); }
 
@@ -85,9 +106,10 @@ Grid operators_grid(const Request& r, Phase phase) {
   const bool training = phase == Phase::training;
   Grid g{.key = phase_keys[which],
          .title = fmt::format("operators of one {}, one layer each, one GPU", phase_names[which]),
-         .columns = {"operator", "shape", "parameters", "forward", "moved"},
+         .columns = {"operator", "shape", "params", "forward"},
+         .left = 2,
          .rows = {}};
-  if (training) g.columns.insert(g.columns.end(), {"backward", "moved"});
+  g.columns.emplace_back(training ? "backward" : "moved");
   if (r.hardware) g.columns.insert(g.columns.end(), {"time", "bound"});
   const Pricing p = pricing(r.plan, phase);
   for_each_segment(r.model.arch, step_of(r, phase), tensor_parallel(r.plan), [&](const Segment& s) {
@@ -95,9 +117,9 @@ Grid operators_grid(const Request& r, Phase phase) {
     g.rows.back().resize(g.columns.size());
     for (const Op& op : s.ops) {
       const Line l = line(op, p);
-      std::vector<std::string> row{"  " + std::string(op.name), l.shape,
-                                   l.parameters == 0 ? "-" : grouped_digits(fmt::format("{}", l.parameters)),
-                                   short_flops(l.forward.executed), short_bytes(l.forward.moved.total())};
+      std::vector<std::string> row{"  " + std::string(op.name), l.shape, short_count(l.parameters),
+                                   short_flops(l.forward.executed)};
+      row.push_back(training ? short_flops(l.backward.executed) : short_bytes(l.forward.moved.total()));
       json::Value v{{"segment", segment_name(s)},
                     {"layers", s.repeats},
                     {"name", std::string(op.name)},
@@ -107,7 +129,6 @@ Grid operators_grid(const Request& r, Phase phase) {
                     {"forward_model_flops", wide(l.forward.model)},
                     {"forward_moved_bytes", l.forward.moved.total()}};
       if (training) {
-        row.insert(row.end(), {short_flops(l.backward.executed), short_bytes(l.backward.moved.total())});
         v["backward_flops"] = wide(l.backward.executed), v["backward_moved_bytes"] = l.backward.moved.total();
         v["kept_bytes"] = l.kept.value;
       }
@@ -120,7 +141,8 @@ Grid operators_grid(const Request& r, Phase phase) {
         const Time t = clock.time();
         const std::string b(bound_names[static_cast<std::size_t>(bound(t))]);
         const bool none = t.total().value == 0;
-        row.insert(row.end(), {none ? "-" : human_text(t.total().value, Unit::seconds), none ? "-" : b});
+        row.insert(row.end(), {none ? "-" : human_text(t.total().value, Unit::seconds),
+                               none ? "-" : std::string(short_name(bound(t)))});
         v["time_s"] = t.total().value;
         if (!none) v["bound"] = b;
       }

@@ -233,8 +233,7 @@ std::vector<Option> make_options() {
       {"--no-kv-cache", "kv_cache", "", for_inference, "run the whole sequence again for every token [cache on]",
        [](R& r, Given&, Text, Text) { r.plan.kv_cache = false; },
        [](const R& r) { return json::Value(r.plan.kv_cache); }},
-      {"--mla", "mla", "HOW", both | for_flops,
-       "latent attention: absorbed, expanded or auto [auto: absorbed in decode]",
+      {"--mla", "mla", "HOW", both | for_flops, "latent attention: absorbed, expanded, auto [absorbed in decode]",
        [](R& r, Given&, Text t, Text w) { r.plan.mla = mlas.read(t, w); },
        [](const R& r) {
          return r.model.arch.attention == AttentionKind::latent ? json::Value(std::string(mlas.name(r.plan.mla)))

@@ -62,6 +62,27 @@ std::string trimmed(std::string line) {
   return line + "\n";
 }
 
+/// Words on lines of at most 100 columns, the further ones indented.
+std::string wrapped(const std::string& text, std::size_t indent) {
+  std::string out, line;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find_first_of(" \n", at), text.size());
+    const std::string word = text.substr(at, end - at);
+    if (width(line) + 1 + width(word) > 100) {
+      out += line + "\n";
+      line = std::string(indent, ' ') + word;
+    } else {
+      line += (line.empty() ? "" : " ") + word;
+    }
+    if (end < text.size() && text[end] == '\n') {
+      out += line + "\n";
+      line.clear();
+    }
+    at = end + 1;
+  }
+  return out + line + "\n";
+}
+
 std::string section_text(const Section& s) {
   Rows rows;
   for (const Row& r : s.rows)
@@ -82,7 +103,7 @@ std::string grid_text(const Grid& g) {
   std::string out = g.title.empty() ? "" : g.title + "\n";
   for (const auto& r : rows) {
     std::string line = "  ";
-    for (std::size_t i = 0; i < r.size(); ++i) line += (i == 0 ? left(r[i], w[i]) : right(r[i], w[i])) + "  ";
+    for (std::size_t i = 0; i < r.size(); ++i) line += (i < g.left ? left(r[i], w[i]) : right(r[i], w[i])) + "  ";
     out += trimmed(line);
   }
   return out + "\n";
@@ -92,9 +113,9 @@ std::string text(const Report& r) {
   std::string out = r.title.empty() ? "" : r.title + "\n\n";
   for (const Section& s : r.sections) out += section_text(s);
   for (const Grid& g : r.grids) out += grid_text(g);
-  for (const std::string& n : r.notes) out += "note: " + n + "\n";
+  for (const std::string& n : r.notes) out += wrapped("note: " + n, 6);
   if (!r.notes.empty()) out += "\n";
-  return r.conclusion.empty() ? out : out + r.conclusion + "\n";
+  return r.conclusion.empty() ? out : out + wrapped(r.conclusion, 0);
 }
 
 std::string markdown_row(const std::vector<std::string>& cells) {
@@ -117,7 +138,7 @@ std::string markdown(const Report& r) {
   }
   for (const Grid& g : r.grids) {
     out += (g.title.empty() ? "" : "## " + g.title + "\n\n") + markdown_row(g.columns) + "|---|";
-    for (std::size_t i = 1; i < g.columns.size(); ++i) out += "---:|";
+    for (std::size_t i = 1; i < g.columns.size(); ++i) out += i < g.left ? "---|" : "---:|";
     out += "\n";
     for (const auto& row : g.rows) out += markdown_row(row);
     out += "\n";

@@ -63,7 +63,8 @@ struct Section {
 /// A plain table, for lists and operators.
 struct Grid {
   std::string key, title;
-  std::vector<std::string> columns;  ///< the first is left-aligned, the others right
+  std::vector<std::string> columns;
+  std::size_t left = 1;  ///< so many columns are left-aligned, the others right
   std::vector<std::vector<std::string>> rows;
   json::Value json = json::Value::array();  ///< the same rows with exact numbers
 };

@@ -24,6 +24,8 @@ Section activations_section(const Request& r);
 Section flops_section(const Request& r);
 /// The named formulas beside the operators' count.
 Section formulas_section(const Request& r);
+/// Training compute for --tokens; empty without.
+Section run_flops_section(const Request& r);
 
 Section step_section(const Request& r, const TrainEstimate& e);
 /// The whole run: empty where neither --tokens nor a measured throughput says what it is.

@@ -42,7 +42,7 @@ Section training_memory_section(const Request& r) {
         fmt::format("{} x {} tokens", r.plan.micro_batch, r.plan.seq));
   s.add("logits_bytes", "logits", m.logits);
   s.add("kv_cache_bytes", "", Bytes());
-  s.add("workspace_bytes", "workspace", m.workspace, "alive beyond these at the worst moment");
+  s.add("workspace_bytes", "workspace", m.workspace, "more, at the worst moment");
   s.add("total_bytes", "sum", m.total);
   s.add("peak_bytes", "peak", m.peak, m.peak == m.total ? "" : "not all of it is alive at once");
   s.add("parameters", "", m.parameters, Unit::parameters);
@@ -56,7 +56,7 @@ Section inference_memory_section(const Request& r, std::string key) {
   s.add("weights_bytes", "weights", m.weights, std::string(r.plan.weight_precision.name()));
   s.add("kv_cache_bytes", "KV cache", m.kv_cache,
         fmt::format("{} x {} tokens", r.plan.batch, r.plan.prompt + r.plan.generate));
-  s.add("workspace_bytes", "workspace", m.workspace, "alive at the worst moment of prefill or decode");
+  s.add("workspace_bytes", "workspace", m.workspace, "worst moment of a pass");
   s.add("total_bytes", "sum", m.total);
   s.add("peak_bytes", "", m.peak);
   s.add("parameters", "", m.parameters, Unit::parameters);
@@ -78,8 +78,8 @@ Section activations_section(const Request& r) {
   });
   s.add("blocks_bytes", "blocks", blocks, "without recomputation");
   s.add("attention_core_bytes", "of it scores", core,
-        p.attention == AttentionImpl::naive ? "S x S terms" : "log-sum-exps of flash attention");
-  s.add("outside_blocks_bytes", "embedding and head", outside, "ids, masks, inputs of final norm and head");
+        p.attention == AttentionImpl::naive ? "S x S terms" : "log-sum-exps");
+  s.add("outside_blocks_bytes", "embedding and head", outside, "ids, masks, final norm, head");
   s.add("selective_bytes", "selective recompute", kept_with(r, p.precision, Recompute::selective));
   s.add("full_bytes", "full recompute", kept_with(r, p.precision, Recompute::full), "the blocks' inputs");
   if (p.attention == AttentionImpl::naive && core.value > 0)
@@ -149,9 +149,8 @@ Section run_section(const Request& r, const TrainEstimate& e) {
   s.add("words", "words", words_of_tokens(d(*run.tokens)), Unit::none, "1.3 tokens each");
   s.add("flops", "model FLOPs",
         Flops(e.flops.model_total.value / static_cast<Wide>(p.micro_batch * p.seq) * static_cast<Wide>(*run.tokens)),
-        "model FLOPs per token x tokens");
-  s.add("days", "time", days(time), Unit::days,
-        p.gpus > p.tp ? "groups side by side, their gradient exchange not counted" : "");
+        "per token x tokens");
+  s.add("days", "time", days(time), Unit::days, p.gpus > p.tp ? "gradient exchange not counted" : "");
   s.add("gpu_hours", "GPU-hours", gpu_hours, Unit::hours);
   if (run.watts) {
     const double kwh = energy_kwh(gpu_hours, *run.watts, run.pue);

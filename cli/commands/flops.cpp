@@ -8,7 +8,7 @@ namespace llmcalc {
 namespace {
 
 void fill(const Request& r, Report& report) {
-  report.sections = {flops_section(r), formulas_section(r)};
+  report.sections = {flops_section(r), formulas_section(r), run_flops_section(r)};
   if (r.ops) report.grids.push_back(operators_grid(r, Phase::training));
   const Flops f = training_flops(r.model.arch, r.plan).model_total;
   const Count tokens = r.plan.micro_batch * r.plan.seq;

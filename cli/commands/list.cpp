@@ -17,7 +17,7 @@ std::string joined(std::span<const std::string_view> names) {
 }
 
 Grid presets_grid(const char* key, std::span<const Builtin> presets) {
-  Grid g{.key = key, .title = "", .columns = {"name", "title", "aliases"}, .rows = {}};
+  Grid g{.key = key, .title = "", .columns = {"name", "title", "aliases"}, .left = 3, .rows = {}};
   for (const Builtin& b : presets) {
     g.rows.push_back({std::string(b.name), std::string(b.title), joined(b.aliases)});
     g.json.push_back({{"name", b.name},
@@ -28,12 +28,13 @@ Grid presets_grid(const char* key, std::span<const Builtin> presets) {
 }
 
 Grid dtypes_grid() {
-  Grid g{.key = "dtypes", .title = "", .columns = {"name", "bits/weight", "multiplies as", "note"}, .rows = {}};
+  Grid g{
+      .key = "dtypes", .title = "", .columns = {"name", "note", "bits/weight", "multiplies as"}, .left = 2, .rows = {}};
   for (std::size_t i = 0; i < formats.size(); ++i) {
     const DType t(i);
     const Format& f = t.format();
     const std::string peak = f.peak == Peak::none ? "-" : std::string(peak_names[static_cast<std::size_t>(f.peak)]);
-    g.rows.push_back({std::string(f.name), fmt::format("{:g}", bits_per_weight(t)), peak, std::string(f.note)});
+    g.rows.push_back({std::string(f.name), std::string(f.note), fmt::format("{:g}", bits_per_weight(t)), peak});
     g.json.push_back({{"name", f.name}, {"bits_per_weight", bits_per_weight(t)}, {"note", f.note}});
   }
   return g;

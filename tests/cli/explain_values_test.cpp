@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <sstream>
 
 #include "cli/explain/explanation.hpp"
+#include "cli/options.hpp"
 #include "presets/builtin.hpp"
 #include "presets/load.hpp"
 #include "tests/catch.hpp"
@@ -57,6 +59,7 @@ std::string wrong(const Explanation& e) {
   return mine == report ? "" : fmt::format("{} where the report says {}", mine, report);
 }
 
+/// How many formulas were evaluated: a test that evaluates none proves nothing.
 int evaluated = 0;
 
 std::string failure(const explain::Setting& s, const Definition& d) {
@@ -66,39 +69,163 @@ std::string failure(const explain::Setting& s, const Definition& d) {
     ++evaluated;
     const std::string problem = wrong(*e);
     return problem.empty() ? "" : fmt::format("{}: {}\n  {}\n  {}", d.path, problem, e->formula.expression,
-                                              joined(e->numbers).substr(0, 600));
+                                              joined(e->numbers).substr(0, 2000));
   } catch (const std::exception& x) {
     return fmt::format("{}: {}", d.path, x.what());
   }
 }
 
-/// Every quantity of a request.
-void check_all(const Request& r, const explain::Parts& parts, const std::string& how) {
-  const explain::Setting s(r, parts);
+/// A plan by its options, as typed.
+struct Way {
+  const char* options;
+  bool training = true, inference = true;
+};
+
+Request request(const ModelCard& model, const std::string& typed) {
+  Request r;
+  r.model = model;
+  r.hardware = load_hardware("h100-sxm-80gb");
+  const Count longest = model.arch.position == Position::learned ? model.arch.position_rows : 1 << 20;
+  r.plan.prompt = std::min<Count>(longest - 64, 1500), r.plan.generate = 61;
+  Given given;
+  given.seq = true, r.plan.seq = std::min<Count>(longest, 2048);
+  std::istringstream words(typed);
+  std::string flag, value;
+  while (words >> flag)
+    for (const Option& o : options()) {
+      if (o.flag != flag) continue;
+      if (!o.value.empty()) words >> value;
+      o.read(r, given, value, flag);
+    }
+  settle(r, given);
+  return r;
+}
+
+/// Every quantity of a request, unless the command line refuses the plan for this model.
+void check_all(const ModelCard& model, const Way& way) {
+  const Request r = request(model, way.options);
+  if (r.model.arch.heads % r.plan.tp != 0) return;
+  check(r, {way.training, way.inference, true});
+  const explain::Setting s(r, {way.training, way.inference});
   for (const Definition& d : explain::definitions()) {
     const std::string f = failure(s, d);
     if (f.empty()) continue;
-    INFO(r.model.name << ", " << how << "\n" << f);
+    INFO(r.model.name << " " << way.options << "\n" << f);
     CHECK(f.empty());
   }
 }
 
-Request request(const std::string& model) {
-  Request r;
-  r.model = load_model(model);
-  r.hardware = load_hardware("h100-sxm-80gb");
-  r.plan.seq = std::min<Count>(r.model.arch.context, 4096);
-  r.plan.prompt = std::min<Count>(r.model.arch.context, 2048) - 100, r.plan.generate = 64;
-  r.plan.global_batch = 1;
-  return r;
+constexpr Way ways[] = {
+    {""},
+    {"--tp 8 --global-batch 4 --micro-batch 2 --batch 3"},
+    {"--tp 4 --sp --overlap 0.3 --recompute selective --norm-stats off"},
+    {"--tp 2 --sp --dropout --attention naive --seq 1023 --recompute full"},
+    {"--attention naive --dropout --softmax-store seed --norm-stats off --precision fp32"},
+    {"--attention naive --glu-store fused --recompute selective --attention-flops causal-half"},
+    {"--glu-store recompute --recompute full --attention-flops causal-exact --micro-batch 3 --global-batch 9"},
+    {"--tp 8 --sp --glu-store recompute --attention naive --mla absorbed --dropout"},
+    {"--optimizer adam8bit --gradient-bytes 2 --logits bf16+grad --params-in-6n active"},
+    {"--optimizer adafactor --logits chunked:7 --params-in-6n non-embedding --tp 2"},
+    {"--optimizer sgd --master none --params-in-6n matmul --weight-precision fp8"},
+    {"--optimizer lion --master none --roofline step --tp 2"},
+    {"--optimizer momentum --efficiency 0.6 --memory-efficiency 0.8 --roofline step"},
+    {"--tokens 1000000007 --watts 700 --pue 1.1 --co2 0.385 --price 2.5 --gpus 16 --tp 2 --efficiency 0.41"},
+    {"--tokens 3T --measured-tokens-per-s 12345.5 --gpus 8 --attention-flops causal-exact"},
+    {"--mla expanded --no-kv-cache --batch 2 --precision fp8"},
+    {"--mla absorbed --kv-precision fp8 --memory-utilization 0.9"},
+    {"--weight-precision q4_k --tp 2", false, true},
+    {"--weight-precision nf4 --batch 300 --attention naive", false, true},
+    {"--weight-precision nf4-dq --kv-precision int4", false, true},
+    {"--weight-precision gptq --tp 4 --sp --attention-flops causal-half", false, true},
+    {"--weight-precision int8 --roofline step --prompt 1", false, true},
+    {"--weight-precision nvfp4 --generate 1", false, true},
+    {"--weight-precision mxfp4 --mla expanded --memory-utilization 0.5", false, true},
+    {"--weight-precision int4 --generate 2", false, true},
+    {"--seq 1 --attention naive --generate 400"},
+};
+
+ModelCard preset(const Builtin& b) { return load_model(std::string(b.name)); }
+
+/// A small model of a shape that no preset has.
+ModelCard odd(const char* name, void (*change)(Arch&)) {
+  Arch a;
+  a.layers = 7, a.hidden = 96, a.vocabulary = 1001, a.context = 4096, a.embedding_width = 96;
+  a.heads = 8, a.kv_heads = 2, a.head_dim = 12, a.mlp_width = 250;
+  change(a);
+  ModelCard m;
+  m.name = m.title = name, m.arch = a;
+  return m;
+}
+
+void latent(Arch& a) {
+  a.attention = AttentionKind::latent, a.latent = {.q_rank = 24, .kv_rank = 16, .nope_dim = 8, .rope_dim = 4, .v_dim = 10};
+}
+
+std::vector<ModelCard> odd_models() {
+  return {
+      odd("table narrower than the model, post norm, no final norm",
+          [](Arch& a) {
+            a.embedding_width = 40, a.norm_placement = NormPlacement::post, a.final_norm = false, a.tied_head = true;
+            a.position = Position::learned, a.position_rows = 4098, a.mlp_bias = a.qkv_bias = a.attention_out_bias = true;
+          }),
+      odd("narrow table with an embedding norm, untied head with bias",
+          [](Arch& a) { a.embedding_width = 40, a.embedding_norm = a.head_bias = true, a.norm = NormKind::weight_free; }),
+      odd("embedding norm, sandwich, full norms of q and k with bias, windows",
+          [](Arch& a) {
+            a.embedding_norm = true, a.norm_placement = NormPlacement::both, a.qk_norm = QkNorm::full_bias;
+            a.sliding = {100, LayerSet::every(1, 2, 7)}, a.mlp = MlpKind::gated, a.attention_sinks = true;
+          }),
+      odd("every layer windowed, output norms, per-head norms with bias",
+          [](Arch& a) {
+            a.norm_placement = NormPlacement::output, a.qk_norm = QkNorm::per_head_bias, a.norm = NormKind::rms_norm;
+            a.sliding = {64, LayerSet::all(7)}, a.mlp = MlpKind::gated, a.activation = Activation::xielu;
+          }),
+      odd("linear attention but for one layer, experts in some",
+          [](Arch& a) {
+            a.linear_layers = LayerSet::every(1, 1, 7), a.mlp = MlpKind::gated, a.norm = NormKind::rms_norm;
+            a.moe.experts = 10, a.moe.top_k = 3, a.moe.width = 50, a.moe.shared_experts = 3, a.moe.shared_width = 20;
+            a.moe.shared_gate = a.moe.router_bias = a.moe.expert_bias = true, a.moe.layers = LayerSet::every(2, 2, 7);
+          }),
+      odd("linear attention alone", [](Arch& a) { a.linear_layers = LayerSet::all(7), a.activation = Activation::xielu; }),
+      odd("latent attention with windows in a parallel block of two norms",
+          [](Arch& a) {
+            latent(a), a.block = BlockKind::parallel, a.sliding = {333, LayerSet::every(0, 3, 7)};
+            a.qkv_bias = a.attention_out_bias = true;
+          }),
+      odd("latent attention with direct queries, experts everywhere",
+          [](Arch& a) {
+            latent(a), a.latent.q_rank = 0, a.block = BlockKind::parallel, a.norms_per_layer = 1;
+            a.moe.experts = a.moe.top_k = 6, a.moe.width = 33, a.moe.layers = LayerSet::all(7), a.mlp_width = 0;
+          }),
+  };
 }
 
 }  // namespace
 
-TEST_CASE("every printed formula of every model gives the report's number", "[explain]") {
+TEST_CASE("every printed formula gives the report's number for every model, each plan for some", "[explain]") {
+  evaluated = 0;
+  std::size_t n = 0;
   for (const Builtin& b : builtin_models()) {
-    Request r = request(std::string(b.name));
-    check_all(r, {true, true}, "defaults");
+    const ModelCard model = preset(b);
+    check_all(model, ways[0]);
+    for (std::size_t w = 1; w < std::size(ways); ++w)
+      if ((n + w) % 5 == 0) check_all(model, ways[w]);
+    ++n;
   }
-  fmt::print("{}\n", evaluated);
+  CHECK(evaluated > 30000);
+}
+
+TEST_CASE("every printed formula gives the report's number under every plan", "[explain]") {
+  evaluated = 0;
+  for (const char* name : {"gpt-3-175b", "llama-3.1-8b", "falcon-7b", "falcon-40b", "gemma-3-27b", "mixtral-8x7b",
+                           "deepseek-v3", "deepseek-v2-lite", "gpt-oss-20b", "olmo-2-7b", "qwen1.5-moe-a2.7b"})
+    for (const Way& way : ways) check_all(load_model(name), way);
+  CHECK(evaluated > 20000);
+}
+
+TEST_CASE("every printed formula gives the report's number for shapes that no preset has", "[explain]") {
+  evaluated = 0;
+  for (const ModelCard& model : odd_models())
+    for (const Way& way : ways) check_all(model, way);
+  CHECK(evaluated > 15000);
 }
