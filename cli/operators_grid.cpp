@@ -52,9 +52,9 @@ std::string shape_text(const Collective& s) {
 std::string segment_name(const Segment& s) {
   if (s.kind != SegmentKind::block) return s.kind == SegmentKind::embedding ? "embedding" : "head";
   std::string n = "block";
-  if (s.layer.experts) n = "experts block";
-  if (s.layer.windowed) n += ", windowed";
-  if (s.layer.linear) n += ", linear";
+  if (s.layer.experts) n = "expert " + n;
+  if (s.layer.windowed) n = "window " + n;
+  if (s.layer.linear) n = "linear " + n;
   return n;
 }
 

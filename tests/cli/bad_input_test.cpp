@@ -7,7 +7,6 @@
 #include "tests/cli/program.hpp"
 
 using namespace llmcalc;
-using test::llmcalc;
 
 namespace {
 
@@ -41,20 +40,24 @@ void refused_file(const std::string& path, const std::string& says) {
 
 TEST_CASE("a command, a model or a device that there is not is answered with the nearest", "[cli]") {
   refused("param gpt2", "unknown command \"param\", did you mean 'params'?; 'llmcalc --help' shows all");
-  refused("params lama-3.1-70b",
-          "unknown model 'lama-3.1-70b', did you mean 'llama-3.1-70b'? ('llmcalc list models' shows all 82)");
+  refused(
+      "params lama-3.1-70b",
+      "unknown model 'lama-3.1-70b', did you mean 'llama-3.1-70b' or 'llama3.1-70b' or 'llama-3-70b'? ('llmcalc list "
+      "models' shows all 82)");
   refused("train gpt2 --hardware h10",
           "unknown hardware 'h10', did you mean 'a10' or 'h100' or 'h20'? ('llmcalc list hardware' shows all 68)");
-  refused("show h1000", "no preset is called \"h1000\", did you mean 'h100'? ('llmcalc list models' and 'llmcalc list "
-                        "hardware' show all)");
+  refused("show h1000",
+          "no preset is called \"h1000\", did you mean 'h100'? ('llmcalc list models' and 'llmcalc list "
+          "hardware' show all)");
 }
 
 TEST_CASE("what a command lacks or does not take is said in a sentence", "[cli]") {
   refused("params", "'llmcalc params' wants a MODEL; 'llmcalc params --help' shows its arguments");
   refused("params gpt2 more", "\"more\" is one argument too many for 'llmcalc params'; its help shows what it takes");
   refused("train gpt2", "'llmcalc train' wants --hardware HW; 'llmcalc list hardware' shows what there is");
-  refused("train gpt2 --hardware h100 --micro-bach 3", "unknown option --micro-bach for 'llmcalc train', did you mean "
-                                                       "--micro-batch?; 'llmcalc train --help' shows all");
+  refused("train gpt2 --hardware h100 --micro-bach 3",
+          "unknown option --micro-bach for 'llmcalc train', did you mean "
+          "--micro-batch?; 'llmcalc train --help' shows all");
   refused("train gpt2 --hardware h100 --seq", "--seq wants a value; 'llmcalc train --help' says which");
   refused("train gpt2 --hardware h100 --seq 8 --seq 9", "--seq is given twice; give it once");
   refused("params gpt2 --json --markdown", "--json and --markdown exclude each other; give one of them");
@@ -64,11 +67,13 @@ TEST_CASE("what a command lacks or does not take is said in a sentence", "[cli]"
 
 TEST_CASE("a number that is none, or of the wrong kind, is refused and never cut or guessed", "[cli]") {
   const std::string train = "train llama-3-8b --hardware h100 ";
-  refused(train + "--seq -5", "--seq: \"-5\" begins with a sign; a whole number such as 8192, 8k, 8Ki, 300B or 3e11 is "
-                              "wanted");
+  refused(train + "--seq -5",
+          "--seq: \"-5\" begins with a sign; a whole number such as 8192, 8k, 8Ki, 300B or 3e11 is "
+          "wanted");
   refused(train + "--seq 010", "--seq: \"010\" begins with a zero; write 10");
-  refused(train + "--seq nan", "--seq: \"nan\" is not a number; a whole number such as 8192, 8k, 8Ki, 300B or 3e11 is "
-                               "wanted");
+  refused(train + "--seq nan",
+          "--seq: \"nan\" is not a number; a whole number such as 8192, 8k, 8Ki, 300B or 3e11 is "
+          "wanted");
   refused(train + "--seq 1e400", "--seq: \"1e400\" is past 2^63, the end of what is read; write a smaller number");
   refused(train + "--price 3GB", "--price: \"3GB\" is a size; a price such as \"2.5 USD/h\" is wanted");
   refused(train + "--gradient-bytes 3", "--gradient-bytes 3: gradients take 2 or 4 bytes each");
@@ -77,7 +82,7 @@ TEST_CASE("a number that is none, or of the wrong kind, is refused and never cut
   refused(train + "--micro-batch 9e18",
           "these sizes give a count past 2^63; check the model, the batch and the sequence length");
   for (const char* zero : {"--seq 0", "--micro-batch 0", "--tp 0", "--efficiency 0", "--efficiency 1.5", "--overlap 2"})
-    CHECK(llmcalc(train + zero).code == 2);
+    CHECK(test::llmcalc(train + zero).code == 2);
 }
 
 TEST_CASE("a plan that cannot be is refused with what would do", "[cli]") {
@@ -91,21 +96,23 @@ TEST_CASE("a plan that cannot be is refused with what would do", "[cli]") {
           "--gpus 12 is not a multiple of the 8 GPUs of one tensor-parallel group; give a multiple of --tp");
   refused("train llama-3-8b --hardware v100 --precision fp8",
           "v100-sxm2-32gb has no fp8 matmul peak; --precision can be fp64, fp32, fp16, int8");
-  refused("infer llama-3-8b --hardware m3-max --tp 2",
-          "m3-max states no link that joins 2 devices; lower --tp, or give a hardware file that states one ('llmcalc show "
-          "m3-max' prints a start)");
+  refused(
+      "infer llama-3-8b --hardware m3-max --tp 2",
+      "m3-max states no link that joins 2 devices; lower --tp, or give a hardware file that states one ('llmcalc show "
+      "m3-max' prints a start)");
 }
 
 TEST_CASE("parallelism that is not there yet says so and is not ignored", "[cli]") {
-  refused("train llama-3-8b --hardware h100 --pp 4",
-          "--pp 4: pipeline parallelism is not supported yet; leave it at 1 (tensor and sequence parallelism are: --tp, "
-          "--sp)");
+  refused(
+      "train llama-3-8b --hardware h100 --pp 4",
+      "--pp 4: pipeline parallelism is not supported yet; leave it at 1 (tensor and sequence parallelism are: --tp, "
+      "--sp)");
   for (const char* option : {"--dp 2", "--cp 2", "--ep 2", "--zero 1"}) {
-    const test::Ran r = llmcalc(std::string("train llama-3-8b --hardware h100 ") + option);
+    const test::Ran r = test::llmcalc(std::string("train llama-3-8b --hardware h100 ") + option);
     CHECK(r.code == 2);
     CHECK(r.err.find("is not supported yet") != std::string::npos);
   }
-  CHECK(llmcalc("train llama-3-8b --hardware h100 --pp 1 --zero 0").code == 0);
+  CHECK(test::llmcalc("train llama-3-8b --hardware h100 --pp 1 --zero 0").code == 0);
 }
 
 TEST_CASE("a file that is no model is refused with its name and the place", "[cli]") {
@@ -137,7 +144,8 @@ TEST_CASE("a folder without a config, and a config of an unknown family, are ref
   std::filesystem::create_directories(folder);
   refused("params " + folder,
           "the folder '" + folder + "' holds no config.json; give a model file or a folder that holds one");
-  const test::Ran r = llmcalc("params " + file("config.json", R"({"model_type": "perceiver", "hidden_size": 64})"));
+  const test::Ran r =
+      test::llmcalc("params " + file("config.json", R"({"model_type": "perceiver", "hidden_size": 64})"));
   CHECK(r.code == 2);
   CHECK(r.err.find("perceiver") != std::string::npos);
   CHECK(r.err.find("llama") != std::string::npos);
@@ -154,10 +162,10 @@ TEST_CASE("a file without read permission is refused", "[cli]") {
 }
 
 TEST_CASE("a full disk is an error, and a closed pipe is none", "[cli]") {
-  const test::Ran full = llmcalc("params gpt2 >/dev/full");
+  const test::Ran full = test::llmcalc("params gpt2 >/dev/full");
   CHECK(full.code == 2);
   CHECK(full.err == "llmcalc: cannot write the output: the disk is full; free some space and run it again\n");
-  const test::Ran closed = llmcalc("list models", "| head -1");
+  const test::Ran closed = test::llmcalc("list models", "| head -1");
   CHECK(closed.code == 0);
   CHECK(closed.err.empty());
 }

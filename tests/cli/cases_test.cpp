@@ -55,8 +55,8 @@ TEST_CASE("sequence parallelism divides what tensor parallelism leaves whole", "
 
 TEST_CASE("mixed precision pays from Goon's (2.9) batch of 1.5 for GPT-3", "[golden][seeds]") {
   const json::Value r = ask("memory docs/cases/goon-gpt-3.json --train" + seed_rules);
-  // 6 D^2 / (8 D S + A S^2) = 1.5 counts the blocks only. Table and head add their states (V D) and save their own bytes:
-  // the inputs of final norm and head, 2 x 2 bytes x S D.
+  // 6 D^2 / (8 D S + A S^2) = 1.5 counts the blocks only. Table and head add their states (V D) and save their own
+  // bytes: the inputs of final norm and head, 2 x 2 bytes x S D.
   constexpr double n = 12.0 * 96 * 12288 * 12288 + 50257.0 * 12288;
   constexpr double saved = 96.0 * 2048 * (32.0 * 12288 + 4.0 * 96 * 2048) + 2 * 2.0 * 2048 * 12288;
   CHECK(r["activations"]["mixed_precision_break_even_batch"].get<double>() == Approx(2 * n / saved).epsilon(1e-12));
@@ -89,9 +89,9 @@ TEST_CASE("Llama-3 405B's parameters are Jia's 405.8 B, and 405,853,388,800 with
   const json::Value jia = ask("params docs/cases/jia-llama-3-405b.json");
   CHECK(number(jia, "parameters", "total") == 405845000192);
   CHECK(number(jia, "parameters", "embedding") == 2097152000);
-  CHECK(number(jia, "parameters", "attention") == 2 * 33822867456 + 2 * 2113929216);
+  CHECK(number(jia, "parameters", "attention") == 2 * 33822867456LL + 2 * 2113929216LL);
   CHECK(number(jia, "parameters", "mlp") == 329772957696);
-  CHECK(number(jia, "parameters", "norm") == 253 * 16384);
+  CHECK(number(jia, "parameters", "norm") == 253LL * 16384);
   CHECK(number(ask("params llama-3.1-405b"), "parameters", "total") == 405853388800);
 }
 

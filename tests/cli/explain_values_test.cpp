@@ -68,8 +68,9 @@ std::string failure(const explain::Setting& s, const Definition& d) {
     if (!e) return "";
     ++evaluated;
     const std::string problem = wrong(*e);
-    return problem.empty() ? "" : fmt::format("{}: {}\n  {}\n  {}", d.path, problem, e->formula.expression,
-                                              joined(e->numbers).substr(0, 2000));
+    return problem.empty() ? ""
+                           : fmt::format("{}: {}\n  {}\n  {}", d.path, problem, e->formula.expression,
+                                         joined(e->numbers).substr(0, 2000));
   } catch (const std::exception& x) {
     return fmt::format("{}: {}", d.path, x.what());
   }
@@ -158,7 +159,8 @@ ModelCard odd(const char* name, void (*change)(Arch&)) {
 }
 
 void latent(Arch& a) {
-  a.attention = AttentionKind::latent, a.latent = {.q_rank = 24, .kv_rank = 16, .nope_dim = 8, .rope_dim = 4, .v_dim = 10};
+  a.attention = AttentionKind::latent,
+  a.latent = {.q_rank = 24, .kv_rank = 16, .nope_dim = 8, .rope_dim = 4, .v_dim = 10};
 }
 
 std::vector<ModelCard> odd_models() {
@@ -166,10 +168,13 @@ std::vector<ModelCard> odd_models() {
       odd("table narrower than the model, post norm, no final norm",
           [](Arch& a) {
             a.embedding_width = 40, a.norm_placement = NormPlacement::post, a.final_norm = false, a.tied_head = true;
-            a.position = Position::learned, a.position_rows = 4098, a.mlp_bias = a.qkv_bias = a.attention_out_bias = true;
+            a.position = Position::learned, a.position_rows = 4098,
+            a.mlp_bias = a.qkv_bias = a.attention_out_bias = true;
           }),
       odd("narrow table with an embedding norm, untied head with bias",
-          [](Arch& a) { a.embedding_width = 40, a.embedding_norm = a.head_bias = true, a.norm = NormKind::weight_free; }),
+          [](Arch& a) {
+            a.embedding_width = 40, a.embedding_norm = a.head_bias = true, a.norm = NormKind::weight_free;
+          }),
       odd("embedding norm, sandwich, full norms of q and k with bias, windows",
           [](Arch& a) {
             a.embedding_norm = true, a.norm_placement = NormPlacement::both, a.qk_norm = QkNorm::full_bias;
@@ -186,7 +191,8 @@ std::vector<ModelCard> odd_models() {
             a.moe.experts = 10, a.moe.top_k = 3, a.moe.width = 50, a.moe.shared_experts = 3, a.moe.shared_width = 20;
             a.moe.shared_gate = a.moe.router_bias = a.moe.expert_bias = true, a.moe.layers = LayerSet::every(2, 2, 7);
           }),
-      odd("linear attention alone", [](Arch& a) { a.linear_layers = LayerSet::all(7), a.activation = Activation::xielu; }),
+      odd("linear attention alone",
+          [](Arch& a) { a.linear_layers = LayerSet::all(7), a.activation = Activation::xielu; }),
       odd("latent attention with windows in a parallel block of two norms",
           [](Arch& a) {
             latent(a), a.block = BlockKind::parallel, a.sliding = {333, LayerSet::every(0, 3, 7)};

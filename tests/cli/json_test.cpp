@@ -34,17 +34,55 @@ TEST_CASE("a report's JSON has every name of schema 1, and no null", "[contract]
   CHECK(r["llmcalc"]["schema"] == 1);
   CHECK(r["command"] == "report");
   has(r, "model", {"name", "source"});
-  has(r, "inputs", {"seq", "micro_batch", "global_batch", "batch", "prompt", "generate", "precision", "weight_precision",
-                    "kv_precision", "optimizer", "master", "gradient_bytes", "tp", "sp", "cp", "pp", "ep", "dp", "zero",
-                    "gpus", "recompute", "attention", "dropout", "softmax_store", "glu_store", "norm_stats", "logits",
-                    "attention_flops", "params_in_6n", "roofline", "efficiency", "overlap", "memory_utilization",
-                    "kv_cache", "tokens", "price", "watts", "pue", "co2"});
-  has(r, "parameters", {"total", "active", "non_embedding", "embedding", "position", "attention", "mlp", "norm", "lm_head"});
+  has(r, "inputs",
+      {"seq",
+       "micro_batch",
+       "global_batch",
+       "batch",
+       "prompt",
+       "generate",
+       "precision",
+       "weight_precision",
+       "kv_precision",
+       "optimizer",
+       "master",
+       "gradient_bytes",
+       "tp",
+       "sp",
+       "cp",
+       "pp",
+       "ep",
+       "dp",
+       "zero",
+       "gpus",
+       "recompute",
+       "attention",
+       "dropout",
+       "softmax_store",
+       "glu_store",
+       "norm_stats",
+       "logits",
+       "attention_flops",
+       "params_in_6n",
+       "roofline",
+       "efficiency",
+       "overlap",
+       "memory_utilization",
+       "kv_cache",
+       "tokens",
+       "price",
+       "watts",
+       "pue",
+       "co2"});
+  has(r, "parameters",
+      {"total", "active", "non_embedding", "embedding", "position", "attention", "mlp", "norm", "lm_head"});
   has(r, "kv_cache", {"bytes_per_token", "bytes_per_sequence", "bytes_total"});
-  has(r, "memory", {"weights_bytes", "gradients_bytes", "optimizer_bytes", "activations_bytes", "logits_bytes",
-                    "kv_cache_bytes", "workspace_bytes", "total_bytes", "peak_bytes", "capacity_bytes", "fits"});
+  has(r, "memory",
+      {"weights_bytes", "gradients_bytes", "optimizer_bytes", "activations_bytes", "logits_bytes", "kv_cache_bytes",
+       "workspace_bytes", "total_bytes", "peak_bytes", "capacity_bytes", "fits"});
   has(r, "flops", {"forward", "backward", "recompute", "model_total", "hardware_total", "executed", "per_token"});
-  has(r, "step", {"time_s", "bound_time_s", "tokens_per_s", "tokens_per_s_per_gpu", "mfu", "hfu", "bound", "breakdown_s"});
+  has(r, "step",
+      {"time_s", "bound_time_s", "tokens_per_s", "tokens_per_s_per_gpu", "mfu", "hfu", "bound", "breakdown_s"});
   has(r, "run", {"tokens", "days", "gpu_hours", "energy_kwh", "co2_kg", "cost_usd"});
   has(r, "prefill", {"time_s", "flops", "bound"});
   has(r, "decode", {"time_per_token_s", "tokens_per_s", "bound"});

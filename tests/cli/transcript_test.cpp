@@ -5,8 +5,8 @@
 
 using namespace llmcalc;
 
-// Whole outputs. Each transcript is a command and what it prints, to the letter; scripts/transcripts writes them anew, and
-// the difference is then read by a person. The README's outputs are held the same way.
+// Whole outputs. Each transcript is a command and what it prints, to the letter; scripts/transcripts writes them anew,
+// and the difference is then read by a person. The README's outputs are held the same way.
 
 namespace {
 
@@ -21,7 +21,8 @@ std::vector<Transcript> transcripts(const std::string& text, const std::string& 
   for (std::size_t at = text.find(prompt); at != std::string::npos; at = text.find(prompt, at + 1)) {
     const std::size_t line = text.find('\n', at);
     const std::size_t stop = end.empty() ? text.size() : text.find(end, line);
-    found.push_back({text.substr(at + prompt.size(), line - at - prompt.size()), text.substr(line + 1, stop - line - 1)});
+    found.push_back(
+        {text.substr(at + prompt.size(), line - at - prompt.size()), text.substr(line + 1, stop - line - 1)});
   }
   return found;
 }
