@@ -66,7 +66,7 @@ Norm qk_norm_shape(const Arch& a, Count tokens, Count heads) {
   const bool full = a.qk_norm == QkNorm::full || a.qk_norm == QkNorm::full_bias;
   const bool bias = a.qk_norm == QkNorm::per_head_bias || a.qk_norm == QkNorm::full_bias;
   const Count weights = a.qk_norm == QkNorm::weight_free ? 0 : mul(full ? heads : 1, a.head_dim, bias ? 2 : 1);
-  return {.rows = mul(tokens, heads), .width = a.head_dim, .weights = weights, .centred = bias};
+  return {.rows = mul(tokens, heads), .width = a.head_dim, .weights = weights, .centred = bias, .per_head = full};
 }
 
 /// Queries, keys and values after qk-norm and RoPE.

@@ -69,8 +69,9 @@ class Walk {
   bool is_remade(TensorId t) const {
     if (t == block_input) return false;
     const Op& maker = ops_[producer_[t]];
+    const Collective* c = std::get_if<Collective>(&maker.shape);
     const Pointwise* p = std::get_if<Pointwise>(&maker.shape);
-    return std::holds_alternative<Collective>(maker.shape) ||
+    return (c && c->forward == CollectiveOp::all_gather) ||
            (p && p->kind == PointwiseKind::gate && p_.glu_store == GluStore::recompute);
   }
   void need(TensorId t, std::size_t by) {

@@ -36,7 +36,8 @@ struct Linear {
 /// width and may share them.
 struct Norm {
   Count rows = 0, width = 0, weights = 0;
-  bool centred = false;  ///< LayerNorm: keeps mean and deviation; RMSNorm keeps one statistic
+  bool centred = false;   ///< LayerNorm: keeps mean and deviation; RMSNorm keeps one statistic
+  bool per_head = false;  ///< of a qk-norm: the weights are cut with the heads
   constexpr bool operator==(const Norm&) const = default;
 };
 

@@ -26,7 +26,7 @@ Count summed_gradients(const OpList& ops, bool sequence) {
   for (const Op& op : ops) {
     const Norm* norm = std::get_if<Norm>(&op.shape);
     const Linear* linear = std::get_if<Linear>(&op.shape);
-    const bool shared = norm && op.split == Split::heads && norm->weights < mul(op.unit, norm->width);
+    const bool shared = norm && op.split == Split::heads && !norm->per_head;
     if (shared || (sequence && op.split == Split::tokens)) n = add(n, learned(op.shape).total);
     if (sequence && linear && linear->bias && op.split == Split::row) n = add(n, mul(linear->groups, linear->out));
   }

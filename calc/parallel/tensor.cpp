@@ -20,9 +20,8 @@ void cut_tokens(Shape& shape, Count ranks) {
 /// A qk-norm works on tokens x heads rows; its weights are shared by the heads or one set per head.
 void cut_heads(Norm& s, Count heads, Count ranks) {
   const Count mine = ceil_div(heads, ranks);
-  const bool per_head = s.weights >= mul(heads, s.width);
   s.rows = s.rows / heads * mine;
-  if (per_head) s.weights = s.weights / heads * mine;
+  if (s.per_head) s.weights = s.weights / heads * mine;
 }
 
 void cut_width(const Op& op, Shape& shape, Count ranks) {

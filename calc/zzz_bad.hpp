@@ -1,1 +1,0 @@
-int f(std::string s);

@@ -1,0 +1,151 @@
+#include <fmt/format.h>
+
+#include "cli/command.hpp"
+#include "cli/commands/plan_command.hpp"
+#include "cli/explain/layout.hpp"
+#include "cli/output.hpp"
+#include "presets/builtin.hpp"
+#include "presets/error.hpp"
+#include "presets/load.hpp"
+
+namespace llmcalc {
+namespace {
+
+using explain::Definition;
+using explain::Subject;
+using Wanted = std::vector<const Definition*>;
+
+constexpr const char* examples =
+    "  llmcalc explain                                             the whole cheat sheet\n"
+    "  llmcalc explain activations_bytes                           one formula, and how plans change it\n"
+    "  llmcalc explain parameters deepseek-v3                      a section, with numbers\n"
+    "  llmcalc explain memory.peak_bytes llama-3.1-8b --recompute full\n"
+    "  llmcalc explain step.mfu llama-3.1-405b --hardware h100 --tp 8";
+
+/// What the answer says about the request.
+constexpr PlanCommand head{.name = "explain",
+                           .uses = for_training | for_inference | for_time | for_run | for_flops,
+                           .fill = [](const Request&, Report&) {}};
+
+bool any(const Wanted& all, Subject s) {
+  for (const Definition* d : all)
+    if (d->about == s) return true;
+  return false;
+}
+
+/// Does the request allow this part? With a single subject asked for, a mistake is told; of many, it is left out.
+bool allowed(const Request& r, const Uses& uses, bool tolerant, std::vector<std::string>& notes) {
+  try {
+    check(r, uses);
+    return true;
+  } catch (const InputError& e) {
+    if (!tolerant) throw;
+    notes.emplace_back(e.what());
+    return false;
+  }
+}
+
+/// What the report lacks, and why, in one sentence.
+std::string lacks(const Definition& d, const Request& r) {
+  if (d.hardware && !r.hardware)
+    return fmt::format("{} needs a device: add --hardware HW ('llmcalc list hardware' shows what there is)", d.path);
+  if (d.wants.starts_with("--")) return fmt::format("{} needs {}", d.path, d.wants);
+  return fmt::format("{} is for {}; that is not so for {} as planned", d.path, d.wants, r.model.name);
+}
+
+struct Answers {
+  std::vector<explain::Explanation> all;
+  std::vector<std::string> notes;
+};
+
+Answers answers(const Request& r, const Wanted& wanted) {
+  Answers a;
+  const bool training = any(wanted, Subject::training), inference = any(wanted, Subject::inference);
+  const bool many = training && inference;
+  const bool time = r.hardware.has_value();
+  const explain::Parts parts{training && allowed(r, {.training = true, .time = time}, many, a.notes),
+                             inference && allowed(r, {.inference = true, .time = time}, many, a.notes)};
+  const explain::Setting setting(r, parts);
+  std::size_t without_device = 0;
+  for (const Definition* d : wanted) {
+    if (auto e = explain::explanation(setting, *d)) a.all.push_back(std::move(*e));
+    without_device += d->hardware && !r.hardware;
+  }
+  if (a.all.empty() && a.notes.empty()) throw InputError(lacks(*wanted.front(), r));
+  if (a.all.empty()) throw InputError(a.notes.front());
+  if (without_device > 0)
+    a.notes.push_back(fmt::format("{} more quantities need a device: add --hardware HW", without_device));
+  return a;
+}
+
+json::Value head_json() {
+  Report r;
+  r.command = "explain";
+  return report_json(r);
+}
+
+int print_general(const Wanted& wanted, Style style) {
+  json::Value v = head_json();
+  std::string out;
+  for (const Definition* d : wanted) {
+    const std::vector<explain::Variant> variants = explain::variants(*d, true);
+    if (style == Style::json) v["quantities"].push_back(json_of(*d, variants));
+    if (style == Style::markdown) out += markdown(*d, variants);
+    if (style == Style::text) out += (out.empty() ? "" : "\n") + text(*d, variants);
+  }
+  write_out(style == Style::json ? dump(v) : out);
+  return 0;
+}
+
+int print_sheet(Style style) {
+  json::Value v = head_json();
+  if (style == Style::json) v.update(explain::cheat_sheet_json());
+  write_out(style == Style::json       ? dump(v)
+            : style == Style::markdown ? explain::cheat_sheet_markdown()
+                                       : explain::cheat_sheet_text());
+  return 0;
+}
+
+int print_numbers(const Answers& a, const Report& head, Style style) {
+  if (style == Style::json) {
+    json::Value v = report_json(head);
+    for (const explain::Explanation& e : a.all) v["quantities"].push_back(json_of(e));
+    if (!a.notes.empty()) v["notes"] = a.notes;
+    write_out(dump(v));
+    return 0;
+  }
+  const bool marked = style == Style::markdown;
+  std::string out = (marked ? "# " : "") + head.title + "\n\n";
+  for (const explain::Explanation& e : a.all) out += marked ? markdown(e) : text(e) + "\n";
+  for (const std::string& n : a.notes) out += (marked ? "- " : "note: ") + n + "\n";
+  while (out.ends_with("\n\n")) out.pop_back();
+  write_out(out);
+  return 0;
+}
+
+}  // namespace
+
+int run_explain(Args args) {
+  Arguments arguments("explain", "Formulas: their symbols, the numbers put in, the source.", examples);
+  std::string quantity, model, hardware;
+  arguments.positional("QUANTITY", "a key of --json, its last part, a section, or all", quantity, false);
+  arguments.positional("MODEL", "a preset, a model file, a config.json or its folder", model, false);
+  arguments.option("--hardware", "HW", "a hardware preset or file", hardware);
+  arguments.plan(head.uses);
+  arguments.styles();
+  if (!arguments.parse(args)) return 0;
+  const Style style = arguments.style();
+  if (quantity.empty()) return print_sheet(style);
+  if (model.empty() && find_builtin(builtin_models(), quantity))
+    throw InputError(fmt::format("the quantity comes before the model: 'llmcalc explain all {}'", quantity));
+  const Wanted wanted = explain::named(quantity);
+  if (model.empty()) return print_general(wanted, style);
+  Request r;
+  r.model = load_model(model);
+  if (!hardware.empty()) r.hardware = load_hardware(hardware);
+  arguments.apply(r);
+  const Answers a = answers(r, wanted);
+  return print_numbers(a, build(head, r), style);
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,46 @@
+#pragma once
+/// A formula as text: symbols joined by + - * / ^ ( ) and min, max, ceil, floor, and the same with numbers put in. The
+/// numbers are put in mechanically, so the two cannot differ, and whatever is printed can be evaluated.
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace llmcalc::explain {
+
+/// A letter of a formula. Its value is a number as printed: every digit of a whole one.
+struct Symbol {
+  std::string name, meaning, value;
+};
+
+/// What sum() runs over: one term per row, one value for each of the symbols, whose names end in the same "_i".
+struct Terms {
+  std::vector<Symbol> symbols;  ///< their values are empty: every row has its own
+  struct Row {
+    std::string name;
+    std::vector<std::string> values;
+  };
+  std::vector<Row> rows;
+};
+
+/// "m*sum(n_i*max(F_i/pi, M_i/beta))". sum(body) adds the body over the rows of the terms whose symbols it uses.
+struct Formula {
+  std::string expression;
+  std::vector<Symbol> own = {};   ///< symbols of this formula alone; the others are those of the vocabulary
+  std::vector<Terms> terms = {};  ///< of sum(), if there is one
+};
+
+/// The symbols of an expression in order of appearance, each once; min, max, ceil, floor and sum are none.
+std::vector<std::string> identifiers(std::string_view expression);
+
+/// A part of an expression with the numbers put in; one term of a sum has its name.
+struct Piece {
+  std::string text, name;
+};
+
+/// The expression with the values put in, sums written out. A symbol without a value stays.
+std::vector<Piece> substituted(const Formula& formula, const std::vector<Symbol>& values);
+std::string joined(const std::vector<Piece>& pieces);
+
+}  // namespace llmcalc::explain
