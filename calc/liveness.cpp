@@ -38,6 +38,14 @@ class Walk {
     return r_;
   }
 
+  KeptByOperator by_operator() const {
+    KeptByOperator kept{};
+    for (std::size_t i = 0; i < ops_.size(); ++i) kept[i] = own(ops_[i]);
+    for (std::size_t t = 0; t < max_tensors; ++t)
+      if (needed_[t]) kept[first_need_[t]] += size_[t];
+    return kept;
+  }
+
  private:
   static bool makes_nothing(const Op& op) {
     return op.in_place() || (std::holds_alternative<Collective>(op.shape) && out_elements(op.shape) == 0);
@@ -198,6 +206,10 @@ class Walk {
 
 Liveness liveness(const OpList& ops, const Pricing& p, Count input_elements, bool without_core) {
   return Walk(ops, p, input_elements, without_core).run();
+}
+
+KeptByOperator kept_by_operator(const OpList& ops, const Pricing& p, Count input_elements, bool without_core) {
+  return Walk(ops, p, input_elements, without_core).by_operator();
 }
 
 }  // namespace llmcalc

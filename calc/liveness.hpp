@@ -3,6 +3,8 @@
 /// inputs and outputs. A tensor lives from the operator that makes it to the last that reads it; one that backward
 /// needs lives until then. Rule: every operator keeps its inputs, each tensor once (Goon, Korthikanti et al. 2022).
 
+#include <array>
+
 #include "calc/op.hpp"
 #include "calc/pricing.hpp"
 
@@ -22,5 +24,9 @@ struct Liveness {
 /// `input_elements`: of tensor 0. `without_core`: selective recomputation, the attention core's own tensors are not
 /// kept but made again in backward.
 Liveness liveness(const OpList& ops, const Pricing& p, Count input_elements, bool without_core);
+
+/// `kept` by operator: what it keeps of its own, and each tensor under the first operator whose backward needs it.
+using KeptByOperator = std::array<Bytes, OpList::capacity>;
+KeptByOperator kept_by_operator(const OpList& ops, const Pricing& p, Count input_elements, bool without_core);
 
 }  // namespace llmcalc

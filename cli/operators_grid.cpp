@@ -2,52 +2,15 @@
 
 #include "calc/liveness.hpp"
 #include "calc/program.hpp"
+#include "cli/explain/operator_formula.hpp"
 #include "cli/sections.hpp"
+#include "cli/shape_text.hpp"
 
 namespace llmcalc {
 namespace {
 
-/// "AR" of all-reduce, and so on.
-std::string_view short_name(CollectiveOp op) {
-  switch (op) {
-    case CollectiveOp::all_reduce:
-      return "AR";
-    case CollectiveOp::all_gather:
-      return "AG";
-    case CollectiveOp::reduce_scatter:
-      return "RS";
-    default:
-      return name(op);
-  }
-}
-std::string_view short_name(Bound b) {
-  return b == Bound::communication ? "comm." : bound_names[static_cast<std::size_t>(b)];
-}
-
-std::string dims(std::initializer_list<Count> all) {
-  std::string s;
-  for (const Count n : all) s += (s.empty() ? "" : "x") + fmt::format("{}", n);
-  return s;
-}
-
-std::string shape_text(const Lookup& s) { return dims({s.tokens, s.width}); }
-std::string shape_text(const Linear& s) {
-  return dims({s.rows, s.in, s.out}) + (s.groups > 1 ? fmt::format(" /{}", s.groups) : "");
-}
-std::string shape_text(const Norm& s) { return dims({s.rows, s.width}); }
-std::string shape_text(const Attention& s) {
-  return fmt::format("{}/{}h {}/{}{}", s.heads, s.kv_heads, s.queries, s.past + s.queries,
-                     s.window > 0 ? fmt::format(" w{}", s.window) : "");
-}
-std::string shape_text(const LinearAttention& s) { return fmt::format("{}h {}", s.heads, s.queries); }
-std::string shape_text(const Pointwise& s) { return dims({s.rows, s.width}); }
-std::string shape_text(const Loss& s) { return dims({s.rows, s.vocabulary}); }
-std::string shape_text(const Collective& s) {
-  std::string t;
-  if (s.forward_on) t += std::string(short_name(s.forward));
-  if (s.backward_on) t += (t.empty() ? "" : ", ") + std::string(short_name(s.backward)) + " back";
-  return t;
-}
+constexpr std::array<const char*, 3> phase_names{"training micro-batch", "prefill", "decode step"};
+constexpr std::array<const char*, 3> phase_keys{"ops", "prefill_ops", "decode_ops"};
 
 std::string segment_name(const Segment& s) {
   if (s.kind != SegmentKind::block) return s.kind == SegmentKind::embedding ? "embedding" : "head";
@@ -64,93 +27,114 @@ Step step_of(const Request& r, Phase phase) {
   return decode_step(r.plan, r.plan.prompt + r.plan.generate / 2);
 }
 
-constexpr const char* phase_names[] = {"training micro-batch", "prefill", "decode step"};
-constexpr const char* phase_keys[] = {"ops", "prefill_ops", "decode_ops"};
-
-/// One operator's numbers, of one layer.
+/// One operator's numbers, of one layer on one GPU.
 struct Line {
-  std::string shape;
-  Count parameters = 0;
+  const Op& op;
+  Count parameters;
   Cost forward, backward;
   Bytes kept;
+  Time time;  ///< forward, and backward in training
 };
 
-Line line(const Op& op, const Pricing& p) {
-  Line l{std::visit([](const auto& s) { return shape_text(s); }, op.shape),
-         learned(op.shape).total,
-         forward(op, p),
-         {},
-         {}};
-  if (p.training()) l.backward = backward(op, p), l.kept = kept(op.shape, p);
-  return l;
-}
+/// The table, a line at a time.
+class Table {
+ public:
+  Table(const Request& r, Phase phase) : r_(r), phase_(phase), price_(pricing(r.plan, phase)), by_op_(r.plan) {
+    by_op_.roofline = Roofline::op;
+    const auto which = static_cast<std::size_t>(phase);
+    grid_.key = phase_keys[which];
+    grid_.title = fmt::format("operators of one {}, one layer each, one GPU", phase_names[which]);
+    if (training())
+      grid_.columns = {"operator", "shape", "forward", "backward", "kept"};
+    else
+      grid_.columns = {"operator", "shape", "params", "forward", "moved"};
+    if (r.hardware) grid_.columns.insert(grid_.columns.end(), {"time", "bound"});
+    grid_.left = 2;
+  }
 
-/// "22.02 M": the unit is the column's.
-std::string short_count(Count n) {
-  if (n == 0) return "-";
-  const std::string s = human_text(n, Unit::parameters);
-  return s.substr(0, s.rfind(' '));
-}
-std::string short_flops(Flops f) { return f.value == 0 ? "-" : human_text(f, Unit::flops); }
-std::string short_bytes(double b) { return b == 0 ? "-" : human_text(b, Unit::bytes); }
+  void add(const Segment& s) {
+    grid_.rows.push_back({fmt::format("{} (x {})", segment_name(s), s.repeats)});
+    grid_.rows.back().resize(grid_.columns.size());
+    KeptByOperator kept{};
+    if (training()) kept = kept_by_operator(s.ops, price_, s.input_elements, r_.plan.recompute == Recompute::selective);
+    for (std::size_t i = 0; i < s.ops.size(); ++i) {
+      const Line l = line(s.ops[i], kept[i]);
+      grid_.rows.push_back(text(l));
+      grid_.json.push_back(numbers(l, s));
+    }
+  }
+  Grid grid() const { return grid_; }
 
-json::Value wide(Flops f) {
-  if (f.value <= ~std::uint64_t{0}) return static_cast<std::uint64_t>(f.value);
-  return static_cast<double>(f.value);
-}
+ private:
+  bool training() const { return phase_ == Phase::training; }
+
+  Line line(const Op& op, Bytes kept) const {
+    Line l{op, learned(op.shape).total, forward(op, price_), {}, kept, {}};
+    if (training()) l.backward = backward(op, price_);
+    if (!r_.hardware) return l;
+    Clock clock(estimated_rates(r_.hardware->device, r_.plan), by_op_, price_);
+    clock.run(op, 1, false);
+    if (training()) clock.run(op, 1, true);
+    l.time = clock.time();
+    return l;
+  }
+
+  std::vector<std::string> text(const Line& l) const {
+    std::vector<std::string> row{"  " + std::string(l.op.name), shape_text(l.op.shape)};
+    if (training()) {
+      row.insert(row.end(), {flops(l.forward), flops(l.backward), bytes(static_cast<double>(l.kept.value))});
+    } else {
+      row.insert(row.end(), {count(l.parameters), flops(l.forward), bytes(l.forward.moved.total())});
+    }
+    if (!r_.hardware) return row;
+    const bool none = l.time.total().value == 0;
+    const Bound b = bound(l.time);
+    row.push_back(none ? "-" : human_text(l.time.total().value, Unit::seconds));
+    row.emplace_back(none ? "-" : b == Bound::communication ? "comm." : bound_names[static_cast<std::size_t>(b)]);
+    return row;
+  }
+  /// "22.02 M": the unit is the column's.
+  static std::string count(Count n) {
+    const std::string s = human_text(n, Unit::parameters);
+    return n == 0 ? "-" : s.substr(0, s.rfind(' '));
+  }
+  static std::string flops(const Cost& c) { return c.executed.value == 0 ? "-" : human_text(c.executed, Unit::flops); }
+  static std::string bytes(double b) { return b == 0 ? "-" : human_text(b, Unit::bytes); }
+
+  json::Value numbers(const Line& l, const Segment& s) const {
+    json::Value v{{"segment", segment_name(s)},
+                  {"layers", s.repeats},
+                  {"name", std::string(l.op.name)},
+                  {"shape", shape_text(l.op.shape)},
+                  {"formula", operator_formula(l.op, phase_)},
+                  {"parameters", l.parameters},
+                  {"forward_flops", value_json(l.forward.executed)},
+                  {"forward_model_flops", value_json(l.forward.model)},
+                  {"forward_moved_bytes", l.forward.moved.total()}};
+    if (training()) {
+      v["backward_flops"] = value_json(l.backward.executed);
+      v["backward_moved_bytes"] = l.backward.moved.total();
+      v["kept_bytes"] = l.kept.value;
+    }
+    if (!r_.hardware) return v;
+    v["time_s"] = l.time.total().value;
+    if (l.time.total().value > 0) v["bound"] = bound_names[static_cast<std::size_t>(bound(l.time))];
+    return v;
+  }
+
+  const Request& r_;
+  Phase phase_;
+  Pricing price_;
+  Plan by_op_;
+  Grid grid_;
+};
 
 }  // namespace
 
 Grid operators_grid(const Request& r, Phase phase) {
-  const auto which = static_cast<std::size_t>(phase);
-  const bool training = phase == Phase::training;
-  Grid g{.key = phase_keys[which],
-         .title = fmt::format("operators of one {}, one layer each, one GPU", phase_names[which]),
-         .columns = {"operator", "shape", "params", "forward"},
-         .left = 2,
-         .rows = {}};
-  g.columns.emplace_back(training ? "backward" : "moved");
-  if (r.hardware) g.columns.insert(g.columns.end(), {"time", "bound"});
-  const Pricing p = pricing(r.plan, phase);
-  for_each_segment(r.model.arch, step_of(r, phase), tensor_parallel(r.plan), [&](const Segment& s) {
-    g.rows.push_back({fmt::format("{} (x {})", segment_name(s), s.repeats)});
-    g.rows.back().resize(g.columns.size());
-    for (const Op& op : s.ops) {
-      const Line l = line(op, p);
-      std::vector<std::string> row{"  " + std::string(op.name), l.shape, short_count(l.parameters),
-                                   short_flops(l.forward.executed)};
-      row.push_back(training ? short_flops(l.backward.executed) : short_bytes(l.forward.moved.total()));
-      json::Value v{{"segment", segment_name(s)},
-                    {"layers", s.repeats},
-                    {"name", std::string(op.name)},
-                    {"shape", l.shape},
-                    {"parameters", l.parameters},
-                    {"forward_flops", wide(l.forward.executed)},
-                    {"forward_model_flops", wide(l.forward.model)},
-                    {"forward_moved_bytes", l.forward.moved.total()}};
-      if (training) {
-        v["backward_flops"] = wide(l.backward.executed), v["backward_moved_bytes"] = l.backward.moved.total();
-        v["kept_bytes"] = l.kept.value;
-      }
-      if (r.hardware) {
-        Plan by_op = r.plan;
-        by_op.roofline = Roofline::op;
-        Clock clock(estimated_rates(r.hardware->device, r.plan), by_op, p);
-        clock.run(op, 1, false);
-        if (training) clock.run(op, 1, true);
-        const Time t = clock.time();
-        const std::string b(bound_names[static_cast<std::size_t>(bound(t))]);
-        const bool none = t.total().value == 0;
-        row.insert(row.end(), {none ? "-" : human_text(t.total().value, Unit::seconds),
-                               none ? "-" : std::string(short_name(bound(t)))});
-        v["time_s"] = t.total().value;
-        if (!none) v["bound"] = b;
-      }
-      g.rows.push_back(std::move(row));
-      g.json.push_back(std::move(v));
-    }
-  });
-  return g;
+  Table table(r, phase);
+  for_each_segment(r.model.arch, step_of(r, phase), tensor_parallel(r.plan), [&](const Segment& s) { table.add(s); });
+  return table.grid();
 }
 
 }  // namespace llmcalc

@@ -9,16 +9,6 @@ namespace {
 
 constexpr std::string_view wide_mark = "\x01wide:";  // a number too long for JSON libraries, unquoted by dump()
 
-json::Value value_json(const Quantity& q) {
-  if (const Count* c = std::get_if<Count>(&q)) return *c;
-  if (const bool* b = std::get_if<bool>(&q)) return *b;
-  if (const double* d = std::get_if<double>(&q)) return *d;
-  if (const std::string* s = std::get_if<std::string>(&q)) return *s;
-  const Wide v = std::get<Flops>(q).value;
-  if (v <= ~std::uint64_t{0}) return static_cast<std::uint64_t>(v);
-  return std::string(wide_mark) + digits(v);
-}
-
 /// Puts value at a dotted key.
 void put(json::Value& object, std::string_view key, json::Value value) {
   const std::size_t dot = key.find('.');
@@ -148,6 +138,16 @@ std::string markdown(const Report& r) {
 }
 
 }  // namespace
+
+json::Value value_json(const Quantity& q) {
+  if (const Count* c = std::get_if<Count>(&q)) return *c;
+  if (const bool* b = std::get_if<bool>(&q)) return *b;
+  if (const double* d = std::get_if<double>(&q)) return *d;
+  if (const std::string* s = std::get_if<std::string>(&q)) return *s;
+  const Wide v = std::get<Flops>(q).value;
+  if (v <= ~std::uint64_t{0}) return static_cast<std::uint64_t>(v);
+  return std::string(wide_mark) + digits(v);
+}
 
 const Section* Report::find(std::string_view key) const {
   for (const Section& s : sections)

@@ -85,6 +85,8 @@ enum class Style : std::uint8_t { text, markdown, json };
 std::string render(const Report& report, Style style);
 
 json::Value report_json(const Report& report);
+/// One value, exact.
+json::Value value_json(const Quantity& q);
 /// JSON text; integers past 2^64 with every digit.
 std::string dump(const json::Value& value);
 

@@ -23,9 +23,12 @@ constexpr const char* examples =
     "  llmcalc explain step.mfu llama-3.1-405b --hardware h100 --tp 8";
 
 /// What the answer says about the request.
-constexpr PlanCommand head{.name = "explain",
-                           .uses = for_training | for_inference | for_time | for_run | for_flops,
-                           .fill = [](const Request&, Report&) {}};
+constexpr PlanCommand explain_command{.name = "explain",
+                                      .summary = "Formulas: their symbols, the numbers put in, the source.",
+                                      .examples = examples,
+                                      .uses = for_training | for_inference | for_time | for_run | for_flops,
+                                      .checks = {},
+                                      .fill = [](const Request&, Report&) {}};
 
 bool any(const Wanted& all, Subject s) {
   for (const Definition* d : all)
@@ -126,12 +129,12 @@ int print_numbers(const Answers& a, const Report& head, Style style) {
 }  // namespace
 
 int run_explain(Args args) {
-  Arguments arguments("explain", "Formulas: their symbols, the numbers put in, the source.", examples);
+  Arguments arguments("explain", std::string(explain_command.summary), examples);
   std::string quantity, model, hardware;
   arguments.positional("QUANTITY", "a key of --json, its last part, a section, or all", quantity, false);
   arguments.positional("MODEL", "a preset, a model file, a config.json or its folder", model, false);
   arguments.option("--hardware", "HW", "a hardware preset or file", hardware);
-  arguments.plan(head.uses);
+  arguments.plan(explain_command.uses);
   arguments.styles();
   if (!arguments.parse(args)) return 0;
   const Style style = arguments.style();
@@ -145,7 +148,7 @@ int run_explain(Args args) {
   if (!hardware.empty()) r.hardware = load_hardware(hardware);
   arguments.apply(r);
   const Answers a = answers(r, wanted);
-  return print_numbers(a, build(head, r), style);
+  return print_numbers(a, build(explain_command, r), style);
 }
 
 }  // namespace llmcalc

@@ -17,8 +17,8 @@ Bytes total(const std::vector<Alive>& all) {
   return b;
 }
 
-/// One segment, operator by operator. Every tensor carries the name of the operator that made it; an exchange that makes
-/// nothing new, an all-reduce, works in place.
+/// One segment, operator by operator. Every tensor carries the name of the operator that made it; an exchange that
+/// makes nothing new, an all-reduce, works in place.
 class Walk {
  public:
   Walk(const Segment& s, const Pricing& p, bool core_again) : ops_(s.ops), p_(p), core_again_(core_again) {
@@ -85,8 +85,8 @@ class Walk {
     std::string name;
     Bytes bytes;
     bool exists = false;
-    std::size_t made = 0, last = 0;              ///< by which operator, and read last by which
-    std::size_t first_need = 0, last_need = 0;   ///< by the backward passes of which operators
+    std::size_t made = 0, last = 0;             ///< by which operator, and read last by which
+    std::size_t first_need = 0, last_need = 0;  ///< by the backward passes of which operators
     bool kept = false, again = false, masked = false;
   };
 
@@ -197,7 +197,9 @@ struct Part {
 
 Part part(const Segment& s, const Plan& plan) {
   const Walk w(s, pricing(plan, Phase::training), plan.recompute == Recompute::selective);
-  Part p{s.kind == SegmentKind::block ? kind_name(s.layer) : s.kind == SegmentKind::head ? "head" : "embedding",
+  Part p{s.kind == SegmentKind::block  ? kind_name(s.layer)
+         : s.kind == SegmentKind::head ? "head"
+                                       : "embedding",
          s.layer,
          total(w.kept()),
          w.input(),
@@ -208,7 +210,9 @@ Part part(const Segment& s, const Plan& plan) {
   return p;
 }
 
-const std::vector<Alive>& worse(const Part& p) { return total(p.forward) >= total(p.backward) ? p.forward : p.backward; }
+const std::vector<Alive>& worse(const Part& p) {
+  return total(p.forward) >= total(p.backward) ? p.forward : p.backward;
+}
 
 /// "attn.q of the head": what is alive in the segment at work; nothing that is empty.
 void append(std::vector<Alive>& to, const std::vector<Alive>& from, const std::string& where) {
@@ -224,7 +228,8 @@ std::vector<Alive> kept_before(const Arch& arch, const std::vector<Part>& blocks
     Count n = 0;
     for (Count i = 0; i < layer; ++i) n += kind_index(kinds, arch, i) == k;
     const Part& p = blocks[k];
-    all.push_back({fmt::format("kept by {} x {}", n, p.name), n * (plan.recompute == Recompute::full ? p.input : p.kept)});
+    all.push_back(
+        {fmt::format("kept by {} x {}", n, p.name), n * (plan.recompute == Recompute::full ? p.input : p.kept)});
   }
   return all;
 }

@@ -11,11 +11,11 @@
 namespace llmcalc::explain {
 
 struct Definition {
-  std::string_view path;        ///< in JSON: "memory.activations_bytes"
-  std::string_view title;       ///< what it is
-  std::string_view unit;        ///< "bytes", "FLOP", "s"
+  std::string_view path;   ///< in JSON: "memory.activations_bytes"
+  std::string_view title;  ///< what it is
+  std::string_view unit;   ///< "bytes", "FLOP", "s"
   Subject about = Subject::model;
-  bool hardware = false;        ///< cannot be known without
+  bool hardware = false;  ///< cannot be known without
   Formula (*formula)(const Setting&) = nullptr;
   std::string_view convention = {};  ///< what is counted, what is left out
   std::string_view source = {};

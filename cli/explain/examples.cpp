@@ -63,8 +63,12 @@ Request request(const Example& e) {
     for (const Option& o : options())
       if (o.flag == c.flag) o.read(r, given, c.value, c.flag);
   };
-  for (const Chosen& c : {Chosen{"--tokens", "1T"}, {"--watts", "700"}, {"--price", "2"}, {"--co2", "0.4"},
-                          {"--global-batch", "8"}, {"--prompt", "1024"}})
+  for (const Chosen& c : {Chosen{"--tokens", "1T"},
+                          {"--watts", "700"},
+                          {"--price", "2"},
+                          {"--co2", "0.4"},
+                          {"--global-batch", "8"},
+                          {"--prompt", "1024"}})
     give(c);
   for (const Chosen& c : e.options) give(c);
   if (e.model == "gpt-3-175b" && e.when.starts_with("multi-head")) given.seq = true, r.plan.seq = 2048;

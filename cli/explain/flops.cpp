@@ -39,8 +39,7 @@ Formula executed(S s) {
   const std::string times = halves % 2 == 0 ? std::to_string(halves / 2) : std::to_string(halves / 2) + ".5";
   const std::string c = core_text(s, training(s), flash ? AttentionFlops::causal_exact : AttentionFlops::full, flash);
   std::string text = "3*(F_lin + F_head)";
-  if (p.recompute == Recompute::full)
-    text += outside(s).empty() ? " + F_lin" : " + F_lin - 2*B*S*" + outside(s);
+  if (p.recompute == Recompute::full) text += outside(s).empty() ? " + F_lin" : " + F_lin - 2*B*S*" + outside(s);
   return {c == "0" ? text : text + " + " + product({times, c})};
 }
 
@@ -54,8 +53,7 @@ constexpr Definition all[] = {
      core, "--attention-flops: full S^2 pairs, causal-half S^2/2, causal-exact S (S + 1)/2; a window counts its token",
      "Goon (3.2); FlashAttention's benchmark for causal-half"},
     {"flops.forward_head", "FLOPs of the head", "FLOP", Subject::training, false, head,
-     "every position in training; only the last one in prefill and decode",
-     "Narayanan 2021 (arXiv:2104.04473)"},
+     "every position in training; only the last one in prefill and decode", "Narayanan 2021 (arXiv:2104.04473)"},
     {"flops.backward", "FLOPs of the backward pass", "FLOP", Subject::training, false,
      [](S) -> Formula { return {"2*F_fwd"}; }, "gradients of inputs and of weights, each as much as forward",
      "Goon §3.1 with its factor corrected: 4 D I J, not 5"},

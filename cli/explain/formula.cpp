@@ -9,7 +9,9 @@ namespace {
 
 constexpr std::array<std::string_view, 5> functions{"min", "max", "ceil", "floor", "sum"};
 
-bool is_function(std::string_view word) { return std::find(functions.begin(), functions.end(), word) != functions.end(); }
+bool is_function(std::string_view word) {
+  return std::find(functions.begin(), functions.end(), word) != functions.end();
+}
 bool starts_word(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
 bool in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 bool in_number(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0 || c == '.'; }
@@ -77,8 +79,7 @@ std::vector<std::string> identifiers(std::string_view expression) {
   std::vector<std::string> all;
   for (std::size_t i = 0; i < expression.size();) {
     const std::string_view t = token(expression, i);
-    if (starts_word(t[0]) && !is_function(t) && std::find(all.begin(), all.end(), t) == all.end())
-      all.emplace_back(t);
+    if (starts_word(t[0]) && !is_function(t) && std::find(all.begin(), all.end(), t) == all.end()) all.emplace_back(t);
     i += t.size();
   }
   return all;

@@ -55,7 +55,8 @@ std::string context_at(S s, const std::string& room, const char* rounding) {
   return full.empty() ? filling : "max(" + filling + ", " + tokens(left + " - B*W*" + window, full) + ")";
 }
 
-/// Where no layer has a cache that grows there is nothing to solve: the states alone outgrow the weights, or do not fit.
+/// Where no layer has a cache that grows there is nothing to solve: the states alone outgrow the weights, or do not
+/// fit.
 Formula equals_weights(S s) {
   if (s.softmax_layers().empty()) return {"1"};
   const std::string context = context_at(s, "M_w", "ceil");
@@ -79,7 +80,10 @@ constexpr Definition memory[] = {
      [](S s) -> Formula { return {s.plan().kv_cache ? "B*M_seq" : "0"}; }, per_gpu, "Goon (6.1), (7.1)"},
     {"inference_memory.workspace_bytes", "workspace: alive at the worst moment of prefill or decode", "bytes",
      Subject::inference, false,
-     [](S s) -> Formula { return {"sum(b_i)", {}, {alive_terms(alive_in_inference(s))}}; }, per_gpu, "liveness of the operators' tensors"},
+     [](S s) -> Formula {
+       return {"sum(b_i)", {}, {alive_terms(alive_in_inference(s))}};
+     },
+     per_gpu, "liveness of the operators' tensors"},
     {"inference_memory.total_bytes", "sum of all parts", "bytes", Subject::inference, false,
      [](S) -> Formula { return {"M_w + M_kv + M_ws"}; }, per_gpu, "Goon (7.1), (8.1)"},
     {"inference_memory.peak_bytes", "most alive at once", "bytes", Subject::inference, false,
@@ -89,13 +93,13 @@ constexpr Definition memory[] = {
     {"inference_memory.fits", "does it fit?", "", Subject::inference, true,
      [](S) -> Formula { return {"M_peak/(u*M)"}; }, per_gpu, "the hardware file", "", "yes where this is at most 1"},
     {"kv_cache.elements_per_token", "numbers cached per token", "", Subject::inference, false,
-     [](S s) -> Formula { return {in_all_layers(s, cached(s, false))}; },
-     "whole model, all layers, windows ignored", "Goon (6.1); GQA arXiv:2305.13245; MLA arXiv:2405.04434"},
+     [](S s) -> Formula { return {in_all_layers(s, cached(s, false))}; }, "whole model, all layers, windows ignored",
+     "Goon (6.1); GQA arXiv:2305.13245; MLA arXiv:2405.04434"},
     {"kv_cache.bytes_per_token", "bytes cached per token while no window is full", "bytes", Subject::inference, false,
      [](S s) -> Formula { return {in_all_layers(s, in_bytes(s, cached(s, true)))}; }, heads,
      "Goon (6.1) with G d_h = D"},
-    {"kv_cache.bytes_per_sequence", "bytes cached per sequence", "bytes", Subject::inference, false,
-     bytes_per_sequence, "the cache full: prompt and generated tokens; a window keeps W of them", "Goon (6.1)"},
+    {"kv_cache.bytes_per_sequence", "bytes cached per sequence", "bytes", Subject::inference, false, bytes_per_sequence,
+     "the cache full: prompt and generated tokens; a window keeps W of them", "Goon (6.1)"},
     {"kv_cache.bytes_total", "bytes cached in all", "bytes", Subject::inference, false,
      [](S) -> Formula { return {"B*M_seq"}; }, per_gpu, "Goon (6.1)"},
     {"kv_cache.equals_weights_context", "context from which the cache is larger than the weights", "tokens",

@@ -83,9 +83,7 @@ std::string footer(const Definition& d) {
 std::string with_unit(std::string_view title, std::string_view unit) {
   return unit.empty() ? std::string(title) : fmt::format("{} [{}]", title, unit);
 }
-std::string heading(const Definition& d) {
-  return wrapped(fmt::format("{}: ", d.path), with_unit(d.title, d.unit));
-}
+std::string heading(const Definition& d) { return wrapped(fmt::format("{}: ", d.path), with_unit(d.title, d.unit)); }
 
 json::Value head_json(const Definition& d) {
   json::Value v{{"path", d.path}, {"title", d.title}};
@@ -262,12 +260,13 @@ std::string cheat_sheet_markdown() {
              "\n\n| quantity | what it is | unit | formula | source |\n|---|---|---|---|---|\n";
     std::string formulas;
     for (const Variant& v : e.variants)
-      formulas += (formulas.empty() ? "" : "<br>") + (v.when.empty() ? "" : v.when + ": ") + "`" +
-                  v.formula.expression + "`";
+      formulas +=
+          (formulas.empty() ? "" : "<br>") + (v.when.empty() ? "" : v.when + ": ") + "`" + v.formula.expression + "`";
     out += fmt::format("| `{}` | {} | {} | {} | {} |\n", name_of(d), d.title, d.unit, formulas, d.source);
   }
   out += "\n## rules of thumb\n\n| what | unit | formula | source |\n|---|---|---|---|\n";
-  for (const Rule& r : rules()) out += fmt::format("| {} | {} | `{}` | {} |\n", r.title, r.unit, r.expression, r.source);
+  for (const Rule& r : rules())
+    out += fmt::format("| {} | {} | `{}` | {} |\n", r.title, r.unit, r.expression, r.source);
   return out + "\n## symbols\n\n" + markdown_legend(vocabulary(all), false);
 }
 

@@ -9,9 +9,9 @@ namespace llmcalc::explain {
 
 /// What one pass runs over. `queries` and `context` are expressions; context counts past and new tokens alike.
 struct PassText {
-  std::string queries;      ///< "S", "n_in", "1"
-  std::string context;      ///< of a single query: "c"; empty: the queries are the whole sequence
-  bool absorbed = false;    ///< MLA: queries meet the latent rows
+  std::string queries;    ///< "S", "n_in", "1"
+  std::string context;    ///< of a single query: "c"; empty: the queries are the whole sequence
+  bool absorbed = false;  ///< MLA: queries meet the latent rows
 };
 
 /// Multiply-adds of the core per scored pair and head, over all heads, times 2: "4*A*d_h".

@@ -13,7 +13,8 @@ Formula component(S s) {
 Formula total(S) { return {"N_emb + N_pos + N_attn + N_mlp + N_norm + N_head"}; }
 Formula active(S s) {
   if (s.layers().experts == 0) return {"N"};
-  return {"N - " + parameters_text(weights(s, false), [](const Weight&) { return true; }, true)};
+  return {"N - " + parameters_text(
+                       weights(s, false), [](const Weight&) { return true; }, true)};
 }
 Formula matmul(S s) { return {matmul_text(weights(s, false))}; }
 Formula with_stored_head(S s) { return {"N + " + product({"V", s.table_width()})}; }
@@ -31,13 +32,12 @@ constexpr Definition all[] = {
      "projections, biases, norms of queries and keys, sinks; keys and values have G heads",
      "Goon (1.2), (1.6), (2.2); GQA arXiv:2305.13245; MLA arXiv:2405.04434"},
     {"parameters.mlp", "parameters of MLPs", "parameters", Subject::model, false, component<Component::mlp>,
-     "2 matrices, 3 if gated; router, experts, shared experts and gates",
-     "Goon (1.8), (2.2); GLU arXiv:2002.05202"},
+     "2 matrices, 3 if gated; router, experts, shared experts and gates", "Goon (1.8), (2.2); GLU arXiv:2002.05202"},
     {"parameters.norm", "parameters of norms", "parameters", Subject::model, false, component<Component::norm>,
      "LayerNorm 2 D, RMSNorm D; those of the blocks, the embedding and the last one",
      "Goon (1.1); RMSNorm arXiv:1910.07467"},
-    {"parameters.lm_head", "parameters of the head", "parameters", Subject::model, false,
-     component<Component::lm_head>, "0 where the token table is used again", "Goon (1.10)"},
+    {"parameters.lm_head", "parameters of the head", "parameters", Subject::model, false, component<Component::lm_head>,
+     "0 where the token table is used again", "Goon (1.10)"},
     {"parameters.total", "parameters", "parameters", Subject::model, false, total, counted,
      "Goon (2.2), without its O(V/DL) and O(1/D)"},
     {"parameters.active", "parameters at work on each token", "parameters", Subject::model, false, active,

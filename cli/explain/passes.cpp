@@ -17,8 +17,7 @@ std::string model_flops(S s, const PassText& pass) {
   const bool narrow = width != "D";
   std::string text = product({"2", "B", pass.queries, "N_mm - " + table + (narrow ? " - D*D_e" : "")});
   text += " + " + product({"2", "B", table + (narrow ? " + D*D_e" : "")});
-  for (const std::string& part :
-       {core_text(s, pass, s.plan().attention_flops), linear_attention_text(s, pass)})
+  for (const std::string& part : {core_text(s, pass, s.plan().attention_flops), linear_attention_text(s, pass)})
     if (part != "0") text += " + " + part;
   return text;
 }
@@ -46,21 +45,17 @@ Formula limiting(const Time& t) {
 /// Decode steps in stretches of contexts over which their time is linear: the mean of the two ends, times how many.
 class Stretches {
  public:
-  Stretches(S s, Time PassEstimate::* time) : s_(s), time_(time) {}
+  Stretches(S s, Time PassEstimate::*time) : s_(s), time_(time) {}
 
   Formula total() {
     const Plan& p = s_.plan();
     if (p.generate > 1) split(p.prompt + 1, p.prompt + p.generate - 1);
     const double prefill = (s_.infer().prefill.*time_).total().value;
-    return {"t_1 + sum(n_i*(a_i + b_i)/2)",
-            {{"t_1", "time of the prefill, s", number_text(prefill)}},
-            {terms_}};
+    return {"t_1 + sum(n_i*(a_i + b_i)/2)", {{"t_1", "time of the prefill, s", number_text(prefill)}}, {terms_}};
   }
 
  private:
-  double at(Count c) const {
-    return (decode(s_.arch(), s_.plan(), s_.device(), c).*time_).total().value;
-  }
+  double at(Count c) const { return (decode(s_.arch(), s_.plan(), s_.device(), c).*time_).total().value; }
   bool straight(Count from, Count to) const {
     const double a = at(from), b = at(to), n = static_cast<double>(to - from);
     const Count half = from + (to - from) / 2;
@@ -81,7 +76,7 @@ class Stretches {
   }
 
   S s_;
-  Time PassEstimate::* time_;
+  Time PassEstimate::*time_;
   Terms terms_{{{"n_i", "decode steps of a stretch", ""},
                 {"a_i", "time of its first, s", ""},
                 {"b_i", "time of its last, s", ""}},

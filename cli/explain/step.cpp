@@ -22,7 +22,8 @@ std::string optimizer_text(S s, bool bound) {
 /// what works on a shard of the tokens, and the biases added after the sum.
 std::string summed_gradients(S s) {
   if (s.plan().tp == 1) return "0";
-  if (s.plan().sp) return parameters_text(weights(s, true), [](const Weight& w) { return w.whole || w.after || w.shared; });
+  if (s.plan().sp)
+    return parameters_text(weights(s, true), [](const Weight& w) { return w.whole || w.after || w.shared; });
   return parameters_text(weights(s, true), [](const Weight& w) { return w.shared; });
 }
 std::string gradient_exchange(S s, bool bound) {
@@ -59,8 +60,8 @@ constexpr std::string_view roofline =
 constexpr std::string_view sources = "Goon App. D; Williams 2009; Narayanan 2021 (arXiv:2104.04473)";
 constexpr std::string_view slowest = "the largest of compute, memory, communication, latency";
 constexpr Definition all[] = {
-    {"step.time_s", "time of one optimizer step", "s", Subject::training, true,
-     [](S s) { return step_time(s, false); }, roofline, sources},
+    {"step.time_s", "time of one optimizer step", "s", Subject::training, true, [](S s) { return step_time(s, false); },
+     roofline, sources},
     {"step.bound_time_s", "time of one optimizer step at full efficiency", "s", Subject::training, true,
      [](S s) { return step_time(s, true); }, roofline, sources},
     {"step.tokens", "tokens of one step, one tensor-parallel group", "tokens", Subject::training, true,
@@ -105,7 +106,10 @@ constexpr std::string_view tokens = "--tokens D";
 constexpr std::string_view throughput = "--measured-tokens-per-s X";
 constexpr Definition runs[] = {
     {"run.measured_tokens_per_s", "measured throughput", "tokens/s", Subject::training, true,
-     [](S s) -> Formula { return {"r", measured(s)}; }, "an input", "--measured-tokens-per-s", throughput},
+     [](S s) -> Formula {
+       return {"r", measured(s)};
+     },
+     "an input", "--measured-tokens-per-s", throughput},
     {"run.mfu", "model FLOPs utilisation of the measured run", "", Subject::training, true,
      [](S s) { return utilisation(s, "F_model/(B*S)"); }, "model FLOPs per token x tokens/s over all peaks",
      "Goon (3.5) with FLOPs per token; PaLM (arXiv:2204.02311) App. B", throughput},
@@ -121,13 +125,17 @@ constexpr Definition runs[] = {
     {"run.flops", "model FLOPs of the run", "FLOP", Subject::training, true,
      [](S) -> Formula { return {"floor(F_model/(B*S))*D_run"}; }, "whole FLOPs per token", "Goon (3.4)", tokens},
     {"run.days", "days", "days", Subject::training, true,
-     [](S s) -> Formula { return {ratio("D_run", rate(s)) + "/86400", measured(s)}; },
+     [](S s) -> Formula {
+       return {ratio("D_run", rate(s)) + "/86400", measured(s)};
+     },
      "at the measured or the predicted throughput", "Goon (3.4)", tokens},
     {"run.gpu_hours", "GPU-hours", "h", Subject::training, true,
-     [](S s) -> Formula { return {ratio("n_gpu*D_run", rate(s)) + "/3600", measured(s)}; }, "", "Goon (3.4)", tokens},
-    {"run.energy_kwh", "energy", "kWh", Subject::training, true,
-     [](S) -> Formula { return {"h_gpu*w_gpu*PUE/1000"}; }, "watts and PUE are inputs",
-     "LLaMA (arXiv:2302.13971) §6", "--tokens D and --watts W"},
+     [](S s) -> Formula {
+       return {ratio("n_gpu*D_run", rate(s)) + "/3600", measured(s)};
+     },
+     "", "Goon (3.4)", tokens},
+    {"run.energy_kwh", "energy", "kWh", Subject::training, true, [](S) -> Formula { return {"h_gpu*w_gpu*PUE/1000"}; },
+     "watts and PUE are inputs", "LLaMA (arXiv:2302.13971) §6", "--tokens D and --watts W"},
     {"run.co2_kg", "carbon dioxide", "kg", Subject::training, true, [](S) -> Formula { return {"kWh*g_c"}; },
      "the grid's intensity is an input", "LLaMA (arXiv:2302.13971) §6", "--tokens D, --watts W and --co2 KG/KWH"},
     {"run.cost_usd", "cost", "USD", Subject::training, true, [](S) -> Formula { return {"h_gpu*usd"}; },

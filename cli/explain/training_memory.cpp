@@ -49,8 +49,8 @@ constexpr Definition all[] = {
      "projections, MLPs, table and head are cut over the T ranks; norms, routers, row biases are on every one",
      "Megatron (arXiv:1909.08053); Goon (2.12)"},
     {"memory.weights_bytes", "weights", "bytes", Subject::training, false, weight_bytes, per_gpu, "Goon (2.1), (2.3)"},
-    {"memory.gradients_bytes", "gradients", "bytes", Subject::training, false,
-     [](S) -> Formula { return {"p_g*N_T"}; }, per_gpu, "Goon (2.4)"},
+    {"memory.gradients_bytes", "gradients", "bytes", Subject::training, false, [](S) -> Formula { return {"p_g*N_T"}; },
+     per_gpu, "Goon (2.4)"},
     {"memory.optimizer_bytes", "optimizer state", "bytes", Subject::training, false, optimizer,
      "a float32 master copy of 16-bit weights is counted here: 4 bytes per parameter, --master none leaves it out",
      "Goon (2.1), (2.3); ZeRO arXiv:1910.02054; 8-bit arXiv:2110.02861; Adafactor arXiv:1804.04235"},
@@ -59,9 +59,8 @@ constexpr Definition all[] = {
      "Korthikanti 2022 (arXiv:2205.05198) 4.3"},
     {"memory.kv_cache_bytes", "KV cache", "bytes", Subject::training, false, [](S) -> Formula { return {"0"}; },
      "training keeps none: inference_memory.kv_cache_bytes", "Goon (6.1)"},
-    {"memory.workspace_bytes", "workspace: alive at the worst moment beyond what is named", "bytes",
-     Subject::training, false,
-     [](S) -> Formula { return {"max(0, M_peak - M_w - M_g - M_o - M_act - M_log)"}; }, per_gpu,
+    {"memory.workspace_bytes", "workspace: alive at the worst moment beyond what is named", "bytes", Subject::training,
+     false, [](S) -> Formula { return {"max(0, M_peak - M_w - M_g - M_o - M_act - M_log)"}; }, per_gpu,
      "liveness of the operators' tensors"},
     {"memory.total_bytes", "sum of all parts", "bytes", Subject::training, false,
      [](S) -> Formula { return {"M_w + M_g + M_o + M_act + M_log + M_ws"}; }, per_gpu, "Goon §2"},
@@ -124,8 +123,8 @@ constexpr Definition activations[] = {
      "as if the rest grew with S and the scores with S^2", "Goon (2.7)", "--attention naive"},
     {"activations.mixed_precision_break_even_batch", "sequences from which mixed precision saves memory", "sequences",
      Subject::training, false, break_even,
-     "2 bytes more per parameter (14 against 12) against 4 - p bytes less per number kept",
-     "Goon (2.9)", "a 16-bit precision without tensor parallelism"},
+     "2 bytes more per parameter (14 against 12) against 4 - p bytes less per number kept", "Goon (2.9)",
+     "a 16-bit precision without tensor parallelism"},
 };
 
 }  // namespace

@@ -120,9 +120,8 @@ class Table {
     if (m.router_bias) vector(Component::mlp, n, 1, {"n_E"});
     mlp(n, {cut("F_e", m.width)}, {"n_E", "k"}, m.expert_bias);
     if (m.shared_experts == 0) return;
-    const Factors shared = m.shared_experts == 1
-                               ? Factors{cut("F_s", m.shared_width)}
-                               : Factors{cut("n_s*F_s", m.shared_experts * m.shared_width)};
+    const Factors shared = m.shared_experts == 1 ? Factors{cut("F_s", m.shared_width)}
+                                                 : Factors{cut("n_s*F_s", m.shared_experts * m.shared_width)};
     mlp(n, shared, {}, false);
     if (m.shared_gate) matrix(Component::mlp, n, 1, {"D"}, {"1"});
   }

@@ -15,16 +15,16 @@ namespace llmcalc::explain {
 /// `layers` x `copies` matrices (in, out), or vectors of `out` numbers.
 struct Weight {
   Component component;
-  std::string layers;  ///< "L", "L_m"; empty: once per model
-  Count times = 1;     ///< alike: keys and values
-  std::string copies;  ///< "n_E" for experts
-  std::string active;  ///< of the copies, those that one token visits: "k"
-  std::vector<std::string> in, out;  ///< factors of the widths; a vector has no `in`
-  bool tied = false;                 ///< the token table, counted there
-  bool lookup = false;               ///< a table that is read, not multiplied
-  bool whole = false;                ///< on every rank, working on its tokens only
-  bool shared = false;               ///< on every rank, working on its heads only
-  bool after = false;                ///< a bias that is added after the ranks' sum
+  std::string layers;                          ///< "L", "L_m"; empty: once per model
+  Count times = 1;                             ///< alike: keys and values
+  std::string copies;                          ///< "n_E" for experts
+  std::string active;                          ///< of the copies, those that one token visits: "k"
+  std::vector<std::string> in = {}, out = {};  ///< factors of the widths; a vector has no `in`
+  bool tied = false;                           ///< the token table, counted there
+  bool lookup = false;                         ///< a table that is read, not multiplied
+  bool whole = false;                          ///< on every rank, working on its tokens only
+  bool shared = false;                         ///< on every rank, working on its heads only
+  bool after = false;                          ///< a bias that is added after the ranks' sum
   bool matrix() const { return !in.empty(); }
 };
 
