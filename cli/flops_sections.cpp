@@ -111,9 +111,9 @@ Section run_flops_section(const Request& r) {
   if (!r.run.tokens) return s;
   const auto [chosen, which] = chosen_n(r);
   const TrainingFlops f = training_flops(r.model.arch, r.plan);
-  const Wide all = static_cast<Wide>(*r.run.tokens), tokens = static_cast<Wide>(mul(r.plan.micro_batch, r.plan.seq));
+  const Wide tokens = static_cast<Wide>(mul(r.plan.micro_batch, r.plan.seq));
   s.add("formulas.6nd_run", "6ND", textbook::six_nd(chosen, *r.run.tokens), fmt::format("N = {}", which));
-  s.add("model_run", "model FLOPs", Flops(f.model_total.value * all / tokens), "per token x tokens");
+  s.add("model_run", "model FLOPs", Flops((*r.run.tokens * f.model_total).value / tokens), "per token x tokens");
   return s;
 }
 

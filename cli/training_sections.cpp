@@ -148,7 +148,7 @@ Section run_section(const Request& r, const TrainEstimate& e) {
   s.add("tokens", "tokens", *run.tokens, Unit::tokens);
   s.add("words", "words", words_of_tokens(d(*run.tokens)), Unit::none, "1.3 tokens each");
   s.add("flops", "model FLOPs",
-        Flops(e.flops.model_total.value / static_cast<Wide>(p.micro_batch * p.seq) * static_cast<Wide>(*run.tokens)),
+        Flops((*run.tokens * e.flops.model_total).value / static_cast<Wide>(p.micro_batch * p.seq)),
         "per token x tokens");
   s.add("days", "time", days(time), Unit::days, p.gpus > p.tp ? "gradient exchange not counted" : "");
   s.add("gpu_hours", "GPU-hours", gpu_hours, Unit::hours);

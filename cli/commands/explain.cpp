@@ -87,6 +87,12 @@ json::Value head_json() {
   return report_json(r);
 }
 
+/// Without the empty lines at its end.
+std::string trimmed(std::string text) {
+  while (text.ends_with("\n\n")) text.pop_back();
+  return text;
+}
+
 int print_general(const Wanted& wanted, Style style) {
   json::Value v = head_json();
   std::string out;
@@ -94,9 +100,9 @@ int print_general(const Wanted& wanted, Style style) {
     const std::vector<explain::Variant> variants = explain::variants(*d, true);
     if (style == Style::json) v["quantities"].push_back(json_of(*d, variants));
     if (style == Style::markdown) out += markdown(*d, variants);
-    if (style == Style::text) out += (out.empty() ? "" : "\n") + text(*d, variants);
+    if (style == Style::text) out += text(*d, variants) + "\n";
   }
-  write_out(style == Style::json ? dump(v) : out);
+  write_out(style == Style::json ? dump(v) : trimmed(out));
   return 0;
 }
 
@@ -121,8 +127,7 @@ int print_numbers(const Answers& a, const Report& head, Style style) {
   std::string out = (marked ? "# " : "") + head.title + "\n\n";
   for (const explain::Explanation& e : a.all) out += marked ? markdown(e) : text(e) + "\n";
   for (const std::string& n : a.notes) out += (marked ? "- " : "note: ") + n + "\n";
-  while (out.ends_with("\n\n")) out.pop_back();
-  write_out(out);
+  write_out(trimmed(out));
   return 0;
 }
 

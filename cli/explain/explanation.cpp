@@ -60,7 +60,7 @@ std::vector<const Definition*> named(std::string_view quantity) {
   if (name == "all") return those([](const Definition&) { return true; });
   auto found = those([&](const Definition& d) { return d.path == name; });
   if (found.empty()) found = those([&](const Definition& d) { return d.path.starts_with(name + "."); });
-  if (found.empty()) found = those([&](const Definition& d) { return last_part(d.path) == name; });
+  if (found.empty()) found = those([&](const Definition& d) { return d.path.ends_with("." + name); });
   if (found.empty()) unknown(quantity);
   return found;
 }

@@ -109,9 +109,9 @@ constexpr Definition memory[] = {
 constexpr Definition limits[] = {
     {"limits.max_batch", "largest batch", "sequences", Subject::inference, true,
      [](S) -> Formula { return {"max(0, floor((u*M - M_w)/M_seq))"}; }, "weights and cache only; no workspace",
-     "Goon (8.1)"},
+     "Goon (8.1)", "a KV cache"},
     {"limits.max_context", "longest context", "tokens", Subject::inference, true, max_context,
-     "weights and cache only, at this batch", "Goon (8.1)", "a layer without a window"},
+     "weights and cache only, at this batch", "Goon (8.1)", "a KV cache and a layer without a window"},
 };
 
 }  // namespace

@@ -57,7 +57,7 @@ std::string numbers_text(const std::vector<Piece>& pieces) {
     const std::string term = p.text.starts_with(" + ") ? "    + " + p.text.substr(3) : "      " + p.text;
     out += wrapped(fmt::format("{:<{}}  ", term, width + 6), p.name);
   }
-  return out + (line.empty() ? "" : "    " + line + "\n");
+  return out + (line.empty() ? "" : wrapped("    ", line));
 }
 
 std::string legend(const std::vector<Symbol>& symbols) {

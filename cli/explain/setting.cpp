@@ -25,8 +25,8 @@ Setting::Setting(const Request& request, const Parts& parts)
     : request_(request), parts_(parts), layers_(counted(request.model.arch)) {
   keep(parameters_section(request.model));
   if (parts.training) {
-    for (const Section& s : {flops_section(request), formulas_section(request), training_memory_section(request),
-                             activations_section(request)})
+    for (const Section& s : {flops_section(request), formulas_section(request), run_flops_section(request),
+                             training_memory_section(request), activations_section(request)})
       keep(s);
   }
   if (parts.inference) {
@@ -95,9 +95,7 @@ std::string number_text(double v) {
   // "3350000000000" -> "3.35e12"
   const std::size_t last = s.find_last_not_of('0');
   if (s.size() - last < 6) return s;
-  std::string short_form = s.substr(0, 1);
-  if (last > 0) short_form += "." + s.substr(1, last);
-  return short_form + fmt::format("e{}", s.size() - 1);
+  return fmt::format("{}{}{}e{}", s[0], last > 0 ? "." : "", s.substr(1, last), s.size() - 1);
 }
 
 std::string number_text(const Quantity& q) {
