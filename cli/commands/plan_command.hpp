@@ -13,7 +13,7 @@ namespace llmcalc {
 struct PlanCommand {
   std::string_view name, summary, examples;
   unsigned uses = 0;
-  Uses checks;
+  Uses checks{};
   bool hardware = false, hardware_required = false;
   void (*fill)(const Request& r, Report& report);  ///< sections, operators and conclusion
 };
