@@ -1,7 +1,5 @@
 #include "calc/block.hpp"
 
-#include <algorithm>
-
 namespace llmcalc {
 namespace {
 
@@ -303,6 +301,13 @@ namespace {
 LayerSet windowed_layers(const Arch& a) {
   return a.sliding.window > 0 ? a.sliding.layers.filtered(a.linear_layers, false) : LayerSet();
 }
+
+/// Keeps the kinds in the order of their first layers.
+void insert(LayerKinds& kinds, const LayerKind& kind) {
+  std::size_t i = kinds.size++;
+  for (; i > 0 && kinds.kinds[i - 1].first > kind.first; --i) kinds.kinds[i] = kinds.kinds[i - 1];
+  kinds.kinds[i] = kind;
+}
 }  // namespace
 
 LayerKinds layer_kinds(const Arch& a) {
@@ -318,10 +323,8 @@ LayerKinds layer_kinds(const Arch& a) {
     const LayerSet s =
         all.filtered(windowed_layers(a), windowed).filtered(a.moe.layers, experts).filtered(a.linear_layers, linear);
     if (s.empty()) continue;
-    r.kinds[r.size++] = {windowed, experts, linear, s.size(), s.first(), s.last()};
+    insert(r, {windowed, experts, linear, s.size(), s.first(), s.last()});
   }
-  std::sort(r.kinds.begin(), r.kinds.begin() + r.size,
-            [](const LayerKind& x, const LayerKind& y) { return x.first < y.first; });
   return r;
 }
 

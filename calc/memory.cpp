@@ -100,16 +100,15 @@ Count context_tokens(Count context, const Attention& a) { return a.window > 0 ? 
 }  // namespace
 
 Bytes optimizer_bytes(const Plan& plan, Count n, Count factored) {
-  const Count state = plan.state_precision.format().element_bits / 8;
   const Bytes master = has_master(plan) ? Bytes(mul(4, n)) : Bytes();
   switch (plan.optimizer) {
     case Optimizer::sgd:
       return master;
     case Optimizer::momentum:
     case Optimizer::lion:
-      return master + Bytes(mul(state, n));
+      return master + bytes_of(plan.state_precision, n);
     case Optimizer::adam:
-      return master + Bytes(mul(2, state, n));
+      return master + bytes_of(plan.state_precision, mul(2, n));
     case Optimizer::adam8bit:
       return master + Bytes(add(mul(2, n), mul(8, ceil_div(n, 256))));
     case Optimizer::adafactor:

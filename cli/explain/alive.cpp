@@ -143,13 +143,24 @@ class Walk {
            (p && p->kind == PointwiseKind::gate && p_.glu_store == GluStore::recompute);
   }
 
+  /// "attn.norm, statistics": what an operator keeps that is nobody's input or output.
+  std::string own_name(const Op& op) const {
+    const Pointwise* p = std::get_if<Pointwise>(&op.shape);
+    const char* what = std::holds_alternative<Norm>(op.shape)     ? "statistics"
+                       : std::holds_alternative<Lookup>(op.shape) ? "ids"
+                       : p && p->kind == PointwiseKind::dropout   ? "mask"
+                       : p                                        ? "logits and gates"
+                       : p_.attention == AttentionImpl::flash     ? "log-sum-exps"
+                                                                  : "scores";
+    return fmt::format("{}, {}", op.name, what);
+  }
   bool is_core_again(const Op& op) const {
     return p_.training() && core_again_ && std::holds_alternative<Attention>(op.shape);
   }
   void add_own(std::vector<Alive>& all, std::size_t until) const {
     for (std::size_t i = 0; i <= until; ++i) {
       const bool counted = p_.training() && ops_[i].component != Component::position && !is_core_again(ops_[i]);
-      if (counted) all.push_back({std::string(ops_[i].name) + ", its own", llmcalc::kept(ops_[i].shape, p_)});
+      if (counted) all.push_back({own_name(ops_[i]), llmcalc::kept(ops_[i].shape, p_)});
     }
   }
 

@@ -123,7 +123,7 @@ constexpr Definition runs[] = {
     {"run.words", "words of the run", "", Subject::training, true, [](S) -> Formula { return {"D_run/1.3"}; },
      "English, on average", "Goon §1, footnote 1", tokens},
     {"run.flops", "model FLOPs of the run", "FLOP", Subject::training, true,
-     [](S) -> Formula { return {"floor(F_model/(B*S))*D_run"}; }, "whole FLOPs per token", "Goon (3.4)", tokens},
+     [](S) -> Formula { return {"floor(F_model*D_run/(B*S))"}; }, "rounded down", "Goon (3.4)", tokens},
     {"run.days", "days", "days", Subject::training, true,
      [](S s) -> Formula {
        return {ratio("D_run", rate(s)) + "/86400", measured(s)};

@@ -53,6 +53,10 @@ TEST_CASE("the README's outputs are what the program prints", "[golden][cli]") {
   for (const Transcript& t : found) holds(t);
 }
 
+TEST_CASE("docs/formulas.md is the cheat sheet that the program prints", "[golden][cli]") {
+  CHECK(test::llmcalc("explain --markdown").out == test::read_file(LLMCALC_SOURCE_DIR "/docs/formulas.md"));
+}
+
 TEST_CASE("no line of text is wider than 100 columns", "[golden][cli]") {
   for (const char* command :
        {"report llama-3.1-405b --hardware h100 --tp 8", "report deepseek-v3 --hardware h200 --tp 8", "--help",
