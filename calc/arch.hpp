@@ -108,8 +108,10 @@ enum class QkNorm : std::uint8_t {
   weight_free,    ///< 0 parameters (Llama 4)
   per_head,       ///< RMSNorm of the head width, shared by the heads: 2 x head_dim (Qwen 3, Gemma 3)
   per_head_bias,  ///< LayerNorm of the head width with bias: 4 x head_dim (Persimmon, Phi)
-  full,           ///< weights over the whole projected width: (heads + kv_heads) x head_dim (OLMo 2, Cohere)
-  full_bias       ///< the same with bias: twice that
+  each_head,      ///< LayerNorm of each head without bias, weights of its own: (heads + kv_heads) x head_dim (Cohere,
+                  ///< StableLM)
+  full,           ///< RMSNorm of the whole projected width: (heads + kv_heads) x head_dim (OLMo 2)
+  full_bias       ///< LayerNorm of it with bias: twice that
 };
 
 /// Widths of multi-head latent attention. q_rank = 0: queries are projected directly.

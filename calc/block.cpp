@@ -59,12 +59,19 @@ class Builder {
 constexpr Component attn = Component::attention;
 constexpr Component mlp = Component::mlp;
 
-/// Weights of one qk-norm over `heads` heads: shared by the heads, or one per head (the whole projected width).
+/// One qk-norm over `heads` heads: a row per head, its weights shared or of its own, or a row of all heads.
 Norm qk_norm_shape(const Arch& a, Count tokens, Count heads) {
-  const bool full = a.qk_norm == QkNorm::full || a.qk_norm == QkNorm::full_bias;
+  const bool spans = a.qk_norm == QkNorm::full || a.qk_norm == QkNorm::full_bias;
+  const bool own = spans || a.qk_norm == QkNorm::each_head;
   const bool bias = a.qk_norm == QkNorm::per_head_bias || a.qk_norm == QkNorm::full_bias;
-  const Count weights = a.qk_norm == QkNorm::weight_free ? 0 : mul(full ? heads : 1, a.head_dim, bias ? 2 : 1);
-  return {.rows = mul(tokens, heads), .width = a.head_dim, .weights = weights, .centred = bias, .per_head = full};
+  const bool centred = bias || a.qk_norm == QkNorm::each_head;
+  const Count weights = a.qk_norm == QkNorm::weight_free ? 0 : mul(own ? heads : 1, a.head_dim, bias ? 2 : 1);
+  return {.rows = spans ? tokens : mul(tokens, heads),
+          .width = spans ? mul(heads, a.head_dim) : a.head_dim,
+          .weights = weights,
+          .centred = centred,
+          .per_head = own,
+          .spans = spans};
 }
 
 /// Queries, keys and values after qk-norm and RoPE.

@@ -37,7 +37,8 @@ struct Linear {
 struct Norm {
   Count rows = 0, width = 0, weights = 0;
   bool centred = false;   ///< LayerNorm: keeps mean and deviation; RMSNorm keeps one statistic
-  bool per_head = false;  ///< of a qk-norm: the weights are cut with the heads
+  bool per_head = false;  ///< of a qk-norm: each head has weights of its own
+  bool spans = false;     ///< of a qk-norm: one row is all heads of a token
   constexpr bool operator==(const Norm&) const = default;
 };
 

@@ -33,6 +33,7 @@ Exact qk_norm_weights(const Arch& a) {
       return Exact(2) * a.head_dim;
     case QkNorm::per_head_bias:
       return Exact(4) * a.head_dim;
+    case QkNorm::each_head:
     case QkNorm::full:
       return query_width(a) + kv_width(a);
     case QkNorm::full_bias:

@@ -2,7 +2,6 @@
 if(NOT PROJECT_IS_TOP_LEVEL)
   return()
 endif()
-include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/llmcalc)

@@ -62,11 +62,12 @@ constexpr auto table<Position> = std::array<Named<Position>, 5>{{
     {Position::alibi, "alibi"},
 }};
 template <>
-constexpr auto table<QkNorm> = std::array<Named<QkNorm>, 6>{{
+constexpr auto table<QkNorm> = std::array<Named<QkNorm>, 7>{{
     {QkNorm::none, "none"},
     {QkNorm::weight_free, "weight_free"},
     {QkNorm::per_head, "per_head"},
     {QkNorm::per_head_bias, "per_head_bias"},
+    {QkNorm::each_head, "each_head"},
     {QkNorm::full, "full"},
     {QkNorm::full_bias, "full_bias"},
 }};

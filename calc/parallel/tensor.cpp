@@ -20,7 +20,8 @@ void cut_tokens(Shape& shape, Count ranks) {
 /// A qk-norm works on tokens x heads rows; its weights are shared by the heads or one set per head.
 void cut_heads(Norm& s, Count heads, Count ranks) {
   const Count mine = ceil_div(heads, ranks);
-  s.rows = s.rows / heads * mine;
+  Count& part = s.spans ? s.width : s.rows;
+  part = part / heads * mine;
   if (s.per_head) s.weights = s.weights / heads * mine;
 }
 

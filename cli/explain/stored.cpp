@@ -83,9 +83,14 @@ class Table {
     numbers(n, Tokens::all, normed ? 3 : 2, q);  // queries (before and after their norm), core output
     numbers(n, Tokens::all, normed ? 3 : 2, kv);
     if (normed) {
-      const bool two = a_.qk_norm == QkNorm::per_head_bias || a_.qk_norm == QkNorm::full_bias;
-      statistics(n, Tokens::all, 1, two, {q[0]});
-      statistics(n, Tokens::all, 1, two, {kv[0]});
+      const bool two =
+          a_.qk_norm == QkNorm::per_head_bias || a_.qk_norm == QkNorm::each_head || a_.qk_norm == QkNorm::full_bias;
+      if (a_.qk_norm == QkNorm::full || a_.qk_norm == QkNorm::full_bias) {
+        statistics(n, Tokens::all, 2, two);  // one for all heads
+      } else {
+        statistics(n, Tokens::all, 1, two, {q[0]});
+        statistics(n, Tokens::all, 1, two, {kv[0]});
+      }
     }
     core(n);
   }

@@ -62,6 +62,7 @@ class Table {
       case QkNorm::per_head_bias:
         vector(c, n, 4, {"d_h"}).shared = true;
         break;
+      case QkNorm::each_head:
       case QkNorm::full:
         vector(c, n, 1, q), vector(c, n, 1, kv);
         break;

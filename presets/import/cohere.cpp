@@ -14,7 +14,7 @@ Arch cohere(const Config& c) {
   a.norms_per_layer = 1;
   a.norm = NormKind::layer_norm_no_bias;
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
-  if (c.flag("use_qk_norm", false)) a.qk_norm = QkNorm::full;
+  if (c.flag("use_qk_norm", false)) a.qk_norm = QkNorm::each_head;
   return a;
 }
 

@@ -13,7 +13,7 @@ Arch stablelm(const Config& c) {
       {.layers = 32, .hidden = 2560, .heads = 32, .kv_heads = 32, .mlp = 6912, .vocabulary = 50304, .context = 4096});
   a.norm = NormKind::layer_norm;
   a.qkv_bias = c.flag("use_qkv_bias", false);
-  if (c.flag("qk_layernorm", false)) a.qk_norm = QkNorm::full;
+  if (c.flag("qk_layernorm", false)) a.qk_norm = QkNorm::each_head;
   if (c.flag("use_parallel_residual", false)) a.block = BlockKind::parallel, a.norms_per_layer = 1;
   return a;
 }

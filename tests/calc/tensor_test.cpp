@@ -153,6 +153,12 @@ TEST_CASE("qk-norms are cut by heads and share or split their weights as they ar
   ops = first_block(a, training, {4, false});
   CHECK(shape_of<Norm>(ops, "attn.q_norm").weights == 4 * 8);
   CHECK(shape_of<Norm>(ops, "attn.k_norm").weights == 2 * 8);
+  CHECK(shape_of<Norm>(ops, "attn.q_norm").rows == tokens);  // a row is the rank's heads of one token
+  CHECK(shape_of<Norm>(ops, "attn.q_norm").width == 4 * 8);
+  a.qk_norm = QkNorm::each_head;
+  ops = first_block(a, training, {4, false});
+  CHECK(shape_of<Norm>(ops, "attn.q_norm").rows == 4 * tokens);
+  CHECK(shape_of<Norm>(ops, "attn.q_norm").weights == 4 * 8);
 }
 
 TEST_CASE("weights over all ranks less their replicas are the model's", "[contract][tensor]") {

@@ -204,7 +204,8 @@ textbook::Fraction closed_form(const Arch& a, const LayerKind& kind, const Plan&
   if (a.norm_placement == NormPlacement::both) more += 2 * (2 * d_model + statistic);
   if (a.qk_norm != QkNorm::none) {
     const bool centred = a.qk_norm == QkNorm::per_head_bias || a.qk_norm == QkNorm::full_bias;
-    more += 2 * (a.heads + a.kv_heads) * a.head_dim + (a.heads + a.kv_heads) * (centred ? 8 : 4);
+    const Count rows = a.qk_norm == QkNorm::full ? 2 : a.heads + a.kv_heads;  // one of all heads for q, one for k
+    more += 2 * (a.heads + a.kv_heads) * a.head_dim + rows * (centred ? 8 : 4);
   }
   if (kind.experts) {
     const Moe& m = a.moe;
