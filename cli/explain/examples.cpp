@@ -27,9 +27,10 @@ const std::vector<Example>& examples() {
       {"windows, four norms, norms of q and k (Gemma 3)", "gemma-3-27b"},
       {"experts (Mixtral)", "mixtral-8x7b"},
       {"latent attention, shared experts (DeepSeek-V3)", "deepseek-v3"},
+      {"measured throughput", llama, {{"--measured-tokens-per-s", "1e4"}}},
+      {"--attention naive --dropout", llama, {{"--attention", "naive"}, {"--dropout", ""}}},
       {"--tp 8", llama, {{"--tp", "8"}}},
       {"--tp 8 --sp", llama, {{"--tp", "8"}, {"--sp", ""}}},
-      {"--attention naive --dropout", llama, {{"--attention", "naive"}, {"--dropout", ""}}},
       {"--recompute selective", llama, {{"--recompute", "selective"}}},
       {"--recompute full", llama, {{"--recompute", "full"}}},
       {"--glu-store recompute", llama, {{"--glu-store", "recompute"}}},
@@ -48,7 +49,6 @@ const std::vector<Example>& examples() {
       {"--no-kv-cache", llama, {{"--no-kv-cache", ""}}},
       {"--roofline step", llama, {{"--roofline", "step"}}},
       {"--efficiency 0.5", llama, {{"--efficiency", "0.5"}}},
-      {"measured throughput", llama, {{"--measured-tokens-per-s", "1e4"}}},
   };
   return all;
 }
@@ -57,7 +57,8 @@ const std::vector<Example>& examples() {
 Request request(const Example& e) {
   Request r;
   r.model = load_model(e.model);
-  r.hardware = load_hardware("h100-sxm-80gb");
+  static const HardwareCard hardware = load_hardware("h100-sxm-80gb");
+  r.hardware = hardware;
   Given given;
   const auto give = [&](const Chosen& c) {
     for (const Option& o : options())
@@ -76,45 +77,58 @@ Request request(const Example& e) {
   return r;
 }
 
-/// A setting and the request that it refers to.
-struct Case {
-  std::string when;
-  bool plan;
-  std::unique_ptr<Request> request;
-  std::unique_ptr<Setting> setting;
+/// An example, worked out when it is first looked at.
+class Case {
+ public:
+  explicit Case(const Example& e) : example_(e) {}
+  const Example& example() const { return example_; }
+  bool is_plan() const { return !example_.options.empty(); }
+  const Setting& setting() const {
+    if (!setting_) {
+      request_ = std::make_unique<Request>(request(example_));
+      setting_ = std::make_unique<Setting>(*request_, Parts{true, true});
+    }
+    return *setting_;
+  }
+
+ private:
+  const Example& example_;
+  mutable std::unique_ptr<Request> request_;
+  mutable std::unique_ptr<Setting> setting_;
 };
 
 const std::vector<Case>& cases() {
-  static const std::vector<Case> all = [] {
-    std::vector<Case> v;
-    for (const Example& e : examples()) {
-      auto r = std::make_unique<Request>(request(e));
-      auto s = std::make_unique<Setting>(*r, Parts{true, true});
-      v.push_back({std::string(e.when), !e.options.empty(), std::move(r), std::move(s)});
-    }
-    return v;
-  }();
+  static const std::vector<Case> all(examples().begin(), examples().end());
+  return all;
+}
+
+/// The formula of an example, for the table of a cheat sheet: symbols without their values.
+Variant variant(const Definition& d, const Case& c, Formula f) {
+  std::vector<Symbol> names = symbols(c.setting(), d.about, f);
+  for (Symbol& s : names) s.value.clear();
+  for (Terms& t : f.terms) t.rows.clear();
+  return {std::string(c.example().when), std::move(f), std::move(names)};
+}
+
+/// Each formula once. `first`: stop at the first.
+std::vector<Variant> collected(const Definition& d, bool plans, bool first) {
+  std::vector<Variant> all;
+  for (const Case& c : cases()) {
+    if ((c.is_plan() && !plans) || (first && !all.empty())) continue;
+    const bool absent = c.setting().row(d.path) == nullptr;
+    if (absent && !d.wants.empty()) continue;
+    Formula f = d.formula(c.setting());
+    const auto same = [&](const Variant& v) { return v.formula.expression == f.expression; };
+    if (std::none_of(all.begin(), all.end(), same)) all.push_back(variant(d, c, std::move(f)));
+  }
   return all;
 }
 
 }  // namespace
 
 std::vector<Variant> variants(const Definition& d, bool plans) {
-  std::vector<Variant> all;
-  for (const Case& c : cases()) {
-    if ((c.plan && !plans) || (all.empty() && !c.when.empty() && c.plan && !plans)) continue;
-    const bool absent = c.setting->row(d.path) == nullptr;
-    if (absent && !d.wants.empty()) continue;
-    Formula f = d.formula(*c.setting);
-    const auto same = [&](const Variant& v) { return v.formula.expression == f.expression; };
-    if (std::any_of(all.begin(), all.end(), same)) continue;
-    std::vector<Symbol> names = symbols(*c.setting, d.about, f);
-    for (Symbol& s : names) s.value.clear();
-    for (Terms& t : f.terms) t.rows.clear();
-    all.push_back({c.when, std::move(f), std::move(names)});
-  }
-  if (all.empty() && !plans) return variants(d, true);
-  return all;
+  std::vector<Variant> all = collected(d, plans, false);
+  return all.empty() && !plans ? collected(d, true, true) : all;
 }
 
 }  // namespace llmcalc::explain
