@@ -71,7 +71,8 @@ Section kv_cache_section(const Request& r) {
         "whole model, all layers");
   s.add("bytes_per_token", "per token", cache_bytes_per_token(r.model.arch, p), std::string(p.kv_precision.name()));
   s.add("bytes_per_sequence", "per sequence", sequence, fmt::format("of {} tokens", context));
-  s.add("bytes_total", "in all", p.batch * sequence, fmt::format("{} sequence{}", p.batch, p.batch == 1 ? "" : "s"));
+  s.add("bytes_total", "in all", p.kv_cache ? p.batch * sequence : Bytes(),
+        p.kv_cache ? fmt::format("{} sequence{}", p.batch, p.batch == 1 ? "" : "s") : "no cache is kept");
   const std::optional<Count> equal = cache_equals_weights_context(r.model.arch, p);
   if (equal) s.add("equals_weights_context", "outgrows weights at", *equal, Unit::tokens, "context at this batch");
   return s;

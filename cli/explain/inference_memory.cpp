@@ -101,7 +101,7 @@ constexpr Definition memory[] = {
     {"kv_cache.bytes_per_sequence", "bytes cached per sequence", "bytes", Subject::inference, false, bytes_per_sequence,
      "the cache full: prompt and generated tokens; a window keeps W of them", "Goon (6.1)"},
     {"kv_cache.bytes_total", "bytes cached in all", "bytes", Subject::inference, false,
-     [](S) -> Formula { return {"B*M_seq"}; }, per_gpu, "Goon (6.1)"},
+     [](S s) -> Formula { return {s.plan().kv_cache ? "B*M_seq" : "0"}; }, per_gpu, "Goon (6.1)"},
     {"kv_cache.equals_weights_context", "context from which the cache is larger than the weights", "tokens",
      Subject::inference, false, equals_weights, "at this batch", "Goon §6", "a layer without a window"},
 };
