@@ -106,7 +106,9 @@ using Text = std::string_view;
 constexpr unsigned both = for_training | for_inference;
 constexpr unsigned train_all = for_training;
 
-std::vector<Option> make_options() {
+using Options = std::vector<Option>;
+
+Options batch_options() {
   return {
       {"--seq", "seq", "N", for_training | for_flops, "tokens per sequence [the model's context, at most 8192]",
        [](R& r, Given& g, Text t, Text w) { r.plan.seq = parse_positive(t, w), g.seq = true; },
@@ -126,6 +128,11 @@ std::vector<Option> make_options() {
       {"--generate", "generate", "N", for_inference, "tokens to generate [256]",
        [](R& r, Given&, Text t, Text w) { r.plan.generate = parse_positive(t, w); },
        [](const R& r) { return json::Value(r.plan.generate); }},
+  };
+}
+
+Options precision_options() {
+  return {
       {"--precision", "precision", "F", both | for_time | for_flops,
        "compute and activations [bf16, else fp16, else fp32]",
        [](R& r, Given& g, Text t, Text w) { r.plan.precision = read_compute(t, w), g.precision = true; },
@@ -138,6 +145,11 @@ std::vector<Option> make_options() {
       {"--kv-precision", "kv_precision", "F", for_inference, "KV cache [as --precision]",
        [](R& r, Given& g, Text t, Text w) { r.plan.kv_precision = read_dtype(t, w, true), g.kv_precision = true; },
        [](const R& r) { return json::Value(std::string(r.plan.kv_precision.name())); }},
+  };
+}
+
+Options optimizer_options() {
+  return {
       {"--optimizer", "optimizer", "NAME", train_all, "adam, adam8bit, sgd, momentum, adafactor, lion [adam]",
        [](R& r, Given&, Text t, Text w) { r.plan.optimizer = optimizers.read(t, w); },
        [](const R& r) { return json::Value(std::string(optimizers.name(r.plan.optimizer))); }},
@@ -157,6 +169,11 @@ std::vector<Option> make_options() {
          r.plan.gradient_bytes = n;
        },
        [](const R& r) { return json::Value(r.plan.gradient_bytes); }},
+  };
+}
+
+Options parallel_options() {
+  return {
       {"--tp", "tp", "N", both, "tensor-parallel ranks; must divide the heads [1]",
        [](R& r, Given&, Text t, Text w) { r.plan.tp = parse_positive(t, w); },
        [](const R& r) { return json::Value(r.plan.tp); }},
@@ -180,6 +197,11 @@ std::vector<Option> make_options() {
       {"--gpus", "gpus", "N", for_training | for_run, "GPUs of the run: groups of --tp side by side [--tp]",
        [](R& r, Given& g, Text t, Text w) { r.plan.gpus = parse_positive(t, w), g.gpus = true; },
        [](const R& r) { return json::Value(r.plan.gpus); }},
+  };
+}
+
+Options storage_options() {
+  return {
       {"--recompute", "recompute", "WHAT", for_training | for_flops, "none, selective (attention core) or full [none]",
        [](R& r, Given&, Text t, Text w) { r.plan.recompute = recomputes.read(t, w); },
        [](const R& r) { return json::Value(std::string(recomputes.name(r.plan.recompute))); }},
@@ -200,6 +222,11 @@ std::vector<Option> make_options() {
       {"--logits", "logits", "WHAT", train_all, "fp32 (4 bytes), bf16+grad or chunked:N [fp32]",
        [](R& r, Given&, Text t, Text w) { r.plan.logits = read_logits(t, w); },
        [](const R& r) { return json::Value(logits_name(r.plan.logits)); }},
+  };
+}
+
+Options convention_options() {
+  return {
       {"--attention-flops", "attention_flops", "HOW", both | for_flops, "full, causal-half or causal-exact [full]",
        [](R& r, Given&, Text t, Text w) { r.plan.attention_flops = attention_conventions.read(t, w); },
        [](const R& r) { return json::Value(std::string(attention_conventions.name(r.plan.attention_flops))); }},
@@ -207,6 +234,11 @@ std::vector<Option> make_options() {
        "total, non-embedding, active or matmul [total]",
        [](R& r, Given&, Text t, Text w) { r.plan.params_in_6n = params_in_6n.read(t, w); },
        [](const R& r) { return json::Value(std::string(params_in_6n.name(r.plan.params_in_6n))); }},
+  };
+}
+
+Options speed_options() {
+  return {
       {"--roofline", "roofline", "op|step", for_time, "sum over operators, or the step as a whole [op]",
        [](R& r, Given&, Text t, Text w) { r.plan.roofline = rooflines.read(t, w); },
        [](const R& r) { return json::Value(std::string(rooflines.name(r.plan.roofline))); }},
@@ -226,6 +258,11 @@ std::vector<Option> make_options() {
          if (r.plan.overlap > 1) throw InputError(fmt::format("{} {} is more than 1; a fraction is wanted", w, t));
        },
        [](const R& r) { return json::Value(r.plan.overlap); }},
+  };
+}
+
+Options inference_options() {
+  return {
       {"--memory-utilization", "memory_utilization", "X", for_inference,
        "fraction of the memory that may be filled [1]",
        [](R& r, Given&, Text t, Text w) { r.plan.memory_utilization = parse_fraction(t, w); },
@@ -239,6 +276,11 @@ std::vector<Option> make_options() {
          return r.model.arch.attention == AttentionKind::latent ? json::Value(std::string(mlas.name(r.plan.mla)))
                                                                 : json::Value();
        }},
+  };
+}
+
+Options run_options() {
+  return {
       {"--tokens", "tokens", "D", for_run | for_flops, "tokens of the whole run, for days, energy and cost [none]",
        [](R& r, Given&, Text t, Text w) { r.run.tokens = parse_positive(t, w); },
        [](const R& r) { return or_null(r.run.tokens); }},
@@ -265,6 +307,11 @@ std::vector<Option> make_options() {
       {"--co2", "co2", "KG/KWH", for_run, "carbon of the grid [none]",
        [](R& r, Given&, Text t, Text w) { r.run.co2 = parse_real(t, w); },
        [](const R& r) { return or_null(r.run.co2); }},
+  };
+}
+
+Options output_options() {
+  return {
       {"--train", "train", "", for_parts, "training only",
        [](R& r, Given&, Text, Text) { r.parts = r.parts == Parts::inference ? Parts::both : Parts::training; },
        [](const R& r) { return r.parts == Parts::training ? json::Value(true) : json::Value(); }},
@@ -274,6 +321,14 @@ std::vector<Option> make_options() {
       {"--ops", "ops", "", for_tables, "also one line per operator", [](R& r, Given&, Text, Text) { r.ops = true; },
        [](const R& r) { return r.ops ? json::Value(true) : json::Value(); }},
   };
+}
+
+Options make_options() {
+  Options all;
+  for (Options (*part)() : {batch_options, precision_options, optimizer_options, parallel_options, storage_options,
+                            convention_options, speed_options, inference_options, run_options, output_options})
+    for (const Option& o : part()) all.push_back(o);
+  return all;
 }
 
 }  // namespace
