@@ -140,7 +140,8 @@ class Walk {
     const Collective* c = std::get_if<Collective>(&op.shape);
     const Pointwise* p = std::get_if<Pointwise>(&op.shape);
     return (c && c->forward == CollectiveOp::all_gather) ||
-           (p && p->kind == PointwiseKind::gate && p_.glu_store == GluStore::recompute);
+           (p && p->kind == PointwiseKind::gate && op.component == Component::mlp &&
+            p_.glu_store == GluStore::recompute);
   }
 
   /// "attn.norm, statistics": what an operator keeps that is nobody's input or output.

@@ -115,7 +115,7 @@ class Table {
 
   /// q, k, v, the core's output, that after its norm, the gate, their product.
   void linear(const std::string& n) {
-    numbers(n, Tokens::all, p_.glu_store == GluStore::recompute ? 6 : 7, {cut("A", a_.heads), "d_h"});
+    numbers(n, Tokens::all, 7, {cut("A", a_.heads), "d_h"});
     statistics(n, Tokens::all, 1, false);
   }
 
