@@ -10,18 +10,34 @@
 namespace llmcalc {
 namespace {
 
-/// Learned numbers and stored weights of one device.
+/// What one layer of this operator caches of one sequence: numbers per token, at most a window of them; a linear layer
+/// keeps its float32 state.
+Bytes operator_cache(const Op& op, const Plan& plan, Count context) {
+  if (const Attention* a = std::get_if<Attention>(&op.shape)) {
+    const Count tokens = a->window > 0 ? std::min(context, a->window) : context;
+    return bytes_of(plan.kv_precision, mul(tokens, a->cached()));
+  }
+  if (const LinearAttention* a = std::get_if<LinearAttention>(&op.shape))
+    return Bytes(mul(4, a->heads, a->head_dim, a->head_dim));
+  return {};
+}
+
+/// Any step that tells what a layer caches.
+Step cache_step(const Plan& plan) { return {.training = true, .expanded_cache = plan.mla == Mla::expanded}; }
+
+/// Learned numbers and stored weights of one device, and its cache of one sequence of `context` tokens.
 struct Held {
   Learned learned{};
-  Bytes weights{};
+  Bytes weights{}, cache{};
 };
 
-Held held(const Arch& arch, const Plan& plan) {
+Held held(const Arch& arch, const Plan& plan, Count context = 0) {
   Held h;
-  for_each_segment(arch, Step{.training = true}, {plan.tp, false}, [&](const Segment& s) {
+  for_each_segment(arch, cache_step(plan), {plan.tp, false}, [&](const Segment& s) {
     for (const Op& op : s.ops) {
       h.learned += s.repeats * learned(op.shape);
       h.weights += s.repeats * weight_bytes(op, plan.weight_precision, plan.precision);
+      h.cache += s.repeats * operator_cache(op, plan, context);
     }
   });
   return h;
@@ -92,11 +108,6 @@ Bytes pass_workspace(const Arch& arch, const Plan& plan, const Step& step, Phase
   return most;
 }
 
-/// Any step that tells what a layer caches.
-Step cache_step(const Plan& plan) { return {.expanded_cache = plan.mla == Mla::expanded}; }
-
-Count context_tokens(Count context, const Attention& a) { return a.window > 0 ? std::min(context, a.window) : context; }
-
 }  // namespace
 
 Bytes optimizer_bytes(const Plan& plan, Count n, Count factored) {
@@ -135,10 +146,10 @@ Memory training_memory(const Arch& arch, const Plan& plan) {
 }
 
 Memory inference_memory(const Arch& arch, const Plan& plan) {
-  const Held h = held(arch, plan);
-  Memory m{.weights = h.weights, .parameters = h.learned.total};
   const Count context = add(plan.prompt, plan.generate);
-  if (plan.kv_cache) m.kv_cache = plan.batch * cache_bytes(arch, plan, context);
+  const Held h = held(arch, plan, context);
+  Memory m{.weights = h.weights, .parameters = h.learned.total};
+  if (plan.kv_cache) m.kv_cache = plan.batch * h.cache;
   const Step last = plan.kv_cache ? decode_step(plan, context) : prefill_step(plan, context);
   m.workspace = std::max(pass_workspace(arch, plan, prefill_step(plan, plan.prompt), Phase::prefill),
                          pass_workspace(arch, plan, last, plan.kv_cache ? Phase::decode : Phase::prefill));
@@ -149,12 +160,7 @@ Memory inference_memory(const Arch& arch, const Plan& plan) {
 Bytes cache_bytes(const Arch& arch, const Plan& plan, Count context) {
   Bytes b;
   for_each_segment(arch, cache_step(plan), {plan.tp, false}, [&](const Segment& s) {
-    for (const Op& op : s.ops) {
-      if (const Attention* a = std::get_if<Attention>(&op.shape))
-        b += s.repeats * bytes_of(plan.kv_precision, mul(context_tokens(context, *a), a->cached()));
-      if (const LinearAttention* a = std::get_if<LinearAttention>(&op.shape))
-        b += s.repeats * Bytes(mul(4, a->heads, a->head_dim, a->head_dim));
-    }
+    for (const Op& op : s.ops) b += s.repeats * operator_cache(op, plan, context);
   });
   return b;
 }
