@@ -105,58 +105,51 @@ InferEstimate infer(const Arch& arch, const Plan& plan, const Device& device) {
   return e;
 }
 
+namespace {
+/// The smallest n in [1, most] of which `holds`, for a condition that stays true once it is; absent: none.
+template <typename Condition>
+std::optional<Count> first(Count most, const Condition& holds) {
+  if (!holds(most)) return std::nullopt;
+  Count low = 0, high = 1;
+  while (!holds(high)) low = high, high = std::min(2 * high, most);
+  while (high - low > 1) {
+    const Count middle = low + (high - low) / 2;
+    (holds(middle) ? high : low) = middle;
+  }
+  return high;
+}
+
+constexpr Count longest_context = Count{1} << 32;  // no cache that grows fits so many, and no count overflows
+constexpr Count largest_batch = Count{1} << 24;
+}  // namespace
+
 Limits limits(const Arch& arch, const Plan& plan, const Device& device) {
   if (!plan.kv_cache) return {};
   const double room = usable(plan, device) - static_cast<double>(weights_bytes(arch, plan).value);
   if (room < 0) return {0, 0};
-  Limits l;
   const auto cache = [&](Count context) { return static_cast<double>(cache_bytes(arch, plan, context).value); };
-  l.max_batch = static_cast<Count>(room / cache(plan.prompt + plan.generate));
-  const auto fits = [&](Count context) { return static_cast<double>(plan.batch) * cache(context) <= room; };
-  constexpr Count longest = Count{1} << 32;  // no cache that grows fits so many, and no count overflows
-  if (fits(longest)) return l;
-  Count low = 0, high = 1;
-  while (fits(high)) low = high, high *= 2;
-  while (high - low > 1) {
-    const Count middle = low + (high - low) / 2;
-    (fits(middle) ? low : high) = middle;
-  }
-  l.max_context = low;
+  const std::optional<Count> too_long =
+      first(longest_context, [&](Count context) { return static_cast<double>(plan.batch) * cache(context) > room; });
+  Limits l{.max_batch = static_cast<Count>(room / cache(plan.prompt + plan.generate)), .max_context = {}};
+  if (too_long) l.max_context = *too_long - 1;
   return l;
 }
 
 std::optional<Count> cache_equals_weights_context(const Arch& arch, const Plan& plan) {
   const double weights = static_cast<double>(weights_bytes(arch, plan).value);
-  constexpr Count longest = Count{1} << 32;  // no cache that grows fits so many, and no count overflows
-  const auto outgrown = [&](Count context) {
+  return first(longest_context, [&](Count context) {
     return static_cast<double>(plan.batch) * static_cast<double>(cache_bytes(arch, plan, context).value) >= weights;
-  };
-  if (!outgrown(longest)) return std::nullopt;
-  Count low = 0, high = longest;
-  while (high - low > 1) {
-    const Count middle = low + (high - low) / 2;
-    (outgrown(middle) ? high : low) = middle;
-  }
-  return high;
+  });
 }
 
 std::optional<Count> compute_bound_batch(const Arch& arch, const Plan& plan, const Device& device, Count context) {
-  const auto compute_bound = [&](Count batch) {
+  return first(largest_batch, [&](Count batch) {
     Plan one = plan;
     one.batch = batch;
     const Cost c = pass(arch, one, device, decode_step(one, context), Phase::decode).rank;
     const double bytes = c.moved.weights + c.moved.cache;
     return static_cast<double>(c.executed.value) * device.bandwidth.value >= bytes * device.peak(plan.precision).value;
-  };
-  constexpr Count most = Count{1} << 24;
-  if (!compute_bound(most)) return std::nullopt;
-  Count low = 0, high = 1;
-  while (!compute_bound(high)) low = high, high *= 2;
-  while (high - low > 1) {
-    const Count middle = low + (high - low) / 2;
-    (compute_bound(middle) ? high : low) = middle;
-  }
-  return high;
+  });
 }
 
 }  // namespace llmcalc

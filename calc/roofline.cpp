@@ -7,9 +7,6 @@
 namespace llmcalc {
 namespace {
 
-/// The link that joins the ranks: inside a node as far as it reaches, else the network between nodes.
-Link group_link(const Device& d, Count ranks) { return ranks <= d.link.ranks ? d.link : d.network; }
-
 /// Message of one collective: elements x bytes each.
 Bytes message(const Collective& c, const Pricing& p) {
   return c.number_bytes > 0 ? Bytes(mul(c.elements, c.number_bytes)) : bytes_of(p.activation, c.elements);
@@ -21,6 +18,8 @@ Seconds ring(CollectiveOp op, const Collective& c, const Pricing& p, const Rates
 }
 
 }  // namespace
+
+Link group_link(const Device& d, Count ranks) { return ranks <= d.link.ranks ? d.link : d.network; }
 
 Rates bound_rates(const Device& d, const Plan& plan) {
   return {.compute = d.peak(plan.precision), .memory = d.bandwidth, .link = group_link(d, plan.tp)};

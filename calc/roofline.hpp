@@ -23,6 +23,9 @@ struct Rates {
   Seconds launch{};  ///< per operator
   Link link{};       ///< between the ranks of a tensor-parallel group
 };
+/// The link that joins the ranks: inside a node as far as it reaches, else the network between nodes.
+Link group_link(const Device& device, Count ranks);
+
 Rates bound_rates(const Device& device, const Plan& plan);
 Rates estimated_rates(const Device& device, const Plan& plan);
 /// Are there efficiencies, stated in the plan or measured on the device?

@@ -1,22 +1,10 @@
 #include "calc/train.hpp"
 
 #include "calc/program.hpp"
+#include "calc/run.hpp"
 
 namespace llmcalc {
 namespace {
-
-/// Is this operator's forward pass run again during backward?
-bool runs_again(const Plan& plan, const Segment& s, const Op& op) {
-  switch (plan.recompute) {
-    case Recompute::none:
-      return false;
-    case Recompute::selective:
-      return std::holds_alternative<Attention>(op.shape);
-    case Recompute::full:
-      return s.kind == SegmentKind::block;
-  }
-  return false;
-}
 
 /// Numbers whose gradients the ranks must sum once per step. Weights of a norm that the heads share: each rank sees its
 /// own heads. Under sequence parallelism also what works on a shard of the tokens: norms, and the biases added after
@@ -77,17 +65,19 @@ double tokens_per_second(const TrainEstimate& e, const StepTime& t) {
 }
 
 namespace {
-double utilization(Flops one, const StepTime& t, const Plan& plan, const Device& device) {
-  const double done = static_cast<double>(one.value) * static_cast<double>(plan.accumulation());
-  return done / (t.total().value * static_cast<double>(plan.tp) * device.peak(plan.precision).value);
+double utilization_by(Flops of_micro_batch, const TrainEstimate& e, const StepTime& t, const Plan& plan,
+                      const Device& device) {
+  const double per_token =
+      static_cast<double>(of_micro_batch.value) / static_cast<double>(mul(plan.micro_batch, plan.seq));
+  return utilization(per_token, tokens_per_second(e, t), plan.tp, device.peak(plan.precision));
 }
 }  // namespace
 
 double model_utilization(const TrainEstimate& e, const StepTime& t, const Plan& plan, const Device& device) {
-  return utilization(e.flops.model_total, t, plan, device);
+  return utilization_by(e.flops.model_total, e, t, plan, device);
 }
 double hardware_utilization(const TrainEstimate& e, const StepTime& t, const Plan& plan, const Device& device) {
-  return utilization(e.flops.hardware_total, t, plan, device);
+  return utilization_by(e.flops.hardware_total, e, t, plan, device);
 }
 
 }  // namespace llmcalc

@@ -18,6 +18,9 @@ struct Work {
 /// Forward FLOPs of the whole model (tp = 1) or of one rank.
 Work forward_work(const Arch& arch, const Step& step, const Pricing& p, const TensorParallel& tp);
 
+/// Is this operator's forward pass run again during backward?
+bool runs_again(const Plan& plan, const Segment& s, const Op& op);
+
 /// FLOPs of one training micro-batch.
 struct TrainingFlops {
   Flops forward{}, backward{};

@@ -103,7 +103,7 @@ std::vector<std::string> notes(const Request& r) {
     n.push_back(fmt::format("\"{}\" in {} is not understood and was not counted", key, r.model.source));
   if (r.hardware) {
     const Device& d = r.hardware->device;
-    const Link& link = p.tp <= d.link.ranks ? d.link : d.network;
+    const Link link = group_link(d, p.tp);
     if (p.tp > 1 && link.latency.value == 0)
       n.push_back(fmt::format("link latency of {} is not known and counts as 0", r.hardware->name));
     if (p.tp > 1 && p.tp > d.link.ranks)

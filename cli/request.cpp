@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "calc/roofline.hpp"
 #include "presets/error.hpp"
 
 namespace llmcalc {
@@ -53,7 +54,7 @@ void check_hardware(const Request& r) {
       if (h.device.peaks[i].value > 0) known += (known.empty() ? "" : ", ") + std::string(peak_names[i]);
     throw InputError(fmt::format("{} has no {} matmul peak; --precision can be {}", h.name, p.precision.name(), known));
   }
-  const Link& link = p.tp <= h.device.link.ranks ? h.device.link : h.device.network;
+  const Link link = group_link(h.device, p.tp);
   if (p.tp > 1 && link.bandwidth.value <= 0)
     throw InputError(
         fmt::format("{} states no link that joins {} devices; lower --tp, or give a hardware file that "

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "calc/roofline.hpp"
 #include "cli/command.hpp"
 #include "cli/commands/plan_command.hpp"
 #include "presets/error.hpp"
@@ -23,7 +24,7 @@ CollectiveOp operation(const std::string& text) {
 Link link(const std::string& bandwidth, const std::string& latency, const std::optional<HardwareCard>& hardware,
           Count ranks) {
   Link l;
-  if (hardware) l = ranks <= hardware->device.link.ranks ? hardware->device.link : hardware->device.network;
+  if (hardware) l = group_link(hardware->device, ranks);
   if (!bandwidth.empty()) l.bandwidth = parse_rate(bandwidth, "--bandwidth");
   if (!latency.empty()) l.latency = parse_seconds(latency, "--latency");
   l.ranks = ranks;

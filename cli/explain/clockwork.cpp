@@ -7,16 +7,11 @@
 
 #include "calc/program.hpp"
 #include "calc/roofline.hpp"
+#include "calc/work.hpp"
 #include "cli/explain/sum.hpp"
 
 namespace llmcalc::explain {
 namespace {
-
-/// Is this operator's forward pass run once more in backward?
-bool runs_again(const Plan& p, const Segment& s, const Op& op) {
-  if (p.recompute == Recompute::selective) return std::holds_alternative<Attention>(op.shape);
-  return p.recompute == Recompute::full && s.kind == SegmentKind::block;
-}
 
 /// One operator in one direction, `times` over.
 struct Run {
