@@ -114,8 +114,12 @@ double scores(const Attention& s, const Pricing& p) {
 double queries_and_outputs(const Attention& s, const Pricing& p) {
   return bytes(p.activation, d(s.rows()) * d(s.heads) * d(s.qk_dim + s.v_dim));
 }
+/// Keys and values of one token in format t: a row per KV head, or the latent row.
+Bytes token_rows(const Attention& s, DType t, bool latent) {
+  return latent ? row_bytes(t, s.latent_dim) : s.kv_heads * (row_bytes(t, s.qk_dim) + row_bytes(t, s.v_dim));
+}
 double keys_and_values(const Attention& s, DType t, Count tokens) {
-  return bytes(t, d(s.sequences) * d(tokens) * d(s.read()));
+  return d(s.sequences) * d(tokens) * d(token_rows(s, t, s.absorbed).value);
 }
 /// The learned logit of each head.
 double sinks(const Attention& s, const Stored& w) { return s.sinks ? bytes(w.vector, d(s.heads)) : 0; }
@@ -128,7 +132,7 @@ Cost forward(const Attention& s, const Pricing& p, const Stored& w) {
     c.moved.cache = keys_and_values(s, p.cache, cached_tokens(s));
   else
     c.moved.activations += keys_and_values(s, p.activation, s.past + s.queries);
-  if (p.cached) c.moved.activations += bytes(p.cache, d(s.rows()) * d(s.cached()));  // the new tokens are written
+  if (p.cached) c.moved.activations += d(s.rows()) * d(token_cache(s, p.cache).value);  // the new tokens are written
   // Scores written, read by softmax, written again, read by the second product.
   if (p.attention == AttentionImpl::naive) c.moved.activations += 4 * scores(s, p);
   return c;
@@ -327,6 +331,8 @@ Bytes weight_bytes(const Op& op, DType weight, DType compute) {
   }
   return bytes_of(w.vector, learned(op.shape).total);
 }
+
+Bytes token_cache(const Attention& a, DType cache) { return token_rows(a, cache, a.caches_latent()); }
 
 Count twice_pairs(Count queries, Count past, Count window, AttentionFlops convention) {
   const Count keys = add(past, queries);

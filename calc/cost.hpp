@@ -68,6 +68,10 @@ Bytes weight_bytes(const Op& op, DType weight, DType compute);
 /// Numbers in the result, and in input i.
 Count out_elements(const Shape& shape);
 
+/// Bytes that one token of one sequence takes in this layer's cache on this rank: a key and a value of every KV head,
+/// or one latent row, each a row of its own.
+Bytes token_cache(const Attention& a, DType cache);
+
 /// Which inputs, and whether the output, the backward pass needs.
 struct Needs {
   std::array<bool, 3> in{};

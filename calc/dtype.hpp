@@ -106,7 +106,11 @@ constexpr Bytes tensor_bytes(DType t, Count rows, Count cols) {
   return Bytes(add(ceil_div(bits, 8), f.tensor_bytes));
 }
 
-/// Bytes of n numbers in a format without groups: activations, KV cache, gradients.
+/// Bytes of one row of `cols` numbers that is stored by itself, as a head's key of one token is in a cache: it starts
+/// on a byte and its groups begin with it; what a tensor has once (nvfp4's scale) is not counted.
+constexpr Bytes row_bytes(DType t, Count cols) { return tensor_bytes(t, 1, cols) - Bytes(t.format().tensor_bytes); }
+
+/// Bytes of n numbers in a format without groups: activations, gradients.
 constexpr Bytes bytes_of(DType t, Count n) { return tensor_bytes(t, 1, n); }
 
 /// Mean bits per weight of a long row.

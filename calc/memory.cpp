@@ -10,12 +10,12 @@
 namespace llmcalc {
 namespace {
 
-/// What one layer of this operator caches of one sequence: numbers per token, at most a window of them; a linear layer
-/// keeps its float32 state.
+/// What one layer of this operator caches of one sequence: a token's bytes for every token, at most a window of them; a
+/// linear layer keeps its float32 state.
 Bytes operator_cache(const Op& op, const Plan& plan, Count context) {
   if (const Attention* a = std::get_if<Attention>(&op.shape)) {
     const Count tokens = a->window > 0 ? std::min(context, a->window) : context;
-    return bytes_of(plan.kv_precision, mul(tokens, a->cached()));
+    return tokens * token_cache(*a, plan.kv_precision);
   }
   if (const LinearAttention* a = std::get_if<LinearAttention>(&op.shape))
     return Bytes(mul(4, a->heads, a->head_dim, a->head_dim));
@@ -169,8 +169,7 @@ Bytes cache_bytes_per_token(const Arch& arch, const Plan& plan) {
   Bytes b;
   for_each_segment(arch, cache_step(plan), {plan.tp, false}, [&](const Segment& s) {
     for (const Op& op : s.ops)
-      if (const Attention* a = std::get_if<Attention>(&op.shape))
-        b += s.repeats * bytes_of(plan.kv_precision, a->cached());
+      if (const Attention* a = std::get_if<Attention>(&op.shape)) b += s.repeats * token_cache(*a, plan.kv_precision);
   });
   return b;
 }

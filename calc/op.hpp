@@ -53,14 +53,9 @@ struct Attention {
   constexpr Count rows() const { return mul(sequences, queries); }
   constexpr bool caches_latent() const { return latent_dim > 0 && !expanded_cache; }
   /// Numbers cached per token by this layer on this rank.
-  constexpr Count cached() const { return caches_latent() ? latent_dim : heads_width(); }
-  /// Numbers that the core reads per token.
-  constexpr Count read() const { return absorbed ? latent_dim : heads_width(); }
+  constexpr Count cached() const { return caches_latent() ? latent_dim : mul(kv_heads, add(qk_dim, v_dim)); }
   /// Does the core read the cache, or keys and values made from it?
   constexpr bool reads_cache() const { return absorbed || !caches_latent(); }
-
- private:
-  constexpr Count heads_width() const { return mul(kv_heads, add(qk_dim, v_dim)); }
 };
 
 /// Linear attention with a state of head_dim x head_dim per head (lightning attention, arXiv:2501.08313).

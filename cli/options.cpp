@@ -60,7 +60,7 @@ DType read_dtype(std::string_view text, std::string_view where, bool plain) {
   if (t)
     throw InputError(
         fmt::format("{} {} stores blocks with scales; a plain format such as bf16, fp8 or fp32 is wanted "
-                    "here, {} is for --weight-precision",
+                    "here, {} is for --weight-precision and --kv-precision",
                     where, text, text));
   throw InputError(
       fmt::format("{} {} is not a number format; 'llmcalc list dtypes' shows them", where, in_quotes(text)));
@@ -142,8 +142,8 @@ Options precision_options() {
          r.plan.weight_precision = read_dtype(t, w, false), g.weight_precision = true;
        },
        [](const R& r) { return json::Value(std::string(r.plan.weight_precision.name())); }},
-      {"--kv-precision", "kv_precision", "F", for_inference, "KV cache [as --precision]",
-       [](R& r, Given& g, Text t, Text w) { r.plan.kv_precision = read_dtype(t, w, true), g.kv_precision = true; },
+      {"--kv-precision", "kv_precision", "F", for_inference, "KV cache: any of 'llmcalc list dtypes' [as --precision]",
+       [](R& r, Given& g, Text t, Text w) { r.plan.kv_precision = read_dtype(t, w, false), g.kv_precision = true; },
        [](const R& r) { return json::Value(std::string(r.plan.kv_precision.name())); }},
   };
 }

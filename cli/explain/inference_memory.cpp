@@ -1,5 +1,6 @@
 #include "cli/explain/alive.hpp"
 #include "cli/explain/definition.hpp"
+#include "cli/explain/format_text.hpp"
 #include "cli/explain/weights.hpp"
 
 namespace llmcalc::explain {
@@ -8,7 +9,7 @@ namespace {
 using S = const Setting&;
 
 /// Numbers cached per token by one softmax layer: keys and values of the heads, or MLA's latent row.
-std::string cached(S s, bool per_rank) {
+std::string cached_numbers(S s, bool per_rank) {
   if (!s.latent()) return product({"2", s.mine("G", s.arch().kv_heads, per_rank), "d_h"});
   if (per_rank && s.plan().mla == Mla::expanded) return product({s.cut("A", s.arch().heads), "d_n + d_r + d_v"});
   return "(r_kv + d_r)";
@@ -17,16 +18,24 @@ std::string in_all_layers(S s, const std::string& each) {
   const std::string n = s.softmax_layers();
   return n.empty() ? "0" : product({n, each});
 }
-/// Bytes of a fraction each are rounded up per layer.
-std::string in_bytes(S s, const std::string& numbers) {
-  const bool whole = s.plan().kv_precision.format().element_bits % 8 == 0;
-  return whole ? product({"p_kv", numbers}) : "ceil(" + product({"p_kv", numbers}) + ")";
+
+/// Bytes of a row of the cache that is `width` wide, with its scales.
+std::string row(S s, const std::string& width) {
+  return matrix_text(s.plan().kv_precision.format(), {"p_kv", "b_kv", "g_kv", "b_ko", "g_ko"}, width, "");
+}
+/// Bytes of the rows that one rank caches per token in one softmax layer.
+std::string cached_bytes(S s) {
+  const Format& f = s.plan().kv_precision.format();
+  if (f.group == 0 && f.element_bits % 8 == 0) return product({"p_kv", cached_numbers(s, true)});
+  if (!s.latent()) return product({"2", s.cut("G", s.arch().kv_heads), row(s, "d_h")});
+  if (s.plan().mla != Mla::expanded) return row(s, "r_kv + d_r");
+  return product({s.cut("A", s.arch().heads), row(s, "d_n + d_r") + " + " + row(s, "d_v")});
 }
 
 /// Bytes per token of the layers whose cache grows for ever ("L_f") or up to the window ("L_w").
 std::string per_token(S s, const char* layers) {
   const std::string n = s.layers(layers);
-  return n.empty() ? "" : product({n, in_bytes(s, cached(s, true))});
+  return n.empty() ? "" : product({n, cached_bytes(s)});
 }
 std::string state(S s) {
   const std::string n = s.layers("L_l");
@@ -37,9 +46,8 @@ std::string added(const std::string& a, const std::string& b) { return a.empty()
 Formula bytes_per_sequence(S s) {
   const std::string context = "(n_in + n_out)", full = s.layers("L_f"), window = s.layers("L_w");
   std::string text;
-  if (!full.empty()) text = product({full, in_bytes(s, product({context, cached(s, true)}))});
-  if (!window.empty())
-    text = added(text, product({window, in_bytes(s, product({"min(n_in + n_out, W)", cached(s, true)}))}));
+  if (!full.empty()) text = product({full, context, cached_bytes(s)});
+  if (!window.empty()) text = added(text, product({window, "min(n_in + n_out, W)", cached_bytes(s)}));
   return {added(text, state(s))};
 }
 
@@ -93,13 +101,14 @@ constexpr Definition memory[] = {
     {"inference_memory.fits", "does it fit?", "", Subject::inference, true,
      [](S) -> Formula { return {"M_peak/(u*M)"}; }, per_gpu, "the hardware file", "", "yes where this is at most 1"},
     {"kv_cache.elements_per_token", "numbers cached per token", "", Subject::inference, false,
-     [](S s) -> Formula { return {in_all_layers(s, cached(s, false))}; }, "whole model, all layers, windows ignored",
-     "Goon (6.1); GQA arXiv:2305.13245; MLA arXiv:2405.04434"},
+     [](S s) -> Formula { return {in_all_layers(s, cached_numbers(s, false))}; },
+     "whole model, all layers, windows ignored", "Goon (6.1); GQA arXiv:2305.13245; MLA arXiv:2405.04434"},
     {"kv_cache.bytes_per_token", "bytes cached per token while no window is full", "bytes", Subject::inference, false,
-     [](S s) -> Formula { return {in_all_layers(s, in_bytes(s, cached(s, true)))}; }, heads,
-     "Goon (6.1) with G d_h = D"},
+     [](S s) -> Formula { return {in_all_layers(s, cached_bytes(s))}; }, heads, "Goon (6.1) with G d_h = D"},
     {"kv_cache.bytes_per_sequence", "bytes cached per sequence", "bytes", Subject::inference, false, bytes_per_sequence,
-     "the cache full: prompt and generated tokens; a window keeps W of them", "Goon (6.1)"},
+     "the cache full: prompt and generated tokens; a window keeps W of them; a row starts on a byte, its groups with "
+     "it",
+     "Goon (6.1)"},
     {"kv_cache.bytes_total", "bytes cached in all", "bytes", Subject::inference, false,
      [](S s) -> Formula { return {s.plan().kv_cache ? "B*M_seq" : "0"}; }, per_gpu, "Goon (6.1)"},
     {"kv_cache.equals_weights_context", "context from which the cache is larger than the weights", "tokens",

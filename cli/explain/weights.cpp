@@ -1,5 +1,7 @@
 #include "cli/explain/weights.hpp"
 
+#include "cli/explain/format_text.hpp"
+
 namespace llmcalc::explain {
 namespace {
 
@@ -159,15 +161,11 @@ Factors both(const Weight& w, const std::string& copies) {
 
 std::string idle_copies(const Weight& w) { return "(" + w.copies + " - " + w.active + ")"; }
 
+constexpr FormatSymbols names{"p_w", "b_g", "g_w", "b_o", "g_o"};
+
 /// Bytes of a matrix whose rows of `in` numbers are stored in groups.
 std::string matrix_bytes(const Format& f, const std::string& in, const std::string& out) {
-  const std::string groups = f.group > 0 ? product({out, "ceil(" + in + "/g_w)"}) : out;
-  std::string s = f.element_bits > 0 ? product({"p_w", out, in}) : "";
-  if (f.group != 0) s += (s.empty() ? "" : " + ") + product({"b_g", groups});
-  if (f.outer > 0) s += " + b_o*ceil(" + groups + "/g_o)";
-  const bool whole = f.element_bits % 8 == 0 && f.group_bits % 8 == 0 && f.outer_bits % 8 == 0;
-  if (!whole) s = "ceil(" + s + ")";
-  return f.tensor_bytes > 0 ? s + " + b_t" : s;
+  return matrix_text(f, names, in, out) + (f.tensor_bytes > 0 ? " + b_t" : "");
 }
 
 bool in_table(const Weight& w) {

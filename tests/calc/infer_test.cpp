@@ -55,10 +55,10 @@ TEST_CASE("sinks and learned activations are read with the weights", "[contract]
 
 TEST_CASE("a decode step reads each cached number once", "[contract][infer]") {
   for (const Arch& a : {even(), even_moe(), even_latent(), windowed()})
-    for (const DType t : {dtypes::bf16, dtypes::fp8, dtypes::fp32})
+    for (const std::string_view t : {"bf16", "fp8", "fp32", "int4", "int8", "q8_0", "nvfp4", "nf4-dq", "q4_k"})
       for (const Count context : {1, 36, 37, 38, 1000}) {
         Plan p;
-        p.batch = 3, p.kv_precision = t;
+        p.batch = 3, p.kv_precision = *dtype(t);
         CHECK(decode(a, p, h100, context).rank.moved.cache == 3 * d(cache_bytes(a, p, context).value));
       }
 }

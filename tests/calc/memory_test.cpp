@@ -101,6 +101,32 @@ TEST_CASE("a mixture's format groups lie within each expert", "[cost][memory]") 
   CHECK(weights_bytes(a, p) == Bytes(experts + shared + attention + tables + router + norms));
 }
 
+TEST_CASE("a cache in blocks keeps a row per head and token, its groups with it", "[cost][memory]") {
+  Arch a = even();
+  a.layers = 3, a.kv_heads = 2, a.head_dim = 40;
+  const auto bytes = [&](std::string_view format) {
+    Plan p;
+    p.kv_precision = *dtype(format);
+    return cache_bytes_per_token(a, p).value / 3 / 2 / 2;
+  };
+  CHECK(bytes("fp8") == 40);
+  CHECK(bytes("int8") == 40 + 4);        // a float32 scale per head and token
+  CHECK(bytes("q8_0") == 2 * 34);        // 32 numbers, and 8 in a block begun
+  CHECK(bytes("q4_k") == 144);           // one block of 256, most of it empty
+  CHECK(bytes("nvfp4") == 3 * 9);        // the scale of a whole tensor is not counted
+  CHECK(bytes("nf4-dq") == 20 + 1 + 4);  // 4 bits each, an 8-bit scale, and the scale of the scales
+  a.head_dim = 5;
+  CHECK(bytes("int4") == 3);  // a row begins on a byte
+}
+
+TEST_CASE("a cached latent row is one row", "[cost][memory]") {
+  Plan p;
+  p.kv_precision = *dtype("q8_0");
+  Arch a = even_latent();
+  a.layers = 1, a.latent.kv_rank = 60, a.latent.rope_dim = 8;  // 68 numbers: 3 blocks
+  CHECK(cache_bytes_per_token(a, p).value == 3 * 34);
+}
+
 TEST_CASE("naive inference holds scores while a core runs", "[cost][memory]") {
   Plan p;
   p.attention = AttentionImpl::naive, p.prompt = 512, p.generate = 1;

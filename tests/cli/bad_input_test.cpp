@@ -79,6 +79,9 @@ TEST_CASE("a number that is none, or of the wrong kind, is refused and never cut
   refused(train + "--gradient-bytes 3", "--gradient-bytes 3: gradients take 2 or 4 bytes each");
   refused(train + "--recompute some", "--recompute \"some\" is not known; it takes none, selective, full");
   refused(train + "--precision fp7", "--precision \"fp7\" is not a number format; 'llmcalc list dtypes' shows them");
+  refused(train + "--state-precision q8_0",
+          "--state-precision q8_0 stores blocks with scales; a plain format such as bf16, fp8 or fp32 is wanted here, "
+          "q8_0 is for --weight-precision and --kv-precision");
   refused(train + "--micro-batch 9e18",
           "these sizes give a count past 2^63; check the model, the batch and the sequence length");
   for (const char* zero : {"--seq 0", "--micro-batch 0", "--tp 0", "--efficiency 0", "--efficiency 1.5", "--overlap 2"})
