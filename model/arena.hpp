@@ -1,0 +1,86 @@
+#pragma once
+/// Memory that says what it is for: every tensor comes from here, and the bytes of each purpose and operator are known
+/// at any moment, with the most that was ever held.
+
+#include <array>
+#include <map>
+#include <memory>
+#include <string_view>
+
+#include "calc/units.hpp"
+
+namespace llmcalc::model {
+
+enum class Purpose : std::uint8_t { weights, gradients, optimizer, activations, logits, kv_cache };
+inline constexpr std::size_t purpose_count = 6;
+
+/// Where the bytes really lie: the machine's memory, or a device's.
+class Memory {
+ public:
+  virtual ~Memory() = default;
+  virtual void* allocate(Bytes bytes) = 0;
+  virtual void release(void* data, Bytes bytes) = 0;
+};
+
+class Arena;
+
+/// One allocation; gone with its last holder.
+class Buffer {
+ public:
+  Buffer(Arena& arena, Purpose purpose, std::string_view op, Bytes bytes);
+  ~Buffer();
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  void* data() const { return data_; }
+  Bytes bytes() const { return bytes_; }
+  /// From now on these bytes are this operator's: the first whose gradient needs them. Only the first claim counts.
+  void claim(std::string_view op);
+
+ private:
+  Arena& arena_;
+  Purpose purpose_;
+  std::string_view op_;
+  bool claimed_ = false;
+  Bytes bytes_;
+  void* data_;
+};
+
+/// A shared hold on a buffer, or nothing.
+using Tensor = std::shared_ptr<Buffer>;
+
+inline void* data(const Tensor& t) { return t ? t->data() : nullptr; }
+
+/// Counts the bytes asked for, to the byte: what alignment and reuse cost below is not in them.
+class Arena {
+ public:
+  explicit Arena(Memory& memory) : memory_(memory) {}
+
+  /// `op` must be a name that lives as long as the arena.
+  Tensor make(Purpose purpose, std::string_view op, Bytes bytes) {
+    return std::make_shared<Buffer>(*this, purpose, op, bytes);
+  }
+
+  Bytes live(Purpose p) const { return live_[static_cast<std::size_t>(p)]; }
+  Bytes live() const { return total_; }
+  /// The most that was held at once since the last reset.
+  Bytes peak() const { return peak_; }
+  void reset_peak() { peak_ = total_; }
+  /// What each operator holds now for this purpose.
+  std::map<std::string_view, Bytes> by_operator(Purpose p) const;
+
+ private:
+  friend class Buffer;
+  using Books = std::map<std::string_view, Bytes>;
+  void* take(Purpose p, std::string_view op, Bytes bytes);
+  void give(Purpose p, std::string_view op, void* data, Bytes bytes);
+  void move(Purpose p, std::string_view from, std::string_view to, Bytes bytes);
+  Books& books(Purpose p) { return books_[static_cast<std::size_t>(p)]; }
+
+  Memory& memory_;
+  std::array<Bytes, purpose_count> live_{};
+  std::array<Books, purpose_count> books_;
+  Bytes total_, peak_;
+};
+
+}  // namespace llmcalc::model

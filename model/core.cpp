@@ -1,0 +1,174 @@
+// The attention core: softmax(q k') v, its cache, and its gradient.
+
+#include "model/pass.hpp"
+
+namespace llmcalc::model {
+
+/// What the core keeps for its gradient, or holds only while it runs.
+struct Pass::CoreKept {
+  Tensor scores, probabilities, dropped, mask, log_sum_exp;
+  AttentionKept view() const {
+    return {.scores = data(scores),
+            .probabilities = data(probabilities),
+            .dropped = data(dropped),
+            .mask = data(mask),
+            .log_sum_exp = data(log_sum_exp)};
+  }
+};
+
+namespace {
+
+std::vector<Tensor> tensors(const std::vector<Value>& in) {
+  std::vector<Tensor> data;
+  for (const Value& v : in) data.push_back(v.data);
+  return data;
+}
+
+}  // namespace
+
+HeadView Pass::view(const Part& p, const std::vector<Tensor>& data) const {
+  const auto* at = static_cast<const std::byte*>(data[p.tensor]->data()) + (p.offset * backend_.number()).value;
+  return {.data = at, .sequence = step_.queries * p.token, .token = p.token, .head = p.head};
+}
+
+AttentionInputs Pass::inputs(const CoreLayout& l, const std::vector<Tensor>& data) const {
+  const Parameter* sinks = weight("attn.core", "sinks");
+  return {.q = view(l.q, data),
+          .q_rope = view(l.q_rope, data),
+          .k = view(l.k, data),
+          .k_rope = view(l.k_rope, data),
+          .v = view(l.v, data),
+          .rope_dim = l.rope_dim,
+          .scale = l.scale,
+          .sinks = sinks != nullptr ? sinks->value->data() : nullptr,
+          .alibi = l.alibi};
+}
+
+Pass::CoreKept Pass::core_kept(std::string_view op, const Attention& s, bool passing) {
+  const auto tensor = [&](Bytes bytes) {
+    return passing ? arena_.make(Purpose::activations, op, bytes) : own(op, bytes);
+  };
+  CoreKept k;
+  const Count rows = mul(s.rows(), s.heads), pairs = mul(rows, s.past + s.queries);
+  if (plan().attention == AttentionImpl::flash) {
+    if (step_.training) k.log_sum_exp = tensor(rows * backend_.wide());
+    return k;
+  }
+  const bool dropped = step_.dropout && step_.training;
+  if (step_.training && plan().softmax_store == SoftmaxStore::seed && !dropped)
+    k.scores = tensor(pairs * backend_.number());
+  k.probabilities = tensor(pairs * backend_.number());
+  if (dropped) k.dropped = tensor(pairs * backend_.number()), k.mask = tensor(Bytes(pairs));
+  return k;
+}
+
+Value Pass::attention(std::string_view op, const Attention& s, const CoreLayout& l, std::vector<Value> given) {
+  const std::vector<Value> in = std::move(given);
+  const AttentionImpl how = plan().attention;
+  const Dropout d{step_.dropout ? settings_.dropout : 0, dice(op)};
+  const bool remade = plan().recompute == Recompute::selective;
+  AttentionInputs from = inputs(l, tensors(in));
+  if (cache_ != nullptr) {
+    write_cache(s, from);
+    if (s.past > 0) read_cache(s, from);
+  }
+  Value y = make(op, s.rows(), mul(s.heads, s.v_dim));
+  CoreKept kept = core_kept(op, s, !taping() || remade);
+  forward(op, s, [&] { backend_.attention(s, from, how, d, kept.view(), y.data->data()); });
+  if (!taping()) return y;
+
+  std::vector<Tensor> held;
+  std::vector<std::shared_ptr<Slot>> slots;
+  for (const Value& v : in) held.push_back(keep(op, v).data), slots.push_back(v.slot);
+  Tensor o;
+  if (how == AttentionImpl::flash) o = keep(op, y).data;
+  if (remade) kept = {};
+  const std::function<CoreKept()> again = [this, op, s, l, how, d, held, o] {
+    const CoreKept k = core_kept(op, s, true);
+    const Tensor out =
+        o ? o : arena_.make(Purpose::activations, op, mul(s.rows(), s.heads, s.v_dim) * backend_.number());
+    run(op, s, Direction::recompute, [&] { backend_.attention(s, inputs(l, held), how, d, k.view(), out->data()); });
+    return k;
+  };
+  const std::function<void(const CoreKept&)> rule = [this, op, s, l, how, d, held, slots, o,
+                                                     out = y.slot](const CoreKept& k) {
+    const Tensor dy = std::exchange(out->gradient, nullptr);
+    std::vector<Tensor> gradients;
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+      const Count n = held[i]->bytes().value / backend_.number().value;
+      into_rows(op, slots[i], n, true);
+      gradients.push_back(slots[i]->gradient);
+    }
+    const Tensor scratch =
+        how == AttentionImpl::naive ? arena_.make(Purpose::activations, op, k.probabilities->bytes()) : nullptr;
+    AttentionInputs to = inputs(l, gradients);
+    const Parameter* sinks = weight(op, "sinks");
+    const AttentionGradients g{.q = to.q,
+                               .q_rope = to.q_rope,
+                               .k = to.k,
+                               .k_rope = to.k_rope,
+                               .v = to.v,
+                               .sinks = sinks != nullptr ? sinks->gradient->data() : nullptr};
+    run(op, s, Direction::backward, [&] {
+      backend_.attention_gradient(s, inputs(l, held), how, d, k.view(), data(o), dy->data(), data(scratch), g);
+    });
+  };
+  tape_->remember([this, layer = layer_, remade, again, rule, kept] {
+    layer_ = layer;
+    rule(remade ? again() : kept);
+  });
+  return y;
+}
+
+// ---- the cache
+
+/// Copies a part of every head of the new tokens behind those that the cache holds.
+void Pass::to_cache(const LayerCache& c, const Tensor& to, Count row, Count offset, const HeadView& from, Count width) {
+  auto* at = static_cast<std::byte*>(to->data()) + (offset * backend_.number()).value;
+  backend_.cache(step_.sequences, positions(), from.data, from.token, width, at, row, c.capacity);
+}
+
+void Pass::cache_latent(const Attention& s, const Value& rows) {
+  if (cache_ == nullptr || !s.caches_latent()) return;
+  const LayerCache& c = cache_->layer(layer_, s);
+  to_cache(c, c.k, s.latent_dim, 0, {.data = rows.data->data(), .token = rows.width}, rows.width);
+}
+
+void Pass::write_cache(const Attention& s, const AttentionInputs& in) {
+  const LayerCache& c = cache_->layer(layer_, s);
+  const Count plain = s.qk_dim - s.rope_dim;
+  if (s.latent_dim == 0) {
+    to_cache(c, c.k, mul(s.kv_heads, s.qk_dim), 0, in.k, mul(s.kv_heads, s.qk_dim));
+    to_cache(c, c.v, mul(s.kv_heads, s.v_dim), 0, in.v, mul(s.kv_heads, s.v_dim));
+  } else if (s.caches_latent()) {
+    to_cache(c, c.k, s.latent_dim, s.latent_dim - s.rope_dim, in.k_rope, s.rope_dim);
+  } else {
+    const Count row = mul(s.kv_heads, plain + s.v_dim);
+    to_cache(c, c.k, row, 0, in.k, row);
+    for (Count h = 0; h < s.kv_heads; ++h)
+      to_cache(c, c.v, mul(s.kv_heads, s.rope_dim), h * s.rope_dim, in.k_rope, s.rope_dim);
+  }
+}
+
+HeadView Pass::cached(const LayerCache& c, const Tensor& rows, Count row, Count head, Count offset) const {
+  const auto* at = static_cast<const std::byte*>(rows->data()) + (offset * backend_.number()).value;
+  return {.data = at, .sequence = mul(c.capacity, row), .token = row, .head = head, .capacity = c.capacity};
+}
+
+void Pass::read_cache(const Attention& s, AttentionInputs& in) {
+  const LayerCache& c = cache_->layer(layer_, s);
+  const Count plain = s.qk_dim - s.rope_dim, wide = plain + s.v_dim;
+  if (s.latent_dim == 0) {
+    in.k = cached(c, c.k, mul(s.kv_heads, s.qk_dim), s.qk_dim, 0);
+    in.v = cached(c, c.v, mul(s.kv_heads, s.v_dim), s.v_dim, 0);
+  } else if (s.caches_latent()) {
+    in.k = in.v = cached(c, c.k, s.latent_dim, 0, 0);
+    in.k_rope = cached(c, c.k, s.latent_dim, 0, s.latent_dim - s.rope_dim);
+  } else {
+    in.k = cached(c, c.k, mul(s.kv_heads, wide), wide, 0);
+    in.v = cached(c, c.k, mul(s.kv_heads, wide), wide, plain);
+    in.k_rope = cached(c, c.v, mul(s.kv_heads, s.rope_dim), s.rope_dim, 0);
+  }
+}
+
+}  // namespace llmcalc::model

@@ -1,0 +1,334 @@
+#pragma once
+/// o = softmax(q k' scale) v, causal (Vaswani et al. 2017): naive, which forms and keeps the scores, and flash
+/// (Dao et al. 2022, arXiv:2205.14135), which keeps a log-sum-exp per row and makes the scores again in backward.
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "model/backend.hpp"
+#include "model/cpu/dropout.hpp"
+#include "model/cpu/loss.hpp"
+#include "model/cpu/product.hpp"
+
+namespace llmcalc::model::LLMCALC_ISA {
+
+/// Number 0 of head h of token t of sequence s.
+template <typename T>
+const T* at(const HeadView& v, Count s, Count t, Count h) {
+  const Count slot = v.capacity > 0 ? t % v.capacity : t;
+  return static_cast<const T*>(v.data) + s * v.sequence + slot * v.token + h * v.head;
+}
+template <typename T>
+T* at_mutable(const HeadView& v, Count s, Count t, Count h) {
+  return const_cast<T*>(at<T>(v, s, t, h));
+}
+
+/// ALiBi's slope of a head (Press et al. 2021, arXiv:2108.12409): 2^(-8 (h + 1)/n) for n heads; where n is no power of
+/// two, the slopes of the power below, then every other one of the power above.
+inline double alibi_slope(Count heads, Count h) {
+  Count power = 1;
+  while (2 * power <= heads) power *= 2;
+  const double step = 8.0 / static_cast<double>(power);
+  const double n = h < power ? static_cast<double>(h + 1) * step : static_cast<double>(2 * (h - power) + 1) * step / 2;
+  return std::exp2(-n);
+}
+
+/// Attention of one sequence and one head: what the loops below share.
+template <typename T>
+struct Core {
+  using W = Wide<T>;
+  const Attention& s;
+  const AttentionInputs& in;
+  Count sequence, head, group;  ///< group: the KV head
+  W slope;
+
+  Core(const Attention& shape, const AttentionInputs& inputs, Count seq, Count h)
+      : s(shape), in(inputs), sequence(seq), head(h), group(h / (shape.heads / shape.kv_heads)) {
+    slope = W(inputs.alibi ? alibi_slope(shape.heads, h) : 0.0);
+  }
+  Count plain() const { return s.qk_dim - in.rope_dim; }
+  const T* q(Count i) const { return at<T>(in.q, sequence, i, head); }
+  const T* q_rope(Count i) const { return at<T>(in.q_rope, sequence, i, head); }
+  const T* k(Count j) const { return at<T>(in.k, sequence, j, group); }
+  const T* k_rope(Count j) const { return at<T>(in.k_rope, sequence, j, group); }
+  const T* v(Count j) const { return at<T>(in.v, sequence, j, group); }
+
+  /// The keys that query i (of this pass) sees: [first, last).
+  Count last(Count i) const { return s.past + i + 1; }
+  Count first(Count i) const { return s.window > 0 ? std::max<Count>(0, last(i) - s.window) : 0; }
+  /// Its first number among the scores of all heads and sequences: where dropout's dice are counted from.
+  Count row(Count i) const { return ((sequence * s.heads + head) * s.queries + i) * (s.past + s.queries); }
+
+  W score(Count i, Count j) const {
+    W d = dot(plain(), q(i), k(j));
+    if (in.rope_dim > 0) d = sum(d, dot(in.rope_dim, q_rope(i), k_rope(j)));
+    d = d * W(in.scale);
+    return in.alibi ? d - slope * W(static_cast<double>(last(i) - 1 - j)) : d;
+  }
+  W sink() const { return wide(static_cast<const T*>(in.sinks)[head]); }
+
+  /// The two parts of one product: their sum is one of its additions.
+  static W sum(W a, W b) { return a + b; }
+};
+
+/// Where the n scores of a row become probabilities; returns the log-sum-exp, a sink's logit among them.
+template <typename W>
+W softmax(Count n, W* x, const W* sink) {
+  W most = sink != nullptr ? *sink : x[0], total(0);
+  for (Count i = 0; i < n; ++i) most = x[i] > most ? x[i] : most;
+  for (Count i = 0; i < n; ++i) x[i] = exp_of(x[i] - most), total += x[i];
+  if (sink != nullptr) total += exp_of(*sink - most);
+  const W inverse = W(1) / total;
+  for (Count i = 0; i < n; ++i) x[i] = x[i] * inverse;
+  return most + log_of(total);
+}
+
+/// Multiply-adds of one pass over n pairs, as FLOPs.
+inline Flops pair_flops(Count n, Count width) { return flops(2, n, width); }
+
+// ---- flash: only the pairs that the mask leaves
+
+template <typename T>
+Flops flash(const Attention& s, const AttentionInputs& in, const Dropout& drop, Wide<T>* log_sum_exp, T* o) {
+  using W = Wide<T>;
+  const Count keys = s.past + s.queries;
+  Count pairs = 0;
+  for (Count i = 0; i < s.queries; ++i) {
+    const Core<T> c(s, in, 0, 0);
+    pairs += c.last(i) - c.first(i);
+  }
+  each<T>(s.sequences * s.heads * s.queries, keys * (s.qk_dim + s.v_dim), [&](Count r) {
+    thread_local std::vector<W> p, out;
+    const Count i = r % s.queries, h = r / s.queries % s.heads, b = r / s.queries / s.heads;
+    const Core<T> c(s, in, b, h);
+    const Count first = c.first(i), n = c.last(i) - first;
+    p.resize(static_cast<std::size_t>(n));
+    out.assign(static_cast<std::size_t>(s.v_dim), W(0));
+    for (Count j = 0; j < n; ++j) p[static_cast<std::size_t>(j)] = c.score(i, first + j);
+    const W sink = in.sinks != nullptr ? c.sink() : W(0);
+    const W lse = softmax(n, p.data(), in.sinks != nullptr ? &sink : nullptr);
+    if (log_sum_exp != nullptr) log_sum_exp[(b * s.queries + i) * s.heads + h] = lse;
+    for (Count j = 0; j < n; ++j) {
+      W w = p[static_cast<std::size_t>(j)];
+      if (drop.p > 0) w = stays(drop, c.row(i) + first + j) ? w * number<W>(1 / (1 - drop.p)) : W(0);
+      axpy(s.v_dim, w, c.v(first + j), out.data());
+    }
+    T* to = o + ((b * s.queries + i) * s.heads + h) * s.v_dim;
+    for (Count k = 0; k < s.v_dim; ++k) to[k] = static_cast<T>(out[static_cast<std::size_t>(k)]);
+  });
+  return (s.sequences * s.heads) * pair_flops(pairs, s.qk_dim + s.v_dim);
+}
+
+/// Wide gradients of the keys and values of one sequence, added up over queries and heads.
+template <typename T>
+struct KeySums {
+  using W = Wide<T>;
+  std::vector<W> k, k_rope, v;
+  Count plain, rope, width;
+  KeySums(Count keys, const Core<T>& c) : plain(c.plain()), rope(c.in.rope_dim), width(c.s.v_dim) {
+    k.assign(static_cast<std::size_t>(keys * plain), W(0));
+    k_rope.assign(static_cast<std::size_t>(keys * rope), W(0));
+    v.assign(static_cast<std::size_t>(keys * width), W(0));
+  }
+};
+
+/// Gradients of one row's query, and its share of the keys' and values', from the row's probabilities p, the same
+/// after dropout, and dp = do . v: ds = p (dp - sum p dp) scale.
+template <typename T>
+struct RowGradient {
+  using W = Wide<T>;
+  std::vector<W> p, dropped, dp, dq, dq_rope;
+
+  void resize(Count n, const Core<T>& c) {
+    const std::size_t size = static_cast<std::size_t>(n);
+    p.resize(size), dropped.resize(size), dp.resize(size);
+    dq.assign(static_cast<std::size_t>(c.plain()), W(0));
+    dq_rope.assign(static_cast<std::size_t>(c.in.rope_dim), W(0));
+  }
+  /// ds of key j back to q and k, p of key j back to v.
+  void spread(const Core<T>& c, Count i, Count j, W ds, W weight, const T* d_o, KeySums<T>& sums) {
+    const W scaled = ds * W(c.in.scale);
+    axpy(c.plain(), scaled, c.k(j), dq.data());
+    axpy(c.plain(), scaled, c.q(i), sums.k.data() + j * sums.plain);
+    if (sums.rope > 0) {
+      axpy(sums.rope, scaled, c.k_rope(j), dq_rope.data());
+      axpy(sums.rope, scaled, c.q_rope(i), sums.k_rope.data() + j * sums.rope);
+    }
+    axpy(sums.width, weight, d_o, sums.v.data() + j * sums.width);
+  }
+};
+
+template <typename T>
+void write_out(const std::vector<Wide<T>>& from, T* to) {
+  for (std::size_t i = 0; i < from.size(); ++i) to[i] = static_cast<T>(from[i]);
+}
+/// One key's gradients: written, or added where heads share the rotary part of a key.
+template <typename T>
+void write_keys(const Core<T>& c, const AttentionGradients& to, Count keys, const KeySums<T>& sums) {
+  for (Count j = 0; j < keys; ++j) {
+    T *k = at_mutable<T>(to.k, c.sequence, j, c.group), *v = at_mutable<T>(to.v, c.sequence, j, c.group);
+    for (Count i = 0; i < sums.plain; ++i) k[i] = static_cast<T>(sums.k[static_cast<std::size_t>(j * sums.plain + i)]);
+    for (Count i = 0; i < sums.width; ++i) v[i] = static_cast<T>(sums.v[static_cast<std::size_t>(j * sums.width + i)]);
+  }
+}
+
+/// Runs head(core, key sums) for every head of every sequence; the heads of one KV head share their sums, and so do all
+/// heads the rotary part. Sequences and KV heads are independent.
+template <typename T, typename F>
+void each_head_gradient(const Attention& s, const AttentionInputs& in, const AttentionGradients& to, const F& head) {
+  using W = Wide<T>;
+  const Count keys = s.past + s.queries, per_group = s.heads / s.kv_heads;
+  const bool shared = in.rope_dim > 0;
+  const Count parts = shared ? 1 : s.kv_heads, groups = s.kv_heads / parts;
+  each<T>(s.sequences * parts, keys * keys * s.qk_dim, [&](Count part) {
+    const Count b = part / parts;
+    std::vector<W> rope_sum;
+    for (Count g = part % parts * groups; g < (part % parts + 1) * groups; ++g) {
+      const Core<T> first(s, in, b, g * per_group);
+      KeySums<T> sums(keys, first);
+      if (shared && !rope_sum.empty()) sums.k_rope.swap(rope_sum);
+      for (Count h = g * per_group; h < (g + 1) * per_group; ++h) head(Core<T>(s, in, b, h), sums);
+      write_keys(first, to, keys, sums);
+      rope_sum.swap(sums.k_rope);
+    }
+    if (!shared) return;
+    for (Count j = 0; j < keys; ++j) {
+      T* k = at_mutable<T>(to.k_rope, b, j, 0);
+      for (Count i = 0; i < in.rope_dim; ++i)
+        k[i] = static_cast<T>(rope_sum[static_cast<std::size_t>(j * in.rope_dim + i)]);
+    }
+  });
+}
+
+/// The sink's gradient is that of one more score, whose value is nothing: -p_sink (o . do) per row.
+template <typename T>
+void write_query(const Core<T>& c, const AttentionGradients& to, Count i, const RowGradient<T>& r) {
+  write_out(r.dq, at_mutable<T>(to.q, c.sequence, i, c.head));
+  if (c.in.rope_dim > 0) write_out(r.dq_rope, at_mutable<T>(to.q_rope, c.sequence, i, c.head));
+}
+
+template <typename T>
+Flops flash_gradient(const Attention& s, const AttentionInputs& in, const Dropout& drop, const Wide<T>* log_sum_exp,
+                     const T* o, const T* d_o, const AttentionGradients& to) {
+  using W = Wide<T>;
+  Count pairs = 0;
+  std::vector<W> sink_rows(in.sinks != nullptr ? static_cast<std::size_t>(s.rows() * s.heads) : 0);
+  for (Count i = 0; i < s.queries; ++i) {
+    const Core<T> c(s, in, 0, 0);
+    pairs += c.last(i) - c.first(i);
+  }
+  each_head_gradient<T>(s, in, to, [&](const Core<T>& c, KeySums<T>& sums) {
+    thread_local RowGradient<T> r;
+    for (Count i = 0; i < s.queries; ++i) {
+      const Count first = c.first(i), n = c.last(i) - first, row = (c.sequence * s.queries + i) * s.heads + c.head;
+      const T *mine = o + row * s.v_dim, *d = d_o + row * s.v_dim;
+      r.resize(n, c);
+      W mean(0);  // sum p dp = o . do
+      for (Count k = 0; k < s.v_dim; ++k) mean += wide(mine[k]) * wide(d[k]);
+      for (Count j = 0; j < n; ++j) {
+        const W p = exp_of(c.score(i, first + j) - log_sum_exp[row]);
+        W keep(1);
+        if (drop.p > 0) keep = stays(drop, c.row(i) + first + j) ? number<W>(1 / (1 - drop.p)) : W(0);
+        const W dp = dot(s.v_dim, d, c.v(first + j)) * keep;
+        r.spread(c, i, first + j, p * (dp - mean), p * keep, d, sums);
+      }
+      if (in.sinks != nullptr) sink_rows[static_cast<std::size_t>(row)] = -exp_of(c.sink() - log_sum_exp[row]) * mean;
+      write_query(c, to, i, r);
+    }
+  });
+  for (std::size_t i = 0; i < sink_rows.size(); ++i)
+    static_cast<W*>(to.sinks)[i % static_cast<std::size_t>(s.heads)] += sink_rows[i];
+  // Scores again (qk), dp and dv (v each), dq and dk (qk each).
+  return (s.sequences * s.heads) * pair_flops(pairs, 3 * s.qk_dim + 2 * s.v_dim);
+}
+
+// ---- naive: every pair; what the mask hides is computed and thrown away
+
+template <typename T>
+struct NaiveKept {
+  T *scores, *probabilities, *dropped;
+  std::uint8_t* mask;
+  explicit NaiveKept(const AttentionKept& k)
+      : scores(static_cast<T*>(k.scores)),
+        probabilities(static_cast<T*>(k.probabilities)),
+        dropped(static_cast<T*>(k.dropped)),
+        mask(static_cast<std::uint8_t*>(k.mask)) {}
+};
+
+template <typename T>
+Flops naive(const Attention& s, const AttentionInputs& in, const Dropout& drop, const AttentionKept& kept, T* o) {
+  using W = Wide<T>;
+  const Count keys = s.past + s.queries;
+  const NaiveKept<T> k(kept);
+  each<T>(s.sequences * s.heads * s.queries, keys * (s.qk_dim + s.v_dim), [&](Count r) {
+    thread_local std::vector<W> p, out;
+    const Count i = r % s.queries, h = r / s.queries % s.heads, b = r / s.queries / s.heads;
+    const Core<T> c(s, in, b, h);
+    const Count first = c.first(i), last = c.last(i), row = c.row(i);
+    p.resize(static_cast<std::size_t>(keys));
+    out.assign(static_cast<std::size_t>(s.v_dim), W(0));
+    // One query alone has nothing to gain from keys that it does not see.
+    const Count low = s.queries > 1 ? 0 : first, high = s.queries > 1 ? keys : last;
+    for (Count j = low; j < high; ++j) {
+      const W score = c.score(i, j);
+      p[static_cast<std::size_t>(j)] = score;
+      if (k.scores != nullptr) k.scores[row + j] = static_cast<T>(score);
+    }
+    const W sink = in.sinks != nullptr ? c.sink() : W(0);
+    softmax(last - first, p.data() + first, in.sinks != nullptr ? &sink : nullptr);
+    for (Count j = low; j < high; ++j) {
+      W& x = p[static_cast<std::size_t>(j)];
+      if (j < first || j >= last) x = W(0);
+      k.probabilities[row + j] = static_cast<T>(x);
+      x = wide(k.probabilities[row + j]);
+      if (drop.p > 0) {
+        const bool stay = stays(drop, row + j);
+        x = stay ? x * number<W>(1 / (1 - drop.p)) : W(0);
+        if (k.mask != nullptr)
+          k.mask[row + j] = stay, k.dropped[row + j] = static_cast<T>(x), x = wide(k.dropped[row + j]);
+      }
+      axpy(s.v_dim, x, c.v(j), out.data());
+    }
+    write_out(out, o + ((b * s.queries + i) * s.heads + h) * s.v_dim);
+  });
+  const Count pairs = s.queries > 1 || s.window <= 0 ? keys : std::min(keys, s.window);
+  return (s.sequences * s.heads * s.queries) * pair_flops(pairs, s.qk_dim + s.v_dim);
+}
+
+template <typename T>
+Flops naive_gradient(const Attention& s, const AttentionInputs& in, const Dropout& drop, const AttentionKept& kept,
+                     const T* d_o, T* scratch, const AttentionGradients& to) {
+  using W = Wide<T>;
+  const Count keys = s.past + s.queries;
+  const NaiveKept<T> k(kept);
+  std::vector<W> sink_rows(in.sinks != nullptr ? static_cast<std::size_t>(s.rows() * s.heads) : 0);
+  each_head_gradient<T>(s, in, to, [&](const Core<T>& c, KeySums<T>& sums) {
+    thread_local RowGradient<T> r;
+    for (Count i = 0; i < s.queries; ++i) {
+      const Count row = c.row(i), out_row = (c.sequence * s.queries + i) * s.heads + c.head;
+      const T* d = d_o + out_row * s.v_dim;
+      r.resize(keys, c);
+      W mean(0), total(0);
+      for (Count j = 0; j < keys; ++j) {
+        W dp = dot(s.v_dim, d, c.v(j));
+        if (k.mask != nullptr) dp = k.mask[row + j] ? dp * number<W>(1 / (1 - drop.p)) : W(0);
+        scratch[row + j] = static_cast<T>(dp);
+        mean += wide(k.probabilities[row + j]) * wide(scratch[row + j]);
+        total += wide(k.probabilities[row + j]);
+      }
+      for (Count j = 0; j < keys; ++j) {
+        const W p = wide(k.probabilities[row + j]);
+        scratch[row + j] = static_cast<T>(p * (wide(scratch[row + j]) - mean));  // ds, in place of dp
+        r.spread(c, i, j, wide(scratch[row + j]), k.dropped != nullptr ? wide(k.dropped[row + j]) : p, d, sums);
+      }
+      if (in.sinks != nullptr) sink_rows[static_cast<std::size_t>(out_row)] = -(W(1) - total) * mean;
+      write_query(c, to, i, r);
+    }
+  });
+  for (std::size_t i = 0; i < sink_rows.size(); ++i)
+    static_cast<W*>(to.sinks)[i % static_cast<std::size_t>(s.heads)] += sink_rows[i];
+  return (s.sequences * s.heads * s.queries) * pair_flops(keys, 2 * (s.qk_dim + s.v_dim));
+}
+
+}  // namespace llmcalc::model::LLMCALC_ISA

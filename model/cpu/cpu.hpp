@@ -1,0 +1,214 @@
+#pragma once
+/// The operators on this machine's cores, in numbers of type T.
+
+#include <cstring>
+#include <memory>
+
+#include "model/cpu/attention.hpp"
+#include "model/cpu/experts.hpp"
+#include "model/cpu/linear.hpp"
+#include "model/cpu/norm.hpp"
+#include "model/cpu/optimizer.hpp"
+#include "model/cpu/pointwise.hpp"
+#include "model/cpu/pool.hpp"
+#include "model/cpu/position.hpp"
+
+namespace llmcalc::model::LLMCALC_ISA {
+
+template <typename T>
+class Cpu final : public Backend {
+  using W = Wide<T>;
+  static const T* n(In p) { return static_cast<const T*>(p); }
+  static T* n(Out p) { return static_cast<T*>(p); }
+  static const W* w(In p) { return static_cast<const W*>(p); }
+  static W* w(Out p) { return static_cast<W*>(p); }
+  static const std::uint8_t* b(In p) { return static_cast<const std::uint8_t*>(p); }
+  static std::uint8_t* b(Out p) { return static_cast<std::uint8_t*>(p); }
+  static Count size(const Pointwise& s) { return mul(s.rows, s.width); }
+
+ public:
+  explicit Cpu(std::string_view name, bool poison) : name_(name), poison_(poison) {}
+
+  void* allocate(Bytes bytes) override {
+    void* data = pool_.take(bytes);
+    if (poison_) std::memset(data, 0xff, static_cast<std::size_t>(bytes.value));  // NaN in every format
+    return data;
+  }
+  void release(void* data, Bytes bytes) override { pool_.give(data, bytes); }
+  Bytes number() const override { return Bytes(sizeof(T)); }
+  Bytes wide() const override { return Bytes(sizeof(W)); }
+  std::string_view name() const override { return name_; }
+  void upload(Out to, const void* from, Bytes bytes) override {
+    std::memcpy(to, from, static_cast<std::size_t>(bytes.value));
+  }
+  void download(void* to, In from, Bytes bytes) override {
+    std::memcpy(to, from, static_cast<std::size_t>(bytes.value));
+  }
+  void zero(Out x, Bytes bytes) override { std::memset(x, 0, static_cast<std::size_t>(bytes.value)); }
+  void copy(Out to, In from, Bytes bytes) override { std::memcpy(to, from, static_cast<std::size_t>(bytes.value)); }
+  void write(Out to, std::span<const double> from, bool is_wide) override {
+    for (std::size_t i = 0; i < from.size(); ++i)
+      if (is_wide)
+        w(to)[i] = W(static_cast<Plain>(from[i]));
+      else
+        n(to)[i] = T(W(static_cast<Plain>(from[i])));
+  }
+  void read(std::span<double> to, In from, bool is_wide) const override {
+    for (std::size_t i = 0; i < to.size(); ++i)
+      to[i] = static_cast<double>(is_wide ? w(from)[i] : model::wide(n(from)[i]));
+  }
+
+  void lookup(const Lookup& s, const std::int64_t* ids, const Positions& p, In table, Out y) override {
+    LLMCALC_ISA::lookup(s, ids, p, n(table), n(y));
+  }
+  void lookup_gradient(const Lookup& s, const std::int64_t* ids, const Positions& p, In dy, Out dtable) override {
+    LLMCALC_ISA::lookup_gradient(s, ids, p, n(dy), w(dtable));
+  }
+  void add_sinusoid(const Lookup& s, const Positions& p, Out y) override { LLMCALC_ISA::add_sinusoid(s, p, n(y)); }
+
+  void linear(const Linear& s, const LinearView& v, Out y) override {
+    const Count stride = v.x_stride > 0 ? v.x_stride : s.in;
+    if (v.head_rows > 0)
+      done_ += per_head(s, v, n(v.x), n(v.weight), n(y));
+    else if (s.top_k > 0)
+      done_ += routed(s, v, n(v.x), n(v.weight), n(v.bias), n(y));
+    else if (v.wide_output)
+      done_ += dense(s, s.rows, n(v.x), stride, n(v.weight), n(v.bias), w(y));
+    else
+      done_ += dense(s, s.rows, n(v.x), stride, n(v.weight), n(v.bias), n(y));
+  }
+  void linear_gradient(const Linear& s, const LinearView& v, In dy, Out dx, bool add, Out dw, Out db) override {
+    if (s.top_k > 0)
+      done_ += routed_gradient(s, v, n(v.x), n(v.weight), n(dy), n(dx), add, w(dw), w(db));
+    else if (v.wide_output && sizeof(W) != sizeof(T))
+      done_ += rounded_gradient(s, v, w(const_cast<Out>(dy)), n(dx), add, w(dw), w(db));
+    else
+      done_ += dense_gradient(s, s.rows, n(v.x), n(v.weight), n(dy), s.out, n(dx), add, w(dw), w(db));
+  }
+
+  void norm(const Norm& s, const NormView& v, Out y, Out statistics) override {
+    LLMCALC_ISA::norm(s, v, n(y), w(statistics));
+  }
+  void norm_gradient(const Norm& s, const NormView& v, In statistics, In dy, Out dx, bool add, Out dw,
+                     Out db) override {
+    LLMCALC_ISA::norm_gradient(s, v, w(statistics), n(dy), n(dx), add, w(dw), w(db));
+  }
+
+  void attention(const Attention& s, const AttentionInputs& in, AttentionImpl how, const Dropout& d,
+                 const AttentionKept& k, Out o) override {
+    done_ += how == AttentionImpl::flash ? flash(s, in, d, w(k.log_sum_exp), n(o)) : naive(s, in, d, k, n(o));
+  }
+  void attention_gradient(const Attention& s, const AttentionInputs& in, AttentionImpl how, const Dropout& d,
+                          const AttentionKept& k, In o, In d_o, Out scratch, const AttentionGradients& to) override {
+    done_ += how == AttentionImpl::flash ? flash_gradient(s, in, d, w(k.log_sum_exp), n(o), n(d_o), to)
+                                         : naive_gradient(s, in, d, k, n(d_o), n(scratch), to);
+  }
+
+  void rope(Count rows, const Positions& p, Out x, Count row, Count heads, Count head, Count width, Count offset,
+            bool inverse) override {
+    LLMCALC_ISA::rope(rows, p, n(x), row, heads, head, width, offset, inverse);
+  }
+  void add(const Pointwise& s, In a, In c, Out y) override { LLMCALC_ISA::add(size(s), n(a), n(c), n(y)); }
+  void accumulate(Count count, In x, Out y) override { LLMCALC_ISA::add(count, n(In(y)), n(x), n(y)); }
+  void multiply(const Pointwise& s, In a, In c, Out y) override { LLMCALC_ISA::multiply(size(s), n(a), n(c), n(y)); }
+  void multiply_gradient(const Pointwise& s, In a, In c, In dy, Out da, bool add_a, Out dc, bool add_c) override {
+    LLMCALC_ISA::multiply_gradient(size(s), n(a), n(c), n(dy), n(da), add_a, n(dc), add_c);
+  }
+  void scale(const Pointwise& s, In a, In g, Out y) override { LLMCALC_ISA::scale(s.rows, s.width, n(a), n(g), n(y)); }
+  void scale_gradient(const Pointwise& s, In a, In g, In dy, Out da, bool add_a, Out dg, bool add_g) override {
+    LLMCALC_ISA::scale_gradient(s.rows, s.width, n(a), n(g), n(dy), n(da), add_a, n(dg), add_g);
+  }
+  void activate(const Pointwise& s, Activation a, In x, Out y) override {
+    with_activation(a, [&](auto f) { LLMCALC_ISA::activate<decltype(f)>(size(s), n(x), n(y)); });
+  }
+  void activate_gradient(const Pointwise& s, Activation a, In x, In dy, Out dx, bool add) override {
+    with_activation(a, [&](auto f) { LLMCALC_ISA::activate_gradient<decltype(f)>(size(s), n(x), n(dy), n(dx), add); });
+  }
+  void gate(const Pointwise& s, Activation a, In x, In c, Out y) override {
+    with_activation(a, [&](auto f) { LLMCALC_ISA::gate<decltype(f)>(size(s), n(x), n(c), n(y)); });
+  }
+  void gate_gradient(const Pointwise& s, Activation a, In x, In c, In dy, Out dx, bool add_x, Out dc,
+                     bool add_c) override {
+    with_activation(a, [&](auto f) {
+      LLMCALC_ISA::gate_gradient<decltype(f)>(size(s), n(x), n(c), n(dy), n(dx), add_x, n(dc), add_c);
+    });
+  }
+  void dropout(const Pointwise& s, const Dropout& d, Out x, Out mask) override {
+    LLMCALC_ISA::dropout(size(s), d, n(x), b(mask));
+  }
+  void dropout_gradient(const Pointwise& s, const Dropout& d, In mask, Out dx) override {
+    LLMCALC_ISA::dropout_gradient(size(s), d, b(mask), n(dx));
+  }
+
+  void route(const Pointwise& s, In logits, Out gates, Out kept) override {
+    LLMCALC_ISA::route(s, n(logits), n(gates), w(kept));
+  }
+  void route_gradient(const Pointwise& s, In kept, In dgates, Out dlogits, bool add) override {
+    LLMCALC_ISA::route_gradient(s, w(kept), n(dgates), n(dlogits), add);
+  }
+  void dispatch(const Pointwise& s, Count experts, In gates, In x, Out y) override {
+    LLMCALC_ISA::dispatch(s, experts, n(gates), n(x), n(y));
+  }
+  void dispatch_gradient(const Pointwise& s, Count experts, In kept, In dy, Out dx, bool add) override {
+    LLMCALC_ISA::dispatch_gradient(s, experts, w(kept), n(dy), n(dx), add);
+  }
+  void combine(const Pointwise& s, Count experts, In gates, In x, Out y, Out kept) override {
+    LLMCALC_ISA::combine(s, experts, n(gates), n(x), n(y), w(kept));
+  }
+  void combine_gradient(const Pointwise& s, Count experts, In route_kept, In x, In kept, In dy, Out dx, bool add_x,
+                        Out dgates, bool add_g) override {
+    LLMCALC_ISA::combine_gradient(s, experts, w(route_kept), n(x), w(kept), n(dy), n(dx), add_x, n(dgates), add_g);
+  }
+
+  double loss(const Loss& s, const std::int64_t* targets, Out logits) override {
+    return LLMCALC_ISA::loss(s, targets, w(logits));
+  }
+  void loss_gradient(const Loss& s, const std::int64_t* targets, double scale, Out logits) override {
+    LLMCALC_ISA::loss_gradient(s, targets, scale, w(logits));
+  }
+  void cache(Count sequences, const Positions& p, In x, Count x_stride, Count width, Out to, Count row,
+             Count capacity) override {
+    for (Count s = 0; s < sequences; ++s)
+      for (Count t = 0; t < p.queries; ++t)
+        std::copy_n(n(x) + (s * p.queries + t) * x_stride, width,
+                    n(to) + (s * capacity + (p.past + t) % capacity) * row);
+  }
+
+  double square_sum(Count count, In g) override { return LLMCALC_ISA::square_sum(count, w(g)); }
+  void multiply_by(Count count, double factor, Out g) override { LLMCALC_ISA::multiply_by(count, factor, w(g)); }
+  void adamw(Count count, const AdamW& o, In g, Out weight, Out master, Out m, Out v) override {
+    LLMCALC_ISA::adamw(count, o, w(g), n(weight), w(master), w(m), w(v));
+  }
+  void sgd(Count count, const Momentum& o, In g, Out weight, Out master, Out velocity) override {
+    LLMCALC_ISA::sgd(count, o, w(g), n(weight), w(master), w(velocity));
+  }
+  Flops done() const override { return done_; }
+
+ private:
+  using Plain = std::conditional_t<std::is_same_v<W, float>, float, double>;
+
+  /// The logits' gradient, rounded in place to the format that the products run in: each row keeps its beginning.
+  Flops rounded_gradient(const Linear& s, const LinearView& v, W* dy, T* dx, bool add, W* dw, W* db) {
+    constexpr Count block = 64;
+    each<T>(s.rows, s.out, [&](Count r) {
+      std::byte* row = reinterpret_cast<std::byte*>(dy + r * s.out);
+      for (Count i = 0; i < s.out; i += block) {
+        const Count n = std::min(block, s.out - i);
+        W from[block];
+        T to[block];
+        std::memcpy(from, row + i * static_cast<Count>(sizeof(W)), static_cast<std::size_t>(n) * sizeof(W));
+        for (Count k = 0; k < n; ++k) to[k] = static_cast<T>(from[k]);
+        std::memcpy(row + i * static_cast<Count>(sizeof(T)), to, static_cast<std::size_t>(n) * sizeof(T));
+      }
+    });
+    const Count stride = s.out * static_cast<Count>(sizeof(W) / sizeof(T));
+    return dense_gradient(s, s.rows, n(v.x), n(v.weight), reinterpret_cast<const T*>(dy), stride, dx, add, dw, db);
+  }
+
+  std::string name_;
+  bool poison_;
+  Pool pool_;
+  Flops done_;
+};
+
+}  // namespace llmcalc::model::LLMCALC_ISA

@@ -1,0 +1,89 @@
+#pragma once
+/// y = x W' + b: dense, one matrix per expert, one per head.
+
+#include "model/cpu/experts.hpp"
+#include "model/cpu/matmul.hpp"
+
+namespace llmcalc::model::LLMCALC_ISA {
+
+/// Adds b to every row.
+template <typename T, typename Y>
+void add_bias(Count rows, Count width, const T* b, Y* y) {
+  each<T>(rows, width, [=](Count r) {
+    for (Count i = 0; i < width; ++i) y[r * width + i] = static_cast<Y>(wide(y[r * width + i]) + wide(b[i]));
+  });
+}
+
+/// db += the sum of the rows of dy, in order.
+template <typename T>
+void bias_gradient(Count rows, Count width, const T* dy, Count stride, Wide<T>* db) {
+  constexpr Count block = 64;
+  each<T>((width + block - 1) / block, block * rows, [=](Count c) {
+    const Count first = c * block, last = std::min(width, first + block);
+    for (Count r = 0; r < rows; ++r)
+      for (Count i = first; i < last; ++i) db[i] += wide(dy[r * stride + i]);
+  });
+}
+
+inline Flops product_flops(Count m, Count n, Count k) { return flops(2, m, n, k); }
+
+/// Rows [0, rows) with one matrix.
+template <typename T, typename Y>
+Flops dense(const Linear& s, Count rows, const T* x, Count x_stride, const T* w, const T* b, Y* y) {
+  if (rows == 0) return {};
+  matmul(MatmulShape{rows, s.out, s.in, false, true, false, x_stride, s.in, s.out}, x, w, y);
+  if (b != nullptr) add_bias(rows, s.out, b, y);
+  return product_flops(rows, s.out, s.in);
+}
+
+/// dx = dy W, dW += dy' x, db += sum of dy.
+template <typename T>
+Flops dense_gradient(const Linear& s, Count rows, const T* x, const T* w, const T* dy, Count dy_stride, T* dx, bool add,
+                     Wide<T>* dw, Wide<T>* db) {
+  if (rows == 0) return {};
+  matmul(MatmulShape{rows, s.in, s.out, false, false, add, dy_stride, s.in, s.in}, dy, w, dx);
+  matmul(MatmulShape{s.out, s.in, rows, true, false, true, dy_stride, s.in, s.in}, dy, x, dw);
+  if (db != nullptr) bias_gradient(rows, s.out, dy, dy_stride, db);
+  return product_flops(rows, s.in, s.out) + product_flops(s.out, s.in, rows);
+}
+
+/// Expert e has matrix e and the rows that were sent there.
+template <typename T>
+Flops routed(const Linear& s, const LinearView& v, const T* x, const T* w, const T* b, T* y) {
+  const Routing r = routing(s.rows / s.top_k, s.groups, static_cast<const T*>(v.choice));
+  Flops done;
+  for (Count e = 0; e < s.groups; ++e) {
+    const Count first = r.first[static_cast<std::size_t>(e)], rows = r.first[static_cast<std::size_t>(e) + 1] - first;
+    done += dense(s, rows, x + first * s.in, s.in, w + e * s.out * s.in, b != nullptr ? b + e * s.out : nullptr,
+                  y + first * s.out);
+  }
+  return done;
+}
+template <typename T>
+Flops routed_gradient(const Linear& s, const LinearView& v, const T* x, const T* w, const T* dy, T* dx, bool add,
+                      Wide<T>* dw, Wide<T>* db) {
+  const Count tokens = s.rows / s.top_k;
+  const Routing r = routing(tokens, s.groups, static_cast<const Wide<T>*>(v.choice) + tokens * s.groups);
+  Flops done;
+  for (Count e = 0; e < s.groups; ++e) {
+    const Count first = r.first[static_cast<std::size_t>(e)], rows = r.first[static_cast<std::size_t>(e) + 1] - first;
+    done += dense_gradient(s, rows, x + first * s.in, w + e * s.out * s.in, dy + first * s.out, s.out,
+                           dx + first * s.in, add, dw + e * s.out * s.in, db != nullptr ? db + e * s.out : nullptr);
+  }
+  return done;
+}
+
+/// Absorbed projections of latent attention (DeepSeek-V2, arXiv:2405.04434, 2.1.2): each head has its own rows of the
+/// up-projection, on its own part of x.
+template <typename T>
+Flops per_head(const Linear& s, const LinearView& v, const T* x, const T* w, T* y) {
+  const Count heads = s.groups, tokens = s.rows / heads, width = v.transposed ? s.out : s.in;
+  for (Count h = 0; h < heads; ++h) {
+    const T* mine = w + (h * v.head_rows + v.weight_offset) * width;
+    const MatmulShape m{tokens, s.out, s.in, false, !v.transposed, false, v.x_stride, width, heads * v.y_head};
+    matmul(m, x + h * v.x_head, mine, y + h * v.y_head);
+  }
+  return product_flops(s.rows, s.out, s.in);
+}
+
+}  // namespace llmcalc::model::LLMCALC_ISA

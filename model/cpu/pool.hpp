@@ -1,0 +1,47 @@
+#pragma once
+/// Blocks of memory that are used again: a page that was touched once need not be made anew by the system at every
+/// operator.
+
+#include <cstdlib>
+#include <map>
+#include <new>
+#include <vector>
+
+#include "calc/units.hpp"
+
+namespace llmcalc::model {
+
+class Pool {
+ public:
+  Pool() = default;
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+  ~Pool() { clear(); }
+
+  void* take(Bytes bytes) {
+    std::vector<void*>& free = free_[bytes.value];
+    if (free.empty()) return fresh(bytes);
+    void* data = free.back();
+    free.pop_back();
+    return data;
+  }
+  void give(void* data, Bytes bytes) { free_[bytes.value].push_back(data); }
+  void clear() {
+    for (auto& [size, blocks] : free_)
+      for (void* b : blocks) std::free(b);
+    free_.clear();
+  }
+
+ private:
+  /// On a cache line; if there is no more, what lies unused is given back first.
+  void* fresh(Bytes bytes) {
+    const std::size_t size = (static_cast<std::size_t>(bytes.value) + 127) / 64 * 64;
+    if (void* data = std::aligned_alloc(64, size)) return data;
+    clear();
+    if (void* data = std::aligned_alloc(64, size)) return data;
+    throw std::bad_alloc();
+  }
+  std::map<Count, std::vector<void*>> free_;
+};
+
+}  // namespace llmcalc::model

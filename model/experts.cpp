@@ -1,0 +1,83 @@
+// A mixture of experts: router, dispatch, combination, and the absorbed projections of latent attention, which also
+// have one matrix per group.
+
+#include "model/pass.hpp"
+
+namespace llmcalc::model {
+namespace {
+
+Tensor taken(const std::shared_ptr<Slot>& slot) { return std::exchange(slot->gradient, nullptr); }
+
+}  // namespace
+
+Value Pass::route(std::string_view op, Value given) {
+  const Value x = std::move(given);
+  const Pointwise s{.kind = PointwiseKind::route, .rows = x.rows, .width = x.width, .top_k = arch_.moe.top_k};
+  Value gates = make(op, s.rows, s.width);
+  // Probabilities, and the gates once more in full.
+  if (taping()) gates.slot->kept = own(op, mul(2, s.rows, s.width) * backend_.wide());
+  forward(op, s, [&] { backend_.route(s, x.data->data(), gates.data->data(), data(gates.slot->kept)); });
+  if (taping())
+    remember(op, s, [this, op, s, in = x.slot, out = gates.slot] {
+      const Tensor dy = taken(out);
+      const Into dx = into(op, in, mul(s.rows, s.width));
+      backend_.route_gradient(s, out->kept->data(), dy->data(), dx.data, dx.add);
+      out->kept = nullptr;
+    });
+  return gates;
+}
+
+Value Pass::dispatch(std::string_view op, const Value& x, const Value& gates) {
+  const Count k = arch_.moe.top_k, experts = gates.width;
+  const Pointwise s{.kind = PointwiseKind::dispatch, .rows = mul(x.rows, k), .width = x.width, .top_k = k};
+  Value y = make(op, s.rows, s.width);
+  forward(op, s, [&] { backend_.dispatch(s, experts, gates.data->data(), x.data->data(), y.data->data()); });
+  if (taping())
+    remember(op, s, [this, op, s, experts, kept = gates.slot->kept, in = x.slot, n = x.elements(), out = y.slot] {
+      const Tensor dy = taken(out);
+      const Into dx = into(op, in, n);
+      backend_.dispatch_gradient(s, experts, kept->data(), dy->data(), dx.data, dx.add);
+    });
+  return y;
+}
+
+Value Pass::combine(std::string_view op, Value given, Value given_gates) {
+  const Value x = std::move(given), gates = std::move(given_gates);
+  const Count experts = gates.width;
+  const Pointwise s{.kind = PointwiseKind::combine, .rows = gates.rows, .width = x.width, .top_k = arch_.moe.top_k};
+  Value y = make(op, s.rows, s.width);
+  const Tensor own_gates = taping() ? own(op, x.rows * backend_.wide()) : nullptr;
+  forward(op, s,
+          [&] { backend_.combine(s, experts, gates.data->data(), x.data->data(), y.data->data(), data(own_gates)); });
+  if (taping())
+    remember(op, s,
+             [this, op, s, experts, own_gates, route_kept = gates.slot->kept, kept = keep(op, x), in = x.slot,
+              n = x.elements(), gate_slot = gates.slot, out = y.slot] {
+               const Tensor dy = taken(out), x_data = kept.get();
+               const Into dx = into(op, in, n), dg = into(op, gate_slot, mul(s.rows, experts));
+               backend_.combine_gradient(s, experts, route_kept->data(), x_data->data(), own_gates->data(), dy->data(),
+                                         dx.data, dx.add, dg.data, dg.add);
+             });
+  return y;
+}
+
+Value Pass::absorbed(std::string_view op, const Value& x, bool values) {
+  const Latent& l = arch_.latent;
+  const Count up = l.nope_dim + l.v_dim, x_head = x.width / arch_.heads;
+  const Parameter* w = weight("attn.kv_up", "weight");
+  Linear s{.rows = mul(x.rows, arch_.heads), .in = l.nope_dim, .out = l.kv_rank, .groups = arch_.heads};
+  if (values) s.in = l.kv_rank, s.out = l.v_dim;
+  const LinearView v{.x = x.data->data(),
+                     .weight = w->value->data(),
+                     .x_stride = x.width,
+                     .head_rows = up,
+                     .weight_offset = values ? l.nope_dim : 0,
+                     .transposed = !values,
+                     .x_head = x_head,
+                     .y_head = s.out};
+  Value y = make(op, x.rows, mul(arch_.heads, s.out));
+  forward(op, s, [&] { backend_.linear(s, v, y.data->data()); });
+  return y;
+}
+
+}  // namespace llmcalc::model

@@ -1,0 +1,86 @@
+#pragma once
+/// The kinds of number that the transformer runs in: float, double, bf16 (stored in 16 bits, computed in float) and
+/// Counted (a double that counts what is done with it).
+
+#include <bit>
+#include <cstdint>
+
+#include "model/math/host_device.hpp"
+
+namespace llmcalc::model {
+
+/// bfloat16 in memory: the upper half of a float, rounded to nearest, ties to even, as GPUs round.
+struct bf16 {
+  std::uint16_t bits = 0;
+  bf16() = default;
+  LLMCALC_HD explicit bf16(float f) {
+    const std::uint32_t u = std::bit_cast<std::uint32_t>(f);
+    const std::uint32_t rounded = (u + 0x7fffU + ((u >> 16U) & 1U)) >> 16U;
+    bits = static_cast<std::uint16_t>((u & 0x7fffffffU) > 0x7f800000U ? (u >> 16U) | 0x40U : rounded);
+  }
+  LLMCALC_HD explicit operator float() const { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16U); }
+};
+
+/// Multiplications and additions that were really done, in products of matrices and attention apart from the rest.
+struct Tally {
+  std::int64_t multiplies = 0, adds = 0;
+  std::int64_t other_multiplies = 0, other_adds = 0, divides = 0, functions = 0;
+};
+
+/// A double that counts. Single-threaded use only.
+struct Counted {
+  double value = 0;
+  static inline Tally tally;
+  static inline bool in_product = false;
+  Counted() = default;
+  explicit Counted(double v) : value(v) {}
+  explicit operator double() const { return value; }
+
+  friend Counted operator*(Counted a, Counted b) {
+    ++(in_product ? tally.multiplies : tally.other_multiplies);
+    return Counted(a.value * b.value);
+  }
+  friend Counted operator+(Counted a, Counted b) {
+    ++(in_product ? tally.adds : tally.other_adds);
+    return Counted(a.value + b.value);
+  }
+  friend Counted operator-(Counted a, Counted b) {
+    ++(in_product ? tally.adds : tally.other_adds);
+    return Counted(a.value - b.value);
+  }
+  friend Counted operator/(Counted a, Counted b) {
+    ++tally.divides;
+    return Counted(a.value / b.value);
+  }
+  friend Counted operator-(Counted a) { return Counted(-a.value); }
+  Counted& operator+=(Counted o) { return *this = *this + o; }
+  Counted& operator-=(Counted o) { return *this = *this - o; }
+  Counted& operator*=(Counted o) { return *this = *this * o; }
+  friend bool operator<(Counted a, Counted b) { return a.value < b.value; }
+  friend bool operator>(Counted a, Counted b) { return a.value > b.value; }
+};
+
+/// What numbers of type T are computed in; gradients of weights, statistics and logits are stored in it too.
+template <typename T>
+struct WideOf {
+  using type = T;
+};
+template <>
+struct WideOf<bf16> {
+  using type = float;
+};
+template <typename T>
+using Wide = typename WideOf<T>::type;
+
+template <typename T>
+LLMCALC_HD Wide<T> wide(T v) {
+  return static_cast<Wide<T>>(v);
+}
+
+/// A constant in W.
+template <typename W>
+LLMCALC_HD W number(double v) {
+  return static_cast<W>(v);
+}
+
+}  // namespace llmcalc::model

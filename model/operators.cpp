@@ -1,0 +1,267 @@
+// Every operator but attention and experts: how it runs forward, and beside it the rule for its gradient. In a rule dy
+// is the gradient of the loss by the result; it is freed when the rule ends, and what the rule kept with it.
+
+#include "model/pass.hpp"
+
+namespace llmcalc::model {
+namespace {
+
+void* gradient(const Parameter* p) { return p != nullptr && p->gradient ? p->gradient->data() : nullptr; }
+const void* value(const Parameter* p) { return p != nullptr ? p->value->data() : nullptr; }
+const std::int64_t* as_ids(const Tensor& t) { return t ? static_cast<const std::int64_t*>(t->data()) : nullptr; }
+
+/// The gradient of a result, freed at the end of its rule.
+Tensor taken(const std::shared_ptr<Slot>& slot) { return std::exchange(slot->gradient, nullptr); }
+
+}  // namespace
+
+// ---- y = table[ids]; the table's rows gather what their tokens bring back
+
+Value Pass::lookup(std::string_view op, std::span<const std::int64_t> ids) {
+  const Parameter& table = weights_.at(layer_, std::string(op) + ".weight");
+  const Lookup s{step_.tokens(), table.shape.out, table.shape.in};
+  Value y = make(op, s.tokens, s.width);
+  Tensor kept;
+  if (step_.training && !ids.empty()) {
+    kept = own(op, Bytes(static_cast<Count>(ids.size_bytes())));
+    backend_.upload(kept->data(), ids.data(), kept->bytes());
+  }
+  forward(op, s, [&] {
+    backend_.lookup(s, kept ? as_ids(kept) : ids.data(), positions(), table.value->data(), y.data->data());
+    if (!ids.empty() && arch_.position == Position::sinusoidal) backend_.add_sinusoid(s, positions(), y.data->data());
+  });
+  if (taping())
+    remember(op, s, [this, s, kept, at = positions(), to = gradient(&table), out = y.slot] {
+      const Tensor dy = taken(out);
+      backend_.lookup_gradient(s, as_ids(kept), at, dy->data(), to);
+    });
+  return y;
+}
+
+// ---- y = x W' + b; dx = dy W, dW = dy' x, db = the sum of dy
+
+Value Pass::linear(std::string_view op, Value x) { return product(op, std::move(x), false, nullptr); }
+Value Pass::logits(std::string_view op, Value x) { return product(op, std::move(x), step_.training, nullptr); }
+Value Pass::routed(std::string_view op, Value x, const Value& gates) {
+  return product(op, std::move(x), false, &gates);
+}
+
+Value Pass::product(std::string_view op, Value given, bool wide, const Value* gates) {
+  const Value x = std::move(given);
+  const bool tied = arch_.tied_head && op == "head.logits";
+  const Parameter* w = tied ? weights_.find(-1, "embedding.tokens.weight") : weight(op, "weight");
+  const Parameter* b = weight(op, "bias");
+  Linear s{.rows = x.rows,
+           .in = w->shape.in,
+           .out = w->shape.out,
+           .groups = w->shape.groups,
+           .bias = b != nullptr,
+           .tied = tied};
+  LinearView v{.weight = value(w), .bias = value(b), .wide_output = wide};
+  if (gates != nullptr) s.top_k = arch_.moe.top_k, v.choice = gates->data->data();
+  if (!step_.training && op.starts_with("head.") && x.rows != step_.sequences) {
+    s.rows = step_.sequences;  // generation looks at the last token of each sequence only
+    v.x_stride = step_.queries * s.in;
+  }
+  Value y = wide ? Value{arena_.make(Purpose::logits, op, mul(s.rows, s.out) * backend_.wide()), s.rows, s.out,
+                         std::make_shared<Slot>()}
+                 : make(op, s.rows, s.out);
+  v.x = static_cast<const std::byte*>(data(x.data)) +
+        (v.x_stride > 0 ? (step_.queries - 1) * s.in * backend_.number().value : 0);
+  forward(op, s, [&] { backend_.linear(s, v, y.data->data()); });
+  if (taping())
+    remember(op, s,
+             [this, op, s, v, kept = keep(op, x), in = x.slot, n = x.elements(), out = y.slot, dw = gradient(w),
+              db = gradient(b), chosen = gates != nullptr ? gates->slot->kept : nullptr]() mutable {
+               const Tensor dy = taken(out), x_data = kept.get();
+               const Into dx = into(op, in, n);
+               v.x = x_data->data(), v.choice = data(chosen);
+               backend_.linear_gradient(s, v, dy->data(), dx.data, dx.add, dw, db);
+             });
+  return y;
+}
+
+// ---- y = norm(x) w + b
+
+Value Pass::norm(std::string_view op, Value given, Norm s, Count stride, Count first) {
+  const Value x = std::move(given);
+  const Parameter *w = weight(op, "weight"), *b = weight(op, "bias");
+  s.weights = (w != nullptr ? w->elements() : 0) + (b != nullptr ? b->elements() : 0);
+  NormView v{.weight = value(w),
+             .bias = value(b),
+             .x_stride = stride > 0 ? stride : s.width,
+             .epsilon = settings_.norm_epsilon};
+  if (w != nullptr) v.heads = w->elements() / s.width;
+  const Bytes offset = first * backend_.number();
+  const auto from = [offset](const Tensor& t) { return static_cast<std::byte*>(t->data()) + offset.value; };
+  v.x = from(x.data);
+  Value y = stride > 0 ? make(op, s.rows, s.width) : make(op, x.rows, x.width);
+  Tensor statistics;
+  if (taping() && plan().norm_stats) statistics = own(op, mul(s.rows, s.centred ? 2 : 1) * backend_.wide());
+  forward(op, s, [&] { backend_.norm(s, v, y.data->data(), data(statistics)); });
+  if (taping())
+    remember(op, s,
+             [this, op, s, v, from, statistics, kept = keep(op, x), in = x.slot, n = x.elements(), out = y.slot,
+              dw = gradient(w), db = gradient(b)]() mutable {
+               const Tensor dy = taken(out), x_data = kept.get();
+               const Into dx = into_rows(op, in, n, v.x_stride > s.width);
+               v.x = from(x_data);
+               backend_.norm_gradient(s, v, data(statistics), dy->data(), from(in->gradient), dx.add, dw, db);
+             });
+  return y;
+}
+
+// ---- rotations, in place, and back in place
+
+void Pass::rotate(const RopePart& p, const Positions& at, void* x, bool inverse) {
+  backend_.rope(p.x.rows, at, x, p.x.width, p.heads, p.head, p.width, p.offset, inverse);
+}
+
+void Pass::rope(std::string_view op, const RopePart& a, const RopePart& b) {
+  const Pointwise s{.kind = PointwiseKind::rope, .rows = a.x.rows, .width = a.heads * a.width + b.heads * b.width};
+  forward(op, s, [&] {
+    rotate(a, positions(), a.x.data->data(), false);
+    rotate(b, positions(), b.x.data->data(), false);
+  });
+  if (!taping()) return;
+  const auto back = [this, at = positions()](RopePart p) {
+    return [this, at, p, rows = p.x.rows, width = p.x.width, slot = p.x.slot] {
+      Value dx{nullptr, rows, width, nullptr};
+      rotate({dx, p.heads, p.head, p.width, p.offset}, at, slot->gradient->data(), true);
+    };
+  };
+  remember(op, s, [first = back(a), second = back(b)] { first(), second(); });
+}
+
+// ---- y = a + b: both have dy as it is. The first takes its buffer over, the second shares it; what dropout will mask
+// in place must have a buffer of its own.
+
+void Pass::share(std::string_view op, const Tensor& dy, const std::shared_ptr<Slot>& to, Count n, bool alone) {
+  if (to->gradient) return backend_.accumulate(n, dy->data(), to->gradient->data());
+  if (!to->masked || alone) {
+    to->gradient = dy;
+    return;
+  }
+  backend_.copy(into(op, to, n).data, dy->data(), dy->bytes());
+}
+
+Value Pass::add(std::string_view op, Value a, Value b) {
+  const Value left = std::move(a), right = std::move(b);
+  const Pointwise s{.kind = PointwiseKind::add, .rows = left.rows, .width = left.width};
+  Value y = make(op, left.rows, left.width);
+  forward(op, s, [&] { backend_.add(s, left.data->data(), right.data->data(), y.data->data()); });
+  if (taping())
+    remember(op, s, [this, op, n = left.elements(), first = left.slot, second = right.slot, out = y.slot] {
+      const Tensor dy = taken(out);
+      const bool alone = dy.use_count() == 1;
+      share(op, dy, second, n, false);
+      share(op, dy, first, n, alone);
+    });
+  return y;
+}
+
+// ---- products and activations
+
+Value Pass::multiply(std::string_view op, Value a, Value b) {
+  const Value left = std::move(a), right = std::move(b);
+  const Pointwise s{.kind = PointwiseKind::multiply, .rows = left.rows, .width = left.width};
+  Value y = make(op, left.rows, left.width);
+  forward(op, s, [&] { backend_.multiply(s, left.data->data(), right.data->data(), y.data->data()); });
+  if (taping())
+    remember(op, s,
+             [this, op, s, l = keep(op, left), r = keep(op, right), first = left.slot, second = right.slot,
+              out = y.slot, n = left.elements()] {
+               const Tensor dy = taken(out), x = l.get(), z = r.get();
+               const Into da = into(op, first, n), db = into(op, second, n);
+               backend_.multiply_gradient(s, x->data(), z->data(), dy->data(), da.data, da.add, db.data, db.add);
+             });
+  return y;
+}
+
+Value Pass::scale(std::string_view op, Value a, Value g) {
+  const Value left = std::move(a), gate = std::move(g);
+  const Pointwise s{.kind = PointwiseKind::multiply, .rows = left.rows, .width = left.width};
+  Value y = make(op, left.rows, left.width);
+  forward(op, s, [&] { backend_.scale(s, left.data->data(), gate.data->data(), y.data->data()); });
+  if (taping())
+    remember(
+        op, s,
+        [this, op, s, l = keep(op, left), r = keep(op, gate), first = left.slot, second = gate.slot, out = y.slot] {
+          const Tensor dy = taken(out), x = l.get(), z = r.get();
+          const Into da = into(op, first, mul(s.rows, s.width)), dg = into(op, second, s.rows);
+          backend_.scale_gradient(s, x->data(), z->data(), dy->data(), da.data, da.add, dg.data, dg.add);
+        });
+  return y;
+}
+
+Value Pass::activate(std::string_view op, Value given) {
+  const Value x = std::move(given);
+  const Pointwise s{.kind = PointwiseKind::activate, .rows = x.rows, .width = x.width};
+  const Activation act = arch_.activation;
+  Value y = make(op, x.rows, x.width);
+  forward(op, s, [&] { backend_.activate(s, act, x.data->data(), y.data->data()); });
+  if (taping())
+    remember(op, s, [this, op, s, act, kept = keep(op, x), in = x.slot, out = y.slot, n = x.elements()] {
+      const Tensor dy = taken(out), x_data = kept.get();
+      const Into dx = into(op, in, n);
+      backend_.activate_gradient(s, act, x_data->data(), dy->data(), dx.data, dx.add);
+    });
+  return y;
+}
+
+/// act(a) b; where the plan says so, the product is not kept but made again for the matrix that reads it.
+Value Pass::gate(std::string_view op, Value a, Value b) {
+  const Value left = std::move(a), right = std::move(b);
+  const Pointwise s{.kind = PointwiseKind::gate, .rows = left.rows, .width = left.width};
+  const Activation act = arch_.activation;
+  const auto make_it = [this, s, act, op](const Tensor& x, const Tensor& z) {
+    Value y = make(op, s.rows, s.width);
+    backend_.gate(s, act, x->data(), z->data(), y.data->data());
+    return y;
+  };
+  Value y;
+  forward(op, s, [&] { y = make_it(left.data, right.data); });
+  if (!taping()) return y;
+  if (plan().glu_store == GluStore::recompute)
+    y.slot->again = [make_it, x = left.data, z = right.data] { return make_it(x, z).data; };
+  remember(op, s,
+           [this, op, s, act, l = keep(op, left), r = keep(op, right), first = left.slot, second = right.slot,
+            out = y.slot, n = left.elements()] {
+             const Tensor dy = taken(out), x = l.get(), z = r.get();
+             const Into da = into(op, first, n), db = into(op, second, n);
+             backend_.gate_gradient(s, act, x->data(), z->data(), dy->data(), da.data, da.add, db.data, db.add);
+           });
+  return y;
+}
+
+// ---- dropout, in place
+
+void Pass::dropout(std::string_view op, Value& x) {
+  if (!step_.dropout) return;
+  const Pointwise s{.kind = PointwiseKind::dropout, .rows = x.rows, .width = x.width};
+  const Dropout d{settings_.dropout, dice(op)};
+  const Tensor mask = taping() ? own(op, Bytes(x.elements())) : nullptr;
+  forward(op, s, [&] { backend_.dropout(s, d, x.data->data(), data(mask)); });
+  if (!taping()) return;
+  x.slot->masked = true;
+  remember(op, s, [this, s, d, mask, slot = x.slot] {
+    backend_.dropout_gradient(s, d, mask->data(), slot->gradient->data());
+  });
+}
+
+// ---- cross-entropy: the logits become log-probabilities, and then their own gradient
+
+double Pass::loss(std::string_view op, Value given, std::span<const std::int64_t> targets) {
+  const Value x = std::move(given);
+  const Loss s{x.rows, x.width};
+  double mean = 0;
+  forward(op, s, [&] { mean = backend_.loss(s, targets.data(), x.data->data()); });
+  if (taping())
+    remember(op, s, [this, s, x_data = x.data, slot = x.slot, targets, scale = loss_scale_] {
+      backend_.loss_gradient(s, targets.data(), scale / static_cast<double>(s.rows), x_data->data());
+      slot->gradient = x_data;
+    });
+  return mean;
+}
+
+}  // namespace llmcalc::model

@@ -1,0 +1,107 @@
+#include "model/pass.hpp"
+
+#include <chrono>
+
+#include "model/random.hpp"
+
+namespace llmcalc::model {
+
+Pass::Pass(const Arch& arch, Backend& backend, Arena& arena, Weights& weights, const Settings& settings,
+           const Step& step, Trace* trace, Tape* tape, Cache* cache)
+    : arch_(arch),
+      backend_(backend),
+      arena_(arena),
+      weights_(weights),
+      settings_(settings),
+      step_(step),
+      trace_(trace),
+      tape_(tape),
+      cache_(cache) {}
+
+Value Pass::make(std::string_view op, Count rows, Count width) {
+  return {arena_.make(Purpose::activations, op, mul(rows, width) * backend_.number()), rows, width,
+          std::make_shared<Slot>()};
+}
+
+/// Bytes that the operator keeps of its own.
+Tensor Pass::own(std::string_view op, Bytes bytes) {
+  Tensor t = arena_.make(Purpose::activations, op, bytes);
+  t->claim(op);
+  return t;
+}
+
+Pass::Kept Pass::keep(std::string_view op, const Value& x) {
+  if (x.slot->again) return {nullptr, x.slot->again};
+  x.data->claim(op);
+  return {x.data, {}};
+}
+
+Pass::Into Pass::into(std::string_view op, const std::shared_ptr<Slot>& x, Count elements) {
+  const bool there = x->gradient != nullptr;
+  if (!there) x->gradient = arena_.make(Purpose::activations, op, elements * backend_.number());
+  return {x->gradient->data(), there};
+}
+
+Pass::Into Pass::into_rows(std::string_view op, const std::shared_ptr<Slot>& x, Count elements, bool apart) {
+  const Into g = into(op, x, elements);
+  if (g.add || !apart) return g;
+  backend_.zero(g.data, x->gradient->bytes());
+  return {g.data, true};
+}
+
+void Pass::run(std::string_view op, const Shape& shape, Direction direction, const std::function<void()>& f) {
+  if (stop_ != nullptr && *stop_) throw Stopped();
+  const Flops before = backend_.done();
+  const auto start = std::chrono::steady_clock::now();
+  f();
+  backend_.wait();
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (trace_ != nullptr) trace_->push_back({op, shape, direction, layer_, backend_.done() - before, Seconds(seconds)});
+}
+
+void Pass::forward(std::string_view op, const Shape& shape, const std::function<void()>& f) {
+  run(op, shape, direction_, f);
+}
+
+void Pass::remember(std::string_view op, const Shape& shape, std::function<void()> rule) {
+  tape_->remember([this, op, shape, layer = layer_, rule = std::move(rule)] {
+    layer_ = layer;
+    run(op, shape, Direction::backward, rule);
+  });
+}
+
+/// The dice of this operator in this layer and step.
+std::uint64_t Pass::dice(std::string_view op) const {
+  std::uint64_t name = 1469598103934665603ULL;  // FNV-1a
+  for (const char c : op) name = (name ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+  const RandomWords w = philox(random_key(settings_.seed),
+                               random_counter(settings_.steps, name ^ (static_cast<std::uint64_t>(layer_ + 1) << 40U)));
+  return (std::uint64_t{w.word[0]} << 32U) | w.word[1];
+}
+
+const Parameter* Pass::weight(std::string_view op, std::string_view what) const {
+  return weights_.find(layer_, std::string(op) + "." + std::string(what));
+}
+
+Value Pass::checkpoint(Value given, const std::function<Value(Value)>& block) {
+  if (!taping()) return block(std::move(given));
+  const Value x = std::move(given);
+  Tape* const tape = std::exchange(tape_, nullptr);
+  Value y = block(x);
+  tape_ = tape;
+  x.data->claim("block.input");
+  y.slot = std::make_shared<Slot>();
+  tape_->remember([this, x, block, layer = layer_, y_slot = y.slot] {
+    Tape again;
+    Tape* const outer = std::exchange(tape_, &again);
+    layer_ = layer;
+    direction_ = Direction::recompute;
+    block(x).slot->gradient = std::exchange(y_slot->gradient, nullptr);
+    direction_ = Direction::forward;
+    again.backward();
+    tape_ = outer;
+  });
+  return y;
+}
+
+}  // namespace llmcalc::model

@@ -1,0 +1,143 @@
+#pragma once
+/// One pass over the model: runs operators on a backend, gives their results tensors, notes what ran, and in training
+/// leaves each operator's gradient rule on a tape. A value that is moved into its last reader is freed there.
+
+#include <atomic>
+
+#include "calc/block.hpp"
+#include "model/cache.hpp"
+#include "model/tape.hpp"
+#include "model/trace.hpp"
+#include "model/weights.hpp"
+
+namespace llmcalc::model {
+
+/// What a whole model run needs besides its weights.
+struct Settings {
+  Plan plan;
+  double dropout = 0.1;     ///< where the plan has dropout on
+  std::uint64_t seed = 1;   ///< of dropout
+  std::uint64_t steps = 0;  ///< steps trained: each throws new dice
+  double norm_epsilon = 1e-5;
+};
+
+/// Where in the core's inputs (q, k, v, ...) a part of a head lies: numbers from token to token and head to head.
+struct Part {
+  std::size_t tensor = 0;
+  Count offset = 0, token = 0, head = 0;
+};
+struct CoreLayout {
+  Part q, q_rope, k, k_rope, v;
+  Count rope_dim = 0;
+  double scale = 1;
+  bool alibi = false;
+};
+
+/// Heads of x that positions rotate: `width` numbers of each from `offset` on.
+struct RopePart {
+  Value& x;
+  Count heads = 0, head = 0, width = 0, offset = 0;
+};
+
+class Pass {
+ public:
+  /// tape null: nothing is kept for backward. cache null: no cache is read or written.
+  Pass(const Arch& arch, Backend& backend, Arena& arena, Weights& weights, const Settings& settings, const Step& step,
+       Trace* trace, Tape* tape, Cache* cache);
+
+  const Arch& arch() const { return arch_; }
+  const Step& step() const { return step_; }
+  const Plan& plan() const { return settings_.plan; }
+  Positions positions() const { return {step_.queries, step_.past}; }
+  void enter(Count layer) { layer_ = layer; }
+  Count layer() const { return layer_; }
+  /// The caller asked to stop; the pass ends before its next operator with Stopped.
+  void watch(const std::atomic<bool>* stop) { stop_ = stop; }
+
+  // ---- operators: the names are those of the engine's
+  Value lookup(std::string_view op, std::span<const std::int64_t> ids);  ///< no ids: by position
+  Value linear(std::string_view op, Value x);
+  Value logits(std::string_view op, Value x);
+  Value routed(std::string_view op, Value x, const Value& gates);
+  /// Latent attention: y = x W per head, with part of attn.kv_up.
+  Value absorbed(std::string_view op, const Value& x, bool values);
+  /// `stride` > 0: the rows lie so far apart in x, the first at `first`; the result has them side by side.
+  Value norm(std::string_view op, Value x, Norm shape, Count stride = 0, Count first = 0);
+  void rope(std::string_view op, const RopePart& a, const RopePart& b);
+  Value attention(std::string_view op, const Attention& shape, const CoreLayout& layout, std::vector<Value> in);
+  /// Latent attention: these rows go to the cache before they are freed.
+  void cache_latent(const Attention& shape, const Value& rows);
+  Value add(std::string_view op, Value a, Value b);
+  Value multiply(std::string_view op, Value a, Value b);
+  Value scale(std::string_view op, Value a, Value g);
+  Value activate(std::string_view op, Value x);
+  Value gate(std::string_view op, Value a, Value b);
+  void dropout(std::string_view op, Value& x);
+  Value route(std::string_view op, Value logits);
+  Value dispatch(std::string_view op, const Value& x, const Value& gates);
+  Value combine(std::string_view op, Value x, Value gates);
+  double loss(std::string_view op, Value logits, std::span<const std::int64_t> targets);
+
+  /// block(x), of which nothing but x is kept: backward runs it once more.
+  Value checkpoint(Value x, const std::function<Value(Value)>& block);
+  /// Starts backward with this gradient of the loss.
+  void set_loss_scale(double scale) { loss_scale_ = scale; }
+
+ private:
+  /// A tensor that a rule keeps, or how to make it again.
+  struct Kept {
+    Tensor data;
+    std::function<Tensor()> again;
+    Tensor get() const { return data ? data : again(); }
+  };
+  /// Where a gradient goes: written, or added to what is there.
+  struct Into {
+    void* data;
+    bool add;
+  };
+
+  bool taping() const { return tape_ != nullptr; }
+  Value make(std::string_view op, Count rows, Count width);
+  Tensor own(std::string_view op, Bytes bytes);
+  Kept keep(std::string_view op, const Value& x);
+  Into into(std::string_view op, const std::shared_ptr<Slot>& x, Count elements);
+  /// The same for rows that lie apart: what is between them has a gradient of nothing.
+  Into into_rows(std::string_view op, const std::shared_ptr<Slot>& x, Count elements, bool apart);
+  void run(std::string_view op, const Shape& shape, Direction direction, const std::function<void()>& f);
+  void forward(std::string_view op, const Shape& shape, const std::function<void()>& f);
+  /// f runs in backward, in the layer that is current now.
+  void remember(std::string_view op, const Shape& shape, std::function<void()> rule);
+  std::uint64_t dice(std::string_view op) const;
+  const Parameter* weight(std::string_view op, std::string_view what) const;
+  /// Hands dy on as the gradient of `to`. alone: nobody else holds it.
+  void share(std::string_view op, const Tensor& dy, const std::shared_ptr<Slot>& to, Count elements, bool alone);
+  void rotate(const RopePart& p, const Positions& at, void* x, bool inverse);
+  Value product(std::string_view op, Value x, bool wide, const Value* gates);
+  HeadView view(const Part& p, const std::vector<Tensor>& data) const;
+  AttentionInputs inputs(const CoreLayout& l, const std::vector<Tensor>& data) const;
+  void to_cache(const LayerCache& c, const Tensor& to, Count row, Count offset, const HeadView& from, Count width);
+  HeadView cached(const LayerCache& c, const Tensor& rows, Count row, Count head, Count offset) const;
+  void write_cache(const Attention& s, const AttentionInputs& in);
+  void read_cache(const Attention& s, AttentionInputs& in);
+  struct CoreKept;
+  CoreKept core_kept(std::string_view op, const Attention& s, bool passing);
+
+  const Arch& arch_;
+  Backend& backend_;
+  Arena& arena_;
+  Weights& weights_;
+  const Settings& settings_;
+  Step step_;
+  Trace* trace_;
+  Tape* tape_;
+  Cache* cache_;
+  Count layer_ = -1;
+  Direction direction_ = Direction::forward;
+  double loss_scale_ = 1;
+  const std::atomic<bool>* stop_ = nullptr;
+};
+
+/// Thrown between operators after the user asked to stop.
+struct Stopped {};
+
+}  // namespace llmcalc::model

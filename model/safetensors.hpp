@@ -1,0 +1,87 @@
+#pragma once
+/// Tensors in a file, in the safetensors format (huggingface/safetensors, README "Format"): 8 bytes that hold the
+/// length of the header, little-endian; the header, JSON, with dtype, shape and data_offsets of every tensor and
+/// "__metadata__", texts by name; then the tensors' bytes, one after another, little-endian and row by row.
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "calc/units.hpp"
+
+namespace llmcalc::model {
+
+/// Bytes of one number: F64 and I64 8, F32 and I32 4, BF16 and F16 2, U8 1. Nothing for another name.
+std::optional<Bytes> stored_bytes(std::string_view dtype);
+
+/// A tensor on its way into a file: its bytes are looked at, not kept.
+struct StoredTensor {
+  std::string name;
+  std::string dtype;
+  std::vector<Count> shape;
+  std::span<const std::byte> bytes;
+};
+
+using Metadata = std::map<std::string, std::string>;
+
+/// Writes the tensors, in their order, to PATH.tmp, brings it to the disk, and renames it to PATH: at every moment PATH
+/// is the old file or the new one, whole. Throws InputError naming the path and the reason when any of that fails (the
+/// disk is full, say), and then PATH is as it was and PATH.tmp is gone; also for a name that is there twice, a dtype
+/// that is none of the above, or bytes that are not those of the shape. If PATH is a link, the file it leads to is
+/// meant.
+void write_safetensors(const std::string& path, std::span<const StoredTensor> tensors, const Metadata& metadata = {});
+
+/// A file that is open for reading: the header is read and checked at once, the tensors when they are asked for.
+/// Every mistake in the file is an InputError that names the file and the field.
+class SafetensorsFile {
+ public:
+  explicit SafetensorsFile(std::string path);
+  ~SafetensorsFile();
+  SafetensorsFile(const SafetensorsFile&) = delete;
+  SafetensorsFile& operator=(const SafetensorsFile&) = delete;
+
+  /// Where a tensor lies and what it is.
+  struct Entry {
+    std::string name;
+    std::string dtype;
+    std::vector<Count> shape;
+    Count offset = 0;  ///< from the end of the header
+    Bytes bytes;
+  };
+
+  const std::string& path() const { return path_; }
+  const Metadata& metadata() const { return metadata_; }
+  /// In the order of their bytes in the file.
+  const std::vector<Entry>& entries() const { return entries_; }
+
+  bool has(std::string_view name) const { return find(name) != nullptr; }
+  /// Nothing if it is not in the file.
+  const Entry* find(std::string_view name) const;
+  /// InputError if it is not in the file.
+  const Entry& entry(std::string_view name) const;
+  /// InputError if it is not in the file, or is there with another dtype or shape.
+  const Entry& entry(std::string_view name, std::string_view dtype, std::span<const Count> shape) const;
+
+  /// InputError if the key is not in the metadata.
+  const std::string& text(const std::string& key) const;
+
+  /// The bytes of a tensor of this file, into room of exactly their size.
+  void read(const Entry& entry, std::span<std::byte> into) const;
+  std::vector<std::byte> bytes(const Entry& entry) const;
+
+ private:
+  void read_header();
+  void read_at(Count offset, std::span<std::byte> into, std::string_view what) const;
+
+  std::string path_;
+  int file_ = -1;
+  Count data_begin_ = 0;
+  Metadata metadata_;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace llmcalc::model

@@ -1,0 +1,45 @@
+#pragma once
+/// What a forward pass leaves for backward: one rule per operator that ran, last first.
+
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "model/arena.hpp"
+
+namespace llmcalc::model {
+
+/// What belongs to a value beside its numbers, and outlives them.
+struct Slot {
+  Tensor gradient;                ///< of the loss, once backward has come here
+  bool masked = false;            ///< dropout works on it in place, and on its gradient
+  std::function<Tensor()> again;  ///< it is not kept: this makes it once more
+  Tensor kept;                    ///< gates: the router's choice, for the gradients of all that follow it
+};
+
+/// A result: `rows` rows of `width` numbers.
+struct Value {
+  Tensor data;
+  Count rows = 0, width = 0;
+  std::shared_ptr<Slot> slot;
+  Count elements() const { return mul(rows, width); }
+};
+
+class Tape {
+ public:
+  void remember(std::function<void()> rule) { rules_.push_back(std::move(rule)); }
+  /// Each rule is gone, and with it what it kept, before the next runs.
+  void backward() {
+    while (!rules_.empty()) {
+      const std::function<void()> rule = std::move(rules_.back());
+      rules_.pop_back();
+      rule();
+    }
+  }
+
+ private:
+  std::vector<std::function<void()>> rules_;
+};
+
+}  // namespace llmcalc::model

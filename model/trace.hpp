@@ -1,0 +1,24 @@
+#pragma once
+/// What was run: names, shapes, FLOPs that were really done, seconds.
+
+#include <string_view>
+#include <vector>
+
+#include "calc/op.hpp"
+#include "calc/units.hpp"
+
+namespace llmcalc::model {
+
+enum class Direction : std::uint8_t { forward, backward, recompute };
+
+struct Ran {
+  std::string_view name;
+  Shape shape;
+  Direction direction;
+  Count layer;  ///< -1: embedding or head
+  Flops flops;
+  Seconds time;
+};
+using Trace = std::vector<Ran>;
+
+}  // namespace llmcalc::model

@@ -1,0 +1,70 @@
+#pragma once
+/// A model that can be run: weights on a backend, steps of training, passes of inference, all bytes from one arena.
+
+#include <memory>
+#include <optional>
+
+#include "model/cpu/make.hpp"
+#include "model/forward.hpp"
+
+namespace llmcalc::model {
+
+/// Tokens of one micro-batch, (micro_batch, seq), and what should follow each.
+struct Batch {
+  std::vector<std::int64_t> ids, targets;
+};
+
+struct OptimizerSettings {
+  double rate = 1e-3, beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8, decay = 0.1, momentum = 0.9;
+  double clip = 1.0;  ///< greatest norm of the whole gradient; 0: none
+};
+
+/// A loss or a gradient that is not a number: where, in a sentence.
+class NotANumber : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+class Transformer {
+ public:
+  /// Throws InputError for what the reference does not run (linear attention, xIELU), in a sentence.
+  Transformer(const Arch& arch, Backend& backend, const Settings& settings, std::uint64_t seed);
+
+  const Arch& arch() const { return arch_; }
+  Settings& settings() { return settings_; }
+  Weights& weights() { return weights_; }
+  Arena& arena() { return arena_; }
+  Backend& backend() { return backend_; }
+  void watch(const std::atomic<bool>* stop) { stop_ = stop; }
+
+  // ---- training
+  /// Forward; then, unless `hold` is set, backward: gradients are added to the weights'. `scale` multiplies the loss.
+  /// at_end_of_forward is called between the two.
+  double gradients(const Batch& batch, double scale, Trace* trace, const std::function<void()>& at_end_of_forward = {});
+  /// Norm of the whole gradient before clipping.
+  double update(const OptimizerSettings& o);
+  /// Zero gradients, every micro-batch, one update. Throws NotANumber.
+  double train(std::span<const Batch> micro_batches, const OptimizerSettings& o, Trace* trace = nullptr);
+  /// Mean loss without gradients, with the dice of the step where dropout is on.
+  double loss(const Batch& batch, Trace* trace = nullptr);
+
+  // ---- inference
+  /// Logits of the last token of every sequence. ids: (sequences, queries), after `past` cached ones.
+  std::vector<double> logits(std::span<const std::int64_t> ids, Count sequences, Count past, Cache* cache,
+                             Trace* trace = nullptr);
+  /// Logits of every token, for tests and perplexity: (sequences, queries, vocabulary).
+  std::vector<double> all_logits(std::span<const std::int64_t> ids, Count sequences);
+  Cache make_cache(Count sequences, Count tokens) { return Cache(backend_, arena_, sequences, tokens, arch_.layers); }
+
+ private:
+  Step training_step() const;
+  Arch arch_;
+  Backend& backend_;
+  Arena arena_;
+  Settings settings_;
+  Weights weights_;
+  Count updates_ = 0;
+  const std::atomic<bool>* stop_ = nullptr;
+};
+
+}  // namespace llmcalc::model
