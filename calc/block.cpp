@@ -8,18 +8,17 @@ class Builder {
  public:
   Builder(const Arch& a, const Step& s) : a_(a), s_(s), t_(s.tokens()) {}
 
-  TensorId add(std::string_view name, Component c, const Shape& shape, Split split, std::array<TensorId, 3> in,
-               Count unit = 1) {
+  TensorId add(std::string_view name, Component c, const Shape& shape, Split split, Inputs in, Count unit = 1) {
     const TensorId out = ops_.new_tensor();
     ops_.push({name, shape, c, split, unit, in, out});
     return out;
   }
   TensorId add(std::string_view name, Component c, const Shape& shape, Split split, TensorId in, Count unit = 1) {
-    return add(name, c, shape, split, {in, no_tensor, no_tensor}, unit);
+    return add(name, c, shape, split, Inputs(in), unit);
   }
   void in_place(std::string_view name, Component c, const Pointwise& shape, Split split, TensorId a,
                 TensorId b = no_tensor, Count unit = 1) {
-    ops_.push({name, shape, c, split, unit, {a, b, no_tensor}, no_tensor});
+    ops_.push({name, shape, c, split, unit, {a, b}, no_tensor});
   }
 
   /// y = x W + b on all tokens.
@@ -29,7 +28,7 @@ class Builder {
   }
   TensorId pointwise(std::string_view name, Component c, PointwiseKind kind, Split split, TensorId a, TensorId b,
                      Count width) {
-    return add(name, c, Pointwise{.kind = kind, .rows = t_, .width = width}, split, {a, b, no_tensor});
+    return add(name, c, Pointwise{.kind = kind, .rows = t_, .width = width}, split, {a, b});
   }
   /// A norm over the residual width.
   TensorId norm(std::string_view name, TensorId x, Count rows) {
@@ -134,7 +133,7 @@ TensorId latent_attention(Builder& b, const LayerKind& kind, TensorId x) {
   const Step& s = b.step();
   const Latent& l = a.latent;
   const Count head = l.nope_dim + l.rope_dim, latent = l.kv_rank + l.rope_dim, t = b.tokens();
-  TensorId q = latent_queries(b, x);
+  const TensorId q = latent_queries(b, x);
   const TensorId down = b.linear("attn.kv_down", attn, Split::tokens, x, a.hidden, latent, a.qkv_bias);
   const TensorId c = b.add("attn.kv_norm", attn, Norm{t, l.kv_rank, l.kv_rank}, Split::tokens, down);
   Attention core{.sequences = s.sequences,
@@ -149,18 +148,24 @@ TensorId latent_attention(Builder& b, const LayerKind& kind, TensorId x) {
                  .rope_dim = l.rope_dim,
                  .absorbed = s.absorbed,
                  .expanded_cache = s.expanded_cache};
-  TensorId kv = c;
+  const auto rope = [&] {
+    b.in_place("attn.rope", attn, {.kind = PointwiseKind::rope, .rows = t, .width = mul(a.heads + 1, l.rope_dim)},
+               Split::width, q, down, l.rope_dim);
+  };
+  TensorId o = no_tensor;
   if (s.absorbed) {
     core.kv_heads = 1, core.qk_dim = latent, core.v_dim = l.kv_rank;
-    q = b.add("attn.q_absorb", attn,
+    rope();
+    const TensorId absorbed =
+        b.add("attn.q_absorb", attn,
               Linear{.rows = mul(t, a.heads), .in = l.nope_dim, .out = l.kv_rank, .groups = a.heads}, Split::heads, q);
+    o = b.add("attn.core", attn, core, Split::heads, {absorbed, q, c, down});
   } else {
-    kv = b.linear("attn.kv_up", attn, Split::column, c, l.kv_rank, mul(a.heads, l.nope_dim + l.v_dim), false,
-                  l.nope_dim + l.v_dim);
+    const TensorId kv = b.linear("attn.kv_up", attn, Split::column, c, l.kv_rank, mul(a.heads, l.nope_dim + l.v_dim),
+                                 false, l.nope_dim + l.v_dim);
+    rope();
+    o = b.add("attn.core", attn, core, Split::heads, {q, kv, down});
   }
-  b.in_place("attn.rope", attn, {.kind = PointwiseKind::rope, .rows = t, .width = mul(a.heads + 1, l.rope_dim)},
-             Split::width, q, down, l.rope_dim);
-  TensorId o = b.add("attn.core", attn, core, Split::heads, {q, kv, down});
   if (s.absorbed)
     o = b.add("attn.v_absorb", attn,
               Linear{.rows = mul(t, a.heads), .in = l.kv_rank, .out = l.v_dim, .groups = a.heads}, Split::heads, o);
@@ -181,7 +186,7 @@ TensorId linear_attention(Builder& b, TensorId x) {
   const TensorId g = b.linear("attn.gate", attn, Split::column, x, a.hidden, w, false, a.head_dim);
   const TensorId y =
       b.add("attn.gate_mul", attn, Pointwise{.kind = PointwiseKind::gate, .rows = b.tokens(), .width = w}, Split::width,
-            {g, n, no_tensor}, a.head_dim);
+            {g, n}, a.head_dim);
   return b.linear("attn.out", attn, Split::row, y, w, a.hidden, false, a.head_dim);
 }
 
@@ -209,7 +214,7 @@ TensorId feed_forward(Builder& b, const MlpNames& names, TensorId x, Linear matr
   };
   const auto element = [&](std::string_view name, PointwiseKind kind, TensorId in, TensorId other, Count weights) {
     const Pointwise p{.kind = kind, .rows = matrix.rows, .width = width, .weights = weights};
-    return b.add(name, mlp, p, Split::width, {in, other, no_tensor});
+    return b.add(name, mlp, p, Split::width, {in, other});
   };
   const Count learned = a.activation == Activation::xielu ? 2 : 0;
   TensorId h = no_tensor;
@@ -256,7 +261,7 @@ TensorId experts(Builder& b, TensorId x) {
       b, expert_names, sent, {.rows = routed, .groups = m.experts, .top_k = m.top_k, .bias = m.expert_bias}, m.width);
   TensorId y = b.add("mlp.combine", mlp,
                      Pointwise{.kind = PointwiseKind::combine, .rows = t, .width = a.hidden, .top_k = m.top_k},
-                     Split::partial, {out, gates, no_tensor});
+                     Split::partial, {out, gates});
   if (m.shared_experts > 0) {
     const TensorId shared = shared_experts(b, x);
     y = b.pointwise("mlp.shared_add", mlp, PointwiseKind::add, Split::partial, y, shared, a.hidden);

@@ -89,7 +89,7 @@ Cost backward(const Norm& s, const Pricing& p, const Stored& w) {
 Learned learned(const Norm& s) { return {.total = s.weights, .factored = s.weights}; }
 
 // ---- Attention core: q k' and softmax(.) v, 2 (qk_dim + v_dim) FLOPs per head and scored pair. Backward has four such
-// products (dV, dP, dQ, dK): twice forward; flash recomputes q k' besides: 2.5 times.
+// products (dV, dP, dQ, dK): twice forward; flash makes q k' again besides: 2.5 times where keys are as wide as values.
 
 AttentionFlops executed_convention(const Attention& s, const Pricing& p) {
   return p.attention == AttentionImpl::naive && s.queries > 1 ? AttentionFlops::full : AttentionFlops::causal_exact;
@@ -141,7 +141,10 @@ Cost backward(const Attention& s, const Pricing& p, const Stored& w) {
   Cost c = core_cost(s, p);
   const bool flash = p.attention == AttentionImpl::flash;
   c.model = 2 * c.model;
-  c.executed = flash ? 5 * Flops(c.executed.value / 2) : 2 * c.executed;  // executed counts pairs of FLOPs: even
+  c.executed = 2 * c.executed;
+  if (flash)
+    c.executed +=
+        flops(s.sequences, s.heads, s.qk_dim, twice_pairs(s.queries, s.past, s.window, executed_convention(s, p)));
   c.moved.weights = sinks(s, w) + (s.sinks ? gradient_traffic(p, d(s.heads)) : 0);
   // q, k, v, o and do are read, dq, dk and dv written; naive: P twice, dP and dS written and read.
   c.moved.activations = 2 * (queries_and_outputs(s, p) + keys_and_values(s, p.activation, s.past + s.queries));
@@ -274,7 +277,9 @@ Bytes kept(const S&, const Pricing&) {
 
 Needs needs(const Linear&, const Pricing&) { return {{true}, false}; }
 Needs needs(const Norm&, const Pricing&) { return {{true}, false}; }
-Needs needs(const Attention&, const Pricing& p) { return {{true, true, true}, p.attention == AttentionImpl::flash}; }
+Needs needs(const Attention&, const Pricing& p) {
+  return {{true, true, true, true}, p.attention == AttentionImpl::flash};
+}
 Needs needs(const LinearAttention&, const Pricing&) { return {{true, true, true}, false}; }
 Needs needs(const Pointwise& s, const Pricing&) {
   switch (s.kind) {

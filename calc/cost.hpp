@@ -22,9 +22,9 @@ struct Moved {
 /// The price of one pass over one operator on one rank. Matmul FLOPs only (1 multiply-add = 2): element-wise work is
 /// never in model FLOPs, and is priced by the bytes that it moves.
 struct Cost {
-  Flops model{};  ///< under the plan's attention convention
-  Flops
-      executed{};  ///< what the kernel does: naive attention every pair, flash the causal ones, its backward 2.5 times
+  Flops model{};     ///< under the plan's attention convention
+  Flops executed{};  ///< what the kernel does: naive attention every pair; flash the causal ones, and the scores again
+                     ///< in backward
   Moved moved{};
   constexpr Cost& operator+=(const Cost& o) {
     model += o.model, executed += o.executed, moved += o.moved;
@@ -74,7 +74,7 @@ Bytes token_cache(const Attention& a, DType cache);
 
 /// Which inputs, and whether the output, the backward pass needs.
 struct Needs {
-  std::array<bool, 3> in{};
+  std::array<bool, Inputs::most> in{};
   bool out = false;
 };
 Needs needs(const Shape& shape, const Pricing& p);

@@ -12,21 +12,21 @@ constexpr std::size_t max_tensors = 128;
 
 /// An operator's tensors after aliasing: an exchange that makes nothing new (an all-reduce) works in place.
 struct Tensors {
-  std::array<TensorId, 3> in;
+  Inputs in;
   TensorId out;
 };
 
 class Walk {
  public:
-  Walk(const OpList& ops, const Pricing& p, Count input_elements, bool without_core)
+  Walk(const OpList& ops, const Pricing& p, Count input_elements, bool without_core, Bytes logits = {})
       : ops_(ops), p_(p), without_core_(without_core) {
     size_[block_input] = bytes_of(p.activation, input_elements);
     for (std::size_t t = 0; t < ops.tensors(); ++t) same_[t] = static_cast<TensorId>(t);
     for (std::size_t i = 0; i < ops.size(); ++i) read(i);
     if (!p.training()) return;
-    for (std::size_t i = 0; i < ops.size(); ++i)  // the logits' bytes are a convention of their own (logits_bytes)
-      if (std::holds_alternative<Loss>(ops[i].shape)) size_[of_[i].in[0]] = {};
     for (std::size_t i = 0; i < ops.size(); ++i) mark_needs(i);
+    for (std::size_t i = 0; i < ops.size(); ++i)
+      if (std::holds_alternative<Loss>(ops[i].shape)) mark_logits(of_[i].in[0], logits);
   }
 
   Liveness run() {
@@ -35,6 +35,7 @@ class Walk {
     r_.output = size_[result_];
     forward_pass();
     if (p_.training()) backward_pass();
+    if (logits_ != no_tensor) r_.kept -= size_[logits_];
     return r_;
   }
 
@@ -42,7 +43,7 @@ class Walk {
     KeptByOperator kept{};
     for (std::size_t i = 0; i < ops_.size(); ++i) kept[i] = own(ops_[i]);
     for (std::size_t t = 0; t < max_tensors; ++t)
-      if (needed_[t]) kept[first_need_[t]] += size_[t];
+      if (needed_[t] && t != logits_) kept[first_need_[t]] += size_[t];
     return kept;
   }
 
@@ -55,9 +56,9 @@ class Walk {
   void read(std::size_t i) {
     const Op& op = ops_[i];
     Tensors& t = of_[i];
-    for (std::size_t k = 0; k < 3; ++k) t.in[k] = same(op.in[k]);
-    for (std::size_t k = 1; k < 3; ++k)  // each once
-      if (t.in[k] == t.in[0] || (k == 2 && t.in[k] == t.in[1])) t.in[k] = no_tensor;
+    for (std::size_t k = 0; k < Inputs::most; ++k) t.in[k] = same(op.in[k]);
+    for (std::size_t k = 1; k < Inputs::most; ++k)  // each once
+      if (std::find(t.in.begin(), t.in.begin() + k, t.in[k]) != t.in.begin() + k) t.in[k] = no_tensor;
     for (const TensorId in : t.in)
       if (in != no_tensor) last_use_[in] = i;
     t.out = makes_nothing(op) ? no_tensor : op.out;
@@ -96,9 +97,17 @@ class Walk {
   }
   void mark_needs(std::size_t i) {
     const Needs n = needs(ops_[i].shape, p_);
-    for (std::size_t k = 0; k < 3; ++k)
+    for (std::size_t k = 0; k < Inputs::most; ++k)
       if (n.in[k]) need(same(ops_[i].in[k]), i);
     if (n.out) need(of_[i].out, i);
+  }
+
+  /// The logits' bytes are a convention of their own (logits_bytes). They become their own gradient, in place, and live
+  /// until the head's matrix has had it.
+  void mark_logits(TensorId t, Bytes bytes) {
+    logits_ = t;
+    size_[t] = bytes;
+    needed_[t] = true, first_need_[t] = producer_[t];
   }
 
   bool is_core(const Op& op) const { return std::holds_alternative<Attention>(op.shape); }
@@ -107,10 +116,18 @@ class Walk {
     if (!p_.training() || op.component == Component::position) return {};  // positions need no ids
     return is_core(op) && without_core_ ? Bytes() : kept(op.shape, p_);
   }
+  bool runs_again(const Op& op) const { return p_.training() && is_core(op) && without_core_; }
   /// What it holds only while it runs; a core that is not kept makes its scores all the same.
   Bytes passing(const Op& op, bool is_backward) const {
-    const Bytes again = p_.training() && is_core(op) && without_core_ ? kept(op.shape, p_) : Bytes();
-    return scratch(op.shape, p_, is_backward) + again;
+    return scratch(op.shape, p_, is_backward) + (runs_again(op) ? kept(op.shape, p_) : Bytes());
+  }
+  /// What a core that runs again makes before its gradients: what it did not keep, and its output, unless that is
+  /// there.
+  Bytes rerun(std::size_t i) const {
+    if (!runs_again(ops_[i])) return {};
+    const TensorId out = of_[i].out;
+    const bool there = needed_[out] && first_need_[out] <= i;
+    return kept(ops_[i].shape, p_) + (there ? Bytes() : size_[out]);
   }
 
   void forward_pass() {
@@ -144,6 +161,7 @@ class Walk {
     for (std::size_t i = ops_.size(); i-- > 0;) {
       const Op& op = ops_[i];
       const Tensors& t = of_[i];
+      r_.backward = std::max(r_.backward, live + rerun(i));
       live += remake(i) + gradients_of_inputs(i, gradient);
       r_.backward = std::max(r_.backward, live + passing(op, true));
       if (t.out != no_tensor) live -= gradient[t.out], gradient[t.out] = {};
@@ -157,7 +175,7 @@ class Walk {
   Bytes remake(std::size_t i) {
     Bytes added;
     const Needs n = needs(ops_[i].shape, p_);
-    for (std::size_t k = 0; k < 3; ++k) {
+    for (std::size_t k = 0; k < Inputs::most; ++k) {
       const TensorId t = of_[i].in[k];
       if (!n.in[k] || t == no_tensor || !remade_[t] || alive_again_[t]) continue;
       alive_again_[t] = true;
@@ -175,7 +193,8 @@ class Walk {
   Bytes gradients_of_inputs(std::size_t i, Gradients& gradient) const {
     const Op& op = ops_[i];
     const Tensors& t = of_[i];
-    if (t.out == no_tensor || std::holds_alternative<Lookup>(op.shape)) return {};
+    if (t.out == no_tensor || std::holds_alternative<Lookup>(op.shape) || std::holds_alternative<Loss>(op.shape))
+      return {};
     const Pointwise* p = std::get_if<Pointwise>(&op.shape);
     const bool sum = p && p->kind == PointwiseKind::add;
     Bytes added;
@@ -195,7 +214,7 @@ class Walk {
   Pricing p_;
   bool without_core_;
   Liveness r_;
-  TensorId result_ = block_input;
+  TensorId result_ = block_input, logits_ = no_tensor;
   std::array<Tensors, OpList::capacity> of_;
   std::array<Bytes, max_tensors> size_{};
   std::array<TensorId, max_tensors> same_;
@@ -205,8 +224,8 @@ class Walk {
 
 }  // namespace
 
-Liveness liveness(const OpList& ops, const Pricing& p, Count input_elements, bool without_core) {
-  return Walk(ops, p, input_elements, without_core).run();
+Liveness liveness(const OpList& ops, const Pricing& p, Count input_elements, bool without_core, Bytes logits) {
+  return Walk(ops, p, input_elements, without_core, logits).run();
 }
 
 KeptByOperator kept_by_operator(const OpList& ops, const Pricing& p, Count input_elements, bool without_core) {

@@ -22,8 +22,8 @@ struct Liveness {
 };
 
 /// `input_elements`: of tensor 0. `without_core`: selective recomputation, the attention core's own tensors are not
-/// kept but made again in backward.
-Liveness liveness(const OpList& ops, const Pricing& p, Count input_elements, bool without_core);
+/// kept but made again in backward. `logits`: their bytes in training; they are in the high-water marks, not in `kept`.
+Liveness liveness(const OpList& ops, const Pricing& p, Count input_elements, bool without_core, Bytes logits = {});
 
 /// `kept` by operator: what it keeps of its own, and each tensor under the first operator whose backward needs it.
 using KeptByOperator = std::array<Bytes, OpList::capacity>;

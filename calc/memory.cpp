@@ -64,9 +64,9 @@ class StepPeak {
  public:
   StepPeak(const Arch& arch, const Plan& plan) : arch_(arch), plan_(plan) {
     const Pricing p = pricing(plan, Phase::training);
-    const bool again = plan.recompute != Recompute::none;
     for_each_segment(arch, training_step(plan), tensor_parallel(plan), [&](const Segment& s) {
-      const Liveness l = liveness(s.ops, p, s.input_elements, again && plan.recompute == Recompute::selective);
+      const Liveness l = liveness(s.ops, p, s.input_elements, plan.recompute == Recompute::selective,
+                                  s.kind == SegmentKind::head ? logits_bytes(arch, plan) : Bytes());
       if (s.kind == SegmentKind::embedding) embedding_ = l;
       if (s.kind == SegmentKind::block) layers_.alive[layers_.size++] = l;
       if (s.kind == SegmentKind::head) head_ = l;
@@ -83,7 +83,7 @@ class StepPeak {
       live = std::max(live, kept + worst);
       kept += full ? l.input : l.kept;
     }
-    live = std::max(live, kept + m.logits + std::max(head_.forward, head_.backward));
+    live = std::max(live, kept + std::max(head_.forward, head_.backward));
     m.activations = kept + head_.kept;
     m.workspace = std::max(Bytes(), live - std::min(live, m.activations + m.logits));
     m.total = m.weights + m.gradients + m.optimizer + m.activations + m.logits + m.workspace;

@@ -124,13 +124,30 @@ using TensorId = std::uint8_t;
 inline constexpr TensorId no_tensor = 255;
 inline constexpr TensorId block_input = 0;
 
+/// The tensors that an operator reads; the rest are no_tensor.
+class Inputs {
+ public:
+  static constexpr std::size_t most = 4;
+  constexpr Inputs(TensorId a = no_tensor, TensorId b = no_tensor, TensorId c = no_tensor, TensorId d = no_tensor)
+      : ids_{a, b, c, d} {}
+  constexpr TensorId operator[](std::size_t i) const { return ids_[i]; }
+  constexpr TensorId& operator[](std::size_t i) { return ids_[i]; }
+  constexpr const TensorId* begin() const { return ids_.data(); }
+  constexpr const TensorId* end() const { return ids_.data() + most; }
+  constexpr TensorId* begin() { return ids_.data(); }
+  constexpr TensorId* end() { return ids_.data() + most; }
+
+ private:
+  std::array<TensorId, most> ids_;
+};
+
 struct Op {
   std::string_view name;
   Shape shape;
   Component component;
   Split split;
   Count unit;  ///< a cut keeps whole multiples of this: a head's width
-  std::array<TensorId, 3> in;
+  Inputs in;
   TensorId out;  ///< no_tensor: works in place on in[0]
 
   constexpr bool in_place() const { return out == no_tensor; }

@@ -71,9 +71,8 @@ Flops mlp_flops(const Arch& a, const Pass& p) {
   return (Exact(2) * p.batch * p.seq * weights).flops();
 }
 
-Flops train_flops(const ForwardFlops& f, Recomputed recomputed, bool flash) {
-  Flops total = 3 * f.total();
-  if (flash) total += Flops(f.core.value / 2);
+Flops train_flops(const ForwardFlops& f, Recomputed recomputed, Flops scores_again) {
+  Flops total = 3 * f.total() + scores_again;
   if (recomputed == Recomputed::selective) total += f.core;
   if (recomputed == Recomputed::full) total += f.linear + f.core;
   return total;

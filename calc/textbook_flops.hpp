@@ -52,9 +52,10 @@ Flops mlp_flops(const Arch& arch, const Pass& pass);
 
 enum class Recomputed : std::uint8_t { none, selective, full };
 
-/// Forward and backward. Backward is exactly twice forward in every matmul (dgrad and wgrad); a flash backward repeats
-/// QK' (5 products for 4: half a core more); selective recomputation repeats the core, full the blocks, never the head.
-Flops train_flops(const ForwardFlops& forward, Recomputed recomputed = Recomputed::none, bool flash = false);
+/// Forward and backward. Backward is exactly twice forward in every matmul (dgrad and wgrad); a flash backward makes
+/// the scores again (QK', 5 products for 4: half a core more where keys are as wide as values); selective recomputation
+/// repeats the core, full the blocks, never the head.
+Flops train_flops(const ForwardFlops& forward, Recomputed recomputed = Recomputed::none, Flops scores_again = {});
 
 /// Backward of y = x W, x (tokens, in), W (in, out): dgrad 2tIJ and wgrad 2tIJ; wgrad alone where x needs no gradient.
 /// Goon §3.1 arrives at 5tIJ by broadcasting the activation's derivative over I.

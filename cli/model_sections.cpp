@@ -85,7 +85,7 @@ json::Value conventions_json(const Request& r) {
           {"attention_flops", p.attention_flops == AttentionFlops::full          ? "full: S x S pairs"
                               : p.attention_flops == AttentionFlops::causal_half ? "causal-half: S x S / 2 pairs"
                                                                                  : "causal-exact: S (S + 1) / 2 pairs"},
-          {"executed", p.attention == AttentionImpl::flash ? "flash: causal pairs forward, 2.5 times in backward"
+          {"executed", p.attention == AttentionImpl::flash ? "flash: causal pairs, and the scores once more in backward"
                                                            : "naive: S x S pairs"},
           {"activations", "every operator's input is kept once; masks take 1 byte"},
           {"memory", "per GPU, the most loaded one; GiB = 2^30 bytes"},

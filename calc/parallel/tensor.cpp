@@ -85,7 +85,7 @@ class Pass {
         c.forward_on = c.regather = true, c.forward = CollectiveOp::all_gather,
         c.backward = CollectiveOp::reduce_scatter, c.out_elements = n;
       const TensorId gathered = out_.new_tensor();
-      out_.push({op.name, c, op.component, Split::inside, 1, {t, no_tensor, no_tensor}, gathered});
+      out_.push({op.name, c, op.component, Split::inside, 1, t, gathered});
       inside_[t] = gathered;
     }
   }
@@ -99,11 +99,7 @@ class Pass {
                             .ranks = tp_.ranks,
                             .repeats = 3,
                             .number_bytes = 4},
-                 op.component,
-                 Split::inside,
-                 1,
-                 {op.in[0], no_tensor, no_tensor},
-                 no_tensor});
+                 op.component, Split::inside, 1, op.in[0], no_tensor});
       return;
     }
     const bool sums = op.split == Split::row || op.split == Split::partial;
@@ -116,13 +112,13 @@ class Pass {
     const TensorId partial = out_.new_tensor();
     mine.out = partial;
     is_inside_[op.out] = false;
-    out_.push({op.name, c, op.component, Split::inside, 1, {partial, no_tensor, no_tensor}, op.out});
+    out_.push({op.name, c, op.component, Split::inside, 1, partial, op.out});
   }
 
   /// Of the latent row the heads need what they share as it is; the rest reaches them through kv_up or the latent norm.
   static Count entering(const Op& op, TensorId t, Count all) {
     const Attention* a = std::get_if<Attention>(&op.shape);
-    return a && a->rope_dim > 0 && t == op.in[2] ? mul(a->rows(), a->rope_dim) : all;
+    return a && a->rope_dim > 0 && t == op.in[a->absorbed ? 3 : 2] ? mul(a->rows(), a->rope_dim) : all;
   }
   const Op* producer(TensorId t) const {
     for (const Op& op : in_)

@@ -112,8 +112,10 @@ Number flops_op(const Object& in) {
   return whole(part(windowed_model(in), pass(in)));
 }
 Number flops_train(const Object& in) {
-  const tb::ForwardFlops forward = tb::forward_flops(windowed_model(in), pass(in));
-  return whole(tb::train_flops(forward, choice(in, "recompute", recompute_names), in.flag("flash")));
+  const Arch a = windowed_model(in);
+  const tb::Pass p = pass(in);
+  const Flops scores_again = in.flag("flash") ? tb::scores_flops(a, p) : Flops();
+  return whole(tb::train_flops(tb::forward_flops(a, p), choice(in, "recompute", recompute_names), scores_again));
 }
 Number flops_train_per_token(const Object& in) {
   const tb::ForwardFlops forward = tb::forward_flops(windowed_model(in), pass(in));

@@ -21,14 +21,15 @@ Bytes total(const std::vector<Alive>& all) {
 /// makes nothing new, an all-reduce, works in place.
 class Walk {
  public:
-  Walk(const Segment& s, const Pricing& p, bool core_again) : ops_(s.ops), p_(p), core_again_(core_again) {
+  Walk(const Segment& s, const Pricing& p, bool core_again, Bytes logits = {})
+      : ops_(s.ops), p_(p), core_again_(core_again) {
     for (std::size_t t = 0; t < same_.size(); ++t) same_[t] = t;
     tensors_[block_input] = {"its input", bytes_of(p.activation, s.input_elements), true};
     for (std::size_t i = 0; i < ops_.size(); ++i) add(i);
     if (!p.training()) return;
-    for (const Op& op : ops_)  // logits are counted by themselves
-      if (std::holds_alternative<Loss>(op.shape)) tensors_[same_[op.in[0]]].bytes = {};
     for (std::size_t i = 0; i < ops_.size(); ++i) mark(i);
+    for (const Op& op : ops_)
+      if (std::holds_alternative<Loss>(op.shape)) mark_logits(tensors_[same_[op.in[0]]], logits);
   }
 
   std::vector<Alive> kept() const {
@@ -60,16 +61,9 @@ class Walk {
     Flags gradient{};
     gradient[result_] = true;
     for (std::size_t now = ops_.size(); now-- > 0;) {
+      if (is_core_again(ops_[now])) keep_worse(worst, running_again(now, gradient));
       pass_on(now, gradient);
-      std::vector<Alive> all;
-      for (std::size_t t = 0; t < tensors_.size(); ++t) {
-        const Tensor& x = tensors_[t];
-        if (x.kept && x.first_need <= now) all.push_back({x.name, x.bytes});
-        if (x.again && x.first_need <= now && now <= x.last_need) all.push_back({x.name + ", again", x.bytes});
-        if (gradient[t]) all.push_back({"gradient of " + x.name, x.bytes});
-      }
-      add_own(all, now);
-      keep_worst(worst, std::move(all), now, true);
+      keep_worst(worst, alive_in_backward(now, gradient), now, true);
       if (const std::size_t out = output_of(now); out != none) gradient[out] = false;
     }
     return worst;
@@ -120,7 +114,7 @@ class Walk {
   void mark(std::size_t i) {
     const Op& op = ops_[i];
     const Needs n = needs(op.shape, p_);
-    for (std::size_t k = 0; k < 3; ++k)
+    for (std::size_t k = 0; k < Inputs::most; ++k)
       if (n.in[k] && op.in[k] != no_tensor) need(same_[op.in[k]], i);
     if (n.out) need(output_of(i), i);
   }
@@ -135,6 +129,10 @@ class Walk {
     }
     x.first_need = x.kept ? std::min(x.first_need, by) : by;
     x.kept = true;
+  }
+  /// They become their own gradient, and go when the head's matrix has had it.
+  static void mark_logits(Tensor& x, Bytes logits) {
+    x.name = "logits", x.bytes = logits, x.kept = true, x.first_need = x.made;
   }
   bool made_again(const Op& op) const {
     const Collective* c = std::get_if<Collective>(&op.shape);
@@ -169,7 +167,8 @@ class Walk {
   /// shared with the second; a branch that dropout masks in place needs one of its own.
   void pass_on(std::size_t now, Flags& gradient) const {
     const Op& op = ops_[now];
-    if (output_of(now) == none || std::holds_alternative<Lookup>(op.shape)) return;
+    if (output_of(now) == none || std::holds_alternative<Lookup>(op.shape) || std::holds_alternative<Loss>(op.shape))
+      return;
     const Pointwise* p = std::get_if<Pointwise>(&op.shape);
     const bool sum = p && p->kind == PointwiseKind::add;
     for (const std::size_t t : inputs_of(now)) {
@@ -180,11 +179,36 @@ class Walk {
     }
   }
 
+  /// Kept tensors, and gradients, while operator `now` runs backward.
+  std::vector<Alive> alive_in_backward(std::size_t now, const Flags& gradient) const {
+    std::vector<Alive> all;
+    for (std::size_t t = 0; t < tensors_.size(); ++t) {
+      const Tensor& x = tensors_[t];
+      if (x.kept && x.first_need <= now) all.push_back({x.name, x.bytes});
+      if (x.again && x.first_need <= now && now <= x.last_need) all.push_back({x.name + ", again", x.bytes});
+      if (gradient[t]) all.push_back({"gradient of " + x.name, x.bytes});
+    }
+    add_own(all, now);
+    return all;
+  }
+  /// While a core that was not kept runs once more: before its inputs have gradients, its output made anew if it is
+  /// gone.
+  std::vector<Alive> running_again(std::size_t now, const Flags& gradient) const {
+    std::vector<Alive> all = alive_in_backward(now, gradient);
+    const Tensor& out = tensors_[output_of(now)];
+    all.push_back({std::string(ops_[now].name) + " run again", llmcalc::kept(ops_[now].shape, p_)});
+    if (!(out.kept && out.first_need <= now)) all.push_back({out.name + ", again", out.bytes});
+    return all;
+  }
+
+  static void keep_worse(std::vector<Alive>& worst, std::vector<Alive> all) {
+    if (total(all) > total(worst)) worst = std::move(all);
+  }
   void keep_worst(std::vector<Alive>& worst, std::vector<Alive> all, std::size_t now, bool is_backward) const {
     const Op& op = ops_[now];
     const Bytes again = is_core_again(op) ? llmcalc::kept(op.shape, p_) : Bytes();
     all.push_back({std::string(op.name) + " while it runs", scratch(op.shape, p_, is_backward) + again});
-    if (total(all) > total(worst)) worst = std::move(all);
+    keep_worse(worst, std::move(all));
   }
 
   const OpList& ops_;
@@ -207,8 +231,9 @@ struct Part {
   std::vector<Alive> forward, backward;
 };
 
-Part part(const Segment& s, const Plan& plan) {
-  const Walk w(s, pricing(plan, Phase::training), plan.recompute == Recompute::selective);
+Part part(const Segment& s, const Plan& plan, Bytes logits) {
+  const Walk w(s, pricing(plan, Phase::training), plan.recompute == Recompute::selective,
+               s.kind == SegmentKind::head ? logits : Bytes());
   Part p{s.kind == SegmentKind::block  ? kind_name(s.layer)
          : s.kind == SegmentKind::head ? "head"
                                        : "embedding",
@@ -249,24 +274,24 @@ std::vector<Alive> kept_before(const Arch& arch, const std::vector<Part>& blocks
 }  // namespace
 
 std::vector<Alive> alive_in_training(const Setting& s) {
+  const Bytes logits(std::get<Count>(s.row("memory.logits_bytes")->value));
   std::vector<Part> parts;
   for_each_segment(s.arch(), training_step(s.plan()), tensor_parallel(s.plan()),
-                   [&](const Segment& seg) { parts.push_back(part(seg, s.plan())); });
+                   [&](const Segment& seg) { parts.push_back(part(seg, s.plan(), logits)); });
   const std::vector<Part> blocks(parts.begin() + 1, parts.end() - 1);
   std::vector<Alive> worst;
   append(worst, parts.front().forward, "embedding");
-  const auto try_moment = [&](Count layer, const Part& p, Bytes logits) {
+  const auto try_moment = [&](Count layer, const Part& p) {
     std::vector<Alive> all;
     std::vector<Alive> before = kept_before(s.arch(), blocks, s.plan(), layer);
     before.insert(before.begin(), {"kept by the embedding", parts.front().kept});
     for (const Alive& a : before)
       if (a.bytes != Bytes()) all.push_back(a);
-    if (logits != Bytes()) all.push_back({"logits", logits});
     append(all, worse(p), p.name);
     if (total(all) > total(worst)) worst = std::move(all);
   };
-  for (const Part& p : blocks) try_moment(p.kind.last, p, {});  // the last of a kind has most before it
-  try_moment(s.arch().layers, parts.back(), Bytes(std::get<Count>(s.row("memory.logits_bytes")->value)));
+  for (const Part& p : blocks) try_moment(p.kind.last, p);  // the last of a kind has most before it
+  try_moment(s.arch().layers, parts.back());
   return worst;
 }
 

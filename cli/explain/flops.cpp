@@ -35,12 +35,14 @@ Formula recompute(S s) {
 Formula executed(S s) {
   const Plan& p = s.plan();
   const bool flash = p.attention == AttentionImpl::flash || p.seq == 1;
-  const Count halves = (p.attention == AttentionImpl::flash ? 7 : 6) + (p.recompute == Recompute::none ? 0 : 2);
-  const std::string times = halves % 2 == 0 ? std::to_string(halves / 2) : std::to_string(halves / 2) + ".5";
+  const char* times = p.recompute == Recompute::none ? "3" : "4";
   const std::string c = core_text(s, training(s), flash ? AttentionFlops::causal_exact : AttentionFlops::full, flash);
   std::string text = "3*(F_lin + F_head)";
   if (p.recompute == Recompute::full) text += outside(s).empty() ? " + F_lin" : " + F_lin - 2*B*S*" + outside(s);
-  return {c == "0" ? text : text + " + " + product({times, c})};
+  if (c == "0") return {text};
+  text += " + " + product({times, c});
+  return {p.attention == AttentionImpl::flash ? text + " + " + scores_text(s, training(s), AttentionFlops::causal_exact)
+                                              : text};
 }
 
 constexpr std::string_view matmuls = "matmuls only, 1 multiply-add = 2 FLOP; whole model, one micro-batch";
@@ -66,7 +68,7 @@ constexpr Definition all[] = {
      [](S) -> Formula { return {"F_model + F_re"}; }, "recomputation counted, same attention convention",
      "Korthikanti 2022 (arXiv:2205.05198)"},
     {"flops.executed", "FLOPs that the kernels do", "FLOP", Subject::training, false, executed,
-     "naive: every pair, windows spare nothing; flash: causal pairs, backward 2.5 times forward",
+     "naive: every pair, windows spare nothing; flash: causal pairs, and the scores once more in backward",
      "FlashAttention (arXiv:2205.14135) and its benchmark"},
     {"flops.per_token", "model FLOPs per token", "FLOP", Subject::training, false,
      [](S) -> Formula { return {"F_model/(B*S)"}; }, matmuls, "PaLM (arXiv:2204.02311) App. B"},

@@ -49,6 +49,11 @@ std::string core_text(const Setting& s, const PassText& pass, AttentionFlops con
   return all == "0" ? all : product({core_width(s, pass.absorbed), "B", all});
 }
 
+std::string scores_text(const Setting& s, const PassText& pass, AttentionFlops convention) {
+  const char* width = !s.latent() ? "2*A*d_h" : pass.absorbed ? "2*A*(r_kv + d_r)" : "2*A*(d_n + d_r)";
+  return product({width, "B", pairs_text(s, pass, convention)});
+}
+
 std::string linear_attention_text(const Setting& s, const PassText& pass) {
   const std::string layers = s.layers("L_l");
   return layers.empty() ? "0" : product({"4", "B", pass.queries, layers, "A", "d_h^2"});

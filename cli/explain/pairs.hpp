@@ -23,6 +23,9 @@ std::string pairs_text(const Setting& s, const PassText& pass, AttentionFlops co
 /// B x core_width x pairs, "0" without softmax attention.
 std::string core_text(const Setting& s, const PassText& pass, AttentionFlops convention, bool windows = true);
 
+/// The same of the scores alone, without their product with the values.
+std::string scores_text(const Setting& s, const PassText& pass, AttentionFlops convention);
+
 /// FLOPs of linear attention on B x queries tokens; "0" without.
 std::string linear_attention_text(const Setting& s, const PassText& pass);
 

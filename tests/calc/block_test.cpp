@@ -115,7 +115,7 @@ TEST_CASE("latent attention projects through its ranks, or absorbs the projectio
   CHECK(block(prime_latent()) == down + "attn.kv_up attn.rope attn.core" + mlp + gated + " mlp.add");
   const Step decode{.sequences = 2, .past = 4, .absorbed = true, .fused_glu = true};
   CHECK(block(prime_latent(), decode) ==
-        down + "attn.q_absorb attn.rope attn.core attn.v_absorb" + mlp + "mlp.gate mlp.up mlp.act mlp.down mlp.add");
+        down + "attn.rope attn.q_absorb attn.core attn.v_absorb" + mlp + "mlp.gate mlp.up mlp.act mlp.down mlp.add");
   Arch direct = prime_latent();
   direct.latent.q_rank = 0;
   CHECK(block(direct).find("attn.norm attn.q attn.kv_down") == 0);

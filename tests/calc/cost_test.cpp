@@ -136,10 +136,13 @@ TEST_CASE("an attention core does four FLOPs a pair, head and width", "[cost]") 
   CHECK(backward(s, p).model == Flops(2 * 4 * 6 * 5 * 8));
 }
 
-TEST_CASE("naive kernels do every pair and flash the causal ones, backward two and a half times", "[cost]") {
+TEST_CASE("naive kernels do every pair and flash the causal ones, the scores again in backward", "[cost]") {
   const Shape s = core(4, 0);
   CHECK(forward(s, train).executed == Flops(4 * 6 * 5 * 10));
   CHECK(backward(s, train).executed == Flops(4 * 6 * 5 * 10 * 5 / 2));
+  Attention latent = std::get<Attention>(s);
+  latent.qk_dim = 7, latent.v_dim = 3;  // dv and dp are 3 wide; dq, dk and the scores 7
+  CHECK(backward(Shape(latent), train).executed == Flops(2 * latent.sequences * latent.heads * 10 * (3 * 7 + 2 * 3)));
   const Pricing naive = of(Phase::training, AttentionImpl::naive);
   CHECK(forward(s, naive).executed == Flops(4 * 6 * 5 * 16));
   CHECK(backward(s, naive).executed == Flops(2 * 4 * 6 * 5 * 16));

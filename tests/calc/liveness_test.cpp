@@ -28,7 +28,7 @@ struct Options {
 /// Korthikanti et al. 2022, section 4.
 unsigned backward_reads(const Op& op, const Options& o) {
   if (std::holds_alternative<Linear>(op.shape) || std::holds_alternative<Norm>(op.shape)) return 1;
-  if (std::holds_alternative<Attention>(op.shape)) return o.price.attention == AttentionImpl::flash ? 15 : 7;
+  if (std::holds_alternative<Attention>(op.shape)) return o.price.attention == AttentionImpl::flash ? 31 : 15;
   if (std::holds_alternative<LinearAttention>(op.shape)) return 7;
   const Pointwise* p = std::get_if<Pointwise>(&op.shape);
   if (p == nullptr) return 0;
@@ -97,6 +97,10 @@ class Simulation {
       const Op& op = ops_[i];
       const int out = op.in_place() ? -1 : root_.at(op.out);
       Count passing = scratch(op);
+      if (dropped_core(op)) {  // it runs once more, before any gradient of its inputs
+        const bool there = kept_.count(out) != 0 && first_need_.at(out) <= static_cast<int>(i);
+        most = std::max(most, live + llmcalc::kept(op.shape, o_.price).value + (there ? 0 : size_.at(out)));
+      }
       for (const int t : made_again(i)) passing += size_.at(t);
       if (const Pointwise* p = std::get_if<Pointwise>(&op.shape); p && p->kind == PointwiseKind::dropout) {
         const int t = root_.at(op.in[0]);  // a masked gradient is not the residual's
@@ -157,9 +161,9 @@ class Simulation {
   std::set<int> backward_needs(std::size_t i) const {
     std::set<int> r;
     const unsigned bits = backward_reads(ops_[i], o_);
-    for (unsigned k = 0; k < 3; ++k)
+    for (unsigned k = 0; k < Inputs::most; ++k)
       if ((bits >> k & 1U) != 0 && ops_[i].in[k] != no_tensor) r.insert(root_.at(ops_[i].in[k]));
-    if ((bits & 8U) != 0) r.insert(root_.at(ops_[i].out));
+    if ((bits & 16U) != 0) r.insert(root_.at(ops_[i].out));
     return r;
   }
   /// Tensors that backward reads and nobody kept: gathered or multiplied again for this operator.

@@ -24,8 +24,8 @@ Bytes walked(const Arch& a, const Plan& p) {
   const Pricing price = pricing(p, Phase::training);
   const bool full = p.recompute == Recompute::full;
   const Count input = p.micro_batch * p.seq * a.hidden;
-  const auto alive = [&](const OpList& ops, Count in) {
-    return liveness(ops, price, in, p.recompute == Recompute::selective);
+  const auto alive = [&](const OpList& ops, Count in, Bytes logits = {}) {
+    return liveness(ops, price, in, p.recompute == Recompute::selective, logits);
   };
   const Step s = training_step(p);
   const auto layer = [&](Count i) {
@@ -34,14 +34,14 @@ Bytes walked(const Arch& a, const Plan& p) {
     k.linear = a.linear_layers.contains(i);
     return alive(block_ops(a, k, s), input);
   };
-  const Liveness embedding = alive(embedding_ops(a, s), 0), head = alive(head_ops(a, s), input);
+  const Liveness embedding = alive(embedding_ops(a, s), 0),
+                 head = alive(head_ops(a, s), input, Bytes(4 * p.micro_batch * p.seq * a.vocabulary));
   Bytes kept = embedding.kept, most = embedding.forward;
   for (Count i = 0; i < a.layers; ++i) {
     most = std::max(most, kept + layer(i).forward);
     kept += full ? layer(i).input : layer(i).kept;
   }
-  const Bytes logits(4 * p.micro_batch * p.seq * a.vocabulary);
-  most = std::max(most, kept + logits + std::max(head.forward, head.backward));
+  most = std::max(most, kept + std::max(head.forward, head.backward));
   for (Count i = a.layers; i-- > 0;) {
     kept -= full ? layer(i).input : layer(i).kept;
     if (full)

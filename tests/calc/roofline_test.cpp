@@ -19,9 +19,7 @@ Cost cost_of(Count flop, double weights, double cache, double activations) {
 const Rates rates{.compute = FlopsPerSecond(100), .memory = BytesPerSecond(10)};
 
 /// An operator of that shape in an MLP, with tensors that do not matter here.
-Op op_of(const Shape& shape) {
-  return {"mlp.up", shape, Component::mlp, Split::column, 1, {block_input, no_tensor, no_tensor}, 1};
-}
+Op op_of(const Shape& shape) { return {"mlp.up", shape, Component::mlp, Split::column, 1, block_input, 1}; }
 
 }  // namespace
 

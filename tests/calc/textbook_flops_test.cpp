@@ -164,10 +164,10 @@ TEST_CASE("the seed's total is three forward passes of a GPT without its head", 
 TEST_CASE("recomputation and a flash backward add forward passes of their parts", "[textbook]") {
   const ForwardFlops f{Flops(100), Flops(40), Flops(7)};
   CHECK(train_flops(f) == Flops(3 * 147));
-  CHECK(train_flops(f, Recomputed::none, true) == Flops(3 * 147 + 20));
+  CHECK(train_flops(f, Recomputed::none, Flops(20)) == Flops(3 * 147 + 20));
   CHECK(train_flops(f, Recomputed::selective) == Flops(3 * 147 + 40));
   CHECK(train_flops(f, Recomputed::full) == Flops(3 * 147 + 140));
-  CHECK(train_flops(f, Recomputed::full, true) == Flops(4 * 100 + 4 * 40 + 20 + 3 * 7));
+  CHECK(train_flops(f, Recomputed::full, Flops(20)) == Flops(4 * 100 + 4 * 40 + 20 + 3 * 7));
 }
 
 TEST_CASE("a linear layer's backward is twice its forward, once without the input's gradient", "[textbook]") {

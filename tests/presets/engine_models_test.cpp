@@ -111,12 +111,14 @@ TEST_CASE("a model's training FLOPs are those of the closed forms", "[textbook][
     for (const auto& [ours, theirs] : conventions) {
       Plan p;
       p.seq = 3000, p.micro_batch = p.global_batch = 2, p.attention_flops = ours;
-      const textbook::ForwardFlops t = textbook::forward_flops(a, {2, 3000, 0, theirs, textbook::Head::all, false});
+      const textbook::Pass pass{2, 3000, 0, theirs, textbook::Head::all, false};
+      const textbook::ForwardFlops t = textbook::forward_flops(a, pass);
       CHECK(training_flops(a, p).model_total == textbook::train_flops(t));
       p.recompute = Recompute::selective;
       CHECK(training_flops(a, p).hardware_total == textbook::train_flops(t, textbook::Recomputed::selective));
       if (theirs == textbook::Pairs::causal_exact)
-        CHECK(training_flops(a, p).executed == textbook::train_flops(t, textbook::Recomputed::selective, true));
+        CHECK(training_flops(a, p).executed ==
+              textbook::train_flops(t, textbook::Recomputed::selective, textbook::scores_flops(a, pass)));
       if (a.embedding_width != a.hidden) continue;  // the projection to the head counts as linear here, as head there
       p.recompute = Recompute::full;
       CHECK(training_flops(a, p).hardware_total == textbook::train_flops(t, textbook::Recomputed::full));
