@@ -15,9 +15,9 @@ namespace llmcalc::model {
 using LogProbabilities = std::function<std::vector<float>(std::span<const std::int32_t> prefix)>;
 
 struct BeamOptions {
-  Count width = 4;                  ///< sequences that are carried on
-  Count length = 1;                 ///< tokens after the prompt, at most
-  std::optional<std::int32_t> end;  ///< a sequence is complete with this token
+  Count width = 4;                                 ///< sequences that are carried on
+  Count length = 1;                                ///< tokens after the prompt, at most
+  std::optional<std::int32_t> end = std::nullopt;  ///< a sequence is complete with this token
 };
 
 struct Sequence {
@@ -26,7 +26,7 @@ struct Sequence {
 };
 
 /// The most probable continuations of `prompt`, best first, at most `width`: from every kept sequence to every token,
-/// the best kept, `length` times (Lowerre 1976; Graves 2012, section 2.4 for the sequence form). Complete sequences
+/// the best kept, `length` times (Lowerre 1976; Sutskever et al. 2014, section 3.2). Complete sequences
 /// keep their place and their score. Of equally probable sequences the lower tokens come first. With a width of at
 /// least the vocabulary to the power of length - 1 this is exhaustive search, with width 1 it is greedy.
 std::vector<Sequence> beam_search(const LogProbabilities& model, std::span<const std::int32_t> prompt,

@@ -27,7 +27,8 @@ Value Pass::route(std::string_view op, Value given) {
   return gates;
 }
 
-Value Pass::dispatch(std::string_view op, const Value& x, const Value& gates) {
+Value Pass::dispatch(std::string_view op, Value given, const Value& gates) {
+  const Value x = std::move(given);
   const Count k = arch_.moe.top_k, experts = gates.width;
   const Pointwise s{.kind = PointwiseKind::dispatch, .rows = mul(x.rows, k), .width = x.width, .top_k = k};
   Value y = make(op, s.rows, s.width);

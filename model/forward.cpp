@@ -167,22 +167,23 @@ Value feed_forward(Pass& p, const MlpNames& names, Value x, const Value* gates) 
 }
 
 /// Experts that every token visits, behind a gate of their own where the model has one.
-Value shared_experts(Pass& p, const Value& x) {
+Value shared_experts(Pass& p, Value x) {
+  if (!p.arch().moe.shared_gate) return feed_forward(p, shared, std::move(x), nullptr);
   Value y = feed_forward(p, shared, x, nullptr);
-  if (!p.arch().moe.shared_gate) return y;
-  Value g = p.linear("mlp.shared_weight", x);
+  Value g = p.linear("mlp.shared_weight", std::move(x));
   return p.scale("mlp.shared_scale", std::move(y), std::move(g));
 }
 
 /// Mixture of experts (Shazeer et al. 2017, arXiv:1701.06538): sum over the chosen experts of gate x expert(x).
 Value experts(Pass& p, Value x) {
   Value gates = p.route("mlp.route", p.linear("mlp.router", x));
-  Value sent = p.dispatch("mlp.dispatch", x, gates);
+  const bool always = p.arch().moe.shared_experts > 0;
+  Value sent = p.dispatch("mlp.dispatch", always ? x : std::exchange(x, {}), gates);
   Value y = feed_forward(p, routed, std::move(sent), &gates);
   y = p.combine("mlp.combine", std::move(y), std::move(gates));
-  if (p.arch().moe.shared_experts == 0) return y;
-  Value always = shared_experts(p, x);
-  return p.add("mlp.shared_add", std::move(y), std::move(always));
+  if (!always) return y;
+  Value z = shared_experts(p, std::move(x));
+  return p.add("mlp.shared_add", std::move(y), std::move(z));
 }
 
 Value mlp(Pass& p, Value x) {

@@ -27,9 +27,9 @@ class Unigram {
   double tokens_ = 0, types_ = 0;
 };
 
-/// p(w | v): how often w came after v. Interpolated Kneser-Ney, the strongest of the smoothings that Chen and Goodman
-/// compare ("An empirical study of smoothing techniques for language modeling", 1999, section 2.7), one discount a
-/// level:
+/// p(w | v): how often w came after v. Interpolated Kneser-Ney, the strongest family of the smoothings that Chen and
+/// Goodman compare ("An empirical study of smoothing techniques for language modeling", 1999, section 2.7), one
+/// discount a level:
 ///
 ///   p(w | v) = max(c(vw) - D, 0) / c(v.) + D N(v.) / c(v.) q(w)
 ///   q(w)     = max(N(.w) - D', 0) / N(..) + D' T / N(..) / V

@@ -74,7 +74,7 @@ class Pass {
   Value gate(std::string_view op, Value a, Value b);
   void dropout(std::string_view op, Value& x);
   Value route(std::string_view op, Value logits);
-  Value dispatch(std::string_view op, const Value& x, const Value& gates);
+  Value dispatch(std::string_view op, Value x, const Value& gates);
   Value combine(std::string_view op, Value x, Value gates);
   double loss(std::string_view op, Value logits, std::span<const std::int64_t> targets);
 

@@ -26,7 +26,7 @@ struct Candidate {
 std::int32_t greedy(std::span<const float> logits);
 
 /// The tokens that may follow, by number, with probabilities that sum to 1: softmax(logits/temperature), cut to the
-/// top k (Fan et al. 2018, section 5.1), then to the nucleus, the smallest set of the most likely tokens that reaches
+/// top k (Fan et al. 2018), then to the nucleus, the smallest set of the most likely tokens that reaches
 /// top_p (Holtzman et al. 2020, section 3.1). Of equally likely tokens the lowest stays. InputError for an option out
 /// of range.
 std::vector<Candidate> candidates(std::span<const float> logits, const SamplingOptions& options);

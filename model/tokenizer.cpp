@@ -16,7 +16,7 @@ constexpr std::string_view bytes_name = "bytes";
 constexpr std::string_view opening = "llmcalc-tokenizer ";
 
 /// Not every change of a byte shows when a library parses its model, so a checksum stands before it: FNV-1a, 64 bits
-/// (Fowler, Noll and Vo; RFC 9923).
+/// (Fowler, Noll and Vo).
 std::string checksum(std::string_view bytes) {
   std::uint64_t hash = 0xcbf29ce484222325U;
   for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;

@@ -65,7 +65,7 @@ void check_equal(const std::vector<Sequence>& found, const std::vector<Sequence>
 
 TEST_CASE("a wide beam is exhaustive search", "[beam]") {
   for (const std::int32_t first : {0, 1, 2, 3}) {
-    const BeamOptions options{.width = 64, .length = 4, .end = std::nullopt};  // 4^3 prefixes
+    const BeamOptions options{.width = 64, .length = 4};  // 4^3 prefixes
     const auto found = beam_search(any_model, Tokens{first}, options);
     CHECK(found.size() == 64);
     check_equal(found, exhaustive({first}, options));
@@ -92,7 +92,7 @@ TEST_CASE("a beam of one is greedy", "[beam]") {
       prefix.push_back(greedy(logs));
       sum += static_cast<double>(logs[static_cast<std::size_t>(prefix.back())]);
     }
-    const auto found = beam_search(any_model, Tokens{first}, {.width = 1, .length = 6, .end = std::nullopt});
+    const auto found = beam_search(any_model, Tokens{first}, {.width = 1, .length = 6});
     REQUIRE(found.size() == 1);
     CHECK(found[0].tokens == Tokens(prefix.begin() + 1, prefix.end()));
     CHECK(found[0].log_probability == sum);
@@ -106,12 +106,20 @@ TEST_CASE("a beam finds what greedy search misses", "[beam]") {
     if (prefix[0] == 0) return {std::log(0.5f), std::log(0.5f)};
     return {0.0f, -std::numeric_limits<float>::infinity()};
   };
-  const auto found = beam_search(model, {}, {.width = 2, .length = 2, .end = std::nullopt});
+  const auto found = beam_search(model, {}, {.width = 2, .length = 2});
   REQUIRE(found.size() == 2);
   CHECK(found[0].tokens == Tokens{1, 0});
   CHECK(found[0].log_probability == Approx(std::log(0.4)));
   CHECK(found[1].tokens == Tokens{0, 0});  // of 00 and 01, equally probable, the lower
-  CHECK(beam_search(model, {}, {.width = 1, .length = 2, .end = std::nullopt})[0].tokens == Tokens{0, 0});
+  CHECK(beam_search(model, {}, {.width = 1, .length = 2})[0].tokens == Tokens{0, 0});
+}
+
+TEST_CASE("equally probable sequences come in the order of their tokens", "[beam]") {
+  const auto even = [](std::span<const std::int32_t>) { return std::vector<float>{-1, -1}; };
+  const auto found = beam_search(even, {}, {.width = 4, .length = 2});
+  REQUIRE(found.size() == 4);
+  for (std::int32_t i = 0; i < 4; ++i) CHECK(found[static_cast<std::size_t>(i)].tokens == Tokens{i / 2, i % 2});
+  CHECK(beam_search(even, {}, {.width = 2, .length = 3})[1].tokens == Tokens{0, 0, 1});
 }
 
 TEST_CASE("a search ends when every sequence is complete", "[beam]") {
@@ -135,6 +143,6 @@ TEST_CASE("a search refuses numbers that are none, and options out of range", "[
     return std::vector<float>{-std::numeric_limits<float>::infinity()};
   };
   CHECK_THROWS_AS(beam_search(none, {}, {}), InputError);
-  CHECK_THROWS_AS(beam_search(any_model, {}, {.width = 0, .length = 1, .end = std::nullopt}), InputError);
-  CHECK_THROWS_AS(beam_search(any_model, {}, {.width = 1, .length = -1, .end = std::nullopt}), InputError);
+  CHECK_THROWS_AS(beam_search(any_model, {}, {.width = 0, .length = 1}), InputError);
+  CHECK_THROWS_AS(beam_search(any_model, {}, {.width = 1, .length = -1}), InputError);
 }

@@ -86,6 +86,7 @@ TEST_CASE("a uniform number falls on the token whose share it lies in", "[sampli
   CHECK(sample(logits, {}, 0.74) == 1);
   CHECK(sample(logits, {}, 0.76) == 2);
   CHECK(sample(logits, {}, 1 - 0x1p-53) == 2);
+  CHECK(sample(std::vector<float>{0, 0}, {}, 0.5) == 1);  // the border belongs to the next one
   CHECK(sample(std::vector<float>{-inf, 0, -inf}, {}, 0.0) == 1);
   CHECK(sample(std::vector<float>{0, -inf}, {}, 1 - 0x1p-53) == 0);
   CHECK(sample(std::vector<float>{0, -1e30f}, {}, 1 - 0x1p-53) == 0);

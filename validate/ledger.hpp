@@ -1,0 +1,29 @@
+#pragma once
+/// One account of a training step or a generation: every byte, every FLOP, every operator. The engine writes one, the
+/// reference transformer another, and validate/compare.hpp lays them side by side.
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "calc/units.hpp"
+#include "model/trace.hpp"
+
+namespace llmcalc::validate {
+
+/// What ran, in order.
+struct Entry {
+  std::string name;
+  Shape shape;
+  model::Direction direction;
+  bool operator==(const Entry&) const = default;
+};
+
+struct Ledger {
+  std::map<std::string, Count> bytes;                         ///< "weights", "peak", ...
+  std::map<std::string, Count> kept;                          ///< for backward, by operator
+  std::map<std::string, Count> forward, backward, recompute;  ///< FLOPs done, by operator
+  std::vector<Entry> order;
+};
+
+}  // namespace llmcalc::validate

@@ -1,0 +1,101 @@
+#include "validate/measure.hpp"
+
+#include <algorithm>
+
+#include "model/random.hpp"
+
+namespace llmcalc::validate {
+namespace {
+
+using model::Direction;
+using model::Purpose;
+
+void add_trace(Ledger& l, const model::Trace& trace) {
+  for (const model::Ran& r : trace) {
+    l.order.push_back({std::string(r.name), r.shape, r.direction});
+    auto& to = r.direction == Direction::forward    ? l.forward
+               : r.direction == Direction::backward ? l.backward
+                                                    : l.recompute;
+    if (r.flops != Flops()) to[std::string(r.name)] += static_cast<Count>(r.flops.value);
+  }
+}
+
+Count bytes(const model::Arena& a, Purpose p) { return a.live(p).value; }
+
+}  // namespace
+
+model::Batch random_batch(const Arch& arch, Count tokens, std::uint64_t seed) {
+  model::Batch b;
+  const auto token = [&](Count i) {
+    const model::RandomWords at = model::random_counter(static_cast<std::uint64_t>(i));
+    return static_cast<std::int64_t>(model::uniform<double>(model::random_key(seed), at) *
+                                     static_cast<double>(arch.vocabulary));
+  };
+  for (Count i = 0; i < tokens; ++i) b.ids.push_back(token(i)), b.targets.push_back(token(i + 1));
+  return b;
+}
+
+Ledger measured_training(model::Transformer& t, std::uint64_t seed) {
+  const Plan& plan = t.settings().plan;
+  const model::Batch batch = random_batch(t.arch(), mul(plan.micro_batch, plan.seq), seed);
+  model::Arena& a = t.arena();
+  Ledger l;
+  model::Trace trace;
+  t.weights().zero_gradients();
+  a.reset_peak();
+  t.gradients(batch, 1, &trace, [&] {
+    l.bytes = {{"weights", bytes(a, Purpose::weights)},
+               {"gradients", bytes(a, Purpose::gradients)},
+               {"optimizer", bytes(a, Purpose::optimizer)},
+               {"activations", bytes(a, Purpose::activations)},
+               {"logits", bytes(a, Purpose::logits)}};
+    for (const auto& [op, held] : a.by_operator(Purpose::activations)) l.kept[std::string(op)] = held.value;
+  });
+  Count known = 0;
+  for (const auto& [name, held] : l.bytes) known += held;
+  l.bytes["peak"] = a.peak().value;
+  l.bytes["workspace"] = std::max<Count>(0, a.peak().value - known);
+  l.bytes["parameters"] = t.weights().count();
+  add_trace(l, trace);
+  return l;
+}
+
+Ledger measured_inference(model::Transformer& t, std::uint64_t seed) {
+  const Plan& plan = t.settings().plan;
+  const Count context = add(plan.prompt, plan.generate);
+  model::Arena& a = t.arena();
+  std::vector<std::int64_t> ids = random_batch(t.arch(), mul(plan.batch, context), seed).ids;
+  const auto part = [&](Count first, Count n) {  // tokens [first, first + n) of every sequence
+    std::vector<std::int64_t> some;
+    for (Count s = 0; s < plan.batch; ++s)
+      some.insert(some.end(), ids.begin() + s * context + first, ids.begin() + s * context + first + n);
+    return some;
+  };
+  Ledger l;
+  a.reset_peak();
+  model::Cache cache = t.make_cache(plan.batch, context);
+  model::Cache* kept = plan.kv_cache ? &cache : nullptr;
+  model::Trace first, last;
+  t.logits(part(0, plan.prompt), plan.batch, 0, kept, &first);
+  for (Count i = plan.prompt; i < context; ++i) {
+    last.clear();
+    if (kept != nullptr)
+      t.logits(part(i, 1), plan.batch, i, kept, &last);
+    else
+      t.logits(part(0, i + 1), plan.batch, 0, nullptr, &last);
+  }
+  const Count weights = bytes(a, Purpose::weights), held = bytes(a, Purpose::kv_cache);
+  l.bytes = {{"weights", weights},
+             {"kv_cache", held},
+             {"workspace", a.peak().value - weights - held},
+             {"peak", a.peak().value},
+             {"parameters", t.weights().count()}};
+  add_trace(l, first);
+  Ledger decode;
+  add_trace(decode, last);
+  l.backward = decode.forward;
+  l.order.insert(l.order.end(), decode.order.begin(), decode.order.end());
+  return l;
+}
+
+}  // namespace llmcalc::validate

@@ -1,0 +1,18 @@
+#pragma once
+/// The reference transformer's account: what it really held and did.
+
+#include "model/transformer.hpp"
+#include "validate/ledger.hpp"
+
+namespace llmcalc::validate {
+
+/// One micro-batch of training on random tokens; the model must be trainable already.
+Ledger measured_training(model::Transformer& t, std::uint64_t seed);
+
+/// A prefill of the plan's prompt and a decode step for each token to generate.
+Ledger measured_inference(model::Transformer& t, std::uint64_t seed);
+
+/// Random tokens, and those that should follow them.
+model::Batch random_batch(const Arch& arch, Count tokens, std::uint64_t seed);
+
+}  // namespace llmcalc::validate

@@ -1,0 +1,17 @@
+#pragma once
+/// The engine's account.
+
+#include "calc/arch.hpp"
+#include "calc/plan.hpp"
+#include "validate/ledger.hpp"
+
+namespace llmcalc::validate {
+
+/// One micro-batch of training, forward and backward, with what lies in memory through a step.
+Ledger predicted_training(const Arch& arch, const Plan& plan);
+
+/// A prefill of the prompt and one decode step per token to generate (or, without a cache, a whole pass per token);
+/// FLOPs of the prefill under `forward`, of the last step under `backward`.
+Ledger predicted_inference(const Arch& arch, const Plan& plan);
+
+}  // namespace llmcalc::validate
