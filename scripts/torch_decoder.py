@@ -1,0 +1,328 @@
+"""A decoder-only transformer as a PyTorch user writes it: modules and autograd, from the words of llmcalc's model file.
+
+Written from the papers, to compare the reference transformer with (scripts/torch-fixtures); it shares no code with it.
+A module's place in the tree gives its parameters the names that the reference transformer uses.
+"""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+EPSILON = 1e-5  # of every norm
+
+
+class RMSNorm(nn.Module):
+    """Zhang, Sennrich 2019 (arXiv:1910.07467): x / sqrt(mean(x^2) + epsilon) * weight."""
+
+    def __init__(self, width, weight=True):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width)) if weight else None
+
+    def forward(self, x):
+        y = x * torch.rsqrt(x.square().mean(dim=-1, keepdim=True) + EPSILON)
+        return y if self.weight is None else y * self.weight
+
+
+class LayerNormWithoutBias(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        return F.layer_norm(x, self.weight.shape, self.weight, None, EPSILON)
+
+
+class LayerNormOfEachHead(nn.Module):
+    """Every head is normalised by itself and has weights of its own (Command R+, StableLM 2)."""
+
+    def __init__(self, heads, width):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(heads * width))
+        self.heads, self.width = heads, width
+
+    def forward(self, x):  # (..., heads, width)
+        return F.layer_norm(x, (self.width,), None, None, EPSILON) * self.weight.view(self.heads, self.width)
+
+
+def norm(m):
+    """Over the residual width."""
+    width = m["hidden"]
+    return {
+        "layer_norm": lambda: nn.LayerNorm(width, eps=EPSILON),
+        "layer_norm_no_bias": lambda: LayerNormWithoutBias(width),
+        "rms_norm": lambda: RMSNorm(width),
+        "weight_free": lambda: nn.LayerNorm(width, eps=EPSILON, elementwise_affine=False),
+    }[m["norm"]["kind"]]()
+
+
+def has(m, part, layer):
+    """Whether a pattern of layers names this one."""
+    if part not in m:
+        return False
+    pattern = m[part]["layers"]
+    if pattern == "all":
+        return True
+    if isinstance(pattern, list):
+        return layer in pattern
+    return layer >= pattern["from"] and (layer - pattern["from"]) % pattern["every"] == 0
+
+
+def rotated(x):
+    """RoFormer (arXiv:2104.09864) with Llama's pairs (i, i + width/2): complex numbers, turned by position x
+    10000^(-2i/width). x: (sequences, heads, tokens, width)
+    """
+    tokens, width = x.shape[-2:]
+    rate = 10000.0 ** (-torch.arange(0, width, 2) / width)
+    turn = torch.polar(torch.ones(tokens, width // 2), torch.outer(torch.arange(tokens) * 1.0, rate))
+    y = torch.complex(x[..., : width // 2], x[..., width // 2 :]) * turn
+    return torch.cat((y.real, y.imag), dim=-1)
+
+
+def alibi_slopes(heads):
+    """Press et al. 2021 (arXiv:2108.12409): 2^(-8/n), its square, ... for n heads; where n is no power of two, those of
+    the power below and, for the heads that are left, every other one of the power above."""
+    if math.log2(heads).is_integer():
+        first = 2 ** (-8 / heads)
+        return [first ** (i + 1) for i in range(heads)]
+    below = 2 ** math.floor(math.log2(heads))
+    return alibi_slopes(below) + alibi_slopes(2 * below)[0::2][: heads - below]
+
+
+def sinusoids(tokens, width):
+    """Vaswani et al. 2017, 3.5: sines at even places, cosines at odd ones."""
+    table = torch.zeros(tokens, width)
+    angle = torch.outer(torch.arange(tokens) * 1.0, torch.exp(torch.arange(0, width, 2) * (-math.log(10000.0) / width)))
+    table[:, 0::2], table[:, 1::2] = torch.sin(angle), torch.cos(angle)
+    return table
+
+
+def attended(m, layer, q, k, v, sinks=None):
+    """Causal attention. q, k, v: (sequences, heads, tokens, width); the result with heads side by side."""
+    tokens = q.shape[-2]
+    scores = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])
+    ago = torch.arange(tokens)[:, None] - torch.arange(tokens)[None, :]
+    if m["position"]["kind"] == "alibi":
+        scores = scores - torch.tensor(alibi_slopes(q.shape[1]))[:, None, None] * ago
+    hidden = ago < 0
+    if has(m, "sliding_window", layer):
+        hidden = hidden | (ago >= m["sliding_window"]["window"])
+    scores = scores.masked_fill(hidden, -math.inf)
+    if sinks is not None:  # gpt-oss: one more column, which takes its share and gives nothing
+        column = sinks[None, :, None, None].expand(*scores.shape[:-1], 1)
+        p = torch.softmax(torch.cat((scores, column), dim=-1), dim=-1)[..., :-1]
+    else:
+        p = torch.softmax(scores, dim=-1)
+    return (p @ v).transpose(1, 2).flatten(2)
+
+
+class Sinks(nn.Module):
+    def __init__(self, heads):
+        super().__init__()
+        self.sinks = nn.Parameter(torch.zeros(heads))
+
+
+class GroupedAttention(nn.Module):
+    def __init__(self, m, layer):
+        super().__init__()
+        a = m["attention"]
+        self.m, self.layer, self.width = m, layer, a["head_width"]
+        self.heads, self.kv_heads, self.kind = a["heads"], a["kv_heads"], a["qk_norm"]
+        self.q = nn.Linear(m["hidden"], self.heads * self.width, bias=a["qkv_bias"])
+        self.k = nn.Linear(m["hidden"], self.kv_heads * self.width, bias=a["qkv_bias"])
+        self.v = nn.Linear(m["hidden"], self.kv_heads * self.width, bias=a["qkv_bias"])
+        self.out = nn.Linear(self.heads * self.width, m["hidden"], bias=a["out_bias"])
+        self.q_norm, self.k_norm = self.qk_norm(self.heads), self.qk_norm(self.kv_heads)
+        self.core = Sinks(self.heads) if a.get("sinks") else None
+
+    def qk_norm(self, heads):
+        return {
+            "none": nn.Identity,
+            "weight_free": lambda: RMSNorm(self.width, weight=False),
+            "per_head": lambda: RMSNorm(self.width),
+            "per_head_bias": lambda: nn.LayerNorm(self.width, eps=EPSILON),
+            "each_head": lambda: LayerNormOfEachHead(heads, self.width),
+            "full": lambda: RMSNorm(heads * self.width),
+            "full_bias": lambda: nn.LayerNorm(heads * self.width, eps=EPSILON),
+        }[self.kind]()
+
+    def heads_of(self, x, heads, n):
+        """(sequences, tokens, heads x width) to (sequences, heads, tokens, width), normalised whole or head by head."""
+        whole = self.kind.startswith("full")
+        x = (n(x) if whole else x).unflatten(-1, (heads, self.width))
+        return (x if whole else n(x)).transpose(1, 2)
+
+    def forward(self, x):
+        q = self.heads_of(self.q(x), self.heads, self.q_norm)
+        k = self.heads_of(self.k(x), self.kv_heads, self.k_norm)
+        v = self.heads_of(self.v(x), self.kv_heads, nn.Identity())
+        if self.m["position"]["kind"] == "rope":
+            q, k = rotated(q), rotated(k)
+        k, v = (t.repeat_interleave(self.heads // self.kv_heads, dim=1) for t in (k, v))
+        return self.out(attended(self.m, self.layer, q, k, v, self.core.sinks if self.core else None))
+
+
+class LatentAttention(nn.Module):
+    """DeepSeek-V2 (arXiv:2405.04434), 2.1: keys and values out of one latent row per token, and a rotary key that all
+    heads share."""
+
+    def __init__(self, m, layer):
+        super().__init__()
+        a = m["attention"]
+        self.m, self.layer, self.heads, self.kv_rank = m, layer, a["heads"], a["kv_rank"]
+        self.nope, self.rope, self.value = a["nope_width"], a["rope_width"], a["v_width"]
+        width = self.nope + self.rope
+        if a["q_rank"]:
+            self.q_down = nn.Linear(m["hidden"], a["q_rank"], bias=a["qkv_bias"])
+            self.q_norm = RMSNorm(a["q_rank"])
+            self.q_up = nn.Linear(a["q_rank"], self.heads * width, bias=False)
+        else:
+            self.q = nn.Linear(m["hidden"], self.heads * width, bias=False)
+        self.kv_down = nn.Linear(m["hidden"], self.kv_rank + self.rope, bias=a["qkv_bias"])
+        self.kv_norm = RMSNorm(self.kv_rank)
+        self.kv_up = nn.Linear(self.kv_rank, self.heads * (self.nope + self.value), bias=False)
+        self.out = nn.Linear(self.heads * self.value, m["hidden"], bias=a["out_bias"])
+
+    def forward(self, x):
+        q = self.q_up(self.q_norm(self.q_down(x))) if hasattr(self, "q_down") else self.q(x)
+        q_plain, q_rope = q.unflatten(-1, (self.heads, -1)).transpose(1, 2).split((self.nope, self.rope), dim=-1)
+        latent, k_rope = self.kv_down(x).split((self.kv_rank, self.rope), dim=-1)
+        kv = self.kv_up(self.kv_norm(latent)).unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        k_plain, v = kv.split((self.nope, self.value), dim=-1)
+        k_rope = rotated(k_rope[:, None]).expand(-1, self.heads, -1, -1)
+        q, k = torch.cat((q_plain, rotated(q_rope)), dim=-1), torch.cat((k_plain, k_rope), dim=-1)
+        return self.out(attended(self.m, self.layer, q, k, v))
+
+
+ACTIVATIONS = {
+    "relu": F.relu,
+    "relu_squared": lambda x: F.relu(x).square(),
+    "gelu": F.gelu,
+    "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
+    "silu": F.silu,
+}
+
+
+class ExpertLinear(nn.Module):
+    def __init__(self, experts, width_in, width_out, bias):
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(experts, width_out, width_in))
+        self.bias = nn.Parameter(torch.zeros(experts, width_out)) if bias else None
+
+    def of(self, e):
+        return lambda x: F.linear(x, self.weight[e], None if self.bias is None else self.bias[e])
+
+
+class Mlp(nn.Module):
+    """Dense, or a mixture: the router's best experts, weighted by a softmax over their logits alone (Mixtral,
+    arXiv:2401.04088, 2.1), and shared experts, which every token visits."""
+
+    def __init__(self, m, layer):
+        super().__init__()
+        self.m, self.moe = m, m["moe"] if has(m, "moe", layer) else None
+        names = ("gate", "up", "down") if m["mlp"]["kind"] == "gated" else ("up", "down")
+        hidden = m["hidden"]
+
+        def matrices(prefix, width, make):
+            for name in names:
+                setattr(self, prefix + name, make(width, hidden) if name == "down" else make(hidden, width))
+
+        if self.moe is None:
+            matrices("", m["mlp"]["width"], lambda i, o: nn.Linear(i, o, bias=m["mlp"]["bias"]))
+            return
+        e, bias = self.moe["experts"], self.moe.get("expert_bias", False)
+        self.router = nn.Linear(hidden, e, bias=self.moe.get("router_bias", False))
+        matrices("expert_", self.moe["width"], lambda i, o: ExpertLinear(e, i, o, bias))
+        if self.moe.get("shared_experts"):
+            width = self.moe["shared_experts"] * self.moe["shared_width"]
+            matrices("shared_", width, lambda i, o: nn.Linear(i, o, bias=False))
+            if self.moe.get("shared_gate"):
+                self.shared_weight = nn.Linear(hidden, 1, bias=False)
+
+    def run(self, x, prefix, pick=lambda matrix: matrix):
+        act = ACTIVATIONS[self.m["mlp"]["activation"]]
+        up, down = pick(getattr(self, prefix + "up")), pick(getattr(self, prefix + "down"))
+        if self.m["mlp"]["kind"] == "plain":
+            return down(act(up(x)))
+        return down(act(pick(getattr(self, prefix + "gate"))(x)) * up(x))
+
+    def forward(self, x):
+        if self.moe is None:
+            return self.run(x, "")
+        best, which = self.router(x).topk(self.moe["top_k"], dim=-1)
+        gates = torch.zeros(*x.shape[:-1], self.moe["experts"]).scatter(-1, which, torch.softmax(best, dim=-1))
+        every = [self.run(x, "expert_", lambda w, e=e: w.of(e)) for e in range(self.moe["experts"])]
+        y = (torch.stack(every, dim=-1) * gates[..., None, :]).sum(dim=-1)
+        if not self.moe.get("shared_experts"):
+            return y
+        shared = self.run(x, "shared_")
+        return y + (shared * torch.sigmoid(self.shared_weight(x)) if self.moe.get("shared_gate") else shared)
+
+
+class Block(nn.Module):
+    def __init__(self, m, layer):
+        super().__init__()
+        self.parallel, self.place = m["block"] == "parallel", m["norm"]["placement"]
+        self.attn = (LatentAttention if m["attention"]["kind"] == "latent" else GroupedAttention)(m, layer)
+        self.mlp = Mlp(m, layer)
+        if self.place in ("pre", "both"):
+            self.attn.norm = norm(m)
+            if m["norm"]["per_layer"] > 1:
+                self.mlp.norm = norm(m)
+        if self.place != "pre":
+            self.attn.post_norm, self.mlp.post_norm = norm(m), norm(m)
+
+    def sub_layer(self, f, x):
+        if self.place == "pre":
+            return x + f(f.norm(x))
+        if self.place == "post":
+            return f.post_norm(x + f(x))
+        if self.place == "output":
+            return x + f.post_norm(f(x))
+        return x + f.post_norm(f(f.norm(x)))
+
+    def forward(self, x):
+        if self.parallel:
+            second = getattr(self.mlp, "norm", self.attn.norm)
+            return x + self.attn(self.attn.norm(x)) + self.mlp(second(x))
+        return self.sub_layer(self.mlp, self.sub_layer(self.attn, x))
+
+
+class Ends(nn.Module):
+    """A place for the modules of the embedding or the head."""
+
+
+class Decoder(nn.Module):
+    def __init__(self, m):
+        super().__init__()
+        self.position = m["position"]["kind"]
+        hidden, width, self.embedding, self.head = m["hidden"], m.get("embedding_width", m["hidden"]), Ends(), Ends()
+        self.embedding.tokens = nn.Embedding(m["vocabulary"], width)
+        self.embedding.project = nn.Linear(width, hidden, bias=False) if width != hidden else nn.Identity()
+        if self.position == "learned":
+            self.embedding.positions = nn.Embedding(m["position"]["rows"], hidden)
+        self.embedding.norm = norm(m) if m["norm"]["embedding"] else nn.Identity()
+        self.layers = nn.ModuleList(Block(m, i) for i in range(m["layers"]))
+        self.head.norm = norm(m) if m["norm"]["final"] else nn.Identity()
+        self.head.project = nn.Linear(hidden, width, bias=False) if width != hidden else nn.Identity()
+        self.head.logits = nn.Linear(width, m["vocabulary"], bias=m["head"]["bias"])
+        if m["head"]["tied"]:
+            self.head.logits.weight = self.embedding.tokens.weight
+
+    def forward(self, ids):
+        x = self.embedding.project(self.embedding.tokens(ids))
+        if self.position == "learned":
+            x = x + self.embedding.positions(torch.arange(ids.shape[1]))
+        if self.position == "sinusoidal":
+            x = x + sinusoids(*x.shape[1:])
+        x = self.embedding.norm(x)
+        for block in self.layers:
+            x = block(x)
+        return self.head.logits(self.head.project(self.head.norm(x)))
+
+
+def scales(net):
+    """Names of the norms' weights, which lie around 1."""
+    kinds = (nn.LayerNorm, RMSNorm, LayerNormWithoutBias, LayerNormOfEachHead)
+    return {f"{name}.weight" for name, module in net.named_modules() if isinstance(module, kinds)}
