@@ -66,9 +66,9 @@ void check_hardware(const Request& r) {
 
 void settle(Request& r, const Given& given) {
   Plan& p = r.plan;
-  if (!given.seq) p.seq = std::min<Count>(r.model.arch.context, 8192);
+  if (!given.seq) p.seq = std::min(r.model.arch.context, r.usual_seq);
   if (!given.global_batch) p.global_batch = p.micro_batch;
-  if (!given.precision) p.precision = default_precision(r);
+  if (!given.precision) p.precision = r.usual_precision.value_or(default_precision(r));
   if (!given.weight_precision) p.weight_precision = p.precision;
   if (!given.kv_precision) p.kv_precision = p.precision;
   if (!given.state_precision)

@@ -27,6 +27,8 @@ struct Request {
   RunInputs run;
   Parts parts = Parts::both;
   bool ops = false;
+  Count usual_seq = 8192;                ///< tokens per sequence where neither user nor context says fewer
+  std::optional<DType> usual_precision;  ///< else what the hardware multiplies in
 };
 
 /// Fills in the defaults that depend on model and hardware: seq, global_batch, precisions, gpus.

@@ -170,7 +170,8 @@ class Backend : public Memory {
   virtual void adamw(Count n, const AdamW&, In gradient, Out weight, Out master, Out m, Out v) = 0;
   virtual void sgd(Count n, const Momentum&, In gradient, Out weight, Out master, Out velocity) = 0;
 
-  /// FLOPs of matrix products and attention since the backend was made: 2 per multiply-add that was really done.
+  /// FLOPs of matrix products and attention so far: 2 per multiply-add, from the loop bounds of what ran. Counted
+  /// numbers count each operation as it is done.
   virtual Flops done() const = 0;
   /// Waits until everything asked for has been done.
   virtual void wait() {}

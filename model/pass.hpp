@@ -3,6 +3,7 @@
 /// leaves each operator's gradient rule on a tape. A value that is moved into its last reader is freed there.
 
 #include <atomic>
+#include <stdexcept>
 
 #include "calc/block.hpp"
 #include "model/cache.hpp"
@@ -53,6 +54,8 @@ class Pass {
   Count layer() const { return layer_; }
   /// The caller asked to stop; the pass ends before its next operator with Stopped.
   void watch(const std::atomic<bool>* stop) { stop_ = stop; }
+  /// Reads every result; the pass ends with NotANumber after the first operator whose result is not all numbers. Slow.
+  void check_numbers() { checking_ = true; }
 
   // ---- operators: the names are those of the engine's
   Value lookup(std::string_view op, std::span<const std::int64_t> ids);  ///< no ids: by position
@@ -105,6 +108,7 @@ class Pass {
   Into into_rows(std::string_view op, const std::shared_ptr<Slot>& x, Count elements, bool apart);
   void run(std::string_view op, const Shape& shape, Direction direction, const std::function<void()>& f);
   void forward(std::string_view op, const Shape& shape, const std::function<void()>& f);
+  void refuse_not_a_number(std::string_view op) const;
   /// f runs in backward, in the layer that is current now.
   void remember(std::string_view op, const Shape& shape, std::function<void()> rule);
   std::uint64_t dice(std::string_view op) const;
@@ -135,9 +139,17 @@ class Pass {
   Direction direction_ = Direction::forward;
   double loss_scale_ = 1;
   const std::atomic<bool>* stop_ = nullptr;
+  bool checking_ = false;
+  Value made_;  ///< checking: the last result that was made room for
 };
 
 /// Thrown between operators after the user asked to stop.
 struct Stopped {};
+
+/// A loss, a gradient or a result that is not a number: where, in a sentence.
+class NotANumber : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
 
 }  // namespace llmcalc::model

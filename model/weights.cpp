@@ -137,18 +137,30 @@ Weights::Weights(const Arch& arch, Backend& backend, Arena& arena, std::uint64_t
   }
 }
 
-void Weights::start(Parameter& p, std::size_t index, Count layers, std::uint64_t seed) {
-  std::vector<double> values(static_cast<std::size_t>(p.elements()), p.shape.start == Start::one ? 1.0 : 0.0);
-  if (p.shape.start == Start::normal || p.shape.start == Start::residual) {
-    const double deviation =
-        p.shape.start == Start::normal ? 0.02 : 0.02 / std::sqrt(2.0 * static_cast<double>(layers));
-    for (std::size_t i = 0; i < values.size(); i += 2) {
-      const NormalPair n = normal_pair(random_key(seed), random_counter(i / 2, index));
-      values[i] = deviation * n.first;
-      if (i + 1 < values.size()) values[i + 1] = deviation * n.second;
+/// Normal numbers of mean 0, drawn in blocks: number i is the same however many threads draw.
+void Weights::draw(Parameter& p, std::uint64_t stream, double deviation, std::uint64_t seed) {
+  constexpr Count block = 1 << 20;
+  std::vector<double> values;
+  for (Count first = 0; first < p.elements(); first += block) {
+    const Count n = std::min(block, p.elements() - first);
+    values.resize(static_cast<std::size_t>(n));
+#pragma omp parallel for schedule(static)
+    for (Count i = 0; i < n; i += 2) {
+      const NormalPair pair =
+          normal_pair(random_key(seed), random_counter(static_cast<std::uint64_t>(first + i) / 2, stream));
+      values[static_cast<std::size_t>(i)] = deviation * pair.first;
+      if (i + 1 < n) values[static_cast<std::size_t>(i + 1)] = deviation * pair.second;
     }
+    auto* at = static_cast<std::byte*>(p.value->data()) + (first * backend_.number()).value;
+    backend_.write(at, values, false);
   }
-  set(p, values);
+}
+
+void Weights::start(Parameter& p, std::size_t index, Count layers, std::uint64_t seed) {
+  if (p.shape.start == Start::normal) return draw(p, index, 0.02, seed);
+  if (p.shape.start == Start::residual)
+    return draw(p, index, 0.02 / std::sqrt(2.0 * static_cast<double>(layers)), seed);
+  set(p, std::vector<double>(static_cast<std::size_t>(p.elements()), p.shape.start == Start::one ? 1.0 : 0.0));
 }
 
 void Weights::set(Parameter& p, std::span<const double> values) {

@@ -1,0 +1,178 @@
+#include <fmt/format.h>
+
+#include <unistd.h>
+
+#include <csignal>
+
+#include "cli/command.hpp"
+#include "cli/commands/plan_command.hpp"
+#include "model/pass.hpp"
+#include "presets/error.hpp"
+#include "presets/load.hpp"
+#include "validate/run.hpp"
+
+namespace llmcalc {
+namespace {
+
+using validate::Comparison;
+using validate::Verdict;
+
+std::atomic<bool> stopped = false;
+
+const char* kind_name(validate::Kind k) {
+  return k == validate::Kind::count ? "parameters" : k == validate::Kind::bytes ? "bytes" : "FLOP";
+}
+
+json::Value row_json(const Comparison& c) {
+  json::Value row{{"part", c.part},           {"quantity", c.quantity}, {"unit", kind_name(c.kind)},
+                  {"predicted", c.predicted}, {"measured", c.measured}, {"difference", c.measured - c.predicted},
+                  {"tolerance", 0},           {"equal", c.equal()}};
+  if (!c.op.empty()) row["operator"] = c.op;
+  return row;
+}
+
+std::vector<std::string> row_text(const Comparison& c) {
+  return {c.op.empty() ? c.quantity : "  " + c.op, exact_text(c.predicted), exact_text(c.measured),
+          exact_text(c.measured - c.predicted),    kind_name(c.kind),       "exact",
+          c.equal() ? "equal" : "DIFFERS"};
+}
+
+/// One model: every quantity, per operator.
+void add_table(Report& report, const Verdict& v, const std::string& part) {
+  Grid g{.key = part,
+         .title = part,
+         .columns = {"quantity", "predicted", "measured", "difference", "unit", "tolerance", "verdict"},
+         .left = 1,
+         .rows = {}};
+  for (const Comparison& c : v.rows)
+    if (c.part == part) g.rows.push_back(row_text(c)), g.json.push_back(row_json(c));
+  if (!g.rows.empty()) report.grids.push_back(std::move(g));
+}
+
+/// A suite: a line per case, and every row that differs.
+void add_suite(Report& report, const std::vector<Verdict>& all) {
+  Grid cases{.key = "cases", .title = "", .columns = {"case", "quantities", "operators", "verdict"}, .rows = {}};
+  Grid wrong{.key = "differences",
+             .title = "what differs",
+             .columns = {"case", "part", "quantity", "operator", "predicted", "measured"},
+             .left = 4,
+             .rows = {}};
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const Verdict& v = all[i];
+    const Count n = v.differing();
+    const std::string short_name = v.name.size() > 60 ? v.name.substr(0, 57) + "..." : v.name;
+    cases.rows.push_back({short_name, exact_text(static_cast<Count>(v.rows.size())), exact_text(v.operators),
+                          n == 0 ? "equal" : fmt::format("{} DIFFER", n)});
+    json::Value rows = json::Value::array();
+    for (const Comparison& c : v.rows) rows.push_back(row_json(c));
+    cases.json.push_back({{"case", v.name}, {"operators", v.operators}, {"order", v.order}, {"rows", rows}});
+    for (const Comparison& c : v.rows)
+      if (!c.equal())
+        wrong.rows.push_back(
+            {fmt::format("{}", i + 1), c.part, c.quantity, c.op, exact_text(c.predicted), exact_text(c.measured)});
+  }
+  report.grids.push_back(std::move(cases));
+  if (!wrong.rows.empty()) report.grids.push_back(std::move(wrong));
+}
+
+std::string conclusion(const std::vector<Verdict>& all) {
+  Count compared = 0, differing = 0;
+  for (const Verdict& v : all) compared += static_cast<Count>(v.rows.size()) + v.operators, differing += v.differing();
+  if (differing == 0)
+    return fmt::format("{} comparisons of {} model{}: every byte, FLOP and operator is as predicted",
+                       exact_text(compared), all.size(), all.size() == 1 ? "" : "s");
+  std::string name;
+  if (const Comparison* c = validate::worst(all, name))
+    return fmt::format("{} of {} comparisons differ, worst {}, {}{}{}: predicted {}, measured {} ({})",
+                       exact_text(differing), exact_text(compared), c->part, c->quantity, c->op.empty() ? "" : " of ",
+                       c->op, exact_text(c->predicted), exact_text(c->measured), name);
+  for (const Verdict& v : all)
+    if (!v.order.empty()) return fmt::format("{}: {}", v.name, v.order);
+  return "";
+}
+
+/// "12 of 75" on a terminal, over itself.
+void progress(std::size_t done, std::size_t of) {
+  if (of == 1 || isatty(STDERR_FILENO) == 0) return;
+  fmt::print(stderr, "\r\033[K{} of {}", done, of);
+  if (done == of) fmt::print(stderr, "\r\033[K");
+  std::fflush(stderr);
+}
+
+/// What the user asks of one model; by default small enough for any machine, in float32.
+validate::Case asked(const std::string& model, const Arguments& arguments, std::string& title_line) {
+  Request r;
+  r.model = load_model(model);
+  r.usual_seq = 256, r.usual_precision = dtypes::fp32;
+  r.plan.prompt = std::min<Count>(64, r.model.arch.context / 2), r.plan.generate = 8;
+  arguments.apply(r);
+  check(r, {.training = true, .inference = true});
+  title_line = title(r.model);
+  return {r.model.name, r.model.arch, r.plan};
+}
+
+std::vector<validate::Case> cases_of(const std::string& suite) {
+  if (suite == "small") return validate::small_suite();
+  if (suite != "full") throw InputError(fmt::format("--suite \"{}\" is not known; it takes small, full", suite));
+  std::vector<validate::Case> cases = validate::small_suite();
+  cases.push_back(validate::gpt2_case(load_model("gpt-2-124m").arch));
+  return cases;
+}
+
+}  // namespace
+
+int run_validate(Args args) {
+  Arguments arguments("validate",
+                      "Runs the bundled reference transformer and sets what it really held and did beside the\n"
+                      "prediction: every byte by category and operator, every FLOP, the operators' names, shapes and\n"
+                      "order. Exit 1 if anything that is exact is not.",
+                      "  llmcalc validate --suite small\n  llmcalc validate gpt2 --micro-batch 2 --seq 128\n"
+                      "  llmcalc validate my-model.json --infer --prompt 32 --generate 8 --json");
+  std::string model, suite;
+  bool training = false, inference = false;
+  arguments.positional("MODEL", "a preset or a file; without one the suite runs", model, false);
+  arguments.option("--suite", "small|full", "models of every shape; full adds GPT-2 124M [small]", suite);
+  arguments.flag("--train", "the training step alone", training);
+  arguments.flag("--infer", "prefill and decode alone", inference);
+  arguments.plan(for_training | for_inference);
+  arguments.styles();
+  if (!arguments.parse(args)) return 0;
+  std::signal(SIGINT, [](int) { stopped = true; });
+
+  validate::Parts parts{.training = training || !inference, .inference = inference || !training};
+  std::vector<validate::Case> cases;
+  Report report;
+  report.command = "validate";
+  if (model.empty()) {
+    cases = cases_of(suite.empty() ? "small" : suite);
+    report.inputs = {{"suite", suite.empty() ? "small" : suite}};
+    report.title =
+        fmt::format("the reference transformer against the prediction, suite {}", suite.empty() ? "small" : suite);
+  } else {
+    if (!suite.empty()) throw InputError("give either a model or --suite, not both");
+    cases = {asked(model, arguments, report.title)};
+    report.title += ": the reference transformer against the prediction";
+  }
+  if (!model.empty()) check_runnable(cases[0], parts);
+  std::vector<Verdict> all;
+  try {
+    for (const validate::Case& c : cases) {
+      progress(all.size(), cases.size());
+      parts.counted = c.arch.hidden <= 64;
+      all.push_back(validated(c, parts, &stopped));
+    }
+    progress(cases.size(), cases.size());
+  } catch (const llmcalc::model::Stopped&) {
+    fmt::print(stderr, "\nstopped after {} of {}\n", all.size(), cases.size());
+    return 130;
+  }
+  if (all.size() == 1)
+    for (const char* part : {"training", "inference"}) add_table(report, all[0], part);
+  else
+    add_suite(report, all);
+  report.conclusion = conclusion(all);
+  print(report, arguments.style());
+  return std::all_of(all.begin(), all.end(), [](const Verdict& v) { return v.differing() == 0; }) ? 0 : 1;
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,58 @@
+// The small suite covers what it says, and comes out as predicted.
+
+#include "validate/suite.hpp"
+
+#include <set>
+
+#include "tests/catch.hpp"
+#include "validate/run.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::validate;
+
+TEST_CASE("every two choices that can go together appear together", "[suite]") {
+  const std::vector<Choice> rows = covering_array();
+  const std::vector<Factor>& f = factors();
+  std::set<std::array<std::size_t, 4>> seen;
+  for (const Choice& row : rows) {
+    CHECK(row == possible(row));
+    for (std::size_t a = 0; a < f.size(); ++a)
+      for (std::size_t b = a + 1; b < f.size(); ++b) seen.insert({a, row[a], b, row[b]});
+  }
+  // Every level of every factor beside every other, on random rows made possible.
+  std::size_t state = 1;
+  for (int i = 0; i < 20000; ++i) {
+    Choice row(f.size());
+    for (std::size_t a = 0; a < f.size(); ++a) {
+      state = state * 6364136223846793005ULL + 1442695040888963407ULL;
+      row[a] = (state >> 33U) % f[a].levels.size();
+    }
+    row = possible(row);
+    for (std::size_t a = 0; a < f.size(); ++a)
+      for (std::size_t b = a + 1; b < f.size(); ++b) REQUIRE(seen.count({a, row[a], b, row[b]}) == 1);
+  }
+}
+
+TEST_CASE("the small suite is as predicted, to the last byte and FLOP, and counted one by one", "[suite][contract]") {
+  for (const Case& c : small_suite()) {
+    const Verdict v = validated(c, {.training = true, .inference = true, .counted = true}, nullptr);
+    INFO(v.name << " " << v.order);
+    CHECK(v.differing() == 0);
+    CHECK(v.rows.size() > 50);
+    for (const Comparison& row : v.rows) {
+      INFO(row.part << ", " << row.quantity << " of " << row.op);
+      CHECK(row.predicted == row.measured);
+    }
+  }
+}
+
+TEST_CASE("a plan that the reference does not run is refused in a sentence", "[suite]") {
+  Case c = small_suite().front();
+  c.plan.tp = 2;
+  CHECK_THROWS_WITH(check_runnable(c, {}),
+                    "the reference transformer does not run this plan: --tp 2 is more than one "
+                    "device; leave it out");
+  c = small_suite().front();
+  c.arch.vocabulary = Count{1} << 45;
+  CHECK_THROWS_WITH(check_runnable(c, {}), Catch::Contains("bytes and this machine has"));
+}

@@ -1,0 +1,91 @@
+#include "validate/compare.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace llmcalc::validate {
+namespace {
+
+using Book = std::map<std::string, Count>;
+
+Count total(const Book& b) {
+  Count n = 0;
+  for (const auto& [name, count] : b) n = add(n, count);
+  return n;
+}
+Count of(const Book& b, const std::string& name) { return b.contains(name) ? b.at(name) : 0; }
+
+/// The total, then each operator that either knows.
+void rows(Verdict& v, const std::string& part, const std::string& quantity, Kind kind, const Book& predicted,
+          const Book& measured) {
+  if (predicted.empty() && measured.empty()) return;
+  v.rows.push_back({part, quantity, "", kind, total(predicted), total(measured)});
+  Book both = predicted;
+  both.insert(measured.begin(), measured.end());
+  for (const auto& [op, n] : both) v.rows.push_back({part, quantity, op, kind, of(predicted, op), of(measured, op)});
+}
+
+void flops(Verdict& v, const std::string& part, const Ledger& p, const Ledger& m, const FlopNames& n,
+           const std::string& suffix) {
+  rows(v, part, n.forward + suffix, Kind::flops, p.forward, m.forward);
+  rows(v, part, n.backward + suffix, Kind::flops, p.backward, m.backward);
+  rows(v, part, n.recompute + suffix, Kind::flops, p.recompute, m.recompute);
+}
+
+const char* word(model::Direction d) {
+  return d == model::Direction::forward ? "forward" : d == model::Direction::backward ? "backward" : "run again";
+}
+
+std::string described(const std::vector<Entry>& order, std::size_t i) {
+  return i < order.size() ? order[i].name + " " + word(order[i].direction) : "nothing";
+}
+
+void compare_order(Verdict& v, const std::string& part, const Ledger& p, const Ledger& m) {
+  const std::size_t n = std::max(p.order.size(), m.order.size());
+  v.operators = add(v.operators, static_cast<Count>(n));
+  for (std::size_t i = 0; i < n && v.order.empty(); ++i) {
+    if (i < p.order.size() && i < m.order.size() && p.order[i] == m.order[i]) continue;
+    const std::string expected = described(p.order, i), ran = described(m.order, i);
+    v.order = part + ", operator " + std::to_string(i + 1) + ": " + expected + " was predicted and " + ran + " ran" +
+              (expected == ran ? ", with another shape" : "");
+  }
+}
+
+double error(const Comparison& c) {
+  const double p = static_cast<double>(c.predicted), m = static_cast<double>(c.measured);
+  return std::abs(p - m) / std::max({1.0, std::abs(p), std::abs(m)});
+}
+
+}  // namespace
+
+Count Verdict::differing() const {
+  return std::count_if(rows.begin(), rows.end(), [](const Comparison& c) { return !c.equal(); }) +
+         (order.empty() ? 0 : 1);
+}
+
+void compare(Verdict& v, const std::string& part, const Ledger& p, const Ledger& m, const FlopNames& names) {
+  for (const char* quantity :
+       {"parameters", "weights", "gradients", "optimizer", "kv_cache", "activations", "logits", "workspace", "peak"}) {
+    if (!p.bytes.contains(quantity) && !m.bytes.contains(quantity)) continue;
+    const Kind kind = std::string(quantity) == "parameters" ? Kind::count : Kind::bytes;
+    v.rows.push_back({part, quantity, "", kind, of(p.bytes, quantity), of(m.bytes, quantity)});
+  }
+  rows(v, part, "kept for backward", Kind::bytes, p.kept, m.kept);
+  flops(v, part, p, m, names, "");
+  compare_order(v, part, p, m);
+}
+
+void compare_counted(Verdict& v, const std::string& part, const Ledger& p, const Ledger& counted,
+                     const FlopNames& names) {
+  flops(v, part, p, counted, names, ", counted");
+}
+
+const Comparison* worst(const std::vector<Verdict>& verdicts, std::string& name) {
+  const Comparison* most = nullptr;
+  for (const Verdict& v : verdicts)
+    for (const Comparison& c : v.rows)
+      if (!c.equal() && (most == nullptr || error(c) > error(*most))) most = &c, name = v.name;
+  return most;
+}
+
+}  // namespace llmcalc::validate

@@ -1,0 +1,48 @@
+#pragma once
+/// Prediction beside measurement, quantity by quantity.
+
+#include <string>
+#include <vector>
+
+#include "validate/ledger.hpp"
+
+namespace llmcalc::validate {
+
+enum class Kind : std::uint8_t { count, bytes, flops };
+
+struct Comparison {
+  std::string part;      ///< "training", "inference"
+  std::string quantity;  ///< "weights", "kept for backward", "FLOPs forward"
+  std::string op;        ///< empty: of the whole model
+  Kind kind = Kind::bytes;
+  Count predicted = 0, measured = 0;
+  bool equal() const { return predicted == measured; }
+};
+
+struct Verdict {
+  std::string name;  ///< of the model, or of the suite's case
+  std::vector<Comparison> rows;
+  std::string order;    ///< the first operator whose name, shape or place differs, in a sentence; empty: none
+  Count operators = 0;  ///< that were compared in order
+  Count differing() const;
+};
+
+/// What the FLOPs of a ledger are called.
+struct FlopNames {
+  const char *forward = "FLOPs forward", *backward = "FLOPs backward", *recompute = "FLOPs recomputed";
+};
+inline constexpr FlopNames training_names{};
+inline constexpr FlopNames inference_names{"FLOPs of the prefill", "FLOPs of the last step", ""};
+
+/// Adds everything that two ledgers know, totals first, then operator by operator.
+void compare(Verdict& v, const std::string& part, const Ledger& predicted, const Ledger& measured,
+             const FlopNames& names);
+
+/// FLOPs alone: of a run with numbers that count what is done to them. Their quantity gets ", counted".
+void compare_counted(Verdict& v, const std::string& part, const Ledger& predicted, const Ledger& counted,
+                     const FlopNames& names);
+
+/// Of all rows, the one that is furthest off for its size; none if all are equal.
+const Comparison* worst(const std::vector<Verdict>& verdicts, std::string& name);
+
+}  // namespace llmcalc::validate

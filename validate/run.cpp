@@ -1,0 +1,96 @@
+#include "validate/run.hpp"
+
+#include <fstream>
+#include <optional>
+
+#include "calc/memory.hpp"
+#include "presets/error.hpp"
+#include "validate/measure.hpp"
+#include "validate/predict.hpp"
+
+namespace llmcalc::validate {
+namespace {
+
+constexpr std::uint64_t seed = 1;
+
+model::Number number_of(DType t) { return t == dtypes::fp32 ? model::Number::f32 : model::Number::bf16; }
+
+/// What Linux says is available; nothing elsewhere.
+std::optional<Bytes> available_memory() {
+  std::ifstream file("/proc/meminfo");
+  std::string word;
+  Count kib = 0;
+  while (file >> word)
+    if (word == "MemAvailable:" && file >> kib) return Bytes(mul(kib, 1024));
+  return std::nullopt;
+}
+
+void refuse(const std::string& what) { throw InputError("the reference transformer does not run this plan: " + what); }
+
+void check_plan(const Plan& p) {
+  if (p.precision != dtypes::fp32 && p.precision != dtypes::bf16)
+    refuse("--precision " + std::string(p.precision.name()) + " is neither fp32 nor bf16");
+  if (p.weight_precision != p.precision || p.kv_precision != p.precision)
+    refuse("weights and cache have the --precision of the rest; leave out --weight-precision and --kv-precision");
+  if (p.tp != 1) refuse("--tp " + std::to_string(p.tp) + " is more than one device; leave it out");
+}
+
+void check_training(const Plan& p) {
+  if (p.optimizer != Optimizer::adam && p.optimizer != Optimizer::momentum && p.optimizer != Optimizer::sgd)
+    refuse("it knows the optimizers adam, momentum and sgd");
+  if (p.gradient_bytes != 4) refuse("its gradients are float32; leave out --gradient-bytes");
+  if (p.state_precision != dtypes::fp32) refuse("its optimizer states are float32; leave out --state-precision");
+  if (p.logits != LogitStore{}) refuse("its logits are float32 log-probabilities; leave out --logits");
+  if (p.mla == Mla::absorbed) refuse("absorbed latent attention has no backward pass; add --infer or leave out --mla");
+}
+
+/// One training micro-batch or one generation on a fresh model.
+Ledger run_training(const Case& c, model::Backend& backend, const std::atomic<bool>* stop) {
+  model::Transformer t(c.arch, backend, {.plan = c.plan}, seed);
+  t.watch(stop);
+  t.weights().make_trainable(c.plan);
+  return measured_training(t, seed);
+}
+Ledger run_inference(const Case& c, model::Backend& backend, const std::atomic<bool>* stop) {
+  model::Transformer t(c.arch, backend, {.plan = c.plan}, seed);
+  t.watch(stop);
+  return measured_inference(t, seed);
+}
+
+}  // namespace
+
+void check_runnable(const Case& c, const Parts& parts) {
+  check_plan(c.plan);
+  Bytes needed;
+  if (parts.training) check_training(c.plan), needed = training_memory(c.arch, c.plan).peak;
+  if (parts.inference) needed = std::max(needed, inference_memory(c.arch, c.plan).peak);
+  const std::optional<Bytes> there = available_memory();
+  if (there && needed > *there)
+    throw InputError("running this takes " + std::to_string(needed.value) + " bytes and this machine has " +
+                     std::to_string(there->value) +
+                     " available; choose a smaller model, --seq or --micro-batch, or --infer alone");
+}
+
+Verdict validated(const Case& c, const Parts& parts, const std::atomic<bool>* stop) {
+  Verdict v{.name = c.name, .rows = {}, .order = "", .operators = 0};
+  const auto number = number_of(c.plan.precision);
+  if (parts.training) {
+    Case t = c;
+    if (t.plan.mla == Mla::absorbed) t.plan.mla = Mla::automatic;  // absorbed is for inference
+    const Ledger predicted = predicted_training(t.arch, t.plan);
+    compare(v, "training", predicted, run_training(t, *model::make_cpu(number), stop), training_names);
+    if (parts.counted)
+      compare_counted(v, "training", predicted, run_training(t, *model::make_cpu(model::Number::counted), stop),
+                      training_names);
+  }
+  if (parts.inference) {
+    const Ledger predicted = predicted_inference(c.arch, c.plan);
+    compare(v, "inference", predicted, run_inference(c, *model::make_cpu(number), stop), inference_names);
+    if (parts.counted)
+      compare_counted(v, "inference", predicted, run_inference(c, *model::make_cpu(model::Number::counted), stop),
+                      inference_names);
+  }
+  return v;
+}
+
+}  // namespace llmcalc::validate

@@ -1,0 +1,38 @@
+#pragma once
+/// Small models that cover every choice of architecture and plan, and every pair of choices that can go together.
+
+#include <string>
+#include <vector>
+
+#include "calc/arch.hpp"
+#include "calc/plan.hpp"
+
+namespace llmcalc::validate {
+
+struct Case {
+  std::string name;  ///< its choices: "latent, window, post-norm, ..."
+  Arch arch;
+  Plan plan;
+};
+
+/// One choice: what it is about, and what can be chosen; the first is the plain one.
+struct Factor {
+  std::string name;
+  std::vector<std::string> levels;
+};
+const std::vector<Factor>& factors();
+
+/// A level for each factor. Choices that another one rules out are set to the plain one.
+using Choice = std::vector<std::size_t>;
+Choice possible(Choice c);
+
+/// Rows in which every pair of levels that can go together appears: greedy (AETG, Cohen et al. 1997), the same every
+/// time.
+std::vector<Choice> covering_array();
+
+Case make_case(const Choice& c);
+std::vector<Case> small_suite();
+/// GPT-2 124M: one training step of 256 tokens, 64 tokens decoded.
+Case gpt2_case(const Arch& gpt2);
+
+}  // namespace llmcalc::validate
