@@ -27,6 +27,11 @@ constexpr std::array all{
     Command{"list", "models|hardware|dtypes", "what is built in", run_list},
     Command{"show", "NAME", "a preset as JSON", run_show},
     Command{"import", "CONFIG", "a Hugging Face config.json as an explicit model file", run_import},
+    Command{"validate", "[MODEL|--suite small|full]", "the reference transformer run: every byte and FLOP",
+            run_validate},
+    Command{"learn", "FILE.txt", "train a small transformer on a text, on this machine", run_learn},
+    Command{"generate", "CHECKPOINT [PROMPT]", "continue a text with it", run_generate},
+    Command{"calibrate", "[--out FILE]", "what this machine delivers, as a hardware file", run_calibrate},
     Command{"check", "[--baseline FILE]", "engine against textbook, or today against a saved report", run_check},
 };
 

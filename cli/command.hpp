@@ -31,5 +31,9 @@ int run_list(Args args);
 int run_show(Args args);
 int run_import(Args args);
 int run_check(Args args);
+int run_learn(Args args);
+int run_generate(Args args);
+int run_validate(Args args);
+int run_calibrate(Args args);
 
 }  // namespace llmcalc

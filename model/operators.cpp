@@ -66,6 +66,7 @@ Value Pass::product(std::string_view op, Value given, bool wide, const Value* ga
   Value y = wide ? Value{arena_.make(Purpose::logits, op, mul(s.rows, s.out) * backend_.wide()), s.rows, s.out,
                          std::make_shared<Slot>()}
                  : make(op, s.rows, s.out);
+  if (checking_) made_ = y;
   v.x = static_cast<const std::byte*>(data(x.data)) +
         (v.x_stride > 0 ? (step_.queries - 1) * s.in * backend_.number().value : 0);
   forward(op, s, [&] { backend_.linear(s, v, y.data->data()); });

@@ -1,6 +1,8 @@
 #include "model/pass.hpp"
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 
 #include "model/random.hpp"
 
@@ -19,8 +21,10 @@ Pass::Pass(const Arch& arch, Backend& backend, Arena& arena, Weights& weights, c
       cache_(cache) {}
 
 Value Pass::make(std::string_view op, Count rows, Count width) {
-  return {arena_.make(Purpose::activations, op, mul(rows, width) * backend_.number()), rows, width,
+  Value y{arena_.make(Purpose::activations, op, mul(rows, width) * backend_.number()), rows, width,
           std::make_shared<Slot>()};
+  if (checking_) made_ = y;
+  return y;
 }
 
 /// Bytes that the operator keeps of its own.
@@ -57,6 +61,16 @@ void Pass::run(std::string_view op, const Shape& shape, Direction direction, con
   backend_.wait();
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (trace_ != nullptr) trace_->push_back({op, shape, direction, layer_, backend_.done() - before, Seconds(seconds)});
+  if (checking_) refuse_not_a_number(op);
+}
+
+/// An operator that works in place is seen through what was made last, which it works on.
+void Pass::refuse_not_a_number(std::string_view op) const {
+  if (!made_.data) return;
+  std::vector<double> numbers(static_cast<std::size_t>(made_.elements()));
+  backend_.read(numbers, made_.data->data(), made_.data->bytes() != made_.elements() * backend_.number());
+  if (std::all_of(numbers.begin(), numbers.end(), [](double x) { return std::isfinite(x); })) return;
+  throw NotANumber(std::string(op) + (layer_ < 0 ? "" : " in layer " + std::to_string(layer_)));
 }
 
 void Pass::forward(std::string_view op, const Shape& shape, const std::function<void()>& f) {

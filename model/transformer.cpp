@@ -46,9 +46,15 @@ double Transformer::gradients(const Batch& batch, double scale, Trace* trace,
 
 double Transformer::update(const OptimizerSettings& o) {
   double square = 0;
-  for (const Parameter& p : weights_.all()) square += backend_.square_sum(p.elements(), p.gradient->data());
+  const Parameter* bad = nullptr;  // the last in the model is the first in backward
+  for (const Parameter& p : weights_.all()) {
+    const double own = backend_.square_sum(p.elements(), p.gradient->data());
+    if (!std::isfinite(own)) bad = &p;
+    square += own;
+  }
   const double norm = std::sqrt(square);
-  if (!std::isfinite(norm)) throw NotANumber("the gradient is not a number");
+  if (!std::isfinite(norm))
+    throw NotANumber("the gradient is not a number" + (bad != nullptr ? ", first that of " + bad->shape.name : ""));
   ++updates_;
   for (Parameter& p : weights_.all()) {
     if (o.clip > 0 && norm > o.clip) backend_.multiply_by(p.elements(), o.clip / norm, p.gradient->data());
@@ -79,6 +85,17 @@ double Transformer::loss(const Batch& batch, Trace* trace) {
   Pass pass(arch_, backend_, arena_, weights_, settings_, training_step(), trace, nullptr, nullptr);
   pass.watch(stop_);
   return pass.loss("head.loss", forward(pass, batch.ids), batch.targets);
+}
+
+std::string Transformer::first_not_a_number(const Batch& batch) {
+  Pass pass(arch_, backend_, arena_, weights_, settings_, training_step(), nullptr, nullptr, nullptr);
+  pass.check_numbers();
+  try {
+    forward(pass, batch.ids);
+  } catch (const NotANumber& e) {
+    return e.what();
+  }
+  return {};
 }
 
 std::vector<double> Transformer::logits(std::span<const std::int64_t> ids, Count sequences, Count past, Cache* cache,

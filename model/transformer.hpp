@@ -19,12 +19,6 @@ struct OptimizerSettings {
   double clip = 1.0;  ///< greatest norm of the whole gradient; 0: none
 };
 
-/// A loss or a gradient that is not a number: where, in a sentence.
-class NotANumber : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
 class Transformer {
  public:
   /// Throws InputError for what the reference does not run (linear attention, xIELU), in a sentence.
@@ -36,6 +30,9 @@ class Transformer {
   Arena& arena() { return arena_; }
   Backend& backend() { return backend_; }
   void watch(const std::atomic<bool>* stop) { stop_ = stop; }
+  /// Updates of the weights so far: what the optimizer's bias correction counts.
+  Count updates() const { return updates_; }
+  void set_updates(Count n) { updates_ = n; }
 
   // ---- training
   /// Forward; then, unless `hold` is set, backward: gradients are added to the weights'. `scale` multiplies the loss.
@@ -47,6 +44,8 @@ class Transformer {
   double train(std::span<const Batch> micro_batches, const OptimizerSettings& o, Trace* trace = nullptr);
   /// Mean loss without gradients, with the dice of the step where dropout is on.
   double loss(const Batch& batch, Trace* trace = nullptr);
+  /// The first operator of such a pass whose result is not a number, "mlp.up in layer 3"; empty where all are numbers.
+  std::string first_not_a_number(const Batch& batch);
 
   // ---- inference
   /// Logits of the last token of every sequence. ids: (sequences, queries), after `past` cached ones.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 namespace llmcalc::validate {
 namespace {
@@ -15,21 +16,33 @@ Count total(const Book& b) {
 }
 Count of(const Book& b, const std::string& name) { return b.contains(name) ? b.at(name) : 0; }
 
-/// The total, then each operator that either knows.
-void rows(Verdict& v, const std::string& part, const std::string& quantity, Kind kind, const Book& predicted,
-          const Book& measured) {
+/// The operators of two books, in the order in which they run; what is no operator's (a block's input) last.
+std::vector<std::string> names(const Ledger& l, const Book& a, const Book& b) {
+  std::set<std::string> left;
+  for (const Book* book : {&a, &b})
+    for (const auto& [op, n] : *book) left.insert(op);
+  std::vector<std::string> ordered;
+  for (const Entry& e : l.order)
+    if (left.erase(e.name) > 0) ordered.push_back(e.name);
+  ordered.insert(ordered.end(), left.begin(), left.end());
+  return ordered;
+}
+
+/// One account of two ledgers: the total, then each operator that either knows.
+void rows(Verdict& v, const std::string& part, const std::string& quantity, Kind kind, const Ledger& p, const Ledger& m,
+          Book Ledger::*book) {
+  const Book &predicted = p.*book, &measured = m.*book;
   if (predicted.empty() && measured.empty()) return;
   v.rows.push_back({part, quantity, "", kind, total(predicted), total(measured)});
-  Book both = predicted;
-  both.insert(measured.begin(), measured.end());
-  for (const auto& [op, n] : both) v.rows.push_back({part, quantity, op, kind, of(predicted, op), of(measured, op)});
+  for (const std::string& op : names(p, predicted, measured))
+    v.rows.push_back({part, quantity, op, kind, of(predicted, op), of(measured, op)});
 }
 
 void flops(Verdict& v, const std::string& part, const Ledger& p, const Ledger& m, const FlopNames& n,
            const std::string& suffix) {
-  rows(v, part, n.forward + suffix, Kind::flops, p.forward, m.forward);
-  rows(v, part, n.backward + suffix, Kind::flops, p.backward, m.backward);
-  rows(v, part, n.recompute + suffix, Kind::flops, p.recompute, m.recompute);
+  rows(v, part, n.forward + suffix, Kind::flops, p, m, &Ledger::forward);
+  rows(v, part, n.backward + suffix, Kind::flops, p, m, &Ledger::backward);
+  rows(v, part, n.recompute + suffix, Kind::flops, p, m, &Ledger::recompute);
 }
 
 const char* word(model::Direction d) {
@@ -70,7 +83,7 @@ void compare(Verdict& v, const std::string& part, const Ledger& p, const Ledger&
     const Kind kind = std::string(quantity) == "parameters" ? Kind::count : Kind::bytes;
     v.rows.push_back({part, quantity, "", kind, of(p.bytes, quantity), of(m.bytes, quantity)});
   }
-  rows(v, part, "kept for backward", Kind::bytes, p.kept, m.kept);
+  rows(v, part, "kept for backward", Kind::bytes, p, m, &Ledger::kept);
   flops(v, part, p, m, names, "");
   compare_order(v, part, p, m);
 }

@@ -1,9 +1,9 @@
 #include "validate/run.hpp"
 
-#include <fstream>
-#include <optional>
+#include <algorithm>
 
 #include "calc/memory.hpp"
+#include "model/machine_memory.hpp"
 #include "presets/error.hpp"
 #include "validate/measure.hpp"
 #include "validate/predict.hpp"
@@ -12,18 +12,6 @@ namespace llmcalc::validate {
 namespace {
 
 constexpr std::uint64_t seed = 1;
-
-model::Number number_of(DType t) { return t == dtypes::fp32 ? model::Number::f32 : model::Number::bf16; }
-
-/// What Linux says is available; nothing elsewhere.
-std::optional<Bytes> available_memory() {
-  std::ifstream file("/proc/meminfo");
-  std::string word;
-  Count kib = 0;
-  while (file >> word)
-    if (word == "MemAvailable:" && file >> kib) return Bytes(mul(kib, 1024));
-  return std::nullopt;
-}
 
 void refuse(const std::string& what) { throw InputError("the reference transformer does not run this plan: " + what); }
 
@@ -59,16 +47,15 @@ Ledger run_inference(const Case& c, model::Backend& backend, const std::atomic<b
 
 }  // namespace
 
+model::Number number_of(DType t) { return t == dtypes::fp32 ? model::Number::f32 : model::Number::bf16; }
+
 void check_runnable(const Case& c, const Parts& parts) {
   check_plan(c.plan);
   Bytes needed;
   if (parts.training) check_training(c.plan), needed = training_memory(c.arch, c.plan).peak;
   if (parts.inference) needed = std::max(needed, inference_memory(c.arch, c.plan).peak);
-  const std::optional<Bytes> there = available_memory();
-  if (there && needed > *there)
-    throw InputError("running this takes " + std::to_string(needed.value) + " bytes and this machine has " +
-                     std::to_string(there->value) +
-                     " available; choose a smaller model, --seq or --micro-batch, or --infer alone");
+  model::refuse_beyond_memory(needed, "running this",
+                              "choose a smaller model, --seq or --micro-batch, or --infer alone");
 }
 
 Verdict validated(const Case& c, const Parts& parts, const std::atomic<bool>* stop) {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <functional>
 
+#include "model/cpu/make.hpp"
 #include "validate/compare.hpp"
 #include "validate/suite.hpp"
 
@@ -16,6 +17,9 @@ struct Parts {
 
 /// Throws InputError where the reference does not run this plan, or where memory does not hold it: with the bytes.
 void check_runnable(const Case& c, const Parts& parts);
+
+/// In which numbers the reference runs this format.
+model::Number number_of(DType t);
 
 Verdict validated(const Case& c, const Parts& parts, const std::atomic<bool>* stop);
 

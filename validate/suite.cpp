@@ -166,7 +166,7 @@ void set_mlp(Arch& a, const Choice& c) {
                             Activation::relu_squared}[c[activation]];
   a.mlp_width = 22, a.mlp_bias = c[biases] >= 2;
   if (c[experts] == 0) return;
-  a.moe = {.experts = 5, .top_k = 2, .width = 11};
+  a.moe.experts = 5, a.moe.top_k = 2, a.moe.width = 11;
   a.moe.layers = LayerSet::every(c[experts] == 2 ? 1 : 0, 1, a.layers);
   a.moe.router_bias = a.moe.expert_bias = a.mlp_bias;
   if (c[experts] >= 2) a.moe.shared_experts = 1, a.moe.shared_width = 9;

@@ -1,23 +1,21 @@
 #include <fmt/format.h>
 
-#include <unistd.h>
-
-#include <csignal>
-
 #include "cli/command.hpp"
 #include "cli/commands/plan_command.hpp"
+#include "cli/interrupt.hpp"
+#include "cli/progress_line.hpp"
 #include "model/pass.hpp"
 #include "presets/error.hpp"
 #include "presets/load.hpp"
+#include "presets/quantity.hpp"
 #include "validate/run.hpp"
+#include "validate/timing.hpp"
 
 namespace llmcalc {
 namespace {
 
 using validate::Comparison;
 using validate::Verdict;
-
-std::atomic<bool> stopped = false;
 
 const char* kind_name(validate::Kind k) {
   return k == validate::Kind::count ? "parameters" : k == validate::Kind::bytes ? "bytes" : "FLOP";
@@ -91,23 +89,40 @@ std::string conclusion(const std::vector<Verdict>& all) {
   return "";
 }
 
-/// "12 of 75" on a terminal, over itself.
-void progress(std::size_t done, std::size_t of) {
-  if (of == 1 || isatty(STDERR_FILENO) == 0) return;
-  fmt::print(stderr, "\r\033[K{} of {}", done, of);
-  if (done == of) fmt::print(stderr, "\r\033[K");
-  std::fflush(stderr);
+std::vector<std::string> time_text(const validate::Timing& t) {
+  return {t.op.empty() ? t.what : "  " + t.op,      t.op.empty() ? "" : t.what,
+          fmt::format("{:.4g}", t.predicted * 1e3), fmt::format("{:.4g}", t.measured * 1e3),
+          fmt::format("{:.2f}", t.ratio()),         t.within() ? "within" : "outside"};
+}
+
+/// Seconds against a calibrated machine.
+void add_times(Report& report, const std::vector<validate::Timing>& all) {
+  Grid g{.key = "times",
+         .title = fmt::format("time, ms; the band is {:.2f} times more or less", validate::band),
+         .columns = {"what", "pass", "predicted", "measured", "measured/predicted", "verdict"},
+         .left = 2,
+         .rows = {}};
+  for (const validate::Timing& t : all) {
+    g.rows.push_back(time_text(t));
+    g.json.push_back({{"part", t.part},
+                      {"pass", t.what},
+                      {"operator", t.op},
+                      {"predicted_s", t.predicted},
+                      {"measured_s", t.measured},
+                      {"band", validate::band},
+                      {"within", t.within()}});
+  }
+  report.grids.push_back(std::move(g));
 }
 
 /// What the user asks of one model; by default small enough for any machine, in float32.
-validate::Case asked(const std::string& model, const Arguments& arguments, std::string& title_line) {
-  Request r;
+validate::Case asked(const std::string& model, const std::string& hardware, const Arguments& arguments, Request& r) {
   r.model = load_model(model);
+  if (!hardware.empty()) r.hardware = load_hardware(hardware);
   r.usual_seq = 256, r.usual_precision = dtypes::fp32;
   r.plan.prompt = std::min<Count>(64, r.model.arch.context / 2), r.plan.generate = 8;
   arguments.apply(r);
-  check(r, {.training = true, .inference = true});
-  title_line = title(r.model);
+  check(r, {.training = true, .inference = true, .time = r.hardware.has_value()});
   return {r.model.name, r.model.arch, r.plan};
 }
 
@@ -119,6 +134,26 @@ std::vector<validate::Case> cases_of(const std::string& suite) {
   return cases;
 }
 
+std::vector<Verdict> verdicts(const std::vector<validate::Case>& cases, validate::Parts parts) {
+  std::vector<Verdict> all;
+  ProgressLine line;
+  for (const validate::Case& c : cases) {
+    if (line.due()) line.show(fmt::format("{} of {}: {}", all.size() + 1, cases.size(), c.name.substr(0, 60)));
+    parts.counted = c.arch.hidden <= 64;
+    all.push_back(validated(c, parts, &interrupt_flag()));
+  }
+  return all;
+}
+
+std::vector<validate::Timing> timed(const validate::Case& c, const Request& r, const validate::Parts& parts, int n) {
+  std::vector<validate::Timing> all;
+  if (parts.training) all = timed_training(c, r.hardware->device, n, &interrupt_flag());
+  if (!parts.inference) return all;
+  const std::vector<validate::Timing> more = timed_inference(c, r.hardware->device, n, &interrupt_flag());
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
 }  // namespace
 
 int run_validate(Args args) {
@@ -128,51 +163,55 @@ int run_validate(Args args) {
                       "order. Exit 1 if anything that is exact is not.",
                       "  llmcalc validate --suite small\n  llmcalc validate gpt2 --micro-batch 2 --seq 128\n"
                       "  llmcalc validate my-model.json --infer --prompt 32 --generate 8 --json");
-  std::string model, suite;
-  bool training = false, inference = false;
+  std::string model, suite, hardware, repeats = "5";
+  bool training = false, inference = false, check_time = false;
   arguments.positional("MODEL", "a preset or a file; without one the suite runs", model, false);
   arguments.option("--suite", "small|full", "models of every shape; full adds GPT-2 124M [small]", suite);
+  arguments.option("--hardware", "HW", "a file of 'llmcalc calibrate': times too, beside its predictions", hardware);
+  arguments.option("--repeats", "N", "runs of which the median time counts [5]", repeats);
+  arguments.flag("--check-time", "a step, prefill or decode outside the band is exit 1 too", check_time);
   arguments.flag("--train", "the training step alone", training);
   arguments.flag("--infer", "prefill and decode alone", inference);
   arguments.plan(for_training | for_inference);
   arguments.styles();
   if (!arguments.parse(args)) return 0;
-  std::signal(SIGINT, [](int) { stopped = true; });
+  if (!model.empty() && !suite.empty()) throw InputError("give either a model or --suite, not both");
+  if (model.empty() && !hardware.empty()) throw InputError("--hardware is for the times of one model; give a MODEL");
+  if (check_time && hardware.empty())
+    throw InputError("--check-time wants --hardware FILE, which 'llmcalc calibrate' writes");
 
-  validate::Parts parts{.training = training || !inference, .inference = inference || !training};
-  std::vector<validate::Case> cases;
+  const validate::Parts parts{.training = training || !inference, .inference = inference || !training};
+  const std::string name = suite.empty() ? "small" : suite;
+  Request r;
   Report report;
   report.command = "validate";
-  if (model.empty()) {
-    cases = cases_of(suite.empty() ? "small" : suite);
-    report.inputs = {{"suite", suite.empty() ? "small" : suite}};
-    report.title =
-        fmt::format("the reference transformer against the prediction, suite {}", suite.empty() ? "small" : suite);
-  } else {
-    if (!suite.empty()) throw InputError("give either a model or --suite, not both");
-    cases = {asked(model, arguments, report.title)};
-    report.title += ": the reference transformer against the prediction";
-  }
-  if (!model.empty()) check_runnable(cases[0], parts);
+  const bool one = !model.empty();
+  const std::vector<validate::Case> cases = one ? std::vector{asked(model, hardware, arguments, r)} : cases_of(name);
+  report.title =
+      fmt::format("{}: the reference transformer against the prediction", one ? title(r.model) : "suite " + name);
+  report.inputs = one ? inputs_json(r, for_training | for_inference) : json::Value{{"suite", name}};
+  if (one) check_runnable(cases[0], parts);
+
   std::vector<Verdict> all;
+  std::vector<validate::Timing> times;
   try {
-    for (const validate::Case& c : cases) {
-      progress(all.size(), cases.size());
-      parts.counted = c.arch.hidden <= 64;
-      all.push_back(validated(c, parts, &stopped));
-    }
-    progress(cases.size(), cases.size());
+    all = verdicts(cases, parts);
+    if (!hardware.empty()) times = timed(cases[0], r, parts, static_cast<int>(parse_positive(repeats, "--repeats")));
   } catch (const llmcalc::model::Stopped&) {
-    fmt::print(stderr, "\nstopped after {} of {}\n", all.size(), cases.size());
-    return 130;
+    fmt::print(stderr, "stopped\n");
+    return interrupted_code;
   }
-  if (all.size() == 1)
+  if (one)
     for (const char* part : {"training", "inference"}) add_table(report, all[0], part);
   else
     add_suite(report, all);
+  if (!times.empty()) add_times(report, times);
   report.conclusion = conclusion(all);
   print(report, arguments.style());
-  return std::all_of(all.begin(), all.end(), [](const Verdict& v) { return v.differing() == 0; }) ? 0 : 1;
+  const bool exact = std::all_of(all.begin(), all.end(), [](const Verdict& v) { return v.differing() == 0; });
+  const bool in_time =
+      std::all_of(times.begin(), times.end(), [](const validate::Timing& t) { return !t.op.empty() || t.within(); });
+  return exact && (in_time || !check_time) ? 0 : 1;
 }
 
 }  // namespace llmcalc

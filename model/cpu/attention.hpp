@@ -60,11 +60,18 @@ struct Core {
   /// Its first number among the scores of all heads and sequences: where dropout's dice are counted from.
   Count row(Count i) const { return ((sequence * s.heads + head) * s.queries + i) * (s.past + s.queries); }
 
-  W score(Count i, Count j) const {
-    W d = dot(plain(), q(i), k(j));
-    if (in.rope_dim > 0) d = sum(d, dot(in.rope_dim, q_rope(i), k_rope(j)));
-    d = d * W(in.scale);
-    return in.alibi ? d - slope * W(static_cast<double>(last(i) - 1 - j)) : d;
+  /// Scores of query i with keys [first, first + n).
+  void scores(Count i, Count first, Count n, W* to) const {
+    for (Count j = 0; j < n; ++j) {
+      to[j] = dot(plain(), q(i), k(first + j));
+      if (in.rope_dim > 0) to[j] = sum(to[j], dot(in.rope_dim, q_rope(i), k_rope(first + j)));
+    }
+    const W scale = number<W>(in.scale), alibi = slope;
+    const Count distance = last(i) - 1 - first;
+    if (in.alibi)
+      lanes<W>(0, n, [=](Count j) { to[j] = to[j] * scale - alibi * W(static_cast<Plain<W>>(distance - j)); });
+    else
+      lanes<W>(0, n, [=](Count j) { to[j] = to[j] * scale; });
   }
   W sink() const { return wide(static_cast<const T*>(in.sinks)[head]); }
 
@@ -75,17 +82,22 @@ struct Core {
 /// Where the n scores of a row become probabilities; returns the log-sum-exp, a sink's logit among them.
 template <typename W>
 W softmax(Count n, W* x, const W* sink) {
-  W most = sink != nullptr ? *sink : x[0], total(0);
-  for (Count i = 0; i < n; ++i) most = x[i] > most ? x[i] : most;
-  for (Count i = 0; i < n; ++i) x[i] = exp_of(x[i] - most), total += x[i];
+  W most = greatest_of<W>(n, x);
+  if (sink != nullptr && *sink > most) most = *sink;
+  W total = exponentials(n, most, x);
   if (sink != nullptr) total += exp_of(*sink - most);
   const W inverse = W(1) / total;
-  for (Count i = 0; i < n; ++i) x[i] = x[i] * inverse;
+  lanes<W>(0, n, [=](Count i) { x[i] = x[i] * inverse; });
   return most + log_of(total);
 }
 
 /// Multiply-adds of one pass over n pairs, as FLOPs.
 inline Flops pair_flops(Count n, Count width) { return flops(2, n, width); }
+
+template <typename T>
+void write_out(const std::vector<Wide<T>>& from, T* to) {
+  for (std::size_t i = 0; i < from.size(); ++i) to[i] = static_cast<T>(from[i]);
+}
 
 // ---- flash: only the pairs that the mask leaves
 
@@ -105,17 +117,13 @@ Flops flash(const Attention& s, const AttentionInputs& in, const Dropout& drop, 
     const Count first = c.first(i), n = c.last(i) - first;
     p.resize(static_cast<std::size_t>(n));
     out.assign(static_cast<std::size_t>(s.v_dim), W(0));
-    for (Count j = 0; j < n; ++j) p[static_cast<std::size_t>(j)] = c.score(i, first + j);
+    c.scores(i, first, n, p.data());
     const W sink = in.sinks != nullptr ? c.sink() : W(0);
     const W lse = softmax(n, p.data(), in.sinks != nullptr ? &sink : nullptr);
     if (log_sum_exp != nullptr) log_sum_exp[(b * s.queries + i) * s.heads + h] = lse;
-    for (Count j = 0; j < n; ++j) {
-      W w = p[static_cast<std::size_t>(j)];
-      if (drop.p > 0) w = stays(drop, c.row(i) + first + j) ? w * number<W>(1 / (1 - drop.p)) : W(0);
-      axpy(s.v_dim, w, c.v(first + j), out.data());
-    }
-    T* to = o + ((b * s.queries + i) * s.heads + h) * s.v_dim;
-    for (Count k = 0; k < s.v_dim; ++k) to[k] = static_cast<T>(out[static_cast<std::size_t>(k)]);
+    if (drop.p > 0) multiply_by_dice(drop, c.row(i) + first, n, p.data());
+    for (Count j = 0; j < n; ++j) axpy(s.v_dim, p[static_cast<std::size_t>(j)], c.v(first + j), out.data());
+    write_out(out, o + ((b * s.queries + i) * s.heads + h) * s.v_dim);
   });
   return (s.sequences * s.heads) * pair_flops(pairs, s.qk_dim + s.v_dim);
 }
@@ -134,35 +142,35 @@ struct KeySums {
 };
 
 /// Gradients of one row's query, and its share of the keys' and values', from the row's probabilities p, the same
-/// after dropout, and dp = do . v: ds = p (dp - sum p dp) scale.
+/// after dropout, and dp = do . v: ds = p (dp - sum p dp) scale; `keep`: what dropout multiplies by.
 template <typename T>
 struct RowGradient {
   using W = Wide<T>;
-  std::vector<W> p, dropped, dp, dq, dq_rope;
+  std::vector<W> p, dropped, ds, keep, dq, dq_rope;
 
   void resize(Count n, const Core<T>& c) {
     const std::size_t size = static_cast<std::size_t>(n);
-    p.resize(size), dropped.resize(size), dp.resize(size);
+    p.resize(size), dropped.resize(size), ds.resize(size), keep.assign(size, W(1));
     dq.assign(static_cast<std::size_t>(c.plain()), W(0));
     dq_rope.assign(static_cast<std::size_t>(c.in.rope_dim), W(0));
   }
-  /// ds of key j back to q and k, p of key j back to v.
-  void spread(const Core<T>& c, Count i, Count j, W ds, W weight, const T* d_o, KeySums<T>& sums) {
-    const W scaled = ds * W(c.in.scale);
-    axpy(c.plain(), scaled, c.k(j), dq.data());
-    axpy(c.plain(), scaled, c.q(i), sums.k.data() + j * sums.plain);
-    if (sums.rope > 0) {
-      axpy(sums.rope, scaled, c.k_rope(j), dq_rope.data());
-      axpy(sums.rope, scaled, c.q_rope(i), sums.k_rope.data() + j * sums.rope);
+  /// ds of keys [first, first + n) back to q and k, p of them back to v.
+  void spread(const Core<T>& c, Count i, Count first, Count n, const T* d_o, KeySums<T>& sums) {
+    const W scale = number<W>(c.in.scale);
+    for (Count at = 0; at < n; ++at) {
+      const Count j = first + at;
+      const W scaled = ds[static_cast<std::size_t>(at)] * scale;
+      axpy(c.plain(), scaled, c.k(j), dq.data());
+      axpy(c.plain(), scaled, c.q(i), sums.k.data() + j * sums.plain);
+      if (sums.rope > 0) {
+        axpy(sums.rope, scaled, c.k_rope(j), dq_rope.data());
+        axpy(sums.rope, scaled, c.q_rope(i), sums.k_rope.data() + j * sums.rope);
+      }
+      axpy(sums.width, dropped[static_cast<std::size_t>(at)], d_o, sums.v.data() + j * sums.width);
     }
-    axpy(sums.width, weight, d_o, sums.v.data() + j * sums.width);
   }
 };
 
-template <typename T>
-void write_out(const std::vector<Wide<T>>& from, T* to) {
-  for (std::size_t i = 0; i < from.size(); ++i) to[i] = static_cast<T>(from[i]);
-}
 /// One key's gradients: written, or added where heads share the rotary part of a key.
 template <typename T>
 void write_keys(const Core<T>& c, const AttentionGradients& to, Count keys, const KeySums<T>& sums) {
@@ -224,15 +232,15 @@ Flops flash_gradient(const Attention& s, const AttentionInputs& in, const Dropou
       const Count first = c.first(i), n = c.last(i) - first, row = (c.sequence * s.queries + i) * s.heads + c.head;
       const T *mine = o + row * s.v_dim, *d = d_o + row * s.v_dim;
       r.resize(n, c);
-      W mean(0);  // sum p dp = o . do
-      for (Count k = 0; k < s.v_dim; ++k) mean += wide(mine[k]) * wide(d[k]);
-      for (Count j = 0; j < n; ++j) {
-        const W p = exp_of(c.score(i, first + j) - log_sum_exp[row]);
-        W keep(1);
-        if (drop.p > 0) keep = stays(drop, c.row(i) + first + j) ? number<W>(1 / (1 - drop.p)) : W(0);
-        const W dp = dot(s.v_dim, d, c.v(first + j)) * keep;
-        r.spread(c, i, first + j, p * (dp - mean), p * keep, d, sums);
-      }
+      const W mean = sum_of<W>(s.v_dim, [=](Count k) { return wide(mine[k]) * wide(d[k]); });  // sum p dp = o . do
+      c.scores(i, first, n, r.p.data());
+      exponentials(n, log_sum_exp[row], r.p.data());
+      if (drop.p > 0) throw_dice(drop, c.row(i) + first, n, r.keep.data());
+      for (Count j = 0; j < n; ++j) r.ds[static_cast<std::size_t>(j)] = dot(s.v_dim, d, c.v(first + j));
+      W *ds = r.ds.data(), *dropped = r.dropped.data();
+      const W *p = r.p.data(), *keep = r.keep.data();
+      lanes<W>(0, n, [=](Count j) { ds[j] = p[j] * (ds[j] * keep[j] - mean), dropped[j] = p[j] * keep[j]; });
+      r.spread(c, i, first, n, d, sums);
       if (in.sinks != nullptr) sink_rows[static_cast<std::size_t>(row)] = -exp_of(c.sink() - log_sum_exp[row]) * mean;
       write_query(c, to, i, r);
     }
@@ -256,13 +264,19 @@ struct NaiveKept {
         mask(static_cast<std::uint8_t*>(k.mask)) {}
 };
 
+/// x as it is stored, and stored.
+template <typename T>
+void round_to(Count first, Count last, Wide<T>* x, T* to) {
+  lanes<Wide<T>>(first, last, [=](Count j) { to[j] = static_cast<T>(x[j]), x[j] = wide(to[j]); });
+}
+
 template <typename T>
 Flops naive(const Attention& s, const AttentionInputs& in, const Dropout& drop, const AttentionKept& kept, T* o) {
   using W = Wide<T>;
   const Count keys = s.past + s.queries;
   const NaiveKept<T> k(kept);
   each<T>(s.sequences * s.heads * s.queries, keys * (s.qk_dim + s.v_dim), [&](Count r) {
-    thread_local std::vector<W> p, out;
+    thread_local std::vector<W> p, out, factor;
     const Count i = r % s.queries, h = r / s.queries % s.heads, b = r / s.queries / s.heads;
     const Core<T> c(s, in, b, h);
     const Count first = c.first(i), last = c.last(i), row = c.row(i);
@@ -270,26 +284,23 @@ Flops naive(const Attention& s, const AttentionInputs& in, const Dropout& drop, 
     out.assign(static_cast<std::size_t>(s.v_dim), W(0));
     // One query alone has nothing to gain from keys that it does not see.
     const Count low = s.queries > 1 ? 0 : first, high = s.queries > 1 ? keys : last;
-    for (Count j = low; j < high; ++j) {
-      const W score = c.score(i, j);
-      p[static_cast<std::size_t>(j)] = score;
-      if (k.scores != nullptr) k.scores[row + j] = static_cast<T>(score);
-    }
+    c.scores(i, low, high - low, p.data() + low);
+    W* x = p.data();
+    if (k.scores != nullptr) lanes<W>(low, high, [=, to = k.scores + row](Count j) { to[j] = static_cast<T>(x[j]); });
     const W sink = in.sinks != nullptr ? c.sink() : W(0);
-    softmax(last - first, p.data() + first, in.sinks != nullptr ? &sink : nullptr);
-    for (Count j = low; j < high; ++j) {
-      W& x = p[static_cast<std::size_t>(j)];
-      if (j < first || j >= last) x = W(0);
-      k.probabilities[row + j] = static_cast<T>(x);
-      x = wide(k.probabilities[row + j]);
-      if (drop.p > 0) {
-        const bool stay = stays(drop, row + j);
-        x = stay ? x * number<W>(1 / (1 - drop.p)) : W(0);
-        if (k.mask != nullptr)
-          k.mask[row + j] = stay, k.dropped[row + j] = static_cast<T>(x), x = wide(k.dropped[row + j]);
+    softmax(last - first, x + first, in.sinks != nullptr ? &sink : nullptr);
+    std::fill(x + low, x + first, W(0)), std::fill(x + last, x + high, W(0));
+    round_to(low, high, x, k.probabilities + row);
+    if (drop.p > 0) {
+      factor.resize(p.size());
+      throw_dice(drop, row + low, high - low, factor.data() + low);
+      lanes<W>(low, high, [=, f = factor.data()](Count j) { x[j] = x[j] * f[j]; });
+      if (k.mask != nullptr) {
+        round_to(low, high, x, k.dropped + row);
+        lanes<W>(low, high, [=, f = factor.data(), to = k.mask + row](Count j) { to[j] = f[j] > W(0); });
       }
-      axpy(s.v_dim, x, c.v(j), out.data());
     }
+    for (Count j = low; j < high; ++j) axpy(s.v_dim, x[j], c.v(j), out.data());
     write_out(out, o + ((b * s.queries + i) * s.heads + h) * s.v_dim);
   });
   const Count pairs = s.queries > 1 || s.window <= 0 ? keys : std::min(keys, s.window);
@@ -309,19 +320,19 @@ Flops naive_gradient(const Attention& s, const AttentionInputs& in, const Dropou
       const Count row = c.row(i), out_row = (c.sequence * s.queries + i) * s.heads + c.head;
       const T* d = d_o + out_row * s.v_dim;
       r.resize(keys, c);
-      W mean(0), total(0);
-      for (Count j = 0; j < keys; ++j) {
-        W dp = dot(s.v_dim, d, c.v(j));
-        if (k.mask != nullptr) dp = k.mask[row + j] ? dp * number<W>(1 / (1 - drop.p)) : W(0);
-        scratch[row + j] = static_cast<T>(dp);
-        mean += wide(k.probabilities[row + j]) * wide(scratch[row + j]);
-        total += wide(k.probabilities[row + j]);
-      }
-      for (Count j = 0; j < keys; ++j) {
-        const W p = wide(k.probabilities[row + j]);
-        scratch[row + j] = static_cast<T>(p * (wide(scratch[row + j]) - mean));  // ds, in place of dp
-        r.spread(c, i, j, wide(scratch[row + j]), k.dropped != nullptr ? wide(k.dropped[row + j]) : p, d, sums);
-      }
+      for (Count j = 0; j < keys; ++j) r.ds[static_cast<std::size_t>(j)] = dot(s.v_dim, d, c.v(j));
+      W *ds = r.ds.data(), *dropped = r.dropped.data();
+      const T *p = k.probabilities + row, *after = k.dropped != nullptr ? k.dropped + row : p;
+      if (k.mask != nullptr)
+        lanes<W>(0, keys, [=, keep = number<W>(1 / (1 - drop.p)), stays = k.mask + row](Count j) {
+          ds[j] = ds[j] * (stays[j] != 0 ? keep : W(0));
+        });
+      round_to(0, keys, ds, scratch + row);
+      const W mean = sum_of<W>(keys, [=](Count j) { return wide(p[j]) * ds[j]; });
+      const W total = sum_of<W>(keys, [=](Count j) { return wide(p[j]); });
+      lanes<W>(0, keys, [=](Count j) { ds[j] = wide(p[j]) * (ds[j] - mean), dropped[j] = wide(after[j]); });
+      round_to(0, keys, ds, scratch + row);  // in place of dp
+      r.spread(c, i, 0, keys, d, sums);
       if (in.sinks != nullptr) sink_rows[static_cast<std::size_t>(out_row)] = -(W(1) - total) * mean;
       write_query(c, to, i, r);
     }

@@ -49,9 +49,9 @@ class Cpu final : public Backend {
   void write(Out to, std::span<const double> from, bool is_wide) override {
     for (std::size_t i = 0; i < from.size(); ++i)
       if (is_wide)
-        w(to)[i] = W(static_cast<Plain>(from[i]));
+        w(to)[i] = W(static_cast<Plain<W>>(from[i]));
       else
-        n(to)[i] = T(W(static_cast<Plain>(from[i])));
+        n(to)[i] = T(W(static_cast<Plain<W>>(from[i])));
   }
   void read(std::span<double> to, In from, bool is_wide) const override {
     for (std::size_t i = 0; i < to.size(); ++i)
@@ -182,11 +182,14 @@ class Cpu final : public Backend {
   void sgd(Count count, const Momentum& o, In g, Out weight, Out master, Out velocity) override {
     LLMCALC_ISA::sgd(count, o, w(g), n(weight), w(master), w(velocity));
   }
-  Flops done() const override { return done_; }
+  Flops done() const override {
+    if constexpr (std::is_same_v<T, Counted>)
+      return Flops(static_cast<unsigned long long>(Counted::tally.multiplies + Counted::tally.adds));
+    else
+      return done_;
+  }
 
  private:
-  using Plain = std::conditional_t<std::is_same_v<W, float>, float, double>;
-
   /// The logits' gradient, rounded in place to the format that the products run in: each row keeps its beginning.
   Flops rounded_gradient(const Linear& s, const LinearView& v, W* dy, T* dx, bool add, W* dw, W* db) {
     constexpr Count block = 64;

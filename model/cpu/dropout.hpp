@@ -8,20 +8,59 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-inline bool stays(const Dropout& d, Count i) {
-  const std::uint64_t at = static_cast<std::uint64_t>(i);
-  return unit_float(philox(random_key(d.key), random_counter(at / 4)).word[at % 4]) >= static_cast<float>(d.p);
+/// Dice are thrown for so many numbers at once: 16 blocks of four words.
+inline constexpr Count dice = 64;
+
+/// What numbers [first, first + dice) are multiplied by: 1/(1 - p), or 0 for those that go; first: a multiple of dice.
+template <typename W>
+void throw_dice(const Dropout& d, Count first, W* factor) {
+  const RandomKey key = random_key(d.key);
+  const std::uint64_t block = static_cast<std::uint64_t>(first) / 4;
+  const float p = static_cast<float>(d.p);
+  const W keep = number<W>(1 / (1 - d.p));
+  std::uint32_t words[dice];
+#pragma omp simd
+  for (std::uint64_t i = 0; i < dice / 4; ++i) {
+    const RandomWords r = philox(key, random_counter(block + i));
+    words[4 * i] = r.word[0], words[4 * i + 1] = r.word[1];
+    words[4 * i + 2] = r.word[2], words[4 * i + 3] = r.word[3];
+  }
+  lanes<W>(0, dice, [&](Count i) { factor[i] = unit_float(words[i]) >= p ? keep : W(0); });
+}
+
+/// The same for any n numbers.
+template <typename W>
+void throw_dice(const Dropout& d, Count first, Count n, W* factor) {
+  W block[dice];
+  for (Count at = first / dice * dice; at < first + n; at += dice) {
+    throw_dice(d, at, block);
+    const Count low = std::max(first, at), high = std::min(first + n, at + dice);
+    std::copy(block + (low - at), block + (high - at), factor + (low - first));
+  }
+}
+
+/// x multiplied by the dice of numbers [first, first + n).
+template <typename W>
+void multiply_by_dice(const Dropout& d, Count first, Count n, W* x) {
+  W block[dice];
+  for (Count at = first / dice * dice; at < first + n; at += dice) {
+    throw_dice(d, at, block);
+    const Count low = std::max(first, at), high = std::min(first + n, at + dice);
+    W *to = x - first, *factor = block - at;
+    lanes<W>(low, high, [=](Count i) { to[i] = to[i] * factor[i]; });
+  }
 }
 
 template <typename T>
 void dropout(Count n, const Dropout& d, T* x, std::uint8_t* mask) {
   using W = Wide<T>;
-  const W keep = number<W>(1 / (1 - d.p));
-  chunks<T>(n, [=, &d](Count i, Count end) {
-    for (; i < end; ++i) {
-      const bool stay = stays(d, i);
-      x[i] = static_cast<T>(stay ? wide(x[i]) * keep : W(0));
-      if (mask != nullptr) mask[i] = stay;
+  chunks<T>(n, [=, &d](Count first, Count last) {
+    W factor[dice];
+    for (Count at = first; at < last; at += dice) {
+      throw_dice(d, at, factor);
+      const Count size = std::min(dice, last - at);
+      lanes<T>(0, size, [=, &factor](Count i) { x[at + i] = static_cast<T>(wide(x[at + i]) * factor[i]); });
+      if (mask != nullptr) lanes<T>(0, size, [=, &factor](Count i) { mask[at + i] = factor[i] > W(0); });
     }
   });
 }
@@ -29,9 +68,7 @@ template <typename T>
 void dropout_gradient(Count n, const Dropout& d, const std::uint8_t* mask, T* dx) {
   using W = Wide<T>;
   const W keep = number<W>(1 / (1 - d.p));
-  chunks<T>(n, [=](Count i, Count end) {
-    for (; i < end; ++i) dx[i] = static_cast<T>(mask[i] ? wide(dx[i]) * keep : W(0));
-  });
+  everywhere<T>(n, [=](Count i) { dx[i] = static_cast<T>(wide(dx[i]) * keep * W(static_cast<Plain<W>>(mask[i]))); });
 }
 
 }  // namespace llmcalc::model::LLMCALC_ISA

@@ -9,12 +9,14 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// Rows of expert e are first[e] to first[e + 1]; row r is token token[r].
+/// Rows of expert e are first[e] to first[e + 1]; row r is token token[r]. Those of token t are row[t top_k] and on,
+/// experts in order.
 struct Routing {
-  std::vector<Count> first, token;
+  std::vector<Count> first, token, row;
+  Count top_k = 0;
 };
 
-/// Read off the gates: a token visits the experts whose gate is not negative.
+/// Read off the gates: a token visits the top_k experts whose gate is not negative.
 template <typename G>
 Routing routing(Count tokens, Count experts, const G* gates) {
   Routing r;
@@ -24,6 +26,13 @@ Routing routing(Count tokens, Count experts, const G* gates) {
       if (!(wide(gates[t * experts + e]) < Wide<G>(0))) r.token.push_back(t);
   }
   r.first.push_back(static_cast<Count>(r.token.size()));
+  r.top_k = static_cast<Count>(r.token.size()) / std::max<Count>(1, tokens);
+  r.row.resize(r.token.size());
+  std::vector<Count> seen(static_cast<std::size_t>(tokens), 0);
+  for (std::size_t i = 0; i < r.token.size(); ++i) {
+    const Count t = r.token[i];
+    r.row[static_cast<std::size_t>(t * r.top_k + seen[static_cast<std::size_t>(t)]++)] = static_cast<Count>(i);
+  }
   return r;
 }
 
@@ -31,8 +40,8 @@ Routing routing(Count tokens, Count experts, const G* gates) {
 template <typename T>
 void route_row(const Pointwise& s, const T* logits, Wide<T>* p, Wide<T>* gates) {
   using W = Wide<T>;
-  W most = wide(logits[0]), sum(0), chosen(0);
-  for (Count e = 1; e < s.width; ++e) most = wide(logits[e]) > most ? wide(logits[e]) : most;
+  W sum(0), chosen(0);
+  const W most = greatest_of<W>(s.width, logits);
   for (Count e = 0; e < s.width; ++e) p[e] = exp_of(wide(logits[e]) - most), sum += p[e];
   for (Count e = 0; e < s.width; ++e) p[e] = p[e] / sum, gates[e] = W(-1);
   for (Count k = 0; k < s.top_k; ++k) {
@@ -82,33 +91,41 @@ void dispatch(const Pointwise& s, Count experts, const T* gates, const T* x, T* 
   each<T>(s.rows, s.width,
           [&](Count i) { std::copy_n(x + r.token[static_cast<std::size_t>(i)] * s.width, s.width, y + i * s.width); });
 }
-/// dx of a token: the sum over its rows, experts in order.
+/// to = the sum over a token's rows of factor(row) x row, experts in order, or added to what is there.
+template <typename T, typename F>
+void sum_rows(const Routing& r, Count width, const T* x, T* to, bool add, const F& factor) {
+  using W = Wide<T>;
+  each<T>(static_cast<Count>(r.row.size()) / std::max<Count>(1, r.top_k), width * r.top_k, [&](Count t) {
+    thread_local std::vector<W> sums;
+    sums.assign(static_cast<std::size_t>(width), W(0));
+    W* sum = sums.data();
+    for (Count k = 0; k < r.top_k; ++k) {
+      const Count row = r.row[static_cast<std::size_t>(t * r.top_k + k)];
+      const T* from = x + row * width;
+      const W f = factor(row);
+      lanes<T>(0, width, [=](Count i) { sum[i] += f * wide(from[i]); });
+    }
+    put_lanes(0, width, to + t * width, add, [=](Count i) { return sum[i]; });
+  });
+}
+
+/// dx of a token: the sum over its rows.
 template <typename T>
 void dispatch_gradient(const Pointwise& s, Count experts, const Wide<T>* kept, const T* dy, T* dx, bool add) {
-  using W = Wide<T>;
   const Count tokens = s.rows / s.top_k;
-  const Routing r = routing(tokens, experts, kept + tokens * experts);
-  std::vector<W> sum(static_cast<std::size_t>(tokens * s.width), W(0));
-  for (Count i = 0; i < s.rows; ++i)
-    for (Count c = 0; c < s.width; ++c)
-      sum[static_cast<std::size_t>(r.token[static_cast<std::size_t>(i)] * s.width + c)] += wide(dy[i * s.width + c]);
-  for (Count i = 0; i < tokens * s.width; ++i) put(dx + i, sum[static_cast<std::size_t>(i)], add);
+  sum_rows(routing(tokens, experts, kept + tokens * experts), s.width, dy, dx, add, [](Count) { return Wide<T>(1); });
 }
 
 template <typename T>
 void combine(const Pointwise& s, Count experts, const T* gates, const T* x, T* y, Wide<T>* kept) {
   using W = Wide<T>;
   const Routing r = routing(s.rows, experts, gates);
-  std::vector<W> sum(static_cast<std::size_t>(s.rows * s.width), W(0));
+  std::vector<W> gate(r.token.size());
   for (Count e = 0; e < experts; ++e)
-    for (Count i = r.first[static_cast<std::size_t>(e)]; i < r.first[static_cast<std::size_t>(e) + 1]; ++i) {
-      const Count t = r.token[static_cast<std::size_t>(i)];
-      const W g = wide(gates[t * experts + e]);
-      if (kept != nullptr) kept[i] = g;
-      for (Count c = 0; c < s.width; ++c)
-        sum[static_cast<std::size_t>(t * s.width + c)] += g * wide(x[i * s.width + c]);
-    }
-  for (Count i = 0; i < s.rows * s.width; ++i) y[i] = static_cast<T>(sum[static_cast<std::size_t>(i)]);
+    for (Count i = r.first[static_cast<std::size_t>(e)]; i < r.first[static_cast<std::size_t>(e) + 1]; ++i)
+      gate[static_cast<std::size_t>(i)] = wide(gates[r.token[static_cast<std::size_t>(i)] * experts + e]);
+  if (kept != nullptr) std::copy(gate.begin(), gate.end(), kept);
+  sum_rows(r, s.width, x, y, false, [&](Count row) { return gate[static_cast<std::size_t>(row)]; });
 }
 /// dx = gate dy; dgate = dy . x. `kept`: the gate of each row.
 template <typename T>
@@ -117,16 +134,17 @@ void combine_gradient(const Pointwise& s, Count experts, const Wide<T>* route_ke
   using W = Wide<T>;
   const Routing r = routing(s.rows, experts, route_kept + s.rows * experts);
   if (!add_g) std::fill_n(dgates, s.rows * experts, T(W(0)));
-  for (Count e = 0; e < experts; ++e)
-    for (Count i = r.first[static_cast<std::size_t>(e)]; i < r.first[static_cast<std::size_t>(e) + 1]; ++i) {
-      const Count t = r.token[static_cast<std::size_t>(i)];
-      W d(0);
-      for (Count c = 0; c < s.width; ++c) {
-        d += wide(dy[t * s.width + c]) * wide(x[i * s.width + c]);
-        put(dx + i * s.width + c, kept[i] * wide(dy[t * s.width + c]), add_x);
-      }
-      put(dgates + t * experts + e, d, add_g);
-    }
+  for (Count e = 0; e < experts; ++e) {
+    const Count first = r.first[static_cast<std::size_t>(e)], n = r.first[static_cast<std::size_t>(e) + 1] - first;
+    each<T>(n, s.width, [&, e](Count k) {
+      const Count i = first + k, t = r.token[static_cast<std::size_t>(i)];
+      const T *d = dy + t * s.width, *from = x + i * s.width;
+      const W gate = kept[i];
+      const W dgate = sum_of<W>(s.width, [=](Count c) { return wide(d[c]) * wide(from[c]); });
+      put_lanes(0, s.width, dx + i * s.width, add_x, [=](Count c) { return gate * wide(d[c]); });
+      put(dgates + t * experts + e, dgate, add_g);
+    });
+  }
 }
 
 }  // namespace llmcalc::model::LLMCALC_ISA

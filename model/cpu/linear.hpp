@@ -10,18 +10,16 @@ namespace llmcalc::model::LLMCALC_ISA {
 template <typename T, typename Y>
 void add_bias(Count rows, Count width, const T* b, Y* y) {
   each<T>(rows, width, [=](Count r) {
-    for (Count i = 0; i < width; ++i) y[r * width + i] = static_cast<Y>(wide(y[r * width + i]) + wide(b[i]));
+    Y* row = y + r * width;
+    lanes<T>(0, width, [=](Count i) { row[i] = static_cast<Y>(wide(row[i]) + wide(b[i])); });
   });
 }
 
 /// db += the sum of the rows of dy, in order.
 template <typename T>
 void bias_gradient(Count rows, Count width, const T* dy, Count stride, Wide<T>* db) {
-  constexpr Count block = 64;
-  each<T>((width + block - 1) / block, block * rows, [=](Count c) {
-    const Count first = c * block, last = std::min(width, first + block);
-    for (Count r = 0; r < rows; ++r)
-      for (Count i = first; i < last; ++i) db[i] += wide(dy[r * stride + i]);
+  stripes<T>(width, rows, [=](Count first, Count last) {
+    for (Count r = 0; r < rows; ++r) lanes<T>(first, last, [=](Count i) { db[i] += wide(dy[r * stride + i]); });
   });
 }
 
@@ -31,7 +29,8 @@ inline Flops product_flops(Count m, Count n, Count k) { return flops(2, m, n, k)
 template <typename T, typename Y>
 Flops dense(const Linear& s, Count rows, const T* x, Count x_stride, const T* w, const T* b, Y* y) {
   if (rows == 0) return {};
-  matmul(MatmulShape{rows, s.out, s.in, false, true, false, x_stride, s.in, s.out}, x, w, y);
+  // A token's numbers do not depend on how many others chose the same expert.
+  matmul(MatmulShape{rows, s.out, s.in, false, true, false, x_stride, s.in, s.out, s.top_k > 0}, x, w, y);
   if (b != nullptr) add_bias(rows, s.out, b, y);
   return product_flops(rows, s.out, s.in);
 }
@@ -41,8 +40,8 @@ template <typename T>
 Flops dense_gradient(const Linear& s, Count rows, const T* x, const T* w, const T* dy, Count dy_stride, T* dx, bool add,
                      Wide<T>* dw, Wide<T>* db) {
   if (rows == 0) return {};
-  matmul(MatmulShape{rows, s.in, s.out, false, false, add, dy_stride, s.in, s.in}, dy, w, dx);
-  matmul(MatmulShape{s.out, s.in, rows, true, false, true, dy_stride, s.in, s.in}, dy, x, dw);
+  matmul(MatmulShape{rows, s.in, s.out, false, false, add, dy_stride, s.in, s.in, false}, dy, w, dx);
+  matmul(MatmulShape{s.out, s.in, rows, true, false, true, dy_stride, s.in, s.in, false}, dy, x, dw);
   if (db != nullptr) bias_gradient(rows, s.out, dy, dy_stride, db);
   return product_flops(rows, s.in, s.out) + product_flops(s.out, s.in, rows);
 }
@@ -80,7 +79,7 @@ Flops per_head(const Linear& s, const LinearView& v, const T* x, const T* w, T* 
   const Count heads = s.groups, tokens = s.rows / heads, width = v.transposed ? s.out : s.in;
   for (Count h = 0; h < heads; ++h) {
     const T* mine = w + (h * v.head_rows + v.weight_offset) * width;
-    const MatmulShape m{tokens, s.out, s.in, false, !v.transposed, false, v.x_stride, width, heads * v.y_head};
+    const MatmulShape m{tokens, s.out, s.in, false, !v.transposed, false, v.x_stride, width, heads * v.y_head, false};
     matmul(m, x + h * v.x_head, mine, y + h * v.y_head);
   }
   return product_flops(s.rows, s.out, s.in);

@@ -4,23 +4,15 @@
 #include <vector>
 
 #include "model/backend.hpp"
-#include "model/cpu/parallel.hpp"
-#include "model/math/functions.hpp"
+#include "model/cpu/sum.hpp"
 
 namespace llmcalc::model::LLMCALC_ISA {
 
 /// log sum exp of n numbers, the greatest taken out.
 template <typename W>
 W log_sum_exp(Count n, const W* x) {
-  W most = x[0], sum(0);
-  for (Count i = 1; i < n; ++i) most = x[i] > most ? x[i] : most;
-  if constexpr (threaded<W>) {
-#pragma omp simd reduction(+ : sum)
-    for (Count i = 0; i < n; ++i) sum += exp_of(x[i] - most);
-  } else {
-    for (Count i = 0; i < n; ++i) sum += exp_of(x[i] - most);
-  }
-  return most + log_of(sum);
+  const W most = greatest_of<W>(n, x);
+  return most + log_of(sum_of<W>(n, [=](Count i) { return exp_of(x[i] - most); }));
 }
 
 template <typename W>
@@ -29,7 +21,7 @@ double loss(const Loss& s, const std::int64_t* targets, W* logits) {
   each<W>(s.rows, s.vocabulary * 4, [&](Count r) {
     W* x = logits + r * s.vocabulary;
     const W norm = log_sum_exp(s.vocabulary, x);
-    for (Count i = 0; i < s.vocabulary; ++i) x[i] = x[i] - norm;
+    lanes<W>(0, s.vocabulary, [=](Count i) { x[i] = x[i] - norm; });
     each_row[static_cast<std::size_t>(r)] = -static_cast<double>(x[targets[r]]);
   });
   double sum = 0;
@@ -42,7 +34,7 @@ void loss_gradient(const Loss& s, const std::int64_t* targets, double scale, W* 
   each<W>(s.rows, s.vocabulary * 4, [=](Count r) {
     W* x = logits + r * s.vocabulary;
     const W f = number<W>(scale);
-    for (Count i = 0; i < s.vocabulary; ++i) x[i] = exp_of(x[i]) * f;
+    lanes<W>(0, s.vocabulary, [=](Count i) { x[i] = exp_of(x[i]) * f; });
     x[targets[r]] -= f;
   });
 }

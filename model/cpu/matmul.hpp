@@ -1,54 +1,75 @@
 #pragma once
-/// Products of matrices.
+/// Products of matrices: one of four ways, by format and shape.
 
 #include <vector>
 
+#include "model/cpu/onednn.hpp"
+#include "model/cpu/packed.hpp"
 #include "model/cpu/product.hpp"
 
-namespace llmcalc::model {
+namespace llmcalc::model::LLMCALC_ISA {
 
-/// C (m, n) = op(A) (m, k) op(B) (k, n), added to C if `add`. Row-major; lda, ldb, ldc are numbers from row to row of
-/// A, B, C as they are stored, before op transposes them.
-struct MatmulShape {
-  Count m = 0, n = 0, k = 0;
-  bool transpose_a = false, transpose_b = false, add = false;
-  Count lda = 0, ldb = 0, ldc = 0;
-};
-
-namespace LLMCALC_ISA {
-
-/// A row of A after op, wide.
-template <typename A>
-void row_of(const MatmulShape& s, const A* a, Count i, std::vector<Wide<A>>& to) {
-  to.resize(static_cast<std::size_t>(s.k));
-  for (Count p = 0; p < s.k; ++p)
-    to[static_cast<std::size_t>(p)] = wide(s.transpose_a ? a[p * s.lda + i] : a[i * s.lda + p]);
+/// Writes the product v, or adds it.
+template <typename C, typename W>
+void put_product(C* to, W v, bool add) {
+  *to = static_cast<C>(add ? static_cast<W>(wide(*to)) + v : v);
 }
 
-/// C row by row: products with the columns of B one by one, or (B not transposed) with its rows, added up.
+/// Number by number: what counts its operations.
 template <typename A, typename B, typename C>
 void plain_matmul(const MatmulShape& s, const A* a, const B* b, C* c) {
   using W = Wide<A>;
-  each<A>(s.m, s.n * s.k, [&](Count i) {
-    thread_local std::vector<W> row, sum;
-    row_of(s, a, i, row);
-    sum.assign(static_cast<std::size_t>(s.n), W(0));
-    if (s.transpose_b)
-      for (Count j = 0; j < s.n; ++j) sum[static_cast<std::size_t>(j)] = dot(s.k, row.data(), b + j * s.ldb);
-    else
-      for (Count p = 0; p < s.k; ++p) axpy(s.n, row[static_cast<std::size_t>(p)], b + p * s.ldb, sum.data());
-    C* to = c + i * s.ldc;
+  const Count row = s.transpose_a ? 1 : s.lda, left = s.transpose_a ? s.lda : 1;
+  const Count column = s.transpose_b ? s.ldb : 1, right = s.transpose_b ? 1 : s.ldb;
+  for (Count i = 0; i < s.m; ++i)
     for (Count j = 0; j < s.n; ++j) {
-      const W v = sum[static_cast<std::size_t>(j)];
-      to[j] = static_cast<C>(s.add ? static_cast<W>(wide(to[j])) + v : v);
+      W sum(0);
+      {
+        [[maybe_unused]] const InProduct<W> scope;
+        for (Count p = 0; p < s.k; ++p) sum += wide(a[i * row + p * left]) * wide(b[j * column + p * right]);
+      }
+      put_product(c + i * s.ldc + j, sum, s.add);
+    }
+}
+
+/// A few rows, which read a large B once: products with its rows one by one, or (B not transposed) its rows added up.
+template <typename A, typename B, typename C>
+void thin_matmul(const MatmulShape& s, const A* a, const B* b, C* c) {
+  using W = Wide<A>;
+  if (s.transpose_b)
+    return each<A>(s.n, s.m * s.k, [&](Count j) {
+      for (Count i = 0; i < s.m; ++i) put_product(c + i * s.ldc + j, dot(s.k, a + i * s.lda, b + j * s.ldb), s.add);
+    });
+  constexpr Count width = 256;
+  each<A>((s.n + width - 1) / width, width * s.k, [&](Count block) {
+    const Count first = block * width, n = std::min(width, s.n - first);
+    for (Count i = 0; i < s.m; ++i) {
+      W sum[width] = {};
+      for (Count p = 0; p < s.k; ++p) axpy(n, wide(a[i * s.lda + p]), b + p * s.ldb + first, sum);
+      C* to = c + i * s.ldc + first;
+      lanes<A>(0, n, [=, &s, &sum](Count j) { put_product(to + j, sum[j], s.add); });
     }
   });
 }
 
+template <typename T>
+inline constexpr Number format_of = std::is_same_v<T, float> ? Number::f32 : Number::bf16;
+
+/// oneDNN compiles a product for each shape, which takes as long as some million multiplications.
+inline bool worth_compiling(const MatmulShape& s) { return s.m * s.n * s.k >= 1 << 21; }
+
 template <typename A, typename B, typename C>
 void matmul(const MatmulShape& s, const A* a, const B* b, C* c) {
-  plain_matmul(s, a, b, c);
+  static_assert(std::is_same_v<A, B> && std::is_same_v<Wide<C>, Wide<A>>);
+  if constexpr (!threaded<A>) {
+    return plain_matmul(s, a, b, c);
+  } else {
+    if (s.rows_alike) return packed_matmul(s, a, b, c);
+    if (s.m <= 4 && !s.transpose_a) return thin_matmul(s, a, b, c);
+    if constexpr (std::is_same_v<Wide<A>, float>)
+      if (worth_compiling(s) && onednn_matmul(s, format_of<A>, format_of<C>, a, b, c)) return;
+    packed_matmul(s, a, b, c);
+  }
 }
 
-}  // namespace LLMCALC_ISA
-}  // namespace llmcalc::model
+}  // namespace llmcalc::model::LLMCALC_ISA

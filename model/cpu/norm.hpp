@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "model/backend.hpp"
-#include "model/cpu/parallel.hpp"
+#include "model/cpu/pointwise.hpp"
 
 namespace llmcalc::model::LLMCALC_ISA {
 
@@ -18,22 +18,9 @@ template <typename T>
 RowStatistics<Wide<T>> row_statistics(const Norm& s, const T* x, double epsilon) {
   using W = Wide<T>;
   const W n = number<W>(static_cast<double>(s.width));
-  W mean(0), square(0);
-  if (s.centred) {
-    if constexpr (threaded<T>) {
-#pragma omp simd reduction(+ : mean)
-      for (Count i = 0; i < s.width; ++i) mean += wide(x[i]);
-    } else {
-      for (Count i = 0; i < s.width; ++i) mean += wide(x[i]);
-    }
-    mean = mean / n;
-  }
-  if constexpr (threaded<T>) {
-#pragma omp simd reduction(+ : square)
-    for (Count i = 0; i < s.width; ++i) square += (wide(x[i]) - mean) * (wide(x[i]) - mean);
-  } else {
-    for (Count i = 0; i < s.width; ++i) square += (wide(x[i]) - mean) * (wide(x[i]) - mean);
-  }
+  W mean(0);
+  if (s.centred) mean = sum_of<W>(s.width, [=](Count i) { return wide(x[i]); }) / n;
+  const W square = sum_of<W>(s.width, [=](Count i) { return (wide(x[i]) - mean) * (wide(x[i]) - mean); });
   return {mean, W(1) / sqrt_of(square / n + W(epsilon))};
 }
 
@@ -48,64 +35,53 @@ inline Count weights_of(const Norm& s, const NormView& v, Count row) { return ro
 template <typename T>
 void norm(const Norm& s, const NormView& v, T* y, Wide<T>* statistics) {
   using W = Wide<T>;
-  const T *x = static_cast<const T*>(v.x), *w = static_cast<const T*>(v.weight), *b = static_cast<const T*>(v.bias);
   each<T>(s.rows, s.width, [&](Count r) {
-    const T* from = x + r * v.x_stride;
-    const RowStatistics<W> st = row_statistics(s, from, v.epsilon);
+    const T *x = static_cast<const T*>(v.x) + r * v.x_stride, *w = static_cast<const T*>(v.weight),
+            *b = static_cast<const T*>(v.bias);
+    const auto [mean, inverse] = row_statistics(s, x, v.epsilon);
+    const W m = mean, f = inverse;
     T* to = y + r * s.width;
     const Count o = weights_of(s, v, r);
-    for (Count i = 0; i < s.width; ++i) {
-      W n = (wide(from[i]) - st.mean) * st.inverse;
-      if (w != nullptr) n = n * wide(w[o + i]);
-      if (b != nullptr) n = n + wide(b[o + i]);
-      to[i] = static_cast<T>(n);
-    }
+    if (w != nullptr && b != nullptr)
+      lanes<T>(0, s.width,
+               [=](Count i) { to[i] = static_cast<T>((wide(x[i]) - m) * f * wide(w[o + i]) + wide(b[o + i])); });
+    else if (w != nullptr)
+      lanes<T>(0, s.width, [=](Count i) { to[i] = static_cast<T>((wide(x[i]) - m) * f * wide(w[o + i])); });
+    else
+      lanes<T>(0, s.width, [=](Count i) { to[i] = static_cast<T>((wide(x[i]) - m) * f); });
     if (statistics == nullptr) return;
     if (s.centred)
-      statistics[2 * r] = st.mean, statistics[2 * r + 1] = st.inverse;
+      statistics[2 * r] = m, statistics[2 * r + 1] = f;
     else
-      statistics[r] = st.inverse;
+      statistics[r] = f;
   });
 }
 
 /// dx of one row: (g - mean(g) - n mean(g n)) inverse with g = dy w and n the normalised row; RMSNorm has no mean(g).
-template <typename T>
-void norm_row_gradient(const Norm& s, const T* x, const T* w, const T* dy, RowStatistics<Wide<T>> st, T* dx, bool add) {
+/// weight(i): w, or 1.
+template <typename T, typename F>
+void norm_row_gradient(const Norm& s, const T* x, const T* dy, RowStatistics<Wide<T>> st, T* dx, bool add,
+                       const F& weight) {
   using W = Wide<T>;
-  const W n = number<W>(static_cast<double>(s.width));
-  W sum(0), with_n(0);
-  const auto g = [&](Count i) { return w != nullptr ? wide(dy[i]) * wide(w[i]) : wide(dy[i]); };
-  const auto normal = [&](Count i) { return (wide(x[i]) - st.mean) * st.inverse; };
-  if constexpr (threaded<T>) {
-#pragma omp simd reduction(+ : sum, with_n)
-    for (Count i = 0; i < s.width; ++i) sum += g(i), with_n += g(i) * normal(i);
-  } else {
-    for (Count i = 0; i < s.width; ++i) sum += g(i), with_n += g(i) * normal(i);
-  }
-  sum = s.centred ? sum / n : W(0);
-  with_n = with_n / n;
-  for (Count i = 0; i < s.width; ++i) {
-    const W d = (g(i) - sum - normal(i) * with_n) * st.inverse;
-    dx[i] = static_cast<T>(add ? wide(dx[i]) + d : d);
-  }
+  const W n = number<W>(static_cast<double>(s.width)), m = st.mean, f = st.inverse;
+  const auto g = [=](Count i) { return wide(dy[i]) * weight(i); };
+  const auto normal = [=](Count i) { return (wide(x[i]) - m) * f; };
+  const W sum = s.centred ? sum_of<W>(s.width, g) / n : W(0);
+  const W with_n = sum_of<W>(s.width, [=](Count i) { return g(i) * normal(i); }) / n;
+  put_lanes(0, s.width, dx, add, [=](Count i) { return (g(i) - sum - normal(i) * with_n) * f; });
 }
 
 /// dw += dy n, db += dy, over the rows; each column belongs to one thread, so that the order of the sum is fixed.
 template <typename T>
 void norm_weight_gradient(const Norm& s, const NormView& v, const std::vector<RowStatistics<Wide<T>>>& st, const T* dy,
                           Wide<T>* dw, Wide<T>* db) {
-  const T* x = static_cast<const T*>(v.x);
-  constexpr Count block = 128;
-  each<T>((s.width + block - 1) / block, block * s.rows, [&](Count c) {
-    const Count first = c * block, last = std::min(s.width, first + block);
+  stripes<T>(s.width, s.rows, [&](Count first, Count last) {
     for (Count r = 0; r < s.rows; ++r) {
-      const auto [mean, inverse] = st[static_cast<std::size_t>(r)];
-      const Count o = weights_of(s, v, r);
-      for (Count i = first; i < last; ++i) {
-        const Wide<T> d = wide(dy[r * s.width + i]);
-        dw[o + i] += d * (wide(x[r * v.x_stride + i]) - mean) * inverse;
-        if (db != nullptr) db[o + i] += d;
-      }
+      const T *x = static_cast<const T*>(v.x) + r * v.x_stride, *d = dy + r * s.width;
+      const Wide<T> m = st[static_cast<std::size_t>(r)].mean, f = st[static_cast<std::size_t>(r)].inverse;
+      Wide<T>*to_w = dw + weights_of(s, v, r), *to_b = db + (db != nullptr ? weights_of(s, v, r) : 0);
+      lanes<T>(first, last, [=](Count i) { to_w[i] += wide(d[i]) * (wide(x[i]) - m) * f; });
+      if (db != nullptr) lanes<T>(first, last, [=](Count i) { to_b[i] += wide(d[i]); });
     }
   });
 }
@@ -122,8 +98,13 @@ void norm_gradient(const Norm& s, const NormView& v, const Wide<T>* statistics, 
   });
   if (dw != nullptr) norm_weight_gradient(s, v, st, dy, dw, db);
   each<T>(s.rows, s.width, [&](Count r) {
-    norm_row_gradient(s, x + r * v.x_stride, w != nullptr ? w + weights_of(s, v, r) : nullptr, dy + r * s.width,
-                      st[static_cast<std::size_t>(r)], dx + r * v.x_stride, add);
+    const T *from = x + r * v.x_stride, *d = dy + r * s.width, *mine = w != nullptr ? w + weights_of(s, v, r) : nullptr;
+    T* to = dx + r * v.x_stride;
+    const RowStatistics<W> mean = st[static_cast<std::size_t>(r)];
+    if (mine != nullptr)
+      norm_row_gradient(s, from, d, mean, to, add, [=](Count i) { return wide(mine[i]); });
+    else
+      norm_row_gradient(s, from, d, mean, to, add, [](Count) { return W(1); });
   });
 }
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "model/backend.hpp"
-#include "model/cpu/parallel.hpp"
+#include "model/cpu/sum.hpp"
 #include "model/math/functions.hpp"
 
 namespace llmcalc::model::LLMCALC_ISA {
@@ -16,10 +16,11 @@ double square_sum(Count n, const W* g) {
   constexpr Count size = 8192;
   std::vector<double> part(static_cast<std::size_t>((n + size - 1) / size));
   each<W>(static_cast<Count>(part.size()), size, [&](Count c) {
-    double s = 0;
-    for (Count i = c * size; i < std::min(n, (c + 1) * size); ++i)
-      s += static_cast<double>(g[i]) * static_cast<double>(g[i]);
-    part[static_cast<std::size_t>(c)] = s;
+    const W* mine = g + c * size;
+    part[static_cast<std::size_t>(c)] = sum_of<double>(std::min(size, n - c * size), [=](Count i) {
+      const double x = static_cast<double>(mine[i]);
+      return x * x;
+    });
   });
   double s = 0;
   for (const double p : part) s += p;
@@ -29,9 +30,12 @@ double square_sum(Count n, const W* g) {
 template <typename W>
 void multiply_by(Count n, double factor, W* g) {
   const W f = number<W>(factor);
-  chunks<W>(n, [=](Count i, Count end) {
-    for (; i < end; ++i) g[i] = g[i] * f;
-  });
+  everywhere<W>(n, [=](Count i) { g[i] = g[i] * f; });
+}
+
+template <typename W, typename T>
+void store(W from, T* to) {
+  *to = static_cast<T>(from);
 }
 
 /// AdamW (Loshchilov, Hutter 2017, arXiv:1711.05101) with bias correction. `master`: wide weights of which `weight`
@@ -44,16 +48,15 @@ void adamw(Count n, const AdamW& o, const Wide<T>* g, T* weight, Wide<T>* master
   const W c1 = number<W>(1 - o.beta1), c2 = number<W>(1 - o.beta2);
   const W rate = number<W>(o.rate), shrink = number<W>(1 - o.rate * o.decay);
   const W bias1 = number<W>(1 / (1 - std::pow(o.beta1, step))), bias2 = number<W>(1 / (1 - std::pow(o.beta2, step)));
-  chunks<T>(n, [=](Count i, Count end) {
-    for (; i < end; ++i) {
-      m[i] = b1 * m[i] + c1 * g[i];
-      v[i] = b2 * v[i] + c2 * g[i] * g[i];
-      const W w = master != nullptr ? master[i] : wide(weight[i]);
-      const W next = w * shrink - rate * (m[i] * bias1) / (sqrt_of(v[i] * bias2) + epsilon);
-      if (master != nullptr) master[i] = next;
-      weight[i] = static_cast<T>(next);
-    }
-  });
+  const auto step_from = [&](auto* stored) {
+    everywhere<T>(n, [=](Count i) {
+      const W first = b1 * m[i] + c1 * g[i], second = b2 * v[i] + c2 * g[i] * g[i];
+      const W next = wide(stored[i]) * shrink - rate * (first * bias1) / (sqrt_of(second * bias2) + epsilon);
+      m[i] = first, v[i] = second;
+      store(next, stored + i), store(next, weight + i);
+    });
+  };
+  master != nullptr ? step_from(master) : step_from(weight);
 }
 
 /// velocity = momentum velocity + g; w -= rate velocity. Without a velocity: plain gradient descent.
@@ -61,16 +64,20 @@ template <typename T>
 void sgd(Count n, const Momentum& o, const Wide<T>* g, T* weight, Wide<T>* master, Wide<T>* velocity) {
   using W = Wide<T>;
   const W rate = number<W>(o.rate), keep = number<W>(o.momentum), shrink = number<W>(1 - o.rate * o.decay);
-  chunks<T>(n, [=](Count i, Count end) {
-    for (; i < end; ++i) {
-      const W d = velocity != nullptr ? keep * velocity[i] + g[i] : g[i];
-      if (velocity != nullptr) velocity[i] = d;
-      const W w = master != nullptr ? master[i] : wide(weight[i]);
-      const W next = w * shrink - rate * d;
-      if (master != nullptr) master[i] = next;
-      weight[i] = static_cast<T>(next);
-    }
-  });
+  const auto step_from = [&](auto* stored) {
+    if (velocity == nullptr)
+      everywhere<T>(n, [=](Count i) {
+        const W next = wide(stored[i]) * shrink - rate * g[i];
+        store(next, stored + i), store(next, weight + i);
+      });
+    else
+      everywhere<T>(n, [=](Count i) {
+        velocity[i] = keep * velocity[i] + g[i];
+        const W next = wide(stored[i]) * shrink - rate * velocity[i];
+        store(next, stored + i), store(next, weight + i);
+      });
+  };
+  master != nullptr ? step_from(master) : step_from(weight);
 }
 
 }  // namespace llmcalc::model::LLMCALC_ISA

@@ -3,6 +3,11 @@
 /// compiled for: every file that includes them is compiled once per set, in a namespace of its own.
 
 #include <algorithm>
+#include <type_traits>
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
 
 #include "calc/units.hpp"
 #include "model/math/numbers.hpp"
@@ -11,6 +16,11 @@
 #define LLMCALC_ISA portable
 #endif
 
+/// A call left in a loop leaves it one number at a time. So short loops, and what they call, are inlined where they
+/// stand; a long one is a function of its own, into which all that it calls is inlined.
+#define LLMCALC_INLINE [[gnu::always_inline]] inline
+#define LLMCALC_FLAT [[gnu::noinline, gnu::flatten]]
+
 namespace llmcalc::model::LLMCALC_ISA {
 
 /// May numbers of this type be worked on by several threads at once?
@@ -18,6 +28,19 @@ template <typename T>
 inline constexpr bool threaded = true;
 template <>
 inline constexpr bool threaded<Counted> = false;
+
+/// The processor's own type that W is made from.
+template <typename W>
+using Plain = std::conditional_t<std::is_same_v<W, float>, float, double>;
+
+/// Threads that a loop runs on.
+inline Count threads() {
+#ifdef _OPENMP
+  return omp_get_max_threads();
+#else
+  return 1;
+#endif
+}
 
 /// f(i) for every i below n, in any order. `work`: numbers touched per i; little work is not worth a second thread.
 template <typename T, typename F>
@@ -35,6 +58,36 @@ template <typename T, typename F>
 void chunks(Count n, const F& f) {
   constexpr Count size = 8192;
   each<T>((n + size - 1) / size, size, [&](Count i) { f(i * size, std::min(n, (i + 1) * size)); });
+}
+
+/// f(first, last) for as many stripes of columns as there are threads: sums over rows keep their order.
+template <typename T, typename F>
+void stripes(Count columns, Count rows, const F& f) {
+  constexpr Count line = 64;
+  const Count size = ((columns + threads() - 1) / threads() + line - 1) / line * line;
+  each<T>((columns + size - 1) / size, size * rows, [&](Count i) { f(i * size, std::min(columns, (i + 1) * size)); });
+}
+
+/// f(i) for every i of [first, last), in vectors: f(i) reads and writes nothing that belongs to another i.
+template <typename T, typename F>
+LLMCALC_INLINE void lanes(Count first, Count last, const F& f) {
+  if constexpr (threaded<T>) {
+#pragma omp simd
+    for (Count i = first; i < last; ++i) f(i);
+  } else {
+    for (Count i = first; i < last; ++i) f(i);
+  }
+}
+
+template <typename T, typename F>
+LLMCALC_FLAT void long_lanes(Count first, Count last, const F f) {
+  lanes<T>(first, last, f);
+}
+
+/// The same for every i below n, on all cores.
+template <typename T, typename F>
+void everywhere(Count n, const F& f) {
+  chunks<T>(n, [&](Count first, Count last) { long_lanes<T>(first, last, f); });
 }
 
 }  // namespace llmcalc::model::LLMCALC_ISA

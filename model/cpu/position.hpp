@@ -6,6 +6,7 @@
 
 #include "model/backend.hpp"
 #include "model/cpu/parallel.hpp"
+#include "model/math/functions.hpp"
 
 namespace llmcalc::model::LLMCALC_ISA {
 
@@ -25,11 +26,44 @@ void lookup(const Lookup& s, const std::int64_t* ids, const Positions& at, const
 /// dtable[id] += dy of every token with that id, tokens in order: each column belongs to one thread.
 template <typename T>
 void lookup_gradient(const Lookup& s, const std::int64_t* ids, const Positions& at, const T* dy, Wide<T>* dtable) {
-  constexpr Count block = 128;
-  each<T>((s.width + block - 1) / block, block * s.tokens, [=](Count c) {
-    const Count first = c * block, last = std::min(s.width, first + block);
-    for (Count t = 0; t < s.tokens; ++t)
-      for (Count i = first; i < last; ++i) dtable[row_of_table(ids, at, t) * s.width + i] += wide(dy[t * s.width + i]);
+  stripes<T>(s.width, s.tokens, [=](Count first, Count last) {
+    for (Count t = 0; t < s.tokens; ++t) {
+      Wide<T>* row = dtable + row_of_table(ids, at, t) * s.width;
+      const T* d = dy + t * s.width;
+      lanes<T>(first, last, [=](Count i) { row[i] += wide(d[i]); });
+    }
+  });
+}
+
+/// Radians per position of every pair of a row: 10000^(-2i/width).
+inline std::vector<double> frequencies(Count width) {
+  std::vector<double> f(static_cast<std::size_t>((width + 1) / 2));
+  for (std::size_t i = 0; i < f.size(); ++i)
+    f[i] = std::pow(rotary_base, -2.0 * static_cast<double>(i) / static_cast<double>(width));
+  return f;
+}
+
+/// cos and sin of position p for `pairs` frequencies.
+template <typename W>
+void angles(Count p, Count pairs, const double* frequency, W* cosine, W* sine) {
+  const double position = static_cast<double>(p);
+  lanes<W>(0, pairs, [=](Count i) {
+    const auto [c, s] = cos_sin(position * frequency[i]);
+    cosine[i] = W(static_cast<Plain<W>>(c)), sine[i] = W(static_cast<Plain<W>>(s));
+  });
+}
+
+/// f(position, cosines, sines, their number) for every position of a pass.
+template <typename T, typename F>
+void each_position(const Positions& at, Count width, Count work, const F& f) {
+  using W = Wide<T>;
+  const std::vector<double> frequency = frequencies(width);
+  const std::size_t pairs = frequency.size();
+  each<T>(at.queries, work, [&](Count q) {
+    thread_local std::vector<W> turn;
+    turn.resize(2 * pairs);
+    angles(at.past + q, static_cast<Count>(pairs), frequency.data(), turn.data(), turn.data() + pairs);
+    f(q, static_cast<const W*>(turn.data()), static_cast<const W*>(turn.data() + pairs));
   });
 }
 
@@ -37,26 +71,16 @@ void lookup_gradient(const Lookup& s, const std::int64_t* ids, const Positions& 
 template <typename T>
 void add_sinusoid(const Lookup& s, const Positions& at, T* y) {
   using W = Wide<T>;
-  each<T>(s.tokens, s.width, [=](Count t) {
-    const double p = static_cast<double>(at.past + t % at.queries);
-    for (Count i = 0; i < s.width; ++i) {
-      const double angle = p * std::pow(rotary_base, -static_cast<double>(i / 2 * 2) / static_cast<double>(s.width));
-      T& to = y[t * s.width + i];
-      to = static_cast<T>(wide(to) + W(i % 2 == 0 ? std::sin(angle) : std::cos(angle)));
+  each_position<T>(at, s.width, s.tokens / at.queries * s.width, [&](Count q, const W* cosine, const W* sine) {
+    for (Count t = q; t < s.tokens; t += at.queries) {
+      T* row = y + t * s.width;
+      lanes<T>(0, s.width / 2, [=](Count i) {
+        row[2 * i] = static_cast<T>(wide(row[2 * i]) + sine[i]);
+        row[2 * i + 1] = static_cast<T>(wide(row[2 * i + 1]) + cosine[i]);
+      });
+      if (s.width % 2 != 0) row[s.width - 1] = static_cast<T>(wide(row[s.width - 1]) + sine[s.width / 2]);
     }
   });
-}
-
-/// cos and sin of position p for every pair of a head.
-template <typename W>
-void angles(Count p, Count width, bool inverse, std::vector<W>& cosine, std::vector<W>& sine) {
-  const std::size_t half = static_cast<std::size_t>(width / 2);
-  cosine.resize(half), sine.resize(half);
-  for (std::size_t i = 0; i < half; ++i) {
-    const double a =
-        static_cast<double>(p) * std::pow(rotary_base, -2.0 * static_cast<double>(i) / static_cast<double>(width));
-    cosine[i] = W(std::cos(a)), sine[i] = W(inverse ? -std::sin(a) : std::sin(a));
-  }
 }
 
 template <typename T>
@@ -64,19 +88,17 @@ void rope(Count rows, const Positions& at, T* x, Count row, Count heads, Count h
           bool inverse) {
   using W = Wide<T>;
   const Count half = width / 2;
+  const W direction(inverse ? -1 : 1);
   // One position after another, so that its angles are made once for all sequences.
-  each<T>(at.queries, rows / at.queries * heads * width * 8, [=](Count q) {
-    thread_local std::vector<W> cosine, sine;
-    angles(at.past + q, width, inverse, cosine, sine);
-    const W *c = cosine.data(), *s = sine.data();
+  each_position<T>(at, width, rows / at.queries * heads * width, [&](Count q, const W* c, const W* s) {
     for (Count r = q; r < rows; r += at.queries)
       for (Count h = 0; h < heads; ++h) {
         T *a = x + r * row + h * head + offset, *b = a + half;
-        for (Count i = 0; i < half; ++i) {
-          const W left = wide(a[i]), right = wide(b[i]);
-          a[i] = static_cast<T>(left * c[i] - right * s[i]);
-          b[i] = static_cast<T>(right * c[i] + left * s[i]);
-        }
+        lanes<T>(0, half, [=](Count i) {
+          const W left = wide(a[i]), right = wide(b[i]), up = direction * s[i];
+          a[i] = static_cast<T>(left * c[i] - right * up);
+          b[i] = static_cast<T>(right * c[i] + left * up);
+        });
       }
   });
 }

@@ -1,7 +1,7 @@
 #pragma once
 /// The two loops that matrix products and attention are made of.
 
-#include "model/cpu/parallel.hpp"
+#include "model/cpu/sum.hpp"
 
 namespace llmcalc::model::LLMCALC_ISA {
 
@@ -19,24 +19,16 @@ struct InProduct<Counted> {
 
 /// sum of a_i b_i
 template <typename A, typename B>
-Wide<A> dot(Count n, const A* a, const B* b) {
+LLMCALC_INLINE Wide<A> dot(Count n, const A* a, const B* b) {
   [[maybe_unused]] const InProduct<Wide<A>> scope;
-  using W = Wide<A>;
-  W s(0);
-  if constexpr (threaded<W>) {
-#pragma omp simd reduction(+ : s)
-    for (Count i = 0; i < n; ++i) s += wide(a[i]) * wide(b[i]);
-  } else {
-    for (Count i = 0; i < n; ++i) s += wide(a[i]) * wide(b[i]);
-  }
-  return s;
+  return sum_of<Wide<A>>(n, [=](Count i) { return wide(a[i]) * wide(b[i]); });
 }
 
 /// y += c x, y wide
 template <typename X>
-void axpy(Count n, Wide<X> c, const X* x, Wide<X>* y) {
+LLMCALC_INLINE void axpy(Count n, Wide<X> c, const X* x, Wide<X>* y) {
   [[maybe_unused]] const InProduct<Wide<X>> scope;
-  for (Count i = 0; i < n; ++i) y[i] += c * wide(x[i]);
+  lanes<Wide<X>>(0, n, [=](Count i) { y[i] += c * wide(x[i]); });
 }
 
 }  // namespace llmcalc::model::LLMCALC_ISA

@@ -8,7 +8,7 @@ namespace llmcalc::model {
 
 template <typename W>
 LLMCALC_HD W sigmoid(W x) {
-  return W(1) / (W(1) + exp_of(-x));
+  return reciprocal_of(W(1) + exp_of(-x));
 }
 
 /// max(0, x)

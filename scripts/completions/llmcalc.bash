@@ -23,6 +23,8 @@ _llmcalc_choices() {
     --params-in-6n) echo total non-embedding active matmul ;;
     --roofline) echo op step ;;
     --mla) echo auto absorbed expanded ;;
+    --model) _llmcalc_names models ;;
+    --tokenizer) echo bytes bpe ;;
   esac
 }
 

@@ -67,6 +67,10 @@ function __llmcalc_choices
             printf '%s\n' op step
         case --mla
             printf '%s\n' auto absorbed expanded
+        case --model
+            __llmcalc_names models
+        case --tokenizer
+            printf '%s\n' bytes bpe
         case '*'
             __llmcalc_options
             __llmcalc_subjects

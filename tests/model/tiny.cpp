@@ -30,7 +30,7 @@ Arch tiny_deepseek() {
   Arch a = tiny_llama();
   a.attention = AttentionKind::latent, a.kv_heads = 4;
   a.latent = {.q_rank = 6, .kv_rank = 5, .nope_dim = 3, .rope_dim = 4, .v_dim = 2};
-  a.moe = {.experts = 4, .top_k = 2, .width = 6, .shared_experts = 1, .shared_width = 5};
+  a.moe.experts = 4, a.moe.top_k = 2, a.moe.width = 6, a.moe.shared_experts = 1, a.moe.shared_width = 5;
   a.moe.layers = LayerSet::every(1, 1, 2);
   return a;
 }

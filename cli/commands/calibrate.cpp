@@ -1,0 +1,76 @@
+#include <fmt/format.h>
+
+#include <chrono>
+#include <ctime>
+
+#include "cli/command.hpp"
+#include "cli/commands/plan_command.hpp"
+#include "cli/progress_line.hpp"
+#include "model/whole_file.hpp"
+#include "presets/error.hpp"
+#include "validate/calibrate.hpp"
+
+namespace llmcalc {
+namespace {
+
+std::string today() {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::array<char, 16> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%d", std::gmtime(&now));
+  return text.data();
+}
+
+Grid rates_grid(const validate::Calibration& c) {
+  Grid g{.key = "matmul", .title = "matmul", .columns = {"format", "rows", "out", "in", "GFLOP/s"}, .rows = {}};
+  for (const validate::MatmulRate& m : c.matmuls) {
+    g.rows.push_back({std::string(m.format.name()), fmt::format("{}", m.m), fmt::format("{}", m.n),
+                      fmt::format("{}", m.k), fmt::format("{:.1f}", m.rate.value / 1e9)});
+    g.json.push_back({{"format", m.format.name()}, {"rows", m.m}, {"out", m.n}, {"in", m.k}, {"flops", m.rate.value}});
+  }
+  return g;
+}
+
+Section rest(const validate::Calibration& c) {
+  Section s{"machine", "machine", {}};
+  s.add("copy_bytes_per_s", "copy bandwidth", fmt::format("{:.4g} GB/s", c.copy.value / 1e9), Unit::none,
+        "bytes read and written");
+  s.add("launch_s", "an operator", c.launch, "on 64 numbers");
+  s.add("memory_bytes", "memory", c.memory);
+  s.add("threads", "threads", Quantity(Count{c.threads}));
+  return s;
+}
+
+void write_file(const std::string& path, const json::Value& value) {
+  const std::string text = value.dump(2) + "\n";
+  model::WholeFile file(path);
+  file.write(std::as_bytes(std::span(text)));
+  file.finish();
+}
+
+}  // namespace
+
+int run_calibrate(Args args) {
+  Arguments arguments(
+      "calibrate",
+      "Measures this machine: matmul rates by size and format, copy bandwidth, the time of an operator;\n"
+      "and writes them as a hardware file, which --hardware takes.",
+      "  llmcalc calibrate --out here.json\n  llmcalc validate gpt2 --hardware here.json\n"
+      "  llmcalc train gpt2 --hardware here.json --precision fp32");
+  std::string out = "this-machine.json", name = "this-machine";
+  arguments.option("--out", "FILE", "where the hardware file goes [this-machine.json]", out);
+  arguments.option("--name", "NAME", "what it is called [this-machine]", name);
+  arguments.styles();
+  if (!arguments.parse(args)) return 0;
+  const auto c = validate::calibrated([](const std::string& what) { fmt::print(stderr, "{}\n", what); });
+  write_file(out, validate::hardware_file(c, name, today()));
+  Report report;
+  report.command = "calibrate";
+  report.title = c.processor;
+  report.inputs = {{"out", out}, {"name", name}};
+  report.grids = {rates_grid(c)};
+  report.sections = {rest(c)};
+  report.conclusion = fmt::format("written to {}", out);
+  return print(report, arguments.style());
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,149 @@
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "cli/command.hpp"
+#include "cli/commands/plan_command.hpp"
+#include "cli/interrupt.hpp"
+#include "cli/learn/report.hpp"
+#include "cli/progress_line.hpp"
+#include "presets/error.hpp"
+
+namespace llmcalc {
+namespace {
+
+/// So often the held-out text is looked at, and a checkpoint written if the model has become better.
+constexpr Count least_evaluations_apart = 10, most_evaluations_apart = 100;
+/// So many batches of it at most, while learning.
+constexpr Count evaluated_batches = 16;
+
+/// One run: steps until it is over, with what the user sees meanwhile.
+class Run {
+ public:
+  Run(const LearnRequest& r, const model::Corpus& corpus, model::Transformer& t, const std::atomic<bool>& stop)
+      : r_(r),
+        corpus_(corpus),
+        transformer_(t),
+        learner_(t, corpus, r.settings, &stop),
+        apart_(std::clamp(r.settings.steps / 10, least_evaluations_apart, most_evaluations_apart)) {
+    if (r.resumed) learner_.resume(*r.resumed);
+    begin_ = learner_.progress();
+  }
+
+  LearnOutcome outcome() {
+    LearnOutcome o;
+    try {
+      while (done() < 1) step();
+      evaluate();
+    } catch (const model::Stopped&) {
+      o.interrupted = true;
+    }
+    line_.clear();
+    transformer_.watch(nullptr);
+    save();
+    o.progress = learner_.progress(), o.tokens = o.progress.tokens - begin_.tokens, o.seconds = seconds();
+    learner_.take_best();
+    o.held_out_loss = corpus_.held_out_loss(transformer_);
+    return o;
+  }
+
+  bool has_saved() const { return saved_; }
+  Count step_number() const { return learner_.updates() + 1; }
+
+ private:
+  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+
+  /// The share of the run that is behind: of its steps or of its minutes.
+  double done() const {
+    const double by_steps = static_cast<double>(learner_.updates()) / static_cast<double>(r_.settings.steps);
+    const double by_time = r_.minutes > 0 ? seconds() / (60 * r_.minutes) : 0;
+    return r_.by_minutes ? by_time : std::max(by_steps, by_time);
+  }
+
+  void step() {
+    learner_.step(done());
+    if (line_.due()) line_.show(status());
+    if (learner_.updates() % apart_ == 0 && done() < 1) evaluate();
+  }
+
+  void evaluate() {
+    const auto best = learner_.progress().held_out_loss;
+    last_held_out_ = learner_.evaluate(evaluated_batches * r_.settings.batch * r_.settings.seq);
+    if (learner_.progress().held_out_loss != best) save();
+  }
+
+  void save() {
+    json::Value settings = r_.settings_json();
+    if (r_.by_minutes) settings["steps"] = std::max<Count>(1, learner_.updates());
+    learner_.save(r_.out, r_.model, r_.tokenizer->serialized(), settings);
+    saved_ = true;
+  }
+
+  std::string status() const {
+    const model::Progress& p = learner_.progress();
+    const double rate = static_cast<double>(p.tokens - begin_.tokens) / seconds();
+    const double here = static_cast<double>(p.updates - begin_.updates);
+    const double left_by_steps = seconds() / here * static_cast<double>(r_.settings.steps - p.updates);
+    const double left_by_time = 60 * r_.minutes - seconds();
+    const double left = r_.by_minutes    ? left_by_time
+                        : r_.minutes > 0 ? std::min(left_by_steps, left_by_time)
+                                         : left_by_steps;
+    const std::string of = r_.by_minutes ? "" : fmt::format(" of {}", r_.settings.steps);
+    const std::string held_out = last_held_out_ > 0 ? fmt::format("  held out {:.3f}", last_held_out_) : "";
+    return fmt::format("step {}{}  loss {:.3f}{}  {:.0f} tokens/s  {} left", p.updates, of, p.loss.value_or(0),
+                       held_out, rate, clock_text(left));
+  }
+
+  const LearnRequest& r_;
+  const model::Corpus& corpus_;
+  model::Transformer& transformer_;
+  model::Learner learner_;
+  Count apart_;
+  model::Progress begin_;
+  double last_held_out_ = 0;
+  bool saved_ = false;
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  ProgressLine line_;
+};
+
+int refuse(const LearnRequest& r, const Run& run, const model::NotANumber& e) {
+  const std::string kept =
+      run.has_saved() ? fmt::format("'{}' holds the best model before it", r.out) : "no checkpoint was written yet";
+  fmt::print(stderr, "llmcalc: {}; {}; a rate below {:g} (--rate) may keep it finite\n", e.what(), kept,
+             r.settings.rate);
+  return 1;
+}
+
+int learn(const LearnRequest& r, Style style) {
+  const model::Corpus corpus(r.text, *r.tokenizer);
+  for (const std::string& note : r.notes) fmt::print(stderr, "llmcalc: note: {}\n", note);
+  const Plan plan = model::learning_plan(r.settings, r.precision);
+  const std::unique_ptr<model::Backend> cpu = model::make_cpu(r.number());
+  model::Transformer t(r.model.arch, *cpu, {.plan = plan, .seed = r.settings.seed}, r.settings.seed);
+  t.weights().make_trainable(plan);
+  Run run(r, corpus, t, interrupt_flag());
+  try {
+    const LearnOutcome o = run.outcome();
+    print(learn_report(r, corpus, o), style);
+    return o.interrupted ? interrupted_code : 0;
+  } catch (const model::NotANumber& e) {
+    return refuse(r, run, e);
+  }
+}
+
+}  // namespace
+
+int run_learn(Args args) {
+  Arguments arguments("learn",
+                      "Trains a small transformer on a text, on this machine. The last tenth is held out; the best\n"
+                      "weights on it are kept in a checkpoint, with what learning needs to go on.",
+                      "  llmcalc learn notes.txt\n  llmcalc learn notes.txt --minutes 10 --vocabulary 4000\n"
+                      "  llmcalc learn notes.txt --resume --steps 2000");
+  LearnOptions options;
+  options.declare(arguments);
+  arguments.styles();
+  if (!arguments.parse(args)) return 0;
+  return learn(settled(options), arguments.style());
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,224 @@
+#include "cli/learn/request.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "model/machine_memory.hpp"
+#include "model/utf8.hpp"
+#include "model/whole_file.hpp"
+#include "presets/error.hpp"
+#include "presets/load.hpp"
+#include "presets/names.hpp"
+#include "presets/quantity.hpp"
+
+namespace llmcalc {
+namespace {
+
+/// From so many bytes on byte pairs are common enough to be learnt.
+constexpr std::size_t enough_for_pairs = 100'000;
+/// Below, counting pairs of tokens predicts as well as a network.
+constexpr std::size_t enough_to_learn = 50'000;
+/// By default the text is learnt so often, within bounds that keep it to minutes.
+constexpr Count usual_passes = 2, least_steps = 500, most_steps = 1500;
+
+std::string text_of(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error))
+    throw InputError(fmt::format("'{}' is a folder; give a text file", path));
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  if (!file)
+    throw InputError(fmt::format("cannot read '{}': {}", path, errno ? std::strerror(errno) : "it is no file"));
+  std::ostringstream text;
+  text << file.rdbuf();
+  std::string all = std::move(text).str();
+  if (all.empty()) throw InputError(fmt::format("'{}' is empty; give a text of some 100 KB or more", path));
+  model::refuse_unless_utf8(all, path);
+  return all;
+}
+
+/// FNV-1a, 64 bits: whether a text is the same.
+std::string fingerprint(std::string_view text) {
+  std::uint64_t hash = 0xcbf29ce484222325U;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  return fmt::format("{:016x}", hash);
+}
+
+/// my/notes.txt -> notes.safetensors, in the folder that one is in.
+std::string usual_out(const std::string& text) {
+  return std::filesystem::path(text).filename().replace_extension(".safetensors").string();
+}
+
+/// A file there of another kind is not written over, and a folder where nothing can be written is found out now.
+void check_out(const std::string& out) {
+  if (std::filesystem::exists(out)) {
+    if (std::filesystem::is_directory(out))
+      throw InputError(fmt::format("--out '{}' is a folder; give the name of a file", out));
+    try {
+      const model::SafetensorsFile file(out);
+      file.text("llmcalc_checkpoint");
+    } catch (const InputError&) {
+      throw InputError(
+          fmt::format("'{}' is there and no checkpoint of llmcalc; it is not written over, give another --out", out));
+    }
+  }
+  const model::WholeFile probe(out);
+}
+
+std::shared_ptr<const model::Tokenizer> tokenizer_for(const LearnOptions& o, const LearnRequest& r) {
+  const std::string learnt = r.text.substr(0, model::held_out_begin(r.text));
+  const bool usual_pairs = model::has_byte_pairs() && r.text.size() >= enough_for_pairs;
+  const std::string kind = !o.tokenizer.empty() ? o.tokenizer : usual_pairs || !o.vocabulary.empty() ? "bpe" : "bytes";
+  if (kind != "bpe" && kind != "bytes")
+    throw InputError(fmt::format("--tokenizer {} is not known; it takes bytes, bpe", in_quotes(kind)));
+  if (kind == "bytes" && !o.vocabulary.empty())
+    throw InputError("--vocabulary is that of byte pairs; bytes have 256 tokens, so leave it out");
+  if (kind == "bytes") return model::byte_tokenizer();
+  constexpr Count usual = 1024;
+  return model::learnt_tokenizer(learnt, o.vocabulary.empty() ? usual : parse_positive(o.vocabulary, "--vocabulary"));
+}
+
+ModelCard model_for(const LearnOptions& o, const LearnRequest& r) {
+  ModelCard card;
+  if (o.model.empty()) {
+    card.arch = model::small_arch(r.tokenizer->vocabulary(), r.settings.seq);
+    card.name = "small-llama";
+  } else {
+    card = load_model(o.model);
+    card.arch.vocabulary = r.tokenizer->vocabulary();
+  }
+  const std::string of = card.title.empty() ? card.name : card.title;
+  card.title = fmt::format("{} of {}", of, std::filesystem::path(r.text_path).filename().string());
+  card.aliases.clear(), card.published.reset(), card.published_source.clear(), card.stored.reset();
+  card.notes.clear(), card.unknown_keys.clear();
+  card.source = r.out;
+  return card;
+}
+
+DType precision_of(const std::string& text) {
+  if (text.empty() || same_name(text, "fp32")) return dtypes::fp32;
+  if (same_name(text, "bf16")) return dtypes::bf16;
+  throw InputError(fmt::format("--precision {} is not learnt in; it takes fp32, bf16", in_quotes(text)));
+}
+
+double positive_real(const std::string& text, std::string_view where) {
+  const double x = parse_real(text, where);
+  if (x <= 0) throw InputError(fmt::format("{} is 0; a number above 0 is wanted", where));
+  return x;
+}
+
+Count usual_steps(const LearnRequest& r, Count tokens) {
+  return std::clamp(ceil_div(mul(usual_passes, tokens), mul(r.settings.batch, r.settings.seq)), least_steps,
+                    most_steps);
+}
+
+void read_run(const LearnOptions& o, LearnRequest& r) {
+  if (!o.steps.empty()) r.settings.steps = parse_positive(o.steps, "--steps");
+  if (!o.minutes.empty()) r.minutes = positive_real(o.minutes, "--minutes");
+  r.by_minutes = !o.minutes.empty() && o.steps.empty();
+}
+
+void settle_new(const LearnOptions& o, LearnRequest& r) {
+  r.precision = precision_of(o.precision);
+  r.tokenizer = tokenizer_for(o, r);
+  const auto learnt =
+      static_cast<Count>(r.tokenizer->encode(std::string_view(r.text).substr(0, model::held_out_begin(r.text))).size());
+  model::LearningSettings& s = r.settings;
+  if (!o.batch.empty()) s.batch = parse_positive(o.batch, "--batch");
+  if (!o.rate.empty()) s.rate = positive_real(o.rate, "--rate");
+  if (!o.seed.empty()) s.seed = static_cast<std::uint64_t>(parse_count(o.seed, "--seed"));
+  if (!o.seq.empty())
+    s.seq = parse_positive(o.seq, "--seq");
+  else
+    s.seq = std::clamp<Count>(learnt - 1, 1, s.seq);
+  r.model = model_for(o, r);
+  const Arch& a = r.model.arch;
+  if (o.seq.empty()) s.seq = std::min(s.seq, a.context);
+  if (a.position == Position::learned && s.seq > a.position_rows)
+    throw InputError(fmt::format("--seq {} is longer than the {} learned positions of {}; give at most {}", s.seq,
+                                 a.position_rows, r.model.name, a.position_rows));
+  if (s.seq >= learnt)
+    throw InputError(fmt::format(
+        "--seq {}: the text to learn from has {} tokens; give a longer text or a smaller --seq", s.seq, learnt));
+  if (o.steps.empty()) s.steps = usual_steps(r, learnt);
+}
+
+/// The run goes on as it was; only how long can be said anew.
+void settle_resumed(const LearnOptions& o, LearnRequest& r) {
+  for (const auto& [flag, value] :
+       {std::pair{"--model", &o.model}, std::pair{"--batch", &o.batch}, std::pair{"--seq", &o.seq},
+        std::pair{"--rate", &o.rate}, std::pair{"--vocabulary", &o.vocabulary}, std::pair{"--tokenizer", &o.tokenizer},
+        std::pair{"--precision", &o.precision}, std::pair{"--seed", &o.seed}})
+    if (!value->empty())
+      throw InputError(fmt::format("--resume goes on with the settings of '{}'; leave {} out", r.out, flag));
+  if (!std::filesystem::exists(r.out))
+    throw InputError(fmt::format("there is no '{}' to go on from; leave --resume out, or name it with --out", r.out));
+  r.resumed = std::make_unique<model::Checkpoint>(r.out);
+  if (!r.resumed->can_resume())
+    throw InputError(fmt::format("'{}' holds no moments of the optimizer; it can generate, not learn on", r.out));
+  const model::CheckpointCard& card = r.resumed->card();
+  const std::string where = r.out + ", \"training\", \"settings\"";
+  r.settings = model::settings_from(card.settings, where);
+  const std::string text = json::Object(card.settings, where).text("text_fnv1a");
+  if (text != fingerprint(r.text))
+    throw InputError(fmt::format("'{}' was learnt from another text than '{}'; give that one, or leave --resume out",
+                                 r.out, r.text_path));
+  r.model = card.model, r.model.source = r.out;
+  r.precision = r.resumed->number() == model::Number::bf16 ? dtypes::bf16 : dtypes::fp32;
+  r.tokenizer = model::loaded_tokenizer(card.tokenizer, r.out);
+  if (!o.steps.empty()) r.settings.steps = parse_positive(o.steps, "--steps");
+  if (o.minutes.empty() && card.progress.updates >= r.settings.steps)
+    throw InputError(fmt::format("'{}' has learnt {} steps already; give --steps above that, or --minutes", r.out,
+                                 card.progress.updates));
+}
+
+}  // namespace
+
+void LearnOptions::declare(Arguments& a) {
+  a.positional("FILE", "a text, UTF-8", file);
+  a.option("--out", "FILE", "the checkpoint [FILE's name with .safetensors, here]", out);
+  a.option("--model", "MODEL", "a preset or a file, with the text's vocabulary [a Llama of 2 M]", model);
+  a.option("--steps", "N", "updates of the weights [twice through the text, 500 to 1500]", steps);
+  a.option("--minutes", "T", "ends the run after T minutes [the steps end it]", minutes);
+  a.option("--batch", "N", "sequences per step [4]", batch);
+  a.option("--seq", "N", "tokens per sequence [128]", seq);
+  a.option("--rate", "R", "learning rate at its highest [0.003]", rate);
+  a.option("--tokenizer", "bytes|bpe", "what a token is [bpe from 100 KB on, else bytes]", tokenizer);
+  a.option("--vocabulary", "N", "tokens of bpe, at most [1024]", vocabulary);
+  a.option("--precision", "fp32|bf16", "of weights and activations; bf16 keeps fp32 master weights [fp32]", precision);
+  a.option("--seed", "N", "of the first weights and the batches [1]", seed);
+  a.flag("--resume", "go on from the checkpoint where it stopped", resume);
+}
+
+json::Value LearnRequest::settings_json() const {
+  json::Value v = model::settings_json(settings);
+  v["text_fnv1a"] = fingerprint(text);
+  return v;
+}
+
+LearnRequest settled(const LearnOptions& o) {
+  LearnRequest r;
+  r.text_path = o.file;
+  r.text = text_of(o.file);
+  r.out = o.out.empty() ? usual_out(o.file) : o.out;
+  check_out(r.out);
+  o.resume ? settle_resumed(o, r) : settle_new(o, r);
+  read_run(o, r);
+  model::refuse_beyond_memory(model::learning_memory(r.model.arch, model::learning_plan(r.settings, r.precision)),
+                              "learning this model with this batch", "give a smaller --model, --batch or --seq");
+  if (r.text.size() < enough_to_learn)
+    r.notes.push_back(
+        fmt::format("a text of {} bytes is too short for a model to beat counting pairs of tokens; {} KB "
+                    "or more would do",
+                    r.text.size(), enough_to_learn / 1000));
+  return r;
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "calc/units.hpp"
+
+namespace llmcalc::model {
+
+/// C (m, n) = op(A) (m, k) op(B) (k, n), added to C if `add`. Row-major; lda, ldb, ldc are numbers from row to row of
+/// A, B, C as they are stored, before op transposes them.
+struct MatmulShape {
+  Count m = 0, n = 0, k = 0;
+  bool transpose_a = false, transpose_b = false, add = false;
+  Count lda = 0, ldb = 0, ldc = 0;
+  bool rows_alike = false;  ///< a row of C has the same bits however many rows there are
+  auto operator<=>(const MatmulShape&) const = default;
+};
+
+}  // namespace llmcalc::model

@@ -1,0 +1,15 @@
+#pragma once
+/// Matrix products by oneDNN (https://github.com/oneapi-src/oneDNN), where it is found.
+
+#include "model/cpu/make.hpp"
+#include "model/cpu/matmul_shape.hpp"
+
+namespace llmcalc::model {
+
+/// A and B hold numbers of format `from`, C of format `to`. False, and nothing done, where there is no oneDNN or it has
+/// no such product. The library is loaded by the first call: it takes 1.3 ms, which a program that only calculates must
+/// not pay. Its scratchpad is its own: one per thread, as large as the largest product yet asked for (up to about
+/// 3 MiB, for blocks of a transposed A), kept until the program ends.
+bool onednn_matmul(const MatmulShape& shape, Number from, Number to, const void* a, const void* b, void* c);
+
+}  // namespace llmcalc::model

@@ -1,0 +1,42 @@
+#pragma once
+/// Loops whose results are one number, in vectors: the order of the additions is that of the instruction set, and the
+/// same in every run. Counted's are done one by one.
+
+#include "model/cpu/parallel.hpp"
+#include "model/math/functions.hpp"
+
+namespace llmcalc::model::LLMCALC_ISA {
+
+/// The sum of f(i) for i below n.
+template <typename W, typename F>
+LLMCALC_INLINE W sum_of(Count n, const F& f) {
+  W s(0);
+  if constexpr (threaded<W>) {
+#pragma omp simd reduction(+ : s)
+    for (Count i = 0; i < n; ++i) s += f(i);
+  } else {
+    for (Count i = 0; i < n; ++i) s += f(i);
+  }
+  return s;
+}
+
+/// The greatest of n numbers, n > 0. One that is not a number may be passed over: the sums that follow show it.
+template <typename W, typename X>
+LLMCALC_INLINE W greatest_of(Count n, const X* x) {
+  W most = wide(x[0]);
+  if constexpr (threaded<W>) {
+#pragma omp simd reduction(max : most)
+    for (Count i = 0; i < n; ++i) most = wide(x[i]) > most ? wide(x[i]) : most;
+  } else {
+    for (Count i = 1; i < n; ++i) most = wide(x[i]) > most ? wide(x[i]) : most;
+  }
+  return most;
+}
+
+/// Where x is exp(x - most); returns the sum.
+template <typename W>
+LLMCALC_INLINE W exponentials(Count n, W most, W* x) {
+  return sum_of<W>(n, [=](Count i) { return x[i] = exp_of(x[i] - most); });
+}
+
+}  // namespace llmcalc::model::LLMCALC_ISA

@@ -1,0 +1,50 @@
+#include "model/machine_memory.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <string>
+
+#include "presets/error.hpp"
+
+namespace llmcalc::model {
+namespace {
+
+std::optional<Bytes> of_machine() {
+  std::ifstream file("/proc/meminfo");
+  std::string word;
+  Count kib = 0;
+  while (file >> word)
+    if (word == "MemAvailable:" && file >> kib) return Bytes(mul(kib, 1024));
+  return std::nullopt;
+}
+
+/// Limit less use of the control group that this process sees as its root: a container's.
+std::optional<Bytes> of_group() {
+  Count limit = 0, used = 0;
+  if (!(std::ifstream("/sys/fs/cgroup/memory.max") >> limit)) return std::nullopt;  // "max", or no such file
+  if (!(std::ifstream("/sys/fs/cgroup/memory.current") >> used)) return std::nullopt;
+  return Bytes(std::max<Count>(limit - used, 0));
+}
+
+std::string text(Bytes b) {
+  constexpr double gib = 1024.0 * 1024 * 1024;
+  return fmt::format("{:.3g} GiB ({} bytes)", static_cast<double>(b.value) / gib, b.value);
+}
+
+}  // namespace
+
+std::optional<Bytes> available_memory() {
+  const auto machine = of_machine(), group = of_group();
+  return machine && group ? std::min(machine, group) : machine ? machine : group;
+}
+
+void refuse_beyond_memory(Bytes needed, const char* what, const char* advice) {
+  const auto available = available_memory();
+  if (available && needed > *available)
+    throw InputError(
+        fmt::format("{} needs {} and this machine has {} available; {}", what, text(needed), text(*available), advice));
+}
+
+}  // namespace llmcalc::model

@@ -1,0 +1,214 @@
+// The program learns from a text and goes on with one, as a user would have it.
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <thread>
+
+#include "tests/catch.hpp"
+#include "tests/cli/program.hpp"
+
+using namespace llmcalc;
+
+namespace {
+
+std::string path(const std::string& name) { return test::scratch() + "/" + name; }
+
+/// Lines that say one thing in a few ways: 16 KB.
+std::string text() {
+  static const std::array<std::string, 4> who{"the cat", "a dog", "one bird", "no fish"},
+      does{"sees", "has", "eats", "is"};
+  std::string s;
+  for (std::size_t i = 0; s.size() < 16000; ++i)
+    s += who[i * 7 % 4] + " " + does[i * i % 4] + " " + who[(i / 3) % 4] + ".\n";
+  return s;
+}
+
+std::string text_file() {
+  static const bool written = (test::write_file(path("text.txt"), text()), true);
+  return written ? path("text.txt") : "";
+}
+
+/// Small enough to learn in a second.
+std::string model_file() {
+  test::write_file(path("mini.json"), R"({"llmcalc_model": 1, "name": "mini", "layers": 1, "hidden": 16,
+    "vocabulary": 256, "context": 32, "block": "serial",
+    "attention": {"kind": "grouped", "heads": 2, "kv_heads": 2, "head_width": 8, "qkv_bias": false, "out_bias": false,
+                  "qk_norm": "none"},
+    "mlp": {"kind": "gated", "width": 32, "activation": "silu", "bias": false},
+    "norm": {"kind": "rms_norm", "placement": "pre", "per_layer": 2, "final": true, "embedding": false},
+    "position": {"kind": "learned", "rows": 32}, "head": {"tied": true, "bias": false}})");
+  return path("mini.json");
+}
+
+std::string learn(const std::string& out) {
+  return "learn " + text_file() + " --out " + path(out) + " --model " + model_file() + " --seq 16 --batch 4";
+}
+
+/// A checkpoint that all tests share.
+std::string checkpoint() {
+  static const bool made = test::llmcalc(learn("shared.safetensors") + " --steps 60 --rate 0.01").code == 0;
+  return made ? path("shared.safetensors") : "";
+}
+
+void refused(const std::string& arguments, const std::string& says) {
+  const test::Ran r = test::llmcalc(arguments);
+  INFO("llmcalc " << arguments << "\n" << r.err);
+  CHECK(r.code == 2);
+  CHECK(r.out.empty());
+  CHECK(r.err.find(says) != std::string::npos);
+  CHECK(std::count(r.err.begin(), r.err.end(), '\n') == 1);
+}
+
+double perplexity(const json::Value& report, std::size_t row) { return report["held_out"][row]["perplexity"]; }
+
+}  // namespace
+
+TEST_CASE("learning beats its own beginning and reports beside the baselines", "[learn]") {
+  const json::Value v = test::ask(learn("a.safetensors") + " --steps 60 --rate 0.01");
+  CHECK(v["learning"]["steps"] == 60);
+  CHECK(v["learning"]["tokens"] == 60 * 4 * 16);
+  CHECK(v["learnt_model"]["tokenizer"] == "bytes");
+  // 256 x 16 tokens, 32 x 16 positions, 4 x 16^2 attention, 3 x 16 x 32 MLP, 3 norms
+  CHECK(v["learnt_model"]["parameters"] == 256 * 16 + 32 * 16 + 4 * 256 + 3 * 512 + 3 * 16);
+  REQUIRE(v["held_out"].size() == 3);
+  CHECK(v["held_out"][0]["name"] == "unigram");
+  CHECK(v["held_out"][2]["name"] == "this model");
+  CHECK(perplexity(v, 2) < 30);  // 256 at the beginning
+  CHECK(perplexity(v, 1) < perplexity(v, 0));
+  CHECK(std::filesystem::exists(path("a.safetensors")));
+  CHECK_FALSE(std::filesystem::exists(path("a.safetensors.tmp")));
+}
+
+TEST_CASE("a run in two parts is the run in one", "[learn]") {
+  CHECK(test::llmcalc(learn("whole.safetensors") + " --steps 20").code == 0);
+  // A schedule of 20 steps that ends at 10, and goes on.
+  CHECK(test::llmcalc(learn("half.safetensors") + " --steps 20 --minutes 0.00001").code == 0);
+  CHECK(test::llmcalc("learn " + text_file() + " --out " + path("half.safetensors") + " --resume").code == 0);
+  CHECK((test::read_file(path("whole.safetensors")) == test::read_file(path("half.safetensors"))));
+  refused("learn " + text_file() + " --out " + path("half.safetensors") + " --resume", "has learnt 20 steps already");
+  refused("learn " + text_file() + " --out " + path("half.safetensors") + " --resume --batch 3", "leave --batch out");
+  refused("learn " + text_file() + " --out " + path("none.safetensors") + " --resume", "there is no '");
+  test::write_file(path("other.txt"), text() + "more\n");
+  refused("learn " + path("other.txt") + " --out " + path("half.safetensors") + " --resume", "another text");
+}
+
+TEST_CASE("a text goes on, the same with and without a cache, and from the same seed", "[learn]") {
+  const std::string go = "generate " + checkpoint() + " 'the cat' --tokens 20";
+  for (const std::string how : {" --temperature 0", " --seed 4", " --beams 3"}) {
+    const test::Ran with = test::llmcalc(go + how), without = test::llmcalc(go + how + " --no-kv-cache");
+    INFO(how << with.err);
+    CHECK(with.code == 0);
+    CHECK(with.out == without.out);
+    CHECK(with.out.starts_with("the cat"));
+    CHECK(with.out == test::llmcalc(go + how).out);
+    CHECK(with.err.find("prefill 7 tokens in ") != std::string::npos);
+  }
+  CHECK(test::llmcalc(go + " --seed 4").out != test::llmcalc(go + " --seed 5").out);
+}
+
+TEST_CASE("the prompt may come from standard input, and the answer as JSON", "[learn]") {
+  const test::Ran r =
+      test::llmcalc("generate " + checkpoint() + " --tokens 5 --temperature 0 --json < " + path("prompt"));
+  CHECK(r.code != 0);  // no such file: the shell's word
+  test::write_file(path("prompt"), "the dog\n");
+  const json::Value v = test::ask("generate " + checkpoint() + " --tokens 5 --temperature 0 < " + path("prompt"));
+  CHECK(v["generation"]["prompt"] == "the dog");
+  CHECK(v["generation"]["tokens"] == 5);
+  CHECK(v["generation"]["token_ids"].size() == 5);
+  CHECK(v["generation"]["ended"] == "length");
+}
+
+TEST_CASE("the text ends where the positions do, and says so", "[learn]") {
+  const test::Ran r = test::llmcalc("generate " + checkpoint() + " 'the cat' --tokens 500");
+  CHECK(r.code == 0);
+  CHECK(r.err.find("the text ends where the model's 32 learned positions do") != std::string::npos);
+  refused("generate " + checkpoint() + " '" + std::string(40, 'a') + "' --json",
+          "the prompt has 40 tokens and the model 32 learned positions");
+}
+
+TEST_CASE("what is shown is whole characters", "[learn]") {
+  const test::Ran r = test::llmcalc("generate " + checkpoint() + " 'caf\xC3\xA9' --tokens 8");
+  CHECK(r.code == 0);
+  CHECK(r.out.starts_with("caf\xC3\xA9"));
+  refused("generate " + checkpoint() + " 'caf\xC3'", "is not UTF-8 text");
+}
+
+TEST_CASE("a text that cannot be learnt from is refused with a sentence", "[learn]") {
+  refused("learn /nowhere/x.txt", "cannot read '/nowhere/x.txt'");
+  refused("learn " + test::scratch(), "is a folder");
+  test::write_file(path("empty.txt"), "");
+  refused("learn " + path("empty.txt"), "is empty");
+  test::write_file(path("latin.txt"), "caf\xE9 " + text());
+  refused("learn " + path("latin.txt"), "is not UTF-8 text: byte 0xe9 at offset 3");
+  test::write_file(path("short.txt"), "abc");
+  refused("learn " + path("short.txt") + " --out " + path("short.safetensors"), "too short to learn from");
+  CHECK_FALSE(std::filesystem::exists(path("short.safetensors")));
+}
+
+TEST_CASE("options of learning that cannot be are refused before anything is learnt", "[learn]") {
+  const std::string go = "learn " + text_file() + " --out " + path("x.safetensors") + " ";
+  refused(go + "--steps 0", "--steps");
+  refused(go + "--rate 0", "--rate is 0");
+  refused(go + "--rate -1", "--rate");
+  refused(go + "--tokenizer words", "--tokenizer \"words\" is not known; it takes bytes, bpe");
+  refused(go + "--tokenizer bytes --vocabulary 400", "leave it out");
+  refused(go + "--precision fp16", "--precision \"fp16\" is not learnt in; it takes fp32, bf16");
+  refused(go + "--model gpt-5", "unknown model");
+  refused(go + "--model gpt2 --seq 2048", "longer than the 1024 learned positions");
+  refused(go + "--seq 100k", "give a longer text or a smaller --seq");
+  refused("learn " + text_file() + " --out /nowhere/x.safetensors", "/nowhere/x.safetensors");
+  test::write_file(path("precious.safetensors"), "not ours");
+  refused("learn " + text_file() + " --out " + path("precious.safetensors"), "is not written over");
+  CHECK(test::read_file(path("precious.safetensors")) == "not ours");
+  CHECK_FALSE(std::filesystem::exists(path("x.safetensors")));
+}
+
+TEST_CASE("a model too large for memory is refused with the bytes that it would need", "[learn]") {
+  const std::string go = "learn " + text_file() + " --out " + path("x.safetensors") + " ";
+  const test::Ran r = test::llmcalc(go + "--model gpt-3-175b");
+  CHECK(r.code == 2);
+  CHECK(r.err.find("learning this model with this batch needs ") != std::string::npos);
+  CHECK(r.err.find(" bytes) and this machine has ") != std::string::npos);
+}
+
+TEST_CASE("a checkpoint that is damaged or foreign is refused by name", "[learn]") {
+  refused("generate /nowhere/x.safetensors hello", "cannot read '/nowhere/x.safetensors'");
+  test::write_file(path("text.safetensors"), "this is a text");
+  refused("generate " + path("text.safetensors") + " hello", "text.safetensors'");
+  std::string bytes = test::read_file(checkpoint());
+  bytes[bytes.size() / 2] = static_cast<char>(bytes[bytes.size() / 2] ^ 1);
+  test::write_file(path("bad.safetensors"), bytes);
+  refused("generate " + path("bad.safetensors") + " hello", "its \"checksum\" is not that of its tensors and texts");
+  refused("generate " + checkpoint() + " hello --temperature -1", "--temperature");
+  refused("generate " + checkpoint() + " hello --top-p 2", "--top-p");
+  refused("generate " + checkpoint() + " hello --beams 2 --seed 3", "searches and draws nothing");
+  refused("generate " + checkpoint() + " ''  </dev/null", "the prompt is empty");
+}
+
+TEST_CASE("a loss that is not a number ends with its step and operator, exit code 1", "[learn]") {
+  const test::Ran r = test::llmcalc(learn("nan.safetensors") + " --steps 30 --rate 1e30");
+  CHECK(r.code == 1);
+  CHECK(r.err.find("llmcalc: step ") != std::string::npos);
+  CHECK(r.err.find("is not a number, first ") != std::string::npos);
+  CHECK(r.err.find("--rate") != std::string::npos);
+}
+
+TEST_CASE("Ctrl-C ends learning with a checkpoint and the table, exit code 130", "[learn]") {
+  const std::string out = path("interrupted.safetensors");
+  const std::string command = "cd '" LLMCALC_SOURCE_DIR "' && timeout --preserve-status -s INT 2 '" LLMCALC_PROGRAM
+                              "' learn " +
+                              text_file() + " --out " + out + " --model " + model_file() +
+                              " --seq 16 --batch 4 --steps 100000000 >" + path("int.out") + " 2>" + path("int.err");
+  const int status = std::system(("(" + command + "; echo $? >" + path("int.code") + ")").c_str());
+  CHECK(WIFEXITED(status));
+  CHECK(test::read_file(path("int.code")) == "130\n");
+  CHECK(test::read_file(path("int.out")).find("Interrupted. Perplexity ") != std::string::npos);
+  const test::Ran r = test::llmcalc("generate " + out + " hello --tokens 3");
+  CHECK(r.code == 0);
+  CHECK(test::llmcalc("learn " + text_file() + " --out " + out + " --resume --steps 1 ").code == 2);
+}

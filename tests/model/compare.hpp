@@ -1,0 +1,116 @@
+#pragma once
+/// Runs to set side by side, and what "the same" means: to the bit, or within rounding.
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "tests/model/tiny.hpp"
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+namespace llmcalc::test {
+
+using Numbers = std::vector<double>;
+
+inline double norm(std::span<const double> a) {
+  double square = 0;
+  for (const double x : a) square += x * x;
+  return std::sqrt(square);
+}
+
+/// |a - b| / |b|: NaN where a number is, infinite where the sizes differ or nothing is compared.
+inline double difference(std::span<const double> a, std::span<const double> b) {
+  if (a.size() != b.size() || a.empty()) return std::numeric_limits<double>::infinity();
+  Numbers d(a.size());
+  for (std::size_t i = 0; i < a.size(); ++i) d[i] = a[i] - b[i];
+  return norm(d) / norm(b);
+}
+
+/// The same bits, every one of them a number.
+inline bool identical(std::span<const double> a, std::span<const double> b) {
+  const auto same = [](double x, double y) {
+    return std::isfinite(x) && std::bit_cast<std::uint64_t>(x) == std::bit_cast<std::uint64_t>(y);
+  };
+  return !a.empty() && std::equal(a.begin(), a.end(), b.begin(), b.end(), same);
+}
+
+/// A kind of number, and how far two ways to the same result may lie apart in it.
+struct Kind {
+  model::Number number;
+  const char* name;
+  double rounding;
+};
+/// bf16 has 8 bits of mantissa: 2^-9 = 0.002 at each rounding, of which a pass of two layers has some tens in a row.
+inline constexpr Kind kinds[] = {
+    {model::Number::f32, "float32", 1e-5}, {model::Number::bf16, "bf16", 0.03}, {model::Number::f64, "double", 1e-12}};
+
+/// A model on a backend of its own, its weights scrambled: the same for the same variant, format and seed.
+struct Run {
+  std::unique_ptr<model::Backend> cpu;
+  model::Transformer t;
+  explicit Run(const Variant& v, model::Number number, bool poison = false, std::uint64_t seed = 11)
+      : cpu(model::make_cpu(number, poison)), t(v.arch, *cpu, {.plan = v.plan}, seed) {
+    scramble(t, seed, 0.3);
+  }
+  void make_trainable() { t.weights().make_trainable(t.settings().plan); }
+};
+
+/// Every gradient, one parameter after another.
+inline Numbers gradients(const model::Transformer& given) {
+  auto& t = const_cast<model::Transformer&>(given);
+  Numbers all;
+  for (const model::Parameter& p : t.weights().all()) {
+    const Numbers g = t.weights().get(p.gradient, p.elements(), true);
+    all.insert(all.end(), g.begin(), g.end());
+  }
+  return all;
+}
+
+/// Every weight as the model computes with it.
+inline Numbers weights(model::Transformer& t) {
+  Numbers all;
+  for (const model::Parameter& p : t.weights().all()) {
+    const Numbers w = t.weights().get(p.value, p.elements(), false);
+    all.insert(all.end(), w.begin(), w.end());
+  }
+  return all;
+}
+
+/// The loss, and after it the gradients, of one micro-batch.
+inline Numbers loss_and_gradients(const Variant& v, model::Number number, bool poison = false) {
+  Run r(v, number, poison);
+  r.make_trainable();
+  Numbers all{r.t.gradients(tiny_batch(v.arch, v.plan, 5), 1, nullptr)};
+  const Numbers g = gradients(r.t);
+  all.insert(all.end(), g.begin(), g.end());
+  return all;
+}
+
+/// The same model with room for so many tokens.
+inline Variant with_context(Variant v, Count tokens) {
+  v.arch.context = tokens;
+  if (v.arch.position == Position::learned) v.arch.position_rows = tokens;
+  return v;
+}
+
+/// The same model, so wide and on so many tokens that its loops run on several threads and its products in blocks.
+inline Variant grown(const Variant& given) {
+  Variant v = with_context(given, 48);
+  Arch& a = v.arch;
+  for (Count* n : {&a.hidden, &a.embedding_width, &a.mlp_width, &a.moe.width, &a.moe.shared_width}) *n *= 8;
+  for (Count* n : {&a.head_dim, &a.latent.q_rank, &a.latent.kv_rank, &a.latent.nope_dim, &a.latent.rope_dim,
+                   &a.latent.v_dim, &a.sliding.window})
+    *n *= 4;
+  a.vocabulary *= 20;
+  v.plan.seq = 48, v.plan.micro_batch = v.plan.global_batch = 4;
+  return v;
+}
+
+}  // namespace llmcalc::test

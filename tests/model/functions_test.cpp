@@ -1,0 +1,111 @@
+// The kernels' own exp, tanh, erf, 1/x, cos and sin against the library's in double.
+
+#include "model/math/functions.hpp"
+
+#include <limits>
+
+#include "model/math/activation.hpp"
+#include "tests/catch.hpp"
+
+using namespace llmcalc::model;
+
+namespace {
+
+/// f(x) for every 997th of all floats, infinities and what is no number left out.
+template <typename F>
+void some_floats(F f) {
+  for (std::uint64_t bits = 0; bits < std::uint64_t{1} << 32U; bits += 997) {
+    const float x = std::bit_cast<float>(static_cast<std::uint32_t>(bits));
+    if (std::isfinite(x)) f(x);
+  }
+}
+
+/// The difference in units of the exact value's last place in float.
+double ulps(float value, double exact) {
+  const float rounded = static_cast<float>(std::fabs(exact));
+  const float next = std::nextafter(rounded, std::numeric_limits<float>::infinity());
+  return std::fabs(static_cast<double>(value) - exact) / (static_cast<double>(next) - static_cast<double>(rounded));
+}
+
+constexpr float no_number = std::numeric_limits<float>::quiet_NaN();
+constexpr float unbounded = std::numeric_limits<float>::infinity();
+
+}  // namespace
+
+TEST_CASE("exp of a float is right to 2 units of the last place", "[functions]") {
+  double worst = 0;
+  some_floats([&](float x) {
+    if (x > -87.3f && x < 88.37f) worst = std::max(worst, ulps(exp_of(x), std::exp(static_cast<double>(x))));
+  });
+  CHECK(worst < 2);
+  CHECK(exp_of(0.0f) == 1.0f);
+  CHECK(exp_of(-88.0f) == 0.0f);
+  CHECK(exp_of(-unbounded) == 0.0f);
+  CHECK(exp_of(unbounded) > 2.3e38f);
+  CHECK(std::isnan(exp_of(no_number)));
+}
+
+TEST_CASE("tanh of a float is right to 3 units of the last place", "[functions]") {
+  double worst = 0;
+  some_floats([&](float x) {
+    if (std::fabs(x) > 1e-37f) worst = std::max(worst, ulps(tanh_of(x), std::tanh(static_cast<double>(x))));
+  });
+  CHECK(worst < 3);
+  CHECK(tanh_of(unbounded) == 1.0f);
+  CHECK(tanh_of(-unbounded) == -1.0f);
+  CHECK(std::isnan(tanh_of(no_number)));
+}
+
+TEST_CASE("erf of a float is right to 1e-6", "[functions]") {
+  double worst = 0;
+  some_floats([&](float x) {
+    worst = std::max(worst, std::fabs(static_cast<double>(erf_of(x)) - std::erf(static_cast<double>(x))));
+  });
+  CHECK(worst < 1e-6);
+  CHECK(std::isnan(erf_of(no_number)));
+}
+
+TEST_CASE("a reciprocal without a division is right to 2 units of the last place", "[functions]") {
+  double worst = 0;
+  some_floats([&](float x) {
+    if (x >= 1 && x <= 1e37f) worst = std::max(worst, ulps(reciprocal_of(x), 1 / static_cast<double>(x)));
+  });
+  CHECK(worst < 2);
+  CHECK(reciprocal_of(unbounded) < 2e-37f);
+  CHECK(std::isnan(reciprocal_of(no_number)));
+}
+
+TEST_CASE("cos and sin of angles up to a million are right to 1e-15", "[functions]") {
+  double worst = 0;
+  for (int i = -1000000; i < 1000000; ++i) {
+    const double x = i * 0.99999 + i % 7 * 0.1;
+    const CosSin t = cos_sin(x);
+    worst = std::max({worst, std::fabs(t.cosine - std::cos(x)), std::fabs(t.sine - std::sin(x))});
+  }
+  CHECK(worst < 1e-15);
+  CHECK(cos_sin(0).cosine == 1);
+  CHECK(cos_sin(0).sine == 0);
+}
+
+TEST_CASE("a logistic function is right to 4 units of the last place, and small far below 0", "[functions]") {
+  double worst = 0;
+  some_floats([&](float x) {
+    const double exact = 1 / (1 + std::exp(-static_cast<double>(x)));
+    if (x > -80) worst = std::max(worst, ulps(sigmoid(x), exact));
+  });
+  CHECK(worst < 4);
+  CHECK(sigmoid(-1000.0f) < 1e-35f);
+  CHECK(sigmoid(-unbounded) >= 0.0f);
+  CHECK(sigmoid(unbounded) == 1.0f);
+  CHECK(std::isnan(sigmoid(no_number)));
+}
+
+TEST_CASE("bfloat16 rounds to nearest, ties to even, and keeps what is no number", "[functions]") {
+  CHECK(bf16(1.0f).bits == 0x3f80);
+  CHECK(bf16(std::bit_cast<float>(0x3f808000U)).bits == 0x3f80);  // a tie: down to even
+  CHECK(bf16(std::bit_cast<float>(0x3f818000U)).bits == 0x3f82);  // a tie: up to even
+  CHECK(bf16(std::bit_cast<float>(0x3f808001U)).bits == 0x3f81);
+  CHECK(bf16(unbounded).bits == 0x7f80);
+  CHECK(std::isnan(wide(bf16(no_number))));
+  CHECK(std::isnan(wide(bf16(std::bit_cast<float>(0x7f800001U)))));
+}

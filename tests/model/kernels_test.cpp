@@ -1,0 +1,437 @@
+// Every kernel of the processor's backends in float32 and bfloat16 against the same kernel in double, on the same
+// numbers: odd sizes, outputs that begin as NaN. The double kernels are held by finite differences (gradient_test.cpp).
+
+#include <cmath>
+#include <deque>
+
+#define LLMCALC_ISA tested  // instances of our own
+#include "model/cpu/dropout.hpp"
+#include "model/cpu/make.hpp"
+#include "model/cpu/matmul.hpp"
+#include "model/random.hpp"
+#include "tests/catch.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::model;
+
+namespace {
+
+/// The same numbers on two backends.
+struct Pair {
+  void *tested = nullptr, *exact = nullptr;
+  Count n = 0;
+  bool wide = false;
+};
+
+class Lab {
+ public:
+  explicit Lab(Number number)
+      : tested_(make_cpu(number, true)),
+        exact_(make_cpu(Number::f64, true)),
+        tolerance_(number == Number::f32 ? 1e-5 : 1e-2) {}
+
+  /// Random numbers of the tested format, in [-spread, spread).
+  Pair input(Count n, bool wide = false, double spread = 2) {
+    Pair p = output(n, wide);
+    std::vector<double> v(static_cast<std::size_t>(n));
+    for (std::size_t i = 0; i < v.size(); ++i)
+      v[i] = spread * (2 * uniform<double>(random_key(17), random_counter(i, stream_)) - 1);
+    ++stream_;
+    tested_->write(p.tested, v, wide);
+    tested_->read(v, p.tested, wide);
+    exact_->write(p.exact, v, wide);
+    return p;
+  }
+  Pair output(Count n, bool wide = false) {
+    return {tested_->allocate(n * (wide ? tested_->wide() : tested_->number())), exact_->allocate(n * exact_->number()),
+            n, wide};
+  }
+  /// f(backend, p) on both: p(pair) is its pointer there.
+  template <typename F>
+  void run(F f) {
+    f(*tested_, [](const Pair& p) { return p.tested; });
+    f(*exact_, [](const Pair& p) { return p.exact; });
+  }
+  /// Norm of the difference over the norm.
+  void check(const char* what, const Pair& p, double factor = 1) {
+    std::vector<double> a(static_cast<std::size_t>(p.n)), b(a.size());
+    tested_->read(a, p.tested, p.wide), exact_->read(b, p.exact, p.wide);
+    double difference = 0, norm = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) difference += (a[i] - b[i]) * (a[i] - b[i]), norm += b[i] * b[i];
+    INFO(what);
+    REQUIRE(norm > 0);
+    CHECK(std::sqrt(difference) <= factor * tolerance_ * std::sqrt(norm));
+  }
+
+ private:
+  std::unique_ptr<Backend> tested_, exact_;
+  double tolerance_;
+  std::uint64_t stream_ = 0;
+};
+
+/// f(lab, width) in both formats and odd widths.
+template <typename F>
+void everywhere(F f) {
+  for (const Number number : {Number::f32, Number::bf16})
+    for (const Count width : {Count{7}, Count{33}, Count{130}, Count{1000}}) {
+      INFO((number == Number::f32 ? "float32" : "bfloat16") << ", width " << width);
+      Lab lab(number);
+      f(lab, width);
+    }
+}
+
+constexpr Count rows = 11;
+
+}  // namespace
+
+TEST_CASE("sums and products of numbers equal those in double", "[kernels]") {
+  everywhere([](Lab& lab, Count width) {
+    const Pointwise s{.rows = rows, .width = width};
+    const Count n = rows * width;
+    const Pair a = lab.input(n), b = lab.input(n), dy = lab.input(n), g = lab.input(rows), y = lab.output(n);
+    lab.run([&](Backend& k, auto p) { k.add(s, p(a), p(b), p(y)); });
+    lab.check("add", y);
+    lab.run([&](Backend& k, auto p) { k.accumulate(n, p(a), p(y)); });
+    lab.check("accumulate", y);
+    lab.run([&](Backend& k, auto p) { k.multiply(s, p(a), p(b), p(y)); });
+    lab.check("multiply", y);
+    lab.run([&](Backend& k, auto p) { k.scale(s, p(a), p(g), p(y)); });
+    lab.check("scale", y);
+    for (const bool add : {false, true}) {
+      const Pair da = add ? lab.input(n) : lab.output(n), db = add ? lab.input(n) : lab.output(n);
+      lab.run([&](Backend& k, auto p) { k.multiply_gradient(s, p(a), p(b), p(dy), p(da), add, p(db), add); });
+      lab.check("multiply, da", da), lab.check("multiply, db", db);
+      const Pair dx = add ? lab.input(n) : lab.output(n), dg = add ? lab.input(rows) : lab.output(rows);
+      lab.run([&](Backend& k, auto p) { k.scale_gradient(s, p(a), p(g), p(dy), p(dx), add, p(dg), add); });
+      lab.check("scale, da", dx), lab.check("scale, dg", dg);
+    }
+  });
+}
+
+TEST_CASE("activations, gates and their gradients equal those in double", "[kernels]") {
+  everywhere([](Lab& lab, Count width) {
+    const Pointwise s{.rows = rows, .width = width};
+    const Count n = rows * width;
+    const Pair a = lab.input(n, false, 6), b = lab.input(n), dy = lab.input(n);
+    for (const Activation f :
+         {Activation::relu, Activation::relu_squared, Activation::gelu, Activation::gelu_tanh, Activation::silu}) {
+      INFO("activation " << static_cast<int>(f));
+      const Pair y = lab.output(n), z = lab.output(n);
+      lab.run([&](Backend& k, auto p) { k.activate(s, f, p(a), p(y)), k.gate(s, f, p(a), p(b), p(z)); });
+      lab.check("activate", y), lab.check("gate", z);
+      for (const bool add : {false, true}) {
+        const auto gradient = [&] { return add ? lab.input(n) : lab.output(n); };
+        const Pair dx = gradient(), da = gradient(), db = gradient();
+        lab.run([&](Backend& k, auto p) {
+          k.activate_gradient(s, f, p(a), p(dy), p(dx), add);
+          k.gate_gradient(s, f, p(a), p(b), p(dy), p(da), add, p(db), add);
+        });
+        lab.check("activation's gradient", dx), lab.check("gate, da", da), lab.check("gate, db", db);
+      }
+    }
+  });
+}
+
+TEST_CASE("norms and their gradients equal those in double", "[kernels]") {
+  everywhere([](Lab& lab, Count width) {
+    for (const bool centred : {true, false})
+      for (const bool weights : {true, false})
+        for (const bool kept : {true, false}) {
+          INFO("centred " << centred << ", weights " << weights << ", statistics kept " << kept);
+          const Norm s{.rows = rows, .width = width, .centred = centred};
+          const Count stride = width + 3;
+          const Pair x = lab.input(rows * stride), w = lab.input(width), b = lab.input(width),
+                     dy = lab.input(rows * width);
+          const Pair y = lab.output(rows * width), st = lab.output(2 * rows, true), dx = lab.input(rows * stride);
+          const Pair dw = lab.input(width, true), db = lab.input(width, true);
+          lab.run([&](Backend& k, auto p) {
+            const NormView v{.x = p(x),
+                             .weight = weights ? p(w) : nullptr,
+                             .bias = weights && centred ? p(b) : nullptr,
+                             .x_stride = stride};
+            k.norm(s, v, p(y), p(st));
+            k.norm_gradient(s, v, kept ? p(st) : nullptr, p(dy), p(dx), kept, weights ? p(dw) : nullptr,
+                            weights && centred ? p(db) : nullptr);
+          });
+          lab.check("norm", y), lab.check("dx", dx);
+          if (weights) lab.check("dw", dw);
+          if (weights && centred) lab.check("db", db);
+        }
+  });
+}
+
+TEST_CASE("positions and tables equal those in double", "[kernels]") {
+  everywhere([](Lab& lab, Count width) {
+    const Count vocabulary = 5, queries = 4, tokens = 3 * queries, even = width / 2 * 2;
+    const Lookup s{.tokens = tokens, .rows = vocabulary, .width = width};
+    const Positions at{.queries = queries, .past = 100};
+    const std::vector<std::int64_t> ids = {0, 4, 4, 1, 2, 0, 4, 3, 3, 3, 1, 0};
+    const Pair table = lab.input(vocabulary * width), y = lab.output(tokens * width);
+    lab.run([&](Backend& k, auto p) { k.lookup(s, ids.data(), at, p(table), p(y)); });
+    lab.check("lookup", y);
+    lab.run([&](Backend& k, auto p) { k.add_sinusoid(s, at, p(y)); });
+    lab.check("sinusoids", y);
+    const Pair dtable = lab.input(vocabulary * width, true);
+    lab.run([&](Backend& k, auto p) { k.lookup_gradient(s, ids.data(), at, p(y), p(dtable)); });
+    lab.check("lookup's gradient", dtable);
+    // Two heads of even + 1 numbers, the first of which stays where it is.
+    const Pair x = lab.input(tokens * 2 * (even + 1));
+    lab.run([&](Backend& k, auto p) { k.rope(tokens, at, p(x), 2 * (even + 1), 2, even + 1, even, 1, false); });
+    lab.check("rotation", x);
+    lab.run([&](Backend& k, auto p) { k.rope(tokens, at, p(x), 2 * (even + 1), 2, even + 1, even, 1, true); });
+    lab.check("rotation back", x);
+  });
+}
+
+TEST_CASE("the loss and the optimizers equal those in double", "[kernels]") {
+  everywhere([](Lab& lab, Count width) {
+    const Loss s{.rows = rows, .vocabulary = width};
+    const std::vector<std::int64_t> targets(rows, width - 2);
+    const Pair x = lab.input(rows * width, true, 8);
+    std::vector<double> losses;
+    lab.run([&](Backend& k, auto p) { losses.push_back(k.loss(s, targets.data(), p(x))); });
+    CHECK(losses[0] == Approx(losses[1]).epsilon(1e-5));
+    lab.check("log-softmax", x);
+    lab.run([&](Backend& k, auto p) { k.loss_gradient(s, targets.data(), 0.25, p(x)); });
+    lab.check("loss' gradient", x);
+
+    const Count n = rows * width;
+    const Pair g = lab.input(n, true), w = lab.input(n), master = lab.input(n, true), m = lab.input(n, true);
+    const Pair v = lab.input(n, true), w2 = lab.input(n), velocity = lab.input(n, true);
+    std::vector<double> squares;
+    lab.run([&](Backend& k, auto p) {
+      squares.push_back(k.square_sum(n, p(g)));
+      k.multiply_by(n, 0.3, p(g));
+    });
+    CHECK(squares[0] == Approx(squares[1]).epsilon(1e-6));
+    // The second moment, which is never negative, begins at 0.
+    lab.run([&](Backend& k, auto p) {
+      k.zero(p(v), n * k.wide());
+      k.adamw(n, {.decay = 0.1, .step = 3}, p(g), p(w), p(master), p(m), p(v));
+      k.sgd(n, {.decay = 0.1}, p(g), p(w2), nullptr, p(velocity));
+    });
+    lab.check("AdamW, weight", w), lab.check("AdamW, master", master), lab.check("AdamW, m", m);
+    lab.check("AdamW, v", v), lab.check("momentum, weight", w2), lab.check("momentum, velocity", velocity);
+  });
+}
+
+TEST_CASE("dropout throws the dice that the generator defines", "[kernels]") {
+  const Dropout d{.p = 0.3, .key = 99};
+  everywhere([&](Lab& lab, Count width) {
+    const Pointwise s{.rows = rows, .width = width};
+    const Count n = rows * width;
+    const Pair x = lab.input(n), dx = lab.input(n);
+    std::deque<std::vector<std::uint8_t>> masks;
+    lab.run([&](Backend& k, auto p) {
+      masks.emplace_back(static_cast<std::size_t>(n), 7);
+      k.dropout(s, d, p(x), masks.back().data());
+      k.dropout_gradient(s, d, masks.back().data(), p(dx));
+    });
+    lab.check("dropout", x), lab.check("dropout's gradient", dx);
+    for (std::size_t i = 0; i < masks[0].size(); ++i) {
+      const RandomWords r = philox(random_key(d.key), random_counter(i / 4));
+      REQUIRE(masks[0][i] == (unit_float(r.word[i % 4]) >= 0.3f ? 1 : 0));
+    }
+    CHECK(masks[0] == masks[1]);
+  });
+}
+
+TEST_CASE("dice for any stretch of numbers are those of the whole", "[kernels]") {
+  const Dropout d{.p = 0.5, .key = 3};
+  std::vector<double> all(256), some(256);
+  tested::throw_dice(d, 0, 256, all.data());
+  for (const Count first : {0, 1, 63, 64, 100})
+    for (const Count n : {0, 1, 64, 65, 130}) {
+      tested::throw_dice(d, first, n, some.data());
+      CHECK(std::equal(some.begin(), some.begin() + n, all.begin() + first));
+      std::fill(some.begin(), some.end(), 1.0);
+      tested::multiply_by_dice(d, first, n, some.data());
+      CHECK(std::equal(some.begin(), some.begin() + n, all.begin() + first));
+    }
+}
+
+namespace {
+
+struct CoreVariant {
+  const char* name;
+  AttentionImpl how;
+  Count window = 0, past = 0;
+  bool sinks = false, alibi = false;
+  double dropout = 0;
+};
+
+/// One core forward and backward: 2 sequences, 4 heads on 2 KV heads.
+void check_core(Lab& lab, Count queries, Count width, const CoreVariant& c) {
+  INFO(c.name << ", " << queries << " queries");
+  const Count keys = c.past + queries, heads = 4, kv = 2, sequences = 2;
+  const Attention s{.sequences = sequences,
+                    .heads = heads,
+                    .kv_heads = kv,
+                    .queries = queries,
+                    .past = c.past,
+                    .qk_dim = width,
+                    .v_dim = width + 2,
+                    .window = c.window,
+                    .sinks = c.sinks};
+  const Count pairs = s.rows() * heads * keys, outputs = s.rows() * heads * s.v_dim;
+  const Pair q = lab.input(s.rows() * heads * width), k = lab.input(sequences * keys * kv * width);
+  const Pair v = lab.input(sequences * keys * kv * s.v_dim), sinks = lab.input(heads), d_o = lab.input(outputs);
+  const Pair o = lab.output(outputs), lse = lab.output(s.rows() * heads, true), p0 = lab.output(pairs);
+  const Pair dropped = lab.output(pairs), scratch = lab.output(pairs), dsinks = lab.input(heads, true);
+  const Pair dq = lab.output(q.n), dk = lab.output(k.n), dv = lab.output(v.n);
+  const Dropout d{.p = c.dropout, .key = 5};
+  std::deque<std::vector<std::uint8_t>> masks;
+  lab.run([&](Backend& b, auto p) {
+    const auto view = [&](const Pair& x, Count n, Count h, Count dim) {
+      return HeadView{.data = p(x), .sequence = n * h * dim, .token = h * dim, .head = dim};
+    };
+    const AttentionInputs in{.q = view(q, queries, heads, width),
+                             .q_rope = {},
+                             .k = view(k, keys, kv, width),
+                             .k_rope = {},
+                             .v = view(v, keys, kv, s.v_dim),
+                             .scale = 0.2,
+                             .sinks = c.sinks ? p(sinks) : nullptr,
+                             .alibi = c.alibi};
+    masks.emplace_back(static_cast<std::size_t>(pairs));
+    AttentionKept kept{.log_sum_exp = p(lse)};
+    if (c.how == AttentionImpl::naive) {
+      kept.probabilities = p(p0);
+      if (d.p > 0) kept.dropped = p(dropped), kept.mask = masks.back().data();
+    }
+    b.attention(s, in, c.how, d, kept, p(o));
+    if (c.past > 0) return;
+    const AttentionGradients to{.q = view(dq, queries, heads, width),
+                                .q_rope = {},
+                                .k = view(dk, keys, kv, width),
+                                .k_rope = {},
+                                .v = view(dv, keys, kv, s.v_dim),
+                                .sinks = c.sinks ? p(dsinks) : nullptr};
+    b.attention_gradient(s, in, c.how, d, kept, p(o), p(d_o), p(scratch), to);
+  });
+  lab.check("o", o);
+  if (c.past > 0) return;
+  lab.check("dq", dq), lab.check("dk", dk), lab.check("dv", dv);
+  // Naive keeps no share of the sink: it is what the rounded probabilities leave of 1.
+  if (c.sinks) lab.check("sinks", dsinks, c.how == AttentionImpl::naive ? 4 : 1);
+}
+
+}  // namespace
+
+TEST_CASE("attention and its gradients equal those in double", "[kernels]") {
+  const CoreVariant variants[] = {{"flash", AttentionImpl::flash},
+                                  {"flash, window", AttentionImpl::flash, 5},
+                                  {"flash, sinks", AttentionImpl::flash, 0, 0, true},
+                                  {"flash, ALiBi", AttentionImpl::flash, 0, 0, false, true},
+                                  {"flash, dropout", AttentionImpl::flash, 0, 0, false, false, 0.2},
+                                  {"flash, past", AttentionImpl::flash, 0, 9},
+                                  {"naive", AttentionImpl::naive},
+                                  {"naive, window", AttentionImpl::naive, 5},
+                                  {"naive, sinks", AttentionImpl::naive, 0, 0, true},
+                                  {"naive, dropout", AttentionImpl::naive, 0, 0, false, false, 0.2},
+                                  {"naive, past", AttentionImpl::naive, 0, 9}};
+  for (const Number number : {Number::f32, Number::bf16})
+    for (const CoreVariant& c : variants)
+      for (const Count queries : {Count{2}, Count{7}, Count{33}, Count{130}}) {
+        INFO((number == Number::f32 ? "float32" : "bfloat16"));
+        Lab lab(number);
+        check_core(lab, queries, queries == 33 ? 64 : 10, c);
+      }
+}
+
+TEST_CASE("products of the backends equal those in double", "[kernels]") {
+  for (const Number number : {Number::f32, Number::bf16})
+    // A row, a few, an odd block of our own, a size for the library, and one with many tiles.
+    for (const auto& [m, n, k] : {std::tuple{1, 33, 7}, {3, 130, 33}, {33, 7, 130}, {130, 131, 137}, {300, 70, 600}})
+      for (const bool wide : {false, true}) {
+        INFO((number == Number::f32 ? "float32" : "bfloat16") << ", " << m << " x " << n << " x " << k);
+        Lab lab(number);
+        const Linear s{.rows = m, .in = k, .out = n, .bias = true};
+        const Count stride = k + 5;
+        const Pair x = lab.input(m * stride), w = lab.input(n * k), b = lab.input(n), y = lab.output(m * n, wide);
+        lab.run([&](Backend& c, auto p) {
+          c.linear(s, {.x = p(x), .weight = p(w), .bias = p(b), .x_stride = stride, .wide_output = wide}, p(y));
+        });
+        lab.check("y", y);
+        const Pair rows_of_x = lab.input(m * k), dy = lab.input(m * n, wide), dw = lab.input(n * k, true);
+        const Pair db = lab.input(n, true), dx = wide ? lab.output(m * k) : lab.input(m * k);
+        lab.run([&](Backend& c, auto p) {
+          c.linear_gradient(s, {.x = p(rows_of_x), .weight = p(w), .wide_output = wide}, p(dy), p(dx), !wide, p(dw),
+                            p(db));
+        });
+        lab.check("dx", dx), lab.check("dw", dw), lab.check("db", db);
+      }
+}
+
+namespace {
+
+/// Every way to multiply against number by number, all in one format.
+template <typename T, typename C>
+void check_matmul(const MatmulShape& s, double tolerance) {
+  const auto numbers = [](Count n, std::uint64_t stream) {
+    std::vector<T> v(static_cast<std::size_t>(n));
+    for (std::size_t i = 0; i < v.size(); ++i)
+      v[i] = T(static_cast<model::Wide<T>>(uniform<double>(random_key(2), random_counter(i, stream)) - 0.5));
+    return v;
+  };
+  const std::vector<T> a = numbers(s.lda * (s.transpose_a ? s.k : s.m), 1);
+  const std::vector<T> b = numbers(s.ldb * (s.transpose_b ? s.n : s.k), 2);
+  std::vector<C> exact(static_cast<std::size_t>(s.ldc * s.m), C(model::Wide<C>(0.5F)));
+  std::vector<std::vector<C>> results(3, exact);
+  tested::plain_matmul(s, a.data(), b.data(), exact.data());
+  tested::packed_matmul(s, a.data(), b.data(), results[0].data());
+  tested::matmul(s, a.data(), b.data(), results[1].data());
+  results[2] = exact;
+  if (!s.transpose_a) {
+    std::fill(results[2].begin(), results[2].end(), C(model::Wide<C>(0.5F)));
+    tested::thin_matmul(s, a.data(), b.data(), results[2].data());
+  }
+  for (const std::vector<C>& c : results) {
+    double difference = 0, norm = 0;
+    for (std::size_t i = 0; i < c.size(); ++i) {
+      const double x = static_cast<double>(wide(c[i])), y = static_cast<double>(wide(exact[i]));
+      difference += (x - y) * (x - y), norm += y * y;
+    }
+    CHECK(std::sqrt(difference) <= tolerance * std::sqrt(norm));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("every way to multiply gives the product, and nothing beside it", "[kernels]") {
+  for (const auto& [m, n, k] : {std::tuple{1, 1, 1}, {5, 7, 3}, {13, 33, 130}, {97, 65, 257}, {129, 130, 128}})
+    for (const bool ta : {false, true})
+      for (const bool tb : {false, true})
+        for (const bool add : {false, true}) {
+          INFO(m << " x " << n << " x " << k << ", transposed " << ta << tb << ", add " << add);
+          const MatmulShape s{m, n, k, ta, tb, add, (ta ? m : k) + 3, (tb ? k : n) + 2, n + 1, false};
+          check_matmul<float, float>(s, 1e-6);
+          check_matmul<double, double>(s, 1e-14);
+          check_matmul<bf16, bf16>(s, 5e-3);
+          check_matmul<bf16, float>(s, 1e-6);
+        }
+}
+
+TEST_CASE("a row of our own product has the same bits among any other rows", "[kernels]") {
+  const Count n = 70, k = 300;
+  std::vector<float> a(static_cast<std::size_t>(50 * k)), b(static_cast<std::size_t>(n * k));
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = uniform(random_key(1), random_counter(i));
+  for (std::size_t i = 0; i < b.size(); ++i) b[i] = uniform(random_key(2), random_counter(i));
+  std::vector<float> whole(static_cast<std::size_t>(50 * n)), part(whole.size());
+  tested::matmul(MatmulShape{50, n, k, false, true, false, k, k, n, true}, a.data(), b.data(), whole.data());
+  for (const Count rows_there : {1, 3, 12, 13, 49}) {
+    tested::matmul(MatmulShape{rows_there, n, k, false, true, false, k, k, n, true}, a.data(), b.data(), part.data());
+    CHECK(std::equal(part.begin(), part.begin() + rows_there * n, whole.begin()));
+  }
+}
+
+TEST_CASE("a counted product counts one multiplication and one addition per term", "[kernels]") {
+  const Count m = 3, n = 5, k = 7;
+  const std::vector<Counted> a(m * k, Counted(2)), b(n * k, Counted(3));
+  std::vector<Counted> c(m * n, Counted(1));
+  const Tally before = Counted::tally;
+  tested::matmul(MatmulShape{m, n, k, false, true, false, k, k, n, false}, a.data(), b.data(), c.data());
+  CHECK(Counted::tally.multiplies - before.multiplies == m * n * k);
+  CHECK(Counted::tally.adds - before.adds == m * n * k);
+  CHECK(c[0].value == 2 * 3 * k);
+}

@@ -1,0 +1,89 @@
+// The transformer's parameters, written down from the architecture alone, beside the engine's count, which sums over
+// operators: every preset, without a byte of them.
+
+#include <set>
+
+#include "calc/parameters.hpp"
+#include "model/weights.hpp"
+#include "presets/builtin.hpp"
+#include "presets/load.hpp"
+#include "tests/catch.hpp"
+#include "tests/model/tiny.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::model;
+
+namespace {
+
+/// "attn.q.weight" of "layers.3.attn.q.weight".
+std::string in_layer(const std::string& name) {
+  return name.starts_with("layers.") ? name.substr(name.find('.', 7) + 1) : name;
+}
+
+/// The engine's component that a parameter belongs to, by its name.
+Count& part_of(Parameters& p, const std::string& name) {
+  for (const char* norm :
+       {"embedding.norm.", "attn.norm.", "attn.post_norm.", "mlp.norm.", "mlp.post_norm.", "head.norm."})
+    if (name.starts_with(norm)) return p.norm;
+  if (name.starts_with("embedding.positions.")) return p.position;
+  if (name.starts_with("embedding.") || name.starts_with("head.project.")) return p.embedding;
+  if (name.starts_with("head.logits.")) return p.lm_head;
+  return name.starts_with("attn.") ? p.attention : p.mlp;
+}
+
+Parameters counted(const Arch& arch) {
+  Parameters p;
+  for (const ParameterShape& s : parameter_shapes(arch)) {
+    const std::string name = in_layer(s.name);
+    const Count n = s.elements(),
+                idle = name.starts_with("mlp.expert_") ? n / s.groups * (s.groups - arch.moe.top_k) : 0;
+    p.total += n, p.active += n - idle, part_of(p, name) += n;
+    // Adafactor: a row and a column of every matrix, vectors as they are (arXiv:1804.04235).
+    p.factored += s.groups * (s.in > 0 ? s.out + s.in : s.out);
+    const bool table = name == "embedding.tokens.weight" || name == "embedding.positions.weight";
+    if (s.in > 0 && !table) p.matmul += n, p.matmul_active += n - idle;
+  }
+  p.non_embedding = p.total - p.embedding - p.position - p.lm_head;
+  const Count head = arch.tied_head ? arch.vocabulary * arch.embedding_width : 0;  // works, but is learned as the table
+  p.matmul += head, p.matmul_active += head;
+  return p;
+}
+
+void check(const std::string& name, const Arch& arch) {
+  INFO(name);
+  const Parameters ours = counted(arch), engine = parameters(arch);
+  CHECK(ours.total == engine.total);
+  CHECK(ours.active == engine.active);
+  CHECK(ours.non_embedding == engine.non_embedding);
+  CHECK(ours.embedding == engine.embedding);
+  CHECK(ours.position == engine.position);
+  CHECK(ours.attention == engine.attention);
+  CHECK(ours.mlp == engine.mlp);
+  CHECK(ours.norm == engine.norm);
+  CHECK(ours.lm_head == engine.lm_head);
+  CHECK(ours.matmul == engine.matmul);
+  CHECK(ours.matmul_active == engine.matmul_active);
+  CHECK(ours.factored == engine.factored);
+  std::set<std::string> names;
+  for (const ParameterShape& s : parameter_shapes(arch)) {
+    INFO(s.name);
+    CHECK(names.insert(s.name).second);
+    CHECK(s.elements() > 0);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("every preset has the parameters that the engine counts, part by part, each name once", "[parameters]") {
+  REQUIRE(builtin_models().size() >= 82);
+  for (const Builtin& b : builtin_models()) {
+    const Arch arch = load_model(b.name).arch;
+    REQUIRE(arch.linear_layers.empty());
+    REQUIRE(arch.activation != Activation::xielu);
+    check(std::string(b.name), arch);
+  }
+}
+
+TEST_CASE("so has every variant", "[parameters]") {
+  for (const test::Variant& v : test::variants()) check(v.name, v.arch);
+}

@@ -1,0 +1,118 @@
+#include "validate/timing.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+
+#include "calc/infer.hpp"
+#include "calc/program.hpp"
+#include "calc/train.hpp"
+#include "validate/measure.hpp"
+#include "validate/run.hpp"
+
+namespace llmcalc::validate {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Key = std::pair<std::string, std::string>;  ///< what, operator
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+double median(std::vector<double> v) {
+  std::sort(v.begin(), v.end());
+  return v[v.size() / 2];
+}
+
+const char* word(model::Direction d) {
+  return d == model::Direction::forward ? "forward" : d == model::Direction::backward ? "backward" : "recompute";
+}
+
+/// Seconds of each operator in every run, its layers together.
+class Samples {
+ public:
+  void add(const model::Trace& trace, const std::string& what = "") {
+    std::map<Key, double> once;
+    for (const model::Ran& r : trace)
+      once[{what.empty() ? word(r.direction) : what, std::string(r.name)}] += r.time.value;
+    for (const auto& [key, s] : once) all_[key].push_back(s);
+  }
+  void add(const std::string& what, double seconds) { all_[{what, ""}].push_back(seconds); }
+  double of(const Key& key) const { return all_.contains(key) ? median(all_.at(key)) : 0; }
+
+ private:
+  std::map<Key, std::vector<double>> all_;
+};
+
+/// What the engine says of each operator of one pass.
+void predict(std::map<Key, double>& to, const Arch& arch, const Step& step, const Pricing& p, const Rates& rates,
+             const std::string& forward_word, bool training) {
+  for_each_segment(arch, step, {}, [&](const Segment& s) {
+    const double n = static_cast<double>(s.repeats);
+    for (const Op& op : s.ops) {
+      to[{forward_word, std::string(op.name)}] += n * op_time(forward(op, p), rates).total().value;
+      if (training) to[{"backward", std::string(op.name)}] += n * op_time(backward(op, p), rates).total().value;
+    }
+  });
+}
+
+std::vector<Timing> joined(const std::string& part, const std::map<Key, double>& predicted, const Samples& samples) {
+  std::vector<Timing> rows;
+  for (const auto& [key, seconds] : predicted)
+    if (samples.of(key) > 0) rows.push_back({part, key.first, key.second, seconds, samples.of(key)});
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const Timing& a, const Timing& b) { return a.op.empty() > b.op.empty(); });
+  return rows;
+}
+
+}  // namespace
+
+std::vector<Timing> timed_training(const Case& c, const Device& device, int repeats, const std::atomic<bool>* stop) {
+  const std::unique_ptr<model::Backend> cpu = model::make_cpu(number_of(c.plan.precision));
+  model::Transformer t(c.arch, *cpu, {.plan = c.plan}, 1);
+  t.watch(stop);
+  t.weights().make_trainable(c.plan);
+  const model::Batch batch = random_batch(c.arch, c.plan.micro_batch * c.plan.seq, 1);
+  Samples samples;
+  for (int i = 0; i <= repeats; ++i) {
+    model::Trace trace;
+    const auto start = Clock::now();
+    t.train(std::span(&batch, 1), {}, &trace);
+    if (i > 0) samples.add("step", seconds_since(start)), samples.add(trace);
+  }
+  std::map<Key, double> predicted{{{"step", ""}, train(c.arch, c.plan, device).estimate.total().value}};
+  predict(predicted, c.arch, training_step(c.plan), pricing(c.plan, Phase::training), estimated_rates(device, c.plan),
+          "forward", true);
+  return joined("training", predicted, samples);
+}
+
+std::vector<Timing> timed_inference(const Case& c, const Device& device, int repeats, const std::atomic<bool>* stop) {
+  const Plan& p = c.plan;
+  const std::unique_ptr<model::Backend> cpu = model::make_cpu(number_of(p.precision));
+  model::Transformer t(c.arch, *cpu, {.plan = p}, 1);
+  t.watch(stop);
+  const Count context = p.prompt + repeats + 1;
+  const std::vector<std::int64_t> ids = random_batch(c.arch, p.batch * p.prompt, 1).ids;
+  const std::vector<std::int64_t> next = random_batch(c.arch, p.batch, 2).ids;
+  Samples samples;
+  for (int i = 0; i <= repeats; ++i) {
+    model::Cache cache = t.make_cache(p.batch, context);
+    model::Trace first, step;
+    auto start = Clock::now();
+    t.logits(ids, p.batch, 0, &cache, &first);
+    const double prefill_seconds = seconds_since(start);
+    start = Clock::now();
+    t.logits(next, p.batch, p.prompt, &cache, &step);
+    const double decode_seconds = seconds_since(start);
+    if (i == 0) continue;
+    samples.add("prefill", prefill_seconds), samples.add("decode", decode_seconds);
+    samples.add(first, "prefill"), samples.add(step, "decode");
+  }
+  const Rates rates = estimated_rates(device, p);
+  std::map<Key, double> predicted{{{"prefill", ""}, prefill(c.arch, p, device, p.prompt).estimate.total().value},
+                                  {{"decode", ""}, decode(c.arch, p, device, p.prompt + 1).estimate.total().value}};
+  predict(predicted, c.arch, prefill_step(p, p.prompt), pricing(p, Phase::prefill), rates, "prefill", false);
+  predict(predicted, c.arch, decode_step(p, p.prompt + 1), pricing(p, Phase::decode), rates, "decode", false);
+  return joined("inference", predicted, samples);
+}
+
+}  // namespace llmcalc::validate

@@ -1,0 +1,29 @@
+#pragma once
+/// Seconds that operators, steps and passes took, beside what the engine says of them on this hardware.
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "calc/device.hpp"
+#include "validate/suite.hpp"
+
+namespace llmcalc::validate {
+
+/// A measurement is within the band if it is at most so many times the prediction, or as many times less.
+inline constexpr double band = 1.25;
+
+struct Timing {
+  std::string part;                    ///< "training", "inference"
+  std::string what;                    ///< "step", "prefill", "decode", "forward", "backward"
+  std::string op;                      ///< empty: all of it
+  double predicted = 0, measured = 0;  ///< seconds
+  double ratio() const { return measured / predicted; }
+  bool within() const { return ratio() <= band && ratio() >= 1 / band; }
+};
+
+/// Medians of `repeats` runs after one that warms up; the engine's estimate (the device's achieved fractions).
+std::vector<Timing> timed_training(const Case& c, const Device& device, int repeats, const std::atomic<bool>* stop);
+std::vector<Timing> timed_inference(const Case& c, const Device& device, int repeats, const std::atomic<bool>* stop);
+
+}  // namespace llmcalc::validate
