@@ -1,5 +1,7 @@
 // The attention core: softmax(q k') v, its cache, and its gradient.
 
+#include <stdexcept>
+
 #include "model/pass.hpp"
 
 namespace llmcalc::model {
@@ -68,6 +70,8 @@ Value Pass::attention(std::string_view op, const Attention& s, const CoreLayout&
   const Dropout d{step_.dropout ? settings_.dropout : 0, dice(op)};
   const bool remade = plan().recompute == Recompute::selective;
   AttentionInputs from = inputs(l, tensors(in));
+  if (cache_ != nullptr && s.past > 0 && s.queries > 1 && s.window > 0)
+    throw std::logic_error("a window's cache takes one token at a time after the prompt");  // else it overwrites unread
   if (cache_ != nullptr) {
     write_cache(s, from);
     if (s.past > 0) read_cache(s, from);

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "model/random.hpp"
+#include "presets/error.hpp"
 
 namespace llmcalc::model {
 namespace {
@@ -144,7 +145,7 @@ void Weights::draw(Parameter& p, std::uint64_t stream, double deviation, std::ui
   for (Count first = 0; first < p.elements(); first += block) {
     const Count n = std::min(block, p.elements() - first);
     values.resize(static_cast<std::size_t>(n));
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (n > 16384)
     for (Count i = 0; i < n; i += 2) {
       const NormalPair pair =
           normal_pair(random_key(seed), random_counter(static_cast<std::uint64_t>(first + i) / 2, stream));
@@ -182,6 +183,8 @@ Tensor Weights::wide_tensor(Purpose purpose, const Parameter& p) {
 }
 
 void Weights::make_trainable(const Plan& plan) {
+  if (plan.optimizer != Optimizer::adam && plan.optimizer != Optimizer::momentum && plan.optimizer != Optimizer::sgd)
+    throw InputError("the reference transformer trains with adam, momentum or sgd; choose one of them");
   for (Parameter& p : all_) {
     p.gradient = wide_tensor(Purpose::gradients, p);
     if (plan.master && backend_.number() < backend_.wide()) {

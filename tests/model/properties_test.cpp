@@ -288,3 +288,15 @@ TEST_CASE("naive and flash attention agree, with the same dice where there is dr
       }
   });
 }
+
+TEST_CASE("a window's cache refuses what it would overwrite unread", "[properties]") {
+  for (test::Variant v : test::variants()) {
+    if (v.name != "window") continue;
+    const std::unique_ptr<model::Backend> cpu = model::make_cpu(model::Number::f32);
+    model::Transformer t(v.arch, *cpu, {.plan = v.plan}, 1);
+    model::Cache cache = t.make_cache(1, 9);
+    const std::vector<std::int64_t> ids{1, 2, 3, 4, 5};
+    t.logits(ids, 1, 0, &cache);
+    CHECK_THROWS_AS(t.logits(ids, 1, 5, &cache), std::logic_error);
+  }
+}
