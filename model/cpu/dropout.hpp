@@ -3,28 +3,20 @@
 /// alone, so that a second pass, or flash attention's backward, throws the same dice.
 
 #include "model/backend.hpp"
-#include "model/cpu/parallel.hpp"
-#include "model/random.hpp"
+#include "model/cpu/philox.hpp"
 
 namespace llmcalc::model::LLMCALC_ISA {
 
 /// Dice are thrown for so many numbers at once: 16 blocks of four words.
-inline constexpr Count dice = 64;
+inline constexpr Count dice = 4 * philox_blocks;
 
 /// What numbers [first, first + dice) are multiplied by: 1/(1 - p), or 0 for those that go; first: a multiple of dice.
 template <typename W>
 void throw_dice(const Dropout& d, Count first, W* factor) {
-  const RandomKey key = random_key(d.key);
-  const std::uint64_t block = static_cast<std::uint64_t>(first) / 4;
   const float p = static_cast<float>(d.p);
   const W keep = number<W>(1 / (1 - d.p));
   std::uint32_t words[dice];
-#pragma omp simd
-  for (std::uint64_t i = 0; i < dice / 4; ++i) {
-    const RandomWords r = philox(key, random_counter(block + i));
-    words[4 * i] = r.word[0], words[4 * i + 1] = r.word[1];
-    words[4 * i + 2] = r.word[2], words[4 * i + 3] = r.word[3];
-  }
+  philox_words(random_key(d.key), static_cast<std::uint64_t>(first) / 4, words);
   lanes<W>(0, dice, [&](Count i) { factor[i] = unit_float(words[i]) >= p ? keep : W(0); });
 }
 
@@ -46,8 +38,8 @@ void multiply_by_dice(const Dropout& d, Count first, Count n, W* x) {
   for (Count at = first / dice * dice; at < first + n; at += dice) {
     throw_dice(d, at, block);
     const Count low = std::max(first, at), high = std::min(first + n, at + dice);
-    W *to = x - first, *factor = block - at;
-    lanes<W>(low, high, [=](Count i) { to[i] = to[i] * factor[i]; });
+    W *to = x + (low - first), *factor = block + (low - at);
+    lanes<W>(0, high - low, [=](Count i) { to[i] = to[i] * factor[i]; });
   }
 }
 

@@ -84,10 +84,24 @@ LLMCALC_FLAT void long_lanes(Count first, Count last, const F f) {
   lanes<T>(first, last, f);
 }
 
-/// The same for every i below n, on all cores.
-template <typename T, typename F>
-void everywhere(Count n, const F& f) {
-  chunks<T>(n, [&](Count first, Count last) { long_lanes<T>(first, last, f); });
+/// Asks for n numbers from p on, to be in the cache when they are needed.
+template <typename X>
+void fetch(const X* p, Count n) {
+  for (Count i = 0; i < n; i += 64 / static_cast<Count>(sizeof(X))) __builtin_prefetch(p + i, 0, 2);
+}
+
+/// The same for every i below n, on all cores. `arrays`, which f reads and writes, are fetched ahead: where f computes
+/// much, the processor itself does not look so far.
+template <typename T, typename F, typename... X>
+void everywhere(Count n, const F& f, const X*... arrays) {
+  constexpr Count block = 1024;
+  chunks<T>(n, [&](Count first, Count last) {
+    for (Count at = first; at < last; at += block) {
+      const Count end = std::min(last, at + block);
+      (fetch(arrays + end, std::min(n - end, block)), ...);
+      long_lanes<T>(at, end, f);
+    }
+  });
 }
 
 }  // namespace llmcalc::model::LLMCALC_ISA

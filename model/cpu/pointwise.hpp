@@ -63,7 +63,8 @@ void scale_gradient(Count rows, Count width, const T* a, const T* g, const T* dy
 
 template <typename F, typename T>
 void activate(Count n, const T* x, T* y) {
-  everywhere<T>(n, [=](Count i) { y[i] = static_cast<T>(F::value(wide(x[i]))); });
+  everywhere<T>(
+      n, [=](Count i) { y[i] = static_cast<T>(F::value(wide(x[i]))); }, x, y);
 }
 template <typename F, typename T>
 void activate_gradient(Count n, const T* x, const T* dy, T* dx, bool add) {
@@ -75,7 +76,8 @@ void activate_gradient(Count n, const T* x, const T* dy, T* dx, bool add) {
 /// y = act(a) b
 template <typename F, typename T>
 void gate(Count n, const T* a, const T* b, T* y) {
-  everywhere<T>(n, [=](Count i) { y[i] = static_cast<T>(F::value(wide(a[i])) * wide(b[i])); });
+  everywhere<T>(
+      n, [=](Count i) { y[i] = static_cast<T>(F::value(wide(a[i])) * wide(b[i])); }, a, b, y);
 }
 template <typename F, typename T>
 void gate_gradient(Count n, const T* a, const T* b, const T* dy, T* da, bool add_a, T* db, bool add_b) {

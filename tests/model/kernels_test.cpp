@@ -7,7 +7,6 @@
 #define LLMCALC_ISA tested  // instances of our own
 #include "model/cpu/dropout.hpp"
 #include "model/cpu/make.hpp"
-#include "model/cpu/matmul.hpp"
 #include "model/random.hpp"
 #include "tests/catch.hpp"
 
@@ -361,77 +360,4 @@ TEST_CASE("products of the backends equal those in double", "[kernels]") {
         });
         lab.check("dx", dx), lab.check("dw", dw), lab.check("db", db);
       }
-}
-
-namespace {
-
-/// Every way to multiply against number by number, all in one format.
-template <typename T, typename C>
-void check_matmul(const MatmulShape& s, double tolerance) {
-  const auto numbers = [](Count n, std::uint64_t stream) {
-    std::vector<T> v(static_cast<std::size_t>(n));
-    for (std::size_t i = 0; i < v.size(); ++i)
-      v[i] = T(static_cast<model::Wide<T>>(uniform<double>(random_key(2), random_counter(i, stream)) - 0.5));
-    return v;
-  };
-  const std::vector<T> a = numbers(s.lda * (s.transpose_a ? s.k : s.m), 1);
-  const std::vector<T> b = numbers(s.ldb * (s.transpose_b ? s.n : s.k), 2);
-  std::vector<C> exact(static_cast<std::size_t>(s.ldc * s.m), C(model::Wide<C>(0.5F)));
-  std::vector<std::vector<C>> results(3, exact);
-  tested::plain_matmul(s, a.data(), b.data(), exact.data());
-  tested::packed_matmul(s, a.data(), b.data(), results[0].data());
-  tested::matmul(s, a.data(), b.data(), results[1].data());
-  results[2] = exact;
-  if (!s.transpose_a) {
-    std::fill(results[2].begin(), results[2].end(), C(model::Wide<C>(0.5F)));
-    tested::thin_matmul(s, a.data(), b.data(), results[2].data());
-  }
-  for (const std::vector<C>& c : results) {
-    double difference = 0, norm = 0;
-    for (std::size_t i = 0; i < c.size(); ++i) {
-      const double x = static_cast<double>(wide(c[i])), y = static_cast<double>(wide(exact[i]));
-      difference += (x - y) * (x - y), norm += y * y;
-    }
-    CHECK(std::sqrt(difference) <= tolerance * std::sqrt(norm));
-  }
-}
-
-}  // namespace
-
-TEST_CASE("every way to multiply gives the product, and nothing beside it", "[kernels]") {
-  for (const auto& [m, n, k] : {std::tuple{1, 1, 1}, {5, 7, 3}, {13, 33, 130}, {97, 65, 257}, {129, 130, 128}})
-    for (const bool ta : {false, true})
-      for (const bool tb : {false, true})
-        for (const bool add : {false, true}) {
-          INFO(m << " x " << n << " x " << k << ", transposed " << ta << tb << ", add " << add);
-          const MatmulShape s{m, n, k, ta, tb, add, (ta ? m : k) + 3, (tb ? k : n) + 2, n + 1, false};
-          check_matmul<float, float>(s, 1e-6);
-          check_matmul<double, double>(s, 1e-14);
-          check_matmul<bf16, bf16>(s, 5e-3);
-          check_matmul<bf16, float>(s, 1e-6);
-        }
-}
-
-TEST_CASE("a row of our own product has the same bits among any other rows", "[kernels]") {
-  const Count n = 70, k = 300;
-  std::vector<float> a(static_cast<std::size_t>(50 * k)), b(static_cast<std::size_t>(n * k));
-  for (std::size_t i = 0; i < a.size(); ++i) a[i] = uniform(random_key(1), random_counter(i));
-  for (std::size_t i = 0; i < b.size(); ++i) b[i] = uniform(random_key(2), random_counter(i));
-  std::vector<float> whole(static_cast<std::size_t>(50 * n)), part(whole.size());
-  tested::matmul(MatmulShape{50, n, k, false, true, false, k, k, n, true}, a.data(), b.data(), whole.data());
-  for (const Count rows_there : {1, 3, 12, 13, 49}) {
-    tested::matmul(MatmulShape{rows_there, n, k, false, true, false, k, k, n, true}, a.data(), b.data(), part.data());
-    CHECK(std::equal(part.begin(), part.begin() + rows_there * n, whole.begin()));
-  }
-}
-
-TEST_CASE("a counted product counts one multiplication and one addition per term", "[kernels]") {
-  const Count m = 3, n = 5, k = 7;
-  const std::vector<Counted> a(m * k, Counted(2)), b(n * k, Counted(3));
-  std::vector<Counted> c(m * n, Counted(1));
-  const Tally before = Counted::tally;
-  tested::matmul(MatmulShape{m, n, k, false, true, false, k, k, n, false}, a.data(), b.data(), c.data());
-  CHECK(Counted::tally.multiplies - before.multiplies == m * n * k);
-  CHECK(Counted::tally.adds - before.adds == m * n * k);
-  CHECK(c[0].value == 2 * 3 * k);
 }

@@ -1,0 +1,67 @@
+#pragma once
+/// Sixteen blocks of Philox at once.
+
+#include "model/cpu/parallel.hpp"
+#include "model/random.hpp"
+
+#ifdef __AVX512F__
+#include <immintrin.h>
+#endif
+
+namespace llmcalc::model::LLMCALC_ISA {
+
+inline constexpr Count philox_blocks = 16;
+
+#ifdef __AVX512F__
+
+/// The low and the high halves of 16 products of 32 bits each, which compilers make from slow ones of 64 bits. Masks of
+/// ones stand here because GCC 12 warns of its own header in the functions without (its bug 105593).
+struct Product32 {
+  __m512i low, high;
+  Product32(__m512i a, std::uint32_t by) {
+    const __m512i b = _mm512_set1_epi64(by);
+    const __m512i even = _mm512_maskz_mul_epu32(0xff, a, b),
+                  odd = _mm512_maskz_mul_epu32(0xff, _mm512_maskz_srli_epi64(0xff, a, 32), b);
+    low = _mm512_mask_mov_epi32(even, 0xaaaa, _mm512_maskz_slli_epi64(0xff, odd, 32));
+    high = _mm512_mask_mov_epi32(_mm512_maskz_srli_epi64(0xff, even, 32), 0xaaaa, odd);
+  }
+};
+
+/// The words of blocks [first, first + 16), first a multiple of 16: word w of block i is words[4 i + w]. The rounds are
+/// those of philox_round.
+inline void philox_words(RandomKey key, std::uint64_t first, std::uint32_t* words) {
+  const RandomWords start = random_counter(first);
+  const auto all = [](std::uint32_t x) { return _mm512_set1_epi32(static_cast<std::int32_t>(x)); };
+  // Lane 4 q + j is block 4 j + q, so that the words of a block end up side by side.
+  const __m512i lane = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  __m512i c[4] = {_mm512_add_epi32(all(start.word[0]), lane), all(start.word[1]), all(0), all(0)};
+  for (int round = 0; round < 10; ++round) {
+    const Product32 a(c[0], 0xD2511F53U), b(c[2], 0xCD9E8D57U);
+    c[0] = _mm512_xor_si512(_mm512_xor_si512(b.high, c[1]), all(key.word[0])), c[1] = b.low;
+    c[2] = _mm512_xor_si512(_mm512_xor_si512(a.high, c[3]), all(key.word[1])), c[3] = a.low;
+    key.word[0] += 0x9E3779B9U, key.word[1] += 0xBB67AE85U;
+  }
+  const __m512i left[2] = {_mm512_maskz_unpacklo_epi32(0xffff, c[0], c[1]),
+                           _mm512_maskz_unpackhi_epi32(0xffff, c[0], c[1])};
+  const __m512i right[2] = {_mm512_maskz_unpacklo_epi32(0xffff, c[2], c[3]),
+                            _mm512_maskz_unpackhi_epi32(0xffff, c[2], c[3])};
+  for (int i = 0; i < 2; ++i) {
+    _mm512_storeu_si512(words + 32 * i, _mm512_maskz_unpacklo_epi64(0xff, left[i], right[i]));
+    _mm512_storeu_si512(words + 32 * i + 16, _mm512_maskz_unpackhi_epi64(0xff, left[i], right[i]));
+  }
+}
+
+#else
+
+inline void philox_words(RandomKey key, std::uint64_t first, std::uint32_t* words) {
+#pragma omp simd
+  for (Count i = 0; i < philox_blocks; ++i) {
+    const RandomWords r = philox(key, random_counter(first + static_cast<std::uint64_t>(i)));
+    words[4 * i] = r.word[0], words[4 * i + 1] = r.word[1];
+    words[4 * i + 2] = r.word[2], words[4 * i + 3] = r.word[3];
+  }
+}
+
+#endif
+
+}  // namespace llmcalc::model::LLMCALC_ISA
