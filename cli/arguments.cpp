@@ -133,6 +133,12 @@ void Arguments::apply(Request& r) const {
   settle(r, given);
 }
 
+std::string Arguments::first_plan_option() const {
+  for (const auto& g : given_)
+    if (g->on || !g->text.empty()) return std::string(g->option->flag);
+  return "";
+}
+
 Style Arguments::style() const { return json_ ? Style::json : markdown_ ? Style::markdown : Style::text; }
 
 }  // namespace llmcalc

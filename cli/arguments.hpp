@@ -39,6 +39,8 @@ class Arguments {
 
   /// Reads the plan options given into a request whose model and hardware are known, and settles the rest.
   void apply(Request& r) const;
+  /// The first plan option that was given; empty: none.
+  std::string first_plan_option() const;
   Style style() const;
 
  private:

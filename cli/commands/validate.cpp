@@ -177,6 +177,9 @@ int run_validate(Args args) {
   if (!arguments.parse(args)) return 0;
   if (!model.empty() && !suite.empty()) throw InputError("give either a model or --suite, not both");
   if (model.empty() && !hardware.empty()) throw InputError("--hardware is for the times of one model; give a MODEL");
+  if (model.empty() && !arguments.first_plan_option().empty())
+    throw InputError(fmt::format("{} is for one model, and the suite has plans of its own; give a MODEL",
+                                 arguments.first_plan_option()));
   if (check_time && hardware.empty())
     throw InputError("--check-time wants --hardware FILE, which 'llmcalc calibrate' writes");
 

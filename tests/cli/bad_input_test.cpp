@@ -88,6 +88,14 @@ TEST_CASE("a number that is none, or of the wrong kind, is refused and never cut
     CHECK(test::llmcalc(train + zero).code == 2);
 }
 
+TEST_CASE("validate refuses what it would leave out in silence", "[cli]") {
+  refused("validate --seq 128", "--seq is for one model, and the suite has plans of its own; give a MODEL");
+  refused("validate gpt2 --suite small", "give either a model or --suite, not both");
+  refused("validate gpt2 --check-time", "--check-time wants --hardware FILE, which 'llmcalc calibrate' writes");
+  refused("validate gpt2 --tp 2",
+          "the reference transformer does not run this plan: --tp 2 is more than one device; leave it out");
+}
+
 TEST_CASE("a plan that cannot be is refused with what would do", "[cli]") {
   refused("train gpt2 --hardware h100 --tp 5",
           "--tp 5 does not divide the 12 attention heads of gpt-2-124m; 1, 2, 3, 4, 6, 12 do");
