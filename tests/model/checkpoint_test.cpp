@@ -12,6 +12,7 @@
 #include "model/learner.hpp"
 #include "tests/catch.hpp"
 #include "tests/model/tiny.hpp"
+#include "tests/sentence.hpp"
 
 using namespace llmcalc;
 using namespace llmcalc::model;
@@ -34,14 +35,7 @@ std::string content(const std::string& path) {
 }
 void write(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
 
-std::string sentence(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const InputError& e) {
-    return e.what();
-  }
-  return "nothing was refused";
-}
+using test::sentence;
 
 std::string repeated_text() {
   std::string text;

@@ -13,6 +13,7 @@
 
 #include "presets/error.hpp"
 #include "tests/catch.hpp"
+#include "tests/sentence.hpp"
 
 using namespace llmcalc;
 using namespace llmcalc::model;
@@ -22,14 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string sentence(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const InputError& e) {
-    return e.what();
-  }
-  return "nothing was refused";
-}
+using test::sentence;
 
 /// A folder of its own, gone at the end. Paths in sentences are shown without it.
 struct Folder {

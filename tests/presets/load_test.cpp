@@ -8,6 +8,7 @@
 
 #include "presets/builtin.hpp"
 #include "tests/catch.hpp"
+#include "tests/sentence.hpp"
 
 using namespace llmcalc;
 
@@ -15,14 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string sentence(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const InputError& e) {
-    return e.what();
-  }
-  return "nothing was refused";
-}
+using test::sentence;
 
 std::string model_refused(const std::string& what) {
   return sentence([&] { load_model(what); });

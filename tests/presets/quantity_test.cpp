@@ -3,19 +3,13 @@
 #include <functional>
 
 #include "tests/catch.hpp"
+#include "tests/sentence.hpp"
 
 using namespace llmcalc;
 
 namespace {
 
-std::string sentence(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const InputError& e) {
-    return e.what();
-  }
-  return "nothing was refused";
-}
+using test::sentence;
 
 std::string count_refused(std::string_view text) {
   return sentence([&] { parse_count(text, "--seq"); });

@@ -1,0 +1,20 @@
+#pragma once
+/// What a mistake is answered with.
+
+#include <functional>
+#include <string>
+
+#include "presets/error.hpp"
+
+namespace llmcalc::test {
+
+inline std::string sentence(const std::function<void()>& act) {
+  try {
+    act();
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "nothing was refused";
+}
+
+}  // namespace llmcalc::test
