@@ -96,7 +96,7 @@ Value Pass::attention(std::string_view op, const Attention& s, const CoreLayout&
   };
   const std::function<void(const CoreKept&)> rule = [this, op, s, l, how, d, held, slots, o,
                                                      out = y.slot](const CoreKept& k) {
-    const Tensor dy = std::exchange(out->gradient, nullptr);
+    const Tensor dy = taken(out);
     std::vector<Tensor> gradients;
     for (std::size_t i = 0; i < slots.size(); ++i) {
       const Count n = held[i]->bytes().value / backend_.number().value;

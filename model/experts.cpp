@@ -4,12 +4,6 @@
 #include "model/pass.hpp"
 
 namespace llmcalc::model {
-namespace {
-
-Tensor taken(const std::shared_ptr<Slot>& slot) { return std::exchange(slot->gradient, nullptr); }
-
-}  // namespace
-
 Value Pass::route(std::string_view op, Value given) {
   const Value x = std::move(given);
   const Pointwise s{.kind = PointwiseKind::route, .rows = x.rows, .width = x.width, .top_k = arch_.moe.top_k};

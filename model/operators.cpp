@@ -10,9 +10,6 @@ void* gradient(const Parameter* p) { return p != nullptr && p->gradient ? p->gra
 const void* value(const Parameter* p) { return p != nullptr ? p->value->data() : nullptr; }
 const std::int64_t* as_ids(const Tensor& t) { return t ? static_cast<const std::int64_t*>(t->data()) : nullptr; }
 
-/// The gradient of a result, freed at the end of its rule.
-Tensor taken(const std::shared_ptr<Slot>& slot) { return std::exchange(slot->gradient, nullptr); }
-
 }  // namespace
 
 // ---- y = table[ids]; the table's rows gather what their tokens bring back

@@ -26,6 +26,9 @@ struct Value {
   Count elements() const { return mul(rows, width); }
 };
 
+/// The gradient of a result, which is freed at the end of the rule that takes it.
+inline Tensor taken(const std::shared_ptr<Slot>& slot) { return std::exchange(slot->gradient, nullptr); }
+
 class Tape {
  public:
   void remember(std::function<void()> rule) { rules_.push_back(std::move(rule)); }

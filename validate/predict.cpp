@@ -13,12 +13,6 @@ using model::Direction;
 
 Count whole(Flops f) { return static_cast<Count>(f.value); }
 
-/// The operators of one layer, and what its segment is.
-struct Layer {
-  OpList ops;
-  Segment segment;
-};
-
 /// Every layer of the model in order: embedding, blocks, head.
 std::vector<Segment> layers(const Arch& arch, const Step& step) {
   const LayerKinds kinds = layer_kinds(arch);

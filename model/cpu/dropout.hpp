@@ -20,27 +20,28 @@ void throw_dice(const Dropout& d, Count first, W* factor) {
   lanes<W>(0, dice, [&](Count i) { factor[i] = unit_float(words[i]) >= p ? keep : W(0); });
 }
 
-/// The same for any n numbers.
-template <typename W>
-void throw_dice(const Dropout& d, Count first, Count n, W* factor) {
+/// The dice of numbers [first, first + n), block by block: f(offset, how many, their factors).
+template <typename W, typename F>
+void each_block(const Dropout& d, Count first, Count n, const F& f) {
   W block[dice];
   for (Count at = first / dice * dice; at < first + n; at += dice) {
     throw_dice(d, at, block);
     const Count low = std::max(first, at), high = std::min(first + n, at + dice);
-    std::copy(block + (low - at), block + (high - at), factor + (low - first));
+    f(low - first, high - low, block + (low - at));
   }
+}
+
+template <typename W>
+void throw_dice(const Dropout& d, Count first, Count n, W* factor) {
+  each_block<W>(d, first, n, [=](Count at, Count size, const W* block) { std::copy_n(block, size, factor + at); });
 }
 
 /// x multiplied by the dice of numbers [first, first + n).
 template <typename W>
 void multiply_by_dice(const Dropout& d, Count first, Count n, W* x) {
-  W block[dice];
-  for (Count at = first / dice * dice; at < first + n; at += dice) {
-    throw_dice(d, at, block);
-    const Count low = std::max(first, at), high = std::min(first + n, at + dice);
-    W *to = x + (low - first), *factor = block + (low - at);
-    lanes<W>(0, high - low, [=](Count i) { to[i] = to[i] * factor[i]; });
-  }
+  each_block<W>(d, first, n, [=](Count at, Count size, const W* block) {
+    lanes<W>(0, size, [=](Count i) { x[at + i] = x[at + i] * block[i]; });
+  });
 }
 
 template <typename T>
