@@ -4,10 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
-#include <csignal>
+#include <array>
 #include <filesystem>
-#include <thread>
 
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
@@ -112,9 +110,6 @@ TEST_CASE("a text goes on, the same with and without a cache, and from the same 
 }
 
 TEST_CASE("the prompt may come from standard input, and the answer as JSON", "[learn]") {
-  const test::Ran r =
-      test::llmcalc("generate " + checkpoint() + " --tokens 5 --temperature 0 --json < " + path("prompt"));
-  CHECK(r.code != 0);  // no such file: the shell's word
   test::write_file(path("prompt"), "the dog\n");
   const json::Value v = test::ask("generate " + checkpoint() + " --tokens 5 --temperature 0 < " + path("prompt"));
   CHECK(v["generation"]["prompt"] == "the dog");
@@ -200,15 +195,26 @@ TEST_CASE("a loss that is not a number ends with its step and operator, exit cod
 
 TEST_CASE("Ctrl-C ends learning with a checkpoint and the table, exit code 130", "[learn]") {
   const std::string out = path("interrupted.safetensors");
-  const std::string command = "cd '" LLMCALC_SOURCE_DIR "' && timeout --preserve-status -s INT 2 '" LLMCALC_PROGRAM
-                              "' learn " +
-                              text_file() + " --out " + out + " --model " + model_file() +
-                              " --seq 16 --batch 4 --steps 100000000 >" + path("int.out") + " 2>" + path("int.err");
-  const int status = std::system(("(" + command + "; echo $? >" + path("int.code") + ")").c_str());
-  CHECK(WIFEXITED(status));
-  CHECK(test::read_file(path("int.code")) == "130\n");
-  CHECK(test::read_file(path("int.out")).find("Interrupted. Perplexity ") != std::string::npos);
+  const test::Ran stopped = test::interrupted("learn " + text_file() + " --out " + out + " --model " + model_file() +
+                                              " --seq 16 --batch 4 --steps 100000000");
+  CHECK(stopped.code == 130);
+  CHECK(stopped.out.find("Interrupted. Perplexity ") != std::string::npos);
   const test::Ran r = test::llmcalc("generate " + out + " hello --tokens 3");
   CHECK(r.code == 0);
-  CHECK(test::llmcalc("learn " + text_file() + " --out " + out + " --resume --steps 1 ").code == 2);
+  CHECK(test::llmcalc("learn " + text_file() + " --out " + out + " --resume --minutes 0.001").code == 0);
+}
+
+TEST_CASE("Ctrl-C ends generating with the text so far, and validating with a word, exit code 130", "[learn]") {
+  const std::string endless = path("endless.safetensors");
+  const std::string model = " --model docs/examples/tiny-llama.json --seq 16 --batch 4 --steps 1";
+  REQUIRE(test::llmcalc("learn " + text_file() + " --out " + endless + model).code == 0);
+  const test::Ran text = test::interrupted("generate " + endless + " hello --tokens 100000");
+  CHECK(text.code == 130);
+  CHECK(text.out.starts_with("hello"));
+  CHECK(text.out.ends_with("\n"));
+  CHECK(text.err.starts_with("prefill "));
+  const test::Ran run = test::interrupted("validate --suite full");
+  CHECK(run.code == 130);
+  CHECK(run.out.empty());
+  CHECK(run.err == "stopped\n");
 }

@@ -1,12 +1,18 @@
 #include "tests/cli/program.hpp"
 
+#include <fcntl.h>
+#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <thread>
+#include <vector>
 
 #include "tests/catch.hpp"
 
@@ -21,6 +27,37 @@ struct Scratch {
     std::filesystem::remove_all(path, ignored);
   }
 };
+
+/// Whether a process has a handler for SIGINT, or is no more.
+bool hears_interrupt(pid_t pid) {
+  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
+  for (std::string word; status >> word;)
+    if (word == "SigCgt:") {
+      status >> word;
+      return (std::stoull(word, nullptr, 16) >> (SIGINT - 1) & 1) != 0;
+    }
+  return true;
+}
+
+/// The program without a shell, which would hear signals itself.
+pid_t started(const std::string& arguments, const std::string& out, const std::string& err) {
+  std::vector<std::string> words{LLMCALC_PROGRAM};
+  std::istringstream split(arguments);
+  for (std::string word; split >> word;) words.push_back(word);
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_addchdir_np(&actions, LLMCALC_SOURCE_DIR);
+  ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  pid_t pid = -1;
+  const int error = ::posix_spawn(&pid, LLMCALC_PROGRAM, &actions, nullptr, argv.data(), environ);
+  ::posix_spawn_file_actions_destroy(&actions);
+  REQUIRE(error == 0);
+  return pid;
+}
 
 }  // namespace
 
@@ -43,6 +80,17 @@ Ran llmcalc(const std::string& arguments, const std::string& pipe) {
   const std::string command = "cd '" LLMCALC_SOURCE_DIR "' && { '" LLMCALC_PROGRAM "' " + arguments + " 2>'" + err +
                               "'; } " + (pipe.empty() ? "" : pipe + " ") + ">'" + out + "'";
   const int status = std::system(command.c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(out), read_file(err)};
+}
+
+Ran interrupted(const std::string& arguments) {
+  const std::string out = scratch() + "/out", err = scratch() + "/err";
+  const pid_t pid = started(arguments, out, err);
+  int status = 0;
+  while (!hears_interrupt(pid) && ::waitpid(pid, &status, WNOHANG) == 0)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  ::kill(pid, SIGINT);
+  ::waitpid(pid, &status, 0);
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(out), read_file(err)};
 }
 

@@ -15,7 +15,10 @@ struct Ran {
 /// "llmcalc ARGUMENTS" through a shell, in the root of the source tree. `pipe` is put behind it ("| head -1").
 Ran llmcalc(const std::string& arguments, const std::string& pipe = "");
 
-/// The same with --json, parsed; fails the test if the exit code is not 0.
+/// The same, with one Ctrl-C as soon as the program listens to it.
+Ran interrupted(const std::string& arguments);
+
+/// "llmcalc ARGUMENTS --json", parsed; fails the test if the exit code is not 0.
 json::Value ask(const std::string& arguments);
 
 /// A folder for this test's files, removed at the end of the program.

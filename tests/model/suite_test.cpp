@@ -39,6 +39,7 @@ TEST_CASE("the small suite is as predicted, to the last byte and FLOP, and count
     INFO(v.name << " " << v.order);
     CHECK(v.differing() == 0);
     CHECK(v.rows.size() > 50);
+    CHECK_FALSE(v.beside.empty());
     for (const Comparison& row : v.rows) {
       INFO(row.part << ", " << row.quantity << " of " << row.op);
       CHECK(row.predicted == row.measured);
