@@ -173,6 +173,8 @@ class Backend : public Memory {
   /// FLOPs of matrix products and attention so far: 2 per multiply-add, from the loop bounds of what ran. Counted
   /// numbers count each operation as it is done.
   virtual Flops done() const = 0;
+  /// Operations that counting numbers did outside products so far: sums, products, quotients, functions. Else 0.
+  virtual Count beside() const { return 0; }
   /// Waits until everything asked for has been done.
   virtual void wait() {}
 };

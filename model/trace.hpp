@@ -18,6 +18,7 @@ struct Ran {
   Count layer;  ///< -1: embedding or head
   Flops flops;
   Seconds time;
+  Count beside = 0;  ///< operations outside products, where they are counted
 };
 using Trace = std::vector<Ran>;
 

@@ -17,7 +17,7 @@ Count total(const Book& b) {
 Count of(const Book& b, const std::string& name) { return b.contains(name) ? b.at(name) : 0; }
 
 /// The operators of two books, in the order in which they run; what is no operator's (a block's input) last.
-std::vector<std::string> names(const Ledger& l, const Book& a, const Book& b) {
+std::vector<std::string> in_order(const Ledger& l, const Book& a, const Book& b) {
   std::set<std::string> left;
   for (const Book* book : {&a, &b})
     for (const auto& [op, n] : *book) left.insert(op);
@@ -34,7 +34,7 @@ void rows(Verdict& v, const std::string& part, const std::string& quantity, Kind
   const Book &predicted = p.*book, &measured = m.*book;
   if (predicted.empty() && measured.empty()) return;
   v.rows.push_back({part, quantity, "", kind, total(predicted), total(measured)});
-  for (const std::string& op : names(p, predicted, measured))
+  for (const std::string& op : in_order(p, predicted, measured))
     v.rows.push_back({part, quantity, op, kind, of(predicted, op), of(measured, op)});
 }
 
@@ -91,6 +91,8 @@ void compare(Verdict& v, const std::string& part, const Ledger& p, const Ledger&
 void compare_counted(Verdict& v, const std::string& part, const Ledger& p, const Ledger& counted,
                      const FlopNames& names) {
   flops(v, part, p, counted, names, ", counted");
+  for (const std::string& op : in_order(counted, counted.beside, {}))
+    v.beside.push_back({part, op, counted.beside.at(op)});
 }
 
 const Comparison* worst(const std::vector<Verdict>& verdicts, std::string& name) {

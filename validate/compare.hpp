@@ -19,11 +19,18 @@ struct Comparison {
   bool equal() const { return predicted == measured; }
 };
 
+/// Operations that an operator did beside its products: element-wise work, which FLOPs leave out.
+struct Beside {
+  std::string part, op;
+  Count operations = 0;
+};
+
 struct Verdict {
   std::string name;  ///< of the model, or of the suite's case
   std::vector<Comparison> rows;
-  std::string order;    ///< the first operator whose name, shape or place differs, in a sentence; empty: none
-  Count operators = 0;  ///< that were compared in order
+  std::vector<Beside> beside;  ///< listed, not compared: forward and backward together
+  std::string order;           ///< the first operator whose name, shape or place differs, in a sentence; empty: none
+  Count operators = 0;         ///< that were compared in order
   Count differing() const;
 };
 
@@ -38,7 +45,8 @@ inline constexpr FlopNames inference_names{"FLOPs of the prefill", "FLOPs of the
 void compare(Verdict& v, const std::string& part, const Ledger& predicted, const Ledger& measured,
              const FlopNames& names);
 
-/// FLOPs alone: of a run with numbers that count what is done to them. Their quantity gets ", counted".
+/// FLOPs alone: of a run with numbers that count what is done to them. Their quantity gets ", counted". Element-wise
+/// work is listed beside.
 void compare_counted(Verdict& v, const std::string& part, const Ledger& predicted, const Ledger& counted,
                      const FlopNames& names);
 

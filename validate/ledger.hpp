@@ -23,6 +23,7 @@ struct Ledger {
   std::map<std::string, Count> bytes;                         ///< "weights", "peak", ...
   std::map<std::string, Count> kept;                          ///< for backward, by operator
   std::map<std::string, Count> forward, backward, recompute;  ///< FLOPs done, by operator
+  std::map<std::string, Count> beside;  ///< operations outside products, by operator, where they are counted
   std::vector<Entry> order;
 };
 

@@ -17,6 +17,7 @@ void add_trace(Ledger& l, const model::Trace& trace) {
                : r.direction == Direction::backward ? l.backward
                                                     : l.recompute;
     if (r.flops != Flops()) to[std::string(r.name)] += static_cast<Count>(r.flops.value);
+    if (r.beside > 0) l.beside[std::string(r.name)] += r.beside;
   }
 }
 
@@ -94,6 +95,7 @@ Ledger measured_inference(model::Transformer& t, std::uint64_t seed) {
   Ledger decode;
   add_trace(decode, last);
   l.backward = decode.forward;
+  for (const auto& [op, n] : decode.beside) l.beside[op] += n;
   l.order.insert(l.order.end(), decode.order.begin(), decode.order.end());
   return l;
 }

@@ -59,7 +59,7 @@ void check_runnable(const Case& c, const Parts& parts) {
 }
 
 Verdict validated(const Case& c, const Parts& parts, const std::atomic<bool>* stop) {
-  Verdict v{.name = c.name, .rows = {}, .order = "", .operators = 0};
+  Verdict v{.name = c.name, .rows = {}, .beside = {}, .order = "", .operators = 0};
   const auto number = number_of(c.plan.precision);
   if (parts.training) {
     Case t = c;

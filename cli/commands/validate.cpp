@@ -14,6 +14,9 @@
 namespace llmcalc {
 namespace {
 
+/// Models up to this width run once more in counting numbers: a second or so.
+constexpr Count countable_width = 64;
+
 using validate::Comparison;
 using validate::Verdict;
 
@@ -44,6 +47,20 @@ void add_table(Report& report, const Verdict& v, const std::string& part) {
          .rows = {}};
   for (const Comparison& c : v.rows)
     if (c.part == part) g.rows.push_back(row_text(c)), g.json.push_back(row_json(c));
+  if (!g.rows.empty()) report.grids.push_back(std::move(g));
+}
+
+/// What counting numbers did beside products.
+void add_beside(Report& report, const Verdict& v) {
+  Grid g{.key = "elementwise",
+         .title = "element-wise work, counted and not in FLOPs",
+         .columns = {"part", "operator", "operations"},
+         .left = 2,
+         .rows = {}};
+  for (const validate::Beside& b : v.beside) {
+    g.rows.push_back({b.part, b.op, exact_text(b.operations)});
+    g.json.push_back({{"part", b.part}, {"operator", b.op}, {"operations", b.operations}});
+  }
   if (!g.rows.empty()) report.grids.push_back(std::move(g));
 }
 
@@ -139,7 +156,7 @@ std::vector<Verdict> verdicts(const std::vector<validate::Case>& cases, validate
   ProgressLine line;
   for (const validate::Case& c : cases) {
     if (line.due()) line.show(fmt::format("{} of {}: {}", all.size() + 1, cases.size(), c.name.substr(0, 60)));
-    parts.counted = c.arch.hidden <= 64;
+    parts.counted = c.arch.hidden <= countable_width;
     all.push_back(validated(c, parts, &interrupt_flag()));
   }
   return all;
@@ -204,10 +221,12 @@ int run_validate(Args args) {
     fmt::print(stderr, "stopped\n");
     return interrupted_code;
   }
-  if (one)
+  if (one) {
     for (const char* part : {"training", "inference"}) add_table(report, all[0], part);
-  else
+    add_beside(report, all[0]);
+  } else {
     add_suite(report, all);
+  }
   if (!times.empty()) add_times(report, times);
   report.conclusion = conclusion(all);
   print(report, arguments.style());

@@ -182,6 +182,10 @@ class Cpu final : public Backend {
   void sgd(Count count, const Momentum& o, In g, Out weight, Out master, Out velocity) override {
     LLMCALC_ISA::sgd(count, o, w(g), n(weight), w(master), w(velocity));
   }
+  Count beside() const override {
+    if constexpr (std::is_same_v<T, Counted>) return Counted::tally.beside();
+    return 0;
+  }
   Flops done() const override {
     if constexpr (std::is_same_v<T, Counted>)
       return Flops(static_cast<unsigned long long>(Counted::tally.multiplies + Counted::tally.adds));

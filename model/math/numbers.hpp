@@ -25,6 +25,7 @@ struct bf16 {
 struct Tally {
   std::int64_t multiplies = 0, adds = 0;
   std::int64_t other_multiplies = 0, other_adds = 0, divides = 0, functions = 0;
+  std::int64_t beside() const { return other_multiplies + other_adds + divides + functions; }
 };
 
 /// A double that counts. Single-threaded use only.
