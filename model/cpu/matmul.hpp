@@ -66,6 +66,8 @@ void matmul(const MatmulShape& s, const A* a, const B* b, C* c) {
   } else {
     if (s.rows_alike) return packed_matmul(s, a, b, c);
     if (s.m <= 4 && !s.transpose_a) return thin_matmul(s, a, b, c);
+    if constexpr (std::is_same_v<A, float> && std::is_same_v<C, float>)
+      if ((!s.transpose_b || !worth_compiling(s)) && onednn_sgemm(s, a, b, c)) return;
     if constexpr (std::is_same_v<Wide<A>, float>)
       if (worth_compiling(s) && onednn_matmul(s, format_of<A>, format_of<C>, a, b, c)) return;
     packed_matmul(s, a, b, c);

@@ -49,6 +49,7 @@ struct Library {
   LLMCALC_FUNCTION(memory_create);
   LLMCALC_FUNCTION(memory_set_data_handle);
   LLMCALC_FUNCTION(memory_destroy);
+  LLMCALC_FUNCTION(sgemm);
 #undef LLMCALC_FUNCTION
 
   dnnl_engine_t engine = nullptr;
@@ -148,9 +149,17 @@ bool onednn_matmul(const MatmulShape& shape, Number from, Number to, const void*
   return p.run(a, b, c);
 }
 
+bool onednn_sgemm(const MatmulShape& s, const float* a, const float* b, float* c) {
+  Library& l = library();
+  const char op_a = s.transpose_a ? 'T' : 'N', op_b = s.transpose_b ? 'T' : 'N';
+  const float keep = s.add ? 1 : 0;
+  return l.complete && l.sgemm(op_a, op_b, s.m, s.n, s.k, 1, a, s.lda, b, s.ldb, keep, c, s.ldc) == dnnl_success;
+}
+
 #else
 
 bool onednn_matmul(const MatmulShape&, Number, Number, const void*, const void*, void*) { return false; }
+bool onednn_sgemm(const MatmulShape&, const float*, const float*, float*) { return false; }
 
 #endif
 
