@@ -308,6 +308,12 @@ Cost backward(const Shape& s, const Pricing& p, Component c) {
   const Stored w = stored(c, p.weight, p.activation);
   return std::visit([&](const auto& shape) { return backward(shape, p, w); }, s);
 }
+double functions(const Shape& shape, bool is_backward) {
+  if (const Loss* l = std::get_if<Loss>(&shape)) return d(l->rows) * d(l->vocabulary);
+  const Pointwise* p = std::get_if<Pointwise>(&shape);
+  if (p == nullptr || (p->kind != PointwiseKind::activate && p->kind != PointwiseKind::gate)) return 0;
+  return (is_backward ? 2 : 1) * d(p->rows) * d(p->width);
+}
 Learned learned(const Shape& s) {
   return std::visit([](const auto& shape) { return learned(shape); }, s);
 }

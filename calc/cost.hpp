@@ -65,6 +65,11 @@ Learned learned(const Shape& shape);
 /// Bytes of the weights as stored: matrices in `weight`, and what that format does not cover in `compute`.
 Bytes weight_bytes(const Op& op, DType weight, DType compute);
 
+/// Exponentials, hyperbolic tangents and the like that an element-wise operator evaluates: one per number of an
+/// activation (backward: the function and its derivative) or of the logits; none in attention's core, whose rate is
+/// measured with them. ReLU, which evaluates none, is counted too: shapes do not know the activation.
+double functions(const Shape& shape, bool is_backward);
+
 /// Numbers in the result, and in input i.
 Count out_elements(const Shape& shape);
 

@@ -15,13 +15,21 @@ struct Link {
   Seconds latency;
 };
 
-/// Measured fractions of the datasheet's peaks. All of them are measurements: a guess has no place here.
+/// Measured fractions of the datasheet's peaks. All of them are measurements: a guess has no place here. What was not
+/// measured has the value that leaves it out.
 struct Achieved {
   bool present = false;
   double matmul = 1;  ///< achieved / peak FLOP/s of a large matmul
   double memory = 1;  ///< achieved / peak bytes/s of a large copy
   double link = 1;    ///< achieved / peak bytes/s of a large all-reduce
   Seconds launch;     ///< time of an empty kernel
+
+  // Of single operators, by the format that they multiply in.
+  std::array<FlopsPerSecond, peak_count> attention{};  ///< attention's core; 0: as a matmul
+  std::array<double, peak_count> half_matmul{};  ///< FLOPs of a matmul at half its rate: n1/2 (Hockney & Jesshope 1981)
+  double hidden = 1;     ///< share of the shorter of compute and memory time that hides behind the longer
+  double functions = 0;  ///< exponentials and the like per second in element-wise kernels; 0: never the bound
+  BytesPerSecond cache;  ///< of element-wise kernels whose tensors fit into Device::cache; 0: as memory
 };
 
 struct Device {
@@ -33,9 +41,13 @@ struct Device {
   Link network;  ///< between nodes, per device
   Achieved achieved;
 
-  constexpr FlopsPerSecond peak(DType t) const {
+  constexpr FlopsPerSecond peak(DType t) const { return of(peaks, t); }
+
+  /// What is kept by format; 0 for a format of storage alone.
+  template <typename T>
+  static constexpr T of(const std::array<T, peak_count>& by_format, DType t) {
     const Peak p = t.format().peak;
-    return p == Peak::none ? FlopsPerSecond() : peaks[static_cast<std::size_t>(p)];
+    return p == Peak::none ? T() : by_format[static_cast<std::size_t>(p)];
   }
 };
 

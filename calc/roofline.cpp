@@ -36,6 +36,10 @@ Rates estimated_rates(const Device& d, const Plan& plan) {
   r.memory = plan.memory_efficiency.value_or(a.memory) * r.memory;
   r.link.bandwidth = a.link * r.link.bandwidth;
   r.launch = a.launch;
+  if (!a.present) return r;
+  r.hidden = a.hidden, r.functions = a.functions;
+  r.half_matmul = Device::of(a.half_matmul, plan.precision), r.attention = Device::of(a.attention, plan.precision);
+  r.cache_bandwidth = a.cache, r.cache = d.cache;
   return r;
 }
 
@@ -44,11 +48,47 @@ Bound bound(const Time& t) {
   return static_cast<Bound>(std::max_element(parts.begin(), parts.end()) - parts.begin());
 }
 
+namespace {
+
+/// Products that one pass makes of a linear operator: y; or dx and dW. Each expert's apart.
+double products(const Linear& s, bool is_backward) {
+  const double groups =
+      s.top_k > 0 ? groups_touched(s.groups, s.top_k, s.rows / s.top_k) : static_cast<double>(s.groups);
+  return (is_backward ? 2 : 1) * groups;
+}
+
+FlopsPerSecond reached_compute(const Op& op, const Cost& c, bool is_backward, const Rates& r) {
+  if (std::holds_alternative<Attention>(op.shape)) return r.attention.value > 0 ? r.attention : r.compute;
+  const Linear* linear = std::get_if<Linear>(&op.shape);
+  if (linear == nullptr || r.half_matmul == 0) return r.compute;
+  const double flops = static_cast<double>(c.executed.value);
+  return flops / (flops + products(*linear, is_backward) * r.half_matmul) * r.compute;
+}
+
+BytesPerSecond reached_memory(const Op& op, const Cost& c, bool is_backward, const Rates& r) {
+  const double all = c.moved.total(), near = c.moved.activations;
+  const bool in_cache = !is_backward && r.cache_bandwidth.value > 0 && near <= static_cast<double>(r.cache.value);
+  double seconds = (all - near) / r.memory.value + near / (in_cache ? r.cache_bandwidth : r.memory).value;
+  if (r.functions > 0) seconds = std::max(seconds, functions(op.shape, is_backward) / r.functions);
+  return BytesPerSecond(all / seconds);
+}
+
+}  // namespace
+
+Rates reached(const Op& op, const Cost& c, bool is_backward, const Rates& r) {
+  Rates own = r;
+  if (r.uniform()) return own;
+  own.compute = reached_compute(op, c, is_backward, r);
+  if (c.moved.total() > 0) own.memory = reached_memory(op, c, is_backward, r);
+  return own;
+}
+
 Time op_time(const Cost& c, const Rates& r) {
   const Seconds compute = c.executed / r.compute;
   const Seconds memory(c.moved.total() / r.memory.value);
-  if (compute >= memory) return {.compute = compute, .latency = r.launch};
-  return {.memory = memory, .latency = r.launch};
+  const double shown = 1 - r.hidden;
+  if (compute >= memory) return {.compute = compute, .memory = shown * memory, .latency = r.launch};
+  return {.compute = shown * compute, .memory = memory, .latency = r.launch};
 }
 
 Time exchange_time(const Collective& c, const Pricing& p, const Rates& r, double overlap, bool is_backward) {
@@ -67,15 +107,16 @@ void Clock::run(const Op& op, Count repeats, bool is_backward) {
   }
   const Cost one = is_backward ? backward(op, pricing_) : forward(op, pricing_);
   cost_ += repeats * one;
-  if (plan_.roofline == Roofline::op) time_ += n * op_time(one, rates_);
+  if (plan_.roofline == Roofline::op) time_ += n * op_time(one, reached(op, one, is_backward, rates_));
 }
 
 Time Clock::time() const {
   if (plan_.roofline == Roofline::op) return time_;
   Cost floor = cost_;  // the whole pass as one operator whose activations never leave the chip
   floor.moved.activations = 0;
-  Time t = op_time(floor, rates_);
-  t.latency = {};
+  Rates smooth = rates_;
+  smooth.hidden = 1, smooth.launch = {};
+  Time t = op_time(floor, smooth);
   return t += time_;
 }
 

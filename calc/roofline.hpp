@@ -1,6 +1,8 @@
 #pragma once
 /// Where formulas and hardware meet: cost + device -> seconds, and what bounds them. An operator takes
-/// max(FLOPs / peak, bytes / bandwidth) (Williams et al. 2009); communication is added as far as it is exposed.
+/// max(FLOPs / peak, bytes / bandwidth) (Williams et al. 2009), and on a machine that does not overlap the two what it
+/// leaves exposed of the shorter (as in the ECM model, Treibig & Hager 2009); communication is added as far as it is
+/// exposed.
 
 #include <array>
 #include <cstdint>
@@ -20,8 +22,17 @@ inline constexpr std::array<std::string_view, 4> bound_names{"compute", "memory"
 struct Rates {
   FlopsPerSecond compute;
   BytesPerSecond memory;
-  Seconds launch{};  ///< per operator
-  Link link{};       ///< between the ranks of a tensor-parallel group
+  Seconds launch{};   ///< per operator
+  Link link{};        ///< between the ranks of a tensor-parallel group
+  double hidden = 1;  ///< of the shorter of compute and memory time
+  FlopsPerSecond attention{};
+  double half_matmul = 0, functions = 0;
+  BytesPerSecond cache_bandwidth{};
+  Bytes cache{};
+  /// Do all operators reach the same rates?
+  constexpr bool uniform() const {
+    return hidden == 1 && attention.value == 0 && half_matmul == 0 && functions == 0 && cache_bandwidth.value == 0;
+  }
 };
 /// The link that joins the ranks: inside a node as far as it reaches, else the network between nodes.
 Link group_link(const Device& device, Count ranks);
@@ -31,7 +42,7 @@ Rates estimated_rates(const Device& device, const Plan& plan);
 /// Are there efficiencies, stated in the plan or measured on the device?
 bool has_estimate(const Device& device, const Plan& plan);
 
-/// Seconds by what they are spent on. Under the step roofline only the larger of compute and memory is not zero.
+/// Seconds by what they are spent on. Of compute and memory only the larger is not zero, where the shorter is hidden.
 struct Time {
   Seconds compute{}, memory{}, communication{}, latency{};
   constexpr Seconds total() const { return compute + memory + communication + latency; }
@@ -46,7 +57,12 @@ constexpr Time operator*(double n, const Time& t) {
 /// What takes most of the time.
 Bound bound(const Time& t);
 
-/// One pass over one operator: its executed FLOPs against its bytes.
+/// The rates that one pass over an operator reaches: a product F / (F + half_matmul) of `compute`, attention's core its
+/// own. Forward, activations that fit into the cache move at its pace, since the operator before has just made them;
+/// what backward reads was kept, and comes from memory. No byte is faster than the functions evaluated on it.
+Rates reached(const Op& op, const Cost& c, bool is_backward, const Rates& r);
+
+/// One pass over one operator: its executed FLOPs against its bytes, and of the shorter what is not hidden.
 Time op_time(const Cost& c, const Rates& r);
 
 /// What a collective costs in forward or backward: ring algorithms, the part that compute does not hide.

@@ -166,15 +166,39 @@ double share(const Object& o, std::string_view key) {
   return f;
 }
 
+double not_negative(const Object& o, std::string_view key) {
+  const double x = o.number_or(key, 0);
+  if (x < 0) throw InputError(fmt::format("{}: {} is {}; 0 or more is wanted", o.where(), in_quotes(key), x));
+  return x;
+}
+
+/// An object by number format: "fp32", "bf16", ...
+template <typename F>
+void each_format(const Object& o, const char* key, const F& f) {
+  if (!o.has(key)) return;
+  const Object in = o.object(key);
+  for (std::size_t i = 0; i < peak_count; ++i)
+    if (in.has(peak_names[i])) f(in, i);
+  in.refuse_unread();
+}
+
 void read_achieved(Sheet& s) {
   if (!s.file.has("achieved")) return unknown(s, "achieved");
   const Object o = s.file.object("achieved");
-  s.card.device.achieved = {.present = true,
-                            .matmul = share(o, "matmul"),
-                            .memory = share(o, "memory"),
-                            .link = share(o, "link"),
-                            .launch = Seconds()};
-  if (o.has("launch")) s.card.device.achieved.launch = parse_seconds(o.text("launch"), o.where() + ", \"launch\"");
+  Achieved& a = s.card.device.achieved;
+  a.present = true;
+  a.matmul = share(o, "matmul"), a.memory = share(o, "memory"), a.link = share(o, "link");
+  if (o.has("launch")) a.launch = parse_seconds(o.text("launch"), o.where() + ", \"launch\"");
+  each_format(o, "attention", [&](const Object& in, std::size_t i) {
+    a.attention[i] = parse_flops_rate(in.text(peak_names[i]), in.where() + ", " + in_quotes(peak_names[i]));
+  });
+  each_format(o, "half_matmul",
+              [&](const Object& in, std::size_t i) { a.half_matmul[i] = not_negative(in, peak_names[i]); });
+  if (o.has("cache")) a.cache = parse_rate(o.text("cache"), o.where() + ", \"cache\"");
+  a.functions = not_negative(o, "functions");
+  a.hidden = o.number_or("hidden", 1);
+  if (a.hidden < 0 || a.hidden > 1)
+    throw InputError(fmt::format("{}: \"hidden\" is {}; a fraction from 0 to 1 is wanted", o.where(), a.hidden));
   s.card.achieved_how = o.text("how");
   if (s.card.achieved_how.empty()) throw InputError(o.where() + ": \"how\" is empty; say how it was measured");
   o.refuse_unread();

@@ -5,78 +5,51 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <fstream>
 #include <thread>
 
 #include "model/cpu/copy.hpp"
 #include "model/cpu/make.hpp"
-#include "model/random.hpp"
 
 namespace llmcalc::validate {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-/// The shortest of the repeats: at least three, and as many as fit in a third of a second.
-template <typename F>
-double best_seconds(const F& f) {
-  f();
-  double best = 1e300, spent = 0;
-  for (int i = 0; i < 3 || (spent < 0.33 && i < 1000); ++i) {
-    const auto start = Clock::now();
-    f();
-    const double s = std::chrono::duration<double>(Clock::now() - start).count();
-    best = std::min(best, s), spent += s;
-  }
-  return best;
-}
-
-/// Random numbers in a backend's memory.
-class Numbers {
- public:
-  Numbers(model::Backend& b, Count n, std::uint64_t stream)
-      : backend_(b), bytes_(b.number() * n), data_(b.allocate(bytes_)) {
-    std::vector<double> values(static_cast<std::size_t>(n));
-    for (std::size_t i = 0; i < values.size(); ++i)
-      values[i] = model::uniform<float>(model::random_key(1), model::random_counter(i, stream)) - 0.5F;
-    b.write(data_, values, false);
-  }
-  ~Numbers() { backend_.release(data_, bytes_); }
-  Numbers(const Numbers&) = delete;
-  Numbers& operator=(const Numbers&) = delete;
-  void* data() const { return data_; }
-
- private:
-  model::Backend& backend_;
-  Bytes bytes_;
-  void* data_;
-};
-
-struct Size {
-  Count m, n, k;
-};
 /// Projections, MLPs and heads of small and middling models.
-constexpr std::array<Size, 6> sizes{
+constexpr std::array<MatmulSize, 6> sizes{
     {{256, 768, 768}, {1024, 768, 768}, {1024, 3072, 768}, {1024, 768, 3072}, {512, 16384, 768}, {2048, 2048, 2048}}};
 
-MatmulRate matmul_rate(model::Backend& b, DType format, const Size& s) {
-  const Numbers x(b, s.m * s.k, 1), w(b, s.n * s.k, 2), y(b, s.m * s.n, 3);
-  const Linear shape{.rows = s.m, .in = s.k, .out = s.n};
-  const model::LinearView view{.x = x.data(), .weight = w.data()};
-  const double seconds = best_seconds([&] { b.linear(shape, view, y.data()); });
-  return {format, s.m, s.n, s.k, FlopsPerSecond(2.0 * static_cast<double>(s.m * s.n * s.k) / seconds)};
+/// A product of which little but its fixed time is left: t = (F + F_half) / rate (Hockney & Jesshope 1981).
+double half_matmul(model::Backend& b, FlopsPerSecond rate, Seconds launch) {
+  constexpr MatmulSize small{64, 64, 64};
+  const double seconds = (matmul_seconds(b, small) - launch).value;
+  return std::max(0.0, seconds * rate.value - small.flops());
 }
 
-/// An addition of 64 numbers, over and over.
-Seconds launch_time(model::Backend& b) {
-  const Numbers x(b, 64, 1), y(b, 64, 2);
-  const Pointwise shape{.kind = PointwiseKind::add, .rows = 1, .width = 64};
-  constexpr int times = 1000;
-  return Seconds(best_seconds([&] {
-                   for (int i = 0; i < times; ++i) b.add(shape, x.data(), y.data(), y.data());
-                 }) /
-                 times);
+FormatRates rates_of(model::Backend& b, DType format, Seconds launch) {
+  FormatRates r{.format = format, .matmuls = {}, .attention = attention_rate(b)};
+  for (const MatmulSize& s : sizes) r.matmuls.push_back({s, FlopsPerSecond(s.flops() / matmul_seconds(b, s).value)});
+  r.half_matmul = half_matmul(b, r.median(), launch);
+  return r;
+}
+
+/// t = longer + (1 - hidden) shorter, for a product of few rows whose weights come from memory.
+double hidden_share(model::Backend& b, const FormatRates& r, BytesPerSecond copy) {
+  constexpr MatmulSize s{64, 3072, 768};
+  constexpr int weights = 32;  // 300 MB
+  const double compute = (s.flops() + r.half_matmul) / r.median().value;
+  const double memory = static_cast<double>((s.out * s.in * b.number()).value) / copy.value;
+  const double both = streamed_matmul_seconds(b, s, weights).value;
+  return std::clamp(1 - (both - std::max(compute, memory)) / std::min(compute, memory), 0.0, 1.0);
+}
+
+/// Bandwidth of an addition of 8 MB, and the largest that keeps four fifths of it.
+void measure_cache(Calibration& c, model::Backend& b) {
+  c.cache = Bytes(Count{8} << 20);
+  c.cache_bandwidth = addition_bandwidth(b, c.cache);
+  for (Bytes larger = 2 * c.cache; larger.value <= Count{256} << 20; larger = 2 * larger) {
+    if (addition_bandwidth(b, larger).value < 0.8 * c.cache_bandwidth.value) return;
+    c.cache = larger;
+  }
 }
 
 std::string processor_name() {
@@ -88,47 +61,53 @@ std::string processor_name() {
 
 std::string rate_text(FlopsPerSecond r) { return fmt::format("{:.4g} GFLOP/s", r.value / 1e9); }
 
-std::vector<double> rates_of(const Calibration& c, DType t) {
-  std::vector<double> all;
-  for (const MatmulRate& m : c.matmuls)
-    if (m.format == t) all.push_back(m.rate.value);
-  std::sort(all.begin(), all.end());
-  return all;
+/// To four digits.
+double rounded(double x) { return std::stod(fmt::format("{:.4g}", x)); }
+
+std::vector<double> sorted(const std::vector<MatmulRate>& all) {
+  std::vector<double> rates;
+  for (const MatmulRate& m : all) rates.push_back(m.rate.value);
+  std::sort(rates.begin(), rates.end());
+  return rates;
 }
 
 }  // namespace
+
+FlopsPerSecond FormatRates::best() const { return FlopsPerSecond(sorted(matmuls).back()); }
+FlopsPerSecond FormatRates::median() const { return FlopsPerSecond(sorted(matmuls)[matmuls.size() / 2]); }
 
 Calibration calibrated(const std::function<void(const std::string&)>& progress) {
   Calibration c;
   c.processor = processor_name();
   c.threads = static_cast<int>(std::thread::hardware_concurrency());
   c.memory = Bytes(mul(sysconf(_SC_PHYS_PAGES), sysconf(_SC_PAGE_SIZE)));
-  c.cache = Bytes(std::max<Count>(0, sysconf(_SC_LEVEL3_CACHE_SIZE)));
-  for (const auto& [number, format] :
-       {std::pair{model::Number::f32, dtypes::fp32}, {model::Number::bf16, dtypes::bf16}}) {
-    const std::unique_ptr<model::Backend> b = model::make_cpu(number);
-    for (const Size& s : sizes) {
-      progress(fmt::format("matmul {} {} x {} x {}", format.name(), s.m, s.n, s.k));
-      c.matmuls.push_back(matmul_rate(*b, format, s));
-    }
-  }
-  progress("copy bandwidth");
+  const auto f32 = model::make_cpu(model::Number::f32), bf16 = model::make_cpu(model::Number::bf16);
+  progress("copies");
   c.copy = BytesPerSecond(model::copy_bandwidth(Count{1} << 29));
-  progress("time of an operator");
-  c.launch = launch_time(*model::make_cpu(model::Number::f32));
+  progress("small tensors");
+  measure_cache(c, *f32);
+  c.launch = operator_seconds(*f32);
+  progress("activations");
+  c.functions = function_rate(*f32);
+  progress("products and attention in float32");
+  c.formats.push_back(rates_of(*f32, dtypes::fp32, c.launch));
+  progress("products and attention in bfloat16");
+  c.formats.push_back(rates_of(*bf16, dtypes::bf16, c.launch));
+  progress("products with weights from memory");
+  c.hidden = hidden_share(*f32, c.formats[0], c.copy);
   return c;
 }
 
 json::Value hardware_file(const Calibration& c, const std::string& name, const std::string& date) {
-  json::Value matmul, sources;
+  json::Value matmul, attention, half, sources;
   double fraction = 0;
-  for (const DType t : {dtypes::fp32, dtypes::bf16}) {
-    const std::vector<double> rates = rates_of(c, t);
-    const std::string key(t.name());
-    matmul[key] = rate_text(FlopsPerSecond(rates.back()));
-    sources["matmul." + key] = "measured: the best of " + std::to_string(rates.size()) + " sizes";
-    fraction = std::max(fraction, rates[rates.size() / 2] / rates.back());
+  for (const FormatRates& f : c.formats) {
+    const std::string key(f.format.name());
+    matmul[key] = rate_text(f.best()), attention[key] = rate_text(f.attention), half[key] = rounded(f.half_matmul);
+    sources["matmul." + key] = fmt::format("measured: the best of {} sizes", f.matmuls.size());
+    fraction = std::max(fraction, f.median().value / f.best().value);
   }
+  sources["cache"] = "measured: the largest addition at the cache's pace";
   sources["memory.capacity"] = "what the system reports";
   sources["memory.bandwidth"] = "measured: copies, bytes read and written";
   json::Value h{{"name", name},
@@ -137,10 +116,16 @@ json::Value hardware_file(const Calibration& c, const std::string& name, const s
                  {{"capacity", fmt::format("{} B", c.memory.value)},
                   {"bandwidth", fmt::format("{:.4g} GB/s", c.copy.value / 1e9)}}},
                 {"matmul", matmul},
+                {"cache", fmt::format("{} B", c.cache.value)},
                 {"achieved",
-                 {{"matmul", std::stod(fmt::format("{:.4f}", fraction))},
+                 {{"matmul", rounded(fraction)},
                   {"memory", 1.0},
                   {"launch", fmt::format("{:.4g} us", c.launch.value * 1e6)},
+                  {"attention", attention},
+                  {"half_matmul", half},
+                  {"hidden", rounded(c.hidden)},
+                  {"functions", rounded(c.functions)},
+                  {"cache", fmt::format("{:.4g} GB/s", c.cache_bandwidth.value / 1e9)},
                   {"how", fmt::format("llmcalc calibrate on {}: {} threads, {}", c.processor, c.threads, date)}}},
                 {"sources", sources}};
   return h;

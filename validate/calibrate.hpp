@@ -1,28 +1,39 @@
 #pragma once
-/// What this machine really delivers, as a hardware file: matmul rates by size and format, copy bandwidth, time that an
-/// operator takes with nothing to do.
+/// What this machine really delivers, as a hardware file: a measurement for every term of the roofline.
 
 #include <functional>
 #include <string>
 #include <vector>
 
-#include "calc/dtype.hpp"
-#include "calc/units.hpp"
 #include "presets/json.hpp"
+#include "validate/probe.hpp"
 
 namespace llmcalc::validate {
 
 struct MatmulRate {
+  MatmulSize size;
+  FlopsPerSecond rate;
+};
+
+/// What depends on the format that is multiplied.
+struct FormatRates {
   DType format;
-  Count m = 0, n = 0, k = 0;
-  FlopsPerSecond rate;  ///< the best of the repeats
+  std::vector<MatmulRate> matmuls;
+  double half_matmul = 0;    ///< FLOPs of a product at half its rate
+  FlopsPerSecond attention;  ///< of its core
+  FlopsPerSecond best() const;
+  FlopsPerSecond median() const;
 };
 
 struct Calibration {
-  std::vector<MatmulRate> matmuls;
-  BytesPerSecond copy;  ///< bytes read and written, arrays larger than the caches
-  Seconds launch;       ///< of one operator on a few numbers
-  Bytes memory, cache;  ///< of the machine; 0: not known
+  std::vector<FormatRates> formats;
+  BytesPerSecond copy;             ///< bytes read and written, arrays larger than the caches
+  BytesPerSecond cache_bandwidth;  ///< of an addition of some MB
+  Bytes cache;                     ///< the largest addition that is nearly as fast
+  double hidden = 0;               ///< share of a product's memory time that hides behind its arithmetic
+  double functions = 0;            ///< per second
+  Seconds launch;                  ///< of one operator on a few numbers
+  Bytes memory;                    ///< of the machine; 0: not known
   std::string processor;
   int threads = 1;
 };

@@ -7,16 +7,17 @@
 #include "calc/infer.hpp"
 #include "calc/program.hpp"
 #include "calc/train.hpp"
+#include "calc/work.hpp"
 #include "validate/measure.hpp"
 #include "validate/run.hpp"
 
 namespace llmcalc::validate {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Wall = std::chrono::steady_clock;
 using Key = std::pair<std::string, std::string>;  ///< what, operator
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double seconds_since(Wall::time_point start) { return std::chrono::duration<double>(Wall::now() - start).count(); }
 
 double median(std::vector<double> v) {
   std::sort(v.begin(), v.end());
@@ -44,13 +45,20 @@ class Samples {
 };
 
 /// What the engine says of each operator of one pass.
-void predict(std::map<Key, double>& to, const Arch& arch, const Step& step, const Pricing& p, const Rates& rates,
-             const std::string& forward_word, bool training) {
-  for_each_segment(arch, step, {}, [&](const Segment& s) {
-    const double n = static_cast<double>(s.repeats);
+void predict(std::map<Key, double>& to, const Case& c, const Device& device, const Step& step, Phase phase,
+             const std::string& forward_word) {
+  const Rates rates = estimated_rates(device, c.plan);
+  const auto add = [&](const Op& op, const std::string& what, Count times, bool is_backward) {
+    Clock one(rates, c.plan, pricing(c.plan, phase));
+    one.run(op, times, is_backward);
+    to[{what, std::string(op.name)}] += one.time().total().value;
+  };
+  for_each_segment(c.arch, step, {}, [&](const Segment& s) {
     for (const Op& op : s.ops) {
-      to[{forward_word, std::string(op.name)}] += n * op_time(forward(op, p), rates).total().value;
-      if (training) to[{"backward", std::string(op.name)}] += n * op_time(backward(op, p), rates).total().value;
+      add(op, forward_word, s.repeats, false);
+      if (phase != Phase::training) continue;
+      add(op, "backward", s.repeats, true);
+      if (runs_again(c.plan, s, op)) add(op, "recompute", s.repeats, false);
     }
   });
 }
@@ -75,13 +83,12 @@ std::vector<Timing> timed_training(const Case& c, const Device& device, int repe
   Samples samples;
   for (int i = 0; i <= repeats; ++i) {
     model::Trace trace;
-    const auto start = Clock::now();
-    t.train(std::span(&batch, 1), {}, &trace);
+    const auto start = Wall::now();
+    t.train(std::span(&batch, 1), {.clip = 0}, &trace);  // the prediction has no pass over all gradients before the update
     if (i > 0) samples.add("step", seconds_since(start)), samples.add(trace);
   }
   std::map<Key, double> predicted{{{"step", ""}, train(c.arch, c.plan, device).estimate.total().value}};
-  predict(predicted, c.arch, training_step(c.plan), pricing(c.plan, Phase::training), estimated_rates(device, c.plan),
-          "forward", true);
+  predict(predicted, c, device, training_step(c.plan), Phase::training, "forward");
   return joined("training", predicted, samples);
 }
 
@@ -97,21 +104,20 @@ std::vector<Timing> timed_inference(const Case& c, const Device& device, int rep
   for (int i = 0; i <= repeats; ++i) {
     model::Cache cache = t.make_cache(p.batch, context);
     model::Trace first, step;
-    auto start = Clock::now();
+    auto start = Wall::now();
     t.logits(ids, p.batch, 0, &cache, &first);
     const double prefill_seconds = seconds_since(start);
-    start = Clock::now();
+    start = Wall::now();
     t.logits(next, p.batch, p.prompt, &cache, &step);
     const double decode_seconds = seconds_since(start);
     if (i == 0) continue;
     samples.add("prefill", prefill_seconds), samples.add("decode", decode_seconds);
     samples.add(first, "prefill"), samples.add(step, "decode");
   }
-  const Rates rates = estimated_rates(device, p);
   std::map<Key, double> predicted{{{"prefill", ""}, prefill(c.arch, p, device, p.prompt).estimate.total().value},
                                   {{"decode", ""}, decode(c.arch, p, device, p.prompt + 1).estimate.total().value}};
-  predict(predicted, c.arch, prefill_step(p, p.prompt), pricing(p, Phase::prefill), rates, "prefill", false);
-  predict(predicted, c.arch, decode_step(p, p.prompt + 1), pricing(p, Phase::decode), rates, "decode", false);
+  predict(predicted, c, device, prefill_step(p, p.prompt), Phase::prefill, "prefill");
+  predict(predicted, c, device, decode_step(p, p.prompt + 1), Phase::decode, "decode");
   return joined("inference", predicted, samples);
 }
 

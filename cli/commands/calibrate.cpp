@@ -22,19 +22,37 @@ std::string today() {
 
 Grid rates_grid(const validate::Calibration& c) {
   Grid g{.key = "matmul", .title = "matmul", .columns = {"format", "rows", "out", "in", "GFLOP/s"}, .rows = {}};
-  for (const validate::MatmulRate& m : c.matmuls) {
-    g.rows.push_back({std::string(m.format.name()), fmt::format("{}", m.m), fmt::format("{}", m.n),
-                      fmt::format("{}", m.k), fmt::format("{:.1f}", m.rate.value / 1e9)});
-    g.json.push_back({{"format", m.format.name()}, {"rows", m.m}, {"out", m.n}, {"in", m.k}, {"flops", m.rate.value}});
-  }
+  for (const validate::FormatRates& f : c.formats)
+    for (const auto& [size, rate] : f.matmuls) {
+      g.rows.push_back({std::string(f.format.name()), fmt::format("{}", size.rows), fmt::format("{}", size.out),
+                        fmt::format("{}", size.in), fmt::format("{:.1f}", rate.value / 1e9)});
+      g.json.push_back({{"format", f.format.name()},
+                        {"rows", size.rows},
+                        {"out", size.out},
+                        {"in", size.in},
+                        {"flops_per_s", rate.value}});
+    }
   return g;
 }
 
 Section rest(const validate::Calibration& c) {
   Section s{"machine", "machine", {}};
-  s.add("copy_bytes_per_s", "copy bandwidth", fmt::format("{:.4g} GB/s", c.copy.value / 1e9), Unit::none,
-        "bytes read and written");
-  s.add("launch_s", "an operator", c.launch, "on 64 numbers");
+  const auto gigabytes = [](BytesPerSecond r) { return fmt::format("{:.4g} GB/s", r.value / 1e9); };
+  s.add("copy_bytes_per_s", "copy bandwidth", gigabytes(c.copy), Unit::none, "bytes read and written");
+  s.add("cache_bytes_per_s", "in cache", gigabytes(c.cache_bandwidth), Unit::none, "additions of 8 MiB");
+  s.add("cache_bytes", "cache", c.cache, "the largest addition at that pace");
+  s.add("launch_s", "an operator", c.launch, "with next to nothing to do");
+  s.add("functions_per_s", "functions", fmt::format("{:.4g} G/s", c.functions / 1e9), Unit::none,
+        "GELU and its gradient");
+  s.add("hidden", "hidden memory time", fmt::format("{:.2f}", c.hidden), Unit::none,
+        "of the shorter of compute and memory");
+  for (const validate::FormatRates& f : c.formats) {
+    const std::string name(f.format.name());
+    s.add("attention_" + name, "attention, " + name, fmt::format("{:.4g} GFLOP/s", f.attention.value / 1e9), Unit::none,
+          "its core, forward and backward");
+    s.add("half_matmul_" + name, "half matmul, " + name, fmt::format("{:.4g} MFLOP", f.half_matmul / 1e6), Unit::none,
+          "a product at half its rate");
+  }
   s.add("memory_bytes", "memory", c.memory);
   s.add("threads", "threads", Quantity(Count{c.threads}));
   return s;

@@ -74,11 +74,12 @@ double moved(const Setting& s, const Cost& c) {
   return s.plan().roofline == Roofline::op ? c.moved.total() : c.moved.weights + c.moved.cache;
 }
 
+bool is_compute_limited(const Cost& c, const Rates& r) {
+  return c.executed / r.compute >= Seconds(c.moved.total() / r.memory.value);
+}
 bool is_limited(const Setting& s, const Cost& c, Limited which) {
   if (which == Limited::either) return true;
-  const Rates r = estimated_rates(s.device(), s.plan());
-  const bool compute = c.executed / r.compute >= Seconds(c.moved.total() / r.memory.value);
-  return compute == (which == Limited::compute);
+  return is_compute_limited(c, estimated_rates(s.device(), s.plan())) == (which == Limited::compute);
 }
 
 Cost cost_of(const Run& r, const Pricing& p) { return r.backward ? backward(r.op, p) : forward(r.op, p); }
@@ -94,6 +95,37 @@ Terms operators(const Setting& s, const Pass& pass, Limited which, bool all_byte
     if (!is_limited(s, c, which)) continue;
     const double bytes = all_bytes ? c.moved.total() : moved(s, c);
     t.add(std::string(r.op.name), direction(r), r.times, {digits(c.executed.value), number_text(bytes)});
+  }
+  return t.terms();
+}
+
+/// Was the device measured operator by operator, so that each reaches rates of its own?
+bool has_own_rates(const Setting& s, bool bound) {
+  return !bound && s.estimated() && s.plan().roofline == Roofline::op &&
+         !estimated_rates(s.device(), s.plan()).uniform();
+}
+
+/// Every operator with the rates that it reaches; and, unless `shown` is either, how much of that time is not hidden.
+Terms measured_operators(const Setting& s, const Pass& pass, Limited shown) {
+  std::vector<Symbol> symbols{{"n_i", "times that an operator runs, alike ones together", ""},
+                              {"F_i", "FLOPs that it executes", ""},
+                              {"M_i", "bytes that it moves", ""},
+                              {"c_i", "FLOP/s that it reaches", ""},
+                              {"b_i", "bytes/s that it reaches", ""}};
+  if (shown != Limited::either)
+    symbols.push_back({"w_i", "1 for the longer of its times, 1 - eta for the shorter", ""});
+  Merged t(std::move(symbols));
+  const Pricing p = pricing(s.plan(), pass.phase);
+  const Rates rates = estimated_rates(s.device(), s.plan());
+  for (const Run& r : runs(s, pass)) {
+    if (std::holds_alternative<Collective>(r.op.shape)) continue;
+    const Cost c = cost_of(r, p);
+    const Rates own = reached(r.op, c, r.backward, rates);
+    std::vector<std::string> values{digits(c.executed.value), number_text(c.moved.total()),
+                                    number_text(own.compute.value), number_text(own.memory.value)};
+    const bool longer = is_compute_limited(c, own) == (shown == Limited::compute);
+    if (shown != Limited::either) values.push_back(number_text(longer ? 1 : 1 - own.hidden));
+    t.add(std::string(r.op.name), direction(r), r.times, values);
   }
   return t.terms();
 }
@@ -160,15 +192,17 @@ std::string ring_text(const Setting& s, bool bound, const std::string& passes, c
 }
 
 Formula pass_time(const Setting& s, const Pass& pass, bool bound) {
-  const std::string c = compute_rate(s, bound), b = memory_rate(s, bound);
+  const bool own = has_own_rates(s, bound);
+  const std::string c = own ? "c_i" : compute_rate(s, bound), b = own ? "b_i" : memory_rate(s, bound);
   Formula f;
   if (s.plan().roofline == Roofline::op) {
-    const std::string one = "max(" + ratio("F_i", c) + ", " + ratio("M_i", b) + ")";
+    const std::string both = "(" + ratio("F_i", c) + ", " + ratio("M_i", b) + ")";
+    const std::string one = "max" + both + (own ? " + (1 - eta)*min" + both : "");
     f.expression = "sum(" + product({"n_i", has_launch(s, bound) ? one + " + tau" : one}) + ")";
   } else {
     f.expression = "max(" + ratio("sum(n_i*F_i)", c) + ", " + ratio("sum(n_i*M_i)", b) + ")";
   }
-  f.terms = {operators(s, pass, Limited::either)};
+  f.terms = {own ? measured_operators(s, pass, Limited::either) : operators(s, pass, Limited::either)};
   if (s.plan().tp == 1) return f;
   f.expression += " + " + exchange_sum(s, bound);
   f.terms.push_back(exchanges(s, pass));
@@ -177,6 +211,8 @@ Formula pass_time(const Setting& s, const Pass& pass, bool bound) {
 
 Formula compute_time(const Setting& s, const Pass& pass, const std::string& n) {
   const bool op = s.plan().roofline == Roofline::op;
+  if (has_own_rates(s, false))
+    return {product({n, "sum(n_i*w_i*F_i/c_i)"}), {}, {measured_operators(s, pass, Limited::compute)}};
   if (!op && !step_is_compute_bound(s, pass)) return {"0"};
   return {product({n, ratio("sum(n_i*F_i)", compute_rate(s, false))}),
           {},
@@ -184,6 +220,8 @@ Formula compute_time(const Setting& s, const Pass& pass, const std::string& n) {
 }
 Formula memory_time(const Setting& s, const Pass& pass, const std::string& n) {
   const bool op = s.plan().roofline == Roofline::op;
+  if (has_own_rates(s, false))
+    return {product({n, "sum(n_i*w_i*M_i/b_i)"}), {}, {measured_operators(s, pass, Limited::memory)}};
   if (!op && step_is_compute_bound(s, pass)) return {"0"};
   return {product({n, ratio("sum(n_i*M_i)", memory_rate(s, false))}),
           {},

@@ -81,6 +81,8 @@ constexpr Size sizes[] = {
     {"e_m", "achieved fraction of the bandwidth",
      [](S s) { return number_text(s.plan().memory_efficiency.value_or(s.device().achieved.memory)); }},
     {"e_l", "achieved fraction of the link", [](S s) { return number_text(s.device().achieved.link); }},
+    {"eta", "share of the shorter of compute and memory time that is hidden",
+     [](S s) { return number_text(rates(s).hidden); }},
     {"tau", "launch of an operator, s", [](S s) { return number_text(rates(s).launch.value); }},
     {"alpha", "latency of the link, s", [](S s) { return number_text(rates(s).link.latency.value); }},
     {"beta_l", "link, bytes/s one way",

@@ -120,3 +120,59 @@ TEST_CASE("an estimate uses what was measured and a bound does not", "[contract]
   CHECK(estimated_rates(d, p).compute.value == 90);
   CHECK_FALSE(has_estimate(device(100, 10), Plan{}));
 }
+
+TEST_CASE("of the shorter of compute and memory time what is not hidden is added", "[cost][roofline]") {
+  Rates r = rates;
+  r.hidden = 0.25;
+  Time t = op_time(cost_of(1000, 20, 20, 20), r);  // 10 s against 6 s
+  CHECK(t.compute.value == 10);
+  CHECK(t.memory.value == 4.5);
+  t = op_time(cost_of(500, 20, 20, 20), r);  // 5 s against 6 s
+  CHECK(t.compute.value == 3.75);
+  CHECK(t.memory.value == 6);
+  CHECK(bound(t) == Bound::memory);
+}
+
+TEST_CASE("a small product reaches less of the rate, once for each product of a pass", "[cost][roofline]") {
+  Rates r = rates;
+  r.half_matmul = 210;
+  const Op s = op_of(Linear{.rows = 3, .in = 5, .out = 7});  // 210 FLOPs: half of the rate
+  CHECK(reached(s, forward(s, train), false, r).compute.value == 50);
+  CHECK(reached(s, backward(s, train), true, r).compute.value == 50);  // two of 210
+  const Op expert = op_of(Linear{.rows = 6, .in = 5, .out = 7, .groups = 2, .top_k = 2});
+  CHECK(reached(expert, forward(expert, train), false, r).compute.value == 50);
+  CHECK(reached(op_of(Norm{3, 5, 5}), {}, false, r).compute.value == 100);
+}
+
+TEST_CASE("attention's core has a rate of its own", "[cost][roofline]") {
+  Rates r = rates;
+  r.attention = FlopsPerSecond(7);
+  const Op core = op_of(Attention{.sequences = 1, .heads = 1, .kv_heads = 1, .queries = 4, .qk_dim = 2, .v_dim = 2});
+  CHECK(reached(core, forward(core, train), false, r).compute.value == 7);
+  CHECK(reached(core, backward(core, train), true, r).compute.value == 7);
+  CHECK(reached(op_of(Linear{.rows = 3, .in = 5, .out = 7}), {}, false, r).compute.value == 100);
+}
+
+TEST_CASE("activations that fit move at the cache's pace forward; weights and backward come from memory",
+          "[cost][roofline]") {
+  Rates r = rates;
+  r.cache_bandwidth = BytesPerSecond(40), r.cache = Bytes(40);
+  const Op s = op_of(Linear{.rows = 3, .in = 5, .out = 7});
+  CHECK(reached(s, cost_of(1, 20, 10, 40), false, r).memory.value == Approx(70 / (30 / 10. + 40 / 40.)));
+  CHECK(reached(s, cost_of(1, 20, 10, 41), false, r).memory.value == Approx(10));
+  CHECK(reached(s, cost_of(1, 20, 10, 40), true, r).memory.value == Approx(10));
+}
+
+TEST_CASE("no byte is faster than the functions evaluated on it", "[cost][roofline]") {
+  Rates r = rates;
+  r.functions = 2;
+  const Op act = op_of(Pointwise{.kind = PointwiseKind::activate, .rows = 3, .width = 4});  // 12 or 24 evaluations
+  CHECK(reached(act, cost_of(0, 0, 0, 48), false, r).memory.value == 8);
+  CHECK(reached(act, cost_of(0, 0, 0, 72), true, r).memory.value == 6);
+  const Op loss = op_of(Loss{2, 5});
+  CHECK(reached(loss, cost_of(0, 0, 0, 40), false, r).memory.value == 8);
+  const Op add = op_of(Pointwise{.kind = PointwiseKind::add, .rows = 3, .width = 4});
+  CHECK(reached(add, cost_of(0, 0, 0, 48), false, r).memory.value == 10);
+  r.functions = 1e9;
+  CHECK(reached(act, cost_of(0, 0, 0, 48), false, r).memory.value == 10);
+}

@@ -80,17 +80,27 @@ std::string failure(const explain::Setting& s, const Definition& d) {
 struct Way {
   const char* options;
   bool training = true, inference = true;
+  bool measured = false;  ///< on a device that was measured operator by operator
 };
 
-Request request(const ModelCard& model, const std::string& typed) {
+Achieved measured() {
+  Achieved a{.present = true, .matmul = 0.71, .memory = 0.93, .link = 0.8, .launch = Seconds(4e-6)};
+  for (FlopsPerSecond& rate : a.attention) rate = FlopsPerSecond(3.1e14);
+  a.half_matmul.fill(2.7e9);
+  a.hidden = 0.4, a.functions = 1.3e12, a.cache = BytesPerSecond(7e12);
+  return a;
+}
+
+Request request(const ModelCard& model, const Way& way) {
   Request r;
   r.model = model;
   r.hardware = load_hardware("h100-sxm-80gb");
+  if (way.measured) r.hardware->device.achieved = measured();
   const Count longest = model.arch.position == Position::learned ? model.arch.position_rows : 1 << 20;
   r.plan.prompt = std::min<Count>(longest - 64, 1500), r.plan.generate = 61;
   Given given;
   given.seq = true, r.plan.seq = std::min<Count>(longest, 2048);
-  std::istringstream words(typed);
+  std::istringstream words(way.options);
   std::string flag, value;
   while (words >> flag)
     for (const Option& o : options()) {
@@ -104,7 +114,7 @@ Request request(const ModelCard& model, const std::string& typed) {
 
 /// Every quantity of a request, unless the command line refuses the plan for this model.
 void check_all(const ModelCard& model, const Way& way) {
-  const Request r = request(model, way.options);
+  const Request r = request(model, way);
   if (r.model.arch.heads % r.plan.tp != 0) return;
   check(r, {way.training, way.inference, true});
   const explain::Setting s(r, {way.training, way.inference});
@@ -144,6 +154,9 @@ constexpr Way ways[] = {
     {"--kv-precision int8 --mla expanded --tp 2 --batch 3", false, true},
     {"--weight-precision int4 --generate 2", false, true},
     {"--seq 1 --attention naive --generate 400"},
+    {"--recompute selective --precision fp32 --batch 2", true, true, true},
+    {"--roofline step --tp 2", true, true, true},
+    {"--attention naive --tp 4 --overlap 0.5 --efficiency 0.7", true, true, true},
 };
 
 ModelCard preset(const Builtin& b) { return load_model(std::string(b.name)); }

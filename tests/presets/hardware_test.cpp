@@ -136,6 +136,26 @@ TEST_CASE("a small hardware file is enough, and what it leaves out is told", "[h
   CHECK(c.unknown == std::vector<std::string>{"cache", "power", "link", "network", "pcie", "price", "achieved"});
 }
 
+TEST_CASE("what single operators achieved is read by format", "[hardware]") {
+  const HardwareCard c = read_hardware_file(
+      file(R"({"achieved": {"how": "measured", "attention": {"fp32": "31 GFLOP/s"}, "half_matmul": {"bf16": 2.5e6},
+               "hidden": 0.25, "functions": 1.7e9, "cache": "40 GB/s"}})"),
+      "mine.json");
+  const Achieved& a = c.device.achieved;
+  CHECK(Device::of(a.attention, dtypes::fp32).value == 31e9);
+  CHECK(Device::of(a.attention, dtypes::bf16).value == 0);
+  CHECK(Device::of(a.half_matmul, dtypes::bf16) == 2.5e6);
+  CHECK(a.hidden == 0.25);
+  CHECK(a.functions == 1.7e9);
+  CHECK(a.cache.value == 40e9);
+  CHECK(refusal(R"({"achieved": {"how": "x", "hidden": 2}})") ==
+        "mine.json, \"achieved\": \"hidden\" is 2; a fraction from 0 to 1 is wanted");
+  CHECK(refusal(R"({"achieved": {"how": "x", "functions": -1}})") ==
+        "mine.json, \"achieved\": \"functions\" is -1; 0 or more is wanted");
+  CHECK(refusal(R"({"achieved": {"how": "x", "attention": {"fp33": "31 GFLOP/s"}}})").find("fp33") !=
+        std::string::npos);
+}
+
 TEST_CASE("what was achieved counts only with how it was measured", "[hardware]") {
   const auto c = read_hardware_file(
       file(R"({"achieved": {"matmul": 0.71, "memory": 0.9, "link": 0.8, "launch": "4 us", "how": "n = 8192"}})"),

@@ -1,0 +1,142 @@
+#include "validate/probe.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+#include "calc/cost.hpp"
+#include "model/learner.hpp"
+#include "model/random.hpp"
+#include "model/transformer.hpp"
+#include "validate/measure.hpp"
+
+namespace llmcalc::validate {
+namespace {
+
+using Wall = std::chrono::steady_clock;
+
+/// Median of the repeats: at least five, and as many as fit in a quarter of a second.
+template <typename F>
+double median_seconds(const F& f) {
+  f();
+  std::vector<double> all;
+  for (double spent = 0; all.size() < 5 || (spent < 0.25 && all.size() < 1000);) {
+    const auto start = Wall::now();
+    f();
+    all.push_back(std::chrono::duration<double>(Wall::now() - start).count());
+    spent += all.back();
+  }
+  std::nth_element(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2), all.end());
+  return all[all.size() / 2];
+}
+
+/// Random numbers in a backend's memory.
+class Numbers {
+ public:
+  Numbers(model::Backend& b, Count n, std::uint64_t stream)
+      : backend_(b), bytes_(b.wide() * n), data_(b.allocate(bytes_)) {
+    std::vector<double> values(static_cast<std::size_t>(n));
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = model::uniform<float>(model::random_key(1), model::random_counter(i, stream)) - 0.5F;
+    b.write(data_, values, false);
+  }
+  ~Numbers() { backend_.release(data_, bytes_); }
+  Numbers(const Numbers&) = delete;
+  Numbers& operator=(const Numbers&) = delete;
+  void* data() const { return data_; }
+  /// (tokens, heads, width) in one sequence.
+  model::HeadView heads(Count heads, Count width) const { return {data_, 0, heads * width, width, 0}; }
+
+ private:
+  model::Backend& backend_;
+  Bytes bytes_;
+  void* data_;
+};
+
+}  // namespace
+
+Seconds matmul_seconds(model::Backend& b, const MatmulSize& s) { return streamed_matmul_seconds(b, s, 1); }
+
+Seconds streamed_matmul_seconds(model::Backend& b, const MatmulSize& s, int weights) {
+  const Numbers x(b, s.rows * s.in, 1), w(b, weights * s.out * s.in, 2), y(b, s.rows * s.out, 3);
+  const Linear shape{.rows = s.rows, .in = s.in, .out = s.out};
+  int next = 0;
+  return Seconds(median_seconds([&] {
+    const std::byte* one = static_cast<const std::byte*>(w.data()) + (s.out * s.in * next * b.number()).value;
+    b.linear(shape, {.x = x.data(), .weight = one}, y.data());
+    b.wait();
+    next = (next + 1) % weights;
+  }));
+}
+
+FlopsPerSecond attention_rate(model::Backend& b) {
+  constexpr Count heads = 12, tokens = 256, width = 64;
+  const Attention shape{
+      .sequences = 1, .heads = heads, .kv_heads = heads, .queries = tokens, .past = 0, .qk_dim = width, .v_dim = width};
+  const Count n = tokens * heads * width;
+  const Numbers q(b, n, 1), k(b, n, 2), v(b, n, 3), o(b, n, 4), d_o(b, n, 5), lse(b, tokens * heads, 6);
+  const Numbers dq(b, n, 7), dk(b, n, 8), dv(b, n, 9);
+  const model::AttentionInputs in{.q = q.heads(heads, width),
+                                  .q_rope = {},
+                                  .k = k.heads(heads, width),
+                                  .k_rope = {},
+                                  .v = v.heads(heads, width),
+                                  .scale = 0.125};
+  const model::AttentionKept kept{.log_sum_exp = lse.data()};
+  const model::AttentionGradients gradients{.q = dq.heads(heads, width),
+                                            .q_rope = {},
+                                            .k = dk.heads(heads, width),
+                                            .k_rope = {},
+                                            .v = dv.heads(heads, width)};
+  const Pricing p{};
+  const Flops done = forward(Shape(shape), p).executed + backward(Shape(shape), p).executed;
+  const double seconds = median_seconds([&] {
+    b.attention(shape, in, AttentionImpl::flash, {}, kept, o.data());
+    b.attention_gradient(shape, in, AttentionImpl::flash, {}, kept, o.data(), d_o.data(), nullptr, gradients);
+    b.wait();
+  });
+  return FlopsPerSecond(static_cast<double>(done.value) / seconds);
+}
+
+double function_rate(model::Backend& b) {
+  constexpr Count layers = 12, rows = 256, width = 3072;
+  const Pointwise shape{.kind = PointwiseKind::activate, .rows = rows, .width = width};
+  const Numbers x(b, layers * rows * width, 1), y(b, layers * rows * width, 2), dx(b, rows * width, 3);
+  const double seconds = median_seconds([&] {
+    const auto of_layer = [&](const Numbers& n, Count i) {
+      return static_cast<std::byte*>(n.data()) + (i * rows * width * b.number()).value;
+    };
+    for (Count i = 0; i < layers; ++i) b.activate(shape, Activation::gelu, of_layer(x, i), of_layer(y, i));
+    for (Count i = layers; i-- > 0;)
+      b.activate_gradient(shape, Activation::gelu, of_layer(x, i), of_layer(y, i), dx.data(), false);
+    b.wait();
+  });
+  return static_cast<double>(layers) * (functions(Shape(shape), false) + functions(Shape(shape), true)) / seconds;
+}
+
+BytesPerSecond addition_bandwidth(model::Backend& b, Bytes bytes) {
+  constexpr Count width = 1024;
+  const Count rows = std::max<Count>(1, bytes.value / (3 * width * b.number().value));
+  const Pointwise shape{.kind = PointwiseKind::add, .rows = rows, .width = width};
+  const Numbers x(b, rows * width, 1), y(b, rows * width, 2), z(b, rows * width, 3);
+  const double seconds = median_seconds([&] {
+    b.add(shape, x.data(), y.data(), z.data());
+    b.wait();
+  });
+  return BytesPerSecond(3 * static_cast<double>((rows * width * b.number()).value) / seconds);
+}
+
+Seconds operator_seconds(model::Backend& b) {
+  Arch a = model::small_arch(16, 4);
+  a.hidden = a.embedding_width = a.mlp_width = a.head_dim = 16, a.heads = a.kv_heads = 1;
+  Plan p;
+  p.seq = 4, p.precision = p.weight_precision = dtypes::fp32;
+  model::Transformer t(a, b, {.plan = p}, 1);
+  t.weights().make_trainable(p);
+  const model::Batch batch = random_batch(a, p.seq, 1);
+  model::Trace trace;
+  t.gradients(batch, 1, &trace);
+  return Seconds(median_seconds([&] { t.gradients(batch, 1, nullptr); }) / static_cast<double>(trace.size()));
+}
+
+}  // namespace llmcalc::validate

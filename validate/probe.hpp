@@ -1,0 +1,34 @@
+#pragma once
+/// Short measurements of a backend: each is what one term of the roofline stands for. Random numbers in, medians out.
+
+#include "calc/dtype.hpp"
+#include "calc/units.hpp"
+#include "model/backend.hpp"
+
+namespace llmcalc::validate {
+
+struct MatmulSize {
+  Count rows = 0, out = 0, in = 0;
+  double flops() const { return 2.0 * static_cast<double>(rows * out * in); }
+};
+
+/// y = x W' with everything as near to the processor as it can be.
+Seconds matmul_seconds(model::Backend& b, const MatmulSize& s);
+
+/// The same product with one of `weights` matrices after the other, so that each comes from memory.
+Seconds streamed_matmul_seconds(model::Backend& b, const MatmulSize& s, int weights);
+
+/// FLOP/s of flash attention's core, forward and backward together: 12 heads of 64 over 256 tokens.
+FlopsPerSecond attention_rate(model::Backend& b);
+
+/// Evaluations per second of an activation, one per number forward and two backward: GELU of 256 x 3072 numbers in each of
+/// 12 layers.
+double function_rate(model::Backend& b);
+
+/// Bytes per second of an addition whose three tensors take `bytes` together.
+BytesPerSecond addition_bandwidth(model::Backend& b, Bytes bytes);
+
+/// What an operator takes with next to nothing to do: a step of a model of 16 numbers' width, over its operators.
+Seconds operator_seconds(model::Backend& b);
+
+}  // namespace llmcalc::validate
