@@ -180,11 +180,11 @@ void activations() {
 
 void dropout_and_norms() {
   const model::Dropout tenth{.p = 0.1, .key = 7};
-  // Its mask is a byte: a quarter, or half, of a number.
-  element_wise("dropout (without its mask's byte)", 2, 0, [tenth](Backend& b, Arrays& a) {
+  constexpr double mask_byte = 0.25;  // of a wide number
+  element_wise("dropout", 2, mask_byte, [tenth](Backend& b, Arrays& a) {
     return [&b, tenth, x = a.number(), mask = a.number()] { b.dropout(shape, tenth, x, mask); };
   });
-  element_wise("dropout gradient (without its mask's byte)", 2, 0, [tenth](Backend& b, Arrays& a) {
+  element_wise("dropout gradient", 2, mask_byte, [tenth](Backend& b, Arrays& a) {
     return [&b, tenth, x = a.number(), mask = a.number()] { b.dropout_gradient(shape, tenth, mask, x); };
   });
   for (const bool centred : {true, false}) {
@@ -196,11 +196,12 @@ void dropout_and_norms() {
           .x = a.number(), .weight = a.number(), .bias = s.centred ? a.number() : nullptr, .x_stride = width};
       return [&b, s, v, y = a.number(), kept = a.wide()] { b.norm(s, v, y, kept); };
     });
-    // x and dy are read twice: for the weights' gradients, by column, and for x's, by row.
-    element_wise((name + " gradient").c_str(), 5, 0, [s](Backend& b, Arrays& a) {
+    element_wise((name + " gradient").c_str(), 3, 0, [s](Backend& b, Arrays& a) {
       const model::NormView v{.x = a.number(), .weight = a.number(), .x_stride = width};
-      return [&b, s, v, dy = a.number(), dx = a.number(), dw = a.wide(), db = s.centred ? a.wide() : nullptr] {
-        b.norm_gradient(s, v, nullptr, dy, dx, false, dw, db);
+      void *dy = a.number(), *dx = a.number(), *kept = a.wide();
+      b.norm(s, v, dx, kept);
+      return [&b, s, v, kept, dy, dx, dw = a.wide(), db = s.centred ? a.wide() : nullptr] {
+        b.norm_gradient(s, v, kept, dy, dx, false, dw, db);
       };
     });
   }

@@ -2,7 +2,10 @@
 /// Replayable dropout (Srivastava et al. 2014): what stays is divided by 1 - p. Number i stays or goes by its counter
 /// alone, so that a second pass, or flash attention's backward, throws the same dice.
 
+#include <cmath>
+
 #include "model/backend.hpp"
+#include "model/cpu/narrow.hpp"
 #include "model/cpu/philox.hpp"
 
 namespace llmcalc::model::LLMCALC_ISA {
@@ -10,14 +13,19 @@ namespace llmcalc::model::LLMCALC_ISA {
 /// Dice are thrown for so many numbers at once: 16 blocks of four words.
 inline constexpr Count dice = 4 * philox_blocks;
 
+/// The least word w with unit_float(w) >= p: unit_float drops the last 8 bits.
+inline std::uint32_t first_that_stays(double p) {
+  return static_cast<std::uint32_t>(std::ceil(static_cast<double>(static_cast<float>(p)) * (1 << 24))) << 8U;
+}
+
 /// What numbers [first, first + dice) are multiplied by: 1/(1 - p), or 0 for those that go; first: a multiple of dice.
 template <typename W>
 void throw_dice(const Dropout& d, Count first, W* factor) {
-  const float p = static_cast<float>(d.p);
+  const std::uint32_t least = first_that_stays(d.p);
   const W keep = number<W>(1 / (1 - d.p));
   std::uint32_t words[dice];
   philox_words(random_key(d.key), static_cast<std::uint64_t>(first) / 4, words);
-  lanes<W>(0, dice, [&](Count i) { factor[i] = unit_float(words[i]) >= p ? keep : W(0); });
+  lanes<W>(0, dice, [&](Count i) { factor[i] = words[i] >= least ? keep : W(0); });
 }
 
 /// The dice of numbers [first, first + n), block by block: f(offset, how many, their factors).
@@ -47,21 +55,24 @@ void multiply_by_dice(const Dropout& d, Count first, Count n, W* x) {
 template <typename T>
 void dropout(Count n, const Dropout& d, T* x, std::uint8_t* mask) {
   using W = Wide<T>;
-  chunks<T>(n, [=, &d](Count first, Count last) {
+  const auto block = [=, &d](Count first, Count last) {
     W factor[dice];
     for (Count at = first; at < last; at += dice) {
       throw_dice(d, at, factor);
       const Count size = std::min(dice, last - at);
-      lanes<T>(0, size, [=, &factor](Count i) { x[at + i] = static_cast<T>(wide(x[at + i]) * factor[i]); });
+      put_lanes(0, size, x + at, false, [=, &factor](Count i) { return wide(x[at + i]) * factor[i]; });
       if (mask != nullptr) lanes<T>(0, size, [=, &factor](Count i) { mask[at + i] = factor[i] > W(0); });
     }
-  });
+  };
+  if (mask != nullptr) return fetched_blocks<T>(n, block, x, mask);
+  fetched_blocks<T>(n, block, x);
 }
 template <typename T>
 void dropout_gradient(Count n, const Dropout& d, const std::uint8_t* mask, T* dx) {
   using W = Wide<T>;
   const W keep = number<W>(1 / (1 - d.p));
-  everywhere<T>(n, [=](Count i) { dx[i] = static_cast<T>(wide(dx[i]) * keep * W(static_cast<Plain<W>>(mask[i]))); });
+  put_everywhere<T>(
+      n, dx, [=](Count i) { return wide(dx[i]) * keep * W(static_cast<Plain<W>>(mask[i])); }, mask);
 }
 
 }  // namespace llmcalc::model::LLMCALC_ISA

@@ -36,16 +36,21 @@ void plain_matmul(const MatmulShape& s, const A* a, const B* b, C* c) {
 template <typename A, typename B, typename C>
 void thin_matmul(const MatmulShape& s, const A* a, const B* b, C* c) {
   using W = Wide<A>;
+  std::vector<W> rows(static_cast<std::size_t>(s.m * s.k));
+  for (Count i = 0; i < s.m; ++i)
+    lanes<A>(0, s.k, [=, to = rows.data() + i * s.k, from = a + i * s.lda](Count p) { to[p] = wide(from[p]); });
+  const W* const x = rows.data();
   if (s.transpose_b)
     return each<A>(s.n, s.m * s.k, [&](Count j) {
-      for (Count i = 0; i < s.m; ++i) put_product(c + i * s.ldc + j, dot(s.k, a + i * s.lda, b + j * s.ldb), s.add);
+      fetch(b + (j + 4) * s.ldb, j + 4 < s.n ? s.k : 0);
+      for (Count i = 0; i < s.m; ++i) put_product(c + i * s.ldc + j, dot(s.k, x + i * s.k, b + j * s.ldb), s.add);
     });
   constexpr Count width = 256;
   each<A>((s.n + width - 1) / width, width * s.k, [&](Count block) {
     const Count first = block * width, n = std::min(width, s.n - first);
     for (Count i = 0; i < s.m; ++i) {
       W sum[width] = {};
-      for (Count p = 0; p < s.k; ++p) axpy(n, wide(a[i * s.lda + p]), b + p * s.ldb + first, sum);
+      for (Count p = 0; p < s.k; ++p) axpy(n, x[i * s.k + p], b + p * s.ldb + first, sum);
       C* to = c + i * s.ldc + first;
       lanes<A>(0, n, [=, &s, &sum](Count j) { put_product(to + j, sum[j], s.add); });
     }

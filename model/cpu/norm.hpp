@@ -43,12 +43,11 @@ void norm(const Norm& s, const NormView& v, T* y, Wide<T>* statistics) {
     T* to = y + r * s.width;
     const Count o = weights_of(s, v, r);
     if (w != nullptr && b != nullptr)
-      lanes<T>(0, s.width,
-               [=](Count i) { to[i] = static_cast<T>((wide(x[i]) - m) * f * wide(w[o + i]) + wide(b[o + i])); });
+      put_lanes(0, s.width, to, false, [=](Count i) { return (wide(x[i]) - m) * f * wide(w[o + i]) + wide(b[o + i]); });
     else if (w != nullptr)
-      lanes<T>(0, s.width, [=](Count i) { to[i] = static_cast<T>((wide(x[i]) - m) * f * wide(w[o + i])); });
+      put_lanes(0, s.width, to, false, [=](Count i) { return (wide(x[i]) - m) * f * wide(w[o + i]); });
     else
-      lanes<T>(0, s.width, [=](Count i) { to[i] = static_cast<T>((wide(x[i]) - m) * f); });
+      put_lanes(0, s.width, to, false, [=](Count i) { return (wide(x[i]) - m) * f; });
     if (statistics == nullptr) return;
     if (s.centred)
       statistics[2 * r] = m, statistics[2 * r + 1] = f;
@@ -57,55 +56,74 @@ void norm(const Norm& s, const NormView& v, T* y, Wide<T>* statistics) {
   });
 }
 
+/// Gradients of a set of weights: sums over rows.
+template <typename W>
+struct WeightSums {
+  W *weight = nullptr, *bias = nullptr;
+};
+
 /// dx of one row: (g - mean(g) - n mean(g n)) inverse with g = dy w and n the normalised row; RMSNorm has no mean(g).
-/// weight(i): w, or 1.
+/// Sums: + dy n, + dy. weight(i): w, or 1.
 template <typename T, typename F>
 void norm_row_gradient(const Norm& s, const T* x, const T* dy, RowStatistics<Wide<T>> st, T* dx, bool add,
-                       const F& weight) {
+                       WeightSums<Wide<T>> sums, const F& weight) {
   using W = Wide<T>;
+  thread_local std::vector<W> room;
+  room.resize(static_cast<std::size_t>(3 * s.width));
+  W *const g = room.data(), *const normal = g + s.width, *const d = normal + s.width;
   const W n = number<W>(static_cast<double>(s.width)), m = st.mean, f = st.inverse;
-  const auto g = [=](Count i) { return wide(dy[i]) * weight(i); };
-  const auto normal = [=](Count i) { return (wide(x[i]) - m) * f; };
-  const W sum = s.centred ? sum_of<W>(s.width, g) / n : W(0);
-  const W with_n = sum_of<W>(s.width, [=](Count i) { return g(i) * normal(i); }) / n;
-  put_lanes(0, s.width, dx, add, [=](Count i) { return (g(i) - sum - normal(i) * with_n) * f; });
+  lanes<T>(0, s.width, [=](Count i) { d[i] = wide(dy[i]), g[i] = d[i] * weight(i), normal[i] = (wide(x[i]) - m) * f; });
+  if (sums.weight != nullptr) lanes<T>(0, s.width, [=](Count i) { sums.weight[i] += d[i] * normal[i]; });
+  if (sums.bias != nullptr) lanes<T>(0, s.width, [=](Count i) { sums.bias[i] += d[i]; });
+  const W sum = s.centred ? sum_of<W>(s.width, [=](Count i) { return g[i]; }) / n : W(0);
+  const W with_n = sum_of<W>(s.width, [=](Count i) { return g[i] * normal[i]; }) / n;
+  put_lanes(0, s.width, dx, add, [=](Count i) { return (g[i] - sum - normal[i] * with_n) * f; });
 }
 
-/// dw += dy n, db += dy, over the rows; each column belongs to one thread, so that the order of the sum is fixed.
+/// Rows [first, last); `sums` begin at the first head's.
 template <typename T>
-void norm_weight_gradient(const Norm& s, const NormView& v, const std::vector<RowStatistics<Wide<T>>>& st, const T* dy,
-                          Wide<T>* dw, Wide<T>* db) {
-  stripes<T>(s.width, s.rows, [&](Count first, Count last) {
-    for (Count r = 0; r < s.rows; ++r) {
-      const T *x = static_cast<const T*>(v.x) + r * v.x_stride, *d = dy + r * s.width;
-      const Wide<T> m = st[static_cast<std::size_t>(r)].mean, f = st[static_cast<std::size_t>(r)].inverse;
-      Wide<T>*to_w = dw + weights_of(s, v, r), *to_b = db + (db != nullptr ? weights_of(s, v, r) : 0);
-      lanes<T>(first, last, [=](Count i) { to_w[i] += wide(d[i]) * (wide(x[i]) - m) * f; });
-      if (db != nullptr) lanes<T>(first, last, [=](Count i) { to_b[i] += wide(d[i]); });
-    }
-  });
+void norm_rows_gradient(const Norm& s, const NormView& v, const Wide<T>* statistics, Count first, Count last,
+                        const T* dy, T* dx, bool add, WeightSums<Wide<T>> sums) {
+  using W = Wide<T>;
+  const T *x = static_cast<const T*>(v.x), *w = static_cast<const T*>(v.weight);
+  for (Count r = first; r < last; ++r) {
+    const T *from = x + r * v.x_stride, *d = dy + r * s.width;
+    const Count ahead = r + 1 < last ? s.width : 0, at = weights_of(s, v, r);
+    fetch(from + v.x_stride, ahead), fetch(d + s.width, ahead);
+    const RowStatistics<W> st =
+        statistics != nullptr ? kept_statistics(s, statistics, r) : row_statistics(s, from, v.epsilon);
+    const WeightSums<W> mine{sums.weight != nullptr ? sums.weight + at : nullptr,
+                             sums.bias != nullptr ? sums.bias + at : nullptr};
+    T* const to = dx + r * v.x_stride;
+    if (w != nullptr)
+      norm_row_gradient(s, from, d, st, to, add, mine, [row = w + at](Count i) { return wide(row[i]); });
+    else
+      norm_row_gradient(s, from, d, st, to, add, mine, [](Count) { return W(1); });
+  }
 }
 
+/// Rows are cut into groups, each with sums of its own, which are added up in order: how many there are depends on the
+/// rows alone, so that the sums do not depend on the threads.
 template <typename T>
 void norm_gradient(const Norm& s, const NormView& v, const Wide<T>* statistics, const T* dy, T* dx, bool add,
                    Wide<T>* dw, Wide<T>* db) {
   using W = Wide<T>;
-  const T *x = static_cast<const T*>(v.x), *w = static_cast<const T*>(v.weight);
-  std::vector<RowStatistics<W>> st(static_cast<std::size_t>(s.rows));
-  each<T>(s.rows, s.width, [&](Count r) {
-    auto& mine = st[static_cast<std::size_t>(r)];
-    mine = statistics != nullptr ? kept_statistics(s, statistics, r) : row_statistics(s, x + r * v.x_stride, v.epsilon);
+  const Count groups = std::clamp<Count>(s.rows / 32, 1, 16), size = (s.rows + groups - 1) / groups;
+  const Count weights = v.heads * s.width;
+  std::vector<W> room(static_cast<std::size_t>(dw != nullptr ? 2 * groups * weights : 0), W(0));
+  const auto sums_of = [&](Count group) {
+    W* const mine = room.data() + 2 * group * weights;
+    return WeightSums<W>{dw != nullptr ? mine : nullptr, db != nullptr ? mine + weights : nullptr};
+  };
+  each<T>(groups, size * s.width, [&](Count group) {
+    norm_rows_gradient(s, v, statistics, group * size, std::min(s.rows, (group + 1) * size), dy, dx, add,
+                       sums_of(group));
   });
-  if (dw != nullptr) norm_weight_gradient(s, v, st, dy, dw, db);
-  each<T>(s.rows, s.width, [&](Count r) {
-    const T *from = x + r * v.x_stride, *d = dy + r * s.width, *mine = w != nullptr ? w + weights_of(s, v, r) : nullptr;
-    T* to = dx + r * v.x_stride;
-    const RowStatistics<W> mean = st[static_cast<std::size_t>(r)];
-    if (mine != nullptr)
-      norm_row_gradient(s, from, d, mean, to, add, [=](Count i) { return wide(mine[i]); });
-    else
-      norm_row_gradient(s, from, d, mean, to, add, [](Count) { return W(1); });
-  });
+  for (Count group = 0; group < groups; ++group) {
+    const WeightSums<W> more = sums_of(group);
+    if (dw != nullptr) lanes<T>(0, weights, [=](Count i) { dw[i] += more.weight[i]; });
+    if (db != nullptr) lanes<T>(0, weights, [=](Count i) { db[i] += more.bias[i]; });
+  }
 }
 
 }  // namespace llmcalc::model::LLMCALC_ISA

@@ -90,18 +90,25 @@ void fetch(const X* p, Count n) {
   for (Count i = 0; i < n; i += 64 / static_cast<Count>(sizeof(X))) __builtin_prefetch(p + i, 0, 2);
 }
 
-/// The same for every i below n, on all cores. `arrays`, which f reads and writes, are fetched ahead: where f computes
-/// much, the processor itself does not look so far.
+/// f(first, last) for all n numbers in short blocks, on all cores. `arrays`, which f reads and writes, are fetched some
+/// blocks ahead, a few lines at a time: where f computes much the processor itself does not look so far, and many
+/// fetches at once would hold it up.
 template <typename T, typename F, typename... X>
-void everywhere(Count n, const F& f, const X*... arrays) {
-  constexpr Count block = 1024;
+void fetched_blocks(Count n, const F& f, const X*... arrays) {
+  constexpr Count block = 128, ahead = 1024;
   chunks<T>(n, [&](Count first, Count last) {
     for (Count at = first; at < last; at += block) {
-      const Count end = std::min(last, at + block);
-      (fetch(arrays + end, std::min(n - end, block)), ...);
-      long_lanes<T>(at, end, f);
+      (fetch(arrays + at + ahead, std::min(n - at - ahead, block)), ...);
+      f(at, std::min(last, at + block));
     }
   });
+}
+
+/// f(i) for every i below n, in vectors, on all cores.
+template <typename T, typename F, typename... X>
+void everywhere(Count n, const F& f, const X*... arrays) {
+  fetched_blocks<T>(
+      n, [&](Count first, Count last) { long_lanes<T>(first, last, f); }, arrays...);
 }
 
 }  // namespace llmcalc::model::LLMCALC_ISA

@@ -1,5 +1,5 @@
 #pragma once
-/// Sixteen blocks of Philox at once.
+/// Many blocks of Philox at once.
 
 #include "model/cpu/parallel.hpp"
 #include "model/random.hpp"
@@ -10,7 +10,7 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-inline constexpr Count philox_blocks = 16;
+inline constexpr Count philox_blocks = 32;
 
 #ifdef __AVX512F__
 
@@ -27,28 +27,44 @@ struct Product32 {
   }
 };
 
-/// The words of blocks [first, first + 16), first a multiple of 16: word w of block i is words[4 i + w]. The rounds are
-/// those of philox_round.
-inline void philox_words(RandomKey key, std::uint64_t first, std::uint32_t* words) {
-  const RandomWords start = random_counter(first);
-  const auto all = [](std::uint32_t x) { return _mm512_set1_epi32(static_cast<std::int32_t>(x)); };
-  // Lane 4 q + j is block 4 j + q, so that the words of a block end up side by side.
-  const __m512i lane = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-  __m512i c[4] = {_mm512_add_epi32(all(start.word[0]), lane), all(start.word[1]), all(0), all(0)};
-  for (int round = 0; round < 10; ++round) {
+/// Sixteen blocks on their way through the rounds of philox_round. Lane 4 q + j is block 4 j + q, so that the words of
+/// a block end up side by side.
+struct SixteenBlocks {
+  __m512i c[4];
+
+  static __m512i all(std::uint32_t x) { return _mm512_set1_epi32(static_cast<std::int32_t>(x)); }
+  explicit SixteenBlocks(const RandomWords& start)
+      : c{_mm512_add_epi32(all(start.word[0]), _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15)),
+          all(start.word[1]), all(0), all(0)} {}
+
+  void round(const RandomKey& key) {
     const Product32 a(c[0], 0xD2511F53U), b(c[2], 0xCD9E8D57U);
     c[0] = _mm512_xor_si512(_mm512_xor_si512(b.high, c[1]), all(key.word[0])), c[1] = b.low;
     c[2] = _mm512_xor_si512(_mm512_xor_si512(a.high, c[3]), all(key.word[1])), c[3] = a.low;
+  }
+
+  /// Word w of block i to words[4 i + w].
+  void store(std::uint32_t* words) const {
+    const __m512i left[2] = {_mm512_maskz_unpacklo_epi32(0xffff, c[0], c[1]),
+                             _mm512_maskz_unpackhi_epi32(0xffff, c[0], c[1])};
+    const __m512i right[2] = {_mm512_maskz_unpacklo_epi32(0xffff, c[2], c[3]),
+                              _mm512_maskz_unpackhi_epi32(0xffff, c[2], c[3])};
+    for (int i = 0; i < 2; ++i) {
+      _mm512_storeu_si512(words + 32 * i, _mm512_maskz_unpacklo_epi64(0xff, left[i], right[i]));
+      _mm512_storeu_si512(words + 32 * i + 16, _mm512_maskz_unpackhi_epi64(0xff, left[i], right[i]));
+    }
+  }
+};
+
+/// The words of blocks [first, first + 32), first a multiple of 32: word w of block i is words[4 i + w]. Two sixteens
+/// side by side, since each round waits for the one before.
+inline void philox_words(RandomKey key, std::uint64_t first, std::uint32_t* words) {
+  SixteenBlocks left(random_counter(first)), right(random_counter(first + 16));
+  for (int round = 0; round < 10; ++round) {
+    left.round(key), right.round(key);
     key.word[0] += 0x9E3779B9U, key.word[1] += 0xBB67AE85U;
   }
-  const __m512i left[2] = {_mm512_maskz_unpacklo_epi32(0xffff, c[0], c[1]),
-                           _mm512_maskz_unpackhi_epi32(0xffff, c[0], c[1])};
-  const __m512i right[2] = {_mm512_maskz_unpacklo_epi32(0xffff, c[2], c[3]),
-                            _mm512_maskz_unpackhi_epi32(0xffff, c[2], c[3])};
-  for (int i = 0; i < 2; ++i) {
-    _mm512_storeu_si512(words + 32 * i, _mm512_maskz_unpacklo_epi64(0xff, left[i], right[i]));
-    _mm512_storeu_si512(words + 32 * i + 16, _mm512_maskz_unpackhi_epi64(0xff, left[i], right[i]));
-  }
+  left.store(words), right.store(words + 64);
 }
 
 #else

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "model/backend.hpp"
-#include "model/cpu/parallel.hpp"
+#include "model/cpu/narrow.hpp"
 #include "model/math/functions.hpp"
 
 namespace llmcalc::model::LLMCALC_ISA {
@@ -91,14 +91,15 @@ void rope(Count rows, const Positions& at, T* x, Count row, Count heads, Count h
   const W direction(inverse ? -1 : 1);
   // One position after another, so that its angles are made once for all sequences.
   each_position<T>(at, width, rows / at.queries * heads * width, [&](Count q, const W* c, const W* s) {
+    thread_local std::vector<W> turned;
+    turned.resize(static_cast<std::size_t>(half));
+    W* const first = turned.data();
     for (Count r = q; r < rows; r += at.queries)
       for (Count h = 0; h < heads; ++h) {
         T *a = x + r * row + h * head + offset, *b = a + half;
-        lanes<T>(0, half, [=](Count i) {
-          const W left = wide(a[i]), right = wide(b[i]), up = direction * s[i];
-          a[i] = static_cast<T>(left * c[i] - right * up);
-          b[i] = static_cast<T>(right * c[i] + left * up);
-        });
+        lanes<T>(0, half, [=](Count i) { first[i] = wide(a[i]) * c[i] - wide(b[i]) * (direction * s[i]); });
+        put_lanes(0, half, b, false, [=](Count i) { return wide(b[i]) * c[i] + wide(a[i]) * (direction * s[i]); });
+        put_lanes(0, half, a, false, [=](Count i) { return first[i]; });
       }
   });
 }

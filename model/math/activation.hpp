@@ -38,8 +38,23 @@ struct ReluSquared {
 /// x Phi(x) with the normal distribution Phi (Hendrycks, Gimpel 2016, arXiv:1606.08415)
 struct Gelu {
   template <typename W>
+  LLMCALC_HD static W value(W x) {
+    return x * normal_of(x).below;
+  }
+  template <typename W>
+  LLMCALC_HD static W slope(W x) {
+    const auto [below, exponential] = normal_of(x);
+    return below + x * W(0.39894228040143268) * exponential;
+  }
+};
+
+/// x (1 + tanh(u)) / 2 with u = sqrt(2/pi) (x + 0.044715 x^3), the same paper's approximation; (1 + tanh(u)) / 2 is
+/// sigmoid(2 u).
+struct GeluTanh {
+  static constexpr double rise = 1.5957691216057308;  ///< 2 sqrt(2/pi)
+  template <typename W>
   LLMCALC_HD static W below(W x) {
-    return W(0.5) * (W(1) + erf_of(x * W(0.70710678118654752)));
+    return sigmoid(x * (W(rise) + W(rise * 0.044715) * x * x));
   }
   template <typename W>
   LLMCALC_HD static W value(W x) {
@@ -47,25 +62,8 @@ struct Gelu {
   }
   template <typename W>
   LLMCALC_HD static W slope(W x) {
-    return below(x) + x * W(0.39894228040143268) * exp_of(W(-0.5) * x * x);
-  }
-};
-
-/// x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) / 2, the same paper's approximation
-struct GeluTanh {
-  template <typename W>
-  LLMCALC_HD static W inner(W x) {
-    return tanh_of(W(0.79788456080286536) * (x + W(0.044715) * x * x * x));
-  }
-  template <typename W>
-  LLMCALC_HD static W value(W x) {
-    return W(0.5) * x * (W(1) + inner(x));
-  }
-  template <typename W>
-  LLMCALC_HD static W slope(W x) {
-    const W t = inner(x);
-    const W du = W(0.79788456080286536) * (W(1) + W(3 * 0.044715) * x * x);
-    return W(0.5) * (W(1) + t) + W(0.5) * x * (W(1) - t * t) * du;
+    const W s = below(x);
+    return s + x * s * (W(1) - s) * (W(rise) + W(3 * rise * 0.044715) * x * x);
   }
 };
 

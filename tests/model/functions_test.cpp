@@ -1,4 +1,4 @@
-// The kernels' own exp, tanh, erf, 1/x, cos and sin against the library's in double.
+// The kernels' own exp, normal distribution, 1/x, cos and sin against the library's in double.
 
 #include "model/math/functions.hpp"
 
@@ -45,24 +45,21 @@ TEST_CASE("exp of a float is right to 2 units of the last place", "[functions]")
   CHECK(std::isnan(exp_of(no_number)));
 }
 
-TEST_CASE("tanh of a float is right to 3 units of the last place", "[functions]") {
-  double worst = 0;
+TEST_CASE("the normal distribution of a float is right to 5e-7, its exponential as exp is", "[functions]") {
+  double worst = 0, worst_exponential = 0;
   some_floats([&](float x) {
-    if (std::fabs(x) > 1e-37f) worst = std::max(worst, ulps(tanh_of(x), std::tanh(static_cast<double>(x))));
+    const Normal<double> exact = normal_of(static_cast<double>(x));
+    const auto [below, exponential] = normal_of(x);
+    worst = std::max(worst, std::fabs(static_cast<double>(below) - exact.below));
+    worst_exponential = std::max(worst_exponential, std::fabs(static_cast<double>(exponential) - exact.exponential));
   });
-  CHECK(worst < 3);
-  CHECK(tanh_of(unbounded) == 1.0f);
-  CHECK(tanh_of(-unbounded) == -1.0f);
-  CHECK(std::isnan(tanh_of(no_number)));
-}
-
-TEST_CASE("erf of a float is right to 1e-6", "[functions]") {
-  double worst = 0;
-  some_floats([&](float x) {
-    worst = std::max(worst, std::fabs(static_cast<double>(erf_of(x)) - std::erf(static_cast<double>(x))));
-  });
-  CHECK(worst < 1e-6);
-  CHECK(std::isnan(erf_of(no_number)));
+  CHECK(worst < 5e-7);
+  CHECK(worst_exponential < 2e-7);
+  CHECK(normal_of(unbounded).below == 1.0f);
+  CHECK(normal_of(-unbounded).below == 0.0f);
+  CHECK(normal_of(0.0).below == 0.5);
+  CHECK(normal_of(1.0).below == Approx(0.841344746068543));  // tables
+  CHECK(std::isnan(normal_of(no_number).below));
 }
 
 TEST_CASE("a reciprocal without a division is right to 2 units of the last place", "[functions]") {
@@ -85,6 +82,13 @@ TEST_CASE("cos and sin of angles up to a million are right to 1e-15", "[function
   CHECK(worst < 1e-15);
   CHECK(cos_sin(0).cosine == 1);
   CHECK(cos_sin(0).sine == 0);
+}
+
+TEST_CASE("GELU by a logistic function is the one by tanh", "[functions]") {
+  for (double x = -6; x < 6; x += 0.01) {
+    const double t = std::tanh(0.79788456080286536 * (x + 0.044715 * x * x * x));
+    CHECK(GeluTanh::value(x) == Approx(0.5 * x * (1 + t)).margin(1e-14));
+  }
 }
 
 TEST_CASE("a logistic function is right to 4 units of the last place, and small far below 0", "[functions]") {

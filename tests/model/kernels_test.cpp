@@ -214,6 +214,23 @@ TEST_CASE("the loss and the optimizers equal those in double", "[kernels]") {
   });
 }
 
+TEST_CASE("results are rounded to bfloat16 as one number is, tiny ones, infinite ones and none too", "[kernels]") {
+  std::vector<bf16> a, b;
+  for (std::uint32_t i = 0; i < 70001; ++i) {  // every bfloat16, against others of every size
+    a.emplace_back().bits = static_cast<std::uint16_t>(i);
+    b.emplace_back().bits = static_cast<std::uint16_t>(i * 40503U >> 3U);
+  }
+  std::vector<bf16> y(a.size());
+  const Pointwise s{.kind = PointwiseKind::multiply, .rows = 1, .width = static_cast<Count>(a.size())};
+  make_cpu(Number::bf16)->multiply(s, a.data(), b.data(), y.data());
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const float product = wide(a[i]) * wide(b[i]);
+    wrong += std::isnan(product) ? !std::isnan(wide(y[i])) : y[i].bits != bf16(product).bits;
+  }
+  CHECK(wrong == 0);
+}
+
 TEST_CASE("dropout throws the dice that the generator defines", "[kernels]") {
   const Dropout d{.p = 0.3, .key = 99};
   everywhere([&](Lab& lab, Count width) {
