@@ -27,9 +27,10 @@ struct Achieved {
   // Of single operators, by the format that they multiply in.
   std::array<FlopsPerSecond, peak_count> attention{};  ///< attention's core; 0: as a matmul
   std::array<double, peak_count> half_matmul{};  ///< FLOPs of a matmul at half its rate: n1/2 (Hockney & Jesshope 1981)
-  double hidden = 1;     ///< share of the shorter of compute and memory time that hides behind the longer
-  double functions = 0;  ///< exponentials and the like per second in element-wise kernels; 0: never the bound
-  BytesPerSecond cache;  ///< of element-wise kernels whose tensors fit into Device::cache; 0: as memory
+  Seconds launch_backward;  ///< of an operator's gradient, which may be several kernels; 0: as launch
+  double hidden = 1;        ///< share of the shorter of compute and memory time that hides behind the longer
+  double functions = 0;     ///< exponentials and the like per second in element-wise kernels; 0: never the bound
+  BytesPerSecond cache;     ///< of element-wise kernels whose tensors fit into Device::cache; 0: as memory
 };
 
 struct Device {

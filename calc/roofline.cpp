@@ -37,7 +37,7 @@ Rates estimated_rates(const Device& d, const Plan& plan) {
   r.link.bandwidth = a.link * r.link.bandwidth;
   r.launch = a.launch;
   if (!a.present) return r;
-  r.hidden = a.hidden, r.functions = a.functions;
+  r.launch_backward = a.launch_backward, r.hidden = a.hidden, r.functions = a.functions;
   r.half_matmul = Device::of(a.half_matmul, plan.precision), r.attention = Device::of(a.attention, plan.precision);
   r.cache_bandwidth = a.cache, r.cache = d.cache;
   return r;
@@ -78,6 +78,7 @@ BytesPerSecond reached_memory(const Op& op, const Cost& c, bool is_backward, con
 Rates reached(const Op& op, const Cost& c, bool is_backward, const Rates& r) {
   Rates own = r;
   if (r.uniform()) return own;
+  if (is_backward && r.launch_backward.value > 0) own.launch = r.launch_backward;
   own.compute = reached_compute(op, c, is_backward, r);
   if (c.moved.total() > 0) own.memory = reached_memory(op, c, is_backward, r);
   return own;

@@ -22,16 +22,18 @@ inline constexpr std::array<std::string_view, 4> bound_names{"compute", "memory"
 struct Rates {
   FlopsPerSecond compute;
   BytesPerSecond memory;
-  Seconds launch{};   ///< per operator
-  Link link{};        ///< between the ranks of a tensor-parallel group
-  double hidden = 1;  ///< of the shorter of compute and memory time
+  Seconds launch{};           ///< per operator
+  Seconds launch_backward{};  ///< per operator's gradient; 0: as launch
+  Link link{};                ///< between the ranks of a tensor-parallel group
+  double hidden = 1;          ///< of the shorter of compute and memory time
   FlopsPerSecond attention{};
   double half_matmul = 0, functions = 0;
   BytesPerSecond cache_bandwidth{};
   Bytes cache{};
   /// Do all operators reach the same rates?
   constexpr bool uniform() const {
-    return hidden == 1 && attention.value == 0 && half_matmul == 0 && functions == 0 && cache_bandwidth.value == 0;
+    return launch_backward.value == 0 && hidden == 1 && attention.value == 0 && half_matmul == 0 && functions == 0 &&
+           cache_bandwidth.value == 0;
   }
 };
 /// The link that joins the ranks: inside a node as far as it reaches, else the network between nodes.

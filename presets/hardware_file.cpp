@@ -189,6 +189,8 @@ void read_achieved(Sheet& s) {
   a.present = true;
   a.matmul = share(o, "matmul"), a.memory = share(o, "memory"), a.link = share(o, "link");
   if (o.has("launch")) a.launch = parse_seconds(o.text("launch"), o.where() + ", \"launch\"");
+  if (o.has("launch_backward"))
+    a.launch_backward = parse_seconds(o.text("launch_backward"), o.where() + ", \"launch_backward\"");
   each_format(o, "attention", [&](const Object& in, std::size_t i) {
     a.attention[i] = parse_flops_rate(in.text(peak_names[i]), in.where() + ", " + in_quotes(peak_names[i]));
   });

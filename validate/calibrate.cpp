@@ -90,9 +90,9 @@ Calibration calibrated(const std::function<void(const std::string&)>& progress) 
   progress("activations");
   c.functions = function_rate(*f32);
   progress("products and attention in float32");
-  c.formats.push_back(rates_of(*f32, dtypes::fp32, c.launch));
+  c.formats.push_back(rates_of(*f32, dtypes::fp32, c.launch.forward));
   progress("products and attention in bfloat16");
-  c.formats.push_back(rates_of(*bf16, dtypes::bf16, c.launch));
+  c.formats.push_back(rates_of(*bf16, dtypes::bf16, c.launch.forward));
   progress("products with weights from memory");
   c.hidden = hidden_share(*f32, c.formats[0], c.copy);
   return c;
@@ -120,7 +120,8 @@ json::Value hardware_file(const Calibration& c, const std::string& name, const s
                 {"achieved",
                  {{"matmul", rounded(fraction)},
                   {"memory", 1.0},
-                  {"launch", fmt::format("{:.4g} us", c.launch.value * 1e6)},
+                  {"launch", fmt::format("{:.4g} us", c.launch.forward.value * 1e6)},
+                  {"launch_backward", fmt::format("{:.4g} us", c.launch.backward.value * 1e6)},
                   {"attention", attention},
                   {"half_matmul", half},
                   {"hidden", rounded(c.hidden)},

@@ -32,7 +32,7 @@ struct Calibration {
   Bytes cache;                     ///< the largest addition that is nearly as fast
   double hidden = 0;               ///< share of a product's memory time that hides behind its arithmetic
   double functions = 0;            ///< per second
-  Seconds launch;                  ///< of one operator on a few numbers
+  OperatorSeconds launch;          ///< of one operator on a few numbers
   Bytes memory;                    ///< of the machine; 0: not known
   std::string processor;
   int threads = 1;

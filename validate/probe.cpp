@@ -126,7 +126,7 @@ BytesPerSecond addition_bandwidth(model::Backend& b, Bytes bytes) {
   return BytesPerSecond(3 * static_cast<double>((rows * width * b.number()).value) / seconds);
 }
 
-Seconds operator_seconds(model::Backend& b) {
+OperatorSeconds operator_seconds(model::Backend& b) {
   Arch a = model::small_arch(16, 4);
   a.hidden = a.embedding_width = a.mlp_width = a.head_dim = 16, a.heads = a.kv_heads = 1;
   Plan p;
@@ -134,9 +134,12 @@ Seconds operator_seconds(model::Backend& b) {
   model::Transformer t(a, b, {.plan = p}, 1);
   t.weights().make_trainable(p);
   const model::Batch batch = random_batch(a, p.seq, 1);
-  model::Trace trace;
-  t.gradients(batch, 1, &trace);
-  return Seconds(median_seconds([&] { t.gradients(batch, 1, nullptr); }) / static_cast<double>(trace.size()));
+  model::Trace forward;
+  t.loss(batch, &forward);
+  const double operators = static_cast<double>(forward.size());
+  const double pass = median_seconds([&] { t.loss(batch); });
+  const double both = median_seconds([&] { t.gradients(batch, 1, nullptr); });
+  return {Seconds(pass / operators), Seconds((both - pass) / operators)};
 }
 
 }  // namespace llmcalc::validate

@@ -21,14 +21,18 @@ Seconds streamed_matmul_seconds(model::Backend& b, const MatmulSize& s, int weig
 /// FLOP/s of flash attention's core, forward and backward together: 12 heads of 64 over 256 tokens.
 FlopsPerSecond attention_rate(model::Backend& b);
 
-/// Evaluations per second of an activation, one per number forward and two backward: GELU of 256 x 3072 numbers in each of
-/// 12 layers.
+/// Evaluations per second of an activation, one per number forward and two backward: GELU of 256 x 3072 numbers in each
+/// of 12 layers.
 double function_rate(model::Backend& b);
 
 /// Bytes per second of an addition whose three tensors take `bytes` together.
 BytesPerSecond addition_bandwidth(model::Backend& b, Bytes bytes);
 
-/// What an operator takes with next to nothing to do: a step of a model of 16 numbers' width, over its operators.
-Seconds operator_seconds(model::Backend& b);
+/// What an operator takes with next to nothing to do, and what its gradient does: a pass and a step of a model of 16
+/// numbers' width, over its operators.
+struct OperatorSeconds {
+  Seconds forward, backward;
+};
+OperatorSeconds operator_seconds(model::Backend& b);
 
 }  // namespace llmcalc::validate

@@ -49,6 +49,11 @@ Ledger run_inference(const Case& c, model::Backend& backend, const std::atomic<b
 
 model::Number number_of(DType t) { return t == dtypes::fp32 ? model::Number::f32 : model::Number::bf16; }
 
+Case as_trained(Case c) {
+  if (c.plan.mla == Mla::absorbed) c.plan.mla = Mla::automatic;
+  return c;
+}
+
 void check_runnable(const Case& c, const Parts& parts) {
   check_plan(c.plan);
   Bytes needed;
@@ -62,8 +67,7 @@ Verdict validated(const Case& c, const Parts& parts, const std::atomic<bool>* st
   Verdict v{.name = c.name, .rows = {}, .beside = {}, .order = "", .operators = 0};
   const auto number = number_of(c.plan.precision);
   if (parts.training) {
-    Case t = c;
-    if (t.plan.mla == Mla::absorbed) t.plan.mla = Mla::automatic;  // absorbed is for inference
+    const Case t = as_trained(c);
     const Ledger predicted = predicted_training(t.arch, t.plan);
     compare(v, "training", predicted, run_training(t, *model::make_cpu(number), stop), training_names);
     if (parts.counted)

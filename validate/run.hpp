@@ -15,6 +15,9 @@ struct Parts {
   bool counted = false;  ///< once more with numbers that count what is done to them: slow, for small models
 };
 
+/// The same case as it is trained: absorbed latent attention is for inference.
+Case as_trained(Case c);
+
 /// Throws InputError where the reference does not run this plan, or where memory does not hold it: with the bytes.
 void check_runnable(const Case& c, const Parts& parts);
 

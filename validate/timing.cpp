@@ -74,7 +74,9 @@ std::vector<Timing> joined(const std::string& part, const std::map<Key, double>&
 
 }  // namespace
 
-std::vector<Timing> timed_training(const Case& c, const Device& device, int repeats, const std::atomic<bool>* stop) {
+std::vector<Timing> timed_training(const Case& asked, const Device& device, int repeats,
+                                   const std::atomic<bool>* stop) {
+  const Case c = as_trained(asked);
   const std::unique_ptr<model::Backend> cpu = model::make_cpu(number_of(c.plan.precision));
   model::Transformer t(c.arch, *cpu, {.plan = c.plan}, 1);
   t.watch(stop);
@@ -84,7 +86,8 @@ std::vector<Timing> timed_training(const Case& c, const Device& device, int repe
   for (int i = 0; i <= repeats; ++i) {
     model::Trace trace;
     const auto start = Wall::now();
-    t.train(std::span(&batch, 1), {.clip = 0}, &trace);  // the prediction has no pass over all gradients before the update
+    t.train(std::span(&batch, 1), {.clip = 0},
+            &trace);  // the prediction has no pass over all gradients before the update
     if (i > 0) samples.add("step", seconds_since(start)), samples.add(trace);
   }
   std::map<Key, double> predicted{{{"step", ""}, train(c.arch, c.plan, device).estimate.total().value}};
@@ -99,16 +102,18 @@ std::vector<Timing> timed_inference(const Case& c, const Device& device, int rep
   t.watch(stop);
   const Count context = p.prompt + repeats + 1;
   const std::vector<std::int64_t> ids = random_batch(c.arch, p.batch * p.prompt, 1).ids;
-  const std::vector<std::int64_t> next = random_batch(c.arch, p.batch, 2).ids;
+  const Count again = p.kv_cache ? 0 : p.prompt;  // without a cache the whole text runs for every token
+  const std::vector<std::int64_t> next = random_batch(c.arch, p.batch * (again + 1), 2).ids;
   Samples samples;
   for (int i = 0; i <= repeats; ++i) {
     model::Cache cache = t.make_cache(p.batch, context);
+    model::Cache* const kept = p.kv_cache ? &cache : nullptr;
     model::Trace first, step;
     auto start = Wall::now();
-    t.logits(ids, p.batch, 0, &cache, &first);
+    t.logits(ids, p.batch, 0, kept, &first);
     const double prefill_seconds = seconds_since(start);
     start = Wall::now();
-    t.logits(next, p.batch, p.prompt, &cache, &step);
+    t.logits(next, p.batch, p.prompt - again, kept, &step);
     const double decode_seconds = seconds_since(start);
     if (i == 0) continue;
     samples.add("prefill", prefill_seconds), samples.add("decode", decode_seconds);
@@ -117,7 +122,10 @@ std::vector<Timing> timed_inference(const Case& c, const Device& device, int rep
   std::map<Key, double> predicted{{{"prefill", ""}, prefill(c.arch, p, device, p.prompt).estimate.total().value},
                                   {{"decode", ""}, decode(c.arch, p, device, p.prompt + 1).estimate.total().value}};
   predict(predicted, c, device, prefill_step(p, p.prompt), Phase::prefill, "prefill");
-  predict(predicted, c, device, decode_step(p, p.prompt + 1), Phase::decode, "decode");
+  if (p.kv_cache)
+    predict(predicted, c, device, decode_step(p, p.prompt + 1), Phase::decode, "decode");
+  else
+    predict(predicted, c, device, prefill_step(p, p.prompt + 1), Phase::prefill, "decode");
   return joined("inference", predicted, samples);
 }
 

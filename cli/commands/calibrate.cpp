@@ -41,7 +41,8 @@ Section rest(const validate::Calibration& c) {
   s.add("copy_bytes_per_s", "copy bandwidth", gigabytes(c.copy), Unit::none, "bytes read and written");
   s.add("cache_bytes_per_s", "in cache", gigabytes(c.cache_bandwidth), Unit::none, "additions of 8 MiB");
   s.add("cache_bytes", "cache", c.cache, "the largest addition at that pace");
-  s.add("launch_s", "an operator", c.launch, "with next to nothing to do");
+  s.add("launch_s", "an operator", c.launch.forward, "with next to nothing to do");
+  s.add("launch_backward_s", "its gradient", c.launch.backward, "the same");
   s.add("functions_per_s", "functions", fmt::format("{:.4g} G/s", c.functions / 1e9), Unit::none,
         "GELU and its gradient");
   s.add("hidden", "hidden memory time", fmt::format("{:.2f}", c.hidden), Unit::none,

@@ -64,6 +64,8 @@ void add_beside(Report& report, const Verdict& v) {
   if (!g.rows.empty()) report.grids.push_back(std::move(g));
 }
 
+std::string short_name(const std::string& name) { return name.size() > 60 ? name.substr(0, 57) + "..." : name; }
+
 /// A suite: a line per case, and every row that differs.
 void add_suite(Report& report, const std::vector<Verdict>& all) {
   Grid cases{.key = "cases", .title = "", .columns = {"case", "quantities", "operators", "verdict"}, .rows = {}};
@@ -75,8 +77,7 @@ void add_suite(Report& report, const std::vector<Verdict>& all) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     const Verdict& v = all[i];
     const Count n = v.differing();
-    const std::string short_name = v.name.size() > 60 ? v.name.substr(0, 57) + "..." : v.name;
-    cases.rows.push_back({short_name, exact_text(static_cast<Count>(v.rows.size())), exact_text(v.operators),
+    cases.rows.push_back({short_name(v.name), exact_text(static_cast<Count>(v.rows.size())), exact_text(v.operators),
                           n == 0 ? "equal" : fmt::format("{} DIFFER", n)});
     json::Value rows = json::Value::array();
     for (const Comparison& c : v.rows) rows.push_back(row_json(c));
@@ -133,9 +134,8 @@ void add_times(Report& report, const std::vector<validate::Timing>& all) {
 }
 
 /// What the user asks of one model; by default small enough for any machine, in float32.
-validate::Case asked(const std::string& model, const std::string& hardware, const Arguments& arguments, Request& r) {
+validate::Case asked(const std::string& model, const Arguments& arguments, Request& r) {
   r.model = load_model(model);
-  if (!hardware.empty()) r.hardware = load_hardware(hardware);
   r.usual_seq = 256, r.usual_precision = dtypes::fp32;
   r.plan.prompt = std::min<Count>(64, r.model.arch.context / 2), r.plan.generate = 8;
   arguments.apply(r);
@@ -162,13 +162,69 @@ std::vector<Verdict> verdicts(const std::vector<validate::Case>& cases, validate
   return all;
 }
 
-std::vector<validate::Timing> timed(const validate::Case& c, const Request& r, const validate::Parts& parts, int n) {
+using Times = std::vector<std::vector<validate::Timing>>;  ///< of every case
+
+std::vector<validate::Timing> timed(const validate::Case& c, const Device& d, const validate::Parts& parts, int n) {
   std::vector<validate::Timing> all;
-  if (parts.training) all = timed_training(c, r.hardware->device, n, &interrupt_flag());
+  if (parts.training) all = timed_training(c, d, n, &interrupt_flag());
   if (!parts.inference) return all;
-  const std::vector<validate::Timing> more = timed_inference(c, r.hardware->device, n, &interrupt_flag());
+  const std::vector<validate::Timing> more = timed_inference(c, d, n, &interrupt_flag());
   all.insert(all.end(), more.begin(), more.end());
   return all;
+}
+
+Times timed(const std::vector<validate::Case>& cases, const Device& d, const validate::Parts& parts, int n) {
+  Times all;
+  ProgressLine line;
+  for (const validate::Case& c : cases) {
+    if (line.due()) line.show(fmt::format("time of {} of {}", all.size() + 1, cases.size()));
+    all.push_back(timed(c, d, parts, n));
+  }
+  return all;
+}
+
+/// Of a suite: steps and passes as a whole, a line per case.
+void add_suite_times(Report& report, const std::vector<validate::Case>& cases, const Times& times) {
+  Grid g{.key = "times",
+         .title = "time, measured/predicted",
+         .columns = {"case", "step, ms", "ratio", "prefill, ms", "ratio", "decode, ms", "ratio"},
+         .left = 1,
+         .rows = {}};
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    std::vector<std::string> row{short_name(cases[i].name)};
+    for (const char* what : {"step", "prefill", "decode"})
+      for (const validate::Timing& t : times[i]) {
+        if (!t.op.empty() || t.what != what) continue;
+        row.push_back(fmt::format("{:.4g}", t.measured * 1e3)), row.push_back(fmt::format("{:.2f}", t.ratio()));
+        g.json.push_back({{"case", cases[i].name},
+                          {"what", what},
+                          {"predicted_s", t.predicted},
+                          {"measured_s", t.measured},
+                          {"within", t.within()}});
+      }
+    row.resize(g.columns.size());
+    g.rows.push_back(row);
+  }
+  report.grids.push_back(std::move(g));
+}
+
+/// How far steps and passes as a whole were from their predictions.
+std::string time_conclusion(const Times& times) {
+  std::vector<double> off;
+  for (const auto& of_case : times)
+    for (const validate::Timing& t : of_case)
+      if (t.op.empty()) off.push_back(std::max(t.ratio(), 1 / t.ratio()) - 1);
+  if (off.empty()) return "";
+  std::sort(off.begin(), off.end());
+  return fmt::format("; steps and passes are {:.0f} % from their predicted times (median), {:.0f} % at worst",
+                     100 * off[off.size() / 2], 100 * off.back());
+}
+
+bool in_time(const Times& times) {
+  return std::all_of(times.begin(), times.end(), [](const auto& of_case) {
+    return std::all_of(of_case.begin(), of_case.end(),
+                       [](const validate::Timing& t) { return !t.op.empty() || t.within(); });
+  });
 }
 
 }  // namespace
@@ -193,7 +249,6 @@ int run_validate(Args args) {
   arguments.styles();
   if (!arguments.parse(args)) return 0;
   if (!model.empty() && !suite.empty()) throw InputError("give either a model or --suite, not both");
-  if (model.empty() && !hardware.empty()) throw InputError("--hardware is for the times of one model; give a MODEL");
   if (model.empty() && !arguments.first_plan_option().empty())
     throw InputError(fmt::format("{} is for one model, and the suite has plans of its own; give a MODEL",
                                  arguments.first_plan_option()));
@@ -206,17 +261,19 @@ int run_validate(Args args) {
   Report report;
   report.command = "validate";
   const bool one = !model.empty();
-  const std::vector<validate::Case> cases = one ? std::vector{asked(model, hardware, arguments, r)} : cases_of(name);
+  if (!hardware.empty()) r.hardware = load_hardware(hardware);
+  const std::vector<validate::Case> cases = one ? std::vector{asked(model, arguments, r)} : cases_of(name);
   report.title =
       fmt::format("{}: the reference transformer against the prediction", one ? title(r.model) : "suite " + name);
   report.inputs = one ? inputs_json(r, for_training | for_inference) : json::Value{{"suite", name}};
   if (one) check_runnable(cases[0], parts);
 
   std::vector<Verdict> all;
-  std::vector<validate::Timing> times;
+  Times times;
+  const int runs = static_cast<int>(parse_positive(repeats, "--repeats"));
   try {
     all = verdicts(cases, parts);
-    if (!hardware.empty()) times = timed(cases[0], r, parts, static_cast<int>(parse_positive(repeats, "--repeats")));
+    if (r.hardware) times = timed(cases, r.hardware->device, parts, runs);
   } catch (const llmcalc::model::Stopped&) {
     fmt::print(stderr, "stopped\n");
     return interrupted_code;
@@ -224,16 +281,15 @@ int run_validate(Args args) {
   if (one) {
     for (const char* part : {"training", "inference"}) add_table(report, all[0], part);
     add_beside(report, all[0]);
+    if (r.hardware) add_times(report, times[0]);
   } else {
     add_suite(report, all);
+    if (r.hardware) add_suite_times(report, cases, times);
   }
-  if (!times.empty()) add_times(report, times);
-  report.conclusion = conclusion(all);
+  report.conclusion = conclusion(all) + time_conclusion(times);
   print(report, arguments.style());
   const bool exact = std::all_of(all.begin(), all.end(), [](const Verdict& v) { return v.differing() == 0; });
-  const bool in_time =
-      std::all_of(times.begin(), times.end(), [](const validate::Timing& t) { return !t.op.empty() || t.within(); });
-  return exact && (in_time || !check_time) ? 0 : 1;
+  return exact && (in_time(times) || !check_time) ? 0 : 1;
 }
 
 }  // namespace llmcalc

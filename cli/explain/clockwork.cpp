@@ -111,7 +111,8 @@ Terms measured_operators(const Setting& s, const Pass& pass, Limited shown) {
                               {"F_i", "FLOPs that it executes", ""},
                               {"M_i", "bytes that it moves", ""},
                               {"c_i", "FLOP/s that it reaches", ""},
-                              {"b_i", "bytes/s that it reaches", ""}};
+                              {"b_i", "bytes/s that it reaches", ""},
+                              {"t_i", "launch, s", ""}};
   if (shown != Limited::either)
     symbols.push_back({"w_i", "1 for the longer of its times, 1 - eta for the shorter", ""});
   Merged t(std::move(symbols));
@@ -122,7 +123,8 @@ Terms measured_operators(const Setting& s, const Pass& pass, Limited shown) {
     const Cost c = cost_of(r, p);
     const Rates own = reached(r.op, c, r.backward, rates);
     std::vector<std::string> values{digits(c.executed.value), number_text(c.moved.total()),
-                                    number_text(own.compute.value), number_text(own.memory.value)};
+                                    number_text(own.compute.value), number_text(own.memory.value),
+                                    number_text(own.launch.value)};
     const bool longer = is_compute_limited(c, own) == (shown == Limited::compute);
     if (shown != Limited::either) values.push_back(number_text(longer ? 1 : 1 - own.hidden));
     t.add(std::string(r.op.name), direction(r), r.times, values);
@@ -198,7 +200,7 @@ Formula pass_time(const Setting& s, const Pass& pass, bool bound) {
   if (s.plan().roofline == Roofline::op) {
     const std::string both = "(" + ratio("F_i", c) + ", " + ratio("M_i", b) + ")";
     const std::string one = "max" + both + (own ? " + (1 - eta)*min" + both : "");
-    f.expression = "sum(" + product({"n_i", has_launch(s, bound) ? one + " + tau" : one}) + ")";
+    f.expression = "sum(" + product({"n_i", own ? one + " + t_i" : has_launch(s, bound) ? one + " + tau" : one}) + ")";
   } else {
     f.expression = "max(" + ratio("sum(n_i*F_i)", c) + ", " + ratio("sum(n_i*M_i)", b) + ")";
   }
@@ -233,6 +235,8 @@ Formula exchange_time(const Setting& s, const Pass& pass, const std::string& n) 
 }
 Formula launch_time(const Setting& s, const Pass& pass, const std::string& n) {
   if (!has_launch(s, false) || s.plan().roofline == Roofline::step) return {"0"};
+  if (has_own_rates(s, false))
+    return {product({n, "sum(n_i*t_i)"}), {}, {measured_operators(s, pass, Limited::either)}};
   return {product({n, "sum(n_i)", "tau"}), {}, {operators(s, pass, Limited::either)}};
 }
 

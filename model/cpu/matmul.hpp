@@ -60,8 +60,11 @@ void thin_matmul(const MatmulShape& s, const A* a, const B* b, C* c) {
 template <typename T>
 inline constexpr Number format_of = std::is_same_v<T, float> ? Number::f32 : Number::bf16;
 
-/// oneDNN compiles a product for each shape, which takes as long as some million multiplications.
-inline bool worth_compiling(const MatmulShape& s) { return s.m * s.n * s.k >= 1 << 21; }
+/// oneDNN's matmul compiles a product for each shape, which takes a millisecond or so; in float32 its sgemm needs none.
+template <typename T>
+bool worth_compiling(const MatmulShape& s) {
+  return s.m * s.n * s.k >= (std::is_same_v<T, float> ? 1 << 21 : 1 << 15);
+}
 
 template <typename A, typename B, typename C>
 void matmul(const MatmulShape& s, const A* a, const B* b, C* c) {
@@ -72,9 +75,9 @@ void matmul(const MatmulShape& s, const A* a, const B* b, C* c) {
     if (s.rows_alike) return packed_matmul(s, a, b, c);
     if (s.m <= 4 && !s.transpose_a) return thin_matmul(s, a, b, c);
     if constexpr (std::is_same_v<A, float> && std::is_same_v<C, float>)
-      if ((!s.transpose_b || !worth_compiling(s)) && onednn_sgemm(s, a, b, c)) return;
+      if ((!s.transpose_b || !worth_compiling<A>(s)) && onednn_sgemm(s, a, b, c)) return;
     if constexpr (std::is_same_v<Wide<A>, float>)
-      if (worth_compiling(s) && onednn_matmul(s, format_of<A>, format_of<C>, a, b, c)) return;
+      if (worth_compiling<A>(s) && onednn_matmul(s, format_of<A>, format_of<C>, a, b, c)) return;
     packed_matmul(s, a, b, c);
   }
 }

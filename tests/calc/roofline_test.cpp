@@ -144,6 +144,16 @@ TEST_CASE("a small product reaches less of the rate, once for each product of a 
   CHECK(reached(op_of(Norm{3, 5, 5}), {}, false, r).compute.value == 100);
 }
 
+TEST_CASE("an operator's gradient may have a launch of its own", "[cost][roofline]") {
+  Rates r = rates;
+  r.launch = Seconds(3);
+  const Op s = op_of(Linear{.rows = 3, .in = 5, .out = 7});
+  CHECK(reached(s, forward(s, train), true, r).launch.value == 3);
+  r.launch_backward = Seconds(5);
+  CHECK(reached(s, forward(s, train), true, r).launch.value == 5);
+  CHECK(reached(s, forward(s, train), false, r).launch.value == 3);
+}
+
 TEST_CASE("attention's core has a rate of its own", "[cost][roofline]") {
   Rates r = rates;
   r.attention = FlopsPerSecond(7);
