@@ -117,19 +117,11 @@ class Walk {
     return is_core(op) && without_core_ ? Bytes() : kept(op.shape, p_);
   }
   bool runs_again(const Op& op) const { return p_.training() && is_core(op) && without_core_; }
-  /// What it holds only while it runs; a core that is not kept makes its scores all the same.
+  /// What it holds only while it runs; a core that is not kept makes its scores all the same. Its output, made again
+  /// with them, is gone before the gradients, which are larger, are made.
   Bytes passing(const Op& op, bool is_backward) const {
     return scratch(op.shape, p_, is_backward) + (runs_again(op) ? kept(op.shape, p_) : Bytes());
   }
-  /// What a core that runs again makes before its gradients: what it did not keep, and its output, unless that is
-  /// there.
-  Bytes rerun(std::size_t i) const {
-    if (!runs_again(ops_[i])) return {};
-    const TensorId out = of_[i].out;
-    const bool there = needed_[out] && first_need_[out] <= i;
-    return kept(ops_[i].shape, p_) + (there ? Bytes() : size_[out]);
-  }
-
   void forward_pass() {
     Bytes live = size_[block_input];
     if (needed_[block_input]) r_.kept += size_[block_input];
@@ -145,7 +137,6 @@ class Walk {
       if (is_core(op) && p_.training()) r_.core += kept(op.shape, p_);
       r_.forward = std::max(r_.forward, live + passing(op, false));
       for (const TensorId in : t.in) live -= freed(in, i);
-      if (t.out != no_tensor) live -= freed(t.out, i);
     }
   }
   Bytes freed(TensorId t, std::size_t i) const {
@@ -161,7 +152,6 @@ class Walk {
     for (std::size_t i = ops_.size(); i-- > 0;) {
       const Op& op = ops_[i];
       const Tensors& t = of_[i];
-      r_.backward = std::max(r_.backward, live + rerun(i));
       live += remake(i) + gradients_of_inputs(i, gradient);
       r_.backward = std::max(r_.backward, live + passing(op, true));
       if (t.out != no_tensor) live -= gradient[t.out], gradient[t.out] = {};

@@ -234,6 +234,32 @@ TEST_CASE("sequence parallelism cuts the tokens of norms and sums and the whole 
   CHECK(shape_of<Attention>(ops, "attn.core").queries == 8);
 }
 
+TEST_CASE("sequence parallelism cuts the tokens of a latent block's norms and of projections beside the table",
+          "[contract][tensor]") {
+  const OpList block = first_block(even_latent(), training, {4, true});
+  CHECK(shape_of<Norm>(block, "attn.q_norm").rows == tokens / 4);
+  CHECK(shape_of<Norm>(block, "attn.kv_norm").rows == tokens / 4);
+  Arch narrow = even();
+  narrow.embedding_width = 32;
+  const TensorParallel four{4, true};
+  CHECK(shape_of<Linear>(split_tensor(embedding_ops(narrow, training), four), "embedding.project").rows == tokens / 4);
+  CHECK(shape_of<Linear>(split_tensor(head_ops(narrow, training), four), "head.project").rows == tokens / 4);
+}
+
+TEST_CASE("a shared expert's gate sees whole tokens: it scales what is still to be summed", "[contract][tensor]") {
+  Arch a = even_moe();
+  a.moe.shared_experts = 1, a.moe.shared_width = 32, a.moe.shared_gate = true;
+  const OpList block = first_block(a, training, {4, true});
+  CHECK(shape_of<Linear>(block, "mlp.shared_weight").rows == tokens);
+  CHECK(shape_of<Pointwise>(block, "mlp.shared_scale") ==
+        Pointwise{.kind = PointwiseKind::multiply, .rows = tokens, .width = a.hidden});
+}
+
+TEST_CASE("rotations are cut by heads: of their own width, the shared key's with them", "[contract][tensor]") {
+  // 16 heads and a shared key of 8 numbers on 2 ranks: 17 eights, 9 of them on the fuller rank.
+  CHECK(shape_of<Pointwise>(first_block(even_latent(), training, {2, false}), "attn.rope").width == 9 * 8);
+}
+
 TEST_CASE("embedding and head exchange what the sheet says", "[contract][tensor]") {
   const Exchanged embedding = exchanged(split_tensor(embedding_ops(even(), training), {4, false}));
   CHECK(embedding.forward == 1);
