@@ -1,7 +1,9 @@
 // Every analytic gradient against central differences, in double.
 
 #include <cmath>
+#include <numeric>
 
+#include "model/random.hpp"
 #include "tests/catch.hpp"
 #include "tests/model/tiny.hpp"
 
@@ -17,28 +19,53 @@ struct Differences {
   double gradient = 0, difference = 0;  ///< squared norms
 };
 
-/// All of a parameter's gradient against differences.
-Differences differences(Transformer& t, Parameter& p, const Batch& batch) {
-  const std::vector<double> analytic = t.weights().get(p.gradient, p.elements(), true);
-  const std::vector<double> values = t.weights().get(p.value, p.elements(), false);
-  Differences d;
-  const auto loss = [&](std::size_t i, double delta) {
-    std::vector<double> moved = values;
-    moved[i] += delta;
-    t.weights().set(p, moved);
-    const double l = t.loss(batch);
-    t.weights().set(p, values);
-    return l;
-  };
-  // At most 40 numbers of each parameter, spread over it.
-  const std::size_t stride = std::max<std::size_t>(1, values.size() / 40);
-  for (std::size_t i = 0; i < values.size(); i += stride) {
-    const double numeric = (loss(i, h) - loss(i, -h)) / (2 * h);
-    d.gradient += analytic[i] * analytic[i];
-    d.difference += (numeric - analytic[i]) * (numeric - analytic[i]);
+/// A parameter's gradient against differences: along at most 40 of its numbers, spread over it, and along three unit
+/// vectors of random signs, in which every number has its part.
+class Probe {
+ public:
+  Probe(Transformer& t, Parameter& p, const Batch& batch)
+      : t_(t), p_(p), batch_(batch), values_(t.weights().get(p.value, p.elements(), false)) {}
+
+  Differences differences() {
+    const std::vector<double> analytic = t_.weights().get(p_.gradient, p_.elements(), true);
+    Differences d;
+    for (const double g : analytic) d.gradient += g * g;
+    const auto compare = [&](const std::vector<double>& direction) {
+      const double exact = std::inner_product(analytic.begin(), analytic.end(), direction.begin(), 0.0);
+      d.difference += std::pow(slope(direction) - exact, 2);
+    };
+    for (std::size_t i = 0; i < values_.size(); i += std::max<std::size_t>(1, values_.size() / 40)) {
+      std::vector<double> one(values_.size());
+      one[i] = 1;
+      compare(one);
+    }
+    for (std::uint64_t stream = 1; stream <= 3; ++stream) compare(signs(stream));
+    return d;
   }
-  return d;
-}
+
+ private:
+  double slope(const std::vector<double>& direction) { return (loss(direction, h) - loss(direction, -h)) / (2 * h); }
+  double loss(const std::vector<double>& direction, double step) {
+    std::vector<double> moved = values_;
+    for (std::size_t i = 0; i < moved.size(); ++i) moved[i] += step * direction[i];
+    t_.weights().set(p_, moved);
+    const double l = t_.loss(batch_);
+    t_.weights().set(p_, values_);
+    return l;
+  }
+  std::vector<double> signs(std::uint64_t stream) const {
+    std::vector<double> d(values_.size());
+    const double length = 1 / std::sqrt(static_cast<double>(d.size()));
+    for (std::size_t i = 0; i < d.size(); ++i)
+      d[i] = uniform<double>(random_key(7), random_counter(i, stream)) < 0.5 ? length : -length;
+    return d;
+  }
+
+  Transformer& t_;
+  Parameter& p_;
+  const Batch& batch_;
+  std::vector<double> values_;
+};
 
 }  // namespace
 
@@ -54,7 +81,7 @@ TEST_CASE("every gradient equals central differences in double", "[gradient]") {
     for (const Parameter& p : t.weights().all()) whole += t.backend().square_sum(p.elements(), p.gradient->data());
     REQUIRE(whole > 0);
     for (Parameter& p : t.weights().all()) {
-      const Differences d = differences(t, p, batch);
+      const Differences d = Probe(t, p, batch).differences();
       INFO(v.name << ": " << p.shape.name << ", gradient " << std::sqrt(d.gradient) << " of " << std::sqrt(whole)
                   << ", difference " << std::sqrt(d.difference));
       CHECK(std::sqrt(d.difference) < 1e-6 * std::max(std::sqrt(d.gradient), 1e-3 * std::sqrt(whole)));
