@@ -30,7 +30,8 @@ std::optional<Bytes> of_group() {
 
 std::string text(Bytes b) {
   constexpr double gib = 1024.0 * 1024 * 1024;
-  return fmt::format("{:.3g} GiB ({} bytes)", static_cast<double>(b.value) / gib, b.value);
+  const double n = static_cast<double>(b.value) / gib;
+  return fmt::format("{:.{}f} GiB ({} bytes)", n, n < 100 ? 1 : 0, b.value);
 }
 
 }  // namespace
