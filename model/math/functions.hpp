@@ -104,7 +104,7 @@ LLMCALC_HD inline float sqrt_of(float x) { return std::sqrt(x); }
 inline double sqrt_of(double x) { return std::sqrt(x); }
 inline Counted sqrt_of(Counted x) { return ++Counted::tally.functions, Counted(std::sqrt(x.value)); }
 
-inline float log_of(float x) { return std::log(x); }
+LLMCALC_HD inline float log_of(float x) { return std::log(x); }
 inline double log_of(double x) { return std::log(x); }
 inline Counted log_of(Counted x) { return ++Counted::tally.functions, Counted(std::log(x.value)); }
 

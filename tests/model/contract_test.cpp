@@ -1,6 +1,7 @@
 // Prediction and execution agree: the same operators in the same order, the same bytes, the same FLOPs.
 
 #include "tests/catch.hpp"
+#include "tests/model/emulated.hpp"
 #include "tests/model/tiny.hpp"
 #include "validate/measure.hpp"
 #include "validate/predict.hpp"
@@ -45,10 +46,13 @@ TEST_CASE("training holds, does and orders exactly what is predicted", "[contrac
     for (test::Variant v : test::variants()) {
       v.plan.precision = v.plan.weight_precision = v.plan.kv_precision = format;
       INFO(v.name << ", " << format.name());
-      const std::unique_ptr<model::Backend> cpu = model::make_cpu(number, true);
-      model::Transformer t(v.arch, *cpu, {.plan = v.plan}, 7);
-      t.weights().make_trainable(v.plan);
-      same(predicted_training(v.arch, v.plan), measured_training(t, 3));
+      for (const auto make : {model::make_cpu, test::make_emulated}) {
+        const std::unique_ptr<model::Backend> backend = make(number, true);
+        INFO(backend->name());
+        model::Transformer t(v.arch, *backend, {.plan = v.plan}, 7);
+        t.weights().make_trainable(v.plan);
+        same(predicted_training(v.arch, v.plan), measured_training(t, 3));
+      }
     }
 }
 
@@ -62,8 +66,11 @@ TEST_CASE("generation holds, does and orders exactly what is predicted", "[contr
           v.plan.precision = v.plan.weight_precision = v.plan.kv_precision = format;
           v.plan.mla = mla, v.plan.kv_cache = cache;
           INFO(v.name << ", " << format.name() << ", mla " << static_cast<int>(mla) << ", cache " << cache);
-          const std::unique_ptr<model::Backend> cpu = model::make_cpu(number, true);
-          model::Transformer t(v.arch, *cpu, {.plan = v.plan}, 7);
-          same(predicted_inference(v.arch, v.plan), measured_inference(t, 3));
+          for (const auto make : {model::make_cpu, test::make_emulated}) {
+            const std::unique_ptr<model::Backend> backend = make(number, true);
+            INFO(backend->name());
+            model::Transformer t(v.arch, *backend, {.plan = v.plan}, 7);
+            same(predicted_inference(v.arch, v.plan), measured_inference(t, 3));
+          }
         }
 }

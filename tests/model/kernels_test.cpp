@@ -9,6 +9,7 @@
 #include "model/cpu/make.hpp"
 #include "model/random.hpp"
 #include "tests/catch.hpp"
+#include "tests/model/emulated.hpp"
 
 using namespace llmcalc;
 using namespace llmcalc::model;
@@ -24,8 +25,8 @@ struct Pair {
 
 class Lab {
  public:
-  explicit Lab(Number number)
-      : tested_(make_cpu(number, true)),
+  Lab(Number number, std::unique_ptr<Backend> tested)
+      : tested_(std::move(tested)),
         exact_(make_cpu(Number::f64, true)),
         tolerance_(number == Number::f32 ? 1e-5 : 1e-2) {}
 
@@ -68,15 +69,17 @@ class Lab {
   std::uint64_t stream_ = 0;
 };
 
-/// f(lab, width) in both formats and odd widths.
+/// f(lab, width) on the processor and on the GPU's stand-in, in both formats and odd widths.
 template <typename F>
 void everywhere(F f) {
-  for (const Number number : {Number::f32, Number::bf16})
-    for (const Count width : {Count{7}, Count{33}, Count{130}, Count{1000}}) {
-      INFO((number == Number::f32 ? "float32" : "bfloat16") << ", width " << width);
-      Lab lab(number);
-      f(lab, width);
-    }
+  for (const auto make : {make_cpu, test::make_emulated})
+    for (const Number number : {Number::f32, Number::bf16})
+      for (const Count width : {Count{7}, Count{33}, Count{130}, Count{1000}}) {
+        std::unique_ptr<Backend> tested = make(number, true);
+        INFO(tested->name() << ", width " << width);
+        Lab lab(number, std::move(tested));
+        f(lab, width);
+      }
 }
 
 constexpr Count rows = 11;
@@ -350,7 +353,7 @@ TEST_CASE("attention and its gradients equal those in double", "[kernels]") {
     for (const CoreVariant& c : variants)
       for (const Count queries : {Count{2}, Count{7}, Count{33}, Count{130}}) {
         INFO((number == Number::f32 ? "float32" : "bfloat16"));
-        Lab lab(number);
+        Lab lab(number, make_cpu(number, true));
         check_core(lab, queries, queries == 33 ? 64 : 10, c);
       }
 }
@@ -361,7 +364,7 @@ TEST_CASE("products of the backends equal those in double", "[kernels]") {
     for (const auto& [m, n, k] : {std::tuple{1, 33, 7}, {3, 130, 33}, {33, 7, 130}, {130, 131, 137}, {300, 70, 600}})
       for (const bool wide : {false, true}) {
         INFO((number == Number::f32 ? "float32" : "bfloat16") << ", " << m << " x " << n << " x " << k);
-        Lab lab(number);
+        Lab lab(number, make_cpu(number, true));
         const Linear s{.rows = m, .in = k, .out = n, .bias = true};
         const Count stride = k + 5;
         const Pair x = lab.input(m * stride), w = lab.input(n * k), b = lab.input(n), y = lab.output(m * n, wide);

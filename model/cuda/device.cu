@@ -1,0 +1,167 @@
+#include "model/cuda/device.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <stdexcept>
+
+namespace llmcalc::model::cuda {
+namespace {
+
+/// What cuBLASLt may use beside the operands; its documentation asks for this much on Hopper.
+constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
+
+/// The largest power of two up to 256 that divides a pointer: what an algorithm may count on.
+unsigned alignment_of(const void* p) {
+  const auto address = reinterpret_cast<std::uintptr_t>(p);
+  return static_cast<unsigned>(std::min<std::uintptr_t>(256, address & (~address + 1)));
+}
+
+cudaDataType_t type_of(bool is_f32) { return is_f32 ? CUDA_R_32F : CUDA_R_16BF; }
+
+template <typename X>
+void set(cublasLtMatmulDesc_t d, cublasLtMatmulDescAttributes_t what, const X& value) {
+  check(cublasLtMatmulDescSetAttribute(d, what, &value, sizeof value), "describing a product");
+}
+template <typename X>
+void set(cublasLtMatmulPreference_t p, cublasLtMatmulPreferenceAttributes_t what, const X& value) {
+  check(cublasLtMatmulPreferenceSetAttribute(p, what, &value, sizeof value), "describing a preference");
+}
+
+}  // namespace
+
+void check(cudaError_t e, const char* what) {
+  if (e != cudaSuccess) throw std::runtime_error(std::string("CUDA, ") + what + ": " + cudaGetErrorString(e));
+}
+void check(cublasStatus_t s, const char* what) {
+  if (s != CUBLAS_STATUS_SUCCESS)
+    throw std::runtime_error(std::string("cuBLASLt, ") + what + ": " + cublasLtGetStatusString(s));
+}
+
+GpuDevice::GpuDevice() {
+  check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
+  check(cublasLtCreate(&blas_), "starting");
+  // What is released stays in the pool: a step asks for the same blocks again and again.
+  cudaMemPool_t pool = nullptr;
+  int device = 0;
+  check(cudaGetDevice(&device), "asking for the device");
+  check(cudaDeviceGetDefaultMemPool(&pool, device), "asking for the memory pool");
+  std::uint64_t all = UINT64_MAX;
+  check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &all), "setting up the memory pool");
+  workspace_ = allocate(static_cast<Count>(workspace_bytes));
+}
+
+GpuDevice::~GpuDevice() {
+  for (const auto& [key, p] : products_) {
+    cublasLtMatmulDescDestroy(p.operation);
+    for (const cublasLtMatrixLayout_t l : {p.a, p.b, p.c}) cublasLtMatrixLayoutDestroy(l);
+  }
+  cudaFreeAsync(workspace_, stream_);
+  cudaStreamSynchronize(stream_);
+  cublasLtDestroy(blas_);
+  cudaStreamDestroy(stream_);
+}
+
+void* GpuDevice::allocate(Count bytes) {
+  void* p = nullptr;
+  check(cudaMallocAsync(&p, static_cast<std::size_t>(bytes), stream_), "allocating memory");
+  return p;
+}
+void GpuDevice::release(void* p, Count) { check(cudaFreeAsync(p, stream_), "releasing memory"); }
+void GpuDevice::fill(void* p, int byte, Count bytes) {
+  check(cudaMemsetAsync(p, byte, static_cast<std::size_t>(bytes), stream_), "filling memory");
+}
+void GpuDevice::upload(void* to, const void* from, Count bytes) {
+  check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyHostToDevice, stream_), "uploading");
+  wait();  // `from` may be gone afterwards
+}
+void GpuDevice::download(void* to, const void* from, Count bytes) {
+  check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToHost, stream_), "downloading");
+  wait();
+}
+void GpuDevice::copy(void* to, const void* from, Count bytes) {
+  check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice, stream_), "copying");
+}
+void GpuDevice::wait() { check(cudaStreamSynchronize(stream_), "waiting for the device"); }
+
+/// Row-major C = op(A) op(B) is column-major C' = op(B)' op(A)', with every matrix as it lies.
+Product GpuDevice::described(const Key& key) {
+  const MatmulShape& s = key.shape;
+  const auto size = [](Count n) { return static_cast<std::uint64_t>(n); };
+  Product p;
+  check(cublasLtMatmulDescCreate(&p.operation, CUBLAS_COMPUTE_32F, CUDA_R_32F), "describing a product");
+  set(p.operation, CUBLASLT_MATMUL_DESC_TRANSA, s.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
+  set(p.operation, CUBLASLT_MATMUL_DESC_TRANSB, s.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
+  const cudaDataType_t from = type_of(!key.from_bf16), to = type_of(key.to_f32);
+  check(cublasLtMatrixLayoutCreate(&p.a, from, size(s.transpose_b ? s.k : s.n), size(s.transpose_b ? s.n : s.k), s.ldb),
+        "describing a matrix");
+  check(cublasLtMatrixLayoutCreate(&p.b, from, size(s.transpose_a ? s.m : s.k), size(s.transpose_a ? s.k : s.m), s.lda),
+        "describing a matrix");
+  check(cublasLtMatrixLayoutCreate(&p.c, to, size(s.n), size(s.m), s.ldc), "describing a matrix");
+  return p;
+}
+
+cublasStatus_t GpuDevice::multiply(const Product& p, const cublasLtMatmulAlgo_t& algorithm, float beta, const void* a,
+                                   const void* b, void* c) {
+  const float one = 1;
+  return cublasLtMatmul(blas_, p.operation, &one, b, p.a, a, p.b, &beta, c, p.c, c, p.c, &algorithm, workspace_,
+                        workspace_bytes, stream_);
+}
+
+float GpuDevice::milliseconds(const Product& p, const cublasLtMatmulAlgo_t& algorithm, float beta, const void* a,
+                              const void* b, void* c) {
+  constexpr int times = 3;
+  cudaEvent_t start = nullptr, end = nullptr;
+  check(cudaEventCreate(&start), "making an event");
+  check(cudaEventCreate(&end), "making an event");
+  bool works = multiply(p, algorithm, beta, a, b, c) == CUBLAS_STATUS_SUCCESS;
+  check(cudaEventRecord(start, stream_), "recording an event");
+  for (int i = 0; i < times && works; ++i) works = multiply(p, algorithm, beta, a, b, c) == CUBLAS_STATUS_SUCCESS;
+  check(cudaEventRecord(end, stream_), "recording an event");
+  check(cudaEventSynchronize(end), "timing a product");
+  float ms = 0;
+  check(cudaEventElapsedTime(&ms, start, end), "timing a product");
+  cudaEventDestroy(start), cudaEventDestroy(end);
+  return works ? ms : std::numeric_limits<float>::infinity();
+}
+
+cublasLtMatmulAlgo_t GpuDevice::fastest(const Product& p, const Key& key, const void* a, const void* b,
+                                        Count result_bytes) {
+  constexpr int most = 8;
+  cublasLtMatmulPreference_t preference = nullptr;
+  check(cublasLtMatmulPreferenceCreate(&preference), "describing a preference");
+  set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace_bytes);
+  set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, key.alignment[1]);
+  set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, key.alignment[0]);
+  set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, key.alignment[2]);
+  set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, key.alignment[2]);
+  std::array<cublasLtMatmulHeuristicResult_t, most> found{};
+  int n = 0;
+  check(cublasLtMatmulAlgoGetHeuristic(blas_, p.operation, p.a, p.b, p.c, p.c, preference, most, found.data(), &n),
+        "choosing an algorithm");
+  cublasLtMatmulPreferenceDestroy(preference);
+  if (n == 0) check(CUBLAS_STATUS_NOT_SUPPORTED, "choosing an algorithm");
+  void* const result = allocate(result_bytes);
+  fill(result, 0, result_bytes);
+  float least = std::numeric_limits<float>::infinity();
+  cublasLtMatmulAlgo_t best = found[0].algo;
+  for (int i = 0; i < n; ++i) {
+    const float ms = milliseconds(p, found[static_cast<std::size_t>(i)].algo, key.shape.add ? 1 : 0, a, b, result);
+    if (ms < least) least = ms, best = found[static_cast<std::size_t>(i)].algo;
+  }
+  release(result, result_bytes);
+  return best;
+}
+
+void GpuDevice::matmul(const MatmulShape& s, bool from_bf16, bool to_f32, const void* a, const void* b, void* c) {
+  const Key key{s, from_bf16, to_f32, {alignment_of(a), alignment_of(b), alignment_of(c)}};
+  auto at = products_.find(key);
+  if (at == products_.end()) {
+    Product p = described(key);
+    p.algorithm = fastest(p, key, a, b, mul(s.m, s.ldc) * (to_f32 ? 4 : 2));
+    at = products_.emplace(key, p).first;
+  }
+  check(multiply(at->second, at->second.algorithm, s.add ? 1 : 0, a, b, c), "multiplying");
+}
+
+}  // namespace llmcalc::model::cuda

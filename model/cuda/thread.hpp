@@ -1,0 +1,97 @@
+#pragma once
+/// What a kernel sees of the thread that runs it. Kernels are functors over a thread of any kind: of a GPU (here), or
+/// of tests, which run every one of them on the processor (tests/model/emulated.hpp).
+
+#include <cstddef>
+
+#include "calc/units.hpp"
+#include "model/math/functions.hpp"
+
+namespace llmcalc::model::cuda {
+
+inline constexpr int warp = 32;
+
+#ifdef __CUDACC__
+/// Bodies stand only where device code is compiled; no host code ever makes such a thread.
+class GpuThread {
+ public:
+  __device__ Count block() const { return static_cast<Count>(blockIdx.x); }
+  __device__ Count blocks() const { return static_cast<Count>(gridDim.x); }
+  __device__ int index() const { return static_cast<int>(threadIdx.x); }
+  __device__ int size() const { return static_cast<int>(blockDim.x); }
+  /// All threads of the block have come so far, and see each other's writes.
+  __device__ void sync() const { __syncthreads(); }
+  /// The value of the lane whose number differs in these bits; whole warps call it.
+  template <typename W>
+  __device__ W across(W v, int bits) const {
+    return __shfl_xor_sync(0xffffffffU, v, bits);
+  }
+  /// The block's own memory: as many bytes as the launch asked for.
+  __device__ std::byte* room() const {
+    extern __shared__ __align__(16) unsigned char shared[];
+    return reinterpret_cast<std::byte*>(shared);
+  }
+};
+#endif
+
+/// Sum over a warp, the same bits in every lane.
+template <typename Thread, typename W>
+LLMCALC_HD W warp_sum(const Thread& t, W v) {
+  for (int bits = warp / 2; bits > 0; bits /= 2) v = v + t.across(v, bits);
+  return v;
+}
+template <typename Thread, typename W>
+LLMCALC_HD W warp_most(const Thread& t, W v) {
+  for (int bits = warp / 2; bits > 0; bits /= 2) {
+    const W other = t.across(v, bits);
+    v = other > v ? other : v;
+  }
+  return v;
+}
+
+/// The same over a block of whole warps. `room`: a number per warp, which nobody else uses.
+template <typename Thread, typename W>
+LLMCALC_HD W block_sum(const Thread& t, W v, W* room) {
+  v = warp_sum(t, v);
+  if (t.index() % warp == 0) room[t.index() / warp] = v;
+  t.sync();
+  W all = room[0];
+  for (int i = 1; i < t.size() / warp; ++i) all = all + room[i];
+  t.sync();
+  return all;
+}
+template <typename Thread, typename W>
+LLMCALC_HD W block_most(const Thread& t, W v, W* room) {
+  v = warp_most(t, v);
+  if (t.index() % warp == 0) room[t.index() / warp] = v;
+  t.sync();
+  W all = room[0];
+  for (int i = 1; i < t.size() / warp; ++i) all = room[i] > all ? room[i] : all;
+  t.sync();
+  return all;
+}
+
+/// f(i) for every i below n, shared out over the threads of a block.
+template <typename Thread, typename F>
+LLMCALC_HD void in_block(const Thread& t, Count n, const F& f) {
+  for (Count i = t.index(); i < n; i += t.size()) f(i);
+}
+
+/// f(i) for every i below n, shared out over all threads.
+template <typename F>
+struct Everywhere {
+  Count n;
+  F f;
+  template <typename Thread>
+  LLMCALC_HD void operator()(const Thread& t) const {
+    for (Count i = t.block() * t.size() + t.index(); i < n; i += t.blocks() * t.size()) f(i);
+  }
+};
+
+/// Writes v to *to, or adds it.
+template <typename T, typename W>
+LLMCALC_HD void put(T* to, W v, bool add) {
+  *to = static_cast<T>(add ? wide(*to) + v : v);
+}
+
+}  // namespace llmcalc::model::cuda

@@ -1,0 +1,123 @@
+// The CUDA backend on the GPU's stand-in: whole steps and generations against the processor's in double.
+
+#include <cmath>
+
+#include "tests/catch.hpp"
+#include "tests/model/emulated.hpp"
+#include "tests/model/tiny.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::model;
+
+namespace {
+
+/// Norm of the difference over the norm of b; NaN where one is not a number.
+double difference(const std::vector<double>& a, const std::vector<double>& b) {
+  REQUIRE(a.size() == b.size());
+  double d = 0, n = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) d += (a[i] - b[i]) * (a[i] - b[i]), n += b[i] * b[i];
+  return std::sqrt(d / n);
+}
+
+/// The same weights, exactly those of the narrower format, in both.
+void align(Transformer& from, Transformer& to) {
+  for (std::size_t i = 0; i < from.weights().all().size(); ++i) {
+    Parameter &a = from.weights().all()[i], &b = to.weights().all()[i];
+    to.weights().set(b, from.weights().get(a.value, a.elements(), false));
+  }
+}
+
+struct Pair {
+  std::unique_ptr<Backend> gpu, cpu;
+  Transformer tested, exact;
+  Pair(const test::Variant& v, Number number)
+      : gpu(test::make_emulated(number, true)),
+        cpu(make_cpu(Number::f64, true)),
+        tested(v.arch, *gpu, {.plan = v.plan}, 7),
+        exact(v.arch, *cpu, {.plan = v.plan}, 7) {
+    test::scramble(tested, 11, 0.2);
+    align(tested, exact);
+  }
+};
+
+std::vector<double> gradient_of(Transformer& t) {
+  std::vector<double> all;
+  for (const Parameter& p : t.weights().all()) {
+    const std::vector<double> one = t.weights().get(p.gradient, p.elements(), true);
+    all.insert(all.end(), one.begin(), one.end());
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a GPU's loss and gradient of every variant are the processor's", "[cuda]") {
+  for (const test::Variant& v : test::variants()) {
+    Pair p(v, Number::f32);
+    INFO(v.name);
+    p.tested.weights().make_trainable(v.plan), p.exact.weights().make_trainable(v.plan);
+    const Batch batch = test::tiny_batch(v.arch, v.plan, 5);
+    const double tested = p.tested.gradients(batch, 1, nullptr), exact = p.exact.gradients(batch, 1, nullptr);
+    CHECK(std::fabs(tested - exact) <= 1e-5 * std::fabs(exact));
+    CHECK(difference(gradient_of(p.tested), gradient_of(p.exact)) <= 1e-5);
+  }
+}
+
+TEST_CASE("a GPU's bfloat16 is no farther from double than the processor's", "[cuda]") {
+  for (const test::Variant& v : test::variants()) {
+    Pair p(v, Number::bf16);
+    INFO(v.name);
+    const std::unique_ptr<Backend> cpu = make_cpu(Number::bf16, true);
+    Transformer rounded(v.arch, *cpu, {.plan = v.plan}, 7);
+    align(p.tested, rounded);
+    const Batch batch = test::tiny_batch(v.arch, v.plan, 5);
+    std::vector<std::vector<double>> gradients;
+    for (Transformer* t : {&p.tested, &p.exact, &rounded}) {
+      t->weights().make_trainable(v.plan);
+      t->gradients(batch, 1, nullptr);
+      gradients.push_back(gradient_of(*t));
+    }
+    const double own = difference(gradients[0], gradients[1]), usual = difference(gradients[2], gradients[1]);
+    CHECK(own <= std::max(1e-2, 1.5 * usual));
+  }
+}
+
+TEST_CASE("a GPU's logits after a prompt and a token are the processor's, cached or not", "[cuda]") {
+  for (test::Variant v : test::variants())
+    for (const Mla mla : {Mla::automatic, Mla::absorbed, Mla::expanded}) {
+      if (v.arch.attention != AttentionKind::latent && mla != Mla::automatic) continue;
+      v.plan.mla = mla;
+      Pair p(v, Number::f32);
+      INFO(v.name << ", mla " << static_cast<int>(mla));
+      const Batch batch = test::tiny_batch(v.arch, v.plan, 5);
+      const std::vector<std::int64_t> ids(batch.ids.begin(), batch.ids.begin() + 5);
+      for (const bool cached : {true, false}) {
+        std::vector<std::vector<double>> logits;
+        for (Transformer* t : {&p.tested, &p.exact}) {
+          Cache cache = t->make_cache(1, 6);
+          Cache* const kept = cached ? &cache : nullptr;
+          std::vector<double> both = t->logits(ids, 1, 0, kept);
+          if (cached) {
+            const std::int64_t next = 1;
+            const std::vector<double> more = t->logits(std::span(&next, 1), 1, 5, kept);
+            both.insert(both.end(), more.begin(), more.end());
+          }
+          logits.push_back(both);
+        }
+        CHECK(difference(logits[0], logits[1]) <= 1e-5);
+      }
+    }
+}
+
+TEST_CASE("ten steps of a GPU are ten of the processor's", "[cuda]") {
+  for (const test::Variant& v : test::variants()) {
+    Pair p(v, Number::f32);
+    INFO(v.name);
+    p.tested.weights().make_trainable(v.plan), p.exact.weights().make_trainable(v.plan);
+    const Batch batch = test::tiny_batch(v.arch, v.plan, 5);
+    double tested = 0, exact = 0;
+    for (int i = 0; i < 10; ++i)
+      tested = p.tested.train(std::span(&batch, 1), {}), exact = p.exact.train(std::span(&batch, 1), {});
+    CHECK(std::fabs(tested - exact) <= 1e-3 * std::fabs(exact));
+  }
+}

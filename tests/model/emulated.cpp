@@ -1,0 +1,169 @@
+#include "tests/model/emulated.hpp"
+
+#include <setjmp.h>
+#include <ucontext.h>
+
+#include <array>
+#include <cstring>
+#include <functional>
+#include <new>
+#include <stdexcept>
+
+#include "model/cuda/backend.hpp"
+
+namespace llmcalc::test {
+namespace {
+
+/// The threads of one block, each on a stack of its own, taking turns. A thread that waits goes on in its next turn:
+/// all have come as far by then, since every turn begins with the first thread and ends with the last. Contexts start
+/// the stacks; jumps, which need no system call, change them.
+class Block {
+ public:
+  explicit Block(int size) : fibers_(static_cast<std::size_t>(size)) {
+    for (Fiber& f : fibers_) f.stack.resize(std::size_t{1} << 16);
+  }
+
+  /// f(i) on every thread i, until all have returned.
+  void run(const std::function<void(int)>& f) {
+    body_ = &f, running = this, left_ = fibers_.size();
+    for (Fiber& fiber : fibers_) fiber.state = Fiber::fresh;
+    while (left_ > 0)
+      for (now_ = 0; now_ < fibers_.size(); ++now_)
+        if (fibers_[now_].state != Fiber::over) turn(fibers_[now_]);
+  }
+  /// Lets every other thread come as far.
+  void wait() {
+    if (_setjmp(fibers_[now_].here) == 0) _longjmp(scheduler_, 1);
+  }
+
+ private:
+  struct Fiber {
+    enum State { fresh, waiting, over } state = over;
+    jmp_buf here;
+    std::vector<char> stack;
+  };
+
+  void turn(Fiber& f) {
+    if (_setjmp(scheduler_) != 0) return;
+    if (f.state == Fiber::waiting) _longjmp(f.here, 1);
+    f.state = Fiber::waiting;
+    ucontext_t start;
+    getcontext(&start);
+    start.uc_stack.ss_sp = f.stack.data();
+    start.uc_stack.ss_size = f.stack.size();
+    start.uc_link = nullptr;
+    makecontext(&start, enter, 0);
+    setcontext(&start);
+  }
+  static void enter() {
+    Block& b = *running;
+    (*b.body_)(static_cast<int>(b.now_));
+    b.fibers_[b.now_].state = Fiber::over, --b.left_;
+    _longjmp(b.scheduler_, 1);
+  }
+
+  static inline Block* running = nullptr;
+  std::vector<Fiber> fibers_;
+  jmp_buf scheduler_;
+  const std::function<void(int)>* body_ = nullptr;
+  std::size_t now_ = 0, left_ = 0;
+};
+
+/// What model::cuda::GpuThread is on a GPU.
+class Thread {
+ public:
+  Thread(Block& b, Count block, Count blocks, int index, int size, std::byte* room, std::byte* lanes)
+      : b_(b), block_(block), blocks_(blocks), index_(index), size_(size), room_(room), lanes_(lanes) {}
+  Count block() const { return block_; }
+  Count blocks() const { return blocks_; }
+  int index() const { return index_; }
+  int size() const { return size_; }
+  void sync() const { b_.wait(); }
+  std::byte* room() const { return room_; }
+  template <typename W>
+  W across(W v, int bits) const {
+    constexpr int slot = 16;
+    std::memcpy(lanes_ + index_ * slot, &v, sizeof v);
+    b_.wait();
+    W other;
+    std::memcpy(&other, lanes_ + (index_ ^ bits) * slot, sizeof other);
+    b_.wait();  // nobody writes before all have read
+    return other;
+  }
+
+ private:
+  Block& b_;
+  Count block_, blocks_;
+  int index_, size_;
+  std::byte *room_, *lanes_;
+};
+
+class EmulatedDevice {
+ public:
+  void* allocate(Count bytes) {
+    void* p = std::malloc(static_cast<std::size_t>(bytes));
+    if (p == nullptr) throw std::bad_alloc();
+    return p;
+  }
+  void release(void* p, Count) { std::free(p); }
+  void fill(void* p, int byte, Count bytes) { std::memset(p, byte, static_cast<std::size_t>(bytes)); }
+  void upload(void* to, const void* from, Count bytes) { copy(to, from, bytes); }
+  void download(void* to, const void* from, Count bytes) { copy(to, from, bytes); }
+  void copy(void* to, const void* from, Count bytes) { std::memcpy(to, from, static_cast<std::size_t>(bytes)); }
+  void wait() {}
+
+  template <typename Kernel>
+  void launch(const Kernel& kernel, Count blocks, int threads, Count room) {
+    // Few enough that tests end; kernels must do with any number of threads that is whole warps.
+    const int size = std::min(threads, 64);
+    std::vector<std::byte> shared(static_cast<std::size_t>(room)), lanes(static_cast<std::size_t>(size) * 16);
+    Block& fibers = block_of(size);
+    for (Count b = 0; b < blocks; ++b) {
+      std::fill(shared.begin(), shared.end(), std::byte{0xff});
+      fibers.run([&](int i) { kernel(Thread(fibers, b, blocks, i, size, shared.data(), lanes.data())); });
+    }
+  }
+  template <typename F>
+  void launch(const model::cuda::Everywhere<F>& kernel, Count, int, Count) {
+    for (Count i = 0; i < kernel.n; ++i) kernel.f(i);  // nothing waits in it
+  }
+
+  void matmul(const model::MatmulShape& s, bool from_bf16, bool to_f32, const void* a, const void* b, void* c) {
+    if (!from_bf16) return product<float, float>(s, a, b, c);
+    to_f32 ? product<model::bf16, float>(s, a, b, c) : product<model::bf16, model::bf16>(s, a, b, c);
+  }
+
+ private:
+  Block& block_of(int size) {
+    std::unique_ptr<Block>& b = blocks_.at(static_cast<std::size_t>(size / model::cuda::warp));
+    if (b == nullptr) b = std::make_unique<Block>(size);
+    return *b;
+  }
+  template <typename A, typename C>
+  static void product(const model::MatmulShape& s, const void* pa, const void* pb, void* pc) {
+    const A *a = static_cast<const A*>(pa), *b = static_cast<const A*>(pb);
+    C* c = static_cast<C*>(pc);
+    for (Count i = 0; i < s.m; ++i)
+      for (Count j = 0; j < s.n; ++j) {
+        double sum = s.add ? static_cast<double>(model::wide(c[i * s.ldc + j])) : 0;
+        for (Count k = 0; k < s.k; ++k)
+          sum += static_cast<double>(model::wide(s.transpose_a ? a[k * s.lda + i] : a[i * s.lda + k])) *
+                 static_cast<double>(model::wide(s.transpose_b ? b[j * s.ldb + k] : b[k * s.ldb + j]));
+        c[i * s.ldc + j] = static_cast<C>(static_cast<float>(sum));
+      }
+  }
+  std::array<std::unique_ptr<Block>, 5> blocks_;
+};
+
+}  // namespace
+
+std::unique_ptr<model::Backend> make_emulated(model::Number number, bool poison) {
+  static EmulatedDevice device;
+  if (number == model::Number::f32)
+    return std::make_unique<model::cuda::Cuda<float, EmulatedDevice>>(device, "emulated, float32", poison);
+  if (number == model::Number::bf16)
+    return std::make_unique<model::cuda::Cuda<model::bf16, EmulatedDevice>>(device, "emulated, bfloat16", poison);
+  throw std::invalid_argument("a GPU has float32 and bfloat16");
+}
+
+}  // namespace llmcalc::test

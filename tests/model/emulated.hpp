@@ -1,0 +1,14 @@
+#pragma once
+/// A GPU's stand-in on the processor: the CUDA backend with its own kernels, each of their threads a fiber that runs
+/// until the others must be waited for. Slow, and true to blocks, warps and shared memory; products are plain loops.
+
+#include <memory>
+
+#include "model/cpu/make.hpp"
+
+namespace llmcalc::test {
+
+/// Number::f32 or bf16.
+std::unique_ptr<model::Backend> make_emulated(model::Number number, bool poison = false);
+
+}  // namespace llmcalc::test
