@@ -33,15 +33,17 @@ void check_training(const Plan& p) {
 }
 
 /// One training micro-batch or one generation on a fresh model.
-Ledger run_training(const Case& c, model::Backend& backend, const std::atomic<bool>* stop) {
-  model::Transformer t(c.arch, backend, {.plan = c.plan}, seed);
-  t.watch(stop);
+Ledger run_training(const Case& c, model::Number number, const Where& where) {
+  const std::unique_ptr<model::Backend> backend = where.make(number);
+  model::Transformer t(c.arch, *backend, {.plan = c.plan}, seed);
+  t.watch(where.stop);
   t.weights().make_trainable(c.plan);
   return measured_training(t, seed);
 }
-Ledger run_inference(const Case& c, model::Backend& backend, const std::atomic<bool>* stop) {
-  model::Transformer t(c.arch, backend, {.plan = c.plan}, seed);
-  t.watch(stop);
+Ledger run_inference(const Case& c, model::Number number, const Where& where) {
+  const std::unique_ptr<model::Backend> backend = where.make(number);
+  model::Transformer t(c.arch, *backend, {.plan = c.plan}, seed);
+  t.watch(where.stop);
   return measured_inference(t, seed);
 }
 
@@ -63,23 +65,21 @@ void check_runnable(const Case& c, const Parts& parts) {
                               "choose a smaller model, --seq or --micro-batch, or --infer alone");
 }
 
-Verdict validated(const Case& c, const Parts& parts, const std::atomic<bool>* stop) {
+Verdict validated(const Case& c, const Parts& parts, const Where& where) {
+  const Where counting{.stop = where.stop};
+  constexpr model::Number counted = model::Number::counted;
   Verdict v{.name = c.name, .rows = {}, .beside = {}, .order = "", .operators = 0};
   const auto number = number_of(c.plan.precision);
   if (parts.training) {
     const Case t = as_trained(c);
     const Ledger predicted = predicted_training(t.arch, t.plan);
-    compare(v, "training", predicted, run_training(t, *model::make_cpu(number), stop), training_names);
-    if (parts.counted)
-      compare_counted(v, "training", predicted, run_training(t, *model::make_cpu(model::Number::counted), stop),
-                      training_names);
+    compare(v, "training", predicted, run_training(t, number, where), training_names);
+    if (parts.counted) compare_counted(v, "training", predicted, run_training(t, counted, counting), training_names);
   }
   if (parts.inference) {
     const Ledger predicted = predicted_inference(c.arch, c.plan);
-    compare(v, "inference", predicted, run_inference(c, *model::make_cpu(number), stop), inference_names);
-    if (parts.counted)
-      compare_counted(v, "inference", predicted, run_inference(c, *model::make_cpu(model::Number::counted), stop),
-                      inference_names);
+    compare(v, "inference", predicted, run_inference(c, number, where), inference_names);
+    if (parts.counted) compare_counted(v, "inference", predicted, run_inference(c, counted, counting), inference_names);
   }
   return v;
 }

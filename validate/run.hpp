@@ -15,6 +15,14 @@ struct Parts {
   bool counted = false;  ///< once more with numbers that count what is done to them: slow, for small models
 };
 
+/// Where the reference runs, and what ends it early.
+struct Where {
+  std::function<std::unique_ptr<model::Backend>(model::Number)> make = [](model::Number n) {
+    return model::make_cpu(n);
+  };
+  const std::atomic<bool>* stop = nullptr;
+};
+
 /// The same case as it is trained: absorbed latent attention is for inference.
 Case as_trained(Case c);
 
@@ -24,6 +32,7 @@ void check_runnable(const Case& c, const Parts& parts);
 /// In which numbers the reference runs this format.
 model::Number number_of(DType t);
 
-Verdict validated(const Case& c, const Parts& parts, const std::atomic<bool>* stop);
+/// Numbers that count run on the processor always.
+Verdict validated(const Case& c, const Parts& parts, const Where& where);
 
 }  // namespace llmcalc::validate

@@ -9,7 +9,6 @@
 #include "calc/train.hpp"
 #include "calc/work.hpp"
 #include "validate/measure.hpp"
-#include "validate/run.hpp"
 
 namespace llmcalc::validate {
 namespace {
@@ -74,12 +73,11 @@ std::vector<Timing> joined(const std::string& part, const std::map<Key, double>&
 
 }  // namespace
 
-std::vector<Timing> timed_training(const Case& asked, const Device& device, int repeats,
-                                   const std::atomic<bool>* stop) {
+std::vector<Timing> timed_training(const Case& asked, const Device& device, int repeats, const Where& where) {
   const Case c = as_trained(asked);
-  const std::unique_ptr<model::Backend> cpu = model::make_cpu(number_of(c.plan.precision));
-  model::Transformer t(c.arch, *cpu, {.plan = c.plan}, 1);
-  t.watch(stop);
+  const std::unique_ptr<model::Backend> backend = where.make(number_of(c.plan.precision));
+  model::Transformer t(c.arch, *backend, {.plan = c.plan}, 1);
+  t.watch(where.stop);
   t.weights().make_trainable(c.plan);
   const model::Batch batch = random_batch(c.arch, c.plan.micro_batch * c.plan.seq, 1);
   Samples samples;
@@ -95,11 +93,11 @@ std::vector<Timing> timed_training(const Case& asked, const Device& device, int 
   return joined("training", predicted, samples);
 }
 
-std::vector<Timing> timed_inference(const Case& c, const Device& device, int repeats, const std::atomic<bool>* stop) {
+std::vector<Timing> timed_inference(const Case& c, const Device& device, int repeats, const Where& where) {
   const Plan& p = c.plan;
-  const std::unique_ptr<model::Backend> cpu = model::make_cpu(number_of(p.precision));
-  model::Transformer t(c.arch, *cpu, {.plan = p}, 1);
-  t.watch(stop);
+  const std::unique_ptr<model::Backend> backend = where.make(number_of(p.precision));
+  model::Transformer t(c.arch, *backend, {.plan = p}, 1);
+  t.watch(where.stop);
   const Count context = p.prompt + repeats + 1;
   const std::vector<std::int64_t> ids = random_batch(c.arch, p.batch * p.prompt, 1).ids;
   const Count again = p.kv_cache ? 0 : p.prompt;  // without a cache the whole text runs for every token

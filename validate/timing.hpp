@@ -1,12 +1,11 @@
 #pragma once
 /// Seconds that operators, steps and passes took, beside what the engine says of them on this hardware.
 
-#include <atomic>
 #include <string>
 #include <vector>
 
 #include "calc/device.hpp"
-#include "validate/suite.hpp"
+#include "validate/run.hpp"
 
 namespace llmcalc::validate {
 
@@ -23,7 +22,7 @@ struct Timing {
 };
 
 /// Medians of `repeats` runs after one that warms up; the engine's estimate (the device's achieved fractions).
-std::vector<Timing> timed_training(const Case& c, const Device& device, int repeats, const std::atomic<bool>* stop);
-std::vector<Timing> timed_inference(const Case& c, const Device& device, int repeats, const std::atomic<bool>* stop);
+std::vector<Timing> timed_training(const Case& c, const Device& device, int repeats, const Where& where);
+std::vector<Timing> timed_inference(const Case& c, const Device& device, int repeats, const Where& where);
 
 }  // namespace llmcalc::validate

@@ -4,9 +4,11 @@
 #include "cli/commands/plan_command.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/progress_line.hpp"
+#include "model/cuda/open.hpp"
 #include "model/pass.hpp"
 #include "presets/error.hpp"
 #include "presets/load.hpp"
+#include "presets/names.hpp"
 #include "presets/quantity.hpp"
 #include "validate/run.hpp"
 #include "validate/timing.hpp"
@@ -133,6 +135,16 @@ void add_times(Report& report, const std::vector<validate::Timing>& all) {
   report.grids.push_back(std::move(g));
 }
 
+validate::Where place(const std::string& device) {
+  validate::Where where{.stop = &interrupt_flag()};
+  if (device == "cpu") return where;
+  if (device != "cuda")
+    throw InputError(fmt::format("--device {} is not known; it takes cpu, cuda", in_quotes(device)));
+  model::make_cuda(model::Number::f32);  // none is known before anything runs
+  where.make = [](model::Number n) { return model::make_cuda(n); };
+  return where;
+}
+
 /// What the user asks of one model; by default small enough for any machine, in float32.
 validate::Case asked(const std::string& model, const Arguments& arguments, Request& r) {
   r.model = load_model(model);
@@ -151,34 +163,37 @@ std::vector<validate::Case> cases_of(const std::string& suite) {
   return cases;
 }
 
-std::vector<Verdict> verdicts(const std::vector<validate::Case>& cases, validate::Parts parts) {
+std::vector<Verdict> verdicts(const std::vector<validate::Case>& cases, validate::Parts parts,
+                              const validate::Where& where) {
   std::vector<Verdict> all;
   ProgressLine line;
   for (const validate::Case& c : cases) {
     if (line.due()) line.show(fmt::format("{} of {}: {}", all.size() + 1, cases.size(), c.name.substr(0, 60)));
     parts.counted = c.arch.hidden <= countable_width;
-    all.push_back(validated(c, parts, &interrupt_flag()));
+    all.push_back(validated(c, parts, where));
   }
   return all;
 }
 
 using Times = std::vector<std::vector<validate::Timing>>;  ///< of every case
 
-std::vector<validate::Timing> timed(const validate::Case& c, const Device& d, const validate::Parts& parts, int n) {
+std::vector<validate::Timing> timed(const validate::Case& c, const Device& d, const validate::Parts& parts, int n,
+                                    const validate::Where& where) {
   std::vector<validate::Timing> all;
-  if (parts.training) all = timed_training(c, d, n, &interrupt_flag());
+  if (parts.training) all = timed_training(c, d, n, where);
   if (!parts.inference) return all;
-  const std::vector<validate::Timing> more = timed_inference(c, d, n, &interrupt_flag());
+  const std::vector<validate::Timing> more = timed_inference(c, d, n, where);
   all.insert(all.end(), more.begin(), more.end());
   return all;
 }
 
-Times timed(const std::vector<validate::Case>& cases, const Device& d, const validate::Parts& parts, int n) {
+Times timed(const std::vector<validate::Case>& cases, const Device& d, const validate::Parts& parts, int n,
+            const validate::Where& where) {
   Times all;
   ProgressLine line;
   for (const validate::Case& c : cases) {
     if (line.due()) line.show(fmt::format("time of {} of {}", all.size() + 1, cases.size()));
-    all.push_back(timed(c, d, parts, n));
+    all.push_back(timed(c, d, parts, n, where));
   }
   return all;
 }
@@ -236,10 +251,11 @@ int run_validate(Args args) {
                       "order. Exit 1 if anything that is exact is not.",
                       "  llmcalc validate --suite small\n  llmcalc validate gpt2 --micro-batch 2 --seq 128\n"
                       "  llmcalc validate my-model.json --infer --prompt 32 --generate 8 --json");
-  std::string model, suite, hardware, repeats = "5";
+  std::string model, suite, device = "cpu", hardware, repeats = "5";
   bool training = false, inference = false, check_time = false;
   arguments.positional("MODEL", "a preset or a file; without one the suite runs", model, false);
   arguments.option("--suite", "small|full", "models of every shape; full adds GPT-2 124M [small]", suite);
+  arguments.option("--device", "cpu|cuda", "where the reference runs [cpu]", device);
   arguments.option("--hardware", "HW", "a file of 'llmcalc calibrate': times too, beside its predictions", hardware);
   arguments.option("--repeats", "N", "runs of which the median time counts [5]", repeats);
   arguments.flag("--check-time", "a step, prefill or decode outside the band is exit 1 too", check_time);
@@ -270,10 +286,11 @@ int run_validate(Args args) {
 
   std::vector<Verdict> all;
   Times times;
+  const validate::Where where = place(device);
   const int runs = static_cast<int>(parse_positive(repeats, "--repeats"));
   try {
-    all = verdicts(cases, parts);
-    if (r.hardware) times = timed(cases, r.hardware->device, parts, runs);
+    all = verdicts(cases, parts, where);
+    if (r.hardware) times = timed(cases, r.hardware->device, parts, runs, where);
   } catch (const llmcalc::model::Stopped&) {
     fmt::print(stderr, "stopped\n");
     return interrupted_code;

@@ -180,3 +180,11 @@ TEST_CASE("a full disk is an error, and a closed pipe is none", "[cli]") {
   CHECK(closed.code == 0);
   CHECK(closed.err.empty());
 }
+
+TEST_CASE("a GPU that cannot be used is told of, with what to do", "[bad_input]") {
+  refused("validate --device tpu", "--device \"tpu\" is not known; it takes cpu, cuda");
+  const test::Ran r = test::llmcalc("validate docs/examples/tiny-llama.json --device cuda --train");
+  if (r.code == 0) return;  // there is one
+  CHECK(r.code == 2);
+  CHECK(r.err.find("use --device cpu") != std::string::npos);
+}

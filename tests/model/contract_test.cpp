@@ -38,39 +38,52 @@ void same(const Ledger& predicted, const Ledger& measured) {
   CHECK(predicted.order.size() == measured.order.size());
 }
 
-}  // namespace
+using MakeBackend = std::unique_ptr<model::Backend>(model::Number, bool poison);
 
-TEST_CASE("training holds, does and orders exactly what is predicted", "[contract]") {
+/// f(variant, backend) for every variant in both formats.
+template <typename F>
+void each_variant(MakeBackend& make, F f) {
   for (const auto& [number, format] :
        {std::pair{model::Number::f32, dtypes::fp32}, {model::Number::bf16, dtypes::bf16}})
     for (test::Variant v : test::variants()) {
       v.plan.precision = v.plan.weight_precision = v.plan.kv_precision = format;
-      INFO(v.name << ", " << format.name());
-      for (const auto make : {model::make_cpu, test::make_emulated}) {
-        const std::unique_ptr<model::Backend> backend = make(number, true);
-        INFO(backend->name());
-        model::Transformer t(v.arch, *backend, {.plan = v.plan}, 7);
-        t.weights().make_trainable(v.plan);
-        same(predicted_training(v.arch, v.plan), measured_training(t, 3));
-      }
+      const std::unique_ptr<model::Backend> backend = make(number, true);
+      INFO(v.name << ", " << backend->name());
+      f(v, *backend);
     }
 }
 
+void train_as_predicted(test::Variant v, model::Backend& backend) {
+  model::Transformer t(v.arch, backend, {.plan = v.plan}, 7);
+  t.weights().make_trainable(v.plan);
+  same(predicted_training(v.arch, v.plan), measured_training(t, 3));
+}
+
+void generate_as_predicted(test::Variant v, model::Backend& backend) {
+  for (const Mla mla : {Mla::automatic, Mla::absorbed, Mla::expanded})
+    for (const bool cache : {true, false}) {
+      if (v.arch.attention != AttentionKind::latent && mla != Mla::automatic) continue;
+      v.plan.mla = mla, v.plan.kv_cache = cache;
+      INFO("mla " << static_cast<int>(mla) << ", cache " << cache);
+      model::Transformer t(v.arch, backend, {.plan = v.plan}, 7);
+      same(predicted_inference(v.arch, v.plan), measured_inference(t, 3));
+    }
+}
+
+}  // namespace
+
+TEST_CASE("training holds, does and orders exactly what is predicted", "[contract]") {
+  each_variant(model::make_cpu, train_as_predicted);
+}
+
 TEST_CASE("generation holds, does and orders exactly what is predicted", "[contract]") {
-  for (const auto& [number, format] :
-       {std::pair{model::Number::f32, dtypes::fp32}, {model::Number::bf16, dtypes::bf16}})
-    for (test::Variant v : test::variants())
-      for (const Mla mla : {Mla::automatic, Mla::absorbed, Mla::expanded})
-        for (const bool cache : {true, false}) {
-          if (v.arch.attention != AttentionKind::latent && mla != Mla::automatic) continue;
-          v.plan.precision = v.plan.weight_precision = v.plan.kv_precision = format;
-          v.plan.mla = mla, v.plan.kv_cache = cache;
-          INFO(v.name << ", " << format.name() << ", mla " << static_cast<int>(mla) << ", cache " << cache);
-          for (const auto make : {model::make_cpu, test::make_emulated}) {
-            const std::unique_ptr<model::Backend> backend = make(number, true);
-            INFO(backend->name());
-            model::Transformer t(v.arch, *backend, {.plan = v.plan}, 7);
-            same(predicted_inference(v.arch, v.plan), measured_inference(t, 3));
-          }
-        }
+  each_variant(model::make_cpu, generate_as_predicted);
+}
+
+TEST_CASE("training on a GPU's stand-in holds, does and orders exactly what is predicted", "[cuda]") {
+  each_variant(test::make_emulated, train_as_predicted);
+}
+
+TEST_CASE("generation on a GPU's stand-in holds, does and orders exactly what is predicted", "[cuda]") {
+  each_variant(test::make_emulated, generate_as_predicted);
 }

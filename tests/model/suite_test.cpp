@@ -35,7 +35,7 @@ TEST_CASE("every two choices that can go together appear together", "[suite]") {
 
 TEST_CASE("the small suite is as predicted, to the last byte and FLOP, and counted one by one", "[suite][contract]") {
   for (const Case& c : small_suite()) {
-    const Verdict v = validated(c, {.training = true, .inference = true, .counted = true}, nullptr);
+    const Verdict v = validated(c, {.training = true, .inference = true, .counted = true}, {});
     INFO(v.name << " " << v.order);
     CHECK(v.differing() == 0);
     CHECK(v.rows.size() > 50);
