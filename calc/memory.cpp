@@ -59,7 +59,9 @@ struct Layers {
   std::size_t size = 0;
 };
 
-/// Walks the layers in order: bytes kept so far, and the worst moment in forward and backward of each.
+/// Walks the layers in order: bytes kept so far, and the worst moment in forward and backward of each. The embedding
+/// is never the worst, since a layer's last sum has three tensors of its width too; nor is the head's forward run,
+/// whose backward holds all of it and a gradient.
 class StepPeak {
  public:
   StepPeak(const Arch& arch, const Plan& plan) : arch_(arch), plan_(plan) {
@@ -76,14 +78,14 @@ class StepPeak {
   void fill(Memory& m) const {
     m.logits = logits_bytes(arch_, plan_);
     const bool full = plan_.recompute == Recompute::full;
-    Bytes kept = embedding_.kept, live = embedding_.forward;
+    Bytes kept = embedding_.kept, live;
     for (Count i = 0; i < arch_.layers; ++i) {
       const Liveness& l = layers_.alive[kind_index(kinds_, arch_, i)];
       const Bytes worst = full ? std::max(l.forward + l.output, l.backward) : std::max(l.forward, l.backward);
       live = std::max(live, kept + worst);
       kept += full ? l.input : l.kept;
     }
-    live = std::max(live, kept + std::max(head_.forward, head_.backward));
+    live = std::max(live, kept + head_.backward);
     m.activations = kept + head_.kept;
     m.workspace = std::max(Bytes(), live - std::min(live, m.activations + m.logits));
     m.total = m.weights + m.gradients + m.optimizer + m.activations + m.logits + m.workspace;

@@ -183,6 +183,8 @@ TEST_CASE("no byte is faster than the functions evaluated on it", "[cost][roofli
   CHECK(reached(loss, cost_of(0, 0, 0, 40), false, r).memory.value == 8);
   const Op add = op_of(Pointwise{.kind = PointwiseKind::add, .rows = 3, .width = 4});
   CHECK(reached(add, cost_of(0, 0, 0, 48), false, r).memory.value == 10);
+  CHECK(functions(add.shape, false) == 0);
+  CHECK(functions(Shape(Norm{3, 5, 5}), true) == 0);
   r.functions = 1e9;
   CHECK(reached(act, cost_of(0, 0, 0, 48), false, r).memory.value == 10);
 }

@@ -76,6 +76,20 @@ TEST_CASE("training holds, does and orders exactly what is predicted", "[contrac
   each_variant(model::make_cpu, train_as_predicted);
 }
 
+TEST_CASE("the worst moment may be a layer's forward run: its last sum beside a narrow MLP", "[contract]") {
+  for (const BlockKind block : {BlockKind::serial, BlockKind::parallel})
+    for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
+      test::Variant v{"narrow", test::tiny_llama(), test::tiny_plan()};
+      v.arch.layers = 1, v.arch.hidden = v.arch.embedding_width = 64, v.arch.vocabulary = 3, v.arch.mlp_width = 1;
+      v.arch.heads = v.arch.kv_heads = 1, v.arch.head_dim = 2, v.arch.block = block;
+      v.arch.norms_per_layer = block == BlockKind::parallel ? 1 : 2, v.arch.final_norm = false;
+      v.plan.seq = 32, v.plan.recompute = recompute;
+      v.plan.precision = v.plan.weight_precision = v.plan.kv_precision = dtypes::fp32;
+      INFO(static_cast<int>(block) << ", recompute " << static_cast<int>(recompute));
+      train_as_predicted(v, *model::make_cpu(model::Number::f32, true));
+    }
+}
+
 TEST_CASE("generation holds, does and orders exactly what is predicted", "[contract]") {
   each_variant(model::make_cpu, generate_as_predicted);
 }
