@@ -91,6 +91,7 @@ class Backend : public Memory {
   virtual Bytes number() const = 0;  ///< of weights and activations
   virtual Bytes wide() const = 0;    ///< of gradients, statistics, logits in training, master weights and moments
   virtual std::string_view name() const = 0;
+  virtual Bytes capacity() const = 0;  ///< of the memory that it runs in; 0: not known
 
   virtual void upload(Out to, const void* from, Bytes bytes) = 0;
   virtual void download(void* to, In from, Bytes bytes) = 0;

@@ -1,7 +1,6 @@
 #include "validate/calibrate.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -76,14 +75,15 @@ std::vector<double> sorted(const std::vector<MatmulRate>& all) {
 FlopsPerSecond FormatRates::best() const { return FlopsPerSecond(sorted(matmuls).back()); }
 FlopsPerSecond FormatRates::median() const { return FlopsPerSecond(sorted(matmuls)[matmuls.size() / 2]); }
 
-Calibration calibrated(const std::function<void(const std::string&)>& progress) {
+Calibration calibrated(const Where& where, const std::function<void(const std::string&)>& progress) {
   Calibration c;
-  c.processor = processor_name();
-  c.threads = static_cast<int>(std::thread::hardware_concurrency());
-  c.memory = Bytes(mul(sysconf(_SC_PHYS_PAGES), sysconf(_SC_PAGE_SIZE)));
-  const auto f32 = model::make_cpu(model::Number::f32), bf16 = model::make_cpu(model::Number::bf16);
+  const auto f32 = where.make(model::Number::f32), bf16 = where.make(model::Number::bf16);
+  c.device = where.on_processor ? processor_name() : std::string(f32->name().substr(0, f32->name().find(',')));
+  if (where.on_processor) c.threads = static_cast<int>(std::thread::hardware_concurrency());
+  c.memory = f32->capacity();
   progress("copies");
-  c.copy = BytesPerSecond(model::copy_bandwidth(Count{1} << 29));
+  constexpr Count large = Count{1} << 29;
+  c.copy = where.on_processor ? BytesPerSecond(model::copy_bandwidth(large)) : copy_bandwidth(*f32, Bytes(large));
   progress("small tensors");
   measure_cache(c, *f32);
   c.launch = operator_seconds(*f32);
@@ -99,6 +99,7 @@ Calibration calibrated(const std::function<void(const std::string&)>& progress) 
 }
 
 json::Value hardware_file(const Calibration& c, const std::string& name, const std::string& date) {
+  const std::string title = c.threads > 0 ? fmt::format("{}, {} threads", c.device, c.threads) : c.device;
   json::Value matmul, attention, half, sources;
   double fraction = 0;
   for (const FormatRates& f : c.formats) {
@@ -111,7 +112,7 @@ json::Value hardware_file(const Calibration& c, const std::string& name, const s
   sources["memory.capacity"] = "what the system reports";
   sources["memory.bandwidth"] = "measured: copies, bytes read and written";
   json::Value h{{"name", name},
-                {"title", fmt::format("{}, {} threads", c.processor, c.threads)},
+                {"title", title},
                 {"memory",
                  {{"capacity", fmt::format("{} B", c.memory.value)},
                   {"bandwidth", fmt::format("{:.4g} GB/s", c.copy.value / 1e9)}}},
@@ -127,7 +128,7 @@ json::Value hardware_file(const Calibration& c, const std::string& name, const s
                   {"hidden", rounded(c.hidden)},
                   {"functions", rounded(c.functions)},
                   {"cache", fmt::format("{:.4g} GB/s", c.cache_bandwidth.value / 1e9)},
-                  {"how", fmt::format("llmcalc calibrate on {}: {} threads, {}", c.processor, c.threads, date)}}},
+                  {"how", fmt::format("llmcalc calibrate on {}, {}", title, date)}}},
                 {"sources", sources}};
   return h;
 }

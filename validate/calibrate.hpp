@@ -7,6 +7,7 @@
 
 #include "presets/json.hpp"
 #include "validate/probe.hpp"
+#include "validate/run.hpp"
 
 namespace llmcalc::validate {
 
@@ -34,12 +35,12 @@ struct Calibration {
   double functions = 0;            ///< per second
   OperatorSeconds launch;          ///< of one operator on a few numbers
   Bytes memory;                    ///< of the machine; 0: not known
-  std::string processor;
-  int threads = 1;
+  std::string device;
+  int threads = 0;  ///< of a processor; 0: it is none
 };
 
 /// `progress` is told what is measured next.
-Calibration calibrated(const std::function<void(const std::string&)>& progress);
+Calibration calibrated(const Where& where, const std::function<void(const std::string&)>& progress);
 
 /// A hardware file: per format the best rate as the peak, and the median over the sizes as the achieved fraction.
 json::Value hardware_file(const Calibration& c, const std::string& name, const std::string& date);

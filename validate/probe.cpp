@@ -69,6 +69,12 @@ Seconds streamed_matmul_seconds(model::Backend& b, const MatmulSize& s, int weig
   }));
 }
 
+BytesPerSecond copy_bandwidth(model::Backend& b, Bytes bytes) {
+  const Numbers from(b, bytes.value / b.wide().value, 1), to(b, bytes.value / b.wide().value, 2);
+  const double seconds = median_seconds([&] { b.copy(to.data(), from.data(), bytes), b.wait(); });
+  return BytesPerSecond(2 * static_cast<double>(bytes.value) / seconds);
+}
+
 FlopsPerSecond attention_rate(model::Backend& b) {
   constexpr Count heads = 12, tokens = 256, width = 64;
   const Attention shape{

@@ -18,6 +18,9 @@ Seconds matmul_seconds(model::Backend& b, const MatmulSize& s);
 /// The same product with one of `weights` matrices after the other, so that each comes from memory.
 Seconds streamed_matmul_seconds(model::Backend& b, const MatmulSize& s, int weights);
 
+/// Bytes read and written per second by a copy of so many.
+BytesPerSecond copy_bandwidth(model::Backend& b, Bytes bytes);
+
 /// FLOP/s of flash attention's core, forward and backward together: 12 heads of 64 over 256 tokens.
 FlopsPerSecond attention_rate(model::Backend& b);
 

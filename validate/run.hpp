@@ -21,6 +21,7 @@ struct Where {
     return model::make_cpu(n);
   };
   const std::atomic<bool>* stop = nullptr;
+  bool on_processor = true;
 };
 
 /// The same case as it is trained: absorbed latent attention is for inference.

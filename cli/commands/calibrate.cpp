@@ -5,6 +5,7 @@
 
 #include "cli/command.hpp"
 #include "cli/commands/plan_command.hpp"
+#include "cli/place.hpp"
 #include "cli/progress_line.hpp"
 #include "model/whole_file.hpp"
 #include "presets/error.hpp"
@@ -55,7 +56,7 @@ Section rest(const validate::Calibration& c) {
           "a product at half its rate");
   }
   s.add("memory_bytes", "memory", c.memory);
-  s.add("threads", "threads", Quantity(Count{c.threads}));
+  if (c.threads > 0) s.add("threads", "threads", Quantity(Count{c.threads}));
   return s;
 }
 
@@ -75,16 +76,17 @@ int run_calibrate(Args args) {
       "and writes them as a hardware file, which --hardware takes.",
       "  llmcalc calibrate --out here.json\n  llmcalc validate gpt2 --hardware here.json\n"
       "  llmcalc train gpt2 --hardware here.json --precision fp32");
-  std::string out = "this-machine.json", name = "this-machine";
+  std::string out = "this-machine.json", name = "this-machine", device = "cpu";
   arguments.option("--out", "FILE", "where the hardware file goes [this-machine.json]", out);
+  arguments.option("--device", "cpu|cuda", "what is measured [cpu]", device);
   arguments.option("--name", "NAME", "what it is called [this-machine]", name);
   arguments.styles();
   if (!arguments.parse(args)) return 0;
-  const auto c = validate::calibrated([](const std::string& what) { fmt::print(stderr, "{}\n", what); });
+  const auto c = validate::calibrated(place(device), [](const std::string& what) { fmt::print(stderr, "{}\n", what); });
   write_file(out, validate::hardware_file(c, name, today()));
   Report report;
   report.command = "calibrate";
-  report.title = c.processor;
+  report.title = c.device;
   report.inputs = {{"out", out}, {"name", name}};
   report.grids = {rates_grid(c)};
   report.sections = {rest(c)};

@@ -3,12 +3,11 @@
 #include "cli/command.hpp"
 #include "cli/commands/plan_command.hpp"
 #include "cli/interrupt.hpp"
+#include "cli/place.hpp"
 #include "cli/progress_line.hpp"
-#include "model/cuda/open.hpp"
 #include "model/pass.hpp"
 #include "presets/error.hpp"
 #include "presets/load.hpp"
-#include "presets/names.hpp"
 #include "presets/quantity.hpp"
 #include "validate/run.hpp"
 #include "validate/timing.hpp"
@@ -133,16 +132,6 @@ void add_times(Report& report, const std::vector<validate::Timing>& all) {
                       {"within", t.within()}});
   }
   report.grids.push_back(std::move(g));
-}
-
-validate::Where place(const std::string& device) {
-  validate::Where where{.stop = &interrupt_flag()};
-  if (device == "cpu") return where;
-  if (device != "cuda")
-    throw InputError(fmt::format("--device {} is not known; it takes cpu, cuda", in_quotes(device)));
-  model::make_cuda(model::Number::f32);  // none is known before anything runs
-  where.make = [](model::Number n) { return model::make_cuda(n); };
-  return where;
 }
 
 /// What the user asks of one model; by default small enough for any machine, in float32.
@@ -286,7 +275,7 @@ int run_validate(Args args) {
 
   std::vector<Verdict> all;
   Times times;
-  const validate::Where where = place(device);
+  const validate::Where where = place(device, &interrupt_flag());
   const int runs = static_cast<int>(parse_positive(repeats, "--repeats"));
   try {
     all = verdicts(cases, parts, where);

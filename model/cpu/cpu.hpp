@@ -1,6 +1,8 @@
 #pragma once
 /// The operators on this machine's cores, in numbers of type T.
 
+#include <unistd.h>
+
 #include <cstring>
 #include <memory>
 
@@ -38,6 +40,7 @@ class Cpu final : public Backend {
   Bytes number() const override { return Bytes(sizeof(T)); }
   Bytes wide() const override { return Bytes(sizeof(W)); }
   std::string_view name() const override { return name_; }
+  Bytes capacity() const override { return Bytes(mul(::sysconf(_SC_PHYS_PAGES), ::sysconf(_SC_PAGE_SIZE))); }
   void upload(Out to, const void* from, Bytes bytes) override {
     std::memcpy(to, from, static_cast<std::size_t>(bytes.value));
   }

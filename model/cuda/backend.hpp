@@ -65,6 +65,7 @@ class Cuda final : public Backend {
   Bytes number() const override { return Bytes(sizeof(T)); }
   Bytes wide() const override { return Bytes(sizeof(W)); }
   std::string_view name() const override { return name_; }
+  Bytes capacity() const override { return Bytes(device_.capacity()); }
   void upload(Out to, const void* from, Bytes bytes) override { device_.upload(to, from, bytes.value); }
   void download(void* to, In from, Bytes bytes) override { device_.download(to, from, bytes.value); }
   void zero(Out x, Bytes bytes) override { device_.fill(x, 0, bytes.value); }

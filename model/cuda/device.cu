@@ -84,6 +84,12 @@ void GpuDevice::copy(void* to, const void* from, Count bytes) {
 }
 void GpuDevice::wait() { check(cudaStreamSynchronize(stream_), "waiting for the device"); }
 
+Count GpuDevice::capacity() const {
+  std::size_t free = 0, all = 0;
+  check(cudaMemGetInfo(&free, &all), "asking for the memory's size");
+  return static_cast<Count>(all);
+}
+
 /// Row-major C = op(A) op(B) is column-major C' = op(B)' op(A)', with every matrix as it lies.
 Product GpuDevice::described(const Key& key) {
   const MatmulShape& s = key.shape;

@@ -44,6 +44,7 @@ class GpuDevice {
   void download(void* to, const void* from, Count bytes);
   void copy(void* to, const void* from, Count bytes);
   void wait();
+  Count capacity() const;
 
   template <typename Kernel>
   void launch(const Kernel& kernel, Count blocks, int threads, Count room) {

@@ -38,11 +38,9 @@ void same(const Ledger& predicted, const Ledger& measured) {
   CHECK(predicted.order.size() == measured.order.size());
 }
 
-using MakeBackend = std::unique_ptr<model::Backend>(model::Number, bool poison);
-
 /// f(variant, backend) for every variant in both formats.
 template <typename F>
-void each_variant(MakeBackend& make, F f) {
+void each_variant(test::MakeBackend make, F f) {
   for (const auto& [number, format] :
        {std::pair{model::Number::f32, dtypes::fp32}, {model::Number::bf16, dtypes::bf16}})
     for (test::Variant v : test::variants()) {
@@ -94,10 +92,10 @@ TEST_CASE("generation holds, does and orders exactly what is predicted", "[contr
   each_variant(model::make_cpu, generate_as_predicted);
 }
 
-TEST_CASE("training on a GPU's stand-in holds, does and orders exactly what is predicted", "[cuda]") {
-  each_variant(test::make_emulated, train_as_predicted);
+TEST_CASE("training by CUDA's kernels holds, does and orders exactly what is predicted", "[cuda]") {
+  for (const test::MakeBackend make : test::gpus()) each_variant(make, train_as_predicted);
 }
 
-TEST_CASE("generation on a GPU's stand-in holds, does and orders exactly what is predicted", "[cuda]") {
-  each_variant(test::make_emulated, generate_as_predicted);
+TEST_CASE("generation by CUDA's kernels holds, does and orders exactly what is predicted", "[cuda]") {
+  for (const test::MakeBackend make : test::gpus()) each_variant(make, generate_as_predicted);
 }

@@ -1,4 +1,5 @@
-// The CUDA backend on the GPU's stand-in: whole steps and generations against the processor's in double.
+// The CUDA backend, on the GPU's stand-in and on a GPU where tests are told of one: whole steps and generations against
+// the processor's in double.
 
 #include <cmath>
 
@@ -30,8 +31,8 @@ void align(Transformer& from, Transformer& to) {
 struct Pair {
   std::unique_ptr<Backend> gpu, cpu;
   Transformer tested, exact;
-  Pair(const test::Variant& v, Number number)
-      : gpu(test::make_emulated(number, true)),
+  Pair(test::MakeBackend make, const test::Variant& v, Number number)
+      : gpu(make(number, true)),
         cpu(make_cpu(Number::f64, true)),
         tested(v.arch, *gpu, {.plan = v.plan}, 7),
         exact(v.arch, *cpu, {.plan = v.plan}, 7) {
@@ -49,24 +50,32 @@ std::vector<double> gradient_of(Transformer& t) {
   return all;
 }
 
+/// f(make, variant) for every variant, wherever there is a GPU.
+template <typename F>
+void each_variant(F f) {
+  for (const test::MakeBackend make : test::gpus())
+    for (const test::Variant& v : test::variants()) {
+      INFO(v.name);
+      f(make, v);
+    }
+}
+
 }  // namespace
 
 TEST_CASE("a GPU's loss and gradient of every variant are the processor's", "[cuda]") {
-  for (const test::Variant& v : test::variants()) {
-    Pair p(v, Number::f32);
-    INFO(v.name);
+  each_variant([](test::MakeBackend make, const test::Variant& v) {
+    Pair p(make, v, Number::f32);
     p.tested.weights().make_trainable(v.plan), p.exact.weights().make_trainable(v.plan);
     const Batch batch = test::tiny_batch(v.arch, v.plan, 5);
     const double tested = p.tested.gradients(batch, 1, nullptr), exact = p.exact.gradients(batch, 1, nullptr);
     CHECK(std::fabs(tested - exact) <= 1e-5 * std::fabs(exact));
     CHECK(difference(gradient_of(p.tested), gradient_of(p.exact)) <= 1e-5);
-  }
+  });
 }
 
 TEST_CASE("a GPU's bfloat16 is no farther from double than the processor's", "[cuda]") {
-  for (const test::Variant& v : test::variants()) {
-    Pair p(v, Number::bf16);
-    INFO(v.name);
+  each_variant([](test::MakeBackend make, const test::Variant& v) {
+    Pair p(make, v, Number::bf16);
     const std::unique_ptr<Backend> cpu = make_cpu(Number::bf16, true);
     Transformer rounded(v.arch, *cpu, {.plan = v.plan}, 7);
     align(p.tested, rounded);
@@ -79,16 +88,16 @@ TEST_CASE("a GPU's bfloat16 is no farther from double than the processor's", "[c
     }
     const double own = difference(gradients[0], gradients[1]), usual = difference(gradients[2], gradients[1]);
     CHECK(own <= std::max(1e-2, 1.5 * usual));
-  }
+  });
 }
 
 TEST_CASE("a GPU's logits after a prompt and a token are the processor's, cached or not", "[cuda]") {
-  for (test::Variant v : test::variants())
+  each_variant([](test::MakeBackend make, test::Variant v) {
     for (const Mla mla : {Mla::automatic, Mla::absorbed, Mla::expanded}) {
       if (v.arch.attention != AttentionKind::latent && mla != Mla::automatic) continue;
       v.plan.mla = mla;
-      Pair p(v, Number::f32);
-      INFO(v.name << ", mla " << static_cast<int>(mla));
+      Pair p(make, v, Number::f32);
+      INFO("mla " << static_cast<int>(mla));
       const Batch batch = test::tiny_batch(v.arch, v.plan, 5);
       const std::vector<std::int64_t> ids(batch.ids.begin(), batch.ids.begin() + 5);
       for (const bool cached : {true, false}) {
@@ -107,17 +116,17 @@ TEST_CASE("a GPU's logits after a prompt and a token are the processor's, cached
         CHECK(difference(logits[0], logits[1]) <= 1e-5);
       }
     }
+  });
 }
 
 TEST_CASE("ten steps of a GPU are ten of the processor's", "[cuda]") {
-  for (const test::Variant& v : test::variants()) {
-    Pair p(v, Number::f32);
-    INFO(v.name);
+  each_variant([](test::MakeBackend make, const test::Variant& v) {
+    Pair p(make, v, Number::f32);
     p.tested.weights().make_trainable(v.plan), p.exact.weights().make_trainable(v.plan);
     const Batch batch = test::tiny_batch(v.arch, v.plan, 5);
     double tested = 0, exact = 0;
     for (int i = 0; i < 10; ++i)
       tested = p.tested.train(std::span(&batch, 1), {}), exact = p.exact.train(std::span(&batch, 1), {});
     CHECK(std::fabs(tested - exact) <= 1e-3 * std::fabs(exact));
-  }
+  });
 }

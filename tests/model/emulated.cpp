@@ -4,12 +4,14 @@
 #include <ucontext.h>
 
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <new>
 #include <stdexcept>
 
 #include "model/cuda/backend.hpp"
+#include "model/cuda/open.hpp"
 
 namespace llmcalc::test {
 namespace {
@@ -111,6 +113,7 @@ class EmulatedDevice {
   void download(void* to, const void* from, Count bytes) { copy(to, from, bytes); }
   void copy(void* to, const void* from, Count bytes) { std::memcpy(to, from, static_cast<std::size_t>(bytes)); }
   void wait() {}
+  Count capacity() const { return 0; }
 
   template <typename Kernel>
   void launch(const Kernel& kernel, Count blocks, int threads, Count room) {
@@ -164,6 +167,12 @@ std::unique_ptr<model::Backend> make_emulated(model::Number number, bool poison)
   if (number == model::Number::bf16)
     return std::make_unique<model::cuda::Cuda<model::bf16, EmulatedDevice>>(device, "emulated, bfloat16", poison);
   throw std::invalid_argument("a GPU has float32 and bfloat16");
+}
+
+std::vector<MakeBackend> gpus() {
+  std::vector<MakeBackend> all{make_emulated};
+  if (std::getenv("LLMCALC_TEST_GPU") != nullptr) all.push_back(model::make_cuda);
+  return all;
 }
 
 }  // namespace llmcalc::test

@@ -69,10 +69,12 @@ class Lab {
   std::uint64_t stream_ = 0;
 };
 
-/// f(lab, width) on the processor and on the GPU's stand-in, in both formats and odd widths.
+/// f(lab, width) on the processor and where CUDA's kernels are tried, in both formats and odd widths.
 template <typename F>
 void everywhere(F f) {
-  for (const auto make : {make_cpu, test::make_emulated})
+  std::vector<test::MakeBackend> all = test::gpus();
+  all.push_back(make_cpu);
+  for (const test::MakeBackend make : all)
     for (const Number number : {Number::f32, Number::bf16})
       for (const Count width : {Count{7}, Count{33}, Count{130}, Count{1000}}) {
         std::unique_ptr<Backend> tested = make(number, true);
