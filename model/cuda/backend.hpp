@@ -1,6 +1,6 @@
 #pragma once
 /// The operators on a GPU, in numbers of type T: float, or bf16 with float beside it. `Device` is where they run: it
-/// has memory, launches kernels and multiplies matrices (model/cuda/device.hpp); tests have one on the processor.
+/// has memory, launches kernels and multiplies matrices (model/cuda/device.cuh); tests have one on the processor.
 
 #include <algorithm>
 #include <cmath>

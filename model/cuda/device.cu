@@ -1,4 +1,4 @@
-#include "model/cuda/device.hpp"
+#include "model/cuda/device.cuh"
 
 #include <algorithm>
 #include <array>

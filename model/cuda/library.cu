@@ -5,7 +5,7 @@
 #include <stdexcept>
 
 #include "model/cuda/backend.hpp"
-#include "model/cuda/device.hpp"
+#include "model/cuda/device.cuh"
 #include "model/cuda/open.hpp"
 
 namespace {

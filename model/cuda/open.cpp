@@ -22,9 +22,10 @@ MakeBackend* opened() {
   void* library = ::dlopen(beside.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) library = ::dlopen(library_name, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr)
-    throw InputError(fmt::format("there is no {} beside the program: it was built without CUDA; build it where nvcc is "
-                                 "found, or use --device cpu ({})",
-                                 library_name, ::dlerror()));
+    throw InputError(
+        fmt::format("there is no {} beside the program: it was built without CUDA; build it where nvcc is "
+                    "found, or use --device cpu ({})",
+                    library_name, ::dlerror()));
   return reinterpret_cast<MakeBackend*>(::dlsym(library, "llmcalc_cuda_backend"));
 }
 

@@ -107,7 +107,8 @@ TEST_CASE("ranks beyond the node talk over the network", "[contract][roofline]")
 
 TEST_CASE("an estimate uses what was measured and a bound does not", "[contract][roofline]") {
   Device d = device(100, 10, 1000);
-  d.achieved = {.present = true, .matmul = 0.5, .memory = 0.8, .link = 0.25, .launch = Seconds(2)};
+  d.achieved.present = true;
+  d.achieved.matmul = 0.5, d.achieved.memory = 0.8, d.achieved.link = 0.25, d.achieved.launch = Seconds(2);
   Plan p;
   CHECK(has_estimate(d, p));
   CHECK(estimated_rates(d, p).compute.value == 50);
