@@ -16,6 +16,9 @@ install(FILES ${PROJECT_BINARY_DIR}/llmcalc-config-version.cmake DESTINATION ${p
 # The program, its manual page, and what shells complete.
 if(TARGET llmcalc)
   install(TARGETS llmcalc RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  if(TARGET llmcalc_cuda)  # where the program looks for it: beside itself
+    install(TARGETS llmcalc_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_BINDIR})
+  endif()
   install(FILES docs/llmcalc.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
   install(FILES scripts/completions/llmcalc.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
           RENAME llmcalc)

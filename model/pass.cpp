@@ -55,16 +55,24 @@ Pass::Into Pass::into_rows(std::string_view op, const std::shared_ptr<Slot>& x, 
 
 void Pass::run(std::string_view op, const Shape& shape, Direction direction, const std::function<void()>& f) {
   if (stop_ != nullptr && *stop_) throw Stopped();
+  if (trace_ == nullptr)
+    f();
+  else
+    traced(op, shape, direction, f);
+  if (checking_) refuse_not_a_number(op);
+}
+
+/// Waited for before and after, so that the time is its own.
+void Pass::traced(std::string_view op, const Shape& shape, Direction direction, const std::function<void()>& f) {
+  backend_.wait();
   const Flops before = backend_.done();
   const Count beside = backend_.beside();
   const auto start = std::chrono::steady_clock::now();
   f();
   backend_.wait();
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  if (trace_ != nullptr)
-    trace_->push_back(
-        {op, shape, direction, layer_, backend_.done() - before, Seconds(seconds), backend_.beside() - beside});
-  if (checking_) refuse_not_a_number(op);
+  trace_->push_back(
+      {op, shape, direction, layer_, backend_.done() - before, Seconds(seconds), backend_.beside() - beside});
 }
 
 /// An operator that works in place is seen through what was made last, which it works on.

@@ -108,6 +108,7 @@ class Pass {
   Into into_rows(std::string_view op, const std::shared_ptr<Slot>& x, Count elements, bool apart);
   void run(std::string_view op, const Shape& shape, Direction direction, const std::function<void()>& f);
   void forward(std::string_view op, const Shape& shape, const std::function<void()>& f);
+  void traced(std::string_view op, const Shape& shape, Direction direction, const std::function<void()>& f);
   void refuse_not_a_number(std::string_view op) const;
   /// f runs in backward, in the layer that is current now.
   void remember(std::string_view op, const Shape& shape, std::function<void()> rule);

@@ -16,7 +16,12 @@ namespace {
 using Wall = std::chrono::steady_clock;
 using Key = std::pair<std::string, std::string>;  ///< what, operator
 
-double seconds_since(Wall::time_point start) { return std::chrono::duration<double>(Wall::now() - start).count(); }
+template <typename F>
+double seconds_of(const F& f) {
+  const auto start = Wall::now();
+  f();
+  return std::chrono::duration<double>(Wall::now() - start).count();
+}
 
 double median(std::vector<double> v) {
   std::sort(v.begin(), v.end());
@@ -81,12 +86,17 @@ std::vector<Timing> timed_training(const Case& asked, const Device& device, int 
   t.weights().make_trainable(c.plan);
   const model::Batch batch = random_batch(c.arch, c.plan.micro_batch * c.plan.seq, 1);
   Samples samples;
+  // The prediction has no pass over all gradients before the update. Operators are timed in steps of their own, since
+  // each is waited for.
+  const auto step = [&](model::Trace* trace) {
+    t.train(std::span(&batch, 1), {.clip = 0}, trace);
+    backend->wait();
+  };
   for (int i = 0; i <= repeats; ++i) {
+    const double seconds = seconds_of([&] { step(nullptr); });
     model::Trace trace;
-    const auto start = Wall::now();
-    t.train(std::span(&batch, 1), {.clip = 0},
-            &trace);  // the prediction has no pass over all gradients before the update
-    if (i > 0) samples.add("step", seconds_since(start)), samples.add(trace);
+    step(&trace);
+    if (i > 0) samples.add("step", seconds), samples.add(trace);
   }
   std::map<Key, double> predicted{{{"step", ""}, train(c.arch, c.plan, device).estimate.total().value}};
   predict(predicted, c, device, training_step(c.plan), Phase::training, "forward");
@@ -98,21 +108,19 @@ std::vector<Timing> timed_inference(const Case& c, const Device& device, int rep
   const std::unique_ptr<model::Backend> backend = where.make(number_of(p.precision));
   model::Transformer t(c.arch, *backend, {.plan = p}, 1);
   t.watch(where.stop);
-  const Count context = p.prompt + repeats + 1;
   const std::vector<std::int64_t> ids = random_batch(c.arch, p.batch * p.prompt, 1).ids;
   const Count again = p.kv_cache ? 0 : p.prompt;  // without a cache the whole text runs for every token
   const std::vector<std::int64_t> next = random_batch(c.arch, p.batch * (again + 1), 2).ids;
   Samples samples;
+  const auto pass = [&](std::span<const std::int64_t> tokens, Count past, model::Cache* cache, model::Trace* trace) {
+    t.logits(tokens, p.batch, past, p.kv_cache ? cache : nullptr, trace);
+  };
   for (int i = 0; i <= repeats; ++i) {
-    model::Cache cache = t.make_cache(p.batch, context);
-    model::Cache* const kept = p.kv_cache ? &cache : nullptr;
+    model::Cache cache = t.make_cache(p.batch, p.prompt + 1);
+    const double prefill_seconds = seconds_of([&] { pass(ids, 0, &cache, nullptr); });
+    const double decode_seconds = seconds_of([&] { pass(next, p.prompt - again, &cache, nullptr); });
     model::Trace first, step;
-    auto start = Wall::now();
-    t.logits(ids, p.batch, 0, kept, &first);
-    const double prefill_seconds = seconds_since(start);
-    start = Wall::now();
-    t.logits(next, p.batch, p.prompt - again, kept, &step);
-    const double decode_seconds = seconds_since(start);
+    pass(ids, 0, &cache, &first), pass(next, p.prompt - again, &cache, &step);
     if (i == 0) continue;
     samples.add("prefill", prefill_seconds), samples.add("decode", decode_seconds);
     samples.add(first, "prefill"), samples.add(step, "decode");
