@@ -6,36 +6,18 @@
 #include <cmath>
 #include <numeric>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "model/cpu/matmul_shape.hpp"
 #include "model/cuda/attention.hpp"
+#include "model/cuda/experts.hpp"
+#include "model/cuda/pointwise.hpp"
+#include "model/cuda/position.hpp"
+#include "model/cuda/room.hpp"
 #include "model/cuda/rows.hpp"
 #include "model/math/routing.hpp"
 
 namespace llmcalc::model::cuda {
-
-/// Memory of a device for as long as an operator runs.
-template <typename Device, typename X>
-class Room {
- public:
-  Room(Device& d, Count n) : device_(d), bytes_(std::max<Count>(n, 1) * static_cast<Count>(sizeof(X))) {
-    data_ = static_cast<X*>(device_.allocate(bytes_));
-  }
-  Room(Device& d, const std::vector<X>& from) : Room(d, static_cast<Count>(from.size())) {
-    if (!from.empty()) device_.upload(data_, from.data(), static_cast<Count>(from.size() * sizeof(X)));
-  }
-  ~Room() { device_.release(data_, bytes_); }
-  Room(const Room&) = delete;
-  Room& operator=(const Room&) = delete;
-  X* data() const { return data_; }
-
- private:
-  Device& device_;
-  Count bytes_;
-  X* data_ = nullptr;
-};
 
 template <typename T, typename Device>
 class Cuda final : public Backend {
@@ -51,11 +33,8 @@ class Cuda final : public Backend {
   static constexpr Count line = warp * static_cast<Count>(sizeof(double));  ///< room for a block's sums
 
  public:
-  Cuda(Device& device, std::string name, bool poison) : device_(device), name_(std::move(name)), poison_(poison) {}
-  ~Cuda() override {
-    if (turns_ != nullptr) device_.release(turns_, turns_bytes_);
-  }
-
+  Cuda(Device& device, std::string name, bool poison)
+      : device_(device), turns_(device), name_(std::move(name)), poison_(poison) {}
   void* allocate(Bytes bytes) override {
     void* data = device_.allocate(bytes.value);
     if (poison_) device_.fill(data, 0xff, bytes.value);  // NaN in every format
@@ -82,8 +61,7 @@ class Cuda final : public Backend {
   // ---- tables and positions
   void lookup(const Lookup& s, const std::int64_t* ids, const Positions& p, In table, Out y) override {
     const Scratch<Count> rows(device_, rows_of(s, ids, p));
-    everywhere(mul(s.tokens, s.width), [rows = rows.data(), width = s.width, from = n(table), to = n(y)] LLMCALC_DEVICE(
-                                           Count i) { to[i] = from[rows[i / width] * width + i % width]; });
+    cuda::rows_of_table(device_, s.tokens, s.width, rows.data(), n(table), n(y));
   }
   void lookup_gradient(const Lookup& s, const std::int64_t* ids, const Positions& p, In dy, Out dtable) override {
     const std::vector<Count> rows = rows_of(s, ids, p);
@@ -100,25 +78,11 @@ class Cuda final : public Backend {
            BucketSums<T>{s.width, begin.data(), tokens.data(), to.data(), n(dy), w(dtable)});
   }
   void add_sinusoid(const Lookup& s, const Positions& p, Out y) override {
-    const W* const turn = turns(p, s.width);
-    everywhere(mul(s.tokens, s.width), [turn, width = s.width, pairs = (s.width + 1) / 2, queries = p.queries,
-                                        x = n(y)] LLMCALC_DEVICE(Count i) {
-      const Count q = i / width % queries, c = i % width;
-      x[i] = static_cast<T>(model::wide(x[i]) + turn[(2 * q + (c % 2 == 0 ? 1 : 0)) * pairs + c / 2]);
-    });
+    cuda::add_sinusoid(device_, s, p, turns_.of(p, s.width), n(y));
   }
   void rope(Count rows, const Positions& p, Out x, Count row, Count heads, Count head, Count width, Count offset,
             bool inverse) override {
-    const W* const turn = turns(p, width);
-    const Count half = width / 2, pairs = (width + 1) / 2;
-    everywhere(rows * heads * half, [=, queries = p.queries, all = n(x)] LLMCALC_DEVICE(Count i) {
-      const Count r = i / half / heads, h = i / half % heads, k = i % half, q = r % queries;
-      T *const a = all + r * row + h * head + offset + k, *const b = a + half;
-      const W cosine = turn[2 * q * pairs + k], sine = turn[(2 * q + 1) * pairs + k] * (inverse ? W(-1) : W(1));
-      const W left = model::wide(*a), right = model::wide(*b);
-      *a = static_cast<T>(left * cosine - right * sine);
-      *b = static_cast<T>(right * cosine + left * sine);
-    });
+    cuda::rope(device_, rows, p, turns_.of(p, width), n(x) + offset, row, heads, head, width, inverse);
   }
 
   // ---- products
@@ -127,7 +91,9 @@ class Cuda final : public Backend {
     if (v.head_rows > 0) return per_head(s, v, n(v.x), n(v.weight), n(y));
     if (s.top_k > 0) return routed(s, v, y);
     product<T>({s.rows, s.out, s.in, false, true, false, stride, s.in, s.out, false}, v.x, v.weight, y, v.wide_output);
-    add_bias(s.rows, s.out, n(v.bias), y, v.wide_output);
+    if (v.bias == nullptr) return;
+    v.wide_output ? add_bias(device_, s.rows, s.out, n(v.bias), w(y))
+                  : add_bias(device_, s.rows, s.out, n(v.bias), n(y));
   }
   void linear_gradient(const Linear& s, const LinearView& v, In dy, Out dx, bool add, Out dw, Out db) override {
     if (s.top_k > 0) return routed_gradient(s, v, dy, dx, add, dw, db);
@@ -195,85 +161,57 @@ class Cuda final : public Backend {
   }
 
   // ---- number by number
-  void add(const Pointwise& s, In a, In b, Out y) override { sum(size(s), n(a), n(b), n(y)); }
-  void accumulate(Count count, In x, Out y) override { sum(count, n(In(y)), n(x), n(y)); }
-  void multiply(const Pointwise& s, In a, In b, Out y) override {
-    everywhere(size(s), [a = n(a), b = n(b), y = n(y)] LLMCALC_DEVICE(Count i) {
-      y[i] = static_cast<T>(model::wide(a[i]) * model::wide(b[i]));
-    });
-  }
+  void add(const Pointwise& s, In a, In b, Out y) override { cuda::sum(device_, size(s), n(a), n(b), n(y)); }
+  void accumulate(Count count, In x, Out y) override { cuda::sum(device_, count, n(In(y)), n(x), n(y)); }
+  void multiply(const Pointwise& s, In a, In b, Out y) override { cuda::multiply(device_, size(s), n(a), n(b), n(y)); }
   void multiply_gradient(const Pointwise& s, In a, In b, In dy, Out da, bool add_a, Out db, bool add_b) override {
-    everywhere(size(s), [=, a = n(a), b = n(b), dy = n(dy), da = n(da), db = n(db)] LLMCALC_DEVICE(Count i) {
-      const W d = model::wide(dy[i]), left = model::wide(a[i]), right = model::wide(b[i]);
-      put(da + i, d * right, add_a), put(db + i, d * left, add_b);
-    });
+    cuda::multiply_gradient(device_, size(s), n(a), n(b), n(dy), n(da), add_a, n(db), add_b);
   }
   void scale(const Pointwise& s, In a, In g, Out y) override {
-    everywhere(size(s), [width = s.width, a = n(a), g = n(g), y = n(y)] LLMCALC_DEVICE(Count i) {
-      y[i] = static_cast<T>(model::wide(a[i]) * sigmoid(model::wide(g[i / width])));
-    });
+    cuda::scale(device_, s.rows, s.width, n(a), n(g), n(y));
   }
   void scale_gradient(const Pointwise& s, In a, In g, In dy, Out da, bool add_a, Out dg, bool add_g) override {
     launch(s.rows, line, ScaleGradient<T>{s.width, n(a), n(g), n(dy), n(da), add_a, n(dg), add_g});
   }
   void activate(const Pointwise& s, Activation act, In x, Out y) override {
-    with_activation(act, [&](auto f) { activate_by<decltype(f)>(size(s), n(x), n(y)); });
+    with_activation(act, [&](auto f) { cuda::activate<decltype(f)>(device_, size(s), n(x), n(y)); });
   }
   void activate_gradient(const Pointwise& s, Activation act, In x, In dy, Out dx, bool add) override {
-    with_activation(act, [&](auto f) { activate_gradient_by<decltype(f)>(size(s), n(x), n(dy), n(dx), add); });
+    with_activation(act,
+                    [&](auto f) { cuda::activate_gradient<decltype(f)>(device_, size(s), n(x), n(dy), n(dx), add); });
   }
   void gate(const Pointwise& s, Activation act, In a, In b, Out y) override {
-    with_activation(act, [&](auto f) { gate_by<decltype(f)>(size(s), n(a), n(b), n(y)); });
+    with_activation(act, [&](auto f) { cuda::gate<decltype(f)>(device_, size(s), n(a), n(b), n(y)); });
   }
   void gate_gradient(const Pointwise& s, Activation act, In a, In b, In dy, Out da, bool add_a, Out db,
                      bool add_b) override {
-    with_activation(
-        act, [&](auto f) { gate_gradient_by<decltype(f)>(size(s), n(a), n(b), n(dy), n(da), add_a, n(db), add_b); });
+    with_activation(act, [&](auto f) {
+      cuda::gate_gradient<decltype(f)>(device_, size(s), n(a), n(b), n(dy), n(da), add_a, n(db), add_b);
+    });
   }
   void dropout(const Pointwise& s, const Dropout& d, Out x, Out mask) override {
-    everywhere(size(s), [d, x = n(x), mask = static_cast<std::uint8_t*>(mask)] LLMCALC_DEVICE(Count i) {
-      const W factor = dice(d, i);
-      x[i] = static_cast<T>(model::wide(x[i]) * factor);
-      if (mask != nullptr) mask[i] = factor > W(0) ? 1 : 0;
-    });
+    cuda::dropout(device_, size(s), d, n(x), static_cast<std::uint8_t*>(mask));
   }
   void dropout_gradient(const Pointwise& s, const Dropout& d, In mask, Out dx) override {
-    everywhere(size(s), [keep = static_cast<W>(1 / (1 - d.p)), mask = static_cast<const std::uint8_t*>(mask),
-                         dx = n(dx)] LLMCALC_DEVICE(Count i) {
-      dx[i] = static_cast<T>(model::wide(dx[i]) * keep * static_cast<W>(mask[i]));
-    });
+    cuda::dropout_gradient(device_, size(s), d, static_cast<const std::uint8_t*>(mask), n(dx));
   }
 
   // ---- mixture of experts
   void route(const Pointwise& s, In logits, Out gates, Out kept) override {
     const Scratch<W> room(device_, kept != nullptr ? 1 : 2 * size(s));
-    W* const p = kept != nullptr ? w(kept) : room.data();
-    everywhere(s.rows, [s, p, x = n(logits), to = n(gates)] LLMCALC_DEVICE(Count t) {
-      W *const mine = p + t * s.width, *const g = p + (s.rows + t) * s.width;
-      route_row(s, x + t * s.width, mine, g);
-      for (Count e = 0; e < s.width; ++e) to[t * s.width + e] = static_cast<T>(g[e]);
-    });
+    cuda::route(device_, s, n(logits), kept != nullptr ? w(kept) : room.data(), n(gates));
   }
   void route_gradient(const Pointwise& s, In kept, In dgates, Out dlogits, bool add) override {
-    everywhere(s.rows, [s, add, g = w(kept) + size(s), dg = n(dgates), to = n(dlogits)] LLMCALC_DEVICE(Count t) {
-      W mean(0);
-      for (Count i = t * s.width; i < (t + 1) * s.width; ++i)
-        if (!(g[i] < W(0))) mean += g[i] * model::wide(dg[i]);
-      for (Count i = t * s.width; i < (t + 1) * s.width; ++i)
-        put(to + i, g[i] < W(0) ? W(0) : g[i] * (model::wide(dg[i]) - mean), add);
-    });
+    cuda::route_gradient(device_, s, w(kept) + size(s), n(dgates), n(dlogits), add);
   }
   void dispatch(const Pointwise& s, Count experts, In gates, In x, Out y) override {
     const Scratch<Count> token(device_, routing_of<T>(s.rows / s.top_k, experts, gates).token);
-    everywhere(size(s), [width = s.width, token = token.data(), from = n(x), to = n(y)] LLMCALC_DEVICE(Count i) {
-      to[i] = from[token[i / width] * width + i % width];
-    });
+    cuda::rows_of_table(device_, s.rows, s.width, token.data(), n(x), n(y));
   }
   void dispatch_gradient(const Pointwise& s, Count experts, In kept, In dy, Out dx, bool add) override {
     const Count tokens = s.rows / s.top_k;
     const Routing r = routing_of<W>(tokens, experts, w(kept) + tokens * experts);
-    const std::vector<W> ones(r.token.size(), W(1));
-    sum_rows(r, ones, s.width, n(dy), n(dx), add);
+    cuda::sum_rows(device_, r, std::vector<W>(r.token.size(), W(1)), s.width, n(dy), n(dx), add);
   }
   void combine(const Pointwise& s, Count experts, In gates, In x, Out y, Out kept) override {
     const std::vector<T> all = downloaded<T>(gates, s.rows * experts);
@@ -283,7 +221,7 @@ class Cuda final : public Backend {
       gate[i] = model::wide(all[static_cast<std::size_t>(r.token[i] * experts + e)]);
     });
     if (kept != nullptr) device_.upload(kept, gate.data(), static_cast<Count>(gate.size() * sizeof(W)));
-    sum_rows(r, gate, s.width, n(x), n(y), false);
+    cuda::sum_rows(device_, r, gate, s.width, n(x), n(y), false);
   }
   void combine_gradient(const Pointwise& s, Count experts, In route_kept, In x, In kept, In dy, Out dx, bool add_x,
                         Out dgates, bool add_g) override {
@@ -334,119 +272,10 @@ class Cuda final : public Backend {
     everywhere(count, [f = static_cast<W>(factor), g = w(g)] LLMCALC_DEVICE(Count i) { g[i] = g[i] * f; });
   }
   void adamw(Count count, const AdamW& o, In g, Out weight, Out master, Out m, Out v) override {
-    const auto f = [](double x) { return static_cast<W>(x); };
-    const double step = static_cast<double>(o.step);
-    everywhere(count, [b1 = f(o.beta1), b2 = f(o.beta2), c1 = f(1 - o.beta1), c2 = f(1 - o.beta2), rate = f(o.rate),
-                       shrink = f(1 - o.rate * o.decay), epsilon = f(o.epsilon),
-                       bias1 = f(1 / (1 - std::pow(o.beta1, step))), bias2 = f(1 / (1 - std::pow(o.beta2, step))),
-                       g = w(g), weight = n(weight), master = w(master), m = w(m), v = w(v)] LLMCALC_DEVICE(Count i) {
-      const W first = b1 * m[i] + c1 * g[i], second = b2 * v[i] + c2 * g[i] * g[i];
-      const W now = master != nullptr ? master[i] : model::wide(weight[i]);
-      const W next = now * shrink - rate * (first * bias1) / (sqrt_of(second * bias2) + epsilon);
-      m[i] = first, v[i] = second, weight[i] = static_cast<T>(next);
-      if (master != nullptr) master[i] = next;
-    });
+    cuda::adamw(device_, count, o, w(g), n(weight), w(master), w(m), w(v));
   }
   void sgd(Count count, const Momentum& o, In g, Out weight, Out master, Out velocity) override {
-    everywhere(count, [rate = static_cast<W>(o.rate), keep = static_cast<W>(o.momentum),
-                       shrink = static_cast<W>(1 - o.rate * o.decay), g = w(g), weight = n(weight), master = w(master),
-                       velocity = w(velocity)] LLMCALC_DEVICE(Count i) {
-      W d = g[i];
-      if (velocity != nullptr) velocity[i] = d = keep * velocity[i] + d;
-      const W next = (master != nullptr ? master[i] : model::wide(weight[i])) * shrink - rate * d;
-      weight[i] = static_cast<T>(next);
-      if (master != nullptr) master[i] = next;
-    });
-  }
-
-  // What device lambdas stand in must be public to a CUDA compiler.
-  void sum(Count count, const T* a, const T* b, T* y) {
-    everywhere(count, [=] LLMCALC_DEVICE(Count i) { y[i] = static_cast<T>(model::wide(a[i]) + model::wide(b[i])); });
-  }
-  template <typename F>
-  void activate_by(Count count, const T* x, T* y) {
-    everywhere(count, [x, y] LLMCALC_DEVICE(Count i) { y[i] = static_cast<T>(F::value(model::wide(x[i]))); });
-  }
-  template <typename F>
-  void activate_gradient_by(Count count, const T* x, const T* dy, T* dx, bool add) {
-    everywhere(count, [x, dy, dx, add] LLMCALC_DEVICE(Count i) {
-      put(dx + i, model::wide(dy[i]) * F::slope(model::wide(x[i])), add);
-    });
-  }
-  template <typename F>
-  void gate_by(Count count, const T* a, const T* b, T* y) {
-    everywhere(count, [a, b, y] LLMCALC_DEVICE(Count i) {
-      y[i] = static_cast<T>(F::value(model::wide(a[i])) * model::wide(b[i]));
-    });
-  }
-  template <typename F>
-  void gate_gradient_by(Count count, const T* a, const T* b, const T* dy, T* da, bool add_a, T* db, bool add_b) {
-    everywhere(count, [a, b, dy, da, add_a, db, add_b] LLMCALC_DEVICE(Count i) {
-      const W d = model::wide(dy[i]), left = model::wide(a[i]), right = model::wide(b[i]);
-      put(da + i, d * right * F::slope(left), add_a), put(db + i, d * F::value(left), add_b);
-    });
-  }
-  void add_bias(Count rows, Count width, const T* bias, Out y, bool is_wide) {
-    if (bias == nullptr) return;
-    everywhere(rows * width, [=, narrow = n(y), broad = w(y)] LLMCALC_DEVICE(Count i) {
-      if (is_wide)
-        broad[i] = broad[i] + model::wide(bias[i % width]);
-      else
-        narrow[i] = static_cast<T>(model::wide(narrow[i]) + model::wide(bias[i % width]));
-    });
-  }
-  void bias_gradient(Count rows, Count width, const T* dy, Count stride, W* db) {
-    everywhere(width, [=] LLMCALC_DEVICE(Count i) {
-      W all(0);
-      for (Count r = 0; r < rows; ++r) all += model::wide(dy[r * stride + i]);
-      db[i] += all;
-    });
-  }
-  /// to = the sum over a token's rows of factor x row, experts in order.
-  void sum_rows(const Routing& r, const std::vector<W>& factor, Count width, const T* x, T* to, bool add) {
-    const Scratch<Count> row(device_, r.row);
-    const Scratch<W> by(device_, factor);
-    const Count tokens = static_cast<Count>(r.row.size()) / std::max<Count>(1, r.top_k);
-    everywhere(tokens * width, [=, top_k = r.top_k, row = row.data(), by = by.data()] LLMCALC_DEVICE(Count i) {
-      W all(0);
-      for (Count k = i / width * top_k; k < (i / width + 1) * top_k; ++k)
-        all += by[row[k]] * model::wide(x[row[k] * width + i % width]);
-      put(to + i, all, add);
-    });
-  }
-  /// (cos, sin) of `pairs` frequencies for every position of a pass, made once while passes are alike.
-  const W* turns(const Positions& p, Count width) {
-    const Count pairs = (width + 1) / 2;
-    const std::tuple key(p.queries, p.past, width);
-    if (turns_ != nullptr && key == turns_of_) return turns_;
-    if (turns_ != nullptr) device_.release(turns_, turns_bytes_);
-    turns_of_ = key, turns_bytes_ = 2 * p.queries * pairs * wide_bytes;
-    turns_ = static_cast<W*>(device_.allocate(turns_bytes_));
-    std::vector<double> frequency(static_cast<std::size_t>(pairs));
-    for (std::size_t i = 0; i < frequency.size(); ++i)
-      frequency[i] = std::pow(10000.0, -2.0 * static_cast<double>(i) / static_cast<double>(width));
-    const Scratch<double> f(device_, frequency);
-    everywhere(p.queries * pairs, [pairs, past = p.past, f = f.data(), to = turns_] LLMCALC_DEVICE(Count i) {
-      const Count q = i / pairs, k = i % pairs;
-      const CosSin t = cos_sin(static_cast<double>(past + q) * f[k]);
-      to[2 * q * pairs + k] = static_cast<W>(t.cosine), to[(2 * q + 1) * pairs + k] = static_cast<W>(t.sine);
-    });
-    return turns_;
-  }
-  /// Softmax of a row of logits, the top_k of it renormalised; -1 elsewhere; ties to the lower expert.
-  LLMCALC_HD static void route_row(const Pointwise& s, const T* logits, W* p, W* gates) {
-    W most = model::wide(logits[0]), all(0), chosen(0);
-    for (Count e = 1; e < s.width; ++e) most = model::wide(logits[e]) > most ? model::wide(logits[e]) : most;
-    for (Count e = 0; e < s.width; ++e) p[e] = exp_of(model::wide(logits[e]) - most), all += p[e];
-    for (Count e = 0; e < s.width; ++e) p[e] = p[e] / all, gates[e] = W(-1);
-    for (Count k = 0; k < s.top_k; ++k) {
-      Count best = -1;
-      for (Count e = 0; e < s.width; ++e)
-        if (gates[e] < W(0) && (best < 0 || p[e] > p[best])) best = e;
-      gates[best] = p[best], chosen += p[best];
-    }
-    for (Count e = 0; e < s.width; ++e)
-      if (!(gates[e] < W(0))) gates[e] = gates[e] / chosen;
+    cuda::sgd(device_, count, o, w(g), n(weight), w(master), w(velocity));
   }
 
  private:
@@ -454,9 +283,7 @@ class Cuda final : public Backend {
 
   template <typename F>
   void everywhere(Count count, F f) {
-    if (count == 0) return;
-    constexpr Count most_blocks = 132 * 16;
-    device_.launch(Everywhere<F>{count, f}, std::min((count + 255) / 256, most_blocks), 256, 0);
+    cuda::everywhere(device_, count, f);
   }
   template <typename Kernel>
   void launch(Count blocks, Count room, const Kernel& kernel) {
@@ -507,7 +334,7 @@ class Cuda final : public Backend {
     if (rows == 0) return;
     product<T>({rows, s.in, s.out, false, false, add, stride, s.in, s.in, false}, dy, weight, dx, false);
     product<T>({s.out, s.in, rows, true, false, true, stride, s.in, s.in, false}, dy, x, dw, true);
-    if (db != nullptr) bias_gradient(rows, s.out, dy, stride, db);
+    if (db != nullptr) bias_gradient(device_, rows, s.out, dy, stride, db);
   }
   void routed(const Linear& s, const LinearView& v, Out y) {
     const Routing r = routing_of<T>(s.rows / s.top_k, s.groups, v.choice);
@@ -516,7 +343,7 @@ class Cuda final : public Backend {
       T* const to = n(y) + first * s.out;
       product<T>({rows, s.out, s.in, false, true, false, s.in, s.in, s.out, false}, n(v.x) + first * s.in,
                  n(v.weight) + e * s.out * s.in, to, false);
-      if (rows > 0 && v.bias != nullptr) add_bias(rows, s.out, n(v.bias) + e * s.out, to, false);
+      if (v.bias != nullptr) add_bias(device_, rows, s.out, n(v.bias) + e * s.out, to);
     }
   }
   void routed_gradient(const Linear& s, const LinearView& v, In dy, Out dx, bool add, Out dw, Out db) {
@@ -551,12 +378,10 @@ class Cuda final : public Backend {
   }
 
   Device& device_;
+  Turns<Device> turns_;
   std::string name_;
   bool poison_;
   Flops done_;
-  W* turns_ = nullptr;
-  Count turns_bytes_ = 0;
-  std::tuple<Count, Count, Count> turns_of_;
 };
 
 }  // namespace llmcalc::model::cuda

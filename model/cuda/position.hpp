@@ -1,0 +1,84 @@
+#pragma once
+/// Positions on a GPU: sinusoids and rotations from one table of angles.
+
+#include <cmath>
+#include <tuple>
+#include <vector>
+
+#include "model/cuda/pointwise.hpp"
+#include "model/cuda/room.hpp"
+
+namespace llmcalc::model::cuda {
+
+/// cos and sin of every frequency at every position of a pass: two rows of `pairs` numbers per position. Kept while
+/// passes are alike.
+template <typename Device>
+class Turns {
+ public:
+  explicit Turns(Device& device) : device_(device) {}
+  ~Turns() {
+    if (data_ != nullptr) device_.release(data_, bytes_);
+  }
+  Turns(const Turns&) = delete;
+  Turns& operator=(const Turns&) = delete;
+
+  const float* of(const Positions& p, Count width) {
+    const std::tuple key(p.queries, p.past, width);
+    if (data_ != nullptr && key == key_) return data_;
+    if (data_ != nullptr) device_.release(data_, bytes_);
+    const Count pairs = (width + 1) / 2;
+    key_ = key, bytes_ = 2 * p.queries * pairs * static_cast<Count>(sizeof(float));
+    data_ = static_cast<float*>(device_.allocate(bytes_));
+    std::vector<double> frequency(static_cast<std::size_t>(pairs));
+    for (std::size_t i = 0; i < frequency.size(); ++i)
+      frequency[i] = std::pow(10000.0, -2.0 * static_cast<double>(i) / static_cast<double>(width));
+    fill(p, pairs, frequency);
+    return data_;
+  }
+
+  void fill(const Positions& p, Count pairs, const std::vector<double>& frequency) {
+    const Room<Device, double> room(device_, frequency);
+    const double* const f = room.data();
+    const Count past = p.past;
+    float* const to = data_;
+    everywhere(device_, p.queries * pairs, [=] LLMCALC_DEVICE(Count i) {
+      const Count q = i / pairs, k = i % pairs;
+      const CosSin t = cos_sin(static_cast<double>(past + q) * f[k]);
+      to[2 * q * pairs + k] = static_cast<float>(t.cosine), to[(2 * q + 1) * pairs + k] = static_cast<float>(t.sine);
+    });
+  }
+
+ private:
+  Device& device_;
+  float* data_ = nullptr;
+  Count bytes_ = 0;
+  std::tuple<Count, Count, Count> key_;
+};
+
+/// Number 2i of a row += sin of frequency i at its position, number 2i + 1 its cosine.
+template <typename Device, typename T>
+void add_sinusoid(Device& device, const Lookup& s, const Positions& p, const float* turn, T* x) {
+  const Count width = s.width, pairs = (s.width + 1) / 2, queries = p.queries;
+  everywhere(device, mul(s.tokens, s.width), [=] LLMCALC_DEVICE(Count i) {
+    const Count q = i / width % queries, c = i % width;
+    x[i] = static_cast<T>(wide(x[i]) + turn[(2 * q + (c % 2 == 0 ? 1 : 0)) * pairs + c / 2]);
+  });
+}
+
+/// Rotates numbers i and i + width/2 of every head, in place; `inverse`: back.
+template <typename Device, typename T>
+void rope(Device& device, Count rows, const Positions& p, const float* turn, T* x, Count row, Count heads, Count head,
+          Count width, bool inverse) {
+  const Count half = width / 2, pairs = (width + 1) / 2, queries = p.queries;
+  const float direction = inverse ? -1.0f : 1.0f;
+  everywhere(device, rows * heads * half, [=] LLMCALC_DEVICE(Count i) {
+    const Count r = i / half / heads, h = i / half % heads, k = i % half, q = r % queries;
+    T *const a = x + r * row + h * head + k, *const b = a + half;
+    const float cosine = turn[2 * q * pairs + k], sine = turn[(2 * q + 1) * pairs + k] * direction;
+    const float left = wide(*a), right = wide(*b);
+    *a = static_cast<T>(left * cosine - right * sine);
+    *b = static_cast<T>(right * cosine + left * sine);
+  });
+}
+
+}  // namespace llmcalc::model::cuda

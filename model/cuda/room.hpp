@@ -1,0 +1,32 @@
+#pragma once
+/// Memory that an operator needs while it runs, beside the tensors that the arena counts.
+
+#include <algorithm>
+#include <vector>
+
+#include "calc/units.hpp"
+
+namespace llmcalc::model::cuda {
+
+/// Memory of a device for as long as an operator runs.
+template <typename Device, typename X>
+class Room {
+ public:
+  Room(Device& d, Count n) : device_(d), bytes_(std::max<Count>(n, 1) * static_cast<Count>(sizeof(X))) {
+    data_ = static_cast<X*>(device_.allocate(bytes_));
+  }
+  Room(Device& d, const std::vector<X>& from) : Room(d, static_cast<Count>(from.size())) {
+    if (!from.empty()) device_.upload(data_, from.data(), static_cast<Count>(from.size() * sizeof(X)));
+  }
+  ~Room() { device_.release(data_, bytes_); }
+  Room(const Room&) = delete;
+  Room& operator=(const Room&) = delete;
+  X* data() const { return data_; }
+
+ private:
+  Device& device_;
+  Count bytes_;
+  X* data_ = nullptr;
+};
+
+}  // namespace llmcalc::model::cuda
