@@ -47,6 +47,18 @@ struct AttentionKept {
   Out log_sum_exp = nullptr;    ///< flash: wide, one per row and head; may be absent in inference
 };
 
+/// Naive attention's buffers, as numbers.
+template <typename T>
+struct NaiveKept {
+  T *scores, *probabilities, *dropped;
+  std::uint8_t* mask;
+  explicit NaiveKept(const AttentionKept& k)
+      : scores(static_cast<T*>(k.scores)),
+        probabilities(static_cast<T*>(k.probabilities)),
+        dropped(static_cast<T*>(k.dropped)),
+        mask(static_cast<std::uint8_t*>(k.mask)) {}
+};
+
 /// Replayable dropout: number i of this operator stays if Philox(key, i) says so.
 struct Dropout {
   double p = 0;

@@ -10,6 +10,7 @@
 #include "model/cpu/dropout.hpp"
 #include "model/cpu/loss.hpp"
 #include "model/cpu/product.hpp"
+#include "model/math/alibi.hpp"
 
 namespace llmcalc::model::LLMCALC_ISA {
 
@@ -22,16 +23,6 @@ const T* at(const HeadView& v, Count s, Count t, Count h) {
 template <typename T>
 T* at_mutable(const HeadView& v, Count s, Count t, Count h) {
   return const_cast<T*>(at<T>(v, s, t, h));
-}
-
-/// ALiBi's slope of a head (Press et al. 2021, arXiv:2108.12409): 2^(-8 (h + 1)/n) for n heads; where n is no power of
-/// two, the slopes of the power below, then every other one of the power above.
-inline double alibi_slope(Count heads, Count h) {
-  Count power = 1;
-  while (2 * power <= heads) power *= 2;
-  const double step = 8.0 / static_cast<double>(power);
-  const double n = h < power ? static_cast<double>(h + 1) * step : static_cast<double>(2 * (h - power) + 1) * step / 2;
-  return std::exp2(-n);
 }
 
 /// Attention of one sequence and one head: what the loops below share.
@@ -252,17 +243,6 @@ Flops flash_gradient(const Attention& s, const AttentionInputs& in, const Dropou
 }
 
 // ---- naive: every pair; what the mask hides is computed and thrown away
-
-template <typename T>
-struct NaiveKept {
-  T *scores, *probabilities, *dropped;
-  std::uint8_t* mask;
-  explicit NaiveKept(const AttentionKept& k)
-      : scores(static_cast<T*>(k.scores)),
-        probabilities(static_cast<T*>(k.probabilities)),
-        dropped(static_cast<T*>(k.dropped)),
-        mask(static_cast<std::uint8_t*>(k.mask)) {}
-};
 
 /// x as it is stored, and stored.
 template <typename T>

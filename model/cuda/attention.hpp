@@ -7,6 +7,7 @@
 
 #include "model/backend.hpp"
 #include "model/cuda/thread.hpp"
+#include "model/math/alibi.hpp"
 #include "model/random.hpp"
 
 namespace llmcalc::model::cuda {
@@ -42,15 +43,6 @@ struct Scores {
   LLMCALC_HD Count row(Count b, Count h, Count i) const { return ((b * s.heads + h) * s.queries + i) * keys(); }
   /// Its place among (sequences, queries, heads).
   LLMCALC_HD Count place(Count b, Count h, Count i) const { return (b * s.queries + i) * s.heads + h; }
-  /// ALiBi's slope (Press et al. 2021): 2^(-8 (h + 1)/n); where n is no power of two, the slopes of the power below,
-  /// then every other one of the power above.
-  LLMCALC_HD double slope(Count h) const {
-    Count power = 1;
-    while (2 * power <= s.heads) power *= 2;
-    const double step = 8.0 / static_cast<double>(power);
-    return std::exp2(
-        -(h < power ? static_cast<double>(h + 1) * step : static_cast<double>(2 * (h - power) + 1) * step / 2));
-  }
   LLMCALC_HD static float dot(Count n, const T* a, const T* b) {
     float sum = 0;
     for (Count i = 0; i < n; ++i) sum += wide(a[i]) * wide(b[i]);
@@ -61,7 +53,7 @@ struct Scores {
     float x = dot(plain(), at(in.q, b, i, h), at(in.k, b, j, g));
     if (in.rope_dim > 0) x += dot(in.rope_dim, at(in.q_rope, b, i, h), at(in.k_rope, b, j, g));
     x *= static_cast<float>(in.scale);
-    return in.alibi ? x - static_cast<float>(slope(h)) * static_cast<float>(last(i) - 1 - j) : x;
+    return in.alibi ? x - static_cast<float>(alibi_slope(s.heads, h)) * static_cast<float>(last(i) - 1 - j) : x;
   }
   LLMCALC_HD float sink(Count h) const { return wide(static_cast<const T*>(in.sinks)[h]); }
 };
@@ -263,18 +255,6 @@ struct KeyGradient {
     in_block(t, width, [&](Count d) { Scores<T>::at(rope ? to.k_rope : to.k, b, j, g)[d] = static_cast<T>(dk[d]); });
     in_block(t, v_dim, [&](Count d) { Scores<T>::at(to.v, b, j, g)[d] = static_cast<T>(dv[d]); });
   }
-};
-
-/// Buffers of naive attention, as numbers.
-template <typename T>
-struct NaiveKept {
-  T *scores, *probabilities, *dropped;
-  std::uint8_t* mask;
-  explicit NaiveKept(const AttentionKept& k)
-      : scores(static_cast<T*>(k.scores)),
-        probabilities(static_cast<T*>(k.probabilities)),
-        dropped(static_cast<T*>(k.dropped)),
-        mask(static_cast<std::uint8_t*>(k.mask)) {}
 };
 
 /// Naive: scores of every pair, what the mask hides thrown away. Room: warps + block + v_dim numbers.

@@ -7,6 +7,26 @@
 
 namespace llmcalc::model::cuda {
 
+/// Of one row, made by its block: mean is 0 in RMSNorm.
+template <typename W>
+struct RowStatistics {
+  W mean, inverse;
+};
+template <typename Thread, typename T>
+LLMCALC_HD RowStatistics<Wide<T>> row_statistics(const Thread& t, const Norm& s, const T* x, double epsilon) {
+  using W = Wide<T>;
+  W* const room = reinterpret_cast<W*>(t.room());
+  const W n = static_cast<W>(s.width);
+  W sum(0), square(0);
+  if (s.centred) {
+    in_block(t, s.width, [&](Count i) { sum += wide(x[i]); });
+    sum = block_sum(t, sum, room);
+  }
+  const W mean = sum / n;
+  in_block(t, s.width, [&](Count i) { square += (wide(x[i]) - mean) * (wide(x[i]) - mean); });
+  return {mean, W(1) / sqrt_of(block_sum(t, square, room) / n + static_cast<W>(epsilon))};
+}
+
 /// y = (x - mean) inverse w + b.
 template <typename T>
 struct NormRows {
@@ -18,30 +38,22 @@ struct NormRows {
 
   template <typename Thread>
   LLMCALC_HD void operator()(const Thread& t) const {
-    W* const room = reinterpret_cast<W*>(t.room());
     const Count r = t.block(), o = r % v.heads * s.width;
     const T* const x = static_cast<const T*>(v.x) + r * v.x_stride;
     const T *const w = static_cast<const T*>(v.weight), *const b = static_cast<const T*>(v.bias);
-    const W n = static_cast<W>(s.width);
-    W sum(0), square(0);
-    if (s.centred) {
-      in_block(t, s.width, [&](Count i) { sum += wide(x[i]); });
-      sum = block_sum(t, sum, room);
-    }
-    const W mean = sum / n;
-    in_block(t, s.width, [&](Count i) { square += (wide(x[i]) - mean) * (wide(x[i]) - mean); });
-    const W inverse = W(1) / sqrt_of(block_sum(t, square, room) / n + static_cast<W>(v.epsilon));
+    const auto [mean, inverse] = row_statistics(t, s, x, v.epsilon);
+    const W m = mean, f = inverse;
     in_block(t, s.width, [&](Count i) {
-      W z = (wide(x[i]) - mean) * inverse;
+      W z = (wide(x[i]) - m) * f;
       if (w != nullptr) z = z * wide(w[o + i]);
       if (b != nullptr) z = z + wide(b[o + i]);
       y[r * s.width + i] = static_cast<T>(z);
     });
     if (statistics == nullptr || t.index() != 0) return;
     if (s.centred)
-      statistics[2 * r] = mean, statistics[2 * r + 1] = inverse;
+      statistics[2 * r] = m, statistics[2 * r + 1] = f;
     else
-      statistics[r] = inverse;
+      statistics[r] = f;
   }
 };
 
@@ -65,18 +77,13 @@ struct NormRowsGradient {
     const T *const x = static_cast<const T*>(v.x) + r * v.x_stride, *const d = dy + r * s.width;
     const T* const w = static_cast<const T*>(v.weight);
     const W n = static_cast<W>(s.width);
-    W mean(0), inverse(0);
-    if (statistics != nullptr) {
-      mean = s.centred ? statistics[2 * r] : W(0), inverse = s.centred ? statistics[2 * r + 1] : statistics[r];
-    } else {
-      W sum(0), square(0);
-      if (s.centred) {
-        in_block(t, s.width, [&](Count i) { sum += wide(x[i]); });
-        mean = block_sum(t, sum, room) / n;
-      }
-      in_block(t, s.width, [&](Count i) { square += (wide(x[i]) - mean) * (wide(x[i]) - mean); });
-      inverse = W(1) / sqrt_of(block_sum(t, square, room) / n + static_cast<W>(v.epsilon));
-    }
+    RowStatistics<W> st{};
+    if (statistics == nullptr)
+      st = row_statistics(t, s, x, v.epsilon);
+    else
+      st = s.centred ? RowStatistics<W>{statistics[2 * r], statistics[2 * r + 1]}
+                     : RowStatistics<W>{W(0), statistics[r]};
+    const W mean = st.mean, inverse = st.inverse;
     if (t.index() == 0) made[2 * r] = mean, made[2 * r + 1] = inverse;
     W sum(0), with_n(0);
     in_block(t, s.width, [&](Count i) {

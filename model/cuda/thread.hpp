@@ -34,41 +34,38 @@ class GpuThread {
 };
 #endif
 
-/// Sum over a warp, the same bits in every lane.
-template <typename Thread, typename W>
-LLMCALC_HD W warp_sum(const Thread& t, W v) {
-  for (int bits = warp / 2; bits > 0; bits /= 2) v = v + t.across(v, bits);
-  return v;
-}
-template <typename Thread, typename W>
-LLMCALC_HD W warp_most(const Thread& t, W v) {
-  for (int bits = warp / 2; bits > 0; bits /= 2) {
-    const W other = t.across(v, bits);
-    v = other > v ? other : v;
+struct Plus {
+  template <typename W>
+  LLMCALC_HD W operator()(W a, W b) const {
+    return a + b;
   }
-  return v;
-}
+};
+struct Greater {
+  template <typename W>
+  LLMCALC_HD W operator()(W a, W b) const {
+    return b > a ? b : a;
+  }
+};
 
-/// The same over a block of whole warps. `room`: a number per warp, which nobody else uses.
-template <typename Thread, typename W>
-LLMCALC_HD W block_sum(const Thread& t, W v, W* room) {
-  v = warp_sum(t, v);
+/// All values of a block of whole warps as one, in a fixed order, the same bits in every thread. `room`: a number per
+/// warp, which nobody else uses.
+template <typename Thread, typename W, typename Join>
+LLMCALC_HD W joined(const Thread& t, W v, W* room, const Join& join) {
+  for (int bits = warp / 2; bits > 0; bits /= 2) v = join(v, t.across(v, bits));
   if (t.index() % warp == 0) room[t.index() / warp] = v;
   t.sync();
   W all = room[0];
-  for (int i = 1; i < t.size() / warp; ++i) all = all + room[i];
+  for (int i = 1; i < t.size() / warp; ++i) all = join(all, room[i]);
   t.sync();
   return all;
+}
+template <typename Thread, typename W>
+LLMCALC_HD W block_sum(const Thread& t, W v, W* room) {
+  return joined(t, v, room, Plus());
 }
 template <typename Thread, typename W>
 LLMCALC_HD W block_most(const Thread& t, W v, W* room) {
-  v = warp_most(t, v);
-  if (t.index() % warp == 0) room[t.index() / warp] = v;
-  t.sync();
-  W all = room[0];
-  for (int i = 1; i < t.size() / warp; ++i) all = room[i] > all ? room[i] : all;
-  t.sync();
-  return all;
+  return joined(t, v, room, Greater());
 }
 
 /// f(i) for every i below n, shared out over the threads of a block.
