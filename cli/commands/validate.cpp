@@ -231,6 +231,71 @@ bool in_time(const Times& times) {
   });
 }
 
+struct Options {
+  std::string model, suite, device = "cpu", hardware, repeats = "5";
+  bool training = false, inference = false, check_time = false;
+
+  void declare(Arguments& a) {
+    a.positional("MODEL", "a preset or a file; without one the suite runs", model, false);
+    a.option("--suite", "small|full", "models of every shape; full adds GPT-2 124M [small]", suite);
+    a.option("--device", "cpu|cuda", "where the reference runs [cpu]", device);
+    a.option("--hardware", "HW", "a file of 'llmcalc calibrate': times too, beside its predictions", hardware);
+    a.option("--repeats", "N", "runs of which the median time counts [5]", repeats);
+    a.flag("--check-time", "a step, prefill or decode outside the band is exit 1 too", check_time);
+    a.flag("--train", "the training step alone", training);
+    a.flag("--infer", "prefill and decode alone", inference);
+    a.plan(for_training | for_inference);
+    a.styles();
+  }
+  void refuse_contradictions(const Arguments& a) const {
+    if (one() && !suite.empty()) throw InputError("give either a model or --suite, not both");
+    if (!one() && !a.first_plan_option().empty())
+      throw InputError(
+          fmt::format("{} is for one model, and the suite has plans of its own; give a MODEL", a.first_plan_option()));
+    if (check_time && hardware.empty())
+      throw InputError("--check-time wants --hardware FILE, which 'llmcalc calibrate' writes");
+  }
+  bool one() const { return !model.empty(); }
+  std::string suite_name() const { return suite.empty() ? "small" : suite; }
+  validate::Parts parts() const { return {.training = training || !inference, .inference = inference || !training}; }
+};
+
+/// What was found of every case.
+struct Found {
+  std::vector<Verdict> verdicts;
+  Times times;
+  bool exact() const {
+    return std::all_of(verdicts.begin(), verdicts.end(), [](const Verdict& v) { return v.differing() == 0; });
+  }
+};
+
+Found found(const Options& o, const Request& r, const std::vector<validate::Case>& cases) {
+  const validate::Where where = place(o.device, &interrupt_flag());
+  const int runs = static_cast<int>(parse_positive(o.repeats, "--repeats"));
+  Found f{verdicts(cases, o.parts(), where), {}};
+  if (r.hardware) f.times = timed(cases, r.hardware->device, o.parts(), runs, where);
+  return f;
+}
+
+Report report_of(const Options& o, const Request& r, const std::vector<validate::Case>& cases, const Found& f) {
+  Report report;
+  report.command = "validate";
+  report.title = fmt::format("{}: the reference transformer against the prediction",
+                             o.one() ? title(r.model) : "suite " + o.suite_name());
+  if (o.one()) {
+    report.inputs = inputs_json(r, for_training | for_inference);
+    for (const char* part : {"training", "inference"}) add_table(report, f.verdicts[0], part);
+    add_beside(report, f.verdicts[0]);
+    if (r.hardware) add_times(report, f.times[0]);
+  } else {
+    report.inputs = {{"suite", o.suite_name()}};
+    add_suite(report, f.verdicts);
+    if (r.hardware) add_suite_times(report, cases, f.times);
+  }
+  report.conclusion = conclusion(f.verdicts) + time_conclusion(f.times);
+  return report;
+}
+
 }  // namespace
 
 int run_validate(Args args) {
@@ -240,62 +305,23 @@ int run_validate(Args args) {
                       "order. Exit 1 if anything that is exact is not.",
                       "  llmcalc validate --suite small\n  llmcalc validate gpt2 --micro-batch 2 --seq 128\n"
                       "  llmcalc validate my-model.json --infer --prompt 32 --generate 8 --json");
-  std::string model, suite, device = "cpu", hardware, repeats = "5";
-  bool training = false, inference = false, check_time = false;
-  arguments.positional("MODEL", "a preset or a file; without one the suite runs", model, false);
-  arguments.option("--suite", "small|full", "models of every shape; full adds GPT-2 124M [small]", suite);
-  arguments.option("--device", "cpu|cuda", "where the reference runs [cpu]", device);
-  arguments.option("--hardware", "HW", "a file of 'llmcalc calibrate': times too, beside its predictions", hardware);
-  arguments.option("--repeats", "N", "runs of which the median time counts [5]", repeats);
-  arguments.flag("--check-time", "a step, prefill or decode outside the band is exit 1 too", check_time);
-  arguments.flag("--train", "the training step alone", training);
-  arguments.flag("--infer", "prefill and decode alone", inference);
-  arguments.plan(for_training | for_inference);
-  arguments.styles();
+  Options o;
+  o.declare(arguments);
   if (!arguments.parse(args)) return 0;
-  if (!model.empty() && !suite.empty()) throw InputError("give either a model or --suite, not both");
-  if (model.empty() && !arguments.first_plan_option().empty())
-    throw InputError(fmt::format("{} is for one model, and the suite has plans of its own; give a MODEL",
-                                 arguments.first_plan_option()));
-  if (check_time && hardware.empty())
-    throw InputError("--check-time wants --hardware FILE, which 'llmcalc calibrate' writes");
-
-  const validate::Parts parts{.training = training || !inference, .inference = inference || !training};
-  const std::string name = suite.empty() ? "small" : suite;
+  o.refuse_contradictions(arguments);
   Request r;
-  Report report;
-  report.command = "validate";
-  const bool one = !model.empty();
-  if (!hardware.empty()) r.hardware = load_hardware(hardware);
-  const std::vector<validate::Case> cases = one ? std::vector{asked(model, arguments, r)} : cases_of(name);
-  report.title =
-      fmt::format("{}: the reference transformer against the prediction", one ? title(r.model) : "suite " + name);
-  report.inputs = one ? inputs_json(r, for_training | for_inference) : json::Value{{"suite", name}};
-  if (one) check_runnable(cases[0], parts);
-
-  std::vector<Verdict> all;
-  Times times;
-  const validate::Where where = place(device, &interrupt_flag());
-  const int runs = static_cast<int>(parse_positive(repeats, "--repeats"));
+  if (!o.hardware.empty()) r.hardware = load_hardware(o.hardware);
+  const std::vector<validate::Case> cases =
+      o.one() ? std::vector{asked(o.model, arguments, r)} : cases_of(o.suite_name());
+  if (o.one()) check_runnable(cases[0], o.parts());
   try {
-    all = verdicts(cases, parts, where);
-    if (r.hardware) times = timed(cases, r.hardware->device, parts, runs, where);
+    const Found f = found(o, r, cases);
+    print(report_of(o, r, cases, f), arguments.style());
+    return f.exact() && (in_time(f.times) || !o.check_time) ? 0 : 1;
   } catch (const llmcalc::model::Stopped&) {
     fmt::print(stderr, "stopped\n");
     return interrupted_code;
   }
-  if (one) {
-    for (const char* part : {"training", "inference"}) add_table(report, all[0], part);
-    add_beside(report, all[0]);
-    if (r.hardware) add_times(report, times[0]);
-  } else {
-    add_suite(report, all);
-    if (r.hardware) add_suite_times(report, cases, times);
-  }
-  report.conclusion = conclusion(all) + time_conclusion(times);
-  print(report, arguments.style());
-  const bool exact = std::all_of(all.begin(), all.end(), [](const Verdict& v) { return v.differing() == 0; });
-  return exact && (in_time(times) || !check_time) ? 0 : 1;
 }
 
 }  // namespace llmcalc
