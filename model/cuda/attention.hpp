@@ -41,6 +41,11 @@ struct Scores {
   }
   /// Its first number among the scores of all heads and sequences.
   LLMCALC_HD Count row(Count b, Count h, Count i) const { return ((b * s.heads + h) * s.queries + i) * keys(); }
+  /// The query that block n of (sequences, heads, queries) works on.
+  struct Row {
+    Count b, h, i;
+  };
+  LLMCALC_HD Row row_of(Count n) const { return {n / s.queries / s.heads, n / s.queries % s.heads, n % s.queries}; }
   /// Its place among (sequences, queries, heads).
   LLMCALC_HD Count place(Count b, Count h, Count i) const { return (b * s.queries + i) * s.heads + h; }
   LLMCALC_HD static float dot(Count n, const T* a, const T* b) {
@@ -94,7 +99,8 @@ struct FlashForward {
   template <typename Thread>
   LLMCALC_HD void operator()(const Thread& t) const {
     const Attention& s = c.s;
-    const Count i = t.block() % s.queries, h = t.block() / s.queries % s.heads, b = t.block() / s.queries / s.heads;
+    const auto at = c.row_of(t.block());
+    const Count b = at.b, h = at.h, i = at.i;
     float *const room = reinterpret_cast<float*>(t.room()), *const p = room + warp, *const out = p + t.size();
     in_block(t, s.v_dim, [&](Count d) { out[d] = 0; });
     Softmax row;
@@ -194,7 +200,8 @@ struct QueryGradient {
   LLMCALC_HD void operator()(const Thread& t) const {
     const Scores<T>& c = pairs.c;
     const Attention& s = c.s;
-    const Count i = t.block() % s.queries, h = t.block() / s.queries % s.heads, b = t.block() / s.queries / s.heads;
+    const auto at = c.row_of(t.block());
+    const Count b = at.b, h = at.h, i = at.i;
     float *const ds = reinterpret_cast<float*>(t.room()), *const sum = ds + t.size();
     in_block(t, s.qk_dim, [&](Count d) { sum[d] = 0; });
     for (Count tile = pairs.first_key(i); tile < pairs.last_key(i); tile += t.size()) {
@@ -267,7 +274,8 @@ struct NaiveForward {
   template <typename Thread>
   LLMCALC_HD void operator()(const Thread& t) const {
     const Attention& s = c.s;
-    const Count i = t.block() % s.queries, h = t.block() / s.queries % s.heads, b = t.block() / s.queries / s.heads;
+    const auto at = c.row_of(t.block());
+    const Count b = at.b, h = at.h, i = at.i;
     // One query alone has nothing to gain from keys that it does not see.
     const Count low = s.queries > 1 ? 0 : c.first(i), high = s.queries > 1 ? c.keys() : c.last(i);
     float *const room = reinterpret_cast<float*>(t.room()), *const p = room + warp, *const out = p + t.size();
@@ -319,7 +327,8 @@ struct NaiveScores {
   template <typename Thread>
   LLMCALC_HD void operator()(const Thread& t) const {
     const Attention& s = c.s;
-    const Count i = t.block() % s.queries, h = t.block() / s.queries % s.heads, b = t.block() / s.queries / s.heads;
+    const auto at = c.row_of(t.block());
+    const Count b = at.b, h = at.h, i = at.i;
     const Count row = c.row(b, h, i), place = c.place(b, h, i);
     float* const room = reinterpret_cast<float*>(t.room());
     float mean = 0, total = 0;

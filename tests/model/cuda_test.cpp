@@ -4,21 +4,15 @@
 #include <cmath>
 
 #include "tests/catch.hpp"
+#include "tests/model/compare.hpp"
 #include "tests/model/emulated.hpp"
 #include "tests/model/tiny.hpp"
 
 using namespace llmcalc;
 using namespace llmcalc::model;
+using test::difference;
 
 namespace {
-
-/// Norm of the difference over the norm of b; NaN where one is not a number.
-double difference(const std::vector<double>& a, const std::vector<double>& b) {
-  REQUIRE(a.size() == b.size());
-  double d = 0, n = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) d += (a[i] - b[i]) * (a[i] - b[i]), n += b[i] * b[i];
-  return std::sqrt(d / n);
-}
 
 /// The same weights, exactly those of the narrower format, in both.
 void align(Transformer& from, Transformer& to) {
