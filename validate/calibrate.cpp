@@ -17,11 +17,12 @@ namespace {
 constexpr std::array<MatmulSize, 6> sizes{
     {{256, 768, 768}, {1024, 768, 768}, {1024, 3072, 768}, {1024, 768, 3072}, {512, 16384, 768}, {2048, 2048, 2048}}};
 
-/// A product of which little but its fixed time is left: t = (F + F_half) / rate (Hockney & Jesshope 1981).
+/// What is left of a product's time when its rows grow fewer: t = (F + F_half) / rate (Hockney & Jesshope 1981).
 double half_matmul(model::Backend& b, FlopsPerSecond rate, Seconds launch) {
-  constexpr MatmulSize small{64, 64, 64};
-  const double seconds = (matmul_seconds(b, small) - launch).value;
-  return std::max(0.0, seconds * rate.value - small.flops());
+  constexpr MatmulSize few{32, 256, 256}, more{96, 256, 256};
+  const double slope = (matmul_seconds(b, more) - matmul_seconds(b, few)).value / 64;
+  const double seconds = matmul_seconds(b, few).value - 32 * slope - launch.value;
+  return std::max(0.0, seconds * rate.value);
 }
 
 FormatRates rates_of(model::Backend& b, DType format, Seconds launch) {

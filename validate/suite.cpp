@@ -218,6 +218,19 @@ Case make_case(const Choice& c) {
   return {name_of(c), a, make_plan(c)};
 }
 
+Case enlarged(const Case& small) {
+  constexpr Count times = 32;
+  Case c = small;
+  Arch& a = c.arch;
+  Latent& l = a.latent;
+  for (Count* n : {&a.hidden, &a.embedding_width, &a.vocabulary, &a.context, &a.position_rows, &l.q_rank, &l.kv_rank,
+                   &a.sliding.window, &a.mlp_width, &a.moe.width, &a.moe.shared_width, &c.plan.seq, &c.plan.prompt})
+    *n *= times;
+  a.heads *= 2, a.kv_heads *= 2, a.head_dim = 64;
+  if (l.kv_rank > 0) l.nope_dim = l.v_dim = 64, l.rope_dim = 32;
+  return c;
+}
+
 Case gpt2_case(const Arch& gpt2) {
   Plan p;
   p.seq = 256, p.global_batch = 1, p.prompt = 64, p.generate = 64;

@@ -32,6 +32,9 @@ std::vector<Choice> covering_array();
 
 Case make_case(const Choice& c);
 std::vector<Case> small_suite();
+/// The same choices at a size that fills a processor: widths and lengths 32 times larger, heads 64 wide. A step takes a
+/// tenth of a second, so that its time is of arithmetic and not of what an operator costs whatever its size.
+Case enlarged(const Case& small);
 /// GPT-2 124M: one training step of 256 tokens, 64 tokens decoded.
 Case gpt2_case(const Arch& gpt2);
 

@@ -187,10 +187,17 @@ Times timed(const std::vector<validate::Case>& cases, const Device& d, const val
   return all;
 }
 
+/// The suite's small models at a size at which time is of arithmetic.
+std::vector<validate::Case> as_timed(std::vector<validate::Case> cases) {
+  for (validate::Case& c : cases)
+    if (c.arch.hidden <= countable_width) c = validate::enlarged(c);
+  return cases;
+}
+
 /// Of a suite: steps and passes as a whole, a line per case.
 void add_suite_times(Report& report, const std::vector<validate::Case>& cases, const Times& times) {
   Grid g{.key = "times",
-         .title = "time, measured/predicted",
+         .title = "time, measured/predicted; the small models with every width and length enlarged",
          .columns = {"case", "step, ms", "ratio", "prefill, ms", "ratio", "decode, ms", "ratio"},
          .left = 1,
          .rows = {}};
@@ -212,16 +219,20 @@ void add_suite_times(Report& report, const std::vector<validate::Case>& cases, c
   report.grids.push_back(std::move(g));
 }
 
-/// How far steps and passes as a whole were from their predictions.
-std::string time_conclusion(const Times& times) {
+/// How far the whole steps, prefills or decodes were from their predictions.
+std::string time_conclusion(const Times& times, const char* what, const char* name) {
   std::vector<double> off;
   for (const auto& of_case : times)
     for (const validate::Timing& t : of_case)
-      if (t.op.empty()) off.push_back(std::max(t.ratio(), 1 / t.ratio()) - 1);
+      if (t.op.empty() && t.what == what) off.push_back(std::max(t.ratio(), 1 / t.ratio()) - 1);
   if (off.empty()) return "";
   std::sort(off.begin(), off.end());
-  return fmt::format("; steps and passes are {:.0f} % from their predicted times (median), {:.0f} % at worst",
+  return fmt::format("; {} {:.0f} % from the predicted time (median), {:.0f} % at worst", name,
                      100 * off[off.size() / 2], 100 * off.back());
+}
+std::string time_conclusion(const Times& times) {
+  return time_conclusion(times, "step", "steps are") + time_conclusion(times, "prefill", "prefills") +
+         time_conclusion(times, "decode", "decoded tokens");
 }
 
 bool in_time(const Times& times) {
@@ -273,7 +284,7 @@ Found found(const Options& o, const Request& r, const std::vector<validate::Case
   const validate::Where where = place(o.device, &interrupt_flag());
   const int runs = static_cast<int>(parse_positive(o.repeats, "--repeats"));
   Found f{verdicts(cases, o.parts(), where), {}};
-  if (r.hardware) f.times = timed(cases, r.hardware->device, o.parts(), runs, where);
+  if (r.hardware) f.times = timed(o.one() ? cases : as_timed(cases), r.hardware->device, o.parts(), runs, where);
   return f;
 }
 

@@ -25,12 +25,13 @@ void bias_gradient(Count rows, Count width, const T* dy, Count stride, Wide<T>* 
 
 inline Flops product_flops(Count m, Count n, Count k) { return flops(2, m, n, k); }
 
+inline Count routed_rows(const Linear& s) { return s.top_k > 0 ? s.rows : 0; }
+
 /// Rows [0, rows) with one matrix.
 template <typename T, typename Y>
 Flops dense(const Linear& s, Count rows, const T* x, Count x_stride, const T* w, const T* b, Y* y) {
   if (rows == 0) return {};
-  // A token's numbers do not depend on how many others chose the same expert.
-  matmul(MatmulShape{rows, s.out, s.in, false, true, false, x_stride, s.in, s.out, s.top_k > 0}, x, w, y);
+  matmul(MatmulShape{rows, s.out, s.in, false, true, false, x_stride, s.in, s.out, routed_rows(s)}, x, w, y);
   if (b != nullptr) add_bias(rows, s.out, b, y);
   return product_flops(rows, s.out, s.in);
 }
@@ -40,8 +41,8 @@ template <typename T>
 Flops dense_gradient(const Linear& s, Count rows, const T* x, const T* w, const T* dy, Count dy_stride, T* dx, bool add,
                      Wide<T>* dw, Wide<T>* db) {
   if (rows == 0) return {};
-  matmul(MatmulShape{rows, s.in, s.out, false, false, add, dy_stride, s.in, s.in, false}, dy, w, dx);
-  matmul(MatmulShape{s.out, s.in, rows, true, false, true, dy_stride, s.in, s.in, false}, dy, x, dw);
+  matmul(MatmulShape{rows, s.in, s.out, false, false, add, dy_stride, s.in, s.in, routed_rows(s)}, dy, w, dx);
+  matmul(MatmulShape{s.out, s.in, rows, true, false, true, dy_stride, s.in, s.in, routed_rows(s)}, dy, x, dw);
   if (db != nullptr) bias_gradient(rows, s.out, dy, dy_stride, db);
   return product_flops(rows, s.in, s.out) + product_flops(s.out, s.in, rows);
 }
@@ -79,7 +80,7 @@ Flops per_head(const Linear& s, const LinearView& v, const T* x, const T* w, T* 
   const Count heads = s.groups, tokens = s.rows / heads, width = v.transposed ? s.out : s.in;
   for (Count h = 0; h < heads; ++h) {
     const T* mine = w + (h * v.head_rows + v.weight_offset) * width;
-    const MatmulShape m{tokens, s.out, s.in, false, !v.transposed, false, v.x_stride, width, heads * v.y_head, false};
+    const MatmulShape m{tokens, s.out, s.in, false, !v.transposed, false, v.x_stride, width, heads * v.y_head};
     matmul(m, x + h * v.x_head, mine, y + h * v.y_head);
   }
   return product_flops(s.rows, s.out, s.in);

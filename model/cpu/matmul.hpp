@@ -1,6 +1,7 @@
 #pragma once
 /// Products of matrices: one of four ways, by format and shape.
 
+#include <bit>
 #include <vector>
 
 #include "model/cpu/onednn.hpp"
@@ -63,7 +64,66 @@ inline constexpr Number format_of = std::is_same_v<T, float> ? Number::f32 : Num
 /// oneDNN's matmul compiles a product for each shape, which takes a millisecond or so; in float32 its sgemm needs none.
 template <typename T>
 bool worth_compiling(const MatmulShape& s) {
-  return s.m * s.n * s.k >= (std::is_same_v<T, float> ? 1 << 21 : 1 << 15);
+  const Count m = s.routed_rows > 0 && !s.transpose_a ? s.routed_rows : s.m;
+  return m * s.n * s.k >= (std::is_same_v<T, float> ? 1 << 21 : 1 << 15);
+}
+
+/// Not a few rows.
+template <typename A, typename B, typename C>
+void large_matmul(const MatmulShape& s, const A* a, const B* b, C* c) {
+  const bool compiled = worth_compiling<A>(s), alike = s.routed_rows > 0 && s.transpose_b;
+  if constexpr (std::is_same_v<A, float> && std::is_same_v<C, float>)
+    if ((!s.transpose_b || !compiled) && !alike && onednn_sgemm(s, a, b, c)) return;
+  if constexpr (std::is_same_v<Wide<A>, float>)
+    if (compiled && onednn_matmul(s, format_of<A>, format_of<C>, a, b, c)) return;
+  packed_matmul(s, a, b, c);
+}
+
+/// Numbers of rows are rounded to a quarter of them or finer: few shapes to compile, however many an expert gets.
+inline Count granule(Count rows) {
+  return std::max<Count>(8, static_cast<Count>(std::bit_floor(static_cast<std::uint64_t>(rows))) / 4);
+}
+
+/// A copy of some rows with rows of zeros after them; valid until the next one in `room`.
+template <typename X>
+X* filled_up(std::vector<X>& room, Count rows, Count all, Count width, Count stride, const X* from) {
+  room.resize(static_cast<std::size_t>(all * stride));
+  X* const to = room.data();
+  each<X>(all, width, [=](Count i) {
+    i < rows ? std::copy_n(from + i * stride, width, to + i * stride) : std::fill_n(to + i * stride, width, X(0));
+  });
+  return to;
+}
+
+/// Fewer rows than s.m, with zeros beside them.
+template <typename A, typename B, typename C>
+void filled_matmul(const MatmulShape& s, Count rows, const A* a, const B* b, C* c) {
+  thread_local std::vector<A> left;
+  thread_local std::vector<C> product;
+  C* const to = filled_up(product, s.add ? rows : 0, s.m, s.n, s.ldc, c);
+  large_matmul(s, filled_up(left, rows, s.m, s.k, s.lda, a), b, to);
+  for (Count i = 0; i < rows; ++i) std::copy_n(to + i * s.ldc, s.n, c + i * s.ldc);
+}
+
+/// The rows of one expert.
+template <typename A, typename B, typename C>
+void routed_matmul(MatmulShape s, const A* a, const B* b, C* c) {
+  const Count rows = s.m, whole = rows - rows % granule(rows);
+  s.m = whole;
+  if (whole > 0) large_matmul(s, a, b, c);
+  s.m = granule(rows);
+  if (whole < rows) filled_matmul(s, rows - whole, a + whole * s.lda, b, c + whole * s.ldc);
+}
+
+/// The gradient of an expert's matrix, a sum over its rows: rows of zeros fill them up.
+template <typename A, typename B, typename C>
+void routed_sum(MatmulShape s, const A* a, const B* b, C* c) {
+  const Count rows = s.k, step = granule(rows);
+  s.k = (rows + step - 1) / step * step;
+  if (std::is_same_v<A, float> || !worth_compiling<A>(s)) return s.k = rows, large_matmul(s, a, b, c);
+  thread_local std::vector<A> left;
+  thread_local std::vector<B> right;
+  large_matmul(s, filled_up(left, rows, s.k, s.m, s.lda, a), filled_up(right, rows, s.k, s.n, s.ldb, b), c);
 }
 
 template <typename A, typename B, typename C>
@@ -72,13 +132,10 @@ void matmul(const MatmulShape& s, const A* a, const B* b, C* c) {
   if constexpr (!threaded<A>) {
     return plain_matmul(s, a, b, c);
   } else {
-    if (s.rows_alike) return packed_matmul(s, a, b, c);
-    if (s.m <= 4 && !s.transpose_a) return thin_matmul(s, a, b, c);
-    if constexpr (std::is_same_v<A, float> && std::is_same_v<C, float>)
-      if ((!s.transpose_b || !worth_compiling<A>(s)) && onednn_sgemm(s, a, b, c)) return;
-    if constexpr (std::is_same_v<Wide<A>, float>)
-      if (worth_compiling<A>(s) && onednn_matmul(s, format_of<A>, format_of<C>, a, b, c)) return;
-    packed_matmul(s, a, b, c);
+    constexpr Count few = 4, few_routed = 16;
+    if (s.routed_rows > few_routed) return s.transpose_a ? routed_sum(s, a, b, c) : routed_matmul(s, a, b, c);
+    if ((s.m <= few || s.routed_rows > 0) && !s.transpose_a) return thin_matmul(s, a, b, c);
+    large_matmul(s, a, b, c);
   }
 }
 

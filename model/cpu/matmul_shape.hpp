@@ -10,7 +10,9 @@ struct MatmulShape {
   Count m = 0, n = 0, k = 0;
   bool transpose_a = false, transpose_b = false, add = false;
   Count lda = 0, ldb = 0, ldc = 0;
-  bool rows_alike = false;  ///< a row of C has the same bits however many rows there are
+  /// Rows that routers send to all experts, where these are one expert's: as many as it happens to get. A row of C has
+  /// the same bits however many there are. 0: the shape is the same every time.
+  Count routed_rows = 0;
   auto operator<=>(const MatmulShape&) const = default;
 };
 

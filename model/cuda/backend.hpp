@@ -90,7 +90,7 @@ class Cuda final : public Backend {
     const Count stride = v.x_stride > 0 ? v.x_stride : s.in;
     if (v.head_rows > 0) return per_head(s, v, n(v.x), n(v.weight), n(y));
     if (s.top_k > 0) return routed(s, v, y);
-    product<T>({s.rows, s.out, s.in, false, true, false, stride, s.in, s.out, false}, v.x, v.weight, y, v.wide_output);
+    product<T>({s.rows, s.out, s.in, false, true, false, stride, s.in, s.out}, v.x, v.weight, y, v.wide_output);
     if (v.bias == nullptr) return;
     v.wide_output ? add_bias(device_, s.rows, s.out, n(v.bias), w(y))
                   : add_bias(device_, s.rows, s.out, n(v.bias), n(y));
@@ -332,8 +332,8 @@ class Cuda final : public Backend {
   void dense_gradient(const Linear& s, Count rows, const T* x, const T* weight, const T* dy, Count stride, T* dx,
                       bool add, W* dw, W* db) {
     if (rows == 0) return;
-    product<T>({rows, s.in, s.out, false, false, add, stride, s.in, s.in, false}, dy, weight, dx, false);
-    product<T>({s.out, s.in, rows, true, false, true, stride, s.in, s.in, false}, dy, x, dw, true);
+    product<T>({rows, s.in, s.out, false, false, add, stride, s.in, s.in}, dy, weight, dx, false);
+    product<T>({s.out, s.in, rows, true, false, true, stride, s.in, s.in}, dy, x, dw, true);
     if (db != nullptr) bias_gradient(device_, rows, s.out, dy, stride, db);
   }
   void routed(const Linear& s, const LinearView& v, Out y) {
@@ -341,7 +341,7 @@ class Cuda final : public Backend {
     for (Count e = 0; e < s.groups; ++e) {
       const Count first = r.first[static_cast<std::size_t>(e)], rows = r.first[static_cast<std::size_t>(e) + 1] - first;
       T* const to = n(y) + first * s.out;
-      product<T>({rows, s.out, s.in, false, true, false, s.in, s.in, s.out, false}, n(v.x) + first * s.in,
+      product<T>({rows, s.out, s.in, false, true, false, s.in, s.in, s.out}, n(v.x) + first * s.in,
                  n(v.weight) + e * s.out * s.in, to, false);
       if (v.bias != nullptr) add_bias(device_, rows, s.out, n(v.bias) + e * s.out, to);
     }
@@ -359,7 +359,7 @@ class Cuda final : public Backend {
   void per_head(const Linear& s, const LinearView& v, const T* x, const T* weight, T* y) {
     const Count heads = s.groups, tokens = s.rows / heads, width = v.transposed ? s.out : s.in;
     for (Count h = 0; h < heads; ++h)
-      product<T>({tokens, s.out, s.in, false, !v.transposed, false, v.x_stride, width, heads * v.y_head, false},
+      product<T>({tokens, s.out, s.in, false, !v.transposed, false, v.x_stride, width, heads * v.y_head},
                  x + h * v.x_head, weight + (h * v.head_rows + v.weight_offset) * width, y + h * v.y_head, false);
   }
 

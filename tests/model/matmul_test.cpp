@@ -59,16 +59,30 @@ TEST_CASE("every way to multiply gives the product, and nothing beside it", "[ma
         }
 }
 
-TEST_CASE("a row of our own product has the same bits among any other rows", "[matmul]") {
-  const Count n = 70, k = 300;
-  std::vector<float> a(static_cast<std::size_t>(50 * k)), b(static_cast<std::size_t>(n * k));
-  for (std::size_t i = 0; i < a.size(); ++i) a[i] = uniform(random_key(1), random_counter(i));
-  for (std::size_t i = 0; i < b.size(); ++i) b[i] = uniform(random_key(2), random_counter(i));
-  std::vector<float> whole(static_cast<std::size_t>(50 * n)), part(whole.size());
-  tested::matmul(MatmulShape{50, n, k, false, true, false, k, k, n, true}, a.data(), b.data(), whole.data());
-  for (const Count rows_there : {1, 3, 12, 13, 49}) {
-    tested::matmul(MatmulShape{rows_there, n, k, false, true, false, k, k, n, true}, a.data(), b.data(), part.data());
-    CHECK(std::equal(part.begin(), part.begin() + rows_there * n, whole.begin()));
+namespace {
+
+/// A product of some rows of `all` must have the bits of the product of all of them.
+template <typename T>
+void check_rows_alike(Count all, Count n, Count k) {
+  std::vector<T> a(static_cast<std::size_t>(all * k)), b(static_cast<std::size_t>(n * k));
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<T>(uniform(random_key(1), random_counter(i)));
+  for (std::size_t i = 0; i < b.size(); ++i) b[i] = static_cast<T>(uniform(random_key(2), random_counter(i)));
+  std::vector<T> whole(static_cast<std::size_t>(all * n)), part(whole.size());
+  tested::matmul(MatmulShape{all, n, k, false, true, false, k, k, n, all}, a.data(), b.data(), whole.data());
+  for (const Count rows : {Count{1}, Count{3}, Count{12}, Count{13}, all / 3, all - 1}) {
+    tested::matmul(MatmulShape{rows, n, k, false, true, false, k, k, n, all}, a.data(), b.data(), part.data());
+    const auto bits = [](T x) { return static_cast<float>(x); };
+    CHECK(
+        std::equal(part.begin(), part.begin() + rows * n, whole.begin(), [=](T x, T y) { return bits(x) == bits(y); }));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("an expert's row has the same bits however many others it gets", "[matmul]") {
+  for (const Count all : {16, 50, 400}) {
+    check_rows_alike<float>(all, 70, 300), check_rows_alike<bf16>(all, 70, 300);
+    check_rows_alike<float>(all, 352, 512), check_rows_alike<bf16>(all, 352, 512);
   }
 }
 
@@ -77,7 +91,7 @@ TEST_CASE("a counted product counts one multiplication and one addition per term
   const std::vector<Counted> a(m * k, Counted(2)), b(n * k, Counted(3));
   std::vector<Counted> c(m * n, Counted(1));
   const Tally before = Counted::tally;
-  tested::matmul(MatmulShape{m, n, k, false, true, false, k, k, n, false}, a.data(), b.data(), c.data());
+  tested::matmul(MatmulShape{m, n, k, false, true, false, k, k, n}, a.data(), b.data(), c.data());
   CHECK(Counted::tally.multiplies - before.multiplies == m * n * k);
   CHECK(Counted::tally.adds - before.adds == m * n * k);
   CHECK(c[0].value == 2 * 3 * k);

@@ -2,8 +2,13 @@
 
 #include "validate/suite.hpp"
 
+#include <fmt/format.h>
+
 #include <set>
 
+#include "calc/parameters.hpp"
+#include "calc/program.hpp"
+#include "calc/work.hpp"
 #include "tests/catch.hpp"
 #include "validate/run.hpp"
 
@@ -44,6 +49,29 @@ TEST_CASE("the small suite is as predicted, to the last byte and FLOP, and count
       INFO(row.part << ", " << row.quantity << " of " << row.op);
       CHECK(row.predicted == row.measured);
     }
+  }
+}
+
+namespace {
+
+std::vector<std::string> operators(const Case& c) {
+  std::vector<std::string> names;
+  for_each_segment(c.arch, training_step(c.plan), {}, [&](const Segment& s) {
+    for (const Op& op : s.ops) names.push_back(fmt::format("{} {} x{}", op.name, op.shape.index(), s.repeats));
+  });
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("the suite's models as they are timed have the operators of the small ones", "[suite]") {
+  for (const Case& c : small_suite()) {
+    const Case large = enlarged(c);
+    INFO(c.name);
+    CHECK(large.name == c.name);
+    CHECK(operators(large) == operators(c));
+    CHECK_NOTHROW(check_runnable(large, {.training = false, .inference = true}));
+    CHECK(parameters(large.arch).total > 100 * parameters(c.arch).total);
   }
 }
 
