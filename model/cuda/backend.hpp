@@ -10,11 +10,13 @@
 
 #include "model/cpu/matmul_shape.hpp"
 #include "model/cuda/attention.hpp"
+#include "model/cuda/core_choice.hpp"
 #include "model/cuda/experts.hpp"
 #include "model/cuda/pointwise.hpp"
 #include "model/cuda/position.hpp"
 #include "model/cuda/room.hpp"
 #include "model/cuda/rows.hpp"
+#include "model/cuda/sdpa.hpp"
 #include "model/math/routing.hpp"
 
 namespace llmcalc::model::cuda {
@@ -44,6 +46,7 @@ class Cuda final : public Backend {
   Bytes number() const override { return Bytes(sizeof(T)); }
   Bytes wide() const override { return Bytes(sizeof(W)); }
   std::string_view name() const override { return name_; }
+  std::string attention_core() const override { return cores_.said(); }
   Bytes capacity() const override { return Bytes(device_.capacity()); }
   void upload(Out to, const void* from, Bytes bytes) override { device_.upload(to, from, bytes.value); }
   void download(void* to, In from, Bytes bytes) override { device_.download(to, from, bytes.value); }
@@ -133,7 +136,8 @@ class Cuda final : public Backend {
     const Scores<T> c{s, in, d};
     const Count rows = s.rows() * s.heads, room = line + (threads + s.v_dim) * wide_bytes;
     if (how == AttentionImpl::flash) {
-      launch(rows, room, FlashForward<T>{c, w(k.log_sum_exp), n(o)});
+      if (!by_faster_core(s, in, d, sdpa_forward(s, in, w(k.log_sum_exp), o)))
+        launch(rows, room, FlashForward<T>{c, w(k.log_sum_exp), n(o)});
       done_ += flash_flops(c, s.qk_dim + s.v_dim);
     } else {
       launch(rows, room, NaiveForward<T>{c, NaiveKept<T>(k), n(o)});
@@ -145,11 +149,14 @@ class Cuda final : public Backend {
                           const AttentionKept& k, In o, In d_o, Out scratch, const AttentionGradients& to) override {
     const Scores<T> c{s, in, d};
     const Count rows = s.rows() * s.heads;
+    // Scores again, dp and dv, dq and dk.
+    if (how == AttentionImpl::flash) done_ += flash_flops(c, 3 * s.qk_dim + 2 * s.v_dim);
+    if (how == AttentionImpl::flash && by_faster_core(s, in, d, sdpa_backward(s, in, w(k.log_sum_exp), o, d_o, to)))
+      return;
     const Scratch<W> delta(device_, rows), sinks(device_, rows);
     if (how == AttentionImpl::flash) {
       launch(rows, line, FlashDelta<T>{c, w(k.log_sum_exp), n(o), n(d_o), delta.data(), sinks.data()});
       pair_gradients(FlashPairs<T>{c, w(k.log_sum_exp), delta.data(), n(d_o)}, n(d_o), to);
-      done_ += flash_flops(c, 3 * s.qk_dim + 2 * s.v_dim);  // scores again, dp and dv, dq and dk
     } else {
       const NaiveKept<T> kept(k);
       launch(rows, line, NaiveScores<T>{c, kept, n(d_o), n(scratch), sinks.data()});
@@ -368,6 +375,21 @@ class Cuda final : public Backend {
     for (Count i = 0; i < c.s.queries; ++i) pairs += c.last(i) - c.first(i);
     return (c.s.sequences * c.s.heads) * flops(2, pairs, width);
   }
+  /// Flash attention by a core that is faster than the plain one (core_choice.hpp); false: none can.
+  bool by_faster_core(const Attention& s, const AttentionInputs& in, const Dropout& d, const Sdpa& call) {
+    if (!is_sdpa(s)) return false;
+    cores_.begin(call.shape.backward);
+    if (cores_.done_by(AttentionCore::cudnn, [&] { return by_cudnn(s, in, d, call); })) return true;
+    cores_.last();
+    return false;
+  }
+  CoreAnswer by_cudnn(const Attention& s, const AttentionInputs& in, const Dropout& d, const Sdpa& call) {
+    if constexpr (requires { device_.sdpa(call); }) {
+      const std::string why = sdpa_obstacle(s, in, d, call, number(), call.shape.backward ? 128 : 256);
+      return why.empty() ? device_.sdpa(call) : CoreAnswer{false, why};
+    }
+    return {false, "this device has none"};
+  }
   template <typename Pairs>
   void pair_gradients(const Pairs& pairs, const T* d_o, const AttentionGradients& to) {
     const Attention& s = pairs.c.s;
@@ -381,6 +403,7 @@ class Cuda final : public Backend {
   Turns<Device> turns_;
   std::string name_;
   bool poison_;
+  CoreChoice cores_;
   Flops done_;
 };
 
