@@ -1,5 +1,5 @@
-// Attention's graphs as cuDNN takes them for an H200 that is only described: no GPU is needed, but cuDNN is, and a driver
-// to be found, for which the toolkit's stand-in does (ctest has it in the test `cudnn`).
+// Attention's graphs as cuDNN takes them for an H200 that is only described: no GPU is needed, but cuDNN is, and a
+// driver to be found, for which the toolkit's stand-in does (ctest has it in the test `cudnn`).
 
 #ifdef LLMCALC_CUDNN
 
@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "model/cuda/cudnn/attention.hpp"
 #include "model/cuda/cudnn/plan.hpp"
 #include "model/cuda/cudnn/sdpa_graph.hpp"
 #include "tests/catch.hpp"
@@ -66,8 +67,8 @@ SdpaShape shape(Count kv_heads, Count tokens, Count width) {
 
 Count up(Count n, Count to) { return (n + to - 1) / to * to; }
 
-/// What cuDNN 9.19's first engine asks for: 256 bytes; in backward the gradients of keys and values of every head of the
-/// queries, if heads share them; and, to be deterministic, a bf16 per pair of tokens, in whole tiles.
+/// What cuDNN 9.19's first engine asks for: 256 bytes; in backward the gradients of keys and values of every head of
+/// the queries, if heads share them; and, to be deterministic, a bf16 per pair of tokens, in whole tiles.
 Count workspace(const SdpaShape& s) {
   const Count pairs = up(s.tokens, 64) * up(s.tokens, 128), heads = s.sequences * s.heads;
   const Count shared = s.backward && s.kv_heads < s.heads ? 2 * 2 * s.rows() * s.qk_dim : 0;
@@ -134,6 +135,14 @@ TEST_CASE("what cuDNN has no engine for is refused in a sentence", "[cudnn]") {
     } catch (const cudnn::Error& e) {
       CHECK(std::string(e.what()) == "cuDNN has no engine for this shape");
     }
+  });
+}
+
+TEST_CASE("without a GPU cuDNN's attention says that it could not start", "[cudnn]") {
+  on_described_h200([](const cudnn::Target&) {
+    CudnnAttention attention(nullptr);
+    CHECK(attention.name() == "cuDNN " + cudnn::library().version_text());
+    CHECK(attention.prepare(shape(8, 333, 64)).rfind("cuDNN, starting: CUDNN_STATUS_NOT_INITIALIZED", 0) == 0);
   });
 }
 

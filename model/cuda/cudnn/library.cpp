@@ -15,13 +15,14 @@ std::string text(std::size_t version) {  // 9.19.0 is 91900
          std::to_string(version % 100);
 }
 
-void* opened() {
-  void* handle = ::dlopen("libcudnn.so.9", RTLD_NOW | RTLD_LOCAL);
-#ifdef LLMCALC_CUDNN_LIBRARY
-  if (handle == nullptr) handle = ::dlopen(LLMCALC_CUDNN_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+#ifndef LLMCALC_CUDNN_LIBRARY
+#define LLMCALC_CUDNN_LIBRARY "libcudnn.so.9"
 #endif
-  if (handle == nullptr) throw Error(CUDNN_STATUS_NOT_INITIALIZED, std::string("cuDNN not found: ") + ::dlerror());
-  return handle;
+
+void* opened() {
+  for (const char* const name : {LLMCALC_CUDNN_LIBRARY, "libcudnn.so.9"})
+    if (void* const handle = ::dlopen(name, RTLD_NOW | RTLD_LOCAL)) return handle;
+  throw Error(CUDNN_STATUS_NOT_INITIALIZED, std::string("cuDNN not found: ") + ::dlerror());
 }
 
 template <typename F>

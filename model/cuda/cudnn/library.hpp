@@ -32,7 +32,7 @@ struct Library {
   std::string version_text() const;
 };
 
-/// Opened by the first call that finds it, where the system looks and where it lay when this was built; never closed.
+/// Opened by the first call that finds it, where it lay when this was built or where the system looks; never closed.
 /// Throws Error: not found, too old or not whole, in a sentence.
 const Library& library();
 

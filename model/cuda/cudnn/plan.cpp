@@ -63,8 +63,7 @@ std::int64_t Engines::workspace(std::size_t i) const {
   return configurations_.at(i).number(CUDNN_ATTR_ENGINECFG_WORKSPACE_SIZE);
 }
 
-Plan::Plan(const Target& target, const Graph& graph)
-    : engines_(target, graph), plan_(first_built(target, engines_)) {}
+Plan::Plan(const Target& target, const Graph& graph) : engines_(target, graph), plan_(first_built(target, engines_)) {}
 
 std::int64_t Plan::workspace() const { return plan_.number(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE); }
 
