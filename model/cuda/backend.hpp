@@ -10,13 +10,12 @@
 
 #include "model/cpu/matmul_shape.hpp"
 #include "model/cuda/attention.hpp"
-#include "model/cuda/core_choice.hpp"
 #include "model/cuda/experts.hpp"
+#include "model/cuda/flash_cores.hpp"
 #include "model/cuda/pointwise.hpp"
 #include "model/cuda/position.hpp"
 #include "model/cuda/room.hpp"
 #include "model/cuda/rows.hpp"
-#include "model/cuda/sdpa.hpp"
 #include "model/math/routing.hpp"
 
 namespace llmcalc::model::cuda {
@@ -375,20 +374,8 @@ class Cuda final : public Backend {
     for (Count i = 0; i < c.s.queries; ++i) pairs += c.last(i) - c.first(i);
     return (c.s.sequences * c.s.heads) * flops(2, pairs, width);
   }
-  /// Flash attention by a core that is faster than the plain one (core_choice.hpp); false: none can.
   bool by_faster_core(const Attention& s, const AttentionInputs& in, const Dropout& d, const Sdpa& call) {
-    if (!is_sdpa(s)) return false;
-    cores_.begin(call.shape.backward);
-    if (cores_.done_by(AttentionCore::cudnn, [&] { return by_cudnn(s, in, d, call); })) return true;
-    cores_.last();
-    return false;
-  }
-  CoreAnswer by_cudnn(const Attention& s, const AttentionInputs& in, const Dropout& d, const Sdpa& call) {
-    if constexpr (requires { device_.sdpa(call); }) {
-      const std::string why = sdpa_obstacle(s, in, d, call, number(), call.shape.backward ? 128 : 256);
-      return why.empty() ? device_.sdpa(call) : CoreAnswer{false, why};
-    }
-    return {false, "this device has none"};
+    return cuda::by_faster_core(device_, cores_, s, in, d, number(), call);
   }
   template <typename Pairs>
   void pair_gradients(const Pairs& pairs, const T* d_o, const AttentionGradients& to) {
