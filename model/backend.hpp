@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "calc/op.hpp"
 #include "calc/plan.hpp"
@@ -103,6 +104,8 @@ class Backend : public Memory {
   virtual Bytes number() const = 0;  ///< of weights and activations
   virtual Bytes wide() const = 0;    ///< of gradients, statistics, logits in training, master weights and moments
   virtual std::string_view name() const = 0;
+  /// The code that flash attention ran in last, and why not in a faster one; empty where there is but one.
+  virtual std::string attention_core() const { return {}; }
   virtual Bytes capacity() const = 0;  ///< of the memory that it runs in; 0: not known
 
   virtual void upload(Out to, const void* from, Bytes bytes) = 0;

@@ -11,6 +11,7 @@
 #include "model/cpu/matmul_shape.hpp"
 #include "model/cuda/attention.hpp"
 #include "model/cuda/experts.hpp"
+#include "model/cuda/flash_cores.hpp"
 #include "model/cuda/pointwise.hpp"
 #include "model/cuda/position.hpp"
 #include "model/cuda/room.hpp"
@@ -44,6 +45,7 @@ class Cuda final : public Backend {
   Bytes number() const override { return Bytes(sizeof(T)); }
   Bytes wide() const override { return Bytes(sizeof(W)); }
   std::string_view name() const override { return name_; }
+  std::string attention_core() const override { return cores_.said(); }
   Bytes capacity() const override { return Bytes(device_.capacity()); }
   void upload(Out to, const void* from, Bytes bytes) override { device_.upload(to, from, bytes.value); }
   void download(void* to, In from, Bytes bytes) override { device_.download(to, from, bytes.value); }
@@ -133,7 +135,8 @@ class Cuda final : public Backend {
     const Scores<T> c{s, in, d};
     const Count rows = s.rows() * s.heads, room = line + (threads + s.v_dim) * wide_bytes;
     if (how == AttentionImpl::flash) {
-      launch(rows, room, FlashForward<T>{c, w(k.log_sum_exp), n(o)});
+      if (!by_faster_core(s, in, d, sdpa_forward(s, in, w(k.log_sum_exp), o)))
+        launch(rows, room, FlashForward<T>{c, w(k.log_sum_exp), n(o)});
       done_ += flash_flops(c, s.qk_dim + s.v_dim);
     } else {
       launch(rows, room, NaiveForward<T>{c, NaiveKept<T>(k), n(o)});
@@ -145,11 +148,14 @@ class Cuda final : public Backend {
                           const AttentionKept& k, In o, In d_o, Out scratch, const AttentionGradients& to) override {
     const Scores<T> c{s, in, d};
     const Count rows = s.rows() * s.heads;
+    // Scores again, dp and dv, dq and dk.
+    if (how == AttentionImpl::flash) done_ += flash_flops(c, 3 * s.qk_dim + 2 * s.v_dim);
+    if (how == AttentionImpl::flash && by_faster_core(s, in, d, sdpa_backward(s, in, w(k.log_sum_exp), o, d_o, to)))
+      return;
     const Scratch<W> delta(device_, rows), sinks(device_, rows);
     if (how == AttentionImpl::flash) {
       launch(rows, line, FlashDelta<T>{c, w(k.log_sum_exp), n(o), n(d_o), delta.data(), sinks.data()});
       pair_gradients(FlashPairs<T>{c, w(k.log_sum_exp), delta.data(), n(d_o)}, n(d_o), to);
-      done_ += flash_flops(c, 3 * s.qk_dim + 2 * s.v_dim);  // scores again, dp and dv, dq and dk
     } else {
       const NaiveKept<T> kept(k);
       launch(rows, line, NaiveScores<T>{c, kept, n(d_o), n(scratch), sinks.data()});
@@ -368,6 +374,9 @@ class Cuda final : public Backend {
     for (Count i = 0; i < c.s.queries; ++i) pairs += c.last(i) - c.first(i);
     return (c.s.sequences * c.s.heads) * flops(2, pairs, width);
   }
+  bool by_faster_core(const Attention& s, const AttentionInputs& in, const Dropout& d, const Sdpa& call) {
+    return cuda::by_faster_core(device_, cores_, s, in, d, number(), call);
+  }
   template <typename Pairs>
   void pair_gradients(const Pairs& pairs, const T* d_o, const AttentionGradients& to) {
     const Attention& s = pairs.c.s;
@@ -381,6 +390,7 @@ class Cuda final : public Backend {
   Turns<Device> turns_;
   std::string name_;
   bool poison_;
+  CoreChoice cores_;
   Flops done_;
 };
 

@@ -52,6 +52,7 @@ GpuDevice::GpuDevice() {
 }
 
 GpuDevice::~GpuDevice() {
+  (void)cudnn_.release();  // a static device ends after cuDNN, which was opened later
   for (const auto& [key, p] : products_) {
     cublasLtMatmulDescDestroy(p.operation);
     for (const cublasLtMatrixLayout_t l : {p.a, p.b, p.c}) cublasLtMatrixLayoutDestroy(l);

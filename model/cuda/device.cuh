@@ -1,15 +1,18 @@
 #pragma once
-/// A GPU: memory, launches, and products of matrices by cuBLASLt. One stream.
+/// A GPU: memory, launches, products of matrices by cuBLASLt and attention by cuDNN. One stream.
 
 #include <cublasLt.h>
 #include <cuda_runtime.h>
 
 #include <limits>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "model/cpu/matmul_shape.hpp"
+#include "model/cuda/core_choice.hpp"
+#include "model/cuda/cudnn/attention.hpp"
 #include "model/cuda/thread.hpp"
 
 namespace llmcalc::model::cuda {
@@ -62,6 +65,13 @@ class GpuDevice {
   /// C = op(A) op(B), added to C if s.add; numbers of A and B are bf16 or float, of C float or as those of A.
   void matmul(const MatmulShape& s, bool from_bf16, bool to_f32, const void* a, const void* b, void* c);
 
+  /// Attention by cuDNN (cudnn/attention.hpp), with its memory from here.
+  CoreAnswer sdpa(const Sdpa& given);
+  /// Its gradients are the same bits every time, for a workspace that grows with the square of the tokens.
+  void set_deterministic(bool on) { deterministic_ = on; }
+  /// The most memory that one attention took beside its tensors: statistics, sums and cuDNN's workspace.
+  Count most_sdpa_bytes() const { return most_sdpa_bytes_; }
+
  private:
   /// A shape, its formats, and how well its three pointers are aligned.
   struct Key {
@@ -82,6 +92,9 @@ class GpuDevice {
   cublasLtHandle_t blas_ = nullptr;
   void* workspace_ = nullptr;
   std::map<Key, Product> products_;
+  std::unique_ptr<CudnnAttention> cudnn_;
+  bool deterministic_ = false;
+  Count most_sdpa_bytes_ = 0;
 };
 
 }  // namespace llmcalc::model::cuda

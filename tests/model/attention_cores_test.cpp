@@ -1,0 +1,209 @@
+// Every core of flash attention that can run here, one after another, against the processor's in double and against
+// each other: on the GPU's stand-in, and on a GPU where tests are told of one.
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "model/math/functions.hpp"
+#include "model/random.hpp"
+#include "tests/catch.hpp"
+#include "tests/model/compare.hpp"
+#include "tests/model/emulated.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::model;
+using test::difference;
+using test::Numbers;
+
+namespace {
+
+/// A variable of the environment, for as long as this lives.
+class Environment {
+ public:
+  Environment(const char* name, const char* value) : name_(name) { ::setenv(name, value, 1); }
+  ~Environment() { ::unsetenv(name_); }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+
+ private:
+  const char* name_;
+};
+
+struct Case {
+  Count heads, kv_heads, tokens, width;
+};
+constexpr Count sequences = 2;
+
+std::size_t size(Count n) { return static_cast<std::size_t>(n); }
+
+/// What goes in: a token's queries, keys and values after each other, as a merged projection leaves them; and d_o.
+struct Given {
+  Numbers qkv, d_o;
+  explicit Given(const Case& c)
+      : qkv(size(sequences * c.tokens * (c.heads + 2 * c.kv_heads) * c.width)),
+        d_o(size(sequences * c.tokens * c.heads * c.width)) {
+    std::uint64_t stream = 0;
+    for (Numbers* all : {&qkv, &d_o}) {
+      for (std::size_t i = 0; i < all->size(); ++i) {
+        const double x = 4 * uniform<double>(random_key(23), random_counter(i, stream)) - 2;
+        (*all)[i] = static_cast<double>(wide(bf16(static_cast<float>(x))));
+      }
+      ++stream;
+    }
+  }
+};
+
+/// What comes out, and of which core.
+struct Results {
+  Numbers o, log_sum_exp, gradients;
+  std::string core;
+};
+
+/// Memory of a backend, filled.
+class Numbered {
+ public:
+  Numbered(Backend& b, const Numbers& from, bool is_wide) : Numbered(b, from.size(), is_wide) {
+    b.write(data_, from, is_wide);
+  }
+  Numbered(Backend& b, std::size_t n, bool is_wide)
+      : backend_(b), n_(n), wide_(is_wide), bytes_(static_cast<Count>(n) * (is_wide ? b.wide() : b.number())) {
+    data_ = b.allocate(bytes_);
+  }
+  ~Numbered() { backend_.release(data_, bytes_); }
+  Numbered(const Numbered&) = delete;
+  Numbered& operator=(const Numbered&) = delete;
+  void* data() const { return data_; }
+  Numbers read() const {
+    Numbers to(n_);
+    backend_.read(to, data_, wide_);
+    return to;
+  }
+
+ private:
+  Backend& backend_;
+  std::size_t n_;
+  bool wide_;
+  Bytes bytes_;
+  void* data_ = nullptr;
+};
+
+/// Forward and backward. Every output begins as NaN where the backend poisons.
+Results run(Backend& b, const Case& c, const Given& g) {
+  const Attention s{.sequences = sequences,
+                    .heads = c.heads,
+                    .kv_heads = c.kv_heads,
+                    .queries = c.tokens,
+                    .qk_dim = c.width,
+                    .v_dim = c.width};
+  const Numbered qkv(b, g.qkv, false), d_o(b, g.d_o, false), gradients(b, g.qkv.size(), false);
+  const Numbered o(b, g.d_o.size(), false), log_sum_exp(b, size(s.rows() * s.heads), true);
+  const auto view = [&](const Numbered& all, Count head) {
+    const Count token = (c.heads + 2 * c.kv_heads) * c.width;
+    const auto* const at = static_cast<const std::byte*>(all.data()) + (head * c.width * b.number()).value;
+    return HeadView{.data = at, .sequence = c.tokens * token, .token = token, .head = c.width};
+  };
+  AttentionInputs in;
+  in.q = view(qkv, 0), in.k = view(qkv, c.heads), in.v = view(qkv, c.heads + c.kv_heads);
+  in.scale = 1 / std::sqrt(static_cast<double>(c.width));
+  AttentionGradients to;
+  to.q = view(gradients, 0), to.k = view(gradients, c.heads), to.v = view(gradients, c.heads + c.kv_heads);
+  const AttentionKept kept{.log_sum_exp = log_sum_exp.data()};
+  b.attention(s, in, AttentionImpl::flash, {}, kept, o.data());
+  b.attention_gradient(s, in, AttentionImpl::flash, {}, kept, o.data(), d_o.data(), nullptr, to);
+  return {o.read(), log_sum_exp.read(), gradients.read(), b.attention_core()};
+}
+
+Results run_on_processor(const Case& c, const Given& g) {
+  const std::unique_ptr<Backend> exact = make_cpu(Number::f64, true);
+  return run(*exact, c, g);
+}
+
+void check_same(const Results& a, const Results& b) {
+  CHECK(difference(a.o, b.o) <= 1e-2);
+  CHECK(difference(a.log_sum_exp, b.log_sum_exp) <= 1e-3);
+  CHECK(difference(a.gradients, b.gradients) <= 1e-2);
+}
+
+/// Nothing of cuDNN's that was asked for is there: no mistake of the backend.
+bool is_absence(const std::string& why) {
+  for (const char* const absent : {"cuDNN not found", "too old", "built without cuDNN", "which is not built here"})
+    if (why.find(absent) != std::string::npos) return true;
+  return false;
+}
+
+/// f(results) with one core of a GPU's, if it has it; else says so.
+template <typename F>
+void with_core(test::MakeBackend make, const char* core, const Case& c, const Given& g, F f) {
+  INFO(core << ", " << c.heads << " heads on " << c.kv_heads << " of " << c.width << ", " << c.tokens << " tokens");
+  const Environment only("LLMCALC_ATTENTION", core);
+  try {
+    const std::unique_ptr<Backend> gpu = make(Number::bf16, true);
+    f(run(*gpu, c, g));
+  } catch (const std::runtime_error& e) {
+    INFO(e.what());
+    CHECK(is_absence(e.what()));
+    WARN("skipped: " << e.what());
+  }
+}
+
+bool there_is_a_gpu() {
+  const bool there = test::gpus().size() > 1;
+  if (!there) WARN("skipped: LLMCALC_TEST_GPU tells of no GPU");
+  return there;
+}
+
+}  // namespace
+
+TEST_CASE("the plain core of flash attention is the processor's attention in double", "[cuda]") {
+  const Case c{4, 2, 33, 16};
+  const Given g(c);
+  const Results exact = run_on_processor(c, g);
+  for (const test::MakeBackend make : test::gpus())
+    with_core(make, "plain", c, g, [&](const Results& r) {
+      CHECK(r.core == "plain");
+      check_same(r, exact);
+    });
+}
+
+TEST_CASE("every core of a GPU's flash attention is the processor's in double, and the others", "[cuda]") {
+  if (!there_is_a_gpu()) return;
+  for (const Case& c : {Case{4, 4, 64, 64},
+                        {4, 2, 333, 64},
+                        {4, 4, 77, 80},
+                        {4, 1, 160, 96},
+                        {4, 4, 256, 128},
+                        {4, 2, 333, 128},
+                        {8, 2, 1000, 64}}) {
+    const Given g(c);
+    std::vector<Results> all{run_on_processor(c, g)};
+    for (const char* const core : {"plain", "mma", "cudnn"})
+      with_core(test::gpus().back(), core, c, g, [&](const Results& r) {
+        for (const Results& other : all) check_same(r, other);
+        all.push_back(r);
+      });
+  }
+}
+
+TEST_CASE("cuDNN's deterministic gradients are the same bits again", "[cuda]") {
+  if (!there_is_a_gpu()) return;
+  const Environment deterministic("LLMCALC_DETERMINISTIC", "1");
+  const Case c{8, 2, 1000, 128};
+  const Given g(c);
+  std::vector<Results> all;
+  for (int i = 0; i < 3; ++i)
+    with_core(test::gpus().back(), "cudnn", c, g, [&](const Results& r) { all.push_back(r); });
+  for (const Results& r : all) CHECK(test::identical(r.gradients, all.front().gradients));
+  if (!all.empty()) check_same(all.front(), run_on_processor(c, g));
+}
+
+TEST_CASE("another core goes back from the statistics that cuDNN left", "[cuda]") {
+  if (!there_is_a_gpu()) return;
+  // Heads of 256 numbers: cuDNN has them forward only.
+  const Case c{2, 2, 200, 256};
+  const Given g(c);
+  const std::unique_ptr<Backend> gpu = test::gpus().back()(Number::bf16, true);
+  const Results r = run(*gpu, c, g);
+  INFO(r.core);
+  check_same(r, run_on_processor(c, g));
+}
