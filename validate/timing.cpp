@@ -23,6 +23,9 @@ double seconds_of(const F& f) {
   return std::chrono::duration<double>(Wall::now() - start).count();
 }
 
+/// Runs before those that count: products are compiled for an expert's rows, caches fill.
+constexpr int warming = 3;
+
 double median(std::vector<double> v) {
   std::sort(v.begin(), v.end());
   return v[v.size() / 2];
@@ -92,11 +95,11 @@ std::vector<Timing> timed_training(const Case& asked, const Device& device, int 
     t.train(std::span(&batch, 1), {.clip = 0}, trace);
     backend->wait();
   };
-  for (int i = 0; i <= repeats; ++i) {
+  for (int i = -warming; i < repeats; ++i) {
     const double seconds = seconds_of([&] { step(nullptr); });
     model::Trace trace;
     step(&trace);
-    if (i > 0) samples.add("step", seconds), samples.add(trace);
+    if (i >= 0) samples.add("step", seconds), samples.add(trace);
   }
   std::map<Key, double> predicted{{{"step", ""}, train(c.arch, c.plan, device).estimate.total().value}};
   predict(predicted, c, device, training_step(c.plan), Phase::training, "forward");
@@ -115,13 +118,13 @@ std::vector<Timing> timed_inference(const Case& c, const Device& device, int rep
   const auto pass = [&](std::span<const std::int64_t> tokens, Count past, model::Cache* cache, model::Trace* trace) {
     t.logits(tokens, p.batch, past, p.kv_cache ? cache : nullptr, trace);
   };
-  for (int i = 0; i <= repeats; ++i) {
+  for (int i = -warming; i < repeats; ++i) {
     model::Cache cache = t.make_cache(p.batch, p.prompt + 1);
     const double prefill_seconds = seconds_of([&] { pass(ids, 0, &cache, nullptr); });
     const double decode_seconds = seconds_of([&] { pass(next, p.prompt - again, &cache, nullptr); });
     model::Trace first, step;
     pass(ids, 0, &cache, &first), pass(next, p.prompt - again, &cache, &step);
-    if (i == 0) continue;
+    if (i < 0) continue;
     samples.add("prefill", prefill_seconds), samples.add("decode", decode_seconds);
     samples.add(first, "prefill"), samples.add(step, "decode");
   }
