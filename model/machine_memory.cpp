@@ -41,11 +41,10 @@ std::optional<Bytes> available_memory() {
   return machine && group ? std::min(machine, group) : machine ? machine : group;
 }
 
-void refuse_beyond_memory(Bytes needed, const char* what, const char* advice) {
-  const auto available = available_memory();
-  if (available && needed > *available)
+void refuse_beyond_memory(Bytes needed, const char* what, const char* advice, const Room& room) {
+  if (room.bytes && needed > *room.bytes)
     throw InputError(
-        fmt::format("{} needs {} and this machine has {} available; {}", what, text(needed), text(*available), advice));
+        fmt::format("{} needs {} and {} has {} available; {}", what, text(needed), room.of, text(*room.bytes), advice));
 }
 
 }  // namespace llmcalc::model

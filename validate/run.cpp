@@ -56,13 +56,18 @@ Case as_trained(Case c) {
   return c;
 }
 
-void check_runnable(const Case& c, const Parts& parts) {
+model::Room Where::room() const {
+  if (on_processor) return {.bytes = model::available_memory()};
+  return {.bytes = make(model::Number::f32)->capacity(), .of = "the GPU"};
+}
+
+void check_runnable(const Case& c, const Parts& parts, const Where& where) {
   check_plan(c.plan);
   Bytes needed;
   if (parts.training) check_training(c.plan), needed = training_memory(c.arch, c.plan).peak;
   if (parts.inference) needed = std::max(needed, inference_memory(c.arch, c.plan).peak);
   model::refuse_beyond_memory(needed, "running this",
-                              "choose a smaller model, --seq or --micro-batch, or --infer alone");
+                              "choose a smaller model, --seq or --micro-batch, or --infer alone", where.room());
 }
 
 Verdict validated(const Case& c, const Parts& parts, const Where& where) {

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "model/cpu/make.hpp"
+#include "model/machine_memory.hpp"
 #include "validate/compare.hpp"
 #include "validate/suite.hpp"
 
@@ -22,13 +23,15 @@ struct Where {
   };
   const std::atomic<bool>* stop = nullptr;
   bool on_processor = true;
+  /// What it may take there.
+  model::Room room() const;
 };
 
 /// The same case as it is trained: absorbed latent attention is for inference.
 Case as_trained(Case c);
 
 /// Throws InputError where the reference does not run this plan, or where memory does not hold it: with the bytes.
-void check_runnable(const Case& c, const Parts& parts);
+void check_runnable(const Case& c, const Parts& parts, const Where& where = {});
 
 /// In which numbers the reference runs this format.
 model::Number number_of(DType t);

@@ -9,6 +9,7 @@
 #include "cli/command.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/output.hpp"
+#include "cli/place.hpp"
 #include "cli/sections.hpp"
 #include "model/checkpoint.hpp"
 #include "model/machine_memory.hpp"
@@ -20,7 +21,7 @@ namespace llmcalc {
 namespace {
 
 struct Options {
-  std::string checkpoint, prompt, tokens, temperature, top_k, top_p, beams, seed;
+  std::string checkpoint, prompt, tokens, temperature, top_k, top_p, beams, seed, device = "cpu";
   bool no_kv_cache = false, json = false;
 
   void declare(Arguments& a) {
@@ -32,6 +33,7 @@ struct Options {
     a.option("--top-p", "P", "only the likeliest tokens that together have probability P [1]", top_p);
     a.option("--beams", "N", "beam search of so many, in place of drawing [1]", beams);
     a.option("--seed", "N", "of the draws [1]", seed);
+    a.option("--device", "cpu|cuda", "where the model runs [cpu]", device);
     a.flag("--no-kv-cache", "run the whole text again for every token: the same text, slower", no_kv_cache);
     a.flag("--json", "one JSON object at the end, not the text as it comes", json);
   }
@@ -152,15 +154,16 @@ Plan plan_for(const model::Checkpoint& c, Count prompt, const model::GenerateOpt
 
 int generate(const Options& o) {
   model::GenerateOptions g = read(o);
+  const validate::Where where = place(o.device);
   const std::string prompt = prompt_of(o);
   const model::Checkpoint c(o.checkpoint);
   const std::vector<std::int32_t> tokens = c.tokenizer().encode(prompt);
   const Plan plan = plan_for(c, static_cast<Count>(tokens.size()), g);
   const Arch& arch = c.card().model.arch;
   model::refuse_beyond_memory(inference_memory(arch, plan).peak, "generating so long a text with this model",
-                              "give fewer --tokens");
-  const std::unique_ptr<model::Backend> cpu = model::make_cpu(c.number());
-  model::Transformer t(arch, *cpu, {.plan = plan}, 1);
+                              "give fewer --tokens", where.room());
+  const std::unique_ptr<model::Backend> backend = where.make(c.number());
+  model::Transformer t(arch, *backend, {.plan = plan}, 1);
   c.load(t);
   g.stop = &interrupt_flag();
   g.end = c.tokenizer().end_of_text();

@@ -118,8 +118,8 @@ int learn(const LearnRequest& r, Style style) {
   const model::Corpus corpus(r.text, *r.tokenizer);
   for (const std::string& note : r.notes) fmt::print(stderr, "llmcalc: note: {}\n", note);
   const Plan plan = model::learning_plan(r.settings, r.precision);
-  const std::unique_ptr<model::Backend> cpu = model::make_cpu(r.number());
-  model::Transformer t(r.model.arch, *cpu, {.plan = plan, .seed = r.settings.seed}, r.settings.seed);
+  const std::unique_ptr<model::Backend> backend = r.where.make(r.number());
+  model::Transformer t(r.model.arch, *backend, {.plan = plan, .seed = r.settings.seed}, r.settings.seed);
   t.weights().make_trainable(plan);
   Run run(r, corpus, t, interrupt_flag());
   try {
@@ -135,7 +135,7 @@ int learn(const LearnRequest& r, Style style) {
 
 int run_learn(Args args) {
   Arguments arguments("learn",
-                      "Trains a small transformer on a text, on this machine. The last tenth is held out; the best\n"
+                      "Trains a small transformer on a text. The last tenth is held out; the best\n"
                       "weights on it are kept in a checkpoint, with what learning needs to go on.",
                       "  llmcalc learn notes.txt\n  llmcalc learn notes.txt --minutes 10 --vocabulary 4000\n"
                       "  llmcalc learn notes.txt --resume --steps 2000");

@@ -324,7 +324,7 @@ int run_validate(Args args) {
   if (!o.hardware.empty()) r.hardware = load_hardware(o.hardware);
   const std::vector<validate::Case> cases =
       o.one() ? std::vector{asked(o.model, arguments, r)} : cases_of(o.suite_name());
-  if (o.one()) check_runnable(cases[0], o.parts());
+  if (o.one()) check_runnable(cases[0], o.parts(), place(o.device));
   try {
     const Found f = found(o, r, cases);
     print(report_of(o, r, cases, f), arguments.style());

@@ -194,6 +194,7 @@ void LearnOptions::declare(Arguments& a) {
   a.option("--vocabulary", "N", "tokens of bpe, at most [1024]", vocabulary);
   a.option("--precision", "fp32|bf16", "of weights and activations; bf16 keeps fp32 master weights [fp32]", precision);
   a.option("--seed", "N", "of the first weights and the batches [1]", seed);
+  a.option("--device", "cpu|cuda", "where it learns [cpu]", device);
   a.flag("--resume", "go on from the checkpoint where it stopped", resume);
 }
 
@@ -209,10 +210,12 @@ LearnRequest settled(const LearnOptions& o) {
   r.text = text_of(o.file);
   r.out = o.out.empty() ? usual_out(o.file) : o.out;
   check_out(r.out);
+  r.where = place(o.device);
   o.resume ? settle_resumed(o, r) : settle_new(o, r);
   read_run(o, r);
   model::refuse_beyond_memory(model::learning_memory(r.model.arch, model::learning_plan(r.settings, r.precision)),
-                              "learning this model with this batch", "give a smaller --model, --batch or --seq");
+                              "learning this model with this batch", "give a smaller --model, --batch or --seq",
+                              r.where.room());
   if (r.text.size() < enough_to_learn)
     r.notes.push_back(
         fmt::format("a text of {} bytes is too short for a model to beat counting pairs of tokens; {} KB "

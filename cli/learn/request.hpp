@@ -4,13 +4,15 @@
 #include <memory>
 
 #include "cli/arguments.hpp"
+#include "cli/place.hpp"
 #include "model/learner.hpp"
 
 namespace llmcalc {
 
 /// As it was typed; empty: not given.
 struct LearnOptions {
-  std::string file, out, model, steps, minutes, batch, seq, rate, vocabulary, tokenizer, precision, seed;
+  std::string file, out, model, steps, minutes, batch, seq, rate, vocabulary, tokenizer, precision, seed,
+      device = "cpu";
   bool resume = false;
 
   void declare(Arguments& arguments);
@@ -26,6 +28,7 @@ struct LearnRequest {
   bool by_minutes = false;  ///< the minutes alone end it
   std::vector<std::string> notes;
   std::unique_ptr<model::Checkpoint> resumed;
+  validate::Where where;
 
   model::Number number() const { return precision == dtypes::bf16 ? model::Number::bf16 : model::Number::f32; }
   /// What a checkpoint keeps of this beside the model: the run's settings, and which text it was.

@@ -25,6 +25,7 @@ _llmcalc_choices() {
     --mla) echo auto absorbed expanded ;;
     --model) _llmcalc_names models ;;
     --tokenizer) echo bytes bpe ;;
+    --device) echo cpu cuda ;;
   esac
 }
 

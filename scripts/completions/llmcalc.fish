@@ -71,6 +71,8 @@ function __llmcalc_choices
             __llmcalc_names models
         case --tokenizer
             printf '%s\n' bytes bpe
+        case --device
+            printf '%s\n' cpu cuda
         case '*'
             __llmcalc_options
             __llmcalc_subjects

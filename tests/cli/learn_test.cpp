@@ -134,6 +134,7 @@ TEST_CASE("what is shown is whole characters", "[learn]") {
 }
 
 TEST_CASE("a text that cannot be learnt from is refused with a sentence", "[learn]") {
+  refused("learn " + text_file() + " --device tpu", "--device \"tpu\" is not known; it takes cpu, cuda");
   refused("learn /nowhere/x.txt", "cannot read '/nowhere/x.txt'");
   refused("learn " + test::scratch(), "is a folder");
   test::write_file(path("empty.txt"), "");
