@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "model/cpu/matmul_shape.hpp"
+#include "model/cuda/memory_terms.hpp"
 #include "model/cuda/thread.hpp"
 
 namespace llmcalc::model::cuda {
@@ -46,6 +47,12 @@ class GpuDevice {
   void wait();
   Count capacity() const;
 
+  /// Where the memory went: read when the device was opened, and now.
+  MemoryPoints memory() const;
+  /// As Instruments'.
+  void reset_memory();
+  void kernels_loaded();
+
   template <typename Kernel>
   void launch(const Kernel& kernel, Count blocks, int threads, Count room) {
     constexpr Count usual_room = 48 * 1024;
@@ -63,6 +70,9 @@ class GpuDevice {
   void matmul(const MatmulShape& s, bool from_bf16, bool to_f32, const void* a, const void* b, void* c);
 
  private:
+  Bytes pool(cudaMemPoolAttr what) const;
+  Bytes outside() const;
+
   /// A shape, its formats, and how well its three pointers are aligned.
   struct Key {
     MatmulShape shape;
@@ -81,6 +91,8 @@ class GpuDevice {
   cudaStream_t stream_ = nullptr;
   cublasLtHandle_t blas_ = nullptr;
   void* workspace_ = nullptr;
+  cudaMemPool_t pool_ = nullptr;
+  MemoryPoints points_;
   std::map<Key, Product> products_;
 };
 

@@ -1,24 +1,45 @@
 // The shared library that programs open when a GPU is asked for.
 
+#include <array>
 #include <cstdio>
 #include <memory>
 #include <stdexcept>
 
 #include "model/cuda/backend.hpp"
-#include "model/cuda/device.cuh"
+#include "model/cuda/instruments.cuh"
 #include "model/cuda/open.hpp"
 
 namespace {
 
 using namespace llmcalc::model;
 
-/// A backend with its device, which outlives all that it runs.
+/// Where the board is, "0000:1b:00.0".
+std::string pci_address() {
+  std::array<char, 32> address{};
+  cuda::check(cudaDeviceGetPCIBusId(address.data(), address.size(), 0), "asking where the device is");
+  return address.data();
+}
+
+/// The one device; what its board had in use is read before it is opened.
+struct Opened {
+  cuda::Nvml board{pci_address()};
+  std::optional<llmcalc::Bytes> before = board.used();
+  cuda::GpuDevice device;
+};
+Opened& opened() {
+  static Opened one;
+  return one;
+}
+
+/// A backend; the device outlives all that it runs.
 template <typename T>
 Backend* made(const char* format, bool poison) {
-  static cuda::GpuDevice device;
+  Opened& gpu = opened();
   cudaDeviceProp properties{};
   cuda::check(cudaGetDeviceProperties(&properties, 0), "asking for the device's name");
-  return new cuda::Cuda<T, cuda::GpuDevice>(device, std::string(properties.name) + ", " + format, poison);
+  return new cuda::Cuda<T, cuda::GpuDevice>(
+      gpu.device, std::string(properties.name) + ", " + format, poison,
+      std::make_unique<cuda::GpuInstruments>(gpu.device, gpu.board, gpu.before, sizeof(T) == sizeof(bf16)));
 }
 
 }  // namespace
