@@ -1,6 +1,7 @@
 #pragma once
-/// CUPTI's functions, found when they are called, and its failures as sentences. Wants CUPTI's headers.
+/// CUPTI's functions, found when they are called, and its failures as sentences; nothing where its headers are not.
 
+#if __has_include(<cupti_range_profiler.h>)
 #include <cupti_profiler_host.h>
 #include <cupti_range_profiler.h>
 #include <cupti_target.h>
@@ -63,3 +64,4 @@ class MetricSet {
 };
 
 }  // namespace llmcalc::model::cuda
+#endif
