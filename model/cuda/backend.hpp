@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -34,12 +33,8 @@ class Cuda final : public Backend {
   static constexpr Count line = warp * static_cast<Count>(sizeof(double));  ///< room for a block's sums
 
  public:
-  Cuda(Device& device, std::string name, bool poison, std::unique_ptr<Instruments> instruments = nullptr)
-      : device_(device),
-        turns_(device),
-        name_(std::move(name)),
-        poison_(poison),
-        instruments_(std::move(instruments)) {}
+  Cuda(Device& device, std::string name, bool poison, Instruments* instruments = nullptr)
+      : device_(device), turns_(device), name_(std::move(name)), poison_(poison), instruments_(instruments) {}
   void* allocate(Bytes bytes) override {
     void* data = device_.allocate(bytes.value);
     if (poison_) device_.fill(data, 0xff, bytes.value);  // NaN in every format
@@ -61,7 +56,7 @@ class Cuda final : public Backend {
     is_wide ? read_as<W>(to, from) : read_as<T>(to, from);
   }
   void wait() override { device_.wait(); }
-  Instruments* instruments() override { return instruments_.get(); }
+  Instruments* instruments() override { return instruments_; }
   Flops done() const override { return done_; }
 
   // ---- tables and positions
@@ -387,7 +382,7 @@ class Cuda final : public Backend {
   Turns<Device> turns_;
   std::string name_;
   bool poison_;
-  std::unique_ptr<Instruments> instruments_;
+  Instruments* instruments_;
   Flops done_;
 };
 

@@ -8,9 +8,9 @@ namespace {
 constexpr std::size_t most_ranges = 16;
 
 /// The context that this thread's CUDA calls use.
-CUcontext current_context() {
-  const SharedLibrary driver({"libcuda.so.1"});
-  auto* const get = driver.find<CUresult(CUcontext*)>("cuCtxGetCurrent");
+CUcontext current_context(const std::string& driver) {
+  const SharedLibrary library({driver});
+  auto* const get = library.find<CUresult(CUcontext*)>("cuCtxGetCurrent");
   CUcontext context = nullptr;
   if (get == nullptr || get(&context) != CUDA_SUCCESS || context == nullptr)
     throw std::runtime_error("there is no GPU's context whose counters could be read");
@@ -76,9 +76,9 @@ std::string cupti_version(const std::vector<std::string>& libraries) {
 
 /// One use of the range profiler, and the counted data of its ranges.
 struct Counters::Session {
-  Session(bool bf16_numbers, const std::vector<std::string>& libraries)
+  Session(bool bf16_numbers, const std::vector<std::string>& libraries, const std::string& driver)
       : cupti(libraries),
-        context(current_context()),
+        context(current_context(driver)),
         metric_set(cupti, chip_of_device(cupti, context), metrics(bf16_numbers)) {
     if (const int n = metric_set.passes(); n != 1)
       throw std::runtime_error("this chip counts tensor cores and memory in " + std::to_string(n) +
@@ -190,9 +190,9 @@ void Counters::Session::disable() {
   profiler = nullptr;
 }
 
-Counters::Counters(bool bf16_numbers, const std::vector<std::string>& libraries) {
+Counters::Counters(bool bf16_numbers, const std::vector<std::string>& libraries, const std::string& driver) {
   try {
-    session_ = std::make_unique<Session>(bf16_numbers, libraries);
+    session_ = std::make_unique<Session>(bf16_numbers, libraries, driver);
   } catch (const std::runtime_error& e) {
     missing_ = e.what();
   }

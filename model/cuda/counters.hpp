@@ -24,10 +24,11 @@ int passes(const std::string& chip, const std::vector<const char*>& names,
 /// Empty: there is none.
 std::string cupti_version(const std::vector<std::string>& libraries = cupti_names());
 
-/// The counters of the device whose context is current.
+/// The counters of the device whose context is current, which `driver` knows.
 class Counters {
  public:
-  explicit Counters(bool bf16_numbers, const std::vector<std::string>& libraries = cupti_names());
+  explicit Counters(bool bf16_numbers, const std::vector<std::string>& libraries = cupti_names(),
+                    const std::string& driver = "libcuda.so.1");
   ~Counters();
   Counters(const Counters&) = delete;
   Counters& operator=(const Counters&) = delete;

@@ -31,15 +31,17 @@ Opened& opened() {
   return one;
 }
 
-/// A backend; the device outlives all that it runs.
+/// A backend; the device and its instruments outlive all that it runs. The instruments are never taken down: at the
+/// program's end their libraries may be gone before them.
 template <typename T>
 Backend* made(const char* format, bool poison) {
   Opened& gpu = opened();
+  static auto* const instruments =
+      new cuda::GpuInstruments(gpu.device, gpu.board, gpu.before, sizeof(T) == sizeof(bf16));
   cudaDeviceProp properties{};
   cuda::check(cudaGetDeviceProperties(&properties, 0), "asking for the device's name");
-  return new cuda::Cuda<T, cuda::GpuDevice>(
-      gpu.device, std::string(properties.name) + ", " + format, poison,
-      std::make_unique<cuda::GpuInstruments>(gpu.device, gpu.board, gpu.before, sizeof(T) == sizeof(bf16)));
+  return new cuda::Cuda<T, cuda::GpuDevice>(gpu.device, std::string(properties.name) + ", " + format, poison,
+                                            instruments);
 }
 
 }  // namespace

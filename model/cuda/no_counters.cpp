@@ -18,7 +18,7 @@ int passes(const std::string&, const std::vector<const char*>&, const std::vecto
 }
 std::string cupti_version(const std::vector<std::string>&) { return ""; }
 
-Counters::Counters(bool, const std::vector<std::string>&) : missing_(why) {}
+Counters::Counters(bool, const std::vector<std::string>&, const std::string&) : missing_(why) {}
 Counters::~Counters() = default;
 void Counters::start() { throw std::runtime_error(why); }
 void Counters::begin(const std::string&) { throw std::runtime_error(why); }

@@ -158,23 +158,20 @@ class EmulatedDevice {
   std::array<std::unique_ptr<Block>, 5> blocks_;
 };
 
-std::unique_ptr<model::Backend> made(model::Number number, bool poison,
-                                     std::unique_ptr<model::Instruments> instruments) {
+std::unique_ptr<model::Backend> made(model::Number number, bool poison, model::Instruments* instruments) {
   static EmulatedDevice device;
   if (number == model::Number::f32)
-    return std::make_unique<model::cuda::Cuda<float, EmulatedDevice>>(device, "emulated, float32", poison,
-                                                                      std::move(instruments));
+    return std::make_unique<model::cuda::Cuda<float, EmulatedDevice>>(device, "emulated, float32", poison, instruments);
   if (number == model::Number::bf16)
     return std::make_unique<model::cuda::Cuda<model::bf16, EmulatedDevice>>(device, "emulated, bfloat16", poison,
-                                                                            std::move(instruments));
+                                                                            instruments);
   throw std::invalid_argument("a GPU has float32 and bfloat16");
 }
 
 }  // namespace
 
-std::unique_ptr<model::Backend> make_emulated_with(model::Number number,
-                                                   std::unique_ptr<model::Instruments> instruments) {
-  return made(number, false, std::move(instruments));
+std::unique_ptr<model::Backend> make_emulated_with(model::Number number, model::Instruments& instruments) {
+  return made(number, false, &instruments);
 }
 std::unique_ptr<model::Backend> make_emulated(model::Number number, bool poison) {
   return made(number, poison, nullptr);

@@ -13,8 +13,7 @@ namespace llmcalc::test {
 std::unique_ptr<model::Backend> make_emulated(model::Number number, bool poison = false);
 
 /// The same, with instruments.
-std::unique_ptr<model::Backend> make_emulated_with(model::Number number,
-                                                   std::unique_ptr<model::Instruments> instruments);
+std::unique_ptr<model::Backend> make_emulated_with(model::Number number, model::Instruments& instruments);
 
 using MakeBackend = std::unique_ptr<model::Backend> (*)(model::Number, bool poison);
 

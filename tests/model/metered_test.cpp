@@ -78,8 +78,8 @@ Case tiny_case(DType precision = dtypes::bf16) {
 }
 
 Metered metered_at(Desk& desk, const Case& c) {
-  const Where where{
-      .make = [&](model::Number n) { return test::make_emulated_with(n, std::make_unique<StandIn>(desk)); }};
+  StandIn instruments(desk);
+  const Where where{.make = [&](model::Number n) { return test::make_emulated_with(n, instruments); }};
   return metered(c, {}, how, where).value();
 }
 
