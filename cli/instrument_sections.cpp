@@ -72,13 +72,13 @@ void add_energy(Report& report, const validate::Metered& m) {
   if (m.energy.empty()) return;
   Grid g{.key = "energy",
          .title = "energy",
-         .columns = {"what", "J", "J per token", "W", "runs", "s", "how"},
-         .left = 1,
+         .columns = {"what", "how", "J", "J per token", "W", "runs", "s"},
+         .left = 2,
          .rows = {}};
   for (const validate::EnergyUse& e : m.energy) {
-    g.rows.push_back({e.what, fmt::format("{:.4g}", e.joules_per_run()), fmt::format("{:.4g}", e.joules_per_token()),
-                      fmt::format("{:.1f}", e.energy.watts()), fmt::format("{}", e.runs),
-                      fmt::format("{:.3g}", e.energy.time.value), e.energy.how});
+    g.rows.push_back({e.what, e.energy.how, fmt::format("{:.4g}", e.joules_per_run()),
+                      fmt::format("{:.4g}", e.joules_per_token()), fmt::format("{:.1f}", e.energy.watts()),
+                      fmt::format("{}", e.runs), fmt::format("{:.3g}", e.energy.time.value)});
     g.json.push_back({{"what", e.what},
                       {"joules", e.joules_per_run()},
                       {"joules_per_token", e.joules_per_token()},
@@ -94,14 +94,14 @@ void add_energy(Report& report, const validate::Metered& m) {
 void add_memory_in_all(Grid& g, const validate::MemoryUse& u) {
   const Bytes used = u.measured.used;
   json::Value row{{"part", u.part}, {"term", "in all"}, {"bytes", used.value}};
-  std::vector<std::string> text{u.part, "in all", "", exact_text(used.value), "as the driver says"};
+  std::vector<std::string> text{u.part, "in all", "as the driver says", "", exact_text(used.value)};
   if (u.overhead != Bytes()) {
     const double predicted = static_cast<double>(u.predicted().value), measured = static_cast<double>(used.value);
     const bool within = validate::near(predicted, measured);
     row["predicted_bytes"] = u.predicted().value, row["ratio"] = measured / predicted;
     row["tolerance"] = metered_tolerance, row["within"] = within;
-    text[2] = exact_text(u.predicted().value);
-    text[4] = fmt::format("tensors, workspaces and {} outside them; ratio {:.4f}, {}",
+    text[3] = exact_text(u.predicted().value);
+    text[2] = fmt::format("tensors, workspaces and {} outside them; ratio {:.4f}, {}",
                           human_text(u.overhead.value, Unit::bytes), measured / predicted, verdict(within));
   }
   g.rows.push_back(text), g.json.push_back(row);
@@ -112,13 +112,13 @@ void add_memory(Report& report, const validate::Metered& m) {
   if (m.memory.empty()) return;
   Grid g{.key = "device_memory",
          .title = fmt::format("device memory, bytes; the tolerance in all is {:.0f} %", 100 * metered_tolerance),
-         .columns = {"part", "term", "predicted", "measured", "what it is"},
-         .left = 2,
+         .columns = {"part", "term", "what it is", "predicted", "measured"},
+         .left = 3,
          .rows = {}};
   for (const validate::MemoryUse& u : m.memory) {
     for (const model::MemoryTerm& t : u.measured.terms) {
       const bool tensors = t.name == "arena";
-      g.rows.push_back({u.part, t.name, tensors ? exact_text(u.tensors.value) : "", exact_text(t.bytes.value), t.note});
+      g.rows.push_back({u.part, t.name, t.note, tensors ? exact_text(u.tensors.value) : "", exact_text(t.bytes.value)});
       g.json.push_back({{"part", u.part}, {"term", t.name}, {"bytes", t.bytes.value}, {"what", t.note}});
       if (tensors) g.json.back()["predicted_bytes"] = u.tensors.value;
     }

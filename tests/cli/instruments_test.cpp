@@ -86,6 +86,7 @@ TEST_CASE("all of a device's memory stands beside its prediction", "[contract][i
   CHECK(rows[2]["predicted_bytes"] == 1532);
   CHECK(rows[2]["bytes"] == 1540);
   CHECK(rows[2]["within"] == true);
+  CHECK(says(text_of(all_measured()), "outside them; ratio 1.0052, within"));
 
   validate::Metered uncalibrated = all_measured();
   uncalibrated.memory[0].overhead = Bytes();
