@@ -23,6 +23,7 @@ struct Achieved {
   double memory = 1;  ///< achieved / peak bytes/s of a large copy
   double link = 1;    ///< achieved / peak bytes/s of a large all-reduce
   Seconds launch;     ///< time of an empty kernel
+  Bytes overhead;     ///< of memory that the driver, libraries and kernels take before any tensor; 0: not known
 
   // Of single operators, by the format that they multiply in.
   std::array<FlopsPerSecond, peak_count> attention{};  ///< attention's core; 0: as a matmul

@@ -12,6 +12,7 @@
 #include "calc/op.hpp"
 #include "calc/plan.hpp"
 #include "model/arena.hpp"
+#include "model/instruments.hpp"
 
 namespace llmcalc::model {
 
@@ -193,6 +194,8 @@ class Backend : public Memory {
   virtual Count beside() const { return 0; }
   /// Waits until everything asked for has been done.
   virtual void wait() {}
+  /// What measures the device while it runs; null: nothing does.
+  virtual Instruments* instruments() { return nullptr; }
 };
 
 }  // namespace llmcalc::model

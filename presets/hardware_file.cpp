@@ -196,6 +196,7 @@ void read_achieved(Sheet& s) {
   });
   each_format(o, "half_matmul",
               [&](const Object& in, std::size_t i) { a.half_matmul[i] = not_negative(in, peak_names[i]); });
+  if (o.has("overhead")) a.overhead = parse_bytes(o.text("overhead"), o.where() + ", \"overhead\"");
   if (o.has("cache")) a.cache = parse_rate(o.text("cache"), o.where() + ", \"cache\"");
   a.functions = not_negative(o, "functions");
   a.hidden = o.number_or("hidden", 1);

@@ -96,6 +96,8 @@ Calibration calibrated(const Where& where, const std::function<void(const std::s
   c.formats.push_back(rates_of(*bf16, dtypes::bf16, c.launch.forward));
   progress("products with weights from memory");
   c.hidden = hidden_share(*f32, c.formats[0], c.copy);
+  // Last: kernels are loaded when they first run.
+  if (model::Instruments* device = f32->instruments()) c.overhead = device->memory(Bytes()).overhead;
   return c;
 }
 
@@ -131,6 +133,7 @@ json::Value hardware_file(const Calibration& c, const std::string& name, const s
                   {"cache", fmt::format("{:.4g} GB/s", c.cache_bandwidth.value / 1e9)},
                   {"how", fmt::format("llmcalc calibrate on {}, {}", title, date)}}},
                 {"sources", sources}};
+  if (c.overhead != Bytes()) h["achieved"]["overhead"] = fmt::format("{} B", c.overhead.value);
   return h;
 }
 

@@ -35,6 +35,7 @@ struct Calibration {
   double functions = 0;            ///< per second
   OperatorSeconds launch;          ///< of one operator on a few numbers
   Bytes memory;                    ///< of the machine; 0: not known
+  Bytes overhead;                  ///< of a device's that driver, libraries and kernels take; 0: not known
   std::string device;
   int threads = 0;  ///< of a processor; 0: it is none
 };

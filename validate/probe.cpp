@@ -148,4 +148,20 @@ OperatorSeconds operator_seconds(model::Backend& b) {
   return {Seconds(pass / operators), Seconds((both - pass) / operators)};
 }
 
+double counted_share(model::Backend& b, const MatmulSize& s) {
+  const Numbers x(b, s.rows * s.in, 1), w(b, s.out * s.in, 2), y(b, s.rows * s.out, 3);
+  const Linear shape{.rows = s.rows, .in = s.in, .out = s.out};
+  const auto product = [&] {
+    b.linear(shape, {.x = x.data(), .weight = w.data()}, y.data());
+    b.wait();
+  };
+  product();  // finds its algorithm
+  model::Instruments& device = *b.instruments();
+  device.start_counting();
+  device.begin("product");
+  product();
+  device.end();
+  return device.stop_counting().at(0).tensor_flops / s.flops();
+}
+
 }  // namespace llmcalc::validate

@@ -38,4 +38,7 @@ struct OperatorSeconds {
 };
 OperatorSeconds operator_seconds(model::Backend& b);
 
+/// FLOPs that the device's counters see of one product, over those that it has. Throws std::runtime_error.
+double counted_share(model::Backend& b, const MatmulSize& s);
+
 }  // namespace llmcalc::validate

@@ -56,6 +56,7 @@ Section rest(const validate::Calibration& c) {
           "a product at half its rate");
   }
   s.add("memory_bytes", "memory", c.memory);
+  if (c.overhead != Bytes()) s.add("overhead_bytes", "not for tensors", c.overhead, "driver, libraries and kernels");
   if (c.threads > 0) s.add("threads", "threads", Quantity(Count{c.threads}));
   return s;
 }

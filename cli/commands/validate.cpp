@@ -2,6 +2,7 @@
 
 #include "cli/command.hpp"
 #include "cli/commands/plan_command.hpp"
+#include "cli/instrument_sections.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/place.hpp"
 #include "cli/progress_line.hpp"
@@ -275,6 +276,7 @@ struct Options {
 struct Found {
   std::vector<Verdict> verdicts;
   Times times;
+  std::optional<validate::Metered> metered;  ///< of one model, where the device has instruments
   bool exact() const {
     return std::all_of(verdicts.begin(), verdicts.end(), [](const Verdict& v) { return v.differing() == 0; });
   }
@@ -283,9 +285,20 @@ struct Found {
 Found found(const Options& o, const Request& r, const std::vector<validate::Case>& cases) {
   const validate::Where where = place(o.device, &interrupt_flag());
   const int runs = static_cast<int>(parse_positive(o.repeats, "--repeats"));
-  Found f{verdicts(cases, o.parts(), where), {}};
+  Found f{verdicts(cases, o.parts(), where), {}, {}};
   if (r.hardware) f.times = timed(o.one() ? cases : as_timed(cases), r.hardware->device, o.parts(), runs, where);
+  const Bytes overhead = r.hardware ? r.hardware->device.achieved.overhead : Bytes();
+  if (o.one()) f.metered = metered(cases[0], o.parts(), {.overhead = overhead}, where);
   return f;
+}
+
+/// What the device's instruments said; utilisation, where a step was timed.
+void add_metered(Report& report, const Request& r, const validate::Case& c, const Found& f) {
+  add_instruments(report, *f.metered);
+  if (!r.hardware) return;
+  for (const validate::Timing& t : f.times[0])
+    if (t.what == "step" && t.op.empty())
+      report.sections.push_back(mfu_section(c, t.measured, f.metered->board.name.value_or(""), *r.hardware));
 }
 
 Report report_of(const Options& o, const Request& r, const std::vector<validate::Case>& cases, const Found& f) {
@@ -298,6 +311,7 @@ Report report_of(const Options& o, const Request& r, const std::vector<validate:
     for (const char* part : {"training", "inference"}) add_table(report, f.verdicts[0], part);
     add_beside(report, f.verdicts[0]);
     if (r.hardware) add_times(report, f.times[0]);
+    if (f.metered) add_metered(report, r, cases[0], f);
   } else {
     report.inputs = {{"suite", o.suite_name()}};
     add_suite(report, f.verdicts);

@@ -34,8 +34,8 @@ class Cuda final : public Backend {
   static constexpr Count line = warp * static_cast<Count>(sizeof(double));  ///< room for a block's sums
 
  public:
-  Cuda(Device& device, std::string name, bool poison)
-      : device_(device), turns_(device), name_(std::move(name)), poison_(poison) {}
+  Cuda(Device& device, std::string name, bool poison, Instruments* instruments = nullptr)
+      : device_(device), turns_(device), name_(std::move(name)), poison_(poison), instruments_(instruments) {}
   void* allocate(Bytes bytes) override {
     void* data = device_.allocate(bytes.value);
     if (poison_) device_.fill(data, 0xff, bytes.value);  // NaN in every format
@@ -58,6 +58,7 @@ class Cuda final : public Backend {
     is_wide ? read_as<W>(to, from) : read_as<T>(to, from);
   }
   void wait() override { device_.wait(); }
+  Instruments* instruments() override { return instruments_; }
   Flops done() const override { return done_; }
 
   // ---- tables and positions
@@ -391,6 +392,7 @@ class Cuda final : public Backend {
   std::string name_;
   bool poison_;
   CoreChoice cores_;
+  Instruments* instruments_;
   Flops done_;
 };
 

@@ -40,14 +40,15 @@ void check(cublasStatus_t s, const char* what) {
 
 GpuDevice::GpuDevice() {
   check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
-  check(cublasLtCreate(&blas_), "starting");
   // What is released stays in the pool: a step asks for the same blocks again and again.
-  cudaMemPool_t pool = nullptr;
   int device = 0;
   check(cudaGetDevice(&device), "asking for the device");
-  check(cudaDeviceGetDefaultMemPool(&pool, device), "asking for the memory pool");
+  check(cudaDeviceGetDefaultMemPool(&pool_, device), "asking for the memory pool");
   std::uint64_t all = UINT64_MAX;
-  check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &all), "setting up the memory pool");
+  check(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &all), "setting up the memory pool");
+  points_.context = outside();
+  check(cublasLtCreate(&blas_), "starting");
+  points_.libraries = points_.kernels = outside();
   workspace_ = allocate(static_cast<Count>(workspace_bytes));
 }
 
@@ -91,6 +92,36 @@ Count GpuDevice::capacity() const {
   check(cudaMemGetInfo(&free, &all), "asking for the memory's size");
   return static_cast<Count>(all);
 }
+
+Bytes GpuDevice::pool(cudaMemPoolAttr what) const {
+  std::uint64_t bytes = 0;
+  check(cudaMemPoolGetAttribute(pool_, what, &bytes), "asking what the memory pool holds");
+  return Bytes(static_cast<Count>(bytes));
+}
+
+Bytes GpuDevice::outside() const {
+  const MemoryPoints now = memory();
+  return now.used - now.pool;
+}
+
+MemoryPoints GpuDevice::memory() const {
+  MemoryPoints p = points_;
+  std::size_t free = 0, all = 0;
+  check(cudaMemGetInfo(&free, &all), "asking how much memory is used");
+  p.used = Bytes(static_cast<Count>(all - free));
+  p.pool = pool(cudaMemPoolAttrReservedMemCurrent), p.pool_most = pool(cudaMemPoolAttrUsedMemHigh);
+  p.workspaces = {
+      {"cuBLASLt workspace", Bytes(static_cast<Count>(workspace_bytes)), "beside the operands of products"}};
+  return p;
+}
+
+void GpuDevice::reset_memory() {
+  wait();
+  check(cudaMemPoolTrimTo(pool_, 0), "giving memory back");
+  std::uint64_t none = 0;
+  check(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrUsedMemHigh, &none), "counting memory anew");
+}
+void GpuDevice::kernels_loaded() { points_.kernels = outside(); }
 
 /// Row-major C = op(A) op(B) is column-major C' = op(B)' op(A)', with every matrix as it lies.
 Product GpuDevice::described(const Key& key) {

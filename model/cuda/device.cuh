@@ -13,6 +13,7 @@
 #include "model/cpu/matmul_shape.hpp"
 #include "model/cuda/core_choice.hpp"
 #include "model/cuda/cudnn/attention.hpp"
+#include "model/cuda/memory_terms.hpp"
 #include "model/cuda/thread.hpp"
 
 namespace llmcalc::model::cuda {
@@ -49,6 +50,12 @@ class GpuDevice {
   void wait();
   Count capacity() const;
 
+  /// Where the memory went: read when the device was opened, and now.
+  MemoryPoints memory() const;
+  /// As Instruments'.
+  void reset_memory();
+  void kernels_loaded();
+
   template <typename Kernel>
   void launch(const Kernel& kernel, Count blocks, int threads, Count room) {
     constexpr Count usual_room = 48 * 1024;
@@ -73,6 +80,9 @@ class GpuDevice {
   Count most_sdpa_bytes() const { return most_sdpa_bytes_; }
 
  private:
+  Bytes pool(cudaMemPoolAttr what) const;
+  Bytes outside() const;
+
   /// A shape, its formats, and how well its three pointers are aligned.
   struct Key {
     MatmulShape shape;
@@ -91,6 +101,8 @@ class GpuDevice {
   cudaStream_t stream_ = nullptr;
   cublasLtHandle_t blas_ = nullptr;
   void* workspace_ = nullptr;
+  cudaMemPool_t pool_ = nullptr;
+  MemoryPoints points_;
   std::map<Key, Product> products_;
   std::unique_ptr<CudnnAttention> cudnn_;
   bool deterministic_ = false;

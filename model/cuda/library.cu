@@ -1,5 +1,6 @@
 // The shared library that programs open when a GPU is asked for.
 
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -7,7 +8,7 @@
 #include <string_view>
 
 #include "model/cuda/backend.hpp"
-#include "model/cuda/device.cuh"
+#include "model/cuda/instruments.cuh"
 #include "model/cuda/open.hpp"
 
 namespace {
@@ -23,14 +24,36 @@ bool deterministic() {
   return said == "1";
 }
 
-/// A backend with its device, which outlives all that it runs.
+/// Where the board is, "0000:1b:00.0".
+std::string pci_address() {
+  std::array<char, 32> address{};
+  cuda::check(cudaDeviceGetPCIBusId(address.data(), address.size(), 0), "asking where the device is");
+  return address.data();
+}
+
+/// The one device; what its board had in use is read before it is opened.
+struct Opened {
+  cuda::Nvml board{pci_address()};
+  std::optional<llmcalc::Bytes> before = board.used();
+  cuda::GpuDevice device;
+};
+Opened& opened() {
+  static Opened one;
+  return one;
+}
+
+/// A backend; the device and its instruments outlive all that it runs. The instruments are never taken down: at the
+/// program's end their libraries may be gone before them.
 template <typename T>
 Backend* made(const char* format, bool poison) {
-  static cuda::GpuDevice device;
-  device.set_deterministic(deterministic());
+  Opened& gpu = opened();
+  gpu.device.set_deterministic(deterministic());
+  static auto* const instruments =
+      new cuda::GpuInstruments(gpu.device, gpu.board, gpu.before, sizeof(T) == sizeof(bf16));
   cudaDeviceProp properties{};
   cuda::check(cudaGetDeviceProperties(&properties, 0), "asking for the device's name");
-  return new cuda::Cuda<T, cuda::GpuDevice>(device, std::string(properties.name) + ", " + format, poison);
+  return new cuda::Cuda<T, cuda::GpuDevice>(gpu.device, std::string(properties.name) + ", " + format, poison,
+                                            instruments);
 }
 
 }  // namespace

@@ -158,15 +158,23 @@ class EmulatedDevice {
   std::array<std::unique_ptr<Block>, 5> blocks_;
 };
 
-}  // namespace
-
-std::unique_ptr<model::Backend> make_emulated(model::Number number, bool poison) {
+std::unique_ptr<model::Backend> made(model::Number number, bool poison, model::Instruments* instruments) {
   static EmulatedDevice device;
   if (number == model::Number::f32)
-    return std::make_unique<model::cuda::Cuda<float, EmulatedDevice>>(device, "emulated, float32", poison);
+    return std::make_unique<model::cuda::Cuda<float, EmulatedDevice>>(device, "emulated, float32", poison, instruments);
   if (number == model::Number::bf16)
-    return std::make_unique<model::cuda::Cuda<model::bf16, EmulatedDevice>>(device, "emulated, bfloat16", poison);
+    return std::make_unique<model::cuda::Cuda<model::bf16, EmulatedDevice>>(device, "emulated, bfloat16", poison,
+                                                                            instruments);
   throw std::invalid_argument("a GPU has float32 and bfloat16");
+}
+
+}  // namespace
+
+std::unique_ptr<model::Backend> make_emulated_with(model::Number number, model::Instruments& instruments) {
+  return made(number, false, &instruments);
+}
+std::unique_ptr<model::Backend> make_emulated(model::Number number, bool poison) {
+  return made(number, poison, nullptr);
 }
 
 std::vector<MakeBackend> gpus() {

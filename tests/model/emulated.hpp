@@ -12,6 +12,9 @@ namespace llmcalc::test {
 /// Number::f32 or bf16.
 std::unique_ptr<model::Backend> make_emulated(model::Number number, bool poison = false);
 
+/// The same, with instruments.
+std::unique_ptr<model::Backend> make_emulated_with(model::Number number, model::Instruments& instruments);
+
 using MakeBackend = std::unique_ptr<model::Backend> (*)(model::Number, bool poison);
 
 /// Where CUDA's kernels are tried: the stand-in; and a GPU, if the environment has LLMCALC_TEST_GPU.

@@ -139,7 +139,8 @@ TEST_CASE("a small hardware file is enough, and what it leaves out is told", "[h
 TEST_CASE("what single operators achieved is read by format", "[hardware]") {
   const HardwareCard c = read_hardware_file(
       file(R"({"achieved": {"how": "measured", "attention": {"fp32": "31 GFLOP/s"}, "half_matmul": {"bf16": 2.5e6},
-               "hidden": 0.25, "functions": 1.7e9, "cache": "40 GB/s", "launch_backward": "9 us"}})"),
+               "hidden": 0.25, "functions": 1.7e9, "cache": "40 GB/s", "launch_backward": "9 us",
+               "overhead": "600 MiB"}})"),
       "mine.json");
   const Achieved& a = c.device.achieved;
   CHECK(Device::of(a.attention, dtypes::fp32).value == 31e9);
@@ -149,6 +150,7 @@ TEST_CASE("what single operators achieved is read by format", "[hardware]") {
   CHECK(a.functions == 1.7e9);
   CHECK(a.cache.value == 40e9);
   CHECK(a.launch_backward == Seconds(9e-6));
+  CHECK(a.overhead == Bytes(600 << 20));
   CHECK(refusal(R"({"achieved": {"how": "x", "hidden": 2}})") ==
         "mine.json, \"achieved\": \"hidden\" is 2; a fraction from 0 to 1 is wanted");
   CHECK(refusal(R"({"achieved": {"how": "x", "functions": -1}})") ==

@@ -1,0 +1,84 @@
+#pragma once
+/// What a device can say of a run beside its results: the work that its counters saw, the energy it took, what its
+/// memory holds, its clocks. What cannot be read is absent, never 0.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "calc/units.hpp"
+
+namespace llmcalc::model {
+
+/// What the hardware counted in a range: executed work, tiles that are padded or masked among it.
+struct RangeCount {
+  std::string range;             ///< "forward"
+  double tensor_flops = 0;       ///< of the tensor cores, in the backend's format; a multiply-add is 2
+  double read = 0, written = 0;  ///< bytes from and to DRAM
+  Seconds time;                  ///< while counting, which slows: no measure of speed
+};
+
+struct Energy {
+  double joules = 0;
+  Seconds time;
+  std::string how;  ///< "the board's counter"
+  double watts() const { return joules / time.value; }
+};
+
+struct MemoryTerm {
+  std::string name;
+  Bytes bytes;
+  std::string note;
+};
+
+/// A device's memory: the terms add up to what is used, the last of them is what no other explains.
+struct DeviceMemory {
+  Bytes used;                          ///< by every process, as the driver says
+  Bytes overhead;                      ///< of it outside the pool of tensors: context, libraries, kernels
+  std::vector<MemoryTerm> workspaces;  ///< in the pool, for as long as the device is open
+  std::vector<MemoryTerm> terms;       ///< all of it; workspaces once more
+};
+
+/// The board now. Clocks in Hz, power in W, temperature in degrees Celsius.
+struct Board {
+  std::optional<std::string> name, driver;
+  std::optional<double> sm_clock, sm_clock_max, memory_clock, memory_clock_max;
+  std::optional<double> watts, watts_limit, celsius;
+  std::optional<std::vector<std::string>> throttled;  ///< why the clocks are below their greatest: "power cap"
+  std::optional<Bytes> reserved;                      ///< by driver and firmware, in nobody's reach
+  std::optional<int> other_processes;                 ///< that compute on it
+};
+
+struct Version {
+  std::string of, version;  ///< "cuBLASLt", "13.1.0"
+};
+
+class Instruments {
+ public:
+  virtual ~Instruments() = default;
+
+  /// Why nothing can be counted, in a sentence; empty: it can.
+  virtual std::string counters_missing() = 0;
+  /// One session: ranges one after the other, everything in them waited for by the caller. Counting slows what runs.
+  /// Throws std::runtime_error.
+  virtual void start_counting() = 0;
+  virtual void begin(const std::string& range) = 0;
+  virtual void end() = 0;
+  virtual std::vector<RangeCount> stop_counting() = 0;
+
+  virtual void start_energy() = 0;
+  /// Since start_energy; absent: the board tells neither energy nor power.
+  virtual std::optional<Energy> stop_energy() = 0;
+
+  /// Gives back what the pool of tensors holds and nobody uses; the most in use is counted from here.
+  virtual void reset_memory() = 0;
+  /// All that will run has run once: what was added outside the pool since the device was opened are its kernels.
+  virtual void kernels_loaded() = 0;
+  /// `arena`: the most bytes that tensors took since reset_memory.
+  virtual DeviceMemory memory(Bytes arena) = 0;
+
+  virtual Board board() = 0;
+  virtual std::vector<Version> versions() = 0;
+};
+
+}  // namespace llmcalc::model

@@ -1,0 +1,129 @@
+// What a device's instruments said, in text and in JSON.
+
+#include "cli/instrument_sections.hpp"
+#include "presets/load.hpp"
+#include "tests/catch.hpp"
+
+using namespace llmcalc;
+
+namespace {
+
+validate::Metered all_measured() {
+  validate::Metered m;
+  m.tensor_cores = true;
+  m.phases = {{{"forward", 1000, 300}, {"forward", 1010, 200, 90, Seconds(0.5)}},
+              {{"decode", 1000, 300}, {"decode", 0, 290, 1, Seconds(0.5)}}};
+  m.product = 1.0;
+  m.energy = {{"training step", 100, 4, {2000, Seconds(4), "the board's energy counter"}}};
+  m.memory = {{"training",
+               Bytes(1000),
+               Bytes(500),
+               {.used = Bytes(1540),
+                .overhead = Bytes(505),
+                .workspaces = {{"cuBLASLt workspace", Bytes(32), ""}},
+                .terms = {{"context", Bytes(505), "of the driver"}, {"arena", Bytes(1000), "tensors"}}}}};
+  m.board.name = "NVIDIA H200", m.board.sm_clock = 1755e6, m.board.throttled = {{"power cap"}};
+  m.versions = {{"cublaslt", "13.1.0"}};
+  return m;
+}
+
+json::Value json_of(const validate::Metered& m) {
+  Report r;
+  add_instruments(r, m);
+  return report_json(r);
+}
+std::string text_of(const validate::Metered& m) {
+  Report r;
+  add_instruments(r, m);
+  return render(r, Style::text);
+}
+bool says(const std::string& text, const std::string& what) { return text.find(what) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("counted work stands beside what was predicted, 2 % apart at most", "[contract][instruments]") {
+  const json::Value r = json_of(all_measured());
+  CHECK(r["counters"][0] == json::Value{{"phase", "forward"},
+                                        {"predicted_flops", 1000.0},
+                                        {"counted_flops", 1010.0},
+                                        {"ratio", 1.01},
+                                        {"tolerance", 0.02},
+                                        {"within", true},
+                                        {"predicted_bytes", 300.0},
+                                        {"dram_read_bytes", 200.0},
+                                        {"dram_written_bytes", 90.0},
+                                        {"counted_s", 0.5}});
+  CHECK(r["counters"][1]["within"] == false);
+  const std::string text = text_of(all_measured());
+  CHECK(says(text, "forward            1,000    1,010  1.0100   within"));
+  CHECK(says(text, "the counters saw 1.000000 of its FLOPs"));
+}
+
+TEST_CASE("float32's FLOPs are not told where nothing counted them", "[contract][instruments]") {
+  validate::Metered m = all_measured();
+  m.tensor_cores = false, m.product.reset();
+  const json::Value r = json_of(m);
+  CHECK_FALSE(r["counters"][0].contains("counted_flops"));
+  CHECK(r["counters"][0]["dram_read_bytes"] == 200.0);
+  CHECK(says(text_of(m), "float32 is multiplied outside the tensor cores"));
+}
+
+TEST_CASE("energy is told in joules per run and per token, and in watts", "[contract][instruments]") {
+  CHECK(json_of(all_measured())["energy"][0] == json::Value{{"what", "training step"},
+                                                            {"joules", 500.0},
+                                                            {"joules_per_token", 5.0},
+                                                            {"watts", 500.0},
+                                                            {"runs", 4},
+                                                            {"seconds", 4.0},
+                                                            {"how", "the board's energy counter"}});
+}
+
+TEST_CASE("all of a device's memory stands beside its prediction", "[contract][instruments]") {
+  const json::Value rows = json_of(all_measured())["device_memory"];
+  CHECK(rows[0] == json::Value{{"part", "training"}, {"term", "context"}, {"bytes", 505}, {"what", "of the driver"}});
+  CHECK(rows[1]["predicted_bytes"] == 1000);
+  CHECK(rows[2]["term"] == "in all");
+  CHECK(rows[2]["predicted_bytes"] == 1532);
+  CHECK(rows[2]["bytes"] == 1540);
+  CHECK(rows[2]["within"] == true);
+  CHECK(says(text_of(all_measured()), "outside them; ratio 1.0052, within"));
+
+  validate::Metered uncalibrated = all_measured();
+  uncalibrated.memory[0].overhead = Bytes();
+  CHECK_FALSE(json_of(uncalibrated)["device_memory"][2].contains("predicted_bytes"));
+}
+
+TEST_CASE("the machine is described as far as it is known", "[contract][instruments]") {
+  const json::Value machine = json_of(all_measured())["machine"];
+  CHECK(machine == json::Value{{"name", "NVIDIA H200"},
+                               {"sm_clock_hz", 1755e6},
+                               {"held_back_by", "power cap"},
+                               {"versions", {{"cublaslt", "13.1.0"}}}});
+  CHECK(says(text_of(all_measured()), "1755 MHz"));
+}
+
+TEST_CASE("what was not measured is a note and no section", "[contract][instruments]") {
+  validate::Metered m;
+  m.no_counts = "no CUPTI", m.no_energy = "no board", m.no_memory = "not alone";
+  const json::Value r = json_of(m);
+  for (const char* section : {"counters", "energy", "device_memory"}) CHECK_FALSE(r.contains(section));
+  CHECK(r["notes"] ==
+        json::Value{"no hardware counters: no CUPTI", "no energy: no board", "no memory in all: not alone"});
+}
+
+TEST_CASE("utilisation is of the datasheet's peak where a preset has the board's name", "[contract][instruments]") {
+  validate::Case c{"gpt-2", load_model("gpt-2-124m").arch, {}};
+  c.plan.seq = 1024, c.plan.micro_batch = c.plan.global_batch = 64;
+  HardwareCard measured;
+  measured.title = "measured", measured.device.peaks[static_cast<std::size_t>(Peak::bf16)] = FlopsPerSecond(500e12);
+  Report r;
+  r.sections = {mfu_section(c, 0.12, "NVIDIA H200", measured)};
+  const json::Value mfu = report_json(r)["mfu"];
+  const double tokens_per_s = 65536 / 0.12;
+  CHECK(mfu["tokens_per_s"] == tokens_per_s);
+  CHECK(mfu["peak_flops_per_s"] == 989.4e12);
+  CHECK(mfu["llm_c"].get<double>() == Approx(803261952 * tokens_per_s / 989.4e12));
+  for (const char* key : {"model", "palm", "nanogpt", "six_n", "executed"}) CHECK(mfu.contains(key));
+  r.sections = {mfu_section(c, 0.12, "NVIDIA Something", measured)};
+  CHECK(report_json(r)["mfu"]["peak_flops_per_s"] == 500e12);
+}

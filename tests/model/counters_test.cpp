@@ -1,0 +1,134 @@
+// Hardware counters, as far as they go without hardware: CUPTI's description of chips needs no driver, and a stand-in
+// says what it was asked.
+
+#include "model/cuda/counters.hpp"
+#include "model/cuda/shared_library.hpp"
+#include "tests/catch.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::model::cuda;
+
+namespace {
+
+/// A sentence that says so where there is no CUPTI, and then there is nothing to test.
+bool cupti_is_here() {
+  if (!cupti_version().empty()) return true;
+  WARN("CUPTI is not here: its counters' names are not checked");
+  return false;
+}
+
+std::string refusal(const std::string& chip, const std::vector<const char*>& names) {
+  try {
+    passes(chip, names);
+  } catch (const std::runtime_error& e) {
+    return e.what();
+  }
+  return "nothing was refused";
+}
+
+#ifdef LLMCALC_CUPTI_STANDIN
+
+/// The stand-in, and what it says of itself.
+struct StandIn {
+  std::vector<std::string> names{LLMCALC_CUPTI_STANDIN};
+  SharedLibrary library{names};
+  std::string calls() { return library.find<const char*()>("cupti_calls")(); }
+  void refuse(const char* call, int how = 0) { library.find<void(const char*, int)>("cupti_refuse")(call, how); }
+  Counters counters() { return Counters(true, names, names.front()); }
+  std::string missing(const char* call, int how) {
+    refuse(call, how);
+    const std::string why = counters().missing();
+    refuse("");
+    return why;
+  }
+  ~StandIn() { refuse(""), calls(); }
+};
+
+#endif
+
+}  // namespace
+
+#ifdef LLMCALC_CUPTI_STANDIN
+
+TEST_CASE("counters are opened, run and read in CUPTI's order", "[counters]") {
+  StandIn cupti;
+  {
+    Counters c = cupti.counters();
+    REQUIRE(c.missing().empty());
+    CHECK(cupti.calls() == "initialize supported availability availability chip host metrics image-size image ");
+    for (int session = 0; session < 2; ++session) {
+      c.start();
+      for (const char* range : {"forward", "backward"}) c.begin(range), c.end();
+      const std::vector<model::RangeCount> counted = c.stop();
+      CHECK(cupti.calls() ==
+            "enable data-size data config start push pop push pop stop decode info name values name values disable ");
+      REQUIRE(counted.size() == 2);
+      CHECK(counted[1].range == "backward");
+      CHECK(counted[1].tensor_flops == 1000);
+      CHECK(counted[1].read == 1001);
+      CHECK(counted[1].written == 1002);
+      CHECK(counted[1].time.value == Approx(1003e-9));
+    }
+  }
+  CHECK(cupti.calls() == "host-end ");
+}
+
+TEST_CASE("whatever CUPTI refuses is said in a sentence", "[counters]") {
+  constexpr int invalid_operation = 7, virtual_device = 33, not_permitted = 35;
+  StandIn cupti;
+  CHECK(cupti.missing("availability", not_permitted).find("reading hardware counters is not permitted here") == 0);
+  CHECK(cupti.missing("supported", virtual_device) == "the device is a virtual one, whose counters are not passed on");
+  CHECK(cupti.missing("vgpu", 0) == "the device is a virtual one, and its host does not permit reading counters");
+  CHECK(cupti.missing("chip", invalid_operation) == "CUPTI failed asking for the chip's name: error 7");
+  CHECK(cupti.missing("passes", 0) == "this chip counts tensor cores and memory in 3 passes, and a step runs once");
+}
+
+TEST_CASE("a session that fails is ended before the next", "[counters]") {
+  constexpr int not_permitted = 35;
+  StandIn cupti;
+  Counters c = cupti.counters();
+  cupti.refuse("start", not_permitted);
+  CHECK_THROWS_WITH(c.start(), Catch::Contains("not permitted"));
+  cupti.refuse("ranges");
+  cupti.calls();
+  c.start(), c.begin("step"), c.end();
+  CHECK(cupti.calls().find("disable enable ") == 0);
+  CHECK_THROWS_WITH(c.stop(), Catch::Contains("did not count all"));
+}
+
+#endif
+
+TEST_CASE("what is counted exists on Ampere and Hopper chips and fits one pass", "[counters]") {
+  if (!cupti_is_here()) return;
+  for (const char* chip : {"GA100", "GH100"})
+    for (const bool bf16 : {true, false}) {
+      INFO(chip << (bf16 ? ", bfloat16" : ", float32"));
+      CHECK(passes(chip, metrics(bf16)) == 1);
+    }
+}
+
+TEST_CASE("tensor cores of two formats do not fit one pass on Hopper", "[counters]") {
+  if (!cupti_is_here()) return;
+  std::vector<const char*> both = metrics(true);
+  both.push_back(metrics(false).front());
+  CHECK(passes("GH100", both) == 2);
+}
+
+TEST_CASE("a chip or a metric that CUPTI does not know is named", "[counters]") {
+  if (!cupti_is_here()) return;
+  CHECK(refusal("GX999", metrics(true)) ==
+        "CUPTI failed looking for the counters of chip GX999: CUPTI_ERROR_INVALID_CHIP_NAME");
+  CHECK(refusal("GH100", {"dram__bytes_read.sum", "sm__nonsense.sum"})
+            .find("looking for sm__nonsense.sum on chip GH100") != std::string::npos);
+}
+
+TEST_CASE("without CUPTI or without a GPU counters say why they do not count", "[counters]") {
+  const Counters none(true, {"/nowhere/libcupti.so"});
+  if (cupti_is_here()) {
+    CHECK(none.missing().find("NVIDIA's profiling library CUPTI is not here (/nowhere/libcupti.so") == 0);
+    CHECK(Counters(true, cupti_names(), "/nowhere/libcuda.so.1").missing() ==
+          "there is no GPU's context whose counters could be read");
+  } else {
+    CHECK_FALSE(none.missing().empty());
+  }
+}

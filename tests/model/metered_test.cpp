@@ -1,0 +1,228 @@
+// What a device's instruments are asked, and what becomes of their answers: with instruments that stand in for a GPU's,
+// and with a GPU's where tests are told of one.
+
+#include "validate/metered.hpp"
+
+#include <cstdlib>
+
+#include "calc/memory.hpp"
+#include "calc/run.hpp"
+#include "model/cuda/open.hpp"
+#include "presets/load.hpp"
+#include "tests/catch.hpp"
+#include "tests/model/emulated.hpp"
+#include "tests/model/tiny.hpp"
+#include "validate/conventions.hpp"
+#include "validate/predict.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::validate;
+
+namespace {
+
+/// What was asked, and how it is answered.
+struct Desk {
+  std::vector<std::string> ranges;
+  std::string missing, fault;
+  bool energy = true;
+  int others = 0;
+};
+
+class StandIn final : public model::Instruments {
+ public:
+  explicit StandIn(Desk& desk) : desk_(desk) {}
+  std::string counters_missing() override { return desk_.missing; }
+  void start_counting() override {
+    if (!desk_.fault.empty()) throw std::runtime_error(desk_.fault);
+    first_ = desk_.ranges.size();
+  }
+  void begin(const std::string& range) override { desk_.ranges.push_back(range); }
+  void end() override { ++ended_; }
+  /// A product of 64 x 64 x 64 in every range; backwards, since nobody says in which order ranges are told.
+  std::vector<model::RangeCount> stop_counting() override {
+    CHECK(first_ + ended_ == desk_.ranges.size());
+    ended_ = 0;
+    std::vector<model::RangeCount> all;
+    for (std::size_t i = desk_.ranges.size(); i-- > first_;)
+      all.push_back({desk_.ranges[i], 2.0 * 64 * 64 * 64, 100, 50, Seconds(1)});
+    return all;
+  }
+  void start_energy() override {}
+  std::optional<model::Energy> stop_energy() override {
+    return desk_.energy ? std::optional(model::Energy{900, Seconds(3), "a wish"}) : std::nullopt;
+  }
+  void reset_memory() override {}
+  void kernels_loaded() override {}
+  model::DeviceMemory memory(Bytes arena) override {
+    return {.used = arena + Bytes(132), .overhead = Bytes(100), .workspaces = {{"w", Bytes(32), ""}}, .terms = {}};
+  }
+  model::Board board() override {
+    model::Board b;
+    b.name = "a wish", b.other_processes = desk_.others;
+    return b;
+  }
+  std::vector<model::Version> versions() override { return {{"cuda_driver", "13.0"}}; }
+
+ private:
+  Desk& desk_;
+  std::size_t first_ = 0, ended_ = 0;
+};
+
+constexpr Metering how{.overhead = Bytes(100), .seconds = 0, .product = {64, 64, 64}};
+
+Case tiny_case(DType precision = dtypes::bf16) {
+  Case c{"tiny", test::tiny_llama(), test::tiny_plan()};
+  c.plan.precision = c.plan.weight_precision = c.plan.kv_precision = precision;
+  c.plan.prompt = 4, c.plan.generate = 2;
+  return c;
+}
+
+Metered metered_at(Desk& desk, const Case& c) {
+  StandIn instruments(desk);
+  const Where where{.make = [&](model::Number n) { return test::make_emulated_with(n, instruments); }};
+  return metered(c, {}, how, where).value();
+}
+
+double total(const std::map<std::string, Count>& book) {
+  double sum = 0;
+  for (const auto& [op, n] : book) sum += static_cast<double>(n);
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("every phase of a step and a generation is counted in a range of its own", "[metered]") {
+  Desk desk;
+  const Case c = tiny_case();
+  const Metered m = metered_at(desk, c);
+  CHECK(desk.ranges == std::vector<std::string>{"product", "forward", "backward", "optimizer", "prefill", "decode"});
+  REQUIRE(m.phases.size() == 5);
+  for (std::size_t i = 0; i < 5; ++i) {
+    CHECK(m.phases[i].predicted.name == desk.ranges[i + 1]);
+    CHECK(m.phases[i].counted.range == desk.ranges[i + 1]);
+  }
+  CHECK(m.product == 1.0);
+  CHECK(m.no_counts.empty());
+  CHECK(m.tensor_cores);
+  CHECK(m.versions.at(0).version == "13.0");
+}
+
+TEST_CASE("energy is told per run and per token", "[metered]") {
+  Desk desk;
+  const Case c = tiny_case();
+  const Metered m = metered_at(desk, c);
+  REQUIRE(m.energy.size() == 3);
+  CHECK(m.energy[0].what == "training step");
+  CHECK(m.energy[0].tokens == c.plan.micro_batch * c.plan.seq);
+  CHECK(m.energy[1].tokens == c.plan.batch * c.plan.prompt);
+  CHECK(m.energy[2].tokens == c.plan.batch);
+  CHECK(m.energy[0].runs == 3);
+  CHECK(m.energy[0].joules_per_run() == 300);
+  CHECK(m.energy[0].joules_per_token() == 300.0 / static_cast<double>(m.energy[0].tokens));
+  CHECK(m.energy[0].energy.watts() == 300);
+}
+
+TEST_CASE("a device's memory is tensors, workspaces and what calibration found beside them", "[metered]") {
+  Desk desk;
+  const Case c = tiny_case();
+  const Metered m = metered_at(desk, c);
+  REQUIRE(m.memory.size() == 2);
+  for (const MemoryUse& u : m.memory) CHECK(u.predicted() == u.measured.used);
+  CHECK(m.memory[0].tensors == training_memory(c.arch, c.plan).peak);
+  CHECK(m.memory[1].tensors == inference_memory(c.arch, c.plan).peak);
+}
+
+TEST_CASE("what cannot be measured has a reason instead", "[metered]") {
+  Desk poor{.ranges = {}, .missing = "no CUPTI", .fault = "", .energy = false, .others = 2};
+  const Metered m = metered_at(poor, tiny_case());
+  CHECK(m.no_counts == "no CUPTI");
+  CHECK(m.phases.empty());
+  CHECK_FALSE(m.product);
+  CHECK(m.no_energy == "the board tells neither its energy nor its power");
+  CHECK(m.energy.empty());
+  CHECK(m.no_memory == "2 other processes use the device, and its memory is told of all together");
+  CHECK(m.memory.empty());
+
+  Desk refused{.ranges = {}, .missing = "", .fault = "not permitted", .energy = true, .others = 0};
+  const Metered r = metered_at(refused, tiny_case());
+  CHECK(r.no_counts == "not permitted");
+  CHECK(r.phases.empty());
+  CHECK(r.energy.size() == 3);
+}
+
+TEST_CASE("float32's products are not expected in the tensor cores", "[metered]") {
+  Desk desk;
+  const Metered m = metered_at(desk, tiny_case(dtypes::fp32));
+  CHECK_FALSE(m.tensor_cores);
+  CHECK_FALSE(m.product);
+  CHECK(m.phases.size() == 5);
+}
+
+TEST_CASE("a processor has no instruments", "[metered]") {
+  CHECK_FALSE(metered(tiny_case(dtypes::fp32), {}, how, {}).has_value());
+}
+
+TEST_CASE("phases have the FLOPs that the ledgers predict", "[metered]") {
+  for (const test::Variant& v : test::variants()) {
+    INFO(v.name);
+    Plan plan = v.plan;
+    plan.prompt = 4, plan.generate = 2;
+    const Ledger inference = predicted_inference(v.arch, plan), training = predicted_training(v.arch, plan);
+    const auto steps = training_phases(v.arch, plan), passes = inference_phases(v.arch, plan);
+    CHECK(steps[0].flops == total(training.forward));
+    CHECK(steps[1].flops == total(training.backward) + total(training.recompute));
+    CHECK(steps[2].flops == 0);
+    CHECK(steps[2].moved > 0);
+    CHECK(passes[0].flops == total(inference.forward));
+    CHECK(passes[1].flops == total(inference.backward));
+    CHECK(steps[1].moved > steps[0].moved);
+  }
+}
+
+TEST_CASE("a step's FLOPs per token are those of each convention's authors", "[metered]") {
+  Plan p;
+  p.seq = 1024, p.micro_batch = p.global_batch = 1;
+  const std::vector<Convention> all = conventions(load_model("gpt-2-124m").arch, p);
+  const auto of = [&](const std::string& key) {
+    for (const Convention& c : all)
+      if (c.key == key) return c.flops_per_token;
+    return 0.0;
+  };
+  // N = 124,439,808, of which 786,432 positions; 6 L D S = 6 x 12 x 768 x 1024 = 56,623,104.
+  CHECK(of("six_n") == 746638848);
+  CHECK(of("llm_c") == 746638848 + 56623104);
+  CHECK(of("palm") == 746638848 + 2 * 56623104);
+  CHECK(of("nanogpt") == 746638848 - 6 * 786432 + 2 * 56623104);
+  CHECK(of("executed") > 0);
+}
+
+TEST_CASE("llm.c's published utilisation follows from its published throughput", "[metered]") {
+  // GPT-2 1558M on 8 H100: 381,369 tokens/s, 47.3 % of 989.4 TFLOP/s; its vocabulary is padded by 47 rows of 1600.
+  Plan p;
+  p.seq = 1024, p.micro_batch = p.global_batch = 16;
+  for (const Convention& c : conventions(load_model("gpt-2-1.5b").arch, p)) {
+    if (c.key != "llm_c") continue;
+    const double padded = c.flops_per_token + 6.0 * 47 * 1600;
+    CHECK(mfu(padded, 381369, 8, FlopsPerSecond(989.4e12)) == Approx(0.473).epsilon(0.001));
+  }
+}
+
+TEST_CASE("near is two per cent of the prediction", "[metered]") {
+  CHECK(near(100, 102));
+  CHECK(near(100, 98));
+  CHECK_FALSE(near(100, 102.1));
+  CHECK(near(0, 0));
+  CHECK_FALSE(near(0, 1));
+}
+
+TEST_CASE("a GPU's counters see the FLOPs of a product", "[metered][cuda]") {
+  if (std::getenv("LLMCALC_TEST_GPU") == nullptr) return;
+  const std::unique_ptr<model::Backend> gpu = model::make_cuda(model::Number::bf16);
+  REQUIRE(gpu->instruments() != nullptr);
+  const std::string missing = gpu->instruments()->counters_missing();
+  if (!missing.empty()) {
+    WARN("not counted: " << missing);
+    return;
+  }
+  CHECK(counted_share(*gpu, {4096, 4096, 4096}) == Approx(1).epsilon(1e-3));
+}

@@ -1,0 +1,96 @@
+// What NVML tells, read from a library that stands in for the driver's.
+
+#include "model/cuda/nvml.hpp"
+#include "model/cuda/energy.hpp"
+#include "tests/catch.hpp"
+
+using namespace llmcalc;
+using model::cuda::Nvml;
+
+namespace {
+
+constexpr const char* address = "0000:1b:00.0";
+constexpr const char* nothing = "/nowhere/libnvidia-ml.so.1";
+
+}  // namespace
+
+TEST_CASE("a board's clocks, power and memory are read in Hz, W and bytes", "[nvml]") {
+  const Nvml nvml(address, LLMCALC_NVML_FULL);
+  REQUIRE(nvml.missing().empty());
+  const model::Board b = nvml.board();
+  CHECK(b.name == "NVIDIA H200");
+  CHECK(b.driver == "580.65.06");
+  CHECK(b.sm_clock == 1755e6);
+  CHECK(b.sm_clock_max == 1980e6);
+  CHECK(b.memory_clock == 3201e6);
+  CHECK(b.memory_clock_max == 3202e6);
+  CHECK(b.watts.value_or(0) == Approx(612.345));
+  CHECK(b.watts_limit.value_or(0) == Approx(700));
+  CHECK(b.celsius == 41);
+  CHECK(b.throttled == std::vector<std::string>{"power cap", "software thermal slowdown"});
+  CHECK(b.reserved == Bytes(618659840));
+  CHECK(b.other_processes == 2);  // of three, this is one
+  CHECK(nvml.used() == Bytes(136160256));
+}
+
+TEST_CASE("what a board does not tell is absent, not 0", "[nvml]") {
+  const model::Board b = Nvml(address, LLMCALC_NVML_POOR).board();
+  CHECK(b.name == "NVIDIA H200");
+  CHECK_FALSE(b.driver);
+  CHECK_FALSE(b.sm_clock);
+  CHECK_FALSE(b.watts_limit);
+  CHECK_FALSE(b.celsius);
+  CHECK_FALSE(b.reserved);
+  CHECK_FALSE(b.other_processes);
+  CHECK(b.throttled == std::vector<std::string>{"power cap", "reason 0x400"});  // by the function's older name
+}
+
+TEST_CASE("without NVML, or without the board, a sentence says so and all is absent", "[nvml]") {
+  const Nvml none(address, nothing), elsewhere("0000:00:00.0", LLMCALC_NVML_FULL);
+  CHECK(none.missing().find("the driver's management library is not here (/nowhere/libnvidia-ml.so.1") == 0);
+  CHECK(elsewhere.missing() == "the driver's management library does not know the board at 0000:00:00.0");
+  for (const Nvml* nvml : {&none, &elsewhere}) {
+    CHECK_FALSE(nvml->board().name);
+    CHECK_FALSE(nvml->board().throttled);
+    CHECK_FALSE(nvml->joules());
+    CHECK_FALSE(nvml->used());
+  }
+}
+
+TEST_CASE("energy is the difference of the board's counter", "[nvml]") {
+  const Nvml nvml(address, LLMCALC_NVML_FULL);
+  model::cuda::EnergyMeter meter(nvml);
+  meter.start();
+  const auto used = meter.stop();
+  REQUIRE(used);
+  CHECK(used->joules == 500);
+  CHECK(used->how == "the board's energy counter");
+  CHECK(used->watts() == Approx(500 / used->time.value));
+}
+
+TEST_CASE("a board without an energy counter has its power sampled", "[nvml]") {
+  const Nvml nvml(address, LLMCALC_NVML_POOR);
+  model::cuda::EnergyMeter meter(nvml);
+  meter.start();
+  std::this_thread::sleep_for(std::chrono::milliseconds(70));
+  const auto used = meter.stop();
+  REQUIRE(used);
+  CHECK(used->how == "power sampled every 20 ms");
+  CHECK(used->time.value >= 0.06);
+  CHECK(used->watts() > 100);  // a ramp that starts at 100 W or more, over samples at least 20 ms apart
+  CHECK(used->watts() < 100 * (used->time.value / 0.02 + 30));
+}
+
+TEST_CASE("a board that tells no power tells no energy", "[nvml]") {
+  const Nvml nvml(address, nothing);
+  model::cuda::EnergyMeter meter(nvml);
+  meter.start();
+  CHECK_FALSE(meter.stop());
+}
+
+TEST_CASE("joules are the area under power's polygon", "[nvml]") {
+  using model::cuda::trapezoid;
+  CHECK(trapezoid({}) == 0);
+  CHECK(trapezoid({{0, 300}, {2, 300}}) == 600);
+  CHECK(trapezoid({{0, 100}, {1, 300}, {3, 300}, {4, 0}}) == 200 + 600 + 150);
+}

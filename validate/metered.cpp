@@ -1,0 +1,187 @@
+#include "validate/metered.hpp"
+
+#include <chrono>
+#include <cmath>
+#include <stdexcept>
+
+#include "calc/memory.hpp"
+#include "validate/measure.hpp"
+
+namespace llmcalc::validate {
+namespace {
+
+using model::Instruments;
+using Wall = std::chrono::steady_clock;
+
+/// A model that is trained, and one that generates: made once, run as often as there is something to measure.
+struct Training {
+  std::unique_ptr<model::Backend> backend;
+  model::Transformer t;
+  model::Batch batch;
+  Training(const Case& c, const Where& where)
+      : backend(where.make(number_of(c.plan.precision))),
+        t(c.arch, *backend, {.plan = c.plan}, 1),
+        batch(random_batch(c.arch, mul(c.plan.micro_batch, c.plan.seq), 1)) {
+    t.watch(where.stop);
+    t.weights().make_trainable(c.plan);
+  }
+  void step() { t.train(std::span(&batch, 1), {.clip = 0}); }
+};
+
+struct Generation {
+  std::unique_ptr<model::Backend> backend;
+  model::Transformer t;
+  Plan plan;
+  Count context;
+  std::vector<std::int64_t> ids;
+  model::Cache cache;
+  Generation(const Case& c, const Where& where)
+      : backend(where.make(number_of(c.plan.precision))),
+        t(c.arch, *backend, {.plan = c.plan}, 1),
+        plan(c.plan),
+        context(add(c.plan.prompt, c.plan.generate)),
+        ids(random_batch(c.arch, mul(c.plan.batch, context), 1).ids),
+        cache(t.make_cache(c.plan.batch, context)) {
+    t.watch(where.stop);
+  }
+  /// The same ids serve every position.
+  void pass(Count queries, Count past) {
+    t.logits(std::span(ids).first(static_cast<std::size_t>(mul(plan.batch, queries))), plan.batch, past,
+             plan.kv_cache ? &cache : nullptr);
+  }
+  void prefill() { pass(plan.prompt, 0); }
+  /// The token at this place, which counts from 0.
+  void token(Count place) { plan.kv_cache ? pass(1, place) : pass(place + 1, 0); }
+  void decode() { token(context - 1); }
+  void all() {
+    prefill();
+    for (Count i = plan.prompt; i < context; ++i) token(i);
+  }
+};
+
+/// After everything has run once: what only the first run takes, to find the fastest product, is not counted.
+template <typename Run>
+MemoryUse memory_of(Instruments& device, model::Arena& arena, const MemoryUse& predicted, const Run& run) {
+  run();
+  device.kernels_loaded();
+  device.reset_memory();
+  arena.reset_peak();
+  run();
+  MemoryUse m = predicted;
+  m.measured = device.memory(arena.peak());
+  return m;
+}
+
+template <typename Run>
+void add_energy(Metered& m, Instruments& device, const std::string& what, Count tokens, double seconds,
+                const Run& run) {
+  constexpr int fewest = 3;
+  run();
+  device.start_energy();
+  int runs = 0;
+  for (const auto start = Wall::now();
+       runs < fewest || std::chrono::duration<double>(Wall::now() - start).count() < seconds; ++runs)
+    run();
+  m.board = device.board();
+  if (const auto energy = device.stop_energy())
+    m.energy.push_back({what, tokens, runs, *energy});
+  else
+    m.no_energy = "the board tells neither its energy nor its power";
+}
+
+/// run() in one session of the counters; its ranges are those of `phases`, in order.
+template <typename Run>
+void add_counts(Metered& m, Instruments& device, const std::vector<PhaseWork>& phases, const Run& run) {
+  if (!m.no_counts.empty()) return;
+  try {
+    device.start_counting();
+    run();
+    const std::vector<model::RangeCount> counted = device.stop_counting();
+    for (const PhaseWork& p : phases)
+      for (const model::RangeCount& c : counted)
+        if (c.range == p.name) m.phases.push_back({p, c});
+  } catch (const std::runtime_error& e) {
+    m.no_counts = e.what();
+  }
+}
+
+template <typename Run>
+void range(Instruments& device, const char* name, const Run& run) {
+  device.begin(name);
+  run();
+  device.end();
+}
+
+void add_product(Metered& m, model::Backend& backend, const MatmulSize& size) {
+  if (!m.tensor_cores || !m.no_counts.empty()) return;
+  try {
+    m.product = counted_share(backend, size);
+  } catch (const std::runtime_error& e) {
+    m.no_counts = e.what();
+  }
+}
+
+void meter_training(Metered& m, const Case& c, const Metering& how, const Where& where) {
+  Training run(c, where);
+  Instruments& device = *run.backend->instruments();
+  const auto step = [&] { run.step(); };
+  m.memory.push_back(
+      memory_of(device, run.t.arena(), {"training", training_memory(c.arch, c.plan).peak, how.overhead, {}}, step));
+  add_energy(m, device, "training step", static_cast<Count>(run.batch.ids.size()), how.seconds, step);
+  m.no_counts = device.counters_missing();
+  add_product(m, *run.backend, how.product);
+  add_counts(m, device, training_phases(c.arch, c.plan), [&] {
+    run.t.weights().zero_gradients();
+    device.begin("forward");
+    run.t.gradients(run.batch, 1, nullptr, [&] { device.end(), device.begin("backward"); });
+    device.end();
+    range(device, "optimizer", [&] { run.t.update({.clip = 0}); });
+  });
+}
+
+void meter_inference(Metered& m, const Case& c, const Metering& how, const Where& where) {
+  Generation run(c, where);
+  Instruments& device = *run.backend->instruments();
+  m.memory.push_back(memory_of(device, run.t.arena(),
+                               {"inference", inference_memory(c.arch, c.plan).peak, how.overhead, {}},
+                               [&] { run.all(); }));
+  const auto prefill = [&] { run.prefill(); };
+  const auto decode = [&] { run.decode(); };
+  add_energy(m, device, "prefill", mul(c.plan.batch, c.plan.prompt), how.seconds, prefill);
+  add_energy(m, device, "decode", c.plan.batch, how.seconds, decode);
+  if (m.no_counts.empty()) m.no_counts = device.counters_missing();
+  if (!m.product) add_product(m, *run.backend, how.product);
+  add_counts(m, device, inference_phases(c.arch, c.plan),
+             [&] { range(device, "prefill", prefill), range(device, "decode", decode); });
+}
+
+}  // namespace
+
+bool near(double predicted, double measured) {
+  return std::fabs(measured - predicted) <= metered_tolerance * std::fabs(predicted);
+}
+
+Bytes MemoryUse::predicted() const {
+  Bytes all = tensors + overhead;
+  for (const model::MemoryTerm& w : measured.workspaces) all += w.bytes;
+  return all;
+}
+
+std::optional<Metered> metered(const Case& c, const Parts& parts, const Metering& how, const Where& where) {
+  const model::Number number = number_of(c.plan.precision);
+  const std::unique_ptr<model::Backend> backend = where.make(number);
+  Instruments* const device = backend->instruments();
+  if (device == nullptr) return std::nullopt;
+  Metered m;
+  m.tensor_cores = number == model::Number::bf16;
+  m.versions = device->versions();
+  if (parts.training) meter_training(m, as_trained(c), how, where);
+  if (parts.inference) meter_inference(m, c, how, where);
+  if (const auto others = m.board.other_processes; others && *others > 0) {
+    m.memory.clear();
+    m.no_memory = std::to_string(*others) + " other processes use the device, and its memory is told of all together";
+  }
+  return m;
+}
+
+}  // namespace llmcalc::validate

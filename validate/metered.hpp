@@ -1,0 +1,64 @@
+#pragma once
+/// What a device's own instruments say of a case, beside what was predicted: executed FLOPs and bytes by its counters,
+/// energy, and all of its memory.
+
+#include <optional>
+
+#include "validate/phases.hpp"
+#include "validate/probe.hpp"
+#include "validate/run.hpp"
+
+namespace llmcalc::validate {
+
+/// How far counted FLOPs, and memory in all, may be from their predictions.
+inline constexpr double metered_tolerance = 0.02;
+
+bool near(double predicted, double measured);
+
+struct PhaseCount {
+  PhaseWork predicted;
+  model::RangeCount counted;
+};
+
+struct EnergyUse {
+  std::string what;  ///< "training step", "prefill", "decode"
+  Count tokens = 0;  ///< of one run
+  int runs = 0;
+  model::Energy energy;
+  double joules_per_run() const { return energy.joules / runs; }
+  double joules_per_token() const { return joules_per_run() / static_cast<double>(tokens); }
+};
+
+struct MemoryUse {
+  std::string part;  ///< "training", "inference"
+  Bytes tensors;     ///< predicted, at the worst moment
+  Bytes overhead;    ///< what calibration found outside tensors and workspaces; 0: not known
+  model::DeviceMemory measured;
+  /// Tensors, overhead and workspaces.
+  Bytes predicted() const;
+};
+
+/// What could not be measured has a reason, in a sentence, instead.
+struct Metered {
+  bool tensor_cores = false;  ///< of the format's products: float32's run elsewhere, where nothing counts them
+  std::vector<PhaseCount> phases;
+  std::optional<double> product;  ///< FLOPs counted of one large product over those that it has
+  std::string no_counts;
+  std::vector<EnergyUse> energy;
+  std::string no_energy;
+  std::vector<MemoryUse> memory;
+  std::string no_memory;
+  model::Board board;  ///< at work
+  std::vector<model::Version> versions;
+};
+
+struct Metering {
+  Bytes overhead;      ///< as MemoryUse's
+  double seconds = 2;  ///< that what is measured in joules runs at least
+  MatmulSize product{4096, 4096, 4096};
+};
+
+/// Nothing, where the backend has no instruments. Counting slows: nothing here is timed.
+std::optional<Metered> metered(const Case& c, const Parts& parts, const Metering& how, const Where& where);
+
+}  // namespace llmcalc::validate
