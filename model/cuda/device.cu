@@ -112,6 +112,7 @@ MemoryPoints GpuDevice::memory() const {
   p.pool = pool(cudaMemPoolAttrReservedMemCurrent), p.pool_most = pool(cudaMemPoolAttrUsedMemHigh);
   p.workspaces = {
       {"cuBLASLt workspace", Bytes(static_cast<Count>(workspace_bytes)), "beside the operands of products"}};
+  p.attention = Bytes(most_sdpa_bytes_);
   return p;
 }
 

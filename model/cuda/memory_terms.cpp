@@ -15,7 +15,10 @@ DeviceMemory explained(const MemoryPoints& p, Bytes arena) {
   for (const MemoryTerm& w : p.workspaces) m.terms.push_back(w), named += w.bytes;
   m.terms.push_back({"arena", arena, "tensors, at the worst moment"});
   const Bytes most = std::max(p.pool_most, named);
-  m.terms.push_back({"scratch", most - named, "operators' own, and rounding to blocks, at the worst moment"});
+  std::string scratch = "operators' own, and rounding to blocks, at the worst moment";
+  if (p.attention > Bytes())
+    scratch += "; cuDNN's attention took " + std::to_string(p.attention.value) + " bytes while it ran";
+  m.terms.push_back({"scratch", most - named, scratch});
   m.terms.push_back({"pool slack", p.pool - most, "held for later, in use by nobody"});
   Bytes known;
   for (const MemoryTerm& t : m.terms) known += t.bytes;

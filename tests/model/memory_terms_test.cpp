@@ -15,6 +15,7 @@ MemoryPoints points() {
           .libraries = Bytes(460),
           .kernels = Bytes(485),
           .workspaces = {{"cuBLASLt workspace", Bytes(32), ""}},
+          .attention = Bytes(64),
           .used = Bytes(4490),
           .pool = Bytes(4000),
           .pool_most = Bytes(3800)};
@@ -42,6 +43,7 @@ TEST_CASE("every byte of a GPU's memory has a term", "[memory_terms]") {
   CHECK(of(m, "cuBLASLt workspace") == 32);
   CHECK(of(m, "arena") == 3500);
   CHECK(of(m, "scratch") == 3800 - 32 - 3500);
+  CHECK(m.terms[6].note.ends_with("cuDNN's attention took 64 bytes while it ran"));
   CHECK(of(m, "pool slack") == 200);
   CHECK(of(m, "unexplained") == 5);
   CHECK(m.overhead == Bytes(490));
