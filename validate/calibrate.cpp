@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <fstream>
 #include <thread>
 
@@ -13,29 +12,63 @@
 namespace llmcalc::validate {
 namespace {
 
-/// Projections, MLPs and heads of small and middling models.
-constexpr std::array<MatmulSize, 6> sizes{
-    {{256, 768, 768}, {1024, 768, 768}, {1024, 3072, 768}, {1024, 768, 3072}, {512, 16384, 768}, {2048, 2048, 2048}}};
+/// Large enough to fill the device, and small enough to take seconds.
+struct Sizes {
+  std::vector<MatmulSize> matmuls;  ///< projections, MLPs and heads
+  MatmulSize few, more;             ///< a product and the same of more rows
+  MatmulSize streamed;              ///< few rows, which take the time of their weights
+  Count sequences, tokens;          ///< of attention
+  Count rows;                       ///< of activations
+};
+Sizes processor_sizes() {
+  return {.matmuls = {{256, 768, 768},
+                      {1024, 768, 768},
+                      {1024, 3072, 768},
+                      {1024, 768, 3072},
+                      {512, 16384, 768},
+                      {2048, 2048, 2048}},
+          .few = {32, 256, 256},
+          .more = {96, 256, 256},
+          .streamed = {64, 3072, 768},
+          .sequences = 1,
+          .tokens = 256,
+          .rows = 256};
+}
+Sizes gpu_sizes() {
+  return {.matmuls = {{16384, 2304, 768},
+                      {16384, 3072, 768},
+                      {16384, 768, 3072},
+                      {16384, 1600, 1600},
+                      {8192, 8192, 2048},
+                      {8192, 2048, 8192},
+                      {8192, 8192, 8192}},
+          .few = {1024, 2048, 2048},
+          .more = {4096, 2048, 2048},
+          .streamed = {64, 3072, 3072},
+          .sequences = 8,
+          .tokens = 1024,
+          .rows = 8192};
+}
 
 /// What is left of a product's time when its rows grow fewer: t = (F + F_half) / rate (Hockney & Jesshope 1981).
-double half_matmul(model::Backend& b, FlopsPerSecond rate, Seconds launch) {
-  constexpr MatmulSize few{32, 256, 256}, more{96, 256, 256};
-  const double slope = (matmul_seconds(b, more) - matmul_seconds(b, few)).value / 64;
-  const double seconds = matmul_seconds(b, few).value - 32 * slope - launch.value;
+double half_matmul(model::Backend& b, const Sizes& sizes, FlopsPerSecond rate, Seconds launch) {
+  const double few = matmul_seconds(b, sizes.few).value, more = matmul_seconds(b, sizes.more).value;
+  const double slope = (more - few) / static_cast<double>(sizes.more.rows - sizes.few.rows);
+  const double seconds = few - static_cast<double>(sizes.few.rows) * slope - launch.value;
   return std::max(0.0, seconds * rate.value);
 }
 
-FormatRates rates_of(model::Backend& b, DType format, Seconds launch) {
-  FormatRates r{.format = format, .matmuls = {}, .attention = attention_rate(b)};
-  for (const MatmulSize& s : sizes) r.matmuls.push_back({s, FlopsPerSecond(s.flops() / matmul_seconds(b, s).value)});
-  r.half_matmul = half_matmul(b, r.median(), launch);
+FormatRates rates_of(model::Backend& b, const Sizes& sizes, DType format, Seconds launch) {
+  FormatRates r{.format = format, .matmuls = {}, .attention = attention_rate(b, sizes.sequences, sizes.tokens)};
+  for (const MatmulSize& s : sizes.matmuls)
+    r.matmuls.push_back({s, FlopsPerSecond(s.flops() / matmul_seconds(b, s).value)});
+  r.half_matmul = half_matmul(b, sizes, r.median(), launch);
   return r;
 }
 
 /// t = longer + (1 - hidden) shorter, for a product of few rows whose weights come from memory.
-double hidden_share(model::Backend& b, const FormatRates& r, BytesPerSecond copy) {
-  constexpr MatmulSize s{64, 3072, 768};
-  constexpr int weights = 32;  // 300 MB
+double hidden_share(model::Backend& b, const MatmulSize& s, const FormatRates& r, BytesPerSecond copy) {
+  constexpr int weights = 32;  // 300 MB or more
   const double compute = (s.flops() + r.half_matmul) / r.median().value;
   const double memory = static_cast<double>((s.out * s.in * b.number()).value) / copy.value;
   const double both = streamed_matmul_seconds(b, s, weights).value;
@@ -77,6 +110,7 @@ FlopsPerSecond FormatRates::best() const { return FlopsPerSecond(sorted(matmuls)
 FlopsPerSecond FormatRates::median() const { return FlopsPerSecond(sorted(matmuls)[matmuls.size() / 2]); }
 
 Calibration calibrated(const Where& where, const std::function<void(const std::string&)>& progress) {
+  const Sizes sizes = where.on_processor ? processor_sizes() : gpu_sizes();
   Calibration c;
   const auto f32 = where.make(model::Number::f32), bf16 = where.make(model::Number::bf16);
   c.device = where.on_processor ? processor_name() : std::string(f32->name().substr(0, f32->name().find(',')));
@@ -89,13 +123,13 @@ Calibration calibrated(const Where& where, const std::function<void(const std::s
   measure_cache(c, *f32);
   c.launch = operator_seconds(*f32);
   progress("activations");
-  c.functions = function_rate(*f32);
+  c.functions = function_rate(*f32, sizes.rows);
   progress("products and attention in float32");
-  c.formats.push_back(rates_of(*f32, dtypes::fp32, c.launch.forward));
+  c.formats.push_back(rates_of(*f32, sizes, dtypes::fp32, c.launch.forward));
   progress("products and attention in bfloat16");
-  c.formats.push_back(rates_of(*bf16, dtypes::bf16, c.launch.forward));
+  c.formats.push_back(rates_of(*bf16, sizes, dtypes::bf16, c.launch.forward));
   progress("products with weights from memory");
-  c.hidden = hidden_share(*f32, c.formats[0], c.copy);
+  c.hidden = hidden_share(*f32, sizes.streamed, c.formats[0], c.copy);
   // Last: kernels are loaded when they first run.
   if (model::Instruments* device = f32->instruments()) c.overhead = device->memory(Bytes()).overhead;
   return c;

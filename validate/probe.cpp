@@ -44,8 +44,10 @@ class Numbers {
   Numbers(const Numbers&) = delete;
   Numbers& operator=(const Numbers&) = delete;
   void* data() const { return data_; }
-  /// (tokens, heads, width) in one sequence.
-  model::HeadView heads(Count heads, Count width) const { return {data_, 0, heads * width, width, 0}; }
+  /// (sequences, tokens, heads, width)
+  model::HeadView heads(Count tokens, Count heads, Count width) const {
+    return {data_, tokens * heads * width, heads * width, width, 0};
+  }
 
  private:
   model::Backend& backend_;
@@ -75,25 +77,30 @@ BytesPerSecond copy_bandwidth(model::Backend& b, Bytes bytes) {
   return BytesPerSecond(2 * static_cast<double>(bytes.value) / seconds);
 }
 
-FlopsPerSecond attention_rate(model::Backend& b) {
-  constexpr Count heads = 12, tokens = 256, width = 64;
-  const Attention shape{
-      .sequences = 1, .heads = heads, .kv_heads = heads, .queries = tokens, .past = 0, .qk_dim = width, .v_dim = width};
-  const Count n = tokens * heads * width;
-  const Numbers q(b, n, 1), k(b, n, 2), v(b, n, 3), o(b, n, 4), d_o(b, n, 5), lse(b, tokens * heads, 6);
+FlopsPerSecond attention_rate(model::Backend& b, Count sequences, Count tokens) {
+  constexpr Count heads = 12, width = 64;
+  const Attention shape{.sequences = sequences,
+                        .heads = heads,
+                        .kv_heads = heads,
+                        .queries = tokens,
+                        .past = 0,
+                        .qk_dim = width,
+                        .v_dim = width};
+  const Count n = sequences * tokens * heads * width;
+  const Numbers q(b, n, 1), k(b, n, 2), v(b, n, 3), o(b, n, 4), d_o(b, n, 5), lse(b, sequences * tokens * heads, 6);
   const Numbers dq(b, n, 7), dk(b, n, 8), dv(b, n, 9);
-  const model::AttentionInputs in{.q = q.heads(heads, width),
+  const model::AttentionInputs in{.q = q.heads(tokens, heads, width),
                                   .q_rope = {},
-                                  .k = k.heads(heads, width),
+                                  .k = k.heads(tokens, heads, width),
                                   .k_rope = {},
-                                  .v = v.heads(heads, width),
+                                  .v = v.heads(tokens, heads, width),
                                   .scale = 0.125};
   const model::AttentionKept kept{.log_sum_exp = lse.data()};
-  const model::AttentionGradients gradients{.q = dq.heads(heads, width),
+  const model::AttentionGradients gradients{.q = dq.heads(tokens, heads, width),
                                             .q_rope = {},
-                                            .k = dk.heads(heads, width),
+                                            .k = dk.heads(tokens, heads, width),
                                             .k_rope = {},
-                                            .v = dv.heads(heads, width)};
+                                            .v = dv.heads(tokens, heads, width)};
   const Pricing p{};
   const Flops done = forward(Shape(shape), p).executed + backward(Shape(shape), p).executed;
   const double seconds = median_seconds([&] {
@@ -104,8 +111,8 @@ FlopsPerSecond attention_rate(model::Backend& b) {
   return FlopsPerSecond(static_cast<double>(done.value) / seconds);
 }
 
-double function_rate(model::Backend& b) {
-  constexpr Count layers = 12, rows = 256, width = 3072;
+double function_rate(model::Backend& b, Count rows) {
+  constexpr Count layers = 12, width = 3072;
   const Pointwise shape{.kind = PointwiseKind::activate, .rows = rows, .width = width};
   const Numbers x(b, layers * rows * width, 1), y(b, layers * rows * width, 2), dx(b, rows * width, 3);
   const double seconds = median_seconds([&] {

@@ -21,12 +21,12 @@ Seconds streamed_matmul_seconds(model::Backend& b, const MatmulSize& s, int weig
 /// Bytes read and written per second by a copy of so many.
 BytesPerSecond copy_bandwidth(model::Backend& b, Bytes bytes);
 
-/// FLOP/s of flash attention's core, forward and backward together: 12 heads of 64 over 256 tokens.
-FlopsPerSecond attention_rate(model::Backend& b);
+/// FLOP/s of flash attention's core, forward and backward together: 12 heads of 64.
+FlopsPerSecond attention_rate(model::Backend& b, Count sequences, Count tokens);
 
-/// Evaluations per second of an activation, one per number forward and two backward: GELU of 256 x 3072 numbers in each
-/// of 12 layers.
-double function_rate(model::Backend& b);
+/// Evaluations per second of an activation, one per number forward and two backward: GELU of rows x 3072 numbers in
+/// each of 12 layers.
+double function_rate(model::Backend& b, Count rows);
 
 /// Bytes per second of an addition whose three tensors take `bytes` together.
 BytesPerSecond addition_bandwidth(model::Backend& b, Bytes bytes);
