@@ -3,7 +3,8 @@
 /// loop bounds and the record, so that a log cannot disagree with the run. Pointers are to the backend's memory;
 /// numbers are of its format, statistics, logits in training and gradients of weights of its wide format.
 ///
-/// Gradients: `dx` is written, or added to where `add` says so; gradients of weights are always added to.
+/// Gradients: `dx` is written, or added to where `add` says so; gradients of weights are added to, but where a view
+/// says that nothing is there yet.
 
 #include <cstdint>
 #include <span>
@@ -76,13 +77,14 @@ struct AttentionGradients {
 /// One matrix product per group: the rows of group g are those that a router sent there, or all rows alike.
 struct LinearView {
   In x = nullptr, weight = nullptr, bias = nullptr;
-  Count x_stride = 0;            ///< numbers from row to row of x; 0: shape.in
-  bool wide_output = false;      ///< logits in training
-  In choice = nullptr;           ///< routed: the router's choice (rows / top_k, groups), see Backend::route
-  Count head_rows = 0;           ///< absorbed: rows of the weight per head, of which this product uses some
-  Count weight_offset = 0;       ///< absorbed: the first of them
-  bool transposed = false;       ///< absorbed: y = x W, not x W'
-  Count x_head = 0, y_head = 0;  ///< absorbed: numbers from head to head
+  Count x_stride = 0;               ///< numbers from row to row of x; 0: shape.in
+  bool wide_output = false;         ///< logits in training
+  In choice = nullptr;              ///< routed: the router's choice (rows / top_k, groups), see Backend::route
+  Count head_rows = 0;              ///< absorbed: rows of the weight per head, of which this product uses some
+  Count weight_offset = 0;          ///< absorbed: the first of them
+  bool transposed = false;          ///< absorbed: y = x W, not x W'
+  Count x_head = 0, y_head = 0;     ///< absorbed: numbers from head to head
+  bool add_weight_gradient = true;  ///< else dw is written: nothing is there yet
 };
 
 struct NormView {

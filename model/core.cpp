@@ -106,13 +106,12 @@ Value Pass::attention(std::string_view op, const Attention& s, const CoreLayout&
     const Tensor scratch =
         how == AttentionImpl::naive ? arena_.make(Purpose::activations, op, k.probabilities->bytes()) : nullptr;
     AttentionInputs to = inputs(l, gradients);
-    const Parameter* sinks = weight(op, "sinks");
     const AttentionGradients g{.q = to.q,
                                .q_rope = to.q_rope,
                                .k = to.k,
                                .k_rope = to.k_rope,
                                .v = to.v,
-                               .sinks = sinks != nullptr ? sinks->gradient->data() : nullptr};
+                               .sinks = weights_.sum(weight(op, "sinks"))};
     run(op, s, Direction::backward, [&] {
       backend_.attention_gradient(s, inputs(l, held), how, d, k.view(), data(o), dy->data(), data(scratch), g);
     });

@@ -6,7 +6,6 @@
 namespace llmcalc::model {
 namespace {
 
-void* gradient(const Parameter* p) { return p != nullptr && p->gradient ? p->gradient->data() : nullptr; }
 const void* value(const Parameter* p) { return p != nullptr ? p->value->data() : nullptr; }
 const std::int64_t* as_ids(const Tensor& t) { return t ? static_cast<const std::int64_t*>(t->data()) : nullptr; }
 
@@ -15,7 +14,7 @@ const std::int64_t* as_ids(const Tensor& t) { return t ? static_cast<const std::
 // ---- y = table[ids]; the table's rows gather what their tokens bring back
 
 Value Pass::lookup(std::string_view op, std::span<const std::int64_t> ids) {
-  const Parameter& table = weights_.at(layer_, std::string(op) + ".weight");
+  Parameter& table = weights_.at(layer_, std::string(op) + ".weight");
   const Lookup s{step_.tokens(), table.shape.out, table.shape.in};
   Value y = make(op, s.tokens, s.width);
   Tensor kept;
@@ -28,9 +27,9 @@ Value Pass::lookup(std::string_view op, std::span<const std::int64_t> ids) {
     if (!ids.empty() && arch_.position == Position::sinusoidal) backend_.add_sinusoid(s, positions(), y.data->data());
   });
   if (taping())
-    remember(op, s, [this, s, kept, at = positions(), to = gradient(&table), out = y.slot] {
+    remember(op, s, [this, s, kept, at = positions(), &table, out = y.slot] {
       const Tensor dy = taken(out);
-      backend_.lookup_gradient(s, as_ids(kept), at, dy->data(), to);
+      backend_.lookup_gradient(s, as_ids(kept), at, dy->data(), weights_.sum(&table));
     });
   return y;
 }
@@ -46,8 +45,8 @@ Value Pass::routed(std::string_view op, Value x, const Value& gates) {
 Value Pass::product(std::string_view op, Value given, bool wide, const Value* gates) {
   const Value x = std::move(given);
   const bool tied = arch_.tied_head && op == "head.logits";
-  const Parameter* w = tied ? weights_.find(-1, "embedding.tokens.weight") : weight(op, "weight");
-  const Parameter* b = weight(op, "bias");
+  Parameter* w = tied ? weights_.find(-1, "embedding.tokens.weight") : weight(op, "weight");
+  Parameter* b = weight(op, "bias");
   Linear s{.rows = x.rows,
            .in = w->shape.in,
            .out = w->shape.out,
@@ -69,12 +68,13 @@ Value Pass::product(std::string_view op, Value given, bool wide, const Value* ga
   forward(op, s, [&] { backend_.linear(s, v, y.data->data()); });
   if (taping())
     remember(op, s,
-             [this, op, s, v, kept = keep(op, x), in = x.slot, n = x.elements(), out = y.slot, dw = gradient(w),
-              db = gradient(b), chosen = gates != nullptr ? gates->slot->kept : nullptr]() mutable {
+             [this, op, s, v, kept = keep(op, x), in = x.slot, n = x.elements(), out = y.slot, w, b,
+              chosen = gates != nullptr ? gates->slot->kept : nullptr]() mutable {
                const Tensor dy = taken(out), x_data = kept.get();
                const Into dx = into(op, in, n);
                v.x = x_data->data(), v.choice = data(chosen);
-               backend_.linear_gradient(s, v, dy->data(), dx.data, dx.add, dw, db);
+               v.add_weight_gradient = !std::exchange(w->blank, false);
+               backend_.linear_gradient(s, v, dy->data(), dx.data, dx.add, w->gradient->data(), weights_.sum(b));
              });
   return y;
 }
@@ -83,7 +83,7 @@ Value Pass::product(std::string_view op, Value given, bool wide, const Value* ga
 
 Value Pass::norm(std::string_view op, Value given, Norm s, Count stride, Count first) {
   const Value x = std::move(given);
-  const Parameter *w = weight(op, "weight"), *b = weight(op, "bias");
+  Parameter *w = weight(op, "weight"), *b = weight(op, "bias");
   s.weights = (w != nullptr ? w->elements() : 0) + (b != nullptr ? b->elements() : 0);
   NormView v{.weight = value(w),
              .bias = value(b),
@@ -99,12 +99,13 @@ Value Pass::norm(std::string_view op, Value given, Norm s, Count stride, Count f
   forward(op, s, [&] { backend_.norm(s, v, y.data->data(), data(statistics)); });
   if (taping())
     remember(op, s,
-             [this, op, s, v, from, statistics, kept = keep(op, x), in = x.slot, n = x.elements(), out = y.slot,
-              dw = gradient(w), db = gradient(b)]() mutable {
+             [this, op, s, v, from, statistics, kept = keep(op, x), in = x.slot, n = x.elements(), out = y.slot, w,
+              b]() mutable {
                const Tensor dy = taken(out), x_data = kept.get();
                const Into dx = into_rows(op, in, n, v.x_stride > s.width);
                v.x = from(x_data);
-               backend_.norm_gradient(s, v, data(statistics), dy->data(), from(in->gradient), dx.add, dw, db);
+               backend_.norm_gradient(s, v, data(statistics), dy->data(), from(in->gradient), dx.add, weights_.sum(w),
+                                      weights_.sum(b));
              });
   return y;
 }

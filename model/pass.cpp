@@ -104,7 +104,7 @@ std::uint64_t Pass::dice(std::string_view op) const {
   return (std::uint64_t{w.word[0]} << 32U) | w.word[1];
 }
 
-const Parameter* Pass::weight(std::string_view op, std::string_view what) const {
+Parameter* Pass::weight(std::string_view op, std::string_view what) const {
   return weights_.find(layer_, std::string(op) + "." + std::string(what));
 }
 

@@ -113,7 +113,7 @@ class Pass {
   /// f runs in backward, in the layer that is current now.
   void remember(std::string_view op, const Shape& shape, std::function<void()> rule);
   std::uint64_t dice(std::string_view op) const;
-  const Parameter* weight(std::string_view op, std::string_view what) const;
+  Parameter* weight(std::string_view op, std::string_view what) const;
   /// Hands dy on as the gradient of `to`. alone: nobody else holds it.
   void share(std::string_view op, const Tensor& dy, const std::shared_ptr<Slot>& to, Count elements, bool alone);
   void rotate(const RopePart& p, const Positions& at, void* x, bool inverse);

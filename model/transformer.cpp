@@ -41,10 +41,12 @@ double Transformer::gradients(const Batch& batch, double scale, Trace* trace,
   if (at_end_of_forward) at_end_of_forward();
   if (!std::isfinite(loss)) throw NotANumber("the loss is not a number");
   tape.backward();
+  weights_.fill_blanks();
   return loss;
 }
 
 double Transformer::update(const OptimizerSettings& o) {
+  weights_.fill_blanks();
   double square = 0;
   const Parameter* bad = nullptr;  // the last in the model is the first in backward
   for (const Parameter& p : weights_.all()) {

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "model/random.hpp"
 #include "presets/error.hpp"
@@ -197,7 +198,15 @@ void Weights::make_trainable(const Plan& plan) {
 }
 
 void Weights::zero_gradients() {
-  for (Parameter& p : all_) backend_.zero(p.gradient->data(), p.gradient->bytes());
+  for (Parameter& p : all_) p.blank = true;
+}
+void Weights::fill_blanks() {
+  for (Parameter& p : all_) sum(&p);
+}
+void* Weights::sum(Parameter* p) {
+  if (p == nullptr || !p->gradient) return nullptr;
+  if (std::exchange(p->blank, false)) backend_.zero(p->gradient->data(), p->gradient->bytes());
+  return p->gradient->data();
 }
 
 Parameter* Weights::find(Count layer, std::string_view name) {

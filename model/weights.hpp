@@ -34,6 +34,7 @@ std::vector<ParameterShape> parameter_shapes(const Arch& arch);
 struct Parameter {
   ParameterShape shape;
   Tensor value, gradient, master, first, second;  ///< those that are there: moments, momentum
+  bool blank = false;                             ///< the gradient is zero, and nobody has written so yet
   Count elements() const { return shape.elements(); }
   /// Matrices decay, vectors do not.
   bool decays() const { return shape.in > 0; }
@@ -46,7 +47,11 @@ class Weights {
 
   /// Gradients, and what the plan's optimizer keeps.
   void make_trainable(const Plan& plan);
+  /// Gradients are zero from now on. What is the first to add to one may write it instead, if it takes `blank` away.
   void zero_gradients();
+  /// Writes the zeros that are due: of all, or of one to be added to. Null for a parameter that is not there.
+  void fill_blanks();
+  void* sum(Parameter* p);
 
   /// "attn.q.weight" of layer 3, or (layer -1) "head.norm.weight"; null where the model has none.
   Parameter* find(Count layer, std::string_view name);

@@ -86,7 +86,8 @@ class Cpu final : public Backend {
     else if (v.wide_output && sizeof(W) != sizeof(T))
       done_ += rounded_gradient(s, v, w(const_cast<Out>(dy)), n(dx), add, w(dw), w(db));
     else
-      done_ += dense_gradient(s, s.rows, n(v.x), n(v.weight), n(dy), s.out, n(dx), add, w(dw), w(db));
+      done_ +=
+          dense_gradient(s, s.rows, n(v.x), n(v.weight), n(dy), s.out, n(dx), add, w(dw), v.add_weight_gradient, w(db));
   }
 
   void norm(const Norm& s, const NormView& v, Out y, Out statistics) override {
@@ -212,7 +213,8 @@ class Cpu final : public Backend {
       }
     });
     const Count stride = s.out * static_cast<Count>(sizeof(W) / sizeof(T));
-    return dense_gradient(s, s.rows, n(v.x), n(v.weight), reinterpret_cast<const T*>(dy), stride, dx, add, dw, db);
+    return dense_gradient(s, s.rows, n(v.x), n(v.weight), reinterpret_cast<const T*>(dy), stride, dx, add, dw,
+                          v.add_weight_gradient, db);
   }
 
   std::string name_;

@@ -99,6 +99,7 @@ class Cuda final : public Backend {
                   : add_bias(device_, s.rows, s.out, n(v.bias), n(y));
   }
   void linear_gradient(const Linear& s, const LinearView& v, In dy, Out dx, bool add, Out dw, Out db) override {
+    if (!v.add_weight_gradient) zero(dw, mul(s.groups, s.out, s.in) * wide());
     if (s.top_k > 0) return routed_gradient(s, v, dy, dx, add, dw, db);
     Count stride = s.out;
     if (v.wide_output && sizeof(W) != sizeof(T)) {

@@ -381,5 +381,11 @@ TEST_CASE("products of the backends equal those in double", "[kernels]") {
                             p(db));
         });
         lab.check("dx", dx), lab.check("dw", dw), lab.check("db", db);
+        const Pair narrow = lab.input(m * n), written = lab.output(n * k, true);
+        lab.run([&](Backend& c, auto p) {
+          const LinearView v{.x = p(rows_of_x), .weight = p(w), .add_weight_gradient = false};
+          c.linear_gradient(s, v, p(narrow), p(dx), false, p(written), nullptr);
+        });
+        lab.check("dw written", written);
       }
 }
