@@ -134,6 +134,8 @@ struct Moving {
 class Recording {
  public:
   virtual ~Recording() = default;
+  /// "from a recording", or why it is not, as of the last run.
+  virtual std::string how() const = 0;
 };
 
 class Backend : public Memory {
@@ -242,8 +244,6 @@ class Backend : public Memory {
     static_cast<void>(held), static_cast<void>(moving);
     f();
   }
-  /// How the last replay ran, and why not from a recording; empty: this backend makes none.
-  virtual std::string replayed() const { return {}; }
 };
 
 }  // namespace llmcalc::model

@@ -26,6 +26,8 @@ class Replayed {
     });
     arena.raise_peak(before + rise_);
   }
+  /// See Recording::how; empty: the backend makes none, or nothing ran.
+  std::string how() const { return recording_ != nullptr ? recording_->how() : ""; }
 
  private:
   std::unique_ptr<Recording> recording_;
@@ -56,12 +58,13 @@ class Report {
       : backend_(backend),
         batches_(batches),
         parameters_(parameters),
-        memory_(backend, Bytes(static_cast<Count>((batches + parameters + 2) * sizeof(double)))) {}
+        memory_(backend, Bytes(static_cast<Count>((batches + parameters + 3) * sizeof(double)))) {}
 
   double* loss(std::size_t batch) const { return numbers() + batch; }
   double* square(std::size_t parameter) const { return numbers() + batches_ + parameter; }
   double* norm() const { return square(parameters_); }
   double* factor() const { return norm() + 1; }
+  double* last_loss() const { return norm() + 2; }  ///< where every micro-batch leaves it first
   std::span<const double> losses() const { return {loss(0), batches_}; }
   std::span<const double> squares() const { return {square(0), parameters_}; }
 
@@ -71,10 +74,10 @@ class Report {
   };
   /// Waits for them.
   Numbers read() const {
-    std::vector<double> all(batches_ + parameters_ + 2);
+    std::vector<double> all(batches_ + parameters_ + 3);
     backend_.download(all.data(), memory_.data(), memory_.bytes());
     const auto middle = all.begin() + static_cast<std::ptrdiff_t>(batches_);
-    return {{all.begin(), middle}, {middle, all.end() - 2}, all[batches_ + parameters_]};
+    return {{all.begin(), middle}, {middle, all.end() - 3}, all[batches_ + parameters_]};
   }
 
  private:
@@ -86,11 +89,11 @@ class Report {
 
 /// A training step, and what it was recorded for.
 struct TrainingStep {
-  Settings settings;  ///< at the step's beginning, `steps` 0
+  Settings settings;  ///< `steps` 0
   OptimizerSettings optimizer;
   std::weak_ptr<Buffer> gradient;  ///< the first parameter's
   Report report;
-  Replayed step;
+  Replayed micro_batch, update;
 };
 
 /// A step that appends a token to every sequence.

@@ -100,7 +100,7 @@ TrainingStep& Transformer::training_step_of(const OptimizerSettings& o, std::siz
                      training_->report.losses().size() == batches && training_->gradient.lock() == gradient;
   if (!there) {
     training_ = nullptr;
-    training_.reset(new TrainingStep{now, alike, gradient, {backend_, batches, weights_.all().size()}, {}});
+    training_.reset(new TrainingStep{now, alike, gradient, {backend_, batches, weights_.all().size()}, {}, {}});
   }
   return *training_;
 }
@@ -110,17 +110,19 @@ double Transformer::train(std::span<const Batch> micro_batches, const OptimizerS
   const std::size_t n = micro_batches.size();
   const std::uint64_t first = settings_.steps;
   TrainingStep& kept = training_step_of(o, n);
-  Moving moving{.steps = first, .rate = o.rate, .step = updates_ + 1};
-  for (const Batch& b : micro_batches) moving.tokens.emplace_back(b.ids), moving.tokens.emplace_back(b.targets);
-  const auto step = [&] {
-    weights_.zero_gradients();
-    for (std::size_t i = 0; i < n; ++i) {
-      settings_.steps = first + i;
-      add_gradients(micro_batches[i], 1.0 / static_cast<double>(n), trace, kept.report.loss(i), {});
-    }
-    ask_update(o, kept.report);
-  };
-  trace != nullptr ? step() : kept.step.run(backend_, arena_, moving, step);
+  weights_.zero_gradients();
+  for (std::size_t i = 0; i < n; ++i) {
+    const Batch& b = micro_batches[i];
+    settings_.steps = first + i;
+    const auto micro_batch = [&] {
+      add_gradients(b, 1.0 / static_cast<double>(n), trace, kept.report.last_loss(), {});
+    };
+    const Moving moving{.tokens = {b.ids, b.targets}, .steps = settings_.steps};
+    trace != nullptr ? micro_batch() : kept.micro_batch.run(backend_, arena_, moving, micro_batch);
+    backend_.copy(kept.report.loss(i), kept.report.last_loss(), Bytes(sizeof(double)));
+  }
+  const auto update = [&] { ask_update(o, kept.report); };
+  trace != nullptr ? update() : kept.update.run(backend_, arena_, {.rate = o.rate, .step = updates_ + 1}, update);
   settings_.steps = first + n;
   const Report::Numbers numbers = kept.report.read();
   finished(numbers);

@@ -38,6 +38,8 @@ class Transformer {
   double update(const OptimizerSettings& o);
   /// Zero gradients, every micro-batch, one update. Throws NotANumber.
   double train(std::span<const Batch> micro_batches, const OptimizerSettings& o, Trace* trace = nullptr);
+  /// How the last micro-batch of train() was run, see Replayed.
+  std::string training_run() const { return training_ != nullptr ? training_->micro_batch.how() : ""; }
   /// Mean loss without gradients, with the dice of the step where dropout is on.
   double loss(const Batch& batch, Trace* trace = nullptr);
   /// The first operator of such a pass whose result is not a number, "mlp.up in layer 3"; empty where all are numbers.

@@ -65,8 +65,7 @@ class Cuda final : public Backend {
   void lookup(const Lookup& s, const Ids& ids, const Positions& p, In table, Out y) override {
     if (ids.host == nullptr) return position_rows(device_, s, p.queries, replays_.past(p.past), n(table), n(y));
     if (ids.kept != nullptr) return token_rows(device_, s, static_cast<const std::int64_t*>(ids.kept), n(table), n(y));
-    const auto there = replays_.template fed<std::int64_t>(
-        s.tokens, ids.host, [=](const std::int64_t* from, std::int64_t* to) { std::copy_n(from, s.tokens, to); });
+    const auto there = replays_.ids(s.tokens, ids.host);
     token_rows(device_, s, there.data(), n(table), n(y));
   }
   void lookup_gradient(const Lookup& s, const Ids& ids, const Positions& p, In dy, Out dtable) override {
@@ -134,11 +133,7 @@ class Cuda final : public Backend {
     if (how == AttentionImpl::flash) {
       if (!by_faster_core(s, in, d, sdpa_forward(s, in, w(k.log_sum_exp), o)))
         launch(rows, room, FlashForward<T>{c, w(k.log_sum_exp), n(o)});
-      replays_.count(flash_flops(s, s.qk_dim + s.v_dim), [s](const Moving& m) {
-        Attention now = s;
-        now.past = m.past;
-        return flash_flops(now, s.qk_dim + s.v_dim);
-      });
+      count_flash(s, s.qk_dim + s.v_dim);
     } else {
       launch(rows, room, NaiveForward<T>{c, NaiveKept<T>(k), n(o)});
       const Count all = s.past + s.queries, keys = s.queries > 1 || s.window <= 0 ? all : std::min(all, s.window);
@@ -150,7 +145,7 @@ class Cuda final : public Backend {
     const Scores<T> c = scores(s, in, d);
     const Count rows = s.rows() * s.heads;
     // Scores again, dp and dv, dq and dk.
-    if (how == AttentionImpl::flash) replays_.count(flash_flops(s, 3 * s.qk_dim + 2 * s.v_dim));
+    if (how == AttentionImpl::flash) count_flash(s, 3 * s.qk_dim + 2 * s.v_dim);
     if (how == AttentionImpl::flash && by_faster_core(s, in, d, sdpa_backward(s, in, w(k.log_sum_exp), o, d_o, to)))
       return;
     const Scratch<W> delta(device_, rows), sinks(device_, rows);
@@ -244,26 +239,18 @@ class Cuda final : public Backend {
 
   // ---- loss, cache, optimizer
   void loss(const Loss& s, const std::int64_t* targets, Out logits, double* mean) override {
-    const auto ids = targets_of(s, targets);
+    const auto ids = replays_.ids(s.rows, targets);
     const Scratch<W> losses(device_, s.rows);
     launch(s.rows, line, LossRows{s.vocabulary, ids.data(), w(logits), losses.data()});
     launch(1, line, MeanOf{s.rows, losses.data(), mean});
   }
   void loss_gradient(const Loss& s, const std::int64_t* targets, double scale, Out logits) override {
-    const auto there = targets_of(s, targets);
-    everywhere(mul(s.rows, s.vocabulary), [f = static_cast<W>(scale), vocabulary = s.vocabulary, ids = there.data(),
-                                           x = w(logits)] LLMCALC_DEVICE(Count i) {
-      const W p = exp_of(x[i]) * f;
-      x[i] = i % vocabulary == ids[i / vocabulary] ? p - f : p;
-    });
+    const auto there = replays_.ids(s.rows, targets);
+    cuda::loss_gradient(device_, s, there.data(), static_cast<W>(scale), w(logits));
   }
   void cache(Count sequences, const Positions& p, In x, Count x_stride, Count width, Out to, Count row,
              Count capacity) override {
-    everywhere(sequences * p.queries * width, [=, queries = p.queries, past = replays_.past(p.past), from = n(x),
-                                               to = n(to)] LLMCALC_DEVICE(Count i) {
-      const Count token = i / width, s = token / queries, t = token % queries;
-      to[(s * capacity + (past.now() + t) % capacity) * row + i % width] = from[token * x_stride + i % width];
-    });
+    cache_rows(device_, sequences, p.queries, replays_.past(p.past), n(x), x_stride, width, n(to), row, capacity);
   }
   void square_sum(Count count, In g, double* sum) override {
     cuda::square_sum(device_, threads, line, count, w(g), sum);
@@ -272,9 +259,7 @@ class Cuda final : public Backend {
     everywhere(1, ClipOf{losses.data(), squares.data(), losses.size(), squares.size(), most, norm});
   }
   void multiply_by(Count count, const double* factor, Out g) override {
-    everywhere(count, [factor, g = w(g)] LLMCALC_DEVICE(Count i) {
-      if (is_factor(factor) && *factor != 1) g[i] = g[i] * static_cast<W>(*factor);
-    });
+    cuda::multiply_by(device_, count, factor, w(g));
   }
   void adamw(Count count, const AdamW& o, In g, Out weight, Out master, Out m, Out v) override {
     const auto scalars = replays_.moved(adamw_scalars(o), [o](const Moving& now) {
@@ -305,7 +290,6 @@ class Cuda final : public Backend {
       f();
     });
   }
-  std::string replayed() const override { return replays_.said(); }
 
  private:
   static constexpr Count wide_bytes = static_cast<Count>(sizeof(W));
@@ -326,22 +310,13 @@ class Cuda final : public Backend {
     device_.upload(to, values.data(), static_cast<Count>(values.size() * sizeof(X)));
   }
   template <typename X>
-  std::vector<X> downloaded(In from, Count count) const {
-    std::vector<X> values(static_cast<std::size_t>(count));
-    device_.download(values.data(), from, count * static_cast<Count>(sizeof(X)));
-    return values;
-  }
-  template <typename X>
   void read_as(std::span<double> to, In from) const {
-    const std::vector<X> values = downloaded<X>(from, static_cast<Count>(to.size()));
+    std::vector<X> values(to.size());
+    device_.download(values.data(), from, static_cast<Count>(values.size() * sizeof(X)));
     for (std::size_t i = 0; i < to.size(); ++i) to[i] = static_cast<double>(model::wide(values[i]));
   }
   /// What is kept from operator to operator.
   void forget() { turns_.forget(), routings_.forget(); }
-  Fed<Device, std::int64_t> targets_of(const Loss& s, const std::int64_t* targets) {
-    return replays_.template fed<std::int64_t>(
-        s.rows, targets, [=](const std::int64_t* from, std::int64_t* to) { std::copy_n(from, s.rows, to); });
-  }
   const float* turns(const Positions& p, Count width) {
     return turns_.of(p, width, [this](Count past) { return replays_.past(past); });
   }
@@ -394,11 +369,15 @@ class Cuda final : public Backend {
               weight + (h * v.head_rows + v.weight_offset) * width, y + h * v.y_head, false);
   }
 
-  static Flops flash_flops(const Attention& s, Count width) {
-    const Scores<T> c{s, {}, {}};
-    Count pairs = 0;
-    for (Count i = 0; i < s.queries; ++i) pairs += c.last(i) - c.first(i);
-    return (s.sequences * s.heads) * flops(2, pairs, width);
+  void count_flash(const Attention& s, Count width) {
+    const auto after = [s, width](Count past) {
+      Scores<T> c{s, {}, {}};
+      c.s.past = past;
+      Count pairs = 0;
+      for (Count i = 0; i < s.queries; ++i) pairs += c.last(i) - c.first(i);
+      return (s.sequences * s.heads) * flops(2, pairs, width);
+    };
+    replays_.count(after(s.past), [after](const Moving& m) { return after(m.past); });
   }
   bool by_faster_core(const Attention& s, const AttentionInputs& in, const Dropout& d, const Sdpa& call) {
     return cuda::by_faster_core(device_, cores_, s, in, d, number(), call);

@@ -54,10 +54,7 @@ GpuDevice::GpuDevice() {
 
 GpuDevice::~GpuDevice() {
   (void)cudnn_.release();  // a static device ends after cuDNN, which was opened later
-  for (const auto& [key, p] : products_) {
-    cublasLtMatmulDescDestroy(p.operation);
-    for (const cublasLtMatrixLayout_t l : {p.a, p.b, p.c}) cublasLtMatrixLayoutDestroy(l);
-  }
+  forget_products();
   cudaFreeAsync(workspace_, stream_);
   cudaStreamSynchronize(stream_);
   for (const Staged& s : staged_) cudaFreeHost(s.data), cudaEventDestroy(s.used);
@@ -144,6 +141,14 @@ Count GpuDevice::capacity() const {
   std::size_t free = 0, all = 0;
   check(cudaMemGetInfo(&free, &all), "asking for the memory's size");
   return static_cast<Count>(all);
+}
+
+void GpuDevice::forget_products() {
+  for (const auto& [key, p] : products_) {
+    cublasLtMatmulDescDestroy(p.operation);
+    for (const cublasLtMatrixLayout_t l : {p.a, p.b, p.c}) cublasLtMatrixLayoutDestroy(l);
+  }
+  products_.clear();
 }
 
 /// Row-major C = op(A) op(B) is column-major C' = op(B)' op(A)', with every matrix as it lies.

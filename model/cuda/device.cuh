@@ -89,7 +89,10 @@ class GpuDevice {
   CoreAnswer sdpa(const Sdpa& given);
   /// The same bits in every process: products by cuBLASLt's first suggestion, whatever is fastest, and attention's
   /// gradients for a workspace that grows with the square of the tokens.
-  void set_deterministic(bool on) { deterministic_ = on; }
+  void set_deterministic(bool on) {
+    if (on != deterministic_) forget_products();
+    deterministic_ = on;
+  }
   /// The most memory that one attention took beside its tensors: statistics, sums and cuDNN's workspace.
   Count most_sdpa_bytes() const { return most_sdpa_bytes_; }
 
@@ -102,6 +105,7 @@ class GpuDevice {
     auto operator<=>(const Key&) const = default;
   };
   Product described(const Key& key);
+  void forget_products();
   /// cuBLASLt's suggestions, the one that it holds for the fastest first.
   struct Suggestions {
     std::array<cublasLtMatmulHeuristicResult_t, 8> all{};

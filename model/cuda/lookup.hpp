@@ -1,5 +1,5 @@
 #pragma once
-/// Rows of tables, of token ids or of positions, and what they gather.
+/// Rows of tables, of token ids or of positions, and what they gather; rows of caches.
 
 #include <vector>
 
@@ -29,6 +29,16 @@ void position_sums(Device& device, const Lookup& s, Count queries, const Moved<C
     Wide<T> sum = table[past.now() * s.width + i];
     for (Count t = i; t < s.tokens * s.width; t += queries * s.width) sum += wide(dy[t]);
     table[past.now() * s.width + i] = sum;
+  });
+}
+
+/// Token t of a sequence into slot (past + t) mod capacity of its cache.
+template <typename Device, typename T>
+void cache_rows(Device& device, Count sequences, Count queries, const Moved<Count>& past, const T* x, Count x_stride,
+                Count width, T* to, Count row, Count capacity) {
+  everywhere(device, sequences * queries * width, [=] LLMCALC_DEVICE(Count i) {
+    const Count token = i / width, s = token / queries, slot = (past.now() + token % queries) % capacity;
+    to[(s * capacity + slot) * row + i % width] = x[token * x_stride + i % width];
   });
 }
 

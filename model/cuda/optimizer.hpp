@@ -10,6 +10,13 @@
 
 namespace llmcalc::model::cuda {
 
+template <typename Device>
+void multiply_by(Device& device, Count count, const double* factor, float* g) {
+  everywhere(device, count, [=] LLMCALC_DEVICE(Count i) {
+    if (is_factor(factor) && *factor != 1) g[i] = g[i] * static_cast<float>(*factor);
+  });
+}
+
 /// What a step's number and rate make of the settings.
 struct AdamWScalars {
   float rate, shrink, bias1, bias2;

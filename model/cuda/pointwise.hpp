@@ -78,6 +78,15 @@ void dropout_gradient(Device& device, Count count, const Dropout& d, const std::
              [=] LLMCALC_DEVICE(Count i) { dx[i] = static_cast<T>(wide(dx[i]) * keep * static_cast<float>(mask[i])); });
 }
 
+/// (softmax - onehot) f in place of log-softmax.
+template <typename Device>
+void loss_gradient(Device& device, const Loss& s, const std::int64_t* targets, float f, float* x) {
+  everywhere(device, mul(s.rows, s.vocabulary), [=, vocabulary = s.vocabulary] LLMCALC_DEVICE(Count i) {
+    const float p = exp_of(x[i]) * f;
+    x[i] = i % vocabulary == targets[i / vocabulary] ? p - f : p;
+  });
+}
+
 /// y += b in every row; y in numbers of its own.
 template <typename Device, typename T, typename Y>
 void add_bias(Device& device, Count rows, Count width, const T* bias, Y* y) {

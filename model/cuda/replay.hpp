@@ -3,6 +3,7 @@
 /// found in memory that is filled before. A device records into its `Graph`: begin() and end() around the launches,
 /// room() for what moves, launch().
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -74,22 +75,20 @@ class Replays {
 
   /// The first run is not recorded: libraries choose and compile in it.
   void run(std::unique_ptr<Recording>& held, const Moving& m, const std::function<void()>& f) {
-    if (!wanted_) return plainly("LLMCALC_GRAPHS is 0", f);
     if (held == nullptr) {
       held = std::make_unique<Held>();
-      return plainly("it is the first run", f);
+      if (!wanted_) static_cast<Held&>(*held).refused = "LLMCALC_GRAPHS is 0";
+      return f();
     }
     auto& h = static_cast<Held&>(*held);
-    if (!h.refused.empty()) return plainly(h.refused, f);
-    if (h.graph == nullptr && !record(h, m, f)) return plainly(h.refused, f);
+    if (h.graph == nullptr && h.refused.empty()) record(h, m, f);
+    if (h.graph == nullptr) return f();
     h.graph->fill([&] {
       for (const auto& each : h.moved) each(m);
     });
     h.graph->launch();
     for (const auto& each : h.counted) flops_ += each(m);
-    said_ = "from a recording";
   }
-  const std::string& said() const { return said_; }
 
   /// FLOPs of what was asked for; `later`: when it has moved.
   template <typename F>
@@ -135,12 +134,14 @@ class Replays {
         [host = host, from = Source(moving_, ids), fill](const Moving& m) { fill(from.of(m), host); });
     return Fed<Device, X>(device);
   }
+  Fed<Device, std::int64_t> ids(Count n, const std::int64_t* from) {
+    return fed<std::int64_t>(n, from, [n](const std::int64_t* f, std::int64_t* to) { std::copy_n(f, n, to); });
+  }
   /// An upload: of what moves, or of what stays what it is.
   void upload(void* to, const void* from, Count bytes) {
-    const auto* const ids = static_cast<const std::int64_t*>(from);
-    if (now_ == nullptr || !Source(moving_, ids).moves()) return device_.upload(to, from, bytes);
-    const Count n = bytes / static_cast<Count>(sizeof(std::int64_t));
-    const auto there = fed<std::int64_t>(n, ids, [n](const std::int64_t* f, std::int64_t* t) { std::copy_n(f, n, t); });
+    const auto* const numbers = static_cast<const std::int64_t*>(from);
+    if (now_ == nullptr || !Source(moving_, numbers).moves()) return device_.upload(to, from, bytes);
+    const auto there = ids(bytes / static_cast<Count>(sizeof(std::int64_t)), numbers);
     device_.copy(to, there.data(), bytes);
   }
 
@@ -151,14 +152,14 @@ class Replays {
     std::vector<std::function<void(const Moving&)>> moved;
     std::vector<std::function<Flops(const Moving&)>> counted;
     std::string refused;
+    std::string how() const override {
+      if (graph != nullptr) return "from a recording";
+      return "not from a recording: " + (refused.empty() ? "it is the first run" : refused);
+    }
   };
 
-  void plainly(const std::string& why, const std::function<void()>& f) {
-    said_ = "not from a recording: " + why;
-    f();
-  }
-  /// False: something in it cannot be recorded.
-  bool record(Held& h, const Moving& m, const std::function<void()>& f) {
+  /// Without a graph in the end: something in it cannot be recorded.
+  void record(Held& h, const Moving& m, const std::function<void()>& f) {
     Count tokens = 0;
     for (const auto& t : m.tokens) tokens += static_cast<Count>(t.size());
     constexpr Count parameters = Count{1} << 18, each_token = 8 * sizeof(std::int64_t);
@@ -177,7 +178,6 @@ class Replays {
     }
     now_ = nullptr;
     if (h.graph == nullptr) h.moved.clear(), h.counted.clear();
-    return h.graph != nullptr;
   }
   template <typename X>
   std::pair<X*, const X*> room(Count n) {
@@ -187,7 +187,6 @@ class Replays {
 
   Device& device_;
   bool wanted_ = graphs_wanted();
-  std::string said_;
   Flops flops_;
   Held* now_ = nullptr;  ///< what is being recorded, for what
   const Moving* moving_ = nullptr;

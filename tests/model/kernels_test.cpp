@@ -9,6 +9,7 @@
 #include "model/cpu/make.hpp"
 #include "model/random.hpp"
 #include "tests/catch.hpp"
+#include "tests/model/compare.hpp"
 #include "tests/model/emulated.hpp"
 
 using namespace llmcalc;
@@ -68,18 +69,6 @@ class Lab {
   double tolerance_;
   std::uint64_t stream_ = 0;
 };
-
-/// What f leaves in the backend's memory: n doubles.
-template <typename F>
-std::vector<double> left_by(Backend& b, std::size_t n, F f) {
-  std::vector<double> all(n);
-  const Bytes bytes(static_cast<Count>(n * sizeof(double)));
-  auto* const there = static_cast<double*>(b.allocate(bytes));
-  f(there);
-  b.download(all.data(), there, bytes);
-  b.release(there, bytes);
-  return all;
-}
 
 /// f(lab, width) on the processor and where CUDA's kernels are tried, in both formats and odd widths.
 template <typename F>
@@ -206,7 +195,7 @@ TEST_CASE("the loss and the optimizers equal those in double", "[kernels]") {
     const Pair x = lab.input(rows * width, true, 8);
     std::vector<double> losses;
     lab.run([&](Backend& k, auto p) {
-      losses.push_back(left_by(k, 1, [&](double* mean) { k.loss(s, targets.data(), p(x), mean); })[0]);
+      losses.push_back(test::left_by(k, 1, [&](double* mean) { k.loss(s, targets.data(), p(x), mean); })[0]);
     });
     CHECK(losses[0] == Approx(losses[1]).epsilon(1e-5));
     lab.check("log-softmax", x);
@@ -219,7 +208,7 @@ TEST_CASE("the loss and the optimizers equal those in double", "[kernels]") {
     std::vector<double> squares;
     lab.run([&](Backend& k, auto p) {
       // A loss, the square of the gradient, its norm and what clips it to 0.3 of that.
-      const std::vector<double> left = left_by(k, 4, [&](double* at) {
+      const std::vector<double> left = test::left_by(k, 4, [&](double* at) {
         const double loss = 1;
         k.upload(at, &loss, Bytes(sizeof loss));
         k.square_sum(n, p(g), at + 1);

@@ -58,7 +58,7 @@ Run trained(Backend& b, const test::Variant& v) {
     for (const Tensor& moment : {p.first, p.second})
       if (moment) append(r.numbers, t.weights().get(moment, p.elements(), true));
   }
-  r.flops = b.done(), r.peak = t.arena().peak(), r.how = b.replayed();
+  r.flops = b.done(), r.peak = t.arena().peak(), r.how = t.training_run();
   return r;
 }
 
@@ -75,7 +75,7 @@ Run decoded(Backend& b, const test::Variant& v) {
     t.arena().reset_peak();
     append(r.numbers, t.logits(next, 2, past, &cache));
   }
-  r.flops = b.done(), r.peak = t.arena().peak(), r.how = b.replayed();
+  r.flops = b.done(), r.peak = t.arena().peak(), r.how = cache.decoding->step.how();
   return r;
 }
 
@@ -154,7 +154,7 @@ TEST_CASE("a step is recorded anew when what it was recorded for has changed", "
     steps({});
     t.weights().make_trainable(of.plan);  // other gradients and moments
     steps({});
-    r.flops = b.done(), r.peak = t.arena().peak(), r.how = b.replayed();
+    r.flops = b.done(), r.peak = t.arena().peak(), r.how = t.training_run();
     return r;
   };
   with_and_without(v, Number::f32, run, from_recording);
@@ -173,10 +173,21 @@ TEST_CASE("a step whose loss or gradient is not a number leaves everything as it
     const std::vector<double> before = t.weights().get(other.value, other.elements(), false);
     t.weights().set(head, std::vector<double>(static_cast<std::size_t>(head.elements()), std::nan("")));
     CHECK_THROWS_AS(t.train(std::span(&batch, 1), {}), NotANumber);
-    CHECK(b->replayed() == from_recording);
+    CHECK(t.training_run() == from_recording);
     CHECK(t.weights().get(other.value, other.elements(), false) == before);
     CHECK(t.updates() == 3);
   }
+}
+
+TEST_CASE("in deterministic mode two runs are the same bits", "[replay]") {
+  test::Variant v{"", test::tiny_llama(), test::tiny_plan()};
+  v.arch.head_dim = 16, v.arch.hidden = v.arch.embedding_width = 64;  // what libraries have attention for
+  setenv("LLMCALC_DETERMINISTIC", "1", 1);
+  for (const test::MakeBackend make : test::gpus()) {
+    const Run first = trained(*make(Number::bf16, true), v), second = trained(*make(Number::bf16, true), v);
+    CHECK(first.numbers == second.numbers);
+  }
+  unsetenv("LLMCALC_DETERMINISTIC");
 }
 
 TEST_CASE("LLMCALC_GRAPHS is 0 or 1", "[replay]") {
