@@ -88,6 +88,7 @@ struct Plan {
 
   /// Micro-batches per optimizer step.
   constexpr Count accumulation() const { return global_batch / micro_batch; }
+  constexpr bool operator==(const Plan&) const = default;
 };
 
 }  // namespace llmcalc

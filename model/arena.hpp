@@ -66,6 +66,8 @@ class Arena {
   /// The most that was held at once since the last reset.
   Bytes peak() const { return peak_; }
   void reset_peak() { peak_ = total_; }
+  /// So much was held at once, by what did not ask for it anew.
+  void raise_peak(Bytes held) { peak_ = held > peak_ ? held : peak_; }
   /// What each operator holds now for this purpose.
   std::map<std::string_view, Bytes> by_operator(Purpose p) const;
 

@@ -7,13 +7,17 @@
 /// says that nothing is there yet.
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "calc/op.hpp"
 #include "calc/plan.hpp"
 #include "model/arena.hpp"
 #include "model/instruments.hpp"
+#include "model/random.hpp"
 
 namespace llmcalc::model {
 
@@ -23,6 +27,13 @@ using Out = void*;
 /// Which tokens and how far along: what positions are made of.
 struct Positions {
   Count queries = 1, past = 0;
+};
+
+/// Token ids, there until what was asked for is done: the host's, and a copy in the backend's memory where one is kept.
+struct Ids {
+  const std::int64_t* host = nullptr;
+  In kept = nullptr;
+  Ids(const std::int64_t* on_host = nullptr, In copy = nullptr) : host(on_host), kept(copy) {}
 };
 
 /// Numbers of heads in memory: token t of sequence s, head h begins at data + s sequence + t token + h head.
@@ -66,7 +77,16 @@ struct NaiveKept {
 struct Dropout {
   double p = 0;
   std::uint64_t key = 0;
+  /// What the key was made of, see dropout_key.
+  std::uint64_t seed = 0, steps = 0, stream = 0;
+  const std::uint64_t* moved = nullptr;  ///< where a recording finds the key: a backend's own
 };
+
+/// The dice of an operator (`stream`) in a step.
+inline std::uint64_t dropout_key(std::uint64_t seed, std::uint64_t steps, std::uint64_t stream) {
+  const RandomWords w = philox(random_key(seed), random_counter(steps, stream));
+  return (std::uint64_t{w.word[0]} << 32U) | w.word[1];
+}
 
 /// Where AttentionInputs' tensors get their gradients; sinks' is wide.
 struct AttentionGradients {
@@ -96,10 +116,29 @@ struct NormView {
 
 struct AdamW {
   double rate = 1e-3, beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8, decay = 0;
-  Count step = 1;  ///< counts from 1: bias correction
+  Count step = 1;                  ///< counts from 1: bias correction
+  const double* factor = nullptr;  ///< see Backend::multiply_by; the gradient has it already
 };
 struct Momentum {
   double rate = 1e-2, momentum = 0.9, decay = 0;
+  const double* factor = nullptr;  ///< as AdamW's
+};
+
+/// What changes between runs of otherwise the same operators on the same tensors.
+struct Moving {
+  std::vector<std::span<const std::int64_t>> tokens = {};  ///< every host array of ids and targets; lengths stay
+  Count past = 0;                                          ///< of every Positions and Attention
+  std::uint64_t steps = 0;                                 ///< the first of Dropout's
+  double rate = 0;                                         ///< of AdamW and Momentum
+  Count step = 0;                                          ///< of AdamW
+};
+
+/// What a backend keeps to run the same operators again without being asked for each. Gone before the tensors are.
+class Recording {
+ public:
+  virtual ~Recording() = default;
+  /// "from a recording", or why it is not, as of the last run.
+  virtual std::string how() const = 0;
 };
 
 class Backend : public Memory {
@@ -121,8 +160,8 @@ class Backend : public Memory {
 
   // ---- operators
   /// Row ids[t] of the table for token t, or, without ids, its position's.
-  virtual void lookup(const Lookup&, const std::int64_t* ids, const Positions&, In table, Out y) = 0;
-  virtual void lookup_gradient(const Lookup&, const std::int64_t* ids, const Positions&, In dy, Out dtable) = 0;
+  virtual void lookup(const Lookup&, const Ids& ids, const Positions&, In table, Out y) = 0;
+  virtual void lookup_gradient(const Lookup&, const Ids& ids, const Positions&, In dy, Out dtable) = 0;
   /// y += sin and cos of the positions (Vaswani et al. 2017, 3.5).
   virtual void add_sinusoid(const Lookup&, const Positions&, Out y) = 0;
 
@@ -174,8 +213,9 @@ class Backend : public Memory {
   virtual void combine_gradient(const Pointwise&, Count experts, In route_kept, In x, In kept, In dy, Out dx,
                                 bool add_x, Out dgates, bool add_g) = 0;
 
-  /// Log-softmax in place on wide logits; the mean of -log p(target) over the rows.
-  virtual double loss(const Loss&, const std::int64_t* targets, Out logits) = 0;
+  /// Log-softmax in place on wide logits; the mean of -log p(target) over the rows, into the backend's memory. Targets,
+  /// the host's, are there until what was asked for is done.
+  virtual void loss(const Loss&, const std::int64_t* targets, Out logits, double* mean) = 0;
   /// (softmax - onehot) scale, in place.
   virtual void loss_gradient(const Loss&, const std::int64_t* targets, double scale, Out logits) = 0;
 
@@ -183,9 +223,13 @@ class Backend : public Memory {
   virtual void cache(Count sequences, const Positions&, In x, Count x_stride, Count width, Out cache, Count row,
                      Count capacity) = 0;
 
-  // ---- optimizer, on n numbers
-  virtual double square_sum(Count n, In gradient) = 0;
-  virtual void multiply_by(Count n, double factor, Out gradient) = 0;
+  // ---- optimizer, on n numbers; doubles in the backend's memory
+  virtual void square_sum(Count n, In gradient, double* sum) = 0;
+  /// The norm that the squares add up to, and after it what a clipped gradient is multiplied by: most / norm where that
+  /// is below 1 and `most` above 0, else 1; not a number where a loss or the norm is not finite.
+  virtual void clip(std::span<const double> losses, std::span<const double> squares, double most, double* norm) = 0;
+  /// Where the factor is not a number nothing is done, here and in the optimizers that are given one.
+  virtual void multiply_by(Count n, const double* factor, Out gradient) = 0;
   virtual void adamw(Count n, const AdamW&, In gradient, Out weight, Out master, Out m, Out v) = 0;
   virtual void sgd(Count n, const Momentum&, In gradient, Out weight, Out master, Out velocity) = 0;
 
@@ -198,6 +242,13 @@ class Backend : public Memory {
   virtual void wait() {}
   /// What measures the device while it runs; null: nothing does.
   virtual Instruments* instruments() { return nullptr; }
+  /// Runs f, or what f asked for the last time that it ran with what this holds, with what moves now: the same results,
+  /// FLOPs counted again. f leaves its results in memory that was there before it, and asks for the same whenever it is
+  /// called with the same holder, which is empty at first.
+  virtual void replay(std::unique_ptr<Recording>& held, const Moving& moving, const std::function<void()>& f) {
+    static_cast<void>(held), static_cast<void>(moving);
+    f();
+  }
 };
 
 }  // namespace llmcalc::model

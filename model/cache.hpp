@@ -2,6 +2,7 @@
 /// Keys and values of the tokens so far, layer by layer: rows of heads, or latent rows; a window's layers keep a
 /// window's worth and write over the oldest.
 
+#include <memory>
 #include <vector>
 
 #include "calc/op.hpp"
@@ -9,6 +10,8 @@
 #include "model/backend.hpp"
 
 namespace llmcalc::model {
+
+struct DecodingStep;
 
 struct LayerCache {
   Tensor k, v;         ///< grouped: (sequence, slot, KV heads x width); latent: k holds the latent rows; expanded: k
@@ -47,6 +50,9 @@ class Cache {
   Arena& arena_;
   Count sequences_, tokens_;
   std::vector<LayerCache> layers_;
+
+ public:
+  std::shared_ptr<DecodingStep> decoding;  ///< kept between tokens; gone before the layers are
 };
 
 }  // namespace llmcalc::model

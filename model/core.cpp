@@ -67,7 +67,7 @@ Pass::CoreKept Pass::core_kept(std::string_view op, const Attention& s, bool pas
 Value Pass::attention(std::string_view op, const Attention& s, const CoreLayout& l, std::vector<Value> given) {
   const std::vector<Value> in = std::move(given);
   const AttentionImpl how = plan().attention;
-  const Dropout d{step_.dropout ? settings_.dropout : 0, dice(op)};
+  const Dropout d = dice(op);
   const bool remade = plan().recompute == Recompute::selective;
   AttentionInputs from = inputs(l, tensors(in));
   if (cache_ != nullptr && s.past > 0 && s.queries > 1 && s.window > 0)

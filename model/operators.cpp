@@ -7,7 +7,6 @@ namespace llmcalc::model {
 namespace {
 
 const void* value(const Parameter* p) { return p != nullptr ? p->value->data() : nullptr; }
-const std::int64_t* as_ids(const Tensor& t) { return t ? static_cast<const std::int64_t*>(t->data()) : nullptr; }
 
 }  // namespace
 
@@ -23,13 +22,13 @@ Value Pass::lookup(std::string_view op, std::span<const std::int64_t> ids) {
     backend_.upload(kept->data(), ids.data(), kept->bytes());
   }
   forward(op, s, [&] {
-    backend_.lookup(s, kept ? as_ids(kept) : ids.data(), positions(), table.value->data(), y.data->data());
+    backend_.lookup(s, {ids.data(), data(kept)}, positions(), table.value->data(), y.data->data());
     if (!ids.empty() && arch_.position == Position::sinusoidal) backend_.add_sinusoid(s, positions(), y.data->data());
   });
   if (taping())
-    remember(op, s, [this, s, kept, at = positions(), &table, out = y.slot] {
+    remember(op, s, [this, s, ids, kept, at = positions(), &table, out = y.slot] {
       const Tensor dy = taken(out);
-      backend_.lookup_gradient(s, as_ids(kept), at, dy->data(), weights_.sum(&table));
+      backend_.lookup_gradient(s, {ids.data(), data(kept)}, at, dy->data(), weights_.sum(&table));
     });
   return y;
 }
@@ -238,7 +237,7 @@ Value Pass::gate(std::string_view op, Value a, Value b) {
 void Pass::dropout(std::string_view op, Value& x) {
   if (!step_.dropout) return;
   const Pointwise s{.kind = PointwiseKind::dropout, .rows = x.rows, .width = x.width};
-  const Dropout d{settings_.dropout, dice(op)};
+  const Dropout d = dice(op);
   const Tensor mask = taping() ? own(op, Bytes(x.elements())) : nullptr;
   forward(op, s, [&] { backend_.dropout(s, d, x.data->data(), data(mask)); });
   if (!taping()) return;
@@ -250,17 +249,15 @@ void Pass::dropout(std::string_view op, Value& x) {
 
 // ---- cross-entropy: the logits become log-probabilities, and then their own gradient
 
-double Pass::loss(std::string_view op, Value given, std::span<const std::int64_t> targets) {
+void Pass::loss(std::string_view op, Value given, std::span<const std::int64_t> targets, double* mean) {
   const Value x = std::move(given);
   const Loss s{x.rows, x.width};
-  double mean = 0;
-  forward(op, s, [&] { mean = backend_.loss(s, targets.data(), x.data->data()); });
+  forward(op, s, [&] { backend_.loss(s, targets.data(), x.data->data(), mean); });
   if (taping())
     remember(op, s, [this, s, x_data = x.data, slot = x.slot, targets, scale = loss_scale_] {
       backend_.loss_gradient(s, targets.data(), scale / static_cast<double>(s.rows), x_data->data());
       slot->gradient = x_data;
     });
-  return mean;
 }
 
 }  // namespace llmcalc::model

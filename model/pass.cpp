@@ -95,13 +95,17 @@ void Pass::remember(std::string_view op, const Shape& shape, std::function<void(
   });
 }
 
-/// The dice of this operator in this layer and step.
-std::uint64_t Pass::dice(std::string_view op) const {
+/// The dice of this operator in this layer and step, where it has any.
+Dropout Pass::dice(std::string_view op) const {
+  if (!step_.dropout) return {};
   std::uint64_t name = 1469598103934665603ULL;  // FNV-1a
   for (const char c : op) name = (name ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
-  const RandomWords w = philox(random_key(settings_.seed),
-                               random_counter(settings_.steps, name ^ (static_cast<std::uint64_t>(layer_ + 1) << 40U)));
-  return (std::uint64_t{w.word[0]} << 32U) | w.word[1];
+  const std::uint64_t stream = name ^ (static_cast<std::uint64_t>(layer_ + 1) << 40U);
+  return {.p = settings_.dropout,
+          .key = dropout_key(settings_.seed, settings_.steps, stream),
+          .seed = settings_.seed,
+          .steps = settings_.steps,
+          .stream = stream};
 }
 
 Parameter* Pass::weight(std::string_view op, std::string_view what) const {

@@ -20,6 +20,7 @@ struct Settings {
   std::uint64_t seed = 1;   ///< of dropout
   std::uint64_t steps = 0;  ///< steps trained: each throws new dice
   double norm_epsilon = 1e-5;
+  bool operator==(const Settings&) const = default;
 };
 
 /// Where in the core's inputs (q, k, v, ...) a part of a head lies: numbers from token to token and head to head.
@@ -79,7 +80,8 @@ class Pass {
   Value route(std::string_view op, Value logits);
   Value dispatch(std::string_view op, Value x, const Value& gates);
   Value combine(std::string_view op, Value x, Value gates);
-  double loss(std::string_view op, Value logits, std::span<const std::int64_t> targets);
+  /// The mean goes to the backend's memory.
+  void loss(std::string_view op, Value logits, std::span<const std::int64_t> targets, double* mean);
 
   /// block(x), of which nothing but x is kept: backward runs it once more.
   Value checkpoint(Value x, const std::function<Value(Value)>& block);
@@ -112,7 +114,7 @@ class Pass {
   void refuse_not_a_number(std::string_view op) const;
   /// f runs in backward, in the layer that is current now.
   void remember(std::string_view op, const Shape& shape, std::function<void()> rule);
-  std::uint64_t dice(std::string_view op) const;
+  Dropout dice(std::string_view op) const;
   Parameter* weight(std::string_view op, std::string_view what) const;
   /// Hands dy on as the gradient of `to`. alone: nobody else holds it.
   void share(std::string_view op, const Tensor& dy, const std::shared_ptr<Slot>& to, Count elements, bool alone);

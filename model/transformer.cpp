@@ -33,60 +33,114 @@ Step Transformer::training_step() const { return llmcalc::training_step(settings
 
 double Transformer::gradients(const Batch& batch, double scale, Trace* trace,
                               const std::function<void()>& at_end_of_forward) {
+  const Report report(backend_, 1, 0);
+  double loss = 0;
+  add_gradients(batch, scale, trace, report.loss(0), [&] {
+    loss = report.read().losses[0];
+    if (at_end_of_forward) at_end_of_forward();
+    if (!std::isfinite(loss)) throw NotANumber("the loss is not a number");
+  });
+  return loss;
+}
+
+void Transformer::add_gradients(const Batch& batch, double scale, Trace* trace, double* loss,
+                                const std::function<void()>& at_end_of_forward) {
   Tape tape;
   Pass pass(arch_, backend_, arena_, weights_, settings_, training_step(), trace, &tape, nullptr);
   pass.watch(stop_);
   pass.set_loss_scale(scale);
-  const double loss = pass.loss("head.loss", forward(pass, batch.ids), batch.targets);
+  pass.loss("head.loss", forward(pass, batch.ids), batch.targets, loss);
   if (at_end_of_forward) at_end_of_forward();
-  if (!std::isfinite(loss)) throw NotANumber("the loss is not a number");
   tape.backward();
   weights_.fill_blanks();
-  return loss;
 }
 
 double Transformer::update(const OptimizerSettings& o) {
   weights_.fill_blanks();
-  double square = 0;
-  const Parameter* bad = nullptr;  // the last in the model is the first in backward
-  for (const Parameter& p : weights_.all()) {
-    const double own = backend_.square_sum(p.elements(), p.gradient->data());
-    if (!std::isfinite(own)) bad = &p;
-    square += own;
-  }
-  const double norm = std::sqrt(square);
-  if (!std::isfinite(norm))
-    throw NotANumber("the gradient is not a number" + (bad != nullptr ? ", first that of " + bad->shape.name : ""));
-  ++updates_;
+  const Report report(backend_, 0, weights_.all().size());
+  ask_update(o, report);
+  return finished(report.read());
+}
+
+/// Nothing changes where a loss or the gradient is not a number.
+void Transformer::ask_update(const OptimizerSettings& o, const Report& report) {
+  std::size_t i = 0;
+  for (const Parameter& p : weights_.all()) backend_.square_sum(p.elements(), p.gradient->data(), report.square(i++));
+  backend_.clip(report.losses(), report.squares(), o.clip, report.norm());
   for (Parameter& p : weights_.all()) {
-    if (o.clip > 0 && norm > o.clip) backend_.multiply_by(p.elements(), o.clip / norm, p.gradient->data());
+    if (o.clip > 0) backend_.multiply_by(p.elements(), report.factor(), p.gradient->data());
     const double decay = p.decays() ? o.decay : 0;
     if (p.second)
-      backend_.adamw(p.elements(), {o.rate, o.beta1, o.beta2, o.epsilon, decay, updates_}, p.gradient->data(),
-                     p.value->data(), data(p.master), p.first->data(), p.second->data());
+      backend_.adamw(p.elements(), {o.rate, o.beta1, o.beta2, o.epsilon, decay, updates_ + 1, report.factor()},
+                     p.gradient->data(), p.value->data(), data(p.master), p.first->data(), p.second->data());
     else
-      backend_.sgd(p.elements(), {o.rate, o.momentum, decay}, p.gradient->data(), p.value->data(), data(p.master),
-                   data(p.first));
+      backend_.sgd(p.elements(), {o.rate, o.momentum, decay, report.factor()}, p.gradient->data(), p.value->data(),
+                   data(p.master), data(p.first));
   }
-  backend_.wait();
-  return norm;
+}
+
+/// The norm of an update that was done; throws NotANumber where it was not.
+double Transformer::finished(const Report::Numbers& r) {
+  for (const double loss : r.losses)
+    if (!std::isfinite(loss)) throw NotANumber("the loss is not a number");
+  if (!std::isfinite(r.norm)) {
+    std::string bad;  // the last in the model is the first in backward
+    for (std::size_t i = 0; i < r.squares.size(); ++i)
+      if (!std::isfinite(r.squares[i])) bad = weights_.all()[i].shape.name;
+    throw NotANumber("the gradient is not a number" + (bad.empty() ? bad : ", first that of " + bad));
+  }
+  ++updates_;
+  return r.norm;
+}
+
+TrainingStep& Transformer::training_step_of(const OptimizerSettings& o, std::size_t batches) {
+  Settings now = settings_;
+  OptimizerSettings alike = o;
+  now.steps = 0, alike.rate = 0;
+  const Tensor& gradient = weights_.all().front().gradient;
+  const bool there = training_ != nullptr && training_->settings == now && training_->optimizer == alike &&
+                     training_->report.losses().size() == batches && training_->gradient.lock() == gradient;
+  if (!there) {
+    training_ = nullptr;
+    training_.reset(new TrainingStep{now, alike, gradient, {backend_, batches, weights_.all().size()}, {}, {}, {}});
+  }
+  return *training_;
 }
 
 double Transformer::train(std::span<const Batch> micro_batches, const OptimizerSettings& o, Trace* trace) {
+  if (stop_ != nullptr && *stop_) throw Stopped();
+  const std::size_t n = micro_batches.size();
+  const std::uint64_t first = settings_.steps;
+  TrainingStep& kept = training_step_of(o, n);
   weights_.zero_gradients();
-  double loss = 0;
-  for (const Batch& b : micro_batches) {
-    loss += gradients(b, 1.0 / static_cast<double>(micro_batches.size()), trace);
-    ++settings_.steps;
+  for (std::size_t i = 0; i < n; ++i) {
+    const Batch& b = micro_batches[i];
+    settings_.steps = first + i;
+    const auto micro_batch = [&] {
+      add_gradients(b, 1.0 / static_cast<double>(n), trace, kept.report.last_loss(), {});
+    };
+    const Moving moving{.tokens = {b.ids, b.targets}, .steps = settings_.steps};
+    Replayed& as_before = i == 0 ? kept.first : kept.more;
+    trace != nullptr ? micro_batch() : as_before.run(backend_, arena_, moving, micro_batch);
+    weights_.gradients_written();
+    backend_.copy(kept.report.loss(i), kept.report.last_loss(), Bytes(sizeof(double)));
   }
-  update(o);
-  return loss / static_cast<double>(micro_batches.size());
+  const auto update = [&] { ask_update(o, kept.report); };
+  trace != nullptr ? update() : kept.update.run(backend_, arena_, {.rate = o.rate, .step = updates_ + 1}, update);
+  settings_.steps = first + n;
+  const Report::Numbers numbers = kept.report.read();
+  finished(numbers);
+  double loss = 0;
+  for (const double l : numbers.losses) loss += l;
+  return loss / static_cast<double>(n);
 }
 
 double Transformer::loss(const Batch& batch, Trace* trace) {
+  const Report report(backend_, 1, 0);
   Pass pass(arch_, backend_, arena_, weights_, settings_, training_step(), trace, nullptr, nullptr);
   pass.watch(stop_);
-  return pass.loss("head.loss", forward(pass, batch.ids), batch.targets);
+  pass.loss("head.loss", forward(pass, batch.ids), batch.targets, report.loss(0));
+  return report.read().losses[0];
 }
 
 std::string Transformer::first_not_a_number(const Batch& batch) {
@@ -105,12 +159,36 @@ std::vector<double> Transformer::logits(std::span<const std::int64_t> ids, Count
   const Count queries = static_cast<Count>(ids.size()) / sequences;
   Step s = past == 0 ? prefill_step(settings_.plan, queries) : decode_step(settings_.plan, past + 1);
   s.sequences = sequences, s.queries = queries;
-  Pass pass(arch_, backend_, arena_, weights_, settings_, s, trace, nullptr, cache);
-  pass.watch(stop_);
-  const Value y = forward(pass, ids);
-  std::vector<double> out(static_cast<std::size_t>(y.elements()));
-  backend_.read(out, y.data->data(), false);
+  std::vector<double> out(static_cast<std::size_t>(mul(sequences, arch_.vocabulary)));
+  const auto ask = [&](const std::function<void(const Value&)>& take) {
+    Pass pass(arch_, backend_, arena_, weights_, settings_, s, trace, nullptr, cache);
+    pass.watch(stop_);
+    take(forward(pass, ids));
+  };
+  // Only then are all sizes the same with every token: naive attention has its scores in memory.
+  if (cache == nullptr || past == 0 || queries > 1 || trace != nullptr ||
+      settings_.plan.attention != AttentionImpl::flash) {
+    ask([&](const Value& y) { backend_.read(out, y.data->data(), false); });
+    return out;
+  }
+  if (stop_ != nullptr && *stop_) throw Stopped();
+  DecodingStep& kept = decoding_step_of(*cache, sequences);
+  kept.step.run(backend_, arena_, {.tokens = {ids}, .past = past}, [&] {
+    ask([&](const Value& y) { backend_.copy(kept.logits.data(), y.data->data(), kept.logits.bytes()); });
+  });
+  backend_.read(out, kept.logits.data(), false);
   return out;
+}
+
+DecodingStep& Transformer::decoding_step_of(Cache& cache, Count sequences) {
+  Settings now = settings_;
+  now.steps = 0;
+  if (cache.decoding == nullptr || cache.decoding->settings != now || cache.decoding->sequences != sequences) {
+    cache.decoding = nullptr;
+    const Bytes logits = mul(sequences, arch_.vocabulary) * backend_.number();
+    cache.decoding.reset(new DecodingStep{now, sequences, {backend_, logits}, {}});
+  }
+  return *cache.decoding;
 }
 
 std::vector<double> Transformer::all_logits(std::span<const std::int64_t> ids, Count sequences) {

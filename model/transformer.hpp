@@ -6,17 +6,13 @@
 
 #include "model/cpu/make.hpp"
 #include "model/forward.hpp"
+#include "model/replayed.hpp"
 
 namespace llmcalc::model {
 
 /// Tokens of one micro-batch, (micro_batch, seq), and what should follow each.
 struct Batch {
   std::vector<std::int64_t> ids, targets;
-};
-
-struct OptimizerSettings {
-  double rate = 1e-3, beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8, decay = 0.1, momentum = 0.9;
-  double clip = 1.0;  ///< greatest norm of the whole gradient; 0: none
 };
 
 class Transformer {
@@ -42,6 +38,8 @@ class Transformer {
   double update(const OptimizerSettings& o);
   /// Zero gradients, every micro-batch, one update. Throws NotANumber.
   double train(std::span<const Batch> micro_batches, const OptimizerSettings& o, Trace* trace = nullptr);
+  /// How the last micro-batch of train() was run, see Replayed.
+  std::string training_run() const { return training_ != nullptr ? training_->first.how() : ""; }
   /// Mean loss without gradients, with the dice of the step where dropout is on.
   double loss(const Batch& batch, Trace* trace = nullptr);
   /// The first operator of such a pass whose result is not a number, "mlp.up in layer 3"; empty where all are numbers.
@@ -57,6 +55,12 @@ class Transformer {
 
  private:
   Step training_step() const;
+  void add_gradients(const Batch& batch, double scale, Trace* trace, double* loss,
+                     const std::function<void()>& at_end_of_forward);
+  void ask_update(const OptimizerSettings& o, const Report& report);
+  double finished(const Report::Numbers& r);
+  TrainingStep& training_step_of(const OptimizerSettings& o, std::size_t batches);
+  DecodingStep& decoding_step_of(Cache& cache, Count sequences);
   Arch arch_;
   Backend& backend_;
   Arena arena_;
@@ -64,6 +68,7 @@ class Transformer {
   Weights weights_;
   Count updates_ = 0;
   const std::atomic<bool>* stop_ = nullptr;
+  std::unique_ptr<TrainingStep> training_;  ///< kept between steps; gone before the weights are
 };
 
 }  // namespace llmcalc::model

@@ -203,6 +203,9 @@ void Weights::zero_gradients() {
 void Weights::fill_blanks() {
   for (Parameter& p : all_) sum(&p);
 }
+void Weights::gradients_written() {
+  for (Parameter& p : all_) p.blank = false;
+}
 void* Weights::sum(Parameter* p) {
   if (p == nullptr || !p->gradient) return nullptr;
   if (std::exchange(p->blank, false)) backend_.zero(p->gradient->data(), p->gradient->bytes());

@@ -52,6 +52,8 @@ class Weights {
   /// Writes the zeros that are due: of all, or of one to be added to. Null for a parameter that is not there.
   void fill_blanks();
   void* sum(Parameter* p);
+  /// Every gradient has been written, by a step that was only repeated.
+  void gradients_written();
 
   /// "attn.q.weight" of layer 3, or (layer -1) "head.norm.weight"; null where the model has none.
   Parameter* find(Count layer, std::string_view name);

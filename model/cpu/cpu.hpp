@@ -14,6 +14,7 @@
 #include "model/cpu/pointwise.hpp"
 #include "model/cpu/pool.hpp"
 #include "model/cpu/position.hpp"
+#include "model/math/clip.hpp"
 
 namespace llmcalc::model::LLMCALC_ISA {
 
@@ -61,11 +62,11 @@ class Cpu final : public Backend {
       to[i] = static_cast<double>(is_wide ? w(from)[i] : model::wide(n(from)[i]));
   }
 
-  void lookup(const Lookup& s, const std::int64_t* ids, const Positions& p, In table, Out y) override {
-    LLMCALC_ISA::lookup(s, ids, p, n(table), n(y));
+  void lookup(const Lookup& s, const Ids& ids, const Positions& p, In table, Out y) override {
+    LLMCALC_ISA::lookup(s, there(ids), p, n(table), n(y));
   }
-  void lookup_gradient(const Lookup& s, const std::int64_t* ids, const Positions& p, In dy, Out dtable) override {
-    LLMCALC_ISA::lookup_gradient(s, ids, p, n(dy), w(dtable));
+  void lookup_gradient(const Lookup& s, const Ids& ids, const Positions& p, In dy, Out dtable) override {
+    LLMCALC_ISA::lookup_gradient(s, there(ids), p, n(dy), w(dtable));
   }
   void add_sinusoid(const Lookup& s, const Positions& p, Out y) override { LLMCALC_ISA::add_sinusoid(s, p, n(y)); }
 
@@ -164,8 +165,8 @@ class Cpu final : public Backend {
     LLMCALC_ISA::combine_gradient(s, experts, w(route_kept), n(x), w(kept), n(dy), n(dx), add_x, n(dgates), add_g);
   }
 
-  double loss(const Loss& s, const std::int64_t* targets, Out logits) override {
-    return LLMCALC_ISA::loss(s, targets, w(logits));
+  void loss(const Loss& s, const std::int64_t* targets, Out logits, double* mean) override {
+    *mean = LLMCALC_ISA::loss(s, targets, w(logits));
   }
   void loss_gradient(const Loss& s, const std::int64_t* targets, double scale, Out logits) override {
     LLMCALC_ISA::loss_gradient(s, targets, scale, w(logits));
@@ -178,12 +179,20 @@ class Cpu final : public Backend {
                     n(to) + (s * capacity + (p.past + t) % capacity) * row);
   }
 
-  double square_sum(Count count, In g) override { return LLMCALC_ISA::square_sum(count, w(g)); }
-  void multiply_by(Count count, double factor, Out g) override { LLMCALC_ISA::multiply_by(count, factor, w(g)); }
+  void square_sum(Count count, In g, double* sum) override { *sum = LLMCALC_ISA::square_sum(count, w(g)); }
+  void clip(std::span<const double> losses, std::span<const double> squares, double most, double* norm) override {
+    const Clip c = clip_of(losses.data(), losses.size(), squares.data(), squares.size(), most);
+    norm[0] = c.norm, norm[1] = c.factor;
+  }
+  void multiply_by(Count count, const double* factor, Out g) override {
+    if (is_factor(factor) && *factor != 1) LLMCALC_ISA::multiply_by(count, *factor, w(g));
+  }
   void adamw(Count count, const AdamW& o, In g, Out weight, Out master, Out m, Out v) override {
+    if (!is_factor(o.factor)) return;
     LLMCALC_ISA::adamw(count, o, w(g), n(weight), w(master), w(m), w(v));
   }
   void sgd(Count count, const Momentum& o, In g, Out weight, Out master, Out velocity) override {
+    if (!is_factor(o.factor)) return;
     LLMCALC_ISA::sgd(count, o, w(g), n(weight), w(master), w(velocity));
   }
   Count beside() const override {
@@ -198,6 +207,9 @@ class Cpu final : public Backend {
   }
 
  private:
+  static const std::int64_t* there(const Ids& ids) {
+    return ids.kept != nullptr ? static_cast<const std::int64_t*>(ids.kept) : ids.host;
+  }
   /// The logits' gradient, rounded in place to the format that the products run in: each row keeps its beginning.
   Flops rounded_gradient(const Linear& s, const LinearView& v, W* dy, T* dx, bool add, W* dw, W* db) {
     constexpr Count block = 64;

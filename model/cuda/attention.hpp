@@ -14,7 +14,8 @@ namespace llmcalc::model::cuda {
 
 /// What dropout multiplies number n by.
 LLMCALC_HD inline float dice(const Dropout& d, Count n) {
-  const RandomWords r = philox(random_key(d.key), random_counter(static_cast<std::uint64_t>(n) / 4));
+  const std::uint64_t key = d.moved != nullptr ? *d.moved : d.key;
+  const RandomWords r = philox(random_key(key), random_counter(static_cast<std::uint64_t>(n) / 4));
   return unit_float(r.word[n % 4]) >= static_cast<float>(d.p) ? static_cast<float>(1 / (1 - d.p)) : 0.0f;
 }
 
@@ -24,8 +25,10 @@ struct Scores {
   Attention s;
   AttentionInputs in;
   Dropout drop;
+  const Count* moved = nullptr;  ///< where a recording finds the tokens before these
 
-  LLMCALC_HD Count keys() const { return s.past + s.queries; }
+  LLMCALC_HD Count past() const { return moved != nullptr ? *moved : s.past; }
+  LLMCALC_HD Count keys() const { return past() + s.queries; }
   LLMCALC_HD Count plain() const { return s.qk_dim - in.rope_dim; }
   LLMCALC_HD Count group(Count h) const { return h / (s.heads / s.kv_heads); }
   /// Number 0 of head h of token t of sequence b.
@@ -34,7 +37,7 @@ struct Scores {
     return const_cast<T*>(static_cast<const T*>(v.data)) + b * v.sequence + slot * v.token + h * v.head;
   }
   /// The keys that query i sees: [first, last).
-  LLMCALC_HD Count last(Count i) const { return s.past + i + 1; }
+  LLMCALC_HD Count last(Count i) const { return past() + i + 1; }
   LLMCALC_HD Count first(Count i) const {
     const Count begin = last(i) - s.window;
     return s.window > 0 && begin > 0 ? begin : 0;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <string>
 #include <vector>
 
@@ -12,11 +11,13 @@
 #include "model/cuda/attention.hpp"
 #include "model/cuda/experts.hpp"
 #include "model/cuda/flash_cores.hpp"
+#include "model/cuda/lookup.hpp"
+#include "model/cuda/optimizer.hpp"
 #include "model/cuda/pointwise.hpp"
 #include "model/cuda/position.hpp"
+#include "model/cuda/replay.hpp"
 #include "model/cuda/room.hpp"
 #include "model/cuda/rows.hpp"
-#include "model/math/routing.hpp"
 
 namespace llmcalc::model::cuda {
 
@@ -35,7 +36,13 @@ class Cuda final : public Backend {
 
  public:
   Cuda(Device& device, std::string name, bool poison, Instruments* instruments = nullptr)
-      : device_(device), turns_(device), name_(std::move(name)), poison_(poison), instruments_(instruments) {}
+      : device_(device),
+        turns_(device),
+        name_(std::move(name)),
+        poison_(poison),
+        instruments_(instruments),
+        replays_(device),
+        routings_(device) {}
   void* allocate(Bytes bytes) override {
     void* data = device_.allocate(bytes.value);
     if (poison_) device_.fill(data, 0xff, bytes.value);  // NaN in every format
@@ -47,7 +54,7 @@ class Cuda final : public Backend {
   std::string_view name() const override { return name_; }
   std::string attention_core() const override { return cores_.said(); }
   Bytes capacity() const override { return Bytes(device_.capacity()); }
-  void upload(Out to, const void* from, Bytes bytes) override { device_.upload(to, from, bytes.value); }
+  void upload(Out to, const void* from, Bytes bytes) override { replays_.upload(to, from, bytes.value); }
   void download(void* to, In from, Bytes bytes) override { device_.download(to, from, bytes.value); }
   void zero(Out x, Bytes bytes) override { device_.fill(x, 0, bytes.value); }
   void copy(Out to, In from, Bytes bytes) override { device_.copy(to, from, bytes.value); }
@@ -59,33 +66,28 @@ class Cuda final : public Backend {
   }
   void wait() override { device_.wait(); }
   Instruments* instruments() override { return instruments_; }
-  Flops done() const override { return done_; }
+  Flops done() const override { return replays_.counted(); }
 
   // ---- tables and positions
-  void lookup(const Lookup& s, const std::int64_t* ids, const Positions& p, In table, Out y) override {
-    const Scratch<Count> rows(device_, rows_of(s, ids, p));
-    cuda::rows_of_table(device_, s.tokens, s.width, rows.data(), n(table), n(y));
+  void lookup(const Lookup& s, const Ids& ids, const Positions& p, In table, Out y) override {
+    if (ids.host == nullptr) return position_rows(device_, s, p.queries, replays_.past(p.past), n(table), n(y));
+    if (ids.kept != nullptr) return token_rows(device_, s, static_cast<const std::int64_t*>(ids.kept), n(table), n(y));
+    const auto there = replays_.ids(s.tokens, ids.host);
+    token_rows(device_, s, there.data(), n(table), n(y));
   }
-  void lookup_gradient(const Lookup& s, const std::int64_t* ids, const Positions& p, In dy, Out dtable) override {
-    const std::vector<Count> rows = rows_of(s, ids, p);
-    std::vector<Count> token(rows.size()), first, row;
-    std::iota(token.begin(), token.end(), 0);
-    const auto row_of = [&](Count t) { return rows[static_cast<std::size_t>(t)]; };
-    std::stable_sort(token.begin(), token.end(), [&](Count a, Count b) { return row_of(a) < row_of(b); });
-    for (std::size_t i = 0; i < token.size(); ++i)
-      if (i == 0 || row_of(token[i]) != row.back())
-        first.push_back(static_cast<Count>(i)), row.push_back(row_of(token[i]));
-    first.push_back(static_cast<Count>(token.size()));
-    const Scratch<Count> begin(device_, first), tokens(device_, token), to(device_, row);
-    launch(static_cast<Count>(row.size()), line,
-           BucketSums<T>{s.width, begin.data(), tokens.data(), to.data(), n(dy), w(dtable)});
+  void lookup_gradient(const Lookup& s, const Ids& ids, const Positions& p, In dy, Out dtable) override {
+    if (ids.host == nullptr) return position_sums(device_, s, p.queries, replays_.past(p.past), n(dy), w(dtable));
+    const auto buckets = replays_.template fed<Count>(
+        bucket_numbers(s.tokens), ids.host,
+        [=](const std::int64_t* from, Count* to) { make_buckets(s.tokens, s.rows, from, to); });
+    launch(s.tokens, 0, BucketSums<T>{s.width, s.tokens, buckets.data(), n(dy), w(dtable)});
   }
   void add_sinusoid(const Lookup& s, const Positions& p, Out y) override {
-    cuda::add_sinusoid(device_, s, p, turns_.of(p, s.width), n(y));
+    cuda::add_sinusoid(device_, s, p, turns(p, s.width), n(y));
   }
   void rope(Count rows, const Positions& p, Out x, Count row, Count heads, Count head, Count width, Count offset,
             bool inverse) override {
-    cuda::rope(device_, rows, p, turns_.of(p, width), n(x) + offset, row, heads, head, width, inverse);
+    cuda::rope(device_, rows, p, turns(p, width), n(x) + offset, row, heads, head, width, inverse);
   }
 
   // ---- products
@@ -93,7 +95,7 @@ class Cuda final : public Backend {
     const Count stride = v.x_stride > 0 ? v.x_stride : s.in;
     if (v.head_rows > 0) return per_head(s, v, n(v.x), n(v.weight), n(y));
     if (s.top_k > 0) return routed(s, v, y);
-    product<T>({s.rows, s.out, s.in, false, true, false, stride, s.in, s.out}, v.x, v.weight, y, v.wide_output);
+    product({s.rows, s.out, s.in, false, true, false, stride, s.in, s.out}, v.x, v.weight, y, v.wide_output);
     if (v.bias == nullptr) return;
     v.wide_output ? add_bias(device_, s.rows, s.out, n(v.bias), w(y))
                   : add_bias(device_, s.rows, s.out, n(v.bias), n(y));
@@ -134,24 +136,24 @@ class Cuda final : public Backend {
   // ---- attention
   void attention(const Attention& s, const AttentionInputs& in, AttentionImpl how, const Dropout& d,
                  const AttentionKept& k, Out o) override {
-    const Scores<T> c{s, in, d};
+    const Scores<T> c = scores(s, in, d);
     const Count rows = s.rows() * s.heads, room = line + (threads + s.v_dim) * wide_bytes;
     if (how == AttentionImpl::flash) {
       if (!by_faster_core(s, in, d, sdpa_forward(s, in, w(k.log_sum_exp), o)))
         launch(rows, room, FlashForward<T>{c, w(k.log_sum_exp), n(o)});
-      done_ += flash_flops(c, s.qk_dim + s.v_dim);
+      count_flash(s, s.qk_dim + s.v_dim);
     } else {
       launch(rows, room, NaiveForward<T>{c, NaiveKept<T>(k), n(o)});
-      const Count keys = s.queries > 1 || s.window <= 0 ? c.keys() : std::min(c.keys(), s.window);
-      done_ += rows * flops(2, keys, s.qk_dim + s.v_dim);
+      const Count all = s.past + s.queries, keys = s.queries > 1 || s.window <= 0 ? all : std::min(all, s.window);
+      replays_.count(rows * flops(2, keys, s.qk_dim + s.v_dim));
     }
   }
   void attention_gradient(const Attention& s, const AttentionInputs& in, AttentionImpl how, const Dropout& d,
                           const AttentionKept& k, In o, In d_o, Out scratch, const AttentionGradients& to) override {
-    const Scores<T> c{s, in, d};
+    const Scores<T> c = scores(s, in, d);
     const Count rows = s.rows() * s.heads;
     // Scores again, dp and dv, dq and dk.
-    if (how == AttentionImpl::flash) done_ += flash_flops(c, 3 * s.qk_dim + 2 * s.v_dim);
+    if (how == AttentionImpl::flash) count_flash(s, 3 * s.qk_dim + 2 * s.v_dim);
     if (how == AttentionImpl::flash && by_faster_core(s, in, d, sdpa_backward(s, in, w(k.log_sum_exp), o, d_o, to)))
       return;
     const Scratch<W> delta(device_, rows), sinks(device_, rows);
@@ -163,7 +165,7 @@ class Cuda final : public Backend {
       launch(rows, line, NaiveScores<T>{c, kept, n(d_o), n(scratch), sinks.data()});
       const T* const value = kept.dropped != nullptr ? kept.dropped : kept.probabilities;
       pair_gradients(NaivePairs<T>{c, value, n(scratch)}, n(d_o), to);
-      done_ += rows * flops(2, c.keys(), 2 * (s.qk_dim + s.v_dim));
+      replays_.count(rows * flops(2, s.past + s.queries, 2 * (s.qk_dim + s.v_dim)));
     }
     if (in.sinks != nullptr) launch(s.heads, line, SinkSums{s.rows(), s.heads, sinks.data(), w(to.sinks)});
   }
@@ -198,7 +200,7 @@ class Cuda final : public Backend {
     });
   }
   void dropout(const Pointwise& s, const Dropout& d, Out x, Out mask) override {
-    cuda::dropout(device_, size(s), d, n(x), static_cast<std::uint8_t*>(mask));
+    cuda::dropout(device_, size(s), moved(d), n(x), static_cast<std::uint8_t*>(mask));
   }
   void dropout_gradient(const Pointwise& s, const Dropout& d, In mask, Out dx) override {
     cuda::dropout_gradient(device_, size(s), d, static_cast<const std::uint8_t*>(mask), n(dx));
@@ -208,82 +210,93 @@ class Cuda final : public Backend {
   void route(const Pointwise& s, In logits, Out gates, Out kept) override {
     const Scratch<W> room(device_, kept != nullptr ? 1 : 2 * size(s));
     cuda::route(device_, s, n(logits), kept != nullptr ? w(kept) : room.data(), n(gates));
+    const auto r = routings_.made(s.rows, s.width, s.top_k, n(In(gates)));
+    routings_.keep(gates, r);
+    if (kept != nullptr) routings_.keep(kept, r);
   }
   void route_gradient(const Pointwise& s, In kept, In dgates, Out dlogits, bool add) override {
     cuda::route_gradient(device_, s, w(kept) + size(s), n(dgates), n(dlogits), add);
+    routings_.forget(kept);
   }
   void dispatch(const Pointwise& s, Count experts, In gates, In x, Out y) override {
-    const Scratch<Count> token(device_, routing_of<T>(s.rows / s.top_k, experts, gates).token);
-    cuda::rows_of_table(device_, s.rows, s.width, token.data(), n(x), n(y));
+    const auto r = routings_.of(gates, s.rows / s.top_k, experts, s.top_k, n(gates));
+    gather_rows(device_, s.rows, s.width, r->token(), n(x), n(y));
   }
   void dispatch_gradient(const Pointwise& s, Count experts, In kept, In dy, Out dx, bool add) override {
     const Count tokens = s.rows / s.top_k;
-    const Routing r = routing_of<W>(tokens, experts, w(kept) + tokens * experts);
-    cuda::sum_rows(device_, r, std::vector<W>(r.token.size(), W(1)), s.width, n(dy), n(dx), add);
+    const auto r = routings_.of(kept, tokens, experts, s.top_k, w(kept) + tokens * experts);
+    sum_rows(device_, tokens, s.top_k, r->row(), nullptr, s.width, n(dy), n(dx), add);
   }
   void combine(const Pointwise& s, Count experts, In gates, In x, Out y, Out kept) override {
-    const std::vector<T> all = downloaded<T>(gates, s.rows * experts);
-    const Routing r = routing(s.rows, experts, all.data());
-    std::vector<W> gate(r.token.size());
-    each_routed(r, experts, [&](Count e, std::size_t i) {
-      gate[i] = model::wide(all[static_cast<std::size_t>(r.token[i] * experts + e)]);
-    });
-    if (kept != nullptr) device_.upload(kept, gate.data(), static_cast<Count>(gate.size() * sizeof(W)));
-    cuda::sum_rows(device_, r, gate, s.width, n(x), n(y), false);
+    const auto r = routings_.of(gates, s.rows, experts, s.top_k, n(gates));
+    const Count rows = s.rows * s.top_k;
+    const Scratch<W> room(device_, kept != nullptr ? 1 : rows);
+    W* const gate = kept != nullptr ? w(kept) : room.data();
+    row_gates(device_, rows, experts, r->token(), r->expert(), n(gates), gate);
+    sum_rows(device_, s.rows, s.top_k, r->row(), gate, s.width, n(x), n(y), false);
+    routings_.forget(gates);
   }
   void combine_gradient(const Pointwise& s, Count experts, In route_kept, In x, In kept, In dy, Out dx, bool add_x,
                         Out dgates, bool add_g) override {
-    const Routing r = routing_of<W>(s.rows, experts, w(route_kept) + s.rows * experts);
-    std::vector<Count> expert(r.token.size());
-    each_routed(r, experts, [&](Count e, std::size_t i) { expert[i] = e; });
+    const auto r = routings_.of(route_kept, s.rows, experts, s.top_k, w(route_kept) + s.rows * experts);
     if (!add_g) zero(dgates, mul(s.rows, experts) * number());
-    const Scratch<Count> token(device_, r.token), of(device_, expert);
-    launch(static_cast<Count>(expert.size()), line,
-           CombineGradient<T>{s.width, experts, token.data(), of.data(), n(x), w(kept), n(dy), n(dx), add_x, n(dgates),
+    launch(s.rows * s.top_k, line,
+           CombineGradient<T>{s.width, experts, r->token(), r->expert(), n(x), w(kept), n(dy), n(dx), add_x, n(dgates),
                               add_g});
   }
 
   // ---- loss, cache, optimizer
-  double loss(const Loss& s, const std::int64_t* targets, Out logits) override {
-    const Scratch<std::int64_t> ids(device_, std::vector<std::int64_t>(targets, targets + s.rows));
+  void loss(const Loss& s, const std::int64_t* targets, Out logits, double* mean) override {
+    const auto ids = replays_.ids(s.rows, targets);
     const Scratch<W> losses(device_, s.rows);
     launch(s.rows, line, LossRows{s.vocabulary, ids.data(), w(logits), losses.data()});
-    double all = 0;
-    for (const W l : downloaded<W>(losses.data(), s.rows)) all += static_cast<double>(l);
-    return all / static_cast<double>(s.rows);
+    launch(1, line, MeanOf{s.rows, losses.data(), mean});
   }
   void loss_gradient(const Loss& s, const std::int64_t* targets, double scale, Out logits) override {
-    const Scratch<std::int64_t> ids(device_, std::vector<std::int64_t>(targets, targets + s.rows));
-    everywhere(mul(s.rows, s.vocabulary), [f = static_cast<W>(scale), vocabulary = s.vocabulary, ids = ids.data(),
-                                           x = w(logits)] LLMCALC_DEVICE(Count i) {
-      const W p = exp_of(x[i]) * f;
-      x[i] = i % vocabulary == ids[i / vocabulary] ? p - f : p;
-    });
+    const auto there = replays_.ids(s.rows, targets);
+    cuda::loss_gradient(device_, s, there.data(), static_cast<W>(scale), w(logits));
   }
   void cache(Count sequences, const Positions& p, In x, Count x_stride, Count width, Out to, Count row,
              Count capacity) override {
-    everywhere(sequences * p.queries * width, [=, from = n(x), to = n(to)] LLMCALC_DEVICE(Count i) {
-      const Count token = i / width, s = token / p.queries, t = token % p.queries;
-      to[(s * capacity + (p.past + t) % capacity) * row + i % width] = from[token * x_stride + i % width];
-    });
+    cache_rows(device_, sequences, p.queries, replays_.past(p.past), n(x), x_stride, width, n(to), row, capacity);
   }
-  double square_sum(Count count, In g) override {
-    constexpr Count stretch = 1 << 16;
-    const Count blocks = (count + stretch - 1) / stretch;
-    const Scratch<double> sums(device_, blocks);
-    launch(blocks, line, SquareSums{count, stretch, w(g), sums.data()});
-    double all = 0;
-    for (const double s : downloaded<double>(sums.data(), blocks)) all += s;
-    return all;
+  void square_sum(Count count, In g, double* sum) override {
+    cuda::square_sum(device_, threads, line, count, w(g), sum);
   }
-  void multiply_by(Count count, double factor, Out g) override {
-    everywhere(count, [f = static_cast<W>(factor), g = w(g)] LLMCALC_DEVICE(Count i) { g[i] = g[i] * f; });
+  void clip(std::span<const double> losses, std::span<const double> squares, double most, double* norm) override {
+    everywhere(1, ClipOf{losses.data(), squares.data(), losses.size(), squares.size(), most, norm});
+  }
+  void multiply_by(Count count, const double* factor, Out g) override {
+    cuda::multiply_by(device_, count, factor, w(g));
   }
   void adamw(Count count, const AdamW& o, In g, Out weight, Out master, Out m, Out v) override {
-    cuda::adamw(device_, count, o, w(g), n(weight), w(master), w(m), w(v));
+    const auto scalars = replays_.moved(adamw_scalars(o), [o](const Moving& now) {
+      AdamW later = o;
+      later.rate = now.rate, later.step = now.step;
+      return adamw_scalars(later);
+    });
+    cuda::adamw(device_, count, o, scalars, w(g), n(weight), w(master), w(m), w(v));
   }
   void sgd(Count count, const Momentum& o, In g, Out weight, Out master, Out velocity) override {
-    cuda::sgd(device_, count, o, w(g), n(weight), w(master), w(velocity));
+    const auto scalars = replays_.moved(momentum_scalars(o), [o](const Moving& now) {
+      Momentum later = o;
+      later.rate = now.rate;
+      return momentum_scalars(later);
+    });
+    cuda::sgd(device_, count, o, scalars, w(g), n(weight), w(master), w(velocity));
+  }
+
+  // ---- again
+  void replay(std::unique_ptr<Recording>& held, const Moving& moving, const std::function<void()>& f) override {
+    forget();
+    replays_.run(held, moving, [&] {
+      // Made in a recording, it is the recording's.
+      const struct Forget {
+        Cuda& backend;
+        ~Forget() { backend.forget(); }
+      } forget_at_end{*this};
+      f();
+    });
   }
 
  private:
@@ -305,76 +318,74 @@ class Cuda final : public Backend {
     device_.upload(to, values.data(), static_cast<Count>(values.size() * sizeof(X)));
   }
   template <typename X>
-  std::vector<X> downloaded(In from, Count count) const {
-    std::vector<X> values(static_cast<std::size_t>(count));
-    device_.download(values.data(), from, count * static_cast<Count>(sizeof(X)));
-    return values;
-  }
-  template <typename X>
   void read_as(std::span<double> to, In from) const {
-    const std::vector<X> values = downloaded<X>(from, static_cast<Count>(to.size()));
+    std::vector<X> values(to.size());
+    device_.download(values.data(), from, static_cast<Count>(values.size() * sizeof(X)));
     for (std::size_t i = 0; i < to.size(); ++i) to[i] = static_cast<double>(model::wide(values[i]));
   }
-  static std::vector<Count> rows_of(const Lookup& s, const std::int64_t* ids, const Positions& p) {
-    std::vector<Count> rows;
-    for (Count t = 0; t < s.tokens; ++t) rows.push_back(ids != nullptr ? ids[t] : p.past + t % p.queries);
-    return rows;
+  /// What is kept from operator to operator.
+  void forget() { turns_.forget(), routings_.forget(); }
+  const float* turns(const Positions& p, Count width) {
+    return turns_.of(p, width, [this](Count past) { return replays_.past(past); });
   }
-  template <typename G>
-  Routing routing_of(Count tokens, Count experts, In gates) const {
-    return routing(tokens, experts, downloaded<G>(gates, tokens * experts).data());
+  /// As it is, with its key where a recording finds it.
+  Dropout moved(const Dropout& d) {
+    if (!(d.p > 0)) return d;
+    Dropout there = d;
+    there.moved = replays_.key(d).at;
+    return there;
   }
-  template <typename F>
-  static void each_routed(const Routing& r, Count experts, const F& f) {
-    for (Count e = 0; e < experts; ++e)
-      for (Count i = r.first[static_cast<std::size_t>(e)]; i < r.first[static_cast<std::size_t>(e) + 1]; ++i)
-        f(e, static_cast<std::size_t>(i));
+  Scores<T> scores(const Attention& s, const AttentionInputs& in, const Dropout& d) {
+    return {s, in, moved(d), replays_.past(s.past).at};
   }
-
-  template <typename X>
-  void product(const MatmulShape& s, In a, In b, Out c, bool wide_output) {
+  /// `timed`: see GpuDevice::matmul. Rows of experts are other ones in every step.
+  void product(const MatmulShape& s, In a, In b, Out c, bool wide_output, bool timed = true) {
     if (s.m == 0 || s.n == 0 || s.k == 0) return;
-    device_.matmul(s, sizeof(T) == 2, wide_output || sizeof(T) == 4, a, b, c);
-    done_ += flops(2, s.m, s.n, s.k);
+    device_.matmul(s, sizeof(T) == 2, wide_output || sizeof(T) == 4, a, b, c, timed);
+    replays_.count(flops(2, s.m, s.n, s.k));
   }
   void dense_gradient(const Linear& s, Count rows, const T* x, const T* weight, const T* dy, Count stride, T* dx,
                       bool add, W* dw, W* db) {
     if (rows == 0) return;
-    product<T>({rows, s.in, s.out, false, false, add, stride, s.in, s.in}, dy, weight, dx, false);
-    product<T>({s.out, s.in, rows, true, false, true, stride, s.in, s.in}, dy, x, dw, true);
+    const bool timed = s.top_k == 0;
+    product({rows, s.in, s.out, false, false, add, stride, s.in, s.in}, dy, weight, dx, false, timed);
+    product({s.out, s.in, rows, true, false, true, stride, s.in, s.in}, dy, x, dw, true, timed);
     if (db != nullptr) bias_gradient(device_, rows, s.out, dy, stride, db);
   }
   void routed(const Linear& s, const LinearView& v, Out y) {
-    const Routing r = routing_of<T>(s.rows / s.top_k, s.groups, v.choice);
-    for (Count e = 0; e < s.groups; ++e) {
-      const Count first = r.first[static_cast<std::size_t>(e)], rows = r.first[static_cast<std::size_t>(e) + 1] - first;
+    const auto r = routings_.of(v.choice, s.rows / s.top_k, s.groups, s.top_k, n(v.choice));
+    r->each_expert([&](Count e, Count first, Count rows) {
       T* const to = n(y) + first * s.out;
-      product<T>({rows, s.out, s.in, false, true, false, s.in, s.in, s.out}, n(v.x) + first * s.in,
-                 n(v.weight) + e * s.out * s.in, to, false);
+      product({rows, s.out, s.in, false, true, false, s.in, s.in, s.out}, n(v.x) + first * s.in,
+              n(v.weight) + e * s.out * s.in, to, false, false);
       if (v.bias != nullptr) add_bias(device_, rows, s.out, n(v.bias) + e * s.out, to);
-    }
+    });
   }
   void routed_gradient(const Linear& s, const LinearView& v, In dy, Out dx, bool add, Out dw, Out db) {
     const Count tokens = s.rows / s.top_k;
-    const Routing r = routing_of<W>(tokens, s.groups, w(v.choice) + tokens * s.groups);
-    for (Count e = 0; e < s.groups; ++e) {
-      const Count first = r.first[static_cast<std::size_t>(e)], rows = r.first[static_cast<std::size_t>(e) + 1] - first;
+    const auto r = routings_.of(v.choice, tokens, s.groups, s.top_k, w(v.choice) + tokens * s.groups);
+    r->each_expert([&](Count e, Count first, Count rows) {
       dense_gradient(s, rows, n(v.x) + first * s.in, n(v.weight) + e * s.out * s.in, n(dy) + first * s.out, s.out,
                      n(dx) + first * s.in, add, w(dw) + e * s.out * s.in, db != nullptr ? w(db) + e * s.out : nullptr);
-    }
+    });
   }
   /// Absorbed projections of latent attention: each head has its own rows of the up-projection, on its own part of x.
   void per_head(const Linear& s, const LinearView& v, const T* x, const T* weight, T* y) {
     const Count heads = s.groups, tokens = s.rows / heads, width = v.transposed ? s.out : s.in;
     for (Count h = 0; h < heads; ++h)
-      product<T>({tokens, s.out, s.in, false, !v.transposed, false, v.x_stride, width, heads * v.y_head},
-                 x + h * v.x_head, weight + (h * v.head_rows + v.weight_offset) * width, y + h * v.y_head, false);
+      product({tokens, s.out, s.in, false, !v.transposed, false, v.x_stride, width, heads * v.y_head}, x + h * v.x_head,
+              weight + (h * v.head_rows + v.weight_offset) * width, y + h * v.y_head, false);
   }
 
-  static Flops flash_flops(const Scores<T>& c, Count width) {
-    Count pairs = 0;
-    for (Count i = 0; i < c.s.queries; ++i) pairs += c.last(i) - c.first(i);
-    return (c.s.sequences * c.s.heads) * flops(2, pairs, width);
+  void count_flash(const Attention& s, Count width) {
+    const auto after = [s, width](Count past) {
+      Scores<T> c{s, {}, {}};
+      c.s.past = past;
+      Count pairs = 0;
+      for (Count i = 0; i < s.queries; ++i) pairs += c.last(i) - c.first(i);
+      return (s.sequences * s.heads) * flops(2, pairs, width);
+    };
+    replays_.count(after(s.past), [after](const Moving& m) { return after(m.past); });
   }
   bool by_faster_core(const Attention& s, const AttentionInputs& in, const Dropout& d, const Sdpa& call) {
     return cuda::by_faster_core(device_, cores_, s, in, d, number(), call);
@@ -382,7 +393,7 @@ class Cuda final : public Backend {
   template <typename Pairs>
   void pair_gradients(const Pairs& pairs, const T* d_o, const AttentionGradients& to) {
     const Attention& s = pairs.c.s;
-    const Count room = (2 * threads + s.qk_dim + s.v_dim) * wide_bytes, keys = s.sequences * pairs.c.keys();
+    const Count room = (2 * threads + s.qk_dim + s.v_dim) * wide_bytes, keys = s.sequences * (s.past + s.queries);
     launch(s.rows() * s.heads, room, QueryGradient<T, Pairs>{pairs, to});
     launch(keys * s.kv_heads, room, KeyGradient<T, Pairs>{pairs, d_o, to, false});
     if (pairs.c.in.rope_dim > 0) launch(keys, room, KeyGradient<T, Pairs>{pairs, d_o, to, true});
@@ -394,7 +405,8 @@ class Cuda final : public Backend {
   bool poison_;
   CoreChoice cores_;
   Instruments* instruments_;
-  Flops done_;
+  Replays<Device> replays_;
+  Routings<Device> routings_;
 };
 
 }  // namespace llmcalc::model::cuda

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
+#include <cstring>
 #include <stdexcept>
 
 namespace llmcalc::model::cuda {
@@ -54,19 +56,26 @@ GpuDevice::GpuDevice() {
 
 GpuDevice::~GpuDevice() {
   (void)cudnn_.release();  // a static device ends after cuDNN, which was opened later
-  for (const auto& [key, p] : products_) {
-    cublasLtMatmulDescDestroy(p.operation);
-    for (const cublasLtMatrixLayout_t l : {p.a, p.b, p.c}) cublasLtMatrixLayoutDestroy(l);
-  }
+  forget_products();
   cudaFreeAsync(workspace_, stream_);
   cudaStreamSynchronize(stream_);
+  for (const Staged& s : staged_) cudaFreeHost(s.data), cudaEventDestroy(s.used);
   cublasLtDestroy(blas_);
   cudaStreamDestroy(stream_);
 }
 
 void* GpuDevice::allocate(Count bytes) {
   void* p = nullptr;
-  check(cudaMallocAsync(&p, static_cast<std::size_t>(bytes), stream_), "allocating memory");
+  cudaError_t e = cudaMallocAsync(&p, static_cast<std::size_t>(bytes), stream_);
+  if (e == cudaErrorMemoryAllocation && recording_ == nullptr) {  // graphs that do not run may hold some
+    (void)cudaGetLastError();
+    int device = 0;
+    wait();
+    check(cudaGetDevice(&device), "asking for the device");
+    check(cudaDeviceGraphMemTrim(device), "giving back memory of graphs");
+    e = cudaMallocAsync(&p, static_cast<std::size_t>(bytes), stream_);
+  }
+  check(e, "allocating memory");
   return p;
 }
 /// Destructors call it: what went wrong before is told by the next call that may throw.
@@ -75,17 +84,60 @@ void GpuDevice::fill(void* p, int byte, Count bytes) {
   check(cudaMemsetAsync(p, byte, static_cast<std::size_t>(bytes), stream_), "filling memory");
 }
 void GpuDevice::upload(void* to, const void* from, Count bytes) {
-  check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyHostToDevice, stream_), "uploading");
-  wait();  // `from` may be gone afterwards
+  constexpr Count most_staged = Count{4} << 20;
+  if (bytes == 0) return;
+  const auto size = static_cast<std::size_t>(bytes);
+  if (recording_ != nullptr) {
+    const GpuGraph::Room room = recording_->room(bytes);
+    std::memcpy(room.host, from, size);
+    return copy(to, room.device, bytes);
+  }
+  if (bytes > most_staged) {
+    check(cudaMemcpyAsync(to, from, size, cudaMemcpyHostToDevice, stream_), "uploading");
+    return wait();  // `from` may be gone afterwards
+  }
+  const Staged& s = staged(bytes);
+  std::memcpy(s.data, from, size);
+  check(cudaMemcpyAsync(to, s.data, size, cudaMemcpyHostToDevice, stream_), "uploading");
+  check(cudaEventRecord(s.used, stream_), "recording an event");
+}
+GpuDevice::Staged& GpuDevice::staged(Count bytes) {
+  for (Staged& s : staged_)
+    if (s.bytes >= bytes) {
+      const cudaError_t e = cudaEventQuery(s.used);
+      if (e == cudaSuccess) return s;
+      if (e != cudaErrorNotReady) check(e, "asking for an event");
+      (void)cudaGetLastError();
+    }
+  Staged s;
+  s.bytes = static_cast<Count>(std::bit_ceil(static_cast<std::uint64_t>(std::max(bytes, Count{1} << 16))));
+  void* data = nullptr;
+  check(cudaMallocHost(&data, static_cast<std::size_t>(s.bytes)), "allocating the host's memory");
+  s.data = static_cast<std::byte*>(data);
+  check(cudaEventCreateWithFlags(&s.used, cudaEventDisableTiming), "making an event");
+  return staged_.emplace_back(s);
 }
 void GpuDevice::download(void* to, const void* from, Count bytes) {
+  if (recording_ != nullptr) throw std::runtime_error("the host reads results in it");
   check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToHost, stream_), "downloading");
   wait();
 }
 void GpuDevice::copy(void* to, const void* from, Count bytes) {
   check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice, stream_), "copying");
 }
-void GpuDevice::wait() { check(cudaStreamSynchronize(stream_), "waiting for the device"); }
+void GpuDevice::wait() {
+  if (recording_ != nullptr) throw std::runtime_error("the host waits in it");
+  check(cudaStreamSynchronize(stream_), "waiting for the device");
+}
+void GpuDevice::trim() { check(cudaMemPoolTrimTo(pool_, 0), "giving memory back"); }
+
+Count GpuDevice::most_graph_bytes() const {
+  int device = 0;
+  std::uint64_t bytes = 0;
+  check(cudaGetDevice(&device), "asking for the device");
+  check(cudaDeviceGetGraphMemAttribute(device, cudaGraphMemAttrReservedMemHigh, &bytes), "asking for graphs' memory");
+  return static_cast<Count>(bytes);
+}
 
 Count GpuDevice::capacity() const {
   std::size_t free = 0, all = 0;
@@ -123,6 +175,14 @@ void GpuDevice::reset_memory() {
   check(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrUsedMemHigh, &none), "counting memory anew");
 }
 void GpuDevice::kernels_loaded() { points_.kernels = outside(); }
+
+void GpuDevice::forget_products() {
+  for (const auto& [key, p] : products_) {
+    cublasLtMatmulDescDestroy(p.operation);
+    for (const cublasLtMatrixLayout_t l : {p.a, p.b, p.c}) cublasLtMatrixLayoutDestroy(l);
+  }
+  products_.clear();
+}
 
 /// Row-major C = op(A) op(B) is column-major C' = op(B)' op(A)', with every matrix as it lies.
 Product GpuDevice::described(const Key& key) {
@@ -165,9 +225,7 @@ float GpuDevice::milliseconds(const Product& p, const cublasLtMatmulAlgo_t& algo
   return works ? ms : std::numeric_limits<float>::infinity();
 }
 
-cublasLtMatmulAlgo_t GpuDevice::fastest(const Product& p, const Key& key, const void* a, const void* b,
-                                        Count result_bytes) {
-  constexpr int most = 8;
+GpuDevice::Suggestions GpuDevice::suggested(const Product& p, const Key& key) const {
   cublasLtMatmulPreference_t preference = nullptr;
   check(cublasLtMatmulPreferenceCreate(&preference), "describing a preference");
   set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace_bytes);
@@ -175,30 +233,39 @@ cublasLtMatmulAlgo_t GpuDevice::fastest(const Product& p, const Key& key, const 
   set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, key.alignment[0]);
   set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, key.alignment[2]);
   set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, key.alignment[2]);
-  std::array<cublasLtMatmulHeuristicResult_t, most> found{};
-  int n = 0;
-  check(cublasLtMatmulAlgoGetHeuristic(blas_, p.operation, p.a, p.b, p.c, p.c, preference, most, found.data(), &n),
+  Suggestions s;
+  check(cublasLtMatmulAlgoGetHeuristic(blas_, p.operation, p.a, p.b, p.c, p.c, preference,
+                                       static_cast<int>(s.all.size()), s.all.data(), &s.count),
         "choosing an algorithm");
   cublasLtMatmulPreferenceDestroy(preference);
-  if (n == 0) check(CUBLAS_STATUS_NOT_SUPPORTED, "choosing an algorithm");
+  if (s.count == 0) check(CUBLAS_STATUS_NOT_SUPPORTED, "choosing an algorithm");
+  return s;
+}
+
+cublasLtMatmulAlgo_t GpuDevice::fastest(const Product& p, const Key& key, const void* a, const void* b,
+                                        Count result_bytes) {
+  const Suggestions suggestions = suggested(p, key);
   void* const result = allocate(result_bytes);
   fill(result, 0, result_bytes);
   float least = std::numeric_limits<float>::infinity();
-  cublasLtMatmulAlgo_t best = found[0].algo;
-  for (int i = 0; i < n; ++i) {
-    const float ms = milliseconds(p, found[static_cast<std::size_t>(i)].algo, key.shape.add ? 1 : 0, a, b, result);
-    if (ms < least) least = ms, best = found[static_cast<std::size_t>(i)].algo;
+  cublasLtMatmulAlgo_t best = suggestions.all[0].algo;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(suggestions.count); ++i) {
+    const cublasLtMatmulAlgo_t& one = suggestions.all[i].algo;
+    const float ms = milliseconds(p, one, key.shape.add ? 1 : 0, a, b, result);
+    if (ms < least) least = ms, best = one;
   }
   release(result, result_bytes);
   return best;
 }
 
-void GpuDevice::matmul(const MatmulShape& s, bool from_bf16, bool to_f32, const void* a, const void* b, void* c) {
+void GpuDevice::matmul(const MatmulShape& s, bool from_bf16, bool to_f32, const void* a, const void* b, void* c,
+                       bool timed) {
   const Key key{s, from_bf16, to_f32, {alignment_of(a), alignment_of(b), alignment_of(c)}};
   auto at = products_.find(key);
   if (at == products_.end()) {
     Product p = described(key);
-    p.algorithm = fastest(p, key, a, b, mul(s.m, s.ldc) * (to_f32 ? 4 : 2));
+    const bool search = timed && !deterministic_ && recording_ == nullptr;
+    p.algorithm = search ? fastest(p, key, a, b, mul(s.m, s.ldc) * (to_f32 ? 4 : 2)) : suggested(p, key).all[0].algo;
     at = products_.emplace(key, p).first;
   }
   check(multiply(at->second, at->second.algorithm, s.add ? 1 : 0, a, b, c), "multiplying");

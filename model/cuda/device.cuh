@@ -4,6 +4,7 @@
 #include <cublasLt.h>
 #include <cuda_runtime.h>
 
+#include <array>
 #include <limits>
 #include <map>
 #include <memory>
@@ -13,6 +14,7 @@
 #include "model/cpu/matmul_shape.hpp"
 #include "model/cuda/core_choice.hpp"
 #include "model/cuda/cudnn/attention.hpp"
+#include "model/cuda/graph.cuh"
 #include "model/cuda/memory_terms.hpp"
 #include "model/cuda/thread.hpp"
 
@@ -55,6 +57,21 @@ class GpuDevice {
   /// As Instruments'.
   void reset_memory();
   void kernels_loaded();
+  using Graph = GpuGraph;
+  /// What is asked for is recorded there and not done; null: it is done.
+  GpuGraph* recording() const { return recording_; }
+  void set_recording(GpuGraph* graph) { recording_ = graph; }
+  cudaStream_t stream() const { return stream_; }
+  /// Gives back what the pool holds and nobody uses.
+  void trim();
+  /// The most that graphs held beside the pool, in bytes.
+  Count most_graph_bytes() const;
+  /// Memory that operators take while they run (Room), counted.
+  void count_scratch(Count bytes) {
+    scratch_ += bytes;
+    most_scratch_ = scratch_ > most_scratch_ ? scratch_ : most_scratch_;
+  }
+  Count most_scratch_bytes() const { return most_scratch_; }
 
   template <typename Kernel>
   void launch(const Kernel& kernel, Count blocks, int threads, Count room) {
@@ -70,12 +87,18 @@ class GpuDevice {
   }
 
   /// C = op(A) op(B), added to C if s.add; numbers of A and B are bf16 or float, of C float or as those of A.
-  void matmul(const MatmulShape& s, bool from_bf16, bool to_f32, const void* a, const void* b, void* c);
+  /// `timed`: the first of a shape times algorithms, which pays where it comes again and again.
+  void matmul(const MatmulShape& s, bool from_bf16, bool to_f32, const void* a, const void* b, void* c,
+              bool timed = true);
 
   /// Attention by cuDNN (cudnn/attention.hpp), with its memory from here.
   CoreAnswer sdpa(const Sdpa& given);
-  /// Its gradients are the same bits every time, for a workspace that grows with the square of the tokens.
-  void set_deterministic(bool on) { deterministic_ = on; }
+  /// The same bits in every process: products by cuBLASLt's first suggestion, whatever is fastest, and attention's
+  /// gradients for a workspace that grows with the square of the tokens.
+  void set_deterministic(bool on) {
+    if (on != deterministic_) forget_products();
+    deterministic_ = on;
+  }
   /// The most memory that one attention took beside its tensors: statistics, sums and cuDNN's workspace.
   Count most_sdpa_bytes() const { return most_sdpa_bytes_; }
 
@@ -91,17 +114,35 @@ class GpuDevice {
     auto operator<=>(const Key&) const = default;
   };
   Product described(const Key& key);
-  /// The fastest of cuBLASLt's first suggestions, each timed on the operands with a result of its own.
+  void forget_products();
+  /// cuBLASLt's suggestions, the one that it holds for the fastest first.
+  struct Suggestions {
+    std::array<cublasLtMatmulHeuristicResult_t, 8> all{};
+    int count = 0;
+  };
+  Suggestions suggested(const Product& p, const Key& key) const;
+  /// The fastest of them, each timed on the operands with a result of its own.
   cublasLtMatmulAlgo_t fastest(const Product& p, const Key& key, const void* a, const void* b, Count result_bytes);
   float milliseconds(const Product& p, const cublasLtMatmulAlgo_t& algorithm, float beta, const void* a, const void* b,
                      void* c);
   cublasStatus_t multiply(const Product& p, const cublasLtMatmulAlgo_t& algorithm, float beta, const void* a,
                           const void* b, void* c);
 
+  /// The host's memory on its way: pinned, in use until the event.
+  struct Staged {
+    std::byte* data = nullptr;
+    Count bytes = 0;
+    cudaEvent_t used = nullptr;
+  };
+  Staged& staged(Count bytes);
+
   cudaStream_t stream_ = nullptr;
+  cudaMemPool_t pool_ = nullptr;
+  GpuGraph* recording_ = nullptr;
+  std::vector<Staged> staged_;
+  Count scratch_ = 0, most_scratch_ = 0;
   cublasLtHandle_t blas_ = nullptr;
   void* workspace_ = nullptr;
-  cudaMemPool_t pool_ = nullptr;
   MemoryPoints points_;
   std::map<Key, Product> products_;
   std::unique_ptr<CudnnAttention> cudnn_;

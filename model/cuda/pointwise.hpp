@@ -78,6 +78,15 @@ void dropout_gradient(Device& device, Count count, const Dropout& d, const std::
              [=] LLMCALC_DEVICE(Count i) { dx[i] = static_cast<T>(wide(dx[i]) * keep * static_cast<float>(mask[i])); });
 }
 
+/// (softmax - onehot) f in place of log-softmax.
+template <typename Device>
+void loss_gradient(Device& device, const Loss& s, const std::int64_t* targets, float f, float* x) {
+  everywhere(device, mul(s.rows, s.vocabulary), [=, vocabulary = s.vocabulary] LLMCALC_DEVICE(Count i) {
+    const float p = exp_of(x[i]) * f;
+    x[i] = i % vocabulary == targets[i / vocabulary] ? p - f : p;
+  });
+}
+
 /// y += b in every row; y in numbers of its own.
 template <typename Device, typename T, typename Y>
 void add_bias(Device& device, Count rows, Count width, const T* bias, Y* y) {
@@ -91,36 +100,6 @@ void bias_gradient(Device& device, Count rows, Count width, const T* dy, Count s
     float all = 0;
     for (Count r = 0; r < rows; ++r) all += wide(dy[r * stride + i]);
     db[i] += all;
-  });
-}
-
-/// AdamW with bias correction; `master`: the weights of which `weight` is the rounded copy, or null.
-template <typename Device, typename T>
-void adamw(Device& device, Count count, const AdamW& o, const float* g, T* weight, float* master, float* m, float* v) {
-  const auto f = [](double x) { return static_cast<float>(x); };
-  const double step = static_cast<double>(o.step);
-  const float b1 = f(o.beta1), b2 = f(o.beta2), c1 = f(1 - o.beta1), c2 = f(1 - o.beta2), rate = f(o.rate);
-  const float shrink = f(1 - o.rate * o.decay), epsilon = f(o.epsilon);
-  const float bias1 = f(1 / (1 - std::pow(o.beta1, step))), bias2 = f(1 / (1 - std::pow(o.beta2, step)));
-  everywhere(device, count, [=] LLMCALC_DEVICE(Count i) {
-    const float first = b1 * m[i] + c1 * g[i], second = b2 * v[i] + c2 * g[i] * g[i];
-    const float now = master != nullptr ? master[i] : wide(weight[i]);
-    const float next = now * shrink - rate * (first * bias1) / (sqrt_of(second * bias2) + epsilon);
-    m[i] = first, v[i] = second, weight[i] = static_cast<T>(next);
-    if (master != nullptr) master[i] = next;
-  });
-}
-/// velocity = momentum velocity + g; w -= rate velocity. Without a velocity: plain gradient descent.
-template <typename Device, typename T>
-void sgd(Device& device, Count count, const Momentum& o, const float* g, T* weight, float* master, float* velocity) {
-  const float rate = static_cast<float>(o.rate), keep = static_cast<float>(o.momentum);
-  const float shrink = static_cast<float>(1 - o.rate * o.decay);
-  everywhere(device, count, [=] LLMCALC_DEVICE(Count i) {
-    float d = g[i];
-    if (velocity != nullptr) velocity[i] = d = keep * velocity[i] + d;
-    const float next = (master != nullptr ? master[i] : wide(weight[i])) * shrink - rate * d;
-    weight[i] = static_cast<T>(next);
-    if (master != nullptr) master[i] = next;
   });
 }
 

@@ -3,47 +3,50 @@
 
 #include <cmath>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "model/cuda/pointwise.hpp"
-#include "model/cuda/room.hpp"
+#include "model/cuda/replay.hpp"
 
 namespace llmcalc::model::cuda {
 
 /// cos and sin of every frequency at every position of a pass: two rows of `pairs` numbers per position. Kept while
-/// passes are alike.
+/// passes are alike, or until forget().
 template <typename Device>
 class Turns {
  public:
   explicit Turns(Device& device) : device_(device) {}
-  ~Turns() {
-    if (data_ != nullptr) device_.release(data_, bytes_);
-  }
+  ~Turns() { forget(); }
   Turns(const Turns&) = delete;
   Turns& operator=(const Turns&) = delete;
 
-  const float* of(const Positions& p, Count width) {
+  void forget() {
+    if (data_ != nullptr) device_.release(std::exchange(data_, nullptr), bytes_);
+  }
+
+  template <typename Past>
+  const float* of(const Positions& p, Count width, const Past& moved) {
     const std::tuple key(p.queries, p.past, width);
     if (data_ != nullptr && key == key_) return data_;
-    if (data_ != nullptr) device_.release(data_, bytes_);
+    forget();
     const Count pairs = (width + 1) / 2;
     key_ = key, bytes_ = 2 * p.queries * pairs * static_cast<Count>(sizeof(float));
     data_ = static_cast<float*>(device_.allocate(bytes_));
     std::vector<double> frequency(static_cast<std::size_t>(pairs));
     for (std::size_t i = 0; i < frequency.size(); ++i)
       frequency[i] = std::pow(10000.0, -2.0 * static_cast<double>(i) / static_cast<double>(width));
-    fill(p, pairs, frequency);
+    fill(p.queries, moved(p.past), pairs, frequency);
     return data_;
   }
 
-  void fill(const Positions& p, Count pairs, const std::vector<double>& frequency) {
+  void fill(Count queries, const Moved<Count>& past, Count pairs, const std::vector<double>& frequency) {
     const Room<Device, double> room(device_, frequency);
     const double* const f = room.data();
-    const Count past = p.past;
     float* const to = data_;
-    everywhere(device_, p.queries * pairs, [=] LLMCALC_DEVICE(Count i) {
+    everywhere(device_, queries * pairs, [=] LLMCALC_DEVICE(Count i) {
       const Count q = i / pairs, k = i % pairs;
-      const CosSin t = cos_sin(static_cast<double>(past + q) * f[k]);
+      const CosSin t = cos_sin(static_cast<double>(past.now() + q) * f[k]);
       to[2 * q * pairs + k] = static_cast<float>(t.cosine), to[(2 * q + 1) * pairs + k] = static_cast<float>(t.sine);
     });
   }

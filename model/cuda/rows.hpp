@@ -177,6 +177,21 @@ struct LossRows {
   }
 };
 
+/// The mean of n numbers; one block.
+struct MeanOf {
+  Count n;
+  const float* x;
+  double* mean;
+
+  template <typename Thread>
+  LLMCALC_HD void operator()(const Thread& t) const {
+    double all = 0;
+    in_block(t, n, [&](Count i) { all += static_cast<double>(x[i]); });
+    all = block_sum(t, all, reinterpret_cast<double*>(t.room()));
+    if (t.index() == 0) *mean = all / static_cast<double>(n);
+  }
+};
+
 /// The logits' gradient in the products' format, in place: each row keeps its beginning.
 template <typename T>
 struct RoundRows {
@@ -214,22 +229,18 @@ struct SquareSums {
   }
 };
 
-/// dtable[row] += the gradients of the tokens in a bucket, in order; a block per bucket.
-template <typename T>
-struct BucketSums {
-  Count width;
-  const Count *first, *token, *row;  ///< of bucket i: tokens token[first[i]] to token[first[i + 1]], row row[i]
-  const T* dy;
-  Wide<T>* table;
+/// The sum of n numbers; one block.
+struct SumOf {
+  Count n;
+  const double* x;
+  double* sum;
 
   template <typename Thread>
   LLMCALC_HD void operator()(const Thread& t) const {
-    const Count bucket = t.block();
-    in_block(t, width, [&](Count i) {
-      Wide<T> sum = table[row[bucket] * width + i];
-      for (Count k = first[bucket]; k < first[bucket + 1]; ++k) sum += wide(dy[token[k] * width + i]);
-      table[row[bucket] * width + i] = sum;
-    });
+    double all = 0;
+    in_block(t, n, [&](Count i) { all += x[i]; });
+    all = block_sum(t, all, reinterpret_cast<double*>(t.room()));
+    if (t.index() == 0) *sum = all;
   }
 };
 

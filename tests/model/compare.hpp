@@ -113,4 +113,16 @@ inline Variant grown(const Variant& given) {
   return v;
 }
 
+/// What f leaves in the backend's memory: n doubles.
+template <typename F>
+std::vector<double> left_by(model::Backend& b, std::size_t n, F f) {
+  std::vector<double> all(n);
+  const Bytes bytes(static_cast<Count>(n * sizeof(double)));
+  auto* const there = static_cast<double*>(b.allocate(bytes));
+  f(there);
+  b.download(all.data(), there, bytes);
+  b.release(there, bytes);
+  return all;
+}
+
 }  // namespace llmcalc::test

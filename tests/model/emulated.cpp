@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <new>
 #include <stdexcept>
 
@@ -100,23 +101,121 @@ class Thread {
   std::byte *room_, *lanes_;
 };
 
+class EmulatedDevice;
+
+/// What model::cuda::GpuGraph is on a GPU: launches and copies with their parameters, to be done again. What is taken
+/// in it is its own memory, full of NaN before and after it is used.
+class EmulatedGraph {
+ public:
+  EmulatedGraph(EmulatedDevice& device, Count room)
+      : device_(device), host_(static_cast<std::size_t>(room)), there_(host_.size()) {}
+  ~EmulatedGraph();
+  EmulatedGraph(const EmulatedGraph&) = delete;
+  EmulatedGraph& operator=(const EmulatedGraph&) = delete;
+
+  void begin();
+  void end();
+  struct Room {
+    std::byte *host, *device;
+  };
+  Room room(Count bytes) {
+    const std::size_t from = used_;
+    used_ += (static_cast<std::size_t>(bytes) + 15) / 16 * 16;
+    if (used_ > host_.size()) throw std::runtime_error("a recording's room is too small");
+    return {host_.data() + from, there_.data() + from};
+  }
+  template <typename F>
+  void fill(const F& f) {
+    f();
+  }
+  void launch() {
+    std::copy(host_.begin(), host_.end(), there_.begin());
+    for (const auto& node : nodes_) node();
+  }
+
+  void add(std::function<void()> node) { nodes_.push_back(std::move(node)); }
+  void* take(Count bytes) {
+    const auto n = static_cast<std::size_t>(std::max<Count>(bytes, 1));
+    std::byte* const p = memory_.emplace_back(std::make_unique<std::byte[]>(n)).get();
+    live_[p] = n;
+    add([p, n] { std::memset(p, 0xff, n); });
+    return p;
+  }
+  void give(void* p) {
+    const auto at = live_.find(p);
+    if (at == live_.end()) throw std::logic_error("memory from before is released in a recording");
+    add([p, n = at->second] { std::memset(p, 0xff, n); });
+    live_.erase(at);
+  }
+
+ private:
+  EmulatedDevice& device_;
+  std::vector<std::byte> host_, there_;
+  std::size_t used_ = 0;
+  std::vector<std::function<void()>> nodes_;
+  std::vector<std::unique_ptr<std::byte[]>> memory_;
+  std::map<void*, std::size_t> live_;
+};
+
 class EmulatedDevice {
  public:
+  using Graph = EmulatedGraph;
+  EmulatedGraph* recording() const { return recording_; }
+  void set_recording(EmulatedGraph* graph) { recording_ = graph; }
+  void count_scratch(Count) {}
+
   void* allocate(Count bytes) {
+    if (recording_ != nullptr) return recording_->take(bytes);
     void* p = std::malloc(static_cast<std::size_t>(bytes));
     if (p == nullptr) throw std::bad_alloc();
     return p;
   }
-  void release(void* p, Count) { std::free(p); }
-  void fill(void* p, int byte, Count bytes) { std::memset(p, byte, static_cast<std::size_t>(bytes)); }
-  void upload(void* to, const void* from, Count bytes) { copy(to, from, bytes); }
-  void download(void* to, const void* from, Count bytes) { copy(to, from, bytes); }
-  void copy(void* to, const void* from, Count bytes) { std::memcpy(to, from, static_cast<std::size_t>(bytes)); }
-  void wait() {}
+  void release(void* p, Count) { recording_ != nullptr ? recording_->give(p) : std::free(p); }
+  void fill(void* p, int byte, Count bytes) {
+    ask([=] { std::memset(p, byte, static_cast<std::size_t>(bytes)); });
+  }
+  void upload(void* to, const void* from, Count bytes) {
+    if (recording_ == nullptr) return copy(to, from, bytes);
+    const EmulatedGraph::Room room = recording_->room(bytes);
+    std::memcpy(room.host, from, static_cast<std::size_t>(bytes));
+    copy(to, room.device, bytes);
+  }
+  void download(void* to, const void* from, Count bytes) {
+    if (recording_ != nullptr) throw std::runtime_error("the host reads results in it");
+    copy(to, from, bytes);
+  }
+  void copy(void* to, const void* from, Count bytes) {
+    ask([=] { std::memcpy(to, from, static_cast<std::size_t>(bytes)); });
+  }
+  void wait() {
+    if (recording_ != nullptr) throw std::runtime_error("the host waits in it");
+  }
   Count capacity() const { return 0; }
 
   template <typename Kernel>
   void launch(const Kernel& kernel, Count blocks, int threads, Count room) {
+    ask([this, kernel, blocks, threads, room] { run(kernel, blocks, threads, room); });
+  }
+
+  void matmul(const model::MatmulShape& s, bool from_bf16, bool to_f32, const void* a, const void* b, void* c,
+              bool = true) {
+    ask([=] {
+      if (!from_bf16) return product<float, float>(s, a, b, c);
+      to_f32 ? product<model::bf16, float>(s, a, b, c) : product<model::bf16, model::bf16>(s, a, b, c);
+    });
+  }
+
+ private:
+  /// Done now, or whenever the recording is launched.
+  template <typename F>
+  void ask(const F& f) {
+    if (recording_ != nullptr)
+      recording_->add(f);
+    else
+      f();
+  }
+  template <typename Kernel>
+  void run(const Kernel& kernel, Count blocks, int threads, Count room) {
     // Few enough that tests end; kernels must do with any number of threads that is whole warps.
     const int size = std::min(threads, 64);
     std::vector<std::byte> shared(static_cast<std::size_t>(room)), lanes(static_cast<std::size_t>(size) * 16);
@@ -127,16 +226,9 @@ class EmulatedDevice {
     }
   }
   template <typename F>
-  void launch(const model::cuda::Everywhere<F>& kernel, Count, int, Count) {
+  void run(const model::cuda::Everywhere<F>& kernel, Count, int, Count) {
     for (Count i = 0; i < kernel.n; ++i) kernel.f(i);  // nothing waits in it
   }
-
-  void matmul(const model::MatmulShape& s, bool from_bf16, bool to_f32, const void* a, const void* b, void* c) {
-    if (!from_bf16) return product<float, float>(s, a, b, c);
-    to_f32 ? product<model::bf16, float>(s, a, b, c) : product<model::bf16, model::bf16>(s, a, b, c);
-  }
-
- private:
   Block& block_of(int size) {
     std::unique_ptr<Block>& b = blocks_.at(static_cast<std::size_t>(size / model::cuda::warp));
     if (b == nullptr) b = std::make_unique<Block>(size);
@@ -156,7 +248,17 @@ class EmulatedDevice {
       }
   }
   std::array<std::unique_ptr<Block>, 5> blocks_;
+  EmulatedGraph* recording_ = nullptr;
 };
+
+EmulatedGraph::~EmulatedGraph() {
+  if (device_.recording() == this) device_.set_recording(nullptr);
+}
+void EmulatedGraph::begin() { device_.set_recording(this); }
+void EmulatedGraph::end() {
+  device_.set_recording(nullptr);
+  if (!live_.empty()) throw std::logic_error("memory of a recording outlives it");
+}
 
 std::unique_ptr<model::Backend> made(model::Number number, bool poison, model::Instruments* instruments) {
   static EmulatedDevice device;

@@ -9,6 +9,7 @@
 #include "model/cpu/make.hpp"
 #include "model/random.hpp"
 #include "tests/catch.hpp"
+#include "tests/model/compare.hpp"
 #include "tests/model/emulated.hpp"
 
 using namespace llmcalc;
@@ -193,7 +194,9 @@ TEST_CASE("the loss and the optimizers equal those in double", "[kernels]") {
     const std::vector<std::int64_t> targets(rows, width - 2);
     const Pair x = lab.input(rows * width, true, 8);
     std::vector<double> losses;
-    lab.run([&](Backend& k, auto p) { losses.push_back(k.loss(s, targets.data(), p(x))); });
+    lab.run([&](Backend& k, auto p) {
+      losses.push_back(test::left_by(k, 1, [&](double* mean) { k.loss(s, targets.data(), p(x), mean); })[0]);
+    });
     CHECK(losses[0] == Approx(losses[1]).epsilon(1e-5));
     lab.check("log-softmax", x);
     lab.run([&](Backend& k, auto p) { k.loss_gradient(s, targets.data(), 0.25, p(x)); });
@@ -204,9 +207,21 @@ TEST_CASE("the loss and the optimizers equal those in double", "[kernels]") {
     const Pair v = lab.input(n, true), w2 = lab.input(n), velocity = lab.input(n, true);
     std::vector<double> squares;
     lab.run([&](Backend& k, auto p) {
-      squares.push_back(k.square_sum(n, p(g)));
-      k.multiply_by(n, 0.3, p(g));
+      // A loss, the square of the gradient, its norm and what clips it to 0.3 of that.
+      const std::vector<double> left = test::left_by(k, 4, [&](double* at) {
+        const double loss = 1;
+        k.upload(at, &loss, Bytes(sizeof loss));
+        k.square_sum(n, p(g), at + 1);
+        double square = 0;
+        k.download(&square, at + 1, Bytes(sizeof square));
+        k.clip({at, 1}, {at + 1, 1}, 0.3 * std::sqrt(square), at + 2);
+        k.multiply_by(n, at + 3, p(g));
+      });
+      squares.push_back(left[1]);
+      CHECK(left[2] == Approx(std::sqrt(left[1])));
+      CHECK(left[3] == Approx(0.3));
     });
+    lab.check("clipped", g);
     CHECK(squares[0] == Approx(squares[1]).epsilon(1e-6));
     // The second moment, which is never negative, begins at 0.
     lab.run([&](Backend& k, auto p) {

@@ -1,0 +1,75 @@
+#include "model/cuda/graph.cuh"
+
+#include <stdexcept>
+
+#include "model/cuda/device.cuh"
+
+namespace llmcalc::model::cuda {
+
+GpuGraph::GpuGraph(GpuDevice& device, Count room) : device_(device), size_(room) {
+  void *host = nullptr, *there = nullptr;
+  check(cudaMallocHost(&host, static_cast<std::size_t>(room)), "allocating the host's memory of a graph");
+  all_.host = static_cast<std::byte*>(host);
+  check(cudaMalloc(&there, static_cast<std::size_t>(room)), "allocating memory of a graph");
+  all_.device = static_cast<std::byte*>(there);
+  check(cudaEventCreateWithFlags(&copied_, cudaEventDisableTiming), "making an event");
+}
+
+/// Also where recording ended by an exception.
+GpuGraph::~GpuGraph() {
+  if (device_.recording() == this) {
+    cudaGraph_t unfinished = nullptr;
+    cudaStreamEndCapture(device_.stream(), &unfinished);
+    if (unfinished != nullptr) cudaGraphDestroy(unfinished);
+    (void)cudaGetLastError();  // that of an ended capture is no other call's
+    device_.set_recording(nullptr);
+  }
+  cudaStreamSynchronize(device_.stream());
+  if (graph_ != nullptr) cudaGraphExecDestroy(graph_);
+  if (copied_ != nullptr) cudaEventDestroy(copied_);
+  cudaFree(all_.device), cudaFreeHost(all_.host);
+}
+
+void GpuGraph::begin() {
+  device_.wait();
+  device_.trim();  // a graph has its memory apart from the pool's
+  // Relaxed: other calls of this thread may allocate and load what they must.
+  check(cudaStreamBeginCapture(device_.stream(), cudaStreamCaptureModeRelaxed), "beginning to record");
+  device_.set_recording(this);
+}
+
+void GpuGraph::end() {
+  cudaGraph_t recorded = nullptr;
+  device_.set_recording(nullptr);
+  check(cudaStreamEndCapture(device_.stream(), &recorded), "recording");
+  const cudaError_t e = cudaGraphInstantiate(&graph_, recorded, 0);
+  cudaGraphDestroy(recorded);
+  check(e, "making a graph of what was recorded");
+}
+
+GpuGraph::Room GpuGraph::room(Count bytes) {
+  constexpr Count alignment = 16;
+  const Count from = used_, to = from + (bytes + alignment - 1) / alignment * alignment;
+  if (to > size_) throw std::runtime_error("more changes from run to run than a recording has room for");
+  used_ = to;
+  return {all_.host + from, all_.device + from};
+}
+
+void GpuGraph::wait_for_copy() const { check(cudaEventSynchronize(copied_), "waiting for a graph's parameters"); }
+
+void GpuGraph::launch() {
+  check(cudaMemcpyAsync(all_.device, all_.host, static_cast<std::size_t>(used_), cudaMemcpyHostToDevice,
+                        device_.stream()),
+        "uploading a graph's parameters");
+  check(cudaEventRecord(copied_, device_.stream()), "recording an event");
+  cudaError_t e = cudaGraphLaunch(graph_, device_.stream());
+  if (e == cudaErrorMemoryAllocation) {  // what runs without graphs may have taken it since
+    (void)cudaGetLastError();
+    device_.wait();
+    device_.trim();
+    e = cudaGraphLaunch(graph_, device_.stream());
+  }
+  check(e, "launching a graph");
+}
+
+}  // namespace llmcalc::model::cuda

@@ -1,0 +1,195 @@
+#pragma once
+/// Operators that run again from a recording: what they launched is launched as one, and what moves from run to run is
+/// found in memory that is filled before. A device records into its `Graph`: begin() and end() around the launches,
+/// room() for what moves, launch().
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/backend.hpp"
+#include "model/cuda/room.hpp"
+#include "model/math/host_device.hpp"
+
+namespace llmcalc::model::cuda {
+
+/// A kernel's parameter: as it is, or, in a recording, where it is found.
+template <typename X>
+struct Moved {
+  X value{};
+  const X* at = nullptr;
+  LLMCALC_HD X now() const { return at != nullptr ? *at : value; }
+};
+
+/// Numbers that kernels read: in memory that is there for one operator, or, in a recording, filled anew for every run.
+template <typename Device, typename X>
+class Fed {
+ public:
+  explicit Fed(const X* data) : data_(data) {}
+  Fed(Device& device, const std::vector<X>& from)
+      : room_(std::make_unique<Room<Device, X>>(device, from)), data_(room_->data()) {}
+  const X* data() const { return data_; }
+
+ private:
+  std::unique_ptr<Room<Device, X>> room_;
+  const X* data_;
+};
+
+/// Host memory that a recording reads: part of an array that moves, or one that stays.
+class Source {
+ public:
+  Source(const Moving* recorded, const std::int64_t* from) : from_(from) {
+    for (std::size_t i = 0; recorded != nullptr && i < recorded->tokens.size(); ++i) {
+      const auto all = recorded->tokens[i];
+      if (std::less_equal<>()(all.data(), from) && std::less<>()(from, all.data() + all.size()))
+        array_ = i, offset_ = from - all.data(), moves_ = true;
+    }
+  }
+  bool moves() const { return moves_; }
+  const std::int64_t* of(const Moving& m) const { return moves_ ? m.tokens[array_].data() + offset_ : from_; }
+
+ private:
+  const std::int64_t* from_;
+  std::size_t array_ = 0;
+  std::ptrdiff_t offset_ = 0;
+  bool moves_ = false;
+};
+
+/// LLMCALC_GRAPHS: 0 or 1, which it is without. Throws std::runtime_error.
+inline bool graphs_wanted(const char* said = std::getenv("LLMCALC_GRAPHS")) {
+  const std::string_view s = said != nullptr ? said : "1";
+  if (s != "0" && s != "1") throw std::runtime_error("LLMCALC_GRAPHS is " + std::string(s) + "; 0 and 1 are known");
+  return s == "1";
+}
+
+template <typename Device>
+class Replays {
+ public:
+  explicit Replays(Device& device) : device_(device) {}
+
+  /// The first run is not recorded: libraries choose and compile in it.
+  void run(std::unique_ptr<Recording>& held, const Moving& m, const std::function<void()>& f) {
+    if (held == nullptr) {
+      held = std::make_unique<Held>();
+      if (!wanted_) static_cast<Held&>(*held).refused = "LLMCALC_GRAPHS is 0";
+      return f();
+    }
+    auto& h = static_cast<Held&>(*held);
+    if (h.graph == nullptr && h.refused.empty()) record(h, m, f);
+    if (h.graph == nullptr) return f();
+    h.graph->fill([&] {
+      for (const auto& each : h.moved) each(m);
+    });
+    h.graph->launch();
+    for (const auto& each : h.counted) flops_ += each(m);
+  }
+
+  /// FLOPs of what was asked for; `later`: when it has moved.
+  template <typename F>
+  void count(Flops flops, const F& later) {
+    if (now_ != nullptr)
+      now_->counted.push_back(later);
+    else
+      flops_ += flops;
+  }
+  void count(Flops flops) {
+    count(flops, [flops](const Moving&) { return flops; });
+  }
+  Flops counted() const { return flops_; }
+
+  /// A parameter now, and how it is found when it has moved.
+  template <typename X, typename F>
+  Moved<X> moved(const X& value, const F& found) {
+    if (now_ == nullptr) return {value};
+    auto [host, device] = room<X>(1);
+    now_->moved.push_back([host = host, found](const Moving& m) { *host = found(m); });
+    return {value, device};
+  }
+  Moved<Count> past(Count now) {
+    return moved(now, [](const Moving& m) { return m.past; });
+  }
+  /// Dropout's key in a recording, whose first step is Moving::steps.
+  Moved<std::uint64_t> key(const Dropout& d) {
+    if (now_ == nullptr) return {d.key};
+    return moved(d.key, [d, later = d.steps - moving_->steps](const Moving& m) {
+      return dropout_key(d.seed, m.steps + later, d.stream);
+    });
+  }
+  /// n numbers that fill(tokens, numbers) makes of token ids.
+  template <typename X, typename F>
+  Fed<Device, X> fed(Count n, const std::int64_t* ids, const F& fill) {
+    if (now_ == nullptr) {
+      std::vector<X> made(static_cast<std::size_t>(n));
+      fill(ids, made.data());
+      return Fed<Device, X>(device_, made);
+    }
+    auto [host, device] = room<X>(n);
+    now_->moved.push_back(
+        [host = host, from = Source(moving_, ids), fill](const Moving& m) { fill(from.of(m), host); });
+    return Fed<Device, X>(device);
+  }
+  Fed<Device, std::int64_t> ids(Count n, const std::int64_t* from) {
+    return fed<std::int64_t>(n, from, [n](const std::int64_t* f, std::int64_t* to) { std::copy_n(f, n, to); });
+  }
+  /// An upload: of what moves, or of what stays what it is.
+  void upload(void* to, const void* from, Count bytes) {
+    const auto* const numbers = static_cast<const std::int64_t*>(from);
+    if (now_ == nullptr || !Source(moving_, numbers).moves()) return device_.upload(to, from, bytes);
+    const auto there = ids(bytes / static_cast<Count>(sizeof(std::int64_t)), numbers);
+    device_.copy(to, there.data(), bytes);
+  }
+
+ private:
+  using Graph = typename Device::Graph;
+  struct Held final : Recording {
+    std::unique_ptr<Graph> graph;
+    std::vector<std::function<void(const Moving&)>> moved;
+    std::vector<std::function<Flops(const Moving&)>> counted;
+    std::string refused;
+    std::string how() const override {
+      if (graph != nullptr) return "from a recording";
+      return "not from a recording: " + (refused.empty() ? "it is the first run" : refused);
+    }
+  };
+
+  /// Without a graph in the end: something in it cannot be recorded.
+  void record(Held& h, const Moving& m, const std::function<void()>& f) {
+    Count tokens = 0;
+    for (const auto& t : m.tokens) tokens += static_cast<Count>(t.size());
+    constexpr Count parameters = Count{1} << 18, each_token = 8 * sizeof(std::int64_t);
+    auto graph = std::make_unique<Graph>(device_, parameters + tokens * each_token);
+    moving_ = &m, now_ = &h;
+    try {
+      graph->begin();
+      f();
+      graph->end();
+      h.graph = std::move(graph);
+    } catch (const std::runtime_error& e) {
+      h.refused = e.what();
+    } catch (...) {
+      now_ = nullptr, h.moved.clear(), h.counted.clear();
+      throw;
+    }
+    now_ = nullptr;
+    if (h.graph == nullptr) h.moved.clear(), h.counted.clear();
+  }
+  template <typename X>
+  std::pair<X*, const X*> room(Count n) {
+    const auto [host, device] = device_.recording()->room(std::max<Count>(n, 1) * static_cast<Count>(sizeof(X)));
+    return {reinterpret_cast<X*>(host), reinterpret_cast<const X*>(device)};
+  }
+
+  Device& device_;
+  bool wanted_ = graphs_wanted();
+  Flops flops_;
+  Held* now_ = nullptr;  ///< what is being recorded, for what
+  const Moving* moving_ = nullptr;
+};
+
+}  // namespace llmcalc::model::cuda

@@ -1,0 +1,107 @@
+#pragma once
+/// Work that is asked for again and again, and where it leaves its results.
+
+#include "model/backend.hpp"
+#include "model/pass.hpp"
+
+namespace llmcalc::model {
+
+struct OptimizerSettings {
+  double rate = 1e-3, beta1 = 0.9, beta2 = 0.95, epsilon = 1e-8, decay = 0.1, momentum = 0.9;
+  double clip = 1.0;  ///< greatest norm of the whole gradient; 0: none
+  bool operator==(const OptimizerSettings&) const = default;
+};
+
+/// A backend may run it from a recording; the arena's peak is what it would be had all been asked for anew.
+class Replayed {
+ public:
+  void run(Backend& backend, Arena& arena, const Moving& moving, const std::function<void()>& f) {
+    const Bytes before = arena.live();
+    backend.replay(recording_, moving, [&] {
+      const Bytes peak = arena.peak();
+      arena.reset_peak();
+      f();
+      rise_ = arena.peak() - before;
+      arena.raise_peak(peak);
+    });
+    arena.raise_peak(before + rise_);
+  }
+  /// See Recording::how; empty: the backend makes none, or nothing ran.
+  std::string how() const { return recording_ != nullptr ? recording_->how() : ""; }
+
+ private:
+  std::unique_ptr<Recording> recording_;
+  Bytes rise_;  ///< of what is held, while it runs
+};
+
+/// Memory of a backend outside the arena's books.
+class Apart {
+ public:
+  Apart(Backend& backend, Bytes bytes) : backend_(backend), bytes_(bytes), data_(backend.allocate(bytes)) {}
+  ~Apart() { backend_.release(data_, bytes_); }
+  Apart(const Apart&) = delete;
+  Apart& operator=(const Apart&) = delete;
+  void* data() const { return data_; }
+  Bytes bytes() const { return bytes_; }
+
+ private:
+  Backend& backend_;
+  Bytes bytes_;
+  void* data_;
+};
+
+/// What a training step leaves: the loss of each micro-batch, the square of each parameter's gradient, its norm and
+/// the factor that clips it.
+class Report {
+ public:
+  Report(Backend& backend, std::size_t batches, std::size_t parameters)
+      : backend_(backend),
+        batches_(batches),
+        parameters_(parameters),
+        memory_(backend, Bytes(static_cast<Count>((batches + parameters + 3) * sizeof(double)))) {}
+
+  double* loss(std::size_t batch) const { return numbers() + batch; }
+  double* square(std::size_t parameter) const { return numbers() + batches_ + parameter; }
+  double* norm() const { return square(parameters_); }
+  double* factor() const { return norm() + 1; }
+  double* last_loss() const { return norm() + 2; }  ///< where every micro-batch leaves it first
+  std::span<const double> losses() const { return {loss(0), batches_}; }
+  std::span<const double> squares() const { return {square(0), parameters_}; }
+
+  struct Numbers {
+    std::vector<double> losses, squares;
+    double norm = 0;
+  };
+  /// Waits for them.
+  Numbers read() const {
+    std::vector<double> all(batches_ + parameters_ + 3);
+    backend_.download(all.data(), memory_.data(), memory_.bytes());
+    const auto middle = all.begin() + static_cast<std::ptrdiff_t>(batches_);
+    return {{all.begin(), middle}, {middle, all.end() - 3}, all[batches_ + parameters_]};
+  }
+
+ private:
+  double* numbers() const { return static_cast<double*>(memory_.data()); }
+  Backend& backend_;
+  std::size_t batches_, parameters_;
+  Apart memory_;
+};
+
+/// A training step, and what it was recorded for.
+struct TrainingStep {
+  Settings settings;  ///< `steps` 0
+  OptimizerSettings optimizer;
+  std::weak_ptr<Buffer> gradient;  ///< the first parameter's
+  Report report;
+  Replayed first, more, update;  ///< the first micro-batch writes gradients, the others add to them
+};
+
+/// A step that appends a token to every sequence.
+struct DecodingStep {
+  Settings settings;
+  Count sequences = 0;
+  Apart logits;
+  Replayed step;
+};
+
+}  // namespace llmcalc::model
