@@ -11,6 +11,7 @@
 #include "model/cpu/matmul_shape.hpp"
 #include "model/cuda/attention.hpp"
 #include "model/cuda/experts.hpp"
+#include "model/cuda/mma_attention.hpp"
 #include "model/cuda/pointwise.hpp"
 #include "model/cuda/position.hpp"
 #include "model/cuda/room.hpp"
@@ -133,7 +134,7 @@ class Cuda final : public Backend {
     const Scores<T> c{s, in, d};
     const Count rows = s.rows() * s.heads, room = line + (threads + s.v_dim) * wide_bytes;
     if (how == AttentionImpl::flash) {
-      launch(rows, room, FlashForward<T>{c, w(k.log_sum_exp), n(o)});
+      if (!on_tensor_cores(c, w(k.log_sum_exp), n(o))) launch(rows, room, FlashForward<T>{c, w(k.log_sum_exp), n(o)});
       done_ += flash_flops(c, s.qk_dim + s.v_dim);
     } else {
       launch(rows, room, NaiveForward<T>{c, NaiveKept<T>(k), n(o)});
@@ -148,7 +149,8 @@ class Cuda final : public Backend {
     const Scratch<W> delta(device_, rows), sinks(device_, rows);
     if (how == AttentionImpl::flash) {
       launch(rows, line, FlashDelta<T>{c, w(k.log_sum_exp), n(o), n(d_o), delta.data(), sinks.data()});
-      pair_gradients(FlashPairs<T>{c, w(k.log_sum_exp), delta.data(), n(d_o)}, n(d_o), to);
+      const FlashPairs<T> pairs{c, w(k.log_sum_exp), delta.data(), n(d_o)};
+      if (!gradient_on_tensor_cores(pairs, to)) pair_gradients(pairs, n(d_o), to);
       done_ += flash_flops(c, 3 * s.qk_dim + 2 * s.v_dim);  // scores again, dp and dv, dq and dk
     } else {
       const NaiveKept<T> kept(k);
@@ -367,6 +369,18 @@ class Cuda final : public Backend {
     Count pairs = 0;
     for (Count i = 0; i < c.s.queries; ++i) pairs += c.last(i) - c.first(i);
     return (c.s.sequences * c.s.heads) * flops(2, pairs, width);
+  }
+  /// False where it must be done elsewhere.
+  bool on_tensor_cores(const Scores<T>& c, float* log_sum_exp, T* o) {
+    if constexpr (std::is_same_v<T, bf16>)
+      if (mma_handles(c.s, c.in, c.drop)) return mma_attention(device_, c, log_sum_exp, o), true;
+    return false;
+  }
+  bool gradient_on_tensor_cores(const FlashPairs<T>& p, const AttentionGradients& to) {
+    if constexpr (std::is_same_v<T, bf16>)
+      if (mma_handles(p.c.s, p.c.in, p.c.drop) && mma_handles(p.c.s, to))
+        return mma_attention_gradient(device_, p, to), true;
+    return false;
   }
   template <typename Pairs>
   void pair_gradients(const Pairs& pairs, const T* d_o, const AttentionGradients& to) {
