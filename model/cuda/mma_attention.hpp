@@ -73,39 +73,28 @@ void mma_attention_gradient(Device& device, const FlashPairs<bf16>& p, const Att
   });
 }
 
-/// Tiles of keys that warps with Kernel::rows queries each work on, of a head.
-template <typename Kernel>
-Count key_tiles(const Band& band) {
+/// The pairs of queries and keys that warps work on, of a head: Kernel::rows tokens of theirs, by tiles of
+/// Kernel::columns of the others, which reach(token, end) says.
+template <typename Kernel, typename F>
+Count executed_pairs(int tokens, const F& reach) {
   Count tiles = 0;
-  for (int i = 0; i < band.queries; i += Kernel::rows) {
-    const int last = band.end_key(std::min(i + Kernel::rows, band.queries)) - 1;
-    tiles += last / Kernel::columns - band.first_key(i) / Kernel::columns + 1;
+  for (int x = 0; x < tokens; x += Kernel::rows) {
+    const Reach r = reach(x, std::min(x + Kernel::rows, tokens));
+    if (r.first < r.end) tiles += (r.end - 1) / Kernel::columns - r.first / Kernel::columns + 1;
   }
-  return tiles;
-}
-/// Tiles of queries that warps with Kernel::rows keys each work on, of a head.
-template <typename Kernel>
-Count query_tiles(const Band& band) {
-  Count tiles = 0;
-  const int keys = band.past + band.queries;
-  for (int j = 0; j < keys; j += Kernel::rows) {
-    const int first = band.first_query(j), last = band.end_query(std::min(j + Kernel::rows, keys)) - 1;
-    if (last >= first) tiles += last / Kernel::columns - first / Kernel::columns + 1;
-  }
-  return tiles;
+  return tiles * Kernel::rows * Kernel::columns;
 }
 
 /// FLOPs that tensor cores execute, exactly: whole tiles, on whatever the mask hides in them and beside narrow heads
 /// too. Forward: 2 products; backward: 3 for the queries' gradient and 4 for the keys' and values'.
 inline Flops mma_flops(const Attention& s, bool backward) {
   const Band band(s);
+  const auto of_queries = [&](int i, int end) { return band.of_queries(i, end); };
+  const auto of_keys = [&](int j, int end) { return band.of_keys(j, end); };
   return with_head_width(s.qk_dim, [&](auto width) {
-    using Forward = MmaForward<width.value>;
-    using Query = MmaQueryGradient<width.value>;
-    using Key = MmaKeyGradient<width.value>;
-    const Count pairs = backward ? 3 * key_tiles<Query>(band) * Query::rows * Query::columns +
-                                       4 * query_tiles<Key>(band) * Key::rows * Key::columns
-                                 : 2 * key_tiles<Forward>(band) * Forward::rows * Forward::columns;
+    const Count pairs = !backward ? 2 * executed_pairs<MmaForward<width.value>>(band.queries, of_queries)
+                                  : 3 * executed_pairs<MmaQueryGradient<width.value>>(band.queries, of_queries) +
+                                        4 * executed_pairs<MmaKeyGradient<width.value>>(band.keys(), of_keys);
     return (s.sequences * s.heads) * flops(2, pairs, width.value);
   });
 }

@@ -39,11 +39,12 @@ struct MmaQueryGradient {
     const BlockPlace at = s.block(t.block(), stretches(), s.heads);
     const int begin = (stretches() - 1 - at.stretch) * stretch;
     const int end = begin + stretch < band.queries ? begin + stretch : band.queries;
-    const int row = t.index() / warp * rows, i = begin + row, i_end = i + rows < end ? i + rows : end;
+    const int row = t.index() / warp * rows, i = begin + row;
+    const Reach reach = band.of_queries(i, i + rows < end ? i + rows : end);
     const int g = s.group(at.head);
     constexpr Queries q{0}, d_o{Queries::bytes};
-    from.q.rows(at.sequence, at.head, band.queries, s.dim).template load<threads>(t, q, begin);
-    from.d_o.rows(at.sequence, at.head, band.queries, s.dim).template load<threads>(t, d_o, begin);
+    from.q.rows(at.sequence, at.head, band.queries, s.dim).from(begin).template load<threads>(t, q);
+    from.d_o.rows(at.sequence, at.head, band.queries, s.dim).from(begin).template load<threads>(t, d_o);
     float sum[m][width / 8][4] = {}, base[m][2], delta[m][2];
     LLMCALC_UNROLL
     for (int r = 0; r < 2 * m; ++r) {
@@ -52,25 +53,23 @@ struct MmaQueryGradient {
       base[r / 2][r % 2] = from.log_sum_exp[place] * MmaShape::log2_e;
       delta[r / 2][r % 2] = from.delta[place];
     }
-    each_tile<threads, Keys>(
-        t, from.k.rows(at.sequence, g, s.keys(), s.dim), from.v.rows(at.sequence, g, s.keys(), s.dim),
-        2 * Queries::bytes, band.first_key(begin) / columns * columns, band.end_key(end),
-        [&](const Keys& k, const Keys& v, int j) {
-          if (i >= i_end || !band.any(i, i_end, j, j + columns)) return;
-          float ds[m][n][4], dp[m][n][4];
-          multiply_rows(t, ds, q, static_cast<unsigned>(row), k);
-          multiply_rows(t, dp, d_o, static_cast<unsigned>(row), v);
-          const bool all = band.all(i, i_end, j, j + columns);
-          const Lane here(t);
-          LLMCALC_UNROLL
-          for (int x = 0; x < m * n * 4; ++x) {
-            const int a = x / 4 / n, b = x / 4 % n, e = x % 4;
-            const bool seen = all || band.holds(i + 16 * a + here.row(e), j + 8 * b + here.column(e));
-            const float p = seen ? exp2_of(ds[a][b][e] * s.factor() - base[a][e / 2]) : 0.0f;
-            ds[a][b][e] = p * (dp[a][b][e] - delta[a][e / 2]);
-          }
-          add_product(t, sum, ds, k);
-        });
+    const auto take = [&](const Keys& k, const Keys& v, int j) {
+      if (!reach.any(j, j + columns)) return;
+      float ds[m][n][4], dp[m][n][4];
+      multiply_rows(t, ds, q, static_cast<unsigned>(row), k);
+      multiply_rows(t, dp, d_o, static_cast<unsigned>(row), v);
+      if (!reach.all(j, j + columns)) hide(t, ds, [&](int a, int b) { return band.holds(i + a, j + b); });
+      LLMCALC_UNROLL
+      for (int x = 0; x < m * n * 4; ++x) {
+        const int a = x / 4 / n, b = x / 4 % n, e = x % 4;
+        const float p = exp2_of(ds[a][b][e] * s.factor() - base[a][e / 2]);
+        ds[a][b][e] = p * (dp[a][b][e] - delta[a][e / 2]);
+      }
+      add_product(t, sum, ds, k);
+    };
+    each_tile<threads, Keys>(t, from.k.rows(at.sequence, g, band.keys(), s.dim),
+                             from.v.rows(at.sequence, g, band.keys(), s.dim), 2 * Queries::bytes,
+                             band.of_queries(begin, end), take);
     LLMCALC_UNROLL
     for (int r = 0; r < 2 * m; ++r) {
       const int query = i + r / 2 * 16 + l.row(r % 2 * 2);
@@ -94,7 +93,7 @@ struct MmaKeyGradient {
   MmaGradientInputs from;
   MmaHeads to_k, to_v;
 
-  LLMCALC_HD int stretches() const { return (from.s.keys() + stretch - 1) / stretch; }
+  LLMCALC_HD int stretches() const { return (from.s.band.keys() + stretch - 1) / stretch; }
 
   struct Sums {
     float k[m][width / 8][4] = {}, v[m][width / 8][4] = {};
@@ -106,12 +105,13 @@ struct MmaKeyGradient {
     const Band& band = s.band;
     const BlockPlace at = s.block(t.block(), stretches(), s.kv_heads);
     const int heads = s.heads / s.kv_heads;
-    const int begin = at.stretch * stretch, end = begin + stretch < s.keys() ? begin + stretch : s.keys();
-    const int row = t.index() / warp * rows, j = begin + row, j_end = j + rows < end ? j + rows : end;
-    const int first = band.first_query(begin) / columns * columns, last = band.end_query(end);
+    const int begin = at.stretch * stretch, end = begin + stretch < band.keys() ? begin + stretch : band.keys();
+    const int row = t.index() / warp * rows, j = begin + row;
+    const Reach reach = band.of_keys(j, j + rows < end ? j + rows : end), of_block = band.of_keys(begin, end);
+    const int first = of_block.first / columns * columns, last = of_block.end;
     const int tiles = last > first ? (last - first + columns - 1) / columns : 0, steps = tiles * heads;
-    from.k.rows(at.sequence, at.head, s.keys(), s.dim).template load<threads>(t, Keys{0}, begin);
-    from.v.rows(at.sequence, at.head, s.keys(), s.dim).template load<threads>(t, Keys{Keys::bytes}, begin);
+    from.k.rows(at.sequence, at.head, s.band.keys(), s.dim).from(begin).template load<threads>(t, Keys{0});
+    from.v.rows(at.sequence, at.head, s.band.keys(), s.dim).from(begin).template load<threads>(t, Keys{Keys::bytes});
     const auto start = [&](int step) {
       load(t, at.sequence, at.head * heads + step / tiles, first + step % tiles * columns, turn(step));
     };
@@ -121,8 +121,8 @@ struct MmaKeyGradient {
       t.template cp_async_wait<0>();
       t.sync();
       if (step + 1 < steps) start(step + 1);
-      const int i = first + step % tiles * columns, i_end = i + columns < band.queries ? i + columns : band.queries;
-      if (j < j_end && band.any(i, i_end, j, j_end)) add(t, sums, i, i_end, j, row, turn(step));
+      const int i = first + step % tiles * columns;
+      if (reach.any(i, i + columns)) add(t, sums, reach.all(i, i + columns), i, j, row, turn(step));
     }
     store(t, sums, at, j);
   }
@@ -132,8 +132,8 @@ struct MmaKeyGradient {
   template <typename Thread>
   LLMCALC_FORCE_INLINE void load(const Thread& t, int b, int h, int i, unsigned at) const {
     const MmaShape& s = from.s;
-    from.q.rows(b, h, s.band.queries, s.dim).template load<threads>(t, Queries{at}, i);
-    from.d_o.rows(b, h, s.band.queries, s.dim).template load<threads>(t, Queries{at + Queries::bytes}, i);
+    from.q.rows(b, h, s.band.queries, s.dim).from(i).template load<threads>(t, Queries{at});
+    from.d_o.rows(b, h, s.band.queries, s.dim).from(i).template load<threads>(t, Queries{at + Queries::bytes});
     if (t.index() < 2 * columns) {
       const int query = i + t.index() % columns;
       const bool there = query < s.band.queries;
@@ -146,21 +146,19 @@ struct MmaKeyGradient {
 
   /// What a tile of queries adds. Beyond the last query all is zero: p is 1, and nothing comes of it.
   template <typename Thread>
-  LLMCALC_FORCE_INLINE void add(const Thread& t, Sums& sums, int i, int i_end, int j, int row, unsigned at) const {
+  LLMCALC_FORCE_INLINE void add(const Thread& t, Sums& sums, bool all, int i, int j, int row, unsigned at) const {
     const Queries q{at}, d_o{at + Queries::bytes};
     const float* const log_sum_exp = reinterpret_cast<const float*>(t.room() + at + 2 * Queries::bytes);
     const float* const delta = log_sum_exp + columns;
     float p[m][n][4], ds[m][n][4];
     multiply_rows(t, p, Keys{0}, static_cast<unsigned>(row), q);
     multiply_rows(t, ds, Keys{Keys::bytes}, static_cast<unsigned>(row), d_o);
-    const bool all = from.s.band.all(i, i_end, j, j + rows);
+    if (!all) hide(t, p, [&](int a, int b) { return from.s.band.holds(i + b, j + a); });
     const Lane l(t);
     LLMCALC_UNROLL
     for (int x = 0; x < m * n * 4; ++x) {
       const int a = x / 4 / n, b = x / 4 % n, e = x % 4, query = 8 * b + l.column(e);
-      const bool seen = all || from.s.band.holds(i + query, j + 16 * a + l.row(e));
-      const float base = log_sum_exp[query] * MmaShape::log2_e;
-      p[a][b][e] = seen ? exp2_of(p[a][b][e] * from.s.factor() - base) : 0.0f;
+      p[a][b][e] = exp2_of(p[a][b][e] * from.s.factor() - log_sum_exp[query] * MmaShape::log2_e);
       ds[a][b][e] = p[a][b][e] * (ds[a][b][e] - delta[query]);
     }
     add_product(t, sums.v, p, d_o);
@@ -173,7 +171,7 @@ struct MmaKeyGradient {
     LLMCALC_UNROLL
     for (int r = 0; r < 2 * m; ++r) {
       const int key = j + r / 2 * 16 + l.row(r % 2 * 2);
-      if (key >= from.s.keys()) continue;
+      if (key >= from.s.band.keys()) continue;
       store_row(l, to_k.of(at.sequence, at.head, key), from.s.dim, sums.k[r / 2], r % 2, from.s.scale);
       store_row(l, to_v.of(at.sequence, at.head, key), from.s.dim, sums.v[r / 2], r % 2, 1.0f);
     }

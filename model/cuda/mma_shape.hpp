@@ -6,26 +6,37 @@
 
 namespace llmcalc::model::cuda {
 
+/// The tokens that any of a stretch of others meets in a band: [first, end); and those that all of it meet.
+struct Reach {
+  int first = 0, end = 0, all_first = 0, all_end = 0;
+  LLMCALC_HD bool any(int x, int x_end) const { return x < end && x_end > first; }
+  LLMCALC_HD bool all(int x, int x_end) const { return x >= all_first && x_end <= all_end; }
+};
+
 /// What a causal mask leaves: key j of query i if past + i - window < j <= past + i; window 0: from the first key on.
 struct Band {
   int past, window, queries;
   LLMCALC_HD explicit Band(const Attention& s)
       : past(static_cast<int>(s.past)), window(static_cast<int>(s.window)), queries(static_cast<int>(s.queries)) {}
 
+  LLMCALC_HD int keys() const { return past + queries; }
   LLMCALC_HD bool holds(int i, int j) const { return j <= past + i && (window <= 0 || j > past + i - window); }
-  /// Is any pair, and are all, of queries [i, i_end) and keys [j, j_end) in it?
-  LLMCALC_HD bool any(int i, int i_end, int j, int j_end) const { return j < end_key(i_end) && j_end > first_key(i); }
-  LLMCALC_HD bool all(int i, int i_end, int j, int j_end) const {
-    return j_end - 1 <= past + i && (window <= 0 || j > past + i_end - 1 - window);
+  /// The keys that queries [i, i_end) see.
+  LLMCALC_HD Reach of_queries(int i, int i_end) const {
+    if (i >= i_end) return {};
+    return {first_key(i), past + i_end, first_key(i_end - 1), past + i + 1};
   }
-  /// The keys that any of some queries sees: [first_key(i), end_key(i_end)).
+  /// The queries that see keys [j, j_end).
+  LLMCALC_HD Reach of_keys(int j, int j_end) const {
+    if (j >= j_end) return {};
+    return {first_query(j), end_query(j_end - 1), first_query(j_end - 1), end_query(j)};
+  }
+
+ private:
   LLMCALC_HD int first_key(int i) const { return window > 0 && past + i >= window ? past + i - window + 1 : 0; }
-  LLMCALC_HD int end_key(int i_end) const { return past + i_end; }
-  /// The queries that see any of some keys: [first_query(j), end_query(j_end)), or none.
   LLMCALC_HD int first_query(int j) const { return j > past ? j - past : 0; }
-  LLMCALC_HD int end_query(int j_end) const {
-    const int end = j_end - 1 + window - past;
-    return window > 0 && end < queries ? end : queries;
+  LLMCALC_HD int end_query(int j) const {
+    return window > 0 && j + window - past < queries ? j + window - past : queries;
   }
 };
 
@@ -71,13 +82,12 @@ struct MmaShape {
         dim(static_cast<int>(s.qk_dim)),
         scale(static_cast<float>(scale_of_scores)) {}
 
-  LLMCALC_HD int keys() const { return band.past + band.queries; }
   LLMCALC_HD int group(int head) const { return head / (heads / kv_heads); }
   /// A query's place among (sequences, queries, heads).
   LLMCALC_HD Count place(int b, int h, int i) const { return (static_cast<Count>(b) * band.queries + i) * heads + h; }
   /// Scores times this are powers of two: e^(scale x) = 2^(factor x).
   LLMCALC_HD float factor() const { return scale * log2_e; }
-  static constexpr float log2_e = 1.44269504f;
+  static constexpr float log2_e = 1.44269504f, ln_2 = 0.693147181f;
 
   /// The place of the n-th block of `stretches` for each of some heads.
   LLMCALC_HD BlockPlace block(Count n, int stretches, int of_heads) const {

@@ -12,6 +12,9 @@
 ///
 /// Two c side by side are thus an a, without a word changing lanes: scores become the left side of the next product.
 
+#include <bit>
+#include <limits>
+
 #include "model/cuda/thread.hpp"
 
 namespace llmcalc::model::cuda {
@@ -22,37 +25,38 @@ namespace llmcalc::model::cuda {
 template <int rows_, int width_>
 struct SharedTile {
   static constexpr int rows = rows_, width = width_, chunks = width / 8;
-  static constexpr unsigned bytes = rows * width * 2;
+  static constexpr unsigned row_bytes = width * 2, bytes = rows * row_bytes;  ///< 8 rows on, chunks lie alike
   static_assert(rows % 16 == 0 && width % 16 == 0);
   unsigned at = 0;
 
   LLMCALC_HD unsigned of(unsigned row, unsigned chunk) const {
     constexpr unsigned period = chunks % 8 == 0 ? 8 : chunks % 4 == 0 ? 4 : 2;
     const unsigned turned = chunk ^ (row / (8 / period) % period);
-    return at + row * static_cast<unsigned>(width * 2) + turned * 16;
+    return at + row * row_bytes + turned * 16;
   }
 };
 
-/// The tokens of one head in memory, `dim` numbers each.
+/// Tokens of one head in memory, `dim` numbers each.
 struct HeadRows {
   const bf16* data;
   int stride, tokens, dim;
 
-  /// Starts to copy the tokens from `first` on; zeros after the last, and beside `dim` numbers.
+  LLMCALC_HD HeadRows from(int first) const {
+    return {data + static_cast<Count>(first) * stride, stride, tokens - first, dim};
+  }
+  /// Starts to copy the first of them; zeros after the last, and beside `dim` numbers.
   template <int threads, typename Tile, typename Thread>
-  LLMCALC_FORCE_INLINE void load(const Thread& t, const Tile& to, int first) const {
+  LLMCALC_FORCE_INLINE void load(const Thread& t, const Tile& to) const {
     constexpr int together = threads / Tile::chunks;
     const int index = t.index() / warp * warp + static_cast<int>(t.lane());
     const int row = index / Tile::chunks, chunk = index % Tile::chunks;
     if (row >= together) return;
-    const bf16* const from = data + static_cast<Count>(first) * stride;
     LLMCALC_UNROLL
     for (int pass = 0; pass * together < Tile::rows; ++pass) {
       const int r = row + pass * together;
       if (Tile::rows % together != 0 && r >= Tile::rows) break;
-      const bool there = chunk * 8 < dim && first + r < tokens;
       t.template cp_async<16>(to.of(static_cast<unsigned>(r), static_cast<unsigned>(chunk)),
-                              from + (r * stride + chunk * 8), there);
+                              data + (r * stride + chunk * 8), chunk * 8 < dim && r < tokens);
     }
   }
 };
@@ -81,13 +85,15 @@ LLMCALC_FORCE_INLINE void multiply_rows(const Thread& t, float (&c)[m][n][4], co
   for (int i = 0; i < m * n * 4; ++i) c[i / 4 / n][i / 4 % n][i % 4] = 0;
   LLMCALC_UNROLL
   for (unsigned k = 0; k < X::width / 16; ++k) {
+    const unsigned left = x.of(row + l.down_row(), 2 * k + l.down_chunk());
+    const unsigned right = y.of(l.across_row(), 2 * k + l.across_chunk());
     unsigned a[m][4];
     LLMCALC_UNROLL
-    for (unsigned i = 0; i < m; ++i) t.ldmatrix(a[i], x.of(row + 16 * i + l.down_row(), 2 * k + l.down_chunk()));
+    for (unsigned i = 0; i < m; ++i) t.ldmatrix(a[i], left + 16 * i * X::row_bytes);
     LLMCALC_UNROLL
     for (unsigned j = 0; j < n; j += 2) {
       unsigned b[4];
-      t.ldmatrix(b, y.of(8 * j + l.across_row(), 2 * k + l.across_chunk()));
+      t.ldmatrix(b, right + 8 * j * Y::row_bytes);
       LLMCALC_UNROLL
       for (unsigned i = 0; i < m; ++i) {
         t.mma(c[i][j], a[i], b[0], b[1]);
@@ -115,13 +121,24 @@ LLMCALC_FORCE_INLINE void add_product(const Thread& t, float (&c)[m][columns][4]
     LLMCALC_UNROLL
     for (unsigned j = 0; j < columns; j += 2) {
       unsigned b[4];
-      t.ldmatrix_transposed(b, y.of(16 * k + l.down_row(), j + l.down_chunk()));
+      t.ldmatrix_transposed(b, y.of(l.down_row(), j + l.down_chunk()) + 16 * k * Y::row_bytes);
       LLMCALC_UNROLL
       for (unsigned i = 0; i < m; ++i) {
         t.mma(c[i][j], a[i], b[0], b[1]);
         t.mma(c[i][j + 1], a[i], b[2], b[3]);
       }
     }
+  }
+}
+
+/// Numbers of c (16 m, 8 n) become -infinite, but where keep(row, column).
+template <int m, int n, typename Thread, typename F>
+LLMCALC_FORCE_INLINE void hide(const Thread& t, float (&c)[m][n][4], const F& keep) {
+  const Lane l(t);
+  LLMCALC_UNROLL
+  for (int x = 0; x < m * n * 4; ++x) {
+    const int a = x / 4 / n, b = x / 4 % n, e = x % 4;
+    if (!keep(16 * a + l.row(e), 8 * b + l.column(e))) c[a][b][e] = -std::numeric_limits<float>::infinity();
   }
 }
 

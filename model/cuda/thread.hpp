@@ -69,12 +69,10 @@ class GpuThread {
   __device__ void cp_async(unsigned at, const void* from, bool there) const {
     const int read = there ? bytes : 0;
     if constexpr (bytes == 16)
-      asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address() + at),
-                   "l"(__cvta_generic_to_global(from)), "r"(read)
+      asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address() + at), "l"(from), "r"(read)
                    : "memory");
     else
-      asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared_address() + at),
-                   "l"(__cvta_generic_to_global(from)), "r"(read)
+      asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared_address() + at), "l"(from), "r"(read)
                    : "memory");
   }
   /// The copies since the last commit are a group.
