@@ -18,6 +18,7 @@ struct Variant {
   const char* name;
   Count dim, heads, kv_heads, queries, past = 0, window = 0, capacity = 0;
   bool sinks = false;
+  double scale = 0.2;
 };
 
 constexpr Variant variants[] = {{"one query on a cache", 64, 4, 1, 1, 90, 0, 128},
@@ -33,7 +34,8 @@ constexpr Variant variants[] = {{"one query on a cache", 64, 4, 1, 1, 90, 0, 128
                                 {"narrow window", 128, 1, 1, 129, 0, 5},
                                 {"past", 64, 2, 1, 33, 70},
                                 {"past and a window", 128, 2, 1, 33, 100, 20},
-                                {"sinks", 64, 2, 1, 70, 0, 0, 0, true}};
+                                {"sinks", 64, 2, 1, 70, 0, 0, 0, true},
+                                {"scores that rise by far", 64, 2, 1, 129, 0, 0, 0, false, 1.5}};
 
 /// An attention of two sequences. q, k and v of a token lie side by side, as a product of matrices leaves them, and a
 /// few numbers before the next token's.
@@ -50,6 +52,7 @@ class Bench {
            .v_dim = shape.dim,
            .window = shape.window,
            .sinks = shape.sinks},
+        scale_(shape.scale),
         capacity_(shape.capacity),
         tokens_(capacity_ > 0 ? capacity_ : s_.past + s_.queries),
         row_((s_.heads + 2 * s_.kv_heads) * s_.qk_dim + 8) {
@@ -127,13 +130,14 @@ class Bench {
             .k = view(s_.heads, capacity_),
             .k_rope = {},
             .v = view(s_.heads + s_.kv_heads, capacity_),
-            .scale = 0.2,
+            .scale = scale_,
             .sinks = s_.sinks ? sinks_ : nullptr};
   }
   AttentionInputs inputs(bool odd) const { return views(x_[odd]); }
 
   std::unique_ptr<Backend> on_;
   Attention s_;
+  double scale_;
   Count capacity_, tokens_, row_;
   std::vector<std::pair<void*, Bytes>> made_;
   void *x_[2], *dx_[2], *d_o_, *sinks_, *o_, *log_sum_exp_, *d_sinks_;
