@@ -12,6 +12,7 @@
 #include "model/cuda/experts.hpp"
 #include "model/cuda/flash_cores.hpp"
 #include "model/cuda/lookup.hpp"
+#include "model/cuda/mma_attention.hpp"
 #include "model/cuda/optimizer.hpp"
 #include "model/cuda/pointwise.hpp"
 #include "model/cuda/position.hpp"
@@ -139,7 +140,8 @@ class Cuda final : public Backend {
     const Scores<T> c = scores(s, in, d);
     const Count rows = s.rows() * s.heads, room = line + (threads + s.v_dim) * wide_bytes;
     if (how == AttentionImpl::flash) {
-      if (!by_faster_core(s, in, d, sdpa_forward(s, in, w(k.log_sum_exp), o)))
+      const auto mma = [&] { return on_tensor_cores(c, w(k.log_sum_exp), n(o)); };
+      if (!by_faster_core(s, in, d, sdpa_forward(s, in, w(k.log_sum_exp), o), mma))
         launch(rows, room, FlashForward<T>{c, w(k.log_sum_exp), n(o)});
       count_flash(s, s.qk_dim + s.v_dim);
     } else {
@@ -151,22 +153,19 @@ class Cuda final : public Backend {
   void attention_gradient(const Attention& s, const AttentionInputs& in, AttentionImpl how, const Dropout& d,
                           const AttentionKept& k, In o, In d_o, Out scratch, const AttentionGradients& to) override {
     const Scores<T> c = scores(s, in, d);
-    const Count rows = s.rows() * s.heads;
-    // Scores again, dp and dv, dq and dk.
-    if (how == AttentionImpl::flash) count_flash(s, 3 * s.qk_dim + 2 * s.v_dim);
-    if (how == AttentionImpl::flash && by_faster_core(s, in, d, sdpa_backward(s, in, w(k.log_sum_exp), o, d_o, to)))
-      return;
-    const Scratch<W> delta(device_, rows), sinks(device_, rows);
     if (how == AttentionImpl::flash) {
-      launch(rows, line, FlashDelta<T>{c, w(k.log_sum_exp), n(o), n(d_o), delta.data(), sinks.data()});
-      pair_gradients(FlashPairs<T>{c, w(k.log_sum_exp), delta.data(), n(d_o)}, n(d_o), to);
-    } else {
-      const NaiveKept<T> kept(k);
-      launch(rows, line, NaiveScores<T>{c, kept, n(d_o), n(scratch), sinks.data()});
-      const T* const value = kept.dropped != nullptr ? kept.dropped : kept.probabilities;
-      pair_gradients(NaivePairs<T>{c, value, n(scratch)}, n(d_o), to);
-      replays_.count(rows * flops(2, s.past + s.queries, 2 * (s.qk_dim + s.v_dim)));
+      count_flash(s, 3 * s.qk_dim + 2 * s.v_dim);  // scores again, dp and dv, dq and dk
+      const auto mma = [&] { return gradient_on_tensor_cores(c, k, n(o), n(d_o), to); };
+      if (!by_faster_core(s, in, d, sdpa_backward(s, in, w(k.log_sum_exp), o, d_o, to), mma))
+        flash_gradient(c, k, n(o), n(d_o), to, [&](const auto& pairs) { pair_gradients(pairs, n(d_o), to); });
+      return;
     }
+    const Scratch<W> sinks(device_, s.rows() * s.heads);
+    const NaiveKept<T> kept(k);
+    launch(s.rows() * s.heads, line, NaiveScores<T>{c, kept, n(d_o), n(scratch), sinks.data()});
+    const T* const value = kept.dropped != nullptr ? kept.dropped : kept.probabilities;
+    pair_gradients(NaivePairs<T>{c, value, n(scratch)}, n(d_o), to);
+    replays_.count(s.rows() * s.heads * flops(2, s.past + s.queries, 2 * (s.qk_dim + s.v_dim)));
     if (in.sinks != nullptr) launch(s.heads, line, SinkSums{s.rows(), s.heads, sinks.data(), w(to.sinks)});
   }
 
@@ -387,8 +386,34 @@ class Cuda final : public Backend {
     };
     replays_.count(after(s.past), [after](const Moving& m) { return after(m.past); });
   }
-  bool by_faster_core(const Attention& s, const AttentionInputs& in, const Dropout& d, const Sdpa& call) {
-    return cuda::by_faster_core(device_, cores_, s, in, d, number(), call);
+  template <typename Mma>
+  bool by_faster_core(const Attention& s, const AttentionInputs& in, const Dropout& d, const Sdpa& call,
+                      const Mma& mma) {
+    return cuda::by_faster_core(device_, cores_, s, in, d, number(), call, mma);
+  }
+  CoreAnswer on_tensor_cores(const Scores<T>& c, W* log_sum_exp, T* o) {
+    if constexpr (std::is_same_v<T, bf16>)
+      if (mma_handles(c.s, c.in, c.drop)) return mma_attention(device_, c, log_sum_exp, o), CoreAnswer{true, "mma"};
+    return {false, "the shape, its memory or its format is not for it"};
+  }
+  CoreAnswer gradient_on_tensor_cores(const Scores<T>& c, const AttentionKept& k, const T* o, const T* d_o,
+                                      const AttentionGradients& to) {
+    if constexpr (std::is_same_v<T, bf16>)
+      if (mma_handles(c.s, c.in, c.drop) && mma_handles(c.s, to)) {
+        flash_gradient(c, k, o, d_o, to, [&](const auto& pairs) { mma_attention_gradient(device_, pairs, to); });
+        return {true, "mma"};
+      }
+    return {false, "the shape, its memory or its format is not for it"};
+  }
+  /// f(pairs) between what every core of our own needs before and after.
+  template <typename F>
+  void flash_gradient(const Scores<T>& c, const AttentionKept& k, const T* o, const T* d_o,
+                      const AttentionGradients& to, const F& f) {
+    const Count rows = c.s.rows() * c.s.heads;
+    const Scratch<W> delta(device_, rows), sinks(device_, rows);
+    launch(rows, line, FlashDelta<T>{c, w(k.log_sum_exp), o, d_o, delta.data(), sinks.data()});
+    f(FlashPairs<T>{c, w(k.log_sum_exp), delta.data(), d_o});
+    if (c.in.sinks != nullptr) launch(c.s.heads, line, SinkSums{c.s.rows(), c.s.heads, sinks.data(), w(to.sinks)});
   }
   template <typename Pairs>
   void pair_gradients(const Pairs& pairs, const T* d_o, const AttentionGradients& to) {

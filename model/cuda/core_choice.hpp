@@ -36,11 +36,13 @@ class CoreChoice {
   /// Begins with the fastest core. `backward`: what said() tells apart.
   void begin(bool backward) { backward_ = backward, refused_.clear(); }
 
+  /// Whether this core may be asked at all.
+  bool may(AttentionCore core) const { return !only_ || *only_ == core; }
   /// Asks a core, which is a function that returns a CoreAnswer; true: it is done. Throws std::runtime_error where it
   /// cannot and no other may.
   template <typename Ask>
   bool done_by(AttentionCore core, const Ask& ask) {
-    if (only_ && *only_ != core) return false;
+    if (!may(core)) return false;
     const CoreAnswer answer = ask();
     if (answer.done) {
       said_[backward_ ? 1 : 0] = answer.text + (refused_.empty() ? "" : ", " + refused_);

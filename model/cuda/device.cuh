@@ -28,6 +28,17 @@ template <typename Kernel>
 __global__ void run(const Kernel kernel) {
   kernel(GpuThread());
 }
+template <FixedSize Kernel>
+__global__ void __launch_bounds__(Kernel::threads, Kernel::blocks_per_multiprocessor) run_fixed(const Kernel kernel) {
+  kernel(GpuThread());
+}
+template <typename Kernel>
+constexpr auto entry() {
+  if constexpr (FixedSize<Kernel>)
+    return &run_fixed<Kernel>;
+  else
+    return &run<Kernel>;
+}
 
 /// One product as cuBLASLt sees it: descriptors that are made once, and the algorithm that was fastest.
 struct Product {
@@ -78,10 +89,9 @@ class GpuDevice {
     constexpr Count usual_room = 48 * 1024;
     if (blocks > std::numeric_limits<int>::max()) check(cudaErrorInvalidConfiguration, "a launch of so many blocks");
     if (room > usual_room)
-      check(cudaFuncSetAttribute(run<Kernel>, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(room)),
+      check(cudaFuncSetAttribute(entry<Kernel>(), cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(room)),
             "asking for shared memory");
-    run<Kernel>
-        <<<static_cast<unsigned>(blocks), static_cast<unsigned>(threads), static_cast<std::size_t>(room), stream_>>>(
+    entry<Kernel>()<<<static_cast<unsigned>(blocks), static_cast<unsigned>(threads), static_cast<std::size_t>(room), stream_>>>(
             kernel);
     check(cudaGetLastError(), "launching a kernel");
   }

@@ -17,13 +17,15 @@ CoreAnswer by_cudnn(Device& device, const Attention& s, const AttentionInputs& i
   return {false, "this device has none"};
 }
 
-/// False: none can, or none was asked, and the plain core must. `number`: bytes of a number.
-template <typename Device>
+/// False: none can, or none was asked, and the plain core must. `number`: bytes of a number; mma(): asks tensor cores
+/// by own kernels, which also take a prompt that goes on.
+template <typename Device, typename Mma>
 bool by_faster_core(Device& device, CoreChoice& cores, const Attention& s, const AttentionInputs& in, const Dropout& d,
-                    Bytes number, const Sdpa& call) {
-  if (!is_sdpa(s)) return false;
+                    Bytes number, const Sdpa& call, const Mma& mma) {
+  if (!is_sdpa(s)) return cores.may(AttentionCore::mma) && mma().done;
   cores.begin(call.shape.backward);
   if (cores.done_by(AttentionCore::cudnn, [&] { return by_cudnn(device, s, in, d, number, call); })) return true;
+  if (cores.done_by(AttentionCore::mma, mma)) return true;
   cores.last();
   return false;
 }

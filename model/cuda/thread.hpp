@@ -31,8 +31,69 @@ class GpuThread {
     extern __shared__ __align__(16) unsigned char shared[];
     return reinterpret_cast<std::byte*>(shared);
   }
+
+  /// Its number in its warp. Read anew by every use: what follows from it would else be held in registers for long.
+  __device__ unsigned lane() const {
+    unsigned l;
+    asm volatile("mov.u32 %0, %%laneid;" : "=r"(l));
+    return l;
+  }
+
+  // ---- what whole warps do together; layouts: model/cuda/mma_tile.hpp
+  /// c (16, 8) += a (16, 16) b (16, 8), a and b bf16.
+  __device__ void mma(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) const {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, "
+        "%2, "
+        "%3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+  }
+  /// Four matrices of 8 rows of 16 bytes; lane l says where in the room row l % 8 of matrix l / 8 is.
+  __device__ void ldmatrix(unsigned (&r)[4], unsigned at) const {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(shared_address() + at)
+                 : "memory");
+  }
+  /// The same, each matrix transposed.
+  __device__ void ldmatrix_transposed(unsigned (&r)[4], unsigned at) const {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(shared_address() + at)
+                 : "memory");
+  }
+
+  // ---- copies into the room that run beside the thread
+  /// 16 or 4 bytes, aligned to that; zeros where there is nothing.
+  template <int bytes>
+  __device__ void cp_async(unsigned at, const void* from, bool there) const {
+    const int read = there ? bytes : 0;
+    if constexpr (bytes == 16)
+      asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address() + at), "l"(from), "r"(read)
+                   : "memory");
+    else
+      asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(shared_address() + at), "l"(from), "r"(read)
+                   : "memory");
+  }
+  /// The copies since the last commit are a group.
+  __device__ void cp_async_commit() const { asm volatile("cp.async.commit_group;" ::: "memory"); }
+  /// Until all groups of this thread but the `left` latest have arrived.
+  template <int left>
+  __device__ void cp_async_wait() const {
+    asm volatile("cp.async.wait_group %0;" ::"n"(left) : "memory");
+  }
+
+ private:
+  __device__ unsigned shared_address() const { return static_cast<unsigned>(__cvta_generic_to_shared(room())); }
 };
 #endif
+
+/// A kernel that is written for one number of threads; it says too how many of its blocks a multiprocessor shall hold.
+template <typename Kernel>
+concept FixedSize = requires {
+  Kernel::threads;
+  Kernel::blocks_per_multiprocessor;
+};
 
 struct Plus {
   template <typename W>

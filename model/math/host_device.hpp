@@ -9,3 +9,15 @@
 #define LLMCALC_HD
 #define LLMCALC_DEVICE
 #endif
+
+/// For arrays that must lie in a GPU's registers: functions that get them are inlined, loops over them unrolled.
+#ifdef __CUDACC__
+#define LLMCALC_FORCE_INLINE __host__ __device__ __forceinline__
+#else
+#define LLMCALC_FORCE_INLINE inline
+#endif
+#ifdef __CUDA_ARCH__
+#define LLMCALC_UNROLL _Pragma("unroll")
+#else
+#define LLMCALC_UNROLL
+#endif

@@ -21,6 +21,17 @@ struct bf16 {
   LLMCALC_HD explicit operator float() const { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16U); }
 };
 
+/// Two numbers as bf16 in one word, the first in its lower half: how tensor cores take them.
+LLMCALC_HD inline unsigned packed(float low, float high) {
+#ifdef __CUDA_ARCH__
+  unsigned both;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+  return both;
+#else
+  return static_cast<unsigned>(bf16(low).bits) | static_cast<unsigned>(bf16(high).bits) << 16U;
+#endif
+}
+
 /// Multiplications and additions that were really done, in products of matrices and attention apart from the rest.
 struct Tally {
   std::int64_t multiplies = 0, adds = 0;

@@ -9,17 +9,22 @@
 #include <functional>
 #include <map>
 #include <new>
+#include <span>
 #include <stdexcept>
 
 #include "model/cuda/backend.hpp"
 #include "model/cuda/open.hpp"
+#include "tests/model/emulated_warp.hpp"
 
 namespace llmcalc::test {
 namespace {
 
-/// The threads of one block, each on a stack of its own, taking turns. A thread that waits goes on in its next turn:
-/// all have come as far by then, since every turn begins with the first thread and ends with the last. Contexts start
-/// the stacks; jumps, which need no system call, change them.
+constexpr std::size_t warp = model::cuda::warp;
+
+/// The threads of one block, each on a stack of its own, taking turns: a warp until all its lanes wait for the block or
+/// are done, then the next. A lane that waits for its warp goes on in its next turn: the others have come as far by
+/// then, since every turn begins with the first lane and ends with the last. Contexts start the stacks; jumps, which
+/// need no system call, change them.
 class Block {
  public:
   explicit Block(int size) : fibers_(static_cast<std::size_t>(size)) {
@@ -30,22 +35,34 @@ class Block {
   void run(const std::function<void(int)>& f) {
     body_ = &f, running = this, left_ = fibers_.size();
     for (Fiber& fiber : fibers_) fiber.state = Fiber::fresh;
-    while (left_ > 0)
-      for (now_ = 0; now_ < fibers_.size(); ++now_)
-        if (fibers_[now_].state != Fiber::over) turn(fibers_[now_]);
+    while (left_ > 0) {
+      for (std::size_t first = 0; first < fibers_.size(); first += warp) run_warp(first);
+      for (Fiber& fiber : fibers_)
+        if (fiber.state == Fiber::barred) fiber.state = Fiber::waiting;
+    }
   }
-  /// Lets every other thread come as far.
-  void wait() {
-    if (_setjmp(fibers_[now_].here) == 0) _longjmp(scheduler_, 1);
-  }
+  /// Lets every other lane of the warp come as far; or every other thread.
+  void wait_for_warp() { yield(Fiber::waiting); }
+  void wait_for_block() { yield(Fiber::barred); }
 
  private:
   struct Fiber {
-    enum State { fresh, waiting, over } state = over;
+    enum State { fresh, waiting, barred, over } state = over;
     jmp_buf here;
     std::vector<char> stack;
   };
 
+  void run_warp(std::size_t first) {
+    for (bool more = true; more;) {
+      more = false;
+      for (now_ = first; now_ < first + warp; ++now_)
+        if (fibers_[now_].state <= Fiber::waiting) turn(fibers_[now_]), more = true;
+    }
+  }
+  void yield(Fiber::State state) {
+    fibers_[now_].state = state;
+    if (_setjmp(fibers_[now_].here) == 0) _longjmp(scheduler_, 1);
+  }
   void turn(Fiber& f) {
     if (_setjmp(scheduler_) != 0) return;
     if (f.state == Fiber::waiting) _longjmp(f.here, 1);
@@ -75,30 +92,50 @@ class Block {
 /// What model::cuda::GpuThread is on a GPU.
 class Thread {
  public:
-  Thread(Block& b, Count block, Count blocks, int index, int size, std::byte* room, std::byte* lanes)
-      : b_(b), block_(block), blocks_(blocks), index_(index), size_(size), room_(room), lanes_(lanes) {}
+  Thread(Block& b, Count block, Count blocks, int index, int size, std::span<std::byte> room,
+         std::span<Exchange, 2> exchange, WarpCounts& counts)
+      : b_(b),
+        block_(block),
+        blocks_(blocks),
+        index_(index),
+        size_(size),
+        room_(room.data()),
+        lane_(lane(), exchange, room, counts, Wait{&b}) {}
   Count block() const { return block_; }
   Count blocks() const { return blocks_; }
   int index() const { return index_; }
   int size() const { return size_; }
-  void sync() const { b_.wait(); }
+  unsigned lane() const { return static_cast<unsigned>(index_) % warp; }
+  void sync() const { b_.wait_for_block(); }
   std::byte* room() const { return room_; }
   template <typename W>
   W across(W v, int bits) const {
-    constexpr int slot = 16;
-    std::memcpy(lanes_ + index_ * slot, &v, sizeof v);
-    b_.wait();
-    W other;
-    std::memcpy(&other, lanes_ + (index_ ^ bits) * slot, sizeof other);
-    b_.wait();  // nobody writes before all have read
-    return other;
+    return lane_.across(v, static_cast<unsigned>(bits));
+  }
+  void mma(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) const { lane_.mma(c, a, b0, b1); }
+  void ldmatrix(unsigned (&r)[4], unsigned at) const { lane_.ldmatrix(r, at, false); }
+  void ldmatrix_transposed(unsigned (&r)[4], unsigned at) const { lane_.ldmatrix(r, at, true); }
+  template <int bytes>
+  void cp_async(unsigned at, const void* from, bool there) const {
+    lane_.cp_async(at, from, there, bytes);
+  }
+  void cp_async_commit() const { lane_.cp_async_commit(); }
+  template <int left>
+  void cp_async_wait() const {
+    lane_.cp_async_wait(left);
   }
 
  private:
+  struct Wait {
+    Block* b;
+    void operator()() const { b->wait_for_warp(); }
+  };
+
   Block& b_;
   Count block_, blocks_;
   int index_, size_;
-  std::byte *room_, *lanes_;
+  std::byte* room_;
+  mutable WarpLane<Wait> lane_;
 };
 
 class EmulatedDevice;
@@ -191,6 +228,7 @@ class EmulatedDevice {
     if (recording_ != nullptr) throw std::runtime_error("the host waits in it");
   }
   Count capacity() const { return 0; }
+  const WarpCounts& counts() const { return counts_; }
 
   template <typename Kernel>
   void launch(const Kernel& kernel, Count blocks, int threads, Count room) {
@@ -216,13 +254,16 @@ class EmulatedDevice {
   }
   template <typename Kernel>
   void run(const Kernel& kernel, Count blocks, int threads, Count room) {
-    // Few enough that tests end; kernels must do with any number of threads that is whole warps.
-    const int size = std::min(threads, 64);
-    std::vector<std::byte> shared(static_cast<std::size_t>(room)), lanes(static_cast<std::size_t>(size) * 16);
+    // Few enough that tests end; other kernels must do with any number of threads that is whole warps.
+    const int size = model::cuda::FixedSize<Kernel> ? threads : std::min(threads, 64);
+    std::vector<std::byte> shared(static_cast<std::size_t>(room));
+    std::vector<std::array<Exchange, 2>> exchanges(static_cast<std::size_t>(size) / warp);
     Block& fibers = block_of(size);
     for (Count b = 0; b < blocks; ++b) {
       std::fill(shared.begin(), shared.end(), std::byte{0xff});
-      fibers.run([&](int i) { kernel(Thread(fibers, b, blocks, i, size, shared.data(), lanes.data())); });
+      fibers.run([&](int i) {
+        kernel(Thread(fibers, b, blocks, i, size, shared, exchanges[static_cast<std::size_t>(i) / warp], counts_));
+      });
     }
   }
   template <typename F>
@@ -230,7 +271,7 @@ class EmulatedDevice {
     for (Count i = 0; i < kernel.n; ++i) kernel.f(i);  // nothing waits in it
   }
   Block& block_of(int size) {
-    std::unique_ptr<Block>& b = blocks_.at(static_cast<std::size_t>(size / model::cuda::warp));
+    std::unique_ptr<Block>& b = blocks_.at(static_cast<std::size_t>(size) / warp);
     if (b == nullptr) b = std::make_unique<Block>(size);
     return *b;
   }
@@ -248,6 +289,7 @@ class EmulatedDevice {
       }
   }
   std::array<std::unique_ptr<Block>, 5> blocks_;
+  WarpCounts counts_;
   EmulatedGraph* recording_ = nullptr;
 };
 
@@ -260,8 +302,13 @@ void EmulatedGraph::end() {
   if (!live_.empty()) throw std::logic_error("memory of a recording outlives it");
 }
 
+EmulatedDevice& the_device() {
+  static EmulatedDevice one;
+  return one;
+}
+
 std::unique_ptr<model::Backend> made(model::Number number, bool poison, model::Instruments* instruments) {
-  static EmulatedDevice device;
+  EmulatedDevice& device = the_device();
   if (number == model::Number::f32)
     return std::make_unique<model::cuda::Cuda<float, EmulatedDevice>>(device, "emulated, float32", poison, instruments);
   if (number == model::Number::bf16)
@@ -278,6 +325,8 @@ std::unique_ptr<model::Backend> make_emulated_with(model::Number number, model::
 std::unique_ptr<model::Backend> make_emulated(model::Number number, bool poison) {
   return made(number, poison, nullptr);
 }
+
+const WarpCounts& warp_counts() { return the_device().counts(); }
 
 std::vector<MakeBackend> gpus() {
   std::vector<MakeBackend> all{make_emulated};

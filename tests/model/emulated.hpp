@@ -2,6 +2,7 @@
 /// A GPU's stand-in on the processor: the CUDA backend with its own kernels, each of their threads a fiber that runs
 /// until the others must be waited for. Slow, and true to blocks, warps and shared memory; products are plain loops.
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -14,6 +15,13 @@ std::unique_ptr<model::Backend> make_emulated(model::Number number, bool poison 
 
 /// The same, with instruments.
 std::unique_ptr<model::Backend> make_emulated_with(model::Number number, model::Instruments& instruments);
+/// What the stand-in's warps did since the program began.
+struct WarpCounts {
+  std::int64_t products = 0;   ///< of tensor cores, 16 x 8 x 16 multiply-adds each
+  std::int64_t conflicts = 0;  ///< rows of ldmatrix that waited for a bank
+  std::int64_t faults = 0;     ///< addresses that are not aligned, or outside a block's memory
+};
+const WarpCounts& warp_counts();
 
 using MakeBackend = std::unique_ptr<model::Backend> (*)(model::Number, bool poison);
 

@@ -1,0 +1,102 @@
+#pragma once
+/// Flash attention on tensor cores: which shapes it takes, its launches, and what it executes.
+
+#include <cstdint>
+#include <type_traits>
+
+#include "model/cuda/mma_backward.hpp"
+
+namespace llmcalc::model::cuda {
+
+/// f(the width, as a type) for the narrowest width of kernels that has room for a head.
+template <typename F>
+auto with_head_width(Count dim, const F& f) {
+  if (dim <= 64) return f(std::integral_constant<int, 64>());
+  if (dim <= 96) return f(std::integral_constant<int, 96>());
+  return f(std::integral_constant<int, 128>());
+}
+
+/// Tokens that lie as they count, every head aligned to the 16 bytes of a copy.
+inline bool mma_reads(const HeadView& v, Count tokens) {
+  const bool in_order = v.capacity == 0 || tokens <= v.capacity;
+  return in_order && reinterpret_cast<std::uintptr_t>(v.data) % 16 == 0 && v.sequence % 8 == 0 && v.token % 8 == 0 &&
+         v.head % 8 == 0;
+}
+
+/// Not: single queries, heads of odd or unlike widths, rotary parts apart, ALiBi, dropout, a cache that has gone round.
+inline bool mma_handles(const Attention& s, const AttentionInputs& in, const Dropout& d) {
+  const Count keys = s.past + s.queries;
+  return s.queries > 1 && s.qk_dim == s.v_dim && s.qk_dim % 16 == 0 && s.qk_dim <= 128 && in.rope_dim == 0 &&
+         in.scale > 0 && !in.alibi && !(d.p > 0) && keys < (Count{1} << 30) && mma_reads(in.q, s.queries) &&
+         mma_reads(in.k, keys) && mma_reads(in.v, keys);
+}
+inline bool mma_handles(const Attention& s, const AttentionGradients& to) {
+  return mma_reads(to.q, s.queries) && mma_reads(to.k, s.past + s.queries) && mma_reads(to.v, s.past + s.queries);
+}
+
+/// A tensor of (sequences, queries, heads, v_dim): the output, and its gradient.
+inline MmaHeads output_heads(const Attention& s, const bf16* data) {
+  return MmaHeads(
+      HeadView{.data = data, .sequence = s.queries * s.heads * s.v_dim, .token = s.heads * s.v_dim, .head = s.v_dim});
+}
+
+template <typename Device>
+void mma_attention(Device& device, const Scores<bf16>& c, float* log_sum_exp, bf16* o) {
+  const MmaShape s(c.s, c.in.scale);
+  with_head_width(c.s.qk_dim, [&](auto width) {
+    using Kernel = MmaForward<width.value>;
+    const Kernel kernel{s,
+                        MmaHeads(c.in.q),
+                        MmaHeads(c.in.k),
+                        MmaHeads(c.in.v),
+                        output_heads(c.s, o),
+                        static_cast<const bf16*>(c.in.sinks),
+                        log_sum_exp};
+    device.launch(kernel, mul(kernel.stretches(), c.s.heads, c.s.sequences), Kernel::threads, Kernel::room);
+  });
+}
+
+/// delta: o . do of every row.
+template <typename Device>
+void mma_attention_gradient(Device& device, const FlashPairs<bf16>& p, const AttentionGradients& to) {
+  const Attention& s = p.c.s;
+  const AttentionInputs& in = p.c.in;
+  const MmaGradientInputs from{MmaShape(s, in.scale),  MmaHeads(in.q), MmaHeads(in.k), MmaHeads(in.v),
+                               output_heads(s, p.d_o), p.log_sum_exp,  p.delta};
+  with_head_width(s.qk_dim, [&](auto width) {
+    using Query = MmaQueryGradient<width.value>;
+    using Key = MmaKeyGradient<width.value>;
+    const Query query{from, MmaHeads(to.q)};
+    const Key key{from, MmaHeads(to.k), MmaHeads(to.v)};
+    device.launch(query, mul(query.stretches(), s.heads, s.sequences), Query::threads, Query::room);
+    device.launch(key, mul(key.stretches(), s.kv_heads, s.sequences), Key::threads, Key::room);
+  });
+}
+
+/// The pairs of queries and keys that warps work on, of a head: Kernel::rows tokens of theirs, by tiles of
+/// Kernel::columns of the others, which reach(token, end) says.
+template <typename Kernel, typename F>
+Count executed_pairs(int tokens, const F& reach) {
+  Count tiles = 0;
+  for (int x = 0; x < tokens; x += Kernel::rows) {
+    const Reach r = reach(x, std::min(x + Kernel::rows, tokens));
+    if (r.first < r.end) tiles += (r.end - 1) / Kernel::columns - r.first / Kernel::columns + 1;
+  }
+  return tiles * Kernel::rows * Kernel::columns;
+}
+
+/// FLOPs that tensor cores execute, exactly: whole tiles, on whatever the mask hides in them and beside narrow heads
+/// too. Forward: 2 products; backward: 3 for the queries' gradient and 4 for the keys' and values'.
+inline Flops mma_flops(const Attention& s, bool backward) {
+  const Band band(s);
+  const auto of_queries = [&](int i, int end) { return band.of_queries(i, end); };
+  const auto of_keys = [&](int j, int end) { return band.of_keys(j, end); };
+  return with_head_width(s.qk_dim, [&](auto width) {
+    const Count pairs = !backward ? 2 * executed_pairs<MmaForward<width.value>>(band.queries, of_queries)
+                                  : 3 * executed_pairs<MmaQueryGradient<width.value>>(band.queries, of_queries) +
+                                        4 * executed_pairs<MmaKeyGradient<width.value>>(band.keys(), of_keys);
+    return (s.sequences * s.heads) * flops(2, pairs, width.value);
+  });
+}
+
+}  // namespace llmcalc::model::cuda

@@ -1,0 +1,223 @@
+// Attention on tensor cores, on the GPU's stand-in and on a GPU where tests are told of one: against the processor's in
+// double, against the kernels of single threads, and against what it is said to execute.
+
+#include "model/cuda/mma_attention.hpp"
+
+#include "model/cpu/make.hpp"
+#include "tests/catch.hpp"
+#include "tests/model/compare.hpp"
+#include "tests/model/emulated.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::model;
+using test::difference, test::identical, test::Numbers;
+
+namespace {
+
+struct Variant {
+  const char* name;
+  Count dim, heads, kv_heads, queries, past = 0, window = 0, capacity = 0;
+  bool sinks = false;
+  double scale = 0.2;
+};
+
+constexpr Variant variants[] = {{"two queries on a cache", 64, 4, 1, 2, 90, 0, 128},
+                                {"narrow heads", 16, 2, 1, 16},
+                                {"a tile and a row", 64, 2, 2, 33},
+                                {"a tile of keys", 64, 2, 1, 64},
+                                {"two blocks", 64, 4, 2, 129},
+                                {"grouped heads", 96, 4, 2, 100},
+                                {"heads that fill a tile in part", 80, 2, 1, 33},
+                                {"one KV head", 128, 3, 1, 100},
+                                {"two blocks of wide heads", 128, 1, 1, 129},
+                                {"window", 64, 2, 1, 129, 0, 40},
+                                {"narrow window", 128, 1, 1, 129, 0, 5},
+                                {"past", 64, 2, 1, 33, 70},
+                                {"past and a window", 128, 2, 1, 33, 100, 20},
+                                {"sinks", 64, 2, 1, 70, 0, 0, 0, true},
+                                {"scores that rise by far", 64, 2, 1, 129, 0, 0, 0, false, 1.5}};
+
+/// An attention of two sequences. q, k and v of a token lie side by side, as a product of matrices leaves them, and a
+/// few numbers before the next token's.
+class Bench {
+ public:
+  Bench(const Variant& shape, std::unique_ptr<Backend> on)
+      : on_(std::move(on)),
+        s_{.sequences = 2,
+           .heads = shape.heads,
+           .kv_heads = shape.kv_heads,
+           .queries = shape.queries,
+           .past = shape.past,
+           .qk_dim = shape.dim,
+           .v_dim = shape.dim,
+           .window = shape.window,
+           .sinks = shape.sinks},
+        scale_(shape.scale),
+        capacity_(shape.capacity),
+        tokens_(capacity_ > 0 ? capacity_ : s_.past + s_.queries),
+        row_((s_.heads + 2 * s_.kv_heads) * s_.qk_dim + 8) {
+    for (const bool odd : {false, true}) x_[odd] = filled(qkv(), 1, odd), dx_[odd] = make(qkv(), false, odd);
+    d_o_ = filled(outputs(), 2), sinks_ = filled(s_.heads, 3);
+    o_ = make(outputs(), false), log_sum_exp_ = make(rows(), true), d_sinks_ = make(s_.heads, true);
+  }
+  ~Bench() {
+    for (const auto& [data, bytes] : made_) on_->release(data, bytes);
+  }
+  Bench(const Bench&) = delete;
+  Bench& operator=(const Bench&) = delete;
+
+  /// `odd`: everything lies a number further, where tensor cores do not read it.
+  void forward(bool odd = false) {
+    on_->attention(s_, inputs(odd), AttentionImpl::flash, {}, {.log_sum_exp = log_sum_exp_}, o_);
+  }
+  void backward(bool odd = false) {
+    on_->zero(d_sinks_, s_.heads * on_->wide());
+    const AttentionInputs to = views(dx_[odd]);
+    on_->attention_gradient(s_, inputs(odd), AttentionImpl::flash, {}, {.log_sum_exp = log_sum_exp_}, o_, d_o_, nullptr,
+                            {.q = to.q, .q_rope = {}, .k = to.k, .k_rope = {}, .v = to.v, .sinks = d_sinks_});
+  }
+  Numbers output() const { return read(o_, outputs(), false); }
+  Numbers log_sum_exp() const { return read(log_sum_exp_, rows(), true); }
+  Numbers sink_gradient() const { return read(d_sinks_, s_.heads, true); }
+  /// Of q, k and v.
+  std::array<Numbers, 3> gradients(bool odd = false) const {
+    const Numbers all = read(dx_[odd], qkv(), false);
+    std::array<Numbers, 3> d;
+    for (Count n = 0; n < static_cast<Count>(all.size()); ++n) {
+      const Count token = n / row_ % tokens_, head = n % row_ / s_.qk_dim;
+      const std::size_t which = head < s_.heads ? 0 : head < s_.heads + s_.kv_heads ? 1 : 2;
+      if (token < (which == 0 ? s_.queries : s_.past + s_.queries) && head < s_.heads + 2 * s_.kv_heads)
+        d[which].push_back(all[static_cast<std::size_t>(n)]);
+    }
+    return d;
+  }
+  const Attention& shape() const { return s_; }
+  bool on_tensor_cores(bool odd) const { return cuda::mma_handles(s_, inputs(odd), {}); }
+
+ private:
+  Count rows() const { return s_.rows() * s_.heads; }
+  Count outputs() const { return rows() * s_.v_dim; }
+  Count qkv() const { return s_.sequences * tokens_ * row_; }
+  void* make(Count n, bool wide, bool odd = false) {
+    const Bytes number = wide ? on_->wide() : on_->number(), bytes = (n + 1) * number;
+    made_.emplace_back(on_->allocate(bytes), bytes);
+    return static_cast<std::byte*>(made_.back().first) + (odd ? number.value : 0);
+  }
+  /// Random numbers that bf16 has.
+  void* filled(Count n, std::uint64_t stream, bool odd = false) {
+    Numbers v(static_cast<std::size_t>(n));
+    for (std::size_t i = 0; i < v.size(); ++i)
+      v[i] = wide(bf16(4 * uniform<float>(random_key(17), random_counter(i, stream)) - 2));
+    void* data = make(n, false, odd);
+    on_->write(data, v, false);
+    return data;
+  }
+  Numbers read(In from, Count n, bool wide) const {
+    Numbers v(static_cast<std::size_t>(n));
+    on_->read(v, from, wide);
+    return v;
+  }
+  AttentionInputs views(In data) const {
+    const auto view = [&](Count head, Count capacity) {
+      return HeadView{.data = static_cast<const std::byte*>(data) + (head * s_.qk_dim * on_->number()).value,
+                      .sequence = tokens_ * row_,
+                      .token = row_,
+                      .head = s_.qk_dim,
+                      .capacity = capacity};
+    };
+    return {.q = view(0, 0),
+            .q_rope = {},
+            .k = view(s_.heads, capacity_),
+            .k_rope = {},
+            .v = view(s_.heads + s_.kv_heads, capacity_),
+            .scale = scale_,
+            .sinks = s_.sinks ? sinks_ : nullptr};
+  }
+  AttentionInputs inputs(bool odd) const { return views(x_[odd]); }
+
+  std::unique_ptr<Backend> on_;
+  Attention s_;
+  double scale_;
+  Count capacity_, tokens_, row_;
+  std::vector<std::pair<void*, Bytes>> made_;
+  void *x_[2], *dx_[2], *d_o_, *sinks_, *o_, *log_sum_exp_, *d_sinks_;
+};
+
+/// f(tested, exact) of every shape, wherever there is a GPU.
+template <typename F>
+void each_shape(F f) {
+  for (const test::MakeBackend make : test::gpus())
+    for (const Variant& shape : variants) {
+      INFO(shape.name << ", heads of " << shape.dim << ", " << shape.queries << " queries");
+      Bench tested(shape, make(Number::bf16, true)), exact(shape, make_cpu(Number::f64, true));
+      REQUIRE(tested.on_tensor_cores(false));
+      f(tested, exact);
+    }
+}
+
+void check_gradients(const std::array<Numbers, 3>& tested, const std::array<Numbers, 3>& exact) {
+  CHECK(difference(tested[0], exact[0]) <= 1e-2);
+  CHECK(difference(tested[1], exact[1]) <= 1e-2);
+  CHECK(difference(tested[2], exact[2]) <= 1e-2);
+}
+
+}  // namespace
+
+TEST_CASE("attention on tensor cores and its gradients equal those in double, by the FLOPs foretold", "[cuda]") {
+  const test::WarpCounts& counts = test::warp_counts();
+  each_shape([&](Bench& tested, Bench& exact) {
+    const std::int64_t start = counts.products;
+    tested.forward(), exact.forward();
+    const std::int64_t between = counts.products;
+    tested.backward(), exact.backward();
+    CHECK(difference(tested.output(), exact.output()) <= 1e-2);
+    CHECK(difference(tested.log_sum_exp(), exact.log_sum_exp()) <= 1e-5);
+    check_gradients(tested.gradients(), exact.gradients());
+    if (tested.shape().sinks) CHECK(difference(tested.sink_gradient(), exact.sink_gradient()) <= 1e-2);
+    if (between == start) return;  // a GPU ran it
+    CHECK(cuda::mma_flops(tested.shape(), false) == (between - start) * flops(2, 16, 8 * 16));
+    CHECK(cuda::mma_flops(tested.shape(), true) == (counts.products - between) * flops(2, 16, 8 * 16));
+  });
+  CHECK(counts.conflicts == 0);
+  CHECK(counts.faults == 0);
+}
+
+TEST_CASE("tensor cores read what single threads kept, and the reverse", "[cuda]") {
+  for (const test::MakeBackend make : test::gpus())
+    for (const bool odd : {false, true}) {
+      const Variant shape{"", 64, 2, 1, 70, 0, 0, 0, true};
+      Bench tested(shape, make(Number::bf16, true)), exact(shape, make_cpu(Number::f64, true));
+      REQUIRE(!tested.on_tensor_cores(true));
+      tested.forward(odd), exact.forward();
+      tested.backward(!odd), exact.backward();
+      CHECK(difference(tested.output(), exact.output()) <= 1e-2);
+      check_gradients(tested.gradients(!odd), exact.gradients());
+    }
+}
+
+TEST_CASE("attention on tensor cores gives the same bits every time", "[cuda]") {
+  for (const test::MakeBackend make : test::gpus()) {
+    const Variant shape{"", 64, 4, 2, 129};
+    std::vector<Numbers> runs;
+    for (int run = 0; run < 2; ++run) {
+      Bench b(shape, make(Number::bf16, true));
+      b.forward(), b.backward();
+      runs.push_back(b.output());
+      for (const Numbers& d : b.gradients()) runs.back().insert(runs.back().end(), d.begin(), d.end());
+    }
+    CHECK(identical(runs[0], runs[1]));
+  }
+}
+
+TEST_CASE("blocks of attention cover every stretch of every head once, long ones first", "[cuda]") {
+  for (const int heads : {1, 5, 16, 40}) {
+    const int stretches = 3, sequences = 2;
+    std::vector<int> seen(static_cast<std::size_t>(stretches * heads * sequences));
+    for (int n = 0; n < stretches * heads * sequences; ++n) {
+      const cuda::BlockPlace at = cuda::place_of(n, stretches, heads, sequences);
+      ++seen[static_cast<std::size_t>((at.sequence * heads + at.head) * stretches + at.stretch)];
+      if (n == 0) CHECK(at.stretch == 0);
+    }
+    CHECK(std::all_of(seen.begin(), seen.end(), [](int times) { return times == 1; }));
+  }
+}
