@@ -26,6 +26,12 @@ struct Training {
     t.weights().make_trainable(c.plan);
   }
   void step() { t.train(std::span(&batch, 1), {.clip = 0}); }
+  /// The same, operator by operator: a recording has memory of its own.
+  void plain_step() {
+    t.weights().zero_gradients();
+    t.gradients(batch, 1, nullptr);
+    t.update({.clip = 0});
+  }
 };
 
 struct Generation {
@@ -125,8 +131,9 @@ void meter_training(Metered& m, const Case& c, const Metering& how, const Where&
   Training run(c, where);
   Instruments& device = *run.backend->instruments();
   const auto step = [&] { run.step(); };
-  m.memory.push_back(
-      memory_of(device, run.t.arena(), {"training", training_memory(c.arch, c.plan).peak, how.overhead, {}}, step));
+  m.memory.push_back(memory_of(device, run.t.arena(),
+                               {"training", training_memory(c.arch, c.plan).peak, how.overhead, {}},
+                               [&] { run.plain_step(); }));
   add_energy(m, device, "training step", static_cast<Count>(run.batch.ids.size()), how.seconds, step);
   m.no_counts = device.counters_missing();
   add_product(m, *run.backend, how.product);

@@ -131,11 +131,11 @@ void GpuDevice::wait() {
 }
 void GpuDevice::trim() { check(cudaMemPoolTrimTo(pool_, 0), "giving memory back"); }
 
-Count GpuDevice::most_graph_bytes() const {
+Count GpuDevice::graph_bytes(cudaGraphMemAttributeType what) const {
   int device = 0;
   std::uint64_t bytes = 0;
   check(cudaGetDevice(&device), "asking for the device");
-  check(cudaDeviceGetGraphMemAttribute(device, cudaGraphMemAttrReservedMemHigh, &bytes), "asking for graphs' memory");
+  check(cudaDeviceGetGraphMemAttribute(device, what, &bytes), "asking for graphs' memory");
   return static_cast<Count>(bytes);
 }
 
@@ -165,6 +165,7 @@ MemoryPoints GpuDevice::memory() const {
   p.workspaces = {
       {"cuBLASLt workspace", Bytes(static_cast<Count>(workspace_bytes)), "beside the operands of products"}};
   p.attention = Bytes(most_sdpa_bytes_);
+  p.graphs = Bytes(graph_bytes(cudaGraphMemAttrReservedMemCurrent));
   return p;
 }
 

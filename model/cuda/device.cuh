@@ -75,8 +75,6 @@ class GpuDevice {
   cudaStream_t stream() const { return stream_; }
   /// Gives back what the pool holds and nobody uses.
   void trim();
-  /// The most that graphs held beside the pool, in bytes.
-  Count most_graph_bytes() const;
   /// Memory that operators take while they run (Room), counted.
   void count_scratch(Count bytes) {
     scratch_ += bytes;
@@ -91,8 +89,8 @@ class GpuDevice {
     if (room > usual_room)
       check(cudaFuncSetAttribute(entry<Kernel>(), cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(room)),
             "asking for shared memory");
-    entry<Kernel>()<<<static_cast<unsigned>(blocks), static_cast<unsigned>(threads), static_cast<std::size_t>(room), stream_>>>(
-            kernel);
+    entry<Kernel>()<<<static_cast<unsigned>(blocks), static_cast<unsigned>(threads), static_cast<std::size_t>(room),
+                      stream_>>>(kernel);
     check(cudaGetLastError(), "launching a kernel");
   }
 
@@ -114,6 +112,8 @@ class GpuDevice {
 
  private:
   Bytes pool(cudaMemPoolAttr what) const;
+  /// That graphs hold beside the pool.
+  Count graph_bytes(cudaGraphMemAttributeType what) const;
   Bytes outside() const;
 
   /// A shape, its formats, and how well its three pointers are aligned.

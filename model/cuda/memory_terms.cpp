@@ -5,7 +5,7 @@
 namespace llmcalc::model::cuda {
 
 DeviceMemory explained(const MemoryPoints& p, Bytes arena) {
-  DeviceMemory m{.used = p.used, .overhead = p.used - p.pool, .workspaces = p.workspaces, .terms = {}};
+  DeviceMemory m{.used = p.used, .overhead = p.used - p.pool - p.graphs, .workspaces = p.workspaces, .terms = {}};
   const Bytes before = p.before.value_or(Bytes());
   if (p.before) m.terms.push_back({"before", before, "used before this program had a context"});
   m.terms.push_back({"context", p.context - before, "of the driver"});
@@ -20,6 +20,7 @@ DeviceMemory explained(const MemoryPoints& p, Bytes arena) {
     scratch += "; cuDNN's attention took " + std::to_string(p.attention.value) + " bytes while it ran";
   m.terms.push_back({"scratch", most - named, scratch});
   m.terms.push_back({"pool slack", p.pool - most, "held for later, in use by nobody"});
+  m.terms.push_back({"graphs", p.graphs, "tensors of recorded steps"});
   Bytes known;
   for (const MemoryTerm& t : m.terms) known += t.bytes;
   m.terms.push_back({"unexplained", p.used - known, ""});

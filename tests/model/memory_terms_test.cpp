@@ -16,7 +16,8 @@ MemoryPoints points() {
           .kernels = Bytes(485),
           .workspaces = {{"cuBLASLt workspace", Bytes(32), ""}},
           .attention = Bytes(64),
-          .used = Bytes(4490),
+          .graphs = Bytes(20),
+          .used = Bytes(4510),
           .pool = Bytes(4000),
           .pool_most = Bytes(3800)};
 }
@@ -45,6 +46,7 @@ TEST_CASE("every byte of a GPU's memory has a term", "[memory_terms]") {
   CHECK(of(m, "scratch") == 3800 - 32 - 3500);
   CHECK(m.terms[6].note.ends_with("cuDNN's attention took 64 bytes while it ran"));
   CHECK(of(m, "pool slack") == 200);
+  CHECK(of(m, "graphs") == 20);
   CHECK(of(m, "unexplained") == 5);
   CHECK(m.overhead == Bytes(490));
   CHECK(sum(m) == m.used.value);
