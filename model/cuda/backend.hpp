@@ -10,8 +10,14 @@
 
 #include "model/cpu/matmul_shape.hpp"
 #include "model/cuda/attention.hpp"
+#include "model/cuda/classifier.hpp"
+#include "model/cuda/column_sums.hpp"
+#include "model/cuda/copy.hpp"
+#include "model/cuda/decode_attention.hpp"
 #include "model/cuda/experts.hpp"
 #include "model/cuda/flash_cores.hpp"
+#include "model/cuda/matvec.hpp"
+#include "model/cuda/norm.hpp"
 #include "model/cuda/pointwise.hpp"
 #include "model/cuda/position.hpp"
 #include "model/cuda/room.hpp"
@@ -35,7 +41,7 @@ class Cuda final : public Backend {
 
  public:
   Cuda(Device& device, std::string name, bool poison)
-      : device_(device), turns_(device), name_(std::move(name)), poison_(poison) {}
+      : device_(device), turns_(device), classifier_(device), name_(std::move(name)), poison_(poison) {}
   void* allocate(Bytes bytes) override {
     void* data = device_.allocate(bytes.value);
     if (poison_) device_.fill(data, 0xff, bytes.value);  // NaN in every format
@@ -76,8 +82,11 @@ class Cuda final : public Backend {
         first.push_back(static_cast<Count>(i)), row.push_back(row_of(token[i]));
     first.push_back(static_cast<Count>(token.size()));
     const Scratch<Count> begin(device_, first), tokens(device_, token), to(device_, row);
-    launch(static_cast<Count>(row.size()), line,
-           BucketSums<T>{s.width, begin.data(), tokens.data(), to.data(), n(dy), w(dtable)});
+    constexpr int N = pack_of<T>;
+    const auto buckets = static_cast<Count>(row.size());
+    s.width % N == 0 && at_packs<N>(n(dy)) && at_packs<N>(w(dtable))
+        ? launch(buckets, 0, BucketSums<T, N>{s.width, begin.data(), tokens.data(), to.data(), n(dy), w(dtable)})
+        : launch(buckets, 0, BucketSums<T, 1>{s.width, begin.data(), tokens.data(), to.data(), n(dy), w(dtable)});
   }
   void add_sinusoid(const Lookup& s, const Positions& p, Out y) override {
     cuda::add_sinusoid(device_, s, p, turns_.of(p, s.width), n(y));
@@ -92,41 +101,22 @@ class Cuda final : public Backend {
     const Count stride = v.x_stride > 0 ? v.x_stride : s.in;
     if (v.head_rows > 0) return per_head(s, v, n(v.x), n(v.weight), n(y));
     if (s.top_k > 0) return routed(s, v, y);
-    product<T>({s.rows, s.out, s.in, false, true, false, stride, s.in, s.out}, v.x, v.weight, y, v.wide_output);
-    if (v.bias == nullptr) return;
-    v.wide_output ? add_bias(device_, s.rows, s.out, n(v.bias), w(y))
-                  : add_bias(device_, s.rows, s.out, n(v.bias), n(y));
+    dense({s.rows, s.in, s.out, stride, n(v.x), n(v.weight), n(v.bias), y, v.wide_output});
   }
   void linear_gradient(const Linear& s, const LinearView& v, In dy, Out dx, bool add, Out dw, Out db) override {
     if (s.top_k > 0) return routed_gradient(s, v, dy, dx, add, dw, db);
     Count stride = s.out;
-    if (v.wide_output && sizeof(W) != sizeof(T)) {
-      launch(s.rows, 0, RoundRows<T>{s.out, w(const_cast<Out>(dy))});
-      stride = s.out * static_cast<Count>(sizeof(W) / sizeof(T));
-    }
+    if (v.wide_output) stride *= static_cast<Count>(sizeof(W) / sizeof(T));  // as loss_gradient left it
     dense_gradient(s, s.rows, n(v.x), n(v.weight), n(dy), stride, n(dx), add, w(dw), w(db));
   }
 
   // ---- norms
   void norm(const Norm& s, const NormView& v, Out y, Out statistics) override {
-    launch(s.rows, line, NormRows<T>{s, v, n(y), w(statistics)});
+    Norms<T, Device>::norm(device_, s, v, n(y), w(statistics));
   }
   void norm_gradient(const Norm& s, const NormView& v, In statistics, In dy, Out dx, bool add, Out dw,
                      Out db) override {
-    const Scratch<W> made(device_, 2 * s.rows);
-    const Count groups = std::clamp<Count>(s.rows / 32, 1, 128), each = (s.rows + groups - 1) / groups;
-    const Count weights = v.heads * s.width;
-    const Scratch<W> partial(device_, dw != nullptr ? 2 * groups * weights : 1);
-    launch(s.rows, line, NormRowsGradient<T>{s, v, w(statistics), n(dy), n(dx), add, made.data()});
-    if (dw == nullptr) return;
-    using Sums = NormWeightSums<T>;
-    launch(groups * ((weights + Sums::tile - 1) / Sums::tile), 0, Sums{s, v, made.data(), n(dy), partial.data(), each});
-    everywhere(weights, [=, from = partial.data(), to = w(dw), to_b = w(db)] LLMCALC_DEVICE(Count i) {
-      for (Count g = 0; g < groups; ++g) {
-        to[i] += from[2 * g * weights + i];
-        if (to_b != nullptr) to_b[i] += from[(2 * g + 1) * weights + i];
-      }
-    });
+    Norms<T, Device>::gradient(device_, s, v, w(statistics), n(dy), n(dx), add, w(dw), w(db));
   }
 
   // ---- attention
@@ -135,7 +125,9 @@ class Cuda final : public Backend {
     const Scores<T> c{s, in, d};
     const Count rows = s.rows() * s.heads, room = line + (threads + s.v_dim) * wide_bytes;
     if (how == AttentionImpl::flash) {
-      if (!by_faster_core(s, in, d, sdpa_forward(s, in, w(k.log_sum_exp), o)))
+      if (const DecodeAttention<T> decode(c); decode.can())
+        decode.run(device_, w(k.log_sum_exp), n(o));
+      else if (!by_faster_core(s, in, d, sdpa_forward(s, in, w(k.log_sum_exp), o)))
         launch(rows, room, FlashForward<T>{c, w(k.log_sum_exp), n(o)});
       done_ += flash_flops(c, s.qk_dim + s.v_dim);
     } else {
@@ -243,40 +235,26 @@ class Cuda final : public Backend {
 
   // ---- loss, cache, optimizer
   double loss(const Loss& s, const std::int64_t* targets, Out logits) override {
-    const Scratch<std::int64_t> ids(device_, std::vector<std::int64_t>(targets, targets + s.rows));
-    const Scratch<W> losses(device_, s.rows);
-    launch(s.rows, line, LossRows{s.vocabulary, ids.data(), w(logits), losses.data()});
-    double all = 0;
-    for (const W l : downloaded<W>(losses.data(), s.rows)) all += static_cast<double>(l);
-    return all / static_cast<double>(s.rows);
+    return classifier_.loss(s, targets, w(In(logits)));
   }
   void loss_gradient(const Loss& s, const std::int64_t* targets, double scale, Out logits) override {
-    const Scratch<std::int64_t> ids(device_, std::vector<std::int64_t>(targets, targets + s.rows));
-    everywhere(mul(s.rows, s.vocabulary), [f = static_cast<W>(scale), vocabulary = s.vocabulary, ids = ids.data(),
-                                           x = w(logits)] LLMCALC_DEVICE(Count i) {
-      const W p = exp_of(x[i]) * f;
-      x[i] = i % vocabulary == ids[i / vocabulary] ? p - f : p;
-    });
+    classifier_.gradient(s, targets, scale, w(logits));
   }
   void cache(Count sequences, const Positions& p, In x, Count x_stride, Count width, Out to, Count row,
              Count capacity) override {
-    everywhere(sequences * p.queries * width, [=, from = n(x), to = n(to)] LLMCALC_DEVICE(Count i) {
-      const Count token = i / width, s = token / p.queries, t = token % p.queries;
-      to[(s * capacity + (p.past + t) % capacity) * row + i % width] = from[token * x_stride + i % width];
-    });
+    cache_rows(device_, sequences, p, n(x), x_stride, width, n(to), row, capacity);
   }
   double square_sum(Count count, In g) override {
     constexpr Count stretch = 1 << 16;
     const Count blocks = (count + stretch - 1) / stretch;
     const Scratch<double> sums(device_, blocks);
-    launch(blocks, line, SquareSums{count, stretch, w(g), sums.data()});
+    at_packs<4>(w(g)) ? launch(blocks, line, SquareSums<4>{count, stretch, w(g), sums.data()})
+                      : launch(blocks, line, SquareSums<1>{count, stretch, w(g), sums.data()});
     double all = 0;
     for (const double s : downloaded<double>(sums.data(), blocks)) all += s;
     return all;
   }
-  void multiply_by(Count count, double factor, Out g) override {
-    everywhere(count, [f = static_cast<W>(factor), g = w(g)] LLMCALC_DEVICE(Count i) { g[i] = g[i] * f; });
-  }
+  void multiply_by(Count count, double factor, Out g) override { cuda::multiply_by(device_, count, factor, w(g)); }
   void adamw(Count count, const AdamW& o, In g, Out weight, Out master, Out m, Out v) override {
     cuda::adamw(device_, count, o, w(g), n(weight), w(master), w(m), w(v));
   }
@@ -335,6 +313,15 @@ class Cuda final : public Backend {
     device_.matmul(s, sizeof(T) == 2, wide_output || sizeof(T) == 4, a, b, c);
     done_ += flops(2, s.m, s.n, s.k);
   }
+  void dense(const FewRows<T>& a) {
+    if (a.can()) {
+      a.run(device_), done_ += flops(2, a.rows, a.out, a.in);
+      return;
+    }
+    product<T>({a.rows, a.out, a.in, false, true, false, a.x_stride, a.in, a.out}, a.x, a.weight, a.y, a.wide_output);
+    if (a.bias == nullptr) return;
+    a.wide_output ? add_bias(device_, a.rows, a.out, a.bias, w(a.y)) : add_bias(device_, a.rows, a.out, a.bias, n(a.y));
+  }
   void dense_gradient(const Linear& s, Count rows, const T* x, const T* weight, const T* dy, Count stride, T* dx,
                       bool add, W* dw, W* db) {
     if (rows == 0) return;
@@ -346,10 +333,9 @@ class Cuda final : public Backend {
     const Routing r = routing_of<T>(s.rows / s.top_k, s.groups, v.choice);
     for (Count e = 0; e < s.groups; ++e) {
       const Count first = r.first[static_cast<std::size_t>(e)], rows = r.first[static_cast<std::size_t>(e) + 1] - first;
-      T* const to = n(y) + first * s.out;
-      product<T>({rows, s.out, s.in, false, true, false, s.in, s.in, s.out}, n(v.x) + first * s.in,
-                 n(v.weight) + e * s.out * s.in, to, false);
-      if (v.bias != nullptr) add_bias(device_, rows, s.out, n(v.bias) + e * s.out, to);
+      const T* const bias = v.bias != nullptr ? n(v.bias) + e * s.out : nullptr;
+      dense({rows, s.in, s.out, s.in, n(v.x) + first * s.in, n(v.weight) + e * s.out * s.in, bias, n(y) + first * s.out,
+             false});
     }
   }
   void routed_gradient(const Linear& s, const LinearView& v, In dy, Out dx, bool add, Out dw, Out db) {
@@ -388,6 +374,7 @@ class Cuda final : public Backend {
 
   Device& device_;
   Turns<Device> turns_;
+  Classifier<T, Device> classifier_;
   std::string name_;
   bool poison_;
   CoreChoice cores_;

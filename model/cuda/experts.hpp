@@ -3,7 +3,8 @@
 
 #include <vector>
 
-#include "model/cuda/pointwise.hpp"
+#include "model/backend.hpp"
+#include "model/cuda/pack.hpp"
 #include "model/cuda/room.hpp"
 #include "model/math/routing.hpp"
 
@@ -46,11 +47,6 @@ void route_gradient(Device& device, const Pointwise& s, const float* g, const T*
   });
 }
 
-/// Row i of y is row row[i] of the table.
-template <typename Device, typename T>
-void rows_of_table(Device& device, Count rows, Count width, const Count* row, const T* table, T* y) {
-  everywhere(device, rows * width, [=] LLMCALC_DEVICE(Count i) { y[i] = table[row[i / width] * width + i % width]; });
-}
 /// to = the sum over a token's rows of factor x row, experts in order.
 template <typename Device, typename T>
 void sum_rows(Device& device, const Routing& r, const std::vector<float>& factor, Count width, const T* x, T* to,
