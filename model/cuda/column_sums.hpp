@@ -44,7 +44,7 @@ struct ColumnSums {
 
 /// to[k] += the groups' sums k. A block per k and 32 columns. Room: a number per thread.
 template <int K>
-struct GroupSums {
+requires(K <= 2) struct GroupSums {
   Count groups, columns;
   const float* partial;
   float* to[K];  ///< null: not wanted
@@ -61,9 +61,10 @@ struct GroupSums {
     }
     room[t.index()] = sum;
     t.sync();
-    if (t.index() >= warp || column >= columns || to[k] == nullptr) return;
+    float* const target = k == 0 ? to[0] : to[K - 1];
+    if (t.index() >= warp || column >= columns || target == nullptr) return;
     for (int i = t.index() + warp; i < t.size(); i += warp) sum += room[i];
-    to[k][column] += sum;
+    target[column] += sum;
   }
 };
 

@@ -21,7 +21,7 @@ struct KeyShares {
 
 /// A share for H heads of a KV head, which read its keys together: a block each. `lanes` neighbouring threads, a power
 /// of two, have a key between them, a pack each; every thread has U keys under way. Room: H (lanes N + keys of a tile +
-/// 3) + H lanes N per warp numbers.
+/// 4) + H lanes N per warp numbers.
 template <typename T, int H>
 struct DecodeShare {
   static constexpr int N = pack_of<T>, U = 4;
@@ -34,10 +34,10 @@ struct DecodeShare {
     Count b, g, head, heads, split, begin, end;
     Count key_slot, value_slot;  ///< of the first key
     int lane, group, groups, tile;
-    float *q, *p, *most, *total, *shrink, *sums;
+    float *q, *p, *most, *total, *shrink, *slope, *sums;
   };
   static LLMCALC_HD constexpr Count room(int threads, int lanes) {
-    return static_cast<Count>(sizeof(float)) * H * (lanes * N + threads / lanes * U + 3 + threads / warp * lanes * N);
+    return static_cast<Count>(sizeof(float)) * H * (lanes * N + threads / lanes * U + 4 + threads / warp * lanes * N);
   }
 
   template <typename Thread>
@@ -79,7 +79,7 @@ struct DecodeShare {
     at.value_slot = c.in.v.capacity > 0 ? at.begin % c.in.v.capacity : at.begin;
     at.lane = t.index() % lanes, at.group = t.index() / lanes, at.groups = t.size() / lanes, at.tile = at.groups * U;
     at.q = reinterpret_cast<float*>(t.room()), at.p = at.q + H * lanes * N, at.most = at.p + H * at.tile;
-    at.total = at.most + H, at.shrink = at.total + H, at.sums = at.shrink + H;
+    at.total = at.most + H, at.shrink = at.total + H, at.slope = at.shrink + H, at.sums = at.slope + H;
     return at;
   }
   /// The queries, scaled, zero past their end and in heads that are not there.
@@ -90,7 +90,10 @@ struct DecodeShare {
       const bool there = h < at.heads && d < c.s.qk_dim;
       at.q[i] = there ? wide(c.at(c.in.q, at.b, 0, at.head + h)[d]) * static_cast<float>(c.in.scale) : 0.0f;
     });
-    in_block(t, H, [&](Count h) { at.most[h] = -std::numeric_limits<float>::infinity(), at.total[h] = 0; });
+    in_block(t, H, [&](Count h) {
+      at.most[h] = -std::numeric_limits<float>::infinity(), at.total[h] = 0;
+      at.slope[h] = c.in.alibi ? static_cast<float>(alibi_slope(c.s.heads, at.head + h)) : 0.0f;
+    });
     t.sync();
   }
   /// Of the tile's keys into p, -infinity past the last; and their values, which are asked for with them.
@@ -115,8 +118,7 @@ struct DecodeShare {
       const int which = lane_sums<U>(t, sum, lanes);
       if (at.lane % (lanes / U) != 0) continue;
       const Count j = tile + which * at.groups + at.group;
-      float x = sum[0];
-      if (c.in.alibi) x -= slope(at.head + h) * static_cast<float>(c.s.past - j);
+      const float x = sum[0] - at.slope[h] * static_cast<float>(c.s.past - j);
       at.p[h * at.tile + which * at.groups + at.group] = j < at.end ? x : -std::numeric_limits<float>::infinity();
     }
   }
@@ -125,8 +127,6 @@ struct DecodeShare {
     const Count wrapped = x.capacity > 0 && slot >= x.capacity ? slot - x.capacity : slot;
     return static_cast<const T*>(x.data) + at.b * x.sequence + wrapped * x.token + at.g * x.head;
   }
-  LLMCALC_HD float slope(Count h) const { return static_cast<float>(alibi_slope(c.s.heads, h)); }
-
   /// Scores become e^(score - most), most and total what they are with this tile; a warp per head, all in step.
   template <typename Thread>
   LLMCALC_HD void weigh(const Thread& t, const Here& at) const {
