@@ -9,3 +9,13 @@
 #define LLMCALC_HD
 #define LLMCALC_DEVICE
 #endif
+
+/// Before a loop that a GPU's code has round by round, so that what it indexes stays in registers; and before one of
+/// which four rounds should be under way.
+#ifdef __CUDA_ARCH__
+#define LLMCALC_UNROLL _Pragma("unroll")
+#define LLMCALC_UNROLL_4 _Pragma("unroll 4")
+#else
+#define LLMCALC_UNROLL
+#define LLMCALC_UNROLL_4
+#endif

@@ -83,6 +83,11 @@ class Thread {
   int size() const { return size_; }
   void sync() const { b_.wait(); }
   std::byte* room() const { return room_; }
+  template <typename P>
+  P stream(const P* from) const {
+    return *from;
+  }
+  float exp(float x) const { return model::exp_of(x); }
   template <typename W>
   W across(W v, int bits) const {
     constexpr int slot = 16;
@@ -99,6 +104,17 @@ class Thread {
   Count block_, blocks_;
   int index_, size_;
   std::byte *room_, *lanes_;
+};
+
+/// A thread that waits for nobody.
+struct Lone {
+  static constexpr int threads = 5;
+  Count block_, blocks_;
+  int index_;
+  Count block() const { return block_; }
+  Count blocks() const { return blocks_; }
+  int index() const { return index_; }
+  int size() const { return threads; }
 };
 
 class EmulatedDevice;
@@ -225,9 +241,12 @@ class EmulatedDevice {
       fibers.run([&](int i) { kernel(Thread(fibers, b, blocks, i, size, shared.data(), lanes.data())); });
     }
   }
-  template <typename F>
-  void run(const model::cuda::Everywhere<F>& kernel, Count, int, Count) {
-    for (Count i = 0; i < kernel.n; ++i) kernel.f(i);  // nothing waits in it
+  template <typename Kernel>
+  requires(Kernel::alone)  // nothing waits in it: no fibers
+      void run(const Kernel& kernel, Count given, int, Count) {
+    const Count blocks = std::min<Count>(given, 3);
+    for (Count b = 0; b < blocks; ++b)
+      for (int i = 0; i < Lone::threads; ++i) kernel(Lone{b, blocks, i});
   }
   Block& block_of(int size) {
     std::unique_ptr<Block>& b = blocks_.at(static_cast<std::size_t>(size / model::cuda::warp));
