@@ -166,7 +166,7 @@ class Backend : public Memory {
   virtual void add_sinusoid(const Lookup&, const Positions&, Out y) = 0;
 
   virtual void linear(const Linear&, const LinearView&, Out y) = 0;
-  /// Where the output is wide, dy may be overwritten: it is not needed afterwards.
+  /// Where the output is wide, dy is what loss_gradient left, and may be overwritten: it is not needed afterwards.
   virtual void linear_gradient(const Linear&, const LinearView&, In dy, Out dx, bool add, Out dw, Out db) = 0;
 
   /// `statistics`: wide; (mean,) 1/deviation per row; may be absent.
@@ -213,10 +213,11 @@ class Backend : public Memory {
   virtual void combine_gradient(const Pointwise&, Count experts, In route_kept, In x, In kept, In dy, Out dx,
                                 bool add_x, Out dgates, bool add_g) = 0;
 
-  /// Log-softmax in place on wide logits; the mean of -log p(target) over the rows, into the backend's memory. Targets,
-  /// the host's, are there until what was asked for is done.
+  /// The mean of -log p(target) over the rows of wide logits, which may be overwritten, into the backend's memory.
+  /// Targets, the host's, are there until what was asked for is done.
   virtual void loss(const Loss&, const std::int64_t* targets, Out logits, double* mean) = 0;
-  /// (softmax - onehot) scale, in place.
+  /// (softmax - onehot) scale of the logits whose loss was asked for last, in their place: for linear_gradient, in
+  /// numbers and places that the two agree on.
   virtual void loss_gradient(const Loss&, const std::int64_t* targets, double scale, Out logits) = 0;
 
   /// Copies `rows` rows of `width` numbers, token t of each of `sequences` to slot (past + t) mod capacity.

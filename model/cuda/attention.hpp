@@ -16,7 +16,9 @@ namespace llmcalc::model::cuda {
 LLMCALC_HD inline float dice(const Dropout& d, Count n) {
   const std::uint64_t key = d.moved != nullptr ? *d.moved : d.key;
   const RandomWords r = philox(random_key(key), random_counter(static_cast<std::uint64_t>(n) / 4));
-  return unit_float(r.word[n % 4]) >= static_cast<float>(d.p) ? static_cast<float>(1 / (1 - d.p)) : 0.0f;
+  const auto at = static_cast<unsigned>(n) % 4;  // chosen, not indexed: an array that is indexed has no registers
+  const std::uint32_t low = at == 0 ? r.word[0] : r.word[1], high = at == 2 ? r.word[2] : r.word[3];
+  return unit_float(at < 2 ? low : high) >= static_cast<float>(d.p) ? static_cast<float>(1 / (1 - d.p)) : 0.0f;
 }
 
 /// The queries, keys and scores of an attention.

@@ -9,10 +9,16 @@
 
 #include "model/cpu/matmul_shape.hpp"
 #include "model/cuda/attention.hpp"
+#include "model/cuda/classifier.hpp"
+#include "model/cuda/column_sums.hpp"
+#include "model/cuda/copy.hpp"
+#include "model/cuda/decode_attention.hpp"
 #include "model/cuda/experts.hpp"
 #include "model/cuda/flash_cores.hpp"
 #include "model/cuda/lookup.hpp"
+#include "model/cuda/matvec.hpp"
 #include "model/cuda/mma_attention.hpp"
+#include "model/cuda/norm.hpp"
 #include "model/cuda/optimizer.hpp"
 #include "model/cuda/pointwise.hpp"
 #include "model/cuda/position.hpp"
@@ -39,6 +45,7 @@ class Cuda final : public Backend {
   Cuda(Device& device, std::string name, bool poison, Instruments* instruments = nullptr)
       : device_(device),
         turns_(device),
+        classifier_(device),
         name_(std::move(name)),
         poison_(poison),
         instruments_(instruments),
@@ -71,17 +78,18 @@ class Cuda final : public Backend {
 
   // ---- tables and positions
   void lookup(const Lookup& s, const Ids& ids, const Positions& p, In table, Out y) override {
-    if (ids.host == nullptr) return position_rows(device_, s, p.queries, replays_.past(p.past), n(table), n(y));
-    if (ids.kept != nullptr) return token_rows(device_, s, static_cast<const std::int64_t*>(ids.kept), n(table), n(y));
+    if (ids.host == nullptr) return rows_of_positions(device_, s, p.queries, replays_.past(p.past), n(table), n(y));
+    if (ids.kept != nullptr)
+      return rows_of_table(device_, s.tokens, s.width, static_cast<const Count*>(ids.kept), n(table), n(y));
     const auto there = replays_.ids(s.tokens, ids.host);
-    token_rows(device_, s, there.data(), n(table), n(y));
+    rows_of_table(device_, s.tokens, s.width, there.data(), n(table), n(y));
   }
   void lookup_gradient(const Lookup& s, const Ids& ids, const Positions& p, In dy, Out dtable) override {
     if (ids.host == nullptr) return position_sums(device_, s, p.queries, replays_.past(p.past), n(dy), w(dtable));
     const auto buckets = replays_.template fed<Count>(
         bucket_numbers(s.tokens), ids.host,
         [=](const std::int64_t* from, Count* to) { make_buckets(s.tokens, s.rows, from, to); });
-    launch(s.tokens, 0, BucketSums<T>{s.width, s.tokens, buckets.data(), n(dy), w(dtable)});
+    bucket_sums(device_, s, buckets.data(), n(dy), w(dtable));
   }
   void add_sinusoid(const Lookup& s, const Positions& p, Out y) override {
     cuda::add_sinusoid(device_, s, p, turns(p, s.width), n(y));
@@ -96,42 +104,23 @@ class Cuda final : public Backend {
     const Count stride = v.x_stride > 0 ? v.x_stride : s.in;
     if (v.head_rows > 0) return per_head(s, v, n(v.x), n(v.weight), n(y));
     if (s.top_k > 0) return routed(s, v, y);
-    product({s.rows, s.out, s.in, false, true, false, stride, s.in, s.out}, v.x, v.weight, y, v.wide_output);
-    if (v.bias == nullptr) return;
-    v.wide_output ? add_bias(device_, s.rows, s.out, n(v.bias), w(y))
-                  : add_bias(device_, s.rows, s.out, n(v.bias), n(y));
+    dense({s.rows, s.in, s.out, stride, n(v.x), n(v.weight), n(v.bias), y, v.wide_output});
   }
   void linear_gradient(const Linear& s, const LinearView& v, In dy, Out dx, bool add, Out dw, Out db) override {
     if (!v.add_weight_gradient) zero(dw, mul(s.groups, s.out, s.in) * wide());
     if (s.top_k > 0) return routed_gradient(s, v, dy, dx, add, dw, db);
     Count stride = s.out;
-    if (v.wide_output && sizeof(W) != sizeof(T)) {
-      launch(s.rows, 0, RoundRows<T>{s.out, w(const_cast<Out>(dy))});
-      stride = s.out * static_cast<Count>(sizeof(W) / sizeof(T));
-    }
+    if (v.wide_output) stride *= static_cast<Count>(sizeof(W) / sizeof(T));  // as loss_gradient left it
     dense_gradient(s, s.rows, n(v.x), n(v.weight), n(dy), stride, n(dx), add, w(dw), w(db));
   }
 
   // ---- norms
   void norm(const Norm& s, const NormView& v, Out y, Out statistics) override {
-    launch(s.rows, line, NormRows<T>{s, v, n(y), w(statistics)});
+    Norms<T, Device>::norm(device_, s, v, n(y), w(statistics));
   }
   void norm_gradient(const Norm& s, const NormView& v, In statistics, In dy, Out dx, bool add, Out dw,
                      Out db) override {
-    const Scratch<W> made(device_, 2 * s.rows);
-    const Count groups = std::clamp<Count>(s.rows / 32, 1, 128), each = (s.rows + groups - 1) / groups;
-    const Count weights = v.heads * s.width;
-    const Scratch<W> partial(device_, dw != nullptr ? 2 * groups * weights : 1);
-    launch(s.rows, line, NormRowsGradient<T>{s, v, w(statistics), n(dy), n(dx), add, made.data()});
-    if (dw == nullptr) return;
-    using Sums = NormWeightSums<T>;
-    launch(groups * ((weights + Sums::tile - 1) / Sums::tile), 0, Sums{s, v, made.data(), n(dy), partial.data(), each});
-    everywhere(weights, [=, from = partial.data(), to = w(dw), to_b = w(db)] LLMCALC_DEVICE(Count i) {
-      for (Count g = 0; g < groups; ++g) {
-        to[i] += from[2 * g * weights + i];
-        if (to_b != nullptr) to_b[i] += from[(2 * g + 1) * weights + i];
-      }
-    });
+    Norms<T, Device>::gradient(device_, s, v, w(statistics), n(dy), n(dx), add, w(dw), w(db));
   }
 
   // ---- attention
@@ -141,7 +130,9 @@ class Cuda final : public Backend {
     const Count rows = s.rows() * s.heads, room = line + (threads + s.v_dim) * wide_bytes;
     if (how == AttentionImpl::flash) {
       const auto mma = [&] { return on_tensor_cores(c, w(k.log_sum_exp), n(o)); };
-      if (!by_faster_core(s, in, d, sdpa_forward(s, in, w(k.log_sum_exp), o), mma))
+      if (const DecodeAttention<T> decode(c); decode.can())
+        decode.run(device_, w(k.log_sum_exp), n(o));
+      else if (!by_faster_core(s, in, d, sdpa_forward(s, in, w(k.log_sum_exp), o), mma))
         launch(rows, room, FlashForward<T>{c, w(k.log_sum_exp), n(o)});
       count_flash(s, s.qk_dim + s.v_dim);
     } else {
@@ -219,7 +210,7 @@ class Cuda final : public Backend {
   }
   void dispatch(const Pointwise& s, Count experts, In gates, In x, Out y) override {
     const auto r = routings_.of(gates, s.rows / s.top_k, experts, s.top_k, n(gates));
-    gather_rows(device_, s.rows, s.width, r->token(), n(x), n(y));
+    rows_of_table(device_, s.rows, s.width, r->token(), n(x), n(y));
   }
   void dispatch_gradient(const Pointwise& s, Count experts, In kept, In dy, Out dx, bool add) override {
     const Count tokens = s.rows / s.top_k;
@@ -246,14 +237,12 @@ class Cuda final : public Backend {
 
   // ---- loss, cache, optimizer
   void loss(const Loss& s, const std::int64_t* targets, Out logits, double* mean) override {
-    const auto ids = replays_.ids(s.rows, targets);
-    const Scratch<W> losses(device_, s.rows);
-    launch(s.rows, line, LossRows{s.vocabulary, ids.data(), w(logits), losses.data()});
-    launch(1, line, MeanOf{s.rows, losses.data(), mean});
+    const auto there = replays_.ids(s.rows, targets);
+    classifier_.loss(s, there.data(), w(In(logits)), mean);
   }
   void loss_gradient(const Loss& s, const std::int64_t* targets, double scale, Out logits) override {
     const auto there = replays_.ids(s.rows, targets);
-    cuda::loss_gradient(device_, s, there.data(), static_cast<W>(scale), w(logits));
+    classifier_.gradient(s, there.data(), scale, w(logits));
   }
   void cache(Count sequences, const Positions& p, In x, Count x_stride, Count width, Out to, Count row,
              Count capacity) override {
@@ -263,26 +252,16 @@ class Cuda final : public Backend {
     cuda::square_sum(device_, threads, line, count, w(g), sum);
   }
   void clip(std::span<const double> losses, std::span<const double> squares, double most, double* norm) override {
-    everywhere(1, ClipOf{losses.data(), squares.data(), losses.size(), squares.size(), most, norm});
+    everywhere(device_, 1, ClipOf{losses.data(), squares.data(), losses.size(), squares.size(), most, norm});
   }
   void multiply_by(Count count, const double* factor, Out g) override {
     cuda::multiply_by(device_, count, factor, w(g));
   }
   void adamw(Count count, const AdamW& o, In g, Out weight, Out master, Out m, Out v) override {
-    const auto scalars = replays_.moved(adamw_scalars(o), [o](const Moving& now) {
-      AdamW later = o;
-      later.rate = now.rate, later.step = now.step;
-      return adamw_scalars(later);
-    });
-    cuda::adamw(device_, count, o, scalars, w(g), n(weight), w(master), w(m), w(v));
+    cuda::adamw(device_, count, o, moved_scalars(replays_, o), w(g), n(weight), w(master), w(m), w(v));
   }
   void sgd(Count count, const Momentum& o, In g, Out weight, Out master, Out velocity) override {
-    const auto scalars = replays_.moved(momentum_scalars(o), [o](const Moving& now) {
-      Momentum later = o;
-      later.rate = now.rate;
-      return momentum_scalars(later);
-    });
-    cuda::sgd(device_, count, o, scalars, w(g), n(weight), w(master), w(velocity));
+    cuda::sgd(device_, count, o, moved_scalars(replays_, o), w(g), n(weight), w(master), w(velocity));
   }
 
   // ---- again
@@ -301,10 +280,6 @@ class Cuda final : public Backend {
  private:
   static constexpr Count wide_bytes = static_cast<Count>(sizeof(W));
 
-  template <typename F>
-  void everywhere(Count count, F f) {
-    cuda::everywhere(device_, count, f);
-  }
   template <typename Kernel>
   void launch(Count blocks, Count room, const Kernel& kernel) {
     if (blocks > 0) device_.launch(kernel, blocks, threads, room);
@@ -323,7 +298,7 @@ class Cuda final : public Backend {
     for (std::size_t i = 0; i < to.size(); ++i) to[i] = static_cast<double>(model::wide(values[i]));
   }
   /// What is kept from operator to operator.
-  void forget() { turns_.forget(), routings_.forget(); }
+  void forget() { turns_.forget(), routings_.forget(), classifier_.forget(); }
   const float* turns(const Positions& p, Count width) {
     return turns_.of(p, width, [this](Count past) { return replays_.past(past); });
   }
@@ -343,6 +318,13 @@ class Cuda final : public Backend {
     device_.matmul(s, sizeof(T) == 2, wide_output || sizeof(T) == 4, a, b, c, timed);
     replays_.count(flops(2, s.m, s.n, s.k));
   }
+  void dense(const FewRows<T>& a, bool timed = true) {
+    if (a.can()) return a.run(device_), replays_.count(flops(2, a.rows, a.out, a.in));
+    product({a.rows, a.out, a.in, false, true, false, a.x_stride, a.in, a.out}, a.x, a.weight, a.y, a.wide_output,
+            timed);
+    if (a.bias == nullptr) return;
+    a.wide_output ? add_bias(device_, a.rows, a.out, a.bias, w(a.y)) : add_bias(device_, a.rows, a.out, a.bias, n(a.y));
+  }
   void dense_gradient(const Linear& s, Count rows, const T* x, const T* weight, const T* dy, Count stride, T* dx,
                       bool add, W* dw, W* db) {
     if (rows == 0) return;
@@ -354,10 +336,10 @@ class Cuda final : public Backend {
   void routed(const Linear& s, const LinearView& v, Out y) {
     const auto r = routings_.of(v.choice, s.rows / s.top_k, s.groups, s.top_k, n(v.choice));
     r->each_expert([&](Count e, Count first, Count rows) {
-      T* const to = n(y) + first * s.out;
-      product({rows, s.out, s.in, false, true, false, s.in, s.in, s.out}, n(v.x) + first * s.in,
-              n(v.weight) + e * s.out * s.in, to, false, false);
-      if (v.bias != nullptr) add_bias(device_, rows, s.out, n(v.bias) + e * s.out, to);
+      const T* const bias = v.bias != nullptr ? n(v.bias) + e * s.out : nullptr;
+      dense({rows, s.in, s.out, s.in, n(v.x) + first * s.in, n(v.weight) + e * s.out * s.in, bias, n(y) + first * s.out,
+             false},
+            false);
     });
   }
   void routed_gradient(const Linear& s, const LinearView& v, In dy, Out dx, bool add, Out dw, Out db) {
@@ -426,6 +408,7 @@ class Cuda final : public Backend {
 
   Device& device_;
   Turns<Device> turns_;
+  Classifier<T, Device> classifier_;
   std::string name_;
   bool poison_;
   CoreChoice cores_;

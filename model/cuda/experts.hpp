@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "model/backend.hpp"
-#include "model/cuda/pointwise.hpp"
+#include "model/cuda/pack.hpp"
 #include "model/cuda/room.hpp"
 
 namespace llmcalc::model::cuda {
@@ -161,11 +161,6 @@ class Routings {
   std::map<In, Shared> all_;
 };
 
-/// Row i of y is row row[i] of x.
-template <typename Device, typename T>
-void gather_rows(Device& device, Count rows, Count width, const Count* row, const T* x, T* y) {
-  everywhere(device, rows * width, [=] LLMCALC_DEVICE(Count i) { y[i] = x[row[i / width] * width + i % width]; });
-}
 /// The gate of every row.
 template <typename Device, typename T>
 void row_gates(Device& device, Count rows, Count experts, const Count* token, const Count* expert, const T* gates,

@@ -1,26 +1,13 @@
 #pragma once
-/// Rows of tables, of token ids or of positions, and what they gather; rows of caches.
+/// What rows of tables, of token ids or of positions, gather from their tokens.
 
 #include <vector>
 
-#include "model/cuda/pointwise.hpp"
+#include "model/cuda/pack.hpp"
 #include "model/cuda/replay.hpp"
 
 namespace llmcalc::model::cuda {
 
-/// y of token t = row ids[t] of the table.
-template <typename Device, typename T>
-void token_rows(Device& device, const Lookup& s, const std::int64_t* ids, const T* table, T* y) {
-  everywhere(device, mul(s.tokens, s.width),
-             [=] LLMCALC_DEVICE(Count i) { y[i] = table[ids[i / s.width] * s.width + i % s.width]; });
-}
-/// y of token t = the row of its position.
-template <typename Device, typename T>
-void position_rows(Device& device, const Lookup& s, Count queries, const Moved<Count>& past, const T* table, T* y) {
-  everywhere(device, mul(s.tokens, s.width), [=] LLMCALC_DEVICE(Count i) {
-    y[i] = table[(past.now() + i / s.width % queries) * s.width + i % s.width];
-  });
-}
 /// dtable of a position += dy of every sequence there, in order.
 template <typename Device, typename T>
 void position_sums(Device& device, const Lookup& s, Count queries, const Moved<Count>& past, const T* dy,
@@ -29,16 +16,6 @@ void position_sums(Device& device, const Lookup& s, Count queries, const Moved<C
     Wide<T> sum = table[past.now() * s.width + i];
     for (Count t = i; t < s.tokens * s.width; t += queries * s.width) sum += wide(dy[t]);
     table[past.now() * s.width + i] = sum;
-  });
-}
-
-/// Token t of a sequence into slot (past + t) mod capacity of its cache.
-template <typename Device, typename T>
-void cache_rows(Device& device, Count sequences, Count queries, const Moved<Count>& past, const T* x, Count x_stride,
-                Count width, T* to, Count row, Count capacity) {
-  everywhere(device, sequences * queries * width, [=] LLMCALC_DEVICE(Count i) {
-    const Count token = i / width, s = token / queries, slot = (past.now() + token % queries) % capacity;
-    to[(s * capacity + slot) * row + i % width] = x[token * x_stride + i % width];
   });
 }
 
@@ -62,25 +39,39 @@ inline void make_buckets(Count tokens, Count rows, const std::int64_t* ids, Coun
   for (Count t = 0; t < tokens; ++t) token[next[static_cast<std::size_t>(ids[t])]++] = t;
 }
 
-/// dtable[row] += the gradients of the tokens in a bucket, in order; a block per bucket.
-template <typename T>
+/// dtable[row] += the gradients of the tokens in a bucket, in order; a block per bucket. N divides the width.
+template <typename T, int N>
 struct BucketSums {
   Count width, tokens;
   const Count* buckets;
   const T* dy;
-  Wide<T>* table;
+  float* table;
 
   template <typename Thread>
   LLMCALC_HD void operator()(const Thread& t) const {
     const Count bucket = t.block(), begin = buckets[bucket], end = buckets[bucket + 1];
     const Count *const token = buckets + tokens + 1, *const row = token + tokens;
     if (begin == end) return;
-    in_block(t, width, [&](Count i) {
-      Wide<T> sum = table[row[bucket] * width + i];
-      for (Count k = begin; k < end; ++k) sum += wide(dy[token[k] * width + i]);
-      table[row[bucket] * width + i] = sum;
+    in_block(t, width / N, [&](Count i) {
+      Pack<float, N>* const to = packs<N>(table + row[bucket] * width) + i;
+      Pack<float, N> sum = *to;
+      LLMCALC_UNROLL_4
+      for (Count k = begin; k < end; ++k) {
+        const Pack<T, N> p = load<N>(dy + token[k] * width + i * N);
+        for (int n = 0; n < N; ++n) sum.x[n] += wide(p.x[n]);
+      }
+      *to = sum;
     });
   }
 };
+
+template <typename Device, typename T>
+void bucket_sums(Device& device, const Lookup& s, const Count* buckets, const T* dy, float* table) {
+  constexpr int N = pack_of<T>, threads = 128;
+  if (s.tokens == 0) return;
+  s.width % N == 0 && at_packs<N>(dy) && at_packs<N>(table)
+      ? device.launch(BucketSums<T, N>{s.width, s.tokens, buckets, dy, table}, s.tokens, threads, 0)
+      : device.launch(BucketSums<T, 1>{s.width, s.tokens, buckets, dy, table}, s.tokens, threads, 0);
+}
 
 }  // namespace llmcalc::model::cuda

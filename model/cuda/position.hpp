@@ -68,20 +68,37 @@ void add_sinusoid(Device& device, const Lookup& s, const Positions& p, const flo
   });
 }
 
-/// Rotates numbers i and i + width/2 of every head, in place; `inverse`: back.
+/// Rotates numbers i and i + width/2 of every head, in place; i counts packs of N pairs.
+template <typename T, int N>
+struct Rotation {
+  T* x;
+  const float* turn;
+  Count row, heads, head, half, pairs, queries;
+  float direction;
+  LLMCALC_HD void operator()(Count i) const {
+    const Count steps = half / N, r = i / steps / heads, h = i / steps % heads, k = i % steps * N, q = r % queries;
+    T* const at = x + r * row + h * head + k;
+    Pack<T, N> a = load<N>(at), b = load<N>(at + half);
+    const Pack<float, N> cosine = load<N>(turn + 2 * q * pairs + k), sine = load<N>(turn + (2 * q + 1) * pairs + k);
+    for (int n = 0; n < N; ++n) {
+      const float left = wide(a.x[n]), right = wide(b.x[n]), s = sine.x[n] * direction;
+      a.x[n] = static_cast<T>(left * cosine.x[n] - right * s);
+      b.x[n] = static_cast<T>(right * cosine.x[n] + left * s);
+    }
+    *packs<N>(at) = a, *packs<N>(at + half) = b;
+  }
+};
+/// `inverse`: back.
 template <typename Device, typename T>
 void rope(Device& device, Count rows, const Positions& p, const float* turn, T* x, Count row, Count heads, Count head,
           Count width, bool inverse) {
-  const Count half = width / 2, pairs = (width + 1) / 2, queries = p.queries;
+  constexpr int N = pack_of<T>;
+  const Count half = width / 2, pairs = (width + 1) / 2, pieces = rows * heads * half;
   const float direction = inverse ? -1.0f : 1.0f;
-  everywhere(device, rows * heads * half, [=] LLMCALC_DEVICE(Count i) {
-    const Count r = i / half / heads, h = i / half % heads, k = i % half, q = r % queries;
-    T *const a = x + r * row + h * head + k, *const b = a + half;
-    const float cosine = turn[2 * q * pairs + k], sine = turn[(2 * q + 1) * pairs + k] * direction;
-    const float left = wide(*a), right = wide(*b);
-    *a = static_cast<T>(left * cosine - right * sine);
-    *b = static_cast<T>(right * cosine + left * sine);
-  });
+  const bool by_packs = half % N == 0 && head % N == 0 && row % N == 0 && pairs == half && at_packs<N>(x);
+  by_packs
+      ? everywhere(device, pieces / N, Rotation<T, N>{x, turn, row, heads, head, half, pairs, p.queries, direction})
+      : everywhere(device, pieces, Rotation<T, 1>{x, turn, row, heads, head, half, pairs, p.queries, direction});
 }
 
 }  // namespace llmcalc::model::cuda

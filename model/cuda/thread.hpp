@@ -2,6 +2,7 @@
 /// What a kernel sees of the thread that runs it. Kernels are functors over a thread of any kind: of a GPU (here), or
 /// of tests, which run every one of them on the processor (tests/model/emulated.hpp).
 
+#include <bit>
 #include <cstddef>
 
 #include "calc/units.hpp"
@@ -26,6 +27,16 @@ class GpuThread {
   __device__ W across(W v, int bits) const {
     return __shfl_xor_sync(0xffffffffU, v, bits);
   }
+  /// What is read once and wanted by nobody else: it need not stay near.
+  template <typename P>
+  __device__ P stream(const P* from) const {
+    if constexpr (sizeof(P) == sizeof(uint4))
+      return std::bit_cast<P>(__ldcs(reinterpret_cast<const uint4*>(from)));
+    else
+      return *from;
+  }
+  /// e^x, by the unit that a GPU has for it.
+  __device__ float exp(float x) const { return ::expf(x); }
   /// The block's own memory: as many bytes as the launch asked for.
   __device__ std::byte* room() const {
     extern __shared__ __align__(16) unsigned char shared[];
@@ -129,15 +140,36 @@ LLMCALC_HD W block_most(const Thread& t, W v, W* room) {
   return joined(t, v, room, Greater());
 }
 
+/// N sums over groups of `lanes` neighbouring lanes at once: each lane ends with one of them, whose number is returned.
+/// Halves are exchanged while there are several (N - 1 exchanges in all, not N per step). N and lanes: powers of two,
+/// N no greater.
+template <int N, typename Thread, typename W>
+LLMCALC_HD int lane_sums(const Thread& t, W* v, int lanes) {
+  const int bits = lanes / 2;
+  if constexpr (N > 1) {
+    const bool upper = (t.index() & bits) != 0;
+    LLMCALC_UNROLL
+    for (int i = 0; i < N / 2; ++i) {
+      const W mine = upper ? v[i + N / 2] : v[i], sent = upper ? v[i] : v[i + N / 2];
+      v[i] = mine + t.across(sent, bits);
+    }
+    return (upper ? N / 2 : 0) + lane_sums<N / 2>(t, v, bits);
+  } else {
+    for (int b = bits; b > 0; b /= 2) v[0] = v[0] + t.across(v[0], b);
+    return 0;
+  }
+}
+
 /// f(i) for every i below n, shared out over the threads of a block.
 template <typename Thread, typename F>
 LLMCALC_HD void in_block(const Thread& t, Count n, const F& f) {
   for (Count i = t.index(); i < n; i += t.size()) f(i);
 }
 
-/// f(i) for every i below n, shared out over all threads.
+/// f(i) for every i below n, shared out over all threads. Any number of them will do, and none waits for another.
 template <typename F>
 struct Everywhere {
+  static constexpr bool alone = true;
   Count n;
   F f;
   template <typename Thread>

@@ -10,7 +10,8 @@
 #define LLMCALC_DEVICE
 #endif
 
-/// For arrays that must lie in a GPU's registers: functions that get them are inlined, loops over them unrolled.
+/// For arrays that must lie in a GPU's registers: functions that get them are inlined, and loops over them unrolled, or
+/// loops of which four rounds should be under way.
 #ifdef __CUDACC__
 #define LLMCALC_FORCE_INLINE __host__ __device__ __forceinline__
 #else
@@ -18,6 +19,8 @@
 #endif
 #ifdef __CUDA_ARCH__
 #define LLMCALC_UNROLL _Pragma("unroll")
+#define LLMCALC_UNROLL_4 _Pragma("unroll 4")
 #else
 #define LLMCALC_UNROLL
+#define LLMCALC_UNROLL_4
 #endif

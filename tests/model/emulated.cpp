@@ -108,6 +108,11 @@ class Thread {
   unsigned lane() const { return static_cast<unsigned>(index_) % warp; }
   void sync() const { b_.wait_for_block(); }
   std::byte* room() const { return room_; }
+  template <typename P>
+  P stream(const P* from) const {
+    return *from;
+  }
+  float exp(float x) const { return model::exp_of(x); }
   template <typename W>
   W across(W v, int bits) const {
     return lane_.across(v, static_cast<unsigned>(bits));
@@ -136,6 +141,17 @@ class Thread {
   int index_, size_;
   std::byte* room_;
   mutable WarpLane<Wait> lane_;
+};
+
+/// A thread that waits for nobody.
+struct Lone {
+  static constexpr int threads = 5;
+  Count block_, blocks_;
+  int index_;
+  Count block() const { return block_; }
+  Count blocks() const { return blocks_; }
+  int index() const { return index_; }
+  int size() const { return threads; }
 };
 
 class EmulatedDevice;
@@ -266,9 +282,12 @@ class EmulatedDevice {
       });
     }
   }
-  template <typename F>
-  void run(const model::cuda::Everywhere<F>& kernel, Count, int, Count) {
-    for (Count i = 0; i < kernel.n; ++i) kernel.f(i);  // nothing waits in it
+  template <typename Kernel>
+  requires(Kernel::alone)  // nothing waits in it: no fibers
+      void run(const Kernel& kernel, Count given, int, Count) {
+    const Count blocks = std::min<Count>(given, 3);
+    for (Count b = 0; b < blocks; ++b)
+      for (int i = 0; i < Lone::threads; ++i) kernel(Lone{b, blocks, i});
   }
   Block& block_of(int size) {
     std::unique_ptr<Block>& b = blocks_.at(static_cast<std::size_t>(size) / warp);

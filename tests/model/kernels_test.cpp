@@ -11,64 +11,14 @@
 #include "tests/catch.hpp"
 #include "tests/model/compare.hpp"
 #include "tests/model/emulated.hpp"
+#include "tests/model/lab.hpp"
 
 using namespace llmcalc;
 using namespace llmcalc::model;
+using test::Lab;
+using test::Pair;
 
 namespace {
-
-/// The same numbers on two backends.
-struct Pair {
-  void *tested = nullptr, *exact = nullptr;
-  Count n = 0;
-  bool wide = false;
-};
-
-class Lab {
- public:
-  Lab(Number number, std::unique_ptr<Backend> tested)
-      : tested_(std::move(tested)),
-        exact_(make_cpu(Number::f64, true)),
-        tolerance_(number == Number::f32 ? 1e-5 : 1e-2) {}
-
-  /// Random numbers of the tested format, in [-spread, spread).
-  Pair input(Count n, bool wide = false, double spread = 2) {
-    Pair p = output(n, wide);
-    std::vector<double> v(static_cast<std::size_t>(n));
-    for (std::size_t i = 0; i < v.size(); ++i)
-      v[i] = spread * (2 * uniform<double>(random_key(17), random_counter(i, stream_)) - 1);
-    ++stream_;
-    tested_->write(p.tested, v, wide);
-    tested_->read(v, p.tested, wide);
-    exact_->write(p.exact, v, wide);
-    return p;
-  }
-  Pair output(Count n, bool wide = false) {
-    return {tested_->allocate(n * (wide ? tested_->wide() : tested_->number())), exact_->allocate(n * exact_->number()),
-            n, wide};
-  }
-  /// f(backend, p) on both: p(pair) is its pointer there.
-  template <typename F>
-  void run(F f) {
-    f(*tested_, [](const Pair& p) { return p.tested; });
-    f(*exact_, [](const Pair& p) { return p.exact; });
-  }
-  /// Norm of the difference over the norm.
-  void check(const char* what, const Pair& p, double factor = 1) {
-    std::vector<double> a(static_cast<std::size_t>(p.n)), b(a.size());
-    tested_->read(a, p.tested, p.wide), exact_->read(b, p.exact, p.wide);
-    double difference = 0, norm = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) difference += (a[i] - b[i]) * (a[i] - b[i]), norm += b[i] * b[i];
-    INFO(what);
-    REQUIRE(norm > 0);
-    CHECK(std::sqrt(difference) <= factor * tolerance_ * std::sqrt(norm));
-  }
-
- private:
-  std::unique_ptr<Backend> tested_, exact_;
-  double tolerance_;
-  std::uint64_t stream_ = 0;
-};
 
 /// f(lab, width) on the processor and where CUDA's kernels are tried, in both formats and odd widths.
 template <typename F>
@@ -77,7 +27,7 @@ void everywhere(F f) {
   all.push_back(make_cpu);
   for (const test::MakeBackend make : all)
     for (const Number number : {Number::f32, Number::bf16})
-      for (const Count width : {Count{7}, Count{33}, Count{130}, Count{1000}}) {
+      for (const Count width : {Count{7}, Count{33}, Count{130}, Count{1000}, Count{2104}}) {
         std::unique_ptr<Backend> tested = make(number, true);
         INFO(tested->name() << ", width " << width);
         Lab lab(number, std::move(tested));
@@ -198,9 +148,16 @@ TEST_CASE("the loss and the optimizers equal those in double", "[kernels]") {
       losses.push_back(test::left_by(k, 1, [&](double* mean) { k.loss(s, targets.data(), p(x), mean); })[0]);
     });
     CHECK(losses[0] == Approx(losses[1]).epsilon(1e-5));
-    lab.check("log-softmax", x);
-    lab.run([&](Backend& k, auto p) { k.loss_gradient(s, targets.data(), 0.25, p(x)); });
-    lab.check("loss' gradient", x);
+    // The logits' gradient lies as the head reads it: it is seen through the head.
+    const Linear head{.rows = rows, .in = 5, .out = width};
+    const Pair h = lab.input(rows * 5), table = lab.input(width * 5), dh = lab.output(rows * 5);
+    const Pair dtable = lab.input(width * 5, true);
+    lab.run([&](Backend& k, auto p) {
+      k.loss_gradient(s, targets.data(), 0.25, p(x));
+      k.linear_gradient(head, {.x = p(h), .weight = p(table), .wide_output = true}, p(x), p(dh), false, p(dtable),
+                        nullptr);
+    });
+    lab.check("loss' gradient, dx", dh), lab.check("loss' gradient, dw", dtable);
 
     const Count n = rows * width;
     const Pair g = lab.input(n, true), w = lab.input(n), master = lab.input(n, true), m = lab.input(n, true);

@@ -1,0 +1,73 @@
+#pragma once
+/// Rows that go from one place to another: embeddings, tokens to experts, keys and values to their cache.
+
+#include "model/backend.hpp"
+#include "model/cuda/pack.hpp"
+#include "model/cuda/replay.hpp"
+
+namespace llmcalc::model::cuda {
+
+/// Row r of width numbers from from + places.from(r) to to + places.to(r), which is negative where it stays away;
+/// i counts packs.
+template <typename T, int N, typename Places>
+struct CopyRows {
+  Count width;
+  Places places;
+  const T* from;
+  T* to;
+  LLMCALC_HD void operator()(Count i) const {
+    const Count r = i * N / width, at = i * N % width, target = places.to(r);
+    if (target >= 0) *packs<N>(to + target + at) = load<N>(from + places.from(r) + at);
+  }
+};
+/// by_packs: all of these places, and the width, are multiples of a pack.
+template <typename Device, typename T, typename Places>
+void copy_rows(Device& device, Count rows, Count width, const Places& places, bool by_packs, const T* from, T* to) {
+  constexpr int N = pack_of<T>;
+  by_packs&& width % N == 0 && at_packs<N>(from, static_cast<const T*>(to))
+      ? everywhere(device, rows * width / N, CopyRows<T, N, Places>{width, places, from, to})
+      : everywhere(device, rows * width, CopyRows<T, 1, Places>{width, places, from, to});
+}
+
+struct TablePlaces {
+  const Count* row;
+  Count width;
+  LLMCALC_HD Count from(Count r) const { return row[r] * width; }
+  LLMCALC_HD Count to(Count r) const { return r * width; }
+};
+/// Row i of y is row row[i] of the table.
+template <typename Device, typename T>
+void rows_of_table(Device& device, Count rows, Count width, const Count* row, const T* table, T* y) {
+  copy_rows(device, rows, width, TablePlaces{row, width}, true, table, y);
+}
+
+/// The row of token t's position.
+struct PositionPlaces {
+  Count queries, width;
+  Moved<Count> past;
+  LLMCALC_HD Count from(Count t) const { return (past.now() + t % queries) * width; }
+  LLMCALC_HD Count to(Count t) const { return t * width; }
+};
+template <typename Device, typename T>
+void rows_of_positions(Device& device, const Lookup& s, Count queries, const Moved<Count>& past, const T* table, T* y) {
+  copy_rows(device, s.tokens, s.width, PositionPlaces{queries, s.width, past}, true, table, y);
+}
+
+/// Token t of a sequence goes to slot (past + t) mod capacity; the last of those that share a slot stays in it.
+struct CachePlaces {
+  Count queries, capacity, stride, row;
+  Moved<Count> past;
+  LLMCALC_HD Count from(Count r) const { return r * stride; }
+  LLMCALC_HD Count to(Count r) const {
+    const Count t = r % queries;
+    return t < queries - capacity ? -1 : (r / queries * capacity + (past.now() + t) % capacity) * row;
+  }
+};
+template <typename Device, typename T>
+void cache_rows(Device& device, Count sequences, Count queries, const Moved<Count>& past, const T* x, Count stride,
+                Count width, T* cache, Count row, Count capacity) {
+  const bool by_packs = stride % pack_of<T> == 0 && row % pack_of<T> == 0;
+  copy_rows(device, sequences * queries, width, CachePlaces{queries, capacity, stride, row, past}, by_packs, x, cache);
+}
+
+}  // namespace llmcalc::model::cuda

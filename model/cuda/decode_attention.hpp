@@ -1,0 +1,258 @@
+#pragma once
+/// Attention of one query per sequence at the speed of memory: the keys are split over blocks, whose shares a second
+/// kernel puts together (Dao et al. 2023, "Flash-Decoding for long-context inference"). What the launches look like
+/// depends on the room for keys, not on how many there are.
+
+#include <bit>
+#include <limits>
+
+#include "model/cuda/attention.hpp"
+#include "model/cuda/pack.hpp"
+#include "model/cuda/room.hpp"
+
+namespace llmcalc::model::cuda {
+
+/// What a share of the keys gives a head: sum of e^(score - most) v, most, and sum of e^(score - most); (sequences,
+/// heads, splits).
+struct KeyShares {
+  Count splits;
+  float *value, *most, *total;
+};
+
+/// A share for H heads of a KV head, which read its keys together: a block each. `lanes` neighbouring threads, a power
+/// of two, have a key between them, a pack each; every thread has U keys under way. Room: H (lanes N + keys of a tile +
+/// 4) + H lanes N per warp numbers.
+template <typename T, int H>
+struct DecodeShare {
+  static constexpr int N = pack_of<T>, U = 4;
+  Scores<T> c;
+  KeyShares to;
+  int lanes;
+
+  /// The block's place, its keys, and its memory.
+  struct Here {
+    Count b, g, head, heads, split, begin, end;
+    Count key_slot, value_slot;  ///< of the first key
+    int lane, group, groups, tile;
+    float *q, *p, *most, *total, *shrink, *slope, *sums;
+  };
+  static LLMCALC_HD constexpr Count room(int threads, int lanes) {
+    return static_cast<Count>(sizeof(float)) * H * (lanes * N + threads / lanes * U + 4 + threads / warp * lanes * N);
+  }
+
+  template <typename Thread>
+  LLMCALC_HD void operator()(const Thread& t) const {
+    const Here at = here(t);
+    prepare(t, at);
+    float all[H][N] = {};
+    Pack<T, N> v[U];
+    for (Count tile = at.begin; tile < at.end; tile += at.tile) {
+      scores(t, at, tile, v);
+      t.sync();
+      weigh(t, at);
+      t.sync();
+      LLMCALC_UNROLL
+      for (int h = 0; h < H; ++h) {
+        const float shrink = at.shrink[h];
+        for (int n = 0; n < N; ++n) all[h][n] *= shrink;
+        LLMCALC_UNROLL
+        for (int u = 0; u < U; ++u) {
+          const float p = at.p[h * at.tile + u * at.groups + at.group];
+          for (int n = 0; n < N; ++n) all[h][n] += p * wide(v[u].x[n]);
+        }
+      }
+      t.sync();
+    }
+    finish(t, at, all);
+  }
+
+  template <typename Thread>
+  LLMCALC_HD Here here(const Thread& t) const {
+    Here at;
+    const Count per_kv = c.s.heads / c.s.kv_heads, tiles = (per_kv + H - 1) / H, rest = t.block() / to.splits;
+    at.split = t.block() % to.splits, at.g = rest / tiles % c.s.kv_heads, at.b = rest / tiles / c.s.kv_heads;
+    at.head = at.g * per_kv + rest % tiles * H;
+    at.heads = per_kv - rest % tiles * H < H ? per_kv - rest % tiles * H : H;
+    const Count first = c.first(0), keys = c.last(0) - first, each = (keys + to.splits - 1) / to.splits;
+    at.begin = first + at.split * each, at.end = at.begin + each < c.last(0) ? at.begin + each : c.last(0);
+    at.key_slot = c.in.k.capacity > 0 ? at.begin % c.in.k.capacity : at.begin;
+    at.value_slot = c.in.v.capacity > 0 ? at.begin % c.in.v.capacity : at.begin;
+    at.lane = t.index() % lanes, at.group = t.index() / lanes, at.groups = t.size() / lanes, at.tile = at.groups * U;
+    at.q = reinterpret_cast<float*>(t.room()), at.p = at.q + H * lanes * N, at.most = at.p + H * at.tile;
+    at.total = at.most + H, at.shrink = at.total + H, at.slope = at.shrink + H, at.sums = at.slope + H;
+    return at;
+  }
+  /// The queries, scaled, zero past their end and in heads that are not there.
+  template <typename Thread>
+  LLMCALC_HD void prepare(const Thread& t, const Here& at) const {
+    in_block(t, H * lanes * N, [&](Count i) {
+      const Count h = i / (lanes * N), d = i % (lanes * N);
+      const bool there = h < at.heads && d < c.s.qk_dim;
+      at.q[i] = there ? wide(c.at(c.in.q, at.b, 0, at.head + h)[d]) * static_cast<float>(c.in.scale) : 0.0f;
+    });
+    in_block(t, H, [&](Count h) {
+      at.most[h] = -std::numeric_limits<float>::infinity(), at.total[h] = 0;
+      at.slope[h] = c.in.alibi ? static_cast<float>(alibi_slope(c.s.heads, at.head + h)) : 0.0f;
+    });
+    t.sync();
+  }
+  /// Of the tile's keys into p, -infinity past the last; and their values, which are asked for with them.
+  template <typename Thread>
+  LLMCALC_HD void scores(const Thread& t, const Here& at, Count tile, Pack<T, N> (&v)[U]) const {
+    Pack<T, N> k[U];
+    const Count d = static_cast<Count>(at.lane) * N;
+    LLMCALC_UNROLL
+    for (int u = 0; u < U; ++u) {
+      const Count j = tile + u * at.groups + at.group;
+      k[u] = v[u] = Pack<T, N>{};
+      if (j < at.end && d < c.s.qk_dim) k[u] = load<N>(row(c.in.k, at, at.key_slot + j - at.begin) + d);
+      if (j < at.end && d < c.s.v_dim) v[u] = load<N>(row(c.in.v, at, at.value_slot + j - at.begin) + d);
+    }
+    LLMCALC_UNROLL
+    for (int h = 0; h < H; ++h) {
+      const Pack<float, N> q = load<N>(at.q + h * lanes * N + d);
+      float sum[U] = {};
+      LLMCALC_UNROLL
+      for (int u = 0; u < U; ++u)
+        for (int n = 0; n < N; ++n) sum[u] += q.x[n] * wide(k[u].x[n]);
+      const int which = lane_sums<U>(t, sum, lanes);
+      if (at.lane % (lanes / U) != 0) continue;
+      const Count j = tile + which * at.groups + at.group;
+      const float x = sum[0] - at.slope[h] * static_cast<float>(c.past() - j);
+      at.p[h * at.tile + which * at.groups + at.group] = j < at.end ? x : -std::numeric_limits<float>::infinity();
+    }
+  }
+  /// A row of the cache, whose slots begin anew past the last.
+  LLMCALC_HD static const T* row(const HeadView& x, const Here& at, Count slot) {
+    const Count wrapped = x.capacity > 0 && slot >= x.capacity ? slot - x.capacity : slot;
+    return static_cast<const T*>(x.data) + at.b * x.sequence + wrapped * x.token + at.g * x.head;
+  }
+  /// Scores become e^(score - most), most and total what they are with this tile; a warp per head, all in step.
+  template <typename Thread>
+  LLMCALC_HD void weigh(const Thread& t, const Here& at) const {
+    const int lane = t.index() % warp;
+    for (int first = 0; first < H; first += t.size() / warp) {
+      const int h = first + t.index() / warp, end = h < H ? at.tile : 0;
+      float* const p = at.p + h * at.tile;
+      const float before = h < H ? at.most[h] : 0.0f;
+      float most = before, total = 0;
+      for (int i = lane; i < end; i += warp) most = p[i] > most ? p[i] : most;
+      for (int bits = warp / 2; bits > 0; bits /= 2) most = Greater()(most, t.across(most, bits));
+      for (int i = lane; i < end; i += warp) total += p[i] = t.exp(p[i] - most);
+      for (int bits = warp / 2; bits > 0; bits /= 2) total = total + t.across(total, bits);
+      if (lane != 0 || h >= H) continue;
+      const float shrink = t.exp(before - most);
+      at.shrink[h] = shrink, at.most[h] = most, at.total[h] = at.total[h] * shrink + total;
+    }
+  }
+  /// The values' sums over groups of a warp, then over warps in order.
+  template <typename Thread>
+  LLMCALC_HD void finish(const Thread& t, const Here& at, float (&all)[H][N]) const {
+    const Count width = static_cast<Count>(lanes) * N;
+    LLMCALC_UNROLL
+    for (int h = 0; h < H; ++h)
+      for (int n = 0; n < N; ++n) {
+        for (int bits = lanes; bits < warp; bits *= 2) all[h][n] = all[h][n] + t.across(all[h][n], bits);
+        if (t.index() % warp < lanes) at.sums[(t.index() / warp * H + h) * width + at.lane * N + n] = all[h][n];
+      }
+    t.sync();
+    in_block(t, at.heads * c.s.v_dim, [&](Count i) {
+      const Count h = i / c.s.v_dim, d = i % c.s.v_dim;
+      float sum = 0;
+      for (int w = 0; w < t.size() / warp; ++w) sum += at.sums[(w * H + h) * width + d];
+      to.value[place(at, h) * c.s.v_dim + d] = sum;
+    });
+    in_block(t, at.heads, [&](Count h) { to.most[place(at, h)] = at.most[h], to.total[place(at, h)] = at.total[h]; });
+  }
+  LLMCALC_HD Count place(const Here& at, Count h) const {
+    return (at.b * c.s.heads + at.head + h) * to.splits + at.split;
+  }
+};
+
+/// A head's shares put together, and its sink; a block each. Room: a number per warp, then one per share.
+template <typename T>
+struct DecodeWhole {
+  Scores<T> c;
+  KeyShares from;
+  float* log_sum_exp;
+  T* o;
+
+  template <typename Thread>
+  LLMCALC_HD void operator()(const Thread& t) const {
+    const Count row = t.block(), first = row * from.splits, width = c.s.v_dim;
+    float *const room = reinterpret_cast<float*>(t.room()), *const weight = room + warp;
+    const bool sinks = c.in.sinks != nullptr;
+    const float sink = sinks ? c.sink(row % c.s.heads) : -std::numeric_limits<float>::infinity();
+    float most = sink, total = 0;
+    in_block(t, from.splits, [&](Count i) { most = Greater()(most, from.most[first + i]); });
+    most = block_most(t, most, room);
+    in_block(t, from.splits, [&](Count i) {
+      weight[i] = t.exp(from.most[first + i] - most), total += from.total[first + i] * weight[i];
+    });
+    total = block_sum(t, total, room) + (sinks ? t.exp(sink - most) : 0.0f);
+    in_block(t, width, [&](Count d) {
+      float sum = 0;
+      LLMCALC_UNROLL_4
+      for (Count i = 0; i < from.splits; ++i) sum += from.value[(first + i) * width + d] * weight[i];
+      o[row * width + d] = static_cast<T>(sum / total);
+    });
+    if (log_sum_exp != nullptr && t.index() == 0) log_sum_exp[row] = most + log_of(total);
+  }
+};
+
+/// One query per sequence, flash.
+template <typename T>
+class DecodeAttention {
+  static constexpr int N = pack_of<T>;
+  static constexpr int threads = 128;
+  Scores<T> c_;
+
+  static bool at_packs(const HeadView& v) {
+    return v.sequence % N == 0 && v.token % N == 0 && v.head % N == 0 &&
+           cuda::at_packs<N>(static_cast<const T*>(v.data));
+  }
+  /// At least U of them, so that each has a score of its own to write.
+  int lanes() const {
+    const auto widest = static_cast<unsigned>(std::max(c_.s.qk_dim, c_.s.v_dim) / N);
+    return static_cast<int>(std::max(4U, std::bit_ceil(widest)));
+  }
+  /// Enough shares to fill the device four times over, of at least 64 keys where all the room is taken.
+  Count splits(Count blocks) const {
+    constexpr Count wanted = 132 * 4, least = 64, most = 128;
+    const Count held = c_.in.k.capacity > 0 ? c_.in.k.capacity : c_.s.past + 1;
+    const Count seen = c_.s.window > 0 ? std::min(held, c_.s.window) : held;
+    return std::clamp<Count>((wanted + blocks - 1) / blocks, 1, std::min(most, (seen + least - 1) / least));
+  }
+  template <int H, typename Device>
+  void launch(Device& device, float* log_sum_exp, T* o) const {
+    const Attention& s = c_.s;
+    const Count per_kv = s.heads / s.kv_heads, blocks = s.sequences * s.kv_heads * ((per_kv + H - 1) / H);
+    const Count parts = splits(blocks), shares = s.sequences * s.heads * parts;
+    const Room<Device, float> room(device, shares * (s.v_dim + 2));
+    float* const value = room.data();
+    const KeyShares to{parts, value, value + shares * s.v_dim, value + shares * (s.v_dim + 1)};
+    using Share = DecodeShare<T, H>;
+    device.launch(Share{c_, to, lanes()}, blocks * parts, threads, Share::room(threads, lanes()));
+    device.launch(DecodeWhole<T>{c_, to, log_sum_exp, o}, s.sequences * s.heads, threads,
+                  (warp + parts) * static_cast<Count>(sizeof(float)));
+  }
+
+ public:
+  explicit DecodeAttention(const Scores<T>& c) : c_(c) {}
+
+  /// Heads of whole packs, no wider than a warp's.
+  bool can() const {
+    const Attention& s = c_.s;
+    return s.queries == 1 && c_.drop.p <= 0 && c_.in.rope_dim == 0 && s.qk_dim % N == 0 && s.v_dim % N == 0 &&
+           std::max(s.qk_dim, s.v_dim) <= warp * N && at_packs(c_.in.k) && at_packs(c_.in.v);
+  }
+  template <typename Device>
+  void run(Device& device, float* log_sum_exp, T* o) const {
+    const Count per_kv = c_.s.heads / c_.s.kv_heads;
+    if (per_kv == 1) return launch<1>(device, log_sum_exp, o);
+    if (per_kv == 2) return launch<2>(device, log_sum_exp, o);
+    per_kv <= 4 ? launch<4>(device, log_sum_exp, o) : launch<8>(device, log_sum_exp, o);
+  }
+};
+
+}  // namespace llmcalc::model::cuda

@@ -1,0 +1,214 @@
+#pragma once
+/// Norms by rows: a block per row, which reads its row once and keeps it in its own memory while its sums are made.
+
+#include "model/backend.hpp"
+#include "model/cuda/column_sums.hpp"
+#include "model/cuda/pack.hpp"
+
+namespace llmcalc::model::cuda {
+
+/// Where a block keeps a row of T for its later looks; null: too long to be kept.
+template <typename T, int N>
+struct KeptRow {
+  const T* from;
+  T* room;
+
+  LLMCALC_HD Pack<T, N> first(Count i) const {
+    const Pack<T, N> p = load<N>(from + i);
+    if (room != nullptr) *packs<N>(room + i) = p;
+    return p;
+  }
+  /// Of a pack that this thread has had.
+  LLMCALC_HD Pack<T, N> again(Count i) const { return load<N>((room != nullptr ? room : from) + i); }
+};
+
+/// f(i) for every pack of a row, each by the same thread every time.
+template <int N, typename Thread, typename F>
+LLMCALC_HD void in_row(const Thread& t, Count width, const F& f) {
+  for (Count i = static_cast<Count>(t.index()) * N; i < width; i += static_cast<Count>(t.size()) * N) f(i);
+}
+
+/// Of one row: mean is 0 in RMSNorm.
+struct RowStatistics {
+  float mean, inverse;
+};
+/// The first look at a row: its statistics. room: a number per warp.
+template <typename Thread, typename T, int N>
+LLMCALC_HD RowStatistics row_statistics(const Thread& t, const Norm& s, const KeptRow<T, N>& x, double epsilon,
+                                        float* room) {
+  const float n = static_cast<float>(s.width);
+  float sum = 0, square = 0, mean = 0;
+  in_row<N>(t, s.width, [&](Count i) {
+    const Pack<T, N> p = x.first(i);
+    for (int k = 0; k < N; ++k) sum += wide(p.x[k]), square += wide(p.x[k]) * wide(p.x[k]);
+  });
+  if (s.centred) {
+    mean = block_sum(t, sum, room) / n, square = 0;
+    in_row<N>(t, s.width, [&](Count i) {
+      const Pack<T, N> p = x.again(i);
+      for (int k = 0; k < N; ++k) square += (wide(p.x[k]) - mean) * (wide(p.x[k]) - mean);
+    });
+  }
+  return {mean, 1.0f / sqrt_of(block_sum(t, square, room) / n + static_cast<float>(epsilon))};
+}
+
+/// y = (x - mean) inverse w + b. Room: a line, then a row where `kept`.
+template <typename T, int N>
+struct NormRows {
+  Norm s;
+  NormView v;
+  T* y;
+  float* statistics;
+  bool kept;
+  static constexpr Count line = 64;  ///< bytes for sums of a block: a float for each of 16 warps
+
+  template <typename Thread>
+  LLMCALC_HD void operator()(const Thread& t) const {
+    const Count r = t.block(), o = r % v.heads * s.width;
+    const KeptRow<T, N> x{static_cast<const T*>(v.x) + r * v.x_stride,
+                          kept ? reinterpret_cast<T*>(t.room() + line) : nullptr};
+    const T *const w = static_cast<const T*>(v.weight), *const b = static_cast<const T*>(v.bias);
+    const RowStatistics st = row_statistics(t, s, x, v.epsilon, reinterpret_cast<float*>(t.room()));
+    in_row<N>(t, s.width, [&](Count i) {
+      const Pack<T, N> p = x.again(i);
+      Pack<T, N> by{}, plus{}, to;
+      if (w != nullptr) by = load<N>(w + o + i);
+      if (b != nullptr) plus = load<N>(b + o + i);
+      for (int k = 0; k < N; ++k) {
+        float z = (wide(p.x[k]) - st.mean) * st.inverse;
+        if (w != nullptr) z = z * wide(by.x[k]);
+        if (b != nullptr) z = z + wide(plus.x[k]);
+        to.x[k] = static_cast<T>(z);
+      }
+      *packs<N>(y + r * s.width + i) = to;
+    });
+    if (statistics == nullptr || t.index() != 0) return;
+    if (s.centred)
+      statistics[2 * r] = st.mean, statistics[2 * r + 1] = st.inverse;
+    else
+      statistics[r] = st.inverse;
+  }
+};
+
+/// dx = (g - mean(g) - n mean(g n)) inverse with g = dy w and n the normalised row. Where no statistics were kept they
+/// are made again, into `made` (mean, inverse), which the weights' gradients read. Room: a line, then both rows.
+template <typename T, int N>
+struct NormRowsGradient {
+  Norm s;
+  NormView v;
+  const float* statistics;
+  const T* dy;
+  T* dx;
+  bool add;
+  float* made;
+  bool kept;
+  static constexpr Count line = NormRows<T, N>::line;
+
+  template <typename Thread>
+  LLMCALC_HD void operator()(const Thread& t) const {
+    float* const room = reinterpret_cast<float*>(t.room());
+    T* const rows = kept ? reinterpret_cast<T*>(t.room() + line) : nullptr;
+    const Count r = t.block();
+    const T* const w = v.weight != nullptr ? static_cast<const T*>(v.weight) + r % v.heads * s.width : nullptr;
+    const KeptRow<T, N> x{static_cast<const T*>(v.x) + r * v.x_stride, rows};
+    const KeptRow<T, N> d{dy + r * s.width, kept ? rows + s.width : nullptr};
+    RowStatistics st{};
+    if (statistics == nullptr)
+      st = row_statistics(t, s, x, v.epsilon, room);
+    else
+      st = s.centred ? RowStatistics{statistics[2 * r], statistics[2 * r + 1]} : RowStatistics{0.0f, statistics[r]};
+    if (t.index() == 0) made[2 * r] = st.mean, made[2 * r + 1] = st.inverse;
+    float sum = 0, with_n = 0;
+    in_row<N>(t, s.width, [&](Count i) {
+      const Pack<T, N> row = statistics == nullptr ? x.again(i) : x.first(i), from = d.first(i);
+      float g[N];
+      by_weight(w, i, from, g);
+      for (int k = 0; k < N; ++k) sum += g[k], with_n += g[k] * (wide(row.x[k]) - st.mean) * st.inverse;
+    });
+    const float n = static_cast<float>(s.width), mean = s.centred ? block_sum(t, sum, room) / n : 0.0f;
+    with_n = block_sum(t, with_n, room) / n;
+    T* const to = dx + r * v.x_stride;
+    in_row<N>(t, s.width, [&](Count i) {
+      const Pack<T, N> row = x.again(i);
+      float g[N], old[N] = {};
+      by_weight(w, i, d.again(i), g);
+      const Column<T> column{to, add, true};
+      column.template get<N>(i, old);
+      for (int k = 0; k < N; ++k)
+        old[k] += (g[k] - mean - (wide(row.x[k]) - st.mean) * st.inverse * with_n) * st.inverse;
+      column.template set<N>(i, old);
+    });
+  }
+  LLMCALC_HD static void by_weight(const T* w, Count i, const Pack<T, N>& d, float (&g)[N]) {
+    Pack<T, N> by{};
+    if (w != nullptr) by = load<N>(w + i);
+    for (int k = 0; k < N; ++k) g[k] = w != nullptr ? wide(d.x[k]) * wide(by.x[k]) : wide(d.x[k]);
+  }
+};
+
+/// dy n and dy of every column of every head's weights, token by token.
+template <typename T, int N>
+struct NormWeightRows {
+  NormView v;
+  const float* made;
+  const T* dy;
+  Count width;
+  LLMCALC_HD void operator()(Count token, Count column, float (&all)[2][N]) const {
+    const Count r = token * v.heads + column / width, at = column % width;
+    const Pack<T, N> d = load<N>(dy + r * width + at);
+    const Pack<T, N> x = load<N>(static_cast<const T*>(v.x) + r * v.x_stride + at);
+    const float mean = made[2 * r], inverse = made[2 * r + 1];
+    for (int k = 0; k < N; ++k) all[0][k] += wide(d.x[k]) * (wide(x.x[k]) - mean) * inverse, all[1][k] += wide(d.x[k]);
+  }
+};
+
+/// A norm's launches on a device, by packs where its rows are at one.
+template <typename T, typename Device>
+class Norms {
+  static constexpr int N = pack_of<T>;
+  static constexpr Count most_room = 96 * 1024;  ///< of a block, so that two or more find room
+
+  /// Threads that have a pack each, in whole warps.
+  static int threads(Count width, int pack) {
+    return static_cast<int>(std::clamp<Count>((width + pack * warp - 1) / (pack * warp), 1, 8)) * warp;
+  }
+  template <typename... X>
+  static bool by_packs(const Norm& s, const NormView& v, const X*... others) {
+    return s.width % N == 0 && (s.rows == 1 || v.x_stride % N == 0) &&
+           at_packs<N>(static_cast<const T*>(v.x), static_cast<const T*>(v.weight), static_cast<const T*>(v.bias),
+                       others...);
+  }
+  template <int M>
+  static void forward(Device& device, const Norm& s, const NormView& v, T* y, float* statistics) {
+    NormRows<T, M> kernel{s, v, y, statistics, false};
+    const Count room = kernel.line + s.width * static_cast<Count>(sizeof(T));
+    kernel.kept = room <= most_room;
+    device.launch(kernel, s.rows, threads(s.width, M), kernel.kept ? room : kernel.line);
+  }
+  template <int M>
+  static void backward(Device& device, const Norm& s, const NormView& v, const float* statistics, const T* dy, T* dx,
+                       bool add, float* dw, float* db) {
+    const Room<Device, float> made(device, 2 * s.rows);
+    NormRowsGradient<T, M> kernel{s, v, statistics, dy, dx, add, made.data(), false};
+    const Count room = kernel.line + 2 * s.width * static_cast<Count>(sizeof(T));
+    kernel.kept = room <= most_room;
+    device.launch(kernel, s.rows, threads(s.width, M), kernel.kept ? room : kernel.line);
+    if (dw == nullptr) return;
+    const NormWeightRows<T, M> rows{v, made.data(), dy, s.width};
+    add_column_sums<2, M>(device, s.rows / v.heads, v.heads * s.width, rows, {dw, db});
+  }
+
+ public:
+  static void norm(Device& device, const Norm& s, const NormView& v, T* y, float* statistics) {
+    if (s.rows == 0) return;
+    by_packs(s, v, y) ? forward<N>(device, s, v, y, statistics) : forward<1>(device, s, v, y, statistics);
+  }
+  static void gradient(Device& device, const Norm& s, const NormView& v, const float* statistics, const T* dy, T* dx,
+                       bool add, float* dw, float* db) {
+    if (s.rows == 0) return;
+    by_packs<T>(s, v, dy, dx) ? backward<N>(device, s, v, statistics, dy, dx, add, dw, db)
+                              : backward<1>(device, s, v, statistics, dy, dx, add, dw, db);
+  }
+};
+
+}  // namespace llmcalc::model::cuda

@@ -1,0 +1,129 @@
+// The kernels that generation lives on, on the GPU's stand-in and on a GPU: products of a few rows, and attention of
+// one query to what a cache holds, against double. And copies to the cache.
+
+#include "tests/catch.hpp"
+#include "tests/model/lab.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::model;
+using test::Lab;
+using test::Pair;
+
+namespace {
+
+/// f(lab) on every GPU, in both formats.
+template <typename F>
+void each_lab(F f) {
+  for (const test::MakeBackend make : test::gpus())
+    for (const Number number : {Number::f32, Number::bf16}) {
+      std::unique_ptr<Backend> tested = make(number, true);
+      INFO(tested->name());
+      Lab lab(number, std::move(tested));
+      f(lab);
+    }
+}
+
+struct Decoding {
+  const char* name;
+  Count heads, kv_heads, width, past, capacity;
+  Count window = 0;
+  bool sinks = false, alibi = false;
+};
+
+/// Two sequences, one query each; the cache is a ring where it has less room than tokens.
+void check_decoding(Lab& lab, const Decoding& d) {
+  INFO(d.name);
+  const Attention s{.sequences = 2,
+                    .heads = d.heads,
+                    .kv_heads = d.kv_heads,
+                    .queries = 1,
+                    .past = 0,
+                    .qk_dim = d.width,
+                    .v_dim = d.width + 8,
+                    .window = d.window,
+                    .sinks = d.sinks};
+  const Pair q = lab.input(2 * d.heads * d.width), k = lab.input(2 * d.capacity * d.kv_heads * d.width);
+  const Pair v = lab.input(2 * d.capacity * d.kv_heads * s.v_dim), sinks = lab.input(d.heads);
+  const Pair o = lab.output(2 * d.heads * s.v_dim), log_sum_exp = lab.output(2 * d.heads, true);
+  const auto ask = [&](Backend& b, auto p, Count past) {
+    const auto view = [&](const Pair& x, Count tokens, Count heads, Count dim, Count capacity) {
+      return HeadView{
+          .data = p(x), .sequence = tokens * heads * dim, .token = heads * dim, .head = dim, .capacity = capacity};
+    };
+    const AttentionInputs in{.q = view(q, 1, d.heads, d.width, 0),
+                             .q_rope = {},
+                             .k = view(k, d.capacity, d.kv_heads, d.width, d.capacity),
+                             .k_rope = {},
+                             .v = view(v, d.capacity, d.kv_heads, s.v_dim, d.capacity),
+                             .scale = 0.2,
+                             .sinks = d.sinks ? p(sinks) : nullptr,
+                             .alibi = d.alibi};
+    Attention now = s;
+    now.past = past;
+    b.attention(now, in, AttentionImpl::flash, {}, {.log_sum_exp = p(log_sum_exp)}, p(o));
+  };
+  lab.run([&](Backend& b, auto p) { ask(b, p, d.past); });
+  lab.check("o", o), lab.check("log-sum-exp", log_sum_exp);
+  // Recorded with fewer tokens before it.
+  lab.run([&](Backend& b, auto p) {
+    std::unique_ptr<Recording> held;
+    for (const Count past : {d.past / 2, d.past / 2, d.past}) b.replay(held, {.past = past}, [&] { ask(b, p, past); });
+    if (held != nullptr) CHECK(held->how() == "from a recording");
+  });
+  lab.check("o, from a recording", o), lab.check("log-sum-exp, from a recording", log_sum_exp);
+}
+
+}  // namespace
+
+TEST_CASE("products of a few rows equal those in double", "[kernels]") {
+  each_lab([](Lab& lab) {
+    // Whole packs, more of them than threads ask for at once; and rows that begin between packs.
+    for (const Count in : {Count{8}, Count{264}, Count{4360}, Count{33}})
+      for (const Count rows : {1, 2, 3, 4, 5, 8, 9})
+        for (const bool wide : {false, true}) {
+          INFO(rows << " rows of " << in << (wide ? ", wide" : ""));
+          const Count out = 7, stride = in + 8;
+          const Linear s{.rows = rows, .in = in, .out = out, .bias = true};
+          const Pair x = lab.input(rows * stride), w = lab.input(out * in), b = lab.input(out);
+          const Pair y = lab.output(rows * out, wide), plain = lab.output(rows * out, wide);
+          const Flops before = lab.tested().done();
+          lab.run([&](Backend& c, auto p) {
+            c.linear(s, {.x = p(x), .weight = p(w), .bias = p(b), .x_stride = stride, .wide_output = wide}, p(y));
+            c.linear(s, {.x = p(x), .weight = p(w), .x_stride = stride, .wide_output = wide}, p(plain));
+          });
+          lab.check("y", y), lab.check("without bias", plain);
+          CHECK((lab.tested().done() - before).value == Approx(static_cast<double>(4 * rows * in * out)));
+        }
+  });
+}
+
+TEST_CASE("attention of one query to a cache equals that in double", "[kernels]") {
+  const Decoding all[] = {{"a key for every head", 3, 3, 64, 100, 128},
+                          {"two heads per key", 4, 2, 96, 40, 200},
+                          {"four, many keys", 8, 2, 128, 1000, 1024},
+                          {"six, a few keys of a large cache", 6, 1, 8, 5, 4096},
+                          {"eleven", 11, 1, 32, 77, 78},
+                          {"the first token", 4, 2, 64, 0, 64},
+                          {"a ring", 4, 2, 64, 150, 40, 40},
+                          {"a window of a cache", 4, 2, 64, 150, 200, 33},
+                          {"sinks", 4, 1, 40, 90, 96, 0, true},
+                          {"ALiBi", 4, 1, 40, 90, 96, 0, false, true},
+                          {"heads between packs", 4, 2, 10, 90, 96}};
+  each_lab([&](Lab& lab) {
+    for (const Decoding& d : all) check_decoding(lab, d);
+  });
+}
+
+TEST_CASE("a cache keeps the last tokens that share a slot", "[kernels]") {
+  each_lab([](Lab& lab) {
+    for (const Count width : {Count{16}, Count{5}})
+      for (const Count past : {0, 3}) {
+        const Count queries = 11, capacity = 4, row = width + 8, stride = width + 16;
+        const Pair x = lab.input(2 * queries * stride), cache = lab.input(2 * capacity * row);
+        lab.run([&](Backend& b, auto p) {
+          b.cache(2, {.queries = queries, .past = past}, p(x), stride, width, p(cache), row, capacity);
+        });
+        lab.check("cache", cache);
+      }
+  });
+}

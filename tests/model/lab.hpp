@@ -1,0 +1,69 @@
+#pragma once
+/// A backend's kernel and the same kernel in double, on the same numbers.
+
+#include <cmath>
+#include <memory>
+#include <vector>
+
+#include "model/cpu/make.hpp"
+#include "model/random.hpp"
+#include "tests/catch.hpp"
+#include "tests/model/emulated.hpp"
+
+namespace llmcalc::test {
+
+/// The same numbers on two backends.
+struct Pair {
+  void *tested = nullptr, *exact = nullptr;
+  Count n = 0;
+  bool wide = false;
+};
+
+class Lab {
+ public:
+  Lab(model::Number number, std::unique_ptr<model::Backend> tested)
+      : tested_(std::move(tested)),
+        exact_(model::make_cpu(model::Number::f64, true)),
+        tolerance_(number == model::Number::f32 ? 1e-5 : 1e-2) {}
+
+  /// Random numbers of the tested format, in [-spread, spread).
+  Pair input(Count n, bool wide = false, double spread = 2) {
+    Pair p = output(n, wide);
+    std::vector<double> v(static_cast<std::size_t>(n));
+    for (std::size_t i = 0; i < v.size(); ++i)
+      v[i] = spread * (2 * model::uniform<double>(model::random_key(17), model::random_counter(i, stream_)) - 1);
+    ++stream_;
+    tested_->write(p.tested, v, wide);
+    tested_->read(v, p.tested, wide);
+    exact_->write(p.exact, v, wide);
+    return p;
+  }
+  Pair output(Count n, bool wide = false) {
+    return {tested_->allocate(n * (wide ? tested_->wide() : tested_->number())), exact_->allocate(n * exact_->number()),
+            n, wide};
+  }
+  /// f(backend, p) on both: p(pair) is its pointer there.
+  template <typename F>
+  void run(F f) {
+    f(*tested_, [](const Pair& p) { return p.tested; });
+    f(*exact_, [](const Pair& p) { return p.exact; });
+  }
+  model::Backend& tested() { return *tested_; }
+  /// Norm of the difference over the norm.
+  void check(const char* what, const Pair& p, double factor = 1) {
+    std::vector<double> a(static_cast<std::size_t>(p.n)), b(a.size());
+    tested_->read(a, p.tested, p.wide), exact_->read(b, p.exact, p.wide);
+    double difference = 0, norm = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) difference += (a[i] - b[i]) * (a[i] - b[i]), norm += b[i] * b[i];
+    INFO(what);
+    REQUIRE(norm > 0);
+    CHECK(std::sqrt(difference) <= factor * tolerance_ * std::sqrt(norm));
+  }
+
+ private:
+  std::unique_ptr<model::Backend> tested_, exact_;
+  double tolerance_;
+  std::uint64_t stream_ = 0;
+};
+
+}  // namespace llmcalc::test
