@@ -212,10 +212,12 @@ TEST_CASE("attention on tensor cores gives the same bits every time", "[cuda]") 
 TEST_CASE("blocks of attention cover every stretch of every head once, long ones first", "[cuda]") {
   for (const int heads : {1, 5, 16, 40}) {
     const int stretches = 3, sequences = 2;
-    std::vector<int> seen(static_cast<std::size_t>(stretches * heads * sequences));
-    for (int n = 0; n < stretches * heads * sequences; ++n) {
+    const Count blocks = Count{stretches} * heads * sequences;
+    std::vector<int> seen(static_cast<std::size_t>(blocks));
+    for (int n = 0; n < blocks; ++n) {
       const cuda::BlockPlace at = cuda::place_of(n, stretches, heads, sequences);
-      ++seen[static_cast<std::size_t>((at.sequence * heads + at.head) * stretches + at.stretch)];
+      const Count place = (Count{at.sequence} * heads + at.head) * stretches + at.stretch;
+      ++seen[static_cast<std::size_t>(place)];
       if (n == 0) CHECK(at.stretch == 0);
     }
     CHECK(std::all_of(seen.begin(), seen.end(), [](int times) { return times == 1; }));
