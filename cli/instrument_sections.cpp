@@ -160,7 +160,7 @@ Section machine_section(const validate::Metered& m) {
   add_number(s, "temperature_c", "temperature", b.celsius, 1, "C");
   if (b.reserved) s.add("reserved_bytes", "reserved memory", *b.reserved, "by driver and firmware");
   if (b.other_processes) s.add("other_processes", "other processes", Quantity(Count{*b.other_processes}));
-  for (const model::Version& v : m.versions) s.add("versions." + v.of, v.of.c_str(), v.version);
+  for (const model::Version& v : m.versions) s.add("versions." + v.of, v.of, v.version);
   return s;
 }
 

@@ -17,9 +17,9 @@
 #include "model/cuda/flash_cores.hpp"
 #include "model/cuda/lookup.hpp"
 #include "model/cuda/matvec.hpp"
-#include "model/cuda/mma_attention.hpp"
 #include "model/cuda/norm.hpp"
 #include "model/cuda/optimizer.hpp"
+#include "model/cuda/own_attention.hpp"
 #include "model/cuda/pointwise.hpp"
 #include "model/cuda/position.hpp"
 #include "model/cuda/replay.hpp"
@@ -127,37 +127,32 @@ class Cuda final : public Backend {
   void attention(const Attention& s, const AttentionInputs& in, AttentionImpl how, const Dropout& d,
                  const AttentionKept& k, Out o) override {
     const Scores<T> c = scores(s, in, d);
-    const Count rows = s.rows() * s.heads, room = line + (threads + s.v_dim) * wide_bytes;
+    OwnAttention<T, Device> own(device_, c, k);
     if (how == AttentionImpl::flash) {
-      const auto mma = [&] { return on_tensor_cores(c, w(k.log_sum_exp), n(o)); };
+      const auto mma = [&] { return own.on_tensor_cores(n(o)); };
       if (const DecodeAttention<T> decode(c); decode.can())
         decode.run(device_, w(k.log_sum_exp), n(o));
       else if (!by_faster_core(s, in, d, sdpa_forward(s, in, w(k.log_sum_exp), o), mma))
-        launch(rows, room, FlashForward<T>{c, w(k.log_sum_exp), n(o)});
+        own.flash(n(o));
       count_flash(s, s.qk_dim + s.v_dim);
     } else {
-      launch(rows, room, NaiveForward<T>{c, NaiveKept<T>(k), n(o)});
+      own.naive(n(o));
       const Count all = s.past + s.queries, keys = s.queries > 1 || s.window <= 0 ? all : std::min(all, s.window);
-      replays_.count(rows * flops(2, keys, s.qk_dim + s.v_dim));
+      replays_.count(s.rows() * s.heads * flops(2, keys, s.qk_dim + s.v_dim));
     }
   }
   void attention_gradient(const Attention& s, const AttentionInputs& in, AttentionImpl how, const Dropout& d,
                           const AttentionKept& k, In o, In d_o, Out scratch, const AttentionGradients& to) override {
-    const Scores<T> c = scores(s, in, d);
+    OwnAttention<T, Device> own(device_, scores(s, in, d), k);
     if (how == AttentionImpl::flash) {
-      count_flash(s, 3 * s.qk_dim + 2 * s.v_dim);  // scores again, dp and dv, dq and dk
-      const auto mma = [&] { return gradient_on_tensor_cores(c, k, n(o), n(d_o), to); };
+      const auto mma = [&] { return own.gradient_on_tensor_cores(n(o), n(d_o), to); };
       if (!by_faster_core(s, in, d, sdpa_backward(s, in, w(k.log_sum_exp), o, d_o, to), mma))
-        flash_gradient(c, k, n(o), n(d_o), to, [&](const auto& pairs) { pair_gradients(pairs, n(d_o), to); });
-      return;
+        own.flash_gradient(n(o), n(d_o), to);
+      count_flash(s, 3 * s.qk_dim + 2 * s.v_dim);  // scores again, dp and dv, dq and dk
+    } else {
+      own.naive_gradient(n(d_o), n(scratch), to);
+      replays_.count(s.rows() * s.heads * flops(2, s.past + s.queries, 2 * (s.qk_dim + s.v_dim)));
     }
-    const Scratch<W> sinks(device_, s.rows() * s.heads);
-    const NaiveKept<T> kept(k);
-    launch(s.rows() * s.heads, line, NaiveScores<T>{c, kept, n(d_o), n(scratch), sinks.data()});
-    const T* const value = kept.dropped != nullptr ? kept.dropped : kept.probabilities;
-    pair_gradients(NaivePairs<T>{c, value, n(scratch)}, n(d_o), to);
-    replays_.count(s.rows() * s.heads * flops(2, s.past + s.queries, 2 * (s.qk_dim + s.v_dim)));
-    if (in.sinks != nullptr) launch(s.heads, line, SinkSums{s.rows(), s.heads, sinks.data(), w(to.sinks)});
   }
 
   // ---- number by number
@@ -372,38 +367,6 @@ class Cuda final : public Backend {
   bool by_faster_core(const Attention& s, const AttentionInputs& in, const Dropout& d, const Sdpa& call,
                       const Mma& mma) {
     return cuda::by_faster_core(device_, cores_, s, in, d, number(), call, mma);
-  }
-  CoreAnswer on_tensor_cores(const Scores<T>& c, W* log_sum_exp, T* o) {
-    if constexpr (std::is_same_v<T, bf16>)
-      if (mma_handles(c.s, c.in, c.drop)) return mma_attention(device_, c, log_sum_exp, o), CoreAnswer{true, "mma"};
-    return {false, "the shape, its memory or its format is not for it"};
-  }
-  CoreAnswer gradient_on_tensor_cores(const Scores<T>& c, const AttentionKept& k, const T* o, const T* d_o,
-                                      const AttentionGradients& to) {
-    if constexpr (std::is_same_v<T, bf16>)
-      if (mma_handles(c.s, c.in, c.drop) && mma_handles(c.s, to)) {
-        flash_gradient(c, k, o, d_o, to, [&](const auto& pairs) { mma_attention_gradient(device_, pairs, to); });
-        return {true, "mma"};
-      }
-    return {false, "the shape, its memory or its format is not for it"};
-  }
-  /// f(pairs) between what every core of our own needs before and after.
-  template <typename F>
-  void flash_gradient(const Scores<T>& c, const AttentionKept& k, const T* o, const T* d_o,
-                      const AttentionGradients& to, const F& f) {
-    const Count rows = c.s.rows() * c.s.heads;
-    const Scratch<W> delta(device_, rows), sinks(device_, rows);
-    launch(rows, line, FlashDelta<T>{c, w(k.log_sum_exp), o, d_o, delta.data(), sinks.data()});
-    f(FlashPairs<T>{c, w(k.log_sum_exp), delta.data(), d_o});
-    if (c.in.sinks != nullptr) launch(c.s.heads, line, SinkSums{c.s.rows(), c.s.heads, sinks.data(), w(to.sinks)});
-  }
-  template <typename Pairs>
-  void pair_gradients(const Pairs& pairs, const T* d_o, const AttentionGradients& to) {
-    const Attention& s = pairs.c.s;
-    const Count room = (2 * threads + s.qk_dim + s.v_dim) * wide_bytes, keys = s.sequences * (s.past + s.queries);
-    launch(s.rows() * s.heads, room, QueryGradient<T, Pairs>{pairs, to});
-    launch(keys * s.kv_heads, room, KeyGradient<T, Pairs>{pairs, d_o, to, false});
-    if (pairs.c.in.rope_dim > 0) launch(keys, room, KeyGradient<T, Pairs>{pairs, d_o, to, true});
   }
 
   Device& device_;

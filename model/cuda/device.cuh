@@ -75,12 +75,6 @@ class GpuDevice {
   cudaStream_t stream() const { return stream_; }
   /// Gives back what the pool holds and nobody uses.
   void trim();
-  /// Memory that operators take while they run (Room), counted.
-  void count_scratch(Count bytes) {
-    scratch_ += bytes;
-    most_scratch_ = scratch_ > most_scratch_ ? scratch_ : most_scratch_;
-  }
-  Count most_scratch_bytes() const { return most_scratch_; }
 
   template <typename Kernel>
   void launch(const Kernel& kernel, Count blocks, int threads, Count room) {
@@ -150,7 +144,6 @@ class GpuDevice {
   cudaMemPool_t pool_ = nullptr;
   GpuGraph* recording_ = nullptr;
   std::vector<Staged> staged_;
-  Count scratch_ = 0, most_scratch_ = 0;
   cublasLtHandle_t blas_ = nullptr;
   void* workspace_ = nullptr;
   MemoryPoints points_;

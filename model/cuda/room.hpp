@@ -14,15 +14,11 @@ class Room {
  public:
   Room(Device& d, Count n) : device_(d), bytes_(std::max<Count>(n, 1) * static_cast<Count>(sizeof(X))) {
     data_ = static_cast<X*>(device_.allocate(bytes_));
-    device_.count_scratch(bytes_);
   }
   Room(Device& d, const std::vector<X>& from) : Room(d, static_cast<Count>(from.size())) {
     if (!from.empty()) device_.upload(data_, from.data(), static_cast<Count>(from.size() * sizeof(X)));
   }
-  ~Room() {
-    device_.release(data_, bytes_);
-    device_.count_scratch(-bytes_);
-  }
+  ~Room() { device_.release(data_, bytes_); }
   Room(const Room&) = delete;
   Room& operator=(const Room&) = delete;
   X* data() const { return data_; }

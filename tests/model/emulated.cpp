@@ -215,7 +215,6 @@ class EmulatedDevice {
   using Graph = EmulatedGraph;
   EmulatedGraph* recording() const { return recording_; }
   void set_recording(EmulatedGraph* graph) { recording_ = graph; }
-  void count_scratch(Count) {}
 
   void* allocate(Count bytes) {
     if (recording_ != nullptr) return recording_->take(bytes);

@@ -79,9 +79,11 @@ TEST_CASE("norms take rows that begin anywhere, lie apart, or belong to heads", 
         const Norm s{.rows = rows, .width = width, .centred = centred};
         const Pair x = lab.input(rows * stride + 1), w = lab.input(heads * width), y = lab.output(rows * width);
         const Pair dy = lab.input(rows * width), dx = lab.input(rows * stride + 1), dw = lab.input(heads * width, true);
+        const NormView shape{.heads = heads, .x_stride = stride};
         lab.run([&](Backend& k, auto p) {
           const auto at = [&](const Pair& a) { return past(p(a), skip * k.number()); };
-          const NormView v{.x = at(x), .weight = p(w), .heads = heads, .x_stride = stride};
+          NormView v = shape;
+          v.x = at(x), v.weight = p(w);
           k.norm(s, v, p(y), nullptr);
           k.norm_gradient(s, v, nullptr, p(dy), at(dx), true, p(dw), nullptr);
         });
