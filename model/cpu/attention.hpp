@@ -4,9 +4,9 @@
 
 #include <cmath>
 #include <limits>
-#include <vector>
 
 #include "model/backend.hpp"
+#include "model/cpu/aligned.hpp"
 #include "model/cpu/dropout.hpp"
 #include "model/cpu/loss.hpp"
 #include "model/cpu/product.hpp"
@@ -86,7 +86,7 @@ W softmax(Count n, W* x, const W* sink) {
 inline Flops pair_flops(Count n, Count width) { return flops(2, n, width); }
 
 template <typename T>
-void write_out(const std::vector<Wide<T>>& from, T* to) {
+void write_out(const Aligned<Wide<T>>& from, T* to) {
   for (std::size_t i = 0; i < from.size(); ++i) to[i] = static_cast<T>(from[i]);
 }
 
@@ -102,7 +102,7 @@ Flops flash(const Attention& s, const AttentionInputs& in, const Dropout& drop, 
     pairs += c.last(i) - c.first(i);
   }
   each<T>(s.sequences * s.heads * s.queries, keys * (s.qk_dim + s.v_dim), [&](Count r) {
-    thread_local std::vector<W> p, out;
+    thread_local Aligned<W> p, out;
     const Count i = r % s.queries, h = r / s.queries % s.heads, b = r / s.queries / s.heads;
     const Core<T> c(s, in, b, h);
     const Count first = c.first(i), n = c.last(i) - first;
@@ -123,7 +123,7 @@ Flops flash(const Attention& s, const AttentionInputs& in, const Dropout& drop, 
 template <typename T>
 struct KeySums {
   using W = Wide<T>;
-  std::vector<W> k, k_rope, v;
+  Aligned<W> k, k_rope, v;
   Count plain, rope, width;
   KeySums(Count keys, const Core<T>& c) : plain(c.plain()), rope(c.in.rope_dim), width(c.s.v_dim) {
     k.assign(static_cast<std::size_t>(keys * plain), W(0));
@@ -137,7 +137,7 @@ struct KeySums {
 template <typename T>
 struct RowGradient {
   using W = Wide<T>;
-  std::vector<W> p, dropped, ds, keep, dq, dq_rope;
+  Aligned<W> p, dropped, ds, keep, dq, dq_rope;
 
   void resize(Count n, const Core<T>& c) {
     const std::size_t size = static_cast<std::size_t>(n);
@@ -182,7 +182,7 @@ void each_head_gradient(const Attention& s, const AttentionInputs& in, const Att
   const Count parts = shared ? 1 : s.kv_heads, groups = s.kv_heads / parts;
   each<T>(s.sequences * parts, keys * keys * s.qk_dim, [&](Count part) {
     const Count b = part / parts;
-    std::vector<W> rope_sum;
+    Aligned<W> rope_sum;
     for (Count g = part % parts * groups; g < (part % parts + 1) * groups; ++g) {
       const Core<T> first(s, in, b, g * per_group);
       KeySums<T> sums(keys, first);
@@ -212,7 +212,7 @@ Flops flash_gradient(const Attention& s, const AttentionInputs& in, const Dropou
                      const T* o, const T* d_o, const AttentionGradients& to) {
   using W = Wide<T>;
   Count pairs = 0;
-  std::vector<W> sink_rows(in.sinks != nullptr ? static_cast<std::size_t>(s.rows() * s.heads) : 0);
+  Aligned<W> sink_rows(in.sinks != nullptr ? static_cast<std::size_t>(s.rows() * s.heads) : 0);
   for (Count i = 0; i < s.queries; ++i) {
     const Core<T> c(s, in, 0, 0);
     pairs += c.last(i) - c.first(i);
@@ -256,7 +256,7 @@ Flops naive(const Attention& s, const AttentionInputs& in, const Dropout& drop, 
   const Count keys = s.past + s.queries;
   const NaiveKept<T> k(kept);
   each<T>(s.sequences * s.heads * s.queries, keys * (s.qk_dim + s.v_dim), [&](Count r) {
-    thread_local std::vector<W> p, out, factor;
+    thread_local Aligned<W> p, out, factor;
     const Count i = r % s.queries, h = r / s.queries % s.heads, b = r / s.queries / s.heads;
     const Core<T> c(s, in, b, h);
     const Count first = c.first(i), last = c.last(i), row = c.row(i);
@@ -293,7 +293,7 @@ Flops naive_gradient(const Attention& s, const AttentionInputs& in, const Dropou
   using W = Wide<T>;
   const Count keys = s.past + s.queries;
   const NaiveKept<T> k(kept);
-  std::vector<W> sink_rows(in.sinks != nullptr ? static_cast<std::size_t>(s.rows() * s.heads) : 0);
+  Aligned<W> sink_rows(in.sinks != nullptr ? static_cast<std::size_t>(s.rows() * s.heads) : 0);
   each_head_gradient<T>(s, in, to, [&](const Core<T>& c, KeySums<T>& sums) {
     thread_local RowGradient<T> r;
     for (Count i = 0; i < s.queries; ++i) {

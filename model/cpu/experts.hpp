@@ -1,9 +1,8 @@
 #pragma once
 /// Mixture of experts: which token goes where, and back.
 
-#include <vector>
-
 #include "model/backend.hpp"
+#include "model/cpu/aligned.hpp"
 #include "model/cpu/pointwise.hpp"
 #include "model/cpu/product.hpp"
 #include "model/math/routing.hpp"
@@ -34,7 +33,7 @@ template <typename T>
 void route(const Pointwise& s, const T* logits, T* gates, Wide<T>* kept) {
   using W = Wide<T>;
   const std::size_t n = static_cast<std::size_t>(s.width);
-  std::vector<W> row(2 * n);
+  Aligned<W> row(2 * n);
   for (Count t = 0; t < s.rows; ++t) {
     W* p = kept != nullptr ? kept + t * s.width : row.data();
     W* g = kept != nullptr ? kept + (s.rows + t) * s.width : row.data() + n;
@@ -70,7 +69,7 @@ template <typename T, typename F>
 void sum_rows(const Routing& r, Count width, const T* x, T* to, bool add, const F& factor) {
   using W = Wide<T>;
   each<T>(static_cast<Count>(r.row.size()) / std::max<Count>(1, r.top_k), width * r.top_k, [&](Count t) {
-    thread_local std::vector<W> sums;
+    thread_local Aligned<W> sums;
     sums.assign(static_cast<std::size_t>(width), W(0));
     W* sum = sums.data();
     for (Count k = 0; k < r.top_k; ++k) {
@@ -94,7 +93,7 @@ template <typename T>
 void combine(const Pointwise& s, Count experts, const T* gates, const T* x, T* y, Wide<T>* kept) {
   using W = Wide<T>;
   const Routing r = routing(s.rows, experts, gates);
-  std::vector<W> gate(r.token.size());
+  Aligned<W> gate(r.token.size());
   for (Count e = 0; e < experts; ++e)
     for (Count i = r.first[static_cast<std::size_t>(e)]; i < r.first[static_cast<std::size_t>(e) + 1]; ++i)
       gate[static_cast<std::size_t>(i)] = wide(gates[r.token[static_cast<std::size_t>(i)] * experts + e]);

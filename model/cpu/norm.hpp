@@ -1,9 +1,8 @@
 #pragma once
 /// LayerNorm (Ba et al. 2016, arXiv:1607.06450) and RMSNorm (Zhang, Sennrich 2019, arXiv:1910.07467), row by row.
 
-#include <vector>
-
 #include "model/backend.hpp"
+#include "model/cpu/aligned.hpp"
 #include "model/cpu/pointwise.hpp"
 
 namespace llmcalc::model::LLMCALC_ISA {
@@ -68,7 +67,7 @@ template <typename T, typename F>
 void norm_row_gradient(const Norm& s, const T* x, const T* dy, RowStatistics<Wide<T>> st, T* dx, bool add,
                        WeightSums<Wide<T>> sums, const F& weight) {
   using W = Wide<T>;
-  thread_local std::vector<W> room;
+  thread_local Aligned<W> room;
   room.resize(static_cast<std::size_t>(3 * s.width));
   W *const g = room.data(), *const normal = g + s.width, *const d = normal + s.width;
   const W n = number<W>(static_cast<double>(s.width)), m = st.mean, f = st.inverse;
@@ -110,7 +109,7 @@ void norm_gradient(const Norm& s, const NormView& v, const Wide<T>* statistics, 
   using W = Wide<T>;
   const Count groups = std::clamp<Count>(s.rows / 32, 1, 16), size = (s.rows + groups - 1) / groups;
   const Count weights = v.heads * s.width;
-  std::vector<W> room(static_cast<std::size_t>(dw != nullptr ? 2 * groups * weights : 0), W(0));
+  Aligned<W> room(static_cast<std::size_t>(dw != nullptr ? 2 * groups * weights : 0), W(0));
   const auto sums_of = [&](Count group) {
     W* const mine = room.data() + 2 * group * weights;
     return WeightSums<W>{dw != nullptr ? mine : nullptr, db != nullptr ? mine + weights : nullptr};

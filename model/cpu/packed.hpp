@@ -3,8 +3,7 @@
 /// read in order (Goto, van de Geijn 2008, doi:10.1145/1356052.1356053). The sum over k is cut at fixed places and
 /// never between threads: neither their number nor the tiling changes a bit of the result.
 
-#include <vector>
-
+#include "model/cpu/aligned.hpp"
 #include "model/cpu/matmul_shape.hpp"
 #include "model/cpu/parallel.hpp"
 
@@ -88,9 +87,9 @@ template <typename A, typename B, typename C>
 void multiply_square(const MatmulShape& s, Count row, Count column, Count rows, Count columns, const A* a, const B* b,
                      C* c) {
   using W = Wide<A>;
-  thread_local std::vector<W> left(static_cast<std::size_t>((block_rows + Tile<W>::rows) * block_k));
-  thread_local std::vector<W> right(static_cast<std::size_t>((square_columns + Tile<W>::columns) * block_k));
-  thread_local std::vector<W> sums;
+  thread_local Aligned<W> left(static_cast<std::size_t>((block_rows + Tile<W>::rows) * block_k));
+  thread_local Aligned<W> right(static_cast<std::size_t>((square_columns + Tile<W>::columns) * block_k));
+  thread_local Aligned<W> sums;
   W* sum = nullptr;
   Count ld = s.ldc;
   if constexpr (std::is_same_v<C, W>) {

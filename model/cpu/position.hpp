@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "model/backend.hpp"
+#include "model/cpu/aligned.hpp"
 #include "model/cpu/narrow.hpp"
 #include "model/math/functions.hpp"
 
@@ -60,7 +61,7 @@ void each_position(const Positions& at, Count width, Count work, const F& f) {
   const std::vector<double> frequency = frequencies(width);
   const std::size_t pairs = frequency.size();
   each<T>(at.queries, work, [&](Count q) {
-    thread_local std::vector<W> turn;
+    thread_local Aligned<W> turn;
     turn.resize(2 * pairs);
     angles(at.past + q, static_cast<Count>(pairs), frequency.data(), turn.data(), turn.data() + pairs);
     f(q, static_cast<const W*>(turn.data()), static_cast<const W*>(turn.data() + pairs));
@@ -91,7 +92,7 @@ void rope(Count rows, const Positions& at, T* x, Count row, Count heads, Count h
   const W direction(inverse ? -1 : 1);
   // One position after another, so that its angles are made once for all sequences.
   each_position<T>(at, width, rows / at.queries * heads * width, [&](Count q, const W* c, const W* s) {
-    thread_local std::vector<W> turned;
+    thread_local Aligned<W> turned;
     turned.resize(static_cast<std::size_t>(half));
     W* const first = turned.data();
     for (Count r = q; r < rows; r += at.queries)
