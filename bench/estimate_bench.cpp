@@ -31,7 +31,7 @@ Device h100() {
   d.memory = Bytes(Count{80} << 30), d.bandwidth = BytesPerSecond(3.35e12);
   d.peaks[static_cast<std::size_t>(Peak::bf16)] = FlopsPerSecond(989.4e12);
   d.link.ranks = 8, d.link.bandwidth = BytesPerSecond(450e9);
-  d.achieved.present = true, d.achieved.matmul = 0.7, d.achieved.memory = 0.9, d.achieved.link = 0.8;
+  d.achieved.present = true, d.achieved.matmul = for_each_format(0.7), d.achieved.memory = 0.9, d.achieved.link = 0.8;
   return d;
 }
 

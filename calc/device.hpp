@@ -15,21 +15,36 @@ struct Link {
   Seconds latency;
 };
 
+/// FLOP/s of attention's core, its memory time included; forward 0: as a matmul; backward 0: as forward.
+struct CoreRates {
+  FlopsPerSecond forward, backward;
+  constexpr FlopsPerSecond of(bool is_backward) const { return is_backward && backward.value > 0 ? backward : forward; }
+};
+
+template <typename T>
+constexpr std::array<T, peak_count> for_each_format(T x) {
+  std::array<T, peak_count> all{};
+  all.fill(x);
+  return all;
+}
+
 /// Measured fractions of the datasheet's peaks. All of them are measurements: a guess has no place here. What was not
 /// measured has the value that leaves it out.
 struct Achieved {
   bool present = false;
-  double matmul = 1;  ///< achieved / peak FLOP/s of a large matmul
-  double memory = 1;  ///< achieved / peak bytes/s of a large copy
-  double link = 1;    ///< achieved / peak bytes/s of a large all-reduce
-  Seconds launch;     ///< time of an empty kernel
-  Bytes overhead;     ///< of memory that the driver, libraries and kernels take before any tensor; 0: not known
+  std::array<double, peak_count> matmul = for_each_format(1.0);  ///< achieved / peak FLOP/s of a large matmul
+  double memory = 1;                                             ///< achieved / peak bytes/s of a large copy
+  double link = 1;                                               ///< achieved / peak bytes/s of a large all-reduce
+  Seconds launch;                                                ///< time of an empty kernel
+  Bytes overhead;  ///< of memory that the driver, libraries and kernels take before any tensor; 0: not known
 
   // Of single operators, by the format that they multiply in.
-  std::array<FlopsPerSecond, peak_count> attention{};  ///< attention's core; 0: as a matmul
+  std::array<CoreRates, peak_count> flash{}, naive{};  ///< attention's core
   std::array<double, peak_count> half_matmul{};  ///< FLOPs of a matmul at half its rate: n1/2 (Hockney & Jesshope 1981)
+  /// Share of the shorter of a matmul's compute and memory time that is added to the longer: 0 where it hides behind
+  /// it, 1 where it waits, more where operands that come in pieces take longer than a copy of them.
+  std::array<double, peak_count> exposed{};
   Seconds launch_backward;  ///< of an operator's gradient, which may be several kernels; 0: as launch
-  double hidden = 1;        ///< share of the shorter of compute and memory time that hides behind the longer
   double functions = 0;     ///< exponentials and the like per second in element-wise kernels; 0: never the bound
   BytesPerSecond cache;     ///< of element-wise kernels whose tensors fit into Device::cache; 0: as memory
 };

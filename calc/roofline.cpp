@@ -32,13 +32,14 @@ bool has_estimate(const Device& d, const Plan& plan) {
 Rates estimated_rates(const Device& d, const Plan& plan) {
   Rates r = bound_rates(d, plan);
   const Achieved& a = d.achieved;
-  r.compute = plan.efficiency.value_or(a.matmul) * r.compute;
+  r.compute = plan.efficiency.value_or(Device::of(a.matmul, plan.precision)) * r.compute;
   r.memory = plan.memory_efficiency.value_or(a.memory) * r.memory;
   r.link.bandwidth = a.link * r.link.bandwidth;
   r.launch = a.launch;
   if (!a.present) return r;
-  r.launch_backward = a.launch_backward, r.hidden = a.hidden, r.functions = a.functions;
-  r.half_matmul = Device::of(a.half_matmul, plan.precision), r.attention = Device::of(a.attention, plan.precision);
+  r.launch_backward = a.launch_backward, r.functions = a.functions;
+  r.half_matmul = Device::of(a.half_matmul, plan.precision), r.exposed = Device::of(a.exposed, plan.precision);
+  r.attention = Device::of(plan.attention == AttentionImpl::flash ? a.flash : a.naive, plan.precision);
   r.cache_bandwidth = a.cache, r.cache = d.cache;
   return r;
 }
@@ -58,7 +59,8 @@ double products(const Linear& s, bool is_backward) {
 }
 
 FlopsPerSecond reached_compute(const Op& op, const Cost& c, bool is_backward, const Rates& r) {
-  if (std::holds_alternative<Attention>(op.shape)) return r.attention.value > 0 ? r.attention : r.compute;
+  if (std::holds_alternative<Attention>(op.shape))
+    return r.attention.forward.value > 0 ? r.attention.of(is_backward) : r.compute;
   const Linear* linear = std::get_if<Linear>(&op.shape);
   if (linear == nullptr || r.half_matmul == 0) return r.compute;
   const double flops = static_cast<double>(c.executed.value);
@@ -80,6 +82,7 @@ Rates reached(const Op& op, const Cost& c, bool is_backward, const Rates& r) {
   if (r.uniform()) return own;
   if (is_backward && r.launch_backward.value > 0) own.launch = r.launch_backward;
   own.compute = reached_compute(op, c, is_backward, r);
+  if (std::holds_alternative<Attention>(op.shape) && r.attention.forward.value > 0) own.exposed = 0;
   if (c.moved.total() > 0) own.memory = reached_memory(op, c, is_backward, r);
   return own;
 }
@@ -87,9 +90,8 @@ Rates reached(const Op& op, const Cost& c, bool is_backward, const Rates& r) {
 Time op_time(const Cost& c, const Rates& r) {
   const Seconds compute = c.executed / r.compute;
   const Seconds memory(c.moved.total() / r.memory.value);
-  const double shown = 1 - r.hidden;
-  if (compute >= memory) return {.compute = compute, .memory = shown * memory, .latency = r.launch};
-  return {.compute = shown * compute, .memory = memory, .latency = r.launch};
+  if (compute >= memory) return {.compute = compute, .memory = r.exposed * memory, .latency = r.launch};
+  return {.compute = r.exposed * compute, .memory = memory, .latency = r.launch};
 }
 
 Time exchange_time(const Collective& c, const Pricing& p, const Rates& r, double overlap, bool is_backward) {
@@ -116,7 +118,7 @@ Time Clock::time() const {
   Cost floor = cost_;  // the whole pass as one operator whose activations never leave the chip
   floor.moved.activations = 0;
   Rates smooth = rates_;
-  smooth.hidden = 1, smooth.launch = {};
+  smooth.exposed = 0, smooth.launch = {};
   Time t = op_time(floor, smooth);
   return t += time_;
 }

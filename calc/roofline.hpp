@@ -25,15 +25,15 @@ struct Rates {
   Seconds launch{};           ///< per operator
   Seconds launch_backward{};  ///< per operator's gradient; 0: as launch
   Link link{};                ///< between the ranks of a tensor-parallel group
-  double hidden = 1;          ///< of the shorter of compute and memory time
-  FlopsPerSecond attention{};
+  double exposed = 0;         ///< of the shorter of compute and memory time
+  CoreRates attention{};
   double half_matmul = 0, functions = 0;
   BytesPerSecond cache_bandwidth{};
   Bytes cache{};
   /// Do all operators reach the same rates?
   constexpr bool uniform() const {
-    return launch_backward.value == 0 && hidden == 1 && attention.value == 0 && half_matmul == 0 && functions == 0 &&
-           cache_bandwidth.value == 0;
+    return launch_backward.value == 0 && exposed == 0 && attention.forward.value == 0 && half_matmul == 0 &&
+           functions == 0 && cache_bandwidth.value == 0;
   }
 };
 /// The link that joins the ranks: inside a node as far as it reaches, else the network between nodes.
@@ -64,7 +64,7 @@ Bound bound(const Time& t);
 /// what backward reads was kept, and comes from memory. No byte is faster than the functions evaluated on it.
 Rates reached(const Op& op, const Cost& c, bool is_backward, const Rates& r);
 
-/// One pass over one operator: its executed FLOPs against its bytes, and of the shorter what is not hidden.
+/// One pass over one operator: its executed FLOPs against its bytes, and of the shorter what is exposed.
 Time op_time(const Cost& c, const Rates& r);
 
 /// What a collective costs in forward or backward: ring algorithms, the part that compute does not hide.

@@ -245,7 +245,8 @@ Options speed_options() {
       {"--efficiency", "efficiency", "X", for_time, "achieved fraction of the matmul peak, for an estimate [none]",
        [](R& r, Given&, Text t, Text w) { r.plan.efficiency = parse_fraction(t, w); },
        [](const R& r) {
-         return json::Value(r.plan.efficiency.value_or(r.hardware ? r.hardware->device.achieved.matmul : 1));
+         const auto measured = [&] { return Device::of(r.hardware->device.achieved.matmul, r.plan.precision); };
+         return json::Value(r.plan.efficiency.value_or(r.hardware ? measured() : 1));
        }},
       {"--memory-efficiency", "memory_efficiency", "X", for_time, "achieved fraction of the memory bandwidth [none]",
        [](R& r, Given&, Text t, Text w) { r.plan.memory_efficiency = parse_fraction(t, w); },

@@ -182,26 +182,41 @@ void each_format(const Object& o, const char* key, const F& f) {
   in.refuse_unread();
 }
 
+void read_cores(const Object& o, const char* key, std::array<CoreRates, peak_count>& to,
+                FlopsPerSecond CoreRates::*way) {
+  each_format(o, key, [&](const Object& in, std::size_t i) {
+    to[i].*way = parse_flops_rate(in.text(peak_names[i]), in.where() + ", " + in_quotes(peak_names[i]));
+  });
+}
+
+/// A share of every peak, or one by format.
+std::array<double, peak_count> matmul_shares(const Object& o) {
+  const json::Value* v = o.find("matmul");
+  if (v == nullptr || !v->is_object()) return for_each_format(share(o, "matmul"));
+  std::array<double, peak_count> shares = for_each_format(1.0);
+  each_format(o, "matmul", [&](const Object& in, std::size_t i) { shares[i] = share(in, peak_names[i]); });
+  return shares;
+}
+
 void read_achieved(Sheet& s) {
   if (!s.file.has("achieved")) return unknown(s, "achieved");
   const Object o = s.file.object("achieved");
   Achieved& a = s.card.device.achieved;
   a.present = true;
-  a.matmul = share(o, "matmul"), a.memory = share(o, "memory"), a.link = share(o, "link");
+  a.matmul = matmul_shares(o), a.memory = share(o, "memory"), a.link = share(o, "link");
   if (o.has("launch")) a.launch = parse_seconds(o.text("launch"), o.where() + ", \"launch\"");
   if (o.has("launch_backward"))
     a.launch_backward = parse_seconds(o.text("launch_backward"), o.where() + ", \"launch_backward\"");
-  each_format(o, "attention", [&](const Object& in, std::size_t i) {
-    a.attention[i] = parse_flops_rate(in.text(peak_names[i]), in.where() + ", " + in_quotes(peak_names[i]));
-  });
+  read_cores(o, "attention", a.flash, &CoreRates::forward);
+  read_cores(o, "attention_backward", a.flash, &CoreRates::backward);
+  read_cores(o, "naive_attention", a.naive, &CoreRates::forward);
+  read_cores(o, "naive_attention_backward", a.naive, &CoreRates::backward);
+  each_format(o, "exposed", [&](const Object& in, std::size_t i) { a.exposed[i] = not_negative(in, peak_names[i]); });
   each_format(o, "half_matmul",
               [&](const Object& in, std::size_t i) { a.half_matmul[i] = not_negative(in, peak_names[i]); });
   if (o.has("overhead")) a.overhead = parse_bytes(o.text("overhead"), o.where() + ", \"overhead\"");
   if (o.has("cache")) a.cache = parse_rate(o.text("cache"), o.where() + ", \"cache\"");
   a.functions = not_negative(o, "functions");
-  a.hidden = o.number_or("hidden", 1);
-  if (a.hidden < 0 || a.hidden > 1)
-    throw InputError(fmt::format("{}: \"hidden\" is {}; a fraction from 0 to 1 is wanted", o.where(), a.hidden));
   s.card.achieved_how = o.text("how");
   if (s.card.achieved_how.empty()) throw InputError(o.where() + ": \"how\" is empty; say how it was measured");
   o.refuse_unread();

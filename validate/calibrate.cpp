@@ -6,6 +6,8 @@
 #include <fstream>
 #include <thread>
 
+#include "calc/cost.hpp"
+#include "calc/roofline.hpp"
 #include "model/cpu/copy.hpp"
 #include "model/cpu/make.hpp"
 
@@ -16,7 +18,8 @@ namespace {
 struct Sizes {
   std::vector<MatmulSize> matmuls;  ///< projections, MLPs and heads
   MatmulSize few, more;             ///< a product and the same of more rows
-  MatmulSize streamed;              ///< few rows, which take the time of their weights
+  MatmulSize layer;                 ///< a square one
+  Count layers;                     ///< that no cache holds
   Count sequences, tokens;          ///< of attention
   Count rows;                       ///< of activations
 };
@@ -29,7 +32,8 @@ Sizes processor_sizes() {
                       {2048, 2048, 2048}},
           .few = {32, 256, 256},
           .more = {96, 256, 256},
-          .streamed = {64, 3072, 768},
+          .layer = {448, 512, 512},
+          .layers = 96,
           .sequences = 1,
           .tokens = 256,
           .rows = 256};
@@ -44,7 +48,8 @@ Sizes gpu_sizes() {
                       {8192, 8192, 8192}},
           .few = {1024, 2048, 2048},
           .more = {4096, 2048, 2048},
-          .streamed = {64, 3072, 3072},
+          .layer = {8192, 2048, 2048},
+          .layers = 16,
           .sequences = 8,
           .tokens = 1024,
           .rows = 8192};
@@ -58,21 +63,38 @@ double half_matmul(model::Backend& b, const Sizes& sizes, FlopsPerSecond rate, S
   return std::max(0.0, seconds * rate.value);
 }
 
-FormatRates rates_of(model::Backend& b, const Sizes& sizes, DType format, Seconds launch) {
-  FormatRates r{.format = format, .matmuls = {}, .attention = attention_rate(b, sizes.sequences, sizes.tokens)};
-  for (const MatmulSize& s : sizes.matmuls)
-    r.matmuls.push_back({s, FlopsPerSecond(s.flops() / matmul_seconds(b, s).value)});
-  r.half_matmul = half_matmul(b, sizes, r.median(), launch);
-  return r;
+/// t = longer + exposed shorter, of layers whose operands come from memory.
+double exposed_share(model::Backend& b, const Sizes& sizes, const FormatRates& f, const Calibration& c) {
+  Plan plan;
+  plan.precision = plan.weight_precision = f.format;
+  const Pricing p = pricing(plan, Phase::training);
+  const Rates rates{.compute = f.median(),
+                    .memory = c.copy,
+                    .launch = c.launch.forward,
+                    .launch_backward = c.launch.backward,
+                    .half_matmul = f.half_matmul,
+                    .cache_bandwidth = c.cache_bandwidth,
+                    .cache = c.cache};
+  const Op op{.shape = Linear{.rows = sizes.layer.rows, .in = sizes.layer.in, .out = sizes.layer.out}};
+  double longer = 0, shorter = 0;
+  for (const bool is_backward : {false, true}) {
+    const Cost cost = is_backward ? backward(op, p) : forward(op, p);
+    const Rates own = reached(op, cost, is_backward, rates);
+    const double compute = (cost.executed / own.compute).value, memory = cost.moved.total() / own.memory.value;
+    longer += std::max(compute, memory) + own.launch.value, shorter += std::min(compute, memory);
+  }
+  const double all = layers_seconds(b, sizes.layer.rows, sizes.layer.in, sizes.layers).value;
+  return std::max(0.0, (all / static_cast<double>(sizes.layers) - longer) / shorter);
 }
 
-/// t = longer + (1 - hidden) shorter, for a product of few rows whose weights come from memory.
-double hidden_share(model::Backend& b, const MatmulSize& s, const FormatRates& r, BytesPerSecond copy) {
-  constexpr int weights = 32;  // 300 MB or more
-  const double compute = (s.flops() + r.half_matmul) / r.median().value;
-  const double memory = static_cast<double>((s.out * s.in * b.number()).value) / copy.value;
-  const double both = streamed_matmul_seconds(b, s, weights).value;
-  return std::clamp(1 - (both - std::max(compute, memory)) / std::min(compute, memory), 0.0, 1.0);
+FormatRates rates_of(model::Backend& b, const Sizes& sizes, DType format, const Calibration& c) {
+  const auto core = [&](AttentionImpl how) { return core_rates(b, how, sizes.sequences, sizes.tokens); };
+  FormatRates r{.format = format, .flash = core(AttentionImpl::flash), .naive = core(AttentionImpl::naive)};
+  for (const MatmulSize& s : sizes.matmuls)
+    r.matmuls.push_back({s, FlopsPerSecond(s.flops() / matmul_seconds(b, s).value)});
+  r.half_matmul = half_matmul(b, sizes, r.median(), c.launch.forward);
+  r.exposed = exposed_share(b, sizes, r, c);
+  return r;
 }
 
 /// Bandwidth of an addition of 8 MB, and the largest that keeps four fifths of it.
@@ -125,11 +147,9 @@ Calibration calibrated(const Where& where, const std::function<void(const std::s
   progress("activations");
   c.functions = function_rate(*f32, sizes.rows);
   progress("products and attention in float32");
-  c.formats.push_back(rates_of(*f32, sizes, dtypes::fp32, c.launch.forward));
+  c.formats.push_back(rates_of(*f32, sizes, dtypes::fp32, c));
   progress("products and attention in bfloat16");
-  c.formats.push_back(rates_of(*bf16, sizes, dtypes::bf16, c.launch.forward));
-  progress("products with weights from memory");
-  c.hidden = hidden_share(*f32, sizes.streamed, c.formats[0], c.copy);
+  c.formats.push_back(rates_of(*bf16, sizes, dtypes::bf16, c));
   // Last: kernels are loaded when they first run.
   if (model::Instruments* device = f32->instruments()) c.overhead = device->memory(Bytes()).overhead;
   return c;
@@ -137,13 +157,14 @@ Calibration calibrated(const Where& where, const std::function<void(const std::s
 
 json::Value hardware_file(const Calibration& c, const std::string& name, const std::string& date) {
   const std::string title = c.threads > 0 ? fmt::format("{}, {} threads", c.device, c.threads) : c.device;
-  json::Value matmul, attention, half, sources;
-  double fraction = 0;
+  json::Value matmul, share, half, exposed, flash, flash_backward, naive, naive_backward, sources;
   for (const FormatRates& f : c.formats) {
     const std::string key(f.format.name());
-    matmul[key] = rate_text(f.best()), attention[key] = rate_text(f.attention), half[key] = rounded(f.half_matmul);
+    matmul[key] = rate_text(f.best()), share[key] = rounded(f.median().value / f.best().value);
+    half[key] = rounded(f.half_matmul), exposed[key] = rounded(f.exposed);
+    flash[key] = rate_text(f.flash.forward), flash_backward[key] = rate_text(f.flash.backward);
+    naive[key] = rate_text(f.naive.forward), naive_backward[key] = rate_text(f.naive.backward);
     sources["matmul." + key] = fmt::format("measured: the best of {} sizes", f.matmuls.size());
-    fraction = std::max(fraction, f.median().value / f.best().value);
   }
   sources["cache"] = "measured: the largest addition at the cache's pace";
   sources["memory.capacity"] = "what the system reports";
@@ -156,13 +177,16 @@ json::Value hardware_file(const Calibration& c, const std::string& name, const s
                 {"matmul", matmul},
                 {"cache", fmt::format("{} B", c.cache.value)},
                 {"achieved",
-                 {{"matmul", rounded(fraction)},
+                 {{"matmul", share},
                   {"memory", 1.0},
                   {"launch", fmt::format("{:.4g} us", c.launch.forward.value * 1e6)},
                   {"launch_backward", fmt::format("{:.4g} us", c.launch.backward.value * 1e6)},
-                  {"attention", attention},
+                  {"attention", flash},
+                  {"attention_backward", flash_backward},
+                  {"naive_attention", naive},
+                  {"naive_attention_backward", naive_backward},
                   {"half_matmul", half},
-                  {"hidden", rounded(c.hidden)},
+                  {"exposed", exposed},
                   {"functions", rounded(c.functions)},
                   {"cache", fmt::format("{:.4g} GB/s", c.cache_bandwidth.value / 1e9)},
                   {"how", fmt::format("llmcalc calibrate on {}, {}", title, date)}}},

@@ -20,8 +20,9 @@ struct MatmulRate {
 struct FormatRates {
   DType format;
   std::vector<MatmulRate> matmuls;
-  double half_matmul = 0;    ///< FLOPs of a product at half its rate
-  FlopsPerSecond attention;  ///< of its core
+  double half_matmul = 0;  ///< FLOPs of a product at half its rate
+  double exposed = 0;      ///< share of a product's memory time that is added to its arithmetic's
+  CoreRates flash, naive;
   FlopsPerSecond best() const;
   FlopsPerSecond median() const;
 };
@@ -31,7 +32,6 @@ struct Calibration {
   BytesPerSecond copy;             ///< bytes read and written, arrays larger than the caches
   BytesPerSecond cache_bandwidth;  ///< of an addition of some MB
   Bytes cache;                     ///< the largest addition that is nearly as fast
-  double hidden = 0;               ///< share of a product's memory time that hides behind its arithmetic
   double functions = 0;            ///< per second
   OperatorSeconds launch;          ///< of one operator on a few numbers
   Bytes memory;                    ///< of the machine; 0: not known

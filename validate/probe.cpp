@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <vector>
 
 #include "calc/cost.hpp"
@@ -30,14 +31,15 @@ double median_seconds(const F& f) {
   return all[all.size() / 2];
 }
 
-/// Random numbers in a backend's memory.
+/// Random numbers in a backend's memory, from -range/2 to range/2.
 class Numbers {
  public:
-  Numbers(model::Backend& b, Count n, std::uint64_t stream)
+  Numbers(model::Backend& b, Count n, std::uint64_t stream, double range = 1)
       : backend_(b), bytes_(b.wide() * n), data_(b.allocate(bytes_)) {
     std::vector<double> values(static_cast<std::size_t>(n));
     for (std::size_t i = 0; i < values.size(); ++i)
-      values[i] = model::uniform<float>(model::random_key(1), model::random_counter(i, stream)) - 0.5F;
+      values[i] = model::uniform<float>(model::random_key(1), model::random_counter(i, stream)) - 0.5F,
+      values[i] *= range;
     b.write(data_, values, false);
   }
   ~Numbers() { backend_.release(data_, bytes_); }
@@ -57,17 +59,34 @@ class Numbers {
 
 }  // namespace
 
-Seconds matmul_seconds(model::Backend& b, const MatmulSize& s) { return streamed_matmul_seconds(b, s, 1); }
-
-Seconds streamed_matmul_seconds(model::Backend& b, const MatmulSize& s, int weights) {
-  const Numbers x(b, s.rows * s.in, 1), w(b, weights * s.out * s.in, 2), y(b, s.rows * s.out, 3);
+Seconds matmul_seconds(model::Backend& b, const MatmulSize& s) {
+  const Numbers x(b, s.rows * s.in, 1), w(b, s.out * s.in, 2), y(b, s.rows * s.out, 3);
   const Linear shape{.rows = s.rows, .in = s.in, .out = s.out};
-  int next = 0;
   return Seconds(median_seconds([&] {
-    const std::byte* one = static_cast<const std::byte*>(w.data()) + (s.out * s.in * next * b.number()).value;
-    b.linear(shape, {.x = x.data(), .weight = one}, y.data());
+    b.linear(shape, {.x = x.data(), .weight = w.data()}, y.data());
     b.wait();
-    next = (next + 1) % weights;
+  }));
+}
+
+Seconds layers_seconds(model::Backend& b, Count rows, Count width, Count layers) {
+  const Numbers x(b, (layers + 1) * rows * width, 1), dy(b, rows * width, 2), dx(b, rows * width, 3);
+  const Numbers w(b, layers * width * width, 4, 2 * std::sqrt(3.0 / static_cast<double>(width)));
+  const Numbers dw(b, layers * width * width * b.wide().value / b.number().value, 5);
+  const Linear shape{.rows = rows, .in = width, .out = width};
+  const auto part = [](const Numbers& n, Count i, Bytes each) {
+    return static_cast<std::byte*>(n.data()) + (i * each).value;
+  };
+  const Bytes a = rows * width * b.number(), weight = width * width * b.number(), gradient = width * width * b.wide();
+  return Seconds(median_seconds([&] {
+    for (Count i = 0; i < layers; ++i)
+      b.linear(shape, {.x = part(x, i, a), .weight = part(w, i, weight)}, part(x, i + 1, a));
+    for (Count i = layers; i-- > 0;) {
+      const model::LinearView v{.x = part(x, i, a), .weight = part(w, i, weight), .add_weight_gradient = false};
+      const bool even = i % 2 == 0;
+      b.linear_gradient(shape, v, even ? dy.data() : dx.data(), even ? dx.data() : dy.data(), false,
+                        part(dw, i, gradient), nullptr);
+    }
+    b.wait();
   }));
 }
 
@@ -77,38 +96,73 @@ BytesPerSecond copy_bandwidth(model::Backend& b, Bytes bytes) {
   return BytesPerSecond(2 * static_cast<double>(bytes.value) / seconds);
 }
 
-FlopsPerSecond attention_rate(model::Backend& b, Count sequences, Count tokens) {
-  constexpr Count heads = 12, width = 64;
-  const Attention shape{.sequences = sequences,
-                        .heads = heads,
-                        .kv_heads = heads,
-                        .queries = tokens,
-                        .past = 0,
-                        .qk_dim = width,
-                        .v_dim = width};
-  const Count n = sequences * tokens * heads * width;
-  const Numbers q(b, n, 1), k(b, n, 2), v(b, n, 3), o(b, n, 4), d_o(b, n, 5), lse(b, sequences * tokens * heads, 6);
-  const Numbers dq(b, n, 7), dk(b, n, 8), dv(b, n, 9);
-  const model::AttentionInputs in{.q = q.heads(tokens, heads, width),
-                                  .q_rope = {},
-                                  .k = k.heads(tokens, heads, width),
-                                  .k_rope = {},
-                                  .v = v.heads(tokens, heads, width),
-                                  .scale = 0.125};
-  const model::AttentionKept kept{.log_sum_exp = lse.data()};
-  const model::AttentionGradients gradients{.q = dq.heads(tokens, heads, width),
-                                            .q_rope = {},
-                                            .k = dk.heads(tokens, heads, width),
-                                            .k_rope = {},
-                                            .v = dv.heads(tokens, heads, width)};
-  const Pricing p{};
-  const Flops done = forward(Shape(shape), p).executed + backward(Shape(shape), p).executed;
-  const double seconds = median_seconds([&] {
-    b.attention(shape, in, AttentionImpl::flash, {}, kept, o.data());
-    b.attention_gradient(shape, in, AttentionImpl::flash, {}, kept, o.data(), d_o.data(), nullptr, gradients);
-    b.wait();
-  });
-  return FlopsPerSecond(static_cast<double>(done.value) / seconds);
+namespace {
+
+/// Attention's tensors: 12 heads of 64.
+struct Core {
+  static constexpr Count heads = 12, width = 64;
+  model::Backend& b;
+  AttentionImpl how;
+  Count tokens;
+  Attention shape;
+  Numbers q, k, v, o, d_o, lse, dq, dk, dv, probabilities, scratch;
+
+  Core(model::Backend& backend, AttentionImpl impl, Count sequences, Count length)
+      : Core(backend, impl, sequences, length, sequences * length * heads) {}
+  Core(model::Backend& backend, AttentionImpl impl, Count sequences, Count length, Count rows)
+      : b(backend),
+        how(impl),
+        tokens(length),
+        shape{.sequences = sequences,
+              .heads = heads,
+              .kv_heads = heads,
+              .queries = length,
+              .past = 0,
+              .qk_dim = width,
+              .v_dim = width},
+        q(b, rows * width, 1),
+        k(b, rows * width, 2),
+        v(b, rows * width, 3),
+        o(b, rows * width, 4),
+        d_o(b, rows * width, 5),
+        lse(b, rows, 6),
+        dq(b, rows * width, 7),
+        dk(b, rows * width, 8),
+        dv(b, rows * width, 9),
+        probabilities(b, scores(rows), 10),
+        scratch(b, scores(rows), 11) {}
+
+  Count scores(Count rows) const { return how == AttentionImpl::naive ? rows * tokens : 1; }
+  model::HeadView heads_of(const Numbers& n) const { return n.heads(tokens, heads, width); }
+  model::AttentionInputs in() const {
+    return {.q = heads_of(q), .q_rope = {}, .k = heads_of(k), .k_rope = {}, .v = heads_of(v), .scale = 0.125};
+  }
+  model::AttentionKept kept() const {
+    if (how == AttentionImpl::naive) return {.probabilities = probabilities.data()};
+    return {.log_sum_exp = lse.data()};
+  }
+  void forward() { b.attention(shape, in(), how, {}, kept(), o.data()); }
+  void backward() {
+    b.attention_gradient(shape, in(), how, {}, kept(), o.data(), d_o.data(), scratch.data(),
+                         {.q = heads_of(dq), .q_rope = {}, .k = heads_of(dk), .k_rope = {}, .v = heads_of(dv)});
+  }
+};
+
+FlopsPerSecond rate(const Cost& c, double seconds) {
+  return FlopsPerSecond(static_cast<double>(c.executed.value) / seconds);
+}
+
+}  // namespace
+
+CoreRates core_rates(model::Backend& b, AttentionImpl how, Count sequences, Count tokens) {
+  Core core(b, how, sequences, tokens);
+  Plan plan;
+  plan.attention = how;
+  const Pricing p = pricing(plan, Phase::training);
+  const Shape shape(core.shape);
+  const double ahead = median_seconds([&] { core.forward(), b.wait(); });
+  const double back = median_seconds([&] { core.backward(), b.wait(); });
+  return {rate(forward(shape, p), ahead), rate(backward(shape, p), back)};
 }
 
 double function_rate(model::Backend& b, Count rows) {

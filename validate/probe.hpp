@@ -1,7 +1,8 @@
 #pragma once
 /// Short measurements of a backend: each is what one term of the roofline stands for. Random numbers in, medians out.
 
-#include "calc/dtype.hpp"
+#include "calc/device.hpp"
+#include "calc/plan.hpp"
 #include "calc/units.hpp"
 #include "model/backend.hpp"
 
@@ -15,14 +16,14 @@ struct MatmulSize {
 /// y = x W' with everything as near to the processor as it can be.
 Seconds matmul_seconds(model::Backend& b, const MatmulSize& s);
 
-/// The same product with one of `weights` matrices after the other, so that each comes from memory.
-Seconds streamed_matmul_seconds(model::Backend& b, const MatmulSize& s, int weights);
+/// As many square layers without anything between them, forward and backward: operands come from memory, as in a step.
+Seconds layers_seconds(model::Backend& b, Count rows, Count width, Count layers);
 
 /// Bytes read and written per second by a copy of so many.
 BytesPerSecond copy_bandwidth(model::Backend& b, Bytes bytes);
 
-/// FLOP/s of flash attention's core, forward and backward together: 12 heads of 64.
-FlopsPerSecond attention_rate(model::Backend& b, Count sequences, Count tokens);
+/// FLOP/s of attention's core: 12 heads of 64.
+CoreRates core_rates(model::Backend& b, AttentionImpl how, Count sequences, Count tokens);
 
 /// Evaluations per second of an activation, one per number forward and two backward: GELU of rows x 3072 numbers in
 /// each of 12 layers.

@@ -46,14 +46,19 @@ Section rest(const validate::Calibration& c) {
   s.add("launch_backward_s", "its gradient", c.launch.backward, "the same");
   s.add("functions_per_s", "functions", fmt::format("{:.4g} G/s", c.functions / 1e9), Unit::none,
         "GELU and its gradient");
-  s.add("hidden", "hidden memory time", fmt::format("{:.2f}", c.hidden), Unit::none,
-        "of the shorter of compute and memory");
   for (const validate::FormatRates& f : c.formats) {
     const std::string name(f.format.name());
-    s.add("attention_" + name, "attention, " + name, fmt::format("{:.4g} GFLOP/s", f.attention.value / 1e9), Unit::none,
-          "its core, forward and backward");
+    const auto core = [&](const char* key, const char* title, FlopsPerSecond rate) {
+      s.add(key + name, title + name, fmt::format("{:.4g} GFLOP/s", rate.value / 1e9), Unit::none, "its core");
+    };
+    core("attention_", "attention, ", f.flash.forward);
+    core("attention_backward_", "attention backward, ", f.flash.backward);
+    core("naive_attention_", "naive attention, ", f.naive.forward);
+    core("naive_attention_backward_", "naive attention backward, ", f.naive.backward);
     s.add("half_matmul_" + name, "half matmul, " + name, fmt::format("{:.4g} MFLOP", f.half_matmul / 1e6), Unit::none,
           "a product at half its rate");
+    s.add("exposed_" + name, "exposed memory time, " + name, fmt::format("{:.2f}", f.exposed), Unit::none,
+          "of a product, added to its arithmetic's");
   }
   s.add("memory_bytes", "memory", c.memory);
   if (c.overhead != Bytes()) s.add("overhead_bytes", "not for tensors", c.overhead, "driver, libraries and kernels");

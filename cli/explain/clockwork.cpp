@@ -105,7 +105,7 @@ bool has_own_rates(const Setting& s, bool bound) {
          !estimated_rates(s.device(), s.plan()).uniform();
 }
 
-/// Every operator with the rates that it reaches; and, unless `shown` is either, how much of that time is not hidden.
+/// Every operator with the rates that it reaches, and how much of its times counts.
 Terms measured_operators(const Setting& s, const Pass& pass, Limited shown) {
   std::vector<Symbol> symbols{{"n_i", "times that an operator runs, alike ones together", ""},
                               {"F_i", "FLOPs that it executes", ""},
@@ -113,8 +113,10 @@ Terms measured_operators(const Setting& s, const Pass& pass, Limited shown) {
                               {"c_i", "FLOP/s that it reaches", ""},
                               {"b_i", "bytes/s that it reaches", ""},
                               {"t_i", "launch, s", ""}};
-  if (shown != Limited::either)
-    symbols.push_back({"w_i", "1 for the longer of its times, 1 - eta for the shorter", ""});
+  if (shown == Limited::either)
+    symbols.push_back({"x_i", "share of the shorter of its times that is added to the longer", ""});
+  else
+    symbols.push_back({"w_i", "1 for the longer of its times, of the shorter the share that is added to it", ""});
   Merged t(std::move(symbols));
   const Pricing p = pricing(s.plan(), pass.phase);
   const Rates rates = estimated_rates(s.device(), s.plan());
@@ -126,7 +128,7 @@ Terms measured_operators(const Setting& s, const Pass& pass, Limited shown) {
                                     number_text(own.compute.value), number_text(own.memory.value),
                                     number_text(own.launch.value)};
     const bool longer = is_compute_limited(c, own) == (shown == Limited::compute);
-    if (shown != Limited::either) values.push_back(number_text(longer ? 1 : 1 - own.hidden));
+    values.push_back(number_text(shown != Limited::either && longer ? 1 : own.exposed));
     t.add(std::string(r.op.name), direction(r), r.times, values);
   }
   return t.terms();
@@ -199,7 +201,7 @@ Formula pass_time(const Setting& s, const Pass& pass, bool bound) {
   Formula f;
   if (s.plan().roofline == Roofline::op) {
     const std::string both = "(" + ratio("F_i", c) + ", " + ratio("M_i", b) + ")";
-    const std::string one = "max" + both + (own ? " + (1 - eta)*min" + both : "");
+    const std::string one = "max" + both + (own ? " + x_i*min" + both : "");
     f.expression = "sum(" + product({"n_i", own ? one + " + t_i" : has_launch(s, bound) ? one + " + tau" : one}) + ")";
   } else {
     f.expression = "max(" + ratio("sum(n_i*F_i)", c) + ", " + ratio("sum(n_i*M_i)", b) + ")";

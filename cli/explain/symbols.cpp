@@ -77,12 +77,12 @@ constexpr Size sizes[] = {
     {"pi", "peak FLOP/s", [](S s) { return number_text(s.device().peak(s.plan().precision).value); }},
     {"beta", "memory bandwidth, bytes/s", [](S s) { return number_text(s.device().bandwidth.value); }},
     {"e", "achieved fraction of the peak",
-     [](S s) { return number_text(s.plan().efficiency.value_or(s.device().achieved.matmul)); }},
+     [](S s) {
+       return number_text(s.plan().efficiency.value_or(Device::of(s.device().achieved.matmul, s.plan().precision)));
+     }},
     {"e_m", "achieved fraction of the bandwidth",
      [](S s) { return number_text(s.plan().memory_efficiency.value_or(s.device().achieved.memory)); }},
     {"e_l", "achieved fraction of the link", [](S s) { return number_text(s.device().achieved.link); }},
-    {"eta", "share of the shorter of compute and memory time that is hidden",
-     [](S s) { return number_text(rates(s).hidden); }},
     {"tau", "launch of an operator, s", [](S s) { return number_text(rates(s).launch.value); }},
     {"alpha", "latency of the link, s", [](S s) { return number_text(rates(s).link.latency.value); }},
     {"beta_l", "link, bytes/s one way",

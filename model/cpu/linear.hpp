@@ -27,11 +27,12 @@ inline Flops product_flops(Count m, Count n, Count k) { return flops(2, m, n, k)
 
 inline Count routed_rows(const Linear& s) { return s.top_k > 0 ? s.rows : 0; }
 
-/// Rows [0, rows) with one matrix.
+/// Rows [0, rows) with one matrix. `following`: see MatmulShape.
 template <typename T, typename Y>
-Flops dense(const Linear& s, Count rows, const T* x, Count x_stride, const T* w, const T* b, Y* y) {
+Flops dense(const Linear& s, Count rows, const T* x, Count x_stride, const T* w, const T* b, Y* y,
+            Count following = 0) {
   if (rows == 0) return {};
-  matmul(MatmulShape{rows, s.out, s.in, false, true, false, x_stride, s.in, s.out, routed_rows(s)}, x, w, y);
+  matmul(MatmulShape{rows, s.out, s.in, false, true, false, x_stride, s.in, s.out, routed_rows(s), following}, x, w, y);
   if (b != nullptr) add_bias(rows, s.out, b, y);
   return product_flops(rows, s.out, s.in);
 }
@@ -39,18 +40,20 @@ Flops dense(const Linear& s, Count rows, const T* x, Count x_stride, const T* w,
 /// dx = dy W, dW = dy' x or added to, db += sum of dy.
 template <typename T>
 Flops dense_gradient(const Linear& s, Count rows, const T* x, const T* w, const T* dy, Count dy_stride, T* dx, bool add,
-                     Wide<T>* dw, bool add_dw, Wide<T>* db) {
+                     Wide<T>* dw, bool add_dw, Wide<T>* db, Count following = 0) {
   if (rows == 0) {
     if (!add_dw) std::fill_n(dw, s.out * s.in, Wide<T>(0));
     return {};
   }
-  matmul(MatmulShape{rows, s.in, s.out, false, false, add, dy_stride, s.in, s.in, routed_rows(s)}, dy, w, dx);
+  if (add) following = 0;
+  matmul(MatmulShape{rows, s.in, s.out, false, false, add, dy_stride, s.in, s.in, routed_rows(s), following}, dy, w,
+         dx);
   matmul(MatmulShape{s.out, s.in, rows, true, false, add_dw, dy_stride, s.in, s.in, routed_rows(s)}, dy, x, dw);
   if (db != nullptr) bias_gradient(rows, s.out, dy, dy_stride, db);
   return product_flops(rows, s.in, s.out) + product_flops(s.out, s.in, rows);
 }
 
-/// Expert e has matrix e and the rows that were sent there.
+/// Expert e has matrix e and the rows that were sent there. In their order: a product may run into the next one's rows.
 template <typename T>
 Flops routed(const Linear& s, const LinearView& v, const T* x, const T* w, const T* b, T* y) {
   const Routing r = routing(s.rows / s.top_k, s.groups, static_cast<const T*>(v.choice));
@@ -58,7 +61,7 @@ Flops routed(const Linear& s, const LinearView& v, const T* x, const T* w, const
   for (Count e = 0; e < s.groups; ++e) {
     const Count first = r.first[static_cast<std::size_t>(e)], rows = r.first[static_cast<std::size_t>(e) + 1] - first;
     done += dense(s, rows, x + first * s.in, s.in, w + e * s.out * s.in, b != nullptr ? b + e * s.out : nullptr,
-                  y + first * s.out);
+                  y + first * s.out, s.rows - first - rows);
   }
   return done;
 }
@@ -70,9 +73,9 @@ Flops routed_gradient(const Linear& s, const LinearView& v, const T* x, const T*
   Flops done;
   for (Count e = 0; e < s.groups; ++e) {
     const Count first = r.first[static_cast<std::size_t>(e)], rows = r.first[static_cast<std::size_t>(e) + 1] - first;
-    done +=
-        dense_gradient(s, rows, x + first * s.in, w + e * s.out * s.in, dy + first * s.out, s.out, dx + first * s.in,
-                       add, dw + e * s.out * s.in, v.add_weight_gradient, db != nullptr ? db + e * s.out : nullptr);
+    done += dense_gradient(s, rows, x + first * s.in, w + e * s.out * s.in, dy + first * s.out, s.out,
+                           dx + first * s.in, add, dw + e * s.out * s.in, v.add_weight_gradient,
+                           db != nullptr ? db + e * s.out : nullptr, s.rows - first - rows);
   }
   return done;
 }

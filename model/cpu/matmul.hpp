@@ -2,8 +2,9 @@
 /// Products of matrices: one of four ways, by format and shape.
 
 #include <bit>
-#include <vector>
+#include <utility>
 
+#include "model/cpu/aligned.hpp"
 #include "model/cpu/onednn.hpp"
 #include "model/cpu/packed.hpp"
 #include "model/cpu/product.hpp"
@@ -37,7 +38,7 @@ void plain_matmul(const MatmulShape& s, const A* a, const B* b, C* c) {
 template <typename A, typename B, typename C>
 void thin_matmul(const MatmulShape& s, const A* a, const B* b, C* c) {
   using W = Wide<A>;
-  std::vector<W> rows(static_cast<std::size_t>(s.m * s.k));
+  Aligned<W> rows(static_cast<std::size_t>(s.m * s.k));
   for (Count i = 0; i < s.m; ++i)
     lanes<A>(0, s.k, [=, to = rows.data() + i * s.k, from = a + i * s.lda](Count p) { to[p] = wide(from[p]); });
   const W* const x = rows.data();
@@ -86,7 +87,7 @@ inline Count granule(Count rows) {
 
 /// A copy of some rows with rows of zeros after them; valid until the next one in `room`.
 template <typename X>
-X* filled_up(std::vector<X>& room, Count rows, Count all, Count width, Count stride, const X* from) {
+X* filled_up(Aligned<X>& room, Count rows, Count all, Count width, Count stride, const X* from) {
   room.resize(static_cast<std::size_t>(all * stride));
   X* const to = room.data();
   each<X>(all, width, [=](Count i) {
@@ -98,21 +99,23 @@ X* filled_up(std::vector<X>& room, Count rows, Count all, Count width, Count str
 /// Fewer rows than s.m, with zeros beside them.
 template <typename A, typename B, typename C>
 void filled_matmul(const MatmulShape& s, Count rows, const A* a, const B* b, C* c) {
-  thread_local std::vector<A> left;
-  thread_local std::vector<C> product;
+  thread_local Aligned<A> left;
+  thread_local Aligned<C> product;
   C* const to = filled_up(product, s.add ? rows : 0, s.m, s.n, s.ldc, c);
   large_matmul(s, filled_up(left, rows, s.m, s.k, s.lda, a), b, to);
   for (Count i = 0; i < rows; ++i) std::copy_n(to + i * s.ldc, s.n, c + i * s.ldc);
 }
 
-/// The rows of one expert.
+/// The rows of one expert, and of those that follow as many as round them up; the last expert's are filled up.
 template <typename A, typename B, typename C>
 void routed_matmul(MatmulShape s, const A* a, const B* b, C* c) {
-  const Count rows = s.m, whole = rows - rows % granule(rows);
-  s.m = whole;
-  if (whole > 0) large_matmul(s, a, b, c);
-  s.m = granule(rows);
-  if (whole < rows) filled_matmul(s, rows - whole, a + whole * s.lda, b, c + whole * s.ldc);
+  const Count rows = s.m, step = granule(rows), up = (rows + step - 1) / step * step, whole = rows - rows % step;
+  const bool room = up - rows <= std::exchange(s.following, 0);
+  s.m = room ? up : whole;
+  if (s.m > 0) large_matmul(s, a, b, c);
+  if (s.m >= rows) return;
+  s.m = step;
+  filled_matmul(s, rows - whole, a + whole * s.lda, b, c + whole * s.ldc);
 }
 
 /// The gradient of an expert's matrix, a sum over its rows: rows of zeros fill them up.
@@ -121,8 +124,8 @@ void routed_sum(MatmulShape s, const A* a, const B* b, C* c) {
   const Count rows = s.k, step = granule(rows);
   s.k = (rows + step - 1) / step * step;
   if (std::is_same_v<A, float> || !worth_compiling<A>(s)) return s.k = rows, large_matmul(s, a, b, c);
-  thread_local std::vector<A> left;
-  thread_local std::vector<B> right;
+  thread_local Aligned<A> left;
+  thread_local Aligned<B> right;
   large_matmul(s, filled_up(left, rows, s.k, s.m, s.lda, a), filled_up(right, rows, s.k, s.n, s.ldb, b), c);
 }
 

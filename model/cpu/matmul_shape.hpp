@@ -13,6 +13,8 @@ struct MatmulShape {
   /// Rows that routers send to all experts, where these are one expert's: as many as it happens to get. A row of C has
   /// the same bits however many there are. 0: the shape is the same every time.
   Count routed_rows = 0;
+  /// Rows of A and C that follow, which may be multiplied too: what they hold in C is written afterwards.
+  Count following = 0;
   auto operator<=>(const MatmulShape&) const = default;
 };
 

@@ -108,7 +108,7 @@ TEST_CASE("ranks beyond the node talk over the network", "[contract][roofline]")
 TEST_CASE("an estimate uses what was measured and a bound does not", "[contract][roofline]") {
   Device d = device(100, 10, 1000);
   d.achieved.present = true;
-  d.achieved.matmul = 0.5, d.achieved.memory = 0.8, d.achieved.link = 0.25, d.achieved.launch = Seconds(2);
+  d.achieved.matmul.fill(0.5), d.achieved.memory = 0.8, d.achieved.link = 0.25, d.achieved.launch = Seconds(2);
   Plan p;
   CHECK(has_estimate(d, p));
   CHECK(estimated_rates(d, p).compute.value == 50);
@@ -122,9 +122,9 @@ TEST_CASE("an estimate uses what was measured and a bound does not", "[contract]
   CHECK_FALSE(has_estimate(device(100, 10), Plan{}));
 }
 
-TEST_CASE("of the shorter of compute and memory time what is not hidden is added", "[cost][roofline]") {
+TEST_CASE("of the shorter of compute and memory time the exposed share is added", "[cost][roofline]") {
   Rates r = rates;
-  r.hidden = 0.25;
+  r.exposed = 0.75;
   Time t = op_time(cost_of(1000, 20, 20, 20), r);  // 10 s against 6 s
   CHECK(t.compute.value == 10);
   CHECK(t.memory.value == 4.5);
@@ -157,10 +157,15 @@ TEST_CASE("an operator's gradient may have a launch of its own", "[cost][rooflin
 
 TEST_CASE("attention's core has a rate of its own", "[cost][roofline]") {
   Rates r = rates;
-  r.attention = FlopsPerSecond(7);
+  r.attention = {.forward = FlopsPerSecond(7), .backward = {}}, r.exposed = 0.5;
   const Op core = op_of(Attention{.sequences = 1, .heads = 1, .kv_heads = 1, .queries = 4, .qk_dim = 2, .v_dim = 2});
   CHECK(reached(core, forward(core, train), false, r).compute.value == 7);
   CHECK(reached(core, backward(core, train), true, r).compute.value == 7);
+  CHECK(reached(core, forward(core, train), false, r).exposed == 0);
+  r.attention.backward = FlopsPerSecond(5);
+  CHECK(reached(core, forward(core, train), false, r).compute.value == 7);
+  CHECK(reached(core, backward(core, train), true, r).compute.value == 5);
+  CHECK(reached(op_of(Linear{.rows = 3, .in = 5, .out = 7}), {}, false, r).exposed == 0.5);
   CHECK(reached(op_of(Linear{.rows = 3, .in = 5, .out = 7}), {}, false, r).compute.value == 100);
 }
 

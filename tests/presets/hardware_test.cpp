@@ -139,20 +139,26 @@ TEST_CASE("a small hardware file is enough, and what it leaves out is told", "[h
 TEST_CASE("what single operators achieved is read by format", "[hardware]") {
   const HardwareCard c = read_hardware_file(
       file(R"({"achieved": {"how": "measured", "attention": {"fp32": "31 GFLOP/s"}, "half_matmul": {"bf16": 2.5e6},
-               "hidden": 0.25, "functions": 1.7e9, "cache": "40 GB/s", "launch_backward": "9 us",
+               "naive_attention": {"bf16": "5 GFLOP/s"}, "naive_attention_backward": {"bf16": "6 GFLOP/s"},
+               "matmul": {"fp32": 0.9}, "exposed": {"bf16": 1.75}, "functions": 1.7e9, "cache": "40 GB/s", "launch_backward": "9 us",
                "overhead": "600 MiB"}})"),
       "mine.json");
   const Achieved& a = c.device.achieved;
-  CHECK(Device::of(a.attention, dtypes::fp32).value == 31e9);
-  CHECK(Device::of(a.attention, dtypes::bf16).value == 0);
+  CHECK(Device::of(a.flash, dtypes::fp32).of(true).value == 31e9);
+  CHECK(Device::of(a.flash, dtypes::bf16).forward.value == 0);
+  CHECK(Device::of(a.naive, dtypes::bf16).of(false).value == 5e9);
+  CHECK(Device::of(a.naive, dtypes::bf16).of(true).value == 6e9);
+  CHECK(Device::of(a.matmul, dtypes::fp32) == 0.9);
+  CHECK(Device::of(a.matmul, dtypes::bf16) == 1);
   CHECK(Device::of(a.half_matmul, dtypes::bf16) == 2.5e6);
-  CHECK(a.hidden == 0.25);
+  CHECK(Device::of(a.exposed, dtypes::bf16) == 1.75);
+  CHECK(Device::of(a.exposed, dtypes::fp32) == 0);
   CHECK(a.functions == 1.7e9);
   CHECK(a.cache.value == 40e9);
   CHECK(a.launch_backward == Seconds(9e-6));
   CHECK(a.overhead == Bytes(600 << 20));
-  CHECK(refusal(R"({"achieved": {"how": "x", "hidden": 2}})") ==
-        "mine.json, \"achieved\": \"hidden\" is 2; a fraction from 0 to 1 is wanted");
+  CHECK(refusal(R"({"achieved": {"how": "x", "exposed": {"bf16": -2}}})") ==
+        "mine.json, \"achieved\", \"exposed\": \"bf16\" is -2; 0 or more is wanted");
   CHECK(refusal(R"({"achieved": {"how": "x", "functions": -1}})") ==
         "mine.json, \"achieved\": \"functions\" is -1; 0 or more is wanted");
   CHECK(refusal(R"({"achieved": {"how": "x", "attention": {"fp33": "31 GFLOP/s"}}})").find("fp33") !=
@@ -164,7 +170,7 @@ TEST_CASE("what was achieved counts only with how it was measured", "[hardware]"
       file(R"({"achieved": {"matmul": 0.71, "memory": 0.9, "link": 0.8, "launch": "4 us", "how": "n = 8192"}})"),
       "mine.json");
   CHECK(c.device.achieved.present);
-  CHECK(c.device.achieved.matmul == 0.71);
+  CHECK(c.device.achieved.matmul == for_each_format(0.71));
   CHECK(c.device.achieved.memory == 0.9);
   CHECK(c.device.achieved.link == 0.8);
   CHECK(c.device.achieved.launch == Seconds(4e-6));
