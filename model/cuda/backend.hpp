@@ -107,11 +107,10 @@ class Cuda final : public Backend {
     dense({s.rows, s.in, s.out, stride, n(v.x), n(v.weight), n(v.bias), y, v.wide_output});
   }
   void linear_gradient(const Linear& s, const LinearView& v, In dy, Out dx, bool add, Out dw, Out db) override {
-    if (!v.add_weight_gradient) zero(dw, mul(s.groups, s.out, s.in) * wide());
     if (s.top_k > 0) return routed_gradient(s, v, dy, dx, add, dw, db);
     Count stride = s.out;
     if (v.wide_output) stride *= static_cast<Count>(sizeof(W) / sizeof(T));  // as loss_gradient left it
-    dense_gradient(s, s.rows, n(v.x), n(v.weight), n(dy), stride, n(dx), add, w(dw), w(db));
+    dense_gradient(s, s.rows, n(v.x), n(v.weight), n(dy), stride, n(dx), add, w(dw), v.add_weight_gradient, w(db));
   }
 
   // ---- norms
@@ -320,12 +319,14 @@ class Cuda final : public Backend {
     if (a.bias == nullptr) return;
     a.wide_output ? add_bias(device_, a.rows, a.out, a.bias, w(a.y)) : add_bias(device_, a.rows, a.out, a.bias, n(a.y));
   }
+  /// dw of no rows is 0: what is not added must still be written.
   void dense_gradient(const Linear& s, Count rows, const T* x, const T* weight, const T* dy, Count stride, T* dx,
-                      bool add, W* dw, W* db) {
+                      bool add, W* dw, bool add_dw, W* db) {
+    if (rows == 0 && !add_dw) zero(dw, mul(s.out, s.in) * wide());
     if (rows == 0) return;
     const bool timed = s.top_k == 0;
     product({rows, s.in, s.out, false, false, add, stride, s.in, s.in}, dy, weight, dx, false, timed);
-    product({s.out, s.in, rows, true, false, true, stride, s.in, s.in}, dy, x, dw, true, timed);
+    product({s.out, s.in, rows, true, false, add_dw, stride, s.in, s.in}, dy, x, dw, true, timed);
     if (db != nullptr) bias_gradient(device_, rows, s.out, dy, stride, db);
   }
   void routed(const Linear& s, const LinearView& v, Out y) {
@@ -342,7 +343,8 @@ class Cuda final : public Backend {
     const auto r = routings_.of(v.choice, tokens, s.groups, s.top_k, w(v.choice) + tokens * s.groups);
     r->each_expert([&](Count e, Count first, Count rows) {
       dense_gradient(s, rows, n(v.x) + first * s.in, n(v.weight) + e * s.out * s.in, n(dy) + first * s.out, s.out,
-                     n(dx) + first * s.in, add, w(dw) + e * s.out * s.in, db != nullptr ? w(db) + e * s.out : nullptr);
+                     n(dx) + first * s.in, add, w(dw) + e * s.out * s.in, v.add_weight_gradient,
+                     db != nullptr ? w(db) + e * s.out : nullptr);
     });
   }
   /// Absorbed projections of latent attention: each head has its own rows of the up-projection, on its own part of x.
