@@ -306,17 +306,20 @@ class Cuda final : public Backend {
   Scores<T> scores(const Attention& s, const AttentionInputs& in, const Dropout& d) {
     return {s, in, moved(d), replays_.past(s.past).at};
   }
-  /// `timed`: see GpuDevice::matmul. Rows of experts are other ones in every step.
-  void product(const MatmulShape& s, In a, In b, Out c, bool wide_output, bool timed = true) {
-    if (s.m == 0 || s.n == 0 || s.k == 0) return;
-    device_.matmul(s, sizeof(T) == 2, wide_output || sizeof(T) == 4, a, b, c, timed);
+  /// `timed` and `bias`: see GpuDevice::matmul. Rows of experts are other ones in every step. True: the bias is in it.
+  bool product(const MatmulShape& s, In a, In b, Out c, bool wide_output, bool timed = true, In bias = nullptr) {
+    if (s.m == 0 || s.n == 0 || s.k == 0) return false;
+    const bool with_bias = device_.matmul(s, sizeof(T) == 2, wide_output || sizeof(T) == 4, a, b, c, timed, bias);
     replays_.count(flops(2, s.m, s.n, s.k));
+    return with_bias;
   }
+  /// The device adds biases of y's format alone.
   void dense(const FewRows<T>& a, bool timed = true) {
     if (a.can()) return a.run(device_), replays_.count(flops(2, a.rows, a.out, a.in));
-    product({a.rows, a.out, a.in, false, true, false, a.x_stride, a.in, a.out}, a.x, a.weight, a.y, a.wide_output,
-            timed);
-    if (a.bias == nullptr) return;
+    const bool wider = a.wide_output && sizeof(W) > sizeof(T);
+    const bool with_bias = product({a.rows, a.out, a.in, false, true, false, a.x_stride, a.in, a.out}, a.x, a.weight,
+                                   a.y, a.wide_output, timed, wider ? nullptr : a.bias);
+    if (a.bias == nullptr || with_bias) return;
     a.wide_output ? add_bias(device_, a.rows, a.out, a.bias, w(a.y)) : add_bias(device_, a.rows, a.out, a.bias, n(a.y));
   }
   /// dw of no rows is 0: what is not added must still be written.

@@ -64,3 +64,37 @@ TEST_CASE("a first gradient of experts is written, and 0 for one that nobody vis
     check_two_gradients(lab, {.rows = tokens * top_k, .in = 8, .out = 5, .groups = experts, .top_k = top_k}, {}, kept);
   });
 }
+
+namespace {
+
+std::vector<double> numbers(Backend& b, In from, Count n, bool wide) {
+  std::vector<double> all(static_cast<std::size_t>(n));
+  b.read(all, from, wide);
+  return all;
+}
+
+/// x W' + b on the stand-in, whose products do the sum or do not.
+std::vector<double> with_bias(Number number, bool wide, bool epilogue) {
+  test::add_biases_in_epilogues(epilogue);
+  const Linear s{.rows = 20, .in = 24, .out = 13, .bias = true};
+  Lab lab(number, test::make_emulated(number, true));
+  const Pair x = lab.input(s.rows * s.in), w = lab.input(s.out * s.in), b = lab.input(s.out, false, 50);
+  const Pair y = lab.output(s.rows * s.out, wide);
+  lab.run(
+      [&](Backend& k, auto p) { k.linear(s, {.x = p(x), .weight = p(w), .bias = p(b), .wide_output = wide}, p(y)); });
+  lab.check("y", y);
+  test::add_biases_in_epilogues(false);
+  return numbers(lab.tested(), y.tested, y.n, wide);
+}
+
+}  // namespace
+
+TEST_CASE("a bias is added by a product's epilogue or by a kernel after it", "[kernels]") {
+  for (const Number number : {Number::f32, Number::bf16})
+    for (const bool wide : {false, true}) {
+      INFO((number == Number::f32 ? "float32" : "bfloat16") << ", wide " << wide);
+      const std::vector<double> after = with_bias(number, wide, false), within = with_bias(number, wide, true);
+      // An epilogue rounds once; it has no biases of another format than the result's.
+      CHECK((after == within) == (number == Number::bf16 && wide));
+    }
+}
