@@ -20,6 +20,7 @@
 #include "model/cuda/norm.hpp"
 #include "model/cuda/optimizer.hpp"
 #include "model/cuda/own_attention.hpp"
+#include "model/cuda/pending_sum.hpp"
 #include "model/cuda/pointwise.hpp"
 #include "model/cuda/position.hpp"
 #include "model/cuda/replay.hpp"
@@ -28,9 +29,10 @@
 
 namespace llmcalc::model::cuda {
 
-template <typename T, typename Device>
+template <typename T, typename Given>
 class Cuda final : public Backend {
   using W = float;
+  using Device = SummingDevice<T, Given>;
   template <typename X>
   using Scratch = Room<Device, X>;
   static const T* n(In p) { return static_cast<const T*>(p); }
@@ -42,19 +44,17 @@ class Cuda final : public Backend {
   static constexpr Count line = warp * static_cast<Count>(sizeof(double));  ///< room for a block's sums
 
  public:
-  Cuda(Device& device, std::string name, bool poison, Instruments* instruments = nullptr)
+  Cuda(Given& device, std::string name, bool poison, Instruments* instruments = nullptr)
       : device_(device),
-        turns_(device),
-        classifier_(device),
+        turns_(device_),
+        classifier_(device_),
         name_(std::move(name)),
         poison_(poison),
         instruments_(instruments),
         replays_(device),
-        routings_(device) {}
+        routings_(device_) {}
   void* allocate(Bytes bytes) override {
-    void* data = device_.allocate(bytes.value);
-    if (poison_) device_.fill(data, 0xff, bytes.value);  // NaN in every format
-    return data;
+    return device_.allocate(bytes.value, poison_ ? std::optional(0xff) : std::nullopt);  // NaN in every format
   }
   void release(void* data, Bytes bytes) override { device_.release(data, bytes.value); }
   Bytes number() const override { return Bytes(sizeof(T)); }
@@ -62,7 +62,10 @@ class Cuda final : public Backend {
   std::string_view name() const override { return name_; }
   std::string attention_core() const override { return cores_.said(); }
   Bytes capacity() const override { return Bytes(device_.capacity()); }
-  void upload(Out to, const void* from, Bytes bytes) override { replays_.upload(to, from, bytes.value); }
+  void upload(Out to, const void* from, Bytes bytes) override {
+    device_.settle();
+    replays_.upload(to, from, bytes.value);
+  }
   void download(void* to, In from, Bytes bytes) override { device_.download(to, from, bytes.value); }
   void zero(Out x, Bytes bytes) override { device_.fill(x, 0, bytes.value); }
   void copy(Out to, In from, Bytes bytes) override { device_.copy(to, from, bytes.value); }
@@ -115,6 +118,10 @@ class Cuda final : public Backend {
 
   // ---- norms
   void norm(const Norm& s, const NormView& v, Out y, Out statistics) override {
+    const auto with_sum = [&](Given& device, const PendingSum<T>& sum) {
+      Norms<T, Given>::norm_of_sum(device, s, v, sum.a, sum.b, sum.y, n(y), w(statistics));
+    };
+    if (v.x_stride == s.width && device_.made_by(v.x, mul(s.rows, s.width), with_sum)) return;
     Norms<T, Device>::norm(device_, s, v, n(y), w(statistics));
   }
   void norm_gradient(const Norm& s, const NormView& v, In statistics, In dy, Out dx, bool add, Out dw,
@@ -155,7 +162,8 @@ class Cuda final : public Backend {
   }
 
   // ---- number by number
-  void add(const Pointwise& s, In a, In b, Out y) override { cuda::sum(device_, size(s), n(a), n(b), n(y)); }
+  /// Waits for a norm, which may be next: see PendingSum.
+  void add(const Pointwise& s, In a, In b, Out y) override { device_.put_off({size(s), n(a), n(b), n(y)}); }
   void accumulate(Count count, In x, Out y) override { cuda::sum(device_, count, n(In(y)), n(x), n(y)); }
   void multiply(const Pointwise& s, In a, In b, Out y) override { cuda::multiply(device_, size(s), n(a), n(b), n(y)); }
   void multiply_gradient(const Pointwise& s, In a, In b, In dy, Out da, bool add_a, Out db, bool add_b) override {
@@ -260,7 +268,7 @@ class Cuda final : public Backend {
 
   // ---- again
   void replay(std::unique_ptr<Recording>& held, const Moving& moving, const std::function<void()>& f) override {
-    forget();
+    device_.settle(), forget();
     replays_.run(held, moving, [&] {
       // Made in a recording, it is the recording's.
       const struct Forget {
@@ -268,6 +276,7 @@ class Cuda final : public Backend {
         ~Forget() { backend.forget(); }
       } forget_at_end{*this};
       f();
+      device_.settle();
     });
   }
 
@@ -292,7 +301,7 @@ class Cuda final : public Backend {
     for (std::size_t i = 0; i < to.size(); ++i) to[i] = static_cast<double>(model::wide(values[i]));
   }
   /// What is kept from operator to operator.
-  void forget() { turns_.forget(), routings_.forget(), classifier_.forget(); }
+  void forget() { device_.drop(), turns_.forget(), routings_.forget(), classifier_.forget(); }
   const float* turns(const Positions& p, Count width) {
     return turns_.of(p, width, [this](Count past) { return replays_.past(past); });
   }
@@ -374,14 +383,14 @@ class Cuda final : public Backend {
     return cuda::by_faster_core(device_, cores_, s, in, d, number(), call, mma);
   }
 
-  Device& device_;
+  mutable Device device_;  ///< reading does a sum that waits
   Turns<Device> turns_;
   Classifier<T, Device> classifier_;
   std::string name_;
   bool poison_;
   CoreChoice cores_;
   Instruments* instruments_;
-  Replays<Device> replays_;
+  Replays<Given> replays_;
   Routings<Device> routings_;
 };
 

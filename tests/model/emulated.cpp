@@ -247,6 +247,7 @@ class EmulatedDevice {
 
   template <typename Kernel>
   void launch(const Kernel& kernel, Count blocks, int threads, Count room) {
+    ++launches_;
     ask([this, kernel, blocks, threads, room] { run(kernel, blocks, threads, room); });
   }
 
@@ -260,6 +261,7 @@ class EmulatedDevice {
     return bias != nullptr;
   }
   void set_epilogues(bool on) { epilogues_ = on; }
+  std::int64_t launches() const { return launches_; }
 
  private:
   /// Done now, or whenever the recording is launched.
@@ -313,6 +315,7 @@ class EmulatedDevice {
   }
   std::array<std::unique_ptr<Block>, 5> blocks_;
   WarpCounts counts_;
+  std::int64_t launches_ = 0;
   bool epilogues_ = false;
   EmulatedGraph* recording_ = nullptr;
 };
@@ -351,6 +354,8 @@ std::unique_ptr<model::Backend> make_emulated(model::Number number, bool poison)
 }
 
 void add_biases_in_epilogues(bool on) { the_device().set_epilogues(on); }
+
+std::int64_t launches() { return the_device().launches(); }
 
 const WarpCounts& warp_counts() { return the_device().counts(); }
 
