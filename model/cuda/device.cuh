@@ -107,8 +107,6 @@ class GpuDevice {
     if (on != deterministic_) forget_products();
     deterministic_ = on;
   }
-  /// The most memory that one attention took beside its tensors: statistics, sums and cuDNN's workspace.
-  Count most_sdpa_bytes() const { return most_sdpa_bytes_; }
 
  private:
   Bytes pool(cudaMemPoolAttr what) const;
@@ -165,7 +163,7 @@ class GpuDevice {
   std::vector<BiasTrial> bias_trials_;
   std::unique_ptr<CudnnAttention> cudnn_;
   bool deterministic_ = false;
-  Count most_sdpa_bytes_ = 0;
+  Count most_sdpa_bytes_ = 0;  ///< that one attention took beside its tensors: statistics, sums and cuDNN's workspace
 };
 
 }  // namespace llmcalc::model::cuda
