@@ -1,7 +1,7 @@
 // Sums that wait for a norm: the bits of a sum and a norm one after the other, whatever else is asked for in between.
 // On the GPU's stand-in, which counts its kernels, and on a GPU where tests are told of one.
 
-#include <functional>
+#include <cmath>
 
 #include "tests/catch.hpp"
 #include "tests/model/compare.hpp"
@@ -64,14 +64,6 @@ void everywhere(F f) {
     }
 }
 
-/// x as a sum of its own makes it.
-Numbers plain_sum(Bench& bench) {
-  bench.add();
-  const Numbers x = bench.read(bench.x);
-  bench.wipe();
-  return x;
-}
-
 }  // namespace
 
 TEST_CASE("a sum and its norm by one kernel are the bits of two", "[kernels]") {
@@ -120,29 +112,43 @@ TEST_CASE("a sum's terms may be released, and their memory asked for again, befo
   });
 }
 
-TEST_CASE("whatever reads a sum, or writes its terms, comes after it", "[kernels]") {
+TEST_CASE("whatever reads a sum or writes it, or writes its terms, comes after it", "[kernels]") {
   everywhere([](Bench& bench) {
-    const Numbers x = plain_sum(bench), b = bench.read(bench.b);
+    bench.add();
+    const Numbers x = bench.read(bench.x), b = bench.read(bench.b), noughts(x.size(), 0.0);
     Backend& k = bench.gpu();
     const Bytes bytes = bench.bytes();
-    const Pointwise one{.rows = bench.s.rows, .width = bench.s.width};
-    const std::vector<std::byte> noughts(static_cast<std::size_t>(bytes.value));
-    const Pair spare = bench.lab.output(bench.x.n);
-    const std::function<void()> others[] = {
-        [&] { k.copy(spare.tested, bench.x.tested, bytes), k.copy(bench.x.tested, spare.tested, bytes); },
-        [&] { k.multiply(one, bench.x.tested, bench.x.tested, spare.tested), k.zero(bench.x.tested, bytes); },
-        [&] { k.upload(bench.a.tested, noughts.data(), bytes); },
-        [&] { k.zero(bench.b.tested, bytes); },
-        [&] { bench.add(); },
-    };
-    std::vector<Numbers> left;
-    for (const auto& f : others) bench.add(), f(), left.push_back(bench.read(bench.x));
-    CHECK(identical(left[0], x));
-    CHECK(left[1] == Numbers(x.size(), 0.0));
-    CHECK(identical(left[2], x));
-    CHECK(identical(left[3], b));  // and 0
-    CHECK(left[4] == Numbers(x.size(), 0.0));
+    const Pair copied = bench.lab.output(bench.x.n), summed = bench.lab.output(bench.x.n);
+    const auto ask = [&](const auto& f) { bench.wipe(), bench.add(), f(); };
+
+    ask([&] { k.copy(copied.tested, bench.x.tested, bytes); });
+    CHECK(identical(bench.read(copied), x));
+    k.zero(summed.tested, bytes);
+    ask([&] { k.accumulate(bench.x.n, bench.x.tested, summed.tested); });
+    CHECK(identical(bench.read(summed), x));
+    ask([&] { k.zero(bench.x.tested, bytes); });
+    CHECK(bench.read(bench.x) == noughts);
+    const std::vector<std::byte> zeros(static_cast<std::size_t>(bytes.value));
+    ask([&] { k.upload(bench.x.tested, zeros.data(), bytes); });
+    CHECK(bench.read(bench.x) == noughts);
+    ask([&] { k.write(bench.a.tested, noughts, false); });
+    CHECK(identical(bench.read(bench.x), x));
+    ask([&] { k.zero(bench.b.tested, bytes); });  // a is 0 by now
+    CHECK(identical(bench.read(bench.x), b));
   });
+}
+
+TEST_CASE("a product of matrices comes after the sum that it reads", "[kernels]") {
+  for (const test::MakeBackend make : test::gpus()) {
+    Bench bench(make, Number::f32, 24, true, 20);  // more rows than a kernel multiplies
+    const Linear s{.rows = bench.s.rows, .in = bench.s.width, .out = 7};
+    const Pair w = bench.lab.input(s.out * s.in), z = bench.lab.output(s.rows * s.out);
+    bench.lab.run([&](Backend& k, auto p) {
+      k.add({.rows = s.rows, .width = s.in}, p(bench.a), p(bench.b), p(bench.x));
+      k.linear(s, {.x = p(bench.x), .weight = p(w)}, p(z));
+    });
+    bench.lab.check("z", z);
+  }
 }
 
 TEST_CASE("a sum that is released unread is not done", "[kernels]") {
