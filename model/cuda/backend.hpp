@@ -20,6 +20,7 @@
 #include "model/cuda/norm.hpp"
 #include "model/cuda/optimizer.hpp"
 #include "model/cuda/own_attention.hpp"
+#include "model/cuda/pending_sum.hpp"
 #include "model/cuda/pointwise.hpp"
 #include "model/cuda/position.hpp"
 #include "model/cuda/replay.hpp"
@@ -28,9 +29,10 @@
 
 namespace llmcalc::model::cuda {
 
-template <typename T, typename Device>
+template <typename T, typename Given>
 class Cuda final : public Backend {
   using W = float;
+  using Device = SummingDevice<T, Given>;
   template <typename X>
   using Scratch = Room<Device, X>;
   static const T* n(In p) { return static_cast<const T*>(p); }
@@ -42,19 +44,17 @@ class Cuda final : public Backend {
   static constexpr Count line = warp * static_cast<Count>(sizeof(double));  ///< room for a block's sums
 
  public:
-  Cuda(Device& device, std::string name, bool poison, Instruments* instruments = nullptr)
+  Cuda(Given& device, std::string name, bool poison, Instruments* instruments = nullptr)
       : device_(device),
-        turns_(device),
-        classifier_(device),
+        turns_(device_),
+        classifier_(device_),
         name_(std::move(name)),
         poison_(poison),
         instruments_(instruments),
         replays_(device),
-        routings_(device) {}
+        routings_(device_) {}
   void* allocate(Bytes bytes) override {
-    void* data = device_.allocate(bytes.value);
-    if (poison_) device_.fill(data, 0xff, bytes.value);  // NaN in every format
-    return data;
+    return device_.allocate(bytes.value, poison_ ? std::optional(0xff) : std::nullopt);  // NaN in every format
   }
   void release(void* data, Bytes bytes) override { device_.release(data, bytes.value); }
   Bytes number() const override { return Bytes(sizeof(T)); }
@@ -62,7 +62,10 @@ class Cuda final : public Backend {
   std::string_view name() const override { return name_; }
   std::string attention_core() const override { return cores_.said(); }
   Bytes capacity() const override { return Bytes(device_.capacity()); }
-  void upload(Out to, const void* from, Bytes bytes) override { replays_.upload(to, from, bytes.value); }
+  void upload(Out to, const void* from, Bytes bytes) override {
+    device_.settle();
+    replays_.upload(to, from, bytes.value);
+  }
   void download(void* to, In from, Bytes bytes) override { device_.download(to, from, bytes.value); }
   void zero(Out x, Bytes bytes) override { device_.fill(x, 0, bytes.value); }
   void copy(Out to, In from, Bytes bytes) override { device_.copy(to, from, bytes.value); }
@@ -107,15 +110,18 @@ class Cuda final : public Backend {
     dense({s.rows, s.in, s.out, stride, n(v.x), n(v.weight), n(v.bias), y, v.wide_output});
   }
   void linear_gradient(const Linear& s, const LinearView& v, In dy, Out dx, bool add, Out dw, Out db) override {
-    if (!v.add_weight_gradient) zero(dw, mul(s.groups, s.out, s.in) * wide());
     if (s.top_k > 0) return routed_gradient(s, v, dy, dx, add, dw, db);
     Count stride = s.out;
     if (v.wide_output) stride *= static_cast<Count>(sizeof(W) / sizeof(T));  // as loss_gradient left it
-    dense_gradient(s, s.rows, n(v.x), n(v.weight), n(dy), stride, n(dx), add, w(dw), w(db));
+    dense_gradient(s, s.rows, n(v.x), n(v.weight), n(dy), stride, n(dx), add, w(dw), v.add_weight_gradient, w(db));
   }
 
   // ---- norms
   void norm(const Norm& s, const NormView& v, Out y, Out statistics) override {
+    const auto with_sum = [&](Given& device, const PendingSum<T>& sum) {
+      Norms<T, Given>::norm_of_sum(device, s, v, sum.a, sum.b, sum.y, n(y), w(statistics));
+    };
+    if (v.x_stride == s.width && device_.made_by(v.x, mul(s.rows, s.width), with_sum)) return;
     Norms<T, Device>::norm(device_, s, v, n(y), w(statistics));
   }
   void norm_gradient(const Norm& s, const NormView& v, In statistics, In dy, Out dx, bool add, Out dw,
@@ -156,7 +162,8 @@ class Cuda final : public Backend {
   }
 
   // ---- number by number
-  void add(const Pointwise& s, In a, In b, Out y) override { cuda::sum(device_, size(s), n(a), n(b), n(y)); }
+  /// Waits for a norm, which may be next: see PendingSum.
+  void add(const Pointwise& s, In a, In b, Out y) override { device_.put_off({size(s), n(a), n(b), n(y)}); }
   void accumulate(Count count, In x, Out y) override { cuda::sum(device_, count, n(In(y)), n(x), n(y)); }
   void multiply(const Pointwise& s, In a, In b, Out y) override { cuda::multiply(device_, size(s), n(a), n(b), n(y)); }
   void multiply_gradient(const Pointwise& s, In a, In b, In dy, Out da, bool add_a, Out db, bool add_b) override {
@@ -261,7 +268,7 @@ class Cuda final : public Backend {
 
   // ---- again
   void replay(std::unique_ptr<Recording>& held, const Moving& moving, const std::function<void()>& f) override {
-    forget();
+    device_.settle(), forget();
     replays_.run(held, moving, [&] {
       // Made in a recording, it is the recording's.
       const struct Forget {
@@ -269,6 +276,7 @@ class Cuda final : public Backend {
         ~Forget() { backend.forget(); }
       } forget_at_end{*this};
       f();
+      device_.settle();
     });
   }
 
@@ -293,7 +301,7 @@ class Cuda final : public Backend {
     for (std::size_t i = 0; i < to.size(); ++i) to[i] = static_cast<double>(model::wide(values[i]));
   }
   /// What is kept from operator to operator.
-  void forget() { turns_.forget(), routings_.forget(), classifier_.forget(); }
+  void forget() { device_.drop(), turns_.forget(), routings_.forget(), classifier_.forget(); }
   const float* turns(const Positions& p, Count width) {
     return turns_.of(p, width, [this](Count past) { return replays_.past(past); });
   }
@@ -307,25 +315,30 @@ class Cuda final : public Backend {
   Scores<T> scores(const Attention& s, const AttentionInputs& in, const Dropout& d) {
     return {s, in, moved(d), replays_.past(s.past).at};
   }
-  /// `timed`: see GpuDevice::matmul. Rows of experts are other ones in every step.
-  void product(const MatmulShape& s, In a, In b, Out c, bool wide_output, bool timed = true) {
-    if (s.m == 0 || s.n == 0 || s.k == 0) return;
-    device_.matmul(s, sizeof(T) == 2, wide_output || sizeof(T) == 4, a, b, c, timed);
+  /// `timed` and `bias`: see GpuDevice::matmul. Rows of experts are other ones in every step. True: the bias is in it.
+  bool product(const MatmulShape& s, In a, In b, Out c, bool wide_output, bool timed = true, In bias = nullptr) {
+    if (s.m == 0 || s.n == 0 || s.k == 0) return false;
+    const bool with_bias = device_.matmul(s, sizeof(T) == 2, wide_output || sizeof(T) == 4, a, b, c, timed, bias);
     replays_.count(flops(2, s.m, s.n, s.k));
+    return with_bias;
   }
+  /// The device adds biases of y's format alone.
   void dense(const FewRows<T>& a, bool timed = true) {
     if (a.can()) return a.run(device_), replays_.count(flops(2, a.rows, a.out, a.in));
-    product({a.rows, a.out, a.in, false, true, false, a.x_stride, a.in, a.out}, a.x, a.weight, a.y, a.wide_output,
-            timed);
-    if (a.bias == nullptr) return;
+    const bool wider = a.wide_output && sizeof(W) > sizeof(T);
+    const bool with_bias = product({a.rows, a.out, a.in, false, true, false, a.x_stride, a.in, a.out}, a.x, a.weight,
+                                   a.y, a.wide_output, timed, wider ? nullptr : a.bias);
+    if (a.bias == nullptr || with_bias) return;
     a.wide_output ? add_bias(device_, a.rows, a.out, a.bias, w(a.y)) : add_bias(device_, a.rows, a.out, a.bias, n(a.y));
   }
+  /// dw of no rows is 0: what is not added must still be written.
   void dense_gradient(const Linear& s, Count rows, const T* x, const T* weight, const T* dy, Count stride, T* dx,
-                      bool add, W* dw, W* db) {
+                      bool add, W* dw, bool add_dw, W* db) {
+    if (rows == 0 && !add_dw) zero(dw, mul(s.out, s.in) * wide());
     if (rows == 0) return;
     const bool timed = s.top_k == 0;
     product({rows, s.in, s.out, false, false, add, stride, s.in, s.in}, dy, weight, dx, false, timed);
-    product({s.out, s.in, rows, true, false, true, stride, s.in, s.in}, dy, x, dw, true, timed);
+    product({s.out, s.in, rows, true, false, add_dw, stride, s.in, s.in}, dy, x, dw, true, timed);
     if (db != nullptr) bias_gradient(device_, rows, s.out, dy, stride, db);
   }
   void routed(const Linear& s, const LinearView& v, Out y) {
@@ -342,7 +355,8 @@ class Cuda final : public Backend {
     const auto r = routings_.of(v.choice, tokens, s.groups, s.top_k, w(v.choice) + tokens * s.groups);
     r->each_expert([&](Count e, Count first, Count rows) {
       dense_gradient(s, rows, n(v.x) + first * s.in, n(v.weight) + e * s.out * s.in, n(dy) + first * s.out, s.out,
-                     n(dx) + first * s.in, add, w(dw) + e * s.out * s.in, db != nullptr ? w(db) + e * s.out : nullptr);
+                     n(dx) + first * s.in, add, w(dw) + e * s.out * s.in, v.add_weight_gradient,
+                     db != nullptr ? w(db) + e * s.out : nullptr);
     });
   }
   /// Absorbed projections of latent attention: each head has its own rows of the up-projection, on its own part of x.
@@ -369,14 +383,14 @@ class Cuda final : public Backend {
     return cuda::by_faster_core(device_, cores_, s, in, d, number(), call, mma);
   }
 
-  Device& device_;
+  mutable Device device_;  ///< reading does a sum that waits
   Turns<Device> turns_;
   Classifier<T, Device> classifier_;
   std::string name_;
   bool poison_;
   CoreChoice cores_;
   Instruments* instruments_;
-  Replays<Device> replays_;
+  Replays<Given> replays_;
   Routings<Device> routings_;
 };
 

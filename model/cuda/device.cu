@@ -7,13 +7,16 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "model/cuda/pointwise.hpp"
+#include "model/cuda/room.hpp"
+
 namespace llmcalc::model::cuda {
 namespace {
 
 /// What cuBLASLt may use beside the operands; its documentation asks for this much on Hopper.
 constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
 
-/// The largest power of two up to 256 that divides a pointer: what an algorithm may count on.
+/// The largest power of two up to 256 that divides a pointer: what an algorithm may count on; 0 for none.
 unsigned alignment_of(const void* p) {
   const auto address = reinterpret_cast<std::uintptr_t>(p);
   return static_cast<unsigned>(std::min<std::uintptr_t>(256, address & (~address + 1)));
@@ -28,6 +31,16 @@ void set(cublasLtMatmulDesc_t d, cublasLtMatmulDescAttributes_t what, const X& v
 template <typename X>
 void set(cublasLtMatmulPreference_t p, cublasLtMatmulPreferenceAttributes_t what, const X& value) {
   check(cublasLtMatmulPreferenceSetAttribute(p, what, &value, sizeof value), "describing a preference");
+}
+
+template <typename X>
+void add_bias_as(GpuDevice& device, const MatmulShape& s, const void* bias, void* c) {
+  add_bias(device, s.m, s.n, static_cast<const X*>(bias), static_cast<X*>(c));
+}
+
+void destroy(const Product& p) {
+  cublasLtMatmulDescDestroy(p.operation);
+  for (const cublasLtMatrixLayout_t l : {p.a, p.b, p.c}) cublasLtMatrixLayoutDestroy(l);
 }
 
 }  // namespace
@@ -178,21 +191,24 @@ void GpuDevice::reset_memory() {
 void GpuDevice::kernels_loaded() { points_.kernels = outside(); }
 
 void GpuDevice::forget_products() {
-  for (const auto& [key, p] : products_) {
-    cublasLtMatmulDescDestroy(p.operation);
-    for (const cublasLtMatrixLayout_t l : {p.a, p.b, p.c}) cublasLtMatrixLayoutDestroy(l);
-  }
-  products_.clear();
+  for (const auto& [key, p] : products_) destroy(p);
+  products_.clear(), bias_trials_.clear();
 }
 
-/// Row-major C = op(A) op(B) is column-major C' = op(B)' op(A)', with every matrix as it lies.
-Product GpuDevice::described(const Key& key) {
+/// Row-major C = op(A) op(B) is column-major C' = op(B)' op(A)', with every matrix as it lies. A number for each column
+/// of C is one for each row of C', which is what an epilogue's bias is; its format is C's.
+Product GpuDevice::described(const Key& key, const void* bias) {
   const MatmulShape& s = key.shape;
   const auto size = [](Count n) { return static_cast<std::uint64_t>(n); };
   Product p;
   check(cublasLtMatmulDescCreate(&p.operation, CUBLAS_COMPUTE_32F, CUDA_R_32F), "describing a product");
   set(p.operation, CUBLASLT_MATMUL_DESC_TRANSA, s.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(p.operation, CUBLASLT_MATMUL_DESC_TRANSB, s.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
+  p.adds_bias = bias != nullptr;
+  if (p.adds_bias) {
+    set(p.operation, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
+    set(p.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);  // suggestions go by its alignment
+  }
   const cudaDataType_t from = type_of(!key.from_bf16), to = type_of(key.to_f32);
   check(cublasLtMatrixLayoutCreate(&p.a, from, size(s.transpose_b ? s.k : s.n), size(s.transpose_b ? s.n : s.k), s.ldb),
         "describing a matrix");
@@ -202,28 +218,30 @@ Product GpuDevice::described(const Key& key) {
   return p;
 }
 
-cublasStatus_t GpuDevice::multiply(const Product& p, const cublasLtMatmulAlgo_t& algorithm, float beta, const void* a,
-                                   const void* b, void* c) {
-  const float one = 1;
-  return cublasLtMatmul(blas_, p.operation, &one, b, p.a, a, p.b, &beta, c, p.c, c, p.c, &algorithm, workspace_,
-                        workspace_bytes, stream_);
+cublasStatus_t GpuDevice::multiply(const Product& p, const cublasLtMatmulAlgo_t& algorithm, bool add,
+                                   const Operands& from, void* c) {
+  const float one = 1, beta = add ? 1 : 0;
+  if (p.adds_bias) set(p.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, from.bias);
+  return cublasLtMatmul(blas_, p.operation, &one, from.b, p.a, from.a, p.b, &beta, c, p.c, c, p.c, &algorithm,
+                        workspace_, workspace_bytes, stream_);
 }
 
-float GpuDevice::milliseconds(const Product& p, const cublasLtMatmulAlgo_t& algorithm, float beta, const void* a,
-                              const void* b, void* c) {
+/// Of run(), which says whether it works.
+template <typename F>
+float GpuDevice::milliseconds(const F& run) {
   constexpr int times = 3;
   cudaEvent_t start = nullptr, end = nullptr;
   check(cudaEventCreate(&start), "making an event");
   check(cudaEventCreate(&end), "making an event");
-  bool works = multiply(p, algorithm, beta, a, b, c) == CUBLAS_STATUS_SUCCESS;
+  bool works = run();
   check(cudaEventRecord(start, stream_), "recording an event");
-  for (int i = 0; i < times && works; ++i) works = multiply(p, algorithm, beta, a, b, c) == CUBLAS_STATUS_SUCCESS;
+  for (int i = 0; i < times && works; ++i) works = run();
   check(cudaEventRecord(end, stream_), "recording an event");
   check(cudaEventSynchronize(end), "timing a product");
   float ms = 0;
   check(cudaEventElapsedTime(&ms, start, end), "timing a product");
   cudaEventDestroy(start), cudaEventDestroy(end);
-  return works ? ms : std::numeric_limits<float>::infinity();
+  return works ? ms / times : std::numeric_limits<float>::infinity();
 }
 
 GpuDevice::Suggestions GpuDevice::suggested(const Product& p, const Key& key) const {
@@ -235,41 +253,67 @@ GpuDevice::Suggestions GpuDevice::suggested(const Product& p, const Key& key) co
   set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, key.alignment[2]);
   set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, key.alignment[2]);
   Suggestions s;
-  check(cublasLtMatmulAlgoGetHeuristic(blas_, p.operation, p.a, p.b, p.c, p.c, preference,
-                                       static_cast<int>(s.all.size()), s.all.data(), &s.count),
-        "choosing an algorithm");
+  const cublasStatus_t found = cublasLtMatmulAlgoGetHeuristic(blas_, p.operation, p.a, p.b, p.c, p.c, preference,
+                                                              static_cast<int>(s.all.size()), s.all.data(), &s.count);
   cublasLtMatmulPreferenceDestroy(preference);
-  if (s.count == 0) check(CUBLAS_STATUS_NOT_SUPPORTED, "choosing an algorithm");
+  if (found == CUBLAS_STATUS_NOT_SUPPORTED) return {};
+  check(found, "choosing an algorithm");
   return s;
 }
 
-cublasLtMatmulAlgo_t GpuDevice::fastest(const Product& p, const Key& key, const void* a, const void* b,
-                                        Count result_bytes) {
+Product GpuDevice::first_suggested(const Key& key) {
+  Product p = described(key, nullptr);
   const Suggestions suggestions = suggested(p, key);
-  void* const result = allocate(result_bytes);
-  fill(result, 0, result_bytes);
-  float least = std::numeric_limits<float>::infinity();
-  cublasLtMatmulAlgo_t best = suggestions.all[0].algo;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(suggestions.count); ++i) {
-    const cublasLtMatmulAlgo_t& one = suggestions.all[i].algo;
-    const float ms = milliseconds(p, one, key.shape.add ? 1 : 0, a, b, result);
-    if (ms < least) least = ms, best = one;
-  }
-  release(result, result_bytes);
-  return best;
+  if (suggestions.count == 0) check(CUBLAS_STATUS_NOT_SUPPORTED, "choosing an algorithm");
+  p.algorithm = suggestions.all[0].algo;
+  return p;
 }
 
-void GpuDevice::matmul(const MatmulShape& s, bool from_bf16, bool to_f32, const void* a, const void* b, void* c,
-                       bool timed) {
-  const Key key{s, from_bf16, to_f32, {alignment_of(a), alignment_of(b), alignment_of(c)}};
+float GpuDevice::choose(Product& p, const Key& key, const Operands& from) {
+  const MatmulShape& s = key.shape;
+  const Room<GpuDevice, std::byte> result(*this, mul(s.m, s.ldc) * (key.to_f32 ? 4 : 2));
+  fill(result.data(), 0, mul(s.m, s.ldc) * (key.to_f32 ? 4 : 2));
+  const auto run = [&](const cublasLtMatmulAlgo_t& algorithm) {
+    if (multiply(p, algorithm, s.add, from, result.data()) != CUBLAS_STATUS_SUCCESS) return false;
+    if (from.bias != nullptr && !p.adds_bias)
+      key.to_f32 ? add_bias_as<float>(*this, s, from.bias, result.data())
+                 : add_bias_as<bf16>(*this, s, from.bias, result.data());
+    return true;
+  };
+  const Suggestions suggestions = suggested(p, key);
+  float least = std::numeric_limits<float>::infinity();
+  for (std::size_t i = 0; i < static_cast<std::size_t>(suggestions.count); ++i) {
+    const cublasLtMatmulAlgo_t& one = suggestions.all[i].algo;
+    const float ms = milliseconds([&] { return run(one); });
+    if (ms < least) least = ms, p.algorithm = one;
+  }
+  return least;
+}
+
+Product GpuDevice::fastest(const Key& key, const Operands& from) {
+  Product plain = first_suggested(key);
+  const float kernel = choose(plain, key, from);
+  if (from.bias == nullptr) return plain;
+  Product fused = described(key, from.bias);
+  const float epilogue = choose(fused, key, from);
+  BiasTrial trial{key.shape.m, key.shape.k, key.shape.n, Seconds(kernel / 1e3), {}};
+  if (epilogue < std::numeric_limits<float>::infinity()) trial.epilogue = Seconds(epilogue / 1e3);
+  bias_trials_.push_back(trial);
+  destroy(trial.by_epilogue() ? plain : fused);
+  return trial.by_epilogue() ? fused : plain;
+}
+
+bool GpuDevice::matmul(const MatmulShape& s, bool from_bf16, bool to_f32, const void* a, const void* b, void* c,
+                       bool timed, const void* bias) {
+  const Operands from{a, b, bias};
+  const Key key{s, from_bf16, to_f32, {alignment_of(a), alignment_of(b), alignment_of(c), alignment_of(bias)}};
   auto at = products_.find(key);
   if (at == products_.end()) {
-    Product p = described(key);
     const bool search = timed && !deterministic_ && recording_ == nullptr;
-    p.algorithm = search ? fastest(p, key, a, b, mul(s.m, s.ldc) * (to_f32 ? 4 : 2)) : suggested(p, key).all[0].algo;
-    at = products_.emplace(key, p).first;
+    at = products_.emplace(key, search ? fastest(key, from) : first_suggested(key)).first;
   }
-  check(multiply(at->second, at->second.algorithm, s.add ? 1 : 0, a, b, c), "multiplying");
+  check(multiply(at->second, at->second.algorithm, s.add, from, c), "multiplying");
+  return at->second.adds_bias;
 }
 
 }  // namespace llmcalc::model::cuda

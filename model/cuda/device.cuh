@@ -45,6 +45,7 @@ struct Product {
   cublasLtMatmulDesc_t operation = nullptr;
   cublasLtMatrixLayout_t a = nullptr, b = nullptr, c = nullptr;
   cublasLtMatmulAlgo_t algorithm{};
+  bool adds_bias = false;  ///< in its epilogue; where the bias lies is told before every run
 };
 
 class GpuDevice {
@@ -89,20 +90,23 @@ class GpuDevice {
   }
 
   /// C = op(A) op(B), added to C if s.add; numbers of A and B are bf16 or float, of C float or as those of A.
-  /// `timed`: the first of a shape times algorithms, which pays where it comes again and again.
-  void matmul(const MatmulShape& s, bool from_bf16, bool to_f32, const void* a, const void* b, void* c,
-              bool timed = true);
+  /// `timed`: the first of a shape times algorithms, which pays where it comes again and again. `bias`: a number as C's
+  /// for every column of C, whose rows then lie side by side. True: it has been added, and the sum was rounded once;
+  /// false: add_bias is faster, nothing was timed, or there is none.
+  bool matmul(const MatmulShape& s, bool from_bf16, bool to_f32, const void* a, const void* b, void* c,
+              bool timed = true, const void* bias = nullptr);
+  /// One for each shape with a bias that was timed.
+  const std::vector<BiasTrial>& bias_trials() const { return bias_trials_; }
 
   /// Attention by cuDNN (cudnn/attention.hpp), with its memory from here.
   CoreAnswer sdpa(const Sdpa& given);
-  /// The same bits in every process: products by cuBLASLt's first suggestion, whatever is fastest, and attention's
-  /// gradients for a workspace that grows with the square of the tokens.
+  /// The same bits in every process: products by cuBLASLt's first suggestion, whatever is fastest, biases by a kernel
+  /// after them, which there is for every shape, and attention's gradients for a workspace that grows with the square
+  /// of the tokens.
   void set_deterministic(bool on) {
     if (on != deterministic_) forget_products();
     deterministic_ = on;
   }
-  /// The most memory that one attention took beside its tensors: statistics, sums and cuDNN's workspace.
-  Count most_sdpa_bytes() const { return most_sdpa_bytes_; }
 
  private:
   Bytes pool(cudaMemPoolAttr what) const;
@@ -110,27 +114,35 @@ class GpuDevice {
   Count graph_bytes(cudaGraphMemAttributeType what) const;
   Bytes outside() const;
 
-  /// A shape, its formats, and how well its three pointers are aligned.
+  struct Operands {
+    const void *a, *b, *bias;
+  };
+  /// A shape, its formats, and how well A, B, C and the bias are aligned; 0: there is no bias.
   struct Key {
     MatmulShape shape;
     bool from_bf16, to_f32;
-    unsigned alignment[3];
+    unsigned alignment[4];
     auto operator<=>(const Key&) const = default;
   };
-  Product described(const Key& key);
+  /// `bias`: one that its epilogue adds; may be absent.
+  Product described(const Key& key, const void* bias);
   void forget_products();
   /// cuBLASLt's suggestions, the one that it holds for the fastest first.
   struct Suggestions {
     std::array<cublasLtMatmulHeuristicResult_t, 8> all{};
     int count = 0;
   };
-  Suggestions suggested(const Product& p, const Key& key) const;
-  /// The fastest of them, each timed on the operands with a result of its own.
-  cublasLtMatmulAlgo_t fastest(const Product& p, const Key& key, const void* a, const void* b, Count result_bytes);
-  float milliseconds(const Product& p, const cublasLtMatmulAlgo_t& algorithm, float beta, const void* a, const void* b,
-                     void* c);
-  cublasStatus_t multiply(const Product& p, const cublasLtMatmulAlgo_t& algorithm, float beta, const void* a,
-                          const void* b, void* c);
+  Suggestions suggested(const Product& p, const Key& key) const;  ///< none: no algorithm can
+  Product first_suggested(const Key& key);
+  /// The fastest, with a bias added by whichever is faster: its epilogue, or a kernel after it.
+  Product fastest(const Key& key, const Operands& from);
+  /// Chooses the fastest suggestion, each timed with a result of its own, and the bias added to that; returns its
+  /// milliseconds, infinitely many where none works.
+  float choose(Product& p, const Key& key, const Operands& from);
+  template <typename F>
+  float milliseconds(const F& run);
+  cublasStatus_t multiply(const Product& p, const cublasLtMatmulAlgo_t& algorithm, bool add, const Operands& from,
+                          void* c);
 
   /// The host's memory on its way: pinned, in use until the event.
   struct Staged {
@@ -148,9 +160,10 @@ class GpuDevice {
   void* workspace_ = nullptr;
   MemoryPoints points_;
   std::map<Key, Product> products_;
+  std::vector<BiasTrial> bias_trials_;
   std::unique_ptr<CudnnAttention> cudnn_;
   bool deterministic_ = false;
-  Count most_sdpa_bytes_ = 0;
+  Count most_sdpa_bytes_ = 0;  ///< that one attention took beside its tensors: statistics, sums and cuDNN's workspace
 };
 
 }  // namespace llmcalc::model::cuda

@@ -1,7 +1,6 @@
 // Every core of flash attention that can run here, one after another, against the processor's in double and against
 // each other: on the GPU's stand-in, and on a GPU where tests are told of one.
 
-#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -10,25 +9,15 @@
 #include "tests/catch.hpp"
 #include "tests/model/compare.hpp"
 #include "tests/model/emulated.hpp"
+#include "tests/model/environment.hpp"
 
 using namespace llmcalc;
 using namespace llmcalc::model;
 using test::difference;
+using test::Environment;
 using test::Numbers;
 
 namespace {
-
-/// A variable of the environment, for as long as this lives.
-class Environment {
- public:
-  Environment(const char* name, const char* value) : name_(name) { ::setenv(name, value, 1); }
-  ~Environment() { ::unsetenv(name_); }
-  Environment(const Environment&) = delete;
-  Environment& operator=(const Environment&) = delete;
-
- private:
-  const char* name_;
-};
 
 struct Case {
   Count heads, kv_heads, tokens, width;

@@ -247,16 +247,21 @@ class EmulatedDevice {
 
   template <typename Kernel>
   void launch(const Kernel& kernel, Count blocks, int threads, Count room) {
+    ++launches_;
     ask([this, kernel, blocks, threads, room] { run(kernel, blocks, threads, room); });
   }
 
-  void matmul(const model::MatmulShape& s, bool from_bf16, bool to_f32, const void* a, const void* b, void* c,
-              bool = true) {
+  bool matmul(const model::MatmulShape& s, bool from_bf16, bool to_f32, const void* a, const void* b, void* c,
+              bool = true, const void* given_bias = nullptr) {
+    const void* const bias = epilogues_ ? given_bias : nullptr;
     ask([=] {
-      if (!from_bf16) return product<float, float>(s, a, b, c);
-      to_f32 ? product<model::bf16, float>(s, a, b, c) : product<model::bf16, model::bf16>(s, a, b, c);
+      if (!from_bf16) return product<float, float>(s, a, b, bias, c);
+      to_f32 ? product<model::bf16, float>(s, a, b, bias, c) : product<model::bf16, model::bf16>(s, a, b, bias, c);
     });
+    return bias != nullptr;
   }
+  void set_epilogues(bool on) { epilogues_ = on; }
+  std::int64_t launches() const { return launches_; }
 
  private:
   /// Done now, or whenever the recording is launched.
@@ -294,8 +299,9 @@ class EmulatedDevice {
     return *b;
   }
   template <typename A, typename C>
-  static void product(const model::MatmulShape& s, const void* pa, const void* pb, void* pc) {
+  static void product(const model::MatmulShape& s, const void* pa, const void* pb, const void* pbias, void* pc) {
     const A *a = static_cast<const A*>(pa), *b = static_cast<const A*>(pb);
+    const C* bias = static_cast<const C*>(pbias);
     C* c = static_cast<C*>(pc);
     for (Count i = 0; i < s.m; ++i)
       for (Count j = 0; j < s.n; ++j) {
@@ -303,11 +309,14 @@ class EmulatedDevice {
         for (Count k = 0; k < s.k; ++k)
           sum += static_cast<double>(model::wide(s.transpose_a ? a[k * s.lda + i] : a[i * s.lda + k])) *
                  static_cast<double>(model::wide(s.transpose_b ? b[j * s.ldb + k] : b[k * s.ldb + j]));
+        if (bias != nullptr) sum += static_cast<double>(model::wide(bias[j]));
         c[i * s.ldc + j] = static_cast<C>(static_cast<float>(sum));
       }
   }
   std::array<std::unique_ptr<Block>, 5> blocks_;
   WarpCounts counts_;
+  std::int64_t launches_ = 0;
+  bool epilogues_ = false;
   EmulatedGraph* recording_ = nullptr;
 };
 
@@ -343,6 +352,10 @@ std::unique_ptr<model::Backend> make_emulated_with(model::Number number, model::
 std::unique_ptr<model::Backend> make_emulated(model::Number number, bool poison) {
   return made(number, poison, nullptr);
 }
+
+void add_biases_in_epilogues(bool on) { the_device().set_epilogues(on); }
+
+std::int64_t launches() { return the_device().launches(); }
 
 const WarpCounts& warp_counts() { return the_device().counts(); }
 

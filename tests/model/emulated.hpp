@@ -15,6 +15,12 @@ std::unique_ptr<model::Backend> make_emulated(model::Number number, bool poison 
 
 /// The same, with instruments.
 std::unique_ptr<model::Backend> make_emulated_with(model::Number number, model::Instruments& instruments);
+/// Whether the stand-in's products add their biases themselves; at first they leave them to a kernel.
+void add_biases_in_epilogues(bool on);
+
+/// Kernels that the stand-in was asked for since the program began.
+std::int64_t launches();
+
 /// What the stand-in's warps did since the program began.
 struct WarpCounts {
   std::int64_t products = 0;   ///< of tensor cores, 16 x 8 x 16 multiply-adds each

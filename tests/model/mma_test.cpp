@@ -4,9 +4,11 @@
 #include "model/cuda/mma_attention.hpp"
 
 #include "model/cpu/make.hpp"
+#include "model/cuda/sdpa.hpp"
 #include "tests/catch.hpp"
 #include "tests/model/compare.hpp"
 #include "tests/model/emulated.hpp"
+#include "tests/model/environment.hpp"
 
 using namespace llmcalc;
 using namespace llmcalc::model;
@@ -92,6 +94,7 @@ class Bench {
     return d;
   }
   const Attention& shape() const { return s_; }
+  std::string core() const { return on_->attention_core(); }
   bool on_tensor_cores(bool odd) const { return cuda::mma_handles(s_, inputs(odd), {}); }
 
  private:
@@ -143,9 +146,10 @@ class Bench {
   void *x_[2], *dx_[2], *d_o_, *sinks_, *o_, *log_sum_exp_, *d_sinks_;
 };
 
-/// f(tested, exact) of every shape, wherever there is a GPU.
+/// f(tested, exact) of every shape, wherever there is a GPU, whose cuDNN would else be asked first.
 template <typename F>
 void each_shape(F f) {
+  const test::Environment own("LLMCALC_ATTENTION", "mma");
   for (const test::MakeBackend make : test::gpus())
     for (const Variant& shape : variants) {
       INFO(shape.name << ", heads of " << shape.dim << ", " << shape.queries << " queries");
@@ -173,6 +177,7 @@ TEST_CASE("attention on tensor cores and its gradients equal those in double, by
     CHECK(difference(tested.output(), exact.output()) <= 1e-2);
     CHECK(difference(tested.log_sum_exp(), exact.log_sum_exp()) <= 1e-5);
     check_gradients(tested.gradients(), exact.gradients());
+    if (cuda::is_sdpa(tested.shape())) CHECK(tested.core() == "mma");  // of other shapes it is not told
     if (tested.shape().sinks) CHECK(difference(tested.sink_gradient(), exact.sink_gradient()) <= 1e-2);
     if (between == start) return;  // a GPU ran it
     CHECK(cuda::mma_flops(tested.shape(), false) == (between - start) * flops(2, 16, 8 * 16));
@@ -182,6 +187,7 @@ TEST_CASE("attention on tensor cores and its gradients equal those in double, by
   CHECK(counts.faults == 0);
 }
 
+// cuDNN has no sinks.
 TEST_CASE("tensor cores read what single threads kept, and the reverse", "[cuda]") {
   for (const test::MakeBackend make : test::gpus())
     for (const bool odd : {false, true}) {
@@ -196,6 +202,7 @@ TEST_CASE("tensor cores read what single threads kept, and the reverse", "[cuda]
 }
 
 TEST_CASE("attention on tensor cores gives the same bits every time", "[cuda]") {
+  const test::Environment own("LLMCALC_ATTENTION", "mma");
   for (const test::MakeBackend make : test::gpus()) {
     const Variant shape{"", 64, 4, 2, 129};
     std::vector<Numbers> runs;
