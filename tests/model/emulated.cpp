@@ -11,6 +11,7 @@
 #include <new>
 #include <span>
 #include <stdexcept>
+#include <string_view>
 
 #include "model/cuda/backend.hpp"
 #include "model/cuda/open.hpp"
@@ -347,9 +348,10 @@ std::unique_ptr<model::Backend> make_emulated(model::Number number, bool poison)
 const WarpCounts& warp_counts() { return the_device().counts(); }
 
 std::vector<MakeBackend> gpus() {
-  std::vector<MakeBackend> all{make_emulated};
-  if (std::getenv("LLMCALC_TEST_GPU") != nullptr) all.push_back(model::make_cuda);
-  return all;
+  const char* const there = std::getenv("LLMCALC_TEST_GPU");
+  if (there == nullptr) return {make_emulated};
+  if (std::string_view(there) == "only") return {model::make_cuda};
+  return {make_emulated, model::make_cuda};
 }
 
 }  // namespace llmcalc::test

@@ -3,6 +3,8 @@
 
 #include "model/cuda/mma_attention.hpp"
 
+#include <cstdlib>
+
 #include "model/cpu/make.hpp"
 #include "tests/catch.hpp"
 #include "tests/model/compare.hpp"
@@ -143,9 +145,18 @@ class Bench {
   void *x_[2], *dx_[2], *d_o_, *sinks_, *o_, *log_sum_exp_, *d_sinks_;
 };
 
+/// For as long as it lives no other core is asked: a GPU's cuDNN would be first.
+struct OnTensorCores {
+  OnTensorCores() { ::setenv("LLMCALC_ATTENTION", "mma", 1); }
+  ~OnTensorCores() { ::unsetenv("LLMCALC_ATTENTION"); }
+  OnTensorCores(const OnTensorCores&) = delete;
+  OnTensorCores& operator=(const OnTensorCores&) = delete;
+};
+
 /// f(tested, exact) of every shape, wherever there is a GPU.
 template <typename F>
 void each_shape(F f) {
+  const OnTensorCores only;
   for (const test::MakeBackend make : test::gpus())
     for (const Variant& shape : variants) {
       INFO(shape.name << ", heads of " << shape.dim << ", " << shape.queries << " queries");
@@ -196,6 +207,7 @@ TEST_CASE("tensor cores read what single threads kept, and the reverse", "[cuda]
 }
 
 TEST_CASE("attention on tensor cores gives the same bits every time", "[cuda]") {
+  const OnTensorCores only;
   for (const test::MakeBackend make : test::gpus()) {
     const Variant shape{"", 64, 4, 2, 129};
     std::vector<Numbers> runs;
