@@ -30,15 +30,19 @@ double median_seconds(const F& f) {
   return all[all.size() / 2];
 }
 
-/// Random numbers in a backend's memory.
+/// Random numbers in a backend's memory, the first four million again and again.
 class Numbers {
  public:
   Numbers(model::Backend& b, Count n, std::uint64_t stream)
       : backend_(b), bytes_(b.wide() * n), data_(b.allocate(bytes_)) {
-    std::vector<double> values(static_cast<std::size_t>(n));
+    constexpr Count drawn = Count{1} << 22;
+    std::vector<double> values(static_cast<std::size_t>(std::min(n, drawn)));
     for (std::size_t i = 0; i < values.size(); ++i)
       values[i] = model::uniform<float>(model::random_key(1), model::random_counter(i, stream)) - 0.5F;
     b.write(data_, values, false);
+    for (Count there = drawn; there < n; there *= 2)
+      b.copy(static_cast<std::byte*>(data_) + (there * b.number()).value, data_,
+             b.number() * std::min(there, n - there));
   }
   ~Numbers() { backend_.release(data_, bytes_); }
   Numbers(const Numbers&) = delete;
