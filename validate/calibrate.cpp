@@ -121,7 +121,7 @@ Calibration calibrated(const Where& where, const std::function<void(const std::s
   c.copy = where.on_processor ? BytesPerSecond(model::copy_bandwidth(large)) : copy_bandwidth(*f32, Bytes(large));
   progress("small tensors");
   measure_cache(c, *f32);
-  c.launch = operator_seconds(*f32);
+  c.launch = where.on_processor ? operator_seconds(*f32) : recorded_operator_seconds(*f32);
   progress("activations");
   c.functions = function_rate(*f32, sizes.rows);
   progress("products and attention in float32");

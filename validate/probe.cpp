@@ -59,6 +59,41 @@ class Numbers {
   void* data_;
 };
 
+Arch narrow_arch(Count layers) {
+  Arch a = model::small_arch(16, 8);
+  a.layers = layers, a.hidden = a.embedding_width = a.mlp_width = a.head_dim = 16, a.heads = a.kv_heads = 1;
+  return a;
+}
+Plan narrow_plan() {
+  Plan p;
+  p.seq = 4, p.precision = p.weight_precision = dtypes::fp32;
+  return p;
+}
+
+/// A model whose operators have next to nothing to do.
+struct NarrowModel {
+  model::Transformer t;
+  model::Batch batch = random_batch(t.arch(), 4, 1);
+  NarrowModel(model::Backend& b, Count layers) : t(narrow_arch(layers), b, {.plan = narrow_plan()}, 1) {
+    t.weights().make_trainable(narrow_plan());
+  }
+  /// Of a forward pass.
+  double operators() {
+    model::Trace forward;
+    t.loss(batch, &forward);
+    return static_cast<double>(forward.size());
+  }
+  double step_seconds() {
+    return median_seconds([&] { t.train(std::span(&batch, 1), {.clip = 0}); });
+  }
+  /// Of the fifth token.
+  double token_seconds() {
+    model::Cache cache = t.make_cache(1, 8);
+    t.logits(batch.ids, 1, 0, &cache);
+    return median_seconds([&] { t.logits(std::span(batch.ids).first(1), 1, 4, &cache); });
+  }
+};
+
 }  // namespace
 
 Seconds matmul_seconds(model::Backend& b, const MatmulSize& s) { return streamed_matmul_seconds(b, s, 1); }
@@ -144,19 +179,19 @@ BytesPerSecond addition_bandwidth(model::Backend& b, Bytes bytes) {
 }
 
 OperatorSeconds operator_seconds(model::Backend& b) {
-  Arch a = model::small_arch(16, 4);
-  a.hidden = a.embedding_width = a.mlp_width = a.head_dim = 16, a.heads = a.kv_heads = 1;
-  Plan p;
-  p.seq = 4, p.precision = p.weight_precision = dtypes::fp32;
-  model::Transformer t(a, b, {.plan = p}, 1);
-  t.weights().make_trainable(p);
-  const model::Batch batch = random_batch(a, p.seq, 1);
-  model::Trace forward;
-  t.loss(batch, &forward);
-  const double operators = static_cast<double>(forward.size());
-  const double pass = median_seconds([&] { t.loss(batch); });
-  const double both = median_seconds([&] { t.gradients(batch, 1, nullptr); });
+  NarrowModel m(b, 4);
+  const double operators = m.operators();
+  const double pass = median_seconds([&] { m.t.loss(m.batch); });
+  const double both = median_seconds([&] { m.t.gradients(m.batch, 1, nullptr); });
   return {Seconds(pass / operators), Seconds((both - pass) / operators)};
+}
+
+OperatorSeconds recorded_operator_seconds(model::Backend& b) {
+  NarrowModel few(b, 4), more(b, 20);
+  const double operators = more.operators() - few.operators();
+  const double token = (more.token_seconds() - few.token_seconds()) / operators;
+  const double step = (more.step_seconds() - few.step_seconds()) / operators;
+  return {Seconds(token), Seconds(step - token)};
 }
 
 double counted_share(model::Backend& b, const MatmulSize& s) {

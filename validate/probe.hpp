@@ -38,6 +38,10 @@ struct OperatorSeconds {
 };
 OperatorSeconds operator_seconds(model::Backend& b);
 
+/// The same where a backend runs steps from recordings, whose operators wait for no host: what layers add to a token
+/// that is decoded, and to a training step, its update among the gradients.
+OperatorSeconds recorded_operator_seconds(model::Backend& b);
+
 /// FLOPs that the device's counters see of one product, over those that it has. Throws std::runtime_error.
 double counted_share(model::Backend& b, const MatmulSize& s);
 
