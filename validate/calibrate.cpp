@@ -17,6 +17,7 @@ struct Sizes {
   std::vector<MatmulSize> matmuls;  ///< projections, MLPs and heads
   MatmulSize few, more;             ///< a product and the same of more rows
   MatmulSize streamed;              ///< few rows, which take the time of their weights
+  Bytes cached;                     ///< of an addition's tensors, which the caches hold
   Count sequences, tokens;          ///< of attention
   Count rows;                       ///< of activations
 };
@@ -30,6 +31,7 @@ Sizes processor_sizes() {
           .few = {32, 256, 256},
           .more = {96, 256, 256},
           .streamed = {64, 3072, 768},
+          .cached = Bytes(Count{8} << 20),
           .sequences = 1,
           .tokens = 256,
           .rows = 256};
@@ -45,6 +47,7 @@ Sizes gpu_sizes() {
           .few = {1024, 2048, 2048},
           .more = {4096, 2048, 2048},
           .streamed = {64, 3072, 3072},
+          .cached = Bytes(Count{32} << 20),
           .sequences = 8,
           .tokens = 1024,
           .rows = 8192};
@@ -61,7 +64,7 @@ double half_matmul(model::Backend& b, const Sizes& sizes, FlopsPerSecond rate, S
 FormatRates rates_of(model::Backend& b, const Sizes& sizes, DType format, Seconds launch) {
   FormatRates r{.format = format, .matmuls = {}, .attention = attention_rate(b, sizes.sequences, sizes.tokens)};
   for (const MatmulSize& s : sizes.matmuls)
-    r.matmuls.push_back({s, FlopsPerSecond(s.flops() / matmul_seconds(b, s).value)});
+    r.matmuls.push_back({s, FlopsPerSecond(s.flops() / (matmul_seconds(b, s) - launch).value)});
   r.half_matmul = half_matmul(b, sizes, r.median(), launch);
   return r;
 }
@@ -75,12 +78,13 @@ double hidden_share(model::Backend& b, const MatmulSize& s, const FormatRates& r
   return std::clamp(1 - (both - std::max(compute, memory)) / std::min(compute, memory), 0.0, 1.0);
 }
 
-/// Bandwidth of an addition of 8 MB, and the largest that keeps four fifths of it.
-void measure_cache(Calibration& c, model::Backend& b) {
-  c.cache = Bytes(Count{8} << 20);
-  c.cache_bandwidth = addition_bandwidth(b, c.cache);
+/// Bandwidth of an addition in the caches, and the largest that keeps four fifths of it. An operator's own time, which
+/// is counted apart, is a good part of a GPU's.
+void measure_cache(Calibration& c, model::Backend& b, Bytes cached) {
+  c.cache = cached;
+  c.cache_bandwidth = addition_bandwidth(b, c.cache, c.launch.forward);
   for (Bytes larger = 2 * c.cache; larger.value <= Count{256} << 20; larger = 2 * larger) {
-    if (addition_bandwidth(b, larger).value < 0.8 * c.cache_bandwidth.value) return;
+    if (addition_bandwidth(b, larger, c.launch.forward).value < 0.8 * c.cache_bandwidth.value) return;
     c.cache = larger;
   }
 }
@@ -120,8 +124,8 @@ Calibration calibrated(const Where& where, const std::function<void(const std::s
   constexpr Count large = Count{1} << 29;
   c.copy = where.on_processor ? BytesPerSecond(model::copy_bandwidth(large)) : copy_bandwidth(*f32, Bytes(large));
   progress("small tensors");
-  measure_cache(c, *f32);
   c.launch = where.on_processor ? operator_seconds(*f32) : recorded_operator_seconds(*f32);
+  measure_cache(c, *f32, sizes.cached);
   progress("activations");
   c.functions = function_rate(*f32, sizes.rows);
   progress("products and attention in float32");

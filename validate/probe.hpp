@@ -12,7 +12,7 @@ struct MatmulSize {
   double flops() const { return 2.0 * static_cast<double>(rows * out * in); }
 };
 
-/// y = x W' with everything as near to the processor as it can be.
+/// y = x W' with everything as near to the processor as it can be, an operator's own time among it.
 Seconds matmul_seconds(model::Backend& b, const MatmulSize& s);
 
 /// The same product with one of `weights` matrices after the other, so that each comes from memory.
@@ -28,8 +28,9 @@ FlopsPerSecond attention_rate(model::Backend& b, Count sequences, Count tokens);
 /// each of 12 layers.
 double function_rate(model::Backend& b, Count rows);
 
-/// Bytes per second of an addition whose three tensors take `bytes` together.
-BytesPerSecond addition_bandwidth(model::Backend& b, Bytes bytes);
+/// Bytes per second of an addition whose three tensors take `bytes` together; `launch`: of its time, what it takes with
+/// next to nothing to do.
+BytesPerSecond addition_bandwidth(model::Backend& b, Bytes bytes, Seconds launch);
 
 /// What an operator takes with next to nothing to do, and what its gradient does: a pass and a step of a model of 16
 /// numbers' width, over its operators.
