@@ -223,6 +223,14 @@ TEST_CASE("operators that run from recordings take time, forward and backward", 
   }
 }
 
+TEST_CASE("products and additions that run from recordings are timed", "[metered]") {
+  for (const test::MakeBackend make : test::gpus()) {
+    const std::unique_ptr<model::Backend> b = make(model::Number::f32, false);
+    CHECK(matmul_seconds(*b, {16, 16, 16}) > Seconds());
+    CHECK(addition_bandwidth(*b, Bytes(12288), Seconds()) > BytesPerSecond());
+  }
+}
+
 TEST_CASE("a GPU's counters see the FLOPs of a product", "[metered][cuda]") {
   if (std::getenv("LLMCALC_TEST_GPU") == nullptr) return;
   const std::unique_ptr<model::Backend> gpu = model::make_cuda(model::Number::bf16);
