@@ -30,22 +30,21 @@ double median_seconds(const F& f) {
   return all[all.size() / 2];
 }
 
-/// Of one f() among so many that waiting for them is nothing beside them: from a recording, where there are such. f
-/// leaves nothing but numbers in memory that was there before it.
+/// Of one f(), which leaves nothing but numbers in memory that was there before it. Where a backend runs from
+/// recordings: among so many in one that asking and waiting for them is nothing beside them.
 template <typename F>
 double busy_seconds(model::Backend& b, const F& f) {
   constexpr double enough = 2e-3;
-  const auto alone = [&] { f(), b.wait(); };
+  std::unique_ptr<model::Recording> one, many;
+  const auto alone = [&] { b.replay(one, {}, f), b.wait(); };
   alone();
-  const auto start = Wall::now();
-  alone();
-  const double once = std::chrono::duration<double>(Wall::now() - start).count();
+  const double once = median_seconds(alone);
+  if (one == nullptr) return once;
   const int times = static_cast<int>(std::clamp(enough / once, 1.0, 64.0));
-  std::unique_ptr<model::Recording> held;
   const auto together = [&] {
     for (int i = 0; i < times; ++i) f();
   };
-  return median_seconds([&] { b.replay(held, {}, together), b.wait(); }) / times;
+  return median_seconds([&] { b.replay(many, {}, together), b.wait(); }) / times;
 }
 
 /// Random numbers in a backend's memory, the first four million again and again.
