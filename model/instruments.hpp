@@ -78,7 +78,7 @@ class Instruments {
   /// Since start_energy; absent: the board tells neither energy nor power.
   virtual std::optional<Energy> stop_energy() = 0;
 
-  /// Gives back what the pool of tensors holds and nobody uses; the most in use is counted from here.
+  /// Gives back what the pool of tensors and recorded steps hold and nobody uses; the most in use is counted from here.
   virtual void reset_memory() = 0;
   /// All that will run has run once: what was added outside the pool since the device was opened are its kernels.
   virtual void kernels_loaded() = 0;

@@ -159,7 +159,7 @@ std::vector<double> Transformer::logits(std::span<const std::int64_t> ids, Count
   const Count queries = static_cast<Count>(ids.size()) / sequences;
   Step s = past == 0 ? prefill_step(settings_.plan, queries) : decode_step(settings_.plan, past + 1);
   s.sequences = sequences, s.queries = queries;
-  std::vector<double> out(static_cast<std::size_t>(mul(sequences, arch_.vocabulary)));
+  const auto numbers = static_cast<std::size_t>(mul(sequences, arch_.vocabulary));
   const auto ask = [&](const std::function<void(const Value&)>& take) {
     Pass pass(arch_, backend_, arena_, weights_, settings_, s, trace, nullptr, cache);
     pass.watch(stop_);
@@ -168,6 +168,7 @@ std::vector<double> Transformer::logits(std::span<const std::int64_t> ids, Count
   // Only then are all sizes the same with every token: naive attention has its scores in memory.
   if (cache == nullptr || past == 0 || queries > 1 || trace != nullptr ||
       settings_.plan.attention != AttentionImpl::flash) {
+    std::vector<double> out(numbers);
     ask([&](const Value& y) { backend_.read(out, y.data->data(), false); });
     return out;
   }
@@ -176,6 +177,7 @@ std::vector<double> Transformer::logits(std::span<const std::int64_t> ids, Count
   kept.step.run(backend_, arena_, {.tokens = {ids}, .past = past}, [&] {
     ask([&](const Value& y) { backend_.copy(kept.logits.data(), y.data->data(), kept.logits.bytes()); });
   });
+  std::vector<double> out(numbers);  // while a device is at work
   backend_.read(out, kept.logits.data(), false);
   return out;
 }

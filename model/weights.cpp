@@ -158,6 +158,19 @@ void Weights::draw(Parameter& p, std::uint64_t stream, double deviation, std::ui
   }
 }
 
+/// The weights as they are into their master, by stretches that a cache holds.
+void Weights::widen(Parameter& p) {
+  constexpr Count block = 1 << 18;
+  const auto* const from = static_cast<const std::byte*>(p.value->data());
+  auto* const to = static_cast<std::byte*>(p.master->data());
+  std::vector<double> values;
+  for (Count first = 0; first < p.elements(); first += block) {
+    values.resize(static_cast<std::size_t>(std::min(block, p.elements() - first)));
+    backend_.read(values, from + (first * backend_.number()).value, false);
+    backend_.write(to + (first * backend_.wide()).value, values, true);
+  }
+}
+
 void Weights::start(Parameter& p, std::size_t index, Count layers, std::uint64_t seed) {
   if (p.shape.start == Start::normal) return draw(p, index, 0.02, seed);
   if (p.shape.start == Start::residual)
@@ -190,7 +203,7 @@ void Weights::make_trainable(const Plan& plan) {
     p.gradient = wide_tensor(Purpose::gradients, p);
     if (plan.master && backend_.number() < backend_.wide()) {
       p.master = wide_tensor(Purpose::optimizer, p);
-      backend_.write(p.master->data(), get(p.value, p.elements(), false), true);
+      widen(p);
     }
     if (plan.optimizer != Optimizer::sgd) p.first = wide_tensor(Purpose::optimizer, p);
     if (plan.optimizer == Optimizer::adam) p.second = wide_tensor(Purpose::optimizer, p);

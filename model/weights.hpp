@@ -68,6 +68,7 @@ class Weights {
  private:
   Tensor wide_tensor(Purpose purpose, const Parameter& p);
   void draw(Parameter& p, std::uint64_t stream, double deviation, std::uint64_t seed);
+  void widen(Parameter& p);
   void start(Parameter& p, std::size_t index, Count layers, std::uint64_t seed);
 
   Backend& backend_;

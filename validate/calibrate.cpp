@@ -20,6 +20,7 @@ struct Sizes {
   MatmulSize few, more;             ///< a product and the same of more rows
   MatmulSize layer;                 ///< a square one
   Count layers;                     ///< that no cache holds
+  Bytes cached;                     ///< of an addition's tensors, which the caches hold
   Count sequences, tokens;          ///< of attention
   Count rows;                       ///< of activations
 };
@@ -34,6 +35,7 @@ Sizes processor_sizes() {
           .more = {96, 256, 256},
           .layer = {448, 512, 512},
           .layers = 96,
+          .cached = Bytes(Count{8} << 20),
           .sequences = 1,
           .tokens = 256,
           .rows = 256};
@@ -50,6 +52,7 @@ Sizes gpu_sizes() {
           .more = {4096, 2048, 2048},
           .layer = {8192, 2048, 2048},
           .layers = 16,
+          .cached = Bytes(Count{32} << 20),
           .sequences = 8,
           .tokens = 1024,
           .rows = 8192};
@@ -91,18 +94,19 @@ FormatRates rates_of(model::Backend& b, const Sizes& sizes, DType format, const 
   const auto core = [&](AttentionImpl how) { return core_rates(b, how, sizes.sequences, sizes.tokens); };
   FormatRates r{.format = format, .flash = core(AttentionImpl::flash), .naive = core(AttentionImpl::naive)};
   for (const MatmulSize& s : sizes.matmuls)
-    r.matmuls.push_back({s, FlopsPerSecond(s.flops() / matmul_seconds(b, s).value)});
+    r.matmuls.push_back({s, FlopsPerSecond(s.flops() / (matmul_seconds(b, s) - c.launch.forward).value)});
   r.half_matmul = half_matmul(b, sizes, r.median(), c.launch.forward);
   r.exposed = exposed_share(b, sizes, r, c);
   return r;
 }
 
-/// Bandwidth of an addition of 8 MB, and the largest that keeps four fifths of it.
-void measure_cache(Calibration& c, model::Backend& b) {
-  c.cache = Bytes(Count{8} << 20);
-  c.cache_bandwidth = addition_bandwidth(b, c.cache);
+/// Bandwidth of an addition in the caches, and the largest that keeps four fifths of it. An operator's own time, which
+/// is counted apart, is a good part of a GPU's.
+void measure_cache(Calibration& c, model::Backend& b, Bytes cached) {
+  c.cache = cached;
+  c.cache_bandwidth = addition_bandwidth(b, c.cache, c.launch.forward);
   for (Bytes larger = 2 * c.cache; larger.value <= Count{256} << 20; larger = 2 * larger) {
-    if (addition_bandwidth(b, larger).value < 0.8 * c.cache_bandwidth.value) return;
+    if (addition_bandwidth(b, larger, c.launch.forward).value < 0.8 * c.cache_bandwidth.value) return;
     c.cache = larger;
   }
 }
@@ -142,8 +146,8 @@ Calibration calibrated(const Where& where, const std::function<void(const std::s
   constexpr Count large = Count{1} << 29;
   c.copy = where.on_processor ? BytesPerSecond(model::copy_bandwidth(large)) : copy_bandwidth(*f32, Bytes(large));
   progress("small tensors");
-  measure_cache(c, *f32);
-  c.launch = operator_seconds(*f32);
+  c.launch = where.on_processor ? operator_seconds(*f32) : recorded_operator_seconds(*f32);
+  measure_cache(c, *f32, sizes.cached);
   progress("activations");
   c.functions = function_rate(*f32, sizes.rows);
   progress("products and attention in float32");

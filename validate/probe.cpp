@@ -31,16 +31,37 @@ double median_seconds(const F& f) {
   return all[all.size() / 2];
 }
 
-/// Random numbers in a backend's memory, from -range/2 to range/2.
+/// Of one f(), which leaves nothing but numbers in memory that was there before it. Where a backend runs from
+/// recordings: among so many in one that asking and waiting for them is nothing beside them.
+template <typename F>
+double busy_seconds(model::Backend& b, const F& f) {
+  constexpr double enough = 2e-3;
+  std::unique_ptr<model::Recording> one, many;
+  const auto alone = [&] { b.replay(one, {}, f), b.wait(); };
+  alone();
+  const double once = median_seconds(alone);
+  if (one == nullptr) return once;
+  const int times = static_cast<int>(std::clamp(enough / once, 1.0, 64.0));
+  const auto together = [&] {
+    for (int i = 0; i < times; ++i) f();
+  };
+  return median_seconds([&] { b.replay(many, {}, together), b.wait(); }) / times;
+}
+
+/// Random numbers in a backend's memory, from -range/2 to range/2, the first four million again and again.
 class Numbers {
  public:
   Numbers(model::Backend& b, Count n, std::uint64_t stream, double range = 1)
       : backend_(b), bytes_(b.wide() * n), data_(b.allocate(bytes_)) {
-    std::vector<double> values(static_cast<std::size_t>(n));
+    constexpr Count drawn = Count{1} << 22;
+    std::vector<double> values(static_cast<std::size_t>(std::min(n, drawn)));
     for (std::size_t i = 0; i < values.size(); ++i)
       values[i] = model::uniform<float>(model::random_key(1), model::random_counter(i, stream)) - 0.5F,
       values[i] *= range;
     b.write(data_, values, false);
+    for (Count there = drawn; there < n; there *= 2)
+      b.copy(static_cast<std::byte*>(data_) + (there * b.number()).value, data_,
+             b.number() * std::min(there, n - there));
   }
   ~Numbers() { backend_.release(data_, bytes_); }
   Numbers(const Numbers&) = delete;
@@ -57,27 +78,59 @@ class Numbers {
   void* data_;
 };
 
+Arch narrow_arch(Count layers) {
+  Arch a = model::small_arch(16, 8);
+  a.layers = layers, a.hidden = a.embedding_width = a.mlp_width = a.head_dim = 16, a.heads = a.kv_heads = 1;
+  return a;
+}
+Plan narrow_plan() {
+  Plan p;
+  p.seq = 4, p.precision = p.weight_precision = dtypes::fp32;
+  return p;
+}
+
+/// A model whose operators have next to nothing to do.
+struct NarrowModel {
+  model::Transformer t;
+  model::Batch batch = random_batch(t.arch(), 4, 1);
+  NarrowModel(model::Backend& b, Count layers) : t(narrow_arch(layers), b, {.plan = narrow_plan()}, 1) {
+    t.weights().make_trainable(narrow_plan());
+  }
+  /// Of a forward pass.
+  double operators() {
+    model::Trace forward;
+    t.loss(batch, &forward);
+    return static_cast<double>(forward.size());
+  }
+  double step_seconds() {
+    return median_seconds([&] { t.train(std::span(&batch, 1), {.clip = 0}); });
+  }
+  /// Of the fifth token.
+  double token_seconds() {
+    model::Cache cache = t.make_cache(1, 8);
+    t.logits(batch.ids, 1, 0, &cache);
+    return median_seconds([&] { t.logits(std::span(batch.ids).first(1), 1, 4, &cache); });
+  }
+};
+
 }  // namespace
 
 Seconds matmul_seconds(model::Backend& b, const MatmulSize& s) {
   const Numbers x(b, s.rows * s.in, 1), w(b, s.out * s.in, 2), y(b, s.rows * s.out, 3);
   const Linear shape{.rows = s.rows, .in = s.in, .out = s.out};
-  return Seconds(median_seconds([&] {
-    b.linear(shape, {.x = x.data(), .weight = w.data()}, y.data());
-    b.wait();
-  }));
+  return Seconds(busy_seconds(b, [&] { b.linear(shape, {.x = x.data(), .weight = w.data()}, y.data()); }));
 }
 
 Seconds layers_seconds(model::Backend& b, Count rows, Count width, Count layers) {
   const Numbers x(b, (layers + 1) * rows * width, 1), dy(b, rows * width, 2), dx(b, rows * width, 3);
   const Numbers w(b, layers * width * width, 4, 2 * std::sqrt(3.0 / static_cast<double>(width)));
-  const Numbers dw(b, layers * width * width * b.wide().value / b.number().value, 5);
+  const Numbers dw(b, layers * width * width, 5);
   const Linear shape{.rows = rows, .in = width, .out = width};
   const auto part = [](const Numbers& n, Count i, Bytes each) {
     return static_cast<std::byte*>(n.data()) + (i * each).value;
   };
   const Bytes a = rows * width * b.number(), weight = width * width * b.number(), gradient = width * width * b.wide();
-  return Seconds(median_seconds([&] {
+  return Seconds(busy_seconds(b, [&] {
     for (Count i = 0; i < layers; ++i)
       b.linear(shape, {.x = part(x, i, a), .weight = part(w, i, weight)}, part(x, i + 1, a));
     for (Count i = layers; i-- > 0;) {
@@ -86,13 +139,12 @@ Seconds layers_seconds(model::Backend& b, Count rows, Count width, Count layers)
       b.linear_gradient(shape, v, even ? dy.data() : dx.data(), even ? dx.data() : dy.data(), false,
                         part(dw, i, gradient), nullptr);
     }
-    b.wait();
   }));
 }
 
 BytesPerSecond copy_bandwidth(model::Backend& b, Bytes bytes) {
   const Numbers from(b, bytes.value / b.wide().value, 1), to(b, bytes.value / b.wide().value, 2);
-  const double seconds = median_seconds([&] { b.copy(to.data(), from.data(), bytes), b.wait(); });
+  const double seconds = busy_seconds(b, [&] { b.copy(to.data(), from.data(), bytes); });
   return BytesPerSecond(2 * static_cast<double>(bytes.value) / seconds);
 }
 
@@ -160,8 +212,8 @@ CoreRates core_rates(model::Backend& b, AttentionImpl how, Count sequences, Coun
   plan.attention = how;
   const Pricing p = pricing(plan, Phase::training);
   const Shape shape(core.shape);
-  const double ahead = median_seconds([&] { core.forward(), b.wait(); });
-  const double back = median_seconds([&] { core.backward(), b.wait(); });
+  const double ahead = busy_seconds(b, [&] { core.forward(); });
+  const double back = busy_seconds(b, [&] { core.backward(); });
   return {rate(forward(shape, p), ahead), rate(backward(shape, p), back)};
 }
 
@@ -169,44 +221,40 @@ double function_rate(model::Backend& b, Count rows) {
   constexpr Count layers = 12, width = 3072;
   const Pointwise shape{.kind = PointwiseKind::activate, .rows = rows, .width = width};
   const Numbers x(b, layers * rows * width, 1), y(b, layers * rows * width, 2), dx(b, rows * width, 3);
-  const double seconds = median_seconds([&] {
+  const double seconds = busy_seconds(b, [&] {
     const auto of_layer = [&](const Numbers& n, Count i) {
       return static_cast<std::byte*>(n.data()) + (i * rows * width * b.number()).value;
     };
     for (Count i = 0; i < layers; ++i) b.activate(shape, Activation::gelu, of_layer(x, i), of_layer(y, i));
     for (Count i = layers; i-- > 0;)
       b.activate_gradient(shape, Activation::gelu, of_layer(x, i), of_layer(y, i), dx.data(), false);
-    b.wait();
   });
   return static_cast<double>(layers) * (functions(Shape(shape), false) + functions(Shape(shape), true)) / seconds;
 }
 
-BytesPerSecond addition_bandwidth(model::Backend& b, Bytes bytes) {
+BytesPerSecond addition_bandwidth(model::Backend& b, Bytes bytes, Seconds launch) {
   constexpr Count width = 1024;
   const Count rows = std::max<Count>(1, bytes.value / (3 * width * b.number().value));
   const Pointwise shape{.kind = PointwiseKind::add, .rows = rows, .width = width};
   const Numbers x(b, rows * width, 1), y(b, rows * width, 2), z(b, rows * width, 3);
-  const double seconds = median_seconds([&] {
-    b.add(shape, x.data(), y.data(), z.data());
-    b.wait();
-  });
+  const double seconds = busy_seconds(b, [&] { b.add(shape, x.data(), y.data(), z.data()); }) - launch.value;
   return BytesPerSecond(3 * static_cast<double>((rows * width * b.number()).value) / seconds);
 }
 
 OperatorSeconds operator_seconds(model::Backend& b) {
-  Arch a = model::small_arch(16, 4);
-  a.hidden = a.embedding_width = a.mlp_width = a.head_dim = 16, a.heads = a.kv_heads = 1;
-  Plan p;
-  p.seq = 4, p.precision = p.weight_precision = dtypes::fp32;
-  model::Transformer t(a, b, {.plan = p}, 1);
-  t.weights().make_trainable(p);
-  const model::Batch batch = random_batch(a, p.seq, 1);
-  model::Trace forward;
-  t.loss(batch, &forward);
-  const double operators = static_cast<double>(forward.size());
-  const double pass = median_seconds([&] { t.loss(batch); });
-  const double both = median_seconds([&] { t.gradients(batch, 1, nullptr); });
+  NarrowModel m(b, 4);
+  const double operators = m.operators();
+  const double pass = median_seconds([&] { m.t.loss(m.batch); });
+  const double both = median_seconds([&] { m.t.gradients(m.batch, 1, nullptr); });
   return {Seconds(pass / operators), Seconds((both - pass) / operators)};
+}
+
+OperatorSeconds recorded_operator_seconds(model::Backend& b) {
+  NarrowModel few(b, 4), more(b, 20);
+  const double operators = more.operators() - few.operators();
+  const double token = (more.token_seconds() - few.token_seconds()) / operators;
+  const double step = (more.step_seconds() - few.step_seconds()) / operators;
+  return {Seconds(token), Seconds(step - token)};
 }
 
 double counted_share(model::Backend& b, const MatmulSize& s) {

@@ -13,7 +13,7 @@ struct MatmulSize {
   double flops() const { return 2.0 * static_cast<double>(rows * out * in); }
 };
 
-/// y = x W' with everything as near to the processor as it can be.
+/// y = x W' with everything as near to the processor as it can be, an operator's own time among it.
 Seconds matmul_seconds(model::Backend& b, const MatmulSize& s);
 
 /// As many square layers without anything between them, forward and backward: operands come from memory, as in a step.
@@ -29,8 +29,9 @@ CoreRates core_rates(model::Backend& b, AttentionImpl how, Count sequences, Coun
 /// each of 12 layers.
 double function_rate(model::Backend& b, Count rows);
 
-/// Bytes per second of an addition whose three tensors take `bytes` together.
-BytesPerSecond addition_bandwidth(model::Backend& b, Bytes bytes);
+/// Bytes per second of an addition whose three tensors take `bytes` together; `launch`: of its time, what it takes with
+/// next to nothing to do.
+BytesPerSecond addition_bandwidth(model::Backend& b, Bytes bytes, Seconds launch);
 
 /// What an operator takes with next to nothing to do, and what its gradient does: a pass and a step of a model of 16
 /// numbers' width, over its operators.
@@ -38,6 +39,10 @@ struct OperatorSeconds {
   Seconds forward, backward;
 };
 OperatorSeconds operator_seconds(model::Backend& b);
+
+/// The same where a backend runs steps from recordings, whose operators wait for no host: what layers add to a token
+/// that is decoded, and to a training step, its update among the gradients.
+OperatorSeconds recorded_operator_seconds(model::Backend& b);
 
 /// FLOPs that the device's counters see of one product, over those that it has. Throws std::runtime_error.
 double counted_share(model::Backend& b, const MatmulSize& s);

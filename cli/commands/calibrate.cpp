@@ -40,7 +40,7 @@ Section rest(const validate::Calibration& c) {
   Section s{"machine", "machine", {}};
   const auto gigabytes = [](BytesPerSecond r) { return fmt::format("{:.4g} GB/s", r.value / 1e9); };
   s.add("copy_bytes_per_s", "copy bandwidth", gigabytes(c.copy), Unit::none, "bytes read and written");
-  s.add("cache_bytes_per_s", "in cache", gigabytes(c.cache_bandwidth), Unit::none, "additions of 8 MiB");
+  s.add("cache_bytes_per_s", "in cache", gigabytes(c.cache_bandwidth), Unit::none, "additions that it holds");
   s.add("cache_bytes", "cache", c.cache, "the largest addition at that pace");
   s.add("launch_s", "an operator", c.launch.forward, "with next to nothing to do");
   s.add("launch_backward_s", "its gradient", c.launch.backward, "the same");

@@ -7,6 +7,7 @@
 #include <cupti_target.h>
 #include <cupti_version.h>
 
+#include <cstdint>
 #include <stdexcept>
 
 #include "model/cuda/shared_library.hpp"

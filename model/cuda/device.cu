@@ -46,7 +46,9 @@ void destroy(const Product& p) {
 }  // namespace
 
 void check(cudaError_t e, const char* what) {
-  if (e != cudaSuccess) throw std::runtime_error(std::string("CUDA, ") + what + ": " + cudaGetErrorString(e));
+  if (e == cudaSuccess) return;
+  (void)cudaGetLastError();  // told here: the next launch, which asks for it, is not to blame
+  throw std::runtime_error(std::string("CUDA, ") + what + ": " + cudaGetErrorString(e));
 }
 void check(cublasStatus_t s, const char* what) {
   if (s != CUBLAS_STATUS_SUCCESS)
@@ -79,14 +81,13 @@ GpuDevice::~GpuDevice() {
 
 void* GpuDevice::allocate(Count bytes) {
   void* p = nullptr;
-  cudaError_t e = cudaMallocAsync(&p, static_cast<std::size_t>(bytes), stream_);
-  if (e == cudaErrorMemoryAllocation && recording_ == nullptr) {  // graphs that do not run may hold some
+  const auto size = static_cast<std::size_t>(std::max<Count>(bytes, 1));  // null is not to be released
+  cudaError_t e = cudaMallocAsync(&p, size, stream_);
+  if (e == cudaErrorMemoryAllocation && recording_ == nullptr) {
     (void)cudaGetLastError();
-    int device = 0;
     wait();
-    check(cudaGetDevice(&device), "asking for the device");
-    check(cudaDeviceGraphMemTrim(device), "giving back memory of graphs");
-    e = cudaMallocAsync(&p, static_cast<std::size_t>(bytes), stream_);
+    trim_graphs();
+    e = cudaMallocAsync(&p, size, stream_);
   }
   check(e, "allocating memory");
   return p;
@@ -94,6 +95,7 @@ void* GpuDevice::allocate(Count bytes) {
 /// Destructors call it: what went wrong before is told by the next call that may throw.
 void GpuDevice::release(void* p, Count) { cudaFreeAsync(p, stream_); }
 void GpuDevice::fill(void* p, int byte, Count bytes) {
+  if (bytes == 0) return;
   check(cudaMemsetAsync(p, byte, static_cast<std::size_t>(bytes), stream_), "filling memory");
 }
 void GpuDevice::upload(void* to, const void* from, Count bytes) {
@@ -136,6 +138,7 @@ void GpuDevice::download(void* to, const void* from, Count bytes) {
   wait();
 }
 void GpuDevice::copy(void* to, const void* from, Count bytes) {
+  if (bytes == 0) return;
   check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDeviceToDevice, stream_), "copying");
 }
 void GpuDevice::wait() {
@@ -143,6 +146,11 @@ void GpuDevice::wait() {
   check(cudaStreamSynchronize(stream_), "waiting for the device");
 }
 void GpuDevice::trim() { check(cudaMemPoolTrimTo(pool_, 0), "giving memory back"); }
+void GpuDevice::trim_graphs() {
+  int device = 0;
+  check(cudaGetDevice(&device), "asking for the device");
+  check(cudaDeviceGraphMemTrim(device), "giving back memory of graphs");
+}
 
 Count GpuDevice::graph_bytes(cudaGraphMemAttributeType what) const {
   int device = 0;
@@ -166,7 +174,7 @@ Bytes GpuDevice::pool(cudaMemPoolAttr what) const {
 
 Bytes GpuDevice::outside() const {
   const MemoryPoints now = memory();
-  return now.used - now.pool;
+  return now.used - now.pool - now.graphs;
 }
 
 MemoryPoints GpuDevice::memory() const {
@@ -184,7 +192,7 @@ MemoryPoints GpuDevice::memory() const {
 
 void GpuDevice::reset_memory() {
   wait();
-  check(cudaMemPoolTrimTo(pool_, 0), "giving memory back");
+  trim(), trim_graphs();
   std::uint64_t none = 0;
   check(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrUsedMemHigh, &none), "counting memory anew");
 }

@@ -74,8 +74,9 @@ class GpuDevice {
   GpuGraph* recording() const { return recording_; }
   void set_recording(GpuGraph* graph) { recording_ = graph; }
   cudaStream_t stream() const { return stream_; }
-  /// Gives back what the pool holds and nobody uses.
+  /// Gives back what the pool holds and nobody uses; and what graphs hold that do not run.
   void trim();
+  void trim_graphs();
 
   template <typename Kernel>
   void launch(const Kernel& kernel, Count blocks, int threads, Count room) {

@@ -5,7 +5,8 @@
 
 namespace llmcalc::model::cuda {
 
-/// What was read at fixed points. Outside: what is used and not in the pool from which tensors come.
+/// What was read at fixed points. Outside: what is used, and neither in the pool from which tensors come nor held by
+/// recorded steps.
 struct MemoryPoints {
   std::optional<Bytes> before;         ///< used before this process had a context, by the driver and others
   Bytes context;                       ///< outside, once there is a context

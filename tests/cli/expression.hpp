@@ -1,6 +1,7 @@
 #pragma once
 /// An evaluator of printed formulas, for tests alone: + - * / ^ ( ) min max ceil floor, exact or in floating point.
 
+#include <stdexcept>
 #include <string>
 #include <string_view>
 

@@ -11,6 +11,7 @@
 #include <new>
 #include <span>
 #include <stdexcept>
+#include <string_view>
 
 #include "model/cuda/backend.hpp"
 #include "model/cuda/open.hpp"
@@ -360,9 +361,10 @@ std::int64_t launches() { return the_device().launches(); }
 const WarpCounts& warp_counts() { return the_device().counts(); }
 
 std::vector<MakeBackend> gpus() {
-  std::vector<MakeBackend> all{make_emulated};
-  if (std::getenv("LLMCALC_TEST_GPU") != nullptr) all.push_back(model::make_cuda);
-  return all;
+  const char* const there = std::getenv("LLMCALC_TEST_GPU");
+  if (there == nullptr) return {make_emulated};
+  if (std::string_view(there) == "only") return {model::make_cuda};
+  return {make_emulated, model::make_cuda};
 }
 
 }  // namespace llmcalc::test

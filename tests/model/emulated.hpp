@@ -31,7 +31,8 @@ const WarpCounts& warp_counts();
 
 using MakeBackend = std::unique_ptr<model::Backend> (*)(model::Number, bool poison);
 
-/// Where CUDA's kernels are tried: the stand-in; and a GPU, if the environment has LLMCALC_TEST_GPU.
+/// Where CUDA's kernels are tried: the stand-in; and a GPU, if the environment has LLMCALC_TEST_GPU, or that alone
+/// where it is "only".
 std::vector<MakeBackend> gpus();
 
 }  // namespace llmcalc::test

@@ -217,6 +217,22 @@ TEST_CASE("near is two per cent of the prediction", "[metered]") {
   CHECK_FALSE(near(0, 1));
 }
 
+TEST_CASE("operators that run from recordings take time, forward and backward", "[metered]") {
+  for (const test::MakeBackend make : test::gpus()) {
+    const OperatorSeconds s = recorded_operator_seconds(*make(model::Number::f32, false));
+    CHECK(s.forward > Seconds());
+    CHECK(s.backward > Seconds());
+  }
+}
+
+TEST_CASE("products and additions that run from recordings are timed", "[metered]") {
+  for (const test::MakeBackend make : test::gpus()) {
+    const std::unique_ptr<model::Backend> b = make(model::Number::f32, false);
+    CHECK(matmul_seconds(*b, {16, 16, 16}) > Seconds());
+    CHECK(addition_bandwidth(*b, Bytes(12288), Seconds()) > BytesPerSecond());
+  }
+}
+
 TEST_CASE("a GPU's counters see the FLOPs of a product", "[metered][cuda]") {
   if (std::getenv("LLMCALC_TEST_GPU") == nullptr) return;
   const std::unique_ptr<model::Backend> gpu = model::make_cuda(model::Number::bf16);

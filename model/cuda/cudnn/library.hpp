@@ -3,6 +3,7 @@
 
 #include <cudnn_graph.h>
 
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 
