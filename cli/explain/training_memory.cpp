@@ -58,7 +58,7 @@ constexpr Definition all[] = {
     {"memory.logits_bytes", "logits during the loss", "bytes", Subject::training, false, logits,
      "--logits fp32: 4 bytes each; compute: as --precision; bf16+grad: that, a float32 copy, a float32 gradient; "
      "chunked:N: one chunk",
-     "Korthikanti 2022 (arXiv:2205.05198) 4.3; karpathy/llm.c"},
+     "Korthikanti 2022 (arXiv:2205.05198) 4.3; compute: karpathy/llm.c"},
     {"memory.kv_cache_bytes", "KV cache", "bytes", Subject::training, false, [](S) -> Formula { return {"0"}; },
      "training keeps none: inference_memory.kv_cache_bytes", "Goon (6.1)"},
     {"memory.workspace_bytes", "workspace: alive at the worst moment beyond what is named", "bytes", Subject::training,

@@ -13,15 +13,15 @@
 
 namespace llmcalc::model::cuda {
 
-/// That a thread asks for before it uses the first: 32 bytes.
-template <typename X>
-inline constexpr int logits_at_once = 32 / static_cast<int>(sizeof(X));
+/// Packs of N logits that a thread asks for before it uses the first.
+template <int N>
+inline constexpr int packs_at_once = N > 1 ? 2 : 8;
 
 /// log sum e^x of a row, the greatest and the sum corrected as they come (Milakov, Gimelshein 2018, arXiv:1805.02867),
 /// and -log p of its target. N divides the vocabulary. Room: a number per warp.
 template <typename X, int N>
 struct LossRows {
-  static constexpr int at_once = logits_at_once<X>, steps = at_once / N;
+  static constexpr int steps = packs_at_once<N>, at_once = steps * N;
   Count vocabulary;
   const std::int64_t* targets;
   const X* logits;
@@ -62,7 +62,7 @@ struct LossRows {
 /// (softmax - onehot) scale as numbers of T, each row from the beginning of its logits on.
 template <typename X, typename T, int N>
 struct LossGradientRows {
-  static constexpr int steps = logits_at_once<X> / N;
+  static constexpr int steps = packs_at_once<N>;
   Count vocabulary;
   const std::int64_t* targets;
   X* logits;
