@@ -227,12 +227,26 @@ void positions_and_tables() {
   element_wise("loss", 0, 2, [](Backend& b, Arrays& a) {
     return [&b, ids = tokens(loss_shape.rows), x = a.wide()] {
       double mean = 0;
-      b.loss(loss_shape, ids.data(), x, &mean);
+      b.loss(loss_shape, ids.data(), x, nullptr, &mean);
       benchmark::DoNotOptimize(mean);
     };
   });
   element_wise("loss gradient", 0, 2, [](Backend& b, Arrays& a) {
-    return [&b, ids = tokens(loss_shape.rows), x = a.wide()] { b.loss_gradient(loss_shape, ids.data(), 1e-3, x); };
+    return [&b, ids = tokens(loss_shape.rows), x = a.wide()] {
+      b.loss_gradient(loss_shape, ids.data(), 1e-3, x, nullptr);
+    };
+  });
+  element_wise("loss, logits of the format", 1, 0, [](Backend& b, Arrays& a) {
+    return [&b, ids = tokens(loss_shape.rows), x = a.number(), sums = a.wide()] {
+      double mean = 0;
+      b.loss(loss_shape, ids.data(), x, sums, &mean);
+      benchmark::DoNotOptimize(mean);
+    };
+  });
+  element_wise("loss gradient, logits of the format", 2, 0, [](Backend& b, Arrays& a) {
+    return [&b, ids = tokens(loss_shape.rows), x = a.number(), sums = a.wide()] {
+      b.loss_gradient(loss_shape, ids.data(), 1e-3, x, sums);
+    };
   });
 }
 

@@ -12,11 +12,17 @@ double d(Count n) { return static_cast<double>(n); }
 /// In which formats an operator's weights are stored: some formats leave tables, head, norms and biases alone.
 struct Stored {
   DType matrix, vector;
+  DType result;  ///< and what its matrix product is written in
 };
 Stored stored(Component c, DType weight, DType compute) {
   const Format& f = weight.format();
   const bool table = c == Component::embedding || c == Component::position || c == Component::lm_head;
-  return {table && !f.covers_embedding ? compute : weight, f.covers_vectors ? weight : compute};
+  return {table && !f.covers_embedding ? compute : weight, f.covers_vectors ? weight : compute, compute};
+}
+Stored stored(Component c, const Pricing& p) {
+  Stored s = stored(c, p.weight, p.activation);
+  if (c == Component::lm_head) s.result = p.head_output();
+  return s;
 }
 
 double matrix_bytes(DType t, Count rows, Count cols) { return d(tensor_bytes(t, rows, cols).value); }
@@ -52,10 +58,10 @@ double touched(const Linear& s) {
 }
 Cost forward(const Linear& s, const Pricing& p, const Stored& w) {
   const Flops f = flops(2, s.rows, s.in, s.out);
-  return {
-      f,
-      f,
-      {.weights = touched(s) * one_matrix(s, w), .activations = bytes(p.activation, d(s.rows) * (d(s.in) + d(s.out)))}};
+  return {f,
+          f,
+          {.weights = touched(s) * one_matrix(s, w),
+           .activations = bytes(p.activation, d(s.rows) * d(s.in)) + bytes(w.result, d(s.rows) * d(s.out))}};
 }
 Cost backward(const Linear& s, const Pricing& p, const Stored& w) {
   const Flops f = flops(4, s.rows, s.in, s.out);
@@ -224,13 +230,13 @@ Cost backward(const Pointwise& s, const Pricing& p, const Stored& w) {
 }
 Learned learned(const Pointwise& s) { return {.total = s.weights, .factored = s.weights}; }
 
-// ---- Loss: float32 logits read; their gradient written.
+// ---- Loss: logits read; their gradient written in their place.
 
-Cost forward(const Loss& s, const Pricing&, const Stored&) {
-  return {.moved = {.activations = 4 * d(s.rows) * d(s.vocabulary)}};
+Cost forward(const Loss& s, const Pricing& p, const Stored&) {
+  return {.moved = {.activations = bytes(p.loss_input(), d(s.rows) * d(s.vocabulary))}};
 }
-Cost backward(const Loss& s, const Pricing&, const Stored&) {
-  return {.moved = {.activations = 8 * d(s.rows) * d(s.vocabulary)}};
+Cost backward(const Loss& s, const Pricing& p, const Stored&) {
+  return {.moved = {.activations = 2 * bytes(p.loss_input(), d(s.rows) * d(s.vocabulary))}};
 }
 Learned learned(const Loss&) { return {}; }
 
@@ -269,6 +275,10 @@ Bytes kept(const Pointwise& s, const Pricing&) {
   }
 }
 Bytes kept(const Norm& s, const Pricing& p) { return p.norm_stats ? Bytes(mul(s.rows, s.centred ? 8 : 4)) : Bytes(); }
+/// Log-probabilities take the place of float32 logits; others stay as they are beside a float32 log-sum-exp per row.
+Bytes kept(const Loss& s, const Pricing& p) {
+  return p.logits == LogitFormat::compute ? Bytes(mul(4, s.rows)) : Bytes();
+}
 Bytes kept(const Lookup& s, const Pricing&) { return Bytes(mul(8, s.tokens)); }  // 64-bit token ids
 template <typename S>
 Bytes kept(const S&, const Pricing&) {
@@ -301,11 +311,11 @@ Needs needs(const S&, const Pricing&) {
 }  // namespace
 
 Cost forward(const Shape& s, const Pricing& p, Component c) {
-  const Stored w = stored(c, p.weight, p.activation);
+  const Stored w = stored(c, p);
   return std::visit([&](const auto& shape) { return forward(shape, p, w); }, s);
 }
 Cost backward(const Shape& s, const Pricing& p, Component c) {
-  const Stored w = stored(c, p.weight, p.activation);
+  const Stored w = stored(c, p);
   return std::visit([&](const auto& shape) { return backward(shape, p, w); }, s);
 }
 double functions(const Shape& shape, bool is_backward) {

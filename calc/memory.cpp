@@ -45,12 +45,23 @@ Held held(const Arch& arch, const Plan& plan, Count context = 0) {
 
 bool has_master(const Plan& plan) { return plan.master && plan.weight_precision.format().element_bits < 32; }
 
-/// The logits during the loss: 4 bytes each (what log-softmax keeps), or compute format + float32 copy + float32
-/// gradient.
+/// n logits during the loss: 4 bytes each (what log-softmax keeps), compute format, or compute format + float32 copy +
+/// float32 gradient.
+Bytes logits_bytes(const Plan& plan, Count n) {
+  switch (plan.logits.format) {
+    case LogitFormat::fp32:
+      return Bytes(mul(n, 4));
+    case LogitFormat::compute:
+      return bytes_of(plan.precision, n);
+    case LogitFormat::with_gradient:
+      return Bytes(mul(n, plan.precision.format().element_bits / 8 + 8));
+  }
+  return {};
+}
 Bytes logits_bytes(const Arch& arch, const Plan& plan) {
-  const Count each = plan.logits.with_gradient ? plan.precision.format().element_bits / 8 + 8 : 4;
   const Count vocabulary = ceil_div(arch.vocabulary, plan.tp);
-  return Bytes(ceil_div(mul(mul(plan.micro_batch, plan.seq, vocabulary), each), plan.logits.chunks));
+  const Bytes all = logits_bytes(plan, mul(plan.micro_batch, plan.seq, vocabulary));
+  return Bytes(ceil_div(all.value, plan.logits.chunks));
 }
 
 /// What every kind of layer keeps, in the order of layer_kinds().

@@ -46,9 +46,16 @@ enum class Mla : std::uint8_t {
   expanded
 };
 
+/// What a logit is while the loss is made of it.
+enum class LogitFormat : std::uint8_t {
+  fp32,          ///< float32; its gradient takes its place
+  compute,       ///< a number of the compute format; its gradient takes its place (karpathy/llm.c)
+  with_gradient  ///< the compute format, a float32 copy and a float32 gradient, all at once
+};
+
 /// The logits' bytes during the loss: bytes_per_logit x tokens x vocabulary / chunks.
 struct LogitStore {
-  bool with_gradient = false;  ///< logits in the compute format, a float32 copy and a float32 gradient, all at once
+  LogitFormat format = LogitFormat::fp32;
   Count chunks = 1;
   constexpr bool operator==(const LogitStore&) const = default;
 };

@@ -15,12 +15,17 @@ struct Pricing {
   AttentionFlops convention = AttentionFlops::full;
   SoftmaxStore softmax_store = SoftmaxStore::minimal;
   GluStore glu_store = GluStore::all;
+  LogitFormat logits = LogitFormat::fp32;
   bool norm_stats = true, dropout = false;
   Count gradient_bytes = 4;
   bool accumulate = false;  ///< gradients are added to those of earlier micro-batches
   bool cached = true;       ///< inference keeps keys and values
 
   constexpr bool training() const { return phase == Phase::training; }
+  /// What the head writes: inference has no loss, for which the logits would be wide.
+  constexpr DType head_output() const { return training() && logits == LogitFormat::fp32 ? dtypes::fp32 : activation; }
+  /// What the loss reads, and writes the gradient in.
+  constexpr DType loss_input() const { return logits == LogitFormat::compute ? activation : dtypes::fp32; }
 };
 
 constexpr Pricing pricing(const Plan& p, Phase phase) {
@@ -33,6 +38,7 @@ constexpr Pricing pricing(const Plan& p, Phase phase) {
           .convention = p.attention_flops,
           .softmax_store = p.softmax_store,
           .glu_store = p.glu_store,
+          .logits = p.logits.format,
           .norm_stats = p.norm_stats,
           .dropout = training && p.dropout,
           .gradient_bytes = p.gradient_bytes,

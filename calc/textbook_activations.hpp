@@ -55,8 +55,8 @@ Fraction korthikanti_first_stage(const KorthikantiLayer& k, Count layers, Count 
 /// dropout masks of P micro-batches; final norm and head inputs and float32 logits where the same rank holds the head.
 Fraction korthikanti_extras(const KorthikantiLayer& k, Count vocabulary, Count pipeline);
 
-/// Logits during the loss: bytes_per_logit B S V / (T chunks). 4: float32 log-softmax; p + 8: 16-bit logits, a float32
-/// copy and its gradient at once.
+/// Logits during the loss: bytes_per_logit B S V / (T chunks). 4: float32 log-softmax; p: the compute format, the
+/// gradient in their place (karpathy/llm.c); p + 8: 16-bit logits, a float32 copy and its gradient at once.
 Fraction logits_activations(Count batch, Count seq, Count vocabulary, Count bytes_per_logit, Count tensor_parallel = 1,
                             Count chunks = 1);
 

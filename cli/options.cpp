@@ -76,13 +76,16 @@ DType read_compute(std::string_view text, std::string_view where) {
 
 LogitStore read_logits(std::string_view text, std::string_view where) {
   if (same_name(text, "fp32")) return {};
-  if (same_name(text, "bf16+grad")) return {.with_gradient = true};
+  if (same_name(text, "compute")) return {.format = LogitFormat::compute};
+  if (same_name(text, "bf16+grad")) return {.format = LogitFormat::with_gradient};
   constexpr std::string_view chunked = "chunked:";
   if (text.starts_with(chunked)) return {.chunks = parse_positive(text.substr(chunked.size()), where)};
-  throw InputError(fmt::format("{} {} is not known; it takes fp32, bf16+grad or chunked:N", where, in_quotes(text)));
+  throw InputError(
+      fmt::format("{} {} is not known; it takes fp32, compute, bf16+grad or chunked:N", where, in_quotes(text)));
 }
 std::string logits_name(const LogitStore& l) {
-  if (l.with_gradient) return "bf16+grad";
+  if (l.format == LogitFormat::compute) return "compute";
+  if (l.format == LogitFormat::with_gradient) return "bf16+grad";
   return l.chunks > 1 ? fmt::format("chunked:{}", l.chunks) : "fp32";
 }
 
@@ -219,7 +222,7 @@ Options storage_options() {
       {"--norm-stats", "norm_stats", "on|off", train_all, "keep the norms' statistics [on]",
        [](R& r, Given&, Text t, Text w) { r.plan.norm_stats = switches.read(t, w); },
        [](const R& r) { return json::Value(r.plan.norm_stats); }},
-      {"--logits", "logits", "WHAT", train_all, "fp32 (4 bytes), bf16+grad or chunked:N [fp32]",
+      {"--logits", "logits", "WHAT", train_all, "fp32, compute (as --precision), bf16+grad or chunked:N [fp32]",
        [](R& r, Given&, Text t, Text w) { r.plan.logits = read_logits(t, w); },
        [](const R& r) { return json::Value(logits_name(r.plan.logits)); }},
   };

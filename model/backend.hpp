@@ -1,7 +1,7 @@
 #pragma once
 /// A place to run operators: one method per shape, and one for its gradient. The shape that is passed in is both the
 /// loop bounds and the record, so that a log cannot disagree with the run. Pointers are to the backend's memory;
-/// numbers are of its format, statistics, logits in training and gradients of weights of its wide format.
+/// numbers are of its format, statistics and gradients of weights of its wide format; logits in training of either.
 ///
 /// Gradients: `dx` is written, or added to where `add` says so; gradients of weights are added to, but where a view
 /// says that nothing is there yet.
@@ -98,7 +98,7 @@ struct AttentionGradients {
 struct LinearView {
   In x = nullptr, weight = nullptr, bias = nullptr;
   Count x_stride = 0;               ///< numbers from row to row of x; 0: shape.in
-  bool wide_output = false;         ///< logits in training
+  bool wide_output = false;         ///< logits in training, where they are to be wide
   In choice = nullptr;              ///< routed: the router's choice (rows / top_k, groups), see Backend::route
   Count head_rows = 0;              ///< absorbed: rows of the weight per head, of which this product uses some
   Count weight_offset = 0;          ///< absorbed: the first of them
@@ -144,7 +144,7 @@ class Recording {
 class Backend : public Memory {
  public:
   virtual Bytes number() const = 0;  ///< of weights and activations
-  virtual Bytes wide() const = 0;    ///< of gradients, statistics, logits in training, master weights and moments
+  virtual Bytes wide() const = 0;    ///< of gradients, statistics, wide logits, master weights and moments
   virtual std::string_view name() const = 0;
   /// The code that flash attention ran in last, and why not in a faster one; empty where there is but one.
   virtual std::string attention_core() const { return {}; }
@@ -213,12 +213,13 @@ class Backend : public Memory {
   virtual void combine_gradient(const Pointwise&, Count experts, In route_kept, In x, In kept, In dy, Out dx,
                                 bool add_x, Out dgates, bool add_g) = 0;
 
-  /// The mean of -log p(target) over the rows of wide logits, which may be overwritten, into the backend's memory.
-  /// Targets, the host's, are there until what was asked for is done.
-  virtual void loss(const Loss&, const std::int64_t* targets, Out logits, double* mean) = 0;
-  /// (softmax - onehot) scale of the logits whose loss was asked for last, in their place: for linear_gradient, in
-  /// numbers and places that the two agree on.
-  virtual void loss_gradient(const Loss&, const std::int64_t* targets, double scale, Out logits) = 0;
+  /// The mean of -log p(target) over the rows of logits, into the backend's memory. Logits of the backend's format stay
+  /// as they are, and log_sums, wide, gets the log-sum-exp of every row; without log_sums they are wide, and may be
+  /// overwritten. Targets, the host's, are there until what was asked for is done.
+  virtual void loss(const Loss&, const std::int64_t* targets, Out logits, Out log_sums, double* mean) = 0;
+  /// (softmax - onehot) scale of the logits whose loss was asked for last, in their place, with the same log_sums. Of
+  /// wide logits it is for linear_gradient alone, in numbers and places that the two agree on.
+  virtual void loss_gradient(const Loss&, const std::int64_t* targets, double scale, Out logits, In log_sums) = 0;
 
   /// Copies `rows` rows of `width` numbers, token t of each of `sequences` to slot (past + t) mod capacity.
   virtual void cache(Count sequences, const Positions&, In x, Count x_stride, Count width, Out cache, Count row,

@@ -41,8 +41,9 @@ Value Pass::routed(std::string_view op, Value x, const Value& gates) {
   return product(op, std::move(x), false, &gates);
 }
 
-Value Pass::product(std::string_view op, Value given, bool wide, const Value* gates) {
+Value Pass::product(std::string_view op, Value given, bool for_loss, const Value* gates) {
   const Value x = std::move(given);
+  const bool wide = for_loss && wide_logits();
   const bool tied = arch_.tied_head && op == "head.logits";
   Parameter* w = tied ? weights_.find(-1, "embedding.tokens.weight") : weight(op, "weight");
   Parameter* b = weight(op, "bias");
@@ -58,10 +59,8 @@ Value Pass::product(std::string_view op, Value given, bool wide, const Value* ga
     s.rows = step_.sequences;  // generation looks at the last token of each sequence only
     v.x_stride = step_.queries * s.in;
   }
-  Value y = wide ? Value{arena_.make(Purpose::logits, op, mul(s.rows, s.out) * backend_.wide()), s.rows, s.out,
-                         std::make_shared<Slot>()}
-                 : make(op, s.rows, s.out);
-  if (checking_) made_ = y;
+  const Bytes each = wide ? backend_.wide() : backend_.number();
+  Value y = make(for_loss ? Purpose::logits : Purpose::activations, op, s.rows, s.out, each);
   v.x = static_cast<const std::byte*>(data(x.data)) +
         (v.x_stride > 0 ? (step_.queries - 1) * s.in * backend_.number().value : 0);
   forward(op, s, [&] { backend_.linear(s, v, y.data->data()); });
@@ -247,15 +246,18 @@ void Pass::dropout(std::string_view op, Value& x) {
   });
 }
 
-// ---- cross-entropy: the logits become log-probabilities, and then their own gradient
+// ---- cross-entropy: the logits become their own gradient. Wide ones may become log-probabilities on the way; others,
+// which rounding would make too coarse for that, have their rows' log-sum-exps kept beside them.
 
 void Pass::loss(std::string_view op, Value given, std::span<const std::int64_t> targets, double* mean) {
   const Value x = std::move(given);
   const Loss s{x.rows, x.width};
-  forward(op, s, [&] { backend_.loss(s, targets.data(), x.data->data(), mean); });
+  const Tensor log_sums = wide_logits() ? nullptr : own(op, s.rows * backend_.wide());
+  forward(op, s, [&] { backend_.loss(s, targets.data(), x.data->data(), data(log_sums), mean); });
   if (taping())
-    remember(op, s, [this, s, x_data = x.data, slot = x.slot, targets, scale = loss_scale_] {
-      backend_.loss_gradient(s, targets.data(), scale / static_cast<double>(s.rows), x_data->data());
+    remember(op, s, [this, s, x_data = x.data, slot = x.slot, log_sums, targets, scale = loss_scale_] {
+      const double each = scale / static_cast<double>(s.rows);
+      backend_.loss_gradient(s, targets.data(), each, x_data->data(), data(log_sums));
       slot->gradient = x_data;
     });
 }

@@ -21,8 +21,10 @@ Pass::Pass(const Arch& arch, Backend& backend, Arena& arena, Weights& weights, c
       cache_(cache) {}
 
 Value Pass::make(std::string_view op, Count rows, Count width) {
-  Value y{arena_.make(Purpose::activations, op, mul(rows, width) * backend_.number()), rows, width,
-          std::make_shared<Slot>()};
+  return make(Purpose::activations, op, rows, width, backend_.number());
+}
+Value Pass::make(Purpose purpose, std::string_view op, Count rows, Count width, Bytes each) {
+  Value y{arena_.make(purpose, op, mul(rows, width) * each), rows, width, std::make_shared<Slot>()};
   if (checking_) made_ = y;
   return y;
 }

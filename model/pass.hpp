@@ -50,6 +50,8 @@ class Pass {
   const Arch& arch() const { return arch_; }
   const Step& step() const { return step_; }
   const Plan& plan() const { return settings_.plan; }
+  /// Are the logits of a loss wide, or numbers like the others?
+  bool wide_logits() const { return plan().logits.format != LogitFormat::compute; }
   Positions positions() const { return {step_.queries, step_.past}; }
   void enter(Count layer) { layer_ = layer; }
   Count layer() const { return layer_; }
@@ -103,6 +105,7 @@ class Pass {
 
   bool taping() const { return tape_ != nullptr; }
   Value make(std::string_view op, Count rows, Count width);
+  Value make(Purpose purpose, std::string_view op, Count rows, Count width, Bytes each);
   Tensor own(std::string_view op, Bytes bytes);
   Kept keep(std::string_view op, const Value& x);
   Into into(std::string_view op, const std::shared_ptr<Slot>& x, Count elements);
@@ -119,7 +122,7 @@ class Pass {
   /// Hands dy on as the gradient of `to`. alone: nobody else holds it.
   void share(std::string_view op, const Tensor& dy, const std::shared_ptr<Slot>& to, Count elements, bool alone);
   void rotate(const RopePart& p, const Positions& at, void* x, bool inverse);
-  Value product(std::string_view op, Value x, bool wide, const Value* gates);
+  Value product(std::string_view op, Value x, bool for_loss, const Value* gates);
   HeadView view(const Part& p, const std::vector<Tensor>& data) const;
   AttentionInputs inputs(const CoreLayout& l, const std::vector<Tensor>& data) const;
   void to_cache(const LayerCache& c, const Tensor& to, Count row, Count offset, const HeadView& from, Count width);

@@ -199,7 +199,7 @@ std::vector<double> Transformer::all_logits(std::span<const std::int64_t> ids, C
   Pass pass(arch_, backend_, arena_, weights_, settings_, s, nullptr, nullptr, nullptr);
   const Value y = forward(pass, ids);
   std::vector<double> out(static_cast<std::size_t>(y.elements()));
-  backend_.read(out, y.data->data(), true);
+  backend_.read(out, y.data->data(), pass.wide_logits());
   return out;
 }
 

@@ -28,7 +28,8 @@ void check_training(const Plan& p) {
     refuse("it knows the optimizers adam, momentum and sgd");
   if (p.gradient_bytes != 4) refuse("its gradients are float32; leave out --gradient-bytes");
   if (p.state_precision != dtypes::fp32) refuse("its optimizer states are float32; leave out --state-precision");
-  if (p.logits != LogitStore{}) refuse("its logits are float32 log-probabilities; leave out --logits");
+  if (p.logits.chunks != 1 || p.logits.format == LogitFormat::with_gradient)
+    refuse("its logits are there whole and once; give --logits fp32 or compute");
   if (p.mla == Mla::absorbed) refuse("absorbed latent attention has no backward pass; add --infer or leave out --mla");
 }
 

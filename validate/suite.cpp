@@ -31,7 +31,8 @@ enum Which : std::size_t {
   recompute,
   optimizer,
   mla,
-  cache
+  cache,
+  logits
 };
 
 const std::vector<Factor> all{
@@ -58,12 +59,28 @@ const std::vector<Factor> all{
     {"optimizer", {"Adam", "momentum", "SGD"}},
     {"latent core", {"auto", "absorbed", "expanded"}},
     {"KV cache", {"kept", "none"}},
+    {"logits", {"fp32", "compute"}},
 };
 
 bool is_latent(const Choice& c) { return c[attention] >= 3; }
 
 /// Two levels of two factors, the first factor the lower.
 using Pair = std::tuple<std::size_t, std::size_t, std::size_t, std::size_t>;
+
+/// A row with this pair, otherwise of first levels but for what the pair wants beside it; empty where none can have it.
+Choice row_with(const Pair& pair) {
+  const auto [f, i, g, k] = pair;
+  for (const std::size_t a : {0UL, 3UL})  // either kind of attention
+    for (const std::size_t gated : {0UL, 1UL})
+      for (const std::size_t naive : {0UL, 1UL}) {
+        Choice c(all.size(), 0);
+        c[attention] = a, c[mlp] = gated, c[core] = naive;
+        c[f] = i, c[g] = k;
+        c = possible(c);
+        if (c[f] == i && c[g] == k) return c;
+      }
+  return {};
+}
 
 /// Every pair that some row can have.
 std::set<Pair> possible_pairs() {
@@ -72,15 +89,7 @@ std::set<Pair> possible_pairs() {
     for (std::size_t g = f + 1; g < all.size(); ++g)
       for (std::size_t i = 0; i < all[f].levels.size(); ++i)
         for (std::size_t k = 0; k < all[g].levels.size(); ++k)
-          for (const std::size_t a : {0, 3})  // either kind of attention
-            for (const std::size_t gated : {0, 1})
-              for (const std::size_t naive : {0, 1}) {
-                Choice c(all.size(), 0);
-                c[attention] = a, c[mlp] = gated, c[core] = naive;
-                c[f] = i, c[g] = k;
-                c = possible(c);
-                if (c[f] == i && c[g] == k) pairs.insert({f, i, g, k});
-              }
+          if (!row_with({f, i, g, k}).empty()) pairs.insert({f, i, g, k});
   return pairs;
 }
 
@@ -94,9 +103,9 @@ std::size_t newly_covered(const Choice& c, const std::set<Pair>& open) {
 /// A row with this pair, its other factors each set to what covers most with those before it.
 Choice grown(const Pair& seed, const std::set<Pair>& open) {
   const auto [f, i, g, k] = seed;
-  Choice c(all.size(), 0);
+  Choice c = row_with(seed);
   std::vector<bool> set(all.size());
-  c[f] = i, c[g] = k, set[f] = set[g] = true;
+  set[f] = set[g] = true;
   for (std::size_t h = 0; h < all.size(); ++h) {
     if (set[h]) continue;
     std::size_t best = 0, most = 0;
@@ -130,11 +139,7 @@ std::vector<Choice> covering_array() {
   std::set<Pair> open = possible_pairs();
   std::vector<Choice> rows;
   while (!open.empty()) {
-    const Pair seed = *open.begin();
-    const auto [f, i, g, k] = seed;
-    const Choice c = grown(seed, open);
-    open.erase(seed);
-    if (c[f] != i || c[g] != k) continue;
+    const Choice c = grown(*open.begin(), open);
     for (std::size_t h = 0; h < c.size(); ++h)
       for (std::size_t other = h + 1; other < c.size(); ++other) open.erase({h, c[h], other, c[other]});
     rows.push_back(c);
@@ -199,6 +204,7 @@ Plan make_plan(const Choice& c) {
   p.optimizer = std::array{Optimizer::adam, Optimizer::momentum, Optimizer::sgd}[c[optimizer]];
   p.mla = static_cast<Mla>(c[mla]);
   p.kv_cache = c[cache] == 0;
+  p.logits.format = c[logits] == 0 ? LogitFormat::fp32 : LogitFormat::compute;
   return p;
 }
 

@@ -147,6 +147,7 @@ class Walk {
     const Pointwise* p = std::get_if<Pointwise>(&op.shape);
     const char* what = std::holds_alternative<Norm>(op.shape)     ? "statistics"
                        : std::holds_alternative<Lookup>(op.shape) ? "ids"
+                       : std::holds_alternative<Loss>(op.shape)   ? "log-sum-exps"
                        : p && p->kind == PointwiseKind::dropout   ? "mask"
                        : p                                        ? "logits and gates"
                        : p_.attention == AttentionImpl::flash     ? "log-sum-exps"

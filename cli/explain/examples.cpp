@@ -42,6 +42,7 @@ const std::vector<Example>& examples() {
       {"--optimizer adafactor", llama, {{"--optimizer", "adafactor"}}},
       {"--optimizer sgd", llama, {{"--optimizer", "sgd"}}},
       {"--optimizer momentum, lion", llama, {{"--optimizer", "lion"}}},
+      {"--logits compute", llama, {{"--logits", "compute"}}},
       {"--logits bf16+grad", llama, {{"--logits", "bf16+grad"}}},
       {"--logits chunked:8", llama, {{"--logits", "chunked:8"}}},
       {"--weight-precision q4_k", llama, {{"--weight-precision", "q4_k"}}},

@@ -143,6 +143,7 @@ class Table {
     numbers("", Tokens::mine, a_.final_norm ? 2 : 1, {"D"});
     if (a_.final_norm) statistics("", Tokens::mine, 1, centred());
     if (width != "D") numbers("", Tokens::mine, 1, {width});
+    if (p_.logits.format == LogitFormat::compute) bytes("", Tokens::all, 4, {});  // a log-sum-exp beside the logits
   }
 
   const Setting& s_;

@@ -34,7 +34,8 @@ Formula optimizer(S s) {
 }
 
 Formula logits(S s) {
-  const std::string each = s.plan().logits.with_gradient ? "(p + 8)" : "4";
+  const LogitFormat format = s.plan().logits.format;
+  const std::string each = format == LogitFormat::fp32 ? "4" : format == LogitFormat::compute ? "p" : "(p + 8)";
   const std::string all = product({each, "B*S", s.cut("V", s.arch().vocabulary)});
   return {s.plan().logits.chunks == 1 ? all : "ceil(" + all + "/n_c)"};
 }
@@ -55,8 +56,9 @@ constexpr Definition all[] = {
      "a float32 master copy of 16-bit weights is counted here: 4 bytes per parameter, --master none leaves it out",
      "Goon (2.1), (2.3); ZeRO arXiv:1910.02054; 8-bit arXiv:2110.02861; Adafactor arXiv:1804.04235"},
     {"memory.logits_bytes", "logits during the loss", "bytes", Subject::training, false, logits,
-     "--logits fp32: 4 bytes each; bf16+grad: logits, a float32 copy, a float32 gradient; chunked:N: one chunk",
-     "Korthikanti 2022 (arXiv:2205.05198) 4.3"},
+     "--logits fp32: 4 bytes each; compute: as --precision; bf16+grad: that, a float32 copy, a float32 gradient; "
+     "chunked:N: one chunk",
+     "Korthikanti 2022 (arXiv:2205.05198) 4.3; compute: karpathy/llm.c"},
     {"memory.kv_cache_bytes", "KV cache", "bytes", Subject::training, false, [](S) -> Formula { return {"0"}; },
      "training keeps none: inference_memory.kv_cache_bytes", "Goon (6.1)"},
     {"memory.workspace_bytes", "workspace: alive at the worst moment beyond what is named", "bytes", Subject::training,

@@ -165,11 +165,13 @@ class Cpu final : public Backend {
     LLMCALC_ISA::combine_gradient(s, experts, w(route_kept), n(x), w(kept), n(dy), n(dx), add_x, n(dgates), add_g);
   }
 
-  void loss(const Loss& s, const std::int64_t* targets, Out logits, double* mean) override {
-    *mean = LLMCALC_ISA::loss(s, targets, w(logits));
+  void loss(const Loss& s, const std::int64_t* targets, Out logits, Out log_sums, double* mean) override {
+    *mean = log_sums != nullptr ? LLMCALC_ISA::loss(s, targets, n(In(logits)), w(log_sums))
+                                : LLMCALC_ISA::loss(s, targets, w(logits));
   }
-  void loss_gradient(const Loss& s, const std::int64_t* targets, double scale, Out logits) override {
-    LLMCALC_ISA::loss_gradient(s, targets, scale, w(logits));
+  void loss_gradient(const Loss& s, const std::int64_t* targets, double scale, Out logits, In log_sums) override {
+    log_sums != nullptr ? LLMCALC_ISA::loss_gradient(s, targets, scale, n(logits), w(log_sums))
+                        : LLMCALC_ISA::loss_gradient(s, targets, scale, w(logits));
   }
   void cache(Count sequences, const Positions& p, In x, Count x_stride, Count width, Out to, Count row,
              Count capacity) override {

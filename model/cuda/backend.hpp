@@ -238,13 +238,15 @@ class Cuda final : public Backend {
   }
 
   // ---- loss, cache, optimizer
-  void loss(const Loss& s, const std::int64_t* targets, Out logits, double* mean) override {
+  void loss(const Loss& s, const std::int64_t* targets, Out logits, Out log_sums, double* mean) override {
     const auto there = replays_.ids(s.rows, targets);
-    classifier_.loss(s, there.data(), w(In(logits)), mean);
+    log_sums != nullptr ? classifier_.loss(s, there.data(), n(In(logits)), w(log_sums), mean)
+                        : classifier_.loss(s, there.data(), w(In(logits)), mean);
   }
-  void loss_gradient(const Loss& s, const std::int64_t* targets, double scale, Out logits) override {
+  void loss_gradient(const Loss& s, const std::int64_t* targets, double scale, Out logits, In log_sums) override {
     const auto there = replays_.ids(s.rows, targets);
-    classifier_.gradient(s, there.data(), scale, w(logits));
+    log_sums != nullptr ? classifier_.gradient(s, there.data(), scale, n(logits), w(log_sums))
+                        : classifier_.gradient(s, there.data(), scale, w(logits));
   }
   void cache(Count sequences, const Positions& p, In x, Count x_stride, Count width, Out to, Count row,
              Count capacity) override {

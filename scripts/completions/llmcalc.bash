@@ -18,7 +18,7 @@ _llmcalc_choices() {
     --softmax-store) echo seed minimal ;;
     --glu-store) echo all fused recompute ;;
     --norm-stats) echo on off ;;
-    --logits) echo fp32 bf16+grad chunked: ;;
+    --logits) echo fp32 compute bf16+grad chunked: ;;
     --attention-flops) echo full causal-half causal-exact ;;
     --params-in-6n) echo total non-embedding active matmul ;;
     --roofline) echo op step ;;

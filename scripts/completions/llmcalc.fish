@@ -58,7 +58,7 @@ function __llmcalc_choices
         case --norm-stats
             printf '%s\n' on off
         case --logits
-            printf '%s\n' fp32 bf16+grad chunked:
+            printf '%s\n' fp32 compute bf16+grad chunked:
         case --attention-flops
             printf '%s\n' full causal-half causal-exact
         case --params-in-6n

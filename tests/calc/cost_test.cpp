@@ -220,9 +220,34 @@ TEST_CASE("element-wise operators move bytes and do no FLOPs", "[cost]") {
   CHECK(moved(PointwiseKind::combine, false, 2) == 2 * (1 + 2));
 }
 
-TEST_CASE("a loss reads float32 logits and writes their gradient", "[cost]") {
-  CHECK(forward(Loss{3, 19}, train).moved.activations == 4 * 3 * 19);
-  CHECK(backward(Loss{3, 19}, train).moved.activations == 8 * 3 * 19);
+TEST_CASE("a loss reads logits and writes their gradient, in the numbers that they are stored in", "[cost]") {
+  const Loss loss{3, 19};
+  CHECK(forward(loss, train).moved.activations == 4 * 3 * 19);
+  CHECK(backward(loss, train).moved.activations == 8 * 3 * 19);
+  CHECK(kept(loss, train) == Bytes());
+  Pricing p = train;
+  p.logits = LogitFormat::compute;
+  CHECK(forward(loss, p).moved.activations == 2 * 3 * 19);
+  CHECK(backward(loss, p).moved.activations == 4 * 3 * 19);
+  CHECK(kept(loss, p) == Bytes(4 * 3));   // a log-sum-exp per row
+  p.logits = LogitFormat::with_gradient;  // made of the float32 copy
+  CHECK(forward(loss, p).moved.activations == 4 * 3 * 19);
+  CHECK(backward(loss, p).moved.activations == 8 * 3 * 19);
+}
+
+TEST_CASE("a head writes logits as they are stored; generating, in the compute format", "[cost]") {
+  const Shape head = Linear{.rows = 3, .in = 5, .out = 19};
+  const auto written = [&](const Pricing& p) {
+    return forward(head, p, Component::lm_head).moved.activations - 2 * 3 * 5;
+  };
+  Pricing p = train;
+  CHECK(written(p) == 4 * 3 * 19);
+  for (const LogitFormat f : {LogitFormat::compute, LogitFormat::with_gradient}) {
+    p.logits = f;
+    CHECK(written(p) == 2 * 3 * 19);
+  }
+  CHECK(written(decode) == 2 * 3 * 19);
+  CHECK(backward(head, train, Component::lm_head).moved.activations == 2 * 2 * 3 * (5 + 19));
 }
 
 // ---- Weights as they are stored and as they are read

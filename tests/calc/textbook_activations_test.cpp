@@ -125,6 +125,7 @@ TEST_CASE("the head's rank keeps norm input, head input and float32 logits", "[t
   // one rank: a mask of one byte, two inputs of two, logits of four
   CHECK(korthikanti_extras(k, 100, 1) == Fraction((s * b * d + 2 * 2 * s * b * d + 4 * s * b * 100) / 2));
   CHECK(logits_activations(b, s, 100, 4, 2, 3) == Fraction(Exact(4 * b * s * 100), 6));
+  CHECK(logits_activations(b, s, 100, 2) == Fraction(2 * b * s * 100));
 }
 
 TEST_CASE("a layer of experts keeps its copies, and a capacity factor keeps more of them", "[textbook]") {

@@ -145,10 +145,29 @@ TEST_CASE("memory of a step is its parts", "[contract][train]") {
 
 TEST_CASE("logits are held as they are stored", "[cost][train]") {
   Plan p = plan(2, 2);
-  p.logits.with_gradient = true;
+  p.logits.format = LogitFormat::with_gradient;
   CHECK(training_memory(even(), p).logits == Bytes((2 + 4 + 4) * 2 * 512 * 512));
-  p.logits = {.with_gradient = false, .chunks = 3};
+  p.logits.format = LogitFormat::compute;
+  for (const auto& [format, bytes] : {std::pair{dtypes::bf16, 2}, {dtypes::fp16, 2}, {dtypes::fp32, 4}}) {
+    p.precision = format;
+    CHECK(training_memory(even(), p).logits == Bytes(bytes * 2 * 512 * 512));
+  }
+  p.precision = dtypes::bf16, p.tp = 8;
+  CHECK(training_memory(even(), p).logits == Bytes(2 * 2 * 512 * 512 / 8));
+  p.tp = 1, p.logits = {.chunks = 3};
   CHECK(training_memory(even(), p).logits == Bytes((4 * 2 * 512 * 512 + 2) / 3));
+}
+
+TEST_CASE("logits in the compute format are half as many bytes at the worst moment", "[cost][train]") {
+  Arch a = even();
+  a.vocabulary = 50000;  // the head's backward run is the worst moment
+  Plan p = plan(2, 2);
+  const Memory wide = training_memory(a, p);
+  p.logits.format = LogitFormat::compute;
+  const Memory narrow = training_memory(a, p);
+  const Count tokens = 2 * 512;
+  CHECK(narrow.activations == wide.activations + Bytes(4 * tokens));  // log-sum-exps
+  CHECK(wide.peak - narrow.peak == Bytes(2 * tokens * 50000));        // which are gone when the head runs back
 }
 
 TEST_CASE("activations are the layers', the embedding's and the head's", "[cost][train]") {

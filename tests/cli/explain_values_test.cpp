@@ -137,6 +137,8 @@ constexpr Way ways[] = {
     {"--glu-store recompute --recompute full --attention-flops causal-exact --micro-batch 3 --global-batch 9"},
     {"--tp 8 --sp --glu-store recompute --attention naive --mla absorbed --dropout"},
     {"--optimizer adam8bit --gradient-bytes 2 --logits bf16+grad --params-in-6n active"},
+    {"--logits compute --micro-batch 2 --norm-stats off"},
+    {"--logits compute --precision fp32 --attention naive --tp 2 --sp --recompute full"},
     {"--optimizer adafactor --logits chunked:7 --params-in-6n non-embedding --tp 2"},
     {"--optimizer sgd --master none --params-in-6n matmul --weight-precision fp8"},
     {"--optimizer lion --master none --roofline step --tp 2"},

@@ -88,12 +88,35 @@ TEST_CASE("the worst moment may be a layer's forward run: its last sum beside a 
     }
 }
 
+TEST_CASE("training holds, does and orders what is predicted with logits in the compute format", "[contract]") {
+  each_variant(model::make_cpu, [](test::Variant v, model::Backend& backend) {
+    v.plan.logits.format = LogitFormat::compute;
+    train_as_predicted(v, backend);
+  });
+}
+
 TEST_CASE("generation holds, does and orders exactly what is predicted", "[contract]") {
   each_variant(model::make_cpu, generate_as_predicted);
 }
 
 TEST_CASE("training by CUDA's kernels holds, does and orders exactly what is predicted", "[cuda]") {
   for (const test::MakeBackend make : test::gpus()) each_variant(make, train_as_predicted);
+}
+
+TEST_CASE("training by CUDA's kernels holds, does and orders what is predicted with logits in the compute format",
+          "[cuda]") {
+  for (const test::MakeBackend make : test::gpus())
+    for (const auto& [number, format] :
+         {std::pair{model::Number::f32, dtypes::fp32}, {model::Number::bf16, dtypes::bf16}})
+      for (const Arch& arch : {test::tiny_gpt(), test::tiny_llama()})  // tied and not
+        for (const Count vocabulary : {17, 32}) {
+          test::Variant v{"", arch, test::tiny_plan()};
+          v.arch.vocabulary = vocabulary, v.plan.logits.format = LogitFormat::compute;
+          v.plan.precision = v.plan.weight_precision = v.plan.kv_precision = format;
+          const std::unique_ptr<model::Backend> backend = make(number, true);
+          INFO(backend->name() << ", tied " << arch.tied_head << ", vocabulary " << vocabulary);
+          train_as_predicted(v, *backend);
+        }
 }
 
 TEST_CASE("generation by CUDA's kernels holds, does and orders exactly what is predicted", "[cuda]") {

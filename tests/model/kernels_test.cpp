@@ -145,7 +145,7 @@ TEST_CASE("the loss and the optimizers equal those in double", "[kernels]") {
     const Pair x = lab.input(rows * width, true, 8);
     std::vector<double> losses;
     lab.run([&](Backend& k, auto p) {
-      losses.push_back(test::left_by(k, 1, [&](double* mean) { k.loss(s, targets.data(), p(x), mean); })[0]);
+      losses.push_back(test::left_by(k, 1, [&](double* mean) { k.loss(s, targets.data(), p(x), nullptr, mean); })[0]);
     });
     CHECK(losses[0] == Approx(losses[1]).epsilon(1e-5));
     // The logits' gradient lies as the head reads it: it is seen through the head.
@@ -153,7 +153,7 @@ TEST_CASE("the loss and the optimizers equal those in double", "[kernels]") {
     const Pair h = lab.input(rows * 5), table = lab.input(width * 5), dh = lab.output(rows * 5);
     const Pair dtable = lab.input(width * 5, true);
     lab.run([&](Backend& k, auto p) {
-      k.loss_gradient(s, targets.data(), 0.25, p(x));
+      k.loss_gradient(s, targets.data(), 0.25, p(x), nullptr);
       k.linear_gradient(head, {.x = p(h), .weight = p(table), .wide_output = true}, p(x), p(dh), false, p(dtable),
                         nullptr);
     });

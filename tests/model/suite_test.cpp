@@ -81,6 +81,13 @@ TEST_CASE("a plan that the reference does not run is refused in a sentence", "[s
   CHECK_THROWS_WITH(check_runnable(c, {}),
                     "the reference transformer does not run this plan: --tp 2 is more than one "
                     "device; leave it out");
+  for (const LogitStore& logits : {LogitStore{.format = LogitFormat::with_gradient}, LogitStore{.chunks = 2}}) {
+    c = small_suite().front();
+    c.plan.logits = logits;
+    CHECK_THROWS_WITH(check_runnable(c, {}),
+                      "the reference transformer does not run this plan: its logits are there whole and once; give "
+                      "--logits fp32 or compute");
+  }
   c = small_suite().front();
   c.arch.vocabulary = Count{1} << 45;
   CHECK_THROWS_WITH(check_runnable(c, {}), Catch::Contains("bytes) and this machine has"));

@@ -159,7 +159,7 @@ TEST_CASE("outside the blocks a step keeps what Korthikanti et al. add up", "[go
   CHECK(on_one_stage == 1);
   int float32 = 0;
   CHECK(golden("act_logits", [&](const json::Value& in, const std::string& value) {
-          if (count(in, "bytes_per_logit") != 4) return;  // the engine knows 4 and p + 8
+          if (count(in, "bytes_per_logit") != 4) return;  // the engine knows 4, p and p + 8
           ++float32;
           Plan p;
           p.micro_batch = p.global_batch = count(in, "batch"), p.seq = count(in, "seq");

@@ -252,6 +252,24 @@ TEST_CASE("a step of every model adds up under every plan", "[contract][engine]"
   });
 }
 
+/// train_gpt2.cu (karpathy/llm.c f1e2ace), fill_in_activation_sizes: the tensor "output" of B T max(3C, NH T, Vp)
+/// numbers of floatX, here Vp, is the logits, and after fused_classifier their gradient. Vp: 50257 filled up to 50304.
+TEST_CASE("GPT-2 124M's logits in the compute format are llm.c's", "[contract][engine]") {
+  Arch a = load_model("gpt-2-124m").arch;
+  a.vocabulary = 50304;
+  Plan p;
+  p.micro_batch = p.global_batch = 64, p.seq = 1024, p.logits.format = LogitFormat::compute;
+  const textbook::Fraction closed = textbook::logits_activations(64, 1024, 50304, 2);
+  REQUIRE(closed.whole());
+  CHECK(closed.numerator.bytes() == Bytes(6593445888));
+  const Memory narrow = training_memory(a, p);
+  CHECK(narrow.logits == Bytes(6593445888));
+  p.logits = {};
+  const Memory wide = training_memory(a, p);
+  CHECK(wide.logits == Bytes(13186891776));
+  CHECK(narrow.activations - wide.activations == Bytes(4 * 64 * 1024));  // a float32 log-sum-exp per token
+}
+
 TEST_CASE("the cut matmuls of every model's ranks add up where the ranks divide", "[contract][engine]") {
   for_each_model([](const Arch& a) {
     if (a.heads % 2 != 0 || a.kv_heads % 2 != 0 || a.vocabulary % 2 != 0) return;
