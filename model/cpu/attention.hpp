@@ -54,8 +54,10 @@ struct Core {
   /// Scores of query i with keys [first, first + n).
   void scores(Count i, Count first, Count n, W* to) const {
     for (Count j = 0; j < n; ++j) {
-      to[j] = dot(plain(), q(i), k(first + j));
-      if (in.rope_dim > 0) to[j] = sum(to[j], dot(in.rope_dim, q_rope(i), k_rope(first + j)));
+      Dot<W> score;
+      score.add(plain(), q(i), k(first + j));
+      if (in.rope_dim > 0) score.add(in.rope_dim, q_rope(i), k_rope(first + j));
+      to[j] = score.total();
     }
     const W scale = number<W>(in.scale), alibi = slope;
     const Count distance = last(i) - 1 - first;
@@ -65,9 +67,6 @@ struct Core {
       lanes<W>(0, n, [=](Count j) { to[j] = to[j] * scale; });
   }
   W sink() const { return wide(static_cast<const T*>(in.sinks)[head]); }
-
-  /// The two parts of one product: their sum is one of its additions.
-  static W sum(W a, W b) { return a + b; }
 };
 
 /// Where the n scores of a row become probabilities; returns the log-sum-exp, a sink's logit among them.
