@@ -67,9 +67,9 @@ FlopsPerSecond reached_compute(const Op& op, const Cost& c, bool is_backward, co
   return flops / (flops + products(*linear, is_backward) * r.half_matmul) * r.compute;
 }
 
-BytesPerSecond reached_memory(const Op& op, const Cost& c, bool is_backward, const Rates& r) {
+BytesPerSecond reached_memory(const Op& op, const Cost& c, const Pricing& p, bool is_backward, const Rates& r) {
   const double all = c.moved.total(), near = c.moved.activations;
-  const bool in_cache = !is_backward && r.cache_bandwidth.value > 0 && near <= static_cast<double>(r.cache.value);
+  const bool in_cache = !p.training() && r.cache_bandwidth.value > 0 && near <= static_cast<double>(r.cache.value);
   double seconds = (all - near) / r.memory.value + near / (in_cache ? r.cache_bandwidth : r.memory).value;
   if (r.functions > 0) seconds = std::max(seconds, functions(op.shape, is_backward) / r.functions);
   return BytesPerSecond(all / seconds);
@@ -77,13 +77,13 @@ BytesPerSecond reached_memory(const Op& op, const Cost& c, bool is_backward, con
 
 }  // namespace
 
-Rates reached(const Op& op, const Cost& c, bool is_backward, const Rates& r) {
+Rates reached(const Op& op, const Cost& c, const Pricing& p, bool is_backward, const Rates& r) {
   Rates own = r;
   if (r.uniform()) return own;
   if (is_backward && r.launch_backward.value > 0) own.launch = r.launch_backward;
   own.compute = reached_compute(op, c, is_backward, r);
   if (std::holds_alternative<Attention>(op.shape) && r.attention.forward.value > 0) own.exposed = 0;
-  if (c.moved.total() > 0) own.memory = reached_memory(op, c, is_backward, r);
+  if (c.moved.total() > 0) own.memory = reached_memory(op, c, p, is_backward, r);
   return own;
 }
 
@@ -110,7 +110,7 @@ void Clock::run(const Op& op, Count repeats, bool is_backward) {
   }
   const Cost one = is_backward ? backward(op, pricing_) : forward(op, pricing_);
   cost_ += repeats * one;
-  if (plan_.roofline == Roofline::op) time_ += n * op_time(one, reached(op, one, is_backward, rates_));
+  if (plan_.roofline == Roofline::op) time_ += n * op_time(one, reached(op, one, pricing_, is_backward, rates_));
 }
 
 Time Clock::time() const {

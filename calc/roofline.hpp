@@ -60,9 +60,9 @@ constexpr Time operator*(double n, const Time& t) {
 Bound bound(const Time& t);
 
 /// The rates that one pass over an operator reaches: a product F / (F + half_matmul) of `compute`, attention's core its
-/// own. Forward, activations that fit into the cache move at its pace, since the operator before has just made them;
-/// what backward reads was kept, and comes from memory. No byte is faster than the functions evaluated on it.
-Rates reached(const Op& op, const Cost& c, bool is_backward, const Rates& r);
+/// own. In inference activations that fit into the cache move at its pace, since their memory is used again and again;
+/// what training makes is kept, and goes to memory. No byte is faster than the functions evaluated on it.
+Rates reached(const Op& op, const Cost& c, const Pricing& p, bool is_backward, const Rates& r);
 
 /// One pass over one operator: its executed FLOPs against its bytes, and of the shorter what is exposed.
 Time op_time(const Cost& c, const Rates& r);

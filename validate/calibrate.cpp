@@ -4,12 +4,17 @@
 
 #include <algorithm>
 #include <fstream>
+#include <set>
 #include <thread>
 
 #include "calc/cost.hpp"
+#include "calc/program.hpp"
 #include "calc/roofline.hpp"
 #include "model/cpu/copy.hpp"
 #include "model/cpu/make.hpp"
+#include "model/learner.hpp"
+#include "presets/hardware_file.hpp"
+#include "validate/timing.hpp"
 
 namespace llmcalc::validate {
 namespace {
@@ -18,8 +23,8 @@ namespace {
 struct Sizes {
   std::vector<MatmulSize> matmuls;  ///< projections, MLPs and heads
   MatmulSize few, more;             ///< a product and the same of more rows
-  MatmulSize layer;                 ///< a square one
-  Count layers;                     ///< that no cache holds
+  MatmulSize layer{};               ///< a GPU's: a square one
+  Count layers = 0;                 ///< that no cache holds
   Bytes cached;                     ///< of an addition's tensors, which the caches hold
   Count sequences, tokens;          ///< of attention
   Count rows;                       ///< of activations
@@ -33,8 +38,6 @@ Sizes processor_sizes() {
                       {2048, 2048, 2048}},
           .few = {32, 256, 256},
           .more = {96, 256, 256},
-          .layer = {448, 512, 512},
-          .layers = 96,
           .cached = Bytes(Count{8} << 20),
           .sequences = 1,
           .tokens = 256,
@@ -67,7 +70,7 @@ double half_matmul(model::Backend& b, const Sizes& sizes, FlopsPerSecond rate, S
 }
 
 /// t = longer + exposed shorter, of layers whose operands come from memory.
-double exposed_share(model::Backend& b, const Sizes& sizes, const FormatRates& f, const Calibration& c) {
+double exposed_in_layers(model::Backend& b, const Sizes& sizes, const FormatRates& f, const Calibration& c) {
   Plan plan;
   plan.precision = plan.weight_precision = f.format;
   const Pricing p = pricing(plan, Phase::training);
@@ -82,12 +85,48 @@ double exposed_share(model::Backend& b, const Sizes& sizes, const FormatRates& f
   double longer = 0, shorter = 0;
   for (const bool is_backward : {false, true}) {
     const Cost cost = is_backward ? backward(op, p) : forward(op, p);
-    const Rates own = reached(op, cost, is_backward, rates);
+    const Rates own = reached(op, cost, p, is_backward, rates);
     const double compute = (cost.executed / own.compute).value, memory = cost.moved.total() / own.memory.value;
     longer += std::max(compute, memory) + own.launch.value, shorter += std::min(compute, memory);
   }
   const double all = layers_seconds(b, sizes.layer.rows, sizes.layer.in, sizes.layers).value;
   return std::max(0.0, (all / static_cast<double>(sizes.layers) - longer) / shorter);
+}
+
+/// A model for which a processor's caches are too small.
+Case middling_case(DType format) {
+  Case c{"calibration", model::small_arch(2048, 448), {}};
+  Arch& a = c.arch;
+  a.layers = 4, a.hidden = a.embedding_width = 512, a.heads = a.kv_heads = 8, a.head_dim = 64, a.mlp_width = 1536;
+  c.plan.seq = 224, c.plan.micro_batch = c.plan.global_batch = 2;
+  c.plan.precision = c.plan.weight_precision = format;
+  return c;
+}
+std::set<std::string> products_of(const Case& c) {
+  std::set<std::string> names;
+  for_each_segment(c.arch, training_step(c.plan), {}, [&](const Segment& s) {
+    for (const Op& op : s.ops)
+      if (std::holds_alternative<Linear>(op.shape)) names.emplace(op.name);
+  });
+  return names;
+}
+
+/// The same of the products of a training step, between whose operands others' lie: where they are between a prediction
+/// with nothing exposed and one with everything.
+double exposed_in_step(const Where& where, const Calibration& c, DType format) {
+  const Case model = middling_case(format);
+  const std::set<std::string> products = products_of(model);
+  Device device = read_hardware_file(hardware_file(c, "measured", "today"), "the calibration").device;
+  double measured = 0, predicted[2] = {};
+  for (const std::size_t all : {0, 1}) {
+    device.achieved.exposed = for_each_format(static_cast<double>(all));
+    for (const Timing& t : timed_training(model, device, 15, where)) {
+      if (!products.contains(t.op)) continue;
+      predicted[all] += t.predicted;
+      if (all == 0) measured += t.measured;
+    }
+  }
+  return std::max(0.0, (measured - predicted[0]) / (predicted[1] - predicted[0]));
 }
 
 FormatRates rates_of(model::Backend& b, const Sizes& sizes, DType format, const Calibration& c) {
@@ -96,7 +135,6 @@ FormatRates rates_of(model::Backend& b, const Sizes& sizes, DType format, const 
   for (const MatmulSize& s : sizes.matmuls)
     r.matmuls.push_back({s, FlopsPerSecond(s.flops() / (matmul_seconds(b, s) - c.launch.forward).value)});
   r.half_matmul = half_matmul(b, sizes, r.median(), c.launch.forward);
-  r.exposed = exposed_share(b, sizes, r, c);
   return r;
 }
 
@@ -154,6 +192,12 @@ Calibration calibrated(const Where& where, const std::function<void(const std::s
   c.formats.push_back(rates_of(*f32, sizes, dtypes::fp32, c));
   progress("products and attention in bfloat16");
   c.formats.push_back(rates_of(*bf16, sizes, dtypes::bf16, c));
+  progress("products among other operators");
+  for (std::size_t i = 0; i < c.formats.size(); ++i) {
+    FormatRates& f = c.formats[i];
+    f.exposed = where.on_processor ? exposed_in_step(where, c, f.format)
+                                   : exposed_in_layers(i == 0 ? *f32 : *bf16, sizes, f, c);
+  }
   // Last: kernels are loaded when they first run.
   if (model::Instruments* device = f32->instruments()) c.overhead = device->memory(Bytes()).overhead;
   return c;

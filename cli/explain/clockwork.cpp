@@ -123,7 +123,7 @@ Terms measured_operators(const Setting& s, const Pass& pass, Limited shown) {
   for (const Run& r : runs(s, pass)) {
     if (std::holds_alternative<Collective>(r.op.shape)) continue;
     const Cost c = cost_of(r, p);
-    const Rates own = reached(r.op, c, r.backward, rates);
+    const Rates own = reached(r.op, c, p, r.backward, rates);
     std::vector<std::string> values{digits(c.executed.value), number_text(c.moved.total()),
                                     number_text(own.compute.value), number_text(own.memory.value),
                                     number_text(own.launch.value)};

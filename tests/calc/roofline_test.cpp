@@ -138,59 +138,61 @@ TEST_CASE("a small product reaches less of the rate, once for each product of a 
   Rates r = rates;
   r.half_matmul = 210;
   const Op s = op_of(Linear{.rows = 3, .in = 5, .out = 7});  // 210 FLOPs: half of the rate
-  CHECK(reached(s, forward(s, train), false, r).compute.value == 50);
-  CHECK(reached(s, backward(s, train), true, r).compute.value == 50);  // two of 210
+  CHECK(reached(s, forward(s, train), train, false, r).compute.value == 50);
+  CHECK(reached(s, backward(s, train), train, true, r).compute.value == 50);  // two of 210
   const Op expert = op_of(Linear{.rows = 6, .in = 5, .out = 7, .groups = 2, .top_k = 2});
-  CHECK(reached(expert, forward(expert, train), false, r).compute.value == 50);
-  CHECK(reached(op_of(Norm{3, 5, 5}), {}, false, r).compute.value == 100);
+  CHECK(reached(expert, forward(expert, train), train, false, r).compute.value == 50);
+  CHECK(reached(op_of(Norm{3, 5, 5}), {}, train, false, r).compute.value == 100);
 }
 
 TEST_CASE("an operator's gradient may have a launch of its own", "[cost][roofline]") {
   Rates r = rates;
   r.launch = Seconds(3);
   const Op s = op_of(Linear{.rows = 3, .in = 5, .out = 7});
-  CHECK(reached(s, forward(s, train), true, r).launch.value == 3);
+  CHECK(reached(s, forward(s, train), train, true, r).launch.value == 3);
   r.launch_backward = Seconds(5);
-  CHECK(reached(s, forward(s, train), true, r).launch.value == 5);
-  CHECK(reached(s, forward(s, train), false, r).launch.value == 3);
+  CHECK(reached(s, forward(s, train), train, true, r).launch.value == 5);
+  CHECK(reached(s, forward(s, train), train, false, r).launch.value == 3);
 }
 
 TEST_CASE("attention's core has a rate of its own", "[cost][roofline]") {
   Rates r = rates;
   r.attention = {.forward = FlopsPerSecond(7), .backward = {}}, r.exposed = 0.5;
   const Op core = op_of(Attention{.sequences = 1, .heads = 1, .kv_heads = 1, .queries = 4, .qk_dim = 2, .v_dim = 2});
-  CHECK(reached(core, forward(core, train), false, r).compute.value == 7);
-  CHECK(reached(core, backward(core, train), true, r).compute.value == 7);
-  CHECK(reached(core, forward(core, train), false, r).exposed == 0);
+  CHECK(reached(core, forward(core, train), train, false, r).compute.value == 7);
+  CHECK(reached(core, backward(core, train), train, true, r).compute.value == 7);
+  CHECK(reached(core, forward(core, train), train, false, r).exposed == 0);
   r.attention.backward = FlopsPerSecond(5);
-  CHECK(reached(core, forward(core, train), false, r).compute.value == 7);
-  CHECK(reached(core, backward(core, train), true, r).compute.value == 5);
-  CHECK(reached(op_of(Linear{.rows = 3, .in = 5, .out = 7}), {}, false, r).exposed == 0.5);
-  CHECK(reached(op_of(Linear{.rows = 3, .in = 5, .out = 7}), {}, false, r).compute.value == 100);
+  CHECK(reached(core, forward(core, train), train, false, r).compute.value == 7);
+  CHECK(reached(core, backward(core, train), train, true, r).compute.value == 5);
+  CHECK(reached(op_of(Linear{.rows = 3, .in = 5, .out = 7}), {}, train, false, r).exposed == 0.5);
+  CHECK(reached(op_of(Linear{.rows = 3, .in = 5, .out = 7}), {}, train, false, r).compute.value == 100);
 }
 
-TEST_CASE("activations that fit move at the cache's pace forward; weights and backward come from memory",
+TEST_CASE("activations that fit move at the cache's pace in inference; weights and what training makes do not",
           "[cost][roofline]") {
   Rates r = rates;
   r.cache_bandwidth = BytesPerSecond(40), r.cache = Bytes(40);
   const Op s = op_of(Linear{.rows = 3, .in = 5, .out = 7});
-  CHECK(reached(s, cost_of(1, 20, 10, 40), false, r).memory.value == Approx(70 / (30 / 10. + 40 / 40.)));
-  CHECK(reached(s, cost_of(1, 20, 10, 41), false, r).memory.value == Approx(10));
-  CHECK(reached(s, cost_of(1, 20, 10, 40), true, r).memory.value == Approx(10));
+  const Pricing prefill{.phase = Phase::prefill};
+  CHECK(reached(s, cost_of(1, 20, 10, 40), prefill, false, r).memory.value == Approx(70 / (30 / 10. + 40 / 40.)));
+  CHECK(reached(s, cost_of(1, 20, 10, 41), prefill, false, r).memory.value == Approx(10));
+  CHECK(reached(s, cost_of(1, 20, 10, 40), train, false, r).memory.value == Approx(10));
+  CHECK(reached(s, cost_of(1, 20, 10, 40), train, true, r).memory.value == Approx(10));
 }
 
 TEST_CASE("no byte is faster than the functions evaluated on it", "[cost][roofline]") {
   Rates r = rates;
   r.functions = 2;
   const Op act = op_of(Pointwise{.kind = PointwiseKind::activate, .rows = 3, .width = 4});  // 12 or 24 evaluations
-  CHECK(reached(act, cost_of(0, 0, 0, 48), false, r).memory.value == 8);
-  CHECK(reached(act, cost_of(0, 0, 0, 72), true, r).memory.value == 6);
+  CHECK(reached(act, cost_of(0, 0, 0, 48), train, false, r).memory.value == 8);
+  CHECK(reached(act, cost_of(0, 0, 0, 72), train, true, r).memory.value == 6);
   const Op loss = op_of(Loss{2, 5});
-  CHECK(reached(loss, cost_of(0, 0, 0, 40), false, r).memory.value == 8);
+  CHECK(reached(loss, cost_of(0, 0, 0, 40), train, false, r).memory.value == 8);
   const Op add = op_of(Pointwise{.kind = PointwiseKind::add, .rows = 3, .width = 4});
-  CHECK(reached(add, cost_of(0, 0, 0, 48), false, r).memory.value == 10);
+  CHECK(reached(add, cost_of(0, 0, 0, 48), train, false, r).memory.value == 10);
   CHECK(functions(add.shape, false) == 0);
   CHECK(functions(Shape(Norm{3, 5, 5}), true) == 0);
   r.functions = 1e9;
-  CHECK(reached(act, cost_of(0, 0, 0, 48), false, r).memory.value == 10);
+  CHECK(reached(act, cost_of(0, 0, 0, 48), train, false, r).memory.value == 10);
 }
