@@ -26,15 +26,19 @@ class Dot {
  public:
   template <typename A, typename B>
   LLMCALC_INLINE Dot& add(Count n, const A* a, const B* b) {
-    [[maybe_unused]] const InProduct<W> scope;
-    const W more = sum_of<W>(n, [=](Count i) { return wide(a[i]) * wide(b[i]); });
-    sum_ = first_ ? more : sum_ + more;
+    const W more = product(n, a, b);
+    sum_ = first_ ? more : sum_ + more;  // beside the additions of a product, which has one for each multiplication
     first_ = false;
     return *this;
   }
   W total() const { return sum_; }
 
  private:
+  template <typename A, typename B>
+  LLMCALC_INLINE static W product(Count n, const A* a, const B* b) {
+    [[maybe_unused]] const InProduct<W> scope;
+    return sum_of<W>(n, [=](Count i) { return wide(a[i]) * wide(b[i]); });
+  }
   W sum_{0};
   bool first_ = true;
 };
