@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "model/cpu/matmul_shape.hpp"
 #include "model/cuda/attention.hpp"
 #include "model/cuda/classifier.hpp"
 #include "model/cuda/column_sums.hpp"
@@ -16,13 +15,13 @@
 #include "model/cuda/experts.hpp"
 #include "model/cuda/flash_cores.hpp"
 #include "model/cuda/lookup.hpp"
-#include "model/cuda/matvec.hpp"
 #include "model/cuda/norm.hpp"
 #include "model/cuda/optimizer.hpp"
 #include "model/cuda/own_attention.hpp"
 #include "model/cuda/pending_sum.hpp"
 #include "model/cuda/pointwise.hpp"
 #include "model/cuda/position.hpp"
+#include "model/cuda/products.hpp"
 #include "model/cuda/replay.hpp"
 #include "model/cuda/room.hpp"
 #include "model/cuda/rows.hpp"
@@ -52,7 +51,8 @@ class Cuda final : public Backend {
         poison_(poison),
         instruments_(instruments),
         replays_(device),
-        routings_(device_) {}
+        routings_(device_),
+        products_(device_, replays_, routings_) {}
   void* allocate(Bytes bytes) override {
     return device_.allocate(bytes.value, poison_ ? std::optional(0xff) : std::nullopt);  // NaN in every format
   }
@@ -103,17 +103,9 @@ class Cuda final : public Backend {
   }
 
   // ---- products
-  void linear(const Linear& s, const LinearView& v, Out y) override {
-    const Count stride = v.x_stride > 0 ? v.x_stride : s.in;
-    if (v.head_rows > 0) return per_head(s, v, n(v.x), n(v.weight), n(y));
-    if (s.top_k > 0) return routed(s, v, y);
-    dense({s.rows, s.in, s.out, stride, n(v.x), n(v.weight), n(v.bias), y, v.wide_output});
-  }
+  void linear(const Linear& s, const LinearView& v, Out y) override { products_.linear(s, v, y); }
   void linear_gradient(const Linear& s, const LinearView& v, In dy, Out dx, bool add, Out dw, Out db) override {
-    if (s.top_k > 0) return routed_gradient(s, v, dy, dx, add, dw, db);
-    Count stride = s.out;
-    if (v.wide_output) stride *= static_cast<Count>(sizeof(W) / sizeof(T));  // as loss_gradient left it
-    dense_gradient(s, s.rows, n(v.x), n(v.weight), n(dy), stride, n(dx), add, w(dw), v.add_weight_gradient, w(db));
+    products_.gradient(s, v, dy, dx, add, dw, db);
   }
 
   // ---- norms
@@ -317,58 +309,6 @@ class Cuda final : public Backend {
   Scores<T> scores(const Attention& s, const AttentionInputs& in, const Dropout& d) {
     return {s, in, moved(d), replays_.past(s.past).at};
   }
-  /// `timed` and `bias`: see GpuDevice::matmul. Rows of experts are other ones in every step. True: the bias is in it.
-  bool product(const MatmulShape& s, In a, In b, Out c, bool wide_output, bool timed = true, In bias = nullptr) {
-    if (s.m == 0 || s.n == 0 || s.k == 0) return false;
-    const bool with_bias = device_.matmul(s, sizeof(T) == 2, wide_output || sizeof(T) == 4, a, b, c, timed, bias);
-    replays_.count(flops(2, s.m, s.n, s.k));
-    return with_bias;
-  }
-  /// The device adds biases of y's format alone.
-  void dense(const FewRows<T>& a, bool timed = true) {
-    if (a.can()) return a.run(device_), replays_.count(flops(2, a.rows, a.out, a.in));
-    const bool wider = a.wide_output && sizeof(W) > sizeof(T);
-    const bool with_bias = product({a.rows, a.out, a.in, false, true, false, a.x_stride, a.in, a.out}, a.x, a.weight,
-                                   a.y, a.wide_output, timed, wider ? nullptr : a.bias);
-    if (a.bias == nullptr || with_bias) return;
-    a.wide_output ? add_bias(device_, a.rows, a.out, a.bias, w(a.y)) : add_bias(device_, a.rows, a.out, a.bias, n(a.y));
-  }
-  /// dw of no rows is 0: what is not added must still be written.
-  void dense_gradient(const Linear& s, Count rows, const T* x, const T* weight, const T* dy, Count stride, T* dx,
-                      bool add, W* dw, bool add_dw, W* db) {
-    if (rows == 0 && !add_dw) zero(dw, mul(s.out, s.in) * wide());
-    if (rows == 0) return;
-    const bool timed = s.top_k == 0;
-    product({rows, s.in, s.out, false, false, add, stride, s.in, s.in}, dy, weight, dx, false, timed);
-    product({s.out, s.in, rows, true, false, add_dw, stride, s.in, s.in}, dy, x, dw, true, timed);
-    if (db != nullptr) bias_gradient(device_, rows, s.out, dy, stride, db);
-  }
-  void routed(const Linear& s, const LinearView& v, Out y) {
-    const auto r = routings_.of(v.choice, s.rows / s.top_k, s.groups, s.top_k, n(v.choice));
-    r->each_expert([&](Count e, Count first, Count rows) {
-      const T* const bias = v.bias != nullptr ? n(v.bias) + e * s.out : nullptr;
-      dense({rows, s.in, s.out, s.in, n(v.x) + first * s.in, n(v.weight) + e * s.out * s.in, bias, n(y) + first * s.out,
-             false},
-            false);
-    });
-  }
-  void routed_gradient(const Linear& s, const LinearView& v, In dy, Out dx, bool add, Out dw, Out db) {
-    const Count tokens = s.rows / s.top_k;
-    const auto r = routings_.of(v.choice, tokens, s.groups, s.top_k, w(v.choice) + tokens * s.groups);
-    r->each_expert([&](Count e, Count first, Count rows) {
-      dense_gradient(s, rows, n(v.x) + first * s.in, n(v.weight) + e * s.out * s.in, n(dy) + first * s.out, s.out,
-                     n(dx) + first * s.in, add, w(dw) + e * s.out * s.in, v.add_weight_gradient,
-                     db != nullptr ? w(db) + e * s.out : nullptr);
-    });
-  }
-  /// Absorbed projections of latent attention: each head has its own rows of the up-projection, on its own part of x.
-  void per_head(const Linear& s, const LinearView& v, const T* x, const T* weight, T* y) {
-    const Count heads = s.groups, tokens = s.rows / heads, width = v.transposed ? s.out : s.in;
-    for (Count h = 0; h < heads; ++h)
-      product({tokens, s.out, s.in, false, !v.transposed, false, v.x_stride, width, heads * v.y_head}, x + h * v.x_head,
-              weight + (h * v.head_rows + v.weight_offset) * width, y + h * v.y_head, false);
-  }
-
   void count_flash(const Attention& s, Count width) {
     const auto after = [s, width](Count past) {
       Scores<T> c{s, {}, {}};
@@ -394,6 +334,7 @@ class Cuda final : public Backend {
   Instruments* instruments_;
   Replays<Given> replays_;
   Routings<Device> routings_;
+  Products<T, Device, Given> products_;
 };
 
 }  // namespace llmcalc::model::cuda
