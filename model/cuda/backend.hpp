@@ -18,20 +18,20 @@
 #include "model/cuda/norm.hpp"
 #include "model/cuda/optimizer.hpp"
 #include "model/cuda/own_attention.hpp"
-#include "model/cuda/pending_sum.hpp"
 #include "model/cuda/pointwise.hpp"
 #include "model/cuda/position.hpp"
 #include "model/cuda/products.hpp"
 #include "model/cuda/replay.hpp"
 #include "model/cuda/room.hpp"
 #include "model/cuda/rows.hpp"
+#include "model/cuda/waiting.hpp"
 
 namespace llmcalc::model::cuda {
 
 template <typename T, typename Given>
 class Cuda final : public Backend {
   using W = float;
-  using Device = SummingDevice<T, Given>;
+  using Device = WaitingDevice<T, Given>;
   template <typename X>
   using Scratch = Room<Device, X>;
   static const T* n(In p) { return static_cast<const T*>(p); }
@@ -155,7 +155,9 @@ class Cuda final : public Backend {
 
   // ---- number by number
   /// Waits for a norm, which may be next: see PendingSum.
-  void add(const Pointwise& s, In a, In b, Out y) override { device_.put_off({size(s), n(a), n(b), n(y)}); }
+  void add(const Pointwise& s, In a, In b, Out y) override {
+    device_.put_off(PendingSum<T>{size(s), n(a), n(b), n(y)});
+  }
   void accumulate(Count count, In x, Out y) override { cuda::sum(device_, count, n(In(y)), n(x), n(y)); }
   void multiply(const Pointwise& s, In a, In b, Out y) override { cuda::multiply(device_, size(s), n(a), n(b), n(y)); }
   void multiply_gradient(const Pointwise& s, In a, In b, In dy, Out da, bool add_a, Out db, bool add_b) override {
@@ -325,7 +327,7 @@ class Cuda final : public Backend {
     return cuda::by_faster_core(device_, cores_, s, in, d, number(), call, mma);
   }
 
-  mutable Device device_;  ///< reading does a sum that waits
+  mutable Device device_;  ///< reading does what waits
   Turns<Device> turns_;
   Classifier<T, Device> classifier_;
   std::string name_;

@@ -4,13 +4,13 @@
 #include "model/cpu/matmul_shape.hpp"
 #include "model/cuda/column_sums.hpp"
 #include "model/cuda/experts.hpp"
-#include "model/cuda/matvec.hpp"
 #include "model/cuda/pointwise.hpp"
 #include "model/cuda/replay.hpp"
+#include "model/cuda/waiting.hpp"
 
 namespace llmcalc::model::cuda {
 
-/// `Given` is what recordings are made on.
+/// `Device` is one on which they may wait, `Given` what recordings are made on.
 template <typename T, typename Device, typename Given>
 class Products {
   using W = float;
@@ -44,9 +44,9 @@ class Products {
     replays_.count(flops(2, s.m, s.n, s.k));
     return with_bias;
   }
-  /// The device adds biases of y's format alone.
+  /// Of few rows: with the others that x is asked for next. Else the device adds biases of y's format alone.
   void dense(const FewRows<T>& a, bool timed = true) {
-    if (a.can()) return a.run(device_), replays_.count(flops(2, a.rows, a.out, a.in));
+    if (a.can()) return device_.put_off(PendingProducts<T>(a)), replays_.count(flops(2, a.rows, a.out, a.in));
     const bool wider = a.wide_output && sizeof(W) > sizeof(T);
     const bool with_bias = product({a.rows, a.out, a.in, false, true, false, a.x_stride, a.in, a.out}, a.x, a.weight,
                                    a.y, a.wide_output, timed, wider ? nullptr : a.bias);

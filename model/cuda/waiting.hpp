@@ -1,55 +1,72 @@
 #pragma once
-/// A sum that waits for its reader. A residual's sum is read next by a norm, which can make it on its way: one kernel
-/// that reads both terms and writes sum and norm, where two would write the sum and read it again.
+/// What waits for the call after it, with which it may be one launch.
 
 #include <optional>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "model/cpu/matmul_shape.hpp"
 #include "model/cuda/core_choice.hpp"
+#include "model/cuda/matvec.hpp"
 #include "model/cuda/pointwise.hpp"
 #include "model/cuda/sdpa.hpp"
+#include "model/cuda/together.hpp"
 
 namespace llmcalc::model::cuda {
 
-/// y = a + b, n numbers.
+/// y = a + b, n numbers. A residual's sum is read next by a norm, which can make it on its way: one kernel that reads
+/// both terms and writes sum and norm, where two would write the sum and read it again.
 template <typename T>
 struct PendingSum {
   Count n;
   const T *a, *b;
   T* y;
+
+  bool join(const PendingSum&) const { return false; }
+  template <typename Device>
+  void run(Device& device) const {
+    sum(device, n, a, b, y);
+  }
 };
 
-/// A device on which one sum may wait. Whatever else it is asked for, it does the sum first; but for memory, which is
-/// given out meanwhile, and taken back when the sum is done.
-template <typename T, typename Device>
-class SummingDevice {
- public:
-  explicit SummingDevice(Device& device) : device_(device) {}
-  ~SummingDevice() { drop(); }
-  SummingDevice(const SummingDevice&) = delete;
-  SummingDevice& operator=(const SummingDevice&) = delete;
+/// Products of the same few rows: queries, keys and values, or a gate and what it opens.
+template <typename T>
+using PendingProducts = Together<FewRows<T>, 3>;
 
-  /// From now on the sum waits.
-  void put_off(const PendingSum<T>& sum) { settle(), sum_ = sum; }
+/// A device on which calls of one kind may wait. Whatever else it is asked for, it does them first; but for memory,
+/// which is given out meanwhile, and taken back when they are done.
+template <typename T, typename Device>
+class WaitingDevice {
+ public:
+  explicit WaitingDevice(Device& device) : device_(device) {}
+  ~WaitingDevice() { drop(); }
+  WaitingDevice(const WaitingDevice&) = delete;
+  WaitingDevice& operator=(const WaitingDevice&) = delete;
+
+  /// From now on the call waits: beside what waits already, or after that is done.
+  template <typename Call>
+  void put_off(const Call& call) {
+    if (Call* const before = std::get_if<Call>(&waiting_); before != nullptr && before->join(call)) return;
+    settle(), waiting_ = call;
+  }
   /// True: y is the sum of n numbers that waits, and f(device, sum) makes it.
   template <typename F>
   bool made_by(const void* y, Count n, const F& f) {
-    if (!sum_ || sum_->y != y || sum_->n != n) return false;
-    f(device_, *sum_);
+    const auto* const sum = std::get_if<PendingSum<T>>(&waiting_);
+    if (sum == nullptr || sum->y != y || sum->n != n) return false;
+    f(device_, *sum);
     drop();
     return true;
   }
-  /// Does the sum that waits, if one does.
+  /// Does what waits.
   void settle() {
-    if (!sum_) return;
-    sum(device_, sum_->n, sum_->a, sum_->b, sum_->y);
+    std::visit([this](const auto& call) { call.run(device_); }, waiting_);
     drop();
   }
   /// Nobody wants it any more.
   void drop() {
-    sum_.reset();
+    waiting_ = Nothing();
     for (const auto& [p, bytes] : released_) device_.release(p, bytes);
     released_.clear();
   }
@@ -62,8 +79,8 @@ class SummingDevice {
   }
   /// A sum that is released unread is not done.
   void release(void* p, Count bytes) {
-    if (sum_ && sum_->y == p) drop();
-    if (!sum_) return device_.release(p, bytes);
+    if (const auto* const sum = std::get_if<PendingSum<T>>(&waiting_); sum != nullptr && sum->y == p) drop();
+    if (std::holds_alternative<Nothing>(waiting_)) return device_.release(p, bytes);
     released_.emplace_back(p, bytes);
   }
   void fill(void* p, int byte, Count bytes) { now().fill(p, byte, bytes); }
@@ -85,10 +102,13 @@ class SummingDevice {
   { return now().sdpa(call); }
 
  private:
+  struct Nothing {
+    void run(Device&) const {}
+  };
   Device& now() { return settle(), device_; }
 
   Device& device_;
-  std::optional<PendingSum<T>> sum_;
+  std::variant<Nothing, PendingSum<T>, PendingProducts<T>> waiting_;
   std::vector<std::pair<void*, Count>> released_;  ///< while it waits
 };
 
