@@ -99,7 +99,8 @@ class Cuda final : public Backend {
   }
   void rope(Count rows, const Positions& p, Out x, Count row, Count heads, Count head, Count width, Count offset,
             bool inverse) override {
-    cuda::rope(device_, rows, p, turns(p, width), n(x) + offset, row, heads, head, width, inverse);
+    const float* const turn = turns(p, width);
+    device_.put_off(PendingRotations<T>(rotation(rows, p, turn, n(x) + offset, row, heads, head, width, inverse)));
   }
 
   // ---- products
@@ -244,7 +245,8 @@ class Cuda final : public Backend {
   }
   void cache(Count sequences, const Positions& p, In x, Count x_stride, Count width, Out to, Count row,
              Count capacity) override {
-    cache_rows(device_, sequences, p.queries, replays_.past(p.past), n(x), x_stride, width, n(to), row, capacity);
+    const CachePlaces places{p.queries, capacity, x_stride, row, replays_.past(p.past)};
+    device_.put_off(PendingCopies<T>(CachedRows<T>{sequences, width, places, n(x), n(to)}));
   }
   void square_sum(Count count, In g, double* sum) override {
     cuda::square_sum(device_, threads, line, count, w(g), sum);

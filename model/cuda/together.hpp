@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "calc/units.hpp"
+#include "model/cuda/pack.hpp"
 
 namespace llmcalc::model::cuda {
 
@@ -56,5 +56,26 @@ class Together {
   std::array<Call, most> calls_;
   std::size_t count_ = 1;
 };
+
+/// Two functions of i, the second's numbers behind the first's.
+template <typename F>
+struct InTurn {
+  F first, second;
+  Count begin;
+  LLMCALC_HD void operator()(Count i) const {
+    if (i < begin)
+      first(i);
+    else
+      second(i - begin);
+  }
+};
+/// kernel(call), which takes `at_once` pieces, over one call or two, on all of the device.
+template <typename Device, typename Call, typename F>
+void everywhere(Device& device, std::span<const Call> calls, const F& kernel, int at_once) {
+  const Count n = calls[0].pieces() / at_once;
+  if (calls.size() == 1) return everywhere(device, n, kernel(calls[0]));
+  const InTurn<decltype(kernel(calls[0]))> both{kernel(calls[0]), kernel(calls[1]), n};
+  everywhere(device, n + calls[1].pieces() / at_once, both);
+}
 
 }  // namespace llmcalc::model::cuda

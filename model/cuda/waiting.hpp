@@ -7,9 +7,11 @@
 #include <vector>
 
 #include "model/cpu/matmul_shape.hpp"
+#include "model/cuda/copy.hpp"
 #include "model/cuda/core_choice.hpp"
 #include "model/cuda/matvec.hpp"
 #include "model/cuda/pointwise.hpp"
+#include "model/cuda/position.hpp"
 #include "model/cuda/sdpa.hpp"
 #include "model/cuda/together.hpp"
 
@@ -33,6 +35,12 @@ struct PendingSum {
 /// Products of the same few rows: queries, keys and values, or a gate and what it opens.
 template <typename T>
 using PendingProducts = Together<FewRows<T>, 3>;
+/// Of queries and of keys.
+template <typename T>
+using PendingRotations = Together<Rotation<T>, 2>;
+/// Keys and values that go to their caches.
+template <typename T>
+using PendingCopies = Together<CachedRows<T>, 2>;
 
 /// A device on which calls of one kind may wait. Whatever else it is asked for, it does them first; but for memory,
 /// which is given out meanwhile, and taken back when they are done.
@@ -108,7 +116,7 @@ class WaitingDevice {
   Device& now() { return settle(), device_; }
 
   Device& device_;
-  std::variant<Nothing, PendingSum<T>, PendingProducts<T>> waiting_;
+  std::variant<Nothing, PendingSum<T>, PendingProducts<T>, PendingRotations<T>, PendingCopies<T>> waiting_;
   std::vector<std::pair<void*, Count>> released_;  ///< while it waits
 };
 
