@@ -112,9 +112,11 @@ class Cuda final : public Backend {
   // ---- norms
   void norm(const Norm& s, const NormView& v, Out y, Out statistics) override {
     const auto with_sum = [&](Given& device, const PendingSum<T>& sum) {
+      if (sum.y != v.x || sum.n != mul(s.rows, s.width) || v.x_stride != s.width) return false;
       Norms<T, Given>::norm_of_sum(device, s, v, sum.a, sum.b, sum.y, n(y), w(statistics));
+      return true;
     };
-    if (v.x_stride == s.width && device_.made_by(v.x, mul(s.rows, s.width), with_sum)) return;
+    if (device_.template taken<PendingSum<T>>(with_sum)) return;
     Norms<T, Device>::norm(device_, s, v, n(y), w(statistics));
   }
   void norm_gradient(const Norm& s, const NormView& v, In statistics, In dy, Out dx, bool add, Out dw,
@@ -178,6 +180,10 @@ class Cuda final : public Backend {
                     [&](auto f) { cuda::activate_gradient<decltype(f)>(device_, size(s), n(x), n(dy), n(dx), add); });
   }
   void gate(const Pointwise& s, Activation act, In a, In b, Out y) override {
+    const auto with_products = [&](Given& device, const PendingProducts<T>& products) {
+      return FewRows<T>::gated(device, products.calls(), act, n(a), n(b), size(s), n(y));
+    };
+    if (device_.template taken<PendingProducts<T>>(with_products)) return;
     with_activation(act, [&](auto f) { cuda::gate<decltype(f)>(device_, size(s), n(a), n(b), n(y)); });
   }
   void gate_gradient(const Pointwise& s, Activation act, In a, In b, In dy, Out da, bool add_a, Out db,

@@ -43,6 +43,8 @@ class Together {
     Call::run(device, calls());
   }
 
+  std::span<const Call> calls() const { return {calls_.data(), count_}; }
+
  private:
   static bool apart(const Call& a, const Call& b) {
     for (const Extent& read : a.reads())
@@ -51,7 +53,6 @@ class Together {
       if (read.meets(a.writes())) return false;
     return !a.writes().meets(b.writes());
   }
-  std::span<const Call> calls() const { return {calls_.data(), count_}; }
 
   std::array<Call, most> calls_;
   std::size_t count_ = 1;

@@ -58,12 +58,11 @@ class WaitingDevice {
     if (Call* const before = std::get_if<Call>(&waiting_); before != nullptr && before->join(call)) return;
     settle(), waiting_ = call;
   }
-  /// True: y is the sum of n numbers that waits, and f(device, sum) makes it.
-  template <typename F>
-  bool made_by(const void* y, Count n, const F& f) {
-    const auto* const sum = std::get_if<PendingSum<T>>(&waiting_);
-    if (sum == nullptr || sum->y != y || sum->n != n) return false;
-    f(device_, *sum);
+  /// True: such a call waits, and f(device, call) has made it on its way, which it says.
+  template <typename Call, typename F>
+  bool taken(const F& f) {
+    const auto* const call = std::get_if<Call>(&waiting_);
+    if (call == nullptr || !f(device_, *call)) return false;
     drop();
     return true;
   }

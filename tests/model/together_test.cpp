@@ -154,6 +154,47 @@ TEST_CASE("whatever reads products or writes what they read comes after them", "
   });
 }
 
+TEST_CASE("a gate and what it opens are multiplied by the kernel that makes both", "[kernels]") {
+  everywhere([](Lab& lab) {
+    for (const Count rows : {1, 2, 3, 8})
+      for (const Activation act :
+           {Activation::relu, Activation::relu_squared, Activation::gelu, Activation::gelu_tanh, Activation::silu}) {
+        const Products p(lab, rows, {13, 13});
+        const Pair y = lab.output(rows * 13);
+        const auto products = [&] {
+          for (const Pair& each : {y, p.y[0], p.y[1]}) wipe(lab, each);
+          p.ask(0)(lab.tested()), p.ask(1)(lab.tested());
+        };
+        const auto ask = [&] {
+          lab.tested().gate({.rows = rows, .width = 13}, act, p.y[0].tested, p.y[1].tested, y.tested);
+          return std::vector<Numbers>{read(lab, y), read(lab, p.y[0]), read(lab, p.y[1])};
+        };
+        products(), lab.tested().wait();
+        const std::vector<Numbers> apart = ask();
+        products();
+        const std::vector<Numbers> together = ask();
+        for (std::size_t i = 0; i < apart.size(); ++i) CHECK(identical(together[i], apart[i]));
+      }
+  });
+}
+
+TEST_CASE("a gate takes the two products that it reads, and no others", "[kernels]") {
+  Lab lab(Number::f32, test::make_emulated(Number::f32, false));
+  const Products p(lab, 2, {6, 6, 6});
+  const Pair y = lab.output(12);
+  const auto gate = [&](const Pair& a, const Pair& b, const Pair& to, Count rows = 2) {
+    return [&gpu = lab.tested(), a, b, to, rows](Backend&) {
+      gpu.gate({.rows = rows, .width = 6}, Activation::silu, a.tested, b.tested, to.tested);
+    };
+  };
+  CHECK(launches(lab, {p.ask(0), p.ask(1), gate(p.y[0], p.y[1], y)}) == 1);
+  CHECK(launches(lab, {p.ask(0), p.ask(1), gate(p.y[1], p.y[0], y)}) == 2);
+  CHECK(launches(lab, {p.ask(0), p.ask(1), gate(p.y[0], p.y[1], y, 1)}) == 2);
+  CHECK(launches(lab, {p.ask(0), p.ask(1), p.ask(2), gate(p.y[0], p.y[1], y)}) == 2);
+  CHECK(launches(lab, {p.ask(0), gate(p.y[0], p.y[1], y)}) == 2);
+  CHECK(launches(lab, {p.ask(0), p.ask(1), gate(p.y[0], p.y[1], p.x)}) == 2);  // over what others still read
+}
+
 namespace {
 
 /// Rotations of queries, whose heads have more numbers than are rotated, and of keys.
@@ -277,9 +318,9 @@ Arch in_packs(Arch a) {
 
 TEST_CASE("launches for one more token", "[kernels]") {
   // Norm with the sum before it; queries, keys and values; rotations; caches; attention's parts and what puts them
-  // together; what it leaves; norm with the sum; gate and up; what they make; down. Beside the layers: the table's
+  // together; what it leaves; norm with the sum; gate and up with what they make; down. Beside the layers: the table's
   // rows, the angles, the last norm, the logits.
-  CHECK(decoding_launches(in_packs(test::tiny_llama())) == 2 * 11 + 4);
+  CHECK(decoding_launches(in_packs(test::tiny_llama())) == 2 * 10 + 4);
   // Without rotations and gate, and with a table of positions in the angles' place.
   CHECK(decoding_launches(in_packs(test::tiny_gpt())) == 2 * 10 + 4);
 }
