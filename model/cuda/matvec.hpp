@@ -19,13 +19,16 @@ struct VecRows {
   template <typename Thread, typename Row>
   LLMCALC_HD void multiply(const Thread& t, const Row& row) const {
     const Count whole = in / N;
+    const Pack<T, N>* from[M];
+    LLMCALC_UNROLL
+    for (int m = 0; m < M; ++m) from[m] = packs<N>(row(m));
     float sum[M * R] = {};
     for (Count at = t.index(); at < whole; at += ahead * t.size()) {
       Pack<T, N> w[ahead][M] = {};
       LLMCALC_UNROLL
       for (int i = 0; i < ahead * M; ++i) {
         const Count pack = at + i / M * t.size();
-        if (pack < whole) w[i / M][i % M] = t.stream(packs<N>(row(i % M)) + pack);
+        if (pack < whole) w[i / M][i % M] = t.stream(from[i % M] + pack);
       }
       LLMCALC_UNROLL
       for (int u = 0; u < ahead; ++u)
@@ -124,6 +127,7 @@ struct GatedMatVec {
 /// What such a product is given; `y` has rows of `out` numbers.
 template <typename T>
 struct FewRows {
+  static constexpr int most = 3;  ///< in one launch
   Count rows, in, out, x_stride;
   const T *x, *weight, *bias;
   void* y;
@@ -147,8 +151,7 @@ struct FewRows {
   }
   template <typename Device>
   static void run(Device& device, std::span<const FewRows> all) {
-    if (all.size() == 1) return multiply<1>(device, all);
-    all.size() == 2 ? multiply<2>(device, all) : multiply<3>(device, all);
+    all.size() == 1 ? multiply<1>(device, all) : multiply<most>(device, all);
   }
   /// True: these are a gate a and b, of `count` numbers each, and were made with to = act(a) b.
   template <typename Device>
@@ -181,7 +184,11 @@ struct FewRows {
     all[0].by_rows([&]<int R, int M>(const VecRows<T, R, M>& block) {
       MatVec<T, R, M, K> kernel{block, {}, all[0].wide_output};
       Count blocks = 0;
-      for (std::size_t k = 0; k < K; ++k) kernel.matrix[k] = all[k].matrix(blocks), blocks += all[k].blocks(M);
+      for (std::size_t k = 0; k < K; ++k) {  // a place that is left over has no blocks
+        const FewRows& a = all[std::min(k, all.size() - 1)];
+        kernel.matrix[k] = a.matrix(blocks);
+        if (k < all.size()) blocks += a.blocks(M);
+      }
       launch<R, M>(device, kernel, blocks);
     });
   }

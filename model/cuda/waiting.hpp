@@ -34,7 +34,7 @@ struct PendingSum {
 
 /// Products of the same few rows: queries, keys and values, or a gate and what it opens.
 template <typename T>
-using PendingProducts = Together<FewRows<T>, 3>;
+using PendingProducts = Together<FewRows<T>, FewRows<T>::most>;
 /// Of queries and of keys.
 template <typename T>
 using PendingRotations = Together<Rotation<T>, 2>;

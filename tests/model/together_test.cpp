@@ -1,6 +1,9 @@
 // Calls of one kind that wait for each other: one launch, and the bits of as many launches as calls. On the GPU's
 // stand-in, which counts its kernels, and on a GPU where tests are told of one.
 
+#include <cmath>
+#include <functional>
+
 #include "tests/catch.hpp"
 #include "tests/model/compare.hpp"
 #include "tests/model/lab.hpp"
