@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "model/cpu/matmul_shape.hpp"
 #include "model/cuda/attention.hpp"
 #include "model/cuda/classifier.hpp"
 #include "model/cuda/column_sums.hpp"
@@ -16,23 +15,23 @@
 #include "model/cuda/experts.hpp"
 #include "model/cuda/flash_cores.hpp"
 #include "model/cuda/lookup.hpp"
-#include "model/cuda/matvec.hpp"
 #include "model/cuda/norm.hpp"
 #include "model/cuda/optimizer.hpp"
 #include "model/cuda/own_attention.hpp"
-#include "model/cuda/pending_sum.hpp"
 #include "model/cuda/pointwise.hpp"
 #include "model/cuda/position.hpp"
+#include "model/cuda/products.hpp"
 #include "model/cuda/replay.hpp"
 #include "model/cuda/room.hpp"
 #include "model/cuda/rows.hpp"
+#include "model/cuda/waiting.hpp"
 
 namespace llmcalc::model::cuda {
 
 template <typename T, typename Given>
 class Cuda final : public Backend {
   using W = float;
-  using Device = SummingDevice<T, Given>;
+  using Device = WaitingDevice<T, Given>;
   template <typename X>
   using Scratch = Room<Device, X>;
   static const T* n(In p) { return static_cast<const T*>(p); }
@@ -52,7 +51,8 @@ class Cuda final : public Backend {
         poison_(poison),
         instruments_(instruments),
         replays_(device),
-        routings_(device_) {}
+        routings_(device_),
+        products_(device_, replays_, routings_) {}
   void* allocate(Bytes bytes) override {
     return device_.allocate(bytes.value, poison_ ? std::optional(0xff) : std::nullopt);  // NaN in every format
   }
@@ -99,29 +99,24 @@ class Cuda final : public Backend {
   }
   void rope(Count rows, const Positions& p, Out x, Count row, Count heads, Count head, Count width, Count offset,
             bool inverse) override {
-    cuda::rope(device_, rows, p, turns(p, width), n(x) + offset, row, heads, head, width, inverse);
+    const float* const turn = turns(p, width);
+    device_.put_off(PendingRotations<T>(rotation(rows, p, turn, n(x) + offset, row, heads, head, width, inverse)));
   }
 
   // ---- products
-  void linear(const Linear& s, const LinearView& v, Out y) override {
-    const Count stride = v.x_stride > 0 ? v.x_stride : s.in;
-    if (v.head_rows > 0) return per_head(s, v, n(v.x), n(v.weight), n(y));
-    if (s.top_k > 0) return routed(s, v, y);
-    dense({s.rows, s.in, s.out, stride, n(v.x), n(v.weight), n(v.bias), y, v.wide_output});
-  }
+  void linear(const Linear& s, const LinearView& v, Out y) override { products_.linear(s, v, y); }
   void linear_gradient(const Linear& s, const LinearView& v, In dy, Out dx, bool add, Out dw, Out db) override {
-    if (s.top_k > 0) return routed_gradient(s, v, dy, dx, add, dw, db);
-    Count stride = s.out;
-    if (v.wide_output) stride *= static_cast<Count>(sizeof(W) / sizeof(T));  // as loss_gradient left it
-    dense_gradient(s, s.rows, n(v.x), n(v.weight), n(dy), stride, n(dx), add, w(dw), v.add_weight_gradient, w(db));
+    products_.gradient(s, v, dy, dx, add, dw, db);
   }
 
   // ---- norms
   void norm(const Norm& s, const NormView& v, Out y, Out statistics) override {
     const auto with_sum = [&](Given& device, const PendingSum<T>& sum) {
+      if (sum.y != v.x || sum.n != mul(s.rows, s.width) || v.x_stride != s.width) return false;
       Norms<T, Given>::norm_of_sum(device, s, v, sum.a, sum.b, sum.y, n(y), w(statistics));
+      return true;
     };
-    if (v.x_stride == s.width && device_.made_by(v.x, mul(s.rows, s.width), with_sum)) return;
+    if (device_.template taken<PendingSum<T>>(with_sum)) return;
     Norms<T, Device>::norm(device_, s, v, n(y), w(statistics));
   }
   void norm_gradient(const Norm& s, const NormView& v, In statistics, In dy, Out dx, bool add, Out dw,
@@ -163,7 +158,9 @@ class Cuda final : public Backend {
 
   // ---- number by number
   /// Waits for a norm, which may be next: see PendingSum.
-  void add(const Pointwise& s, In a, In b, Out y) override { device_.put_off({size(s), n(a), n(b), n(y)}); }
+  void add(const Pointwise& s, In a, In b, Out y) override {
+    device_.put_off(PendingSum<T>{size(s), n(a), n(b), n(y)});
+  }
   void accumulate(Count count, In x, Out y) override { cuda::sum(device_, count, n(In(y)), n(x), n(y)); }
   void multiply(const Pointwise& s, In a, In b, Out y) override { cuda::multiply(device_, size(s), n(a), n(b), n(y)); }
   void multiply_gradient(const Pointwise& s, In a, In b, In dy, Out da, bool add_a, Out db, bool add_b) override {
@@ -183,6 +180,10 @@ class Cuda final : public Backend {
                     [&](auto f) { cuda::activate_gradient<decltype(f)>(device_, size(s), n(x), n(dy), n(dx), add); });
   }
   void gate(const Pointwise& s, Activation act, In a, In b, Out y) override {
+    const auto with_products = [&](Given& device, const PendingProducts<T>& products) {
+      return FewRows<T>::gated(device, products.calls(), act, n(a), n(b), size(s), n(y));
+    };
+    if (device_.template taken<PendingProducts<T>>(with_products)) return;
     with_activation(act, [&](auto f) { cuda::gate<decltype(f)>(device_, size(s), n(a), n(b), n(y)); });
   }
   void gate_gradient(const Pointwise& s, Activation act, In a, In b, In dy, Out da, bool add_a, Out db,
@@ -250,7 +251,8 @@ class Cuda final : public Backend {
   }
   void cache(Count sequences, const Positions& p, In x, Count x_stride, Count width, Out to, Count row,
              Count capacity) override {
-    cache_rows(device_, sequences, p.queries, replays_.past(p.past), n(x), x_stride, width, n(to), row, capacity);
+    const CachePlaces places{p.queries, capacity, x_stride, row, replays_.past(p.past)};
+    device_.put_off(PendingCopies<T>(CachedRows<T>{sequences, width, places, n(x), n(to)}));
   }
   void square_sum(Count count, In g, double* sum) override {
     cuda::square_sum(device_, threads, line, count, w(g), sum);
@@ -317,58 +319,6 @@ class Cuda final : public Backend {
   Scores<T> scores(const Attention& s, const AttentionInputs& in, const Dropout& d) {
     return {s, in, moved(d), replays_.past(s.past).at};
   }
-  /// `timed` and `bias`: see GpuDevice::matmul. Rows of experts are other ones in every step. True: the bias is in it.
-  bool product(const MatmulShape& s, In a, In b, Out c, bool wide_output, bool timed = true, In bias = nullptr) {
-    if (s.m == 0 || s.n == 0 || s.k == 0) return false;
-    const bool with_bias = device_.matmul(s, sizeof(T) == 2, wide_output || sizeof(T) == 4, a, b, c, timed, bias);
-    replays_.count(flops(2, s.m, s.n, s.k));
-    return with_bias;
-  }
-  /// The device adds biases of y's format alone.
-  void dense(const FewRows<T>& a, bool timed = true) {
-    if (a.can()) return a.run(device_), replays_.count(flops(2, a.rows, a.out, a.in));
-    const bool wider = a.wide_output && sizeof(W) > sizeof(T);
-    const bool with_bias = product({a.rows, a.out, a.in, false, true, false, a.x_stride, a.in, a.out}, a.x, a.weight,
-                                   a.y, a.wide_output, timed, wider ? nullptr : a.bias);
-    if (a.bias == nullptr || with_bias) return;
-    a.wide_output ? add_bias(device_, a.rows, a.out, a.bias, w(a.y)) : add_bias(device_, a.rows, a.out, a.bias, n(a.y));
-  }
-  /// dw of no rows is 0: what is not added must still be written.
-  void dense_gradient(const Linear& s, Count rows, const T* x, const T* weight, const T* dy, Count stride, T* dx,
-                      bool add, W* dw, bool add_dw, W* db) {
-    if (rows == 0 && !add_dw) zero(dw, mul(s.out, s.in) * wide());
-    if (rows == 0) return;
-    const bool timed = s.top_k == 0;
-    product({rows, s.in, s.out, false, false, add, stride, s.in, s.in}, dy, weight, dx, false, timed);
-    product({s.out, s.in, rows, true, false, add_dw, stride, s.in, s.in}, dy, x, dw, true, timed);
-    if (db != nullptr) bias_gradient(device_, rows, s.out, dy, stride, db);
-  }
-  void routed(const Linear& s, const LinearView& v, Out y) {
-    const auto r = routings_.of(v.choice, s.rows / s.top_k, s.groups, s.top_k, n(v.choice));
-    r->each_expert([&](Count e, Count first, Count rows) {
-      const T* const bias = v.bias != nullptr ? n(v.bias) + e * s.out : nullptr;
-      dense({rows, s.in, s.out, s.in, n(v.x) + first * s.in, n(v.weight) + e * s.out * s.in, bias, n(y) + first * s.out,
-             false},
-            false);
-    });
-  }
-  void routed_gradient(const Linear& s, const LinearView& v, In dy, Out dx, bool add, Out dw, Out db) {
-    const Count tokens = s.rows / s.top_k;
-    const auto r = routings_.of(v.choice, tokens, s.groups, s.top_k, w(v.choice) + tokens * s.groups);
-    r->each_expert([&](Count e, Count first, Count rows) {
-      dense_gradient(s, rows, n(v.x) + first * s.in, n(v.weight) + e * s.out * s.in, n(dy) + first * s.out, s.out,
-                     n(dx) + first * s.in, add, w(dw) + e * s.out * s.in, v.add_weight_gradient,
-                     db != nullptr ? w(db) + e * s.out : nullptr);
-    });
-  }
-  /// Absorbed projections of latent attention: each head has its own rows of the up-projection, on its own part of x.
-  void per_head(const Linear& s, const LinearView& v, const T* x, const T* weight, T* y) {
-    const Count heads = s.groups, tokens = s.rows / heads, width = v.transposed ? s.out : s.in;
-    for (Count h = 0; h < heads; ++h)
-      product({tokens, s.out, s.in, false, !v.transposed, false, v.x_stride, width, heads * v.y_head}, x + h * v.x_head,
-              weight + (h * v.head_rows + v.weight_offset) * width, y + h * v.y_head, false);
-  }
-
   void count_flash(const Attention& s, Count width) {
     const auto after = [s, width](Count past) {
       Scores<T> c{s, {}, {}};
@@ -385,7 +335,7 @@ class Cuda final : public Backend {
     return cuda::by_faster_core(device_, cores_, s, in, d, number(), call, mma);
   }
 
-  mutable Device device_;  ///< reading does a sum that waits
+  mutable Device device_;  ///< reading does what waits
   Turns<Device> turns_;
   Classifier<T, Device> classifier_;
   std::string name_;
@@ -394,6 +344,7 @@ class Cuda final : public Backend {
   Instruments* instruments_;
   Replays<Given> replays_;
   Routings<Device> routings_;
+  Products<T, Device, Given> products_;
 };
 
 }  // namespace llmcalc::model::cuda

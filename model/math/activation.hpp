@@ -98,4 +98,21 @@ void with_activation(Activation a, F f) {
   }
 }
 
+/// Its value where the activation is known when a kernel runs.
+template <typename W>
+LLMCALC_HD W activated(Activation a, W x) {
+  switch (a) {
+    case Activation::relu:
+      return Relu::value(x);
+    case Activation::relu_squared:
+      return ReluSquared::value(x);
+    case Activation::gelu:
+      return Gelu::value(x);
+    case Activation::gelu_tanh:
+      return GeluTanh::value(x);
+    default:
+      return Silu::value(x);
+  }
+}
+
 }  // namespace llmcalc::model
