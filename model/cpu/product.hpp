@@ -1,7 +1,7 @@
 #pragma once
 /// The two loops that matrix products and attention are made of.
 
-#include <bit>
+#include <cstdint>
 #include <cstring>
 
 #include "model/cpu/sum.hpp"
@@ -45,17 +45,14 @@ class Dot {
 
 /// Sixteen floats, in as many registers as the instruction set needs.
 using Floats [[gnu::vector_size(64)]] = float;
-LLMCALC_INLINE Floats sixteen(const float* from) {
-  Floats to;
-  std::memcpy(&to, from, sizeof to);
-  return to;
-}
-LLMCALC_INLINE Floats sixteen(const bf16* from) {
+LLMCALC_INLINE void take(Floats& to, const float* from) { std::memcpy(&to, from, sizeof to); }
+LLMCALC_INLINE void take(Floats& to, const bf16* from) {
   using Halves [[gnu::vector_size(32)]] = std::uint16_t;
   using Words [[gnu::vector_size(64)]] = std::uint32_t;
   Halves bits;
   std::memcpy(&bits, from, sizeof bits);
-  return std::bit_cast<Floats>(__builtin_convertvector(bits, Words) << 16U);
+  const Words words = __builtin_convertvector(bits, Words) << 16U;
+  std::memcpy(&to, &words, sizeof to);
 }
 
 /// In sixteen sums, whose halves are added to each other in the end: added up one by one they would take most of the
@@ -66,7 +63,10 @@ class Dot<float> {
   template <typename A, typename B>
   LLMCALC_INLINE Dot& add(Count n, const A* a, const B* b) {
     Count i = 0;
-    for (; i + 16 <= n; i += 16) sums_ += sixteen(a + i) * sixteen(b + i);
+    for (Floats x, y; i + 16 <= n; i += 16) {
+      take(x, a + i), take(y, b + i);
+      sums_ += x * y;
+    }
     for (; i < n; ++i) rest_ += wide(a[i]) * wide(b[i]);
     return *this;
   }
