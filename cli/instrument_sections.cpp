@@ -202,6 +202,13 @@ void add_instruments(Report& report, const validate::Metered& m) {
   add_bias_trials(report, m);
 }
 
+void add_attention_cores(Report& report, const validate::Verdict& v) {
+  if (v.cores.empty()) return;
+  Section s{"attention_core", "code that computed attention", {}};
+  for (const validate::CoreUse& c : v.cores) s.add(c.part, c.part, c.core);
+  report.sections.push_back(std::move(s));
+}
+
 Section mfu_section(const validate::Case& c, double step_seconds, const std::string& board,
                     const HardwareCard& measured) {
   const Builtin* preset = preset_of(board);

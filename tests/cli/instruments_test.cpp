@@ -122,6 +122,19 @@ TEST_CASE("what was not measured is a note and no section", "[contract][instrume
         json::Value{"no hardware counters: no CUPTI", "no energy: no board", "no memory in all: not alone"});
 }
 
+TEST_CASE("the code that computed attention is told by part, where there is a choice", "[contract][instruments]") {
+  validate::Verdict v;
+  Report r;
+  add_attention_cores(r, v);
+  CHECK(r.sections.empty());
+  v.cores = {{"training", "cuDNN 9.19.0"}, {"inference", "mma, not cudnn: there is a window"}};
+  add_attention_cores(r, v);
+  CHECK(report_json(r)["attention_core"] ==
+        json::Value{{"training", "cuDNN 9.19.0"}, {"inference", "mma, not cudnn: there is a window"}});
+  for (const Style style : {Style::text, Style::markdown})
+    CHECK(says(render(r, style), "mma, not cudnn: there is a window"));
+}
+
 TEST_CASE("utilisation is of the datasheet's peak where a preset has the board's name", "[contract][instruments]") {
   validate::Case c{"gpt-2", load_model("gpt-2-124m").arch, {}};
   c.plan.seq = 1024, c.plan.micro_batch = c.plan.global_batch = 64;

@@ -160,6 +160,17 @@ TEST_CASE("float32's products are not expected in the tensor cores", "[metered]"
   CHECK(m.phases.size() == 5);
 }
 
+TEST_CASE("a verdict names the code that computed attention, by part", "[metered]") {
+  const Case c = tiny_case();
+  const Where where{.make = [](model::Number n) { return test::make_emulated(n, false); }};
+  const Verdict v = validated(c, {}, where);
+  REQUIRE(v.cores.size() == 2);
+  CHECK(v.cores[0].part == "training");
+  CHECK(v.cores[1].part == "inference");
+  for (const CoreUse& u : v.cores) CHECK(u.core.find("not cudnn: ") != std::string::npos);
+  CHECK(validated(c, {}, {}).cores.empty());
+}
+
 TEST_CASE("a processor has no instruments", "[metered]") {
   CHECK_FALSE(metered(tiny_case(dtypes::fp32), {}, how, {}).has_value());
 }
