@@ -24,7 +24,6 @@ json::Value phase_json(const validate::PhaseCount& p, bool flops) {
   if (flops) {
     row["predicted_flops"] = p.predicted.flops, row["counted_flops"] = p.counted.tensor_flops;
     if (p.predicted.flops > 0) row["ratio"] = p.counted.tensor_flops / p.predicted.flops;
-    row["tolerance"] = metered_tolerance, row["within"] = validate::near(p.predicted.flops, p.counted.tensor_flops);
   }
   row["predicted_bytes"] = p.predicted.moved;
   row["dram_read_bytes"] = p.counted.read, row["dram_written_bytes"] = p.counted.written;
@@ -37,11 +36,66 @@ std::vector<std::string> phase_text(const validate::PhaseCount& p, bool flops) {
   std::vector<std::string> row{p.predicted.name};
   if (flops) {
     row.insert(row.end(), {whole_text(predicted), whole_text(counted),
-                           predicted > 0 ? fmt::format("{:.4f}", counted / predicted) : "",
-                           verdict(validate::near(predicted, counted))});
+                           predicted > 0 ? fmt::format("{:.4f}", counted / predicted) : ""});
   }
   row.insert(row.end(), {whole_text(p.predicted.moved), whole_text(p.counted.read), whole_text(p.counted.written)});
   return row;
+}
+
+const char* name(validate::WorkKind k) {
+  return k == validate::WorkKind::products ? "products"
+         : k == validate::WorkKind::padded ? "padded products"
+                                           : "attention";
+}
+
+/// A core's name without why it is not a faster one.
+std::string short_core(const validate::TensorCount& t) {
+  const std::string said = t.core.substr(0, t.core.find("; backward"));
+  return said.substr(0, said.find(", not"));
+}
+
+json::Value work_json(const std::string& phase, const validate::TensorCount& t) {
+  json::Value row{{"phase", phase},
+                  {"of", name(t.kind)},
+                  {"least_flops", t.predicted.least},
+                  {"most_flops", t.predicted.most},
+                  {"counted_flops", t.counted}};
+  if (!t.core.empty()) row["core"] = t.core;
+  if (t.judged) row["tolerance"] = metered_tolerance, row["within"] = t.within();
+  return row;
+}
+
+std::vector<std::string> work_text(const std::string& phase, const validate::TensorCount& t) {
+  const validate::TensorFlops& p = t.predicted;
+  const std::string where = p.most > 0 ? short_core(t) : "outside the tensor cores";
+  const std::string predicted = whole_text(p.least) + (p.exact() ? "" : " to " + whole_text(p.most));
+  const std::string ratio = p.exact() && p.least > 0 ? fmt::format("{:.4f}", t.counted / p.least) : "";
+  return {phase, name(t.kind), where, predicted, whole_text(t.counted), ratio, t.judged ? verdict(t.within()) : "none"};
+}
+
+/// FLOPs by what executes them.
+void add_tensor_work(Report& report, const validate::Metered& m) {
+  if (!m.no_parts.empty()) report.notes.push_back("FLOPs are not told apart: " + m.no_parts);
+  Grid g{.key = "tensor_work",
+         .title = fmt::format("FLOPs of the tensor cores, whole tiles among them; the tolerance is {:.0f} %",
+                              100 * metered_tolerance),
+         .columns = {"phase", "of", "by", "predicted", "counted", "ratio", "verdict"},
+         .left = 3,
+         .rows = {}};
+  bool padded = false, bounds = false;
+  for (const validate::PhaseCount& p : m.phases)
+    for (const validate::TensorCount& t : p.parts) {
+      g.rows.push_back(work_text(p.predicted.name, t)), g.json.push_back(work_json(p.predicted.name, t));
+      padded = padded || !t.judged, bounds = bounds || !t.predicted.exact();
+    }
+  if (g.rows.empty()) return;
+  report.grids.push_back(std::move(g));
+  if (padded)
+    report.notes.push_back(
+        "products of sizes that are no multiples of 128 are padded, and experts' rows are the data's: no verdict");
+  if (bounds)
+    report.notes.push_back(
+        "cuDNN's tiles are not documented: its FLOPs are bounded by tiles of 64 to 128 queries and keys");
 }
 
 void add_counters(Report& report, const validate::Metered& m) {
@@ -53,13 +107,14 @@ void add_counters(Report& report, const validate::Metered& m) {
          .left = 1,
          .rows = {}};
   if (m.tensor_cores) {
-    g.title += fmt::format("; the tolerance of FLOPs is {:.0f} %", 100 * metered_tolerance);
-    g.columns.insert(g.columns.end(), {"FLOPs predicted", "counted", "ratio", "verdict"});
+    g.title += ", FLOPs without what tiles add";
+    g.columns.insert(g.columns.end(), {"FLOPs predicted", "counted", "ratio"});
   }
   g.columns.insert(g.columns.end(), {"bytes predicted", "DRAM read", "DRAM written"});
   for (const validate::PhaseCount& p : m.phases)
     g.rows.push_back(phase_text(p, m.tensor_cores)), g.json.push_back(phase_json(p, m.tensor_cores));
   report.grids.push_back(std::move(g));
+  if (m.tensor_cores) add_tensor_work(report, m);
   if (m.product)
     report.notes.push_back(
         fmt::format("of a product of 4096 x 4096 x 4096 the counters saw {:.6f} of its FLOPs", *m.product));
@@ -200,6 +255,13 @@ void add_instruments(Report& report, const validate::Metered& m) {
   add_energy(report, m);
   add_memory(report, m);
   add_bias_trials(report, m);
+}
+
+void add_attention_cores(Report& report, const validate::Verdict& v) {
+  if (v.cores.empty()) return;
+  Section s{"attention_core", "code that computed attention", {}};
+  for (const validate::CoreUse& c : v.cores) s.add(c.part, c.part, c.core);
+  report.sections.push_back(std::move(s));
 }
 
 Section mfu_section(const validate::Case& c, double step_seconds, const std::string& board,

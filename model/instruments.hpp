@@ -67,8 +67,8 @@ class Instruments {
 
   /// Why nothing can be counted, in a sentence; empty: it can.
   virtual std::string counters_missing() = 0;
-  /// One session: ranges one after the other, everything in them waited for by the caller. Counting slows what runs.
-  /// Throws std::runtime_error.
+  /// One session: up to 64 ranges one after the other, everything in them waited for by the caller. Counting slows what
+  /// runs. Throws std::runtime_error.
   virtual void start_counting() = 0;
   virtual void begin(const std::string& range) = 0;
   virtual void end() = 0;

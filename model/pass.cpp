@@ -69,10 +69,12 @@ void Pass::traced(std::string_view op, const Shape& shape, Direction direction, 
   backend_.wait();
   const Flops before = backend_.done();
   const Count beside = backend_.beside();
+  if (trace_->before) trace_->before(op, shape, direction);
   const auto start = std::chrono::steady_clock::now();
   f();
   backend_.wait();
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (trace_->after) trace_->after();
   trace_->push_back(
       {op, shape, direction, layer_, backend_.done() - before, Seconds(seconds), backend_.beside() - beside});
 }

@@ -1,6 +1,7 @@
 #pragma once
 /// What was run: names, shapes, FLOPs that were really done, seconds.
 
+#include <functional>
 #include <string_view>
 #include <vector>
 
@@ -20,6 +21,10 @@ struct Ran {
   Seconds time;
   Count beside = 0;  ///< operations outside products, where they are counted
 };
-using Trace = std::vector<Ran>;
+struct Trace : std::vector<Ran> {
+  /// Called just before and just after an operator, all that was asked for before having been done.
+  std::function<void(std::string_view op, const Shape& shape, Direction direction)> before = {};
+  std::function<void()> after = {};
+};
 
 }  // namespace llmcalc::model

@@ -25,12 +25,19 @@ struct Beside {
   Count operations = 0;
 };
 
+/// The code that computed attention, where a backend has more than one.
+struct CoreUse {
+  std::string part;  ///< "training", "inference"
+  std::string core;  ///< and why not a faster one
+};
+
 struct Verdict {
   std::string name;  ///< of the model, or of the suite's case
   std::vector<Comparison> rows;
   std::vector<Beside> beside;  ///< listed, not compared: forward and backward together
   std::string order;           ///< the first operator whose name, shape or place differs, in a sentence; empty: none
   Count operators = 0;         ///< that were compared in order
+  std::vector<CoreUse> cores = {};
   Count differing() const;
 };
 

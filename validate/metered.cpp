@@ -51,13 +51,15 @@ struct Generation {
     t.watch(where.stop);
   }
   /// The same ids serve every position.
-  void pass(Count queries, Count past) {
+  void pass(Count queries, Count past, model::Trace* trace = nullptr) {
     t.logits(std::span(ids).first(static_cast<std::size_t>(mul(plan.batch, queries))), plan.batch, past,
-             plan.kv_cache ? &cache : nullptr);
+             plan.kv_cache ? &cache : nullptr, trace);
   }
   void prefill() { pass(plan.prompt, 0); }
   /// The token at this place, which counts from 0.
-  void token(Count place) { plan.kv_cache ? pass(1, place) : pass(place + 1, 0); }
+  void token(Count place, model::Trace* trace = nullptr) {
+    plan.kv_cache ? pass(1, place, trace) : pass(place + 1, 0, trace);
+  }
   void decode() { token(context - 1); }
   void all() {
     prefill();
@@ -111,6 +113,19 @@ void add_counts(Metered& m, Instruments& device, const std::vector<PhaseWork>& p
   }
 }
 
+/// run(trace) runs these phases, which have been counted, once more: what their FLOPs are made of.
+template <typename Run>
+void add_parts(Metered& m, model::Backend& backend, AttentionImpl how, std::size_t first, const Run& run) {
+  if (!m.tensor_cores || !m.no_counts.empty()) return;
+  try {
+    const std::vector<ApartCount> apart = counted_apart(backend, run);
+    for (std::size_t i = first; i < m.phases.size(); ++i)
+      m.phases[i].parts = tensor_counts(m.phases[i].predicted, m.phases[i].counted.tensor_flops, apart, how);
+  } catch (const std::runtime_error& e) {
+    m.no_parts = e.what();
+  }
+}
+
 template <typename Run>
 void range(Instruments& device, const char* name, const Run& run) {
   device.begin(name);
@@ -144,6 +159,10 @@ void meter_training(Metered& m, const Case& c, const Metering& how, const Where&
     device.end();
     range(device, "optimizer", [&] { run.t.update({.clip = 0}); });
   });
+  add_parts(m, *run.backend, c.plan.attention, 0, [&](model::Trace* trace) {
+    run.t.weights().zero_gradients();
+    run.t.gradients(run.batch, 1, trace);
+  });
 }
 
 void meter_inference(Metered& m, const Case& c, const Metering& how, const Where& where) {
@@ -152,6 +171,7 @@ void meter_inference(Metered& m, const Case& c, const Metering& how, const Where
   m.memory.push_back(memory_of(device, run.t.arena(),
                                {"inference", inference_memory(c.arch, c.plan).peak, how.overhead, {}},
                                [&] { run.all(); }));
+  const std::size_t first = m.phases.size();
   const auto prefill = [&] { run.prefill(); };
   const auto decode = [&] { run.decode(); };
   add_energy(m, device, "prefill", mul(c.plan.batch, c.plan.prompt), how.seconds, prefill);
@@ -160,6 +180,8 @@ void meter_inference(Metered& m, const Case& c, const Metering& how, const Where
   if (!m.product) add_product(m, *run.backend, how.product);
   add_counts(m, device, inference_phases(c.arch, c.plan),
              [&] { range(device, "prefill", prefill), range(device, "decode", decode); });
+  add_parts(m, *run.backend, c.plan.attention, first,
+            [&](model::Trace* trace) { run.pass(c.plan.prompt, 0, trace), run.token(run.context - 1, trace); });
 }
 
 }  // namespace

@@ -4,20 +4,18 @@
 
 #include <optional>
 
-#include "validate/phases.hpp"
 #include "validate/probe.hpp"
 #include "validate/run.hpp"
+#include "validate/tensor_count.hpp"
 
 namespace llmcalc::validate {
-
-/// How far counted FLOPs, and memory in all, may be from their predictions.
-inline constexpr double metered_tolerance = 0.02;
 
 bool near(double predicted, double measured);
 
 struct PhaseCount {
   PhaseWork predicted;
   model::RangeCount counted;
+  std::vector<TensorCount> parts = {};  ///< of its FLOPs
 };
 
 struct EnergyUse {
@@ -43,7 +41,7 @@ struct Metered {
   bool tensor_cores = false;  ///< of the format's products: float32's run elsewhere, where nothing counts them
   std::vector<PhaseCount> phases;
   std::optional<double> product;  ///< FLOPs counted of one large product over those that it has
-  std::string no_counts;
+  std::string no_counts, no_parts;
   std::vector<EnergyUse> energy;
   std::string no_energy;
   std::vector<MemoryUse> memory;

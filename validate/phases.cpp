@@ -7,7 +7,8 @@
 namespace llmcalc::validate {
 namespace {
 
-void tally(PhaseWork& to, Count times, const Cost& c) {
+void tally(PhaseWork& to, Count times, const Op& op, bool backward, const Cost& c) {
+  if (c.executed != Flops()) to.runs.push_back({std::string(op.name), op.shape, backward, times, c.executed});
   to.flops += static_cast<double>((times * c.executed).value);
   to.moved += static_cast<double>(times) * c.moved.total();
 }
@@ -15,7 +16,7 @@ void tally(PhaseWork& to, Count times, const Cost& c) {
 PhaseWork pass(const std::string& name, const Arch& arch, const Step& step, const Pricing& p) {
   PhaseWork one{name};
   for_each_segment(arch, step, {}, [&](const Segment& s) {
-    for (const Op& op : s.ops) tally(one, s.repeats, forward(op, p));
+    for (const Op& op : s.ops) tally(one, s.repeats, op, false, forward(op, p));
   });
   return one;
 }
@@ -27,8 +28,8 @@ std::vector<PhaseWork> training_phases(const Arch& arch, const Plan& plan) {
   PhaseWork back{"backward"};
   for_each_segment(arch, training_step(plan), {}, [&](const Segment& s) {
     for (const Op& op : s.ops) {
-      tally(back, s.repeats, backward(op, p));
-      if (runs_again(plan, s, op)) tally(back, s.repeats, forward(op, p));
+      tally(back, s.repeats, op, true, backward(op, p));
+      if (runs_again(plan, s, op)) tally(back, s.repeats, op, false, forward(op, p));
     }
   });
   const double update = static_cast<double>(optimizer_traffic(training_states(arch, plan), plan).value);

@@ -5,14 +5,25 @@
 #include <vector>
 
 #include "calc/arch.hpp"
+#include "calc/op.hpp"
 #include "calc/plan.hpp"
 
 namespace llmcalc::validate {
+
+/// An operator as often as it runs in a phase.
+struct OpRuns {
+  std::string op;
+  Shape shape;
+  bool backward = false;
+  Count times = 0;
+  Flops flops;  ///< of one run
+};
 
 struct PhaseWork {
   std::string name;  ///< "forward", "backward", "optimizer", "prefill", "decode"
   double flops = 0;  ///< that products and attention execute
   double moved = 0;  ///< bytes, each operand of each operator once: a floor where nothing fits into a cache
+  std::vector<OpRuns> runs = {};  ///< of what has FLOPs
 };
 
 /// One micro-batch and an update; recomputation is in backward.

@@ -48,6 +48,10 @@ Ledger run_inference(const Case& c, model::Number number, const Where& where) {
   return measured_inference(t, seed);
 }
 
+void add_core(Verdict& v, const char* part, const Ledger& measured) {
+  if (!measured.attention_core.empty()) v.cores.push_back({part, measured.attention_core});
+}
+
 }  // namespace
 
 model::Number number_of(DType t) { return t == dtypes::fp32 ? model::Number::f32 : model::Number::bf16; }
@@ -79,12 +83,16 @@ Verdict validated(const Case& c, const Parts& parts, const Where& where) {
   if (parts.training) {
     const Case t = as_trained(c);
     const Ledger predicted = predicted_training(t.arch, t.plan);
-    compare(v, "training", predicted, run_training(t, number, where), training_names);
+    const Ledger measured = run_training(t, number, where);
+    compare(v, "training", predicted, measured, training_names);
+    add_core(v, "training", measured);
     if (parts.counted) compare_counted(v, "training", predicted, run_training(t, counted, counting), training_names);
   }
   if (parts.inference) {
     const Ledger predicted = predicted_inference(c.arch, c.plan);
-    compare(v, "inference", predicted, run_inference(c, number, where), inference_names);
+    const Ledger measured = run_inference(c, number, where);
+    compare(v, "inference", predicted, measured, inference_names);
+    add_core(v, "inference", measured);
     if (parts.counted) compare_counted(v, "inference", predicted, run_inference(c, counted, counting), inference_names);
   }
   return v;

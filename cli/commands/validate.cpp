@@ -83,7 +83,9 @@ void add_suite(Report& report, const std::vector<Verdict>& all) {
                           n == 0 ? "equal" : fmt::format("{} DIFFER", n)});
     json::Value rows = json::Value::array();
     for (const Comparison& c : v.rows) rows.push_back(row_json(c));
-    cases.json.push_back({{"case", v.name}, {"operators", v.operators}, {"order", v.order}, {"rows", rows}});
+    json::Value row{{"case", v.name}, {"operators", v.operators}, {"order", v.order}, {"rows", rows}};
+    for (const validate::CoreUse& c : v.cores) row["attention_core"][c.part] = c.core;
+    cases.json.push_back(row);
     for (const Comparison& c : v.rows)
       if (!c.equal())
         wrong.rows.push_back(
@@ -310,6 +312,7 @@ Report report_of(const Options& o, const Request& r, const std::vector<validate:
     report.inputs = inputs_json(r, for_training | for_inference);
     for (const char* part : {"training", "inference"}) add_table(report, f.verdicts[0], part);
     add_beside(report, f.verdicts[0]);
+    add_attention_cores(report, f.verdicts[0]);
     if (r.hardware) add_times(report, f.times[0]);
     if (f.metered) add_metered(report, r, cases[0], f);
   } else {

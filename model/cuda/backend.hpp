@@ -294,8 +294,9 @@ class Cuda final : public Backend {
 
   template <typename X>
   void write_as(Out to, std::span<const double> from) {
-    std::vector<X> values;
-    for (const double v : from) values.push_back(static_cast<X>(static_cast<W>(v)));
+    std::vector<X> values(from.size());
+    std::transform(from.begin(), from.end(), values.begin(),
+                   [](double v) { return static_cast<X>(static_cast<W>(v)); });
     device_.upload(to, values.data(), static_cast<Count>(values.size() * sizeof(X)));
   }
   template <typename X>

@@ -22,6 +22,14 @@ struct CoreAnswer {
   std::string text;
 };
 
+/// Of what CoreChoice::said() says, what it says of one direction: a core's name first.
+inline std::string said_of(const std::string& said, bool backward) {
+  constexpr std::string_view ahead = "forward: ", back = "; backward: ";
+  const std::size_t at = said.find(back);
+  if (at == std::string::npos) return said;
+  return backward ? said.substr(at + back.size()) : said.substr(ahead.size(), at - ahead.size());
+}
+
 class CoreChoice {
  public:
   CoreChoice() : CoreChoice(std::getenv("LLMCALC_ATTENTION")) {}

@@ -5,7 +5,7 @@
 namespace llmcalc::model::cuda {
 namespace {
 
-constexpr std::size_t most_ranges = 16;
+constexpr std::size_t most_ranges = 64;
 
 /// The context that this thread's CUDA calls use.
 CUcontext current_context(const std::string& driver) {

@@ -133,10 +133,12 @@ struct FewRows {
   void* y;
   bool wide_output;
 
-  /// Few enough rows, all of which begin at a pack.
+  /// Few enough rows of whole packs.
+  static bool fits(Count rows, Count in) { return rows >= 1 && rows <= 8 && in % pack_of<T> == 0; }
+  /// And all of them begin at a pack.
   bool can() const {
     constexpr int N = pack_of<T>;
-    return rows >= 1 && rows <= 8 && in % N == 0 && (rows == 1 || x_stride % N == 0) && at_packs<N>(x, weight);
+    return fits(rows, in) && (rows == 1 || x_stride % N == 0) && at_packs<N>(x, weight);
   }
   /// Several of them read x once, in one launch; wide results are few and long, and stay alone.
   bool like(const FewRows& other) const {

@@ -73,16 +73,20 @@ void mma_attention_gradient(Device& device, const FlashPairs<bf16>& p, const Att
   });
 }
 
-/// The pairs of queries and keys that warps work on, of a head: Kernel::rows tokens of theirs, by tiles of
-/// Kernel::columns of the others, which reach(token, end) says.
+/// The pairs of queries and keys that are worked on, of a head: `rows` of its tokens at a time, by tiles of `columns`
+/// of the others, which reach(token, end) says.
+template <typename F>
+Count executed_pairs(int tokens, int rows, int columns, const F& reach) {
+  Count tiles = 0;
+  for (int x = 0; x < tokens; x += rows) {
+    const Reach r = reach(x, std::min(x + rows, tokens));
+    if (r.first < r.end) tiles += (r.end - 1) / columns - r.first / columns + 1;
+  }
+  return tiles * rows * columns;
+}
 template <typename Kernel, typename F>
 Count executed_pairs(int tokens, const F& reach) {
-  Count tiles = 0;
-  for (int x = 0; x < tokens; x += Kernel::rows) {
-    const Reach r = reach(x, std::min(x + Kernel::rows, tokens));
-    if (r.first < r.end) tiles += (r.end - 1) / Kernel::columns - r.first / Kernel::columns + 1;
-  }
-  return tiles * Kernel::rows * Kernel::columns;
+  return executed_pairs(tokens, Kernel::rows, Kernel::columns, reach);
 }
 
 /// FLOPs that tensor cores execute, exactly: whole tiles, on whatever the mask hides in them and beside narrow heads

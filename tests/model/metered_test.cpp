@@ -96,12 +96,15 @@ TEST_CASE("every phase of a step and a generation is counted in a range of its o
   Desk desk;
   const Case c = tiny_case();
   const Metered m = metered_at(desk, c);
-  CHECK(desk.ranges == std::vector<std::string>{"product", "forward", "backward", "optimizer", "prefill", "decode"});
+  std::vector<std::string> whole = desk.ranges;
+  std::erase_if(whole, [](const std::string& r) { return r.starts_with("operator "); });
+  CHECK(whole == std::vector<std::string>{"product", "forward", "backward", "optimizer", "prefill", "decode"});
   REQUIRE(m.phases.size() == 5);
   for (std::size_t i = 0; i < 5; ++i) {
-    CHECK(m.phases[i].predicted.name == desk.ranges[i + 1]);
-    CHECK(m.phases[i].counted.range == desk.ranges[i + 1]);
+    CHECK(m.phases[i].predicted.name == whole[i + 1]);
+    CHECK(m.phases[i].counted.range == whole[i + 1]);
   }
+  CHECK(m.no_parts.empty());
   CHECK(m.product == 1.0);
   CHECK(m.no_counts.empty());
   CHECK(m.tensor_cores);
@@ -158,6 +161,17 @@ TEST_CASE("float32's products are not expected in the tensor cores", "[metered]"
   CHECK_FALSE(m.tensor_cores);
   CHECK_FALSE(m.product);
   CHECK(m.phases.size() == 5);
+}
+
+TEST_CASE("a verdict names the code that computed attention, by part", "[metered]") {
+  const Case c = tiny_case();
+  const Where where{.make = [](model::Number n) { return test::make_emulated(n, false); }};
+  const Verdict v = validated(c, {}, where);
+  REQUIRE(v.cores.size() == 2);
+  CHECK(v.cores[0].part == "training");
+  CHECK(v.cores[1].part == "inference");
+  for (const CoreUse& u : v.cores) CHECK(u.core.find("not cudnn: ") != std::string::npos);
+  CHECK(validated(c, {}, {}).cores.empty());
 }
 
 TEST_CASE("a processor has no instruments", "[metered]") {

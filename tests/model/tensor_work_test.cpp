@@ -1,0 +1,160 @@
+// What tensor cores execute, foretold and counted: by instruments that count what an emulated GPU's tensor cores do.
+
+#include <map>
+
+#include "tests/catch.hpp"
+#include "tests/model/emulated.hpp"
+#include "tests/model/tiny.hpp"
+#include "validate/metered.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::validate;
+
+namespace {
+
+OpRuns runs(const Shape& shape, bool backward = false) { return {"op", shape, backward, 1, Flops(1000)}; }
+Attention causal(Count tokens) {
+  return {.sequences = 2, .heads = 3, .kv_heads = 3, .queries = tokens, .qk_dim = 64, .v_dim = 64};
+}
+/// FLOPs of one product over so many pairs of 2 x 3 heads of 64.
+double over(double pairs) { return 2 * 3 * 2 * pairs * 64; }
+TensorFlops attention(const Attention& s, const std::string& core, bool backward = false) {
+  return tensor_flops(runs(s, backward), AttentionImpl::flash, core);
+}
+
+/// Counts the products of tiles that emulated tensor cores do in attention, and in a phase what its other products have
+/// besides.
+class TileCounter final : public model::Instruments {
+ public:
+  std::map<std::string, double> products;
+  std::string counters_missing() override { return ""; }
+  void start_counting() override { all_.clear(); }
+  void begin(const std::string& range) override { all_.push_back({range, -executed(), 0, 0, {}}); }
+  void end() override { all_.back().tensor_flops += executed() + products[all_.back().range]; }
+  std::vector<model::RangeCount> stop_counting() override { return all_; }
+  void start_energy() override {}
+  std::optional<model::Energy> stop_energy() override { return std::nullopt; }
+  void reset_memory() override {}
+  void kernels_loaded() override {}
+  model::DeviceMemory memory(Bytes) override { return {}; }
+  std::vector<model::BiasTrial> bias_trials() override { return {}; }
+  model::Board board() override { return {}; }
+  std::vector<model::Version> versions() override { return {}; }
+
+ private:
+  /// A tile's product is 16 x 8 x 16.
+  static double executed() { return 2.0 * 16 * 8 * 16 * static_cast<double>(test::warp_counts().products); }
+  std::vector<model::RangeCount> all_;
+};
+
+/// 128 tokens, every product's sizes multiples of 128 but the head's.
+Case whole_tiles() {
+  Case c{"whole tiles", test::tiny_llama(), test::tiny_plan()};
+  Arch& a = c.arch;
+  a.layers = 1, a.hidden = a.embedding_width = a.mlp_width = 128, a.heads = a.kv_heads = 2, a.head_dim = 64,
+  a.context = 256;
+  Plan& p = c.plan;
+  p.precision = p.weight_precision = p.kv_precision = dtypes::bf16;
+  p.seq = 128, p.micro_batch = p.global_batch = 1, p.batch = 1, p.prompt = 128, p.generate = 1;
+  return c;
+}
+
+double products_of(const PhaseWork& phase) {
+  double all = 0;
+  for (const OpRuns& r : phase.runs)
+    if (kind_of(r.shape, r.backward) == WorkKind::products)
+      all += static_cast<double>(r.times) * tensor_flops(r, AttentionImpl::flash, "").most;
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("products are told by their sizes", "[metered]") {
+  const Linear whole{.rows = 256, .in = 128, .out = 384};
+  CHECK(kind_of(whole, false) == WorkKind::products);
+  CHECK(kind_of(Linear{.rows = 256, .in = 128, .out = 50257}, true) == WorkKind::padded);
+  CHECK(kind_of(Linear{.rows = 256, .in = 128, .out = 384, .groups = 2, .top_k = 2}, false) == WorkKind::padded);
+  CHECK(tensor_flops(runs(whole), AttentionImpl::flash, "").least == 1000);
+  CHECK_FALSE(kind_of(Norm{}, false));
+}
+
+TEST_CASE("products of up to 8 rows run outside the tensor cores, forward", "[metered]") {
+  const Linear few{.rows = 8, .in = 64, .out = 50257};
+  CHECK(kind_of(few, false) == WorkKind::products);
+  CHECK(kind_of(few, true) == WorkKind::padded);
+  CHECK(tensor_flops(runs(few), AttentionImpl::flash, "").most == 0);
+  CHECK(tensor_flops(runs(few, true), AttentionImpl::flash, "").most == 1000);
+  const Linear more{.rows = 9, .in = 64, .out = 64}, odd{.rows = 8, .in = 60, .out = 64};
+  for (const Linear& s : {more, odd}) CHECK(kind_of(s, false) == WorkKind::padded);
+}
+
+TEST_CASE("attention by cuDNN is between the bounds that tiles of 64 to 128 give", "[metered]") {
+  // 128 tokens: three of four tiles of 64 x 64; at most 2 x 2 tiles of 112 queries and 96 keys.
+  const TensorFlops few = attention(causal(128), "cuDNN 9.19.0");
+  CHECK(few.least == 2 * over(3 * 64 * 64));
+  CHECK(few.most == 2 * over(4 * 112 * 96));
+  const TensorFlops many = attention(causal(1024), "cuDNN 9.19.0");
+  CHECK(many.least == 2 * over(136 * 64 * 64));
+  for (const double rows : {64.0, 128.0}) {
+    const double tiles = 1024 / rows, pairs = tiles * (tiles + 1) / 2 * rows * rows;
+    CHECK(many.least <= 2 * over(pairs));
+    CHECK(many.most >= 2 * over(pairs));
+  }
+  CHECK(attention(causal(1024), "cuDNN 9.19.0", true).least == 2.5 * many.least);
+}
+
+TEST_CASE("attention is what the core of its direction executes", "[metered]") {
+  const std::string both = "forward: cuDNN 9.19.0; backward: mma, not cudnn: too wide; not this either";
+  CHECK_FALSE(attention(causal(128), both).exact());
+  CHECK(attention(causal(128), both, true).exact());
+  CHECK(attention(causal(128), both, true).least > 0);
+  CHECK(attention(causal(128), "plain, not cudnn: none; not mma: its format").most == 0);
+  Attention one = causal(1);
+  one.past = 100;
+  CHECK(attention(one, "cuDNN 9.19.0").most == 0);
+  CHECK(tensor_flops(runs(causal(128)), AttentionImpl::naive, "cuDNN 9.19.0").most == 0);
+}
+
+TEST_CASE("each kind of work is judged by its own count", "[metered]") {
+  const Case c = whole_tiles();
+  TileCounter counter;
+  std::vector<PhaseWork> phases = training_phases(c.arch, c.plan);
+  for (const PhaseWork& p : inference_phases(c.arch, c.plan)) phases.push_back(p);
+  for (const PhaseWork& p : phases) counter.products[p.name] = products_of(p);
+  const Where where{.make = [&](model::Number n) { return test::make_emulated_with(n, counter); }};
+  const Metered m = metered(c, {}, {.overhead = {}, .seconds = 0, .product = {64, 64, 64}}, where).value();
+  CHECK(m.no_parts == "");
+  REQUIRE(m.phases.size() == 5);
+  for (const PhaseCount& p : m.phases)
+    for (const TensorCount& t : p.parts) {
+      INFO(p.predicted.name << ", kind " << static_cast<int>(t.kind));
+      CHECK(t.judged == (t.kind != WorkKind::padded));
+      if (t.judged) CHECK(t.within());
+      if (t.judged) CHECK(t.counted == t.predicted.least);  // nothing is near only
+    }
+  for (const std::size_t phase : {0U, 1U, 3U}) {  // forward, backward, prefill
+    REQUIRE(m.phases[phase].parts.front().kind == WorkKind::products);
+    CHECK(m.phases[phase].parts.front().predicted.least > 0);
+    const TensorCount& core = m.phases[phase].parts.back();
+    CHECK(core.kind == WorkKind::attention);
+    CHECK(core.predicted.least > 0);
+    CHECK(core.core.starts_with("mma"));
+  }
+  CHECK(m.phases[2].parts.empty());  // the optimizer's
+  for (const TensorCount& t : m.phases[4].parts) CHECK(t.predicted.most == 0);
+}
+
+TEST_CASE("work that is further off than 2 %, or was not counted, is told", "[metered]") {
+  const Linear shape{.rows = 128, .in = 128, .out = 128},
+      experts{.rows = 256, .in = 128, .out = 128, .groups = 4, .top_k = 2};
+  PhaseWork phase{.name = "forward", .runs = {{"mlp.up", shape, false, 3, Flops(1000)}}};
+  CHECK(tensor_counts(phase, 3060, {}, AttentionImpl::flash).at(0).within());
+  CHECK_FALSE(tensor_counts(phase, 3061, {}, AttentionImpl::flash).at(0).within());
+  phase.runs.push_back({"moe.up", experts, false, 2, Flops(500)});
+  CHECK_THROWS_WITH(tensor_counts(phase, 3060, {}, AttentionImpl::flash), "moe.up was predicted and not run");
+  const auto parts = tensor_counts(phase, 4200, {{"moe.up", experts, false, "", 600}}, AttentionImpl::flash);
+  REQUIRE(parts.size() == 2);
+  CHECK(parts[0].counted == 3000);
+  CHECK_FALSE(parts[0].judged);
+  CHECK(parts[1].counted == 1200);
+}
