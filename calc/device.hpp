@@ -45,8 +45,10 @@ struct Achieved {
   /// it, 1 where it waits, more where operands that come in pieces take longer than a copy of them.
   std::array<double, peak_count> exposed{};
   Seconds launch_backward;  ///< of an operator's gradient, which may be several kernels; 0: as launch
-  double functions = 0;     ///< exponentials and the like per second in element-wise kernels; 0: never the bound
-  BytesPerSecond cache;     ///< of element-wise kernels whose tensors fit into Device::cache; 0: as memory
+  Seconds recorded,
+      recorded_backward;  ///< the same where steps and tokens run from recordings (CUDA graphs); 0: none do
+  double functions = 0;   ///< exponentials and the like per second in element-wise kernels; 0: never the bound
+  BytesPerSecond cache;   ///< of element-wise kernels whose tensors fit into Device::cache; 0: as memory
 };
 
 struct Device {

@@ -38,6 +38,7 @@ Rates estimated_rates(const Device& d, const Plan& plan) {
   r.launch = a.launch;
   if (!a.present) return r;
   r.launch_backward = a.launch_backward, r.functions = a.functions;
+  r.recorded = a.recorded, r.recorded_backward = a.recorded_backward;
   r.half_matmul = Device::of(a.half_matmul, plan.precision), r.exposed = Device::of(a.exposed, plan.precision);
   r.attention = Device::of(plan.attention == AttentionImpl::flash ? a.flash : a.naive, plan.precision);
   r.cache_bandwidth = a.cache, r.cache = d.cache;
@@ -75,12 +76,18 @@ BytesPerSecond reached_memory(const Op& op, const Cost& c, const Pricing& p, boo
   return BytesPerSecond(all / seconds);
 }
 
+Seconds reached_launch(const Pricing& p, bool is_backward, const Rates& r) {
+  const bool recorded = r.recorded.value > 0 && p.phase != Phase::prefill;
+  const Seconds backward = recorded ? r.recorded_backward : r.launch_backward;
+  return is_backward && backward.value > 0 ? backward : recorded ? r.recorded : r.launch;
+}
+
 }  // namespace
 
 Rates reached(const Op& op, const Cost& c, const Pricing& p, bool is_backward, const Rates& r) {
   Rates own = r;
   if (r.uniform()) return own;
-  if (is_backward && r.launch_backward.value > 0) own.launch = r.launch_backward;
+  own.launch = reached_launch(p, is_backward, r);
   own.compute = reached_compute(op, c, is_backward, r);
   if (std::holds_alternative<Attention>(op.shape) && r.attention.forward.value > 0) own.exposed = 0;
   if (c.moved.total() > 0) own.memory = reached_memory(op, c, p, is_backward, r);

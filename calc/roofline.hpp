@@ -22,18 +22,19 @@ inline constexpr std::array<std::string_view, 4> bound_names{"compute", "memory"
 struct Rates {
   FlopsPerSecond compute;
   BytesPerSecond memory;
-  Seconds launch{};           ///< per operator
-  Seconds launch_backward{};  ///< per operator's gradient; 0: as launch
-  Link link{};                ///< between the ranks of a tensor-parallel group
-  double exposed = 0;         ///< of the shorter of compute and memory time
+  Seconds launch{};                         ///< per operator
+  Seconds launch_backward{};                ///< per operator's gradient; 0: as launch
+  Seconds recorded{}, recorded_backward{};  ///< where a pass runs from a recording; 0: it does not
+  Link link{};                              ///< between the ranks of a tensor-parallel group
+  double exposed = 0;                       ///< of the shorter of compute and memory time
   CoreRates attention{};
   double half_matmul = 0, functions = 0;
   BytesPerSecond cache_bandwidth{};
   Bytes cache{};
   /// Do all operators reach the same rates?
   constexpr bool uniform() const {
-    return launch_backward.value == 0 && exposed == 0 && attention.forward.value == 0 && half_matmul == 0 &&
-           functions == 0 && cache_bandwidth.value == 0;
+    return launch_backward.value == 0 && recorded.value == 0 && exposed == 0 && attention.forward.value == 0 &&
+           half_matmul == 0 && functions == 0 && cache_bandwidth.value == 0;
   }
 };
 /// The link that joins the ranks: inside a node as far as it reaches, else the network between nodes.
@@ -61,7 +62,8 @@ Bound bound(const Time& t);
 
 /// The rates that one pass over an operator reaches: a product F / (F + half_matmul) of `compute`, attention's core its
 /// own. In inference activations that fit into the cache move at its pace, since their memory is used again and again;
-/// what training makes is kept, and goes to memory. No byte is faster than the functions evaluated on it.
+/// what training makes is kept, and goes to memory. Training and decoding may run from recordings; a prompt does not.
+/// No byte is faster than the functions evaluated on it.
 Rates reached(const Op& op, const Cost& c, const Pricing& p, bool is_backward, const Rates& r);
 
 /// One pass over one operator: its executed FLOPs against its bytes, and of the shorter what is exposed.

@@ -204,9 +204,11 @@ void read_achieved(Sheet& s) {
   Achieved& a = s.card.device.achieved;
   a.present = true;
   a.matmul = matmul_shares(o), a.memory = share(o, "memory"), a.link = share(o, "link");
-  if (o.has("launch")) a.launch = parse_seconds(o.text("launch"), o.where() + ", \"launch\"");
-  if (o.has("launch_backward"))
-    a.launch_backward = parse_seconds(o.text("launch_backward"), o.where() + ", \"launch_backward\"");
+  const auto seconds = [&](std::string_view key, Seconds& to) {
+    if (o.has(key)) to = parse_seconds(o.text(key), o.where() + ", " + in_quotes(key));
+  };
+  seconds("launch", a.launch), seconds("launch_backward", a.launch_backward);
+  seconds("recorded", a.recorded), seconds("recorded_backward", a.recorded_backward);
   read_cores(o, "attention", a.flash, &CoreRates::forward);
   read_cores(o, "attention_backward", a.flash, &CoreRates::backward);
   read_cores(o, "naive_attention", a.naive, &CoreRates::forward);

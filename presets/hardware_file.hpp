@@ -13,7 +13,8 @@
 ///                  "attention"?: { "fp32": "31 GFLOP/s", ... },  "attention_backward"?,  "naive_attention"?,
 ///                  "naive_attention_backward"?,  "half_matmul"?: { "fp32": 3.2e6, ... },
 ///                  "exposed"?: { "fp32": 0.8, ... },  "functions"?: 1.7e9,  "cache"?: "40 GB/s",
-///                  "launch_backward"?: "9 us",  "overhead"?: "600 MiB" }, see calc/device.hpp
+///                  "launch_backward"?: "9 us",  "recorded"?: "2 us",  "recorded_backward"?: "5 us",  "overhead"?: "600
+///                  MiB" }, see calc/device.hpp
 ///   "sources": { "memory.capacity": "...", "matmul.bf16": "...", "link.ranks": "...", ... },  "source"?,  "notes"? }
 ///
 /// Bandwidths of links are one way and per device. "source" stands for every number that "sources" does not name. What

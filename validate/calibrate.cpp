@@ -76,12 +76,13 @@ double exposed_in_layers(model::Backend& b, const Sizes& sizes, const FormatRate
   const Pricing p = pricing(plan, Phase::training);
   const Rates rates{.compute = f.median(),
                     .memory = c.copy,
-                    .launch = c.launch.forward,
-                    .launch_backward = c.launch.backward,
+                    .launch = c.among_others().forward,
+                    .launch_backward = c.among_others().backward,
                     .half_matmul = f.half_matmul,
                     .cache_bandwidth = c.cache_bandwidth,
                     .cache = c.cache};
-  const Op op{.shape = Linear{.rows = sizes.layer.rows, .in = sizes.layer.in, .out = sizes.layer.out}};
+  Op op{};
+  op.shape = Linear{.rows = sizes.layer.rows, .in = sizes.layer.in, .out = sizes.layer.out};
   double longer = 0, shorter = 0;
   for (const bool is_backward : {false, true}) {
     const Cost cost = is_backward ? backward(op, p) : forward(op, p);
@@ -131,10 +132,11 @@ double exposed_in_step(const Where& where, const Calibration& c, DType format) {
 
 FormatRates rates_of(model::Backend& b, const Sizes& sizes, DType format, const Calibration& c) {
   const auto core = [&](AttentionImpl how) { return core_rates(b, how, sizes.sequences, sizes.tokens); };
-  FormatRates r{.format = format, .flash = core(AttentionImpl::flash), .naive = core(AttentionImpl::naive)};
+  FormatRates r;
+  r.format = format, r.flash = core(AttentionImpl::flash), r.naive = core(AttentionImpl::naive);
   for (const MatmulSize& s : sizes.matmuls)
-    r.matmuls.push_back({s, FlopsPerSecond(s.flops() / (matmul_seconds(b, s) - c.launch.forward).value)});
-  r.half_matmul = half_matmul(b, sizes, r.median(), c.launch.forward);
+    r.matmuls.push_back({s, FlopsPerSecond(s.flops() / (matmul_seconds(b, s) - c.among_others().forward).value)});
+  r.half_matmul = half_matmul(b, sizes, r.median(), c.among_others().forward);
   return r;
 }
 
@@ -142,9 +144,9 @@ FormatRates rates_of(model::Backend& b, const Sizes& sizes, DType format, const 
 /// is counted apart, is a good part of a GPU's.
 void measure_cache(Calibration& c, model::Backend& b, Bytes cached) {
   c.cache = cached;
-  c.cache_bandwidth = addition_bandwidth(b, c.cache, c.launch.forward);
+  c.cache_bandwidth = addition_bandwidth(b, c.cache, c.among_others().forward);
   for (Bytes larger = 2 * c.cache; larger.value <= Count{256} << 20; larger = 2 * larger) {
-    if (addition_bandwidth(b, larger, c.launch.forward).value < 0.8 * c.cache_bandwidth.value) return;
+    if (addition_bandwidth(b, larger, c.among_others().forward).value < 0.8 * c.cache_bandwidth.value) return;
     c.cache = larger;
   }
 }
@@ -184,7 +186,8 @@ Calibration calibrated(const Where& where, const std::function<void(const std::s
   constexpr Count large = Count{1} << 29;
   c.copy = where.on_processor ? BytesPerSecond(model::copy_bandwidth(large)) : copy_bandwidth(*f32, Bytes(large));
   progress("small tensors");
-  c.launch = where.on_processor ? operator_seconds(*f32) : recorded_operator_seconds(*f32);
+  c.launch = where.on_processor ? operator_seconds(*f32) : OperatorSeconds{forward_operator_seconds(*f32), {}};
+  if (!where.on_processor) c.recorded = recorded_operator_seconds(*f32);
   measure_cache(c, *f32, sizes.cached);
   progress("activations");
   c.functions = function_rate(*f32, sizes.rows);
@@ -227,8 +230,6 @@ json::Value hardware_file(const Calibration& c, const std::string& name, const s
                 {"achieved",
                  {{"matmul", share},
                   {"memory", 1.0},
-                  {"launch", fmt::format("{:.4g} us", c.launch.forward.value * 1e6)},
-                  {"launch_backward", fmt::format("{:.4g} us", c.launch.backward.value * 1e6)},
                   {"attention", flash},
                   {"attention_backward", flash_backward},
                   {"naive_attention", naive},
@@ -239,6 +240,11 @@ json::Value hardware_file(const Calibration& c, const std::string& name, const s
                   {"cache", fmt::format("{:.4g} GB/s", c.cache_bandwidth.value / 1e9)},
                   {"how", fmt::format("llmcalc calibrate on {}, {}", title, date)}}},
                 {"sources", sources}};
+  const auto seconds = [&](const char* key, Seconds t) {
+    if (t.value > 0) h["achieved"][key] = fmt::format("{:.4g} us", t.value * 1e6);
+  };
+  seconds("launch", c.launch.forward), seconds("launch_backward", c.launch.backward);
+  seconds("recorded", c.recorded.forward), seconds("recorded_backward", c.recorded.backward);
   if (c.overhead != Bytes()) h["achieved"]["overhead"] = fmt::format("{} B", c.overhead.value);
   return h;
 }

@@ -34,8 +34,11 @@ struct Calibration {
   Bytes cache;                     ///< the largest addition that is nearly as fast
   double functions = 0;            ///< per second
   OperatorSeconds launch;          ///< of one operator on a few numbers
-  Bytes memory;                    ///< of the machine; 0: not known
-  Bytes overhead;                  ///< of a device's that driver, libraries and kernels take; 0: not known
+  OperatorSeconds recorded;        ///< the same from recordings; 0: there are none
+  /// Of an operator among its like, as probes run it.
+  const OperatorSeconds& among_others() const { return recorded.forward.value > 0 ? recorded : launch; }
+  Bytes memory;    ///< of the machine; 0: not known
+  Bytes overhead;  ///< of a device's that driver, libraries and kernels take; 0: not known
   std::string device;
   int threads = 0;  ///< of a processor; 0: it is none
 };

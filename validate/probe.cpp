@@ -241,6 +241,11 @@ BytesPerSecond addition_bandwidth(model::Backend& b, Bytes bytes, Seconds launch
   return BytesPerSecond(3 * static_cast<double>((rows * width * b.number()).value) / seconds);
 }
 
+Seconds forward_operator_seconds(model::Backend& b) {
+  NarrowModel m(b, 4);
+  return Seconds(median_seconds([&] { m.t.loss(m.batch); }) / m.operators());
+}
+
 OperatorSeconds operator_seconds(model::Backend& b) {
   NarrowModel m(b, 4);
   const double operators = m.operators();

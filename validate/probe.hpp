@@ -39,6 +39,8 @@ struct OperatorSeconds {
   Seconds forward, backward;
 };
 OperatorSeconds operator_seconds(model::Backend& b);
+/// Its first part alone: the host asks for every operator of a pass.
+Seconds forward_operator_seconds(model::Backend& b);
 
 /// The same where a backend runs steps from recordings, whose operators wait for no host: what layers add to a token
 /// that is decoded, and to a training step, its update among the gradients.

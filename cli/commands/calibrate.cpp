@@ -43,7 +43,11 @@ Section rest(const validate::Calibration& c) {
   s.add("cache_bytes_per_s", "in cache", gigabytes(c.cache_bandwidth), Unit::none, "additions that it holds");
   s.add("cache_bytes", "cache", c.cache, "the largest addition at that pace");
   s.add("launch_s", "an operator", c.launch.forward, "with next to nothing to do");
-  s.add("launch_backward_s", "its gradient", c.launch.backward, "the same");
+  if (c.launch.backward.value > 0) s.add("launch_backward_s", "its gradient", c.launch.backward, "the same");
+  if (c.recorded.forward.value > 0) {
+    s.add("recorded_s", "an operator, recorded", c.recorded.forward, "the same, from a CUDA graph");
+    s.add("recorded_backward_s", "its gradient, recorded", c.recorded.backward, "the same");
+  }
   s.add("functions_per_s", "functions", fmt::format("{:.4g} G/s", c.functions / 1e9), Unit::none,
         "GELU and its gradient");
   for (const validate::FormatRates& f : c.formats) {

@@ -155,6 +155,22 @@ TEST_CASE("an operator's gradient may have a launch of its own", "[cost][rooflin
   CHECK(reached(s, forward(s, train), train, false, r).launch.value == 3);
 }
 
+TEST_CASE("what runs from a recording is launched faster, but for a prompt", "[cost][roofline]") {
+  Rates r = rates;
+  r.launch = Seconds(30), r.launch_backward = Seconds(50), r.recorded = Seconds(3);
+  const Op s = op_of(Linear{.rows = 3, .in = 5, .out = 7});
+  const auto launch = [&](Phase phase, bool is_backward) {
+    return reached(s, forward(s, train), {.phase = phase}, is_backward, r).launch.value;
+  };
+  CHECK_FALSE(r.uniform());
+  CHECK(launch(Phase::prefill, false) == 30);
+  CHECK(launch(Phase::decode, false) == 3);
+  CHECK(launch(Phase::training, false) == 3);
+  CHECK(launch(Phase::training, true) == 3);
+  r.recorded_backward = Seconds(5);
+  CHECK(launch(Phase::training, true) == 5);
+}
+
 TEST_CASE("attention's core has a rate of its own", "[cost][roofline]") {
   Rates r = rates;
   r.attention = {.forward = FlopsPerSecond(7), .backward = {}}, r.exposed = 0.5;

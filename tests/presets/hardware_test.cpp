@@ -140,7 +140,8 @@ TEST_CASE("what single operators achieved is read by format", "[hardware]") {
   const HardwareCard c = read_hardware_file(
       file(R"({"achieved": {"how": "measured", "attention": {"fp32": "31 GFLOP/s"}, "half_matmul": {"bf16": 2.5e6},
                "naive_attention": {"bf16": "5 GFLOP/s"}, "naive_attention_backward": {"bf16": "6 GFLOP/s"},
-               "matmul": {"fp32": 0.9}, "exposed": {"bf16": 1.75}, "functions": 1.7e9, "cache": "40 GB/s", "launch_backward": "9 us",
+               "matmul": {"fp32": 0.9}, "exposed": {"bf16": 1.75},
+               "recorded": "2 us", "recorded_backward": "5 us", "functions": 1.7e9, "cache": "40 GB/s", "launch_backward": "9 us",
                "overhead": "600 MiB"}})"),
       "mine.json");
   const Achieved& a = c.device.achieved;
@@ -156,6 +157,8 @@ TEST_CASE("what single operators achieved is read by format", "[hardware]") {
   CHECK(a.functions == 1.7e9);
   CHECK(a.cache.value == 40e9);
   CHECK(a.launch_backward == Seconds(9e-6));
+  CHECK(a.recorded == Seconds(2e-6));
+  CHECK(a.recorded_backward == Seconds(5e-6));
   CHECK(a.overhead == Bytes(600 << 20));
   CHECK(refusal(R"({"achieved": {"how": "x", "exposed": {"bf16": -2}}})") ==
         "mine.json, \"achieved\", \"exposed\": \"bf16\" is -2; 0 or more is wanted");
