@@ -6,22 +6,11 @@
 
 using namespace llmcalc;
 using namespace llmcalc::model;
+using test::each_lab;
 using test::Lab;
 using test::Pair;
 
 namespace {
-
-/// f(lab) on every GPU, in both formats.
-template <typename F>
-void each_lab(F f) {
-  for (const test::MakeBackend make : test::gpus())
-    for (const Number number : {Number::f32, Number::bf16}) {
-      std::unique_ptr<Backend> tested = make(number, true);
-      INFO(tested->name());
-      Lab lab(number, std::move(tested));
-      f(lab);
-    }
-}
 
 struct Decoding {
   const char* name;

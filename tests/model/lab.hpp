@@ -66,4 +66,16 @@ class Lab {
   std::uint64_t stream_ = 0;
 };
 
+/// f(lab) wherever CUDA's kernels are tried, in both formats; what is allocated begins as NaN.
+template <typename F>
+void each_lab(F f) {
+  for (const MakeBackend make : gpus())
+    for (const model::Number number : {model::Number::f32, model::Number::bf16}) {
+      std::unique_ptr<model::Backend> tested = make(number, true);
+      INFO(tested->name());
+      Lab lab(number, std::move(tested));
+      f(lab);
+    }
+}
+
 }  // namespace llmcalc::test

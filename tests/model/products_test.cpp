@@ -6,22 +6,11 @@
 
 using namespace llmcalc;
 using namespace llmcalc::model;
+using test::each_lab;
 using test::Lab;
 using test::Pair;
 
 namespace {
-
-/// f(lab) wherever CUDA's kernels are tried, in both formats; what is allocated begins as NaN.
-template <typename F>
-void everywhere(F f) {
-  for (const test::MakeBackend make : test::gpus())
-    for (const Number number : {Number::f32, Number::bf16}) {
-      std::unique_ptr<Backend> tested = make(number, true);
-      INFO(tested->name());
-      Lab lab(number, std::move(tested));
-      f(lab);
-    }
-}
 
 /// The first gradient of a matrix, where there was NaN, and a second one that is added to it.
 void check_two_gradients(Lab& lab, const Linear& s, const LinearView& shape, const Pair& choice) {
@@ -41,14 +30,14 @@ void check_two_gradients(Lab& lab, const Linear& s, const LinearView& shape, con
 }  // namespace
 
 TEST_CASE("a first gradient of a matrix is written over whatever was there", "[kernels]") {
-  everywhere([](Lab& lab) {
+  each_lab([](Lab& lab) {
     for (const auto& [rows, in, out] : {std::tuple<Count, Count, Count>{1, 8, 8}, {13, 24, 40}, {70, 33, 7}})
       check_two_gradients(lab, {.rows = rows, .in = in, .out = out}, {}, {});
   });
 }
 
 TEST_CASE("a first gradient of experts is written, and 0 for one that nobody visits", "[kernels]") {
-  everywhere([](Lab& lab) {
+  each_lab([](Lab& lab) {
     const Count tokens = 9, experts = 4, top_k = 2;
     const Pointwise s{.kind = PointwiseKind::route, .rows = tokens, .width = experts, .top_k = top_k};
     const Pair logits = lab.input(tokens * experts), gates = lab.output(tokens * experts);

@@ -10,6 +10,7 @@
 
 using namespace llmcalc;
 using namespace llmcalc::model;
+using test::each_lab;
 using test::identical;
 using test::Lab;
 using test::Numbers;
@@ -35,18 +36,6 @@ std::int64_t launches(Lab& lab, const std::vector<Ask>& calls) {
   for (const Ask& ask : calls) ask(lab.tested());
   lab.tested().wait();
   return test::launches() - before;
-}
-
-/// f(lab) wherever there is a GPU, in both formats.
-template <typename F>
-void everywhere(F f) {
-  for (const test::MakeBackend make : test::gpus())
-    for (const Number number : {Number::f32, Number::bf16}) {
-      std::unique_ptr<Backend> tested = make(number, true);
-      INFO(tested->name());
-      Lab lab(number, std::move(tested));
-      f(lab);
-    }
 }
 
 /// x with matrices of unlike heights, the second without a bias.
@@ -84,7 +73,7 @@ struct Products {
 }  // namespace
 
 TEST_CASE("products of the same few rows by one kernel are the bits of several", "[kernels]") {
-  everywhere([](Lab& lab) {
+  each_lab([](Lab& lab) {
     for (const Count rows : {1, 2, 3, 8, 9})
       for (const std::vector<Count>& outs : {std::vector<Count>{5, 9}, {13, 6, 7}, {2, 2, 2, 2, 3}}) {
         INFO(rows << " rows, " << outs.size() << " matrices");
@@ -122,7 +111,7 @@ TEST_CASE("up to three products that read the same few rows are one launch", "[k
 }
 
 TEST_CASE("what products read may be released, and its memory asked for again, before they are made", "[kernels]") {
-  everywhere([](Lab& lab) {
+  each_lab([](Lab& lab) {
     const Products p(lab, 2);
     const std::vector<Numbers> before = p.results(false);
     for (const Pair& each : p.y) wipe(lab, each);
@@ -136,7 +125,7 @@ TEST_CASE("what products read may be released, and its memory asked for again, b
 }
 
 TEST_CASE("whatever reads products or writes what they read comes after them", "[kernels]") {
-  everywhere([](Lab& lab) {
+  each_lab([](Lab& lab) {
     const Products p(lab, 2);
     const std::vector<Numbers> results = p.results(false);
     Backend& gpu = lab.tested();
@@ -158,7 +147,7 @@ TEST_CASE("whatever reads products or writes what they read comes after them", "
 }
 
 TEST_CASE("a gate and what it opens are multiplied by the kernel that makes both", "[kernels]") {
-  everywhere([](Lab& lab) {
+  each_lab([](Lab& lab) {
     for (const Count rows : {1, 2, 3, 8})
       for (const Activation act :
            {Activation::relu, Activation::relu_squared, Activation::gelu, Activation::gelu_tanh, Activation::silu}) {
@@ -264,7 +253,7 @@ void check_together(Lab& lab, const Pair& a, const Pair& b, const F& first, cons
 }  // namespace
 
 TEST_CASE("rotations of queries and keys by one kernel are the bits of two", "[kernels]") {
-  everywhere([](Lab& lab) {
+  each_lab([](Lab& lab) {
     for (const Count width : {Count{16}, Count{6}}) {
       const Rotations r(lab, 4, width);
       check_together(lab, r.q, r.k, r.of_q(), r.of_k());
@@ -273,7 +262,7 @@ TEST_CASE("rotations of queries and keys by one kernel are the bits of two", "[k
 }
 
 TEST_CASE("keys and values go to their caches by one kernel as by two", "[kernels]") {
-  everywhere([](Lab& lab) {
+  each_lab([](Lab& lab) {
     for (const Count width : {Count{16}, Count{5}}) {
       const Caches c(lab, width);
       check_together(lab, c.keys, c.values, c.of_keys(), c.of_values());
