@@ -10,13 +10,28 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// log sum exp of n numbers, the greatest taken out.
+/// log sum exp of n numbers in one pass: the sums so far shrink where a block has one greater than all before it
+/// (online softmax: Milakov, Gimelshein 2018). `more` numbers follow in memory, and are fetched with them.
 template <typename X>
-Wide<X> log_sum_exp(Count n, const X* x) {
+Wide<X> log_sum_exp(Count n, const X* x, Count more) {
   using W = Wide<X>;
-  const W most = greatest_of<W>(n, x);
-  return most + log_of(sum_of<W>(n, [=](Count i) { return exp_of(wide(x[i]) - most); }));
+  constexpr Count block = fetched_block;
+  W sums[block] = {}, most = greatest_of<W>(std::min(block, n), x);
+  for (Count at = 0; at < n; at += block) {
+    const Count here = std::min(block, n - at);
+    fetch_ahead(at, n + more, x);
+    if (const W next = greatest_of<W>(here, x + at); next > most) {
+      const W shrink = exp_of(most - next);
+      lanes<W>(0, block, [=, &sums](Count i) { sums[i] *= shrink; });
+      most = next;
+    }
+    lanes<W>(0, here, [=, &sums](Count i) { sums[i] += exp_of(wide(x[at + i]) - most); });
+  }
+  return most + log_of(sum_of<W>(std::min(block, n), [&sums](Count i) { return sums[i]; }));
 }
+
+/// Numbers of the rows behind row r.
+inline Count behind(const Loss& s, Count r) { return (s.rows - 1 - r) * s.vocabulary; }
 
 inline double mean_of(const std::vector<double>& each_row) {
   double sum = 0;
@@ -29,7 +44,7 @@ double loss(const Loss& s, const std::int64_t* targets, W* logits) {
   std::vector<double> each_row(static_cast<std::size_t>(s.rows));
   each<W>(s.rows, s.vocabulary * 4, [&](Count r) {
     W* x = logits + r * s.vocabulary;
-    const W norm = log_sum_exp(s.vocabulary, x);
+    const W norm = log_sum_exp(s.vocabulary, x, behind(s, r));
     lanes<W>(0, s.vocabulary, [=](Count i) { x[i] = x[i] - norm; });
     each_row[static_cast<std::size_t>(r)] = -static_cast<double>(x[targets[r]]);
   });
@@ -51,7 +66,7 @@ double loss(const Loss& s, const std::int64_t* targets, const T* logits, Wide<T>
   std::vector<double> each_row(static_cast<std::size_t>(s.rows));
   each<T>(s.rows, s.vocabulary * 4, [&](Count r) {
     const T* x = logits + r * s.vocabulary;
-    log_sums[r] = log_sum_exp(s.vocabulary, x);
+    log_sums[r] = log_sum_exp(s.vocabulary, x, behind(s, r));
     each_row[static_cast<std::size_t>(r)] = static_cast<double>(log_sums[r] - wide(x[targets[r]]));
   });
   return mean_of(each_row);
@@ -64,7 +79,11 @@ void loss_gradient(const Loss& s, const std::int64_t* targets, double scale, T* 
     T* x = logits + r * s.vocabulary;
     const W f = number<W>(scale), norm = log_sums[r];
     const T target = static_cast<T>((exp_of(wide(x[targets[r]]) - norm) - number<W>(1)) * f);
-    put_lanes(0, s.vocabulary, x, false, [=](Count i) { return exp_of(wide(x[i]) - norm) * f; });
+    for (Count at = 0; at < s.vocabulary; at += fetched_block) {
+      fetch_ahead(at, s.vocabulary + behind(s, r), x);
+      put_lanes(at, std::min(s.vocabulary, at + fetched_block), x, false,
+                [=](Count i) { return exp_of(wide(x[i]) - norm) * f; });
+    }
     x[targets[r]] = target;
   });
 }

@@ -90,16 +90,25 @@ void fetch(const X* p, Count n) {
   for (Count i = 0; i < n; i += 64 / static_cast<Count>(sizeof(X))) __builtin_prefetch(p + i, 0, 2);
 }
 
-/// f(first, last) for all n numbers in short blocks, on all cores. `arrays`, which f reads and writes, are fetched some
-/// blocks ahead, a few lines at a time: where f computes much the processor itself does not look so far, and many
-/// fetches at once would hold it up.
+/// Numbers of a block of those that are fetched ahead.
+constexpr Count fetched_block = 128;
+
+/// Asks for the block some blocks ahead of number `at`, of n in every array: a few lines at a time, since many fetches
+/// at once would hold the processor up, and so far ahead as it does not look by itself where much is computed.
+template <typename... X>
+LLMCALC_INLINE void fetch_ahead(Count at, Count n, const X*... arrays) {
+  constexpr Count ahead = 8 * fetched_block;
+  (fetch(arrays + at + ahead, std::min(n - at - ahead, fetched_block)), ...);
+}
+
+/// f(first, last) for all n numbers in short blocks, on all cores. `arrays`, which f reads and writes, are fetched
+/// ahead.
 template <typename T, typename F, typename... X>
 void fetched_blocks(Count n, const F& f, const X*... arrays) {
-  constexpr Count block = 128, ahead = 1024;
   chunks<T>(n, [&](Count first, Count last) {
-    for (Count at = first; at < last; at += block) {
-      (fetch(arrays + at + ahead, std::min(n - at - ahead, block)), ...);
-      f(at, std::min(last, at + block));
+    for (Count at = first; at < last; at += fetched_block) {
+      fetch_ahead(at, n, arrays...);
+      f(at, std::min(last, at + fetched_block));
     }
   });
 }

@@ -2,6 +2,9 @@
 /// Loops whose results are one number, in vectors: the order of the additions is that of the instruction set, and the
 /// same in every run. Counted's are done one by one.
 
+#include <cstdint>
+#include <limits>
+
 #include "model/cpu/parallel.hpp"
 #include "model/math/functions.hpp"
 
@@ -31,6 +34,21 @@ LLMCALC_INLINE W greatest_of(Count n, const X* x) {
     for (Count i = 1; i < n; ++i) most = wide(x[i]) > most ? wide(x[i]) : most;
   }
   return most;
+}
+
+/// The same of 16-bit numbers, by their bits: as integers with a sign, negative ones in reverse, they have their order.
+template <typename W>
+LLMCALC_INLINE W greatest_of(Count n, const bf16* x) {
+  const auto ordered = [](std::int16_t bits) { return static_cast<std::int16_t>(bits ^ ((bits >> 15) & 0x7fff)); };
+  std::int16_t most = std::numeric_limits<std::int16_t>::min();
+#pragma omp simd reduction(max : most)
+  for (Count i = 0; i < n; ++i) {
+    const std::int16_t next = ordered(static_cast<std::int16_t>(x[i].bits));
+    most = next > most ? next : most;
+  }
+  bf16 greatest;
+  greatest.bits = static_cast<std::uint16_t>(ordered(most));
+  return wide(greatest);
 }
 
 /// Where x is exp(x - most); returns the sum.

@@ -12,23 +12,26 @@
 
 namespace llmcalc::model {
 
-/// e^x. float: x = n ln 2 + r with |r| <= ln 2 / 2, a polynomial of degree 6 in r (Cephes, S. Moshier), scaled by 2^n.
-/// Error: under 2 units of the last place. Below -87.68, where n is -127, it is 0; above 88.37 it stays what it is
-/// there, 2.4e38.
+/// e^x. float: x = n ln 2 + r with |r| <= ln 2 / 2, a polynomial of degree 7 in r (Cephes, S. Moshier), scaled by 2^n.
+/// Error: under 1.2 units of the last place. Below -87.68, where n is -127, it is 0; above 88.38 n stays 127 and r
+/// grows: under 6 units up to the greatest float, infinity beyond it.
 LLMCALC_HD inline float exp_of(float x) {
-  const float above = x < -88.0f ? -88.0f : x, c = above > 88.3762f ? 88.3762f : above;
-  const float rounded = c * 1.44269504f + 12582912.0f;  // 1.5 x 2^23: n is in the last bits
-  const float n = rounded - 12582912.0f;
-  const float r = (c - n * 0.693359375f) + n * 2.12194440e-4f;
+  constexpr float middle = 12582912.0f;  // 1.5 x 2^23: what is added to it is rounded, and is in its last bits
+  constexpr std::int32_t most = std::bit_cast<std::int32_t>(middle) + 127;
+  const float rounded = x * 1.44269504f + middle;
+  const std::int32_t bits = std::bit_cast<std::int32_t>(rounded), capped = bits < most ? bits : most;
+  const float n = std::bit_cast<float>(capped) - middle;
+  const float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
   float p = 1.9875691500e-4f;
   p = p * r + 1.3981999507e-3f;
   p = p * r + 8.3334519073e-3f;
   p = p * r + 4.1665795894e-2f;
   p = p * r + 1.6666665459e-1f;
   p = p * r + 5.0000001201e-1f;
-  p = p * r * r + r + 1.0f;
-  const float scale = std::bit_cast<float>((std::bit_cast<std::uint32_t>(rounded) + 127U) << 23U);
-  return p * scale;
+  p = p * r + 1.0f;
+  p = p * r + 1.0f;
+  const float scale = std::bit_cast<float>((static_cast<std::uint32_t>(capped) + 127U) << 23U);
+  return rounded < middle - 126.0f ? 0.0f : p * scale;
 }
 inline double exp_of(double x) { return std::exp(x); }
 inline Counted exp_of(Counted x) { return ++Counted::tally.functions, Counted(std::exp(x.value)); }
