@@ -84,8 +84,8 @@ LLMCALC_FLAT void long_lanes(Count first, Count last, const F f) {
   lanes<T>(first, last, f);
 }
 
-/// Asks for n numbers from p on, to be in the cache when they are needed. Always inlined: GCC takes a function that only
-/// fetches for one without effect, and drops calls of it.
+/// Asks for n numbers from p on, to be in the cache when they are needed. Always inlined: GCC takes a function that
+/// only fetches for one without effect, and drops calls of it.
 template <typename X>
 LLMCALC_INLINE void fetch(const X* p, Count n) {
   for (Count i = 0; i < n; i += 64 / static_cast<Count>(sizeof(X))) __builtin_prefetch(p + i, 0, 2);
