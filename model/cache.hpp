@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "calc/op.hpp"
+#include "calc/block.hpp"
 #include "model/arena.hpp"
 #include "model/backend.hpp"
 
@@ -21,31 +21,31 @@ struct LayerCache {
 
 class Cache {
  public:
-  Cache(Backend& backend, Arena& arena, Count sequences, Count tokens, Count layers)
-      : backend_(backend),
-        arena_(arena),
-        sequences_(sequences),
-        tokens_(tokens),
-        layers_(static_cast<std::size_t>(layers)) {}
-
-  /// The cache of a layer whose core has this shape; made at its first use.
-  LayerCache& layer(Count i, const Attention& s) {
-    LayerCache& c = layers_[static_cast<std::size_t>(i)];
-    if (c.k) return c;
-    c.capacity = s.window > 0 && s.window < tokens_ ? s.window : tokens_;
-    const Bytes token = mul(sequences_, c.capacity) * backend_.number();
-    if (s.caches_latent()) {
-      c.k = arena_.make(Purpose::kv_cache, "attn.core", s.latent_dim * token);
-      return c;
-    }
-    // Expanded latent heads: keys without positions lie with the values.
-    const Count moved = s.latent_dim > 0 ? s.qk_dim - s.rope_dim : 0;
-    c.k = arena_.make(Purpose::kv_cache, "attn.core", mul(s.kv_heads, moved > 0 ? moved + s.v_dim : s.qk_dim) * token);
-    c.v = arena_.make(Purpose::kv_cache, "attn.core", mul(s.kv_heads, moved > 0 ? s.rope_dim : s.v_dim) * token);
-    return c;
+  /// For `tokens` tokens of as many sequences, every layer's at once; `expanded`: latent attention keeps heads, not
+  /// latent rows.
+  Cache(Backend& backend, Arena& arena, const Arch& arch, bool expanded, Count sequences, Count tokens)
+      : backend_(backend), arena_(arena), sequences_(sequences), tokens_(tokens) {
+    const LayerKinds kinds = layer_kinds(arch);
+    for (Count i = 0; i < arch.layers; ++i)
+      for (const Op& op : block_ops(arch, kinds.kinds[kind_index(kinds, arch, i)], {.expanded_cache = expanded}))
+        if (const Attention* a = std::get_if<Attention>(&op.shape)) layers_.push_back(made(*a));
   }
 
+  const LayerCache& layer(Count i) const { return layers_[static_cast<std::size_t>(i)]; }
+
  private:
+  LayerCache made(const Attention& s) {
+    const Count capacity = s.window > 0 && s.window < tokens_ ? s.window : tokens_;
+    const auto rows = [&](Count width) {
+      return arena_.make(Purpose::kv_cache, "attn.core", mul(sequences_, capacity, width) * backend_.number());
+    };
+    if (s.caches_latent()) return {rows(s.latent_dim), nullptr, capacity};
+    if (s.latent_dim == 0) return {rows(mul(s.kv_heads, s.qk_dim)), rows(mul(s.kv_heads, s.v_dim)), capacity};
+    // Expanded latent heads: keys without positions lie with the values.
+    const Count plain = s.qk_dim - s.rope_dim;
+    return {rows(mul(s.kv_heads, plain + s.v_dim)), rows(mul(s.kv_heads, s.rope_dim)), capacity};
+  }
+
   Backend& backend_;
   Arena& arena_;
   Count sequences_, tokens_;

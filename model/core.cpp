@@ -133,12 +133,12 @@ void Pass::to_cache(const LayerCache& c, const Tensor& to, Count row, Count offs
 
 void Pass::cache_latent(const Attention& s, const Value& rows) {
   if (cache_ == nullptr || !s.caches_latent()) return;
-  const LayerCache& c = cache_->layer(layer_, s);
+  const LayerCache& c = cache_->layer(layer_);
   to_cache(c, c.k, s.latent_dim, 0, {.data = rows.data->data(), .token = rows.width}, rows.width);
 }
 
 void Pass::write_cache(const Attention& s, const AttentionInputs& in) {
-  const LayerCache& c = cache_->layer(layer_, s);
+  const LayerCache& c = cache_->layer(layer_);
   const Count plain = s.qk_dim - s.rope_dim;
   if (s.latent_dim == 0) {
     to_cache(c, c.k, mul(s.kv_heads, s.qk_dim), 0, in.k, mul(s.kv_heads, s.qk_dim));
@@ -159,7 +159,7 @@ HeadView Pass::cached(const LayerCache& c, const Tensor& rows, Count row, Count 
 }
 
 void Pass::read_cache(const Attention& s, AttentionInputs& in) {
-  const LayerCache& c = cache_->layer(layer_, s);
+  const LayerCache& c = cache_->layer(layer_);
   const Count plain = s.qk_dim - s.rope_dim, wide = plain + s.v_dim;
   if (s.latent_dim == 0) {
     in.k = cached(c, c.k, mul(s.kv_heads, s.qk_dim), s.qk_dim, 0);

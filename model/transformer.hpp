@@ -51,7 +51,9 @@ class Transformer {
                              Trace* trace = nullptr);
   /// Logits of every token, for tests and perplexity: (sequences, queries, vocabulary).
   std::vector<double> all_logits(std::span<const std::int64_t> ids, Count sequences);
-  Cache make_cache(Count sequences, Count tokens) { return Cache(backend_, arena_, sequences, tokens, arch_.layers); }
+  Cache make_cache(Count sequences, Count tokens) {
+    return Cache(backend_, arena_, arch_, settings_.plan.mla == Mla::expanded, sequences, tokens);
+  }
 
  private:
   Step training_step() const;

@@ -62,6 +62,11 @@ Ledger measured_training(model::Transformer& t, std::uint64_t seed) {
   return l;
 }
 
+std::optional<model::Cache> cache_of(model::Transformer& t, Count tokens) {
+  const Plan& plan = t.settings().plan;
+  return plan.kv_cache ? std::optional(t.make_cache(plan.batch, tokens)) : std::nullopt;
+}
+
 Ledger measured_inference(model::Transformer& t, std::uint64_t seed) {
   const Plan& plan = t.settings().plan;
   const Count context = add(plan.prompt, plan.generate);
@@ -75,8 +80,8 @@ Ledger measured_inference(model::Transformer& t, std::uint64_t seed) {
   };
   Ledger l;
   a.reset_peak();
-  model::Cache cache = t.make_cache(plan.batch, context);
-  model::Cache* kept = plan.kv_cache ? &cache : nullptr;
+  std::optional<model::Cache> cache = cache_of(t, context);
+  model::Cache* kept = cache ? &*cache : nullptr;
   model::Trace first, last;
   t.logits(part(0, plan.prompt), plan.batch, 0, kept, &first);
   for (Count i = plan.prompt; i < context; ++i) {

@@ -9,6 +9,9 @@ namespace llmcalc::validate {
 /// One micro-batch of training on random tokens; the model must be trainable already.
 Ledger measured_training(model::Transformer& t, std::uint64_t seed);
 
+/// The cache of an inference by the transformer's plan; none where the plan goes without.
+std::optional<model::Cache> cache_of(model::Transformer& t, Count tokens);
+
 /// A prefill of the plan's prompt and a decode step for each token to generate.
 Ledger measured_inference(model::Transformer& t, std::uint64_t seed);
 

@@ -40,20 +40,20 @@ struct Generation {
   Plan plan;
   Count context;
   std::vector<std::int64_t> ids;
-  model::Cache cache;
+  std::optional<model::Cache> cache;
   Generation(const Case& c, const Where& where)
       : backend(where.make(number_of(c.plan.precision))),
         t(c.arch, *backend, {.plan = c.plan}, 1),
         plan(c.plan),
         context(add(c.plan.prompt, c.plan.generate)),
         ids(random_batch(c.arch, mul(c.plan.batch, context), 1).ids),
-        cache(t.make_cache(c.plan.batch, context)) {
+        cache(cache_of(t, context)) {
     t.watch(where.stop);
   }
   /// The same ids serve every position.
   void pass(Count queries, Count past, model::Trace* trace = nullptr) {
     t.logits(std::span(ids).first(static_cast<std::size_t>(mul(plan.batch, queries))), plan.batch, past,
-             plan.kv_cache ? &cache : nullptr, trace);
+             cache ? &*cache : nullptr, trace);
   }
   void prefill() { pass(plan.prompt, 0); }
   /// The token at this place, which counts from 0.

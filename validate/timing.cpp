@@ -119,18 +119,18 @@ std::vector<Timing> timed_inference(const Case& c, const Device& device, int rep
   const Count again = p.kv_cache ? 0 : p.prompt;  // without a cache the whole text runs for every token
   const std::vector<std::int64_t> next = random_batch(c.arch, p.batch * (again + 1), 2).ids;
   Samples samples;
-  const auto pass = [&](std::span<const std::int64_t> tokens, Count past, model::Cache* cache, model::Trace* trace) {
-    t.logits(tokens, p.batch, past, p.kv_cache ? cache : nullptr, trace);
-  };
   for (int i = -warming; i < repeats; ++i) {
-    model::Cache cache = t.make_cache(p.batch, p.prompt + 1);
-    const double prefill_seconds = seconds_of([&] { pass(ids, 0, &cache, nullptr); });
-    const auto token = [&] { pass(next, p.prompt - again, &cache, nullptr); };
+    std::optional<model::Cache> cache = cache_of(t, p.prompt + 1);
+    const auto pass = [&](std::span<const std::int64_t> tokens, Count past, model::Trace* trace) {
+      t.logits(tokens, p.batch, past, cache ? &*cache : nullptr, trace);
+    };
+    const double prefill_seconds = seconds_of([&] { pass(ids, 0, nullptr); });
+    const auto token = [&] { pass(next, p.prompt - again, nullptr); };
     double decode_seconds = seconds_of(token);
-    if (cache.decoding != nullptr && !cache.decoding->step.how().empty())
+    if (cache && cache->decoding != nullptr && !cache->decoding->step.how().empty())
       token(), decode_seconds = seconds_of(token);  // the third is from a recording
     model::Trace first, step;
-    pass(ids, 0, &cache, &first), pass(next, p.prompt - again, &cache, &step);
+    pass(ids, 0, &first), pass(next, p.prompt - again, &step);
     if (i < 0) continue;
     samples.add("prefill", prefill_seconds), samples.add("decode", decode_seconds);
     samples.add(first, "prefill"), samples.add(step, "decode");

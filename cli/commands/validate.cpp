@@ -141,7 +141,8 @@ void add_times(Report& report, const std::vector<validate::Timing>& all) {
 validate::Case asked(const std::string& model, const Arguments& arguments, Request& r) {
   r.model = load_model(model);
   r.usual_seq = 256, r.usual_precision = dtypes::fp32;
-  r.plan.prompt = std::min<Count>(64, r.model.arch.context / 2), r.plan.generate = 8;
+  r.plan.prompt = std::clamp<Count>(r.model.arch.context / 2, 1, 64);
+  r.plan.generate = std::clamp<Count>(r.model.arch.context - r.plan.prompt, 1, 8);
   arguments.apply(r);
   check(r, {.training = true, .inference = true, .time = r.hardware.has_value()});
   return {r.model.name, r.model.arch, r.plan};

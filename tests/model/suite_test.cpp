@@ -38,6 +38,66 @@ TEST_CASE("every two choices that can go together appear together", "[suite]") {
   }
 }
 
+namespace {
+
+class Dice {
+ public:
+  /// One of [least, most].
+  Count of(Count least, Count most) {
+    state_ = state_ * 6364136223846793005ULL + 1442695040888963407ULL;
+    return least + static_cast<Count>(state_ >> 33U) % (most - least + 1);
+  }
+
+ private:
+  std::uint64_t state_ = 1;
+};
+
+/// Any choice of the suite at any size: a narrow MLP beside wide heads, one layer, a token's vocabulary.
+Case any_case(Dice& dice) {
+  Choice row;
+  for (const Factor& f : factors())
+    row.push_back(static_cast<std::size_t>(dice.of(0, static_cast<Count>(f.levels.size()) - 1)));
+  Case c = make_case(possible(row));
+  Arch& a = c.arch;
+  const Count width = a.hidden;
+  a.layers = dice.of(1, 4), a.hidden = 2 * dice.of(1, 20), a.vocabulary = dice.of(1, 200);
+  a.embedding_width = a.embedding_width == width ? a.hidden : dice.of(1, 40);
+  a.head_dim = 2 * dice.of(1, 10), a.mlp_width = dice.of(1, 40);
+  if (a.latent.kv_rank > 0) {
+    Latent& l = a.latent;
+    l.nope_dim = dice.of(0, 8), l.rope_dim = 2 * dice.of(l.nope_dim == 0 ? 1 : 0, 4), l.v_dim = dice.of(1, 8);
+    l.kv_rank = dice.of(1, 20);
+  }
+  for (LayerSet* layers : {&a.sliding.layers, &a.moe.layers})
+    if (!layers->empty()) *layers = LayerSet::every(dice.of(0, a.layers - 1), dice.of(1, 2), a.layers);
+  a.sliding.window = std::min<Count>(a.sliding.window, 1) * dice.of(1, 12);
+  c.plan.seq = dice.of(1, a.context), c.plan.micro_batch = c.plan.global_batch = dice.of(1, 3);
+  c.plan.prompt = dice.of(1, a.context - 1), c.plan.generate = dice.of(1, a.context - c.plan.prompt);
+  c.plan.batch = dice.of(1, 3);
+  return c;
+}
+
+}  // namespace
+
+TEST_CASE("models of any size are as predicted", "[suite][contract]") {
+  Dice dice;
+  for (int i = 0; i < 400; ++i) {
+    const Case c = any_case(dice);
+    const Arch& a = c.arch;
+    const Verdict v = validated(c, {.training = true, .inference = true}, {});
+    INFO(v.name << fmt::format(
+                       ": {} layers, {} wide, {} tokens, heads {} wide, MLP {}, latent {} {} {} of {}, prompt {}+{}",
+                       a.layers, a.hidden, a.vocabulary, a.head_dim, a.mlp_width, a.latent.nope_dim, a.latent.rope_dim,
+                       a.latent.v_dim, a.latent.kv_rank, c.plan.prompt, c.plan.generate)
+                << v.order);
+    for (const Comparison& row : v.rows) {
+      INFO(row.part << ", " << row.quantity << " of " << row.op);
+      CHECK(row.predicted == row.measured);
+    }
+    CHECK(v.differing() == 0);
+  }
+}
+
 TEST_CASE("the small suite is as predicted, to the last byte and FLOP, and counted one by one", "[suite][contract]") {
   for (const Case& c : small_suite()) {
     const Verdict v = validated(c, {.training = true, .inference = true, .counted = true}, {});
