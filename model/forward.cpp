@@ -9,7 +9,8 @@
 namespace llmcalc::model {
 namespace {
 
-/// Norm over the residual width: LayerNorm or RMSNorm.
+/// Norm over the residual width: LayerNorm g (x - mean) / sqrt(variance + eps) + b (Ba et al. 2016, arXiv:1607.06450)
+/// or RMSNorm g x / sqrt(mean of x^2 + eps) (Zhang, Sennrich 2019, arXiv:1910.07467).
 Value norm(Pass& p, std::string_view op, Value x) {
   const Count rows = x.rows;
   return p.norm(op, std::move(x),
@@ -33,6 +34,8 @@ Value qk_norm(Pass& p, std::string_view op, Value x, Count heads) {
 }
 
 /// softmax(Q K' / sqrt(d_h)) V W_o, with as many key and value heads as there are: multi-head, grouped, multi-query.
+/// Rotary positions turn pairs of each query's and key's numbers (RoFormer, arXiv:2104.09864); ALiBi takes
+/// slope x distance from head's scores (Press et al. 2021, arXiv:2108.12409).
 Value grouped_attention(Pass& p, Count window, Value x) {
   const Arch& a = p.arch();
   const Step& s = p.step();
@@ -226,7 +229,8 @@ Value block(Pass& p, Value x) {
 
 // ---- ends
 
-/// Rows of the token table, and positions where they are added.
+/// Rows of the token table, and positions where they are added: learned ones, or sines and cosines of position x
+/// 10000^(-2i/width) (Vaswani et al. 2017, arXiv:1706.03762), which the lookup adds to its rows.
 Value embedding(Pass& p, std::span<const std::int64_t> ids) {
   const Arch& a = p.arch();
   Value x = p.lookup("embedding.tokens", ids);
