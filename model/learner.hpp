@@ -45,7 +45,7 @@ class Learner {
   double step() { return step(static_cast<double>(updates()) / static_cast<double>(settings_.steps)); }
   Count updates() const { return transformer_.updates(); }
 
-  /// The held-out loss now, of at most so many tokens; the weights are kept if they are the best so far.
+  /// The validation loss now, of at most so many tokens; the weights are kept if they are the best so far.
   double evaluate(Count tokens = 0);
 
   const Progress& progress() const { return progress_; }

@@ -73,7 +73,7 @@ void check_out(const std::string& out) {
 }
 
 std::shared_ptr<const model::Tokenizer> tokenizer_for(const LearnOptions& o, const LearnRequest& r) {
-  const std::string learnt = r.text.substr(0, model::held_out_begin(r.text));
+  const std::string learnt = r.text.substr(0, model::split(r.text).validation);
   const bool usual_pairs = model::has_byte_pairs() && r.text.size() >= enough_for_pairs;
   const std::string kind = !o.tokenizer.empty() ? o.tokenizer : usual_pairs || !o.vocabulary.empty() ? "bpe" : "bytes";
   if (kind != "bpe" && kind != "bytes")
@@ -128,8 +128,8 @@ void read_run(const LearnOptions& o, LearnRequest& r) {
 void settle_new(const LearnOptions& o, LearnRequest& r) {
   r.precision = precision_of(o.precision);
   r.tokenizer = tokenizer_for(o, r);
-  const auto learnt =
-      static_cast<Count>(r.tokenizer->encode(std::string_view(r.text).substr(0, model::held_out_begin(r.text))).size());
+  const auto learnt = static_cast<Count>(
+      r.tokenizer->encode(std::string_view(r.text).substr(0, model::split(r.text).validation)).size());
   model::LearningSettings& s = r.settings;
   if (!o.batch.empty()) s.batch = parse_positive(o.batch, "--batch");
   if (!o.rate.empty()) s.rate = positive_real(o.rate, "--rate");
