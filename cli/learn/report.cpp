@@ -79,7 +79,7 @@ Report learn_report(const LearnRequest& r, const model::Corpus& corpus, const Le
   report.conclusion = fmt::format(
       "{}Perplexity {:.1f} on held-out text {} the bigram's {:.1f}{} 'llmcalc generate {} \"...\"' continues a text.",
       o.interrupted ? "Interrupted. " : "", own, own < bigram ? "beats" : "does not beat", bigram,
-      own < bigram ? "." : "; more steps or more text would help.", r.out);
+      own < bigram ? "." : "; a longer text, or more --steps, may help.", r.out);
   return report;
 }
 
