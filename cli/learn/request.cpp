@@ -1,15 +1,11 @@
 #include "cli/learn/request.hpp"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
+#include "cli/bounded_text.hpp"
 #include "model/machine_memory.hpp"
 #include "model/utf8.hpp"
 #include "model/whole_file.hpp"
@@ -32,16 +28,7 @@ constexpr Count usual_passes = 8, least_steps = 500, most_steps = 3000;
 constexpr Count bytes_per_pair = 320, least_pairs = 384, most_pairs = 1024;
 
 std::string text_of(const std::string& path) {
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error))
-    throw InputError(fmt::format("'{}' is a folder; give a text file", path));
-  errno = 0;
-  std::ifstream file(path, std::ios::binary);
-  if (!file)
-    throw InputError(fmt::format("cannot read '{}': {}", path, errno ? std::strerror(errno) : "it is no file"));
-  std::ostringstream text;
-  text << file.rdbuf();
-  std::string all = std::move(text).str();
+  std::string all = file_text(path);
   if (all.empty()) throw InputError(fmt::format("'{}' is empty; give a text of some 100 KB or more", path));
   model::refuse_unless_utf8(all, path);
   return all;

@@ -165,6 +165,7 @@ TEST_CASE("a text that cannot be learnt from is refused with a sentence", "[lear
   refused("learn " + text_file() + " --device tpu", "--device \"tpu\" is not known; it takes cpu, cuda");
   refused("learn /nowhere/x.txt", "cannot read '/nowhere/x.txt'");
   refused("learn " + test::scratch(), "is a folder");
+  refused("learn /dev/zero", "'/dev/zero' is neither a file nor a pipe");
   test::write_file(path("empty.txt"), "");
   refused("learn " + path("empty.txt"), "is empty");
   test::write_file(path("latin.txt"), "caf\xE9 " + text());
