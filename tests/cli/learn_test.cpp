@@ -137,6 +137,24 @@ TEST_CASE("a text goes on, the same with and without a cache, and from the same 
   CHECK(test::llmcalc(go + " --seed 4").out != test::llmcalc(go + " --seed 5").out);
 }
 
+TEST_CASE("what the cache saves is shown, and that it changes no token", "[learn]") {
+  const std::string go = "generate " + checkpoint() + " 'the cat' --tokens 20 --compare-kv-cache";
+  for (const std::string how : {" --temperature 0", " --beams 3"}) {
+    const test::Ran r = test::llmcalc(go + how);
+    INFO(how << r.err);
+    CHECK(r.code == 0);
+    CHECK(r.out == test::llmcalc("generate " + checkpoint() + " 'the cat' --tokens 20" + how).out);
+    CHECK(r.err.find("\nthe same 20 tokens both ways\n") != std::string::npos);
+  }
+  const json::Value v = test::ask(go)["kv_cache"];
+  REQUIRE(v.size() == 2);
+  CHECK(v[0]["token_ids"] == v[1]["token_ids"]);
+  CHECK(v[0]["tokens_run"] == 7 + 19);            // the last token never runs
+  CHECK(v[1]["tokens_run"] == 20 * 7 + 19 * 10);  // 7 + 8 + ... + 26
+  CHECK(v[0]["flops"] < v[1]["flops"]);
+  refused(go + " --no-kv-cache", "leave --no-kv-cache out");
+}
+
 TEST_CASE("the prompt may come from standard input, and the answer as JSON", "[learn]") {
   test::write_file(path("prompt"), "the dog\n");
   const json::Value v = test::ask("generate " + checkpoint() + " --tokens 5 --temperature 0 < " + path("prompt"));
@@ -213,6 +231,8 @@ TEST_CASE("a checkpoint that is damaged or foreign is refused by name", "[learn]
   refused("generate " + checkpoint() + " hello --top-p 2", "--top-p");
   refused("generate " + checkpoint() + " hello --beams 2 --seed 3", "searches and draws nothing");
   refused("generate " + checkpoint() + " ''  </dev/null", "the prompt is empty");
+  refused("generate " + checkpoint() + " hello --beams 1e9", "no more than 256 texts begin differently");
+  CHECK(test::llmcalc("generate " + checkpoint() + " hello --beams 256 --tokens 2").code == 0);
 }
 
 TEST_CASE("a loss that is not a number ends with its step and operator, exit code 1", "[learn]") {
@@ -243,6 +263,10 @@ TEST_CASE("Ctrl-C ends generating with the text so far, and validating with a wo
   CHECK(text.out.starts_with("hello"));
   CHECK(text.out.ends_with("\n"));
   CHECK(text.err.starts_with("prefill "));
+  const test::Ran search = test::interrupted("generate " + endless + " hello --tokens 100000 --beams 50");
+  CHECK(search.code == 130);
+  CHECK(search.out.starts_with("hello"));
+  CHECK(search.out.ends_with("\n"));
   const test::Ran run = test::interrupted("validate --suite full");
   CHECK(run.code == 130);
   CHECK(run.out.empty());
