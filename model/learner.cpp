@@ -31,11 +31,11 @@ LearningSettings settings_from(const json::Value& v, const std::string& where) {
   return s;
 }
 
-Arch small_arch(Count vocabulary, Count context) {
+Arch small_arch(Count vocabulary, Count context, Count hidden) {
   Arch a;
-  a.layers = 4, a.hidden = a.embedding_width = 192, a.vocabulary = vocabulary, a.context = context;
-  a.heads = a.kv_heads = 6, a.head_dim = 32;
-  a.mlp = MlpKind::gated, a.activation = Activation::silu, a.mlp_width = 512;
+  a.layers = 4, a.hidden = a.embedding_width = hidden, a.vocabulary = vocabulary, a.context = context;
+  a.head_dim = 32, a.heads = a.kv_heads = hidden / a.head_dim;
+  a.mlp = MlpKind::gated, a.activation = Activation::silu, a.mlp_width = mul(32, ceil_div(hidden, 12));
   a.norm = NormKind::rms_norm, a.position = Position::rope, a.tied_head = true;
   return a;
 }

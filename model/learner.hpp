@@ -20,8 +20,9 @@ json::Value settings_json(const LearningSettings& s);
 /// InputError, naming `where` and the field, for what is absent or out of range.
 LearningSettings settings_from(const json::Value& v, const std::string& where);
 
-/// A Llama in small: RMSNorm, RoPE, SwiGLU, tied head. 2.0 million parameters with a vocabulary of 1024.
-Arch small_arch(Count vocabulary, Count context);
+/// A Llama in small: RMSNorm, RoPE, SwiGLU, tied head, heads of 32. With a vocabulary of 1024 it has 2.0 million
+/// parameters, and 0.9 million with a hidden width of 128.
+Arch small_arch(Count vocabulary, Count context, Count hidden = 192);
 
 /// Memory of a training run: the engine's peak, and the copies that are kept of the weights.
 Bytes learning_memory(const Arch& arch, const Plan& plan);
