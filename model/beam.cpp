@@ -85,13 +85,22 @@ std::vector<Sequence> beam_search(const LogProbabilities& model, std::span<const
         own = steps_from(b, beam[b].log_probability, model(prefix(prompt, beam[b])));
       keep_best(own, options.width, beam);  // no sequence fills more than the whole beam
       steps.insert(steps.end(), own.begin(), own.end());
+      if (static_cast<Count>(steps.size()) > 2 * options.width) keep_best(steps, options.width, beam);
     }
     if (steps.empty()) throw InputError("every log-probability is -inf; no token can follow");
     keep_best(steps, options.width, beam);
     beam = lengthened(beam, steps);
+    if (options.kept) options.kept(beam);
     if (std::all_of(beam.begin(), beam.end(), [&](const Sequence& s) { return is_complete(s, options); })) break;
   }
   return beam;
+}
+
+Bytes beam_memory(Count vocabulary, const BeamOptions& o) {
+  // Old and new sequences, their tokens with a vector's room to grow; three widths of steps; one row of the vocabulary
+  // as logits, logarithms and steps.
+  const Count sequence = add(mul(2 * sizeof(std::int32_t), o.length), sizeof(Sequence));
+  return Bytes(add(mul(o.width, add(mul(2, sequence), 3 * sizeof(Step))), mul(vocabulary, 64)));
 }
 
 }  // namespace llmcalc::model

@@ -14,15 +14,17 @@ namespace llmcalc::model {
 /// ln p(next token | prefix) of every token of the vocabulary.
 using LogProbabilities = std::function<std::vector<float>(std::span<const std::int32_t> prefix)>;
 
+struct Sequence {
+  std::vector<std::int32_t> tokens;  ///< after the prompt, the end token included
+  double log_probability = 0;        ///< the sum over its tokens, not divided by their number
+};
+
 struct BeamOptions {
   Count width = 4;                                 ///< sequences that are carried on
   Count length = 1;                                ///< tokens after the prompt, at most
   std::optional<std::int32_t> end = std::nullopt;  ///< a sequence is complete with this token
-};
-
-struct Sequence {
-  std::vector<std::int32_t> tokens;  ///< after the prompt, the end token included
-  double log_probability = 0;        ///< the sum over its tokens, not divided by their number
+  /// Called with the kept sequences, best first, whenever they have become longer.
+  std::function<void(const std::vector<Sequence>&)> kept = {};
 };
 
 /// The most probable continuations of `prompt`, best first, at most `width`: from every kept sequence to every token,
@@ -31,5 +33,8 @@ struct Sequence {
 /// least the vocabulary to the power of length - 1 this is exhaustive search, with width 1 it is greedy.
 std::vector<Sequence> beam_search(const LogProbabilities& model, std::span<const std::int32_t> prompt,
                                   const BeamOptions& options);
+
+/// What the search holds at most beside the model, at this size of vocabulary.
+Bytes beam_memory(Count vocabulary, const BeamOptions& options);
 
 }  // namespace llmcalc::model

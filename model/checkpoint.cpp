@@ -78,9 +78,12 @@ json::Value or_null(const std::optional<double>& x) { return x ? json::Value(*x)
 
 Metadata texts(const CheckpointCard& c, const Precision& p) {
   const Progress& g = c.progress;
-  const json::Value training{
-      {"updates", g.updates},    {"micro_batches", g.micro_batches},          {"tokens", g.tokens},
-      {"loss", or_null(g.loss)}, {"held_out_loss", or_null(g.held_out_loss)}, {"settings", c.settings}};
+  const json::Value training{{"updates", g.updates},
+                             {"micro_batches", g.micro_batches},
+                             {"tokens", g.tokens},
+                             {"loss", or_null(g.loss)},
+                             {"validation_loss", or_null(g.validation_loss)},
+                             {"settings", c.settings}};
   return {{std::string(format_key), std::string(format_number)},
           {"model", model_file_text(model_file_json(c.model))},
           {"precision", std::string(p.name)},
@@ -186,7 +189,7 @@ void Checkpoint::read_progress(const json::Object& training) {
   g.updates = training.count("updates"), g.micro_batches = training.count("micro_batches");
   g.tokens = training.count("tokens");
   if (training.has("loss")) g.loss = training.number_or("loss", 0);
-  if (training.has("held_out_loss")) g.held_out_loss = training.number_or("held_out_loss", 0);
+  if (training.has("validation_loss")) g.validation_loss = training.number_or("validation_loss", 0);
   card_.settings = training.object("settings").value();
 }
 

@@ -8,7 +8,7 @@
 ///   tokenizer                 U8: Tokenizer::serialized
 ///
 /// and texts: "llmcalc_checkpoint" (the format's number), "model" (an llmcalc model file), "precision", "training"
-/// (JSON: updates, micro_batches, tokens, loss, held_out_loss, settings), "checksum" over all the rest.
+/// (JSON: updates, micro_batches, tokens, loss, validation_loss, settings), "checksum" over all the rest.
 
 #include <memory>
 #include <optional>
@@ -24,7 +24,7 @@ namespace llmcalc::model {
 /// How far a training run has come.
 struct Progress {
   Count updates = 0, micro_batches = 0, tokens = 0;
-  std::optional<double> loss, held_out_loss;  ///< mean -ln p per token; held out: of the weights to generate with
+  std::optional<double> loss, validation_loss;  ///< mean -ln p per token; validation: of the weights to generate with
   bool operator==(const Progress&) const = default;
 };
 

@@ -34,6 +34,14 @@ void append(Batch& b, std::span<const std::int32_t> tokens) {
   b.targets.insert(b.targets.end(), tokens.begin() + 1, tokens.end());
 }
 
+/// Where about the last 1/`parts` of a text begins.
+std::size_t last_part(std::string_view text, std::size_t parts) {
+  const std::size_t part = text.size() / parts + (text.size() % parts > 0), wanted = text.size() - part;
+  const std::size_t end = text.rfind('\n', wanted == 0 ? 0 : wanted - 1);
+  if (end != std::string_view::npos && end + 1 + part >= wanted) return end + 1;
+  return whole_length(text.substr(0, wanted));
+}
+
 /// Sum of -ln p over a batch of `sequences` stretches.
 double loss_sum(Transformer& t, const Batch& b, Count sequences) {
   t.settings().plan.micro_batch = sequences;
@@ -43,24 +51,23 @@ double loss_sum(Transformer& t, const Batch& b, Count sequences) {
 
 }  // namespace
 
-std::size_t held_out_begin(std::string_view text) {
-  const std::size_t wanted = text.size() / 10 * 9 + text.size() % 10 * 9 / 10;
-  const std::size_t end = text.rfind('\n', wanted == 0 ? 0 : wanted - 1);
-  if (end != std::string_view::npos && end + 1 >= text.size() / 5 * 4) return end + 1;
-  return whole_length(text.substr(0, wanted));
+Split split(std::string_view text) {
+  const std::size_t held_out = last_part(text, 10);
+  return {.validation = last_part(text.substr(0, held_out), 18), .held_out = held_out};
 }
 
 Corpus::Corpus(std::string_view text, const Tokenizer& tokenizer) {
-  const std::size_t cut = held_out_begin(text);
-  learnt_ = tokenizer.encode(text.substr(0, cut));
-  held_out_ = tokenizer.encode(text.substr(cut));
-  if (held_out_.size() < 2 || learnt_.size() < 2)
+  const auto [validation, held_out] = split(text);
+  learnt_ = tokenizer.encode(text.substr(0, validation));
+  validation_ = tokenizer.encode(text.substr(validation, held_out - validation));
+  held_out_ = tokenizer.encode(text.substr(held_out));
+  if (held_out_.size() < 2 || validation_.size() < 2 || learnt_.size() < 2)
     throw InputError(
-        fmt::format("a text of {} bytes is too short to learn from: the last tenth is held out and must hold two "
-                    "tokens or more; give a longer text",
+        fmt::format("a text of {} bytes is too short to learn from: the last tenth is held out, the twentieth before "
+                    "it chooses the weights, and each must hold two tokens or more; give a longer text",
                     text.size()));
-  predicted_bytes_ =
-      static_cast<Count>(text.size() - cut) - static_cast<Count>(tokenizer.decode(held_out().first(1)).size());
+  predicted_bytes_ = static_cast<Count>(text.size() - held_out) -
+                     static_cast<Count>(tokenizer.decode(std::span(held_out_).first(1)).size());
 }
 
 double Corpus::bits_per_byte(double loss) const {
@@ -85,10 +92,10 @@ Batch Corpus::batch(std::uint64_t seed, std::uint64_t index, Count sequences, Co
   return b;
 }
 
-double Corpus::held_out_loss(Transformer& t, Count tokens) const {
+double Corpus::loss(Transformer& t, std::span<const std::int32_t> piece, Count tokens) {
   const PlanHeld held(t.settings());
   const Count seq = t.settings().plan.seq, width = t.settings().plan.micro_batch;
-  const Count all = static_cast<Count>(held_out_.size()) - 1, whole = all / seq;
+  const Count all = static_cast<Count>(piece.size()) - 1, whole = all / seq;
   const Count stretches = tokens > 0 ? std::clamp<Count>(tokens / seq, std::min<Count>(whole, 1), whole) : whole;
   double sum = 0;
   Count counted = 0;
@@ -96,13 +103,13 @@ double Corpus::held_out_loss(Transformer& t, Count tokens) const {
     const Count n = std::min(width, stretches - i);
     Batch b;
     for (Count j = i; j < i + n; ++j)
-      append(b, held_out().subspan(static_cast<std::size_t>(j * whole / stretches * seq),
-                                   static_cast<std::size_t>(seq) + 1));
+      append(b,
+             piece.subspan(static_cast<std::size_t>(j * whole / stretches * seq), static_cast<std::size_t>(seq) + 1));
     sum += loss_sum(t, b, n), counted += n * seq;
   }
   if (const Count rest = all - whole * seq; rest > 0 && stretches == whole) {
     Batch b;
-    append(b, held_out().last(static_cast<std::size_t>(rest) + 1));
+    append(b, piece.last(static_cast<std::size_t>(rest) + 1));
     sum += loss_sum(t, b, 1), counted += rest;
   }
   return sum / static_cast<double>(counted);

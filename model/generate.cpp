@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "calc/work.hpp"
 #include "model/beam.hpp"
 #include "model/random.hpp"
 #include "presets/error.hpp"
@@ -48,7 +49,8 @@ void refuse_bad(const Arch& a, std::span<const std::int32_t> prompt, const Gener
 class Reader {
  public:
   /// rewinds: texts come that are not continuations of the one before. A window's cache has lost what it would need.
-  Reader(Transformer& t, Count tokens, bool cached, bool rewinds) : t_(t) {
+  /// What is run is counted in `g`.
+  Reader(Transformer& t, Count tokens, bool cached, bool rewinds, Generated& g) : t_(t), g_(g) {
     const SlidingWindow& w = t.arch().sliding;
     const bool forgets = !w.layers.empty() && w.window < tokens;
     if (cached && !(rewinds && forgets)) cache_.emplace(t.make_cache(1, tokens));
@@ -73,10 +75,21 @@ class Reader {
   }
   std::vector<double> run(std::span<const std::int32_t> tokens, Count past) {
     const std::vector<std::int64_t> ids(tokens.begin(), tokens.end());
+    count(static_cast<Count>(tokens.size()), past);
     return t_.logits(ids, 1, past, cache_ ? &*cache_ : nullptr);
   }
 
+  void count(Count queries, Count past) {
+    const Plan& plan = t_.settings().plan;
+    Step step = past == 0 ? prefill_step(plan, queries) : decode_step(plan, past + 1);
+    step.sequences = 1;
+    const Pricing price = pricing(plan, past == 0 ? Phase::prefill : Phase::decode);
+    g_.flops += forward_work(t_.arch(), step, price, {}).executed;
+    g_.tokens_run += queries;
+  }
+
   Transformer& t_;
+  Generated& g_;
   std::optional<Cache> cache_;
   std::vector<std::int32_t> in_cache_;
 };
@@ -103,20 +116,31 @@ void sample_on(Reader& reader, std::vector<std::int32_t> text, Count tokens, con
   }
 }
 
-/// The most probable text that beam search finds.
+/// The most probable text that beam search finds, into `g` as it grows.
 void search_on(Reader& reader, std::span<const std::int32_t> prompt, Count tokens, const GenerateOptions& o,
-               const OnToken& on_token, Generated& g) {
+               Generated& g) {
   const Clock clock;
+  Count asked = 0;
   const LogProbabilities model = [&](std::span<const std::int32_t> text) {
+    if (o.searching) o.searching(asked++, add(1, mul(tokens - 1, o.beams)));
     const std::vector<double> logs = log_softmax(reader.logits(text));
     if (text.size() == prompt.size()) g.prefill = clock.taken();
     return std::vector<float>(logs.begin(), logs.end());
   };
-  const Sequence best = beam_search(model, prompt, {.width = o.beams, .length = tokens, .end = o.end}).front();
-  g.decode = clock.taken() - g.prefill;
-  g.log_probability = best.log_probability;
-  g.tokens = best.tokens;
-  if (o.end && !g.tokens.empty() && g.tokens.back() == *o.end) g.tokens.pop_back(), g.ended = Ended::end_of_text;
+  const auto keep = [&](const std::vector<Sequence>& beam) {
+    g.decode = clock.taken() - g.prefill;
+    g.log_probability = beam.front().log_probability;
+    g.tokens = beam.front().tokens;
+  };
+  beam_search(model, prompt, {.width = o.beams, .length = tokens, .end = o.end, .kept = keep});
+}
+
+/// The best text of a search, over or stopped, is shown.
+void show_found(const GenerateOptions& o, const OnToken& on_token, Generated& g) {
+  if (o.end && !g.tokens.empty() && g.tokens.back() == *o.end) {
+    g.tokens.pop_back();
+    if (g.ended != Ended::stopped) g.ended = Ended::end_of_text;
+  }
   if (on_token) std::for_each(g.tokens.begin(), g.tokens.end(), on_token);
 }
 
@@ -145,14 +169,15 @@ Generated generate(Transformer& t, std::span<const std::int32_t> prompt, const G
   g.ended = tokens < o.tokens ? Ended::positions : Ended::length;
   const Watch watch(t, o.stop);
   try {
-    Reader reader(t, add(given, tokens), o.cache, o.beams > 1);
+    Reader reader(t, add(given, tokens), o.cache, o.beams > 1, g);
     if (o.beams > 1)
-      search_on(reader, prompt, tokens, o, on_token, g);
+      search_on(reader, prompt, tokens, o, g);
     else
       sample_on(reader, {prompt.begin(), prompt.end()}, tokens, o, on_token, g);
   } catch (const Stopped&) {
     g.ended = Ended::stopped;
   }
+  if (o.beams > 1) show_found(o, on_token, g);
   return g;
 }
 

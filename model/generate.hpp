@@ -19,6 +19,8 @@ struct GenerateOptions {
   bool cache = true;       ///< keys and values are kept; without, every token runs the whole text again
   std::optional<std::int32_t> end = std::nullopt;  ///< nothing follows this token
   const std::atomic<bool>* stop = nullptr;         ///< true: the text ends before the next operator
+  /// Beam search: called before each text that the model is asked about, with how many there were and will be at most.
+  std::function<void(Count done, Count most)> searching = {};
 };
 
 enum class Ended : std::uint8_t {
@@ -33,6 +35,8 @@ struct Generated {
   Ended ended = Ended::length;
   Seconds prefill, decode;     ///< up to the first token, and all after it
   double log_probability = 0;  ///< beam search: ln p(tokens | prompt)
+  Count tokens_run = 0;        ///< through the model: with a cache each once, without all before each again
+  Flops flops;                 ///< that the kernels did for them
 };
 
 /// Called with each token as soon as it is known; beam search knows them all at its end.

@@ -31,11 +31,11 @@ LearningSettings settings_from(const json::Value& v, const std::string& where) {
   return s;
 }
 
-Arch small_arch(Count vocabulary, Count context) {
+Arch small_arch(Count vocabulary, Count context, Count hidden) {
   Arch a;
-  a.layers = 4, a.hidden = a.embedding_width = 192, a.vocabulary = vocabulary, a.context = context;
-  a.heads = a.kv_heads = 6, a.head_dim = 32;
-  a.mlp = MlpKind::gated, a.activation = Activation::silu, a.mlp_width = 512;
+  a.layers = 4, a.hidden = a.embedding_width = hidden, a.vocabulary = vocabulary, a.context = context;
+  a.head_dim = 32, a.heads = a.kv_heads = hidden / a.head_dim;
+  a.mlp = MlpKind::gated, a.activation = Activation::silu, a.mlp_width = mul(32, ceil_div(hidden, 12));
   a.norm = NormKind::rms_norm, a.position = Position::rope, a.tied_head = true;
   return a;
 }
@@ -93,10 +93,10 @@ void Learner::fail(const Batch& b, const NotANumber& e) {
 }
 
 double Learner::evaluate(Count tokens) {
-  const double loss = corpus_.held_out_loss(transformer_, tokens);
-  if (!std::isfinite(loss)) throw NotANumber(fmt::format("step {}: the held-out loss is not a number", updates()));
-  if (progress_.held_out_loss && loss >= *progress_.held_out_loss) return loss;
-  progress_.held_out_loss = loss;
+  const double loss = Corpus::loss(transformer_, corpus_.validation(), tokens);
+  if (!std::isfinite(loss)) throw NotANumber(fmt::format("step {}: the validation loss is not a number", updates()));
+  if (progress_.validation_loss && loss >= *progress_.validation_loss) return loss;
+  progress_.validation_loss = loss;
   best_ = weight_bytes(transformer_);
   best_is_last_ = true;
   return loss;
@@ -108,7 +108,7 @@ void Learner::resume(const Checkpoint& c) {
   c.resume(transformer_);
   best_is_last_ = best_ == weight_bytes(transformer_);
   progress_ = c.card().progress;
-  if (!progress_.held_out_loss) best_.clear();  // none has been compared yet
+  if (!progress_.validation_loss) best_.clear();  // none has been compared yet
 }
 
 void Learner::save(const std::string& path, const ModelCard& model, const std::string& tokenizer,

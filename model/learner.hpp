@@ -20,8 +20,9 @@ json::Value settings_json(const LearningSettings& s);
 /// InputError, naming `where` and the field, for what is absent or out of range.
 LearningSettings settings_from(const json::Value& v, const std::string& where);
 
-/// A Llama in small: RMSNorm, RoPE, SwiGLU, tied head. 2.0 million parameters with a vocabulary of 1024.
-Arch small_arch(Count vocabulary, Count context);
+/// A Llama in small: RMSNorm, RoPE, SwiGLU, tied head, heads of 32. With a vocabulary of 1024 it has 2.0 million
+/// parameters, and 0.9 million with a hidden width of 128.
+Arch small_arch(Count vocabulary, Count context, Count hidden = 192);
 
 /// Memory of a training run: the engine's peak, and the copies that are kept of the weights.
 Bytes learning_memory(const Arch& arch, const Plan& plan);
@@ -45,7 +46,7 @@ class Learner {
   double step() { return step(static_cast<double>(updates()) / static_cast<double>(settings_.steps)); }
   Count updates() const { return transformer_.updates(); }
 
-  /// The held-out loss now, of at most so many tokens; the weights are kept if they are the best so far.
+  /// The validation loss now, of at most so many tokens; the weights are kept if they are the best so far.
   double evaluate(Count tokens = 0);
 
   const Progress& progress() const { return progress_; }

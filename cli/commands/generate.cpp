@@ -1,16 +1,22 @@
 #include "model/generate.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
+#include <fmt/ranges.h>
 
-#include <cstdio>
+#include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
 
 #include "calc/memory.hpp"
+#include "cli/bounded_text.hpp"
 #include "cli/command.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/output.hpp"
 #include "cli/place.hpp"
+#include "cli/progress_line.hpp"
 #include "cli/sections.hpp"
+#include "model/beam.hpp"
 #include "model/checkpoint.hpp"
 #include "model/machine_memory.hpp"
 #include "model/utf8.hpp"
@@ -22,7 +28,7 @@ namespace {
 
 struct Options {
   std::string checkpoint, prompt, tokens, temperature, top_k, top_p, beams, seed, device = "cpu";
-  bool no_kv_cache = false, json = false;
+  bool no_kv_cache = false, compare_kv_cache = false, json = false;
 
   void declare(Arguments& a) {
     a.positional("CHECKPOINT", "what 'llmcalc learn' wrote", checkpoint);
@@ -35,6 +41,8 @@ struct Options {
     a.option("--seed", "N", "of the draws [1]", seed);
     a.option("--device", "cpu|cuda", "where the model runs [cpu]", device);
     a.flag("--no-kv-cache", "run the whole text again for every token: the same text, slower", no_kv_cache);
+    a.flag("--compare-kv-cache", "generate with the cache, then without: the same tokens, and the cost of both",
+           compare_kv_cache);
     a.flag("--json", "one JSON object at the end, not the text as it comes", json);
   }
 };
@@ -50,44 +58,43 @@ model::GenerateOptions read(const Options& o) {
   if (!o.seed.empty()) g.seed = static_cast<std::uint64_t>(parse_count(o.seed, "--seed"));
   if (g.beams > 1 && (!o.temperature.empty() || !o.top_k.empty() || !o.top_p.empty() || !o.seed.empty()))
     throw InputError("--beams searches and draws nothing; leave --temperature, --top-k, --top-p and --seed out");
+  if (o.no_kv_cache && o.compare_kv_cache)
+    throw InputError("--compare-kv-cache generates with and without the cache; leave --no-kv-cache out");
   g.cache = !o.no_kv_cache;
   return g;
 }
 
-std::string standard_input() {
-  std::string text;
-  char buffer[65536];
-  for (std::size_t n = 0; (n = std::fread(buffer, 1, sizeof buffer, stdin)) > 0;) text.append(buffer, n);
-  if (std::ferror(stdin)) throw InputError("cannot read the prompt from standard input");
-  while (text.ends_with('\n')) text.pop_back();  // what a shell's echo puts behind it
-  return text;
-}
-
 std::string prompt_of(const Options& o) {
   std::string prompt = o.prompt.empty() ? standard_input() : o.prompt;
+  while (o.prompt.empty() && prompt.ends_with('\n')) prompt.pop_back();  // what a shell's echo puts behind it
   model::refuse_unless_utf8(prompt, "the prompt");
   if (prompt.empty()) throw InputError("the prompt is empty; give a text to go on from");
   return prompt;
 }
 
-/// Text on its way out, in whole characters.
+/// A prompt and its text on their way out, in whole characters.
 class Stream {
  public:
-  explicit Stream(bool on) : on_(on) {}
+  Stream(bool on, std::string prompt) : on_(on), prompt_(std::move(prompt)) {}
+  void begin() {
+    if (on_ && !std::exchange(begun_, true)) write_out(prompt_);
+  }
   void add(const std::string& text) {
+    begin();
     pending_ += text, all_ += text;
     const std::size_t whole = model::whole_length(pending_);
     if (on_ && whole > 0) write_out(pending_.substr(0, whole));
     pending_.erase(0, whole);
   }
+  /// Ends the line of what was begun.
   void end() {
-    if (on_) write_out(pending_ + (all_.ends_with('\n') ? "" : "\n"));
+    if (begun_) write_out(pending_ + (all_.ends_with('\n') ? "" : "\n"));
   }
   const std::string& all() const { return all_; }
 
  private:
-  bool on_;
-  std::string pending_, all_;
+  bool on_, begun_ = false;
+  std::string prompt_, pending_, all_;
 };
 
 std::string_view ended_name(model::Ended e) {
@@ -117,8 +124,46 @@ void say_timing(const Arch& a, Count prompt, const model::Generated& g) {
              tokens_per_second(g) > 0 ? ": " + human_text(tokens_per_second(g), Unit::tokens_per_second) : "");
 }
 
+Seconds taken(const model::Generated& g) { return g.prefill + g.decode; }
+
+/// What the same tokens cost with the cache and without.
+Grid comparison(const model::Generated& with, const model::Generated& without) {
+  Grid grid{.key = "kv_cache", .title = "KV cache", .columns = {}, .rows = {}};
+  for (const auto& [name, g] : {std::pair{"with", &with}, std::pair{"without", &without}}) {
+    grid.rows.push_back({fmt::format("{} the KV cache", name), human_text(taken(*g).value, Unit::seconds),
+                         human_text(tokens_per_second(*g), Unit::tokens_per_second), human_text(g->flops, Unit::flops),
+                         fmt::format("{} tokens through the model", g->tokens_run)});
+    grid.json.push_back({{"name", name},
+                         {"time_s", taken(*g).value},
+                         {"tokens_per_s", tokens_per_second(*g)},
+                         {"flops", value_json(g->flops)},
+                         {"tokens_run", g->tokens_run},
+                         {"token_ids", g->tokens}});
+  }
+  return grid;
+}
+
+void say_costs(const model::Generated& with, const model::Generated& without) {
+  for (const std::vector<std::string>& row : comparison(with, without).rows)
+    fmt::print(stderr, "{}\n", fmt::join(row, ", "));
+}
+
+/// Exit code 1 where the cache has changed the text.
+int say_whether_same(const model::Generated& with, const model::Generated& without) {
+  if (without.ended == model::Ended::stopped) return interrupted_code;
+  if (with.tokens == without.tokens) {
+    fmt::print(stderr, "the same {} tokens both ways\n", with.tokens.size());
+    return 0;
+  }
+  const auto [a, b] =
+      std::mismatch(with.tokens.begin(), with.tokens.end(), without.tokens.begin(), without.tokens.end());
+  fmt::print(stderr, "llmcalc: the KV cache changes the text from token {} on\n", a - with.tokens.begin() + 1);
+  return 1;
+}
+
 std::string json_report(const model::Checkpoint& c, const Options& o, const model::GenerateOptions& g,
-                        const std::string& prompt, const std::string& text, const model::Generated& done) {
+                        const std::string& prompt, const std::string& text, const model::Generated& done,
+                        const std::optional<model::Generated>& without) {
   Report r;
   r.command = "generate";
   r.model = model_json(c.card().model);
@@ -139,6 +184,7 @@ std::string json_report(const model::Checkpoint& c, const Options& o, const mode
   s.add("tokens_per_s", "", tokens_per_second(done), Unit::tokens_per_second);
   if (g.beams > 1) s.add("log_probability", "", done.log_probability);
   r.sections = {s};
+  if (without) r.grids = {comparison(done, *without)};
   json::Value v = report_json(r);
   v["generation"]["token_ids"] = done.tokens;
   return dump(v);
@@ -152,30 +198,90 @@ Plan plan_for(const model::Checkpoint& c, Count prompt, const model::GenerateOpt
   return p;
 }
 
+/// InputError where the search or the model does not fit.
+void refuse_what_cannot_be(const Arch& a, const Plan& plan, const model::GenerateOptions& g, const model::Room& room) {
+  if (g.beams > a.vocabulary)
+    throw InputError(
+        fmt::format("--beams {}: the model has {} tokens, so no more than {} texts begin differently; "
+                    "give at most {}",
+                    g.beams, a.vocabulary, a.vocabulary, a.vocabulary));
+  Bytes needed = inference_memory(a, plan).peak;
+  if (g.beams > 1) needed += model::beam_memory(a.vocabulary, {.width = g.beams, .length = g.tokens});
+  model::refuse_beyond_memory(needed, "generating so long a text with this model",
+                              g.beams > 1 ? "give fewer --tokens or --beams" : "give fewer --tokens", room);
+}
+
+/// How far the search, or what shows no text, has come; its time left.
+class Progress {
+ public:
+  void show(const char* what, Count done, Count most) {
+    if (!line_.due()) return;
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+    const double left = done > 0 ? seconds * static_cast<double>(most - done) / static_cast<double>(done) : 0;
+    line_.show(fmt::format("{} {} of {}  {} left", what, done, most, clock_text(left)));
+  }
+  void clear() { line_.clear(); }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  ProgressLine line_;
+};
+
+/// The text on its way out; its line is ended before an error is said.
+model::Generated shown(model::Transformer& t, const model::Checkpoint& c, std::span<const std::int32_t> prompt,
+                       model::GenerateOptions g, Stream& stream) {
+  Progress progress;
+  if (g.beams > 1) g.searching = [&](Count done, Count most) { progress.show("searching: text", done, most); };
+  if (g.beams == 1) stream.begin();  // else a line of progress comes first
+  try {
+    const model::Generated done = model::generate(t, prompt, g, [&](std::int32_t token) {
+      progress.clear();
+      stream.add(c.tokenizer().decode(std::span(&token, 1)));
+    });
+    progress.clear();
+    stream.begin(), stream.end();
+    return done;
+  } catch (const InputError&) {
+    progress.clear();
+    stream.end();
+    throw;
+  }
+}
+
+model::Generated without_cache(model::Transformer& t, std::span<const std::int32_t> prompt, model::GenerateOptions g) {
+  Progress progress;
+  Count tokens = 0;
+  g.cache = t.settings().plan.kv_cache = false;
+  if (g.beams > 1)
+    g.searching = [&](Count done, Count most) { progress.show("without the KV cache: text", done, most); };
+  return model::generate(t, prompt, g,
+                         [&](std::int32_t) { progress.show("without the KV cache: token", ++tokens, g.tokens); });
+}
+
 int generate(const Options& o) {
   model::GenerateOptions g = read(o);
   const validate::Where where = place(o.device);
   const std::string prompt = prompt_of(o);
   const model::Checkpoint c(o.checkpoint);
   const std::vector<std::int32_t> tokens = c.tokenizer().encode(prompt);
-  const Plan plan = plan_for(c, static_cast<Count>(tokens.size()), g);
+  const auto given = static_cast<Count>(tokens.size());
+  const Plan plan = plan_for(c, given, g);
   const Arch& arch = c.card().model.arch;
-  model::refuse_beyond_memory(inference_memory(arch, plan).peak, "generating so long a text with this model",
-                              "give fewer --tokens", where.room());
+  refuse_what_cannot_be(arch, plan, g, where.room());
   const std::unique_ptr<model::Backend> backend = where.make(c.number());
   model::Transformer t(arch, *backend, {.plan = plan}, 1);
   c.load(t);
   g.stop = &interrupt_flag();
   g.end = c.tokenizer().end_of_text();
-  Stream stream(!o.json);
-  if (!o.json) write_out(prompt);
-  const model::Generated done = model::generate(
-      t, tokens, g, [&](std::int32_t token) { stream.add(c.tokenizer().decode(std::span(&token, 1))); });
-  if (o.json)
-    write_out(json_report(c, o, g, prompt, stream.all(), done));
-  else
-    stream.end(), say_timing(arch, static_cast<Count>(tokens.size()), done);
-  return done.ended == model::Ended::stopped ? interrupted_code : 0;
+  Stream stream(!o.json, prompt);
+  const model::Generated done = shown(t, c, tokens, g, stream);
+  if (!o.json) say_timing(arch, given, done);
+  const bool stopped = done.ended == model::Ended::stopped;
+  const auto without = o.compare_kv_cache && !stopped ? std::optional(without_cache(t, tokens, g)) : std::nullopt;
+  if (o.json) write_out(json_report(c, o, g, prompt, stream.all(), done, without));
+  if (without && !o.json) say_costs(done, *without);
+  if (without) return say_whether_same(done, *without);
+  return stopped ? interrupted_code : 0;
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 namespace llmcalc {
 namespace {
 
-/// So often the held-out text is looked at, and a checkpoint written if the model has become better.
+/// So often the validation piece is looked at, and a checkpoint written if the model has become better.
 constexpr Count least_evaluations_apart = 10, most_evaluations_apart = 100;
 /// So many batches of it at most, while learning.
 constexpr Count evaluated_batches = 16;
@@ -43,7 +43,7 @@ class Run {
     save();
     o.progress = learner_.progress(), o.tokens = o.progress.tokens - begin_.tokens, o.seconds = seconds();
     learner_.take_best();
-    o.held_out_loss = corpus_.held_out_loss(transformer_);
+    o.held_out_loss = model::Corpus::loss(transformer_, corpus_.held_out());
     return o;
   }
 
@@ -67,9 +67,9 @@ class Run {
   }
 
   void evaluate() {
-    const auto best = learner_.progress().held_out_loss;
-    last_held_out_ = learner_.evaluate(evaluated_batches * r_.settings.batch * r_.settings.seq);
-    if (learner_.progress().held_out_loss != best) save();
+    const auto best = learner_.progress().validation_loss;
+    last_validation_ = learner_.evaluate(evaluated_batches * r_.settings.batch * r_.settings.seq);
+    if (learner_.progress().validation_loss != best) save();
   }
 
   void save() {
@@ -89,9 +89,9 @@ class Run {
                         : r_.minutes > 0 ? std::min(left_by_steps, left_by_time)
                                          : left_by_steps;
     const std::string of = r_.by_minutes ? "" : fmt::format(" of {}", r_.settings.steps);
-    const std::string held_out = last_held_out_ > 0 ? fmt::format("  held out {:.3f}", last_held_out_) : "";
+    const std::string validation = last_validation_ > 0 ? fmt::format("  validation {:.3f}", last_validation_) : "";
     return fmt::format("step {}{}  loss {:.3f}{}  {:.0f} tokens/s  {} left", p.updates, of, p.loss.value_or(0),
-                       held_out, rate, clock_text(left));
+                       validation, rate, clock_text(left));
   }
 
   const LearnRequest& r_;
@@ -100,7 +100,7 @@ class Run {
   model::Learner learner_;
   Count apart_;
   model::Progress begin_;
-  double last_held_out_ = 0;
+  double last_validation_ = 0;
   bool saved_ = false;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   ProgressLine line_;
@@ -135,8 +135,9 @@ int learn(const LearnRequest& r, Style style) {
 
 int run_learn(Args args) {
   Arguments arguments("learn",
-                      "Trains a small transformer on a text. The last tenth is held out; the best\n"
-                      "weights on it are kept in a checkpoint, with what learning needs to go on.",
+                      "Trains a small transformer on a text. The last tenth is held out for\n"
+                      "the report, the twentieth before it chooses the best weights: a checkpoint\n"
+                      "keeps them, with what learning needs to go on.",
                       "  llmcalc learn notes.txt\n  llmcalc learn notes.txt --minutes 10 --vocabulary 4000\n"
                       "  llmcalc learn notes.txt --resume --steps 2000");
   LearnOptions options;

@@ -26,6 +26,8 @@ Section learning_section(const LearnRequest& r, const model::Corpus& corpus, con
   Section s{"learning", "learning", {}};
   s.add("text_bytes", "text", Bytes(static_cast<Count>(r.text.size())));
   s.add("text_tokens", "tokens to learn from", learnt, Unit::tokens);
+  s.add("validation_tokens", "tokens to choose the weights on", static_cast<Count>(corpus.validation().size()),
+        Unit::tokens);
   s.add("held_out_tokens", "tokens held out", static_cast<Count>(corpus.held_out().size()), Unit::tokens);
   s.add("steps", "steps", o.progress.updates, Unit::none,
         fmt::format("{} x {} tokens", r.settings.batch, r.settings.seq));
@@ -54,6 +56,9 @@ Report learn_report(const LearnRequest& r, const model::Corpus& corpus, const Le
   report.inputs = model::settings_json(r.settings);
   report.conventions = {
       {"perplexity", "exp of the mean -ln p of every held-out token but the first, per token of this tokenizer"},
+      {"validation",
+       "the twentieth of the text before its held-out last tenth: the weights with the least loss there are "
+       "kept, so that the held-out tenth is neither learnt from nor chosen on"},
       {"bits_per_byte", "the same -log2 p over the bytes of those tokens: comparable between tokenizers"},
       {"unigram", "how often each token came, Witten-Bell"},
       {"bigram", "how often it came after the one before, interpolated Kneser-Ney"}};
@@ -74,7 +79,7 @@ Report learn_report(const LearnRequest& r, const model::Corpus& corpus, const Le
   report.conclusion = fmt::format(
       "{}Perplexity {:.1f} on held-out text {} the bigram's {:.1f}{} 'llmcalc generate {} \"...\"' continues a text.",
       o.interrupted ? "Interrupted. " : "", own, own < bigram ? "beats" : "does not beat", bigram,
-      own < bigram ? "." : "; more steps or more text would help.", r.out);
+      own < bigram ? "." : "; a longer text, or more --steps, may help.", r.out);
   return report;
 }
 

@@ -26,6 +26,18 @@ std::string text() {
   return s;
 }
 
+/// Six words, drawn: what comes next depends on the whole word so far. 16 KB.
+std::string text_of_words() {
+  static const std::array<std::string, 6> words{"abc ", "adb ", "bad ", "cab ", "dac ", "bdd "};
+  std::uint32_t state = 1;
+  std::string s;
+  while (s.size() < 16000) {
+    state = state * 1664525 + 1013904223;
+    s += words[(state >> 16) % words.size()];
+  }
+  return s;
+}
+
 std::string text_file() {
   static const bool written = (test::write_file(path("text.txt"), text()), true);
   return written ? path("text.txt") : "";
@@ -82,6 +94,22 @@ TEST_CASE("learning beats its own beginning and reports beside the baselines", "
   CHECK_FALSE(std::filesystem::exists(path("a.safetensors.tmp")));
 }
 
+TEST_CASE("a model beats counted pairs where more than one token before tells the next", "[learn]") {
+  test::write_file(path("words.txt"), text_of_words());
+  test::write_file(path("rotary.json"), R"({"llmcalc_model": 1, "name": "rotary", "layers": 1, "hidden": 32,
+    "vocabulary": 256, "context": 16, "block": "serial",
+    "attention": {"kind": "grouped", "heads": 2, "kv_heads": 2, "head_width": 16, "qkv_bias": false, "out_bias": false,
+                  "qk_norm": "none"},
+    "mlp": {"kind": "gated", "width": 64, "activation": "silu", "bias": false},
+    "norm": {"kind": "rms_norm", "placement": "pre", "per_layer": 2, "final": true, "embedding": false},
+    "position": {"kind": "rope"}, "head": {"tied": false, "bias": false}})");
+  const json::Value v = test::ask("learn " + path("words.txt") + " --out " + path("words.safetensors") + " --model " +
+                                  path("rotary.json") + " --seq 16 --batch 4 --steps 300 --rate 0.01");
+  CHECK(perplexity(v, 2) < 2.2);  // 6^(1/4) = 1.57 is what the drawn words leave unknown
+  CHECK(perplexity(v, 2) < perplexity(v, 1));
+  CHECK(perplexity(v, 1) < perplexity(v, 0));
+}
+
 TEST_CASE("a run in two parts is the run in one", "[learn]") {
   CHECK(test::llmcalc(learn("whole.safetensors") + " --steps 20").code == 0);
   // A schedule of 20 steps that ends at 10, and goes on.
@@ -107,6 +135,24 @@ TEST_CASE("a text goes on, the same with and without a cache, and from the same 
     CHECK(with.err.find("prefill 7 tokens in ") != std::string::npos);
   }
   CHECK(test::llmcalc(go + " --seed 4").out != test::llmcalc(go + " --seed 5").out);
+}
+
+TEST_CASE("what the cache saves is shown, and that it changes no token", "[learn]") {
+  const std::string go = "generate " + checkpoint() + " 'the cat' --tokens 20 --compare-kv-cache";
+  for (const std::string how : {" --temperature 0", " --beams 3"}) {
+    const test::Ran r = test::llmcalc(go + how);
+    INFO(how << r.err);
+    CHECK(r.code == 0);
+    CHECK(r.out == test::llmcalc("generate " + checkpoint() + " 'the cat' --tokens 20" + how).out);
+    CHECK(r.err.find("\nthe same 20 tokens both ways\n") != std::string::npos);
+  }
+  const json::Value v = test::ask(go)["kv_cache"];
+  REQUIRE(v.size() == 2);
+  CHECK(v[0]["token_ids"] == v[1]["token_ids"]);
+  CHECK(v[0]["tokens_run"] == 7 + 19);            // the last token never runs
+  CHECK(v[1]["tokens_run"] == 20 * 7 + 19 * 10);  // 7 + 8 + ... + 26
+  CHECK(v[0]["flops"] < v[1]["flops"]);
+  refused(go + " --no-kv-cache", "leave --no-kv-cache out");
 }
 
 TEST_CASE("the prompt may come from standard input, and the answer as JSON", "[learn]") {
@@ -137,6 +183,7 @@ TEST_CASE("a text that cannot be learnt from is refused with a sentence", "[lear
   refused("learn " + text_file() + " --device tpu", "--device \"tpu\" is not known; it takes cpu, cuda");
   refused("learn /nowhere/x.txt", "cannot read '/nowhere/x.txt'");
   refused("learn " + test::scratch(), "is a folder");
+  refused("learn /dev/zero", "'/dev/zero' is neither a file nor a pipe");
   test::write_file(path("empty.txt"), "");
   refused("learn " + path("empty.txt"), "is empty");
   test::write_file(path("latin.txt"), "caf\xE9 " + text());
@@ -184,6 +231,8 @@ TEST_CASE("a checkpoint that is damaged or foreign is refused by name", "[learn]
   refused("generate " + checkpoint() + " hello --top-p 2", "--top-p");
   refused("generate " + checkpoint() + " hello --beams 2 --seed 3", "searches and draws nothing");
   refused("generate " + checkpoint() + " ''  </dev/null", "the prompt is empty");
+  refused("generate " + checkpoint() + " hello --beams 1e9", "no more than 256 texts begin differently");
+  CHECK(test::llmcalc("generate " + checkpoint() + " hello --beams 256 --tokens 2").code == 0);
 }
 
 TEST_CASE("a loss that is not a number ends with its step and operator, exit code 1", "[learn]") {
@@ -214,6 +263,10 @@ TEST_CASE("Ctrl-C ends generating with the text so far, and validating with a wo
   CHECK(text.out.starts_with("hello"));
   CHECK(text.out.ends_with("\n"));
   CHECK(text.err.starts_with("prefill "));
+  const test::Ran search = test::interrupted("generate " + endless + " hello --tokens 100000 --beams 50");
+  CHECK(search.code == 130);
+  CHECK(search.out.starts_with("hello"));
+  CHECK(search.out.ends_with("\n"));
   const test::Ran run = test::interrupted("validate --suite full");
   CHECK(run.code == 130);
   CHECK(run.out.empty());

@@ -135,6 +135,16 @@ TEST_CASE("a search ends when every sequence is complete", "[beam]") {
   CHECK(beam_search(model, Tokens{1}, {.width = 3, .length = 0, .end = 1}).front().tokens.empty());
 }
 
+TEST_CASE("the memory of a search grows with its beams, their length and the vocabulary", "[beam]") {
+  const auto memory = [](Count vocabulary, Count width, Count length) {
+    return beam_memory(vocabulary, {.width = width, .length = length}).value;
+  };
+  CHECK(memory(10, 1000, 50) - memory(10, 0, 50) >= 1000 * 2 * 50 * 4);  // old and new sequences
+  CHECK(memory(10, 1000, 50) > memory(10, 1000, 49));
+  CHECK(memory(1000, 10, 5) - memory(0, 10, 5) >= 1000 * (4 + 8));  // logits and logarithms
+  CHECK_THROWS_AS(memory(10, Count{1} << 60, 50), Overflow);
+}
+
 TEST_CASE("a search refuses numbers that are none, and options out of range", "[beam]") {
   const auto broken = [](std::span<const std::int32_t>) { return std::vector<float>{0, std::nanf("")}; };
   CHECK_THROWS_WITH(beam_search(broken, {}, {}),

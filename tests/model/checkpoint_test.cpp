@@ -290,21 +290,42 @@ TEST_CASE("a loss that is not a number names the step and the operator", "[check
 TEST_CASE("the last tenth of a text is held out, from a line's beginning", "[corpus]") {
   std::string text;
   for (int i = 0; i < 100; ++i) text += "nine byte\n";
-  CHECK(held_out_begin(text) == 900);
+  CHECK(split(text).held_out == 900);
   text.insert(0, "12345");
-  CHECK(held_out_begin(text) == 895);  // 0.9 x 1005 = 904: the line that begins before it
+  CHECK(split(text).held_out == 895);  // 0.9 x 1005 = 904: the line that begins before it
   const std::string one_line(1000, 'a');
-  CHECK(held_out_begin(one_line) == 900);
+  CHECK(split(one_line).held_out == 900);
   std::string wide;
   for (int i = 0; i < 333; ++i) wide += "\xE2\x82\xAC";  // 999 bytes: 899 is within a character
-  CHECK(held_out_begin(wide) == 897);
+  CHECK(split(wide).held_out == 897);
+}
+
+TEST_CASE("the twentieth before it is the validation piece, and no piece shares a byte with another", "[corpus]") {
+  CHECK(split(std::string(1000, 'a')).validation == 850);
+  std::string text;
+  for (int i = 0; i < 100; ++i) text += "nine byte\n";
+  CHECK(split(text).validation == 850);
+  text.insert(0, "12345");
+  CHECK(split(text).validation == 845);  // 17/18 x 895 = 845: a line begins there
+  const Corpus c(text, *byte_tokenizer());
+  CHECK(c.learnt().size() == 845);
+  CHECK(c.validation().size() == 50);
+  CHECK(c.held_out().size() == 110);
+  CHECK(sentence([] { Corpus(std::string(19, 'a'), *byte_tokenizer()); }).find("too short") != std::string::npos);
+}
+
+TEST_CASE("the weights are chosen on the validation piece", "[corpus]") {
+  Run r(Number::f32);
+  const double loss = r.learner.evaluate();
+  CHECK(loss == Corpus::loss(r.t, r.corpus.validation()));
+  CHECK(loss != Corpus::loss(r.t, r.corpus.held_out()));
+  CHECK(r.learner.progress().validation_loss == loss);
 }
 
 TEST_CASE("bits per byte are the loss over the bytes that were predicted", "[corpus]") {
   const std::string text = repeated_text();
   const std::unique_ptr<Tokenizer> bytes = byte_tokenizer();
   const Corpus c(text, *bytes);
-  CHECK(c.learnt().size() + c.held_out().size() == text.size());
   CHECK(c.predicted_bytes() == static_cast<Count>(c.held_out().size()) - 1);
   CHECK(c.bits_per_byte(std::log(2.0)) == Approx(1));
   const Batch b = c.batch(1, 0, 3, 10);
@@ -317,7 +338,7 @@ TEST_CASE("bits per byte are the loss over the bytes that were predicted", "[cor
 
 TEST_CASE("held-out loss is that of every token once, whatever the batch", "[corpus]") {
   Run r(Number::f32);
-  const double all = r.corpus.held_out_loss(r.t);
+  const double all = Corpus::loss(r.t, r.corpus.held_out());
   double sum = 0;
   const auto held = r.corpus.held_out();
   const Count seq = r.settings.seq;

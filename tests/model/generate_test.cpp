@@ -130,6 +130,21 @@ TEST_CASE("a stop ends the text between two operators, and what there is stays",
   CHECK(tokens(m.t, o).size() == 10);
 }
 
+TEST_CASE("a search that is stopped gives the best text so far", "[generate]") {
+  Random m(test::tiny_llama(), test::tiny_plan());
+  std::atomic<bool> stop = false;
+  GenerateOptions o{.tokens = 10, .beams = 3, .stop = &stop};
+  o.searching = [&](Count done, Count most) {
+    CHECK(most == 1 + 9 * 3);
+    stop = done == 4;  // one text of no token, three of one, and the first of two
+  };
+  Count shown = 0;
+  const Generated g = generate(m.t, prompt, o, [&](std::int32_t) { ++shown; });
+  CHECK(g.ended == Ended::stopped);
+  CHECK(g.tokens == generate(m.t, prompt, {.tokens = 2, .beams = 3}).tokens);
+  CHECK(shown == 2);
+}
+
 TEST_CASE("what cannot be generated is refused with a sentence", "[generate]") {
   Random m(test::tiny_llama(), test::tiny_plan());
   CHECK(sentence(m.t, {}, {}) == "the prompt has no token; give a text of at least one character");
