@@ -6,12 +6,12 @@
 #include "cli/interrupt.hpp"
 #include "cli/place.hpp"
 #include "cli/progress_line.hpp"
+#include "cli/validate/found.hpp"
 #include "model/pass.hpp"
 #include "presets/error.hpp"
 #include "presets/load.hpp"
 #include "presets/quantity.hpp"
 #include "validate/run.hpp"
-#include "validate/timing.hpp"
 
 namespace llmcalc {
 namespace {
@@ -19,123 +19,7 @@ namespace {
 /// Models up to this width run once more in counting numbers: a second or so.
 constexpr Count countable_width = 64;
 
-using validate::Comparison;
 using validate::Verdict;
-
-const char* kind_name(validate::Kind k) {
-  return k == validate::Kind::count ? "parameters" : k == validate::Kind::bytes ? "bytes" : "FLOP";
-}
-
-json::Value row_json(const Comparison& c) {
-  json::Value row{{"part", c.part},           {"quantity", c.quantity}, {"unit", kind_name(c.kind)},
-                  {"predicted", c.predicted}, {"measured", c.measured}, {"difference", c.measured - c.predicted},
-                  {"tolerance", 0},           {"equal", c.equal()}};
-  if (!c.op.empty()) row["operator"] = c.op;
-  return row;
-}
-
-std::vector<std::string> row_text(const Comparison& c) {
-  return {c.op.empty() ? c.quantity : "  " + c.op, exact_text(c.predicted), exact_text(c.measured),
-          exact_text(c.measured - c.predicted),    kind_name(c.kind),       "exact",
-          c.equal() ? "equal" : "DIFFERS"};
-}
-
-/// One model: every quantity, per operator.
-void add_table(Report& report, const Verdict& v, const std::string& part) {
-  Grid g{.key = part,
-         .title = part,
-         .columns = {"quantity", "predicted", "measured", "difference", "unit", "tolerance", "verdict"},
-         .left = 1,
-         .rows = {}};
-  for (const Comparison& c : v.rows)
-    if (c.part == part) g.rows.push_back(row_text(c)), g.json.push_back(row_json(c));
-  if (!g.rows.empty()) report.grids.push_back(std::move(g));
-}
-
-/// What counting numbers did beside products.
-void add_beside(Report& report, const Verdict& v) {
-  Grid g{.key = "elementwise",
-         .title = "element-wise work, counted and not in FLOPs",
-         .columns = {"part", "operator", "operations"},
-         .left = 2,
-         .rows = {}};
-  for (const validate::Beside& b : v.beside) {
-    g.rows.push_back({b.part, b.op, exact_text(b.operations)});
-    g.json.push_back({{"part", b.part}, {"operator", b.op}, {"operations", b.operations}});
-  }
-  if (!g.rows.empty()) report.grids.push_back(std::move(g));
-}
-
-std::string short_name(const std::string& name) { return name.size() > 60 ? name.substr(0, 57) + "..." : name; }
-
-/// A suite: a line per case, and every row that differs.
-void add_suite(Report& report, const std::vector<Verdict>& all) {
-  Grid cases{.key = "cases", .title = "", .columns = {"case", "quantities", "operators", "verdict"}, .rows = {}};
-  Grid wrong{.key = "differences",
-             .title = "what differs",
-             .columns = {"case", "part", "quantity", "operator", "predicted", "measured"},
-             .left = 4,
-             .rows = {}};
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const Verdict& v = all[i];
-    const Count n = v.differing();
-    cases.rows.push_back({short_name(v.name), exact_text(static_cast<Count>(v.rows.size())), exact_text(v.operators),
-                          n == 0 ? "equal" : fmt::format("{} DIFFER", n)});
-    json::Value rows = json::Value::array();
-    for (const Comparison& c : v.rows) rows.push_back(row_json(c));
-    json::Value row{{"case", v.name}, {"operators", v.operators}, {"order", v.order}, {"rows", rows}};
-    for (const validate::CoreUse& c : v.cores) row["attention_core"][c.part] = c.core;
-    cases.json.push_back(row);
-    for (const Comparison& c : v.rows)
-      if (!c.equal())
-        wrong.rows.push_back(
-            {fmt::format("{}", i + 1), c.part, c.quantity, c.op, exact_text(c.predicted), exact_text(c.measured)});
-  }
-  report.grids.push_back(std::move(cases));
-  if (!wrong.rows.empty()) report.grids.push_back(std::move(wrong));
-}
-
-std::string conclusion(const std::vector<Verdict>& all) {
-  Count compared = 0, differing = 0;
-  for (const Verdict& v : all) compared += static_cast<Count>(v.rows.size()) + v.operators, differing += v.differing();
-  if (differing == 0)
-    return fmt::format("{} comparisons of {} model{}: every byte, FLOP and operator is as predicted",
-                       exact_text(compared), all.size(), all.size() == 1 ? "" : "s");
-  std::string name;
-  if (const Comparison* c = validate::worst(all, name))
-    return fmt::format("{} of {} comparisons differ, worst {}, {}{}{}: predicted {}, measured {} ({})",
-                       exact_text(differing), exact_text(compared), c->part, c->quantity, c->op.empty() ? "" : " of ",
-                       c->op, exact_text(c->predicted), exact_text(c->measured), name);
-  for (const Verdict& v : all)
-    if (!v.order.empty()) return fmt::format("{}: {}", v.name, v.order);
-  return "";
-}
-
-std::vector<std::string> time_text(const validate::Timing& t) {
-  return {t.op.empty() ? t.what : "  " + t.op,      t.op.empty() ? "" : t.what,
-          fmt::format("{:.4g}", t.predicted * 1e3), fmt::format("{:.4g}", t.measured * 1e3),
-          fmt::format("{:.2f}", t.ratio()),         t.within() ? "within" : "outside"};
-}
-
-/// Seconds against a calibrated machine.
-void add_times(Report& report, const std::vector<validate::Timing>& all) {
-  Grid g{.key = "times",
-         .title = fmt::format("time, ms; the band is {:.2f} times more or less", validate::band),
-         .columns = {"what", "pass", "predicted", "measured", "measured/predicted", "verdict"},
-         .left = 2,
-         .rows = {}};
-  for (const validate::Timing& t : all) {
-    g.rows.push_back(time_text(t));
-    g.json.push_back({{"part", t.part},
-                      {"pass", t.what},
-                      {"operator", t.op},
-                      {"predicted_s", t.predicted},
-                      {"measured_s", t.measured},
-                      {"band", validate::band},
-                      {"within", t.within()}});
-  }
-  report.grids.push_back(std::move(g));
-}
 
 /// What the user asks of one model; by default small enough for any machine, in float32.
 validate::Case asked(const std::string& model, const Arguments& arguments, Request& r) {
@@ -167,8 +51,6 @@ std::vector<Verdict> verdicts(const std::vector<validate::Case>& cases, validate
   return all;
 }
 
-using Times = std::vector<std::vector<validate::Timing>>;  ///< of every case
-
 std::vector<validate::Timing> timed(const validate::Case& c, const Device& d, const validate::Parts& parts, int n,
                                     const validate::Where& where) {
   std::vector<validate::Timing> all;
@@ -195,54 +77,6 @@ std::vector<validate::Case> as_timed(std::vector<validate::Case> cases) {
   for (validate::Case& c : cases)
     if (c.arch.hidden <= countable_width) c = validate::enlarged(c);
   return cases;
-}
-
-/// Of a suite: steps and passes as a whole, a line per case.
-void add_suite_times(Report& report, const std::vector<validate::Case>& cases, const Times& times) {
-  Grid g{.key = "times",
-         .title = "time, measured/predicted; the small models with every width and length enlarged",
-         .columns = {"case", "step, ms", "ratio", "prefill, ms", "ratio", "decode, ms", "ratio"},
-         .left = 1,
-         .rows = {}};
-  for (std::size_t i = 0; i < cases.size(); ++i) {
-    std::vector<std::string> row{short_name(cases[i].name)};
-    for (const char* what : {"step", "prefill", "decode"})
-      for (const validate::Timing& t : times[i]) {
-        if (!t.op.empty() || t.what != what) continue;
-        row.push_back(fmt::format("{:.4g}", t.measured * 1e3)), row.push_back(fmt::format("{:.2f}", t.ratio()));
-        g.json.push_back({{"case", cases[i].name},
-                          {"what", what},
-                          {"predicted_s", t.predicted},
-                          {"measured_s", t.measured},
-                          {"within", t.within()}});
-      }
-    row.resize(g.columns.size());
-    g.rows.push_back(row);
-  }
-  report.grids.push_back(std::move(g));
-}
-
-/// How far the whole steps, prefills or decodes were from their predictions.
-std::string time_conclusion(const Times& times, const char* what, const char* name) {
-  std::vector<double> off;
-  for (const auto& of_case : times)
-    for (const validate::Timing& t : of_case)
-      if (t.op.empty() && t.what == what) off.push_back(std::max(t.ratio(), 1 / t.ratio()) - 1);
-  if (off.empty()) return "";
-  std::sort(off.begin(), off.end());
-  return fmt::format("; {} {:.0f} % from the predicted time (median), {:.0f} % at worst", name,
-                     100 * off[off.size() / 2], 100 * off.back());
-}
-std::string time_conclusion(const Times& times) {
-  return time_conclusion(times, "step", "steps are") + time_conclusion(times, "prefill", "prefills") +
-         time_conclusion(times, "decode", "decoded tokens");
-}
-
-bool in_time(const Times& times) {
-  return std::all_of(times.begin(), times.end(), [](const auto& of_case) {
-    return std::all_of(of_case.begin(), of_case.end(),
-                       [](const validate::Timing& t) { return !t.op.empty() || t.within(); });
-  });
 }
 
 struct Options {
@@ -272,16 +106,6 @@ struct Options {
   bool one() const { return !model.empty(); }
   std::string suite_name() const { return suite.empty() ? "small" : suite; }
   validate::Parts parts() const { return {.training = training || !inference, .inference = inference || !training}; }
-};
-
-/// What was found of every case.
-struct Found {
-  std::vector<Verdict> verdicts;
-  Times times;
-  std::optional<validate::Metered> metered;  ///< of one model, where the device has instruments
-  bool exact() const {
-    return std::all_of(verdicts.begin(), verdicts.end(), [](const Verdict& v) { return v.differing() == 0; });
-  }
 };
 
 Found found(const Options& o, const Request& r, const std::vector<validate::Case>& cases) {
@@ -318,9 +142,9 @@ Report report_of(const Options& o, const Request& r, const std::vector<validate:
   } else {
     report.inputs = {{"suite", o.suite_name()}};
     add_suite(report, f.verdicts);
-    if (r.hardware) add_suite_times(report, cases, f.times);
+    if (r.hardware) add_suite_times(report, f.names(), f.times);
   }
-  report.conclusion = conclusion(f.verdicts) + time_conclusion(f.times);
+  conclude(report, f, o.check_time);
   return report;
 }
 
@@ -345,7 +169,7 @@ int run_validate(Args args) {
   try {
     const Found f = found(o, r, cases);
     print(report_of(o, r, cases, f), arguments.style());
-    return f.exact() && (in_time(f.times) || !o.check_time) ? 0 : 1;
+    return exit_code(f, o.check_time);
   } catch (const llmcalc::model::Stopped&) {
     fmt::print(stderr, "stopped\n");
     return interrupted_code;

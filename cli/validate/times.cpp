@@ -1,0 +1,87 @@
+#include "cli/validate/times.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cli/validate/verdicts.hpp"
+
+namespace llmcalc {
+namespace {
+
+std::vector<std::string> time_text(const validate::Timing& t) {
+  return {t.op.empty() ? t.what : "  " + t.op,      t.op.empty() ? "" : t.what,
+          fmt::format("{:.4g}", t.predicted * 1e3), fmt::format("{:.4g}", t.measured * 1e3),
+          fmt::format("{:.2f}", t.ratio()),         t.within() ? "within" : "outside"};
+}
+
+/// How far the whole steps, prefills or decodes were from their predictions.
+std::string off_text(const Times& times, const char* what, const char* name) {
+  std::vector<double> off;
+  for (const auto& of_case : times)
+    for (const validate::Timing& t : of_case)
+      if (t.op.empty() && t.what == what) off.push_back(std::max(t.ratio(), 1 / t.ratio()) - 1);
+  if (off.empty()) return "";
+  std::sort(off.begin(), off.end());
+  return fmt::format("; {} {:.0f} % from the predicted time (median), {:.0f} % at worst", name,
+                     100 * off[off.size() / 2], 100 * off.back());
+}
+
+}  // namespace
+
+void add_times(Report& report, const std::vector<validate::Timing>& all) {
+  Grid g{.key = "times",
+         .title = fmt::format("time, ms; the band is {:.2f} times more or less", validate::band),
+         .columns = {"what", "pass", "predicted", "measured", "measured/predicted", "verdict"},
+         .left = 2,
+         .rows = {}};
+  for (const validate::Timing& t : all) {
+    g.rows.push_back(time_text(t));
+    g.json.push_back({{"part", t.part},
+                      {"pass", t.what},
+                      {"operator", t.op},
+                      {"predicted_s", t.predicted},
+                      {"measured_s", t.measured},
+                      {"band", validate::band},
+                      {"within", t.within()}});
+  }
+  report.grids.push_back(std::move(g));
+}
+
+void add_suite_times(Report& report, const std::vector<std::string>& names, const Times& times) {
+  Grid g{.key = "times",
+         .title = "time, measured/predicted; the small models with every width and length enlarged",
+         .columns = {"case", "step, ms", "ratio", "prefill, ms", "ratio", "decode, ms", "ratio"},
+         .left = 1,
+         .rows = {}};
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    std::vector<std::string> row{short_name(names[i])};
+    for (const char* what : {"step", "prefill", "decode"})
+      for (const validate::Timing& t : times[i]) {
+        if (!t.op.empty() || t.what != what) continue;
+        row.push_back(fmt::format("{:.4g}", t.measured * 1e3)), row.push_back(fmt::format("{:.2f}", t.ratio()));
+        g.json.push_back({{"case", names[i]},
+                          {"what", what},
+                          {"predicted_s", t.predicted},
+                          {"measured_s", t.measured},
+                          {"within", t.within()}});
+      }
+    row.resize(g.columns.size());
+    g.rows.push_back(row);
+  }
+  report.grids.push_back(std::move(g));
+}
+
+std::string time_conclusion(const Times& times) {
+  return off_text(times, "step", "steps are") + off_text(times, "prefill", "prefills") +
+         off_text(times, "decode", "decoded tokens");
+}
+
+bool in_time(const Times& times) {
+  return std::all_of(times.begin(), times.end(), [](const auto& of_case) {
+    return std::all_of(of_case.begin(), of_case.end(),
+                       [](const validate::Timing& t) { return !t.op.empty() || t.within(); });
+  });
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,93 @@
+// What a validation comes to: its last line names the worst offender, and its exit code is 1 where anything is off.
+
+#include <fmt/format.h>
+
+#include "cli/validate/found.hpp"
+#include "tests/catch.hpp"
+#include "tests/cli/program.hpp"
+#include "validate/predict.hpp"
+#include "validate/suite.hpp"
+
+using namespace llmcalc;
+using validate::Ledger;
+using validate::Verdict;
+
+namespace {
+
+validate::Case plain() { return validate::make_case(validate::Choice(validate::factors().size(), 0)); }
+
+Ledger ledger(const validate::Case& c) { return validate::predicted_training(c.arch, c.plan); }
+
+/// As if `measured` had been measured where this was predicted.
+Verdict judged(const Ledger& predicted, const Ledger& measured, const std::string& name = "tiny-llama") {
+  Verdict v{.name = name, .rows = {}, .beside = {}, .order = "", .operators = 0};
+  compare(v, "training", predicted, measured, validate::training_names);
+  return v;
+}
+
+/// Some FLOPs are missing.
+Verdict wrong_flops(const std::string& name = "tiny-llama") {
+  Ledger m = ledger(plain());
+  m.forward["mlp.up"] -= 1000;
+  return judged(ledger(plain()), m, name);
+}
+
+std::string last_line(const std::string& text) {
+  const std::size_t before = text.rfind('\n', text.size() - 2);
+  return text.substr(before + 1, text.size() - before - 2);
+}
+
+/// The last line as the command prints it.
+std::string printed(const Found& f) {
+  Report r;
+  r.title = "a title", r.notes = {"a note"};
+  conclude(r, f, false);
+  return last_line(render(r, Style::text));
+}
+
+}  // namespace
+
+TEST_CASE("where all is as predicted the exit code is 0, and the last line says how much that is", "[verdict]") {
+  const Found f{{judged(ledger(plain()), ledger(plain()))}, {}, {}};
+  CHECK(exit_code(f, false) == 0);
+  CHECK(printed(f) == fmt::format("{} comparisons of 1 model: every byte, FLOP and operator is as predicted",
+                                  f.verdicts[0].rows.size() + static_cast<std::size_t>(f.verdicts[0].operators)));
+}
+
+TEST_CASE("a wrong number makes the exit code 1, and the last line names it", "[verdict]") {
+  const Found f{{judged(ledger(plain()), ledger(plain()), "another"), wrong_flops()}, {}, {}};
+  CHECK(exit_code(f, false) == 1);
+  CHECK_THAT(printed(f), Catch::Matches("2 of [0-9,]+ comparisons differ, worst training, FLOPs forward of mlp.up: "
+                                        "predicted 29,568, measured 28,568 \\(tiny-llama\\)"));
+}
+
+TEST_CASE("however long the name, the worst offender is on the last line", "[verdict]") {
+  const std::string name =
+      "latent without query rank, window: every other layer, norm: LayerNorm without bias, block: "
+      "parallel with two norms, experts: shared behind a gate";
+  const std::string line = printed({{wrong_flops(name)}, {}, {}});
+  CHECK_THAT(line, Catch::StartsWith("2 of "));
+  CHECK_THAT(line, Catch::Contains("worst training, FLOPs forward of mlp.up") && Catch::EndsWith("(" + name + ")"));
+}
+
+TEST_CASE("operators out of order make the exit code 1 where every number is right", "[verdict]") {
+  Ledger m = ledger(plain());
+  std::swap(m.order[0], m.order[1]);
+  const Found f{{judged(ledger(plain()), m)}, {}, {}};
+  CHECK(exit_code(f, false) == 1);
+  CHECK_THAT(printed(f), Catch::Matches("1 of [0-9,]+ comparisons differs, worst training, operator 1: "
+                                        "embedding.tokens forward was predicted and attn.norm forward ran "
+                                        "\\(tiny-llama\\)"));
+}
+
+TEST_CASE("what differs is told in the tables of one model and of a suite", "[verdict]") {
+  const Verdict v = wrong_flops();
+  Report one, suite;
+  add_table(one, v, "training");
+  add_suite(suite, {judged(ledger(plain()), ledger(plain()), "another"), v});
+  CHECK_THAT(render(one, Style::text),
+             Catch::Contains("29,568") && Catch::Contains("-1,000  ") && Catch::Contains("exact  DIFFERS"));
+  CHECK_THAT(render(suite, Style::text), Catch::Contains("2 DIFFER") && Catch::Contains("what differs"));
+  for (const json::Value& row : report_json(one)["training"])
+    CHECK(row["equal"] == !(row["quantity"] == "FLOPs forward" && row.value("operator", "mlp.up") == "mlp.up"));
+}
