@@ -80,7 +80,7 @@ std::vector<validate::Case> as_timed(std::vector<validate::Case> cases) {
 }
 
 struct Options {
-  std::string model, suite, device = "cpu", hardware, repeats = "5";
+  std::string model, suite, device = "cpu", hardware, repeats;
   bool training = false, inference = false, check_time = false;
 
   void declare(Arguments& a) {
@@ -100,8 +100,18 @@ struct Options {
     if (!one() && !a.first_plan_option().empty())
       throw InputError(
           fmt::format("{} is for one model, and the suite has plans of its own; give a MODEL", a.first_plan_option()));
-    if (check_time && hardware.empty())
-      throw InputError("--check-time wants --hardware FILE, which 'llmcalc calibrate' writes");
+    for (const auto& [flag, given] : {std::pair{"--check-time", check_time}, {"--repeats", !repeats.empty()}})
+      if (given && hardware.empty())
+        throw InputError(fmt::format("{} wants --hardware FILE, which 'llmcalc calibrate' writes", flag));
+  }
+  /// Whose median time counts.
+  int runs() const {
+    constexpr Count usual = 5, most = 10000;
+    const Count n = repeats.empty() ? usual : parse_positive(repeats, "--repeats");
+    if (n > most)
+      throw InputError(
+          fmt::format("--repeats {} is more than {}, and a median of fewer runs says as much; give fewer", n, most));
+    return static_cast<int>(n);
   }
   bool one() const { return !model.empty(); }
   std::string suite_name() const { return suite.empty() ? "small" : suite; }
@@ -110,9 +120,8 @@ struct Options {
 
 Found found(const Options& o, const Request& r, const std::vector<validate::Case>& cases) {
   const validate::Where where = place(o.device, &interrupt_flag());
-  const int runs = static_cast<int>(parse_positive(o.repeats, "--repeats"));
   Found f{verdicts(cases, o.parts(), where), {}, {}};
-  if (r.hardware) f.times = timed(o.one() ? cases : as_timed(cases), r.hardware->device, o.parts(), runs, where);
+  if (r.hardware) f.times = timed(o.one() ? cases : as_timed(cases), r.hardware->device, o.parts(), o.runs(), where);
   const Bytes overhead = r.hardware ? r.hardware->device.achieved.overhead : Bytes();
   if (o.one()) f.metered = metered(cases[0], o.parts(), {.overhead = overhead}, where);
   return f;
@@ -161,6 +170,7 @@ int run_validate(Args args) {
   o.declare(arguments);
   if (!arguments.parse(args)) return 0;
   o.refuse_contradictions(arguments);
+  o.runs();
   Request r;
   if (!o.hardware.empty()) r.hardware = load_hardware(o.hardware);
   const std::vector<validate::Case> cases =

@@ -20,6 +20,8 @@ int exit_code(const Found& f, bool check_time) { return f.exact() && (!check_tim
 
 void conclude(Report& report, const Found& f, bool check_time) {
   report.conclusion = conclusion(f.verdicts) + time_conclusion(f.times);
+  if (f.exact() && check_time && !in_time(f.times))
+    report.conclusion += "; outside the band, " + worst_time(f.names(), f.times);
   report.one_line = exit_code(f, check_time) != 0;
 }
 

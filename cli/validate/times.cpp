@@ -15,16 +15,22 @@ std::vector<std::string> time_text(const validate::Timing& t) {
           fmt::format("{:.2f}", t.ratio()),         t.within() ? "within" : "outside"};
 }
 
+/// Not of one operator, but of a step or a pass.
+bool whole(const validate::Timing& t) { return t.op.empty(); }
+
+/// How many times too long or too short, less one.
+double off(const validate::Timing& t) { return std::max(t.ratio(), 1 / t.ratio()) - 1; }
+
 /// How far the whole steps, prefills or decodes were from their predictions.
 std::string off_text(const Times& times, const char* what, const char* name) {
-  std::vector<double> off;
+  std::vector<double> all;
   for (const auto& of_case : times)
     for (const validate::Timing& t : of_case)
-      if (t.op.empty() && t.what == what) off.push_back(std::max(t.ratio(), 1 / t.ratio()) - 1);
-  if (off.empty()) return "";
-  std::sort(off.begin(), off.end());
+      if (whole(t) && t.what == what) all.push_back(off(t));
+  if (all.empty()) return "";
+  std::sort(all.begin(), all.end());
   return fmt::format("; {} {:.0f} % from the predicted time (median), {:.0f} % at worst", name,
-                     100 * off[off.size() / 2], 100 * off.back());
+                     100 * all[all.size() / 2], 100 * all.back());
 }
 
 }  // namespace
@@ -58,7 +64,7 @@ void add_suite_times(Report& report, const std::vector<std::string>& names, cons
     std::vector<std::string> row{short_name(names[i])};
     for (const char* what : {"step", "prefill", "decode"})
       for (const validate::Timing& t : times[i]) {
-        if (!t.op.empty() || t.what != what) continue;
+        if (!whole(t) || t.what != what) continue;
         row.push_back(fmt::format("{:.4g}", t.measured * 1e3)), row.push_back(fmt::format("{:.2f}", t.ratio()));
         g.json.push_back({{"case", names[i]},
                           {"what", what},
@@ -78,10 +84,23 @@ std::string time_conclusion(const Times& times) {
 }
 
 bool in_time(const Times& times) {
-  return std::all_of(times.begin(), times.end(), [](const auto& of_case) {
-    return std::all_of(of_case.begin(), of_case.end(),
-                       [](const validate::Timing& t) { return !t.op.empty() || t.within(); });
-  });
+  const auto timed_within = [](const std::vector<validate::Timing>& of_case) {
+    return std::any_of(of_case.begin(), of_case.end(), whole) &&
+           std::none_of(of_case.begin(), of_case.end(),
+                        [](const validate::Timing& t) { return whole(t) && !t.within(); });
+  };
+  return !times.empty() && std::all_of(times.begin(), times.end(), timed_within);
+}
+
+std::string worst_time(const std::vector<std::string>& names, const Times& times) {
+  const validate::Timing* most = nullptr;
+  std::string name;
+  for (std::size_t i = 0; i < times.size(); ++i)
+    for (const validate::Timing& t : times[i])
+      if (whole(t) && (most == nullptr || off(t) > off(*most))) most = &t, name = names[i];
+  if (most == nullptr) return "nothing was timed";
+  return fmt::format("worst {}: predicted {:.4g} ms, measured {:.4g} ms ({})", most->what, most->predicted * 1e3,
+                     most->measured * 1e3, name);
 }
 
 }  // namespace llmcalc

@@ -23,7 +23,7 @@ std::string time_conclusion(const Times& times);
 /// Of every case something was timed, and every whole step, prefill and decode is within the band.
 bool in_time(const Times& times);
 
-/// The whole step or pass that is furthest from its prediction, in a clause.
+/// The whole step or pass that is furthest from its prediction, in a clause; or that there is none.
 std::string worst_time(const std::vector<std::string>& names, const Times& times);
 
 }  // namespace llmcalc

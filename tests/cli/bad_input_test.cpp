@@ -92,6 +92,9 @@ TEST_CASE("validate refuses what it would leave out in silence", "[cli]") {
   refused("validate --seq 128", "--seq is for one model, and the suite has plans of its own; give a MODEL");
   refused("validate gpt2 --suite small", "give either a model or --suite, not both");
   refused("validate gpt2 --check-time", "--check-time wants --hardware FILE, which 'llmcalc calibrate' writes");
+  refused("validate gpt2 --repeats 3", "--repeats wants --hardware FILE, which 'llmcalc calibrate' writes");
+  refused("validate docs/examples/tiny-llama.json --hardware h100 --check-time --repeats 4294967296",
+          "--repeats 4294967296 is more than 10000, and a median of fewer runs says as much; give fewer");
   refused("validate gpt2 --tp 2",
           "the reference transformer does not run this plan: --tp 2 is more than one device; leave it out");
 }

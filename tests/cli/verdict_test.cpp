@@ -91,3 +91,49 @@ TEST_CASE("what differs is told in the tables of one model and of a suite", "[ve
   for (const json::Value& row : report_json(one)["training"])
     CHECK(row["equal"] == !(row["quantity"] == "FLOPs forward" && row.value("operator", "mlp.up") == "mlp.up"));
 }
+
+namespace {
+
+/// One case's step, so many times its prediction.
+Found timed(double ratio) {
+  return {{judged(ledger(plain()), ledger(plain()))},
+          {{{"training", "step", "", 2e-3, 2e-3 * ratio}, {"training", "forward", "attn.q", 1e-3, 9e-3}}},
+          {}};
+}
+
+std::string said(const Found& f, bool check_time) {
+  Report r;
+  conclude(r, f, check_time);
+  return last_line(render(r, Style::text));
+}
+
+}  // namespace
+
+TEST_CASE("times decide the exit code where they are asked to, steps and passes as a whole", "[verdict]") {
+  for (const double within : {1.0, 1.24, 1 / 1.24}) CHECK(exit_code(timed(within), true) == 0);
+  for (const double outside : {1.26, 1 / 1.26}) {
+    CHECK(exit_code(timed(outside), true) == 1);
+    CHECK(exit_code(timed(outside), false) == 0);
+  }
+  CHECK_THAT(said(timed(2), true),
+             Catch::EndsWith("; outside the band, worst step: predicted 2 ms, measured 4 ms (tiny-llama)"));
+  CHECK_THAT(said(timed(1.1), true), !Catch::Contains("outside"));
+}
+
+TEST_CASE("what was not timed is not in time", "[verdict]") {
+  Found none = timed(1);
+  for (const Times& times : {Times{}, Times{{}}, Times{{{"training", "forward", "attn.q", 1e-3, 1e-3}}}}) {
+    none.times = times;
+    CHECK(exit_code(none, true) == 1);
+    CHECK_THAT(said(none, true), Catch::EndsWith("; outside the band, nothing was timed"));
+    CHECK(exit_code(none, false) == 0);
+  }
+}
+
+TEST_CASE("--check-time fails where another machine was described, and leaves the report whole", "[verdict][cli]") {
+  const std::string command = "validate docs/examples/tiny-llama.json --train --seq 8 --hardware h100 --repeats 1";
+  CHECK(test::llmcalc(command).code == 0);
+  const test::Ran r = test::llmcalc(command + " --check-time");
+  CHECK(r.code == 1);
+  CHECK_THAT(last_line(r.out), Catch::Contains("outside the band, worst step: predicted "));
+}
