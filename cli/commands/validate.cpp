@@ -100,9 +100,17 @@ struct Options {
     if (!one() && !a.first_plan_option().empty())
       throw InputError(
           fmt::format("{} is for one model, and the suite has plans of its own; give a MODEL", a.first_plan_option()));
+    refuse_unused(a, for_training, training && !inference, "--train");
+    refuse_unused(a, for_inference, inference && !training, "--infer");
     for (const auto& [flag, given] : {std::pair{"--check-time", check_time}, {"--repeats", !repeats.empty()}})
       if (given && hardware.empty())
         throw InputError(fmt::format("{} wants --hardware FILE, which 'llmcalc calibrate' writes", flag));
+  }
+  /// A plan option of the half that does not run.
+  static void refuse_unused(const Arguments& a, unsigned use, bool alone, const char* flag) {
+    const std::string other = alone ? a.first_plan_option(use) : "";
+    if (!other.empty())
+      throw InputError(fmt::format("{} has no effect on what {} runs; leave one of them out", other, flag));
   }
   /// Whose median time counts.
   int runs() const {
@@ -136,11 +144,21 @@ void add_metered(Report& report, const Request& r, const validate::Case& c, cons
       report.sections.push_back(mfu_section(c, t.measured, f.metered->board.name.value_or(""), *r.hardware));
 }
 
+/// What a reader must know of how the cases were run.
+std::vector<std::string> notes(const Options& o, const std::vector<validate::Case>& cases) {
+  std::vector<std::string> all;
+  if (const Count n = cases[0].plan.accumulation(); o.one() && o.parts().training && n > 1)
+    all.push_back(fmt::format(
+        "a step is {} micro-batches: bytes are at the worst moment of them all, FLOPs and operators those of one", n));
+  return all;
+}
+
 Report report_of(const Options& o, const Request& r, const std::vector<validate::Case>& cases, const Found& f) {
   Report report;
   report.command = "validate";
   report.title = fmt::format("{}: the reference transformer against the prediction",
                              o.one() ? title(r.model) : "suite " + o.suite_name());
+  report.notes = notes(o, cases);
   if (o.one()) {
     report.inputs = inputs_json(r, for_training | for_inference);
     for (const char* part : {"training", "inference"}) add_table(report, f.verdicts[0], part);

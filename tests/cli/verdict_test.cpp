@@ -130,6 +130,16 @@ TEST_CASE("what was not timed is not in time", "[verdict]") {
   }
 }
 
+TEST_CASE("a step of several micro-batches is run whole, and a master copy can be left out", "[verdict][cli]") {
+  const std::string tiny = "validate docs/examples/tiny-llama.json --train --seq 8 ";
+  const json::Value r = test::ask(tiny + "--micro-batch 2 --global-batch 8");
+  CHECK(r["notes"][0] ==
+        "a step is 4 micro-batches: bytes are at the worst moment of them all, FLOPs and operators "
+        "those of one");
+  CHECK_FALSE(test::ask(tiny).contains("notes"));
+  CHECK(test::llmcalc(tiny + "--precision bf16 --master none --state-precision fp32").code == 0);
+}
+
 TEST_CASE("--check-time fails where another machine was described, and leaves the report whole", "[verdict][cli]") {
   const std::string command = "validate docs/examples/tiny-llama.json --train --seq 8 --hardware h100 --repeats 1";
   CHECK(test::llmcalc(command).code == 0);
