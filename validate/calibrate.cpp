@@ -130,12 +130,17 @@ double exposed_in_step(const Where& where, const Calibration& c, DType format) {
   return std::max(0.0, (measured - predicted[0]) / (predicted[1] - predicted[0]));
 }
 
-FormatRates rates_of(model::Backend& b, const Sizes& sizes, DType format, const Calibration& c) {
-  const auto core = [&](AttentionImpl how) { return core_rates(b, how, sizes.sequences, sizes.tokens); };
+FormatRates rates_of(model::Backend& b, const Sizes& sizes, DType format, const Calibration& c, const Where& where) {
+  const auto core = [&](AttentionImpl how) {
+    where.check_stop();
+    return core_rates(b, how, sizes.sequences, sizes.tokens);
+  };
   FormatRates r;
   r.format = format, r.flash = core(AttentionImpl::flash), r.naive = core(AttentionImpl::naive);
-  for (const MatmulSize& s : sizes.matmuls)
+  for (const MatmulSize& s : sizes.matmuls) {
+    where.check_stop();
     r.matmuls.push_back({s, FlopsPerSecond(s.flops() / (matmul_seconds(b, s) - c.among_others().forward).value)});
+  }
   r.half_matmul = half_matmul(b, sizes, r.median(), c.among_others().forward);
   return r;
 }
@@ -175,7 +180,11 @@ std::vector<double> sorted(const std::vector<MatmulRate>& all) {
 FlopsPerSecond FormatRates::best() const { return FlopsPerSecond(sorted(matmuls).back()); }
 FlopsPerSecond FormatRates::median() const { return FlopsPerSecond(sorted(matmuls)[matmuls.size() / 2]); }
 
-Calibration calibrated(const Where& where, const std::function<void(const std::string&)>& progress) {
+Calibration calibrated(const Where& where, const std::function<void(const std::string&)>& told) {
+  const auto progress = [&](const char* next) {
+    where.check_stop();
+    told(next);
+  };
   const Sizes sizes = where.on_processor ? processor_sizes() : gpu_sizes();
   Calibration c;
   const auto f32 = where.make(model::Number::f32), bf16 = where.make(model::Number::bf16);
@@ -192,9 +201,9 @@ Calibration calibrated(const Where& where, const std::function<void(const std::s
   progress("activations");
   c.functions = function_rate(*f32, sizes.rows);
   progress("products and attention in float32");
-  c.formats.push_back(rates_of(*f32, sizes, dtypes::fp32, c));
+  c.formats.push_back(rates_of(*f32, sizes, dtypes::fp32, c, where));
   progress("products and attention in bfloat16");
-  c.formats.push_back(rates_of(*bf16, sizes, dtypes::bf16, c));
+  c.formats.push_back(rates_of(*bf16, sizes, dtypes::bf16, c, where));
   progress("products among other operators");
   for (std::size_t i = 0; i < c.formats.size(); ++i) {
     FormatRates& f = c.formats[i];
@@ -238,7 +247,7 @@ json::Value hardware_file(const Calibration& c, const std::string& name, const s
                   {"exposed", exposed},
                   {"functions", rounded(c.functions)},
                   {"cache", fmt::format("{:.4g} GB/s", c.cache_bandwidth.value / 1e9)},
-                  {"how", fmt::format("llmcalc calibrate on {}, {}", title, date)}}},
+                  {"how", fmt::format("{}{}, {}", calibrated_on, title, date)}}},
                 {"sources", sources}};
   const auto seconds = [&](const char* key, Seconds t) {
     if (t.value > 0) h["achieved"][key] = fmt::format("{:.4g} us", t.value * 1e6);

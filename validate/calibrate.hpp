@@ -43,8 +43,11 @@ struct Calibration {
   int threads = 0;  ///< of a processor; 0: it is none
 };
 
-/// `progress` is told what is measured next.
-Calibration calibrated(const Where& where, const std::function<void(const std::string&)>& progress);
+/// `told` hears what is measured next. Throws model::Stopped between two measurements.
+Calibration calibrated(const Where& where, const std::function<void(const std::string&)>& told);
+
+/// How a hardware file's "achieved" begins where `calibrate` wrote it.
+inline constexpr std::string_view calibrated_on = "llmcalc calibrate on ";
 
 /// A hardware file: per format the best rate as the peak, and the median over the sizes as the achieved fraction.
 json::Value hardware_file(const Calibration& c, const std::string& name, const std::string& date);

@@ -4,6 +4,7 @@
 
 #include "calc/memory.hpp"
 #include "model/machine_memory.hpp"
+#include "model/pass.hpp"
 #include "presets/error.hpp"
 #include "validate/measure.hpp"
 #include "validate/predict.hpp"
@@ -80,6 +81,10 @@ Case as_trained(Case c) {
 model::Room Where::room() const {
   if (on_processor) return {.bytes = model::available_memory()};
   return {.bytes = make(model::Number::f32)->capacity(), .of = "the GPU"};
+}
+
+void Where::check_stop() const {
+  if (stop != nullptr && *stop) throw model::Stopped();
 }
 
 void check_runnable(const Case& c, const Parts& parts, const Where& where) {

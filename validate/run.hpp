@@ -25,6 +25,8 @@ struct Where {
   bool on_processor = true;
   /// What it may take there.
   model::Room room() const;
+  /// Throws model::Stopped once the user asked to stop.
+  void check_stop() const;
 };
 
 /// The same case as it is trained: absorbed latent attention is for inference.
