@@ -45,7 +45,20 @@ void check_training(const Plan& p) {
   if (p.mla == Mla::absorbed) refuse("absorbed latent attention has no backward pass; add --infer or leave out --mla");
 }
 
-/// One training micro-batch or one generation on a fresh model.
+/// At the worst moment of all that is run, with the tokens of a step's further micro-batches, which wait for their
+/// turn.
+Bytes peak(const Case& c, const Parts& parts) {
+  constexpr Count token = sizeof(model::Batch::ids[0]) + sizeof(model::Batch::targets[0]);
+  Bytes most;
+  if (parts.training) {
+    const Plan plan = as_trained(c).plan;
+    const Count waiting = std::max<Count>(0, plan.global_batch - plan.micro_batch);
+    most = training_memory(c.arch, plan).peak + Bytes(mul(token, waiting, plan.seq));
+  }
+  return parts.inference ? std::max(most, inference_memory(c.arch, c.plan).peak) : most;
+}
+
+/// One training step or one generation on a fresh model.
 Ledger run_training(const Case& c, model::Number number, const Where& where) {
   const std::unique_ptr<model::Backend> backend = where.make(number);
   model::Transformer t(c.arch, *backend, {.plan = c.plan}, seed);
@@ -89,11 +102,16 @@ void Where::check_stop() const {
 
 void check_runnable(const Case& c, const Parts& parts, const Where& where) {
   check_plan(c.plan, where);
-  Bytes needed;
-  if (parts.training) check_training(c.plan), needed = training_memory(c.arch, c.plan).peak;
-  if (parts.inference) needed = std::max(needed, inference_memory(c.arch, c.plan).peak);
-  model::refuse_beyond_memory(needed, "running this",
+  if (parts.training) check_training(c.plan);
+  model::refuse_beyond_memory(peak(c, parts), "running this",
                               "choose a smaller model, --seq or --micro-batch, or --infer alone", where.room());
+}
+
+void check_room(std::span<const Case> cases, const Parts& parts, const Where& where) {
+  const model::Room room = where.room();
+  for (const Case& c : cases)
+    model::refuse_beyond_memory(peak(c, parts), ("running the suite's " + c.name).c_str(),
+                                "free some, or choose --suite small or --infer alone", room);
 }
 
 Verdict validated(const Case& c, const Parts& parts, const Where& where) {

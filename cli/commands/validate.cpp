@@ -126,6 +126,14 @@ struct Options {
   validate::Parts parts() const { return {.training = training || !inference, .inference = inference || !training}; }
 };
 
+/// Refuses what the reference does not run, or what has no room, before anything runs.
+void check_all(const Options& o, const std::vector<validate::Case>& cases, bool timed) {
+  const validate::Where where = place(o.device);
+  if (o.one()) return check_runnable(cases[0], o.parts(), where);
+  check_room(cases, o.parts(), where);
+  if (timed) check_room(as_timed(cases), o.parts(), where);
+}
+
 Found found(const Options& o, const Request& r, const std::vector<validate::Case>& cases) {
   const validate::Where where = place(o.device, &interrupt_flag());
   Found f{verdicts(cases, o.parts(), where), {}, {}};
@@ -193,7 +201,7 @@ int run_validate(Args args) {
   if (!o.hardware.empty()) r.hardware = load_hardware(o.hardware);
   const std::vector<validate::Case> cases =
       o.one() ? std::vector{asked(o.model, arguments, r)} : cases_of(o.suite_name());
-  if (o.one()) check_runnable(cases[0], o.parts(), place(o.device));
+  check_all(o, cases, r.hardware.has_value());
   try {
     const Found f = found(o, r, cases);
     print(report_of(o, r, cases, f), arguments.style());
