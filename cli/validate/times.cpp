@@ -21,6 +21,11 @@ bool whole(const validate::Timing& t) { return t.op.empty(); }
 /// How many times too long or too short, less one.
 double off(const validate::Timing& t) { return std::max(t.ratio(), 1 / t.ratio()) - 1; }
 
+json::Value suite_time_json(const std::string& name, const validate::Timing& t) {
+  return {{"case", name},           {"what", t.what},      {"predicted_s", t.predicted}, {"measured_s", t.measured},
+          {"band", validate::band}, {"within", t.within()}};
+}
+
 /// How far the whole steps, prefills or decodes were from their predictions.
 std::string off_text(const Times& times, const char* what, const char* name) {
   std::vector<double> all;
@@ -56,23 +61,23 @@ void add_times(Report& report, const std::vector<validate::Timing>& all) {
 
 void add_suite_times(Report& report, const std::vector<std::string>& names, const Times& times) {
   Grid g{.key = "times",
-         .title = "time, measured/predicted; the small models with every width and length enlarged",
-         .columns = {"case", "step, ms", "ratio", "prefill, ms", "ratio", "decode, ms", "ratio"},
+         .title = fmt::format("time, measured/predicted; the band is {:.2f} times more or less; the small models with "
+                              "every width and length enlarged",
+                              validate::band),
+         .columns = {"case", "step, ms", "ratio", "prefill, ms", "ratio", "decode, ms", "ratio", "verdict"},
          .left = 1,
          .rows = {}};
   for (std::size_t i = 0; i < names.size(); ++i) {
     std::vector<std::string> row{short_name(names[i])};
-    for (const char* what : {"step", "prefill", "decode"})
-      for (const validate::Timing& t : times[i]) {
-        if (!whole(t) || t.what != what) continue;
-        row.push_back(fmt::format("{:.4g}", t.measured * 1e3)), row.push_back(fmt::format("{:.2f}", t.ratio()));
-        g.json.push_back({{"case", names[i]},
-                          {"what", what},
-                          {"predicted_s", t.predicted},
-                          {"measured_s", t.measured},
-                          {"within", t.within()}});
-      }
-    row.resize(g.columns.size());
+    for (const char* what : {"step", "prefill", "decode"}) {
+      const auto t = std::find_if(times[i].begin(), times[i].end(),
+                                  [&](const validate::Timing& one) { return whole(one) && one.what == what; });
+      const bool there = t != times[i].end();
+      row.push_back(there ? fmt::format("{:.4g}", t->measured * 1e3) : "");
+      row.push_back(there ? fmt::format("{:.2f}", t->ratio()) : "");
+      if (there) g.json.push_back(suite_time_json(names[i], *t));
+    }
+    row.push_back(in_time({times[i]}) ? "within" : "outside");
     g.rows.push_back(row);
   }
   report.grids.push_back(std::move(g));

@@ -120,6 +120,24 @@ TEST_CASE("times decide the exit code where they are asked to, steps and passes 
   CHECK_THAT(said(timed(1.1), true), !Catch::Contains("outside"));
 }
 
+TEST_CASE("a suite's times stand under their names, with the band and a verdict for every case", "[verdict]") {
+  const validate::Timing prefill{"inference", "prefill", "", 1e-3, 3e-3};
+  const validate::Timing decode{"inference", "decode", "", 1e-3, 1.1e-3};
+  Report r;
+  add_suite_times(r, {"good", "bad"}, {{decode}, {decode, prefill}});
+  const Grid& g = r.grids.at(0);
+  CHECK_THAT(g.title, Catch::Contains("the band is 1.25 times more or less"));
+  CHECK(g.rows == std::vector<std::vector<std::string>>{{"good", "", "", "", "", "1.1", "1.10", "within"},
+                                                        {"bad", "", "", "3", "3.00", "1.1", "1.10", "outside"}});
+  CHECK(g.rows[0].size() == g.columns.size());
+  CHECK(g.json[1] == json::Value{{"case", "bad"},
+                                 {"what", "prefill"},
+                                 {"predicted_s", 1e-3},
+                                 {"measured_s", 3e-3},
+                                 {"band", 1.25},
+                                 {"within", false}});
+}
+
 TEST_CASE("what was not timed is not in time", "[verdict]") {
   Found none = timed(1);
   for (const Times& times : {Times{}, Times{{}}, Times{{{"training", "forward", "attn.q", 1e-3, 1e-3}}}}) {
