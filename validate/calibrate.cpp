@@ -163,6 +163,14 @@ std::string processor_name() {
   return "unknown processor";
 }
 
+int processor_threads() { return static_cast<int>(std::thread::hardware_concurrency()); }
+
+std::string processor_title(const std::string& name, int threads) {
+  return fmt::format("{}, {} threads", name, threads);
+}
+
+std::string device_name(const model::Backend& b) { return std::string(b.name().substr(0, b.name().find(','))); }
+
 std::string rate_text(FlopsPerSecond r) { return fmt::format("{:.4g} GFLOP/s", r.value / 1e9); }
 
 /// To four digits.
@@ -188,8 +196,8 @@ Calibration calibrated(const Where& where, const std::function<void(const std::s
   const Sizes sizes = where.on_processor ? processor_sizes() : gpu_sizes();
   Calibration c;
   const auto f32 = where.make(model::Number::f32), bf16 = where.make(model::Number::bf16);
-  c.device = where.on_processor ? processor_name() : std::string(f32->name().substr(0, f32->name().find(',')));
-  if (where.on_processor) c.threads = static_cast<int>(std::thread::hardware_concurrency());
+  c.device = where.on_processor ? processor_name() : device_name(*f32);
+  if (where.on_processor) c.threads = processor_threads();
   c.memory = f32->capacity();
   progress("copies");
   constexpr Count large = Count{1} << 29;
@@ -215,8 +223,17 @@ Calibration calibrated(const Where& where, const std::function<void(const std::s
   return c;
 }
 
+std::string machine_title(const Where& where) {
+  if (where.on_processor) return processor_title(processor_name(), processor_threads());
+  return device_name(*where.make(model::Number::f32));
+}
+
+bool calibrated_here(const std::string& achieved_how, const Where& where) {
+  return achieved_how.starts_with(fmt::format("{}{}, ", calibrated_on, machine_title(where)));
+}
+
 json::Value hardware_file(const Calibration& c, const std::string& name, const std::string& date) {
-  const std::string title = c.threads > 0 ? fmt::format("{}, {} threads", c.device, c.threads) : c.device;
+  const std::string title = c.threads > 0 ? processor_title(c.device, c.threads) : c.device;
   json::Value matmul, share, half, exposed, flash, flash_backward, naive, naive_backward, sources;
   for (const FormatRates& f : c.formats) {
     const std::string key(f.format.name());

@@ -46,6 +46,12 @@ struct Calibration {
 /// `told` hears what is measured next. Throws model::Stopped between two measurements.
 Calibration calibrated(const Where& where, const std::function<void(const std::string&)>& told);
 
+/// What calibration calls the machine: its processor and threads, or its device.
+std::string machine_title(const Where& where);
+
+/// Whether `achieved_how` is what calibration wrote on this machine into a hardware file.
+bool calibrated_here(const std::string& achieved_how, const Where& where);
+
 /// How a hardware file's "achieved" begins where `calibrate` wrote it.
 inline constexpr std::string_view calibrated_on = "llmcalc calibrate on ";
 

@@ -6,11 +6,13 @@
 #include "cli/interrupt.hpp"
 #include "cli/place.hpp"
 #include "cli/progress_line.hpp"
+#include "cli/sections.hpp"
 #include "cli/validate/found.hpp"
 #include "model/pass.hpp"
 #include "presets/error.hpp"
 #include "presets/load.hpp"
 #include "presets/quantity.hpp"
+#include "validate/calibrate.hpp"
 #include "validate/run.hpp"
 
 namespace llmcalc {
@@ -18,6 +20,7 @@ namespace {
 
 /// Models up to this width run once more in counting numbers: a second or so.
 constexpr Count countable_width = 64;
+bool countable(const validate::Case& c) { return c.arch.hidden <= countable_width; }
 
 using validate::Verdict;
 
@@ -45,7 +48,7 @@ std::vector<Verdict> verdicts(const std::vector<validate::Case>& cases, validate
   ProgressLine line;
   for (const validate::Case& c : cases) {
     if (line.due()) line.show(fmt::format("{} of {}: {}", all.size() + 1, cases.size(), c.name.substr(0, 60)));
-    parts.counted = c.arch.hidden <= countable_width;
+    parts.counted = countable(c);
     all.push_back(validated(c, parts, where));
   }
   return all;
@@ -75,7 +78,7 @@ Times timed(const std::vector<validate::Case>& cases, const Device& d, const val
 /// The suite's small models at a size at which time is of arithmetic.
 std::vector<validate::Case> as_timed(std::vector<validate::Case> cases) {
   for (validate::Case& c : cases)
-    if (c.arch.hidden <= countable_width) c = validate::enlarged(c);
+    if (countable(c)) c = validate::enlarged(c);
   return cases;
 }
 
@@ -153,12 +156,33 @@ void add_metered(Report& report, const Request& r, const validate::Case& c, cons
 }
 
 /// What a reader must know of how the cases were run.
-std::vector<std::string> notes(const Options& o, const std::vector<validate::Case>& cases) {
-  std::vector<std::string> all;
+std::vector<std::string> run_notes(const Options& o, const Request& r, const std::vector<validate::Case>& cases) {
+  std::vector<std::string> all = o.one() ? notes(r) : std::vector<std::string>();
   if (const Count n = cases[0].plan.accumulation(); o.one() && o.parts().training && n > 1)
     all.push_back(fmt::format(
         "a step is {} micro-batches: bytes are at the worst moment of them all, FLOPs and operators those of one", n));
+  for (const validate::Case& c : cases)
+    if (!countable(c))
+      all.push_back(
+          fmt::format("FLOPs of {} are not counted one by one, since numbers that count are slow: they run "
+                      "models up to {} wide, and this one is {}",
+                      c.name, countable_width, c.arch.hidden));
+  if (const validate::Where where = place(o.device); r.hardware && !calibrated_here(r.hardware->achieved_how, where))
+    all.push_back(
+        fmt::format("times are predicted for {}, a description that 'llmcalc calibrate' did not write on this "
+                    "machine ({})",
+                    title(*r.hardware), machine_title(where)));
   return all;
+}
+
+/// Every option in effect beside those of the plan.
+json::Value run_inputs(const Options& o, const Request& r) {
+  const validate::Parts parts = o.parts();
+  const unsigned uses = (parts.training ? for_training : 0U) | (parts.inference ? for_inference : 0U);
+  json::Value v = o.one() ? inputs_json(r, uses) : json::Value{{"suite", o.suite_name()}};
+  v["device"] = o.device, v["train"] = parts.training, v["infer"] = parts.inference;
+  if (r.hardware) v["repeats"] = o.runs(), v["check_time"] = o.check_time;
+  return v;
 }
 
 Report report_of(const Options& o, const Request& r, const std::vector<validate::Case>& cases, const Found& f) {
@@ -166,16 +190,18 @@ Report report_of(const Options& o, const Request& r, const std::vector<validate:
   report.command = "validate";
   report.title = fmt::format("{}: the reference transformer against the prediction",
                              o.one() ? title(r.model) : "suite " + o.suite_name());
-  report.notes = notes(o, cases);
+  report.notes = run_notes(o, r, cases);
+  report.inputs = run_inputs(o, r);
+  if (r.hardware) report.hardware = hardware_json(*r.hardware);
   if (o.one()) {
-    report.inputs = inputs_json(r, for_training | for_inference);
+    report.model = model_json(r.model);
+    report.conventions = conventions_json(r);
     for (const char* part : {"training", "inference"}) add_table(report, f.verdicts[0], part);
     add_beside(report, f.verdicts[0]);
     add_attention_cores(report, f.verdicts[0]);
     if (r.hardware) add_times(report, f.times[0]);
     if (f.metered) add_metered(report, r, cases[0], f);
   } else {
-    report.inputs = {{"suite", o.suite_name()}};
     add_suite(report, f.verdicts);
     if (r.hardware) add_suite_times(report, f.names(), f.times);
   }

@@ -5,6 +5,7 @@
 #include "cli/validate/found.hpp"
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
+#include "validate/calibrate.hpp"
 #include "validate/predict.hpp"
 #include "validate/suite.hpp"
 
@@ -156,6 +157,40 @@ TEST_CASE("a step of several micro-batches is run whole, and a master copy can b
         "those of one");
   CHECK_FALSE(test::ask(tiny).contains("notes"));
   CHECK(test::llmcalc(tiny + "--precision bf16 --master none --state-precision fp32").code == 0);
+}
+
+TEST_CASE("what is not counted one by one is told, and why", "[verdict][cli]") {
+  test::write_file(test::scratch() + "/wide.json",
+                   R"({"model_type": "llama", "hidden_size": 72, "intermediate_size": 8, "num_hidden_layers": 1,
+                       "num_attention_heads": 2, "num_key_value_heads": 2, "vocab_size": 16,
+                       "max_position_embeddings": 64, "hidden_act": "silu", "tie_word_embeddings": false})");
+  const json::Value r = test::ask("validate " + test::scratch() + "/wide.json --train --seq 8");
+  REQUIRE(r["notes"].size() == 1);
+  CHECK_THAT(r["notes"][0].get<std::string>(),
+             Catch::StartsWith("FLOPs of ") && Catch::EndsWith(" are not counted one by one, since numbers that count "
+                                                               "are slow: they run models up to 64 wide, and this one "
+                                                               "is 72"));
+  for (const json::Value& row : r["training"]) CHECK_FALSE(row["quantity"].get<std::string>().ends_with("counted"));
+}
+
+TEST_CASE("times of another machine's description have a note, and those of this one's have none", "[verdict][cli]") {
+  const validate::Where here;
+  const std::string how = "llmcalc calibrate on " + machine_title(here) + ", 2026-01-01";
+  CHECK(calibrated_here(how, here));
+  CHECK_FALSE(calibrated_here("llmcalc calibrate on another, 2 threads, 2026-01-01", here));
+  CHECK_FALSE(calibrated_here("", here));
+
+  const std::string tiny = "validate docs/examples/tiny-llama.json --train --seq 8 --repeats 1 --hardware ";
+  CHECK(test::ask(tiny + "h100")["notes"] == json::Value{"times are predicted for H100 SXM 80GB, a description that "
+                                                         "'llmcalc calibrate' did not write on this machine (" +
+                                                         machine_title(here) + ")"});
+  json::Value file{{"name", "here"},
+                   {"memory", {{"capacity", "8 GiB"}, {"bandwidth", "20 GB/s"}}},
+                   {"matmul", {{"fp32", "100 GFLOP/s"}}},
+                   {"achieved", {{"matmul", 0.9}, {"how", how}}},
+                   {"source", "measured"}};
+  test::write_file(test::scratch() + "/here.json", file.dump());
+  CHECK_FALSE(test::ask(tiny + test::scratch() + "/here.json").contains("notes"));
 }
 
 TEST_CASE("--check-time fails where another machine was described, and leaves the report whole", "[verdict][cli]") {
