@@ -51,7 +51,7 @@ TEST_CASE("Ctrl-C ends calibrating with a word, exit code 130, and leaves files 
   const test::Ran fresh = test::interrupted("calibrate --out " + path("fresh.json"));
   CHECK(fresh.code == 130);
   CHECK(fresh.out.empty());
-  CHECK_THAT(fresh.err, Catch::EndsWith("stopped\n"));
+  CHECK_THAT(fresh.err, Catch::EndsWith("stopped\n") && !Catch::Contains("small tensors"));
   CHECK_FALSE(std::filesystem::exists(path("fresh.json")));
   CHECK_FALSE(std::filesystem::exists(path("fresh.json.tmp")));
 
