@@ -133,9 +133,9 @@ void Arguments::apply(Request& r) const {
   settle(r, given);
 }
 
-std::string Arguments::first_plan_option() const {
+std::string Arguments::first_plan_option(unsigned uses) const {
   for (const auto& g : given_)
-    if (g->on || !g->text.empty()) return std::string(g->option->flag);
+    if ((g->on || !g->text.empty()) && (g->option->uses & uses) == 0) return std::string(g->option->flag);
   return "";
 }
 

@@ -39,8 +39,8 @@ class Arguments {
 
   /// Reads the plan options given into a request whose model and hardware are known, and settles the rest.
   void apply(Request& r) const;
-  /// The first plan option that was given; empty: none.
-  std::string first_plan_option() const;
+  /// The first plan option that was given; empty: none. Of those that none of `uses` understands, if that is not 0.
+  std::string first_plan_option(unsigned uses = 0) const;
   Style style() const;
 
  private:

@@ -105,6 +105,7 @@ std::string text(const Report& r) {
   for (const Grid& g : r.grids) out += grid_text(g);
   for (const std::string& n : r.notes) out += wrapped("note: " + n, 6);
   if (!r.notes.empty()) out += "\n";
+  if (r.one_line) return out + r.conclusion + "\n";
   return r.conclusion.empty() ? out : out + wrapped(r.conclusion, 0);
 }
 

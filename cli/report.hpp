@@ -77,6 +77,7 @@ struct Report {
   std::vector<Grid> grids;
   std::vector<std::string> notes;  ///< what a reader must know to trust the numbers
   std::string conclusion;          ///< the last line
+  bool one_line = false;           ///< the conclusion is not broken into lines, however long it is
 
   const Section* find(std::string_view key) const;
 };

@@ -130,12 +130,17 @@ double exposed_in_step(const Where& where, const Calibration& c, DType format) {
   return std::max(0.0, (measured - predicted[0]) / (predicted[1] - predicted[0]));
 }
 
-FormatRates rates_of(model::Backend& b, const Sizes& sizes, DType format, const Calibration& c) {
-  const auto core = [&](AttentionImpl how) { return core_rates(b, how, sizes.sequences, sizes.tokens); };
+FormatRates rates_of(model::Backend& b, const Sizes& sizes, DType format, const Calibration& c, const Where& where) {
+  const auto core = [&](AttentionImpl how) {
+    where.check_stop();
+    return core_rates(b, how, sizes.sequences, sizes.tokens);
+  };
   FormatRates r;
   r.format = format, r.flash = core(AttentionImpl::flash), r.naive = core(AttentionImpl::naive);
-  for (const MatmulSize& s : sizes.matmuls)
+  for (const MatmulSize& s : sizes.matmuls) {
+    where.check_stop();
     r.matmuls.push_back({s, FlopsPerSecond(s.flops() / (matmul_seconds(b, s) - c.among_others().forward).value)});
+  }
   r.half_matmul = half_matmul(b, sizes, r.median(), c.among_others().forward);
   return r;
 }
@@ -158,6 +163,14 @@ std::string processor_name() {
   return "unknown processor";
 }
 
+int processor_threads() { return static_cast<int>(std::thread::hardware_concurrency()); }
+
+std::string processor_title(const std::string& name, int threads) {
+  return fmt::format("{}, {} threads", name, threads);
+}
+
+std::string device_name(const model::Backend& b) { return std::string(b.name().substr(0, b.name().find(','))); }
+
 std::string rate_text(FlopsPerSecond r) { return fmt::format("{:.4g} GFLOP/s", r.value / 1e9); }
 
 /// To four digits.
@@ -175,12 +188,16 @@ std::vector<double> sorted(const std::vector<MatmulRate>& all) {
 FlopsPerSecond FormatRates::best() const { return FlopsPerSecond(sorted(matmuls).back()); }
 FlopsPerSecond FormatRates::median() const { return FlopsPerSecond(sorted(matmuls)[matmuls.size() / 2]); }
 
-Calibration calibrated(const Where& where, const std::function<void(const std::string&)>& progress) {
+Calibration calibrated(const Where& where, const std::function<void(const std::string&)>& told) {
+  const auto progress = [&](const char* next) {
+    where.check_stop();
+    told(next);
+  };
   const Sizes sizes = where.on_processor ? processor_sizes() : gpu_sizes();
   Calibration c;
   const auto f32 = where.make(model::Number::f32), bf16 = where.make(model::Number::bf16);
-  c.device = where.on_processor ? processor_name() : std::string(f32->name().substr(0, f32->name().find(',')));
-  if (where.on_processor) c.threads = static_cast<int>(std::thread::hardware_concurrency());
+  c.device = where.on_processor ? processor_name() : device_name(*f32);
+  if (where.on_processor) c.threads = processor_threads();
   c.memory = f32->capacity();
   progress("copies");
   constexpr Count large = Count{1} << 29;
@@ -192,9 +209,9 @@ Calibration calibrated(const Where& where, const std::function<void(const std::s
   progress("activations");
   c.functions = function_rate(*f32, sizes.rows);
   progress("products and attention in float32");
-  c.formats.push_back(rates_of(*f32, sizes, dtypes::fp32, c));
+  c.formats.push_back(rates_of(*f32, sizes, dtypes::fp32, c, where));
   progress("products and attention in bfloat16");
-  c.formats.push_back(rates_of(*bf16, sizes, dtypes::bf16, c));
+  c.formats.push_back(rates_of(*bf16, sizes, dtypes::bf16, c, where));
   progress("products among other operators");
   for (std::size_t i = 0; i < c.formats.size(); ++i) {
     FormatRates& f = c.formats[i];
@@ -206,8 +223,17 @@ Calibration calibrated(const Where& where, const std::function<void(const std::s
   return c;
 }
 
+std::string machine_title(const Where& where) {
+  if (where.on_processor) return processor_title(processor_name(), processor_threads());
+  return device_name(*where.make(model::Number::f32));
+}
+
+bool calibrated_here(const std::string& achieved_how, const Where& where) {
+  return achieved_how.starts_with(fmt::format("{}{}, ", calibrated_on, machine_title(where)));
+}
+
 json::Value hardware_file(const Calibration& c, const std::string& name, const std::string& date) {
-  const std::string title = c.threads > 0 ? fmt::format("{}, {} threads", c.device, c.threads) : c.device;
+  const std::string title = c.threads > 0 ? processor_title(c.device, c.threads) : c.device;
   json::Value matmul, share, half, exposed, flash, flash_backward, naive, naive_backward, sources;
   for (const FormatRates& f : c.formats) {
     const std::string key(f.format.name());
@@ -238,7 +264,7 @@ json::Value hardware_file(const Calibration& c, const std::string& name, const s
                   {"exposed", exposed},
                   {"functions", rounded(c.functions)},
                   {"cache", fmt::format("{:.4g} GB/s", c.cache_bandwidth.value / 1e9)},
-                  {"how", fmt::format("llmcalc calibrate on {}, {}", title, date)}}},
+                  {"how", fmt::format("{}{}, {}", calibrated_on, title, date)}}},
                 {"sources", sources}};
   const auto seconds = [&](const char* key, Seconds t) {
     if (t.value > 0) h["achieved"][key] = fmt::format("{:.4g} us", t.value * 1e6);

@@ -43,8 +43,17 @@ struct Calibration {
   int threads = 0;  ///< of a processor; 0: it is none
 };
 
-/// `progress` is told what is measured next.
-Calibration calibrated(const Where& where, const std::function<void(const std::string&)>& progress);
+/// `told` hears what is measured next. Throws model::Stopped between two measurements.
+Calibration calibrated(const Where& where, const std::function<void(const std::string&)>& told);
+
+/// What calibration calls the machine: its processor and threads, or its device.
+std::string machine_title(const Where& where);
+
+/// Whether `achieved_how` is what calibration wrote on this machine into a hardware file.
+bool calibrated_here(const std::string& achieved_how, const Where& where);
+
+/// How a hardware file's "achieved" begins where `calibrate` wrote it.
+inline constexpr std::string_view calibrated_on = "llmcalc calibrate on ";
 
 /// A hardware file: per format the best rate as the peak, and the median over the sizes as the achieved fraction.
 json::Value hardware_file(const Calibration& c, const std::string& name, const std::string& date);

@@ -21,6 +21,9 @@ void add_trace(Ledger& l, const model::Trace& trace) {
   }
 }
 
+/// Of an optimizer step; a plan that names no global batch has one.
+Count micro_batches(const Plan& p) { return std::max<Count>(1, p.accumulation()); }
+
 Count bytes(const model::Arena& a, Purpose p) { return a.live(p).value; }
 
 }  // namespace
@@ -36,22 +39,32 @@ model::Batch random_batch(const Arch& arch, Count tokens, std::uint64_t seed) {
   return b;
 }
 
+std::vector<model::Batch> random_step(const Arch& arch, const Plan& plan, std::uint64_t seed) {
+  std::vector<model::Batch> all;
+  for (Count i = 0; i < micro_batches(plan); ++i)
+    all.push_back(random_batch(arch, mul(plan.micro_batch, plan.seq), seed + static_cast<std::uint64_t>(i)));
+  return all;
+}
+
 Ledger measured_training(model::Transformer& t, std::uint64_t seed) {
   const Plan& plan = t.settings().plan;
-  const model::Batch batch = random_batch(t.arch(), mul(plan.micro_batch, plan.seq), seed);
   model::Arena& a = t.arena();
   Ledger l;
   model::Trace trace;
   t.weights().zero_gradients();
   a.reset_peak();
-  t.gradients(batch, 1, &trace, [&] {
+  const auto at_end_of_forward = [&] {
     l.bytes = {{"weights", bytes(a, Purpose::weights)},
                {"gradients", bytes(a, Purpose::gradients)},
                {"optimizer", bytes(a, Purpose::optimizer)},
                {"activations", bytes(a, Purpose::activations)},
                {"logits", bytes(a, Purpose::logits)}};
     for (const auto& [op, held] : a.by_operator(Purpose::activations)) l.kept[std::string(op)] = held.value;
-  });
+  };
+  for (const model::Batch& batch : random_step(t.arch(), plan, seed)) {
+    trace.clear();
+    t.gradients(batch, 1, &trace, at_end_of_forward);
+  }
   Count known = 0;
   for (const auto& [name, held] : l.bytes) known += held;
   l.bytes["peak"] = a.peak().value;

@@ -6,7 +6,8 @@
 
 namespace llmcalc::validate {
 
-/// One micro-batch of training on random tokens; the model must be trainable already.
+/// One optimizer step's micro-batches on random tokens: bytes are at the worst moment of them all, FLOPs and operators
+/// are the last one's. The model must be trainable already.
 Ledger measured_training(model::Transformer& t, std::uint64_t seed);
 
 /// The cache of an inference by the transformer's plan; none where the plan goes without.
@@ -17,5 +18,8 @@ Ledger measured_inference(model::Transformer& t, std::uint64_t seed);
 
 /// Random tokens, and those that should follow them.
 model::Batch random_batch(const Arch& arch, Count tokens, std::uint64_t seed);
+
+/// The micro-batches of a plan's optimizer step.
+std::vector<model::Batch> random_step(const Arch& arch, const Plan& plan, std::uint64_t seed);
 
 }  // namespace llmcalc::validate

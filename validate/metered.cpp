@@ -17,19 +17,19 @@ using Wall = std::chrono::steady_clock;
 struct Training {
   std::unique_ptr<model::Backend> backend;
   model::Transformer t;
-  model::Batch batch;
+  std::vector<model::Batch> batches;
   Training(const Case& c, const Where& where)
       : backend(where.make(number_of(c.plan.precision))),
         t(c.arch, *backend, {.plan = c.plan}, 1),
-        batch(random_batch(c.arch, mul(c.plan.micro_batch, c.plan.seq), 1)) {
+        batches(random_step(c.arch, c.plan, 1)) {
     t.watch(where.stop);
     t.weights().make_trainable(c.plan);
   }
-  void step() { t.train(std::span(&batch, 1), {.clip = 0}); }
+  void step() { t.train(batches, {.clip = 0}); }
   /// The same, operator by operator: a recording has memory of its own.
   void plain_step() {
     t.weights().zero_gradients();
-    t.gradients(batch, 1, nullptr);
+    for (const model::Batch& b : batches) t.gradients(b, 1, nullptr);
     t.update({.clip = 0});
   }
 };
@@ -149,19 +149,19 @@ void meter_training(Metered& m, const Case& c, const Metering& how, const Where&
   m.memory.push_back(memory_of(device, run.t.arena(),
                                {"training", training_memory(c.arch, c.plan).peak, how.overhead, {}},
                                [&] { run.plain_step(); }));
-  add_energy(m, device, "training step", static_cast<Count>(run.batch.ids.size()), how.seconds, step);
+  add_energy(m, device, "training step", mul(c.plan.global_batch, c.plan.seq), how.seconds, step);
   m.no_counts = device.counters_missing();
   add_product(m, *run.backend, how.product);
   add_counts(m, device, training_phases(c.arch, c.plan), [&] {
     run.t.weights().zero_gradients();
     device.begin("forward");
-    run.t.gradients(run.batch, 1, nullptr, [&] { device.end(), device.begin("backward"); });
+    run.t.gradients(run.batches[0], 1, nullptr, [&] { device.end(), device.begin("backward"); });
     device.end();
     range(device, "optimizer", [&] { run.t.update({.clip = 0}); });
   });
   add_parts(m, *run.backend, c.plan.attention, 0, [&](model::Trace* trace) {
     run.t.weights().zero_gradients();
-    run.t.gradients(run.batch, 1, trace);
+    run.t.gradients(run.batches[0], 1, trace);
   });
 }
 

@@ -4,6 +4,7 @@
 
 #include "calc/memory.hpp"
 #include "model/machine_memory.hpp"
+#include "model/pass.hpp"
 #include "presets/error.hpp"
 #include "validate/measure.hpp"
 #include "validate/predict.hpp"
@@ -15,25 +16,49 @@ constexpr std::uint64_t seed = 1;
 
 void refuse(const std::string& what) { throw InputError("the reference transformer does not run this plan: " + what); }
 
-void check_plan(const Plan& p) {
+void check_plan(const Plan& p, const Where& where) {
   if (p.precision != dtypes::fp32 && p.precision != dtypes::bf16)
     refuse("--precision " + std::string(p.precision.name()) + " is neither fp32 nor bf16");
-  if (p.weight_precision != p.precision || p.kv_precision != p.precision)
-    refuse("weights and cache have the --precision of the rest; leave out --weight-precision and --kv-precision");
+  if (p.weight_precision != p.precision)
+    refuse("its weights have the --precision of the rest; leave out --weight-precision");
+  if (p.kv_precision != p.precision) refuse("its cache has the --precision of the rest; leave out --kv-precision");
   if (p.tp != 1) refuse("--tp " + std::to_string(p.tp) + " is more than one device; leave it out");
+  if (p.sp) refuse("--sp is for tensor-parallel ranks, and it is one device; leave it out");
+  if (p.gpus != 1) refuse("--gpus " + std::to_string(p.gpus) + " is more than one device; leave it out");
+  if (p.memory_utilization < 1)
+    refuse("--memory-utilization is for the largest batch and context, which it does not look for; leave it out");
+  if (p.params_in_6n != ParamsIn6N::total)
+    refuse("--params-in-6n is about 6N, and its FLOPs are those of its operators; leave it out");
+  if (p.attention_flops != AttentionFlops::full && where.on_processor)
+    refuse("--attention-flops is about model FLOPs, and those that it executes are compared; leave it out");
 }
 
 void check_training(const Plan& p) {
   if (p.optimizer != Optimizer::adam && p.optimizer != Optimizer::momentum && p.optimizer != Optimizer::sgd)
     refuse("it knows the optimizers adam, momentum and sgd");
   if (p.gradient_bytes != 4) refuse("its gradients are float32; leave out --gradient-bytes");
-  if (p.state_precision != dtypes::fp32) refuse("its optimizer states are float32; leave out --state-precision");
+  if (p.state_precision != dtypes::fp32)
+    refuse(std::string("its optimizer states are float32; ") +
+           (p.master ? "leave out --state-precision" : "with --master none give --state-precision fp32 too"));
   if (p.logits.chunks != 1 || p.logits.format == LogitFormat::with_gradient)
     refuse("its logits are there whole and once; give --logits fp32 or compute");
   if (p.mla == Mla::absorbed) refuse("absorbed latent attention has no backward pass; add --infer or leave out --mla");
 }
 
-/// One training micro-batch or one generation on a fresh model.
+/// At the worst moment of all that is run, with the tokens of a step's further micro-batches, which wait for their
+/// turn.
+Bytes peak(const Case& c, const Parts& parts) {
+  constexpr Count token = sizeof(model::Batch::ids[0]) + sizeof(model::Batch::targets[0]);
+  Bytes most;
+  if (parts.training) {
+    const Plan plan = as_trained(c).plan;
+    const Count waiting = std::max<Count>(0, plan.global_batch - plan.micro_batch);
+    most = training_memory(c.arch, plan).peak + Bytes(mul(token, waiting, plan.seq));
+  }
+  return parts.inference ? std::max(most, inference_memory(c.arch, c.plan).peak) : most;
+}
+
+/// One training step or one generation on a fresh model.
 Ledger run_training(const Case& c, model::Number number, const Where& where) {
   const std::unique_ptr<model::Backend> backend = where.make(number);
   model::Transformer t(c.arch, *backend, {.plan = c.plan}, seed);
@@ -46,6 +71,11 @@ Ledger run_inference(const Case& c, model::Number number, const Where& where) {
   model::Transformer t(c.arch, *backend, {.plan = c.plan}, seed);
   t.watch(where.stop);
   return measured_inference(t, seed);
+}
+
+Case one_micro_batch(Case c) {
+  c.plan.global_batch = c.plan.micro_batch;
+  return c;
 }
 
 void add_core(Verdict& v, const char* part, const Ledger& measured) {
@@ -66,13 +96,22 @@ model::Room Where::room() const {
   return {.bytes = make(model::Number::f32)->capacity(), .of = "the GPU"};
 }
 
+void Where::check_stop() const {
+  if (stop != nullptr && *stop) throw model::Stopped();
+}
+
 void check_runnable(const Case& c, const Parts& parts, const Where& where) {
-  check_plan(c.plan);
-  Bytes needed;
-  if (parts.training) check_training(c.plan), needed = training_memory(c.arch, c.plan).peak;
-  if (parts.inference) needed = std::max(needed, inference_memory(c.arch, c.plan).peak);
-  model::refuse_beyond_memory(needed, "running this",
+  check_plan(c.plan, where);
+  if (parts.training) check_training(c.plan);
+  model::refuse_beyond_memory(peak(c, parts), "running this",
                               "choose a smaller model, --seq or --micro-batch, or --infer alone", where.room());
+}
+
+void check_room(std::span<const Case> cases, const Parts& parts, const Where& where) {
+  const model::Room room = where.room();
+  for (const Case& c : cases)
+    model::refuse_beyond_memory(peak(c, parts), ("running the suite's " + c.name).c_str(),
+                                "free some, or choose --suite small or --infer alone", room);
 }
 
 Verdict validated(const Case& c, const Parts& parts, const Where& where) {
@@ -86,7 +125,8 @@ Verdict validated(const Case& c, const Parts& parts, const Where& where) {
     const Ledger measured = run_training(t, number, where);
     compare(v, "training", predicted, measured, training_names);
     add_core(v, "training", measured);
-    if (parts.counted) compare_counted(v, "training", predicted, run_training(t, counted, counting), training_names);
+    if (parts.counted)
+      compare_counted(v, "training", predicted, run_training(one_micro_batch(t), counted, counting), training_names);
   }
   if (parts.inference) {
     const Ledger predicted = predicted_inference(c.arch, c.plan);

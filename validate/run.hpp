@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <functional>
+#include <span>
 
 #include "model/cpu/make.hpp"
 #include "model/machine_memory.hpp"
@@ -25,6 +26,8 @@ struct Where {
   bool on_processor = true;
   /// What it may take there.
   model::Room room() const;
+  /// Throws model::Stopped once the user asked to stop.
+  void check_stop() const;
 };
 
 /// The same case as it is trained: absorbed latent attention is for inference.
@@ -32,6 +35,9 @@ Case as_trained(Case c);
 
 /// Throws InputError where the reference does not run this plan, or where memory does not hold it: with the bytes.
 void check_runnable(const Case& c, const Parts& parts, const Where& where = {});
+
+/// Throws InputError where memory does not hold one of these cases, which run in turn: with its name and the bytes.
+void check_room(std::span<const Case> cases, const Parts& parts, const Where& where = {});
 
 /// In which numbers the reference runs this format.
 model::Number number_of(DType t);

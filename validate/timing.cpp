@@ -51,13 +51,14 @@ class Samples {
   std::map<Key, std::vector<double>> all_;
 };
 
-/// What the engine says of each operator of one pass.
+/// What the engine says of each operator of one pass, or of a step's micro-batches together.
 void predict(std::map<Key, double>& to, const Case& c, const Device& device, const Step& step, Phase phase,
              const std::string& forward_word) {
   const Rates rates = estimated_rates(device, c.plan);
+  const Count micro_batches = phase == Phase::training ? c.plan.accumulation() : 1;
   const auto add = [&](const Op& op, const std::string& what, Count times, bool is_backward) {
     Clock one(rates, c.plan, pricing(c.plan, phase));
-    one.run(op, times, is_backward);
+    one.run(op, mul(micro_batches, times), is_backward);
     to[{what, std::string(op.name)}] += one.time().total().value;
   };
   for_each_segment(c.arch, step, {}, [&](const Segment& s) {
@@ -87,12 +88,12 @@ std::vector<Timing> timed_training(const Case& asked, const Device& device, int 
   model::Transformer t(c.arch, *backend, {.plan = c.plan}, 1);
   t.watch(where.stop);
   t.weights().make_trainable(c.plan);
-  const model::Batch batch = random_batch(c.arch, c.plan.micro_batch * c.plan.seq, 1);
+  const std::vector<model::Batch> batches = random_step(c.arch, c.plan, 1);
   Samples samples;
   // The prediction has no pass over all gradients before the update. Operators are timed in steps of their own, since
   // each is waited for.
   const auto step = [&](model::Trace* trace) {
-    t.train(std::span(&batch, 1), {.clip = 0}, trace);
+    t.train(batches, {.clip = 0}, trace);
     backend->wait();
   };
   // A backend may record the second step and run the others from that; their memory is not a traced step's.

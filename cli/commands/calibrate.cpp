@@ -2,13 +2,17 @@
 
 #include <chrono>
 #include <ctime>
+#include <filesystem>
 
 #include "cli/command.hpp"
 #include "cli/commands/plan_command.hpp"
+#include "cli/interrupt.hpp"
 #include "cli/place.hpp"
 #include "cli/progress_line.hpp"
+#include "model/pass.hpp"
 #include "model/whole_file.hpp"
 #include "presets/error.hpp"
+#include "presets/load.hpp"
 #include "validate/calibrate.hpp"
 
 namespace llmcalc {
@@ -77,6 +81,35 @@ void write_file(const std::string& path, const json::Value& value) {
   file.finish();
 }
 
+bool is_calibration(const std::string& path) {
+  try {
+    return load_hardware(path).achieved_how.starts_with(validate::calibrated_on);
+  } catch (const InputError&) {
+    return false;
+  }
+}
+
+/// A file that another program or a user wrote is not written over, and a folder where nothing can be written is found
+/// out now.
+void check_out(const std::string& out) {
+  const model::WholeFile probe(out);
+  if (std::filesystem::exists(out) && !is_calibration(out))
+    throw InputError(fmt::format(
+        "'{}' is there and no hardware file of 'llmcalc calibrate'; it is not written over, give another --out", out));
+}
+
+Report report_of(const validate::Calibration& c, const std::string& out, const std::string& name,
+                 const std::string& device) {
+  Report report;
+  report.command = "calibrate";
+  report.title = c.device;
+  report.inputs = {{"out", out}, {"name", name}, {"device", device}};
+  report.grids = {rates_grid(c)};
+  report.sections = {rest(c)};
+  report.conclusion = fmt::format("written to {}", out);
+  return report;
+}
+
 }  // namespace
 
 int run_calibrate(Args args) {
@@ -92,16 +125,16 @@ int run_calibrate(Args args) {
   arguments.option("--name", "NAME", "what it is called [this-machine]", name);
   arguments.styles();
   if (!arguments.parse(args)) return 0;
-  const auto c = validate::calibrated(place(device), [](const std::string& what) { fmt::print(stderr, "{}\n", what); });
-  write_file(out, validate::hardware_file(c, name, today()));
-  Report report;
-  report.command = "calibrate";
-  report.title = c.device;
-  report.inputs = {{"out", out}, {"name", name}};
-  report.grids = {rates_grid(c)};
-  report.sections = {rest(c)};
-  report.conclusion = fmt::format("written to {}", out);
-  return print(report, arguments.style());
+  check_out(out);
+  try {
+    const auto c = validate::calibrated(place(device, &interrupt_flag()),
+                                        [](const std::string& what) { fmt::print(stderr, "{}\n", what); });
+    write_file(out, validate::hardware_file(c, name, today()));
+    return print(report_of(c, out, name, device), arguments.style());
+  } catch (const model::Stopped&) {
+    fmt::print(stderr, "stopped\n");
+    return interrupted_code;
+  }
 }
 
 }  // namespace llmcalc

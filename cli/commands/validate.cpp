@@ -6,136 +6,23 @@
 #include "cli/interrupt.hpp"
 #include "cli/place.hpp"
 #include "cli/progress_line.hpp"
+#include "cli/sections.hpp"
+#include "cli/validate/found.hpp"
 #include "model/pass.hpp"
 #include "presets/error.hpp"
 #include "presets/load.hpp"
 #include "presets/quantity.hpp"
+#include "validate/calibrate.hpp"
 #include "validate/run.hpp"
-#include "validate/timing.hpp"
 
 namespace llmcalc {
 namespace {
 
 /// Models up to this width run once more in counting numbers: a second or so.
 constexpr Count countable_width = 64;
+bool countable(const validate::Case& c) { return c.arch.hidden <= countable_width; }
 
-using validate::Comparison;
 using validate::Verdict;
-
-const char* kind_name(validate::Kind k) {
-  return k == validate::Kind::count ? "parameters" : k == validate::Kind::bytes ? "bytes" : "FLOP";
-}
-
-json::Value row_json(const Comparison& c) {
-  json::Value row{{"part", c.part},           {"quantity", c.quantity}, {"unit", kind_name(c.kind)},
-                  {"predicted", c.predicted}, {"measured", c.measured}, {"difference", c.measured - c.predicted},
-                  {"tolerance", 0},           {"equal", c.equal()}};
-  if (!c.op.empty()) row["operator"] = c.op;
-  return row;
-}
-
-std::vector<std::string> row_text(const Comparison& c) {
-  return {c.op.empty() ? c.quantity : "  " + c.op, exact_text(c.predicted), exact_text(c.measured),
-          exact_text(c.measured - c.predicted),    kind_name(c.kind),       "exact",
-          c.equal() ? "equal" : "DIFFERS"};
-}
-
-/// One model: every quantity, per operator.
-void add_table(Report& report, const Verdict& v, const std::string& part) {
-  Grid g{.key = part,
-         .title = part,
-         .columns = {"quantity", "predicted", "measured", "difference", "unit", "tolerance", "verdict"},
-         .left = 1,
-         .rows = {}};
-  for (const Comparison& c : v.rows)
-    if (c.part == part) g.rows.push_back(row_text(c)), g.json.push_back(row_json(c));
-  if (!g.rows.empty()) report.grids.push_back(std::move(g));
-}
-
-/// What counting numbers did beside products.
-void add_beside(Report& report, const Verdict& v) {
-  Grid g{.key = "elementwise",
-         .title = "element-wise work, counted and not in FLOPs",
-         .columns = {"part", "operator", "operations"},
-         .left = 2,
-         .rows = {}};
-  for (const validate::Beside& b : v.beside) {
-    g.rows.push_back({b.part, b.op, exact_text(b.operations)});
-    g.json.push_back({{"part", b.part}, {"operator", b.op}, {"operations", b.operations}});
-  }
-  if (!g.rows.empty()) report.grids.push_back(std::move(g));
-}
-
-std::string short_name(const std::string& name) { return name.size() > 60 ? name.substr(0, 57) + "..." : name; }
-
-/// A suite: a line per case, and every row that differs.
-void add_suite(Report& report, const std::vector<Verdict>& all) {
-  Grid cases{.key = "cases", .title = "", .columns = {"case", "quantities", "operators", "verdict"}, .rows = {}};
-  Grid wrong{.key = "differences",
-             .title = "what differs",
-             .columns = {"case", "part", "quantity", "operator", "predicted", "measured"},
-             .left = 4,
-             .rows = {}};
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const Verdict& v = all[i];
-    const Count n = v.differing();
-    cases.rows.push_back({short_name(v.name), exact_text(static_cast<Count>(v.rows.size())), exact_text(v.operators),
-                          n == 0 ? "equal" : fmt::format("{} DIFFER", n)});
-    json::Value rows = json::Value::array();
-    for (const Comparison& c : v.rows) rows.push_back(row_json(c));
-    json::Value row{{"case", v.name}, {"operators", v.operators}, {"order", v.order}, {"rows", rows}};
-    for (const validate::CoreUse& c : v.cores) row["attention_core"][c.part] = c.core;
-    cases.json.push_back(row);
-    for (const Comparison& c : v.rows)
-      if (!c.equal())
-        wrong.rows.push_back(
-            {fmt::format("{}", i + 1), c.part, c.quantity, c.op, exact_text(c.predicted), exact_text(c.measured)});
-  }
-  report.grids.push_back(std::move(cases));
-  if (!wrong.rows.empty()) report.grids.push_back(std::move(wrong));
-}
-
-std::string conclusion(const std::vector<Verdict>& all) {
-  Count compared = 0, differing = 0;
-  for (const Verdict& v : all) compared += static_cast<Count>(v.rows.size()) + v.operators, differing += v.differing();
-  if (differing == 0)
-    return fmt::format("{} comparisons of {} model{}: every byte, FLOP and operator is as predicted",
-                       exact_text(compared), all.size(), all.size() == 1 ? "" : "s");
-  std::string name;
-  if (const Comparison* c = validate::worst(all, name))
-    return fmt::format("{} of {} comparisons differ, worst {}, {}{}{}: predicted {}, measured {} ({})",
-                       exact_text(differing), exact_text(compared), c->part, c->quantity, c->op.empty() ? "" : " of ",
-                       c->op, exact_text(c->predicted), exact_text(c->measured), name);
-  for (const Verdict& v : all)
-    if (!v.order.empty()) return fmt::format("{}: {}", v.name, v.order);
-  return "";
-}
-
-std::vector<std::string> time_text(const validate::Timing& t) {
-  return {t.op.empty() ? t.what : "  " + t.op,      t.op.empty() ? "" : t.what,
-          fmt::format("{:.4g}", t.predicted * 1e3), fmt::format("{:.4g}", t.measured * 1e3),
-          fmt::format("{:.2f}", t.ratio()),         t.within() ? "within" : "outside"};
-}
-
-/// Seconds against a calibrated machine.
-void add_times(Report& report, const std::vector<validate::Timing>& all) {
-  Grid g{.key = "times",
-         .title = fmt::format("time, ms; the band is {:.2f} times more or less", validate::band),
-         .columns = {"what", "pass", "predicted", "measured", "measured/predicted", "verdict"},
-         .left = 2,
-         .rows = {}};
-  for (const validate::Timing& t : all) {
-    g.rows.push_back(time_text(t));
-    g.json.push_back({{"part", t.part},
-                      {"pass", t.what},
-                      {"operator", t.op},
-                      {"predicted_s", t.predicted},
-                      {"measured_s", t.measured},
-                      {"band", validate::band},
-                      {"within", t.within()}});
-  }
-  report.grids.push_back(std::move(g));
-}
 
 /// What the user asks of one model; by default small enough for any machine, in float32.
 validate::Case asked(const std::string& model, const Arguments& arguments, Request& r) {
@@ -162,13 +49,11 @@ std::vector<Verdict> verdicts(const std::vector<validate::Case>& cases, validate
   ProgressLine line;
   for (const validate::Case& c : cases) {
     if (line.due()) line.show(fmt::format("{} of {}: {}", all.size() + 1, cases.size(), c.name.substr(0, 60)));
-    parts.counted = c.arch.hidden <= countable_width;
+    parts.counted = countable(c);
     all.push_back(validated(c, parts, where));
   }
   return all;
 }
-
-using Times = std::vector<std::vector<validate::Timing>>;  ///< of every case
 
 std::vector<validate::Timing> timed(const validate::Case& c, const Device& d, const validate::Parts& parts, int n,
                                     const validate::Where& where) {
@@ -194,60 +79,12 @@ Times timed(const std::vector<validate::Case>& cases, const Device& d, const val
 /// The suite's small models at a size at which time is of arithmetic.
 std::vector<validate::Case> as_timed(std::vector<validate::Case> cases) {
   for (validate::Case& c : cases)
-    if (c.arch.hidden <= countable_width) c = validate::enlarged(c);
+    if (countable(c)) c = validate::enlarged(c);
   return cases;
 }
 
-/// Of a suite: steps and passes as a whole, a line per case.
-void add_suite_times(Report& report, const std::vector<validate::Case>& cases, const Times& times) {
-  Grid g{.key = "times",
-         .title = "time, measured/predicted; the small models with every width and length enlarged",
-         .columns = {"case", "step, ms", "ratio", "prefill, ms", "ratio", "decode, ms", "ratio"},
-         .left = 1,
-         .rows = {}};
-  for (std::size_t i = 0; i < cases.size(); ++i) {
-    std::vector<std::string> row{short_name(cases[i].name)};
-    for (const char* what : {"step", "prefill", "decode"})
-      for (const validate::Timing& t : times[i]) {
-        if (!t.op.empty() || t.what != what) continue;
-        row.push_back(fmt::format("{:.4g}", t.measured * 1e3)), row.push_back(fmt::format("{:.2f}", t.ratio()));
-        g.json.push_back({{"case", cases[i].name},
-                          {"what", what},
-                          {"predicted_s", t.predicted},
-                          {"measured_s", t.measured},
-                          {"within", t.within()}});
-      }
-    row.resize(g.columns.size());
-    g.rows.push_back(row);
-  }
-  report.grids.push_back(std::move(g));
-}
-
-/// How far the whole steps, prefills or decodes were from their predictions.
-std::string time_conclusion(const Times& times, const char* what, const char* name) {
-  std::vector<double> off;
-  for (const auto& of_case : times)
-    for (const validate::Timing& t : of_case)
-      if (t.op.empty() && t.what == what) off.push_back(std::max(t.ratio(), 1 / t.ratio()) - 1);
-  if (off.empty()) return "";
-  std::sort(off.begin(), off.end());
-  return fmt::format("; {} {:.0f} % from the predicted time (median), {:.0f} % at worst", name,
-                     100 * off[off.size() / 2], 100 * off.back());
-}
-std::string time_conclusion(const Times& times) {
-  return time_conclusion(times, "step", "steps are") + time_conclusion(times, "prefill", "prefills") +
-         time_conclusion(times, "decode", "decoded tokens");
-}
-
-bool in_time(const Times& times) {
-  return std::all_of(times.begin(), times.end(), [](const auto& of_case) {
-    return std::all_of(of_case.begin(), of_case.end(),
-                       [](const validate::Timing& t) { return !t.op.empty() || t.within(); });
-  });
-}
-
 struct Options {
-  std::string model, suite, device = "cpu", hardware, repeats = "5";
+  std::string model, suite, device = "cpu", hardware, repeats;
   bool training = false, inference = false, check_time = false;
 
   void declare(Arguments& a) {
@@ -267,29 +104,44 @@ struct Options {
     if (!one() && !a.first_plan_option().empty())
       throw InputError(
           fmt::format("{} is for one model, and the suite has plans of its own; give a MODEL", a.first_plan_option()));
-    if (check_time && hardware.empty())
-      throw InputError("--check-time wants --hardware FILE, which 'llmcalc calibrate' writes");
+    refuse_unused(a, for_training, training && !inference, "--train");
+    refuse_unused(a, for_inference, inference && !training, "--infer");
+    for (const auto& [flag, given] : {std::pair{"--check-time", check_time}, {"--repeats", !repeats.empty()}})
+      if (given && hardware.empty())
+        throw InputError(fmt::format("{} wants --hardware FILE, which 'llmcalc calibrate' writes", flag));
+  }
+  /// A plan option of the half that does not run.
+  static void refuse_unused(const Arguments& a, unsigned use, bool alone, const char* flag) {
+    const std::string other = alone ? a.first_plan_option(use) : "";
+    if (!other.empty())
+      throw InputError(fmt::format("{} has no effect on what {} runs; leave one of them out", other, flag));
+  }
+  /// Whose median time counts.
+  int runs() const {
+    constexpr Count usual = 5, most = 10000;
+    const Count n = repeats.empty() ? usual : parse_positive(repeats, "--repeats");
+    if (n > most)
+      throw InputError(
+          fmt::format("--repeats {} is more than {}, and a median of fewer runs says as much; give fewer", n, most));
+    return static_cast<int>(n);
   }
   bool one() const { return !model.empty(); }
   std::string suite_name() const { return suite.empty() ? "small" : suite; }
   validate::Parts parts() const { return {.training = training || !inference, .inference = inference || !training}; }
 };
 
-/// What was found of every case.
-struct Found {
-  std::vector<Verdict> verdicts;
-  Times times;
-  std::optional<validate::Metered> metered;  ///< of one model, where the device has instruments
-  bool exact() const {
-    return std::all_of(verdicts.begin(), verdicts.end(), [](const Verdict& v) { return v.differing() == 0; });
-  }
-};
+/// Refuses what the reference does not run, or what has no room, before anything runs.
+void check_all(const Options& o, const std::vector<validate::Case>& cases, bool timed) {
+  const validate::Where where = place(o.device);
+  if (o.one()) return check_runnable(cases[0], o.parts(), where);
+  check_room(cases, o.parts(), where);
+  if (timed) check_room(as_timed(cases), o.parts(), where);
+}
 
 Found found(const Options& o, const Request& r, const std::vector<validate::Case>& cases) {
   const validate::Where where = place(o.device, &interrupt_flag());
-  const int runs = static_cast<int>(parse_positive(o.repeats, "--repeats"));
   Found f{verdicts(cases, o.parts(), where), {}, {}};
-  if (r.hardware) f.times = timed(o.one() ? cases : as_timed(cases), r.hardware->device, o.parts(), runs, where);
+  if (r.hardware) f.times = timed(o.one() ? cases : as_timed(cases), r.hardware->device, o.parts(), o.runs(), where);
   const Bytes overhead = r.hardware ? r.hardware->device.achieved.overhead : Bytes();
   if (o.one()) f.metered = metered(cases[0], o.parts(), {.overhead = overhead}, where);
   return f;
@@ -304,24 +156,57 @@ void add_metered(Report& report, const Request& r, const validate::Case& c, cons
       report.sections.push_back(mfu_section(c, t.measured, f.metered->board.name.value_or(""), *r.hardware));
 }
 
+/// What a reader must know of how the cases were run.
+std::vector<std::string> run_notes(const Options& o, const Request& r, const std::vector<validate::Case>& cases) {
+  std::vector<std::string> all = o.one() ? notes(r) : std::vector<std::string>();
+  if (const Count n = cases[0].plan.accumulation(); o.one() && o.parts().training && n > 1)
+    all.push_back(fmt::format(
+        "a step is {} micro-batches: bytes are at the worst moment of them all, FLOPs and operators those of one", n));
+  for (const validate::Case& c : cases)
+    if (!countable(c))
+      all.push_back(
+          fmt::format("FLOPs of {} are not counted one by one, since numbers that count are slow: they run "
+                      "models up to {} wide, and this one is {}",
+                      c.name, countable_width, c.arch.hidden));
+  if (const validate::Where where = place(o.device); r.hardware && !calibrated_here(r.hardware->achieved_how, where))
+    all.push_back(
+        fmt::format("times are predicted for {}, a description that 'llmcalc calibrate' did not write on this "
+                    "machine ({})",
+                    title(*r.hardware), machine_title(where)));
+  return all;
+}
+
+/// Every option in effect beside those of the plan.
+json::Value run_inputs(const Options& o, const Request& r) {
+  const validate::Parts parts = o.parts();
+  const unsigned uses = (parts.training ? for_training : 0U) | (parts.inference ? for_inference : 0U);
+  json::Value v = o.one() ? inputs_json(r, uses) : json::Value{{"suite", o.suite_name()}};
+  v["device"] = o.device, v["train"] = parts.training, v["infer"] = parts.inference;
+  if (r.hardware) v["repeats"] = o.runs(), v["check_time"] = o.check_time;
+  return v;
+}
+
 Report report_of(const Options& o, const Request& r, const std::vector<validate::Case>& cases, const Found& f) {
   Report report;
   report.command = "validate";
   report.title = fmt::format("{}: the reference transformer against the prediction",
                              o.one() ? title(r.model) : "suite " + o.suite_name());
+  report.notes = run_notes(o, r, cases);
+  report.inputs = run_inputs(o, r);
+  if (r.hardware) report.hardware = hardware_json(*r.hardware);
   if (o.one()) {
-    report.inputs = inputs_json(r, for_training | for_inference);
+    report.model = model_json(r.model);
+    report.conventions = conventions_json(r);
     for (const char* part : {"training", "inference"}) add_table(report, f.verdicts[0], part);
     add_beside(report, f.verdicts[0]);
     add_attention_cores(report, f.verdicts[0]);
     if (r.hardware) add_times(report, f.times[0]);
     if (f.metered) add_metered(report, r, cases[0], f);
   } else {
-    report.inputs = {{"suite", o.suite_name()}};
     add_suite(report, f.verdicts);
-    if (r.hardware) add_suite_times(report, cases, f.times);
+    if (r.hardware) add_suite_times(report, f.names(), f.times);
   }
-  report.conclusion = conclusion(f.verdicts) + time_conclusion(f.times);
+  conclude(report, f, o.check_time);
   return report;
 }
 
@@ -338,15 +223,16 @@ int run_validate(Args args) {
   o.declare(arguments);
   if (!arguments.parse(args)) return 0;
   o.refuse_contradictions(arguments);
+  o.runs();
   Request r;
   if (!o.hardware.empty()) r.hardware = load_hardware(o.hardware);
   const std::vector<validate::Case> cases =
       o.one() ? std::vector{asked(o.model, arguments, r)} : cases_of(o.suite_name());
-  if (o.one()) check_runnable(cases[0], o.parts(), place(o.device));
+  check_all(o, cases, r.hardware.has_value());
   try {
     const Found f = found(o, r, cases);
     print(report_of(o, r, cases, f), arguments.style());
-    return f.exact() && (in_time(f.times) || !o.check_time) ? 0 : 1;
+    return exit_code(f, o.check_time);
   } catch (const llmcalc::model::Stopped&) {
     fmt::print(stderr, "stopped\n");
     return interrupted_code;

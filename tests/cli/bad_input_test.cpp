@@ -92,8 +92,32 @@ TEST_CASE("validate refuses what it would leave out in silence", "[cli]") {
   refused("validate --seq 128", "--seq is for one model, and the suite has plans of its own; give a MODEL");
   refused("validate gpt2 --suite small", "give either a model or --suite, not both");
   refused("validate gpt2 --check-time", "--check-time wants --hardware FILE, which 'llmcalc calibrate' writes");
-  refused("validate gpt2 --tp 2",
-          "the reference transformer does not run this plan: --tp 2 is more than one device; leave it out");
+  refused("validate gpt2 --repeats 3", "--repeats wants --hardware FILE, which 'llmcalc calibrate' writes");
+  refused("validate docs/examples/tiny-llama.json --hardware h100 --check-time --repeats 4294967296",
+          "--repeats 4294967296 is more than 10000, and a median of fewer runs says as much; give fewer");
+  refused("validate gpt2 --train --prompt 8", "--prompt has no effect on what --train runs; leave one of them out");
+  refused("validate gpt2 --infer --seq 8", "--seq has no effect on what --infer runs; leave one of them out");
+}
+
+TEST_CASE("validate refuses what one device's run does not have, by the option that was given", "[cli]") {
+  const auto not_run = [](const std::string& options, const std::string& why) {
+    refused("validate docs/examples/tiny-llama.json " + options,
+            "the reference transformer does not run this plan: " + why);
+  };
+  not_run("--tp 2", "--tp 2 is more than one device; leave it out");
+  not_run("--gpus 4", "--gpus 4 is more than one device; leave it out");
+  not_run("--sp", "--sp is for tensor-parallel ranks, and it is one device; leave it out");
+  not_run("--memory-utilization 0.9",
+          "--memory-utilization is for the largest batch and context, which it does not look for; leave it out");
+  not_run("--params-in-6n active",
+          "--params-in-6n is about 6N, and its FLOPs are those of its operators; leave it out");
+  not_run("--attention-flops causal-half",
+          "--attention-flops is about model FLOPs, and those that it executes are compared; leave it out");
+  not_run("--weight-precision bf16", "its weights have the --precision of the rest; leave out --weight-precision");
+  not_run("--kv-precision bf16", "its cache has the --precision of the rest; leave out --kv-precision");
+  not_run("--state-precision bf16", "its optimizer states are float32; leave out --state-precision");
+  not_run("--precision bf16 --master none",
+          "its optimizer states are float32; with --master none give --state-precision fp32 too");
 }
 
 TEST_CASE("a plan that cannot be is refused with what would do", "[cli]") {

@@ -91,6 +91,26 @@ TEST_CASE("a report's JSON has every name of schema 1, and no null", "[contract]
   CHECK(whole(r));
 }
 
+TEST_CASE("a validation's JSON says of which model, machine and options it is", "[contract][cli]") {
+  const std::string tiny = "validate docs/examples/tiny-llama.json --seq 8 --train ";
+  const json::Value plain = ask(tiny), timed = ask(tiny + "--hardware h100 --repeats 2");
+  for (const json::Value& r : {plain, timed}) {
+    CHECK(r["model"] == ask("params docs/examples/tiny-llama.json")["model"]);
+    has(r, "conventions", {"multiply_add", "executed"});
+    has(r, "inputs", {"seq", "micro_batch", "precision", "optimizer"});
+    CHECK_FALSE(r["inputs"].contains("prompt"));
+    CHECK(r["inputs"]["device"] == "cpu");
+    CHECK(r["inputs"]["train"] == true);
+    CHECK(r["inputs"]["infer"] == false);
+    CHECK(whole(r));
+  }
+  CHECK_FALSE(plain.contains("hardware"));
+  CHECK_FALSE(plain["inputs"].contains("repeats"));
+  CHECK(timed["hardware"] == ask("train gpt2 --hardware h100")["hardware"]);
+  CHECK(timed["inputs"]["repeats"] == 2);
+  CHECK(timed["inputs"]["check_time"] == false);
+}
+
 TEST_CASE("what does not apply is absent, and a count of zero is a value", "[contract][cli]") {
   const json::Value r = ask("train gpt2 --hardware h100");
   CHECK_FALSE(r.contains("run"));

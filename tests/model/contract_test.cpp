@@ -122,3 +122,10 @@ TEST_CASE("training by CUDA's kernels holds, does and orders what is predicted w
 TEST_CASE("generation by CUDA's kernels holds, does and orders exactly what is predicted", "[cuda]") {
   for (const test::MakeBackend make : test::gpus()) each_variant(make, generate_as_predicted);
 }
+
+TEST_CASE("every micro-batch of a step holds and does what the first one does", "[contract]") {
+  each_variant(model::make_cpu, [](test::Variant v, model::Backend& backend) {
+    v.plan.global_batch = 3 * v.plan.micro_batch;
+    train_as_predicted(v, backend);
+  });
+}

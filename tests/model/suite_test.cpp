@@ -148,7 +148,22 @@ TEST_CASE("a plan that the reference does not run is refused in a sentence", "[s
                       "the reference transformer does not run this plan: its logits are there whole and once; give "
                       "--logits fp32 or compute");
   }
-  c = small_suite().front();
-  c.arch.vocabulary = Count{1} << 45;
-  CHECK_THROWS_WITH(check_runnable(c, {}), Catch::Contains("bytes) and this machine has"));
+}
+
+TEST_CASE("what memory does not hold is refused before anything runs, a suite for any of its cases", "[suite]") {
+  std::vector<Case> cases = small_suite();
+  CHECK_NOTHROW(check_room(cases, {}));
+  Case large = cases.front();
+  large.name = "large one", large.arch.vocabulary = Count{1} << 45;
+  CHECK_THROWS_WITH(check_runnable(large, {}), Catch::Contains("bytes) and this machine has"));
+  cases.push_back(large);
+  CHECK_THROWS_WITH(check_room(cases, {}),
+                    Catch::StartsWith("running the suite's large one needs ") &&
+                        Catch::Contains("bytes) and this machine has") &&
+                        Catch::EndsWith("available; free some, or choose --suite small or --infer alone"));
+
+  Case many = small_suite().front();  // micro-batches of a step, whose tokens wait
+  many.plan.global_batch = Count{1} << 45;
+  CHECK_THROWS_WITH(check_runnable(many, {}), Catch::Contains("bytes) and this machine has"));
+  CHECK_NOTHROW(check_runnable(many, {.training = false}));
 }

@@ -1,0 +1,28 @@
+#include "cli/validate/found.hpp"
+
+#include <algorithm>
+
+namespace llmcalc {
+
+using validate::Verdict;
+
+bool Found::exact() const {
+  return std::all_of(verdicts.begin(), verdicts.end(), [](const Verdict& v) { return v.differing() == 0; });
+}
+
+std::vector<std::string> Found::names() const {
+  std::vector<std::string> all;
+  for (const Verdict& v : verdicts) all.push_back(v.name);
+  return all;
+}
+
+int exit_code(const Found& f, bool check_time) { return f.exact() && (!check_time || in_time(f.times)) ? 0 : 1; }
+
+void conclude(Report& report, const Found& f, bool check_time) {
+  report.conclusion = conclusion(f.verdicts) + time_conclusion(f.times);
+  if (f.exact() && check_time && !in_time(f.times))
+    report.conclusion += "; outside the band, " + worst_time(f.names(), f.times);
+  report.one_line = exit_code(f, check_time) != 0;
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,26 @@
+#pragma once
+/// What a validation found of every case, its last line and its exit code.
+
+#include <optional>
+
+#include "cli/validate/times.hpp"
+#include "cli/validate/verdicts.hpp"
+#include "validate/metered.hpp"
+
+namespace llmcalc {
+
+struct Found {
+  std::vector<validate::Verdict> verdicts;
+  Times times;
+  std::optional<validate::Metered> metered;  ///< of one model, where the device has instruments
+  bool exact() const;
+  std::vector<std::string> names() const;  ///< of the cases
+};
+
+/// 0: everything exact is as predicted, and with `check_time` every time is within its band; else 1.
+int exit_code(const Found& f, bool check_time);
+
+/// The report's last line, which names the worst offender where the exit code is 1.
+void conclude(Report& report, const Found& f, bool check_time);
+
+}  // namespace llmcalc

@@ -1,0 +1,202 @@
+// What a validation comes to: its last line names the worst offender, and its exit code is 1 where anything is off.
+
+#include <fmt/format.h>
+
+#include "cli/validate/found.hpp"
+#include "tests/catch.hpp"
+#include "tests/cli/program.hpp"
+#include "validate/calibrate.hpp"
+#include "validate/predict.hpp"
+#include "validate/suite.hpp"
+
+using namespace llmcalc;
+using validate::Ledger;
+using validate::Verdict;
+
+namespace {
+
+validate::Case plain() { return validate::make_case(validate::Choice(validate::factors().size(), 0)); }
+
+Ledger ledger(const validate::Case& c) { return validate::predicted_training(c.arch, c.plan); }
+
+/// As if `measured` had been measured where this was predicted.
+Verdict judged(const Ledger& predicted, const Ledger& measured, const std::string& name = "tiny-llama") {
+  Verdict v{.name = name, .rows = {}, .beside = {}, .order = "", .operators = 0};
+  compare(v, "training", predicted, measured, validate::training_names);
+  return v;
+}
+
+/// Some FLOPs are missing.
+Verdict wrong_flops(const std::string& name = "tiny-llama") {
+  Ledger m = ledger(plain());
+  m.forward["mlp.up"] -= 1000;
+  return judged(ledger(plain()), m, name);
+}
+
+std::string last_line(const std::string& text) {
+  const std::size_t before = text.rfind('\n', text.size() - 2);
+  return text.substr(before + 1, text.size() - before - 2);
+}
+
+/// The last line as the command prints it.
+std::string printed(const Found& f) {
+  Report r;
+  r.title = "a title", r.notes = {"a note"};
+  conclude(r, f, false);
+  return last_line(render(r, Style::text));
+}
+
+}  // namespace
+
+TEST_CASE("where all is as predicted the exit code is 0, and the last line says how much that is", "[verdict]") {
+  const Found f{{judged(ledger(plain()), ledger(plain()))}, {}, {}};
+  CHECK(exit_code(f, false) == 0);
+  CHECK(printed(f) == fmt::format("{} comparisons of 1 model: every byte, FLOP and operator is as predicted",
+                                  f.verdicts[0].rows.size() + static_cast<std::size_t>(f.verdicts[0].operators)));
+}
+
+TEST_CASE("a wrong number makes the exit code 1, and the last line names it", "[verdict]") {
+  const Found f{{judged(ledger(plain()), ledger(plain()), "another"), wrong_flops()}, {}, {}};
+  CHECK(exit_code(f, false) == 1);
+  CHECK_THAT(printed(f), Catch::Matches("2 of [0-9,]+ comparisons differ, worst training, FLOPs forward of mlp.up: "
+                                        "predicted 29,568, measured 28,568 \\(tiny-llama\\)"));
+}
+
+TEST_CASE("however long the name, the worst offender is on the last line", "[verdict]") {
+  const std::string name =
+      "latent without query rank, window: every other layer, norm: LayerNorm without bias, block: "
+      "parallel with two norms, experts: shared behind a gate";
+  const std::string line = printed({{wrong_flops(name)}, {}, {}});
+  CHECK_THAT(line, Catch::StartsWith("2 of "));
+  CHECK_THAT(line, Catch::Contains("worst training, FLOPs forward of mlp.up") && Catch::EndsWith("(" + name + ")"));
+}
+
+TEST_CASE("operators out of order make the exit code 1 where every number is right", "[verdict]") {
+  Ledger m = ledger(plain());
+  std::swap(m.order[0], m.order[1]);
+  const Found f{{judged(ledger(plain()), m)}, {}, {}};
+  CHECK(exit_code(f, false) == 1);
+  CHECK_THAT(printed(f), Catch::Matches("1 of [0-9,]+ comparisons differs, worst training, operator 1: "
+                                        "embedding.tokens forward was predicted and attn.norm forward ran "
+                                        "\\(tiny-llama\\)"));
+}
+
+TEST_CASE("what differs is told in the tables of one model and of a suite", "[verdict]") {
+  const Verdict v = wrong_flops();
+  Report one, suite;
+  add_table(one, v, "training");
+  add_suite(suite, {judged(ledger(plain()), ledger(plain()), "another"), v});
+  CHECK_THAT(render(one, Style::text),
+             Catch::Contains("29,568") && Catch::Contains("-1,000  ") && Catch::Contains("exact  DIFFERS"));
+  CHECK_THAT(render(suite, Style::text), Catch::Contains("2 DIFFER") && Catch::Contains("what differs"));
+  for (const json::Value& row : report_json(one)["training"])
+    CHECK(row["equal"] == !(row["quantity"] == "FLOPs forward" && row.value("operator", "mlp.up") == "mlp.up"));
+}
+
+namespace {
+
+/// One case's step, so many times its prediction.
+Found timed(double ratio) {
+  return {{judged(ledger(plain()), ledger(plain()))},
+          {{{"training", "step", "", 2e-3, 2e-3 * ratio}, {"training", "forward", "attn.q", 1e-3, 9e-3}}},
+          {}};
+}
+
+std::string said(const Found& f, bool check_time) {
+  Report r;
+  conclude(r, f, check_time);
+  return last_line(render(r, Style::text));
+}
+
+}  // namespace
+
+TEST_CASE("times decide the exit code where they are asked to, steps and passes as a whole", "[verdict]") {
+  for (const double within : {1.0, 1.24, 1 / 1.24}) CHECK(exit_code(timed(within), true) == 0);
+  for (const double outside : {1.26, 1 / 1.26}) {
+    CHECK(exit_code(timed(outside), true) == 1);
+    CHECK(exit_code(timed(outside), false) == 0);
+  }
+  CHECK_THAT(said(timed(2), true),
+             Catch::EndsWith("; outside the band, worst step: predicted 2 ms, measured 4 ms (tiny-llama)"));
+  CHECK_THAT(said(timed(1.1), true), !Catch::Contains("outside"));
+}
+
+TEST_CASE("a suite's times stand under their names, with the band and a verdict for every case", "[verdict]") {
+  const validate::Timing prefill{"inference", "prefill", "", 1e-3, 3e-3};
+  const validate::Timing decode{"inference", "decode", "", 1e-3, 1.1e-3};
+  Report r;
+  add_suite_times(r, {"good", "bad"}, {{decode}, {decode, prefill}});
+  const Grid& g = r.grids.at(0);
+  CHECK_THAT(g.title, Catch::Contains("the band is 1.25 times more or less"));
+  CHECK(g.rows == std::vector<std::vector<std::string>>{{"good", "", "", "", "", "1.1", "1.10", "within"},
+                                                        {"bad", "", "", "3", "3.00", "1.1", "1.10", "outside"}});
+  CHECK(g.rows[0].size() == g.columns.size());
+  CHECK(g.json[1] == json::Value{{"case", "bad"},
+                                 {"what", "prefill"},
+                                 {"predicted_s", 1e-3},
+                                 {"measured_s", 3e-3},
+                                 {"band", 1.25},
+                                 {"within", false}});
+}
+
+TEST_CASE("what was not timed is not in time", "[verdict]") {
+  Found none = timed(1);
+  for (const Times& times : {Times{}, Times{{}}, Times{{{"training", "forward", "attn.q", 1e-3, 1e-3}}}}) {
+    none.times = times;
+    CHECK(exit_code(none, true) == 1);
+    CHECK_THAT(said(none, true), Catch::EndsWith("; outside the band, nothing was timed"));
+    CHECK(exit_code(none, false) == 0);
+  }
+}
+
+TEST_CASE("a step of several micro-batches is run whole, and a master copy can be left out", "[verdict][cli]") {
+  const std::string tiny = "validate docs/examples/tiny-llama.json --train --seq 8 ";
+  const json::Value r = test::ask(tiny + "--micro-batch 2 --global-batch 8");
+  CHECK(r["notes"][0] ==
+        "a step is 4 micro-batches: bytes are at the worst moment of them all, FLOPs and operators "
+        "those of one");
+  CHECK_FALSE(test::ask(tiny).contains("notes"));
+  CHECK(test::llmcalc(tiny + "--precision bf16 --master none --state-precision fp32").code == 0);
+}
+
+TEST_CASE("what is not counted one by one is told, and why", "[verdict][cli]") {
+  test::write_file(test::scratch() + "/wide.json",
+                   R"({"model_type": "llama", "hidden_size": 72, "intermediate_size": 8, "num_hidden_layers": 1,
+                       "num_attention_heads": 2, "num_key_value_heads": 2, "vocab_size": 16,
+                       "max_position_embeddings": 64, "hidden_act": "silu", "tie_word_embeddings": false})");
+  const json::Value r = test::ask("validate " + test::scratch() + "/wide.json --train --seq 8");
+  REQUIRE(r["notes"].size() == 1);
+  CHECK_THAT(r["notes"][0].get<std::string>(),
+             Catch::StartsWith("FLOPs of ") && Catch::EndsWith(" are not counted one by one, since numbers that count "
+                                                               "are slow: they run models up to 64 wide, and this one "
+                                                               "is 72"));
+  for (const json::Value& row : r["training"]) CHECK_FALSE(row["quantity"].get<std::string>().ends_with("counted"));
+}
+
+TEST_CASE("times of another machine's description have a note, and those of this one's have none", "[verdict][cli]") {
+  const validate::Where here;
+  const std::string how = "llmcalc calibrate on " + machine_title(here) + ", 2026-01-01";
+  CHECK(calibrated_here(how, here));
+  CHECK_FALSE(calibrated_here("llmcalc calibrate on another, 2 threads, 2026-01-01", here));
+  CHECK_FALSE(calibrated_here("", here));
+
+  const std::string tiny = "validate docs/examples/tiny-llama.json --train --seq 8 --repeats 1 --hardware ";
+  CHECK(test::ask(tiny + "h100")["notes"] == json::Value{"times are predicted for H100 SXM 80GB, a description that "
+                                                         "'llmcalc calibrate' did not write on this machine (" +
+                                                         machine_title(here) + ")"});
+  json::Value file{{"name", "here"},
+                   {"memory", {{"capacity", "8 GiB"}, {"bandwidth", "20 GB/s"}}},
+                   {"matmul", {{"fp32", "100 GFLOP/s"}}},
+                   {"achieved", {{"matmul", 0.9}, {"how", how}}},
+                   {"source", "measured"}};
+  test::write_file(test::scratch() + "/here.json", file.dump());
+  CHECK_FALSE(test::ask(tiny + test::scratch() + "/here.json").contains("notes"));
+}
+
+TEST_CASE("--check-time fails where another machine was described, and leaves the report whole", "[verdict][cli]") {
+  const std::string command = "validate docs/examples/tiny-llama.json --train --seq 8 --hardware h100 --repeats 1";
+  CHECK(test::llmcalc(command).code == 0);
+  const test::Ran r = test::llmcalc(command + " --check-time");
+  CHECK(r.code == 1);
+  CHECK_THAT(last_line(r.out), Catch::Contains("outside the band, worst step: predicted "));
+}

@@ -1,0 +1,34 @@
+// What is timed is what is predicted: as many runs, and as many micro-batches.
+
+#include "validate/timing.hpp"
+
+#include "presets/load.hpp"
+#include "tests/catch.hpp"
+#include "validate/suite.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::validate;
+
+namespace {
+
+const Timing& row(const std::vector<Timing>& all, const std::string& what, const std::string& op) {
+  for (const Timing& t : all)
+    if (t.what == what && t.op == op) return t;
+  FAIL("there is no time of " << what << ", " << op);
+  return all.front();
+}
+
+}  // namespace
+
+TEST_CASE("a step of many micro-batches is predicted and timed with all of them", "[timing]") {
+  const Device device = load_hardware("h100").device;
+  const Case one = make_case(Choice(factors().size(), 0));
+  Case many = one;
+  many.plan.global_batch = 32 * one.plan.micro_batch;
+  const std::vector<Timing> of_one = timed_training(one, device, 5, {}), of_many = timed_training(many, device, 5, {});
+  CHECK(row(of_many, "forward", "mlp.up").predicted == Approx(32 * row(of_one, "forward", "mlp.up").predicted));
+  // Gradients are read too where they are added to.
+  CHECK(row(of_many, "backward", "mlp.up").predicted > 32 * row(of_one, "backward", "mlp.up").predicted);
+  CHECK(row(of_many, "step", "").measured > 8 * row(of_one, "step", "").measured);
+  CHECK(row(of_many, "forward", "mlp.up").measured > 8 * row(of_one, "forward", "mlp.up").measured);
+}

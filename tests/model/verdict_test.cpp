@@ -1,0 +1,151 @@
+// A wrong prediction is found: what a small model did beside what another model or plan would have done.
+
+#include "tests/catch.hpp"
+#include "validate/compare.hpp"
+#include "validate/measure.hpp"
+#include "validate/predict.hpp"
+#include "validate/suite.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::validate;
+
+namespace {
+
+/// Multi-head, LayerNorm, plain MLP, nothing recomputed, 3 layers 16 wide, 14 tokens.
+Case plain() { return make_case(Choice(factors().size(), 0)); }
+
+Ledger predicted(const Case& c) { return predicted_training(c.arch, c.plan); }
+
+Ledger measured(const Case& c) {
+  const auto backend = model::make_cpu(model::Number::f32);
+  model::Transformer t(c.arch, *backend, {.plan = c.plan}, 1);
+  t.weights().make_trainable(c.plan);
+  return measured_training(t, 1);
+}
+
+Verdict judged(const Ledger& predicted, const Ledger& measured) {
+  Verdict v{.name = "plain", .rows = {}, .beside = {}, .order = "", .operators = 0};
+  compare(v, "training", predicted, measured, training_names);
+  return v;
+}
+
+const Comparison& row(const Verdict& v, const std::string& quantity, const std::string& op = "") {
+  for (const Comparison& c : v.rows)
+    if (c.quantity == quantity && c.op == op) return c;
+  FAIL("there is no row of " << quantity << ", " << op);
+  return v.rows.front();
+}
+
+/// Measured less predicted; equal() says the same.
+Count off(const Verdict& v, const std::string& quantity, const std::string& op = "") {
+  const Comparison& c = row(v, quantity, op);
+  CHECK(c.equal() == (c.measured == c.predicted));
+  return c.measured - c.predicted;
+}
+
+}  // namespace
+
+TEST_CASE("what is right differs nowhere", "[verdict]") {
+  const Verdict v = judged(predicted(plain()), measured(plain()));
+  CHECK(v.differing() == 0);
+  CHECK(v.order.empty());
+  CHECK(v.operators == static_cast<Count>(measured(plain()).order.size()));
+}
+
+TEST_CASE("a prediction for a wider MLP differs in count, bytes, FLOPs and shapes, and only in the MLP's",
+          "[verdict]") {
+  Case wider = plain();
+  wider.arch.mlp_width += 1;
+  const Verdict v = judged(predicted(wider), measured(plain()));
+  CHECK(off(v, "parameters") == -3 * 2 * 16);
+  CHECK(off(v, "weights") == 4 * off(v, "parameters"));
+  CHECK(off(v, "optimizer") == 8 * off(v, "parameters"));
+  CHECK(off(v, "FLOPs forward", "mlp.up") == -3 * 2 * 14 * 16);
+  CHECK(off(v, "FLOPs forward") == 2 * off(v, "FLOPs forward", "mlp.up"));
+  CHECK(off(v, "FLOPs backward", "mlp.down") == -3 * 2 * 2 * 14 * 16);
+  CHECK(off(v, "kept for backward", "mlp.down") == -3 * 4 * 14);
+  for (const char* equal : {"attn.q", "attn.out", "head.logits"}) CHECK(off(v, "FLOPs forward", equal) == 0);
+  CHECK(v.order.ends_with(": mlp.up forward was predicted and mlp.up forward ran, with another shape"));
+  CHECK(v.differing() ==
+        1 + std::count_if(v.rows.begin(), v.rows.end(), [](const Comparison& c) { return c.predicted != c.measured; }));
+}
+
+TEST_CASE("what only one side knows differs: recomputation that was predicted, or that was not", "[verdict]") {
+  Case again = plain();
+  again.plan.recompute = Recompute::full;
+  const Verdict missing = judged(predicted(again), measured(plain()));
+  CHECK(row(missing, "FLOPs recomputed", "mlp.up").measured == 0);
+  CHECK(row(missing, "FLOPs recomputed", "mlp.up").predicted == 3 * 2 * 14 * 16 * 22);
+  CHECK(row(missing, "kept for backward", "block.input").measured == 0);
+  CHECK(row(missing, "kept for backward", "mlp.down").predicted == 0);
+  CHECK_THAT(missing.order, Catch::Contains(": attn.norm run again was predicted and "));
+
+  const Verdict more = judged(predicted(plain()), measured(again));
+  CHECK(row(more, "FLOPs recomputed", "mlp.up").predicted == 0);
+  CHECK(row(more, "FLOPs recomputed", "mlp.up").measured == 3 * 2 * 14 * 16 * 22);
+  CHECK(off(more, "activations") < 0);
+}
+
+TEST_CASE("an operator that is missing, too many or out of place is told, and nothing else is wrong", "[verdict]") {
+  const Ledger right = predicted(plain());
+  const std::size_t last = right.order.size() - 1;
+  REQUIRE(right.order[0].name == "embedding.tokens");
+  REQUIRE(right.order[1].name == "attn.norm");
+
+  Ledger wrong = right;
+  std::swap(wrong.order[0], wrong.order[1]);
+  Verdict v = judged(wrong, right);
+  CHECK(v.order == "training, operator 1: attn.norm forward was predicted and embedding.tokens forward ran");
+  CHECK(v.differing() == 1);
+
+  wrong = right, wrong.order.pop_back();
+  const std::string place = "training, operator " + std::to_string(last + 1) + ": ";
+  CHECK(judged(wrong, right).order == place + "nothing was predicted and embedding.tokens backward ran");
+  v = judged(right, wrong);
+  CHECK(v.order == place + "embedding.tokens backward was predicted and nothing ran");
+  CHECK(v.differing() == 1);
+  CHECK(v.operators == static_cast<Count>(last + 1));
+
+  wrong = right, wrong.order[last].direction = model::Direction::recompute;
+  CHECK(judged(wrong, right).order ==
+        place + "embedding.tokens run again was predicted and embedding.tokens backward ran");
+}
+
+TEST_CASE("FLOPs that were counted one by one are compared in rows of their own", "[verdict]") {
+  const Ledger right = predicted(plain());
+  Ledger counted = right;
+  counted.forward["attn.q"] += 1;
+  counted.beside["attn.core"] = 77;
+  Verdict v{.name = "plain", .rows = {}, .beside = {}, .order = "", .operators = 0};
+  compare_counted(v, "training", right, counted, training_names);
+  CHECK(off(v, "FLOPs forward, counted", "attn.q") == 1);
+  CHECK(off(v, "FLOPs forward, counted") == 1);
+  CHECK(off(v, "FLOPs backward, counted") == 0);
+  CHECK(v.differing() == 2);
+  REQUIRE(v.beside.size() == 1);
+  CHECK(v.beside[0].operations == 77);
+}
+
+TEST_CASE("the worst is what is furthest off for its size, of all models", "[verdict]") {
+  const Ledger right = predicted(plain());
+  std::string name = "none";
+  CHECK(worst({judged(right, right)}, name) == nullptr);
+  CHECK(name == "none");
+
+  Ledger slightly = right, gravely = right;
+  slightly.bytes["peak"] += 1000;
+  gravely.kept["head.norm"] /= 2, gravely.bytes["peak"] += 1;
+  std::vector<Verdict> all{judged(right, slightly), judged(right, gravely), judged(right, slightly)};
+  all[1].name = "the second";
+  const Comparison* c = worst(all, name);
+  REQUIRE(c != nullptr);
+  CHECK(name == "the second");
+  CHECK(c->quantity == "kept for backward");
+  CHECK(c->op == "head.norm");
+  CHECK(c->measured == right.kept.at("head.norm") / 2);
+
+  gravely.kept.erase("attn.q");  // all of it is missing
+  all[2] = judged(right, gravely), all[2].name = "the third";
+  CHECK(worst(all, name)->op == "attn.q");
+  CHECK(name == "the third");
+}
