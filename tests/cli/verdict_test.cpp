@@ -89,7 +89,9 @@ TEST_CASE("what differs is told in the tables of one model and of a suite", "[ve
   CHECK_THAT(render(one, Style::text),
              Catch::Contains("29,568") && Catch::Contains("-1,000  ") && Catch::Contains("exact  DIFFERS"));
   CHECK_THAT(render(suite, Style::text), Catch::Contains("2 DIFFER") && Catch::Contains("what differs"));
-  for (const json::Value& row : report_json(one)["training"])
+  const json::Value all = report_json(one);
+  CHECK(all["training"].size() == v.rows.size());
+  for (const json::Value& row : all["training"])
     CHECK(row["equal"] == !(row["quantity"] == "FLOPs forward" && row.value("operator", "mlp.up") == "mlp.up"));
 }
 
