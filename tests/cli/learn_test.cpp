@@ -43,17 +43,35 @@ std::string text_file() {
   return written ? path("text.txt") : "";
 }
 
-/// Small enough to learn in a second.
-std::string model_file() {
-  test::write_file(path("mini.json"), R"({"llmcalc_model": 1, "name": "mini", "layers": 1, "hidden": 16,
-    "vocabulary": 256, "context": 32, "block": "serial",
-    "attention": {"kind": "grouped", "heads": 2, "kv_heads": 2, "head_width": 8, "qkv_bias": false, "out_bias": false,
-                  "qk_norm": "none"},
-    "mlp": {"kind": "gated", "width": 32, "activation": "silu", "bias": false},
-    "norm": {"kind": "rms_norm", "placement": "pre", "per_layer": 2, "final": true, "embedding": false},
-    "position": {"kind": "learned", "rows": 32}, "head": {"tied": true, "bias": false}})");
-  return path("mini.json");
+/// A model of bytes with one layer and two heads.
+std::string written_model(const std::string& name, Count hidden, Count context, const json::Value& position,
+                          bool tied) {
+  const json::Value model{
+      {"llmcalc_model", 1},
+      {"name", name},
+      {"layers", 1},
+      {"hidden", hidden},
+      {"vocabulary", 256},
+      {"context", context},
+      {"block", "serial"},
+      {"attention",
+       {{"kind", "grouped"},
+        {"heads", 2},
+        {"kv_heads", 2},
+        {"head_width", hidden / 2},
+        {"qkv_bias", false},
+        {"out_bias", false},
+        {"qk_norm", "none"}}},
+      {"mlp", {{"kind", "gated"}, {"width", 2 * hidden}, {"activation", "silu"}, {"bias", false}}},
+      {"norm", {{"kind", "rms_norm"}, {"placement", "pre"}, {"per_layer", 2}, {"final", true}, {"embedding", false}}},
+      {"position", position},
+      {"head", {{"tied", tied}, {"bias", false}}}};
+  test::write_file(path(name + ".json"), model.dump());
+  return path(name + ".json");
 }
+
+/// Small enough to learn in a second.
+std::string model_file() { return written_model("mini", 16, 32, {{"kind", "learned"}, {"rows", 32}}, true); }
 
 std::string learn(const std::string& out) {
   return "learn " + text_file() + " --out " + path(out) + " --model " + model_file() + " --seq 16 --batch 4";
@@ -96,15 +114,9 @@ TEST_CASE("learning beats its own beginning and reports beside the baselines", "
 
 TEST_CASE("a model beats counted pairs where more than one token before tells the next", "[learn]") {
   test::write_file(path("words.txt"), text_of_words());
-  test::write_file(path("rotary.json"), R"({"llmcalc_model": 1, "name": "rotary", "layers": 1, "hidden": 32,
-    "vocabulary": 256, "context": 16, "block": "serial",
-    "attention": {"kind": "grouped", "heads": 2, "kv_heads": 2, "head_width": 16, "qkv_bias": false, "out_bias": false,
-                  "qk_norm": "none"},
-    "mlp": {"kind": "gated", "width": 64, "activation": "silu", "bias": false},
-    "norm": {"kind": "rms_norm", "placement": "pre", "per_layer": 2, "final": true, "embedding": false},
-    "position": {"kind": "rope"}, "head": {"tied": false, "bias": false}})");
   const json::Value v = test::ask("learn " + path("words.txt") + " --out " + path("words.safetensors") + " --model " +
-                                  path("rotary.json") + " --seq 16 --batch 4 --steps 300 --rate 0.01");
+                                  written_model("rotary", 32, 16, {{"kind", "rope"}}, false) +
+                                  " --seq 16 --batch 4 --steps 300 --rate 0.01");
   CHECK(perplexity(v, 2) < 2.2);  // 6^(1/4) = 1.57 is what the drawn words leave unknown
   CHECK(perplexity(v, 2) < perplexity(v, 1));
   CHECK(perplexity(v, 1) < perplexity(v, 0));
