@@ -149,7 +149,8 @@ void meter_training(Metered& m, const Case& c, const Metering& how, const Where&
   m.memory.push_back(memory_of(device, run.t.arena(),
                                {"training", training_memory(c.arch, c.plan).peak, how.overhead, {}},
                                [&] { run.plain_step(); }));
-  add_energy(m, device, "training step", mul(c.plan.global_batch, c.plan.seq), how.seconds, step);
+  const Count tokens = static_cast<Count>(run.batches.size() * run.batches[0].ids.size());
+  add_energy(m, device, "training step", tokens, how.seconds, step);
   m.no_counts = device.counters_missing();
   add_product(m, *run.backend, how.product);
   add_counts(m, device, training_phases(c.arch, c.plan), [&] {
