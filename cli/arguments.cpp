@@ -8,8 +8,8 @@
 #include <algorithm>
 
 #include "cli/output.hpp"
-#include "presets/error.hpp"
-#include "presets/names.hpp"
+#include "text/error.hpp"
+#include "text/names.hpp"
 
 namespace llmcalc {
 namespace {

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "cli/options.hpp"
-#include "cli/report.hpp"
+#include "report/options.hpp"
+#include "report/report.hpp"
 
 namespace CLI {
 class App;

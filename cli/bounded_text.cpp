@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "model/machine_memory.hpp"
-#include "presets/error.hpp"
+#include "text/error.hpp"
 
 namespace llmcalc {
 namespace {

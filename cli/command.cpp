@@ -6,21 +6,26 @@
 #include <cstdio>
 #include <new>
 
+#include "cli/commands/ask.hpp"
 #include "cli/output.hpp"
-#include "presets/error.hpp"
-#include "presets/names.hpp"
+#include "text/error.hpp"
+#include "text/names.hpp"
 
 namespace llmcalc {
 namespace {
 
 constexpr std::array all{
-    Command{"params", "MODEL", "parameters by component: total, active, non-embedding", run_params},
+    Command{"params", "MODEL", "parameters by component: total, active, non-embedding",
+            [](Args a) { return ask(params_question, a); }},
     Command{"memory", "MODEL [--train|--infer]", "weights, gradients, optimizer, activations, KV cache, peak",
-            run_memory},
-    Command{"flops", "MODEL", "forward, backward, recompute; every named formula", run_flops},
-    Command{"train", "MODEL --hardware HW", "one optimizer step: time, MFU, bound; days, energy, cost", run_train},
-    Command{"infer", "MODEL --hardware HW", "prefill, decode, whole generation; largest batch and context", run_infer},
-    Command{"report", "MODEL --hardware HW", "all of it", run_report},
+            [](Args a) { return ask(memory_question, a); }},
+    Command{"flops", "MODEL", "forward, backward, recompute; every named formula",
+            [](Args a) { return ask(flops_question, a); }},
+    Command{"train", "MODEL --hardware HW", "one optimizer step: time, MFU, bound; days, energy, cost",
+            [](Args a) { return ask(train_question, a); }},
+    Command{"infer", "MODEL --hardware HW", "prefill, decode, whole generation; largest batch and context",
+            [](Args a) { return ask(infer_question, a); }},
+    Command{"report", "MODEL --hardware HW", "all of it", [](Args a) { return ask(report_question, a); }},
     Command{"explain", "[QUANTITY [MODEL]]", "the formula, its symbols, the numbers put in, the source", run_explain},
     Command{"scaling", "--compute C", "compute-optimal sizes under every named fit", run_scaling},
     Command{"collective", "OP --bytes M --ranks N", "volume and time of a collective", run_collective},

@@ -18,12 +18,6 @@ std::span<const Command> commands();
 /// Runs "llmcalc ARGS...": exit code 0 answer, 1 something moved, 2 bad input. Prints mistakes on stderr.
 int run_llmcalc(Args args);
 
-int run_params(Args args);
-int run_memory(Args args);
-int run_flops(Args args);
-int run_train(Args args);
-int run_infer(Args args);
-int run_report(Args args);
 int run_explain(Args args);
 int run_scaling(Args args);
 int run_collective(Args args);

@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "presets/error.hpp"
+#include "text/error.hpp"
 
 namespace llmcalc {
 

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "model/cuda/open.hpp"
-#include "presets/error.hpp"
-#include "presets/names.hpp"
+#include "text/error.hpp"
+#include "text/names.hpp"
 
 namespace llmcalc {
 

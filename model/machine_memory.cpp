@@ -6,7 +6,7 @@
 #include <fstream>
 #include <string>
 
-#include "presets/error.hpp"
+#include "text/error.hpp"
 
 namespace llmcalc::model {
 namespace {

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "calc/program.hpp"
-#include "presets/error.hpp"
+#include "text/error.hpp"
 
 namespace llmcalc::model {
 namespace {

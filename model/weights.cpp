@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "model/random.hpp"
-#include "presets/error.hpp"
+#include "text/error.hpp"
 
 namespace llmcalc::model {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "calc/parameters.hpp"
 #include "presets/arch_names.hpp"
-#include "presets/error.hpp"
+#include "text/error.hpp"
 
 namespace llmcalc {
 

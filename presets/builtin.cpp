@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "presets/names.hpp"
+#include "text/names.hpp"
 
 namespace llmcalc {
 

@@ -12,8 +12,8 @@
 #include <map>
 #include <sstream>
 
-#include "presets/json.hpp"
-#include "presets/names.hpp"
+#include "text/json.hpp"
+#include "text/names.hpp"
 
 namespace {
 

@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "presets/names.hpp"
-#include "presets/quantity.hpp"
+#include "text/names.hpp"
+#include "text/quantity.hpp"
 
 namespace llmcalc {
 

@@ -26,7 +26,7 @@
 #include <vector>
 
 #include "calc/device.hpp"
-#include "presets/json.hpp"
+#include "text/json.hpp"
 
 namespace llmcalc {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "calc/arch.hpp"
-#include "presets/json.hpp"
+#include "text/json.hpp"
 
 namespace llmcalc {
 

@@ -8,7 +8,7 @@
 #include "presets/builtin.hpp"
 #include "presets/import/import.hpp"
 #include "presets/model_file.hpp"
-#include "presets/names.hpp"
+#include "text/names.hpp"
 
 namespace llmcalc {
 

@@ -6,7 +6,7 @@
 #include "presets/arch_check.hpp"
 #include "presets/arch_names.hpp"
 #include "presets/layer_pattern.hpp"
-#include "presets/names.hpp"
+#include "text/names.hpp"
 
 namespace llmcalc {
 

@@ -21,8 +21,8 @@
 
 #include <string>
 
-#include "presets/json.hpp"
 #include "presets/model_card.hpp"
+#include "text/json.hpp"
 
 namespace llmcalc {
 

@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "presets/error.hpp"
+#include "text/error.hpp"
 
 namespace llmcalc::test {
 

@@ -10,9 +10,9 @@
 #include "calc/cost.hpp"
 #include "calc/program.hpp"
 #include "calc/roofline.hpp"
+#include "learn/learner.hpp"
 #include "model/cpu/copy.hpp"
 #include "model/cpu/make.hpp"
-#include "model/learner.hpp"
 #include "presets/hardware_file.hpp"
 #include "validate/timing.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "presets/json.hpp"
+#include "text/json.hpp"
 #include "validate/probe.hpp"
 #include "validate/run.hpp"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "calc/cost.hpp"
-#include "model/learner.hpp"
+#include "learn/learner.hpp"
 #include "model/random.hpp"
 #include "model/transformer.hpp"
 #include "validate/measure.hpp"

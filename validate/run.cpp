@@ -5,7 +5,7 @@
 #include "calc/memory.hpp"
 #include "model/machine_memory.hpp"
 #include "model/pass.hpp"
-#include "presets/error.hpp"
+#include "text/error.hpp"
 #include "validate/measure.hpp"
 #include "validate/predict.hpp"
 

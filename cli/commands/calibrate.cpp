@@ -5,14 +5,14 @@
 #include <filesystem>
 
 #include "cli/command.hpp"
-#include "cli/commands/plan_command.hpp"
+#include "cli/commands/ask.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/place.hpp"
 #include "cli/progress_line.hpp"
 #include "model/pass.hpp"
-#include "model/whole_file.hpp"
-#include "presets/error.hpp"
 #include "presets/load.hpp"
+#include "text/error.hpp"
+#include "text/whole_file.hpp"
 #include "validate/calibrate.hpp"
 
 namespace llmcalc {

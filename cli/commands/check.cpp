@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 
-#include "cli/check/baseline.hpp"
-#include "cli/check/engine_check.hpp"
 #include "cli/command.hpp"
-#include "cli/commands/plan_command.hpp"
+#include "cli/commands/ask.hpp"
 #include "presets/builtin.hpp"
 #include "presets/load.hpp"
+#include "report/check/baseline.hpp"
+#include "report/check/engine_check.hpp"
 
 namespace llmcalc {
 namespace {

@@ -4,11 +4,11 @@
 
 #include "calc/roofline.hpp"
 #include "cli/command.hpp"
-#include "cli/commands/plan_command.hpp"
-#include "presets/error.hpp"
+#include "cli/commands/ask.hpp"
 #include "presets/load.hpp"
-#include "presets/names.hpp"
-#include "presets/quantity.hpp"
+#include "text/error.hpp"
+#include "text/names.hpp"
+#include "text/quantity.hpp"
 
 namespace llmcalc {
 namespace {

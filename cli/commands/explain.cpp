@@ -1,12 +1,12 @@
 #include <fmt/format.h>
 
 #include "cli/command.hpp"
-#include "cli/commands/plan_command.hpp"
-#include "cli/explain/layout.hpp"
+#include "cli/commands/ask.hpp"
 #include "cli/output.hpp"
 #include "presets/builtin.hpp"
-#include "presets/error.hpp"
 #include "presets/load.hpp"
+#include "report/explain/layout.hpp"
+#include "text/error.hpp"
 
 namespace llmcalc {
 namespace {
@@ -23,12 +23,12 @@ constexpr const char* examples =
     "  llmcalc explain step.mfu llama-3.1-405b --hardware h100 --tp 8";
 
 /// What the answer says about the request.
-constexpr PlanCommand explain_command{.name = "explain",
-                                      .summary = "Formulas: their symbols, the numbers put in, the source.",
-                                      .examples = examples,
-                                      .uses = for_training | for_inference | for_time | for_run | for_flops,
-                                      .checks = {},
-                                      .fill = [](const Request&, Report&) {}};
+constexpr Question explain_question{.name = "explain",
+                                    .summary = "Formulas: their symbols, the numbers put in, the source.",
+                                    .examples = examples,
+                                    .uses = for_training | for_inference | for_time | for_run | for_flops,
+                                    .checks = {},
+                                    .fill = [](const Request&, Report&) {}};
 
 bool any(const Wanted& all, Subject s) {
   for (const Definition* d : all)
@@ -134,12 +134,12 @@ int print_numbers(const Answers& a, const Report& head, Style style) {
 }  // namespace
 
 int run_explain(Args args) {
-  Arguments arguments("explain", std::string(explain_command.summary), examples);
+  Arguments arguments("explain", std::string(explain_question.summary), examples);
   std::string quantity, model, hardware;
   arguments.positional("QUANTITY", "a key of --json, its last part, a section, or all", quantity, false);
   arguments.positional("MODEL", "a preset, a model file, a config.json or its folder", model, false);
   arguments.option("--hardware", "HW", "a hardware preset or file", hardware);
-  arguments.plan(explain_command.uses);
+  arguments.plan(explain_question.uses);
   arguments.styles();
   if (!arguments.parse(args)) return 0;
   const Style style = arguments.style();
@@ -153,7 +153,7 @@ int run_explain(Args args) {
   if (!hardware.empty()) r.hardware = load_hardware(hardware);
   arguments.apply(r);
   const Answers a = answers(r, wanted);
-  return print_numbers(a, build(explain_command, r), style);
+  return print_numbers(a, answer(explain_question, r), style);
 }
 
 }  // namespace llmcalc

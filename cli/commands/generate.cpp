@@ -1,4 +1,4 @@
-#include "model/generate.hpp"
+#include "learn/generate.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -15,13 +15,13 @@
 #include "cli/output.hpp"
 #include "cli/place.hpp"
 #include "cli/progress_line.hpp"
-#include "cli/sections.hpp"
-#include "model/beam.hpp"
-#include "model/checkpoint.hpp"
+#include "learn/beam.hpp"
+#include "learn/checkpoint.hpp"
 #include "model/machine_memory.hpp"
-#include "model/utf8.hpp"
-#include "presets/error.hpp"
-#include "presets/quantity.hpp"
+#include "report/sections.hpp"
+#include "text/error.hpp"
+#include "text/quantity.hpp"
+#include "text/utf8.hpp"
 
 namespace llmcalc {
 namespace {

@@ -4,9 +4,9 @@
 
 #include "cli/command.hpp"
 #include "cli/output.hpp"
-#include "cli/report.hpp"
 #include "presets/load.hpp"
 #include "presets/model_file.hpp"
+#include "report/report.hpp"
 
 namespace llmcalc {
 

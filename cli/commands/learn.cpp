@@ -3,11 +3,11 @@
 #include <chrono>
 
 #include "cli/command.hpp"
-#include "cli/commands/plan_command.hpp"
+#include "cli/commands/ask.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/learn/report.hpp"
 #include "cli/progress_line.hpp"
-#include "presets/error.hpp"
+#include "text/error.hpp"
 
 namespace llmcalc {
 namespace {

@@ -2,10 +2,10 @@
 
 #include "calc/dtype.hpp"
 #include "cli/command.hpp"
-#include "cli/commands/plan_command.hpp"
+#include "cli/commands/ask.hpp"
 #include "presets/builtin.hpp"
-#include "presets/error.hpp"
-#include "presets/names.hpp"
+#include "text/error.hpp"
+#include "text/names.hpp"
 
 namespace llmcalc {
 namespace {

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include "cli/command.hpp"
-#include "cli/commands/plan_command.hpp"
-#include "presets/error.hpp"
-#include "presets/names.hpp"
-#include "presets/quantity.hpp"
+#include "cli/commands/ask.hpp"
+#include "text/error.hpp"
+#include "text/names.hpp"
+#include "text/quantity.hpp"
 
 namespace llmcalc {
 namespace {

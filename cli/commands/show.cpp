@@ -3,8 +3,8 @@
 #include "cli/command.hpp"
 #include "cli/output.hpp"
 #include "presets/builtin.hpp"
-#include "presets/error.hpp"
-#include "presets/names.hpp"
+#include "text/error.hpp"
+#include "text/names.hpp"
 
 namespace llmcalc {
 

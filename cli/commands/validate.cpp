@@ -1,17 +1,17 @@
 #include <fmt/format.h>
 
 #include "cli/command.hpp"
-#include "cli/commands/plan_command.hpp"
-#include "cli/instrument_sections.hpp"
+#include "cli/commands/ask.hpp"
 #include "cli/interrupt.hpp"
 #include "cli/place.hpp"
 #include "cli/progress_line.hpp"
-#include "cli/sections.hpp"
 #include "cli/validate/found.hpp"
+#include "cli/validate/instrument_sections.hpp"
 #include "model/pass.hpp"
-#include "presets/error.hpp"
 #include "presets/load.hpp"
-#include "presets/quantity.hpp"
+#include "report/sections.hpp"
+#include "text/error.hpp"
+#include "text/quantity.hpp"
 #include "validate/calibrate.hpp"
 #include "validate/run.hpp"
 

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "calc/parameters.hpp"
-#include "cli/sections.hpp"
-#include "model/ngram.hpp"
+#include "learn/ngram.hpp"
+#include "report/sections.hpp"
 
 namespace llmcalc {
 namespace {

@@ -2,7 +2,7 @@
 /// What was learnt, beside what counting tokens would have said.
 
 #include "cli/learn/request.hpp"
-#include "cli/report.hpp"
+#include "report/report.hpp"
 
 namespace llmcalc {
 

@@ -7,12 +7,12 @@
 
 #include "cli/bounded_text.hpp"
 #include "model/machine_memory.hpp"
-#include "model/utf8.hpp"
-#include "model/whole_file.hpp"
-#include "presets/error.hpp"
 #include "presets/load.hpp"
-#include "presets/names.hpp"
-#include "presets/quantity.hpp"
+#include "text/error.hpp"
+#include "text/names.hpp"
+#include "text/quantity.hpp"
+#include "text/utf8.hpp"
+#include "text/whole_file.hpp"
 
 namespace llmcalc {
 namespace {

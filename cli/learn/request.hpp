@@ -5,7 +5,7 @@
 
 #include "cli/arguments.hpp"
 #include "cli/place.hpp"
-#include "model/learner.hpp"
+#include "learn/learner.hpp"
 
 namespace llmcalc {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/report.hpp"
+#include "report/report.hpp"
 #include "validate/timing.hpp"
 
 namespace llmcalc {

@@ -6,7 +6,7 @@
 #include <array>
 #include <filesystem>
 
-#include "presets/error.hpp"
+#include "text/error.hpp"
 
 namespace llmcalc::model {
 namespace {

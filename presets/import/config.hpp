@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "calc/arch.hpp"
-#include "presets/json.hpp"
+#include "text/json.hpp"
 
 namespace llmcalc::import {
 

@@ -8,7 +8,7 @@
 
 #include "presets/arch_check.hpp"
 #include "presets/import/families.hpp"
-#include "presets/names.hpp"
+#include "text/names.hpp"
 
 namespace llmcalc {
 

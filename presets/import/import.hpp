@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "presets/json.hpp"
 #include "presets/model_card.hpp"
+#include "text/json.hpp"
 
 namespace llmcalc {
 

@@ -2,7 +2,7 @@
 
 #include "calc/cost.hpp"
 #include "calc/liveness.hpp"
-#include "calc/textbook.hpp"
+#include "calc/textbook/textbook.hpp"
 #include "tests/calc/engine_archs.hpp"
 #include "tests/catch.hpp"
 

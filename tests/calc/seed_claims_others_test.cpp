@@ -3,7 +3,7 @@
 #include <array>
 #include <cmath>
 
-#include "calc/textbook.hpp"
+#include "calc/textbook/textbook.hpp"
 #include "tests/calc/textbook_archs.hpp"
 #include "tests/catch.hpp"
 

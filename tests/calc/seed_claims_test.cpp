@@ -5,7 +5,7 @@
 
 #include "calc/collective.hpp"
 #include "calc/run.hpp"
-#include "calc/textbook.hpp"
+#include "calc/textbook/textbook.hpp"
 #include "tests/calc/textbook_archs.hpp"
 #include "tests/catch.hpp"
 

@@ -1,6 +1,6 @@
-#include "calc/textbook_activations.hpp"
+#include "calc/textbook/activations.hpp"
 
-#include "calc/textbook_seeds.hpp"
+#include "calc/textbook/seeds.hpp"
 #include "tests/catch.hpp"
 
 using namespace llmcalc;

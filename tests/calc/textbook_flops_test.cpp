@@ -1,10 +1,10 @@
-#include "calc/textbook_flops.hpp"
+#include "calc/textbook/flops.hpp"
 
 #include <algorithm>
 
-#include "calc/textbook_inference.hpp"
-#include "calc/textbook_parameters.hpp"
-#include "calc/textbook_seeds.hpp"
+#include "calc/textbook/inference.hpp"
+#include "calc/textbook/parameters.hpp"
+#include "calc/textbook/seeds.hpp"
 #include "tests/calc/textbook_archs.hpp"
 #include "tests/catch.hpp"
 

@@ -1,8 +1,8 @@
-#include "calc/textbook_inference.hpp"
+#include "calc/textbook/inference.hpp"
 
 #include <cmath>
 
-#include "calc/textbook_parameters.hpp"
+#include "calc/textbook/parameters.hpp"
 #include "tests/calc/textbook_archs.hpp"
 #include "tests/catch.hpp"
 

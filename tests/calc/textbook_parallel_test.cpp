@@ -1,4 +1,4 @@
-#include "calc/textbook_parallel.hpp"
+#include "calc/textbook/parallel.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "calc/textbook_parameters.hpp"
+#include "calc/textbook/parameters.hpp"
 
 #include "tests/calc/textbook_archs.hpp"
 #include "tests/catch.hpp"

@@ -1,8 +1,8 @@
-#include "calc/textbook_roofline.hpp"
+#include "calc/textbook/roofline.hpp"
 
 #include <cmath>
 
-#include "calc/textbook_seeds.hpp"
+#include "calc/textbook/seeds.hpp"
 #include "tests/catch.hpp"
 
 using namespace llmcalc;

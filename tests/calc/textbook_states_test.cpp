@@ -1,4 +1,4 @@
-#include "calc/textbook_states.hpp"
+#include "calc/textbook/states.hpp"
 
 #include "calc/dtype.hpp"
 #include "tests/catch.hpp"

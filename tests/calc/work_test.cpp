@@ -4,7 +4,7 @@
 
 #include "calc/infer.hpp"
 #include "calc/parameters.hpp"
-#include "calc/textbook.hpp"
+#include "calc/textbook/textbook.hpp"
 #include "tests/calc/engine_archs.hpp"
 #include "tests/catch.hpp"
 

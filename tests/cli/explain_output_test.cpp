@@ -4,12 +4,12 @@
 #include <sstream>
 
 #include "calc/program.hpp"
-#include "cli/explain/explanation.hpp"
-#include "cli/explain/operator_formula.hpp"
-#include "cli/explain/rules.hpp"
-#include "cli/explain/sum.hpp"
 #include "presets/builtin.hpp"
 #include "presets/load.hpp"
+#include "report/explain/explanation.hpp"
+#include "report/explain/operator_formula.hpp"
+#include "report/explain/rules.hpp"
+#include "report/explain/sum.hpp"
 #include "tests/catch.hpp"
 #include "tests/cli/expression.hpp"
 #include "tests/cli/program.hpp"

@@ -6,10 +6,10 @@
 #include <cmath>
 #include <sstream>
 
-#include "cli/explain/explanation.hpp"
-#include "cli/options.hpp"
 #include "presets/builtin.hpp"
 #include "presets/load.hpp"
+#include "report/explain/explanation.hpp"
+#include "report/options.hpp"
 #include "tests/catch.hpp"
 #include "tests/cli/expression.hpp"
 

@@ -1,8 +1,8 @@
-#include "cli/check/golden.hpp"
+#include "report/check/golden.hpp"
 
-#include "presets/error.hpp"
-#include "presets/json.hpp"
 #include "tests/catch.hpp"
+#include "text/error.hpp"
+#include "text/json.hpp"
 
 using namespace llmcalc;
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "presets/json.hpp"
+#include "text/json.hpp"
 
 namespace llmcalc::test {
 

@@ -7,7 +7,7 @@
 #include <map>
 #include <span>
 
-#include "model/safetensors.hpp"
+#include "learn/safetensors.hpp"
 #include "presets/model_file.hpp"
 #include "tests/catch.hpp"
 #include "tests/model/tiny.hpp"

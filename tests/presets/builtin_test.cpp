@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <set>
 
-#include "presets/json.hpp"
-#include "presets/names.hpp"
 #include "tests/catch.hpp"
+#include "text/json.hpp"
+#include "text/names.hpp"
 
 using namespace llmcalc;
 

@@ -7,8 +7,8 @@
 #include "calc/arch.hpp"
 #include "calc/plan.hpp"
 #include "presets/builtin.hpp"
-#include "presets/json.hpp"
 #include "tests/catch.hpp"
+#include "text/json.hpp"
 
 namespace llmcalc::test {
 

@@ -6,7 +6,7 @@
 #include "calc/liveness.hpp"
 #include "calc/parameters.hpp"
 #include "calc/program.hpp"
-#include "calc/textbook.hpp"
+#include "calc/textbook/textbook.hpp"
 #include "calc/train.hpp"
 #include "presets/builtin.hpp"
 #include "presets/load.hpp"

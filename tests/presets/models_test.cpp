@@ -7,8 +7,8 @@
 #include "calc/parameters.hpp"
 #include "presets/import/import.hpp"
 #include "presets/model_file.hpp"
-#include "presets/names.hpp"
 #include "tests/catch.hpp"
+#include "text/names.hpp"
 
 using namespace llmcalc;
 

@@ -1,0 +1,75 @@
+#pragma once
+/// Activation memory kept for the backward pass, in closed form: the inputs of every operator that needs them (Goon
+/// footnote 16, Korthikanti et al. 2022, arXiv:2205.05198). Dropout masks are one byte per number. Residual additions,
+/// scaling and masking keep nothing.
+
+#include <cstdint>
+
+#include "calc/textbook/exact.hpp"
+
+namespace llmcalc::textbook {
+
+enum class StoredSoftmax : std::uint8_t {
+  seed,    ///< scores before and after softmax: 2p, Goon (2.5)
+  minimal  ///< its output alone, which is what backward needs
+};
+enum class StoredGlu : std::uint8_t { all4, fused3, recompute2 };
+enum class StoredBlock : std::uint8_t {
+  everything,
+  selective,  ///< no scores: the attention core runs again
+  input       ///< the block's input alone: the block runs again
+};
+
+/// One layer of B sequences of S tokens, p bytes per number, on one of T tensor-parallel and C context-parallel ranks.
+struct LayerActivations {
+  Count batch = 1, seq = 0, hidden = 0, heads = 0, kv_heads = 0, head_dim = 0, mlp_width = 0, precision = 2;
+  bool gated = false, layer_norm = true, flash = false, attention_dropout = false, hidden_dropout = false,
+       parallel_block = false, norm_stats = false, sequence_parallel = false;
+  StoredSoftmax softmax = StoredSoftmax::minimal;
+  StoredGlu glu = StoredGlu::all4;
+  StoredBlock stored = StoredBlock::everything;
+  Count tensor_parallel = 1, context_parallel = 1;
+};
+
+/// Per token, u = 1/T with sequence parallelism else 1, a = A/T, g = max(G/T, 1), f = F/T:
+///   norms in and out 4pDu (2pDu in a parallel block); q pad_h; k, v 2pgd_h; attention output pad_h;
+///   scores naive, seed (2p + 1 dropout) aS, minimal (p + (p + 1) dropout) aS; flash 4a, the float32 log-sum-exp;
+///   masks 2Du; MLP plain 2pf, gated 4pf, 3pf fused, 2pf with the product recomputed;
+///   norm statistics in float32, if counted: LayerNorm 2 x 8u, RMSNorm 2 x 4u, one norm less in a parallel block.
+/// Times B S / C. Selective recomputation drops the scores; full keeps pDu.
+Fraction layer_activations(const LayerActivations& l);
+
+/// Korthikanti et al., Table 2: p = 2, E = 4, dropout on, MHA. Full recomputation keeps the layer's input, shared over
+/// the T ranks where `sharded_input`.
+struct KorthikantiLayer {
+  Count seq = 0, batch = 1, hidden = 0, heads = 0, tensor_parallel = 1;
+  bool sequence_parallel = false;
+};
+Fraction korthikanti_layer(const KorthikantiLayer& k, StoredBlock stored = StoredBlock::everything);
+
+/// Layers' worth of activations on the first stage of a pipeline with enough micro-batches: L (1 + (P-1)/(Pv)) of the
+/// above; v = 1 (1F1B): L.
+Fraction korthikanti_first_stage(const KorthikantiLayer& k, Count layers, Count pipeline, Count interleaved,
+                                 StoredBlock stored = StoredBlock::everything);
+/// Outside the layers, first stage, with sequence parallelism (§4.3): (sbh/t) (P + [P = 1] 4 (1 + V/h)): embedding
+/// dropout masks of P micro-batches; final norm and head inputs and float32 logits where the same rank holds the head.
+Fraction korthikanti_extras(const KorthikantiLayer& k, Count vocabulary, Count pipeline);
+
+/// Logits during the loss: bytes_per_logit B S V / (T chunks). 4: float32 log-softmax; p: the compute format, the
+/// gradient in their place (karpathy/llm.c); p + 8: 16-bit logits, a float32 copy and its gradient at once.
+Fraction logits_activations(Count batch, Count seq, Count vocabulary, Count bytes_per_logit, Count tensor_parallel = 1,
+                            Count chunks = 1);
+
+/// Mixture of experts, one layer, balanced routing. Per token, k' = capacity x k:
+///   8 n_E (float32 logits and probabilities) + k'pD (dispatched copies) + k' m p F_e + k'pD (outputs) + 4k (gates)
+///   + n_s m p F_s;   m = 2 plain; 4, 3 or 2 gated, as in layer_activations.
+struct MoeActivations {
+  Count batch = 1, seq = 0, hidden = 0, experts = 0, top_k = 0, width = 0, shared_experts = 0, shared_width = 0,
+        precision = 2;
+  bool gated = true;
+  StoredGlu glu = StoredGlu::all4;
+  Fraction capacity = 1;
+};
+Fraction moe_activations(const MoeActivations& m);
+
+}  // namespace llmcalc::textbook

@@ -1,0 +1,111 @@
+#include "calc/textbook/inference.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "calc/textbook/parameters.hpp"
+
+namespace llmcalc::textbook {
+namespace {
+
+double real(Count n) { return static_cast<double>(n); }
+
+/// Bytes of one token in one layer on one rank.
+Exact layer_token_bytes(const Arch& a, Count precision, Count tensor_parallel, Count scale_bytes) {
+  const Exact p = precision;
+  if (a.attention == AttentionKind::latent) return p * (a.latent.kv_rank + a.latent.rope_dim) + scale_bytes;
+  return Exact(2) * ceil(a.kv_heads, tensor_parallel) * (p * a.head_dim + scale_bytes);
+}
+
+double step_seconds(double flops, double bytes, const Machine& m) {
+  const double compute = flops / (real(m.devices) * m.peak * m.flops_efficiency);
+  const double memory = bytes / (real(m.devices) * m.bandwidth * m.bandwidth_efficiency);
+  return std::max(compute, memory);
+}
+
+double free_bytes(const Room& r) {
+  return std::max(real(r.devices) * real(r.memory) * r.utilization - real(r.weights) - real(r.reserve), 0.0);
+}
+
+}  // namespace
+
+Bytes kv_bytes_per_token(const Arch& a, Count precision, Count tensor_parallel, Count scale_bytes) {
+  const Count layers = a.layers - a.linear_layers.size();
+  return (Exact(layers) * layer_token_bytes(a, precision, tensor_parallel, scale_bytes)).bytes();
+}
+
+Bytes kv_cache_bytes(const Arch& a, Count batch, Count context, Count precision, Count tensor_parallel, Count page,
+                     Count scale_bytes) {
+  Exact tokens = 0;
+  for (Count i = 0; i < a.layers; ++i) {
+    if (a.linear_layers.contains(i)) continue;
+    const bool windowed = a.sliding.layers.contains(i);
+    tokens = tokens + ceil(windowed ? std::min(context, a.sliding.window) : context, page) * page;
+  }
+  return (Exact(batch) * tokens * layer_token_bytes(a, precision, tensor_parallel, scale_bytes)).bytes();
+}
+
+Flops decode_flops(const Arch& a, Count batch, Count context, bool absorbed) {
+  return forward_flops(a, {batch, 1, context - 1, Pairs::causal_exact, Head::all, absorbed}).total();
+}
+
+double experts_touched(Count experts, Count top_k, Count tokens) {
+  const double n = real(experts);
+  return n * (1 - std::pow(1 - real(top_k) / n, real(tokens)));
+}
+
+double weight_bytes_read(const Arch& a, Count tokens, Count weight_bytes) {
+  const ParameterSums s = parameters(a);
+  const Count moe_layers = a.has_experts() ? a.moe.layers.size() : 0;
+  const Exact routed = Exact(moe_layers) * a.moe.experts * expert_parameters(a);
+  const Exact rows = Exact(tokens) * (a.hidden + (a.position == Position::learned ? a.hidden : 0));
+  const Exact head = Exact(head_matmul_parameters(a)) + (a.head_bias ? a.vocabulary : 0);
+  const double fixed = (Exact(s.attention) + s.mlp + s.norm - routed + head + rows).real();
+  const double touched = moe_layers > 0 ? experts_touched(a.moe.experts, a.moe.top_k, tokens) : 0;
+  return real(weight_bytes) * (fixed + real(moe_layers) * touched * real(expert_parameters(a)));
+}
+
+double decode_step_seconds(const Arch& a, Count batch, Count context, Count weight_bytes, Count kv_bytes,
+                           const Machine& m, double communication) {
+  const double flops = static_cast<double>(decode_flops(a, batch, context).value);
+  const double cache = real(kv_cache_bytes(a, batch, context, kv_bytes).value);
+  return step_seconds(flops, weight_bytes_read(a, batch, weight_bytes) + cache, m) + communication;
+}
+
+double prefill_seconds(const Arch& a, const Pass& pass, Count weight_bytes, const Machine& m) {
+  const double flops = static_cast<double>(forward_flops(a, pass).total().value);
+  return step_seconds(flops, weight_bytes_read(a, pass.batch * pass.seq, weight_bytes), m);
+}
+
+Count max_batch(const Room& r, Count kv_per_token, Count context) {
+  return static_cast<Count>(std::floor(free_bytes(r) / (real(kv_per_token) * real(context))));
+}
+Count max_context(const Room& r, Count kv_per_token, Count batch) { return max_batch(r, kv_per_token, batch); }
+
+double speculative_tokens(double acceptance, Count draft) {
+  if (acceptance == 1) return real(draft + 1);
+  return (1 - std::pow(acceptance, real(draft + 1))) / (1 - acceptance);
+}
+double speculative_speedup(double acceptance, Count draft, double cost_ratio) {
+  return speculative_tokens(acceptance, draft) / (real(draft) * cost_ratio + 1);
+}
+Count best_draft(double acceptance, double cost_ratio, Count limit) {
+  Count best = 0;
+  for (Count g = 1; g <= limit; ++g)
+    if (speculative_speedup(acceptance, g, cost_ratio) > speculative_speedup(acceptance, best, cost_ratio)) best = g;
+  return best;
+}
+
+double serving_step_seconds(const Serving& s) {
+  const double context = real(s.prompt) + real(s.generated + 1) / 2;
+  return s.fixed + real(s.batch) * s.per_context_token * context;
+}
+double requests_per_second(const Serving& s) {
+  return 1 / (real(s.generated) * serving_step_seconds(s) / real(s.batch) + s.prefill);
+}
+double serving_tokens_per_second(const Serving& s) { return requests_per_second(s) * real(s.generated); }
+double time_per_output_token(const Serving& s) {
+  return serving_step_seconds(s) + real(s.batch) * s.prefill / real(s.generated);
+}
+
+}  // namespace llmcalc::textbook

@@ -1,0 +1,58 @@
+#pragma once
+/// Parameter counts in closed form. A tied head counts once; buffers (masks, RoPE tables) and correction biases of a
+/// router are no parameters.
+///
+/// L layers, D hidden, A query heads, G key/value heads, d_h head width, F MLP width, V vocabulary, K learned
+/// positions.
+
+#include "calc/arch.hpp"
+#include "calc/textbook/exact.hpp"
+
+namespace llmcalc::textbook {
+
+/// GPT-2 style: all biases, LayerNorm, learned positions, tied head, A d_h = D:
+///   4LD^2 + 2LDF + L(9D + F) + (V + K) D + 2D;   F = 4D: 12LD^2 + 13LD + (V + K) D + 2D.
+/// Source: Radford et al. 2019 by its published sizes; the listings of Goon §1.6 are the same module.
+Count gpt2_parameters(Count layers, Count hidden, Count mlp_width, Count vocabulary, Count positions);
+
+/// Llama style: no biases, RMSNorm, RoPE, gated MLP, grouped heads:
+///   L (2 A d_h D + 2 G d_h D + 3 D F + 2 D) + (1 or 2) V D + D.
+/// Source: Touvron et al. 2023 (arXiv:2302.13971).
+Count llama_parameters(Count layers, Count hidden, Count heads, Count kv_heads, Count head_dim, Count mlp_width,
+                       Count vocabulary, bool tied);
+
+/// The listing of Wolfe: GPT-2's block at F = 4D with an untied head. bias = false spares the linear layers only: its
+/// LayerNorms keep their biases.
+Count wolfe_parameters(Count layers, Count hidden, Count vocabulary, Count positions, bool bias);
+
+/// Sums over a whole model. attention holds projections, their biases, latent norms, qk-norms and sinks; mlp holds
+/// router, experts, shared experts and gates.
+struct ParameterSums {
+  Count embedding = 0, position = 0, attention = 0, mlp = 0, norm = 0, lm_head = 0;
+  Count total() const;
+};
+ParameterSums parameters(const Arch& arch);
+
+/// Weights of one layer's attention, and of one dense MLP, one routed expert.
+Count attention_parameters(const Arch& arch);         ///< softmax attention, grouped or latent
+Count linear_attention_parameters(const Arch& arch);  ///< 5 D A d_h and a norm (MiniMax-01, arXiv:2501.08313)
+Count dense_mlp_parameters(const Arch& arch);
+Count expert_parameters(const Arch& arch);
+
+/// Total less the routed experts that a token does not visit.
+Count active_parameters(const Arch& arch);
+/// Kaplan's N: attention, MLP and norms; no token or position table, no head (arXiv:2001.08361).
+Count non_embedding_parameters(const Arch& arch);
+/// nanoGPT's N: total less the position table; the tied head stays.
+Count nanogpt_parameters(const Arch& arch);
+/// N_mm: weights that enter a matmul for each token: active, with the head (tied or not), without tables, norms and
+/// biases. Forward linear FLOPs are 2 N_mm per token.
+Count matmul_parameters(const Arch& arch);
+/// The head's share of N_mm: V x embedding width, and the projection down to it where the widths differ.
+Count head_matmul_parameters(const Arch& arch);
+
+/// Numbers in Adafactor's state without momentum: rows + columns of each matrix, all of each vector; experts, and the
+/// token table, are factored one by one (arXiv:1804.04235).
+Count adafactor_numbers(const Arch& arch);
+
+}  // namespace llmcalc::textbook

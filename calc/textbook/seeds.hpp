@@ -1,0 +1,73 @@
+#pragma once
+/// The seeds' own closed forms, corrected where they are wrong (docs/seeds.md says where), with what they leave out.
+/// MHA with A d_h = D, plain MLP of width E D, one precision of p bytes. T tensor-parallel ranks, which divide A and D.
+
+#include <cstdint>
+
+#include "calc/textbook/exact.hpp"
+
+namespace llmcalc::textbook {
+
+/// (4 + 2E) L D^2 / T: Goon (2.2), (2.12), (E.1). Weights of the blocks alone: no tables, biases, norms; neither GQA
+/// nor gated MLPs. `tables` rows of width D (V, or V + K) are added whole where given, as in Goon (2.17).
+Fraction seed_parameters(Count layers, Count hidden, Fraction expansion, Count tables = 0, Count tensor_parallel = 1);
+
+/// What a block keeps for backward, all L layers: the inputs of every operator; masks at one byte.
+struct SeedActivations {
+  Count batch = 1, seq = 0, layers = 0, hidden = 0, heads = 0, expansion = 4, precision = 2, tensor_parallel = 1;
+  bool sequence_parallel = false;
+};
+Fraction seed_attention_activations(const SeedActivations& s);  ///< BLS ((5p+1) D + (2p+1) A S); Goon (2.5), (2.13)
+Fraction seed_mlp_activations(const SeedActivations& s);        ///< (2Ep + p + 1) B D L S; Goon (2.6), (2.13)
+Fraction seed_norm_activations(const SeedActivations& s);       ///< 2p B D L S
+Fraction seed_activations(const SeedActivations& s);            ///< their sum; Goon (2.7), (2.14)
+
+/// Batch from which mixed precision saves memory: 6 D^2 / (8 D S + A S^2); Goon (2.9). E = 4; no parallelism, or tensor
+/// with sequence parallelism.
+Fraction mixed_precision_break_even_batch(Count hidden, Count heads, Count seq);
+/// Sequence length at which the S^2 term of the activations (E = 4, p = 2) equals the other: 34 D / 5 A.
+Fraction activation_crossover_seq(Count hidden, Count heads);
+
+/// Forward and backward: 12 B D L S (S + (2+E) D), full attention, no head; Goon (3.2).
+Flops seed_train_flops(Count batch, Count layers, Count seq, Count hidden, Count expansion);
+/// Share of the attention core in it: S / (S + (2+E) D).
+Fraction attention_flops_share(Count seq, Count hidden, Count expansion);
+/// Sequence length at which the core costs as much as the matrices: (2 + E) D.
+Count flops_crossover_seq(Count hidden, Count expansion);
+
+/// KV cache 2 p B D L S / T, MHA; Goon (6.1).
+Fraction seed_kv_cache(Count batch, Count seq, Count hidden, Count layers, Count precision, Count tensor_parallel = 1);
+/// Tokens B S from which the cache exceeds the blocks' weights: (2 + E) D. Goon §6 drops the factor.
+Count cache_crossover_tokens(Count hidden, Count expansion);
+
+/// Arithmetic intensity of a (B,S,D) by (D,D) matmul: (1/p) 2BSD / (2BS + D); Goon (D.1), which drops the 2.
+double seed_matmul_intensity(Count batch, Count seq, Count hidden, double precision);
+/// Decode of one token, per step; N parameters: (2BN + 4BLDc) / (pN + 2pBLDc). Goon (7.2), blank there; at p = 2 it
+/// starts at B and saturates at (N + 2LDc) / (pLDc).
+double seed_decode_intensity(Count params, Count batch, Count layers, Count hidden, Count context, double precision);
+/// The limit B -> infinity of it.
+double seed_decode_intensity_limit(Count params, Count layers, Count hidden, Count context, double precision);
+/// One MLP matrix in decode: 2BD / (p (2B + D)); Goon (D.2).
+double seed_decode_mlp_intensity(Count batch, Count hidden, double precision);
+/// One attention layer in decode: (8BD^2 + 4BDS) / (p (4D^2 + 2BDS)); Goon (D.3). Activations are left out.
+double seed_decode_attention_intensity(Count batch, Count hidden, Count context, double precision);
+
+/// Goon §2.6, GPT-3 in mixed precision: L = 96, D = 12288, A = 96, V = 50257; N = 12LD^2 + VD.
+struct Gpt3CaseStudy {
+  Count params = 0;
+  Bytes weights, gradients, optimizer;
+  Bytes linear_per_token;                      ///< activations: 34DL per token, (2.18)
+  Bytes quadratic_per_token2;                  ///< and 5AL per token and key
+  Bytes sharded_states;                        ///< (2.20) at T = 8, the embedding not sharded
+  Fraction sharded_linear, sharded_quadratic;  ///< and what a token, and a token and key, keep at T = 8
+  Bytes states() const { return weights + gradients + optimizer; }
+  /// Activations of one sequence of S over the states: (2.19) at S = 2048, times B.
+  double activation_ratio(Count seq) const;
+};
+enum class Gpt3States : std::uint8_t {
+  corrected,  ///< 2 + 4 + 12 bytes per parameter, (2.3) and (2.4)
+  printed     ///< 1 + 2 + 6: what the printed digits follow from, in GiB where TiB is printed
+};
+Gpt3CaseStudy gpt3_case_study(Gpt3States states);
+
+}  // namespace llmcalc::textbook

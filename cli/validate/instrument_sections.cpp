@@ -1,0 +1,282 @@
+#include "cli/validate/instrument_sections.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "calc/run.hpp"
+#include "presets/builtin.hpp"
+#include "presets/load.hpp"
+#include "text/names.hpp"
+#include "validate/conventions.hpp"
+
+namespace llmcalc {
+namespace {
+
+using validate::metered_tolerance;
+
+std::string whole_text(double x) { return exact_text(static_cast<Count>(std::llround(x))); }
+std::string verdict(bool within) { return within ? "within" : "outside"; }
+
+json::Value phase_json(const validate::PhaseCount& p, bool flops) {
+  json::Value row{{"phase", p.predicted.name}};
+  if (flops) {
+    row["predicted_flops"] = p.predicted.flops, row["counted_flops"] = p.counted.tensor_flops;
+    if (p.predicted.flops > 0) row["ratio"] = p.counted.tensor_flops / p.predicted.flops;
+  }
+  row["predicted_bytes"] = p.predicted.moved;
+  row["dram_read_bytes"] = p.counted.read, row["dram_written_bytes"] = p.counted.written;
+  row["counted_s"] = p.counted.time.value;
+  return row;
+}
+
+std::vector<std::string> phase_text(const validate::PhaseCount& p, bool flops) {
+  const double predicted = p.predicted.flops, counted = p.counted.tensor_flops;
+  std::vector<std::string> row{p.predicted.name};
+  if (flops) {
+    row.insert(row.end(), {whole_text(predicted), whole_text(counted),
+                           predicted > 0 ? fmt::format("{:.4f}", counted / predicted) : ""});
+  }
+  row.insert(row.end(), {whole_text(p.predicted.moved), whole_text(p.counted.read), whole_text(p.counted.written)});
+  return row;
+}
+
+const char* name(validate::WorkKind k) {
+  return k == validate::WorkKind::products ? "products"
+         : k == validate::WorkKind::padded ? "padded products"
+                                           : "attention";
+}
+
+/// A core's name without why it is not a faster one.
+std::string short_core(const validate::TensorCount& t) {
+  const std::string said = t.core.substr(0, t.core.find("; backward"));
+  return said.substr(0, said.find(", not"));
+}
+
+json::Value work_json(const std::string& phase, const validate::TensorCount& t) {
+  json::Value row{{"phase", phase},
+                  {"of", name(t.kind)},
+                  {"least_flops", t.predicted.least},
+                  {"most_flops", t.predicted.most},
+                  {"counted_flops", t.counted}};
+  if (!t.core.empty()) row["core"] = t.core;
+  if (t.judged) row["tolerance"] = metered_tolerance, row["within"] = t.within();
+  return row;
+}
+
+std::vector<std::string> work_text(const std::string& phase, const validate::TensorCount& t) {
+  const validate::TensorFlops& p = t.predicted;
+  const std::string where = p.most > 0 ? short_core(t) : "outside the tensor cores";
+  const std::string predicted = whole_text(p.least) + (p.exact() ? "" : " to " + whole_text(p.most));
+  const std::string ratio = p.exact() && p.least > 0 ? fmt::format("{:.4f}", t.counted / p.least) : "";
+  return {phase, name(t.kind), where, predicted, whole_text(t.counted), ratio, t.judged ? verdict(t.within()) : "none"};
+}
+
+/// FLOPs by what executes them.
+void add_tensor_work(Report& report, const validate::Metered& m) {
+  if (!m.no_parts.empty()) report.notes.push_back("FLOPs are not told apart: " + m.no_parts);
+  Grid g{.key = "tensor_work",
+         .title = fmt::format("FLOPs of the tensor cores, whole tiles among them; the tolerance is {:.0f} %",
+                              100 * metered_tolerance),
+         .columns = {"phase", "of", "by", "predicted", "counted", "ratio", "verdict"},
+         .left = 3,
+         .rows = {}};
+  bool padded = false, bounds = false;
+  for (const validate::PhaseCount& p : m.phases)
+    for (const validate::TensorCount& t : p.parts) {
+      g.rows.push_back(work_text(p.predicted.name, t)), g.json.push_back(work_json(p.predicted.name, t));
+      padded = padded || !t.judged, bounds = bounds || !t.predicted.exact();
+    }
+  if (g.rows.empty()) return;
+  report.grids.push_back(std::move(g));
+  if (padded)
+    report.notes.push_back(
+        "products of sizes that are no multiples of 128 are padded, and experts' rows are the data's: no verdict");
+  if (bounds)
+    report.notes.push_back(
+        "cuDNN's tiles are not documented: its FLOPs are bounded by tiles of 64 to 128 queries and keys");
+}
+
+void add_counters(Report& report, const validate::Metered& m) {
+  if (!m.no_counts.empty()) report.notes.push_back("no hardware counters: " + m.no_counts);
+  if (m.phases.empty()) return;
+  Grid g{.key = "counters",
+         .title = "work by the device's counters; bytes are predicted as if there were no cache",
+         .columns = {"phase"},
+         .left = 1,
+         .rows = {}};
+  if (m.tensor_cores) {
+    g.title += ", FLOPs without what tiles add";
+    g.columns.insert(g.columns.end(), {"FLOPs predicted", "counted", "ratio"});
+  }
+  g.columns.insert(g.columns.end(), {"bytes predicted", "DRAM read", "DRAM written"});
+  for (const validate::PhaseCount& p : m.phases)
+    g.rows.push_back(phase_text(p, m.tensor_cores)), g.json.push_back(phase_json(p, m.tensor_cores));
+  report.grids.push_back(std::move(g));
+  if (m.tensor_cores) add_tensor_work(report, m);
+  if (m.product)
+    report.notes.push_back(
+        fmt::format("of a product of 4096 x 4096 x 4096 the counters saw {:.6f} of its FLOPs", *m.product));
+  if (!m.tensor_cores)
+    report.notes.push_back("float32 is multiplied outside the tensor cores: its FLOPs are not counted");
+}
+
+void add_energy(Report& report, const validate::Metered& m) {
+  if (!m.no_energy.empty()) report.notes.push_back("no energy: " + m.no_energy);
+  if (m.energy.empty()) return;
+  Grid g{.key = "energy",
+         .title = "energy",
+         .columns = {"what", "how", "J", "J per token", "W", "runs", "s"},
+         .left = 2,
+         .rows = {}};
+  for (const validate::EnergyUse& e : m.energy) {
+    g.rows.push_back({e.what, e.energy.how, fmt::format("{:.4g}", e.joules_per_run()),
+                      fmt::format("{:.4g}", e.joules_per_token()), fmt::format("{:.1f}", e.energy.watts()),
+                      fmt::format("{}", e.runs), fmt::format("{:.3g}", e.energy.time.value)});
+    g.json.push_back({{"what", e.what},
+                      {"joules", e.joules_per_run()},
+                      {"joules_per_token", e.joules_per_token()},
+                      {"watts", e.energy.watts()},
+                      {"runs", e.runs},
+                      {"seconds", e.energy.time.value},
+                      {"how", e.energy.how}});
+  }
+  report.grids.push_back(std::move(g));
+}
+
+/// All of the memory beside its prediction, where calibration has found what takes none of it for tensors.
+void add_memory_in_all(Grid& g, const validate::MemoryUse& u) {
+  const Bytes used = u.measured.used;
+  json::Value row{{"part", u.part}, {"term", "in all"}, {"bytes", used.value}};
+  std::vector<std::string> text{u.part, "in all", "as the driver says", "", exact_text(used.value)};
+  if (u.overhead != Bytes()) {
+    const double predicted = static_cast<double>(u.predicted().value), measured = static_cast<double>(used.value);
+    const bool within = validate::near(predicted, measured);
+    row["predicted_bytes"] = u.predicted().value, row["ratio"] = measured / predicted;
+    row["tolerance"] = metered_tolerance, row["within"] = within;
+    text[3] = exact_text(u.predicted().value);
+    text[2] = fmt::format("tensors, workspaces and {} outside them; ratio {:.4f}, {}",
+                          human_text(u.overhead.value, Unit::bytes), measured / predicted, verdict(within));
+  }
+  g.rows.push_back(text), g.json.push_back(row);
+}
+
+void add_memory(Report& report, const validate::Metered& m) {
+  if (!m.no_memory.empty()) report.notes.push_back("no memory in all: " + m.no_memory);
+  if (m.memory.empty()) return;
+  Grid g{.key = "device_memory",
+         .title = fmt::format("device memory, bytes; the tolerance in all is {:.0f} %", 100 * metered_tolerance),
+         .columns = {"part", "term", "what it is", "predicted", "measured"},
+         .left = 3,
+         .rows = {}};
+  for (const validate::MemoryUse& u : m.memory) {
+    for (const model::MemoryTerm& t : u.measured.terms) {
+      const bool tensors = t.name == "arena";
+      g.rows.push_back({u.part, t.name, t.note, tensors ? exact_text(u.tensors.value) : "", exact_text(t.bytes.value)});
+      g.json.push_back({{"part", u.part}, {"term", t.name}, {"bytes", t.bytes.value}, {"what", t.note}});
+      if (tensors) g.json.back()["predicted_bytes"] = u.tensors.value;
+    }
+    add_memory_in_all(g, u);
+  }
+  report.grids.push_back(std::move(g));
+}
+
+void add_bias_trials(Report& report, const validate::Metered& m) {
+  if (m.bias_trials.empty()) return;
+  Grid g{
+      .key = "bias_trials",
+      .title = "biases: added by a product's epilogue or by a kernel after it, whichever was faster with the product",
+      .columns = {"added by", "rows", "in", "out", "epilogue, us", "kernel, us"},
+      .left = 1,
+      .rows = {}};
+  for (const model::BiasTrial& t : m.bias_trials) {
+    const char* const by = t.by_epilogue() ? "epilogue" : "kernel";
+    g.rows.push_back({by, exact_text(t.rows), exact_text(t.in), exact_text(t.out),
+                      t.epilogue ? fmt::format("{:.1f}", 1e6 * t.epilogue->value) : "",
+                      fmt::format("{:.1f}", 1e6 * t.kernel.value)});
+    json::Value row{{"added_by", by}, {"rows", t.rows}, {"in", t.in}, {"out", t.out}, {"kernel_s", t.kernel.value}};
+    if (t.epilogue) row["epilogue_s"] = t.epilogue->value;
+    g.json.push_back(row);
+  }
+  report.grids.push_back(std::move(g));
+}
+
+template <typename X, typename F>
+void add_known(Section& s, const char* key, const char* label, const std::optional<X>& value, const F& text) {
+  if (value) s.add(key, label, text(*value));
+}
+
+/// A number in JSON, and in text with its unit.
+void add_number(Section& s, const std::string& key, const char* label, const std::optional<double>& value, double unit,
+                const char* unit_name) {
+  if (!value) return;
+  s.add(key, "", *value);
+  s.add("", label, fmt::format("{:.4g} {}", *value / unit, unit_name));
+}
+
+std::string joined(const std::vector<std::string>& all) {
+  return all.empty() ? "by nothing" : fmt::format("{}", fmt::join(all, ", "));
+}
+
+Section machine_section(const validate::Metered& m) {
+  const model::Board& b = m.board;
+  Section s{"machine", "machine, at work", {}};
+  const auto same = [](const std::string& text) { return text; };
+  add_known(s, "name", "device", b.name, same);
+  add_known(s, "driver", "driver", b.driver, same);
+  add_number(s, "sm_clock_hz", "clock", b.sm_clock, 1e6, "MHz");
+  add_number(s, "sm_clock_max_hz", "at most", b.sm_clock_max, 1e6, "MHz");
+  add_number(s, "memory_clock_hz", "memory clock", b.memory_clock, 1e6, "MHz");
+  add_number(s, "memory_clock_max_hz", "at most", b.memory_clock_max, 1e6, "MHz");
+  add_known(s, "held_back_by", "held back", b.throttled, joined);
+  add_number(s, "power_w", "power", b.watts, 1, "W");
+  add_number(s, "power_limit_w", "its limit", b.watts_limit, 1, "W");
+  add_number(s, "temperature_c", "temperature", b.celsius, 1, "C");
+  if (b.reserved) s.add("reserved_bytes", "reserved memory", *b.reserved, "by driver and firmware");
+  if (b.other_processes) s.add("other_processes", "other processes", Quantity(Count{*b.other_processes}));
+  for (const model::Version& v : m.versions) s.add("versions." + v.of, v.of, v.version);
+  return s;
+}
+
+/// "NVIDIA H200" is the preset h200; none where no preset is called so.
+const Builtin* preset_of(const std::string& board) {
+  std::string name = lower(board);
+  if (name.starts_with("nvidia ")) name.erase(0, 7);
+  std::replace(name.begin(), name.end(), ' ', '-');
+  return find_builtin(builtin_hardware(), name);
+}
+
+}  // namespace
+
+void add_instruments(Report& report, const validate::Metered& m) {
+  report.sections.push_back(machine_section(m));
+  add_counters(report, m);
+  add_energy(report, m);
+  add_memory(report, m);
+  add_bias_trials(report, m);
+}
+
+void add_attention_cores(Report& report, const validate::Verdict& v) {
+  if (v.cores.empty()) return;
+  Section s{"attention_core", "code that computed attention", {}};
+  for (const validate::CoreUse& c : v.cores) s.add(c.part, c.part, c.core);
+  report.sections.push_back(std::move(s));
+}
+
+Section mfu_section(const validate::Case& c, double step_seconds, const std::string& board,
+                    const HardwareCard& measured) {
+  const Builtin* preset = preset_of(board);
+  const HardwareCard card = preset != nullptr ? load_hardware(preset->name) : measured;
+  const FlopsPerSecond peak = card.device.peak(c.plan.precision);
+  const double rate = static_cast<double>(mul(c.plan.global_batch, c.plan.seq)) / step_seconds;
+  Section s{"mfu", "utilisation of a training step, by convention", {}};
+  s.add("tokens_per_s", "throughput", rate, Unit::tokens_per_second);
+  s.add("peak_flops_per_s", "", peak.value);
+  s.add("", "peak", fmt::format("{:.4g} TFLOP/s", peak.value / 1e12), Unit::none, card.title);
+  for (const validate::Convention& v : validate::conventions(c.arch, c.plan))
+    s.add(v.key, v.key, mfu(v.flops_per_token, rate, 1, peak), Unit::ratio, v.formula);
+  return s;
+}
+
+}  // namespace llmcalc

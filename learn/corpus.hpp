@@ -1,0 +1,47 @@
+#pragma once
+/// A text to learn from, as tokens, in three pieces: the first is learnt from, the last tenth is held out and shows
+/// what was learnt, and the twentieth before it, the validation piece, says which weights are the best. What is
+/// reported was so neither learnt from nor chosen on.
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "learn/tokenizer.hpp"
+#include "model/transformer.hpp"
+
+namespace llmcalc::model {
+
+/// Where two pieces begin, and those before them end: at a line's beginning, or, where twice the piece has no line end,
+/// between two characters.
+struct Split {
+  std::size_t validation, held_out;
+};
+Split split(std::string_view text);
+
+class Corpus {
+ public:
+  Corpus(std::string_view text, const Tokenizer& tokenizer);
+
+  std::span<const std::int32_t> learnt() const { return learnt_; }
+  std::span<const std::int32_t> validation() const { return validation_; }
+  std::span<const std::int32_t> held_out() const { return held_out_; }
+  /// Bytes of every held-out token but the first: of those that are predicted.
+  Count predicted_bytes() const { return predicted_bytes_; }
+  /// -ln p per token, as bits per byte of held-out text: comparable whatever the tokens are.
+  double bits_per_byte(double loss) const;
+
+  /// Batch `index` of the run with this seed: `sequences` stretches of `seq` tokens that begin anywhere in what is
+  /// learnt. InputError where it is shorter than one.
+  Batch batch(std::uint64_t seed, std::uint64_t index, Count sequences, Count seq) const;
+
+  /// Mean -ln p of a piece's tokens, each with up to seq - 1 before it: stretches side by side, without dropout. Of at
+  /// most `tokens` of them, from stretches evenly spread; 0: of all. The model's plan says seq and micro_batch.
+  static double loss(Transformer& t, std::span<const std::int32_t> piece, Count tokens = 0);
+
+ private:
+  std::vector<std::int32_t> learnt_, validation_, held_out_;
+  Count predicted_bytes_ = 0;
+};
+
+}  // namespace llmcalc::model

@@ -1,0 +1,184 @@
+#include "learn/generate.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "calc/work.hpp"
+#include "learn/beam.hpp"
+#include "model/random.hpp"
+#include "text/error.hpp"
+
+namespace llmcalc::model {
+namespace {
+
+/// Random numbers of generation, apart from those of a training run with the same seed.
+constexpr std::uint64_t sampling_stream = 0x73616d706c65ULL;  // "sample"
+
+class Clock {
+ public:
+  Seconds taken() const {
+    return Seconds(std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count());
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+/// Tokens that a text of this model may have; nothing where no table ends.
+std::optional<Count> longest(const Arch& a) {
+  return a.position == Position::learned ? std::optional(a.position_rows) : std::nullopt;
+}
+
+void refuse_bad(const Arch& a, std::span<const std::int32_t> prompt, const GenerateOptions& o) {
+  if (prompt.empty()) throw InputError("the prompt has no token; give a text of at least one character");
+  if (o.tokens < 0) throw InputError(fmt::format("{} tokens are out of range; give 0 or more", o.tokens));
+  if (o.beams < 1) throw InputError(fmt::format("{} beams are out of range; give 1 or more", o.beams));
+  for (const std::int32_t t : prompt)
+    if (t < 0 || t >= a.vocabulary)
+      throw InputError(fmt::format("token {} of the prompt is not in the model's vocabulary of {}", t, a.vocabulary));
+  if (const auto most = longest(a); most && static_cast<Count>(prompt.size()) > *most)
+    throw InputError(fmt::format("the prompt has {} tokens and the model {} learned positions; give a shorter one",
+                                 prompt.size(), *most));
+  candidates(std::vector<float>{0}, o.sampling);  // refuses options out of range
+}
+
+/// The model as a function of the text so far. Its cache holds the keys and values of the last text it was asked about;
+/// what a new text begins with in common is not run again.
+class Reader {
+ public:
+  /// rewinds: texts come that are not continuations of the one before. A window's cache has lost what it would need.
+  /// What is run is counted in `g`.
+  Reader(Transformer& t, Count tokens, bool cached, bool rewinds, Generated& g) : t_(t), g_(g) {
+    const SlidingWindow& w = t.arch().sliding;
+    const bool forgets = !w.layers.empty() && w.window < tokens;
+    if (cached && !(rewinds && forgets)) cache_.emplace(t.make_cache(1, tokens));
+  }
+
+  std::vector<float> logits(std::span<const std::int32_t> text) {
+    const std::size_t known = cache_ ? common(text) : 0;
+    std::vector<double> y;
+    if (!cache_ || known == 0)
+      y = run(text, 0);
+    else
+      for (std::size_t i = known; i < text.size(); ++i) y = run(text.subspan(i, 1), static_cast<Count>(i));
+    if (cache_) in_cache_.assign(text.begin(), text.end());
+    return {y.begin(), y.end()};
+  }
+
+ private:
+  /// Tokens of `text` whose keys and values are there; the last one runs in any case.
+  std::size_t common(std::span<const std::int32_t> text) const {
+    const auto [a, b] = std::mismatch(text.begin(), text.end() - 1, in_cache_.begin(), in_cache_.end());
+    return static_cast<std::size_t>(a - text.begin());
+  }
+  std::vector<double> run(std::span<const std::int32_t> tokens, Count past) {
+    const std::vector<std::int64_t> ids(tokens.begin(), tokens.end());
+    count(static_cast<Count>(tokens.size()), past);
+    return t_.logits(ids, 1, past, cache_ ? &*cache_ : nullptr);
+  }
+
+  void count(Count queries, Count past) {
+    const Plan& plan = t_.settings().plan;
+    Step step = past == 0 ? prefill_step(plan, queries) : decode_step(plan, past + 1);
+    step.sequences = 1;
+    const Pricing price = pricing(plan, past == 0 ? Phase::prefill : Phase::decode);
+    g_.flops += forward_work(t_.arch(), step, price, {}).executed;
+    g_.tokens_run += queries;
+  }
+
+  Transformer& t_;
+  Generated& g_;
+  std::optional<Cache> cache_;
+  std::vector<std::int32_t> in_cache_;
+};
+
+std::int32_t next_token(std::span<const float> logits, const GenerateOptions& o, Count i) {
+  const double u = uniform<double>(random_key(o.seed), random_counter(static_cast<std::uint64_t>(i), sampling_stream));
+  return sample(logits, o.sampling, u);
+}
+
+/// One token after another, into `g`, so that what there is survives a stop.
+void sample_on(Reader& reader, std::vector<std::int32_t> text, Count tokens, const GenerateOptions& o,
+               const OnToken& on_token, Generated& g) {
+  const Clock clock;
+  for (Count i = 0; i < tokens; ++i) {
+    const std::int32_t token = next_token(reader.logits(text), o, i);
+    i == 0 ? g.prefill = clock.taken() : g.decode = clock.taken() - g.prefill;
+    if (token == o.end) {
+      g.ended = Ended::end_of_text;
+      return;
+    }
+    text.push_back(token);
+    g.tokens.push_back(token);
+    if (on_token) on_token(token);
+  }
+}
+
+/// The most probable text that beam search finds, into `g` as it grows.
+void search_on(Reader& reader, std::span<const std::int32_t> prompt, Count tokens, const GenerateOptions& o,
+               Generated& g) {
+  const Clock clock;
+  Count asked = 0;
+  const LogProbabilities model = [&](std::span<const std::int32_t> text) {
+    if (o.searching) o.searching(asked++, add(1, mul(tokens - 1, o.beams)));
+    const std::vector<double> logs = log_softmax(reader.logits(text));
+    if (text.size() == prompt.size()) g.prefill = clock.taken();
+    return std::vector<float>(logs.begin(), logs.end());
+  };
+  const auto keep = [&](const std::vector<Sequence>& beam) {
+    g.decode = clock.taken() - g.prefill;
+    g.log_probability = beam.front().log_probability;
+    g.tokens = beam.front().tokens;
+  };
+  beam_search(model, prompt, {.width = o.beams, .length = tokens, .end = o.end, .kept = keep});
+}
+
+/// The best text of a search, over or stopped, is shown.
+void show_found(const GenerateOptions& o, const OnToken& on_token, Generated& g) {
+  if (o.end && !g.tokens.empty() && g.tokens.back() == *o.end) {
+    g.tokens.pop_back();
+    if (g.ended != Ended::stopped) g.ended = Ended::end_of_text;
+  }
+  if (on_token) std::for_each(g.tokens.begin(), g.tokens.end(), on_token);
+}
+
+/// The model watches the flag for as long as this lives.
+class Watch {
+ public:
+  Watch(Transformer& t, const std::atomic<bool>* stop) : t_(t) { t.watch(stop); }
+  ~Watch() { t_.watch(nullptr); }
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+
+ private:
+  Transformer& t_;
+};
+
+}  // namespace
+
+Generated generate(Transformer& t, std::span<const std::int32_t> prompt, const GenerateOptions& o,
+                   const OnToken& on_token) {
+  refuse_bad(t.arch(), prompt, o);
+  const auto given = static_cast<Count>(prompt.size());
+  // The last token of a text is never run, so it needs no position.
+  const Count room = longest(t.arch()) ? *longest(t.arch()) - given + 1 : o.tokens;
+  const Count tokens = std::min(o.tokens, room);
+  Generated g;
+  g.ended = tokens < o.tokens ? Ended::positions : Ended::length;
+  const Watch watch(t, o.stop);
+  try {
+    Reader reader(t, add(given, tokens), o.cache, o.beams > 1, g);
+    if (o.beams > 1)
+      search_on(reader, prompt, tokens, o, g);
+    else
+      sample_on(reader, {prompt.begin(), prompt.end()}, tokens, o, on_token, g);
+  } catch (const Stopped&) {
+    g.ended = Ended::stopped;
+  }
+  if (o.beams > 1) show_found(o, on_token, g);
+  return g;
+}
+
+}  // namespace llmcalc::model

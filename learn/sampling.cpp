@@ -1,0 +1,121 @@
+#include "learn/sampling.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "text/error.hpp"
+
+namespace llmcalc::model {
+
+namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+void refuse_bad(std::span<const float> logits) {
+  if (logits.empty()) throw InputError("there are no logits to choose a token from; the vocabulary is empty");
+  for (std::size_t i = 0; i < logits.size(); ++i)
+    if (std::isnan(logits[i]) || logits[i] == infinity)
+      throw InputError(
+          fmt::format("the logit of token {} is {}; the weights have diverged or are damaged", i, logits[i]));
+  if (std::all_of(logits.begin(), logits.end(), [](float l) { return l == -infinity; }))
+    throw InputError("every logit is -inf; no token can follow");
+}
+
+void refuse_bad(const SamplingOptions& o) {
+  if (!(o.temperature >= 0) || std::isinf(o.temperature))
+    throw InputError(
+        fmt::format("temperature {} is out of range; give 0 (greedy) or a positive number", o.temperature));
+  if (o.top_k < 0) throw InputError(fmt::format("top-k {} is out of range; give 0 (all tokens) or more", o.top_k));
+  if (!(o.top_p > 0 && o.top_p <= 1))
+    throw InputError(fmt::format("top-p {} is out of range; give a number above 0 and at most 1", o.top_p));
+}
+
+/// The order of preference.
+bool likelier(const Candidate& a, const Candidate& b) {
+  return a.probability != b.probability ? a.probability > b.probability : a.token < b.token;
+}
+
+void divide_by_sum(std::vector<Candidate>& set) {
+  double sum = 0;
+  for (const Candidate& c : set) sum += c.probability;
+  for (Candidate& c : set) c.probability /= sum;
+}
+
+/// exp((l - max)/temperature), not yet divided by their sum. A token at -infinity is not among them.
+std::vector<Candidate> weighed(std::span<const float> logits, double temperature) {
+  const double most = *std::max_element(logits.begin(), logits.end());
+  std::vector<Candidate> set;
+  set.reserve(logits.size());
+  for (std::size_t i = 0; i < logits.size(); ++i)
+    if (logits[i] != -infinity)
+      set.push_back({static_cast<std::int32_t>(i), std::exp((static_cast<double>(logits[i]) - most) / temperature)});
+  return set;
+}
+
+void cut_to_top(std::vector<Candidate>& set, Count k) {
+  if (k == 0 || static_cast<std::size_t>(k) >= set.size()) return;
+  std::nth_element(set.begin(), set.begin() + k, set.end(), likelier);
+  set.resize(static_cast<std::size_t>(k));
+}
+
+/// The likeliest come off a heap one by one: few of a large vocabulary are ever sorted.
+void cut_to_nucleus(std::vector<Candidate>& set, double top_p) {
+  if (top_p == 1) return;
+  const auto less_likely = [](const Candidate& a, const Candidate& b) { return likelier(b, a); };
+  std::make_heap(set.begin(), set.end(), less_likely);
+  auto end = set.end();
+  for (double sum = 0; end != set.begin() && sum < top_p; --end) {
+    std::pop_heap(set.begin(), end, less_likely);
+    sum += (end - 1)->probability;
+  }
+  set.erase(set.begin(), end);
+}
+
+}  // namespace
+
+std::int32_t greedy(std::span<const float> logits) {
+  refuse_bad(logits);
+  return static_cast<std::int32_t>(std::max_element(logits.begin(), logits.end()) - logits.begin());
+}
+
+std::vector<Candidate> candidates(std::span<const float> logits, const SamplingOptions& options) {
+  refuse_bad(options);
+  if (options.temperature == 0) return {{greedy(logits), 1.0}};
+  refuse_bad(logits);
+  std::vector<Candidate> set = weighed(logits, options.temperature);
+  cut_to_top(set, options.top_k);
+  divide_by_sum(set);
+  cut_to_nucleus(set, options.top_p);
+  std::sort(set.begin(), set.end(), [](const Candidate& a, const Candidate& b) { return a.token < b.token; });
+  divide_by_sum(set);
+  return set;
+}
+
+std::int32_t sample(std::span<const float> logits, const SamplingOptions& options, double uniform) {
+  const std::vector<Candidate> set = candidates(logits, options);
+  double sum = 0;
+  std::int32_t last = set.front().token;
+  for (const Candidate& c : set) {
+    if (c.probability == 0) continue;  // underflowed: it never follows
+    last = c.token;
+    sum += c.probability;
+    if (uniform < sum) break;
+  }
+  return last;  // also where rounding left the sum a little under 1
+}
+
+std::vector<double> log_softmax(std::span<const float> logits) {
+  refuse_bad(logits);
+  const double most = *std::max_element(logits.begin(), logits.end());
+  double sum = 0;
+  for (const float l : logits) sum += std::exp(static_cast<double>(l) - most);
+  std::vector<double> logs;
+  logs.reserve(logits.size());
+  for (const float l : logits) logs.push_back(static_cast<double>(l) - most - std::log(sum));
+  return logs;
+}
+
+}  // namespace llmcalc::model

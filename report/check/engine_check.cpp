@@ -1,0 +1,114 @@
+#include "report/check/engine_check.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "calc/memory.hpp"
+#include "calc/parameters.hpp"
+#include "calc/textbook/textbook.hpp"
+#include "calc/work.hpp"
+#include "presets/builtin.hpp"
+#include "report/check/golden.hpp"
+#include "report/report.hpp"
+
+namespace llmcalc {
+namespace {
+
+/// Collects comparisons about one subject.
+class Comparison {
+ public:
+  Comparison(std::string subject, std::vector<Difference>& out) : subject_(std::move(subject)), out_(out) {}
+
+  void count(std::string_view quantity, Count engine, Count textbook) {
+    text(quantity, exact_text(engine), exact_text(textbook));
+  }
+  void flops(std::string_view quantity, Flops engine, Flops textbook) {
+    text(quantity, exact_text(engine), exact_text(textbook));
+  }
+  Count made() const { return made_; }
+
+ private:
+  void text(std::string_view quantity, std::string engine, std::string textbook) {
+    ++made_;
+    if (engine != textbook) out_.push_back({subject_, std::string(quantity), std::move(engine), std::move(textbook)});
+  }
+  std::string subject_;
+  std::vector<Difference>& out_;
+  Count made_ = 0;
+};
+
+void compare_parameters(const Arch& a, Comparison& c) {
+  const Parameters p = parameters(a);
+  const textbook::ParameterSums t = textbook::parameters(a);
+  c.count("parameters.embedding", p.embedding, t.embedding);
+  c.count("parameters.position", p.position, t.position);
+  c.count("parameters.attention", p.attention, t.attention);
+  c.count("parameters.mlp", p.mlp, t.mlp);
+  c.count("parameters.norm", p.norm, t.norm);
+  c.count("parameters.lm_head", p.lm_head, t.lm_head);
+  c.count("parameters.total", p.total, t.total());
+  c.count("parameters.active", p.active, textbook::active_parameters(a));
+  c.count("parameters.non_embedding", p.non_embedding, textbook::non_embedding_parameters(a));
+  c.count("parameters.matmul", p.matmul_active, textbook::matmul_parameters(a));
+  c.count("adafactor numbers", p.factored, textbook::adafactor_numbers(a));
+}
+
+constexpr std::array conventions{std::pair{AttentionFlops::full, textbook::Pairs::full},
+                                 std::pair{AttentionFlops::causal_half, textbook::Pairs::causal_half},
+                                 std::pair{AttentionFlops::causal_exact, textbook::Pairs::causal_exact}};
+constexpr std::array recomputations{std::pair{Recompute::none, textbook::Recomputed::none},
+                                    std::pair{Recompute::selective, textbook::Recomputed::selective},
+                                    std::pair{Recompute::full, textbook::Recomputed::full}};
+
+/// Training FLOPs in three attention conventions and three ways of recomputing.
+void compare_training(const Arch& a, Comparison& c) {
+  for (const auto& [engine, book] : conventions) {
+    Plan p{.seq = std::min<Count>(a.context, 2048), .micro_batch = 3, .global_batch = 3, .attention_flops = engine};
+    const textbook::Pass pass{.batch = 3, .seq = p.seq, .pairs = book, .head = textbook::Head::all};
+    const textbook::ForwardFlops forward = textbook::forward_flops(a, pass);
+    for (const auto& [recompute, recomputed] : recomputations) {
+      p.recompute = recompute;
+      const TrainingFlops f = training_flops(a, p);
+      c.flops("flops.forward", f.forward, forward.total());
+      c.flops("flops.hardware_total", f.hardware_total, textbook::train_flops(forward, recomputed));
+    }
+  }
+}
+
+void compare_inference(const Arch& a, Comparison& c) {
+  Plan p{.batch = 5, .attention_flops = AttentionFlops::causal_exact};
+  for (const Count context : {Count{1}, Count{777}, Count{5000}}) {
+    const Work w = forward_work(a, decode_step(p, context), pricing(p, Phase::decode), {});
+    c.flops("decode.flops", w.total(), textbook::decode_flops(a, p.batch, context));
+    if (a.linear_layers.empty())
+      c.count("kv_cache.bytes_total", (p.batch * cache_bytes(a, p, context)).value,
+              textbook::kv_cache_bytes(a, p.batch, context, 2).value);
+  }
+  c.count("kv_cache.bytes_per_token", cache_bytes_per_token(a, p).value, textbook::kv_bytes_per_token(a, 2).value);
+}
+
+}  // namespace
+
+Count check_model(const ModelCard& card, std::vector<Difference>& differences) {
+  Comparison c(card.name, differences);
+  compare_parameters(card.arch, c);
+  compare_training(card.arch, c);
+  compare_inference(card.arch, c);
+  if (card.published) c.count("published parameters", parameters(card.arch).total, *card.published);
+  return c.made();
+}
+
+Count check_golden(std::vector<Difference>& differences) {
+  Count made = 0;
+  for (const golden::Case& g : golden::cases(builtin_golden(), "golden cases")) {
+    const std::optional<golden::Result> r = golden::evaluate_textbook(g);
+    ++made;
+    if (!r || !r->equal)
+      differences.push_back({"golden " + g.id, g.quantity, r ? golden::text(r->computed) : "not computed", g.value});
+  }
+  return made;
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,258 @@
+#include "report/explain/clockwork.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "calc/program.hpp"
+#include "calc/roofline.hpp"
+#include "calc/work.hpp"
+#include "report/explain/sum.hpp"
+
+namespace llmcalc::explain {
+namespace {
+
+/// One operator in one direction, `times` over.
+struct Run {
+  Op op;
+  Count times;
+  bool backward;
+};
+
+std::vector<Run> runs(const Setting& s, const Pass& pass) {
+  std::vector<Run> all;
+  const bool training = pass.phase == Phase::training;
+  for_each_segment(s.arch(), pass.step, tensor_parallel(s.plan()), [&](const Segment& seg) {
+    for (const Op& op : seg.ops) {
+      const Count forward = seg.repeats * (training && runs_again(s.plan(), seg, op) ? 2 : 1);
+      all.push_back({op, forward, false});
+      if (training) all.push_back({op, seg.repeats, true});
+    }
+  });
+  return all;
+}
+
+/// Terms that are equal but for their count and operator are one: "attn.k, attn.v forward".
+class Merged {
+ public:
+  explicit Merged(std::vector<Symbol> symbols) : terms_{std::move(symbols), {}} {}
+
+  void add(const std::string& name, const std::string& what, Count times, std::vector<std::string> values) {
+    for (Row& r : rows_) {
+      if (r.values != values || r.what != what) continue;
+      r.times += times;
+      if (std::find(r.names.begin(), r.names.end(), name) == r.names.end()) r.names.push_back(name);
+      return;
+    }
+    rows_.push_back({{name}, what, times, std::move(values)});
+  }
+
+  Terms terms() {
+    for (Row& r : rows_) {
+      r.values.insert(r.values.begin(), number_text(r.times));
+      terms_.rows.push_back({fmt::format("{} {}", fmt::join(r.names, ", "), r.what), r.values});
+    }
+    return std::move(terms_);
+  }
+
+ private:
+  struct Row {
+    std::vector<std::string> names;
+    std::string what;
+    Count times;
+    std::vector<std::string> values;
+  };
+  std::vector<Row> rows_;
+  Terms terms_;
+};
+
+const char* direction(const Run& r) { return r.backward ? "backward" : "forward"; }
+
+/// Under the step roofline activations never leave the chip.
+double moved(const Setting& s, const Cost& c) {
+  return s.plan().roofline == Roofline::op ? c.moved.total() : c.moved.weights + c.moved.cache;
+}
+
+bool is_compute_limited(const Cost& c, const Rates& r) {
+  return c.executed / r.compute >= Seconds(c.moved.total() / r.memory.value);
+}
+bool is_limited(const Setting& s, const Cost& c, Limited which) {
+  if (which == Limited::either) return true;
+  return is_compute_limited(c, estimated_rates(s.device(), s.plan())) == (which == Limited::compute);
+}
+
+Cost cost_of(const Run& r, const Pricing& p) { return r.backward ? backward(r.op, p) : forward(r.op, p); }
+
+Terms operators(const Setting& s, const Pass& pass, Limited which, bool all_bytes = false) {
+  Merged t({{"n_i", "times that an operator runs, alike ones together", ""},
+            {"F_i", "FLOPs that it executes", ""},
+            {"M_i", "bytes that it moves", ""}});
+  const Pricing p = pricing(s.plan(), pass.phase);
+  for (const Run& r : runs(s, pass)) {
+    if (std::holds_alternative<Collective>(r.op.shape)) continue;
+    const Cost c = cost_of(r, p);
+    if (!is_limited(s, c, which)) continue;
+    const double bytes = all_bytes ? c.moved.total() : moved(s, c);
+    t.add(std::string(r.op.name), direction(r), r.times, {digits(c.executed.value), number_text(bytes)});
+  }
+  return t.terms();
+}
+
+/// Was the device measured operator by operator, so that each reaches rates of its own?
+bool has_own_rates(const Setting& s, bool bound) {
+  return !bound && s.estimated() && s.plan().roofline == Roofline::op &&
+         !estimated_rates(s.device(), s.plan()).uniform();
+}
+
+/// Every operator with the rates that it reaches, and how much of its times counts.
+Terms measured_operators(const Setting& s, const Pass& pass, Limited shown) {
+  std::vector<Symbol> symbols{{"n_i", "times that an operator runs, alike ones together", ""},
+                              {"F_i", "FLOPs that it executes", ""},
+                              {"M_i", "bytes that it moves", ""},
+                              {"c_i", "FLOP/s that it reaches", ""},
+                              {"b_i", "bytes/s that it reaches", ""},
+                              {"t_i", "launch, s", ""}};
+  if (shown == Limited::either)
+    symbols.push_back({"x_i", "share of the shorter of its times that is added to the longer", ""});
+  else
+    symbols.push_back({"w_i", "1 for the longer of its times, of the shorter the share that is added to it", ""});
+  Merged t(std::move(symbols));
+  const Pricing p = pricing(s.plan(), pass.phase);
+  const Rates rates = estimated_rates(s.device(), s.plan());
+  for (const Run& r : runs(s, pass)) {
+    if (std::holds_alternative<Collective>(r.op.shape)) continue;
+    const Cost c = cost_of(r, p);
+    const Rates own = reached(r.op, c, p, r.backward, rates);
+    std::vector<std::string> values{digits(c.executed.value), number_text(c.moved.total()),
+                                    number_text(own.compute.value), number_text(own.memory.value),
+                                    number_text(own.launch.value)};
+    const bool longer = is_compute_limited(c, own) == (shown == Limited::compute);
+    values.push_back(number_text(shown != Limited::either && longer ? 1 : own.exposed));
+    t.add(std::string(r.op.name), direction(r), r.times, values);
+  }
+  return t.terms();
+}
+
+/// An exchange goes round the ring twice (all-reduce) or once.
+void add_exchange(Merged& t, const Run& r, const Collective& c, CollectiveOp op, const Pricing& p) {
+  const Bytes message =
+      c.number_bytes > 0 ? Bytes(mul(c.elements, c.number_bytes)) : bytes_of(p.activation, c.elements);
+  t.add(std::string(r.op.name), fmt::format("{}, {}", direction(r), name(op)), r.times * c.repeats,
+        {op == CollectiveOp::all_reduce ? "2" : "1", number_text(message.value)});
+}
+
+Terms exchanges(const Setting& s, const Pass& pass) {
+  Merged t({{"n_j", "times that an exchange happens", ""},
+            {"a_j", "rounds of the ring: all-reduce 2, others 1", ""},
+            {"M_j", "bytes of its message", ""}});
+  const Pricing p = pricing(s.plan(), pass.phase);
+  for (const Run& r : runs(s, pass)) {
+    const Collective* c = std::get_if<Collective>(&r.op.shape);
+    if (!c) continue;
+    if (!r.backward && c->forward_on) add_exchange(t, r, *c, c->forward, p);
+    if (r.backward && c->backward_on) add_exchange(t, r, *c, c->backward, p);
+    if (r.backward && c->regather) add_exchange(t, r, *c, c->forward, p);
+  }
+  return t.terms();
+}
+
+bool has_launch(const Setting& s, bool bound) {
+  return !bound && estimated_rates(s.device(), s.plan()).launch.value > 0;
+}
+std::string exchange_text(const Setting& s, bool bound) { return ring_text(s, bound, "a_j", "M_j"); }
+/// "(1 - omega)*" where communication is hidden in part.
+std::string exposed(const Setting& s) { return s.plan().overlap > 0 ? "(1 - omega)" : ""; }
+
+std::string exchange_sum(const Setting& s, bool bound) {
+  return product({exposed(s), "sum(" + product({"n_j", exchange_text(s, bound)}) + ")"});
+}
+
+/// The whole pass as one operator: does the peak limit it?
+bool step_is_compute_bound(const Setting& s, const Pass& pass) {
+  const Rates rates = estimated_rates(s.device(), s.plan());
+  const Pricing p = pricing(s.plan(), pass.phase);
+  Cost all;
+  for (const Run& r : runs(s, pass)) all += r.times * cost_of(r, p);
+  all.moved.activations = 0;
+  return all.executed / rates.compute >= Seconds(all.moved.total() / rates.memory.value);
+}
+
+}  // namespace
+
+Pass training_pass(const Plan& p) { return {training_step(p), Phase::training}; }
+Pass prefill_pass(const Plan& p) { return {prefill_step(p, p.prompt), Phase::prefill}; }
+Pass decode_pass(const Plan& p, Count context) {
+  if (!p.kv_cache) return {prefill_step(p, context), Phase::prefill};
+  return {decode_step(p, context), Phase::decode};
+}
+
+std::string compute_rate(const Setting& s, bool bound) { return bound || !s.estimated() ? "pi" : "e*pi"; }
+std::string memory_rate(const Setting& s, bool bound) { return bound || !s.estimated() ? "beta" : "e_m*beta"; }
+
+std::string ring_text(const Setting& s, bool bound, const std::string& passes, const std::string& bytes) {
+  const bool slowed = !bound && s.estimated() && s.device().achieved.present;
+  return passes + "*(T - 1)*(alpha + " + bytes + "/(T*" + (slowed ? "e_l*beta_l" : "beta_l") + "))";
+}
+
+Formula pass_time(const Setting& s, const Pass& pass, bool bound) {
+  const bool own = has_own_rates(s, bound);
+  const std::string c = own ? "c_i" : compute_rate(s, bound), b = own ? "b_i" : memory_rate(s, bound);
+  Formula f;
+  if (s.plan().roofline == Roofline::op) {
+    const std::string both = "(" + ratio("F_i", c) + ", " + ratio("M_i", b) + ")";
+    const std::string one = "max" + both + (own ? " + x_i*min" + both : "");
+    f.expression = "sum(" + product({"n_i", own ? one + " + t_i" : has_launch(s, bound) ? one + " + tau" : one}) + ")";
+  } else {
+    f.expression = "max(" + ratio("sum(n_i*F_i)", c) + ", " + ratio("sum(n_i*M_i)", b) + ")";
+  }
+  f.terms = {own ? measured_operators(s, pass, Limited::either) : operators(s, pass, Limited::either)};
+  if (s.plan().tp == 1) return f;
+  f.expression += " + " + exchange_sum(s, bound);
+  f.terms.push_back(exchanges(s, pass));
+  return f;
+}
+
+Formula compute_time(const Setting& s, const Pass& pass, const std::string& n) {
+  const bool op = s.plan().roofline == Roofline::op;
+  if (has_own_rates(s, false))
+    return {product({n, "sum(n_i*w_i*F_i/c_i)"}), {}, {measured_operators(s, pass, Limited::compute)}};
+  if (!op && !step_is_compute_bound(s, pass)) return {"0"};
+  return {product({n, ratio("sum(n_i*F_i)", compute_rate(s, false))}),
+          {},
+          {operators(s, pass, op ? Limited::compute : Limited::either)}};
+}
+Formula memory_time(const Setting& s, const Pass& pass, const std::string& n) {
+  const bool op = s.plan().roofline == Roofline::op;
+  if (has_own_rates(s, false))
+    return {product({n, "sum(n_i*w_i*M_i/b_i)"}), {}, {measured_operators(s, pass, Limited::memory)}};
+  if (!op && step_is_compute_bound(s, pass)) return {"0"};
+  return {product({n, ratio("sum(n_i*M_i)", memory_rate(s, false))}),
+          {},
+          {operators(s, pass, op ? Limited::memory : Limited::either)}};
+}
+Formula exchange_time(const Setting& s, const Pass& pass, const std::string& n) {
+  if (s.plan().tp == 1) return {"0"};
+  return {product({n, exchange_sum(s, false)}), {}, {exchanges(s, pass)}};
+}
+Formula launch_time(const Setting& s, const Pass& pass, const std::string& n) {
+  if (!has_launch(s, false) || s.plan().roofline == Roofline::step) return {"0"};
+  if (has_own_rates(s, false))
+    return {product({n, "sum(n_i*t_i)"}), {}, {measured_operators(s, pass, Limited::either)}};
+  return {product({n, "sum(n_i)", "tau"}), {}, {operators(s, pass, Limited::either)}};
+}
+
+Formula pass_intensity(const Setting& s, const Pass& pass) {
+  return {"sum(n_i*F_i)/sum(n_i*M_i)", {}, {operators(s, pass, Limited::either, true)}};
+}
+
+Cost rank_cost(const Arch& arch, const Plan& plan, const Pass& pass) {
+  Cost all;
+  const Pricing p = pricing(plan, pass.phase);
+  for_each_segment(arch, pass.step, tensor_parallel(plan), [&](const Segment& seg) {
+    for (const Op& op : seg.ops) all += seg.repeats * forward(op, p);
+  });
+  return all;
+}
+
+}  // namespace llmcalc::explain

@@ -1,0 +1,43 @@
+#pragma once
+/// Times as sums over operators: the roofline's terms, with the FLOPs and bytes that --ops lists.
+
+#include "calc/cost.hpp"
+#include "report/explain/formula.hpp"
+#include "report/explain/setting.hpp"
+
+namespace llmcalc::explain {
+
+/// Which of a sum's terms: those that the peak limits, those that the bandwidth limits, or both.
+enum class Limited : std::uint8_t { either, compute, memory };
+
+/// One pass: a training micro-batch, a prefill, a decode step.
+struct Pass {
+  Step step;
+  Phase phase = Phase::training;
+};
+Pass training_pass(const Plan& p);
+Pass prefill_pass(const Plan& p);
+Pass decode_pass(const Plan& p, Count context);
+
+/// Time of one pass on one rank: operators and collectives. bound: at full efficiency.
+Formula pass_time(const Setting& s, const Pass& pass, bool bound);
+
+/// The parts of it; n: how often the pass is run ("m" or empty).
+Formula compute_time(const Setting& s, const Pass& pass, const std::string& n);
+Formula memory_time(const Setting& s, const Pass& pass, const std::string& n);
+Formula exchange_time(const Setting& s, const Pass& pass, const std::string& n);
+Formula launch_time(const Setting& s, const Pass& pass, const std::string& n);
+
+/// FLOPs executed over bytes moved, of one rank.
+Formula pass_intensity(const Setting& s, const Pass& pass);
+
+/// What one rank executes and moves in a pass without backward.
+Cost rank_cost(const Arch& arch, const Plan& plan, const Pass& pass);
+
+/// "pi" or "e*pi", "beta" or "e_m*beta": the rate that times are computed with.
+std::string compute_rate(const Setting& s, bool bound);
+std::string memory_rate(const Setting& s, bool bound);
+/// A ring collective of M bytes that is not hidden: (1 - omega)*a*(T - 1)*(alpha + M/(T*beta_l)).
+std::string ring_text(const Setting& s, bool bound, const std::string& passes, const std::string& bytes);
+
+}  // namespace llmcalc::explain

@@ -1,0 +1,40 @@
+#pragma once
+/// The quantities that can be explained: one row each. A new one is a row in one of the tables of this folder.
+
+#include <span>
+#include <string_view>
+
+#include "report/explain/formula.hpp"
+#include "report/explain/setting.hpp"
+#include "report/explain/symbols.hpp"
+
+namespace llmcalc::explain {
+
+struct Definition {
+  std::string_view path;   ///< in JSON: "memory.activations_bytes"
+  std::string_view title;  ///< what it is
+  std::string_view unit;   ///< "bytes", "FLOP", "s"
+  Subject about = Subject::model;
+  bool hardware = false;  ///< cannot be known without
+  Formula (*formula)(const Setting&) = nullptr;
+  std::string_view convention = {};  ///< what is counted, what is left out
+  std::string_view source = {};
+  std::string_view wants = {};    ///< where the report may lack it: the options or the kind of model that it needs
+  std::string_view verdict = {};  ///< the answer is a word; how it follows from the number
+};
+
+std::span<const Definition> parameter_definitions();
+std::span<const Definition> flops_definitions();
+std::span<const Definition> formula_definitions();
+std::span<const Definition> training_memory_definitions();
+std::span<const Definition> activation_definitions();
+std::span<const Definition> inference_memory_definitions();
+std::span<const Definition> step_definitions();
+std::span<const Definition> run_definitions();
+std::span<const Definition> pass_definitions();
+std::span<const Definition> limit_definitions();
+
+/// All of them in the order of a report.
+const std::vector<Definition>& definitions();
+
+}  // namespace llmcalc::explain

@@ -1,0 +1,135 @@
+#include "report/explain/examples.hpp"
+
+#include <algorithm>
+#include <memory>
+
+#include "presets/load.hpp"
+#include "report/options.hpp"
+
+namespace llmcalc::explain {
+namespace {
+
+struct Chosen {
+  std::string_view flag, value;
+};
+
+struct Example {
+  std::string_view when, model;
+  std::vector<Chosen> options = {};
+};
+
+const std::vector<Example>& examples() {
+  static constexpr std::string_view llama = "llama-3.1-8b";
+  static const std::vector<Example> all{
+      {"", llama},
+      {"multi-head, plain MLP, biases, learned positions (GPT-3)", "gpt-3-175b"},
+      {"parallel block, one norm, multi-query (Falcon-7B)", "falcon-7b"},
+      {"windows, four norms, norms of q and k (Gemma 3)", "gemma-3-27b"},
+      {"experts (Mixtral)", "mixtral-8x7b"},
+      {"latent attention, shared experts (DeepSeek-V3)", "deepseek-v3"},
+      {"measured throughput", llama, {{"--measured-tokens-per-s", "1e4"}}},
+      {"--attention naive --dropout", llama, {{"--attention", "naive"}, {"--dropout", ""}}},
+      {"--tp 8", llama, {{"--tp", "8"}}},
+      {"--tp 8 --sp", llama, {{"--tp", "8"}, {"--sp", ""}}},
+      {"--recompute selective", llama, {{"--recompute", "selective"}}},
+      {"--recompute full", llama, {{"--recompute", "full"}}},
+      {"--glu-store recompute", llama, {{"--glu-store", "recompute"}}},
+      {"--attention-flops causal-half", llama, {{"--attention-flops", "causal-half"}}},
+      {"--attention-flops causal-exact", llama, {{"--attention-flops", "causal-exact"}}},
+      {"--params-in-6n active", llama, {{"--params-in-6n", "active"}}},
+      {"--optimizer adam --master none", llama, {{"--master", "none"}}},
+      {"--optimizer adam8bit", llama, {{"--optimizer", "adam8bit"}}},
+      {"--optimizer adafactor", llama, {{"--optimizer", "adafactor"}}},
+      {"--optimizer sgd", llama, {{"--optimizer", "sgd"}}},
+      {"--optimizer momentum, lion", llama, {{"--optimizer", "lion"}}},
+      {"--logits compute", llama, {{"--logits", "compute"}}},
+      {"--logits bf16+grad", llama, {{"--logits", "bf16+grad"}}},
+      {"--logits chunked:8", llama, {{"--logits", "chunked:8"}}},
+      {"--weight-precision q4_k", llama, {{"--weight-precision", "q4_k"}}},
+      {"--weight-precision nf4", llama, {{"--weight-precision", "nf4"}}},
+      {"--no-kv-cache", llama, {{"--no-kv-cache", ""}}},
+      {"--roofline step", llama, {{"--roofline", "step"}}},
+      {"--efficiency 0.5", llama, {{"--efficiency", "0.5"}}},
+  };
+  return all;
+}
+
+/// A request with everything in it, so that every quantity has a formula.
+Request request(const Example& e) {
+  Request r;
+  r.model = load_model(e.model);
+  static const HardwareCard hardware = load_hardware("h100-sxm-80gb");
+  r.hardware = hardware;
+  Given given;
+  const auto give = [&](const Chosen& c) {
+    for (const Option& o : options())
+      if (o.flag == c.flag) o.read(r, given, c.value, c.flag);
+  };
+  for (const Chosen& c : {Chosen{"--tokens", "1T"},
+                          {"--watts", "700"},
+                          {"--price", "2"},
+                          {"--co2", "0.4"},
+                          {"--global-batch", "8"},
+                          {"--prompt", "1024"}})
+    give(c);
+  for (const Chosen& c : e.options) give(c);
+  if (e.model == "gpt-3-175b" && e.when.starts_with("multi-head")) given.seq = true, r.plan.seq = 2048;
+  settle(r, given);
+  return r;
+}
+
+/// An example, worked out when it is first looked at.
+class Case {
+ public:
+  explicit Case(const Example& e) : example_(e) {}
+  const Example& example() const { return example_; }
+  bool is_plan() const { return !example_.options.empty(); }
+  const Setting& setting() const {
+    if (!setting_) {
+      request_ = std::make_unique<Request>(request(example_));
+      setting_ = std::make_unique<Setting>(*request_, Parts{true, true});
+    }
+    return *setting_;
+  }
+
+ private:
+  const Example& example_;
+  mutable std::unique_ptr<Request> request_;
+  mutable std::unique_ptr<Setting> setting_;
+};
+
+const std::vector<Case>& cases() {
+  static const std::vector<Case> all(examples().begin(), examples().end());
+  return all;
+}
+
+/// The formula of an example, for the table of a cheat sheet: symbols without their values.
+Variant variant(const Definition& d, const Case& c, Formula f) {
+  std::vector<Symbol> names = symbols(c.setting(), d.about, f);
+  for (Symbol& s : names) s.value.clear();
+  for (Terms& t : f.terms) t.rows.clear();
+  return {std::string(c.example().when), std::move(f), std::move(names)};
+}
+
+/// Each formula once. `first`: stop at the first.
+std::vector<Variant> collected(const Definition& d, bool plans, bool first) {
+  std::vector<Variant> all;
+  for (const Case& c : cases()) {
+    if ((c.is_plan() && !plans) || (first && !all.empty())) continue;
+    const bool absent = c.setting().row(d.path) == nullptr;
+    if (absent && !d.wants.empty()) continue;
+    Formula f = d.formula(c.setting());
+    const auto same = [&](const Variant& v) { return v.formula.expression == f.expression; };
+    if (std::none_of(all.begin(), all.end(), same)) all.push_back(variant(d, c, std::move(f)));
+  }
+  return all;
+}
+
+}  // namespace
+
+std::vector<Variant> variants(const Definition& d, bool plans) {
+  std::vector<Variant> all = collected(d, plans, false);
+  return all.empty() && !plans ? collected(d, true, true) : all;
+}
+
+}  // namespace llmcalc::explain

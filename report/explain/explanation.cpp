@@ -1,0 +1,68 @@
+#include "report/explain/explanation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "text/error.hpp"
+#include "text/names.hpp"
+
+namespace llmcalc::explain {
+namespace {
+
+/// "--micro-batch" and "micro batch" are micro_batch.
+std::string plain(std::string_view name) {
+  std::string s = lower(name);
+  std::replace(s.begin(), s.end(), '-', '_');
+  std::replace(s.begin(), s.end(), ' ', '_');
+  return s;
+}
+
+std::string_view last_part(std::string_view path) { return path.substr(path.rfind('.') + 1); }
+
+template <typename F>
+std::vector<const Definition*> those(F wanted) {
+  std::vector<const Definition*> found;
+  for (const Definition& d : definitions())
+    if (wanted(d)) found.push_back(&d);
+  return found;
+}
+
+[[noreturn]] void unknown(std::string_view quantity) {
+  std::vector<std::string> known;
+  for (const Definition& d : definitions()) {
+    known.emplace_back(d.path);
+    known.emplace_back(last_part(d.path));
+    known.emplace_back(d.path.substr(0, d.path.find('.')));
+  }
+  std::sort(known.begin(), known.end());
+  known.erase(std::unique(known.begin(), known.end()), known.end());
+  std::string near;
+  for (const std::string& n : nearest(plain(quantity), known)) near += (near.empty() ? "" : ", ") + n;
+  throw InputError(fmt::format("no quantity is called {}{}; 'llmcalc explain' shows all {}", in_quotes(quantity),
+                               near.empty() ? "" : ", did you mean " + near + "?", definitions().size()));
+}
+
+}  // namespace
+
+std::optional<Explanation> explanation(const Setting& s, const Definition& d) {
+  const Row* row = s.row(d.path);
+  if (d.path == "decode.compute_bound_batch" && !row) row = s.row("decode.compute_bound");
+  if (!row) return std::nullopt;
+  Explanation e{&d, d.formula(s), {}, {}, *row};
+  e.symbols = symbols(s, d.about, e.formula);
+  e.numbers = substituted(e.formula, e.symbols);
+  return e;
+}
+
+std::vector<const Definition*> named(std::string_view quantity) {
+  const std::string name = plain(quantity);
+  if (name == "all") return those([](const Definition&) { return true; });
+  auto found = those([&](const Definition& d) { return d.path == name; });
+  if (found.empty()) found = those([&](const Definition& d) { return d.path.starts_with(name + "."); });
+  if (found.empty()) found = those([&](const Definition& d) { return d.path.ends_with("." + name); });
+  if (found.empty()) unknown(quantity);
+  return found;
+}
+
+}  // namespace llmcalc::explain

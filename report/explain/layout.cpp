@@ -1,0 +1,281 @@
+#include "report/explain/layout.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace llmcalc::explain {
+namespace {
+
+constexpr std::size_t columns = 100;
+
+/// `text` broken at spaces; the first line begins with `first`, the others with as many spaces.
+std::string wrapped(const std::string& first, const std::string& text) {
+  const std::string indent(first.size(), ' ');
+  std::string out, line = first;
+  std::size_t from = 0;
+  while (from <= text.size()) {
+    const std::size_t space = std::min(text.find(' ', from), text.size());
+    const std::string word = text.substr(from, space - from);
+    const bool empty = line.size() == indent.size();
+    if (!empty && line.size() + 1 + word.size() > columns) {
+      out += line + "\n";
+      line = indent + word;
+    } else {
+      line += (empty ? "" : " ") + word;
+    }
+    from = space + 1;
+  }
+  return out + line + "\n";
+}
+
+std::string answer(const Row& row, std::string_view unit) {
+  const std::string exact = exact_text(row.value), human = human_text(row.value, row.unit);
+  if (std::holds_alternative<double>(row.value)) {
+    const std::string number = number_text(std::get<double>(row.value));
+    return number + (unit.empty() ? "" : " " + std::string(unit)) + (human == number ? "" : " (" + human + ")");
+  }
+  if (human == exact || human.starts_with(exact + " ")) return human;
+  return exact + " (" + human + ")";
+}
+
+/// "= 126*(4*16384^2 + ...)"; the terms of a sum one per line, their names beside them.
+std::string numbers_text(const std::vector<Piece>& pieces) {
+  const bool terms = std::any_of(pieces.begin(), pieces.end(), [](const Piece& p) { return !p.name.empty(); });
+  if (!terms) return wrapped("  = ", joined(pieces));
+  std::size_t width = 0;
+  for (const Piece& p : pieces)
+    if (!p.name.empty()) width = std::max(width, p.text.size());
+  std::string out, line = "  = ";
+  for (const Piece& p : pieces) {
+    if (p.name.empty()) {
+      line += p.text;
+      continue;
+    }
+    if (!line.empty()) out += line + "\n";
+    line.clear();
+    const std::string term = p.text.starts_with(" + ") ? "    + " + p.text.substr(3) : "      " + p.text;
+    out += wrapped(fmt::format("{:<{}}  ", term, width + 6), p.name);
+  }
+  return out + (line.empty() ? "" : wrapped("    ", line));
+}
+
+std::string legend(const std::vector<Symbol>& symbols) {
+  std::size_t name = 0, meaning = 0;
+  for (const Symbol& s : symbols) name = std::max(name, s.name.size()), meaning = std::max(meaning, s.meaning.size());
+  std::string out;
+  for (const Symbol& s : symbols) {
+    std::string line = fmt::format("    {:<{}}  {:<{}}  {}", s.name, name, s.meaning, meaning, s.value);
+    line.erase(line.find_last_not_of(' ') + 1);
+    out += line + "\n";
+  }
+  return out;
+}
+
+std::string footer(const Definition& d) {
+  std::string out;
+  if (!d.verdict.empty() && d.verdict != d.convention) out += wrapped("  verdict: ", std::string(d.verdict));
+  if (!d.convention.empty()) out += wrapped("  counted: ", std::string(d.convention));
+  if (!d.source.empty()) out += wrapped("  source:  ", std::string(d.source));
+  return out;
+}
+
+std::string with_unit(std::string_view title, std::string_view unit) {
+  return unit.empty() ? std::string(title) : fmt::format("{} [{}]", title, unit);
+}
+std::string heading(const Definition& d) { return wrapped(fmt::format("{}: ", d.path), with_unit(d.title, d.unit)); }
+
+json::Value head_json(const Definition& d) {
+  json::Value v{{"path", d.path}, {"title", d.title}};
+  if (!d.unit.empty()) v["unit"] = d.unit;
+  if (!d.convention.empty()) v["convention"] = d.convention;
+  if (!d.verdict.empty()) v["verdict"] = d.verdict;
+  v["source"] = d.source;
+  return v;
+}
+
+json::Value symbols_json(const std::vector<Symbol>& symbols) {
+  json::Value all = json::Value::array();
+  for (const Symbol& s : symbols) {
+    json::Value v{{"symbol", s.name}, {"meaning", s.meaning}};
+    if (!s.value.empty()) v["value"] = s.value;
+    all.push_back(std::move(v));
+  }
+  return all;
+}
+
+std::string markdown_legend(const std::vector<Symbol>& symbols, bool values) {
+  if (symbols.empty()) return "";
+  std::string out = values ? "| symbol | meaning | value |\n|---|---|---:|\n" : "| symbol | meaning |\n|---|---|\n";
+  for (const Symbol& s : symbols)
+    out += values ? fmt::format("| `{}` | {} | {} |\n", s.name, s.meaning, s.value)
+                  : fmt::format("| `{}` | {} |\n", s.name, s.meaning);
+  return out + "\n";
+}
+
+std::string markdown_footer(const Definition& d) {
+  std::string out;
+  if (!d.verdict.empty() && d.verdict != d.convention) out += fmt::format("- verdict: {}\n", d.verdict);
+  if (!d.convention.empty()) out += fmt::format("- counted: {}\n", d.convention);
+  if (!d.source.empty()) out += fmt::format("- source: {}\n", d.source);
+  return out + "\n";
+}
+
+/// The symbols of all variants, each once.
+std::vector<Symbol> all_symbols(const std::vector<Variant>& variants) {
+  std::vector<Symbol> all;
+  for (const Variant& v : variants)
+    for (const Symbol& s : v.symbols)
+      if (std::none_of(all.begin(), all.end(), [&](const Symbol& x) { return x.name == s.name; })) all.push_back(s);
+  return all;
+}
+
+}  // namespace
+
+std::string text(const Explanation& e) {
+  const Definition& d = *e.definition;
+  std::string out = heading(d) + "\n" + wrapped("  = ", e.formula.expression);
+  if (!e.symbols.empty()) out += "\n" + legend(e.symbols) + "\n";
+  if (joined(e.numbers) != e.formula.expression) out += numbers_text(e.numbers);
+  if (d.verdict.empty())
+    out += "  = " + answer(e.answer, d.unit) + "\n";
+  else
+    out += "  -> " + exact_text(e.answer.value) + "\n";
+  return out + "\n" + footer(d);
+}
+
+std::string markdown(const Explanation& e) {
+  const Definition& d = *e.definition;
+  std::string out = fmt::format("## {}\n\n{}\n\n```\n{}\n```\n\n", d.path, d.title, e.formula.expression);
+  out += markdown_legend(e.symbols, true);
+  std::string numbers = numbers_text(e.numbers);
+  out += "```\n" + numbers + "  = " + answer(e.answer, d.unit) + "\n```\n\n";
+  return out + markdown_footer(d);
+}
+
+json::Value json_of(const Explanation& e) {
+  json::Value v = head_json(*e.definition);
+  v["formula"] = e.formula.expression;
+  v["symbols"] = symbols_json(e.symbols);
+  v["numbers"] = joined(e.numbers);
+  for (const Piece& p : e.numbers)
+    if (!p.name.empty()) v["terms"].push_back({{"name", p.name}, {"numbers", p.text}});
+  Report one;
+  one.sections.push_back({"answer", "", {e.answer}});
+  one.sections[0].rows[0].key = "value";
+  v["value"] = report_json(one)["answer"]["value"];
+  return v;
+}
+
+std::string text(const Definition& d, const std::vector<Variant>& variants) {
+  std::string out = heading(d) + "\n";
+  for (const Variant& v : variants) {
+    if (!v.when.empty()) out += "  " + v.when + "\n";
+    out += wrapped(v.when.empty() ? "  = " : "    = ", v.formula.expression);
+  }
+  const std::vector<Symbol> symbols = all_symbols(variants);
+  if (!symbols.empty()) out += "\n" + legend(symbols);
+  return out + "\n" + footer(d);
+}
+
+std::string markdown(const Definition& d, const std::vector<Variant>& variants) {
+  std::string out = fmt::format("## {}\n\n{}\n\n", d.path, d.title);
+  for (const Variant& v : variants)
+    out += fmt::format("{}```\n{}\n```\n\n", v.when.empty() ? "" : v.when + "\n\n", v.formula.expression);
+  return out + markdown_legend(all_symbols(variants), false) + markdown_footer(d);
+}
+
+json::Value json_of(const Definition& d, const std::vector<Variant>& variants) {
+  json::Value v = head_json(d);
+  v["formulas"] = json::Value::array();
+  for (const Variant& x : variants) {
+    json::Value one{{"formula", x.formula.expression}};
+    if (!x.when.empty()) one["when"] = x.when;
+    v["formulas"].push_back(std::move(one));
+  }
+  v["symbols"] = symbols_json(all_symbols(variants));
+  return v;
+}
+
+// ---- The cheat sheet.
+
+namespace {
+
+/// "parameters", "flops": the part of a path before the first dot.
+std::string_view section_of(const Definition& d) { return d.path.substr(0, d.path.find('.')); }
+std::string_view name_of(const Definition& d) { return d.path.substr(d.path.find('.') + 1); }
+
+struct Entry {
+  const Definition* definition;
+  std::vector<Variant> variants;
+};
+std::vector<Entry> entries() {
+  std::vector<Entry> all;
+  for (const Definition& d : definitions()) all.push_back({&d, variants(d, false)});
+  return all;
+}
+std::vector<Symbol> vocabulary(const std::vector<Entry>& all) {
+  std::vector<Variant> together;
+  for (const Entry& e : all)
+    for (const Variant& v : e.variants) together.push_back(v);
+  return all_symbols(together);
+}
+
+std::string entry_text(const Entry& e) {
+  const Definition& d = *e.definition;
+  std::string out = wrapped(fmt::format("  {:<33} ", name_of(d)), with_unit(d.title, d.unit));
+  for (const Variant& v : e.variants) {
+    if (!v.when.empty()) out += "      " + v.when + "\n";
+    out += wrapped(v.when.empty() ? "    = " : "        = ", v.formula.expression);
+  }
+  return out + wrapped("    ", std::string(d.source)) + "\n";
+}
+
+constexpr std::string_view sheet_title = "llmcalc cheat sheet: every quantity, its formula, its source";
+
+}  // namespace
+
+std::string cheat_sheet_text() {
+  const std::vector<Entry> all = entries();
+  std::string out(sheet_title), section;
+  out += "\n\n";
+  for (const Entry& e : all) {
+    if (section != section_of(*e.definition)) out += std::string(section = section_of(*e.definition)) + "\n\n";
+    out += entry_text(e);
+  }
+  out += "rules of thumb\n\n";
+  for (const Rule& r : rules())
+    out += fmt::format("  {}\n    = {}\n    {}\n\n", with_unit(r.title, r.unit), r.expression, r.source);
+  return out + "symbols\n\n" + legend(vocabulary(all)) +
+         "\n'llmcalc explain QUANTITY' also shows other plans, 'explain QUANTITY MODEL' puts the numbers in.\n";
+}
+
+std::string cheat_sheet_markdown() {
+  const std::vector<Entry> all = entries();
+  std::string out = "# " + std::string(sheet_title) + "\n\n", section;
+  for (const Entry& e : all) {
+    const Definition& d = *e.definition;
+    if (section != section_of(d))
+      out += (section.empty() ? "## " : "\n## ") + std::string(section = section_of(d)) +
+             "\n\n| quantity | what it is | unit | formula | source |\n|---|---|---|---|---|\n";
+    std::string formulas;
+    for (const Variant& v : e.variants)
+      formulas +=
+          (formulas.empty() ? "" : "<br>") + (v.when.empty() ? "" : v.when + ": ") + "`" + v.formula.expression + "`";
+    out += fmt::format("| `{}` | {} | {} | {} | {} |\n", name_of(d), d.title, d.unit, formulas, d.source);
+  }
+  out += "\n## rules of thumb\n\n| what | unit | formula | source |\n|---|---|---|---|\n";
+  for (const Rule& r : rules())
+    out += fmt::format("| {} | {} | `{}` | {} |\n", r.title, r.unit, r.expression, r.source);
+  return out + "\n## symbols\n\n" + markdown_legend(vocabulary(all), false);
+}
+
+json::Value cheat_sheet_json() {
+  json::Value v{{"quantities", json::Value::array()}, {"rules", json::Value::array()}};
+  for (const Entry& e : entries()) v["quantities"].push_back(json_of(*e.definition, e.variants));
+  for (const Rule& r : rules())
+    v["rules"].push_back({{"title", r.title}, {"unit", r.unit}, {"formula", r.expression}, {"source", r.source}});
+  return v;
+}
+
+}  // namespace llmcalc::explain

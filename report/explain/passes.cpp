@@ -1,0 +1,168 @@
+#include "report/explain/clockwork.hpp"
+#include "report/explain/definition.hpp"
+#include "report/explain/pairs.hpp"
+#include "report/explain/sum.hpp"
+
+namespace llmcalc::explain {
+namespace {
+
+using S = const Setting&;
+
+Count middle(const Plan& p) { return p.prompt + p.generate / 2; }
+Symbol context(Count c, const char* meaning) { return {"c", meaning, number_text(c)}; }
+
+/// Model FLOPs of a pass whose head sees the last position of each sequence.
+std::string model_flops(S s, const PassText& pass) {
+  const std::string width = s.table_width(), table = product({"V", width});
+  const bool narrow = width != "D";
+  std::string text = product({"2", "B", pass.queries, "N_mm - " + table + (narrow ? " - D*D_e" : "")});
+  text += " + " + product({"2", "B", table + (narrow ? " + D*D_e" : "")});
+  for (const std::string& part : {core_text(s, pass, s.plan().attention_flops), linear_attention_text(s, pass)})
+    if (part != "0") text += " + " + part;
+  return text;
+}
+Formula prefill_flops(S s) { return {model_flops(s, {"n_in", "", s.plan().mla == Mla::absorbed})}; }
+Formula decode_flops(S s) {
+  const bool absorbed = s.plan().kv_cache ? s.plan().mla != Mla::expanded : s.plan().mla == Mla::absorbed;
+  return {model_flops(s, s.plan().kv_cache ? PassText{"1", "c", absorbed} : PassText{"c", "", absorbed})};
+}
+
+Formula decode_time(S s, Count c, const char* meaning, bool bound) {
+  Formula f = pass_time(s, decode_pass(s.plan(), c), bound);
+  f.own = {context(c, meaning)};
+  return f;
+}
+
+/// The four parts of a pass's time.
+Formula limiting(const Time& t) {
+  return {"max(t_c, t_m, t_x, t_l)",
+          {{"t_c", "compute", number_text(t.compute.value)},
+           {"t_m", "memory", number_text(t.memory.value)},
+           {"t_x", "communication", number_text(t.communication.value)},
+           {"t_l", "launches", number_text(t.latency.value)}}};
+}
+
+/// Decode steps in stretches of contexts over which their time is linear: the mean of the two ends, times how many.
+class Stretches {
+ public:
+  Stretches(S s, Time PassEstimate::*time) : s_(s), time_(time) {}
+
+  Formula total() {
+    const Plan& p = s_.plan();
+    if (p.generate > 1) split(p.prompt + 1, p.prompt + p.generate - 1);
+    const double prefill = (s_.infer().prefill.*time_).total().value;
+    return {"t_1 + sum(n_i*(a_i + b_i)/2)", {{"t_1", "time of the prefill, s", number_text(prefill)}}, {terms_}};
+  }
+
+ private:
+  double at(Count c) const { return (decode(s_.arch(), s_.plan(), s_.device(), c).*time_).total().value; }
+  bool straight(Count from, Count to) const {
+    const double a = at(from), b = at(to), n = static_cast<double>(to - from);
+    const Count half = from + (to - from) / 2;
+    for (const Count c : {half, from + (to - from) / 4, half + (to - half) / 2}) {
+      const double line = a + (b - a) * static_cast<double>(c - from) / n;
+      if ((at(c) - line) * (at(c) - line) > 1e-24 * line * line) return false;
+    }
+    return true;
+  }
+  void split(Count from, Count to) {
+    if (to - from > 1 && !straight(from, to)) {
+      const Count half = from + (to - from) / 2;
+      split(from, half), split(half + 1, to);
+      return;
+    }
+    terms_.rows.push_back({"contexts " + number_text(from) + " to " + number_text(to),
+                           {number_text(to - from + 1), number_text(at(from)), number_text(at(to))}});
+  }
+
+  S s_;
+  Time PassEstimate::*time_;
+  Terms terms_{{{"n_i", "decode steps of a stretch", ""},
+                {"a_i", "time of its first, s", ""},
+                {"b_i", "time of its last, s", ""}},
+               {}};
+};
+
+Formula seconds(const Seconds& t, const char* name, const char* meaning) {
+  return {name, {{name, meaning, number_text(t.value)}}};
+}
+
+/// The smallest batch whose intensity reaches the ridge; experts make it a search.
+Formula compute_bound(S s) {
+  Plan p = s.plan();
+  const Row* row = s.row("decode.compute_bound_batch");
+  p.batch = row ? std::get<Count>(row->value) : Count{1} << 24;
+  const Cost cost = rank_cost(s.arch(), p, decode_pass(p, middle(p)));
+  return {"F_b*beta/(M_b*pi)",
+          {{"F_b", "FLOPs of a decode step at that batch", digits(cost.executed.value)},
+           {"M_b", "its bytes of weights and cache", number_text(cost.moved.weights + cost.moved.cache)}}};
+}
+
+constexpr std::string_view roofline =
+    "per operator the larger of FLOPs/peak and bytes/bandwidth (--roofline op), or of the whole pass (step)";
+constexpr std::string_view sources = "Goon App. D; Pope 2022 (arXiv:2211.05102); Williams 2009";
+constexpr std::string_view model = "matmuls; the head sees the last position of each sequence";
+constexpr std::string_view slowest = "the largest of compute, memory, communication, latency";
+constexpr std::string_view chen = "Chen, Transformer inference arithmetic";
+
+constexpr Definition all[] = {
+    {"prefill.time_s", "time of the prompt", "s", Subject::inference, true,
+     [](S s) { return pass_time(s, prefill_pass(s.plan()), false); }, roofline, sources},
+    {"prefill.bound_time_s", "time of the prompt at full efficiency", "s", Subject::inference, true,
+     [](S s) { return pass_time(s, prefill_pass(s.plan()), true); }, roofline, sources},
+    {"prefill.flops", "model FLOPs of the prompt", "FLOP", Subject::inference, true, prefill_flops, model, chen},
+    {"prefill.tokens_per_s", "prompt tokens per second", "tokens/s", Subject::inference, true,
+     [](S) -> Formula { return {"B*n_in/t_pre"}; }, "", sources},
+    {"prefill.intensity", "arithmetic intensity of the prompt", "FLOP/byte", Subject::inference, true,
+     [](S s) { return pass_intensity(s, prefill_pass(s.plan())); }, "executed FLOPs over bytes moved, one rank",
+     "Goon (D.1)"},
+    {"prefill.bound", "what takes most of the prompt", "", Subject::inference, true,
+     [](S s) { return limiting(s.infer().prefill.estimate); }, slowest, sources, "", slowest},
+    {"decode.time_per_token_s", "time of one decode step", "s", Subject::inference, true,
+     [](S s) { return decode_time(s, middle(s.plan()), "context of the middle step", false); },
+     "halfway through the generation", sources},
+    {"decode.bound_time_per_token_s", "time of one decode step at full efficiency", "s", Subject::inference, true,
+     [](S s) { return decode_time(s, middle(s.plan()), "context of the middle step", true); },
+     "halfway through the generation", sources},
+    {"decode.first_time_per_token_s", "time of the first decode step", "s", Subject::inference, true,
+     [](S s) { return decode_time(s, s.plan().prompt + 1, "context of the first step", false); }, roofline, sources},
+    {"decode.last_time_per_token_s", "time of a decode step at the end", "s", Subject::inference, true,
+     [](S s) { return decode_time(s, s.plan().prompt + s.plan().generate, "context at the end", false); }, roofline,
+     sources},
+    {"decode.tokens_per_s", "throughput", "tokens/s", Subject::inference, true,
+     [](S) -> Formula { return {"B/t_dec"}; }, "all sequences", sources},
+    {"decode.tokens_per_s_per_sequence", "throughput of one sequence", "tokens/s", Subject::inference, true,
+     [](S) -> Formula { return {"1/t_dec"}; }, "a reader takes 4: Goon §8, footnote 32", sources},
+    {"decode.flops", "model FLOPs of one decode step", "FLOP", Subject::inference, true, decode_flops,
+     "at the middle context, which counts the new token", "Goon §7; Chen, Transformer inference arithmetic"},
+    {"decode.intensity", "arithmetic intensity of one decode step", "FLOP/byte", Subject::inference, true,
+     [](S s) { return pass_intensity(s, decode_pass(s.plan(), middle(s.plan()))); },
+     "executed FLOPs over bytes moved, one rank", "Goon (7.2), which leaves it open; (D.2), (D.3)"},
+    {"decode.bound", "what takes most of a decode step", "", Subject::inference, true,
+     [](S s) { return limiting(s.infer().middle.estimate); }, slowest, sources, "", slowest},
+    {"decode.compute_bound_batch", "smallest batch that is compute-bound", "sequences", Subject::inference, true,
+     compute_bound, "weights and cache against the ridge pi/beta; found by search", "Goon App. D, (8.1)",
+     "a KV cache, and a batch that can be compute-bound", "the smallest batch at which this is at least 1"},
+    {"end_to_end.ttft_s", "time to the first token", "s", Subject::inference, true,
+     [](S s) { return seconds(s.infer().prefill.estimate.total(), "t_pre", "time of the prefill, s"); }, "the prefill",
+     "Pope 2022 (arXiv:2211.05102)"},
+    {"end_to_end.total_s", "time of the whole generation", "s", Subject::inference, true,
+     [](S s) { return Stretches(s, &PassEstimate::estimate).total(); },
+     "prefill, then a decode step per further token at the context it has then", "Goon §7"},
+    {"end_to_end.bound_ttft_s", "time to the first token at full efficiency", "s", Subject::inference, true,
+     [](S s) { return seconds(s.infer().prefill.bound.total(), "t_pre", "time of the prefill at full efficiency, s"); },
+     "the prefill", "Pope 2022 (arXiv:2211.05102)"},
+    {"end_to_end.bound_total_s", "time of the whole generation at full efficiency", "s", Subject::inference, true,
+     [](S s) { return Stretches(s, &PassEstimate::bound).total(); },
+     "prefill, then a decode step per further token at the context it has then", "Goon §7"},
+    {"end_to_end.tokens_per_s", "throughput of the whole generation", "tokens/s", Subject::inference, true,
+     [](S) -> Formula { return {"B*n_out/t_all"}; }, "all sequences", sources},
+    {"end_to_end.words_per_s", "words per second and sequence", "", Subject::inference, true,
+     [](S) -> Formula { return {"n_out/t_all/1.3"}; }, "1.3 tokens per word", "Goon §1, footnote 1"},
+};
+
+}  // namespace
+
+std::span<const Definition> pass_definitions() { return all; }
+
+}  // namespace llmcalc::explain

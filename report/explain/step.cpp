@@ -1,0 +1,150 @@
+#include "report/explain/clockwork.hpp"
+#include "report/explain/definition.hpp"
+#include "report/explain/sum.hpp"
+#include "report/explain/weights.hpp"
+
+namespace llmcalc::explain {
+namespace {
+
+using S = const Setting&;
+
+std::string exposed(S s) { return s.plan().overlap > 0 ? "(1 - omega)" : ""; }
+/// "m" where there is more than one micro-batch per step.
+std::string micro_batches(S s) { return s.plan().accumulation() > 1 ? "m" : ""; }
+
+/// States are read and written once; weights are read too where there is no master copy.
+std::string optimizer_text(S s, bool bound) {
+  const bool master = s.plan().master && s.plan().weight_precision.format().element_bits < 32;
+  return ratio(std::string("2*M_o + M_g + ") + (master ? "M_w" : "2*M_w"), memory_rate(s, bound));
+}
+
+/// Numbers whose gradients the ranks sum once per step: norms that the heads share; under sequence parallelism also
+/// what works on a shard of the tokens, and the biases added after the sum.
+std::string summed_gradients(S s) {
+  if (s.plan().tp == 1) return "0";
+  if (s.plan().sp)
+    return parameters_text(weights(s, true), [](const Weight& w) { return w.whole || w.after || w.shared; });
+  return parameters_text(weights(s, true), [](const Weight& w) { return w.shared; });
+}
+std::string gradient_exchange(S s, bool bound) {
+  const std::string numbers = summed_gradients(s);
+  return numbers == "0" ? "" : product({exposed(s), ring_text(s, bound, "2", product({"p_g", numbers}))});
+}
+std::string added(const std::string& a, const std::string& b) { return b.empty() ? a : a + " + " + b; }
+
+Formula step_time(S s, bool bound) {
+  Formula f = pass_time(s, training_pass(s.plan()), bound);
+  f.expression = product({micro_batches(s), f.expression});
+  f.expression = added(f.expression + " + " + optimizer_text(s, bound), gradient_exchange(s, bound));
+  return f;
+}
+Formula communication(S s) {
+  Formula f = exchange_time(s, training_pass(s.plan()), micro_batches(s));
+  f.expression = added(f.expression, gradient_exchange(s, false));
+  return f;
+}
+
+Symbol part(S s, const char* name, const char* meaning, const std::string& path) {
+  return {name, meaning, s.number("step.breakdown_s." + path)};
+}
+/// What takes most of the time; the optimizer's pass is memory traffic.
+Formula limiting(S s) {
+  return {"max(t_c, t_m + t_o, t_x, t_l)",
+          {part(s, "t_c", "compute", "compute"), part(s, "t_m", "memory", "memory"),
+           part(s, "t_o", "optimizer", "optimizer"), part(s, "t_x", "communication", "communication"),
+           part(s, "t_l", "launches", "latency")}};
+}
+
+constexpr std::string_view roofline =
+    "per operator the larger of FLOPs/peak and bytes/bandwidth (--roofline op), or of the whole step (step)";
+constexpr std::string_view sources = "Goon App. D; Williams 2009; Narayanan 2021 (arXiv:2104.04473)";
+constexpr std::string_view slowest = "the largest of compute, memory, communication, latency";
+constexpr Definition all[] = {
+    {"step.time_s", "time of one optimizer step", "s", Subject::training, true, [](S s) { return step_time(s, false); },
+     roofline, sources},
+    {"step.bound_time_s", "time of one optimizer step at full efficiency", "s", Subject::training, true,
+     [](S s) { return step_time(s, true); }, roofline, sources},
+    {"step.tokens", "tokens of one step, one tensor-parallel group", "tokens", Subject::training, true,
+     [](S) -> Formula { return {"m*B*S"}; }, "", "Goon §3"},
+    {"step.tokens_per_s", "throughput of all GPUs", "tokens/s", Subject::training, true,
+     [](S) -> Formula { return {"m*B*S/t_step*n_gpu/T"}; }, "groups of T GPUs side by side", "Goon (3.5)"},
+    {"step.tokens_per_s_per_gpu", "throughput per GPU", "tokens/s", Subject::training, true,
+     [](S) -> Formula { return {"m*B*S/(t_step*T)"}; }, "", "Goon (3.5)"},
+    {"step.mfu", "model FLOPs utilisation", "", Subject::training, true,
+     [](S) -> Formula { return {"m*F_model/(t_step*T*pi)"}; }, "no recomputation; dense peak of the compute format",
+     "PaLM (arXiv:2204.02311) App. B; Goon (3.5) with FLOPs per token"},
+    {"step.hfu", "hardware FLOPs utilisation", "", Subject::training, true,
+     [](S) -> Formula { return {"m*F_hw/(t_step*T*pi)"}; }, "recomputation counted",
+     "Korthikanti 2022 (arXiv:2205.05198)"},
+    {"step.bound", "what takes most of the step", "", Subject::training, true, limiting, slowest, sources, "", slowest},
+    {"step.breakdown_s.compute", "time of the operators that the peak limits", "s", Subject::training, true,
+     [](S s) { return compute_time(s, training_pass(s.plan()), micro_batches(s)); }, roofline, sources},
+    {"step.breakdown_s.memory", "time of the operators that the bandwidth limits", "s", Subject::training, true,
+     [](S s) { return memory_time(s, training_pass(s.plan()), micro_batches(s)); }, roofline, sources},
+    {"step.breakdown_s.communication", "time of exchanges that compute does not hide", "s", Subject::training, true,
+     communication, "ring collectives; --overlap says what is hidden",
+     "Megatron (arXiv:1909.08053); Korthikanti 2022 (arXiv:2205.05198); Patarasuk & Yuan 2009"},
+    {"step.breakdown_s.latency", "time of launches", "s", Subject::training, true,
+     [](S s) { return launch_time(s, training_pass(s.plan()), micro_batches(s)); },
+     "measured; 0 where the hardware file has none", "the hardware file"},
+    {"step.breakdown_s.optimizer", "time of the optimizer's pass over the states", "s", Subject::training, true,
+     [](S s) -> Formula { return {optimizer_text(s, false)}; },
+     "states read and written, gradients read, weights written", "ZeRO (arXiv:1910.02054): bytes per parameter"},
+};
+
+// ---- The whole run.
+
+/// Tokens per second of all GPUs: measured, or predicted.
+std::string rate(S s) { return s.request().run.measured_tokens_per_s ? "r" : "R"; }
+std::vector<Symbol> measured(S s) {
+  const auto& r = s.request().run.measured_tokens_per_s;
+  return r ? std::vector<Symbol>{{"r", "measured tokens/s of all GPUs", number_text(*r)}} : std::vector<Symbol>{};
+}
+Formula utilisation(S s, const char* flops) { return {std::string(flops) + "*r/(n_gpu*pi)", measured(s)}; }
+
+constexpr std::string_view tokens = "--tokens D";
+constexpr std::string_view throughput = "--measured-tokens-per-s X";
+constexpr Definition runs[] = {
+    {"run.measured_tokens_per_s", "measured throughput", "tokens/s", Subject::training, true,
+     [](S s) -> Formula {
+       return {"r", measured(s)};
+     },
+     "an input", "--measured-tokens-per-s", throughput},
+    {"run.mfu", "model FLOPs utilisation of the measured run", "", Subject::training, true,
+     [](S s) { return utilisation(s, "F_model/(B*S)"); }, "model FLOPs per token x tokens/s over all peaks",
+     "Goon (3.5) with FLOPs per token; PaLM (arXiv:2204.02311) App. B", throughput},
+    {"run.hfu", "hardware FLOPs utilisation of the measured run", "", Subject::training, true,
+     [](S s) { return utilisation(s, "F_hw/(B*S)"); }, "recomputation counted", "Korthikanti 2022 (arXiv:2205.05198)",
+     throughput},
+    {"run.mfu_6nd", "utilisation by 6 N", "", Subject::training, true, [](S s) { return utilisation(s, "6*N_act"); },
+     "active parameters, no attention", "Goon (3.4), (3.5)", throughput},
+    {"run.tokens", "tokens of the run", "tokens", Subject::training, true, [](S) -> Formula { return {"D_run"}; },
+     "an input", "--tokens", tokens},
+    {"run.words", "words of the run", "", Subject::training, true, [](S) -> Formula { return {"D_run/1.3"}; },
+     "English, on average", "Goon §1, footnote 1", tokens},
+    {"run.flops", "model FLOPs of the run", "FLOP", Subject::training, true,
+     [](S) -> Formula { return {"floor(F_model*D_run/(B*S))"}; }, "rounded down", "Goon (3.4)", tokens},
+    {"run.days", "days", "days", Subject::training, true,
+     [](S s) -> Formula {
+       return {ratio("D_run", rate(s)) + "/86400", measured(s)};
+     },
+     "at the measured or the predicted throughput", "Goon (3.4)", tokens},
+    {"run.gpu_hours", "GPU-hours", "h", Subject::training, true,
+     [](S s) -> Formula {
+       return {ratio("n_gpu*D_run", rate(s)) + "/3600", measured(s)};
+     },
+     "", "Goon (3.4)", tokens},
+    {"run.energy_kwh", "energy", "kWh", Subject::training, true, [](S) -> Formula { return {"h_gpu*w_gpu*PUE/1000"}; },
+     "watts and PUE are inputs", "LLaMA (arXiv:2302.13971) §6", "--tokens D and --watts W"},
+    {"run.co2_kg", "carbon dioxide", "kg", Subject::training, true, [](S) -> Formula { return {"kWh*g_c"}; },
+     "the grid's intensity is an input", "LLaMA (arXiv:2302.13971) §6", "--tokens D, --watts W and --co2 KG/KWH"},
+    {"run.cost_usd", "cost", "USD", Subject::training, true, [](S) -> Formula { return {"h_gpu*usd"}; },
+     "the price is an input", "--price", "--tokens D and --price USD/H"},
+};
+
+}  // namespace
+
+std::span<const Definition> step_definitions() { return all; }
+std::span<const Definition> run_definitions() { return runs; }
+
+}  // namespace llmcalc::explain

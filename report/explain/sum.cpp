@@ -1,0 +1,93 @@
+#include "report/explain/sum.hpp"
+
+#include <algorithm>
+
+namespace llmcalc::explain {
+namespace {
+
+/// Is there a + or - outside all parentheses?
+bool is_sum(const std::string& s) {
+  int depth = 0;
+  for (std::size_t i = 0; i < s.size(); ++i) {
+    if (s[i] == '(') ++depth;
+    if (s[i] == ')') --depth;
+    if (depth == 0 && i > 0 && s[i - 1] == ' ' && (s[i] == '+' || s[i] == '-')) return true;
+  }
+  return false;
+}
+bool is_compound(const std::string& s) { return s.find_first_of("*/ ") != std::string::npos; }
+
+/// Length of the whole number that a product begins with: 2 of "16*D", 0 of "2^3" and "D".
+std::size_t leading_number(const std::string& s) {
+  const std::size_t n = std::min(s.find_first_not_of("0123456789"), s.size());
+  return n == s.size() || s[n] == '*' ? n : 0;
+}
+
+std::vector<std::string> sorted(std::vector<std::string> v) {
+  std::sort(v.begin(), v.end());
+  return v;
+}
+
+}  // namespace
+
+std::string product(const std::vector<std::string>& factors) {
+  const auto counts = [](const std::string& f) { return !f.empty() && f != "1"; };
+  const bool alone = std::count_if(factors.begin(), factors.end(), counts) == 1;
+  std::string number, s;
+  const auto times = [](std::string& to, const std::string& f) {
+    if (!to.empty()) to += '*';
+    to += f;
+  };
+  for (const std::string& f : factors) {
+    if (!counts(f)) continue;
+    const std::size_t n = is_sum(f) ? 0 : leading_number(f);
+    if (n > 0) times(number, f.substr(0, n));
+    if (n < f.size()) times(s, is_sum(f) && !alone ? "(" + f + ")" : f.substr(n == 0 ? 0 : n + 1));
+  }
+  if (!number.empty() && !s.empty()) return number + "*" + s;
+  return !number.empty() ? number : s.empty() ? "1" : s;
+}
+
+void Sum::add(Count times, std::vector<std::string> factors) {
+  if (times == 0) return;
+  std::erase_if(factors, [](const std::string& f) { return f.empty() || f == "1"; });
+  for (Term& t : terms_)
+    if (sorted(t.factors) == sorted(factors)) {
+      t.times += times;
+      return;
+    }
+  terms_.push_back({times, std::move(factors)});
+}
+
+std::string Sum::text() const {
+  std::string s;
+  for (const Term& t : terms_) {
+    std::vector<std::string> all{std::to_string(t.times)};
+    all.insert(all.end(), t.factors.begin(), t.factors.end());
+    if (terms_.size() == 1 && all.size() == 2 && t.times == 1) return t.factors[0];
+    s += (s.empty() ? "" : " + ") + product(all);
+  }
+  return s.empty() ? "0" : s;
+}
+
+Sum& GroupedSum::of(const std::string& factor) {
+  for (auto& [f, sum] : groups_)
+    if (f == factor) return sum;
+  groups_.emplace_back(factor, Sum());
+  return groups_.back().second;
+}
+
+std::string GroupedSum::text() const {
+  std::string s;
+  for (const auto& [f, sum] : groups_) {
+    if (sum.empty()) continue;
+    s += (s.empty() ? "" : " + ") + product({f, sum.text()});
+  }
+  return s.empty() ? "0" : s;
+}
+
+std::string ratio(const std::string& n, const std::string& d) {
+  return (is_sum(n) ? "(" + n + ")" : n) + "/" + (is_compound(d) ? "(" + d + ")" : d);
+}
+
+}  // namespace llmcalc::explain

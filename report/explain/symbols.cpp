@@ -1,0 +1,182 @@
+#include "report/explain/symbols.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+#include "calc/roofline.hpp"
+
+namespace llmcalc::explain {
+namespace {
+
+using S = const Setting&;
+
+/// A size of the model, the plan, the hardware or the run.
+struct Size {
+  std::string_view name, meaning;
+  std::string (*value)(S);
+};
+
+std::string bytes_each(Count bits) { return number_text(static_cast<double>(bits) / 8); }
+const Format& weight_format(S s) { return s.plan().weight_precision.format(); }
+const Format& cache_format(S s) { return s.plan().kv_precision.format(); }
+Rates rates(S s) { return estimated_rates(s.device(), s.plan()); }
+const char* either(bool first, const char* a, const char* b) { return first ? a : b; }
+
+constexpr Size sizes[] = {
+    {"L", "layers", [](S s) { return number_text(s.arch().layers); }},
+    {"L_f", "layers with full attention", [](S s) { return number_text(s.layers().full); }},
+    {"L_w", "layers with a sliding window", [](S s) { return number_text(s.layers().windowed); }},
+    {"L_l", "layers with linear attention", [](S s) { return number_text(s.layers().linear); }},
+    {"L_d", "layers with a dense MLP", [](S s) { return number_text(s.layers().dense); }},
+    {"L_m", "layers with experts", [](S s) { return number_text(s.layers().experts); }},
+    {"D", "hidden size", [](S s) { return number_text(s.arch().hidden); }},
+    {"D_e", "width of the token table", [](S s) { return number_text(s.arch().embedding_width); }},
+    {"V", "vocabulary", [](S s) { return number_text(s.arch().vocabulary); }},
+    {"K", "rows of the position table", [](S s) { return number_text(s.arch().position_rows); }},
+    {"A", "query heads", [](S s) { return number_text(s.arch().heads); }},
+    {"G", "key/value heads", [](S s) { return number_text(s.arch().kv_heads); }},
+    {"d_h", "head width", [](S s) { return number_text(s.arch().head_dim); }},
+    {"r_q", "rank of the queries", [](S s) { return number_text(s.arch().latent.q_rank); }},
+    {"r_kv", "rank of keys and values", [](S s) { return number_text(s.arch().latent.kv_rank); }},
+    {"d_n", "head width without positions", [](S s) { return number_text(s.arch().latent.nope_dim); }},
+    {"d_r", "head width with rotary positions", [](S s) { return number_text(s.arch().latent.rope_dim); }},
+    {"d_v", "head width of the values", [](S s) { return number_text(s.arch().latent.v_dim); }},
+    {"W", "window, the token itself included", [](S s) { return number_text(s.arch().sliding.window); }},
+    {"F", "MLP width", [](S s) { return number_text(s.arch().mlp_width); }},
+    {"n_E", "experts", [](S s) { return number_text(s.arch().moe.experts); }},
+    {"k", "experts per token", [](S s) { return number_text(s.arch().moe.top_k); }},
+    {"F_e", "width of an expert", [](S s) { return number_text(s.arch().moe.width); }},
+    {"n_s", "shared experts", [](S s) { return number_text(s.arch().moe.shared_experts); }},
+    {"F_s", "width of a shared expert", [](S s) { return number_text(s.arch().moe.shared_width); }},
+    {"S", "tokens per sequence", [](S s) { return number_text(s.plan().seq); }},
+    {"m", "micro-batches per optimizer step", [](S s) { return number_text(s.plan().accumulation()); }},
+    {"T", "tensor-parallel ranks", [](S s) { return number_text(s.plan().tp); }},
+    {"n_gpu", "GPUs of the run", [](S s) { return number_text(s.plan().gpus); }},
+    {"p", "bytes per number in compute", [](S s) { return bytes_each(s.plan().precision.format().element_bits); }},
+    {"p_w", "bytes per weight", [](S s) { return bytes_each(weight_format(s).element_bits); }},
+    {"b_g", "bytes per group of weights", [](S s) { return bytes_each(weight_format(s).group_bits); }},
+    {"g_w", "weights per group", [](S s) { return number_text(weight_format(s).group); }},
+    {"b_o", "bytes per outer group", [](S s) { return bytes_each(weight_format(s).outer_bits); }},
+    {"g_o", "groups per outer group", [](S s) { return number_text(weight_format(s).outer); }},
+    {"b_t", "bytes per tensor", [](S s) { return number_text(weight_format(s).tensor_bytes); }},
+    {"p_g", "bytes per gradient", [](S s) { return number_text(s.plan().gradient_bytes); }},
+    {"p_s", "bytes per optimizer moment",
+     [](S s) { return bytes_each(s.plan().state_precision.format().element_bits); }},
+    {"p_kv", "bytes per number in the cache", [](S s) { return bytes_each(cache_format(s).element_bits); }},
+    {"b_kv", "bytes per group in the cache", [](S s) { return bytes_each(cache_format(s).group_bits); }},
+    {"g_kv", "cached numbers per group", [](S s) { return number_text(cache_format(s).group); }},
+    {"b_ko", "bytes per outer group in the cache", [](S s) { return bytes_each(cache_format(s).outer_bits); }},
+    {"g_ko", "groups per outer group in the cache", [](S s) { return number_text(cache_format(s).outer); }},
+    {"n_c", "chunks of the logits", [](S s) { return number_text(s.plan().logits.chunks); }},
+    {"n_in", "tokens of the prompt", [](S s) { return number_text(s.plan().prompt); }},
+    {"n_out", "tokens to generate", [](S s) { return number_text(s.plan().generate); }},
+    {"c", "context: n_in + floor(n_out/2)", [](S s) { return number_text(s.plan().prompt + s.plan().generate / 2); }},
+    {"M", "memory of the device, bytes", [](S s) { return number_text(s.device().memory.value); }},
+    {"u", "fraction of it that may be filled", [](S s) { return number_text(s.plan().memory_utilization); }},
+    {"pi", "peak FLOP/s", [](S s) { return number_text(s.device().peak(s.plan().precision).value); }},
+    {"beta", "memory bandwidth, bytes/s", [](S s) { return number_text(s.device().bandwidth.value); }},
+    {"e", "achieved fraction of the peak",
+     [](S s) {
+       return number_text(s.plan().efficiency.value_or(Device::of(s.device().achieved.matmul, s.plan().precision)));
+     }},
+    {"e_m", "achieved fraction of the bandwidth",
+     [](S s) { return number_text(s.plan().memory_efficiency.value_or(s.device().achieved.memory)); }},
+    {"e_l", "achieved fraction of the link", [](S s) { return number_text(s.device().achieved.link); }},
+    {"tau", "launch of an operator, s", [](S s) { return number_text(rates(s).launch.value); }},
+    {"alpha", "latency of the link, s", [](S s) { return number_text(rates(s).link.latency.value); }},
+    {"beta_l", "link, bytes/s one way",
+     [](S s) { return number_text(bound_rates(s.device(), s.plan()).link.bandwidth.value); }},
+    {"omega", "fraction of communication hidden", [](S s) { return number_text(s.plan().overlap); }},
+    {"D_run", "tokens of the run", [](S s) { return number_text(s.request().run.tokens.value_or(0)); }},
+    {"w_gpu", "watts per GPU", [](S s) { return number_text(s.request().run.watts.value_or(0)); }},
+    {"PUE", "data centre's power over its machines'", [](S s) { return number_text(s.request().run.pue); }},
+    {"g_c", "kg CO2 per kWh", [](S s) { return number_text(s.request().run.co2.value_or(0)); }},
+    {"usd", "price of a GPU-hour, USD", [](S s) { return number_text(s.request().run.price.value_or(0)); }},
+};
+
+/// Another quantity that is explained itself.
+struct Other {
+  std::string_view name, meaning, training, inference;  ///< paths; one may be empty
+};
+
+constexpr std::string_view none;
+constexpr Other others[] = {
+    {"N", "parameters", "parameters.total", "parameters.total"},
+    {"N_emb", "parameters of the token table", "parameters.embedding", none},
+    {"N_pos", "parameters of the positions", "parameters.position", none},
+    {"N_attn", "parameters of attention", "parameters.attention", none},
+    {"N_mlp", "parameters of MLPs", "parameters.mlp", none},
+    {"N_norm", "parameters of norms", "parameters.norm", none},
+    {"N_head", "parameters of the head", "parameters.lm_head", none},
+    {"N_act", "active parameters", "parameters.active", none},
+    {"N_ne", "non-embedding parameters", "parameters.non_embedding", none},
+    {"N_mm", "weights in matmuls, per token", "parameters.matmul", "parameters.matmul"},
+    {"N_T", "parameters on one rank", "memory.parameters", "inference_memory.parameters"},
+    {"M_w", "bytes of weights", "memory.weights_bytes", "inference_memory.weights_bytes"},
+    {"M_g", "bytes of gradients", "memory.gradients_bytes", none},
+    {"M_o", "bytes of optimizer state", "memory.optimizer_bytes", none},
+    {"M_act", "bytes of activations", "memory.activations_bytes", none},
+    {"M_log", "bytes of logits", "memory.logits_bytes", none},
+    {"M_ws", "bytes of workspace", "memory.workspace_bytes", "inference_memory.workspace_bytes"},
+    {"M_peak", "peak bytes", "memory.peak_bytes", "inference_memory.peak_bytes"},
+    {"M_kv", "bytes of the KV cache", none, "inference_memory.kv_cache_bytes"},
+    {"M_seq", "bytes of cache per sequence", none, "kv_cache.bytes_per_sequence"},
+    {"M_blk", "bytes kept by the blocks", "activations.blocks_bytes", none},
+    {"M_core", "of it by attention cores", "activations.attention_core_bytes", none},
+    {"F_fwd", "FLOPs forward", "flops.forward", none},
+    {"F_lin", "of it in matrices", "flops.forward_linear", none},
+    {"F_core", "of it in attention cores", "flops.forward_attention", none},
+    {"F_head", "of it in the head", "flops.forward_head", none},
+    {"F_bwd", "FLOPs backward", "flops.backward", none},
+    {"F_re", "FLOPs recomputed", "flops.recompute", none},
+    {"F_model", "model FLOPs of a micro-batch", "flops.model_total", none},
+    {"F_hw", "hardware FLOPs of a micro-batch", "flops.hardware_total", none},
+    {"t_step", "time of a step, s", "step.time_s", none},
+    {"R", "throughput, tokens/s", "step.tokens_per_s", none},
+    {"t_dec", "time of a decode step, s", none, "decode.time_per_token_s"},
+    {"t_pre", "time of the prefill, s", none, "prefill.time_s"},
+    {"t_all", "time of the generation, s", none, "end_to_end.total_s"},
+    {"h_gpu", "GPU-hours", "run.gpu_hours", none},
+    {"kWh", "energy, kWh", "run.energy_kwh", none},
+};
+
+}  // namespace
+
+std::optional<Symbol> symbol(S s, Subject about, std::string_view name) {
+  const bool inference = about == Subject::inference;
+  if (name == "B")
+    return Symbol{"B", either(inference, "sequences served at once", "sequences per micro-batch"),
+                  number_text(inference ? s.plan().batch : s.plan().micro_batch)};
+  for (const Size& size : sizes)
+    if (size.name == name) return Symbol{std::string(name), std::string(size.meaning), size.value(s)};
+  for (const Other& o : others) {
+    if (o.name != name) continue;
+    const std::string_view path = inference ? o.inference : o.training;
+    return Symbol{std::string(name), std::string(o.meaning) + " (" + std::string(path) + ")", s.number(path)};
+  }
+  return std::nullopt;
+}
+
+std::vector<Symbol> symbols(S s, Subject about, const Formula& formula) {
+  std::vector<Symbol> all;
+  const auto named = [](const std::vector<Symbol>& in, const std::string& name) {
+    return std::find_if(in.begin(), in.end(), [&](const Symbol& x) { return x.name == name; });
+  };
+  for (const std::string& name : identifiers(formula.expression)) {
+    if (const auto own = named(formula.own, name); own != formula.own.end()) {
+      all.push_back(*own);
+      continue;
+    }
+    bool indexed = false;
+    for (const Terms& t : formula.terms)
+      if (const auto i = named(t.symbols, name); i != t.symbols.end()) indexed = true, all.push_back(*i);
+    if (indexed) continue;
+    const std::optional<Symbol> known = symbol(s, about, name);
+    if (!known) throw std::logic_error("no such symbol: " + name);
+    all.push_back(*known);
+  }
+  return all;
+}
+
+}  // namespace llmcalc::explain

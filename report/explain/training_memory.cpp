@@ -1,0 +1,137 @@
+#include "report/explain/alive.hpp"
+#include "report/explain/definition.hpp"
+#include "report/explain/stored.hpp"
+#include "report/explain/weights.hpp"
+
+namespace llmcalc::explain {
+namespace {
+
+using S = const Setting&;
+
+Formula held(S s) {
+  return {parameters_text(weights(s, true), [](const Weight&) { return true; })};
+}
+
+Formula weight_bytes(S s) { return {bytes_text(s)}; }
+
+Formula optimizer(S s) {
+  const Plan& p = s.plan();
+  const std::string master = p.master && p.weight_precision.format().element_bits < 32 ? "4*N_T + " : "";
+  switch (p.optimizer) {
+    case Optimizer::sgd:
+      return {master.empty() ? "0" : "4*N_T"};
+    case Optimizer::momentum:
+    case Optimizer::lion:
+      return {master + "p_s*N_T"};
+    case Optimizer::adam:
+      return {master + "2*p_s*N_T"};
+    case Optimizer::adam8bit:
+      return {master + "2*N_T + 8*ceil(N_T/256)"};
+    case Optimizer::adafactor:
+      return {master + "4*(" + factored_text(weights(s, true)) + ")"};
+  }
+  return {"0"};
+}
+
+Formula logits(S s) {
+  const LogitFormat format = s.plan().logits.format;
+  const std::string each = format == LogitFormat::fp32 ? "4" : format == LogitFormat::compute ? "p" : "(p + 8)";
+  const std::string all = product({each, "B*S", s.cut("V", s.arch().vocabulary)});
+  return {s.plan().logits.chunks == 1 ? all : "ceil(" + all + "/n_c)"};
+}
+
+Formula fits(S) { return {"M_peak/M"}; }
+
+Formula peak(S s) { return {"M_w + M_g + M_o + sum(b_i)", {}, {alive_terms(alive_in_training(s))}}; }
+
+constexpr std::string_view per_gpu = "per GPU, the most loaded one";
+constexpr Definition all[] = {
+    {"memory.parameters", "parameters on one rank", "parameters", Subject::training, false, held,
+     "projections, MLPs, table and head are cut over the T ranks; norms, routers, row biases are on every one",
+     "Megatron (arXiv:1909.08053); Goon (2.12)"},
+    {"memory.weights_bytes", "weights", "bytes", Subject::training, false, weight_bytes, per_gpu, "Goon (2.1), (2.3)"},
+    {"memory.gradients_bytes", "gradients", "bytes", Subject::training, false, [](S) -> Formula { return {"p_g*N_T"}; },
+     per_gpu, "Goon (2.4)"},
+    {"memory.optimizer_bytes", "optimizer state", "bytes", Subject::training, false, optimizer,
+     "a float32 master copy of 16-bit weights is counted here: 4 bytes per parameter, --master none leaves it out",
+     "Goon (2.1), (2.3); ZeRO arXiv:1910.02054; 8-bit arXiv:2110.02861; Adafactor arXiv:1804.04235"},
+    {"memory.logits_bytes", "logits during the loss", "bytes", Subject::training, false, logits,
+     "--logits fp32: 4 bytes each; compute: as --precision; bf16+grad: that, a float32 copy, a float32 gradient; "
+     "chunked:N: one chunk",
+     "Korthikanti 2022 (arXiv:2205.05198) 4.3; compute: karpathy/llm.c"},
+    {"memory.kv_cache_bytes", "KV cache", "bytes", Subject::training, false, [](S) -> Formula { return {"0"}; },
+     "training keeps none: inference_memory.kv_cache_bytes", "Goon (6.1)"},
+    {"memory.workspace_bytes", "workspace: alive at the worst moment beyond what is named", "bytes", Subject::training,
+     false, [](S) -> Formula { return {"max(0, M_peak - M_w - M_g - M_o - M_act - M_log)"}; }, per_gpu,
+     "liveness of the operators' tensors"},
+    {"memory.total_bytes", "sum of all parts", "bytes", Subject::training, false,
+     [](S) -> Formula { return {"M_w + M_g + M_o + M_act + M_log + M_ws"}; }, per_gpu, "Goon §2"},
+    {"memory.peak_bytes", "most alive at once", "bytes", Subject::training, false, peak,
+     "a tensor lives from the operator that makes it to the last that reads it, in forward or in backward",
+     "liveness of the operators' tensors"},
+    {"memory.capacity_bytes", "memory of the device", "bytes", Subject::training, true,
+     [](S) -> Formula { return {"M"}; }, "datasheet", "the hardware file"},
+    {"memory.fits", "does it fit?", "", Subject::training, true, fits, per_gpu, "the hardware file", "",
+     "yes where this is at most 1"},
+};
+
+// ---- What is kept for backward.
+
+bool any(const Stored&) { return true; }
+bool in_blocks(const Stored& x) { return !x.layers.empty(); }
+bool outside(const Stored& x) { return x.layers.empty(); }
+bool core(const Stored& x) { return x.core; }
+bool not_core(const Stored& x) { return !x.core; }
+
+std::string under_full(S s) {
+  const std::string inputs = product({"p", "L", tokens_text(s, Tokens::mine), "D"});
+  return inputs + " + " + stored_text(s, stored(s), outside);
+}
+std::string kept(S s, Recompute r) {
+  if (r == Recompute::full) return under_full(s);
+  return stored_text(s, stored(s), r == Recompute::selective ? not_core : any);
+}
+std::string kept_numbers(S s) {
+  const Recompute r = s.plan().recompute;
+  if (r != Recompute::full) return stored_numbers_text(s, stored(s), r == Recompute::selective ? not_core : any);
+  return product({"L", tokens_text(s, Tokens::mine), "D"}) + " + " + stored_numbers_text(s, stored(s), outside);
+}
+Formula break_even(S s) { return {ratio("2*N*B", product({"4 - p", kept_numbers(s)}))}; }
+
+constexpr std::string_view inputs = "inputs of every operator, each tensor once; masks 1 byte, statistics 4 bytes each";
+constexpr Definition activations[] = {
+    {"memory.activations_bytes", "activations kept for backward", "bytes", Subject::training, false,
+     [](S s) -> Formula { return {kept(s, s.plan().recompute)}; },
+     "inputs of every operator, each tensor once: ids, embedding, blocks, head; masks 1 byte",
+     "Goon (2.5)-(2.7), (2.14); Korthikanti 2022 (arXiv:2205.05198)"},
+    {"activations.blocks_bytes", "kept by the blocks", "bytes", Subject::training, false,
+     [](S s) -> Formula { return {stored_text(s, stored(s), in_blocks)}; }, "without recomputation",
+     "Goon (2.5), (2.6); Korthikanti 2022 (arXiv:2205.05198)"},
+    {"activations.attention_core_bytes", "of it by the attention cores", "bytes", Subject::training, false,
+     [](S s) -> Formula { return {stored_text(s, stored(s), core)}; },
+     "naive: S x S scores and masks, 2p + 1 as in the seed or p + 1 more with dropout; flash: log-sum-exps",
+     "Goon (2.5); FlashAttention (arXiv:2205.14135)"},
+    {"activations.outside_blocks_bytes", "kept by embedding and head", "bytes", Subject::training, false,
+     [](S s) -> Formula { return {stored_text(s, stored(s), outside)}; }, inputs,
+     "Korthikanti 2022 (arXiv:2205.05198) 4.3"},
+    {"activations.selective_bytes", "kept under selective recomputation", "bytes", Subject::training, false,
+     [](S s) -> Formula { return {kept(s, Recompute::selective)}; }, "attention cores run again",
+     "Korthikanti 2022 (arXiv:2205.05198)"},
+    {"activations.full_bytes", "kept under full recomputation", "bytes", Subject::training, false,
+     [](S s) -> Formula { return {kept(s, Recompute::full)}; }, "the blocks' inputs; blocks run again",
+     "Korthikanti 2022 (arXiv:2205.05198)"},
+    {"activations.quadratic_equals_linear_seq", "sequence length at which scores take as much as the rest", "tokens",
+     Subject::training, false, [](S) -> Formula { return {"S*(M_blk - M_core)/M_core"}; },
+     "as if the rest grew with S and the scores with S^2", "Goon (2.7)", "--attention naive"},
+    {"activations.mixed_precision_break_even_batch", "sequences from which mixed precision saves memory", "sequences",
+     Subject::training, false, break_even,
+     "2 bytes more per parameter (14 against 12) against 4 - p bytes less per number kept", "Goon (2.9)",
+     "a 16-bit precision without tensor parallelism"},
+};
+
+}  // namespace
+
+std::span<const Definition> training_memory_definitions() { return all; }
+std::span<const Definition> activation_definitions() { return activations; }
+
+}  // namespace llmcalc::explain

@@ -1,0 +1,93 @@
+#include <fmt/format.h>
+
+#include "calc/run.hpp"
+#include "report/sections.hpp"
+
+namespace llmcalc {
+namespace {
+
+double d(Count n) { return static_cast<double>(n); }
+
+std::string bound_name(const Time& t) { return std::string(bound_names[static_cast<std::size_t>(bound(t))]); }
+
+double intensity(const Cost& c) { return static_cast<double>(c.executed.value) / c.moved.total(); }
+
+const char* how(const InferEstimate& e) {
+  return e.estimated ? "at the efficiencies given" : "a bound: full efficiency";
+}
+
+}  // namespace
+
+Section prefill_section(const Request& r, const InferEstimate& e) {
+  const Plan& p = r.plan;
+  Section s{"prefill", "prefill", {}};
+  s.add("time_s", "time", e.prefill.estimate.total(), how(e));
+  s.add("bound_time_s", e.estimated ? "time, at best" : "", e.prefill.bound.total());
+  s.add("flops", "model FLOPs", e.prefill.flops, fmt::format("{} x {} tokens, head on the last", p.batch, p.prompt));
+  s.add("tokens_per_s", "throughput", d(p.batch * p.prompt) / e.prefill.estimate.total().value,
+        Unit::tokens_per_second);
+  s.add("intensity", "intensity", intensity(e.prefill.rank), Unit::flops_per_byte, "executed FLOPs per byte moved");
+  s.add("bound", "bound by", bound_name(e.prefill.estimate));
+  return s;
+}
+
+Section decode_section(const Request& r, const InferEstimate& e) {
+  const Plan& p = r.plan;
+  const Device& device = r.hardware->device;
+  const Seconds step = e.middle.estimate.total();
+  const Count context = p.prompt + p.generate / 2;
+  Section s{"decode", "decode", {}};
+  s.add("time_per_token_s", "time per token", step, fmt::format("at context {}", context));
+  s.add("bound_time_per_token_s", e.estimated ? "time, at best" : "", e.middle.bound.total());
+  s.add("first_time_per_token_s", "at the start", e.first.estimate.total(), fmt::format("context {}", p.prompt + 1));
+  s.add("last_time_per_token_s", "at the end", e.last.estimate.total(),
+        fmt::format("context {}", p.prompt + p.generate));
+  s.add("tokens_per_s", "throughput", d(p.batch) / step.value, Unit::tokens_per_second,
+        fmt::format("{} sequence{}", p.batch, p.batch == 1 ? "" : "s"));
+  s.add("tokens_per_s_per_sequence", "per sequence", 1 / step.value, Unit::tokens_per_second,
+        fmt::format("a reader takes {:.1f}", reading_tokens_per_second()));
+  s.add("flops", "model FLOPs", e.middle.flops, "one step");
+  s.add("intensity", "intensity", intensity(e.middle.rank), Unit::flops_per_byte,
+        fmt::format("the hardware's ridge is {:.0f}", (device.peak(p.precision) / device.bandwidth).value));
+  s.add("bound", "bound by", bound_name(e.middle.estimate));
+  if (!p.kv_cache) return s;
+  const std::optional<Count> batch = compute_bound_batch(r.model.arch, p, device, context);
+  if (batch)
+    s.add("compute_bound_batch", "compute-bound from", *batch, Unit::sequences, "weights and cache against the ridge");
+  else
+    s.add("compute_bound", "compute-bound from", std::string("never"), Unit::none, "the cache grows with the batch");
+  return s;
+}
+
+Section end_to_end_section(const Request& r, const InferEstimate& e) {
+  const Plan& p = r.plan;
+  Section s{"end_to_end", "whole generation", {}};
+  s.add("ttft_s", "first token after", e.estimate.first_token, "prefill");
+  s.add("total_s", "all tokens after", e.estimate.total,
+        fmt::format("{} tokens{}", p.generate, p.kv_cache ? "" : ", no KV cache"));
+  s.add("bound_ttft_s", "", e.bound.first_token);
+  s.add("bound_total_s", e.estimated ? "at best" : "", e.bound.total);
+  s.add("tokens_per_s", "throughput", d(p.batch * p.generate) / e.estimate.total.value, Unit::tokens_per_second);
+  s.add("words_per_s", "words", words_of_tokens(d(p.generate) / e.estimate.total.value), Unit::none,
+        "per second and sequence, 1.3 tokens each");
+  return s;
+}
+
+Section limits_section(const Request& r) {
+  const Limits l = limits(r.model.arch, r.plan, r.hardware->device);
+  const Plan& p = r.plan;
+  Section s{"limits", "what fits", {}};
+  if (!l.max_batch) return s;
+  s.add("max_batch", "largest batch", *l.max_batch, Unit::sequences,
+        fmt::format("of {} tokens", p.prompt + p.generate));
+  const Count made_for = r.model.arch.context;
+  if (!l.max_context)
+    s.add("", "longest context", std::string("any"), Unit::none, "every layer has a window");
+  else
+    s.add("max_context", "longest context", *l.max_context, Unit::tokens,
+          *l.max_context > made_for ? fmt::format("the model was made for {}", made_for)
+                                    : fmt::format("at batch {}", p.batch));
+  return s;
+}
+
+}  // namespace llmcalc

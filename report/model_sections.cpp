@@ -1,0 +1,115 @@
+#include <fmt/format.h>
+
+#include "report/sections.hpp"
+
+namespace llmcalc {
+namespace {
+
+double share(Count part, Count whole) { return static_cast<double>(part) / static_cast<double>(whole); }
+
+}  // namespace
+
+json::Value model_json(const ModelCard& card) {
+  json::Value v{{"name", card.name}, {"source", card.source}};
+  if (!card.title.empty()) v["title"] = card.title;
+  if (card.published) v["published_parameters"] = *card.published;
+  if (!card.published_source.empty()) v["published_source"] = card.published_source;
+  if (card.stored) v["stored_parameters"] = *card.stored;
+  return v;
+}
+
+json::Value hardware_json(const HardwareCard& card) {
+  json::Value v{{"name", card.name},
+                {"source", card.source},
+                {"memory_bytes", card.device.memory.value},
+                {"memory_bytes_per_s", card.device.bandwidth.value}};
+  for (std::size_t i = 0; i < peak_count; ++i)
+    if (card.device.peaks[i].value > 0) v["peak_flops"][std::string(peak_names[i])] = card.device.peaks[i].value;
+  const auto link = [&](const char* key, const Link& l) {
+    if (l.bandwidth.value <= 0) return;
+    v[key] = {{"bytes_per_s", l.bandwidth.value}, {"latency_s", l.latency.value}};
+    if (l.ranks > 0) v[key]["ranks"] = l.ranks;
+  };
+  link("link", card.device.link);
+  link("network", card.device.network);
+  if (card.device.achieved.present) v["achieved"] = card.achieved_how;
+  return v;
+}
+
+Section parameters_section(const ModelCard& card) {
+  const Parameters p = parameters(card.arch);
+  Section s{"parameters", "parameters", {}};
+  const auto part = [&](const char* key, const char* label, Count n) {
+    s.add(key, label, n, Unit::parameters, fmt::format("{:5.1f} %", 100 * share(n, p.total)));
+  };
+  part("embedding", "token embedding", p.embedding);
+  part("position", "positions", p.position);
+  part("attention", "attention", p.attention);
+  part("mlp", card.arch.has_experts() ? "MLP and experts" : "MLP", p.mlp);
+  part("norm", "norms", p.norm);
+  part("lm_head", "head", p.lm_head);
+  s.add("total", "total", p.total, Unit::parameters, card.arch.tied_head ? "tied head counted once" : "");
+  s.add("active", "active per token", p.active, Unit::parameters,
+        card.arch.has_experts() ? fmt::format("{} of {} experts", card.arch.moe.top_k, card.arch.moe.experts) : "");
+  s.add("non_embedding", "non-embedding", p.non_embedding, Unit::parameters, "Kaplan: no table, positions, head");
+  s.add("matmul", "in matmuls", p.matmul_active, Unit::parameters, "per token, head in, tables out");
+  if (card.arch.tied_head)
+    s.add("with_stored_head", "with a stored head", add(p.total, mul(card.arch.vocabulary, card.arch.embedding_width)),
+          Unit::parameters, "if its file stores it twice");
+  if (card.published)
+    s.add("published", "published", *card.published, Unit::parameters,
+          *card.published == p.total ? "equal" : "differs");
+  return s;
+}
+
+Section kv_cache_section(const Request& r) {
+  const Plan& p = r.plan;
+  const Count context = add(p.prompt, p.generate);
+  const Bytes sequence = cache_bytes(r.model.arch, p, context);
+  Section s{"kv_cache", "KV cache, per GPU", {}};
+  s.add("elements_per_token", "numbers per token", cache_elements_per_token(r.model.arch), Unit::none,
+        "whole model, all layers");
+  s.add("bytes_per_token", "per token", cache_bytes_per_token(r.model.arch, p), std::string(p.kv_precision.name()));
+  s.add("bytes_per_sequence", "per sequence", sequence, fmt::format("of {} tokens", context));
+  s.add("bytes_total", "in all", p.kv_cache ? p.batch * sequence : Bytes(),
+        p.kv_cache ? fmt::format("{} sequence{}", p.batch, p.batch == 1 ? "" : "s") : "no cache is kept");
+  const std::optional<Count> equal = cache_equals_weights_context(r.model.arch, p);
+  if (equal) s.add("equals_weights_context", "outgrows weights at", *equal, Unit::tokens, "context at this batch");
+  return s;
+}
+
+json::Value conventions_json(const Request& r) {
+  const Plan& p = r.plan;
+  return {{"parameters", "trainable tensors, tied head once; buffers and router correction biases are not parameters"},
+          {"multiply_add", "2 FLOPs; element-wise work is not in FLOPs and is priced by its bytes"},
+          {"attention_flops", p.attention_flops == AttentionFlops::full          ? "full: S x S pairs"
+                              : p.attention_flops == AttentionFlops::causal_half ? "causal-half: S x S / 2 pairs"
+                                                                                 : "causal-exact: S (S + 1) / 2 pairs"},
+          {"executed", p.attention == AttentionImpl::flash ? "flash: causal pairs, and the scores once more in backward"
+                                                           : "naive: S x S pairs"},
+          {"activations", "every operator's input is kept once; masks take 1 byte"},
+          {"memory", "per GPU, the most loaded one; GiB = 2^30 bytes"},
+          {"roofline", p.roofline == Roofline::op
+                           ? "sum over operators of max(FLOPs / peak, bytes / bandwidth)"
+                           : "max(FLOPs / peak, bytes / bandwidth) of the step; weights and cache are its bytes"},
+          {"limits", "weights and cache only; workspace is not reserved"},
+          {"peak", fmt::format("dense {}", p.precision.name())}};
+}
+
+std::vector<std::string> notes(const Request& r) {
+  std::vector<std::string> n;
+  const Plan& p = r.plan;
+  for (const std::string& key : r.model.unknown_keys)
+    n.push_back(fmt::format("\"{}\" in {} is not understood and was not counted", key, r.model.source));
+  if (r.hardware) {
+    const Device& d = r.hardware->device;
+    const Link link = group_link(d, p.tp);
+    if (p.tp > 1 && link.latency.value == 0)
+      n.push_back(fmt::format("link latency of {} is not known and counts as 0", r.hardware->name));
+    if (p.tp > 1 && p.tp > d.link.ranks)
+      n.push_back(fmt::format("{} ranks do not fit one node of {}: they talk over its network", p.tp, d.link.ranks));
+  }
+  return n;
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,140 @@
+#include <fmt/format.h>
+
+#include "calc/liveness.hpp"
+#include "calc/program.hpp"
+#include "report/explain/operator_formula.hpp"
+#include "report/sections.hpp"
+#include "report/shape_text.hpp"
+
+namespace llmcalc {
+namespace {
+
+constexpr std::array<const char*, 3> phase_names{"training micro-batch", "prefill", "decode step"};
+constexpr std::array<const char*, 3> phase_keys{"ops", "prefill_ops", "decode_ops"};
+
+std::string segment_name(const Segment& s) {
+  if (s.kind != SegmentKind::block) return s.kind == SegmentKind::embedding ? "embedding" : "head";
+  std::string n = "block";
+  if (s.layer.experts) n = "expert " + n;
+  if (s.layer.windowed) n = "window " + n;
+  if (s.layer.linear) n = "linear " + n;
+  return n;
+}
+
+Step step_of(const Request& r, Phase phase) {
+  if (phase == Phase::training) return training_step(r.plan);
+  if (phase == Phase::prefill) return prefill_step(r.plan, r.plan.prompt);
+  return decode_step(r.plan, r.plan.prompt + r.plan.generate / 2);
+}
+
+/// One operator's numbers, of one layer on one GPU.
+struct Line {
+  const Op& op;
+  Count parameters;
+  Cost forward, backward;
+  Bytes kept;
+  Time time;  ///< forward, and backward in training
+};
+
+/// The table, a line at a time.
+class Table {
+ public:
+  Table(const Request& r, Phase phase) : r_(r), phase_(phase), price_(pricing(r.plan, phase)), by_op_(r.plan) {
+    by_op_.roofline = Roofline::op;
+    const auto which = static_cast<std::size_t>(phase);
+    grid_.key = phase_keys[which];
+    grid_.title = fmt::format("operators of one {}, one layer each, one GPU", phase_names[which]);
+    if (training())
+      grid_.columns = {"operator", "shape", "forward", "backward", "kept"};
+    else
+      grid_.columns = {"operator", "shape", "params", "forward", "moved"};
+    if (r.hardware) grid_.columns.insert(grid_.columns.end(), {"time", "bound"});
+    grid_.left = 2;
+  }
+
+  void add(const Segment& s) {
+    grid_.rows.push_back({fmt::format("{} (x {})", segment_name(s), s.repeats)});
+    grid_.rows.back().resize(grid_.columns.size());
+    KeptByOperator kept{};
+    if (training()) kept = kept_by_operator(s.ops, price_, s.input_elements, r_.plan.recompute == Recompute::selective);
+    for (std::size_t i = 0; i < s.ops.size(); ++i) {
+      const Line l = line(s.ops[i], kept[i]);
+      grid_.rows.push_back(text(l));
+      grid_.json.push_back(numbers(l, s));
+    }
+  }
+  Grid grid() const { return grid_; }
+
+ private:
+  bool training() const { return phase_ == Phase::training; }
+
+  Line line(const Op& op, Bytes kept) const {
+    Line l{op, learned(op.shape).total, forward(op, price_), {}, kept, {}};
+    if (training()) l.backward = backward(op, price_);
+    if (!r_.hardware) return l;
+    Clock clock(estimated_rates(r_.hardware->device, r_.plan), by_op_, price_);
+    clock.run(op, 1, false);
+    if (training()) clock.run(op, 1, true);
+    l.time = clock.time();
+    return l;
+  }
+
+  std::vector<std::string> text(const Line& l) const {
+    std::vector<std::string> row{"  " + std::string(l.op.name), shape_text(l.op.shape)};
+    if (training()) {
+      row.insert(row.end(), {flops(l.forward), flops(l.backward), bytes(static_cast<double>(l.kept.value))});
+    } else {
+      row.insert(row.end(), {count(l.parameters), flops(l.forward), bytes(l.forward.moved.total())});
+    }
+    if (!r_.hardware) return row;
+    const bool none = l.time.total().value == 0;
+    const Bound b = bound(l.time);
+    row.push_back(none ? "-" : human_text(l.time.total().value, Unit::seconds));
+    row.emplace_back(none ? "-" : b == Bound::communication ? "comm." : bound_names[static_cast<std::size_t>(b)]);
+    return row;
+  }
+  /// "22.02 M": the unit is the column's.
+  static std::string count(Count n) {
+    const std::string s = human_text(n, Unit::parameters);
+    return n == 0 ? "-" : s.substr(0, s.rfind(' '));
+  }
+  static std::string flops(const Cost& c) { return c.executed.value == 0 ? "-" : human_text(c.executed, Unit::flops); }
+  static std::string bytes(double b) { return b == 0 ? "-" : human_text(b, Unit::bytes); }
+
+  json::Value numbers(const Line& l, const Segment& s) const {
+    json::Value v{{"segment", segment_name(s)},
+                  {"layers", s.repeats},
+                  {"name", std::string(l.op.name)},
+                  {"shape", shape_text(l.op.shape)},
+                  {"formula", operator_formula(l.op, phase_)},
+                  {"parameters", l.parameters},
+                  {"forward_flops", value_json(l.forward.executed)},
+                  {"forward_model_flops", value_json(l.forward.model)},
+                  {"forward_moved_bytes", l.forward.moved.total()}};
+    if (training()) {
+      v["backward_flops"] = value_json(l.backward.executed);
+      v["backward_moved_bytes"] = l.backward.moved.total();
+      v["kept_bytes"] = l.kept.value;
+    }
+    if (!r_.hardware) return v;
+    v["time_s"] = l.time.total().value;
+    if (l.time.total().value > 0) v["bound"] = bound_names[static_cast<std::size_t>(bound(l.time))];
+    return v;
+  }
+
+  const Request& r_;
+  Phase phase_;
+  Pricing price_;
+  Plan by_op_;
+  Grid grid_;
+};
+
+}  // namespace
+
+Grid operators_grid(const Request& r, Phase phase) {
+  Table table(r, phase);
+  for_each_segment(r.model.arch, step_of(r, phase), tensor_parallel(r.plan), [&](const Segment& s) { table.add(s); });
+  return table.grid();
+}
+
+}  // namespace llmcalc

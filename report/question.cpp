@@ -1,0 +1,40 @@
+#include "report/question.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "report/options.hpp"
+#include "report/sections.hpp"
+
+namespace llmcalc {
+
+std::span<const Question* const> questions() {
+  static constexpr std::array all{&params_question, &memory_question, &flops_question,
+                                  &train_question,  &infer_question,  &report_question};
+  return all;
+}
+
+Report answer(const Question& question, const Request& r) {
+  Report report;
+  report.command = question.name;
+  report.title = title(r.model);
+  if (r.hardware) report.title += " on " + devices(r, r.plan.gpus);
+  report.model = model_json(r.model);
+  if (r.hardware) report.hardware = hardware_json(*r.hardware);
+  if (question.uses != 0) report.inputs = inputs_json(r, question.uses);
+  report.conventions = conventions_json(r);
+  report.notes = notes(r);
+  question.fill(r, report);
+  return report;
+}
+
+std::string title(const ModelCard& card) { return card.title.empty() ? card.name : card.title; }
+std::string title(const HardwareCard& card) { return card.title.empty() ? card.name : card.title; }
+
+std::string devices(const Request& r, Count n) {
+  const std::string name = title(*r.hardware);
+  return n == 1 ? "one " + name : fmt::format("{} x {}", n, name);
+}
+
+}  // namespace llmcalc

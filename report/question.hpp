@@ -1,0 +1,32 @@
+#pragma once
+/// The questions about a model under a plan: params, memory, flops, train, infer, report.
+
+#include <span>
+
+#include "report/options.hpp"
+#include "report/report.hpp"
+#include "report/request.hpp"
+
+namespace llmcalc {
+
+struct Question {
+  std::string_view name, summary, examples;
+  unsigned uses = 0;
+  Uses checks{};
+  bool hardware = false, hardware_required = false;
+  void (*fill)(const Request& r, Report& report);  ///< sections, operators and conclusion
+};
+
+extern const Question params_question, memory_question, flops_question, train_question, infer_question, report_question;
+std::span<const Question* const> questions();
+
+/// The report of a request that has been read and checked.
+Report answer(const Question& question, const Request& r);
+
+/// "Llama-3.1 405B", or the name where there is no title.
+std::string title(const ModelCard& card);
+std::string title(const HardwareCard& card);
+/// "one H100 SXM 80GB", "8 x H100 SXM 80GB".
+std::string devices(const Request& r, Count n);
+
+}  // namespace llmcalc

@@ -1,0 +1,31 @@
+#include <fmt/format.h>
+
+#include "report/question.hpp"
+#include "report/sections.hpp"
+
+namespace llmcalc {
+namespace {
+
+void fill(const Request& r, Report& report) {
+  report.sections = {flops_section(r), formulas_section(r), run_flops_section(r)};
+  if (r.ops) report.grids.push_back(operators_grid(r, Phase::training));
+  const Flops f = training_flops(r.model.arch, r.plan).model_total;
+  const Count tokens = r.plan.micro_batch * r.plan.seq;
+  const double each = static_cast<double>(f.value) / static_cast<double>(tokens);
+  report.conclusion = fmt::format("{} for {} tokens: {} per token, forward and backward.", human_text(f, Unit::flops),
+                                  exact_text(tokens), human_text(each, Unit::flops));
+}
+
+}  // namespace
+
+const Question flops_question{
+    .name = "flops",
+    .summary = "FLOPs of one training micro-batch: forward, backward, recomputed; named formulas.",
+    .examples =
+        "  llmcalc flops gpt-3-175b --seq 2048 --attention-flops causal-half\n"
+        "  llmcalc flops llama-3.1-405b --tokens 15.6T --ops",
+    .uses = for_flops | for_tables,
+    .checks = {.training = true},
+    .fill = fill};
+
+}  // namespace llmcalc

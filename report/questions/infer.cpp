@@ -1,0 +1,31 @@
+#include "report/conclusion.hpp"
+#include "report/question.hpp"
+#include "report/sections.hpp"
+
+namespace llmcalc {
+namespace {
+
+void fill(const Request& r, Report& report) {
+  const InferEstimate e = infer(r.model.arch, r.plan, r.hardware->device);
+  report.sections = {prefill_section(r, e),    decode_section(r, e),
+                     end_to_end_section(r, e), inference_memory_section(r, "memory"),
+                     kv_cache_section(r),      limits_section(r)};
+  if (r.ops) report.grids = {operators_grid(r, Phase::prefill), operators_grid(r, Phase::decode)};
+  report.conclusion = infer_conclusion(r, e);
+}
+
+}  // namespace
+
+const Question infer_question{
+    .name = "infer",
+    .summary = "Prefill, decode, a whole generation: time, tokens/s, bound, memory; what fits.",
+    .examples =
+        "  llmcalc infer llama-3.1-8b --hardware h100 --batch 8 --prompt 2048 --generate 256\n"
+        "  llmcalc infer deepseek-v3 --hardware h200 --tp 8 --precision fp8 --ops",
+    .uses = for_inference | for_time | for_tables,
+    .checks = {.inference = true, .time = true},
+    .hardware = true,
+    .hardware_required = true,
+    .fill = fill};
+
+}  // namespace llmcalc

@@ -1,0 +1,37 @@
+#include "report/conclusion.hpp"
+#include "report/question.hpp"
+#include "report/sections.hpp"
+
+namespace llmcalc {
+namespace {
+
+void fill(const Request& r, Report& report) {
+  const TrainEstimate t = train(r.model.arch, r.plan, r.hardware->device);
+  const InferEstimate i = infer(r.model.arch, r.plan, r.hardware->device);
+  report.sections = {
+      parameters_section(r.model), flops_section(r),       formulas_section(r),
+      training_memory_section(r),  activations_section(r), step_section(r, t),
+      run_flops_section(r),        run_section(r, t),      inference_memory_section(r, "inference_memory"),
+      kv_cache_section(r),         prefill_section(r, i),  decode_section(r, i),
+      end_to_end_section(r, i),    limits_section(r)};
+  if (r.ops)
+    for (const Phase phase : {Phase::training, Phase::prefill, Phase::decode})
+      report.grids.push_back(operators_grid(r, phase));
+  report.conclusion = "Training: " + train_conclusion(r, t) + "\nInference: " + infer_conclusion(r, i);
+}
+
+}  // namespace
+
+const Question report_question{
+    .name = "report",
+    .summary = "Everything about a model on some hardware: parameters, memory, FLOPs, training, inference.",
+    .examples =
+        "  llmcalc report llama-3.1-405b --hardware h100 --tp 8\n"
+        "  llmcalc report falcon-40b --hardware a100-80gb --tp 4 --json",
+    .uses = for_training | for_inference | for_time | for_run | for_tables | for_flops,
+    .checks = {.training = true, .inference = true, .time = true},
+    .hardware = true,
+    .hardware_required = true,
+    .fill = fill};
+
+}  // namespace llmcalc

@@ -1,0 +1,29 @@
+#include "report/conclusion.hpp"
+#include "report/question.hpp"
+#include "report/sections.hpp"
+
+namespace llmcalc {
+namespace {
+
+void fill(const Request& r, Report& report) {
+  const TrainEstimate e = train(r.model.arch, r.plan, r.hardware->device);
+  report.sections = {step_section(r, e), training_memory_section(r), flops_section(r), run_section(r, e)};
+  if (r.ops) report.grids.push_back(operators_grid(r, Phase::training));
+  report.conclusion = train_conclusion(r, e);
+}
+
+}  // namespace
+
+const Question train_question{
+    .name = "train",
+    .summary = "One optimizer step: time, MFU, HFU, memory, what bounds it; and the whole run.",
+    .examples =
+        "  llmcalc train llama-3.1-8b --hardware h100 --tp 8 --sp --global-batch 64\n"
+        "  llmcalc train gpt-3-175b --hardware a100 --gpus 1024 --tp 8 --tokens 300B --price 2",
+    .uses = for_training | for_time | for_run | for_tables,
+    .checks = {.training = true, .time = true},
+    .hardware = true,
+    .hardware_required = true,
+    .fill = fill};
+
+}  // namespace llmcalc

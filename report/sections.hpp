@@ -1,0 +1,45 @@
+#pragma once
+/// The sections of a report, each computed from the engine. Keys are those of the JSON schema and stay.
+
+#include "calc/infer.hpp"
+#include "calc/train.hpp"
+#include "report/report.hpp"
+#include "report/request.hpp"
+
+namespace llmcalc {
+
+json::Value model_json(const ModelCard& card);
+json::Value hardware_json(const HardwareCard& card);
+json::Value conventions_json(const Request& r);
+
+Section parameters_section(const ModelCard& card);
+Section kv_cache_section(const Request& r);
+
+/// `key`: "memory", or "inference_memory" where a report has both.
+Section training_memory_section(const Request& r);
+Section inference_memory_section(const Request& r, std::string key);
+/// What the activations consist of, per operator group, and where recomputation and precision pay.
+Section activations_section(const Request& r);
+
+Section flops_section(const Request& r);
+/// The named formulas beside the operators' count.
+Section formulas_section(const Request& r);
+/// Training compute for --tokens; empty without.
+Section run_flops_section(const Request& r);
+
+Section step_section(const Request& r, const TrainEstimate& e);
+/// The whole run: empty where neither --tokens nor a measured throughput says what it is.
+Section run_section(const Request& r, const TrainEstimate& e);
+
+Section prefill_section(const Request& r, const InferEstimate& e);
+Section decode_section(const Request& r, const InferEstimate& e);
+Section end_to_end_section(const Request& r, const InferEstimate& e);
+Section limits_section(const Request& r);
+
+/// One line per operator of a training micro-batch, a prefill or a decode step.
+Grid operators_grid(const Request& r, Phase phase);
+
+/// Things a reader must know, from the model, the hardware and the plan.
+std::vector<std::string> notes(const Request& r);
+
+}  // namespace llmcalc

@@ -1,0 +1,327 @@
+#include "learn/safetensors.hpp"
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <sstream>
+
+#include "tests/catch.hpp"
+#include "tests/sentence.hpp"
+#include "text/error.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::model;
+using namespace std::string_literals;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+using test::sentence;
+
+/// A folder of its own, gone at the end. Paths in sentences are shown without it.
+struct Folder {
+  fs::path path = fs::temp_directory_path() / ("llmcalc_safetensors_" + std::to_string(getpid()));
+  Folder() { fs::create_directories(path); }
+  ~Folder() { fs::remove_all(path); }
+
+  std::string file(const std::string& name) const { return (path / name).string(); }
+
+  std::string write(const std::string& name, const std::string& content) const {
+    std::ofstream(file(name), std::ios::binary) << content;
+    return file(name);
+  }
+  std::string read(const std::string& name) const {
+    std::ostringstream content;
+    content << std::ifstream(file(name), std::ios::binary).rdbuf();
+    return content.str();
+  }
+  std::string shown(std::string sentence) const {
+    const std::string prefix = path.string() + "/";
+    for (std::size_t at = sentence.find(prefix); at != std::string::npos; at = sentence.find(prefix))
+      sentence.erase(at, prefix.size());
+    return sentence;
+  }
+};
+
+/// A file with this header and this many bytes of data, each 7.
+std::string content(const std::string& header, std::size_t data) {
+  std::string text(8, '\0');
+  for (std::size_t i = 0; i < 8; ++i) text[i] = static_cast<char>((header.size() >> (8 * i)) & 0xff);
+  return text + header + std::string(data, '\7');
+}
+
+/// What is said of such a file.
+std::string refused(const std::string& header, std::size_t data) {
+  const Folder folder;
+  const std::string path = folder.write("x.safetensors", content(header, data));
+  return folder.shown(sentence([&] { const SafetensorsFile file(path); }));
+}
+
+std::string one(const std::string& entry) { return "{\"a\":" + entry + "}"; }
+
+template <typename T>
+std::span<const std::byte> bytes(const std::vector<T>& values) {
+  return std::as_bytes(std::span(values));
+}
+
+const std::vector<float> weights{1, 2, 3, 4, 5, 6};
+const std::vector<std::uint8_t> letters{'a', 'b', 'c'};
+
+std::vector<StoredTensor> tensors() {
+  return {{"w", "F32", {2, 3}, bytes(weights)}, {"letters", "U8", {3}, bytes(letters)}, {"none", "BF16", {0, 5}, {}}};
+}
+
+}  // namespace
+
+TEST_CASE("a file holds what was written", "[safetensors]") {
+  const Folder folder;
+  const std::string path = folder.file("x.safetensors");
+  const Metadata metadata{{"step", "12"}, {"text", "\"quoted\"\n\xC3\xA9"}};
+  write_safetensors(path, tensors(), metadata);
+  CHECK_FALSE(fs::exists(path + ".tmp"));
+  const SafetensorsFile file(path);
+  CHECK(file.metadata() == metadata);
+  CHECK(file.text("step") == "12");
+  REQUIRE(file.entries().size() == 3);
+  const auto& w = file.entry("w", "F32", std::vector<Count>{2, 3});
+  CHECK(w.bytes == Bytes(24));
+  std::vector<float> back(6);
+  file.read(w, std::as_writable_bytes(std::span(back)));
+  CHECK(back == weights);
+  CHECK(std::memcmp(file.bytes(file.entry("letters")).data(), "abc", 3) == 0);
+  CHECK(file.bytes(file.entry("none")).empty());
+  CHECK(file.has("w"));
+  CHECK_FALSE(file.has("v"));
+}
+
+TEST_CASE("a file is laid out byte for byte as the format says", "[safetensors]") {
+  const Folder folder;
+  write_safetensors(folder.file("x"), std::vector<StoredTensor>{{"ab", "U8", {3}, bytes(letters)}});
+  // 51 bytes of JSON, and spaces up to a multiple of 8.
+  const std::string header = "{\"ab\":{\"dtype\":\"U8\",\"shape\":[3],\"data_offsets\":[0,3]}}";
+  CHECK(folder.read("x") == "\x38\0\0\0\0\0\0\0"s + header + std::string(56 - header.size(), ' ') + "abc");
+}
+
+TEST_CASE("a file of another writer is read, in any order of its header and without metadata", "[safetensors]") {
+  const Folder folder;
+  const std::string header =
+      "{\"b\":{\"dtype\":\"F16\",\"shape\":[],\"data_offsets\":[8,10]},"
+      "\"__metadata__\":{\"format\":\"pt\"},"
+      "\"a\":{\"shape\":[1,1],\"data_offsets\":[0,8],\"dtype\":\"I64\"}}   ";
+  const SafetensorsFile file(folder.write("x", content(header, 10)));
+  REQUIRE(file.entries().size() == 2);
+  CHECK(file.entries()[0].name == "a");
+  CHECK(file.entries()[1].name == "b");
+  CHECK(file.entries()[1].shape.empty());
+  CHECK(file.text("format") == "pt");
+  const SafetensorsFile empty(folder.write("y", content("{}", 0)));
+  CHECK(empty.entries().empty());
+}
+
+TEST_CASE("every dtype has its size", "[safetensors]") {
+  for (const auto& [dtype, size] :
+       {std::pair("F64", 8), {"F32", 4}, {"BF16", 2}, {"F16", 2}, {"I64", 8}, {"I32", 4}, {"U8", 1}})
+    CHECK(stored_bytes(dtype) == Bytes(size));
+  CHECK(stored_bytes("F8") == std::nullopt);
+}
+
+TEST_CASE("a file that is cut short or no safetensors file is refused", "[safetensors]") {
+  const Folder folder;
+  const auto refusal = [&](const std::string& what) {
+    return folder.shown(sentence([&] { const SafetensorsFile file(folder.write("x", what)); }));
+  };
+  CHECK(refusal("abc") == "'x' has 3 bytes, too few for a safetensors file; it is cut short or something else");
+  CHECK(refusal("\x09\0\0\0\0\0\0\0{}"s) ==
+        "'x': its header length, 9, passes the end of the file at 10 bytes; it is cut short or no safetensors file");
+  CHECK(refusal("\xff\xff\xff\xff\xff\xff\xff\xff{}"s) ==
+        "'x': its header length, 18446744073709551615, passes the end of the file at 10 bytes; it is cut short or no "
+        "safetensors file");
+  CHECK(refusal(content("", 0)) == "'x': its header does not begin with a brace; it is no safetensors file");
+  CHECK(refusal(content("[1]", 0)) == "'x': its header does not begin with a brace; it is no safetensors file");
+  CHECK(refusal(content("{\"a\":", 0)) ==
+        "'x', header:1:6: unexpected end of input; the file is cut short or not JSON");
+  CHECK(folder.shown(sentence([&] { const SafetensorsFile file(folder.file("y")); })) ==
+        "cannot read 'y': No such file or directory");
+  CHECK(sentence([&] { const SafetensorsFile file(folder.path.string()); }) ==
+        "'" + folder.path.string() + "' is not a regular file; a safetensors file is wanted");
+}
+
+TEST_CASE("a pipe that nobody writes to is refused, not waited for", "[safetensors]") {
+  const Folder folder;
+  REQUIRE(mkfifo(folder.file("pipe").c_str(), 0600) == 0);
+  CHECK(folder.shown(sentence([&] { const SafetensorsFile file(folder.file("pipe")); })) ==
+        "'pipe' is not a regular file; a safetensors file is wanted");
+}
+
+TEST_CASE("offsets that are out of range, overlap or leave a hole are refused", "[safetensors]") {
+  CHECK(refused(one(R"({"dtype":"U8","shape":[4],"data_offsets":[0,4]})"), 3) ==
+        "'x.safetensors', tensor \"a\": \"data_offsets\" end at 4, past the 3 bytes of data; the file is cut short or "
+        "damaged");
+  CHECK(refused(one(R"({"dtype":"U8","shape":[4],"data_offsets":[4,0]})"), 4) ==
+        "'x.safetensors', tensor \"a\": \"data_offsets\" are not a begin and an end; the file is damaged");
+  CHECK(refused(one(R"({"dtype":"U8","shape":[4],"data_offsets":[4]})"), 4) ==
+        "'x.safetensors', tensor \"a\": \"data_offsets\" are not a begin and an end; the file is damaged");
+  CHECK(refused(one(R"({"dtype":"U8","shape":[4],"data_offsets":[-1,3]})"), 4) ==
+        "'x.safetensors', tensor \"a\": \"data_offsets\"[0] is -1; a whole number of at least 0 is wanted");
+  CHECK(
+      refused(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[2],)"
+              R"("data_offsets":[3,5]}})",
+              5) ==
+      "'x.safetensors', tensor \"b\": \"data_offsets\" 3 to 5 overlap the tensor before, which ends at 4; the file is "
+      "damaged");
+  CHECK(refused(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[2],)"
+                R"("data_offsets":[5,7]}})",
+                7) ==
+        "'x.safetensors', tensor \"b\": \"data_offsets\" 5 to 7 leave a hole after 4; the file is damaged");
+  CHECK(refused(one(R"({"dtype":"U8","shape":[4],"data_offsets":[0,4]})"), 6) ==
+        "'x.safetensors': its tensors end at 4, its 6 bytes of data do not; the file is damaged");
+}
+
+TEST_CASE("a size that is not that of dtype and shape is refused", "[safetensors]") {
+  CHECK(
+      refused(one(R"({"dtype":"F32","shape":[2,2],"data_offsets":[0,12]})"), 12) ==
+      "'x.safetensors', tensor \"a\": \"data_offsets\" hold 12 bytes, \"dtype\" and \"shape\" ask for 16; the file is "
+      "damaged");
+  CHECK(refused(one(R"({"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,12]})"), 12) ==
+        "'x.safetensors', tensor \"a\": its shape has more than 2^63 bytes; the file is damaged");
+  CHECK(refused(one(R"({"dtype":"U8","shape":[-3],"data_offsets":[0,3]})"), 3) ==
+        "'x.safetensors', tensor \"a\": \"shape\"[0] is -3; a whole number of at least 0 is wanted");
+}
+
+TEST_CASE("names that are there twice, unknown dtypes and unknown fields are refused", "[safetensors]") {
+  const std::string entry = R"({"dtype":"U8","shape":[0],"data_offsets":[0,0]})";
+  CHECK(refused("{\"a\":" + entry + ",\"a\":" + entry + "}", 0) ==
+        "'x.safetensors', header: key \"a\" is there twice; remove one");
+  CHECK(refused(one(R"({"dtype":"F8_E4M3","shape":[1],"data_offsets":[0,1]})"), 1) ==
+        "'x.safetensors', tensor \"a\": unknown dtype \"F8_E4M3\"; F64, F32, BF16, F16, I64, I32 and U8 are known");
+  CHECK(refused(one(R"({"shape":[1],"data_offsets":[0,1]})"), 1) ==
+        "'x.safetensors', tensor \"a\": \"dtype\" is missing; a text in quotes is wanted");
+  CHECK(refused(one("7"), 0) == "'x.safetensors', tensor \"a\" is 7; an object in braces is wanted");
+  CHECK(refused(one(R"({"dtype":"U8","shape":[0],"data_offsets":[0,0],"stride":[1]})"), 0).find("\"stride\"") !=
+        std::string::npos);
+  CHECK(refused(R"({"__metadata__":{"step":3}})", 0) ==
+        "'x.safetensors', \"__metadata__\": \"step\" is not a text in quotes; the file is damaged");
+}
+
+TEST_CASE("a tensor that is missing or of another shape is named", "[safetensors]") {
+  const Folder folder;
+  write_safetensors(folder.file("x"), tensors());
+  const SafetensorsFile file(folder.file("x"));
+  CHECK(folder.shown(sentence([&] { file.entry("v"); })) ==
+        "'x': tensor \"v\" is missing; the file is of another model or program");
+  CHECK(folder.shown(sentence([&] {
+    file.entry("w", "F32", std::vector<Count>{3, 2});
+  })) == "'x', tensor \"w\": F32 [3, 2] is wanted, F32 [2, 3] is there; the file is of another model");
+  CHECK(folder.shown(sentence([&] { file.text("step"); })) ==
+        "'x', \"__metadata__\": \"step\" is missing; the file is of another program");
+  std::vector<std::byte> small(3);
+  CHECK_THROWS_AS(file.read(file.entry("w"), small), InputError);
+}
+
+TEST_CASE("a file that is cut short while it is read is refused", "[safetensors]") {
+  const Folder folder;
+  write_safetensors(folder.file("x"), tensors());
+  const SafetensorsFile file(folder.file("x"));
+  fs::resize_file(folder.file("x"), 20);
+  CHECK(folder.shown(sentence([&] { file.bytes(file.entry("w")); })) ==
+        "cannot read 'x', tensor \"w\": the file became shorter meanwhile");
+}
+
+TEST_CASE("every byte of the header matters: no damaged file is read past its end", "[safetensors]") {
+  const Folder folder;
+  write_safetensors(folder.file("x"), tensors(), {{"step", "12"}});
+  const std::string whole = folder.read("x");
+  const std::size_t header = whole.size() - 27;
+  for (std::size_t i = 0; i < header; ++i)
+    for (const int flip : {1, 0x10, 0x80}) {
+      std::string damaged = whole;
+      damaged[i] = static_cast<char>(damaged[i] ^ flip);
+      const std::string path = folder.write("y", damaged);
+      try {
+        const SafetensorsFile file(path);
+        for (const auto& e : file.entries()) CHECK(file.bytes(e).size() == static_cast<std::size_t>(e.bytes.value));
+      } catch (const InputError&) {
+      }
+    }
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    const std::string path = folder.write("y", whole.substr(0, size));
+    CHECK_THROWS_AS(SafetensorsFile(path), InputError);
+  }
+}
+
+TEST_CASE("tensors that the format cannot hold are not written", "[safetensors]") {
+  const Folder folder;
+  const auto refusal = [&](const std::vector<StoredTensor>& what, const Metadata& metadata = {}) {
+    return folder.shown(sentence([&] { write_safetensors(folder.file("x"), what, metadata); }));
+  };
+  CHECK(refusal({{"a", "U8", {3}, bytes(letters)}, {"a", "U8", {3}, bytes(letters)}}) ==
+        "cannot write 'x', tensor \"a\": the name is taken");
+  CHECK(refusal({{"__metadata__", "U8", {3}, bytes(letters)}}) ==
+        "cannot write 'x', tensor \"__metadata__\": the name is taken");
+  CHECK(refusal({{"a", "U8", {4}, bytes(letters)}}) ==
+        "cannot write 'x', tensor \"a\": 3 bytes are not the 4 of its dtype and shape");
+  CHECK(refusal({{"a", "F7", {3}, bytes(letters)}}).find("unknown dtype") != std::string::npos);
+  CHECK(refusal({{"\xFF", "U8", {3}, bytes(letters)}}) ==
+        "cannot write 'x': a tensor's name or a text of the metadata is not UTF-8");
+  CHECK(refusal({}, {{"text", "\xFF"}}) == "cannot write 'x': a tensor's name or a text of the metadata is not UTF-8");
+  CHECK(fs::is_empty(folder.path));
+}
+
+TEST_CASE("a full disk leaves the last good file and nothing else", "[safetensors]") {
+  if (!fs::exists("/dev/full")) return;
+  const Folder folder;
+  folder.write("x", "the last good one");
+  fs::create_symlink("/dev/full", folder.file("x.tmp"));
+  CHECK(folder.shown(sentence([&] { write_safetensors(folder.file("x"), tensors()); })) ==
+        "cannot write 'x.tmp': No space left on device; 'x' is left as it was");
+  CHECK(folder.read("x") == "the last good one");
+  CHECK_FALSE(fs::exists(fs::symlink_status(folder.file("x.tmp"))));
+}
+
+TEST_CASE("a file that may not grow leaves the last good one, however far it came", "[safetensors]") {
+  const Folder folder;
+  folder.write("x", "the last good one");
+  const std::vector<std::uint8_t> large(100000, 1);
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_FSIZE, &before) == 0);
+  const auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit limit = before;
+  limit.rlim_cur = 50000;
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+  const std::string said = sentence([&] {
+    write_safetensors(folder.file("x"), std::vector<StoredTensor>{{"a", "U8", {100000}, bytes(large)}});
+  });
+  REQUIRE(setrlimit(RLIMIT_FSIZE, &before) == 0);
+  std::signal(SIGXFSZ, handler);
+  CHECK(folder.shown(said) == "cannot write 'x.tmp': File too large; 'x' is left as it was");
+  CHECK(folder.read("x") == "the last good one");
+  CHECK_FALSE(fs::exists(folder.file("x.tmp")));
+}
+
+TEST_CASE("a file is written neither into a missing folder nor over a folder or a device", "[safetensors]") {
+  const Folder folder;
+  const auto refusal = [&](const std::string& path) {
+    return folder.shown(sentence([&] { write_safetensors(path, tensors()); }));
+  };
+  CHECK(refusal(folder.file("no/x")) == "cannot open 'no/x.tmp': No such file or directory; 'no/x' is left as it was");
+  fs::create_directory(folder.file("sub"));
+  CHECK(refusal(folder.file("sub")) == "cannot write 'sub': it is a folder; name a file");
+  CHECK(refusal("/dev/null") == "cannot write '/dev/null': it is not a regular file; name another");
+}
+
+TEST_CASE("writing through a link replaces the file and keeps the link", "[safetensors]") {
+  const Folder folder;
+  fs::create_directory(folder.file("sub"));
+  folder.write("sub/real", "old");
+  fs::create_symlink("sub/real", folder.file("link"));
+  write_safetensors(folder.file("link"), tensors());
+  CHECK(fs::is_symlink(folder.file("link")));
+  CHECK(SafetensorsFile(folder.file("sub/real")).entries().size() == 3);
+}

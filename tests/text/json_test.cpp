@@ -1,0 +1,165 @@
+#include "text/json.hpp"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "tests/catch.hpp"
+
+using namespace llmcalc;
+using json::Object;
+
+namespace {
+
+template <typename Act>
+std::string sentence(Act act) {
+  try {
+    act();
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "nothing was refused";
+}
+
+std::string refusal(const std::string& text) {
+  return sentence([&] { json::parse(text, "my.json"); });
+}
+
+}  // namespace
+
+TEST_CASE("text that is not JSON is refused with line and column", "[json]") {
+  CHECK(refusal("{\n  \"layers\": 32,\n") == "my.json:3:1: unexpected end of input; the file is cut short or not JSON");
+  CHECK(refusal("") == "my.json:1:1: unexpected end of input; the file is cut short or not JSON");
+  CHECK(refusal("{\"a\": 1,}") == "my.json:1:9: unexpected '}'; the file is not JSON from here on");
+  CHECK(refusal("{} {}") == "my.json:1:4: unexpected '{'; the file is not JSON from here on");
+  CHECK(refusal("[1,\n  NaN]") == "my.json:2:3: unexpected 'N'; the file is not JSON from here on");
+  CHECK_THROWS_AS(json::parse("{\"a\": 010}", "f"), InputError);
+  CHECK(refusal("[\"\xff\"]") == "my.json:1:3: unexpected byte 0xff; the file is not JSON from here on");
+  CHECK(refusal(std::string("{}\0{", 4)) == "my.json holds a zero byte, so it is not JSON; save it as UTF-8 text");
+}
+
+TEST_CASE("a key may be there once in an object, at any depth", "[json]") {
+  CHECK(refusal(R"({"heads": 8, "kv": 1, "heads": 9})") == "my.json: key \"heads\" is there twice; remove one");
+  CHECK(refusal(R"({"a": [{"b": {"c": 1, "c": 1}}]})") == "my.json: key \"c\" is there twice; remove one");
+  CHECK(json::parse(R"({"a": {"x": 1}, "b": {"x": 2}, "x": [{"x": 3}, {"x": 4}]})", "f").at("x")[1].at("x") == 4);
+}
+
+TEST_CASE("a number that no double holds is refused", "[json]") {
+  CHECK(refusal("{\"a\": 1e400}") == "my.json:1:11: 1e400 is a number that no double holds; write a smaller one");
+  CHECK(refusal("[-1e400]") == "my.json:1:7: -1e400 is a number that no double holds; write a smaller one");
+}
+
+TEST_CASE("nesting is read to 64 levels and no deeper, without recursion", "[json]") {
+  CHECK_NOTHROW(json::parse(std::string(64, '[') + std::string(64, ']'), "f"));
+  const std::string deep = "my.json: nested more than 64 deep; no model or hardware file is";
+  CHECK(refusal(std::string(65, '[') + std::string(65, ']')) == deep);
+  CHECK(refusal(std::string(1000000, '[')) == deep);
+}
+
+TEST_CASE("a document keeps its values and their order", "[json]") {
+  const auto v = json::parse(R"({"z": 1, "a": [true, null, -2, 2.5, "x\n"], "m": {}})", "f");
+  CHECK(v.dump() == R"({"z":1,"a":[true,null,-2,2.5,"x\n"],"m":{}})");
+  CHECK(json::parse("7", "f").dump() == "7");
+  CHECK(json::parse("\xEF\xBB\xBF{\"a\": 1}", "f").at("a") == 1);
+}
+
+TEST_CASE("a hundred thousand keys are checked in no time", "[json]") {
+  std::string text = "{\"k\": 0";
+  for (int i = 0; i < 100000; ++i) text += ",\"k" + std::to_string(i) + "\": 0";
+  CHECK(json::parse(text + "}", "f").size() == 100001);
+}
+
+TEST_CASE("a count is a whole number, as it stands in the file", "[json]") {
+  const auto v = json::parse(R"({"heads": -3, "half": 2.5, "float": 32.0, "text": "32", "huge": 9223372036854775808,
+                                 "vast": 99999999999999999999, "yes": true, "null": null, "zero": 0, "list": [1],
+                                 "most": 9223372036854775807})",
+                             "my.json");
+  const Object o(v, "my.json");
+  const auto refused = [&](std::string_view key) { return sentence([&] { o.positive(key); }); };
+  CHECK(refused("heads") == "my.json: \"heads\" is -3; a whole number of at least 1 is wanted");
+  CHECK(refused("half") == "my.json: \"half\" is 2.5; a whole number of at least 1 is wanted");
+  CHECK(refused("float") == "my.json: \"float\" is 32.0; a whole number of at least 1 is wanted");
+  CHECK(refused("text") == "my.json: \"text\" is \"32\"; a whole number of at least 1 is wanted");
+  CHECK(refused("huge") ==
+        "my.json: \"huge\" is 9223372036854775808; a whole number of at least 1 and below 2^63 is wanted");
+  CHECK(refused("vast") == "my.json: \"vast\" is 1e+20; a whole number of at least 1 and below 2^63 is wanted");
+  CHECK(refused("yes") == "my.json: \"yes\" is true; a whole number of at least 1 is wanted");
+  CHECK(refused("null") == "my.json: \"null\" is missing; a whole number of at least 1 is wanted");
+  CHECK(refused("absent") == "my.json: \"absent\" is missing; a whole number of at least 1 is wanted");
+  CHECK(refused("list") == "my.json: \"list\" is a list; a whole number of at least 1 is wanted");
+  CHECK(refused("zero") == "my.json: \"zero\" is 0; a whole number of at least 1 is wanted");
+  CHECK(o.count("zero") == 0);
+  CHECK(o.count("most") == INT64_MAX);
+  CHECK(o.count_or("null", 7) == 7);
+  CHECK(o.positive_or("absent", 8) == 8);
+  CHECK(sentence([&] { o.positive_or("heads", 8); }) == refused("heads"));
+}
+
+TEST_CASE("flags, texts, numbers and lists are what they are called", "[json]") {
+  const auto v = json::parse(R"({"flag": 1, "text": 5, "number": "5", "e": 1e6, "counts": [1, 2, -1], "texts": ["a", 2],
+                                 "inner": {"x": []}, "on": true, "ok": [0, 4]})",
+                             "my.json");
+  const Object o(v, "my.json");
+  CHECK(sentence([&] { o.flag("flag"); }) == "my.json: \"flag\" is 1; true or false is wanted");
+  CHECK(sentence([&] { o.text("text"); }) == "my.json: \"text\" is 5; a text in quotes is wanted");
+  CHECK(sentence([&] { o.number_or("number", 1); }) == "my.json: \"number\" is \"5\"; a finite number is wanted");
+  CHECK(sentence([&] { o.counts("counts"); }) ==
+        "my.json: \"counts\"[2] is -1; a whole number of at least 0 is wanted");
+  CHECK(sentence([&] { o.texts("texts"); }) == "my.json: \"texts\"[1] is 2; a text in quotes is wanted");
+  CHECK(sentence([&] { o.object("e"); }) == "my.json: \"e\" is 1000000.0; an object in braces is wanted");
+  CHECK(sentence([&] { o.object("inner").flag("x"); }) ==
+        "my.json, \"inner\": \"x\" is a list; true or false is wanted");
+  CHECK(sentence([&] {
+          o.first_of({"n_embd", "hidden"});
+        }) == "my.json: none of \"n_embd\", \"hidden\" is there; one of them is wanted");
+  CHECK(o.first_of({"n_embd", "e"}) == "e");
+  CHECK(o.number_or("e", 0) == 1e6);
+  CHECK(o.number_or("absent", 0.5) == 0.5);
+  CHECK(o.flag("on"));
+  CHECK(o.flag_or("absent", true));
+  CHECK(o.text_or("absent", "x") == "x");
+  CHECK(o.counts("ok") == std::vector<Count>{0, 4});
+}
+
+TEST_CASE("only an object is looked into", "[json]") {
+  const auto list = json::parse("[1]", "my.json");
+  CHECK(sentence([&] { Object(list, "my.json"); }) == "my.json is a list; an object in braces is wanted");
+}
+
+TEST_CASE("keys that nobody asked for are refused, with the nearest known one", "[json]") {
+  const auto v = json::parse(R"({"heads": 8, "hedas": 9, "zzz": 1})", "my.json");
+  const Object o(v, "my.json");
+  CHECK(o.unread() == std::vector<std::string>{"heads", "hedas", "zzz"});
+  CHECK(o.count("heads") == 8);
+  CHECK_FALSE(o.has("layers"));
+  CHECK(o.unread() == std::vector<std::string>{"hedas", "zzz"});
+  CHECK(sentence([&] { o.refuse_unread(); }) == "my.json: unknown key \"hedas\"; did you mean \"heads\"?");
+  CHECK(o.has("hedas"));
+  CHECK(sentence([&] { o.refuse_unread(); }) ==
+        "my.json: unknown key \"zzz\"; the keys known here are heads, hedas, layers");
+  CHECK(o.has("zzz"));
+  CHECK_NOTHROW(o.refuse_unread());
+}
+
+TEST_CASE("a file that cannot be read is told by its reason", "[json]") {
+  const auto folder = std::filesystem::temp_directory_path() / ("llmcalc_json_" + std::to_string(getpid()));
+  std::filesystem::create_directories(folder);
+  const std::string missing = (folder / "x.json").string(), large = (folder / "large.json").string();
+  const auto refused = [](const std::string& path) { return sentence([&] { json::file_text(path); }); };
+  CHECK(refused(missing) == "cannot read '" + missing + "': no such file");
+  CHECK(refused(missing + "/y") == "cannot read '" + missing + "/y': no such file");
+  CHECK(refused(folder.string()) == "'" + folder.string() + "' is a folder; a JSON file is wanted");
+  CHECK(refused("/dev/null") == "'/dev/null' is not a regular file; a JSON file is wanted");
+  std::ofstream(large) << "{}";
+  CHECK(json::file_text(large) == "{}");
+  std::filesystem::resize_file(large, std::uintmax_t{1} << 30);
+  CHECK(refused(large) == large + " is 1.0 GiB; at most 64 MiB is read");
+  std::filesystem::resize_file(large, json::max_bytes + 1);
+  CHECK(refused(large) == large + " is 64.0 MiB; at most 64 MiB is read");
+  std::filesystem::resize_file(large, 0);
+  std::filesystem::permissions(large, std::filesystem::perms::none);
+  if (geteuid() != 0) CHECK(refused(large) == "cannot read '" + large + "': Permission denied");
+  std::filesystem::remove_all(folder);
+}

@@ -1,0 +1,47 @@
+#include "text/names.hpp"
+
+#include "tests/catch.hpp"
+
+using namespace llmcalc;
+
+TEST_CASE("the edit distance counts insertions, deletions, substitutions and swaps", "[names]") {
+  CHECK(edit_distance("", "") == 0);
+  CHECK(edit_distance("", "abc") == 3);
+  CHECK(edit_distance("abc", "") == 3);
+  CHECK(edit_distance("kitten", "sitting") == 3);  // k->s, e->i, +g
+  CHECK(edit_distance("heads", "hedas") == 1);     // one swap
+  CHECK(edit_distance("ca", "abc") == 3);          // no character is edited twice
+  CHECK(edit_distance("h100", "h200") == 1);
+}
+
+TEST_CASE("names are the same in upper and lower case", "[names]") {
+  CHECK(same_name("Llama-3.1-8B", "llama-3.1-8b"));
+  CHECK_FALSE(same_name("llama-3.1-8b", "llama-3.1-8"));
+  CHECK_FALSE(same_name("a[", "a{"));  // only letters have two cases
+  CHECK(lower("GPT-2 XL\xC3\x84") == "gpt-2 xl\xC3\x84");
+}
+
+TEST_CASE("the nearest names come first, and far ones not at all", "[names]") {
+  const std::vector<std::string> known{"llama-2-70b", "llama-3.1-70b", "gpt2", "h100-sxm-80gb", "Mixtral-8x7B"};
+  CHECK(nearest("lama3-70b", known) == std::vector<std::string>{"llama-2-70b", "llama-3.1-70b"});
+  CHECK(nearest("GTP2", known) == std::vector<std::string>{"gpt2"});
+  CHECK(nearest("h100", known) == std::vector<std::string>{"h100-sxm-80gb"});  // a beginning is near
+  CHECK(nearest("mixtral-8x7", known) == std::vector<std::string>{"Mixtral-8x7B"});
+  CHECK(nearest("zephyr", known).empty());
+  CHECK(nearest("", known).empty());
+  CHECK(nearest(std::string(100000, 'a'), known).empty());
+}
+
+TEST_CASE("an unknown name is answered with a sentence", "[names]") {
+  const std::vector<std::string> known{"llama-3.1-70b", "gpt2"};
+  CHECK(unknown_name("model", "llama3.1-70b", known, 82) ==
+        "unknown model 'llama3.1-70b', did you mean 'llama-3.1-70b'? ('llmcalc list models' shows all 82)");
+  CHECK(unknown_name("hardware", "zephyr", known, 68) ==
+        "unknown hardware 'zephyr' ('llmcalc list hardware' shows all 68)");
+}
+
+TEST_CASE("a quoted text stays on one line and short", "[names]") {
+  CHECK(in_quotes("a\nb\x7f") == "\"a?b?\"");
+  CHECK(in_quotes(std::string(100, 'x')) == "\"" + std::string(60, 'x') + "...\"");
+  CHECK(in_quotes(std::string(59, 'x') + "\xC3\xA9") == "\"" + std::string(59, 'x') + "...\"");  // no half letter
+}

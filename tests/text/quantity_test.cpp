@@ -1,0 +1,244 @@
+#include "text/quantity.hpp"
+
+#include <functional>
+
+#include "tests/catch.hpp"
+#include "tests/sentence.hpp"
+
+using namespace llmcalc;
+
+namespace {
+
+using test::sentence;
+
+std::string count_refused(std::string_view text) {
+  return sentence([&] { parse_count(text, "--seq"); });
+}
+
+Count count(std::string_view text) { return parse_count(text, "--seq"); }
+Bytes bytes(std::string_view text) { return parse_bytes(text, "hw.json"); }
+
+}  // namespace
+
+TEST_CASE("counts are read exactly", "[quantity]") {
+  CHECK(count("0") == 0);
+  CHECK(count("8192") == 8192);
+  CHECK(count("8k") == 8000);
+  CHECK(count("8Ki") == 8192);
+  CHECK(count("1.5Ki") == 1536);
+  CHECK(count("0.25Mi") == 262144);
+  CHECK(count("7M") == 7000000);
+  CHECK(count("2Gi") == 2147483648);
+  CHECK(count("300B") == 300000000000);
+  CHECK(count("300G") == 300000000000);
+  CHECK(count("1.5T") == 1500000000000);
+  CHECK(count("15.6T") == 15600000000000);
+  CHECK(count("3e11") == 300000000000);
+  CHECK(count("3E+11") == 300000000000);
+  CHECK(count("1.5e12") == 1500000000000);
+  CHECK(count("5000e-3") == 5);
+  CHECK(count("5e-1k") == 500);
+  CHECK(count("1.0") == 1);
+  CHECK(count("8.000000000000000000000000000000000000000000000000000000") == 8);
+}
+
+TEST_CASE("a count is exact where a double is not", "[quantity]") {
+  CHECK(count("9223372036854775807") == INT64_MAX);
+  CHECK(count("9007199254740993") == 9007199254740993);  // 2^53 + 1
+  CHECK(count("9.007199254740993e15") == 9007199254740993);
+  CHECK(count("9007.199254740993T") == 9007199254740993);
+  CHECK(parse_wide("5.76e23", "--compute") == Wide{576} * 1000000000 * 1000000000 * 1000);
+  CHECK(parse_wide("3.8e25", "--compute") == Wide{38} * 1000000000 * 1000000000 * 1000000);
+  CHECK(parse_wide("170141183460469231731687303715884105727", "--c") == (Wide{1} << 127) - 1);
+}
+
+TEST_CASE("what is not a count gets a sentence", "[quantity]") {
+  const std::string wanted = "; a whole number such as 8192, 8k, 8Ki, 300B or 3e11 is wanted";
+  CHECK(count_refused("") == "--seq: nothing is given" + wanted);
+  CHECK(count_refused("-5") == "--seq: \"-5\" begins with a sign" + wanted);
+  CHECK(count_refused("nan") == "--seq: \"nan\" is not a number" + wanted);
+  CHECK(count_refused("1.5") == "--seq: \"1.5\" is not a whole number" + wanted);
+  CHECK(count_refused("010") == "--seq: \"010\" begins with a zero; write 10");
+  CHECK(count_refused("8x") ==
+        "--seq: \"8x\" ends in \"x\"; the endings are k, M, G or B, T (powers of 1000) and Ki, Mi, Gi, Ti (powers of "
+        "1024)");
+  CHECK(count_refused("128K") == "--seq: \"128K\" ends in \"K\"; write k for 1000 or Ki for 1024");
+  CHECK(count_refused("9223372036854775808") ==
+        "--seq: \"9223372036854775808\" is past 2^63, the end of what is read; write a smaller number");
+  CHECK(sentence([] { parse_positive("0", "--gpus"); }) ==
+        "--gpus: \"0\" is too small; a whole number of at least 1 is wanted");
+  CHECK(sentence([] { parse_wide("2e38", "--compute"); }) ==
+        "--compute: \"2e38\" is past 2^127, the end of what is read; write a smaller number");
+}
+
+TEST_CASE("no text that is not a plain number becomes a count", "[quantity]") {
+  const std::string long_number(5000, '7');
+  const std::string_view text = GENERATE_COPY(values<std::string_view>({"",
+                                                                        " ",
+                                                                        "-",
+                                                                        "+",
+                                                                        "-1",
+                                                                        "+1",
+                                                                        "--1",
+                                                                        "- 1",
+                                                                        "1 ",
+                                                                        " 1",
+                                                                        "\t1",
+                                                                        "1\n",
+                                                                        "1 k",
+                                                                        "8 192",
+                                                                        "8,192",
+                                                                        "8_192",
+                                                                        "8'192",
+                                                                        "nan",
+                                                                        "NaN",
+                                                                        "inf",
+                                                                        "infinity",
+                                                                        "-inf",
+                                                                        "true",
+                                                                        "null",
+                                                                        "abc",
+                                                                        "k",
+                                                                        "Ki",
+                                                                        "e3",
+                                                                        "E",
+                                                                        ".",
+                                                                        ".5",
+                                                                        "5.",
+                                                                        "1..2",
+                                                                        "1.2.3",
+                                                                        "0x10",
+                                                                        "0X1F",
+                                                                        "0b11",
+                                                                        "0o17",
+                                                                        "010",
+                                                                        "00",
+                                                                        "007",
+                                                                        "00.5",
+                                                                        "1e",
+                                                                        "1e+",
+                                                                        "1e-",
+                                                                        "1e1.5",
+                                                                        "1e+-3",
+                                                                        "1ee3",
+                                                                        "1e99999",
+                                                                        "1e5000",
+                                                                        "1e30",
+                                                                        "9223372036854775808",
+                                                                        "18446744073709551616",
+                                                                        "9.3e18",
+                                                                        "9300P",
+                                                                        "0.5",
+                                                                        "1.0000000001k",
+                                                                        "1e-1",
+                                                                        "0.7Ki",
+                                                                        "8kk",
+                                                                        "8kB",
+                                                                        "8KB",
+                                                                        "8K",
+                                                                        "8ki",
+                                                                        "8KI",
+                                                                        "300b",
+                                                                        "1.5t",
+                                                                        "7m",
+                                                                        "2g",
+                                                                        "1k5",
+                                                                        "8%",
+                                                                        "8*2",
+                                                                        "1/2",
+                                                                        "8\xC2\xA0",
+                                                                        "\xEF\xBC\x98",
+                                                                        "1\xCE\xBC",
+                                                                        "٣",
+                                                                        "8d",
+                                                                        "8f",
+                                                                        "8L",
+                                                                        "8u",
+                                                                        "1e9k1",
+                                                                        "99999999999999999999999999999999999999999"}));
+  CAPTURE(text);
+  CHECK_THROWS_AS(parse_count(text, "--seq"), InputError);
+  CHECK_THROWS_AS(parse_count(long_number, "--seq"), InputError);
+  CHECK_THROWS_AS(parse_count(std::string_view("8\0", 2), "--seq"), InputError);
+}
+
+TEST_CASE("real numbers and fractions are finite and in range", "[quantity]") {
+  CHECK(parse_real("0", "--x") == 0.0);
+  CHECK(parse_real("0.1", "--x") == 0.1);
+  CHECK(parse_real("1e-3", "--x") == 1e-3);
+  CHECK(parse_real("400k", "--x") == 400000.0);
+  CHECK(parse_real("1.7976931348623157e308", "--x") == 1.7976931348623157e308);
+  CHECK(parse_fraction("1", "--x") == 1.0);
+  CHECK(parse_fraction("0.71", "--x") == 0.71);
+  CHECK(sentence([] { parse_fraction("1.01", "--efficiency"); }) ==
+        "--efficiency: \"1.01\" is out of range; a number above 0 and at most 1 is wanted");
+  const std::string_view text =
+      GENERATE(values<std::string_view>({"1e309", "1e-400", "-0.5", "nan", "inf", ".5", "1,5", "0x1p3", "", "1e9999"}));
+  CAPTURE(text);
+  CHECK_THROWS_AS(parse_real(text, "--x"), InputError);
+  CHECK_THROWS_AS(parse_fraction(text, "--x"), InputError);
+  CHECK_THROWS_AS(parse_fraction("0", "--x"), InputError);
+  CHECK_THROWS_AS(parse_fraction("71%", "--x"), InputError);
+}
+
+TEST_CASE("sizes are exact, with their unit", "[quantity]") {
+  CHECK(bytes("80 GiB") == Bytes(85899345920));
+  CHECK(bytes("80GB") == Bytes(80000000000));
+  CHECK(bytes("512MiB") == Bytes(536870912));
+  CHECK(bytes("151397597184 B") == Bytes(151397597184));
+  CHECK(bytes("1.5 KiB") == Bytes(1536));
+  CHECK(bytes("0.5 kB") == Bytes(500));
+  CHECK(bytes("7 PiB") == Bytes(7 * (Count{1} << 50)));
+  CHECK(parse_bytes("4096", "--bytes", Bare::allowed) == Bytes(4096));
+  CHECK(parse_bytes("1e9", "--bytes", Bare::allowed) == Bytes(1000000000));
+  CHECK(parse_bytes("300B", "--bytes", Bare::allowed) == Bytes(300));  // bytes here, not billions
+}
+
+TEST_CASE("a size that is none gets a sentence", "[quantity]") {
+  const auto refused = [](std::string_view text) { return sentence([&] { bytes(text); }); };
+  CHECK(refused("80") == "hw.json: \"80\" has no unit; a size such as \"80 GiB\" is wanted");
+  CHECK(refused("80 Gigs") ==
+        "hw.json: \"80 Gigs\" has the unknown unit \"Gigs\"; a size such as \"80 GiB\" is wanted");
+  CHECK(refused("3.35 TB/s") == "hw.json: \"3.35 TB/s\" is a rate; a size such as \"3.35 TB\" is wanted");
+  CHECK(refused("700 W") == "hw.json: \"700 W\" is a power; a size such as \"80 GiB\" is wanted");
+  CHECK(refused("1.3 GiB") ==
+        "hw.json: \"1.3 GiB\" is not a whole number of bytes; a size such as \"80 GiB\" is wanted");
+  CHECK(refused("9 EiB") == "hw.json: \"9 EiB\" has the unknown unit \"EiB\"; a size such as \"80 GiB\" is wanted");
+  CHECK(refused("9999 PiB") == "hw.json: \"9999 PiB\" is past 2^63, the end of what is read; write a smaller number");
+  const std::string_view text =
+      GENERATE(values<std::string_view>({"80  GiB", "80 GiB ", " 80 GiB", "-80 GiB", "80 gib", "80 gb", "80 Gb",
+                                         "80 GIB", "GiB", "80 ", "0.5 B", "080 GiB"}));
+  CAPTURE(text);
+  CHECK_THROWS_AS(bytes(text), InputError);
+}
+
+TEST_CASE("rates, times, powers and prices are the nearest doubles", "[quantity]") {
+  CHECK(parse_rate("3.35 TB/s", "w") == BytesPerSecond(3.35e12));
+  CHECK(parse_rate("450 GB/s", "w") == BytesPerSecond(450e9));
+  CHECK(parse_rate("820 GiB/s", "w") == BytesPerSecond(880468295680.0));
+  CHECK(parse_rate("400 Gbit/s", "w") == BytesPerSecond(50e9));
+  CHECK(parse_flops_rate("989.4 TFLOP/s", "w") == FlopsPerSecond(989.4e12));
+  CHECK(parse_flops_rate("1979 TOP/s", "w") == FlopsPerSecond(1979e12));
+  CHECK(parse_seconds("2 us", "w") == Seconds(2e-6));
+  CHECK(parse_seconds("1.5 ms", "w") == Seconds(1.5e-3));
+  CHECK(parse_seconds("3 s", "w") == Seconds(3));
+  CHECK(parse_seconds("0 us", "w") == Seconds(0));
+  CHECK(parse_watts("700 W", "w") == 700);
+  CHECK(parse_watts("1.2 kW", "w") == 1200);
+  CHECK(parse_watts("700", "w", Bare::allowed) == 700);
+  CHECK(parse_price("2.5 USD/h", "w") == 2.5);
+  CHECK(parse_price("2.5", "--price", Bare::allowed) == 2.5);
+}
+
+TEST_CASE("a unit of the wrong kind is told from the right one", "[quantity]") {
+  CHECK(sentence([] { parse_rate("4.8 TB", "hw.json"); }) ==
+        "hw.json: \"4.8 TB\" is a size; a rate such as \"4.8 TB/s\" is wanted");
+  CHECK(sentence([] { parse_flops_rate("3.35 TB/s", "hw.json"); }) ==
+        "hw.json: \"3.35 TB/s\" is a rate; a rate of arithmetic such as \"989.4 TFLOP/s\" is wanted");
+  CHECK(sentence([] { parse_price("700 W", "--price"); }) ==
+        "--price: \"700 W\" is a power; a price such as \"2.5 USD/h\" is wanted");
+  CHECK(sentence([] { parse_rate("0 TB/s", "hw.json"); }) ==
+        "hw.json: \"0 TB/s\" is zero; leave it out if it is not known or not there");
+  CHECK(sentence([] { parse_watts("700", "hw.json"); }) ==
+        "hw.json: \"700\" has no unit; a power such as \"700 W\" is wanted");
+}

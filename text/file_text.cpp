@@ -1,0 +1,54 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "text/json.hpp"
+
+namespace llmcalc::json {
+
+namespace {
+
+[[noreturn]] void too_long(const std::string& path, std::uintmax_t bytes) {
+  const bool large = bytes >= (std::uintmax_t{1} << 30);
+  const double size = static_cast<double>(bytes) / (large ? 0x1p30 : 0x1p20);
+  throw InputError(
+      fmt::format("{} is {:.1f} {}; at most {} MiB is read", path, size, large ? "GiB" : "MiB", max_bytes >> 20));
+}
+
+void refuse_unless_a_file(const std::string& path) {
+  std::error_code failed;
+  const auto status = std::filesystem::status(path, failed);
+  if (status.type() == std::filesystem::file_type::not_found)
+    throw InputError(fmt::format("cannot read '{}': no such file", path));
+  if (status.type() == std::filesystem::file_type::none)
+    throw InputError(fmt::format("cannot read '{}': {}", path, failed.message()));
+  if (is_directory(status)) throw InputError(fmt::format("'{}' is a folder; a JSON file is wanted", path));
+  if (!is_regular_file(status))
+    throw InputError(fmt::format("'{}' is not a regular file; a JSON file is wanted", path));
+}
+
+}  // namespace
+
+std::string file_text(const std::string& path) {
+  refuse_unless_a_file(path);
+  std::error_code unknown;
+  const auto size = std::filesystem::file_size(path, unknown);
+  if (!unknown && size > max_bytes) too_long(path, size);
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw InputError(fmt::format("cannot read '{}': {}", path, std::strerror(errno)));
+  std::string text;
+  std::array<char, 65536> buffer{};
+  while (file.read(buffer.data(), buffer.size()) || file.gcount() > 0) {
+    text.append(buffer.data(), static_cast<std::size_t>(file.gcount()));
+    if (text.size() > max_bytes) too_long(path, text.size());
+  }
+  if (file.bad()) throw InputError(fmt::format("cannot read '{}': {}", path, std::strerror(errno)));
+  return text;
+}
+
+}  // namespace llmcalc::json

@@ -1,0 +1,277 @@
+#include "text/json.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <unordered_set>
+
+#include "text/names.hpp"
+
+namespace llmcalc::json {
+
+namespace {
+
+/// How a value is spoken of in a sentence.
+std::string spoken(const Value& v) {
+  if (v.is_object()) return "an object";
+  if (v.is_array()) return "a list";
+  if (v.is_string()) return in_quotes(v.get_ref<const std::string&>());
+  return v.dump();
+}
+
+/// Line and column, both from 1, of the byte at `offset`.
+std::string line_and_column(std::string_view text, std::size_t offset) {
+  const std::string_view before = text.substr(0, std::min(offset, text.size()));
+  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+  const std::size_t start = before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1;
+  return fmt::format("{}:{}", line, before.size() - start + 1);
+}
+
+/// Builds the document from the parser's events. The parser keeps its own stack, so depth costs no recursion.
+class Builder : public nlohmann::json_sax<Value> {
+ public:
+  Builder(std::string_view text, std::string where) : text_(text), where_(std::move(where)) {}
+
+  Value take() { return std::move(root_); }
+
+  bool null() override { return put(nullptr); }
+  bool boolean(bool v) override { return put(v); }
+  bool number_integer(number_integer_t v) override { return put(v); }
+  bool number_unsigned(number_unsigned_t v) override { return put(v); }
+  bool number_float(number_float_t v, const string_t&) override { return put(v); }
+  bool string(string_t& v) override { return put(std::move(v)); }
+  bool binary(binary_t&) override { return false; }
+  bool start_object(std::size_t) override { return open(Value::object()); }
+  bool start_array(std::size_t) override { return open(Value::array()); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+
+  bool key(string_t& k) override {
+    if (!open_.back().keys.insert(k).second)
+      throw InputError(fmt::format("{}: key {} is there twice; remove one", where_, in_quotes(k)));
+    key_ = std::move(k);
+    return true;
+  }
+
+  bool parse_error(std::size_t position, const std::string& token, const nlohmann::detail::exception& e) override {
+    const std::string at = fmt::format("{}:{}", where_, line_and_column(text_, position == 0 ? 0 : position - 1));
+    if (dynamic_cast<const Value::out_of_range*>(&e) != nullptr)
+      throw InputError(fmt::format("{}: {} is a number that no double holds; write a smaller one", at, token));
+    if (position > text_.size()) throw InputError(at + ": unexpected end of input; the file is cut short or not JSON");
+    throw InputError(fmt::format("{}: unexpected {}; the file is not JSON from here on", at, byte_at(position - 1)));
+  }
+
+ private:
+  struct Level {
+    Value* value;
+    std::unordered_set<std::string> keys;  ///< of an object; looking them up in its list would be quadratic
+  };
+
+  std::string byte_at(std::size_t offset) const {
+    const auto byte = static_cast<unsigned char>(text_[std::min(offset, text_.size() - 1)]);
+    if (byte == '\n') return "end of line";
+    return byte > 0x20 && byte < 0x7f ? fmt::format("'{}'", static_cast<char>(byte))
+                                      : fmt::format("byte {:#04x}", byte);
+  }
+
+  /// The place where the next value belongs.
+  Value* put_at(Value v) {
+    if (open_.empty()) {
+      root_ = std::move(v);
+      return &root_;
+    }
+    Value& parent = *open_.back().value;
+    if (parent.is_array()) return &parent.get_ref<Value::array_t&>().emplace_back(std::move(v));
+    return &parent.get_ref<Value::object_t&>().emplace_back(std::move(key_), std::move(v)).second;
+  }
+
+  template <typename T>
+  bool put(T&& v) {
+    put_at(Value(std::forward<T>(v)));
+    return true;
+  }
+
+  bool open(Value v) {
+    if (open_.size() == static_cast<std::size_t>(max_depth))
+      throw InputError(fmt::format("{}: nested more than {} deep; no model or hardware file is", where_, max_depth));
+    open_.push_back({put_at(std::move(v)), {}});
+    return true;
+  }
+
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+
+  std::string_view text_;
+  std::string where_;
+  Value root_;
+  std::vector<Level> open_;
+  std::string key_;
+};
+
+}  // namespace
+
+Value parse(std::string_view text, const std::string& where) {
+  if (text.size() > max_bytes)
+    throw InputError(fmt::format("{} is longer than {} MiB, which is all that is read", where, max_bytes >> 20));
+  if (text.find('\0') != std::string_view::npos)
+    throw InputError(where + " holds a zero byte, so it is not JSON; save it as UTF-8 text");
+  Builder builder(text, where);
+  Value::sax_parse(text.begin(), text.end(), &builder);
+  return builder.take();
+}
+
+Object::Object(const Value& value, std::string where) : value_(&value), where_(std::move(where)) {
+  if (!value.is_object())
+    throw InputError(fmt::format("{} is {}; an object in braces is wanted", where_, spoken(value)));
+}
+
+const Value* Object::find(std::string_view key) const {
+  read_.emplace(key);
+  for (const auto& [name, value] : value_->get_ref<const Value::object_t&>())
+    if (name == key) return value.is_null() ? nullptr : &value;
+  return nullptr;
+}
+
+bool Object::has(std::string_view key) const { return find(key) != nullptr; }
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& where, const std::string& what, const Value* found,
+                         std::string_view wanted) {
+  throw InputError(fmt::format("{}: {} is {}; {} is wanted", where, what, found ? spoken(*found) : "missing", wanted));
+}
+
+constexpr std::string_view whole = "a whole number of at least 0";
+constexpr std::string_view whole_from_1 = "a whole number of at least 1";
+constexpr std::string_view a_number = "a finite number";
+constexpr std::string_view a_flag = "true or false";
+constexpr std::string_view a_text = "a text in quotes";
+
+/// The integer in `v`, if it is one in [0, 2^63).
+std::optional<Count> integer(const Value& v) {
+  if (!v.is_number_integer()) return std::nullopt;
+  if (v.is_number_unsigned() && v.get<std::uint64_t>() > std::uint64_t{std::numeric_limits<Count>::max()})
+    return std::nullopt;
+  const Count n = v.get<Count>();
+  return n < 0 ? std::nullopt : std::optional(n);
+}
+
+std::string past_the_end(const Value& v, std::string_view wanted) {
+  const bool large = v.is_number() && v.get<double>() >= 0x1p63;
+  return std::string(wanted) + (large ? " and below 2^63" : "");
+}
+
+Count at_least(const Value& v, Count least, const std::string& where, const std::string& what) {
+  const auto n = integer(v);
+  if (!n || *n < least) refuse(where, what, &v, past_the_end(v, least == 0 ? whole : whole_from_1));
+  return *n;
+}
+
+const Value& present(const Value* v, const std::string& where, std::string_view key, std::string_view wanted) {
+  if (v == nullptr) refuse(where, in_quotes(key), nullptr, wanted);
+  return *v;
+}
+
+}  // namespace
+
+Count Object::count(std::string_view key) const {
+  return at_least(present(find(key), where_, key, whole), 0, where_, in_quotes(key));
+}
+
+Count Object::count_or(std::string_view key, Count otherwise) const { return has(key) ? count(key) : otherwise; }
+
+Count Object::positive(std::string_view key) const {
+  return at_least(present(find(key), where_, key, whole_from_1), 1, where_, in_quotes(key));
+}
+
+Count Object::positive_or(std::string_view key, Count otherwise) const { return has(key) ? positive(key) : otherwise; }
+
+double Object::number_or(std::string_view key, double otherwise) const {
+  const Value* v = find(key);
+  if (v == nullptr) return otherwise;
+  if (!v->is_number() || !std::isfinite(v->get<double>())) refuse(where_, in_quotes(key), v, a_number);
+  return v->get<double>();
+}
+
+bool Object::flag(std::string_view key) const {
+  const Value& v = present(find(key), where_, key, a_flag);
+  if (!v.is_boolean()) refuse(where_, in_quotes(key), &v, a_flag);
+  return v.get<bool>();
+}
+
+bool Object::flag_or(std::string_view key, bool otherwise) const { return has(key) ? flag(key) : otherwise; }
+
+std::string Object::text(std::string_view key) const {
+  const Value& v = present(find(key), where_, key, a_text);
+  if (!v.is_string()) refuse(where_, in_quotes(key), &v, a_text);
+  return v.get<std::string>();
+}
+
+std::string Object::text_or(std::string_view key, std::string_view otherwise) const {
+  return has(key) ? text(key) : std::string(otherwise);
+}
+
+Object Object::object(std::string_view key) const {
+  const Value& v = present(find(key), where_, key, "an object in braces");
+  if (!v.is_object()) refuse(where_, in_quotes(key), &v, "an object in braces");
+  return Object(v, where_ + ", " + in_quotes(key));
+}
+
+std::vector<Count> Object::counts(std::string_view key) const {
+  const Value& list = present(find(key), where_, key, "a list of whole numbers");
+  if (!list.is_array()) refuse(where_, in_quotes(key), &list, "a list of whole numbers");
+  std::vector<Count> out;
+  for (const Value& v : list) out.push_back(at_least(v, 0, where_, fmt::format("{}[{}]", in_quotes(key), out.size())));
+  return out;
+}
+
+std::vector<std::string> Object::texts(std::string_view key) const {
+  const Value& list = present(find(key), where_, key, "a list of texts");
+  if (!list.is_array()) refuse(where_, in_quotes(key), &list, "a list of texts");
+  std::vector<std::string> out;
+  for (const Value& v : list) {
+    if (!v.is_string()) refuse(where_, fmt::format("{}[{}]", in_quotes(key), out.size()), &v, a_text);
+    out.push_back(v.get<std::string>());
+  }
+  return out;
+}
+
+std::string_view Object::first_of(std::initializer_list<std::string_view> keys) const {
+  for (const std::string_view key : keys)
+    if (has(key)) return key;
+  std::string listed;
+  for (const std::string_view key : keys) listed += (listed.empty() ? "" : ", ") + in_quotes(key);
+  throw InputError(fmt::format("{}: none of {} is there; one of them is wanted", where_, listed));
+}
+
+std::vector<std::string> Object::keys() const {
+  std::vector<std::string> out;
+  for (const auto& [name, value] : value_->get_ref<const Value::object_t&>()) out.push_back(name);
+  return out;
+}
+
+std::vector<std::string> Object::unread() const {
+  std::vector<std::string> out;
+  for (std::string& key : keys())
+    if (!read_.contains(key)) out.push_back(std::move(key));
+  return out;
+}
+
+void Object::refuse_unread() const {
+  const auto left = unread();
+  if (left.empty()) return;
+  const auto near = nearest(left.front(), {read_.begin(), read_.end()});
+  if (!near.empty())
+    throw InputError(
+        fmt::format("{}: unknown key {}; did you mean {}?", where_, in_quotes(left.front()), in_quotes(near[0])));
+  std::string known;
+  for (const auto& key : read_) known += (known.empty() ? "" : ", ") + key;
+  throw InputError(
+      fmt::format("{}: unknown key {}; the keys known here are {}", where_, in_quotes(left.front()), known));
+}
+
+}  // namespace llmcalc::json

@@ -1,0 +1,44 @@
+#pragma once
+/// The one reader of quantities, for options and for hardware files. Text is read as decimal digits, never through a
+/// double where a whole number is wanted, and what is not understood is refused with a sentence: no sign, "nan", "inf",
+/// hexadecimal, octal-looking "010", stray space, or number that would have to be rounded or cut to fit.
+///
+/// `where` says whose value it is ("--seq", "my.json, \"memory\"") and begins the sentence of an InputError.
+
+#include <string_view>
+
+#include "calc/units.hpp"
+#include "text/error.hpp"
+
+namespace llmcalc {
+
+/// Whether a number may stand without its unit: on the command line, where the option's name says the unit.
+enum class Bare { refused, allowed };
+
+/// A whole number in [0, 2^63): "8192", "8k" = 8000, "8Ki" = 8192, "300B" = 300 x 10^9, "1.5T", "3e11". The endings are
+/// k, M, G or B, T (powers of 1000) and Ki, Mi, Gi, Ti (powers of 1024).
+Count parse_count(std::string_view text, std::string_view where);
+/// The same, and at least 1.
+Count parse_positive(std::string_view text, std::string_view where);
+/// The same as parse_count for FLOPs, in [0, 2^127): "5.76e23".
+Wide parse_wide(std::string_view text, std::string_view where);
+
+/// A finite number of at least 0, with the endings of parse_count: "0.5", "400k".
+double parse_real(std::string_view text, std::string_view where);
+/// A number above 0 and at most 1.
+double parse_fraction(std::string_view text, std::string_view where);
+
+/// A size: "80 GiB", "80GB", "512 MiB", "151397597184 B". A whole number of bytes.
+Bytes parse_bytes(std::string_view text, std::string_view where, Bare bare = Bare::refused);
+/// A rate above 0: "3.35 TB/s", "820 GiB/s", or "400 Gbit/s" = 50 GB/s.
+BytesPerSecond parse_rate(std::string_view text, std::string_view where, Bare bare = Bare::refused);
+/// A rate of arithmetic above 0: "989.4 TFLOP/s"; "1979 TOP/s" for integers.
+FlopsPerSecond parse_flops_rate(std::string_view text, std::string_view where, Bare bare = Bare::refused);
+/// A time: "2 us", "1.5 ms", "3 s".
+Seconds parse_seconds(std::string_view text, std::string_view where, Bare bare = Bare::refused);
+/// A power in watts: "700 W", "1.2 kW".
+double parse_watts(std::string_view text, std::string_view where, Bare bare = Bare::refused);
+/// A price in US dollars per hour: "2.5 USD/h".
+double parse_price(std::string_view text, std::string_view where, Bare bare = Bare::refused);
+
+}  // namespace llmcalc
