@@ -24,6 +24,14 @@ class LayerSet {
     for (const std::uint64_t w : bits_) n += std::popcount(w);
     return n;
   }
+  /// How many indices below `layer` are in it.
+  constexpr Count below(Count layer) const {
+    Count n = 0;
+    const std::size_t full = static_cast<std::size_t>(layer) / 64;
+    for (std::size_t i = 0; i < full; ++i) n += std::popcount(bits_[i]);
+    if (layer % 64 != 0) n += std::popcount(bits_[full] & (bit(layer) - 1));
+    return n;
+  }
   constexpr bool empty() const {
     for (const std::uint64_t w : bits_)
       if (w != 0) return false;

@@ -105,7 +105,7 @@ TensorId grouped_attention(Builder& b, const LayerKind& kind, TensorId x) {
                        .heads = a.heads,
                        .kv_heads = a.kv_heads,
                        .queries = s.queries,
-                       .past = s.past,
+                       .keys = add(s.past, s.queries),
                        .qk_dim = a.head_dim,
                        .v_dim = a.head_dim,
                        .window = window_of(a, kind),
@@ -140,7 +140,7 @@ TensorId latent_attention(Builder& b, const LayerKind& kind, TensorId x) {
                  .heads = a.heads,
                  .kv_heads = a.heads,
                  .queries = s.queries,
-                 .past = s.past,
+                 .keys = add(s.past, s.queries),
                  .qk_dim = head,
                  .v_dim = l.v_dim,
                  .window = window_of(a, kind),
@@ -327,7 +327,7 @@ LayerKinds layer_kinds(const Arch& a) {
   const LayerSet all = LayerSet::all(a.layers);
   const bool mixed = a.sliding.window > 0 || a.has_experts() || !a.linear_layers.empty();
   if (!mixed) {
-    r.kinds[r.size++] = {.count = a.layers, .first = 0, .last = a.layers - 1};
+    r.kinds[r.size++] = {.count = a.layers, .first = 0, .last = a.layers - 1, .layers = all};
     return r;
   }
   for (unsigned bits = 0; bits < 8; ++bits) {
@@ -335,20 +335,15 @@ LayerKinds layer_kinds(const Arch& a) {
     const LayerSet s =
         all.filtered(windowed_layers(a), windowed).filtered(a.moe.layers, experts).filtered(a.linear_layers, linear);
     if (s.empty()) continue;
-    insert(r, {windowed, experts, linear, s.size(), s.first(), s.last()});
+    insert(r, {windowed, experts, linear, s.size(), s.first(), s.last(), s});
   }
   return r;
 }
 
-std::size_t kind_index(const LayerKinds& kinds, const Arch& a, Count layer) {
-  const bool windowed = windowed_layers(a).contains(layer);
-  for (std::size_t i = 0; i < kinds.size; ++i) {
-    const LayerKind& k = kinds.kinds[i];
-    if (k.windowed == windowed && k.experts == a.moe.layers.contains(layer) &&
-        k.linear == a.linear_layers.contains(layer))
-      return i;
-  }
-  return 0;
+std::size_t kind_index(const LayerKinds& kinds, Count layer) {
+  std::size_t i = 0;
+  while (i + 1 < kinds.size && !kinds.kinds[i].layers.contains(layer)) ++i;
+  return i;
 }
 
 OpList embedding_ops(const Arch& a, const Step& s) {

@@ -24,6 +24,7 @@ struct LayerKind {
   bool windowed = false, experts = false, linear = false;
   Count count = 0;
   Count first = 0, last = 0;  ///< indices of the first and the last layer of this kind
+  LayerSet layers;            ///< all of them
 };
 
 /// The kinds of layer that a model has, in order of first appearance: at most 8.
@@ -37,7 +38,7 @@ struct LayerKinds {
 LayerKinds layer_kinds(const Arch& arch);
 
 /// Which of its kinds a layer is.
-std::size_t kind_index(const LayerKinds& kinds, const Arch& arch, Count layer);
+std::size_t kind_index(const LayerKinds& kinds, Count layer);
 
 /// Token table (and learned positions, embedding norm, dropout) up to the first block's input.
 OpList embedding_ops(const Arch& arch, const Step& step);

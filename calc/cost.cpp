@@ -36,8 +36,10 @@ Cost forward(const Lookup& s, const Pricing& p, const Stored& w) {
   const double n = d(s.tokens) * d(s.width);
   return {.moved = {.weights = matrix_bytes(w.matrix, s.tokens, s.width), .activations = bytes(p.activation, n)}};
 }
+/// Ids have no gradient.
+Cost backward_input(const Lookup&, const Pricing&, const Stored&) { return {}; }
 /// Scatter-add of the output's gradient into `tokens` rows.
-Cost backward(const Lookup& s, const Pricing& p, const Stored&) {
+Cost backward_weight(const Lookup& s, const Pricing& p, const Stored&) {
   const double n = d(s.tokens) * d(s.width);
   return {.moved = {.weights = gradient_traffic(p, n), .activations = bytes(p.activation, n)}};
 }
@@ -63,13 +65,21 @@ Cost forward(const Linear& s, const Pricing& p, const Stored& w) {
           {.weights = touched(s) * one_matrix(s, w),
            .activations = bytes(p.activation, d(s.rows) * d(s.in)) + bytes(w.result, d(s.rows) * d(s.out))}};
 }
-Cost backward(const Linear& s, const Pricing& p, const Stored& w) {
-  const Flops f = flops(4, s.rows, s.in, s.out);
-  const double gradient = gradient_traffic(p, d(s.in) * d(s.out) + (s.bias ? d(s.out) : 0));
+/// dx = dy W': the weights and dy are read, dx is written.
+Cost backward_input(const Linear& s, const Pricing& p, const Stored& w) {
+  const Flops f = flops(2, s.rows, s.in, s.out);
   return {f,
           f,
-          {.weights = touched(s) * (matrix_bytes(w.matrix, s.out, s.in) + gradient),
-           .activations = 2 * bytes(p.activation, d(s.rows) * (d(s.in) + d(s.out)))}};
+          {.weights = touched(s) * matrix_bytes(w.matrix, s.out, s.in),
+           .activations = bytes(p.activation, d(s.rows) * (d(s.in) + d(s.out)))}};
+}
+/// dW = x' dy: x and dy are read, the gradient is written.
+Cost backward_weight(const Linear& s, const Pricing& p, const Stored&) {
+  const Flops f = flops(2, s.rows, s.in, s.out);
+  return {f,
+          f,
+          {.weights = touched(s) * gradient_traffic(p, d(s.in) * d(s.out) + (s.bias ? d(s.out) : 0)),
+           .activations = bytes(p.activation, d(s.rows) * (d(s.in) + d(s.out)))}};
 }
 Learned learned(const Linear& s) {
   const Count matrix = mul(s.in, s.out), bias = s.bias ? s.out : 0;
@@ -87,7 +97,7 @@ Cost forward(const Norm& s, const Pricing& p, const Stored& w) {
   const double n = d(s.rows) * d(s.width);
   return {.moved = {.weights = bytes(w.vector, d(s.weights)), .activations = 2 * bytes(p.activation, n)}};
 }
-Cost backward(const Norm& s, const Pricing& p, const Stored& w) {
+Cost backward_input(const Norm& s, const Pricing& p, const Stored& w) {
   const double n = d(s.rows) * d(s.width);
   return {.moved = {.weights = bytes(w.vector, d(s.weights)) + gradient_traffic(p, d(s.weights)),
                     .activations = 3 * bytes(p.activation, n)}};
@@ -101,7 +111,7 @@ AttentionFlops executed_convention(const Attention& s, const Pricing& p) {
   return p.attention == AttentionImpl::naive && s.queries > 1 ? AttentionFlops::full : AttentionFlops::causal_exact;
 }
 Flops core_flops(const Attention& s, AttentionFlops convention, Count window) {
-  return flops(s.sequences, s.heads, s.qk_dim + s.v_dim, twice_pairs(s.queries, s.past, window, convention));
+  return flops(s.sequences, s.heads, s.qk_dim + s.v_dim, twice_pairs(s.queries, s.past(), window, convention));
 }
 Cost core_cost(const Attention& s, const Pricing& p) {
   const AttentionFlops done = executed_convention(s, p);
@@ -110,12 +120,12 @@ Cost core_cost(const Attention& s, const Pricing& p) {
 }
 /// Tokens of the cache that a pass reads: a window's worth in decode, all of them in prefill.
 Count cached_tokens(const Attention& s) {
-  const Count all = s.past + s.queries;
+  const Count all = s.keys;
   return s.window > 0 && s.queries == 1 ? std::min(all, s.window) : all;
 }
 /// Bytes of the S x S scores moved once.
 double scores(const Attention& s, const Pricing& p) {
-  return bytes(p.activation, d(s.rows()) * d(s.heads) * d(s.past + s.queries));
+  return bytes(p.activation, d(s.rows()) * d(s.heads) * d(s.keys));
 }
 double queries_and_outputs(const Attention& s, const Pricing& p) {
   return bytes(p.activation, d(s.rows()) * d(s.heads) * d(s.qk_dim + s.v_dim));
@@ -137,23 +147,23 @@ Cost forward(const Attention& s, const Pricing& p, const Stored& w) {
   if (p.cached && s.reads_cache())
     c.moved.cache = keys_and_values(s, p.cache, cached_tokens(s));
   else
-    c.moved.activations += keys_and_values(s, p.activation, s.past + s.queries);
+    c.moved.activations += keys_and_values(s, p.activation, s.keys);
   if (p.cached) c.moved.activations += d(s.rows()) * d(token_cache(s, p.cache).value);  // the new tokens are written
   // Scores written, read by softmax, written again, read by the second product.
   if (p.attention == AttentionImpl::naive) c.moved.activations += 4 * scores(s, p);
   return c;
 }
-Cost backward(const Attention& s, const Pricing& p, const Stored& w) {
+Cost backward_input(const Attention& s, const Pricing& p, const Stored& w) {
   Cost c = core_cost(s, p);
   const bool flash = p.attention == AttentionImpl::flash;
   c.model = 2 * c.model;
   c.executed = 2 * c.executed;
   if (flash)
     c.executed +=
-        flops(s.sequences, s.heads, s.qk_dim, twice_pairs(s.queries, s.past, s.window, executed_convention(s, p)));
+        flops(s.sequences, s.heads, s.qk_dim, twice_pairs(s.queries, s.past(), s.window, executed_convention(s, p)));
   c.moved.weights = sinks(s, w) + (s.sinks ? gradient_traffic(p, d(s.heads)) : 0);
   // q, k, v, o and do are read, dq, dk and dv written; naive: P twice, dP and dS written and read.
-  c.moved.activations = 2 * (queries_and_outputs(s, p) + keys_and_values(s, p.activation, s.past + s.queries));
+  c.moved.activations = 2 * (queries_and_outputs(s, p) + keys_and_values(s, p.activation, s.keys));
   if (!flash) c.moved.activations += 7 * scores(s, p);
   return c;
 }
@@ -170,7 +180,7 @@ Cost forward(const LinearAttention& s, const Pricing& p, const Stored&) {
   const double state = p.cached ? 2 * 4 * d(s.sequences) * d(s.heads) * d(s.head_dim) * d(s.head_dim) : 0;  // float32
   return {f, f, {.cache = state, .activations = bytes(p.activation, 4 * d(s.rows()) * d(s.heads) * d(s.head_dim))}};
 }
-Cost backward(const LinearAttention& s, const Pricing& p, const Stored&) {
+Cost backward_input(const LinearAttention& s, const Pricing& p, const Stored&) {
   const Flops f = flops(8, s.rows(), s.heads, s.head_dim, s.head_dim);
   return {f, f, {.activations = bytes(p.activation, 8 * d(s.rows()) * d(s.heads) * d(s.head_dim))}};
 }
@@ -223,7 +233,7 @@ Cost forward(const Pointwise& s, const Pricing& p, const Stored& w) {
   c.moved.weights = bytes(w.vector, d(s.weights));
   return c;
 }
-Cost backward(const Pointwise& s, const Pricing& p, const Stored& w) {
+Cost backward_input(const Pointwise& s, const Pricing& p, const Stored& w) {
   Cost c = pointwise(s, p, backward_touches(s.kind, s.top_k));
   c.moved.weights = bytes(w.vector, d(s.weights)) + gradient_traffic(p, d(s.weights));
   return c;
@@ -235,16 +245,27 @@ Learned learned(const Pointwise& s) { return {.total = s.weights, .factored = s.
 Cost forward(const Loss& s, const Pricing& p, const Stored&) {
   return {.moved = {.activations = bytes(p.loss_input(), d(s.rows) * d(s.vocabulary))}};
 }
-Cost backward(const Loss& s, const Pricing& p, const Stored&) {
+Cost backward_input(const Loss& s, const Pricing& p, const Stored&) {
   return {.moved = {.activations = 2 * bytes(p.loss_input(), d(s.rows) * d(s.vocabulary))}};
 }
 Learned learned(const Loss&) { return {}; }
 
-// ---- Collective: priced by its link, not here.
+// ---- Collective: priced by its link (calc/exchange.hpp), not here.
 
 Cost forward(const Collective&, const Pricing&, const Stored&) { return {}; }
-Cost backward(const Collective&, const Pricing&, const Stored&) { return {}; }
+Cost backward_input(const Collective&, const Pricing&, const Stored&) { return {}; }
 Learned learned(const Collective&) { return {}; }
+
+// ---- One kernel makes the gradients of inputs and of weights, and counts with those of the inputs.
+
+Cost backward_weight(const Norm&, const Pricing&, const Stored&) { return {}; }
+Cost backward_weight(const Attention&, const Pricing&, const Stored&) { return {}; }
+Cost backward_weight(const LinearAttention&, const Pricing&, const Stored&) { return {}; }
+Cost backward_weight(const Pointwise&, const Pricing&, const Stored&) { return {}; }
+Cost backward_weight(const Loss&, const Pricing&, const Stored&) { return {}; }
+Cost backward_weight(const Collective&, const Pricing&, const Stored&) { return {}; }
+
+// ---- Numbers in the result.
 
 Count out_elements(const Lookup& s) { return mul(s.tokens, s.width); }
 Count out_elements(const Linear& s) { return mul(s.rows, s.out); }
@@ -257,7 +278,7 @@ Count out_elements(const Collective& s) { return s.out_elements; }
 
 Bytes kept(const Attention& s, const Pricing& p) {
   if (p.attention == AttentionImpl::flash) return Bytes(mul(4, s.rows(), s.heads));  // float32 log-sum-exp
-  const Count scores = mul(s.rows(), s.heads, s.past + s.queries);
+  const Count scores = mul(s.rows(), s.heads, s.keys);
   const Bytes one = bytes_of(p.activation, scores), mask = p.dropout ? Bytes(scores) : Bytes();
   if (p.softmax_store == SoftmaxStore::seed) return 2 * one + mask;
   return one + (p.dropout ? one + mask : Bytes());
@@ -280,10 +301,9 @@ Bytes kept(const Loss& s, const Pricing& p) {
   return p.logits == LogitFormat::compute ? Bytes(mul(4, s.rows)) : Bytes();
 }
 Bytes kept(const Lookup& s, const Pricing&) { return Bytes(mul(8, s.tokens)); }  // 64-bit token ids
-template <typename S>
-Bytes kept(const S&, const Pricing&) {
-  return {};
-}
+Bytes kept(const Linear&, const Pricing&) { return {}; }
+Bytes kept(const LinearAttention&, const Pricing&) { return {}; }
+Bytes kept(const Collective&, const Pricing&) { return {}; }
 
 Needs needs(const Linear&, const Pricing&) { return {{true}, false}; }
 Needs needs(const Norm&, const Pricing&) { return {{true}, false}; }
@@ -303,10 +323,67 @@ Needs needs(const Pointwise& s, const Pricing&) {
       return {};
   }
 }
-template <typename S>
-Needs needs(const S&, const Pricing&) {
-  return {};
+Needs needs(const Lookup&, const Pricing&) { return {}; }
+Needs needs(const Loss&, const Pricing&) { return {}; }
+Needs needs(const Collective&, const Pricing&) { return {}; }
+
+// ---- Functions that element-wise kernels evaluate.
+
+double functions(const Loss& s, bool) { return d(s.rows) * d(s.vocabulary); }
+double functions(const Pointwise& s, bool is_backward) {
+  const bool activates = s.kind == PointwiseKind::activate || s.kind == PointwiseKind::gate;
+  return activates ? (is_backward ? 2 : 1) * d(s.rows) * d(s.width) : 0;
 }
+double functions(const Lookup&, bool) { return 0; }
+double functions(const Linear&, bool) { return 0; }
+double functions(const Norm&, bool) { return 0; }
+double functions(const Attention&, bool) { return 0; }
+double functions(const LinearAttention&, bool) { return 0; }
+double functions(const Collective&, bool) { return 0; }
+
+// ---- Bytes held only while the operator runs.
+
+Bytes scratch(const Attention& s, const Pricing& p, bool is_backward) {
+  if (p.attention != AttentionImpl::naive || (p.training() && !is_backward)) return {};
+  return bytes_of(p.activation, mul(s.rows(), s.heads, s.keys));
+}
+Bytes scratch(const Lookup&, const Pricing&, bool) { return {}; }
+Bytes scratch(const Linear&, const Pricing&, bool) { return {}; }
+Bytes scratch(const Norm&, const Pricing&, bool) { return {}; }
+Bytes scratch(const LinearAttention&, const Pricing&, bool) { return {}; }
+Bytes scratch(const Pointwise&, const Pricing&, bool) { return {}; }
+Bytes scratch(const Loss&, const Pricing&, bool) { return {}; }
+Bytes scratch(const Collective&, const Pricing&, bool) { return {}; }
+
+// ---- Weights as stored.
+
+Bytes weight_bytes(const Lookup& s, const Stored& w) { return tensor_bytes(w.matrix, s.rows, s.width); }
+Bytes weight_bytes(const Linear& s, const Stored& w) {
+  const Bytes matrix = s.tied ? Bytes() : tensor_bytes(w.matrix, s.out, s.in);
+  return s.groups * (matrix + (s.bias ? bytes_of(w.vector, s.out) : Bytes()));
+}
+Bytes weight_bytes(const Norm& s, const Stored& w) { return bytes_of(w.vector, s.weights); }
+Bytes weight_bytes(const Attention& s, const Stored& w) { return s.sinks ? bytes_of(w.vector, s.heads) : Bytes(); }
+Bytes weight_bytes(const Pointwise& s, const Stored& w) { return bytes_of(w.vector, s.weights); }
+Bytes weight_bytes(const LinearAttention&, const Stored&) { return {}; }
+Bytes weight_bytes(const Loss&, const Stored&) { return {}; }
+Bytes weight_bytes(const Collective&, const Stored&) { return {}; }
+
+// ---- What a layer caches of one sequence.
+
+CacheRow cache_row(const Attention& s, DType cache) {
+  return {.per_token = token_rows(s, cache, s.caches_latent()), .window = s.window};
+}
+/// A float32 state of head_dim x head_dim per head.
+CacheRow cache_row(const LinearAttention& s, DType) {
+  return {.state = Bytes(mul(4, s.heads, s.head_dim, s.head_dim))};
+}
+CacheRow cache_row(const Lookup&, DType) { return {}; }
+CacheRow cache_row(const Linear&, DType) { return {}; }
+CacheRow cache_row(const Norm&, DType) { return {}; }
+CacheRow cache_row(const Pointwise&, DType) { return {}; }
+CacheRow cache_row(const Loss&, DType) { return {}; }
+CacheRow cache_row(const Collective&, DType) { return {}; }
 
 }  // namespace
 
@@ -314,15 +391,31 @@ Cost forward(const Shape& s, const Pricing& p, Component c) {
   const Stored w = stored(c, p);
   return std::visit([&](const auto& shape) { return forward(shape, p, w); }, s);
 }
-Cost backward(const Shape& s, const Pricing& p, Component c) {
+Cost backward_input(const Shape& s, const Pricing& p, Component c) {
   const Stored w = stored(c, p);
-  return std::visit([&](const auto& shape) { return backward(shape, p, w); }, s);
+  return std::visit([&](const auto& shape) { return backward_input(shape, p, w); }, s);
 }
-double functions(const Shape& shape, bool is_backward) {
-  if (const Loss* l = std::get_if<Loss>(&shape)) return d(l->rows) * d(l->vocabulary);
-  const Pointwise* p = std::get_if<Pointwise>(&shape);
-  if (p == nullptr || (p->kind != PointwiseKind::activate && p->kind != PointwiseKind::gate)) return 0;
-  return (is_backward ? 2 : 1) * d(p->rows) * d(p->width);
+Cost backward_weight(const Shape& s, const Pricing& p, Component c) {
+  const Stored w = stored(c, p);
+  return std::visit([&](const auto& shape) { return backward_weight(shape, p, w); }, s);
+}
+Cost backward(const Shape& s, const Pricing& p, Component c) {
+  Cost both = backward_input(s, p, c);
+  return both += backward_weight(s, p, c);
+}
+Cost cost(const Op& op, const Pricing& p, Direction direction) {
+  switch (direction) {
+    case Direction::forward:
+      return forward(op, p);
+    case Direction::backward_input:
+      return backward_input(op.shape, p, op.component);
+    case Direction::backward_weight:
+      return backward_weight(op.shape, p, op.component);
+  }
+  return {};
+}
+double functions(const Shape& s, bool is_backward) {
+  return std::visit([&](const auto& shape) { return functions(shape, is_backward); }, s);
 }
 Learned learned(const Shape& s) {
   return std::visit([](const auto& shape) { return learned(shape); }, s);
@@ -338,22 +431,18 @@ Needs needs(const Shape& s, const Pricing& p) {
 }
 
 Bytes scratch(const Shape& s, const Pricing& p, bool is_backward) {
-  const Attention* a = std::get_if<Attention>(&s);
-  if (a == nullptr || p.attention != AttentionImpl::naive || (p.training() && !is_backward)) return {};
-  return bytes_of(p.activation, mul(a->rows(), a->heads, a->past + a->queries));
+  return std::visit([&](const auto& shape) { return scratch(shape, p, is_backward); }, s);
 }
 
 Bytes weight_bytes(const Op& op, DType weight, DType compute) {
   const Stored w = stored(op.component, weight, compute);
-  if (const Lookup* l = std::get_if<Lookup>(&op.shape)) return tensor_bytes(w.matrix, l->rows, l->width);
-  if (const Linear* l = std::get_if<Linear>(&op.shape)) {
-    const Bytes m = l->tied ? Bytes() : tensor_bytes(w.matrix, l->out, l->in);
-    return l->groups * (m + (l->bias ? bytes_of(w.vector, l->out) : Bytes()));
-  }
-  return bytes_of(w.vector, learned(op.shape).total);
+  return std::visit([&](const auto& shape) { return weight_bytes(shape, w); }, op.shape);
 }
 
-Bytes token_cache(const Attention& a, DType cache) { return token_rows(a, cache, a.caches_latent()); }
+Bytes token_cache(const Attention& a, DType cache) { return cache_row(a, cache).per_token; }
+CacheRow cache_row(const Shape& s, DType cache) {
+  return std::visit([&](const auto& shape) { return cache_row(shape, cache); }, s);
+}
 
 Count twice_pairs(Count queries, Count past, Count window, AttentionFlops convention) {
   const Count keys = add(past, queries);

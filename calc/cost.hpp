@@ -37,9 +37,18 @@ constexpr Cost operator*(Count n, const Cost& c) {
   return {n * c.model, n * c.executed, {m * c.moved.weights, m * c.moved.cache, m * c.moved.activations}};
 }
 
+/// Which of an operator's kernels: a matmul's two gradients are two kernels, others make both in the first.
+enum class Direction : std::uint8_t { forward, backward_input, backward_weight };
+constexpr bool is_backward(Direction d) { return d != Direction::forward; }
+
 /// `component` decides in which format a block-quantised model keeps the operator's weights.
 Cost forward(const Shape& shape, const Pricing& p, Component component = Component::mlp);
+/// Gradients of the inputs and of the weights apart: a pipeline may defer the latter. A kernel that makes both counts
+/// with the inputs.
+Cost backward_input(const Shape& shape, const Pricing& p, Component component = Component::mlp);
+Cost backward_weight(const Shape& shape, const Pricing& p, Component component = Component::mlp);
 Cost backward(const Shape& shape, const Pricing& p, Component component = Component::mlp);
+Cost cost(const Op& op, const Pricing& p, Direction direction);
 inline Cost forward(const Op& op, const Pricing& p) { return forward(op.shape, p, op.component); }
 inline Cost backward(const Op& op, const Pricing& p) { return backward(op.shape, p, op.component); }
 
@@ -72,6 +81,18 @@ double functions(const Shape& shape, bool is_backward);
 
 /// Numbers in the result, and in input i.
 Count out_elements(const Shape& shape);
+
+/// What a layer keeps of one sequence, on one rank: a token's bytes for every token, or for the last `window` of them,
+/// and a state of fixed size.
+struct CacheRow {
+  Bytes per_token{};
+  Count window = 0;  ///< 0: every token
+  Bytes state{};
+  constexpr Bytes of(Count context) const {
+    return (window > 0 && window < context ? window : context) * per_token + state;
+  }
+};
+CacheRow cache_row(const Shape& shape, DType cache);
 
 /// Bytes that one token of one sequence takes in this layer's cache on this rank: a key and a value of every KV head,
 /// or one latent row, each a row of its own.

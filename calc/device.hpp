@@ -1,5 +1,5 @@
 #pragma once
-/// Where a plan runs: a datasheet. Dense peaks only, one-way link bandwidth per device, 0 for what is not known.
+/// A device: a datasheet. Dense peaks only, one-way link bandwidth per device, 0 for what is not known.
 
 #include <array>
 
@@ -8,9 +8,10 @@
 
 namespace llmcalc {
 
-/// A way from one device to another. bandwidth: one way, per device. latency 0: not known, and counted as none.
+/// A way from one device to another. bandwidth: one way, per device; 0: there is no such link. latency 0: not known,
+/// and counted as none.
 struct Link {
-  Count ranks = 0;  ///< devices that the link joins; 0: there is no such link
+  Count ranks = 0;  ///< devices that the link joins; 0: any number
   BytesPerSecond bandwidth;
   Seconds latency;
 };
@@ -56,8 +57,6 @@ struct Device {
   BytesPerSecond bandwidth;
   std::array<FlopsPerSecond, peak_count> peaks{};  ///< indexed by Peak; 0: the device cannot
   Bytes cache;
-  Link link;     ///< inside a node: NVLink, Infinity Fabric, ICI
-  Link network;  ///< between nodes, per device
   Achieved achieved;
 
   constexpr FlopsPerSecond peak(DType t) const { return of(peaks, t); }

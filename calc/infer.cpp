@@ -1,69 +1,9 @@
 #include "calc/infer.hpp"
 
 #include <algorithm>
-#include <array>
-
-#include "calc/program.hpp"
 
 namespace llmcalc {
 namespace {
-
-PassEstimate pass(const Arch& arch, const Plan& plan, const Device& device, const Step& step, Phase phase) {
-  const Pricing p = pricing(plan, phase);
-  Clock bound(bound_rates(device, plan), plan, p), estimate(estimated_rates(device, plan), plan, p);
-  const bool estimated = has_estimate(device, plan);
-  for_each_segment(arch, step, tensor_parallel(plan), [&](const Segment& s) {
-    for (const Op& op : s.ops) {
-      bound.run(op, s.repeats, false);
-      if (estimated) estimate.run(op, s.repeats, false);
-    }
-  });
-  const Flops model = plan.tp == 1 ? bound.cost().model : forward_work(arch, step, p, {}).total();
-  return {{bound.time(), estimated ? estimate.time() : bound.time()}, model, bound.cost()};
-}
-
-/// Decode steps of one plan at any context: only the attention cores depend on it, so the rest is priced once.
-class DecodeCurve {
- public:
-  DecodeCurve(const Arch& arch, const Plan& plan, const Device& device)
-      : pricing_(pricing(plan, Phase::decode)),
-        estimated_(has_estimate(device, plan)),
-        bound_(bound_rates(device, plan), plan, pricing_),
-        estimate_(estimated_rates(device, plan), plan, pricing_) {
-    for_each_segment(arch, decode_step(plan, 1), tensor_parallel(plan), [&](const Segment& s) {
-      for (const Op& op : s.ops)
-        if (std::holds_alternative<Attention>(op.shape))
-          cores_[cores_count_++] = {op, s.repeats};
-        else
-          run(bound_, estimate_, op, s.repeats);
-    });
-  }
-
-  PassTime at(Count context) const {
-    Clock bound = bound_, estimate = estimate_;
-    for (std::size_t i = 0; i < cores_count_; ++i) {
-      Op core = cores_[i].op;
-      std::get<Attention>(core.shape).past = context - 1;
-      run(bound, estimate, core, cores_[i].repeats);
-    }
-    return {bound.time(), estimated_ ? estimate.time() : bound.time()};
-  }
-
- private:
-  void run(Clock& bound, Clock& estimate, const Op& op, Count repeats) const {
-    bound.run(op, repeats, false);
-    if (estimated_) estimate.run(op, repeats, false);
-  }
-  struct Core {
-    Op op;
-    Count repeats;
-  };
-  Pricing pricing_;
-  bool estimated_;
-  Clock bound_, estimate_;
-  std::array<Core, 8> cores_;
-  std::size_t cores_count_ = 0;
-};
 
 /// Bytes of the device that a plan may fill.
 double usable(const Plan& plan, const Device& device) {
@@ -72,29 +12,30 @@ double usable(const Plan& plan, const Device& device) {
 
 }  // namespace
 
-PassEstimate prefill(const Arch& arch, const Plan& plan, const Device& device, Count tokens) {
-  return pass(arch, plan, device, prefill_step(plan, tokens), Phase::prefill);
+PassEstimate prefill(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster, Count tokens) {
+  return assemble_pass(price_prefill(arch, plan, layout, cluster.device, tokens), plan, layout, cluster);
 }
 
-PassEstimate decode(const Arch& arch, const Plan& plan, const Device& device, Count context) {
-  if (!plan.kv_cache) return prefill(arch, plan, device, context);
-  return pass(arch, plan, device, decode_step(plan, context), Phase::decode);
+PassEstimate decode(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster, Count context) {
+  return assemble_pass(price_decode(arch, plan, layout, cluster.device, context), plan, layout, cluster);
 }
 
-InferEstimate infer(const Arch& arch, const Plan& plan, const Device& device) {
-  const DecodeCurve curve(arch, plan, device);
-  const auto step = [&](Count context) -> PassTime {
-    if (plan.kv_cache) return curve.at(context);
-    return prefill(arch, plan, device, context);
+InferEstimate infer(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster) {
+  const Count end = add(plan.prompt, plan.generate);
+  const PassCurve curve(arch, plan, layout, cluster, end);
+  const Prices prompt = price_prefill(arch, plan, layout, cluster.device, plan.prompt);
+  const auto step = [&](Count context) {
+    return plan.kv_cache ? curve.at(context) : prefill(arch, plan, layout, cluster, context);
   };
-  InferEstimate e{.memory = inference_memory(arch, plan),
-                  .prefill = prefill(arch, plan, device, plan.prompt),
-                  .middle = decode(arch, plan, device, plan.prompt + plan.generate / 2),
+  const Bytes last = plan.kv_cache ? curve.workspace() : pass_workspace(price_decode(arch, plan, layout, {}, end));
+  InferEstimate e{.memory = inference_memory(prompt, last, plan, cluster.device.achieved.overhead),
+                  .prefill = assemble_pass(prompt, plan, layout, cluster),
+                  .middle = step(plan.prompt + plan.generate / 2),
                   .first = step(plan.prompt + 1),
-                  .last = step(plan.prompt + plan.generate),
+                  .last = step(end),
                   .bound = {},
                   .estimate = {},
-                  .estimated = has_estimate(device, plan)};
+                  .estimated = prompt.estimated};
   const auto generation = [&](const auto& total) {
     const Seconds first = total(e.prefill);
     const auto seconds = [&](Count context) { return total(step(context)).value; };
@@ -119,34 +60,51 @@ std::optional<Count> first(Count most, const Condition& holds) {
   return high;
 }
 
-constexpr Count longest_context = Count{1} << 32;  // no cache that grows fits so many, and no count overflows
+constexpr Count largest_context = Count{1} << 28;  // 268 million tokens; no count of a flash attention pass overflows
 constexpr Count largest_batch = Count{1} << 24;
+Count longest_context(const Arch& a) { return a.position == Position::learned ? a.position_rows : largest_context; }
 }  // namespace
 
-Limits limits(const Arch& arch, const Plan& plan, const Device& device) {
+Limits limits(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device) {
   if (!plan.kv_cache) return {};
-  const double room = usable(plan, device) - static_cast<double>(weights_bytes(arch, plan).value);
-  if (room < 0) return {0, 0};
-  const auto cache = [&](Count context) { return static_cast<double>(cache_bytes(arch, plan, context).value); };
-  const std::optional<Count> too_long =
-      first(longest_context, [&](Count context) { return static_cast<double>(plan.batch) * cache(context) > room; });
-  Limits l{.max_batch = static_cast<Count>(room / cache(plan.prompt + plan.generate)), .max_context = {}};
-  if (too_long) l.max_context = *too_long - 1;
+  const double room = usable(plan, device);
+  const auto too_much = [&](const Plan& p) {
+    return static_cast<double>(inference_memory(arch, p, layout, device.achieved.overhead).peak.value) > room;
+  };
+  Limits l;
+  l.max_batch = first(largest_batch, [&](Count batch) {
+    Plan p = plan;
+    p.batch = batch;
+    return too_much(p);
+  });
+  // A context is the prompt and what is generated after it, of which a short one leaves less.
+  l.max_context = first(longest_context(arch) + 1, [&](Count context) {
+    Plan p = plan;
+    p.generate = std::clamp<Count>(context - 1, 0, plan.generate);
+    p.prompt = context - p.generate;
+    return context > longest_context(arch) || too_much(p);
+  });
+  if (l.max_batch) --*l.max_batch;
+  if (l.max_context) --*l.max_context;
   return l;
 }
 
-std::optional<Count> cache_equals_weights_context(const Arch& arch, const Plan& plan) {
-  const double weights = static_cast<double>(weights_bytes(arch, plan).value);
-  return first(longest_context, [&](Count context) {
-    return static_cast<double>(plan.batch) * static_cast<double>(cache_bytes(arch, plan, context).value) >= weights;
+std::optional<Count> cache_equals_weights_context(const Arch& arch, const Plan& plan, const Layout& layout) {
+  const Prices held = price_holdings(arch, plan, layout);
+  const double weights = static_cast<double>(weights_bytes(held).value);
+  return first(largest_context, [&](Count context) {
+    return static_cast<double>(plan.batch) * static_cast<double>(cache_bytes(held, context).value) >= weights;
   });
 }
 
-std::optional<Count> compute_bound_batch(const Arch& arch, const Plan& plan, const Device& device, Count context) {
+std::optional<Count> compute_bound_batch(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device,
+                                         Count context) {
   return first(largest_batch, [&](Count batch) {
     Plan one = plan;
     one.batch = batch;
-    const Cost c = pass(arch, one, device, decode_step(one, context), Phase::decode).rank;
+    const Cost c =
+        assemble_pass(price_pass(arch, one, layout, device, decode_step(one, context), Phase::decode), one, layout, {})
+            .rank;
     const double bytes = c.moved.weights + c.moved.cache;
     return static_cast<double>(c.executed.value) * device.bandwidth.value >= bytes * device.peak(plan.precision).value;
   });

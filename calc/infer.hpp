@@ -4,28 +4,15 @@
 #include <optional>
 
 #include "calc/memory.hpp"
-#include "calc/roofline.hpp"
-#include "calc/work.hpp"
+#include "calc/pass_curve.hpp"
 
 namespace llmcalc {
 
-/// Time of one pass.
-struct PassTime {
-  Time bound;     ///< at the datasheet's rates
-  Time estimate;  ///< at measured or stated efficiencies; equal to `bound` where there are none
-};
-
-/// One pass: its model FLOPs (whole model), what one rank executes and moves, and its time.
-struct PassEstimate : PassTime {
-  Flops flops;  ///< model FLOPs under the plan's attention convention, whole model
-  Cost rank;    ///< of one rank
-};
-
 /// The prompt of every sequence at once; the head sees the last position only.
-PassEstimate prefill(const Arch& arch, const Plan& plan, const Device& device, Count tokens);
+PassEstimate prefill(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster, Count tokens);
 
 /// One new token for every sequence; `context` counts it. Without a KV cache the whole sequence is run again.
-PassEstimate decode(const Arch& arch, const Plan& plan, const Device& device, Count context);
+PassEstimate decode(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster, Count context);
 
 /// Time of a generation.
 struct Generation {
@@ -40,7 +27,7 @@ struct InferEstimate {
   Generation bound, estimate;
   bool estimated = false;
 };
-InferEstimate infer(const Arch& arch, const Plan& plan, const Device& device);
+InferEstimate infer(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster);
 
 /// Sum of f(i) for i in [from, to], for a function that is piecewise linear: halves the range until the middle and the
 /// quarters lie on the line between its ends.
@@ -60,19 +47,21 @@ double piecewise_sum(Count from, Count to, const F& f) {
   return piecewise_sum(from, middle, f) + piecewise_sum(middle + 1, to, f);
 }
 
-/// What fits: weights and cache only, against memory_utilization of the device. Both absent without a KV cache.
+/// What fits into memory_utilization of the device: fed back as batch or as prompt + generate, a limit fits and one
+/// more does not. Both absent without a KV cache.
 struct Limits {
   std::optional<Count> max_batch;    ///< sequences of prompt + generate tokens; 0: not even one
-  std::optional<Count> max_context;  ///< tokens, at the plan's batch; absent: every layer has a window, any length fits
+  std::optional<Count> max_context;  ///< tokens at the plan's batch, at most the learned positions; 0: not even one
 };
-Limits limits(const Arch& arch, const Plan& plan, const Device& device);
+Limits limits(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device);
 
 /// Context at which the cache of the plan's batch equals the weights: ceil(weights / (batch x bytes per token)). Absent
 /// where no layer's cache grows for ever.
-std::optional<Count> cache_equals_weights_context(const Arch& arch, const Plan& plan);
+std::optional<Count> cache_equals_weights_context(const Arch& arch, const Plan& plan, const Layout& layout = {});
 
 /// The smallest batch at which a decode step at this context does more FLOPs than the roofline's ridge allows for its
 /// weights and cache; absent: never, because the cache grows with the batch.
-std::optional<Count> compute_bound_batch(const Arch& arch, const Plan& plan, const Device& device, Count context);
+std::optional<Count> compute_bound_batch(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device,
+                                         Count context);
 
 }  // namespace llmcalc

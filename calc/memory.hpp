@@ -1,9 +1,7 @@
 #pragma once
 /// Memory of one device, the most loaded one: what is held, and the most that is alive at once.
 
-#include "calc/arch.hpp"
-#include "calc/plan.hpp"
-#include "calc/units.hpp"
+#include "calc/price.hpp"
 
 namespace llmcalc {
 
@@ -13,26 +11,34 @@ struct Memory {
   Bytes logits{};
   Bytes kv_cache{};
   Bytes workspace{};     ///< alive at the worst moment beyond what is named above
+  Bytes process{};       ///< taken before any tensor: driver, libraries, kernels; measured, 0 where it is not known
   Bytes total{};         ///< the sum of the above
   Bytes peak{};          ///< most alive at once; below total where not all of it meets
   Count parameters = 0;  ///< held by this device
 };
 
-/// One optimizer step of micro-batches (micro_batch, seq).
-Memory training_memory(const Arch& arch, const Plan& plan);
-
-/// A generation of batch sequences, the cache full: prompt + generate tokens.
-Memory inference_memory(const Arch& arch, const Plan& plan);
-
-/// Weights, gradients and optimizer state per device.
+/// Weights, gradients and optimizer state of one device.
 struct States {
   Bytes weights{}, gradients{}, optimizer{};
   Count parameters = 0;
 };
-States training_states(const Arch& arch, const Plan& plan);
+States training_states(const Prices& prices, const Plan& plan);
+States training_states(const Arch& arch, const Plan& plan, const Layout& layout = {});
+
+/// One optimizer step of micro-batches (micro_batch, seq).
+Memory training_memory(const Prices& prices, const Plan& plan, Bytes process = {});
+Memory training_memory(const Arch& arch, const Plan& plan, const Layout& layout = {}, Bytes process = {});
+
+/// A generation of batch sequences, the cache full: prompt + generate tokens.
+Memory inference_memory(const Prices& prefill, Bytes workspace_of_last, const Plan& plan, Bytes process = {});
+Memory inference_memory(const Arch& arch, const Plan& plan, const Layout& layout = {}, Bytes process = {});
+
+/// The most that an inference pass holds besides weights and cache.
+Bytes pass_workspace(const Prices& pass);
 
 /// The weights of one device in the plan's weight format.
-Bytes weights_bytes(const Arch& arch, const Plan& plan);
+Bytes weights_bytes(const Prices& prices);
+Bytes weights_bytes(const Arch& arch, const Plan& plan, const Layout& layout = {});
 
 /// Optimizer bytes of n parameters of which `factored` numbers would do for Adafactor; the float32 master copy of
 /// 16-bit weights is counted here. Adam 8 (two moments), momentum and Lion 4, SGD 0, 8-bit Adam 2 and two float32
@@ -42,10 +48,15 @@ Bytes optimizer_bytes(const Plan& plan, Count n, Count factored);
 
 /// Cache of one sequence of `context` tokens on one device, all layers: windowed layers keep at most a window, KV heads
 /// fewer than the ranks are replicated, MLA's latent rows always are; a linear layer keeps its float32 state.
-Bytes cache_bytes(const Arch& arch, const Plan& plan, Count context);
+Bytes cache_bytes(const Prices& prices, Count context);
+Bytes cache_bytes(const Arch& arch, const Plan& plan, Count context, const Layout& layout = {});
 
 /// The same of one more token while no window is full.
-Bytes cache_bytes_per_token(const Arch& arch, const Plan& plan);
+Bytes cache_bytes_per_token(const Prices& prices);
+Bytes cache_bytes_per_token(const Arch& arch, const Plan& plan, const Layout& layout = {});
+
+/// Prices of a single token, for what a device holds: weights and cache.
+Prices price_holdings(const Arch& arch, const Plan& plan, const Layout& layout = {});
 
 /// Bytes that optimizer, gradients and weights move in one optimizer step: states read and written, gradients read,
 /// weights written (and read, where there is no master copy).

@@ -12,6 +12,8 @@
 
 #include "calc/arch.hpp"
 #include "calc/collective.hpp"
+#include "calc/in_place.hpp"
+#include "calc/layout.hpp"
 #include "calc/units.hpp"
 
 namespace llmcalc {
@@ -42,15 +44,17 @@ struct Norm {
   constexpr bool operator==(const Norm&) const = default;
 };
 
-/// o = softmax(q k' / sqrt(qk_dim)) v, causal. q (sequences, queries, heads, qk_dim), k and v over past + queries
-/// tokens in kv_heads groups. window 0: all of them. latent_dim > 0: what is cached is one latent row of that width per
-/// token (MLA); absorbed: queries meet the latent rows themselves.
+/// o = softmax(q k' / sqrt(qk_dim)) v, causal. q (sequences, queries, heads, qk_dim), k and v over `keys` tokens, of
+/// which the queries are the last, in kv_heads groups. window 0: all of them. latent_dim > 0: what is cached is one
+/// latent row of that width per token (MLA); absorbed: queries meet the latent rows themselves.
 struct Attention {
-  Count sequences = 0, heads = 0, kv_heads = 0, queries = 0, past = 0, qk_dim = 0, v_dim = 0, window = 0;
+  Count sequences = 0, heads = 0, kv_heads = 0, queries = 0, keys = 0, qk_dim = 0, v_dim = 0, window = 0;
   Count latent_dim = 0, rope_dim = 0;
   bool absorbed = false, expanded_cache = false, sinks = false;
   constexpr bool operator==(const Attention&) const = default;
   constexpr Count rows() const { return mul(sequences, queries); }
+  /// Tokens before the first query.
+  constexpr Count past() const { return keys - queries; }
   constexpr bool caches_latent() const { return latent_dim > 0 && !expanded_cache; }
   /// Numbers cached per token by this layer on this rank.
   constexpr Count cached() const { return caches_latent() ? latent_dim : mul(kv_heads, add(qk_dim, v_dim)); }
@@ -92,12 +96,13 @@ struct Loss {
   constexpr bool operator==(const Loss&) const = default;
 };
 
-/// What tensor-parallel ranks exchange: an op forward, an op backward, either of which may be absent. `elements` are
+/// What the ranks of a group exchange: an op forward, an op backward, either of which may be absent. `elements` are
 /// those of the full tensor; number_bytes 0: they are activations.
 struct Collective {
   bool forward_on = false, backward_on = false,
        regather = false;  ///< regather: once more in backward, of the saved shard
   CollectiveOp forward = CollectiveOp::all_reduce, backward = CollectiveOp::all_reduce;
+  Group group = Group::tensor;
   Count elements = 0, ranks = 1, repeats = 1, number_bytes = 0;
   Count out_elements = 0;  ///< of this rank's result
   constexpr bool operator==(const Collective&) const = default;
@@ -154,40 +159,13 @@ struct Op {
 };
 
 /// Up to 56 operators in place: no allocation.
-class OpList {
+class OpList : public InPlace<Op, 56> {
  public:
-  static constexpr std::size_t capacity = 56;
-
-  OpList() = default;
-  OpList(const OpList& o) { *this = o; }
-  OpList& operator=(const OpList& o) {
-    size_ = o.size_, next_ = o.next_;
-    std::copy(o.begin(), o.end(), &ops_[0].op);
-    return *this;
-  }
-
-  Op& push(const Op& op) {
-    assert(size_ < capacity);
-    return ops_[size_++].op = op;
-  }
   TensorId new_tensor() { return next_++; }
-  std::size_t size() const { return size_; }
   std::size_t tensors() const { return next_; }
-  const Op& operator[](std::size_t i) const { return ops_[i].op; }
-  Op& operator[](std::size_t i) { return ops_[i].op; }
-  const Op* begin() const { return &ops_[0].op; }
-  const Op* end() const { return begin() + size_; }
   void clear_tensors(std::size_t n) { next_ = static_cast<TensorId>(n); }
 
  private:
-  // A union, so that an empty list costs nothing to make.
-  union Slot {
-    Slot() {}
-    Op op;
-  };
-  static_assert(sizeof(Slot) == sizeof(Op));
-  std::array<Slot, capacity> ops_;
-  std::size_t size_ = 0;
   TensorId next_ = 1;  // tensor 0 is the block's input
 };
 

@@ -1,25 +1,22 @@
 #include "calc/parameters.hpp"
 
+#include "calc/price.hpp"
+
 namespace llmcalc {
 namespace {
 
 struct Sum {
   std::array<Learned, component_count> by{};
-
-  void add_ops(const OpList& ops, Count layers) {
-    for (const Op& op : ops) by[static_cast<std::size_t>(op.component)] += layers * learned(op.shape);
-  }
   Count total(Component c) const { return by[static_cast<std::size_t>(c)].total; }
 };
 
 }  // namespace
 
 Parameters parameters(const Arch& arch) {
-  const Step one{.training = true};
   Sum sum;
-  sum.add_ops(embedding_ops(arch, one), 1);
-  for (const LayerKind& kind : layer_kinds(arch)) sum.add_ops(block_ops(arch, kind, one), kind.count);
-  sum.add_ops(head_ops(arch, one), 1);
+  for_each_operator(arch, {}, {}, {.training = true}, [&](const OperatorRow& row) {
+    sum.by[static_cast<std::size_t>(row.op.component)] += row.segment.repeats * learned(row.op.shape);
+  });
 
   Learned all;
   for (const Learned& l : sum.by) all += l;
@@ -41,9 +38,9 @@ Parameters parameters(const Arch& arch) {
 
 Count cache_elements_per_token(const Arch& arch) {
   Count n = 0;
-  for (const LayerKind& kind : layer_kinds(arch))
-    for (const Op& op : block_ops(arch, kind, {}))
-      if (const Attention* a = std::get_if<Attention>(&op.shape)) n = add(n, mul(kind.count, a->cached()));
+  for_each_operator(arch, {}, {}, {}, [&](const OperatorRow& row) {
+    if (const Attention* a = std::get_if<Attention>(&row.op.shape)) n = add(n, mul(row.segment.repeats, a->cached()));
+  });
   return n;
 }
 

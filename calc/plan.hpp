@@ -81,8 +81,6 @@ struct Plan {
   // both
   DType precision = dtypes::bf16, weight_precision = dtypes::bf16, kv_precision = dtypes::bf16;
   AttentionImpl attention = AttentionImpl::flash;
-  Count tp = 1, gpus = 1;
-  bool sp = false;
 
   // conventions and efficiencies
   AttentionFlops attention_flops = AttentionFlops::full;
@@ -93,8 +91,6 @@ struct Plan {
   double overlap = 0;                         ///< fraction of communication hidden behind compute
   double memory_utilization = 1;              ///< fraction of the device's memory that may be used
 
-  /// Micro-batches per optimizer step.
-  constexpr Count accumulation() const { return global_batch / micro_batch; }
   constexpr bool operator==(const Plan&) const = default;
 };
 

@@ -2,6 +2,7 @@
 /// What the cost of an operator depends on besides its shape: number formats, kernels, and what is stored.
 
 #include "calc/dtype.hpp"
+#include "calc/layout.hpp"
 #include "calc/plan.hpp"
 
 namespace llmcalc {
@@ -28,7 +29,12 @@ struct Pricing {
   constexpr DType loss_input() const { return logits == LogitFormat::compute ? activation : dtypes::fp32; }
 };
 
-constexpr Pricing pricing(const Plan& p, Phase phase) {
+/// Micro-batches that each replica of the model runs in one optimizer step; global_batch is that of the whole run.
+constexpr Count micro_batches(const Plan& p, const Layout& l) {
+  return p.global_batch / mul(p.micro_batch, replicas(l));
+}
+
+constexpr Pricing pricing(const Plan& p, Phase phase, const Layout& l = {}) {
   const bool training = phase == Phase::training;
   return {.phase = phase,
           .activation = p.precision,
@@ -42,7 +48,7 @@ constexpr Pricing pricing(const Plan& p, Phase phase) {
           .norm_stats = p.norm_stats,
           .dropout = training && p.dropout,
           .gradient_bytes = p.gradient_bytes,
-          .accumulate = training && p.accumulation() > 1,
+          .accumulate = training && micro_batches(p, l) > 1,
           .cached = !training && p.kv_cache};
 }
 

@@ -2,7 +2,7 @@
 /// A whole pass over a model: embedding, every kind of block with its number of layers, head, cut for one rank.
 
 #include "calc/block.hpp"
-#include "calc/parallel/tensor.hpp"
+#include "calc/parallel/cut.hpp"
 #include "calc/pricing.hpp"
 
 namespace llmcalc {
@@ -11,13 +11,12 @@ enum class SegmentKind : std::uint8_t { embedding, block, head };
 
 struct Segment {
   SegmentKind kind;
-  LayerKind layer;  ///< of a block
+  const LayerKind& layer;  ///< of a block; else empty
   Count repeats;
   Count input_elements;  ///< numbers in the segment's input on this rank
-  OpList ops;
+  const OpList& whole;   ///< of the whole model
+  const OpList& ops;     ///< of one rank
 };
-
-constexpr TensorParallel tensor_parallel(const Plan& p) { return {p.tp, p.sp}; }
 
 constexpr Step training_step(const Plan& p) {
   return {.sequences = p.micro_batch,
@@ -46,13 +45,18 @@ constexpr Step decode_step(const Plan& p, Count context) {
 
 /// Calls visit(const Segment&) for each segment in order, one list of operators alive at a time.
 template <typename Visit>
-void for_each_segment(const Arch& arch, const Step& step, const TensorParallel& tp, Visit visit) {
-  const Count rows = tp.sequence ? ceil_div(step.tokens(), tp.ranks) : step.tokens();
-  const Count input = mul(rows, arch.hidden);
-  visit(Segment{SegmentKind::embedding, {}, 1, 0, split_tensor(embedding_ops(arch, step), tp)});
-  for (const LayerKind& kind : layer_kinds(arch))
-    visit(Segment{SegmentKind::block, kind, kind.count, input, split_tensor(block_ops(arch, kind, step), tp)});
-  visit(Segment{SegmentKind::head, {}, 1, input, split_tensor(head_ops(arch, step), tp)});
+void for_each_segment(const Arch& arch, const LayerKinds& kinds, const Step& step, const Layout& layout, Visit visit) {
+  const Count input = mul(own_tokens(step.tokens(), layout), arch.hidden);
+  const auto segment = [&](SegmentKind kind, const LayerKind& layer, Count repeats, Count elements,
+                           const OpList& whole) {
+    if (!is_cut(layout)) return visit(Segment{kind, layer, repeats, elements, whole, whole});
+    const OpList ops = cut(whole, layout);
+    visit(Segment{kind, layer, repeats, elements, whole, ops});
+  };
+  const LayerKind none;
+  segment(SegmentKind::embedding, none, 1, 0, embedding_ops(arch, step));
+  for (const LayerKind& kind : kinds) segment(SegmentKind::block, kind, kind.count, input, block_ops(arch, kind, step));
+  segment(SegmentKind::head, none, 1, input, head_ops(arch, step));
 }
 
 }  // namespace llmcalc

@@ -25,7 +25,7 @@ struct Rates {
   Seconds launch{};                         ///< per operator
   Seconds launch_backward{};                ///< per operator's gradient; 0: as launch
   Seconds recorded{}, recorded_backward{};  ///< where a pass runs from a recording; 0: it does not
-  Link link{};                              ///< between the ranks of a tensor-parallel group
+  double link = 1;                          ///< achieved fraction of a link's bandwidth
   double exposed = 0;                       ///< of the shorter of compute and memory time
   CoreRates attention{};
   double half_matmul = 0, functions = 0;
@@ -37,8 +37,6 @@ struct Rates {
            half_matmul == 0 && functions == 0 && cache_bandwidth.value == 0;
   }
 };
-/// The link that joins the ranks: inside a node as far as it reaches, else the network between nodes.
-Link group_link(const Device& device, Count ranks);
 
 Rates bound_rates(const Device& device, const Plan& plan);
 Rates estimated_rates(const Device& device, const Plan& plan);
@@ -62,30 +60,19 @@ Bound bound(const Time& t);
 
 /// The rates that one pass over an operator reaches: a product F / (F + half_matmul) of `compute`, attention's core its
 /// own. In inference activations that fit into the cache move at its pace, since their memory is used again and again;
-/// what training makes is kept, and goes to memory. Training and decoding may run from recordings; a prompt does not.
-/// No byte is faster than the functions evaluated on it.
-Rates reached(const Op& op, const Cost& c, const Pricing& p, bool is_backward, const Rates& r);
+/// what training makes is kept, and goes to memory. Training and decoding may run from CUDA graphs; a prompt does not.
+/// An element-wise kernel is never faster than the functions that it evaluates. The launch of a gradient counts once,
+/// with that of the inputs if there is one.
+Rates reached(const Op& op, const Cost& c, const Pricing& p, Direction direction, const Rates& r);
 
 /// One pass over one operator: its executed FLOPs against its bytes, and of the shorter what is exposed.
 Time op_time(const Cost& c, const Rates& r);
 
-/// What a collective costs in forward or backward: ring algorithms, the part that compute does not hide.
-Time exchange_time(const Collective& c, const Pricing& p, const Rates& r, double overlap, bool is_backward);
+/// One direction of one operator at these rates; a gradient is that of inputs and of weights.
+Time operator_time(const Op& op, const Pricing& p, Direction direction, const Rates& r);
+Time backward_time(const Op& op, const Pricing& p, const Rates& r);
 
-/// Adds up operators under either roofline.
-class Clock {
- public:
-  Clock(const Rates& rates, const Plan& plan, const Pricing& p) : rates_(rates), plan_(plan), pricing_(p) {}
-  void run(const Op& op, Count repeats, bool is_backward);
-  Time time() const;
-  const Cost& cost() const { return cost_; }
-
- private:
-  Rates rates_;
-  const Plan& plan_;
-  Pricing pricing_;
-  Time time_;
-  Cost cost_;
-};
+/// A whole pass as one operator whose activations never leave the chip: the roofline of a step.
+Time step_time(const Cost& whole, const Rates& r);
 
 }  // namespace llmcalc

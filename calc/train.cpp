@@ -1,63 +1,76 @@
 #include "calc/train.hpp"
 
-#include "calc/program.hpp"
 #include "calc/run.hpp"
 
 namespace llmcalc {
 namespace {
 
-/// Numbers whose gradients the ranks must sum once per step. Weights of a norm that the heads share: each rank sees its
-/// own heads. Under sequence parallelism also what works on a shard of the tokens: norms, and the biases added after
-/// the sum.
-Count summed_gradients(const OpList& ops, bool sequence) {
-  Count n = 0;
-  for (const Op& op : ops) {
-    const Norm* norm = std::get_if<Norm>(&op.shape);
-    const Linear* linear = std::get_if<Linear>(&op.shape);
-    const bool shared = norm && op.split == Split::heads && !norm->per_head;
-    if (shared || (sequence && op.split == Split::tokens)) n = add(n, learned(op.shape).total);
-    if (sequence && linear && linear->bias && op.split == Split::row) n = add(n, mul(linear->groups, linear->out));
-  }
-  return n;
+PassSum micro_batch(const Prices& prices) {
+  PassSum sum;
+  for (const LayerPrice& row : prices.rows)
+    for (const PassPrice* pass : {&row.forward, &row.backward_input, &row.backward_weight, &row.again})
+      sum.add(*pass, row.layers);
+  return sum;
+}
+
+/// The sum of those gradients that tensor-parallel ranks share, once per step.
+Exchanges gradient_sums(const Prices& prices, const Plan& plan) {
+  Count numbers = 0;
+  for (const LayerPrice& row : prices.rows) numbers = add(numbers, mul(row.layers, row.summed));
+  Exchanges all;
+  if (numbers > 0)
+    all.add({.group = Group::tensor,
+             .op = CollectiveOp::all_reduce,
+             .messages = 1,
+             .bytes = Bytes(mul(numbers, plan.gradient_bytes))});
+  return all;
 }
 
 }  // namespace
 
-TrainEstimate train(const Arch& arch, const Plan& plan, const Device& device) {
-  TrainEstimate e{.memory = training_memory(arch, plan),
-                  .flops = training_flops(arch, plan),
+TrainingFlops training_flops(const Prices& prices) {
+  TrainingFlops f;
+  for (const LayerPrice& row : prices.rows) {
+    f.forward += row.layers * row.whole.forward.total();
+    f.backward += row.layers * row.whole.backward;
+    f.recompute += row.layers * row.whole.again;
+    f.executed += row.layers * row.whole.executed;
+  }
+  f.model_total = f.forward + f.backward;
+  f.hardware_total = f.model_total + f.recompute;
+  return f;
+}
+
+TrainingFlops training_flops(const Arch& arch, const Plan& plan) { return training_flops(price(arch, plan, {}, {})); }
+
+Work forward_work(const Prices& prices) {
+  Work w;
+  for (const LayerPrice& row : prices.rows) w += row.layers * row.whole.forward;
+  return w;
+}
+
+TrainEstimate assemble(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster) {
+  TrainEstimate e{.memory = training_memory(prices, plan, cluster.device.achieved.overhead),
+                  .flops = training_flops(prices),
                   .bound = {},
                   .estimate = {},
-                  .estimated = has_estimate(device, plan),
+                  .estimated = prices.estimated,
                   .tokens = mul(plan.global_batch, plan.seq)};
-  const Pricing p = pricing(plan, Phase::training);
-  const Rates sure = bound_rates(device, plan), likely = estimated_rates(device, plan);
-  Clock bound(sure, plan, p), estimate(likely, plan, p);
-  Count summed = 0;
-  const auto run = [&](const Op& op, Count repeats, bool is_backward) {
-    bound.run(op, repeats, is_backward);
-    if (e.estimated) estimate.run(op, repeats, is_backward);
-  };
-  for_each_segment(arch, training_step(plan), tensor_parallel(plan), [&](const Segment& s) {
-    for (const Op& op : s.ops) {
-      run(op, s.repeats, false);
-      run(op, s.repeats, true);
-      if (runs_again(plan, s, op)) run(op, s.repeats, false);
-    }
-    if (plan.tp > 1) summed = add(summed, mul(s.repeats, summed_gradients(s.ops, plan.sp)));
-  });
-
-  const double micro_batches = static_cast<double>(plan.accumulation());
+  const PassTime one = pass_time(micro_batch(prices), prices, plan, layout, cluster);
   const States states{e.memory.weights, e.memory.gradients, e.memory.optimizer, e.memory.parameters};
+  const Exchanges sums = gradient_sums(prices, plan);
   const auto optimizer = [&](const Rates& r) {
-    Time t{.memory = optimizer_traffic(states, plan) / r.memory};
-    if (summed == 0) return t;
-    const Collective sum{.forward_on = true, .elements = summed, .ranks = plan.tp, .number_bytes = plan.gradient_bytes};
-    return t += exchange_time(sum, p, r, plan.overlap, false);
+    return Time{.memory = optimizer_traffic(states, plan) / r.memory,
+                .communication = (1 - plan.overlap) * exchange_time(sums, layout, cluster, r.link)};
   };
-  e.bound = {micro_batches * bound.time(), optimizer(sure)};
-  e.estimate = e.estimated ? StepTime{micro_batches * estimate.time(), optimizer(likely)} : e.bound;
+  const double n = static_cast<double>(micro_batches(plan, layout));
+  e.bound = {n * one.bound, optimizer(prices.bound_rates)};
+  e.estimate = e.estimated ? StepTime{n * one.estimate, optimizer(prices.estimated_rates)} : e.bound;
   return e;
+}
+
+TrainEstimate train(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster) {
+  return assemble(price(arch, plan, layout, cluster.device), plan, layout, cluster);
 }
 
 double tokens_per_second(const TrainEstimate& e, const StepTime& t) {
@@ -66,18 +79,20 @@ double tokens_per_second(const TrainEstimate& e, const StepTime& t) {
 
 namespace {
 double utilization_by(Flops of_micro_batch, const TrainEstimate& e, const StepTime& t, const Plan& plan,
-                      const Device& device) {
+                      const Layout& layout, const Device& device) {
   const double per_token =
       static_cast<double>(of_micro_batch.value) / static_cast<double>(mul(plan.micro_batch, plan.seq));
-  return utilization(per_token, tokens_per_second(e, t), plan.tp, device.peak(plan.precision));
+  return utilization(per_token, tokens_per_second(e, t), devices(layout), device.peak(plan.precision));
 }
 }  // namespace
 
-double model_utilization(const TrainEstimate& e, const StepTime& t, const Plan& plan, const Device& device) {
-  return utilization_by(e.flops.model_total, e, t, plan, device);
+double model_utilization(const TrainEstimate& e, const StepTime& t, const Plan& plan, const Layout& layout,
+                         const Device& device) {
+  return utilization_by(e.flops.model_total, e, t, plan, layout, device);
 }
-double hardware_utilization(const TrainEstimate& e, const StepTime& t, const Plan& plan, const Device& device) {
-  return utilization_by(e.flops.hardware_total, e, t, plan, device);
+double hardware_utilization(const TrainEstimate& e, const StepTime& t, const Plan& plan, const Layout& layout,
+                            const Device& device) {
+  return utilization_by(e.flops.hardware_total, e, t, plan, layout, device);
 }
 
 }  // namespace llmcalc

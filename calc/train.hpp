@@ -1,12 +1,25 @@
 #pragma once
 /// One optimizer step of training: what it does, how long it takes, what it needs.
 
+#include "calc/assemble.hpp"
 #include "calc/memory.hpp"
 #include "calc/parameters.hpp"
-#include "calc/roofline.hpp"
-#include "calc/work.hpp"
 
 namespace llmcalc {
+
+/// FLOPs of one training micro-batch, whole model.
+struct TrainingFlops {
+  Flops forward{}, backward{};
+  Flops recompute{};       ///< forward work done again: the attention core (selective) or every block (full)
+  Flops model_total{};     ///< forward + backward
+  Flops hardware_total{};  ///< model_total + recompute
+  Flops executed{};        ///< what the kernels do
+};
+TrainingFlops training_flops(const Prices& prices);
+TrainingFlops training_flops(const Arch& arch, const Plan& plan);
+
+/// Forward FLOPs of the whole model by what does them.
+Work forward_work(const Prices& prices);
 
 struct StepTime {
   Time time;       ///< forward, backward and recomputation of every micro-batch, one rank
@@ -24,16 +37,21 @@ struct TrainEstimate {
   StepTime bound;       ///< at the datasheet's rates
   StepTime estimate;    ///< at measured or stated efficiencies; equal to `bound` where there are none
   bool estimated = false;
-  Count tokens = 0;  ///< of one optimizer step, one tensor-parallel group
+  Count tokens = 0;  ///< of one optimizer step, all replicas
 };
 
-/// Preconditions, which check() states: the device has a peak for the plan's precision and a link for its ranks, the
-/// ranks divide the heads, micro_batch divides global_batch.
-TrainEstimate train(const Arch& arch, const Plan& plan, const Device& device);
+/// Preconditions, which check() states: the device has a peak for the plan's precision, the cluster a link for every
+/// group, the layout no flaw, and micro_batch x replicas divides global_batch.
+TrainEstimate train(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster);
 
-/// Tokens per second of one tensor-parallel group, and model or hardware FLOPs utilisation of its devices.
+/// The same from rows that price() made for this plan and layout.
+TrainEstimate assemble(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster);
+
+/// Tokens per second of the whole run, and model or hardware FLOPs utilisation of its devices.
 double tokens_per_second(const TrainEstimate& e, const StepTime& t);
-double model_utilization(const TrainEstimate& e, const StepTime& t, const Plan& plan, const Device& device);
-double hardware_utilization(const TrainEstimate& e, const StepTime& t, const Plan& plan, const Device& device);
+double model_utilization(const TrainEstimate& e, const StepTime& t, const Plan& plan, const Layout& layout,
+                         const Device& device);
+double hardware_utilization(const TrainEstimate& e, const StepTime& t, const Plan& plan, const Layout& layout,
+                            const Device& device);
 
 }  // namespace llmcalc

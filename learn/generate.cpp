@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "calc/work.hpp"
+#include "calc/price.hpp"
 #include "learn/beam.hpp"
 #include "model/random.hpp"
 #include "text/error.hpp"
@@ -83,8 +83,8 @@ class Reader {
     const Plan& plan = t_.settings().plan;
     Step step = past == 0 ? prefill_step(plan, queries) : decode_step(plan, past + 1);
     step.sequences = 1;
-    const Pricing price = pricing(plan, past == 0 ? Phase::prefill : Phase::decode);
-    g_.flops += forward_work(t_.arch(), step, price, {}).executed;
+    const Prices prices = price_pass(t_.arch(), plan, {}, {}, step, past == 0 ? Phase::prefill : Phase::decode);
+    for (const LayerPrice& row : prices.rows) g_.flops += row.layers * row.whole.executed;
     g_.tokens_run += queries;
   }
 

@@ -27,7 +27,7 @@ class Cache {
       : backend_(backend), arena_(arena), sequences_(sequences), tokens_(tokens) {
     const LayerKinds kinds = layer_kinds(arch);
     for (Count i = 0; i < arch.layers; ++i)
-      for (const Op& op : block_ops(arch, kinds.kinds[kind_index(kinds, arch, i)], {.expanded_cache = expanded}))
+      for (const Op& op : block_ops(arch, kinds.kinds[kind_index(kinds, i)], {.expanded_cache = expanded}))
         if (const Attention* a = std::get_if<Attention>(&op.shape)) layers_.push_back(made(*a));
   }
 

@@ -51,7 +51,7 @@ Pass::CoreKept Pass::core_kept(std::string_view op, const Attention& s, bool pas
     return passing ? arena_.make(Purpose::activations, op, bytes) : own(op, bytes);
   };
   CoreKept k;
-  const Count rows = mul(s.rows(), s.heads), pairs = mul(rows, s.past + s.queries);
+  const Count rows = mul(s.rows(), s.heads), pairs = mul(rows, s.keys);
   if (plan().attention == AttentionImpl::flash) {
     if (step_.training) k.log_sum_exp = tensor(rows * backend_.wide());
     return k;
@@ -70,11 +70,11 @@ Value Pass::attention(std::string_view op, const Attention& s, const CoreLayout&
   const Dropout d = dice(op);
   const bool remade = plan().recompute == Recompute::selective;
   AttentionInputs from = inputs(l, tensors(in));
-  if (cache_ != nullptr && s.past > 0 && s.queries > 1 && s.window > 0)
+  if (cache_ != nullptr && s.past() > 0 && s.queries > 1 && s.window > 0)
     throw std::logic_error("a window's cache takes one token at a time after the prompt");  // else it overwrites unread
   if (cache_ != nullptr) {
     write_cache(s, from);
-    if (s.past > 0) read_cache(s, from);
+    if (s.past() > 0) read_cache(s, from);
   }
   Value y = make(op, s.rows(), mul(s.heads, s.v_dim));
   CoreKept kept = core_kept(op, s, !taping() || remade);

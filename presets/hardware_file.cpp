@@ -70,9 +70,10 @@ void read_names(Sheet& s) {
 
 void read_memory(Sheet& s) {
   const Object memory = s.file.object("memory");
-  s.card.device.memory = s.quantity(memory, "capacity", "memory.capacity", parse_bytes);
-  if (s.card.device.memory == Bytes(0)) throw InputError(memory.where() + ": \"capacity\" is zero; nothing fits there");
-  s.card.device.bandwidth = s.quantity(memory, "bandwidth", "memory.bandwidth", parse_rate);
+  s.card.cluster.device.memory = s.quantity(memory, "capacity", "memory.capacity", parse_bytes);
+  if (s.card.cluster.device.memory == Bytes(0))
+    throw InputError(memory.where() + ": \"capacity\" is zero; nothing fits there");
+  s.card.cluster.device.bandwidth = s.quantity(memory, "bandwidth", "memory.bandwidth", parse_rate);
   s.card.memory_type = memory.text_or("type", "");
   memory.refuse_unread();
 }
@@ -90,7 +91,7 @@ void read_matmul(Sheet& s) {
   bool any = false;
   for (std::size_t i = 0; i < peak_count; ++i) {
     if (!matmul.has(peak_names[i])) continue;
-    s.card.device.peaks[i] =
+    s.card.cluster.device.peaks[i] =
         s.quantity(matmul, peak_names[i], fmt::format("matmul.{}", peak_names[i]), parse_flops_rate);
     any = true;
   }
@@ -148,7 +149,7 @@ void read_prices(Sheet& s) {
 
 void read_cache_and_power(Sheet& s) {
   if (s.file.has("cache"))
-    s.card.device.cache = s.quantity(s.file, "cache", "cache", parse_bytes);
+    s.card.cluster.device.cache = s.quantity(s.file, "cache", "cache", parse_bytes);
   else
     unknown(s, "cache");
   if (s.file.has("power"))
@@ -201,7 +202,7 @@ std::array<double, peak_count> matmul_shares(const Object& o) {
 void read_achieved(Sheet& s) {
   if (!s.file.has("achieved")) return unknown(s, "achieved");
   const Object o = s.file.object("achieved");
-  Achieved& a = s.card.device.achieved;
+  Achieved& a = s.card.cluster.device.achieved;
   a.present = true;
   a.matmul = matmul_shares(o), a.memory = share(o, "memory"), a.link = share(o, "link");
   const auto seconds = [&](std::string_view key, Seconds& to) {
@@ -232,8 +233,9 @@ HardwareCard read_hardware_file(const json::Value& value, const std::string& whe
   read_memory(s);
   read_matmul(s);
   read_cache_and_power(s);
-  s.card.device.link = read_link(s, "link");
-  s.card.device.network = read_link(s, "network");
+  const Link link = read_link(s, "link"), network = read_link(s, "network");
+  if (link.ranks > 0) s.card.cluster.levels.push(link);
+  if (network.bandwidth.value > 0) s.card.cluster.levels.push(network);
   read_pcie(s);
   read_prices(s);
   read_achieved(s);

@@ -25,7 +25,7 @@
 #include <utility>
 #include <vector>
 
-#include "calc/device.hpp"
+#include "calc/cluster.hpp"
 #include "text/json.hpp"
 
 namespace llmcalc {
@@ -41,7 +41,7 @@ struct HardwareCard {
   std::vector<std::string> aliases;
   std::string source;  ///< where it was read: a preset or a file's path
   std::string vendor, architecture, form_factor, memory_type, link_type;
-  Device device;
+  Cluster cluster;      ///< the device, and its links from the innermost outwards
   BytesPerSecond pcie;  ///< to the host, one way; 0: not known
   double watts = 0;     ///< 0: not known
   std::vector<Price> prices;

@@ -31,29 +31,31 @@ std::string largest(const Memory& m) {
 
 std::string fit_sentence(const Request& r, const Memory& m, double utilization, std::string_view what) {
   if (!r.hardware) return fmt::format("{} needs {} per GPU, {}.", what, gib(m.peak), largest(m));
-  const double room = utilization * d(r.hardware->device.memory);
+  const double room = utilization * d(r.hardware->cluster.device.memory);
   if (d(m.peak) <= room)
-    return fmt::format("{} fits: {} of {} per GPU.", what, gib(m.peak), gib(r.hardware->device.memory));
+    return fmt::format("{} fits: {} of {} per GPU.", what, gib(m.peak), gib(r.hardware->cluster.device.memory));
   return fmt::format("{} does not fit: {} needed per GPU, {} present, {}.", what, gib(m.peak),
-                     gib(r.hardware->device.memory), largest(m));
+                     gib(r.hardware->cluster.device.memory), largest(m));
 }
 
 }  // namespace
 
 std::string training_memory_conclusion(const Request& r) {
-  return fit_sentence(r, training_memory(r.model.arch, r.plan), 1, "Training");
+  return fit_sentence(r, training_memory(r.model.arch, r.plan, r.layout, process_bytes(r)), 1, "Training");
 }
 
 std::string inference_memory_conclusion(const Request& r) {
-  return fit_sentence(r, inference_memory(r.model.arch, r.plan), r.plan.memory_utilization, "Inference");
+  return fit_sentence(r, inference_memory(r.model.arch, r.plan, r.layout, process_bytes(r)), r.plan.memory_utilization,
+                      "Inference");
 }
 
 std::string train_conclusion(const Request& r, const TrainEstimate& e) {
   const Time all = e.estimate.all();
-  return fmt::format("{} {} per step, MFU {}, bound by {}. {}", e.estimated ? "About" : "At best",
-                     human_text(e.estimate.total().value, Unit::seconds),
-                     human_text(model_utilization(e, e.estimate, r.plan, r.hardware->device), Unit::ratio),
-                     bound_names[static_cast<std::size_t>(bound(all))], fit_sentence(r, e.memory, 1, "The step"));
+  return fmt::format(
+      "{} {} per step, MFU {}, bound by {}. {}", e.estimated ? "About" : "At best",
+      human_text(e.estimate.total().value, Unit::seconds),
+      human_text(model_utilization(e, e.estimate, r.plan, r.layout, r.hardware->cluster.device), Unit::ratio),
+      bound_names[static_cast<std::size_t>(bound(all))], fit_sentence(r, e.memory, 1, "The step"));
 }
 
 std::string infer_conclusion(const Request& r, const InferEstimate& e) {

@@ -43,8 +43,9 @@ bool is_gpt(const Arch& a) {
 Section flops_section(const Request& r) {
   const Plan& p = r.plan;
   const Count tokens = mul(p.micro_batch, p.seq);
-  const TrainingFlops f = training_flops(r.model.arch, p);
-  const Work w = forward_work(r.model.arch, training_step(p), pricing(p, Phase::training), {});
+  const Prices prices = price(r.model.arch, p, {}, {});
+  const TrainingFlops f = training_flops(prices);
+  const Work w = forward_work(prices);
   Section s{"flops", fmt::format("FLOPs of one micro-batch, {} x {} tokens", p.micro_batch, p.seq), {}};
   s.add("forward", "forward", f.forward);
   s.add("forward_linear", "  matrices", w.linear);

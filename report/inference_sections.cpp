@@ -33,7 +33,7 @@ Section prefill_section(const Request& r, const InferEstimate& e) {
 
 Section decode_section(const Request& r, const InferEstimate& e) {
   const Plan& p = r.plan;
-  const Device& device = r.hardware->device;
+  const Device& device = r.hardware->cluster.device;
   const Seconds step = e.middle.estimate.total();
   const Count context = p.prompt + p.generate / 2;
   Section s{"decode", "decode", {}};
@@ -51,7 +51,7 @@ Section decode_section(const Request& r, const InferEstimate& e) {
         fmt::format("the hardware's ridge is {:.0f}", (device.peak(p.precision) / device.bandwidth).value));
   s.add("bound", "bound by", bound_name(e.middle.estimate));
   if (!p.kv_cache) return s;
-  const std::optional<Count> batch = compute_bound_batch(r.model.arch, p, device, context);
+  const std::optional<Count> batch = compute_bound_batch(r.model.arch, p, r.layout, device, context);
   if (batch)
     s.add("compute_bound_batch", "compute-bound from", *batch, Unit::sequences, "weights and cache against the ridge");
   else
@@ -74,19 +74,19 @@ Section end_to_end_section(const Request& r, const InferEstimate& e) {
 }
 
 Section limits_section(const Request& r) {
-  const Limits l = limits(r.model.arch, r.plan, r.hardware->device);
+  const Limits l = limits(r.model.arch, r.plan, r.layout, r.hardware->cluster.device);
   const Plan& p = r.plan;
   Section s{"limits", "what fits", {}};
   if (!l.max_batch) return s;
   s.add("max_batch", "largest batch", *l.max_batch, Unit::sequences,
         fmt::format("of {} tokens", p.prompt + p.generate));
-  const Count made_for = r.model.arch.context;
-  if (!l.max_context)
-    s.add("", "longest context", std::string("any"), Unit::none, "every layer has a window");
-  else
-    s.add("max_context", "longest context", *l.max_context, Unit::tokens,
-          *l.max_context > made_for ? fmt::format("the model was made for {}", made_for)
-                                    : fmt::format("at batch {}", p.batch));
+  if (!l.max_context) return s;
+  const Arch& a = r.model.arch;
+  s.add("max_context", "longest context", *l.max_context, Unit::tokens,
+        a.position == Position::learned && *l.max_context == a.position_rows
+            ? std::string("all of the learned positions")
+        : *l.max_context > a.context ? fmt::format("the model was made for {}", a.context)
+                                     : fmt::format("at batch {}", p.batch));
   return s;
 }
 

@@ -21,18 +21,18 @@ json::Value model_json(const ModelCard& card) {
 json::Value hardware_json(const HardwareCard& card) {
   json::Value v{{"name", card.name},
                 {"source", card.source},
-                {"memory_bytes", card.device.memory.value},
-                {"memory_bytes_per_s", card.device.bandwidth.value}};
+                {"memory_bytes", card.cluster.device.memory.value},
+                {"memory_bytes_per_s", card.cluster.device.bandwidth.value}};
   for (std::size_t i = 0; i < peak_count; ++i)
-    if (card.device.peaks[i].value > 0) v["peak_flops"][std::string(peak_names[i])] = card.device.peaks[i].value;
+    if (card.cluster.device.peaks[i].value > 0)
+      v["peak_flops"][std::string(peak_names[i])] = card.cluster.device.peaks[i].value;
   const auto link = [&](const char* key, const Link& l) {
     if (l.bandwidth.value <= 0) return;
     v[key] = {{"bytes_per_s", l.bandwidth.value}, {"latency_s", l.latency.value}};
     if (l.ranks > 0) v[key]["ranks"] = l.ranks;
   };
-  link("link", card.device.link);
-  link("network", card.device.network);
-  if (card.device.achieved.present) v["achieved"] = card.achieved_how;
+  for (const Link& level : card.cluster.levels) link(&level == card.cluster.levels.begin() ? "link" : "network", level);
+  if (card.cluster.device.achieved.present) v["achieved"] = card.achieved_how;
   return v;
 }
 
@@ -65,49 +65,52 @@ Section parameters_section(const ModelCard& card) {
 Section kv_cache_section(const Request& r) {
   const Plan& p = r.plan;
   const Count context = add(p.prompt, p.generate);
-  const Bytes sequence = cache_bytes(r.model.arch, p, context);
+  const Bytes sequence = cache_bytes(r.model.arch, p, context, r.layout);
   Section s{"kv_cache", "KV cache, per GPU", {}};
   s.add("elements_per_token", "numbers per token", cache_elements_per_token(r.model.arch), Unit::none,
         "whole model, all layers");
-  s.add("bytes_per_token", "per token", cache_bytes_per_token(r.model.arch, p), std::string(p.kv_precision.name()));
+  s.add("bytes_per_token", "per token", cache_bytes_per_token(r.model.arch, p, r.layout),
+        std::string(p.kv_precision.name()));
   s.add("bytes_per_sequence", "per sequence", sequence, fmt::format("of {} tokens", context));
   s.add("bytes_total", "in all", p.kv_cache ? p.batch * sequence : Bytes(),
         p.kv_cache ? fmt::format("{} sequence{}", p.batch, p.batch == 1 ? "" : "s") : "no cache is kept");
-  const std::optional<Count> equal = cache_equals_weights_context(r.model.arch, p);
+  const std::optional<Count> equal = cache_equals_weights_context(r.model.arch, p, r.layout);
   if (equal) s.add("equals_weights_context", "outgrows weights at", *equal, Unit::tokens, "context at this batch");
   return s;
 }
 
 json::Value conventions_json(const Request& r) {
   const Plan& p = r.plan;
-  return {{"parameters", "trainable tensors, tied head once; buffers and router correction biases are not parameters"},
-          {"multiply_add", "2 FLOPs; element-wise work is not in FLOPs and is priced by its bytes"},
-          {"attention_flops", p.attention_flops == AttentionFlops::full          ? "full: S x S pairs"
-                              : p.attention_flops == AttentionFlops::causal_half ? "causal-half: S x S / 2 pairs"
-                                                                                 : "causal-exact: S (S + 1) / 2 pairs"},
-          {"executed", p.attention == AttentionImpl::flash ? "flash: causal pairs, and the scores once more in backward"
-                                                           : "naive: S x S pairs"},
-          {"activations", "every operator's input is kept once; masks take 1 byte"},
-          {"memory", "per GPU, the most loaded one; GiB = 2^30 bytes"},
-          {"roofline", p.roofline == Roofline::op
-                           ? "sum over operators of max(FLOPs / peak, bytes / bandwidth)"
-                           : "max(FLOPs / peak, bytes / bandwidth) of the step; weights and cache are its bytes"},
-          {"limits", "weights and cache only; workspace is not reserved"},
-          {"peak", fmt::format("dense {}", p.precision.name())}};
+  return {
+      {"parameters", "trainable tensors, tied head once; buffers and router correction biases are not parameters"},
+      {"multiply_add", "2 FLOPs; element-wise work is not in FLOPs and is priced by its bytes"},
+      {"attention_flops", p.attention_flops == AttentionFlops::full          ? "full: S x S pairs"
+                          : p.attention_flops == AttentionFlops::causal_half ? "causal-half: S x S / 2 pairs"
+                                                                             : "causal-exact: S (S + 1) / 2 pairs"},
+      {"executed", p.attention == AttentionImpl::flash ? "flash: causal pairs, and the scores once more in backward"
+                                                       : "naive: S x S pairs"},
+      {"activations", "every operator's input is kept once; masks take 1 byte"},
+      {"memory", "per GPU, the most loaded one; GiB = 2^30 bytes"},
+      {"roofline", p.roofline == Roofline::op
+                       ? "sum over operators of max(FLOPs / peak, bytes / bandwidth)"
+                       : "max(FLOPs / peak, bytes / bandwidth) of the step; weights and cache are its bytes"},
+      {"limits", "weights, cache, workspace and what the process takes, against --memory-utilization of the device"},
+      {"peak", fmt::format("dense {}", p.precision.name())}};
 }
 
 std::vector<std::string> notes(const Request& r) {
   std::vector<std::string> n;
-  const Plan& p = r.plan;
   for (const std::string& key : r.model.unknown_keys)
     n.push_back(fmt::format("\"{}\" in {} is not understood and was not counted", key, r.model.source));
   if (r.hardware) {
-    const Device& d = r.hardware->device;
-    const Link link = group_link(d, p.tp);
-    if (p.tp > 1 && link.latency.value == 0)
+    const Cluster& c = r.hardware->cluster;
+    const Count together = ranks(r.layout, Group::tensor);
+    const Link link = group_link(c, r.layout, Group::tensor);
+    if (together > 1 && link.latency.value == 0)
       n.push_back(fmt::format("link latency of {} is not known and counts as 0", r.hardware->name));
-    if (p.tp > 1 && p.tp > d.link.ranks)
-      n.push_back(fmt::format("{} ranks do not fit one node of {}: they talk over its network", p.tp, d.link.ranks));
+    if (together > 1 && !c.levels.empty() && c.levels[0].ranks > 0 && together > c.levels[0].ranks)
+      n.push_back(fmt::format("{} ranks do not fit one node of {}: they communicate over its network", together,
+                              c.levels[0].ranks));
   }
   return n;
 }

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
-#include "calc/liveness.hpp"
-#include "calc/program.hpp"
+#include "calc/assemble.hpp"
 #include "report/explain/operator_formula.hpp"
 #include "report/sections.hpp"
 #include "report/shape_text.hpp"
@@ -39,8 +38,7 @@ struct Line {
 /// The table, a line at a time.
 class Table {
  public:
-  Table(const Request& r, Phase phase) : r_(r), phase_(phase), price_(pricing(r.plan, phase)), by_op_(r.plan) {
-    by_op_.roofline = Roofline::op;
+  Table(const Request& r, Phase phase) : r_(r), phase_(phase), price_(pricing(r.plan, phase, r.layout)) {
     const auto which = static_cast<std::size_t>(phase);
     grid_.key = phase_keys[which];
     grid_.title = fmt::format("operators of one {}, one layer each, one GPU", phase_names[which]);
@@ -72,11 +70,23 @@ class Table {
     Line l{op, learned(op.shape).total, forward(op, price_), {}, kept, {}};
     if (training()) l.backward = backward(op, price_);
     if (!r_.hardware) return l;
-    Clock clock(estimated_rates(r_.hardware->device, r_.plan), by_op_, price_);
-    clock.run(op, 1, false);
-    if (training()) clock.run(op, 1, true);
-    l.time = clock.time();
+    l.time = time(op);
     return l;
+  }
+
+  /// One operator, or one exchange, at the rates of the estimate.
+  Time time(const Op& op) const {
+    const Cluster& c = r_.hardware->cluster;
+    const Rates rates = estimated_rates(c.device, r_.plan);
+    if (const Collective* sent = std::get_if<Collective>(&op.shape)) {
+      Exchanges all;
+      add_forward(all, *sent, price_);
+      if (training()) add_backward(all, *sent, price_);
+      return {.communication = (1 - r_.plan.overlap) * exchange_time(all, r_.layout, c, rates.link)};
+    }
+    Time t = operator_time(op, price_, Direction::forward, rates);
+    if (training()) t += backward_time(op, price_, rates);
+    return t;
   }
 
   std::vector<std::string> text(const Line& l) const {
@@ -125,7 +135,6 @@ class Table {
   const Request& r_;
   Phase phase_;
   Pricing price_;
-  Plan by_op_;
   Grid grid_;
 };
 
@@ -133,7 +142,9 @@ class Table {
 
 Grid operators_grid(const Request& r, Phase phase) {
   Table table(r, phase);
-  for_each_segment(r.model.arch, step_of(r, phase), tensor_parallel(r.plan), [&](const Segment& s) { table.add(s); });
+  for_each_operator(r.model.arch, r.plan, r.layout, step_of(r, phase), [&](const OperatorRow& row) {
+    if (row.index == 0) table.add(row.segment);
+  });
   return table.grid();
 }
 

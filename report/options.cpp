@@ -119,7 +119,8 @@ Options batch_options() {
       {"--micro-batch", "micro_batch", "N", for_training | for_flops, "sequences per micro-batch [1]",
        [](R& r, Given&, Text t, Text w) { r.plan.micro_batch = parse_positive(t, w); },
        [](const R& r) { return json::Value(r.plan.micro_batch); }},
-      {"--global-batch", "global_batch", "N", for_training, "sequences per optimizer step [one micro-batch]",
+      {"--global-batch", "global_batch", "N", for_training,
+       "sequences per optimizer step, all GPUs together [one micro-batch per replica]",
        [](R& r, Given& g, Text t, Text w) { r.plan.global_batch = parse_positive(t, w), g.global_batch = true; },
        [](const R& r) { return json::Value(r.plan.global_batch); }},
       {"--batch", "batch", "N", for_inference, "sequences served at once [1]",
@@ -178,10 +179,10 @@ Options optimizer_options() {
 Options parallel_options() {
   return {
       {"--tp", "tp", "N", both, "tensor-parallel ranks; must divide the heads [1]",
-       [](R& r, Given&, Text t, Text w) { r.plan.tp = parse_positive(t, w); },
-       [](const R& r) { return json::Value(r.plan.tp); }},
+       [](R& r, Given&, Text t, Text w) { r.layout.tp = parse_positive(t, w); },
+       [](const R& r) { return json::Value(r.layout.tp); }},
       {"--sp", "sp", "", both, "sequence parallelism over the tensor-parallel ranks [off]",
-       [](R& r, Given&, Text, Text) { r.plan.sp = true; }, [](const R& r) { return json::Value(r.plan.sp); }},
+       [](R& r, Given&, Text, Text) { r.layout.sp = true; }, [](const R& r) { return json::Value(r.layout.sp); }},
       {"--cp", "cp", "N", train_all, "context-parallel ranks (not supported yet) [1]",
        [](R&, Given&, Text t, Text w) { read_unsupported(t, w, 1, "context parallelism"); },
        [](const R&) { return json::Value(1); }},
@@ -198,8 +199,8 @@ Options parallel_options() {
        [](R&, Given&, Text t, Text w) { read_unsupported(t, w, 0, "ZeRO sharding"); },
        [](const R&) { return json::Value(0); }},
       {"--gpus", "gpus", "N", for_training | for_run, "GPUs of the run: groups of --tp side by side [--tp]",
-       [](R& r, Given& g, Text t, Text w) { r.plan.gpus = parse_positive(t, w), g.gpus = true; },
-       [](const R& r) { return json::Value(r.plan.gpus); }},
+       [](R&, Given& g, Text t, Text w) { g.gpus = parse_positive(t, w); },
+       [](const R& r) { return json::Value(devices(r.layout)); }},
   };
 }
 
@@ -248,13 +249,14 @@ Options speed_options() {
       {"--efficiency", "efficiency", "X", for_time, "achieved fraction of the matmul peak, for an estimate [none]",
        [](R& r, Given&, Text t, Text w) { r.plan.efficiency = parse_fraction(t, w); },
        [](const R& r) {
-         const auto measured = [&] { return Device::of(r.hardware->device.achieved.matmul, r.plan.precision); };
+         const auto measured = [&] { return Device::of(r.hardware->cluster.device.achieved.matmul, r.plan.precision); };
          return json::Value(r.plan.efficiency.value_or(r.hardware ? measured() : 1));
        }},
       {"--memory-efficiency", "memory_efficiency", "X", for_time, "achieved fraction of the memory bandwidth [none]",
        [](R& r, Given&, Text t, Text w) { r.plan.memory_efficiency = parse_fraction(t, w); },
        [](const R& r) {
-         return json::Value(r.plan.memory_efficiency.value_or(r.hardware ? r.hardware->device.achieved.memory : 1));
+         return json::Value(
+             r.plan.memory_efficiency.value_or(r.hardware ? r.hardware->cluster.device.achieved.memory : 1));
        }},
       {"--overlap", "overlap", "X", for_time, "fraction of communication hidden behind compute [0]",
        [](R& r, Given&, Text t, Text w) {

@@ -19,7 +19,7 @@ Report answer(const Question& question, const Request& r) {
   Report report;
   report.command = question.name;
   report.title = title(r.model);
-  if (r.hardware) report.title += " on " + devices(r, r.plan.gpus);
+  if (r.hardware) report.title += " on " + devices(r, devices(r.layout));
   report.model = model_json(r.model);
   if (r.hardware) report.hardware = hardware_json(*r.hardware);
   if (question.uses != 0) report.inputs = inputs_json(r, question.uses);

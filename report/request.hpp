@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "calc/layout.hpp"
 #include "calc/plan.hpp"
 #include "presets/hardware_file.hpp"
 #include "presets/model_card.hpp"
@@ -24,6 +25,7 @@ struct Request {
   ModelCard model;
   std::optional<HardwareCard> hardware;
   Plan plan;
+  Layout layout;
   RunInputs run;
   Parts parts = Parts::both;
   bool ops = false;
@@ -31,11 +33,16 @@ struct Request {
   std::optional<DType> usual_precision;  ///< else what the hardware multiplies in
 };
 
-/// Fills in the defaults that depend on model and hardware: seq, global_batch, precisions, gpus.
+/// Measured bytes that a process takes of a device before any tensor; 0 where they are not known.
+Bytes process_bytes(const Request& r);
+
+/// Which values the user gave.
 struct Given {
-  bool seq = false, global_batch = false, prompt = false, gpus = false;
+  bool seq = false, global_batch = false, prompt = false;
+  std::optional<Count> gpus;
   bool precision = false, weight_precision = false, kv_precision = false, state_precision = false;
 };
+/// Fills in the defaults that depend on model and hardware: seq, global_batch, precisions, replicas.
 void settle(Request& r, const Given& given);
 
 /// Which parts of the plan a command uses.

@@ -33,7 +33,7 @@ std::string shape_text(const Linear& s) {
 }
 std::string shape_text(const Norm& s) { return dims({s.rows, s.width}); }
 std::string shape_text(const Attention& s) {
-  return fmt::format("{}/{}h {}/{}{}", s.heads, s.kv_heads, s.queries, s.past + s.queries,
+  return fmt::format("{}/{}h {}/{}{}", s.heads, s.kv_heads, s.queries, s.keys,
                      s.window > 0 ? fmt::format(" w{}", s.window) : "");
 }
 std::string shape_text(const LinearAttention& s) { return fmt::format("{}h {}", s.heads, s.queries); }

@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include "calc/liveness.hpp"
-#include "calc/program.hpp"
 #include "calc/run.hpp"
 #include "report/sections.hpp"
 
@@ -12,28 +10,27 @@ double d(Count n) { return static_cast<double>(n); }
 
 void add_capacity(Section& s, const Request& r, Bytes peak, double utilization) {
   if (!r.hardware) return;
-  const Bytes capacity = r.hardware->device.memory;
+  const Bytes capacity = r.hardware->cluster.device.memory;
   const bool fits = d(peak.value) <= utilization * d(capacity.value);
   s.add("capacity_bytes", "capacity", capacity, r.hardware->name);
   s.add("fits", "fits", fits);
+}
+
+void add_process(Section& s, const Memory& m) {
+  if (m.process != Bytes()) s.add("process_bytes", "process", m.process, "measured: driver, libraries, kernels");
 }
 
 /// Bytes that the layers keep at this precision, or with recomputation, everything else as planned.
 Bytes kept_with(const Request& r, DType precision, Recompute recompute) {
   Plan p = r.plan;
   p.precision = p.weight_precision = precision, p.recompute = recompute;
-  return training_memory(r.model.arch, p).activations;
+  return training_memory(r.model.arch, p, r.layout).activations;
 }
-
-/// Bytes kept by part, over all layers.
-struct Parts {
-  Bytes attention{}, core{}, rest{};
-};
 
 }  // namespace
 
 Section training_memory_section(const Request& r) {
-  const Memory m = training_memory(r.model.arch, r.plan);
+  const Memory m = training_memory(r.model.arch, r.plan, r.layout, process_bytes(r));
   Section s{"memory", "training memory, per GPU", {}};
   s.add("weights_bytes", "weights", m.weights, std::string(r.plan.weight_precision.name()));
   s.add("gradients_bytes", "gradients", m.gradients, fmt::format("{} bytes each", r.plan.gradient_bytes));
@@ -43,6 +40,7 @@ Section training_memory_section(const Request& r) {
   s.add("logits_bytes", "logits", m.logits);
   s.add("kv_cache_bytes", "", Bytes());
   s.add("workspace_bytes", "workspace", m.workspace, "more, at the worst moment");
+  add_process(s, m);
   s.add("total_bytes", "sum", m.total);
   s.add("peak_bytes", "peak", m.peak, m.peak == m.total ? "" : "not all of it is alive at once");
   s.add("parameters", "", m.parameters, Unit::parameters);
@@ -51,12 +49,13 @@ Section training_memory_section(const Request& r) {
 }
 
 Section inference_memory_section(const Request& r, std::string key) {
-  const Memory m = inference_memory(r.model.arch, r.plan);
+  const Memory m = inference_memory(r.model.arch, r.plan, r.layout, process_bytes(r));
   Section s{std::move(key), "inference memory, per GPU", {}};
   s.add("weights_bytes", "weights", m.weights, std::string(r.plan.weight_precision.name()));
   s.add("kv_cache_bytes", "KV cache", m.kv_cache,
         fmt::format("{} x {} tokens", r.plan.batch, r.plan.prompt + r.plan.generate));
   s.add("workspace_bytes", "workspace", m.workspace, "worst moment of a pass");
+  add_process(s, m);
   s.add("total_bytes", "sum", m.total);
   s.add("peak_bytes", "", m.peak);
   s.add("parameters", "", m.parameters, Unit::parameters);
@@ -67,15 +66,15 @@ Section inference_memory_section(const Request& r, std::string key) {
 Section activations_section(const Request& r) {
   const Plan& p = r.plan;
   Section s{"activations", "activations kept for backward, per GPU", {}};
-  const Pricing price = pricing(p, Phase::training);
+  Plan kept_all = p;
+  kept_all.recompute = Recompute::none;
+  const Prices prices = price(r.model.arch, kept_all, r.layout, {});
   Bytes blocks, core, outside;
-  for_each_segment(r.model.arch, training_step(p), tensor_parallel(p), [&](const Segment& seg) {
-    const Liveness l = liveness(seg.ops, price, seg.input_elements, false);
-    if (seg.kind == SegmentKind::block)
-      blocks += seg.repeats * l.kept, core += seg.repeats * l.core;
-    else
-      outside += l.kept;
-  });
+  for (const LayerPrice& row : prices.rows) {
+    const bool block = row.segment == SegmentKind::block;
+    (block ? blocks : outside) += row.layers * row.alive.kept;
+    if (block) core += row.layers * row.alive.core;
+  }
   s.add("blocks_bytes", "blocks", blocks, "without recomputation");
   s.add("attention_core_bytes", "of it scores", core,
         p.attention == AttentionImpl::naive ? "S x S terms" : "log-sum-exps");
@@ -85,7 +84,7 @@ Section activations_section(const Request& r) {
   if (p.attention == AttentionImpl::naive && core.value > 0)
     s.add("quadratic_equals_linear_seq", "S x S equals rest at", d(p.seq) * d((blocks - core).value) / d(core.value),
           Unit::tokens, "sequence length");
-  if (p.precision.format().element_bits == 16 && p.tp == 1) {
+  if (p.precision.format().element_bits == 16 && ranks(r.layout, Group::tensor) == 1) {
     // Mixed precision costs 2 bytes more per parameter in states (14 against 12) and saves activations.
     const Count saved = (kept_with(r, dtypes::fp32, p.recompute) - kept_with(r, p.precision, p.recompute)).value;
     const Count params = parameters(r.model.arch).total;
@@ -97,21 +96,22 @@ Section activations_section(const Request& r) {
 
 Section step_section(const Request& r, const TrainEstimate& e) {
   const Plan& p = r.plan;
-  const Device& device = r.hardware->device;
+  const Device& device = r.hardware->cluster.device;
   const StepTime& t = e.estimate;
   const Time all = t.all();
+  const Count gpus = devices(r.layout);
   Section s{"step", "one optimizer step", {}};
   s.add("time_s", e.estimated ? "time, estimated" : "time, at best", t.total(),
         e.estimated ? "at the efficiencies given" : "a bound: full efficiency");
   s.add("bound_time_s", e.estimated ? "time, at best" : "", e.bound.total(), e.estimated ? "full efficiency" : "");
   s.add("tokens", "tokens", e.tokens, Unit::tokens,
         fmt::format("{} sequence{} of {}", p.global_batch, p.global_batch == 1 ? "" : "s", p.seq));
-  s.add("tokens_per_s", "throughput", tokens_per_second(e, t) * d(p.gpus / p.tp), Unit::tokens_per_second,
-        fmt::format("{} GPU{}", p.gpus, p.gpus == 1 ? "" : "s"));
-  s.add("tokens_per_s_per_gpu", "per GPU", tokens_per_second(e, t) / d(p.tp), Unit::tokens_per_second);
-  s.add("mfu", "MFU", model_utilization(e, t, p, device), Unit::ratio,
+  s.add("tokens_per_s", "throughput", tokens_per_second(e, t), Unit::tokens_per_second,
+        fmt::format("{} GPU{}", gpus, gpus == 1 ? "" : "s"));
+  s.add("tokens_per_s_per_gpu", "per GPU", tokens_per_second(e, t) / d(gpus), Unit::tokens_per_second);
+  s.add("mfu", "MFU", model_utilization(e, t, p, r.layout, device), Unit::ratio,
         fmt::format("of the {} peak", p.precision.name()));
-  s.add("hfu", "HFU", hardware_utilization(e, t, p, device), Unit::ratio, "recomputation counted");
+  s.add("hfu", "HFU", hardware_utilization(e, t, p, r.layout, device), Unit::ratio, "recomputation counted");
   s.add("bound", "bound by", std::string(bound_names[static_cast<std::size_t>(bound(all))]));
   const auto part = [&](const char* key, const char* label, Seconds v) {
     s.add(fmt::format("breakdown_s.{}", key), v.value > 0 ? label : "", v,
@@ -128,29 +128,30 @@ Section step_section(const Request& r, const TrainEstimate& e) {
 Section run_section(const Request& r, const TrainEstimate& e) {
   const Plan& p = r.plan;
   const RunInputs& run = r.run;
+  const Count gpus = devices(r.layout);
   Section s{"run", "the whole run", {}};
-  const double predicted = tokens_per_second(e, e.estimate) * d(p.gpus / p.tp);
+  const double predicted = tokens_per_second(e, e.estimate);
   const double rate = run.measured_tokens_per_s.value_or(predicted);
   const double per_token = static_cast<double>(e.flops.model_total.value) / d(p.micro_batch * p.seq);
   const double hardware_per_token = static_cast<double>(e.flops.hardware_total.value) / d(p.micro_batch * p.seq);
-  const FlopsPerSecond peak = r.hardware->device.peak(p.precision);
+  const FlopsPerSecond peak = r.hardware->cluster.device.peak(p.precision);
   if (run.measured_tokens_per_s) {
-    s.add("measured_tokens_per_s", "measured", rate, Unit::tokens_per_second, fmt::format("{} GPUs", p.gpus));
-    s.add("mfu", "MFU", mfu(per_token, rate, p.gpus, peak), Unit::ratio, "from the measured throughput");
-    s.add("hfu", "HFU", hfu(hardware_per_token, rate, p.gpus, peak), Unit::ratio);
+    s.add("measured_tokens_per_s", "measured", rate, Unit::tokens_per_second, fmt::format("{} GPUs", gpus));
+    s.add("mfu", "MFU", mfu(per_token, rate, gpus, peak), Unit::ratio, "from the measured throughput");
+    s.add("hfu", "HFU", hfu(hardware_per_token, rate, gpus, peak), Unit::ratio);
     const Parameters n = parameters(r.model.arch);
-    s.add("mfu_6nd", "MFU by 6N", mfu(6 * d(n.active), rate, p.gpus, peak), Unit::ratio,
+    s.add("mfu_6nd", "MFU by 6N", mfu(6 * d(n.active), rate, gpus, peak), Unit::ratio,
           "6 x active parameters, no attention");
   }
   if (!run.tokens) return s;
   const Seconds time = training_time(d(*run.tokens), rate);
-  const double gpu_hours = device_hours(p.gpus, time);
+  const double gpu_hours = device_hours(gpus, time);
   s.add("tokens", "tokens", *run.tokens, Unit::tokens);
   s.add("words", "words", words_of_tokens(d(*run.tokens)), Unit::none, "1.3 tokens each");
   s.add("flops", "model FLOPs",
         Flops((*run.tokens * e.flops.model_total).value / static_cast<Wide>(p.micro_batch * p.seq)),
         "per token x tokens");
-  s.add("days", "time", days(time), Unit::days, p.gpus > p.tp ? "gradient exchange not counted" : "");
+  s.add("days", "time", days(time), Unit::days, replicas(r.layout) > 1 ? "gradient exchange not counted" : "");
   s.add("gpu_hours", "GPU-hours", gpu_hours, Unit::hours);
   if (run.watts) {
     const double kwh = energy_kwh(gpu_hours, *run.watts, run.pue);

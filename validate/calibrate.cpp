@@ -7,9 +7,7 @@
 #include <set>
 #include <thread>
 
-#include "calc/cost.hpp"
-#include "calc/program.hpp"
-#include "calc/roofline.hpp"
+#include "calc/price.hpp"
 #include "learn/learner.hpp"
 #include "model/cpu/copy.hpp"
 #include "model/cpu/make.hpp"
@@ -84,10 +82,10 @@ double exposed_in_layers(model::Backend& b, const Sizes& sizes, const FormatRate
   Op op{};
   op.shape = Linear{.rows = sizes.layer.rows, .in = sizes.layer.in, .out = sizes.layer.out};
   double longer = 0, shorter = 0;
-  for (const bool is_backward : {false, true}) {
-    const Cost cost = is_backward ? backward(op, p) : forward(op, p);
-    const Rates own = reached(op, cost, p, is_backward, rates);
-    const double compute = (cost.executed / own.compute).value, memory = cost.moved.total() / own.memory.value;
+  for (const Direction d : {Direction::forward, Direction::backward_input, Direction::backward_weight}) {
+    const Cost done = cost(op, p, d);
+    const Rates own = reached(op, done, p, d, rates);
+    const double compute = (done.executed / own.compute).value, memory = done.moved.total() / own.memory.value;
     longer += std::max(compute, memory) + own.launch.value, shorter += std::min(compute, memory);
   }
   const double all = layers_seconds(b, sizes.layer.rows, sizes.layer.in, sizes.layers).value;
@@ -105,9 +103,8 @@ Case middling_case(DType format) {
 }
 std::set<std::string> products_of(const Case& c) {
   std::set<std::string> names;
-  for_each_segment(c.arch, training_step(c.plan), {}, [&](const Segment& s) {
-    for (const Op& op : s.ops)
-      if (std::holds_alternative<Linear>(op.shape)) names.emplace(op.name);
+  for_each_operator(c.arch, c.plan, {}, training_step(c.plan), [&](const OperatorRow& row) {
+    if (std::holds_alternative<Linear>(row.op.shape)) names.emplace(row.op.name);
   });
   return names;
 }
@@ -117,7 +114,7 @@ std::set<std::string> products_of(const Case& c) {
 double exposed_in_step(const Where& where, const Calibration& c, DType format) {
   const Case model = middling_case(format);
   const std::set<std::string> products = products_of(model);
-  Device device = read_hardware_file(hardware_file(c, "measured", "today"), "the calibration").device;
+  Device device = read_hardware_file(hardware_file(c, "measured", "today"), "the calibration").cluster.device;
   double measured = 0, predicted[2] = {};
   for (const std::size_t all : {0, 1}) {
     device.achieved.exposed = for_each_format(static_cast<double>(all));

@@ -1,7 +1,7 @@
 #include "validate/conventions.hpp"
 
 #include "calc/parameters.hpp"
-#include "calc/work.hpp"
+#include "calc/train.hpp"
 
 namespace llmcalc::validate {
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "calc/pricing.hpp"
 #include "model/random.hpp"
 
 namespace llmcalc::validate {
@@ -22,7 +23,7 @@ void add_trace(Ledger& l, const model::Trace& trace) {
 }
 
 /// Of an optimizer step; a plan that names no global batch has one.
-Count micro_batches(const Plan& p) { return std::max<Count>(1, p.accumulation()); }
+Count steps(const Plan& p) { return std::max<Count>(1, micro_batches(p, {})); }
 
 Count bytes(const model::Arena& a, Purpose p) { return a.live(p).value; }
 
@@ -41,7 +42,7 @@ model::Batch random_batch(const Arch& arch, Count tokens, std::uint64_t seed) {
 
 std::vector<model::Batch> random_step(const Arch& arch, const Plan& plan, std::uint64_t seed) {
   std::vector<model::Batch> all;
-  for (Count i = 0; i < micro_batches(plan); ++i)
+  for (Count i = 0; i < steps(plan); ++i)
     all.push_back(random_batch(arch, mul(plan.micro_batch, plan.seq), seed + static_cast<std::uint64_t>(i)));
   return all;
 }

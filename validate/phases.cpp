@@ -2,7 +2,7 @@
 
 #include "calc/memory.hpp"
 #include "calc/program.hpp"
-#include "calc/work.hpp"
+#include "calc/train.hpp"
 
 namespace llmcalc::validate {
 namespace {
@@ -13,10 +13,11 @@ void tally(PhaseWork& to, Count times, const Op& op, bool backward, const Cost& 
   to.moved += static_cast<double>(times) * c.moved.total();
 }
 
-PhaseWork pass(const std::string& name, const Arch& arch, const Step& step, const Pricing& p) {
+PhaseWork pass(const std::string& name, const Arch& arch, const Plan& plan, const Step& step, Phase phase) {
   PhaseWork one{name};
-  for_each_segment(arch, step, {}, [&](const Segment& s) {
-    for (const Op& op : s.ops) tally(one, s.repeats, op, false, forward(op, p));
+  const Pricing p = pricing(plan, phase);
+  for_each_operator(arch, plan, {}, step, [&](const OperatorRow& row) {
+    tally(one, row.segment.repeats, row.op, false, forward(row.op, p));
   });
   return one;
 }
@@ -26,21 +27,19 @@ PhaseWork pass(const std::string& name, const Arch& arch, const Step& step, cons
 std::vector<PhaseWork> training_phases(const Arch& arch, const Plan& plan) {
   const Pricing p = pricing(plan, Phase::training);
   PhaseWork back{"backward"};
-  for_each_segment(arch, training_step(plan), {}, [&](const Segment& s) {
-    for (const Op& op : s.ops) {
-      tally(back, s.repeats, op, true, backward(op, p));
-      if (runs_again(plan, s, op)) tally(back, s.repeats, op, false, forward(op, p));
-    }
+  for_each_operator(arch, plan, {}, training_step(plan), [&](const OperatorRow& row) {
+    tally(back, row.segment.repeats, row.op, true, backward(row.op, p));
+    if (row.again) tally(back, row.segment.repeats, row.op, false, forward(row.op, p));
   });
   const double update = static_cast<double>(optimizer_traffic(training_states(arch, plan), plan).value);
-  return {pass("forward", arch, training_step(plan), p), back, {"optimizer", 0, update}};
+  return {pass("forward", arch, plan, training_step(plan), Phase::training), back, {"optimizer", 0, update}};
 }
 
 std::vector<PhaseWork> inference_phases(const Arch& arch, const Plan& plan) {
   const Count context = add(plan.prompt, plan.generate);
-  const PhaseWork prompt = pass("prefill", arch, prefill_step(plan, plan.prompt), pricing(plan, Phase::prefill));
-  if (!plan.kv_cache) return {prompt, pass("decode", arch, prefill_step(plan, context), pricing(plan, Phase::prefill))};
-  return {prompt, pass("decode", arch, decode_step(plan, context), pricing(plan, Phase::decode))};
+  const PhaseWork prompt = pass("prefill", arch, plan, prefill_step(plan, plan.prompt), Phase::prefill);
+  if (!plan.kv_cache) return {prompt, pass("decode", arch, plan, prefill_step(plan, context), Phase::prefill)};
+  return {prompt, pass("decode", arch, plan, decode_step(plan, context), Phase::decode)};
 }
 
 }  // namespace llmcalc::validate

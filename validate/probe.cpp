@@ -169,7 +169,7 @@ struct Core {
               .heads = heads,
               .kv_heads = heads,
               .queries = length,
-              .past = 0,
+              .keys = length,
               .qk_dim = width,
               .v_dim = width},
         q(b, rows * width, 1),

@@ -16,15 +16,14 @@ constexpr std::uint64_t seed = 1;
 
 void refuse(const std::string& what) { throw InputError("the reference transformer does not run this plan: " + what); }
 
-void check_plan(const Plan& p, const Where& where) {
+void check_plan(const Case& c, const Where& where) {
+  const Plan& p = c.plan;
+  if (c.layout != Layout{}) refuse("it runs on one device; leave out --tp, --sp and --gpus");
   if (p.precision != dtypes::fp32 && p.precision != dtypes::bf16)
     refuse("--precision " + std::string(p.precision.name()) + " is neither fp32 nor bf16");
   if (p.weight_precision != p.precision)
     refuse("its weights have the --precision of the rest; leave out --weight-precision");
   if (p.kv_precision != p.precision) refuse("its cache has the --precision of the rest; leave out --kv-precision");
-  if (p.tp != 1) refuse("--tp " + std::to_string(p.tp) + " is more than one device; leave it out");
-  if (p.sp) refuse("--sp is for tensor-parallel ranks, and it is one device; leave it out");
-  if (p.gpus != 1) refuse("--gpus " + std::to_string(p.gpus) + " is more than one device; leave it out");
   if (p.memory_utilization < 1)
     refuse("--memory-utilization is for the largest batch and context, which it does not look for; leave it out");
   if (p.params_in_6n != ParamsIn6N::total)
@@ -101,7 +100,7 @@ void Where::check_stop() const {
 }
 
 void check_runnable(const Case& c, const Parts& parts, const Where& where) {
-  check_plan(c.plan, where);
+  check_plan(c, where);
   if (parts.training) check_training(c.plan);
   model::refuse_beyond_memory(peak(c, parts), "running this",
                               "choose a smaller model, --seq or --micro-batch, or --infer alone", where.room());

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "calc/arch.hpp"
+#include "calc/layout.hpp"
 #include "calc/plan.hpp"
 
 namespace llmcalc::validate {
@@ -13,6 +14,7 @@ struct Case {
   std::string name;  ///< its choices: "latent, window, post-norm, ..."
   Arch arch;
   Plan plan;
+  Layout layout{};
 };
 
 /// One choice: what it is about, and what can be chosen; the first is the plain one.

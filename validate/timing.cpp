@@ -7,7 +7,6 @@
 #include "calc/infer.hpp"
 #include "calc/program.hpp"
 #include "calc/train.hpp"
-#include "calc/work.hpp"
 #include "validate/measure.hpp"
 
 namespace llmcalc::validate {
@@ -55,19 +54,17 @@ class Samples {
 void predict(std::map<Key, double>& to, const Case& c, const Device& device, const Step& step, Phase phase,
              const std::string& forward_word) {
   const Rates rates = estimated_rates(device, c.plan);
-  const Count micro_batches = phase == Phase::training ? c.plan.accumulation() : 1;
-  const auto add = [&](const Op& op, const std::string& what, Count times, bool is_backward) {
-    Clock one(rates, c.plan, pricing(c.plan, phase));
-    one.run(op, mul(micro_batches, times), is_backward);
-    to[{what, std::string(op.name)}] += one.time().total().value;
-  };
-  for_each_segment(c.arch, step, {}, [&](const Segment& s) {
-    for (const Op& op : s.ops) {
-      add(op, forward_word, s.repeats, false);
-      if (phase != Phase::training) continue;
-      add(op, "backward", s.repeats, true);
-      if (runs_again(c.plan, s, op)) add(op, "recompute", s.repeats, false);
-    }
+  const Pricing p = pricing(c.plan, phase);
+  const Count repeats = phase == Phase::training ? micro_batches(c.plan, {}) : 1;
+  for_each_operator(c.arch, c.plan, {}, step, [&](const OperatorRow& row) {
+    const auto add = [&](const std::string& what, const Time& t) {
+      to[{what, std::string(row.op.name)}] += static_cast<double>(mul(repeats, row.segment.repeats)) * t.total().value;
+    };
+    const Time ahead = operator_time(row.op, p, llmcalc::Direction::forward, rates);
+    add(forward_word, ahead);
+    if (phase != Phase::training) return;
+    add("backward", backward_time(row.op, p, rates));
+    if (row.again) add("recompute", ahead);
   });
 }
 
@@ -106,7 +103,8 @@ std::vector<Timing> timed_training(const Case& asked, const Device& device, int 
     step(&trace);
     if (i >= 0) samples.add(trace);
   }
-  std::map<Key, double> predicted{{{"step", ""}, train(c.arch, c.plan, device).estimate.total().value}};
+  std::map<Key, double> predicted{
+      {{"step", ""}, train(c.arch, c.plan, {}, cluster(device, {})).estimate.total().value}};
   predict(predicted, c, device, training_step(c.plan), Phase::training, "forward");
   return joined("training", predicted, samples);
 }
@@ -136,8 +134,9 @@ std::vector<Timing> timed_inference(const Case& c, const Device& device, int rep
     samples.add("prefill", prefill_seconds), samples.add("decode", decode_seconds);
     samples.add(first, "prefill"), samples.add(step, "decode");
   }
-  std::map<Key, double> predicted{{{"prefill", ""}, prefill(c.arch, p, device, p.prompt).estimate.total().value},
-                                  {{"decode", ""}, decode(c.arch, p, device, p.prompt + 1).estimate.total().value}};
+  std::map<Key, double> predicted{
+      {{"prefill", ""}, prefill(c.arch, p, {}, cluster(device, {}), p.prompt).estimate.total().value},
+      {{"decode", ""}, decode(c.arch, p, {}, cluster(device, {}), p.prompt + 1).estimate.total().value}};
   predict(predicted, c, device, prefill_step(p, p.prompt), Phase::prefill, "prefill");
   if (p.kv_cache)
     predict(predicted, c, device, decode_step(p, p.prompt + 1), Phase::decode, "decode");

@@ -10,12 +10,15 @@ namespace {
 /// n in whole multiples of `unit`, over the ranks, rounded up.
 Count cut(Count n, Count unit, Count ranks) { return ceil_div(n / unit, ranks) * unit; }
 
-void cut_tokens(Shape& shape, Count ranks) {
-  if (Lookup* s = std::get_if<Lookup>(&shape)) s->tokens = ceil_div(s->tokens, ranks);
-  if (Linear* s = std::get_if<Linear>(&shape)) s->rows = ceil_div(s->rows, ranks);
-  if (Norm* s = std::get_if<Norm>(&shape)) s->rows = ceil_div(s->rows, ranks);
-  if (Pointwise* s = std::get_if<Pointwise>(&shape)) s->rows = ceil_div(s->rows, ranks);
-}
+// Sequence parallelism: rows of what works on single tokens.
+void cut_tokens(Lookup& s, Count ranks) { s.tokens = ceil_div(s.tokens, ranks); }
+void cut_tokens(Linear& s, Count ranks) { s.rows = ceil_div(s.rows, ranks); }
+void cut_tokens(Norm& s, Count ranks) { s.rows = ceil_div(s.rows, ranks); }
+void cut_tokens(Pointwise& s, Count ranks) { s.rows = ceil_div(s.rows, ranks); }
+void cut_tokens(Attention&, Count) {}        // works between cut operators
+void cut_tokens(LinearAttention&, Count) {}  // the same
+void cut_tokens(Loss&, Count) {}             // the same
+void cut_tokens(Collective&, Count) {}       // is put in by this pass
 
 /// A qk-norm works on tokens x heads rows; its weights are shared by the heads or one set per head.
 void cut_heads(Norm& s, Count heads, Count ranks) {
@@ -25,35 +28,44 @@ void cut_heads(Norm& s, Count heads, Count ranks) {
   if (s.per_head) s.weights = s.weights / heads * mine;
 }
 
-void cut_width(const Op& op, Shape& shape, Count ranks) {
-  if (Linear* s = std::get_if<Linear>(&shape)) {
-    if (op.split == Split::column) s->out = cut(s->out, op.unit, ranks);
-    if (op.split == Split::row) s->in = cut(s->in, op.unit, ranks);
-    if (op.split == Split::heads)
-      s->rows = s->rows / s->groups * ceil_div(s->groups, ranks), s->groups = ceil_div(s->groups, ranks);
-  }
-  if (Lookup* s = std::get_if<Lookup>(&shape)) s->rows = ceil_div(s->rows, ranks);
-  if (Pointwise* s = std::get_if<Pointwise>(&shape)) s->width = cut(s->width, op.unit, ranks);
-  if (Loss* s = std::get_if<Loss>(&shape)) s->vocabulary = ceil_div(s->vocabulary, ranks);
-  if (LinearAttention* s = std::get_if<LinearAttention>(&shape)) s->heads = ceil_div(s->heads, ranks);
-  if (Attention* s = std::get_if<Attention>(&shape))
-    s->heads = ceil_div(s->heads, ranks), s->kv_heads = ceil_div(s->kv_heads, ranks);
-  if (Norm* s = std::get_if<Norm>(&shape)) {
-    if (op.split == Split::heads)
-      cut_heads(*s, op.unit, ranks);
-    else
-      s->width = cut(s->width, op.unit, ranks), s->weights = s->width;
-  }
+// Tensor parallelism: columns, rows, heads or width, by the operator's split.
+void cut_width(const Op&, Lookup& s, Count ranks) { s.rows = ceil_div(s.rows, ranks); }
+void cut_width(const Op& op, Linear& s, Count ranks) {
+  if (op.split == Split::column) s.out = cut(s.out, op.unit, ranks);
+  if (op.split == Split::row) s.in = cut(s.in, op.unit, ranks);
+  if (op.split != Split::heads) return;
+  const Count mine = ceil_div(s.groups, ranks);
+  s.rows = s.rows / s.groups * mine;
+  s.groups = mine;
 }
+void cut_width(const Op& op, Norm& s, Count ranks) {
+  if (op.split == Split::heads) return cut_heads(s, op.unit, ranks);
+  s.width = cut(s.width, op.unit, ranks);
+  s.weights = s.width;
+}
+void cut_width(const Op&, Attention& s, Count ranks) {
+  s.heads = ceil_div(s.heads, ranks);
+  s.kv_heads = ceil_div(s.kv_heads, ranks);
+}
+void cut_width(const Op&, LinearAttention& s, Count ranks) { s.heads = ceil_div(s.heads, ranks); }
+void cut_width(const Op& op, Pointwise& s, Count ranks) { s.width = cut(s.width, op.unit, ranks); }
+void cut_width(const Op&, Loss& s, Count ranks) { s.vocabulary = ceil_div(s.vocabulary, ranks); }
+void cut_width(const Op&, Collective&, Count) {}  // is put in by this pass
 
 bool works_inside(Split s) { return s != Split::tokens; }
 
 /// Walks the operators once, renaming tensors as exchanges are put between them.
 class Pass {
  public:
-  Pass(const OpList& ops, const TensorParallel& tp) : in_(ops), tp_(tp) {
+  Pass(const OpList& ops, const Layout& layout) : in_(ops), layout_(layout) {
     out_.clear_tensors(ops.tensors());
     for (std::size_t t = 0; t < ops.tensors(); ++t) inside_[t] = static_cast<TensorId>(t);
+    for (const Op& op : ops) {
+      if (!op.in_place()) maker_[op.out] = &op;
+      if (!works_inside(op.split)) continue;
+      for (const TensorId t : op.in)
+        if (t != no_tensor) read_inside_[t] = true;
+    }
   }
 
   OpList run() {
@@ -62,10 +74,11 @@ class Pass {
       Op& mine = out_.push(op);
       if (works_inside(op.split)) {
         rename_inputs(mine);
-        if (op.split != Split::inside && op.split != Split::partial) cut_width(op, mine.shape, tp_.ranks);
+        if (op.split != Split::inside && op.split != Split::partial)
+          std::visit([&](auto& shape) { cut_width(op, shape, layout_.tp); }, mine.shape);
         if (!op.in_place()) is_inside_[op.out] = true;
-      } else if (tp_.sequence) {
-        cut_tokens(mine.shape, tp_.ranks);
+      } else if (layout_.sp) {
+        std::visit([&](auto& shape) { cut_tokens(shape, layout_.tp); }, mine.shape);
       }
       leave(op, mine);
     }
@@ -78,10 +91,10 @@ class Pass {
     if (!works_inside(op.split) || std::holds_alternative<Lookup>(op.shape)) return;
     for (const TensorId t : op.in) {
       if (t == no_tensor || is_inside_[t] || inside_[t] != t || (op.in_place() && op.split == Split::width)) continue;
-      const Op* maker = producer(t);
+      const Op* maker = maker_[t];
       const Count n = maker ? entering(op, t, out_elements(maker->shape)) : input_elements(op);
-      Collective c{.backward_on = true, .elements = n, .ranks = tp_.ranks, .out_elements = 0};
-      if (tp_.sequence)
+      Collective c{.backward_on = true, .elements = n, .ranks = layout_.tp, .out_elements = 0};
+      if (layout_.sp)
         c.forward_on = c.regather = true, c.forward = CollectiveOp::all_gather,
         c.backward = CollectiveOp::reduce_scatter, c.out_elements = n;
       const TensorId gathered = out_.new_tensor();
@@ -96,19 +109,19 @@ class Pass {
       out_.push({op.name,
                  Collective{.forward_on = true,
                             .elements = std::get<Loss>(op.shape).rows,
-                            .ranks = tp_.ranks,
+                            .ranks = layout_.tp,
                             .repeats = 3,
                             .number_bytes = 4},
                  op.component, Split::inside, 1, op.in[0], no_tensor});
       return;
     }
     const bool sums = op.split == Split::row || op.split == Split::partial;
-    if (!sums || op.in_place() || read_inside(op.out)) return;
+    if (!sums || op.in_place() || read_inside_[op.out]) return;
     const Count n = out_elements(op.shape);
-    Collective c{.forward_on = true, .elements = n, .ranks = tp_.ranks};
-    if (tp_.sequence)
+    Collective c{.forward_on = true, .elements = n, .ranks = layout_.tp};
+    if (layout_.sp)
       c.backward_on = true, c.forward = CollectiveOp::reduce_scatter, c.backward = CollectiveOp::all_gather,
-      c.out_elements = ceil_div(n, tp_.ranks);
+      c.out_elements = ceil_div(n, layout_.tp);
     const TensorId partial = out_.new_tensor();
     mine.out = partial;
     is_inside_[op.out] = false;
@@ -119,17 +132,6 @@ class Pass {
   static Count entering(const Op& op, TensorId t, Count all) {
     const Attention* a = std::get_if<Attention>(&op.shape);
     return a && a->rope_dim > 0 && t == op.in[a->absorbed ? 3 : 2] ? mul(a->rows(), a->rope_dim) : all;
-  }
-  const Op* producer(TensorId t) const {
-    for (const Op& op : in_)
-      if (op.out == t) return &op;
-    return nullptr;
-  }
-  bool read_inside(TensorId t) const {
-    for (const Op& op : in_)
-      for (const TensorId in : op.in)
-        if (in == t && works_inside(op.split)) return true;
-    return false;
   }
   /// The block's input, as the operator that reads it sees it.
   static Count input_elements(const Op& op) {
@@ -142,14 +144,29 @@ class Pass {
   }
 
   const OpList& in_;
-  TensorParallel tp_;
+  const Layout& layout_;
   OpList out_;
-  std::array<TensorId, 128> inside_{};  // a whole tensor's name inside
-  std::array<bool, 128> is_inside_{};   // made by a cut operator
+  std::array<TensorId, 128> inside_{};   // a whole tensor's name inside
+  std::array<bool, 128> is_inside_{};    // made by a cut operator
+  std::array<bool, 128> read_inside_{};  // by a cut operator
+  std::array<const Op*, 128> maker_{};   // null: the block's input
 };
 
 }  // namespace
 
-OpList split_tensor(const OpList& ops, const TensorParallel& tp) { return tp.ranks > 1 ? Pass(ops, tp).run() : ops; }
+OpList split_tensor(const OpList& ops, const Layout& layout) { return layout.tp > 1 ? Pass(ops, layout).run() : ops; }
+
+Count summed_over_tensor_ranks(const OpList& ops, const Layout& layout) {
+  if (layout.tp == 1) return 0;
+  Count n = 0;
+  for (const Op& op : ops) {
+    const Norm* norm = std::get_if<Norm>(&op.shape);
+    const Linear* linear = std::get_if<Linear>(&op.shape);
+    const bool shared = norm && op.split == Split::heads && !norm->per_head;
+    if (shared || (layout.sp && op.split == Split::tokens)) n = add(n, learned(op.shape).total);
+    if (layout.sp && linear && linear->bias && op.split == Split::row) n = add(n, mul(linear->groups, linear->out));
+  }
+  return n;
+}
 
 }  // namespace llmcalc

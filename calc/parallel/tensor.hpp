@@ -2,15 +2,10 @@
 /// Tensor and sequence parallelism (Shoeybi et al. 2019, arXiv:1909.08053; Korthikanti et al. 2022, arXiv:2205.05198)
 /// as a pass over operators: shapes are cut for the most loaded of `ranks` ranks, and collectives inserted.
 
+#include "calc/layout.hpp"
 #include "calc/op.hpp"
 
 namespace llmcalc {
-
-/// Ranks of one tensor-parallel group. sequence: norms, dropout and residuals work on 1/ranks of the tokens.
-struct TensorParallel {
-  Count ranks = 1;
-  bool sequence = false;
-};
 
 /// The operators of one rank. Columns, rows, heads and vocabulary are cut (rounded up where they do not divide); norms,
 /// routers and row-parallel biases stay whole; KV heads fewer than the ranks are replicated, the latent cache always
@@ -18,6 +13,11 @@ struct TensorParallel {
 /// an all-gather in forward, a reduce-scatter in backward and the all-gather again for the weight gradient); after
 /// row-cut ones an all-reduce in forward (reduce-scatter, with an all-gather in backward). A parallel block has one of
 /// each.
-OpList split_tensor(const OpList& ops, const TensorParallel& tp);
+OpList split_tensor(const OpList& ops, const Layout& layout);
+
+/// Numbers whose gradients the tensor-parallel ranks sum once per step: weights of a norm that the heads share, since
+/// each rank sees its own heads. With sequence parallelism, also what works on a shard of the tokens: norms, and the
+/// biases that are added after the sum.
+Count summed_over_tensor_ranks(const OpList& ops, const Layout& layout);
 
 }  // namespace llmcalc

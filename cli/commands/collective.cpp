@@ -24,7 +24,7 @@ CollectiveOp operation(const std::string& text) {
 Link link(const std::string& bandwidth, const std::string& latency, const std::optional<HardwareCard>& hardware,
           Count ranks) {
   Link l;
-  if (hardware) l = group_link(hardware->device, ranks);
+  if (hardware) l = joining_link(hardware->cluster, ranks);
   if (!bandwidth.empty()) l.bandwidth = parse_rate(bandwidth, "--bandwidth");
   if (!latency.empty()) l.latency = parse_seconds(latency, "--latency");
   l.ranks = ranks;

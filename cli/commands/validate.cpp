@@ -32,7 +32,7 @@ validate::Case asked(const std::string& model, const Arguments& arguments, Reque
   r.plan.generate = std::clamp<Count>(r.model.arch.context - r.plan.prompt, 1, 8);
   arguments.apply(r);
   check(r, {.training = true, .inference = true, .time = r.hardware.has_value()});
-  return {r.model.name, r.model.arch, r.plan};
+  return {r.model.name, r.model.arch, r.plan, r.layout};
 }
 
 std::vector<validate::Case> cases_of(const std::string& suite) {
@@ -141,8 +141,9 @@ void check_all(const Options& o, const std::vector<validate::Case>& cases, bool 
 Found found(const Options& o, const Request& r, const std::vector<validate::Case>& cases) {
   const validate::Where where = place(o.device, &interrupt_flag());
   Found f{verdicts(cases, o.parts(), where), {}, {}};
-  if (r.hardware) f.times = timed(o.one() ? cases : as_timed(cases), r.hardware->device, o.parts(), o.runs(), where);
-  const Bytes overhead = r.hardware ? r.hardware->device.achieved.overhead : Bytes();
+  if (r.hardware)
+    f.times = timed(o.one() ? cases : as_timed(cases), r.hardware->cluster.device, o.parts(), o.runs(), where);
+  const Bytes overhead = r.hardware ? r.hardware->cluster.device.achieved.overhead : Bytes();
   if (o.one()) f.metered = metered(cases[0], o.parts(), {.overhead = overhead}, where);
   return f;
 }
@@ -159,7 +160,7 @@ void add_metered(Report& report, const Request& r, const validate::Case& c, cons
 /// What a reader must know of how the cases were run.
 std::vector<std::string> run_notes(const Options& o, const Request& r, const std::vector<validate::Case>& cases) {
   std::vector<std::string> all = o.one() ? notes(r) : std::vector<std::string>();
-  if (const Count n = cases[0].plan.accumulation(); o.one() && o.parts().training && n > 1)
+  if (const Count n = micro_batches(cases[0].plan, cases[0].layout); o.one() && o.parts().training && n > 1)
     all.push_back(fmt::format(
         "a step is {} micro-batches: bytes are at the worst moment of them all, FLOPs and operators those of one", n));
   for (const validate::Case& c : cases)

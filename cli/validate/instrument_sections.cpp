@@ -268,7 +268,7 @@ Section mfu_section(const validate::Case& c, double step_seconds, const std::str
                     const HardwareCard& measured) {
   const Builtin* preset = preset_of(board);
   const HardwareCard card = preset != nullptr ? load_hardware(preset->name) : measured;
-  const FlopsPerSecond peak = card.device.peak(c.plan.precision);
+  const FlopsPerSecond peak = card.cluster.device.peak(c.plan.precision);
   const double rate = static_cast<double>(mul(c.plan.global_batch, c.plan.seq)) / step_seconds;
   Section s{"mfu", "utilisation of a training step, by convention", {}};
   s.add("tokens_per_s", "throughput", rate, Unit::tokens_per_second);

@@ -46,10 +46,10 @@ struct Core {
   const T* v(Count j) const { return at<T>(in.v, sequence, j, group); }
 
   /// The keys that query i (of this pass) sees: [first, last).
-  Count last(Count i) const { return s.past + i + 1; }
+  Count last(Count i) const { return s.past() + i + 1; }
   Count first(Count i) const { return s.window > 0 ? std::max<Count>(0, last(i) - s.window) : 0; }
   /// Its first number among the scores of all heads and sequences: where dropout's dice are counted from.
-  Count row(Count i) const { return ((sequence * s.heads + head) * s.queries + i) * (s.past + s.queries); }
+  Count row(Count i) const { return ((sequence * s.heads + head) * s.queries + i) * (s.keys); }
 
   /// Scores of query i with keys [first, first + n).
   void scores(Count i, Count first, Count n, W* to) const {
@@ -94,7 +94,7 @@ void write_out(const Aligned<Wide<T>>& from, T* to) {
 template <typename T>
 Flops flash(const Attention& s, const AttentionInputs& in, const Dropout& drop, Wide<T>* log_sum_exp, T* o) {
   using W = Wide<T>;
-  const Count keys = s.past + s.queries;
+  const Count keys = s.keys;
   Count pairs = 0;
   for (Count i = 0; i < s.queries; ++i) {
     const Core<T> c(s, in, 0, 0);
@@ -176,7 +176,7 @@ void write_keys(const Core<T>& c, const AttentionGradients& to, Count keys, cons
 template <typename T, typename F>
 void each_head_gradient(const Attention& s, const AttentionInputs& in, const AttentionGradients& to, const F& head) {
   using W = Wide<T>;
-  const Count keys = s.past + s.queries, per_group = s.heads / s.kv_heads;
+  const Count keys = s.keys, per_group = s.heads / s.kv_heads;
   const bool shared = in.rope_dim > 0;
   const Count parts = shared ? 1 : s.kv_heads, groups = s.kv_heads / parts;
   each<T>(s.sequences * parts, keys * keys * s.qk_dim, [&](Count part) {
@@ -252,7 +252,7 @@ void round_to(Count first, Count last, Wide<T>* x, T* to) {
 template <typename T>
 Flops naive(const Attention& s, const AttentionInputs& in, const Dropout& drop, const AttentionKept& kept, T* o) {
   using W = Wide<T>;
-  const Count keys = s.past + s.queries;
+  const Count keys = s.keys;
   const NaiveKept<T> k(kept);
   each<T>(s.sequences * s.heads * s.queries, keys * (s.qk_dim + s.v_dim), [&](Count r) {
     thread_local Aligned<W> p, out, factor;
@@ -290,7 +290,7 @@ template <typename T>
 Flops naive_gradient(const Attention& s, const AttentionInputs& in, const Dropout& drop, const AttentionKept& kept,
                      const T* d_o, T* scratch, const AttentionGradients& to) {
   using W = Wide<T>;
-  const Count keys = s.past + s.queries;
+  const Count keys = s.keys;
   const NaiveKept<T> k(kept);
   Aligned<W> sink_rows(in.sinks != nullptr ? static_cast<std::size_t>(s.rows() * s.heads) : 0);
   each_head_gradient<T>(s, in, to, [&](const Core<T>& c, KeySums<T>& sums) {

@@ -29,7 +29,7 @@ struct Scores {
   Dropout drop;
   const Count* moved = nullptr;  ///< where a recording finds the tokens before these
 
-  LLMCALC_HD Count past() const { return moved != nullptr ? *moved : s.past; }
+  LLMCALC_HD Count past() const { return moved != nullptr ? *moved : s.past(); }
   LLMCALC_HD Count keys() const { return past() + s.queries; }
   LLMCALC_HD Count plain() const { return s.qk_dim - in.rope_dim; }
   LLMCALC_HD Count group(Count h) const { return h / (s.heads / s.kv_heads); }
@@ -165,9 +165,9 @@ struct FlashPairs {
 
   LLMCALC_HD Count first_key(Count i) const { return c.first(i); }
   LLMCALC_HD Count last_key(Count i) const { return c.last(i); }
-  LLMCALC_HD Count first_query(Count j) const { return j > c.s.past ? j - c.s.past : 0; }
+  LLMCALC_HD Count first_query(Count j) const { return j > c.s.past() ? j - c.s.past() : 0; }
   LLMCALC_HD Count last_query(Count j) const {
-    const Count end = j + c.s.window - c.s.past;
+    const Count end = j + c.s.window - c.s.past();
     return c.s.window > 0 && end < c.s.queries ? end : c.s.queries;
   }
   LLMCALC_HD PairGradient of(Count b, Count h, Count i, Count j) const {

@@ -138,7 +138,7 @@ class Cuda final : public Backend {
       count_flash(s, s.qk_dim + s.v_dim);
     } else {
       own.naive(n(o));
-      const Count all = s.past + s.queries, keys = s.queries > 1 || s.window <= 0 ? all : std::min(all, s.window);
+      const Count all = s.keys, keys = s.queries > 1 || s.window <= 0 ? all : std::min(all, s.window);
       replays_.count(s.rows() * s.heads * flops(2, keys, s.qk_dim + s.v_dim));
     }
   }
@@ -152,7 +152,7 @@ class Cuda final : public Backend {
       count_flash(s, 3 * s.qk_dim + 2 * s.v_dim);  // scores again, dp and dv, dq and dk
     } else {
       own.naive_gradient(n(d_o), n(scratch), to);
-      replays_.count(s.rows() * s.heads * flops(2, s.past + s.queries, 2 * (s.qk_dim + s.v_dim)));
+      replays_.count(s.rows() * s.heads * flops(2, s.keys, 2 * (s.qk_dim + s.v_dim)));
     }
   }
 
@@ -318,17 +318,17 @@ class Cuda final : public Backend {
     return there;
   }
   Scores<T> scores(const Attention& s, const AttentionInputs& in, const Dropout& d) {
-    return {s, in, moved(d), replays_.past(s.past).at};
+    return {s, in, moved(d), replays_.past(s.past()).at};
   }
   void count_flash(const Attention& s, Count width) {
     const auto after = [s, width](Count past) {
       Scores<T> c{s, {}, {}};
-      c.s.past = past;
+      c.s.keys = past + c.s.queries;
       Count pairs = 0;
       for (Count i = 0; i < s.queries; ++i) pairs += c.last(i) - c.first(i);
       return (s.sequences * s.heads) * flops(2, pairs, width);
     };
-    replays_.count(after(s.past), [after](const Moving& m) { return after(m.past); });
+    replays_.count(after(s.past()), [after](const Moving& m) { return after(m.past); });
   }
   template <typename Mma>
   bool by_faster_core(const Attention& s, const AttentionInputs& in, const Dropout& d, const Sdpa& call,

@@ -219,7 +219,7 @@ class DecodeAttention {
   /// Enough shares to fill the device four times over, of at least 64 keys where all the room is taken.
   Count splits(Count blocks) const {
     constexpr Count wanted = 132 * 4, least = 64, most = 128;
-    const Count held = c_.in.k.capacity > 0 ? c_.in.k.capacity : c_.s.past + 1;
+    const Count held = c_.in.k.capacity > 0 ? c_.in.k.capacity : c_.s.past() + 1;
     const Count seen = c_.s.window > 0 ? std::min(held, c_.s.window) : held;
     return std::clamp<Count>((wanted + blocks - 1) / blocks, 1, std::min(most, (seen + least - 1) / least));
   }

@@ -25,13 +25,13 @@ inline bool mma_reads(const HeadView& v, Count tokens) {
 
 /// Not: single queries, heads of odd or unlike widths, rotary parts apart, ALiBi, dropout, a cache that has gone round.
 inline bool mma_handles(const Attention& s, const AttentionInputs& in, const Dropout& d) {
-  const Count keys = s.past + s.queries;
+  const Count keys = s.keys;
   return s.queries > 1 && s.qk_dim == s.v_dim && s.qk_dim % 16 == 0 && s.qk_dim <= 128 && in.rope_dim == 0 &&
          in.scale > 0 && !in.alibi && !(d.p > 0) && keys < (Count{1} << 30) && mma_reads(in.q, s.queries) &&
          mma_reads(in.k, keys) && mma_reads(in.v, keys);
 }
 inline bool mma_handles(const Attention& s, const AttentionGradients& to) {
-  return mma_reads(to.q, s.queries) && mma_reads(to.k, s.past + s.queries) && mma_reads(to.v, s.past + s.queries);
+  return mma_reads(to.q, s.queries) && mma_reads(to.k, s.keys) && mma_reads(to.v, s.keys);
 }
 
 /// A tensor of (sequences, queries, heads, v_dim): the output, and its gradient.

@@ -17,7 +17,7 @@ struct Reach {
 struct Band {
   int past, window, queries;
   LLMCALC_HD explicit Band(const Attention& s)
-      : past(static_cast<int>(s.past)), window(static_cast<int>(s.window)), queries(static_cast<int>(s.queries)) {}
+      : past(static_cast<int>(s.past())), window(static_cast<int>(s.window)), queries(static_cast<int>(s.queries)) {}
 
   LLMCALC_HD int keys() const { return past + queries; }
   LLMCALC_HD bool holds(int i, int j) const { return j <= past + i && (window <= 0 || j > past + i - window); }

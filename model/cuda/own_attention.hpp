@@ -77,7 +77,7 @@ class OwnAttention {
   template <typename Pairs>
   void pair_gradients(const Pairs& pairs, const T* d_o, const AttentionGradients& to) {
     const Attention& s = c_.s;
-    const Count room = (2 * threads + s.qk_dim + s.v_dim) * number, keys = s.sequences * (s.past + s.queries);
+    const Count room = (2 * threads + s.qk_dim + s.v_dim) * number, keys = s.sequences * (s.keys);
     launch(rows_, room, QueryGradient<T, Pairs>{pairs, to});
     launch(keys * s.kv_heads, room, KeyGradient<T, Pairs>{pairs, d_o, to, false});
     if (c_.in.rope_dim > 0) launch(keys, room, KeyGradient<T, Pairs>{pairs, d_o, to, true});

@@ -98,7 +98,7 @@ inline bool aligned(const Sdpa& a) {
 
 /// A prompt or a batch: attention of many queries to no keys but theirs. Other calls, a token's among them, are nothing
 /// that faster cores are asked for.
-inline bool is_sdpa(const Attention& s) { return s.past == 0 && s.queries > 1; }
+inline bool is_sdpa(const Attention& s) { return s.past() == 0 && s.queries > 1; }
 
 /// What keeps such an attention from being a plain one, in a few words; empty: nothing. `number`: bytes of a number;
 /// `most`: numbers of a head.

@@ -8,7 +8,7 @@
 #include "calc/memory.hpp"
 #include "calc/parameters.hpp"
 #include "calc/textbook/textbook.hpp"
-#include "calc/work.hpp"
+#include "calc/train.hpp"
 #include "presets/builtin.hpp"
 #include "report/check/golden.hpp"
 #include "report/report.hpp"
@@ -80,7 +80,7 @@ void compare_training(const Arch& a, Comparison& c) {
 void compare_inference(const Arch& a, Comparison& c) {
   Plan p{.batch = 5, .attention_flops = AttentionFlops::causal_exact};
   for (const Count context : {Count{1}, Count{777}, Count{5000}}) {
-    const Work w = forward_work(a, decode_step(p, context), pricing(p, Phase::decode), {});
+    const Work w = forward_work(price_decode(a, p, {}, {}, context));
     c.flops("decode.flops", w.total(), textbook::decode_flops(a, p.batch, context));
     if (a.linear_layers.empty())
       c.count("kv_cache.bytes_total", (p.batch * cache_bytes(a, p, context)).value,

@@ -264,7 +264,7 @@ std::vector<Alive> kept_before(const Arch& arch, const std::vector<Part>& blocks
   const LayerKinds kinds = layer_kinds(arch);
   for (std::size_t k = 0; k < blocks.size(); ++k) {
     Count n = 0;
-    for (Count i = 0; i < layer; ++i) n += kind_index(kinds, arch, i) == k;
+    for (Count i = 0; i < layer; ++i) n += kind_index(kinds, i) == k;
     const Part& p = blocks[k];
     all.push_back(
         {fmt::format("kept by {} x {}", n, p.name), n * (plan.recompute == Recompute::full ? p.input : p.kept)});
@@ -277,8 +277,9 @@ std::vector<Alive> kept_before(const Arch& arch, const std::vector<Part>& blocks
 std::vector<Alive> alive_in_training(const Setting& s) {
   const Bytes logits(std::get<Count>(s.row("memory.logits_bytes")->value));
   std::vector<Part> parts;
-  for_each_segment(s.arch(), training_step(s.plan()), tensor_parallel(s.plan()),
-                   [&](const Segment& seg) { parts.push_back(part(seg, s.plan(), logits)); });
+  for_each_operator(s.arch(), s.plan(), s.layout(), training_step(s.plan()), [&](const OperatorRow& row) {
+    if (row.index == 0) parts.push_back(part(row.segment, s.plan(), logits));
+  });
   const std::vector<Part> blocks(parts.begin() + 1, parts.end() - 1);
   std::vector<Alive> worst;
   append(worst, parts.front().forward, "embedding");
@@ -300,9 +301,10 @@ std::vector<Alive> alive_in_inference(const Setting& s) {
   const Plan& plan = s.plan();
   std::vector<Alive> worst;
   const auto run = [&](const Step& step, Phase phase, const char* name) {
-    for_each_segment(s.arch(), step, tensor_parallel(plan), [&](const Segment& seg) {
+    for_each_operator(s.arch(), plan, s.layout(), step, [&](const OperatorRow& row) {
+      if (row.index > 0) return;
       std::vector<Alive> all;
-      append(all, Walk(seg, pricing(plan, phase), false).forward(), name);
+      append(all, Walk(row.segment, pricing(plan, phase), false).forward(), name);
       if (total(all) > total(worst)) worst = std::move(all);
     });
   };

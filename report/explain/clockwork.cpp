@@ -5,9 +5,8 @@
 
 #include <algorithm>
 
-#include "calc/program.hpp"
 #include "calc/roofline.hpp"
-#include "calc/work.hpp"
+#include "calc/train.hpp"
 #include "report/explain/sum.hpp"
 
 namespace llmcalc::explain {
@@ -17,18 +16,19 @@ namespace {
 struct Run {
   Op op;
   Count times;
-  bool backward;
+  Direction direction;
 };
+
+bool is_exchange(const Run& r) { return is_exchange(r); }
 
 std::vector<Run> runs(const Setting& s, const Pass& pass) {
   std::vector<Run> all;
-  const bool training = pass.phase == Phase::training;
-  for_each_segment(s.arch(), pass.step, tensor_parallel(s.plan()), [&](const Segment& seg) {
-    for (const Op& op : seg.ops) {
-      const Count forward = seg.repeats * (training && runs_again(s.plan(), seg, op) ? 2 : 1);
-      all.push_back({op, forward, false});
-      if (training) all.push_back({op, seg.repeats, true});
-    }
+  for_each_operator(s.arch(), s.plan(), s.layout(), pass.step, [&](const OperatorRow& row) {
+    const Count layers = row.segment.repeats;
+    all.push_back({row.op, row.again ? 2 * layers : layers, Direction::forward});
+    if (pass.phase != Phase::training) return;
+    all.push_back({row.op, layers, Direction::backward_input});
+    if (!is_exchange(all.back())) all.push_back({row.op, layers, Direction::backward_weight});
   });
   return all;
 }
@@ -67,7 +67,10 @@ class Merged {
   Terms terms_;
 };
 
-const char* direction(const Run& r) { return r.backward ? "backward" : "forward"; }
+const char* direction(const Run& r) {
+  constexpr const char* names[] = {"forward", "backward", "weight gradient"};
+  return names[static_cast<int>(r.direction)];
+}
 
 /// Under the step roofline activations never leave the chip.
 double moved(const Setting& s, const Cost& c) {
@@ -82,17 +85,17 @@ bool is_limited(const Setting& s, const Cost& c, Limited which) {
   return is_compute_limited(c, estimated_rates(s.device(), s.plan())) == (which == Limited::compute);
 }
 
-Cost cost_of(const Run& r, const Pricing& p) { return r.backward ? backward(r.op, p) : forward(r.op, p); }
+bool is_nothing(const Cost& c) { return c.executed == Flops() && c.moved.total() == 0; }
 
 Terms operators(const Setting& s, const Pass& pass, Limited which, bool all_bytes = false) {
   Merged t({{"n_i", "times that an operator runs, alike ones together", ""},
             {"F_i", "FLOPs that it executes", ""},
             {"M_i", "bytes that it moves", ""}});
-  const Pricing p = pricing(s.plan(), pass.phase);
+  const Pricing p = pricing(s.plan(), pass.phase, s.layout());
   for (const Run& r : runs(s, pass)) {
-    if (std::holds_alternative<Collective>(r.op.shape)) continue;
-    const Cost c = cost_of(r, p);
-    if (!is_limited(s, c, which)) continue;
+    if (is_exchange(r)) continue;
+    const Cost c = cost(r.op, p, r.direction);
+    if (is_nothing(c) || !is_limited(s, c, which)) continue;
     const double bytes = all_bytes ? c.moved.total() : moved(s, c);
     t.add(std::string(r.op.name), direction(r), r.times, {digits(c.executed.value), number_text(bytes)});
   }
@@ -101,8 +104,8 @@ Terms operators(const Setting& s, const Pass& pass, Limited which, bool all_byte
 
 /// Was the device measured operator by operator, so that each reaches rates of its own?
 bool has_own_rates(const Setting& s, bool bound) {
-  return !bound && s.estimated() && s.plan().roofline == Roofline::op &&
-         !estimated_rates(s.device(), s.plan()).uniform();
+  const Rates r = estimated_rates(s.device(), s.plan());
+  return !bound && s.estimated() && s.plan().roofline == Roofline::op && (!r.uniform() || r.launch.value > 0);
 }
 
 /// Every operator with the rates that it reaches, and how much of its times counts.
@@ -118,12 +121,13 @@ Terms measured_operators(const Setting& s, const Pass& pass, Limited shown) {
   else
     symbols.push_back({"w_i", "1 for the longer of its times, of the shorter the share that is added to it", ""});
   Merged t(std::move(symbols));
-  const Pricing p = pricing(s.plan(), pass.phase);
+  const Pricing p = pricing(s.plan(), pass.phase, s.layout());
   const Rates rates = estimated_rates(s.device(), s.plan());
   for (const Run& r : runs(s, pass)) {
-    if (std::holds_alternative<Collective>(r.op.shape)) continue;
-    const Cost c = cost_of(r, p);
-    const Rates own = reached(r.op, c, p, r.backward, rates);
+    if (is_exchange(r)) continue;
+    const Cost c = cost(r.op, p, r.direction);
+    const Rates own = reached(r.op, c, p, r.direction, rates);
+    if (is_nothing(c) && own.launch.value == 0) continue;
     std::vector<std::string> values{digits(c.executed.value), number_text(c.moved.total()),
                                     number_text(own.compute.value), number_text(own.memory.value),
                                     number_text(own.launch.value)};
@@ -146,20 +150,17 @@ Terms exchanges(const Setting& s, const Pass& pass) {
   Merged t({{"n_j", "times that an exchange happens", ""},
             {"a_j", "rounds of the ring: all-reduce 2, others 1", ""},
             {"M_j", "bytes of its message", ""}});
-  const Pricing p = pricing(s.plan(), pass.phase);
+  const Pricing p = pricing(s.plan(), pass.phase, s.layout());
   for (const Run& r : runs(s, pass)) {
     const Collective* c = std::get_if<Collective>(&r.op.shape);
     if (!c) continue;
-    if (!r.backward && c->forward_on) add_exchange(t, r, *c, c->forward, p);
-    if (r.backward && c->backward_on) add_exchange(t, r, *c, c->backward, p);
-    if (r.backward && c->regather) add_exchange(t, r, *c, c->forward, p);
+    if (!is_backward(r.direction) && c->forward_on) add_exchange(t, r, *c, c->forward, p);
+    if (is_backward(r.direction) && c->backward_on) add_exchange(t, r, *c, c->backward, p);
+    if (is_backward(r.direction) && c->regather) add_exchange(t, r, *c, c->forward, p);
   }
   return t.terms();
 }
 
-bool has_launch(const Setting& s, bool bound) {
-  return !bound && estimated_rates(s.device(), s.plan()).launch.value > 0;
-}
 std::string exchange_text(const Setting& s, bool bound) { return ring_text(s, bound, "a_j", "M_j"); }
 /// "(1 - omega)*" where communication is hidden in part.
 std::string exposed(const Setting& s) { return s.plan().overlap > 0 ? "(1 - omega)" : ""; }
@@ -171,9 +172,9 @@ std::string exchange_sum(const Setting& s, bool bound) {
 /// The whole pass as one operator: does the peak limit it?
 bool step_is_compute_bound(const Setting& s, const Pass& pass) {
   const Rates rates = estimated_rates(s.device(), s.plan());
-  const Pricing p = pricing(s.plan(), pass.phase);
+  const Pricing p = pricing(s.plan(), pass.phase, s.layout());
   Cost all;
-  for (const Run& r : runs(s, pass)) all += r.times * cost_of(r, p);
+  for (const Run& r : runs(s, pass)) all += r.times * cost(r.op, p, r.direction);
   all.moved.activations = 0;
   return all.executed / rates.compute >= Seconds(all.moved.total() / rates.memory.value);
 }
@@ -202,12 +203,12 @@ Formula pass_time(const Setting& s, const Pass& pass, bool bound) {
   if (s.plan().roofline == Roofline::op) {
     const std::string both = "(" + ratio("F_i", c) + ", " + ratio("M_i", b) + ")";
     const std::string one = "max" + both + (own ? " + x_i*min" + both : "");
-    f.expression = "sum(" + product({"n_i", own ? one + " + t_i" : has_launch(s, bound) ? one + " + tau" : one}) + ")";
+    f.expression = "sum(" + product({"n_i", own ? one + " + t_i" : one}) + ")";
   } else {
     f.expression = "max(" + ratio("sum(n_i*F_i)", c) + ", " + ratio("sum(n_i*M_i)", b) + ")";
   }
   f.terms = {own ? measured_operators(s, pass, Limited::either) : operators(s, pass, Limited::either)};
-  if (s.plan().tp == 1) return f;
+  if (!s.tensor_parallel()) return f;
   f.expression += " + " + exchange_sum(s, bound);
   f.terms.push_back(exchanges(s, pass));
   return f;
@@ -232,26 +233,23 @@ Formula memory_time(const Setting& s, const Pass& pass, const std::string& n) {
           {operators(s, pass, op ? Limited::memory : Limited::either)}};
 }
 Formula exchange_time(const Setting& s, const Pass& pass, const std::string& n) {
-  if (s.plan().tp == 1) return {"0"};
+  if (!s.tensor_parallel()) return {"0"};
   return {product({n, exchange_sum(s, false)}), {}, {exchanges(s, pass)}};
 }
 Formula launch_time(const Setting& s, const Pass& pass, const std::string& n) {
-  if (!has_launch(s, false) || s.plan().roofline == Roofline::step) return {"0"};
-  if (has_own_rates(s, false))
-    return {product({n, "sum(n_i*t_i)"}), {}, {measured_operators(s, pass, Limited::either)}};
-  return {product({n, "sum(n_i)", "tau"}), {}, {operators(s, pass, Limited::either)}};
+  if (!has_own_rates(s, false)) return {"0"};
+  return {product({n, "sum(n_i*t_i)"}), {}, {measured_operators(s, pass, Limited::either)}};
 }
 
 Formula pass_intensity(const Setting& s, const Pass& pass) {
   return {"sum(n_i*F_i)/sum(n_i*M_i)", {}, {operators(s, pass, Limited::either, true)}};
 }
 
-Cost rank_cost(const Arch& arch, const Plan& plan, const Pass& pass) {
+Cost rank_cost(const Arch& arch, const Plan& plan, const Layout& layout, const Pass& pass) {
   Cost all;
-  const Pricing p = pricing(plan, pass.phase);
-  for_each_segment(arch, pass.step, tensor_parallel(plan), [&](const Segment& seg) {
-    for (const Op& op : seg.ops) all += seg.repeats * forward(op, p);
-  });
+  const Pricing p = pricing(plan, pass.phase, layout);
+  for_each_operator(arch, plan, layout, pass.step,
+                    [&](const OperatorRow& row) { all += row.segment.repeats * forward(row.op, p); });
   return all;
 }
 

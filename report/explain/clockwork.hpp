@@ -32,7 +32,7 @@ Formula launch_time(const Setting& s, const Pass& pass, const std::string& n);
 Formula pass_intensity(const Setting& s, const Pass& pass);
 
 /// What one rank executes and moves in a pass without backward.
-Cost rank_cost(const Arch& arch, const Plan& plan, const Pass& pass);
+Cost rank_cost(const Arch& arch, const Plan& plan, const Layout& layout, const Pass& pass);
 
 /// "pi" or "e*pi", "beta" or "e_m*beta": the rate that times are computed with.
 std::string compute_rate(const Setting& s, bool bound);

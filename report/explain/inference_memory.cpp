@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "report/explain/alive.hpp"
 #include "report/explain/definition.hpp"
 #include "report/explain/format_text.hpp"
@@ -70,8 +72,33 @@ Formula equals_weights(S s) {
   const std::string context = context_at(s, "M_w", "ceil");
   return {state(s).empty() ? context : "max(1, " + context + ")"};
 }
+/// Inference memory with another batch or prompt.
+Memory memory_with(S s, Count batch, Count prompt, Count generate) {
+  Plan p = s.plan();
+  p.batch = batch;
+  p.prompt = prompt;
+  p.generate = generate;
+  return inference_memory(s.arch(), p, s.layout(), process_bytes(s.request()));
+}
+/// Workspace grows with the batch, so that one sequence's says how many fit.
+Formula max_batch(S s) {
+  const Memory one = memory_with(s, 1, s.plan().prompt, s.plan().generate);
+  return {"max(0, floor((u*M - M_w - M_p)/(M_seq + W_1)))",
+          {{"M_p", "bytes that the process takes before any tensor", number_text(one.process.value)},
+           {"W_1", "workspace of a batch of one, bytes", number_text(one.workspace.value)}}};
+}
 Formula max_context(S s) {
-  return {s.softmax_layers().empty() ? "0" : "max(0, " + context_at(s, "u*M - M_w", "floor") + ")"};
+  const Row* row = s.row("limits.max_context");
+  const Count n = row ? std::get<Count>(row->value) : 0;
+  const auto peak = [&](Count context) {
+    const Count generate = std::clamp<Count>(context - 1, 0, s.plan().generate);
+    return number_text(context == 0 ? Count{0}
+                                    : memory_with(s, s.plan().batch, context - generate, generate).peak.value);
+  };
+  return {"n_max",
+          {{"n_max", "largest n with M_n <= u*M", number_text(n)},
+           {"M_n", "peak bytes at that context", peak(n)},
+           {"M_n+1", "at one token more", peak(n + 1)}}};
 }
 
 constexpr std::string_view per_gpu = "per GPU, the most loaded one";
@@ -116,11 +143,11 @@ constexpr Definition memory[] = {
 };
 
 constexpr Definition limits[] = {
-    {"limits.max_batch", "largest batch", "sequences", Subject::inference, true,
-     [](S) -> Formula { return {"max(0, floor((u*M - M_w)/M_seq))"}; }, "weights and cache only; no workspace",
-     "Goon (8.1)", "a KV cache"},
+    {"limits.max_batch", "largest batch", "sequences", Subject::inference, true, max_batch,
+     "weights, cache, workspace and process", "Goon (8.1), which leaves out workspace and process", "a KV cache"},
     {"limits.max_context", "longest context", "tokens", Subject::inference, true, max_context,
-     "weights and cache only, at this batch", "Goon (8.1)", "a KV cache and a layer without a window"},
+     "at this batch; at most the learned positions", "Goon (8.1), which leaves out workspace and process",
+     "a KV cache"},
 };
 
 }  // namespace

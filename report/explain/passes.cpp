@@ -55,7 +55,7 @@ class Stretches {
   }
 
  private:
-  double at(Count c) const { return (decode(s_.arch(), s_.plan(), s_.device(), c).*time_).total().value; }
+  double at(Count c) const { return (decode(s_.arch(), s_.plan(), s_.layout(), s_.cluster(), c).*time_).total().value; }
   bool straight(Count from, Count to) const {
     const double a = at(from), b = at(to), n = static_cast<double>(to - from);
     const Count half = from + (to - from) / 2;
@@ -92,7 +92,7 @@ Formula compute_bound(S s) {
   Plan p = s.plan();
   const Row* row = s.row("decode.compute_bound_batch");
   p.batch = row ? std::get<Count>(row->value) : Count{1} << 24;
-  const Cost cost = rank_cost(s.arch(), p, decode_pass(p, middle(p)));
+  const Cost cost = rank_cost(s.arch(), p, s.layout(), decode_pass(p, middle(p)));
   return {"F_b*beta/(M_b*pi)",
           {{"F_b", "FLOPs of a decode step at that batch", digits(cost.executed.value)},
            {"M_b", "its bytes of weights and cache", number_text(cost.moved.weights + cost.moved.cache)}}};

@@ -35,12 +35,12 @@ Setting::Setting(const Request& request, const Parts& parts)
   }
   if (!request.hardware) return;
   if (parts.training) {
-    train_ = llmcalc::train(arch(), plan(), device());
+    train_ = llmcalc::train(arch(), plan(), layout(), cluster());
     keep(step_section(request, *train_));
     keep(run_section(request, *train_));
   }
   if (parts.inference) {
-    infer_ = llmcalc::infer(arch(), plan(), device());
+    infer_ = llmcalc::infer(arch(), plan(), layout(), cluster());
     keep(prefill_section(request, *infer_));
     keep(decode_section(request, *infer_));
     keep(end_to_end_section(request, *infer_));
@@ -78,8 +78,9 @@ std::string Setting::softmax_layers() const {
 }
 
 std::string Setting::cut(const std::string& width, Count value) const {
-  if (plan().tp == 1) return width;
-  if (value % plan().tp == 0) return width + "/T";
+  const Count t = ranks(layout(), Group::tensor);
+  if (t == 1) return width;
+  if (value % t == 0) return width + "/T";
   return "ceil(" + width + "/T)";
 }
 

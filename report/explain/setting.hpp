@@ -33,7 +33,10 @@ class Setting {
   const Request& request() const { return request_; }
   const Arch& arch() const { return request_.model.arch; }
   const Plan& plan() const { return request_.plan; }
-  const Device& device() const { return request_.hardware->device; }
+  const Layout& layout() const { return request_.layout; }
+  bool tensor_parallel() const { return ranks(layout(), Group::tensor) > 1; }
+  const Cluster& cluster() const { return request_.hardware->cluster; }
+  const Device& device() const { return request_.hardware->cluster.device; }
   const LayerCounts& layers() const { return layers_; }
   const Parts& parts() const { return parts_; }
 

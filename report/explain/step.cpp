@@ -10,7 +10,7 @@ using S = const Setting&;
 
 std::string exposed(S s) { return s.plan().overlap > 0 ? "(1 - omega)" : ""; }
 /// "m" where there is more than one micro-batch per step.
-std::string micro_batches(S s) { return s.plan().accumulation() > 1 ? "m" : ""; }
+std::string repeats(S s) { return micro_batches(s.plan(), s.layout()) > 1 ? "m" : ""; }
 
 /// States are read and written once; weights are read too where there is no master copy.
 std::string optimizer_text(S s, bool bound) {
@@ -21,8 +21,8 @@ std::string optimizer_text(S s, bool bound) {
 /// Numbers whose gradients the ranks sum once per step: norms that the heads share; under sequence parallelism also
 /// what works on a shard of the tokens, and the biases added after the sum.
 std::string summed_gradients(S s) {
-  if (s.plan().tp == 1) return "0";
-  if (s.plan().sp)
+  if (!s.tensor_parallel()) return "0";
+  if (sequence_parallel(s.layout()))
     return parameters_text(weights(s, true), [](const Weight& w) { return w.whole || w.after || w.shared; });
   return parameters_text(weights(s, true), [](const Weight& w) { return w.shared; });
 }
@@ -34,12 +34,12 @@ std::string added(const std::string& a, const std::string& b) { return b.empty()
 
 Formula step_time(S s, bool bound) {
   Formula f = pass_time(s, training_pass(s.plan()), bound);
-  f.expression = product({micro_batches(s), f.expression});
+  f.expression = product({repeats(s), f.expression});
   f.expression = added(f.expression + " + " + optimizer_text(s, bound), gradient_exchange(s, bound));
   return f;
 }
 Formula communication(S s) {
-  Formula f = exchange_time(s, training_pass(s.plan()), micro_batches(s));
+  Formula f = exchange_time(s, training_pass(s.plan()), repeats(s));
   f.expression = added(f.expression, gradient_exchange(s, false));
   return f;
 }
@@ -64,28 +64,29 @@ constexpr Definition all[] = {
      roofline, sources},
     {"step.bound_time_s", "time of one optimizer step at full efficiency", "s", Subject::training, true,
      [](S s) { return step_time(s, true); }, roofline, sources},
-    {"step.tokens", "tokens of one step, one tensor-parallel group", "tokens", Subject::training, true,
-     [](S) -> Formula { return {"m*B*S"}; }, "", "Goon §3"},
+    {"step.tokens", "tokens of one step, all GPUs", "tokens", Subject::training, true,
+     [](S) -> Formula { return {"n_r*m*B*S"}; }, "", "Goon §3"},
     {"step.tokens_per_s", "throughput of all GPUs", "tokens/s", Subject::training, true,
-     [](S) -> Formula { return {"m*B*S/t_step*n_gpu/T"}; }, "groups of T GPUs side by side", "Goon (3.5)"},
+     [](S) -> Formula { return {"n_r*m*B*S/t_step"}; }, "", "Goon (3.5)"},
     {"step.tokens_per_s_per_gpu", "throughput per GPU", "tokens/s", Subject::training, true,
-     [](S) -> Formula { return {"m*B*S/(t_step*T)"}; }, "", "Goon (3.5)"},
+     [](S) -> Formula { return {"n_r*m*B*S/(t_step*n_gpu)"}; }, "", "Goon (3.5)"},
     {"step.mfu", "model FLOPs utilisation", "", Subject::training, true,
-     [](S) -> Formula { return {"m*F_model/(t_step*T*pi)"}; }, "no recomputation; dense peak of the compute format",
+     [](S) -> Formula { return {"n_r*m*F_model/(t_step*n_gpu*pi)"}; },
+     "no recomputation; dense peak of the compute format",
      "PaLM (arXiv:2204.02311) App. B; Goon (3.5) with FLOPs per token"},
     {"step.hfu", "hardware FLOPs utilisation", "", Subject::training, true,
-     [](S) -> Formula { return {"m*F_hw/(t_step*T*pi)"}; }, "recomputation counted",
+     [](S) -> Formula { return {"n_r*m*F_hw/(t_step*n_gpu*pi)"}; }, "recomputation counted",
      "Korthikanti 2022 (arXiv:2205.05198)"},
     {"step.bound", "what takes most of the step", "", Subject::training, true, limiting, slowest, sources, "", slowest},
     {"step.breakdown_s.compute", "time of the operators that the peak limits", "s", Subject::training, true,
-     [](S s) { return compute_time(s, training_pass(s.plan()), micro_batches(s)); }, roofline, sources},
+     [](S s) { return compute_time(s, training_pass(s.plan()), repeats(s)); }, roofline, sources},
     {"step.breakdown_s.memory", "time of the operators that the bandwidth limits", "s", Subject::training, true,
-     [](S s) { return memory_time(s, training_pass(s.plan()), micro_batches(s)); }, roofline, sources},
+     [](S s) { return memory_time(s, training_pass(s.plan()), repeats(s)); }, roofline, sources},
     {"step.breakdown_s.communication", "time of exchanges that compute does not hide", "s", Subject::training, true,
      communication, "ring collectives; --overlap says what is hidden",
      "Megatron (arXiv:1909.08053); Korthikanti 2022 (arXiv:2205.05198); Patarasuk & Yuan 2009"},
     {"step.breakdown_s.latency", "time of launches", "s", Subject::training, true,
-     [](S s) { return launch_time(s, training_pass(s.plan()), micro_batches(s)); },
+     [](S s) { return launch_time(s, training_pass(s.plan()), repeats(s)); },
      "measured; 0 where the hardware file has none", "the hardware file"},
     {"step.breakdown_s.optimizer", "time of the optimizer's pass over the states", "s", Subject::training, true,
      [](S s) -> Formula { return {optimizer_text(s, false)}; },

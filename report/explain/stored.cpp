@@ -5,8 +5,6 @@ namespace {
 
 using Factors = std::vector<std::string>;
 
-bool sequence_parallel(const Plan& p) { return p.sp && p.tp > 1; }
-
 class Table {
  public:
   explicit Table(const Setting& s) : s_(s), a_(s.arch()), p_(s.plan()) {}
@@ -153,7 +151,7 @@ class Table {
 };
 
 /// Does every rank hold the same share of the tokens?
-bool divides(const Plan& p) { return mul(p.micro_batch, p.seq) % p.tp == 0; }
+bool divides(const Setting& s) { return mul(s.plan().micro_batch, s.plan().seq) % ranks(s.layout(), Group::tensor) == 0; }
 
 /// Rows that share a factor for their tokens. What is scattered unevenly has none, its tokens are in its own factor.
 struct Group {
@@ -172,7 +170,7 @@ std::vector<Group> groups(const Setting& s, const std::vector<Stored>& all, bool
   std::vector<Group> r;
   for (const Stored& x : all) {
     if (!which(x)) continue;
-    const bool uneven = x.scattered && sequence_parallel(s.plan()) && !divides(s.plan());
+    const bool uneven = x.scattered && sequence_parallel(s.layout()) && !divides(s);
     Group& g = group(r, uneven ? "1" : tokens_text(s, x.tokens));
     std::vector<std::string> f = x.factors;
     if (uneven) f = {"ceil(B*S*" + product(f) + "/T)"};
@@ -194,8 +192,8 @@ std::string text(const Group& g) {
 std::vector<Stored> stored(const Setting& s) { return Table(s).rows(); }
 
 std::string tokens_text(const Setting& s, Tokens tokens) {
-  if (tokens == Tokens::all || !sequence_parallel(s.plan())) return "B*S";
-  return divides(s.plan()) ? "B*S/T" : "ceil(B*S/T)";
+  if (tokens == Tokens::all || !sequence_parallel(s.layout())) return "B*S";
+  return divides(s) ? "B*S/T" : "ceil(B*S/T)";
 }
 
 std::string stored_text(const Setting& s, const std::vector<Stored>& all, bool (*which)(const Stored&)) {

@@ -6,7 +6,7 @@ namespace llmcalc {
 namespace {
 
 void fill(const Request& r, Report& report) {
-  const InferEstimate e = infer(r.model.arch, r.plan, r.hardware->device);
+  const InferEstimate e = infer(r.model.arch, r.plan, r.layout, r.hardware->cluster);
   report.sections = {prefill_section(r, e),    decode_section(r, e),
                      end_to_end_section(r, e), inference_memory_section(r, "memory"),
                      kv_cache_section(r),      limits_section(r)};

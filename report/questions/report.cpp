@@ -6,8 +6,8 @@ namespace llmcalc {
 namespace {
 
 void fill(const Request& r, Report& report) {
-  const TrainEstimate t = train(r.model.arch, r.plan, r.hardware->device);
-  const InferEstimate i = infer(r.model.arch, r.plan, r.hardware->device);
+  const TrainEstimate t = train(r.model.arch, r.plan, r.layout, r.hardware->cluster);
+  const InferEstimate i = infer(r.model.arch, r.plan, r.layout, r.hardware->cluster);
   report.sections = {
       parameters_section(r.model), flops_section(r),       formulas_section(r),
       training_memory_section(r),  activations_section(r), step_section(r, t),

@@ -6,7 +6,7 @@ namespace llmcalc {
 namespace {
 
 void fill(const Request& r, Report& report) {
-  const TrainEstimate e = train(r.model.arch, r.plan, r.hardware->device);
+  const TrainEstimate e = train(r.model.arch, r.plan, r.layout, r.hardware->cluster);
   report.sections = {step_section(r, e), training_memory_section(r), flops_section(r), run_section(r, e)};
   if (r.ops) report.grids.push_back(operators_grid(r, Phase::training));
   report.conclusion = train_conclusion(r, e);

@@ -206,12 +206,12 @@ TEST_CASE("a set of layers knows its size and its ends", "[contract][block]") {
 
 TEST_CASE("every operator reads tensors that were made before it", "[contract][block]") {
   for (const Arch& a : {prime_gqa(), prime_moe(), prime_latent()})
-    for (const TensorParallel& tp : {TensorParallel{1, false}, TensorParallel{2, false}, TensorParallel{2, true}}) {
+    for (const Layout& tp : {Layout{1, false}, Layout{2, false}, Layout{2, true}}) {
       const OpList ops = first_block(a, training, tp);
       std::array<bool, 256> made{};
       made[block_input] = true;
       for (const Op& op : ops) {
-        CAPTURE(std::string(op.name), tp.ranks, tp.sequence);
+        CAPTURE(std::string(op.name), tp.tp, tp.sp);
         for (const TensorId t : op.in) CHECK((t == no_tensor || made[t]));
         if (!op.in_place()) CHECK_FALSE(made[op.out]);
         if (!op.in_place()) made[op.out] = true;

@@ -26,7 +26,7 @@ Attention core(Count queries, Count past, Count window = 0) {
           .heads = 6,
           .kv_heads = 2,
           .queries = queries,
-          .past = past,
+          .keys = past + queries,
           .qk_dim = 5,
           .v_dim = 5,
           .window = window};
@@ -178,7 +178,7 @@ TEST_CASE("an absorbed core reads one latent row a token", "[cost]") {
                             .heads = 6,
                             .kv_heads = 1,
                             .queries = 1,
-                            .past = 10,
+                            .keys = 11,
                             .qk_dim = 9,
                             .v_dim = 7,
                             .latent_dim = 9,
@@ -286,7 +286,7 @@ TEST_CASE("FLOPs near 2^128 are exact and beyond it an error", "[contract][cost]
               .heads = Count{1} << 22,
               .kv_heads = 1,
               .queries = Count{1} << 30,
-              .past = 0,
+              .keys = Count{1} << 30,
               .qk_dim = 1 << 11,
               .v_dim = 1 << 11};
   Pricing p = train;

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "calc/cluster.hpp"
 #include "calc/program.hpp"
 
 namespace llmcalc::test {
@@ -93,8 +94,8 @@ inline Arch mixtral_8x7b() {
 }
 
 inline LayerKind first_kind(const Arch& a) { return *layer_kinds(a).begin(); }
-inline OpList first_block(const Arch& a, const Step& s, const TensorParallel& tp = {}) {
-  return split_tensor(block_ops(a, first_kind(a), s), tp);
+inline OpList first_block(const Arch& a, const Step& s, const Layout& layout = {}) {
+  return cut(block_ops(a, first_kind(a), s), layout);
 }
 
 /// The names in order; a collective is "+" before the operator that needs it, or after the one that made a sum.
@@ -116,13 +117,12 @@ S shape_of(const OpList& ops, std::string_view name) {
   throw std::runtime_error("no operator " + std::string(name));
 }
 
-/// A device with one 16-bit peak and one link between 8 ranks.
-inline Device device(double flops, double bandwidth, double link = 0, double latency = 0) {
+/// Devices with one 16-bit peak and one link between 8 of them.
+inline Cluster device(double flops, double bandwidth, double link = 0, double latency = 0) {
   Device d;
   d.bandwidth = BytesPerSecond(bandwidth), d.memory = Bytes(Count{80} * 1000 * 1000 * 1000);
   d.peaks[static_cast<std::size_t>(Peak::bf16)] = FlopsPerSecond(flops);
-  d.link = {.ranks = 8, .bandwidth = BytesPerSecond(link), .latency = Seconds(latency)};
-  return d;
+  return cluster(d, {.ranks = 8, .bandwidth = BytesPerSecond(link), .latency = Seconds(latency)});
 }
 
 }  // namespace llmcalc::test

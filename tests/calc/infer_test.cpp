@@ -2,10 +2,13 @@
 
 #include "calc/infer.hpp"
 
+#include <algorithm>
+
 #include <cmath>
 
 #include "calc/parameters.hpp"
 #include "tests/calc/engine_archs.hpp"
+#include "tests/calc/estimates.hpp"
 #include "tests/catch.hpp"
 
 using namespace llmcalc;
@@ -13,7 +16,7 @@ using namespace llmcalc::test;
 
 namespace {
 
-const Device h100 = device(989.4e12, 3.35e12, 450e9);
+const Cluster h100 = device(989.4e12, 3.35e12, 450e9);
 double d(Count n) { return static_cast<double>(n); }
 
 Arch windowed() {
@@ -119,7 +122,7 @@ TEST_CASE("the sum over steps is the sum of the steps", "[contract][infer]") {
         CAPTURE(prompt, generate);
         Plan p;
         // A ridge that some steps pass and others do not.
-        const Device slow = device(2e9, 1e9);
+        const Cluster slow = device(2e9, 1e9);
         p.roofline = r, p.prompt = prompt, p.generate = generate, p.batch = 7;
         double sum = prefill(a, p, slow, prompt).bound.total().value;
         for (Count c = prompt + 1; c < prompt + generate; ++c) sum += decode(a, p, slow, c).bound.total().value;
@@ -186,8 +189,7 @@ TEST_CASE("ranks divide a dense step's weights, cache and work and pay for the e
   Plan p;
   p.roofline = Roofline::step, p.batch = 4;
   const PassEstimate one = decode(llama31_8b(), p, h100, 1000);
-  p.tp = 8;
-  const PassEstimate eight = decode(llama31_8b(), p, h100, 1000);
+  const PassEstimate eight = decode(llama31_8b(), p, h100, 1000, {.tp = 8});
   CHECK(eight.flops == one.flops);
   CHECK(8 * eight.rank.model.value == one.rank.model.value);
   CHECK(8 * eight.rank.moved.cache == one.rank.moved.cache);
@@ -199,15 +201,37 @@ TEST_CASE("ranks divide a dense step's weights, cache and work and pay for the e
 
 // ---- What fits
 
-TEST_CASE("limits are found for caches of any width", "[contract][infer]") {
-  Device big = h100;
-  big.memory = Bytes(Count{2} << 40);
-  Plan p;
-  p.kv_precision = dtypes::fp32;
-  const Limits l = limits(gpt3_175b(), p, big);
-  const double room = d(big.memory.value) - d(weights_bytes(gpt3_175b(), p).value);
-  REQUIRE(l.max_context.has_value());
-  CHECK(*l.max_context == static_cast<Count>(room / (2.0 * 12288 * 4 * 96)));
+/// Does a generation of `batch` sequences of `context` tokens fit, of which the plan's `generate` are generated?
+bool fits(const Arch& a, Plan p, const Layout& l, const Device& device, Count batch, Count context) {
+  p.batch = batch, p.generate = std::clamp<Count>(context - 1, 0, p.generate), p.prompt = context - p.generate;
+  return d(inference_memory(a, p, l, device.achieved.overhead).peak.value) <=
+         p.memory_utilization * d(device.memory.value);
+}
+
+TEST_CASE("a limit fits and one more does not", "[contract][infer]") {
+  Arch windowed = even();
+  windowed.sliding = {37, LayerSet::all(3)};
+  for (const Arch& a : {even(), even_moe(), even_latent(), windowed, llama31_8b(), gpt3_175b()})
+    for (const Layout& l : {Layout{}, Layout{.tp = 8}, Layout{.tp = 8, .sp = true}})
+      for (const Count overhead : {0, 600000000}) {
+        Plan p;
+        p.batch = 3, p.prompt = 100, p.generate = 20, p.memory_utilization = 0.9;
+        Device device = h100.device;
+        device.achieved.overhead = Bytes(overhead);
+        const Limits found = limits(a, p, l, device);
+        REQUIRE((found.max_batch && found.max_context));
+        const bool none = *found.max_batch == 0;
+        CHECK((none || fits(a, p, l, device, *found.max_batch, 120)));
+        CHECK_FALSE(fits(a, p, l, device, *found.max_batch + 1, 120));
+        CHECK((*found.max_context == 0 || fits(a, p, l, device, 3, *found.max_context)));
+        CHECK((*found.max_context == a.position_rows || !fits(a, p, l, device, 3, *found.max_context + 1)));
+      }
+}
+
+TEST_CASE("a context is never longer than the learned positions", "[contract][infer]") {
+  Arch a = even();
+  a.position = Position::learned, a.position_rows = 1024;
+  CHECK(limits(a, {}, {}, h100.device).max_context == 1024);
 }
 
 TEST_CASE("the context at which the cache equals the weights is found for every batch", "[contract][infer]") {
@@ -225,23 +249,18 @@ TEST_CASE("the context at which the cache equals the weights is found for every 
 TEST_CASE("what fits without a cache is not bounded by one", "[contract][infer]") {
   Plan p;
   p.kv_cache = false;
-  CHECK_FALSE(limits(llama31_8b(), p, h100).max_context.has_value());
+  CHECK_FALSE(limits(llama31_8b(), p, {}, h100.device).max_context.has_value());
 }
 
-TEST_CASE("a model whose layers all have windows takes any context", "[contract][infer]") {
+TEST_CASE("a cache whose layers all have windows never equals the weights", "[contract][infer]") {
   Arch a = even();
   a.sliding = {37, LayerSet::all(3)};
-  Plan p;
-  CHECK_FALSE(limits(a, p, h100).max_context.has_value());
-  CHECK_FALSE(cache_equals_weights_context(a, p).has_value());
-  // 37 tokens of cache a sequence are all it ever needs
-  const Count sequence = 37 * 3 * 2 * 8 * 8 * 2;
-  CHECK(limits(a, p, h100).max_batch == (80000000000 - weights_bytes(a, p).value) / sequence);
+  CHECK_FALSE(cache_equals_weights_context(a, {}).has_value());
 }
 
 TEST_CASE("weights that do not fit leave room for nothing", "[contract][infer]") {
   Plan p;
-  const Limits l = limits(llama31_70b(), p, h100);
+  const Limits l = limits(llama31_70b(), p, {}, h100.device);
   CHECK(l.max_batch == 0);
   CHECK(l.max_context == 0);
 }
@@ -249,14 +268,14 @@ TEST_CASE("weights that do not fit leave room for nothing", "[contract][infer]")
 TEST_CASE("from the compute-bound batch on a step does more FLOPs than its bytes allow", "[contract][infer]") {
   Plan p;
   p.roofline = Roofline::step;
-  const auto b = compute_bound_batch(even(), p, h100, 1);
+  const auto b = compute_bound_batch(even(), p, {}, h100.device, 1);
   REQUIRE(b.has_value());
   p.batch = *b;
   CHECK(bound(decode(even(), p, h100, 1).bound) == Bound::compute);
   p.batch = *b - 1;
   CHECK(bound(decode(even(), p, h100, 1).bound) == Bound::memory);
   // At long contexts the cache grows with the batch and wins: 2A/G FLOP a byte, 4 here, never reach the ridge.
-  CHECK_FALSE(compute_bound_batch(llama31_8b(), p, h100, 100000).has_value());
+  CHECK_FALSE(compute_bound_batch(llama31_8b(), p, {}, h100.device, 100000).has_value());
 }
 
 TEST_CASE("inference memory is weights, the full cache and the worst pass", "[contract][infer]") {

@@ -7,6 +7,7 @@
 #include "calc/parameters.hpp"
 #include "calc/train.hpp"
 #include "tests/calc/engine_archs.hpp"
+#include "tests/calc/estimates.hpp"
 #include "tests/catch.hpp"
 
 using namespace llmcalc;
@@ -14,7 +15,7 @@ using namespace llmcalc::test;
 
 namespace {
 
-const Device h100 = device(989.4e12, 3.35e12, 450e9), a100 = device(312e12, 2.039e12, 300e9);
+const Cluster h100 = device(989.4e12, 3.35e12, 450e9), a100 = device(312e12, 2.039e12, 300e9);
 
 /// A value rounded as it is printed: digits behind the point.
 double rounded(double v, int places) {
@@ -29,13 +30,13 @@ Plan step_roofline(Count batch, Count prompt) {
 }
 
 /// Seconds of a decode step as it is usually worked out by hand: matmul weights and cache, no norms, no table rows.
-double by_hand(const Arch& a, const Plan& p, const Device& dev, Count context) {
+double by_hand(const Arch& a, const Plan& p, const Cluster& dev, Count context) {
   const PassEstimate e = decode(a, p, dev, context);
   const Parameters n = parameters(a);
   const double rows = static_cast<double>(2 * p.batch * a.hidden), norms = static_cast<double>(2 * n.norm);
   REQUIRE(e.rank.moved.weights == static_cast<double>(2 * n.matmul) + norms + rows);
   REQUIRE(e.bound.memory.value == e.bound.total().value);
-  return e.bound.total().value - (norms + rows) / dev.bandwidth.value;
+  return e.bound.total().value - (norms + rows) / dev.device.bandwidth.value;
 }
 
 Count kept_of(const Arch& a, const Plan& p) {
@@ -81,15 +82,14 @@ TEST_CASE("Llama-3.1-8B on an H100 takes the reference's times", "[golden][known
 TEST_CASE("Llama-3.1-70B on four H100 takes the reference's times and communication", "[golden][known-errors]") {
   const Arch a = llama31_70b();
   Plan p = step_roofline(16, 2048);
-  p.tp = 4;
   const double norms = 2.0 * 161 * 8192;  // on every rank, where the reference counts a quarter
-  CHECK(rounded(1e-9 * (static_cast<double>(weights_bytes(a, p).value) - norms * 3 / 4), 3) == 35.277);
-  const PassEstimate e = decode(a, p, h100, 2048);
+  CHECK(rounded(1e-9 * (static_cast<double>(weights_bytes(a, p, {.tp = 4}).value) - norms * 3 / 4), 3) == 35.277);
+  const PassEstimate e = decode(a, p, h100, 2048, {.tp = 4});
   const double rows = 2.0 * 16 * 8192;
   CHECK(rounded(1e-9 * (e.rank.moved.weights - rows - norms), 3) == 34.751);
   const double memory = e.bound.memory.value - (norms + rows) / 3.35e12;
   CHECK(rounded(1e3 * memory, 4) == 11.1747);
-  CHECK(rounded(1e3 * prefill(a, p, h100, 2048).bound.compute.value, 2) == 1155.76);
+  CHECK(rounded(1e3 * prefill(a, p, h100, 2048, {.tp = 4}).bound.compute.value, 2) == 1155.76);
   CHECK(e.bound.communication.value > 0);
 }
 
@@ -171,8 +171,7 @@ TEST_CASE("four-bit weights do not multiply four times as fast", "[known-errors]
 TEST_CASE("more ranks than KV heads leave one on each and not none", "[known-errors]") {
   Plan p;
   for (const auto& [ranks, bytes] : {std::pair<Count, Count>{1, 131072}, {8, 16384}, {16, 16384}, {32, 16384}}) {
-    p.tp = ranks;
-    CHECK(cache_bytes_per_token(llama31_8b(), p) == Bytes(bytes));
+    CHECK(cache_bytes_per_token(llama31_8b(), p, {.tp = ranks}) == Bytes(bytes));
   }
 }
 

@@ -179,7 +179,7 @@ class Simulation {
     return llmcalc::kept(op.shape, o_.price).value;
   }
   Count one_scores(const Attention& a) const {
-    return bytes_of(o_.price.activation, a.sequences * a.heads * a.queries * (a.past + a.queries)).value;
+    return bytes_of(o_.price.activation, a.sequences * a.heads * a.queries * a.keys).value;
   }
   /// Naive scores that forward makes and does not keep.
   Count scores_in_passing(const Op& op) const {

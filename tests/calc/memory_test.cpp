@@ -71,11 +71,10 @@ TEST_CASE("the peak of a step is that of walking its layers forward and back", "
 }
 
 TEST_CASE("ranks share weights and replicate what they must", "[cost][memory]") {
-  Plan p;
-  p.tp = 8;
+  const Plan p;
   // Per layer: q, out 2 x 64 x 128 and k, v 2 x 64 x 64, three of 64 x 128 over 8; two norms of 64 on each.
   const Count layer = (2 * 64 * 128 + 2 * 64 * 64 + 3 * 64 * 128) / 8 + 2 * 64;
-  CHECK(weights_bytes(even(), p) == Bytes(2 * (3 * layer + 64 + 2 * 512 * 64 / 8)));
+  CHECK(weights_bytes(even(), p, {.tp = 8}) == Bytes(2 * (3 * layer + 64 + 2 * 512 * 64 / 8)));
 }
 
 TEST_CASE("formats that spare tables and vectors leave them at the compute format", "[cost][memory]") {

@@ -102,12 +102,12 @@ TEST_CASE("the head's matmul and its loss are cut over the vocabulary", "[contra
 TEST_CASE("a vocabulary that the ranks do not divide is cut to the larger part", "[contract][tensor]") {
   Arch a = even();
   a.vocabulary = 515;  // 515 / 8 = 64.4
-  const TensorParallel tp{8, false};
+  const Layout tp{8, false};
   CHECK(shape_of<Linear>(split_tensor(head_ops(a, training), tp), "head.logits").out == 65);
   CHECK(shape_of<Lookup>(split_tensor(embedding_ops(a, training), tp), "embedding.tokens").rows == 65);
   Plan p;
-  p.tp = 8, p.seq = 8, p.micro_batch = p.global_batch = 2;
-  CHECK(training_memory(a, p).logits == Bytes(4 * tokens * 65));
+  p.seq = 8, p.micro_batch = p.global_batch = 2;
+  CHECK(training_memory(a, p, tp).logits == Bytes(4 * tokens * 65));
 }
 
 TEST_CASE("KV heads fewer than the ranks are on several ranks, one each", "[contract][tensor]") {
@@ -138,9 +138,7 @@ TEST_CASE("a latent cache is whole on every rank and its heads are cut", "[contr
   CHECK(shape_of<Linear>(ops, "attn.q_absorb").rows == 2 * 2);
   CHECK(shape_of<Linear>(ops, "attn.q_up").out == 2 * 24);
   CHECK(shape_of<Linear>(first_block(even_latent(), training, {8, false}), "attn.kv_up").out == 2 * 32);
-  Plan p;
-  p.tp = 8;
-  CHECK(cache_bytes_per_token(even_latent(), p) == Bytes(3 * 2 * 40));
+  CHECK(cache_bytes_per_token(even_latent(), {}, {.tp = 8}) == Bytes(3 * 2 * 40));
 }
 
 TEST_CASE("qk-norms are cut by heads and share or split their weights as they are learned", "[contract][tensor]") {
@@ -168,10 +166,10 @@ TEST_CASE("weights over all ranks less their replicas are the model's", "[contra
   for (const Count ranks : {2, 4, 8}) {
     CAPTURE(ranks);
     Plan p;
-    p.tp = ranks, p.seq = p.global_batch = 1;
+    p.seq = p.global_batch = 1;
     // Two norms a layer and the last one; the biases of attn.out and mlp.down, added after the sum.
     const Count once = d * (2 * layers + 1) + 2 * d * layers;
-    CHECK(ranks * training_states(a, p).parameters - (ranks - 1) * once == parameters(a).total);
+    CHECK(ranks * training_states(a, p, {.tp = ranks}).parameters - (ranks - 1) * once == parameters(a).total);
   }
   // Experts' and routers' weights; 16 ranks hold each of 8 KV heads twice.
   const OpList whole = first_block(even_moe(), training), cut = first_block(even_moe(), training, {16, false});
@@ -241,7 +239,7 @@ TEST_CASE("sequence parallelism cuts the tokens of a latent block's norms and of
   CHECK(shape_of<Norm>(block, "attn.kv_norm").rows == tokens / 4);
   Arch narrow = even();
   narrow.embedding_width = 32;
-  const TensorParallel four{4, true};
+  const Layout four{4, true};
   CHECK(shape_of<Linear>(split_tensor(embedding_ops(narrow, training), four), "embedding.project").rows == tokens / 4);
   CHECK(shape_of<Linear>(split_tensor(head_ops(narrow, training), four), "head.project").rows == tokens / 4);
 }

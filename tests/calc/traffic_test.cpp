@@ -20,7 +20,7 @@ const Pricing train = of(Phase::training), prefill = of(Phase::prefill), decode 
 
 /// 6 query heads over 2 KV heads, keys 7 wide, values 5.
 Attention core(Count past = 0) {
-  return {.sequences = 3, .heads = 6, .kv_heads = 2, .queries = 4, .past = past, .qk_dim = 7, .v_dim = 5};
+  return {.sequences = 3, .heads = 6, .kv_heads = 2, .queries = 4, .keys = past + 4, .qk_dim = 7, .v_dim = 5};
 }
 /// In bf16: q (12 rows, 6 heads of 7) and o (of 5); a token's keys and values (2 heads of 7 and 5).
 constexpr double queries_and_outputs = 2 * 12 * 6 * (7 + 5), token = 2 * 2 * (7 + 5), scores = 2 * 12 * 6 * 4;
@@ -58,7 +58,7 @@ TEST_CASE("a prefill writes its tokens to the cache and reads all that lie there
 
 TEST_CASE("a decode step behind a window of one token reads that token", "[cost][traffic]") {
   Attention s = core(10);
-  s.queries = s.window = 1;
+  s.queries = s.window = 1, s.keys = 11;
   CHECK(forward(s, decode).moved.cache == 3 * token);
   CHECK(forward(s, decode).model == Flops(2 * 3 * 6 * (7 + 5)));
 }

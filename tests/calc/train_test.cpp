@@ -4,6 +4,7 @@
 
 #include "calc/program.hpp"
 #include "tests/calc/engine_archs.hpp"
+#include "tests/calc/estimates.hpp"
 #include "tests/catch.hpp"
 
 using namespace llmcalc;
@@ -11,7 +12,7 @@ using namespace llmcalc::test;
 
 namespace {
 
-const Device h100 = device(989.4e12, 3.35e12, 450e9);
+const Cluster h100 = device(989.4e12, 3.35e12, 450e9);
 
 Plan plan(Count micro = 1, Count global = 1) {
   Plan p;
@@ -80,11 +81,13 @@ TEST_CASE("optimizers hold what the sheet says", "[cost][train]") {
 
 TEST_CASE("utilisation is the model's FLOPs over what the ranks could have done", "[contract][train]") {
   Plan p = plan(2, 8);
-  p.tp = 4, p.recompute = Recompute::full;
-  const TrainEstimate e = train(even(), p, h100);
+  p.recompute = Recompute::full;
+  const Layout four{.tp = 4};
+  const TrainEstimate e = train(even(), p, h100, four);
   const double could = e.bound.total().value * 4 * 989.4e12;
-  CHECK(model_utilization(e, e.bound, p, h100) == Approx(4 * static_cast<double>(e.flops.model_total.value) / could));
-  CHECK(hardware_utilization(e, e.bound, p, h100) ==
+  CHECK(model_utilization(e, e.bound, p, four, h100.device) ==
+        Approx(4 * static_cast<double>(e.flops.model_total.value) / could));
+  CHECK(hardware_utilization(e, e.bound, p, four, h100.device) ==
         Approx(4 * static_cast<double>(e.flops.hardware_total.value) / could));
   CHECK(e.flops.model_total == training_flops(even(), plan(2, 8)).model_total);  // of the whole model, not a rank
   CHECK(tokens_per_second(e, e.bound) == Approx(8 * 512 / e.bound.total().value));
@@ -92,9 +95,9 @@ TEST_CASE("utilisation is the model's FLOPs over what the ranks could have done"
 
 TEST_CASE("communication is the blocks', the embedding's, the head's and the loss's", "[cost][train]") {
   Plan p = plan();
-  p.tp = 8;
+  Layout l{.tp = 8};
   const double message = 2.0 * 512 * 64, ring = 2 * 7.0 / 8 / 450e9;
-  const auto spent = [&] { return train(even(), p, h100).bound.time.communication.value; };
+  const auto spent = [&] { return train(even(), p, h100, l).bound.time.communication.value; };
   // 3 layers x 4 and one each for embedding and head; the loss's three of 4 bytes a token
   const double once = (14 * message + 3 * 4 * 512) * ring;
   CHECK(spent() == Approx(once));
@@ -104,7 +107,7 @@ TEST_CASE("communication is the blocks', the embedding's, the head's and the los
   CHECK(spent() == Approx(once + 3 * 2 * message * ring));
   p.recompute = Recompute::none, p.overlap = 1;
   CHECK(spent() == 0);
-  p.overlap = 0, p.sp = true;  // as much, and the blocks' and the head's inputs gathered again
+  p.overlap = 0, l.sp = true;  // as much, and the blocks' and the head's inputs gathered again
   CHECK(spent() == Approx(once + (3 * 2 + 1) * message * ring / 2));
 }
 
@@ -112,18 +115,18 @@ TEST_CASE("sequence parallelism sums the gradients of what every rank holds whol
   Arch a = even();
   a.attention_out_bias = a.mlp_bias = true;
   Plan p = plan();
-  p.tp = 8, p.sp = true;
   // 7 norms, and the biases added to each rank's own tokens after the sum: attn.out's and mlp.down's, of 3 layers.
   const double numbers = 64 * (7 + 3 * 2);
-  CHECK(train(a, p, h100).bound.optimizer.communication.value == Approx(numbers * 4 * 2 * 7 / 8 / 450e9));
+  CHECK(train(a, p, h100, {.tp = 8, .sp = true}).bound.optimizer.communication.value ==
+        Approx(numbers * 4 * 2 * 7 / 8 / 450e9));
 }
 
 TEST_CASE("weights that the heads share are summed over the ranks", "[cost][train]") {
   Arch a = even();
   a.qk_norm = QkNorm::per_head;  // each rank sees the gradient from its own heads
-  Plan p = plan();
-  p.tp = 8;
-  CHECK(train(a, p, h100).bound.optimizer.communication.value == Approx(3.0 * 2 * 8 * 4 * 2 * 7 / 8 / 450e9));
+  const Plan p = plan();
+  CHECK(train(a, p, h100, {.tp = 8}).bound.optimizer.communication.value ==
+        Approx(3.0 * 2 * 8 * 4 * 2 * 7 / 8 / 450e9));
 }
 
 TEST_CASE("memory of a step is its parts", "[contract][train]") {
@@ -131,8 +134,8 @@ TEST_CASE("memory of a step is its parts", "[contract][train]") {
     for (const Count ranks : {1, 2, 8})
       for (const Arch& a : {even(), even_moe(), even_latent()}) {
         Plan p = plan(2, 2);
-        p.recompute = r, p.tp = ranks, p.sp = ranks == 8;
-        const Memory m = training_memory(a, p);
+        p.recompute = r;
+        const Memory m = training_memory(a, p, {.tp = ranks, .sp = ranks == 8});
         CHECK(m.total == m.weights + m.gradients + m.optimizer + m.activations + m.logits + m.workspace);
         CHECK(m.peak <= m.total);
         CHECK(m.peak >= m.weights + m.gradients + m.optimizer + m.activations);
@@ -152,9 +155,9 @@ TEST_CASE("logits are held as they are stored", "[cost][train]") {
     p.precision = format;
     CHECK(training_memory(even(), p).logits == Bytes(bytes * 2 * 512 * 512));
   }
-  p.precision = dtypes::bf16, p.tp = 8;
-  CHECK(training_memory(even(), p).logits == Bytes(2 * 2 * 512 * 512 / 8));
-  p.tp = 1, p.logits = {.chunks = 3};
+  p.precision = dtypes::bf16;
+  CHECK(training_memory(even(), p, {.tp = 8}).logits == Bytes(2 * 2 * 512 * 512 / 8));
+  p.logits = {.chunks = 3};
   CHECK(training_memory(even(), p).logits == Bytes((4 * 2 * 512 * 512 + 2) / 3));
 }
 

@@ -26,7 +26,7 @@ void check_decoding(Lab& lab, const Decoding& d) {
                     .heads = d.heads,
                     .kv_heads = d.kv_heads,
                     .queries = 1,
-                    .past = 0,
+                    .keys = 1,
                     .qk_dim = d.width,
                     .v_dim = d.width + 8,
                     .window = d.window,
@@ -48,7 +48,7 @@ void check_decoding(Lab& lab, const Decoding& d) {
                              .sinks = d.sinks ? p(sinks) : nullptr,
                              .alibi = d.alibi};
     Attention now = s;
-    now.past = past;
+    now.keys = past + 1;
     b.attention(now, in, AttentionImpl::flash, {}, {.log_sum_exp = p(log_sum_exp)}, p(o));
   };
   lab.run([&](Backend& b, auto p) { ask(b, p, d.past); });

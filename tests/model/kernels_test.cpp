@@ -261,7 +261,7 @@ void check_core(Lab& lab, Count queries, Count width, const CoreVariant& c) {
                     .heads = heads,
                     .kv_heads = kv,
                     .queries = queries,
-                    .past = c.past,
+                    .keys = keys,
                     .qk_dim = width,
                     .v_dim = width + 2,
                     .window = c.window,

@@ -49,14 +49,14 @@ class Bench {
            .heads = shape.heads,
            .kv_heads = shape.kv_heads,
            .queries = shape.queries,
-           .past = shape.past,
+           .keys = shape.past + shape.queries,
            .qk_dim = shape.dim,
            .v_dim = shape.dim,
            .window = shape.window,
            .sinks = shape.sinks},
         scale_(shape.scale),
         capacity_(shape.capacity),
-        tokens_(capacity_ > 0 ? capacity_ : s_.past + s_.queries),
+        tokens_(capacity_ > 0 ? capacity_ : s_.keys),
         row_((s_.heads + 2 * s_.kv_heads) * s_.qk_dim + 8) {
     for (const bool odd : {false, true}) x_[odd] = filled(qkv(), 1, odd), dx_[odd] = make(qkv(), false, odd);
     d_o_ = filled(outputs(), 2), sinks_ = filled(s_.heads, 3);
@@ -88,7 +88,7 @@ class Bench {
     for (Count n = 0; n < static_cast<Count>(all.size()); ++n) {
       const Count token = n / row_ % tokens_, head = n % row_ / s_.qk_dim;
       const std::size_t which = head < s_.heads ? 0 : head < s_.heads + s_.kv_heads ? 1 : 2;
-      if (token < (which == 0 ? s_.queries : s_.past + s_.queries) && head < s_.heads + 2 * s_.kv_heads)
+      if (token < (which == 0 ? s_.queries : s_.keys) && head < s_.heads + 2 * s_.kv_heads)
         d[which].push_back(all[static_cast<std::size_t>(n)]);
     }
     return d;

@@ -58,7 +58,7 @@ TEST_CASE("what keeps an attention from being cuDNN's is said in a few words", "
 TEST_CASE("a token after others and a single token are not asked for", "[sdpa]") {
   CHECK(is_sdpa({.queries = 2}));
   CHECK_FALSE(is_sdpa({.queries = 1}));
-  CHECK_FALSE(is_sdpa({.queries = 2, .past = 1}));
+  CHECK_FALSE(is_sdpa({.queries = 2, .keys = 3}));
 }
 
 TEST_CASE("cores are asked from the fastest on, and what kept one from it is remembered", "[sdpa]") {

@@ -8,7 +8,7 @@
 
 #include "calc/parameters.hpp"
 #include "calc/program.hpp"
-#include "calc/work.hpp"
+#include "calc/train.hpp"
 #include "tests/catch.hpp"
 #include "validate/run.hpp"
 
@@ -116,8 +116,8 @@ namespace {
 
 std::vector<std::string> operators(const Case& c) {
   std::vector<std::string> names;
-  for_each_segment(c.arch, training_step(c.plan), {}, [&](const Segment& s) {
-    for (const Op& op : s.ops) names.push_back(fmt::format("{} {} x{}", op.name, op.shape.index(), s.repeats));
+  for_each_operator(c.arch, c.plan, {}, training_step(c.plan), [&](const OperatorRow& row) {
+    names.push_back(fmt::format("{} {} x{}", row.op.name, row.op.shape.index(), row.segment.repeats));
   });
   return names;
 }
@@ -137,10 +137,10 @@ TEST_CASE("the suite's models as they are timed have the operators of the small 
 
 TEST_CASE("a plan that the reference does not run is refused in a sentence", "[suite]") {
   Case c = small_suite().front();
-  c.plan.tp = 2;
+  c.layout.tp = 2;
   CHECK_THROWS_WITH(check_runnable(c, {}),
-                    "the reference transformer does not run this plan: --tp 2 is more than one "
-                    "device; leave it out");
+                    "the reference transformer does not run this plan: it runs on one device; leave out --tp, --sp and "
+                    "--gpus");
   for (const LogitStore& logits : {LogitStore{.format = LogitFormat::with_gradient}, LogitStore{.chunks = 2}}) {
     c = small_suite().front();
     c.plan.logits = logits;

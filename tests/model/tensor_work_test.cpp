@@ -110,7 +110,7 @@ TEST_CASE("attention is what the core of its direction executes", "[metered]") {
   CHECK(attention(causal(128), both, true).least > 0);
   CHECK(attention(causal(128), "plain, not cudnn: none; not mma: its format").most == 0);
   Attention one = causal(1);
-  one.past = 100;
+  one.keys = 101;
   CHECK(attention(one, "cuDNN 9.19.0").most == 0);
   CHECK(tensor_flops(runs(causal(128)), AttentionImpl::naive, "cuDNN 9.19.0").most == 0);
 }

@@ -2,7 +2,7 @@
 
 #include "calc/infer.hpp"
 #include "calc/parameters.hpp"
-#include "calc/work.hpp"
+#include "calc/train.hpp"
 #include "tests/presets/engine_golden.hpp"
 
 using namespace llmcalc;

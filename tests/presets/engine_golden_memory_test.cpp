@@ -38,7 +38,7 @@ Plan seed_plan(Count batch, Count seq, Count precision) {
   return p;
 }
 
-OpList block(const Arch& a, const Step& step, const TensorParallel& tp) {
+OpList block(const Arch& a, const Step& step, const Layout& tp) {
   return split_tensor(block_ops(a, *layer_kinds(a).begin(), step), tp);
 }
 
@@ -47,8 +47,8 @@ Bytes kept(const Arch& a, const Plan& p, bool attention_dropout) {
   Pricing price = pricing(p, Phase::training);
   price.dropout = attention_dropout;
   const Step step = training_step(p);
-  const TensorParallel tp = tensor_parallel(p);
-  const Count rows = tp.sequence ? step.tokens() / tp.ranks : step.tokens();
+  const Layout tp = tensor_parallel(p);
+  const Count rows = tp.sp ? step.tokens() / tp.tp : step.tokens();
   const Liveness l = liveness(block(a, step, tp), price, rows * a.hidden, p.recompute == Recompute::selective);
   return p.recompute == Recompute::full ? l.input : l.kept;
 }

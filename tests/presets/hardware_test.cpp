@@ -54,13 +54,13 @@ TEST_CASE("every hardware preset says what is known of it", "[hardware]") {
     const HardwareCard c = load_hardware(f.name);
     CHECK(c.name == f.name);
     CHECK(c.source == "preset '" + c.name + "'");
-    CHECK(c.device.memory == Bytes(f.memory));
-    CHECK(c.device.bandwidth.value == f.bandwidth);
-    CHECK(peak(c.device, Peak::bf16) == f.bf16);
-    CHECK(peak(c.device, Peak::fp16) == f.fp16);
-    CHECK(c.device.link.bandwidth.value == f.link);
+    CHECK(c.cluster.device.memory == Bytes(f.memory));
+    CHECK(c.cluster.device.bandwidth.value == f.bandwidth);
+    CHECK(peak(c.cluster.device, Peak::bf16) == f.bf16);
+    CHECK(peak(c.cluster.device, Peak::fp16) == f.fp16);
+    CHECK(c.cluster.levels[0].bandwidth.value == f.link);
     CHECK(c.watts == f.watts);
-    CHECK(c.device.cache == Bytes(f.cache));
+    CHECK(c.cluster.device.cache == Bytes(f.cache));
   }
 }
 
@@ -72,10 +72,10 @@ TEST_CASE("every number of a hardware preset has a source, and none claims a mea
     CHECK(c.sources.size() >= 3);
     for (const auto& [path, source] : c.sources) CHECK(source.size() > 5);
     for (const Price& price : c.prices) CHECK((price.usd_per_hour > 0 && price.source.size() > 5));
-    CHECK((!c.device.achieved.present || !c.achieved_how.empty()));
+    CHECK((!c.cluster.device.achieved.present || !c.achieved_how.empty()));
     // A half-precision peak is dense only if an 8-bit one does not pass twice it.
-    const double half = std::max(peak(c.device, Peak::bf16), peak(c.device, Peak::fp16));
-    if (half > 0) CHECK(peak(c.device, Peak::fp8) <= 4 * half);
+    const double half = std::max(peak(c.cluster.device, Peak::bf16), peak(c.cluster.device, Peak::fp16));
+    if (half > 0) CHECK(peak(c.cluster.device, Peak::fp8) <= 4 * half);
   }
 }
 
@@ -90,22 +90,22 @@ TEST_CASE("the H100 is what its datasheet says", "[hardware]") {
   const HardwareCard c = load_hardware("h100");
   CHECK(c.vendor == "NVIDIA");
   CHECK(c.memory_type == "HBM3");
-  CHECK(peak(c.device, Peak::bf16) == 989.4e12);
-  CHECK(peak(c.device, Peak::fp4) == 0);
-  CHECK(c.device.link.ranks == 8);
-  CHECK(c.device.link.bandwidth.value == 450e9);
-  CHECK(c.device.link.latency == Seconds(0));
-  CHECK(c.device.network.bandwidth.value == 50e9);
+  CHECK(peak(c.cluster.device, Peak::bf16) == 989.4e12);
+  CHECK(peak(c.cluster.device, Peak::fp4) == 0);
+  CHECK(c.cluster.levels[0].ranks == 8);
+  CHECK(c.cluster.levels[0].bandwidth.value == 450e9);
+  CHECK(c.cluster.levels[0].latency == Seconds(0));
+  CHECK(c.cluster.levels[1].bandwidth.value == 50e9);
   CHECK(c.pcie.value == 63e9);
   CHECK(c.prices.size() == 2);
   CHECK(c.prices[0].usd_per_hour == 3.99);
-  CHECK_FALSE(c.device.achieved.present);
+  CHECK_FALSE(c.cluster.device.achieved.present);
   CHECK(holds(c.unknown, "link latency"));
   CHECK_FALSE(holds(c.unknown, "price"));
 }
 
 TEST_CASE("a link joins as many devices as its topology says, and PCI Express is no link", "[hardware]") {
-  const auto link = [](std::string_view name) { return load_hardware(name).device.link; };
+  const auto link = [](std::string_view name) { return load_hardware(name).cluster.levels[0]; };
   CHECK(link("gb200").ranks == 72);
   CHECK(link("mi300x").ranks == 8);
   CHECK(link("a100-pcie-80gb").ranks == 2);
@@ -128,8 +128,8 @@ TEST_CASE("a small hardware file is enough, and what it leaves out is told", "[h
   const HardwareCard c = read_hardware_file(file(), "mine.json");
   CHECK(c.title == "mine");
   CHECK(c.source == "mine.json");
-  CHECK(c.device.memory == Bytes(8589934592));
-  CHECK(peak(c.device, Peak::fp32) == 2e12);
+  CHECK(c.cluster.device.memory == Bytes(8589934592));
+  CHECK(peak(c.cluster.device, Peak::fp32) == 2e12);
   CHECK(c.sources == std::vector<std::pair<std::string, std::string>>{{"memory.capacity", "measured"},
                                                                       {"memory.bandwidth", "measured"},
                                                                       {"matmul.fp32", "measured"}});
@@ -144,7 +144,7 @@ TEST_CASE("what single operators achieved is read by format", "[hardware]") {
                "recorded": "2 us", "recorded_backward": "5 us", "functions": 1.7e9, "cache": "40 GB/s", "launch_backward": "9 us",
                "overhead": "600 MiB"}})"),
       "mine.json");
-  const Achieved& a = c.device.achieved;
+  const Achieved& a = c.cluster.device.achieved;
   CHECK(Device::of(a.flash, dtypes::fp32).of(true).value == 31e9);
   CHECK(Device::of(a.flash, dtypes::bf16).forward.value == 0);
   CHECK(Device::of(a.naive, dtypes::bf16).of(false).value == 5e9);
@@ -172,11 +172,11 @@ TEST_CASE("what was achieved counts only with how it was measured", "[hardware]"
   const auto c = read_hardware_file(
       file(R"({"achieved": {"matmul": 0.71, "memory": 0.9, "link": 0.8, "launch": "4 us", "how": "n = 8192"}})"),
       "mine.json");
-  CHECK(c.device.achieved.present);
-  CHECK(c.device.achieved.matmul == for_each_format(0.71));
-  CHECK(c.device.achieved.memory == 0.9);
-  CHECK(c.device.achieved.link == 0.8);
-  CHECK(c.device.achieved.launch == Seconds(4e-6));
+  CHECK(c.cluster.device.achieved.present);
+  CHECK(c.cluster.device.achieved.matmul == for_each_format(0.71));
+  CHECK(c.cluster.device.achieved.memory == 0.9);
+  CHECK(c.cluster.device.achieved.link == 0.8);
+  CHECK(c.cluster.device.achieved.launch == Seconds(4e-6));
   CHECK(c.achieved_how == "n = 8192");
   CHECK(refusal(R"({"achieved": {"matmul": 0.71}})") ==
         "mine.json, \"achieved\": \"how\" is missing; a text in quotes is wanted");

@@ -1,0 +1,40 @@
+#pragma once
+/// What ranks send each other in one direction of a layer: messages and bytes by group and operation. They become
+/// seconds when the group's link is known (calc/collective.hpp); ring algorithms, in which time is linear in both.
+
+#include "calc/collective.hpp"
+#include "calc/in_place.hpp"
+#include "calc/layout.hpp"
+#include "calc/op.hpp"
+#include "calc/pricing.hpp"
+
+namespace llmcalc {
+
+/// `messages` collectives of one operation over one group, `bytes` in all; M of a message is that of
+/// calc/collective.hpp.
+struct Exchange {
+  Group group = Group::tensor;
+  CollectiveOp op = CollectiveOp::all_reduce;
+  Count messages = 0;
+  Bytes bytes;
+};
+
+class Exchanges {
+ public:
+  void add(const Exchange& e);
+  bool empty() const { return list_.empty(); }
+  const Exchange* begin() const { return list_.begin(); }
+  const Exchange* end() const { return list_.end(); }
+
+ private:
+  InPlace<Exchange, 6> list_;
+};
+
+/// What a collective sends in forward, or in backward: its own operation, and the gathering of a saved shard again.
+void add_forward(Exchanges& all, const Collective& c, const Pricing& p);
+void add_backward(Exchanges& all, const Collective& c, const Pricing& p);
+
+/// Seconds of ring collectives: messages x rounds x latency + load x bytes / bandwidth.
+Seconds exchange_time(const Exchange& e, Count ranks, const Link& link);
+
+}  // namespace llmcalc

@@ -1,0 +1,213 @@
+#include "calc/price.hpp"
+
+#include <algorithm>
+
+namespace llmcalc {
+namespace {
+
+/// Is this operator's forward pass run again during backward?
+bool runs_again(const Plan& plan, SegmentKind segment, const Op& op) {
+  switch (plan.recompute) {
+    case Recompute::none:
+      return false;
+    case Recompute::selective:
+      return std::holds_alternative<Attention>(op.shape);
+    case Recompute::full:
+      return segment == SegmentKind::block;
+  }
+  return false;
+}
+
+Flops& part(Work& w, const Op& op) {
+  if (std::holds_alternative<Attention>(op.shape)) return w.core;
+  return op.component == Component::lm_head ? w.head : w.linear;
+}
+
+/// The logits during the loss, all of a rank's: 4 bytes each (what log-softmax keeps), the compute format, or the
+/// compute format with a float32 copy and a float32 gradient; in `chunks` pieces one after another.
+Bytes logits_bytes(const Plan& plan, const Loss& s) {
+  const Count n = mul(s.rows, s.vocabulary);
+  const auto all = [&] {
+    switch (plan.logits.format) {
+      case LogitFormat::fp32:
+        return Bytes(mul(n, 4));
+      case LogitFormat::compute:
+        return bytes_of(plan.precision, n);
+      case LogitFormat::with_gradient:
+        return Bytes(mul(n, plan.precision.format().element_bits / 8 + 8));
+    }
+    return Bytes();
+  };
+  return Bytes(ceil_div(all().value, plan.logits.chunks));
+}
+
+/// Adds one direction of one operator. Without a device nothing is timed.
+void add_operator(PassPrice& pass, const Op& op, const Cost& c, const Pricing& p, Direction direction, const Plan& plan,
+                  const Prices& prices) {
+  pass.cost += c;
+  if (plan.roofline == Roofline::step || prices.bound_rates.memory.value <= 0) return;
+  pass.bound += op_time(c, prices.bound_rates);
+  if (!prices.estimated) return;
+  pass.estimate += op_time(c, reached(op, c, p, direction, prices.estimated_rates));
+}
+
+/// Prices segments one after another, each in one visit.
+class Pricer {
+ public:
+  Pricer(const Plan& plan, const Layout& layout, const Device& device, Phase phase, Prices& prices)
+      : plan_(plan), layout_(layout), p_(pricing(plan, phase, layout)), prices_(prices) {
+    prices.bound_rates = bound_rates(device, plan);
+    prices.estimated_rates = estimated_rates(device, plan);
+    prices.estimated = has_estimate(device, plan);
+  }
+
+  /// `holds`: the operators are those whose weights are stored.
+  void add(const Segment& s, bool holds) {
+    holds_ = holds;
+    LayerPrice& row = prices_.rows.push({.segment = s.kind, .layers = s.repeats});
+    for (const Op& op : s.ops)
+      if (!is_aside(op)) price(row, op);
+    for (const Op& op : s.whole)
+      if (!is_aside(op)) count(row, op);
+    if (cores_ != nullptr) put_aside(s);
+    row.alive = liveness(s.ops, p_, s.input_elements, plan_.recompute == Recompute::selective, row.logits);
+    row.summed = summed_gradients(s.ops, layout_, Group::tensor);
+  }
+
+  /// From here on attention cores are put aside, and not priced.
+  void put_cores_into(Cores& cores) { cores_ = &cores; }
+
+  void hold(LayerPrice& row, const OpList& ops) const {
+    for (const Op& op : ops) hold(row, op);
+  }
+
+ private:
+  bool is_aside(const Op& op) const { return cores_ != nullptr && std::holds_alternative<Attention>(op.shape); }
+  void put_aside(const Segment& s) const {
+    const auto core_of = [&](const OpList& ops) {
+      return std::find_if(ops.begin(), ops.end(), [&](const Op& op) { return is_aside(op); });
+    };
+    const Op* mine = core_of(s.ops);
+    if (mine != s.ops.end()) cores_->push({*mine, *core_of(s.whole), s.repeats});
+  }
+
+  /// One operator of one rank.
+  void price(LayerPrice& row, const Op& op) {
+    const bool again = p_.training() && runs_again(plan_, row.segment, op);
+    if (const Collective* c = std::get_if<Collective>(&op.shape)) return exchange(row, *c, again);
+    const Cost ahead = forward(op, p_);
+    run(row.forward, op, ahead, Direction::forward);
+    if (again) run(row.again, op, ahead, Direction::forward);
+    if (p_.training()) {
+      run(row.backward_input, op, backward_input(op.shape, p_, op.component), Direction::backward_input);
+      run(row.backward_weight, op, backward_weight(op.shape, p_, op.component), Direction::backward_weight);
+      if (const Loss* loss = std::get_if<Loss>(&op.shape)) row.logits = logits_bytes(plan_, *loss);
+    }
+    if (holds_) hold(row, op);
+  }
+
+  void hold(LayerPrice& row, const Op& op) const {
+    row.learned += learned(op.shape);
+    row.weights += weight_bytes(op, plan_.weight_precision, plan_.precision);
+    const CacheRow cache = cache_row(op.shape, plan_.kv_precision);
+    if (cache.per_token != Bytes() || cache.state != Bytes()) row.cache = cache;
+  }
+
+  void exchange(LayerPrice& row, const Collective& c, bool again) const {
+    add_forward(row.forward.exchanges, c, p_);
+    if (again) add_forward(row.again.exchanges, c, p_);
+    if (p_.training()) add_backward(row.backward_input.exchanges, c, p_);
+  }
+
+  void run(PassPrice& pass, const Op& op, const Cost& c, Direction direction) const {
+    add_operator(pass, op, c, p_, direction, plan_, prices_);
+  }
+
+  /// The same operator before it was cut.
+  void count(LayerPrice& row, const Op& op) const {
+    const Cost ahead = forward(op, p_);
+    part(row.whole.forward, op) += ahead.model;
+    row.whole.executed += ahead.executed;
+    if (!p_.training()) return;
+    const Cost back = backward(op, p_);
+    row.whole.backward += back.model;
+    row.whole.executed += back.executed;
+    if (!runs_again(plan_, row.segment, op)) return;
+    row.whole.again += ahead.model;
+    row.whole.executed += ahead.executed;
+  }
+
+  const Plan& plan_;
+  const Layout& layout_;
+  Pricing p_;
+  Prices& prices_;
+  bool holds_ = true;
+  Cores* cores_ = nullptr;
+};
+
+/// The only caller of the walk over segments.
+template <typename Visit>
+void walk(const Arch& arch, const LayerKinds& kinds, const Step& step, const Layout& layout, const Visit& visit) {
+  for_each_segment(arch, kinds, step, layout, visit);
+}
+
+}  // namespace
+
+Prices price_pass(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device, const Step& step,
+                  Phase phase) {
+  Prices prices;
+  prices.kinds = layer_kinds(arch);
+  Pricer pricer(plan, layout, device, phase, prices);
+  const bool absorbed = step.absorbed && arch.attention == AttentionKind::latent;
+  walk(arch, prices.kinds, step, layout, [&](const Segment& s) { pricer.add(s, !absorbed); });
+  if (!absorbed) return prices;
+  Step stored = step;
+  stored.absorbed = false;
+  std::size_t row = 0;
+  walk(arch, prices.kinds, stored, layout, [&](const Segment& s) { pricer.hold(prices.rows[row++], s.ops); });
+  return prices;
+}
+
+Prices price(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device) {
+  return price_pass(arch, plan, layout, device, training_step(plan), Phase::training);
+}
+
+Prices price_prefill(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device, Count tokens) {
+  return price_pass(arch, plan, layout, device, prefill_step(plan, tokens), Phase::prefill);
+}
+
+Prices price_decode(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device, Count context) {
+  if (!plan.kv_cache) return price_prefill(arch, plan, layout, device, context);
+  return price_pass(arch, plan, layout, device, decode_step(plan, context), Phase::decode);
+}
+
+Prices price_without_cores(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device,
+                           Count context, Cores& cores) {
+  Prices prices;
+  prices.kinds = layer_kinds(arch);
+  Pricer pricer(plan, layout, device, Phase::decode, prices);
+  pricer.put_cores_into(cores);
+  walk(arch, prices.kinds, decode_step(plan, context), layout, [&](const Segment& s) { pricer.add(s, false); });
+  return prices;
+}
+
+CorePrice price_core(const Core& core, const Prices& prices, const Plan& plan, const Layout& layout, Count context) {
+  const Pricing p = pricing(plan, Phase::decode, layout);
+  Op op = core.op, whole = core.whole;
+  std::get<Attention>(op.shape).keys = context;
+  std::get<Attention>(whole.shape).keys = context;
+  CorePrice r;
+  add_operator(r.pass, op, forward(op, p), p, Direction::forward, plan, prices);
+  r.whole = forward(whole, p).model;
+  return r;
+}
+
+void for_each_operator(const Arch& arch, const Plan& plan, const Layout& layout, const Step& step,
+                       const std::function<void(const OperatorRow&)>& visit) {
+  walk(arch, layer_kinds(arch), step, layout, [&](const Segment& s) {
+    for (std::size_t i = 0; i < s.ops.size(); ++i)
+      visit({s, i, s.ops[i], step.training && runs_again(plan, s.kind, s.ops[i])});
+  });
+}
+
+}  // namespace llmcalc

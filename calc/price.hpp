@@ -1,0 +1,120 @@
+#pragma once
+/// The price list of a model: one walk over the operators of one rank, and a row for the embedding, every kind of layer
+/// and the head. Everything that depends on shapes is in a row (FLOPs, bytes, seconds of compute, what is kept, what is
+/// exchanged); everything that counts and schedules rows is arithmetic on them: memory.hpp, train.hpp, infer.hpp.
+/// Nothing else walks the operators.
+
+#include <array>
+#include <functional>
+
+#include "calc/cluster.hpp"
+#include "calc/exchange.hpp"
+#include "calc/liveness.hpp"
+#include "calc/program.hpp"
+#include "calc/roofline.hpp"
+
+namespace llmcalc {
+
+/// One direction of one layer, on one rank: what it does and how long that takes, exchanges apart.
+struct PassPrice {
+  Cost cost;
+  Time bound;     ///< at the datasheet's rates; empty under the roofline of a whole step
+  Time estimate;  ///< at measured or stated efficiencies; empty where there are none
+  Exchanges exchanges;
+};
+
+/// FLOPs of one kind of pass by what does them.
+struct Work {
+  Flops linear{};  ///< projections, MLPs, routers, absorbed projections, linear attention
+  Flops core{};    ///< attention scores and their product with the values
+  Flops head{};    ///< the language-model head
+  constexpr Flops total() const { return linear + core + head; }
+  constexpr Work& operator+=(const Work& o) {
+    linear += o.linear;
+    core += o.core;
+    head += o.head;
+    return *this;
+  }
+};
+constexpr Work operator*(Count n, const Work& w) { return {n * w.linear, n * w.core, n * w.head}; }
+
+/// FLOPs of the whole model, before it is cut over ranks.
+struct WholeFlops {
+  Work forward;
+  Flops backward{}, again{};  ///< model FLOPs of backward, and of the forward work done again
+  Flops executed{};           ///< of all three, what the kernels do
+};
+
+/// One layer of one kind, or the embedding, or the head: one micro-batch or one inference pass, one rank.
+struct LayerPrice {
+  SegmentKind segment = SegmentKind::block;
+  Count layers = 1;  ///< that are alike
+  PassPrice forward{};
+  PassPrice backward_input{}, backward_weight{};  ///< training only
+  PassPrice again{};                              ///< the forward work that backward does again
+  WholeFlops whole{};
+  Learned learned{};
+  Bytes weights{};
+  CacheRow cache{};
+  Bytes logits{};  ///< of the head in training
+  Liveness alive{};
+  Count summed = 0;  ///< numbers whose gradients the tensor-parallel ranks sum
+};
+
+/// A model under a plan and a layout: rows in the order of the model.
+struct Prices {
+  InPlace<LayerPrice, 10> rows;
+  LayerKinds kinds;
+  Rates bound_rates, estimated_rates;
+  bool estimated = false;
+  const LayerPrice& embedding() const { return rows[0]; }
+  const LayerPrice& layer(std::size_t kind) const { return rows[1 + kind]; }
+  const LayerPrice& head() const { return rows[rows.size() - 1]; }
+};
+
+/// What a rank holds does not depend on how latent attention is computed: learned numbers, weights and cache are those
+/// of the projections as they are stored.
+
+/// One micro-batch of training.
+Prices price(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device);
+
+/// One inference pass; Phase says which kernels and number formats it has.
+Prices price_pass(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device, const Step& step,
+                  Phase phase);
+
+/// A prompt of `tokens` tokens of every sequence.
+Prices price_prefill(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device, Count tokens);
+
+/// The pass that makes the token at `context`, which counts it: a decode step, or without a KV cache the whole
+/// sequence.
+Prices price_decode(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device, Count context);
+
+/// The attention core of a kind of layer, on one rank and of the whole model.
+struct Core {
+  Op op, whole;
+  Count layers;
+};
+using Cores = InPlace<Core, 8>;
+/// A decode step whose attention cores are not in the rows but in `cores`; what is alive is that of `context`.
+Prices price_without_cores(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device,
+                           Count context, Cores& cores);
+/// A core at any other context.
+struct CorePrice {
+  PassPrice pass;
+  Flops whole;  ///< model FLOPs of the whole model
+};
+CorePrice price_core(const Core& core, const Prices& prices, const Plan& plan, const Layout& layout, Count context);
+
+/// One operator of one rank.
+struct OperatorRow {
+  const Segment& segment;
+  std::size_t index;  ///< in segment.ops
+  const Op& op;
+  bool again;  ///< its forward pass runs again during backward
+};
+
+/// The same walk, operator by operator, for those who show or check each of them.
+void for_each_operator(const Arch& arch, const Plan& plan, const Layout& layout, const Step& step,
+                       const std::function<void(const OperatorRow&)>& visit);
+
+}  // namespace llmcalc
