@@ -50,6 +50,7 @@ struct Library {
   LLMCALC_FUNCTION(memory_set_data_handle);
   LLMCALC_FUNCTION(memory_destroy);
   LLMCALC_FUNCTION(sgemm);
+  LLMCALC_FUNCTION(get_effective_cpu_isa);
 #undef LLMCALC_FUNCTION
 
   dnnl_engine_t engine = nullptr;
@@ -149,6 +150,11 @@ bool onednn_matmul(const MatmulShape& shape, Number from, Number to, const void*
   return p.run(a, b, c);
 }
 
+bool onednn_rows_alike() {
+  const Library& l = library();
+  return l.complete && (l.get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core;
+}
+
 bool onednn_sgemm(const MatmulShape& s, const float* a, const float* b, float* c) {
   Library& l = library();
   const char op_a = s.transpose_a ? 'T' : 'N', op_b = s.transpose_b ? 'T' : 'N';
@@ -159,6 +165,7 @@ bool onednn_sgemm(const MatmulShape& s, const float* a, const float* b, float* c
 #else
 
 bool onednn_matmul(const MatmulShape&, Number, Number, const void*, const void*, void*) { return false; }
+bool onednn_rows_alike() { return false; }
 bool onednn_sgemm(const MatmulShape&, const float*, const float*, float*) { return false; }
 
 #endif

@@ -12,8 +12,13 @@ namespace llmcalc::model {
 /// 3 MiB, for blocks of a transposed A), kept until the program ends.
 bool onednn_matmul(const MatmulShape& shape, Number from, Number to, const void* a, const void* b, void* c);
 
-/// The same in float32 by its interface of the BLAS, which compiles nothing per shape and is the faster where B is not
-/// transposed: the matmul reaches 110 GFLOP/s where this reaches 275 (256 x 3072 x 768, two AVX-512 cores, oneDNN 2.6).
+/// Whether a row of its matmul has the same bits however many rows there are: with AVX-512, where brgemm computes every
+/// row in the same order. On other processors the matmul is a gemm that picks its blocks by the number of rows.
+bool onednn_rows_alike();
+
+/// onednn_matmul in float32 by its interface of the BLAS, which compiles nothing per shape and is the faster where B is
+/// not transposed: the matmul reaches 110 GFLOP/s where this reaches 275 (256 x 3072 x 768, two AVX-512 cores,
+/// oneDNN 2.6).
 bool onednn_sgemm(const MatmulShape& shape, const float* a, const float* b, float* c);
 
 }  // namespace llmcalc::model
