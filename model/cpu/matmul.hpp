@@ -73,7 +73,6 @@ bool worth_compiling(const MatmulShape& s) {
 template <typename A, typename B, typename C>
 void large_matmul(const MatmulShape& s, const A* a, const B* b, C* c) {
   const bool compiled = worth_compiling<A>(s), alike = s.routed_rows > 0 && s.transpose_b;
-  if (alike && !onednn_rows_alike()) return packed_matmul(s, a, b, c);
   if constexpr (std::is_same_v<A, float> && std::is_same_v<C, float>)
     if ((!s.transpose_b || !compiled) && !alike && onednn_sgemm(s, a, b, c)) return;
   if constexpr (std::is_same_v<Wide<A>, float>)
@@ -137,7 +136,7 @@ void matmul(const MatmulShape& s, const A* a, const B* b, C* c) {
     return plain_matmul(s, a, b, c);
   } else {
     constexpr Count few = 4, few_routed = 16;
-    if (s.routed_rows > few_routed && onednn_rows_alike())
+    if (s.routed_rows > few_routed && onednn_there())
       return s.transpose_a ? routed_sum(s, a, b, c) : routed_matmul(s, a, b, c);
     if ((s.routed_rows > 0 ? s.routed_rows <= few_routed : s.m <= few) && !s.transpose_a)
       return thin_matmul(s, a, b, c);
