@@ -1,6 +1,6 @@
 /// The reference transformer's kernels and steps on this machine's cores.
 ///
-/// Goals, release build, two AVX-512 cores with nothing else running; printed, never judged:
+/// Goals, release build, two cores with nothing else running; printed, never judged:
 ///   element-wise kernels  50 % or more of the copy bandwidth
 ///   decode                GPT-2 124M, float32, batch 1: weights and cache read at 60 % or more of it
 ///   training              GPT-2 124M, float32, batch 4, sequence 256: 150 tokens/s or more

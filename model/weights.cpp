@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "model/cpu/workers.hpp"
 #include "model/random.hpp"
 #include "text/error.hpp"
 
@@ -146,13 +147,13 @@ void Weights::draw(Parameter& p, std::uint64_t stream, double deviation, std::ui
   for (Count first = 0; first < p.elements(); first += block) {
     const Count n = std::min(block, p.elements() - first);
     values.resize(static_cast<std::size_t>(n));
-#pragma omp parallel for schedule(static) if (n > 16384)
-    for (Count i = 0; i < n; i += 2) {
+    share_out((n + 1) / 2, [&](Count half) {
+      const Count i = 2 * half;
       const NormalPair pair =
           normal_pair(random_key(seed), random_counter(static_cast<std::uint64_t>(first + i) / 2, stream));
       values[static_cast<std::size_t>(i)] = deviation * pair.first;
       if (i + 1 < n) values[static_cast<std::size_t>(i + 1)] = deviation * pair.second;
-    }
+    });
     auto* at = static_cast<std::byte*>(p.value->data()) + (first * backend_.number()).value;
     backend_.write(at, values, false);
   }

@@ -6,6 +6,8 @@
 #include <limits>
 #include <memory>
 
+#include "model/cpu/workers.hpp"
+
 namespace llmcalc::model {
 
 double copy_bandwidth(Count bytes) {
@@ -15,9 +17,10 @@ double copy_bandwidth(Count bytes) {
   double best = std::numeric_limits<double>::max();
   for (int i = 0; i < 9; ++i) {
     const auto start = std::chrono::steady_clock::now();
-#pragma omp parallel for schedule(static)
-    for (Count at = 0; at < bytes; at += block)
+    share_out((bytes + block - 1) / block, [&](Count b) {
+      const Count at = b * block;
       std::memcpy(to.get() + at, from.get() + at, static_cast<std::size_t>(std::min(block, bytes - at)));
+    });
     best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
   return 2 * static_cast<double>(bytes) / best;

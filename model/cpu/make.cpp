@@ -1,5 +1,12 @@
 #include "model/cpu/make.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cstdlib>
+
+#include "text/error.hpp"
+
 namespace llmcalc::model {
 
 // Each is defined by model/cpu/instantiate.cpp, compiled for that instruction set.
@@ -15,14 +22,41 @@ std::unique_ptr<Backend> make(Number number, bool poison);
 }
 #endif
 
-std::unique_ptr<Backend> make_cpu(Number number, bool poison) {
+namespace {
+
+using Make = std::unique_ptr<Backend> (*)(Number, bool);
+struct Kernels {
+  std::string_view instruction_set;
+  Make make;
+};
+
+/// What this processor can run, best first.
+std::vector<Kernels> kernels() {
+  std::vector<Kernels> all;
 #ifdef LLMCALC_X86
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512vl"))
-    return avx512::make(number, poison);
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return avx2::make(number, poison);
+    all.push_back({"avx512", avx512::make});
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) all.push_back({"avx2", avx2::make});
 #endif
-  return portable::make(number, poison);
+  all.push_back({"portable", portable::make});
+  return all;
+}
+
+}  // namespace
+
+std::vector<std::string_view> instruction_sets() {
+  std::vector<std::string_view> names;
+  for (const Kernels& k : kernels()) names.push_back(k.instruction_set);
+  return names;
+}
+
+std::unique_ptr<Backend> make_cpu(Number number, bool poison) {
+  const char* const only = std::getenv("LLMCALC_ISA");
+  for (const Kernels& k : kernels())
+    if (only == nullptr || k.instruction_set == only) return k.make(number, poison);
+  throw InputError(
+      fmt::format("LLMCALC_ISA: this processor has {}; got \"{}\"", fmt::join(instruction_sets(), ", "), only));
 }
 
 }  // namespace llmcalc::model

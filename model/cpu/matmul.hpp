@@ -136,8 +136,10 @@ void matmul(const MatmulShape& s, const A* a, const B* b, C* c) {
     return plain_matmul(s, a, b, c);
   } else {
     constexpr Count few = 4, few_routed = 16;
-    if (s.routed_rows > few_routed) return s.transpose_a ? routed_sum(s, a, b, c) : routed_matmul(s, a, b, c);
-    if ((s.m <= few || s.routed_rows > 0) && !s.transpose_a) return thin_matmul(s, a, b, c);
+    if (s.routed_rows > few_routed && onednn_there())
+      return s.transpose_a ? routed_sum(s, a, b, c) : routed_matmul(s, a, b, c);
+    if ((s.routed_rows > 0 ? s.routed_rows <= few_routed : s.m <= few) && !s.transpose_a)
+      return thin_matmul(s, a, b, c);
     large_matmul(s, a, b, c);
   }
 }

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <dnnl.h>
 
+#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <tuple>
@@ -18,9 +19,15 @@ namespace {
 #define LLMCALC_TEXT(x) LLMCALC_TEXT_OF(x)
 constexpr const char* file_name = "libdnnl.so." LLMCALC_TEXT(DNNL_VERSION_MAJOR);
 
+/// With OpenMP's threads told to sleep while they wait: they would else hold the cores that our own loops run on.
+void* opened() {
+  ::setenv("OMP_WAIT_POLICY", "passive", 0);
+  return dlopen(file_name, RTLD_NOW | RTLD_LOCAL);
+}
+
 /// The functions that are used, under their own names.
 struct Library {
-  void* file = dlopen(file_name, RTLD_NOW | RTLD_LOCAL);
+  void* file = opened();
   bool complete = file != nullptr;
 
   template <typename F>
@@ -50,11 +57,13 @@ struct Library {
   LLMCALC_FUNCTION(memory_set_data_handle);
   LLMCALC_FUNCTION(memory_destroy);
   LLMCALC_FUNCTION(sgemm);
+  LLMCALC_FUNCTION(get_effective_cpu_isa);
 #undef LLMCALC_FUNCTION
 
   dnnl_engine_t engine = nullptr;
   dnnl_stream_t stream = nullptr;
   Library() {
+    complete = complete && (get_effective_cpu_isa() & dnnl_cpu_isa_avx512_core) == dnnl_cpu_isa_avx512_core;
     complete = complete && engine_create(&engine, dnnl_cpu, 0) == dnnl_success &&
                stream_create(&stream, engine, dnnl_stream_default_flags) == dnnl_success;
   }
@@ -149,6 +158,8 @@ bool onednn_matmul(const MatmulShape& shape, Number from, Number to, const void*
   return p.run(a, b, c);
 }
 
+bool onednn_there() { return library().complete; }
+
 bool onednn_sgemm(const MatmulShape& s, const float* a, const float* b, float* c) {
   Library& l = library();
   const char op_a = s.transpose_a ? 'T' : 'N', op_b = s.transpose_b ? 'T' : 'N';
@@ -159,6 +170,7 @@ bool onednn_sgemm(const MatmulShape& s, const float* a, const float* b, float* c
 #else
 
 bool onednn_matmul(const MatmulShape&, Number, Number, const void*, const void*, void*) { return false; }
+bool onednn_there() { return false; }
 bool onednn_sgemm(const MatmulShape&, const float*, const float*, float*) { return false; }
 
 #endif

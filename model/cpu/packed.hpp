@@ -6,6 +6,7 @@
 #include "model/cpu/aligned.hpp"
 #include "model/cpu/matmul_shape.hpp"
 #include "model/cpu/parallel.hpp"
+#include "model/cpu/vectors.hpp"
 
 namespace llmcalc::model::LLMCALC_ISA {
 
@@ -34,6 +35,7 @@ void multiply_tile(Count k, const W* a, const W* b, W* c, Count ldc, bool add) {
   using X = Tile<W>;
   using Loose = typename X::Loose;
   typename X::Vector sum[X::rows][2] = {};
+  for (Count i = 0; i < X::rows; ++i) fetch(c + i * ldc, 1), fetch(c + i * ldc + X::columns - 1, 1);
   for (Count p = 0; p < k; ++p, a += X::rows, b += X::columns) {
     const typename X::Vector left = *reinterpret_cast<const Loose*>(b);
     const typename X::Vector right = *reinterpret_cast<const Loose*>(b + X::lanes);
@@ -48,17 +50,55 @@ void multiply_tile(Count k, const W* a, const W* b, W* c, Count ldc, bool add) {
     }
 }
 
+/// to[p * size + i] = from[i * stride + p] for four i and four p.
+template <Count size, typename X>
+LLMCALC_INLINE void turn_four(const X* from, Count stride, float* to) {
+  const Floats<4> a = take<4>(from), b = take<4>(from + stride);
+  const Floats<4> c = take<4>(from + 2 * stride), d = take<4>(from + 3 * stride);
+  const Floats<4> ab = __builtin_shufflevector(a, b, 0, 4, 1, 5), cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
+  const Floats<4> ef = __builtin_shufflevector(a, b, 2, 6, 3, 7), gh = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+  const Floats<4> turned[] = {__builtin_shufflevector(ab, cd, 0, 1, 4, 5), __builtin_shufflevector(ab, cd, 2, 3, 6, 7),
+                              __builtin_shufflevector(ef, gh, 0, 1, 4, 5), __builtin_shufflevector(ef, gh, 2, 3, 6, 7)};
+  for (Count p = 0; p < 4; ++p) std::memcpy(to + p * size, &turned[p], sizeof turned[p]);
+}
+
+/// `depth` numbers of each of a panel's rows (columns): number p of row i lies at from[i * stride + p], and goes to
+/// to[p * size + i].
+template <Count size, typename X>
+void pack_across(Count depth, const X* from, Count stride, Wide<X>* to) {
+  Count p = 0;
+  if constexpr (std::is_same_v<Wide<X>, float>)
+    for (constexpr Count line = 16; p + line <= depth; p += line)
+      for (Count i = 0; i < size; i += 4)
+        for (Count q = p, first = std::min(i, size - 4); q < p + line; q += 4)
+          turn_four<size>(from + first * stride + q, stride, to + q * size + first);
+  for (; p < depth; ++p)
+    for (Count i = 0; i < size; ++i) to[p * size + i] = wide(from[i * stride + p]);
+}
+
+/// A panel of fewer rows than `size`: zeros take the place of those that are missing.
+template <Count size, typename X>
+void pack_rest(Count rows, Count depth, const X* from, Count row, Count along, Wide<X>* to) {
+  for (Count p = 0; p < depth; ++p)
+    for (Count i = 0; i < size; ++i) to[p * size + i] = i < rows ? wide(from[i * row + p * along]) : Wide<X>(0);
+}
+
 /// Panels of `size` rows (columns) of `depth` numbers each, the k-th numbers of a panel side by side; what is missing
-/// in the last panel is 0. from(i, p): number p of row (column) i.
-template <typename W, typename F>
-void pack(Count n, Count depth, Count size, W* to, const F& from) {
-  for (Count first = 0; first < n; first += size, to += size * depth) {
-    const Count there = std::min(size, n - first);
-    for (Count p = 0; p < depth; ++p) {
-      for (Count i = 0; i < there; ++i) to[p * size + i] = from(first + i, p);
-      for (Count i = there; i < size; ++i) to[p * size + i] = W(0);
-    }
-  }
+/// in the last panel is 0. Number p of row (column) i lies at from[i * row + p * along], and one of the two is 1.
+template <Count size, typename X>
+void pack(Count n, Count depth, const X* from, Count row, Count along, Wide<X>* to) {
+  const Count whole = n / size;
+  if (along == 1)
+    for (Count i = 0; i < whole; ++i) pack_across<size>(depth, from + i * size * row, row, to + i * size * depth);
+  else
+    for (Count p = 0, few = 8; p < depth; p += few)
+      for (Count i = 0; i < whole; ++i)
+        for (Count q = p; q < std::min(depth, p + few); ++q)
+          lanes<X>(0, size, [=, at = from + q * along + i * size, mine = to + (i * depth + q) * size](Count x) {
+            mine[x] = wide(at[x]);
+          });
+  if (whole * size < n)
+    pack_rest<size>(n - whole * size, depth, from + whole * size * row, row, along, to + whole * size * depth);
 }
 
 /// c (m, n) += packed a x packed b (written, not added, unless `add`).
@@ -100,14 +140,12 @@ void multiply_square(const MatmulShape& s, Count row, Count column, Count rows, 
   }
   for (Count p = 0; p < s.k; p += block_k) {
     const Count k = std::min(block_k, s.k - p);
-    const B* from = s.transpose_b ? b + column * s.ldb + p : b + p * s.ldb + column;
-    const Count j = s.transpose_b ? s.ldb : 1, q = s.transpose_b ? 1 : s.ldb;
-    pack(columns, k, Tile<W>::columns, right.data(), [=](Count x, Count y) { return wide(from[x * j + y * q]); });
+    const B* const theirs = s.transpose_b ? b + column * s.ldb + p : b + p * s.ldb + column;
+    pack<Tile<W>::columns>(columns, k, theirs, s.transpose_b ? s.ldb : 1, s.transpose_b ? 1 : s.ldb, right.data());
     for (Count i = 0; i < rows; i += block_rows) {
       const Count m = std::min(block_rows, rows - i);
-      const A* mine = s.transpose_a ? a + p * s.lda + row + i : a + (row + i) * s.lda + p;
-      const Count y = s.transpose_a ? 1 : s.lda, x = s.transpose_a ? s.lda : 1;
-      pack(m, k, Tile<W>::rows, left.data(), [=](Count u, Count v) { return wide(mine[u * y + v * x]); });
+      const A* const mine = s.transpose_a ? a + p * s.lda + row + i : a + (row + i) * s.lda + p;
+      pack<Tile<W>::rows>(m, k, mine, s.transpose_a ? 1 : s.lda, s.transpose_a ? s.lda : 1, left.data());
       multiply_panels(m, columns, k, left.data(), right.data(), sum + i * ld, ld,
                       p > 0 || (s.add && sum != sums.data()));
     }

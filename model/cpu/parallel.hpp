@@ -1,15 +1,12 @@
 #pragma once
-/// Loops over rows on all cores (OpenMP where it is found), and which instruction set this copy of the kernels is
-/// compiled for: every file that includes them is compiled once per set, in a namespace of its own.
+/// Loops over rows on all cores, and which instruction set this copy of the kernels is compiled for: every file that
+/// includes them is compiled once per set, in a namespace of its own.
 
 #include <algorithm>
 #include <type_traits>
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-
 #include "calc/units.hpp"
+#include "model/cpu/workers.hpp"
 #include "model/math/numbers.hpp"
 
 #ifndef LLMCALC_ISA
@@ -33,24 +30,11 @@ inline constexpr bool threaded<Counted> = false;
 template <typename W>
 using Plain = std::conditional_t<std::is_same_v<W, float>, float, double>;
 
-/// Threads that a loop runs on.
-inline Count threads() {
-#ifdef _OPENMP
-  return omp_get_max_threads();
-#else
-  return 1;
-#endif
-}
-
 /// f(i) for every i below n, in any order. `work`: numbers touched per i; little work is not worth a second thread.
 template <typename T, typename F>
 void each(Count n, [[maybe_unused]] Count work, const F& f) {
-  if constexpr (threaded<T>) {
-#pragma omp parallel for schedule(static) if (n > 1 && n * work > 16384)
-    for (Count i = 0; i < n; ++i) f(i);
-  } else {
-    for (Count i = 0; i < n; ++i) f(i);
-  }
+  if (threaded<T> && n > 1 && n * work > 16384) return share_out(n, f);
+  for (Count i = 0; i < n; ++i) f(i);
 }
 
 /// f(first, last) for chunks of n numbers, one per thread or more.

@@ -1,10 +1,8 @@
 #pragma once
 /// The two loops that matrix products and attention are made of.
 
-#include <cstdint>
-#include <cstring>
-
 #include "model/cpu/sum.hpp"
+#include "model/cpu/vectors.hpp"
 
 namespace llmcalc::model::LLMCALC_ISA {
 
@@ -43,18 +41,6 @@ class Dot {
   bool first_ = true;
 };
 
-/// Sixteen floats, in as many registers as the instruction set needs.
-using Floats [[gnu::vector_size(64)]] = float;
-LLMCALC_INLINE void take(Floats& to, const float* from) { std::memcpy(&to, from, sizeof to); }
-LLMCALC_INLINE void take(Floats& to, const bf16* from) {
-  using Halves [[gnu::vector_size(32)]] = std::uint16_t;
-  using Words [[gnu::vector_size(64)]] = std::uint32_t;
-  Halves bits;
-  std::memcpy(&bits, from, sizeof bits);
-  const Words words = __builtin_convertvector(bits, Words) << 16U;
-  std::memcpy(&to, &words, sizeof to);
-}
-
 /// In sixteen sums, whose halves are added to each other in the end: added up one by one they would take most of the
 /// time of rows of a head's width.
 template <>
@@ -63,23 +49,25 @@ class Dot<float> {
   template <typename A, typename B>
   LLMCALC_INLINE Dot& add(Count n, const A* a, const B* b) {
     Count i = 0;
-    for (Floats x, y; i + 16 <= n; i += 16) {
-      take(x, a + i), take(y, b + i);
-      sums_ += x * y;
-    }
+    for (; i + 16 <= n; i += 16)
+      for (Count r = 0; r < registers; ++r) {
+        const Count at = i + r * register_floats;
+        sums_[r] += take<register_floats>(a + at) * take<register_floats>(b + at);
+      }
     for (; i < n; ++i) rest_ += wide(a[i]) * wide(b[i]);
     return *this;
   }
   LLMCALC_INLINE float total() const {
-    Floats s = sums_;
-    s += __builtin_shufflevector(s, s, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
-    s += __builtin_shufflevector(s, s, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
-    s += __builtin_shufflevector(s, s, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
-    return s[0] + s[1] + rest_;
+    Floats<register_floats> sums[registers];
+    std::copy_n(sums_, registers, sums);
+    for (Count half = registers / 2; half > 0; half /= 2)
+      for (Count r = 0; r < half; ++r) sums[r] += sums[r + half];
+    return added_up<register_floats>(sums[0]) + rest_;
   }
 
  private:
-  Floats sums_{};
+  static constexpr Count registers = 16 / register_floats;
+  Floats<register_floats> sums_[registers]{};
   float rest_ = 0;
 };
 

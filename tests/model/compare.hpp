@@ -11,10 +11,6 @@
 
 #include "tests/model/tiny.hpp"
 
-#ifdef _OPENMP
-#include <omp.h>
-#endif
-
 namespace llmcalc::test {
 
 using Numbers = std::vector<double>;

@@ -11,6 +11,7 @@
 #include "tests/catch.hpp"
 #include "tests/model/compare.hpp"
 #include "tests/model/emulated.hpp"
+#include "tests/model/environment.hpp"
 #include "tests/model/lab.hpp"
 
 using namespace llmcalc;
@@ -330,6 +331,12 @@ TEST_CASE("attention and its gradients equal those in double", "[kernels]") {
         Lab lab(number, make_cpu(number, true));
         check_core(lab, queries, queries == 33 ? 64 : 10, c);
       }
+}
+
+TEST_CASE("an instruction set that the processor lacks is refused with those it has", "[kernels]") {
+  const test::Environment only("LLMCALC_ISA", "mmx");
+  CHECK_THROWS_WITH(make_cpu(Number::f32),
+                    Catch::StartsWith("LLMCALC_ISA: this processor has ") && Catch::EndsWith("portable; got \"mmx\""));
 }
 
 TEST_CASE("products of the backends equal those in double", "[kernels]") {

@@ -3,6 +3,7 @@
 #include <functional>
 #include <set>
 
+#include "model/cpu/workers.hpp"
 #include "tests/catch.hpp"
 #include "tests/model/compare.hpp"
 
@@ -214,7 +215,6 @@ TEST_CASE("every step throws new dice", "[properties]") {
   CHECK(first != r.t.loss(b));
 }
 
-#ifdef _OPENMP
 TEST_CASE("one thread and two give the same bits", "[properties]") {
   // Every kernel once; the kinds of number take turns.
   const std::set<std::string> names{"multi-head, flash",
@@ -233,7 +233,7 @@ TEST_CASE("one thread and two give the same bits", "[properties]") {
                                     "sinusoids",
                                     "norm without weights",
                                     "qk-norm of each head"};
-  const int had = omp_get_max_threads();
+  const Count had = model::threads();
   std::size_t turn = 0;
   for (const Variant& given : test::variants()) {
     if (!names.contains(given.name)) continue;
@@ -241,16 +241,15 @@ TEST_CASE("one thread and two give the same bits", "[properties]") {
     Variant v = test::grown(given);
     v.plan.micro_batch = 3;  // halves that are not alike
     INFO(v.name << ", " << f.name);
-    omp_set_num_threads(1);
+    model::set_threads(1);
     const Numbers one = test::loss_and_gradients(v, f.number);
-    omp_set_num_threads(2);
+    model::set_threads(2);
     const Numbers two = test::loss_and_gradients(v, f.number);
-    omp_set_num_threads(had);
+    model::set_threads(had);
     CHECK(identical(one, two));
   }
   CHECK(turn == names.size());
 }
-#endif
 
 TEST_CASE("gradients of four micro-batches are those of one large batch, and so is the loss", "[properties]") {
   each([](Variant v, const Kind& f) {

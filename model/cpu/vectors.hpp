@@ -1,0 +1,58 @@
+#pragma once
+/// Floats in registers, through GCC's vectors.
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+
+#include "model/cpu/parallel.hpp"
+
+namespace llmcalc::model::LLMCALC_ISA {
+
+/// Floats of one register. GCC keeps a vector that is wider in memory.
+#if defined(__AVX512F__)
+inline constexpr Count register_floats = 16;
+#elif defined(__AVX2__)
+inline constexpr Count register_floats = 8;
+#else
+inline constexpr Count register_floats = 4;
+#endif
+
+template <Count n>
+struct VectorOf {
+  typedef float Floats __attribute__((vector_size(4 * n)));
+  typedef std::uint32_t Words __attribute__((vector_size(4 * n)));
+  typedef std::uint16_t Halves __attribute__((vector_size(2 * n)));
+};
+template <Count n>
+using Floats = typename VectorOf<n>::Floats;
+
+/// n numbers from memory.
+template <Count n>
+LLMCALC_INLINE Floats<n> take(const float* from) {
+  Floats<n> v;
+  std::memcpy(&v, from, sizeof v);
+  return v;
+}
+template <Count n>
+LLMCALC_INLINE Floats<n> take(const bf16* from) {
+  typename VectorOf<n>::Halves bits;
+  std::memcpy(&bits, from, sizeof bits);
+  return std::bit_cast<Floats<n>>(__builtin_convertvector(bits, typename VectorOf<n>::Words) << 16U);
+}
+
+/// The sum of n floats: halves are added to each other until four are left.
+template <Count n>
+LLMCALC_INLINE float added_up(const Floats<n> v) {
+  if constexpr (n == 4)
+    return (v[0] + v[2]) + (v[1] + v[3]);
+  else
+    return [&]<int... i>(std::integer_sequence<int, i...>) {
+      constexpr int half = sizeof...(i);
+      return added_up<half>(__builtin_shufflevector(v, v, i...) + __builtin_shufflevector(v, v, half + i...));
+    }
+  (std::make_integer_sequence<int, n / 2>());
+}
+
+}  // namespace llmcalc::model::LLMCALC_ISA

@@ -1,0 +1,33 @@
+#pragma once
+/// The threads that the kernels share. Who waits sleeps, after some microseconds in which the next loop may begin:
+/// whatever else the machine runs gets its cores. OpenMP's threads keep a core busy while they wait.
+
+#include "calc/units.hpp"
+
+namespace llmcalc::model {
+
+/// Threads that a loop runs on: OMP_NUM_THREADS of the environment, else as many as this process has cores.
+Count threads();
+void set_threads(Count n);
+
+/// A loop's body: numbers [first, last) of what `context` points to.
+using Stretch = void (*)(const void* context, Count first, Count last);
+
+/// The numbers below n in stretches, on all threads; returns when all are done. Each takes the next stretch when it has
+/// done one, so that a thread whose core is taken by others holds up nobody. Runs on the calling thread alone where it
+/// is part of such a loop, or another thread's loop is under way.
+void share_out(Count n, Stretch body, const void* context);
+
+/// f(i) for every i below n, in any order, on all threads.
+template <typename F>
+void share_out(Count n, const F& f) {
+  share_out(
+      n,
+      [](const void* context, Count first, Count last) {
+        const F& mine = *static_cast<const F*>(context);
+        for (Count i = first; i < last; ++i) mine(i);
+      },
+      &f);
+}
+
+}  // namespace llmcalc::model
