@@ -3,7 +3,8 @@
 ///
 /// { "name", "title"?, "aliases"?, "vendor"?, "architecture"?, "form_factor"?,
 ///   "memory": { "capacity": "80 GiB", "bandwidth": "3.35 TB/s", "type"? },
-///   "matmul": { "bf16": "989.4 TFLOP/s", ... }     dense peaks: fp64 fp32 tf32 fp16 bf16 fp8 fp4 int8
+///   "matmul": { "bf16": "989.4 TFLOP/s", ... }     dense peaks: fp64 fp32 tf32 fp16 bf16 fp8 fp4 int8; those of fewer
+///                                                  than 32 bits with FP32 accumulate
 ///   "cache"?: "50 MiB",
 ///   "link"?:    { "type"?, "topology"?, "ranks"?, "bandwidth": "450 GB/s", "latency"?: "1 us" }   inside a node
 ///   "network"?: { "type"?, "ranks"?, "bandwidth", "latency"? }                                    between nodes
