@@ -37,6 +37,11 @@ std::vector<std::string> words(std::string_view name) {
   return out;
 }
 
+std::string first_word(std::string_view name) {
+  const std::vector<std::string> all = words(name);
+  return all.empty() ? std::string() : all.front();
+}
+
 /// Whether every one of `some` is in `all`; false for none.
 bool all_among(const std::vector<std::string>& some, const std::vector<std::string>& all) {
   return !some.empty() && std::all_of(some.begin(), some.end(), [&](const std::string& w) {
@@ -105,13 +110,15 @@ std::size_t distance(std::string_view name, std::string_view candidate) {
 std::vector<std::string> nearest(std::string_view name, const std::vector<std::string>& known, std::size_t most) {
   if (name.size() > 100) return {};
   const std::size_t limit = std::max<std::size_t>(1, letters(name).size() / 3);
-  std::vector<std::tuple<std::size_t, std::size_t, std::string>> found;  // distance, that of the whole names, name
+  // distance, whether the first words differ, distance of the whole names, name
+  std::vector<std::tuple<std::size_t, bool, std::size_t, std::string>> found;
   for (const auto& candidate : known)
     if (const std::size_t d = distance(name, candidate); d <= limit)
-      found.emplace_back(d, edit_distance(lower(name), lower(candidate)), candidate);
+      found.emplace_back(d, first_word(name) != first_word(candidate), edit_distance(lower(name), lower(candidate)),
+                         candidate);
   std::sort(found.begin(), found.end());
   std::vector<std::string> out;
-  for (auto& [near, whole, candidate] : found) {
+  for (auto& [near, other_family, whole, candidate] : found) {
     const auto same = [&](const std::string& said) { return spelling(said) == spelling(candidate); };
     if (out.size() < most && std::none_of(out.begin(), out.end(), same)) out.push_back(std::move(candidate));
   }

@@ -38,6 +38,7 @@ TEST_CASE("the nearest names come first, and far ones not at all", "[names]") {
   CHECK(nearest("h100", known) == std::vector<std::string>{"h100-sxm-80gb"});  // a beginning is near
   CHECK(nearest("mixtral-8x7", known) == std::vector<std::string>{"Mixtral-8x7B"});
   CHECK(nearest("h100-80gb", {"a100-80gb", "h100-sxm-80gb"}).front() == "h100-sxm-80gb");  // has both words
+  CHECK(nearest("h100-96gb", {"gh200-96gb", "h100-80gb"}).front() == "h100-80gb");         // the same first word
   CHECK(nearest("a6000", {"a600", "rtx-a6000"}).front() == "rtx-a6000");
   CHECK(nearest("gpt-3", {"gpt2", "gpt-2"}) == std::vector<std::string>{"gpt-2"});  // two spellings of one name
   CHECK(nearest("zephyr", known).empty());
