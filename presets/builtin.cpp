@@ -9,12 +9,18 @@ namespace llmcalc {
 namespace {
 
 constexpr std::string_view idle_words[] = {
-    "base",   "chat", "hf",    "instruct", "it",    "pt",     "amd",   "apple",  "aws",   "geforce", "generation",
-    "google", "hbm2", "hbm2e", "hbm3",     "hbm3e", "huawei", "intel", "nvidia", "tesla", "radeon",  "instinct",
+    "base",  "chat",   "hf",      "instruct",   "it",     "pt",     "meta",     "amd",
+    "apple", "aws",    "geforce", "generation", "google", "hbm2",   "hbm2e",    "hbm3",
+    "hbm3e", "huawei", "intel",   "nvidia",     "tesla",  "radeon", "instinct",
 };
 
 bool is_idle(std::string_view word) {
   return std::any_of(std::begin(idle_words), std::end(idle_words), [&](auto idle) { return same_name(idle, word); });
+}
+
+/// "SXM4" and "SXM5" are the sockets of one generation each, which its name says already.
+std::string_view plain(std::string_view word) {
+  return same_name(word, "sxm4") || same_name(word, "sxm5") ? word.substr(0, 3) : word;
 }
 
 /// `name` less the words that neither a shape nor a peak depends on.
@@ -23,7 +29,7 @@ std::string without_idle_words(std::string_view name) {
   while (!name.empty()) {
     const std::string_view word = name.substr(0, name.find_first_of("-_ "));
     name.remove_prefix(std::min(name.size(), word.size() + 1));
-    if (!is_idle(word)) out += (out.empty() ? "" : "-") + std::string(word);
+    if (!is_idle(word)) out += (out.empty() ? "" : "-") + std::string(plain(word));
   }
   return out;
 }

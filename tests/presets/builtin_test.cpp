@@ -79,6 +79,8 @@ TEST_CASE("presets are found as people write them", "[builtin]") {
   CHECK(device("NVIDIA A100-SXM4-80GB") == "a100-sxm-80gb");
   CHECK(device("NVIDIA GeForce RTX 4070 Ti SUPER") == "rtx-4070-ti-super");
   CHECK(device("NVIDIA RTX 6000 Ada Generation") == "rtx-6000-ada");
+  CHECK(device("H100 SXM5") == "h100-sxm-80gb");
+  CHECK(device("V100-SXM2-32GB") == "v100-sxm2-32gb");
   CHECK(device("NVIDIA GB10") == "dgx-spark");
   CHECK(device("AMD Instinct MI300X") == "mi300x");
   CHECK(device("Apple M4 Pro") == "m4-pro");
