@@ -82,9 +82,15 @@ Schedule valid_schedule(Op op, Algorithm algorithm, Count n) {
   return {1, {1, 1}};
 }
 
+/// Equal but for '-' and '_': "all-reduce", "all_reduce" and "allreduce" are one.
 bool same_name(std::string_view given, std::string_view ours) {
-  return std::equal(given.begin(), given.end(), ours.begin(), ours.end(),
-                    [](char a, char b) { return (a == '_' ? '-' : a) == b; });
+  const auto counts = [](char c) { return c != '-' && c != '_'; };
+  for (auto a = given.begin(), b = ours.begin();; ++a, ++b) {
+    a = std::find_if(a, given.end(), counts);
+    b = std::find_if(b, ours.end(), counts);
+    if (a == given.end() || b == ours.end()) return a == given.end() && b == ours.end();
+    if (*a != *b) return false;
+  }
 }
 
 template <typename Enum, std::size_t size>

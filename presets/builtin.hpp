@@ -22,8 +22,13 @@ std::span<const Builtin> builtin_hardware();
 /// The text of presets/golden.json; empty if the program was built without it.
 std::string_view builtin_golden();
 
-/// The one with that name or alias, in upper or lower case; null if there is none.
+/// The one with that name or alias, in any spelling of it (text/names.hpp); null if there is none.
 const Builtin* find_builtin(std::span<const Builtin> presets, std::string_view name);
+
+/// The same, also where `name` says more than the preset's: an organisation before a '/' ("meta-llama/Llama-3.1-8B"), a
+/// maker ("NVIDIA H200"), or how a model was tuned ("-instruct", "-it", "-chat", "-base", "-pt", "-hf"), none of which
+/// changes a shape or a peak.
+const Builtin* find_meant(std::span<const Builtin> presets, std::string_view name);
 
 /// Every name and alias, for suggestions.
 std::vector<std::string> builtin_names(std::span<const Builtin> presets);

@@ -3,7 +3,8 @@
 ///
 /// { "name", "title"?, "aliases"?, "vendor"?, "architecture"?, "form_factor"?,
 ///   "memory": { "capacity": "80 GiB", "bandwidth": "3.35 TB/s", "type"? },
-///   "matmul": { "bf16": "989.4 TFLOP/s", ... }     dense peaks: fp64 fp32 tf32 fp16 bf16 fp8 fp4 int8
+///   "matmul": { "bf16": "989.4 TFLOP/s", ... }     dense peaks: fp64 fp32 tf32 fp16 bf16 fp8 fp4 int8; those of fewer
+///                                                  than 32 bits with FP32 accumulate
 ///   "cache"?: "50 MiB",
 ///   "link"?:    { "type"?, "topology"?, "ranks"?, "bandwidth": "450 GB/s", "latency"?: "1 us" }   inside a node
 ///   "network"?: { "type"?, "ranks"?, "bandwidth", "latency"? }                                    between nodes
@@ -19,7 +20,8 @@
 ///
 /// Bandwidths of links are one way and per device. "source" stands for every number that "sources" does not name. What
 /// is not known is left out. A link without "ranks" joins an unknown number of devices and is not used (Link::ranks 0);
-/// a network without "ranks" joins any number (Link::ranks 0 too). PCI Express is told, and never taken for a link.
+/// a network without "ranks" joins any number (Link::ranks 0 too). "pcie" is the way to the host; a card that has no
+/// other link says PCI Express under "link" too.
 
 #include <string>
 #include <utility>

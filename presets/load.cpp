@@ -16,11 +16,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
+bool exists(std::string_view path) {
+  std::error_code ignored;
+  return !path.empty() && fs::exists(fs::path(path), ignored);
+}
+
 /// Whether `text` is meant as a path: a name of a preset has no '/' and no ".json", and is not the name of a file.
 bool is_path(std::string_view text) {
-  if (text.find('/') != std::string_view::npos || lower(text).ends_with(".json")) return true;
-  std::error_code ignored;
-  return !text.empty() && fs::exists(fs::path(text), ignored);
+  return text.find('/') != std::string_view::npos || lower(text).ends_with(".json") || exists(text);
+}
+
+/// The preset that `text` names; null where it is a path. A file that exists comes before a preset whose name `text`
+/// is only nearly.
+const Builtin* preset_named(std::span<const Builtin> presets, std::string_view text) {
+  return exists(text) ? find_builtin(presets, text) : find_meant(presets, text);
 }
 
 [[noreturn]] void refuse_name(std::string_view kind, std::string_view name, std::span<const Builtin> presets) {
@@ -50,7 +59,7 @@ bool is_hardware_file(const json::Value& value) {
 }  // namespace
 
 HardwareCard load_hardware(std::string_view name_or_path) {
-  if (const Builtin* preset = find_builtin(builtin_hardware(), name_or_path)) {
+  if (const Builtin* preset = preset_named(builtin_hardware(), name_or_path)) {
     const json::Value value = preset_json(*preset);
     return read_hardware_file(value, fmt::format("preset '{}'", preset->name));
   }
@@ -62,7 +71,7 @@ HardwareCard load_hardware(std::string_view name_or_path) {
 }
 
 ModelCard load_model(std::string_view name_or_path) {
-  if (const Builtin* preset = find_builtin(builtin_models(), name_or_path))
+  if (const Builtin* preset = preset_named(builtin_models(), name_or_path))
     return read_model_file(preset_json(*preset), fmt::format("preset '{}'", preset->name));
   if (!is_path(name_or_path)) refuse_name("model", name_or_path, builtin_models());
   const std::string path = model_path(std::string(name_or_path));

@@ -9,8 +9,8 @@
 
 namespace llmcalc {
 
-/// A preset's name or alias in upper or lower case, or the path of a hardware file: what contains '/', ends in ".json"
-/// or exists. Throws InputError, for an unknown name with the nearest known ones.
+/// A preset's name or alias as people write it (find_meant, presets/builtin.hpp), or the path of a hardware file: what
+/// contains '/', ends in ".json" or exists. Throws InputError, for an unknown name with the nearest known ones.
 HardwareCard load_hardware(std::string_view name_or_path);
 
 /// The same for models. A path may lead to an llmcalc model file, to a Hugging Face config.json, or to a folder that

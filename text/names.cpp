@@ -11,12 +11,42 @@ namespace {
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
+bool separates(char c) { return c == '-' || c == '_' || c == '.' || c == ' '; }
+
 /// `name` in lower case and without what separates its words, which people seldom remember.
 std::string letters(std::string_view name) {
   std::string out;
   for (const char c : name)
-    if (c != '-' && c != '_' && c != '.' && c != ' ') out += lower(c);
+    if (!separates(c)) out += lower(c);
   return out;
+}
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_letter(char c) { return lower(c) >= 'a' && lower(c) <= 'z'; }
+bool letter_meets_digit(char a, char b) { return (is_digit(a) && is_letter(b)) || (is_letter(a) && is_digit(b)); }
+
+/// The words of `name` in lower case.
+std::vector<std::string> words(std::string_view name) {
+  std::vector<std::string> out(1);
+  for (const char c : name)
+    if (!separates(c))
+      out.back() += lower(c);
+    else if (!out.back().empty())
+      out.emplace_back();
+  if (out.back().empty()) out.pop_back();
+  return out;
+}
+
+std::string first_word(std::string_view name) {
+  const std::vector<std::string> all = words(name);
+  return all.empty() ? std::string() : all.front();
+}
+
+/// Whether every one of `some` is in `all`; false for none.
+bool all_among(const std::vector<std::string>& some, const std::vector<std::string>& all) {
+  return !some.empty() && std::all_of(some.begin(), some.end(), [&](const std::string& w) {
+    return std::find(all.begin(), all.end(), w) != all.end();
+  });
 }
 
 }  // namespace
@@ -28,6 +58,16 @@ bool same_name(std::string_view a, std::string_view b) {
 std::string lower(std::string_view name) {
   std::string out(name);
   for (char& c : out) c = lower(c);
+  return out;
+}
+
+std::string spelling(std::string_view name) {
+  std::string out;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    const bool gap = name[i] == '-' || name[i] == '_' || name[i] == ' ';
+    if (gap && i > 0 && i + 1 < name.size() && letter_meets_digit(name[i - 1], name[i + 1])) continue;
+    out += gap ? '-' : lower(name[i]);
+  }
   return out;
 }
 
@@ -55,21 +95,33 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return above[b.size()];
 }
 
+namespace {
+
+/// How far `candidate` is from a name that was typed: 0 where it has all its words, 1 where it begins with it.
+std::size_t distance(std::string_view name, std::string_view candidate) {
+  const std::string typed = letters(name), other = letters(candidate);
+  if (typed.size() >= 3 && all_among(words(name), words(candidate))) return 0;
+  if (typed.size() >= 3 && other.starts_with(typed)) return 1;
+  return edit_distance(typed, other);
+}
+
+}  // namespace
+
 std::vector<std::string> nearest(std::string_view name, const std::vector<std::string>& known, std::size_t most) {
   if (name.size() > 100) return {};
-  const std::string wanted = letters(name);
-  const std::size_t limit = std::max<std::size_t>(1, wanted.size() / 3);
-  std::vector<std::tuple<std::size_t, std::size_t, std::string>> found;  // distance, that of the whole names, name
-  for (const auto& candidate : known) {
-    const std::string other = letters(candidate);
-    const bool begun = wanted.size() >= 3 && other.substr(0, wanted.size()) == wanted;
-    if (const std::size_t d = begun ? 1 : edit_distance(wanted, other); d <= limit)
-      found.emplace_back(d, edit_distance(lower(name), lower(candidate)), candidate);
-  }
+  const std::size_t limit = std::max<std::size_t>(1, letters(name).size() / 3);
+  // distance, whether the first words differ, distance of the whole names, name
+  std::vector<std::tuple<std::size_t, bool, std::size_t, std::string>> found;
+  for (const auto& candidate : known)
+    if (const std::size_t d = distance(name, candidate); d <= limit)
+      found.emplace_back(d, first_word(name) != first_word(candidate), edit_distance(lower(name), lower(candidate)),
+                         candidate);
   std::sort(found.begin(), found.end());
   std::vector<std::string> out;
-  for (auto& [distance, whole, candidate] : found)
-    if (out.size() < most) out.push_back(std::move(candidate));
+  for (auto& [near, other_family, whole, candidate] : found) {
+    const auto same = [&](const std::string& said) { return spelling(said) == spelling(candidate); };
+    if (out.size() < most && std::none_of(out.begin(), out.end(), same)) out.push_back(std::move(candidate));
+  }
   return out;
 }
 

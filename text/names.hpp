@@ -13,6 +13,10 @@ bool same_name(std::string_view a, std::string_view b);
 /// `name` in lower case (ASCII letters).
 std::string lower(std::string_view name);
 
+/// `name` in the one of its spellings that all share: lower case, '_' and ' ' as '-', and no '-' where a letter meets a
+/// digit. "RTX 4090", "rtx4090" and "rtx-4090" are one; "llama-2-7b" and "llama-27b" are two.
+std::string spelling(std::string_view name);
+
 /// `text` between double quotes for a sentence: on one line and at most about 60 bytes, whatever it holds.
 std::string in_quotes(std::string_view text);
 
@@ -20,11 +24,12 @@ std::string in_quotes(std::string_view text);
 /// once and no character edited twice (optimal string alignment).
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-/// Those of `known` that `name` was probably meant to be, nearest first, at most `most`; none when nothing is near.
+/// Those of `known` that `name` was probably meant to be, nearest first, at most `most`; none when nothing is near. A
+/// name that has all words of `name` is nearer than one that differs in a letter.
 std::vector<std::string> nearest(std::string_view name, const std::vector<std::string>& known, std::size_t most = 3);
 
 /// What to say about a name that nothing is called by: "unknown model 'lama3-70b', did you mean 'llama-3-70b'?
-/// ('llmcalc list models' shows all 82)". `kind` is "model" or "hardware", `count` how many presets of it there are.
+/// ('llmcalc list models' shows all 123)". `kind` is "model" or "hardware", `count` how many presets of it there are.
 std::string unknown_name(std::string_view kind, std::string_view name, const std::vector<std::string>& known,
                          std::size_t count);
 

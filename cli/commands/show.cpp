@@ -16,7 +16,7 @@ int run_show(Args args) {
   arguments.flag("--json", "what it does anyway", json);
   if (!arguments.parse(args)) return 0;
   for (const auto presets : {builtin_models(), builtin_hardware()})
-    if (const Builtin* b = find_builtin(presets, name)) {
+    if (const Builtin* b = find_meant(presets, name)) {
       write_out(std::string(b->text) + (b->text.ends_with('\n') ? "" : "\n"));
       return 0;
     }

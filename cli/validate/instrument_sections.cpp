@@ -239,14 +239,6 @@ Section machine_section(const validate::Metered& m) {
   return s;
 }
 
-/// "NVIDIA H200" is the preset h200; none where no preset is called so.
-const Builtin* preset_of(const std::string& board) {
-  std::string name = lower(board);
-  if (name.starts_with("nvidia ")) name.erase(0, 7);
-  std::replace(name.begin(), name.end(), ' ', '-');
-  return find_builtin(builtin_hardware(), name);
-}
-
 }  // namespace
 
 void add_instruments(Report& report, const validate::Metered& m) {
@@ -266,7 +258,7 @@ void add_attention_cores(Report& report, const validate::Verdict& v) {
 
 Section mfu_section(const validate::Case& c, double step_seconds, const std::string& board,
                     const HardwareCard& measured) {
-  const Builtin* preset = preset_of(board);
+  const Builtin* preset = find_meant(builtin_hardware(), board);
   const HardwareCard card = preset != nullptr ? load_hardware(preset->name) : measured;
   const FlopsPerSecond peak = card.cluster.device.peak(c.plan.precision);
   const double rate = static_cast<double>(mul(c.plan.global_batch, c.plan.seq)) / step_seconds;

@@ -139,6 +139,7 @@ TEST_CASE("every operation and algorithm is found again under its name", "[colle
   for (std::size_t i = 0; i < collective_algorithm_names.size(); ++i)
     CHECK(collective_algorithm(collective_algorithm_names[i]) == static_cast<Algorithm>(i));
   CHECK(collective_op("all_reduce") == Op::all_reduce);
+  CHECK(collective_op("allreduce") == Op::all_reduce);
   CHECK_FALSE(collective_op("all-reduc").has_value());
 }
 

@@ -42,10 +42,10 @@ TEST_CASE("a command, a model or a device that there is not is answered with the
   refused("param gpt2", "unknown command \"param\", did you mean 'params'?; 'llmcalc --help' shows all");
   refused(
       "params lama-3.1-70b",
-      "unknown model 'lama-3.1-70b', did you mean 'llama-3.1-70b' or 'llama3.1-70b' or 'llama-3-70b'? ('llmcalc list "
-      "models' shows all 82)");
+      "unknown model 'lama-3.1-70b', did you mean 'llama-3.1-70b' or 'llama-3.3-70b' or 'llama-3-70b'? ('llmcalc list "
+      "models' shows all 123)");
   refused("train gpt2 --hardware h10",
-          "unknown hardware 'h10', did you mean 'a10' or 'h100' or 'h20'? ('llmcalc list hardware' shows all 68)");
+          "unknown hardware 'h10', did you mean 'a10' or 'h100' or 'h20'? ('llmcalc list hardware' shows all 120)");
   refused("show h1000",
           "no preset is called \"h1000\", did you mean 'h100'? ('llmcalc list models' and 'llmcalc list "
           "hardware' show all)");

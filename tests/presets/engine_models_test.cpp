@@ -46,7 +46,7 @@ constexpr std::pair<AttentionFlops, textbook::Pairs> conventions[] = {
 }  // namespace
 
 TEST_CASE("every shipped model has its published parameters by component", "[golden][engine]") {
-  CHECK(std::size(facts) == 82);
+  CHECK(std::size(facts) == builtin_models().size());
   for (const Facts& f : facts) {
     CAPTURE(std::string(f.name));
     const Parameters p = parameters(load_model(f.name).arch);
@@ -205,7 +205,8 @@ textbook::Fraction closed_form(const Arch& a, const LayerKind& kind, const Plan&
   if (a.block == BlockKind::parallel && a.norms_per_layer == 2) more += 2 * d_model + statistic;
   if (a.norm_placement == NormPlacement::both) more += 2 * (2 * d_model + statistic);
   if (a.qk_norm != QkNorm::none) {
-    const bool centred = a.qk_norm == QkNorm::per_head_bias || a.qk_norm == QkNorm::full_bias;
+    const bool centred =
+        a.qk_norm == QkNorm::per_head_bias || a.qk_norm == QkNorm::full_bias || a.qk_norm == QkNorm::each_head;
     const Count rows = a.qk_norm == QkNorm::full ? 2 : a.heads + a.kv_heads;  // one of all heads for q, one for k
     more += 2 * (a.heads + a.kv_heads) * a.head_dim + rows * (centred ? 8 : 4);
   }

@@ -66,6 +66,17 @@ TEST_CASE("what looks like a path is read as a file", "[load]") {
   CHECK(hardware_refused(folder.path.string()) == "'" + folder.path.string() + "' is a folder; a JSON file is wanted");
 }
 
+TEST_CASE("a folder called as a preset on Hugging Face is read before the preset", "[load]") {
+  const Folder folder;
+  const fs::path before = fs::current_path();
+  folder.write("llmcalc_org/llama-3.1-8b/config.json", gpt2_config);
+  fs::current_path(folder.path);
+  const ModelCard read = load_model("llmcalc_org/llama-3.1-8b"), named = load_model("meta-llama/Llama-3.1-8B-Instruct");
+  fs::current_path(before);
+  CHECK(read.arch.hidden == 768);
+  CHECK(named.name == "llama-3.1-8b");
+}
+
 TEST_CASE("a model file, a config.json and its folder are told apart by their content", "[load]") {
   const Folder folder;
   const std::string config = folder.write("gpt2/config.json", gpt2_config);

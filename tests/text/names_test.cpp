@@ -21,12 +21,26 @@ TEST_CASE("names are the same in upper and lower case", "[names]") {
   CHECK(lower("GPT-2 XL\xC3\x84") == "gpt-2 xl\xC3\x84");
 }
 
+TEST_CASE("a name has one spelling for hyphens, underscores and spaces, and for none between letter and digit",
+          "[names]") {
+  for (const auto* same : {"RTX 4090", "rtx4090", "rtx_4090", "rtx-4090"}) CHECK(spelling(same) == "rtx4090");
+  CHECK(spelling("Llama 3.1 8B") == spelling("llama3.1-8b"));
+  CHECK(spelling("llama-2-7b") != spelling("llama-27b"));  // digits stay apart
+  CHECK(spelling("m1-max") == spelling("M1 Max"));
+  CHECK(spelling("") == "");
+  CHECK(spelling("-a-") == "-a-");
+}
+
 TEST_CASE("the nearest names come first, and far ones not at all", "[names]") {
   const std::vector<std::string> known{"llama-2-70b", "llama-3.1-70b", "gpt2", "h100-sxm-80gb", "Mixtral-8x7B"};
   CHECK(nearest("lama3-70b", known) == std::vector<std::string>{"llama-2-70b", "llama-3.1-70b"});
   CHECK(nearest("GTP2", known) == std::vector<std::string>{"gpt2"});
   CHECK(nearest("h100", known) == std::vector<std::string>{"h100-sxm-80gb"});  // a beginning is near
   CHECK(nearest("mixtral-8x7", known) == std::vector<std::string>{"Mixtral-8x7B"});
+  CHECK(nearest("h100-80gb", {"a100-80gb", "h100-sxm-80gb"}).front() == "h100-sxm-80gb");  // has both words
+  CHECK(nearest("h100-96gb", {"gh200-96gb", "h100-80gb"}).front() == "h100-80gb");         // the same first word
+  CHECK(nearest("a6000", {"a600", "rtx-a6000"}).front() == "rtx-a6000");
+  CHECK(nearest("gpt-3", {"gpt2", "gpt-2"}) == std::vector<std::string>{"gpt-2"});  // two spellings of one name
   CHECK(nearest("zephyr", known).empty());
   CHECK(nearest("", known).empty());
   CHECK(nearest(std::string(100000, 'a'), known).empty());
