@@ -48,7 +48,3 @@ TEST_CASE("presets are found by name and alias, in upper and lower case", "[buil
   CHECK(find_builtin(hardware, "a100-sxm") == nullptr);
   CHECK(find_builtin(hardware, "") == nullptr);
 }
-
-TEST_CASE("the golden cases are built in byte for byte", "[builtin]") {
-  CHECK(builtin_golden() == json::file_text(LLMCALC_SOURCE_DIR "/presets/golden.json"));
-}

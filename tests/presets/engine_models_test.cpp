@@ -38,10 +38,8 @@ double d(Count n) { return static_cast<double>(n); }
 double d(Bytes b) { return d(b.value); }
 const Device any;
 
-constexpr std::pair<AttentionFlops, textbook::Pairs> conventions[] = {
-    {AttentionFlops::full, textbook::Pairs::full},
-    {AttentionFlops::causal_half, textbook::Pairs::causal_half},
-    {AttentionFlops::causal_exact, textbook::Pairs::causal_exact}};
+constexpr AttentionFlops conventions[] = {AttentionFlops::full, AttentionFlops::causal_half,
+                                          AttentionFlops::causal_exact};
 
 }  // namespace
 
@@ -92,14 +90,14 @@ TEST_CASE("a model's parameters are those of the closed forms", "[textbook][engi
 
 TEST_CASE("a model's forward FLOPs are those of the closed forms in every convention", "[textbook][engine]") {
   for_each_model([](const Arch& a) {
-    for (const auto& [ours, theirs] : conventions)
+    for (const AttentionFlops convention : conventions)
       for (const auto& [queries, past] : {std::pair<Count, Count>{1, 0}, {37, 0}, {5000, 0}, {300, 4000}, {1, 9000}})
         for (const bool all : {false, true})
           for (const bool absorbed : {false, true}) {
             const Step s{.sequences = 3, .queries = queries, .past = past, .training = all, .absorbed = absorbed};
-            const Work w = forward_work(a, s, {.convention = ours}, {});
+            const Work w = forward_work(a, s, {.convention = convention}, {});
             const textbook::Head head = all ? textbook::Head::all : textbook::Head::last;
-            const textbook::ForwardFlops t = textbook::forward_flops(a, {3, queries, past, theirs, head, absorbed});
+            const textbook::ForwardFlops t = textbook::forward_flops(a, {3, queries, past, convention, head, absorbed});
             CHECK(w.core == t.core);
             CHECK(w.linear + w.head == t.linear + t.head);
           }
@@ -108,20 +106,20 @@ TEST_CASE("a model's forward FLOPs are those of the closed forms in every conven
 
 TEST_CASE("a model's training FLOPs are those of the closed forms", "[textbook][engine]") {
   for_each_model([](const Arch& a) {
-    for (const auto& [ours, theirs] : conventions) {
+    for (const AttentionFlops convention : conventions) {
       Plan p;
-      p.seq = 3000, p.micro_batch = p.global_batch = 2, p.attention_flops = ours;
-      const textbook::Pass pass{2, 3000, 0, theirs, textbook::Head::all, false};
+      p.seq = 3000, p.micro_batch = p.global_batch = 2, p.attention_flops = convention;
+      const textbook::Pass pass{2, 3000, 0, convention, textbook::Head::all, false};
       const textbook::ForwardFlops t = textbook::forward_flops(a, pass);
       CHECK(training_flops(a, p).model_total == textbook::train_flops(t));
       p.recompute = Recompute::selective;
-      CHECK(training_flops(a, p).hardware_total == textbook::train_flops(t, textbook::Recomputed::selective));
-      if (theirs == textbook::Pairs::causal_exact)
+      CHECK(training_flops(a, p).hardware_total == textbook::train_flops(t, Recompute::selective));
+      if (convention == AttentionFlops::causal_exact)
         CHECK(training_flops(a, p).executed ==
-              textbook::train_flops(t, textbook::Recomputed::selective, textbook::scores_flops(a, pass)));
+              textbook::train_flops(t, Recompute::selective, textbook::scores_flops(a, pass)));
       if (a.embedding_width != a.hidden) continue;  // the projection to the head counts as linear here, as head there
       p.recompute = Recompute::full;
-      CHECK(training_flops(a, p).hardware_total == textbook::train_flops(t, textbook::Recomputed::full));
+      CHECK(training_flops(a, p).hardware_total == textbook::train_flops(t, Recompute::full));
     }
   });
 }
@@ -183,7 +181,7 @@ TEST_CASE("a model's decode and prefill times under the step roofline are those 
             Approx(textbook::decode_step_seconds(a, batch, 5000, 2, 2, machine)).epsilon(1e-12));
     }
     p.batch = 1;
-    const textbook::Pass pass{1, 4000, 0, textbook::Pairs::causal_exact, textbook::Head::last, false};
+    const textbook::Pass pass{1, 4000, 0, AttentionFlops::causal_exact, textbook::Head::last, false};
     if (!a.has_experts())  // compute-bound
       CHECK(prefill(a, p, dev, 4000).bound.total().value ==
             Approx(textbook::prefill_seconds(a, pass, 2, machine)).epsilon(1e-12));
@@ -212,7 +210,7 @@ textbook::Fraction closed_form(const Arch& a, const LayerKind& kind, const Plan&
   if (kind.experts) {
     const Moe& m = a.moe;
     f = f + textbook::moe_activations({1, p.seq, d_model, m.experts, m.top_k, m.width, m.shared_experts, m.shared_width,
-                                       2, l.gated, textbook::StoredGlu::all4});
+                                       2, l.gated, GluStore::all});
     if (m.shared_gate) more += 2 * (d_model + 1);
   }
   return f + textbook::Fraction(p.seq * more);

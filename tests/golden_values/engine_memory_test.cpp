@@ -6,7 +6,7 @@
 #include "calc/memory.hpp"
 #include "calc/parameters.hpp"
 #include "calc/program.hpp"
-#include "tests/presets/engine_golden.hpp"
+#include "tests/golden_values/engine.hpp"
 
 using namespace llmcalc;
 using namespace llmcalc::test;
@@ -67,27 +67,27 @@ Bytes kept_of(const Arch& a, const Plan& p, std::string_view first, std::string_
   return liveness(part, pricing(p, Phase::training), 0, false).kept;
 }
 
-Arch layer_of(const json::Value& in) {
+Arch layer_of(const json::Object& in) {
   Arch a;
-  a.layers = 1, a.hidden = a.embedding_width = count(in, "d_model");
-  a.heads = count(in, "n_heads"), a.kv_heads = count(in, "n_kv_heads"), a.head_dim = count(in, "d_head");
-  a.mlp = text(in, "mlp") == "glu" ? MlpKind::gated : MlpKind::plain, a.mlp_width = count(in, "d_ff");
-  a.norm = text(in, "norm") == "rmsnorm" ? NormKind::rms_norm : NormKind::layer_norm;
-  if (flag(in, "parallel_block")) a.block = BlockKind::parallel, a.norms_per_layer = 1;
+  a.layers = 1, a.hidden = a.embedding_width = in.count("d_model");
+  a.heads = in.count("n_heads"), a.kv_heads = in.count("n_kv_heads"), a.head_dim = in.count("d_head");
+  a.mlp = in.text("mlp") == "glu" ? MlpKind::gated : MlpKind::plain, a.mlp_width = in.count("d_ff");
+  a.norm = in.text("norm") == "rmsnorm" ? NormKind::rms_norm : NormKind::layer_norm;
+  if (in.flag("parallel_block")) a.block = BlockKind::parallel, a.norms_per_layer = 1;
   return a;
 }
 
-GluStore glu_store(const json::Value& in) {
-  const std::string s = text(in, "glu_store");
+GluStore glu_store(const json::Object& in) {
+  const std::string s = in.text("glu_store");
   return s == "all4" ? GluStore::all : s == "fused3" ? GluStore::fused : GluStore::recompute;
 }
 
 /// A device of that many bytes, as fast as n of the golden ones together.
-Device machine(const json::Value& in) {
+Device machine(const json::Object& in) {
   Device d;
-  const double n = real(in, "n_devices");
-  d.bandwidth = BytesPerSecond(n * real(in, "bandwidth"));
-  d.peaks[static_cast<std::size_t>(Peak::bf16)] = FlopsPerSecond(n * real(in, "peak"));
+  const double n = golden::real(in, "n_devices");
+  d.bandwidth = BytesPerSecond(n * golden::real(in, "bandwidth"));
+  d.peaks[static_cast<std::size_t>(Peak::bf16)] = FlopsPerSecond(n * golden::real(in, "peak"));
   return d;
 }
 
@@ -97,29 +97,29 @@ void close(double got, const std::string& value) { CHECK(got == Approx(std::stod
 
 TEST_CASE("one block keeps the golden bytes in every storage option", "[golden]") {
   CHECK(
-      golden("act_layer", [](const json::Value& in, const std::string& value) {
-        REQUIRE(count(in, "context_parallel") == 1);
-        const std::string again = text(in, "recompute");
+      each_case("act_layer", [](const json::Object& in, const std::string& value) {
+        REQUIRE(in.count("context_parallel") == 1);
+        const std::string again = in.text("recompute");
         Plan p;
-        p.micro_batch = p.global_batch = count(in, "batch"), p.seq = count(in, "seq");
-        p.precision = bytes_wide(count(in, "p")), p.tp = count(in, "tensor_parallel");
-        p.sp = flag(in, "sequence_parallel"), p.dropout = flag(in, "hidden_dropout");
-        p.attention = text(in, "attn_impl") == "flash" ? AttentionImpl::flash : AttentionImpl::naive;
-        p.softmax_store = text(in, "softmax_store") == "seed" ? SoftmaxStore::seed : SoftmaxStore::minimal;
-        p.glu_store = glu_store(in), p.norm_stats = flag(in, "norm_stats");
+        p.micro_batch = p.global_batch = in.count("batch"), p.seq = in.count("seq");
+        p.precision = bytes_wide(in.count("p")), p.tp = in.count("tensor_parallel");
+        p.sp = in.flag("sequence_parallel"), p.dropout = in.flag("hidden_dropout");
+        p.attention = in.text("attn_impl") == "flash" ? AttentionImpl::flash : AttentionImpl::naive;
+        p.softmax_store = in.text("softmax_store") == "seed" ? SoftmaxStore::seed : SoftmaxStore::minimal;
+        p.glu_store = glu_store(in), p.norm_stats = in.flag("norm_stats");
         p.recompute = again == "full" ? Recompute::full : again == "selective" ? Recompute::selective : Recompute::none;
-        CHECK(digits(kept(layer_of(in), p, flag(in, "attn_dropout"))) == value);
+        CHECK(digits(kept(layer_of(in), p, in.flag("attn_dropout"))) == value);
       }) == 12);
 }
 
 TEST_CASE("the seeds' activation formulas come out of the plan's options", "[golden]") {
-  CHECK(golden("act_seed", [](const json::Value& in, const std::string& value) {
-          REQUIRE(count(in, "expansion") == 4);
-          const Arch a = gpt_of(count(in, "n_layers"), count(in, "d_model"), count(in, "n_heads"), 0);
-          Plan p = seed_plan(count(in, "batch"), count(in, "seq"), count(in, "p"));
-          p.tp = count(in, "tensor_parallel"), p.sp = flag(in, "sequence_parallel");
+  CHECK(each_case("act_seed", [](const json::Object& in, const std::string& value) {
+          REQUIRE(in.count("expansion") == 4);
+          const Arch a = gpt_of(in.count("n_layers"), in.count("d_model"), in.count("n_heads"), 0);
+          Plan p = seed_plan(in.count("batch"), in.count("seq"), in.count("p"));
+          p.tp = in.count("tensor_parallel"), p.sp = in.flag("sequence_parallel");
           const Bytes all = a.layers * kept(a, p, true);
-          const std::string part = text(in, "part");
+          const std::string part = in.text("part");
           if (part == "total") {
             CHECK(digits(all) == value);
             return;
@@ -133,54 +133,54 @@ TEST_CASE("the seeds' activation formulas come out of the plan's options", "[gol
 }
 
 TEST_CASE("one block keeps what Korthikanti et al. print in their Table 2", "[golden]") {
-  CHECK(golden("act_korthikanti_layer", [](const json::Value& in, const std::string& value) {
-          const std::string mode = text(in, "mode");
-          Plan p = seed_plan(count(in, "batch"), count(in, "seq"), 2);
-          if (mode != "none") p.tp = count(in, "tensor_parallel");
+  CHECK(each_case("act_korthikanti_layer", [](const json::Object& in, const std::string& value) {
+          const std::string mode = in.text("mode");
+          Plan p = seed_plan(in.count("batch"), in.count("seq"), 2);
+          if (mode != "none") p.tp = in.count("tensor_parallel");
           p.sp = mode.find("sp") != std::string::npos;
           p.recompute = mode.rfind("full", 0) == 0                    ? Recompute::full
                         : mode.find("selective") != std::string::npos ? Recompute::selective
                                                                       : Recompute::none;
-          CHECK(digits(kept(gpt_of(1, count(in, "d_model"), count(in, "n_heads"), 0), p, true)) == value);
+          CHECK(digits(kept(gpt_of(1, in.count("d_model"), in.count("n_heads"), 0), p, true)) == value);
         }) == 7);
 }
 
 TEST_CASE("outside the blocks a step keeps what Korthikanti et al. add up", "[golden]") {
   int on_one_stage = 0;
-  CHECK(golden("act_extras", [&](const json::Value& in, const std::string& value) {
-          if (count(in, "pipeline") != 1) return;  // the engine has no pipeline
+  CHECK(each_case("act_extras", [&](const json::Object& in, const std::string& value) {
+          if (in.count("pipeline") != 1) return;  // the engine has no pipeline
           ++on_one_stage;
-          Plan p = seed_plan(count(in, "batch"), count(in, "seq"), 2);
-          p.tp = count(in, "tensor_parallel"), p.sp = true;
-          const Memory m = training_memory(gpt_of(0, count(in, "d_model"), 1, count(in, "vocab")), p);
+          Plan p = seed_plan(in.count("batch"), in.count("seq"), 2);
+          p.tp = in.count("tensor_parallel"), p.sp = true;
+          const Memory m = training_memory(gpt_of(0, in.count("d_model"), 1, in.count("vocab")), p);
           const Bytes ids(8 * p.micro_batch * p.seq);  // which the paper leaves out
           CHECK(digits(m.activations - ids + m.logits) == value);
         }) == 2);
   CHECK(on_one_stage == 1);
   int float32 = 0;
-  CHECK(golden("act_logits", [&](const json::Value& in, const std::string& value) {
-          if (count(in, "bytes_per_logit") != 4) return;  // the engine knows 4, p and p + 8
+  CHECK(each_case("act_logits", [&](const json::Object& in, const std::string& value) {
+          if (in.count("bytes_per_logit") != 4) return;  // the engine knows 4, p and p + 8
           ++float32;
           Plan p;
-          p.micro_batch = p.global_batch = count(in, "batch"), p.seq = count(in, "seq");
-          p.tp = count(in, "tensor_parallel"), p.logits.chunks = count(in, "chunks");
-          CHECK(digits(training_memory(table_of(count(in, "vocab")), p).logits) == value);
+          p.micro_batch = p.global_batch = in.count("batch"), p.seq = in.count("seq");
+          p.tp = in.count("tensor_parallel"), p.logits.chunks = in.count("chunks");
+          CHECK(digits(training_memory(table_of(in.count("vocab")), p).logits) == value);
         }) == 2);
   CHECK(float32 == 1);
 }
 
 TEST_CASE("a mixture's MLP keeps the golden bytes", "[golden]") {
-  CHECK(golden("act_moe_mlp", [](const json::Value& in, const std::string& value) {
-          const double capacity = has(in, "capacity_factor") ? real(in, "capacity_factor") : 1;
-          const Count k = count(in, "top_k"), copies = static_cast<Count>(capacity * static_cast<double>(k));
-          Arch a = gpt_of(1, count(in, "d_model"), 1, 0);
+  CHECK(each_case("act_moe_mlp", [](const json::Object& in, const std::string& value) {
+          const double capacity = in.has("capacity_factor") ? golden::real(in, "capacity_factor") : 1;
+          const Count k = in.count("top_k"), copies = static_cast<Count>(capacity * static_cast<double>(k));
+          Arch a = gpt_of(1, in.count("d_model"), 1, 0);
           a.mlp = MlpKind::gated;
-          a.moe.experts = count(in, "n_experts"), a.moe.top_k = copies, a.moe.width = count(in, "d_ff_expert");
-          a.moe.shared_experts = count(in, "n_shared"), a.moe.shared_width = count(in, "d_ff_shared");
+          a.moe.experts = in.count("n_experts"), a.moe.top_k = copies, a.moe.width = in.count("d_ff_expert");
+          a.moe.shared_experts = in.count("n_shared"), a.moe.shared_width = in.count("d_ff_shared");
           a.moe.layers = LayerSet::all(1);
           Plan p;
-          p.micro_batch = p.global_batch = count(in, "batch"), p.seq = count(in, "seq");
-          p.precision = bytes_wide(count(in, "p")), p.glu_store = glu_store(in);
+          p.micro_batch = p.global_batch = in.count("batch"), p.seq = in.count("seq");
+          p.precision = bytes_wide(in.count("p")), p.glu_store = glu_store(in);
           const Bytes mlp = kept_of(a, p, "mlp.router", "mlp.shared_add");
           // A capacity factor multiplies copies, not the float32 gates: those of the spare copies come off.
           const Bytes gates(4 * p.micro_batch * p.seq * (copies - k));
@@ -200,23 +200,23 @@ TEST_CASE("the engine counts the golden bytes of weights, gradients and optimize
     if (preset == "adam8bit_master") p.optimizer = Optimizer::adam8bit, p.gradient_bytes = 2;
     return training_states(table_of(n), p);
   };
-  CHECK(golden("state_bytes", [&](const json::Value& in, const std::string& value) {
-          const std::string preset = text(in, "preset");
-          const Count n = count(in, "n_params");
+  CHECK(each_case("state_bytes", [&](const json::Object& in, const std::string& value) {
+          const std::string preset = in.text("preset");
+          const Count n = in.count("n_params");
           const States s = states(preset, n);
           CHECK(s.parameters == n);
           // The preset leaves the scales of 8-bit states out.
           const Bytes scales(preset == "adam8bit_master" ? 8 * ceil_div(n, 256) : 0);
           CHECK(digits(s.weights + s.gradients + s.optimizer - scales) == value);
         }) == 7);
-  CHECK(golden("state_bytes_part", [&](const json::Value& in, const std::string& value) {
-          REQUIRE(text(in, "part") == "optim");
-          CHECK(digits(states(text(in, "preset"), count(in, "n_params")).optimizer) == value);
+  CHECK(each_case("state_bytes_part", [&](const json::Object& in, const std::string& value) {
+          REQUIRE(in.text("part") == "optim");
+          CHECK(digits(states(in.text("preset"), in.count("n_params")).optimizer) == value);
         }) == 1);
-  CHECK(golden("adam8bit_state_bytes", [&](const json::Value& in, const std::string& value) {
+  CHECK(each_case("adam8bit_state_bytes", [&](const json::Object& in, const std::string& value) {
           Plan p;
           p.optimizer = Optimizer::adam8bit, p.master = false;
-          const Count n = count(in, "n_params"), block = count(in, "block");
+          const Count n = in.count("n_params"), block = in.count("block");
           // The engine's blocks are bitsandbytes' 256; the paper's are 2048.
           const Bytes finer(8 * (ceil_div(n, 256) - ceil_div(n, block)));
           CHECK(digits(optimizer_bytes(p, n, 0) - finer) == value);
@@ -224,10 +224,10 @@ TEST_CASE("the engine counts the golden bytes of weights, gradients and optimize
 }
 
 TEST_CASE("mixed precision pays from the golden batch on", "[golden]") {
-  CHECK(golden("mixed_precision_break_even_batch", [](const json::Value& in, const std::string& value) {
-          Arch a = gpt_of(1, count(in, "d_model"), count(in, "n_heads"), 0);
+  CHECK(each_case("mixed_precision_break_even_batch", [](const json::Object& in, const std::string& value) {
+          Arch a = gpt_of(1, in.count("d_model"), in.count("n_heads"), 0);
           a.norm = NormKind::weight_free;  // (2.9) counts matrices only
-          const Plan half = seed_plan(1, count(in, "seq"), 2), full = seed_plan(1, count(in, "seq"), 4);
+          const Plan half = seed_plan(1, in.count("seq"), 2), full = seed_plan(1, in.count("seq"), 4);
           const auto states = [&](const Plan& p) {
             const States s = training_states(a, p);
             return s.weights + s.gradients + s.optimizer;
@@ -238,71 +238,71 @@ TEST_CASE("mixed precision pays from the golden batch on", "[golden]") {
 }
 
 TEST_CASE("the engine counts the golden bytes of quantised weights", "[golden]") {
-  CHECK(golden("quant_bytes", [](const json::Value& in, const std::string& value) {
-          CHECK(digits(tensor_bytes(*dtype(text(in, "fmt")), count(in, "rows"), count(in, "cols"))) == value);
+  CHECK(each_case("quant_bytes", [](const json::Object& in, const std::string& value) {
+          CHECK(digits(tensor_bytes(*dtype(in.text("fmt")), in.count("rows"), in.count("cols"))) == value);
         }) == 7);
-  CHECK(golden("quant_bits_per_weight", [](const json::Value& in, const std::string& value) {
-          CHECK(bits_per_weight(*dtype(text(in, "fmt"))) == std::stod(value));
+  CHECK(each_case("quant_bits_per_weight", [](const json::Object& in, const std::string& value) {
+          CHECK(bits_per_weight(*dtype(in.text("fmt"))) == std::stod(value));
         }) == 5);
   int known = 0;
-  CHECK(golden("int_group_bytes", [&](const json::Value& in, const std::string& value) {
-          const Count bits = count(in, "bits");
+  CHECK(each_case("int_group_bytes", [&](const json::Object& in, const std::string& value) {
+          const Count bits = in.count("bits");
           if (bits == 3) return;  // no such format in the table
           ++known;
-          const DType t = *dtype(bits == 8 ? "int8" : count(in, "zero_bits") == 4 ? "awq" : "int4-g128");
-          CHECK(digits(tensor_bytes(t, count(in, "rows"), count(in, "cols"))) == value);
+          const DType t = *dtype(bits == 8 ? "int8" : in.count("zero_bits") == 4 ? "awq" : "int4-g128");
+          CHECK(digits(tensor_bytes(t, in.count("rows"), in.count("cols"))) == value);
         }) == 4);
   CHECK(known == 3);
-  CHECK(golden("nf4_bytes", [](const json::Value& in, const std::string& value) {
-          REQUIRE((count(in, "block") == 64 && count(in, "block2") == 256));
-          const DType t = *dtype(flag(in, "double_quant") ? "nf4-dq" : "nf4");
-          CHECK(digits(tensor_bytes(t, 4096, count(in, "n_weights") / 4096)) == value);
+  CHECK(each_case("nf4_bytes", [](const json::Object& in, const std::string& value) {
+          REQUIRE((in.count("block") == 64 && in.count("block2") == 256));
+          const DType t = *dtype(in.flag("double_quant") ? "nf4-dq" : "nf4");
+          CHECK(digits(tensor_bytes(t, 4096, in.count("n_weights") / 4096)) == value);
         }) == 2);
 }
 
 TEST_CASE("the engine counts the golden cache bytes", "[golden]") {
-  CHECK(golden("kv_bytes_per_token", [](const json::Value& in, const std::string& value) {
+  CHECK(each_case("kv_bytes_per_token", [](const json::Object& in, const std::string& value) {
           Plan p;
-          p.tp = count(in, "tensor_parallel"), p.kv_precision = bytes_wide(count(in, "kv_bytes"));
+          p.tp = in.count("tensor_parallel"), p.kv_precision = bytes_wide(in.count("kv_bytes"));
           CHECK(digits(cache_bytes_per_token(model(in), p)) == value);
         }) == 6);
-  CHECK(golden("kv_cache_bytes", [](const json::Value& in, const std::string& value) {
+  CHECK(each_case("kv_cache_bytes", [](const json::Object& in, const std::string& value) {
           Arch a = model(in);
-          if (has(in, "window"))
-            a.sliding = {count(in, "window"), LayerSet::every(count(in, "global_layers"), 1, a.layers)};
+          if (in.has("window"))
+            a.sliding = {in.count("window"), LayerSet::every(in.count("global_layers"), 1, a.layers)};
           Plan p;
-          p.tp = count(in, "tensor_parallel"), p.kv_precision = bytes_wide(count(in, "kv_bytes"));
+          p.tp = in.count("tensor_parallel"), p.kv_precision = bytes_wide(in.count("kv_bytes"));
           // The engine has no pages: the context is rounded up to whole ones here.
-          const Count page = count(in, "page"), context = ceil_div(count(in, "context"), page) * page;
-          CHECK(digits(count(in, "batch") * cache_bytes(a, p, context)) == value);
+          const Count page = in.count("page"), context = ceil_div(in.count("context"), page) * page;
+          CHECK(digits(in.count("batch") * cache_bytes(a, p, context)) == value);
         }) == 17);
 }
 
 TEST_CASE("a decode step reads the golden bytes of weights", "[golden]") {
-  CHECK(golden("weight_bytes_read", [](const json::Value& in, const std::string& value) {
+  CHECK(each_case("weight_bytes_read", [](const json::Object& in, const std::string& value) {
           Plan p;
-          p.batch = count(in, "tokens"), p.precision = p.weight_precision = bytes_wide(count(in, "weight_bytes"));
+          p.batch = in.count("tokens"), p.precision = p.weight_precision = bytes_wide(in.count("weight_bytes"));
           close(decode(model(in), p, Device{}, 100).rank.moved.weights, value);
         }) == 2);
-  CHECK(golden("experts_touched", [](const json::Value& in, const std::string& value) {
-          close(groups_touched(count(in, "n_experts"), count(in, "top_k"), count(in, "tokens")), value);
+  CHECK(each_case("experts_touched", [](const json::Object& in, const std::string& value) {
+          close(groups_touched(in.count("n_experts"), in.count("top_k"), in.count("tokens")), value);
         }) == 1);
 }
 
 TEST_CASE("under the step roofline passes take the golden time", "[golden]") {
-  CHECK(golden("decode_step_time", [](const json::Value& in, const std::string& value) {
-          REQUIRE((count(in, "weight_bytes") == 2 && count(in, "kv_bytes") == 2));
+  CHECK(each_case("decode_step_time", [](const json::Object& in, const std::string& value) {
+          REQUIRE((in.count("weight_bytes") == 2 && in.count("kv_bytes") == 2));
           Plan p;
-          p.roofline = Roofline::step, p.batch = count(in, "batch");
-          p.efficiency = real(in, "flops_efficiency"), p.memory_efficiency = real(in, "bw_efficiency");
-          const Time t = decode(model(in), p, machine(in), count(in, "context")).estimate;
-          close(t.total().value + real(in, "comm_seconds"), value);
+          p.roofline = Roofline::step, p.batch = in.count("batch");
+          p.efficiency = golden::real(in, "flops_efficiency"), p.memory_efficiency = golden::real(in, "bw_efficiency");
+          const Time t = decode(model(in), p, machine(in), in.count("context")).estimate;
+          close(t.total().value + golden::real(in, "comm_seconds"), value);
         }) == 3);
-  CHECK(golden("prefill_time", [](const json::Value& in, const std::string& value) {
-          REQUIRE((text(in, "attention") == "causal_exact" && text(in, "lm_head") == "last"));
+  CHECK(each_case("prefill_time", [](const json::Object& in, const std::string& value) {
+          REQUIRE((in.text("attention") == "causal_exact" && in.text("lm_head") == "last"));
           Plan p;
-          p.roofline = Roofline::step, p.batch = count(in, "batch"), p.efficiency = real(in, "flops_efficiency");
-          close(prefill(model(in), p, machine(in), count(in, "seq")).estimate.total().value, value);
+          p.roofline = Roofline::step, p.batch = in.count("batch"), p.efficiency = golden::real(in, "flops_efficiency");
+          close(prefill(model(in), p, machine(in), in.count("seq")).estimate.total().value, value);
         }) == 1);
 }
 
@@ -326,42 +326,43 @@ Device of_memory(double bytes) {
 }  // namespace
 
 TEST_CASE("the golden batch and context fit and no more", "[golden]") {
-  CHECK(golden("max_batch", [](const json::Value& in, const std::string& value) {
-          REQUIRE(count(in, "reserve_bytes") == 0);
+  CHECK(each_case("max_batch", [](const json::Object& in, const std::string& value) {
+          REQUIRE(in.count("reserve_bytes") == 0);
           Plan p;
-          p.prompt = count(in, "context"), p.generate = 0, p.memory_utilization = real(in, "utilization");
-          const Arch a = cache_and_weights(count(in, "kv_per_token"), count(in, "weights_bytes"));
-          REQUIRE(weights_bytes(a, p).value == count(in, "weights_bytes"));
-          const Device d = of_memory(real(in, "n_devices") * real(in, "memory_bytes"));
+          p.prompt = in.count("context"), p.generate = 0, p.memory_utilization = golden::real(in, "utilization");
+          const Arch a = cache_and_weights(in.count("kv_per_token"), in.count("weights_bytes"));
+          REQUIRE(weights_bytes(a, p).value == in.count("weights_bytes"));
+          const Device d = of_memory(golden::real(in, "n_devices") * golden::real(in, "memory_bytes"));
           CHECK(std::to_string(limits(a, p, d).max_batch.value()) == value);
         }) == 4);
-  CHECK(golden("max_context", [](const json::Value& in, const std::string& value) {
+  CHECK(each_case("max_context", [](const json::Object& in, const std::string& value) {
           Plan p;
-          p.batch = count(in, "batch");
-          const Arch a = cache_and_weights(count(in, "kv_per_token"), count(in, "weights_bytes"));
+          p.batch = in.count("batch");
+          const Arch a = cache_and_weights(in.count("kv_per_token"), in.count("weights_bytes"));
           // The engine keeps no reserve: it comes off the memory here.
-          const double all = real(in, "n_devices") * real(in, "memory_bytes") * real(in, "utilization");
-          const Limits l = limits(a, p, of_memory(all - real(in, "reserve_bytes")));
+          const double all =
+              golden::real(in, "n_devices") * golden::real(in, "memory_bytes") * golden::real(in, "utilization");
+          const Limits l = limits(a, p, of_memory(all - golden::real(in, "reserve_bytes")));
           REQUIRE(l.max_context.has_value());
           CHECK(std::to_string(*l.max_context) == value);
         }) == 1);
 }
 
 TEST_CASE("tensor parallelism sends the golden bytes per layer and micro-batch", "[golden]") {
-  CHECK(golden("comm_tp_layer", [](const json::Value& in, const std::string& value) {
-          REQUIRE(flag(in, "regather"));
-          Arch a = gpt_of(1, count(in, "d_model"), 64, 0);
-          if (flag(in, "parallel_block")) a.block = BlockKind::parallel, a.norms_per_layer = 1;
-          const Step step{.sequences = count(in, "batch"), .queries = count(in, "seq"), .training = true};
-          const Count ranks = count(in, "tensor_parallel");
-          const bool train = text(in, "phase") == "train", again = text(in, "recompute") == "full";
+  CHECK(each_case("comm_tp_layer", [](const json::Object& in, const std::string& value) {
+          REQUIRE(in.flag("regather"));
+          Arch a = gpt_of(1, in.count("d_model"), 64, 0);
+          if (in.flag("parallel_block")) a.block = BlockKind::parallel, a.norms_per_layer = 1;
+          const Step step{.sequences = in.count("batch"), .queries = in.count("seq"), .training = true};
+          const Count ranks = in.count("tensor_parallel");
+          const bool train = in.text("phase") == "train", again = in.text("recompute") == "full";
           Count sent = 0;  // ring volumes, in units of 1/ranks
           const auto send = [&](CollectiveOp op, const Collective& c, Count times) {
             const ByteFraction v =
-                collective_volume(op, CollectiveAlgorithm::ring, Bytes(count(in, "p") * c.elements), ranks);
+                collective_volume(op, CollectiveAlgorithm::ring, Bytes(in.count("p") * c.elements), ranks);
             sent += times * c.repeats * v.numerator.value * (ranks / v.denominator);
           };
-          for (const Op& op : block(a, step, {ranks, flag(in, "sequence_parallel")})) {
+          for (const Op& op : block(a, step, {ranks, in.flag("sequence_parallel")})) {
             const Collective* c = std::get_if<Collective>(&op.shape);
             if (c == nullptr) continue;
             if (c->forward_on) send(c->forward, *c, again ? 2 : 1);
