@@ -25,11 +25,11 @@ std::string verdict(const Explanation& e, long double value) {
   if (e.definition->path == "decode.compute_bound_batch") return value >= 1 ? "reached" : "never";
   std::string largest;
   long double most = -1;
-  for (const auto& [name, meaning] : {std::pair{"t_c", "compute"}, std::pair{"t_m", "memory"},
-                                      std::pair{"t_x", "communication"}, std::pair{"t_l", "latency"}}) {
+  for (const auto& [name, meaning] : {std::pair{"compute", "compute"}, std::pair{"memory", "memory"},
+                                      std::pair{"communication", "communication"}, std::pair{"launches", "latency"}}) {
     long double t = 0;
     for (const explain::Symbol& s : e.symbols)
-      if (s.name == name || (s.name == "t_o" && std::string(name) == "t_m")) t += std::stold(s.value);
+      if (s.name == name || (s.name == "optimizer" && std::string(name) == "memory")) t += std::stold(s.value);
     if (t > most) most = t, largest = meaning;
   }
   return largest;
