@@ -326,6 +326,7 @@ LayerKinds layer_kinds(const Arch& a) {
   LayerKinds r;
   const LayerSet all = LayerSet::all(a.layers);
   const bool mixed = a.sliding.window > 0 || a.has_experts() || !a.linear_layers.empty();
+  if (a.layers == 0) return r;
   if (!mixed) {
     r.kinds[r.size++] = {.count = a.layers, .first = 0, .last = a.layers - 1, .layers = all};
     return r;

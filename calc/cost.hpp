@@ -8,12 +8,12 @@ namespace llmcalc {
 
 /// Bytes that an operator moves to and from memory, each operand once: a floor. Doubles, because a router's share of
 /// the experts is an expectation.
-struct Moved {
+struct Traffic {
   double weights = 0;      ///< weights read; in backward, gradients written too
   double cache = 0;        ///< keys and values read from the cache
   double activations = 0;  ///< inputs read, outputs written
   constexpr double total() const { return weights + cache + activations; }
-  constexpr Moved& operator+=(const Moved& o) {
+  constexpr Traffic& operator+=(const Traffic& o) {
     weights += o.weights, cache += o.cache, activations += o.activations;
     return *this;
   }
@@ -25,7 +25,7 @@ struct Cost {
   Flops model{};     ///< under the plan's attention convention
   Flops executed{};  ///< what the kernel does: naive attention every pair; flash the causal ones, and the scores again
                      ///< in backward
-  Moved moved{};
+  Traffic moved{};
   constexpr Cost& operator+=(const Cost& o) {
     model += o.model, executed += o.executed, moved += o.moved;
     return *this;

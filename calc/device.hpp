@@ -11,7 +11,7 @@ namespace llmcalc {
 /// A way from one device to another. bandwidth: one way, per device; 0: there is no such link. latency 0: not known,
 /// and counted as none.
 struct Link {
-  Count ranks = 0;  ///< devices that the link joins; 0: any number
+  Count ranks = 0;  ///< devices that the link joins; 0: any number; 1: unknown, so that no group can use it
   BytesPerSecond bandwidth;
   Seconds latency;
 };

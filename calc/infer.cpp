@@ -69,7 +69,11 @@ Limits limits(const Arch& arch, const Plan& plan, const Layout& layout, const De
   if (!plan.kv_cache) return {};
   const double room = usable(plan, device);
   const auto too_much = [&](const Plan& p) {
-    return static_cast<double>(inference_memory(arch, p, layout, device.achieved.overhead).peak.value) > room;
+    try {
+      return static_cast<double>(inference_memory(arch, p, layout, device.achieved.overhead).peak.value) > room;
+    } catch (const Overflow&) {
+      return true;
+    }
   };
   Limits l;
   l.max_batch = first(largest_batch, [&](Count batch) {

@@ -34,9 +34,31 @@ class Walk {
     r_.keeps_input = needed_[block_input];
     r_.output = size_[result_];
     forward_pass();
-    if (p_.training()) backward_pass();
+    if (p_.training()) backward_pass([](std::size_t, const Gradients&) {});
     if (logits_ != no_tensor) r_.kept -= size_[logits_];
     return r_;
+  }
+
+  /// After run().
+  WorstMoments moments() {
+    WorstMoments w;
+    for (std::size_t t = 0; t < max_tensors; ++t)
+      if (exists(t) && producer_[t] <= forward_at_ && (needed_[t] || last_use_[t] >= forward_at_ || t == result_))
+        w.forward.add(tensor(Alive::As::result, t));
+    add_own(w.forward, forward_at_, false);
+    if (!p_.training()) return w;
+    alive_again_ = {};
+    const std::size_t at = backward_at_;
+    backward_pass([&](std::size_t i, const Gradients& gradient) {
+      if (i != at) return;
+      for (std::size_t t = 0; t < max_tensors; ++t) {
+        if (needed_[t] && first_need_[t] <= i) w.backward.add(tensor(Alive::As::result, t));
+        if (alive_again_[t] && first_need_[t] <= i) w.backward.add(tensor(Alive::As::again, t));
+        if (gradient[t] != Bytes()) w.backward.add(tensor(Alive::As::gradient, t));
+      }
+      add_own(w.backward, i, true);
+    });
+    return w;
   }
 
   KeptByOperator by_operator() const {
@@ -122,6 +144,15 @@ class Walk {
   Bytes passing(const Op& op, bool is_backward) const {
     return scratch(op.shape, p_, is_backward) + (runs_again(op) ? kept(op.shape, p_) : Bytes());
   }
+  bool exists(std::size_t t) const { return size_[t] != Bytes(); }
+  Alive tensor(Alive::As as, std::size_t t) const {
+    return {as, t == block_input ? Alive::no_op : producer_[t], size_[t]};
+  }
+  void add_own(Moment& m, std::size_t until, bool is_backward) const {
+    for (std::size_t i = 0; i <= until; ++i) m.add({Alive::As::own, i, own(ops_[i])});
+    m.add({Alive::As::scratch, until, passing(ops_[until], is_backward)});
+  }
+
   void forward_pass() {
     Bytes live = size_[block_input];
     if (needed_[block_input]) r_.kept += size_[block_input];
@@ -135,7 +166,7 @@ class Walk {
       const Bytes mine = own(op);
       live += mine, r_.kept += mine;
       if (is_core(op) && p_.training()) r_.core += kept(op.shape, p_);
-      r_.forward = std::max(r_.forward, live + passing(op, false));
+      if (const Bytes now = live + passing(op, false); now > r_.forward) r_.forward = now, forward_at_ = i;
       for (const TensorId in : t.in) live -= freed(in, i);
     }
   }
@@ -145,7 +176,9 @@ class Walk {
 
   using Gradients = std::array<Bytes, max_tensors>;
 
-  void backward_pass() {
+  /// See(i, gradients): everything is alive that operator i's backward run needs.
+  template <typename See>
+  void backward_pass(See see) {
     Gradients gradient{};
     gradient[result_] = size_[result_];
     Bytes live = r_.kept + size_[result_];
@@ -153,7 +186,8 @@ class Walk {
       const Op& op = ops_[i];
       const Tensors& t = of_[i];
       live += remake(i) + gradients_of_inputs(i, gradient);
-      r_.backward = std::max(r_.backward, live + passing(op, true));
+      if (const Bytes now = live + passing(op, true); now > r_.backward) r_.backward = now, backward_at_ = i;
+      see(i, gradient);
       if (t.out != no_tensor) live -= gradient[t.out], gradient[t.out] = {};
       live -= own(op);
       for (const TensorId in : t.in) live -= done_with(in, i);
@@ -205,6 +239,7 @@ class Walk {
   bool without_core_;
   Liveness r_;
   TensorId result_ = block_input, logits_ = no_tensor;
+  std::size_t forward_at_ = 0, backward_at_ = 0;
   std::array<Tensors, OpList::capacity> of_;
   std::array<Bytes, max_tensors> size_{};
   std::array<TensorId, max_tensors> same_;
@@ -216,6 +251,18 @@ class Walk {
 
 Liveness liveness(const OpList& ops, const Pricing& p, Count input_elements, bool without_core, Bytes logits) {
   return Walk(ops, p, input_elements, without_core, logits).run();
+}
+
+WorstMoments worst_moments(const OpList& ops, const Pricing& p, Count input_elements, bool without_core, Bytes logits) {
+  Walk walk(ops, p, input_elements, without_core, logits);
+  walk.run();
+  return walk.moments();
+}
+
+Bytes Moment::total() const {
+  Bytes b;
+  for (const Alive& a : *this) b += a.bytes;
+  return b;
 }
 
 KeptByOperator kept_by_operator(const OpList& ops, const Pricing& p, Count input_elements, bool without_core) {

@@ -16,11 +16,9 @@ struct Builtin {
   std::string_view text;  ///< the JSON file
 };
 
-/// All of them, sorted by name. These three are written by embed_main.cpp at build time.
+/// All of them, sorted by name. Both are written by embed_main.cpp at build time.
 std::span<const Builtin> builtin_models();
 std::span<const Builtin> builtin_hardware();
-/// The text of presets/golden.json; empty if the program was built without it.
-std::string_view builtin_golden();
 
 /// The one with that name or alias, in any spelling of it (text/names.hpp); null if there is none.
 const Builtin* find_builtin(std::span<const Builtin> presets, std::string_view name);

@@ -1,5 +1,5 @@
 /// llmcalc_embed LIST OUTPUT.cpp: writes the preset files that LIST names, one path a line, as C++ source that defines
-/// builtin_models(), builtin_hardware() and builtin_golden(). A file belongs to the folder it lies in. Runs at build
+/// builtin_models() and builtin_hardware(). A file belongs to the folder it lies in. Runs at build
 /// time.
 
 #include <fmt/format.h>
@@ -101,16 +101,8 @@ std::string table(const std::string& name, const std::vector<Preset>& presets) {
       data, name, rows);
 }
 
-std::string golden(const std::string& text) {
-  if (text.empty()) return "std::string_view builtin_golden() { return {}; }\n\n";
-  return fmt::format(
-      "namespace {{\n{}}}  // namespace\n\nstd::string_view builtin_golden() {{ return {{golden, {}}}; }}\n\n",
-      definition("golden", text), text.size());
-}
-
 struct Presets {
   std::vector<Preset> models, hardware;
-  std::string golden;
 };
 
 Presets presets(const std::string& list) {
@@ -119,12 +111,7 @@ Presets presets(const std::string& list) {
   for (std::string path; std::getline(lines, path);) {
     const auto folder = std::filesystem::path(path).parent_path().filename();
     if (path.empty()) continue;
-    if (folder == "models")
-      all.models.push_back(preset(path));
-    else if (folder == "hardware")
-      all.hardware.push_back(preset(path));
-    else
-      all.golden = json::file_text(path);
+    (folder == "models" ? all.models : all.hardware).push_back(preset(path));
   }
   for (auto* group : {&all.models, &all.hardware}) {
     std::sort(group->begin(), group->end(), [](const Preset& a, const Preset& b) { return a.name < b.name; });
@@ -148,8 +135,7 @@ int main(int argc, char** argv) try {
       argv[2],
       "// Written by llmcalc_embed from the files in presets/; not to be edited.\n#include \"presets/builtin.hpp\"\n\n"
       "namespace llmcalc {\n\n" +
-          table("builtin_models", all.models) + table("builtin_hardware", all.hardware) + golden(all.golden) +
-          "}  // namespace llmcalc\n");
+          table("builtin_models", all.models) + table("builtin_hardware", all.hardware) + "}  // namespace llmcalc\n");
   return 0;
 } catch (const std::exception& e) {
   std::fputs(fmt::format("{}\n", e.what()).c_str(), stderr);

@@ -118,6 +118,7 @@ Link read_link(Sheet& s, const std::string& key) {
     link.ranks = o.positive("ranks");
     s.cite(key + ".ranks");
   } else if (key == "link") {
+    link.ranks = 1;  // no group is known to fit
     unknown(s, "link ranks");
   }
   const std::string type = o.text_or("type", "");
@@ -234,7 +235,7 @@ HardwareCard read_hardware_file(const json::Value& value, const std::string& whe
   read_matmul(s);
   read_cache_and_power(s);
   const Link link = read_link(s, "link"), network = read_link(s, "network");
-  if (link.ranks > 0) s.card.cluster.levels.push(link);
+  if (link.bandwidth.value > 0) s.card.cluster.levels.push(link);
   if (network.bandwidth.value > 0) s.card.cluster.levels.push(network);
   read_pcie(s);
   read_prices(s);

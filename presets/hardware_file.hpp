@@ -19,7 +19,7 @@
 ///   "sources": { "memory.capacity": "...", "matmul.bf16": "...", "link.ranks": "...", ... },  "source"?,  "notes"? }
 ///
 /// Bandwidths of links are one way and per device. "source" stands for every number that "sources" does not name. What
-/// is not known is left out. A link without "ranks" joins an unknown number of devices and is not used (Link::ranks 0);
+/// is not known is left out. A link without "ranks" joins an unknown number of devices and is not used (Link::ranks 1);
 /// a network without "ranks" joins any number (Link::ranks 0 too). "pcie" is the way to the host; a card that has no
 /// other link says PCI Express under "link" too.
 

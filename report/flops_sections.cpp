@@ -93,14 +93,13 @@ Section formulas_section(const Request& r) {
             "12BDLS (S + (2+E)D), no head");
   if (is_gpt(a) && a.mlp_width == 4 * a.hidden) {
     const textbook::GptStep g{p.micro_batch, p.seq, a.layers, a.hidden, a.vocabulary};
-    formula("megatron", "Megatron", textbook::megatron_flops(g, textbook::Recomputed::none),
-            "72BLSD^2 (1 + S/6D + V/12DL)");
-    formula("narayanan_full_recompute", "Narayanan, full recompute",
-            textbook::megatron_flops(g, textbook::Recomputed::full), "96BLSD^2 (1 + S/6D + V/16LD)");
+    formula("megatron", "Megatron", textbook::megatron_flops(g, Recompute::none), "72BLSD^2 (1 + S/6D + V/12DL)");
+    formula("narayanan_full_recompute", "Narayanan, full recompute", textbook::megatron_flops(g, Recompute::full),
+            "96BLSD^2 (1 + S/6D + V/16LD)");
     formula("korthikanti_selective_paper", "Korthikanti, as printed",
-            textbook::megatron_flops(g, textbook::Recomputed::selective, true), "72BLSD^2 (1 + S/3D + V/12DL)");
-    formula("korthikanti_selective_exact", "Korthikanti, exact",
-            textbook::megatron_flops(g, textbook::Recomputed::selective), "72BLSD^2 (1 + S/4.5D + V/12DL)");
+            textbook::megatron_flops(g, Recompute::selective, true), "72BLSD^2 (1 + S/3D + V/12DL)");
+    formula("korthikanti_selective_exact", "Korthikanti, exact", textbook::megatron_flops(g, Recompute::selective),
+            "72BLSD^2 (1 + S/4.5D + V/12DL)");
   }
   if (p.recompute == Recompute::none)
     formula("8nd", "8ND", Flops(textbook::six_nd(chosen, tokens).value / 3 * 4), "rule for full recomputation");

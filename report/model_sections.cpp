@@ -29,7 +29,7 @@ json::Value hardware_json(const HardwareCard& card) {
   const auto link = [&](const char* key, const Link& l) {
     if (l.bandwidth.value <= 0) return;
     v[key] = {{"bytes_per_s", l.bandwidth.value}, {"latency_s", l.latency.value}};
-    if (l.ranks > 0) v[key]["ranks"] = l.ranks;
+    if (l.ranks > 1) v[key]["ranks"] = l.ranks;
   };
   for (const Link& level : card.cluster.levels) link(&level == card.cluster.levels.begin() ? "link" : "network", level);
   if (card.cluster.device.achieved.present) v["achieved"] = card.achieved_how;
@@ -108,7 +108,7 @@ std::vector<std::string> notes(const Request& r) {
     const Link link = group_link(c, r.layout, Group::tensor);
     if (together > 1 && link.latency.value == 0)
       n.push_back(fmt::format("link latency of {} is not known and counts as 0", r.hardware->name));
-    if (together > 1 && !c.levels.empty() && c.levels[0].ranks > 0 && together > c.levels[0].ranks)
+    if (together > 1 && !c.levels.empty() && c.levels[0].ranks > 1 && together > c.levels[0].ranks)
       n.push_back(fmt::format("{} ranks do not fit one node of {}: they communicate over its network", together,
                               c.levels[0].ranks));
   }

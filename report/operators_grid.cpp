@@ -116,7 +116,7 @@ class Table {
                   {"layers", s.repeats},
                   {"name", std::string(l.op.name)},
                   {"shape", shape_text(l.op.shape)},
-                  {"formula", operator_formula(l.op, phase_)},
+                  {"formula", operator_formula_text(l.op, price_)},
                   {"parameters", l.parameters},
                   {"forward_flops", value_json(l.forward.executed)},
                   {"forward_model_flops", value_json(l.forward.model)},

@@ -158,7 +158,7 @@ const Section* Report::find(std::string_view key) const {
 
 json::Value report_json(const Report& r) {
   json::Value v;
-  v["llmcalc"] = {{"version", LLMCALC_VERSION}, {"schema", 1}};
+  v["llmcalc"] = {{"version", LLMCALC_VERSION}, {"schema", report_schema}};
   v["command"] = r.command;
   for (const auto& [key, part] : {std::pair{"model", &r.model}, std::pair{"hardware", &r.hardware},
                                   std::pair{"inputs", &r.inputs}, std::pair{"conventions", &r.conventions}})

@@ -1,39 +1,43 @@
 #include "calc/textbook/activations.hpp"
 
-#include <algorithm>
+#include "calc/textbook/stored.hpp"
 
 namespace llmcalc::textbook {
 namespace {
 
 /// Numbers kept of an MLP, in widths of its inner layer.
-Count mlp_tensors(bool gated, StoredGlu glu) {
+Count mlp_tensors(bool gated, GluStore glu) {
   if (!gated) return 2;
-  return glu == StoredGlu::all4 ? 4 : glu == StoredGlu::fused3 ? 3 : 2;
+  return glu == GluStore::all ? 4 : glu == GluStore::fused ? 3 : 2;
 }
 
-/// Bytes of the scores and their softmax per token on one rank.
-Exact scores(const LayerActivations& l) {
-  const Exact p = l.precision, rank_heads = l.heads / l.tensor_parallel;
-  if (l.flash) return Exact(4) * rank_heads;
-  const Exact seed = Exact(2) * p + (l.attention_dropout ? 1 : 0);
-  const Exact minimal = l.attention_dropout ? Exact(2) * p + 1 : p;
-  return (l.softmax == StoredSoftmax::seed ? seed : minimal) * rank_heads * l.seq;
+/// One layer as a model: grouped heads and a dense MLP.
+Arch layer_of(const LayerActivations& l) {
+  Arch a;
+  a.layers = 1;
+  a.hidden = a.embedding_width = l.hidden;
+  a.heads = l.heads;
+  a.kv_heads = l.kv_heads;
+  a.head_dim = l.head_dim;
+  a.mlp = l.gated ? MlpKind::gated : MlpKind::plain;
+  a.mlp_width = l.mlp_width;
+  a.norm = l.layer_norm ? NormKind::layer_norm : NormKind::rms_norm;
+  a.block = l.parallel_block ? BlockKind::parallel : BlockKind::serial;
+  a.norms_per_layer = l.parallel_block ? 1 : 2;
+  return a;
 }
 
-/// Bytes per token of what tensor parallelism cuts.
-Exact cut(const LayerActivations& l) {
-  const Exact p = l.precision, heads = l.heads / l.tensor_parallel;
-  const Exact groups = std::max<Count>(l.kv_heads / l.tensor_parallel, 1);
-  const Exact attention = p * l.head_dim * (Exact(2) * heads + Exact(2) * groups);
-  const Exact mlp = p * mlp_tensors(l.gated, l.glu) * (l.mlp_width / l.tensor_parallel);
-  return attention + mlp + (l.stored == StoredBlock::everything ? scores(l) : Exact(0));
-}
-
-/// Bytes per token of what sequence parallelism cuts: norms' inputs and outputs, masks, statistics.
-Exact whole(const LayerActivations& l) {
-  const Exact d = l.hidden, norms = l.parallel_block ? 1 : 2;
-  const Exact statistics = l.norm_stats ? norms * (l.layer_norm ? 8 : 4) : Exact(0);
-  return Exact(2) * norms * l.precision * d + (l.hidden_dropout ? Exact(2) * d : Exact(0)) + statistics;
+MicroBatch<Fraction> micro_batch(const LayerActivations& l) {
+  return {.B = l.batch,
+          .S = l.seq,
+          .p = l.precision,
+          .attention = l.flash ? AttentionImpl::flash : AttentionImpl::naive,
+          .softmax = l.softmax,
+          .glu = l.glu,
+          .norm_stats = l.norm_stats,
+          .attention_dropout = l.attention_dropout,
+          .hidden_dropout = l.hidden_dropout,
+          .sequence_parallel = l.sequence_parallel};
 }
 
 Fraction times(Exact n, const Fraction& f) { return Fraction(n, 1) * f; }
@@ -41,23 +45,27 @@ Fraction times(Exact n, const Fraction& f) { return Fraction(n, 1) * f; }
 }  // namespace
 
 Fraction layer_activations(const LayerActivations& l) {
-  const Fraction tokens{Exact(l.batch) * l.seq, l.context_parallel};
-  const Count u = l.sequence_parallel ? l.tensor_parallel : 1;
-  if (l.stored == StoredBlock::input) return tokens * Fraction(Exact(l.precision) * l.hidden, u);
-  return tokens * (Fraction(whole(l), u) + Fraction(cut(l), 1));
+  const Arch a = layer_of(l);
+  const Sizes<Fraction> s = exact_sizes(a, l.tensor_parallel);
+  const MicroBatch<Fraction> m = micro_batch(l);
+  const auto kept = [&](const auto& which) { return stored(a, s, m, which).bytes(m.p) / Fraction(l.context_parallel); };
+  using Tensor = Stored<Fraction>;
+  if (l.stored == Recompute::none) return kept([](const Tensor& x) { return x.in_block; });
+  if (l.stored == Recompute::selective) return kept([](const Tensor& x) { return x.in_block && !x.core; });
+  return tokens_of(m, s.T, Tokens::mine) * m.p * s.D / Fraction(l.context_parallel);
 }
 
-Fraction korthikanti_layer(const KorthikantiLayer& k, StoredBlock stored) {
+Fraction korthikanti_layer(const KorthikantiLayer& k, Recompute stored) {
   const Exact sbh = Exact(k.seq) * k.batch * k.hidden;
   const Count t = k.tensor_parallel, u = k.sequence_parallel ? t : 1;
-  if (stored == StoredBlock::input) return {Exact(2) * sbh, u};
+  if (stored == Recompute::full) return {Exact(2) * sbh, u};
   const Fraction matrices = times(sbh, Fraction(10, u) + Fraction(24, t));
-  if (stored == StoredBlock::selective) return matrices;
+  if (stored == Recompute::selective) return matrices;
   return matrices + Fraction(Exact(5) * k.heads * k.seq * k.seq * k.batch, t);
 }
 
 Fraction korthikanti_first_stage(const KorthikantiLayer& k, Count layers, Count pipeline, Count interleaved,
-                                 StoredBlock stored) {
+                                 Recompute stored) {
   const Fraction extra = interleaved > 1 ? Fraction(Exact(pipeline) - 1, Exact(pipeline) * interleaved) : Fraction(0);
   return times(layers, Fraction(1) + extra) * korthikanti_layer(k, stored);
 }

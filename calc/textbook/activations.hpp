@@ -3,31 +3,19 @@
 /// footnote 16, Korthikanti et al. 2022, arXiv:2205.05198). Dropout masks are one byte per number. Residual additions,
 /// scaling and masking keep nothing.
 
-#include <cstdint>
-
+#include "calc/plan.hpp"
 #include "calc/textbook/exact.hpp"
 
 namespace llmcalc::textbook {
-
-enum class StoredSoftmax : std::uint8_t {
-  seed,    ///< scores before and after softmax: 2p, Goon (2.5)
-  minimal  ///< its output alone, which is what backward needs
-};
-enum class StoredGlu : std::uint8_t { all4, fused3, recompute2 };
-enum class StoredBlock : std::uint8_t {
-  everything,
-  selective,  ///< no scores: the attention core runs again
-  input       ///< the block's input alone: the block runs again
-};
 
 /// One layer of B sequences of S tokens, p bytes per number, on one of T tensor-parallel and C context-parallel ranks.
 struct LayerActivations {
   Count batch = 1, seq = 0, hidden = 0, heads = 0, kv_heads = 0, head_dim = 0, mlp_width = 0, precision = 2;
   bool gated = false, layer_norm = true, flash = false, attention_dropout = false, hidden_dropout = false,
        parallel_block = false, norm_stats = false, sequence_parallel = false;
-  StoredSoftmax softmax = StoredSoftmax::minimal;
-  StoredGlu glu = StoredGlu::all4;
-  StoredBlock stored = StoredBlock::everything;
+  SoftmaxStore softmax = SoftmaxStore::minimal;
+  GluStore glu = GluStore::all;
+  Recompute stored = Recompute::none;
   Count tensor_parallel = 1, context_parallel = 1;
 };
 
@@ -45,12 +33,12 @@ struct KorthikantiLayer {
   Count seq = 0, batch = 1, hidden = 0, heads = 0, tensor_parallel = 1;
   bool sequence_parallel = false;
 };
-Fraction korthikanti_layer(const KorthikantiLayer& k, StoredBlock stored = StoredBlock::everything);
+Fraction korthikanti_layer(const KorthikantiLayer& k, Recompute stored = Recompute::none);
 
 /// Layers' worth of activations on the first stage of a pipeline with enough micro-batches: L (1 + (P-1)/(Pv)) of the
 /// above; v = 1 (1F1B): L.
 Fraction korthikanti_first_stage(const KorthikantiLayer& k, Count layers, Count pipeline, Count interleaved,
-                                 StoredBlock stored = StoredBlock::everything);
+                                 Recompute stored = Recompute::none);
 /// Outside the layers, first stage, with sequence parallelism (§4.3): (sbh/t) (P + [P = 1] 4 (1 + V/h)): embedding
 /// dropout masks of P micro-batches; final norm and head inputs and float32 logits where the same rank holds the head.
 Fraction korthikanti_extras(const KorthikantiLayer& k, Count vocabulary, Count pipeline);
@@ -67,7 +55,7 @@ struct MoeActivations {
   Count batch = 1, seq = 0, hidden = 0, experts = 0, top_k = 0, width = 0, shared_experts = 0, shared_width = 0,
         precision = 2;
   bool gated = true;
-  StoredGlu glu = StoredGlu::all4;
+  GluStore glu = GluStore::all;
   Fraction capacity = 1;
 };
 Fraction moe_activations(const MoeActivations& m);

@@ -1,6 +1,10 @@
 #pragma once
 /// Exact arithmetic of the closed forms: 127-bit integers and fractions of them, so that a formula can be written as it
 /// stands on paper and no intermediate product is lost.
+///
+/// A formula over a number type N runs on fractions, which check the engine, and on expressions, which explain it. N
+/// has
+/// + - * / and ==, and floor, ceil, min, max and quotient_up.
 
 #include "calc/units.hpp"
 
@@ -62,17 +66,28 @@ struct Fraction {
   Exact numerator, denominator = 1;
 
   constexpr Fraction(Count whole = 0) : numerator(whole) {}  // NOLINT: implicit
-  constexpr Fraction(Exact a, Exact b) {
-    const Exact g = divisor(a, b);
+  constexpr Fraction(Exact a, Exact b) : numerator(a), denominator(b) {
+    if (b == Exact(1)) return;
+    Exact g = divisor(a, b);
+    if (b < Exact(0)) g = Exact(0) - g;
     numerator = a / g, denominator = b / g;
   }
   constexpr bool operator==(const Fraction&) const = default;
   constexpr bool whole() const { return denominator == Exact(1); }
   constexpr double value() const { return numerator.real() / denominator.real(); }
+  /// The whole number that it is; dropping a remainder would be a mistake.
+  constexpr Exact exact() const {
+    if (!whole()) throw Overflow();
+    return numerator;
+  }
+  constexpr Count count() const { return exact().count(); }
+  constexpr Flops flops() const { return exact().flops(); }
+  constexpr Bytes bytes() const { return exact().bytes(); }
 
  private:
   static constexpr Exact divisor(Exact a, Exact b) {
     if (a < Exact(0)) a = Exact(0) - a;
+    if (b < Exact(0)) b = Exact(0) - b;
     while (b != Exact(0)) {
       const Exact r = a % b;
       a = b, b = r;
@@ -81,10 +96,28 @@ struct Fraction {
   }
 };
 constexpr Fraction operator+(const Fraction& a, const Fraction& b) {
+  if (a.denominator == b.denominator) return {a.numerator + b.numerator, a.denominator};
   return {a.numerator * b.denominator + b.numerator * a.denominator, a.denominator * b.denominator};
 }
 constexpr Fraction operator*(const Fraction& a, const Fraction& b) {
-  return {a.numerator * b.numerator, a.denominator * b.denominator};
+  if (a.whole() && b.whole()) return {a.numerator * b.numerator, 1};
+  const Fraction x(a.numerator, b.denominator), y(b.numerator, a.denominator);  // cancel first
+  return {x.numerator * y.numerator, x.denominator * y.denominator};
+}
+constexpr Fraction operator-(const Fraction& a, const Fraction& b) { return a + Fraction(-1) * b; }
+constexpr Fraction operator/(const Fraction& a, const Fraction& b) { return a * Fraction(b.denominator, b.numerator); }
+constexpr bool operator<(const Fraction& a, const Fraction& b) { return (a - b).numerator < Exact(0); }
+
+constexpr Fraction floor(const Fraction& a) {
+  const Exact down = a.numerator / a.denominator;  // towards 0
+  return {a.numerator < down * a.denominator ? down - 1 : down, 1};
+}
+constexpr Fraction ceil(const Fraction& a) { return Fraction() - floor(Fraction() - a); }
+constexpr Fraction min(const Fraction& a, const Fraction& b) { return b < a ? b : a; }
+constexpr Fraction max(const Fraction& a, const Fraction& b) { return a < b ? b : a; }
+/// a/b rounded up: what the fullest of b ranks, groups or chunks has.
+constexpr Fraction quotient_up(const Fraction& a, const Fraction& b) {
+  return a.whole() && b == Fraction(1) ? a : ceil(a / b);
 }
 
 }  // namespace llmcalc::textbook

@@ -5,22 +5,50 @@
 #include <cstdint>
 
 #include "calc/arch.hpp"
-#include "calc/textbook/exact.hpp"
+#include "calc/plan.hpp"
+#include "calc/textbook/sizes.hpp"
 
 namespace llmcalc::textbook {
 
 // ---- Query-key pairs
 
-/// Which pairs of a query and a key count as work.
-enum class Pairs : std::uint8_t {
-  full,         ///< S (S + past): Goon (3.2), PaLM, Megatron, Korthikanti
-  causal_half,  ///< S^2/2 + S past: FlashAttention's benchmark, Kaplan, current Megatron-LM
-  causal_exact  ///< S (S + 1)/2 + S past: what decode steps sum to
-};
+/// Pairs per head and sequence of `queries` at the end of `context` tokens, which count past and new ones alike. A
+/// window (0: none) counts the token itself, so that causal row i of a sequence scores min(i, window) keys.
+///   full: S c, S min(c, W). causal_exact: S (S + 1)/2 and min(S, W) (min(S, W) + 1)/2 + (S - min(S, W)) min(S, W) for
+///   a whole sequence, min(c, W) for its last row. causal_half: the areas under those stairs.
+template <class N>
+N query_key_pairs(AttentionFlops convention, const N& queries, const N& context, const N& window);
 
-/// Pairs per head and sequence. A window (0: none) counts the token itself, so that causal row i of a sequence scores
-/// min(i, window) keys; full counts the window for every row, causal_half the area under min(x, window).
-Fraction attention_pairs(Pairs convention, Count seq, Count past = 0, Count window = 0);
+Fraction attention_pairs(AttentionFlops convention, Count seq, Count past = 0, Count window = 0);
+
+/// FLOPs of the scores and their product with the values, per pair: 2 A (2 d_h), of latent attention
+/// 2 A (d_n + d_r + d_v), absorbed 2 A (2 r_kv + d_r).
+template <class N>
+N core_width(const Arch& a, const Sizes<N>& s, bool absorbed) {
+  if (a.attention == AttentionKind::grouped) return N(4) * s.A * s.d_h;
+  return N(2) * s.A * (absorbed ? N(2) * s.r_kv + s.d_r : s.d_n + s.d_r + s.d_v);
+}
+/// Of the scores alone.
+template <class N>
+N scores_width(const Arch& a, const Sizes<N>& s, bool absorbed) {
+  if (a.attention == AttentionKind::grouped) return N(2) * s.A * s.d_h;
+  return N(2) * s.A * (absorbed ? s.r_kv + s.d_r : s.d_n + s.d_r);
+}
+
+/// Pairs per head and sequence, summed over the layers. `windows`: do sliding windows spare any?
+template <class N>
+N layer_pairs(const Sizes<N>& s, AttentionFlops convention, const N& queries, const N& context, bool windows = true) {
+  Layered<N> sum;
+  sum.add(s.L_f, query_key_pairs(convention, queries, context, N(0)));
+  sum.add(s.L_w, query_key_pairs(convention, queries, context, windows ? s.W : N(0)));
+  return sum.total();
+}
+
+/// Linear attention in recurrent form: update of a d_h x d_h state per head and its product with q, 4 A d_h^2 a token.
+template <class N>
+N linear_attention_flops(const Sizes<N>& s, const N& batch, const N& queries) {
+  return N(4) * batch * queries * s.L_l * s.A * s.d_h * s.d_h;
+}
 
 // ---- A model's forward pass
 
@@ -30,7 +58,7 @@ enum class Head : std::uint8_t { all, last, none };
 /// B sequences of S new tokens after `past` cached ones.
 struct Pass {
   Count batch = 1, seq = 1, past = 0;
-  Pairs pairs = Pairs::full;
+  AttentionFlops pairs = AttentionFlops::full;
   Head head = Head::all;
   bool absorbed = false;  ///< latent attention scores against the latent rows: 2A (2 r_kv + d_r) instead of
                           ///< 2A (d_n + d_r + d_v) per pair; the projections cost the same
@@ -50,12 +78,10 @@ Flops mlp_flops(const Arch& arch, const Pass& pass);
 
 // ---- Training
 
-enum class Recomputed : std::uint8_t { none, selective, full };
-
 /// Forward and backward. Backward is exactly twice forward in every matmul (dgrad and wgrad); a flash backward makes
 /// the scores again (QK', 5 products for 4: half a core more where keys are as wide as values); selective recomputation
 /// repeats the core, full the blocks, never the head.
-Flops train_flops(const ForwardFlops& forward, Recomputed recomputed = Recomputed::none, Flops scores_again = {});
+Flops train_flops(const ForwardFlops& forward, Recompute recomputed = Recompute::none, Flops scores_again = {});
 
 /// Backward of y = x W, x (tokens, in), W (in, out): dgrad 2tIJ and wgrad 2tIJ; wgrad alone where x needs no gradient.
 /// Goon §3.1 arrives at 5tIJ by broadcasting the activation's derivative over I.
@@ -64,22 +90,76 @@ Flops linear_backward_flops(Count tokens, Count in, Count out, bool input_needs_
 // ---- Named formulas
 
 /// 6 N D (Kaplan et al. 2020; Goon (3.4)). Which N is the caller's to say.
-Flops six_nd(Count params, Count tokens);
+template <class N>
+N six_nd(const N& params, const N& tokens) {
+  return N(6) * params * tokens;
+}
 
 /// Per token 6N + 12 L A d_h S, full attention (PaLM, arXiv:2204.02311, App. B); causal: 6N + 6 L A d_h S.
-Flops palm_flops_per_token(Count params, Count layers, Count heads, Count head_dim, Count seq, bool causal = false);
+template <class N>
+N palm_per_token(const N& params, const N& layers, const N& heads, const N& head_dim, const N& seq, bool causal) {
+  return N(6) * params + N(causal ? 6 : 12) * layers * heads * head_dim * seq;
+}
 
 /// Forward per token 2N + 2 L S d_attn, N without embedding (Kaplan et al. 2020, Table 1): the causal_half count.
-Flops kaplan_flops_per_token(Count non_embedding, Count layers, Count seq, Count attention_width);
+template <class N>
+N kaplan_per_token(const N& non_embedding, const N& layers, const N& seq, const N& attention_width) {
+  return N(2) * non_embedding + N(2) * layers * seq * attention_width;
+}
 
-/// One step of a GPT: A d_h = D, F = 4D, full attention, head included. Expanded, so that every term is whole:
+/// One step of a GPT: A d_h = D, F = 4D, full attention, head included:
 ///   none       72BLSD^2 (1 + S/6D   + V/12DL)
 ///   full       96BLSD^2 (1 + S/6D   + V/16LD)   Narayanan et al. 2021 (arXiv:2104.04473)
 ///   selective  72BLSD^2 (1 + S/3D   + V/12DL)   as Korthikanti et al. print it (arXiv:2205.05198)
 ///              72BLSD^2 (1 + S/4.5D + V/12DL)   exact: QK' and AV run once more, 4BS^2D of 12
+template <class N>
+N megatron_step(const N& batch, const N& layers, const N& seq, const N& hidden, const N& vocabulary,
+                Recompute recompute, bool as_printed = false) {
+  const bool full = recompute == Recompute::full, selective = recompute == Recompute::selective;
+  const N matrices = N(full ? 96 : 72), head = vocabulary / (N(full ? 16 : 12) * hidden * layers);
+  const N exact = N(2) * seq / (N(9) * hidden), printed = seq / (N(3) * hidden), usual = seq / (N(6) * hidden);
+  const N core = selective ? (as_printed ? printed : exact) : usual;
+  return matrices * batch * layers * seq * hidden * hidden * (N(1) + core + head);
+}
+
+// The same of whole numbers.
+
 struct GptStep {
   Count batch = 0, seq = 0, layers = 0, hidden = 0, vocabulary = 0;
 };
-Flops megatron_flops(const GptStep& step, Recomputed recomputed, bool as_printed = false);
+Flops six_nd(Count params, Count tokens);
+Flops palm_flops_per_token(Count params, Count layers, Count heads, Count head_dim, Count seq, bool causal = false);
+Flops kaplan_flops_per_token(Count non_embedding, Count layers, Count seq, Count attention_width);
+Flops megatron_flops(const GptStep& step, Recompute recompute, bool as_printed = false);
+
+// ---- Pairs, case by case
+
+namespace detail {
+/// A whole sequence of n.
+template <class N>
+N triangle(AttentionFlops convention, const N& n) {
+  if (convention == AttentionFlops::full) return n * n;
+  return convention == AttentionFlops::causal_half ? n * n / N(2) : n * (n + N(1)) / N(2);
+}
+template <class N>
+N sequence_pairs(AttentionFlops convention, const N& n, const N& window) {
+  if (window == N(0)) return triangle(convention, n);
+  const N most = min(n, window);
+  if (convention == AttentionFlops::full) return n * most;
+  return triangle(convention, most) + (n - most) * most;
+}
+}  // namespace detail
+
+template <class N>
+N query_key_pairs(AttentionFlops convention, const N& queries, const N& context, const N& window) {
+  using detail::sequence_pairs;
+  if (queries == context) return sequence_pairs(convention, queries, window);
+  if (queries == N(1)) {  // the last row
+    const N seen = convention == AttentionFlops::causal_half ? context - N(1) / N(2) : context;
+    return window == N(0) ? seen : min(seen, window);
+  }
+  if (convention == AttentionFlops::full) return queries * (window == N(0) ? context : min(context, window));
+  return sequence_pairs(convention, context, window) - sequence_pairs(convention, context - queries, window);
+}
 
 }  // namespace llmcalc::textbook

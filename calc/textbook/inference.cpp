@@ -46,7 +46,7 @@ Bytes kv_cache_bytes(const Arch& a, Count batch, Count context, Count precision,
 }
 
 Flops decode_flops(const Arch& a, Count batch, Count context, bool absorbed) {
-  return forward_flops(a, {batch, 1, context - 1, Pairs::causal_exact, Head::all, absorbed}).total();
+  return forward_flops(a, {batch, 1, context - 1, AttentionFlops::causal_exact, Head::all, absorbed}).total();
 }
 
 double experts_touched(Count experts, Count top_k, Count tokens) {
@@ -56,13 +56,12 @@ double experts_touched(Count experts, Count top_k, Count tokens) {
 
 double weight_bytes_read(const Arch& a, Count tokens, Count weight_bytes) {
   const ParameterSums s = parameters(a);
-  const Count moe_layers = a.has_experts() ? a.moe.layers.size() : 0;
-  const Exact routed = Exact(moe_layers) * a.moe.experts * expert_parameters(a);
+  const Count routed = routed_parameters(a);
   const Exact rows = Exact(tokens) * (a.hidden + (a.position == Position::learned ? a.hidden : 0));
   const Exact head = Exact(head_matmul_parameters(a)) + (a.head_bias ? a.vocabulary : 0);
   const double fixed = (Exact(s.attention) + s.mlp + s.norm - routed + head + rows).real();
-  const double touched = moe_layers > 0 ? experts_touched(a.moe.experts, a.moe.top_k, tokens) : 0;
-  return real(weight_bytes) * (fixed + real(moe_layers) * touched * real(expert_parameters(a)));
+  const double share = routed > 0 ? experts_touched(a.moe.experts, a.moe.top_k, tokens) / real(a.moe.experts) : 0;
+  return real(weight_bytes) * (fixed + share * real(routed));
 }
 
 double decode_step_seconds(const Arch& a, Count batch, Count context, Count weight_bytes, Count kv_bytes,

@@ -1,6 +1,7 @@
 #pragma once
-/// Parameter counts in closed form. A tied head counts once; buffers (masks, RoPE tables) and correction biases of a
-/// router are no parameters.
+/// Parameter counts: of any model from the table of its weights (weights.hpp), of single families in the closed forms
+/// that are in print. A tied head counts once; buffers (masks, RoPE tables) and correction biases of a router are no
+/// parameters.
 ///
 /// L layers, D hidden, A query heads, G key/value heads, d_h head width, F MLP width, V vocabulary, K learned
 /// positions.
@@ -33,11 +34,10 @@ struct ParameterSums {
 };
 ParameterSums parameters(const Arch& arch);
 
-/// Weights of one layer's attention, and of one dense MLP, one routed expert.
-Count attention_parameters(const Arch& arch);         ///< softmax attention, grouped or latent
-Count linear_attention_parameters(const Arch& arch);  ///< 5 D A d_h and a norm (MiniMax-01, arXiv:2501.08313)
+/// Weights of one layer's softmax attention, grouped or latent, and dense MLP; of all routed experts.
+Count attention_parameters(const Arch& arch);
 Count dense_mlp_parameters(const Arch& arch);
-Count expert_parameters(const Arch& arch);
+Count routed_parameters(const Arch& arch);
 
 /// Total less the routed experts that a token does not visit.
 Count active_parameters(const Arch& arch);

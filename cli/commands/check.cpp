@@ -6,34 +6,39 @@
 #include "presets/load.hpp"
 #include "report/check/baseline.hpp"
 #include "report/check/engine_check.hpp"
+#include "text/error.hpp"
+#include "text/quantity.hpp"
 
 namespace llmcalc {
 namespace {
 
-/// Today's numbers against a saved report: 1 if any moved.
-int against_baseline(const std::string& path, Style style) {
-  std::size_t compared = 0;
-  const std::vector<Moved> moved = moved_since(json::parse(json::file_text(path), path), path, compared);
-  Report report;
-  report.command = "check";
-  report.inputs = {{"baseline", path}};
-  Grid g{.key = "moved", .title = "", .columns = {"quantity", "before", "now", "by"}, .rows = {}};
-  for (const Moved& m : moved) {
-    g.rows.push_back({m.path, m.before, m.now, m.by});
-    g.json.push_back({{"quantity", m.path}, {"before", m.before}, {"now", m.now}, {"by", m.by}});
-  }
-  if (!moved.empty() || style == Style::json) report.grids.push_back(std::move(g));
-  report.conclusion = moved.empty() ? fmt::format("nothing moved: {} values equal {}", compared, path)
-                                    : fmt::format("{} of {} values moved since {}", moved.size(), compared, path);
-  print(report, style);
-  return moved.empty() ? 0 : 1;
+std::string conclusion(const Changes& changes, const std::string& path) {
+  if (changes.all.empty()) return fmt::format("nothing moved: {} values equal {}", changes.compared, path);
+  return fmt::format("{} values moved, came or went since {}, of {}", changes.all.size(), path, changes.compared);
 }
 
-/// Engine against textbook, textbook against golden values: 1 if any differ.
+/// Today's numbers against a saved report: 1 if any moved, came or went.
+int against_baseline(const std::string& path, double tolerance, Style style) {
+  const json::Value saved = json::parse(json::file_text(path), path);
+  const Changes changes = changes_between(saved, asked_again(saved, path), tolerance);
+  Report report;
+  report.command = "check";
+  report.inputs = {{"baseline", path}, {"tolerance", tolerance}};
+  Grid g{.key = "changes", .title = "", .columns = {"quantity", "before", "now", "by"}, .rows = {}};
+  for (const Change& c : changes.all) {
+    g.rows.push_back({c.path, c.before, c.now, c.by});
+    g.json.push_back({{"quantity", c.path}, {"before", c.before}, {"now", c.now}, {"by", c.by}});
+  }
+  if (!changes.all.empty() || style == Style::json) report.grids.push_back(std::move(g));
+  report.conclusion = conclusion(changes, path);
+  print(report, style);
+  return changes.all.empty() ? 0 : 1;
+}
+
+/// Engine against textbook: 1 if any number differs.
 int against_textbook(Style style) {
   std::vector<Difference> differences;
-  Count made = check_golden(differences);
-  const Count golden = made;
+  Count made = 0;
   for (const Builtin& b : builtin_models()) made += check_model(load_model(b.name), differences);
   Report report;
   report.command = "check";
@@ -45,7 +50,7 @@ int against_textbook(Style style) {
   }
   if (!differences.empty() || style == Style::json) report.grids.push_back(std::move(g));
   report.conclusion =
-      fmt::format("{} comparisons over {} models and {} golden values: {}", made, builtin_models().size(), golden,
+      fmt::format("{} comparisons over {} models: {}", made, builtin_models().size(),
                   differences.empty() ? "nothing differs" : fmt::format("{} differ", differences.size()));
   print(report, style);
   return differences.empty() ? 0 : 1;
@@ -55,15 +60,18 @@ int against_textbook(Style style) {
 
 int run_check(Args args) {
   Arguments arguments("check",
-                      "The engine against the textbook's closed forms and golden values, over every preset;\n"
-                      "or today's numbers against a report saved with --json. Exit 1 if anything differs.",
+                      "The engine against the textbook's closed forms, over every preset; or today's numbers\n"
+                      "against a report saved with --json. Exit 1 if anything differs.",
                       "  llmcalc check\n  llmcalc report llama-3-8b --hardware h100 --json > saved.json\n"
-                      "  llmcalc check --baseline saved.json");
-  std::string baseline;
+                      "  llmcalc check --baseline saved.json --tolerance 1e-6");
+  std::string baseline, tolerance;
   arguments.option("--baseline", "FILE", "a report saved with --json", baseline);
+  arguments.option("--tolerance", "X", "largest relative difference that counts as none [0]", tolerance);
   arguments.styles();
   if (!arguments.parse(args)) return 0;
-  return baseline.empty() ? against_textbook(arguments.style()) : against_baseline(baseline, arguments.style());
+  if (baseline.empty() && !tolerance.empty()) throw InputError("--tolerance is for --baseline FILE; give both");
+  if (baseline.empty()) return against_textbook(arguments.style());
+  return against_baseline(baseline, tolerance.empty() ? 0 : parse_real(tolerance, "--tolerance"), arguments.style());
 }
 
 }  // namespace llmcalc

@@ -1,37 +1,11 @@
-#include "calc/collective.hpp"
-
-#include <fmt/format.h>
-
-#include "calc/roofline.hpp"
 #include "cli/command.hpp"
 #include "cli/commands/ask.hpp"
 #include "presets/load.hpp"
+#include "report/collective_report.hpp"
 #include "text/error.hpp"
-#include "text/names.hpp"
 #include "text/quantity.hpp"
 
 namespace llmcalc {
-namespace {
-
-CollectiveOp operation(const std::string& text) {
-  if (const auto op = collective_op(lower(text))) return *op;
-  std::string known;
-  for (const std::string_view n : collective_op_names) known += (known.empty() ? "" : ", ") + std::string(n);
-  throw InputError(fmt::format("{} is no collective; {} are", in_quotes(text), known));
-}
-
-/// The link that joins the ranks, from --bandwidth and --latency, or from the hardware.
-Link link(const std::string& bandwidth, const std::string& latency, const std::optional<HardwareCard>& hardware,
-          Count ranks) {
-  Link l;
-  if (hardware) l = joining_link(hardware->cluster, ranks);
-  if (!bandwidth.empty()) l.bandwidth = parse_rate(bandwidth, "--bandwidth");
-  if (!latency.empty()) l.latency = parse_seconds(latency, "--latency");
-  l.ranks = ranks;
-  return l;
-}
-
-}  // namespace
 
 int run_collective(Args args) {
   Arguments arguments("collective", "Volume and alpha-beta time of a collective, by every algorithm that does it.",
@@ -47,52 +21,14 @@ int run_collective(Args args) {
   arguments.styles();
   if (!arguments.parse(args)) return 0;
   if (bytes.empty() || ranks.empty()) throw InputError("'llmcalc collective' wants --bytes M and --ranks N");
-  const CollectiveOp o = operation(op);
-  const Bytes m = parse_bytes(bytes, "--bytes", Bare::allowed);
-  const Count n = parse_positive(ranks, "--ranks");
-  std::optional<HardwareCard> card;
-  if (!hardware.empty()) card = load_hardware(hardware);
-  const Link l = link(bandwidth, latency, card, n);
-  const bool timed = l.bandwidth.value > 0;
-  if (card && !timed)
-    throw InputError(fmt::format("{} states no link that joins {} devices; give --bandwidth", card->name, n));
-
-  Report report;
-  report.command = "collective";
-  report.title = fmt::format("{} of {} over {} ranks", name(o), human_text(m.value, Unit::bytes), n);
-  if (card) report.hardware = {{"name", card->name}, {"source", card->source}};
-  report.inputs = {{"op", name(o)}, {"bytes", m.value}, {"ranks", n}};
-  if (timed) report.inputs["bandwidth_bytes_per_s"] = l.bandwidth.value, report.inputs["latency_s"] = l.latency.value;
-  report.conventions = {{"bytes",
-                         "all-reduce, broadcast, reduce: the message; all-gather, gather: the output; reduce-scatter: "
-                         "the input; all-to-all: one rank's send buffer"},
-                        {"time", "rounds x latency + load x bytes / bandwidth; one way, per rank"}};
-  Grid g{.key = "algorithms",
-         .title = "",
-         .columns = {"algorithm", "rounds", "busiest rank sends", "exact", "time"},
-         .rows = {}};
-  for (const CollectiveAlgorithm a : algorithms(o)) {
-    const CollectiveFlaw flaw = timed ? collective_flaw(o, a, m, n, l) : CollectiveFlaw::none;
-    if (flaw != CollectiveFlaw::none) throw InputError(fmt::format("{} over {} ranks: {}", name(o), n, reason(flaw)));
-    const auto schedule = collective_schedule(o, a, n);
-    if (!schedule) continue;
-    const ByteFraction volume = collective_volume(o, a, m, n);
-    json::Value v{{"algorithm", name(a)}, {"rounds", schedule->rounds}, {"volume_bytes", volume.value()}};
-    std::string time = "-";
-    if (timed) {
-      const Seconds t = collective_time(o, a, m, n, l);
-      time = human_text(t.value, Unit::seconds);
-      v["time_s"] = t.value;
-    }
-    g.rows.push_back({std::string(name(a)), fmt::format("{}", schedule->rounds),
-                      human_text(volume.value(), Unit::bytes), fmt::format("{}", volume.value()), time});
-    g.json.push_back(std::move(v));
-  }
-  const Grid& grid = report.grids.emplace_back(std::move(g));
-  if (timed && l.latency.value == 0) report.notes.push_back("the latency is not known and counts as 0");
-  report.conclusion = fmt::format("{} by {} moves {} over the busiest rank's link{}.", name(o),
-                                  name(default_algorithm(o)), grid.rows[0][2], timed ? " in " + grid.rows[0][4] : "");
-  return print(report, arguments.style());
+  CollectiveQuestion q;
+  q.op = op;
+  q.bytes = parse_bytes(bytes, "--bytes", Bare::allowed);
+  q.ranks = parse_positive(ranks, "--ranks");
+  if (!hardware.empty()) q.hardware = load_hardware(hardware);
+  if (!bandwidth.empty()) q.bandwidth = parse_rate(bandwidth, "--bandwidth");
+  if (!latency.empty()) q.latency = parse_seconds(latency, "--latency");
+  return print(collective_report(q), arguments.style());
 }
 
 }  // namespace llmcalc

@@ -1,11 +1,15 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "cli/command.hpp"
 #include "cli/commands/ask.hpp"
 #include "cli/output.hpp"
 #include "presets/builtin.hpp"
 #include "presets/load.hpp"
+#include "report/explain/general.hpp"
 #include "report/explain/layout.hpp"
+#include "report/explain/operators.hpp"
 #include "text/error.hpp"
 
 namespace llmcalc {
@@ -20,7 +24,10 @@ constexpr const char* examples =
     "  llmcalc explain activations_bytes                           one formula, and how plans change it\n"
     "  llmcalc explain parameters deepseek-v3                      a section, with numbers\n"
     "  llmcalc explain memory.peak_bytes llama-3.1-8b --recompute full\n"
-    "  llmcalc explain step.mfu llama-3.1-405b --hardware h100 --tp 8";
+    "  llmcalc explain step.mfu llama-3.1-405b --hardware h100 --tp 8\n"
+    "  llmcalc explain attn.q llama-3.1-8b                         an operator, a row of --ops\n"
+    "  llmcalc explain collective.all_reduce                       or collective, scaling, hardware\n"
+    "  llmcalc explain ridge h100                                  a number of a device";
 
 /// What the answer says about the request.
 constexpr Question explain_question{.name = "explain",
@@ -115,20 +122,74 @@ int print_sheet(Style style) {
   return 0;
 }
 
-int print_numbers(const Answers& a, const Report& head, Style style) {
+using Explanations = std::vector<explain::Explanation>;
+using Notes = std::vector<std::string>;
+
+int print_numbers(const Explanations& all, const Notes& notes, const Report& head, Style style) {
   if (style == Style::json) {
     json::Value v = report_json(head);
-    for (const explain::Explanation& e : a.all) v["quantities"].push_back(json_of(e));
-    if (!a.notes.empty()) v["notes"] = a.notes;
+    for (const explain::Explanation& e : all) v["quantities"].push_back(json_of(e));
+    if (!notes.empty()) v["notes"] = notes;
     write_out(dump(v));
     return 0;
   }
   const bool marked = style == Style::markdown;
   std::string out = (marked ? "# " : "") + head.title + "\n\n";
-  for (const explain::Explanation& e : a.all) out += marked ? markdown(e) : text(e) + "\n";
-  for (const std::string& n : a.notes) out += (marked ? "- " : "note: ") + n + "\n";
+  for (const explain::Explanation& e : all) out += marked ? markdown(e) : text(e) + "\n";
+  for (const std::string& n : notes) out += (marked ? "- " : "note: ") + n + "\n";
   write_out(trimmed(out));
   return 0;
+}
+
+// ---- Operators, and what no report of a model has
+
+/// Every name that a row of --ops can have is in one of these models.
+bool is_known_operator(const std::string& name) {
+  for (const char* model : {"gpt-3-175b", "gemma-3-27b", "deepseek-v3", "qwen1.5-moe-a2.7b"}) {
+    Arch arch = load_model(model).arch;
+    if (explain::is_operator(arch, name)) return true;
+    arch.linear_layers = LayerSet::all(arch.layers);
+    if (explain::is_operator(arch, name)) return true;
+  }
+  return false;
+}
+
+Request request(const Arguments& arguments, const std::string& model, const std::string& hardware) {
+  Request r;
+  r.model = load_model(model);
+  if (!hardware.empty()) r.hardware = load_hardware(hardware);
+  arguments.apply(r);
+  return r;
+}
+
+int print_operator(const std::string& name, const Request& r, Style style) {
+  Notes notes;
+  const explain::Parts parts{allowed(r, {.training = true}, true, notes), allowed(r, {.inference = true}, true, notes)};
+  const explain::OperatorExplanations found = explain::operator_explanations(explain::Setting(r, parts), name);
+  if (found.all.empty())
+    throw InputError(fmt::format("{} has no operator {} under this plan; 'llmcalc flops {} --ops' lists what it has",
+                                 r.model.name, name, r.model.name));
+  return print_numbers(found.all, notes, answer(explain_question, r), style);
+}
+
+/// Are all of them formulas without a model?
+bool is_general(const Wanted& wanted) {
+  return std::all_of(wanted.begin(), wanted.end(), [](const Definition* d) { return d->formula == nullptr; });
+}
+
+int print_device(const Wanted& wanted, const HardwareCard& card, Style style) {
+  Explanations all;
+  for (const Definition* d : wanted)
+    if (auto e = explain::device_explanation(card, *d)) all.push_back(std::move(*e));
+  if (all.empty())
+    throw InputError(
+        fmt::format("{} cannot be worked out for {}: the formula needs numbers that its file does not have",
+                    wanted.front()->path, card.name));
+  Report head;
+  head.command = "explain";
+  head.title = title(card);
+  head.hardware = {{"name", card.name}, {"source", card.source}};
+  return print_numbers(all, {}, head, style);
 }
 
 }  // namespace
@@ -136,8 +197,9 @@ int print_numbers(const Answers& a, const Report& head, Style style) {
 int run_explain(Args args) {
   Arguments arguments("explain", std::string(explain_question.summary), examples);
   std::string quantity, model, hardware;
-  arguments.positional("QUANTITY", "a key of --json, its last part, a section, or all", quantity, false);
-  arguments.positional("MODEL", "a preset, a model file, a config.json or its folder", model, false);
+  arguments.positional("QUANTITY", "a key of --json, its last part, a section, an operator of --ops, or all", quantity,
+                       false);
+  arguments.positional("MODEL", "a preset, a model file, a config.json or its folder; or a device", model, false);
   arguments.option("--hardware", "HW", "a hardware preset or file", hardware);
   arguments.plan(explain_question.uses);
   arguments.styles();
@@ -146,14 +208,21 @@ int run_explain(Args args) {
   if (quantity.empty()) return print_sheet(style);
   if (model.empty() && find_builtin(builtin_models(), quantity))
     throw InputError(fmt::format("the quantity comes before the model: 'llmcalc explain all {}'", quantity));
+  if (!explain::is_quantity(quantity) && is_known_operator(quantity)) {
+    if (model.empty())
+      throw InputError(fmt::format("{} is an operator: name a model, 'llmcalc explain {} MODEL'", quantity, quantity));
+    const Request r = request(arguments, model, hardware);
+    return print_operator(quantity, r, style);
+  }
   const Wanted wanted = explain::named(quantity);
+  if (is_general(wanted)) {
+    const std::string& device = hardware.empty() ? model : hardware;
+    return device.empty() ? print_general(wanted, style) : print_device(wanted, load_hardware(device), style);
+  }
   if (model.empty()) return print_general(wanted, style);
-  Request r;
-  r.model = load_model(model);
-  if (!hardware.empty()) r.hardware = load_hardware(hardware);
-  arguments.apply(r);
+  const Request r = request(arguments, model, hardware);
   const Answers a = answers(r, wanted);
-  return print_numbers(a, answer(explain_question, r), style);
+  return print_numbers(a.all, a.notes, answer(explain_question, r), style);
 }
 
 }  // namespace llmcalc

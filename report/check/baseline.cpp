@@ -2,47 +2,28 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <map>
 
 #include "presets/load.hpp"
+#include "report/collective_report.hpp"
 #include "report/options.hpp"
 #include "report/question.hpp"
-#include "report/report.hpp"
+#include "report/scaling_report.hpp"
 #include "text/error.hpp"
 
 namespace llmcalc {
 namespace {
 
-/// Parts of a report that say how, not how much.
-bool is_prose(std::string_view key) {
-  return key == "llmcalc" || key == "notes" || key == "conclusion" || key == "conventions";
-}
-
-using Leaves = std::vector<std::pair<std::string, json::Value>>;
-
-void flatten(const json::Value& v, const std::string& path, Leaves& out) {
-  if (v.is_object()) {
-    for (const auto& [key, part] : v.items())
-      if (!path.empty() || !is_prose(key)) flatten(part, path.empty() ? key : path + "." + key, out);
-  } else if (v.is_array()) {
-    for (std::size_t i = 0; i < v.size(); ++i) flatten(v[i], fmt::format("{}[{}]", path, i), out);
-  } else {
-    out.emplace_back(path, v);
-  }
-}
-
-std::string change(const json::Value& before, const json::Value& now) {
-  if (!before.is_number() || !now.is_number() || before.get<double>() == 0) return "";
-  return fmt::format("{:+.3g} %", 100 * (now.get<double>() / before.get<double>() - 1));
-}
+// ---- The question again
 
 const Question& question_of(const json::Object& report) {
   const std::string name = report.text("command");
   for (const Question* c : questions())
     if (c->name == name) return *c;
   throw InputError(
-      fmt::format("{}: a report of 'llmcalc {}' is no baseline; one of params, memory, flops, train, infer "
-                  "or report with --json is",
+      fmt::format("{}: a report of 'llmcalc {}' cannot be compared; one of params, memory, flops, train, infer, "
+                  "report, scaling or collective can",
                   report.where(), name));
 }
 
@@ -71,33 +52,106 @@ void read_inputs(const json::Value& inputs, unsigned uses, Request& r) {
   settle(r, given);
 }
 
-}  // namespace
-
-std::vector<Moved> moved_since(const json::Value& saved, const std::string& where, std::size_t& compared) {
-  const json::Object report(saved, where);
-  if (!report.has("command") || !report.has("model"))
-    throw InputError(fmt::format("{} is no llmcalc report; save one with --json", where));
+Report model_report(const json::Object& report) {
   const Question& question = question_of(report);
   Request r;
   r.model = load_model(origin(report.object("model")));
   if (report.has("hardware")) r.hardware = load_hardware(origin(report.object("hardware")));
   if (const json::Value* inputs = report.find("inputs")) read_inputs(*inputs, question.uses, r);
   check(r, question.checks);
+  return answer(question, r);
+}
 
+Report scaling_again(const json::Object& report) {
+  const json::Object in = report.object("inputs");
+  const std::string fixed(in.first_of({"compute", "params", "tokens"}));
+  return scaling_report({fixed, in.number_or(fixed, 0), in.text_or("fit", "")});
+}
+
+Report collective_again(const json::Object& report) {
+  const json::Object in = report.object("inputs");
+  CollectiveQuestion q;
+  q.op = in.text("op");
+  q.bytes = Bytes(in.count("bytes"));
+  q.ranks = in.positive("ranks");
+  if (report.has("hardware")) q.hardware = load_hardware(origin(report.object("hardware")));
+  if (in.has("bandwidth_bytes_per_s")) q.bandwidth = BytesPerSecond(in.number_or("bandwidth_bytes_per_s", 0));
+  if (in.has("latency_s")) q.latency = Seconds(in.number_or("latency_s", 0));
+  return collective_report(q);
+}
+
+/// Only what this version writes can be read back.
+void check_schema(const json::Object& report) {
+  if (!report.has("command") || !report.has("llmcalc"))
+    throw InputError(fmt::format("{} is not a report of llmcalc; save one with --json", report.where()));
+  const Count schema = report.object("llmcalc").count("schema");
+  if (schema != report_schema)
+    throw InputError(fmt::format("{}: its schema is {}, and this llmcalc reads schema {}; save the report again",
+                                 report.where(), schema, report_schema));
+}
+
+// ---- The comparison
+
+/// Parts of a report that say how, not how much.
+bool is_prose(std::string_view key) {
+  return key == "llmcalc" || key == "notes" || key == "conclusion" || key == "conventions";
+}
+
+using Leaves = std::vector<std::pair<std::string, json::Value>>;
+
+void flatten(const json::Value& v, const std::string& path, Leaves& out) {
+  if (v.is_object()) {
+    for (const auto& [key, part] : v.items())
+      if (!path.empty() || !is_prose(key)) flatten(part, path.empty() ? key : path + "." + key, out);
+  } else if (v.is_array()) {
+    for (std::size_t i = 0; i < v.size(); ++i) flatten(v[i], fmt::format("{}[{}]", path, i), out);
+  } else {
+    out.emplace_back(path, v);
+  }
+}
+
+bool equal(const json::Value& before, const json::Value& now, double tolerance) {
+  if (before == now) return true;
+  if (!before.is_number() || !now.is_number()) return false;
+  const double a = before.get<double>(), b = now.get<double>();
+  return tolerance > 0 && std::abs(b - a) <= tolerance * std::abs(a);
+}
+
+std::string difference(const json::Value& before, const json::Value& now) {
+  if (!before.is_number() || !now.is_number() || before.get<double>() == 0) return "";
+  return fmt::format("{:+.3g} %", 100 * (now.get<double>() / before.get<double>() - 1));
+}
+
+}  // namespace
+
+Report asked_again(const json::Value& saved, const std::string& where) {
+  const json::Object report(saved, where);
+  check_schema(report);
+  if (report.text("command") == "scaling") return scaling_again(report);
+  if (report.text("command") == "collective") return collective_again(report);
+  return model_report(report);
+}
+
+Changes changes_between(const json::Value& saved, const Report& today, double tolerance) {
   Leaves before, now;
   flatten(saved, "", before);
-  flatten(json::parse(dump(report_json(answer(question, r))), "today's report"), "", now);
-  const std::map<std::string, json::Value> today(now.begin(), now.end());
-  std::vector<Moved> moved;
-  compared = before.size();
+  flatten(json::parse(dump(report_json(today)), "today's report"), "", now);
+  std::map<std::string, json::Value> left(now.begin(), now.end());
+  Changes changes;
+  changes.compared = before.size();
   for (const auto& [path, value] : before) {
-    const auto it = today.find(path);
-    if (it == today.end())
-      moved.push_back({path, plain(value), "-", "gone"});
-    else if (it->second != value)
-      moved.push_back({path, plain(value), plain(it->second), change(value, it->second)});
+    const auto it = left.find(path);
+    if (it == left.end()) {
+      changes.all.push_back({path, plain(value), "-", "gone"});
+      continue;
+    }
+    if (!equal(value, it->second, tolerance))
+      changes.all.push_back({path, plain(value), plain(it->second), difference(value, it->second)});
+    left.erase(it);
   }
-  return moved;
+  for (const auto& [path, value] : now)
+    if (left.contains(path)) changes.all.push_back({path, "-", plain(value), "new"});
+  return changes;
 }
 
 }  // namespace llmcalc

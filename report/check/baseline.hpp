@@ -4,18 +4,26 @@
 #include <string>
 #include <vector>
 
+#include "report/report.hpp"
 #include "text/json.hpp"
 
 namespace llmcalc {
 
-struct Moved {
+struct Change {
   std::string path, before, now;
-  std::string by;  ///< "+1.2 %", or "gone"
+  std::string by;  ///< "+1.2 %", "gone" or "new"
 };
 
-/// Asks again what the saved report answered and lists every number, verdict and name that is not the same. What
-/// today's report has besides is not a move. Throws InputError if the file is no report of a command that answers about
-/// a model.
-std::vector<Moved> moved_since(const json::Value& saved, const std::string& where, std::size_t& compared);
+struct Changes {
+  std::vector<Change> all;
+  std::size_t compared = 0;
+};
+
+/// Asks the question of a saved report again. Throws InputError if the file is no report that answers one.
+Report asked_again(const json::Value& saved, const std::string& where);
+
+/// Every number, verdict and name that is not the same in both, and those that only one of them has. Numbers that
+/// differ by at most `tolerance` of the saved one count as the same.
+Changes changes_between(const json::Value& saved, const Report& today, double tolerance);
 
 }  // namespace llmcalc

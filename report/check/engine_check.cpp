@@ -9,8 +9,6 @@
 #include "calc/parameters.hpp"
 #include "calc/textbook/textbook.hpp"
 #include "calc/train.hpp"
-#include "presets/builtin.hpp"
-#include "report/check/golden.hpp"
 #include "report/report.hpp"
 
 namespace llmcalc {
@@ -21,18 +19,16 @@ class Comparison {
  public:
   Comparison(std::string subject, std::vector<Difference>& out) : subject_(std::move(subject)), out_(out) {}
 
-  void count(std::string_view quantity, Count engine, Count textbook) {
-    text(quantity, exact_text(engine), exact_text(textbook));
-  }
-  void flops(std::string_view quantity, Flops engine, Flops textbook) {
-    text(quantity, exact_text(engine), exact_text(textbook));
-  }
+  void count(std::string_view quantity, Count engine, Count textbook) { compare(quantity, engine, textbook); }
+  void flops(std::string_view quantity, Flops engine, Flops textbook) { compare(quantity, engine, textbook); }
   Count made() const { return made_; }
 
  private:
-  void text(std::string_view quantity, std::string engine, std::string textbook) {
+  template <class Number>
+  void compare(std::string_view quantity, Number engine, Number textbook) {
     ++made_;
-    if (engine != textbook) out_.push_back({subject_, std::string(quantity), std::move(engine), std::move(textbook)});
+    if (engine == textbook) return;
+    out_.push_back({subject_, std::string(quantity), exact_text(engine), exact_text(textbook)});
   }
   std::string subject_;
   std::vector<Difference>& out_;
@@ -55,24 +51,20 @@ void compare_parameters(const Arch& a, Comparison& c) {
   c.count("adafactor numbers", p.factored, textbook::adafactor_numbers(a));
 }
 
-constexpr std::array conventions{std::pair{AttentionFlops::full, textbook::Pairs::full},
-                                 std::pair{AttentionFlops::causal_half, textbook::Pairs::causal_half},
-                                 std::pair{AttentionFlops::causal_exact, textbook::Pairs::causal_exact}};
-constexpr std::array recomputations{std::pair{Recompute::none, textbook::Recomputed::none},
-                                    std::pair{Recompute::selective, textbook::Recomputed::selective},
-                                    std::pair{Recompute::full, textbook::Recomputed::full}};
+constexpr std::array conventions{AttentionFlops::full, AttentionFlops::causal_half, AttentionFlops::causal_exact};
+constexpr std::array recomputations{Recompute::none, Recompute::selective, Recompute::full};
 
 /// Training FLOPs in three attention conventions and three ways of recomputing.
 void compare_training(const Arch& a, Comparison& c) {
-  for (const auto& [engine, book] : conventions) {
-    Plan p{.seq = std::min<Count>(a.context, 2048), .micro_batch = 3, .global_batch = 3, .attention_flops = engine};
-    const textbook::Pass pass{.batch = 3, .seq = p.seq, .pairs = book, .head = textbook::Head::all};
+  for (const AttentionFlops convention : conventions) {
+    Plan p{.seq = std::min<Count>(a.context, 2048), .micro_batch = 3, .global_batch = 3, .attention_flops = convention};
+    const textbook::Pass pass{.batch = 3, .seq = p.seq, .pairs = convention, .head = textbook::Head::all};
     const textbook::ForwardFlops forward = textbook::forward_flops(a, pass);
-    for (const auto& [recompute, recomputed] : recomputations) {
+    for (const Recompute recompute : recomputations) {
       p.recompute = recompute;
       const TrainingFlops f = training_flops(a, p);
       c.flops("flops.forward", f.forward, forward.total());
-      c.flops("flops.hardware_total", f.hardware_total, textbook::train_flops(forward, recomputed));
+      c.flops("flops.hardware_total", f.hardware_total, textbook::train_flops(forward, recompute));
     }
   }
 }
@@ -98,17 +90,6 @@ Count check_model(const ModelCard& card, std::vector<Difference>& differences) {
   compare_inference(card.arch, c);
   if (card.published) c.count("published parameters", parameters(card.arch).total, *card.published);
   return c.made();
-}
-
-Count check_golden(std::vector<Difference>& differences) {
-  Count made = 0;
-  for (const golden::Case& g : golden::cases(builtin_golden(), "golden cases")) {
-    const std::optional<golden::Result> r = golden::evaluate_textbook(g);
-    ++made;
-    if (!r || !r->equal)
-      differences.push_back({"golden " + g.id, g.quantity, r ? golden::text(r->computed) : "not computed", g.value});
-  }
-  return made;
 }
 
 }  // namespace llmcalc

@@ -15,7 +15,4 @@ struct Difference {
 /// Every quantity that both roads know, for one model; what differs is appended. The number of comparisons made.
 Count check_model(const ModelCard& card, std::vector<Difference>& differences);
 
-/// The golden cases against the textbook, and against the engine where the case is a model's.
-Count check_golden(std::vector<Difference>& differences);
-
 }  // namespace llmcalc

@@ -91,6 +91,7 @@ Terms operators(const Setting& s, const Pass& pass, Limited which, bool all_byte
   Merged t({{"n_i", "times that an operator runs, alike ones together", ""},
             {"F_i", "FLOPs that it executes", ""},
             {"M_i", "bytes that it moves", ""}});
+  if (!s.parts().terms) return t.terms();
   const Pricing p = pricing(s.plan(), pass.phase, s.layout());
   for (const Run& r : runs(s, pass)) {
     if (is_exchange(r)) continue;
@@ -121,6 +122,7 @@ Terms measured_operators(const Setting& s, const Pass& pass, Limited shown) {
   else
     symbols.push_back({"w_i", "1 for the longer of its times, of the shorter the share that is added to it", ""});
   Merged t(std::move(symbols));
+  if (!s.parts().terms) return t.terms();
   const Pricing p = pricing(s.plan(), pass.phase, s.layout());
   const Rates rates = estimated_rates(s.device(), s.plan());
   for (const Run& r : runs(s, pass)) {
@@ -150,6 +152,7 @@ Terms exchanges(const Setting& s, const Pass& pass) {
   Merged t({{"n_j", "times that an exchange happens", ""},
             {"a_j", "rounds of the ring: all-reduce 2, others 1", ""},
             {"M_j", "bytes of its message", ""}});
+  if (!s.parts().terms) return t.terms();
   const Pricing p = pricing(s.plan(), pass.phase, s.layout());
   for (const Run& r : runs(s, pass)) {
     const Collective* c = std::get_if<Collective>(&r.op.shape);

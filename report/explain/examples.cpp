@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "presets/load.hpp"
+#include "report/explain/general.hpp"
 #include "report/options.hpp"
 
 namespace llmcalc::explain {
@@ -87,7 +88,7 @@ class Case {
   const Setting& setting() const {
     if (!setting_) {
       request_ = std::make_unique<Request>(request(example_));
-      setting_ = std::make_unique<Setting>(*request_, Parts{true, true});
+      setting_ = std::make_unique<Setting>(*request_, Parts{true, true, false});
     }
     return *setting_;
   }
@@ -128,6 +129,7 @@ std::vector<Variant> collected(const Definition& d, bool plans, bool first) {
 }  // namespace
 
 std::vector<Variant> variants(const Definition& d, bool plans) {
+  if (d.formula == nullptr) return general_variants(d);
   std::vector<Variant> all = collected(d, plans, false);
   return all.empty() && !plans ? collected(d, true, true) : all;
 }

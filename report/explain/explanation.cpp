@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "report/explain/general.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"
 
@@ -25,27 +26,41 @@ std::vector<const Definition*> those(F wanted) {
   std::vector<const Definition*> found;
   for (const Definition& d : definitions())
     if (wanted(d)) found.push_back(&d);
+  for (const Definition& d : general_definitions())
+    if (wanted(d)) found.push_back(&d);
+  return found;
+}
+
+/// By the path, the section or the last part.
+std::vector<const Definition*> matching(std::string_view quantity) {
+  const std::string name = plain(quantity);
+  if (name == "all") return those([](const Definition& d) { return d.formula != nullptr; });
+  auto found = those([&](const Definition& d) { return d.path == name; });
+  if (found.empty()) found = those([&](const Definition& d) { return d.path.starts_with(name + "."); });
+  if (found.empty()) found = those([&](const Definition& d) { return d.path.ends_with("." + name); });
   return found;
 }
 
 [[noreturn]] void unknown(std::string_view quantity) {
   std::vector<std::string> known;
-  for (const Definition& d : definitions()) {
-    known.emplace_back(d.path);
-    known.emplace_back(last_part(d.path));
-    known.emplace_back(d.path.substr(0, d.path.find('.')));
+  for (const Definition* d : those([](const Definition&) { return true; })) {
+    known.emplace_back(d->path);
+    known.emplace_back(last_part(d->path));
+    known.emplace_back(d->path.substr(0, d->path.find('.')));
   }
   std::sort(known.begin(), known.end());
   known.erase(std::unique(known.begin(), known.end()), known.end());
   std::string near;
   for (const std::string& n : nearest(plain(quantity), known)) near += (near.empty() ? "" : ", ") + n;
   throw InputError(fmt::format("no quantity is called {}{}; 'llmcalc explain' shows all {}", in_quotes(quantity),
-                               near.empty() ? "" : ", did you mean " + near + "?", definitions().size()));
+                               near.empty() ? "" : ", did you mean " + near + "?",
+                               definitions().size() + general_definitions().size()));
 }
 
 }  // namespace
 
 std::optional<Explanation> explanation(const Setting& s, const Definition& d) {
+  if (d.formula == nullptr) return std::nullopt;
   const Row* row = s.row(d.path);
   if (d.path == "decode.compute_bound_batch" && !row) row = s.row("decode.compute_bound");
   if (!row) return std::nullopt;
@@ -56,13 +71,11 @@ std::optional<Explanation> explanation(const Setting& s, const Definition& d) {
 }
 
 std::vector<const Definition*> named(std::string_view quantity) {
-  const std::string name = plain(quantity);
-  if (name == "all") return those([](const Definition&) { return true; });
-  auto found = those([&](const Definition& d) { return d.path == name; });
-  if (found.empty()) found = those([&](const Definition& d) { return d.path.starts_with(name + "."); });
-  if (found.empty()) found = those([&](const Definition& d) { return d.path.ends_with("." + name); });
+  const auto found = matching(quantity);
   if (found.empty()) unknown(quantity);
   return found;
 }
+
+bool is_quantity(std::string_view quantity) { return !matching(quantity).empty(); }
 
 }  // namespace llmcalc::explain

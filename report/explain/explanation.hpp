@@ -23,5 +23,6 @@ std::optional<Explanation> explanation(const Setting& s, const Definition& d);
 /// The definitions that a user means by "memory.peak_bytes", "peak_bytes", "memory" or "all". Throws InputError for
 /// others, with the nearest names.
 std::vector<const Definition*> named(std::string_view quantity);
+bool is_quantity(std::string_view quantity);  ///< named() knows it
 
 }  // namespace llmcalc::explain

@@ -1,24 +1,33 @@
+#include "calc/textbook/flops.hpp"
 #include "report/explain/definition.hpp"
-#include "report/explain/pairs.hpp"
-#include "report/explain/sum.hpp"
 
 namespace llmcalc::explain {
 namespace {
 
 using S = const Setting&;
+using Letters = textbook::Sizes<Expr>;
 
-PassText training(S s) { return {"S", "", s.plan().mla == Mla::absorbed}; }
+const Letters& n(S s) { return s.sizes(); }
+Expr linear_flops(S s) { return s.quantity("F_lin", "flops.forward_linear"); }
+bool absorbed(S s) { return s.plan().mla == Mla::absorbed; }
 
-/// Head and, where the token table is narrower than the model, the projections are no blocks.
-std::string outside(S s) { return s.table_width() == "D" ? "" : "2*D*D_e"; }
+/// FLOPs of the attention cores, `width` per pair.
+Expr over_pairs(S s, const Expr& width, AttentionFlops convention, bool windows = true) {
+  return width * s.micro_batch() * textbook::layer_pairs(n(s), convention, s.seq(), s.seq(), windows);
+}
+Expr core_width(S s) { return textbook::core_width(s.arch(), n(s), absorbed(s)); }
+
+/// Where the token table is narrower than the model, the projections to and from it are no blocks.
+Expr outside(S s) { return n(s).D_e == n(s).D ? Expr(0) : Expr(4) * s.tokens() * n(s).D * n(s).D_e; }
 
 Formula forward(S) { return {"F_lin + F_core + F_head"}; }
 Formula linear(S s) {
-  const std::string attention = linear_attention_text(s, training(s));
-  return {"2*B*S*(N_mm - " + product({"V", s.table_width()}) + ")" + (attention == "0" ? "" : " + " + attention)};
+  const Expr weights = s.quantity("N_mm", "parameters.matmul") - n(s).V * n(s).D_e;
+  const Expr recurrent = textbook::linear_attention_flops(n(s), s.micro_batch(), s.seq());
+  return {(Expr(2) * s.tokens() * weights + recurrent).text()};
 }
-Formula core(S s) { return {core_text(s, training(s), s.plan().attention_flops)}; }
-Formula head(S s) { return {"2*B*S*" + product({s.table_width(), "V"})}; }
+Formula core(S s) { return {over_pairs(s, core_width(s), s.plan().attention_flops).text()}; }
+Formula head(S s) { return {(Expr(2) * s.tokens() * n(s).D_e * n(s).V).text()}; }
 Formula recompute(S s) {
   switch (s.plan().recompute) {
     case Recompute::none:
@@ -26,7 +35,7 @@ Formula recompute(S s) {
     case Recompute::selective:
       return {"F_core"};
     case Recompute::full:
-      return {"F_lin + F_core" + (outside(s).empty() ? "" : " - 2*B*S*" + outside(s))};
+      return {(linear_flops(s) + s.quantity("F_core", "flops.forward_attention") - outside(s)).text()};
   }
   return {"0"};
 }
@@ -34,15 +43,14 @@ Formula recompute(S s) {
 /// Forward, backward and what is recomputed of the kernels' own core.
 Formula executed(S s) {
   const Plan& p = s.plan();
-  const bool flash = p.attention == AttentionImpl::flash || p.seq == 1;
-  const char* times = p.recompute == Recompute::none ? "3" : "4";
-  const std::string c = core_text(s, training(s), flash ? AttentionFlops::causal_exact : AttentionFlops::full, flash);
-  std::string text = "3*(F_lin + F_head)";
-  if (p.recompute == Recompute::full) text += outside(s).empty() ? " + F_lin" : " + F_lin - 2*B*S*" + outside(s);
-  if (c == "0") return {text};
-  text += " + " + product({times, c});
-  return {p.attention == AttentionImpl::flash ? text + " + " + scores_text(s, training(s), AttentionFlops::causal_exact)
-                                              : text};
+  const bool flash = p.attention == AttentionImpl::flash;
+  const bool causal = flash || p.seq == 1;  // of one token there is one pair
+  const AttentionFlops pairs = causal ? AttentionFlops::causal_exact : AttentionFlops::full;
+  Expr done = Expr(3) * (linear_flops(s) + s.quantity("F_head", "flops.forward_head"));
+  if (p.recompute == Recompute::full) done = done + linear_flops(s) - outside(s);
+  done = done + Expr(p.recompute == Recompute::none ? 3 : 4) * over_pairs(s, core_width(s), pairs, causal);
+  if (flash) done = done + over_pairs(s, textbook::scores_width(s.arch(), n(s), absorbed(s)), pairs);
+  return {done.text()};
 }
 
 constexpr std::string_view matmuls = "matmuls only, 1 multiply-add = 2 FLOP; whole model, one micro-batch";
@@ -81,22 +89,34 @@ constexpr Definition all[] = {
 
 // ---- Named formulas, of one micro-batch of B*S tokens.
 
-std::string chosen_n(S s) {
+Expr chosen_n(S s) {
   switch (s.plan().params_in_6n) {
     case ParamsIn6N::total:
-      return "N";
+      return s.quantity("N", "parameters.total");
     case ParamsIn6N::non_embedding:
-      return "N_ne";
+      return s.quantity("N_ne", "parameters.non_embedding");
     case ParamsIn6N::active:
-      return "N_act";
+      return s.quantity("N_act", "parameters.active");
     case ParamsIn6N::matmul:
-      return "N_mm";
+      return s.quantity("N_mm", "parameters.matmul");
   }
-  return "N";
+  return 0;
 }
-std::string width(S s) { return s.latent() ? "(d_n + d_r)" : "d_h"; }
-Formula palm(S s, const char* factor) {
-  return {"B*S*(6*" + chosen_n(s) + " + " + factor + "*L*A*" + width(s) + "*S)"};
+Expr width(S s) { return s.latent() ? n(s).d_n + n(s).d_r : n(s).d_h; }
+Formula palm(S s, bool causal) {
+  return {(s.tokens() * textbook::palm_per_token(chosen_n(s), n(s).L, n(s).A, width(s), s.seq(), causal)).text()};
+}
+Formula kaplan(S s) {
+  const Expr weights = s.quantity("N_ne", "parameters.non_embedding");
+  return {(s.tokens() * textbook::kaplan_per_token(weights, n(s).L, s.seq(), n(s).A * width(s))).text()};
+}
+Formula six_nd(S s) { return {textbook::six_nd(chosen_n(s), s.tokens()).text()}; }
+Formula six_nd_run(S s) {
+  return {textbook::six_nd(chosen_n(s), Expr("D_run", s.request().run.tokens.value_or(0))).text()};
+}
+template <Recompute recompute, bool as_printed>
+Formula megatron(S s) {
+  return {textbook::megatron_step(s.micro_batch(), n(s).L, s.seq(), n(s).D, n(s).V, recompute, as_printed).text()};
 }
 Formula seed(S s) {
   return {"12*B*D*L*S*(S + (2 + E)*D)", {{"E", "expansion F/D", number_text(s.arch().mlp_width / s.arch().hidden)}}};
@@ -106,37 +126,32 @@ constexpr std::string_view gpt = "multi-head attention as wide as the model, pla
 constexpr std::string_view chosen = "N by --params-in-6n: total, non-embedding, active or matmul";
 constexpr std::string_view gpt_only = "a GPT: multi-head attention, A d_h = D, plain MLP";
 constexpr Definition named[] = {
-    {"flops.formulas.6nd", "6 N D", "FLOP", Subject::training, false,
-     [](S s) -> Formula { return {"6*" + chosen_n(s) + "*B*S"}; }, chosen,
+    {"flops.formulas.6nd", "6 N D", "FLOP", Subject::training, false, six_nd, chosen,
      "Kaplan 2020 (arXiv:2001.08361); Goon (3.4)"},
-    {"flops.formulas.palm", "PaLM's formula", "FLOP", Subject::training, false, [](S s) { return palm(s, "12"); },
+    {"flops.formulas.palm", "PaLM's formula", "FLOP", Subject::training, false, [](S s) { return palm(s, false); },
      chosen, "PaLM (arXiv:2204.02311) App. B"},
     {"flops.formulas.palm_causal", "PaLM's formula, causal pairs", "FLOP", Subject::training, false,
-     [](S s) { return palm(s, "6"); }, chosen, "PaLM (arXiv:2204.02311) App. B, S^2/2 pairs"},
-    {"flops.formulas.kaplan_forward", "Kaplan's forward pass", "FLOP", Subject::training, false,
-     [](S s) -> Formula { return {"B*S*(2*N_ne + 2*L*S*A*" + width(s) + ")"}; },
+     [](S s) { return palm(s, true); }, chosen, "PaLM (arXiv:2204.02311) App. B, S^2/2 pairs"},
+    {"flops.formulas.kaplan_forward", "Kaplan's forward pass", "FLOP", Subject::training, false, kaplan,
      "N without embedding; equals the causal-half count", "Kaplan 2020 (arXiv:2001.08361) Table 1"},
     {"flops.formulas.seed", "forward and backward by dimensions", "FLOP", Subject::training, false, seed,
      "no head, full pairs", "Goon (3.2)", gpt_only},
     {"flops.formulas.megatron", "Megatron's model FLOPs", "FLOP", Subject::training, false,
-     [](S) -> Formula { return {"72*B*L*S*D^2*(1 + S/(6*D) + V/(12*D*L))"}; }, gpt,
-     "Korthikanti 2022 (arXiv:2205.05198) App. A", gpt_only},
+     megatron<Recompute::none, false>, gpt, "Korthikanti 2022 (arXiv:2205.05198) App. A", gpt_only},
     {"flops.formulas.narayanan_full_recompute", "hardware FLOPs under full recomputation", "FLOP", Subject::training,
-     false, [](S) -> Formula { return {"96*B*L*S*D^2*(1 + S/(6*D) + V/(16*L*D))"}; }, gpt,
-     "Narayanan 2021 (arXiv:2104.04473) (3)", gpt_only},
+     false, megatron<Recompute::full, false>, gpt, "Narayanan 2021 (arXiv:2104.04473) (3)", gpt_only},
     {"flops.formulas.korthikanti_selective_paper", "selective recomputation as printed", "FLOP", Subject::training,
-     false, [](S) -> Formula { return {"72*B*L*S*D^2*(1 + S/(3*D) + V/(12*D*L))"}; },
+     false, megatron<Recompute::selective, true>,
      "doubles the core of backward too: 12 B S^2 D per layer where 4 are done", "Korthikanti 2022 (arXiv:2205.05198)",
      gpt_only},
     {"flops.formulas.korthikanti_selective_exact", "selective recomputation, exact", "FLOP", Subject::training, false,
-     [](S) -> Formula { return {"72*B*L*S*D^2*(1 + S/(4.5*D) + V/(12*D*L))"}; },
-     "scores and their product with the values once more: 4 B S^2 D per layer",
+     megatron<Recompute::selective, false>, "scores and their product with the values once more: 4 B S^2 D per layer",
      "Korthikanti 2022 (arXiv:2205.05198), corrected", gpt_only},
     {"flops.formulas.8nd", "8 N D", "FLOP", Subject::training, false,
-     [](S s) -> Formula { return {"8*" + chosen_n(s) + "*B*S"}; }, chosen,
+     [](S s) -> Formula { return {(Expr(8) * chosen_n(s) * s.tokens()).text()}; }, chosen,
      "Narayanan 2021 (arXiv:2104.04473): full recomputation", "--recompute none"},
-    {"flops.formulas.6nd_run", "6 N D of the whole run", "FLOP", Subject::training, false,
-     [](S s) -> Formula { return {"6*" + chosen_n(s) + "*D_run"}; }, chosen, "Goon (3.4)", "--tokens D"},
+    {"flops.formulas.6nd_run", "6 N D of the whole run", "FLOP", Subject::training, false, six_nd_run, chosen,
+     "Goon (3.4)", "--tokens D"},
 };
 
 }  // namespace

@@ -2,75 +2,64 @@
 
 #include "report/explain/alive.hpp"
 #include "report/explain/definition.hpp"
-#include "report/explain/format_text.hpp"
-#include "report/explain/weights.hpp"
+#include "report/explain/formats.hpp"
+#include "report/explain/sum.hpp"
 
 namespace llmcalc::explain {
 namespace {
 
 using S = const Setting&;
 
+const textbook::Sizes<Expr>& n(S s) { return s.rank_sizes(); }
+bool expanded(S s) { return s.latent() && s.plan().mla == Mla::expanded; }
+
 /// Numbers cached per token by one softmax layer: keys and values of the heads, or MLA's latent row.
-std::string cached_numbers(S s, bool per_rank) {
-  if (!s.latent()) return product({"2", s.mine("G", s.arch().kv_heads, per_rank), "d_h"});
-  if (per_rank && s.plan().mla == Mla::expanded) return product({s.cut("A", s.arch().heads), "d_n + d_r + d_v"});
-  return "(r_kv + d_r)";
-}
-std::string in_all_layers(S s, const std::string& each) {
-  const std::string n = s.softmax_layers();
-  return n.empty() ? "0" : product({n, each});
+Expr cached_numbers(S s, const textbook::Sizes<Expr>& of) {
+  return s.latent() ? of.r_kv + of.d_r : Expr(2) * of.cut(of.G) * of.d_h;
 }
 
-/// Bytes of a row of the cache that is `width` wide, with its scales.
-std::string row(S s, const std::string& width) {
-  return matrix_text(s.plan().kv_precision.format(), {"p_kv", "b_kv", "g_kv", "b_ko", "g_ko"}, width, "");
-}
-/// Bytes of the rows that one rank caches per token in one softmax layer.
-std::string cached_bytes(S s) {
+/// Bytes of the rows that one rank caches per token in one softmax layer, each with its scales.
+Expr cached_bytes(S s) {
   const Format& f = s.plan().kv_precision.format();
-  if (f.group == 0 && f.element_bits % 8 == 0) return product({"p_kv", cached_numbers(s, true)});
-  if (!s.latent()) return product({"2", s.cut("G", s.arch().kv_heads), row(s, "d_h")});
-  if (s.plan().mla != Mla::expanded) return row(s, "r_kv + d_r");
-  return product({s.cut("A", s.arch().heads), row(s, "d_n + d_r") + " + " + row(s, "d_v")});
+  const textbook::FormatSizes<Expr> format = cache_format(s);
+  const Expr heads = n(s).cut(n(s).A);
+  if (f.group == 0 && f.element_bits % 8 == 0)
+    return format.each * (expanded(s) ? heads * (n(s).d_n + n(s).d_r + n(s).d_v) : cached_numbers(s, n(s)));
+  const auto row = [&](const Expr& width) { return textbook::matrix_bytes<Expr>(f, format, width, 1); };
+  if (expanded(s)) return heads * (row(n(s).d_n + n(s).d_r) + row(n(s).d_v));
+  return s.latent() ? row(n(s).r_kv + n(s).d_r) : Expr(2) * n(s).cut(n(s).G) * row(n(s).d_h);
 }
 
-/// Bytes per token of the layers whose cache grows for ever ("L_f") or up to the window ("L_w").
-std::string per_token(S s, const char* layers) {
-  const std::string n = s.layers(layers);
-  return n.empty() ? "" : product({n, cached_bytes(s)});
-}
-std::string state(S s) {
-  const std::string n = s.layers("L_l");
-  return n.empty() ? "" : product({"4", n, s.cut("A", s.arch().heads), "d_h^2"});
-}
-std::string added(const std::string& a, const std::string& b) { return a.empty() ? b : b.empty() ? a : a + " + " + b; }
+/// Bytes per token of the layers whose cache grows for ever, or up to the window.
+Expr growing(S s) { return n(s).L_f * cached_bytes(s); }
+Expr windowed(S s) { return n(s).L_w * cached_bytes(s); }
+/// Linear layers keep a float32 state per head.
+Expr state(S s) { return Expr(4) * n(s).L_l * n(s).cut(n(s).A) * n(s).d_h * n(s).d_h; }
+bool is_some(const Expr& e) { return !(e == Expr(0)); }
 
 Formula bytes_per_sequence(S s) {
-  const std::string context = "(n_in + n_out)", full = s.layers("L_f"), window = s.layers("L_w");
-  std::string text;
-  if (!full.empty()) text = product({full, context, cached_bytes(s)});
-  if (!window.empty()) text = added(text, product({window, "min(n_in + n_out, W)", cached_bytes(s)}));
-  return {added(text, state(s))};
+  const Expr context = Expr("n_in", s.plan().prompt) + Expr("n_out", s.plan().generate);
+  return {(n(s).L_f * context * cached_bytes(s) + n(s).L_w * min(context, n(s).W) * cached_bytes(s) + state(s)).text()};
 }
 
 /// The bytes of `batch` sequences reach `room` at this many tokens: where the windows are not full yet, or beyond.
 std::string context_at(S s, const std::string& room, const char* rounding) {
-  const std::string full = per_token(s, "L_f"), window = per_token(s, "L_w"), constant = state(s);
-  const std::string left = constant.empty() ? room : room + " - B*" + constant;
-  const auto tokens = [&](const std::string& bytes, const std::string& rate) {
-    return std::string(rounding) + "(" + ratio(bytes, product({"B", rate})) + ")";
+  const std::string left = is_some(state(s)) ? room + " - B*" + state(s).text() : room;
+  const auto tokens = [&](const std::string& bytes, const Expr& rate) {
+    return std::string(rounding) + "(" + ratio(bytes, product({"B", rate.text()})) + ")";
   };
-  if (window.empty()) return tokens(left, full);
-  const std::string filling = tokens(left, added(full, window));
-  return full.empty() ? filling : "max(" + filling + ", " + tokens(left + " - B*W*" + window, full) + ")";
+  if (!is_some(windowed(s))) return tokens(left, growing(s));
+  const std::string filling = tokens(left, growing(s) + windowed(s));
+  if (!is_some(growing(s))) return filling;
+  return "max(" + filling + ", " + tokens(left + " - B*W*" + windowed(s).text(), growing(s)) + ")";
 }
 
 /// Where no layer has a cache that grows there is nothing to solve: the states alone outgrow the weights, or do not
 /// fit.
 Formula equals_weights(S s) {
-  if (s.softmax_layers().empty()) return {"1"};
+  if (!is_some(n(s).L_s)) return {"1"};
   const std::string context = context_at(s, "M_w", "ceil");
-  return {state(s).empty() ? context : "max(1, " + context + ")"};
+  return {is_some(state(s)) ? "max(1, " + context + ")" : context};
 }
 /// Inference memory with another batch or prompt.
 Memory memory_with(S s, Count batch, Count prompt, Count generate) {
@@ -105,11 +94,11 @@ constexpr std::string_view per_gpu = "per GPU, the most loaded one";
 constexpr std::string_view heads = "KV heads fewer than the ranks are on several, the latent row of MLA on every one";
 constexpr Definition memory[] = {
     {"inference_memory.parameters", "parameters on one rank", "parameters", Subject::inference, false,
-     [](S s) -> Formula { return {parameters_text(weights(s, true), [](const Weight&) { return true; })}; },
+     [](S s) -> Formula { return {textbook::all_parameters(s.arch(), n(s)).text()}; },
      "projections, MLPs, table and head are cut over the T ranks; norms, routers, row biases are on every one",
      "Megatron (arXiv:1909.08053); Goon (2.12)"},
     {"inference_memory.weights_bytes", "weights", "bytes", Subject::inference, false,
-     [](S s) -> Formula { return {bytes_text(s)}; }, per_gpu,
+     [](S s) { return weight_bytes(s, "inference_memory.parameters"); }, per_gpu,
      "Goon (7.1); formats: ggml-common.h, OCP MX v1.0, QLoRA arXiv:2305.14314, GPTQ arXiv:2210.17323"},
     {"inference_memory.kv_cache_bytes", "KV cache", "bytes", Subject::inference, false,
      [](S s) -> Formula { return {s.plan().kv_cache ? "B*M_seq" : "0"}; }, per_gpu, "Goon (6.1), (7.1)"},
@@ -128,10 +117,10 @@ constexpr Definition memory[] = {
     {"inference_memory.fits", "does it fit?", "", Subject::inference, true,
      [](S) -> Formula { return {"M_peak/(u*M)"}; }, per_gpu, "the hardware file", "", "yes where this is at most 1"},
     {"kv_cache.elements_per_token", "numbers cached per token", "", Subject::inference, false,
-     [](S s) -> Formula { return {in_all_layers(s, cached_numbers(s, false))}; },
+     [](S s) -> Formula { return {(s.sizes().L_s * cached_numbers(s, s.sizes())).text()}; },
      "whole model, all layers, windows ignored", "Goon (6.1); GQA arXiv:2305.13245; MLA arXiv:2405.04434"},
     {"kv_cache.bytes_per_token", "bytes cached per token while no window is full", "bytes", Subject::inference, false,
-     [](S s) -> Formula { return {in_all_layers(s, cached_bytes(s))}; }, heads, "Goon (6.1) with G d_h = D"},
+     [](S s) -> Formula { return {(n(s).L_s * cached_bytes(s)).text()}; }, heads, "Goon (6.1) with G d_h = D"},
     {"kv_cache.bytes_per_sequence", "bytes cached per sequence", "bytes", Subject::inference, false, bytes_per_sequence,
      "the cache full: prompt and generated tokens; a window keeps W of them; a row starts on a byte, its groups with "
      "it",

@@ -4,10 +4,13 @@
 
 #include <algorithm>
 
+#include "report/explain/general.hpp"
+#include "report/explain/parts.hpp"
+
 namespace llmcalc::explain {
 namespace {
 
-constexpr std::size_t columns = 100;
+constexpr std::size_t columns = 100, longest_formula = 88;
 
 /// `text` broken at spaces; the first line begins with `first`, the others with as many spaces.
 std::string wrapped(const std::string& first, const std::string& text) {
@@ -29,6 +32,16 @@ std::string wrapped(const std::string& first, const std::string& text) {
   return out + line + "\n";
 }
 
+/// The expression after `first`, and below it the parts that it names.
+std::string formula_text(const std::string& first, const std::string& expression) {
+  const NamedParts parts = with_parts(with_separators(expression), longest_formula);
+  std::string out = wrapped(first, parts.expression);
+  const std::string indent(first.size(), ' ');
+  for (std::size_t i = 0; i < parts.named.size(); ++i)
+    out += wrapped(indent + (i == 0 ? "where " : "      ") + parts.named[i].first + " = ", parts.named[i].second);
+  return out;
+}
+
 std::string answer(const Row& row, std::string_view unit) {
   const std::string exact = exact_text(row.value), human = human_text(row.value, row.unit);
   if (std::holds_alternative<double>(row.value)) {
@@ -42,19 +55,20 @@ std::string answer(const Row& row, std::string_view unit) {
 /// "= 126*(4*16384^2 + ...)"; the terms of a sum one per line, their names beside them.
 std::string numbers_text(const std::vector<Piece>& pieces) {
   const bool terms = std::any_of(pieces.begin(), pieces.end(), [](const Piece& p) { return !p.name.empty(); });
-  if (!terms) return wrapped("  = ", joined(pieces));
+  if (!terms) return wrapped("  = ", with_separators(joined(pieces)));
   std::size_t width = 0;
   for (const Piece& p : pieces)
-    if (!p.name.empty()) width = std::max(width, p.text.size());
+    if (!p.name.empty()) width = std::max(width, with_separators(p.text).size());
   std::string out, line = "  = ";
   for (const Piece& p : pieces) {
+    const std::string text = with_separators(p.text);
     if (p.name.empty()) {
-      line += p.text;
+      line += text;
       continue;
     }
     if (!line.empty()) out += line + "\n";
     line.clear();
-    const std::string term = p.text.starts_with(" + ") ? "    + " + p.text.substr(3) : "      " + p.text;
+    const std::string term = text.starts_with(" + ") ? "    + " + text.substr(3) : "      " + text;
     out += wrapped(fmt::format("{:<{}}  ", term, width + 6), p.name);
   }
   return out + (line.empty() ? "" : wrapped("    ", line));
@@ -65,7 +79,8 @@ std::string legend(const std::vector<Symbol>& symbols) {
   for (const Symbol& s : symbols) name = std::max(name, s.name.size()), meaning = std::max(meaning, s.meaning.size());
   std::string out;
   for (const Symbol& s : symbols) {
-    std::string line = fmt::format("    {:<{}}  {:<{}}  {}", s.name, name, s.meaning, meaning, s.value);
+    std::string line =
+        fmt::format("    {:<{}}  {:<{}}  {}", s.name, name, s.meaning, meaning, with_separators(s.value));
     line.erase(line.find_last_not_of(' ') + 1);
     out += line + "\n";
   }
@@ -108,10 +123,12 @@ std::string markdown_legend(const std::vector<Symbol>& symbols, bool values) {
   if (symbols.empty()) return "";
   std::string out = values ? "| symbol | meaning | value |\n|---|---|---:|\n" : "| symbol | meaning |\n|---|---|\n";
   for (const Symbol& s : symbols)
-    out += values ? fmt::format("| `{}` | {} | {} |\n", s.name, s.meaning, s.value)
+    out += values ? fmt::format("| `{}` | {} | {} |\n", s.name, s.meaning, with_separators(s.value))
                   : fmt::format("| `{}` | {} |\n", s.name, s.meaning);
   return out + "\n";
 }
+
+std::string fenced(const std::string& lines) { return "```\n" + lines + "```\n\n"; }
 
 std::string markdown_footer(const Definition& d) {
   std::string out;
@@ -119,6 +136,16 @@ std::string markdown_footer(const Definition& d) {
   if (!d.convention.empty()) out += fmt::format("- counted: {}\n", d.convention);
   if (!d.source.empty()) out += fmt::format("- source: {}\n", d.source);
   return out + "\n";
+}
+
+/// Each formula below the words that say when it holds.
+std::string variants_text(const std::string& indent, const std::vector<Variant>& variants) {
+  std::string out;
+  for (const Variant& v : variants) {
+    if (!v.when.empty()) out += indent + v.when + "\n";
+    out += formula_text(indent + (v.when.empty() ? "= " : "  = "), v.formula.expression);
+  }
+  return out;
 }
 
 /// The symbols of all variants, each once.
@@ -134,7 +161,7 @@ std::vector<Symbol> all_symbols(const std::vector<Variant>& variants) {
 
 std::string text(const Explanation& e) {
   const Definition& d = *e.definition;
-  std::string out = heading(d) + "\n" + wrapped("  = ", e.formula.expression);
+  std::string out = heading(d) + "\n" + formula_text("  = ", e.formula.expression);
   if (!e.symbols.empty()) out += "\n" + legend(e.symbols) + "\n";
   if (joined(e.numbers) != e.formula.expression) out += numbers_text(e.numbers);
   if (d.verdict.empty())
@@ -146,11 +173,9 @@ std::string text(const Explanation& e) {
 
 std::string markdown(const Explanation& e) {
   const Definition& d = *e.definition;
-  std::string out = fmt::format("## {}\n\n{}\n\n```\n{}\n```\n\n", d.path, d.title, e.formula.expression);
+  std::string out = fmt::format("## {}\n\n{}\n\n{}", d.path, d.title, fenced(formula_text("", e.formula.expression)));
   out += markdown_legend(e.symbols, true);
-  std::string numbers = numbers_text(e.numbers);
-  out += "```\n" + numbers + "  = " + answer(e.answer, d.unit) + "\n```\n\n";
-  return out + markdown_footer(d);
+  return out + fenced(numbers_text(e.numbers) + "  = " + answer(e.answer, d.unit) + "\n") + markdown_footer(d);
 }
 
 json::Value json_of(const Explanation& e) {
@@ -169,10 +194,7 @@ json::Value json_of(const Explanation& e) {
 
 std::string text(const Definition& d, const std::vector<Variant>& variants) {
   std::string out = heading(d) + "\n";
-  for (const Variant& v : variants) {
-    if (!v.when.empty()) out += "  " + v.when + "\n";
-    out += wrapped(v.when.empty() ? "  = " : "    = ", v.formula.expression);
-  }
+  out += variants_text("  ", variants);
   const std::vector<Symbol> symbols = all_symbols(variants);
   if (!symbols.empty()) out += "\n" + legend(symbols);
   return out + "\n" + footer(d);
@@ -180,8 +202,7 @@ std::string text(const Definition& d, const std::vector<Variant>& variants) {
 
 std::string markdown(const Definition& d, const std::vector<Variant>& variants) {
   std::string out = fmt::format("## {}\n\n{}\n\n", d.path, d.title);
-  for (const Variant& v : variants)
-    out += fmt::format("{}```\n{}\n```\n\n", v.when.empty() ? "" : v.when + "\n\n", v.formula.expression);
+  out += fenced(variants_text("", variants));
   return out + markdown_legend(all_symbols(variants), false) + markdown_footer(d);
 }
 
@@ -212,6 +233,7 @@ struct Entry {
 std::vector<Entry> entries() {
   std::vector<Entry> all;
   for (const Definition& d : definitions()) all.push_back({&d, variants(d, false)});
+  for (const Definition& d : general_definitions()) all.push_back({&d, general_variants(d)});
   return all;
 }
 std::vector<Symbol> vocabulary(const std::vector<Entry>& all) {
@@ -224,10 +246,7 @@ std::vector<Symbol> vocabulary(const std::vector<Entry>& all) {
 std::string entry_text(const Entry& e) {
   const Definition& d = *e.definition;
   std::string out = wrapped(fmt::format("  {:<33} ", name_of(d)), with_unit(d.title, d.unit));
-  for (const Variant& v : e.variants) {
-    if (!v.when.empty()) out += "      " + v.when + "\n";
-    out += wrapped(v.when.empty() ? "    = " : "        = ", v.formula.expression);
-  }
+  out += variants_text("    ", e.variants);
   return out + wrapped("    ", std::string(d.source)) + "\n";
 }
 
@@ -255,19 +274,15 @@ std::string cheat_sheet_markdown() {
   std::string out = "# " + std::string(sheet_title) + "\n\n", section;
   for (const Entry& e : all) {
     const Definition& d = *e.definition;
-    if (section != section_of(d))
-      out += (section.empty() ? "## " : "\n## ") + std::string(section = section_of(d)) +
-             "\n\n| quantity | what it is | unit | formula | source |\n|---|---|---|---|---|\n";
-    std::string formulas;
-    for (const Variant& v : e.variants)
-      formulas +=
-          (formulas.empty() ? "" : "<br>") + (v.when.empty() ? "" : v.when + ": ") + "`" + v.formula.expression + "`";
-    out += fmt::format("| `{}` | {} | {} | {} | {} |\n", name_of(d), d.title, d.unit, formulas, d.source);
+    if (section != section_of(d)) out += fmt::format("## {}\n\n", section = section_of(d));
+    out += fmt::format("### `{}`\n\n{}\n\n", d.path, with_unit(d.title, d.unit));
+    out += fenced(variants_text("", e.variants)) + wrapped("", std::string(d.source)) + "\n";
   }
-  out += "\n## rules of thumb\n\n| what | unit | formula | source |\n|---|---|---|---|\n";
+  out += "## rules of thumb\n\n";
   for (const Rule& r : rules())
-    out += fmt::format("| {} | {} | `{}` | {} |\n", r.title, r.unit, r.expression, r.source);
-  return out + "\n## symbols\n\n" + markdown_legend(vocabulary(all), false);
+    out +=
+        fmt::format("{}\n\n{}{}\n\n", with_unit(r.title, r.unit), fenced(std::string(r.expression) + "\n"), r.source);
+  return out + "## symbols\n\n" + markdown_legend(vocabulary(all), false);
 }
 
 json::Value cheat_sheet_json() {

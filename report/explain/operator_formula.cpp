@@ -1,46 +1,112 @@
 #include "report/explain/operator_formula.hpp"
 
-#include <fmt/format.h>
+#include "calc/cost.hpp"
+#include "calc/textbook/flops.hpp"
+#include "report/explain/expr.hpp"
+#include "report/explain/setting.hpp"
 
 namespace llmcalc {
 namespace {
 
-std::string formula(const Lookup&, Phase) { return "bytes: (p_w + p)*tokens*width"; }
-std::string formula(const Linear&, Phase) { return "2*rows*in*out"; }
-std::string formula(const Norm&, Phase) { return "bytes: 2*p*rows*width"; }
-std::string formula(const Attention& a, Phase phase) {
-  const std::string seen = a.window > 0 ? "min(c, W)" : "c";
-  return fmt::format("2*A*(d_qk + d_v)*B*{}", phase == Phase::decode ? seen : "pairs");
-}
-std::string formula(const LinearAttention&, Phase) { return "4*tokens*A*d_h^2"; }
-std::string formula(const Pointwise& s, Phase) {
-  switch (s.kind) {
-    case PointwiseKind::add:
-    case PointwiseKind::multiply:
-    case PointwiseKind::gate:
-      return "bytes: 3*p*rows*width";
-    case PointwiseKind::dropout:
-      return "bytes: (2*p + 1)*rows*width";
-    case PointwiseKind::combine:
-      return "bytes: (1 + k)*p*rows*width";
-    case PointwiseKind::activate:
-    case PointwiseKind::rope:
-    case PointwiseKind::route:
-    case PointwiseKind::dispatch:
-      break;
+using Counts = OperatorFormula::Counts;
+using explain::Expr;
+using textbook::Fraction;
+
+/// Writes formulas over the dimensions of a shape and remembers what each letter means.
+class Writer {
+ public:
+  explicit Writer(const Pricing& p) : p_(p) {}
+
+  Counts counts = Counts::flops;
+  std::vector<explain::Symbol> symbols;
+
+  Expr operator()(const Linear& s) {
+    return Expr(2) * letter("rows", "tokens that it works on", s.rows) * letter("in", "numbers per token", s.in) *
+           letter("out", "numbers that it makes of them", s.out);
   }
-  return "bytes: 2*p*rows*width";
-}
-std::string formula(const Loss&, Phase) { return "bytes: 4*rows*V"; }
-std::string formula(const Collective& c, Phase) {
-  const bool all_reduce = (c.forward_on ? c.forward : c.backward) == CollectiveOp::all_reduce;
-  return all_reduce ? "s: 2*(T - 1)*(alpha + M/(T*beta_l))" : "s: (T - 1)*(alpha + M/(T*beta_l))";
+  Expr operator()(const Attention& s) {
+    const Expr width =
+        letter("d_qk", "head width of queries and keys", s.qk_dim) + letter("d_v", "head width of the values", s.v_dim);
+    const Expr heads = letter("A", "heads", s.heads), batch = letter("B", "sequences", s.sequences);
+    const Expr window = s.window > 0 ? letter("W", "window, the token itself included", s.window) : Expr(0);
+    const Expr queries = s.queries == 1 ? Expr(1) : letter("S", "queries per sequence", s.queries);
+    const Expr context = s.keys == s.queries ? queries : letter("c", "keys per sequence", s.keys);
+    return Expr(2) * heads * width * batch * textbook::query_key_pairs(p_.convention, queries, context, window);
+  }
+  Expr operator()(const LinearAttention& s) {
+    const Expr width = letter("d_h", "head width", s.head_dim);
+    return Expr(4) * rows(s.rows()) * letter("A", "heads", s.heads) * width * width;
+  }
+
+  Expr operator()(const Lookup& s) { return moved(1, s.tokens, s.width); }
+  Expr operator()(const Norm& s) { return moved(2, s.rows, s.width); }
+  Expr operator()(const Pointwise& s) {
+    switch (s.kind) {
+      case PointwiseKind::add:
+      case PointwiseKind::multiply:
+      case PointwiseKind::gate:
+        return moved(3, s.rows, s.width);
+      case PointwiseKind::dropout: {
+        const Expr masks = Expr(2) * number_bytes() + Expr(1);
+        counts = Counts::bytes;
+        return masks * rows(s.rows) * width(s.width);
+      }
+      case PointwiseKind::combine:
+        return moved(Expr(1) + letter("k", "experts per token", s.top_k), s.rows, s.width);
+      case PointwiseKind::activate:
+      case PointwiseKind::rope:
+      case PointwiseKind::route:
+      case PointwiseKind::dispatch:
+        break;
+    }
+    return moved(2, s.rows, s.width);
+  }
+  Expr operator()(const Loss& s) {
+    counts = Counts::bytes;
+    const Expr each = letter("p_l", "bytes per logit", {p_.loss_input().format().element_bits, 8});
+    return each * rows(s.rows) * letter("V", "vocabulary on this rank", s.vocabulary);
+  }
+  Expr operator()(const Collective& c) {
+    counts = Counts::exchange;
+    const Expr each = c.number_bytes > 0 ? letter("p_x", "bytes per number", c.number_bytes) : number_bytes();
+    return each * letter("n", "numbers of its message", c.elements);
+  }
+
+ private:
+  Expr letter(const char* name, const char* meaning, const Fraction& value) {
+    symbols.push_back({name, meaning, explain::number_text(value.value())});
+    return {name, value};
+  }
+  Expr number_bytes() { return letter("p", "bytes per number", {p_.activation.format().element_bits, 8}); }
+  Expr rows(Count n) { return letter("rows", "tokens that it works on", n); }
+  Expr width(Count n) { return letter("width", "numbers per token", n); }
+  /// Every number of the result, with `touches` readings and writings.
+  Expr moved(const Expr& touches, Count n, Count wide) {
+    counts = Counts::bytes;
+    return touches * number_bytes() * rows(n) * width(wide);
+  }
+
+  const Pricing& p_;
+};
+
+Quantity counted(const Op& op, const Pricing& p, Counts counts, const Expr& e) {
+  if (counts == Counts::exchange) return e.value().count();
+  const Cost c = forward(op, p);
+  if (counts == Counts::flops) return c.model;
+  return static_cast<Count>(c.moved.activations);
 }
 
 }  // namespace
 
-std::string operator_formula(const Op& op, Phase phase) {
-  return std::visit([&](const auto& shape) { return formula(shape, phase); }, op.shape);
+OperatorFormula operator_formula(const Op& op, const Pricing& p) {
+  Writer writer(p);
+  const Expr e = std::visit([&](const auto& shape) { return writer(shape); }, op.shape);
+  return {writer.counts, {e.text(), std::move(writer.symbols)}, counted(op, p, writer.counts, e)};
+}
+
+std::string operator_formula_text(const Op& op, const Pricing& p) {
+  const OperatorFormula f = operator_formula(op, p);
+  return (f.counts == Counts::flops ? "" : "bytes: ") + f.formula.expression;
 }
 
 }  // namespace llmcalc

@@ -5,11 +5,25 @@
 
 #include "calc/op.hpp"
 #include "calc/pricing.hpp"
+#include "report/explain/formula.hpp"
+#include "report/report.hpp"
 
 namespace llmcalc {
 
-/// FLOPs of the operator's forward pass by the dimensions of its shape: "2*rows*in*out"; backward is twice that. An
-/// operator without matmuls is priced by its bytes: "bytes: 3*p*rows*width".
-std::string operator_formula(const Op& op, Phase phase);
+/// What a run of the operator is counted in.
+struct OperatorFormula {
+  enum class Counts : std::uint8_t {
+    flops,    ///< model FLOPs of its forward pass: "2*rows*in*out"; backward is twice that
+    bytes,    ///< moved by an operator without matmuls: what it reads and writes of activations
+    exchange  ///< bytes of an exchange's message
+  };
+  Counts counts{};
+  explain::Formula formula;
+  Quantity value;  ///< what the engine says
+};
+OperatorFormula operator_formula(const Op& op, const Pricing& p);
+
+/// "2*rows*in*out", "bytes: 3*p*rows*width": for a table.
+std::string operator_formula_text(const Op& op, const Pricing& p);
 
 }  // namespace llmcalc

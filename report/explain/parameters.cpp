@@ -1,5 +1,5 @@
+#include "calc/textbook/weights.hpp"
 #include "report/explain/definition.hpp"
-#include "report/explain/weights.hpp"
 
 namespace llmcalc::explain {
 namespace {
@@ -8,16 +8,13 @@ using S = const Setting&;
 
 template <Component c>
 Formula component(S s) {
-  return {parameters_text(weights(s, false), [](const Weight& w) { return w.component == c; })};
+  return {textbook::parameters_of(s.arch(), s.sizes(), c).text()};
 }
+Expr all_of_them(S s) { return s.quantity("N", "parameters.total"); }
 Formula total(S) { return {"N_emb + N_pos + N_attn + N_mlp + N_norm + N_head"}; }
-Formula active(S s) {
-  if (s.layers().experts == 0) return {"N"};
-  return {"N - " + parameters_text(
-                       weights(s, false), [](const Weight&) { return true; }, true)};
-}
-Formula matmul(S s) { return {matmul_text(weights(s, false))}; }
-Formula with_stored_head(S s) { return {"N + " + product({"V", s.table_width()})}; }
+Formula active(S s) { return {(all_of_them(s) - textbook::idle_parameters(s.arch(), s.sizes())).text()}; }
+Formula matmul(S s) { return {textbook::matmul_weights(s.arch(), s.sizes()).text()}; }
+Formula with_stored_head(S s) { return {(all_of_them(s) + s.sizes().V * s.sizes().D_e).text()}; }
 
 constexpr std::string_view counted = "trainable tensors; buffers and router correction biases are not parameters";
 constexpr Definition all[] = {

@@ -1,7 +1,6 @@
+#include "calc/textbook/flops.hpp"
 #include "report/explain/clockwork.hpp"
 #include "report/explain/definition.hpp"
-#include "report/explain/pairs.hpp"
-#include "report/explain/sum.hpp"
 
 namespace llmcalc::explain {
 namespace {
@@ -11,20 +10,24 @@ using S = const Setting&;
 Count middle(const Plan& p) { return p.prompt + p.generate / 2; }
 Symbol context(Count c, const char* meaning) { return {"c", meaning, number_text(c)}; }
 
-/// Model FLOPs of a pass whose head sees the last position of each sequence.
-std::string model_flops(S s, const PassText& pass) {
-  const std::string width = s.table_width(), table = product({"V", width});
-  const bool narrow = width != "D";
-  std::string text = product({"2", "B", pass.queries, "N_mm - " + table + (narrow ? " - D*D_e" : "")});
-  text += " + " + product({"2", "B", table + (narrow ? " + D*D_e" : "")});
-  for (const std::string& part : {core_text(s, pass, s.plan().attention_flops), linear_attention_text(s, pass)})
-    if (part != "0") text += " + " + part;
-  return text;
+/// Model FLOPs of `queries` tokens at the end of `context`; the head sees the last position of each sequence.
+Formula model_flops(S s, const Expr& queries, const Expr& seen, bool absorbed) {
+  const textbook::Sizes<Expr>& n = s.sizes();
+  const Expr batch("B", s.plan().batch), head = n.V * n.D_e + (n.D_e == n.D ? Expr(0) : n.D * n.D_e);
+  const Expr matrices = s.quantity("N_mm", "parameters.matmul") - head;
+  const Expr core = textbook::core_width(s.arch(), n, absorbed) * batch *
+                    textbook::layer_pairs(n, s.plan().attention_flops, queries, seen);
+  const Expr recurrent = textbook::linear_attention_flops(n, batch, queries);
+  return {(Expr(2) * batch * queries * matrices + Expr(2) * batch * head + core + recurrent).text()};
 }
-Formula prefill_flops(S s) { return {model_flops(s, {"n_in", "", s.plan().mla == Mla::absorbed})}; }
+Formula prefill_flops(S s) {
+  const Expr prompt("n_in", s.plan().prompt);
+  return model_flops(s, prompt, prompt, s.plan().mla == Mla::absorbed);
+}
 Formula decode_flops(S s) {
-  const bool absorbed = s.plan().kv_cache ? s.plan().mla != Mla::expanded : s.plan().mla == Mla::absorbed;
-  return {model_flops(s, s.plan().kv_cache ? PassText{"1", "c", absorbed} : PassText{"c", "", absorbed})};
+  const Expr seen("c", middle(s.plan()));
+  if (!s.plan().kv_cache) return model_flops(s, seen, seen, s.plan().mla == Mla::absorbed);
+  return model_flops(s, 1, seen, s.plan().mla != Mla::expanded);
 }
 
 Formula decode_time(S s, Count c, const char* meaning, bool bound) {
@@ -35,11 +38,11 @@ Formula decode_time(S s, Count c, const char* meaning, bool bound) {
 
 /// The four parts of a pass's time.
 Formula limiting(const Time& t) {
-  return {"max(t_c, t_m, t_x, t_l)",
-          {{"t_c", "compute", number_text(t.compute.value)},
-           {"t_m", "memory", number_text(t.memory.value)},
-           {"t_x", "communication", number_text(t.communication.value)},
-           {"t_l", "launches", number_text(t.latency.value)}}};
+  return {"max(compute, memory, communication, launches)",
+          {{"compute", "time at the peak, s", number_text(t.compute.value)},
+           {"memory", "time at the bandwidth, s", number_text(t.memory.value)},
+           {"communication", "time of exchanges, s", number_text(t.communication.value)},
+           {"launches", "time of launches, s", number_text(t.latency.value)}}};
 }
 
 /// Decode steps in stretches of contexts over which their time is linear: the mean of the two ends, times how many.
@@ -49,9 +52,11 @@ class Stretches {
 
   Formula total() {
     const Plan& p = s_.plan();
-    if (p.generate > 1) split(p.prompt + 1, p.prompt + p.generate - 1);
+    if (p.generate > 1 && s_.parts().terms) split(p.prompt + 1, p.prompt + p.generate - 1);
     const double prefill = (s_.infer().prefill.*time_).total().value;
-    return {"t_1 + sum(n_i*(a_i + b_i)/2)", {{"t_1", "time of the prefill, s", number_text(prefill)}}, {terms_}};
+    return {"prefill_time + sum(n_i*(a_i + b_i)/2)",
+            {{"prefill_time", "time of the prefill, s", number_text(prefill)}},
+            {terms_}};
   }
 
  private:
@@ -83,10 +88,6 @@ class Stretches {
                {}};
 };
 
-Formula seconds(const Seconds& t, const char* name, const char* meaning) {
-  return {name, {{name, meaning, number_text(t.value)}}};
-}
-
 /// The smallest batch whose intensity reaches the ridge; experts make it a search.
 Formula compute_bound(S s) {
   Plan p = s.plan();
@@ -112,7 +113,7 @@ constexpr Definition all[] = {
      [](S s) { return pass_time(s, prefill_pass(s.plan()), true); }, roofline, sources},
     {"prefill.flops", "model FLOPs of the prompt", "FLOP", Subject::inference, true, prefill_flops, model, chen},
     {"prefill.tokens_per_s", "prompt tokens per second", "tokens/s", Subject::inference, true,
-     [](S) -> Formula { return {"B*n_in/t_pre"}; }, "", sources},
+     [](S) -> Formula { return {"B*n_in/prefill_time"}; }, "", sources},
     {"prefill.intensity", "arithmetic intensity of the prompt", "FLOP/byte", Subject::inference, true,
      [](S s) { return pass_intensity(s, prefill_pass(s.plan())); }, "executed FLOPs over bytes moved, one rank",
      "Goon (D.1)"},
@@ -130,9 +131,9 @@ constexpr Definition all[] = {
      [](S s) { return decode_time(s, s.plan().prompt + s.plan().generate, "context at the end", false); }, roofline,
      sources},
     {"decode.tokens_per_s", "throughput", "tokens/s", Subject::inference, true,
-     [](S) -> Formula { return {"B/t_dec"}; }, "all sequences", sources},
+     [](S) -> Formula { return {"B/decode_time"}; }, "all sequences", sources},
     {"decode.tokens_per_s_per_sequence", "throughput of one sequence", "tokens/s", Subject::inference, true,
-     [](S) -> Formula { return {"1/t_dec"}; }, "a reader takes 4: Goon §8, footnote 32", sources},
+     [](S) -> Formula { return {"1/decode_time"}; }, "a reader takes 4: Goon §8, footnote 32", sources},
     {"decode.flops", "model FLOPs of one decode step", "FLOP", Subject::inference, true, decode_flops,
      "at the middle context, which counts the new token", "Goon §7; Chen, Transformer inference arithmetic"},
     {"decode.intensity", "arithmetic intensity of one decode step", "FLOP/byte", Subject::inference, true,
@@ -144,21 +145,19 @@ constexpr Definition all[] = {
      compute_bound, "weights and cache against the ridge pi/beta; found by search", "Goon App. D, (8.1)",
      "a KV cache, and a batch that can be compute-bound", "the smallest batch at which this is at least 1"},
     {"end_to_end.ttft_s", "time to the first token", "s", Subject::inference, true,
-     [](S s) { return seconds(s.infer().prefill.estimate.total(), "t_pre", "time of the prefill, s"); }, "the prefill",
-     "Pope 2022 (arXiv:2211.05102)"},
+     [](S s) { return pass_time(s, prefill_pass(s.plan()), false); }, "the prefill", "Pope 2022 (arXiv:2211.05102)"},
     {"end_to_end.total_s", "time of the whole generation", "s", Subject::inference, true,
      [](S s) { return Stretches(s, &PassEstimate::estimate).total(); },
      "prefill, then a decode step per further token at the context it has then", "Goon §7"},
     {"end_to_end.bound_ttft_s", "time to the first token at full efficiency", "s", Subject::inference, true,
-     [](S s) { return seconds(s.infer().prefill.bound.total(), "t_pre", "time of the prefill at full efficiency, s"); },
-     "the prefill", "Pope 2022 (arXiv:2211.05102)"},
+     [](S s) { return pass_time(s, prefill_pass(s.plan()), true); }, "the prefill", "Pope 2022 (arXiv:2211.05102)"},
     {"end_to_end.bound_total_s", "time of the whole generation at full efficiency", "s", Subject::inference, true,
      [](S s) { return Stretches(s, &PassEstimate::bound).total(); },
      "prefill, then a decode step per further token at the context it has then", "Goon §7"},
     {"end_to_end.tokens_per_s", "throughput of the whole generation", "tokens/s", Subject::inference, true,
-     [](S) -> Formula { return {"B*n_out/t_all"}; }, "all sequences", sources},
+     [](S) -> Formula { return {"B*n_out/total_time"}; }, "all sequences", sources},
     {"end_to_end.words_per_s", "words per second and sequence", "", Subject::inference, true,
-     [](S) -> Formula { return {"n_out/t_all/1.3"}; }, "1.3 tokens per word", "Goon §1, footnote 1"},
+     [](S) -> Formula { return {"n_out/total_time/1.3"}; }, "1.3 tokens per word", "Goon §1, footnote 1"},
 };
 
 }  // namespace

@@ -9,20 +9,18 @@
 namespace llmcalc::explain {
 namespace {
 
-LayerCounts counted(const Arch& a) {
-  LayerCounts n;
-  for (Count i = 0; i < a.layers; ++i) {
-    const bool linear = a.linear_layers.contains(i), windowed = !linear && a.sliding.layers.contains(i);
-    ++(linear ? n.linear : windowed ? n.windowed : n.full);
-    ++(a.moe.layers.contains(i) ? n.experts : n.dense);
-  }
-  return n;
+textbook::Sizes<Expr> letters(const Request& r, Count ranks) {
+  return textbook::sizes<Expr>(r.model.arch, ranks, [](const char* name, Count value) { return Expr(name, value); });
 }
 
 }  // namespace
 
 Setting::Setting(const Request& request, const Parts& parts)
-    : request_(request), parts_(parts), layers_(counted(request.model.arch)) {
+    : request_(request),
+      parts_(parts),
+      layers_(textbook::layer_counts(request.model.arch)),
+      sizes_(letters(request, 1)),
+      rank_sizes_(letters(request, ranks(request.layout, Group::tensor))) {
   keep(parameters_section(request.model));
   if (parts.training) {
     for (const Section& s : {flops_section(request), formulas_section(request), run_flops_section(request),
@@ -63,25 +61,12 @@ std::string Setting::number(std::string_view path) const {
   return r ? number_text(r->value) : "";
 }
 
-std::string Setting::layers(std::string_view symbol) const {
-  const Count n = symbol == "L_f"   ? layers_.full
-                  : symbol == "L_w" ? layers_.windowed
-                  : symbol == "L_l" ? layers_.linear
-                  : symbol == "L_d" ? layers_.dense
-                                    : layers_.experts;
-  return n == 0 ? "" : n == arch().layers ? "L" : std::string(symbol);
-}
-
-std::string Setting::softmax_layers() const {
-  if (layers_.linear == 0) return "L";
-  return layers_.full + layers_.windowed == 0 ? "" : "(L - L_l)";
-}
-
-std::string Setting::cut(const std::string& width, Count value) const {
-  const Count t = ranks(layout(), Group::tensor);
-  if (t == 1) return width;
-  if (value % t == 0) return width + "/T";
-  return "ceil(" + width + "/T)";
+Expr Setting::quantity(const char* letter, std::string_view path) const {
+  const Row* r = row(path);
+  if (r == nullptr) return {letter, 0};
+  if (const Count* c = std::get_if<Count>(&r->value)) return {letter, *c};
+  if (const Flops* f = std::get_if<Flops>(&r->value)) return {letter, {textbook::Exact(*f), 1}};
+  return {letter, 0};
 }
 
 std::string number_text(Count n) { return fmt::format("{}", n); }

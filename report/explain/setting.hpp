@@ -9,7 +9,9 @@
 
 #include "calc/block.hpp"
 #include "calc/infer.hpp"
+#include "calc/textbook/sizes.hpp"
 #include "calc/train.hpp"
+#include "report/explain/expr.hpp"
 #include "report/report.hpp"
 #include "report/request.hpp"
 
@@ -18,12 +20,7 @@ namespace llmcalc::explain {
 /// Parts of a report. Each needs a request that check() accepts for it.
 struct Parts {
   bool training = false, inference = false;
-};
-
-/// How many layers are of which kind.
-struct LayerCounts {
-  Count full = 0, windowed = 0, linear = 0;  ///< attention: add up to all layers
-  Count dense = 0, experts = 0;              ///< MLP: add up to all layers
+  bool terms = true;  ///< sums are written out; a formula in general does without
 };
 
 class Setting {
@@ -37,7 +34,10 @@ class Setting {
   bool tensor_parallel() const { return ranks(layout(), Group::tensor) > 1; }
   const Cluster& cluster() const { return request_.hardware->cluster; }
   const Device& device() const { return request_.hardware->cluster.device; }
-  const LayerCounts& layers() const { return layers_; }
+  const textbook::LayerCounts& layers() const { return layers_; }
+  /// The model's sizes as letters; of one tensor-parallel rank.
+  const textbook::Sizes<Expr>& sizes() const { return sizes_; }
+  const textbook::Sizes<Expr>& rank_sizes() const { return rank_sizes_; }
   const Parts& parts() const { return parts_; }
 
   /// A row of the report, or null.
@@ -50,25 +50,21 @@ class Setting {
   bool estimated() const { return has_estimate(device(), plan()); }
 
   bool latent() const { return arch().attention == AttentionKind::latent; }
-  bool gated() const { return arch().mlp == MlpKind::gated; }
-  /// "L" where all layers are meant, else the symbol of those that are; empty where there are none.
-  std::string layers(std::string_view symbol) const;
-  /// Those with softmax attention: all, or those that are not linear; empty where there are none.
-  std::string softmax_layers() const;
-  /// A width over the ranks: "F", "F/T" or "ceil(F/T)".
-  std::string cut(const std::string& width, Count value) const;
-  std::string mine(const std::string& width, Count value, bool per_rank) const {
-    return per_rank ? cut(width, value) : width;
-  }
-  /// "D_e" where the token table has a width of its own, else "D".
-  std::string table_width() const { return arch().embedding_width == arch().hidden ? "D" : "D_e"; }
+
+  /// A quantity that is explained itself, as a letter.
+  Expr quantity(const char* letter, std::string_view path) const;
+  /// S and B of training.
+  Expr seq() const { return {"S", plan().seq}; }
+  Expr micro_batch() const { return {"B", plan().micro_batch}; }
+  Expr tokens() const { return micro_batch() * seq(); }
 
  private:
   void keep(const Section& s);
 
   const Request& request_;
   Parts parts_;
-  LayerCounts layers_;
+  textbook::LayerCounts layers_;
+  textbook::Sizes<Expr> sizes_, rank_sizes_;
   std::map<std::string, Row, std::less<>> rows_;
   std::optional<TrainEstimate> train_;
   std::optional<InferEstimate> infer_;

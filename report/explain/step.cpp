@@ -1,7 +1,7 @@
+#include "calc/textbook/weights.hpp"
 #include "report/explain/clockwork.hpp"
 #include "report/explain/definition.hpp"
 #include "report/explain/sum.hpp"
-#include "report/explain/weights.hpp"
 
 namespace llmcalc::explain {
 namespace {
@@ -22,9 +22,11 @@ std::string optimizer_text(S s, bool bound) {
 /// what works on a shard of the tokens, and the biases added after the sum.
 std::string summed_gradients(S s) {
   if (!s.tensor_parallel()) return "0";
-  if (sequence_parallel(s.layout()))
-    return parameters_text(weights(s, true), [](const Weight& w) { return w.whole || w.after || w.shared; });
-  return parameters_text(weights(s, true), [](const Weight& w) { return w.shared; });
+  const bool sp = sequence_parallel(s.layout());
+  const auto summed = [sp](const textbook::Weight<Expr>& w) {
+    return sp ? w.place != textbook::Place::cut : w.place == textbook::Place::shared;
+  };
+  return textbook::parameters_of(s.arch(), s.rank_sizes(), summed).text();
 }
 std::string gradient_exchange(S s, bool bound) {
   const std::string numbers = summed_gradients(s);
@@ -49,10 +51,12 @@ Symbol part(S s, const char* name, const char* meaning, const std::string& path)
 }
 /// What takes most of the time; the optimizer's pass is memory traffic.
 Formula limiting(S s) {
-  return {"max(t_c, t_m + t_o, t_x, t_l)",
-          {part(s, "t_c", "compute", "compute"), part(s, "t_m", "memory", "memory"),
-           part(s, "t_o", "optimizer", "optimizer"), part(s, "t_x", "communication", "communication"),
-           part(s, "t_l", "launches", "latency")}};
+  return {
+      "max(compute, memory + optimizer, communication, launches)",
+      {part(s, "compute", "time at the peak, s", "compute"), part(s, "memory", "time at the bandwidth, s", "memory"),
+       part(s, "optimizer", "time of the optimizer, s", "optimizer"),
+       part(s, "communication", "time of exchanges, s", "communication"),
+       part(s, "launches", "time of launches, s", "latency")}};
 }
 
 constexpr std::string_view roofline =
@@ -67,15 +71,15 @@ constexpr Definition all[] = {
     {"step.tokens", "tokens of one step, all GPUs", "tokens", Subject::training, true,
      [](S) -> Formula { return {"n_r*m*B*S"}; }, "", "Goon §3"},
     {"step.tokens_per_s", "throughput of all GPUs", "tokens/s", Subject::training, true,
-     [](S) -> Formula { return {"n_r*m*B*S/t_step"}; }, "", "Goon (3.5)"},
+     [](S) -> Formula { return {"n_r*m*B*S/step_time"}; }, "", "Goon (3.5)"},
     {"step.tokens_per_s_per_gpu", "throughput per GPU", "tokens/s", Subject::training, true,
-     [](S) -> Formula { return {"n_r*m*B*S/(t_step*n_gpu)"}; }, "", "Goon (3.5)"},
+     [](S) -> Formula { return {"n_r*m*B*S/(step_time*gpus)"}; }, "", "Goon (3.5)"},
     {"step.mfu", "model FLOPs utilisation", "", Subject::training, true,
-     [](S) -> Formula { return {"n_r*m*F_model/(t_step*n_gpu*pi)"}; },
+     [](S) -> Formula { return {"n_r*m*F_model/(step_time*gpus*pi)"}; },
      "no recomputation; dense peak of the compute format",
      "PaLM (arXiv:2204.02311) App. B; Goon (3.5) with FLOPs per token"},
     {"step.hfu", "hardware FLOPs utilisation", "", Subject::training, true,
-     [](S) -> Formula { return {"n_r*m*F_hw/(t_step*n_gpu*pi)"}; }, "recomputation counted",
+     [](S) -> Formula { return {"n_r*m*F_hw/(step_time*gpus*pi)"}; }, "recomputation counted",
      "Korthikanti 2022 (arXiv:2205.05198)"},
     {"step.bound", "what takes most of the step", "", Subject::training, true, limiting, slowest, sources, "", slowest},
     {"step.breakdown_s.compute", "time of the operators that the peak limits", "s", Subject::training, true,
@@ -101,7 +105,7 @@ std::vector<Symbol> measured(S s) {
   const auto& r = s.request().run.measured_tokens_per_s;
   return r ? std::vector<Symbol>{{"r", "measured tokens/s of all GPUs", number_text(*r)}} : std::vector<Symbol>{};
 }
-Formula utilisation(S s, const char* flops) { return {std::string(flops) + "*r/(n_gpu*pi)", measured(s)}; }
+Formula utilisation(S s, const char* flops) { return {std::string(flops) + "*r/(gpus*pi)", measured(s)}; }
 
 constexpr std::string_view tokens = "--tokens D";
 constexpr std::string_view throughput = "--measured-tokens-per-s X";
@@ -132,14 +136,15 @@ constexpr Definition runs[] = {
      "at the measured or the predicted throughput", "Goon (3.4)", tokens},
     {"run.gpu_hours", "GPU-hours", "h", Subject::training, true,
      [](S s) -> Formula {
-       return {ratio("n_gpu*D_run", rate(s)) + "/3600", measured(s)};
+       return {ratio("gpus*D_run", rate(s)) + "/3600", measured(s)};
      },
      "", "Goon (3.4)", tokens},
-    {"run.energy_kwh", "energy", "kWh", Subject::training, true, [](S) -> Formula { return {"h_gpu*w_gpu*PUE/1000"}; },
-     "watts and PUE are inputs", "LLaMA (arXiv:2302.13971) §6", "--tokens D and --watts W"},
-    {"run.co2_kg", "carbon dioxide", "kg", Subject::training, true, [](S) -> Formula { return {"kWh*g_c"}; },
+    {"run.energy_kwh", "energy", "kWh", Subject::training, true,
+     [](S) -> Formula { return {"gpu_hours*watts*PUE/1000"}; }, "watts and PUE are inputs",
+     "LLaMA (arXiv:2302.13971) §6", "--tokens D and --watts W"},
+    {"run.co2_kg", "carbon dioxide", "kg", Subject::training, true, [](S) -> Formula { return {"kWh*co2_per_kwh"}; },
      "the grid's intensity is an input", "LLaMA (arXiv:2302.13971) §6", "--tokens D, --watts W and --co2 KG/KWH"},
-    {"run.cost_usd", "cost", "USD", Subject::training, true, [](S) -> Formula { return {"h_gpu*usd"}; },
+    {"run.cost_usd", "cost", "USD", Subject::training, true, [](S) -> Formula { return {"gpu_hours*price"}; },
      "the price is an input", "--price", "--tokens D and --price USD/H"},
 };
 

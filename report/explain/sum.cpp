@@ -23,11 +23,6 @@ std::size_t leading_number(const std::string& s) {
   return n == s.size() || s[n] == '*' ? n : 0;
 }
 
-std::vector<std::string> sorted(std::vector<std::string> v) {
-  std::sort(v.begin(), v.end());
-  return v;
-}
-
 }  // namespace
 
 std::string product(const std::vector<std::string>& factors) {
@@ -46,44 +41,6 @@ std::string product(const std::vector<std::string>& factors) {
   }
   if (!number.empty() && !s.empty()) return number + "*" + s;
   return !number.empty() ? number : s.empty() ? "1" : s;
-}
-
-void Sum::add(Count times, std::vector<std::string> factors) {
-  if (times == 0) return;
-  std::erase_if(factors, [](const std::string& f) { return f.empty() || f == "1"; });
-  for (Term& t : terms_)
-    if (sorted(t.factors) == sorted(factors)) {
-      t.times += times;
-      return;
-    }
-  terms_.push_back({times, std::move(factors)});
-}
-
-std::string Sum::text() const {
-  std::string s;
-  for (const Term& t : terms_) {
-    std::vector<std::string> all{std::to_string(t.times)};
-    all.insert(all.end(), t.factors.begin(), t.factors.end());
-    if (terms_.size() == 1 && all.size() == 2 && t.times == 1) return t.factors[0];
-    s += (s.empty() ? "" : " + ") + product(all);
-  }
-  return s.empty() ? "0" : s;
-}
-
-Sum& GroupedSum::of(const std::string& factor) {
-  for (auto& [f, sum] : groups_)
-    if (f == factor) return sum;
-  groups_.emplace_back(factor, Sum());
-  return groups_.back().second;
-}
-
-std::string GroupedSum::text() const {
-  std::string s;
-  for (const auto& [f, sum] : groups_) {
-    if (sum.empty()) continue;
-    s += (s.empty() ? "" : " + ") + product({f, sum.text()});
-  }
-  return s.empty() ? "0" : s;
 }
 
 std::string ratio(const std::string& n, const std::string& d) {

@@ -54,7 +54,7 @@ constexpr Size sizes[] = {
      [](S s) { return number_text(micro_batches(s.plan(), s.layout())); }},
     {"n_r", "replicas of the model", [](S s) { return number_text(replicas(s.layout())); }},
     {"T", "tensor-parallel ranks", [](S s) { return number_text(ranks(s.layout(), Group::tensor)); }},
-    {"n_gpu", "GPUs of the run", [](S s) { return number_text(devices(s.layout())); }},
+    {"gpus", "GPUs of the run", [](S s) { return number_text(devices(s.layout())); }},
     {"p", "bytes per number in compute", [](S s) { return bytes_each(s.plan().precision.format().element_bits); }},
     {"p_w", "bytes per weight", [](S s) { return bytes_each(weight_format(s).element_bits); }},
     {"b_g", "bytes per group of weights", [](S s) { return bytes_each(weight_format(s).group_bits); }},
@@ -92,10 +92,10 @@ constexpr Size sizes[] = {
      [](S s) { return number_text(group_link(s.cluster(), s.layout(), Group::tensor).bandwidth.value); }},
     {"omega", "fraction of communication hidden", [](S s) { return number_text(s.plan().overlap); }},
     {"D_run", "tokens of the run", [](S s) { return number_text(s.request().run.tokens.value_or(0)); }},
-    {"w_gpu", "watts per GPU", [](S s) { return number_text(s.request().run.watts.value_or(0)); }},
+    {"watts", "watts per GPU", [](S s) { return number_text(s.request().run.watts.value_or(0)); }},
     {"PUE", "data centre's power over its machines'", [](S s) { return number_text(s.request().run.pue); }},
-    {"g_c", "kg CO2 per kWh", [](S s) { return number_text(s.request().run.co2.value_or(0)); }},
-    {"usd", "price of a GPU-hour, USD", [](S s) { return number_text(s.request().run.price.value_or(0)); }},
+    {"co2_per_kwh", "kg CO2 per kWh", [](S s) { return number_text(s.request().run.co2.value_or(0)); }},
+    {"price", "price of a GPU-hour, USD", [](S s) { return number_text(s.request().run.price.value_or(0)); }},
 };
 
 /// Another quantity that is explained itself.
@@ -135,12 +135,12 @@ constexpr Other others[] = {
     {"F_re", "FLOPs recomputed", "flops.recompute", none},
     {"F_model", "model FLOPs of a micro-batch", "flops.model_total", none},
     {"F_hw", "hardware FLOPs of a micro-batch", "flops.hardware_total", none},
-    {"t_step", "time of a step, s", "step.time_s", none},
+    {"step_time", "time of a step, s", "step.time_s", none},
     {"R", "throughput, tokens/s", "step.tokens_per_s", none},
-    {"t_dec", "time of a decode step, s", none, "decode.time_per_token_s"},
-    {"t_pre", "time of the prefill, s", none, "prefill.time_s"},
-    {"t_all", "time of the generation, s", none, "end_to_end.total_s"},
-    {"h_gpu", "GPU-hours", "run.gpu_hours", none},
+    {"decode_time", "time of a decode step, s", none, "decode.time_per_token_s"},
+    {"prefill_time", "time of the prefill, s", none, "prefill.time_s"},
+    {"total_time", "time of the generation, s", none, "end_to_end.total_s"},
+    {"gpu_hours", "GPU-hours", "run.gpu_hours", none},
     {"kWh", "energy, kWh", "run.energy_kwh", none},
 };
 

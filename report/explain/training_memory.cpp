@@ -1,18 +1,16 @@
+#include "calc/textbook/stored.hpp"
+#include "calc/textbook/weights.hpp"
 #include "report/explain/alive.hpp"
 #include "report/explain/definition.hpp"
-#include "report/explain/stored.hpp"
-#include "report/explain/weights.hpp"
+#include "report/explain/formats.hpp"
+#include "report/explain/sum.hpp"
 
 namespace llmcalc::explain {
 namespace {
 
 using S = const Setting&;
 
-Formula held(S s) {
-  return {parameters_text(weights(s, true), [](const Weight&) { return true; })};
-}
-
-Formula weight_bytes(S s) { return {bytes_text(s)}; }
+Formula held(S s) { return {textbook::all_parameters(s.arch(), s.rank_sizes()).text()}; }
 
 Formula optimizer(S s) {
   const Plan& p = s.plan();
@@ -28,16 +26,20 @@ Formula optimizer(S s) {
     case Optimizer::adam8bit:
       return {master + "2*N_T + 8*ceil(N_T/256)"};
     case Optimizer::adafactor:
-      return {master + "4*(" + factored_text(weights(s, true)) + ")"};
+      return {master + product({"4", textbook::factored_numbers(s.arch(), s.rank_sizes()).text()})};
   }
   return {"0"};
 }
 
-Formula logits(S s) {
+Expr logit_bytes(S s) {
   const LogitFormat format = s.plan().logits.format;
-  const std::string each = format == LogitFormat::fp32 ? "4" : format == LogitFormat::compute ? "p" : "(p + 8)";
-  const std::string all = product({each, "B*S", s.cut("V", s.arch().vocabulary)});
-  return {s.plan().logits.chunks == 1 ? all : "ceil(" + all + "/n_c)"};
+  if (format == LogitFormat::fp32) return 4;
+  return format == LogitFormat::compute ? compute_bytes(s) : compute_bytes(s) + Expr(8);
+}
+Formula logits(S s) {
+  const Expr all = logit_bytes(s) * s.tokens() * s.rank_sizes().cut(s.sizes().V);
+  const Count chunks = s.plan().logits.chunks;
+  return {quotient_up(all, chunks == 1 ? Expr(1) : Expr("n_c", chunks)).text()};
 }
 
 Formula fits(S) { return {"M_peak/M"}; }
@@ -49,7 +51,8 @@ constexpr Definition all[] = {
     {"memory.parameters", "parameters on one rank", "parameters", Subject::training, false, held,
      "projections, MLPs, table and head are cut over the T ranks; norms, routers, row biases are on every one",
      "Megatron (arXiv:1909.08053); Goon (2.12)"},
-    {"memory.weights_bytes", "weights", "bytes", Subject::training, false, weight_bytes, per_gpu, "Goon (2.1), (2.3)"},
+    {"memory.weights_bytes", "weights", "bytes", Subject::training, false,
+     [](S s) { return weight_bytes(s, "memory.parameters"); }, per_gpu, "Goon (2.1), (2.3)"},
     {"memory.gradients_bytes", "gradients", "bytes", Subject::training, false, [](S) -> Formula { return {"p_g*N_T"}; },
      per_gpu, "Goon (2.4)"},
     {"memory.optimizer_bytes", "optimizer state", "bytes", Subject::training, false, optimizer,
@@ -77,48 +80,57 @@ constexpr Definition all[] = {
 
 // ---- What is kept for backward.
 
-bool any(const Stored&) { return true; }
-bool in_blocks(const Stored& x) { return !x.layers.empty(); }
-bool outside(const Stored& x) { return x.layers.empty(); }
-bool core(const Stored& x) { return x.core; }
-bool not_core(const Stored& x) { return !x.core; }
+using Tensor = textbook::Stored<Expr>;
 
-std::string under_full(S s) {
-  const std::string inputs = product({"p", "L", tokens_text(s, Tokens::mine), "D"});
-  return inputs + " + " + stored_text(s, stored(s), outside);
+textbook::MicroBatch<Expr> micro_batch(S s) {
+  const Plan& p = s.plan();
+  return {.B = s.micro_batch(),
+          .S = s.seq(),
+          .p = compute_bytes(s),
+          .attention = p.attention,
+          .softmax = p.softmax_store,
+          .glu = p.glu_store,
+          .mla = p.mla,
+          .norm_stats = p.norm_stats,
+          .attention_dropout = p.dropout,
+          .hidden_dropout = p.dropout,
+          .log_sum_exps = p.logits.format == LogitFormat::compute,
+          .sequence_parallel = sequence_parallel(s.layout()),
+          .even = mul(p.micro_batch, p.seq) % ranks(s.layout(), Group::tensor) == 0};
 }
-std::string kept(S s, Recompute r) {
-  if (r == Recompute::full) return under_full(s);
-  return stored_text(s, stored(s), r == Recompute::selective ? not_core : any);
+
+template <class What>  // a Recompute, or which tensors
+textbook::StoredSum<Expr> kept(S s, const What& what) {
+  return textbook::stored(s.arch(), s.rank_sizes(), micro_batch(s), what);
 }
-std::string kept_numbers(S s) {
-  const Recompute r = s.plan().recompute;
-  if (r != Recompute::full) return stored_numbers_text(s, stored(s), r == Recompute::selective ? not_core : any);
-  return product({"L", tokens_text(s, Tokens::mine), "D"}) + " + " + stored_numbers_text(s, stored(s), outside);
+template <class What>
+Formula kept_bytes(S s, const What& what) {
+  return {kept(s, what).bytes(compute_bytes(s)).text()};
 }
+std::string kept_numbers(S s) { return kept(s, s.plan().recompute).numbers().text(); }
 Formula break_even(S s) { return {ratio("2*N*B", product({"4 - p", kept_numbers(s)}))}; }
 
 constexpr std::string_view inputs = "inputs of every operator, each tensor once; masks 1 byte, statistics 4 bytes each";
 constexpr Definition activations[] = {
     {"memory.activations_bytes", "activations kept for backward", "bytes", Subject::training, false,
-     [](S s) -> Formula { return {kept(s, s.plan().recompute)}; },
+     [](S s) { return kept_bytes(s, s.plan().recompute); },
      "inputs of every operator, each tensor once: ids, embedding, blocks, head; masks 1 byte",
      "Goon (2.5)-(2.7), (2.14); Korthikanti 2022 (arXiv:2205.05198)"},
     {"activations.blocks_bytes", "kept by the blocks", "bytes", Subject::training, false,
-     [](S s) -> Formula { return {stored_text(s, stored(s), in_blocks)}; }, "without recomputation",
+     [](S s) { return kept_bytes(s, [](const Tensor& x) { return x.in_block; }); }, "without recomputation",
      "Goon (2.5), (2.6); Korthikanti 2022 (arXiv:2205.05198)"},
     {"activations.attention_core_bytes", "of it by the attention cores", "bytes", Subject::training, false,
-     [](S s) -> Formula { return {stored_text(s, stored(s), core)}; },
+     [](S s) { return kept_bytes(s, [](const Tensor& x) { return x.core; }); },
      "naive: S x S scores and masks, 2p + 1 as in the seed or p + 1 more with dropout; flash: log-sum-exps",
      "Goon (2.5); FlashAttention (arXiv:2205.14135)"},
     {"activations.outside_blocks_bytes", "kept by embedding and head", "bytes", Subject::training, false,
-     [](S s) -> Formula { return {stored_text(s, stored(s), outside)}; }, inputs,
+     [](S s) { return kept_bytes(s, [](const Tensor& x) { return !x.in_block; }); }, inputs,
      "Korthikanti 2022 (arXiv:2205.05198) 4.3"},
     {"activations.selective_bytes", "kept under selective recomputation", "bytes", Subject::training, false,
-     [](S s) -> Formula { return {kept(s, Recompute::selective)}; }, "attention cores run again",
+     [](S s) { return kept_bytes(s, Recompute::selective); }, "attention cores run again",
      "Korthikanti 2022 (arXiv:2205.05198)"},
     {"activations.full_bytes", "kept under full recomputation", "bytes", Subject::training, false,
-     [](S s) -> Formula { return {kept(s, Recompute::full)}; }, "the blocks' inputs; blocks run again",
+     [](S s) { return kept_bytes(s, Recompute::full); }, "the blocks' inputs; blocks run again",
      "Korthikanti 2022 (arXiv:2205.05198)"},
     {"activations.quadratic_equals_linear_seq", "sequence length at which scores take as much as the rest", "tokens",
      Subject::training, false, [](S) -> Formula { return {"S*(M_blk - M_core)/M_core"}; },

@@ -32,10 +32,8 @@ textbook::LayerActivations closed(const Arch& a, const Step& s, const Pricing& p
   l.flash = p.attention == AttentionImpl::flash, l.norm_stats = p.norm_stats;
   l.attention_dropout = l.hidden_dropout = p.dropout;
   l.parallel_block = a.block == BlockKind::parallel;
-  l.softmax = p.softmax_store == SoftmaxStore::seed ? textbook::StoredSoftmax::seed : textbook::StoredSoftmax::minimal;
-  l.glu = p.glu_store == GluStore::all     ? textbook::StoredGlu::all4
-          : p.glu_store == GluStore::fused ? textbook::StoredGlu::fused3
-                                           : textbook::StoredGlu::recompute2;
+  l.softmax = p.softmax_store;
+  l.glu = p.glu_store;
   return l;
 }
 

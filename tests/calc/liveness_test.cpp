@@ -210,6 +210,9 @@ void same(const OpList& ops, const Options& o, Count input) {
   if (o.price.training()) CHECK(l.kept.value == s.kept());
   CHECK(l.forward.value == s.forward());
   if (o.price.training()) CHECK(l.backward.value == s.backward());
+  const WorstMoments w = worst_moments(ops, o.price, input, o.without_core);
+  CHECK(w.forward.total() == l.forward);
+  if (o.price.training()) CHECK(w.backward.total() == l.backward);
 }
 
 constexpr Count tokens = 6;  // 2 sequences of 3

@@ -20,7 +20,7 @@ LayerActivations seed_layer(Count batch, Count seq, Count hidden, Count heads, C
           .precision = precision,
           .attention_dropout = true,
           .hidden_dropout = true,
-          .softmax = StoredSoftmax::seed};
+          .softmax = SoftmaxStore::seed};
 }
 
 constexpr Count b = 3, s = 16, d = 24, a = 4;
@@ -33,7 +33,7 @@ TEST_CASE("a layer keeps the seed's bytes if dropout is on, and so does what bac
   const SeedActivations seed{
       .batch = b, .seq = s, .layers = 1, .hidden = d, .heads = a, .expansion = 4, .precision = p};
   CHECK(layer_activations(l) == seed_activations(seed));
-  l.softmax = StoredSoftmax::minimal;
+  l.softmax = SoftmaxStore::minimal;
   CHECK(layer_activations(l) == seed_activations(seed));
 }
 
@@ -41,7 +41,7 @@ TEST_CASE("without dropout the seed counts the scores twice where they are store
   LayerActivations l = seed_layer(b, s, d, a, 2);
   l.attention_dropout = false;
   const Fraction twice = layer_activations(l);
-  l.softmax = StoredSoftmax::minimal;
+  l.softmax = SoftmaxStore::minimal;
   CHECK(layer_activations(l) + Fraction(2 * a * s * b * s) == twice);
 }
 
@@ -55,10 +55,10 @@ TEST_CASE("Korthikanti's rows are the seed's block at two bytes on tensor-parall
   const SeedActivations seed{b, s, 1, d, a, 4, 2, t, sp};
   CHECK(layer_activations(l) == korthikanti_layer(k));
   CHECK(seed_activations(seed) == korthikanti_layer(k));
-  l.stored = StoredBlock::selective;
-  CHECK(layer_activations(l) == korthikanti_layer(k, StoredBlock::selective));
-  l.stored = StoredBlock::input;
-  CHECK(layer_activations(l) == korthikanti_layer(k, StoredBlock::input));
+  l.stored = Recompute::selective;
+  CHECK(layer_activations(l) == korthikanti_layer(k, Recompute::selective));
+  l.stored = Recompute::full;
+  CHECK(layer_activations(l) == korthikanti_layer(k, Recompute::full));
 }
 
 TEST_CASE("Korthikanti's table reads 34 + 5as/h, 10 + 24/t, 34/t and 2", "[textbook]") {
@@ -67,10 +67,10 @@ TEST_CASE("Korthikanti's table reads 34 + 5as/h, 10 + 24/t, 34/t and 2", "[textb
   CHECK(korthikanti_layer(k) == Fraction(34 * sbh + 5 * a * s * s * b));
   k.tensor_parallel = 4;
   CHECK(korthikanti_layer(k) == Fraction(10 * sbh + 6 * sbh + 5 * a * s * s * b / 4));
-  CHECK(korthikanti_layer(k, StoredBlock::selective) == Fraction(16 * sbh));
+  CHECK(korthikanti_layer(k, Recompute::selective) == Fraction(16 * sbh));
   k.sequence_parallel = true;
-  CHECK(korthikanti_layer(k, StoredBlock::selective) == Fraction(Exact(34 * sbh), 4));
-  CHECK(korthikanti_layer(k, StoredBlock::input) == Fraction(2 * sbh / 4));
+  CHECK(korthikanti_layer(k, Recompute::selective) == Fraction(Exact(34 * sbh), 4));
+  CHECK(korthikanti_layer(k, Recompute::full) == Fraction(2 * sbh / 4));
 }
 
 TEST_CASE("a flash layer of Llama's kind keeps what one counts by hand", "[textbook]") {
@@ -95,9 +95,9 @@ TEST_CASE("a gated MLP keeps four, three or two tensors of its width, a parallel
   LayerActivations l = seed_layer(1, 1, d, a, 2);
   l.gated = true;
   const Fraction four = layer_activations(l);
-  l.glu = StoredGlu::fused3;
+  l.glu = GluStore::fused;
   CHECK(layer_activations(l) + Fraction(2 * 96) == four);
-  l.glu = StoredGlu::recompute2;
+  l.glu = GluStore::recompute;
   CHECK(layer_activations(l) + Fraction(2 * 2 * 96) == four);
   l.parallel_block = true;
   CHECK(layer_activations(l) + Fraction(2 * 2 * 96 + 2 * 2 * d) == four);

@@ -34,19 +34,19 @@ Arch gpt3_padded() {
 
 TEST_CASE("the exact pairs are those that one counts one by one", "[textbook]") {
   const Count seq = GENERATE(1, 2, 7, 16), past = GENERATE(0, 1, 5, 20), window = GENERATE(0, 1, 4, 7, 100);
-  CHECK(attention_pairs(Pairs::causal_exact, seq, past, window) == Fraction(counted_pairs(seq, past, window)));
+  CHECK(attention_pairs(AttentionFlops::causal_exact, seq, past, window) == Fraction(counted_pairs(seq, past, window)));
 }
 
 TEST_CASE("the conventions differ by half the square and half the diagonal", "[textbook]") {
   const Count seq = GENERATE(1, 6, 7), past = GENERATE(0, 3);
-  CHECK(attention_pairs(Pairs::full, seq, past) == Fraction(seq * (seq + past)));
-  CHECK(attention_pairs(Pairs::causal_half, seq, past) == Fraction(Exact(seq) * seq + 2 * seq * past, 2));
-  CHECK(attention_pairs(Pairs::causal_half, seq, past) + Fraction(Exact(seq), 2) ==
-        attention_pairs(Pairs::causal_exact, seq, past));
+  CHECK(attention_pairs(AttentionFlops::full, seq, past) == Fraction(seq * (seq + past)));
+  CHECK(attention_pairs(AttentionFlops::causal_half, seq, past) == Fraction(Exact(seq) * seq + 2 * seq * past, 2));
+  CHECK(attention_pairs(AttentionFlops::causal_half, seq, past) + Fraction(Exact(seq), 2) ==
+        attention_pairs(AttentionFlops::causal_exact, seq, past));
 }
 
 TEST_CASE("a window wider than the sequence changes nothing", "[textbook]") {
-  const auto pairs = GENERATE(Pairs::full, Pairs::causal_half, Pairs::causal_exact);
+  const auto pairs = GENERATE(AttentionFlops::full, AttentionFlops::causal_half, AttentionFlops::causal_exact);
   CHECK(attention_pairs(pairs, 9, 4, 13) == attention_pairs(pairs, 9, 4));
   CHECK(attention_pairs(pairs, 9, 4, 12).value() < attention_pairs(pairs, 9, 4).value());
 }
@@ -73,7 +73,7 @@ TEST_CASE("absorbing the latent projections makes pairs dearer and projections n
 TEST_CASE("a prompt in chunks costs as much attention as in one piece", "[textbook]") {
   const auto arch = GENERATE(as<Arch (*)()>{}, test::tiny_llama, test::tiny_latent, test::tiny_moe);
   const auto forward = [&](Count seq, Count past) {
-    return forward_flops(arch(), {.batch = 3, .seq = seq, .past = past, .pairs = Pairs::causal_exact});
+    return forward_flops(arch(), {.batch = 3, .seq = seq, .past = past, .pairs = AttentionFlops::causal_exact});
   };
   const Flops chunks = forward(5, 0).total() + forward(4, 5).total() + forward(8, 9).total();
   CHECK(chunks == forward(17, 0).total());
@@ -85,12 +85,12 @@ TEST_CASE("decoding token by token costs as much as a prefill under the exact co
   if (window > 0) arch.sliding = {window, LayerSet::every(0, 2, arch.layers)};
   Flops steps;
   for (Count c = 1; c <= 12; ++c) steps += decode_flops(arch, 3, c, false);
-  CHECK(steps == forward_flops(arch, {.batch = 3, .seq = 12, .pairs = Pairs::causal_exact}).total());
+  CHECK(steps == forward_flops(arch, {.batch = 3, .seq = 12, .pairs = AttentionFlops::causal_exact}).total());
 }
 
 TEST_CASE("only layers with a window profit from it", "[textbook]") {
   Arch a = test::tiny_llama();
-  const Pass pass{.batch = 1, .seq = 8, .pairs = Pairs::causal_exact};
+  const Pass pass{.batch = 1, .seq = 8, .pairs = AttentionFlops::causal_exact};
   const Flops full = forward_flops(a, pass).core;
   a.sliding = {3, LayerSet::every(0, 1, 1)};
   CHECK(forward_flops(a, pass).core == Flops(2 * 2 * 6 * 5 * (36 + 21)));
@@ -110,16 +110,16 @@ TEST_CASE("linear attention costs a state update and a product per token, whatev
 
 TEST_CASE("Megatron's formula is the sum over GPT-3, its head included", "[textbook]") {
   const ForwardFlops f = forward_flops(gpt3_padded(), {.batch = 1536, .seq = 2048});
-  CHECK(megatron_flops(gpt3_step, Recomputed::none) == train_flops(f));
-  CHECK(megatron_flops(gpt3_step, Recomputed::full) == train_flops(f, Recomputed::full));
-  CHECK(megatron_flops(gpt3_step, Recomputed::selective) == train_flops(f, Recomputed::selective));
+  CHECK(megatron_flops(gpt3_step, Recompute::none) == train_flops(f));
+  CHECK(megatron_flops(gpt3_step, Recompute::full) == train_flops(f, Recompute::full));
+  CHECK(megatron_flops(gpt3_step, Recompute::selective) == train_flops(f, Recompute::selective));
 }
 
 TEST_CASE("selective recomputation as printed counts the whole core twice more, where it runs once more",
           "[textbook]") {
   // printed 24BLS^2D, exact 16: the difference is 8BLS^2D, two forward cores of 4BLS^2D
-  const Flops printed = megatron_flops(gpt3_step, Recomputed::selective, true);
-  const Flops exact = megatron_flops(gpt3_step, Recomputed::selective);
+  const Flops printed = megatron_flops(gpt3_step, Recompute::selective, true);
+  const Flops exact = megatron_flops(gpt3_step, Recompute::selective);
   const Flops core = forward_flops(gpt3_padded(), {.batch = 1536, .seq = 2048}).core;
   CHECK(printed - exact == 2 * core);
   CHECK(core == flops(4, 1536, 2048, 2048, 12288, 96));
@@ -127,7 +127,8 @@ TEST_CASE("selective recomputation as printed counts the whole core twice more, 
 
 TEST_CASE("Kaplan's forward pass is the causal half without head, its N without biases and norms", "[textbook]") {
   const Arch a = test::tiny_llama();
-  const ForwardFlops f = forward_flops(a, {.batch = 1, .seq = 8, .pairs = Pairs::causal_half, .head = Head::none});
+  const ForwardFlops f =
+      forward_flops(a, {.batch = 1, .seq = 8, .pairs = AttentionFlops::causal_half, .head = Head::none});
   const Count matrices = matmul_parameters(a) - head_matmul_parameters(a);
   CHECK(8 * kaplan_flops_per_token(matrices, a.layers, 8, 30) == f.total());
   // With Kaplan's own N the norms are counted too, at 2 FLOPs each
@@ -138,7 +139,7 @@ TEST_CASE("Kaplan's forward pass is the causal half without head, its N without 
 TEST_CASE("PaLM's formula is three forward passes, if N counts the matmul weights", "[textbook]") {
   const Arch a = test::tiny_llama();
   const Flops full = train_flops(forward_flops(a, {.batch = 1, .seq = 8}));
-  const Flops half = train_flops(forward_flops(a, {.batch = 1, .seq = 8, .pairs = Pairs::causal_half}));
+  const Flops half = train_flops(forward_flops(a, {.batch = 1, .seq = 8, .pairs = AttentionFlops::causal_half}));
   CHECK(8 * palm_flops_per_token(matmul_parameters(a), 2, 6, 5, 8) == full);
   CHECK(8 * palm_flops_per_token(matmul_parameters(a), 2, 6, 5, 8, true) == half);
 }
@@ -164,10 +165,10 @@ TEST_CASE("the seed's total is three forward passes of a GPT without its head", 
 TEST_CASE("recomputation and a flash backward add forward passes of their parts", "[textbook]") {
   const ForwardFlops f{Flops(100), Flops(40), Flops(7)};
   CHECK(train_flops(f) == Flops(3 * 147));
-  CHECK(train_flops(f, Recomputed::none, Flops(20)) == Flops(3 * 147 + 20));
-  CHECK(train_flops(f, Recomputed::selective) == Flops(3 * 147 + 40));
-  CHECK(train_flops(f, Recomputed::full) == Flops(3 * 147 + 140));
-  CHECK(train_flops(f, Recomputed::full, Flops(20)) == Flops(4 * 100 + 4 * 40 + 20 + 3 * 7));
+  CHECK(train_flops(f, Recompute::none, Flops(20)) == Flops(3 * 147 + 20));
+  CHECK(train_flops(f, Recompute::selective) == Flops(3 * 147 + 40));
+  CHECK(train_flops(f, Recompute::full) == Flops(3 * 147 + 140));
+  CHECK(train_flops(f, Recompute::full, Flops(20)) == Flops(4 * 100 + 4 * 40 + 20 + 3 * 7));
 }
 
 TEST_CASE("a linear layer's backward is twice its forward, once without the input's gradient", "[textbook]") {

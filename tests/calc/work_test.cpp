@@ -125,7 +125,7 @@ TEST_CASE("the published formulas of a GPT step come out of its operators", "[te
   Plan p;
   p.seq = 2048, p.micro_batch = p.global_batch = 3;
   const textbook::GptStep gpt{3, 2048, 96, 12288, 50257};
-  using R = textbook::Recomputed;
+  using R = Recompute;
   CHECK(training_flops(a, p).model_total == textbook::megatron_flops(gpt, R::none));
   p.recompute = Recompute::full;
   CHECK(training_flops(a, p).hardware_total == textbook::megatron_flops(gpt, R::full));

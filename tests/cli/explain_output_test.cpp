@@ -3,11 +3,16 @@
 #include <algorithm>
 #include <sstream>
 
+#include "calc/collective.hpp"
 #include "calc/program.hpp"
+#include "calc/scaling.hpp"
 #include "presets/builtin.hpp"
 #include "presets/load.hpp"
 #include "report/explain/explanation.hpp"
+#include "report/explain/expr.hpp"
+#include "report/explain/general.hpp"
 #include "report/explain/operator_formula.hpp"
+#include "report/explain/parts.hpp"
 #include "report/explain/rules.hpp"
 #include "report/explain/sum.hpp"
 #include "tests/catch.hpp"
@@ -52,7 +57,7 @@ TEST_CASE("a formula is explained with symbols, their meaning, the numbers put i
   const std::string out = test::llmcalc("explain parameters.attention llama-3.1-405b").out;
   // 126 layers of Q and O 16384 x 128 x 128, K and V 16384 x 8 x 128.
   CHECK_THAT(out, Contains("= L*(2*D*A*d_h + 2*D*G*d_h)"));
-  CHECK_THAT(out, Contains("= 126*(2*16384*128*128 + 2*16384*8*128)"));
+  CHECK_THAT(out, Contains("= 126*(2*16,384*128*128 + 2*16,384*8*128)"));
   CHECK_THAT(out, Contains("= 71,873,593,344 (71.87 B parameters)"));
   CHECK_THAT(out, Contains("key/value heads  8"));
   CHECK_THAT(out, Contains("Goon (1.2)"));
@@ -100,7 +105,7 @@ TEST_CASE("a formula without a model shows how models and plans change it", "[ex
 
 TEST_CASE("the cheat sheet has every quantity and every rule", "[explain][cli]") {
   const json::Value v = test::ask("explain");
-  CHECK(v["quantities"].size() == explain::definitions().size());
+  CHECK(v["quantities"].size() == explain::definitions().size() + explain::general_definitions().size());
   CHECK(v["rules"].size() == explain::rules().size());
   for (const json::Value& q : v["quantities"]) {
     INFO(q["path"]);
@@ -109,7 +114,8 @@ TEST_CASE("the cheat sheet has every quantity and every rule", "[explain][cli]")
   }
   const std::string text = test::llmcalc("explain").out, markdown = test::llmcalc("explain --markdown").out;
   CHECK_THAT(text, Contains("(4 + 2*E)*L*D^2/T") && Contains("Goon (2.2), (2.12), (E.1)"));
-  CHECK_THAT(markdown, Contains("| `attention` | parameters of attention |"));
+  CHECK_THAT(markdown, Contains("### `parameters.attention`\n\nparameters of attention [parameters]"));
+  CHECK(columns(longest_line(markdown)) <= 120);
 }
 
 TEST_CASE("every number of a report is explained", "[explain][cli]") {
@@ -135,7 +141,8 @@ TEST_CASE("every number of a report is explained", "[explain][cli]") {
 
 TEST_CASE("explanations fit 100 columns", "[explain][cli]") {
   for (const char* arguments :
-       {"", "parameters", "memory", "step", "end_to_end", "all llama-3.1-405b --hardware h100 --tp 8 --tokens 15T",
+       {"", "parameters", "memory", "step", "end_to_end", "scaling", "collective", "hardware", "ridge h100",
+        "attn.core gemma-3-27b", "all llama-3.1-405b --hardware h100 --tp 8 --tokens 15T",
         "all deepseek-v3 --hardware h200 --tp 8 --attention naive", "all falcon-40b --hardware a100-80gb --tp 4 --sp",
         "all gemma-3-27b --hardware h100 --recompute full --generate 3000",
         "inference_memory gpt-oss-20b --weight-precision gptq --tp 8"}) {
@@ -180,13 +187,23 @@ TEST_CASE("a sum is written out term by term", "[explain]") {
   CHECK(pieces[2].name == "a");
 }
 
-TEST_CASE("like terms are added and factors stand outside", "[explain]") {
-  explain::Sum s;
-  s.add(2, {"D", "A"}), s.add(1, {"A", "D"}), s.add(1, {"G + 1", "D"});
-  CHECK(s.text() == "3*D*A + (G + 1)*D");
-  explain::GroupedSum g;
-  g.of("L").add(4, {"D"}), g.of("").add(2, {"D"}), g.of("L").add(1, {"F"});
-  CHECK(g.text() == "L*(4*D + F) + 2*D");
+TEST_CASE("an expression prints like terms together, common factors outside, and keeps its value", "[explain]") {
+  using explain::Expr;
+  const Expr d("D", 5), a("A", 7), g("G", 3), t("T", 2), one("L", 1);
+  CHECK((Expr(2) * d * a + a * d + (g + 1) * d).text() == "3*D*A + (G + 1)*D");
+  CHECK((Expr(2) * d * a + a * d + (g + 1) * d).value() == textbook::Fraction(3 * 35 + 20));
+  CHECK((d - Expr(2) * (a - g)).text() == "D - 2*(A - G)");
+  CHECK((Expr(4) * (d * d / Expr(2))).text() == "2*D^2");
+  CHECK((d * (d + 1) / Expr(2) * one).text() == "D*(D + 1)*L/2");
+  CHECK((Expr(0) * d + Expr(1) * a - a).text() == "0");
+  CHECK(quotient_up(Expr("F", 8), t).text() == "F/T");
+  CHECK(quotient_up(d, t).text() == "ceil(D/T)");
+  CHECK(quotient_up(d, t).value() == textbook::Fraction(3));
+  CHECK((d / (Expr(6) * a)).text() == "D/(6*A)");
+  CHECK(min(d, a).text() == "min(D, A)");
+}
+
+TEST_CASE("texts are multiplied and divided with the parentheses that they need", "[explain]") {
   CHECK(explain::product({"p", "2*D", "a + b"}) == "2*p*D*(a + b)");
   CHECK(explain::ratio("a + b", "2*c") == "(a + b)/(2*c)");
 }
@@ -230,15 +247,95 @@ TEST_CASE("the rules of thumb give GPT-3's numbers as the seeds print them", "[e
         Approx(6.0 * 12288 * 12288 / (8.0 * 12288 * 2048 + 96.0 * 2048 * 2048)));
 }
 
-TEST_CASE("operators have formulas by the dimensions of their shapes", "[explain]") {
-  const Arch a = load_model("gemma-3-27b").arch;
-  std::vector<std::string> seen;
-  for_each_segment(a, Step{.queries = 8, .training = true}, {2, false}, [&](const Segment& s) {
-    for (const Op& op : s.ops) seen.push_back(std::string(op.name) + " " + operator_formula(op, Phase::training));
-  });
-  const auto has = [&](const char* line) { return std::find(seen.begin(), seen.end(), line) != seen.end(); };
-  CHECK(has("attn.q 2*rows*in*out"));
-  CHECK(has("attn.core 2*A*(d_qk + d_v)*B*pairs"));
-  CHECK(has("mlp.mul bytes: 3*p*rows*width"));
-  CHECK(has("attn.out s: 2*(T - 1)*(alpha + M/(T*beta_l))"));
+TEST_CASE("every operator's formula with its numbers put in is what the engine counts", "[explain]") {
+  int held = 0;
+  for (const char* model : {"gpt-3-175b", "gemma-3-27b", "deepseek-v3", "qwen1.5-moe-a2.7b"}) {
+    const Arch a = load_model(model).arch;
+    for (const auto& [step, phase] :
+         {std::pair{Step{.sequences = 2, .queries = 37, .training = true, .dropout = true}, Phase::training},
+          std::pair{Step{.sequences = 3, .queries = 1, .past = 2000}, Phase::decode}}) {
+      const Pricing p{.phase = phase, .convention = AttentionFlops::causal_exact, .dropout = phase == Phase::training};
+      for_each_operator(a, {}, {.tp = 2}, step, [&, which = p](const OperatorRow& row) {
+        const OperatorFormula f = operator_formula(row.op, which);
+        INFO(model << " " << row.op.name << ": " << f.formula.expression);
+        const auto number = expression::exact(joined(substituted(f.formula, f.formula.own)));
+        CHECK(expression::text(number.numerator()) == explain::number_text(f.value));
+        ++held;
+      });
+    }
+  }
+  CHECK(held > 150);
+}
+
+TEST_CASE("operators have formulas by the dimensions of their shapes", "[explain][cli]") {
+  const std::string q = test::llmcalc("explain attn.q llama-3.1-8b --seq 8192").out;
+  CHECK_THAT(q, Contains("= 2*rows*in*out") && Contains("= 2*8192*4096*4096") && Contains("274,877,906,944"));
+  CHECK_THAT(test::llmcalc("explain attn.core gemma-3-27b").out, Contains("min(S, W)"));
+  CHECK_THAT(refused("attn.q"), Contains("name a model, 'llmcalc explain attn.q MODEL'"));
+  CHECK_THAT(refused("moe.router llama-3.1-8b") + refused("head.nothing llama-3.1-8b"), Contains("llmcalc"));
+}
+
+TEST_CASE("a collective's formulas give the times of the schedules", "[explain]") {
+  const Link link{.ranks = 1024, .bandwidth = BytesPerSecond(2.5e10), .latency = Seconds(3e-6)};
+  const Bytes message(Count{1} << 30);
+  int held = 0;
+  for (const explain::Definition& d : explain::general_definitions()) {
+    if (!d.path.starts_with("collective.")) continue;
+    const CollectiveOp op = collective_op(d.path.substr(11)).value();
+    CHECK(explain::general_variants(d).size() == algorithms(op).size());
+    for (const explain::Variant& v : explain::general_variants(d))
+      for (const auto& [ranks, levels] : {std::pair{2, 1}, {6, 3}, {64, 6}, {100, 7}}) {
+        const std::vector<explain::Symbol> values{{"n", "", std::to_string(ranks)},
+                                                  {"h", "", std::to_string(levels)},
+                                                  {"M", "", "1073741824"},
+                                                  {"alpha", "", "3e-6"},
+                                                  {"beta_l", "", "2.5e10"}};
+        const Seconds t = collective_time(op, collective_algorithm(v.when).value(), message, ranks, link);
+        INFO(d.path << " " << v.when << " over " << ranks << ": " << v.formula.expression);
+        CHECK(static_cast<double>(expression::approximate(joined(substituted(v.formula, values)))) ==
+              Approx(t.value).epsilon(1e-12));
+        ++held;
+      }
+  }
+  CHECK(held == 84);  // 21 ways, 4 numbers of ranks
+}
+
+TEST_CASE("the scaling laws' formulas give the optima and the losses", "[explain]") {
+  const std::vector<explain::Symbol> values{{"C", "", "5.76e23"}, {"N", "", "7e10"}, {"D", "", "1.4e12"}};
+  int held = 0;
+  for (const explain::Definition& d : explain::general_definitions()) {
+    if (!d.path.starts_with("scaling.")) continue;
+    for (const explain::Variant& v : explain::general_variants(d)) {
+      const scaling::Fit fit = scaling::fit(v.when).value();
+      const scaling::Optimum o = scaling::optimum_for_compute(fit, 5.76e23);
+      const double loss = std::holds_alternative<scaling::LossFit>(fit)
+                              ? scaling::loss(std::get<scaling::LossFit>(fit), 7e10, 1.4e12)
+                              : 0;
+      const double optimum = d.path == "scaling.params" ? o.params : o.tokens;
+      INFO(d.path << " " << v.when << ": " << v.formula.expression);
+      CHECK(static_cast<double>(expression::approximate(joined(substituted(v.formula, values)))) ==
+            Approx(d.path == "scaling.loss" ? loss : optimum).epsilon(1e-9));
+      ++held;
+    }
+  }
+  CHECK(held == 7 + 7 + 3);
+}
+
+TEST_CASE("a device's ridge is its peak over its bandwidth", "[explain][cli]") {
+  const json::Value v = explained("ridge h100");
+  CHECK(v["value"].get<double>() == Approx(989.4e12 / 3.35e12).epsilon(1e-4));  // the datasheet's bf16 and HBM3
+  CHECK(v["formula"] == "pi/beta");
+  CHECK(test::ask("explain hardware --hardware h100")["quantities"].size() == 4);
+}
+
+TEST_CASE("long formulas name their parts, and long numbers have separators", "[explain]") {
+  const std::string sum = "(AAAAAAAAAA + BBBBBBBBBB)";
+  const auto short_one = explain::with_parts("L*" + sum, 80);
+  CHECK(short_one.named.empty());
+  const auto parts = explain::with_parts("L*" + sum + " + M*" + sum + " + max(CCCCCCCCCCCCCCCCCCCC, D)", 60);
+  CHECK(parts.expression == "L*P_1 + M*P_1 + max(CCCCCCCCCCCCCCCCCCCC, D)");
+  REQUIRE(parts.named.size() == 1);
+  CHECK(parts.named[0].second == "AAAAAAAAAA + BBBBBBBBBB");
+  CHECK(explain::with_separators("4096*16384 + 3.1415926535 + 1e12345 + d_12345 + max(100000, 7)") ==
+        "4096*16,384 + 3.1415926535 + 1e12345 + d_12345 + max(100,000, 7)");
 }

@@ -25,11 +25,11 @@ std::string verdict(const Explanation& e, long double value) {
   if (e.definition->path == "decode.compute_bound_batch") return value >= 1 ? "reached" : "never";
   std::string largest;
   long double most = -1;
-  for (const auto& [name, meaning] : {std::pair{"t_c", "compute"}, std::pair{"t_m", "memory"},
-                                      std::pair{"t_x", "communication"}, std::pair{"t_l", "latency"}}) {
+  for (const auto& [name, meaning] : {std::pair{"compute", "compute"}, std::pair{"memory", "memory"},
+                                      std::pair{"communication", "communication"}, std::pair{"launches", "latency"}}) {
     long double t = 0;
     for (const explain::Symbol& s : e.symbols)
-      if (s.name == name || (s.name == "t_o" && std::string(name) == "t_m")) t += std::stold(s.value);
+      if (s.name == name || (s.name == "optimizer" && std::string(name) == "memory")) t += std::stold(s.value);
     if (t > most) most = t, largest = meaning;
   }
   return largest;
@@ -97,7 +97,7 @@ Request request(const ModelCard& model, const Way& way) {
   Request r;
   r.model = model;
   r.hardware = load_hardware("h100-sxm-80gb");
-  if (way.measured) r.hardware->device.achieved = measured();
+  if (way.measured) r.hardware->cluster.device.achieved = measured();
   const Count longest = model.arch.position == Position::learned ? model.arch.position_rows : 1 << 20;
   r.plan.prompt = std::min<Count>(longest - 64, 1500), r.plan.generate = 61;
   Given given;
@@ -117,7 +117,7 @@ Request request(const ModelCard& model, const Way& way) {
 /// Every quantity of a request, unless the command line refuses the plan for this model.
 void check_all(const ModelCard& model, const Way& way) {
   const Request r = request(model, way);
-  if (r.model.arch.heads % r.plan.tp != 0) return;
+  if (flaw(r.model.arch, r.layout) != LayoutFlaw::none) return;
   check(r, {way.training, way.inference, true});
   const explain::Setting s(r, {way.training, way.inference});
   for (const Definition& d : explain::definitions()) {

@@ -162,13 +162,16 @@ TEST_CASE("an imported config and the preset made from it answer alike", "[contr
   CHECK(ask("params " + test::scratch() + "/imported.json")["parameters"]["total"] == 8030261248);
 }
 
-TEST_CASE("a saved report is a baseline: equal today, exit 1 when a number moved", "[contract][cli]") {
+TEST_CASE("a saved report of every question equals the same question asked again", "[contract][cli]") {
   const std::string path = test::scratch() + "/saved.json";
   for (const char* command :
        {"report falcon-40b --hardware a100 --tp 4 --prompt 1792 --recompute full --dropout --no-kv-cache",
         "memory gpt2 --infer --kv-precision fp8", "flops gpt-3-175b --tokens 300B", "params mixtral-8x7b",
         "infer deepseek-v3 --hardware h200 --tp 8 --precision fp8 --memory-utilization 0.9 --ops",
-        "train llama-3-8b --hardware h100 --efficiency 0.6 --logits chunked:4 --norm-stats off"}) {
+        "train llama-3-8b --hardware h100 --efficiency 0.6 --logits chunked:4 --norm-stats off", "scaling --params 70B",
+        "scaling --compute 5.76e23 --fit besiroglu", "collective all-reduce --bytes 1GiB --ranks 8 --hardware h100",
+        "collective broadcast --bytes 400MB --ranks 64 --bandwidth 25GB/s --latency 5us",
+        "collective all-gather --bytes 1GB --ranks 4"}) {
     const test::Ran saved = test::llmcalc(std::string(command) + " --json");
     REQUIRE(saved.code == 0);
     test::write_file(path, saved.out);
@@ -176,12 +179,51 @@ TEST_CASE("a saved report is a baseline: equal today, exit 1 when a number moved
     INFO("llmcalc " << command << "\n" << same.out << same.err);
     CHECK(same.code == 0);
   }
-  test::write_file(path, R"({"command": "params", "model": {"name": "gpt-2-124m", "source": "preset 'gpt-2-124m'"},
-                             "parameters": {"total": 124000000, "gone": 1}})");
-  const test::Ran moved = test::llmcalc("check --baseline " + path);
+}
+
+TEST_CASE("a baseline tells what moved, went and came", "[contract][cli]") {
+  const std::string path = test::scratch() + "/saved.json";
+  const test::Ran saved = test::llmcalc("params gpt2 --json");
+  const auto with = [&](const std::string& from, const std::string& to) {
+    std::string text = saved.out;
+    const std::size_t at = text.find(from);
+    REQUIRE(at != std::string::npos);
+    test::write_file(path, text.replace(at, from.size(), to));
+    return test::llmcalc("check --baseline " + path);
+  };
+  const test::Ran moved = with("\"total\": 124439808", "\"total\": 124000000");
   CHECK(moved.code == 1);
   CHECK(moved.out.find("124439808") != std::string::npos);
-  CHECK(moved.out.find("2 of ") != std::string::npos);
+  CHECK(moved.out.find("+0.355 %") != std::string::npos);  // 124439808/124000000 = 1.003547
+  const test::Ran other = with("\"total\"", "\"sum\"");
+  CHECK(other.code == 1);
+  CHECK(other.out.find("gone") != std::string::npos);
+  CHECK(other.out.find("new") != std::string::npos);
+  CHECK(other.out.find("2 values moved, came or went") != std::string::npos);
+}
+
+TEST_CASE("a tolerance lets small relative differences pass and no larger ones", "[contract][cli]") {
+  const std::string path = test::scratch() + "/saved.json";
+  std::string text = test::llmcalc("params gpt2 --json").out;
+  text.replace(text.find("124439808"), 9, "124000000");
+  test::write_file(path, text);
+  CHECK(test::llmcalc("check --baseline " + path + " --tolerance 0.0036").code == 0);
+  CHECK(test::llmcalc("check --baseline " + path + " --tolerance 0.0035").code == 1);
+}
+
+TEST_CASE("a file that is no report, or one of another schema, is refused as a baseline", "[contract][cli]") {
+  const std::string path = test::scratch() + "/saved.json";
+  const auto refusal = [&](const std::string& text) {
+    test::write_file(path, text);
+    const test::Ran r = test::llmcalc("check --baseline " + path);
+    CHECK(r.code == 2);
+    return r.err;
+  };
+  CHECK(refusal(R"({"answer": 42})").find("is not a report of llmcalc; save one with --json") != std::string::npos);
+  CHECK(refusal(R"({"command": "params", "llmcalc": {"schema": 2}})")
+            .find("its schema is 2, and this llmcalc reads schema 1") != std::string::npos);
+  CHECK(refusal(R"({"command": "list", "llmcalc": {"schema": 1}})").find("'llmcalc list' cannot be compared") !=
+        std::string::npos);
 }
 
 TEST_CASE("check finds nothing over all presets", "[textbook][cli]") {

@@ -89,7 +89,3 @@ TEST_CASE("presets are found as people write them", "[builtin]") {
   CHECK(device("h100-80gb") == "h100-sxm-80gb");
   CHECK(device("nvidia") == "none");
 }
-
-TEST_CASE("the golden cases are built in byte for byte", "[builtin]") {
-  CHECK(builtin_golden() == json::file_text(LLMCALC_SOURCE_DIR "/presets/golden.json"));
-}

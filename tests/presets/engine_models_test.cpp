@@ -10,6 +10,8 @@
 #include "calc/train.hpp"
 #include "presets/builtin.hpp"
 #include "presets/load.hpp"
+#include "tests/calc/engine_archs.hpp"
+#include "tests/calc/estimates.hpp"
 #include "tests/catch.hpp"
 
 using namespace llmcalc;
@@ -36,12 +38,10 @@ void for_each_model(const Act& act) {
 
 double d(Count n) { return static_cast<double>(n); }
 double d(Bytes b) { return d(b.value); }
-const Device any;
+const Cluster any;
 
-constexpr std::pair<AttentionFlops, textbook::Pairs> conventions[] = {
-    {AttentionFlops::full, textbook::Pairs::full},
-    {AttentionFlops::causal_half, textbook::Pairs::causal_half},
-    {AttentionFlops::causal_exact, textbook::Pairs::causal_exact}};
+constexpr AttentionFlops conventions[] = {AttentionFlops::full, AttentionFlops::causal_half,
+                                          AttentionFlops::causal_exact};
 
 }  // namespace
 
@@ -92,14 +92,14 @@ TEST_CASE("a model's parameters are those of the closed forms", "[textbook][engi
 
 TEST_CASE("a model's forward FLOPs are those of the closed forms in every convention", "[textbook][engine]") {
   for_each_model([](const Arch& a) {
-    for (const auto& [ours, theirs] : conventions)
+    for (const AttentionFlops convention : conventions)
       for (const auto& [queries, past] : {std::pair<Count, Count>{1, 0}, {37, 0}, {5000, 0}, {300, 4000}, {1, 9000}})
         for (const bool all : {false, true})
           for (const bool absorbed : {false, true}) {
             const Step s{.sequences = 3, .queries = queries, .past = past, .training = all, .absorbed = absorbed};
-            const Work w = forward_work(a, s, {.convention = ours}, {});
+            const Work w = test::forward_work(a, s, {.convention = convention});
             const textbook::Head head = all ? textbook::Head::all : textbook::Head::last;
-            const textbook::ForwardFlops t = textbook::forward_flops(a, {3, queries, past, theirs, head, absorbed});
+            const textbook::ForwardFlops t = textbook::forward_flops(a, {3, queries, past, convention, head, absorbed});
             CHECK(w.core == t.core);
             CHECK(w.linear + w.head == t.linear + t.head);
           }
@@ -108,20 +108,20 @@ TEST_CASE("a model's forward FLOPs are those of the closed forms in every conven
 
 TEST_CASE("a model's training FLOPs are those of the closed forms", "[textbook][engine]") {
   for_each_model([](const Arch& a) {
-    for (const auto& [ours, theirs] : conventions) {
+    for (const AttentionFlops convention : conventions) {
       Plan p;
-      p.seq = 3000, p.micro_batch = p.global_batch = 2, p.attention_flops = ours;
-      const textbook::Pass pass{2, 3000, 0, theirs, textbook::Head::all, false};
+      p.seq = 3000, p.micro_batch = p.global_batch = 2, p.attention_flops = convention;
+      const textbook::Pass pass{2, 3000, 0, convention, textbook::Head::all, false};
       const textbook::ForwardFlops t = textbook::forward_flops(a, pass);
       CHECK(training_flops(a, p).model_total == textbook::train_flops(t));
       p.recompute = Recompute::selective;
-      CHECK(training_flops(a, p).hardware_total == textbook::train_flops(t, textbook::Recomputed::selective));
-      if (theirs == textbook::Pairs::causal_exact)
+      CHECK(training_flops(a, p).hardware_total == textbook::train_flops(t, Recompute::selective));
+      if (convention == AttentionFlops::causal_exact)
         CHECK(training_flops(a, p).executed ==
-              textbook::train_flops(t, textbook::Recomputed::selective, textbook::scores_flops(a, pass)));
+              textbook::train_flops(t, Recompute::selective, textbook::scores_flops(a, pass)));
       if (a.embedding_width != a.hidden) continue;  // the projection to the head counts as linear here, as head there
       p.recompute = Recompute::full;
-      CHECK(training_flops(a, p).hardware_total == textbook::train_flops(t, textbook::Recomputed::full));
+      CHECK(training_flops(a, p).hardware_total == textbook::train_flops(t, Recompute::full));
     }
   });
 }
@@ -132,7 +132,7 @@ TEST_CASE("a model's decode FLOPs, cache and traffic are those of the closed for
       for (const Count batch : {1, 32}) {
         Plan p;
         p.batch = batch;
-        const PassEstimate e = decode(a, p, any, context);
+        const PassEstimate e = test::decode(a, p, any, context);
         CHECK(e.flops == textbook::decode_flops(a, batch, context));
         // The closed form counts the caches that grow; linear layers keep a float32 state besides.
         const Count states = 4 * a.heads * a.head_dim * a.head_dim * static_cast<Count>(a.linear_layers.size());
@@ -141,9 +141,7 @@ TEST_CASE("a model's decode FLOPs, cache and traffic are those of the closed for
         CHECK(e.rank.moved.weights == Approx(read).epsilon(1e-12));
       }
     for (const Count ranks : {1, 2, 8, 64}) {
-      Plan p;
-      p.tp = ranks;
-      CHECK(cache_bytes_per_token(a, p) == textbook::kv_bytes_per_token(a, 2, ranks));
+      CHECK(cache_bytes_per_token(a, {}, {.tp = ranks}) == textbook::kv_bytes_per_token(a, 2, ranks));
     }
   });
 }
@@ -162,16 +160,14 @@ TEST_CASE("a dense model's decode step reads all it holds but the table, in ever
       const Bytes rows = tensor_bytes(table, 3, a.embedding_width) +
                          (a.position == Position::learned ? tensor_bytes(table, 3, a.hidden) : Bytes());
       const Bytes want = weights_bytes(a, p) - matrix - positions + rows + (a.tied_head ? matrix : Bytes());
-      CHECK(decode(a, p, any, 100).rank.moved.weights == d(want));
+      CHECK(test::decode(a, p, any, 100).rank.moved.weights == d(want));
     }
   });
 }
 
 TEST_CASE("a model's decode and prefill times under the step roofline are those of the closed forms",
           "[textbook][engine]") {
-  Device dev;
-  dev.bandwidth = BytesPerSecond(3.35e12);
-  dev.peaks[static_cast<std::size_t>(Peak::bf16)] = FlopsPerSecond(989.4e12);
+  const Cluster dev = test::device(989.4e12, 3.35e12);
   const textbook::Machine machine{1, 989.4e12, 3.35e12, 1, 1};
   for_each_model([&](const Arch& a) {
     if (!a.linear_layers.empty()) return;  // their state is read besides
@@ -179,13 +175,13 @@ TEST_CASE("a model's decode and prefill times under the step roofline are those 
     p.roofline = Roofline::step, p.attention_flops = AttentionFlops::causal_exact;
     for (const Count batch : {1, 64, 2048}) {
       p.batch = batch;
-      CHECK(decode(a, p, dev, 5000).bound.total().value ==
+      CHECK(test::decode(a, p, dev, 5000).bound.total().value ==
             Approx(textbook::decode_step_seconds(a, batch, 5000, 2, 2, machine)).epsilon(1e-12));
     }
     p.batch = 1;
-    const textbook::Pass pass{1, 4000, 0, textbook::Pairs::causal_exact, textbook::Head::last, false};
+    const textbook::Pass pass{1, 4000, 0, AttentionFlops::causal_exact, textbook::Head::last, false};
     if (!a.has_experts())  // compute-bound
-      CHECK(prefill(a, p, dev, 4000).bound.total().value ==
+      CHECK(test::prefill(a, p, dev, 4000).bound.total().value ==
             Approx(textbook::prefill_seconds(a, pass, 2, machine)).epsilon(1e-12));
   });
 }
@@ -213,7 +209,7 @@ textbook::Fraction closed_form(const Arch& a, const LayerKind& kind, const Plan&
   if (kind.experts) {
     const Moe& m = a.moe;
     f = f + textbook::moe_activations({1, p.seq, d_model, m.experts, m.top_k, m.width, m.shared_experts, m.shared_width,
-                                       2, l.gated, textbook::StoredGlu::all4});
+                                       2, l.gated, GluStore::all});
     if (m.shared_gate) more += 2 * (d_model + 1);
   }
   return f + textbook::Fraction(p.seq * more);
@@ -276,16 +272,13 @@ TEST_CASE("the cut matmuls of every model's ranks add up where the ranks divide"
     if (a.heads % 2 != 0 || a.kv_heads % 2 != 0 || a.vocabulary % 2 != 0) return;
     const Step s{.sequences = 1, .queries = 8, .training = true};
     Flops whole, ranks, replicas;
-    for_each_segment(a, s, {}, [&](const Segment& g) {
-      for (const Op& op : g.ops) {
-        const Flops f = g.repeats * forward(op.shape, {}).model;
-        whole += f;
-        if (op.split == Split::tokens || op.split == Split::inside) replicas += f;
-      }
+    for_each_operator(a, {}, {}, s, [&](const OperatorRow& row) {
+      const Flops f = row.segment.repeats * forward(row.op.shape, {}).model;
+      whole += f;
+      if (row.op.split == Split::tokens || row.op.split == Split::inside) replicas += f;
     });
-    for_each_segment(a, s, {2, false}, [&](const Segment& g) {
-      for (const Op& op : g.ops) ranks += g.repeats * forward(op.shape, {}).model;
-    });
+    for_each_operator(a, {}, {.tp = 2}, s,
+                      [&](const OperatorRow& row) { ranks += row.segment.repeats * forward(row.op.shape, {}).model; });
     CHECK(2 * ranks == whole + replicas);
   });
 }
@@ -294,7 +287,7 @@ TEST_CASE("a model's chunks and decode steps do the work of one prefill", "[cont
   for_each_model([](const Arch& a) {
     const Pricing exact{.convention = AttentionFlops::causal_exact};
     const auto core = [&](Count queries, Count past) {
-      return forward_work(a, {.queries = queries, .past = past}, exact, {}).core;
+      return test::forward_work(a, {.queries = queries, .past = past}, exact).core;
     };
     CHECK(core(3000, 0) + core(6000, 3000) == core(9000, 0));
     Flops steps;

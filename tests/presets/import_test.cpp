@@ -11,7 +11,7 @@ using namespace llmcalc;
 namespace {
 
 json::Value data(const std::string& file) {
-  const std::string path = std::string(LLMCALC_SOURCE_DIR) + "/tests/presets/data/" + file;
+  const std::string path = LLMCALC_SOURCE_DIR "/tests/presets/data/" + file;
   return json::parse(json::file_text(path), path);
 }
 

@@ -59,7 +59,7 @@ TEST_CASE("an unknown name is answered with the nearest ones", "[load]") {
 TEST_CASE("what looks like a path is read as a file", "[load]") {
   const Folder folder;
   CHECK(load_hardware(folder.write("mine.json", hardware_text)).name == "mine");
-  CHECK(load_hardware(folder.write("noending", hardware_text)).device.memory == Bytes(8589934592));
+  CHECK(load_hardware(folder.write("noending", hardware_text)).cluster.device.memory == Bytes(8589934592));
   CHECK(hardware_refused("nowhere.json") == "cannot read 'nowhere.json': no such file");
   CHECK(hardware_refused("./h100") == "cannot read './h100': no such file");
   CHECK(model_refused("no/where") == "cannot read 'no/where': no such file");

@@ -1,6 +1,6 @@
 #include "calc/scaling.hpp"
 #include "calc/textbook/textbook.hpp"
-#include "report/check/golden_rows.hpp"
+#include "tests/golden_values/golden_rows.hpp"
 
 namespace llmcalc::golden {
 namespace {
@@ -16,12 +16,13 @@ Arch windowed_model(const Object& in) {
   return a;
 }
 
-constexpr std::pair<std::string_view, tb::Pairs> pair_names[] = {
-    {"full", tb::Pairs::full}, {"causal_half", tb::Pairs::causal_half}, {"causal_exact", tb::Pairs::causal_exact}};
+constexpr std::pair<std::string_view, AttentionFlops> pair_names[] = {{"full", AttentionFlops::full},
+                                                                      {"causal_half", AttentionFlops::causal_half},
+                                                                      {"causal_exact", AttentionFlops::causal_exact}};
 constexpr std::pair<std::string_view, tb::Head> head_names[] = {
     {"all", tb::Head::all}, {"last", tb::Head::last}, {"none", tb::Head::none}};
-constexpr std::pair<std::string_view, tb::Recomputed> recompute_names[] = {
-    {"none", tb::Recomputed::none}, {"selective", tb::Recomputed::selective}, {"full", tb::Recomputed::full}};
+constexpr std::pair<std::string_view, Recompute> recompute_names[] = {
+    {"none", Recompute::none}, {"selective", Recompute::selective}, {"full", Recompute::full}};
 
 tb::Pass pass(const Object& in) {
   return {.batch = in.count_or("batch", 1),

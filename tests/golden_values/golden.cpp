@@ -1,4 +1,4 @@
-#include "report/check/golden.hpp"
+#include "tests/golden_values/golden.hpp"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "report/check/golden_rows.hpp"
+#include "tests/golden_values/golden_rows.hpp"
 
 namespace llmcalc::golden {
 namespace {
@@ -65,6 +65,12 @@ std::vector<Case> cases(std::string_view text, const std::string& where) {
   return all;
 }
 
+const std::vector<Case>& all_cases() {
+  static const std::string path = LLMCALC_SOURCE_DIR "/tests/golden_values/golden.json";
+  static const std::vector<Case> all = cases(json::file_text(path), path);
+  return all;
+}
+
 std::optional<Number> textbook_value(const Case& c) {
   const Row* r = row(c.quantity);
   if (r == nullptr) return std::nullopt;
@@ -87,12 +93,6 @@ std::string text(const Number& n) {
   const auto* exact = std::get_if<textbook::Fraction>(&n);
   if (exact != nullptr && exact->whole()) return digits(exact->numerator);
   return fmt::format("{}", real_of(n));
-}
-
-std::optional<Arch> arch(const Case& c) {
-  const json::Object inputs(c.inputs, "golden case " + c.id);
-  if (!inputs.has("model")) return std::nullopt;
-  return arch(inputs.object("model"));
 }
 
 }  // namespace llmcalc::golden

@@ -1,24 +1,13 @@
-#include "report/check/golden.hpp"
-
 #include "tests/catch.hpp"
+#include "tests/golden_values/golden_rows.hpp"
 #include "text/error.hpp"
 #include "text/json.hpp"
 
 using namespace llmcalc;
 
-namespace {
-
-const std::vector<golden::Case>& all_cases() {
-  static const std::string path = LLMCALC_SOURCE_DIR "/presets/golden.json";
-  static const auto cases = golden::cases(json::file_text(path), path);
-  return cases;
-}
-
-}  // namespace
-
 TEST_CASE("the textbook reproduces every golden case", "[golden]") {
-  CHECK(all_cases().size() == 374);
-  for (const golden::Case& c : all_cases()) {
+  CHECK(golden::all_cases().size() == 374);
+  for (const golden::Case& c : golden::all_cases()) {
     const auto result = golden::evaluate_textbook(c);
     INFO(c.id << " " << c.quantity << ": golden " << c.value << ", textbook "
               << (result ? golden::text(result->computed) : "has no such quantity"));
@@ -66,13 +55,12 @@ TEST_CASE("an input that is missing or unknown is named", "[golden]") {
 }
 
 TEST_CASE("a golden model becomes an architecture", "[golden]") {
-  for (const golden::Case& c : all_cases()) {
+  for (const golden::Case& c : golden::all_cases()) {
     if (c.id != "published-037") continue;
-    const auto a = golden::arch(c);
-    REQUIRE(a.has_value());
-    CHECK(a->layers == 61);
-    CHECK(a->latent.kv_rank == 512);
-    CHECK(a->moe.layers.size() == 58);
-    CHECK_FALSE(a->moe.layers.contains(2));
+    const Arch a = golden::arch(json::Object(c.inputs, c.id).object("model"));
+    CHECK(a.layers == 61);
+    CHECK(a.latent.kv_rank == 512);
+    CHECK(a.moe.layers.size() == 58);
+    CHECK_FALSE(a.moe.layers.contains(2));
   }
 }

@@ -1,6 +1,6 @@
 #include "calc/run.hpp"
 #include "calc/textbook/textbook.hpp"
-#include "report/check/golden_rows.hpp"
+#include "tests/golden_values/golden_rows.hpp"
 
 namespace llmcalc::golden {
 namespace {
@@ -70,11 +70,12 @@ Number decode_step_time(const Object& in) {
                                  in.count("kv_bytes"), machine(in), real(in, "comm_seconds"));
 }
 Number prefill_time(const Object& in) {
-  const tb::Pass pass{.batch = in.count("batch"),
-                      .seq = in.count("seq"),
-                      .pairs = choice<tb::Pairs>(
-                          in, "attention", {{"full", tb::Pairs::full}, {"causal_exact", tb::Pairs::causal_exact}}),
-                      .head = choice<tb::Head>(in, "lm_head", {{"all", tb::Head::all}, {"last", tb::Head::last}})};
+  const tb::Pass pass{
+      .batch = in.count("batch"),
+      .seq = in.count("seq"),
+      .pairs = choice<AttentionFlops>(in, "attention",
+                                      {{"full", AttentionFlops::full}, {"causal_exact", AttentionFlops::causal_exact}}),
+      .head = choice<tb::Head>(in, "lm_head", {{"all", tb::Head::all}, {"last", tb::Head::last}})};
   return tb::prefill_seconds(model(in), pass, in.count("weight_bytes"), machine(in));
 }
 tb::Room room(const Object& in) {

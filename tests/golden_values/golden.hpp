@@ -1,6 +1,6 @@
 #pragma once
 /// Golden cases: quantities with their inputs and values, computed once by an independent implementation of the same
-/// formulas, against which the textbook is held. presets/golden.json carries them; values are text there, because some
+/// formulas, against which textbook and engine are held. golden.json carries them; values are text there, because some
 /// pass 2^63.
 
 #include <optional>
@@ -9,7 +9,6 @@
 #include <variant>
 #include <vector>
 
-#include "calc/arch.hpp"
 #include "calc/textbook/exact.hpp"
 #include "text/json.hpp"
 
@@ -27,6 +26,8 @@ struct Case {
 
 /// The cases of a golden file. Throws InputError on malformed ones.
 std::vector<Case> cases(std::string_view text, const std::string& where);
+/// Those of golden.json.
+const std::vector<Case>& all_cases();
 
 /// What the textbook says to a case's quantity and inputs; nothing if it has no such quantity.
 std::optional<Number> textbook_value(const Case& c);
@@ -41,8 +42,5 @@ bool equal(const Number& computed, std::string_view value);
 
 /// The number as it prints: every digit of a whole one.
 std::string text(const Number& number);
-
-/// The architecture of a case's "model", if it has one: for whoever wants to ask another implementation.
-std::optional<Arch> arch(const Case& c);
 
 }  // namespace llmcalc::golden

@@ -3,7 +3,9 @@
 #include "calc/infer.hpp"
 #include "calc/parameters.hpp"
 #include "calc/train.hpp"
-#include "tests/presets/engine_golden.hpp"
+#include "tests/calc/engine_archs.hpp"
+#include "tests/calc/estimates.hpp"
+#include "tests/golden_values/engine.hpp"
 
 using namespace llmcalc;
 using namespace llmcalc::test;
@@ -11,34 +13,34 @@ using namespace llmcalc::test;
 namespace {
 
 /// One forward pass of a case that states batch, seq, past, convention and what the head sees.
-Work forward(const Arch& a, const json::Value& in) {
-  const bool all = text(in, "lm_head") == "all";
-  const Step step{.sequences = count(in, "batch"),
-                  .queries = count(in, "seq"),
-                  .past = count(in, "past"),
+Work forward(const Arch& a, const json::Object& in) {
+  const bool all = in.text("lm_head") == "all";
+  const Step step{.sequences = in.count("batch"),
+                  .queries = in.count("seq"),
+                  .past = in.count("past"),
                   .training = all,
-                  .absorbed = flag(in, "absorbed")};
-  return forward_work(a, step, {.convention = convention(in, "attention")}, {});
+                  .absorbed = in.flag("absorbed")};
+  return test::forward_work(a, step, {.convention = convention(in, "attention")});
 }
 
 /// Forward FLOPs of the operators that `wanted` accepts.
 template <typename Wanted>
-Flops forward_of(const Arch& a, const json::Value& in, const Wanted& wanted) {
+Flops forward_of(const Arch& a, const json::Object& in, const Wanted& wanted) {
   Flops f;
-  const Step step{.sequences = count(in, "batch"), .queries = count(in, "seq"), .training = true};
-  for_each_segment(a, step, {}, [&](const Segment& s) {
-    for (const Op& op : s.ops)
-      if (wanted(op)) f += s.repeats * forward(op.shape, {.convention = convention(in, "attention")}).model;
+  const Step step{.sequences = in.count("batch"), .queries = in.count("seq"), .training = true};
+  for_each_operator(a, {}, {}, step, [&](const OperatorRow& row) {
+    if (wanted(row.op))
+      f += row.segment.repeats * forward(row.op.shape, {.convention = convention(in, "attention")}).model;
   });
   return f;
 }
 
-Plan training_plan(const json::Value& in) {
-  const std::string again = text(in, "recompute");
+Plan training_plan(const json::Object& in) {
+  const std::string again = in.text("recompute");
   Plan p;
-  p.micro_batch = p.global_batch = count(in, "batch"), p.seq = count(in, "seq");
+  p.micro_batch = p.global_batch = in.count("batch"), p.seq = in.count("seq");
   p.attention_flops = convention(in, "attention");
-  p.attention = flag(in, "flash") ? AttentionImpl::flash : AttentionImpl::naive;
+  p.attention = in.flag("flash") ? AttentionImpl::flash : AttentionImpl::naive;
   p.recompute = again == "full" ? Recompute::full : again == "selective" ? Recompute::selective : Recompute::none;
   return p;
 }
@@ -46,18 +48,18 @@ Plan training_plan(const json::Value& in) {
 }  // namespace
 
 TEST_CASE("the engine counts the golden parameters", "[golden]") {
-  CHECK(golden("params_total", [](const json::Value& in, const std::string& value) {
+  CHECK(each_case("params_total", [](const json::Object& in, const std::string& value) {
           const Arch a = model(in);
-          CHECK(std::to_string(parameters(a).total + corrections(a)) == value);
+          CHECK(std::to_string(parameters(a).total) == value);
         }) == 45);
 }
 
 TEST_CASE("the engine counts the golden active parameters in three conventions", "[golden]") {
-  CHECK(golden("params_active", [](const json::Value& in, const std::string& value) {
+  CHECK(each_case("params_active", [](const json::Object& in, const std::string& value) {
           const Arch a = model(in);
           const Parameters p = parameters(a);
-          const std::string kind = text(in, "convention");
-          Count n = p.active + corrections(a);
+          const std::string kind = in.text("convention");
+          Count n = p.active;
           if (kind != "all") n -= p.embedding + p.position;
           if (kind == "non_embedding") n -= p.lm_head;
           CHECK(std::to_string(n) == value);
@@ -65,9 +67,9 @@ TEST_CASE("the engine counts the golden active parameters in three conventions",
 }
 
 TEST_CASE("the engine counts the golden groups and the other kinds of N", "[golden]") {
-  CHECK(golden("params_group", [](const json::Value& in, const std::string& value) {
+  CHECK(each_case("params_group", [](const json::Object& in, const std::string& value) {
           const Parameters p = parameters(model(in));
-          const std::string g = text(in, "group");
+          const std::string g = in.text("group");
           const Count n = g == "embed"  ? p.embedding
                           : g == "attn" ? p.attention
                           : g == "mlp"  ? p.mlp
@@ -75,41 +77,41 @@ TEST_CASE("the engine counts the golden groups and the other kinds of N", "[gold
                                         : p.lm_head;
           CHECK(std::to_string(n) == value);
         }) == 5);
-  CHECK(golden("params_non_embedding", [](const json::Value& in, const std::string& value) {
+  CHECK(each_case("params_non_embedding", [](const json::Object& in, const std::string& value) {
           const Parameters p = parameters(model(in));
-          const Count n = text(in, "convention") == "kaplan" ? p.non_embedding : p.total - p.position;
+          const Count n = in.text("convention") == "kaplan" ? p.non_embedding : p.total - p.position;
           CHECK(std::to_string(n) == value);
         }) == 2);
-  CHECK(golden("params_matmul", [](const json::Value& in, const std::string& value) {
-          REQUIRE(flag(in, "active"));
+  CHECK(each_case("params_matmul", [](const json::Object& in, const std::string& value) {
+          REQUIRE(in.flag("active"));
           CHECK(std::to_string(parameters(model(in)).matmul_active) == value);
         }) == 2);
 }
 
 TEST_CASE("the engine counts the golden Adafactor states", "[golden]") {
-  CHECK(golden("adafactor_state_bytes", [](const json::Value& in, const std::string& value) {
-          CHECK(std::to_string(count(in, "bytes_per") * parameters(model(in)).factored) == value);
+  CHECK(each_case("adafactor_state_bytes", [](const json::Object& in, const std::string& value) {
+          CHECK(std::to_string(in.count("bytes_per") * parameters(model(in)).factored) == value);
         }) == 4);
 }
 
 TEST_CASE("the engine counts the golden forward FLOPs", "[golden]") {
-  CHECK(golden("flops_forward", [](const json::Value& in, const std::string& value) {
+  CHECK(each_case("flops_forward", [](const json::Object& in, const std::string& value) {
           Arch a = model(in);
-          if (has(in, "window")) a.sliding = {count(in, "window"), LayerSet::all(a.layers)};
+          if (in.has("window")) a.sliding = {in.count("window"), LayerSet::all(a.layers)};
           const Work w = forward(a, in);
-          CHECK(digits(text(in, "lm_head") == "none" ? w.linear + w.core : w.total()) == value);
+          CHECK(digits(in.text("lm_head") == "none" ? w.linear + w.core : w.total()) == value);
         }) == 17);
 }
 
 TEST_CASE("the engine counts the golden FLOPs of one kind of operator", "[golden]") {
-  CHECK(golden("flops_op", [](const json::Value& in, const std::string& value) {
+  CHECK(each_case("flops_op", [](const json::Object& in, const std::string& value) {
           const Arch a = model(in);
-          if (text(in, "op") == "qk") {  // as wide as the product with the values: half of the core
+          if (in.text("op") == "qk") {  // as wide as the product with the values: half of the core
             const Flops core = forward_of(a, in, [](const Op& op) { return op.name == "attn.core"; });
             CHECK(digits(core) == digits(2 * Flops(core.value / 2)));
             CHECK(digits(core.value / 2) == value);
           } else {
-            REQUIRE(text(in, "op") == "mlp");
+            REQUIRE(in.text("op") == "mlp");
             CHECK(digits(forward_of(a, in, [](const Op& op) { return op.component == Component::mlp; })) == value);
           }
         }) == 2);
@@ -117,18 +119,18 @@ TEST_CASE("the engine counts the golden FLOPs of one kind of operator", "[golden
 
 TEST_CASE("the engine counts the golden training FLOPs and the flash backward makes the scores again", "[golden]") {
   int same_convention = 0;
-  CHECK(golden("flops_train", [&](const json::Value& in, const std::string& value) {
+  CHECK(each_case("flops_train", [&](const json::Object& in, const std::string& value) {
           const Arch a = model(in);
           const Plan p = training_plan(in);
           const TrainingFlops f = training_flops(a, p);
-          const Flops core = forward_work(a, training_step(p), pricing(p, Phase::training), {}).core;
+          const Flops core = test::forward_work(a, training_step(p), pricing(p, Phase::training)).core;
           const bool latent = a.attention == AttentionKind::latent;
           const Count qk = latent ? a.latent.nope_dim + a.latent.rope_dim : 1, v = latent ? a.latent.v_dim : 1;
           REQUIRE(core.value % static_cast<Wide>(qk + v) == 0);
-          const Flops again = flag(in, "flash") ? qk * Flops(core.value / static_cast<Wide>(qk + v)) : Flops();
+          const Flops again = in.flag("flash") ? qk * Flops(core.value / static_cast<Wide>(qk + v)) : Flops();
           CHECK(digits(f.hardware_total + again) == value);
           // What the kernels do is the golden count where both count the same pairs.
-          const AttentionFlops done = flag(in, "flash") ? AttentionFlops::causal_exact : AttentionFlops::full;
+          const AttentionFlops done = in.flag("flash") ? AttentionFlops::causal_exact : AttentionFlops::full;
           if (p.attention_flops != done) return;
           CHECK(digits(f.executed) == value);
           ++same_convention;
@@ -137,9 +139,9 @@ TEST_CASE("the engine counts the golden training FLOPs and the flash backward ma
 }
 
 TEST_CASE("the engine counts the golden training FLOPs per token", "[golden]") {
-  CHECK(golden("flops_train_per_token", [](const json::Value& in, const std::string& value) {
+  CHECK(each_case("flops_train_per_token", [](const json::Object& in, const std::string& value) {
           Plan p;
-          p.seq = count(in, "seq"), p.global_batch = 1, p.attention_flops = convention(in, "attention");
+          p.seq = in.count("seq"), p.global_batch = 1, p.attention_flops = convention(in, "attention");
           const Flops f = training_flops(model(in), p).model_total;
           const auto tokens = static_cast<Wide>(p.seq);
           REQUIRE(f.value % tokens == 0);
@@ -148,19 +150,19 @@ TEST_CASE("the engine counts the golden training FLOPs per token", "[golden]") {
 }
 
 TEST_CASE("the engine counts the golden decode FLOPs", "[golden]") {
-  const Device any;  // FLOPs know no hardware
-  CHECK(golden("decode_flops", [&](const json::Value& in, const std::string& value) {
+  const Cluster any;  // FLOPs know no hardware
+  CHECK(each_case("decode_flops", [&](const json::Object& in, const std::string& value) {
           Plan p;
-          p.batch = count(in, "batch");
-          p.mla = flag(in, "absorbed") ? Mla::automatic : Mla::expanded;
-          CHECK(digits(decode(model(in), p, any, count(in, "context")).flops) == value);
+          p.batch = in.count("batch");
+          p.mla = in.flag("absorbed") ? Mla::automatic : Mla::expanded;
+          CHECK(digits(test::decode(model(in), p, any, in.count("context")).flops) == value);
         }) == 17);
 }
 
 TEST_CASE("the engine counts the golden query-key pairs", "[golden]") {
-  CHECK(golden("attention_pairs", [](const json::Value& in, const std::string& value) {
-          const Count twice = twice_pairs(count(in, "seq"), count(in, "past"),
-                                          has(in, "window") ? count(in, "window") : 0, convention(in, "convention"));
+  CHECK(each_case("attention_pairs", [](const json::Object& in, const std::string& value) {
+          const Count twice = twice_pairs(in.count("seq"), in.count("past"), in.has("window") ? in.count("window") : 0,
+                                          convention(in, "convention"));
           CHECK(std::to_string(twice / 2) + (twice % 2 != 0 ? ".5" : "") == value);
         }) == 6);
 }

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "calc/arch.hpp"
-#include "report/check/golden.hpp"
+#include "tests/golden_values/golden.hpp"
 #include "text/json.hpp"
 
 namespace llmcalc::golden {

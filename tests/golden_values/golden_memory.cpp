@@ -2,7 +2,7 @@
 
 #include "calc/dtype.hpp"
 #include "calc/textbook/textbook.hpp"
-#include "report/check/golden_rows.hpp"
+#include "tests/golden_values/golden_rows.hpp"
 
 namespace llmcalc::golden {
 namespace {
@@ -12,10 +12,10 @@ namespace tb = textbook;
 
 constexpr double gib = 1024.0 * 1024 * 1024;
 
-constexpr std::pair<std::string_view, tb::StoredGlu> glu_names[] = {
-    {"all4", tb::StoredGlu::all4}, {"fused3", tb::StoredGlu::fused3}, {"recompute2", tb::StoredGlu::recompute2}};
-constexpr std::pair<std::string_view, tb::StoredBlock> stored_names[] = {
-    {"none", tb::StoredBlock::everything}, {"selective", tb::StoredBlock::selective}, {"full", tb::StoredBlock::input}};
+constexpr std::pair<std::string_view, GluStore> glu_names[] = {
+    {"all4", GluStore::all}, {"fused3", GluStore::fused}, {"recompute2", GluStore::recompute}};
+constexpr std::pair<std::string_view, Recompute> stored_names[] = {
+    {"none", Recompute::none}, {"selective", Recompute::selective}, {"full", Recompute::full}};
 
 Arch model(const Object& in) { return arch(in.object("model")); }
 
@@ -83,7 +83,7 @@ Number act_layer(const Object& in) {
        .parallel_block = in.flag("parallel_block"),
        .norm_stats = in.flag("norm_stats"),
        .sequence_parallel = in.flag("sequence_parallel"),
-       .softmax = in.text("softmax_store") == "seed" ? tb::StoredSoftmax::seed : tb::StoredSoftmax::minimal,
+       .softmax = in.text("softmax_store") == "seed" ? SoftmaxStore::seed : SoftmaxStore::minimal,
        .glu = choice(in, "glu_store", glu_names),
        .stored = choice(in, "recompute", stored_names),
        .tensor_parallel = in.count("tensor_parallel"),
@@ -93,18 +93,18 @@ Number act_layer(const Object& in) {
 /// A row of Korthikanti's Table 2.
 struct Mode {
   bool tensor_parallel = false, sequence_parallel = false;
-  tb::StoredBlock stored = tb::StoredBlock::everything;
+  Recompute stored = Recompute::none;
 };
 Mode mode(const Object& in) {
-  using S = tb::StoredBlock;
+  using S = Recompute;
   return choice<Mode>(in, "mode",
-                      {{"none", {false, false, S::everything}},
-                       {"tp", {true, false, S::everything}},
-                       {"tp_sp", {true, true, S::everything}},
+                      {{"none", {false, false, S::none}},
+                       {"tp", {true, false, S::none}},
+                       {"tp_sp", {true, true, S::none}},
                        {"tp_selective", {true, false, S::selective}},
                        {"tp_sp_selective", {true, true, S::selective}},
-                       {"full", {true, false, S::input}},
-                       {"full_sp", {true, true, S::input}}});
+                       {"full", {true, false, S::full}},
+                       {"full_sp", {true, true, S::full}}});
 }
 tb::KorthikantiLayer korthikanti(const Object& in, const Mode& m) {
   return {.seq = in.count("seq"),

@@ -1,6 +1,6 @@
 #include "calc/collective.hpp"
 #include "calc/textbook/textbook.hpp"
-#include "report/check/golden_rows.hpp"
+#include "tests/golden_values/golden_rows.hpp"
 
 namespace llmcalc::golden {
 namespace {

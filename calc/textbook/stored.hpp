@@ -1,0 +1,242 @@
+#pragma once
+/// What the backward pass needs, as a table of tensors: the inputs of every operator, each once (Goon (2.5), (2.6);
+/// Korthikanti et al. 2022, arXiv:2205.05198). Dropout masks are one byte per number; additions keep nothing.
+
+#include <array>
+
+#include "calc/arch.hpp"
+#include "calc/plan.hpp"
+#include "calc/textbook/sizes.hpp"
+
+namespace llmcalc::textbook {
+
+/// B sequences of S tokens, p bytes per number, and what is stored of them on one of T ranks.
+template <class N>
+struct MicroBatch {
+  N B, S, p;
+  AttentionImpl attention = AttentionImpl::flash;
+  SoftmaxStore softmax = SoftmaxStore::minimal;
+  GluStore glu = GluStore::all;
+  Mla mla = Mla::automatic;
+  bool norm_stats = true, attention_dropout = false, hidden_dropout = false;
+  bool log_sum_exps = true;  ///< of the loss: where no float32 logits are
+  bool sequence_parallel = false;
+  bool even = true;  ///< every rank has as many tokens
+};
+
+/// On which tokens of the micro-batch a rank works.
+enum class Tokens : std::uint8_t {
+  all,       ///< B S
+  mine,      ///< B S/T under sequence parallelism
+  scattered  ///< the same, cut number by number, not token by token
+};
+
+/// `each` numbers for every token in each of `layers`, of p bytes or one.
+template <class N>
+struct Stored {
+  N layers;
+  Tokens tokens = Tokens::all;
+  bool numbers = true;  ///< p bytes each; false: bytes
+  N each;
+  bool in_block = true, core = false;  ///< core: scores, masks, log-sum-exps of the attention core
+};
+
+/// B S, or what sequence parallelism leaves of it.
+template <class N>
+N tokens_of(const MicroBatch<N>& m, const N& ranks, Tokens tokens) {
+  const N all = m.B * m.S;
+  return tokens == Tokens::all || !m.sequence_parallel ? all : quotient_up(all, ranks);
+}
+
+template <class N, class Visit>
+class StoredTable {
+ public:
+  StoredTable(const Arch& a, const Sizes<N>& s, const MicroBatch<N>& m, Visit& visit)
+      : a_(a), s_(s), m_(m), visit_(visit) {}
+
+  void each() {
+    embedding();
+    residual();
+    if (has(s_.L_s)) a_.attention == AttentionKind::latent ? latent() : grouped();
+    if (has(s_.L_l)) linear();
+    if (has(s_.L_d)) mlp(s_.L_d, s_.cut(s_.F));
+    if (has(s_.L_m)) experts();
+    head();
+  }
+
+ private:
+  static bool has(const N& layers) { return !(layers == N(0)); }
+  void numbers(const N& layers, Tokens tokens, const N& each) { visit_(Stored<N>{layers, tokens, true, each}); }
+  void bytes(const N& layers, Tokens tokens, const N& each) { visit_(Stored<N>{layers, tokens, false, each}); }
+  void once(Tokens tokens, bool number, const N& each) { visit_(Stored<N>{1, tokens, number, each, false}); }
+  void core(bool number, const N& each) { visit_(Stored<N>{s_.L_s, Tokens::all, number, each, true, true}); }
+  /// Mean and deviation, or one mean square, in float32.
+  static N statistic(bool centred) { return centred ? 8 : 4; }
+  void statistics(const N& layers, Tokens tokens, const N& norms, bool centred) {
+    if (m_.norm_stats) bytes(layers, tokens, statistic(centred) * norms);
+  }
+  bool centred() const { return a_.norm != NormKind::rms_norm; }
+  bool narrow() const { return !(s_.D_e == s_.D); }
+
+  void embedding() {
+    once(Tokens::all, false, 8);  // 64-bit ids
+    if (narrow()) once(Tokens::scattered, true, s_.D_e);
+    if (a_.embedding_norm) {
+      once(a_.position != Position::learned && !narrow() ? Tokens::scattered : Tokens::mine, true, s_.D);
+      if (m_.norm_stats) once(Tokens::mine, false, statistic(centred()));
+    }
+    if (m_.hidden_dropout) once(Tokens::mine, false, s_.D);
+  }
+
+  /// Along the residual stream: inputs of norms, of the attention and of the MLP; dropout masks.
+  void residual() {
+    const bool parallel = a_.block == BlockKind::parallel;
+    const bool both = !parallel && a_.norm_placement == NormPlacement::both;
+    const bool after = !parallel && a_.norm_placement == NormPlacement::output;
+    const Count serial_norms = both ? 4 : 2, norms = parallel ? a_.norms_per_layer : serial_norms;
+    const Count serial_whole = after ? 2 : 4, whole = parallel ? 1 + a_.norms_per_layer : serial_whole;
+    numbers(s_.L, Tokens::mine, N(whole) * s_.D);
+    if (both || after) numbers(s_.L, Tokens::scattered, N(2) * s_.D);  // a sub-layer's summed result, before its norm
+    statistics(s_.L, Tokens::mine, N(norms), centred());
+    if (m_.hidden_dropout) bytes(s_.L, Tokens::mine, N(2) * s_.D);
+  }
+
+  /// What the core keeps of its own: log-sum-exps (flash), or S x S scores.
+  void scores() {
+    const N heads = s_.cut(s_.A);
+    if (m_.attention == AttentionImpl::flash) {
+      core(false, N(4) * heads);
+      return;
+    }
+    const bool twice = m_.softmax == SoftmaxStore::seed || m_.attention_dropout;
+    core(true, N(twice ? 2 : 1) * heads * m_.S);
+    if (m_.attention_dropout) core(false, heads * m_.S);
+  }
+
+  void grouped() {
+    const N heads = s_.cut(s_.A), groups = s_.cut(s_.G);
+    const bool normed = a_.qk_norm != QkNorm::none;
+    numbers(s_.L_s, Tokens::all, N(normed ? 3 : 2) * heads * s_.d_h);  // queries (before and after a norm), output
+    numbers(s_.L_s, Tokens::all, N(normed ? 3 : 2) * groups * s_.d_h);
+    if (normed) qk_statistics(heads, groups);
+    scores();
+  }
+  void qk_statistics(const N& heads, const N& groups) {
+    const QkNorm k = a_.qk_norm;
+    const bool two = k == QkNorm::per_head_bias || k == QkNorm::each_head || k == QkNorm::full_bias;
+    if (k == QkNorm::full || k == QkNorm::full_bias) {
+      statistics(s_.L_s, Tokens::all, 2, two);  // one for all heads
+      return;
+    }
+    statistics(s_.L_s, Tokens::all, heads, two);
+    statistics(s_.L_s, Tokens::all, groups, two);
+  }
+
+  void latent() {
+    const N heads = s_.cut(s_.A);
+    if (a_.latent.q_rank > 0) {
+      numbers(s_.L_s, Tokens::mine, N(2) * s_.r_q);
+      statistics(s_.L_s, Tokens::mine, 1, false);
+    }
+    numbers(s_.L_s, Tokens::mine, N(2) * s_.r_kv);  // the latent row, before and after its norm
+    numbers(s_.L_s, Tokens::mine, s_.d_r);
+    statistics(s_.L_s, Tokens::mine, 1, false);
+    numbers(s_.L_s, Tokens::all, heads * (s_.d_n + s_.d_r));
+    const bool absorbed = m_.mla == Mla::absorbed;  // then queries in the latent space and the core's latent output
+    numbers(s_.L_s, Tokens::all, absorbed ? N(2) * heads * s_.r_kv : heads * (s_.d_n + s_.d_v));
+    numbers(s_.L_s, Tokens::all, heads * s_.d_v);
+    scores();
+  }
+
+  /// q, k, v, the core's output, that after its norm, the gate, their product.
+  void linear() {
+    numbers(s_.L_l, Tokens::all, N(7) * s_.cut(s_.A) * s_.d_h);
+    statistics(s_.L_l, Tokens::all, 1, false);
+  }
+
+  /// Inside an MLP: plain: up, act(up); gated: gate, act(gate), up, product, less what is fused or made again.
+  Count inner() const {
+    if (a_.mlp != MlpKind::gated || m_.glu == GluStore::recompute) return 2;
+    return m_.glu == GluStore::all ? 4 : 3;
+  }
+  void mlp(const N& layers, const N& width) { numbers(layers, Tokens::all, N(inner()) * width); }
+
+  /// Router logits and probabilities and the gates in float32, the tokens as sent to their experts and as they return.
+  void experts() {
+    const Moe& m = a_.moe;
+    numbers(s_.L_m, Tokens::all, N(2) * s_.k * s_.D);
+    mlp(s_.L_m, s_.k * s_.cut(s_.F_e));
+    bytes(s_.L_m, Tokens::all, N(8) * s_.n_E);
+    bytes(s_.L_m, Tokens::all, N(4) * s_.k);
+    if (m.shared_experts == 0) return;
+    mlp(s_.L_m, s_.cut(s_.n_s * s_.F_s));
+    if (m.shared_gate) numbers(s_.L_m, Tokens::all, s_.D + N(1));
+  }
+
+  void head() {
+    once(Tokens::mine, true, N(a_.final_norm ? 2 : 1) * s_.D);
+    if (a_.final_norm && m_.norm_stats) once(Tokens::mine, false, statistic(centred()));
+    if (narrow()) once(Tokens::mine, true, s_.D_e);
+    if (m_.log_sum_exps) once(Tokens::all, false, 4);
+  }
+
+  const Arch& a_;
+  const Sizes<N>& s_;
+  const MicroBatch<N>& m_;
+  Visit& visit_;
+};
+
+/// The tensors that `which` accepts, in numbers and in bytes: tokens x layers x each, common factors outside.
+template <class N>
+class StoredSum {
+ public:
+  void add(const N& tokens, const Stored<N>& x, const N& each) {
+    std::size_t i = 0;
+    while (i < size_ && !(tokens_[i] == tokens)) ++i;
+    if (i == size_) tokens_[size_++] = tokens;
+    (x.numbers ? numbers_ : bytes_)[i].add(x.layers, each);
+  }
+  N bytes(const N& p) const {
+    N all = 0;
+    for (std::size_t i = 0; i < size_; ++i) all = all + tokens_[i] * (p * numbers_[i].total() + bytes_[i].total());
+    return all;
+  }
+  N numbers() const {
+    N all = 0;
+    for (std::size_t i = 0; i < size_; ++i) all = all + tokens_[i] * numbers_[i].total();
+    return all;
+  }
+
+ private:
+  std::array<N, 3> tokens_{};
+  std::array<Layered<N>, 3> numbers_{}, bytes_{};
+  std::size_t size_ = 0;
+};
+
+template <class N, class Which>
+StoredSum<N> stored(const Arch& a, const Sizes<N>& s, const MicroBatch<N>& m, const Which& which) {
+  StoredSum<N> sum;
+  const auto add = [&](const Stored<N>& x) {
+    if (!which(x)) return;
+    const bool uneven = x.tokens == Tokens::scattered && m.sequence_parallel && !m.even;
+    if (uneven)
+      sum.add(1, x, quotient_up(m.B * m.S * x.each, s.T));
+    else
+      sum.add(tokens_of(m, s.T, x.tokens), x, x.each);
+  };
+  StoredTable<N, decltype(add)>(a, s, m, add).each();
+  return sum;
+}
+
+/// Everything that this way of recomputing keeps; under full recomputation the blocks' inputs stand for the blocks.
+template <class N>
+StoredSum<N> stored(const Arch& a, const Sizes<N>& s, const MicroBatch<N>& m, Recompute recompute) {
+  StoredSum<N> sum = stored(a, s, m, [recompute](const Stored<N>& x) {
+    return recompute == Recompute::none || (recompute == Recompute::selective ? !x.core : !x.in_block);
+  });
+  if (recompute == Recompute::full)
+    sum.add(tokens_of(m, s.T, Tokens::mine), Stored<N>{s.L, Tokens::mine, true, s.D}, s.D);
+  return sum;
+}
+
+}  // namespace llmcalc::textbook

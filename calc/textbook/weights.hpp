@@ -1,0 +1,287 @@
+#pragma once
+/// The weights of a model as a table of matrices and vectors. Parameters, bytes in any number format, multiply-adds and
+/// Adafactor's state follow from it, of the whole model or of one of T tensor-parallel ranks.
+
+#include "calc/dtype.hpp"
+#include "calc/op.hpp"
+#include "calc/textbook/sizes.hpp"
+
+namespace llmcalc::textbook {
+
+/// Where a weight lies under tensor parallelism.
+enum class Place : std::uint8_t {
+  cut,     ///< a share of it on every rank
+  whole,   ///< on every rank, working on its tokens only
+  shared,  ///< on every rank, working on its heads only
+  after    ///< on every rank: a bias that is added after the ranks' sum
+};
+
+/// `layers` x `times` x `copies` matrices (in, out), or vectors of `out` numbers.
+template <class N>
+struct Weight {
+  Component component{};
+  N layers = 1;
+  Count times = 1;            ///< alike: keys and values
+  N copies = 1, visited = 1;  ///< experts, and those of them that a token visits
+  bool matrix = false;
+  N in = 1, out = 1;
+  Place place = Place::cut;
+  bool routed = false;  ///< an expert's
+  bool tied = false;    ///< the token table, counted there
+  bool lookup = false;  ///< a table that is read, not multiplied
+  N numbers() const { return N(times) * copies * in * out; }
+};
+
+template <class N, class Visit>
+class WeightTable {
+ public:
+  WeightTable(const Arch& a, const Sizes<N>& s, Visit& visit) : a_(a), s_(s), visit_(visit) {}
+
+  void each() {
+    embedding();
+    if (has(s_.L_s)) a_.attention == AttentionKind::latent ? latent() : grouped();
+    if (has(s_.L_l)) linear();
+    if (has(s_.L_d)) dense();
+    if (has(s_.L_m)) experts();
+    norms();
+    head();
+  }
+
+ private:
+  static bool has(const N& layers) { return !(layers == N(0)); }
+  void matrix(Component c, const N& layers, Count times, const N& in, const N& out, Place place = Place::cut) {
+    visit_(Weight<N>{
+        .component = c, .layers = layers, .times = times, .matrix = true, .in = in, .out = out, .place = place});
+  }
+  void vector(Component c, const N& layers, Count times, const N& size, Place place = Place::cut) {
+    visit_(Weight<N>{.component = c, .layers = layers, .times = times, .out = size, .place = place});
+  }
+
+  void embedding() {
+    const Component c = Component::embedding;
+    visit_(Weight<N>{.component = c, .matrix = true, .in = s_.D_e, .out = s_.cut(s_.V), .lookup = true});
+    if (!(s_.D_e == s_.D)) {
+      matrix(c, 1, 1, s_.D_e, s_.D, Place::whole);
+      matrix(c, 1, 1, s_.D, s_.D_e, Place::whole);
+    }
+    if (a_.position == Position::learned)
+      visit_(Weight<N>{.component = Component::position,
+                       .matrix = true,
+                       .in = s_.D,
+                       .out = s_.K,
+                       .place = Place::whole,
+                       .lookup = true});
+  }
+
+  void grouped() {
+    const Component c = Component::attention;
+    const N q = s_.cut(s_.A) * s_.d_h, kv = s_.cut(s_.G) * s_.d_h;
+    matrix(c, s_.L_s, 1, s_.D, q);
+    matrix(c, s_.L_s, 2, s_.D, kv);
+    matrix(c, s_.L_s, 1, q, s_.D);
+    if (a_.qkv_bias) {
+      vector(c, s_.L_s, 1, q);
+      vector(c, s_.L_s, 2, kv);
+    }
+    if (a_.attention_out_bias) vector(c, s_.L_s, 1, s_.D, Place::after);
+    if (a_.attention_sinks) vector(c, s_.L_s, 1, s_.cut(s_.A));
+    qk_norms(q, kv);
+  }
+  void qk_norms(const N& q, const N& kv) {
+    const Component c = Component::attention;
+    const bool bias = a_.qk_norm == QkNorm::per_head_bias || a_.qk_norm == QkNorm::full_bias;
+    switch (a_.qk_norm) {
+      case QkNorm::none:
+      case QkNorm::weight_free:
+        break;
+      case QkNorm::per_head:
+      case QkNorm::per_head_bias:
+        vector(c, s_.L_s, bias ? 4 : 2, s_.d_h, Place::shared);
+        break;
+      case QkNorm::each_head:
+      case QkNorm::full:
+      case QkNorm::full_bias:
+        vector(c, s_.L_s, bias ? 2 : 1, q);
+        vector(c, s_.L_s, bias ? 2 : 1, kv);
+        break;
+    }
+  }
+
+  /// DeepSeek-V2's latent attention (arXiv:2405.04434): down, norm, up for keys and values, and for queries unless they
+  /// are direct.
+  void latent() {
+    const Component c = Component::attention;
+    const N heads = s_.cut(s_.A), q = heads * (s_.d_n + s_.d_r), down = s_.r_kv + s_.d_r;
+    if (a_.latent.q_rank == 0) {
+      matrix(c, s_.L_s, 1, s_.D, q);
+    } else {
+      matrix(c, s_.L_s, 1, s_.D, s_.r_q, Place::whole);
+      vector(c, s_.L_s, 1, s_.r_q, Place::whole);
+      matrix(c, s_.L_s, 1, s_.r_q, q);
+      if (a_.qkv_bias) vector(c, s_.L_s, 1, s_.r_q, Place::whole);
+    }
+    matrix(c, s_.L_s, 1, s_.D, down, Place::whole);
+    vector(c, s_.L_s, 1, s_.r_kv, Place::whole);
+    if (a_.qkv_bias) vector(c, s_.L_s, 1, down, Place::whole);
+    matrix(c, s_.L_s, 1, s_.r_kv, heads * (s_.d_n + s_.d_v));
+    matrix(c, s_.L_s, 1, heads * s_.d_v, s_.D);
+    if (a_.attention_out_bias) vector(c, s_.L_s, 1, s_.D, Place::after);
+    if (a_.attention_sinks) vector(c, s_.L_s, 1, heads);
+  }
+
+  /// Lightning attention (MiniMax-01, arXiv:2501.08313): query, key, value, gate, output, and a norm of the core's
+  /// output.
+  void linear() {
+    const N width = s_.cut(s_.A) * s_.d_h;
+    matrix(Component::attention, s_.L_l, 4, s_.D, width);
+    matrix(Component::attention, s_.L_l, 1, width, s_.D);
+    vector(Component::attention, s_.L_l, 1, width);
+  }
+
+  /// Up (and gate) and down, their biases; `one` says which layers and how many copies.
+  void mlp(Weight<N> one, const N& width, bool bias) {
+    const Count ups = a_.mlp == MlpKind::gated ? 2 : 1;
+    one.component = Component::mlp;
+    const auto add = [&](Count times, bool matrix, const N& in, const N& out, Place place) {
+      one.times = times;
+      one.matrix = matrix;
+      one.in = in;
+      one.out = out;
+      one.place = place;
+      visit_(one);
+    };
+    add(ups, true, s_.D, width, Place::cut);
+    add(1, true, width, s_.D, Place::cut);
+    if (!bias) return;
+    add(ups, false, 1, width, Place::cut);
+    add(1, false, 1, s_.D, Place::after);
+  }
+  void learned_activation(const N& layers) {
+    if (a_.activation == Activation::xielu) vector(Component::mlp, layers, 1, 2);
+  }
+  void dense() {
+    mlp({.layers = s_.L_d}, s_.cut(s_.F), a_.mlp_bias);
+    learned_activation(s_.L_d);
+  }
+  void experts() {
+    const Moe& m = a_.moe;
+    matrix(Component::mlp, s_.L_m, 1, s_.D, s_.n_E);
+    if (m.router_bias) vector(Component::mlp, s_.L_m, 1, s_.n_E);
+    mlp({.layers = s_.L_m, .copies = s_.n_E, .visited = s_.k, .routed = true}, s_.cut(s_.F_e), m.expert_bias);
+    learned_activation(s_.L_m);
+    if (m.shared_experts == 0) return;
+    mlp({.layers = s_.L_m}, s_.cut(s_.n_s * s_.F_s), false);
+    learned_activation(s_.L_m);
+    if (m.shared_gate) matrix(Component::mlp, s_.L_m, 1, s_.D, 1);
+  }
+
+  void norms() {
+    if (a_.norm == NormKind::weight_free) return;
+    const Count width = a_.norm == NormKind::layer_norm ? 2 : 1;
+    const bool sandwich = a_.block == BlockKind::serial && a_.norm_placement == NormPlacement::both;
+    const Count each = sandwich ? 4 : a_.norms_per_layer, once = (a_.final_norm ? 1 : 0) + (a_.embedding_norm ? 1 : 0);
+    vector(Component::norm, s_.L, each * width, s_.D, Place::whole);
+    if (once > 0) vector(Component::norm, 1, once * width, s_.D, Place::whole);
+  }
+
+  void head() {
+    const N rows = s_.cut(s_.V);
+    visit_(Weight<N>{.component = Component::lm_head, .matrix = true, .in = s_.D_e, .out = rows, .tied = a_.tied_head});
+    if (a_.head_bias) vector(Component::lm_head, 1, 1, rows);
+  }
+
+  const Arch& a_;
+  const Sizes<N>& s_;
+  Visit& visit_;
+};
+
+/// The sum over all weights of what of(weight) says of one layer's.
+template <class N, class Of>
+N sum_of_weights(const Arch& a, const Sizes<N>& s, const Of& of) {
+  Layered<N> sum;
+  const auto add = [&](const Weight<N>& w) { sum.add(w.layers, of(w)); };
+  WeightTable<N, decltype(add)>(a, s, add).each();
+  return sum.total();
+}
+
+/// How many numbers are learned, of the weights that `which` accepts.
+template <class N, class Which>
+N parameters_of(const Arch& a, const Sizes<N>& s, const Which& which) {
+  return sum_of_weights(a, s, [&](const Weight<N>& w) { return w.tied || !which(w) ? N(0) : w.numbers(); });
+}
+/// Of one component: projections, biases, latent norms, norms of queries and keys and sinks are attention's; router,
+/// experts, shared experts and gates the MLP's.
+template <class N>
+N parameters_of(const Arch& a, const Sizes<N>& s, Component c) {
+  return parameters_of(a, s, [c](const Weight<N>& w) { return w.component == c; });
+}
+template <class N>
+N all_parameters(const Arch& a, const Sizes<N>& s) {
+  return parameters_of(a, s, [](const Weight<N>&) { return true; });
+}
+/// Those of the experts that a token does not visit.
+template <class N>
+N idle_parameters(const Arch& a, const Sizes<N>& s) {
+  return sum_of_weights(
+      a, s, [](const Weight<N>& w) { return w.routed ? (w.copies - w.visited) * N(w.times) * w.in * w.out : N(0); });
+}
+
+/// Weights that enter a matmul once per token: the head in even where it is tied, tables and vectors out.
+template <class N>
+N matmul_weights(const Arch& a, const Sizes<N>& s) {
+  return sum_of_weights(
+      a, s, [](const Weight<N>& w) { return w.matrix && !w.lookup ? N(w.times) * w.visited * w.in * w.out : N(0); });
+}
+
+/// Numbers of Adafactor's state: rows and columns of a matrix, all of a vector (arXiv:1804.04235).
+template <class N>
+N factored_numbers(const Arch& a, const Sizes<N>& s) {
+  return sum_of_weights(a, s, [](const Weight<N>& w) {
+    if (w.tied) return N(0);
+    return N(w.times) * w.copies * (w.matrix ? w.in + w.out : w.out);
+  });
+}
+
+// ---- Bytes in a number format
+
+/// A format's bytes: per number, per group and per outer group, and how many those hold; once per tensor.
+template <class N>
+struct FormatSizes {
+  N each, group_bytes, group, outer_bytes, outer, tensor;
+};
+
+/// Bytes of `out` rows of `in` numbers, each row in its groups; what a tensor has once is left out.
+template <class N>
+N matrix_bytes(const Format& f, const FormatSizes<N>& s, const N& in, const N& out) {
+  const N groups = f.group > 0 ? out * quotient_up(in, s.group) : out;
+  N b = f.element_bits > 0 ? s.each * out * in : N(0);
+  if (f.group != 0) b = b + s.group_bytes * groups;
+  if (f.outer > 0) b = b + s.outer_bytes * quotient_up(groups, s.outer);
+  return f.element_bits % 8 == 0 && f.group_bits % 8 == 0 && f.outer_bits % 8 == 0 ? b : ceil(b);
+}
+
+/// Every number takes the same bytes, in matrices, tables and vectors alike.
+inline bool is_uniform(const Format& f) {
+  return f.group == 0 && f.element_bits % 8 == 0 && f.tensor_bytes == 0 && f.covers_embedding && f.covers_vectors;
+}
+
+/// One of the weights; what the format does not cover has p bytes per number.
+template <class N>
+N weight_bytes(const Format& f, const FormatSizes<N>& s, const N& p, const Weight<N>& w) {
+  const bool in_table =
+      w.component == Component::embedding || w.component == Component::position || w.component == Component::lm_head;
+  if (w.matrix) {
+    if (in_table && !f.covers_embedding) return p * w.out * w.in;
+    return matrix_bytes(f, s, w.in, w.out) + (f.tensor_bytes > 0 ? s.tensor : N(0));
+  }
+  if (!f.covers_vectors) return p * w.out;
+  return f.element_bits % 8 == 0 ? s.each * w.out : ceil(s.each * w.out);
+}
+/// All of them, matrix by matrix.
+template <class N>
+N weights_bytes(const Arch& a, const Sizes<N>& s, const Format& f, const FormatSizes<N>& sizes, const N& p) {
+  return sum_of_weights(
+      a, s, [&](const Weight<N>& w) { return w.tied ? N(0) : N(w.times) * w.copies * weight_bytes(f, sizes, p, w); });
+}
+
+}  // namespace llmcalc::textbook

@@ -1,0 +1,100 @@
+#include "report/collective_report.hpp"
+
+#include <fmt/format.h>
+
+#include "calc/collective.hpp"
+#include "calc/roofline.hpp"
+#include "text/error.hpp"
+#include "text/names.hpp"
+
+namespace llmcalc {
+namespace {
+
+CollectiveOp operation(const std::string& text) {
+  if (const auto op = collective_op(lower(text))) return *op;
+  std::string known;
+  for (const std::string_view n : collective_op_names) known += (known.empty() ? "" : ", ") + std::string(n);
+  throw InputError(fmt::format("{} is no collective; {} are", in_quotes(text), known));
+}
+
+/// The link that joins the ranks: the hardware's, or what the question says in its place.
+Link link(const CollectiveQuestion& q) {
+  Link l;
+  if (q.hardware) l = joining_link(q.hardware->cluster, q.ranks);
+  if (q.bandwidth) l.bandwidth = *q.bandwidth;
+  if (q.latency) l.latency = *q.latency;
+  l.ranks = q.ranks;
+  return l;
+}
+
+bool timed(const Link& l) { return l.bandwidth.value > 0; }
+
+void add(Grid& g, CollectiveOp o, CollectiveAlgorithm a, const CollectiveQuestion& q, const Link& l) {
+  const auto schedule = collective_schedule(o, a, q.ranks);
+  if (!schedule) return;
+  const ByteFraction volume = collective_volume(o, a, q.bytes, q.ranks);
+  json::Value v{{"algorithm", name(a)}, {"rounds", schedule->rounds}, {"volume_bytes", volume.value()}};
+  std::string time = "-";
+  if (timed(l)) {
+    const Seconds t = collective_time(o, a, q.bytes, q.ranks, l);
+    time = human_text(t.value, Unit::seconds);
+    v["time_s"] = t.value;
+  }
+  g.rows.push_back({std::string(name(a)), fmt::format("{}", schedule->rounds), human_text(volume.value(), Unit::bytes),
+                    fmt::format("{}", volume.value()), time});
+  g.json.push_back(std::move(v));
+}
+
+Grid algorithms_grid(CollectiveOp o, const CollectiveQuestion& q, const Link& l) {
+  Grid g{.key = "algorithms",
+         .title = "",
+         .columns = {"algorithm", "rounds", "busiest rank sends", "exact", "time"},
+         .rows = {}};
+  for (const CollectiveAlgorithm a : algorithms(o)) {
+    const CollectiveFlaw flaw = timed(l) ? collective_flaw(o, a, q.bytes, q.ranks, l) : CollectiveFlaw::none;
+    if (flaw != CollectiveFlaw::none)
+      throw InputError(fmt::format("{} over {} ranks: {}", name(o), q.ranks, reason(flaw)));
+    add(g, o, a, q, l);
+  }
+  return g;
+}
+
+/// The question as it was put, so that it can be put again.
+json::Value inputs(CollectiveOp o, const CollectiveQuestion& q) {
+  json::Value v{{"op", name(o)}, {"bytes", q.bytes.value}, {"ranks", q.ranks}};
+  if (q.bandwidth) v["bandwidth_bytes_per_s"] = q.bandwidth->value;
+  if (q.latency) v["latency_s"] = q.latency->value;
+  return v;
+}
+
+}  // namespace
+
+Report collective_report(const CollectiveQuestion& q) {
+  const CollectiveOp o = operation(q.op);
+  const Link l = link(q);
+  if (q.hardware && !timed(l))
+    throw InputError(
+        fmt::format("{} states no link that joins {} devices; give --bandwidth", q.hardware->name, q.ranks));
+  Report report;
+  report.command = "collective";
+  report.title = fmt::format("{} of {} over {} ranks", name(o), human_text(q.bytes.value, Unit::bytes), q.ranks);
+  if (q.hardware) report.hardware = {{"name", q.hardware->name}, {"source", q.hardware->source}};
+  report.inputs = inputs(o, q);
+  report.conventions = {{"bytes",
+                         "all-reduce, broadcast, reduce: the message; all-gather, gather: the output; reduce-scatter: "
+                         "the input; all-to-all: one rank's send buffer"},
+                        {"time", "rounds x latency + load x bytes / bandwidth; one way, per rank"}};
+  if (timed(l)) {
+    Section& used = report.sections.emplace_back(Section{"link", "", {}});
+    used.add("bandwidth_bytes_per_s", "", l.bandwidth.value);
+    used.add("latency_s", "", l.latency);
+  }
+  const Grid& grid = report.grids.emplace_back(algorithms_grid(o, q, l));
+  if (timed(l) && l.latency.value == 0) report.notes.push_back("the latency is not known and counts as 0");
+  report.conclusion =
+      fmt::format("{} by {} moves {} over the busiest rank's link{}.", name(o), name(default_algorithm(o)),
+                  grid.rows[0][2], timed(l) ? " in " + grid.rows[0][4] : "");
+  return report;
+}
+
+}  // namespace llmcalc

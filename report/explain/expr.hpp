@@ -1,0 +1,51 @@
+#pragma once
+/// A number that knows how it came about: the textbook's formulas run on it as they run on fractions, and it prints
+/// them. Like terms are together, whole factors first, what is 0 or 1 is left out.
+
+#include <string>
+#include <vector>
+
+#include "calc/textbook/exact.hpp"
+
+namespace llmcalc::explain {
+
+class Expr {
+ public:
+  using Fraction = textbook::Fraction;
+
+  Expr(Count n = 0) : Expr(Fraction(n)) {}  // NOLINT: implicit, so that formulas read like formulas
+  explicit Expr(const Fraction& n);
+  Expr(std::string letter, const Fraction& value);
+
+  const Fraction& value() const { return value_; }
+  std::string text() const;  ///< "L*(2*D*A*d_h + 2*D*G*d_h)"
+  /// The same text; not merely the same value.
+  bool operator==(const Expr& o) const { return terms_ == o.terms_; }
+
+  friend Expr operator+(const Expr& a, const Expr& b);
+  friend Expr operator-(const Expr& a, const Expr& b);
+  friend Expr operator*(const Expr& a, const Expr& b);
+  friend Expr operator/(const Expr& a, const Expr& b);
+  friend Expr floor(const Expr& a);
+  friend Expr ceil(const Expr& a);
+  friend Expr min(const Expr& a, const Expr& b);
+  friend Expr max(const Expr& a, const Expr& b);
+  /// a/b where that is whole, else ceil(a/b).
+  friend Expr quotient_up(const Expr& a, const Expr& b);
+
+ private:
+  /// A multiple of a product of letters, and of sums in parentheses.
+  struct Term {
+    Fraction times;
+    std::vector<std::string> factors;
+    bool operator==(const Term&) const = default;
+  };
+  void add(const Term& t);
+  Term as_term() const;
+  static std::string text(const Term& t);
+
+  std::vector<Term> terms_;  ///< no two of like factors, none 0 times
+  Fraction value_;
+};
+
+}  // namespace llmcalc::explain

@@ -1,0 +1,234 @@
+#include "report/explain/general.hpp"
+
+#include <fmt/format.h>
+
+#include "calc/collective.hpp"
+#include "calc/scaling.hpp"
+
+namespace llmcalc::explain {
+namespace {
+
+// ---- Collectives: rounds x latency + load x M/bandwidth (calc/collective.hpp)
+
+struct Schedule {
+  CollectiveOp op;
+  CollectiveAlgorithm algorithm;
+  const char* expression;
+};
+using Op = CollectiveOp;
+using By = CollectiveAlgorithm;
+constexpr const char* share = "(n - 1)*alpha + (n - 1)*M/(n*beta_l)";
+constexpr const char* halving = "h*alpha + (n - 1)*M/(n*beta_l)";
+constexpr Schedule schedules[] = {
+    {Op::broadcast, By::pipelined, "(n - 1)*alpha + M/beta_l"},
+    {Op::broadcast, By::tree, "h*(alpha + M/beta_l)"},
+    {Op::broadcast, By::scatter_allgather, "(h + n - 1)*alpha + 2*(n - 1)*M/(n*beta_l)"},
+    {Op::broadcast, By::naive, "(n - 1)*(alpha + M/beta_l)"},
+    {Op::gather, By::tree, halving},
+    {Op::gather, By::naive, share},
+    {Op::reduce, By::pipelined, "(n - 1)*alpha + M/beta_l"},
+    {Op::reduce, By::tree, "h*(alpha + M/beta_l)"},
+    {Op::reduce, By::naive, "(n - 1)*(alpha + M/beta_l)"},
+    {Op::all_gather, By::ring, share},
+    {Op::all_gather, By::recursive, halving},
+    {Op::all_reduce, By::ring, "2*(n - 1)*(alpha + M/(n*beta_l))"},
+    {Op::all_reduce, By::recursive, "2*h*alpha + 2*(n - 1)*M/(n*beta_l)"},
+    {Op::all_reduce, By::tree, "2*h*(alpha + M/beta_l)"},
+    {Op::all_reduce, By::tree_pipelined, "2*h*alpha + 2*M/beta_l"},
+    {Op::all_reduce, By::naive, "2*(n - 1)*(alpha + M/beta_l)"},
+    {Op::reduce_scatter, By::ring, share},
+    {Op::reduce_scatter, By::recursive, halving},
+    {Op::all_to_all, By::pairwise, share},
+    {Op::all_to_all, By::bruck, "h*(alpha + M/(2*beta_l))"},
+    {Op::p2p, By::direct, "alpha + M/beta_l"},
+};
+const std::vector<Symbol>& collective_symbols() {
+  static const std::vector<Symbol> all{{"n", "ranks", ""},
+                                       {"h", "rounds of a tree: log2 of the ranks, rounded up", ""},
+                                       {"M", "bytes: the message, or what all ranks have together", ""},
+                                       {"alpha", "latency of the link, s", ""},
+                                       {"beta_l", "link, bytes/s one way", ""}};
+  return all;
+}
+
+constexpr std::string_view link_time = "rounds x latency + bytes of the busiest rank / bandwidth; one way";
+constexpr std::string_view thakur = "Goon App. B; Thakur, Rabenseifner & Gropp 2005; Patarasuk & Yuan 2009";
+
+// ---- Scaling laws (calc/scaling.hpp)
+
+std::string number(double v) { return number_text(v); }
+
+/// Parameters or tokens that C FLOPs are best spent on.
+std::string optimum(const scaling::LossFit& f, bool params) {
+  const std::string a = number(f.params_exponent), b = number(f.tokens_exponent);
+  const std::string g =
+      fmt::format("({}*{}/({}*{}))^(1/({} + {}))", a, number(f.params_scale), b, number(f.tokens_scale), a, b);
+  return params ? fmt::format("{}*(C/6)^({}/({} + {}))", g, b, a, b)
+                : fmt::format("(C/6)^({}/({} + {}))/{}", a, a, b, g);
+}
+std::string optimum(const scaling::SplitFit& f, bool params) {
+  return fmt::format("{}*(C/{})^{}", number(params ? f.params : f.tokens), number(f.compute),
+                     number(params ? f.params_exponent : f.tokens_exponent));
+}
+std::string loss(const scaling::LossFit& f) {
+  return fmt::format("{} + {}/N^{} + {}/D^{}", number(f.irreducible), number(f.params_scale), number(f.params_exponent),
+                     number(f.tokens_scale), number(f.tokens_exponent));
+}
+std::string scaling_expression(const scaling::Fit& fit, std::string_view path) {
+  if (path == "scaling.loss") {
+    const auto* with_loss = std::get_if<scaling::LossFit>(&fit);
+    return with_loss ? loss(*with_loss) : "";
+  }
+  return std::visit([&](const auto& f) { return optimum(f, path == "scaling.params"); }, fit);
+}
+const std::vector<Symbol>& scaling_symbols() {
+  static const std::vector<Symbol> all{
+      {"C", "training FLOPs", ""}, {"N", "parameters", ""}, {"D", "training tokens", ""}};
+  return all;
+}
+
+constexpr std::string_view budget = "6 N D = C";
+constexpr std::string_view fits =
+    "Hoffmann 2022 (arXiv:2203.15556); Besiroglu 2024 (arXiv:2404.10102); Kaplan 2020 (arXiv:2001.08361)";
+
+// ---- A device
+
+struct DeviceFormula {
+  std::string_view path;
+  const char* expression;
+  double (*value)(const Cluster&);
+};
+double peak(const Cluster& c) { return c.device.peak(dtypes::bf16).value; }
+double ridge(const Cluster& c) { return peak(c) / c.device.bandwidth.value; }
+double link_bandwidth(const Cluster& c) { return c.levels.empty() ? 0 : c.levels[0].bandwidth.value; }
+constexpr DeviceFormula device_formulas[] = {
+    {"hardware.ridge", "pi/beta", ridge},
+    {"hardware.compute_bound_tokens", "pi/beta*p_w/2", ridge},  // 2 bytes per weight, 2 FLOPs per weight and token
+    {"hardware.seconds_to_read_memory", "M/beta",
+     [](const Cluster& c) { return static_cast<double>(c.device.memory.value) / c.device.bandwidth.value; }},
+    {"hardware.link_ridge", "pi/beta_l", [](const Cluster& c) { return peak(c) / link_bandwidth(c); }},
+};
+std::vector<Symbol> device_symbols(const Cluster* c) {
+  const auto value = [&](double v) { return c == nullptr ? "" : number_text(v); };
+  return {{"pi", "peak FLOP/s in bf16, dense", c ? value(peak(*c)) : ""},
+          {"beta", "memory bandwidth, bytes/s", c ? value(c->device.bandwidth.value) : ""},
+          {"beta_l", "link, bytes/s one way", c ? value(link_bandwidth(*c)) : ""},
+          {"p_w", "bytes per weight", c ? "2" : ""},
+          {"M", "memory of the device, bytes", c ? number_text(c->device.memory.value) : ""}};
+}
+const DeviceFormula* device_formula(const Definition& d) {
+  for (const DeviceFormula& f : device_formulas)
+    if (f.path == d.path) return &f;
+  return nullptr;
+}
+
+constexpr Definition all[] = {
+    {.path = "collective.broadcast",
+     .title = "time of a broadcast",
+     .unit = "s",
+     .convention = link_time,
+     .source = thakur},
+    {.path = "collective.gather", .title = "time of a gather", .unit = "s", .convention = link_time, .source = thakur},
+    {.path = "collective.reduce", .title = "time of a reduce", .unit = "s", .convention = link_time, .source = thakur},
+    {.path = "collective.all_gather",
+     .title = "time of an all-gather",
+     .unit = "s",
+     .convention = link_time,
+     .source = thakur},
+    {.path = "collective.all_reduce",
+     .title = "time of an all-reduce",
+     .unit = "s",
+     .convention = link_time,
+     .source = thakur},
+    {.path = "collective.reduce_scatter",
+     .title = "time of a reduce-scatter",
+     .unit = "s",
+     .convention = link_time,
+     .source = thakur},
+    {.path = "collective.all_to_all",
+     .title = "time of an all-to-all",
+     .unit = "s",
+     .convention = link_time,
+     .source = thakur},
+    {.path = "collective.p2p", .title = "time of a message", .unit = "s", .convention = link_time, .source = thakur},
+    {.path = "scaling.params",
+     .title = "compute-optimal parameters",
+     .unit = "parameters",
+     .convention = budget,
+     .source = fits},
+    {.path = "scaling.tokens",
+     .title = "compute-optimal tokens",
+     .unit = "tokens",
+     .convention = budget,
+     .source = fits},
+    {.path = "scaling.loss",
+     .title = "loss after training",
+     .unit = "nats per token",
+     .convention = "on the paper's data and tokenizer",
+     .source = fits},
+    {.path = "hardware.ridge",
+     .title = "intensity from which compute bounds, not memory",
+     .unit = "FLOP/byte",
+     .convention = "dense bf16 peak",
+     .source = "Williams 2009; Goon App. D"},
+    {.path = "hardware.compute_bound_tokens",
+     .title = "tokens per pass from which a matmul is compute-bound",
+     .unit = "tokens",
+     .convention = "bf16 weights alone are read",
+     .source = "Goon App. D"},
+    {.path = "hardware.seconds_to_read_memory",
+     .title = "time to read the whole memory once",
+     .unit = "s",
+     .convention = "no decode step of a model that fills it is faster",
+     .source = "Goon (7.2)"},
+    {.path = "hardware.link_ridge",
+     .title = "FLOPs per byte sent from which compute bounds, not the link",
+     .unit = "FLOP/byte",
+     .convention = "dense bf16 peak, link inside a node",
+     .source = "Goon App. D"},
+};
+
+/// The symbols that an expression uses.
+std::vector<Symbol> used(const std::string& expression, const std::vector<Symbol>& symbols) {
+  std::vector<Symbol> some;
+  for (const std::string& name : identifiers(expression))
+    for (const Symbol& s : symbols)
+      if (s.name == name) some.push_back(s);
+  return some;
+}
+Variant variant(std::string_view when, const std::string& expression, const std::vector<Symbol>& symbols) {
+  return {std::string(when), {expression}, used(expression, symbols)};
+}
+
+}  // namespace
+
+std::span<const Definition> general_definitions() { return all; }
+
+std::vector<Variant> general_variants(const Definition& d) {
+  std::vector<Variant> ways;
+  if (const DeviceFormula* f = device_formula(d)) return {variant("", f->expression, device_symbols(nullptr))};
+  if (d.path.starts_with("scaling.")) {
+    for (const scaling::Fit& f : scaling::fits())
+      if (const std::string e = scaling_expression(f, d.path); !e.empty())
+        ways.push_back(variant(scaling::name(f), e, scaling_symbols()));
+    return ways;
+  }
+  const auto op = collective_op(d.path.substr(d.path.find('.') + 1));
+  for (const Schedule& s : schedules)
+    if (op == s.op) ways.push_back(variant(name(s.algorithm), s.expression, collective_symbols()));
+  return ways;
+}
+
+std::optional<Explanation> device_explanation(const HardwareCard& card, const Definition& d) {
+  const DeviceFormula* f = device_formula(d);
+  if (f == nullptr) return std::nullopt;
+  const Formula formula{f->expression};
+  std::vector<Symbol> symbols = used(formula.expression, device_symbols(&card.cluster));
+  for (const Symbol& s : symbols)
+    if (s.value == "0") return std::nullopt;
+  std::vector<Piece> numbers = substituted(formula, symbols);
+  return Explanation{
+      &d, formula, std::move(symbols), std::move(numbers), {"value", "", f->value(card.cluster), Unit::none, ""}};
+}
+
+}  // namespace llmcalc::explain
