@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <array>
+
 #include "cli/command.hpp"
 #include "cli/commands/ask.hpp"
 #include "presets/builtin.hpp"
@@ -51,19 +53,27 @@ int against_textbook(Style style) {
   return differences.empty() ? 0 : 1;
 }
 
-}  // namespace
-
-int run_check(Args args) {
-  Arguments arguments("check",
-                      "The engine against the textbook's closed forms and golden values, over every preset;\n"
-                      "or today's numbers against a report saved with --json. Exit 1 if anything differs.",
-                      "  llmcalc check\n  llmcalc report llama-3-8b --hardware h100 --json > saved.json\n"
-                      "  llmcalc check --baseline saved.json");
-  std::string baseline;
-  arguments.option("--baseline", "FILE", "a report saved with --json", baseline);
-  arguments.styles();
-  if (!arguments.parse(args)) return 0;
+int run_check(const Arguments& arguments) {
+  const std::string baseline = arguments.text("--baseline");
   return baseline.empty() ? against_textbook(arguments.style()) : against_baseline(baseline, arguments.style());
 }
+
+constexpr std::array own{Option{"--baseline", "FILE", "a report saved with --json"}};
+
+}  // namespace
+
+const Command check_command{
+    .name = "check",
+    .arguments = "[--baseline FILE]",
+    .summary = "against textbook, or a saved report",
+    .about =
+        "The engine against the textbook's closed forms and golden values, over every preset; or today's numbers "
+        "against a report saved with --json. Exit 1 if anything differs.",
+    .examples =
+        "  llmcalc check\n  llmcalc report llama-3-8b --hardware h100 --json > saved.json\n"
+        "  llmcalc check --baseline saved.json",
+    .own = own,
+    .parts = part::styles,
+    .run = run_check};
 
 }  // namespace llmcalc

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 #include "calc/roofline.hpp"
 #include "cli/command.hpp"
 #include "cli/commands/ask.hpp"
@@ -14,10 +16,8 @@ namespace llmcalc {
 namespace {
 
 CollectiveOp operation(const std::string& text) {
-  if (const auto op = collective_op(lower(text))) return *op;
-  std::string known;
-  for (const std::string_view n : collective_op_names) known += (known.empty() ? "" : ", ") + std::string(n);
-  throw InputError(fmt::format("{} is no collective; {} are", in_quotes(text), known));
+  if (const auto op = parse<CollectiveOp>(text)) return *op;
+  throw InputError(fmt::format("OP: expected {}, got {}", one_of(names<CollectiveOp>), in_quotes(text)));
 }
 
 /// The link that joins the ranks, from --bandwidth and --latency, or from the hardware.
@@ -31,28 +31,20 @@ Link link(const std::string& bandwidth, const std::string& latency, const std::o
   return l;
 }
 
-}  // namespace
-
-int run_collective(Args args) {
-  Arguments arguments("collective", "Volume and alpha-beta time of a collective, by every algorithm that does it.",
-                      "  llmcalc collective all-reduce --bytes 1GiB --ranks 8 --hardware h100\n"
-                      "  llmcalc collective broadcast --bytes 400MB --ranks 64 --bandwidth 25GB/s --latency 5us");
-  std::string op, bytes, ranks, hardware, bandwidth, latency;
-  arguments.positional("OP", "broadcast, gather, reduce, all-gather, all-reduce, reduce-scatter, all-to-all, p2p", op);
-  arguments.option("--bytes", "M", "message: all-gather's output, reduce-scatter's input", bytes);
-  arguments.option("--ranks", "N", "ranks", ranks);
-  arguments.option("--hardware", "HW", "whose link or network", hardware);
-  arguments.option("--bandwidth", "RATE", "one way, per rank, in place of the hardware's", bandwidth);
-  arguments.option("--latency", "TIME", "per message, in place of the hardware's", latency);
-  arguments.styles();
-  if (!arguments.parse(args)) return 0;
-  if (bytes.empty() || ranks.empty()) throw InputError("'llmcalc collective' wants --bytes M and --ranks N");
-  const CollectiveOp o = operation(op);
+int run_collective(const Arguments& arguments) {
+  const std::string bytes = arguments.text("--bytes"), ranks = arguments.text("--ranks"),
+                    hardware = arguments.text("--hardware");
+  if (bytes.empty() || ranks.empty()) throw InputError("'llmcalc collective' needs --bytes M and --ranks N");
+  const CollectiveOp o = operation(arguments.word("OP"));
   const Bytes m = parse_bytes(bytes, "--bytes", Bare::allowed);
   const Count n = parse_positive(ranks, "--ranks");
+  if (arguments.has("--latency") && !arguments.has("--bandwidth") && hardware.empty())
+    throw InputError("--latency changes nothing without --bandwidth or --hardware; add one of them");
+  if (arguments.has("--latency") && arguments.has("--bandwidth") && !hardware.empty())
+    throw InputError("--hardware changes nothing beside --bandwidth and --latency; leave it out");
   std::optional<HardwareCard> card;
   if (!hardware.empty()) card = load_hardware(hardware);
-  const Link l = link(bandwidth, latency, card, n);
+  const Link l = link(arguments.text("--bandwidth"), arguments.text("--latency"), card, n);
   const bool timed = l.bandwidth.value > 0;
   if (card && !timed)
     throw InputError(fmt::format("{} states no link that joins {} devices; give --bandwidth", card->name, n));
@@ -94,5 +86,27 @@ int run_collective(Args args) {
                                   name(default_algorithm(o)), grid.rows[0][2], timed ? " in " + grid.rows[0][4] : "");
   return print(report, arguments.style());
 }
+
+constexpr std::array words{
+    Word{"OP", "broadcast, gather, reduce, all-gather, all-reduce, reduce-scatter, all-to-all, p2p"}};
+constexpr std::array own{Option{"--bytes", "M", "message: all-gather's output, reduce-scatter's input"},
+                         Option{"--ranks", "N", "ranks"}, Option{"--hardware", "HW", "whose link or network"},
+                         Option{"--bandwidth", "RATE", "one way, per rank, in place of the hardware's"},
+                         Option{"--latency", "TIME", "per message, in place of the hardware's"}};
+
+}  // namespace
+
+const Command collective_command{
+    .name = "collective",
+    .arguments = "OP --bytes M --ranks N",
+    .summary = "volume and time of a collective",
+    .about = "Volume and alpha-beta time of a collective, by every algorithm that does it.",
+    .examples =
+        "  llmcalc collective all-reduce --bytes 1GiB --ranks 8 --hardware h100\n"
+        "  llmcalc collective broadcast --bytes 400MB --ranks 64 --bandwidth 25GB/s",
+    .words = words,
+    .own = own,
+    .parts = part::styles,
+    .run = run_collective};
 
 }  // namespace llmcalc

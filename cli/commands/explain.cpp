@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <array>
+
 #include "cli/command.hpp"
 #include "cli/commands/ask.hpp"
 #include "cli/output.hpp"
@@ -16,19 +18,19 @@ using explain::Subject;
 using Wanted = std::vector<const Definition*>;
 
 constexpr const char* examples =
-    "  llmcalc explain                                             the whole cheat sheet\n"
-    "  llmcalc explain activations_bytes                           one formula, and how plans change it\n"
-    "  llmcalc explain parameters deepseek-v3                      a section, with numbers\n"
+    "  llmcalc explain                           the whole cheat sheet\n"
+    "  llmcalc explain activations_bytes         one formula, and how plans change it\n"
+    "  llmcalc explain parameters deepseek-v3    a section, with numbers\n"
     "  llmcalc explain memory.peak_bytes llama-3.1-8b --recompute full\n"
     "  llmcalc explain step.mfu llama-3.1-405b --hardware h100 --tp 8";
 
 /// What the answer says about the request.
-constexpr Question explain_question{.name = "explain",
-                                    .summary = "Formulas: their symbols, the numbers put in, the source.",
-                                    .examples = examples,
-                                    .uses = for_training | for_inference | for_time | for_run | for_flops,
-                                    .checks = {},
-                                    .fill = [](const Request&, Report&) {}};
+constexpr Question explain_question{
+    .name = "explain",
+    .summary = "Formulas: their symbols, the numbers put in, the source.",
+    .examples = examples,
+    .parts = part::of_training | part::of_inference | part::model_flops | part::time | part::hardware | part::styles,
+    .fill = [](const Request&, Report&) {}};
 
 bool any(const Wanted& all, Subject s) {
   for (const Definition* d : all)
@@ -36,10 +38,18 @@ bool any(const Wanted& all, Subject s) {
   return false;
 }
 
+/// The parts of a request that these quantities follow from.
+Parts parts_of(const Wanted& all) {
+  Parts parts = explain_question.parts;
+  if (!any(all, Subject::training)) parts &= ~part::of_training;
+  if (!any(all, Subject::inference)) parts &= ~part::of_inference;
+  return parts;
+}
+
 /// Does the request allow this part? With a single subject asked for, a mistake is told; of many, it is left out.
-bool allowed(const Request& r, const Uses& uses, bool tolerant, std::vector<std::string>& notes) {
+bool allowed(const Request& r, Parts parts, bool tolerant, std::vector<std::string>& notes) {
   try {
-    check(r, uses);
+    check(r, parts);
     return true;
   } catch (const InputError& e) {
     if (!tolerant) throw;
@@ -65,9 +75,8 @@ Answers answers(const Request& r, const Wanted& wanted) {
   Answers a;
   const bool training = any(wanted, Subject::training), inference = any(wanted, Subject::inference);
   const bool many = training && inference;
-  const bool time = r.hardware.has_value();
-  const explain::Parts parts{training && allowed(r, {.training = true, .time = time}, many, a.notes),
-                             inference && allowed(r, {.inference = true, .time = time}, many, a.notes)};
+  const explain::Parts parts{training && allowed(r, r.parts & ~part::of_inference, many, a.notes),
+                             inference && allowed(r, r.parts & ~part::of_training, many, a.notes)};
   const explain::Setting setting(r, parts);
   std::size_t without_device = 0;
   for (const Definition* d : wanted) {
@@ -131,18 +140,12 @@ int print_numbers(const Answers& a, const Report& head, Style style) {
   return 0;
 }
 
-}  // namespace
-
-int run_explain(Args args) {
-  Arguments arguments("explain", std::string(explain_question.summary), examples);
-  std::string quantity, model, hardware;
-  arguments.positional("QUANTITY", "a key of --json, its last part, a section, or all", quantity, false);
-  arguments.positional("MODEL", "a preset, a model file, a config.json or its folder", model, false);
-  arguments.option("--hardware", "HW", "a hardware preset or file", hardware);
-  arguments.plan(explain_question.uses);
-  arguments.styles();
-  if (!arguments.parse(args)) return 0;
+int run_explain(const Arguments& arguments) {
+  const std::string quantity = arguments.word("QUANTITY"), model = arguments.word("MODEL");
   const Style style = arguments.style();
+  if (model.empty() && arguments.first_of_plan() != nullptr)
+    throw InputError(fmt::format("{} is for numbers, and they need a model: 'llmcalc explain QUANTITY MODEL'",
+                                 arguments.first_of_plan()->flag));
   if (quantity.empty()) return print_sheet(style);
   if (model.empty() && find_builtin(builtin_models(), quantity))
     throw InputError(fmt::format("the quantity comes before the model: 'llmcalc explain all {}'", quantity));
@@ -150,10 +153,23 @@ int run_explain(Args args) {
   if (model.empty()) return print_general(wanted, style);
   Request r;
   r.model = load_model(model);
-  if (!hardware.empty()) r.hardware = load_hardware(hardware);
-  arguments.apply(r);
+  arguments.apply(r, parts_of(wanted));
   const Answers a = answers(r, wanted);
   return print_numbers(a, answer(explain_question, r), style);
 }
+
+constexpr std::array words{Word{"QUANTITY", "a key of --json, its last part, a section, or all", false},
+                           Word{"MODEL", "a preset, a model file, a config.json or its folder", false}};
+
+}  // namespace
+
+const Command explain_command{.name = "explain",
+                              .arguments = "[QUANTITY [MODEL]]",
+                              .summary = "formula, symbols, numbers, source",
+                              .about = explain_question.summary,
+                              .examples = explain_question.examples,
+                              .words = words,
+                              .parts = explain_question.parts,
+                              .run = run_explain};
 
 }  // namespace llmcalc

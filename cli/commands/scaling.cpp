@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 #include "cli/command.hpp"
 #include "cli/commands/ask.hpp"
 #include "text/error.hpp"
@@ -16,26 +18,23 @@ struct Budget {
   double value = 0;
 };
 
-double real(std::string_view text, std::string_view flag) {
-  const double v = static_cast<double>(parse_wide(text, flag));
-  if (v <= 0) throw InputError(fmt::format("{} is 0; more is wanted", flag));
-  return v;
-}
-
 scaling::Optimum optimum(const scaling::Fit& fit, const Budget& b) {
   if (b.flag == "--compute") return scaling::optimum_for_compute(fit, b.value);
   if (b.flag == "--params") return scaling::optimum_for_params(fit, b.value);
   return scaling::optimum_for_tokens(fit, b.value);
 }
 
-Budget budget(const std::string& compute, const std::string& params, const std::string& tokens) {
-  const int given =
-      static_cast<int>(!compute.empty()) + static_cast<int>(!params.empty()) + static_cast<int>(!tokens.empty());
-  if (given != 1)
-    throw InputError("scaling wants one of --compute C, --params N, --tokens D; for example --compute 5.76e23");
-  if (!compute.empty()) return {"--compute", real(compute, "--compute")};
-  if (!params.empty()) return {"--params", real(params, "--params")};
-  return {"--tokens", real(tokens, "--tokens")};
+Budget budget(const Arguments& a) {
+  Budget b;
+  for (const char* flag : {"--compute", "--params", "--tokens"}) {
+    if (!a.has(flag)) continue;
+    if (!b.flag.empty()) throw InputError(fmt::format("{} and {} exclude each other; give one of them", b.flag, flag));
+    b = {flag, static_cast<double>(parse_wide(a.text(flag), flag))};
+  }
+  if (b.flag.empty())
+    throw InputError(
+        "'llmcalc scaling' needs one of --compute C, --params N, --tokens D; for example --compute 5.76e23");
+  return b;
 }
 
 std::vector<scaling::Fit> chosen(const std::string& name) {
@@ -45,23 +44,12 @@ std::vector<scaling::Fit> chosen(const std::string& name) {
   }
   if (const auto fit = scaling::fit(lower(name))) return {*fit};
   std::string known;
-  for (const auto& f : scaling::fits()) known += (known.empty() ? "" : ", ") + std::string(scaling::name(f));
-  throw InputError(fmt::format("--fit {} is not known; it takes {}", in_quotes(name), known));
+  for (const auto& f : scaling::fits()) known += (known.empty() ? "" : "|") + std::string(scaling::name(f));
+  throw InputError(fmt::format("--fit: expected {}, got {}", one_of(known), in_quotes(name)));
 }
 
-}  // namespace
-
-int run_scaling(Args args) {
-  Arguments arguments("scaling", "Compute-optimal parameters and tokens under 6ND = C, by every published fit.",
-                      "  llmcalc scaling --compute 5.76e23\n  llmcalc scaling --params 70B --fit besiroglu");
-  std::string compute, params, tokens, fit;
-  arguments.option("--compute", "C", "training FLOPs", compute);
-  arguments.option("--params", "N", "parameters", params);
-  arguments.option("--tokens", "D", "training tokens", tokens);
-  arguments.option("--fit", "NAME", "one fit only [all]", fit);
-  arguments.styles();
-  if (!arguments.parse(args)) return 0;
-  const Budget b = budget(compute, params, tokens);
+int run_scaling(const Arguments& arguments) {
+  const Budget b = budget(arguments);
   Report report;
   report.command = "scaling";
   report.title = fmt::format("compute-optimal for {} {}", b.flag.substr(2), b.value);
@@ -72,7 +60,7 @@ int run_scaling(Args args) {
          .title = "",
          .columns = {"fit", "parameters", "tokens", "tokens/param", "FLOPs", "loss"},
          .rows = {}};
-  for (const scaling::Fit& f : chosen(fit)) {
+  for (const scaling::Fit& f : chosen(arguments.text("--fit"))) {
     const scaling::Optimum o = optimum(f, b);
     g.rows.push_back({std::string(scaling::name(f)), human_text(o.params, Unit::parameters),
                       human_text(o.tokens, Unit::tokens), fmt::format("{:.1f}", o.tokens_per_parameter()),
@@ -91,5 +79,20 @@ int run_scaling(Args args) {
   report.conclusion = "The fits disagree; a plan should name the one it follows.";
   return print(report, arguments.style());
 }
+
+constexpr std::array own{Option{"--compute", "C", "training FLOPs"}, Option{"--params", "N", "parameters"},
+                         Option{"--tokens", "D", "training tokens"}, Option{"--fit", "NAME", "one fit only [all]"}};
+
+}  // namespace
+
+const Command scaling_command{
+    .name = "scaling",
+    .arguments = "--compute C",
+    .summary = "compute-optimal sizes, by every fit",
+    .about = "Compute-optimal parameters and tokens under 6ND = C, by every published fit.",
+    .examples = "  llmcalc scaling --compute 5.76e23\n  llmcalc scaling --params 70B --fit besiroglu",
+    .own = own,
+    .parts = part::styles,
+    .run = run_scaling};
 
 }  // namespace llmcalc
