@@ -83,6 +83,6 @@ inline constexpr auto joined = joined_names<E>();
 
 /// The names of all choices of E, in the order of the table: "none|selective|full".
 template <Named E>
-inline constexpr std::string_view names{detail::joined<E>.data(), detail::joined<E>.size()};
+inline constexpr std::string_view choice_names{detail::joined<E>.data(), detail::joined<E>.size()};
 
 }  // namespace llmcalc

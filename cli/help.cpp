@@ -98,12 +98,12 @@ std::string manual_row(const Option& o) {
 
 std::string_view first_sentence(std::string_view help) { return help.substr(0, help.find(" [")); }
 
-std::string candidates(std::string_view choices) {
+std::string candidates(std::string_view listed) {
   std::string out;
-  while (!choices.empty()) {
-    const std::string_view one = choices.substr(0, choices.find('|'));
+  while (!listed.empty()) {
+    const std::string_view one = listed.substr(0, listed.find('|'));
     out += std::string(one) + "\n";
-    choices.remove_prefix(std::min(choices.size(), one.size() + 1));
+    listed.remove_prefix(std::min(listed.size(), one.size() + 1));
   }
   return out;
 }
@@ -119,7 +119,7 @@ std::string values_of(std::string_view placeholder) {
   if (placeholder == "MODEL") return preset_names(builtin_models());
   if (placeholder == "HW") return preset_names(builtin_hardware());
   if (placeholder == "NAME") return preset_names(builtin_models()) + preset_names(builtin_hardware());
-  if (placeholder == "OP") return candidates(names<CollectiveOp>);
+  if (placeholder == "OP") return candidates(choice_names<CollectiveOp>);
   if (placeholder == "F")
     return std::accumulate(formats.begin(), formats.end(), std::string(), [](std::string all, const Format& f) {
       return std::move(all) + fmt::format("{}\t{}\n", f.name, f.note);

@@ -20,7 +20,7 @@ E choice(const Object& o, std::string_view key) {
   const std::string text = o.text(key);
   if (const auto found = parse<E>(text)) return *found;
   throw InputError(
-      fmt::format("{}: {}: expected {}, got {}", o.where(), in_quotes(key), one_of(names<E>), in_quotes(text)));
+      fmt::format("{}: {}: expected {}, got {}", o.where(), in_quotes(key), one_of(choice_names<E>), in_quotes(text)));
 }
 
 LayerSet layers(const Object& o, Count count) {

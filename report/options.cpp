@@ -25,7 +25,7 @@ using Text = std::string_view;
 template <Named E>
 E read_choice(Text text, Text where) {
   if (const auto value = parse<E>(text)) return *value;
-  refuse(where, one_of(names<E>), text);
+  refuse(where, one_of(choice_names<E>), text);
 }
 
 /// "fp32" or "on" is true, its counterpart false.
@@ -220,11 +220,11 @@ constexpr std::array training_options{
            value<&Plan::micro_batch, parse_positive>},
     Option{"--global-batch", "N", "sequences per optimizer step, all GPUs together [one micro-batch per replica]",
            common, step, "", "--batch", value<&Plan::global_batch, parse_positive>},
-    Option{"--recompute", names<Recompute>,
+    Option{"--recompute", choice_names<Recompute>,
            "what runs again in backward: nothing, the attention core, every block [none]", common, training | formulas,
            "", "", choice<Recompute, &Plan::recompute>},
-    Option{"--optimizer", names<Optimizer>, "the optimizer, by the state that it keeps [adam]", common, training, "",
-           "", choice<Optimizer, &Plan::optimizer>},
+    Option{"--optimizer", choice_names<Optimizer>, "the optimizer, by the state that it keeps [adam]", common, training,
+           "", "", choice<Optimizer, &Plan::optimizer>},
     Option{"--master", "fp32|none", "float32 master copy of 16-bit weights [fp32]", !common, training, "", "", master},
     Option{"--state-precision", "F", "optimizer moments [fp32; without a master copy as --precision]", !common,
            training, "", "", value<&Plan::state_precision, read_plain>},
@@ -232,9 +232,9 @@ constexpr std::array training_options{
            value<&Plan::gradient_bytes, read_gradient_bytes>},
     Option{"--dropout", "", "dropout on embedding, attention and residuals [off]", !common, training, "", "",
            flag<&Plan::dropout>},
-    Option{"--softmax-store", names<SoftmaxStore>, "what naive attention keeps [minimal]", !common, training, "", "",
-           choice<SoftmaxStore, &Plan::softmax_store>},
-    Option{"--glu-store", names<GluStore>, "what a gated MLP keeps [all]", !common, training, "", "",
+    Option{"--softmax-store", choice_names<SoftmaxStore>, "what naive attention keeps [minimal]", !common, training, "",
+           "", choice<SoftmaxStore, &Plan::softmax_store>},
+    Option{"--glu-store", choice_names<GluStore>, "what a gated MLP keeps [all]", !common, training, "", "",
            choice<GluStore, &Plan::glu_store>},
     Option{"--norm-stats", "on|off", "keep the statistics of the norms [on]", !common, training, "", "",
            value<&Plan::norm_stats, read_switch>},
@@ -262,10 +262,11 @@ constexpr std::array kernel_options{
            both, "", "", value<&Plan::precision, read_compute>},
     Option{"--weight-precision", "F", "weights: any of 'llmcalc list dtypes' [as --precision]", common, both, "", "",
            value<&Plan::weight_precision, read_stored>},
-    Option{"--attention", names<AttentionImpl>, "how attention is computed [flash]", !common, both | formulas, "", "",
-           choice<AttentionImpl, &Plan::attention>},
-    Option{"--mla", names<Mla>, "how latent attention is computed [auto: absorbed in decode, expanded in prefill]",
-           !common, both | formulas, "", "", mla},
+    Option{"--attention", choice_names<AttentionImpl>, "how attention is computed [flash]", !common, both | formulas,
+           "", "", choice<AttentionImpl, &Plan::attention>},
+    Option{"--mla", choice_names<Mla>,
+           "how latent attention is computed [auto: absorbed in decode, expanded in prefill]", !common, both | formulas,
+           "", "", mla},
 };
 constexpr std::array time_options{
     Option{"--efficiency", "X", "achieved fraction of the matmul peak, for an estimate [none]", !common, time,
@@ -274,11 +275,11 @@ constexpr std::array time_options{
            "", memory_efficiency},
     Option{"--overlap", "X", "fraction of communication hidden behind compute [0]", !common, time, "--hardware", "",
            value<&Plan::overlap, parse_share>},
-    Option{"--roofline", names<Roofline>, "sum over operators, or the step as a whole [op]", !common, time,
+    Option{"--roofline", choice_names<Roofline>, "sum over operators, or the step as a whole [op]", !common, time,
            "--hardware", "", choice<Roofline, &Plan::roofline>},
-    Option{"--attention-flops", names<AttentionFlops>, "query-key pairs that count as work [full]", !common,
+    Option{"--attention-flops", choice_names<AttentionFlops>, "query-key pairs that count as work [full]", !common,
            model_flops, "", "", choice<AttentionFlops, &Plan::attention_flops>},
-    Option{"--params-in-6n", names<ParamsIn6N>, "which N stands in 6N [total]", !common, formulas, "", "",
+    Option{"--params-in-6n", choice_names<ParamsIn6N>, "which N stands in 6N [total]", !common, formulas, "", "",
            choice<ParamsIn6N, &Plan::params_in_6n>},
 };
 constexpr std::array run_options{

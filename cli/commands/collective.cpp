@@ -17,7 +17,7 @@ namespace {
 
 CollectiveOp operation(const std::string& text) {
   if (const auto op = parse<CollectiveOp>(text)) return *op;
-  throw InputError(fmt::format("OP: expected {}, got {}", one_of(names<CollectiveOp>), in_quotes(text)));
+  throw InputError(fmt::format("OP: expected {}, got {}", one_of(choice_names<CollectiveOp>), in_quotes(text)));
 }
 
 /// The link that joins the ranks, from --bandwidth and --latency, or from the hardware.

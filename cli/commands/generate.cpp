@@ -70,6 +70,8 @@ model::GenerateOptions read(const Options& o) {
   if (!o.seed.empty()) g.seed = static_cast<std::uint64_t>(parse_count(o.seed, "--seed"));
   if (g.beams > 1 && (!o.temperature.empty() || !o.top_k.empty() || !o.top_p.empty() || !o.seed.empty()))
     throw InputError("--beams searches and draws nothing; leave --temperature, --top-k, --top-p and --seed out");
+  if (g.sampling.temperature == 0 && (!o.top_k.empty() || !o.top_p.empty() || !o.seed.empty()))
+    throw InputError("--temperature 0 draws nothing; leave --top-k, --top-p and --seed out");
   if (o.no_kv_cache && o.compare_kv_cache)
     throw InputError("--compare-kv-cache generates with and without the cache; leave --no-kv-cache out");
   g.cache = !o.no_kv_cache;

@@ -242,6 +242,7 @@ TEST_CASE("a checkpoint that is damaged or foreign is refused by name", "[learn]
   refused("generate " + checkpoint() + " hello --temperature -1", "--temperature");
   refused("generate " + checkpoint() + " hello --top-p 2", "--top-p");
   refused("generate " + checkpoint() + " hello --beams 2 --seed 3", "searches and draws nothing");
+  refused("generate " + checkpoint() + " hello --temperature 0 --top-k 5", "--temperature 0 draws nothing");
   refused("generate " + checkpoint() + " ''  </dev/null", "the prompt is empty");
   refused("generate " + checkpoint() + " hello --beams 1e9", "no more than 256 texts begin differently");
   CHECK(test::llmcalc("generate " + checkpoint() + " hello --beams 256 --tokens 2").code == 0);
