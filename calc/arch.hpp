@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstdint>
 
+#include "calc/choice.hpp"
 #include "calc/units.hpp"
 
 namespace llmcalc {
@@ -80,26 +81,47 @@ enum class AttentionKind : std::uint8_t {
   grouped,  ///< MHA (kv_heads = heads), GQA, MQA (kv_heads = 1)
   latent    ///< multi-head latent attention of DeepSeek-V2 (arXiv:2405.04434)
 };
+template <>
+inline constexpr auto choices<AttentionKind> =
+    std::array{Choice{AttentionKind::grouped, "grouped"}, Choice{AttentionKind::latent, "latent"}};
+
 enum class BlockKind : std::uint8_t {
   serial,   ///< attention, then MLP
   parallel  ///< both read the same residual stream and are added at once
 };
+template <>
+inline constexpr auto choices<BlockKind> =
+    std::array{Choice{BlockKind::serial, "serial"}, Choice{BlockKind::parallel, "parallel"}};
+
 enum class NormPlacement : std::uint8_t {
   pre,     ///< y = x + f(norm x)
   post,    ///< y = norm(x + f(x)) (Vaswani et al. 2017)
   output,  ///< y = x + norm(f(x)) (OLMo 2)
   both     ///< y = x + norm(f(norm x)): sandwich, four per layer (Gemma 2)
 };
+template <>
+inline constexpr auto choices<NormPlacement> =
+    std::array{Choice{NormPlacement::pre, "pre"}, Choice{NormPlacement::post, "post"},
+               Choice{NormPlacement::output, "output"}, Choice{NormPlacement::both, "both"}};
+
 enum class NormKind : std::uint8_t {
   layer_norm,          ///< weight and bias: 2 x width
   layer_norm_no_bias,  ///< weight only: width
   rms_norm,            ///< weight only: width
   weight_free          ///< LayerNorm without parameters: 0
 };
+template <>
+inline constexpr auto choices<NormKind> =
+    std::array{Choice{NormKind::layer_norm, "layer_norm"}, Choice{NormKind::layer_norm_no_bias, "layer_norm_no_bias"},
+               Choice{NormKind::rms_norm, "rms_norm"}, Choice{NormKind::weight_free, "weight_free"}};
+
 enum class MlpKind : std::uint8_t {
   plain,  ///< down(act(up x)): 2 matrices
   gated   ///< down(act(gate x) * up x): 3 matrices (SwiGLU, GEGLU)
 };
+template <>
+inline constexpr auto choices<MlpKind> = std::array{Choice{MlpKind::plain, "plain"}, Choice{MlpKind::gated, "gated"}};
+
 enum class Activation : std::uint8_t {
   relu,
   relu_squared,
@@ -108,7 +130,17 @@ enum class Activation : std::uint8_t {
   silu,
   xielu  ///< two learned scalars per layer (Apertus)
 };
+template <>
+inline constexpr auto choices<Activation> =
+    std::array{Choice{Activation::relu, "relu"}, Choice{Activation::relu_squared, "relu_squared"},
+               Choice{Activation::gelu, "gelu"}, Choice{Activation::gelu_tanh, "gelu_tanh"},
+               Choice{Activation::silu, "silu"}, Choice{Activation::xielu, "xielu"}};
+
 enum class Position : std::uint8_t { none, learned, sinusoidal, rope, alibi };
+template <>
+inline constexpr auto choices<Position> = std::array{
+    Choice{Position::none, "none"}, Choice{Position::learned, "learned"}, Choice{Position::sinusoidal, "sinusoidal"},
+    Choice{Position::rope, "rope"}, Choice{Position::alibi, "alibi"}};
 
 /// Normalisation of queries and keys before the scores.
 enum class QkNorm : std::uint8_t {
@@ -121,6 +153,12 @@ enum class QkNorm : std::uint8_t {
   full,           ///< RMSNorm of the whole projected width: (heads + kv_heads) x head_dim (OLMo 2)
   full_bias       ///< LayerNorm of it with bias: twice that
 };
+template <>
+inline constexpr auto choices<QkNorm> =
+    std::array{Choice{QkNorm::none, "none"},           Choice{QkNorm::weight_free, "weight_free"},
+               Choice{QkNorm::per_head, "per_head"},   Choice{QkNorm::per_head_bias, "per_head_bias"},
+               Choice{QkNorm::each_head, "each_head"}, Choice{QkNorm::full, "full"},
+               Choice{QkNorm::full_bias, "full_bias"}};
 
 /// Widths of multi-head latent attention. q_rank = 0: queries are projected directly.
 struct Latent {

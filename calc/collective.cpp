@@ -82,33 +82,7 @@ Schedule valid_schedule(Op op, Algorithm algorithm, Count n) {
   return {1, {1, 1}};
 }
 
-/// Equal but for '-' and '_': "all-reduce", "all_reduce" and "allreduce" are one.
-bool same_name(std::string_view given, std::string_view ours) {
-  const auto counts = [](char c) { return c != '-' && c != '_'; };
-  for (auto a = given.begin(), b = ours.begin();; ++a, ++b) {
-    a = std::find_if(a, given.end(), counts);
-    b = std::find_if(b, ours.end(), counts);
-    if (a == given.end() || b == ours.end()) return a == given.end() && b == ours.end();
-    if (*a != *b) return false;
-  }
-}
-
-template <typename Enum, std::size_t size>
-std::optional<Enum> named(std::string_view given, const std::array<std::string_view, size>& names) {
-  for (std::size_t i = 0; i < size; ++i)
-    if (same_name(given, names[i])) return static_cast<Enum>(i);
-  return std::nullopt;
-}
-
 }  // namespace
-
-std::optional<CollectiveOp> collective_op(std::string_view name) noexcept {
-  return named<CollectiveOp>(name, collective_op_names);
-}
-
-std::optional<CollectiveAlgorithm> collective_algorithm(std::string_view name) noexcept {
-  return named<CollectiveAlgorithm>(name, collective_algorithm_names);
-}
 
 std::span<const CollectiveAlgorithm> algorithms(CollectiveOp op) noexcept {
   switch (op) {

@@ -23,6 +23,7 @@
 #include <span>
 #include <string_view>
 
+#include "calc/choice.hpp"
 #include "calc/device.hpp"
 #include "calc/units.hpp"
 
@@ -38,8 +39,12 @@ enum class CollectiveOp : std::uint8_t {
   all_to_all,      ///< a different slice from each to each
   p2p              ///< one rank to another
 };
-inline constexpr std::array<std::string_view, 8> collective_op_names{
-    "broadcast", "gather", "reduce", "all-gather", "all-reduce", "reduce-scatter", "all-to-all", "p2p"};
+template <>
+inline constexpr auto choices<CollectiveOp> =
+    std::array{Choice{CollectiveOp::broadcast, "broadcast"},   Choice{CollectiveOp::gather, "gather"},
+               Choice{CollectiveOp::reduce, "reduce"},         Choice{CollectiveOp::all_gather, "all-gather"},
+               Choice{CollectiveOp::all_reduce, "all-reduce"}, Choice{CollectiveOp::reduce_scatter, "reduce-scatter"},
+               Choice{CollectiveOp::all_to_all, "all-to-all"}, Choice{CollectiveOp::p2p, "p2p"}};
 
 enum class CollectiveAlgorithm : std::uint8_t {
   ring,               ///< neighbour to neighbour, M/n at a time
@@ -53,18 +58,18 @@ enum class CollectiveAlgorithm : std::uint8_t {
   naive,              ///< everything over the chief's link, one rank after another
   direct              ///< one message
 };
-inline constexpr std::array<std::string_view, 10> collective_algorithm_names{
-    "ring",  "recursive",         "tree",      "tree-pipelined", "pairwise",
-    "bruck", "scatter-allgather", "pipelined", "naive",          "direct"};
-
-constexpr std::string_view name(CollectiveOp op) { return collective_op_names[static_cast<std::size_t>(op)]; }
-constexpr std::string_view name(CollectiveAlgorithm a) {
-  return collective_algorithm_names[static_cast<std::size_t>(a)];
-}
-
-/// The operation or algorithm of that name ("all-reduce", or with underscores), if there is one.
-std::optional<CollectiveOp> collective_op(std::string_view name) noexcept;
-std::optional<CollectiveAlgorithm> collective_algorithm(std::string_view name) noexcept;
+template <>
+inline constexpr auto choices<CollectiveAlgorithm> =
+    std::array{Choice{CollectiveAlgorithm::ring, "ring"},
+               Choice{CollectiveAlgorithm::recursive, "recursive"},
+               Choice{CollectiveAlgorithm::tree, "tree"},
+               Choice{CollectiveAlgorithm::tree_pipelined, "tree-pipelined"},
+               Choice{CollectiveAlgorithm::pairwise, "pairwise"},
+               Choice{CollectiveAlgorithm::bruck, "bruck"},
+               Choice{CollectiveAlgorithm::scatter_allgather, "scatter-allgather"},
+               Choice{CollectiveAlgorithm::pipelined, "pipelined"},
+               Choice{CollectiveAlgorithm::naive, "naive"},
+               Choice{CollectiveAlgorithm::direct, "direct"}};
 
 /// The algorithms of an operation; the first is its default: the one that moves the fewest bytes, as NCCL's rings do.
 std::span<const CollectiveAlgorithm> algorithms(CollectiveOp op) noexcept;

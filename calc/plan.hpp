@@ -4,47 +4,90 @@
 #include <cstdint>
 #include <optional>
 
+#include "calc/choice.hpp"
 #include "calc/dtype.hpp"
 #include "calc/units.hpp"
 
 namespace llmcalc {
 
 enum class Optimizer : std::uint8_t { adam, adam8bit, sgd, momentum, adafactor, lion };
+template <>
+inline constexpr auto choices<Optimizer> = std::array{Choice{Optimizer::adam, "adam"},
+                                                      Choice{Optimizer::adam, "adamw"},
+                                                      Choice{Optimizer::adam8bit, "adam8bit"},
+                                                      Choice{Optimizer::adam8bit, "adamw8bit"},
+                                                      Choice{Optimizer::sgd, "sgd"},
+                                                      Choice{Optimizer::momentum, "momentum"},
+                                                      Choice{Optimizer::adafactor, "adafactor"},
+                                                      Choice{Optimizer::lion, "lion"}};
+
 enum class Recompute : std::uint8_t {
   none,
   selective,  ///< the attention core runs again in backward; its scores are not stored
   full        ///< every block runs again in backward; only its input is stored
 };
+template <>
+inline constexpr auto choices<Recompute> = std::array{
+    Choice{Recompute::none, "none"}, Choice{Recompute::selective, "selective"}, Choice{Recompute::full, "full"}};
+
 enum class AttentionImpl : std::uint8_t {
   naive,  ///< computes and stores the S x S scores
   flash   ///< computes the causal half, stores a log-sum-exp per row (arXiv:2205.14135)
 };
+template <>
+inline constexpr auto choices<AttentionImpl> =
+    std::array{Choice{AttentionImpl::naive, "naive"}, Choice{AttentionImpl::flash, "flash"}};
+
 enum class SoftmaxStore : std::uint8_t {
   seed,    ///< scores and softmax output both (Goon 2.5)
   minimal  ///< the softmax output, which is all that backward needs
 };
+template <>
+inline constexpr auto choices<SoftmaxStore> =
+    std::array{Choice{SoftmaxStore::seed, "seed"}, Choice{SoftmaxStore::minimal, "minimal"}};
+
 enum class GluStore : std::uint8_t {
   all,       ///< gate, act(gate), up, product: 4 tensors
   fused,     ///< gate, up, product: 3
   recompute  ///< gate, up: 2; the product is computed again
 };
+template <>
+inline constexpr auto choices<GluStore> = std::array{Choice{GluStore::all, "all"}, Choice{GluStore::fused, "fused"},
+                                                     Choice{GluStore::recompute, "recompute"}};
+
 /// Query-key pairs that count as work, per head and sequence.
 enum class AttentionFlops : std::uint8_t {
   full,         ///< S (S + past)
   causal_half,  ///< S^2/2 + S past
   causal_exact  ///< S (S+1)/2 + S past
 };
+template <>
+inline constexpr auto choices<AttentionFlops> =
+    std::array{Choice{AttentionFlops::full, "full"}, Choice{AttentionFlops::causal_half, "causal-half"},
+               Choice{AttentionFlops::causal_exact, "causal-exact"}};
+
 /// Which N stands in 6N.
 enum class ParamsIn6N : std::uint8_t { total, non_embedding, active, matmul };
+template <>
+inline constexpr auto choices<ParamsIn6N> =
+    std::array{Choice{ParamsIn6N::total, "total"}, Choice{ParamsIn6N::non_embedding, "non-embedding"},
+               Choice{ParamsIn6N::active, "active"}, Choice{ParamsIn6N::matmul, "matmul"}};
+
 enum class Roofline : std::uint8_t {
   op,   ///< sum over operators of max(compute, memory)
   step  ///< max(compute, memory) of the whole step; weights and cache are its memory traffic
 };
+template <>
+inline constexpr auto choices<Roofline> = std::array{Choice{Roofline::op, "op"}, Choice{Roofline::step, "step"}};
+
 enum class Mla : std::uint8_t {
   automatic,  ///< absorbed in decode, expanded in prefill
   absorbed,
   expanded
 };
+template <>
+inline constexpr auto choices<Mla> =
+    std::array{Choice{Mla::automatic, "auto"}, Choice{Mla::absorbed, "absorbed"}, Choice{Mla::expanded, "expanded"}};
 
 /// What a logit is while the loss is made of it.
 enum class LogitFormat : std::uint8_t {

@@ -1,144 +1,161 @@
 #include "cli/arguments.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <algorithm>
+#include <cassert>
 
-#include "cli/output.hpp"
+#include "calc/choice.hpp"
+#include "cli/command.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
 namespace {
 
-/// Heads the options in help, by what they are about.
-std::string_view group_of(const Option& o) {
-  if (o.uses & for_run) return "The run";
-  if (o.uses & for_time) return o.uses & (for_training | for_inference) ? "Both" : "Time";
-  const bool training = o.uses & for_training, inference = o.uses & for_inference;
-  return training && inference ? "Both" : training ? "Training" : inference ? "Inference" : "Output";
+const Option* option_of(const Command& command, std::string_view flag) {
+  for (const Option* o : options_of(command))
+    if (o->flag == flag) return o;
+  return nullptr;
 }
+
+/// The choice among "cpu|cuda" that the text spells; any text for an option that takes any.
+std::string chosen(const Option& o, const std::string& text) {
+  const bool closed = o.value.find('|') != std::string_view::npos;
+  for (std::string_view rest = o.value; closed && !rest.empty();) {
+    const std::string_view one = rest.substr(0, rest.find('|'));
+    if (same_spelling(one, text)) return std::string(one);
+    rest.remove_prefix(std::min(rest.size(), one.size() + 1));
+  }
+  if (!closed && !text.empty()) return text;
+  throw InputError(fmt::format("{}: expected {}, got {}", o.flag, one_of(o.value), in_quotes(text)));
+}
+
+std::string help_hint(const Command& c) { return fmt::format("'llmcalc {} --help-all' shows all", c.name); }
 
 }  // namespace
 
-Arguments::Arguments(std::string command, std::string summary, std::string examples)
-    : command_(std::move(command)), app_(std::make_unique<CLI::App>(std::move(summary), "llmcalc " + command_)) {
-  app_->allow_extras();
-  app_->get_formatter()->column_width(34);
-  app_->get_formatter()->label("REQUIRED", "");
-  app_->set_help_flag("-h,--help", "this help");
-  if (!examples.empty()) app_->footer("\nExamples:\n" + examples);
-}
-Arguments::~Arguments() = default;
-
-void Arguments::positional(std::string_view name, std::string_view help, std::string& value, bool required) {
-  app_->add_option(std::string(name), value, std::string(help))->required(required)->type_name("");
-}
-void Arguments::positionals(std::string_view name, std::string_view help, std::vector<std::string>& values) {
-  app_->add_option(std::string(name), values, std::string(help))->type_name("");
-}
-void Arguments::option(std::string_view flag, std::string_view value_name, std::string_view help, std::string& value) {
-  app_->add_option(std::string(flag), value, std::string(help))->type_name(std::string(value_name));
-  valued_.emplace_back(flag);
-}
-void Arguments::flag(std::string_view flag, std::string_view help, bool& value) {
-  app_->add_flag(std::string(flag), value, std::string(help));
+std::vector<const Option*> options_of(const Command& command) {
+  std::vector<const Option*> all;
+  for (const Option& o : command.own) all.push_back(&o);
+  for (const Option& o : options())
+    if ((o.parts & command.parts) != 0) all.push_back(&o);
+  return all;
 }
 
-void Arguments::styles() {
-  flag("--json", "machine-readable, base units", json_);
-  flag("--markdown", "tables in Markdown", markdown_);
+std::string elsewhere(const Command& command, const Option& o) {
+  const bool trains = (command.parts & part::training) != 0, infers = (command.parts & part::inference) != 0;
+  if (trains != infers && option_of(command, o.instead) != nullptr)
+    return fmt::format("{} is for {}; for {} use {}", o.flag, trains ? "inference" : "training",
+                       trains ? "training" : "inference", o.instead);
+  std::string takers;
+  for (const Command& c : commands())
+    if ((c.parts & o.parts) != 0) takers += (takers.empty() ? "" : "|") + std::string(c.name);
+  return fmt::format("{} is no option of 'llmcalc {}', only of {}; {}", o.flag, command.name, one_of(takers),
+                     help_hint(command));
 }
 
-void Arguments::plan(unsigned uses) {
-  for (const Option& o : options()) {
-    if ((o.uses & uses) == 0) continue;
-    given_.push_back(std::make_unique<Given>(Given{&o, "", false}));
-    Given& g = *given_.back();
-    CLI::Option* added = nullptr;
-    if (o.value.empty()) {
-      added = app_->add_flag(std::string(o.flag), g.on, std::string(o.help));
-    } else {
-      added = app_->add_option(std::string(o.flag), g.text, std::string(o.help))->type_name(std::string(o.value));
-      valued_.emplace_back(o.flag);
-    }
-    added->group(std::string(group_of(o)));
-  }
-}
-
-/// "--seq", "-5" -> "--seq=-5", so that a wrong value is read as a value and gets its own sentence.
-std::vector<std::string> Arguments::joined(Args args) const {
-  std::vector<std::string> out;
-  for (std::size_t i = 0; i < args.size(); ++i) {
-    const bool takes = std::find(valued_.begin(), valued_.end(), args[i]) != valued_.end();
-    if (takes && i + 1 == args.size())
-      throw InputError(fmt::format("{} wants a value; 'llmcalc {} --help' says which", args[i], command_));
-    if (takes) {
-      out.push_back(args[i] + "=" + args[i + 1]);
+Arguments::Arguments(const Command& command, Args args) : command_(command) {
+  bool words_only = false;
+  for (std::size_t i = 0; i < args.size();) {
+    const std::string& a = args[i];
+    if (!words_only && a == "--") {
+      words_only = true;
+      ++i;
+    } else if (words_only || !a.starts_with('-') || a == "-") {
+      add_word(a);
       ++i;
     } else {
-      out.push_back(args[i]);
+      i += add_option(args, i);
     }
   }
-  return out;
+  for (std::size_t i = words_.size(); i < command.words.size(); ++i)
+    if (command.words[i].required)
+      throw InputError(fmt::format("'llmcalc {}' needs {} ({}); 'llmcalc {} --help' shows an example", command.name,
+                                   command.words[i].name, command.words[i].help, command.name));
+  if (has("--json") && has("--markdown"))
+    throw InputError("--json and --markdown exclude each other; give one of them");
 }
 
-void Arguments::refuse_extra(const std::string& token) const {
-  if (!token.starts_with("-"))
+void Arguments::add_word(const std::string& word) {
+  if (words_.size() == command_.words.size())
     throw InputError(fmt::format("{} is one argument too many for 'llmcalc {}'; its help shows what it takes",
-                                 in_quotes(token), command_));
-  const std::string name = token.substr(0, token.find('='));
+                                 in_quotes(word), command_.name));
+  words_.push_back(word);
+}
+
+std::size_t Arguments::add_option(Args args, std::size_t i) {
+  const std::size_t equals = args[i].find('=');
+  const std::string flag = args[i].substr(0, equals);
+  const Option* o = option_of(command_, flag);
+  if (o == nullptr) refuse_unknown(flag);
+  const bool joined = equals != std::string::npos;
+  if (o->value.empty()) {
+    if (joined) throw InputError(fmt::format("{} takes no value; leave out what follows it", flag));
+    add(*o, "");
+    return 1;
+  }
+  if (!joined && i + 1 == args.size())
+    throw InputError(fmt::format("{}: expected a value ({}), got nothing", flag, o->value));
+  add(*o, joined ? args[i].substr(equals + 1) : args[i + 1]);
+  return joined ? 1 : 2;
+}
+
+void Arguments::add(const Option& o, std::string text) {
+  if (has(o.flag)) throw InputError(fmt::format("{} is given twice; give it once", o.flag));
+  const bool read_here = o.field.read == nullptr && !o.value.empty();
+  given_.push_back({&o, read_here ? chosen(o, text) : std::move(text)});
+}
+
+void Arguments::refuse_unknown(std::string_view flag) const {
+  const std::string doubled = "-" + std::string(flag);
+  if (option_of(command_, doubled) != nullptr)
+    throw InputError(fmt::format("unknown option {}; it is written {}", flag, doubled));
+  if (const Option* o = find_option(flag)) throw InputError(elsewhere(command_, *o));
   std::vector<std::string> known;
-  for (const CLI::Option* o : app_->get_options())
-    for (const std::string& n : o->get_lnames()) known.push_back("--" + n);
-  const std::vector<std::string> near = nearest(name, known, 1);
-  throw InputError(fmt::format("unknown option {} for 'llmcalc {}'{}; 'llmcalc {} --help' shows all", name, command_,
-                               near.empty() ? "" : ", did you mean " + near[0] + "?", command_));
+  for (const Option* o : options_of(command_)) known.emplace_back(o->flag);
+  const std::vector<std::string> near = nearest(flag, known, 1);
+  throw InputError(fmt::format("unknown option {} for 'llmcalc {}'{}; {}", in_quotes(flag), command_.name,
+                               near.empty() ? "" : ", did you mean " + near[0] + "?", help_hint(command_)));
 }
 
-bool Arguments::parse(Args args) {
-  std::vector<std::string> all = joined(args);
-  for (std::size_t i = 0; i < all.size(); ++i)
-    for (std::size_t j = i + 1; j < all.size(); ++j) {
-      const std::string a = all[i].substr(0, all[i].find('='));
-      if (a.starts_with("--") && a == all[j].substr(0, all[j].find('=')))
-        throw InputError(fmt::format("{} is given twice; give it once", a));
-    }
-  std::reverse(all.begin(), all.end());
-  try {
-    app_->parse(all);
-  } catch (const CLI::CallForHelp&) {
-    write_out(app_->help());
-    return false;
-  } catch (const CLI::RequiredError& e) {
-    throw InputError(fmt::format("'llmcalc {}' wants a {}; 'llmcalc {} --help' shows its arguments", command_,
-                                 std::string(e.what()).substr(0, std::string(e.what()).find(' ')), command_));
-  } catch (const CLI::ParseError& e) {
-    throw InputError(fmt::format("{} ('llmcalc {} --help' shows the options)", e.what(), command_));
-  }
-  const std::vector<std::string> extra = app_->remaining();
-  if (!extra.empty()) refuse_extra(extra.front());
-  if (json_ && markdown_) throw InputError("--json and --markdown exclude each other; give one of them");
-  return true;
-}
-
-void Arguments::apply(Request& r) const {
-  llmcalc::Given given;
-  for (const auto& g : given_) {
-    if (g->on || !g->text.empty()) g->option->read(r, given, g->text, g->option->flag);
-  }
-  settle(r, given);
-}
-
-std::string Arguments::first_plan_option(unsigned uses) const {
-  for (const auto& g : given_)
-    if ((g->on || !g->text.empty()) && (g->option->uses & uses) == 0) return std::string(g->option->flag);
+std::string Arguments::word(std::string_view name) const {
+  for (std::size_t i = 0; i < words_.size(); ++i)
+    if (command_.words[i].name == name) return words_[i];
   return "";
 }
 
-Style Arguments::style() const { return json_ ? Style::json : markdown_ ? Style::markdown : Style::text; }
+bool Arguments::has(std::string_view flag) const {
+  return std::any_of(given_.begin(), given_.end(), [&](const Given& g) { return g.option->flag == flag; });
+}
+
+std::string Arguments::text(std::string_view flag, std::string_view otherwise) const {
+  assert(option_of(command_, flag) != nullptr);
+  for (const Given& g : given_)
+    if (g.option->flag == flag) return g.text;
+  return std::string(otherwise);
+}
+
+const Option* Arguments::first_of_plan() const {
+  for (const Given& g : given_)
+    if (g.option->field.read != nullptr && g.option->parts != part::halves) return g.option;
+  return nullptr;
+}
+
+void Arguments::apply(Request& r) const { apply(r, command_.parts); }
+
+void Arguments::apply(Request& r, Parts parts) const {
+  r.parts = parts;
+  for (const Given& g : given_)
+    if (g.option->field.read != nullptr) give(r, *g.option, g.text);
+  settle(r);
+  refuse_ignored(r);
+}
+
+Style Arguments::style() const {
+  if (has("--json")) return Style::json;
+  return has("--markdown") ? Style::markdown : Style::text;
+}
 
 }  // namespace llmcalc

@@ -1,8 +1,7 @@
 #pragma once
-/// The arguments of one command: positionals, plan options and switches, with every mistake answered in one sentence.
+/// The arguments of one command as they were typed: words, options and their values, with every mistake answered in one
+/// sentence.
 
-#include <functional>
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,52 +10,51 @@
 #include "report/options.hpp"
 #include "report/report.hpp"
 
-namespace CLI {
-class App;
-}
-
 namespace llmcalc {
 
+struct Command;
 using Args = std::span<const std::string>;
 
 class Arguments {
  public:
-  /// `command` as typed after "llmcalc"; `summary` and `examples` head and foot its help.
-  Arguments(std::string command, std::string summary, std::string examples = "");
-  ~Arguments();
+  Arguments(const Command& command, Args args);
 
-  void positional(std::string_view name, std::string_view help, std::string& value, bool required = true);
-  void positionals(std::string_view name, std::string_view help, std::vector<std::string>& values);
-  void option(std::string_view flag, std::string_view value_name, std::string_view help, std::string& value);
-  void flag(std::string_view flag, std::string_view help, bool& value);
-  /// --json and --markdown.
-  void styles();
-  /// The plan options that this command uses, in groups.
-  void plan(unsigned uses);
+  const Command& command() const { return command_; }
+  /// The word of that name; empty: not given.
+  std::string word(std::string_view name) const;
+  bool has(std::string_view flag) const;
+  /// The value of an option, or `otherwise`.
+  std::string text(std::string_view flag, std::string_view otherwise = "") const;
+  /// The first option of the table that describes a plan; none: null.
+  const Option* first_of_plan() const;
 
-  /// Reads the arguments. False: help was asked for and printed.
-  bool parse(Args args);
-
-  /// Reads the plan options given into a request whose model and hardware are known, and settles the rest.
+  /// Reads the plan options given into a request whose model is known, settles the rest, and refuses options that
+  /// change nothing in the answer.
   void apply(Request& r) const;
-  /// The first plan option that was given; empty: none. Of those that none of `uses` understands, if that is not 0.
-  std::string first_plan_option(unsigned uses = 0) const;
+  /// The same for an answer of some of the command's parts.
+  void apply(Request& r, Parts parts) const;
   Style style() const;
 
  private:
   struct Given {
     const Option* option;
     std::string text;
-    bool on = false;
   };
-  [[noreturn]] void refuse_extra(const std::string& token) const;
-  std::vector<std::string> joined(Args args) const;
+  void add_word(const std::string& word);
+  /// Reads args[i], an option, and its value; the number of arguments taken.
+  std::size_t add_option(Args args, std::size_t i);
+  void add(const Option& o, std::string text);
+  [[noreturn]] void refuse_unknown(std::string_view flag) const;
 
-  std::string command_;
-  std::unique_ptr<CLI::App> app_;
-  std::vector<std::unique_ptr<Given>> given_;
-  std::vector<std::string> valued_;  // flags that take a value
-  bool json_ = false, markdown_ = false;
+  const Command& command_;
+  std::vector<std::string> words_;
+  std::vector<Given> given_;
 };
+
+/// Every option that a command takes: its own, then those of the table.
+std::vector<const Option*> options_of(const Command& command);
+
+/// A sentence for an option that another command has.
+std::string elsewhere(const Command& command, const Option& o);
 
 }  // namespace llmcalc

@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <new>
+#include <optional>
 
 #include "cli/commands/ask.hpp"
+#include "cli/help.hpp"
 #include "cli/output.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"
@@ -14,43 +17,43 @@
 namespace llmcalc {
 namespace {
 
-constexpr std::array all{
-    Command{"params", "MODEL", "parameters by component: total, active, non-embedding",
-            [](Args a) { return ask(params_question, a); }},
-    Command{"memory", "MODEL [--train|--infer]", "weights, gradients, optimizer, activations, KV cache, peak",
-            [](Args a) { return ask(memory_question, a); }},
-    Command{"flops", "MODEL", "forward, backward, recompute; every named formula",
-            [](Args a) { return ask(flops_question, a); }},
-    Command{"train", "MODEL --hardware HW", "one optimizer step: time, MFU, bound; days, energy, cost",
-            [](Args a) { return ask(train_question, a); }},
-    Command{"infer", "MODEL --hardware HW", "prefill, decode, whole generation; largest batch and context",
-            [](Args a) { return ask(infer_question, a); }},
-    Command{"report", "MODEL --hardware HW", "all of it", [](Args a) { return ask(report_question, a); }},
-    Command{"explain", "[QUANTITY [MODEL]]", "the formula, its symbols, the numbers put in, the source", run_explain},
-    Command{"scaling", "--compute C", "compute-optimal sizes under every named fit", run_scaling},
-    Command{"collective", "OP --bytes M --ranks N", "volume and time of a collective", run_collective},
-    Command{"list", "models|hardware|dtypes", "what is built in", run_list},
-    Command{"show", "NAME", "a preset as JSON", run_show},
-    Command{"import", "CONFIG", "a Hugging Face config.json as an explicit model file", run_import},
-    Command{"validate", "[MODEL|--suite NAME]", "the reference transformer run: every byte and FLOP", run_validate},
-    Command{"learn", "FILE.txt", "train a small transformer on a text, on this machine", run_learn},
-    Command{"generate", "CHECKPOINT [PROMPT]", "continue a text with it", run_generate},
-    Command{"calibrate", "[--out FILE]", "what this machine delivers, as a hardware file", run_calibrate},
-    Command{"check", "[--baseline FILE]", "engine against textbook, or today against a saved report", run_check},
-};
+constexpr std::array model_word{Word{"MODEL", "a preset, a model file, a config.json or its folder"}};
 
-std::string help() {
-  std::string s = "llmcalc: parameters, memory, FLOPs, time and cost of any decoder-only transformer\n\n";
-  for (const Command& c : all) s += fmt::format("  {:<11}{:<25}{}\n", c.name, c.arguments, c.summary);
-  return s +
-         "\n  MODEL  a preset ('llmcalc list models'), an llmcalc model file, a config.json or its folder\n"
-         "  HW     a preset ('llmcalc list hardware') or a hardware file\n"
-         "\n  llmcalc COMMAND --help shows its options. --json and --markdown work everywhere.\n";
+Command asks(const Question& q, std::string_view arguments, std::string_view summary, int (*run)(const Arguments&)) {
+  return {q.name, arguments, summary, q.summary, q.examples, model_word, {}, q.parts, run};
+}
+
+std::vector<Command> make_commands() {
+  return {
+      asks(params_question, "MODEL", "parameters by component",
+           [](const Arguments& a) { return ask(params_question, a); }),
+      asks(memory_question, "MODEL [--train|--infer]", "memory per GPU: weights, states, cache...",
+           [](const Arguments& a) { return ask(memory_question, a); }),
+      asks(flops_question, "MODEL", "forward, backward; every named formula",
+           [](const Arguments& a) { return ask(flops_question, a); }),
+      asks(train_question, "MODEL --hardware HW", "an optimizer step: time, MFU, days, cost",
+           [](const Arguments& a) { return ask(train_question, a); }),
+      asks(infer_question, "MODEL --hardware HW", "prefill, decode; what fits",
+           [](const Arguments& a) { return ask(infer_question, a); }),
+      asks(report_question, "MODEL --hardware HW", "all of it",
+           [](const Arguments& a) { return ask(report_question, a); }),
+      explain_command,
+      scaling_command,
+      collective_command,
+      list_command,
+      show_command,
+      import_command,
+      validate_command,
+      learn_command,
+      generate_command,
+      calibrate_command,
+      check_command,
+  };
 }
 
 const Command& find(const std::string& name) {
   std::vector<std::string> known;
-  for (const Command& c : all) {
+  for (const Command& c : commands()) {
     if (c.name == name) return c;
     known.emplace_back(c.name);
   }
@@ -59,26 +62,67 @@ const Command& find(const std::string& name) {
                                near.empty() ? "" : ", did you mean '" + near[0] + "'?"));
 }
 
+bool is_help(std::string_view word) { return word == "-h" || word == "--help" || word == "--help-all"; }
+
+int print_help(const Command& c, bool all) {
+  write_out(command_help(c, all));
+  return 0;
+}
+
+int run_command(const Command& c, Args args) {
+  const auto end = std::find(args.begin(), args.end(), "--");
+  const auto help = std::find_if(args.begin(), end, is_help);
+  return help == end ? c.run(Arguments(c, args)) : print_help(c, *help == "--help-all");
+}
+
+/// What the program says about itself; nothing for a command.
+std::optional<std::string> about(Args args) {
+  const std::string& first = args[0];
+  if (first == "--version") return "llmcalc " LLMCALC_VERSION "\n";
+  if (first == "manual") return manual_options();
+  if (first == "complete") return completions(args.subspan(1));
+  if (is_help(first) || (first == "help" && args.size() == 1)) return program_help();
+  return std::nullopt;
+}
+
+/// The options that stand before the command, put behind it.
+std::vector<std::string> in_order(Args args) {
+  std::vector<std::string> all(args.begin(), args.end());
+  const auto style = [](const std::string& a) { return a == "--json" || a == "--markdown"; };
+  std::rotate(all.begin(), std::find_if_not(all.begin(), all.end(), style), all.end());
+  return all;
+}
+
 int dispatch(Args args) {
-  if (args.empty() || args[0] == "--help" || args[0] == "-h" || args[0] == "help") {
-    write_out(help());
-    return args.empty() ? 2 : 0;
+  if (args.empty()) {
+    write_out(program_help());
+    return 2;
   }
-  if (args[0] == "--version") {
-    write_out("llmcalc " LLMCALC_VERSION "\n");
+  if (const auto text = about(args)) {
+    write_out(*text);
     return 0;
   }
-  return find(args[0]).run(args.subspan(1));
+  const std::vector<std::string> all = in_order(args);
+  const Args rest = Args(all).subspan(1);
+  if (all[0] == "help" && !rest.empty()) return print_help(find(rest[0]), false);
+  if (all[0].starts_with("-"))
+    throw InputError(fmt::format("{} stands before the command; write 'llmcalc COMMAND ... {}'", in_quotes(all[0]),
+                                 printable(all[0]).substr(0, 60)));
+  return run_command(find(all[0]), rest);
 }
 
 int refuse(std::string_view sentence) {
-  fmt::print(stderr, "llmcalc: {}\n", sentence);
+  constexpr std::size_t enough = 4000;
+  fmt::print(stderr, "llmcalc: {}\n", printable(sentence.substr(0, enough)));
   return 2;
 }
 
 }  // namespace
 
-std::span<const Command> commands() { return all; }
+std::span<const Command> commands() {
+  static const std::vector<Command> all = make_commands();
+  return all;
+}
 
 int run_llmcalc(Args args) {
   try {
@@ -90,7 +134,7 @@ int run_llmcalc(Args args) {
   } catch (const Overflow&) {
     return refuse("these sizes give a count past 2^63; check the model, the batch and the sequence length");
   } catch (const std::bad_alloc&) {
-    return refuse("out of memory");
+    return refuse("there is not enough memory; close other programs, or give a smaller model, batch or length");
   }
 }
 

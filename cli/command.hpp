@@ -1,16 +1,26 @@
 #pragma once
-/// The sub-commands. One file each in commands/; a new one is a file there and a line in commands().
+/// The sub-commands: one file each in commands/. A command is a row: its words and options, from which parsing, help,
+/// the manual and completions follow, and what runs it.
 
-#include <span>
-#include <string_view>
+#include <vector>
 
 #include "cli/arguments.hpp"
 
 namespace llmcalc {
 
+/// What a command takes by its place.
+struct Word {
+  std::string_view name, help;
+  bool required = true;
+};
+
 struct Command {
-  std::string_view name, arguments, summary;
-  int (*run)(Args args);  ///< the exit code; throws InputError
+  std::string_view name, arguments, summary;  ///< a line of 'llmcalc --help'
+  std::string_view about, examples;           ///< head and foot of its own help
+  std::span<const Word> words{};
+  std::span<const Option> own{};           ///< options of this command alone
+  Parts parts = 0;                         ///< the options of the table that it takes
+  int (*run)(const Arguments&) = nullptr;  ///< the exit code; throws InputError
 };
 
 std::span<const Command> commands();
@@ -18,16 +28,7 @@ std::span<const Command> commands();
 /// Runs "llmcalc ARGS...": exit code 0 answer, 1 something moved, 2 bad input. Prints mistakes on stderr.
 int run_llmcalc(Args args);
 
-int run_explain(Args args);
-int run_scaling(Args args);
-int run_collective(Args args);
-int run_list(Args args);
-int run_show(Args args);
-int run_import(Args args);
-int run_check(Args args);
-int run_learn(Args args);
-int run_generate(Args args);
-int run_validate(Args args);
-int run_calibrate(Args args);
+extern const Command explain_command, scaling_command, collective_command, list_command, show_command, import_command,
+    check_command, learn_command, generate_command, validate_command, calibrate_command;
 
 }  // namespace llmcalc

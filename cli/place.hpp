@@ -8,7 +8,7 @@
 
 namespace llmcalc {
 
-/// "cpu" or "cuda". Throws InputError for others, and where there is no GPU to be used.
+/// "cpu" or "cuda". Throws InputError where there is no GPU to be used.
 validate::Where place(const std::string& device, const std::atomic<bool>* stop = nullptr);
 
 }  // namespace llmcalc

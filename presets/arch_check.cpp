@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "calc/parameters.hpp"
-#include "presets/arch_names.hpp"
 #include "text/error.hpp"
 
 namespace llmcalc {
@@ -94,7 +93,7 @@ void check_norms(const Arch& a, const Check& check) {
   const Count wanted = a.norm_placement == NormPlacement::both ? 4 : 2;
   check.that(a.norms_per_layer == wanted,
              fmt::format("{} norms per layer with placement \"{}\" in a serial block; {} is wanted", a.norms_per_layer,
-                         name_of(a.norm_placement), wanted));
+                         name(a.norm_placement), wanted));
 }
 
 void check_positions(const Arch& a, const Check& check) {

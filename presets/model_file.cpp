@@ -4,7 +4,6 @@
 
 #include "calc/parameters.hpp"
 #include "presets/arch_check.hpp"
-#include "presets/arch_names.hpp"
 #include "presets/layer_pattern.hpp"
 #include "text/names.hpp"
 
@@ -16,13 +15,12 @@ using json::Object;
 using json::Value;
 
 /// The choice of type E that `key` names.
-template <typename E>
+template <Named E>
 E choice(const Object& o, std::string_view key) {
-  const std::string name = o.text(key);
-  if (const auto found = choice_called<E>(name)) return *found;
-  std::string known;
-  for (const std::string& n : choice_names<E>()) known += (known.empty() ? "" : ", ") + n;
-  throw InputError(fmt::format("{}: {} is {}; one of {} is wanted", o.where(), in_quotes(key), in_quotes(name), known));
+  const std::string text = o.text(key);
+  if (const auto found = parse<E>(text)) return *found;
+  throw InputError(
+      fmt::format("{}: {}: expected {}, got {}", o.where(), in_quotes(key), one_of(choice_names<E>), in_quotes(text)));
 }
 
 LayerSet layers(const Object& o, Count count) {
@@ -195,7 +193,7 @@ ModelCard read_model_file(const Value& value, const std::string& where) {
 namespace {
 
 Value attention_json(const Arch& a) {
-  Value v = {{"kind", name_of(a.attention)}, {"heads", a.heads}};
+  Value v = {{"kind", name(a.attention)}, {"heads", a.heads}};
   if (a.attention == AttentionKind::latent) {
     v["q_rank"] = a.latent.q_rank;
     v["kv_rank"] = a.latent.kv_rank;
@@ -209,15 +207,15 @@ Value attention_json(const Arch& a) {
   v["qkv_bias"] = a.qkv_bias;
   v["out_bias"] = a.attention_out_bias;
   if (a.attention == AttentionKind::latent) return v;
-  v["qk_norm"] = name_of(a.qk_norm);
+  v["qk_norm"] = name(a.qk_norm);
   v["sinks"] = a.attention_sinks;
   return v;
 }
 
 Value mlp_json(const Arch& a) {
-  Value v = {{"kind", name_of(a.mlp)}};
+  Value v = {{"kind", name(a.mlp)}};
   if (a.mlp_width > 0) v["width"] = a.mlp_width;
-  v["activation"] = name_of(a.activation);
+  v["activation"] = name(a.activation);
   v["bias"] = a.mlp_bias;
   return v;
 }
@@ -237,15 +235,15 @@ Value moe_json(const Arch& a) {
 }
 
 Value norm_json(const Arch& a) {
-  return {{"kind", name_of(a.norm)},
-          {"placement", name_of(a.norm_placement)},
+  return {{"kind", name(a.norm)},
+          {"placement", name(a.norm_placement)},
           {"per_layer", a.norms_per_layer},
           {"final", a.final_norm},
           {"embedding", a.embedding_norm}};
 }
 
 Value position_json(const Arch& a) {
-  Value v = {{"kind", name_of(a.position)}};
+  Value v = {{"kind", name(a.position)}};
   if (a.position == Position::learned) v["rows"] = a.position_rows;
   return v;
 }
@@ -256,7 +254,7 @@ void put_arch(Value& v, const Arch& a) {
   v["vocabulary"] = a.vocabulary;
   v["context"] = a.context;
   if (a.embedding_width != a.hidden) v["embedding_width"] = a.embedding_width;
-  v["block"] = name_of(a.block);
+  v["block"] = name(a.block);
   v["attention"] = attention_json(a);
   if (a.sliding.window > 0)
     v["sliding_window"] = {{"window", a.sliding.window}, {"layers", layer_pattern_json(a.sliding.layers, a.layers)}};

@@ -11,10 +11,8 @@ namespace llmcalc {
 namespace {
 
 CollectiveOp operation(const std::string& text) {
-  if (const auto op = collective_op(lower(text))) return *op;
-  std::string known;
-  for (const std::string_view n : collective_op_names) known += (known.empty() ? "" : ", ") + std::string(n);
-  throw InputError(fmt::format("{} is no collective; {} are", in_quotes(text), known));
+  if (const auto op = parse<CollectiveOp>(text)) return *op;
+  throw InputError(fmt::format("OP: expected {}, got {}", one_of(choice_names<CollectiveOp>), in_quotes(text)));
 }
 
 /// The link that joins the ranks: the hardware's, or what the question says in its place.

@@ -1,41 +1,52 @@
 #pragma once
-/// The options that describe a plan: one row each, with its flag, its key under `inputs`, what it takes, its default in
-/// words, how it is read and what it is worth in the end.
+/// The one table of options that describe a plan, a run and what is printed. Parsing, help, the manual, completions,
+/// the keys under `inputs` and what is refused all follow from a row.
 
-#include <functional>
+#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "report/request.hpp"
 #include "text/json.hpp"
 
 namespace llmcalc {
 
-/// Who understands an option.
-enum Use : unsigned {
-  for_training = 1,
-  for_inference = 2,
-  for_time = 4,
-  for_run = 8,
-  for_tables = 16,
-  for_flops = 32,
-  for_parts = 64
+/// How an option's value is read into a request, and what is in effect in the end (null: not in the report).
+struct Field {
+  void (*read)(Request&, std::string_view text, std::string_view where) = nullptr;
+  json::Value (*effective)(const Request&) = nullptr;
 };
 
 struct Option {
-  std::string_view flag;   ///< "--micro-batch"
-  std::string_view key;    ///< "micro_batch"
-  std::string_view value;  ///< "N"; empty: a flag without a value
-  unsigned uses;
-  std::string_view help;  ///< a line, default included
-  void (*read)(Request&, Given&, std::string_view text, std::string_view where);
-  json::Value (*effective)(const Request&);  ///< null: absent
+  std::string_view flag;       ///< "--micro-batch"
+  std::string_view value{};    ///< "N", "op|step"; empty: a flag without a value
+  std::string_view help{};     ///< a line, default in brackets
+  bool common = false;         ///< --help shows it; --help-all shows the others too
+  Parts parts = 0;             ///< of what it changes something
+  std::string_view needs{};    ///< the option without which it changes nothing
+  std::string_view instead{};  ///< the option of the other half: --batch of --micro-batch
+  Field field{};
+
+  /// Its key under `inputs`: "micro_batch"; "kv_cache" of --no-kv-cache.
+  std::string key() const;
 };
 
-const std::vector<Option>& options();
+/// What help and manual print under one heading.
+struct Topic {
+  std::string_view title;
+  std::span<const Option> options;
+};
+std::span<const Topic> topics();
 
-/// Every option that this command uses and that has a value in the end.
-json::Value inputs_json(const Request& r, unsigned uses);
+/// The options of all topics.
+std::span<const Option> options();
+/// That option, or none.
+const Option* find_option(std::string_view flag);
+
+/// Reads an option's value into the request, as if it had been typed.
+void give(Request& r, const Option& o, std::string_view text);
+
+/// Every option of the request's parts that has a value in the end.
+json::Value inputs_json(const Request& r);
 
 }  // namespace llmcalc

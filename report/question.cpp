@@ -22,7 +22,7 @@ Report answer(const Question& question, const Request& r) {
   if (r.hardware) report.title += " on " + devices(r, devices(r.layout));
   report.model = model_json(r.model);
   if (r.hardware) report.hardware = hardware_json(*r.hardware);
-  if (question.uses != 0) report.inputs = inputs_json(r, question.uses);
+  report.inputs = inputs_json(r);
   report.conventions = conventions_json(r);
   report.notes = notes(r);
   question.fill(r, report);

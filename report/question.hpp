@@ -11,9 +11,8 @@ namespace llmcalc {
 
 struct Question {
   std::string_view name, summary, examples;
-  unsigned uses = 0;
-  Uses checks{};
-  bool hardware = false, hardware_required = false;
+  Parts parts = 0;
+  bool needs_hardware = false;
   void (*fill)(const Request& r, Report& report);  ///< sections, operators and conclusion
 };
 

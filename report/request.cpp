@@ -5,6 +5,9 @@
 #include <algorithm>
 
 #include "calc/roofline.hpp"
+#include "calc/run.hpp"
+#include "calc/train.hpp"
+#include "report/options.hpp"
 #include "text/error.hpp"
 
 namespace llmcalc {
@@ -79,9 +82,27 @@ void check_hardware(const Request& r) {
                     h.name, together, h.name));
 }
 
-}  // namespace
+/// A measured throughput at which the devices would execute more FLOPs than they can is a mistake.
+void check_measured(const Request& r) {
+  const Plan& p = r.plan;
+  const double tokens = static_cast<double>(mul(p.micro_batch, p.seq));
+  const double executed = static_cast<double>(training_flops(r.model.arch, p).executed.value) / tokens;
+  const double rate = *r.run.measured_tokens_per_s;
+  const double share = mfu(executed, rate, devices(r.layout), r.hardware->cluster.device.peak(p.precision));
+  if (share > 1)
+    throw InputError(
+        fmt::format("--measured-tokens-per-s {:g} is {:.4g} % of what {} {} can compute in {}; check it, --gpus and "
+                    "--precision",
+                    rate, 100 * share, devices(r.layout), r.hardware->name, p.precision.name()));
+}
 
-namespace {
+void check_weights(const Plan& p) {
+  if (p.weight_precision.plain()) return;
+  throw InputError(
+      fmt::format("--weight-precision {} is for inference; training stores weights in fp32, fp16, bf16 or fp8",
+                  p.weight_precision.name()));
+}
+
 /// Replicas of the model that so many GPUs hold.
 Count replicas_on(Count gpus, const Layout& layout) {
   const Count one = replica_devices(layout);
@@ -92,39 +113,75 @@ Count replicas_on(Count gpus, const Layout& layout) {
                     gpus, one, one));
   return gpus / one;
 }
+
+/// An option of parts that this answer does not have.
+void refuse_other_part(const Request& r, const Option& o) {
+  const bool trains = r.has(part::training), infers = r.has(part::inference);
+  if (trains == infers) throw InputError(fmt::format("{} changes nothing in this answer; leave it out", o.flag));
+  const std::string_view here = trains ? "training" : "inference", there = trains ? "inference" : "training";
+  if (!o.instead.empty()) throw InputError(fmt::format("{} is for {}; for {} use {}", o.flag, there, here, o.instead));
+  throw InputError(fmt::format("{} is for {}, and this is about {}; leave it out", o.flag, there, here));
+}
+
+/// What would make an option do something, where model and plan leave it without effect.
+std::string_view lacking(const Request& r, const Option& o) {
+  const Arch& a = r.model.arch;
+  if (o.flag == "--mla" && a.attention != AttentionKind::latent)
+    return "is for latent attention, which this model does not have; leave it out";
+  if (o.flag == "--glu-store" && a.mlp != MlpKind::gated)
+    return "is for gated MLPs, which this model does not have; leave it out";
+  if (o.flag == "--softmax-store" && r.plan.attention == AttentionImpl::flash)
+    return "is about the scores that naive attention keeps; add --attention naive";
+  return "";
+}
+
 }  // namespace
 
-void settle(Request& r, const Given& given) {
+bool Request::gave(std::string_view option) const {
+  return std::find(given.begin(), given.end(), option) != given.end();
+}
+
+void settle(Request& r) {
   Plan& p = r.plan;
-  if (!given.seq) p.seq = std::min(r.model.arch.context, r.usual_seq);
-  if (!given.precision) p.precision = r.usual_precision.value_or(default_precision(r));
-  if (!given.weight_precision) p.weight_precision = p.precision;
-  if (!given.kv_precision) p.kv_precision = p.precision;
-  if (!given.state_precision)
-    p.state_precision = p.master || p.precision.format().element_bits >= 32 ? dtypes::fp32 : p.precision;
-  if (given.gpus) r.layout.dp = replicas_on(*given.gpus, r.layout);
-  if (!given.global_batch) p.global_batch = mul(p.micro_batch, replicas(r.layout));
   const Arch& a = r.model.arch;
-  if (!given.prompt && a.position == Position::learned && a.position_rows < p.prompt + p.generate)
+  if (r.train && r.infer) r.train = r.infer = false;
+  if (r.train) r.parts &= ~part::of_inference;
+  if (r.infer) r.parts &= ~part::of_training;
+  if (!r.gave("--seq")) p.seq = std::min(a.context, r.usual_seq);
+  if (!r.gave("--precision")) p.precision = r.usual_precision.value_or(default_precision(r));
+  if (!r.gave("--weight-precision")) p.weight_precision = p.precision;
+  if (!r.gave("--kv-precision")) p.kv_precision = p.precision;
+  if (!r.gave("--state-precision"))
+    p.state_precision = p.master || p.precision.format().element_bits >= 32 ? dtypes::fp32 : p.precision;
+  if (r.gpus) r.layout.dp = replicas_on(*r.gpus, r.layout);
+  if (!r.gave("--global-batch")) p.global_batch = mul(p.micro_batch, replicas(r.layout));
+  if (!r.gave("--prompt") && a.position == Position::learned && a.position_rows < p.prompt + p.generate)
     p.prompt = std::max<Count>(1, a.position_rows - p.generate);
 }
 
 Bytes process_bytes(const Request& r) { return r.hardware ? r.hardware->cluster.device.achieved.overhead : Bytes(); }
 
-void check(const Request& r, const Uses& uses) {
+void check(const Request& r, Parts parts) {
   const Plan& p = r.plan;
   check_layout(r);
-  if (uses.training) {
-    check_length(r, p.seq, "--seq");
+  if ((parts & (part::training | part::formulas)) != 0) check_length(r, p.seq, "--seq");
+  if ((parts & part::training) != 0) {
     check_batch(r);
-    if (!p.weight_precision.plain())
-      throw InputError(
-          fmt::format("--weight-precision {} is for inference; training stores weights in fp32, fp16, bf16 "
-                      "or fp8",
-                      p.weight_precision.name()));
+    check_weights(p);
   }
-  if (uses.inference) check_length(r, add(p.prompt, p.generate), "--prompt plus --generate");
-  if (uses.time && r.hardware) check_hardware(r);
+  if ((parts & part::inference) != 0) check_length(r, add(p.prompt, p.generate), "--prompt plus --generate");
+  if ((parts & part::time) != 0 && r.hardware) check_hardware(r);
+  if ((parts & part::run) != 0 && r.hardware && r.run.measured_tokens_per_s) check_measured(r);
+}
+
+void refuse_ignored(const Request& r) {
+  for (const std::string_view flag : r.given) {
+    const Option& o = *find_option(flag);
+    if (!r.has(o.parts)) refuse_other_part(r, o);
+    if (!o.needs.empty() && !r.gave(o.needs))
+      throw InputError(fmt::format("{} changes nothing without {}; add it, or leave {} out", flag, o.needs, flag));
+    if (const std::string_view why = lacking(r, o); !why.empty()) throw InputError(fmt::format("{} {}", flag, why));
+  }
 }
 
 }  // namespace llmcalc

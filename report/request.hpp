@@ -2,6 +2,8 @@
 /// What the user asks: a model, perhaps hardware, a plan, and what a run costs.
 
 #include <optional>
+#include <string_view>
+#include <vector>
 
 #include "calc/layout.hpp"
 #include "calc/plan.hpp"
@@ -18,39 +20,58 @@ struct RunInputs {
   double pue = 1;
 };
 
-/// Which of training and inference the memory command shows.
-enum class Parts : std::uint8_t { both, training, inference };
+/// What an answer consists of, as bits. A question has some of these parts and an option concerns some: it is taken
+/// where they meet, and refused elsewhere.
+using Parts = unsigned;
+namespace part {
+inline constexpr Parts training = 1;      ///< a training micro-batch: what it holds
+inline constexpr Parts step = 2;          ///< the optimizer step of all its micro-batches
+inline constexpr Parts inference = 4;     ///< prefill and decode: what they hold
+inline constexpr Parts formulas = 8;      ///< FLOPs of a micro-batch beside the named formulas
+inline constexpr Parts model_flops = 16;  ///< what counts as work
+inline constexpr Parts time = 32;
+inline constexpr Parts run = 64;  ///< days, energy, cost
+inline constexpr Parts hardware = 128;
+inline constexpr Parts operators = 256;  ///< a line per operator
+inline constexpr Parts halves = 512;     ///< training or inference alone
+inline constexpr Parts fit = 1024;       ///< what fits in a device when serving
+inline constexpr Parts json = 2048, markdown = 4096, help = 8192;
+inline constexpr Parts of_training = training | step | formulas | run, of_inference = inference | fit;
+inline constexpr Parts styles = json | markdown | help;
+}  // namespace part
 
 struct Request {
   ModelCard model;
   std::optional<HardwareCard> hardware;
   Plan plan;
   Layout layout;
+  std::optional<Count> gpus;  ///< of the run; absent: those that hold the model once
   RunInputs run;
-  Parts parts = Parts::both;
-  bool ops = false;
+  Parts parts = 0;                       ///< the question's, without the half that --train or --infer leaves out
+  bool train = false, infer = false;     ///< that half alone
+  bool ops = false;                      ///< a line per operator too
+  std::vector<std::string_view> given;   ///< the options that the user chose
   Count usual_seq = 8192;                ///< tokens per sequence where neither user nor context says fewer
   std::optional<DType> usual_precision;  ///< else what the hardware multiplies in
+
+  bool gave(std::string_view option) const;
+  bool has(Parts some) const { return (parts & some) != 0; }
 };
+
+/// Fills in the defaults that depend on model and hardware, where no option was given: seq, global_batch, precisions,
+/// replicas, prompt; and narrows the parts to the half that was asked for.
+void settle(Request& r);
 
 /// Measured bytes that a process takes of a device before any tensor; 0 where they are not known.
 Bytes process_bytes(const Request& r);
 
-/// Which values the user gave.
-struct Given {
-  bool seq = false, global_batch = false, prompt = false;
-  std::optional<Count> gpus;
-  bool precision = false, weight_precision = false, kv_precision = false, state_precision = false;
-};
-/// Fills in the defaults that depend on model and hardware: seq, global_batch, precisions, replicas.
-void settle(Request& r, const Given& given);
+/// Throws InputError where these parts of the plan cannot be: ranks that do not divide the heads, sequences longer than
+/// a learned position table, a precision without a peak on the hardware, ranks without a link, a measurement beyond the
+/// hardware.
+void check(const Request& r, Parts parts);
+inline void check(const Request& r) { check(r, r.parts); }
 
-/// Which parts of the plan a command uses.
-struct Uses {
-  bool training = false, inference = false, time = false;
-};
-/// Throws InputError where the plan cannot be: ranks that do not divide the heads, sequences longer than a learned
-/// position table, a precision without a peak on the hardware, ranks without a link.
-void check(const Request& r, const Uses& uses);
+/// Throws InputError where an option was given that changes nothing in this answer.
+void refuse_ignored(const Request& r);
 
 }  // namespace llmcalc

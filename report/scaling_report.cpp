@@ -22,8 +22,8 @@ std::vector<scaling::Fit> chosen(const std::string& name) {
   }
   if (const auto fit = scaling::fit(lower(name))) return {*fit};
   std::string known;
-  for (const auto& f : scaling::fits()) known += (known.empty() ? "" : ", ") + std::string(scaling::name(f));
-  throw InputError(fmt::format("--fit {} is not known; it takes {}", in_quotes(name), known));
+  for (const auto& f : scaling::fits()) known += (known.empty() ? "" : "|") + std::string(scaling::name(f));
+  throw InputError(fmt::format("--fit: expected {}, got {}", one_of(known), in_quotes(name)));
 }
 
 void add(Grid& g, const scaling::Fit& f, const scaling::Optimum& o) {

@@ -84,12 +84,13 @@ Section activations_section(const Request& r) {
   if (p.attention == AttentionImpl::naive && core.value > 0)
     s.add("quadratic_equals_linear_seq", "S x S equals rest at", d(p.seq) * d((blocks - core).value) / d(core.value),
           Unit::tokens, "sequence length");
-  if (p.precision.format().element_bits == 16 && ranks(r.layout, Group::tensor) == 1) {
-    // Mixed precision costs 2 bytes more per parameter in states (14 against 12) and saves activations.
+  const bool whole = ranks(r.layout, Group::tensor) == 1;
+  if (p.precision.format().element_bits == 16 && whole && p.master && p.weight_precision == p.precision) {
+    // With a float32 master copy, 16 bits cost 2 bytes more per parameter in states and save activations.
     const Count saved = (kept_with(r, dtypes::fp32, p.recompute) - kept_with(r, p.precision, p.recompute)).value;
     const Count params = parameters(r.model.arch).total;
-    s.add("mixed_precision_break_even_batch", "mixed precision pays", 2 * d(params) * d(p.micro_batch) / d(saved),
-          Unit::none, "sequences from which it saves memory");
+    s.add("mixed_precision_break_even_batch", "16 bits save from", 2 * d(params) * d(p.micro_batch) / d(saved),
+          Unit::none, "sequences per micro-batch, of the memory in float32");
   }
   return s;
 }

@@ -71,12 +71,29 @@ std::string spelling(std::string_view name) {
   return out;
 }
 
+std::string printable(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    const bool c1 =
+        c == 0xC2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xA0;  // U+0080-U+009F
+    out += c < 0x20 || c == 0x7f || c1 ? '?' : text[i];
+    if (c1) ++i;
+  }
+  return out;
+}
+
 std::string in_quotes(std::string_view text) {
   std::size_t end = std::min<std::size_t>(text.size(), 60);
   while (end > 0 && end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;  // inside UTF-8
-  std::string out = "\"";
-  for (const char c : text.substr(0, end)) out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-  return out + (end < text.size() ? "...\"" : "\"");
+  return "\"" + printable(text.substr(0, end)) + (end < text.size() ? "...\"" : "\"");
+}
+
+std::string one_of(std::string_view names) {
+  std::string out(names);
+  if (const std::size_t last = out.rfind('|'); last != std::string::npos) out.replace(last, 1, " or ");
+  for (std::size_t at = out.find('|'); at != std::string::npos; at = out.find('|', at)) out.replace(at, 1, ", ");
+  return out;
 }
 
 std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -131,8 +148,7 @@ std::string unknown_name(std::string_view kind, std::string_view name, const std
   for (const auto& candidate : nearest(name, known)) meant += (meant.empty() ? " '" : " or '") + candidate + "'";
   if (!meant.empty()) meant = ", did you mean" + meant + "?";
   const std::string_view plural = kind == "model" ? "models" : "hardware";
-  return fmt::format("unknown {} '{}'{} ('llmcalc list {}' shows all {})", kind, name.substr(0, 100), meant, plural,
-                     count);
+  return fmt::format("unknown {} {}{} ('llmcalc list {}' shows all {})", kind, in_quotes(name), meant, plural, count);
 }
 
 }  // namespace llmcalc

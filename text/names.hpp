@@ -17,8 +17,15 @@ std::string lower(std::string_view name);
 /// digit. "RTX 4090", "rtx4090" and "rtx-4090" are one; "llama-2-7b" and "llama-27b" are two.
 std::string spelling(std::string_view name);
 
-/// `text` between double quotes for a sentence: on one line and at most about 60 bytes, whatever it holds.
+/// `text` without control characters, which a terminal would obey: '?' in place of each.
+std::string printable(std::string_view text);
+
+/// `text` between double quotes for a sentence: at most about 60 bytes and without control characters, whatever it
+/// holds.
 std::string in_quotes(std::string_view text);
+
+/// "adam|sgd|lion" as "adam, sgd or lion".
+std::string one_of(std::string_view names);
 
 /// Single-character insertions, deletions, substitutions and swaps of neighbours that turn `a` into `b`, each counted
 /// once and no character edited twice (optimal string alignment).
@@ -28,7 +35,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b);
 /// name that has all words of `name` is nearer than one that differs in a letter.
 std::vector<std::string> nearest(std::string_view name, const std::vector<std::string>& known, std::size_t most = 3);
 
-/// What to say about a name that nothing is called by: "unknown model 'lama3-70b', did you mean 'llama-3-70b'?
+/// What to say about a name that nothing is called by: "unknown model "lama3-70b", did you mean 'llama-3-70b'?
 /// ('llmcalc list models' shows all 123)". `kind` is "model" or "hardware", `count` how many presets of it there are.
 std::string unknown_name(std::string_view kind, std::string_view name, const std::vector<std::string>& known,
                          std::size_t count);

@@ -85,13 +85,11 @@ constexpr std::array endings{Ending{"", 0, 0},    Ending{"k", 3, 0},  Ending{"M"
 
 /// What is being read, for the sentences.
 struct Asked {
-  std::string_view text, where, wanted;
+  std::string_view text, where, expected;
 
-  [[noreturn]] void refuse(std::string_view why) const {
-    throw InputError(fmt::format("{}: {} {}; {} is wanted", where, in_quotes(text), why, wanted));
-  }
-  [[noreturn]] void say(std::string_view what) const {
-    throw InputError(fmt::format("{}: {} {}", where, in_quotes(text), what));
+  [[noreturn]] void refuse(std::string_view advice = "") const {
+    throw InputError(fmt::format("{}: expected {}, got {}{}{}", where, expected, in_quotes(text),
+                                 advice.empty() ? "" : "; ", advice));
   }
 };
 
@@ -102,21 +100,10 @@ std::string_view without_leading_zeros(std::string_view text) {
 
 Numeral numeral_of(const Asked& a) {
   const Numeral n = numeral(a.text);
-  switch (n.problem) {
-    case Misread::none:
-      return n;
-    case Misread::empty:
-      throw InputError(fmt::format("{}: nothing is given; {} is wanted", a.where, a.wanted));
-    case Misread::sign:
-      a.refuse("begins with a sign");
-    case Misread::no_digit:
-      a.refuse("is not a number");
-    case Misread::leading_zero:
-      a.say(fmt::format("begins with a zero; write {}", without_leading_zeros(a.text).substr(0, 60)));
-    case Misread::long_numeral:
-      a.refuse("has more digits than are read");
-  }
-  a.refuse("is not a number");
+  if (n.problem == Misread::leading_zero) a.refuse(fmt::format("write {}", in_quotes(without_leading_zeros(a.text))));
+  if (n.problem == Misread::long_numeral) a.refuse("write fewer digits");
+  if (n.problem != Misread::none) a.refuse();
+  return n;
 }
 
 /// The numeral of `a` times its ending.
@@ -124,25 +111,30 @@ Decimal with_ending(const Asked& a) {
   const Numeral n = numeral_of(a);
   for (const Ending& e : endings)
     if (n.rest == e.name) return n.value.times_ten_to(e.tens).times_two_to(e.twos);
-  if (n.rest == "K") a.say("ends in \"K\"; write k for 1000 or Ki for 1024");
-  a.say(fmt::format("ends in {}; the endings are k, M, G or B, T (powers of 1000) and Ki, Mi, Gi, Ti (powers of 1024)",
-                    in_quotes(n.rest)));
+  if (n.rest == "K") a.refuse("write k for 1000 or Ki for 1024");
+  a.refuse("the endings are k, M, G or B, T (powers of 1000) and Ki, Mi, Gi, Ti (powers of 1024)");
 }
 
-Wide whole_of(const Asked& a, const Decimal& d, int limit_power, std::string_view not_whole) {
+Wide whole_of(const Asked& a, const Decimal& d, int limit_power) {
   const Whole w = whole(d, Wide{1} << limit_power);
   if (w.value) return *w.value;
-  if (w.problem == Inexact::fraction) a.refuse(not_whole);
-  a.say(fmt::format("is past 2^{}, the end of what is read; write a smaller number", limit_power));
+  if (w.problem == Inexact::fraction) a.refuse("it is not whole");
+  a.refuse(fmt::format("write a number below 2^{}", limit_power));
 }
 
-constexpr std::string_view a_count = "a whole number such as 8192, 8k, 8Ki, 300B or 3e11";
+constexpr std::string_view a_count = "a whole number (8192, 8k, 8Ki, 300B, 3e11)";
+constexpr std::string_view a_positive_count = "a positive whole number (8192, 8k, 8Ki, 300B, 3e11)";
+
+Count count_of(const Asked& a) { return static_cast<Count>(whole_of(a, with_ending(a), 63)); }
 
 const Unit* unit(std::string_view name) {
   for (const Unit& u : units)
     if (u.name == name) return &u;
   return nullptr;
 }
+
+/// "a rate (3.35 TB/s)".
+std::string spoken_of(Kind kind, std::string_view example) { return fmt::format("{} ({})", of(kind).noun, example); }
 
 /// "4.8 TB" for a rate is probably "4.8 TB/s", and the other way round.
 std::string example(const Asked& a, Kind wanted, const Unit& found) {
@@ -158,68 +150,83 @@ Decimal quantity(const Asked& a, Kind kind, Bare bare) {
   const Numeral n = numeral_of(a);
   const std::string_view name = !n.rest.empty() && n.rest[0] == ' ' ? n.rest.substr(1) : n.rest;
   if (n.rest.empty() && bare == Bare::allowed) return n.value;
-  if (name.empty()) a.refuse("has no unit");
+  if (name.empty()) a.refuse("add the unit");
   const Unit* u = unit(name);
-  if (u == nullptr) a.refuse(fmt::format("has the unknown unit {}", in_quotes(name)));
+  if (u == nullptr) a.refuse(fmt::format("the unit {} is unknown", in_quotes(name)));
   if (u->kind != kind)
-    throw InputError(fmt::format("{}: {} is {}; {} such as {} is wanted", a.where, in_quotes(a.text), of(u->kind).noun,
-                                 of(kind).noun, in_quotes(example(a, kind, *u))));
+    throw InputError(fmt::format("{}: expected {}, got {}, {}", a.where, spoken_of(kind, example(a, kind, *u)),
+                                 in_quotes(a.text), of(u->kind).noun));
   return n.value.times_ten_to(u->tens).times_two_to(u->twos);
 }
 
 double real_of(const Asked& a, const Decimal& d) {
   const auto value = real(d);
-  if (!value) a.refuse("is outside the range of a double");
+  if (!value) a.refuse("it is outside the range of a double");
   return *value;
 }
 
 double real_quantity(std::string_view text, std::string_view where, Kind kind, Bare bare) {
-  const std::string wanted = fmt::format("{} such as \"{}\"", of(kind).noun, of(kind).example);
-  const Asked a{text, where, wanted};
+  const std::string expected = spoken_of(kind, of(kind).example);
+  const Asked a{text, where, expected};
   return real_of(a, quantity(a, kind, bare));
 }
 
 double rate(std::string_view text, std::string_view where, Kind kind, Bare bare) {
   const double value = real_quantity(text, where, kind, bare);
-  if (value == 0) Asked{text, where, ""}.say("is zero; leave it out if it is not known or not there");
+  const std::string expected = spoken_of(kind, of(kind).example);
+  if (value == 0) Asked{text, where, expected}.refuse("leave it out if it is not known or not there");
   return value;
 }
 
 }  // namespace
 
-Count parse_count(std::string_view text, std::string_view where) {
-  const Asked a{text, where, a_count};
-  return static_cast<Count>(whole_of(a, with_ending(a), 63, "is not a whole number"));
-}
+Count parse_count(std::string_view text, std::string_view where) { return count_of({text, where, a_count}); }
 
 Count parse_positive(std::string_view text, std::string_view where) {
-  const Count n = parse_count(text, where);
-  if (n < 1) Asked{text, where, "a whole number of at least 1"}.refuse("is too small");
+  const Asked a{text, where, a_positive_count};
+  const Count n = count_of(a);
+  if (n < 1) a.refuse();
   return n;
 }
 
 Wide parse_wide(std::string_view text, std::string_view where) {
-  const Asked a{text, where, "a whole number such as 5.76e23"};
-  return whole_of(a, with_ending(a), 127, "is not a whole number");
+  const Asked a{text, where, "a positive whole number (5.76e23)"};
+  const Wide n = whole_of(a, with_ending(a), 127);
+  if (n < 1) a.refuse();
+  return n;
 }
 
 double parse_real(std::string_view text, std::string_view where) {
-  const Asked a{text, where, "a number such as 0.5 or 1200"};
+  const Asked a{text, where, "a number of at least 0 (0.5, 1200)"};
   return real_of(a, with_ending(a));
 }
 
-double parse_fraction(std::string_view text, std::string_view where) {
-  const Asked a{text, where, "a number above 0 and at most 1"};
+double parse_positive_real(std::string_view text, std::string_view where) {
+  const Asked a{text, where, "a number above 0 (0.5, 1200)"};
+  const double value = real_of(a, with_ending(a));
+  if (value <= 0) a.refuse();
+  return value;
+}
+
+double parse_share(std::string_view text, std::string_view where) {
+  const Asked a{text, where, "a number from 0 to 1 (0.5)"};
   const Numeral n = numeral_of(a);
-  if (!n.rest.empty()) a.refuse(fmt::format("ends in {}", in_quotes(n.rest)));
-  const double value = real_of(a, n.value);
-  if (value <= 0 || value > 1) a.refuse("is out of range");
+  const double value = n.rest.empty() ? real_of(a, n.value) : -1;
+  if (value < 0 || value > 1) a.refuse();
+  return value;
+}
+
+double parse_fraction(std::string_view text, std::string_view where) {
+  const Asked a{text, where, "a number above 0 and at most 1 (0.5)"};
+  const Numeral n = numeral_of(a);
+  const double value = n.rest.empty() ? real_of(a, n.value) : 0;
+  if (value <= 0 || value > 1) a.refuse();
   return value;
 }
 
 Bytes parse_bytes(std::string_view text, std::string_view where, Bare bare) {
-  const Asked a{text, where, "a size such as \"80 GiB\""};
-  return Bytes(static_cast<Count>(whole_of(a, quantity(a, Kind::size, bare), 63, "is not a whole number of bytes")));
+  const Asked a{text, where, "a size (80 GiB)"};
+  return Bytes(static_cast<Count>(whole_of(a, quantity(a, Kind::size, bare), 63)));
 }
 
 BytesPerSecond parse_rate(std::string_view text, std::string_view where, Bare bare) {

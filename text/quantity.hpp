@@ -1,6 +1,6 @@
 #pragma once
 /// The one reader of quantities, for options and for hardware files. Text is read as decimal digits, never through a
-/// double where a whole number is wanted, and what is not understood is refused with a sentence: no sign, "nan", "inf",
+/// double where a whole number is read, and what is not understood is refused with a sentence: no sign, "nan", "inf",
 /// hexadecimal, octal-looking "010", stray space, or number that would have to be rounded or cut to fit.
 ///
 /// `where` says whose value it is ("--seq", "my.json, \"memory\"") and begins the sentence of an InputError.
@@ -20,11 +20,15 @@ enum class Bare { refused, allowed };
 Count parse_count(std::string_view text, std::string_view where);
 /// The same, and at least 1.
 Count parse_positive(std::string_view text, std::string_view where);
-/// The same as parse_count for FLOPs, in [0, 2^127): "5.76e23".
+/// The same for FLOPs, in [1, 2^127): "5.76e23".
 Wide parse_wide(std::string_view text, std::string_view where);
 
 /// A finite number of at least 0, with the endings of parse_count: "0.5", "400k".
 double parse_real(std::string_view text, std::string_view where);
+/// The same above 0.
+double parse_positive_real(std::string_view text, std::string_view where);
+/// A number from 0 to 1.
+double parse_share(std::string_view text, std::string_view where);
 /// A number above 0 and at most 1.
 double parse_fraction(std::string_view text, std::string_view where);
 

@@ -8,28 +8,15 @@
 
 namespace llmcalc {
 
-std::optional<Request> read_request(const Question& question, Arguments& arguments, Args args) {
-  std::string model, hardware;
-  arguments.positional("MODEL", "a preset, a model file, a config.json or its folder", model);
-  if (question.hardware) arguments.option("--hardware", "HW", "a hardware preset or file", hardware);
-  arguments.plan(question.uses);
-  arguments.styles();
-  if (!arguments.parse(args)) return std::nullopt;
-  if (question.hardware_required && hardware.empty())
+int ask(const Question& question, const Arguments& arguments) {
+  if (question.needs_hardware && !arguments.has("--hardware"))
     throw InputError(
-        fmt::format("'llmcalc {}' wants --hardware HW; 'llmcalc list hardware' shows what there is", question.name));
+        fmt::format("'llmcalc {}' needs --hardware HW; 'llmcalc list hardware' shows what there is", question.name));
   Request r;
-  r.model = load_model(model);
-  if (!hardware.empty()) r.hardware = load_hardware(hardware);
+  r.model = load_model(arguments.word("MODEL"));
   arguments.apply(r);
-  check(r, question.checks);
-  return r;
-}
-
-int ask(const Question& question, Args args) {
-  Arguments arguments(std::string(question.name), std::string(question.summary), std::string(question.examples));
-  const std::optional<Request> r = read_request(question, arguments, args);
-  return r ? print(answer(question, *r), arguments.style()) : 0;
+  check(r);
+  return print(answer(question, r), arguments.style());
 }
 
 int print(const Report& report, Style style) {

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <array>
 #include <chrono>
 #include <ctime>
 #include <filesystem>
@@ -110,21 +111,9 @@ Report report_of(const validate::Calibration& c, const std::string& out, const s
   return report;
 }
 
-}  // namespace
-
-int run_calibrate(Args args) {
-  Arguments arguments(
-      "calibrate",
-      "Measures this machine: matmul rates by size and format, copy bandwidth, the time of an operator;\n"
-      "and writes them as a hardware file, which --hardware takes.",
-      "  llmcalc calibrate --out here.json\n  llmcalc validate gpt2 --hardware here.json\n"
-      "  llmcalc train gpt2 --hardware here.json --precision fp32");
-  std::string out = "this-machine.json", name = "this-machine", device = "cpu";
-  arguments.option("--out", "FILE", "where the hardware file goes [this-machine.json]", out);
-  arguments.option("--device", "cpu|cuda", "what is measured [cpu]", device);
-  arguments.option("--name", "NAME", "what it is called [this-machine]", name);
-  arguments.styles();
-  if (!arguments.parse(args)) return 0;
+int run_calibrate(const Arguments& arguments) {
+  const std::string out = arguments.text("--out", "this-machine.json"), name = arguments.text("--name", "this-machine"),
+                    device = arguments.text("--device", "cpu");
   check_out(out);
   try {
     const auto c = validate::calibrated(place(device, &interrupt_flag()),
@@ -136,5 +125,25 @@ int run_calibrate(Args args) {
     return interrupted_code;
   }
 }
+
+constexpr std::array own{Option{"--out", "FILE", "where the hardware file goes [this-machine.json]"},
+                         Option{"--device", "cpu|cuda", "what is measured [cpu]"},
+                         Option{"--name", "NAME", "what it is called [this-machine]"}};
+
+}  // namespace
+
+const Command calibrate_command{
+    .name = "calibrate",
+    .arguments = "[--out FILE]",
+    .summary = "what this machine delivers",
+    .about =
+        "Measures this machine: matmul rates by size and format, copy bandwidth, the time of an operator; and "
+        "writes them as a hardware file, which --hardware takes.",
+    .examples =
+        "  llmcalc calibrate --out here.json\n  llmcalc validate gpt2 --hardware here.json\n"
+        "  llmcalc train gpt2 --hardware here.json --precision fp32",
+    .own = own,
+    .parts = part::styles,
+    .run = run_calibrate};
 
 }  // namespace llmcalc

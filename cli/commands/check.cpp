@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <array>
+
 #include "cli/command.hpp"
 #include "cli/commands/ask.hpp"
 #include "presets/builtin.hpp"
@@ -56,22 +58,29 @@ int against_textbook(Style style) {
   return differences.empty() ? 0 : 1;
 }
 
-}  // namespace
-
-int run_check(Args args) {
-  Arguments arguments("check",
-                      "The engine against the textbook's closed forms, over every preset; or today's numbers\n"
-                      "against a report saved with --json. Exit 1 if anything differs.",
-                      "  llmcalc check\n  llmcalc report llama-3-8b --hardware h100 --json > saved.json\n"
-                      "  llmcalc check --baseline saved.json --tolerance 1e-6");
-  std::string baseline, tolerance;
-  arguments.option("--baseline", "FILE", "a report saved with --json", baseline);
-  arguments.option("--tolerance", "X", "largest relative difference that counts as none [0]", tolerance);
-  arguments.styles();
-  if (!arguments.parse(args)) return 0;
+int run_check(const Arguments& arguments) {
+  const std::string baseline = arguments.text("--baseline"), tolerance = arguments.text("--tolerance");
   if (baseline.empty() && !tolerance.empty()) throw InputError("--tolerance is for --baseline FILE; give both");
   if (baseline.empty()) return against_textbook(arguments.style());
   return against_baseline(baseline, tolerance.empty() ? 0 : parse_real(tolerance, "--tolerance"), arguments.style());
 }
+
+constexpr std::array own{Option{"--baseline", "FILE", "a report saved with --json"},
+                         Option{"--tolerance", "X", "largest relative difference that counts as none [0]"}};
+
+}  // namespace
+
+const Command check_command{.name = "check",
+                            .arguments = "[--baseline FILE]",
+                            .summary = "against textbook, or a saved report",
+                            .about =
+                                "The engine against the textbook's closed forms, over every preset; or today's numbers "
+                                "against a report saved with --json. Exit 1 if anything differs.",
+                            .examples =
+                                "  llmcalc check\n  llmcalc report llama-3-8b --hardware h100 --json > saved.json\n"
+                                "  llmcalc check --baseline saved.json --tolerance 1e-6",
+                            .own = own,
+                            .parts = part::styles,
+                            .run = run_check};
 
 }  // namespace llmcalc

@@ -1,3 +1,5 @@
+#include <array>
+
 #include "cli/command.hpp"
 #include "cli/commands/ask.hpp"
 #include "presets/load.hpp"
@@ -7,28 +9,46 @@
 
 namespace llmcalc {
 
-int run_collective(Args args) {
-  Arguments arguments("collective", "Volume and alpha-beta time of a collective, by every algorithm that does it.",
-                      "  llmcalc collective all-reduce --bytes 1GiB --ranks 8 --hardware h100\n"
-                      "  llmcalc collective broadcast --bytes 400MB --ranks 64 --bandwidth 25GB/s --latency 5us");
-  std::string op, bytes, ranks, hardware, bandwidth, latency;
-  arguments.positional("OP", "broadcast, gather, reduce, all-gather, all-reduce, reduce-scatter, all-to-all, p2p", op);
-  arguments.option("--bytes", "M", "message: all-gather's output, reduce-scatter's input", bytes);
-  arguments.option("--ranks", "N", "ranks", ranks);
-  arguments.option("--hardware", "HW", "whose link or network", hardware);
-  arguments.option("--bandwidth", "RATE", "one way, per rank, in place of the hardware's", bandwidth);
-  arguments.option("--latency", "TIME", "per message, in place of the hardware's", latency);
-  arguments.styles();
-  if (!arguments.parse(args)) return 0;
-  if (bytes.empty() || ranks.empty()) throw InputError("'llmcalc collective' wants --bytes M and --ranks N");
+namespace {
+
+int run_collective(const Arguments& arguments) {
+  const std::string bytes = arguments.text("--bytes"), ranks = arguments.text("--ranks"),
+                    hardware = arguments.text("--hardware");
+  if (bytes.empty() || ranks.empty()) throw InputError("'llmcalc collective' needs --bytes M and --ranks N");
+  if (arguments.has("--latency") && !arguments.has("--bandwidth") && hardware.empty())
+    throw InputError("--latency changes nothing without --bandwidth or --hardware; add one of them");
+  if (arguments.has("--latency") && arguments.has("--bandwidth") && !hardware.empty())
+    throw InputError("--hardware changes nothing beside --bandwidth and --latency; leave it out");
   CollectiveQuestion q;
-  q.op = op;
+  q.op = arguments.word("OP");
   q.bytes = parse_bytes(bytes, "--bytes", Bare::allowed);
   q.ranks = parse_positive(ranks, "--ranks");
   if (!hardware.empty()) q.hardware = load_hardware(hardware);
-  if (!bandwidth.empty()) q.bandwidth = parse_rate(bandwidth, "--bandwidth");
-  if (!latency.empty()) q.latency = parse_seconds(latency, "--latency");
+  if (arguments.has("--bandwidth")) q.bandwidth = parse_rate(arguments.text("--bandwidth"), "--bandwidth");
+  if (arguments.has("--latency")) q.latency = parse_seconds(arguments.text("--latency"), "--latency");
   return print(collective_report(q), arguments.style());
 }
+
+constexpr std::array words{
+    Word{"OP", "broadcast, gather, reduce, all-gather, all-reduce, reduce-scatter, all-to-all, p2p"}};
+constexpr std::array own{Option{"--bytes", "M", "message: all-gather's output, reduce-scatter's input"},
+                         Option{"--ranks", "N", "ranks"}, Option{"--hardware", "HW", "whose link or network"},
+                         Option{"--bandwidth", "RATE", "one way, per rank, in place of the hardware's"},
+                         Option{"--latency", "TIME", "per message, in place of the hardware's"}};
+
+}  // namespace
+
+const Command collective_command{
+    .name = "collective",
+    .arguments = "OP --bytes M --ranks N",
+    .summary = "volume and time of a collective",
+    .about = "Volume and alpha-beta time of a collective, by every algorithm that does it.",
+    .examples =
+        "  llmcalc collective all-reduce --bytes 1GiB --ranks 8 --hardware h100\n"
+        "  llmcalc collective broadcast --bytes 400MB --ranks 64 --bandwidth 25GB/s",
+    .words = words,
+    .own = own,
+    .parts = part::styles,
+    .run = run_collective};
 
 }  // namespace llmcalc

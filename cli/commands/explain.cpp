@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "cli/command.hpp"
 #include "cli/commands/ask.hpp"
@@ -20,9 +21,9 @@ using explain::Subject;
 using Wanted = std::vector<const Definition*>;
 
 constexpr const char* examples =
-    "  llmcalc explain                                             the whole cheat sheet\n"
-    "  llmcalc explain activations_bytes                           one formula, and how plans change it\n"
-    "  llmcalc explain parameters deepseek-v3                      a section, with numbers\n"
+    "  llmcalc explain                           the whole cheat sheet\n"
+    "  llmcalc explain activations_bytes         one formula, and how plans change it\n"
+    "  llmcalc explain parameters deepseek-v3    a section, with numbers\n"
     "  llmcalc explain memory.peak_bytes llama-3.1-8b --recompute full\n"
     "  llmcalc explain step.mfu llama-3.1-405b --hardware h100 --tp 8\n"
     "  llmcalc explain attn.q llama-3.1-8b                         an operator, a row of --ops\n"
@@ -30,12 +31,12 @@ constexpr const char* examples =
     "  llmcalc explain ridge h100                                  a number of a device";
 
 /// What the answer says about the request.
-constexpr Question explain_question{.name = "explain",
-                                    .summary = "Formulas: their symbols, the numbers put in, the source.",
-                                    .examples = examples,
-                                    .uses = for_training | for_inference | for_time | for_run | for_flops,
-                                    .checks = {},
-                                    .fill = [](const Request&, Report&) {}};
+constexpr Question explain_question{
+    .name = "explain",
+    .summary = "Formulas: their symbols, the numbers put in, the source.",
+    .examples = examples,
+    .parts = part::of_training | part::of_inference | part::model_flops | part::time | part::hardware | part::styles,
+    .fill = [](const Request&, Report&) {}};
 
 bool any(const Wanted& all, Subject s) {
   for (const Definition* d : all)
@@ -43,10 +44,18 @@ bool any(const Wanted& all, Subject s) {
   return false;
 }
 
+/// The parts of a request that these quantities follow from.
+Parts parts_of(const Wanted& all) {
+  Parts parts = explain_question.parts;
+  if (!any(all, Subject::training)) parts &= ~part::of_training;
+  if (!any(all, Subject::inference)) parts &= ~part::of_inference;
+  return parts;
+}
+
 /// Does the request allow this part? With a single subject asked for, a mistake is told; of many, it is left out.
-bool allowed(const Request& r, const Uses& uses, bool tolerant, std::vector<std::string>& notes) {
+bool allowed(const Request& r, Parts parts, bool tolerant, std::vector<std::string>& notes) {
   try {
-    check(r, uses);
+    check(r, parts);
     return true;
   } catch (const InputError& e) {
     if (!tolerant) throw;
@@ -72,9 +81,8 @@ Answers answers(const Request& r, const Wanted& wanted) {
   Answers a;
   const bool training = any(wanted, Subject::training), inference = any(wanted, Subject::inference);
   const bool many = training && inference;
-  const bool time = r.hardware.has_value();
-  const explain::Parts parts{training && allowed(r, {.training = true, .time = time}, many, a.notes),
-                             inference && allowed(r, {.inference = true, .time = time}, many, a.notes)};
+  const explain::Parts parts{training && allowed(r, r.parts & ~part::of_inference, many, a.notes),
+                             inference && allowed(r, r.parts & ~part::of_training, many, a.notes)};
   const explain::Setting setting(r, parts);
   std::size_t without_device = 0;
   for (const Definition* d : wanted) {
@@ -154,17 +162,17 @@ bool is_known_operator(const std::string& name) {
   return false;
 }
 
-Request request(const Arguments& arguments, const std::string& model, const std::string& hardware) {
+Request request(const Arguments& arguments, const std::string& model, Parts parts) {
   Request r;
   r.model = load_model(model);
-  if (!hardware.empty()) r.hardware = load_hardware(hardware);
-  arguments.apply(r);
+  arguments.apply(r, parts);
   return r;
 }
 
 int print_operator(const std::string& name, const Request& r, Style style) {
-  Notes notes;
-  const explain::Parts parts{allowed(r, {.training = true}, true, notes), allowed(r, {.inference = true}, true, notes)};
+  std::vector<std::string> notes;
+  const explain::Parts parts{allowed(r, r.parts & ~part::of_inference, true, notes),
+                             allowed(r, r.parts & ~part::of_training, true, notes)};
   const explain::OperatorExplanations found = explain::operator_explanations(explain::Setting(r, parts), name);
   if (found.all.empty())
     throw InputError(fmt::format("{} has no operator {} under this plan; 'llmcalc flops {} --ops' lists what it has",
@@ -192,37 +200,44 @@ int print_device(const Wanted& wanted, const HardwareCard& card, Style style) {
   return print_numbers(all, {}, head, style);
 }
 
-}  // namespace
-
-int run_explain(Args args) {
-  Arguments arguments("explain", std::string(explain_question.summary), examples);
-  std::string quantity, model, hardware;
-  arguments.positional("QUANTITY", "a key of --json, its last part, a section, an operator of --ops, or all", quantity,
-                       false);
-  arguments.positional("MODEL", "a preset, a model file, a config.json or its folder; or a device", model, false);
-  arguments.option("--hardware", "HW", "a hardware preset or file", hardware);
-  arguments.plan(explain_question.uses);
-  arguments.styles();
-  if (!arguments.parse(args)) return 0;
+int run_explain(const Arguments& arguments) {
+  const std::string quantity = arguments.word("QUANTITY"), model = arguments.word("MODEL");
   const Style style = arguments.style();
+  if (model.empty() && arguments.first_of_plan() != nullptr)
+    throw InputError(fmt::format("{} is for numbers, and they need a model: 'llmcalc explain QUANTITY MODEL'",
+                                 arguments.first_of_plan()->flag));
   if (quantity.empty()) return print_sheet(style);
   if (model.empty() && find_builtin(builtin_models(), quantity))
     throw InputError(fmt::format("the quantity comes before the model: 'llmcalc explain all {}'", quantity));
   if (!explain::is_quantity(quantity) && is_known_operator(quantity)) {
     if (model.empty())
       throw InputError(fmt::format("{} is an operator: name a model, 'llmcalc explain {} MODEL'", quantity, quantity));
-    const Request r = request(arguments, model, hardware);
-    return print_operator(quantity, r, style);
+    return print_operator(quantity, request(arguments, model, explain_question.parts), style);
   }
   const Wanted wanted = explain::named(quantity);
   if (is_general(wanted)) {
-    const std::string& device = hardware.empty() ? model : hardware;
+    const std::string device = arguments.text("--hardware", model);
     return device.empty() ? print_general(wanted, style) : print_device(wanted, load_hardware(device), style);
   }
   if (model.empty()) return print_general(wanted, style);
-  const Request r = request(arguments, model, hardware);
+  const Request r = request(arguments, model, parts_of(wanted));
   const Answers a = answers(r, wanted);
   return print_numbers(a.all, a.notes, answer(explain_question, r), style);
 }
+
+constexpr std::array words{
+    Word{"QUANTITY", "a key of --json, its last part, a section, an operator of --ops, or all", false},
+    Word{"MODEL", "a preset, a model file, a config.json or its folder; or a device", false}};
+
+}  // namespace
+
+const Command explain_command{.name = "explain",
+                              .arguments = "[QUANTITY [MODEL]]",
+                              .summary = "formula, symbols, numbers, source",
+                              .about = explain_question.summary,
+                              .examples = explain_question.examples,
+                              .words = words,
+                              .parts = explain_question.parts,
+                              .run = run_explain};
 
 }  // namespace llmcalc

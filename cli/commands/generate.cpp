@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <optional>
 #include <utility>
@@ -27,24 +28,35 @@ namespace llmcalc {
 namespace {
 
 struct Options {
-  std::string checkpoint, prompt, tokens, temperature, top_k, top_p, beams, seed, device = "cpu";
-  bool no_kv_cache = false, compare_kv_cache = false, json = false;
+  explicit Options(const Arguments& a)
+      : checkpoint(a.word("CHECKPOINT")),
+        prompt(a.word("PROMPT")),
+        tokens(a.text("--tokens")),
+        temperature(a.text("--temperature")),
+        top_k(a.text("--top-k")),
+        top_p(a.text("--top-p")),
+        beams(a.text("--beams")),
+        seed(a.text("--seed")),
+        device(a.text("--device", "cpu")),
+        no_kv_cache(a.has("--no-kv-cache")),
+        compare_kv_cache(a.has("--compare-kv-cache")),
+        json(a.has("--json")) {}
+  std::string checkpoint, prompt, tokens, temperature, top_k, top_p, beams, seed, device;
+  bool no_kv_cache, compare_kv_cache, json;
+};
 
-  void declare(Arguments& a) {
-    a.positional("CHECKPOINT", "what 'llmcalc learn' wrote", checkpoint);
-    a.positional("PROMPT", "the text to go on from [standard input]", prompt, false);
-    a.option("--tokens", "N", "how many more, at most [200]", tokens);
-    a.option("--temperature", "T", "0 takes the likeliest token, 1 the model's own distribution [0.8]", temperature);
-    a.option("--top-k", "K", "only the K likeliest tokens; 0 is all [0]", top_k);
-    a.option("--top-p", "P", "only the likeliest tokens that together have probability P [1]", top_p);
-    a.option("--beams", "N", "beam search of so many, in place of drawing [1]", beams);
-    a.option("--seed", "N", "of the draws [1]", seed);
-    a.option("--device", "cpu|cuda", "where the model runs [cpu]", device);
-    a.flag("--no-kv-cache", "run the whole text again for every token: the same text, slower", no_kv_cache);
-    a.flag("--compare-kv-cache", "generate with the cache, then without: the same tokens, and the cost of both",
-           compare_kv_cache);
-    a.flag("--json", "one JSON object at the end, not the text as it comes", json);
-  }
+constexpr std::array words{Word{"CHECKPOINT", "what 'llmcalc learn' wrote"},
+                           Word{"PROMPT", "the text to go on from [standard input]", false}};
+constexpr std::array own{
+    Option{"--tokens", "N", "how many more, at most [200]"},
+    Option{"--temperature", "T", "0 takes the likeliest token, 1 the model's own distribution [0.8]"},
+    Option{"--top-k", "K", "only the K likeliest tokens; 0 is all [0]"},
+    Option{"--top-p", "P", "only the likeliest tokens that together have probability P [1]"},
+    Option{"--beams", "N", "beam search of so many, in place of drawing [1]"},
+    Option{"--seed", "N", "of the draws [1]"},
+    Option{"--device", "cpu|cuda", "where the model runs [cpu]"},
+    Option{"--no-kv-cache", "", "run the whole text again for every token: the same text, slower"},
+    Option{"--compare-kv-cache", "", "generate with the cache, then without: the same tokens, and the cost of both"},
 };
 
 model::GenerateOptions read(const Options& o) {
@@ -58,6 +70,8 @@ model::GenerateOptions read(const Options& o) {
   if (!o.seed.empty()) g.seed = static_cast<std::uint64_t>(parse_count(o.seed, "--seed"));
   if (g.beams > 1 && (!o.temperature.empty() || !o.top_k.empty() || !o.top_p.empty() || !o.seed.empty()))
     throw InputError("--beams searches and draws nothing; leave --temperature, --top-k, --top-p and --seed out");
+  if (g.sampling.temperature == 0 && (!o.top_k.empty() || !o.top_p.empty() || !o.seed.empty()))
+    throw InputError("--temperature 0 draws nothing; leave --top-k, --top-p and --seed out");
   if (o.no_kv_cache && o.compare_kv_cache)
     throw InputError("--compare-kv-cache generates with and without the cache; leave --no-kv-cache out");
   g.cache = !o.no_kv_cache;
@@ -284,16 +298,23 @@ int generate(const Options& o) {
   return stopped ? interrupted_code : 0;
 }
 
+int run_generate(const Arguments& arguments) { return generate(Options(arguments)); }
+
 }  // namespace
 
-int run_generate(Args args) {
-  Arguments arguments("generate", "Continues a text with a model that 'llmcalc learn' trained; prints both.",
-                      "  llmcalc generate notes.safetensors \"On the first day\"\n"
-                      "  echo \"On the first day\" | llmcalc generate notes.safetensors --temperature 0 --tokens 50");
-  Options options;
-  options.declare(arguments);
-  if (!arguments.parse(args)) return 0;
-  return generate(options);
-}
+const Command generate_command{
+    .name = "generate",
+    .arguments = "CHECKPOINT [PROMPT]",
+    .summary = "continue a text with it",
+    .about =
+        "Continues a text with a model that 'llmcalc learn' trained; prints both, or with --json one object at "
+        "the end.",
+    .examples =
+        "  llmcalc generate notes.safetensors \"On the first day\"\n"
+        "  echo \"Once\" | llmcalc generate notes.safetensors --temperature 0",
+    .words = words,
+    .own = own,
+    .parts = part::json | part::help,
+    .run = run_generate};
 
 }  // namespace llmcalc

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <array>
 #include <cstdio>
 
 #include "cli/command.hpp"
@@ -7,22 +8,33 @@
 #include "presets/load.hpp"
 #include "presets/model_file.hpp"
 #include "report/report.hpp"
+#include "text/names.hpp"
 
 namespace llmcalc {
 
-int run_import(Args args) {
-  Arguments arguments("import", "A Hugging Face config.json as an explicit llmcalc model file.",
-                      "  llmcalc import ./Llama-3.1-8B > my-model.json\n  llmcalc params my-model.json");
-  std::string path;
-  bool json = false;
-  arguments.positional("CONFIG", "a config.json, or the folder that holds it", path);
-  arguments.flag("--json", "what it does anyway", json);
-  if (!arguments.parse(args)) return 0;
-  const ModelCard card = load_model(path);
+namespace {
+
+int run_import(const Arguments& arguments) {
+  const ModelCard card = load_model(arguments.word("CONFIG"));
   for (const std::string& key : card.unknown_keys)
-    fmt::print(stderr, "llmcalc: warning: \"{}\" in {} is not understood and was not counted\n", key, card.source);
+    fmt::print(stderr, "llmcalc: warning: {} in {} is not understood and was not counted\n", in_quotes(key),
+               card.source);
   write_out(dump(model_file_json(card)));
   return 0;
 }
+
+constexpr std::array words{Word{"CONFIG", "a config.json, or the folder that holds it"}};
+
+}  // namespace
+
+const Command import_command{
+    .name = "import",
+    .arguments = "CONFIG",
+    .summary = "a config.json as a model file",
+    .about = "A Hugging Face config.json as an explicit llmcalc model file.",
+    .examples = "  llmcalc import ./Llama-3.1-8B > my-model.json\n  llmcalc params my-model.json",
+    .words = words,
+    .parts = part::json | part::help,
+    .run = run_import};
 
 }  // namespace llmcalc

@@ -131,20 +131,25 @@ int learn(const LearnRequest& r, Style style) {
   }
 }
 
+int run_learn(const Arguments& arguments) { return learn(settled(arguments), arguments.style()); }
+
+constexpr std::array words{Word{"FILE", "a text, UTF-8"}};
+
 }  // namespace
 
-int run_learn(Args args) {
-  Arguments arguments("learn",
-                      "Trains a small transformer on a text. The last tenth is held out for\n"
-                      "the report, the twentieth before it chooses the best weights: a checkpoint\n"
-                      "keeps them, with what learning needs to go on.",
-                      "  llmcalc learn notes.txt\n  llmcalc learn notes.txt --minutes 10 --vocabulary 4000\n"
-                      "  llmcalc learn notes.txt --resume --steps 2000");
-  LearnOptions options;
-  options.declare(arguments);
-  arguments.styles();
-  if (!arguments.parse(args)) return 0;
-  return learn(settled(options), arguments.style());
-}
+const Command learn_command{
+    .name = "learn",
+    .arguments = "FILE.txt",
+    .summary = "train a small transformer on a text",
+    .about =
+        "Trains a small transformer on a text. The last tenth is held out for the report, the twentieth before it "
+        "chooses the best weights: a checkpoint keeps them, with what learning needs to go on.",
+    .examples =
+        "  llmcalc learn notes.txt\n  llmcalc learn notes.txt --minutes 10 --vocabulary 4000\n"
+        "  llmcalc learn notes.txt --resume --steps 2000",
+    .words = words,
+    .own = learn_options,
+    .parts = part::styles,
+    .run = run_learn};
 
 }  // namespace llmcalc

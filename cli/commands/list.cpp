@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <array>
+
 #include "calc/dtype.hpp"
 #include "cli/command.hpp"
 #include "cli/commands/ask.hpp"
@@ -40,14 +42,8 @@ Grid dtypes_grid() {
   return g;
 }
 
-}  // namespace
-
-int run_list(Args args) {
-  Arguments arguments("list", "What is built in.", "  llmcalc list models\n  llmcalc list hardware --json");
-  std::string what;
-  arguments.positional("WHAT", "models, hardware or dtypes", what);
-  arguments.styles();
-  if (!arguments.parse(args)) return 0;
+int run_list(const Arguments& arguments) {
+  const std::string what = arguments.word("models|hardware|dtypes");
   Report report;
   report.command = "list";
   if (same_name(what, "models")) {
@@ -61,9 +57,22 @@ int run_list(Args args) {
     report.grids.push_back(dtypes_grid());
     report.conclusion = fmt::format("{} number formats", formats.size());
   } else {
-    throw InputError(fmt::format("nothing is listed under {}; models, hardware and dtypes are", in_quotes(what)));
+    throw InputError(fmt::format("'llmcalc list': expected models, hardware or dtypes, got {}", in_quotes(what)));
   }
   return print(report, arguments.style());
 }
+
+constexpr std::array words{Word{"models|hardware|dtypes", "what to list"}};
+
+}  // namespace
+
+const Command list_command{.name = "list",
+                           .arguments = "models|hardware|dtypes",
+                           .summary = "what is built in",
+                           .about = "What is built in.",
+                           .examples = "  llmcalc list models\n  llmcalc list hardware --json",
+                           .words = words,
+                           .parts = part::styles,
+                           .run = run_list};
 
 }  // namespace llmcalc

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <array>
+
 #include "cli/command.hpp"
 #include "cli/commands/ask.hpp"
 #include "report/scaling_report.hpp"
@@ -9,37 +11,34 @@
 namespace llmcalc {
 namespace {
 
-double real(std::string_view text, std::string_view flag) {
-  const double v = static_cast<double>(parse_wide(text, flag));
-  if (v <= 0) throw InputError(fmt::format("{} is 0; more is wanted", flag));
-  return v;
+ScalingQuestion question(const Arguments& a) {
+  std::string given;
+  for (const char* flag : {"--compute", "--params", "--tokens"}) {
+    if (!a.has(flag)) continue;
+    if (!given.empty()) throw InputError(fmt::format("{} and {} exclude each other; give one of them", given, flag));
+    given = flag;
+  }
+  if (given.empty())
+    throw InputError(
+        "'llmcalc scaling' needs one of --compute C, --params N, --tokens D; for example --compute 5.76e23");
+  return {given.substr(2), static_cast<double>(parse_wide(a.text(given), given)), a.text("--fit")};
 }
 
-ScalingQuestion question(const std::string& compute, const std::string& params, const std::string& tokens) {
-  const int given =
-      static_cast<int>(!compute.empty()) + static_cast<int>(!params.empty()) + static_cast<int>(!tokens.empty());
-  if (given != 1)
-    throw InputError("scaling wants one of --compute C, --params N, --tokens D; for example --compute 5.76e23");
-  if (!compute.empty()) return {"compute", real(compute, "--compute"), ""};
-  if (!params.empty()) return {"params", real(params, "--params"), ""};
-  return {"tokens", real(tokens, "--tokens"), ""};
-}
+int run_scaling(const Arguments& arguments) { return print(scaling_report(question(arguments)), arguments.style()); }
+
+constexpr std::array own{Option{"--compute", "C", "training FLOPs"}, Option{"--params", "N", "parameters"},
+                         Option{"--tokens", "D", "training tokens"}, Option{"--fit", "NAME", "one fit only [all]"}};
 
 }  // namespace
 
-int run_scaling(Args args) {
-  Arguments arguments("scaling", "Compute-optimal parameters and tokens under 6ND = C, by every published fit.",
-                      "  llmcalc scaling --compute 5.76e23\n  llmcalc scaling --params 70B --fit besiroglu");
-  std::string compute, params, tokens, fit;
-  arguments.option("--compute", "C", "training FLOPs", compute);
-  arguments.option("--params", "N", "parameters", params);
-  arguments.option("--tokens", "D", "training tokens", tokens);
-  arguments.option("--fit", "NAME", "one fit only [all]", fit);
-  arguments.styles();
-  if (!arguments.parse(args)) return 0;
-  ScalingQuestion q = question(compute, params, tokens);
-  q.fit = fit;
-  return print(scaling_report(q), arguments.style());
-}
+const Command scaling_command{
+    .name = "scaling",
+    .arguments = "--compute C",
+    .summary = "compute-optimal sizes, by every fit",
+    .about = "Compute-optimal parameters and tokens under 6ND = C, by every published fit.",
+    .examples = "  llmcalc scaling --compute 5.76e23\n  llmcalc scaling --params 70B --fit besiroglu",
+    .own = own,
+    .parts = part::styles,
+    .run = run_scaling};
 
 }  // namespace llmcalc

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <array>
+
 #include "cli/command.hpp"
 #include "cli/output.hpp"
 #include "presets/builtin.hpp"
@@ -8,13 +10,10 @@
 
 namespace llmcalc {
 
-int run_show(Args args) {
-  Arguments arguments("show", "A preset as the JSON file that it is.", "  llmcalc show h100 > my-h100.json");
-  std::string name;
-  bool json = false;
-  arguments.positional("NAME", "a model or hardware preset", name);
-  arguments.flag("--json", "what it does anyway", json);
-  if (!arguments.parse(args)) return 0;
+namespace {
+
+int run_show(const Arguments& arguments) {
+  const std::string name = arguments.word("NAME");
   for (const auto presets : {builtin_models(), builtin_hardware()})
     if (const Builtin* b = find_meant(presets, name)) {
       write_out(std::string(b->text) + (b->text.ends_with('\n') ? "" : "\n"));
@@ -26,5 +25,18 @@ int run_show(Args args) {
   throw InputError(fmt::format("no preset is called {}{} ('llmcalc list models' and 'llmcalc list hardware' show all)",
                                in_quotes(name), near.empty() ? "" : ", did you mean '" + near[0] + "'?"));
 }
+
+constexpr std::array words{Word{"NAME", "a model or hardware preset"}};
+
+}  // namespace
+
+const Command show_command{.name = "show",
+                           .arguments = "NAME",
+                           .summary = "a preset as JSON",
+                           .about = "A preset as the JSON file that it is.",
+                           .examples = "  llmcalc show h100 > my-h100.json",
+                           .words = words,
+                           .parts = part::json | part::help,
+                           .run = run_show};
 
 }  // namespace llmcalc

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <array>
+
 #include "cli/command.hpp"
 #include "cli/commands/ask.hpp"
 #include "cli/interrupt.hpp"
@@ -31,13 +33,12 @@ validate::Case asked(const std::string& model, const Arguments& arguments, Reque
   r.plan.prompt = std::clamp<Count>(r.model.arch.context / 2, 1, 64);
   r.plan.generate = std::clamp<Count>(r.model.arch.context - r.plan.prompt, 1, 8);
   arguments.apply(r);
-  check(r, {.training = true, .inference = true, .time = r.hardware.has_value()});
+  check(r, r.parts | part::time);
   return {r.model.name, r.model.arch, r.plan, r.layout};
 }
 
 std::vector<validate::Case> cases_of(const std::string& suite) {
   if (suite == "small") return validate::small_suite();
-  if (suite != "full") throw InputError(fmt::format("--suite \"{}\" is not known; it takes small, full", suite));
   std::vector<validate::Case> cases = validate::small_suite();
   cases.push_back(validate::gpt2_case(load_model("gpt-2-124m").arch));
   return cases;
@@ -84,37 +85,25 @@ std::vector<validate::Case> as_timed(std::vector<validate::Case> cases) {
 }
 
 struct Options {
-  std::string model, suite, device = "cpu", hardware, repeats;
-  bool training = false, inference = false, check_time = false;
+  explicit Options(const Arguments& a)
+      : model(a.word("MODEL")),
+        suite(a.text("--suite")),
+        device(a.text("--device", "cpu")),
+        hardware(a.text("--hardware")),
+        repeats(a.text("--repeats")),
+        training(a.has("--train")),
+        inference(a.has("--infer")),
+        check_time(a.has("--check-time")) {}
+  std::string model, suite, device, hardware, repeats;
+  bool training, inference, check_time;
 
-  void declare(Arguments& a) {
-    a.positional("MODEL", "a preset or a file; without one the suite runs", model, false);
-    a.option("--suite", "small|full", "models of every shape; full adds GPT-2 124M [small]", suite);
-    a.option("--device", "cpu|cuda", "where the reference runs [cpu]", device);
-    a.option("--hardware", "HW", "a file of 'llmcalc calibrate': times too, beside its predictions", hardware);
-    a.option("--repeats", "N", "runs of which the median time counts [5]", repeats);
-    a.flag("--check-time", "a step, prefill or decode outside the band is exit 1 too", check_time);
-    a.flag("--train", "the training step alone", training);
-    a.flag("--infer", "prefill and decode alone", inference);
-    a.plan(for_training | for_inference);
-    a.styles();
-  }
   void refuse_contradictions(const Arguments& a) const {
     if (one() && !suite.empty()) throw InputError("give either a model or --suite, not both");
-    if (!one() && !a.first_plan_option().empty())
-      throw InputError(
-          fmt::format("{} is for one model, and the suite has plans of its own; give a MODEL", a.first_plan_option()));
-    refuse_unused(a, for_training, training && !inference, "--train");
-    refuse_unused(a, for_inference, inference && !training, "--infer");
-    for (const auto& [flag, given] : {std::pair{"--check-time", check_time}, {"--repeats", !repeats.empty()}})
-      if (given && hardware.empty())
-        throw InputError(fmt::format("{} wants --hardware FILE, which 'llmcalc calibrate' writes", flag));
-  }
-  /// A plan option of the half that does not run.
-  static void refuse_unused(const Arguments& a, unsigned use, bool alone, const char* flag) {
-    const std::string other = alone ? a.first_plan_option(use) : "";
-    if (!other.empty())
-      throw InputError(fmt::format("{} has no effect on what {} runs; leave one of them out", other, flag));
+    if (const Option* o = a.first_of_plan(); !one() && o != nullptr)
+      throw InputError(fmt::format("{} is for one model, and the suite has plans of its own; give a MODEL", o->flag));
+    for (const char* flag : {"--check-time", "--repeats"})
+      if (a.has(flag) && hardware.empty())
+        throw InputError(fmt::format("{} needs --hardware FILE, which 'llmcalc calibrate' writes", flag));
   }
   /// Whose median time counts.
   int runs() const {
@@ -180,8 +169,7 @@ std::vector<std::string> run_notes(const Options& o, const Request& r, const std
 /// Every option in effect beside those of the plan.
 json::Value run_inputs(const Options& o, const Request& r) {
   const validate::Parts parts = o.parts();
-  const unsigned uses = (parts.training ? for_training : 0U) | (parts.inference ? for_inference : 0U);
-  json::Value v = o.one() ? inputs_json(r, uses) : json::Value{{"suite", o.suite_name()}};
+  json::Value v = o.one() ? inputs_json(r) : json::Value{{"suite", o.suite_name()}};
   v["device"] = o.device, v["train"] = parts.training, v["infer"] = parts.inference;
   if (r.hardware) v["repeats"] = o.runs(), v["check_time"] = o.check_time;
   return v;
@@ -211,18 +199,8 @@ Report report_of(const Options& o, const Request& r, const std::vector<validate:
   return report;
 }
 
-}  // namespace
-
-int run_validate(Args args) {
-  Arguments arguments("validate",
-                      "Runs the bundled reference transformer and sets what it really held and did beside the\n"
-                      "prediction: every byte by category and operator, every FLOP, the operators' names, shapes and\n"
-                      "order. Exit 1 if anything that is exact is not.",
-                      "  llmcalc validate --suite small\n  llmcalc validate gpt2 --micro-batch 2 --seq 128\n"
-                      "  llmcalc validate my-model.json --infer --prompt 32 --generate 8 --json");
-  Options o;
-  o.declare(arguments);
-  if (!arguments.parse(args)) return 0;
+int run_validate(const Arguments& arguments) {
+  const Options o(arguments);
   o.refuse_contradictions(arguments);
   o.runs();
   Request r;
@@ -239,5 +217,32 @@ int run_validate(Args args) {
     return interrupted_code;
   }
 }
+
+constexpr std::array words{Word{"MODEL", "a preset or a file; without one the suite runs", false}};
+constexpr std::array own{
+    Option{"--suite", "small|full", "models of every shape; full adds GPT-2 124M [small]"},
+    Option{"--device", "cpu|cuda", "where the reference runs [cpu]"},
+    Option{"--hardware", "HW", "a file of 'llmcalc calibrate': times too, beside its predictions"},
+    Option{"--repeats", "N", "runs of which the median time counts [5]"},
+    Option{"--check-time", "", "a step, prefill or decode outside the band is exit 1 too"},
+};
+
+}  // namespace
+
+const Command validate_command{
+    .name = "validate",
+    .arguments = "[MODEL|--suite NAME]",
+    .summary = "the transformer run, bytes and FLOPs",
+    .about =
+        "Runs the bundled reference transformer and sets what it really held and did beside the prediction: every "
+        "byte by category and operator, every FLOP, the operators' names, shapes and order. Exit 1 if anything "
+        "that is exact is not.",
+    .examples =
+        "  llmcalc validate --suite small\n  llmcalc validate gpt2 --micro-batch 2 --seq 128\n"
+        "  llmcalc validate my-model.json --infer --prompt 32 --generate 8 --json",
+    .words = words,
+    .own = own,
+    .parts = part::training | part::step | part::inference | part::model_flops | part::halves | part::styles,
+    .run = run_validate};
 
 }  // namespace llmcalc

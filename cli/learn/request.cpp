@@ -29,6 +29,27 @@ constexpr Count usual_passes = 8, least_steps = 500, most_steps = 3000;
 /// A token of byte pairs for so many bytes of text, within bounds: rarer ones have too few examples to learn from.
 constexpr Count bytes_per_pair = 320, least_pairs = 384, most_pairs = 1024;
 
+/// As it was typed; empty: not given.
+struct LearnOptions {
+  explicit LearnOptions(const Arguments& a)
+      : file(a.word("FILE")),
+        out(a.text("--out")),
+        model(a.text("--model")),
+        steps(a.text("--steps")),
+        minutes(a.text("--minutes")),
+        batch(a.text("--batch")),
+        seq(a.text("--seq")),
+        rate(a.text("--rate")),
+        vocabulary(a.text("--vocabulary")),
+        tokenizer(a.text("--tokenizer")),
+        precision(a.text("--precision")),
+        seed(a.text("--seed")),
+        device(a.text("--device", "cpu")),
+        resume(a.has("--resume")) {}
+  std::string file, out, model, steps, minutes, batch, seq, rate, vocabulary, tokenizer, precision, seed, device;
+  bool resume;
+};
+
 std::string text_of(const std::string& path) {
   std::string all = file_text(path);
   if (all.empty()) throw InputError(fmt::format("'{}' is empty; give a text of some 100 KB or more", path));
@@ -68,8 +89,6 @@ std::shared_ptr<const model::Tokenizer> tokenizer_for(const LearnOptions& o, con
   const std::string learnt = r.text.substr(0, model::split(r.text).validation);
   const bool usual_pairs = model::has_byte_pairs() && r.text.size() >= enough_for_pairs;
   const std::string kind = !o.tokenizer.empty() ? o.tokenizer : usual_pairs || !o.vocabulary.empty() ? "bpe" : "bytes";
-  if (kind != "bpe" && kind != "bytes")
-    throw InputError(fmt::format("--tokenizer {} is not known; it takes bytes, bpe", in_quotes(kind)));
   if (kind == "bytes" && !o.vocabulary.empty())
     throw InputError("--vocabulary is that of byte pairs; bytes have 256 tokens, so leave it out");
   if (kind == "bytes") return model::byte_tokenizer();
@@ -95,17 +114,7 @@ ModelCard model_for(const LearnOptions& o, const LearnRequest& r) {
   return card;
 }
 
-DType precision_of(const std::string& text) {
-  if (text.empty() || same_name(text, "fp32")) return dtypes::fp32;
-  if (same_name(text, "bf16")) return dtypes::bf16;
-  throw InputError(fmt::format("--precision {} is not learnt in; it takes fp32, bf16", in_quotes(text)));
-}
-
-double positive_real(const std::string& text, std::string_view where) {
-  const double x = parse_real(text, where);
-  if (x <= 0) throw InputError(fmt::format("{} is 0; a number above 0 is wanted", where));
-  return x;
-}
+DType precision_of(const std::string& text) { return text == "bf16" ? dtypes::bf16 : dtypes::fp32; }
 
 Count usual_steps(const LearnRequest& r, Count tokens) {
   return std::clamp(ceil_div(mul(usual_passes, tokens), mul(r.settings.batch, r.settings.seq)), least_steps,
@@ -114,7 +123,7 @@ Count usual_steps(const LearnRequest& r, Count tokens) {
 
 void read_run(const LearnOptions& o, LearnRequest& r) {
   if (!o.steps.empty()) r.settings.steps = parse_positive(o.steps, "--steps");
-  if (!o.minutes.empty()) r.minutes = positive_real(o.minutes, "--minutes");
+  if (!o.minutes.empty()) r.minutes = parse_positive_real(o.minutes, "--minutes");
   r.by_minutes = !o.minutes.empty() && o.steps.empty();
 }
 
@@ -125,7 +134,7 @@ void settle_new(const LearnOptions& o, LearnRequest& r) {
       r.tokenizer->encode(std::string_view(r.text).substr(0, model::split(r.text).validation)).size());
   model::LearningSettings& s = r.settings;
   if (!o.batch.empty()) s.batch = parse_positive(o.batch, "--batch");
-  if (!o.rate.empty()) s.rate = positive_real(o.rate, "--rate");
+  if (!o.rate.empty()) s.rate = parse_positive_real(o.rate, "--rate");
   if (!o.seed.empty()) s.seed = static_cast<std::uint64_t>(parse_count(o.seed, "--seed"));
   if (!o.seq.empty())
     s.seq = parse_positive(o.seq, "--seq");
@@ -143,7 +152,7 @@ void settle_new(const LearnOptions& o, LearnRequest& r) {
   if (o.steps.empty()) s.steps = usual_steps(r, learnt);
 }
 
-/// The run goes on as it was; only how long can be said anew.
+/// The run goes on as it was; only its length can change.
 void settle_resumed(const LearnOptions& o, LearnRequest& r) {
   for (const auto& [flag, value] :
        {std::pair{"--model", &o.model}, std::pair{"--batch", &o.batch}, std::pair{"--seq", &o.seq},
@@ -174,31 +183,14 @@ void settle_resumed(const LearnOptions& o, LearnRequest& r) {
 
 }  // namespace
 
-void LearnOptions::declare(Arguments& a) {
-  a.positional("FILE", "a text, UTF-8", file);
-  a.option("--out", "FILE", "the checkpoint [FILE's name with .safetensors, here]", out);
-  a.option("--model", "MODEL", "a preset or a file, with the text's vocabulary [a Llama of 0.9 M, from 1 MB on 2 M]",
-           model);
-  a.option("--steps", "N", "updates of the weights [8 times through the text, 500 to 3000]", steps);
-  a.option("--minutes", "T", "ends the run after T minutes [the steps end it]", minutes);
-  a.option("--batch", "N", "sequences per step [4]", batch);
-  a.option("--seq", "N", "tokens per sequence [128]", seq);
-  a.option("--rate", "R", "learning rate at its highest [0.003]", rate);
-  a.option("--tokenizer", "bytes|bpe", "what a token is [bpe from 100 KB on, else bytes]", tokenizer);
-  a.option("--vocabulary", "N", "tokens of bpe, at most [one for 320 bytes, 384 to 1024]", vocabulary);
-  a.option("--precision", "fp32|bf16", "of weights and activations; bf16 keeps fp32 master weights [fp32]", precision);
-  a.option("--seed", "N", "of the first weights and the batches [1]", seed);
-  a.option("--device", "cpu|cuda", "where it learns [cpu]", device);
-  a.flag("--resume", "go on from the checkpoint where it stopped", resume);
-}
-
 json::Value LearnRequest::settings_json() const {
   json::Value v = model::settings_json(settings);
   v["text_fnv1a"] = fingerprint(text);
   return v;
 }
 
-LearnRequest settled(const LearnOptions& o) {
+LearnRequest settled(const Arguments& typed) {
+  const LearnOptions o(typed);
   LearnRequest r;
   r.text_path = o.file;
   r.text = text_of(o.file);

@@ -1,6 +1,7 @@
 #pragma once
 /// What 'llmcalc learn' is asked: the text, the model, the tokenizer and the run, every default settled.
 
+#include <array>
 #include <memory>
 
 #include "cli/arguments.hpp"
@@ -9,13 +10,21 @@
 
 namespace llmcalc {
 
-/// As it was typed; empty: not given.
-struct LearnOptions {
-  std::string file, out, model, steps, minutes, batch, seq, rate, vocabulary, tokenizer, precision, seed,
-      device = "cpu";
-  bool resume = false;
-
-  void declare(Arguments& arguments);
+inline constexpr std::array learn_options{
+    Option{"--out", "FILE", "the checkpoint [FILE's name with .safetensors, here]"},
+    Option{"--model", "MODEL",
+           "a preset or a file, with the text's vocabulary [a Llama of 0.9 M parameters, from 1 MB of text on 2 M]"},
+    Option{"--steps", "N", "updates of the weights [8 times through the text, 500 to 3000]"},
+    Option{"--minutes", "T", "ends the run after T minutes [the steps end it]"},
+    Option{"--batch", "N", "sequences per step [4]"},
+    Option{"--seq", "N", "tokens per sequence [128]"},
+    Option{"--rate", "R", "learning rate at its highest [0.003]"},
+    Option{"--tokenizer", "bytes|bpe", "what a token is [bpe from 100 KB on, else bytes]"},
+    Option{"--vocabulary", "N", "tokens of bpe, at most [one for 320 bytes of text, 384 to 1024]"},
+    Option{"--precision", "fp32|bf16", "weights and activations; bf16 keeps fp32 master weights [fp32]"},
+    Option{"--seed", "N", "of the first weights and the batches [1]"},
+    Option{"--device", "cpu|cuda", "where it learns [cpu]"},
+    Option{"--resume", "", "go on from the checkpoint where it stopped"},
 };
 
 struct LearnRequest {
@@ -36,6 +45,6 @@ struct LearnRequest {
 };
 
 /// Throws InputError for everything that cannot be, before anything large is allocated or learnt.
-LearnRequest settled(const LearnOptions& o);
+LearnRequest settled(const Arguments& typed);
 
 }  // namespace llmcalc

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <map>
+#include <optional>
 
 #include "presets/load.hpp"
 #include "report/collective_report.hpp"
@@ -35,21 +36,22 @@ std::string origin(const json::Object& part) {
 
 std::string plain(const json::Value& v) { return v.is_string() ? v.get<std::string>() : v.dump(); }
 
+/// What to type for a saved value; nothing for a flag that was not given.
+std::optional<std::string> typed(const Option& o, const json::Value& saved) {
+  if (!saved.is_boolean()) return plain(saved);
+  const bool on = saved.get<bool>();
+  if (!o.value.empty()) return on ? "on" : "off";
+  if (on == o.flag.starts_with("--no-")) return std::nullopt;
+  return "";
+}
+
 /// The plan of the saved inputs: each under its option, as if it had been typed.
-void read_inputs(const json::Value& inputs, unsigned uses, Request& r) {
-  Given given;
+void read_inputs(const json::Value& inputs, Request& r) {
   for (const Option& o : options()) {
-    const auto it = inputs.find(std::string(o.key));
-    if (it == inputs.end() || (o.uses & uses) == 0) continue;
-    if (it->is_boolean() && o.value.empty()) {
-      const bool asks = o.key == "kv_cache" ? !it->get<bool>() : it->get<bool>();
-      if (asks) o.read(r, given, "", o.flag);
-    } else {
-      const std::string text = it->is_boolean() ? (it->get<bool>() ? "on" : "off") : plain(*it);
-      o.read(r, given, text, o.flag);
-    }
+    const auto it = inputs.find(o.key());
+    if (it == inputs.end() || !r.has(o.parts) || o.field.read == nullptr) continue;
+    if (const auto text = typed(o, *it)) give(r, o, *text);
   }
-  settle(r, given);
 }
 
 Report model_report(const json::Object& report) {
@@ -57,8 +59,10 @@ Report model_report(const json::Object& report) {
   Request r;
   r.model = load_model(origin(report.object("model")));
   if (report.has("hardware")) r.hardware = load_hardware(origin(report.object("hardware")));
-  if (const json::Value* inputs = report.find("inputs")) read_inputs(*inputs, question.uses, r);
-  check(r, question.checks);
+  r.parts = question.parts;
+  if (const json::Value* inputs = report.find("inputs")) read_inputs(*inputs, r);
+  settle(r);
+  check(r);
   return answer(question, r);
 }
 

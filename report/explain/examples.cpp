@@ -61,21 +61,17 @@ Request request(const Example& e) {
   r.model = load_model(e.model);
   static const HardwareCard hardware = load_hardware("h100-sxm-80gb");
   r.hardware = hardware;
-  Given given;
-  const auto give = [&](const Chosen& c) {
-    for (const Option& o : options())
-      if (o.flag == c.flag) o.read(r, given, c.value, c.flag);
-  };
+  const auto choose = [&](const Chosen& c) { give(r, *find_option(c.flag), c.value); };
   for (const Chosen& c : {Chosen{"--tokens", "1T"},
                           {"--watts", "700"},
                           {"--price", "2"},
                           {"--co2", "0.4"},
                           {"--global-batch", "8"},
                           {"--prompt", "1024"}})
-    give(c);
-  for (const Chosen& c : e.options) give(c);
-  if (e.model == "gpt-3-175b" && e.when.starts_with("multi-head")) given.seq = true, r.plan.seq = 2048;
-  settle(r, given);
+    choose(c);
+  for (const Chosen& c : e.options) choose(c);
+  if (e.model == "gpt-3-175b" && e.when.starts_with("multi-head")) choose({"--seq", "2048"});
+  settle(r);
   return r;
 }
 

@@ -213,7 +213,7 @@ std::vector<Variant> general_variants(const Definition& d) {
         ways.push_back(variant(scaling::name(f), e, scaling_symbols()));
     return ways;
   }
-  const auto op = collective_op(d.path.substr(d.path.find('.') + 1));
+  const auto op = parse<CollectiveOp>(d.path.substr(d.path.find('.') + 1));
   for (const Schedule& s : schedules)
     if (op == s.op) ways.push_back(variant(name(s.algorithm), s.expression, collective_symbols()));
   return ways;

@@ -138,7 +138,7 @@ constexpr Definition activations[] = {
     {"activations.mixed_precision_break_even_batch", "sequences from which mixed precision saves memory", "sequences",
      Subject::training, false, break_even,
      "2 bytes more per parameter (14 against 12) against 4 - p bytes less per number kept", "Goon (2.9)",
-     "a 16-bit precision without tensor parallelism"},
+     "a 16-bit precision with a master copy and without tensor parallelism"},
 };
 
 }  // namespace

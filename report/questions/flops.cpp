@@ -24,8 +24,7 @@ const Question flops_question{
     .examples =
         "  llmcalc flops gpt-3-175b --seq 2048 --attention-flops causal-half\n"
         "  llmcalc flops llama-3.1-405b --tokens 15.6T --ops",
-    .uses = for_flops | for_tables,
-    .checks = {.training = true},
+    .parts = part::formulas | part::model_flops | part::operators | part::styles,
     .fill = fill};
 
 }  // namespace llmcalc

@@ -20,12 +20,10 @@ const Question infer_question{
     .name = "infer",
     .summary = "Prefill, decode, a whole generation: time, tokens/s, bound, memory; what fits.",
     .examples =
-        "  llmcalc infer llama-3.1-8b --hardware h100 --batch 8 --prompt 2048 --generate 256\n"
+        "  llmcalc infer llama-3.1-8b --hardware h100 --batch 8 --prompt 2k --generate 99\n"
         "  llmcalc infer deepseek-v3 --hardware h200 --tp 8 --precision fp8 --ops",
-    .uses = for_inference | for_time | for_tables,
-    .checks = {.inference = true, .time = true},
-    .hardware = true,
-    .hardware_required = true,
+    .parts = part::of_inference | part::model_flops | part::time | part::hardware | part::operators | part::styles,
+    .needs_hardware = true,
     .fill = fill};
 
 }  // namespace llmcalc

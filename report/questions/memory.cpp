@@ -6,10 +6,7 @@ namespace llmcalc {
 namespace {
 
 void fill(const Request& r, Report& report) {
-  const bool training = r.parts != Parts::inference, inference = r.parts != Parts::training;
-  check(r, {.training = training, .inference = r.parts == Parts::inference});
-  report.inputs =
-      inputs_json(r, (training ? for_training : 0U) | (inference ? for_inference : 0U) | for_parts | for_tables);
+  const bool training = r.has(part::training), inference = r.has(part::inference);
   if (training) report.sections = {training_memory_section(r), activations_section(r)};
   if (inference) {
     report.sections.push_back(inference_memory_section(r, training ? "inference_memory" : "memory"));
@@ -28,8 +25,7 @@ const Question memory_question{
     .examples =
         "  llmcalc memory llama-3.1-8b --train --seq 8Ki --recompute full --hardware h100\n"
         "  llmcalc memory llama-3.1-70b --infer --weight-precision q4_k --batch 16",
-    .uses = for_training | for_inference | for_parts | for_tables,
-    .hardware = true,
+    .parts = part::training | part::of_inference | part::halves | part::hardware | part::operators | part::styles,
     .fill = fill};
 
 }  // namespace llmcalc

@@ -21,6 +21,7 @@ void fill(const Request& r, Report& report) {
 const Question params_question{.name = "params",
                                .summary = "Parameters by component, exact.",
                                .examples = "  llmcalc params llama-3.1-405b\n  llmcalc params ./config.json --json",
+                               .parts = part::styles,
                                .fill = fill};
 
 }  // namespace llmcalc

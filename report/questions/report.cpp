@@ -28,10 +28,9 @@ const Question report_question{
     .examples =
         "  llmcalc report llama-3.1-405b --hardware h100 --tp 8\n"
         "  llmcalc report falcon-40b --hardware a100-80gb --tp 4 --json",
-    .uses = for_training | for_inference | for_time | for_run | for_tables | for_flops,
-    .checks = {.training = true, .inference = true, .time = true},
-    .hardware = true,
-    .hardware_required = true,
+    .parts = part::training | part::step | part::of_inference | part::formulas | part::model_flops | part::time |
+             part::run | part::hardware | part::operators | part::styles,
+    .needs_hardware = true,
     .fill = fill};
 
 }  // namespace llmcalc

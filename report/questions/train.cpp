@@ -19,11 +19,10 @@ const Question train_question{
     .summary = "One optimizer step: time, MFU, HFU, memory, what bounds it; and the whole run.",
     .examples =
         "  llmcalc train llama-3.1-8b --hardware h100 --tp 8 --sp --global-batch 64\n"
-        "  llmcalc train gpt-3-175b --hardware a100 --gpus 1024 --tp 8 --tokens 300B --price 2",
-    .uses = for_training | for_time | for_run | for_tables,
-    .checks = {.training = true, .time = true},
-    .hardware = true,
-    .hardware_required = true,
+        "  llmcalc train gpt-3-175b --hardware a100 --gpus 1024 --tp 8 --tokens 300B",
+    .parts = part::training | part::step | part::model_flops | part::time | part::run | part::hardware |
+             part::operators | part::styles,
+    .needs_hardware = true,
     .fill = fill};
 
 }  // namespace llmcalc

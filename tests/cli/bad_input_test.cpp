@@ -40,48 +40,88 @@ void refused_file(const std::string& path, const std::string& says) {
 
 TEST_CASE("a command, a model or a device that there is not is answered with the nearest", "[cli]") {
   refused("param gpt2", "unknown command \"param\", did you mean 'params'?; 'llmcalc --help' shows all");
-  refused(
-      "params lama-3.1-70b",
-      "unknown model 'lama-3.1-70b', did you mean 'llama-3.1-70b' or 'llama-3.3-70b' or 'llama-3-70b'? ('llmcalc list "
-      "models' shows all 123)");
+  refused("params lama-3.1-70b",
+          "unknown model \"lama-3.1-70b\", did you mean 'llama-3.1-70b' or 'llama-3.3-70b' or 'llama-3-70b'? ('llmcalc "
+          "list "
+          "models' shows all 123)");
   refused("train gpt2 --hardware h10",
-          "unknown hardware 'h10', did you mean 'a10' or 'h100' or 'h20'? ('llmcalc list hardware' shows all 120)");
+          "unknown hardware \"h10\", did you mean 'a10' or 'h100' or 'h20'? ('llmcalc list hardware' shows all 120)");
   refused("show h1000",
           "no preset is called \"h1000\", did you mean 'h100'? ('llmcalc list models' and 'llmcalc list "
           "hardware' show all)");
 }
 
 TEST_CASE("what a command lacks or does not take is said in a sentence", "[cli]") {
-  refused("params", "'llmcalc params' wants a MODEL; 'llmcalc params --help' shows its arguments");
+  refused("params",
+          "'llmcalc params' needs MODEL (a preset, a model file, a config.json or its folder); 'llmcalc params --help' "
+          "shows an example");
   refused("params gpt2 more", "\"more\" is one argument too many for 'llmcalc params'; its help shows what it takes");
-  refused("train gpt2", "'llmcalc train' wants --hardware HW; 'llmcalc list hardware' shows what there is");
-  refused("train gpt2 --hardware h100 --micro-bach 3",
-          "unknown option --micro-bach for 'llmcalc train', did you mean "
-          "--micro-batch?; 'llmcalc train --help' shows all");
-  refused("train gpt2 --hardware h100 --seq", "--seq wants a value; 'llmcalc train --help' says which");
+  refused("train gpt2", "'llmcalc train' needs --hardware HW; 'llmcalc list hardware' shows what there is");
+  refused(
+      "train gpt2 --hardware h100 --micro-bach 3",
+      "unknown option \"--micro-bach\" for 'llmcalc train', did you mean --micro-batch?; 'llmcalc train --help-all' "
+      "shows all");
+  refused("infer gpt2 -hardware h100", "unknown option -hardware; it is written --hardware");
+  refused("train gpt2 --hardware h100 --seq", "--seq: expected a value (N), got nothing");
   refused("train gpt2 --hardware h100 --seq 8 --seq 9", "--seq is given twice; give it once");
+  refused("train gpt2 --hardware h100 --sp=on", "--sp takes no value; leave out what follows it");
   refused("params gpt2 --json --markdown", "--json and --markdown exclude each other; give one of them");
-  refused("collective all-reduce --bytes 10", "'llmcalc collective' wants --bytes M and --ranks N");
-  refused("scaling", "scaling wants one of --compute C, --params N, --tokens D; for example --compute 5.76e23");
+  refused("collective all-reduce --bytes 10", "'llmcalc collective' needs --bytes M and --ranks N");
+  refused("collective some --bytes 10 --ranks 2",
+          "OP: expected broadcast, gather, reduce, all-gather, all-reduce, reduce-scatter, all-to-all or p2p, got "
+          "\"some\"");
+  refused("scaling",
+          "'llmcalc scaling' needs one of --compute C, --params N, --tokens D; for example --compute 5.76e23");
+}
+
+TEST_CASE("another spelling of a choice is understood", "[cli]") {
+  const std::string train = "train llama-3-8b --hardware h100 ";
+  CHECK(test::llmcalc(train + "--optimizer AdamW").out == test::llmcalc(train + "--optimizer adam").out);
+  CHECK(test::llmcalc(train + "--attention-flops causal_half").code == 0);
+  CHECK(test::llmcalc("collective allreduce --bytes 1k --ranks 2").out ==
+        test::llmcalc("collective all-reduce --bytes 1k --ranks 2").out);
+}
+
+TEST_CASE("what a terminal would obey is never echoed, and nothing is echoed without end", "[cli]") {
+  const std::string line(100000, 'x'), train = "train gpt2 --hardware h100 ";
+  const std::vector<std::string> all{"params '\x1b[31mx'",
+                                     "params 'a\nb'",
+                                     "params " + line,
+                                     "params gpt2 --" + line,
+                                     line,
+                                     "--" + line,
+                                     "train gpt2 --hardware " + line,
+                                     train + "--seq '\x1b[31m'",
+                                     train + "--seq " + line,
+                                     train + "--optimizer 'a\nb'"};
+  for (const std::string& arguments : all) {
+    const test::Ran r = test::llmcalc(arguments);
+    INFO(arguments.substr(0, 100));
+    CHECK(r.code == 2);
+    CHECK(r.err.size() < 600);
+    CHECK(std::count_if(r.err.begin(), r.err.end(), [](char c) { return c >= 0 && c < 0x20; }) == 1);  // its end
+  }
 }
 
 TEST_CASE("a number that is none, or of the wrong kind, is refused and never cut or guessed", "[cli]") {
   const std::string train = "train llama-3-8b --hardware h100 ";
-  refused(train + "--seq -5",
-          "--seq: \"-5\" begins with a sign; a whole number such as 8192, 8k, 8Ki, 300B or 3e11 is "
-          "wanted");
-  refused(train + "--seq 010", "--seq: \"010\" begins with a zero; write 10");
-  refused(train + "--seq nan",
-          "--seq: \"nan\" is not a number; a whole number such as 8192, 8k, 8Ki, 300B or 3e11 is "
-          "wanted");
-  refused(train + "--seq 1e400", "--seq: \"1e400\" is past 2^63, the end of what is read; write a smaller number");
-  refused(train + "--price 3GB", "--price: \"3GB\" is a size; a price such as \"2.5 USD/h\" is wanted");
-  refused(train + "--gradient-bytes 3", "--gradient-bytes 3: gradients take 2 or 4 bytes each");
-  refused(train + "--recompute some", "--recompute \"some\" is not known; it takes none, selective, full");
-  refused(train + "--precision fp7", "--precision \"fp7\" is not a number format; 'llmcalc list dtypes' shows them");
+  const std::string count = "expected a positive whole number (8192, 8k, 8Ki, 300B, 3e11), got ";
+  refused(train + "--seq -5", "--seq: " + count + "\"-5\"");
+  refused(train + "--seq ''", "--seq: " + count + "\"\"");
+  refused(train + "--seq=", "--seq: " + count + "\"\"");
+  refused(train + "--seq 010", "--seq: " + count + "\"010\"; write \"10\"");
+  refused(train + "--seq nan", "--seq: " + count + "\"nan\"");
+  refused(train + "--seq 1e400", "--seq: " + count + "\"1e400\"; write a number below 2^63");
+  refused(train + "--tokens 1T --price 3GB", "--price: expected a price (2.5 USD/h), got \"3GB\", a size");
+  refused(train + "--gradient-bytes 3", "--gradient-bytes: expected 2 or 4 bytes per gradient, got \"3\"");
+  refused(train + "--recompute some", "--recompute: expected none, selective or full, got \"some\"");
+  refused(train + "--precision fp7",
+          "--precision: expected a number format ('llmcalc list dtypes' shows them), got \"fp7\", did you mean fp8?");
+  refused("memory llama-3-8b --infer --weight-precision q4_k_m",
+          "--weight-precision: \"q4_k_m\" is a mix of formats; give q4_k, its smallest, for a lower bound");
   refused(train + "--state-precision q8_0",
-          "--state-precision q8_0 stores blocks with scales; a plain format such as bf16, fp8 or fp32 is wanted here, "
-          "q8_0 is for --weight-precision and --kv-precision");
+          "--state-precision: expected a format without blocks (bf16, fp8, fp32), got \"q8_0\"; --weight-precision and "
+          "--kv-precision take it");
   refused(train + "--micro-batch 9e18",
           "these sizes give a count past 2^63; check the model, the batch and the sequence length");
   for (const char* zero : {"--seq 0", "--micro-batch 0", "--tp 0", "--efficiency 0", "--efficiency 1.5", "--overlap 2"})
@@ -91,12 +131,12 @@ TEST_CASE("a number that is none, or of the wrong kind, is refused and never cut
 TEST_CASE("validate refuses what it would leave out in silence", "[cli]") {
   refused("validate --seq 128", "--seq is for one model, and the suite has plans of its own; give a MODEL");
   refused("validate gpt2 --suite small", "give either a model or --suite, not both");
-  refused("validate gpt2 --check-time", "--check-time wants --hardware FILE, which 'llmcalc calibrate' writes");
-  refused("validate gpt2 --repeats 3", "--repeats wants --hardware FILE, which 'llmcalc calibrate' writes");
+  refused("validate gpt2 --check-time", "--check-time needs --hardware FILE, which 'llmcalc calibrate' writes");
+  refused("validate gpt2 --repeats 3", "--repeats needs --hardware FILE, which 'llmcalc calibrate' writes");
   refused("validate docs/examples/tiny-llama.json --hardware h100 --check-time --repeats 4294967296",
           "--repeats 4294967296 is more than 10000, and a median of fewer runs says as much; give fewer");
-  refused("validate gpt2 --train --prompt 8", "--prompt has no effect on what --train runs; leave one of them out");
-  refused("validate gpt2 --infer --seq 8", "--seq has no effect on what --infer runs; leave one of them out");
+  refused("validate gpt2 --train --prompt 8", "--prompt is for inference; for training use --seq");
+  refused("validate gpt2 --infer --seq 8", "--seq is for training; for inference use --prompt");
 }
 
 TEST_CASE("validate refuses what one device's run does not have, by the option that was given", "[cli]") {
@@ -105,12 +145,6 @@ TEST_CASE("validate refuses what one device's run does not have, by the option t
             "the reference transformer does not run this plan: " + why);
   };
   not_run("--tp 2", "--tp 2 is more than one device; leave it out");
-  not_run("--gpus 4", "--gpus 4 is more than one device; leave it out");
-  not_run("--sp", "--sp is for tensor-parallel ranks, and it is one device; leave it out");
-  not_run("--memory-utilization 0.9",
-          "--memory-utilization is for the largest batch and context, which it does not look for; leave it out");
-  not_run("--params-in-6n active",
-          "--params-in-6n is about 6N, and its FLOPs are those of its operators; leave it out");
   not_run("--attention-flops causal-half",
           "--attention-flops is about model FLOPs, and those that it executes are compared; leave it out");
   not_run("--weight-precision bf16", "its weights have the --precision of the rest; leave out --weight-precision");
@@ -138,15 +172,15 @@ TEST_CASE("a plan that cannot be is refused with what would do", "[cli]") {
 }
 
 TEST_CASE("parallelism that is not there yet says so and is not ignored", "[cli]") {
-  refused(
-      "train llama-3-8b --hardware h100 --pp 4",
-      "--pp 4: pipeline parallelism is not supported yet; leave it at 1 (tensor and sequence parallelism are: --tp, "
-      "--sp)");
-  for (const char* option : {"--dp 2", "--cp 2", "--ep 2", "--zero 1"}) {
-    const test::Ran r = test::llmcalc(std::string("train llama-3-8b --hardware h100 ") + option);
-    CHECK(r.code == 2);
-    CHECK(r.err.find("is not supported yet") != std::string::npos);
-  }
+  refused("train llama-3-8b --hardware h100 --pp 4",
+          "--pp: pipeline parallelism is not supported yet; leave it at 1 (tensor and sequence parallelism are: --tp, "
+          "--sp)");
+  for (const char* command : {"train", "infer"})
+    for (const char* option : {"--dp 2", "--cp 2", "--ep 2"}) {
+      const test::Ran r = test::llmcalc(std::string(command) + " llama-3-8b --hardware h100 " + option);
+      CHECK(r.code == 2);
+      CHECK(r.err.find("is not supported yet") != std::string::npos);
+    }
   CHECK(test::llmcalc("train llama-3-8b --hardware h100 --pp 1 --zero 0").code == 0);
 }
 
@@ -206,7 +240,7 @@ TEST_CASE("a full disk is an error, and a closed pipe is none", "[cli]") {
 }
 
 TEST_CASE("a GPU that cannot be used is told of, with what to do", "[bad_input]") {
-  refused("validate --device tpu", "--device \"tpu\" is not known; it takes cpu, cuda");
+  refused("validate --device tpu", "--device: expected cpu or cuda, got \"tpu\"");
   const test::Ran r = test::llmcalc("validate docs/examples/tiny-llama.json --device cuda --train");
   if (r.code == 0) return;  // there is one
   CHECK(r.code == 2);

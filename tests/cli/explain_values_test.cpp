@@ -100,17 +100,15 @@ Request request(const ModelCard& model, const Way& way) {
   if (way.measured) r.hardware->cluster.device.achieved = measured();
   const Count longest = model.arch.position == Position::learned ? model.arch.position_rows : 1 << 20;
   r.plan.prompt = std::min<Count>(longest - 64, 1500), r.plan.generate = 61;
-  Given given;
-  given.seq = true, r.plan.seq = std::min<Count>(longest, 2048);
+  give(r, *find_option("--seq"), std::to_string(std::min<Count>(longest, 2048)));
   std::istringstream words(way.options);
   std::string flag, value;
-  while (words >> flag)
-    for (const Option& o : options()) {
-      if (o.flag != flag) continue;
-      if (!o.value.empty()) words >> value;
-      o.read(r, given, value, flag);
-    }
-  settle(r, given);
+  while (words >> flag) {
+    const Option& o = *find_option(flag);
+    if (!o.value.empty()) words >> value;
+    give(r, o, value);
+  }
+  settle(r);
   return r;
 }
 
@@ -118,7 +116,7 @@ Request request(const ModelCard& model, const Way& way) {
 void check_all(const ModelCard& model, const Way& way) {
   const Request r = request(model, way);
   if (flaw(r.model.arch, r.layout) != LayoutFlaw::none) return;
-  check(r, {way.training, way.inference, true});
+  check(r, part::time | (way.training ? part::training : 0) | (way.inference ? part::inference : 0));
   const explain::Setting s(r, {way.training, way.inference});
   for (const Definition& d : explain::definitions()) {
     const std::string f = failure(s, d);

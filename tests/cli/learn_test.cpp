@@ -192,7 +192,7 @@ TEST_CASE("what is shown is whole characters", "[learn]") {
 }
 
 TEST_CASE("a text that cannot be learnt from is refused with a sentence", "[learn]") {
-  refused("learn " + text_file() + " --device tpu", "--device \"tpu\" is not known; it takes cpu, cuda");
+  refused("learn " + text_file() + " --device tpu", "--device: expected cpu or cuda, got \"tpu\"");
   refused("learn /nowhere/x.txt", "cannot read '/nowhere/x.txt'");
   refused("learn " + test::scratch(), "is a folder");
   refused("learn /dev/zero", "'/dev/zero' is neither a file nor a pipe");
@@ -208,11 +208,11 @@ TEST_CASE("a text that cannot be learnt from is refused with a sentence", "[lear
 TEST_CASE("options of learning that cannot be are refused before anything is learnt", "[learn]") {
   const std::string go = "learn " + text_file() + " --out " + path("x.safetensors") + " ";
   refused(go + "--steps 0", "--steps");
-  refused(go + "--rate 0", "--rate is 0");
+  refused(go + "--rate 0", "--rate: expected a number above 0");
   refused(go + "--rate -1", "--rate");
-  refused(go + "--tokenizer words", "--tokenizer \"words\" is not known; it takes bytes, bpe");
+  refused(go + "--tokenizer words", "--tokenizer: expected bytes or bpe, got \"words\"");
   refused(go + "--tokenizer bytes --vocabulary 400", "leave it out");
-  refused(go + "--precision fp16", "--precision \"fp16\" is not learnt in; it takes fp32, bf16");
+  refused(go + "--precision fp16", "--precision: expected fp32 or bf16, got \"fp16\"");
   refused(go + "--model gpt-5", "unknown model");
   refused(go + "--model gpt2 --seq 2048", "longer than the 1024 learned positions");
   refused(go + "--seq 100k", "give a longer text or a smaller --seq");
@@ -242,6 +242,7 @@ TEST_CASE("a checkpoint that is damaged or foreign is refused by name", "[learn]
   refused("generate " + checkpoint() + " hello --temperature -1", "--temperature");
   refused("generate " + checkpoint() + " hello --top-p 2", "--top-p");
   refused("generate " + checkpoint() + " hello --beams 2 --seed 3", "searches and draws nothing");
+  refused("generate " + checkpoint() + " hello --temperature 0 --top-k 5", "--temperature 0 draws nothing");
   refused("generate " + checkpoint() + " ''  </dev/null", "the prompt is empty");
   refused("generate " + checkpoint() + " hello --beams 1e9", "no more than 256 texts begin differently");
   CHECK(test::llmcalc("generate " + checkpoint() + " hello --beams 256 --tokens 2").code == 0);

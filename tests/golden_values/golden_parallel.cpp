@@ -11,14 +11,14 @@ namespace tb = textbook;
 // ---- Collectives: the product's own model, held against the golden values directly
 
 CollectiveOp op(const Object& in) {
-  if (const auto o = collective_op(in.text("op"))) return *o;
+  if (const auto o = parse<CollectiveOp>(in.text("op"))) return *o;
   throw InputError(in.where() + ": \"" + in.text("op") + "\" is no known collective");
 }
 CollectiveAlgorithm algorithm(const Object& in) {
   const std::string given = in.text("algorithm");
   if (op(in) == CollectiveOp::p2p) return CollectiveAlgorithm::direct;
   if (given == "halving_doubling") return CollectiveAlgorithm::recursive;
-  if (const auto a = collective_algorithm(given)) return *a;
+  if (const auto a = parse<CollectiveAlgorithm>(given)) return *a;
   throw InputError(in.where() + ": \"" + given + "\" is no known algorithm");
 }
 Link link_of(double latency, double bandwidth) {

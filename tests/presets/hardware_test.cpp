@@ -222,7 +222,7 @@ TEST_CASE("a hardware file with a mistake gets a sentence", "[hardware]") {
   CHECK(refusal(R"({"source": null})") ==
         "mine.json: no source for \"memory.capacity\"; say under \"sources\" where the number was read");
   CHECK(refusal(R"({"memory": {"bandwidth": "4.8 TB"}})") ==
-        "mine.json, \"memory\", \"bandwidth\": \"4.8 TB\" is a size; a rate such as \"4.8 TB/s\" is wanted");
+        "mine.json, \"memory\", \"bandwidth\": expected a rate (4.8 TB/s), got \"4.8 TB\", a size");
   CHECK(refusal(R"({"memory": {"capacity": 85899345920}})") ==
         "mine.json, \"memory\": \"capacity\" is 85899345920; a text in quotes is wanted");
   CHECK(refusal(R"({"memory": {"capacity": "0 B"}})") ==

@@ -48,12 +48,12 @@ constexpr std::string_view gpt2_config = R"({"model_type": "gpt2", "architecture
 
 TEST_CASE("an unknown name is answered with the nearest ones", "[load]") {
   CHECK(hardware_refused("h10O") ==
-        "unknown hardware 'h10O', did you mean 'h100'? ('llmcalc list hardware' shows all " +
+        "unknown hardware \"h10O\", did you mean 'h100'? ('llmcalc list hardware' shows all " +
             std::to_string(builtin_hardware().size()) + ")");
-  CHECK(hardware_refused("abacus").find("unknown hardware 'abacus' (") == 0);
+  CHECK(hardware_refused("abacus").find("unknown hardware \"abacus\" (") == 0);
   CHECK(hardware_refused("") == "no hardware is given; 'llmcalc list' shows the names");
   CHECK(model_refused("") == "no model is given; 'llmcalc list' shows the names");
-  CHECK(model_refused("qqqqqqqq").find("unknown model 'qqqqqqqq' ('llmcalc list models' shows all ") == 0);
+  CHECK(model_refused("qqqqqqqq").find("unknown model \"qqqqqqqq\" ('llmcalc list models' shows all ") == 0);
 }
 
 TEST_CASE("what looks like a path is read as a file", "[load]") {

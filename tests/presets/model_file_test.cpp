@@ -216,8 +216,8 @@ TEST_CASE("choices that contradict each other are refused", "[model_file]") {
     CAPTURE(pointer, value.dump());
     CHECK_THAT(refusal(with(pointer, value)), Catch::Contains(what));
   };
-  says("/block", "sideways", "\"sideways\"; one of serial, parallel is wanted");
-  says("/attention/qk_norm", "some", "one of none, weight_free, per_head");
+  says("/block", "sideways", "expected serial or parallel, got \"sideways\"");
+  says("/attention/qk_norm", "some", "expected none, weight_free, per_head");
   says("/norm/per_layer", 4, "2 is wanted");
   says("/norm/per_layer", 1, "2 is wanted");
   says("/norm/placement", "both", "4 is wanted");

@@ -49,13 +49,25 @@ TEST_CASE("the nearest names come first, and far ones not at all", "[names]") {
 TEST_CASE("an unknown name is answered with a sentence", "[names]") {
   const std::vector<std::string> known{"llama-3.1-70b", "gpt2"};
   CHECK(unknown_name("model", "llama3.1-70b", known, 82) ==
-        "unknown model 'llama3.1-70b', did you mean 'llama-3.1-70b'? ('llmcalc list models' shows all 82)");
+        "unknown model \"llama3.1-70b\", did you mean 'llama-3.1-70b'? ('llmcalc list models' shows all 82)");
   CHECK(unknown_name("hardware", "zephyr", known, 68) ==
-        "unknown hardware 'zephyr' ('llmcalc list hardware' shows all 68)");
+        "unknown hardware \"zephyr\" ('llmcalc list hardware' shows all 68)");
+}
+
+TEST_CASE("the choices of an option are listed as people list them", "[names]") {
+  CHECK(one_of("adam|sgd|lion") == "adam, sgd or lion");
+  CHECK(one_of("op|step") == "op or step");
+  CHECK(one_of("op") == "op");
 }
 
 TEST_CASE("a quoted text stays on one line and short", "[names]") {
   CHECK(in_quotes("a\nb\x7f") == "\"a?b?\"");
+  CHECK(in_quotes("\x1b[31m\xC2\x9B"
+                  "7m") == "\"?[31m?7m\"");  // CSI in 7 and in 8 bits
+  CHECK(in_quotes("Gr\xC3\xB6\xC3\x9F"
+                  "e") ==
+        "\"Gr\xC3\xB6\xC3\x9F"
+        "e\"");
   CHECK(in_quotes(std::string(100, 'x')) == "\"" + std::string(60, 'x') + "...\"");
   CHECK(in_quotes(std::string(59, 'x') + "\xC3\xA9") == "\"" + std::string(59, 'x') + "...\"");  // no half letter
 }

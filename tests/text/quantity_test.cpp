@@ -53,22 +53,23 @@ TEST_CASE("a count is exact where a double is not", "[quantity]") {
 }
 
 TEST_CASE("what is not a count gets a sentence", "[quantity]") {
-  const std::string wanted = "; a whole number such as 8192, 8k, 8Ki, 300B or 3e11 is wanted";
-  CHECK(count_refused("") == "--seq: nothing is given" + wanted);
-  CHECK(count_refused("-5") == "--seq: \"-5\" begins with a sign" + wanted);
-  CHECK(count_refused("nan") == "--seq: \"nan\" is not a number" + wanted);
-  CHECK(count_refused("1.5") == "--seq: \"1.5\" is not a whole number" + wanted);
-  CHECK(count_refused("010") == "--seq: \"010\" begins with a zero; write 10");
-  CHECK(count_refused("8x") ==
-        "--seq: \"8x\" ends in \"x\"; the endings are k, M, G or B, T (powers of 1000) and Ki, Mi, Gi, Ti (powers of "
-        "1024)");
-  CHECK(count_refused("128K") == "--seq: \"128K\" ends in \"K\"; write k for 1000 or Ki for 1024");
-  CHECK(count_refused("9223372036854775808") ==
-        "--seq: \"9223372036854775808\" is past 2^63, the end of what is read; write a smaller number");
+  const std::string expected = "--seq: expected a whole number (8192, 8k, 8Ki, 300B, 3e11), got ";
+  CHECK(count_refused("") == expected + "\"\"");
+  CHECK(count_refused("-5") == expected + "\"-5\"");
+  CHECK(count_refused("nan") == expected + "\"nan\"");
+  CHECK(count_refused("1.5") == expected + "\"1.5\"; it is not whole");
+  CHECK(count_refused("010") == expected + "\"010\"; write \"10\"");
+  CHECK(count_refused("8x") == expected +
+                                   "\"8x\"; the endings are k, M, G or B, T (powers of 1000) and Ki, Mi, Gi, Ti "
+                                   "(powers of 1024)");
+  CHECK(count_refused("128K") == expected + "\"128K\"; write k for 1000 or Ki for 1024");
+  CHECK(count_refused("9223372036854775808") == expected + "\"9223372036854775808\"; write a number below 2^63");
   CHECK(sentence([] { parse_positive("0", "--gpus"); }) ==
-        "--gpus: \"0\" is too small; a whole number of at least 1 is wanted");
+        "--gpus: expected a positive whole number (8192, 8k, 8Ki, 300B, 3e11), got \"0\"");
   CHECK(sentence([] { parse_wide("2e38", "--compute"); }) ==
-        "--compute: \"2e38\" is past 2^127, the end of what is read; write a smaller number");
+        "--compute: expected a positive whole number (5.76e23), got \"2e38\"; write a number below 2^127");
+  CHECK(sentence([] { parse_wide("0", "--compute"); }) ==
+        "--compute: expected a positive whole number (5.76e23), got \"0\"");
 }
 
 TEST_CASE("no text that is not a plain number becomes a count", "[quantity]") {
@@ -171,7 +172,13 @@ TEST_CASE("real numbers and fractions are finite and in range", "[quantity]") {
   CHECK(parse_fraction("1", "--x") == 1.0);
   CHECK(parse_fraction("0.71", "--x") == 0.71);
   CHECK(sentence([] { parse_fraction("1.01", "--efficiency"); }) ==
-        "--efficiency: \"1.01\" is out of range; a number above 0 and at most 1 is wanted");
+        "--efficiency: expected a number above 0 and at most 1 (0.5), got \"1.01\"");
+  CHECK(parse_share("0", "--overlap") == 0.0);
+  CHECK(sentence([] { parse_share("1.5", "--overlap"); }) ==
+        "--overlap: expected a number from 0 to 1 (0.5), got \"1.5\"");
+  CHECK(parse_positive_real("1200", "--x") == 1200.0);
+  CHECK(sentence([] { parse_positive_real("0", "--rate"); }) ==
+        "--rate: expected a number above 0 (0.5, 1200), got \"0\"");
   const std::string_view text =
       GENERATE(values<std::string_view>({"1e309", "1e-400", "-0.5", "nan", "inf", ".5", "1,5", "0x1p3", "", "1e9999"}));
   CAPTURE(text);
@@ -196,15 +203,14 @@ TEST_CASE("sizes are exact, with their unit", "[quantity]") {
 
 TEST_CASE("a size that is none gets a sentence", "[quantity]") {
   const auto refused = [](std::string_view text) { return sentence([&] { bytes(text); }); };
-  CHECK(refused("80") == "hw.json: \"80\" has no unit; a size such as \"80 GiB\" is wanted");
-  CHECK(refused("80 Gigs") ==
-        "hw.json: \"80 Gigs\" has the unknown unit \"Gigs\"; a size such as \"80 GiB\" is wanted");
-  CHECK(refused("3.35 TB/s") == "hw.json: \"3.35 TB/s\" is a rate; a size such as \"3.35 TB\" is wanted");
-  CHECK(refused("700 W") == "hw.json: \"700 W\" is a power; a size such as \"80 GiB\" is wanted");
-  CHECK(refused("1.3 GiB") ==
-        "hw.json: \"1.3 GiB\" is not a whole number of bytes; a size such as \"80 GiB\" is wanted");
-  CHECK(refused("9 EiB") == "hw.json: \"9 EiB\" has the unknown unit \"EiB\"; a size such as \"80 GiB\" is wanted");
-  CHECK(refused("9999 PiB") == "hw.json: \"9999 PiB\" is past 2^63, the end of what is read; write a smaller number");
+  const std::string expected = "hw.json: expected a size (80 GiB), got ";
+  CHECK(refused("80") == expected + "\"80\"; add the unit");
+  CHECK(refused("80 Gigs") == expected + "\"80 Gigs\"; the unit \"Gigs\" is unknown");
+  CHECK(refused("3.35 TB/s") == "hw.json: expected a size (3.35 TB), got \"3.35 TB/s\", a rate");
+  CHECK(refused("700 W") == expected + "\"700 W\", a power");
+  CHECK(refused("1.3 GiB") == expected + "\"1.3 GiB\"; it is not whole");
+  CHECK(refused("9 EiB") == expected + "\"9 EiB\"; the unit \"EiB\" is unknown");
+  CHECK(refused("9999 PiB") == expected + "\"9999 PiB\"; write a number below 2^63");
   const std::string_view text =
       GENERATE(values<std::string_view>({"80  GiB", "80 GiB ", " 80 GiB", "-80 GiB", "80 gib", "80 gb", "80 Gb",
                                          "80 GIB", "GiB", "80 ", "0.5 B", "080 GiB"}));
@@ -232,13 +238,13 @@ TEST_CASE("rates, times, powers and prices are the nearest doubles", "[quantity]
 
 TEST_CASE("a unit of the wrong kind is told from the right one", "[quantity]") {
   CHECK(sentence([] { parse_rate("4.8 TB", "hw.json"); }) ==
-        "hw.json: \"4.8 TB\" is a size; a rate such as \"4.8 TB/s\" is wanted");
+        "hw.json: expected a rate (4.8 TB/s), got \"4.8 TB\", a size");
   CHECK(sentence([] { parse_flops_rate("3.35 TB/s", "hw.json"); }) ==
-        "hw.json: \"3.35 TB/s\" is a rate; a rate of arithmetic such as \"989.4 TFLOP/s\" is wanted");
+        "hw.json: expected a rate of arithmetic (989.4 TFLOP/s), got \"3.35 TB/s\", a rate");
   CHECK(sentence([] { parse_price("700 W", "--price"); }) ==
-        "--price: \"700 W\" is a power; a price such as \"2.5 USD/h\" is wanted");
+        "--price: expected a price (2.5 USD/h), got \"700 W\", a power");
   CHECK(sentence([] { parse_rate("0 TB/s", "hw.json"); }) ==
-        "hw.json: \"0 TB/s\" is zero; leave it out if it is not known or not there");
+        "hw.json: expected a rate (3.35 TB/s), got \"0 TB/s\"; leave it out if it is not known or not there");
   CHECK(sentence([] { parse_watts("700", "hw.json"); }) ==
-        "hw.json: \"700\" has no unit; a power such as \"700 W\" is wanted");
+        "hw.json: expected a power (700 W), got \"700\"; add the unit");
 }

@@ -1,0 +1,88 @@
+#pragma once
+/// Names of closed choices. Every enum that people or files spell has one table beside it, and this one reader.
+///
+///   template <> inline constexpr auto choices<Mla> = std::array{Choice{Mla::automatic, "auto"}, ...};
+///
+/// The first row of a value is its name; further rows of it are other spellings ("adamw").
+
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+namespace llmcalc {
+
+template <typename E>
+struct Choice {
+  E value;
+  std::string_view name;
+};
+
+/// The table of E; an enum without one has nothing to read.
+template <typename E>
+inline constexpr int choices = 0;
+
+template <typename E>
+concept Named = requires {
+  choices<E>.size();
+};
+
+template <Named E>
+constexpr std::string_view name(E value) {
+  for (const auto& row : choices<E>)
+    if (row.value == value) return row.name;
+  return "?";
+}
+
+/// Equal but for the case of ASCII letters and for '-', '_' and ' ' between words, which people seldom remember.
+constexpr bool same_spelling(std::string_view a, std::string_view b) {
+  const auto skip = [](std::string_view& s) {
+    while (!s.empty() && (s[0] == '-' || s[0] == '_' || s[0] == ' ')) s.remove_prefix(1);
+  };
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  for (skip(a), skip(b); !a.empty() && !b.empty(); skip(a), skip(b)) {
+    if (lower(a[0]) != lower(b[0])) return false;
+    a.remove_prefix(1);
+    b.remove_prefix(1);
+  }
+  return a.empty() && b.empty();
+}
+
+/// The choice that `text` spells.
+template <Named E>
+constexpr std::optional<E> parse(std::string_view text) {
+  for (const auto& row : choices<E>)
+    if (same_spelling(row.name, text)) return row.value;
+  return std::nullopt;
+}
+
+namespace detail {
+
+template <Named E>
+constexpr auto joined_names() {
+  constexpr auto is_name = [](const auto& row) { return name(row.value) == row.name; };
+  constexpr std::size_t size = [&] {
+    std::size_t n = 0;
+    for (const auto& row : choices<E>)
+      if (is_name(row)) n += row.name.size() + 1;
+    return n - 1;
+  }();
+  std::array<char, size> text{};
+  std::size_t at = 0;
+  for (const auto& row : choices<E>) {
+    if (!is_name(row)) continue;
+    if (at > 0) text[at++] = '|';
+    for (const char c : row.name) text[at++] = c;
+  }
+  return text;
+}
+template <Named E>
+inline constexpr auto joined = joined_names<E>();
+
+}  // namespace detail
+
+/// The names of all choices of E, in the order of the table: "none|selective|full".
+template <Named E>
+inline constexpr std::string_view choice_names{detail::joined<E>.data(), detail::joined<E>.size()};
+
+}  // namespace llmcalc

@@ -1,0 +1,200 @@
+#include "cli/help.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "calc/collective.hpp"
+#include "presets/builtin.hpp"
+
+namespace llmcalc {
+namespace {
+
+constexpr std::size_t width = 80, help_column = 27;
+
+/// `text` from `column` on, broken between words; `used` columns of the first line are taken.
+std::string wrapped(std::string_view text, std::size_t column, std::size_t used) {
+  std::string out;
+  const auto next_line = [&] {
+    out += "\n" + std::string(column, ' ');
+    used = column;
+  };
+  if (used + 2 > column && used > 0) next_line();
+  out += std::string(column - used, ' ');
+  for (used = column; !text.empty();) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    const bool first = used == column;
+    if (!first && used + 1 + word.size() > width) next_line();
+    out += (first || used == column ? "" : " ") + std::string(word);
+    used += word.size() + (first || used == column ? 0 : 1);
+    text.remove_prefix(std::min(text.size(), word.size() + 1));
+  }
+  return out + "\n";
+}
+
+std::string row(std::string_view left, std::string_view help) {
+  return fmt::format("  {}{}", left, wrapped(help, help_column, 2 + left.size()));
+}
+
+std::string option_row(const Option& o) {
+  return row(o.value.empty() ? std::string(o.flag) : fmt::format("{} {}", o.flag, o.value), o.help);
+}
+
+std::string words_help(const Command& c) {
+  std::string s;
+  for (const Word& w : c.words) s += row(w.name, w.help);
+  return s.empty() ? s : s + "\n";
+}
+
+std::string short_options(const Command& c) {
+  std::string s = "Options:\n";
+  std::size_t hidden = 0;
+  for (const Option* o : options_of(c)) {
+    const bool own = o->field.read == nullptr && o->parts == 0;
+    if (own || o->common)
+      s += option_row(*o);
+    else
+      ++hidden;
+  }
+  return hidden == 0 ? s : s + fmt::format("\n{} more options: llmcalc {} --help-all\n", hidden, c.name);
+}
+
+std::string all_options(const Command& c) {
+  std::string s;
+  if (!c.own.empty()) s += "Options:\n";
+  for (const Option& o : c.own) s += option_row(o);
+  for (const Topic& t : topics()) {
+    std::string rows;
+    for (const Option& o : t.options)
+      if ((o.parts & c.parts) != 0) rows += option_row(o);
+    if (!rows.empty()) s += fmt::format("{}{}:\n{}", s.empty() ? "" : "\n", t.title, rows);
+  }
+  return s;
+}
+
+// ---- The manual
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '\\' || c == '-') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+std::string manual_row(const Option& o) {
+  const bool word = o.value.find('|') == std::string_view::npos;
+  const std::string value = o.value.empty() ? "" : fmt::format("\" {}\"", escaped(o.value));
+  return fmt::format(".TP\n.{} {}{}{}\n{}\n",
+                     value.empty() ? "B"
+                     : word        ? "BI"
+                                   : "BR",
+                     escaped(o.flag), value.empty() ? "" : " ", value, escaped(o.help));
+}
+
+// ---- Completion
+
+std::string_view first_sentence(std::string_view help) { return help.substr(0, help.find(" [")); }
+
+std::string candidates(std::string_view listed) {
+  std::string out;
+  while (!listed.empty()) {
+    const std::string_view one = listed.substr(0, listed.find('|'));
+    out += std::string(one) + "\n";
+    listed.remove_prefix(std::min(listed.size(), one.size() + 1));
+  }
+  return out;
+}
+
+std::string preset_names(std::span<const Builtin> presets) {
+  std::string out;
+  for (const Builtin& b : presets) out += fmt::format("{}\t{}\n", b.name, b.title);
+  return out;
+}
+
+/// What a placeholder stands for; nothing for a file, which the shell completes itself.
+std::string values_of(std::string_view placeholder) {
+  if (placeholder == "MODEL") return preset_names(builtin_models());
+  if (placeholder == "HW") return preset_names(builtin_hardware());
+  if (placeholder == "NAME") return preset_names(builtin_models()) + preset_names(builtin_hardware());
+  if (placeholder == "OP") return candidates(choice_names<CollectiveOp>);
+  if (placeholder == "F")
+    return std::accumulate(formats.begin(), formats.end(), std::string(), [](std::string all, const Format& f) {
+      return std::move(all) + fmt::format("{}\t{}\n", f.name, f.note);
+    });
+  return placeholder.find('|') == std::string_view::npos ? "" : candidates(placeholder);
+}
+
+std::string option_candidates(const Command& c) {
+  std::string out;
+  for (const Option* o : options_of(c)) out += fmt::format("{}\t{}\n", o->flag, first_sentence(o->help));
+  return out;
+}
+
+std::string command_candidates() {
+  std::string out;
+  for (const Command& c : commands()) out += fmt::format("{}\t{}\n", c.name, c.summary);
+  return out;
+}
+
+/// The place of the last of `words` among those that are no options and no options' values.
+std::size_t place_of_last(const Command& c, Args words) {
+  std::size_t place = 0;
+  for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+    const auto all = options_of(c);
+    const auto it = std::find_if(all.begin(), all.end(), [&](const Option* o) { return o->flag == words[i]; });
+    if (it != all.end())
+      i += (*it)->value.empty() ? 0 : 1;
+    else
+      ++place;
+  }
+  return place;
+}
+
+}  // namespace
+
+std::string program_help() {
+  std::string s = "llmcalc: parameters, memory, FLOPs, time and cost of decoder-only transformers\n\n";
+  for (const Command& c : commands()) s += fmt::format("  {:<11}{:<25}{}\n", c.name, c.arguments, c.summary);
+  return s +
+         "\n  MODEL  a preset ('llmcalc list models'), an llmcalc model file,\n"
+         "         a config.json or its folder\n"
+         "  HW     a preset ('llmcalc list hardware') or a hardware file\n"
+         "\n  llmcalc COMMAND --help shows a command's options.\n";
+}
+
+std::string command_help(const Command& c, bool all) {
+  return fmt::format("usage: llmcalc {} {} [options]\n\n{}\n{}{}\nExamples:\n{}\n", c.name, c.arguments,
+                     wrapped(c.about, 0, 0), words_help(c), all ? all_options(c) : short_options(c), c.examples);
+}
+
+std::string manual_options() {
+  std::string s =
+      ".SH OPTIONS\nThe default stands in brackets. A command takes the options that concern it;\n.B llmcalc\n"
+      ".I COMMAND\n.B \\-\\-help\\-all\nlists them.\n";
+  for (const Topic& t : topics()) {
+    s += fmt::format(".SS {}\n", t.title);
+    for (const Option& o : t.options) s += manual_row(o);
+  }
+  for (const Command& c : commands()) {
+    if (!c.own.empty()) s += fmt::format(".SS llmcalc {}\n", c.name);
+    for (const Option& o : c.own) s += manual_row(o);
+  }
+  return s;
+}
+
+std::string completions(Args words) {
+  if (words.size() <= 1) return command_candidates();
+  const auto all = commands();
+  const auto c = std::find_if(all.begin(), all.end(), [&](const Command& x) { return x.name == words[0]; });
+  if (c == all.end()) return "";
+  if (words.back().starts_with("-")) return option_candidates(*c);
+  for (const Option* o : options_of(*c))
+    if (o->flag == words[words.size() - 2] && !o->value.empty()) return values_of(o->value);
+  const std::size_t place = place_of_last(*c, words.subspan(1));
+  return place < c->words.size() ? values_of(c->words[place].name) : "";
+}
+
+}  // namespace llmcalc

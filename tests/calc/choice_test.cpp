@@ -1,0 +1,53 @@
+#include "calc/choice.hpp"
+
+#include "calc/arch.hpp"
+#include "calc/collective.hpp"
+#include "calc/plan.hpp"
+#include "tests/catch.hpp"
+
+using namespace llmcalc;
+
+namespace {
+
+/// Every value has a name, and every spelling leads to its value.
+template <typename E>
+constexpr bool is_complete(E last) {
+  for (int i = 0; i <= static_cast<int>(last); ++i)
+    if (parse<E>(name(static_cast<E>(i))) != static_cast<E>(i)) return false;
+  for (const auto& row : choices<E>)
+    if (parse<E>(row.name) != row.value) return false;
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("every value of every enum that people spell is in its table", "[choice]") {
+  CHECK(is_complete(Optimizer::lion));
+  CHECK(is_complete(Recompute::full));
+  CHECK(is_complete(AttentionImpl::flash));
+  CHECK(is_complete(SoftmaxStore::minimal));
+  CHECK(is_complete(GluStore::recompute));
+  CHECK(is_complete(AttentionFlops::causal_exact));
+  CHECK(is_complete(ParamsIn6N::matmul));
+  CHECK(is_complete(Roofline::step));
+  CHECK(is_complete(Mla::expanded));
+  CHECK(is_complete(AttentionKind::latent));
+  CHECK(is_complete(BlockKind::parallel));
+  CHECK(is_complete(NormPlacement::both));
+  CHECK(is_complete(NormKind::weight_free));
+  CHECK(is_complete(MlpKind::gated));
+  CHECK(is_complete(Activation::xielu));
+  CHECK(is_complete(Position::alibi));
+  CHECK(is_complete(QkNorm::full_bias));
+  CHECK(is_complete(CollectiveOp::p2p));
+  CHECK(is_complete(CollectiveAlgorithm::direct));
+}
+
+TEST_CASE("another spelling is understood and not listed", "[choice]") {
+  CHECK(parse<Optimizer>("AdamW") == Optimizer::adam);
+  CHECK(name(Optimizer::adam) == "adam");
+  CHECK(choice_names<Optimizer> == "adam|adam8bit|sgd|momentum|adafactor|lion");
+  CHECK(parse<AttentionFlops>("causal_half") == AttentionFlops::causal_half);
+  CHECK_FALSE(parse<Optimizer>("").has_value());
+  CHECK_FALSE(parse<Optimizer>("ada").has_value());
+}
