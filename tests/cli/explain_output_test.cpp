@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "calc/collective.hpp"
-#include "calc/program.hpp"
+#include "calc/price.hpp"
 #include "calc/scaling.hpp"
 #include "presets/builtin.hpp"
 #include "presets/load.hpp"

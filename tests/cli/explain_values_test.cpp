@@ -117,7 +117,7 @@ Request request(const ModelCard& model, const Way& way) {
 /// Every quantity of a request, unless the command line refuses the plan for this model.
 void check_all(const ModelCard& model, const Way& way) {
   const Request r = request(model, way);
-  if (flaw(r.model.arch, r.layout) != LayoutFlaw::none) return;
+  if (r.model.arch.heads % ranks(r.layout, Group::tensor) != 0) return;
   check(r, {way.training, way.inference, true});
   const explain::Setting s(r, {way.training, way.inference});
   for (const Definition& d : explain::definitions()) {
