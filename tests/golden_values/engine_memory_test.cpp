@@ -90,6 +90,12 @@ Device machine(const json::Object& in) {
   return d;
 }
 
+Cluster cluster(const Device& d) {
+  Cluster c;
+  c.device = d;
+  return c;
+}
+
 void close(double got, const std::string& value) { CHECK(got == Approx(std::stod(value)).epsilon(1e-9)); }
 
 }  // namespace
@@ -301,14 +307,14 @@ TEST_CASE("under the step roofline passes take the golden time", "[golden]") {
           Plan p;
           p.roofline = Roofline::step, p.batch = in.count("batch");
           p.efficiency = golden::real(in, "flops_efficiency"), p.memory_efficiency = golden::real(in, "bw_efficiency");
-          const Time t = decode(model(in), p, {}, {.device = machine(in)}, in.count("context")).estimate;
+          const Time t = decode(model(in), p, {}, cluster(machine(in)), in.count("context")).estimate;
           close(t.total().value + golden::real(in, "comm_seconds"), value);
         }) == 3);
   CHECK(each_case("prefill_time", [](const json::Object& in, const std::string& value) {
           REQUIRE((in.text("attention") == "causal_exact" && in.text("lm_head") == "last"));
           Plan p;
           p.roofline = Roofline::step, p.batch = in.count("batch"), p.efficiency = golden::real(in, "flops_efficiency");
-          close(prefill(model(in), p, {}, {.device = machine(in)}, in.count("seq")).estimate.total().value, value);
+          close(prefill(model(in), p, {}, cluster(machine(in)), in.count("seq")).estimate.total().value, value);
         }) == 1);
 }
 
