@@ -18,8 +18,8 @@ class Check {
     if (!good) throw InputError(where_ + ": " + sentence);
   }
   void size(Count value, std::string_view name, Count least = 1, Count most = max_size) const {
-    that(value >= least && value <= most,
-         fmt::format("{} is {}; a whole number from {} to {} is wanted", name, value, least, most));
+    if (value >= least && value <= most) return;  // a sentence is made only where it is needed
+    that(false, fmt::format("{} is {}; a whole number from {} to {} is wanted", name, value, least, most));
   }
 
  private:
@@ -59,8 +59,8 @@ void check_patterns(const Arch& a, const Check& check) {
   if (!a.sliding.layers.empty()) check.size(a.sliding.window, "the sliding window");
   check.that(a.sliding.window == 0 || !a.sliding.layers.empty(), "the sliding window is used by no layer; remove it");
   for (Count i = 0; i < a.layers; ++i)
-    check.that(!a.sliding.layers.contains(i) || !a.linear_layers.contains(i),
-               fmt::format("layer {} has both a sliding window and linear attention; choose one", i));
+    if (a.sliding.layers.contains(i) && a.linear_layers.contains(i))
+      check.that(false, fmt::format("layer {} has both a sliding window and linear attention; choose one", i));
 }
 
 void check_experts(const Arch& a, const Check& check) {

@@ -118,7 +118,7 @@ N megatron_step(const N& batch, const N& layers, const N& seq, const N& hidden, 
   const bool full = recompute == Recompute::full, selective = recompute == Recompute::selective;
   const N matrices = N(full ? 96 : 72), head = vocabulary / (N(full ? 16 : 12) * hidden * layers);
   const N exact = N(2) * seq / (N(9) * hidden), printed = seq / (N(3) * hidden), usual = seq / (N(6) * hidden);
-  const N core = selective ? (as_printed ? printed : exact) : usual;
+  const N again = as_printed ? printed : exact, core = selective ? again : usual;
   return matrices * batch * layers * seq * hidden * hidden * (N(1) + core + head);
 }
 

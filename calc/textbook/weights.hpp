@@ -179,7 +179,8 @@ class WeightTable {
     if (a_.norm == NormKind::weight_free) return;
     const Count width = a_.norm == NormKind::layer_norm ? 2 : 1;
     const bool sandwich = a_.block == BlockKind::serial && a_.norm_placement == NormPlacement::both;
-    const Count each = sandwich ? 4 : a_.norms_per_layer, once = (a_.final_norm ? 1 : 0) + (a_.embedding_norm ? 1 : 0);
+    const Count each = sandwich ? 4 : a_.norms_per_layer;
+    const Count once = (a_.final_norm ? 1 : 0) + (a_.embedding_norm ? 1 : 0);
     vector(Component::norm, s_.L, each * width, s_.D, Place::whole);
     if (once > 0) vector(Component::norm, 1, once * width, s_.D, Place::whole);
   }

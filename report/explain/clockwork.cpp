@@ -19,7 +19,7 @@ struct Run {
   Direction direction;
 };
 
-bool is_exchange(const Run& r) { return is_exchange(r); }
+bool is_exchange(const Run& r) { return std::holds_alternative<Collective>(r.op.shape); }
 
 std::vector<Run> runs(const Setting& s, const Pass& pass) {
   std::vector<Run> all;

@@ -84,10 +84,19 @@ void Expr::add(const Term& t) {
   if (like->times == Fraction(0)) terms_.erase(like);
 }
 
-/// A sum as one factor.
+/// A sum is one factor.
+void Expr::multiply_into(Term& t) const {
+  if (terms_.size() != 1) {
+    t.factors.push_back("(" + text() + ")");
+    return;
+  }
+  t.times = t.times * terms_[0].times;
+  t.factors.insert(t.factors.end(), terms_[0].factors.begin(), terms_[0].factors.end());
+}
 Expr::Term Expr::as_term() const {
-  if (terms_.size() == 1) return terms_.front();
-  return {1, {"(" + text() + ")"}};
+  Term t{1, {}};
+  multiply_into(t);
+  return t;
 }
 
 Expr operator+(const Expr& a, const Expr& b) {
@@ -109,20 +118,19 @@ Expr operator-(const Expr& a, const Expr& b) {
 
 Expr operator*(const Expr& a, const Expr& b) {
   if (a.terms_.empty() || b.terms_.empty()) return 0;
-  if (a == Expr(1)) return b;
-  if (b == Expr(1)) return a;
-  Expr::Term t = a.as_term();
-  const Expr::Term other = b.as_term();
-  t.times = t.times * other.times;
-  t.factors.insert(t.factors.end(), other.factors.begin(), other.factors.end());
+  if (a.is_one()) return b;
+  if (b.is_one()) return a;
   Expr product;
-  product.terms_.push_back(std::move(t));
+  Expr::Term& t = product.terms_.emplace_back(Expr::Term{1, {}});
+  t.factors.reserve(a.terms_[0].factors.size() + b.terms_[0].factors.size() + 1);
+  a.multiply_into(t);
+  b.multiply_into(t);
   product.value_ = a.value_ * b.value_;
   return product;
 }
 
 Expr operator/(const Expr& a, const Expr& b) {
-  if (a.terms_.empty() || b == Expr(1)) return a;
+  if (a.terms_.empty() || b.is_one()) return a;
   Expr::Term t = a.as_term();
   const Expr::Term by = b.as_term();
   if (by.factors.empty()) {

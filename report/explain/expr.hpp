@@ -41,6 +41,8 @@ class Expr {
     bool operator==(const Term&) const = default;
   };
   void add(const Term& t);
+  bool is_one() const { return terms_.size() == 1 && terms_[0].factors.empty() && terms_[0].times == Fraction(1); }
+  void multiply_into(Term& t) const;
   Term as_term() const;
   static std::string text(const Term& t);
 

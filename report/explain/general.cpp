@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "calc/cluster.hpp"
 #include "calc/collective.hpp"
 #include "calc/scaling.hpp"
 
@@ -98,23 +99,25 @@ struct DeviceFormula {
   const char* expression;
   double (*value)(const Cluster&);
 };
-double peak(const Cluster& c) { return c.device.peak(dtypes::bf16).value; }
-double ridge(const Cluster& c) { return peak(c) / c.device.bandwidth.value; }
-double link_bandwidth(const Cluster& c) { return c.levels.empty() ? 0 : c.levels[0].bandwidth.value; }
+double ridge(const Cluster& c) { return c.device.peak(dtypes::bf16).value / c.device.bandwidth.value; }
+/// Between two neighbours.
+double link_bandwidth(const Cluster& c) { return joining_link(c, 2).bandwidth.value; }
 constexpr DeviceFormula device_formulas[] = {
     {"hardware.ridge", "pi/beta", ridge},
     {"hardware.compute_bound_tokens", "pi/beta*p_w/2", ridge},  // 2 bytes per weight, 2 FLOPs per weight and token
     {"hardware.seconds_to_read_memory", "M/beta",
      [](const Cluster& c) { return static_cast<double>(c.device.memory.value) / c.device.bandwidth.value; }},
-    {"hardware.link_ridge", "pi/beta_l", [](const Cluster& c) { return peak(c) / link_bandwidth(c); }},
+    {"hardware.link_ridge", "pi/beta_l",
+     [](const Cluster& c) { return c.device.peak(dtypes::bf16).value / link_bandwidth(c); }},
 };
 std::vector<Symbol> device_symbols(const Cluster* c) {
-  const auto value = [&](double v) { return c == nullptr ? "" : number_text(v); };
-  return {{"pi", "peak FLOP/s in bf16, dense", c ? value(peak(*c)) : ""},
-          {"beta", "memory bandwidth, bytes/s", c ? value(c->device.bandwidth.value) : ""},
-          {"beta_l", "link, bytes/s one way", c ? value(link_bandwidth(*c)) : ""},
-          {"p_w", "bytes per weight", c ? "2" : ""},
-          {"M", "memory of the device, bytes", c ? number_text(c->device.memory.value) : ""}};
+  const Device* d = c == nullptr ? nullptr : &c->device;
+  const auto value = [&](double v) { return d == nullptr ? "" : number_text(v); };
+  return {{"pi", "peak FLOP/s in bf16, dense", d ? value(d->peak(dtypes::bf16).value) : ""},
+          {"beta", "memory bandwidth, bytes/s", d ? value(d->bandwidth.value) : ""},
+          {"beta_l", "link, bytes/s one way", d ? value(link_bandwidth(*c)) : ""},
+          {"p_w", "bytes per weight", d ? "2" : ""},
+          {"M", "memory of the device, bytes", d ? number_text(d->memory.value) : ""}};
 }
 const DeviceFormula* device_formula(const Definition& d) {
   for (const DeviceFormula& f : device_formulas)

@@ -30,7 +30,7 @@ class Writer {
     const Expr heads = letter("A", "heads", s.heads), batch = letter("B", "sequences", s.sequences);
     const Expr window = s.window > 0 ? letter("W", "window, the token itself included", s.window) : Expr(0);
     const Expr queries = s.queries == 1 ? Expr(1) : letter("S", "queries per sequence", s.queries);
-    const Expr context = s.keys == s.queries ? queries : letter("c", "keys per sequence", s.keys);
+    const Expr context = s.past() == 0 ? queries : letter("c", "keys per sequence", s.keys);
     return Expr(2) * heads * width * batch * textbook::query_key_pairs(p_.convention, queries, context, window);
   }
   Expr operator()(const LinearAttention& s) {

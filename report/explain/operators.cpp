@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "calc/program.hpp"
+#include "calc/price.hpp"
 #include "report/explain/clockwork.hpp"
 #include "report/explain/operator_formula.hpp"
 
@@ -40,7 +40,7 @@ class Collector {
   Collector(const Setting& s, std::string_view name) : s_(s), name_(name) {}
 
   void run(const Pass& pass) {
-    const Pricing p = pricing(s_.plan(), pass.phase);
+    const Pricing p = pricing(s_.plan(), pass.phase, s_.layout());
     for_each_operator(s_.arch(), s_.plan(), s_.layout(), pass.step, [&](const OperatorRow& row) {
       if (row.op.name == name_) add(row.op, p);
     });

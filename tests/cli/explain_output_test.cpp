@@ -4,7 +4,7 @@
 #include <sstream>
 
 #include "calc/collective.hpp"
-#include "calc/program.hpp"
+#include "calc/price.hpp"
 #include "calc/scaling.hpp"
 #include "presets/builtin.hpp"
 #include "presets/load.hpp"
@@ -281,7 +281,7 @@ TEST_CASE("a collective's formulas give the times of the schedules", "[explain]"
   int held = 0;
   for (const explain::Definition& d : explain::general_definitions()) {
     if (!d.path.starts_with("collective.")) continue;
-    const CollectiveOp op = collective_op(d.path.substr(11)).value();
+    const CollectiveOp op = parse<CollectiveOp>(d.path.substr(11)).value();
     CHECK(explain::general_variants(d).size() == algorithms(op).size());
     for (const explain::Variant& v : explain::general_variants(d))
       for (const auto& [ranks, levels] : {std::pair{2, 1}, {6, 3}, {64, 6}, {100, 7}}) {
@@ -290,7 +290,7 @@ TEST_CASE("a collective's formulas give the times of the schedules", "[explain]"
                                                   {"M", "", "1073741824"},
                                                   {"alpha", "", "3e-6"},
                                                   {"beta_l", "", "2.5e10"}};
-        const Seconds t = collective_time(op, collective_algorithm(v.when).value(), message, ranks, link);
+        const Seconds t = collective_time(op, parse<CollectiveAlgorithm>(v.when).value(), message, ranks, link);
         INFO(d.path << " " << v.when << " over " << ranks << ": " << v.formula.expression);
         CHECK(static_cast<double>(expression::approximate(joined(substituted(v.formula, values)))) ==
               Approx(t.value).epsilon(1e-12));

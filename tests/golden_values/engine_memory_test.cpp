@@ -6,8 +6,6 @@
 #include "calc/memory.hpp"
 #include "calc/parameters.hpp"
 #include "calc/program.hpp"
-#include "tests/calc/engine_archs.hpp"
-#include "tests/calc/estimates.hpp"
 #include "tests/golden_values/engine.hpp"
 
 using namespace llmcalc;
@@ -40,17 +38,17 @@ Plan seed_plan(Count batch, Count seq, Count precision) {
   return p;
 }
 
-OpList block(const Arch& a, const Step& step, const Layout& layout) {
-  return cut(block_ops(a, *layer_kinds(a).begin(), step), layout);
+OpList block(const Arch& a, const Step& step, const Layout& tp) {
+  return split_tensor(block_ops(a, *layer_kinds(a).begin(), step), tp);
 }
 
 /// What one block keeps, dropout of the scores and of the hidden state apart.
-Bytes kept(const Arch& a, const Plan& p, const Layout& layout, bool attention_dropout) {
+Bytes kept(const Arch& a, const Plan& p, bool attention_dropout, const Layout& tp = {}) {
   Pricing price = pricing(p, Phase::training);
   price.dropout = attention_dropout;
   const Step step = training_step(p);
-  const Count rows = own_tokens(step.tokens(), layout);
-  const Liveness l = liveness(block(a, step, layout), price, rows * a.hidden, p.recompute == Recompute::selective);
+  const Count rows = tp.sp ? step.tokens() / tp.tp : step.tokens();
+  const Liveness l = liveness(block(a, step, tp), price, rows * a.hidden, p.recompute == Recompute::selective);
   return p.recompute == Recompute::full ? l.input : l.kept;
 }
 
@@ -92,6 +90,12 @@ Device machine(const json::Object& in) {
   return d;
 }
 
+Cluster cluster(const Device& d) {
+  Cluster c;
+  c.device = d;
+  return c;
+}
+
 void close(double got, const std::string& value) { CHECK(got == Approx(std::stod(value)).epsilon(1e-9)); }
 
 }  // namespace
@@ -102,15 +106,15 @@ TEST_CASE("one block keeps the golden bytes in every storage option", "[golden]"
         REQUIRE(in.count("context_parallel") == 1);
         const std::string again = in.text("recompute");
         Plan p;
+        Layout layout;
         p.micro_batch = p.global_batch = in.count("batch"), p.seq = in.count("seq");
-        p.precision = bytes_wide(in.count("p"));
-        const Layout layout{.tp = in.count("tensor_parallel"), .sp = in.flag("sequence_parallel")};
-        p.dropout = in.flag("hidden_dropout");
+        p.precision = bytes_wide(in.count("p")), layout.tp = in.count("tensor_parallel");
+        layout.sp = in.flag("sequence_parallel"), p.dropout = in.flag("hidden_dropout");
         p.attention = in.text("attn_impl") == "flash" ? AttentionImpl::flash : AttentionImpl::naive;
         p.softmax_store = in.text("softmax_store") == "seed" ? SoftmaxStore::seed : SoftmaxStore::minimal;
         p.glu_store = glu_store(in), p.norm_stats = in.flag("norm_stats");
         p.recompute = again == "full" ? Recompute::full : again == "selective" ? Recompute::selective : Recompute::none;
-        CHECK(digits(kept(layer_of(in), p, layout, in.flag("attn_dropout"))) == value);
+        CHECK(digits(kept(layer_of(in), p, in.flag("attn_dropout"), layout)) == value);
       }) == 12);
 }
 
@@ -119,8 +123,9 @@ TEST_CASE("the seeds' activation formulas come out of the plan's options", "[gol
           REQUIRE(in.count("expansion") == 4);
           const Arch a = gpt_of(in.count("n_layers"), in.count("d_model"), in.count("n_heads"), 0);
           Plan p = seed_plan(in.count("batch"), in.count("seq"), in.count("p"));
-          const Layout layout{.tp = in.count("tensor_parallel"), .sp = in.flag("sequence_parallel")};
-          const Bytes all = a.layers * kept(a, p, layout, true);
+          Layout layout;
+          layout.tp = in.count("tensor_parallel"), layout.sp = in.flag("sequence_parallel");
+          const Bytes all = a.layers * kept(a, p, true, layout);
           const std::string part = in.text("part");
           if (part == "total") {
             CHECK(digits(all) == value);
@@ -138,12 +143,13 @@ TEST_CASE("one block keeps what Korthikanti et al. print in their Table 2", "[go
   CHECK(each_case("act_korthikanti_layer", [](const json::Object& in, const std::string& value) {
           const std::string mode = in.text("mode");
           Plan p = seed_plan(in.count("batch"), in.count("seq"), 2);
-          const Layout layout{.tp = mode != "none" ? in.count("tensor_parallel") : 1,
-                              .sp = mode.find("sp") != std::string::npos};
+          Layout layout;
+          if (mode != "none") layout.tp = in.count("tensor_parallel");
+          layout.sp = mode.find("sp") != std::string::npos;
           p.recompute = mode.rfind("full", 0) == 0                    ? Recompute::full
                         : mode.find("selective") != std::string::npos ? Recompute::selective
                                                                       : Recompute::none;
-          CHECK(digits(kept(gpt_of(1, in.count("d_model"), in.count("n_heads"), 0), p, layout, true)) == value);
+          CHECK(digits(kept(gpt_of(1, in.count("d_model"), in.count("n_heads"), 0), p, true, layout)) == value);
         }) == 7);
 }
 
@@ -153,10 +159,15 @@ TEST_CASE("outside the blocks a step keeps what Korthikanti et al. add up", "[go
           if (in.count("pipeline") != 1) return;  // the engine has no pipeline
           ++on_one_stage;
           Plan p = seed_plan(in.count("batch"), in.count("seq"), 2);
-          const Layout layout{.tp = in.count("tensor_parallel"), .sp = true};
-          const Memory m = training_memory(gpt_of(0, in.count("d_model"), 1, in.count("vocab")), p, layout);
+          Layout layout;
+          layout.tp = in.count("tensor_parallel"), layout.sp = true;
+          // Of one layer and of two: what is outside comes once, 2 a - b.
+          const auto memory = [&](Count layers) {
+            return training_memory(gpt_of(layers, in.count("d_model"), layout.tp, in.count("vocab")), p, layout);
+          };
+          const Bytes activations = 2 * memory(1).activations - memory(2).activations;
           const Bytes ids(8 * p.micro_batch * p.seq);  // which the paper leaves out
-          CHECK(digits(m.activations - ids + m.logits) == value);
+          CHECK(digits(activations - ids + memory(1).logits) == value);
         }) == 2);
   CHECK(on_one_stage == 1);
   int float32 = 0;
@@ -164,10 +175,10 @@ TEST_CASE("outside the blocks a step keeps what Korthikanti et al. add up", "[go
           if (in.count("bytes_per_logit") != 4) return;  // the engine knows 4, p and p + 8
           ++float32;
           Plan p;
+          Layout layout;
           p.micro_batch = p.global_batch = in.count("batch"), p.seq = in.count("seq");
-          p.logits.chunks = in.count("chunks");
-          CHECK(digits(training_memory(table_of(in.count("vocab")), p, {.tp = in.count("tensor_parallel")}).logits) ==
-                value);
+          layout.tp = in.count("tensor_parallel"), p.logits.chunks = in.count("chunks");
+          CHECK(digits(training_memory(gpt_of(1, layout.tp, layout.tp, in.count("vocab")), p, layout).logits) == value);
         }) == 2);
   CHECK(float32 == 1);
 }
@@ -235,7 +246,7 @@ TEST_CASE("mixed precision pays from the golden batch on", "[golden]") {
             const States s = training_states(a, p);
             return s.weights + s.gradients + s.optimizer;
           };
-          const Bytes more = states(half) - states(full), fewer = kept(a, full, {}, true) - kept(a, half, {}, true);
+          const Bytes more = states(half) - states(full), fewer = kept(a, full, true) - kept(a, half, true);
           close(static_cast<double>(more.value) / static_cast<double>(fewer.value), value);
         }) == 3);
 }
@@ -266,18 +277,20 @@ TEST_CASE("the engine counts the golden bytes of quantised weights", "[golden]")
 TEST_CASE("the engine counts the golden cache bytes", "[golden]") {
   CHECK(each_case("kv_bytes_per_token", [](const json::Object& in, const std::string& value) {
           Plan p;
-          p.kv_precision = bytes_wide(in.count("kv_bytes"));
-          CHECK(digits(cache_bytes_per_token(model(in), p, {.tp = in.count("tensor_parallel")})) == value);
+          Layout layout;
+          layout.tp = in.count("tensor_parallel"), p.kv_precision = bytes_wide(in.count("kv_bytes"));
+          CHECK(digits(cache_bytes_per_token(model(in), p, layout)) == value);
         }) == 6);
   CHECK(each_case("kv_cache_bytes", [](const json::Object& in, const std::string& value) {
           Arch a = model(in);
           if (in.has("window"))
             a.sliding = {in.count("window"), LayerSet::every(in.count("global_layers"), 1, a.layers)};
           Plan p;
-          p.kv_precision = bytes_wide(in.count("kv_bytes"));
+          Layout layout;
+          layout.tp = in.count("tensor_parallel"), p.kv_precision = bytes_wide(in.count("kv_bytes"));
           // The engine has no pages: the context is rounded up to whole ones here.
           const Count page = in.count("page"), context = ceil_div(in.count("context"), page) * page;
-          CHECK(digits(in.count("batch") * cache_bytes(a, p, context, {.tp = in.count("tensor_parallel")})) == value);
+          CHECK(digits(in.count("batch") * cache_bytes(a, p, context, layout)) == value);
         }) == 17);
 }
 
@@ -285,7 +298,7 @@ TEST_CASE("a decode step reads the golden bytes of weights", "[golden]") {
   CHECK(each_case("weight_bytes_read", [](const json::Object& in, const std::string& value) {
           Plan p;
           p.batch = in.count("tokens"), p.precision = p.weight_precision = bytes_wide(in.count("weight_bytes"));
-          close(test::decode(model(in), p, Cluster(), 100).rank.moved.weights, value);
+          close(decode(model(in), p, {}, {}, 100).rank.moved.weights, value);
         }) == 2);
   CHECK(each_case("experts_touched", [](const json::Object& in, const std::string& value) {
           close(groups_touched(in.count("n_experts"), in.count("top_k"), in.count("tokens")), value);
@@ -298,62 +311,14 @@ TEST_CASE("under the step roofline passes take the golden time", "[golden]") {
           Plan p;
           p.roofline = Roofline::step, p.batch = in.count("batch");
           p.efficiency = golden::real(in, "flops_efficiency"), p.memory_efficiency = golden::real(in, "bw_efficiency");
-          const Time t = test::decode(model(in), p, cluster(machine(in), {}), in.count("context")).estimate;
+          const Time t = decode(model(in), p, {}, cluster(machine(in)), in.count("context")).estimate;
           close(t.total().value + golden::real(in, "comm_seconds"), value);
         }) == 3);
   CHECK(each_case("prefill_time", [](const json::Object& in, const std::string& value) {
           REQUIRE((in.text("attention") == "causal_exact" && in.text("lm_head") == "last"));
           Plan p;
           p.roofline = Roofline::step, p.batch = in.count("batch"), p.efficiency = golden::real(in, "flops_efficiency");
-          close(test::prefill(model(in), p, cluster(machine(in), {}), in.count("seq")).estimate.total().value, value);
-        }) == 1);
-}
-
-namespace {
-
-/// One layer whose cache takes `token` bytes a token at 16 bits, in a model of `weights` bytes.
-Arch cache_and_weights(Count token, Count weights) {
-  Arch a = table_of(0);
-  a.layers = 1, a.norm = NormKind::weight_free;
-  a.heads = a.kv_heads = token / 512, a.head_dim = 128;  // token = 2 x heads x 128 x 2 bytes
-  const Count attention = 4 * a.heads * a.head_dim;      // q, k, v and out of hidden 1
-  a.vocabulary = weights / 2 - attention;
-  return a;
-}
-Device of_memory(double bytes) {
-  Device d;
-  d.memory = Bytes(static_cast<Count>(bytes));
-  return d;
-}
-
-}  // namespace
-
-TEST_CASE("the golden batch and context fit and no more", "[golden]") {
-  CHECK(each_case("max_batch", [](const json::Object& in, const std::string& value) {
-          REQUIRE(in.count("reserve_bytes") == 0);
-          Plan p;
-          p.prompt = in.count("context"), p.generate = 0, p.memory_utilization = golden::real(in, "utilization");
-          const Arch a = cache_and_weights(in.count("kv_per_token"), in.count("weights_bytes"));
-          REQUIRE(weights_bytes(a, p).value == in.count("weights_bytes"));
-          // The golden value leaves the workspace out: it is added to the memory here.
-          p.batch = std::stoll(value);
-          const double workspace = static_cast<double>(inference_memory(a, p).workspace.value);
-          const double all = golden::real(in, "n_devices") * golden::real(in, "memory_bytes");
-          const Device d = of_memory(all + workspace / p.memory_utilization);
-          CHECK(std::to_string(limits(a, p, {}, d).max_batch.value()) == value);
-        }) == 4);
-  CHECK(each_case("max_context", [](const json::Object& in, const std::string& value) {
-          Plan p;
-          p.batch = in.count("batch");
-          const Arch a = cache_and_weights(in.count("kv_per_token"), in.count("weights_bytes"));
-          // The engine keeps no reserve: it comes off the memory here.
-          const double all =
-              golden::real(in, "n_devices") * golden::real(in, "memory_bytes") * golden::real(in, "utilization");
-          p.prompt = std::stoll(value) - p.generate;
-          const double workspace = static_cast<double>(inference_memory(a, p).workspace.value);
-          const Limits l = limits(a, p, {}, of_memory(all - golden::real(in, "reserve_bytes") + workspace));
-          REQUIRE(l.max_context.has_value());
-          CHECK(std::to_string(*l.max_context) == value);
+          close(prefill(model(in), p, {}, cluster(machine(in)), in.count("seq")).estimate.total().value, value);
         }) == 1);
 }
 
