@@ -12,7 +12,7 @@ using namespace llmcalc::validate;
 namespace {
 
 /// Multi-head, LayerNorm, plain MLP, nothing recomputed, 3 layers 16 wide, 14 tokens.
-Case plain() { return make_case(Choice(factors().size(), 0)); }
+Case plain() { return make_case(validate::Choice(factors().size(), 0)); }
 
 Ledger predicted(const Case& c) { return predicted_training(c.arch, c.plan); }
 
