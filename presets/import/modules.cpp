@@ -106,8 +106,12 @@ void latent(const Layer& l, const Arch& a) {
     l.matrix(Component::attention, attention_names, {leaf}, mul(in, out));
   };
   const Count q = mul(a.heads, m.nope_dim + m.rope_dim);
-  if (m.q_rank == 0) projection("q_proj", a.hidden, q);
-  if (m.q_rank > 0) projection("q_a_proj", a.hidden, m.q_rank), projection("q_b_proj", m.q_rank, q);
+  if (m.q_rank == 0) {
+    projection("q_proj", a.hidden, q);
+  } else {
+    projection("q_a_proj", a.hidden, m.q_rank);
+    projection("q_b_proj", m.q_rank, q);
+  }
   projection("kv_a_proj_with_mqa", a.hidden, m.kv_rank + m.rope_dim);
   projection("kv_b_proj", m.kv_rank, mul(a.heads, m.nope_dim + m.v_dim));
   projection("o_proj", mul(a.heads, m.v_dim), a.hidden);

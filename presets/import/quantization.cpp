@@ -112,8 +112,8 @@ Scheme mxfp4(const Object& q) {
 Scheme bitsandbytes(const Object& q) {
   const auto on = [&](const std::string& key) { return q.flag_or(key, false) || q.flag_or("_" + key, false); };
   if (!on("load_in_4bit") && !on("load_in_8bit")) refuse(q, "bitsandbytes with neither load_in_4bit nor load_in_8bit");
-  const bool twice = q.flag_or("bnb_4bit_use_double_quant", false);
-  const char* name = on("load_in_8bit") ? "int8" : twice ? "nf4-dq" : "nf4";
+  const char* four_bits = q.flag_or("bnb_4bit_use_double_quant", false) ? "nf4-dq" : "nf4";
+  const char* name = on("load_in_8bit") ? "int8" : four_bits;
   return {.groups = {{*dtype(name), {}}}, .kept = modules(q, {"llm_int8_skip_modules"})};
 }
 

@@ -228,8 +228,12 @@ std::vector<ModelCard> odd_models() {
 ModelCard mixed(ModelCard m) {
   m.weights = dtypes::bf16;
   const auto set = [&](Component c, const char* name) { (*m.weights)[c] = *dtype(name); };
-  set(Component::attention, "fp8-block"), set(Component::mlp, "gptq-act"), set(Component::experts, "mxfp4");
-  set(Component::shared_experts, "nvfp4-input"), set(Component::router, "fp32"), set(Component::norm, "fp32");
+  set(Component::attention, "fp8-block");
+  set(Component::mlp, "gptq-act");
+  set(Component::experts, "mxfp4");
+  set(Component::shared_experts, "nvfp4-input");
+  set(Component::router, "fp32");
+  set(Component::norm, "fp32");
   if (!m.arch.tied_head) set(Component::lm_head, "fp8-row");
   return m;
 }

@@ -136,7 +136,8 @@ TEST_CASE("a component that is stored in two formats is counted in one, and that
 TEST_CASE("a config's dtype is the format of its weights", "[quantized]") {
   const auto read = [](const char* key, const char* name) {
     json::Value v = config("llama-3.1-8b");
-    v.erase("torch_dtype"), v[key] = name;
+    v.erase("torch_dtype");
+    v[key] = name;
     return import_config(v, "c.json").weights;
   };
   CHECK(read("torch_dtype", "float16") == WeightFormats(dtypes::fp16));
@@ -178,7 +179,7 @@ TEST_CASE("a model file's weights name one format for all and those that differ"
         "weights, \"all\": \"bf17\" is not a number format; 'llmcalc list dtypes' shows them");
   CHECK_THAT(sentence([&] { read(R"({"all": "bf16", "expert": "fp8"})"); }), Catch::Contains("did you mean"));
   ModelCard tied = import_config(config("gpt-2-124m"), "c.json");
-  tied.weights = WeightFormats(dtypes::bf16);
+  tied.weights = dtypes::bf16;
   (*tied.weights)[Component::lm_head] = dtypes::fp8;
   CHECK_THAT(sentence([&] { read_model_file(model_file_json(tied), "m.json"); }),
              Catch::Contains("the head is the token table"));
