@@ -19,10 +19,10 @@ using namespace llmcalc;
 using namespace llmcalc::validate;
 
 TEST_CASE("every two choices that can go together appear together", "[suite]") {
-  const std::vector<Choice> rows = covering_array();
+  const std::vector<validate::Choice> rows = covering_array();
   const std::vector<Factor>& f = factors();
   std::set<std::array<std::size_t, 4>> seen;
-  for (const Choice& row : rows) {
+  for (const validate::Choice& row : rows) {
     CHECK(row == possible(row));
     for (std::size_t a = 0; a < f.size(); ++a)
       for (std::size_t b = a + 1; b < f.size(); ++b) seen.insert({a, row[a], b, row[b]});
@@ -30,7 +30,7 @@ TEST_CASE("every two choices that can go together appear together", "[suite]") {
   // Every level of every factor beside every other, on random rows made possible.
   std::size_t state = 1;
   for (int i = 0; i < 20000; ++i) {
-    Choice row(f.size());
+    validate::Choice row(f.size());
     for (std::size_t a = 0; a < f.size(); ++a) {
       state = state * 6364136223846793005ULL + 1442695040888963407ULL;
       row[a] = (state >> 33U) % f[a].levels.size();
@@ -57,7 +57,7 @@ class Dice {
 
 /// Any choice of the suite at any size: a narrow MLP beside wide heads, one layer, a token's vocabulary.
 Case any_case(Dice& dice) {
-  Choice row;
+  validate::Choice row;
   for (const Factor& f : factors())
     row.push_back(static_cast<std::size_t>(dice.of(0, static_cast<Count>(f.levels.size()) - 1)));
   Case c = make_case(possible(row));
