@@ -195,26 +195,27 @@ TensorId attention(Builder& b, const LayerKind& kind, TensorId x) {
   return b.arch().attention == AttentionKind::latent ? latent_attention(b, kind, x) : grouped_attention(b, kind, x);
 }
 
-/// Names of one MLP's operators: dense, routed experts, shared experts.
+/// One MLP's component and its operators' names: dense, routed experts, shared experts.
 struct MlpNames {
+  Component component;
   std::string_view gate, up, act, mul, down;
 };
-constexpr MlpNames dense_names{"mlp.gate", "mlp.up", "mlp.act", "mlp.mul", "mlp.down"};
-constexpr MlpNames expert_names{"mlp.expert_gate", "mlp.expert_up", "mlp.expert_act", "mlp.expert_mul",
-                                "mlp.expert_down"};
-constexpr MlpNames shared_names{"mlp.shared_gate", "mlp.shared_up", "mlp.shared_act", "mlp.shared_mul",
-                                "mlp.shared_down"};
+constexpr MlpNames dense_names{mlp, "mlp.gate", "mlp.up", "mlp.act", "mlp.mul", "mlp.down"};
+constexpr MlpNames expert_names{Component::experts, "mlp.expert_gate", "mlp.expert_up",
+                                "mlp.expert_act",   "mlp.expert_mul",  "mlp.expert_down"};
+constexpr MlpNames shared_names{Component::shared_experts, "mlp.shared_gate", "mlp.shared_up",
+                                "mlp.shared_act",          "mlp.shared_mul",  "mlp.shared_down"};
 
 /// Up (and gate), activation, down. `matrix` gives rows, groups and top_k; its widths are filled in here.
 TensorId feed_forward(Builder& b, const MlpNames& names, TensorId x, Linear matrix, Count width) {
   const Arch& a = b.arch();
   const auto project = [&](std::string_view name, Split split, TensorId in, Count from, Count to) {
     matrix.in = from, matrix.out = to;
-    return b.add(name, mlp, matrix, split, in);
+    return b.add(name, names.component, matrix, split, in);
   };
   const auto element = [&](std::string_view name, PointwiseKind kind, TensorId in, TensorId other, Count weights) {
     const Pointwise p{.kind = kind, .rows = matrix.rows, .width = width, .weights = weights};
-    return b.add(name, mlp, p, Split::width, {in, other});
+    return b.add(name, names.component, p, Split::width, {in, other});
   };
   const Count learned = a.activation == Activation::xielu ? 2 : 0;
   TensorId h = no_tensor;
@@ -240,7 +241,7 @@ TensorId shared_experts(Builder& b, TensorId x) {
   const Moe& m = a.moe;
   const TensorId y = feed_forward(b, shared_names, x, {.rows = b.tokens()}, mul(m.shared_experts, m.shared_width));
   if (!m.shared_gate) return y;
-  const TensorId g = b.linear("mlp.shared_weight", mlp, Split::inside, x, a.hidden, 1, false);
+  const TensorId g = b.linear("mlp.shared_weight", Component::router, Split::inside, x, a.hidden, 1, false);
   return b.pointwise("mlp.shared_scale", mlp, PointwiseKind::multiply, Split::partial, y, g, a.hidden);
 }
 
@@ -249,7 +250,8 @@ TensorId experts(Builder& b, TensorId x) {
   const Arch& a = b.arch();
   const Moe& m = a.moe;
   const Count t = b.tokens(), routed = mul(t, m.top_k);
-  const TensorId logits = b.linear("mlp.router", mlp, Split::inside, x, a.hidden, m.experts, m.router_bias);
+  const TensorId logits =
+      b.linear("mlp.router", Component::router, Split::inside, x, a.hidden, m.experts, m.router_bias);
   const TensorId gates =
       b.add("mlp.route", mlp, Pointwise{.kind = PointwiseKind::route, .rows = t, .width = m.experts, .top_k = m.top_k},
             Split::inside, logits);

@@ -14,13 +14,15 @@ struct Stored {
   DType matrix, vector;
   DType result;  ///< and what its matrix product is written in
 };
-Stored stored(Component c, DType weight, DType compute) {
+/// Norms of queries, keys and latent rows are attention's parameters, and are stored as norms are.
+Stored stored(const Shape& shape, Component c, const WeightFormats& weights, DType compute) {
+  const DType weight = weights[std::holds_alternative<Norm>(shape) ? Component::norm : c];
   const Format& f = weight.format();
   const bool table = c == Component::embedding || c == Component::position || c == Component::lm_head;
   return {table && !f.covers_embedding ? compute : weight, f.covers_vectors ? weight : compute, compute};
 }
-Stored stored(Component c, const Pricing& p) {
-  Stored s = stored(c, p.weight, p.activation);
+Stored stored(const Shape& shape, Component c, const Pricing& p) {
+  Stored s = stored(shape, c, p.weight, p.activation);
   if (c == Component::lm_head) s.result = p.head_output();
   return s;
 }
@@ -388,15 +390,15 @@ CacheRow cache_row(const Collective&, DType) { return {}; }
 }  // namespace
 
 Cost forward(const Shape& s, const Pricing& p, Component c) {
-  const Stored w = stored(c, p);
+  const Stored w = stored(s, c, p);
   return std::visit([&](const auto& shape) { return forward(shape, p, w); }, s);
 }
 Cost backward_input(const Shape& s, const Pricing& p, Component c) {
-  const Stored w = stored(c, p);
+  const Stored w = stored(s, c, p);
   return std::visit([&](const auto& shape) { return backward_input(shape, p, w); }, s);
 }
 Cost backward_weight(const Shape& s, const Pricing& p, Component c) {
-  const Stored w = stored(c, p);
+  const Stored w = stored(s, c, p);
   return std::visit([&](const auto& shape) { return backward_weight(shape, p, w); }, s);
 }
 Cost backward(const Shape& s, const Pricing& p, Component c) {
@@ -434,8 +436,8 @@ Bytes scratch(const Shape& s, const Pricing& p, bool is_backward) {
   return std::visit([&](const auto& shape) { return scratch(shape, p, is_backward); }, s);
 }
 
-Bytes weight_bytes(const Op& op, DType weight, DType compute) {
-  const Stored w = stored(op.component, weight, compute);
+Bytes weight_bytes(const Op& op, const WeightFormats& weights, DType compute) {
+  const Stored w = stored(op.shape, op.component, weights, compute);
   return std::visit([&](const auto& shape) { return weight_bytes(shape, w); }, op.shape);
 }
 

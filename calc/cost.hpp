@@ -71,8 +71,8 @@ constexpr Learned operator*(Count n, const Learned& l) {
 }
 Learned learned(const Shape& shape);
 
-/// Bytes of the weights as stored: matrices in `weight`, and what that format does not cover in `compute`.
-Bytes weight_bytes(const Op& op, DType weight, DType compute);
+/// Bytes of the weights as stored: matrices in their component's format, and what that does not cover in `compute`.
+Bytes weight_bytes(const Op& op, const WeightFormats& weights, DType compute);
 
 /// Exponentials, hyperbolic tangents and the like that an element-wise operator evaluates: one per number of an
 /// activation (backward: the function and its derivative) or of the logits; none in attention's core, whose rate is

@@ -3,7 +3,9 @@
 ///
 /// Sources: GGUF blocks from ggml-common.h (public source of ggml); MX formats from the OCP Microscaling specification
 /// v1.0; NVFP4 from NVIDIA's Blackwell documentation; NF4 from QLoRA (arXiv:2305.14314); GPTQ (arXiv:2210.17323) and
-/// AWQ (arXiv:2306.00978) at group 128 with a 16-bit scale.
+/// AWQ (arXiv:2306.00978) at group 128 with a 16-bit scale; block-scaled FP8 from DeepSeek-V3 (arXiv:2412.19437); what
+/// AutoGPTQ, compressed-tensors and ModelOpt store besides from their checkpoints' tensors, whose published bytes
+/// tests/presets/quantized_test.cpp reproduces.
 
 #include <array>
 #include <cstdint>
@@ -31,6 +33,8 @@ struct Format {
   bool covers_embedding = true;  ///< false: token table and head stay in the compute format
   bool covers_vectors = true;    ///< false: norms and biases stay in the compute format
   std::string_view note;
+  Count group_rows = 1;                 ///< rows that a group spans: blocks of 128 x 128
+  Count row_bits = 0, column_bits = 0;  ///< of each row and of each column besides
 };
 
 // clang-format off
@@ -42,17 +46,32 @@ inline constexpr std::array formats{
     Format{"fp16",        16,   0,     0, 0, 0, 0, Peak::fp16, true,  true,  "half precision"},
     Format{"bf16",        16,   0,     0, 0, 0, 0, Peak::bf16, true,  true,  "bfloat16"},
     Format{"fp8",          8,   0,     0, 0, 0, 0, Peak::fp8,  true,  true,  "E4M3 or E5M2, scale per tensor not counted"},
+    Format{"fp8-block",    8, 128,    32, 0, 0, 0, Peak::fp8,  false, false, "fp32 scale per 128 x 128 (DeepSeek-V3)", 128},
+    Format{"fp8-row",      8,  -1,    16, 0, 0, 0, Peak::fp8,  false, false, "16-bit scale per row (compressed-tensors)"},
+    Format{"fp8-row32",    8,  -1,    32, 0, 0, 0, Peak::fp8,  false, false, "fp32 scale per row (FBGEMM)"},
+    Format{"fp8-tensor",   8,   0,     0, 0, 0, 8, Peak::fp8,  false, false, "fp32 scales of the tensor and of its input (ModelOpt)"},
     Format{"int8",         8,  -1,    32, 0, 0, 0, Peak::int8, false, false, "fp32 scale per row (LLM.int8)"},
+    Format{"int8-row",     8,  -1,    16, 0, 0, 0, Peak::int8, false, false, "16-bit scale per row (compressed-tensors)"},
+    Format{"int8-g128",    8, 128,    16, 0, 0, 0, Peak::none, false, false, "symmetric int8, group 128, 16-bit scale"},
     Format{"int4",         4,   0,     0, 0, 0, 0, Peak::none, true,  true,  "plain 4 bits, no scales"},
     Format{"nf4",          4,  64,    32, 0, 0, 0, Peak::none, false, false, "block 64, fp32 scale (QLoRA)"},
     Format{"nf4-dq",       4,  64,     8, 256, 32, 0, Peak::none, false, false, "block 64, scales quantised again by 256 (QLoRA)"},
     Format{"gptq",         4, 128,    20, 0, 0, 0, Peak::none, false, false, "int4, group 128, 16-bit scale, 4-bit zero"},
     Format{"awq",          4, 128,    20, 0, 0, 0, Peak::none, false, false, "int4, group 128, 16-bit scale, 4-bit zero"},
+    Format{"gptq-act",     4, 128,    20, 0, 0, 0, Peak::none, false, false, "gptq, an index per column and a bias (AutoGPTQ desc_act)", 1, 16, 32},
+    Format{"gptq-g32",     4,  32,    20, 0, 0, 0, Peak::none, false, false, "gptq, group 32"},
+    Format{"gptq-g64",     4,  64,    20, 0, 0, 0, Peak::none, false, false, "gptq, group 64"},
+    Format{"gptq-8bit",    8, 128,    24, 0, 0, 0, Peak::none, false, false, "int8, group 128, 16-bit scale, 8-bit zero"},
+    Format{"awq-g32",      4,  32,    20, 0, 0, 0, Peak::none, false, false, "awq, group 32"},
+    Format{"awq-g64",      4,  64,    20, 0, 0, 0, Peak::none, false, false, "awq, group 64"},
+    Format{"int4-g32",     4,  32,    16, 0, 0, 0, Peak::none, false, false, "symmetric int4, group 32, 16-bit scale"},
+    Format{"int4-g64",     4,  64,    16, 0, 0, 0, Peak::none, false, false, "symmetric int4, group 64, 16-bit scale"},
     Format{"int4-g128",    4, 128,    16, 0, 0, 0, Peak::none, false, false, "symmetric int4, group 128, 16-bit scale"},
     Format{"mxfp4",        0,  32,   136, 0, 0, 0, Peak::fp4,  false, false, "OCP MX: 32 x 4 bits and an 8-bit scale"},
     Format{"mxfp6",        0,  32,   200, 0, 0, 0, Peak::none, false, false, "OCP MX: 32 x 6 bits and an 8-bit scale"},
     Format{"mxfp8",        0,  32,   264, 0, 0, 0, Peak::fp8,  false, false, "OCP MX: 32 x 8 bits and an 8-bit scale"},
     Format{"nvfp4",        0,  16,    72, 0, 0, 4, Peak::fp4,  false, false, "16 x 4 bits, an 8-bit scale, a 32-bit scale per tensor"},
+    Format{"nvfp4-input",  0,  16,    72, 0, 0, 8, Peak::fp4,  false, false, "nvfp4 and a 32-bit scale of its input (ModelOpt)"},
     Format{"q4_0",         0,  32,   144, 0, 0, 0, Peak::none, true,  false, "GGUF, 18 bytes per 32"},
     Format{"q4_1",         0,  32,   160, 0, 0, 0, Peak::none, true,  false, "GGUF, 20 bytes per 32"},
     Format{"q5_0",         0,  32,   176, 0, 0, 0, Peak::none, true,  false, "GGUF, 22 bytes per 32"},
@@ -78,8 +97,8 @@ class DType {
   constexpr const Format& format() const { return formats[row_]; }
   constexpr std::string_view name() const { return format().name; }
   constexpr bool operator==(const DType&) const = default;
-  /// No groups: every number takes the same whole number of bits.
-  constexpr bool plain() const { return format().group == 0; }
+  /// Neither groups nor scales: every number takes the same whole number of bits.
+  constexpr bool plain() const { return format().group == 0 && format().tensor_bytes == 0; }
 
  private:
   std::uint8_t row_ = 0;
@@ -100,9 +119,10 @@ inline constexpr DType fp32 = *dtype("fp32"), fp16 = *dtype("fp16"), bf16 = *dty
 constexpr Bytes tensor_bytes(DType t, Count rows, Count cols) {
   const Format& f = t.format();
   const Count per_row = f.group == 0 ? 0 : f.group < 0 ? 1 : ceil_div(cols, f.group);
-  const Count groups = mul(rows, per_row);
+  const Count groups = mul(ceil_div(rows, f.group_rows), per_row);
   const Count outer = f.outer == 0 ? 0 : mul(ceil_div(groups, f.outer), f.outer_bits);
-  const Count bits = add(add(mul(rows, cols, f.element_bits), mul(groups, f.group_bits)), outer);
+  const Count edges = add(mul(rows, f.row_bits), mul(cols, f.column_bits));
+  const Count bits = add(add(mul(rows, cols, f.element_bits), mul(groups, f.group_bits)), add(outer, edges));
   return Bytes(add(ceil_div(bits, 8), f.tensor_bytes));
 }
 
@@ -116,7 +136,8 @@ constexpr Bytes bytes_of(DType t, Count n) { return tensor_bytes(t, 1, n); }
 /// Mean bits per weight of a long row.
 constexpr double bits_per_weight(DType t) {
   const Format& f = t.format();
-  const double group = f.group > 0 ? static_cast<double>(f.group_bits) / static_cast<double>(f.group) : 0.0;
+  const double group =
+      f.group > 0 ? static_cast<double>(f.group_bits) / static_cast<double>(f.group * f.group_rows) : 0.0;
   const double outer = f.outer > 0 ? static_cast<double>(f.outer_bits) / static_cast<double>(f.outer * f.group) : 0.0;
   return static_cast<double>(f.element_bits) + group + outer;
 }

@@ -103,8 +103,7 @@ class Walk {
     const Collective* c = std::get_if<Collective>(&maker.shape);
     const Pointwise* p = std::get_if<Pointwise>(&maker.shape);
     return (c && c->forward == CollectiveOp::all_gather) ||
-           (p && p->kind == PointwiseKind::gate && maker.component == Component::mlp &&
-            p_.glu_store == GluStore::recompute);
+           (p && p->kind == PointwiseKind::gate && in_mlp(maker.component) && p_.glu_store == GluStore::recompute);
   }
   void need(TensorId t, std::size_t by) {
     if (t == no_tensor) return;

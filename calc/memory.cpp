@@ -5,7 +5,7 @@
 namespace llmcalc {
 namespace {
 
-bool has_master(const Plan& plan) { return plan.master && plan.weight_precision.format().element_bits < 32; }
+bool has_master(const Plan& plan) { return plan.master && training_weights(plan).format().element_bits < 32; }
 
 /// Bytes kept by all layers below layer `first`, `full` recomputation keeping only their inputs.
 Bytes kept_below(const Prices& p, Count first, bool full) {
@@ -115,7 +115,7 @@ Prices price_holdings(const Arch& arch, const Plan& plan, const Layout& layout) 
 }
 
 States training_states(const Arch& arch, const Plan& plan, const Layout& layout) {
-  return training_states(price_holdings(arch, plan, layout), plan);
+  return training_states(price_pass(arch, plan, layout, {}, prefill_step(plan, 1), Phase::training), plan);
 }
 Bytes weights_bytes(const Arch& arch, const Plan& plan, const Layout& layout) {
   return weights_bytes(price_holdings(arch, plan, layout));

@@ -36,7 +36,8 @@ Memory inference_memory(const Arch& arch, const Plan& plan, const Layout& layout
 /// The most that an inference pass holds besides weights and cache.
 Bytes pass_workspace(const Prices& pass);
 
-/// The weights of one device in the plan's weight format.
+/// The weights of one device in the plan's weight formats, as the pass that was priced holds them; of a plan, as
+/// inference does.
 Bytes weights_bytes(const Prices& prices);
 Bytes weights_bytes(const Arch& arch, const Plan& plan, const Layout& layout = {});
 

@@ -15,6 +15,7 @@
 #include "calc/in_place.hpp"
 #include "calc/layout.hpp"
 #include "calc/units.hpp"
+#include "calc/weight_formats.hpp"
 
 namespace llmcalc {
 
@@ -109,10 +110,6 @@ struct Collective {
 };
 
 using Shape = std::variant<Lookup, Linear, Norm, Attention, LinearAttention, Pointwise, Loss, Collective>;
-
-/// Which line of the parameter table an operator belongs to.
-enum class Component : std::uint8_t { embedding, position, attention, mlp, norm, lm_head };
-inline constexpr std::size_t component_count = 6;
 
 /// How tensor parallelism may cut an operator.
 enum class Split : std::uint8_t {

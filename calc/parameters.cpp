@@ -8,6 +8,10 @@ namespace {
 struct Sum {
   std::array<Learned, component_count> by{};
   Count total(Component c) const { return by[static_cast<std::size_t>(c)].total; }
+  Count mlp() const {
+    return total(Component::mlp) + total(Component::router) + total(Component::experts) +
+           total(Component::shared_experts);
+  }
 };
 
 }  // namespace
@@ -26,7 +30,7 @@ Parameters parameters(const Arch& arch) {
                .embedding = sum.total(Component::embedding),
                .position = sum.total(Component::position),
                .attention = sum.total(Component::attention),
-               .mlp = sum.total(Component::mlp),
+               .mlp = sum.mlp(),
                .norm = sum.total(Component::norm),
                .lm_head = sum.total(Component::lm_head),
                .matmul = all.matmul,

@@ -7,6 +7,7 @@
 #include "calc/choice.hpp"
 #include "calc/dtype.hpp"
 #include "calc/units.hpp"
+#include "calc/weight_formats.hpp"
 
 namespace llmcalc {
 
@@ -122,7 +123,8 @@ struct Plan {
   Mla mla = Mla::automatic;
 
   // both
-  DType precision = dtypes::bf16, weight_precision = dtypes::bf16, kv_precision = dtypes::bf16;
+  DType precision = dtypes::bf16, kv_precision = dtypes::bf16;
+  WeightFormats weight_precision{};
   AttentionImpl attention = AttentionImpl::flash;
 
   // conventions and efficiencies
@@ -136,5 +138,12 @@ struct Plan {
 
   constexpr bool operator==(const Plan&) const = default;
 };
+
+/// What training stores weights in: the plan's format where one without groups serves all components; a quantised
+/// checkpoint is trained in the compute format.
+constexpr DType training_weights(const Plan& p) {
+  const DType t = p.weight_precision[Component::mlp];
+  return p.weight_precision.uniform() && t.plain() ? t : p.precision;
+}
 
 }  // namespace llmcalc

@@ -108,7 +108,7 @@ class Pricer {
 
   void hold(LayerPrice& row, const Op& op) const {
     row.learned += learned(op.shape);
-    row.weights += weight_bytes(op, plan_.weight_precision, plan_.precision);
+    row.weights += weight_bytes(op, p_.weight, plan_.precision);
     const CacheRow cache = cache_row(op.shape, plan_.kv_precision);
     if (cache.per_token != Bytes() || cache.state != Bytes()) row.cache = cache;
   }

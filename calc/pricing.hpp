@@ -11,7 +11,8 @@ enum class Phase : std::uint8_t { training, prefill, decode };
 
 struct Pricing {
   Phase phase = Phase::training;
-  DType activation = dtypes::bf16, weight = dtypes::bf16, cache = dtypes::bf16;
+  DType activation = dtypes::bf16, cache = dtypes::bf16;
+  WeightFormats weight{};
   AttentionImpl attention = AttentionImpl::flash;
   AttentionFlops convention = AttentionFlops::full;
   SoftmaxStore softmax_store = SoftmaxStore::minimal;
@@ -38,8 +39,8 @@ constexpr Pricing pricing(const Plan& p, Phase phase, const Layout& l = {}) {
   const bool training = phase == Phase::training;
   return {.phase = phase,
           .activation = p.precision,
-          .weight = p.weight_precision,
           .cache = p.kv_precision,
+          .weight = training ? WeightFormats(training_weights(p)) : p.weight_precision,
           .attention = p.attention,
           .convention = p.attention_flops,
           .softmax_store = p.softmax_store,

@@ -43,7 +43,7 @@ Arch small_arch(Count vocabulary, Count context, Count hidden) {
 Plan learning_plan(const LearningSettings& s, DType precision) {
   Plan p;
   p.seq = s.seq, p.micro_batch = p.global_batch = s.batch;
-  p.precision = p.weight_precision = p.kv_precision = precision;
+  p.weight_precision = p.precision = p.kv_precision = precision;
   return p;
 }
 

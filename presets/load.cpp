@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
+#include <fstream>
 #include <span>
 
 #include "presets/builtin.hpp"
@@ -21,9 +24,11 @@ bool exists(std::string_view path) {
   return !path.empty() && fs::exists(fs::path(path), ignored);
 }
 
-/// Whether `text` is meant as a path: a name of a preset has no '/' and no ".json", and is not the name of a file.
+/// Whether `text` is meant as a path: a name of a preset has no '/' and no ".json", and is neither "-" nor the name of
+/// a file.
 bool is_path(std::string_view text) {
-  return text.find('/') != std::string_view::npos || lower(text).ends_with(".json") || exists(text);
+  return text == json::standard_input || text.find('/') != std::string_view::npos || lower(text).ends_with(".json") ||
+         exists(text);
 }
 
 /// The preset that `text` names; null where it is a path. A file that exists comes before a preset whose name `text`
@@ -52,8 +57,62 @@ std::string model_path(const std::string& path) {
   return config.string();
 }
 
+/// Whether a file that begins with `start` holds weights: GGUF's magic, or the length of a safetensors header before
+/// its brace (github.com/ggml-org/ggml, docs/gguf.md; github.com/huggingface/safetensors, README).
+bool begins_as_weights(std::string_view start) {
+  return start.starts_with("GGUF") || (start.size() > 8 && start[8] == '{' && start[7] == '\0');
+}
+
+bool ends_as_weights(const std::string& path) {
+  static constexpr std::array<std::string_view, 5> endings{".gguf", ".safetensors", ".bin", ".pt", ".pth"};
+  return std::any_of(endings.begin(), endings.end(), [&](std::string_view e) { return lower(path).ends_with(e); });
+}
+
+/// The first bytes of a regular file; none of a pipe, which would lose them.
+std::string first_bytes(const std::string& path) {
+  std::error_code failed;
+  std::string start(9, '\0');
+  if (!fs::is_regular_file(path, failed)) return "";
+  std::ifstream file(path, std::ios::binary);
+  file.read(start.data(), static_cast<std::streamsize>(start.size()));
+  start.resize(static_cast<std::size_t>(file.gcount()));
+  return start;
+}
+
+void refuse_weights(const std::string& where, std::string_view start) {
+  if (begins_as_weights(start) || (!start.starts_with('{') && ends_as_weights(where)))
+    throw InputError(
+        fmt::format("'{}' holds weights, which say no shape; give the config.json of the model that they belong to, or "
+                    "an llmcalc model file",
+                    where));
+}
+
+/// A file as the user named it, and what it holds.
+struct Document {
+  std::string where;
+  json::Value value;
+};
+
+Document read_document(const std::string& path) {
+  refuse_weights(path, first_bytes(path));
+  const std::string text = json::file_text(path);
+  std::string where = path == json::standard_input ? "standard input" : path;
+  refuse_weights(where, text);
+  json::Value value = json::parse(text, where);
+  return {std::move(where), std::move(value)};
+}
+
 bool is_hardware_file(const json::Value& value) {
   return value.is_object() && value.contains("memory") && value.contains("matmul");
+}
+
+/// ModelOpt may write its block into a file beside the config.
+void add_quantization(Document& config) {
+  const fs::path path(config.where), beside = path.parent_path() / "hf_quant_config.json";
+  std::error_code failed;
+  if (path.filename() != "config.json" || !fs::is_regular_file(beside, failed)) return;
+  if (!config.value.is_object() || config.value.contains("quantization_config")) return;
+  config.value["quantization_config"] = json::parse(json::file_text(beside.string()), beside.string());
 }
 
 }  // namespace
@@ -64,21 +123,20 @@ HardwareCard load_hardware(std::string_view name_or_path) {
     return read_hardware_file(value, fmt::format("preset '{}'", preset->name));
   }
   if (!is_path(name_or_path)) refuse_name("hardware", name_or_path, builtin_hardware());
-  const std::string path(name_or_path);
-  const json::Value value = json::parse(json::file_text(path), path);
-  if (is_model_file(value)) throw InputError(fmt::format("'{}' is a model file; a hardware file is wanted", path));
-  return read_hardware_file(value, path);
+  const Document d = read_document(std::string(name_or_path));
+  if (is_model_file(d.value)) throw InputError(fmt::format("'{}' is a model file; a hardware file is wanted", d.where));
+  return read_hardware_file(d.value, d.where);
 }
 
 ModelCard load_model(std::string_view name_or_path) {
   if (const Builtin* preset = preset_named(builtin_models(), name_or_path))
     return read_model_file(preset_json(*preset), fmt::format("preset '{}'", preset->name));
   if (!is_path(name_or_path)) refuse_name("model", name_or_path, builtin_models());
-  const std::string path = model_path(std::string(name_or_path));
-  const json::Value value = json::parse(json::file_text(path), path);
-  if (is_model_file(value)) return read_model_file(value, path);
-  if (is_hardware_file(value)) throw InputError(fmt::format("'{}' is a hardware file; a model is wanted", path));
-  return import_config(value, path);
+  Document d = read_document(model_path(std::string(name_or_path)));
+  if (is_model_file(d.value)) return read_model_file(d.value, d.where);
+  if (is_hardware_file(d.value)) throw InputError(fmt::format("'{}' is a hardware file; a model is wanted", d.where));
+  add_quantization(d);
+  return import_config(d.value, d.where);
 }
 
 }  // namespace llmcalc

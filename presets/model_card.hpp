@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "calc/arch.hpp"
+#include "calc/weight_formats.hpp"
 
 namespace llmcalc {
 
@@ -19,6 +20,8 @@ struct ModelCard {
   std::string published_source;
   std::optional<Count> stored;  ///< parameters that the published checkpoint file holds, where that differs
   std::string notes;
+  std::vector<std::string> caveats;       ///< what a reader of any number must know: what is left out, what was assumed
+  std::optional<WeightFormats> weights;   ///< as the checkpoint stores them
   std::vector<std::string> unknown_keys;  ///< of a config.json: not understood, and their names hint at parameters
 };
 

@@ -5,6 +5,7 @@
 #include "calc/parameters.hpp"
 #include "presets/arch_check.hpp"
 #include "presets/layer_pattern.hpp"
+#include "presets/weight_formats.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -161,6 +162,16 @@ void read_published(const Object& o, ModelCard& card) {
   o.refuse_unread();
 }
 
+void check_weights(const ModelCard& card) {
+  if (!card.weights || !card.arch.tied_head) return;
+  const WeightFormats& w = *card.weights;
+  if (w[Component::lm_head] != w[Component::embedding])
+    throw InputError(
+        fmt::format("{}, \"weights\": the head is the token table, but lm_head is {} and embedding {}; give "
+                    "both the same",
+                    card.source, w[Component::lm_head].name(), w[Component::embedding].name()));
+}
+
 void check_version(const Object& o) {
   if (o.count("llmcalc_model") != 1)
     throw InputError(
@@ -184,8 +195,11 @@ ModelCard read_model_file(const Value& value, const std::string& where) {
   if (o.has("published")) read_published(o.object("published"), card);
   if (o.has("stored_parameters")) card.stored = o.positive("stored_parameters");
   card.notes = o.text_or("notes", "");
+  if (o.has("caveats")) card.caveats = o.texts("caveats");
+  if (o.has("weights")) card.weights = read_weight_formats(o.object("weights"));
   o.refuse_unread();
   check_arch(card.arch, where);
+  check_weights(card);
   check_published(card);
   return card;
 }
@@ -287,7 +301,9 @@ Value model_file_json(const ModelCard& card) {
   put_arch(v, card.arch);
   if (card.published) v["published"] = {{"parameters", *card.published}, {"source", card.published_source}};
   if (card.stored) v["stored_parameters"] = *card.stored;
+  if (card.weights) v["weights"] = weight_formats_json(*card.weights);
   if (!card.notes.empty()) v["notes"] = card.notes;
+  if (!card.caveats.empty()) v["caveats"] = card.caveats;
   return v;
 }
 

@@ -14,10 +14,13 @@
 ///   "norm": { "kind", "placement": pre | post | output | both, "per_layer", "final", "embedding" },
 ///   "position": { "kind": none | learned | sinusoidal | rope | alibi, "rows"  (learned only) },
 ///   "head": { "tied", "bias" },
-///   "published"?: { "parameters", "source" },  "stored_parameters"?,  "notes"? }
+///   "weights"?: { "all", "attention"?, "mlp"?, "router"?, "experts"?, "shared_experts"?, "norm"?, "embedding"?,
+///                 "lm_head"?: number formats of the checkpoint },
+///   "published"?: { "parameters", "source" },  "stored_parameters"?,  "notes"?,  "caveats"?: [ ... ] }
 ///
-/// PATTERN: see presets/layer_pattern.hpp. A key marked ? may be left out, and then counts as none, 0 or false unless
-/// said otherwise; every other key must be there, and no other key may be.
+/// Caveats are repeated in every report, notes are not. PATTERN: see presets/layer_pattern.hpp. A key marked ? may be
+/// left out, and then counts as none, 0 or false unless said otherwise; every other key must be there, and no other key
+/// may be.
 
 #include <string>
 

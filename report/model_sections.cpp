@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "presets/weight_formats.hpp"
 #include "report/sections.hpp"
 
 namespace llmcalc {
@@ -99,7 +100,11 @@ json::Value conventions_json(const Request& r) {
 }
 
 std::vector<std::string> notes(const Request& r) {
-  std::vector<std::string> n;
+  std::vector<std::string> n = r.model.caveats;
+  const Plan& p = r.plan;
+  if (p.weight_precision == r.model.weights && !p.weight_precision.uniform())
+    n.push_back(fmt::format("weights are stored as in the checkpoint: {}; training keeps them in {}",
+                            weight_formats_text(p.weight_precision), training_weights(p).name()));
   for (const std::string& key : r.model.unknown_keys)
     n.push_back(fmt::format("\"{}\" in {} is not understood and was not counted", key, r.model.source));
   if (r.hardware) {

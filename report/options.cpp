@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "presets/load.hpp"
+#include "presets/weight_formats.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"
 #include "text/quantity.hpp"
@@ -124,6 +125,8 @@ auto& in(R& r, T Request::*member) {
 }
 
 json::Value shown(DType t) { return std::string(t.name()); }
+/// A format's name, or one by component.
+json::Value shown(const WeightFormats& w) { return w.uniform() ? shown(w[Component::mlp]) : weight_formats_json(w); }
 json::Value shown(const LogitStore& l) {
   if (l.format == LogitFormat::compute) return "compute";
   if (l.format == LogitFormat::with_gradient) return "bf16+grad";
@@ -260,8 +263,8 @@ constexpr std::array inference_options{
 constexpr std::array kernel_options{
     Option{"--precision", "F", "compute and activations [bf16, else fp16, else fp32, as the hardware has it]", common,
            both, "", "", value<&Plan::precision, read_compute>},
-    Option{"--weight-precision", "F", "weights: any of 'llmcalc list dtypes' [as --precision]", common, both, "", "",
-           value<&Plan::weight_precision, read_stored>},
+    Option{"--weight-precision", "F", "weights: any of 'llmcalc list dtypes' [the checkpoint's, else as --precision]",
+           common, both, "", "", value<&Plan::weight_precision, read_stored>},
     Option{"--attention", choice_names<AttentionImpl>, "how attention is computed [flash]", !common, both | formulas,
            "", "", choice<AttentionImpl, &Plan::attention>},
     Option{"--mla", choice_names<Mla>,

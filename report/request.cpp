@@ -7,6 +7,7 @@
 #include "calc/roofline.hpp"
 #include "calc/run.hpp"
 #include "calc/train.hpp"
+#include "presets/weight_formats.hpp"
 #include "report/options.hpp"
 #include "text/error.hpp"
 
@@ -19,6 +20,14 @@ DType default_precision(const Request& r) {
   for (const DType t : {dtypes::bf16, dtypes::fp16, dtypes::fp32})
     if (r.hardware->cluster.device.peak(t).value > 0) return t;
   return dtypes::bf16;
+}
+
+/// As the checkpoint stores them, unless another precision is asked for and they are not quantised; the reference
+/// transformer, whose precision is given by its use, keeps them in that.
+WeightFormats default_weights(const Request& r) {
+  const std::optional<WeightFormats>& stored = r.model.weights;
+  if (!stored || r.usual_precision || (r.gave("--precision") && stored->plain())) return r.plan.precision;
+  return *stored;
 }
 
 std::string divisors(Count n) {
@@ -96,11 +105,13 @@ void check_measured(const Request& r) {
                     rate, 100 * share, devices(r.layout), r.hardware->name, p.precision.name()));
 }
 
-void check_weights(const Plan& p) {
-  if (p.weight_precision.plain()) return;
+/// A checkpoint's own formats are for inference; training takes what training_weights says.
+void check_weights(const Request& r) {
+  const WeightFormats& w = r.plan.weight_precision;
+  if (w.plain() || w == r.model.weights) return;
   throw InputError(
       fmt::format("--weight-precision {} is for inference; training stores weights in fp32, fp16, bf16 or fp8",
-                  p.weight_precision.name()));
+                  weight_formats_text(w)));
 }
 
 /// Replicas of the model that so many GPUs hold.
@@ -149,7 +160,7 @@ void settle(Request& r) {
   if (r.infer) r.parts &= ~part::of_training;
   if (!r.gave("--seq")) p.seq = std::min(a.context, r.usual_seq);
   if (!r.gave("--precision")) p.precision = r.usual_precision.value_or(default_precision(r));
-  if (!r.gave("--weight-precision")) p.weight_precision = p.precision;
+  if (!r.gave("--weight-precision")) p.weight_precision = default_weights(r);
   if (!r.gave("--kv-precision")) p.kv_precision = p.precision;
   if (!r.gave("--state-precision"))
     p.state_precision = p.master || p.precision.format().element_bits >= 32 ? dtypes::fp32 : p.precision;
@@ -167,7 +178,7 @@ void check(const Request& r, Parts parts) {
   if ((parts & (part::training | part::formulas)) != 0) check_length(r, p.seq, "--seq");
   if ((parts & part::training) != 0) {
     check_batch(r);
-    check_weights(p);
+    check_weights(r);
   }
   if ((parts & part::inference) != 0) check_length(r, add(p.prompt, p.generate), "--prompt plus --generate");
   if ((parts & part::time) != 0 && r.hardware) check_hardware(r);

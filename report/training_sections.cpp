@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "calc/run.hpp"
+#include "presets/weight_formats.hpp"
 #include "report/sections.hpp"
 
 namespace llmcalc {
@@ -23,7 +24,7 @@ void add_process(Section& s, const Memory& m) {
 /// Bytes that the layers keep at this precision, or with recomputation, everything else as planned.
 Bytes kept_with(const Request& r, DType precision, Recompute recompute) {
   Plan p = r.plan;
-  p.precision = p.weight_precision = precision, p.recompute = recompute;
+  p.weight_precision = p.precision = precision, p.recompute = recompute;
   return training_memory(r.model.arch, p, r.layout).activations;
 }
 
@@ -32,7 +33,7 @@ Bytes kept_with(const Request& r, DType precision, Recompute recompute) {
 Section training_memory_section(const Request& r) {
   const Memory m = training_memory(r.model.arch, r.plan, r.layout, process_bytes(r));
   Section s{"memory", "training memory, per GPU", {}};
-  s.add("weights_bytes", "weights", m.weights, std::string(r.plan.weight_precision.name()));
+  s.add("weights_bytes", "weights", m.weights, std::string(training_weights(r.plan).name()));
   s.add("gradients_bytes", "gradients", m.gradients, fmt::format("{} bytes each", r.plan.gradient_bytes));
   s.add("optimizer_bytes", "optimizer", m.optimizer, "master copy included");
   s.add("activations_bytes", "activations", m.activations,
@@ -51,7 +52,7 @@ Section training_memory_section(const Request& r) {
 Section inference_memory_section(const Request& r, std::string key) {
   const Memory m = inference_memory(r.model.arch, r.plan, r.layout, process_bytes(r));
   Section s{std::move(key), "inference memory, per GPU", {}};
-  s.add("weights_bytes", "weights", m.weights, std::string(r.plan.weight_precision.name()));
+  s.add("weights_bytes", "weights", m.weights, weight_formats_text(r.plan.weight_precision));
   s.add("kv_cache_bytes", "KV cache", m.kv_cache,
         fmt::format("{} x {} tokens", r.plan.batch, r.plan.prompt + r.plan.generate));
   s.add("workspace_bytes", "workspace", m.workspace, "worst moment of a pass");

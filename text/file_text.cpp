@@ -5,6 +5,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <iostream>
 
 #include "text/json.hpp"
 
@@ -27,28 +28,35 @@ void refuse_unless_a_file(const std::string& path) {
   if (status.type() == std::filesystem::file_type::none)
     throw InputError(fmt::format("cannot read '{}': {}", path, failed.message()));
   if (is_directory(status)) throw InputError(fmt::format("'{}' is a folder; a JSON file is wanted", path));
-  if (!is_regular_file(status))
+  if (!is_regular_file(status) && !is_fifo(status))
     throw InputError(fmt::format("'{}' is not a regular file; a JSON file is wanted", path));
+}
+
+/// All of a stream; a pipe's length shows only at its end.
+std::string stream_text(std::istream& in, const std::string& path) {
+  std::string text;
+  std::array<char, 65536> buffer{};
+  while (in.read(buffer.data(), buffer.size()) || in.gcount() > 0) {
+    text.append(buffer.data(), static_cast<std::size_t>(in.gcount()));
+    if (text.size() > max_bytes)
+      throw InputError(fmt::format("{} is longer than {} MiB, which is all that is read", path, max_bytes >> 20));
+  }
+  if (in.bad()) throw InputError(fmt::format("cannot read '{}': {}", path, std::strerror(errno)));
+  return text;
 }
 
 }  // namespace
 
 std::string file_text(const std::string& path) {
+  errno = 0;
+  if (path == standard_input) return stream_text(std::cin, path);
   refuse_unless_a_file(path);
   std::error_code unknown;
   const auto size = std::filesystem::file_size(path, unknown);
   if (!unknown && size > max_bytes) too_long(path, size);
-  errno = 0;
   std::ifstream file(path, std::ios::binary);
   if (!file) throw InputError(fmt::format("cannot read '{}': {}", path, std::strerror(errno)));
-  std::string text;
-  std::array<char, 65536> buffer{};
-  while (file.read(buffer.data(), buffer.size()) || file.gcount() > 0) {
-    text.append(buffer.data(), static_cast<std::size_t>(file.gcount()));
-    if (text.size() > max_bytes) too_long(path, text.size());
-  }
-  if (file.bad()) throw InputError(fmt::format("cannot read '{}': {}", path, std::strerror(errno)));
-  return text;
+  return stream_text(file, path);
 }
 
 }  // namespace llmcalc::json

@@ -151,8 +151,14 @@ constexpr std::string_view a_number = "a finite number";
 constexpr std::string_view a_flag = "true or false";
 constexpr std::string_view a_text = "a text in quotes";
 
+/// The integer in a number written with a point or an exponent, if it is one in [0, 2^53]: doubles past that skip some.
+std::optional<Count> integer(double v) {
+  return v >= 0 && v <= 0x1p53 && v == std::floor(v) ? std::optional(static_cast<Count>(v)) : std::nullopt;
+}
+
 /// The integer in `v`, if it is one in [0, 2^63).
 std::optional<Count> integer(const Value& v) {
+  if (v.is_number_float()) return integer(v.get<double>());
   if (!v.is_number_integer()) return std::nullopt;
   if (v.is_number_unsigned() && v.get<std::uint64_t>() > std::uint64_t{std::numeric_limits<Count>::max()})
     return std::nullopt;

@@ -25,7 +25,11 @@ inline constexpr int max_depth = 64;
 /// key, a number that no double holds, nesting past max_depth or text past max_bytes.
 Value parse(std::string_view text, const std::string& where);
 
-/// The text of a file. Throws InputError if it is missing, a folder, not a regular file, unreadable, or past max_bytes.
+/// The path that stands for what is piped into the program.
+inline constexpr std::string_view standard_input = "-";
+
+/// The text of a file, of a pipe, or of the standard input. Throws InputError if it is missing, a folder, a device,
+/// unreadable, or past max_bytes.
 std::string file_text(const std::string& path);
 
 /// A JSON object seen through checks. It remembers which keys were asked for, so that unknown ones can be refused.
@@ -41,7 +45,7 @@ class Object {
   /// The value if it is present and not null.
   const Value* find(std::string_view key) const;
 
-  Count count(std::string_view key) const;                      ///< an integer in [0, 2^63)
+  Count count(std::string_view key) const;                      ///< an integer in [0, 2^63), 3.072e3 among them
   Count count_or(std::string_view key, Count otherwise) const;  ///< the same; `otherwise` if absent or null
   Count positive(std::string_view key) const;                   ///< an integer in [1, 2^63)
   Count positive_or(std::string_view key, Count otherwise) const;

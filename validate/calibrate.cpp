@@ -70,7 +70,7 @@ double half_matmul(model::Backend& b, const Sizes& sizes, FlopsPerSecond rate, S
 /// t = longer + exposed shorter, of layers whose operands come from memory.
 double exposed_in_layers(model::Backend& b, const Sizes& sizes, const FormatRates& f, const Calibration& c) {
   Plan plan;
-  plan.precision = plan.weight_precision = f.format;
+  plan.weight_precision = plan.precision = f.format;
   const Pricing p = pricing(plan, Phase::training);
   const Rates rates{.compute = f.median(),
                     .memory = c.copy,
@@ -98,7 +98,7 @@ Case middling_case(DType format) {
   Arch& a = c.arch;
   a.layers = 4, a.hidden = a.embedding_width = 512, a.heads = a.kv_heads = 8, a.head_dim = 64, a.mlp_width = 1536;
   c.plan.seq = 224, c.plan.micro_batch = c.plan.global_batch = 2;
-  c.plan.precision = c.plan.weight_precision = format;
+  c.plan.weight_precision = c.plan.precision = format;
   return c;
 }
 std::set<std::string> products_of(const Case& c) {

@@ -85,7 +85,7 @@ Arch narrow_arch(Count layers) {
 }
 Plan narrow_plan() {
   Plan p;
-  p.seq = 4, p.precision = p.weight_precision = dtypes::fp32;
+  p.seq = 4, p.weight_precision = p.precision = dtypes::fp32;
   return p;
 }
 

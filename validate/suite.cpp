@@ -193,7 +193,7 @@ Plan make_plan(const Choice& c) {
   Plan p;
   p.seq = 7, p.micro_batch = p.global_batch = 2;
   p.batch = 2, p.prompt = 5, p.generate = 4;
-  p.precision = p.weight_precision = p.kv_precision = c[precision] == 0 ? dtypes::fp32 : dtypes::bf16;
+  p.weight_precision = p.precision = p.kv_precision = c[precision] == 0 ? dtypes::fp32 : dtypes::bf16;
   p.state_precision = dtypes::fp32;
   p.attention = c[core] == 0 ? AttentionImpl::flash : AttentionImpl::naive;
   p.softmax_store = c[softmax_store] == 0 ? SoftmaxStore::minimal : SoftmaxStore::seed;
@@ -240,7 +240,7 @@ Case enlarged(const Case& small) {
 Case gpt2_case(const Arch& gpt2) {
   Plan p;
   p.seq = 256, p.global_batch = 1, p.prompt = 64, p.generate = 64;
-  p.precision = p.weight_precision = p.kv_precision = dtypes::fp32;
+  p.weight_precision = p.precision = p.kv_precision = dtypes::fp32;
   return {"GPT-2 124M", gpt2, p};
 }
 

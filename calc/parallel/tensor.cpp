@@ -7,8 +7,8 @@
 namespace llmcalc {
 namespace {
 
-/// n in whole multiples of `unit`, over the ranks, rounded up.
-Count cut(Count n, Count unit, Count ranks) { return ceil_div(n / unit, ranks) * unit; }
+/// n in whole multiples of `unit`, over the ranks, rounded up; 0 of heads without a width (a rope_width of 0).
+Count cut(Count n, Count unit, Count ranks) { return n == 0 ? 0 : ceil_div(n / unit, ranks) * unit; }
 
 // Sequence parallelism: rows of what works on single tokens.
 void cut_tokens(Lookup& s, Count ranks) { s.tokens = ceil_div(s.tokens, ranks); }

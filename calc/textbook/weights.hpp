@@ -29,6 +29,7 @@ struct Weight {
   bool routed = false;  ///< an expert's
   bool tied = false;    ///< the token table, counted there
   bool lookup = false;  ///< a table that is read, not multiplied
+  bool norm = false;    ///< of a norm inside attention, stored as norms are
   N numbers() const { return N(times) * copies * in * out; }
 };
 
@@ -55,6 +56,15 @@ class WeightTable {
   }
   void vector(Component c, const N& layers, Count times, const N& size, Place place = Place::cut) {
     visit_(Weight<N>{.component = c, .layers = layers, .times = times, .out = size, .place = place});
+  }
+  /// A norm's weights among attention's.
+  void inner_norm(const N& layers, Count times, const N& size, Place place = Place::cut) {
+    visit_(Weight<N>{.component = Component::attention,
+                     .layers = layers,
+                     .times = times,
+                     .out = size,
+                     .place = place,
+                     .norm = true});
   }
 
   void embedding() {
@@ -88,7 +98,6 @@ class WeightTable {
     qk_norms(q, kv);
   }
   void qk_norms(const N& q, const N& kv) {
-    const Component c = Component::attention;
     const bool bias = a_.qk_norm == QkNorm::per_head_bias || a_.qk_norm == QkNorm::full_bias;
     switch (a_.qk_norm) {
       case QkNorm::none:
@@ -96,13 +105,13 @@ class WeightTable {
         break;
       case QkNorm::per_head:
       case QkNorm::per_head_bias:
-        vector(c, s_.L_s, bias ? 4 : 2, s_.d_h, Place::shared);
+        inner_norm(s_.L_s, bias ? 4 : 2, s_.d_h, Place::shared);
         break;
       case QkNorm::each_head:
       case QkNorm::full:
       case QkNorm::full_bias:
-        vector(c, s_.L_s, bias ? 2 : 1, q);
-        vector(c, s_.L_s, bias ? 2 : 1, kv);
+        inner_norm(s_.L_s, bias ? 2 : 1, q);
+        inner_norm(s_.L_s, bias ? 2 : 1, kv);
         break;
     }
   }
@@ -116,12 +125,12 @@ class WeightTable {
       matrix(c, s_.L_s, 1, s_.D, q);
     } else {
       matrix(c, s_.L_s, 1, s_.D, s_.r_q, Place::whole);
-      vector(c, s_.L_s, 1, s_.r_q, Place::whole);
+      inner_norm(s_.L_s, 1, s_.r_q, Place::whole);
       matrix(c, s_.L_s, 1, s_.r_q, q);
       if (a_.qkv_bias) vector(c, s_.L_s, 1, s_.r_q, Place::whole);
     }
     matrix(c, s_.L_s, 1, s_.D, down, Place::whole);
-    vector(c, s_.L_s, 1, s_.r_kv, Place::whole);
+    inner_norm(s_.L_s, 1, s_.r_kv, Place::whole);
     if (a_.qkv_bias) vector(c, s_.L_s, 1, down, Place::whole);
     matrix(c, s_.L_s, 1, s_.r_kv, heads * (s_.d_n + s_.d_v));
     matrix(c, s_.L_s, 1, heads * s_.d_v, s_.D);
@@ -135,13 +144,12 @@ class WeightTable {
     const N width = s_.cut(s_.A) * s_.d_h;
     matrix(Component::attention, s_.L_l, 4, s_.D, width);
     matrix(Component::attention, s_.L_l, 1, width, s_.D);
-    vector(Component::attention, s_.L_l, 1, width);
+    inner_norm(s_.L_l, 1, width);
   }
 
   /// Up (and gate) and down, their biases; `one` says which layers and how many copies.
   void mlp(Weight<N> one, const N& width, bool bias) {
     const Count ups = a_.mlp == MlpKind::gated ? 2 : 1;
-    one.component = Component::mlp;
     const auto add = [&](Count times, bool matrix, const N& in, const N& out, Place place) {
       one.times = times;
       one.matrix = matrix;
@@ -156,23 +164,24 @@ class WeightTable {
     add(ups, false, 1, width, Place::cut);
     add(1, false, 1, s_.D, Place::after);
   }
-  void learned_activation(const N& layers) {
-    if (a_.activation == Activation::xielu) vector(Component::mlp, layers, 1, 2);
+  void learned_activation(Component c, const N& layers) {
+    if (a_.activation == Activation::xielu) vector(c, layers, 1, 2);
   }
   void dense() {
-    mlp({.layers = s_.L_d}, s_.cut(s_.F), a_.mlp_bias);
-    learned_activation(s_.L_d);
+    mlp({.component = Component::mlp, .layers = s_.L_d}, s_.cut(s_.F), a_.mlp_bias);
+    learned_activation(Component::mlp, s_.L_d);
   }
   void experts() {
     const Moe& m = a_.moe;
-    matrix(Component::mlp, s_.L_m, 1, s_.D, s_.n_E);
-    if (m.router_bias) vector(Component::mlp, s_.L_m, 1, s_.n_E);
-    mlp({.layers = s_.L_m, .copies = s_.n_E, .visited = s_.k, .routed = true}, s_.cut(s_.F_e), m.expert_bias);
-    learned_activation(s_.L_m);
+    matrix(Component::router, s_.L_m, 1, s_.D, s_.n_E);
+    if (m.router_bias) vector(Component::router, s_.L_m, 1, s_.n_E);
+    mlp({.component = Component::experts, .layers = s_.L_m, .copies = s_.n_E, .visited = s_.k, .routed = true},
+        s_.cut(s_.F_e), m.expert_bias);
+    learned_activation(Component::experts, s_.L_m);
     if (m.shared_experts == 0) return;
-    mlp({.layers = s_.L_m}, s_.cut(s_.n_s * s_.F_s), false);
-    learned_activation(s_.L_m);
-    if (m.shared_gate) matrix(Component::mlp, s_.L_m, 1, s_.D, 1);
+    mlp({.component = Component::shared_experts, .layers = s_.L_m}, s_.cut(s_.n_s * s_.F_s), false);
+    learned_activation(Component::shared_experts, s_.L_m);
+    if (m.shared_gate) matrix(Component::router, s_.L_m, 1, s_.D, 1);
   }
 
   void norms() {
@@ -214,7 +223,8 @@ N parameters_of(const Arch& a, const Sizes<N>& s, const Which& which) {
 /// experts, shared experts and gates the MLP's.
 template <class N>
 N parameters_of(const Arch& a, const Sizes<N>& s, Component c) {
-  return parameters_of(a, s, [c](const Weight<N>& w) { return w.component == c; });
+  return parameters_of(
+      a, s, [c](const Weight<N>& w) { return w.component == c || (c == Component::mlp && in_mlp(w.component)); });
 }
 template <class N>
 N all_parameters(const Arch& a, const Sizes<N>& s) {
@@ -251,13 +261,17 @@ struct FormatSizes {
   N each, group_bytes, group, outer_bytes, outer, tensor;
 };
 
-/// Bytes of `out` rows of `in` numbers, each row in its groups; what a tensor has once is left out.
+/// Bytes of `out` rows of `in` numbers, each row in its groups or `group_rows` of them in blocks; what a tensor has
+/// once is left out.
 template <class N>
 N matrix_bytes(const Format& f, const FormatSizes<N>& s, const N& in, const N& out) {
-  const N groups = f.group > 0 ? out * quotient_up(in, s.group) : out;
+  const N rows = f.group_rows > 1 ? quotient_up(out, N(f.group_rows)) : out;
+  const N groups = f.group > 0 ? rows * quotient_up(in, s.group) : rows;
   N b = f.element_bits > 0 ? s.each * out * in : N(0);
   if (f.group != 0) b = b + s.group_bytes * groups;
   if (f.outer > 0) b = b + s.outer_bytes * quotient_up(groups, s.outer);
+  if (f.row_bits > 0) b = b + N(f.row_bits / 8) * out;
+  if (f.column_bits > 0) b = b + N(f.column_bits / 8) * in;
   return f.element_bits % 8 == 0 && f.group_bits % 8 == 0 && f.outer_bits % 8 == 0 ? b : ceil(b);
 }
 
@@ -278,11 +292,21 @@ N weight_bytes(const Format& f, const FormatSizes<N>& s, const N& p, const Weigh
   if (!f.covers_vectors) return p * w.out;
   return f.element_bits % 8 == 0 ? s.each * w.out : ceil(s.each * w.out);
 }
-/// All of them, matrix by matrix.
+/// A number format and its sizes.
 template <class N>
-N weights_bytes(const Arch& a, const Sizes<N>& s, const Format& f, const FormatSizes<N>& sizes, const N& p) {
-  return sum_of_weights(
-      a, s, [&](const Weight<N>& w) { return w.tied ? N(0) : N(w.times) * w.copies * weight_bytes(f, sizes, p, w); });
+struct SizedFormat {
+  const Format& format;
+  FormatSizes<N> sizes;
+};
+
+/// All of them, matrix by matrix; stored_in(component) is the SizedFormat of each.
+template <class N, class StoredIn>
+N weights_bytes(const Arch& a, const Sizes<N>& s, const StoredIn& stored_in, const N& p) {
+  return sum_of_weights(a, s, [&](const Weight<N>& w) {
+    if (w.tied) return N(0);
+    const SizedFormat<N> t = stored_in(w.norm ? Component::norm : w.component);
+    return N(w.times) * w.copies * weight_bytes(t.format, t.sizes, p, w);
+  });
 }
 
 }  // namespace llmcalc::textbook

@@ -16,6 +16,7 @@ namespace {
 
 int run_import(const Arguments& arguments) {
   const ModelCard card = load_model(arguments.word("CONFIG"));
+  for (const std::string& caveat : card.caveats) fmt::print(stderr, "llmcalc: note: {}\n", caveat);
   for (const std::string& key : card.unknown_keys)
     fmt::print(stderr, "llmcalc: warning: {} in {} is not understood and was not counted\n", in_quotes(key),
                card.source);

@@ -6,6 +6,7 @@
 #include "cli/command.hpp"
 #include "cli/commands/ask.hpp"
 #include "presets/builtin.hpp"
+#include "presets/import/import.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"
 
@@ -42,8 +43,17 @@ Grid dtypes_grid() {
   return g;
 }
 
+Grid families_grid() {
+  Grid g{.key = "families", .title = "", .columns = {"model_type"}, .left = 1, .rows = {}};
+  for (const std::string& type : importable_types()) {
+    g.rows.push_back({type});
+    g.json.push_back({{"model_type", type}});
+  }
+  return g;
+}
+
 int run_list(const Arguments& arguments) {
-  const std::string what = arguments.word("models|hardware|dtypes");
+  const std::string what = arguments.word("models|hardware|dtypes|families");
   Report report;
   report.command = "list";
   if (same_name(what, "models")) {
@@ -56,18 +66,22 @@ int run_list(const Arguments& arguments) {
   } else if (same_name(what, "dtypes")) {
     report.grids.push_back(dtypes_grid());
     report.conclusion = fmt::format("{} number formats", formats.size());
+  } else if (same_name(what, "families")) {
+    report.grids.push_back(families_grid());
+    report.conclusion = fmt::format("{} values of a config.json's model_type", report.grids.back().rows.size());
   } else {
-    throw InputError(fmt::format("'llmcalc list': expected models, hardware or dtypes, got {}", in_quotes(what)));
+    throw InputError(
+        fmt::format("'llmcalc list': expected models, hardware, dtypes or families, got {}", in_quotes(what)));
   }
   return print(report, arguments.style());
 }
 
-constexpr std::array words{Word{"models|hardware|dtypes", "what to list"}};
+constexpr std::array words{Word{"models|hardware|dtypes|families", "what to list"}};
 
 }  // namespace
 
 const Command list_command{.name = "list",
-                           .arguments = "models|hardware|dtypes",
+                           .arguments = "models|hardware|dtypes|families",
                            .summary = "what is built in",
                            .about = "What is built in.",
                            .examples = "  llmcalc list models\n  llmcalc list hardware --json",

@@ -109,7 +109,7 @@ ModelCard model_for(const LearnOptions& o, const LearnRequest& r) {
   const std::string of = card.title.empty() ? card.name : card.title;
   card.title = fmt::format("{} of {}", of, std::filesystem::path(r.text_path).filename().string());
   card.aliases.clear(), card.published.reset(), card.published_source.clear(), card.stored.reset();
-  card.notes.clear(), card.unknown_keys.clear();
+  card.notes.clear(), card.unknown_keys.clear(), card.caveats.clear(), card.weights.reset();
   card.source = r.out;
   return card;
 }

@@ -13,6 +13,21 @@ bool Config::is_null(std::string_view key) const {
   return value().contains(std::string(key));
 }
 
+Count Config::assumed(std::string_view key, Count value) const {
+  const bool known = std::any_of(assumed_->begin(), assumed_->end(), [&](const Assumption& a) { return a.key == key; });
+  if (value > 1 && !known && !is_null(key)) assumed_->push_back({std::string(key), value});
+  return value;
+}
+
+Count Config::required(Keys keys, Count otherwise) const {
+  if (std::any_of(keys.begin(), keys.end(), [&](std::string_view key) { return has(key); }))
+    return size(keys, otherwise);
+  for (const std::string_view key : keys)
+    if (is_null(key)) refuse(fmt::format("\"{}\": expected a whole number of at least 1, got null", key));
+  if (!part_) refuse(fmt::format("\"{}\" is missing; the config of a whole model states it", *keys.begin()));
+  return assumed(*keys.begin(), otherwise);
+}
+
 Count Config::size(Keys keys, Count otherwise) const {
   std::string_view found;
   for (const std::string_view key : keys) {
@@ -23,14 +38,14 @@ Count Config::size(Keys keys, Count otherwise) const {
       refuse(fmt::format("\"{}\" is {} and \"{}\" is {}, but both mean the same; remove one", found,
                          object_.positive(found), key, object_.positive(key)));
   }
-  return found.empty() ? otherwise : object_.positive(found);
+  return found.empty() ? assumed(*keys.begin(), otherwise) : object_.positive(found);
 }
 
 Count Config::first_size(Keys keys, Count otherwise) const {
   std::string_view found;
   for (const std::string_view key : keys)
     if (has(key) && found.empty()) found = key;  // every key is asked for, so that all count as known
-  return found.empty() ? otherwise : object_.positive(found);
+  return found.empty() ? assumed(*keys.begin(), otherwise) : object_.positive(found);
 }
 
 void Config::ignore(Keys keys) const {
@@ -96,19 +111,19 @@ std::vector<std::string> Config::suspicious() const {
 
 Arch base_arch(const Config& c, const Defaults& d) {
   Arch a;
-  a.layers = c.size({"num_hidden_layers", "n_layer", "n_layers", "num_layers"}, d.layers);
-  a.hidden = c.size({"hidden_size", "n_embd", "n_embed", "d_model"}, d.hidden);
-  a.heads = c.size({"num_attention_heads", "n_head", "n_heads", "num_heads"}, d.heads);
-  const Count kv = c.is_null("num_key_value_heads") || d.kv_heads == 0 ? a.heads : d.kv_heads;
-  a.kv_heads = c.size("num_key_value_heads", kv);
+  a.layers = c.required({"num_hidden_layers", "n_layer", "n_layers", "num_layers"}, d.layers);
+  a.hidden = c.required({"hidden_size", "n_embd", "n_embed", "d_model"}, d.hidden);
+  a.heads = c.required({"num_attention_heads", "n_head", "n_heads", "num_heads"}, d.heads);
+  a.kv_heads = c.size("num_key_value_heads", c.is_null("num_key_value_heads") ? 0 : d.kv_heads);
+  if (a.kv_heads == 0) a.kv_heads = a.heads;
   const Count head_dim = c.is_null("head_dim") ? 0 : d.head_dim;
-  a.head_dim = c.size("head_dim", head_dim);
+  a.head_dim = c.size({"head_dim", "kv_channels", "d_head"}, head_dim);
   if (a.head_dim == 0 && a.hidden % a.heads != 0)
     c.refuse(fmt::format("hidden size {} is no multiple of {} heads, and no head_dim is given; give one", a.hidden,
                          a.heads));
   if (a.head_dim == 0) a.head_dim = a.hidden / a.heads;
-  a.mlp_width = c.size("intermediate_size", d.mlp);
-  a.vocabulary = c.size("vocab_size", d.vocabulary);
+  a.mlp_width = c.size({"intermediate_size", "ffn_hidden_size"}, d.mlp);
+  if (!c.has("padded_vocab_size")) a.vocabulary = c.required({"vocab_size"}, d.vocabulary);
   a.context = c.first_size({"max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "n_ctx"}, d.context);
   a.tied_head = c.flag("tie_word_embeddings", d.tied);
   a.embedding_width = a.hidden;

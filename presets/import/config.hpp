@@ -3,6 +3,7 @@
 /// unsaid, and null told apart from absent where the library does so.
 
 #include <initializer_list>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,20 +23,34 @@ struct Defaults {
   bool tied = false;
 };
 
+/// A size that a config leaves out and its family settles.
+struct Assumption {
+  std::string key;
+  Count value = 0;
+};
+
 class Config {
  public:
-  Config(const json::Value& value, std::string where) : object_(value, std::move(where)) {}
+  /// part: of a composite config, whose parts leave out what their class assumes.
+  Config(const json::Value& value, std::string where, bool part = false)
+      : object_(value, std::move(where)), part_(part) {}
 
   /// Present and not null.
   bool has(std::string_view key) const { return object_.has(key); }
   /// Present, but null.
   bool is_null(std::string_view key) const;
 
-  /// The size called by any of `keys`; `otherwise` where none is there. Two that disagree are an error.
+  /// The size called by any of `keys`. Refused where it is null, or absent from a config that is no part of another:
+  /// hf writes every size of a model's own class.
+  Count required(Keys keys, Count otherwise) const;
+  /// The size called by any of `keys`; `otherwise` where none is there, which is remembered unless it is 0 or 1. Two
+  /// that disagree are an error.
   Count size(Keys keys, Count otherwise) const;
   Count size(std::string_view key, Count otherwise) const { return size(Keys{key}, otherwise); }
   /// The same, 0 allowed.
-  Count count(std::string_view key, Count otherwise) const { return object_.count_or(key, otherwise); }
+  Count count(std::string_view key, Count otherwise) const {
+    return has(key) ? object_.count(key) : assumed(key, otherwise);
+  }
   /// The first of `keys` that is there, whatever the others say.
   Count first_size(Keys keys, Count otherwise) const;
   bool flag(std::string_view key, bool otherwise) const { return object_.flag_or(key, otherwise); }
@@ -44,13 +59,17 @@ class Config {
   std::vector<Count> counts(std::string_view key) const { return object_.counts(key); }
   std::vector<std::string> texts(std::string_view key) const { return object_.texts(key); }
   Config object(std::string_view key) const {
-    return Config(*object_.find(key), where() + ", \"" + std::string(key) + '"');
+    Config c(*object_.find(key), where() + ", \"" + std::string(key) + '"', part_);
+    c.assumed_ = assumed_;
+    return c;
   }
 
   const json::Value* find(std::string_view key) const { return object_.find(key); }
 
   /// Marks keys as known to change nothing.
   void ignore(Keys keys) const;
+  /// What was taken because the config leaves it out, whether or not the model has a use for it.
+  const std::vector<Assumption>& assumptions() const { return *assumed_; }
   /// Keys that nothing asked for and whose names hint at parameters, unless their value is null, false, 0 or empty.
   std::vector<std::string> suspicious() const;
   /// Throws InputError: "<where>: <sentence>".
@@ -60,7 +79,11 @@ class Config {
   const json::Value& value() const { return object_.value(); }
 
  private:
+  Count assumed(std::string_view key, Count value) const;
+
   json::Object object_;
+  bool part_;
+  std::shared_ptr<std::vector<Assumption>> assumed_ = std::make_shared<std::vector<Assumption>>();
 };
 
 /// Layers, widths, heads, vocabulary, context and tying as every family names them; on top of that a Llama block:

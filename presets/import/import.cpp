@@ -8,6 +8,7 @@
 
 #include "presets/arch_check.hpp"
 #include "presets/import/families.hpp"
+#include "presets/import/quantization.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -37,17 +38,20 @@ const Family* family_called(std::string_view model_type) {
   return nullptr;
 }
 
-std::string listed(const std::vector<std::string>& names) {
-  std::string out;
-  for (const std::string& name : names) out += (out.empty() ? "" : ", ") + name;
-  return out;
+/// The three known types whose names take the fewest edits, whether or not they are near.
+std::string three_nearest(const std::string& type) {
+  std::vector<std::string> known = importable_types();
+  std::stable_sort(known.begin(), known.end(), [&](const std::string& a, const std::string& b) {
+    return edit_distance(type, a) < edit_distance(type, b);
+  });
+  return fmt::format("{}, {} and {}", in_quotes(known[0]), in_quotes(known[1]), in_quotes(known[2]));
 }
 
 [[noreturn]] void refuse_type(const Config& c, const std::string& type) {
-  const auto near = nearest(type, importable_types(), 1);
-  c.refuse(fmt::format("model_type {} is not known{}; the known ones are {}; for others write an llmcalc model file",
-                       in_quotes(type), near.empty() ? "" : " (did you mean " + in_quotes(near[0]) + "?)",
-                       listed(importable_types())));
+  c.refuse(
+      fmt::format("model_type {} is not known; the nearest are {} ('llmcalc list families' shows all {}); for "
+                  "others write an llmcalc model file",
+                  in_quotes(type), three_nearest(type), families().size()));
 }
 
 /// The text model's type inside a composite config that leaves it unsaid: "<outer>_text" unless listed here.
@@ -82,10 +86,14 @@ std::string stem(std::string path) {
   return path.ends_with(".json") ? path.substr(0, path.size() - 5) : path;
 }
 
+/// Whether a config came from a file that somebody named, not through a pipe.
+bool is_named(const std::string& where) { return where != "standard input" && !where.starts_with("/dev/"); }
+
 /// The checkpoint's name where the config carries it; else that of the file, or of the folder around a config.json.
 std::string model_name(const Config& c, const std::string& where) {
   const std::string said = stem(c.text("_name_or_path", ""));
   if (!said.empty()) return said;
+  if (!is_named(where)) return c.text("model_type", "model");
   const std::string file = stem(where);
   if (file != "config") return file;
   const auto slash = where.rfind('/');
@@ -93,14 +101,34 @@ std::string model_name(const Config& c, const std::string& where) {
   return folder.empty() || folder == "." || folder == ".." ? c.text("model_type", "model") : folder;
 }
 
-/// What the count leaves out on purpose.
-std::string omissions(const Config& c, bool composite) {
+/// Whether a default is a choice of the family that shows in the model: not one that follows from sizes that the config
+/// states (4 x hidden, as many as heads), nor one of a part that this model does not have.
+bool matters(const import::Assumption& assumed, const Arch& a) {
+  static constexpr std::array<std::string_view, 7> following = {
+      "n_inner",         "ffn_hidden_size",       "num_kv_heads", "kv_n_heads", "num_ln_in_parallel_attn",
+      "widening_factor", "no_rope_layer_interval"};
+  if (assumed.key == "head_dim") return a.attention == AttentionKind::grouped;
+  if (assumed.key.find("window") != std::string::npos) return a.sliding.window > 0;
+  return std::find(following.begin(), following.end(), assumed.key) == following.end();
+}
+
+std::string defaults_taken(const Config& c, const Arch& a) {
   std::string out;
-  if (composite) out = "Text part only.";
+  for (const import::Assumption& assumed : c.assumptions())
+    if (matters(assumed, a)) out += fmt::format("{}{} {}", out.empty() ? "" : ", ", assumed.key, assumed.value);
+  return out;
+}
+
+/// What the count leaves out on purpose, and what the config left to the family.
+std::vector<std::string> caveats(const Config& c, const Arch& a, bool composite) {
+  std::vector<std::string> out;
+  if (composite) out.emplace_back("text part only: a vision or audio tower beside it is not counted");
   const Count predicted = c.count("num_nextn_predict_layers", 0);
   if (predicted > 0)
-    out += fmt::format("{}{} multi-token-prediction layer{} beside the model {} not counted.", out.empty() ? "" : " ",
-                       predicted, predicted == 1 ? "" : "s", predicted == 1 ? "is" : "are");
+    out.push_back(fmt::format("{} multi-token-prediction layer{} beside the model {} not counted", predicted,
+                              predicted == 1 ? "" : "s", predicted == 1 ? "is" : "are"));
+  if (const std::string taken = defaults_taken(c, a); !taken.empty())
+    out.push_back(fmt::format("{} leaves out, so the family's defaults count: {}", c.where(), taken));
   return out;
 }
 
@@ -120,9 +148,15 @@ ModelCard import_text(const Config& c, bool composite) {
   ModelCard card;
   card.arch = arch_of(*family, c);
   check_arch(card.arch, c.where());
-  card.notes = omissions(c, composite);
+  card.caveats = caveats(c, card.arch, composite);
   card.unknown_keys = c.suspicious();
   return card;
+}
+
+void take_weights(ModelCard& card, const Config& whole, const Config& text) {
+  import::StoredWeights stored = import::stored_weights(whole, text, card.arch);
+  card.weights = stored.formats;
+  card.caveats.insert(card.caveats.end(), stored.caveats.begin(), stored.caveats.end());
 }
 
 }  // namespace
@@ -141,9 +175,12 @@ ModelCard import_config(const json::Value& config, const std::string& where) {
   ModelCard card;
   if (c.has("text_config")) {
     const json::Value text = text_part(c);
-    card = import_text(Config(text, where + ", \"text_config\""), true);
+    const Config part(text, where + ", \"text_config\"", true);
+    card = import_text(part, true);
+    take_weights(card, c, part);
   } else {
     card = import_text(c, c.has("vision_config"));
+    take_weights(card, c, c);
   }
   card.name = card.title = model_name(c, where);
   card.source = where;

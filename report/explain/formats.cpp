@@ -5,20 +5,36 @@ namespace {
 
 Expr bytes(const char* letter, Count bits) { return {letter, {bits, 8}}; }
 
-textbook::FormatSizes<Expr> weight_format(const Format& f) {
-  return {bytes("p_w", f.element_bits), bytes("b_g", f.group_bits), {"g_w", f.group},
-          bytes("b_o", f.outer_bits),   {"g_o", f.outer},           {"b_t", f.tensor_bytes}};
+using Sized = textbook::SizedFormat<Expr>;
+
+Sized letters(const Format& f) {
+  return {f,
+          {bytes("p_w", f.element_bits),
+           bytes("b_g", f.group_bits),
+           {"g_w", f.group},
+           bytes("b_o", f.outer_bits),
+           {"g_o", f.outer},
+           {"b_t", f.tensor_bytes}}};
+}
+
+Expr byte_count(Count bits) { return Expr(Expr::Fraction(bits, 8)); }
+
+Sized numbers(const Format& f) {
+  return {f,
+          {byte_count(f.element_bits), byte_count(f.group_bits), f.group, byte_count(f.outer_bits), f.outer,
+           f.tensor_bytes}};
 }
 
 }  // namespace
 
 Expr compute_bytes(const Setting& s) { return bytes("p", s.plan().precision.format().element_bits); }
 
-Formula weight_bytes(const Setting& s, std::string_view path) {
-  const Format& f = s.plan().weight_precision.format();
-  const textbook::FormatSizes<Expr> sizes = weight_format(f);
-  if (textbook::is_uniform(f)) return {(sizes.each * s.quantity("N_T", path)).text()};
-  return {textbook::weights_bytes(s.arch(), s.rank_sizes(), f, sizes, compute_bytes(s)).text()};
+Formula weight_bytes(const Setting& s, const WeightFormats& in, std::string_view path) {
+  const bool named = in.uniform() && in == s.plan().weight_precision;
+  const auto stored_in = [&](Component c) { return named ? letters(in[c].format()) : numbers(in[c].format()); };
+  const Sized one = stored_in(Component::mlp);
+  if (in.uniform() && textbook::is_uniform(one.format)) return {(one.sizes.each * s.quantity("N_T", path)).text()};
+  return {textbook::weights_bytes(s.arch(), s.rank_sizes(), stored_in, compute_bytes(s)).text()};
 }
 
 textbook::FormatSizes<Expr> cache_format(const Setting& s) {

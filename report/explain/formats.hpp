@@ -11,7 +11,8 @@ namespace llmcalc::explain {
 Expr compute_bytes(const Setting& s);
 
 /// p_w*N_T where every weight takes as many bytes, else matrix by matrix; of one rank, whose parameters are at `path`.
-Formula weight_bytes(const Setting& s, std::string_view path);
+/// Formats that differ from component to component, or from the plan's, stand there as numbers.
+Formula weight_bytes(const Setting& s, const WeightFormats& in, std::string_view path);
 
 /// p_kv, b_kv, ...: the cache's format.
 textbook::FormatSizes<Expr> cache_format(const Setting& s);

@@ -98,7 +98,7 @@ constexpr Definition memory[] = {
      "projections, MLPs, table and head are cut over the T ranks; norms, routers, row biases are on every one",
      "Megatron (arXiv:1909.08053); Goon (2.12)"},
     {"inference_memory.weights_bytes", "weights", "bytes", Subject::inference, false,
-     [](S s) { return weight_bytes(s, "inference_memory.parameters"); }, per_gpu,
+     [](S s) { return weight_bytes(s, s.plan().weight_precision, "inference_memory.parameters"); }, per_gpu,
      "Goon (7.1); formats: ggml-common.h, OCP MX v1.0, QLoRA arXiv:2305.14314, GPTQ arXiv:2210.17323"},
     {"inference_memory.kv_cache_bytes", "KV cache", "bytes", Subject::inference, false,
      [](S s) -> Formula { return {s.plan().kv_cache ? "B*M_seq" : "0"}; }, per_gpu, "Goon (6.1), (7.1)"},

@@ -14,7 +14,7 @@ std::string repeats(S s) { return micro_batches(s.plan(), s.layout()) > 1 ? "m" 
 
 /// States are read and written once; weights are read too where there is no master copy.
 std::string optimizer_text(S s, bool bound) {
-  const bool master = s.plan().master && s.plan().weight_precision.format().element_bits < 32;
+  const bool master = s.plan().master && training_weights(s.plan()).format().element_bits < 32;
   return ratio(std::string("2*M_o + M_g + ") + (master ? "M_w" : "2*M_w"), memory_rate(s, bound));
 }
 

@@ -18,7 +18,7 @@ struct Size {
 };
 
 std::string bytes_each(Count bits) { return number_text(static_cast<double>(bits) / 8); }
-const Format& weight_format(S s) { return s.plan().weight_precision.format(); }
+const Format& weight_format(S s) { return s.plan().weight_precision[Component::mlp].format(); }
 const Format& cache_format(S s) { return s.plan().kv_precision.format(); }
 Rates rates(S s) { return estimated_rates(s.device(), s.plan()); }
 const char* either(bool first, const char* a, const char* b) { return first ? a : b; }

@@ -14,7 +14,7 @@ Formula held(S s) { return {textbook::all_parameters(s.arch(), s.rank_sizes()).t
 
 Formula optimizer(S s) {
   const Plan& p = s.plan();
-  const std::string master = p.master && p.weight_precision.format().element_bits < 32 ? "4*N_T + " : "";
+  const std::string master = p.master && training_weights(p).format().element_bits < 32 ? "4*N_T + " : "";
   switch (p.optimizer) {
     case Optimizer::sgd:
       return {master.empty() ? "0" : "4*N_T"};
@@ -52,7 +52,8 @@ constexpr Definition all[] = {
      "projections, MLPs, table and head are cut over the T ranks; norms, routers, row biases are on every one",
      "Megatron (arXiv:1909.08053); Goon (2.12)"},
     {"memory.weights_bytes", "weights", "bytes", Subject::training, false,
-     [](S s) { return weight_bytes(s, "memory.parameters"); }, per_gpu, "Goon (2.1), (2.3)"},
+     [](S s) { return weight_bytes(s, training_weights(s.plan()), "memory.parameters"); }, per_gpu,
+     "Goon (2.1), (2.3)"},
     {"memory.gradients_bytes", "gradients", "bytes", Subject::training, false, [](S) -> Formula { return {"p_g*N_T"}; },
      per_gpu, "Goon (2.4)"},
     {"memory.optimizer_bytes", "optimizer state", "bytes", Subject::training, false, optimizer,

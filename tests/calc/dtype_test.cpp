@@ -51,6 +51,13 @@ TEST_CASE("scales per row, per group and per tensor are added", "[cost][dtype]")
   CHECK(bits_per_weight(*dtype("gptq")) == 4.15625);
   CHECK(bytes("nvfp4", 4, 16) == 4 * 9 + 4);
   CHECK(bytes("nf4-dq", 1, 256 * 64) == 256 * 33 + 4);
+  CHECK(bytes("fp8-block", 129, 300) == 129 * 300 + 4 * 2 * 3);  // 2 x 3 blocks of 128 x 128 begun
+  CHECK(bits_per_weight(*dtype("fp8-block")) == 8 + 32.0 / (128 * 128));
+  CHECK(bytes("fp8-row", 7, 100) == 7 * (100 + 2));
+  CHECK(bytes("fp8-tensor", 7, 100) == 700 + 2 * 4);
+  CHECK(bytes("gptq-act", 7, 256) == bytes("gptq", 7, 256) + 2 * 7 + 4 * 256);  // a bias per row, an index per column
+  CHECK(bytes("nvfp4-input", 4, 16) == 4 * 9 + 2 * 4);
+  CHECK_FALSE(dtype("fp8-tensor")->plain());
 }
 
 TEST_CASE("format names are unique and each is found", "[contract][dtype]") {

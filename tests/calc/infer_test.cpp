@@ -28,7 +28,8 @@ Arch windowed() {
 /// What a decode step must read of a dense model: everything held but the token table, of which a row a token, and the
 /// table as a matrix where it is the head.
 double must_read(const Arch& a, const Plan& p) {
-  const DType table = p.weight_precision.format().covers_embedding ? p.weight_precision : p.precision;
+  const DType weights = p.weight_precision[Component::mlp];
+  const DType table = weights.format().covers_embedding ? weights : p.precision;
   const auto bytes = [&](Count rows) { return d(tensor_bytes(table, rows, a.embedding_width).value); };
   const double held = d(weights_bytes(a, p).value) + (a.tied_head ? bytes(a.vocabulary) : 0);
   return held - bytes(a.vocabulary) + bytes(p.batch);

@@ -138,11 +138,35 @@ TEST_CASE("learned numbers are read in both directions and their gradients writt
   CHECK(backward(experts, train).moved.weights == Approx(2 * (2 * 65 + 4 * 65)));
 }
 
+TEST_CASE("every component is read in its own format, attention's norms in that of norms", "[cost][traffic]") {
+  Pricing q = decode;
+  q.weight[Component::experts] = *dtype("mxfp4"), q.weight[Component::norm] = dtypes::fp32;
+  const Shape matrix = Linear{.rows = 1, .in = 64, .out = 5, .bias = true}, norm = Norm{3, 13, 26, true};
+  CHECK(forward(matrix, q, Component::attention).moved.weights == 2 * (64 * 5 + 5));
+  CHECK(forward(matrix, q, Component::experts).moved.weights ==
+        5 * 2 * 17 + 2 * 5);  // 17 bytes for 32; bias as computed
+  CHECK(forward(norm, q, Component::attention).moved.weights == 4 * 26);
+  CHECK(weight_bytes({"attn.q_norm", norm, Component::attention, Split::heads, 1, {}, 1}, q.weight, dtypes::bf16) ==
+        Bytes(4 * 26));
+}
+
+TEST_CASE("training stores one format without groups, whatever the checkpoint has", "[cost][traffic]") {
+  Plan p;
+  p.weight_precision = dtypes::fp32;
+  CHECK(training_weights(p) == dtypes::fp32);
+  p.weight_precision = *dtype("awq");
+  CHECK(training_weights(p) == p.precision);
+  p.weight_precision = dtypes::fp32, p.weight_precision[Component::norm] = dtypes::bf16;
+  CHECK(training_weights(p) == p.precision);
+  CHECK(pricing(p, Phase::training).weight == WeightFormats(p.precision));
+  CHECK(pricing(p, Phase::decode).weight == p.weight_precision);
+}
+
 TEST_CASE("tables, norms and biases are read in the format that they are stored in", "[cost][traffic]") {
   Pricing q = decode;
   q.weight = *dtype("nf4");  // leaves tables and vectors in the compute format
-  REQUIRE_FALSE(q.weight.format().covers_embedding);
-  REQUIRE_FALSE(q.weight.format().covers_vectors);
+  REQUIRE_FALSE(q.weight[Component::mlp].format().covers_embedding);
+  REQUIRE_FALSE(q.weight[Component::mlp].format().covers_vectors);
   const Shape lookup = Lookup{3, 19, 64}, norm = Norm{3, 13, 26, true};
   CHECK(forward(lookup, q, Component::embedding).moved.weights == 2 * 3 * 64);
   CHECK(forward(lookup, q, Component::position).moved.weights == 2 * 3 * 64);

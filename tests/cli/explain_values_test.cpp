@@ -153,6 +153,8 @@ constexpr Way ways[] = {
     {"--weight-precision int8 --kv-precision int8 --roofline step --prompt 1", false, true},
     {"--weight-precision nvfp4 --kv-precision nvfp4 --generate 1", false, true},
     {"--weight-precision mxfp4 --kv-precision nf4-dq --mla expanded --memory-utilization 0.5", false, true},
+    {"--weight-precision fp8-block --kv-precision fp8-block --tp 2", false, true},
+    {"--weight-precision gptq-act --kv-precision gptq-act", false, true},
     {"--kv-precision int8 --mla expanded --tp 2 --batch 3", false, true},
     {"--weight-precision int4 --generate 2", false, true},
     {"--seq 1 --attention naive --generate 400"},
@@ -222,7 +224,31 @@ std::vector<ModelCard> odd_models() {
   };
 }
 
+/// Each component in a format of its own, as checkpoints mix them.
+ModelCard mixed(ModelCard m) {
+  m.weights = dtypes::bf16;
+  const auto set = [&](Component c, const char* name) { (*m.weights)[c] = *dtype(name); };
+  set(Component::attention, "fp8-block");
+  set(Component::mlp, "gptq-act");
+  set(Component::experts, "mxfp4");
+  set(Component::shared_experts, "nvfp4-input");
+  set(Component::router, "fp32");
+  set(Component::norm, "fp32");
+  if (!m.arch.tied_head) set(Component::lm_head, "fp8-row");
+  return m;
+}
+
 }  // namespace
+
+TEST_CASE("every printed formula gives the report's number for weights in several formats", "[explain]") {
+  evaluated = 0;
+  for (const ModelCard& model : odd_models())
+    for (const char* plan : {"", "--tp 2 --batch 3", "--roofline step --precision fp32"})
+      check_all(mixed(model), {plan});
+  for (const char* name : {"deepseek-v3", "gpt-oss-20b", "qwen1.5-moe-a2.7b"})
+    check_all(mixed(load_model(name)), ways[0]);
+  CHECK(evaluated > 1000);
+}
 
 TEST_CASE("every printed formula gives the report's number for every model, each plan for some", "[explain]") {
   evaluated = 0;

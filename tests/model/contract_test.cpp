@@ -44,7 +44,7 @@ void each_variant(test::MakeBackend make, F f) {
   for (const auto& [number, format] :
        {std::pair{model::Number::f32, dtypes::fp32}, {model::Number::bf16, dtypes::bf16}})
     for (test::Variant v : test::variants()) {
-      v.plan.precision = v.plan.weight_precision = v.plan.kv_precision = format;
+      v.plan.weight_precision = v.plan.precision = v.plan.kv_precision = format;
       const std::unique_ptr<model::Backend> backend = make(number, true);
       INFO(v.name << ", " << backend->name());
       f(v, *backend);
@@ -82,7 +82,7 @@ TEST_CASE("the worst moment may be a layer's forward run: its last sum beside a 
       v.arch.heads = v.arch.kv_heads = 1, v.arch.head_dim = 2, v.arch.block = block;
       v.arch.norms_per_layer = block == BlockKind::parallel ? 1 : 2, v.arch.final_norm = false;
       v.plan.seq = 32, v.plan.recompute = recompute;
-      v.plan.precision = v.plan.weight_precision = v.plan.kv_precision = dtypes::fp32;
+      v.plan.weight_precision = v.plan.precision = v.plan.kv_precision = dtypes::fp32;
       INFO(static_cast<int>(block) << ", recompute " << static_cast<int>(recompute));
       train_as_predicted(v, *model::make_cpu(model::Number::f32, true));
     }
@@ -112,7 +112,7 @@ TEST_CASE("training by CUDA's kernels holds, does and orders what is predicted w
         for (const Count vocabulary : {17, 32}) {
           test::Variant v{"", arch, test::tiny_plan()};
           v.arch.vocabulary = vocabulary, v.plan.logits.format = LogitFormat::compute;
-          v.plan.precision = v.plan.weight_precision = v.plan.kv_precision = format;
+          v.plan.weight_precision = v.plan.precision = v.plan.kv_precision = format;
           const std::unique_ptr<model::Backend> backend = make(number, true);
           INFO(backend->name() << ", tied " << arch.tied_head << ", vocabulary " << vocabulary);
           train_as_predicted(v, *backend);

@@ -73,7 +73,7 @@ constexpr Metering how{.overhead = Bytes(100), .seconds = 0, .product = {64, 64,
 
 Case tiny_case(DType precision = dtypes::bf16) {
   Case c{"tiny", test::tiny_llama(), test::tiny_plan()};
-  c.plan.precision = c.plan.weight_precision = c.plan.kv_precision = precision;
+  c.plan.weight_precision = c.plan.precision = c.plan.kv_precision = precision;
   c.plan.prompt = 4, c.plan.generate = 2;
   return c;
 }

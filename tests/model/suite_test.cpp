@@ -6,9 +6,12 @@
 
 #include <set>
 
+#include "calc/cost.hpp"
+#include "calc/memory.hpp"
 #include "calc/parameters.hpp"
 #include "calc/program.hpp"
 #include "calc/train.hpp"
+#include "presets/model_file.hpp"
 #include "tests/catch.hpp"
 #include "validate/run.hpp"
 
@@ -95,6 +98,58 @@ TEST_CASE("models of any size are as predicted", "[suite][contract]") {
       CHECK(row.predicted == row.measured);
     }
     CHECK(v.differing() == 0);
+  }
+}
+
+namespace {
+
+/// The whole of what an operator's cut goes through, in its units; 0 where it is not cut that way.
+Count cut_units(const Op& op) {
+  const Linear* l = std::get_if<Linear>(&op.shape);
+  if (l == nullptr) return 0;
+  return op.split == Split::column ? l->out / op.unit : op.split == Split::row ? l->in / op.unit : 0;
+}
+
+/// Holds one rank's operators against the whole ones: nothing is lost, and what divides is cut evenly.
+void check_cut(const Segment& s, Count ranks) {
+  std::size_t next = 0;
+  for (const Op& op : s.whole) {
+    while (std::holds_alternative<Collective>(s.ops[next].shape)) ++next;
+    const Op& part = s.ops[next++];
+    const Count all = learned(op.shape).total, rank = learned(part.shape).total;
+    INFO(op.name);
+    CHECK(part.name == op.name);
+    CHECK(rank <= all);
+    CHECK(ranks * rank >= all);
+    if (op.split == Split::tokens || op.split == Split::inside || op.split == Split::partial) CHECK(rank == all);
+    if (cut_units(op) % ranks != 0 || cut_units(op) == 0) continue;
+    const Linear &w = std::get<Linear>(op.shape), &p = std::get<Linear>(part.shape);
+    CHECK(ranks * p.in * p.out * p.groups == w.in * w.out * w.groups);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a model file of any size can be cut over any ranks, and its parameters add up", "[suite][contract]") {
+  Dice dice;
+  for (int i = 0; i < 400; ++i) {
+    Case c = any_case(dice);
+    if (c.arch.moe.layers.size() == c.arch.layers) c.arch.mlp_width = 0;  // a file must not say what nothing uses
+    ModelCard card;
+    card.name = "any", card.arch = c.arch;
+    const json::Value file = model_file_json(card);
+    INFO(file.dump());
+    const Arch a = read_model_file(file, "any.json").arch;
+    const Count whole = training_states(a, c.plan).parameters;
+    for (Count ranks = 1; ranks <= 8; ++ranks) {
+      const Layout layout{.tp = ranks, .sp = dice.of(0, 1) == 1};
+      for_each_segment(a, layer_kinds(a), training_step(c.plan), layout,
+                       [&](const Segment& s) { check_cut(s, ranks); });
+      const Memory training = training_memory(a, c.plan, layout), inference = inference_memory(a, c.plan, layout);
+      CHECK(training.parameters == inference.parameters);
+      CHECK(training.parameters <= whole);
+      CHECK(ranks * training.parameters >= whole);
+    }
   }
 }
 

@@ -153,7 +153,8 @@ TEST_CASE("a dense model's decode step reads all it holds but the table, in ever
       CAPTURE(format);
       Plan p;
       p.weight_precision = *dtype(format), p.batch = 3;
-      const DType table = p.weight_precision.format().covers_embedding ? p.weight_precision : p.precision;
+      const DType weights = p.weight_precision[Component::mlp];
+      const DType table = weights.format().covers_embedding ? weights : p.precision;
       const Bytes matrix = tensor_bytes(table, a.vocabulary, a.embedding_width);
       const Bytes positions =
           a.position == Position::learned ? tensor_bytes(table, a.position_rows, a.hidden) : Bytes();

@@ -21,6 +21,9 @@ std::string refusal(const std::string& config) {
   return "nothing was refused";
 }
 
+/// The text part of a composite config: what it leaves out is its family's default.
+std::string part(const std::string& text) { return R"({"model_type": "whole", "text_config": )" + text + "}"; }
+
 /// A config of `type` with `more` keys: small, 8 layers, context 64.
 std::string small(const std::string& type, const std::string& more) {
   return R"({"model_type": ")" + type + R"(", "num_hidden_layers": 8, "hidden_size": 96, "num_attention_heads": 6,
@@ -42,11 +45,11 @@ const std::string eight_types = R"("layer_types": ["full_attention", "sliding_at
 TEST_CASE("Mistral slides on every layer unless told not to", "[import]") {
   CHECK(arch(small("mistral", R"("sliding_window": 16)")).sliding == SlidingWindow{16, LayerSet::all(8)});
   CHECK(arch(small("mistral", R"("sliding_window": null)")).sliding.window == 0);
-  CHECK(arch(small("mistral", "")).sliding.window == 0);     // 4096 exceeds the context
-  const Arch absent = arch(R"({"model_type": "mistral"})");  // MistralConfig: window 4096, context 131072
+  CHECK(arch(small("mistral", "")).sliding.window == 0);           // 4096 exceeds the context
+  const Arch absent = arch(part(R"({"model_type": "mistral"})"));  // MistralConfig: window 4096, context 131072
   CHECK(absent.sliding == SlidingWindow{4096, LayerSet::all(32)});
   CHECK(absent.kv_heads == 8);
-  CHECK(arch(R"({"model_type": "mistral", "num_key_value_heads": null})").kv_heads == 32);
+  CHECK(arch(part(R"({"model_type": "mistral", "num_key_value_heads": null})")).kv_heads == 32);
 }
 
 TEST_CASE("a window as long as the context is none", "[import]") {
@@ -151,13 +154,13 @@ TEST_CASE("positions follow the family's switches", "[import]") {
   CHECK(position("mpt", R"("attn_config": {"alibi": false, "rope": true})") == Position::rope);
   CHECK(position("mpt", R"("attn_config": {"alibi": false}, "learned_pos_emb": false)") == Position::none);
   const Arch big = arch(R"({"model_type": "baichuan", "hidden_size": 5120, "num_attention_heads": 40,
-                            "num_hidden_layers": 40, "intermediate_size": 13696, "model_max_length": 4096})");
+    "num_hidden_layers": 40, "intermediate_size": 13696, "model_max_length": 4096, "vocab_size": 125696})");
   CHECK(big.position == Position::alibi);
   CHECK(big.context == 4096);
 }
 
 TEST_CASE("KV heads follow each family's own rule", "[import]") {
-  CHECK(arch(R"({"model_type": "llama", "num_key_value_heads": null})").kv_heads == 32);
+  CHECK(arch(part(R"({"model_type": "llama", "num_key_value_heads": null})")).kv_heads == 32);
   const auto falcon = [](const char* more) { return arch(small("falcon", more)).kv_heads; };
   CHECK(falcon("") == 1);
   CHECK(falcon(R"("multi_query": false)") == 6);
@@ -201,7 +204,10 @@ TEST_CASE("the text part of a composite config is read and said to be a part", "
     return imported(R"({"model_type": ")" + type + R"(", "text_config": )" + text + "}");
   };
   CHECK(wrapped("gemma3").arch.qk_norm == QkNorm::per_head);
-  CHECK(wrapped("gemma3").notes == "Text part only.");
+  CHECK(wrapped("gemma3").caveats[0] == "text part only: a vision or audio tower beside it is not counted");
+  // gemma3_text's defaults: 131072 positions, a window of 4096 on five layers of six.
+  CHECK_THAT(wrapped("gemma3").caveats[1],
+             Catch::Contains("the family's defaults count: max_position_embeddings 131072"));
   CHECK(wrapped("llama4").arch.has_experts());
   CHECK(wrapped("llava").arch.layers == 2);
   const ModelCard any = imported(R"({"model_type": "something_new", "tie_word_embeddings": true, "text_config":
@@ -214,10 +220,37 @@ TEST_CASE("the text part of a composite config is read and said to be a part", "
         std::string::npos);
 }
 
-TEST_CASE("an unknown family is refused by name with the list and the nearest", "[import]") {
+TEST_CASE("a size that every model states is not guessed", "[import]") {
+  const auto without = [](const char* key) {
+    json::Value v = json::parse(small("llama", ""), "c.json");
+    v.erase(key);
+    return v.dump();
+  };
+  for (const std::string key : {"num_hidden_layers", "hidden_size", "num_attention_heads", "vocab_size"}) {
+    CHECK(refusal(without(key.c_str())) == "c.json: \"" + key + "\" is missing; the config of a whole model states it");
+    json::Value v = json::parse(small("llama", ""), "c.json");
+    v[key] = nullptr;
+    CHECK(refusal(v.dump()) == "c.json: \"" + key + "\": expected a whole number of at least 1, got null");
+    CHECK_THAT(refusal(part(v.dump())), Catch::Contains("got null"));
+  }
+}
+
+TEST_CASE("every default that is taken is a caveat", "[import]") {
+  const auto caveats = [](const std::string& config) { return imported(config).caveats; };
+  CHECK(caveats(small("llama", "")).empty());
+  // LlamaConfig's own defaults; KV heads are as many as heads, the head width is hidden / heads.
+  CHECK(caveats(part(R"({"model_type": "llama", "hidden_size": 1024})"))[1] ==
+        "c.json, \"text_config\" leaves out, so the family's defaults count: num_hidden_layers 32, "
+        "num_attention_heads 32, intermediate_size 11008, vocab_size 32000, max_position_embeddings 2048");
+  CHECK(caveats(small("olmoe", R"("num_experts": 8)")) ==
+        std::vector<std::string>{"c.json leaves out, so the family's defaults count: num_experts_per_tok 8"});
+}
+
+TEST_CASE("an unknown family is refused by name with the nearest and where the list is", "[import]") {
   const std::string said = refusal(small("lama", ""));
-  CHECK(said.find("model_type \"lama\" is not known (did you mean \"llama\"?)") != std::string::npos);
-  CHECK(said.find("bloom, ") != std::string::npos);
+  CHECK(said.find("model_type \"lama\" is not known; the nearest are \"llama\", ") != std::string::npos);
+  CHECK(said.find("'llmcalc list families'") != std::string::npos);
+  CHECK(said.size() < 220);
   CHECK(refusal(R"({"model_type": "mamba", "hidden_size": 768})").find("\"mamba\" is not known") != std::string::npos);
   CHECK(refusal(R"({"hidden_size": 768})").find("\"model_type\" is missing") != std::string::npos);
   CHECK(refusal("[]").find("an object") != std::string::npos);
@@ -234,7 +267,7 @@ TEST_CASE("unknown keys that sound like parameters are reported and others are n
 
 TEST_CASE("what stands beside the model is noted and not counted", "[import]") {
   const ModelCard one = imported(small("deepseek_v3", R"("num_nextn_predict_layers": 1)"));
-  CHECK(one.notes == "1 multi-token-prediction layer beside the model is not counted.");
+  CHECK(one.caveats.front() == "1 multi-token-prediction layer beside the model is not counted");
   CHECK(parameters(one.arch).total == parameters(arch(small("deepseek_v3", ""))).total);
 }
 
@@ -255,20 +288,22 @@ TEST_CASE("a config that cannot be built is refused with one sentence", "[import
   };
   says(small("llama", R"("head_dim": 0)"), "\"head_dim\"");
   says(small("llama", R"("mlp_bias": "yes")"), "\"mlp_bias\"");
-  says(R"({"model_type": "llama", "hidden_size": 100, "num_attention_heads": 6})", "no multiple of 6 heads");
-  says(R"({"model_type": "llama", "hidden_size": -1})", "\"hidden_size\"");
-  says(R"({"model_type": "llama", "hidden_size": 4096.5})", "\"hidden_size\"");
-  says(R"({"model_type": "llama", "num_hidden_layers": 100000})", "100000 layers");
-  says(R"({"model_type": "llama", "num_key_value_heads": 5})", "5 KV heads");
-  says(R"({"model_type": "llama", "vocab_size": 9000000000000})", "vocabulary");
-  says(R"({"model_type": "llama", "hidden_act": "wobble"})", "\"wobble\"");
-  says(R"({"model_type": "gpt2", "n_embd": 768, "hidden_size": 1024})", "both mean the same");
-  says(R"({"model_type": "mixtral", "num_experts_per_tok": 9})", "top_k is 9 of 8");
+  says(part(R"({"model_type": "llama", "hidden_size": 100, "num_attention_heads": 6})"), "no multiple of 6 heads");
+  says(part(R"({"model_type": "llama", "hidden_size": -1})"), "\"hidden_size\"");
+  says(part(R"({"model_type": "llama", "hidden_size": 4096.5})"), "\"hidden_size\"");
+  says(part(R"({"model_type": "llama", "num_hidden_layers": 100000})"), "100000 layers");
+  says(part(R"({"model_type": "llama", "num_key_value_heads": 5})"), "5 KV heads");
+  says(part(R"({"model_type": "llama", "vocab_size": 9000000000000})"), "vocabulary");
+  says(part(R"({"model_type": "llama", "hidden_act": "wobble"})"), "\"wobble\"");
+  says(part(R"({"model_type": "gpt2", "n_embd": 768, "hidden_size": 1024})"), "both mean the same");
+  says(part(R"({"model_type": "mixtral", "num_experts_per_tok": 9})"), "top_k is 9 of 8");
   says(small("gemma3_text", R"("layer_types": ["full_attention"])"), "1 entries for 8 layers");
   says(small("deepseek_v2", ""), "\"num_experts_per_tok\" is missing");
   says(small("llama", R"("is_encoder_decoder": true)"), "is_encoder_decoder");
-  says(R"({"model_type": "bloom", "n_embed": 4611686018427387904})", "passes 2^63");
-  says(R"({"model_type": "llama", "hidden_size": 2147483648, "num_attention_heads": 8, "intermediate_size": 2147483648,
-           "num_hidden_layers": 1000})",
-       "passes 2^63");
+  says(part(R"({"model_type": "bloom", "n_embed": 4611686018427387904})"), "passes 2^63");
+  says(
+      part(
+          R"({"model_type": "llama", "hidden_size": 2147483648, "num_attention_heads": 8, "intermediate_size": 2147483648,
+           "num_hidden_layers": 1000})"),
+      "passes 2^63");
 }

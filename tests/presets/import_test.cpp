@@ -61,7 +61,8 @@ TEST_CASE("an imported model survives being written as a model file and read bac
       const ModelCard back = read_model_file(json::parse(model_file_text(written), "back.json"), "back.json");
       CHECK(back.arch == card.arch);
       CHECK(back.name == card.name);
-      CHECK(back.notes == card.notes);
+      CHECK(back.caveats == card.caveats);
+      CHECK(back.weights == card.weights);
       CHECK(model_file_json(back) == written);
     }
 }

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "presets/builtin.hpp"
+#include "presets/import/import.hpp"
 #include "tests/catch.hpp"
 #include "tests/sentence.hpp"
 
@@ -104,4 +105,41 @@ TEST_CASE("every model preset loads by its name and its aliases", "[load]") {
     CHECK(load_model(preset.name).name == preset.name);
     for (const auto alias : preset.aliases) CHECK(load_model(alias).name == preset.name);
   }
+}
+
+TEST_CASE("weights in place of a model are answered with what to give instead", "[load]") {
+  const Folder folder;
+  const auto refused = [&](const std::string& name, std::string_view bytes) {
+    const std::string path = folder.write(name, bytes);
+    CHECK(model_refused(path) == "'" + path +
+                                     "' holds weights, which say no shape; give the config.json of the model that they "
+                                     "belong to, or an llmcalc model file");
+  };
+  refused("llama.gguf", std::string_view("GGUF\3\0\0\0", 8));
+  refused("renamed.json", std::string_view("GGUF\3\0\0\0", 8));
+  refused("renamed", std::string_view("\x40\0\0\0\0\0\0\0{\"a\":1}", 15));  // 64 bytes of header follow
+  refused("model.safetensors", "");
+  refused("pytorch_model.bin", "PK");
+  CHECK(load_model(folder.write("config.bin", gpt2_config)).arch.hidden == 768);  // the content decides
+}
+
+TEST_CASE("an unknown model_type is answered with the three nearest and the place of the list", "[load]") {
+  const Folder folder;
+  const std::string path = folder.write("config.json", R"({"model_type": "qwen3_moee"})");
+  // One edit, two edits, and any of those five edits away.
+  const std::string said = model_refused(path), count = std::to_string(importable_types().size());
+  CHECK_THAT(said, Catch::StartsWith(path + ": model_type \"qwen3_moee\" is not known; the nearest are " +
+                                     "\"qwen3_moe\", \"qwen2_moe\" and \"qwen"));
+  CHECK_THAT(said, Catch::EndsWith(" ('llmcalc list families' shows all " + count +
+                                   "); for others write an llmcalc model file"));
+}
+
+TEST_CASE("the quantisation that ModelOpt writes beside a config.json is read with it", "[load]") {
+  const Folder folder;
+  const std::string config = folder.write("config.json", gpt2_config);
+  CHECK_FALSE(load_model(config).weights.has_value());
+  folder.write("hf_quant_config.json", R"({"producer": {"name": "modelopt"}, "quantization": {"quant_algo": "FP8"}})");
+  const ModelCard card = load_model(config);
+  REQUIRE(card.weights.has_value());
+  CHECK((*card.weights)[Component::mlp].name() == "fp8-tensor");
 }

@@ -1,10 +1,12 @@
 #include "text/json.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "tests/catch.hpp"
 
@@ -80,7 +82,6 @@ TEST_CASE("a count is a whole number, as it stands in the file", "[json]") {
   const auto refused = [&](std::string_view key) { return sentence([&] { o.positive(key); }); };
   CHECK(refused("heads") == "my.json: \"heads\" is -3; a whole number of at least 1 is wanted");
   CHECK(refused("half") == "my.json: \"half\" is 2.5; a whole number of at least 1 is wanted");
-  CHECK(refused("float") == "my.json: \"float\" is 32.0; a whole number of at least 1 is wanted");
   CHECK(refused("text") == "my.json: \"text\" is \"32\"; a whole number of at least 1 is wanted");
   CHECK(refused("huge") ==
         "my.json: \"huge\" is 9223372036854775808; a whole number of at least 1 and below 2^63 is wanted");
@@ -141,6 +142,35 @@ TEST_CASE("keys that nobody asked for are refused, with the nearest known one", 
         "my.json: unknown key \"zzz\"; the keys known here are heads, hedas, layers");
   CHECK(o.has("zzz"));
   CHECK_NOTHROW(o.refuse_unread());
+}
+
+TEST_CASE("a whole number may be written with a point or an exponent, as far as doubles hold every one", "[json]") {
+  const auto v = json::parse(R"({"e": 3.072e3, "point": 32.0, "most": 9007199254740992.0, "past": 9007199254740994.0,
+    "half": 0.5, "minus": -1.0})",
+                             "my.json");
+  const json::Object o(v, "my.json");
+  CHECK(o.count("e") == 3072);
+  CHECK(o.positive("point") == 32);
+  CHECK(o.count("most") == Count{1} << 53);
+  for (const char* key : {"past", "half", "minus"}) CHECK_THROWS_AS(o.count(key), InputError);
+}
+
+TEST_CASE("a pipe is read like a file, up to as many bytes", "[json]") {
+  const auto folder = std::filesystem::temp_directory_path() / ("llmcalc_pipe_" + std::to_string(getpid()));
+  std::filesystem::create_directories(folder);
+  const std::string pipe = (folder / "pipe").string();
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  const auto through = [&](const std::string& text) {
+    std::thread writer([&] { std::ofstream(pipe) << text; });
+    std::string read;
+    const std::string said = sentence([&] { read = json::file_text(pipe); });
+    writer.join();
+    return read.empty() ? said : read;
+  };
+  CHECK(through("{\"a\": 1}") == "{\"a\": 1}");
+  CHECK(through(std::string(json::max_bytes, ' ')).size() == json::max_bytes);
+  CHECK(through(std::string(json::max_bytes + 1, ' ')) == pipe + " is longer than 64 MiB, which is all that is read");
+  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("a file that cannot be read is told by its reason", "[json]") {

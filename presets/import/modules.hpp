@@ -1,0 +1,45 @@
+#pragma once
+/// The matrices of a model under the module names of its checkpoint, and the patterns by which a quantisation block
+/// picks some of them.
+
+#include <functional>
+#include <regex>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "calc/arch.hpp"
+#include "calc/weight_formats.hpp"
+
+namespace llmcalc::import {
+
+/// A set of modules: dotted names ("lm_head", "model.layers.0.mlp"), names with * ("*.attn.*"), or regular expressions
+/// ("re:.*self_attn.*"). A name picks every module below it.
+class Modules {
+ public:
+  Modules() = default;
+  /// Throws std::regex_error.
+  explicit Modules(const std::vector<std::string>& patterns);
+
+  /// `path` begins with "layers." or is that of a module outside the layers.
+  bool contain(const std::string& path) const;
+  bool empty() const { return names_.empty() && globs_.empty() && expressions_.empty(); }
+
+ private:
+  std::unordered_set<std::string> names_;
+  std::vector<std::string> globs_;
+  std::vector<std::regex> expressions_;
+};
+
+/// A matrix, or all experts' of one kind in one layer. Families name the same matrix differently: each of `paths` is
+/// one of its names.
+struct Matrix {
+  Component component;
+  std::vector<std::string> paths;
+  Count elements;
+};
+
+/// Calls visit(const Matrix&) for the matrices of all layers and for an untied head; routers and tables are left out.
+void for_each_matrix(const Arch& arch, const std::function<void(const Matrix&)>& visit);
+
+}  // namespace llmcalc::import

@@ -1,0 +1,23 @@
+#pragma once
+/// In which number formats a checkpoint stores its weights, as its config.json says.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "calc/weight_formats.hpp"
+#include "presets/import/config.hpp"
+
+namespace llmcalc::import {
+
+struct StoredWeights {
+  std::optional<WeightFormats> formats;  ///< nothing where the config is silent
+  std::vector<std::string> caveats;
+};
+
+/// From `dtype` (`torch_dtype`) and `quantization_config`, of the whole config or of its text part. Embedding, norms
+/// and routers stay in the dtype, and so do the modules that the block names. Throws InputError for a method or a
+/// setting that is not known.
+StoredWeights stored_weights(const Config& whole, const Config& text, const Arch& arch);
+
+}  // namespace llmcalc::import
