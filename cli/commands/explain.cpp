@@ -26,9 +26,9 @@ constexpr const char* examples =
     "  llmcalc explain parameters deepseek-v3    a section, with numbers\n"
     "  llmcalc explain memory.peak_bytes llama-3.1-8b --recompute full\n"
     "  llmcalc explain step.mfu llama-3.1-405b --hardware h100 --tp 8\n"
-    "  llmcalc explain attn.q llama-3.1-8b                         an operator, a row of --ops\n"
-    "  llmcalc explain collective.all_reduce                       or collective, scaling, hardware\n"
-    "  llmcalc explain ridge h100                                  a number of a device";
+    "  llmcalc explain attn.q llama-3.1-8b       an operator, a row of --ops\n"
+    "  llmcalc explain collective.all_reduce     also scaling, hardware\n"
+    "  llmcalc explain ridge h100                a number of a device";
 
 /// What the answer says about the request.
 constexpr Question explain_question{
@@ -203,9 +203,13 @@ int print_device(const Wanted& wanted, const HardwareCard& card, Style style) {
 int run_explain(const Arguments& arguments) {
   const std::string quantity = arguments.word("QUANTITY"), model = arguments.word("MODEL");
   const Style style = arguments.style();
-  if (model.empty() && arguments.first_of_plan() != nullptr)
-    throw InputError(fmt::format("{} is for numbers, and they need a model: 'llmcalc explain QUANTITY MODEL'",
-                                 arguments.first_of_plan()->flag));
+  const Option* of_plan = arguments.first_of_plan();
+  const auto refuse_plan = [&](bool device) {
+    if (of_plan != nullptr && !(device && of_plan->flag == "--hardware"))
+      throw InputError(
+          fmt::format("{} is for numbers, and they need a model: 'llmcalc explain QUANTITY MODEL'", of_plan->flag));
+  };
+  if (quantity.empty()) refuse_plan(false);
   if (quantity.empty()) return print_sheet(style);
   if (model.empty() && find_builtin(builtin_models(), quantity))
     throw InputError(fmt::format("the quantity comes before the model: 'llmcalc explain all {}'", quantity));
@@ -215,6 +219,7 @@ int run_explain(const Arguments& arguments) {
     return print_operator(quantity, request(arguments, model, explain_question.parts), style);
   }
   const Wanted wanted = explain::named(quantity);
+  if (model.empty() || is_general(wanted)) refuse_plan(is_general(wanted));
   if (is_general(wanted)) {
     const std::string device = arguments.text("--hardware", model);
     return device.empty() ? print_general(wanted, style) : print_device(wanted, load_hardware(device), style);

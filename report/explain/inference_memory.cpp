@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <functional>
 
 #include "report/explain/alive.hpp"
 #include "report/explain/definition.hpp"
@@ -69,25 +70,24 @@ Memory memory_with(S s, Count batch, Count prompt, Count generate) {
   p.generate = generate;
   return inference_memory(s.arch(), p, s.layout(), process_bytes(s.request()));
 }
-/// Workspace grows with the batch, so that one sequence's says how many fit.
-Formula max_batch(S s) {
-  const Memory one = memory_with(s, 1, s.plan().prompt, s.plan().generate);
-  return {"max(0, floor((u*M - M_w - M_p)/(M_seq + W_1)))",
-          {{"M_p", "bytes that the process takes before any tensor", number_text(one.process.value)},
-           {"W_1", "workspace of a batch of one, bytes", number_text(one.workspace.value)}}};
-}
-Formula max_context(S s) {
-  const Row* row = s.row("limits.max_context");
+/// A limit with the memory that it takes, and that one more would take.
+Formula limit(S s, std::string_view path, const std::function<Memory(Count)>& memory) {
+  const Row* row = s.row(path);
   const Count n = row ? std::get<Count>(row->value) : 0;
-  const auto peak = [&](Count context) {
-    const Count generate = std::clamp<Count>(context - 1, 0, s.plan().generate);
-    return number_text(context == 0 ? Count{0}
-                                    : memory_with(s, s.plan().batch, context - generate, generate).peak.value);
-  };
+  const auto peak = [&](Count k) { return number_text(k == 0 ? Count{0} : memory(k).peak.value); };
   return {"n_max",
           {{"n_max", "largest n with M_n <= u*M", number_text(n)},
-           {"M_n", "peak bytes at that context", peak(n)},
-           {"M_n+1", "at one token more", peak(n + 1)}}};
+           {"M_n", "peak bytes at n_max", peak(n)},
+           {"M_n+1", "peak bytes at one more", peak(n + 1)}}};
+}
+Formula max_batch(S s) {
+  return limit(s, "limits.max_batch", [&](Count n) { return memory_with(s, n, s.plan().prompt, s.plan().generate); });
+}
+Formula max_context(S s) {
+  return limit(s, "limits.max_context", [&](Count n) {
+    const Count generate = std::clamp<Count>(n - 1, 0, s.plan().generate);
+    return memory_with(s, s.plan().batch, n - generate, generate);
+  });
 }
 
 constexpr std::string_view per_gpu = "per GPU, the most loaded one";

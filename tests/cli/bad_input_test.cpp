@@ -144,7 +144,7 @@ TEST_CASE("validate refuses what one device's run does not have, by the option t
     refused("validate docs/examples/tiny-llama.json " + options,
             "the reference transformer does not run this plan: " + why);
   };
-  not_run("--tp 2", "--tp 2 is more than one device; leave it out");
+  not_run("--tp 2", "it runs on one device; leave out --tp, --sp and --gpus");
   not_run("--attention-flops causal-half",
           "--attention-flops is about model FLOPs, and those that it executes are compared; leave it out");
   not_run("--weight-precision bf16", "its weights have the --precision of the rest; leave out --weight-precision");
@@ -162,7 +162,7 @@ TEST_CASE("a plan that cannot be is refused with what would do", "[cli]") {
   refused("train llama-3-8b --hardware h100 --micro-batch 3 --global-batch 8",
           "--global-batch 8 is not a multiple of --micro-batch 3; every optimizer step runs whole micro-batches");
   refused("train llama-3-8b --hardware h100 --tp 8 --gpus 12",
-          "--gpus 12 is not a multiple of the 8 GPUs of one tensor-parallel group; give a multiple of --tp");
+          "--gpus 12 is not a multiple of the 8 GPUs that hold the model once (--tp); give a multiple of 8");
   refused("train llama-3-8b --hardware v100 --precision fp8",
           "v100-sxm2-32gb has no fp8 matmul peak; --precision can be fp64, fp32, fp16, int8");
   refused(

@@ -177,7 +177,8 @@ TEST_CASE("utilisation is of the datasheet's peak where a preset has the board's
   validate::Case c{"gpt-2", load_model("gpt-2-124m").arch, {}};
   c.plan.seq = 1024, c.plan.micro_batch = c.plan.global_batch = 64;
   HardwareCard measured;
-  measured.title = "measured", measured.cluster.device.peaks[static_cast<std::size_t>(Peak::bf16)] = FlopsPerSecond(500e12);
+  measured.title = "measured",
+  measured.cluster.device.peaks[static_cast<std::size_t>(Peak::bf16)] = FlopsPerSecond(500e12);
   Report r;
   r.sections = {mfu_section(c, 0.12, "NVIDIA H200", measured)};
   const json::Value mfu = report_json(r)["mfu"];
