@@ -33,7 +33,7 @@ Arch gpt_of(Count layers, Count hidden, Count heads, Count vocabulary) {
 /// The seeds' rule: naive attention, dropout, scores before and after softmax, no statistics.
 Plan seed_plan(Count batch, Count seq, Count precision) {
   Plan p;
-  p.micro_batch = p.global_batch = batch, p.seq = seq, p.precision = p.weight_precision = bytes_wide(precision);
+  p.micro_batch = p.global_batch = batch, p.seq = seq, p.weight_precision = p.precision = bytes_wide(precision);
   p.attention = AttentionImpl::naive, p.dropout = true, p.softmax_store = SoftmaxStore::seed, p.norm_stats = false;
   return p;
 }
@@ -297,7 +297,7 @@ TEST_CASE("the engine counts the golden cache bytes", "[golden]") {
 TEST_CASE("a decode step reads the golden bytes of weights", "[golden]") {
   CHECK(each_case("weight_bytes_read", [](const json::Object& in, const std::string& value) {
           Plan p;
-          p.batch = in.count("tokens"), p.precision = p.weight_precision = bytes_wide(in.count("weight_bytes"));
+          p.batch = in.count("tokens"), p.weight_precision = p.precision = bytes_wide(in.count("weight_bytes"));
           close(decode(model(in), p, {}, {}, 100).rank.moved.weights, value);
         }) == 2);
   CHECK(each_case("experts_touched", [](const json::Object& in, const std::string& value) {

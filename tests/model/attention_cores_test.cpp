@@ -83,6 +83,7 @@ Results run(Backend& b, const Case& c, const Given& g) {
                     .heads = c.heads,
                     .kv_heads = c.kv_heads,
                     .queries = c.tokens,
+                    .keys = c.tokens,
                     .qk_dim = c.width,
                     .v_dim = c.width};
   const Numbered qkv(b, g.qkv, false), d_o(b, g.d_o, false), gradients(b, g.qkv.size(), false);

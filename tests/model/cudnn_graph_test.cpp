@@ -155,6 +155,7 @@ void check_graphs(Count kv_heads, Count tokens, Count qk_dim, Count v_dim, bool 
                     .heads = heads,
                     .kv_heads = kv_heads,
                     .queries = tokens,
+                    .keys = tokens,
                     .qk_dim = qk_dim,
                     .v_dim = v_dim};
   AttentionInputs in;

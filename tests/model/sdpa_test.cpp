@@ -19,7 +19,7 @@ CoreAnswer no(const char* why) { return {false, why}; }
 /// An attention of 2 sequences of 6 tokens, and a tensor of bf16 for all that it reads.
 struct Call {
   std::vector<std::uint16_t> memory = std::vector<std::uint16_t>(2 * 6 * 4 * 16);
-  Attention s{.sequences = 2, .heads = 4, .kv_heads = 4, .queries = 6, .qk_dim = 16, .v_dim = 16};
+  Attention s{.sequences = 2, .heads = 4, .kv_heads = 4, .queries = 6, .keys = 6, .qk_dim = 16, .v_dim = 16};
   AttentionInputs in;
   Dropout d;
   Count number = 2, most = 128;
@@ -56,8 +56,8 @@ TEST_CASE("what keeps an attention from being cuDNN's is said in a few words", "
 }
 
 TEST_CASE("a token after others and a single token are not asked for", "[sdpa]") {
-  CHECK(is_sdpa({.queries = 2}));
-  CHECK_FALSE(is_sdpa({.queries = 1}));
+  CHECK(is_sdpa({.queries = 2, .keys = 2}));
+  CHECK_FALSE(is_sdpa({.queries = 1, .keys = 1}));
   CHECK_FALSE(is_sdpa({.queries = 2, .keys = 3}));
 }
 

@@ -14,7 +14,7 @@ namespace {
 
 OpRuns runs(const Shape& shape, bool backward = false) { return {"op", shape, backward, 1, Flops(1000)}; }
 Attention causal(Count tokens) {
-  return {.sequences = 2, .heads = 3, .kv_heads = 3, .queries = tokens, .qk_dim = 64, .v_dim = 64};
+  return {.sequences = 2, .heads = 3, .kv_heads = 3, .queries = tokens, .keys = tokens, .qk_dim = 64, .v_dim = 64};
 }
 /// FLOPs of one product over so many pairs of 2 x 3 heads of 64.
 double over(double pairs) { return 2 * 3 * 2 * pairs * 64; }
