@@ -81,7 +81,7 @@ constexpr std::array words{Word{"models|hardware|dtypes|families", "what to list
 }  // namespace
 
 const Command list_command{.name = "list",
-                           .arguments = "models|hardware|dtypes|families",
+                           .arguments = "models|hardware|...",
                            .summary = "what is built in",
                            .about = "What is built in.",
                            .examples = "  llmcalc list models\n  llmcalc list hardware --json",
