@@ -65,10 +65,12 @@ class Pricer {
   void add(const Segment& s, bool holds) {
     holds_ = holds;
     LayerPrice& row = prices_.rows.push({.segment = s.kind, .layers = s.repeats});
+    const bool uncut = &s.whole == &s.ops;
     for (const Op& op : s.ops)
-      if (!is_aside(op)) price(row, op);
-    for (const Op& op : s.whole)
-      if (!is_aside(op)) count(row, op);
+      if (!is_aside(op)) price(row, op, uncut);
+    if (!uncut)
+      for (const Op& op : s.whole)
+        if (!is_aside(op)) count(row, op, forward(op, p_), p_.training() ? backward(op, p_) : Cost());
     if (cores_ != nullptr) put_aside(s);
     row.alive = liveness(s.ops, p_, s.input_elements, plan_.recompute == Recompute::selective, row.logits);
     row.summed = summed_gradients(s.ops, layout_, Group::tensor);
@@ -91,19 +93,26 @@ class Pricer {
     if (mine != s.ops.end()) cores_->push({*mine, *core_of(s.whole), s.repeats});
   }
 
-  /// One operator of one rank.
-  void price(LayerPrice& row, const Op& op) {
+  /// One operator of one rank; `whole`: of the whole model too.
+  void price(LayerPrice& row, const Op& op, bool whole) {
     const bool again = p_.training() && runs_again(plan_, row.segment, op);
     if (const Collective* c = std::get_if<Collective>(&op.shape)) return exchange(row, *c, again);
     const Cost ahead = forward(op, p_);
     run(row.forward, op, ahead, Direction::forward);
     if (again) run(row.again, op, ahead, Direction::forward);
-    if (p_.training()) {
-      run(row.backward_input, op, backward_input(op.shape, p_, op.component), Direction::backward_input);
-      run(row.backward_weight, op, backward_weight(op.shape, p_, op.component), Direction::backward_weight);
-      if (const Loss* loss = std::get_if<Loss>(&op.shape)) row.logits = logits_bytes(plan_, *loss);
-    }
+    Cost back;
+    if (p_.training()) back = price_backward(row, op);
+    if (whole) count(row, op, ahead, back);
     if (holds_) hold(row, op);
+  }
+
+  Cost price_backward(LayerPrice& row, const Op& op) const {
+    Cost input = backward_input(op.shape, p_, op.component);
+    const Cost weight = backward_weight(op.shape, p_, op.component);
+    run(row.backward_input, op, input, Direction::backward_input);
+    run(row.backward_weight, op, weight, Direction::backward_weight);
+    if (const Loss* loss = std::get_if<Loss>(&op.shape)) row.logits = logits_bytes(plan_, *loss);
+    return input += weight;
   }
 
   void hold(LayerPrice& row, const Op& op) const {
@@ -123,16 +132,12 @@ class Pricer {
     add_operator(pass, op, c, p_, direction, plan_, prices_);
   }
 
-  /// The same operator before it was cut.
-  void count(LayerPrice& row, const Op& op) const {
-    const Cost ahead = forward(op, p_);
+  /// FLOPs of an operator before it was cut.
+  void count(LayerPrice& row, const Op& op, const Cost& ahead, const Cost& back) const {
     part(row.whole.forward, op) += ahead.model;
-    row.whole.executed += ahead.executed;
-    if (!p_.training()) return;
-    const Cost back = backward(op, p_);
     row.whole.backward += back.model;
-    row.whole.executed += back.executed;
-    if (!runs_again(plan_, row.segment, op)) return;
+    row.whole.executed += ahead.executed + back.executed;
+    if (!p_.training() || !runs_again(plan_, row.segment, op)) return;
     row.whole.again += ahead.model;
     row.whole.executed += ahead.executed;
   }
