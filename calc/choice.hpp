@@ -17,6 +17,8 @@ struct Choice {
   E value;
   std::string_view name;
 };
+template <typename E>
+Choice(E, std::string_view) -> Choice<E>;
 
 /// The table of E; an enum without one has nothing to read.
 template <typename E>
