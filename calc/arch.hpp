@@ -29,7 +29,8 @@ class LayerSet {
   constexpr Count below(Count layer) const {
     Count n = 0;
     const std::size_t full = static_cast<std::size_t>(layer) / 64;
-    for (std::size_t i = 0; i < full; ++i) n += std::popcount(bits_[i]);
+    for (std::size_t i = 0; i < full; ++i)
+      if (bits_[i] != 0) n += std::popcount(bits_[i]);
     if (layer % 64 != 0) n += std::popcount(bits_[full] & (bit(layer) - 1));
     return n;
   }

@@ -2,9 +2,9 @@
 
 namespace llmcalc {
 
-void PassSum::add(const PassPrice& pass, Count layers) {
+void PassSum::add(const PassPrice& pass, Count layers, bool costs) {
   const double n = static_cast<double>(layers);
-  cost += layers * pass.cost;
+  if (costs) cost += layers * pass.cost;
   bound += n * pass.bound;
   estimate += n * pass.estimate;
   for (Exchange e : pass.exchanges) {
@@ -14,21 +14,22 @@ void PassSum::add(const PassPrice& pass, Count layers) {
   }
 }
 
-Seconds exchange_time(const Exchanges& all, const Layout& layout, const Cluster& cluster, double share) {
-  Seconds s;
+ExchangeTime exchange_time(const Exchanges& all, const Layout& layout, const Cluster& cluster) {
+  ExchangeTime t;
   for (const Exchange& e : all) {
-    Link link = group_link(cluster, layout, e.group);
-    link.bandwidth = share * link.bandwidth;
-    s += exchange_time(e, ranks(layout, e.group), link);
+    const ExchangeTime one = exchange_time(e, ranks(layout, e.group), group_link(cluster, layout, e.group));
+    t.waits += one.waits;
+    t.transfer += one.transfer;
   }
-  return s;
+  return t;
 }
 
 PassTime pass_time(const PassSum& sum, const Prices& prices, const Plan& plan, const Layout& layout,
                    const Cluster& cluster) {
+  const ExchangeTime exchanged = exchange_time(sum.exchanges, layout, cluster);
   const auto at = [&](const Rates& r, const Time& by_operator) {
     Time t = plan.roofline == Roofline::step ? step_time(sum.cost, r) : by_operator;
-    t.communication += (1 - plan.overlap) * exchange_time(sum.exchanges, layout, cluster, r.link);
+    t.communication += (1 - plan.overlap) * exchanged.at(r.link);
     return t;
   };
   const Time bound = at(prices.bound_rates, sum.bound);

@@ -11,7 +11,8 @@ struct PassSum {
   Cost cost;
   Time bound, estimate;
   Exchanges exchanges;
-  void add(const PassPrice& pass, Count layers);
+  /// `costs`: FLOPs and bytes too, which only the roofline of a step and a rank's own work ask for.
+  void add(const PassPrice& pass, Count layers, bool costs);
 };
 
 /// Time of a pass: seconds at the datasheet's rates, and at measured or stated efficiencies; the latter equal the
@@ -24,7 +25,7 @@ struct PassTime {
 PassTime pass_time(const PassSum& sum, const Prices& prices, const Plan& plan, const Layout& layout,
                    const Cluster& cluster);
 
-/// Seconds that exchanges take over the links of their groups; `share` is the achieved fraction of the bandwidth.
-Seconds exchange_time(const Exchanges& all, const Layout& layout, const Cluster& cluster, double share);
+/// Exchanges of several groups, each over its own link.
+ExchangeTime exchange_time(const Exchanges& all, const Layout& layout, const Cluster& cluster);
 
 }  // namespace llmcalc

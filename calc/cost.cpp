@@ -3,29 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "calc/held.hpp"
+#include "calc/stored.hpp"
+
 namespace llmcalc {
 namespace {
 
 double bytes(DType t, double n) { return n * static_cast<double>(t.format().element_bits) / 8.0; }
 double d(Count n) { return static_cast<double>(n); }
-
-/// In which formats an operator's weights are stored: some formats leave tables, head, norms and biases alone.
-struct Stored {
-  DType matrix, vector;
-  DType result;  ///< and what its matrix product is written in
-};
-/// Norms of queries, keys and latent rows are attention's parameters, and are stored as norms are.
-Stored stored(const Shape& shape, Component c, const WeightFormats& weights, DType compute) {
-  const DType weight = weights[std::holds_alternative<Norm>(shape) ? Component::norm : c];
-  const Format& f = weight.format();
-  const bool table = c == Component::embedding || c == Component::position || c == Component::lm_head;
-  return {table && !f.covers_embedding ? compute : weight, f.covers_vectors ? weight : compute, compute};
-}
-Stored stored(const Shape& shape, Component c, const Pricing& p) {
-  Stored s = stored(shape, c, p.weight, p.activation);
-  if (c == Component::lm_head) s.result = p.head_output();
-  return s;
-}
 
 double matrix_bytes(DType t, Count rows, Count cols) { return d(tensor_bytes(t, rows, cols).value); }
 
@@ -131,10 +116,6 @@ double scores(const Attention& s, const Pricing& p) {
 }
 double queries_and_outputs(const Attention& s, const Pricing& p) {
   return bytes(p.activation, d(s.rows()) * d(s.heads) * d(s.qk_dim + s.v_dim));
-}
-/// Keys and values of one token in format t: a row per KV head, or the latent row.
-Bytes token_rows(const Attention& s, DType t, bool latent) {
-  return latent ? row_bytes(t, s.latent_dim) : s.kv_heads * (row_bytes(t, s.qk_dim) + row_bytes(t, s.v_dim));
 }
 double keys_and_values(const Attention& s, DType t, Count tokens) {
   return d(s.sequences) * d(tokens) * d(token_rows(s, t, s.absorbed).value);
@@ -278,57 +259,6 @@ Count out_elements(const Pointwise& s) { return mul(s.rows, s.width); }
 Count out_elements(const Loss&) { return 0; }
 Count out_elements(const Collective& s) { return s.out_elements; }
 
-Bytes kept(const Attention& s, const Pricing& p) {
-  if (p.attention == AttentionImpl::flash) return Bytes(mul(4, s.rows(), s.heads));  // float32 log-sum-exp
-  const Count scores = mul(s.rows(), s.heads, s.keys);
-  const Bytes one = bytes_of(p.activation, scores), mask = p.dropout ? Bytes(scores) : Bytes();
-  if (p.softmax_store == SoftmaxStore::seed) return 2 * one + mask;
-  return one + (p.dropout ? one + mask : Bytes());
-}
-Bytes kept(const Pointwise& s, const Pricing&) {
-  switch (s.kind) {
-    case PointwiseKind::dropout:
-      return Bytes(mul(s.rows, s.width));
-    case PointwiseKind::route:
-      return Bytes(mul(8, s.rows, s.width));
-    case PointwiseKind::combine:
-      return Bytes(mul(4, s.rows, s.top_k));
-    default:
-      return {};
-  }
-}
-Bytes kept(const Norm& s, const Pricing& p) { return p.norm_stats ? Bytes(mul(s.rows, s.centred ? 8 : 4)) : Bytes(); }
-/// Log-probabilities take the place of float32 logits; others stay as they are beside a float32 log-sum-exp per row.
-Bytes kept(const Loss& s, const Pricing& p) {
-  return p.logits == LogitFormat::compute ? Bytes(mul(4, s.rows)) : Bytes();
-}
-Bytes kept(const Lookup& s, const Pricing&) { return Bytes(mul(8, s.tokens)); }  // 64-bit token ids
-Bytes kept(const Linear&, const Pricing&) { return {}; }
-Bytes kept(const LinearAttention&, const Pricing&) { return {}; }
-Bytes kept(const Collective&, const Pricing&) { return {}; }
-
-Needs needs(const Linear&, const Pricing&) { return {{true}, false}; }
-Needs needs(const Norm&, const Pricing&) { return {{true}, false}; }
-Needs needs(const Attention&, const Pricing& p) {
-  return {{true, true, true, true}, p.attention == AttentionImpl::flash};
-}
-Needs needs(const LinearAttention&, const Pricing&) { return {{true, true, true}, false}; }
-Needs needs(const Pointwise& s, const Pricing&) {
-  switch (s.kind) {
-    case PointwiseKind::multiply:
-    case PointwiseKind::gate:
-      return {{true, true}, false};
-    case PointwiseKind::activate:
-    case PointwiseKind::combine:
-      return {{true}, false};
-    default:
-      return {};
-  }
-}
-Needs needs(const Lookup&, const Pricing&) { return {}; }
-Needs needs(const Loss&, const Pricing&) { return {}; }
-Needs needs(const Collective&, const Pricing&) { return {}; }
-
 // ---- Functions that element-wise kernels evaluate.
 
 double functions(const Loss& s, bool) { return d(s.rows) * d(s.vocabulary); }
@@ -342,50 +272,6 @@ double functions(const Norm&, bool) { return 0; }
 double functions(const Attention&, bool) { return 0; }
 double functions(const LinearAttention&, bool) { return 0; }
 double functions(const Collective&, bool) { return 0; }
-
-// ---- Bytes held only while the operator runs.
-
-Bytes scratch(const Attention& s, const Pricing& p, bool is_backward) {
-  if (p.attention != AttentionImpl::naive || (p.training() && !is_backward)) return {};
-  return bytes_of(p.activation, mul(s.rows(), s.heads, s.keys));
-}
-Bytes scratch(const Lookup&, const Pricing&, bool) { return {}; }
-Bytes scratch(const Linear&, const Pricing&, bool) { return {}; }
-Bytes scratch(const Norm&, const Pricing&, bool) { return {}; }
-Bytes scratch(const LinearAttention&, const Pricing&, bool) { return {}; }
-Bytes scratch(const Pointwise&, const Pricing&, bool) { return {}; }
-Bytes scratch(const Loss&, const Pricing&, bool) { return {}; }
-Bytes scratch(const Collective&, const Pricing&, bool) { return {}; }
-
-// ---- Weights as stored.
-
-Bytes weight_bytes(const Lookup& s, const Stored& w) { return tensor_bytes(w.matrix, s.rows, s.width); }
-Bytes weight_bytes(const Linear& s, const Stored& w) {
-  const Bytes matrix = s.tied ? Bytes() : tensor_bytes(w.matrix, s.out, s.in);
-  return s.groups * (matrix + (s.bias ? bytes_of(w.vector, s.out) : Bytes()));
-}
-Bytes weight_bytes(const Norm& s, const Stored& w) { return bytes_of(w.vector, s.weights); }
-Bytes weight_bytes(const Attention& s, const Stored& w) { return s.sinks ? bytes_of(w.vector, s.heads) : Bytes(); }
-Bytes weight_bytes(const Pointwise& s, const Stored& w) { return bytes_of(w.vector, s.weights); }
-Bytes weight_bytes(const LinearAttention&, const Stored&) { return {}; }
-Bytes weight_bytes(const Loss&, const Stored&) { return {}; }
-Bytes weight_bytes(const Collective&, const Stored&) { return {}; }
-
-// ---- What a layer caches of one sequence.
-
-CacheRow cache_row(const Attention& s, DType cache) {
-  return {.per_token = token_rows(s, cache, s.caches_latent()), .window = s.window};
-}
-/// A float32 state of head_dim x head_dim per head.
-CacheRow cache_row(const LinearAttention& s, DType) {
-  return {.state = Bytes(mul(4, s.heads, s.head_dim, s.head_dim))};
-}
-CacheRow cache_row(const Lookup&, DType) { return {}; }
-CacheRow cache_row(const Linear&, DType) { return {}; }
-CacheRow cache_row(const Norm&, DType) { return {}; }
-CacheRow cache_row(const Pointwise&, DType) { return {}; }
-CacheRow cache_row(const Loss&, DType) { return {}; }
-CacheRow cache_row(const Collective&, DType) { return {}; }
 
 }  // namespace
 
@@ -404,6 +290,16 @@ Cost backward_weight(const Shape& s, const Pricing& p, Component c) {
 Cost backward(const Shape& s, const Pricing& p, Component c) {
   Cost both = backward_input(s, p, c);
   return both += backward_weight(s, p, c);
+}
+Costs costs(const Op& op, const Pricing& p) {
+  const Stored w = stored(op.shape, op.component, p);
+  return std::visit(
+      [&](const auto& s) -> Costs {
+        const Cost ahead = forward(s, p, w);
+        if (!p.training()) return {ahead, {}, {}};
+        return {ahead, backward_input(s, p, w), backward_weight(s, p, w)};
+      },
+      op.shape);
 }
 Cost cost(const Op& op, const Pricing& p, Direction direction) {
   switch (direction) {
@@ -425,27 +321,6 @@ Learned learned(const Shape& s) {
 Count out_elements(const Shape& s) {
   return std::visit([](const auto& shape) { return out_elements(shape); }, s);
 }
-Bytes kept(const Shape& s, const Pricing& p) {
-  return std::visit([&](const auto& shape) { return kept(shape, p); }, s);
-}
-Needs needs(const Shape& s, const Pricing& p) {
-  return std::visit([&](const auto& shape) { return needs(shape, p); }, s);
-}
-
-Bytes scratch(const Shape& s, const Pricing& p, bool is_backward) {
-  return std::visit([&](const auto& shape) { return scratch(shape, p, is_backward); }, s);
-}
-
-Bytes weight_bytes(const Op& op, const WeightFormats& weights, DType compute) {
-  const Stored w = stored(op.shape, op.component, weights, compute);
-  return std::visit([&](const auto& shape) { return weight_bytes(shape, w); }, op.shape);
-}
-
-Bytes token_cache(const Attention& a, DType cache) { return cache_row(a, cache).per_token; }
-CacheRow cache_row(const Shape& s, DType cache) {
-  return std::visit([&](const auto& shape) { return cache_row(shape, cache); }, s);
-}
-
 Count twice_pairs(Count queries, Count past, Count window, AttentionFlops convention) {
   const Count keys = add(past, queries);
   if (window <= 0 || window > keys) window = keys;

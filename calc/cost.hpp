@@ -49,6 +49,11 @@ Cost backward_input(const Shape& shape, const Pricing& p, Component component = 
 Cost backward_weight(const Shape& shape, const Pricing& p, Component component = Component::mlp);
 Cost backward(const Shape& shape, const Pricing& p, Component component = Component::mlp);
 Cost cost(const Op& op, const Pricing& p, Direction direction);
+/// All three directions in one visit; without training the gradients' are empty.
+struct Costs {
+  Cost forward, backward_input, backward_weight;
+};
+Costs costs(const Op& op, const Pricing& p);
 inline Cost forward(const Op& op, const Pricing& p) { return forward(op.shape, p, op.component); }
 inline Cost backward(const Op& op, const Pricing& p) { return backward(op.shape, p, op.component); }
 
@@ -71,9 +76,6 @@ constexpr Learned operator*(Count n, const Learned& l) {
 }
 Learned learned(const Shape& shape);
 
-/// Bytes of the weights as stored: matrices in their component's format, and what that does not cover in `compute`.
-Bytes weight_bytes(const Op& op, const WeightFormats& weights, DType compute);
-
 /// Exponentials, hyperbolic tangents and the like that an element-wise operator evaluates: one per number of an
 /// activation (backward: the function and its derivative) or of the logits; none in attention's core, whose rate is
 /// measured with them. ReLU, which evaluates none, is counted too: shapes do not know the activation.
@@ -81,35 +83,6 @@ double functions(const Shape& shape, bool is_backward);
 
 /// Numbers in the result, and in input i.
 Count out_elements(const Shape& shape);
-
-/// What a layer keeps of one sequence, on one rank: a token's bytes for every token, or for the last `window` of them,
-/// and a state of fixed size.
-struct CacheRow {
-  Bytes per_token{};
-  Count window = 0;  ///< 0: every token
-  Bytes state{};
-  constexpr Bytes of(Count context) const {
-    return (window > 0 && window < context ? window : context) * per_token + state;
-  }
-};
-CacheRow cache_row(const Shape& shape, DType cache);
-
-/// Bytes that one token of one sequence takes in this layer's cache on this rank: a key and a value of every KV head,
-/// or one latent row, each a row of its own.
-Bytes token_cache(const Attention& a, DType cache);
-
-/// Which inputs, and whether the output, the backward pass needs.
-struct Needs {
-  std::array<bool, Inputs::most> in{};
-  bool out = false;
-};
-Needs needs(const Shape& shape, const Pricing& p);
-
-/// Bytes kept for backward that are no operator's input or output: softmax outputs, log-sum-exps, masks, statistics.
-Bytes kept(const Shape& shape, const Pricing& p);
-
-/// Bytes held only while the operator runs, forward or backward: naive attention's scores or their gradient.
-Bytes scratch(const Shape& shape, const Pricing& p, bool is_backward);
 
 /// Twice the number of scored query-key pairs per head and sequence, so that causal_half is an integer. The window
 /// counts the token itself. Source: formulas of Goon (3.2) for full; FlashAttention's benchmark for causal_half.

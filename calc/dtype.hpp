@@ -118,6 +118,7 @@ inline constexpr DType fp32 = *dtype("fp32"), fp16 = *dtype("fp16"), bf16 = *dty
 /// Bytes of a (rows, cols) tensor in this format: groups lie along the rows, and one begun counts whole.
 constexpr Bytes tensor_bytes(DType t, Count rows, Count cols) {
   const Format& f = t.format();
+  if (t.plain()) return Bytes(ceil_div(mul(rows, cols, f.element_bits), 8));
   const Count per_row = f.group == 0 ? 0 : f.group < 0 ? 1 : ceil_div(cols, f.group);
   const Count groups = mul(ceil_div(rows, f.group_rows), per_row);
   const Count outer = f.outer == 0 ? 0 : mul(ceil_div(groups, f.outer), f.outer_bits);

@@ -35,11 +35,11 @@ void add_backward(Exchanges& all, const Collective& c, const Pricing& p) {
   if (c.regather) all.add(exchange(c, c.forward, p));
 }
 
-Seconds exchange_time(const Exchange& e, Count ranks, const Link& link) {
+ExchangeTime exchange_time(const Exchange& e, Count ranks, const Link& link) {
   const std::optional<CollectiveSchedule> s = collective_schedule(e.op, CollectiveAlgorithm::ring, ranks);
   if (!s || s->rounds == 0) return {};
   const double waits = static_cast<double>(mul(e.messages, s->rounds));
-  return waits * link.latency + Seconds(s->load.value() * static_cast<double>(e.bytes.value) / link.bandwidth.value);
+  return {waits * link.latency, Seconds(s->load.value() * static_cast<double>(e.bytes.value) / link.bandwidth.value)};
 }
 
 }  // namespace llmcalc

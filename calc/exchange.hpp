@@ -34,7 +34,12 @@ class Exchanges {
 void add_forward(Exchanges& all, const Collective& c, const Pricing& p);
 void add_backward(Exchanges& all, const Collective& c, const Pricing& p);
 
-/// Seconds of ring collectives: messages x rounds x latency + load x bytes / bandwidth.
-Seconds exchange_time(const Exchange& e, Count ranks, const Link& link);
+/// Seconds of ring collectives: messages x rounds x latency, and load x bytes / bandwidth, of which a link achieves a
+/// share.
+struct ExchangeTime {
+  Seconds waits, transfer;  ///< transfer: at full bandwidth
+  constexpr Seconds at(double share) const { return waits + (1 / share) * transfer; }
+};
+ExchangeTime exchange_time(const Exchange& e, Count ranks, const Link& link);
 
 }  // namespace llmcalc

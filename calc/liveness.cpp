@@ -4,6 +4,7 @@
 #include <array>
 
 #include "calc/cost.hpp"
+#include "calc/held.hpp"
 
 namespace llmcalc {
 namespace {

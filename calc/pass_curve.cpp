@@ -7,21 +7,15 @@ namespace {
 
 PassSum forward_sum(const Prices& prices) {
   PassSum sum;
-  for (const LayerPrice& row : prices.rows) sum.add(row.forward, row.layers);
+  for (const LayerPrice& row : prices.rows) sum.add(row.forward, row.layers, true);
   return sum;
-}
-
-Flops forward_flops(const Prices& prices) {
-  Flops f;
-  for (const LayerPrice& row : prices.rows) f += row.layers * row.whole.forward.total();
-  return f;
 }
 
 }  // namespace
 
 PassEstimate assemble_pass(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster) {
   const PassSum sum = forward_sum(prices);
-  return {pass_time(sum, prices, plan, layout, cluster), forward_flops(prices), sum.cost};
+  return {pass_time(sum, prices, plan, layout, cluster), prices.whole.forward.total(), sum.cost};
 }
 
 PassCurve::PassCurve(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster,
@@ -31,14 +25,14 @@ PassCurve::PassCurve(const Arch& arch, const Plan& plan, const Layout& layout, c
       cluster_(cluster),
       prices_(price_without_cores(arch, plan, layout, cluster.device, largest_context, cores_)),
       sum_(forward_sum(prices_)),
-      flops_(forward_flops(prices_)) {}
+      flops_(prices_.whole.forward.total()) {}
 
 PassEstimate PassCurve::at(Count context) const {
   PassSum sum = sum_;
   Flops flops = flops_;
   for (const Core& core : cores_) {
     const CorePrice p = price_core(core, prices_, plan_, layout_, context);
-    sum.add(p.pass, core.layers);
+    sum.add(p.pass, core.layers, true);
     flops += core.layers * p.whole;
   }
   return {pass_time(sum, prices_, plan_, layout_, cluster_), flops, sum.cost};

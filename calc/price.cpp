@@ -23,24 +23,6 @@ Flops& part(Work& w, const Op& op) {
   return op.component == Component::lm_head ? w.head : w.linear;
 }
 
-/// The logits during the loss, all of a rank's: 4 bytes each (what log-softmax keeps), the compute format, or the
-/// compute format with a float32 copy and a float32 gradient; in `chunks` pieces one after another.
-Bytes logits_bytes(const Plan& plan, const Loss& s) {
-  const Count n = mul(s.rows, s.vocabulary);
-  const auto all = [&] {
-    switch (plan.logits.format) {
-      case LogitFormat::fp32:
-        return Bytes(mul(n, 4));
-      case LogitFormat::compute:
-        return bytes_of(plan.precision, n);
-      case LogitFormat::with_gradient:
-        return Bytes(mul(n, plan.precision.format().element_bits / 8 + 8));
-    }
-    return Bytes();
-  };
-  return Bytes(ceil_div(all().value, plan.logits.chunks));
-}
-
 /// Adds one direction of one operator. Without a device nothing is timed.
 void add_operator(PassPrice& pass, const Op& op, const Cost& c, const Pricing& p, Direction direction, const Plan& plan,
                   const Prices& prices) {
@@ -70,8 +52,9 @@ class Pricer {
       if (!is_aside(op)) price(row, op, uncut);
     if (!uncut)
       for (const Op& op : s.whole)
-        if (!is_aside(op)) count(row, op, forward(op, p_), p_.training() ? backward(op, p_) : Cost());
+        if (!is_aside(op)) count(row, op, costs(op, p_));
     if (cores_ != nullptr) put_aside(s);
+    prices_.whole += row.layers * row.whole;
     row.alive = liveness(s.ops, p_, s.input_elements, plan_.recompute == Recompute::selective, row.logits);
     row.summed = summed_gradients(s.ops, layout_, Group::tensor);
   }
@@ -97,22 +80,18 @@ class Pricer {
   void price(LayerPrice& row, const Op& op, bool whole) {
     const bool again = p_.training() && runs_again(plan_, row.segment, op);
     if (const Collective* c = std::get_if<Collective>(&op.shape)) return exchange(row, *c, again);
-    const Cost ahead = forward(op, p_);
-    run(row.forward, op, ahead, Direction::forward);
-    if (again) run(row.again, op, ahead, Direction::forward);
-    Cost back;
-    if (p_.training()) back = price_backward(row, op);
-    if (whole) count(row, op, ahead, back);
+    const Costs c = costs(op, p_);
+    run(row.forward, op, c.forward, Direction::forward);
+    if (again) run(row.again, op, c.forward, Direction::forward);
+    if (p_.training()) run_backward(row, op, c);
+    if (whole) count(row, op, c);
     if (holds_) hold(row, op);
   }
 
-  Cost price_backward(LayerPrice& row, const Op& op) const {
-    Cost input = backward_input(op.shape, p_, op.component);
-    const Cost weight = backward_weight(op.shape, p_, op.component);
-    run(row.backward_input, op, input, Direction::backward_input);
-    run(row.backward_weight, op, weight, Direction::backward_weight);
-    if (const Loss* loss = std::get_if<Loss>(&op.shape)) row.logits = logits_bytes(plan_, *loss);
-    return input += weight;
+  void run_backward(LayerPrice& row, const Op& op, const Costs& c) const {
+    run(row.backward_input, op, c.backward_input, Direction::backward_input);
+    run(row.backward_weight, op, c.backward_weight, Direction::backward_weight);
+    if (const Loss* loss = std::get_if<Loss>(&op.shape)) row.logits = logits_bytes(*loss, p_, plan_.logits.chunks);
   }
 
   void hold(LayerPrice& row, const Op& op) const {
@@ -133,13 +112,13 @@ class Pricer {
   }
 
   /// FLOPs of an operator before it was cut.
-  void count(LayerPrice& row, const Op& op, const Cost& ahead, const Cost& back) const {
-    part(row.whole.forward, op) += ahead.model;
-    row.whole.backward += back.model;
-    row.whole.executed += ahead.executed + back.executed;
+  void count(LayerPrice& row, const Op& op, const Costs& c) const {
+    part(row.whole.forward, op) += c.forward.model;
+    row.whole.backward += c.backward_input.model + c.backward_weight.model;
+    row.whole.executed += c.forward.executed + c.backward_input.executed + c.backward_weight.executed;
     if (!p_.training() || !runs_again(plan_, row.segment, op)) return;
-    row.whole.again += ahead.model;
-    row.whole.executed += ahead.executed;
+    row.whole.again += c.forward.model;
+    row.whole.executed += c.forward.executed;
   }
 
   const Plan& plan_;

@@ -9,6 +9,7 @@
 
 #include "calc/cluster.hpp"
 #include "calc/exchange.hpp"
+#include "calc/held.hpp"
 #include "calc/liveness.hpp"
 #include "calc/program.hpp"
 #include "calc/roofline.hpp"
@@ -43,7 +44,17 @@ struct WholeFlops {
   Work forward;
   Flops backward{}, again{};  ///< model FLOPs of backward, and of the forward work done again
   Flops executed{};           ///< of all three, what the kernels do
+  constexpr WholeFlops& operator+=(const WholeFlops& o) {
+    forward += o.forward;
+    backward += o.backward;
+    again += o.again;
+    executed += o.executed;
+    return *this;
+  }
 };
+constexpr WholeFlops operator*(Count n, const WholeFlops& w) {
+  return {n * w.forward, n * w.backward, n * w.again, n * w.executed};
+}
 
 /// One layer of one kind, or the embedding, or the head: one micro-batch or one inference pass, one rank.
 struct LayerPrice {
@@ -65,6 +76,7 @@ struct LayerPrice {
 struct Prices {
   InPlace<LayerPrice, 10> rows;
   LayerKinds kinds;
+  WholeFlops whole;  ///< of all layers
   Rates bound_rates, estimated_rates;
   bool estimated = false;
   const LayerPrice& embedding() const { return rows[0]; }

@@ -5,11 +5,11 @@
 namespace llmcalc {
 namespace {
 
-PassSum micro_batch(const Prices& prices) {
+PassSum micro_batch(const Prices& prices, const Plan& plan) {
   PassSum sum;
   for (const LayerPrice& row : prices.rows)
     for (const PassPrice* pass : {&row.forward, &row.backward_input, &row.backward_weight, &row.again})
-      sum.add(*pass, row.layers);
+      sum.add(*pass, row.layers, plan.roofline == Roofline::step);
   return sum;
 }
 
@@ -29,25 +29,15 @@ Exchanges gradient_sums(const Prices& prices, const Plan& plan) {
 }  // namespace
 
 TrainingFlops training_flops(const Prices& prices) {
-  TrainingFlops f;
-  for (const LayerPrice& row : prices.rows) {
-    f.forward += row.layers * row.whole.forward.total();
-    f.backward += row.layers * row.whole.backward;
-    f.recompute += row.layers * row.whole.again;
-    f.executed += row.layers * row.whole.executed;
-  }
+  const WholeFlops& all = prices.whole;
+  TrainingFlops f{
+      .forward = all.forward.total(), .backward = all.backward, .recompute = all.again, .executed = all.executed};
   f.model_total = f.forward + f.backward;
   f.hardware_total = f.model_total + f.recompute;
   return f;
 }
 
 TrainingFlops training_flops(const Arch& arch, const Plan& plan) { return training_flops(price(arch, plan, {}, {})); }
-
-Work forward_work(const Prices& prices) {
-  Work w;
-  for (const LayerPrice& row : prices.rows) w += row.layers * row.whole.forward;
-  return w;
-}
 
 TrainEstimate assemble(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster) {
   TrainEstimate e{.memory = training_memory(prices, plan, cluster.device.achieved.overhead),
@@ -56,12 +46,12 @@ TrainEstimate assemble(const Prices& prices, const Plan& plan, const Layout& lay
                   .estimate = {},
                   .estimated = prices.estimated,
                   .tokens = mul(plan.global_batch, plan.seq)};
-  const PassTime one = pass_time(micro_batch(prices), prices, plan, layout, cluster);
+  const PassTime one = pass_time(micro_batch(prices, plan), prices, plan, layout, cluster);
   const States states{e.memory.weights, e.memory.gradients, e.memory.optimizer, e.memory.parameters};
-  const Exchanges sums = gradient_sums(prices, plan);
+  const ExchangeTime sums = exchange_time(gradient_sums(prices, plan), layout, cluster);
   const auto optimizer = [&](const Rates& r) {
     return Time{.memory = optimizer_traffic(states, plan) / r.memory,
-                .communication = (1 - plan.overlap) * exchange_time(sums, layout, cluster, r.link)};
+                .communication = (1 - plan.overlap) * sums.at(r.link)};
   };
   const double n = static_cast<double>(micro_batches(plan, layout));
   e.bound = {n * one.bound, optimizer(prices.bound_rates)};

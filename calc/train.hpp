@@ -18,9 +18,6 @@ struct TrainingFlops {
 TrainingFlops training_flops(const Prices& prices);
 TrainingFlops training_flops(const Arch& arch, const Plan& plan);
 
-/// Forward FLOPs of the whole model by what does them.
-Work forward_work(const Prices& prices);
-
 struct StepTime {
   Time time;       ///< forward, backward and recomputation of every micro-batch, one rank
   Time optimizer;  ///< the optimizer's pass over the states, once per step

@@ -45,7 +45,7 @@ Section flops_section(const Request& r) {
   const Count tokens = mul(p.micro_batch, p.seq);
   const Prices prices = price(r.model.arch, p, {}, {});
   const TrainingFlops f = training_flops(prices);
-  const Work w = forward_work(prices);
+  const Work w = prices.whole.forward;
   Section s{"flops", fmt::format("FLOPs of one micro-batch, {} x {} tokens", p.micro_batch, p.seq), {}};
   s.add("forward", "forward", f.forward);
   s.add("forward_linear", "  matrices", w.linear);

@@ -82,7 +82,7 @@ class Table {
       Exchanges all;
       add_forward(all, *sent, price_);
       if (training()) add_backward(all, *sent, price_);
-      return {.communication = (1 - r_.plan.overlap) * exchange_time(all, r_.layout, c, rates.link)};
+      return {.communication = (1 - r_.plan.overlap) * exchange_time(all, r_.layout, c).at(rates.link)};
     }
     Time t = operator_time(op, price_, Direction::forward, rates);
     if (training()) t += backward_time(op, price_, rates);

@@ -72,7 +72,7 @@ void compare_training(const Arch& a, Comparison& c) {
 void compare_inference(const Arch& a, Comparison& c) {
   Plan p{.batch = 5, .attention_flops = AttentionFlops::causal_exact};
   for (const Count context : {Count{1}, Count{777}, Count{5000}}) {
-    const Work w = forward_work(price_decode(a, p, {}, {}, context));
+    const Work w = price_decode(a, p, {}, {}, context).whole.forward;
     c.flops("decode.flops", w.total(), textbook::decode_flops(a, p.batch, context));
     if (a.linear_layers.empty())
       c.count("kv_cache.bytes_total", (p.batch * cache_bytes(a, p, context)).value,

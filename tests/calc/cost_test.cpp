@@ -1,6 +1,7 @@
 // The price of every shape, counted by hand. Rows 2, widths small primes, so that no two terms look alike.
 
 #include "calc/cost.hpp"
+#include "calc/held.hpp"
 
 #include <cmath>
 

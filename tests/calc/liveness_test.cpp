@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "calc/cost.hpp"
+#include "calc/held.hpp"
 #include "tests/calc/engine_archs.hpp"
 #include "tests/catch.hpp"
 

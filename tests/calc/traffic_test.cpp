@@ -3,6 +3,7 @@
 #include <string>
 
 #include "calc/cost.hpp"
+#include "calc/held.hpp"
 #include "calc/memory.hpp"
 #include "tests/calc/engine_archs.hpp"
 #include "tests/catch.hpp"

@@ -1,0 +1,45 @@
+#pragma once
+/// What an operator holds in memory: its weights, its cache, and what backward needs of it.
+
+#include "calc/op.hpp"
+#include "calc/pricing.hpp"
+
+namespace llmcalc {
+
+/// Bytes of the weights as stored: matrices in their component's format, and what that does not cover in `compute`.
+Bytes weight_bytes(const Op& op, const WeightFormats& weights, DType compute);
+
+/// What a layer keeps of one sequence, on one rank: a token's bytes for every token, or for the last `window` of them,
+/// and a state of fixed size.
+struct CacheRow {
+  Bytes per_token{};
+  Count window = 0;  ///< 0: every token
+  Bytes state{};
+  constexpr Bytes of(Count context) const {
+    return (window > 0 && window < context ? window : context) * per_token + state;
+  }
+};
+CacheRow cache_row(const Shape& shape, DType cache);
+
+/// Bytes that one token of one sequence takes in this layer's cache on this rank: a key and a value of every KV head,
+/// or one latent row, each a row of its own.
+Bytes token_cache(const Attention& a, DType cache);
+
+/// Which inputs, and whether the output, the backward pass needs.
+struct Needs {
+  std::array<bool, Inputs::most> in{};
+  bool out = false;
+};
+Needs needs(const Shape& shape, const Pricing& p);
+
+/// Bytes kept for backward that are no operator's input or output: softmax outputs, log-sum-exps, masks, statistics.
+Bytes kept(const Shape& shape, const Pricing& p);
+
+/// Bytes held only while the operator runs, forward or backward: naive attention's scores or their gradient.
+Bytes scratch(const Shape& shape, const Pricing& p, bool is_backward);
+
+/// The logits during the loss, all of a rank's: 4 bytes each (what log-softmax keeps), the compute format, or the
+/// compute format with a float32 copy and a float32 gradient; in `chunks` pieces one after another.
+Bytes logits_bytes(const Loss& s, const Pricing& p, Count chunks);
+
+}  // namespace llmcalc
