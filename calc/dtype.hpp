@@ -115,10 +115,8 @@ namespace dtypes {
 inline constexpr DType fp32 = *dtype("fp32"), fp16 = *dtype("fp16"), bf16 = *dtype("bf16"), fp8 = *dtype("fp8");
 }
 
-/// Bytes of a (rows, cols) tensor in this format: groups lie along the rows, and one begun counts whole.
-constexpr Bytes tensor_bytes(DType t, Count rows, Count cols) {
-  const Format& f = t.format();
-  if (t.plain()) return Bytes(ceil_div(mul(rows, cols, f.element_bits), 8));
+/// Bytes of a (rows, cols) tensor in a format with groups, which lie along the rows; one begun counts whole.
+constexpr Bytes grouped_bytes(const Format& f, Count rows, Count cols) {
   const Count per_row = f.group == 0 ? 0 : f.group < 0 ? 1 : ceil_div(cols, f.group);
   const Count groups = mul(ceil_div(rows, f.group_rows), per_row);
   const Count outer = f.outer == 0 ? 0 : mul(ceil_div(groups, f.outer), f.outer_bits);
@@ -127,12 +125,18 @@ constexpr Bytes tensor_bytes(DType t, Count rows, Count cols) {
   return Bytes(add(ceil_div(bits, 8), f.tensor_bytes));
 }
 
+/// Bytes of a (rows, cols) tensor in any format.
+constexpr Bytes tensor_bytes(DType t, Count rows, Count cols) {
+  if (!t.plain()) return grouped_bytes(t.format(), rows, cols);
+  return Bytes(ceil_div(mul(rows, cols, t.format().element_bits), 8));
+}
+
+/// Bytes of n numbers in one row: activations, gradients.
+constexpr Bytes bytes_of(DType t, Count n) { return tensor_bytes(t, 1, n); }
+
 /// Bytes of one row of `cols` numbers that is stored by itself, as a head's key of one token is in a cache: it starts
 /// on a byte and its groups begin with it; what a tensor has once (nvfp4's scale) is not counted.
 constexpr Bytes row_bytes(DType t, Count cols) { return tensor_bytes(t, 1, cols) - Bytes(t.format().tensor_bytes); }
-
-/// Bytes of n numbers in a format without groups: activations, gradients.
-constexpr Bytes bytes_of(DType t, Count n) { return tensor_bytes(t, 1, n); }
 
 /// Mean bits per weight of a long row.
 constexpr double bits_per_weight(DType t) {

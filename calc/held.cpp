@@ -1,7 +1,5 @@
 #include "calc/held.hpp"
 
-#include "calc/stored.hpp"
-
 namespace llmcalc {
 namespace {
 
@@ -117,9 +115,8 @@ Bytes scratch(const Shape& s, const Pricing& p, bool is_backward) {
   return std::visit([&](const auto& shape) { return scratch(shape, p, is_backward); }, s);
 }
 
-Bytes weight_bytes(const Op& op, const WeightFormats& weights, DType compute) {
-  const Stored w = stored(op.shape, op.component, weights, compute);
-  return std::visit([&](const auto& shape) { return weight_bytes(shape, w); }, op.shape);
+Bytes weight_bytes(const Shape& s, const Stored& w) {
+  return std::visit([&](const auto& shape) { return weight_bytes(shape, w); }, s);
 }
 
 Bytes token_cache(const Attention& a, DType cache) { return cache_row(a, cache).per_token; }

@@ -1,13 +1,12 @@
 #pragma once
 /// What an operator holds in memory: its weights, its cache, and what backward needs of it.
 
-#include "calc/op.hpp"
-#include "calc/pricing.hpp"
+#include "calc/stored.hpp"
 
 namespace llmcalc {
 
-/// Bytes of the weights as stored: matrices in their component's format, and what that does not cover in `compute`.
-Bytes weight_bytes(const Op& op, const WeightFormats& weights, DType compute);
+/// Bytes of the weights as stored.
+Bytes weight_bytes(const Shape& shape, const Stored& w);
 
 /// What a layer keeps of one sequence, on one rank: a token's bytes for every token, or for the last `window` of them,
 /// and a state of fixed size.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "calc/search.hpp"
+
 namespace llmcalc {
 namespace {
 
@@ -36,33 +38,19 @@ InferEstimate infer(const Arch& arch, const Plan& plan, const Layout& layout, co
                   .bound = {},
                   .estimate = {},
                   .estimated = prompt.estimated};
-  const auto generation = [&](const auto& total) {
-    const Seconds first = total(e.prefill);
-    const auto seconds = [&](Count context) { return total(step(context)).value; };
-    return Generation{first, first + Seconds(piecewise_sum(plan.prompt + 1, plan.prompt + plan.generate - 1, seconds))};
-  };
-  e.bound = generation([](const PassTime& t) { return t.bound.total(); });
-  e.estimate = e.estimated ? generation([](const PassTime& t) { return t.estimate.total(); }) : e.bound;
+  const BothSeconds steps = piecewise_sum(plan.prompt + 1, end - 1, [&](Count context) {
+    const PassTime t = step(context);
+    return BothSeconds{t.bound.total().value, t.estimate.total().value};
+  });
+  const Seconds bound = e.prefill.bound.total(), estimate = e.prefill.estimate.total();
+  e.bound = {bound, bound + Seconds(steps.bound)};
+  e.estimate = {estimate, estimate + Seconds(steps.estimate)};
   return e;
 }
 
 namespace {
-/// The smallest n in [1, most] of which `holds`, for a condition that stays true once it is; absent: none.
-template <typename Condition>
-std::optional<Count> first(Count most, const Condition& holds) {
-  if (!holds(most)) return std::nullopt;
-  Count low = 0, high = 1;
-  while (!holds(high)) low = high, high = std::min(2 * high, most);
-  while (high - low > 1) {
-    const Count middle = low + (high - low) / 2;
-    (holds(middle) ? high : low) = middle;
-  }
-  return high;
-}
-
-constexpr Count largest_context = Count{1} << 28;  // 268 million tokens; no count of a flash attention pass overflows
 constexpr Count largest_batch = Count{1} << 24;
-Count longest_context(const Arch& a) { return a.position == Position::learned ? a.position_rows : largest_context; }
+Count longest_context(const Arch& a) { return a.position == Position::learned ? a.position_rows : longest_searched; }
 }  // namespace
 
 Limits limits(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device) {
@@ -96,7 +84,7 @@ Limits limits(const Arch& arch, const Plan& plan, const Layout& layout, const De
 std::optional<Count> cache_equals_weights_context(const Arch& arch, const Plan& plan, const Layout& layout) {
   const Prices held = price_holdings(arch, plan, layout);
   const double weights = static_cast<double>(weights_bytes(held).value);
-  return first(largest_context, [&](Count context) {
+  return first(longest_searched, [&](Count context) {
     return static_cast<double>(plan.batch) * static_cast<double>(cache_bytes(held, context).value) >= weights;
   });
 }

@@ -29,21 +29,31 @@ struct InferEstimate {
 };
 InferEstimate infer(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster);
 
-/// Sum of f(i) for i in [from, to], for a function that is piecewise linear: halves the range until the middle and the
+/// Seconds at the datasheet's rates and at those of the estimate.
+struct BothSeconds {
+  double bound = 0, estimate = 0;
+};
+constexpr BothSeconds operator+(BothSeconds a, BothSeconds b) { return {a.bound + b.bound, a.estimate + b.estimate}; }
+constexpr BothSeconds operator*(double n, BothSeconds a) { return {n * a.bound, n * a.estimate}; }
+
+/// Sum of f(i) for i in [from, to], for functions that are piecewise linear: halves the range until the middle and the
 /// quarters lie on the line between its ends.
 template <typename F>
-double piecewise_sum(Count from, Count to, const F& f) {
-  if (to < from) return 0;
-  const double a = f(from), b = f(to);
+BothSeconds piecewise_sum(Count from, Count to, const F& f) {
+  if (to < from) return {};
+  const BothSeconds a = f(from);
+  if (to == from) return a;
+  const BothSeconds b = f(to);
   const double n = static_cast<double>(to - from + 1);
-  if (to - from <= 1) return to == from ? a : a + b;
+  if (to - from == 1) return a + b;
+  const auto near = [](double x, double line) { return (x - line) * (x - line) <= 1e-24 * line * line; };
   const auto on_line = [&](Count i) {
-    const double line = a + (b - a) * static_cast<double>(i - from) / static_cast<double>(to - from);
-    const double gap = f(i) - line;
-    return gap * gap <= 1e-24 * line * line;
+    const double x = static_cast<double>(i - from) / static_cast<double>(to - from);
+    const BothSeconds line = (1 - x) * a + x * b, here = f(i);
+    return near(here.bound, line.bound) && near(here.estimate, line.estimate);
   };
   const Count middle = from + (to - from) / 2;
-  if (on_line(middle) && on_line(from + (to - from) / 4) && on_line(middle + (to - middle) / 2)) return n * (a + b) / 2;
+  if (on_line(middle) && on_line(from + (to - from) / 4) && on_line(middle + (to - middle) / 2)) return n / 2 * (a + b);
   return piecewise_sum(from, middle, f) + piecewise_sum(middle + 1, to, f);
 }
 

@@ -9,7 +9,7 @@
 namespace llmcalc {
 namespace {
 
-constexpr std::size_t max_tensors = 128;
+constexpr std::size_t max_tensors = OpList::capacity + 8;
 
 /// An operator's tensors after aliasing: an exchange that makes nothing new (an all-reduce) works in place.
 struct Tensors {
@@ -21,8 +21,9 @@ class Walk {
  public:
   Walk(const OpList& ops, const Pricing& p, Count input_elements, bool without_core, Bytes logits = {})
       : ops_(ops), p_(p), without_core_(without_core) {
+    assert(ops.tensors() <= max_tensors);
+    for (std::size_t t = 0; t < ops.tensors(); ++t) begin(t);
     size_[block_input] = bytes_of(p.activation, input_elements);
-    for (std::size_t t = 0; t < ops.tensors(); ++t) same_[t] = static_cast<TensorId>(t);
     for (std::size_t i = 0; i < ops.size(); ++i) read(i);
     if (!p.training()) return;
     for (std::size_t i = 0; i < ops.size(); ++i) mark_needs(i);
@@ -43,16 +44,16 @@ class Walk {
   /// After run().
   WorstMoments moments() {
     WorstMoments w;
-    for (std::size_t t = 0; t < max_tensors; ++t)
+    for (std::size_t t = 0; t < ops_.tensors(); ++t)
       if (exists(t) && producer_[t] <= forward_at_ && (needed_[t] || last_use_[t] >= forward_at_ || t == result_))
         w.forward.add(tensor(Alive::As::result, t));
     add_own(w.forward, forward_at_, false);
     if (!p_.training()) return w;
-    alive_again_ = {};
+    std::fill_n(alive_again_.begin(), ops_.tensors(), false);
     const std::size_t at = backward_at_;
     backward_pass([&](std::size_t i, const Gradients& gradient) {
       if (i != at) return;
-      for (std::size_t t = 0; t < max_tensors; ++t) {
+      for (std::size_t t = 0; t < ops_.tensors(); ++t) {
         if (needed_[t] && first_need_[t] <= i) w.backward.add(tensor(Alive::As::result, t));
         if (alive_again_[t] && first_need_[t] <= i) w.backward.add(tensor(Alive::As::again, t));
         if (gradient[t] != Bytes()) w.backward.add(tensor(Alive::As::gradient, t));
@@ -65,12 +66,19 @@ class Walk {
   KeptByOperator by_operator() const {
     KeptByOperator kept{};
     for (std::size_t i = 0; i < ops_.size(); ++i) kept[i] = own(ops_[i]);
-    for (std::size_t t = 0; t < max_tensors; ++t)
+    for (std::size_t t = 0; t < ops_.tensors(); ++t)
       if (needed_[t] && t != logits_) kept[first_need_[t]] += size_[t];
     return kept;
   }
 
  private:
+  void begin(std::size_t t) {
+    size_[t] = {};
+    same_[t] = static_cast<TensorId>(t);
+    producer_[t] = last_use_[t] = first_need_[t] = 0;
+    needed_[t] = masked_[t] = remade_[t] = alive_again_[t] = false;
+  }
+
   static bool makes_nothing(const Op& op) {
     return op.in_place() || (std::holds_alternative<Collective>(op.shape) && out_elements(op.shape) == 0);
   }
@@ -179,7 +187,8 @@ class Walk {
   /// See(i, gradients): everything is alive that operator i's backward run needs.
   template <typename See>
   void backward_pass(See see) {
-    Gradients gradient{};
+    Gradients gradient;
+    std::fill_n(gradient.begin(), ops_.tensors(), Bytes());
     gradient[result_] = size_[result_];
     Bytes live = r_.kept + size_[result_];
     for (std::size_t i = ops_.size(); i-- > 0;) {
@@ -241,10 +250,11 @@ class Walk {
   TensorId result_ = block_input, logits_ = no_tensor;
   std::size_t forward_at_ = 0, backward_at_ = 0;
   std::array<Tensors, OpList::capacity> of_;
-  std::array<Bytes, max_tensors> size_{};
+  // By tensor, as many as there are.
+  std::array<Bytes, max_tensors> size_;
   std::array<TensorId, max_tensors> same_;
-  std::array<std::size_t, max_tensors> producer_{}, last_use_{}, first_need_{};
-  std::array<bool, max_tensors> needed_{}, masked_{}, remade_{}, alive_again_{};
+  std::array<std::size_t, max_tensors> producer_, last_use_, first_need_;
+  std::array<bool, max_tensors> needed_, masked_, remade_, alive_again_;
 };
 
 }  // namespace

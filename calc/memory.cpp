@@ -5,8 +5,6 @@
 namespace llmcalc {
 namespace {
 
-bool has_master(const Plan& plan) { return plan.master && training_weights(plan).format().element_bits < 32; }
-
 /// Bytes kept by all layers below layer `first`, `full` recomputation keeping only their inputs.
 Bytes kept_below(const Prices& p, Count first, bool full) {
   Bytes kept = p.embedding().alive.kept;
@@ -40,8 +38,10 @@ auto sum_of(const Prices& p, const Part& part) {
 
 }  // namespace
 
+bool keeps_master(const Plan& plan) { return plan.master && training_weights(plan).format().element_bits < 32; }
+
 Bytes optimizer_bytes(const Plan& plan, Count n, Count factored) {
-  const Bytes master = has_master(plan) ? Bytes(mul(4, n)) : Bytes();
+  const Bytes master = keeps_master(plan) ? Bytes(mul(4, n)) : Bytes();
   switch (plan.optimizer) {
     case Optimizer::sgd:
       return master;
@@ -136,7 +136,7 @@ Bytes cache_bytes_per_token(const Arch& arch, const Plan& plan, const Layout& la
 }
 
 Bytes optimizer_traffic(const States& s, const Plan& plan) {
-  const Bytes weights_read = has_master(plan) ? Bytes() : s.weights;
+  const Bytes weights_read = keeps_master(plan) ? Bytes() : s.weights;
   return 2 * s.optimizer + s.gradients + s.weights + weights_read;
 }
 

@@ -41,6 +41,9 @@ Bytes pass_workspace(const Prices& pass);
 Bytes weights_bytes(const Prices& prices);
 Bytes weights_bytes(const Arch& arch, const Plan& plan, const Layout& layout = {});
 
+/// Is there a float32 copy of the weights? Only of those in fewer bits.
+bool keeps_master(const Plan& plan);
+
 /// Optimizer bytes of n parameters of which `factored` numbers would do for Adafactor; the float32 master copy of
 /// 16-bit weights is counted here. Adam 8 (two moments), momentum and Lion 4, SGD 0, 8-bit Adam 2 and two float32
 /// scales per 256. Sources: Goon (2.1), (2.3); ZeRO (arXiv:1910.02054); arXiv:2110.02861; Adafactor arXiv:1804.04235

@@ -28,9 +28,10 @@ void add_operator(PassPrice& pass, const Op& op, const Cost& c, const Pricing& p
                   const Prices& prices) {
   pass.cost += c;
   if (plan.roofline == Roofline::step || prices.bound_rates.memory.value <= 0) return;
-  pass.bound += op_time(c, prices.bound_rates);
+  const double executed = static_cast<double>(c.executed.value), moved = c.moved.total();
+  pass.bound += op_time(executed, moved, op_rates(prices.bound_rates));
   if (!prices.estimated) return;
-  pass.estimate += op_time(c, reached(op, c, p, direction, prices.estimated_rates));
+  pass.estimate += op_time(executed, moved, reached(op, c, p, direction, prices.estimated_rates));
 }
 
 /// Prices segments one after another, each in one visit.
@@ -73,7 +74,7 @@ class Pricer {
       return std::find_if(ops.begin(), ops.end(), [&](const Op& op) { return is_aside(op); });
     };
     const Op* mine = core_of(s.ops);
-    if (mine != s.ops.end()) cores_->push({*mine, *core_of(s.whole), s.repeats});
+    if (mine != s.ops.end()) cores_->push({*mine, *core_of(s.whole), s.repeats, &s.whole != &s.ops});
   }
 
   /// One operator of one rank; `whole`: of the whole model too.
@@ -96,7 +97,7 @@ class Pricer {
 
   void hold(LayerPrice& row, const Op& op) const {
     row.learned += learned(op.shape);
-    row.weights += weight_bytes(op, p_.weight, plan_.precision);
+    row.weights += weight_bytes(op.shape, stored(op.shape, op.component, p_));
     const CacheRow cache = cache_row(op.shape, plan_.kv_precision);
     if (cache.per_token != Bytes() || cache.state != Bytes()) row.cache = cache;
   }
@@ -177,12 +178,15 @@ Prices price_without_cores(const Arch& arch, const Plan& plan, const Layout& lay
 
 CorePrice price_core(const Core& core, const Prices& prices, const Plan& plan, const Layout& layout, Count context) {
   const Pricing p = pricing(plan, Phase::decode, layout);
-  Op op = core.op, whole = core.whole;
-  std::get<Attention>(op.shape).keys = context;
-  std::get<Attention>(whole.shape).keys = context;
+  const auto at_context = [&](Op op) {
+    std::get<Attention>(op.shape).keys = context;
+    return op;
+  };
+  const Op op = at_context(core.op);
+  const Cost c = forward(op, p);
   CorePrice r;
-  add_operator(r.pass, op, forward(op, p), p, Direction::forward, plan, prices);
-  r.whole = forward(whole, p).model;
+  add_operator(r.pass, op, c, p, Direction::forward, plan, prices);
+  r.whole = core.cut ? forward(at_context(core.whole), p).model : c.model;
   return r;
 }
 

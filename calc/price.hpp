@@ -105,6 +105,7 @@ Prices price_decode(const Arch& arch, const Plan& plan, const Layout& layout, co
 struct Core {
   Op op, whole;
   Count layers;
+  bool cut;  ///< is `op` a part of `whole`?
 };
 using Cores = InPlace<Core, 8>;
 /// A decode step whose attention cores are not in the rows but in `cores`; what is alive is that of `context`.

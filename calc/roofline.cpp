@@ -68,21 +68,14 @@ Seconds reached_launch(const Op& op, const Pricing& p, Direction direction, cons
 
 }  // namespace
 
-Rates reached(const Op& op, const Cost& c, const Pricing& p, Direction direction, const Rates& r) {
-  Rates own = r;
+OpRates reached(const Op& op, const Cost& c, const Pricing& p, Direction direction, const Rates& r) {
+  OpRates own = op_rates(r);
   own.launch = reached_launch(op, p, direction, r);
   if (r.uniform()) return own;
   own.compute = reached_compute(op, c, direction, r);
   if (std::holds_alternative<Attention>(op.shape) && r.attention.forward.value > 0) own.exposed = 0;
   if (c.moved.total() > 0) own.memory = reached_memory(op, c, p, direction, r);
   return own;
-}
-
-Time op_time(const Cost& c, const Rates& r) {
-  const Seconds compute = c.executed / r.compute;
-  const Seconds memory(c.moved.total() / r.memory.value);
-  if (compute >= memory) return {.compute = compute, .memory = r.exposed * memory, .latency = r.launch};
-  return {.compute = r.exposed * compute, .memory = memory, .latency = r.launch};
 }
 
 Time operator_time(const Op& op, const Pricing& p, Direction direction, const Rates& r) {
@@ -96,12 +89,8 @@ Time backward_time(const Op& op, const Pricing& p, const Rates& r) {
 }
 
 Time step_time(const Cost& whole, const Rates& r) {
-  Cost floor = whole;
-  floor.moved.activations = 0;
-  Rates smooth = r;
-  smooth.exposed = 0;
-  smooth.launch = {};
-  return op_time(floor, smooth);
+  return op_time(static_cast<double>(whole.executed.value), whole.moved.weights + whole.moved.cache,
+                 {.compute = r.compute, .memory = r.memory});
 }
 
 }  // namespace llmcalc

@@ -43,6 +43,16 @@ Rates estimated_rates(const Device& device, const Plan& plan);
 /// Are there efficiencies, stated in the plan or measured on the device?
 bool has_estimate(const Device& device, const Plan& plan);
 
+/// What one pass over one operator runs at.
+struct OpRates {
+  FlopsPerSecond compute;
+  BytesPerSecond memory;
+  Seconds launch{};
+  double exposed = 0;
+};
+/// Those of an operator that no exception applies to.
+constexpr OpRates op_rates(const Rates& r) { return {r.compute, r.memory, r.launch, r.exposed}; }
+
 /// Seconds by what they are spent on. Of compute and memory only the larger is not zero, where the shorter is hidden.
 struct Time {
   Seconds compute{}, memory{}, communication{}, latency{};
@@ -63,10 +73,17 @@ Bound bound(const Time& t);
 /// what training makes is kept, and goes to memory. Training and decoding may run from CUDA graphs; a prompt does not.
 /// An element-wise kernel is never faster than the functions that it evaluates. The launch of a gradient counts once,
 /// with that of the inputs if there is one.
-Rates reached(const Op& op, const Cost& c, const Pricing& p, Direction direction, const Rates& r);
+OpRates reached(const Op& op, const Cost& c, const Pricing& p, Direction direction, const Rates& r);
 
 /// One pass over one operator: its executed FLOPs against its bytes, and of the shorter what is exposed.
-Time op_time(const Cost& c, const Rates& r);
+constexpr Time op_time(double executed, double moved, const OpRates& r) {
+  const Seconds compute(executed / r.compute.value), memory(moved / r.memory.value);
+  if (compute >= memory) return {.compute = compute, .memory = r.exposed * memory, .latency = r.launch};
+  return {.compute = r.exposed * compute, .memory = memory, .latency = r.launch};
+}
+constexpr Time op_time(const Cost& c, const OpRates& r) {
+  return op_time(static_cast<double>(c.executed.value), c.moved.total(), r);
+}
 
 /// One direction of one operator at these rates; a gradient is that of inputs and of weights.
 Time operator_time(const Op& op, const Pricing& p, Direction direction, const Rates& r);

@@ -12,10 +12,22 @@ struct Stored {
   DType result;  ///< of its matrix product
 };
 /// Norms of queries, keys and latent rows are attention's parameters, and are stored as norms are.
-Stored stored(const Shape& shape, Component component, const WeightFormats& weights, DType compute);
-Stored stored(const Shape& shape, Component component, const Pricing& p);
+inline Stored stored(const Shape& shape, Component c, const WeightFormats& weights, DType compute) {
+  const DType weight = weights[std::holds_alternative<Norm>(shape) ? Component::norm : c];
+  const Format& f = weight.format();
+  const bool table = c == Component::embedding || c == Component::position || c == Component::lm_head;
+  return {table && !f.covers_embedding ? compute : weight, f.covers_vectors ? weight : compute, compute};
+}
+
+inline Stored stored(const Shape& shape, Component c, const Pricing& p) {
+  Stored s = stored(shape, c, p.weight, p.activation);
+  if (c == Component::lm_head) s.result = p.head_output();
+  return s;
+}
 
 /// Keys and values of one token of one sequence in format t, each a row of its own: one per KV head, or the latent row.
-Bytes token_rows(const Attention& a, DType t, bool latent);
+inline Bytes token_rows(const Attention& a, DType t, bool latent) {
+  return latent ? row_bytes(t, a.latent_dim) : a.kv_heads * (row_bytes(t, a.qk_dim) + row_bytes(t, a.v_dim));
+}
 
 }  // namespace llmcalc

@@ -1,6 +1,7 @@
 #include "calc/train.hpp"
 
 #include "calc/run.hpp"
+#include "calc/search.hpp"
 
 namespace llmcalc {
 namespace {
@@ -38,6 +39,21 @@ TrainingFlops training_flops(const Prices& prices) {
 }
 
 TrainingFlops training_flops(const Arch& arch, const Plan& plan) { return training_flops(price(arch, plan, {}, {})); }
+
+Work work_of_sequence(const Arch& arch, const Plan& plan, Count seq) {
+  Plan one = plan;
+  one.micro_batch = one.global_batch = 1;
+  one.seq = seq;
+  one.attention = AttentionImpl::flash;  // changes no model FLOPs, and stores no scores that could overflow
+  return price(arch, one, {}, {}).whole.forward;
+}
+
+std::optional<Count> attention_equals_rest_seq(const Arch& arch, const Plan& plan) {
+  return first(longest_searched, [&](Count seq) {
+    const Work w = work_of_sequence(arch, plan, seq);
+    return w.core.value >= (w.linear + w.head).value;
+  });
+}
 
 TrainEstimate assemble(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster) {
   TrainEstimate e{.memory = training_memory(prices, plan, cluster.device.achieved.overhead),

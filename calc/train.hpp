@@ -1,6 +1,8 @@
 #pragma once
 /// One optimizer step of training: what it does, how long it takes, what it needs.
 
+#include <optional>
+
 #include "calc/assemble.hpp"
 #include "calc/memory.hpp"
 #include "calc/parameters.hpp"
@@ -17,6 +19,12 @@ struct TrainingFlops {
 };
 TrainingFlops training_flops(const Prices& prices);
 TrainingFlops training_flops(const Arch& arch, const Plan& plan);
+
+/// The smallest sequence length at which the attention cores do as many FLOPs as everything else, windows and the
+/// plan's convention in them; absent: never, because no layer sees the whole sequence.
+std::optional<Count> attention_equals_rest_seq(const Arch& arch, const Plan& plan);
+/// Forward FLOPs of one sequence of that length, whole model.
+Work work_of_sequence(const Arch& arch, const Plan& plan, Count seq);
 
 struct StepTime {
   Time time;       ///< forward, backward and recomputation of every micro-batch, one rank

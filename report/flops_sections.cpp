@@ -59,10 +59,8 @@ Section flops_section(const Request& r) {
   s.add("executed", "executed FLOPs", f.executed,
         p.attention == AttentionImpl::flash ? "flash kernels" : "naive attention");
   s.add("per_token", "model FLOPs per token", per_token(f.model_total, tokens), Unit::flops);
-  if (w.core.value > 0)
-    s.add("attention_equals_rest_seq", "attention equals rest at",
-          d(p.seq) * static_cast<double>((w.linear + w.head).value) / static_cast<double>(w.core.value), Unit::tokens,
-          "sequence length");
+  if (const auto equal = w.core.value > 0 ? attention_equals_rest_seq(r.model.arch, p) : std::nullopt)
+    s.add("attention_equals_rest_seq", "attention is half from", *equal, Unit::tokens, "sequence length");
   return s;
 }
 

@@ -12,6 +12,13 @@ std::string bound_name(const Time& t) { return std::string(bound_names[static_ca
 
 double intensity(const Cost& c) { return static_cast<double>(c.executed.value) / c.moved.total(); }
 
+/// One request's prompt on a machine that runs nothing else.
+Seconds prefill_alone(const Request& r) {
+  Plan one = r.plan;
+  one.batch = 1;
+  return prefill(r.model.arch, one, r.layout, r.hardware->cluster, one.prompt).estimate.total();
+}
+
 const char* how(const InferEstimate& e) {
   return e.estimated ? "at the efficiencies given" : "a bound: full efficiency";
 }
@@ -62,7 +69,12 @@ Section decode_section(const Request& r, const InferEstimate& e) {
 Section end_to_end_section(const Request& r, const InferEstimate& e) {
   const Plan& p = r.plan;
   Section s{"end_to_end", "whole generation", {}};
-  s.add("ttft_s", "first token after", e.estimate.first_token, "prefill");
+  const bool several = p.batch > 1;
+  const Seconds alone = several ? prefill_alone(r) : e.estimate.first_token;
+  s.add("ttft_s", several ? "first tokens after" : "first token after", e.estimate.first_token,
+        several ? fmt::format("of all {}: their prompts in one pass", p.batch) : "prefill");
+  s.add("ttft_alone_s", several ? "  alone" : "", alone, "of a request that waits for no other");
+  s.add("ttft_mean_s", several ? "  on average" : "", 0.5 * d(p.batch + 1) * alone, "prompts one after another");
   s.add("total_s", "all tokens after", e.estimate.total,
         fmt::format("{} tokens{}", p.generate, p.kv_cache ? "" : ", no KV cache"));
   s.add("bound_ttft_s", "", e.bound.first_token);

@@ -29,7 +29,8 @@ json::Value hardware_json(const HardwareCard& card) {
       v["peak_flops"][std::string(peak_names[i])] = card.cluster.device.peaks[i].value;
   const auto link = [&](const char* key, const Link& l) {
     if (l.bandwidth.value <= 0) return;
-    v[key] = {{"bytes_per_s", l.bandwidth.value}, {"latency_s", l.latency.value}};
+    v[key] = {{"bytes_per_s", l.bandwidth.value}};
+    if (l.latency.value > 0) v[key]["latency_s"] = l.latency.value;
     if (l.ranks > 1) v[key]["ranks"] = l.ranks;
   };
   for (const Link& level : card.cluster.levels) link(&level == card.cluster.levels.begin() ? "link" : "network", level);

@@ -30,9 +30,9 @@ Step step_of(const Request& r, Phase phase) {
 struct Line {
   const Op& op;
   Count parameters;
-  Cost forward, backward;
+  Cost forward, backward, again;  ///< again: the forward pass done once more in backward
   Bytes kept;
-  Time time;  ///< forward, and backward in training
+  Time time;  ///< forward, and in training backward and again
 };
 
 /// The table, a line at a time.
@@ -50,41 +50,51 @@ class Table {
     grid_.left = 2;
   }
 
-  void add(const Segment& s) {
-    grid_.rows.push_back({fmt::format("{} (x {})", segment_name(s), s.repeats)});
-    grid_.rows.back().resize(grid_.columns.size());
-    KeptByOperator kept{};
-    if (training()) kept = kept_by_operator(s.ops, price_, s.input_elements, r_.plan.recompute == Recompute::selective);
-    for (std::size_t i = 0; i < s.ops.size(); ++i) {
-      const Line l = line(s.ops[i], kept[i]);
-      grid_.rows.push_back(text(l));
-      grid_.json.push_back(numbers(l, s));
-    }
+  void add(const OperatorRow& row) {
+    if (row.index == 0) begin(row.segment);
+    const Line l = line(row.op, kept_[row.index], row.again);
+    grid_.rows.push_back(text(l));
+    grid_.json.push_back(numbers(l, row.segment));
   }
   Grid grid() const { return grid_; }
 
  private:
   bool training() const { return phase_ == Phase::training; }
 
-  Line line(const Op& op, Bytes kept) const {
-    Line l{op, learned(op.shape).total, forward(op, price_), {}, kept, {}};
+  void begin(const Segment& s) {
+    grid_.rows.push_back({fmt::format("{} (x {})", segment_name(s), s.repeats)});
+    grid_.rows.back().resize(grid_.columns.size());
+    kept_ = training() ? kept(s) : KeptByOperator{};
+  }
+
+  /// What each operator keeps; where the whole block runs again that is the block's input.
+  KeptByOperator kept(const Segment& s) const {
+    if (r_.plan.recompute != Recompute::full || s.kind != SegmentKind::block)
+      return kept_by_operator(s.ops, price_, s.input_elements, r_.plan.recompute == Recompute::selective);
+    KeptByOperator input{};
+    input[0] = liveness(s.ops, price_, s.input_elements, false).input;
+    return input;
+  }
+
+  Line line(const Op& op, Bytes kept, bool again) const {
+    Line l{op, learned(op.shape).total, forward(op, price_), {}, {}, kept, {}};
     if (training()) l.backward = backward(op, price_);
-    if (!r_.hardware) return l;
-    l.time = time(op);
+    if (again) l.again = l.forward;
+    if (r_.hardware) l.time = time(op, again);
     return l;
   }
 
   /// One operator, or one exchange, at the rates of the estimate.
-  Time time(const Op& op) const {
+  Time time(const Op& op, bool again) const {
     const Cluster& c = r_.hardware->cluster;
     const Rates rates = estimated_rates(c.device, r_.plan);
     if (const Collective* sent = std::get_if<Collective>(&op.shape)) {
       Exchanges all;
-      add_forward(all, *sent, price_);
+      for (int passes = again ? 2 : 1; passes > 0; --passes) add_forward(all, *sent, price_);
       if (training()) add_backward(all, *sent, price_);
       return {.communication = (1 - r_.plan.overlap) * exchange_time(all, r_.layout, c).at(rates.link)};
     }
-    Time t = operator_time(op, price_, Direction::forward, rates);
+    Time t = (again ? 2.0 : 1.0) * operator_time(op, price_, Direction::forward, rates);
     if (training()) t += backward_time(op, price_, rates);
     return t;
   }
@@ -124,6 +134,7 @@ class Table {
     if (training()) {
       v["backward_flops"] = value_json(l.backward.executed);
       v["backward_moved_bytes"] = l.backward.moved.total();
+      v["recomputed_flops"] = value_json(l.again.executed);
       v["kept_bytes"] = l.kept.value;
     }
     if (!r_.hardware) return v;
@@ -136,15 +147,14 @@ class Table {
   Phase phase_;
   Pricing price_;
   Grid grid_;
+  KeptByOperator kept_{};  ///< of the segment at hand
 };
 
 }  // namespace
 
 Grid operators_grid(const Request& r, Phase phase) {
   Table table(r, phase);
-  for_each_operator(r.model.arch, r.plan, r.layout, step_of(r, phase), [&](const OperatorRow& row) {
-    if (row.index == 0) table.add(row.segment);
-  });
+  for_each_operator(r.model.arch, r.plan, r.layout, step_of(r, phase), [&](const OperatorRow& row) { table.add(row); });
   return table.grid();
 }
 

@@ -86,7 +86,7 @@ enum class Style : std::uint8_t { text, markdown, json };
 std::string render(const Report& report, Style style);
 
 /// The version of the JSON of reports: another number is another meaning of some key.
-inline constexpr Count report_schema = 1;
+inline constexpr Count report_schema = 2;
 json::Value report_json(const Report& report);
 /// One value, exact.
 json::Value value_json(const Quantity& q);

@@ -15,9 +15,8 @@ json::Value conventions_json(const Request& r);
 Section parameters_section(const ModelCard& card);
 Section kv_cache_section(const Request& r);
 
-/// `key`: "memory", or "inference_memory" where a report has both.
 Section training_memory_section(const Request& r);
-Section inference_memory_section(const Request& r, std::string key);
+Section inference_memory_section(const Request& r);
 /// What the activations consist of, per operator group, and where recomputation and precision pay.
 Section activations_section(const Request& r);
 

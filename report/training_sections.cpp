@@ -28,6 +28,15 @@ Bytes kept_with(const Request& r, DType precision, Recompute recompute) {
   return training_memory(r.model.arch, p, r.layout).activations;
 }
 
+/// MFU where only causal pairs count as work.
+double causal_utilization(const Request& r, const TrainEstimate& e) {
+  Plan causal = r.plan;
+  causal.attention_flops = AttentionFlops::causal_exact;
+  TrainEstimate of_causal = e;
+  of_causal.flops = training_flops(r.model.arch, causal);
+  return model_utilization(of_causal, e.estimate, causal, r.layout, r.hardware->cluster.device);
+}
+
 }  // namespace
 
 Section training_memory_section(const Request& r) {
@@ -35,11 +44,11 @@ Section training_memory_section(const Request& r) {
   Section s{"memory", "training memory, per GPU", {}};
   s.add("weights_bytes", "weights", m.weights, std::string(training_weights(r.plan).name()));
   s.add("gradients_bytes", "gradients", m.gradients, fmt::format("{} bytes each", r.plan.gradient_bytes));
-  s.add("optimizer_bytes", "optimizer", m.optimizer, "master copy included");
+  s.add("optimizer_bytes", "optimizer", m.optimizer,
+        keeps_master(r.plan) ? "float32 master copy included" : "no master copy");
   s.add("activations_bytes", "activations", m.activations,
         fmt::format("{} x {} tokens", r.plan.micro_batch, r.plan.seq));
   s.add("logits_bytes", "logits", m.logits);
-  s.add("kv_cache_bytes", "", Bytes());
   s.add("workspace_bytes", "workspace", m.workspace, "more, at the worst moment");
   add_process(s, m);
   s.add("total_bytes", "sum", m.total);
@@ -49,9 +58,9 @@ Section training_memory_section(const Request& r) {
   return s;
 }
 
-Section inference_memory_section(const Request& r, std::string key) {
+Section inference_memory_section(const Request& r) {
   const Memory m = inference_memory(r.model.arch, r.plan, r.layout, process_bytes(r));
-  Section s{std::move(key), "inference memory, per GPU", {}};
+  Section s{"inference_memory", "inference memory, per GPU", {}};
   s.add("weights_bytes", "weights", m.weights, weight_formats_text(r.plan.weight_precision));
   s.add("kv_cache_bytes", "KV cache", m.kv_cache,
         fmt::format("{} x {} tokens", r.plan.batch, r.plan.prompt + r.plan.generate));
@@ -111,8 +120,11 @@ Section step_section(const Request& r, const TrainEstimate& e) {
   s.add("tokens_per_s", "throughput", tokens_per_second(e, t), Unit::tokens_per_second,
         fmt::format("{} GPU{}", gpus, gpus == 1 ? "" : "s"));
   s.add("tokens_per_s_per_gpu", "per GPU", tokens_per_second(e, t) / d(gpus), Unit::tokens_per_second);
-  s.add("mfu", "MFU", model_utilization(e, t, p, r.layout, device), Unit::ratio,
-        fmt::format("of the {} peak", p.precision.name()));
+  const double mfu = model_utilization(e, t, p, r.layout, device);
+  s.add("mfu", "MFU", mfu, Unit::ratio, fmt::format("of the {} peak", p.precision.name()));
+  if (mfu > 1)
+    s.add("mfu_causal_exact", "MFU, causal pairs", causal_utilization(r, e), Unit::ratio,
+          "--attention-flops full counts pairs that flash skips");
   s.add("hfu", "HFU", hardware_utilization(e, t, p, r.layout, device), Unit::ratio, "recomputation counted");
   s.add("bound", "bound by", std::string(bound_names[static_cast<std::size_t>(bound(all))]));
   const auto part = [&](const char* key, const char* label, Seconds v) {

@@ -84,7 +84,7 @@ double exposed_in_layers(model::Backend& b, const Sizes& sizes, const FormatRate
   double longer = 0, shorter = 0;
   for (const Direction d : {Direction::forward, Direction::backward_input, Direction::backward_weight}) {
     const Cost done = cost(op, p, d);
-    const Rates own = reached(op, done, p, d, rates);
+    const OpRates own = reached(op, done, p, d, rates);
     const double compute = (done.executed / own.compute).value, memory = done.moved.total() / own.memory.value;
     longer += std::max(compute, memory) + own.launch.value, shorter += std::min(compute, memory);
   }

@@ -77,12 +77,12 @@ double moved(const Setting& s, const Cost& c) {
   return s.plan().roofline == Roofline::op ? c.moved.total() : c.moved.weights + c.moved.cache;
 }
 
-bool is_compute_limited(const Cost& c, const Rates& r) {
+bool is_compute_limited(const Cost& c, const OpRates& r) {
   return c.executed / r.compute >= Seconds(c.moved.total() / r.memory.value);
 }
 bool is_limited(const Setting& s, const Cost& c, Limited which) {
   if (which == Limited::either) return true;
-  return is_compute_limited(c, estimated_rates(s.device(), s.plan())) == (which == Limited::compute);
+  return is_compute_limited(c, op_rates(estimated_rates(s.device(), s.plan()))) == (which == Limited::compute);
 }
 
 bool is_nothing(const Cost& c) { return c.executed == Flops() && c.moved.total() == 0; }
@@ -128,7 +128,7 @@ Terms measured_operators(const Setting& s, const Pass& pass, Limited shown) {
   for (const Run& r : runs(s, pass)) {
     if (is_exchange(r)) continue;
     const Cost c = cost(r.op, p, r.direction);
-    const Rates own = reached(r.op, c, p, r.direction, rates);
+    const OpRates own = reached(r.op, c, p, r.direction, rates);
     if (is_nothing(c) && own.launch.value == 0) continue;
     std::vector<std::string> values{digits(c.executed.value), number_text(c.moved.total()),
                                     number_text(own.compute.value), number_text(own.memory.value),

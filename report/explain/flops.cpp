@@ -1,4 +1,5 @@
 #include "calc/textbook/flops.hpp"
+#include "calc/search.hpp"
 #include "report/explain/definition.hpp"
 
 namespace llmcalc::explain {
@@ -53,6 +54,15 @@ Formula executed(S s) {
   return {done.text()};
 }
 
+/// The cores against the rest at the length in question.
+Formula attention_share(S s) {
+  const Row* row = s.row("flops.attention_equals_rest_seq");
+  const Work w = work_of_sequence(s.arch(), s.plan(), row ? std::get<Count>(row->value) : longest_searched);
+  return {"F_c/F_o",
+          {{"F_c", "forward FLOPs of the attention cores in a sequence of that length", digits(w.core.value)},
+           {"F_o", "of all else in it", digits((w.linear + w.head).value)}}};
+}
+
 constexpr std::string_view matmuls = "matmuls only, 1 multiply-add = 2 FLOP; whole model, one micro-batch";
 constexpr Definition all[] = {
     {"flops.forward", "FLOPs of the forward pass", "FLOP", Subject::training, false, forward, matmuls,
@@ -80,9 +90,10 @@ constexpr Definition all[] = {
      "FlashAttention (arXiv:2205.14135) and its benchmark"},
     {"flops.per_token", "model FLOPs per token", "FLOP", Subject::training, false,
      [](S) -> Formula { return {"F_model/(B*S)"}; }, matmuls, "PaLM (arXiv:2204.02311) App. B"},
-    {"flops.attention_equals_rest_seq", "sequence length at which attention costs as much as all else", "tokens",
-     Subject::training, false, [](S) -> Formula { return {"S*(F_lin + F_head)/F_core"}; },
-     "as if the core grew with S^2", "Goon (3.3): O(S/D)", "softmax attention"},
+    {"flops.attention_equals_rest_seq", "sequence length from which attention costs as much as all else", "tokens",
+     Subject::training, false, attention_share,
+     "windows and the convention of --attention-flops in it; found by search", "Goon (3.3): O(S/D)",
+     "softmax attention, in some layers without a window", "the smallest sequence length at which this is at least 1"},
     {"flops.model_run", "model FLOPs of the whole run", "FLOP", Subject::training, false,
      [](S) -> Formula { return {"floor(F_model*D_run/(B*S))"}; }, "rounded down", "Goon (3.4)", "--tokens D"},
 };

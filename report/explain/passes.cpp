@@ -88,6 +88,15 @@ class Stretches {
                {}};
 };
 
+Plan alone(Plan p) {
+  p.batch = 1;
+  return p;
+}
+Formula mean_first_token(S s) {
+  return {"(B + 1)/2*t_alone",
+          {{"t_alone", "time to the first token of a request alone, s", s.number("end_to_end.ttft_alone_s")}}};
+}
+
 /// The smallest batch whose intensity reaches the ridge; experts make it a search.
 Formula compute_bound(S s) {
   Plan p = s.plan();
@@ -146,6 +155,10 @@ constexpr Definition all[] = {
      "a KV cache, and a batch that can be compute-bound", "the smallest batch at which this is at least 1"},
     {"end_to_end.ttft_s", "time to the first token", "s", Subject::inference, true,
      [](S s) { return pass_time(s, prefill_pass(s.plan()), false); }, "the prefill", "Pope 2022 (arXiv:2211.05102)"},
+    {"end_to_end.ttft_alone_s", "time to the first token of a request alone", "s", Subject::inference, true,
+     [](S s) { return pass_time(s, prefill_pass(alone(s.plan())), false); }, "batch 1", "Pope 2022 (arXiv:2211.05102)"},
+    {"end_to_end.ttft_mean_s", "mean time to the first token", "s", Subject::inference, true, mean_first_token,
+     "prompts run one after another, each alone: (1 + 2 + ... + B)/B of them", "arithmetic"},
     {"end_to_end.total_s", "time of the whole generation", "s", Subject::inference, true,
      [](S s) { return Stretches(s, &PassEstimate::estimate).total(); },
      "prefill, then a decode step per further token at the context it has then", "Goon §7"},

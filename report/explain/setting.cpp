@@ -28,7 +28,7 @@ Setting::Setting(const Request& request, const Parts& parts)
       keep(s);
   }
   if (parts.inference) {
-    keep(inference_memory_section(request, "inference_memory"));
+    keep(inference_memory_section(request));
     keep(kv_cache_section(request));
   }
   if (!request.hardware) return;

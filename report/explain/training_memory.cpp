@@ -63,8 +63,6 @@ constexpr Definition all[] = {
      "--logits fp32: 4 bytes each; compute: as --precision; bf16+grad: that, a float32 copy, a float32 gradient; "
      "chunked:N: one chunk",
      "Korthikanti 2022 (arXiv:2205.05198) 4.3; compute: karpathy/llm.c"},
-    {"memory.kv_cache_bytes", "KV cache", "bytes", Subject::training, false, [](S) -> Formula { return {"0"}; },
-     "training keeps none: inference_memory.kv_cache_bytes", "Goon (6.1)"},
     {"memory.workspace_bytes", "workspace: alive at the worst moment beyond what is named", "bytes", Subject::training,
      false, [](S) -> Formula { return {"max(0, M_peak - M_w - M_g - M_o - M_act - M_log)"}; }, per_gpu,
      "liveness of the operators' tensors"},

@@ -9,7 +9,7 @@ void fill(const Request& r, Report& report) {
   const bool training = r.has(part::training), inference = r.has(part::inference);
   if (training) report.sections = {training_memory_section(r), activations_section(r)};
   if (inference) {
-    report.sections.push_back(inference_memory_section(r, training ? "inference_memory" : "memory"));
+    report.sections.push_back(inference_memory_section(r));
     report.sections.push_back(kv_cache_section(r));
   }
   if (r.ops && training) report.grids.push_back(operators_grid(r, Phase::training));

@@ -11,7 +11,7 @@ void fill(const Request& r, Report& report) {
   report.sections = {
       parameters_section(r.model), flops_section(r),       formulas_section(r),
       training_memory_section(r),  activations_section(r), step_section(r, t),
-      run_flops_section(r),        run_section(r, t),      inference_memory_section(r, "inference_memory"),
+      run_flops_section(r),        run_section(r, t),      inference_memory_section(r),
       kv_cache_section(r),         prefill_section(r, i),  decode_section(r, i),
       end_to_end_section(r, i),    limits_section(r)};
   if (r.ops)

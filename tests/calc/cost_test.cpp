@@ -265,7 +265,7 @@ TEST_CASE("a pass reads a matrix in the bytes that it is stored in", "[contract]
     for (const Op& op : block)
       if (op.name == "mlp.up" || op.name == "mlp.down")
         CHECK(forward(op.shape, p).moved.weights ==
-              static_cast<double>(weight_bytes(op, p.weight, dtypes::bf16).value));
+              static_cast<double>(weight_bytes(op.shape, stored(op.shape, Component::mlp, p)).value));
   }
 }
 
@@ -275,7 +275,7 @@ TEST_CASE("a tied head stores nothing and is read as a matrix", "[contract][cost
   const OpList head = head_ops(a, {.sequences = 1});
   const Op& op = head[1];
   REQUIRE(op.name == "head.logits");
-  CHECK(weight_bytes(op, dtypes::bf16, dtypes::bf16) == Bytes());
+  CHECK(weight_bytes(op.shape, stored(op.shape, op.component, decode)) == Bytes());
   CHECK(forward(op.shape, decode).moved.weights == 2 * 13 * 19);
 }
 

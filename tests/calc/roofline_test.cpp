@@ -24,11 +24,11 @@ Op op_of(const Shape& shape) { return {"mlp.up", shape, Component::mlp, Split::c
 }  // namespace
 
 TEST_CASE("an operator takes the longer of its compute and its memory time", "[cost][roofline]") {
-  Time t = op_time(cost_of(1000, 20, 20, 20), rates);  // 10 s against 6 s
+  Time t = op_time(cost_of(1000, 20, 20, 20), op_rates(rates));  // 10 s against 6 s
   CHECK(t.compute.value == 10);
   CHECK(t.memory.value == 0);
   CHECK(bound(t) == Bound::compute);
-  t = op_time(cost_of(500, 20, 20, 20), rates);  // 5 s against 6 s
+  t = op_time(cost_of(500, 20, 20, 20), op_rates(rates));  // 5 s against 6 s
   CHECK(t.compute.value == 0);
   CHECK(t.memory.value == 6);
   CHECK(bound(t) == Bound::memory);
@@ -37,7 +37,7 @@ TEST_CASE("an operator takes the longer of its compute and its memory time", "[c
 TEST_CASE("a launch costs an operator its latency", "[cost][roofline]") {
   Rates r = rates;
   r.launch = Seconds(3);
-  const Time t = op_time(cost_of(100, 0, 0, 1), r);
+  const Time t = op_time(cost_of(100, 0, 0, 1), op_rates(r));
   CHECK(t.latency.value == 3);
   CHECK(t.total().value == 4);
   CHECK(bound(t) == Bound::latency);
@@ -46,7 +46,7 @@ TEST_CASE("a launch costs an operator its latency", "[cost][roofline]") {
 TEST_CASE("executed FLOPs take the time and not those of the convention", "[cost][roofline]") {
   Cost c = cost_of(1000, 0, 0, 0);
   c.executed = Flops(200);
-  CHECK(op_time(c, rates).total().value == 2);
+  CHECK(op_time(c, op_rates(rates)).total().value == 2);
 }
 
 TEST_CASE("the step roofline takes the whole pass as one operator, and neither launches nor activations",
@@ -55,7 +55,7 @@ TEST_CASE("the step roofline takes the whole pass as one operator, and neither l
   const Op s = op_of(Linear{.rows = 3, .in = 5, .out = 7});
   const Cost once = forward(s, train);
   Rates r = rates;
-  CHECK(op_time(once, r).memory.value == Approx(14.2));
+  CHECK(op_time(once, op_rates(r)).memory.value == Approx(14.2));
   r.launch = Seconds(3);
   CHECK(step_time(2 * once, r).memory.value == Approx(2 * 7.0));
   CHECK(step_time(2 * once, r).latency.value == 0);
@@ -81,10 +81,10 @@ TEST_CASE("an estimate uses what was measured and a bound does not", "[contract]
 TEST_CASE("of the shorter of compute and memory time the exposed share is added", "[cost][roofline]") {
   Rates r = rates;
   r.exposed = 0.75;
-  Time t = op_time(cost_of(1000, 20, 20, 20), r);  // 10 s against 6 s
+  Time t = op_time(cost_of(1000, 20, 20, 20), op_rates(r));  // 10 s against 6 s
   CHECK(t.compute.value == 10);
   CHECK(t.memory.value == 4.5);
-  t = op_time(cost_of(500, 20, 20, 20), r);  // 5 s against 6 s
+  t = op_time(cost_of(500, 20, 20, 20), op_rates(r));  // 5 s against 6 s
   CHECK(t.compute.value == 3.75);
   CHECK(t.memory.value == 6);
   CHECK(bound(t) == Bound::memory);

@@ -147,8 +147,7 @@ TEST_CASE("every component is read in its own format, attention's norms in that 
   CHECK(forward(matrix, q, Component::experts).moved.weights ==
         5 * 2 * 17 + 2 * 5);  // 17 bytes for 32; bias as computed
   CHECK(forward(norm, q, Component::attention).moved.weights == 4 * 26);
-  CHECK(weight_bytes({"attn.q_norm", norm, Component::attention, Split::heads, 1, {}, 1}, q.weight, dtypes::bf16) ==
-        Bytes(4 * 26));
+  CHECK(weight_bytes(norm, stored(norm, Component::attention, q)) == Bytes(4 * 26));
 }
 
 TEST_CASE("training stores one format without groups, whatever the checkpoint has", "[cost][traffic]") {

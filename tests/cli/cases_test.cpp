@@ -31,7 +31,7 @@ TEST_CASE("GPT-3 in mixed precision on one device is Goon (2.15)-(2.19), correct
   CHECK(number(r, "memory", "activations_bytes") == activations + outside(2048, 12288));
   // (2.19): 0.0877 B, not .2 B
   CHECK(static_cast<double>(activations) / (18.0 * static_cast<double>(n)) == Approx(0.0877).epsilon(1e-3));
-  CHECK(r["memory"]["fits"] == false);
+  CHECK(r["inference_memory"]["fits"] == false);
   // S x S against the rest: 34 D / 5 A
   CHECK(r["activations"]["quadratic_equals_linear_seq"].get<double>() == Approx(34.0 * 12288 / (5 * 96)));
 }
@@ -70,14 +70,14 @@ TEST_CASE("Falcon-40B as Goon treats it keeps 3.75 GiB of cache a sequence, is m
   CHECK(number(r, "kv_cache", "bytes_per_sequence") == 2LL * 2 * 8192 * 60 * 2048 / 4);  // (8.1): 4 GiB rounded
   CHECK(r["decode"]["bound"] == "memory");                                               // the seed says compute
   CHECK_FALSE(r["decode"].contains("compute_bound_batch"));                              // never
-  CHECK(r["memory"]["fits"] == false);
+  CHECK(r["inference_memory"]["fits"] == false);
   // T = 4 holds (4 x 80 GiB - 12 L D^2 weights of 90 GiB - table) / 3.75 GiB = 61 sequences, and fewer with a workspace
   constexpr Count weights = 2 * (12LL * 60 * 8192 * 8192 + 65024LL * 8192);
   constexpr Count sequence = 2LL * 2 * 8192 * 60 * 2048;
   constexpr Count room = 4LL * 80 * (1LL << 30) - weights;
   CHECK(room / sequence == 61);
   const Count workspace =
-      number(ask("infer docs/cases/goon-falcon-40b.json" + plan + " --tp 4"), "memory", "workspace_bytes");
+      number(ask("infer docs/cases/goon-falcon-40b.json" + plan + " --tp 4"), "inference_memory", "workspace_bytes");
   CHECK(number(r, "limits", "max_batch") == room / (sequence + 4 * workspace));
 }
 

@@ -22,7 +22,7 @@ namespace {
 /// A word follows from a number: what the verdict says.
 std::string verdict(const Explanation& e, long double value) {
   if (e.definition->path.ends_with("fits")) return value <= 1 ? "yes" : "no";
-  if (e.definition->path == "decode.compute_bound_batch") return value >= 1 ? "reached" : "never";
+  if (e.definition->verdict.starts_with("the smallest")) return value >= 1 ? "reached" : "never";
   std::string largest;
   long double most = -1;
   for (const auto& [name, meaning] : {std::pair{"compute", "compute"}, std::pair{"memory", "memory"},
@@ -36,7 +36,8 @@ std::string verdict(const Explanation& e, long double value) {
 }
 
 std::string said(const Explanation& e) {
-  if (e.answer.key == "compute_bound_batch") return "reached";
+  if (e.definition->verdict.starts_with("the smallest"))
+    return std::holds_alternative<Count>(e.answer.value) ? "reached" : exact_text(e.answer.value);
   return exact_text(e.answer.value);
 }
 

@@ -28,10 +28,10 @@ bool whole(const json::Value& v) {
 
 }  // namespace
 
-TEST_CASE("a report's JSON has every name of schema 1, and no null", "[contract][cli]") {
+TEST_CASE("a report's JSON has every name of schema 2, and no null", "[contract][cli]") {
   const json::Value r = ask(
       "report llama-3.1-70b --hardware h100 --tp 8 --gpus 64 --tokens 15T --price 2.5 --watts 700 --pue 1.1 --co2 0.4");
-  CHECK(r["llmcalc"]["schema"] == 1);
+  CHECK(r["llmcalc"]["schema"] == 2);
   CHECK(r["command"] == "report");
   has(r, "model", {"name", "source"});
   has(r, "inputs",
@@ -78,8 +78,10 @@ TEST_CASE("a report's JSON has every name of schema 1, and no null", "[contract]
       {"total", "active", "non_embedding", "embedding", "position", "attention", "mlp", "norm", "lm_head"});
   has(r, "kv_cache", {"bytes_per_token", "bytes_per_sequence", "bytes_total"});
   has(r, "memory",
-      {"weights_bytes", "gradients_bytes", "optimizer_bytes", "activations_bytes", "logits_bytes", "kv_cache_bytes",
-       "workspace_bytes", "total_bytes", "peak_bytes", "capacity_bytes", "fits"});
+      {"weights_bytes", "gradients_bytes", "optimizer_bytes", "activations_bytes", "logits_bytes", "workspace_bytes",
+       "total_bytes", "peak_bytes", "capacity_bytes", "fits"});
+  has(r, "inference_memory",
+      {"weights_bytes", "kv_cache_bytes", "workspace_bytes", "total_bytes", "peak_bytes", "capacity_bytes", "fits"});
   has(r, "flops", {"forward", "backward", "recompute", "model_total", "hardware_total", "executed", "per_token"});
   has(r, "step",
       {"time_s", "bound_time_s", "tokens_per_s", "tokens_per_s_per_gpu", "mfu", "hfu", "bound", "breakdown_s"});
@@ -128,7 +130,7 @@ TEST_CASE("FLOPs past 2^64 print every digit", "[contract][cli]") {
 TEST_CASE("the memory command shows training, inference, or both", "[contract][cli]") {
   CHECK(ask("memory gpt2 --train")["memory"]["gradients_bytes"] == 4 * 124439808);
   CHECK_FALSE(ask("memory gpt2 --train").contains("kv_cache"));
-  CHECK(ask("memory gpt2 --infer")["memory"]["weights_bytes"] == 2 * 124439808);
+  CHECK(ask("memory gpt2 --infer")["inference_memory"]["weights_bytes"] == 2 * 124439808);
   CHECK(ask("memory gpt2").contains("inference_memory"));
 }
 
@@ -220,9 +222,9 @@ TEST_CASE("a file that is no report, or one of another schema, is refused as a b
     return r.err;
   };
   CHECK(refusal(R"({"answer": 42})").find("is not a report of llmcalc; save one with --json") != std::string::npos);
-  CHECK(refusal(R"({"command": "params", "llmcalc": {"schema": 2}})")
-            .find("its schema is 2, and this llmcalc reads schema 1") != std::string::npos);
-  CHECK(refusal(R"({"command": "list", "llmcalc": {"schema": 1}})").find("'llmcalc list' cannot be compared") !=
+  CHECK(refusal(R"({"command": "params", "llmcalc": {"schema": 1}})")
+            .find("its schema is 1, and this llmcalc reads schema 2") != std::string::npos);
+  CHECK(refusal(R"({"command": "list", "llmcalc": {"schema": 2}})").find("'llmcalc list' cannot be compared") !=
         std::string::npos);
 }
 

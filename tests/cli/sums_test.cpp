@@ -1,0 +1,157 @@
+// The numbers of one report divide into each other, and those of several commands are the same.
+
+#include "tests/catch.hpp"
+#include "tests/cli/program.hpp"
+
+using namespace llmcalc;
+using test::ask;
+
+namespace {
+
+double real(const json::Value& v) { return v.get<double>(); }
+Approx about(double v) { return Approx(v).epsilon(1e-12); }
+
+/// The sum of those of the named parts that are there.
+double sum(const json::Value& section, std::initializer_list<const char*> parts) {
+  double all = 0;
+  for (const char* part : parts)
+    if (section.contains(part)) all += real(section[part]);
+  return all;
+}
+
+/// A sum over the rows of a table of operators, each as often as there are layers of its kind.
+double over_rows(const json::Value& rows, const char* key) {
+  double all = 0;
+  for (const json::Value& row : rows)
+    if (row.contains(key)) all += real(row["layers"]) * real(row[key]);
+  return all;
+}
+
+const char* const trained[] = {
+    "llama-3.1-8b --hardware h100 --seq 2048",
+    "llama-3.1-8b --hardware h100 --seq 2048 --micro-batch 2 --global-batch 32 --gpus 64 --tp 4 --sp",
+    "gpt-3-175b --hardware a100 --gpus 1024 --tp 8 --global-batch 1536 --recompute full",
+    "gpt2 --hardware h100 --attention naive --dropout --recompute selective --master none --optimizer sgd",
+    "mixtral-8x7b --hardware h200 --tp 2 --efficiency 0.5 --overlap 0.2",
+    "deepseek-v2-lite --hardware h100 --roofline step --optimizer adafactor",
+    "gemma-3-27b --hardware mi300x --seq 4096 --recompute full --logits chunked:4",
+};
+
+}  // namespace
+
+TEST_CASE("a step's tokens, time and throughput divide into each other", "[contract][cli]") {
+  for (const std::string plan : trained) {
+    CAPTURE(plan);
+    const json::Value r = ask("train " + plan + " --tokens 1T --price 2 --watts 700 --co2 0.4");
+    const json::Value &step = r["step"], &in = r["inputs"], &run = r["run"];
+    CHECK(real(step["tokens"]) == real(in["global_batch"]) * real(in["seq"]));
+    CHECK(real(step["tokens_per_s"]) == about(real(step["tokens"]) / real(step["time_s"])));
+    CHECK(real(step["tokens_per_s_per_gpu"]) == about(real(step["tokens_per_s"]) / real(in["gpus"])));
+    CHECK(real(step["time_s"]) ==
+          about(sum(step["breakdown_s"], {"compute", "memory", "communication", "latency", "optimizer"})));
+    CHECK(real(run["days"]) == about(1e12 / real(step["tokens_per_s"]) / 86400));
+    CHECK(real(run["gpu_hours"]) == about(24 * real(run["days"]) * real(in["gpus"])));
+    CHECK(real(run["cost_usd"]) == about(2 * real(run["gpu_hours"])));
+    CHECK(real(run["energy_kwh"]) == about(0.7 * real(in["pue"]) * real(run["gpu_hours"])));
+    CHECK(real(run["co2_kg"]) == about(0.4 * real(run["energy_kwh"])));
+  }
+}
+
+TEST_CASE("memory, FLOPs and caches are the sums of their parts", "[contract][cli]") {
+  for (const std::string plan : trained) {
+    CAPTURE(plan);
+    const json::Value r = ask("report " + plan);
+    const json::Value &m = r["memory"], &i = r["inference_memory"], &f = r["flops"], &cache = r["kv_cache"];
+    CHECK(real(m["total_bytes"]) == sum(m, {"weights_bytes", "gradients_bytes", "optimizer_bytes", "activations_bytes",
+                                            "logits_bytes", "workspace_bytes", "process_bytes"}));
+    CHECK(real(i["total_bytes"]) == sum(i, {"weights_bytes", "kv_cache_bytes", "workspace_bytes", "process_bytes"}));
+    CHECK(m["fits"].get<bool>() == (real(m["peak_bytes"]) <= real(m["capacity_bytes"])));
+    CHECK(i["fits"].get<bool>() == (real(i["peak_bytes"]) <= real(i["capacity_bytes"])));
+    CHECK(real(f["forward"]) == sum(f, {"forward_linear", "forward_attention", "forward_head"}));
+    CHECK(real(f["model_total"]) == about(sum(f, {"forward", "backward"})));
+    CHECK(real(f["hardware_total"]) == about(sum(f, {"model_total", "recompute"})));
+    CHECK(cache["bytes_total"] == i["kv_cache_bytes"]);
+    CHECK(real(cache["bytes_total"]) == real(r["inputs"]["batch"]) * real(cache["bytes_per_sequence"]));
+    CHECK(r["end_to_end"]["ttft_s"] == r["prefill"]["time_s"]);
+  }
+}
+
+TEST_CASE("one quantity has one value in every command", "[contract][cli]") {
+  for (const std::string plan : trained) {
+    CAPTURE(plan);
+    const json::Value all = ask("report " + plan), train = ask("train " + plan);
+    CHECK(all["step"] == train["step"]);
+    CHECK(all["memory"] == train["memory"]);
+    for (const auto& [key, value] : train["flops"].items()) CHECK(all["flops"][key] == value);
+  }
+  const std::string plan = "llama-3.1-70b --hardware h100 --tp 8 --batch 100 --prompt 4096";
+  const json::Value all = ask("report " + plan), infer = ask("infer " + plan), memory = ask("memory " + plan);
+  for (const char* section : {"inference_memory", "kv_cache", "prefill", "decode", "end_to_end", "limits"})
+    CHECK(all[section] == infer[section]);
+  CHECK(memory["inference_memory"] == infer["inference_memory"]);
+  CHECK_FALSE(infer.contains("memory"));
+  CHECK_FALSE(ask("memory gpt2 --infer").contains("memory"));
+}
+
+TEST_CASE("the rows of --ops add up to the tables", "[contract][cli]") {
+  for (const std::string plan : trained) {
+    CAPTURE(plan);
+    const json::Value r = ask("train " + plan + " --ops");
+    CHECK(over_rows(r["ops"], "kept_bytes") == real(r["memory"]["activations_bytes"]));
+    if (r["inputs"]["tp"] == 1) {
+      CHECK(over_rows(r["ops"], "forward_model_flops") == about(real(r["flops"]["forward"])));
+      CHECK(over_rows(r["ops"], "forward_flops") + over_rows(r["ops"], "backward_flops") +
+                over_rows(r["ops"], "recomputed_flops") ==
+            about(real(r["flops"]["executed"])));
+    }
+    if (r["inputs"]["roofline"] != "op") continue;
+    const double replicas = real(r["inputs"]["gpus"]) / real(r["inputs"]["tp"]);
+    const double micro_batches = real(r["inputs"]["global_batch"]) / real(r["inputs"]["micro_batch"]) / replicas;
+    const json::Value& parts = r["step"]["breakdown_s"];
+    const double layers = sum(parts, {"compute", "memory", "communication", "latency"});
+    // What the tensor-parallel ranks sum once per step is in no micro-batch.
+    CHECK(micro_batches * over_rows(r["ops"], "time_s") <= layers * (1 + 1e-12));
+    CHECK(micro_batches * over_rows(r["ops"], "time_s") >= layers * (r["inputs"]["sp"] == true ? 0.999 : 1 - 1e-9));
+  }
+  const json::Value r = ask("infer llama-3.1-8b --hardware h100 --ops");
+  CHECK(over_rows(r["prefill_ops"], "time_s") == about(real(r["prefill"]["time_s"])));
+  CHECK(over_rows(r["decode_ops"], "time_s") == about(real(r["decode"]["time_per_token_s"])));
+}
+
+TEST_CASE("first tokens of one request, of the mean and of the batch are told apart", "[contract][cli]") {
+  const json::Value r = ask("infer llama-3.1-70b --hardware h100 --tp 8 --batch 100 --prompt 4096")["end_to_end"];
+  const double alone = real(ask("infer llama-3.1-70b --hardware h100 --tp 8 --prompt 4096")["end_to_end"]["ttft_s"]);
+  CHECK(real(r["ttft_alone_s"]) == about(alone));
+  CHECK(real(r["ttft_mean_s"]) == about(101 * alone / 2));
+  CHECK(real(r["ttft_s"]) > 50 * alone);
+}
+
+TEST_CASE("a master copy is named only where there is one", "[contract][cli]") {
+  CHECK(test::llmcalc("memory gpt2 --train").out.find("master copy included") != std::string::npos);
+  for (const char* plan : {"--optimizer sgd --master none", "--precision fp32"})
+    CHECK(test::llmcalc("memory gpt2 --train " + std::string(plan)).out.find("no master copy") != std::string::npos);
+}
+
+TEST_CASE("above 100 % the MFU of causal pairs stands beside that of full attention", "[contract][cli]") {
+  const std::string plan = "train llama-3.1-8b --hardware h100 --seq 131072";
+  const json::Value full = ask(plan)["step"];
+  CHECK(real(full["mfu"]) > 1);
+  CHECK(full["mfu_causal_exact"] == ask(plan + " --attention-flops causal-exact")["step"]["mfu"]);
+  CHECK(real(full["mfu_causal_exact"]) < 1);
+  CHECK_FALSE(ask("train llama-3.1-8b --hardware h100 --seq 2048")["step"].contains("mfu_causal_exact"));
+}
+
+TEST_CASE("the length at which attention is half counts windows, and is absent where it never is", "[contract][cli]") {
+  const auto half = [](const std::string& model, const std::string& seq) {
+    return ask("flops " + model + " --seq " + seq)["flops"];
+  };
+  // All 32 layers of Mistral 7B v0.1 see 4096 tokens at most.
+  CHECK_FALSE(half("mistral-7b-v0.1", "8192").contains("attention_equals_rest_seq"));
+  const Count from = half("gemma-3-27b", "8192")["attention_equals_rest_seq"].get<Count>();
+  const auto share = [&](Count seq) {
+    const json::Value f = half("gemma-3-27b", std::to_string(seq));
+    return real(f["forward_attention"]) / (real(f["forward_linear"]) + real(f["forward_head"]));
+  };
+  CHECK(share(from) >= 1);
+  CHECK(share(from - 1) < 1);
+}
