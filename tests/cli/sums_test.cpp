@@ -155,3 +155,15 @@ TEST_CASE("the length at which attention is half counts windows, and is absent w
   CHECK(share(from) >= 1);
   CHECK(share(from - 1) < 1);
 }
+
+TEST_CASE("under the roofline of a step every kind of attention reads the cache that its tokens took",
+          "[contract][cli]") {
+  constexpr double h100 = 3.35e12;  // bytes/s
+  for (const std::string model : {"llama-3.1-8b", "falcon-7b", "deepseek-v2-lite", "deepseek-v2-lite --mla expanded"}) {
+    CAPTURE(model);
+    const json::Value r = ask("infer " + model + " --hardware h100 --roofline step --prompt 1000 --generate 201");
+    const double more =
+        real(r["decode"]["last_time_per_token_s"]) - real(r["decode"]["first_time_per_token_s"]);  // 200 tokens
+    CHECK(more * h100 == Approx(200 * real(r["kv_cache"]["bytes_per_token"])).epsilon(1e-9));
+  }
+}
