@@ -11,6 +11,7 @@
 #include "cli/commands/ask.hpp"
 #include "cli/help.hpp"
 #include "cli/output.hpp"
+#include "report/schema.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"
 
@@ -80,6 +81,7 @@ std::optional<std::string> about(Args args) {
   const std::string& first = args[0];
   if (first == "--version") return "llmcalc " LLMCALC_VERSION "\n";
   if (first == "manual") return manual_options();
+  if (first == "schema") return dump(report_json_schema());
   if (first == "complete") return completions(args.subspan(1));
   if (is_help(first) || (first == "help" && args.size() == 1)) return program_help();
   return std::nullopt;

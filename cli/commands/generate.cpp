@@ -142,7 +142,7 @@ Seconds taken(const model::Generated& g) { return g.prefill + g.decode; }
 
 /// What the same tokens cost with the cache and without.
 Grid comparison(const model::Generated& with, const model::Generated& without) {
-  Grid grid{.key = "kv_cache", .title = "KV cache", .columns = {}, .rows = {}};
+  Grid grid{.key = "with_and_without_cache", .title = "KV cache", .columns = {}, .rows = {}};
   for (const auto& [name, g] : {std::pair{"with", &with}, std::pair{"without", &without}}) {
     grid.rows.push_back({fmt::format("{} the KV cache", name), human_text(taken(*g).value, Unit::seconds),
                          human_text(tokens_per_second(*g), Unit::tokens_per_second), human_text(g->flops, Unit::flops),

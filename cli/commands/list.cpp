@@ -60,7 +60,7 @@ int run_list(const Arguments& arguments) {
     report.grids.push_back(presets_grid("models", builtin_models()));
     report.conclusion = fmt::format("{} models; 'llmcalc show NAME' prints one", builtin_models().size());
   } else if (same_name(what, "hardware")) {
-    report.grids.push_back(presets_grid("hardware", builtin_hardware()));
+    report.grids.push_back(presets_grid("devices", builtin_hardware()));
     report.conclusion =
         fmt::format("{} devices; 'llmcalc show NAME' prints one with its sources", builtin_hardware().size());
   } else if (same_name(what, "dtypes")) {

@@ -262,7 +262,7 @@ Section mfu_section(const validate::Case& c, double step_seconds, const std::str
   const HardwareCard card = preset != nullptr ? load_hardware(preset->name) : measured;
   const FlopsPerSecond peak = card.cluster.device.peak(c.plan.precision);
   const double rate = static_cast<double>(mul(c.plan.global_batch, c.plan.seq)) / step_seconds;
-  Section s{"mfu", "utilisation of a training step, by convention", {}};
+  Section s{"utilization", "utilisation of a training step, by convention", {}};
   s.add("tokens_per_s", "throughput", rate, Unit::tokens_per_second);
   s.add("peak_flops_per_s", "", peak.value);
   s.add("", "peak", fmt::format("{:.4g} TFLOP/s", peak.value / 1e12), Unit::none, card.title);

@@ -181,12 +181,12 @@ TEST_CASE("utilisation is of the datasheet's peak where a preset has the board's
   measured.cluster.device.peaks[static_cast<std::size_t>(Peak::bf16)] = FlopsPerSecond(500e12);
   Report r;
   r.sections = {mfu_section(c, 0.12, "NVIDIA H200", measured)};
-  const json::Value mfu = report_json(r)["mfu"];
+  const json::Value mfu = report_json(r)["utilization"];
   const double tokens_per_s = 65536 / 0.12;
   CHECK(mfu["tokens_per_s"] == tokens_per_s);
   CHECK(mfu["peak_flops_per_s"] == 989.4e12);
   CHECK(mfu["llm_c"].get<double>() == Approx(803261952 * tokens_per_s / 989.4e12));
   for (const char* key : {"model", "palm", "nanogpt", "six_n", "executed"}) CHECK(mfu.contains(key));
   r.sections = {mfu_section(c, 0.12, "NVIDIA Something", measured)};
-  CHECK(report_json(r)["mfu"]["peak_flops_per_s"] == 500e12);
+  CHECK(report_json(r)["utilization"]["peak_flops_per_s"] == 500e12);
 }

@@ -158,7 +158,7 @@ TEST_CASE("what the cache saves is shown, and that it changes no token", "[learn
     CHECK(r.out == test::llmcalc("generate " + checkpoint() + " 'the cat' --tokens 20" + how).out);
     CHECK(r.err.find("\nthe same 20 tokens both ways\n") != std::string::npos);
   }
-  const json::Value v = test::ask(go)["kv_cache"];
+  const json::Value v = test::ask(go)["with_and_without_cache"];
   REQUIRE(v.size() == 2);
   CHECK(v[0]["token_ids"] == v[1]["token_ids"]);
   CHECK(v[0]["tokens_run"] == 7 + 19);            // the last token never runs

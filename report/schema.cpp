@@ -1,0 +1,138 @@
+#include "report/schema.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "report/explain/definition.hpp"
+#include "report/options.hpp"
+#include "report/report.hpp"
+
+namespace llmcalc {
+namespace {
+
+using json::Value;
+
+/// A table that is no section of a report: an array of objects.
+struct Table {
+  std::string_view key, meaning;
+};
+constexpr std::array tables{
+    Table{"ops", "operators of a training micro-batch, one layer of each kind, one GPU"},
+    Table{"prefill_ops", "the same of a prompt"},
+    Table{"decode_ops", "the same of a decode step"},
+    Table{"models", "presets of models"},
+    Table{"devices", "presets of hardware"},
+    Table{"dtypes", "number formats"},
+    Table{"families", "values of model_type that the importer reads"},
+    Table{"fits", "compute-optimal sizes under each scaling law"},
+    Table{"algorithms", "a collective by each algorithm"},
+    Table{"quantities", "explained quantities: formula, symbols, numbers, source"},
+    Table{"rules", "rules of thumb of the cheat sheet"},
+    Table{"differences", "where the engine and the textbook, or prediction and measurement, differ"},
+    Table{"changes", "where a saved report and today's differ"},
+    Table{"cases", "models of a validation suite"},
+    Table{"training", "a training step, predicted and measured"},
+    Table{"inference", "prefill and decode, predicted and measured"},
+    Table{"times", "times, predicted and measured"},
+    Table{"elementwise", "element-wise operators, predicted and measured"},
+    Table{"tensor_work", "what tensor cores executed beside the FLOPs of the operators"},
+    Table{"counters", "what the device's counters saw"},
+    Table{"energy", "energy by phase"},
+    Table{"device_memory", "all memory of the device by named terms"},
+    Table{"bias_trials", "trials of the allocator"},
+    Table{"held_out", "perplexity on held-out text"},
+    Table{"matmul", "measured matrix products"},
+    Table{"with_and_without_cache", "the same generation with the KV cache and without"},
+};
+/// Objects that are no section of a model's report.
+constexpr std::array objects{
+    Table{"model", "the model: name, source, published parameters"},
+    Table{"hardware", "the device: name, source, memory, peaks, links"},
+    Table{"conventions", "what is counted and what is left out, in words"},
+    Table{"link", "the link of a collective"},
+    Table{"machine", "the machine that was measured"},
+    Table{"attention_core", "which code computed attention"},
+    Table{"utilization", "utilisation of a measured step, by convention"},
+    Table{"learnt_model", "the model that was trained"},
+    Table{"learning", "a training run on a text"},
+    Table{"generation", "a generated text and its speed"},
+};
+
+Value described(std::string type, std::string_view meaning) {
+  return {{"type", std::move(type)}, {"description", meaning}};
+}
+
+/// Bytes, parameters and sequences are whole; FLOPs are where they are not a mean.
+std::string type_of(const explain::Definition& d) {
+  if (d.path.ends_with(".fits")) return "boolean";
+  if (d.path.ends_with(".bound")) return "string";
+  return d.unit == "bytes" || d.unit == "parameters" ? "integer" : "number";
+}
+
+/// The object that holds the last part of a dotted path, made on the way.
+Value& at(Value& schema, std::string_view path) {
+  Value* here = &schema;
+  for (std::size_t dot = path.find('.'); dot != std::string_view::npos; dot = path.find('.')) {
+    here = &(*here)["properties"][std::string(path.substr(0, dot))];
+    (*here)["type"] = "object";
+    (*here)["additionalProperties"] = false;
+    path.remove_prefix(dot + 1);
+  }
+  return (*here)["properties"][std::string(path)];
+}
+
+std::string meaning(const explain::Definition& d) {
+  std::string s(d.title);
+  if (!d.unit.empty()) s += fmt::format(" [{}]", d.unit);
+  return d.convention.empty() ? s : s + "; " + std::string(d.convention);
+}
+
+/// A value of any kind but null: what is not known or does not apply is absent.
+Value scalar() { return {{"type", {"string", "number", "boolean"}}}; }
+
+void add_inputs(Value& schema) {
+  Value& inputs = schema["properties"]["inputs"];
+  inputs = described("object", "every option in effect, under its name");
+  for (const Option& o : options()) {
+    if (o.field.effective == nullptr) continue;
+    Value& option = inputs["properties"][o.key()] = scalar();
+    option["description"] = fmt::format("{}: {}", o.flag, o.help);
+  }
+  inputs["additionalProperties"] = scalar();  // the options of a command alone
+}
+
+void add_head(Value& schema) {
+  Value& head = schema["properties"]["llmcalc"] = described("object", "the program that made the report");
+  head["properties"] = {{"version", {{"type", "string"}}}, {"schema", {{"const", report_schema}}}};
+  head["required"] = {"version", "schema"};
+  schema["properties"]["command"] = described("string", "the command that was asked");
+  schema["properties"]["conclusion"] = described("string", "the answer in a sentence");
+  Value& notes = schema["properties"]["notes"] = described("array", "what a reader must know to trust the numbers");
+  notes["items"] = {{"type", "string"}};
+  schema["required"] = {"llmcalc", "command"};
+}
+
+}  // namespace
+
+Value report_json_schema() {
+  Value schema{{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+               {"title", fmt::format("A report of llmcalc, schema {}", report_schema)},
+               {"type", "object"},
+               {"additionalProperties", false},
+               {"properties", Value::object()}};
+  add_head(schema);
+  add_inputs(schema);
+  for (const explain::Definition& d : explain::definitions()) at(schema, d.path) = described(type_of(d), meaning(d));
+  at(schema, "parameters.published") = described("integer", "the published number of parameters");
+  at(schema, "step.mfu_causal_exact") = described("number", "step.mfu where only causal pairs count; above 100 % only");
+  at(schema, "decode.compute_bound") = described("string", "\"never\" where no batch is compute-bound");
+  for (const Table& t : objects) schema["properties"][std::string(t.key)] = described("object", t.meaning);
+  for (const Table& t : tables) {
+    Value& table = schema["properties"][std::string(t.key)] = described("array", t.meaning);
+    table["items"] = {{"type", "object"}};
+  }
+  return schema;
+}
+
+}  // namespace llmcalc

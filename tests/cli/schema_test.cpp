@@ -1,0 +1,110 @@
+// Everything that --json prints is what the JSON Schema says: a key has one meaning, and what is not known is absent.
+
+#include <algorithm>
+
+#include "report/schema.hpp"
+#include "tests/catch.hpp"
+#include "tests/cli/program.hpp"
+
+using namespace llmcalc;
+
+namespace {
+
+bool is_of(const json::Value& v, const std::string& type) {
+  if (type == "object") return v.is_object();
+  if (type == "array") return v.is_array();
+  if (type == "string") return v.is_string();
+  if (type == "boolean") return v.is_boolean();
+  return type == "integer" ? v.is_number_integer() : v.is_number();
+}
+
+bool is_of_one(const json::Value& v, const json::Value& types) {
+  if (types.is_string()) return is_of(v, types.get<std::string>());
+  return std::any_of(types.begin(), types.end(), [&](const json::Value& t) { return is_of(v, t.get<std::string>()); });
+}
+
+/// The first thing that the schema does not allow; empty: none. Knows the words that our schema consists of.
+std::string flaw(const json::Value& v, const json::Value& schema, const std::string& where) {
+  if (schema.is_boolean()) return schema.get<bool>() ? "" : where + " is not in the schema";
+  if (schema.contains("const") && v != schema["const"]) return where + " is not " + schema["const"].dump();
+  if (schema.contains("type") && !is_of_one(v, schema["type"])) return where + " is no " + schema["type"].dump();
+  for (const json::Value& key : schema.value("required", json::Value::array()))
+    if (!v.contains(key.get<std::string>())) return where + " lacks " + key.get<std::string>();
+  const json::Value properties = schema.value("properties", json::Value::object());
+  const json::Value others = schema.value("additionalProperties", json::Value(true));
+  if (v.is_object())
+    for (const auto& [key, part] : v.items()) {
+      const std::string f = flaw(part, properties.contains(key) ? properties[key] : others, where + "." + key);
+      if (!f.empty()) return f;
+    }
+  if (v.is_array() && schema.contains("items"))
+    for (const json::Value& part : v)
+      if (const std::string f = flaw(part, schema["items"], where + "[]"); !f.empty()) return f;
+  return "";
+}
+
+bool has_null(const json::Value& v) {
+  if (v.is_null()) return true;
+  return v.is_structured() && std::any_of(v.begin(), v.end(), has_null);
+}
+
+const char* const commands[] = {
+    "params deepseek-v3",
+    "params gpt2",
+    "memory gpt2",
+    "memory llama-3.1-70b --train --tp 8 --recompute full --hardware h100",
+    "memory deepseek-v2-lite --infer --ops --hardware rtx-4090",
+    "flops gpt-3-175b --seq 2048 --ops",
+    "flops gemma-3-27b --tokens 1T --recompute selective",
+    "train gpt-3-175b --hardware a100 --gpus 1024 --tp 8 --tokens 300B --price 2 --watts 400 --co2 0.4 --ops",
+    "train llama-3.1-8b --hardware h100 --seq 131072",
+    "train llama-3.1-8b --hardware h100 --measured-tokens-per-s 10k --efficiency 0.5",
+    "infer llama-3.1-70b --hardware h100 --tp 8 --batch 100 --prompt 4096 --ops",
+    "infer gpt2 --hardware h100 --no-kv-cache",
+    "infer falcon-40b --hardware a100 --batch 64 --roofline step",
+    "report deepseek-v3 --hardware h200 --tp 8",
+    "explain",
+    "explain all llama-3.1-8b --hardware h100 --tokens 1T",
+    "explain attn.q llama-3.1-8b",
+    "explain ridge h100",
+    "scaling --compute 1e24",
+    "scaling --params 70B --fit chinchilla-3",
+    "collective all-reduce --bytes 1GB --ranks 8 --hardware h100",
+    "collective all-to-all --bytes 1GB --ranks 8 --bandwidth 50GB/s --latency 5us",
+    "list models",
+    "list hardware",
+    "list dtypes",
+    "list families",
+    "check",
+    "validate docs/examples/tiny-llama.json --seq 8",
+    "validate docs/examples/tiny-llama.json --seq 8 --train --hardware h100 --repeats 2",
+};
+
+}  // namespace
+
+TEST_CASE("every report is what the JSON Schema says, and holds no null", "[contract][cli]") {
+  const json::Value schema = report_json_schema();
+  for (const std::string command : commands) {
+    CAPTURE(command);
+    const json::Value report = test::ask(command);
+    CHECK(flaw(report, schema, "report") == "");
+    CHECK_FALSE(has_null(report));
+  }
+}
+
+TEST_CASE("the schema refuses what is not in it", "[contract][cli]") {
+  const json::Value schema = report_json_schema();
+  json::Value report = test::ask("memory gpt2 --train");
+  report["memory"]["weights_bytes"] = "many";
+  CHECK(flaw(report, schema, "report").find("report.memory.weights_bytes is no") == 0);
+  report = test::ask("memory gpt2 --train");
+  report["memory"]["kv_cache_bytes"] = 0;
+  CHECK(flaw(report, schema, "report") == "report.memory.kv_cache_bytes is not in the schema");
+  report.erase("command");
+  CHECK(flaw(report, schema, "report") == "report lacks command");
+}
+
+TEST_CASE("docs/report.schema.json is the program's", "[contract][cli]") {
+  CHECK(json::parse(test::read_file(LLMCALC_SOURCE_DIR "/docs/report.schema.json"), "the schema") ==
+        report_json_schema());
+}
