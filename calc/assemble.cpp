@@ -28,7 +28,7 @@ PassTime pass_time(const PassSum& sum, const Prices& prices, const Plan& plan, c
                    const Cluster& cluster) {
   const ExchangeTime exchanged = exchange_time(sum.exchanges, layout, cluster);
   const auto at = [&](const Rates& r, const Time& by_operator) {
-    Time t = plan.roofline == Roofline::step ? step_time(sum.cost, r) : by_operator;
+    Time t = plan.roofline == Roofline::step ? step_time(by_operator.compute, sum.cost, r) : by_operator;
     t.communication += (1 - plan.overlap) * exchanged.at(r.link);
     return t;
   };

@@ -45,12 +45,12 @@ double one_matrix(const Linear& s, const Stored& w) {
 double touched(const Linear& s) {
   return s.top_k > 0 ? groups_touched(s.groups, s.top_k, s.rows / s.top_k) : d(s.groups);
 }
-Cost forward(const Linear& s, const Pricing& p, const Stored& w) {
+Cost forward(const Linear& s, const Pricing&, const Stored& w) {
   const Flops f = flops(2, s.rows, s.in, s.out);
   return {f,
           f,
           {.weights = touched(s) * one_matrix(s, w),
-           .activations = bytes(p.activation, d(s.rows) * d(s.in)) + bytes(w.result, d(s.rows) * d(s.out))}};
+           .activations = bytes(w.operand, d(s.rows) * d(s.in)) + bytes(w.result, d(s.rows) * d(s.out))}};
 }
 /// dx = dy W': the weights and dy are read, dx is written.
 Cost backward_input(const Linear& s, const Pricing& p, const Stored& w) {
@@ -58,15 +58,15 @@ Cost backward_input(const Linear& s, const Pricing& p, const Stored& w) {
   return {f,
           f,
           {.weights = touched(s) * matrix_bytes(w.matrix, s.out, s.in),
-           .activations = bytes(p.activation, d(s.rows) * (d(s.in) + d(s.out)))}};
+           .activations = bytes(p.activation, d(s.rows) * d(s.in)) + bytes(w.operand, d(s.rows) * d(s.out))}};
 }
 /// dW = x' dy: x and dy are read, the gradient is written.
-Cost backward_weight(const Linear& s, const Pricing& p, const Stored&) {
+Cost backward_weight(const Linear& s, const Pricing& p, const Stored& w) {
   const Flops f = flops(2, s.rows, s.in, s.out);
   return {f,
           f,
           {.weights = touched(s) * gradient_traffic(p, d(s.in) * d(s.out) + (s.bias ? d(s.out) : 0)),
-           .activations = bytes(p.activation, d(s.rows) * (d(s.in) + d(s.out)))}};
+           .activations = bytes(w.operand, d(s.rows) * (d(s.in) + d(s.out)))}};
 }
 Learned learned(const Linear& s) {
   const Count matrix = mul(s.in, s.out), bias = s.bias ? s.out : 0;

@@ -94,11 +94,9 @@ std::optional<Count> compute_bound_batch(const Arch& arch, const Plan& plan, con
   return first(largest_batch, [&](Count batch) {
     Plan one = plan;
     one.batch = batch;
-    const Cost c =
-        assemble_pass(price_pass(arch, one, layout, device, decode_step(one, context), Phase::decode), one, layout, {})
-            .rank;
-    const double bytes = c.moved.weights + c.moved.cache;
-    return static_cast<double>(c.executed.value) * device.bandwidth.value >= bytes * device.peak(plan.precision).value;
+    one.roofline = Roofline::step;
+    const Prices step = price_pass(arch, one, layout, device, decode_step(one, context), Phase::decode);
+    return assemble_pass(step, one, layout, {}).bound.compute > Seconds();
   });
 }
 

@@ -123,7 +123,9 @@ struct Plan {
   Mla mla = Mla::automatic;
 
   // both
-  DType precision = dtypes::bf16, kv_precision = dtypes::bf16;
+  DType precision = dtypes::bf16;  ///< what the matrices of the blocks are multiplied in
+  DType working = dtypes::bf16;    ///< all else where that has fewer than 16 bits: see working_format
+  DType kv_precision = dtypes::bf16;
   WeightFormats weight_precision{};
   AttentionImpl attention = AttentionImpl::flash;
 
@@ -139,11 +141,18 @@ struct Plan {
   constexpr bool operator==(const Plan&) const = default;
 };
 
+/// What activations, the attention core, routers, norms, the token table and the head are in: 16 bits where the
+/// products of the blocks are in fewer. Sources: DeepSeek-V3 (arXiv:2412.19437) 3.3.1; torchao's Float8Linear, which
+/// keeps its operands for backward in 16 bits too. Casts are left out.
+constexpr DType working_format(const Plan& p) {
+  return p.precision.format().element_bits < 16 ? p.working : p.precision;
+}
+
 /// What training stores weights in: the plan's format where one without groups serves all components; a quantised
 /// checkpoint is trained in the compute format.
 constexpr DType training_weights(const Plan& p) {
   const DType t = p.weight_precision[Component::mlp];
-  return p.weight_precision.uniform() && t.plain() ? t : p.precision;
+  return p.weight_precision.uniform() && t.plain() ? t : working_format(p);
 }
 
 }  // namespace llmcalc

@@ -27,9 +27,14 @@ Flops& part(Work& w, const Op& op) {
 void add_operator(PassPrice& pass, const Op& op, const Cost& c, const Pricing& p, Direction direction, const Plan& plan,
                   const Prices& prices) {
   pass.cost += c;
-  if (plan.roofline == Roofline::step || prices.bound_rates.memory.value <= 0) return;
+  if (prices.bound_rates.memory.value <= 0) return;
   const double executed = static_cast<double>(c.executed.value), moved = c.moved.total();
-  pass.bound += op_time(executed, moved, op_rates(prices.bound_rates));
+  if (plan.roofline == Roofline::step) {
+    pass.bound.compute += Seconds(executed / format_rate(op, prices.bound_rates).value);
+    if (prices.estimated) pass.estimate.compute += Seconds(executed / format_rate(op, prices.estimated_rates).value);
+    return;
+  }
+  pass.bound += op_time(executed, moved, op_rates(op, prices.bound_rates));
   if (!prices.estimated) return;
   pass.estimate += op_time(executed, moved, reached(op, c, p, direction, prices.estimated_rates));
 }

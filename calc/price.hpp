@@ -19,7 +19,7 @@ namespace llmcalc {
 /// One direction of one layer, on one rank: what it does and how long that takes, exchanges apart.
 struct PassPrice {
   Cost cost;
-  Time bound;     ///< at the datasheet's rates; empty under the roofline of a whole step
+  Time bound;     ///< at the datasheet's rates; under the roofline of a whole step that of the FLOPs alone
   Time estimate;  ///< at measured or stated efficiencies; empty where there are none
   Exchanges exchanges;
 };

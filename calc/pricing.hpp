@@ -12,6 +12,7 @@ enum class Phase : std::uint8_t { training, prefill, decode };
 struct Pricing {
   Phase phase = Phase::training;
   DType activation = dtypes::bf16, cache = dtypes::bf16;
+  DType product = dtypes::bf16;  ///< what the matrices of the blocks are multiplied in; all else in `activation`
   WeightFormats weight{};
   AttentionImpl attention = AttentionImpl::flash;
   AttentionFlops convention = AttentionFlops::full;
@@ -38,8 +39,9 @@ constexpr Count micro_batches(const Plan& p, const Layout& l) {
 constexpr Pricing pricing(const Plan& p, Phase phase, const Layout& l = {}) {
   const bool training = phase == Phase::training;
   return {.phase = phase,
-          .activation = p.precision,
+          .activation = working_format(p),
           .cache = p.kv_precision,
+          .product = p.precision,
           .weight = training ? WeightFormats(training_weights(p)) : p.weight_precision,
           .attention = p.attention,
           .convention = p.attention_flops,

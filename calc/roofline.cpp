@@ -5,7 +5,10 @@
 namespace llmcalc {
 
 Rates bound_rates(const Device& d, const Plan& plan) {
-  return {.compute = d.peak(plan.precision), .memory = d.bandwidth};
+  const DType working = working_format(plan);
+  return {.compute = d.peak(plan.precision),
+          .memory = d.bandwidth,
+          .working = working == plan.precision ? FlopsPerSecond() : d.peak(working)};
 }
 
 bool has_estimate(const Device& d, const Plan& plan) {
@@ -16,6 +19,7 @@ Rates estimated_rates(const Device& d, const Plan& plan) {
   Rates r = bound_rates(d, plan);
   const Achieved& a = d.achieved;
   r.compute = plan.efficiency.value_or(Device::of(a.matmul, plan.precision)) * r.compute;
+  r.working = plan.efficiency.value_or(Device::of(a.matmul, working_format(plan))) * r.working;
   r.memory = plan.memory_efficiency.value_or(a.memory) * r.memory;
   r.link = a.link;
   r.launch = a.launch;
@@ -23,7 +27,7 @@ Rates estimated_rates(const Device& d, const Plan& plan) {
   r.launch_backward = a.launch_backward, r.functions = a.functions;
   r.recorded = a.recorded, r.recorded_backward = a.recorded_backward;
   r.half_matmul = Device::of(a.half_matmul, plan.precision), r.exposed = Device::of(a.exposed, plan.precision);
-  r.attention = Device::of(plan.attention == AttentionImpl::flash ? a.flash : a.naive, plan.precision);
+  r.attention = Device::of(plan.attention == AttentionImpl::flash ? a.flash : a.naive, working_format(plan));
   r.cache_bandwidth = a.cache, r.cache = d.cache;
   return r;
 }
@@ -42,11 +46,11 @@ double products(const Linear& s) {
 
 FlopsPerSecond reached_compute(const Op& op, const Cost& c, Direction direction, const Rates& r) {
   if (std::holds_alternative<Attention>(op.shape))
-    return r.attention.forward.value > 0 ? r.attention.of(is_backward(direction)) : r.compute;
+    return r.attention.forward.value > 0 ? r.attention.of(is_backward(direction)) : format_rate(op, r);
   const Linear* linear = std::get_if<Linear>(&op.shape);
-  if (linear == nullptr || r.half_matmul == 0) return r.compute;
+  if (linear == nullptr || r.half_matmul == 0) return format_rate(op, r);
   const double flops = static_cast<double>(c.executed.value);
-  return flops / (flops + products(*linear) * r.half_matmul) * r.compute;
+  return flops / (flops + products(*linear) * r.half_matmul) * format_rate(op, r);
 }
 
 BytesPerSecond reached_memory(const Op& op, const Cost& c, const Pricing& p, Direction direction, const Rates& r) {
@@ -88,9 +92,9 @@ Time backward_time(const Op& op, const Pricing& p, const Rates& r) {
   return t += operator_time(op, p, Direction::backward_weight, r);
 }
 
-Time step_time(const Cost& whole, const Rates& r) {
-  return op_time(static_cast<double>(whole.executed.value), whole.moved.weights + whole.moved.cache,
-                 {.compute = r.compute, .memory = r.memory});
+Time step_time(Seconds compute, const Cost& whole, const Rates& r) {
+  const Seconds memory((whole.moved.weights + whole.moved.cache) / r.memory.value);
+  return compute >= memory ? Time{.compute = compute} : Time{.memory = memory};
 }
 
 }  // namespace llmcalc

@@ -20,8 +20,9 @@ inline constexpr std::array<std::string_view, 4> bound_names{"compute", "memory"
 
 /// What a device delivers: its datasheet (a bound), or the fractions of it that were measured or stated (an estimate).
 struct Rates {
-  FlopsPerSecond compute;
+  FlopsPerSecond compute;  ///< of the blocks' matrices
   BytesPerSecond memory;
+  FlopsPerSecond working{};                 ///< of all else, where that is another format; 0: as compute
   Seconds launch{};                         ///< per operator
   Seconds launch_backward{};                ///< per operator's gradient; 0: as launch
   Seconds recorded{}, recorded_backward{};  ///< where a pass runs from a recording; 0: it does not
@@ -31,10 +32,12 @@ struct Rates {
   double half_matmul = 0, functions = 0;
   BytesPerSecond cache_bandwidth{};
   Bytes cache{};
+  /// Are the products of the blocks in another format than all else?
+  constexpr bool mixed() const { return working.value > 0; }
   /// Do all operators reach the same rates?
   constexpr bool uniform() const {
-    return launch_backward.value == 0 && recorded.value == 0 && exposed == 0 && attention.forward.value == 0 &&
-           half_matmul == 0 && functions == 0 && cache_bandwidth.value == 0;
+    return !mixed() && launch_backward.value == 0 && recorded.value == 0 && exposed == 0 &&
+           attention.forward.value == 0 && half_matmul == 0 && functions == 0 && cache_bandwidth.value == 0;
   }
 };
 
@@ -50,8 +53,13 @@ struct OpRates {
   Seconds launch{};
   double exposed = 0;
 };
-/// Those of an operator that no exception applies to.
+/// The peak of the format that an operator multiplies in.
+constexpr FlopsPerSecond format_rate(const Op& op, const Rates& r) {
+  return r.mixed() && !(std::holds_alternative<Linear>(op.shape) && is_narrowed(op.component)) ? r.working : r.compute;
+}
+/// The rates of an operator to which nothing else applies.
 constexpr OpRates op_rates(const Rates& r) { return {r.compute, r.memory, r.launch, r.exposed}; }
+constexpr OpRates op_rates(const Op& op, const Rates& r) { return {format_rate(op, r), r.memory, r.launch, r.exposed}; }
 
 /// Seconds by what they are spent on. Of compute and memory only the larger is not zero, where the shorter is hidden.
 struct Time {
@@ -89,7 +97,8 @@ constexpr Time op_time(const Cost& c, const OpRates& r) {
 Time operator_time(const Op& op, const Pricing& p, Direction direction, const Rates& r);
 Time backward_time(const Op& op, const Pricing& p, const Rates& r);
 
-/// A whole pass as one operator whose activations never leave the chip: the roofline of a step.
-Time step_time(const Cost& whole, const Rates& r);
+/// A whole pass as one operator whose activations never leave the chip: the roofline of a step. `compute`: of all its
+/// FLOPs, each at the peak of its format.
+Time step_time(Seconds compute, const Cost& whole, const Rates& r);
 
 }  // namespace llmcalc

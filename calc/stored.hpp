@@ -9,18 +9,19 @@ namespace llmcalc {
 /// Formats of an operator's weights; some formats leave tables, head, norms and biases in the compute format.
 struct Stored {
   DType matrix, vector;
-  DType result;  ///< of its matrix product
+  DType operand, result;  ///< of its matrix product: what it reads beside the matrix, what it writes
 };
 /// Norms of queries, keys and latent rows are attention's parameters, and are stored as norms are.
 inline Stored stored(const Shape& shape, Component c, const WeightFormats& weights, DType compute) {
   const DType weight = weights[std::holds_alternative<Norm>(shape) ? Component::norm : c];
   const Format& f = weight.format();
   const bool table = c == Component::embedding || c == Component::position || c == Component::lm_head;
-  return {table && !f.covers_embedding ? compute : weight, f.covers_vectors ? weight : compute, compute};
+  return {table && !f.covers_embedding ? compute : weight, f.covers_vectors ? weight : compute, compute, compute};
 }
 
 inline Stored stored(const Shape& shape, Component c, const Pricing& p) {
   Stored s = stored(shape, c, p.weight, p.activation);
+  if (is_narrowed(c)) s.operand = p.product;
   if (c == Component::lm_head) s.result = p.head_output();
   return s;
 }

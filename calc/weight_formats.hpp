@@ -25,6 +25,9 @@ inline constexpr std::size_t component_count = 9;
 
 constexpr bool in_mlp(Component c) { return c >= Component::mlp && c <= Component::shared_experts; }
 
+/// Is this a matrix of the blocks, which a recipe in fewer than 16 bits multiplies in them?
+constexpr bool is_narrowed(Component c) { return c == Component::attention || (in_mlp(c) && c != Component::router); }
+
 class WeightFormats {
  public:
   /// Every component in one format; implicit, so that a format stands for that.

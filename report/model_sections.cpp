@@ -106,6 +106,11 @@ std::vector<std::string> notes(const Request& r) {
   if (p.weight_precision == r.model.weights && !p.weight_precision.uniform())
     n.push_back(fmt::format("weights are stored as in the checkpoint: {}; training keeps them in {}",
                             weight_formats_text(p.weight_precision), training_weights(p).name()));
+  if (working_format(p) != p.precision)
+    n.push_back(
+        fmt::format("matrices of the blocks are multiplied in {}; activations, attention's core, routers, norms, "
+                    "token table and head are in {}",
+                    p.precision.name(), working_format(p).name()));
   for (const std::string& key : r.model.unknown_keys)
     n.push_back(fmt::format("\"{}\" in {} is not understood and was not counted", key, r.model.source));
   if (r.hardware) {

@@ -26,8 +26,11 @@ DType default_precision(const Request& r) {
 /// transformer, whose precision is given by its use, keeps them in that.
 WeightFormats default_weights(const Request& r) {
   const std::optional<WeightFormats>& stored = r.model.weights;
-  if (!stored || r.usual_precision || (r.gave("--precision") && stored->plain())) return r.plan.precision;
-  return *stored;
+  if (stored && !r.usual_precision && !(r.gave("--precision") && stored->plain())) return *stored;
+  WeightFormats w = working_format(r.plan);
+  for (std::size_t c = 0; c < component_count; ++c)
+    if (is_narrowed(static_cast<Component>(c))) w[static_cast<Component>(c)] = r.plan.precision;
+  return w;
 }
 
 std::string divisors(Count n) {
@@ -159,11 +162,12 @@ void settle(Request& r) {
   if (r.train) r.parts &= ~part::of_inference;
   if (r.infer) r.parts &= ~part::of_training;
   if (!r.gave("--seq")) p.seq = std::min(a.context, r.usual_seq);
-  if (!r.gave("--precision")) p.precision = r.usual_precision.value_or(default_precision(r));
+  p.working = default_precision(r);
+  if (!r.gave("--precision")) p.precision = r.usual_precision.value_or(p.working);
   if (!r.gave("--weight-precision")) p.weight_precision = default_weights(r);
-  if (!r.gave("--kv-precision")) p.kv_precision = p.precision;
+  if (!r.gave("--kv-precision")) p.kv_precision = working_format(p);
   if (!r.gave("--state-precision"))
-    p.state_precision = p.master || p.precision.format().element_bits >= 32 ? dtypes::fp32 : p.precision;
+    p.state_precision = p.master || p.precision.format().element_bits >= 32 ? dtypes::fp32 : working_format(p);
   if (r.gpus) r.layout.dp = replicas_on(*r.gpus, r.layout);
   if (!r.gave("--global-batch")) p.global_batch = mul(p.micro_batch, replicas(r.layout));
   if (!r.gave("--prompt") && a.position == Position::learned && a.position_rows < p.prompt + p.generate)

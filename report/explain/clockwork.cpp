@@ -80,37 +80,52 @@ double moved(const Setting& s, const Cost& c) {
 bool is_compute_limited(const Cost& c, const OpRates& r) {
   return c.executed / r.compute >= Seconds(c.moved.total() / r.memory.value);
 }
-bool is_limited(const Setting& s, const Cost& c, Limited which) {
+bool is_limited(const Setting& s, const Op& op, const Cost& c, Limited which) {
   if (which == Limited::either) return true;
-  return is_compute_limited(c, op_rates(estimated_rates(s.device(), s.plan()))) == (which == Limited::compute);
+  return is_compute_limited(c, op_rates(op, estimated_rates(s.device(), s.plan()))) == (which == Limited::compute);
 }
+
+Rates rates_of(const Setting& s, bool bound) {
+  return bound ? bound_rates(s.device(), s.plan()) : estimated_rates(s.device(), s.plan());
+}
+/// Are the products of the blocks in another format than all else, which has another peak?
+bool is_mixed(const Setting& s) { return rates_of(s, true).mixed(); }
 
 bool is_nothing(const Cost& c) { return c.executed == Flops() && c.moved.total() == 0; }
 
-Terms operators(const Setting& s, const Pass& pass, Limited which, bool all_bytes = false) {
-  Merged t({{"n_i", "times that an operator runs, alike ones together", ""},
-            {"F_i", "FLOPs that it executes", ""},
-            {"M_i", "bytes that it moves", ""}});
+/// A term per operator with what values(run, cost) says; nothing where that is empty.
+template <typename Values>
+Terms operators(const Setting& s, const Pass& pass, std::vector<Symbol> symbols, const Values& values) {
+  Merged t(std::move(symbols));
   if (!s.parts().terms) return t.terms();
   const Pricing p = pricing(s.plan(), pass.phase, s.layout());
   for (const Run& r : runs(s, pass)) {
     if (is_exchange(r)) continue;
     const Cost c = cost(r.op, p, r.direction);
-    if (is_nothing(c) || !is_limited(s, c, which)) continue;
-    const double bytes = all_bytes ? c.moved.total() : moved(s, c);
-    t.add(std::string(r.op.name), direction(r), r.times, {digits(c.executed.value), number_text(bytes)});
+    const std::vector<std::string> of_term = values(r, c);
+    if (!of_term.empty()) t.add(std::string(r.op.name), direction(r), r.times, of_term);
   }
   return t.terms();
 }
 
-/// Was the device measured operator by operator, so that each reaches rates of its own?
+Terms operators(const Setting& s, const Pass& pass, Limited which, bool all_bytes = false) {
+  std::vector<Symbol> symbols{{"n_i", "times that an operator runs, alike ones together", ""},
+                              {"F_i", "FLOPs that it executes", ""},
+                              {"M_i", "bytes that it moves", ""}};
+  return operators(s, pass, std::move(symbols), [&](const Run& r, const Cost& c) -> std::vector<std::string> {
+    if (is_nothing(c) || !is_limited(s, r.op, c, which)) return {};
+    return {digits(c.executed.value), number_text(all_bytes ? c.moved.total() : moved(s, c))};
+  });
+}
+/// Does each operator reach rates of its own: on a device that was measured so, or in formats that differ?
 bool has_own_rates(const Setting& s, bool bound) {
-  const Rates r = estimated_rates(s.device(), s.plan());
-  return !bound && s.estimated() && s.plan().roofline == Roofline::op && (!r.uniform() || r.launch.value > 0);
+  if (s.plan().roofline != Roofline::op) return false;
+  const Rates r = rates_of(s, bound || !s.estimated());
+  return !r.uniform() || r.launch.value > 0;
 }
 
 /// Every operator with the rates that it reaches, and how much of its times counts.
-Terms measured_operators(const Setting& s, const Pass& pass, Limited shown) {
+Terms measured_operators(const Setting& s, const Pass& pass, Limited shown, bool bound) {
   std::vector<Symbol> symbols{{"n_i", "times that an operator runs, alike ones together", ""},
                               {"F_i", "FLOPs that it executes", ""},
                               {"M_i", "bytes that it moves", ""},
@@ -121,23 +136,30 @@ Terms measured_operators(const Setting& s, const Pass& pass, Limited shown) {
     symbols.push_back({"x_i", "share of the shorter of its times that is added to the longer", ""});
   else
     symbols.push_back({"w_i", "1 for the longer of its times, of the shorter the share that is added to it", ""});
-  Merged t(std::move(symbols));
-  if (!s.parts().terms) return t.terms();
   const Pricing p = pricing(s.plan(), pass.phase, s.layout());
-  const Rates rates = estimated_rates(s.device(), s.plan());
-  for (const Run& r : runs(s, pass)) {
-    if (is_exchange(r)) continue;
-    const Cost c = cost(r.op, p, r.direction);
-    const OpRates own = reached(r.op, c, p, r.direction, rates);
-    if (is_nothing(c) && own.launch.value == 0) continue;
-    std::vector<std::string> values{digits(c.executed.value), number_text(c.moved.total()),
-                                    number_text(own.compute.value), number_text(own.memory.value),
-                                    number_text(own.launch.value)};
+  const Rates rates = rates_of(s, bound);
+  return operators(s, pass, std::move(symbols), [&](const Run& r, const Cost& c) -> std::vector<std::string> {
+    const OpRates own = bound ? op_rates(r.op, rates) : reached(r.op, c, p, r.direction, rates);
+    if (is_nothing(c) && own.launch.value == 0) return {};
     const bool longer = is_compute_limited(c, own) == (shown == Limited::compute);
-    values.push_back(number_text(shown != Limited::either && longer ? 1 : own.exposed));
-    t.add(std::string(r.op.name), direction(r), r.times, values);
-  }
-  return t.terms();
+    return {digits(c.executed.value),       number_text(c.moved.total()),
+            number_text(own.compute.value), number_text(own.memory.value),
+            number_text(own.launch.value),  number_text(shown != Limited::either && longer ? 1 : own.exposed)};
+  });
+}
+
+/// The step's roofline where formats differ: every operator's FLOPs at the peak of its format.
+Terms operators_at_peaks(const Setting& s, const Pass& pass, bool bound) {
+  return operators(s, pass,
+                   {{"n_i", "times that an operator runs, alike ones together", ""},
+                    {"F_i", "FLOPs that it executes", ""},
+                    {"c_i", "FLOP/s of its format", ""},
+                    {"M_i", "bytes of weights and cache that it moves", ""}},
+                   [&](const Run& r, const Cost& c) -> std::vector<std::string> {
+                     if (is_nothing(c)) return {};
+                     return {digits(c.executed.value), number_text(format_rate(r.op, rates_of(s, bound)).value),
+                             number_text(moved(s, c))};
+                   });
 }
 
 /// An exchange goes round the ring twice (all-reduce) or once.
@@ -176,10 +198,21 @@ std::string exchange_sum(const Setting& s, bool bound) {
 bool step_is_compute_bound(const Setting& s, const Pass& pass) {
   const Rates rates = estimated_rates(s.device(), s.plan());
   const Pricing p = pricing(s.plan(), pass.phase, s.layout());
-  Cost all;
-  for (const Run& r : runs(s, pass)) all += r.times * cost(r.op, p, r.direction);
-  all.moved.activations = 0;
-  return all.executed / rates.compute >= Seconds(all.moved.total() / rates.memory.value);
+  double compute = 0, memory = 0;
+  for (const Run& r : runs(s, pass)) {
+    const Cost c = r.times * cost(r.op, p, r.direction);
+    compute += (c.executed / format_rate(r.op, rates)).value;
+    memory += (c.moved.weights + c.moved.cache) / rates.memory.value;
+  }
+  return compute >= memory;
+}
+
+/// Seconds of all FLOPs of the step's roofline, and the terms of that.
+std::string step_flops_time(const Setting& s, bool bound) {
+  return is_mixed(s) ? "sum(n_i*F_i/c_i)" : ratio("sum(n_i*F_i)", compute_rate(s, bound));
+}
+Terms step_terms(const Setting& s, const Pass& pass, bool bound) {
+  return is_mixed(s) ? operators_at_peaks(s, pass, bound) : operators(s, pass, Limited::either);
 }
 
 }  // namespace
@@ -208,9 +241,9 @@ Formula pass_time(const Setting& s, const Pass& pass, bool bound) {
     const std::string one = "max" + both + (own ? " + x_i*min" + both : "");
     f.expression = "sum(" + product({"n_i", own ? one + " + t_i" : one}) + ")";
   } else {
-    f.expression = "max(" + ratio("sum(n_i*F_i)", c) + ", " + ratio("sum(n_i*M_i)", b) + ")";
+    f.expression = "max(" + step_flops_time(s, bound) + ", " + ratio("sum(n_i*M_i)", b) + ")";
   }
-  f.terms = {own ? measured_operators(s, pass, Limited::either) : operators(s, pass, Limited::either)};
+  f.terms = {own ? measured_operators(s, pass, Limited::either, bound) : step_terms(s, pass, bound)};
   if (!s.tensor_parallel()) return f;
   f.expression += " + " + exchange_sum(s, bound);
   f.terms.push_back(exchanges(s, pass));
@@ -220,16 +253,15 @@ Formula pass_time(const Setting& s, const Pass& pass, bool bound) {
 Formula compute_time(const Setting& s, const Pass& pass, const std::string& n) {
   const bool op = s.plan().roofline == Roofline::op;
   if (has_own_rates(s, false))
-    return {product({n, "sum(n_i*w_i*F_i/c_i)"}), {}, {measured_operators(s, pass, Limited::compute)}};
+    return {product({n, "sum(n_i*w_i*F_i/c_i)"}), {}, {measured_operators(s, pass, Limited::compute, false)}};
   if (!op && !step_is_compute_bound(s, pass)) return {"0"};
-  return {product({n, ratio("sum(n_i*F_i)", compute_rate(s, false))}),
-          {},
-          {operators(s, pass, op ? Limited::compute : Limited::either)}};
+  if (!op) return {product({n, step_flops_time(s, false)}), {}, {step_terms(s, pass, false)}};
+  return {product({n, ratio("sum(n_i*F_i)", compute_rate(s, false))}), {}, {operators(s, pass, Limited::compute)}};
 }
 Formula memory_time(const Setting& s, const Pass& pass, const std::string& n) {
   const bool op = s.plan().roofline == Roofline::op;
   if (has_own_rates(s, false))
-    return {product({n, "sum(n_i*w_i*M_i/b_i)"}), {}, {measured_operators(s, pass, Limited::memory)}};
+    return {product({n, "sum(n_i*w_i*M_i/b_i)"}), {}, {measured_operators(s, pass, Limited::memory, false)}};
   if (!op && step_is_compute_bound(s, pass)) return {"0"};
   return {product({n, ratio("sum(n_i*M_i)", memory_rate(s, false))}),
           {},
@@ -241,7 +273,7 @@ Formula exchange_time(const Setting& s, const Pass& pass, const std::string& n) 
 }
 Formula launch_time(const Setting& s, const Pass& pass, const std::string& n) {
   if (!has_own_rates(s, false)) return {"0"};
-  return {product({n, "sum(n_i*t_i)"}), {}, {measured_operators(s, pass, Limited::either)}};
+  return {product({n, "sum(n_i*t_i)"}), {}, {measured_operators(s, pass, Limited::either, false)}};
 }
 
 Formula pass_intensity(const Setting& s, const Pass& pass) {
@@ -253,6 +285,16 @@ Cost rank_cost(const Arch& arch, const Plan& plan, const Layout& layout, const P
   const Pricing p = pricing(plan, pass.phase, layout);
   for_each_operator(arch, plan, layout, pass.step,
                     [&](const OperatorRow& row) { all += row.segment.repeats * forward(row.op, p); });
+  return all;
+}
+
+Seconds compute_seconds(const Arch& arch, const Plan& plan, const Layout& layout, const Pass& pass,
+                        const Rates& rates) {
+  Seconds all;
+  const Pricing p = pricing(plan, pass.phase, layout);
+  for_each_operator(arch, plan, layout, pass.step, [&](const OperatorRow& row) {
+    all += static_cast<double>(row.segment.repeats) * (forward(row.op, p).executed / format_rate(row.op, rates));
+  });
   return all;
 }
 

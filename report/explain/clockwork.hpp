@@ -31,8 +31,10 @@ Formula launch_time(const Setting& s, const Pass& pass, const std::string& n);
 /// FLOPs executed over bytes moved, of one rank.
 Formula pass_intensity(const Setting& s, const Pass& pass);
 
-/// What one rank executes and moves in a pass without backward.
+/// What one rank executes and moves in a pass without backward, and the time of its FLOPs at the peaks of their
+/// formats.
 Cost rank_cost(const Arch& arch, const Plan& plan, const Layout& layout, const Pass& pass);
+Seconds compute_seconds(const Arch& arch, const Plan& plan, const Layout& layout, const Pass& pass, const Rates& rates);
 
 /// "pi" or "e*pi", "beta" or "e_m*beta": the rate that times are computed with.
 std::string compute_rate(const Setting& s, bool bound);

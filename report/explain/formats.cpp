@@ -27,7 +27,7 @@ Sized numbers(const Format& f) {
 
 }  // namespace
 
-Expr compute_bytes(const Setting& s) { return bytes("p", s.plan().precision.format().element_bits); }
+Expr compute_bytes(const Setting& s) { return bytes("p", working_format(s.plan()).format().element_bits); }
 
 Formula weight_bytes(const Setting& s, const WeightFormats& in, std::string_view path) {
   const bool named = in.uniform() && in == s.plan().weight_precision;

@@ -103,9 +103,15 @@ Formula compute_bound(S s) {
   const Row* row = s.row("decode.compute_bound_batch");
   p.batch = row ? std::get<Count>(row->value) : Count{1} << 24;
   const Cost cost = rank_cost(s.arch(), p, s.layout(), decode_pass(p, middle(p)));
-  return {"F_b*beta/(M_b*pi)",
-          {{"F_b", "FLOPs of a decode step at that batch", digits(cost.executed.value)},
-           {"M_b", "its bytes of weights and cache", number_text(cost.moved.weights + cost.moved.cache)}}};
+  const Symbol bytes{"M_b", "bytes of weights and cache of a decode step at that batch",
+                     number_text(cost.moved.weights + cost.moved.cache)};
+  const Rates rates = bound_rates(s.device(), p);
+  if (rates.mixed())
+    return {"t_b*beta/M_b",
+            {{"t_b", "seconds of its FLOPs, each at the peak of its format",
+              number_text(compute_seconds(s.arch(), p, s.layout(), decode_pass(p, middle(p)), rates).value)},
+             bytes}};
+  return {"F_b*beta/(M_b*pi)", {{"F_b", "its FLOPs", digits(cost.executed.value)}, bytes}};
 }
 
 constexpr std::string_view roofline =

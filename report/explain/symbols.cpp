@@ -55,7 +55,7 @@ constexpr Size sizes[] = {
     {"n_r", "replicas of the model", [](S s) { return number_text(replicas(s.layout())); }},
     {"T", "tensor-parallel ranks", [](S s) { return number_text(ranks(s.layout(), Group::tensor)); }},
     {"gpus", "GPUs of the run", [](S s) { return number_text(devices(s.layout())); }},
-    {"p", "bytes per number in compute", [](S s) { return bytes_each(s.plan().precision.format().element_bits); }},
+    {"p", "bytes per activation", [](S s) { return bytes_each(working_format(s.plan()).format().element_bits); }},
     {"p_w", "bytes per weight", [](S s) { return bytes_each(weight_format(s).element_bits); }},
     {"b_g", "bytes per group of weights", [](S s) { return bytes_each(weight_format(s).group_bits); }},
     {"g_w", "weights per group", [](S s) { return number_text(weight_format(s).group); }},

@@ -57,8 +57,9 @@ TEST_CASE("the step roofline takes the whole pass as one operator, and neither l
   Rates r = rates;
   CHECK(op_time(once, op_rates(r)).memory.value == Approx(14.2));
   r.launch = Seconds(3);
-  CHECK(step_time(2 * once, r).memory.value == Approx(2 * 7.0));
-  CHECK(step_time(2 * once, r).latency.value == 0);
+  CHECK(step_time(Seconds(2 * 2.1), 2 * once, r).memory.value == Approx(2 * 7.0));
+  CHECK(step_time(Seconds(2 * 2.1), 2 * once, r).latency.value == 0);
+  CHECK(step_time(Seconds(15), 2 * once, r).compute.value == 15);
 }
 
 TEST_CASE("an estimate uses what was measured and a bound does not", "[contract][roofline]") {

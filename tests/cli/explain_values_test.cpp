@@ -161,6 +161,9 @@ constexpr Way ways[] = {
     {"--seq 1 --attention naive --generate 400"},
     {"--recompute selective --precision fp32 --batch 2", true, true, true},
     {"--roofline step --tp 2", true, true, true},
+    {"--precision fp8 --tp 2 --recompute full --batch 7"},
+    {"--precision fp8 --roofline step --efficiency 0.5 --batch 64"},
+    {"--precision fp8 --kv-precision fp8 --seq 512", true, true, true},
     {"--attention naive --tp 4 --overlap 0.5 --efficiency 0.7", true, true, true},
 };
 

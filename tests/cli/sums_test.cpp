@@ -167,3 +167,27 @@ TEST_CASE("under the roofline of a step every kind of attention reads the cache 
     CHECK(more * h100 == Approx(200 * real(r["kv_cache"]["bytes_per_token"])).epsilon(1e-9));
   }
 }
+
+TEST_CASE("--precision fp8 multiplies the blocks' matrices in fp8 and leaves the rest in bf16", "[contract][cli]") {
+  const std::string plan = "report llama-3.1-8b --hardware h100 --ops ";
+  const json::Value wide = ask(plan), fp8 = ask(plan + "--precision fp8");
+  CHECK(fp8["memory"] == wide["memory"]);  // a recipe keeps weights and activations in 16 bits
+  CHECK(fp8["kv_cache"]["bytes_total"] == wide["kv_cache"]["bytes_total"]);
+  CHECK(fp8["flops"] == wide["flops"]);
+  // Served, the blocks' matrices take a byte a number; tables, head and norms two.
+  const json::Value& n = wide["parameters"];
+  CHECK(real(fp8["inference_memory"]["weights_bytes"]) ==
+        real(n["attention"]) + real(n["mlp"]) + 2 * (real(n["embedding"]) + real(n["lm_head"]) + real(n["norm"])));
+  const auto seconds = [](const json::Value& r, const std::string& name) {
+    for (const json::Value& row : r["ops"])
+      if (row["name"] == name) return real(row["time_s"]);
+    return 0.0;
+  };
+  CHECK(seconds(fp8, "mlp.up") < 0.51 * seconds(wide, "mlp.up"));
+  for (const char* name : {"head.logits", "attn.core", "mlp.act"}) {
+    CAPTURE(name);
+    CHECK(seconds(wide, name) > 0);
+    CHECK(seconds(fp8, name) == seconds(wide, name));
+  }
+  CHECK(fp8["notes"].dump().find("token table and head are in bf16") != std::string::npos);
+}

@@ -108,7 +108,7 @@ TEST_CASE("one block keeps the golden bytes in every storage option", "[golden]"
         Plan p;
         Layout layout;
         p.micro_batch = p.global_batch = in.count("batch"), p.seq = in.count("seq");
-        p.precision = bytes_wide(in.count("p")), layout.tp = in.count("tensor_parallel");
+        p.precision = p.working = bytes_wide(in.count("p")), layout.tp = in.count("tensor_parallel");
         layout.sp = in.flag("sequence_parallel"), p.dropout = in.flag("hidden_dropout");
         p.attention = in.text("attn_impl") == "flash" ? AttentionImpl::flash : AttentionImpl::naive;
         p.softmax_store = in.text("softmax_store") == "seed" ? SoftmaxStore::seed : SoftmaxStore::minimal;
