@@ -3,74 +3,56 @@
 namespace llmcalc {
 namespace {
 
-// ---- Bytes kept for backward that are no operator's input or output.
+// ---- What an operator holds besides inputs and output, and what of those its gradient needs.
 
-Bytes kept(const Attention& s, const Pricing& p) {
-  if (p.attention == AttentionImpl::flash) return Bytes(mul(4, s.rows(), s.heads));  // float32 log-sum-exp
-  const Count scores = mul(s.rows(), s.heads, s.keys);
+Held held(const Lookup& s, const Pricing&) { return {.kept = Bytes(mul(8, s.tokens))}; }  // 64-bit token ids
+Held held(const Linear&, const Pricing&) { return {.needs = {{true}}}; }
+Held held(const Norm& s, const Pricing& p) {
+  return {.needs = {{true}}, .kept = p.norm_stats ? Bytes(mul(s.rows, s.centred ? 8 : 4)) : Bytes()};
+}
+/// Flash: a float32 log-sum-exp per row. Naive: the softmax's output, by the seeds' rule its input too; with dropout
+/// its mask, and what the mask leaves.
+Bytes kept_of_core(const Attention& s, const Pricing& p, Count scores) {
+  if (p.attention == AttentionImpl::flash) return Bytes(mul(4, s.rows(), s.heads));
   const Bytes one = bytes_of(p.activation, scores), mask = p.dropout ? Bytes(scores) : Bytes();
   if (p.softmax_store == SoftmaxStore::seed) return 2 * one + mask;
   return one + (p.dropout ? one + mask : Bytes());
 }
-Bytes kept(const Pointwise& s, const Pricing&) {
-  switch (s.kind) {
-    case PointwiseKind::dropout:
-      return Bytes(mul(s.rows, s.width));
-    case PointwiseKind::route:
-      return Bytes(mul(8, s.rows, s.width));
-    case PointwiseKind::combine:
-      return Bytes(mul(4, s.rows, s.top_k));
-    default:
-      return {};
-  }
+Held held(const Attention& s, const Pricing& p) {
+  const bool flash = p.attention == AttentionImpl::flash;
+  const Count scores = flash ? 0 : mul(s.rows(), s.heads, s.keys);
+  const Bytes passing = bytes_of(p.activation, scores);
+  return {.needs = {{true, true, true, true}, flash},
+          .kept = kept_of_core(s, p, scores),
+          .scratch = p.training() ? Bytes() : passing,
+          .scratch_backward = passing};
 }
-Bytes kept(const Norm& s, const Pricing& p) { return p.norm_stats ? Bytes(mul(s.rows, s.centred ? 8 : 4)) : Bytes(); }
-/// Log-probabilities take the place of float32 logits; others stay as they are beside a float32 log-sum-exp per row.
-Bytes kept(const Loss& s, const Pricing& p) {
-  return p.logits == LogitFormat::compute ? Bytes(mul(4, s.rows)) : Bytes();
-}
-Bytes kept(const Lookup& s, const Pricing&) { return Bytes(mul(8, s.tokens)); }  // 64-bit token ids
-Bytes kept(const Linear&, const Pricing&) { return {}; }
-Bytes kept(const LinearAttention&, const Pricing&) { return {}; }
-Bytes kept(const Collective&, const Pricing&) { return {}; }
-
-// ---- What backward needs of inputs and output.
-
-Needs needs(const Linear&, const Pricing&) { return {{true}, false}; }
-Needs needs(const Norm&, const Pricing&) { return {{true}, false}; }
-Needs needs(const Attention&, const Pricing& p) {
-  return {{true, true, true, true}, p.attention == AttentionImpl::flash};
-}
-Needs needs(const LinearAttention&, const Pricing&) { return {{true, true, true}, false}; }
-Needs needs(const Pointwise& s, const Pricing&) {
+Held held(const LinearAttention&, const Pricing&) { return {.needs = {{true, true, true}}}; }
+Held held(const Pointwise& s, const Pricing&) {
   switch (s.kind) {
     case PointwiseKind::multiply:
     case PointwiseKind::gate:
-      return {{true, true}, false};
+      return {.needs = {{true, true}}};
     case PointwiseKind::activate:
+      return {.needs = {{true}}};
     case PointwiseKind::combine:
-      return {{true}, false};
-    default:
+      return {.needs = {{true}}, .kept = Bytes(mul(4, s.rows, s.top_k))};
+    case PointwiseKind::dropout:
+      return {.kept = Bytes(mul(s.rows, s.width))};
+    case PointwiseKind::route:
+      return {.kept = Bytes(mul(8, s.rows, s.width))};
+    case PointwiseKind::add:
+    case PointwiseKind::rope:
+    case PointwiseKind::dispatch:
       return {};
   }
+  return {};
 }
-Needs needs(const Lookup&, const Pricing&) { return {}; }
-Needs needs(const Loss&, const Pricing&) { return {}; }
-Needs needs(const Collective&, const Pricing&) { return {}; }
-
-// ---- Bytes held only while the operator runs.
-
-Bytes scratch(const Attention& s, const Pricing& p, bool is_backward) {
-  if (p.attention != AttentionImpl::naive || (p.training() && !is_backward)) return {};
-  return bytes_of(p.activation, mul(s.rows(), s.heads, s.keys));
+/// Log-probabilities take the place of float32 logits; others stay as they are beside a float32 log-sum-exp per row.
+Held held(const Loss& s, const Pricing& p) {
+  return {.kept = p.logits == LogitFormat::compute ? Bytes(mul(4, s.rows)) : Bytes()};
 }
-Bytes scratch(const Lookup&, const Pricing&, bool) { return {}; }
-Bytes scratch(const Linear&, const Pricing&, bool) { return {}; }
-Bytes scratch(const Norm&, const Pricing&, bool) { return {}; }
-Bytes scratch(const LinearAttention&, const Pricing&, bool) { return {}; }
-Bytes scratch(const Pointwise&, const Pricing&, bool) { return {}; }
-Bytes scratch(const Loss&, const Pricing&, bool) { return {}; }
-Bytes scratch(const Collective&, const Pricing&, bool) { return {}; }
+Held held(const Collective&, const Pricing&) { return {}; }
 
 // ---- Weights as stored.
 
@@ -104,17 +86,9 @@ CacheRow cache_row(const Collective&, DType) { return {}; }
 
 }  // namespace
 
-Bytes kept(const Shape& s, const Pricing& p) {
-  return std::visit([&](const auto& shape) { return kept(shape, p); }, s);
+Held held(const Shape& s, const Pricing& p) {
+  return std::visit([&](const auto& shape) { return held(shape, p); }, s);
 }
-Needs needs(const Shape& s, const Pricing& p) {
-  return std::visit([&](const auto& shape) { return needs(shape, p); }, s);
-}
-
-Bytes scratch(const Shape& s, const Pricing& p, bool is_backward) {
-  return std::visit([&](const auto& shape) { return scratch(shape, p, is_backward); }, s);
-}
-
 Bytes weight_bytes(const Shape& s, const Stored& w) {
   return std::visit([&](const auto& shape) { return weight_bytes(shape, w); }, s);
 }

@@ -29,13 +29,14 @@ struct Needs {
   std::array<bool, Inputs::most> in{};
   bool out = false;
 };
-Needs needs(const Shape& shape, const Pricing& p);
-
-/// Bytes kept for backward that are no operator's input or output: softmax outputs, log-sum-exps, masks, statistics.
-Bytes kept(const Shape& shape, const Pricing& p);
-
-/// Bytes held only while the operator runs, forward or backward: naive attention's scores or their gradient.
-Bytes scratch(const Shape& shape, const Pricing& p, bool is_backward);
+/// What an operator holds besides inputs and output.
+struct Held {
+  Needs needs{};
+  Bytes kept{};     ///< for backward: softmax outputs, log-sum-exps, masks, statistics
+  Bytes scratch{};  ///< only while it runs: naive attention's scores, which training keeps
+  Bytes scratch_backward{};
+};
+Held held(const Shape& shape, const Pricing& p);
 
 /// The logits during the loss, all of a rank's: 4 bytes each (what log-softmax keeps), the compute format, or the
 /// compute format with a float32 copy and a float32 gradient; in `chunks` pieces one after another.

@@ -24,7 +24,10 @@ class Walk {
     assert(ops.tensors() <= max_tensors);
     for (std::size_t t = 0; t < ops.tensors(); ++t) begin(t);
     size_[block_input] = bytes_of(p.activation, input_elements);
-    for (std::size_t i = 0; i < ops.size(); ++i) read(i);
+    for (std::size_t i = 0; i < ops.size(); ++i) {
+      held_.push(held(ops[i].shape, p));
+      read(i);
+    }
     if (!p.training()) return;
     for (std::size_t i = 0; i < ops.size(); ++i) mark_needs(i);
     for (std::size_t i = 0; i < ops.size(); ++i)
@@ -65,7 +68,7 @@ class Walk {
 
   KeptByOperator by_operator() const {
     KeptByOperator kept{};
-    for (std::size_t i = 0; i < ops_.size(); ++i) kept[i] = own(ops_[i]);
+    for (std::size_t i = 0; i < ops_.size(); ++i) kept[i] = own(i);
     for (std::size_t t = 0; t < ops_.tensors(); ++t)
       if (needed_[t] && t != logits_) kept[first_need_[t]] += size_[t];
     return kept;
@@ -126,7 +129,7 @@ class Walk {
     needed_[t] = true;
   }
   void mark_needs(std::size_t i) {
-    const Needs n = needs(ops_[i].shape, p_);
+    const Needs& n = held_[i].needs;
     for (std::size_t k = 0; k < Inputs::most; ++k)
       if (n.in[k]) need(same(ops_[i].in[k]), i);
     if (n.out) need(of_[i].out, i);
@@ -142,23 +145,25 @@ class Walk {
 
   bool is_core(const Op& op) const { return std::holds_alternative<Attention>(op.shape); }
   /// What the operator keeps of its own.
-  Bytes own(const Op& op) const {
+  Bytes own(std::size_t i) const {
+    const Op& op = ops_[i];
     if (!p_.training() || op.component == Component::position) return {};  // positions need no ids
-    return is_core(op) && without_core_ ? Bytes() : kept(op.shape, p_);
+    return is_core(op) && without_core_ ? Bytes() : held_[i].kept;
   }
   bool runs_again(const Op& op) const { return p_.training() && is_core(op) && without_core_; }
   /// What it holds only while it runs; a core that is not kept makes its scores all the same. Its output, made again
   /// with them, is gone before the gradients, which are larger, are made.
-  Bytes passing(const Op& op, bool is_backward) const {
-    return scratch(op.shape, p_, is_backward) + (runs_again(op) ? kept(op.shape, p_) : Bytes());
+  Bytes passing(std::size_t i, bool is_backward) const {
+    const Held& h = held_[i];
+    return (is_backward ? h.scratch_backward : h.scratch) + (runs_again(ops_[i]) ? h.kept : Bytes());
   }
   bool exists(std::size_t t) const { return size_[t] != Bytes(); }
   Alive tensor(Alive::As as, std::size_t t) const {
     return {as, t == block_input ? Alive::no_op : producer_[t], size_[t]};
   }
   void add_own(Moment& m, std::size_t until, bool is_backward) const {
-    for (std::size_t i = 0; i <= until; ++i) m.add({Alive::As::own, i, own(ops_[i])});
-    m.add({Alive::As::scratch, until, passing(ops_[until], is_backward)});
+    for (std::size_t i = 0; i <= until; ++i) m.add({Alive::As::own, i, own(i)});
+    m.add({Alive::As::scratch, until, passing(until, is_backward)});
   }
 
   void forward_pass() {
@@ -171,10 +176,10 @@ class Walk {
         live += size_[t.out];
         if (needed_[t.out]) r_.kept += size_[t.out];
       }
-      const Bytes mine = own(op);
+      const Bytes mine = own(i);
       live += mine, r_.kept += mine;
-      if (is_core(op) && p_.training()) r_.core += kept(op.shape, p_);
-      if (const Bytes now = live + passing(op, false); now > r_.forward) r_.forward = now, forward_at_ = i;
+      if (is_core(op) && p_.training()) r_.core += held_[i].kept;
+      if (const Bytes now = live + passing(i, false); now > r_.forward) r_.forward = now, forward_at_ = i;
       for (const TensorId in : t.in) live -= freed(in, i);
     }
   }
@@ -195,10 +200,10 @@ class Walk {
       const Op& op = ops_[i];
       const Tensors& t = of_[i];
       live += remake(i) + gradients_of_inputs(i, gradient);
-      if (const Bytes now = live + passing(op, true); now > r_.backward) r_.backward = now, backward_at_ = i;
+      if (const Bytes now = live + passing(i, true); now > r_.backward) r_.backward = now, backward_at_ = i;
       see(i, gradient);
       if (t.out != no_tensor) live -= gradient[t.out], gradient[t.out] = {};
-      live -= own(op);
+      live -= own(i);
       for (const TensorId in : t.in) live -= done_with(in, i);
       live -= done_with(t.out, i);
     }
@@ -207,7 +212,7 @@ class Walk {
   /// Inputs that this operator's backward needs and that are made again: once, until no operator needs them.
   Bytes remake(std::size_t i) {
     Bytes added;
-    const Needs n = needs(ops_[i].shape, p_);
+    const Needs& n = held_[i].needs;
     for (std::size_t k = 0; k < Inputs::most; ++k) {
       const TensorId t = of_[i].in[k];
       if (!n.in[k] || t == no_tensor || !remade_[t] || alive_again_[t]) continue;
@@ -249,6 +254,7 @@ class Walk {
   Liveness r_;
   TensorId result_ = block_input, logits_ = no_tensor;
   std::size_t forward_at_ = 0, backward_at_ = 0;
+  InPlace<Held, OpList::capacity> held_;
   std::array<Tensors, OpList::capacity> of_;
   // By tensor, as many as there are.
   std::array<Bytes, max_tensors> size_;

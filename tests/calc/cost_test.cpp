@@ -104,8 +104,8 @@ TEST_CASE("a norm moves its rows and has no matmul", "[cost]") {
   CHECK(forward(s, train).moved.activations == 2 * 2 * 3 * 13);
   CHECK(forward(s, train).moved.weights == 2 * 26);
   CHECK(backward(s, train).moved.activations == 3 * 2 * 3 * 13);
-  CHECK(kept(s, train) == Bytes(3 * 8));  // mean and deviation
-  CHECK(kept(Norm{3, 13, 13, false}, train) == Bytes(3 * 4));
+  CHECK(held(s, train).kept == Bytes(3 * 8));  // mean and deviation
+  CHECK(held(Norm{3, 13, 13, false}, train).kept == Bytes(3 * 4));
 }
 
 TEST_CASE("scored pairs are those of a brute count for every window and past", "[cost]") {
@@ -192,15 +192,15 @@ TEST_CASE("an absorbed core reads one latent row a token", "[cost]") {
 TEST_CASE("kernels keep log-sum-exps, scores or scores and masks", "[cost]") {
   const Shape s = core(4, 0);
   const Count scores = 4 * 6 * 4;
-  CHECK(kept(s, train) == Bytes(4 * 4 * 6));
+  CHECK(held(s, train).kept == Bytes(4 * 4 * 6));
   Pricing p = of(Phase::training, AttentionImpl::naive);
-  CHECK(kept(s, p) == Bytes(2 * scores));
+  CHECK(held(s, p).kept == Bytes(2 * scores));
   p.dropout = true;
-  CHECK(kept(s, p) == Bytes((2 + 2 + 1) * scores));
+  CHECK(held(s, p).kept == Bytes((2 + 2 + 1) * scores));
   p.softmax_store = SoftmaxStore::seed;
-  CHECK(kept(s, p) == Bytes((2 * 2 + 1) * scores));
+  CHECK(held(s, p).kept == Bytes((2 * 2 + 1) * scores));
   p.dropout = false;
-  CHECK(kept(s, p) == Bytes(2 * 2 * scores));
+  CHECK(held(s, p).kept == Bytes(2 * 2 * scores));
 }
 
 TEST_CASE("element-wise operators move bytes and do no FLOPs", "[cost]") {
@@ -225,13 +225,13 @@ TEST_CASE("a loss reads logits and writes their gradient, in the numbers that th
   const Loss loss{3, 19};
   CHECK(forward(loss, train).moved.activations == 4 * 3 * 19);
   CHECK(backward(loss, train).moved.activations == 8 * 3 * 19);
-  CHECK(kept(loss, train) == Bytes());
+  CHECK(held(loss, train).kept == Bytes());
   Pricing p = train;
   p.logits = LogitFormat::compute;
   CHECK(forward(loss, p).moved.activations == 2 * 3 * 19);
   CHECK(backward(loss, p).moved.activations == 4 * 3 * 19);
-  CHECK(kept(loss, p) == Bytes(4 * 3));   // a log-sum-exp per row
-  p.logits = LogitFormat::with_gradient;  // made of the float32 copy
+  CHECK(held(loss, p).kept == Bytes(4 * 3));  // a log-sum-exp per row
+  p.logits = LogitFormat::with_gradient;      // made of the float32 copy
   CHECK(forward(loss, p).moved.activations == 4 * 3 * 19);
   CHECK(backward(loss, p).moved.activations == 8 * 3 * 19);
 }

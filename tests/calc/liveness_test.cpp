@@ -100,7 +100,7 @@ class Simulation {
       Count passing = scratch(op);
       if (dropped_core(op)) {  // it runs once more, before any gradient of its inputs
         const bool there = kept_.count(out) != 0 && first_need_.at(out) <= static_cast<int>(i);
-        most = std::max(most, live + llmcalc::kept(op.shape, o_.price).value + (there ? 0 : size_.at(out)));
+        most = std::max(most, live + held(op.shape, o_.price).kept.value + (there ? 0 : size_.at(out)));
       }
       for (const int t : made_again(i)) passing += size_.at(t);
       if (const Pointwise* p = std::get_if<Pointwise>(&op.shape); p && p->kind == PointwiseKind::dropout) {
@@ -177,7 +177,7 @@ class Simulation {
   bool dropped_core(const Op& op) const { return o_.without_core && std::holds_alternative<Attention>(op.shape); }
   Count own(const Op& op) const {
     if (!o_.price.training() || op.name == "embedding.positions" || dropped_core(op)) return 0;
-    return llmcalc::kept(op.shape, o_.price).value;
+    return held(op.shape, o_.price).kept.value;
   }
   Count one_scores(const Attention& a) const {
     return bytes_of(o_.price.activation, a.sequences * a.heads * a.queries * a.keys).value;
@@ -187,13 +187,13 @@ class Simulation {
     const Attention* a = std::get_if<Attention>(&op.shape);
     if (a == nullptr || o_.price.attention == AttentionImpl::flash) return 0;
     if (!o_.price.training()) return one_scores(*a);
-    return dropped_core(op) ? llmcalc::kept(op.shape, o_.price).value : 0;
+    return dropped_core(op) ? held(op.shape, o_.price).kept.value : 0;
   }
   /// In backward: the gradient of the scores, and the core's own tensors where they are made again.
   Count scratch(const Op& op) const {
     const Attention* a = std::get_if<Attention>(&op.shape);
     if (a == nullptr) return 0;
-    const Count again = dropped_core(op) ? llmcalc::kept(op.shape, o_.price).value : 0;
+    const Count again = dropped_core(op) ? held(op.shape, o_.price).kept.value : 0;
     return again + (o_.price.attention == AttentionImpl::naive ? one_scores(*a) : 0);
   }
 

@@ -199,25 +199,25 @@ TEST_CASE("results have so many numbers", "[cost][traffic]") {
 
 TEST_CASE("operators keep masks, probabilities, gates and token ids of their own", "[cost][traffic]") {
   const auto own = [](PointwiseKind kind) {
-    return kept(Pointwise{.kind = kind, .rows = 3, .width = 5, .top_k = 2}, train);
+    return held(Pointwise{.kind = kind, .rows = 3, .width = 5, .top_k = 2}, train).kept;
   };
   CHECK(own(PointwiseKind::dropout) == Bytes(3 * 5));
   CHECK(own(PointwiseKind::route) == Bytes(2 * 4 * 3 * 5));  // float32: probabilities and gates
   CHECK(own(PointwiseKind::combine) == Bytes(4 * 3 * 2));
   CHECK(own(PointwiseKind::add) == Bytes());
-  CHECK(kept(Lookup{3, 19, 13}, train) == Bytes(8 * 3));
-  CHECK(kept(core(), train) == Bytes(4 * 12 * 6));
+  CHECK(held(Lookup{3, 19, 13}, train).kept == Bytes(8 * 3));
+  CHECK(held(core(), train).kept == Bytes(4 * 12 * 6));
   const Pricing naive = of(Phase::training, AttentionImpl::naive);
-  CHECK(kept(core(), naive) == Bytes(2 * 12 * 6 * 4));
-  CHECK(scratch(core(), naive, true) == Bytes(2 * 12 * 6 * 4));
-  CHECK(scratch(core(), naive, false) == Bytes());
-  CHECK(scratch(core(10), of(Phase::prefill, AttentionImpl::naive), false) == Bytes(2 * 12 * 6 * 14));
-  CHECK(scratch(core(), train, true) == Bytes());
+  CHECK(held(core(), naive).kept == Bytes(2 * 12 * 6 * 4));
+  CHECK(held(core(), naive).scratch_backward == Bytes(2 * 12 * 6 * 4));
+  CHECK(held(core(), naive).scratch == Bytes());
+  CHECK(held(core(10), of(Phase::prefill, AttentionImpl::naive)).scratch == Bytes(2 * 12 * 6 * 14));
+  CHECK(held(core(), train).scratch_backward == Bytes());
 }
 
 TEST_CASE("a gradient needs what its operator read, and flash's its output too", "[cost][traffic]") {
   const auto needed = [](const Shape& s, const Pricing& p) {
-    const Needs n = needs(s, p);
+    const Needs n = held(s, p).needs;
     std::string which;
     for (const bool in : n.in) which += in ? 'i' : '-';
     return which + (n.out ? 'o' : '-');
