@@ -1,10 +1,11 @@
 #include "cli/arguments.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cassert>
+#include <sstream>
 
 #include "calc/choice.hpp"
 #include "cli/command.hpp"
@@ -23,16 +24,36 @@ const Option* option_of(const Command& command, std::string_view flag) {
 /// The choice among "cpu|cuda" that the text spells; any text for an option that takes any.
 std::string chosen(const Option& o, const std::string& text) {
   const bool closed = o.value.find('|') != std::string_view::npos;
-  for (std::string_view rest = o.value; closed && !rest.empty();) {
-    const std::string_view one = rest.substr(0, rest.find('|'));
-    if (same_spelling(one, text)) return std::string(one);
-    rest.remove_prefix(std::min(rest.size(), one.size() + 1));
-  }
   if (!closed && !text.empty()) return text;
+  std::istringstream choices{std::string(o.value)};
+  for (std::string one; closed && std::getline(choices, one, '|');)
+    if (same_spelling(one, text)) return one;
   throw InputError(fmt::format("{}: expected {}, got {}", o.flag, one_of(o.value), in_quotes(text)));
 }
 
 std::string help_hint(const Command& c) { return fmt::format("'llmcalc {} --help-all' shows all", c.name); }
+
+void declare(CLI::App& app, const Command& command) {
+  app.set_help_flag();
+  app.allow_extras();
+  for (const Word& w : command.words) app.add_option(std::string(w.name));
+  for (const Option* o : options_of(command)) {
+    const std::string flag(o->flag);
+    (o->value.empty() ? app.add_flag(flag) : app.add_option(flag))->take_all();
+  }
+}
+
+/// The arguments as CLI11 reads them: last first, "--seq=" as two, since CLI11 takes the next one for an empty value.
+std::vector<std::string> from_the_end(Args args) {
+  std::vector<std::string> all;
+  for (const std::string& a : args) {
+    const bool empty_value = a.starts_with("--") && a.find('=') == a.size() - 1;
+    all.push_back(empty_value ? a.substr(0, a.size() - 1) : a);
+    if (empty_value) all.emplace_back();
+  }
+  std::reverse(all.begin(), all.end());
+  return all;
+}
 
 }  // namespace
 
@@ -57,19 +78,16 @@ std::string elsewhere(const Command& command, const Option& o) {
 }
 
 Arguments::Arguments(const Command& command, Args args) : command_(command) {
-  bool words_only = false;
-  for (std::size_t i = 0; i < args.size();) {
-    const std::string& a = args[i];
-    if (!words_only && a == "--") {
-      words_only = true;
-      ++i;
-    } else if (words_only || !a.starts_with('-') || a == "-") {
-      add_word(a);
-      ++i;
-    } else {
-      i += add_option(args, i);
-    }
+  CLI::App app;
+  declare(app, command);
+  try {
+    app.parse(from_the_end(args));
+  } catch (const CLI::ArgumentMismatch&) {  // any argument is taken as a value, so only the last option can lack one
+    throw InputError(
+        fmt::format("{}: expected a value ({}), got nothing", args.back(), option_of(command, args.back())->value));
   }
+  refuse_extras(app.remaining());
+  for (const CLI::Option* given : app.parse_order()) add(given->get_name(), given->results().front());
   for (std::size_t i = words_.size(); i < command.words.size(); ++i)
     if (command.words[i].required)
       throw InputError(fmt::format("'llmcalc {}' needs {} ({}); 'llmcalc {} --help' shows an example", command.name,
@@ -78,34 +96,22 @@ Arguments::Arguments(const Command& command, Args args) : command_(command) {
     throw InputError("--json and --markdown exclude each other; give one of them");
 }
 
-void Arguments::add_word(const std::string& word) {
-  if (words_.size() == command_.words.size())
+void Arguments::refuse_extras(const std::vector<std::string>& extras) const {
+  for (const std::string& extra : extras) {
+    if (extra == "--") continue;
+    if (extra.starts_with('-') && extras.front() != "--") refuse_unknown(extra.substr(0, extra.find('=')));
     throw InputError(fmt::format("{} is one argument too many for 'llmcalc {}'; its help shows what it takes",
-                                 in_quotes(word), command_.name));
-  words_.push_back(word);
-}
-
-std::size_t Arguments::add_option(Args args, std::size_t i) {
-  const std::size_t equals = args[i].find('=');
-  const std::string flag = args[i].substr(0, equals);
-  const Option* o = option_of(command_, flag);
-  if (o == nullptr) refuse_unknown(flag);
-  const bool joined = equals != std::string::npos;
-  if (o->value.empty()) {
-    if (joined) throw InputError(fmt::format("{} takes no value; leave out what follows it", flag));
-    add(*o, "");
-    return 1;
+                                 in_quotes(extra), command_.name));
   }
-  if (!joined && i + 1 == args.size())
-    throw InputError(fmt::format("{}: expected a value ({}), got nothing", flag, o->value));
-  add(*o, joined ? args[i].substr(equals + 1) : args[i + 1]);
-  return joined ? 1 : 2;
 }
 
-void Arguments::add(const Option& o, std::string text) {
-  if (has(o.flag)) throw InputError(fmt::format("{} is given twice; give it once", o.flag));
-  const bool read_here = o.field.read == nullptr && !o.value.empty();
-  given_.push_back({&o, read_here ? chosen(o, text) : std::move(text)});
+void Arguments::add(const std::string& name, const std::string& text) {
+  const Option* o = option_of(command_, name);
+  if (o == nullptr) return words_.push_back(text);
+  if (has(name)) throw InputError(fmt::format("{} is given twice; give it once", name));
+  if (o->value.empty() && text != "true")  // CLI11's text for a flag without a value
+    throw InputError(fmt::format("{} takes no value; leave out what follows it", name));
+  given_.push_back({o, o->field.read == nullptr && !o->value.empty() ? chosen(*o, text) : text});
 }
 
 void Arguments::refuse_unknown(std::string_view flag) const {

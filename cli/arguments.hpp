@@ -40,10 +40,8 @@ class Arguments {
     const Option* option;
     std::string text;
   };
-  void add_word(const std::string& word);
-  /// Reads args[i], an option, and its value; the number of arguments taken.
-  std::size_t add_option(Args args, std::size_t i);
-  void add(const Option& o, std::string text);
+  void refuse_extras(const std::vector<std::string>& extras) const;
+  void add(const std::string& name, const std::string& text);
   [[noreturn]] void refuse_unknown(std::string_view flag) const;
 
   const Command& command_;

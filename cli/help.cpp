@@ -99,12 +99,8 @@ std::string manual_row(const Option& o) {
 std::string_view first_sentence(std::string_view help) { return help.substr(0, help.find(" [")); }
 
 std::string candidates(std::string_view listed) {
-  std::string out;
-  while (!listed.empty()) {
-    const std::string_view one = listed.substr(0, listed.find('|'));
-    out += std::string(one) + "\n";
-    listed.remove_prefix(std::min(listed.size(), one.size() + 1));
-  }
+  std::string out = std::string(listed) + "\n";
+  std::replace(out.begin(), out.end(), '|', '\n');
   return out;
 }
 

@@ -65,6 +65,10 @@ TEST_CASE("what a command lacks or does not take is said in a sentence", "[cli]"
   refused("train gpt2 --hardware h100 --seq", "--seq: expected a value (N), got nothing");
   refused("train gpt2 --hardware h100 --seq 8 --seq 9", "--seq is given twice; give it once");
   refused("train gpt2 --hardware h100 --sp=on", "--sp takes no value; leave out what follows it");
+  refused("params gpt2 -- --json",
+          "\"--json\" is one argument too many for 'llmcalc params'; its help shows what it takes");
+  refused("params gpt2 --json=yes", "--json takes no value; leave out what follows it");
+  refused("params gpt2 --json --json", "--json is given twice; give it once");
   refused("params gpt2 --json --markdown", "--json and --markdown exclude each other; give one of them");
   refused("collective all-reduce --bytes 10", "'llmcalc collective' needs --bytes M and --ranks N");
   refused("collective some --bytes 10 --ranks 2",
