@@ -178,7 +178,7 @@ void Checkpoint::read_texts() {
       std::find_if(precisions.begin(), precisions.end(), [&](const auto& q) { return q.name == precision; });
   if (p == precisions.end())
     throw InputError(
-        fmt::format("'{}': \"precision\" is {}; fp32, bf16 or fp64 is wanted", path, in_quotes(precision)));
+        fmt::format("'{}', \"precision\": expected fp32, bf16 or fp64, got {}", path, in_quotes(precision)));
   number_ = p->number;
   const json::Value v = json::parse(file_.text("training"), training);
   read_progress(json::Object(v, training));

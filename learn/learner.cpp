@@ -27,7 +27,7 @@ LearningSettings settings_from(const json::Value& v, const std::string& where) {
                      .decay = o.number_or("decay", usual.decay),
                      .clip = o.number_or("clip", usual.clip),
                      .seed = static_cast<std::uint64_t>(o.count("seed"))};
-  if (s.rate <= 0) throw InputError(fmt::format("{}: \"rate\" is {}; a number above 0 is wanted", where, s.rate));
+  if (s.rate <= 0) throw InputError(fmt::format("{}, \"rate\": expected a number above 0, got {}", where, s.rate));
   return s;
 }
 

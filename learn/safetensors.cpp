@@ -58,7 +58,7 @@ void SafetensorsFile::read_header() {
   struct stat status {};
   if (::fstat(file_, &status) != 0) throw InputError(fmt::format("cannot read '{}': {}", path_, std::strerror(errno)));
   if (!S_ISREG(status.st_mode))
-    throw InputError(fmt::format("'{}' is not a regular file; a safetensors file is wanted", path_));
+    throw InputError(fmt::format("cannot read '{}': it is not a regular file; give a safetensors file", path_));
   const auto size = static_cast<std::uint64_t>(status.st_size);
   if (size < length_bytes)
     throw InputError(fmt::format("'{}' has {} bytes, too few for a safetensors file; it is cut short or something else",
@@ -101,8 +101,8 @@ const SafetensorsFile::Entry* SafetensorsFile::find(std::string_view name) const
 const SafetensorsFile::Entry& SafetensorsFile::entry(std::string_view name) const {
   const Entry* e = find(name);
   if (e == nullptr)
-    throw InputError(
-        fmt::format("'{}': tensor {} is missing; the file is of another model or program", path_, in_quotes(name)));
+    throw InputError(fmt::format("'{}': tensor {} is missing; this file belongs to a different model or program", path_,
+                                 in_quotes(name)));
   return *e;
 }
 
@@ -110,7 +110,7 @@ const SafetensorsFile::Entry& SafetensorsFile::entry(std::string_view name, std:
                                                      std::span<const Count> shape) const {
   const Entry& e = entry(name);
   if (e.dtype != dtype || !std::equal(e.shape.begin(), e.shape.end(), shape.begin(), shape.end()))
-    throw InputError(fmt::format("'{}', tensor {}: {} {} is wanted, {} {} is there; the file is of another model",
+    throw InputError(fmt::format("'{}', tensor {}: expected {} {}, got {} {}; this file belongs to a different model",
                                  path_, in_quotes(name), dtype, shape_text(shape), e.dtype, shape_text(e.shape)));
   return e;
 }
@@ -118,8 +118,8 @@ const SafetensorsFile::Entry& SafetensorsFile::entry(std::string_view name, std:
 const std::string& SafetensorsFile::text(const std::string& key) const {
   const auto at = metadata_.find(key);
   if (at == metadata_.end())
-    throw InputError(
-        fmt::format("'{}', \"__metadata__\": {} is missing; the file is of another program", path_, in_quotes(key)));
+    throw InputError(fmt::format("'{}', \"__metadata__\": {} is missing; this file belongs to a different program",
+                                 path_, in_quotes(key)));
   return at->second;
 }
 

@@ -62,7 +62,7 @@ Metadata parsed_metadata(const json::Value& value, const std::string& path) {
   for (const auto& [key, text] : value.get_ref<const json::Value::object_t&>()) {
     if (!text.is_string())
       throw InputError(
-          fmt::format("{}: {} is not a text in quotes; the file is damaged", object.where(), in_quotes(key)));
+          fmt::format("{}, {}: expected a string in quotes; the file is damaged", object.where(), in_quotes(key)));
     metadata.emplace(key, text.get<std::string>());
   }
   return metadata;

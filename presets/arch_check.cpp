@@ -19,7 +19,7 @@ class Check {
   }
   void size(Count value, std::string_view name, Count least = 1, Count most = max_size) const {
     if (value >= least && value <= most) return;  // a sentence is made only where it is needed
-    that(false, fmt::format("{} is {}; a whole number from {} to {} is wanted", name, value, least, most));
+    that(false, fmt::format("{}: expected a whole number from {} to {}, got {}", name, least, most, value));
   }
 
  private:
@@ -70,7 +70,7 @@ void check_experts(const Arch& a, const Check& check) {
   check.that(!m.layers.empty(), "the experts are used by no layer; remove them");
   check.that(
       m.top_k >= 1 && m.top_k <= m.experts,
-      fmt::format("top_k is {} of {} experts; a whole number from 1 to {} is wanted", m.top_k, m.experts, m.experts));
+      fmt::format("top_k: expected a whole number from 1 to {}, the number of experts, got {}", m.experts, m.top_k));
   check.size(m.shared_experts, "the number of shared experts", 0, Count{1} << 20);
   check.size(m.shared_width, "the shared experts' width", m.shared_experts > 0 ? 1 : 0,
              m.shared_experts > 0 ? max_size : 0);
@@ -90,10 +90,10 @@ void check_norms(const Arch& a, const Check& check) {
   check.that(!parallel || a.norm_placement == NormPlacement::pre,
              "a parallel block has its norms before the sub-layers; norm placement must be \"pre\"");
   if (parallel) return check.size(a.norms_per_layer, "the number of norms per layer of a parallel block", 1, 2);
-  const Count wanted = a.norm_placement == NormPlacement::both ? 4 : 2;
-  check.that(a.norms_per_layer == wanted,
-             fmt::format("{} norms per layer with placement \"{}\" in a serial block; {} is wanted", a.norms_per_layer,
-                         name(a.norm_placement), wanted));
+  const Count expected = a.norm_placement == NormPlacement::both ? 4 : 2;
+  check.that(a.norms_per_layer == expected,
+             fmt::format("expected {} norms per layer with placement \"{}\" in a serial block, got {}", expected,
+                         name(a.norm_placement), a.norms_per_layer));
 }
 
 void check_positions(const Arch& a, const Check& check) {

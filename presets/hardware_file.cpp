@@ -96,7 +96,7 @@ void read_matmul(Sheet& s) {
     any = true;
   }
   matmul.refuse_unread();
-  if (!any) throw InputError(matmul.where() + " is empty; the dense peak of at least one number format is wanted");
+  if (!any) throw InputError(matmul.where() + ": expected the dense peak of at least one number format, got nothing");
 }
 
 void unknown(Sheet& s, std::string_view what) { s.card.unknown.emplace_back(what); }
@@ -139,8 +139,7 @@ void read_pcie(Sheet& s) {
 void read_prices(Sheet& s) {
   const json::Value* list = s.file.find("prices");
   if (list == nullptr || list->empty()) return unknown(s, "price");
-  if (!list->is_array())
-    throw InputError(s.file.where() + ": \"prices\" is no list; [{\"price\", \"source\"}] is wanted");
+  if (!list->is_array()) throw InputError(s.file.where() + ", \"prices\": expected a list of {\"price\", \"source\"}");
   for (const json::Value& v : *list) {
     const Object price(v, fmt::format("{}, \"prices\"[{}]", s.file.where(), s.card.prices.size()));
     s.card.prices.push_back({parse_price(price.text("price"), price.where()), price.text("source")});
@@ -164,13 +163,13 @@ double share(const Object& o, std::string_view key) {
   const double f = o.number_or(key, 1);
   if (f <= 0 || f > 1)
     throw InputError(
-        fmt::format("{}: {} is {}; a fraction above 0 and at most 1 is wanted", o.where(), in_quotes(key), f));
+        fmt::format("{}, {}: expected a fraction above 0 and at most 1, got {}", o.where(), in_quotes(key), f));
   return f;
 }
 
 double not_negative(const Object& o, std::string_view key) {
   const double x = o.number_or(key, 0);
-  if (x < 0) throw InputError(fmt::format("{}: {} is {}; 0 or more is wanted", o.where(), in_quotes(key), x));
+  if (x < 0) throw InputError(fmt::format("{}, {}: expected 0 or more, got {}", o.where(), in_quotes(key), x));
   return x;
 }
 

@@ -32,8 +32,7 @@ LayerSet read_list(const json::Value& list, Count layers, const std::string& whe
   LayerSet set;
   for (const json::Value& v : list) {
     if (!v.is_number_integer() || v < 0 || v >= layers)
-      throw InputError(fmt::format("{}: layer {} is in the list; a whole number from 0 to {} is wanted", where,
-                                   v.dump(), layers - 1));
+      throw InputError(fmt::format("{}: expected layers from 0 to {}, got {}", where, layers - 1, v.dump()));
     const Count layer = v.get<Count>();
     if (set.contains(layer))
       throw InputError(fmt::format("{}: layer {} is in the list twice; name it once", where, layer));
@@ -47,8 +46,8 @@ LayerSet read_any(const json::Value& pattern, Count layers, const std::string& w
   if (pattern.is_array()) return read_list(pattern, layers, where);
   if (!pattern.is_object())
     throw InputError(
-        fmt::format("{} is {}; \"all\", {{\"from\": 0, \"every\": 2}}, {{\"except\": ...}} or a list of "
-                    "layers is wanted",
+        fmt::format("{}: expected \"all\", {{\"from\": 0, \"every\": 2}}, {{\"except\": ...}} or a list of "
+                    "layers, got {}",
                     where, pattern.dump()));
   const json::Object o(pattern, where);
   if (!o.has("except")) return read_steps(o, layers);

@@ -124,7 +124,8 @@ HardwareCard load_hardware(std::string_view name_or_path) {
   }
   if (!is_path(name_or_path)) refuse_name("hardware", name_or_path, builtin_hardware());
   const Document d = read_document(std::string(name_or_path));
-  if (is_model_file(d.value)) throw InputError(fmt::format("'{}' is a model file; a hardware file is wanted", d.where));
+  if (is_model_file(d.value))
+    throw InputError(fmt::format("'{}': expected a hardware file, got a model file", d.where));
   return read_hardware_file(d.value, d.where);
 }
 
@@ -134,7 +135,7 @@ ModelCard load_model(std::string_view name_or_path) {
   if (!is_path(name_or_path)) refuse_name("model", name_or_path, builtin_models());
   Document d = read_document(model_path(std::string(name_or_path)));
   if (is_model_file(d.value)) return read_model_file(d.value, d.where);
-  if (is_hardware_file(d.value)) throw InputError(fmt::format("'{}' is a hardware file; a model is wanted", d.where));
+  if (is_hardware_file(d.value)) throw InputError(fmt::format("'{}': expected a model, got a hardware file", d.where));
   add_quantization(d);
   return import_config(d.value, d.where);
 }

@@ -27,7 +27,7 @@ E choice(const Object& o, std::string_view key) {
 LayerSet layers(const Object& o, Count count) {
   const Value* pattern = o.find("layers");
   if (pattern == nullptr)
-    throw InputError(o.where() + ": \"layers\" is missing; \"all\", a pattern or a list of layers is wanted");
+    throw InputError(o.where() + ", \"layers\": expected \"all\", a pattern or a list of layers, got nothing");
   return read_layer_pattern(*pattern, count, o.where() + ", \"layers\"");
 }
 
@@ -53,7 +53,8 @@ void read_latent(const Object& o, Arch& a) {
               .rope_dim = o.count("rope_width"),
               .v_dim = o.positive("v_width")};
   if (a.latent.nope_dim > max_size || a.latent.rope_dim > max_size)
-    throw InputError(o.where() + ": nope_width or rope_width is absurd; a few hundred is wanted");
+    throw InputError(fmt::format("{}: expected nope_width and rope_width of at most {}, got {} and {}", o.where(),
+                                 max_size, a.latent.nope_dim, a.latent.rope_dim));
   a.kv_heads = a.heads;
   a.head_dim = a.latent.nope_dim + a.latent.rope_dim;
 }
@@ -124,7 +125,8 @@ void read_head(const Object& o, Arch& a) {
 Count layer_count(const Object& o) {
   const Count n = o.positive("layers");
   if (n > max_layers)
-    throw InputError(fmt::format("{}: {} layers; a whole number from 1 to {} is wanted", o.where(), n, max_layers));
+    throw InputError(
+        fmt::format("{}, \"layers\": expected a whole number from 1 to {}, got {}", o.where(), max_layers, n));
   return n;
 }
 
@@ -188,7 +190,7 @@ ModelCard read_model_file(const Value& value, const std::string& where) {
   ModelCard card;
   card.source = where;
   card.name = o.text("name");
-  if (card.name.empty()) throw InputError(where + ": \"name\" is empty; a name is wanted");
+  if (card.name.empty()) throw InputError(where + ", \"name\": expected a name, got an empty one");
   card.title = o.text_or("title", card.name);
   if (o.has("aliases")) card.aliases = o.texts("aliases");
   card.arch = read_arch(o);

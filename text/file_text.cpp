@@ -27,9 +27,9 @@ void refuse_unless_a_file(const std::string& path) {
     throw InputError(fmt::format("cannot read '{}': no such file", path));
   if (status.type() == std::filesystem::file_type::none)
     throw InputError(fmt::format("cannot read '{}': {}", path, failed.message()));
-  if (is_directory(status)) throw InputError(fmt::format("'{}' is a folder; a JSON file is wanted", path));
+  if (is_directory(status)) throw InputError(fmt::format("cannot read '{}': it is a folder; give a JSON file", path));
   if (!is_regular_file(status) && !is_fifo(status))
-    throw InputError(fmt::format("'{}' is not a regular file; a JSON file is wanted", path));
+    throw InputError(fmt::format("cannot read '{}': it is not a regular file; give a JSON file", path));
 }
 
 /// All of a stream; a pipe's length shows only at its end.

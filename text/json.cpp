@@ -126,7 +126,7 @@ Value parse(std::string_view text, const std::string& where) {
 
 Object::Object(const Value& value, std::string where) : value_(&value), where_(std::move(where)) {
   if (!value.is_object())
-    throw InputError(fmt::format("{} is {}; an object in braces is wanted", where_, spoken(value)));
+    throw InputError(fmt::format("{}: expected an object in braces, got {}", where_, spoken(value)));
 }
 
 const Value* Object::find(std::string_view key) const {
@@ -141,15 +141,16 @@ bool Object::has(std::string_view key) const { return find(key) != nullptr; }
 namespace {
 
 [[noreturn]] void refuse(const std::string& where, const std::string& what, const Value* found,
-                         std::string_view wanted) {
-  throw InputError(fmt::format("{}: {} is {}; {} is wanted", where, what, found ? spoken(*found) : "missing", wanted));
+                         std::string_view expected) {
+  throw InputError(
+      fmt::format("{}, {}: expected {}, got {}", where, what, expected, found ? spoken(*found) : "nothing"));
 }
 
 constexpr std::string_view whole = "a whole number of at least 0";
 constexpr std::string_view whole_from_1 = "a whole number of at least 1";
 constexpr std::string_view a_number = "a finite number";
 constexpr std::string_view a_flag = "true or false";
-constexpr std::string_view a_text = "a text in quotes";
+constexpr std::string_view a_text = "a string in quotes";
 
 /// The integer in a number written with a point or an exponent, if it is one in [0, 2^53]: doubles past that skip some.
 std::optional<Count> integer(double v) {
@@ -166,9 +167,9 @@ std::optional<Count> integer(const Value& v) {
   return n < 0 ? std::nullopt : std::optional(n);
 }
 
-std::string past_the_end(const Value& v, std::string_view wanted) {
+std::string past_the_end(const Value& v, std::string_view expected) {
   const bool large = v.is_number() && v.get<double>() >= 0x1p63;
-  return std::string(wanted) + (large ? " and below 2^63" : "");
+  return std::string(expected) + (large ? " and below 2^63" : "");
 }
 
 Count at_least(const Value& v, Count least, const std::string& where, const std::string& what) {
@@ -177,8 +178,8 @@ Count at_least(const Value& v, Count least, const std::string& where, const std:
   return *n;
 }
 
-const Value& present(const Value* v, const std::string& where, std::string_view key, std::string_view wanted) {
-  if (v == nullptr) refuse(where, in_quotes(key), nullptr, wanted);
+const Value& present(const Value* v, const std::string& where, std::string_view key, std::string_view expected) {
+  if (v == nullptr) refuse(where, in_quotes(key), nullptr, expected);
   return *v;
 }
 
@@ -236,8 +237,8 @@ std::vector<Count> Object::counts(std::string_view key) const {
 }
 
 std::vector<std::string> Object::texts(std::string_view key) const {
-  const Value& list = present(find(key), where_, key, "a list of texts");
-  if (!list.is_array()) refuse(where_, in_quotes(key), &list, "a list of texts");
+  const Value& list = present(find(key), where_, key, "a list of strings");
+  if (!list.is_array()) refuse(where_, in_quotes(key), &list, "a list of strings");
   std::vector<std::string> out;
   for (const Value& v : list) {
     if (!v.is_string()) refuse(where_, fmt::format("{}[{}]", in_quotes(key), out.size()), &v, a_text);
@@ -251,7 +252,7 @@ std::string_view Object::first_of(std::initializer_list<std::string_view> keys) 
     if (has(key)) return key;
   std::string listed;
   for (const std::string_view key : keys) listed += (listed.empty() ? "" : ", ") + in_quotes(key);
-  throw InputError(fmt::format("{}: none of {} is there; one of them is wanted", where_, listed));
+  throw InputError(fmt::format("{}: expected one of {}, got none", where_, listed));
 }
 
 std::vector<std::string> Object::keys() const {

@@ -33,7 +33,7 @@ inline constexpr std::string_view standard_input = "-";
 std::string file_text(const std::string& path);
 
 /// A JSON object seen through checks. It remembers which keys were asked for, so that unknown ones can be refused.
-/// Every getter throws InputError with a sentence that names the file, the key, what was found and what is wanted.
+/// Every getter throws InputError with a sentence that names the file, the key, what was expected and what was found.
 class Object {
  public:
   /// `where` names the file and the place inside it: "my.json" or "my.json, \"attention\"".

@@ -47,7 +47,7 @@ template <int K>
 requires(K <= 2) struct GroupSums {
   Count groups, columns;
   const float* partial;
-  float* to[K];  ///< null: not wanted
+  float* to[K];  ///< null: not computed
 
   template <typename Thread>
   LLMCALC_HD void operator()(const Thread& t) const {

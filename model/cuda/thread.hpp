@@ -27,7 +27,7 @@ class GpuThread {
   __device__ W across(W v, int bits) const {
     return __shfl_xor_sync(0xffffffffU, v, bits);
   }
-  /// What is read once and wanted by nobody else: it need not stay near.
+  /// Loads a value that is read only once, so it need not stay in the cache.
   template <typename P>
   __device__ P stream(const P* from) const {
     if constexpr (sizeof(P) == sizeof(uint4))

@@ -136,8 +136,7 @@ Arch base_arch(const Config& c, const Defaults& d) {
 }
 
 void require_layers(const Config& c, Count layers) {
-  if (layers > max_layers)
-    c.refuse(fmt::format("{} layers; a whole number from 1 to {} is wanted", layers, max_layers));
+  if (layers > max_layers) c.refuse(fmt::format("expected 1 to {} layers, got {}", max_layers, layers));
 }
 
 Activation activation(const Config& c, Keys keys, std::string_view otherwise) {
@@ -167,7 +166,7 @@ Activation activation(const Config& c, Keys keys, std::string_view otherwise) {
   }};
   for (const auto& [known_name, value] : known)
     if (known_name == name) return value;
-  c.refuse(fmt::format("activation \"{}\" is not known; gelu, gelu_new, relu, relu2, silu or xielu is wanted", name));
+  c.refuse(fmt::format("unknown activation \"{}\"; expected gelu, gelu_new, relu, relu2, silu or xielu", name));
 }
 
 void set_window(Arch& arch, Count window, const LayerSet& layers) {
@@ -179,8 +178,7 @@ std::optional<LayerSet> layers_of_type(const Config& c, const Arch& arch, std::s
   if (!c.has(key)) return std::nullopt;
   const std::vector<std::string> types = c.texts(key);
   if (static_cast<Count>(types.size()) != arch.layers)
-    c.refuse(
-        fmt::format("\"{}\" has {} entries for {} layers; one per layer is wanted", key, types.size(), arch.layers));
+    c.refuse(fmt::format("\"{}\": expected one entry per layer ({}), got {}", key, arch.layers, types.size()));
   LayerSet set;
   for (Count i = 0; i < arch.layers; ++i)
     if (types[static_cast<std::size_t>(i)] == type) set.insert(i);

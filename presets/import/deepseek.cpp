@@ -22,7 +22,7 @@ void deepseek_experts(const Config& c, Arch& a, const ExpertDefaults& d) {
   const Count routed = c.is_null("n_routed_experts") ? 0 : c.size({"n_routed_experts", "num_experts"}, d.routed);
   const bool correction = c.text("topk_method", d.correction ? "noaux_tc" : "greedy") == "noaux_tc";
   if (routed == 0) return;
-  if (top_k == 0) c.refuse("\"num_experts_per_tok\" is missing; the number of experts per token is wanted");
+  if (top_k == 0) c.refuse("\"num_experts_per_tok\" is missing; give the number of experts per token");
   LayerSet layers;
   for (Count i = first; i < a.layers; ++i)
     if (i % step == 0) layers.insert(i);

@@ -66,7 +66,8 @@ void mpt_attention(const Config& c, const Config& attention, Arch& a) {
 /// mptglu.
 void mpt_mlp(const Config& c, Arch& a) {
   const double ratio = c.number("expansion_ratio", 4);
-  if (!(ratio > 0) || ratio > 1024) c.refuse("\"expansion_ratio\" is out of range; a number such as 4 is wanted");
+  if (!(ratio > 0) || ratio > 1024)
+    c.refuse(fmt::format("\"expansion_ratio\": expected a number such as 4, got {}", ratio));
   a.mlp_width = static_cast<Count>(static_cast<double>(a.hidden) * ratio);
   a.mlp = MlpKind::plain;
   a.activation = Activation::gelu;

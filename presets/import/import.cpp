@@ -72,7 +72,7 @@ std::string text_type(const std::string& outer) {
 /// The text part of a composite config as a config of its own; it inherits the tying of the head where it is silent.
 json::Value text_part(const Config& outer) {
   json::Value text = *outer.find("text_config");
-  if (!text.is_object()) outer.refuse("\"text_config\" is no object; the text model's config is wanted");
+  if (!text.is_object()) outer.refuse("\"text_config\" is not an object; expected the text model's config");
   if (!text.contains("model_type")) text["model_type"] = text_type(outer.text("model_type", ""));
   if (!text.contains("tie_word_embeddings") && outer.has("tie_word_embeddings"))
     text["tie_word_embeddings"] = outer.flag("tie_word_embeddings", true);

@@ -166,7 +166,7 @@ LayerSet local_layers(const Config& c, Count layers) {
     return others(LayerSet::every(step - 1, step, layers), layers);
   }
   const std::string letters = c.text("sliding_window_pattern", "");
-  if (letters.empty()) c.refuse("\"sliding_window_pattern\" is empty; letters L and G or a number are wanted");
+  if (letters.empty()) c.refuse("\"sliding_window_pattern\": expected letters L and G or a number, got nothing");
   LayerSet set;
   for (Count i = 0; i < layers; ++i)
     if (letters[static_cast<std::size_t>(i) % letters.size()] == 'L') set.insert(i);

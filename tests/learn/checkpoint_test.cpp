@@ -215,9 +215,10 @@ TEST_CASE("a file of another program or another model is refused by the field th
   };
   auto changed = all;
   changed[0].shape = {128, 24};
-  CHECK(with(changed, metadata) == "'" + folder.file("y") +
-                                       "', tensor \"embedding.tokens.weight\": F32 [256, 12] is wanted, F32 [128, 24] "
-                                       "is there; the file is of another model");
+  CHECK(with(changed, metadata) ==
+        "'" + folder.file("y") +
+            "', tensor \"embedding.tokens.weight\": expected F32 [256, 12], got F32 [128, 24]; "
+            "this file belongs to a different model");
   changed = all, changed.pop_back();
   CHECK(with(changed, metadata).find("tensor \"tokenizer\" is missing") != std::string::npos);
   changed = all, changed[1].name = "layers.7.x";

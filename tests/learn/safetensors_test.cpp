@@ -150,14 +150,14 @@ TEST_CASE("a file that is cut short or no safetensors file is refused", "[safete
   CHECK(folder.shown(sentence([&] { const SafetensorsFile file(folder.file("y")); })) ==
         "cannot read 'y': No such file or directory");
   CHECK(sentence([&] { const SafetensorsFile file(folder.path.string()); }) ==
-        "'" + folder.path.string() + "' is not a regular file; a safetensors file is wanted");
+        "cannot read '" + folder.path.string() + "': it is not a regular file; give a safetensors file");
 }
 
 TEST_CASE("a pipe that nobody writes to is refused, not waited for", "[safetensors]") {
   const Folder folder;
   REQUIRE(mkfifo(folder.file("pipe").c_str(), 0600) == 0);
   CHECK(folder.shown(sentence([&] { const SafetensorsFile file(folder.file("pipe")); })) ==
-        "'pipe' is not a regular file; a safetensors file is wanted");
+        "cannot read 'pipe': it is not a regular file; give a safetensors file");
 }
 
 TEST_CASE("offsets that are out of range, overlap or leave a hole are refused", "[safetensors]") {
@@ -169,7 +169,7 @@ TEST_CASE("offsets that are out of range, overlap or leave a hole are refused", 
   CHECK(refused(one(R"({"dtype":"U8","shape":[4],"data_offsets":[4]})"), 4) ==
         "'x.safetensors', tensor \"a\": \"data_offsets\" are not a begin and an end; the file is damaged");
   CHECK(refused(one(R"({"dtype":"U8","shape":[4],"data_offsets":[-1,3]})"), 4) ==
-        "'x.safetensors', tensor \"a\": \"data_offsets\"[0] is -1; a whole number of at least 0 is wanted");
+        "'x.safetensors', tensor \"a\", \"data_offsets\"[0]: expected a whole number of at least 0, got -1");
   CHECK(
       refused(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"U8","shape":[2],)"
               R"("data_offsets":[3,5]}})",
@@ -192,7 +192,7 @@ TEST_CASE("a size that is not that of dtype and shape is refused", "[safetensors
   CHECK(refused(one(R"({"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,12]})"), 12) ==
         "'x.safetensors', tensor \"a\": its shape has more than 2^63 bytes; the file is damaged");
   CHECK(refused(one(R"({"dtype":"U8","shape":[-3],"data_offsets":[0,3]})"), 3) ==
-        "'x.safetensors', tensor \"a\": \"shape\"[0] is -3; a whole number of at least 0 is wanted");
+        "'x.safetensors', tensor \"a\", \"shape\"[0]: expected a whole number of at least 0, got -3");
 }
 
 TEST_CASE("names that are there twice, unknown dtypes and unknown fields are refused", "[safetensors]") {
@@ -202,12 +202,12 @@ TEST_CASE("names that are there twice, unknown dtypes and unknown fields are ref
   CHECK(refused(one(R"({"dtype":"F8_E4M3","shape":[1],"data_offsets":[0,1]})"), 1) ==
         "'x.safetensors', tensor \"a\": unknown dtype \"F8_E4M3\"; F64, F32, BF16, F16, I64, I32 and U8 are known");
   CHECK(refused(one(R"({"shape":[1],"data_offsets":[0,1]})"), 1) ==
-        "'x.safetensors', tensor \"a\": \"dtype\" is missing; a text in quotes is wanted");
-  CHECK(refused(one("7"), 0) == "'x.safetensors', tensor \"a\" is 7; an object in braces is wanted");
+        "'x.safetensors', tensor \"a\", \"dtype\": expected a string in quotes, got nothing");
+  CHECK(refused(one("7"), 0) == "'x.safetensors', tensor \"a\": expected an object in braces, got 7");
   CHECK(refused(one(R"({"dtype":"U8","shape":[0],"data_offsets":[0,0],"stride":[1]})"), 0).find("\"stride\"") !=
         std::string::npos);
   CHECK(refused(R"({"__metadata__":{"step":3}})", 0) ==
-        "'x.safetensors', \"__metadata__\": \"step\" is not a text in quotes; the file is damaged");
+        "'x.safetensors', \"__metadata__\", \"step\": expected a string in quotes; the file is damaged");
 }
 
 TEST_CASE("a tensor that is missing or of another shape is named", "[safetensors]") {
@@ -215,12 +215,12 @@ TEST_CASE("a tensor that is missing or of another shape is named", "[safetensors
   write_safetensors(folder.file("x"), tensors());
   const SafetensorsFile file(folder.file("x"));
   CHECK(folder.shown(sentence([&] { file.entry("v"); })) ==
-        "'x': tensor \"v\" is missing; the file is of another model or program");
+        "'x': tensor \"v\" is missing; this file belongs to a different model or program");
   CHECK(folder.shown(sentence([&] {
     file.entry("w", "F32", std::vector<Count>{3, 2});
-  })) == "'x', tensor \"w\": F32 [3, 2] is wanted, F32 [2, 3] is there; the file is of another model");
+  })) == "'x', tensor \"w\": expected F32 [3, 2], got F32 [2, 3]; this file belongs to a different model");
   CHECK(folder.shown(sentence([&] { file.text("step"); })) ==
-        "'x', \"__metadata__\": \"step\" is missing; the file is of another program");
+        "'x', \"__metadata__\": \"step\" is missing; this file belongs to a different program");
   std::vector<std::byte> small(3);
   CHECK_THROWS_AS(file.read(file.entry("w"), small), InputError);
 }

@@ -195,9 +195,9 @@ TEST_CASE("what single operators achieved is read by format", "[hardware]") {
   CHECK(a.recorded_backward == Seconds(5e-6));
   CHECK(a.overhead == Bytes(600 << 20));
   CHECK(refusal(R"({"achieved": {"how": "x", "exposed": {"bf16": -2}}})") ==
-        "mine.json, \"achieved\", \"exposed\": \"bf16\" is -2; 0 or more is wanted");
+        "mine.json, \"achieved\", \"exposed\", \"bf16\": expected 0 or more, got -2");
   CHECK(refusal(R"({"achieved": {"how": "x", "functions": -1}})") ==
-        "mine.json, \"achieved\": \"functions\" is -1; 0 or more is wanted");
+        "mine.json, \"achieved\", \"functions\": expected 0 or more, got -1");
   CHECK(refusal(R"({"achieved": {"how": "x", "attention": {"fp33": "31 GFLOP/s"}}})").find("fp33") !=
         std::string::npos);
 }
@@ -213,9 +213,9 @@ TEST_CASE("what was achieved counts only with how it was measured", "[hardware]"
   CHECK(c.cluster.device.achieved.launch == Seconds(4e-6));
   CHECK(c.achieved_how == "n = 8192");
   CHECK(refusal(R"({"achieved": {"matmul": 0.71}})") ==
-        "mine.json, \"achieved\": \"how\" is missing; a text in quotes is wanted");
+        "mine.json, \"achieved\", \"how\": expected a string in quotes, got nothing");
   CHECK(refusal(R"({"achieved": {"matmul": 71, "how": "x"}})") ==
-        "mine.json, \"achieved\": \"matmul\" is 71; a fraction above 0 and at most 1 is wanted");
+        "mine.json, \"achieved\", \"matmul\": expected a fraction above 0 and at most 1, got 71");
 }
 
 TEST_CASE("a hardware file with a mistake gets a sentence", "[hardware]") {
@@ -224,10 +224,10 @@ TEST_CASE("a hardware file with a mistake gets a sentence", "[hardware]") {
   CHECK(refusal(R"({"memory": {"bandwidth": "4.8 TB"}})") ==
         "mine.json, \"memory\", \"bandwidth\": expected a rate (4.8 TB/s), got \"4.8 TB\", a size");
   CHECK(refusal(R"({"memory": {"capacity": 85899345920}})") ==
-        "mine.json, \"memory\": \"capacity\" is 85899345920; a text in quotes is wanted");
+        "mine.json, \"memory\", \"capacity\": expected a string in quotes, got 85899345920");
   CHECK(refusal(R"({"memory": {"capacity": "0 B"}})") ==
         "mine.json, \"memory\": \"capacity\" is zero; nothing fits there");
-  CHECK(refusal(R"({"memory": null})") == "mine.json: \"memory\" is missing; an object in braces is wanted");
+  CHECK(refusal(R"({"memory": null})") == "mine.json, \"memory\": expected an object in braces, got nothing");
   CHECK(refusal(R"({"matmul": {"bf16_sparse": "1979 TFLOP/s"}})") ==
         "mine.json, \"matmul\": \"bf16_sparse\" is a sparse peak; give the dense one, which is usually half of it");
   CHECK(refusal(R"({"matmul": {"bf16": "1979 TFLOP/s sparse"}})") ==
@@ -235,12 +235,12 @@ TEST_CASE("a hardware file with a mistake gets a sentence", "[hardware]") {
   CHECK(refusal(R"({"matmul": {"bfp16": "1 TFLOP/s"}})") ==
         "mine.json, \"matmul\": unknown key \"bfp16\"; did you mean \"bf16\"?");
   CHECK(refusal(R"({"matmul": {"fp32": null}})") ==
-        "mine.json, \"matmul\" is empty; the dense peak of at least one number format is wanted");
+        "mine.json, \"matmul\": expected the dense peak of at least one number format, got nothing");
   CHECK(refusal(R"({"sources": {"matmul.fp23": "x"}})") ==
         "mine.json, \"sources\": unknown key \"matmul.fp23\"; did you mean \"matmul.fp32\"?");
   CHECK(refusal(R"({"link": {"bandwidth": "50 GB/s", "ranks": 0}})") ==
-        "mine.json, \"link\": \"ranks\" is 0; a whole number of at least 1 is wanted");
+        "mine.json, \"link\", \"ranks\": expected a whole number of at least 1, got 0");
   CHECK(refusal(R"({"prices": [{"price": "2 USD/h"}]})") ==
-        "mine.json, \"prices\"[0]: \"source\" is missing; a text in quotes is wanted");
+        "mine.json, \"prices\"[0], \"source\": expected a string in quotes, got nothing");
   CHECK(refusal(R"({"powr": "700 W"})") == "mine.json: unknown key \"powr\"; did you mean \"power\"?");
 }

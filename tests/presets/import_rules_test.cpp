@@ -291,13 +291,14 @@ TEST_CASE("a config that cannot be built is refused with one sentence", "[import
   says(part(R"({"model_type": "llama", "hidden_size": 100, "num_attention_heads": 6})"), "no multiple of 6 heads");
   says(part(R"({"model_type": "llama", "hidden_size": -1})"), "\"hidden_size\"");
   says(part(R"({"model_type": "llama", "hidden_size": 4096.5})"), "\"hidden_size\"");
-  says(part(R"({"model_type": "llama", "num_hidden_layers": 100000})"), "100000 layers");
+  says(part(R"({"model_type": "llama", "num_hidden_layers": 100000})"), "layers, got 100000");
   says(part(R"({"model_type": "llama", "num_key_value_heads": 5})"), "5 KV heads");
   says(part(R"({"model_type": "llama", "vocab_size": 9000000000000})"), "vocabulary");
   says(part(R"({"model_type": "llama", "hidden_act": "wobble"})"), "\"wobble\"");
   says(part(R"({"model_type": "gpt2", "n_embd": 768, "hidden_size": 1024})"), "both mean the same");
-  says(part(R"({"model_type": "mixtral", "num_experts_per_tok": 9})"), "top_k is 9 of 8");
-  says(small("gemma3_text", R"("layer_types": ["full_attention"])"), "1 entries for 8 layers");
+  says(part(R"({"model_type": "mixtral", "num_experts_per_tok": 9})"),
+       "expected a whole number from 1 to 8, the number of experts, got 9");
+  says(small("gemma3_text", R"("layer_types": ["full_attention"])"), "expected one entry per layer (8), got 1");
   says(small("deepseek_v2", ""), "\"num_experts_per_tok\" is missing");
   says(small("llama", R"("is_encoder_decoder": true)"), "is_encoder_decoder");
   says(part(R"({"model_type": "bloom", "n_embed": 4611686018427387904})"), "passes 2^63");

@@ -64,7 +64,8 @@ TEST_CASE("what looks like a path is read as a file", "[load]") {
   CHECK(hardware_refused("nowhere.json") == "cannot read 'nowhere.json': no such file");
   CHECK(hardware_refused("./h100") == "cannot read './h100': no such file");
   CHECK(model_refused("no/where") == "cannot read 'no/where': no such file");
-  CHECK(hardware_refused(folder.path.string()) == "'" + folder.path.string() + "' is a folder; a JSON file is wanted");
+  CHECK(hardware_refused(folder.path.string()) ==
+        "cannot read '" + folder.path.string() + "': it is a folder; give a JSON file");
 }
 
 TEST_CASE("a folder called as a preset on Hugging Face is read before the preset", "[load]") {
@@ -91,12 +92,12 @@ TEST_CASE("a model file, a config.json and its folder are told apart by their co
         "the folder '" + empty + "' holds no config.json; give a model file or a folder that holds one");
 }
 
-TEST_CASE("a model where hardware is wanted, and the other way round, is told", "[load]") {
+TEST_CASE("a model in place of hardware is refused, and the other way round", "[load]") {
   const Folder folder;
   const std::string hardware = folder.write("hw.json", hardware_text),
                     model = folder.write("m.json", R"({"llmcalc_model": 1})");
-  CHECK(model_refused(hardware) == "'" + hardware + "' is a hardware file; a model is wanted");
-  CHECK(hardware_refused(model) == "'" + model + "' is a model file; a hardware file is wanted");
+  CHECK(model_refused(hardware) == "'" + hardware + "': expected a model, got a hardware file");
+  CHECK(hardware_refused(model) == "'" + model + "': expected a hardware file, got a model file");
 }
 
 TEST_CASE("every model preset loads by its name and its aliases", "[load]") {

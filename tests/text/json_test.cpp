@@ -80,17 +80,17 @@ TEST_CASE("a count is a whole number, as it stands in the file", "[json]") {
                              "my.json");
   const Object o(v, "my.json");
   const auto refused = [&](std::string_view key) { return sentence([&] { o.positive(key); }); };
-  CHECK(refused("heads") == "my.json: \"heads\" is -3; a whole number of at least 1 is wanted");
-  CHECK(refused("half") == "my.json: \"half\" is 2.5; a whole number of at least 1 is wanted");
-  CHECK(refused("text") == "my.json: \"text\" is \"32\"; a whole number of at least 1 is wanted");
+  CHECK(refused("heads") == "my.json, \"heads\": expected a whole number of at least 1, got -3");
+  CHECK(refused("half") == "my.json, \"half\": expected a whole number of at least 1, got 2.5");
+  CHECK(refused("text") == "my.json, \"text\": expected a whole number of at least 1, got \"32\"");
   CHECK(refused("huge") ==
-        "my.json: \"huge\" is 9223372036854775808; a whole number of at least 1 and below 2^63 is wanted");
-  CHECK(refused("vast") == "my.json: \"vast\" is 1e+20; a whole number of at least 1 and below 2^63 is wanted");
-  CHECK(refused("yes") == "my.json: \"yes\" is true; a whole number of at least 1 is wanted");
-  CHECK(refused("null") == "my.json: \"null\" is missing; a whole number of at least 1 is wanted");
-  CHECK(refused("absent") == "my.json: \"absent\" is missing; a whole number of at least 1 is wanted");
-  CHECK(refused("list") == "my.json: \"list\" is a list; a whole number of at least 1 is wanted");
-  CHECK(refused("zero") == "my.json: \"zero\" is 0; a whole number of at least 1 is wanted");
+        "my.json, \"huge\": expected a whole number of at least 1 and below 2^63, got 9223372036854775808");
+  CHECK(refused("vast") == "my.json, \"vast\": expected a whole number of at least 1 and below 2^63, got 1e+20");
+  CHECK(refused("yes") == "my.json, \"yes\": expected a whole number of at least 1, got true");
+  CHECK(refused("null") == "my.json, \"null\": expected a whole number of at least 1, got nothing");
+  CHECK(refused("absent") == "my.json, \"absent\": expected a whole number of at least 1, got nothing");
+  CHECK(refused("list") == "my.json, \"list\": expected a whole number of at least 1, got a list");
+  CHECK(refused("zero") == "my.json, \"zero\": expected a whole number of at least 1, got 0");
   CHECK(o.count("zero") == 0);
   CHECK(o.count("most") == INT64_MAX);
   CHECK(o.count_or("null", 7) == 7);
@@ -103,18 +103,18 @@ TEST_CASE("flags, texts, numbers and lists are what they are called", "[json]") 
                                  "inner": {"x": []}, "on": true, "ok": [0, 4]})",
                              "my.json");
   const Object o(v, "my.json");
-  CHECK(sentence([&] { o.flag("flag"); }) == "my.json: \"flag\" is 1; true or false is wanted");
-  CHECK(sentence([&] { o.text("text"); }) == "my.json: \"text\" is 5; a text in quotes is wanted");
-  CHECK(sentence([&] { o.number_or("number", 1); }) == "my.json: \"number\" is \"5\"; a finite number is wanted");
+  CHECK(sentence([&] { o.flag("flag"); }) == "my.json, \"flag\": expected true or false, got 1");
+  CHECK(sentence([&] { o.text("text"); }) == "my.json, \"text\": expected a string in quotes, got 5");
+  CHECK(sentence([&] { o.number_or("number", 1); }) == "my.json, \"number\": expected a finite number, got \"5\"");
   CHECK(sentence([&] { o.counts("counts"); }) ==
-        "my.json: \"counts\"[2] is -1; a whole number of at least 0 is wanted");
-  CHECK(sentence([&] { o.texts("texts"); }) == "my.json: \"texts\"[1] is 2; a text in quotes is wanted");
-  CHECK(sentence([&] { o.object("e"); }) == "my.json: \"e\" is 1000000.0; an object in braces is wanted");
+        "my.json, \"counts\"[2]: expected a whole number of at least 0, got -1");
+  CHECK(sentence([&] { o.texts("texts"); }) == "my.json, \"texts\"[1]: expected a string in quotes, got 2");
+  CHECK(sentence([&] { o.object("e"); }) == "my.json, \"e\": expected an object in braces, got 1000000.0");
   CHECK(sentence([&] { o.object("inner").flag("x"); }) ==
-        "my.json, \"inner\": \"x\" is a list; true or false is wanted");
+        "my.json, \"inner\", \"x\": expected true or false, got a list");
   CHECK(sentence([&] {
           o.first_of({"n_embd", "hidden"});
-        }) == "my.json: none of \"n_embd\", \"hidden\" is there; one of them is wanted");
+        }) == "my.json: expected one of \"n_embd\", \"hidden\", got none");
   CHECK(o.first_of({"n_embd", "e"}) == "e");
   CHECK(o.number_or("e", 0) == 1e6);
   CHECK(o.number_or("absent", 0.5) == 0.5);
@@ -126,7 +126,7 @@ TEST_CASE("flags, texts, numbers and lists are what they are called", "[json]") 
 
 TEST_CASE("only an object is looked into", "[json]") {
   const auto list = json::parse("[1]", "my.json");
-  CHECK(sentence([&] { Object(list, "my.json"); }) == "my.json is a list; an object in braces is wanted");
+  CHECK(sentence([&] { Object(list, "my.json"); }) == "my.json: expected an object in braces, got a list");
 }
 
 TEST_CASE("keys that nobody asked for are refused, with the nearest known one", "[json]") {
@@ -180,8 +180,8 @@ TEST_CASE("a file that cannot be read is told by its reason", "[json]") {
   const auto refused = [](const std::string& path) { return sentence([&] { json::file_text(path); }); };
   CHECK(refused(missing) == "cannot read '" + missing + "': no such file");
   CHECK(refused(missing + "/y") == "cannot read '" + missing + "/y': no such file");
-  CHECK(refused(folder.string()) == "'" + folder.string() + "' is a folder; a JSON file is wanted");
-  CHECK(refused("/dev/null") == "'/dev/null' is not a regular file; a JSON file is wanted");
+  CHECK(refused(folder.string()) == "cannot read '" + folder.string() + "': it is a folder; give a JSON file");
+  CHECK(refused("/dev/null") == "cannot read '/dev/null': it is not a regular file; give a JSON file");
   std::ofstream(large) << "{}";
   CHECK(json::file_text(large) == "{}");
   std::filesystem::resize_file(large, std::uintmax_t{1} << 30);

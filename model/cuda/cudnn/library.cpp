@@ -48,7 +48,7 @@ Library loaded() {
   find(handle, "cudnnBackendExecute", l.execute);
   if (l.version() < oldest)
     throw Error(CUDNN_STATUS_NOT_INITIALIZED,
-                "cuDNN " + text(l.version()) + " is too old: " + text(oldest) + " or later is wanted");
+                "cuDNN " + text(l.version()) + " is too old; expected " + text(oldest) + " or later");
   return l;
 }
 
