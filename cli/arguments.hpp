@@ -25,13 +25,13 @@ class Arguments {
   bool has(std::string_view flag) const;
   /// The value of an option, or `otherwise`.
   std::string text(std::string_view flag, std::string_view otherwise = "") const;
-  /// The first option of the table that describes a plan; none: null.
+  /// The first option on the command line that describes a plan; null if there is none.
   const Option* first_of_plan() const;
 
   /// Reads the plan options given into a request whose model is known, settles the rest, and refuses options that
   /// change nothing in the answer.
   void apply(Request& r) const;
-  /// The same for an answer of some of the command's parts.
+  /// apply() for an answer that consists of `parts`, some of the command's.
   void apply(Request& r, Parts parts) const;
   Style style() const;
 

@@ -16,9 +16,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A byte of text becomes at most so many: itself, its token, and the pairs that are counted of it.
+/// Upper bound on memory per byte of text: the byte, its token id and the token pairs that are counted.
 constexpr Count bytes_for_each = 32;
-/// Where it is not known what memory there is.
+/// Limit on the length of a text when the available memory is unknown.
 constexpr Count usual_most = Count{1} << 30;
 
 Count longest() {

@@ -1,14 +1,14 @@
 #pragma once
-/// A text read whole, and no longer than memory holds.
+/// Reading a whole text, limited by the available memory.
 
 #include <string>
 
 namespace llmcalc {
 
-/// A file's text, or a pipe's. InputError for a folder, a device, what cannot be read, and a text that is too long.
+/// The text of a file or pipe. Throws InputError if it is a folder or a device, unreadable, or too long.
 std::string file_text(const std::string& path);
 
-/// Standard input's. InputError where it cannot be read or is too long.
+/// The text of standard input. Throws InputError if it is unreadable or too long.
 std::string standard_input();
 
 }  // namespace llmcalc

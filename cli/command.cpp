@@ -76,7 +76,7 @@ int run_command(const Command& c, Args args) {
   return help == end ? c.run(Arguments(c, args)) : print_help(c, *help == "--help-all");
 }
 
-/// What the program says about itself; nothing for a command.
+/// The output of options and words that describe the program; empty for a command.
 std::optional<std::string> about(Args args) {
   const std::string& first = args[0];
   if (first == "--version") return "llmcalc " LLMCALC_VERSION "\n";
@@ -87,7 +87,7 @@ std::optional<std::string> about(Args args) {
   return std::nullopt;
 }
 
-/// The options that stand before the command, put behind it.
+/// The arguments with the styles that precede the command moved to the end.
 std::vector<std::string> in_order(Args args) {
   std::vector<std::string> all(args.begin(), args.end());
   const auto style = [](const std::string& a) { return a == "--json" || a == "--markdown"; };

@@ -8,7 +8,7 @@
 
 namespace llmcalc {
 
-/// What a command takes by its place.
+/// A positional argument of a command.
 struct Word {
   std::string_view name, help;
   bool required = true;
@@ -16,7 +16,7 @@ struct Word {
 
 struct Command {
   std::string_view name, arguments, summary;  ///< a line of 'llmcalc --help'
-  std::string_view about, examples;           ///< head and foot of its own help
+  std::string_view about, examples;           ///< first and last part of its own help
   std::span<const Word> words{};
   std::span<const Option> own{};           ///< options of this command alone
   Parts parts = 0;                         ///< the options of the table that it takes

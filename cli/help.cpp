@@ -110,7 +110,7 @@ std::string preset_names(std::span<const Builtin> presets) {
   return out;
 }
 
-/// What a placeholder stands for; nothing for a file, which the shell completes itself.
+/// The completions of a placeholder; none for a file, which the shell completes itself.
 std::string values_of(std::string_view placeholder) {
   if (placeholder == "MODEL") return preset_names(builtin_models());
   if (placeholder == "HW") return preset_names(builtin_hardware());
@@ -135,7 +135,7 @@ std::string command_candidates() {
   return out;
 }
 
-/// The place of the last of `words` among those that are no options and no options' values.
+/// The position of the last of `words` among the positional arguments.
 std::size_t place_of_last(const Command& c, Args words) {
   std::size_t place = 0;
   for (std::size_t i = 0; i + 1 < words.size(); ++i) {

@@ -1,5 +1,5 @@
 #pragma once
-/// What people read about commands and options: help, the manual's OPTIONS, and what a shell completes.
+/// Texts generated from the rows of commands and options: help, the manual's OPTIONS, shell completions.
 
 #include <string>
 
@@ -7,17 +7,17 @@
 
 namespace llmcalc {
 
-/// The commands, a line each.
+/// The list of commands, one per line.
 std::string program_help();
 
-/// How a command is used, with the options that people use most, or with all of them.
+/// The help of a command, with its most common options or with all of them.
 std::string command_help(const Command& command, bool all);
 
 /// The section OPTIONS of docs/llmcalc.1.
 std::string manual_options();
 
-/// What may stand at the end of a command line that begins with `words`, the word to complete being the last:
-/// candidates, one a line, each followed by a tab and what it is.
+/// Completions of the last of `words`, the arguments typed so far: one candidate per line, followed by a tab and a
+/// description.
 std::string completions(Args words);
 
 }  // namespace llmcalc

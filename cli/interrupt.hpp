@@ -1,11 +1,11 @@
 #pragma once
-/// Ctrl-C in a command that has something to finish.
+/// Handling of Ctrl-C in commands that have work to finish.
 
 #include <atomic>
 
 namespace llmcalc {
 
-/// What a shell says of a program that Ctrl-C ended.
+/// Exit code of a program that Ctrl-C ended, as shells report it.
 inline constexpr int interrupted_code = 130;
 
 /// From now on Ctrl-C sets this flag; a second one ends the program at once.

@@ -1,12 +1,12 @@
 #pragma once
-/// Standard output: whole, or an error.
+/// Writing to standard output, completely or with an error.
 
 #include <stdexcept>
 #include <string>
 
 namespace llmcalc {
 
-/// The reader of a pipe has gone: nothing more to say.
+/// Thrown when the reader of a pipe has closed it; no message is needed.
 struct PipeClosed : std::runtime_error {
   PipeClosed() : std::runtime_error("pipe closed") {}
 };

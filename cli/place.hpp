@@ -1,5 +1,5 @@
 #pragma once
-/// Where the reference transformer runs: what --device says.
+/// The backend that --device selects for the reference transformer.
 
 #include <atomic>
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace llmcalc {
 
-/// "cpu" or "cuda". Throws InputError where there is no GPU to be used.
+/// The backend for "cpu" or "cuda". Throws InputError if there is no usable GPU.
 validate::Where place(const std::string& device, const std::atomic<bool>* stop = nullptr);
 
 }  // namespace llmcalc

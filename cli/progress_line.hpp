@@ -1,5 +1,5 @@
 #pragma once
-/// How far long work has come, on stderr: one line written anew on a terminal, else a line now and then.
+/// Progress of long work on stderr: one line, rewritten in place on a terminal; otherwise a new line now and then.
 
 #include <chrono>
 #include <string>
@@ -13,10 +13,10 @@ class ProgressLine {
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
-  /// Whether a line would be shown now: ten times a second on a terminal, else every ten seconds.
+  /// Whether it is time to show a line: ten times a second on a terminal, otherwise every ten seconds.
   bool due() const;
   void show(const std::string& line);
-  /// Takes the line away, so that something else can be said.
+  /// Erases the line, so that something else can be printed.
   void clear();
 
  private:

@@ -28,7 +28,7 @@ bool is_complete(const Sequence& s, const BeamOptions& o) {
   return o.end && !s.tokens.empty() && s.tokens.back() == *o.end;
 }
 
-/// The best `width` first, in order; the rest gone.
+/// Keeps the best `width` steps, in order.
 void keep_best(std::vector<Step>& steps, Count width, const std::vector<Sequence>& sequences) {
   const auto better = [&](const Step& a, const Step& b) {
     if (a.log_probability != b.log_probability) return a.log_probability > b.log_probability;

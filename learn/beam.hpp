@@ -34,7 +34,7 @@ struct BeamOptions {
 std::vector<Sequence> beam_search(const LogProbabilities& model, std::span<const std::int32_t> prompt,
                                   const BeamOptions& options);
 
-/// What the search holds at most beside the model, at this size of vocabulary.
+/// Upper bound on the memory of a search, without the model, for this vocabulary.
 Bytes beam_memory(Count vocabulary, const BeamOptions& options);
 
 }  // namespace llmcalc::model

@@ -21,14 +21,14 @@
 
 namespace llmcalc::model {
 
-/// How far a training run has come.
+/// Progress of a training run.
 struct Progress {
   Count updates = 0, micro_batches = 0, tokens = 0;
   std::optional<double> loss, validation_loss;  ///< mean -ln p per token; validation: of the weights to generate with
   bool operator==(const Progress&) const = default;
 };
 
-/// What a checkpoint says besides its numbers.
+/// The contents of a checkpoint apart from its tensors.
 struct CheckpointCard {
   ModelCard model;
   std::string tokenizer;  ///< Tokenizer::serialized
@@ -56,9 +56,9 @@ class Checkpoint {
   Number number() const { return number_; }
   bool can_resume() const { return has_moments_; }
 
-  /// The weights to generate with. The model must be of this card's architecture and number.
+  /// Loads the weights to generate with. The model must be of this card's architecture and number.
   void load(Transformer& t) const;
-  /// The weights to learn on with, master weights, moments and counts; the model must be trainable.
+  /// Loads the weights to continue training with, master weights, moments and counts; the model must be trainable.
   void resume(Transformer& t) const;
 
  private:
@@ -67,7 +67,7 @@ class Checkpoint {
   void read_tokenizer();
   void check_tensors();
   void check_checksum();
-  /// What the model holds beside its weights and gradients, under the names that it has here.
+  /// Tensors that the model holds besides weights and gradients, with their names in the file.
   static std::vector<std::pair<std::string, Tensor>> state(const Parameter& p);
   void upload(Transformer& t, const std::string& name, const Tensor& to) const;
 

@@ -16,7 +16,7 @@ namespace {
 /// Random numbers of the choice of batches, apart from those of weights and dropout.
 constexpr std::uint64_t batch_stream = 0x6261746368ULL;  // "batch"
 
-/// Holds a model's plan and puts it back.
+/// Saves a model's plan and restores it.
 class PlanHeld {
  public:
   explicit PlanHeld(Settings& s) : settings_(s), plan_(s.plan) { s.plan.dropout = false; }
@@ -34,7 +34,7 @@ void append(Batch& b, std::span<const std::int32_t> tokens) {
   b.targets.insert(b.targets.end(), tokens.begin() + 1, tokens.end());
 }
 
-/// Where about the last 1/`parts` of a text begins.
+/// Offset at which about the last 1/`parts` of a text begins.
 std::size_t last_part(std::string_view text, std::size_t parts) {
   const std::size_t part = text.size() / parts + (text.size() % parts > 0), wanted = text.size() - part;
   const std::size_t end = text.rfind('\n', wanted == 0 ? 0 : wanted - 1);

@@ -12,8 +12,8 @@
 
 namespace llmcalc::model {
 
-/// Where two pieces begin, and those before them end: at a line's beginning, or, where twice the piece has no line end,
-/// between two characters.
+/// Offsets at which the validation and held-out splits begin: at the start of a line, or, if a stretch of twice the
+/// split has no line end, between two characters.
 struct Split {
   std::size_t validation, held_out;
 };

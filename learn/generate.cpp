@@ -26,7 +26,7 @@ class Clock {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-/// Tokens that a text of this model may have; nothing where no table ends.
+/// The maximum length of a text in tokens; nothing if positions are not learned.
 std::optional<Count> longest(const Arch& a) {
   return a.position == Position::learned ? std::optional(a.position_rows) : std::nullopt;
 }
@@ -45,11 +45,11 @@ void refuse_bad(const Arch& a, std::span<const std::int32_t> prompt, const Gener
 }
 
 /// The model as a function of the text so far. Its cache holds the keys and values of the last text it was asked about;
-/// what a new text begins with in common is not run again.
+/// the prefix that a new text shares with it is not run again.
 class Reader {
  public:
-  /// rewinds: texts come that are not continuations of the one before. A window's cache has lost what it would need.
-  /// What is run is counted in `g`.
+  /// rewinds: texts may not continue the previous one; the cache of a sliding window cannot go back.
+  /// Counts tokens and FLOPs in `g`.
   Reader(Transformer& t, Count tokens, bool cached, bool rewinds, Generated& g) : t_(t), g_(g) {
     const SlidingWindow& w = t.arch().sliding;
     const bool forgets = !w.layers.empty() && w.window < tokens;
@@ -99,7 +99,7 @@ std::int32_t next_token(std::span<const float> logits, const GenerateOptions& o,
   return sample(logits, o.sampling, u);
 }
 
-/// One token after another, into `g`, so that what there is survives a stop.
+/// Samples token after token into `g`, so that a stopped run keeps its text.
 void sample_on(Reader& reader, std::vector<std::int32_t> text, Count tokens, const GenerateOptions& o,
                const OnToken& on_token, Generated& g) {
   const Clock clock;
@@ -135,7 +135,7 @@ void search_on(Reader& reader, std::span<const std::int32_t> prompt, Count token
   beam_search(model, prompt, {.width = o.beams, .length = tokens, .end = o.end, .kept = keep});
 }
 
-/// The best text of a search, over or stopped, is shown.
+/// Shows the best text of a search, finished or stopped.
 void show_found(const GenerateOptions& o, const OnToken& on_token, Generated& g) {
   if (o.end && !g.tokens.empty() && g.tokens.back() == *o.end) {
     g.tokens.pop_back();
@@ -144,7 +144,7 @@ void show_found(const GenerateOptions& o, const OnToken& on_token, Generated& g)
   if (on_token) std::for_each(g.tokens.begin(), g.tokens.end(), on_token);
 }
 
-/// The model watches the flag for as long as this lives.
+/// Makes the model watch the stop flag for the lifetime of this object.
 class Watch {
  public:
   Watch(Transformer& t, const std::atomic<bool>* stop) : t_(t) { t.watch(stop); }

@@ -1,5 +1,5 @@
 #pragma once
-/// Text that goes on: tokens one after another, each from the logits of all before it.
+/// Autoregressive generation of text.
 
 #include <atomic>
 #include <functional>
@@ -12,7 +12,7 @@
 namespace llmcalc::model {
 
 struct GenerateOptions {
-  Count tokens = 200;  ///< at most so many
+  Count tokens = 200;  ///< maximum number of new tokens
   SamplingOptions sampling = {};
   Count beams = 1;         ///< above 1: beam search, and nothing is drawn
   std::uint64_t seed = 1;  ///< token i is drawn by number i of this seed's stream

@@ -85,7 +85,7 @@ double Learner::step(double done) {
   return *progress_.loss;
 }
 
-/// The step runs again, every result looked at.
+/// Runs the failed step again and checks every result.
 void Learner::fail(const Batch& b, const NotANumber& e) {
   const std::string op = transformer_.first_not_a_number(b);
   throw NotANumber(fmt::format("step {}: {}{}", updates() + 1, e.what(),

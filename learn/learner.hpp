@@ -1,5 +1,5 @@
 #pragma once
-/// Learning from a text: which model by default, how fast, from which batches, and what is kept of it.
+/// Training on a text: the default model, the learning rate schedule, the batches and the best weights.
 
 #include "learn/checkpoint.hpp"
 #include "learn/corpus.hpp"
@@ -26,11 +26,11 @@ Arch small_arch(Count vocabulary, Count context, Count hidden = 192);
 
 /// Memory of a training run: the engine's peak, and the copies that are kept of the weights.
 Bytes learning_memory(const Arch& arch, const Plan& plan);
-/// The plan of such a run: AdamW, float32 or mixed precision, what the backend's number says.
+/// The plan of a training run: AdamW, float32 or mixed precision, what the backend's number says.
 Plan learning_plan(const LearningSettings& s, DType precision);
 
-/// Of the highest rate, where `done` of the run, in [0, 1], is done: a line up, then half a cosine down (Loshchilov and
-/// Hutter 2017, without restarts).
+/// The learning rate as a share of the highest, after the fraction `done` of the run: linear warm-up, then cosine decay
+/// (Loshchilov and Hutter 2017, without restarts).
 double rate_share(const LearningSettings& s, double done);
 
 /// A run over a text. Which batch comes when is a function of seed and step alone, so a run that is saved and goes on
@@ -46,14 +46,14 @@ class Learner {
   double step() { return step(static_cast<double>(updates()) / static_cast<double>(settings_.steps)); }
   Count updates() const { return transformer_.updates(); }
 
-  /// The validation loss now, of at most so many tokens; the weights are kept if they are the best so far.
+  /// The validation loss over at most `tokens` tokens (0: all); keeps the weights if they are the best so far.
   double evaluate(Count tokens = 0);
 
   const Progress& progress() const { return progress_; }
-  /// Goes on from a checkpoint.
+  /// Continues from a checkpoint.
   void resume(const Checkpoint& c);
   void save(const std::string& path, const ModelCard& model, const std::string& tokenizer, const json::Value& settings);
-  /// The model gets the best weights; it cannot learn on from here.
+  /// Loads the best weights into the model; training cannot continue from here.
   void take_best();
 
  private:

@@ -18,7 +18,7 @@ void refuse_outside(std::int32_t token, std::size_t vocabulary) {
                                  token, vocabulary));
 }
 
-/// One place for every token of the vocabulary, and a check of all tokens.
+/// The size of the vocabulary, after a check of all tokens.
 std::size_t places(std::span<const std::int32_t> tokens, Count vocabulary) {
   if (vocabulary < 1) throw InputError(fmt::format("a vocabulary of {} holds no token; give 1 or more", vocabulary));
   for (const std::int32_t t : tokens) refuse_outside(t, static_cast<std::size_t>(vocabulary));

@@ -1,5 +1,5 @@
 #pragma once
-/// What counting alone predicts: the unigram and the bigram model, which a transformer has to beat.
+/// Unigram and bigram models: baselines that a transformer has to beat.
 
 #include <cstdint>
 #include <span>
@@ -72,7 +72,7 @@ class Bigram {
 double perplexity(const Unigram& model, std::span<const std::int32_t> tokens);
 double perplexity(const Bigram& model, std::span<const std::int32_t> tokens);
 
-/// The same over stretches: targets[i] after inputs[i], as a transformer's batches hold them.
+/// Perplexity over pairs: targets[i] after inputs[i], as in the batches of a transformer.
 double perplexity(const Unigram& model, std::span<const std::int32_t> inputs, std::span<const std::int32_t> targets);
 double perplexity(const Bigram& model, std::span<const std::int32_t> inputs, std::span<const std::int32_t> targets);
 

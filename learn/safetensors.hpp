@@ -18,7 +18,7 @@ namespace llmcalc::model {
 /// Bytes of one number: F64 and I64 8, F32 and I32 4, BF16 and F16 2, U8 1. Nothing for another name.
 std::optional<Bytes> stored_bytes(std::string_view dtype);
 
-/// A tensor on its way into a file: its bytes are looked at, not kept.
+/// A tensor to be written to a file; its bytes are viewed, not copied.
 struct StoredTensor {
   std::string name;
   std::string dtype;
@@ -44,7 +44,7 @@ class SafetensorsFile {
   SafetensorsFile(const SafetensorsFile&) = delete;
   SafetensorsFile& operator=(const SafetensorsFile&) = delete;
 
-  /// Where a tensor lies and what it is.
+  /// The name, dtype, shape and place of a tensor.
   struct Entry {
     std::string name;
     std::string dtype;
@@ -55,18 +55,18 @@ class SafetensorsFile {
 
   const std::string& path() const { return path_; }
   const Metadata& metadata() const { return metadata_; }
-  /// In the order of their bytes in the file.
+  /// All tensors, in the order of their bytes in the file.
   const std::vector<Entry>& entries() const { return entries_; }
 
   bool has(std::string_view name) const { return find(name) != nullptr; }
-  /// Nothing if it is not in the file.
+  /// The tensor of that name; null if it is not in the file.
   const Entry* find(std::string_view name) const;
-  /// InputError if it is not in the file.
+  /// The tensor of that name. Throws InputError if it is not in the file.
   const Entry& entry(std::string_view name) const;
-  /// InputError if it is not in the file, or is there with another dtype or shape.
+  /// The tensor of that name. Throws InputError if it is not in the file or has another dtype or shape.
   const Entry& entry(std::string_view name, std::string_view dtype, std::span<const Count> shape) const;
 
-  /// InputError if the key is not in the metadata.
+  /// The metadata text of that key. Throws InputError if there is none.
   const std::string& text(const std::string& key) const;
 
   /// The bytes of a tensor of this file, into room of exactly their size.

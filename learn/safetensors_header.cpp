@@ -17,7 +17,7 @@ using Entry = SafetensorsFile::Entry;
 
 constexpr std::string_view metadata_key = "__metadata__";
 
-/// The bytes that dtype and shape ask for.
+/// The number of bytes that follows from dtype and shape.
 Bytes wanted_bytes(const std::string& dtype, std::span<const Count> shape, const std::string& where) {
   const auto each = stored_bytes(dtype);
   if (!each)

@@ -33,7 +33,7 @@ void refuse_bad(const SamplingOptions& o) {
     throw InputError(fmt::format("top-p {} is out of range; give a number above 0 and at most 1", o.top_p));
 }
 
-/// The order of preference.
+/// The order in which candidates are preferred.
 bool likelier(const Candidate& a, const Candidate& b) {
   return a.probability != b.probability ? a.probability > b.probability : a.token < b.token;
 }
@@ -61,7 +61,7 @@ void cut_to_top(std::vector<Candidate>& set, Count k) {
   set.resize(static_cast<std::size_t>(k));
 }
 
-/// The likeliest come off a heap one by one: few of a large vocabulary are ever sorted.
+/// Cuts to the nucleus with a heap, so that only few tokens of a large vocabulary are sorted.
 void cut_to_nucleus(std::vector<Candidate>& set, double top_p) {
   if (top_p == 1) return;
   const auto less_likely = [](const Candidate& a, const Candidate& b) { return likelier(b, a); };

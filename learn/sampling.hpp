@@ -9,7 +9,7 @@
 
 namespace llmcalc::model {
 
-/// Which tokens may follow, and how evenly. As they stand, the model's own distribution.
+/// Options of sampling. The defaults sample from the model's own distribution.
 struct SamplingOptions {
   double temperature = 1;  ///< the logits are divided by it; 0 is greedy
   Count top_k = 0;         ///< only the k most likely tokens; 0 is all of them

@@ -23,20 +23,21 @@ bool has_byte_pairs() { return true; }
 
 namespace {
 
-/// What stands for a space inside the library (U+2581), so in a text it must not reach it.
+/// The character that stands for a space inside the library (U+2581), so it is kept out of the texts that the library
+/// gets.
 constexpr std::string_view space_mark = "\xE2\x96\x81";
-/// What the library gives a meaning of its own in a text to learn from: the space mark, its sign for an unknown
+/// Characters with a special meaning to the library in a training text: the space mark, its sign for an unknown
 /// character (U+2585), and the tab. A text without them teaches the same; they are encoded as bytes.
 constexpr std::array<std::string_view, 3> reserved{space_mark, "\xE2\x96\x85", "\t"};
 
 /// The library counts the characters of a word in 16 bits and ends the program past them.
 constexpr std::size_t longest_line = 8192;
-/// What is encoded at once, at most: its queue of pairs takes some hundred times the bytes.
+/// Maximum bytes to encode at once: the library's queue of pairs takes some hundred times as much memory.
 constexpr std::size_t longest_stretch = 65536;
-/// Enough to learn from, at about a second a MiB. Of a longer text lines are taken evenly.
+/// Bytes of text to learn from, at about a second per MiB. A longer text is sampled evenly by line.
 constexpr std::size_t enough_text = std::size_t{16} << 20;
 
-/// Unknown, end of text, and the bytes.
+/// Number of fixed tokens: unknown, end of text, and the 256 bytes.
 constexpr Count fixed_tokens = 2 + 256;
 constexpr Count least_vocabulary = fixed_tokens + 2;
 
@@ -62,8 +63,8 @@ void each_character(std::string_view text, const See& see) {
   }
 }
 
-/// The characters that get a token of their own: the most frequent ones, until they are 99.95 % of the text (what
-/// SentencePiece takes when not told) or half of what the vocabulary has room for. The others are left to bytes.
+/// The characters that get a token of their own: the most frequent ones, until they are 99.95 % of the text (the
+/// default of SentencePiece) or half of what the vocabulary has room for. The others are left to bytes.
 std::unordered_set<std::string_view> own_characters(const std::vector<std::string_view>& lines, Count vocabulary) {
   std::unordered_map<std::string_view, Count> counts;
   Count all = 0;
@@ -88,7 +89,7 @@ std::unordered_set<std::string_view> own_characters(const std::vector<std::strin
   return own;
 }
 
-/// What the library learns from: stretches of such characters, none too long.
+/// The training sentences for the library: stretches of such characters, none too long.
 std::vector<std::string> sentences(std::string_view text, Count vocabulary) {
   const auto lines = learnt_lines(text);
   const auto own = own_characters(lines, vocabulary);
@@ -143,7 +144,7 @@ std::unordered_map<std::string, std::string> learning_options(Count vocabulary) 
           {"minloglevel", "2"}};
 }
 
-/// What the library says, on one line.
+/// The library's error message, on one line.
 std::string reason(const sentencepiece::util::Status& status) {
   std::string text = status.ToString();
   std::replace(text.begin(), text.end(), '\n', ' ');
@@ -223,7 +224,7 @@ class BytePairs : public Tokenizer {
     tokens.insert(tokens.end(), own.begin(), own.end());
   }
 
-  /// What a token says: a byte, nothing (unknown, end of text), or its piece with spaces for marks.
+  /// Appends the text of a token: a byte, nothing (unknown, end of text), or its piece with spaces for marks.
   void append_text(std::int32_t token, std::string& text) const {
     if (library_.IsUnknown(token) || library_.IsControl(token)) return;
     if (const auto byte = byte_of_.find(token); byte != byte_of_.end()) {

@@ -12,10 +12,10 @@ namespace {
 
 constexpr std::string_view bytes_name = "bytes";
 
-/// What a serialized tokenizer begins with: "llmcalc-tokenizer NAME CHECKSUM" and a line end, its body behind it.
+/// The first word of a serialized tokenizer, which reads "llmcalc-tokenizer NAME CHECKSUM", a line end, and its body.
 constexpr std::string_view opening = "llmcalc-tokenizer ";
 
-/// Not every change of a byte shows when a library parses its model, so a checksum stands before it: FNV-1a, 64 bits
+/// A checksum, since a library does not notice every changed byte of its model: FNV-1a, 64 bits
 /// (Fowler, Noll and Vo).
 std::string checksum(std::string_view bytes) {
   std::uint64_t hash = 0xcbf29ce484222325U;

@@ -18,7 +18,7 @@ class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
 
-  /// How many tokens there are: 0, 1, ... vocabulary() - 1.
+  /// The number of tokens, which are 0, 1, ... vocabulary() - 1.
   virtual Count vocabulary() const = 0;
   virtual std::vector<std::int32_t> encode(std::string_view text) const = 0;
   /// The text may end within a character, or be no UTF-8: a model may say anything. InputError for a token outside the
@@ -29,15 +29,15 @@ class Tokenizer {
 
   /// "bytes" or "sentencepiece-bpe".
   virtual std::string_view name() const = 0;
-  /// All of it as bytes, for a checkpoint; loaded_tokenizer makes it again.
+  /// The tokenizer as bytes, for a checkpoint; loaded_tokenizer() restores it.
   std::string serialized() const;
 
  private:
-  /// What besides the name has to be kept.
+  /// The data that serialized() stores besides the name.
   virtual std::string body() const = 0;
 };
 
-/// Every byte a token: 256, and nothing else.
+/// A tokenizer with one token per byte value: 256 tokens.
 std::unique_ptr<Tokenizer> byte_tokenizer();
 
 /// Byte-pair encoding (Sennrich et al. 2016) with a token for every byte below it, learnt from `text`, by

@@ -1,5 +1,5 @@
 #pragma once
-/// Whether an Arch can exist.
+/// Checks whether an Arch is possible.
 
 #include <string>
 

@@ -16,14 +16,14 @@ struct Builtin {
   std::string_view text;  ///< the JSON file
 };
 
-/// All of them, sorted by name. Both are written by embed_main.cpp at build time.
+/// All presets, sorted by name. embed_main.cpp writes both lists at build time.
 std::span<const Builtin> builtin_models();
 std::span<const Builtin> builtin_hardware();
 
 /// The one with that name or alias, in any spelling of it (text/names.hpp); null if there is none.
 const Builtin* find_builtin(std::span<const Builtin> presets, std::string_view name);
 
-/// The same, also where `name` says more than the preset's: an organisation before a '/' ("meta-llama/Llama-3.1-8B"), a
+/// The preset, also if `name` says more than the preset's: an organisation before a '/' ("meta-llama/Llama-3.1-8B"), a
 /// maker ("NVIDIA H200"), or how a model was tuned ("-instruct", "-it", "-chat", "-base", "-pt", "-hf"), none of which
 /// changes a shape or a peak.
 const Builtin* find_meant(std::span<const Builtin> presets, std::string_view name);

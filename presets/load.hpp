@@ -13,8 +13,8 @@ namespace llmcalc {
 /// contains '/', ends in ".json" or exists. Throws InputError, for an unknown name with the nearest known ones.
 HardwareCard load_hardware(std::string_view name_or_path);
 
-/// The same for models. A path may lead to an llmcalc model file, to a Hugging Face config.json, or to a folder that
-/// holds one; which of them it is is told by the content.
+/// Loads a model. A path may lead to an llmcalc model file, to a Hugging Face config.json, or to a folder that
+/// holds one; the content decides which.
 ModelCard load_model(std::string_view name_or_path);
 
 }  // namespace llmcalc

@@ -11,7 +11,7 @@
 
 namespace llmcalc {
 
-/// How an option's value is read into a request, and what is in effect in the end (null: not in the report).
+/// Reader of an option's value into a request, and the value finally in effect (null: not in the report).
 struct Field {
   void (*read)(Request&, std::string_view text, std::string_view where) = nullptr;
   json::Value (*effective)(const Request&) = nullptr;
@@ -31,7 +31,7 @@ struct Option {
   std::string key() const;
 };
 
-/// What help and manual print under one heading.
+/// Options that help and manual list under one heading.
 struct Topic {
   std::string_view title;
   std::span<const Option> options;
@@ -40,7 +40,7 @@ std::span<const Topic> topics();
 
 /// The options of all topics.
 std::span<const Option> options();
-/// That option, or none.
+/// The option with that flag; null if there is none.
 const Option* find_option(std::string_view flag);
 
 /// Reads an option's value into the request, as if it had been typed.

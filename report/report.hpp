@@ -11,7 +11,7 @@
 
 namespace llmcalc {
 
-/// What a number means decides how it is printed: exactly, and for people.
+/// The meaning of a number, which decides how it is printed, exactly and for people.
 enum class Unit : std::uint8_t {
   none,
   parameters,
@@ -38,7 +38,7 @@ struct Row {
   std::string label;  ///< in text; empty: not there
   Quantity value;
   Unit unit = Unit::none;
-  std::string note;  ///< a few words beside the number
+  std::string note;  ///< a few words next to the number
 };
 
 struct Section {
@@ -64,7 +64,7 @@ struct Section {
 struct Grid {
   std::string key, title;
   std::vector<std::string> columns;
-  std::size_t left = 1;  ///< so many columns are left-aligned, the others right
+  std::size_t left = 1;  ///< number of left-aligned columns; the others are right-aligned
   std::vector<std::vector<std::string>> rows;
   json::Value json = json::Value::array();  ///< the same rows with exact numbers
 };

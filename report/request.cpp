@@ -117,7 +117,7 @@ void check_weights(const Request& r) {
                   weight_formats_text(w)));
 }
 
-/// Replicas of the model that so many GPUs hold.
+/// Replicas of the model on the given GPUs.
 Count replicas_on(Count gpus, const Layout& layout) {
   const Count one = replica_devices(layout);
   if (gpus % one != 0)
@@ -137,7 +137,7 @@ void refuse_other_part(const Request& r, const Option& o) {
   throw InputError(fmt::format("{} is for {}, and this is about {}; leave it out", o.flag, there, here));
 }
 
-/// What would make an option do something, where model and plan leave it without effect.
+/// The condition for an option to have an effect, if model and plan leave it without one.
 std::string_view lacking(const Request& r, const Option& o) {
   const Arch& a = r.model.arch;
   if (o.flag == "--mla" && a.attention != AttentionKind::latent)

@@ -1,5 +1,5 @@
 #pragma once
-/// What the user asks: a model, perhaps hardware, a plan, and what a run costs.
+/// The user's request: a model, perhaps hardware, a plan, and the costs of a run.
 
 #include <optional>
 #include <string_view>
@@ -20,7 +20,7 @@ struct RunInputs {
   double pue = 1;
 };
 
-/// What an answer consists of, as bits. A question has some of these parts and an option concerns some: it is taken
+/// The parts of an answer, as bits. A question has some of these parts and an option concerns some: it is taken
 /// where they meet, and refused elsewhere.
 using Parts = unsigned;
 namespace part {

@@ -7,7 +7,8 @@
 
 namespace llmcalc {
 
-/// What is fixed: "compute" (FLOPs), "params" or "tokens"; and the one fit that is asked for, or all.
+/// A question of the scaling laws. `fixed`: "compute" (FLOPs), "params" or "tokens"; and the one fit that is asked for,
+/// or all.
 struct ScalingQuestion {
   std::string fixed;
   double value = 0;

@@ -17,17 +17,17 @@ Section kv_cache_section(const Request& r);
 
 Section training_memory_section(const Request& r);
 Section inference_memory_section(const Request& r);
-/// What the activations consist of, per operator group, and where recomputation and precision pay.
+/// The activations by operator group, and where recomputation and precision pay.
 Section activations_section(const Request& r);
 
 Section flops_section(const Request& r);
-/// The named formulas beside the operators' count.
+/// The named formulas next to the operators' count.
 Section formulas_section(const Request& r);
 /// Training compute for --tokens; empty without.
 Section run_flops_section(const Request& r);
 
 Section step_section(const Request& r, const TrainEstimate& e);
-/// The whole run: empty where neither --tokens nor a measured throughput says what it is.
+/// The whole run; empty if neither --tokens nor a measured throughput is given.
 Section run_section(const Request& r, const TrainEstimate& e);
 
 Section prefill_section(const Request& r, const InferEstimate& e);

@@ -16,7 +16,7 @@ std::string_view leading_digits(std::string_view s) {
   return s.substr(0, static_cast<std::size_t>(std::find_if_not(s.begin(), s.end(), digit) - s.begin()));
 }
 
-/// Whether the digits of a number follow s[at].
+/// Whether a digit follows s[at].
 bool digits_follow(std::string_view s, std::size_t at) { return at + 1 < s.size() && digit(s[at + 1]); }
 
 /// Reads "e11", "e+11" or "e-3" off the front of `rest`; 0 and nothing read if there is none.
@@ -33,7 +33,7 @@ std::optional<int> exponent(std::string_view& rest) {
   return negative ? -e : e;
 }
 
-/// digits x 10^e, without the zeros at either end.
+/// The decimal digits x 10^e, without zeros at either end.
 std::optional<Decimal> decimal(std::string digits, int e) {
   while (!digits.empty() && digits.back() == '0') {
     digits.pop_back();
@@ -83,7 +83,7 @@ Numeral numeral(std::string_view text) {
 Whole whole(const Decimal& d, Wide limit) {
   if (d.digits == 0) return {Wide{0}, {}};
   Wide n = d.digits;
-  // What must divide goes first, so that nothing overflows that would have become small again.
+  // Divisions come first, so that intermediate values do not overflow.
   auto problem = scale(n, 5, std::min(d.fives, 0), limit);
   if (!problem) problem = scale(n, 2, std::min(d.twos, 0), limit);
   if (!problem) problem = scale(n, 5, std::max(d.fives, 0), limit);

@@ -21,7 +21,7 @@ struct Decimal {
 
 enum class Misread { none, empty, sign, no_digit, leading_zero, long_numeral };
 
-/// What stands at the beginning of a text: a numeral "12", "0.25" or "3e11", and the rest after it.
+/// The numeral at the beginning of a text ("12", "0.25", "3e11") and the rest after it.
 struct Numeral {
   Misread problem = Misread::none;
   Decimal value;

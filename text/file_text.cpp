@@ -32,7 +32,7 @@ void refuse_unless_a_file(const std::string& path) {
     throw InputError(fmt::format("cannot read '{}': it is not a regular file; give a JSON file", path));
 }
 
-/// All of a stream; a pipe's length shows only at its end.
+/// The whole text of a stream; the length of a pipe is known only at its end.
 std::string stream_text(std::istream& in, const std::string& path) {
   std::string text;
   std::array<char, 65536> buffer{};

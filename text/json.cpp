@@ -13,7 +13,7 @@ namespace llmcalc::json {
 
 namespace {
 
-/// How a value is spoken of in a sentence.
+/// Description of a value for an error message.
 std::string spoken(const Value& v) {
   if (v.is_object()) return "an object";
   if (v.is_array()) return "a list";

@@ -13,7 +13,7 @@ char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + '
 
 bool separates(char c) { return c == '-' || c == '_' || c == '.' || c == ' '; }
 
-/// `name` in lower case and without what separates its words, which people seldom remember.
+/// `name` in lower case and without separators between its words, which people seldom remember.
 std::string letters(std::string_view name) {
   std::string out;
   for (const char c : name)
@@ -42,7 +42,7 @@ std::string first_word(std::string_view name) {
   return all.empty() ? std::string() : all.front();
 }
 
-/// Whether every one of `some` is in `all`; false for none.
+/// Whether every one of `some` is in `all`; false if `some` is empty.
 bool all_among(const std::vector<std::string>& some, const std::vector<std::string>& all) {
   return !some.empty() && std::all_of(some.begin(), some.end(), [&](const std::string& w) {
     return std::find(all.begin(), all.end(), w) != all.end();
@@ -114,7 +114,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 namespace {
 
-/// How far `candidate` is from a name that was typed: 0 where it has all its words, 1 where it begins with it.
+/// Distance of `candidate` from a name that was typed: 0 if it has all its words, 1 if it begins with it.
 std::size_t distance(std::string_view name, std::string_view candidate) {
   const std::string typed = letters(name), other = letters(candidate);
   if (typed.size() >= 3 && all_among(words(name), words(candidate))) return 0;

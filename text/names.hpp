@@ -7,13 +7,13 @@
 
 namespace llmcalc {
 
-/// Equal but for the case of ASCII letters.
+/// Whether two names are equal except for the case of ASCII letters.
 bool same_name(std::string_view a, std::string_view b);
 
 /// `name` in lower case (ASCII letters).
 std::string lower(std::string_view name);
 
-/// `name` in the one of its spellings that all share: lower case, '_' and ' ' as '-', and no '-' where a letter meets a
+/// The canonical spelling of `name`: lower case, '_' and ' ' as '-', and no '-' where a letter meets a
 /// digit. "RTX 4090", "rtx4090" and "rtx-4090" are one; "llama-2-7b" and "llama-27b" are two.
 std::string spelling(std::string_view name);
 
@@ -31,11 +31,11 @@ std::string one_of(std::string_view names);
 /// once and no character edited twice (optimal string alignment).
 std::size_t edit_distance(std::string_view a, std::string_view b);
 
-/// Those of `known` that `name` was probably meant to be, nearest first, at most `most`; none when nothing is near. A
+/// The `most` names of `known` that `name` probably stands for, nearest first; none when nothing is near. A
 /// name that has all words of `name` is nearer than one that differs in a letter.
 std::vector<std::string> nearest(std::string_view name, const std::vector<std::string>& known, std::size_t most = 3);
 
-/// What to say about a name that nothing is called by: "unknown model "lama3-70b", did you mean 'llama-3-70b'?
+/// The error message for an unknown name: "unknown model "lama3-70b", did you mean 'llama-3-70b'?
 /// ('llmcalc list models' shows all 123)". `kind` is "model" or "hardware", `count` how many presets of it there are.
 std::string unknown_name(std::string_view kind, std::string_view name, const std::vector<std::string>& known,
                          std::size_t count);

@@ -14,7 +14,7 @@ namespace {
 
 enum class Kind { size, rate, arithmetic, time, power, price };
 
-/// How a kind is spoken of, and an example of it.
+/// The name of a kind of quantity in messages, and an example.
 struct Spoken {
   std::string_view noun, example;
 };
@@ -83,7 +83,7 @@ constexpr std::array endings{Ending{"", 0, 0},    Ending{"k", 3, 0},  Ending{"M"
                              Ending{"B", 9, 0},   Ending{"T", 12, 0}, Ending{"Ki", 0, 10}, Ending{"Mi", 0, 20},
                              Ending{"Gi", 0, 30}, Ending{"Ti", 0, 40}};
 
-/// What is being read, for the sentences.
+/// The text being read and whose value it is, for error messages.
 struct Asked {
   std::string_view text, where, expected;
 

@@ -12,20 +12,20 @@
 
 namespace llmcalc {
 
-/// Whether a number may stand without its unit: on the command line, where the option's name says the unit.
+/// Whether a number may omit its unit, as on the command line, where the option implies the unit.
 enum class Bare { refused, allowed };
 
 /// A whole number in [0, 2^63): "8192", "8k" = 8000, "8Ki" = 8192, "300B" = 300 x 10^9, "1.5T", "3e11". The endings are
 /// k, M, G or B, T (powers of 1000) and Ki, Mi, Gi, Ti (powers of 1024).
 Count parse_count(std::string_view text, std::string_view where);
-/// The same, and at least 1.
+/// A whole number as parse_count() reads, at least 1.
 Count parse_positive(std::string_view text, std::string_view where);
-/// The same for FLOPs, in [1, 2^127): "5.76e23".
+/// A number of FLOPs in [1, 2^127): "5.76e23".
 Wide parse_wide(std::string_view text, std::string_view where);
 
 /// A finite number of at least 0, with the endings of parse_count: "0.5", "400k".
 double parse_real(std::string_view text, std::string_view where);
-/// The same above 0.
+/// A finite number above 0.
 double parse_positive_real(std::string_view text, std::string_view where);
 /// A number from 0 to 1.
 double parse_share(std::string_view text, std::string_view where);

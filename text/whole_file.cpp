@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Where the file really is. A folder, or a device, must not be replaced.
+/// The path with links resolved. A folder or a device must not be replaced.
 std::string resolved(const std::string& path) {
   std::error_code unknown;
   const auto status = fs::status(path, unknown);

@@ -7,7 +7,7 @@
 
 namespace llmcalc::model {
 
-/// Collects bytes in PATH.tmp, beside PATH, until `finish` renames it. Destroyed before that, it takes PATH.tmp away.
+/// Collects bytes in PATH.tmp, next to PATH, until `finish` renames it. Destroyed before that, it removes PATH.tmp.
 /// Throws InputError naming the path and the system's reason. If PATH is a link, the file it leads to is meant.
 class WholeFile {
  public:

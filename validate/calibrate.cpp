@@ -59,7 +59,7 @@ Sizes gpu_sizes() {
           .rows = 8192};
 }
 
-/// What is left of a product's time when its rows grow fewer: t = (F + F_half) / rate (Hockney & Jesshope 1981).
+/// The fixed part of a product's time, which remains with few rows: t = (F + F_half) / rate (Hockney & Jesshope 1981).
 double half_matmul(model::Backend& b, const Sizes& sizes, FlopsPerSecond rate, Seconds launch) {
   const double few = matmul_seconds(b, sizes.few).value, more = matmul_seconds(b, sizes.more).value;
   const double slope = (more - few) / static_cast<double>(sizes.more.rows - sizes.few.rows);
@@ -109,8 +109,8 @@ std::set<std::string> products_of(const Case& c) {
   return names;
 }
 
-/// The same of the products of a training step, between whose operands others' lie: where they are between a prediction
-/// with nothing exposed and one with everything.
+/// The exposed share of memory time inside a training step, where other operators run between the products and evict
+/// their operands: interpolates between predictions with nothing and with everything exposed.
 double exposed_in_step(const Where& where, const Calibration& c, DType format) {
   const Case model = middling_case(format);
   const std::set<std::string> products = products_of(model);

@@ -1,5 +1,5 @@
 #pragma once
-/// What this machine really delivers, as a hardware file: a measurement for every term of the roofline.
+/// Measures this machine for a hardware file: one measurement for every term of the roofline.
 
 #include <functional>
 #include <string>
@@ -16,7 +16,7 @@ struct MatmulRate {
   FlopsPerSecond rate;
 };
 
-/// What depends on the format that is multiplied.
+/// Rates that depend on the number format of the operands.
 struct FormatRates {
   DType format;
   std::vector<MatmulRate> matmuls;
@@ -35,7 +35,7 @@ struct Calibration {
   double functions = 0;            ///< per second
   OperatorSeconds launch;          ///< of one operator on a few numbers
   OperatorSeconds recorded;        ///< the same from recordings; 0: there are none
-  /// Of an operator among its like, as probes run it.
+  /// The seconds of an operator among others of its kind, as probes run it.
   const OperatorSeconds& among_others() const { return recorded.forward.value > 0 ? recorded : launch; }
   Bytes memory;    ///< of the machine; 0: not known
   Bytes overhead;  ///< of a device's that driver, libraries and kernels take; 0: not known
@@ -46,13 +46,13 @@ struct Calibration {
 /// `told` hears what is measured next. Throws model::Stopped between two measurements.
 Calibration calibrated(const Where& where, const std::function<void(const std::string&)>& told);
 
-/// What calibration calls the machine: its processor and threads, or its device.
+/// The name of the machine in a calibration: its processor and threads, or its device.
 std::string machine_title(const Where& where);
 
 /// Whether `achieved_how` is what calibration wrote on this machine into a hardware file.
 bool calibrated_here(const std::string& achieved_how, const Where& where);
 
-/// How a hardware file's "achieved" begins where `calibrate` wrote it.
+/// The beginning of "achieved" in a hardware file that `calibrate` wrote.
 inline constexpr std::string_view calibrated_on = "llmcalc calibrate on ";
 
 /// A hardware file: per format the best rate as the peak, and the median over the sizes as the achieved fraction.

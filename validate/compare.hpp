@@ -1,5 +1,5 @@
 #pragma once
-/// Prediction beside measurement, quantity by quantity.
+/// Comparison of measurements with predictions, quantity by quantity.
 
 #include <string>
 #include <vector>
@@ -19,7 +19,7 @@ struct Comparison {
   bool equal() const { return predicted == measured; }
 };
 
-/// Operations that an operator did beside its products: element-wise work, which FLOPs leave out.
+/// Element-wise operations of an operator, which its FLOPs leave out.
 struct Beside {
   std::string part, op;
   Count operations = 0;
@@ -41,7 +41,7 @@ struct Verdict {
   Count differing() const;
 };
 
-/// What the FLOPs of a ledger are called.
+/// Names of the FLOPs of a ledger.
 struct FlopNames {
   const char *forward = "FLOPs forward", *backward = "FLOPs backward", *recompute = "FLOPs recomputed";
 };
@@ -57,7 +57,7 @@ void compare(Verdict& v, const std::string& part, const Ledger& predicted, const
 void compare_counted(Verdict& v, const std::string& part, const Ledger& predicted, const Ledger& counted,
                      const FlopNames& names);
 
-/// Of all rows, the one that is furthest off for its size; none if all are equal.
+/// The row with the largest relative error; null if all are equal.
 const Comparison* worst(const std::vector<Verdict>& verdicts, std::string& name);
 
 }  // namespace llmcalc::validate

@@ -15,7 +15,7 @@ struct Convention {
   double flops_per_token = 0;
 };
 
-/// Of a training step. N: parameters, idle experts left out; L layers, A heads of d_h, S tokens.
+/// FLOPs of a training step by convention. N: parameters, idle experts left out; L layers, A heads of d_h, S tokens.
 ///   model     operator by operator, forward and backward, attention as the plan counts it
 ///   llm_c     6 N + 6 L A d_h S (llm.c, llmc/mfu.h): half of the pairs
 ///   palm      6 N + 12 L A d_h S (PaLM, arXiv:2204.02311, App. B): every pair

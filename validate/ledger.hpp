@@ -11,7 +11,7 @@
 
 namespace llmcalc::validate {
 
-/// What ran, in order.
+/// One operator that ran; the ledger lists them in order.
 struct Entry {
   std::string name;
   Shape shape;

@@ -22,7 +22,7 @@ void add_trace(Ledger& l, const model::Trace& trace) {
   }
 }
 
-/// Of an optimizer step; a plan that names no global batch has one.
+/// Micro-batches of an optimizer step; 1 if the plan has no global batch.
 Count steps(const Plan& p) { return std::max<Count>(1, micro_batches(p, {})); }
 
 Count bytes(const model::Arena& a, Purpose p) { return a.live(p).value; }

@@ -26,7 +26,7 @@ struct Training {
     t.weights().make_trainable(c.plan);
   }
   void step() { t.train(batches, {.clip = 0}); }
-  /// The same, operator by operator: a recording has memory of its own.
+  /// A step that runs operator by operator, not from a graph, which has memory of its own.
   void plain_step() {
     t.weights().zero_gradients();
     for (const model::Batch& b : batches) t.gradients(b, 1, nullptr);

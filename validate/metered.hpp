@@ -1,5 +1,5 @@
 #pragma once
-/// What a device's own instruments say of a case, beside what was predicted: executed FLOPs and bytes by its counters,
+/// Readings of a device's own instruments for a case, next to predictions: executed FLOPs and bytes by its counters,
 /// energy, and all of its memory.
 
 #include <optional>
@@ -36,7 +36,7 @@ struct MemoryUse {
   Bytes predicted() const;
 };
 
-/// What could not be measured has a reason, in a sentence, instead.
+/// The readings of one case; those that could not be taken have a sentence with the reason instead.
 struct Metered {
   bool tensor_cores = false;  ///< of the format's products: float32's run elsewhere, where nothing counts them
   std::vector<PhaseCount> phases;

@@ -1,5 +1,5 @@
 #pragma once
-/// What the engine says of the phases whose work a device's counters see.
+/// Predictions for the phases whose work a device's counters see.
 
 #include <string>
 #include <vector>

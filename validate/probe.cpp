@@ -31,8 +31,8 @@ double median_seconds(const F& f) {
   return all[all.size() / 2];
 }
 
-/// Of one f(), which leaves nothing but numbers in memory that was there before it. Where a backend runs from
-/// recordings: among so many in one that asking and waiting for them is nothing beside them.
+/// Seconds per call of f(), which must write only to existing buffers. On backends with CUDA graphs, many calls are
+/// captured in one graph, so that launch overhead is negligible.
 template <typename F>
 double busy_seconds(model::Backend& b, const F& f) {
   constexpr double enough = 2e-3;
@@ -96,7 +96,7 @@ struct NarrowModel {
   NarrowModel(model::Backend& b, Count layers) : t(narrow_arch(layers), b, {.plan = narrow_plan()}, 1) {
     t.weights().make_trainable(narrow_plan());
   }
-  /// Of a forward pass.
+  /// The number of operators in a forward pass.
   double operators() {
     model::Trace forward;
     t.loss(batch, &forward);
@@ -105,7 +105,7 @@ struct NarrowModel {
   double step_seconds() {
     return median_seconds([&] { t.train(std::span(&batch, 1), {.clip = 0}); });
   }
-  /// Of the fifth token.
+  /// Seconds of the fifth token.
   double token_seconds() {
     model::Cache cache = t.make_cache(1, 8);
     t.logits(batch.ids, 1, 0, &cache);

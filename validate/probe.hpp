@@ -19,7 +19,7 @@ Seconds matmul_seconds(model::Backend& b, const MatmulSize& s);
 /// As many square layers without anything between them, forward and backward: operands come from memory, as in a step.
 Seconds layers_seconds(model::Backend& b, Count rows, Count width, Count layers);
 
-/// Bytes read and written per second by a copy of so many.
+/// Bytes read and written per second by a copy of this size.
 BytesPerSecond copy_bandwidth(model::Backend& b, Bytes bytes);
 
 /// FLOP/s of attention's core: 12 heads of 64.
@@ -33,7 +33,7 @@ double function_rate(model::Backend& b, Count rows);
 /// next to nothing to do.
 BytesPerSecond addition_bandwidth(model::Backend& b, Bytes bytes, Seconds launch);
 
-/// What an operator takes with next to nothing to do, and what its gradient does: a pass and a step of a model of 16
+/// Time of an operator with next to no work, and of its gradient: a pass and a step of a model of 16
 /// numbers' width, over its operators.
 struct OperatorSeconds {
   Seconds forward, backward;
@@ -42,7 +42,7 @@ OperatorSeconds operator_seconds(model::Backend& b);
 /// Its first part alone: the host asks for every operator of a pass.
 Seconds forward_operator_seconds(model::Backend& b);
 
-/// The same where a backend runs steps from recordings, whose operators wait for no host: what layers add to a token
+/// Operator times when a backend runs steps from CUDA graphs, without launches by the host: what layers add to a token
 /// that is decoded, and to a training step, its update among the gradients.
 OperatorSeconds recorded_operator_seconds(model::Backend& b);
 

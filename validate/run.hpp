@@ -1,5 +1,5 @@
 #pragma once
-/// Runs a case on the reference transformer and lays what it did beside what was predicted.
+/// Runs a case on the reference transformer and compares it with its prediction.
 
 #include <atomic>
 #include <functional>
@@ -17,20 +17,20 @@ struct Parts {
   bool counted = false;  ///< once more with numbers that count what is done to them: slow, for small models
 };
 
-/// Where the reference runs, and what ends it early.
+/// The backend on which the reference runs, and the flag that stops it.
 struct Where {
   std::function<std::unique_ptr<model::Backend>(model::Number)> make = [](model::Number n) {
     return model::make_cpu(n);
   };
   const std::atomic<bool>* stop = nullptr;
   bool on_processor = true;
-  /// What it may take there.
+  /// The memory that it may use there.
   model::Room room() const;
   /// Throws model::Stopped once the user asked to stop.
   void check_stop() const;
 };
 
-/// The same case as it is trained: absorbed latent attention is for inference.
+/// The case as it is trained: absorbed latent attention is for inference.
 Case as_trained(Case c);
 
 /// Throws InputError where the reference does not run this plan, or where memory does not hold it: with the bytes.
@@ -39,7 +39,7 @@ void check_runnable(const Case& c, const Parts& parts, const Where& where = {});
 /// Throws InputError where memory does not hold one of these cases, which run in turn: with its name and the bytes.
 void check_room(std::span<const Case> cases, const Parts& parts, const Where& where = {});
 
-/// In which numbers the reference runs this format.
+/// The number type in which the reference runs this format.
 model::Number number_of(DType t);
 
 /// Numbers that count run on the processor always.

@@ -7,7 +7,7 @@
 namespace llmcalc::validate {
 namespace {
 
-/// What each factor decides, in the order of factors().
+/// The factors, in the order of factors().
 enum Which : std::size_t {
   attention,
   window,
@@ -67,7 +67,7 @@ bool is_latent(const Choice& c) { return c[attention] >= 3; }
 /// Two levels of two factors, the first factor the lower.
 using Pair = std::tuple<std::size_t, std::size_t, std::size_t, std::size_t>;
 
-/// A row with this pair, otherwise of first levels but for what the pair wants beside it; empty where none can have it.
+/// A row with this pair; its other factors have their first level unless the pair needs another. Empty if impossible.
 Choice row_with(const Pair& pair) {
   const auto [f, i, g, k] = pair;
   for (const std::size_t a : {0UL, 3UL})  // either kind of attention

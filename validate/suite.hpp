@@ -17,7 +17,7 @@ struct Case {
   Layout layout{};
 };
 
-/// One choice: what it is about, and what can be chosen; the first is the plain one.
+/// One factor: its name and its levels, of which the first is the plain one.
 struct Factor {
   std::string name;
   std::vector<std::string> levels;
@@ -34,8 +34,8 @@ std::vector<Choice> covering_array();
 
 Case make_case(const Choice& c);
 std::vector<Case> small_suite();
-/// The same choices at a size that fills a processor: widths and lengths 32 times larger, heads 64 wide. A step takes a
-/// tenth of a second, so that its time is of arithmetic and not of what an operator costs whatever its size.
+/// The case at a size that fills a processor: widths and lengths 32 times larger, heads 64 wide. A step takes a
+/// tenth of a second, so that arithmetic dominates its time, not the fixed cost of an operator.
 Case enlarged(const Case& small);
 /// GPT-2 124M: one training step of 256 tokens, 64 tokens decoded.
 Case gpt2_case(const Arch& gpt2);

@@ -9,7 +9,7 @@
 
 namespace llmcalc::validate {
 
-/// How far counted FLOPs, and memory in all, may be from their predictions.
+/// Tolerance of counted FLOPs and of total memory, relative to their predictions.
 inline constexpr double metered_tolerance = 0.02;
 
 struct TensorCount {

@@ -1,5 +1,5 @@
 #pragma once
-/// What a GPU's tensor cores execute of an operator in bf16, as far as it is known.
+/// Work of a GPU's tensor cores for an operator in bf16, as far as it is known.
 
 #include <cstdint>
 #include <optional>
@@ -18,16 +18,17 @@ enum class WorkKind : std::uint8_t {
 /// None: no FLOPs.
 std::optional<WorkKind> kind_of(const Shape& shape, bool backward);
 
-/// FLOPs: exactly so many, or between bounds.
+/// A number of FLOPs, exact or between bounds.
 struct TensorFlops {
   double least = 0, most = 0;
   bool exact() const { return least == most; }
 };
 
-/// Of one run. `core`: as Backend::attention_core(). Products: 2 per multiply-add of their sizes, which is the least
-/// for those that are padded. Attention, by the core: own kernels on tensor cores execute whole tiles of known size;
-/// cuDNN does too, of sizes that nothing documents: bounds of tiles of 64 to 128 queries by 64 to 128 keys, multiples
-/// of 16, heads as wide as they are; one query, plain and naive attention run outside the tensor cores.
+/// Tensor-core FLOPs of one run. `core`: as Backend::attention_core(). Products: 2 per multiply-add of their sizes,
+/// which is the least for those that are padded. Attention, by the core: own kernels on tensor cores execute whole
+/// tiles of known size; cuDNN does too, of sizes that nothing documents: bounds of tiles of 64 to 128 queries by 64 to
+/// 128 keys, multiples of 16, heads as wide as they are; one query, plain and naive attention run outside the tensor
+/// cores.
 TensorFlops tensor_flops(const OpRuns& op, AttentionImpl how, const std::string& core);
 
 }  // namespace llmcalc::validate

@@ -50,7 +50,7 @@ class Samples {
   std::map<Key, std::vector<double>> all_;
 };
 
-/// What the engine says of each operator of one pass, or of a step's micro-batches together.
+/// Adds the predicted seconds of each operator of one pass, or of all micro-batches of a step.
 void predict(std::map<Key, double>& to, const Case& c, const Device& device, const Step& step, Phase phase,
              const std::string& forward_word) {
   const Rates rates = estimated_rates(device, c.plan);

@@ -1,5 +1,5 @@
 #pragma once
-/// Seconds that operators, steps and passes took, beside what the engine says of them on this hardware.
+/// Measured seconds of operators, steps and passes, next to the engine's predictions for this hardware.
 
 #include <string>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace llmcalc::validate {
 
-/// A measurement is within the band if it is at most so many times the prediction, or as many times less.
+/// A measurement is within the band if it is at most this factor above or below the prediction.
 inline constexpr double band = 1.25;
 
 struct Timing {

@@ -30,7 +30,7 @@ constexpr const char* examples =
     "  llmcalc explain collective.all_reduce     also scaling, hardware\n"
     "  llmcalc explain ridge h100                a number of a device";
 
-/// What the answer says about the request.
+/// The question whose name and parts head the answer.
 constexpr Question explain_question{
     .name = "explain",
     .summary = "Formulas: their symbols, the numbers put in, the source.",
@@ -52,7 +52,7 @@ Parts parts_of(const Wanted& all) {
   return parts;
 }
 
-/// Does the request allow this part? With a single subject asked for, a mistake is told; of many, it is left out.
+/// Whether the request allows these parts. If not, throws InputError, or adds a note if `tolerant`.
 bool allowed(const Request& r, Parts parts, bool tolerant, std::vector<std::string>& notes) {
   try {
     check(r, parts);
@@ -64,7 +64,7 @@ bool allowed(const Request& r, Parts parts, bool tolerant, std::vector<std::stri
   }
 }
 
-/// What the report lacks, and why, in one sentence.
+/// The sentence that says why the report lacks this quantity.
 std::string lacks(const Definition& d, const Request& r) {
   if (d.hardware && !r.hardware)
     return fmt::format("{} needs a device: add --hardware HW ('llmcalc list hardware' shows what there is)", d.path);
@@ -102,7 +102,7 @@ json::Value head_json() {
   return report_json(r);
 }
 
-/// Without the empty lines at its end.
+/// The text without empty lines at its end.
 std::string trimmed(std::string text) {
   while (text.ends_with("\n\n")) text.pop_back();
   return text;
@@ -151,7 +151,7 @@ int print_numbers(const Explanations& all, const Notes& notes, const Report& hea
 
 // ---- Operators, and what no report of a model has
 
-/// Every name that a row of --ops can have is in one of these models.
+/// Whether any model has an operator of this name; these models together have all operators.
 bool is_known_operator(const std::string& name) {
   for (const char* model : {"gpt-3-175b", "gemma-3-27b", "deepseek-v3", "qwen1.5-moe-a2.7b"}) {
     Arch arch = load_model(model).arch;
@@ -180,7 +180,7 @@ int print_operator(const std::string& name, const Request& r, Style style) {
   return print_numbers(found.all, notes, answer(explain_question, r), style);
 }
 
-/// Are all of them formulas without a model?
+/// Whether all of these are formulas that need no model.
 bool is_general(const Wanted& wanted) {
   return std::all_of(wanted.begin(), wanted.end(), [](const Definition* d) { return d->formula == nullptr; });
 }

@@ -86,7 +86,7 @@ std::string prompt_of(const Options& o) {
   return prompt;
 }
 
-/// A prompt and its text on their way out, in whole characters.
+/// Prints a prompt and its continuation as they arrive, in whole characters.
 class Stream {
  public:
   Stream(bool on, std::string prompt) : on_(on), prompt_(std::move(prompt)) {}
@@ -100,7 +100,7 @@ class Stream {
     if (on_ && whole > 0) write_out(pending_.substr(0, whole));
     pending_.erase(0, whole);
   }
-  /// Ends the line of what was begun.
+  /// Ends the current line, if it is not empty.
   void end() {
     if (begun_) write_out(pending_ + (all_.ends_with('\n') ? "" : "\n"));
   }
@@ -140,7 +140,7 @@ void say_timing(const Arch& a, Count prompt, const model::Generated& g) {
 
 Seconds taken(const model::Generated& g) { return g.prefill + g.decode; }
 
-/// What the same tokens cost with the cache and without.
+/// A table of what the same tokens cost with and without the cache.
 Grid comparison(const model::Generated& with, const model::Generated& without) {
   Grid grid{.key = "with_and_without_cache", .title = "KV cache", .columns = {}, .rows = {}};
   for (const auto& [name, g] : {std::pair{"with", &with}, std::pair{"without", &without}}) {
@@ -162,7 +162,7 @@ void say_costs(const model::Generated& with, const model::Generated& without) {
     fmt::print(stderr, "{}\n", fmt::join(row, ", "));
 }
 
-/// Exit code 1 where the cache has changed the text.
+/// Reports whether the cache changed the text; returns exit code 1 if it did.
 int say_whether_same(const model::Generated& with, const model::Generated& without) {
   if (without.ended == model::Ended::stopped) return interrupted_code;
   if (with.tokens == without.tokens) {
@@ -212,7 +212,7 @@ Plan plan_for(const model::Checkpoint& c, Count prompt, const model::GenerateOpt
   return p;
 }
 
-/// InputError where the search or the model does not fit.
+/// Throws InputError if the search or the model does not fit in memory.
 void refuse_what_cannot_be(const Arch& a, const Plan& plan, const model::GenerateOptions& g, const model::Room& room) {
   if (g.beams > a.vocabulary)
     throw InputError(
@@ -225,7 +225,7 @@ void refuse_what_cannot_be(const Arch& a, const Plan& plan, const model::Generat
                               g.beams > 1 ? "give fewer --tokens or --beams" : "give fewer --tokens", room);
 }
 
-/// How far the search, or what shows no text, has come; its time left.
+/// Shows the progress and the remaining time of a search, or of a run that shows no text.
 class Progress {
  public:
   void show(const char* what, Count done, Count most) {
@@ -241,7 +241,7 @@ class Progress {
   ProgressLine line_;
 };
 
-/// The text on its way out; its line is ended before an error is said.
+/// Generates and prints text; ends its line before an error is reported.
 model::Generated shown(model::Transformer& t, const model::Checkpoint& c, std::span<const std::int32_t> prompt,
                        model::GenerateOptions g, Stream& stream) {
   Progress progress;

@@ -12,9 +12,9 @@
 namespace llmcalc {
 namespace {
 
-/// So often the validation piece is looked at, and a checkpoint written if the model has become better.
+/// Steps between two evaluations on the validation split; a checkpoint is saved when the loss improves.
 constexpr Count least_evaluations_apart = 10, most_evaluations_apart = 100;
-/// So many batches of it at most, while learning.
+/// Batches per evaluation during the run, at most.
 constexpr Count evaluated_batches = 16;
 
 /// One run: steps until it is over, with what the user sees meanwhile.
@@ -53,7 +53,7 @@ class Run {
  private:
   double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
 
-  /// The share of the run that is behind: of its steps or of its minutes.
+  /// The fraction of the run that is done, by steps or by minutes.
   double done() const {
     const double by_steps = static_cast<double>(learner_.updates()) / static_cast<double>(r_.settings.steps);
     const double by_time = r_.minutes > 0 ? seconds() / (60 * r_.minutes) : 0;

@@ -20,13 +20,13 @@
 namespace llmcalc {
 namespace {
 
-/// Models up to this width run once more in counting numbers: a second or so.
+/// Models up to this width run once more with counting numbers, which takes about a second.
 constexpr Count countable_width = 64;
 bool countable(const validate::Case& c) { return c.arch.hidden <= countable_width; }
 
 using validate::Verdict;
 
-/// What the user asks of one model; by default small enough for any machine, in float32.
+/// The case of one model that the user asks for; by default small enough for any machine, in float32.
 validate::Case asked(const std::string& model, const Arguments& arguments, Request& r) {
   r.model = load_model(model);
   r.usual_seq = 256, r.usual_precision = dtypes::fp32;
@@ -77,7 +77,7 @@ Times timed(const std::vector<validate::Case>& cases, const Device& d, const val
   return all;
 }
 
-/// The suite's small models at a size at which time is of arithmetic.
+/// The suite's small models enlarged until arithmetic dominates their time.
 std::vector<validate::Case> as_timed(std::vector<validate::Case> cases) {
   for (validate::Case& c : cases)
     if (countable(c)) c = validate::enlarged(c);
@@ -105,7 +105,7 @@ struct Options {
       if (a.has(flag) && hardware.empty())
         throw InputError(fmt::format("{} needs --hardware FILE, which 'llmcalc calibrate' writes", flag));
   }
-  /// Whose median time counts.
+  /// The number of timed runs, of which the median is reported.
   int runs() const {
     constexpr Count usual = 5, most = 10000;
     const Count n = repeats.empty() ? usual : parse_positive(repeats, "--repeats");
@@ -137,7 +137,7 @@ Found found(const Options& o, const Request& r, const std::vector<validate::Case
   return f;
 }
 
-/// What the device's instruments said; utilisation, where a step was timed.
+/// Adds the readings of the device's instruments, and utilisation if a step was timed.
 void add_metered(Report& report, const Request& r, const validate::Case& c, const Found& f) {
   add_instruments(report, *f.metered);
   if (!r.hardware) return;
@@ -146,7 +146,7 @@ void add_metered(Report& report, const Request& r, const validate::Case& c, cons
       report.sections.push_back(mfu_section(c, t.measured, f.metered->board.name.value_or(""), *r.hardware));
 }
 
-/// What a reader must know of how the cases were run.
+/// Notes on how the cases were run.
 std::vector<std::string> run_notes(const Options& o, const Request& r, const std::vector<validate::Case>& cases) {
   std::vector<std::string> all = o.one() ? notes(r) : std::vector<std::string>();
   if (const Count n = micro_batches(cases[0].plan, cases[0].layout); o.one() && o.parts().training && n > 1)
@@ -166,7 +166,7 @@ std::vector<std::string> run_notes(const Options& o, const Request& r, const std
   return all;
 }
 
-/// Every option in effect beside those of the plan.
+/// Every option in effect that is not part of the plan.
 json::Value run_inputs(const Options& o, const Request& r) {
   const validate::Parts parts = o.parts();
   json::Value v = o.one() ? inputs_json(r) : json::Value{{"suite", o.suite_name()}};

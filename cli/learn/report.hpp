@@ -1,17 +1,17 @@
 #pragma once
-/// What was learnt, beside what counting tokens would have said.
+/// The report of a training run, next to n-gram baselines.
 
 #include "cli/learn/request.hpp"
 #include "report/report.hpp"
 
 namespace llmcalc {
 
-/// How the run went in this call.
+/// The outcome of this call.
 struct LearnOutcome {
   model::Progress progress;
   double held_out_loss = 0;  ///< of the weights in the checkpoint, over `held_out_tokens`
   Count tokens = 0;          ///< learnt from in this call
-  double seconds = 0;        ///< that it took, evaluations and checkpoints included
+  double seconds = 0;        ///< wall time, including evaluations and checkpoints
   bool interrupted = false;
 };
 

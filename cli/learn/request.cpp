@@ -17,19 +17,19 @@
 namespace llmcalc {
 namespace {
 
-/// From so many bytes on byte pairs are common enough to be learnt.
+/// Bytes of text from which byte pairs are frequent enough to learn.
 constexpr std::size_t enough_for_pairs = 100'000;
-/// From so many bytes on the larger model learns more in its steps; less text it learns by heart.
+/// Bytes of text from which the larger model learns more per step; it would memorise a shorter text.
 constexpr std::size_t enough_for_larger = 1'000'000;
-/// Below, counting pairs of tokens may predict as well as a network.
+/// Bytes of text below which counted token pairs may predict as well as a network.
 constexpr std::size_t enough_to_learn = 20'000;
-/// By default the text is learnt so often, within bounds that keep it to minutes. Fewer passes leave the model worse
-/// than counted pairs; more of a short text are learnt by heart, and the validation piece shows it.
+/// Default number of epochs, within bounds on the steps that keep the run to minutes. Fewer epochs leave the model
+/// worse than counted pairs; more make it overfit a short text, as the validation loss shows.
 constexpr Count usual_passes = 8, least_steps = 500, most_steps = 3000;
-/// A token of byte pairs for so many bytes of text, within bounds: rarer ones have too few examples to learn from.
+/// Bytes of text per byte-pair token, within bounds: rarer tokens have too few examples to learn from.
 constexpr Count bytes_per_pair = 320, least_pairs = 384, most_pairs = 1024;
 
-/// As it was typed; empty: not given.
+/// The options as typed; empty if not given.
 struct LearnOptions {
   explicit LearnOptions(const Arguments& a)
       : file(a.word("FILE")),
@@ -57,19 +57,19 @@ std::string text_of(const std::string& path) {
   return all;
 }
 
-/// FNV-1a, 64 bits: whether a text is the same.
+/// The 64-bit FNV-1a hash that tells whether a text is the same.
 std::string fingerprint(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325U;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
   return fmt::format("{:016x}", hash);
 }
 
-/// my/notes.txt -> notes.safetensors, in the folder that one is in.
+/// Default --out, in the current folder: my/notes.txt -> notes.safetensors.
 std::string usual_out(const std::string& text) {
   return std::filesystem::path(text).filename().replace_extension(".safetensors").string();
 }
 
-/// A file there of another kind is not written over, and a folder where nothing can be written is found out now.
+/// Throws InputError if --out is a file of another kind, or in a folder that cannot be written to.
 void check_out(const std::string& out) {
   if (std::filesystem::exists(out)) {
     if (std::filesystem::is_directory(out))
@@ -152,7 +152,7 @@ void settle_new(const LearnOptions& o, LearnRequest& r) {
   if (o.steps.empty()) s.steps = usual_steps(r, learnt);
 }
 
-/// The run goes on as it was; only its length can change.
+/// Settles a resumed run: its settings stay, only its length can change.
 void settle_resumed(const LearnOptions& o, LearnRequest& r) {
   for (const auto& [flag, value] :
        {std::pair{"--model", &o.model}, std::pair{"--batch", &o.batch}, std::pair{"--seq", &o.seq},

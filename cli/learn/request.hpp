@@ -1,5 +1,5 @@
 #pragma once
-/// What 'llmcalc learn' is asked: the text, the model, the tokenizer and the run, every default settled.
+/// The request of 'llmcalc learn': text, model, tokenizer and run, with every default settled.
 
 #include <array>
 #include <memory>
@@ -40,11 +40,11 @@ struct LearnRequest {
   validate::Where where;
 
   model::Number number() const { return precision == dtypes::bf16 ? model::Number::bf16 : model::Number::f32; }
-  /// What a checkpoint keeps of this beside the model: the run's settings, and which text it was.
+  /// The part that a checkpoint stores: the run's settings and the fingerprint of the text.
   json::Value settings_json() const;
 };
 
-/// Throws InputError for everything that cannot be, before anything large is allocated or learnt.
+/// Throws InputError for every impossible request, before anything large is allocated or learnt.
 LearnRequest settled(const Arguments& typed);
 
 }  // namespace llmcalc

@@ -1,5 +1,5 @@
 #pragma once
-/// What a validation found of every case, its last line and its exit code.
+/// The results of a validation per case, its last line and its exit code.
 
 #include <optional>
 
@@ -17,7 +17,7 @@ struct Found {
   std::vector<std::string> names() const;  ///< of the cases
 };
 
-/// 0: everything exact is as predicted, and with `check_time` every time is within its band; else 1.
+/// Exit code 0 if all exact numbers match and, with `check_time`, every time is within its band; otherwise 1.
 int exit_code(const Found& f, bool check_time);
 
 /// The report's last line, which names the worst offender where the exit code is 1.

@@ -48,7 +48,7 @@ const char* name(validate::WorkKind k) {
                                            : "attention";
 }
 
-/// A core's name without why it is not a faster one.
+/// The name of an attention core, without the reason why no faster one was used.
 std::string short_core(const validate::TensorCount& t) {
   const std::string said = t.core.substr(0, t.core.find("; backward"));
   return said.substr(0, said.find(", not"));
@@ -73,7 +73,7 @@ std::vector<std::string> work_text(const std::string& phase, const validate::Ten
   return {phase, name(t.kind), where, predicted, whole_text(t.counted), ratio, t.judged ? verdict(t.within()) : "none"};
 }
 
-/// FLOPs by what executes them.
+/// Adds FLOPs by the units that execute them.
 void add_tensor_work(Report& report, const validate::Metered& m) {
   if (!m.no_parts.empty()) report.notes.push_back("FLOPs are not told apart: " + m.no_parts);
   Grid g{.key = "tensor_work",
@@ -145,7 +145,7 @@ void add_energy(Report& report, const validate::Metered& m) {
   report.grids.push_back(std::move(g));
 }
 
-/// All of the memory beside its prediction, where calibration has found what takes none of it for tensors.
+/// Total device memory next to its prediction, if calibration measured the non-tensor overhead.
 void add_memory_in_all(Grid& g, const validate::MemoryUse& u) {
   const Bytes used = u.measured.used;
   json::Value row{{"part", u.part}, {"term", "in all"}, {"bytes", used.value}};
@@ -207,7 +207,7 @@ void add_known(Section& s, const char* key, const char* label, const std::option
   if (value) s.add(key, label, text(*value));
 }
 
-/// A number in JSON, and in text with its unit.
+/// Adds a number to JSON, and to the text with its unit.
 void add_number(Section& s, const std::string& key, const char* label, const std::optional<double>& value, double unit,
                 const char* unit_name) {
   if (!value) return;

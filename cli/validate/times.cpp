@@ -15,10 +15,10 @@ std::vector<std::string> time_text(const validate::Timing& t) {
           fmt::format("{:.2f}", t.ratio()),         t.within() ? "within" : "outside"};
 }
 
-/// Not of one operator, but of a step or a pass.
+/// Whether this is the time of a step or pass, not of an operator.
 bool whole(const validate::Timing& t) { return t.op.empty(); }
 
-/// How many times too long or too short, less one.
+/// The relative error of a time: its ratio to the prediction or the inverse, minus one.
 double off(const validate::Timing& t) { return std::max(t.ratio(), 1 / t.ratio()) - 1; }
 
 json::Value suite_time_json(const std::string& name, const validate::Timing& t) {
@@ -26,7 +26,7 @@ json::Value suite_time_json(const std::string& name, const validate::Timing& t) 
           {"band", validate::band}, {"within", t.within()}};
 }
 
-/// How far the whole steps, prefills or decodes were from their predictions.
+/// A clause with the errors of whole steps, prefills or decodes.
 std::string off_text(const Times& times, const char* what, const char* name) {
   std::vector<double> all;
   for (const auto& of_case : times)

@@ -1,5 +1,5 @@
 #pragma once
-/// Times beside their predictions in a report, and what they come to.
+/// Report sections that compare times with predictions, and their conclusion.
 
 #include <string>
 #include <vector>
@@ -11,16 +11,16 @@ namespace llmcalc {
 
 using Times = std::vector<std::vector<validate::Timing>>;  ///< of every case
 
-/// Of one model: a line per step, pass and operator.
+/// Adds the times of one model: a line per step, pass and operator.
 void add_times(Report& report, const std::vector<validate::Timing>& all);
 
-/// Of a suite: steps and passes as a whole, a line per case.
+/// Adds the times of a suite: whole steps and passes, a line per case.
 void add_suite_times(Report& report, const std::vector<std::string>& names, const Times& times);
 
-/// How far whole steps, prefills and decodes were from their predictions; empty where nothing was timed.
+/// A sentence with the errors of whole steps, prefills and decodes; empty if nothing was timed.
 std::string time_conclusion(const Times& times);
 
-/// Of every case something was timed, and every whole step, prefill and decode is within the band.
+/// Whether every case was timed and every whole step, prefill and decode is within the band.
 bool in_time(const Times& times);
 
 /// The whole step or pass that is furthest from its prediction, in a clause; or that there is none.

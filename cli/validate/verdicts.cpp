@@ -29,7 +29,7 @@ std::vector<std::string> row_text(const Comparison& c) {
           c.equal() ? "equal" : "DIFFERS"};
 }
 
-/// What is furthest off, in a clause; an operator out of place where every number is right.
+/// A clause naming the largest error, or an operator out of order if every number matches.
 std::string worst_text(const std::vector<Verdict>& all) {
   std::string name;
   if (const Comparison* c = validate::worst(all, name))

@@ -1,5 +1,5 @@
 #pragma once
-/// Prediction beside measurement in a report: bytes, FLOPs and operators, and what they come to.
+/// Report sections that compare measured bytes, FLOPs and operators with predictions, and their conclusion.
 
 #include <string>
 #include <vector>
@@ -12,16 +12,16 @@ namespace llmcalc {
 /// One model: every quantity of a part ("training", "inference"), per operator.
 void add_table(Report& report, const validate::Verdict& v, const std::string& part);
 
-/// What counting numbers did beside products.
+/// Adds the operations that counting numbers performed apart from products.
 void add_beside(Report& report, const validate::Verdict& v);
 
 /// A suite: a line per case, and every row that differs.
 void add_suite(Report& report, const std::vector<validate::Verdict>& all);
 
-/// A case's name, as long as a table has room for.
+/// A case's name, shortened to fit a table.
 std::string short_name(const std::string& name);
 
-/// Whether all is as predicted; else how much is not, and what is furthest off.
+/// A sentence that says whether everything matches; if not, how much differs and where the error is largest.
 std::string conclusion(const std::vector<validate::Verdict>& all);
 
 }  // namespace llmcalc

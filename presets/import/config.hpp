@@ -16,7 +16,7 @@ namespace llmcalc::import {
 
 using Keys = std::initializer_list<std::string_view>;
 
-/// What a family's config class assumes where a key is absent. kv_heads = 0: as many as heads. head_dim = 0: hidden /
+/// Defaults of a family's config class for absent keys. kv_heads = 0: as many as heads. head_dim = 0: hidden /
 /// heads.
 struct Defaults {
   Count layers = 0, hidden = 0, heads = 0, kv_heads = 0, head_dim = 0, mlp = 0, vocabulary = 0, context = 0;
@@ -47,7 +47,7 @@ class Config {
   /// that disagree are an error.
   Count size(Keys keys, Count otherwise) const;
   Count size(std::string_view key, Count otherwise) const { return size(Keys{key}, otherwise); }
-  /// The same, 0 allowed.
+  /// A size that may be 0.
   Count count(std::string_view key, Count otherwise) const {
     return has(key) ? object_.count(key) : assumed(key, otherwise);
   }
@@ -68,7 +68,7 @@ class Config {
 
   /// Marks keys as known to change nothing.
   void ignore(Keys keys) const;
-  /// What was taken because the config leaves it out, whether or not the model has a use for it.
+  /// Defaults taken for keys that the config leaves out, whether or not the model uses them.
   const std::vector<Assumption>& assumptions() const { return *assumed_; }
   /// Keys that nothing asked for and whose names hint at parameters, unless their value is null, false, 0 or empty.
   std::vector<std::string> suspicious() const;

@@ -4,7 +4,7 @@ namespace llmcalc::import {
 
 namespace {
 
-/// What a family's config class assumes of its experts.
+/// Defaults of a family's config class for its experts.
 struct ExpertDefaults {
   Count routed = 0, shared = 0, top_k = 0, width = 0, first_dense = 0;
   bool correction = false;

@@ -1,6 +1,6 @@
 #pragma once
-/// What each family's modelling code builds from its config. One function per config class; the files beside this one
-/// group them by descent and state the rules with their source ("hf" is the repository huggingface/transformers,
+/// Models as each family's modelling code builds them from a config. One function per config class; the files next to
+/// it group them by descent and state the rules with their source ("hf" is the repository huggingface/transformers,
 /// src/transformers/models; "hub" is the modelling code that a checkpoint carries).
 
 #include <string_view>

@@ -4,7 +4,8 @@ namespace llmcalc::import {
 
 namespace {
 
-/// What GPT-2 and its kin share: LayerNorm with bias, a plain MLP with biases, of 4 x hidden unless a width is given.
+/// The common part of GPT-2 and its kin: LayerNorm with bias, a plain MLP with biases, of 4 x hidden unless a width is
+/// given.
 Arch gpt_arch(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = a.mlp_bias = true;

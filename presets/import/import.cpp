@@ -119,7 +119,7 @@ std::string defaults_taken(const Config& c, const Arch& a) {
   return out;
 }
 
-/// What the count leaves out on purpose, and what the config left to the family.
+/// Notes on parts that are not counted, and on defaults of the family that were used.
 std::vector<std::string> caveats(const Config& c, const Arch& a, bool composite) {
   std::vector<std::string> out;
   if (composite) out.emplace_back("text part only: a vision or audio tower beside it is not counted");

@@ -1,5 +1,5 @@
 #pragma once
-/// In which number formats a checkpoint stores its weights, as its config.json says.
+/// The number formats in which a checkpoint stores its weights, read from its config.json.
 
 #include <optional>
 #include <string>

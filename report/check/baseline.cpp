@@ -36,7 +36,7 @@ std::string origin(const json::Object& part) {
 
 std::string plain(const json::Value& v) { return v.is_string() ? v.get<std::string>() : v.dump(); }
 
-/// What to type for a saved value; nothing for a flag that was not given.
+/// The text to type for a saved value; nothing for a flag that was not given.
 std::optional<std::string> typed(const Option& o, const json::Value& saved) {
   if (saved.is_object()) return std::nullopt;  // formats by component follow from the model and --precision
   if (!saved.is_boolean()) return plain(saved);

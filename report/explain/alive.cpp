@@ -14,7 +14,7 @@ Bytes total(const std::vector<AliveTensor>& all) {
   return b;
 }
 
-/// What an operator keeps that is nobody's input or output.
+/// The name of a tensor that an operator keeps and that is no operator's input or output.
 const char* own_name(const Op& op, const Pricing& p) {
   if (std::holds_alternative<Norm>(op.shape)) return "statistics";
   if (std::holds_alternative<Lookup>(op.shape)) return "ids";
@@ -56,7 +56,7 @@ std::vector<AliveTensor> named(const Moment& m, const OpList& ops, const Pricing
   return all;
 }
 
-/// What one kind of segment adds, and its worst moment.
+/// The tensors that one kind of segment adds, and its peak.
 struct Part {
   std::string name;
   LayerKind kind;
@@ -89,7 +89,7 @@ void append(std::vector<AliveTensor>& to, const std::vector<AliveTensor>& from, 
   for (const AliveTensor& a : from) to.push_back({where + ": " + a.name, a.bytes});
 }
 
-/// What the layers before number `layer` keep, kind by kind.
+/// The tensors kept by the layers before number `layer`, kind by kind.
 std::vector<AliveTensor> kept_before(const Arch& arch, const std::vector<Part>& parts, const Plan& plan, Count layer) {
   std::vector<AliveTensor> all;
   const LayerKinds kinds = layer_kinds(arch);

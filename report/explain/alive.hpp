@@ -20,7 +20,7 @@ std::vector<AliveTensor> alive_in_training(const Setting& s);
 /// Besides weights and KV cache, at the worst moment of prefill or of the last decode step.
 std::vector<AliveTensor> alive_in_inference(const Setting& s);
 
-/// The same as the terms b_i of a sum.
+/// The tensors as terms b_i of a sum.
 Terms alive_terms(const std::vector<AliveTensor>& all);
 
 }  // namespace llmcalc::explain

@@ -7,7 +7,7 @@
 
 namespace llmcalc::explain {
 
-/// Which of a sum's terms: those that the peak limits, those that the bandwidth limits, or both.
+/// Selects terms of a sum: those that the peak limits, those that the bandwidth limits, or both.
 enum class Limited : std::uint8_t { either, compute, memory };
 
 /// One pass: a training micro-batch, a prefill, a decode step.
@@ -31,8 +31,7 @@ Formula launch_time(const Setting& s, const Pass& pass, const std::string& n);
 /// FLOPs executed over bytes moved, of one rank.
 Formula pass_intensity(const Setting& s, const Pass& pass);
 
-/// What one rank executes and moves in a pass without backward, and the time of its FLOPs at the peaks of their
-/// formats.
+/// FLOPs and bytes of one rank in a pass without backward, and the time of these FLOPs at the peaks of their formats.
 Cost rank_cost(const Arch& arch, const Plan& plan, const Layout& layout, const Pass& pass);
 Seconds compute_seconds(const Arch& arch, const Plan& plan, const Layout& layout, const Pass& pass, const Rates& rates);
 

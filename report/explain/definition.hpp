@@ -34,7 +34,7 @@ std::span<const Definition> run_definitions();
 std::span<const Definition> pass_definitions();
 std::span<const Definition> limit_definitions();
 
-/// All of them in the order of a report.
+/// All definitions, in the order of a report.
 const std::vector<Definition>& definitions();
 
 }  // namespace llmcalc::explain

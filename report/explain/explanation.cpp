@@ -31,7 +31,7 @@ std::vector<const Definition*> those(F wanted) {
   return found;
 }
 
-/// By the path, the section or the last part.
+/// The definitions that a path, a section or the last part of a path names.
 std::vector<const Definition*> matching(std::string_view quantity) {
   const std::string name = plain(quantity);
   if (name == "all") return those([](const Definition& d) { return d.formula != nullptr; });

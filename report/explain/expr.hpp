@@ -19,7 +19,7 @@ class Expr {
 
   const Fraction& value() const { return value_; }
   std::string text() const;  ///< "L*(2*D*A*d_h + 2*D*G*d_h)"
-  /// The same text; not merely the same value.
+  /// Whether both print the same text, not merely have the same value.
   bool operator==(const Expr& o) const { return terms_ == o.terms_; }
 
   friend Expr operator+(const Expr& a, const Expr& b);

@@ -14,7 +14,7 @@ struct Symbol {
   std::string name, meaning, value;
 };
 
-/// What sum() runs over: one term per row, one value for each of the symbols, whose names end in the same "_i".
+/// The range of sum(): one term per row, one value for each of the symbols, whose names end in the same "_i".
 struct Terms {
   std::vector<Symbol> symbols;  ///< their values are empty: every row has its own
   struct Row {

@@ -1,5 +1,5 @@
 #pragma once
-/// What one operator costs, in symbols.
+/// The cost of one operator, in symbols.
 
 #include <string>
 
@@ -10,7 +10,7 @@
 
 namespace llmcalc {
 
-/// What a run of the operator is counted in.
+/// The formula of an operator and the quantity that it counts.
 struct OperatorFormula {
   enum class Counts : std::uint8_t {
     flops,    ///< model FLOPs of its forward pass: "2*rows*in*out"; backward is twice that

@@ -1,5 +1,5 @@
 #pragma once
-/// What is explained: a request, and the report's own answers to it.
+/// The setting of an explanation: a request, and the report's own answers to it.
 
 #include <map>
 #include <optional>

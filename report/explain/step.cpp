@@ -49,7 +49,7 @@ Formula communication(S s) {
 Symbol part(S s, const char* name, const char* meaning, const std::string& path) {
   return {name, meaning, s.number("step.breakdown_s." + path)};
 }
-/// What takes most of the time; the optimizer's pass is memory traffic.
+/// The largest part of the step time; the optimizer's pass is memory traffic.
 Formula limiting(S s) {
   return {
       "max(compute, memory + optimizer, communication, launches)",
