@@ -85,13 +85,10 @@ std::string escaped(std::string_view text) {
 }
 
 std::string manual_row(const Option& o) {
-  const bool word = o.value.find('|') == std::string_view::npos;
-  const std::string value = o.value.empty() ? "" : fmt::format("\" {}\"", escaped(o.value));
-  return fmt::format(".TP\n.{} {}{}{}\n{}\n",
-                     value.empty() ? "B"
-                     : word        ? "BI"
-                                   : "BR",
-                     escaped(o.flag), value.empty() ? "" : " ", value, escaped(o.help));
+  if (o.value.empty()) return fmt::format(".TP\n.B {}\n{}\n", escaped(o.flag), escaped(o.help));
+  const bool choice = o.value.find('|') != std::string_view::npos;
+  return fmt::format(".TP\n.{} {} \" {}\"\n{}\n", choice ? "BR" : "BI", escaped(o.flag), escaped(o.value),
+                     escaped(o.help));
 }
 
 // ---- Completion

@@ -56,10 +56,15 @@ class Checksum {
   void add(std::string_view text) { add(std::as_bytes(std::span(text))); }
   void add(const Metadata& texts) {
     for (const auto& [key, text] : texts)
-      if (key != "checksum") add(key), add(text);
+      if (key != "checksum") {
+        add(key);
+        add(text);
+      }
   }
   void add(std::string_view name, std::string_view dtype, std::span<const Count> shape) {
-    add(name), add(dtype), add(std::as_bytes(shape));
+    add(name);
+    add(dtype);
+    add(std::as_bytes(shape));
   }
   std::string text() const { return fmt::format("{:016x}", hash_); }
 
@@ -147,7 +152,10 @@ void save_checkpoint(const std::string& path, Transformer& t, const CheckpointCa
   Metadata metadata = texts(card, p);
   Checksum sum;
   sum.add(metadata);
-  for (const StoredTensor& s : all.tensors()) sum.add(s.name, s.dtype, s.shape), sum.add(s.bytes);
+  for (const StoredTensor& s : all.tensors()) {
+    sum.add(s.name, s.dtype, s.shape);
+    sum.add(s.bytes);
+  }
   metadata["checksum"] = sum.text();
   write_safetensors(path, all.tensors(), metadata);
 }
@@ -186,7 +194,8 @@ void Checkpoint::read_texts() {
 
 void Checkpoint::read_progress(const json::Object& training) {
   Progress& g = card_.progress;
-  g.updates = training.count("updates"), g.micro_batches = training.count("micro_batches");
+  g.updates = training.count("updates");
+  g.micro_batches = training.count("micro_batches");
   g.tokens = training.count("tokens");
   if (training.has("loss")) g.loss = training.number_or("loss", 0);
   if (training.has("validation_loss")) g.validation_loss = training.number_or("validation_loss", 0);
@@ -227,7 +236,10 @@ void Checkpoint::check_tensors() {
 void Checkpoint::check_checksum() {
   Checksum sum;
   sum.add(file_.metadata());
-  for (const auto& e : file_.entries()) sum.add(e.name, e.dtype, e.shape), sum.add(file_.bytes(e));
+  for (const auto& e : file_.entries()) {
+    sum.add(e.name, e.dtype, e.shape);
+    sum.add(file_.bytes(e));
+  }
   if (sum.text() != file_.text("checksum"))
     throw InputError(
         fmt::format("'{}': its \"checksum\" is not that of its tensors and texts; it is damaged", file_.path()));

@@ -105,12 +105,14 @@ double Corpus::loss(Transformer& t, std::span<const std::int32_t> piece, Count t
     for (Count j = i; j < i + n; ++j)
       append(b,
              piece.subspan(static_cast<std::size_t>(j * whole / stretches * seq), static_cast<std::size_t>(seq) + 1));
-    sum += loss_sum(t, b, n), counted += n * seq;
+    sum += loss_sum(t, b, n);
+    counted += n * seq;
   }
   if (const Count rest = all - whole * seq; rest > 0 && stretches == whole) {
     Batch b;
     append(b, piece.last(static_cast<std::size_t>(rest) + 1));
-    sum += loss_sum(t, b, 1), counted += rest;
+    sum += loss_sum(t, b, 1);
+    counted += rest;
   }
   return sum / static_cast<double>(counted);
 }

@@ -33,16 +33,25 @@ LearningSettings settings_from(const json::Value& v, const std::string& where) {
 
 Arch small_arch(Count vocabulary, Count context, Count hidden) {
   Arch a;
-  a.layers = 4, a.hidden = a.embedding_width = hidden, a.vocabulary = vocabulary, a.context = context;
-  a.head_dim = 32, a.heads = a.kv_heads = hidden / a.head_dim;
-  a.mlp = MlpKind::gated, a.activation = Activation::silu, a.mlp_width = mul(32, ceil_div(hidden, 12));
-  a.norm = NormKind::rms_norm, a.position = Position::rope, a.tied_head = true;
+  a.layers = 4;
+  a.hidden = a.embedding_width = hidden;
+  a.vocabulary = vocabulary;
+  a.context = context;
+  a.head_dim = 32;
+  a.heads = a.kv_heads = hidden / a.head_dim;
+  a.mlp = MlpKind::gated;
+  a.activation = Activation::silu;
+  a.mlp_width = mul(32, ceil_div(hidden, 12));
+  a.norm = NormKind::rms_norm;
+  a.position = Position::rope;
+  a.tied_head = true;
   return a;
 }
 
 Plan learning_plan(const LearningSettings& s, DType precision) {
   Plan p;
-  p.seq = s.seq, p.micro_batch = p.global_batch = s.batch;
+  p.seq = s.seq;
+  p.micro_batch = p.global_batch = s.batch;
   p.weight_precision = p.precision = p.kv_precision = precision;
   return p;
 }

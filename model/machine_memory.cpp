@@ -38,7 +38,8 @@ std::string text(Bytes b) {
 
 std::optional<Bytes> available_memory() {
   const auto machine = of_machine(), group = of_group();
-  return machine && group ? std::min(machine, group) : machine ? machine : group;
+  if (machine && group) return std::min(machine, group);
+  return machine ? machine : group;
 }
 
 void refuse_beyond_memory(Bytes needed, const char* what, const char* advice, const Room& room) {

@@ -204,12 +204,16 @@ void read_achieved(Sheet& s) {
   const Object o = s.file.object("achieved");
   Achieved& a = s.card.cluster.device.achieved;
   a.present = true;
-  a.matmul = matmul_shares(o), a.memory = share(o, "memory"), a.link = share(o, "link");
+  a.matmul = matmul_shares(o);
+  a.memory = share(o, "memory");
+  a.link = share(o, "link");
   const auto seconds = [&](std::string_view key, Seconds& to) {
     if (o.has(key)) to = parse_seconds(o.text(key), o.where() + ", " + in_quotes(key));
   };
-  seconds("launch", a.launch), seconds("launch_backward", a.launch_backward);
-  seconds("recorded", a.recorded), seconds("recorded_backward", a.recorded_backward);
+  seconds("launch", a.launch);
+  seconds("launch_backward", a.launch_backward);
+  seconds("recorded", a.recorded);
+  seconds("recorded_backward", a.recorded_backward);
   read_cores(o, "attention", a.flash, &CoreRates::forward);
   read_cores(o, "attention_backward", a.flash, &CoreRates::backward);
   read_cores(o, "naive_attention", a.naive, &CoreRates::forward);

@@ -128,9 +128,8 @@ std::string human_text(const Quantity& q, Unit unit) {
     case Unit::hours:
       return fmt::format("{} h", rounded(v));
     case Unit::kilowatt_hours:
-      return v >= 1e6   ? fmt::format("{} GWh", rounded(v / 1e6))
-             : v >= 1e3 ? fmt::format("{} MWh", rounded(v / 1e3))
-                        : fmt::format("{} kWh", rounded(v));
+      if (v >= 1e6) return fmt::format("{} GWh", rounded(v / 1e6));
+      return v >= 1e3 ? fmt::format("{} MWh", rounded(v / 1e3)) : fmt::format("{} kWh", rounded(v));
     case Unit::kilograms:
       return v >= 1e3 ? fmt::format("{} t", rounded(v / 1e3)) : fmt::format("{} kg", rounded(v));
     case Unit::dollars:

@@ -94,11 +94,10 @@ Section limits_section(const Request& r) {
         fmt::format("of {} tokens", p.prompt + p.generate));
   if (!l.max_context) return s;
   const Arch& a = r.model.arch;
-  s.add("max_context", "longest context", *l.max_context, Unit::tokens,
-        a.position == Position::learned && *l.max_context == a.position_rows
-            ? std::string("all of the learned positions")
-        : *l.max_context > a.context ? fmt::format("the model was made for {}", a.context)
-                                     : fmt::format("at batch {}", p.batch));
+  std::string note = fmt::format("at batch {}", p.batch);
+  if (*l.max_context > a.context) note = fmt::format("the model was made for {}", a.context);
+  if (a.position == Position::learned && *l.max_context == a.position_rows) note = "all of the learned positions";
+  s.add("max_context", "longest context", *l.max_context, Unit::tokens, note);
   return s;
 }
 

@@ -8,6 +8,12 @@ namespace {
 
 double share(Count part, Count whole) { return static_cast<double>(part) / static_cast<double>(whole); }
 
+std::string_view pairs_text(AttentionFlops convention) {
+  if (convention == AttentionFlops::full) return "full: S x S pairs";
+  return convention == AttentionFlops::causal_half ? "causal-half: S x S / 2 pairs"
+                                                   : "causal-exact: S (S + 1) / 2 pairs";
+}
+
 }  // namespace
 
 json::Value model_json(const ModelCard& card) {
@@ -86,9 +92,7 @@ json::Value conventions_json(const Request& r) {
   return {
       {"parameters", "trainable tensors, tied head once; buffers and router correction biases are not parameters"},
       {"multiply_add", "2 FLOPs; element-wise work is not in FLOPs and is priced by its bytes"},
-      {"attention_flops", p.attention_flops == AttentionFlops::full          ? "full: S x S pairs"
-                          : p.attention_flops == AttentionFlops::causal_half ? "causal-half: S x S / 2 pairs"
-                                                                             : "causal-exact: S (S + 1) / 2 pairs"},
+      {"attention_flops", pairs_text(p.attention_flops)},
       {"executed", p.attention == AttentionImpl::flash ? "flash: causal pairs, and the scores once more in backward"
                                                        : "naive: S x S pairs"},
       {"activations", "every operator's input is kept once; masks take 1 byte"},

@@ -24,7 +24,8 @@ void add_process(Section& s, const Memory& m) {
 /// Bytes that the layers keep at this precision, or with recomputation, everything else as planned.
 Bytes kept_with(const Request& r, DType precision, Recompute recompute) {
   Plan p = r.plan;
-  p.weight_precision = p.precision = precision, p.recompute = recompute;
+  p.weight_precision = p.precision = precision;
+  p.recompute = recompute;
   return training_memory(r.model.arch, p, r.layout).activations;
 }
 

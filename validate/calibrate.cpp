@@ -86,7 +86,8 @@ double exposed_in_layers(model::Backend& b, const Sizes& sizes, const FormatRate
     const Cost done = cost(op, p, d);
     const OpRates own = reached(op, done, p, d, rates);
     const double compute = (done.executed / own.compute).value, memory = done.moved.total() / own.memory.value;
-    longer += std::max(compute, memory) + own.launch.value, shorter += std::min(compute, memory);
+    longer += std::max(compute, memory) + own.launch.value;
+    shorter += std::min(compute, memory);
   }
   const double all = layers_seconds(b, sizes.layer.rows, sizes.layer.in, sizes.layers).value;
   return std::max(0.0, (all / static_cast<double>(sizes.layers) - longer) / shorter);
@@ -96,8 +97,13 @@ double exposed_in_layers(model::Backend& b, const Sizes& sizes, const FormatRate
 Case middling_case(DType format) {
   Case c{"calibration", model::small_arch(2048, 448), {}};
   Arch& a = c.arch;
-  a.layers = 4, a.hidden = a.embedding_width = 512, a.heads = a.kv_heads = 8, a.head_dim = 64, a.mlp_width = 1536;
-  c.plan.seq = 224, c.plan.micro_batch = c.plan.global_batch = 2;
+  a.layers = 4;
+  a.hidden = a.embedding_width = 512;
+  a.heads = a.kv_heads = 8;
+  a.head_dim = 64;
+  a.mlp_width = 1536;
+  c.plan.seq = 224;
+  c.plan.micro_batch = c.plan.global_batch = 2;
   c.plan.weight_precision = c.plan.precision = format;
   return c;
 }
@@ -133,7 +139,9 @@ FormatRates rates_of(model::Backend& b, const Sizes& sizes, DType format, const 
     return core_rates(b, how, sizes.sequences, sizes.tokens);
   };
   FormatRates r;
-  r.format = format, r.flash = core(AttentionImpl::flash), r.naive = core(AttentionImpl::naive);
+  r.format = format;
+  r.flash = core(AttentionImpl::flash);
+  r.naive = core(AttentionImpl::naive);
   for (const MatmulSize& s : sizes.matmuls) {
     where.check_stop();
     r.matmuls.push_back({s, FlopsPerSecond(s.flops() / (matmul_seconds(b, s) - c.among_others().forward).value)});
@@ -234,10 +242,14 @@ json::Value hardware_file(const Calibration& c, const std::string& name, const s
   json::Value matmul, share, half, exposed, flash, flash_backward, naive, naive_backward, sources;
   for (const FormatRates& f : c.formats) {
     const std::string key(f.format.name());
-    matmul[key] = rate_text(f.best()), share[key] = rounded(f.median().value / f.best().value);
-    half[key] = rounded(f.half_matmul), exposed[key] = rounded(f.exposed);
-    flash[key] = rate_text(f.flash.forward), flash_backward[key] = rate_text(f.flash.backward);
-    naive[key] = rate_text(f.naive.forward), naive_backward[key] = rate_text(f.naive.backward);
+    matmul[key] = rate_text(f.best());
+    share[key] = rounded(f.median().value / f.best().value);
+    half[key] = rounded(f.half_matmul);
+    exposed[key] = rounded(f.exposed);
+    flash[key] = rate_text(f.flash.forward);
+    flash_backward[key] = rate_text(f.flash.backward);
+    naive[key] = rate_text(f.naive.forward);
+    naive_backward[key] = rate_text(f.naive.backward);
     sources["matmul." + key] = fmt::format("measured: the best of {} sizes", f.matmuls.size());
   }
   sources["cache"] = "measured: the largest addition at the cache's pace";
@@ -266,8 +278,10 @@ json::Value hardware_file(const Calibration& c, const std::string& name, const s
   const auto seconds = [&](const char* key, Seconds t) {
     if (t.value > 0) h["achieved"][key] = fmt::format("{:.4g} us", t.value * 1e6);
   };
-  seconds("launch", c.launch.forward), seconds("launch_backward", c.launch.backward);
-  seconds("recorded", c.recorded.forward), seconds("recorded_backward", c.recorded.backward);
+  seconds("launch", c.launch.forward);
+  seconds("launch_backward", c.launch.backward);
+  seconds("recorded", c.recorded.forward);
+  seconds("recorded_backward", c.recorded.backward);
   if (c.overhead != Bytes()) h["achieved"]["overhead"] = fmt::format("{} B", c.overhead.value);
   return h;
 }

@@ -99,7 +99,10 @@ const Comparison* worst(const std::vector<Verdict>& verdicts, std::string& name)
   const Comparison* most = nullptr;
   for (const Verdict& v : verdicts)
     for (const Comparison& c : v.rows)
-      if (!c.equal() && (most == nullptr || error(c) > error(*most))) most = &c, name = v.name;
+      if (!c.equal() && (most == nullptr || error(c) > error(*most))) {
+        most = &c;
+        name = v.name;
+      }
   return most;
 }
 

@@ -14,9 +14,8 @@ using model::Purpose;
 void add_trace(Ledger& l, const model::Trace& trace) {
   for (const model::Ran& r : trace) {
     l.order.push_back({std::string(r.name), r.shape, r.direction});
-    auto& to = r.direction == Direction::forward    ? l.forward
-               : r.direction == Direction::backward ? l.backward
-                                                    : l.recompute;
+    auto& back = r.direction == Direction::backward ? l.backward : l.recompute;
+    auto& to = r.direction == Direction::forward ? l.forward : back;
     if (r.flops != Flops()) to[std::string(r.name)] += static_cast<Count>(r.flops.value);
     if (r.beside > 0) l.beside[std::string(r.name)] += r.beside;
   }
@@ -36,7 +35,10 @@ model::Batch random_batch(const Arch& arch, Count tokens, std::uint64_t seed) {
     return static_cast<std::int64_t>(model::uniform<double>(model::random_key(seed), at) *
                                      static_cast<double>(arch.vocabulary));
   };
-  for (Count i = 0; i < tokens; ++i) b.ids.push_back(token(i)), b.targets.push_back(token(i + 1));
+  for (Count i = 0; i < tokens; ++i) {
+    b.ids.push_back(token(i));
+    b.targets.push_back(token(i + 1));
+  }
   return b;
 }
 

@@ -80,12 +80,15 @@ class Numbers {
 
 Arch narrow_arch(Count layers) {
   Arch a = model::small_arch(16, 8);
-  a.layers = layers, a.hidden = a.embedding_width = a.mlp_width = a.head_dim = 16, a.heads = a.kv_heads = 1;
+  a.layers = layers;
+  a.hidden = a.embedding_width = a.mlp_width = a.head_dim = 16;
+  a.heads = a.kv_heads = 1;
   return a;
 }
 Plan narrow_plan() {
   Plan p;
-  p.seq = 4, p.weight_precision = p.precision = dtypes::fp32;
+  p.seq = 4;
+  p.weight_precision = p.precision = dtypes::fp32;
   return p;
 }
 

@@ -74,8 +74,11 @@ Choice row_with(const Pair& pair) {
     for (const std::size_t gated : {0UL, 1UL})
       for (const std::size_t naive : {0UL, 1UL}) {
         Choice c(all.size(), 0);
-        c[attention] = a, c[mlp] = gated, c[core] = naive;
-        c[f] = i, c[g] = k;
+        c[attention] = a;
+        c[mlp] = gated;
+        c[core] = naive;
+        c[f] = i;
+        c[g] = k;
         c = possible(c);
         if (c[f] == i && c[g] == k) return c;
       }
@@ -115,9 +118,13 @@ Choice grown(const Pair& seed, const std::set<Pair>& open) {
       tried = possible(tried);
       if (tried[f] != i || tried[g] != k) continue;
       const std::size_t covered = newly_covered(tried, open);
-      if (covered > most) best = level, most = covered;
+      if (covered > most) {
+        best = level;
+        most = covered;
+      }
     }
-    c[h] = best, set[h] = true;
+    c[h] = best;
+    set[h] = true;
   }
   return possible(c);
 }
@@ -150,8 +157,10 @@ std::vector<Choice> covering_array() {
 namespace {
 
 void set_attention(Arch& a, const Choice& c) {
-  a.heads = 4, a.head_dim = 6;
-  a.kv_heads = c[attention] == 1 ? 2 : c[attention] == 2 ? 1 : 4;
+  a.heads = 4;
+  a.head_dim = 6;
+  a.kv_heads = c[attention] == 1 ? 2 : 4;
+  if (c[attention] == 2) a.kv_heads = 1;
   if (is_latent(c)) {
     a.attention = AttentionKind::latent;
     a.latent = {.q_rank = c[attention] == 3 ? 7 : 0, .kv_rank = 9, .nope_dim = 6, .rope_dim = 4, .v_dim = 5};
@@ -169,12 +178,18 @@ void set_mlp(Arch& a, const Choice& c) {
   a.mlp = c[mlp] == 0 ? MlpKind::plain : MlpKind::gated;
   a.activation = std::array{Activation::gelu, Activation::gelu_tanh, Activation::silu, Activation::relu,
                             Activation::relu_squared}[c[activation]];
-  a.mlp_width = 22, a.mlp_bias = c[biases] >= 2;
+  a.mlp_width = 22;
+  a.mlp_bias = c[biases] >= 2;
   if (c[experts] == 0) return;
-  a.moe.experts = 5, a.moe.top_k = 2, a.moe.width = 11;
+  a.moe.experts = 5;
+  a.moe.top_k = 2;
+  a.moe.width = 11;
   a.moe.layers = LayerSet::every(c[experts] == 2 ? 1 : 0, 1, a.layers);
   a.moe.router_bias = a.moe.expert_bias = a.mlp_bias;
-  if (c[experts] >= 2) a.moe.shared_experts = 1, a.moe.shared_width = 9;
+  if (c[experts] >= 2) {
+    a.moe.shared_experts = 1;
+    a.moe.shared_width = 9;
+  }
   a.moe.shared_gate = c[experts] == 3;
 }
 
@@ -182,17 +197,22 @@ void set_block(Arch& a, const Choice& c) {
   a.norm = static_cast<NormKind>(c[norm]);
   a.block = c[placement] >= 4 ? BlockKind::parallel : BlockKind::serial;
   if (c[placement] < 4) a.norm_placement = static_cast<NormPlacement>(c[placement]);
-  a.norms_per_layer = c[placement] == 3 ? 4 : c[placement] == 4 ? 1 : 2;
+  a.norms_per_layer = c[placement] == 3 ? 4 : 2;
+  if (c[placement] == 4) a.norms_per_layer = 1;
   a.final_norm = a.norm_placement != NormPlacement::post;
   a.embedding_norm = c[embedding] == 1;
   if (c[embedding] == 2) a.embedding_width = 10;
-  a.tied_head = c[head] == 0, a.head_bias = c[head] == 2;
+  a.tied_head = c[head] == 0;
+  a.head_bias = c[head] == 2;
 }
 
 Plan make_plan(const Choice& c) {
   Plan p;
-  p.seq = 7, p.micro_batch = p.global_batch = 2;
-  p.batch = 2, p.prompt = 5, p.generate = 4;
+  p.seq = 7;
+  p.micro_batch = p.global_batch = 2;
+  p.batch = 2;
+  p.prompt = 5;
+  p.generate = 4;
   p.weight_precision = p.precision = p.kv_precision = c[precision] == 0 ? dtypes::fp32 : dtypes::bf16;
   p.state_precision = dtypes::fp32;
   p.attention = c[core] == 0 ? AttentionImpl::flash : AttentionImpl::naive;
@@ -219,8 +239,13 @@ std::string name_of(const Choice& c) {
 
 Case make_case(const Choice& c) {
   Arch a;
-  a.layers = 3, a.hidden = a.embedding_width = 16, a.vocabulary = 29, a.context = 16;
-  set_attention(a, c), set_mlp(a, c), set_block(a, c);
+  a.layers = 3;
+  a.hidden = a.embedding_width = 16;
+  a.vocabulary = 29;
+  a.context = 16;
+  set_attention(a, c);
+  set_mlp(a, c);
+  set_block(a, c);
   return {name_of(c), a, make_plan(c)};
 }
 
@@ -232,14 +257,22 @@ Case enlarged(const Case& small) {
   for (Count* n : {&a.hidden, &a.embedding_width, &a.vocabulary, &a.context, &a.position_rows, &l.q_rank, &l.kv_rank,
                    &a.sliding.window, &a.mlp_width, &a.moe.width, &a.moe.shared_width, &c.plan.seq, &c.plan.prompt})
     *n *= times;
-  a.heads *= 2, a.kv_heads *= 2, a.head_dim = 64;
-  if (l.kv_rank > 0) l.nope_dim = l.v_dim = 64, l.rope_dim = 32;
+  a.heads *= 2;
+  a.kv_heads *= 2;
+  a.head_dim = 64;
+  if (l.kv_rank > 0) {
+    l.nope_dim = l.v_dim = 64;
+    l.rope_dim = 32;
+  }
   return c;
 }
 
 Case gpt2_case(const Arch& gpt2) {
   Plan p;
-  p.seq = 256, p.global_batch = 1, p.prompt = 64, p.generate = 64;
+  p.seq = 256;
+  p.global_batch = 1;
+  p.prompt = 64;
+  p.generate = 64;
   p.weight_precision = p.precision = p.kv_precision = dtypes::fp32;
   return {"GPT-2 124M", gpt2, p};
 }

@@ -36,7 +36,8 @@ TensorFlops by_cudnn(const Attention& s, bool backward) {
   for (int rows = smallest; rows <= largest; rows += step)
     for (int keys = smallest; keys <= largest; keys += step) {
       const Flops one = tiled(s, backward, rows, keys);
-      least = std::min(least, one), most = std::max(most, one);
+      least = std::min(least, one);
+      most = std::max(most, one);
     }
   return {number(least), number(most)};
 }

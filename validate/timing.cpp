@@ -129,10 +129,13 @@ std::vector<Timing> timed_inference(const Case& c, const Device& device, int rep
     if (cache && cache->decoding != nullptr && !cache->decoding->step.how().empty())
       token(), decode_seconds = seconds_of(token);  // the third is from a recording
     model::Trace first, step;
-    pass(ids, 0, &first), pass(next, p.prompt - again, &step);
+    pass(ids, 0, &first);
+    pass(next, p.prompt - again, &step);
     if (i < 0) continue;
-    samples.add("prefill", prefill_seconds), samples.add("decode", decode_seconds);
-    samples.add(first, "prefill"), samples.add(step, "decode");
+    samples.add("prefill", prefill_seconds);
+    samples.add("decode", decode_seconds);
+    samples.add(first, "prefill");
+    samples.add(step, "decode");
   }
   std::map<Key, double> predicted{
       {{"prefill", ""}, prefill(c.arch, p, {}, cluster(device, {}), p.prompt).estimate.total().value},

@@ -122,11 +122,13 @@ int print_general(const Wanted& wanted, Style style) {
 }
 
 int print_sheet(Style style) {
-  json::Value v = head_json();
-  if (style == Style::json) v.update(explain::cheat_sheet_json());
-  write_out(style == Style::json       ? dump(v)
-            : style == Style::markdown ? explain::cheat_sheet_markdown()
-                                       : explain::cheat_sheet_text());
+  if (style == Style::json) {
+    json::Value v = head_json();
+    v.update(explain::cheat_sheet_json());
+    write_out(dump(v));
+  } else {
+    write_out(style == Style::markdown ? explain::cheat_sheet_markdown() : explain::cheat_sheet_text());
+  }
   return 0;
 }
 

@@ -95,7 +95,8 @@ class Stream {
   }
   void add(const std::string& text) {
     begin();
-    pending_ += text, all_ += text;
+    pending_ += text;
+    all_ += text;
     const std::size_t whole = model::whole_length(pending_);
     if (on_ && whole > 0) write_out(pending_.substr(0, whole));
     pending_.erase(0, whole);
@@ -208,7 +209,10 @@ Plan plan_for(const model::Checkpoint& c, Count prompt, const model::GenerateOpt
   Plan p;
   p.precision = c.number() == model::Number::bf16 ? dtypes::bf16 : dtypes::fp32;
   p.weight_precision = p.kv_precision = p.precision;
-  p.batch = 1, p.prompt = prompt, p.generate = std::max<Count>(1, g.tokens), p.kv_cache = g.cache;
+  p.batch = 1;
+  p.prompt = prompt;
+  p.generate = std::max<Count>(1, g.tokens);
+  p.kv_cache = g.cache;
   return p;
 }
 
@@ -253,7 +257,8 @@ model::Generated shown(model::Transformer& t, const model::Checkpoint& c, std::s
       stream.add(c.tokenizer().decode(std::span(&token, 1)));
     });
     progress.clear();
-    stream.begin(), stream.end();
+    stream.begin();
+    stream.end();
     return done;
   } catch (const InputError&) {
     progress.clear();

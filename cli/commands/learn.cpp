@@ -41,7 +41,9 @@ class Run {
     line_.clear();
     transformer_.watch(nullptr);
     save();
-    o.progress = learner_.progress(), o.tokens = o.progress.tokens - begin_.tokens, o.seconds = seconds();
+    o.progress = learner_.progress();
+    o.tokens = o.progress.tokens - begin_.tokens;
+    o.seconds = seconds();
     learner_.take_best();
     o.held_out_loss = model::Corpus::loss(transformer_, corpus_.held_out());
     return o;
@@ -85,9 +87,8 @@ class Run {
     const double here = static_cast<double>(p.updates - begin_.updates);
     const double left_by_steps = seconds() / here * static_cast<double>(r_.settings.steps - p.updates);
     const double left_by_time = 60 * r_.minutes - seconds();
-    const double left = r_.by_minutes    ? left_by_time
-                        : r_.minutes > 0 ? std::min(left_by_steps, left_by_time)
-                                         : left_by_steps;
+    double left = r_.by_minutes ? left_by_time : left_by_steps;
+    if (r_.minutes > 0 && !r_.by_minutes) left = std::min(left, left_by_time);
     const std::string of = r_.by_minutes ? "" : fmt::format(" of {}", r_.settings.steps);
     const std::string validation = last_validation_ > 0 ? fmt::format("  validation {:.3f}", last_validation_) : "";
     return fmt::format("step {}{}  loss {:.3f}{}  {:.0f} tokens/s  {} left", p.updates, of, p.loss.value_or(0),

@@ -29,7 +29,8 @@ using validate::Verdict;
 /// The case of one model that the user asks for; by default small enough for any machine, in float32.
 validate::Case asked(const std::string& model, const Arguments& arguments, Request& r) {
   r.model = load_model(model);
-  r.usual_seq = 256, r.usual_precision = dtypes::fp32;
+  r.usual_seq = 256;
+  r.usual_precision = dtypes::fp32;
   r.plan.prompt = std::clamp<Count>(r.model.arch.context / 2, 1, 64);
   r.plan.generate = std::clamp<Count>(r.model.arch.context - r.plan.prompt, 1, 8);
   arguments.apply(r);
@@ -170,8 +171,13 @@ std::vector<std::string> run_notes(const Options& o, const Request& r, const std
 json::Value run_inputs(const Options& o, const Request& r) {
   const validate::Parts parts = o.parts();
   json::Value v = o.one() ? inputs_json(r) : json::Value{{"suite", o.suite_name()}};
-  v["device"] = o.device, v["train"] = parts.training, v["infer"] = parts.inference;
-  if (r.hardware) v["repeats"] = o.runs(), v["check_time"] = o.check_time;
+  v["device"] = o.device;
+  v["train"] = parts.training;
+  v["infer"] = parts.inference;
+  if (r.hardware) {
+    v["repeats"] = o.runs();
+    v["check_time"] = o.check_time;
+  }
   return v;
 }
 

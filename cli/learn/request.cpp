@@ -88,7 +88,8 @@ void check_out(const std::string& out) {
 std::shared_ptr<const model::Tokenizer> tokenizer_for(const LearnOptions& o, const LearnRequest& r) {
   const std::string learnt = r.text.substr(0, model::split(r.text).validation);
   const bool usual_pairs = model::has_byte_pairs() && r.text.size() >= enough_for_pairs;
-  const std::string kind = !o.tokenizer.empty() ? o.tokenizer : usual_pairs || !o.vocabulary.empty() ? "bpe" : "bytes";
+  const std::string usual_kind = usual_pairs || !o.vocabulary.empty() ? "bpe" : "bytes";
+  const std::string kind = o.tokenizer.empty() ? usual_kind : o.tokenizer;
   if (kind == "bytes" && !o.vocabulary.empty())
     throw InputError("--vocabulary is that of byte pairs; bytes have 256 tokens, so leave it out");
   if (kind == "bytes") return model::byte_tokenizer();
@@ -97,20 +98,21 @@ std::shared_ptr<const model::Tokenizer> tokenizer_for(const LearnOptions& o, con
 }
 
 ModelCard model_for(const LearnOptions& o, const LearnRequest& r) {
-  ModelCard card;
+  ModelCard from;
   if (o.model.empty()) {
     const Count hidden = r.text.size() < enough_for_larger ? 128 : 192;
-    card.arch = model::small_arch(r.tokenizer->vocabulary(), r.settings.seq, hidden);
-    card.name = "small-llama";
+    from.arch = model::small_arch(r.tokenizer->vocabulary(), r.settings.seq, hidden);
+    from.name = "small-llama";
   } else {
-    card = load_model(o.model);
-    card.arch.vocabulary = r.tokenizer->vocabulary();
+    from = load_model(o.model);
+    from.arch.vocabulary = r.tokenizer->vocabulary();
   }
-  const std::string of = card.title.empty() ? card.name : card.title;
-  card.title = fmt::format("{} of {}", of, std::filesystem::path(r.text_path).filename().string());
-  card.aliases.clear(), card.published.reset(), card.published_source.clear(), card.stored.reset();
-  card.notes.clear(), card.unknown_keys.clear(), card.caveats.clear(), card.weights.reset();
+  ModelCard card;
+  card.name = from.name;
+  card.title = fmt::format("{} of {}", from.title.empty() ? from.name : from.title,
+                           std::filesystem::path(r.text_path).filename().string());
   card.source = r.out;
+  card.arch = from.arch;
   return card;
 }
 
@@ -172,7 +174,8 @@ void settle_resumed(const LearnOptions& o, LearnRequest& r) {
   if (text != fingerprint(r.text))
     throw InputError(fmt::format("'{}' was learnt from another text than '{}'; give that one, or leave --resume out",
                                  r.out, r.text_path));
-  r.model = card.model, r.model.source = r.out;
+  r.model = card.model;
+  r.model.source = r.out;
   r.precision = r.resumed->number() == model::Number::bf16 ? dtypes::bf16 : dtypes::fp32;
   r.tokenizer = model::loaded_tokenizer(card.tokenizer, r.out);
   if (!o.steps.empty()) r.settings.steps = parse_positive(o.steps, "--steps");

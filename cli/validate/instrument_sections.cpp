@@ -22,11 +22,13 @@ std::string verdict(bool within) { return within ? "within" : "outside"; }
 json::Value phase_json(const validate::PhaseCount& p, bool flops) {
   json::Value row{{"phase", p.predicted.name}};
   if (flops) {
-    row["predicted_flops"] = p.predicted.flops, row["counted_flops"] = p.counted.tensor_flops;
+    row["predicted_flops"] = p.predicted.flops;
+    row["counted_flops"] = p.counted.tensor_flops;
     if (p.predicted.flops > 0) row["ratio"] = p.counted.tensor_flops / p.predicted.flops;
   }
   row["predicted_bytes"] = p.predicted.moved;
-  row["dram_read_bytes"] = p.counted.read, row["dram_written_bytes"] = p.counted.written;
+  row["dram_read_bytes"] = p.counted.read;
+  row["dram_written_bytes"] = p.counted.written;
   row["counted_s"] = p.counted.time.value;
   return row;
 }
@@ -43,9 +45,8 @@ std::vector<std::string> phase_text(const validate::PhaseCount& p, bool flops) {
 }
 
 const char* name(validate::WorkKind k) {
-  return k == validate::WorkKind::products ? "products"
-         : k == validate::WorkKind::padded ? "padded products"
-                                           : "attention";
+  if (k == validate::WorkKind::products) return "products";
+  return k == validate::WorkKind::padded ? "padded products" : "attention";
 }
 
 /// The name of an attention core, without the reason why no faster one was used.
@@ -61,7 +62,10 @@ json::Value work_json(const std::string& phase, const validate::TensorCount& t) 
                   {"most_flops", t.predicted.most},
                   {"counted_flops", t.counted}};
   if (!t.core.empty()) row["core"] = t.core;
-  if (t.judged) row["tolerance"] = metered_tolerance, row["within"] = t.within();
+  if (t.judged) {
+    row["tolerance"] = metered_tolerance;
+    row["within"] = t.within();
+  }
   return row;
 }
 
@@ -85,8 +89,10 @@ void add_tensor_work(Report& report, const validate::Metered& m) {
   bool padded = false, bounds = false;
   for (const validate::PhaseCount& p : m.phases)
     for (const validate::TensorCount& t : p.parts) {
-      g.rows.push_back(work_text(p.predicted.name, t)), g.json.push_back(work_json(p.predicted.name, t));
-      padded = padded || !t.judged, bounds = bounds || !t.predicted.exact();
+      g.rows.push_back(work_text(p.predicted.name, t));
+      g.json.push_back(work_json(p.predicted.name, t));
+      padded = padded || !t.judged;
+      bounds = bounds || !t.predicted.exact();
     }
   if (g.rows.empty()) return;
   report.grids.push_back(std::move(g));
@@ -111,8 +117,10 @@ void add_counters(Report& report, const validate::Metered& m) {
     g.columns.insert(g.columns.end(), {"FLOPs predicted", "counted", "ratio"});
   }
   g.columns.insert(g.columns.end(), {"bytes predicted", "DRAM read", "DRAM written"});
-  for (const validate::PhaseCount& p : m.phases)
-    g.rows.push_back(phase_text(p, m.tensor_cores)), g.json.push_back(phase_json(p, m.tensor_cores));
+  for (const validate::PhaseCount& p : m.phases) {
+    g.rows.push_back(phase_text(p, m.tensor_cores));
+    g.json.push_back(phase_json(p, m.tensor_cores));
+  }
   report.grids.push_back(std::move(g));
   if (m.tensor_cores) add_tensor_work(report, m);
   if (m.product)
@@ -153,13 +161,16 @@ void add_memory_in_all(Grid& g, const validate::MemoryUse& u) {
   if (u.overhead != Bytes()) {
     const double predicted = static_cast<double>(u.predicted().value), measured = static_cast<double>(used.value);
     const bool within = validate::near(predicted, measured);
-    row["predicted_bytes"] = u.predicted().value, row["ratio"] = measured / predicted;
-    row["tolerance"] = metered_tolerance, row["within"] = within;
+    row["predicted_bytes"] = u.predicted().value;
+    row["ratio"] = measured / predicted;
+    row["tolerance"] = metered_tolerance;
+    row["within"] = within;
     text[3] = exact_text(u.predicted().value);
     text[2] = fmt::format("tensors, workspaces and {} outside them; ratio {:.4f}, {}",
                           human_text(u.overhead.value, Unit::bytes), measured / predicted, verdict(within));
   }
-  g.rows.push_back(text), g.json.push_back(row);
+  g.rows.push_back(text);
+  g.json.push_back(row);
 }
 
 void add_memory(Report& report, const validate::Metered& m) {

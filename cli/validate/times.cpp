@@ -102,7 +102,10 @@ std::string worst_time(const std::vector<std::string>& names, const Times& times
   std::string name;
   for (std::size_t i = 0; i < times.size(); ++i)
     for (const validate::Timing& t : times[i])
-      if (whole(t) && (most == nullptr || off(t) > off(*most))) most = &t, name = names[i];
+      if (whole(t) && (most == nullptr || off(t) > off(*most))) {
+        most = &t;
+        name = names[i];
+      }
   if (most == nullptr) return "nothing was timed";
   return fmt::format("worst {}: predicted {:.4g} ms, measured {:.4g} ms ({})", most->what, most->predicted * 1e3,
                      most->measured * 1e3, name);

@@ -48,7 +48,10 @@ void add_table(Report& report, const Verdict& v, const std::string& part) {
          .left = 1,
          .rows = {}};
   for (const Comparison& c : v.rows)
-    if (c.part == part) g.rows.push_back(row_text(c)), g.json.push_back(row_json(c));
+    if (c.part == part) {
+      g.rows.push_back(row_text(c));
+      g.json.push_back(row_json(c));
+    }
   if (!g.rows.empty()) report.grids.push_back(std::move(g));
 }
 
@@ -95,7 +98,10 @@ void add_suite(Report& report, const std::vector<Verdict>& all) {
 
 std::string conclusion(const std::vector<Verdict>& all) {
   Count compared = 0, differing = 0;
-  for (const Verdict& v : all) compared += static_cast<Count>(v.rows.size()) + v.operators, differing += v.differing();
+  for (const Verdict& v : all) {
+    compared += static_cast<Count>(v.rows.size()) + v.operators;
+    differing += v.differing();
+  }
   if (differing == 0)
     return fmt::format("{} comparisons of {} model{}: every byte, FLOP and operator is as predicted",
                        exact_text(compared), all.size(), all.size() == 1 ? "" : "s");

@@ -14,7 +14,8 @@ Arch falcon(const Config& c) {
   const bool new_architecture = c.flag("new_decoder_architecture", false);
   const bool multi_query = c.flag("multi_query", true);
   const Count grouped = c.size({"num_kv_heads", "n_head_kv"}, a.heads);
-  a.kv_heads = new_architecture ? grouped : multi_query ? 1 : a.heads;
+  a.kv_heads = multi_query ? 1 : a.heads;
+  if (new_architecture) a.kv_heads = grouped;
   a.qkv_bias = a.attention_out_bias = a.mlp_bias = c.flag("bias", false);
   a.mlp = MlpKind::plain;
   a.mlp_width = c.size("ffn_hidden_size", mul(4, a.hidden));
@@ -49,11 +50,14 @@ Arch bloom(const Config& c) {
 void mpt_attention(const Config& c, const Config& attention, Arch& a) {
   const std::string type = attention.text("attn_type", "multihead_attention");
   const Count grouped = attention.size("kv_n_heads", a.heads);
-  a.kv_heads = type == "multiquery_attention" ? 1 : type == "grouped_query_attention" ? grouped : a.heads;
+  a.kv_heads = type == "multiquery_attention" ? 1 : a.heads;
+  if (type == "grouped_query_attention") a.kv_heads = grouped;
   const bool alibi = attention.flag("alibi", true);
   const bool rope = attention.flag("rope", false);
   const bool learned = c.flag("learned_pos_emb", true) && !alibi && !rope;
-  a.position = alibi ? Position::alibi : rope ? Position::rope : learned ? Position::learned : Position::none;
+  a.position = learned ? Position::learned : Position::none;
+  if (rope) a.position = Position::rope;
+  if (alibi) a.position = Position::alibi;
   a.position_rows = learned ? a.context : 0;
   const bool bias = a.norm == NormKind::layer_norm;
   if (attention.flag("qk_ln", false))
@@ -86,7 +90,8 @@ Arch mpt(const Config& c) {
   const bool bias = !c.flag("no_bias", true);
   a.qkv_bias = a.attention_out_bias = a.mlp_bias = bias;
   const bool rms = c.text("norm_type", "low_precision_layernorm").find("rms") != std::string::npos;
-  a.norm = rms ? NormKind::rms_norm : bias ? NormKind::layer_norm : NormKind::layer_norm_no_bias;
+  a.norm = bias ? NormKind::layer_norm : NormKind::layer_norm_no_bias;
+  if (rms) a.norm = NormKind::rms_norm;
   const json::Value none = json::Value::object();
   mpt_attention(c, c.has("attn_config") ? c.object("attn_config") : Config(none, c.where()), a);
   mpt_mlp(c, a);

@@ -49,7 +49,8 @@ Arch gpt_bigcode(const Config& c) {
 /// hf openai/modeling_openai.py. GPT-1: norms after each residual sum and none at the end.
 Arch gpt1(const Config& c) {
   Defaults d = gpt2_defaults;
-  d.vocabulary = 40478, d.context = 512;
+  d.vocabulary = 40478;
+  d.context = 512;
   Arch a = gpt_arch(c, d);
   learn_positions(c, a);
   a.activation = activation(c, {"afn"}, "gelu_new");

@@ -14,7 +14,10 @@ Arch stablelm(const Config& c) {
   a.norm = NormKind::layer_norm;
   a.qkv_bias = c.flag("use_qkv_bias", false);
   if (c.flag("qk_layernorm", false)) a.qk_norm = QkNorm::each_head;
-  if (c.flag("use_parallel_residual", false)) a.block = BlockKind::parallel, a.norms_per_layer = 1;
+  if (c.flag("use_parallel_residual", false)) {
+    a.block = BlockKind::parallel;
+    a.norms_per_layer = 1;
+  }
   return a;
 }
 

@@ -76,7 +76,10 @@ std::string numbers_text(const std::vector<Piece>& pieces) {
 
 std::string legend(const std::vector<Symbol>& symbols) {
   std::size_t name = 0, meaning = 0;
-  for (const Symbol& s : symbols) name = std::max(name, s.name.size()), meaning = std::max(meaning, s.meaning.size());
+  for (const Symbol& s : symbols) {
+    name = std::max(name, s.name.size());
+    meaning = std::max(meaning, s.meaning.size());
+  }
   std::string out;
   for (const Symbol& s : symbols) {
     std::string line =

@@ -73,7 +73,8 @@ class Stretches {
   void split(Count from, Count to) {
     if (to - from > 1 && !straight(from, to)) {
       const Count half = from + (to - from) / 2;
-      split(from, half), split(half + 1, to);
+      split(from, half);
+      split(half + 1, to);
       return;
     }
     terms_.rows.push_back({"contexts " + number_text(from) + " to " + number_text(to),

@@ -40,7 +40,8 @@ std::string product(const std::vector<std::string>& factors) {
     if (n < f.size()) times(s, is_sum(f) && !alone ? "(" + f + ")" : f.substr(n == 0 ? 0 : n + 1));
   }
   if (!number.empty() && !s.empty()) return number + "*" + s;
-  return !number.empty() ? number : s.empty() ? "1" : s;
+  if (number.empty() && s.empty()) return "1";
+  return number.empty() ? s : number;
 }
 
 std::string ratio(const std::string& n, const std::string& d) {

@@ -173,7 +173,10 @@ std::vector<Symbol> symbols(S s, Subject about, const Formula& formula) {
     }
     bool indexed = false;
     for (const Terms& t : formula.terms)
-      if (const auto i = named(t.symbols, name); i != t.symbols.end()) indexed = true, all.push_back(*i);
+      if (const auto i = named(t.symbols, name); i != t.symbols.end()) {
+        indexed = true;
+        all.push_back(*i);
+      }
     if (indexed) continue;
     const std::optional<Symbol> known = symbol(s, about, name);
     if (!known) throw std::logic_error("no such symbol: " + name);
