@@ -38,7 +38,7 @@ void refused_file(const std::string& path, const std::string& says) {
 
 }  // namespace
 
-TEST_CASE("a command, a model or a device that there is not is answered with the nearest", "[cli]") {
+TEST_CASE("an unknown command, model or device is answered with the nearest names", "[cli]") {
   refused("param gpt2", "unknown command \"param\", did you mean 'params'?; 'llmcalc --help' shows all");
   refused("params lama-3.1-70b",
           "unknown model \"lama-3.1-70b\", did you mean 'llama-3.1-70b' or 'llama-3.3-70b' or 'llama-3-70b'? ('llmcalc "
@@ -51,7 +51,7 @@ TEST_CASE("a command, a model or a device that there is not is answered with the
           "hardware' show all)");
 }
 
-TEST_CASE("what a command lacks or does not take is said in a sentence", "[cli]") {
+TEST_CASE("missing and unexpected arguments are reported in one sentence", "[cli]") {
   refused("params",
           "'llmcalc params' needs MODEL (a preset, a model file, a config.json or its folder); 'llmcalc params --help' "
           "shows an example");
@@ -86,7 +86,7 @@ TEST_CASE("another spelling of a choice is understood", "[cli]") {
         test::llmcalc("collective all-reduce --bytes 1k --ranks 2").out);
 }
 
-TEST_CASE("what a terminal would obey is never echoed, and nothing is echoed without end", "[cli]") {
+TEST_CASE("control characters are never echoed, and long input is shortened", "[cli]") {
   const std::string line(100000, 'x'), train = "train gpt2 --hardware h100 ";
   const std::vector<std::string> all{"params '\x1b[31mx'",
                                      "params 'a\nb'",
@@ -107,7 +107,7 @@ TEST_CASE("what a terminal would obey is never echoed, and nothing is echoed wit
   }
 }
 
-TEST_CASE("a number that is none, or of the wrong kind, is refused and never cut or guessed", "[cli]") {
+TEST_CASE("a malformed number, or one of the wrong kind, is refused and never truncated or guessed", "[cli]") {
   const std::string train = "train llama-3-8b --hardware h100 ";
   const std::string count = "expected a positive whole number (8192, 8k, 8Ki, 300B, 3e11), got ";
   refused(train + "--seq -5", "--seq: " + count + "\"-5\"");
@@ -132,7 +132,7 @@ TEST_CASE("a number that is none, or of the wrong kind, is refused and never cut
     CHECK(test::llmcalc(train + zero).code == 2);
 }
 
-TEST_CASE("validate refuses what it would leave out in silence", "[cli]") {
+TEST_CASE("validate refuses options that it would ignore", "[cli]") {
   refused("validate --seq 128", "--seq is for one model, and the suite has plans of its own; give a MODEL");
   refused("validate gpt2 --suite small", "give either a model or --suite, not both");
   refused("validate gpt2 --check-time", "--check-time needs --hardware FILE, which 'llmcalc calibrate' writes");
@@ -143,7 +143,7 @@ TEST_CASE("validate refuses what it would leave out in silence", "[cli]") {
   refused("validate gpt2 --infer --seq 8", "--seq is for training; for inference use --prompt");
 }
 
-TEST_CASE("validate refuses what one device's run does not have, by the option that was given", "[cli]") {
+TEST_CASE("validate names the option that a single-device run does not support", "[cli]") {
   const auto not_run = [](const std::string& options, const std::string& why) {
     refused("validate docs/examples/tiny-llama.json " + options,
             "the reference transformer does not run this plan: " + why);
@@ -158,7 +158,7 @@ TEST_CASE("validate refuses what one device's run does not have, by the option t
           "its optimizer states are float32; with --master none give --state-precision fp32 too");
 }
 
-TEST_CASE("a plan that cannot be is refused with what would do", "[cli]") {
+TEST_CASE("an impossible plan is refused with a possible one", "[cli]") {
   refused("train gpt2 --hardware h100 --tp 5",
           "--tp 5 does not divide the 12 attention heads of gpt-2-124m; 1, 2, 3, 4, 6, 12 do");
   refused("train gpt2 --hardware h100 --seq 2048",
@@ -175,7 +175,7 @@ TEST_CASE("a plan that cannot be is refused with what would do", "[cli]") {
       "m3-max' prints a start)");
 }
 
-TEST_CASE("parallelism that is not there yet says so and is not ignored", "[cli]") {
+TEST_CASE("unsupported parallelism is refused and not ignored", "[cli]") {
   refused("train llama-3-8b --hardware h100 --pp 4",
           "--pp: pipeline parallelism is not supported yet; leave it at 1 (tensor and sequence parallelism are: --tp, "
           "--sp)");
@@ -188,7 +188,7 @@ TEST_CASE("parallelism that is not there yet says so and is not ignored", "[cli]
   CHECK(test::llmcalc("train llama-3-8b --hardware h100 --pp 1 --zero 0").code == 0);
 }
 
-TEST_CASE("a file that is no model is refused with its name and the place", "[cli]") {
+TEST_CASE("a file that is not a model is refused with its name and position", "[cli]") {
   refused("params /nowhere/x.json", "cannot read '/nowhere/x.json': no such file");
   const std::string model = test::read_file(LLMCALC_SOURCE_DIR "/presets/models/gpt-2-124m.json");
   const auto with = [&](const std::string& name, const std::string& from, const std::string& to) {
@@ -234,7 +234,7 @@ TEST_CASE("a file without read permission is refused", "[cli]") {
   refused_file(path, "permission");
 }
 
-TEST_CASE("a full disk is an error, and a closed pipe is none", "[cli]") {
+TEST_CASE("a full disk is an error, and a closed pipe is not", "[cli]") {
   const test::Ran full = test::llmcalc("params gpt2 >/dev/full");
   CHECK(full.code == 2);
   CHECK(full.err == "llmcalc: cannot write the output: the disk is full; free some space and run it again\n");
@@ -243,7 +243,7 @@ TEST_CASE("a full disk is an error, and a closed pipe is none", "[cli]") {
   CHECK(closed.err.empty());
 }
 
-TEST_CASE("a GPU that cannot be used is told of, with what to do", "[bad_input]") {
+TEST_CASE("an unusable GPU is reported with what to do", "[bad_input]") {
   refused("validate --device tpu", "--device: expected cpu or cuda, got \"tpu\"");
   const test::Ran r = test::llmcalc("validate docs/examples/tiny-llama.json --device cuda --train");
   if (r.code == 0) return;  // there is one

@@ -31,14 +31,14 @@ void keeps(const std::string& name, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("calibrate writes over no file but its own, and says so before it measures", "[calibrate]") {
+TEST_CASE("calibrate refuses to overwrite other files before it measures", "[calibrate]") {
   keeps("victim.txt", "dear diary");
   keeps("empty.json", "");
   keeps("model.json", test::read_file(LLMCALC_SOURCE_DIR "/docs/examples/tiny-llama.json"));
   keeps("datasheet.json", test::read_file(LLMCALC_SOURCE_DIR "/presets/hardware/h100-sxm-80gb.json"));
 }
 
-TEST_CASE("where nothing can be written calibrate measures nothing", "[calibrate]") {
+TEST_CASE("calibrate measures nothing if it cannot write its file", "[calibrate]") {
   const test::Ran nowhere = test::llmcalc("calibrate --out /nowhere/x.json");
   CHECK(nowhere.code == 2);
   CHECK(nowhere.err.starts_with("llmcalc: cannot open '/nowhere/x.json.tmp': "));
@@ -47,7 +47,7 @@ TEST_CASE("where nothing can be written calibrate measures nothing", "[calibrate
   CHECK(folder.err == "llmcalc: cannot write '" + test::scratch() + "': it is a folder; name a file\n");
 }
 
-TEST_CASE("Ctrl-C ends calibrating with a word, exit code 130, and leaves files as they were", "[calibrate]") {
+TEST_CASE("Ctrl-C ends calibrate with a message and exit code 130, and leaves files unchanged", "[calibrate]") {
   const test::Ran fresh = test::interrupted("calibrate --out " + path("fresh.json"));
   CHECK(fresh.code == 130);
   CHECK(fresh.out.empty());

@@ -153,7 +153,7 @@ TEST_CASE("explanations fit 100 columns", "[explain][cli]") {
   }
 }
 
-TEST_CASE("what cannot be explained is told in one sentence", "[explain][cli]") {
+TEST_CASE("a quantity without an explanation is refused in one sentence", "[explain][cli]") {
   CHECK_THAT(refused("activation_bytes llama-3.1-8b"), Contains("did you mean activations_bytes"));
   CHECK_THAT(refused("llama-3.1-8b"), Contains("'llmcalc explain all llama-3.1-8b'"));
   CHECK_THAT(refused("step.mfu llama-3.1-8b"), Contains("needs a device: add --hardware HW"));
@@ -164,7 +164,7 @@ TEST_CASE("what cannot be explained is told in one sentence", "[explain][cli]") 
   CHECK_THAT(refused("parameters lama-3.1-8b"), Contains("did you mean"));
 }
 
-TEST_CASE("all leaves out what a model cannot do, and says so", "[explain][cli]") {
+TEST_CASE("explaining all skips what a model lacks, and says so", "[explain][cli]") {
   const test::Ran r = test::llmcalc("explain all gpt-2-124m --prompt 1000");  // 1000 + 256 tokens pass 1024
   CHECK(r.code == 0);
   CHECK_THAT(r.out, Contains("note: ") && Contains("1024 learned positions"));

@@ -93,7 +93,7 @@ TEST_CASE("the shells' scripts ask the program and state nothing themselves", "[
   }
 }
 
-TEST_CASE("options before the command are put behind it, or answered", "[help]") {
+TEST_CASE("output options may precede the command, and others are refused there", "[help]") {
   CHECK(out("--json params gpt2") == out("params gpt2 --json"));
   CHECK(out("--markdown params gpt2") == out("params gpt2 --markdown"));
   const test::Ran r = test::llmcalc("--tp 8 params gpt2");

@@ -56,7 +56,7 @@ bool says(const std::string& text, const std::string& what) { return text.find(w
 
 }  // namespace
 
-TEST_CASE("counted work stands beside what was predicted", "[contract][instruments]") {
+TEST_CASE("counted work is shown next to predictions", "[contract][instruments]") {
   const json::Value r = json_of(all_measured());
   CHECK(r["counters"][0] == json::Value{{"phase", "forward"},
                                         {"predicted_flops", 1000.0},
@@ -71,7 +71,7 @@ TEST_CASE("counted work stands beside what was predicted", "[contract][instrumen
   CHECK(says(text, "the counters saw 1.000000 of its FLOPs"));
 }
 
-TEST_CASE("tensor cores' work is judged by what is known of it", "[contract][instruments]") {
+TEST_CASE("tensor-core work is judged as far as it can be predicted", "[contract][instruments]") {
   const json::Value rows = json_of(parts_told())["tensor_work"];
   REQUIRE(rows.size() == 4);
   CHECK(rows[0] == json::Value{{"phase", "forward"},
@@ -91,14 +91,14 @@ TEST_CASE("tensor cores' work is judged by what is known of it", "[contract][ins
     CHECK(says(text, said));
 }
 
-TEST_CASE("what hinders telling work apart is a note", "[contract][instruments]") {
+TEST_CASE("a note says why FLOPs are not split by unit", "[contract][instruments]") {
   validate::Metered m = all_measured();
   m.no_parts = "not permitted";
   CHECK_FALSE(json_of(m).contains("tensor_work"));
   CHECK(says(text_of(m), "FLOPs are not told apart: not permitted"));
 }
 
-TEST_CASE("float32's FLOPs are not told where nothing counted them", "[contract][instruments]") {
+TEST_CASE("FLOPs of float32 are omitted if nothing counted them", "[contract][instruments]") {
   validate::Metered m = all_measured();
   m.tensor_cores = false, m.product.reset();
   const json::Value r = json_of(m);
@@ -107,7 +107,7 @@ TEST_CASE("float32's FLOPs are not told where nothing counted them", "[contract]
   CHECK(says(text_of(m), "float32 is multiplied outside the tensor cores"));
 }
 
-TEST_CASE("energy is told in joules per run and per token, and in watts", "[contract][instruments]") {
+TEST_CASE("energy is shown in joules per run and per token, and in watts", "[contract][instruments]") {
   CHECK(json_of(all_measured())["energy"][0] == json::Value{{"what", "training step"},
                                                             {"joules", 500.0},
                                                             {"joules_per_token", 5.0},
@@ -117,7 +117,7 @@ TEST_CASE("energy is told in joules per run and per token, and in watts", "[cont
                                                             {"how", "the board's energy counter"}});
 }
 
-TEST_CASE("all of a device's memory stands beside its prediction", "[contract][instruments]") {
+TEST_CASE("total device memory is shown next to its prediction", "[contract][instruments]") {
   const json::Value rows = json_of(all_measured())["device_memory"];
   CHECK(rows[0] == json::Value{{"part", "training"}, {"term", "context"}, {"bytes", 505}, {"what", "of the driver"}});
   CHECK(rows[1]["predicted_bytes"] == 1000);
@@ -132,7 +132,7 @@ TEST_CASE("all of a device's memory stands beside its prediction", "[contract][i
   CHECK_FALSE(json_of(uncalibrated)["device_memory"][2].contains("predicted_bytes"));
 }
 
-TEST_CASE("a bias' two ways are told with their times", "[contract][instruments]") {
+TEST_CASE("both ways to add a bias are shown with their times", "[contract][instruments]") {
   const json::Value rows = json_of(all_measured())["bias_trials"];
   CHECK(rows[0] ==
         json::Value{
@@ -151,7 +151,7 @@ TEST_CASE("the machine is described as far as it is known", "[contract][instrume
   CHECK(says(text_of(all_measured()), "1755 MHz"));
 }
 
-TEST_CASE("what was not measured is a note and no section", "[contract][instruments]") {
+TEST_CASE("a missing measurement is a note and not a section", "[contract][instruments]") {
   validate::Metered m;
   m.no_counts = "no CUPTI", m.no_energy = "no board", m.no_memory = "not alone";
   const json::Value r = json_of(m);
@@ -160,7 +160,7 @@ TEST_CASE("what was not measured is a note and no section", "[contract][instrume
         json::Value{"no hardware counters: no CUPTI", "no energy: no board", "no memory in all: not alone"});
 }
 
-TEST_CASE("the code that computed attention is told by part, where there is a choice", "[contract][instruments]") {
+TEST_CASE("the code that computed attention is shown by part if there is a choice", "[contract][instruments]") {
   validate::Verdict v;
   Report r;
   add_attention_cores(r, v);
@@ -173,7 +173,7 @@ TEST_CASE("the code that computed attention is told by part, where there is a ch
     CHECK(says(render(r, style), "mma, not cudnn: there is a window"));
 }
 
-TEST_CASE("utilisation is of the datasheet's peak where a preset has the board's name", "[contract][instruments]") {
+TEST_CASE("utilisation refers to the datasheet's peak if a preset has the board's name", "[contract][instruments]") {
   validate::Case c{"gpt-2", load_model("gpt-2-124m").arch, {}};
   c.plan.seq = 1024, c.plan.micro_batch = c.plan.global_batch = 64;
   HardwareCard measured;

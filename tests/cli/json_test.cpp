@@ -93,7 +93,7 @@ TEST_CASE("a report's JSON has every name of schema 2, and no null", "[contract]
   CHECK(whole(r));
 }
 
-TEST_CASE("a validation's JSON says of which model, machine and options it is", "[contract][cli]") {
+TEST_CASE("the JSON of a validation names model, machine and options", "[contract][cli]") {
   const std::string tiny = "validate docs/examples/tiny-llama.json --seq 8 --train ";
   const json::Value plain = ask(tiny), timed = ask(tiny + "--hardware h100 --repeats 2");
   for (const json::Value& r : {plain, timed}) {
@@ -113,7 +113,7 @@ TEST_CASE("a validation's JSON says of which model, machine and options it is", 
   CHECK(timed["inputs"]["check_time"] == false);
 }
 
-TEST_CASE("what does not apply is absent, and a count of zero is a value", "[contract][cli]") {
+TEST_CASE("inapplicable keys are absent, and a count of zero is a value", "[contract][cli]") {
   const json::Value r = ask("train gpt2 --hardware h100");
   CHECK_FALSE(r.contains("run"));
   CHECK_FALSE(ask("memory gpt2").contains("hardware"));
@@ -183,7 +183,7 @@ TEST_CASE("a saved report of every question equals the same question asked again
   }
 }
 
-TEST_CASE("a baseline tells what moved, went and came", "[contract][cli]") {
+TEST_CASE("a baseline lists changed, missing and new numbers", "[contract][cli]") {
   const std::string path = test::scratch() + "/saved.json";
   const test::Ran saved = test::llmcalc("params gpt2 --json");
   const auto with = [&](const std::string& from, const std::string& to) {
@@ -213,7 +213,7 @@ TEST_CASE("a tolerance lets small relative differences pass and no larger ones",
   CHECK(test::llmcalc("check --baseline " + path + " --tolerance 0.0035").code == 1);
 }
 
-TEST_CASE("a file that is no report, or one of another schema, is refused as a baseline", "[contract][cli]") {
+TEST_CASE("a file that is not a report, or has another schema, is refused as a baseline", "[contract][cli]") {
   const std::string path = test::scratch() + "/saved.json";
   const auto refusal = [&](const std::string& text) {
     test::write_file(path, text);

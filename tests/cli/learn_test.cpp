@@ -96,7 +96,7 @@ double perplexity(const json::Value& report, std::size_t row) { return report["h
 
 }  // namespace
 
-TEST_CASE("learning beats its own beginning and reports beside the baselines", "[learn]") {
+TEST_CASE("training improves the loss and is reported next to the baselines", "[learn]") {
   const json::Value v = test::ask(learn("a.safetensors") + " --steps 60 --rate 0.01");
   CHECK(v["learning"]["steps"] == 60);
   CHECK(v["learning"]["tokens"] == 60 * 4 * 16);
@@ -135,7 +135,7 @@ TEST_CASE("a run in two parts is the run in one", "[learn]") {
   refused("learn " + path("other.txt") + " --out " + path("half.safetensors") + " --resume", "another text");
 }
 
-TEST_CASE("a text goes on, the same with and without a cache, and from the same seed", "[learn]") {
+TEST_CASE("generation gives the same text with and without a cache, and from the same seed", "[learn]") {
   const std::string go = "generate " + checkpoint() + " 'the cat' --tokens 20";
   for (const std::string how : {" --temperature 0", " --seed 4", " --beams 3"}) {
     const test::Ran with = test::llmcalc(go + how), without = test::llmcalc(go + how + " --no-kv-cache");
@@ -149,7 +149,7 @@ TEST_CASE("a text goes on, the same with and without a cache, and from the same 
   CHECK(test::llmcalc(go + " --seed 4").out != test::llmcalc(go + " --seed 5").out);
 }
 
-TEST_CASE("what the cache saves is shown, and that it changes no token", "[learn]") {
+TEST_CASE("the savings of the cache are shown, and it changes no token", "[learn]") {
   const std::string go = "generate " + checkpoint() + " 'the cat' --tokens 20 --compare-kv-cache";
   for (const std::string how : {" --temperature 0", " --beams 3"}) {
     const test::Ran r = test::llmcalc(go + how);
@@ -184,14 +184,14 @@ TEST_CASE("the text ends where the positions do, and says so", "[learn]") {
           "the prompt has 40 tokens and the model 32 learned positions");
 }
 
-TEST_CASE("what is shown is whole characters", "[learn]") {
+TEST_CASE("only whole characters are shown", "[learn]") {
   const test::Ran r = test::llmcalc("generate " + checkpoint() + " 'caf\xC3\xA9' --tokens 8");
   CHECK(r.code == 0);
   CHECK(r.out.starts_with("caf\xC3\xA9"));
   refused("generate " + checkpoint() + " 'caf\xC3'", "is not UTF-8 text");
 }
 
-TEST_CASE("a text that cannot be learnt from is refused with a sentence", "[learn]") {
+TEST_CASE("an unusable training text is refused with a sentence", "[learn]") {
   refused("learn " + text_file() + " --device tpu", "--device: expected cpu or cuda, got \"tpu\"");
   refused("learn /nowhere/x.txt", "cannot read '/nowhere/x.txt'");
   refused("learn " + test::scratch(), "is a folder");
@@ -205,7 +205,7 @@ TEST_CASE("a text that cannot be learnt from is refused with a sentence", "[lear
   CHECK_FALSE(std::filesystem::exists(path("short.safetensors")));
 }
 
-TEST_CASE("options of learning that cannot be are refused before anything is learnt", "[learn]") {
+TEST_CASE("impossible training options are refused before training starts", "[learn]") {
   const std::string go = "learn " + text_file() + " --out " + path("x.safetensors") + " ";
   refused(go + "--steps 0", "--steps");
   refused(go + "--rate 0", "--rate: expected a number above 0");

@@ -53,7 +53,7 @@ TEST_CASE("a config's dtype is the default of --weight-precision, unless --preci
   CHECK(memory(wide, "--precision bf16")["inference_memory"]["weights_bytes"] == 2 * (in_matrices + others));
 }
 
-TEST_CASE("what a model leaves out stands in every report, and in the file that import makes of it", "[cli]") {
+TEST_CASE("a model's caveats stand in every report and in the file that import writes", "[cli]") {
   const std::string path = config(R"("vision_config": {})");
   const char* note = "a vision or audio tower beside it is not counted";
   for (const std::string command : {"params ", "memory ", "flops "})

@@ -48,7 +48,7 @@ std::string printed(const Found& f) {
 
 }  // namespace
 
-TEST_CASE("where all is as predicted the exit code is 0, and the last line says how much that is", "[verdict]") {
+TEST_CASE("if everything matches, the exit code is 0 and the last line says how much was compared", "[verdict]") {
   const Found f{{judged(ledger(plain()), ledger(plain()))}, {}, {}};
   CHECK(exit_code(f, false) == 0);
   CHECK(printed(f) == fmt::format("{} comparisons of 1 model: every byte, FLOP and operator is as predicted",
@@ -71,7 +71,7 @@ TEST_CASE("however long the name, the worst offender is on the last line", "[ver
   CHECK_THAT(line, Catch::Contains("worst training, FLOPs forward of mlp.up") && Catch::EndsWith("(" + name + ")"));
 }
 
-TEST_CASE("operators out of order make the exit code 1 where every number is right", "[verdict]") {
+TEST_CASE("operators out of order make the exit code 1 even if every number matches", "[verdict]") {
   Ledger m = ledger(plain());
   std::swap(m.order[0], m.order[1]);
   const Found f{{judged(ledger(plain()), m)}, {}, {}};
@@ -81,7 +81,7 @@ TEST_CASE("operators out of order make the exit code 1 where every number is rig
                                         "\\(tiny-llama\\)"));
 }
 
-TEST_CASE("what differs is told in the tables of one model and of a suite", "[verdict]") {
+TEST_CASE("differences are shown in the tables of one model and of a suite", "[verdict]") {
   const Verdict v = wrong_flops();
   Report one, suite;
   add_table(one, v, "training");
@@ -112,7 +112,7 @@ std::string said(const Found& f, bool check_time) {
 
 }  // namespace
 
-TEST_CASE("times decide the exit code where they are asked to, steps and passes as a whole", "[verdict]") {
+TEST_CASE("times of whole steps and passes decide the exit code if asked to", "[verdict]") {
   for (const double within : {1.0, 1.24, 1 / 1.24}) CHECK(exit_code(timed(within), true) == 0);
   for (const double outside : {1.26, 1 / 1.26}) {
     CHECK(exit_code(timed(outside), true) == 1);
@@ -141,7 +141,7 @@ TEST_CASE("a suite's times stand under their names, with the band and a verdict 
                                  {"within", false}});
 }
 
-TEST_CASE("what was not timed is not in time", "[verdict]") {
+TEST_CASE("a case that was not timed fails the check of times", "[verdict]") {
   Found none = timed(1);
   for (const Times& times : {Times{}, Times{{}}, Times{{{"training", "forward", "attn.q", 1e-3, 1e-3}}}}) {
     none.times = times;
@@ -161,7 +161,7 @@ TEST_CASE("a step of several micro-batches is run whole, and a master copy can b
   CHECK(test::llmcalc(tiny + "--precision bf16 --master none --state-precision fp32").code == 0);
 }
 
-TEST_CASE("what is not counted one by one is told, and why", "[verdict][cli]") {
+TEST_CASE("a note says what is not counted individually, and why", "[verdict][cli]") {
   test::write_file(test::scratch() + "/wide.json",
                    R"({"model_type": "llama", "hidden_size": 72, "intermediate_size": 8, "num_hidden_layers": 1,
                        "num_attention_heads": 2, "num_key_value_heads": 2, "vocab_size": 16,

@@ -145,7 +145,7 @@ TEST_CASE("the memory of a search grows with its beams, their length and the voc
   CHECK_THROWS_AS(memory(10, Count{1} << 60, 50), Overflow);
 }
 
-TEST_CASE("a search refuses numbers that are none, and options out of range", "[beam]") {
+TEST_CASE("a search refuses NaN, and options out of range", "[beam]") {
   const auto broken = [](std::span<const std::int32_t>) { return std::vector<float>{0, std::nanf("")}; };
   CHECK_THROWS_WITH(beam_search(broken, {}, {}),
                     "the log-probability of token 1 is nan; the weights have diverged or are damaged");

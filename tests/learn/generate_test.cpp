@@ -67,7 +67,7 @@ TEST_CASE("token i is drawn by number i of the seed's stream, whatever came befo
   CHECK(tokens(m.t, few) == std::vector<std::int32_t>(all.begin(), all.begin() + 3));
 }
 
-TEST_CASE("every token is told as soon as it is known", "[generate]") {
+TEST_CASE("every token is reported as soon as it is known", "[generate]") {
   Random m(test::tiny_gpt(), test::tiny_plan());
   std::vector<std::int32_t> told;
   const Generated g = generate(m.t, prompt, {.tokens = 4}, [&](std::int32_t t) { told.push_back(t); });
@@ -119,7 +119,7 @@ TEST_CASE("more beams find a text at least as likely", "[generate]") {
   CHECK(found(8) >= found(2));
 }
 
-TEST_CASE("a stop ends the text between two operators, and what there is stays", "[generate]") {
+TEST_CASE("a stop ends the text between two operators and keeps the tokens so far", "[generate]") {
   Random m(test::tiny_llama(), test::tiny_plan());
   std::atomic<bool> stop = false;
   GenerateOptions o{.tokens = 10, .sampling = {.temperature = 0}, .stop = &stop};
@@ -145,7 +145,7 @@ TEST_CASE("a search that is stopped gives the best text so far", "[generate]") {
   CHECK(shown == 2);
 }
 
-TEST_CASE("what cannot be generated is refused with a sentence", "[generate]") {
+TEST_CASE("an impossible generation is refused with a sentence", "[generate]") {
   Random m(test::tiny_llama(), test::tiny_plan());
   CHECK(sentence(m.t, {}, {}) == "the prompt has no token; give a text of at least one character");
   const std::vector<std::int32_t> foreign{1, 17};

@@ -73,7 +73,7 @@ TEST_CASE("a hundred thousand keys are checked in no time", "[json]") {
   CHECK(json::parse(text + "}", "f").size() == 100001);
 }
 
-TEST_CASE("a count is a whole number, as it stands in the file", "[json]") {
+TEST_CASE("a count is read as the whole number that the file states", "[json]") {
   const auto v = json::parse(R"({"heads": -3, "half": 2.5, "float": 32.0, "text": "32", "huge": 9223372036854775808,
                                  "vast": 99999999999999999999, "yes": true, "null": null, "zero": 0, "list": [1],
                                  "most": 9223372036854775807})",
@@ -98,7 +98,7 @@ TEST_CASE("a count is a whole number, as it stands in the file", "[json]") {
   CHECK(sentence([&] { o.positive_or("heads", 8); }) == refused("heads"));
 }
 
-TEST_CASE("flags, texts, numbers and lists are what they are called", "[json]") {
+TEST_CASE("flags, strings, numbers and lists must have the type that is asked for", "[json]") {
   const auto v = json::parse(R"({"flag": 1, "text": 5, "number": "5", "e": 1e6, "counts": [1, 2, -1], "texts": ["a", 2],
                                  "inner": {"x": []}, "on": true, "ok": [0, 4]})",
                              "my.json");
@@ -124,7 +124,7 @@ TEST_CASE("flags, texts, numbers and lists are what they are called", "[json]") 
   CHECK(o.counts("ok") == std::vector<Count>{0, 4});
 }
 
-TEST_CASE("only an object is looked into", "[json]") {
+TEST_CASE("only an object has keys", "[json]") {
   const auto list = json::parse("[1]", "my.json");
   CHECK(sentence([&] { Object(list, "my.json"); }) == "my.json: expected an object in braces, got a list");
 }
@@ -173,7 +173,7 @@ TEST_CASE("a pipe is read like a file, up to as many bytes", "[json]") {
   std::filesystem::remove_all(folder);
 }
 
-TEST_CASE("a file that cannot be read is told by its reason", "[json]") {
+TEST_CASE("an unreadable file is reported with the reason", "[json]") {
   const auto folder = std::filesystem::temp_directory_path() / ("llmcalc_json_" + std::to_string(getpid()));
   std::filesystem::create_directories(folder);
   const std::string missing = (folder / "x.json").string(), large = (folder / "large.json").string();

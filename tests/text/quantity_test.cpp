@@ -52,7 +52,7 @@ TEST_CASE("a count is exact where a double is not", "[quantity]") {
   CHECK(parse_wide("170141183460469231731687303715884105727", "--c") == (Wide{1} << 127) - 1);
 }
 
-TEST_CASE("what is not a count gets a sentence", "[quantity]") {
+TEST_CASE("a malformed count is refused with a sentence", "[quantity]") {
   const std::string expected = "--seq: expected a whole number (8192, 8k, 8Ki, 300B, 3e11), got ";
   CHECK(count_refused("") == expected + "\"\"");
   CHECK(count_refused("-5") == expected + "\"-5\"");
@@ -201,7 +201,7 @@ TEST_CASE("sizes are exact, with their unit", "[quantity]") {
   CHECK(parse_bytes("300B", "--bytes", Bare::allowed) == Bytes(300));  // bytes here, not billions
 }
 
-TEST_CASE("a size that is none gets a sentence", "[quantity]") {
+TEST_CASE("a malformed size is refused with a sentence", "[quantity]") {
   const auto refused = [](std::string_view text) { return sentence([&] { bytes(text); }); };
   const std::string expected = "hw.json: expected a size (80 GiB), got ";
   CHECK(refused("80") == expected + "\"80\"; add the unit");
