@@ -177,7 +177,7 @@ void Checkpoint::read_texts() {
                     "'llmcalc learn' wrote",
                     path, in_quotes(format_key)));
   if (const std::string& found = file_.text(std::string(format_key)); found != format_number)
-    throw InputError(fmt::format("'{}': {} is {} and {} is read; it is damaged or of a later llmcalc", path,
+    throw InputError(fmt::format("'{}': {} is {} and {} is read; it is damaged or was written by a later llmcalc", path,
                                  in_quotes(format_key), in_quotes(found), in_quotes(format_number)));
   const std::string model = path + ", \"model\"", training = path + ", \"training\"";
   card_.model = read_model_file(json::parse(file_.text("model"), model), model);

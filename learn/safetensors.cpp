@@ -66,16 +66,17 @@ void SafetensorsFile::read_header() {
   std::uint64_t length = 0;
   read_at(0, std::as_writable_bytes(std::span(&length, 1)), "its header length");
   if (length > size - length_bytes)
-    throw InputError(fmt::format(
-        "'{}': its header length, {}, passes the end of the file at {} bytes; it is cut short or no safetensors file",
-        path_, length, size));
+    throw InputError(
+        fmt::format("'{}': its header length, {}, passes the end of the file at {} bytes; it is cut short or not a "
+                    "safetensors file",
+                    path_, length, size));
   if (length > json::max_bytes)
     throw InputError(fmt::format("'{}': its header length, {}, is more than the {} MiB that are read", path_, length,
                                  json::max_bytes >> 20U));
   std::string text(length, '\0');
   read_at(length_bytes, std::as_writable_bytes(std::span(text)), "its header");
   if (!text.starts_with('{'))
-    throw InputError(fmt::format("'{}': its header does not begin with a brace; it is no safetensors file", path_));
+    throw InputError(fmt::format("'{}': its header does not begin with a brace; it is not a safetensors file", path_));
   data_begin_ = static_cast<Count>(length_bytes + length);
   SafetensorsHeader header = parsed_header(text, Bytes(static_cast<Count>(size) - data_begin_), path_);
   metadata_ = std::move(header.metadata);

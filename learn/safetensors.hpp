@@ -30,7 +30,7 @@ using Metadata = std::map<std::string, std::string>;
 
 /// Writes the tensors, in their order, to PATH.tmp, brings it to the disk, and renames it to PATH: at every moment PATH
 /// is the old file or the new one, whole. Throws InputError naming the path and the reason when any of that fails (the
-/// disk is full, say), and then PATH is as it was and PATH.tmp is gone; also for a name that is there twice, a dtype
+/// disk is full, say), and then PATH is as it was and PATH.tmp is gone; also for a duplicate name, a dtype
 /// that is none of the above, or bytes that are not those of the shape. If PATH is a link, the file it leads to is
 /// meant.
 void write_safetensors(const std::string& path, std::span<const StoredTensor> tensors, const Metadata& metadata = {});

@@ -160,7 +160,7 @@ class BytePairs : public Tokenizer {
     has_space_ = !library_.IsUnknown(library_.PieceToId(space_mark));
     // Another normalisation, or a space put in front, would show here.
     const std::string probe = "  a  b\n\xEF\xAC\x81\xE2\x96\x81 ";
-    if (decode(encode(probe)) != probe) refuse(where, "does not give back the text that it is given");
+    if (decode(encode(probe)) != probe) refuse(where, "does not reproduce the text that it encodes");
   }
 
   Count vocabulary() const override { return library_.GetPieceSize(); }
@@ -206,7 +206,8 @@ class BytePairs : public Tokenizer {
   std::string body() const override { return model_; }
 
   [[noreturn]] static void refuse(const std::string& where, const std::string& what) {
-    throw InputError(fmt::format("'{}': its tokenizer {}; it is damaged or of another program", where, what));
+    throw InputError(
+        fmt::format("'{}': its tokenizer {}; it is damaged or was written by another program", where, what));
   }
 
   void find_bytes(const std::string& where) {

@@ -79,8 +79,9 @@ std::unique_ptr<Tokenizer> learnt_tokenizer(std::string_view text, Count vocabul
 std::unique_ptr<Tokenizer> loaded_tokenizer(std::string_view serialized, const std::string& where) {
   const auto found = parts(serialized);
   if (!found)
-    throw InputError(fmt::format("'{}': its tokenizer does not begin with \"{}\"; it is damaged or of another program",
-                                 where, opening));
+    throw InputError(
+        fmt::format("'{}': its tokenizer does not begin with \"{}\"; it is damaged or was written by another program",
+                    where, opening));
   if (found->name != bytes_name && found->name != sentencepiece_name)
     throw InputError(fmt::format("'{}': unknown tokenizer {}; {} and {} are known", where, in_quotes(found->name),
                                  bytes_name, sentencepiece_name));

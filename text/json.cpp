@@ -50,7 +50,7 @@ class Builder : public nlohmann::json_sax<Value> {
 
   bool key(string_t& k) override {
     if (!open_.back().keys.insert(k).second)
-      throw InputError(fmt::format("{}: key {} is there twice; remove one", where_, in_quotes(k)));
+      throw InputError(fmt::format("{}: key {} appears twice; remove one", where_, in_quotes(k)));
     key_ = std::move(k);
     return true;
   }

@@ -126,8 +126,10 @@ std::vector<Timing> timed_inference(const Case& c, const Device& device, int rep
     const double prefill_seconds = seconds_of([&] { pass(ids, 0, nullptr); });
     const auto token = [&] { pass(next, p.prompt - again, nullptr); };
     double decode_seconds = seconds_of(token);
-    if (cache && cache->decoding != nullptr && !cache->decoding->step.how().empty())
-      token(), decode_seconds = seconds_of(token);  // the third is from a recording
+    if (cache && cache->decoding != nullptr && !cache->decoding->step.how().empty()) {
+      token();
+      decode_seconds = seconds_of(token);  // the third is from a recording
+    }
     model::Trace first, step;
     pass(ids, 0, &first);
     pass(next, p.prompt - again, &step);

@@ -96,7 +96,7 @@ void check_out(const std::string& out) {
   const model::WholeFile probe(out);
   if (std::filesystem::exists(out) && !is_calibration(out))
     throw InputError(fmt::format(
-        "'{}' is there and no hardware file of 'llmcalc calibrate'; it is not written over, give another --out", out));
+        "'{}' exists and was not written by 'llmcalc calibrate'; refusing to overwrite it, give another --out", out));
 }
 
 Report report_of(const validate::Calibration& c, const std::string& out, const std::string& name,
@@ -128,7 +128,7 @@ int run_calibrate(const Arguments& arguments) {
 
 constexpr std::array own{Option{"--out", "FILE", "where the hardware file goes [this-machine.json]"},
                          Option{"--device", "cpu|cuda", "what is measured [cpu]"},
-                         Option{"--name", "NAME", "what it is called [this-machine]"}};
+                         Option{"--name", "NAME", "name of the machine [this-machine]"}};
 
 }  // namespace
 

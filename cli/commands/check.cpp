@@ -66,7 +66,7 @@ int run_check(const Arguments& arguments) {
 }
 
 constexpr std::array own{Option{"--baseline", "FILE", "a report saved with --json"},
-                         Option{"--tolerance", "X", "largest relative difference that counts as none [0]"}};
+                         Option{"--tolerance", "X", "largest relative difference to ignore [0]"}};
 
 }  // namespace
 

@@ -18,7 +18,7 @@ int run_collective(const Arguments& arguments) {
   if (arguments.has("--latency") && !arguments.has("--bandwidth") && hardware.empty())
     throw InputError("--latency changes nothing without --bandwidth or --hardware; add one of them");
   if (arguments.has("--latency") && arguments.has("--bandwidth") && !hardware.empty())
-    throw InputError("--hardware changes nothing beside --bandwidth and --latency; leave it out");
+    throw InputError("--hardware changes nothing with --bandwidth and --latency; leave it out");
   CollectiveQuestion q;
   q.op = arguments.word("OP");
   q.bytes = parse_bytes(bytes, "--bytes", Bare::allowed);

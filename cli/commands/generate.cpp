@@ -45,14 +45,14 @@ struct Options {
   bool no_kv_cache, compare_kv_cache, json;
 };
 
-constexpr std::array words{Word{"CHECKPOINT", "what 'llmcalc learn' wrote"},
-                           Word{"PROMPT", "the text to go on from [standard input]", false}};
+constexpr std::array words{Word{"CHECKPOINT", "a checkpoint that 'llmcalc learn' wrote"},
+                           Word{"PROMPT", "the text to continue [standard input]", false}};
 constexpr std::array own{
     Option{"--tokens", "N", "how many more, at most [200]"},
     Option{"--temperature", "T", "0 takes the likeliest token, 1 the model's own distribution [0.8]"},
     Option{"--top-k", "K", "only the K likeliest tokens; 0 is all [0]"},
     Option{"--top-p", "P", "only the likeliest tokens that together have probability P [1]"},
-    Option{"--beams", "N", "beam search of so many, in place of drawing [1]"},
+    Option{"--beams", "N", "beam search of this width instead of sampling [1]"},
     Option{"--seed", "N", "of the draws [1]"},
     Option{"--device", "cpu|cuda", "where the model runs [cpu]"},
     Option{"--no-kv-cache", "", "run the whole text again for every token: the same text, slower"},
@@ -82,7 +82,7 @@ std::string prompt_of(const Options& o) {
   std::string prompt = o.prompt.empty() ? standard_input() : o.prompt;
   while (o.prompt.empty() && prompt.ends_with('\n')) prompt.pop_back();  // what a shell's echo puts behind it
   model::refuse_unless_utf8(prompt, "the prompt");
-  if (prompt.empty()) throw InputError("the prompt is empty; give a text to go on from");
+  if (prompt.empty()) throw InputError("the prompt is empty; give a text to continue");
   return prompt;
 }
 

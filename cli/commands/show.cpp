@@ -33,7 +33,7 @@ constexpr std::array words{Word{"NAME", "a model or hardware preset"}};
 const Command show_command{.name = "show",
                            .arguments = "NAME",
                            .summary = "a preset as JSON",
-                           .about = "A preset as the JSON file that it is.",
+                           .about = "Prints a preset as its JSON file.",
                            .examples = "  llmcalc show h100 > my-h100.json",
                            .words = words,
                            .parts = part::json | part::help,

@@ -110,9 +110,7 @@ struct Options {
   int runs() const {
     constexpr Count usual = 5, most = 10000;
     const Count n = repeats.empty() ? usual : parse_positive(repeats, "--repeats");
-    if (n > most)
-      throw InputError(
-          fmt::format("--repeats {} is more than {}, and a median of fewer runs says as much; give fewer", n, most));
+    if (n > most) throw InputError(fmt::format("--repeats: expected a whole number from 1 to {}, got {}", most, n));
     return static_cast<int>(n);
   }
   bool one() const { return !model.empty(); }
@@ -228,8 +226,8 @@ constexpr std::array words{Word{"MODEL", "a preset or a file; without one the su
 constexpr std::array own{
     Option{"--suite", "small|full", "models of every shape; full adds GPT-2 124M [small]"},
     Option{"--device", "cpu|cuda", "where the reference runs [cpu]"},
-    Option{"--hardware", "HW", "a file of 'llmcalc calibrate': times too, beside its predictions"},
-    Option{"--repeats", "N", "runs of which the median time counts [5]"},
+    Option{"--hardware", "HW", "a file of 'llmcalc calibrate': compares times too"},
+    Option{"--repeats", "N", "timed runs, of which the median counts [5]"},
     Option{"--check-time", "", "a step, prefill or decode outside the band is exit 1 too"},
 };
 
@@ -240,7 +238,7 @@ const Command validate_command{
     .arguments = "[MODEL|--suite NAME]",
     .summary = "the transformer run, bytes and FLOPs",
     .about =
-        "Runs the bundled reference transformer and sets what it really held and did beside the prediction: every "
+        "Runs the bundled reference transformer and compares its memory and operations with the prediction: every "
         "byte by category and operator, every FLOP, the operators' names, shapes and order. Exit 1 if anything "
         "that is exact is not.",
     .examples =

@@ -78,8 +78,8 @@ void check_out(const std::string& out) {
       const model::SafetensorsFile file(out);
       file.text("llmcalc_checkpoint");
     } catch (const InputError&) {
-      throw InputError(
-          fmt::format("'{}' is there and no checkpoint of llmcalc; it is not written over, give another --out", out));
+      throw InputError(fmt::format(
+          "'{}' exists and is not a checkpoint of llmcalc; refusing to overwrite it, give another --out", out));
     }
   }
   const model::WholeFile probe(out);
@@ -91,7 +91,7 @@ std::shared_ptr<const model::Tokenizer> tokenizer_for(const LearnOptions& o, con
   const std::string usual_kind = usual_pairs || !o.vocabulary.empty() ? "bpe" : "bytes";
   const std::string kind = o.tokenizer.empty() ? usual_kind : o.tokenizer;
   if (kind == "bytes" && !o.vocabulary.empty())
-    throw InputError("--vocabulary is that of byte pairs; bytes have 256 tokens, so leave it out");
+    throw InputError("--vocabulary is for byte pairs; bytes have 256 tokens, so leave it out");
   if (kind == "bytes") return model::byte_tokenizer();
   const Count usual = std::clamp(static_cast<Count>(r.text.size()) / bytes_per_pair, least_pairs, most_pairs);
   return model::learnt_tokenizer(learnt, o.vocabulary.empty() ? usual : parse_positive(o.vocabulary, "--vocabulary"));
@@ -161,9 +161,9 @@ void settle_resumed(const LearnOptions& o, LearnRequest& r) {
         std::pair{"--rate", &o.rate}, std::pair{"--vocabulary", &o.vocabulary}, std::pair{"--tokenizer", &o.tokenizer},
         std::pair{"--precision", &o.precision}, std::pair{"--seed", &o.seed}})
     if (!value->empty())
-      throw InputError(fmt::format("--resume goes on with the settings of '{}'; leave {} out", r.out, flag));
+      throw InputError(fmt::format("--resume continues with the settings of '{}'; leave {} out", r.out, flag));
   if (!std::filesystem::exists(r.out))
-    throw InputError(fmt::format("there is no '{}' to go on from; leave --resume out, or name it with --out", r.out));
+    throw InputError(fmt::format("there is no '{}' to resume from; leave --resume out, or name it with --out", r.out));
   r.resumed = std::make_unique<model::Checkpoint>(r.out);
   if (!r.resumed->can_resume())
     throw InputError(fmt::format("'{}' holds no moments of the optimizer; it can generate, not learn on", r.out));

@@ -24,7 +24,7 @@ inline constexpr std::array learn_options{
     Option{"--precision", "fp32|bf16", "weights and activations; bf16 keeps fp32 master weights [fp32]"},
     Option{"--seed", "N", "of the first weights and the batches [1]"},
     Option{"--device", "cpu|cuda", "where it learns [cpu]"},
-    Option{"--resume", "", "go on from the checkpoint where it stopped"},
+    Option{"--resume", "", "continue from the checkpoint where it stopped"},
 };
 
 struct LearnRequest {

@@ -79,7 +79,7 @@ std::vector<std::string> work_text(const std::string& phase, const validate::Ten
 
 /// Adds FLOPs by the units that execute them.
 void add_tensor_work(Report& report, const validate::Metered& m) {
-  if (!m.no_parts.empty()) report.notes.push_back("FLOPs are not told apart: " + m.no_parts);
+  if (!m.no_parts.empty()) report.notes.push_back("FLOPs are not split by unit: " + m.no_parts);
   Grid g{.key = "tensor_work",
          .title = fmt::format("FLOPs of the tensor cores, whole tiles among them; the tolerance is {:.0f} %",
                               100 * metered_tolerance),

@@ -138,7 +138,7 @@ TEST_CASE("validate refuses options that it would ignore", "[cli]") {
   refused("validate gpt2 --check-time", "--check-time needs --hardware FILE, which 'llmcalc calibrate' writes");
   refused("validate gpt2 --repeats 3", "--repeats needs --hardware FILE, which 'llmcalc calibrate' writes");
   refused("validate docs/examples/tiny-llama.json --hardware h100 --check-time --repeats 4294967296",
-          "--repeats 4294967296 is more than 10000, and a median of fewer runs says as much; give fewer");
+          "--repeats: expected a whole number from 1 to 10000, got 4294967296");
   refused("validate gpt2 --train --prompt 8", "--prompt is for inference; for training use --seq");
   refused("validate gpt2 --infer --seq 8", "--seq is for training; for inference use --prompt");
 }
@@ -199,7 +199,7 @@ TEST_CASE("a file that is not a model is refused with its name and position", "[
   };
   refused_file(file("cut.json", model.substr(0, 200)), "cut short");
   refused_file(file("empty.json", ""), "cut short");
-  refused_file(with("twice.json", "\"layers\": 12", "\"layers\": 12, \"layers\": 13"), "there twice");
+  refused_file(with("twice.json", "\"layers\": 12", "\"layers\": 12, \"layers\": 13"), "appears twice");
   refused_file(with("unknown.json", "\"layers\": 12", "\"layers\": 12, \"lairs\": 13"), "lairs");
   refused_file(with("text.json", "\"layers\": 12", "\"layers\": \"12\""), "layers");
   refused_file(with("half.json", "\"layers\": 12", "\"layers\": 12.5"), "layers");

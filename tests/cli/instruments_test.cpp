@@ -95,7 +95,7 @@ TEST_CASE("a note says why FLOPs are not split by unit", "[contract][instruments
   validate::Metered m = all_measured();
   m.no_parts = "not permitted";
   CHECK_FALSE(json_of(m).contains("tensor_work"));
-  CHECK(says(text_of(m), "FLOPs are not told apart: not permitted"));
+  CHECK(says(text_of(m), "FLOPs are not split by unit: not permitted"));
 }
 
 TEST_CASE("FLOPs of float32 are omitted if nothing counted them", "[contract][instruments]") {

@@ -186,7 +186,7 @@ TEST_CASE("every damaged byte is found, and so is every missing end", "[checkpoi
   }
 }
 
-TEST_CASE("a file of another program or another model is refused by the field that is wrong", "[checkpoint]") {
+TEST_CASE("a file of another program or model is refused with the wrong field", "[checkpoint]") {
   const Folder folder;
   const std::string path = folder.file("x");
   const auto refused = [&] { return sentence([&] { const Checkpoint c(path); }); };

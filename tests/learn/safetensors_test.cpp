@@ -132,19 +132,19 @@ TEST_CASE("every dtype has its size", "[safetensors]") {
   CHECK(stored_bytes("F8") == std::nullopt);
 }
 
-TEST_CASE("a file that is cut short or no safetensors file is refused", "[safetensors]") {
+TEST_CASE("a truncated file, or one that is not a safetensors file, is refused", "[safetensors]") {
   const Folder folder;
   const auto refusal = [&](const std::string& what) {
     return folder.shown(sentence([&] { const SafetensorsFile file(folder.write("x", what)); }));
   };
   CHECK(refusal("abc") == "'x' has 3 bytes, too few for a safetensors file; it is cut short or something else");
   CHECK(refusal("\x09\0\0\0\0\0\0\0{}"s) ==
-        "'x': its header length, 9, passes the end of the file at 10 bytes; it is cut short or no safetensors file");
+        "'x': its header length, 9, passes the end of the file at 10 bytes; it is cut short or not a safetensors file");
   CHECK(refusal("\xff\xff\xff\xff\xff\xff\xff\xff{}"s) ==
         "'x': its header length, 18446744073709551615, passes the end of the file at 10 bytes; it is cut short or no "
         "safetensors file");
-  CHECK(refusal(content("", 0)) == "'x': its header does not begin with a brace; it is no safetensors file");
-  CHECK(refusal(content("[1]", 0)) == "'x': its header does not begin with a brace; it is no safetensors file");
+  CHECK(refusal(content("", 0)) == "'x': its header does not begin with a brace; it is not a safetensors file");
+  CHECK(refusal(content("[1]", 0)) == "'x': its header does not begin with a brace; it is not a safetensors file");
   CHECK(refusal(content("{\"a\":", 0)) ==
         "'x', header:1:6: unexpected end of input; the file is cut short or not JSON");
   CHECK(folder.shown(sentence([&] { const SafetensorsFile file(folder.file("y")); })) ==
@@ -195,10 +195,10 @@ TEST_CASE("a size that is not that of dtype and shape is refused", "[safetensors
         "'x.safetensors', tensor \"a\", \"shape\"[0]: expected a whole number of at least 0, got -3");
 }
 
-TEST_CASE("names that are there twice, unknown dtypes and unknown fields are refused", "[safetensors]") {
+TEST_CASE("duplicate names, unknown dtypes and unknown fields are refused", "[safetensors]") {
   const std::string entry = R"({"dtype":"U8","shape":[0],"data_offsets":[0,0]})";
   CHECK(refused("{\"a\":" + entry + ",\"a\":" + entry + "}", 0) ==
-        "'x.safetensors', header: key \"a\" is there twice; remove one");
+        "'x.safetensors', header: key \"a\" appears twice; remove one");
   CHECK(refused(one(R"({"dtype":"F8_E4M3","shape":[1],"data_offsets":[0,1]})"), 1) ==
         "'x.safetensors', tensor \"a\": unknown dtype \"F8_E4M3\"; F64, F32, BF16, F16, I64, I32 and U8 are known");
   CHECK(refused(one(R"({"shape":[1],"data_offsets":[0,1]})"), 1) ==

@@ -77,7 +77,7 @@ TEST_CASE("plain bytes are stored and loaded", "[tokenizer]") {
   CHECK(loaded_tokenizer(stored, "x")->vocabulary() == 256);
 }
 
-TEST_CASE("a tokenizer that is damaged or of another program is refused", "[tokenizer]") {
+TEST_CASE("a damaged tokenizer, or one of another program, is refused", "[tokenizer]") {
   CHECK_THROWS_WITH(loaded_tokenizer("", "x.safetensors"),
                     "'x.safetensors': its tokenizer does not begin with \"llmcalc-tokenizer \"; it is damaged or of "
                     "another program");

@@ -43,8 +43,8 @@ TEST_CASE("text that is not JSON is refused with line and column", "[json]") {
 }
 
 TEST_CASE("a key may be there once in an object, at any depth", "[json]") {
-  CHECK(refusal(R"({"heads": 8, "kv": 1, "heads": 9})") == "my.json: key \"heads\" is there twice; remove one");
-  CHECK(refusal(R"({"a": [{"b": {"c": 1, "c": 1}}]})") == "my.json: key \"c\" is there twice; remove one");
+  CHECK(refusal(R"({"heads": 8, "kv": 1, "heads": 9})") == "my.json: key \"heads\" appears twice; remove one");
+  CHECK(refusal(R"({"a": [{"b": {"c": 1, "c": 1}}]})") == "my.json: key \"c\" appears twice; remove one");
   CHECK(json::parse(R"({"a": {"x": 1}, "b": {"x": 2}, "x": [{"x": 3}, {"x": 4}]})", "f").at("x")[1].at("x") == 4);
 }
 
