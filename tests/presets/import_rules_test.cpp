@@ -216,7 +216,7 @@ TEST_CASE("the text part of a composite config is read and said to be a part", "
   CHECK(any.arch.tied_head);
   CHECK(refusal(R"({"model_type": "new", "text_config": {"vocab_size": 5}})").find("\"new_text\"") !=
         std::string::npos);
-  CHECK(refusal(R"({"model_type": "new", "text_config": 5})").find("\"text_config\" is no object") !=
+  CHECK(refusal(R"({"model_type": "new", "text_config": 5})").find("\"text_config\" is not an object") !=
         std::string::npos);
 }
 
