@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <new>
 #include <optional>
 
@@ -115,7 +114,7 @@ int dispatch(Args args) {
 
 int refuse(std::string_view sentence) {
   constexpr std::size_t enough = 4000;
-  fmt::print(stderr, "llmcalc: {}\n", printable(sentence.substr(0, enough)));
+  say("llmcalc: " + printable(sentence.substr(0, enough)));
   return 2;
 }
 

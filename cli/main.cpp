@@ -1,9 +1,30 @@
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <csignal>
 
 #include "cli/command.hpp"
 
-int main(int argc, char** argv) {
+namespace {
+
+/// A standard stream that was closed is opened the wrong way round: no file gets its number later, and whoever uses it
+/// gets an error.
+void fill_closed_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(stream, F_GETFD) < 0) ::open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
+/// A pipe without a reader and a file beyond its limit are errors of writing, which are answered.
+void ignore_signals_of_writing() {
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  fill_closed_streams();
+  ignore_signals_of_writing();
   const std::vector<std::string> args(argv + 1, argv + argc);
   return llmcalc::run_llmcalc(args);
 }

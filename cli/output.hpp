@@ -1,8 +1,10 @@
 #pragma once
-/// Writing to standard output, completely or with an error.
+/// Standard output: whole, or an error. Standard error: what can be written of it, for nothing that was computed
+/// depends on it.
 
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 namespace llmcalc {
 
@@ -13,5 +15,11 @@ struct PipeClosed : std::runtime_error {
 
 /// Writes all of it, or throws: PipeClosed, or InputError when the disk is full or the output cannot be written.
 void write_out(const std::string& text);
+
+/// A line on stderr; what cannot be written there is dropped.
+void say(const std::string& line);
+
+/// The same without the line's end; signal handlers may call it.
+void say_raw(std::string_view text) noexcept;
 
 }  // namespace llmcalc

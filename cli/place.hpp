@@ -1,14 +1,13 @@
 #pragma once
 /// The backend that --device selects for the reference transformer.
 
-#include <atomic>
 #include <string>
 
 #include "validate/run.hpp"
 
 namespace llmcalc {
 
-/// The backend for "cpu" or "cuda". Throws InputError if there is no usable GPU.
-validate::Where place(const std::string& device, const std::atomic<bool>* stop = nullptr);
+/// "cpu" or "cuda". Throws InputError where there is no GPU to be used.
+validate::Where place(const std::string& device);
 
 }  // namespace llmcalc

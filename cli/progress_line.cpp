@@ -4,32 +4,66 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
+#include <system_error>
+#include <utility>
+
+#include "cli/output.hpp"
 
 namespace llmcalc {
+namespace {
 
-ProgressLine::ProgressLine() : terminal_(::isatty(STDERR_FILENO) == 1) {}
+constexpr const char* erased = "\r\033[K";
 
-bool ProgressLine::due() const {
-  return Clock::now() - last_ >= (terminal_ ? std::chrono::milliseconds(100) : std::chrono::milliseconds(10000));
+}  // namespace
+
+ProgressLine::ProgressLine(std::string line) : terminal_(::isatty(STDERR_FILENO) == 1), line_(std::move(line)) {
+  try {
+    writer_ = std::thread([this] { write_until_over(); });
+  } catch (const std::system_error&) {  // no thread to be had: the work is done without a word
+  }
 }
 
-void ProgressLine::show(const std::string& line) {
-  fmt::print(stderr, "{}{}{}", terminal_ ? "\r\033[K" : "", line, terminal_ ? "" : "\n");
-  std::fflush(stderr);
-  shown_ = true;
-  last_ = Clock::now();
+ProgressLine::~ProgressLine() {
+  clear();
+  {
+    const std::lock_guard lock(mutex_);
+    over_ = true;
+  }
+  wake_.notify_one();
+  if (writer_.joinable()) writer_.join();
+}
+
+void ProgressLine::write_until_over() {
+  constexpr std::chrono::milliseconds quiet{1000}, terminal_pause{100}, file_pause{10000};
+  std::unique_lock lock(mutex_);
+  for (auto pause = quiet; !wake_.wait_for(lock, pause, [this] { return over_; });
+       pause = terminal_ ? terminal_pause : file_pause) {
+    if (line_.empty()) continue;
+    const std::string text = clock_text(seconds()) + "  " + line_;
+    say_raw(terminal_ ? erased + text : text + "\n");
+    shown_ = true;
+  }
+}
+
+void ProgressLine::show(std::string line) {
+  const std::lock_guard lock(mutex_);
+  line_ = std::move(line);
 }
 
 void ProgressLine::clear() {
-  if (terminal_ && shown_) fmt::print(stderr, "\r\033[K");
-  shown_ = false;
+  const std::lock_guard lock(mutex_);
+  if (terminal_ && std::exchange(shown_, false)) say_raw(erased);
+  line_.clear();
 }
 
 std::string clock_text(double seconds) {
   const auto s = static_cast<long>(std::clamp(seconds, 0.0, 1e9) + 0.5);
   return s < 3600 ? fmt::format("{}:{:02}", s / 60, s % 60)
                   : fmt::format("{}:{:02}:{:02}", s / 3600, s / 60 % 60, s % 60);
+}
+
+std::string left_text(double seconds, double done) {
+  return done > 0 ? ", " + clock_text(seconds * (1 - done) / done) + " left" : "";
 }
 
 }  // namespace llmcalc

@@ -1,32 +1,43 @@
 #pragma once
-/// Progress of long work on stderr: one line, rewritten in place on a terminal; otherwise a new line now and then.
+/// How far long work has come, on stderr: nothing in the first second, then one line rewritten on a terminal, else a
+/// line every ten seconds. A thread of its own writes it, however long a step of the work takes.
 
 #include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <string>
+#include <thread>
 
 namespace llmcalc {
 
 class ProgressLine {
  public:
-  ProgressLine();
-  ~ProgressLine() { clear(); }
+  explicit ProgressLine(std::string line = "");
+  ~ProgressLine();
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
-  /// Whether it is time to show a line: ten times a second on a terminal, otherwise every ten seconds.
-  bool due() const;
-  void show(const std::string& line);
-  /// Erases the line, so that something else can be printed.
+  /// What is shown from now on, behind the time since the beginning.
+  void show(std::string line);
+  /// Takes the line away, so that something else can be said.
   void clear();
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
  private:
   using Clock = std::chrono::steady_clock;
-  bool terminal_;
-  bool shown_ = false;
-  Clock::time_point last_ = Clock::now();
+  void write_until_over();
+  bool terminal_, shown_ = false, over_ = false;
+  Clock::time_point start_ = Clock::now();
+  std::string line_;  ///< empty: nothing is shown
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::thread writer_;
 };
 
 /// "1:05", "2:03:04".
 std::string clock_text(double seconds);
+
+/// ", 1:05 left" where this share of the work took so many seconds; empty where there is no telling yet.
+std::string left_text(double seconds, double done);
 
 }  // namespace llmcalc

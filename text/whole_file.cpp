@@ -11,7 +11,7 @@
 
 #include "text/error.hpp"
 
-namespace llmcalc::model {
+namespace llmcalc {
 
 namespace {
 
@@ -41,6 +41,16 @@ void sync_folder(const std::string& path) {
 
 }  // namespace
 
+int write_all(int file, std::span<const std::byte> bytes) noexcept {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(file, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return n == 0 ? EIO : errno;
+    bytes = bytes.subspan(static_cast<std::size_t>(n));
+  }
+  return 0;
+}
+
 WholeFile::WholeFile(const std::string& path) : path_(resolved(path)), temporary_(path_ + ".tmp") {
   file_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (file_ < 0) fail("open");
@@ -57,13 +67,8 @@ void WholeFile::fail(const char* what) const {
 }
 
 void WholeFile::write(std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(file_, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n == 0) errno = EIO;
-    if (n <= 0) fail("write");
-    bytes = bytes.subspan(static_cast<std::size_t>(n));
-  }
+  errno = write_all(file_, bytes);
+  if (errno != 0) fail("write");
 }
 
 void WholeFile::finish() {
@@ -76,4 +81,4 @@ void WholeFile::finish() {
   sync_folder(path_);
 }
 
-}  // namespace llmcalc::model
+}  // namespace llmcalc

@@ -5,7 +5,10 @@
 #include <span>
 #include <string>
 
-namespace llmcalc::model {
+namespace llmcalc {
+
+/// Writes all of it to an open file; what errno says where that fails, else 0. Signal handlers may call it.
+int write_all(int file, std::span<const std::byte> bytes) noexcept;
 
 /// Collects bytes in PATH.tmp, next to PATH, until `finish` renames it. Destroyed before that, it removes PATH.tmp.
 /// Throws InputError naming the path and the system's reason. If PATH is a link, the file it leads to is meant.
@@ -28,4 +31,4 @@ class WholeFile {
   bool in_place_ = false;
 };
 
-}  // namespace llmcalc::model
+}  // namespace llmcalc

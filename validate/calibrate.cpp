@@ -133,19 +133,12 @@ double exposed_in_step(const Where& where, const Calibration& c, DType format) {
   return std::max(0.0, (measured - predicted[0]) / (predicted[1] - predicted[0]));
 }
 
-FormatRates rates_of(model::Backend& b, const Sizes& sizes, DType format, const Calibration& c, const Where& where) {
-  const auto core = [&](AttentionImpl how) {
-    where.check_stop();
-    return core_rates(b, how, sizes.sequences, sizes.tokens);
-  };
+FormatRates rates_of(model::Backend& b, const Sizes& sizes, DType format, const Calibration& c) {
+  const auto core = [&](AttentionImpl how) { return core_rates(b, how, sizes.sequences, sizes.tokens); };
   FormatRates r;
-  r.format = format;
-  r.flash = core(AttentionImpl::flash);
-  r.naive = core(AttentionImpl::naive);
-  for (const MatmulSize& s : sizes.matmuls) {
-    where.check_stop();
+  r.format = format, r.flash = core(AttentionImpl::flash), r.naive = core(AttentionImpl::naive);
+  for (const MatmulSize& s : sizes.matmuls)
     r.matmuls.push_back({s, FlopsPerSecond(s.flops() / (matmul_seconds(b, s) - c.among_others().forward).value)});
-  }
   r.half_matmul = half_matmul(b, sizes, r.median(), c.among_others().forward);
   return r;
 }
@@ -194,30 +187,26 @@ FlopsPerSecond FormatRates::best() const { return FlopsPerSecond(sorted(matmuls)
 FlopsPerSecond FormatRates::median() const { return FlopsPerSecond(sorted(matmuls)[matmuls.size() / 2]); }
 
 Calibration calibrated(const Where& where, const std::function<void(const std::string&)>& told) {
-  const auto progress = [&](const char* next) {
-    where.check_stop();
-    told(next);
-  };
   const Sizes sizes = where.on_processor ? processor_sizes() : gpu_sizes();
   Calibration c;
   const auto f32 = where.make(model::Number::f32), bf16 = where.make(model::Number::bf16);
   c.device = where.on_processor ? processor_name() : device_name(*f32);
   if (where.on_processor) c.threads = processor_threads();
   c.memory = f32->capacity();
-  progress("copies");
+  told("copies");
   constexpr Count large = Count{1} << 29;
   c.copy = where.on_processor ? BytesPerSecond(model::copy_bandwidth(large)) : copy_bandwidth(*f32, Bytes(large));
-  progress("small tensors");
+  told("small tensors");
   c.launch = where.on_processor ? operator_seconds(*f32) : OperatorSeconds{forward_operator_seconds(*f32), {}};
   if (!where.on_processor) c.recorded = recorded_operator_seconds(*f32);
   measure_cache(c, *f32, sizes.cached);
-  progress("activations");
+  told("activations");
   c.functions = function_rate(*f32, sizes.rows);
-  progress("products and attention in float32");
-  c.formats.push_back(rates_of(*f32, sizes, dtypes::fp32, c, where));
-  progress("products and attention in bfloat16");
-  c.formats.push_back(rates_of(*bf16, sizes, dtypes::bf16, c, where));
-  progress("products among other operators");
+  told("products and attention in float32");
+  c.formats.push_back(rates_of(*f32, sizes, dtypes::fp32, c));
+  told("products and attention in bfloat16");
+  c.formats.push_back(rates_of(*bf16, sizes, dtypes::bf16, c));
+  told("products among other operators");
   for (std::size_t i = 0; i < c.formats.size(); ++i) {
     FormatRates& f = c.formats[i];
     f.exposed = where.on_processor ? exposed_in_step(where, c, f.format)

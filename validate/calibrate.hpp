@@ -43,7 +43,7 @@ struct Calibration {
   int threads = 0;  ///< of a processor; 0: it is none
 };
 
-/// `told` hears what is measured next. Throws model::Stopped between two measurements.
+/// `told` hears what is measured next.
 Calibration calibrated(const Where& where, const std::function<void(const std::string&)>& told);
 
 /// The name of the machine in a calibration: its processor and threads, or its device.

@@ -22,7 +22,6 @@ struct Training {
       : backend(where.make(number_of(c.plan.precision))),
         t(c.arch, *backend, {.plan = c.plan}, 1),
         batches(random_step(c.arch, c.plan, 1)) {
-    t.watch(where.stop);
     t.weights().make_trainable(c.plan);
   }
   void step() { t.train(batches, {.clip = 0}); }
@@ -47,9 +46,7 @@ struct Generation {
         plan(c.plan),
         context(add(c.plan.prompt, c.plan.generate)),
         ids(random_batch(c.arch, mul(c.plan.batch, context), 1).ids),
-        cache(cache_of(t, context)) {
-    t.watch(where.stop);
-  }
+        cache(cache_of(t, context)) {}
   /// The same ids serve every position.
   void pass(Count queries, Count past, model::Trace* trace = nullptr) {
     t.logits(std::span(ids).first(static_cast<std::size_t>(mul(plan.batch, queries))), plan.batch, past,

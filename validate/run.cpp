@@ -4,7 +4,6 @@
 
 #include "calc/memory.hpp"
 #include "model/machine_memory.hpp"
-#include "model/pass.hpp"
 #include "text/error.hpp"
 #include "validate/measure.hpp"
 #include "validate/predict.hpp"
@@ -61,14 +60,12 @@ Bytes peak(const Case& c, const Parts& parts) {
 Ledger run_training(const Case& c, model::Number number, const Where& where) {
   const std::unique_ptr<model::Backend> backend = where.make(number);
   model::Transformer t(c.arch, *backend, {.plan = c.plan}, seed);
-  t.watch(where.stop);
   t.weights().make_trainable(c.plan);
   return measured_training(t, seed);
 }
 Ledger run_inference(const Case& c, model::Number number, const Where& where) {
   const std::unique_ptr<model::Backend> backend = where.make(number);
   model::Transformer t(c.arch, *backend, {.plan = c.plan}, seed);
-  t.watch(where.stop);
   return measured_inference(t, seed);
 }
 
@@ -95,10 +92,6 @@ model::Room Where::room() const {
   return {.bytes = make(model::Number::f32)->capacity(), .of = "the GPU"};
 }
 
-void Where::check_stop() const {
-  if (stop != nullptr && *stop) throw model::Stopped();
-}
-
 void check_runnable(const Case& c, const Parts& parts, const Where& where) {
   check_plan(c, where);
   if (parts.training) check_training(c.plan);
@@ -114,7 +107,7 @@ void check_room(std::span<const Case> cases, const Parts& parts, const Where& wh
 }
 
 Verdict validated(const Case& c, const Parts& parts, const Where& where) {
-  const Where counting{.stop = where.stop};
+  const Where counting;
   constexpr model::Number counted = model::Number::counted;
   Verdict v{.name = c.name, .rows = {}, .beside = {}, .order = "", .operators = 0};
   const auto number = number_of(c.plan.precision);

@@ -1,7 +1,6 @@
 #pragma once
 /// Runs a case on the reference transformer and compares it with its prediction.
 
-#include <atomic>
 #include <functional>
 #include <span>
 
@@ -17,17 +16,14 @@ struct Parts {
   bool counted = false;  ///< once more with numbers that count what is done to them: slow, for small models
 };
 
-/// The backend on which the reference runs, and the flag that stops it.
+/// Where the reference runs.
 struct Where {
   std::function<std::unique_ptr<model::Backend>(model::Number)> make = [](model::Number n) {
     return model::make_cpu(n);
   };
-  const std::atomic<bool>* stop = nullptr;
   bool on_processor = true;
   /// The memory that it may use there.
   model::Room room() const;
-  /// Throws model::Stopped once the user asked to stop.
-  void check_stop() const;
 };
 
 /// The case as it is trained: absorbed latent attention is for inference.

@@ -83,7 +83,6 @@ std::vector<Timing> timed_training(const Case& asked, const Device& device, int 
   const Case c = as_trained(asked);
   const std::unique_ptr<model::Backend> backend = where.make(number_of(c.plan.precision));
   model::Transformer t(c.arch, *backend, {.plan = c.plan}, 1);
-  t.watch(where.stop);
   t.weights().make_trainable(c.plan);
   const std::vector<model::Batch> batches = random_step(c.arch, c.plan, 1);
   Samples samples;
@@ -113,7 +112,6 @@ std::vector<Timing> timed_inference(const Case& c, const Device& device, int rep
   const Plan& p = c.plan;
   const std::unique_ptr<model::Backend> backend = where.make(number_of(p.precision));
   model::Transformer t(c.arch, *backend, {.plan = p}, 1);
-  t.watch(where.stop);
   const std::vector<std::int64_t> ids = random_batch(c.arch, p.batch * p.prompt, 1).ids;
   const Count again = p.kv_cache ? 0 : p.prompt;  // without a cache the whole text runs for every token
   const std::vector<std::int64_t> next = random_batch(c.arch, p.batch * (again + 1), 2).ids;

@@ -20,7 +20,10 @@ int ask(const Question& question, const Arguments& arguments) {
 }
 
 int print(const Report& report, Style style) {
-  write_out(render(report, style));
+  try {
+    write_out(render(report, style));
+  } catch (const PipeClosed&) {  // the exit code still says what was found
+  }
   return 0;
 }
 

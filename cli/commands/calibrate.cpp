@@ -7,10 +7,9 @@
 
 #include "cli/command.hpp"
 #include "cli/commands/ask.hpp"
-#include "cli/interrupt.hpp"
 #include "cli/place.hpp"
 #include "cli/progress_line.hpp"
-#include "model/pass.hpp"
+#include "cli/stop.hpp"
 #include "presets/load.hpp"
 #include "text/error.hpp"
 #include "text/whole_file.hpp"
@@ -77,7 +76,7 @@ Section rest(const validate::Calibration& c) {
 
 void write_file(const std::string& path, const json::Value& value) {
   const std::string text = value.dump(2) + "\n";
-  model::WholeFile file(path);
+  WholeFile file(path);
   file.write(std::as_bytes(std::span(text)));
   file.finish();
 }
@@ -93,7 +92,7 @@ bool is_calibration(const std::string& path) {
 /// A file that another program or a user wrote is not written over, and a folder where nothing can be written is found
 /// out now.
 void check_out(const std::string& out) {
-  const model::WholeFile probe(out);
+  const WholeFile probe(out);
   if (std::filesystem::exists(out) && !is_calibration(out))
     throw InputError(fmt::format(
         "'{}' exists and was not written by 'llmcalc calibrate'; refusing to overwrite it, give another --out", out));
@@ -111,19 +110,20 @@ Report report_of(const validate::Calibration& c, const std::string& out, const s
   return report;
 }
 
+validate::Calibration measured(const validate::Where& where) {
+  ProgressLine line;
+  return validate::calibrated(where, [&](const std::string& next) { line.show(next); });
+}
+
 int run_calibrate(const Arguments& arguments) {
   const std::string out = arguments.text("--out", "this-machine.json"), name = arguments.text("--name", "this-machine"),
                     device = arguments.text("--device", "cpu");
   check_out(out);
-  try {
-    const auto c = validate::calibrated(place(device, &interrupt_flag()),
-                                        [](const std::string& what) { fmt::print(stderr, "{}\n", what); });
-    write_file(out, validate::hardware_file(c, name, today()));
-    return print(report_of(c, out, name, device), arguments.style());
-  } catch (const model::Stopped&) {
-    fmt::print(stderr, "stopped\n");
-    return interrupted_code;
-  }
+  stop_at_once();
+  const validate::Calibration c = measured(place(device));
+  stop_flag();  // the file is written whole
+  write_file(out, validate::hardware_file(c, name, today()));
+  return print(report_of(c, out, name, device), arguments.style());
 }
 
 constexpr std::array own{Option{"--out", "FILE", "where the hardware file goes [this-machine.json]"},

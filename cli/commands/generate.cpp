@@ -5,17 +5,16 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <optional>
 #include <utility>
 
 #include "calc/memory.hpp"
 #include "cli/bounded_text.hpp"
 #include "cli/command.hpp"
-#include "cli/interrupt.hpp"
 #include "cli/output.hpp"
 #include "cli/place.hpp"
 #include "cli/progress_line.hpp"
+#include "cli/stop.hpp"
 #include "learn/beam.hpp"
 #include "learn/checkpoint.hpp"
 #include "model/machine_memory.hpp"
@@ -90,6 +89,7 @@ std::string prompt_of(const Options& o) {
 class Stream {
  public:
   Stream(bool on, std::string prompt) : on_(on), prompt_(std::move(prompt)) {}
+  bool on() const { return on_; }
   void begin() {
     if (on_ && !std::exchange(begun_, true)) write_out(prompt_);
   }
@@ -133,10 +133,10 @@ double tokens_per_second(const model::Generated& g) {
 
 void say_timing(const Arch& a, Count prompt, const model::Generated& g) {
   if (g.ended == model::Ended::positions)
-    fmt::print(stderr, "llmcalc: note: the text ends where the model's {} learned positions do\n", a.position_rows);
-  fmt::print(stderr, "prefill {} tokens in {}, then {} tokens in {}{}\n", prompt,
-             human_text(g.prefill.value, Unit::seconds), g.tokens.size(), human_text(g.decode.value, Unit::seconds),
-             tokens_per_second(g) > 0 ? ": " + human_text(tokens_per_second(g), Unit::tokens_per_second) : "");
+    say(fmt::format("llmcalc: note: the text ends where the model's {} learned positions do", a.position_rows));
+  say(fmt::format("prefill {} tokens in {}, then {} tokens in {}{}", prompt, human_text(g.prefill.value, Unit::seconds),
+                  g.tokens.size(), human_text(g.decode.value, Unit::seconds),
+                  tokens_per_second(g) > 0 ? ": " + human_text(tokens_per_second(g), Unit::tokens_per_second) : ""));
 }
 
 Seconds taken(const model::Generated& g) { return g.prefill + g.decode; }
@@ -160,19 +160,19 @@ Grid comparison(const model::Generated& with, const model::Generated& without) {
 
 void say_costs(const model::Generated& with, const model::Generated& without) {
   for (const std::vector<std::string>& row : comparison(with, without).rows)
-    fmt::print(stderr, "{}\n", fmt::join(row, ", "));
+    say(fmt::format("{}", fmt::join(row, ", ")));
 }
 
 /// Reports whether the cache changed the text; returns exit code 1 if it did.
 int say_whether_same(const model::Generated& with, const model::Generated& without) {
-  if (without.ended == model::Ended::stopped) return interrupted_code;
+  if (without.ended == model::Ended::stopped) return stopped_code();
   if (with.tokens == without.tokens) {
-    fmt::print(stderr, "the same {} tokens both ways\n", with.tokens.size());
+    say(fmt::format("the same {} tokens both ways", with.tokens.size()));
     return 0;
   }
   const auto [a, b] =
       std::mismatch(with.tokens.begin(), with.tokens.end(), without.tokens.begin(), without.tokens.end());
-  fmt::print(stderr, "llmcalc: the KV cache changes the text from token {} on\n", a - with.tokens.begin() + 1);
+  say(fmt::format("llmcalc: the KV cache changes the text from token {} on", a - with.tokens.begin() + 1));
   return 1;
 }
 
@@ -229,58 +229,53 @@ void refuse_what_cannot_be(const Arch& a, const Plan& plan, const model::Generat
                               g.beams > 1 ? "give fewer --tokens or --beams" : "give fewer --tokens", room);
 }
 
-/// Shows the progress and the remaining time of a search, or of a run that shows no text.
-class Progress {
- public:
-  void show(const char* what, Count done, Count most) {
-    if (!line_.due()) return;
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-    const double left = done > 0 ? seconds * static_cast<double>(most - done) / static_cast<double>(done) : 0;
-    line_.show(fmt::format("{} {} of {}  {} left", what, done, most, clock_text(left)));
-  }
-  void clear() { line_.clear(); }
+/// How far tokens or texts have come, and their time left.
+std::function<void(Count, Count)> counted_on(ProgressLine& line, const char* what) {
+  return [&line, what, start = line.seconds()](Count done, Count most) {
+    const double share = static_cast<double>(done) / static_cast<double>(std::max<Count>(1, most));
+    line.show(fmt::format("{} {} of {}{}", what, done, most, left_text(line.seconds() - start, share)));
+  };
+}
 
- private:
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  ProgressLine line_;
-};
-
-/// Generates and prints text; ends its line before an error is reported.
+/// The text on its way out, whose first token ends the line of progress; its own line is ended before an error is said.
 model::Generated shown(model::Transformer& t, const model::Checkpoint& c, std::span<const std::int32_t> prompt,
-                       model::GenerateOptions g, Stream& stream) {
-  Progress progress;
-  if (g.beams > 1) g.searching = [&](Count done, Count most) { progress.show("searching: text", done, most); };
-  if (g.beams == 1) stream.begin();  // else a line of progress comes first
+                       model::GenerateOptions g, Stream& stream, ProgressLine& line) {
+  line.show("reading the prompt");
+  if (g.beams > 1) g.searching = counted_on(line, "searching: text");
+  const auto hidden = counted_on(line, "token");
+  Count tokens = 0;
   try {
     const model::Generated done = model::generate(t, prompt, g, [&](std::int32_t token) {
-      progress.clear();
+      stream.on() ? line.clear() : hidden(++tokens, g.tokens);
       stream.add(c.tokenizer().decode(std::span(&token, 1)));
     });
-    progress.clear();
+    line.clear();
     stream.begin();
     stream.end();
     return done;
   } catch (const InputError&) {
-    progress.clear();
+    line.clear();
     stream.end();
     throw;
   }
 }
 
-model::Generated without_cache(model::Transformer& t, std::span<const std::int32_t> prompt, model::GenerateOptions g) {
-  Progress progress;
+model::Generated without_cache(model::Transformer& t, std::span<const std::int32_t> prompt, model::GenerateOptions g,
+                               ProgressLine& line) {
+  const auto progress = counted_on(line, "without the KV cache: token");
   Count tokens = 0;
   g.cache = t.settings().plan.kv_cache = false;
-  if (g.beams > 1)
-    g.searching = [&](Count done, Count most) { progress.show("without the KV cache: text", done, most); };
-  return model::generate(t, prompt, g,
-                         [&](std::int32_t) { progress.show("without the KV cache: token", ++tokens, g.tokens); });
+  if (g.beams > 1) g.searching = counted_on(line, "without the KV cache: text");
+  const model::Generated done = model::generate(t, prompt, g, [&](std::int32_t) { progress(++tokens, g.tokens); });
+  line.clear();
+  return done;
 }
 
 int generate(const Options& o) {
   model::GenerateOptions g = read(o);
   const validate::Where where = place(o.device);
   const std::string prompt = prompt_of(o);
+  ProgressLine line("reading the checkpoint");
   const model::Checkpoint c(o.checkpoint);
   const std::vector<std::int32_t> tokens = c.tokenizer().encode(prompt);
   const auto given = static_cast<Count>(tokens.size());
@@ -290,17 +285,17 @@ int generate(const Options& o) {
   const std::unique_ptr<model::Backend> backend = where.make(c.number());
   model::Transformer t(arch, *backend, {.plan = plan}, 1);
   c.load(t);
-  g.stop = &interrupt_flag();
+  g.stop = &stop_flag();
   g.end = c.tokenizer().end_of_text();
   Stream stream(!o.json, prompt);
-  const model::Generated done = shown(t, c, tokens, g, stream);
+  const model::Generated done = shown(t, c, tokens, g, stream, line);
   if (!o.json) say_timing(arch, given, done);
   const bool stopped = done.ended == model::Ended::stopped;
-  const auto without = o.compare_kv_cache && !stopped ? std::optional(without_cache(t, tokens, g)) : std::nullopt;
+  const auto without = o.compare_kv_cache && !stopped ? std::optional(without_cache(t, tokens, g, line)) : std::nullopt;
   if (o.json) write_out(json_report(c, o, g, prompt, stream.all(), done, without));
   if (without && !o.json) say_costs(done, *without);
   if (without) return say_whether_same(done, *without);
-  return stopped ? interrupted_code : 0;
+  return stopped ? stopped_code() : 0;
 }
 
 int run_generate(const Arguments& arguments) { return generate(Options(arguments)); }

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cstdio>
 
 #include "cli/command.hpp"
 #include "cli/output.hpp"
@@ -16,10 +15,9 @@ namespace {
 
 int run_import(const Arguments& arguments) {
   const ModelCard card = load_model(arguments.word("CONFIG"));
-  for (const std::string& caveat : card.caveats) fmt::print(stderr, "llmcalc: note: {}\n", caveat);
+  for (const std::string& caveat : card.caveats) say("llmcalc: note: " + caveat);
   for (const std::string& key : card.unknown_keys)
-    fmt::print(stderr, "llmcalc: warning: {} in {} is not understood and was not counted\n", in_quotes(key),
-               card.source);
+    say(fmt::format("llmcalc: warning: {} in {} is not understood and was not counted", in_quotes(key), card.source));
   write_out(dump(model_file_json(card)));
   return 0;
 }

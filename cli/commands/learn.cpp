@@ -4,9 +4,10 @@
 
 #include "cli/command.hpp"
 #include "cli/commands/ask.hpp"
-#include "cli/interrupt.hpp"
 #include "cli/learn/report.hpp"
+#include "cli/output.hpp"
 #include "cli/progress_line.hpp"
+#include "cli/stop.hpp"
 #include "text/error.hpp"
 
 namespace llmcalc {
@@ -20,11 +21,12 @@ constexpr Count evaluated_batches = 16;
 /// One run: steps until it is over, with what the user sees meanwhile.
 class Run {
  public:
-  Run(const LearnRequest& r, const model::Corpus& corpus, model::Transformer& t, const std::atomic<bool>& stop)
+  Run(const LearnRequest& r, const model::Corpus& corpus, model::Transformer& t, ProgressLine& line)
       : r_(r),
         corpus_(corpus),
         transformer_(t),
-        learner_(t, corpus, r.settings, &stop),
+        line_(line),
+        learner_(t, corpus, r.settings, &stop_flag()),
         apart_(std::clamp(r.settings.steps / 10, least_evaluations_apart, most_evaluations_apart)) {
     if (r.resumed) learner_.resume(*r.resumed);
     begin_ = learner_.progress();
@@ -38,12 +40,17 @@ class Run {
     } catch (const model::Stopped&) {
       o.interrupted = true;
     }
-    line_.clear();
     transformer_.watch(nullptr);
+    line_.show("writing the checkpoint");
     save();
+    if (o.interrupted) {
+      line_.clear();
+      say(fmt::format("stopped; '{}' keeps what was learnt, and a second signal leaves its report out", r_.out));
+    }
     o.progress = learner_.progress();
     o.tokens = o.progress.tokens - begin_.tokens;
     o.seconds = seconds();
+    line_.show("the held-out text");
     learner_.take_best();
     o.held_out_loss = model::Corpus::loss(transformer_, corpus_.held_out());
     return o;
@@ -64,14 +71,25 @@ class Run {
 
   void step() {
     learner_.step(done());
-    if (line_.due()) line_.show(status());
+    line_.show(status());
     if (learner_.updates() % apart_ == 0 && done() < 1) evaluate();
   }
 
   void evaluate() {
     const auto best = learner_.progress().validation_loss;
     last_validation_ = learner_.evaluate(evaluated_batches * r_.settings.batch * r_.settings.seq);
-    if (learner_.progress().validation_loss != best) save();
+    if (learner_.progress().validation_loss != best) save_if_possible();
+  }
+
+  /// A disk that is full now may have room for a later checkpoint.
+  void save_if_possible() {
+    try {
+      save();
+    } catch (const InputError& e) {
+      if (std::exchange(has_warned_, true)) return;
+      line_.clear();
+      say(fmt::format("llmcalc: note: {}; learning goes on, and a later checkpoint may succeed", e.what()));
+    }
   }
 
   void save() {
@@ -98,41 +116,48 @@ class Run {
   const LearnRequest& r_;
   const model::Corpus& corpus_;
   model::Transformer& transformer_;
+  ProgressLine& line_;
   model::Learner learner_;
   Count apart_;
   model::Progress begin_;
   double last_validation_ = 0;
-  bool saved_ = false;
+  bool saved_ = false, has_warned_ = false;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  ProgressLine line_;
 };
 
 int refuse(const LearnRequest& r, const Run& run, const model::NotANumber& e) {
   const std::string kept =
       run.has_saved() ? fmt::format("'{}' holds the best model before it", r.out) : "no checkpoint was written yet";
-  fmt::print(stderr, "llmcalc: {}; {}; a rate below {:g} (--rate) may keep it finite\n", e.what(), kept,
-             r.settings.rate);
+  say(fmt::format("llmcalc: {}; {}; a rate below {:g} (--rate) may keep it finite", e.what(), kept, r.settings.rate));
   return 1;
 }
 
-int learn(const LearnRequest& r, Style style) {
+int learn(const LearnRequest& r, Style style, ProgressLine& line) {
   const model::Corpus corpus(r.text, *r.tokenizer);
-  for (const std::string& note : r.notes) fmt::print(stderr, "llmcalc: note: {}\n", note);
+  for (const std::string& note : r.notes) say("llmcalc: note: " + note);
+  line.show("making the model");
   const Plan plan = model::learning_plan(r.settings, r.precision);
   const std::unique_ptr<model::Backend> backend = r.where.make(r.number());
   model::Transformer t(r.model.arch, *backend, {.plan = plan, .seed = r.settings.seed}, r.settings.seed);
   t.weights().make_trainable(plan);
-  Run run(r, corpus, t, interrupt_flag());
+  Run run(r, corpus, t, line);
   try {
     const LearnOutcome o = run.outcome();
-    print(learn_report(r, corpus, o), style);
-    return o.interrupted ? interrupted_code : 0;
+    line.show("counting tokens, for comparison");
+    const Report report = learn_report(r, corpus, o);
+    line.clear();
+    print(report, style);
+    return o.interrupted ? stopped_code() : 0;
   } catch (const model::NotANumber& e) {
+    line.clear();
     return refuse(r, run, e);
   }
 }
 
-int run_learn(const Arguments& arguments) { return learn(settled(arguments), arguments.style()); }
+int run_learn(const Arguments& arguments) {
+  ProgressLine line("reading the text");
+  return learn(settled(arguments), arguments.style(), line);
+}
 
 constexpr std::array words{Word{"FILE", "a text, UTF-8"}};
 

@@ -4,12 +4,11 @@
 
 #include "cli/command.hpp"
 #include "cli/commands/ask.hpp"
-#include "cli/interrupt.hpp"
 #include "cli/place.hpp"
 #include "cli/progress_line.hpp"
+#include "cli/stop.hpp"
 #include "cli/validate/found.hpp"
 #include "cli/validate/instrument_sections.hpp"
-#include "model/pass.hpp"
 #include "presets/load.hpp"
 #include "report/sections.hpp"
 #include "text/error.hpp"
@@ -45,12 +44,17 @@ std::vector<validate::Case> cases_of(const std::string& suite) {
   return cases;
 }
 
+/// "3 of 40: multi-head, ...", or the one model's name alone.
+std::string which(std::size_t i, const std::vector<validate::Case>& cases) {
+  const std::string name = short_name(cases[i].name);
+  return cases.size() == 1 ? name : fmt::format("{} of {}: {}", i + 1, cases.size(), name);
+}
+
 std::vector<Verdict> verdicts(const std::vector<validate::Case>& cases, validate::Parts parts,
-                              const validate::Where& where) {
+                              const validate::Where& where, ProgressLine& line) {
   std::vector<Verdict> all;
-  ProgressLine line;
   for (const validate::Case& c : cases) {
-    if (line.due()) line.show(fmt::format("{} of {}: {}", all.size() + 1, cases.size(), c.name.substr(0, 60)));
+    line.show("bytes and FLOPs, " + which(all.size(), cases));
     parts.counted = countable(c);
     all.push_back(validated(c, parts, where));
   }
@@ -68,11 +72,10 @@ std::vector<validate::Timing> timed(const validate::Case& c, const Device& d, co
 }
 
 Times timed(const std::vector<validate::Case>& cases, const Device& d, const validate::Parts& parts, int n,
-            const validate::Where& where) {
+            const validate::Where& where, ProgressLine& line) {
   Times all;
-  ProgressLine line;
   for (const validate::Case& c : cases) {
-    if (line.due()) line.show(fmt::format("time of {} of {}", all.size() + 1, cases.size()));
+    line.show("times, " + which(all.size(), cases));
     all.push_back(timed(c, d, parts, n, where));
   }
   return all;
@@ -127,10 +130,12 @@ void check_all(const Options& o, const std::vector<validate::Case>& cases, bool 
 }
 
 Found found(const Options& o, const Request& r, const std::vector<validate::Case>& cases) {
-  const validate::Where where = place(o.device, &interrupt_flag());
-  Found f{verdicts(cases, o.parts(), where), {}, {}};
+  const validate::Where where = place(o.device);
+  ProgressLine line;
+  Found f{verdicts(cases, o.parts(), where, line), {}, {}};
   if (r.hardware)
-    f.times = timed(o.one() ? cases : as_timed(cases), r.hardware->cluster.device, o.parts(), o.runs(), where);
+    f.times = timed(o.one() ? cases : as_timed(cases), r.hardware->cluster.device, o.parts(), o.runs(), where, line);
+  line.show("the device's instruments");
   const Bytes overhead = r.hardware ? r.hardware->cluster.device.achieved.overhead : Bytes();
   if (o.one()) f.metered = metered(cases[0], o.parts(), {.overhead = overhead}, where);
   return f;
@@ -204,6 +209,7 @@ Report report_of(const Options& o, const Request& r, const std::vector<validate:
 }
 
 int run_validate(const Arguments& arguments) {
+  stop_at_once();
   const Options o(arguments);
   o.refuse_contradictions(arguments);
   o.runs();
@@ -212,14 +218,9 @@ int run_validate(const Arguments& arguments) {
   const std::vector<validate::Case> cases =
       o.one() ? std::vector{asked(o.model, arguments, r)} : cases_of(o.suite_name());
   check_all(o, cases, r.hardware.has_value());
-  try {
-    const Found f = found(o, r, cases);
-    print(report_of(o, r, cases, f), arguments.style());
-    return exit_code(f, o.check_time);
-  } catch (const llmcalc::model::Stopped&) {
-    fmt::print(stderr, "stopped\n");
-    return interrupted_code;
-  }
+  const Found f = found(o, r, cases);
+  print(report_of(o, r, cases, f), arguments.style());
+  return exit_code(f, o.check_time);
 }
 
 constexpr std::array words{Word{"MODEL", "a preset or a file; without one the suite runs", false}};

@@ -82,7 +82,7 @@ void check_out(const std::string& out) {
           "'{}' exists and is not a checkpoint of llmcalc; refusing to overwrite it, give another --out", out));
     }
   }
-  const model::WholeFile probe(out);
+  const WholeFile probe(out);
 }
 
 std::shared_ptr<const model::Tokenizer> tokenizer_for(const LearnOptions& o, const LearnRequest& r) {

@@ -238,7 +238,7 @@ TEST_CASE("a full disk is an error, and a closed pipe is not", "[cli]") {
   const test::Ran full = test::llmcalc("params gpt2 >/dev/full");
   CHECK(full.code == 2);
   CHECK(full.err == "llmcalc: cannot write the output: the disk is full; free some space and run it again\n");
-  const test::Ran closed = test::llmcalc("list models", "| head -1");
+  const test::Ran closed = test::llmcalc("list models", {.behind = "| head -1"});
   CHECK(closed.code == 0);
   CHECK(closed.err.empty());
 }

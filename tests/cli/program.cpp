@@ -12,7 +12,6 @@
 #include <fstream>
 #include <sstream>
 #include <thread>
-#include <vector>
 
 #include "tests/catch.hpp"
 
@@ -28,13 +27,13 @@ struct Scratch {
   }
 };
 
-/// Whether a process has a handler for SIGINT, or is no more.
-bool hears_interrupt(pid_t pid) {
+/// Whether a process has handlers for what asks it to stop, of which that of SIGTERM is the last, or is no more.
+bool hears_signals(pid_t pid) {
   std::ifstream status("/proc/" + std::to_string(pid) + "/status");
   for (std::string word; status >> word;)
     if (word == "SigCgt:") {
       status >> word;
-      return (std::stoull(word, nullptr, 16) >> (SIGINT - 1) & 1) != 0;
+      return (std::stoull(word, nullptr, 16) >> (SIGTERM - 1) & 1) != 0;
     }
   return true;
 }
@@ -52,9 +51,17 @@ pid_t started(const std::string& arguments, const std::string& out, const std::s
   ::posix_spawn_file_actions_addchdir_np(&actions, LLMCALC_SOURCE_DIR);
   ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
   ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  posix_spawnattr_t heard;  // where this program runs in a shell's background, which ignores Ctrl-C, that one does not
+  ::posix_spawnattr_init(&heard);
+  sigset_t interrupt;
+  ::sigemptyset(&interrupt);
+  ::sigaddset(&interrupt, SIGINT);
+  ::posix_spawnattr_setsigdefault(&heard, &interrupt);
+  ::posix_spawnattr_setflags(&heard, POSIX_SPAWN_SETSIGDEF);
   pid_t pid = -1;
-  const int error = ::posix_spawn(&pid, LLMCALC_PROGRAM, &actions, nullptr, argv.data(), environ);
+  const int error = ::posix_spawn(&pid, LLMCALC_PROGRAM, &actions, &heard, argv.data(), environ);
   ::posix_spawn_file_actions_destroy(&actions);
+  ::posix_spawnattr_destroy(&heard);
   REQUIRE(error == 0);
   return pid;
 }
@@ -75,24 +82,30 @@ std::string read_file(const std::string& path) {
 
 void write_file(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
 
-Ran llmcalc(const std::string& arguments, const std::string& pipe) {
+Ran llmcalc(const std::string& arguments, const Shell& shell) {
   const std::string out = scratch() + "/out", err = scratch() + "/err";
-  const std::string command = "cd '" LLMCALC_SOURCE_DIR "' && { '" LLMCALC_PROGRAM "' " + arguments + " 2>'" + err +
-                              "'; } " + (pipe.empty() ? "" : pipe + " ") + ">'" + out + "'";
+  const std::string command = "cd '" LLMCALC_SOURCE_DIR "' && { " + shell.before + " '" LLMCALC_PROGRAM "' " +
+                              arguments + " 2>'" + err + "' " + shell.streams + "; } " + shell.behind + " >'" + out +
+                              "'";
   const int status = std::system(command.c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(out), read_file(err)};
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(out), read_file(err), 0};
 }
 
-Ran interrupted(const std::string& arguments) {
+Ran signalled(const std::string& arguments, const std::vector<int>& signals, std::chrono::milliseconds after) {
   const std::string out = scratch() + "/out", err = scratch() + "/err";
   const pid_t pid = started(arguments, out, err);
   int status = 0;
-  while (!hears_interrupt(pid) && ::waitpid(pid, &status, WNOHANG) == 0)
+  while (!hears_signals(pid) && ::waitpid(pid, &status, WNOHANG) == 0)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  ::kill(pid, SIGINT);
+  std::this_thread::sleep_for(after);
+  const auto start = std::chrono::steady_clock::now();
+  for (const int signal : signals) ::kill(pid, signal);
   ::waitpid(pid, &status, 0);
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(out), read_file(err)};
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(out), read_file(err), seconds};
 }
+
+Ran interrupted(const std::string& arguments) { return signalled(arguments, {SIGINT}); }
 
 json::Value ask(const std::string& arguments) {
   const Ran r = llmcalc(arguments + " --json");

@@ -1,7 +1,9 @@
 #pragma once
 /// The program, run as a user runs it: arguments in, output and exit code out.
 
+#include <chrono>
 #include <string>
+#include <vector>
 
 #include "text/json.hpp"
 
@@ -10,12 +12,21 @@ namespace llmcalc::test {
 struct Ran {
   int code = 0;
   std::string out, err;
+  double seconds_to_end = 0;  ///< since the signal
 };
 
-/// "llmcalc ARGUMENTS" through a shell, in the root of the source tree. `pipe` is put behind it ("| head -1").
-Ran llmcalc(const std::string& arguments, const std::string& pipe = "");
+/// What a shell is told besides: commands before the program ("ulimit -f 1;"), where its streams go (">&-"), and what
+/// stands behind it ("| head -1").
+struct Shell {
+  std::string before{}, streams{}, behind{};
+};
 
-/// The same, with one Ctrl-C as soon as the program listens to it.
+/// "llmcalc ARGUMENTS" through a shell, in the root of the source tree.
+Ran llmcalc(const std::string& arguments, const Shell& shell = {});
+
+/// The same without a shell, with these signals, one right after the other, so long after the program listens to them.
+Ran signalled(const std::string& arguments, const std::vector<int>& signals, std::chrono::milliseconds after = {});
+/// With one Ctrl-C.
 Ran interrupted(const std::string& arguments);
 
 /// "llmcalc ARGUMENTS --json", parsed; fails the test if the exit code is not 0.

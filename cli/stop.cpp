@@ -1,0 +1,52 @@
+#include "cli/stop.hpp"
+
+#include <unistd.h>
+
+#include <csignal>
+
+#include "cli/output.hpp"
+
+namespace llmcalc {
+namespace {
+
+std::atomic<bool> stopping = false;
+std::atomic<int> first_signal = 0;
+std::atomic<bool> on_terminal = false;
+static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<int>::is_always_lock_free,
+              "signal handlers set it");
+
+void end(int signal) {
+  say_raw(on_terminal ? "\r\033[Kstopped\n" : "stopped\n");
+  ::_exit(128 + signal);
+}
+
+void remember(int signal) {
+  if (stopping.exchange(true)) end(signal);
+  first_signal = signal;
+}
+
+/// What was ignored when the program began stays so: nohup's SIGHUP, and the Ctrl-C of a shell's background jobs.
+void handle_with(void (*handler)(int)) {
+  on_terminal = ::isatty(STDERR_FILENO) == 1;
+  struct sigaction action {};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;
+  for (const int signal : {SIGINT, SIGHUP, SIGTERM}) {
+    struct sigaction before {};
+    ::sigaction(signal, nullptr, &before);
+    if (before.sa_handler != SIG_IGN) ::sigaction(signal, &action, nullptr);
+  }
+}
+
+}  // namespace
+
+void stop_at_once() { handle_with(end); }
+
+const std::atomic<bool>& stop_flag() {
+  handle_with(remember);
+  return stopping;
+}
+
+int stopped_code() { return 128 + first_signal; }
+
+}  // namespace llmcalc

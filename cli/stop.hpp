@@ -1,0 +1,17 @@
+#pragma once
+/// What asks the program to stop: Ctrl-C, and the SIGTERM and SIGHUP that timeout, Slurm and ssh send.
+
+#include <atomic>
+
+namespace llmcalc {
+
+/// From now on such a signal ends the program at once, with a word on stderr and the exit code 128 + its number.
+void stop_at_once();
+
+/// From now on the first such signal sets this flag; the second one ends the program at once.
+const std::atomic<bool>& stop_flag();
+
+/// The exit code of a run whose flag was set: 130 after Ctrl-C, as shells have it.
+int stopped_code();
+
+}  // namespace llmcalc

@@ -1,0 +1,164 @@
+// What cannot be written does not destroy what was computed: standard streams, checkpoints, signals that ask to stop.
+
+#include <csignal>
+#include <filesystem>
+#include <map>
+
+#include "cli/command.hpp"
+#include "tests/catch.hpp"
+#include "tests/cli/program.hpp"
+
+using namespace llmcalc;
+
+namespace {
+
+std::string path(const std::string& name) { return test::scratch() + "/" + name; }
+
+std::string text_file() {
+  std::string text;
+  for (int i = 0; text.size() < 16000; ++i) text += i % 3 == 0 ? "the cat sees a dog.\n" : "one bird has no fish.\n";
+  test::write_file(path("streams.txt"), text);
+  return path("streams.txt");
+}
+
+std::string learn(const std::string& out, const std::string& how) {
+  return "learn " + text_file() + " --model docs/examples/tiny-llama.json --seq 16 --batch 4 --out " + path(out) + " " +
+         how;
+}
+
+bool is_checkpoint(const std::string& name) {
+  return test::llmcalc("generate " + path(name) + " The --tokens 2").code == 0;
+}
+
+/// Of every command but calibrate, which takes a minute, one call that answers within seconds.
+std::map<std::string_view, std::string> calls() {
+  REQUIRE(test::llmcalc(learn("walk.safetensors", "--steps 2")).code == 0);
+  test::write_file(path("config.json"),
+                   R"({"model_type": "llama", "hidden_size": 64, "intermediate_size": 8, "num_hidden_layers": 1,
+                      "num_attention_heads": 2, "vocab_size": 16, "max_position_embeddings": 64})");
+  return {{"params", "gpt2"},
+          {"memory", "gpt2"},
+          {"flops", "gpt2"},
+          {"train", "gpt2 --hardware h100"},
+          {"infer", "gpt2 --hardware h100"},
+          {"report", "gpt2 --hardware h100"},
+          {"explain", "parameters gpt2"},
+          {"scaling", "--compute 1e20"},
+          {"collective", "all-reduce --bytes 1kB --ranks 2"},
+          {"list", "models"},
+          {"show", "gpt2"},
+          {"import", path("config.json")},
+          {"validate", "docs/examples/tiny-llama.json --train --seq 8"},
+          {"learn", learn("again.safetensors", "--steps 2").substr(6)},
+          {"generate", path("walk.safetensors") + " The --tokens 3"},
+          {"check", ""}};
+}
+
+/// What the program gets to know of SIGHUP, for as long as this lives.
+class Hangup {
+ public:
+  explicit Hangup(void (*how)(int)) : before_(std::signal(SIGHUP, how)) {}
+  ~Hangup() { std::signal(SIGHUP, before_); }
+  Hangup(const Hangup&) = delete;
+  Hangup& operator=(const Hangup&) = delete;
+
+ private:
+  void (*before_)(int);
+};
+
+}  // namespace
+
+TEST_CASE("every command ends in order whatever stream is closed or full", "[streams]") {
+  const auto all = calls();
+  for (const Command& c : commands()) {
+    const std::string name(c.name);
+    if (name == "calibrate") continue;
+    REQUIRE(all.contains(c.name));
+    const std::string call = name + " " + all.at(c.name);
+    INFO(call);
+    CHECK(test::llmcalc(call).code == 0);
+    for (const char* no_error : {"2>&-", "2>/dev/full", "<&- 2>&-"}) {
+      const test::Ran r = test::llmcalc(call, {.streams = no_error});
+      CHECK(r.code == 0);
+      CHECK_FALSE(r.out.empty());
+    }
+    for (const char* no_output : {">&-", ">/dev/full"}) {
+      const test::Ran r = test::llmcalc(call, {.streams = no_output});
+      CHECK(r.code == 2);
+      CHECK_THAT(r.err, Catch::Contains("llmcalc: cannot write the output: "));
+    }
+    for (const char* neither : {">&- 2>&-", ">/dev/full 2>/dev/full", "<&- >&- 2>&-"})
+      CHECK(test::llmcalc(call, {.streams = neither}).code == 2);
+  }
+}
+
+TEST_CASE("bad input is exit code 2 whatever stream is closed or full", "[streams]") {
+  for (const Command& c : commands())
+    for (const char* streams : {"2>&-", "2>/dev/full", ">&- 2>&-", ">/dev/full 2>/dev/full", "<&- >&- 2>&-"}) {
+      INFO(c.name << " --nonsense " << streams);
+      CHECK(test::llmcalc(std::string(c.name) + " --nonsense", {.streams = streams}).code == 2);
+    }
+}
+
+TEST_CASE("a file does not get the number of a closed stream", "[streams]") {
+  CHECK(test::llmcalc(learn("closed.safetensors", "--steps 2"), {.streams = "<&- >&- 2>&-"}).code == 2);
+  CHECK(is_checkpoint("closed.safetensors"));
+}
+
+TEST_CASE("a reader that leaves does not change what a check has found", "[streams]") {
+  json::Value saved = test::ask("params gpt2");
+  saved["parameters"]["total"] = 1;
+  test::write_file(path("saved.json"), saved.dump());
+  // The shell writes the program's code, since that of a pipe is its last command's.
+  test::llmcalc("check --baseline " + path("saved.json"),
+                {.before = "sleep 0.3;", .streams = "; echo $? >'" + path("code") + "'", .behind = "| true"});
+  CHECK(test::read_file(path("code")) == "1\n");
+}
+
+TEST_CASE("learning survives progress that cannot be written", "[streams]") {
+  const test::Ran r = test::llmcalc(learn("full.safetensors", "--minutes 0.03"), {.streams = "2>/dev/full"});
+  CHECK(r.code == 0);
+  CHECK(r.out.find("Perplexity ") != std::string::npos);
+  CHECK(is_checkpoint("full.safetensors"));
+}
+
+TEST_CASE("learning keeps a checkpoint whoever asks it to stop", "[streams]") {
+  const Hangup heard(SIG_DFL);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    const std::string out = "signal-" + std::to_string(signal) + ".safetensors";
+    const test::Ran r = test::signalled(learn(out, "--steps 100000000"), {signal});
+    INFO(r.err);
+    CHECK(r.code == 128 + signal);
+    CHECK(r.err.find("stopped; '" + path(out) + "' keeps what was learnt") != std::string::npos);
+    CHECK(r.out.find("Interrupted. Perplexity ") != std::string::npos);
+    CHECK(is_checkpoint(out));
+    CHECK_FALSE(std::filesystem::exists(path(out) + ".tmp"));
+  }
+}
+
+TEST_CASE("a second signal ends learning at once", "[streams]") {
+  const test::Ran r = test::signalled(learn("twice.safetensors", "--steps 100000000"), {SIGINT, SIGTERM});
+  CHECK((r.code == 128 + SIGINT || r.code == 128 + SIGTERM));  // the system delivers two in either order
+  CHECK(r.out.empty());
+  CHECK(r.err.ends_with("stopped\n"));
+}
+
+TEST_CASE("a signal that was ignored from the beginning, as nohup has it, stays ignored", "[streams]") {
+  const Hangup ignored(SIG_IGN);
+  const test::Ran r = test::signalled(learn("nohup.safetensors", "--minutes 0.02"), {SIGHUP});
+  CHECK(r.code == 0);
+  CHECK(r.out.find("Interrupted") == std::string::npos);
+}
+
+TEST_CASE("a file beyond its limit is a sentence, and leaves the checkpoint before it", "[streams]") {
+  REQUIRE(test::llmcalc(learn("limit.safetensors", "--steps 2")).code == 0);
+  const std::string before = test::read_file(path("limit.safetensors"));
+  REQUIRE(before.size() > 64 * 1024);
+  const test::Ran r = test::llmcalc(learn("limit.safetensors", "--steps 30"), {.before = "ulimit -f 16;"});
+  CHECK(r.code == 2);
+  CHECK(r.err.ends_with("llmcalc: cannot write '" + path("limit.safetensors") + ".tmp': File too large; '" +
+                        path("limit.safetensors") + "' is left as it was\n"));
+  CHECK(r.err.find("learning goes on") != std::string::npos);
+  CHECK((test::read_file(path("limit.safetensors")) == before));
+  CHECK_FALSE(std::filesystem::exists(path("limit.safetensors.tmp")));
+}
