@@ -3,16 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <set>
 #include <thread>
 
 #include "calc/price.hpp"
+#include "calc/program.hpp"
 #include "learn/learner.hpp"
 #include "model/cpu/copy.hpp"
 #include "model/cpu/make.hpp"
 #include "presets/hardware_file.hpp"
-#include "validate/timing.hpp"
 
 namespace llmcalc::validate {
 namespace {
@@ -107,36 +108,52 @@ Case middling_case(DType format) {
   c.plan.weight_precision = c.plan.precision = format;
   return c;
 }
-std::set<std::string> products_of(const Case& c) {
-  std::set<std::string> names;
+template <typename F>
+void for_each_product(const Case& c, const F& f) {
   for_each_operator(c.arch, c.plan, {}, training_step(c.plan), [&](const OperatorRow& row) {
-    if (std::holds_alternative<Linear>(row.op.shape)) names.emplace(row.op.name);
+    if (std::holds_alternative<Linear>(row.op.shape)) f(row);
   });
-  return names;
+}
+/// What the engine says of the products of a step, forward and backward.
+double predicted_products(const Case& c, const Device& device) {
+  const Rates rates = estimated_rates(device, c.plan);
+  const Pricing p = pricing(c.plan, Phase::training);
+  double seconds = 0;
+  for_each_product(c, [&](const OperatorRow& row) {
+    const Time ahead = operator_time(row.op, p, Direction::forward, rates), back = backward_time(row.op, p, rates);
+    seconds += static_cast<double>(row.segment.repeats) * (ahead.total() + back.total()).value;
+  });
+  return seconds;
+}
+double measured_products(const Case& c, const Device& device, const Where& where) {
+  constexpr int repeats = 3;  // in each round
+  std::set<std::string> products;
+  for_each_product(c, [&](const OperatorRow& row) { products.emplace(row.op.name); });
+  double seconds = 0;
+  for (const Timing& t : timed_training(c, device, repeats, where))
+    if (products.contains(t.op)) seconds += t.measured;
+  return seconds;
 }
 
 /// The exposed share of memory time inside a training step, where other operators run between the products and evict
 /// their operands: interpolates between predictions with nothing and with everything exposed.
 double exposed_in_step(const Where& where, const Calibration& c, DType format) {
   const Case model = middling_case(format);
-  const std::set<std::string> products = products_of(model);
   Device device = read_hardware_file(hardware_file(c, "measured", "today"), "the calibration").cluster.device;
-  double measured = 0, predicted[2] = {};
+  const double measured = measured_products(model, device, where);
+  double predicted[2] = {};
   for (const std::size_t all : {0, 1}) {
     device.achieved.exposed = for_each_format(static_cast<double>(all));
-    for (const Timing& t : timed_training(model, device, 15, where)) {
-      if (!products.contains(t.op)) continue;
-      predicted[all] += t.predicted;
-      if (all == 0) measured += t.measured;
-    }
+    predicted[all] = predicted_products(model, device);
   }
   return std::max(0.0, (measured - predicted[0]) / (predicted[1] - predicted[0]));
 }
 
 FormatRates rates_of(model::Backend& b, const Sizes& sizes, DType format, const Calibration& c) {
-  const auto core = [&](AttentionImpl how) { return core_rates(b, how, sizes.sequences, sizes.tokens); };
   FormatRates r;
-  r.format = format, r.flash = core(AttentionImpl::flash), r.naive = core(AttentionImpl::naive);
+  r.format = format;
+  r.flash = core_rates(b, AttentionImpl::flash, sizes.sequences, sizes.tokens);
+  r.naive = core_rates(b, AttentionImpl::naive, sizes.sequences, sizes.tokens);
   for (const MatmulSize& s : sizes.matmuls)
     r.matmuls.push_back({s, FlopsPerSecond(s.flops() / (matmul_seconds(b, s) - c.among_others().forward).value)});
   r.half_matmul = half_matmul(b, sizes, r.median(), c.among_others().forward);
@@ -181,39 +198,90 @@ std::vector<double> sorted(const std::vector<MatmulRate>& all) {
   return rates;
 }
 
+/// What a round measures, and its share of the time on a quiet machine.
+struct Stage {
+  const char* what;
+  double share;
+};
+constexpr std::array stages{Stage{"copies", 0.1},
+                            Stage{"small tensors", 0.05},
+                            Stage{"activations", 0.05},
+                            Stage{"products and attention in float32", 0.15},
+                            Stage{"products and attention in bfloat16", 0.2},
+                            Stage{"products among other operators", 0.45}};
+
+/// Measures a machine, round by round.
+class Measurer {
+ public:
+  Measurer(const Where& where, const Told& told) : where_(where), told_(told) {}
+
+  Calibration round(int number) {
+    round_ = number;
+    stage_ = 0;
+    behind_ = 0;
+    Calibration c = machine();
+    next();
+    constexpr Count large = Count{1} << 29;
+    c.copy = where_.on_processor ? BytesPerSecond(model::copy_bandwidth(large)) : copy_bandwidth(*f32_, Bytes(large));
+    next();
+    c.launch = where_.on_processor ? operator_seconds(*f32_) : OperatorSeconds{forward_operator_seconds(*f32_), {}};
+    if (!where_.on_processor) c.recorded = recorded_operator_seconds(*f32_);
+    measure_cache(c, *f32_, sizes_.cached);
+    next();
+    c.functions = function_rate(*f32_, sizes_.rows);
+    next();
+    c.formats.push_back(rates_of(*f32_, sizes_, dtypes::fp32, c));
+    next();
+    c.formats.push_back(rates_of(*bf16_, sizes_, dtypes::bf16, c));
+    next();
+    refuse_unless_positive(c);
+    for (FormatRates& f : c.formats)
+      f.exposed = where_.on_processor ? exposed_in_step(where_, c, f.format)
+                                      : exposed_in_layers(f.format == dtypes::fp32 ? *f32_ : *bf16_, sizes_, f, c);
+    return c;
+  }
+
+  /// Of a device, after all rounds: kernels are loaded when they first run.
+  Bytes overhead() const {
+    model::Instruments* device = f32_->instruments();
+    return device != nullptr ? device->memory(Bytes()).overhead : Bytes();
+  }
+
+ private:
+  Calibration machine() const {
+    Calibration c;
+    c.device = where_.on_processor ? processor_name() : device_name(*f32_);
+    if (where_.on_processor) c.threads = processor_threads();
+    c.memory = f32_->capacity();
+    return c;
+  }
+  void next() {
+    const Stage& s = stages.at(stage_++);
+    told_(fmt::format("round {} of {}: {}", round_ + 1, rounds, s.what), (round_ + behind_) / rounds);
+    behind_ += s.share;
+  }
+
+  const Where& where_;
+  const Told& told_;
+  Sizes sizes_ = where_.on_processor ? processor_sizes() : gpu_sizes();
+  std::unique_ptr<model::Backend> f32_ = where_.make(model::Number::f32), bf16_ = where_.make(model::Number::bf16);
+  int round_ = 0;
+  std::size_t stage_ = 0;
+  double behind_ = 0;  ///< of this round
+};
+
 }  // namespace
 
 FlopsPerSecond FormatRates::best() const { return FlopsPerSecond(sorted(matmuls).back()); }
 FlopsPerSecond FormatRates::median() const { return FlopsPerSecond(sorted(matmuls)[matmuls.size() / 2]); }
 
-Calibration calibrated(const Where& where, const std::function<void(const std::string&)>& told) {
-  const Sizes sizes = where.on_processor ? processor_sizes() : gpu_sizes();
-  Calibration c;
-  const auto f32 = where.make(model::Number::f32), bf16 = where.make(model::Number::bf16);
-  c.device = where.on_processor ? processor_name() : device_name(*f32);
-  if (where.on_processor) c.threads = processor_threads();
-  c.memory = f32->capacity();
-  told("copies");
-  constexpr Count large = Count{1} << 29;
-  c.copy = where.on_processor ? BytesPerSecond(model::copy_bandwidth(large)) : copy_bandwidth(*f32, Bytes(large));
-  told("small tensors");
-  c.launch = where.on_processor ? operator_seconds(*f32) : OperatorSeconds{forward_operator_seconds(*f32), {}};
-  if (!where.on_processor) c.recorded = recorded_operator_seconds(*f32);
-  measure_cache(c, *f32, sizes.cached);
-  told("activations");
-  c.functions = function_rate(*f32, sizes.rows);
-  told("products and attention in float32");
-  c.formats.push_back(rates_of(*f32, sizes, dtypes::fp32, c));
-  told("products and attention in bfloat16");
-  c.formats.push_back(rates_of(*bf16, sizes, dtypes::bf16, c));
-  told("products among other operators");
-  for (std::size_t i = 0; i < c.formats.size(); ++i) {
-    FormatRates& f = c.formats[i];
-    f.exposed = where.on_processor ? exposed_in_step(where, c, f.format)
-                                   : exposed_in_layers(i == 0 ? *f32 : *bf16, sizes, f, c);
-  }
-  // Last: kernels are loaded when they first run.
-  if (model::Instruments* device = f32->instruments()) c.overhead = device->memory(Bytes()).overhead;
+Calibration calibrated(const Where& where, const Told& told) {
+  Measurer measurer(where, told);
+  std::vector<Calibration> all;
+  for (int i = 0; i < rounds; ++i) all.push_back(measurer.round(i));
+  Calibration c = median_of(all);
+  c.overhead = measurer.overhead();
+  refuse_contradictions(c);
   return c;
 }
 

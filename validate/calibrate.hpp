@@ -2,12 +2,14 @@
 /// Measures this machine for a hardware file: one measurement for every term of the roofline.
 
 #include <functional>
+#include <map>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "text/json.hpp"
 #include "validate/probe.hpp"
-#include "validate/run.hpp"
+#include "validate/timing.hpp"
 
 namespace llmcalc::validate {
 
@@ -37,14 +39,37 @@ struct Calibration {
   OperatorSeconds recorded;        ///< the same from recordings; 0: there are none
   /// The seconds of an operator among others of its kind, as probes run it.
   const OperatorSeconds& among_others() const { return recorded.forward.value > 0 ? recorded : launch; }
+  std::map<std::string, double>
+      spread;  ///< of each number's rounds, by the number's key: their middle half, as a share
+  double spread_of(const std::string& key) const;
   Bytes memory;    ///< of the machine; 0: not known
   Bytes overhead;  ///< of a device's that driver, libraries and kernels take; 0: not known
   std::string device;
   int threads = 0;  ///< of a processor; 0: it is none
 };
 
-/// `told` hears what is measured next.
-Calibration calibrated(const Where& where, const std::function<void(const std::string&)>& told);
+/// Everything is measured so often, in rounds: what disturbs the machine for a while then shows in few of them.
+inline constexpr int rounds = 5;
+/// The largest spread of a number of which predictions are made: what `validate` allows them.
+inline constexpr double most_spread = band - 1;
+
+/// Hears what is measured next, and the share of the work that is behind.
+using Told = std::function<void(const std::string& next, double done)>;
+
+/// The medians of the rounds, with their spread. Throws InputError where they contradict each other.
+Calibration calibrated(const Where& where, const Told& told);
+
+/// The median of every number, and its spread.
+Calibration median_of(std::span<const Calibration> measured);
+
+/// Throws InputError where a rate is none, with what to do.
+void refuse_unless_positive(const Calibration& c);
+
+/// Throws InputError, with what to do, where no machine can be as this says, or the rounds do not agree.
+void refuse_contradictions(const Calibration& c);
+
+/// The key of a product's rate.
+std::string matmul_key(DType format, const MatmulSize& s);
 
 /// The name of the machine in a calibration: its processor and threads, or its device.
 std::string machine_title(const Where& where);

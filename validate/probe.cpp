@@ -16,12 +16,12 @@ namespace {
 
 using Wall = std::chrono::steady_clock;
 
-/// Median of the repeats: at least five, and as many as fit in a quarter of a second.
+/// Median of the repeats: at least three, and as many as fit in a tenth of a second.
 template <typename F>
 double median_seconds(const F& f) {
   f();
   std::vector<double> all;
-  for (double spent = 0; all.size() < 5 || (spent < 0.25 && all.size() < 1000);) {
+  for (double spent = 0; all.size() < 3 || (spent < 0.1 && all.size() < 1000);) {
     const auto start = Wall::now();
     f();
     all.push_back(std::chrono::duration<double>(Wall::now() - start).count());

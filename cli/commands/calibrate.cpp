@@ -25,19 +25,35 @@ std::string today() {
   return text.data();
 }
 
+std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+
 Grid rates_grid(const validate::Calibration& c) {
-  Grid g{.key = "matmul", .title = "matmul", .columns = {"format", "rows", "out", "in", "GFLOP/s"}, .rows = {}};
+  Grid g{
+      .key = "matmul", .title = "matmul", .columns = {"format", "rows", "out", "in", "GFLOP/s", "spread"}, .rows = {}};
   for (const validate::FormatRates& f : c.formats)
     for (const auto& [size, rate] : f.matmuls) {
+      const double spread = c.spread_of(matmul_key(f.format, size));
       g.rows.push_back({std::string(f.format.name()), fmt::format("{}", size.rows), fmt::format("{}", size.out),
-                        fmt::format("{}", size.in), fmt::format("{:.1f}", rate.value / 1e9)});
+                        fmt::format("{}", size.in), fmt::format("{:.1f}", rate.value / 1e9), percent(spread)});
       g.json.push_back({{"format", f.format.name()},
                         {"rows", size.rows},
                         {"out", size.out},
                         {"in", size.in},
-                        {"flops_per_s", rate.value}});
+                        {"flops_per_s", rate.value},
+                        {"spread", spread}});
     }
   return g;
+}
+
+/// How far the rounds were apart: beside each number, and once more as numbers.
+void add_spread(Section& s, const validate::Calibration& c) {
+  std::vector<Row> spreads;
+  for (Row& row : s.rows)
+    if (const auto spread = c.spread.find(row.key); spread != c.spread.end()) {
+      row.note += "; spread " + percent(spread->second);
+      spreads.push_back({"spread." + row.key, "", spread->second, Unit::none, ""});
+    }
+  s.rows.insert(s.rows.end(), spreads.begin(), spreads.end());
 }
 
 Section rest(const validate::Calibration& c) {
@@ -71,6 +87,7 @@ Section rest(const validate::Calibration& c) {
   s.add("memory_bytes", "memory", c.memory);
   if (c.overhead != Bytes()) s.add("overhead_bytes", "not for tensors", c.overhead, "driver, libraries and kernels");
   if (c.threads > 0) s.add("threads", "threads", Quantity(Count{c.threads}));
+  add_spread(s, c);
   return s;
 }
 
@@ -106,13 +123,16 @@ Report report_of(const validate::Calibration& c, const std::string& out, const s
   report.inputs = {{"out", out}, {"name", name}, {"device", device}};
   report.grids = {rates_grid(c)};
   report.sections = {rest(c)};
+  report.notes = {fmt::format("numbers are medians of {} rounds, and their spread is that of the rounds' middle half",
+                              validate::rounds)};
   report.conclusion = fmt::format("written to {}", out);
   return report;
 }
 
 validate::Calibration measured(const validate::Where& where) {
   ProgressLine line;
-  return validate::calibrated(where, [&](const std::string& next) { line.show(next); });
+  return validate::calibrated(
+      where, [&](const std::string& next, double done) { line.show(next + left_text(line.seconds(), done)); });
 }
 
 int run_calibrate(const Arguments& arguments) {

@@ -1,9 +1,12 @@
-// What calibrate does before and around its measurements, which take a minute.
+// What calibrate does before, around and with its measurements, which take a minute.
 
+#include <csignal>
 #include <filesystem>
 
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
+#include "tests/sentence.hpp"
+#include "validate/calibrate.hpp"
 
 using namespace llmcalc;
 
@@ -16,6 +19,16 @@ const std::string calibration =
     R"({"name": "here", "memory": {"capacity": "8 GiB", "bandwidth": "20 GB/s"}, "matmul": {"fp32": "100 GFLOP/s"},
         "achieved": {"matmul": 0.9, "how": "llmcalc calibrate on a processor, 2 threads, 2026-01-01"},
         "source": "measured"})";
+
+/// What a quiet machine gives.
+validate::Calibration quiet() {
+  validate::Calibration c;
+  c.copy = BytesPerSecond(26e9), c.cache_bandwidth = BytesPerSecond(58e9), c.cache = Bytes(Count{64} << 20);
+  c.functions = 6e9;
+  const CoreRates core{FlopsPerSecond(50e9), FlopsPerSecond(53e9)};
+  c.formats.push_back({dtypes::fp32, {{{256, 768, 768}, FlopsPerSecond(320e9)}}, 2e6, 0.4, core, core});
+  return c;
+}
 
 /// Nothing is measured, and what is there stays.
 void keeps(const std::string& name, const std::string& text) {
@@ -58,4 +71,54 @@ TEST_CASE("Ctrl-C ends calibrate with a message and exit code 130, and leaves fi
   test::write_file(path("earlier.json"), calibration);
   CHECK(test::interrupted("calibrate --out " + path("earlier.json")).code == 130);
   CHECK(test::read_file(path("earlier.json")) == calibration);
+}
+
+TEST_CASE("calibrating says within seconds what it measures, and a signal ends it at once", "[calibrate]") {
+  const test::Ran r =
+      test::signalled("calibrate --out " + path("term.json"), {SIGTERM}, std::chrono::milliseconds(2500));
+  CHECK(r.code == 128 + SIGTERM);
+  CHECK(r.err.starts_with("0:01  round 1 of 5: "));
+  CHECK(r.err.ends_with("stopped\n"));
+  CHECK(r.seconds_to_end < 2);
+  CHECK_FALSE(std::filesystem::exists(path("term.json.tmp")));
+}
+
+TEST_CASE("of rounds the median counts, and the middle half is their spread", "[calibrate]") {
+  std::vector<validate::Calibration> all(5, quiet());
+  const std::array<double, 5> copies{20e9, 10e9, 24e9, 21e9, 99e9};  // in order: 10, 20, 21, 24, 99
+  for (std::size_t i = 0; i < all.size(); ++i) all[i].copy = BytesPerSecond(copies[i]);
+  all[0].cache = all[1].cache = Bytes(1);
+  const validate::Calibration c = validate::median_of(all);
+  CHECK(c.copy.value == 21e9);
+  CHECK(c.spread_of("copy_bytes_per_s") == Approx((24.0 - 20) / 21));
+  CHECK(c.spread_of("functions_per_s") == 0);
+  CHECK(c.spread_of("matmul_fp32_256x768x768") == 0);
+  CHECK(c.cache == Bytes(Count{64} << 20));
+}
+
+TEST_CASE("measurements that contradict each other are refused with what to do", "[calibrate]") {
+  const auto refused = [](const validate::Calibration& c) { return test::sentence([&] { refuse_contradictions(c); }); };
+  const auto says = [](const std::string& what) {
+    return "the measurements contradict each other: " + what +
+           "; close other programs and run 'llmcalc calibrate' again";
+  };
+  CHECK_NOTHROW(validate::refuse_contradictions(quiet()));
+  validate::Calibration c = quiet();
+  c.cache_bandwidth = BytesPerSecond(1.05e9);
+  CHECK(refused(c) == says("additions in the cache at 1.05 GB/s are slower than copies of memory at 26 GB/s"));
+  c = quiet();
+  c.formats[0].exposed = 117;
+  CHECK(refused(c) == says("a product in fp32 waits for 117 times the memory time that it has"));
+  c = quiet();
+  c.formats[0].flash.forward = FlopsPerSecond(500e9);
+  CHECK(refused(c) == says("attention in fp32 at 500 GFLOP/s is faster than every product, 320 GFLOP/s"));
+  c = quiet();
+  c.formats[0].matmuls[0].rate = FlopsPerSecond(-1);
+  CHECK(refused(c) == says("matmul_fp32_256x768x768 is -1"));
+  c = quiet();
+  c.spread["functions_per_s"] = 0.6;
+  CHECK(refused(c) == says("functions_per_s differs by 60 % between rounds, and at most 25 % may be"));
+  c = quiet();
+  c.spread["half_matmul_fp32"] = 0.6;  // a difference of two times
+  CHECK_NOTHROW(validate::refuse_contradictions(c));
 }

@@ -1,0 +1,115 @@
+// Whether the rounds of a calibration agree with each other, and its numbers with each other.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "text/error.hpp"
+#include "validate/calibrate.hpp"
+
+namespace llmcalc::validate {
+namespace {
+
+/// f(key, number) of everything that is measured.
+template <typename C, typename F>
+void for_each_number(C& c, const F& f) {
+  f("copy_bytes_per_s", c.copy.value);
+  f("cache_bytes_per_s", c.cache_bandwidth.value);
+  f("launch_s", c.launch.forward.value);
+  f("launch_backward_s", c.launch.backward.value);
+  f("recorded_s", c.recorded.forward.value);
+  f("recorded_backward_s", c.recorded.backward.value);
+  f("functions_per_s", c.functions);
+  for (auto& r : c.formats) {
+    const std::string name(r.format.name());
+    f("attention_" + name, r.flash.forward.value);
+    f("attention_backward_" + name, r.flash.backward.value);
+    f("naive_attention_" + name, r.naive.forward.value);
+    f("naive_attention_backward_" + name, r.naive.backward.value);
+    f("half_matmul_" + name, r.half_matmul);
+    f("exposed_" + name, r.exposed);
+    for (auto& m : r.matmuls) f(matmul_key(r.format, m.size), m.rate.value);
+  }
+}
+
+/// The others are differences of times, or tiny ones: much of them may be noise, and little of any prediction.
+bool is_rate(const std::string& key) {
+  return std::ranges::none_of(std::array{"half_", "exposed_", "recorded_", "launch_"},
+                              [&](const char* other) { return key.starts_with(other); });
+}
+
+[[noreturn]] void contradiction(const std::string& what) {
+  throw InputError(fmt::format(
+      "the measurements contradict each other: {}; close other programs and run 'llmcalc calibrate' again", what));
+}
+
+void refuse_impossible(const FormatRates& f) {
+  // A format that the processor does not know is read, widened to four bytes and read again: ten bytes for two.
+  constexpr double most_exposed = 5;
+  const std::string name(f.format.name());
+  if (f.exposed > most_exposed)
+    contradiction(fmt::format("a product in {} waits for {:.3g} times the memory time that it has", name, f.exposed));
+  for (const CoreRates& core : {f.flash, f.naive})
+    for (const FlopsPerSecond rate : {core.forward, core.backward})
+      if (rate.value > band * f.best().value)
+        contradiction(fmt::format("attention in {} at {:.4g} GFLOP/s is faster than every product, {:.4g} GFLOP/s",
+                                  name, rate.value / 1e9, f.best().value / 1e9));
+}
+
+double median(std::vector<double>& v) {
+  std::sort(v.begin(), v.end());
+  return v[v.size() / 2];
+}
+
+/// The middle half of what is in order, as a share of its median.
+double middle_half(const std::vector<double>& v) {
+  const double middle = std::abs(v[v.size() / 2]);
+  return middle > 0 ? (v[v.size() * 3 / 4] - v[v.size() / 4]) / middle : 0;
+}
+
+}  // namespace
+
+std::string matmul_key(DType format, const MatmulSize& s) {
+  return fmt::format("matmul_{}_{}x{}x{}", format.name(), s.rows, s.out, s.in);
+}
+
+double Calibration::spread_of(const std::string& key) const { return spread.contains(key) ? spread.at(key) : 0; }
+
+Calibration median_of(std::span<const Calibration> measured) {
+  std::map<std::string, std::vector<double>> all;
+  std::vector<double> caches;
+  for (const Calibration& c : measured) {
+    for_each_number(c, [&](const std::string& key, double x) { all[key].push_back(x); });
+    caches.push_back(static_cast<double>(c.cache.value));
+  }
+  Calibration result = measured[0];
+  for_each_number(result, [&](const std::string& key, double& x) {
+    x = median(all[key]);
+    result.spread[key] = middle_half(all[key]);
+  });
+  result.cache = Bytes(static_cast<Count>(median(caches)));
+  return result;
+}
+
+void refuse_unless_positive(const Calibration& c) {
+  for_each_number(c, [&](const std::string& key, double x) {
+    if (is_rate(key) && !(x > 0)) contradiction(fmt::format("{} is {:.3g}", key, x));
+  });
+}
+
+void refuse_contradictions(const Calibration& c) {
+  refuse_unless_positive(c);
+  // Where no cache holds them additions go at the pace of memory, which is not half a copy's.
+  if (c.cache_bandwidth.value < c.copy.value / 2)
+    contradiction(fmt::format("additions in the cache at {:.4g} GB/s are slower than copies of memory at {:.4g} GB/s",
+                              c.cache_bandwidth.value / 1e9, c.copy.value / 1e9));
+  for (const FormatRates& f : c.formats) refuse_impossible(f);
+  for (const auto& [key, spread] : c.spread)
+    if (is_rate(key) && spread > most_spread)
+      contradiction(fmt::format("{} differs by {:.0f} % between rounds, and at most {:.0f} % may be", key, 100 * spread,
+                                100 * most_spread));
+}
+
+}  // namespace llmcalc::validate
