@@ -15,7 +15,7 @@ namespace llmcalc {
 
 inline constexpr Count max_layers = 1024;
 
-/// A set of layer indices, in place: which layers have experts, a sliding window, or linear attention.
+/// A set of layer indices, in place: which layers have experts, local attention, or linear attention.
 class LayerSet {
  public:
   constexpr void insert(Count layer) { word(layer) |= bit(layer); }
@@ -178,11 +178,39 @@ struct Moe {
   constexpr bool operator==(const Moe&) const = default;
 };
 
-/// Layers whose attention sees the last `window` tokens only, the token itself among them.
-struct SlidingWindow {
-  Count window = 0;
+/// What a token sees of the tokens up to itself, counted from 0: all of them, the last `tokens` (a sliding window,
+/// arXiv:2004.05150), or those of its own chunk of so many (hf llama4/modeling_llama4.py).
+template <typename Int>
+struct ReachOf {
+  Int tokens = 0;  ///< 0: all
+  bool chunked = false;
+  constexpr bool operator==(const ReachOf&) const = default;
+  constexpr bool limited() const { return tokens > 0; }
+  /// The first token that token t sees.
+  constexpr Int first(Int t) const {
+    if (tokens <= 0) return 0;
+    if (chunked) return t - t % tokens;
+    return t < tokens ? 0 : t - tokens + 1;
+  }
+  /// How many tokens it sees, itself among them.
+  constexpr Int seen(Int t) const { return t + 1 - first(t); }
+  /// The first of `all` tokens that no longer sees token t.
+  constexpr Int end(Int t, Int all) const {
+    if (tokens <= 0) return all;
+    const Int behind = chunked ? first(t) + tokens : t + tokens;
+    return behind < all ? behind : all;
+  }
+  /// The tokens that a cache of `all` holds. A chunk's is as large as a window's, though a new chunk leaves it empty
+  /// (hf cache_utils.py: from a cache's point of view both are the same).
+  constexpr Int held(Int all) const { return tokens > 0 && tokens < all ? tokens : all; }
+};
+using Reach = ReachOf<Count>;
+
+/// Layers whose tokens do not see all tokens before them.
+struct LocalAttention {
+  Reach reach{};
   LayerSet layers;
-  constexpr bool operator==(const SlidingWindow&) const = default;
+  constexpr bool operator==(const LocalAttention&) const = default;
 };
 
 struct Arch {
@@ -196,7 +224,7 @@ struct Arch {
   AttentionKind attention = AttentionKind::grouped;
   Count heads = 0, kv_heads = 0, head_dim = 0;
   Latent latent;
-  SlidingWindow sliding;
+  LocalAttention local;
   LayerSet linear_layers;  ///< layers with linear (lightning) attention in place of softmax attention (MiniMax)
   QkNorm qk_norm = QkNorm::none;
   bool qkv_bias = false, attention_out_bias = false;

@@ -94,8 +94,6 @@ Qkv grouped_qkv(Builder& b, TensorId x) {
   return r;
 }
 
-Count window_of(const Arch& a, const LayerKind& kind) { return kind.windowed ? a.sliding.window : 0; }
-
 /// MHA, GQA or MQA: 3 projections, scores, output projection.
 TensorId grouped_attention(Builder& b, const LayerKind& kind, TensorId x) {
   const Arch& a = b.arch();
@@ -108,7 +106,7 @@ TensorId grouped_attention(Builder& b, const LayerKind& kind, TensorId x) {
                        .keys = add(s.past, s.queries),
                        .qk_dim = a.head_dim,
                        .v_dim = a.head_dim,
-                       .window = window_of(a, kind),
+                       .reach = kind.reach,
                        .sinks = a.attention_sinks};
   const TensorId o = b.add("attn.core", attn, core, Split::heads, {r.q, r.k, r.v});
   return b.linear("attn.out", attn, Split::row, o, mul(a.heads, a.head_dim), a.hidden, a.attention_out_bias,
@@ -143,7 +141,7 @@ TensorId latent_attention(Builder& b, const LayerKind& kind, TensorId x) {
                  .keys = add(s.past, s.queries),
                  .qk_dim = head,
                  .v_dim = l.v_dim,
-                 .window = window_of(a, kind),
+                 .reach = kind.reach,
                  .latent_dim = latent,
                  .rope_dim = l.rope_dim,
                  .absorbed = s.absorbed,
@@ -311,9 +309,9 @@ void parallel_block(Builder& b, const LayerKind& kind) {
 }  // namespace
 
 namespace {
-/// Layers whose attention has a window: linear attention has none.
-LayerSet windowed_layers(const Arch& a) {
-  return a.sliding.window > 0 ? a.sliding.layers.filtered(a.linear_layers, false) : LayerSet();
+/// Linear attention has neither window nor chunks.
+LayerSet local_layers(const Arch& a) {
+  return a.local.reach.limited() ? a.local.layers.filtered(a.linear_layers, false) : LayerSet();
 }
 
 /// Keeps the kinds in the order of their first layers.
@@ -327,18 +325,18 @@ void insert(LayerKinds& kinds, const LayerKind& kind) {
 LayerKinds layer_kinds(const Arch& a) {
   LayerKinds r;
   const LayerSet all = LayerSet::all(a.layers);
-  const bool mixed = a.sliding.window > 0 || a.has_experts() || !a.linear_layers.empty();
+  const bool mixed = a.local.reach.limited() || a.has_experts() || !a.linear_layers.empty();
   if (a.layers == 0) return r;
   if (!mixed) {
     r.kinds[r.size++] = {.count = a.layers, .first = 0, .last = a.layers - 1, .layers = all};
     return r;
   }
   for (unsigned bits = 0; bits < 8; ++bits) {
-    const bool windowed = bits & 1U, experts = bits & 2U, linear = bits & 4U;
+    const bool local = bits & 1U, experts = bits & 2U, linear = bits & 4U;
     const LayerSet s =
-        all.filtered(windowed_layers(a), windowed).filtered(a.moe.layers, experts).filtered(a.linear_layers, linear);
+        all.filtered(local_layers(a), local).filtered(a.moe.layers, experts).filtered(a.linear_layers, linear);
     if (s.empty()) continue;
-    insert(r, {windowed, experts, linear, s.size(), s.first(), s.last(), s});
+    insert(r, {local ? a.local.reach : Reach(), experts, linear, s.size(), s.first(), s.last(), s});
   }
   return r;
 }

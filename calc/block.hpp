@@ -21,7 +21,8 @@ struct Step {
 
 /// Layers that are alike.
 struct LayerKind {
-  bool windowed = false, experts = false, linear = false;
+  Reach reach{};
+  bool experts = false, linear = false;
   Count count = 0;
   Count first = 0, last = 0;  ///< indices of the first and the last layer of this kind
   LayerSet layers;            ///< all of them

@@ -97,19 +97,16 @@ Learned learned(const Norm& s) { return {.total = s.weights, .factored = s.weigh
 AttentionFlops executed_convention(const Attention& s, const Pricing& p) {
   return p.attention == AttentionImpl::naive && s.queries > 1 ? AttentionFlops::full : AttentionFlops::causal_exact;
 }
-Flops core_flops(const Attention& s, AttentionFlops convention, Count window) {
-  return flops(s.sequences, s.heads, s.qk_dim + s.v_dim, twice_pairs(s.queries, s.past(), window, convention));
+Flops core_flops(const Attention& s, AttentionFlops convention, const Reach& reach) {
+  return flops(s.sequences, s.heads, s.qk_dim + s.v_dim, twice_pairs(s.queries, s.past(), reach, convention));
 }
 Cost core_cost(const Attention& s, const Pricing& p) {
   const AttentionFlops done = executed_convention(s, p);
-  return {.model = core_flops(s, p.convention, s.window),
-          .executed = core_flops(s, done, done == AttentionFlops::full ? 0 : s.window)};
+  return {.model = core_flops(s, p.convention, s.reach),
+          .executed = core_flops(s, done, done == AttentionFlops::full ? Reach() : s.reach)};
 }
-/// Tokens of the cache that a pass reads: a window's worth in decode, all of them in prefill.
-Count cached_tokens(const Attention& s) {
-  const Count all = s.keys;
-  return s.window > 0 && s.queries == 1 ? std::min(all, s.window) : all;
-}
+/// Tokens of the cache that a pass reads: those that its token sees in decode, all of them in prefill.
+Count cached_tokens(const Attention& s) { return s.queries == 1 ? s.reach.seen(s.keys - 1) : s.keys; }
 /// Bytes of the S x S scores moved once.
 double scores(const Attention& s, const Pricing& p) {
   return bytes(p.activation, d(s.rows()) * d(s.heads) * d(s.keys));
@@ -143,7 +140,7 @@ Cost backward_input(const Attention& s, const Pricing& p, const Stored& w) {
   c.executed = 2 * c.executed;
   if (flash)
     c.executed +=
-        flops(s.sequences, s.heads, s.qk_dim, twice_pairs(s.queries, s.past(), s.window, executed_convention(s, p)));
+        flops(s.sequences, s.heads, s.qk_dim, twice_pairs(s.queries, s.past(), s.reach, executed_convention(s, p)));
   c.moved.weights = sinks(s, w) + (s.sinks ? gradient_traffic(p, d(s.heads)) : 0);
   // q, k, v, o and do are read, dq, dk and dv written; naive: P twice, dP and dS written and read.
   c.moved.activations = 2 * (queries_and_outputs(s, p) + keys_and_values(s, p.activation, s.keys));
@@ -321,9 +318,22 @@ Learned learned(const Shape& s) {
 Count out_elements(const Shape& s) {
   return std::visit([](const auto& shape) { return out_elements(shape); }, s);
 }
-Count twice_pairs(Count queries, Count past, Count window, AttentionFlops convention) {
-  const Count keys = add(past, queries);
-  if (window <= 0 || window > keys) window = keys;
+namespace {
+/// Within chunks: whole ones, and parts of those of the first query and of the token behind the last.
+Count twice_chunk_pairs(Count past, Count keys, Count chunk, AttentionFlops convention) {
+  const Count whole = keys / chunk - past / chunk, begin = past % chunk, end = keys % chunk;
+  if (convention == AttentionFlops::full) {
+    const Count of_the_past = mul(begin, std::min(chunk, keys - past + begin));
+    return mul(2, add(mul(whole, chunk, chunk), mul(end, end)) - of_the_past);
+  }
+  const Count exact = add(mul(whole, chunk, chunk + 1), mul(end, end + 1)) - mul(begin, begin + 1);
+  return convention == AttentionFlops::causal_half ? exact - (keys - past) : exact;
+}
+}  // namespace
+
+Count twice_pairs(Count queries, Count past, const Reach& reach, AttentionFlops convention) {
+  const Count keys = add(past, queries), window = reach.held(keys);
+  if (reach.chunked && window < keys) return twice_chunk_pairs(past, keys, window, convention);
   if (convention == AttentionFlops::full) return mul(2, queries, window);
   const Count growing = std::clamp<Count>(window - past, 0, queries);  // rows that see fewer keys than the window
   const Count exact = add(mul(growing, add(mul(2, past), growing + 1)), mul(2, queries - growing, window));

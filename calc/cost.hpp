@@ -84,9 +84,10 @@ double functions(const Shape& shape, bool is_backward);
 /// Numbers in the result, and in input i.
 Count out_elements(const Shape& shape);
 
-/// Twice the number of scored query-key pairs per head and sequence, so that causal_half is an integer. The window
-/// counts the token itself. Source: formulas of Goon (3.2) for full; FlashAttention's benchmark for causal_half.
-Count twice_pairs(Count queries, Count past, Count window, AttentionFlops convention);
+/// Twice the number of scored query-key pairs per head and sequence, so that causal_half is an integer. A chunk
+/// counts as a sequence of its own. Source: formulas of Goon (3.2) for full; FlashAttention's benchmark for
+/// causal_half.
+Count twice_pairs(Count queries, Count past, const Reach& reach, AttentionFlops convention);
 
 /// Expected number of distinct groups that `tokens` tokens visit, each choosing top_k at random:
 /// n (1 - (1 - k/n)^tokens). Uniform, independent routing.

@@ -71,7 +71,7 @@ Bytes weight_bytes(const Collective&, const Stored&) { return {}; }
 // ---- What a layer caches of one sequence.
 
 CacheRow cache_row(const Attention& s, DType cache) {
-  return {.per_token = token_rows(s, cache, s.caches_latent()), .window = s.window};
+  return {.per_token = token_rows(s, cache, s.caches_latent()), .reach = s.reach};
 }
 /// A float32 state of head_dim x head_dim per head.
 CacheRow cache_row(const LinearAttention& s, DType) {

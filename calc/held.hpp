@@ -8,15 +8,13 @@ namespace llmcalc {
 /// Bytes of the weights as stored.
 Bytes weight_bytes(const Shape& shape, const Stored& w);
 
-/// What a layer keeps of one sequence, on one rank: a token's bytes for every token, or for the last `window` of them,
-/// and a state of fixed size.
+/// What a layer keeps of one sequence, on one rank: a token's bytes for every token that is held, and a state of fixed
+/// size.
 struct CacheRow {
   Bytes per_token{};
-  Count window = 0;  ///< 0: every token
+  Reach reach{};
   Bytes state{};
-  constexpr Bytes of(Count context) const {
-    return (window > 0 && window < context ? window : context) * per_token + state;
-  }
+  constexpr Bytes of(Count context) const { return reach.held(context) * per_token + state; }
 };
 CacheRow cache_row(const Shape& shape, DType cache);
 

@@ -23,7 +23,7 @@ PassEstimate decode(const Arch& arch, const Plan& plan, const Layout& layout, co
 }
 
 InferEstimate infer(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster) {
-  const Count end = add(plan.prompt, plan.generate);
+  const Count end = add(plan.prompt, plan.generate), chunk = arch.local.reach.chunked ? arch.local.reach.tokens : 0;
   const PassCurve curve(arch, plan, layout, cluster, end);
   const Prices prompt = price_prefill(arch, plan, layout, cluster.device, plan.prompt);
   const auto step = [&](Count context) {
@@ -38,7 +38,7 @@ InferEstimate infer(const Arch& arch, const Plan& plan, const Layout& layout, co
                   .bound = {},
                   .estimate = {},
                   .estimated = prompt.estimated};
-  const BothSeconds steps = piecewise_sum(plan.prompt + 1, end - 1, [&](Count context) {
+  const BothSeconds steps = piecewise_sum(plan.prompt + 1, end - 1, chunk, [&](Count context) {
     const PassTime t = step(context);
     return BothSeconds{t.bound.total().value, t.estimate.total().value};
   });

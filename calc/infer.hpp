@@ -1,6 +1,7 @@
 #pragma once
 /// Inference: prefill, one decode step, a whole generation, and what limits them.
 
+#include <algorithm>
 #include <optional>
 
 #include "calc/memory.hpp"
@@ -55,6 +56,19 @@ BothSeconds piecewise_sum(Count from, Count to, const F& f) {
   const Count middle = from + (to - from) / 2;
   if (on_line(middle) && on_line(from + (to - from) / 4) && on_line(middle + (to - middle) / 2)) return n / 2 * (a + b);
   return piecewise_sum(from, middle, f) + piecewise_sum(middle + 1, to, f);
+}
+
+/// The same of a function that is piecewise linear within chunks of so many i, the first from 1 on, and from chunk to
+/// chunk. 0: of one that has none.
+template <typename F>
+BothSeconds piecewise_sum(Count from, Count to, Count chunk, const F& f) {
+  if (chunk == 0 || to < from) return piecewise_sum(from, to, f);
+  const Count first = (from - 1) / chunk, last = (to - 1) / chunk;
+  const auto sum = [&](Count n) {
+    return piecewise_sum(std::max(from, n * chunk + 1), std::min(to, (n + 1) * chunk), f);
+  };
+  const BothSeconds inside = sum(first) + piecewise_sum(first + 1, last - 1, sum);
+  return last > first ? inside + sum(last) : inside;
 }
 
 /// What fits into memory_utilization of the device: fed back as batch or as prompt + generate, a limit fits and one

@@ -50,12 +50,12 @@ bool keeps_master(const Plan& plan);
 /// without momentum.
 Bytes optimizer_bytes(const Plan& plan, Count n, Count factored);
 
-/// Cache of one sequence of `context` tokens on one device, all layers: windowed layers keep at most a window, KV heads
-/// fewer than the ranks are replicated, MLA's latent rows always are; a linear layer keeps its float32 state.
+/// Cache of one sequence of `context` tokens on one device, all layers: local layers keep at most a window or chunk, KV
+/// heads fewer than the ranks are replicated, MLA's latent rows always are; a linear layer keeps its float32 state.
 Bytes cache_bytes(const Prices& prices, Count context);
 Bytes cache_bytes(const Arch& arch, const Plan& plan, Count context, const Layout& layout = {});
 
-/// The same of one more token while no window is full.
+/// The same of one more token while no window or chunk is full.
 Bytes cache_bytes_per_token(const Prices& prices);
 Bytes cache_bytes_per_token(const Arch& arch, const Plan& plan, const Layout& layout = {});
 

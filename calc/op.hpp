@@ -46,10 +46,11 @@ struct Norm {
 };
 
 /// o = softmax(q k' / sqrt(qk_dim)) v, causal. q (sequences, queries, heads, qk_dim), k and v over `keys` tokens, of
-/// which the queries are the last, in kv_heads groups. window 0: all of them. latent_dim > 0: what is cached is one
-/// latent row of that width per token (MLA); absorbed: queries meet the latent rows themselves.
+/// which the queries are the last, in kv_heads groups. latent_dim > 0: what is cached is one latent row of that width
+/// per token (MLA); absorbed: queries meet the latent rows themselves.
 struct Attention {
-  Count sequences = 0, heads = 0, kv_heads = 0, queries = 0, keys = 0, qk_dim = 0, v_dim = 0, window = 0;
+  Count sequences = 0, heads = 0, kv_heads = 0, queries = 0, keys = 0, qk_dim = 0, v_dim = 0;
+  Reach reach{};
   Count latent_dim = 0, rope_dim = 0;
   bool absorbed = false, expanded_cache = false, sinks = false;
   constexpr bool operator==(const Attention&) const = default;

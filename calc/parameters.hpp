@@ -23,7 +23,7 @@ struct Parameters {
 
 Parameters parameters(const Arch& arch);
 
-/// Numbers cached per token by all layers together, sliding windows ignored; the recurrent state of linear layers is
+/// Numbers cached per token by all layers together, windows and chunks ignored; the recurrent state of linear layers is
 /// not per token and not here. MHA, GQA, MQA: 2 kv_heads head_dim per layer; MLA: kv_rank + rope_dim.
 Count cache_elements_per_token(const Arch& arch);
 

@@ -1,6 +1,6 @@
 #pragma once
-/// Keys and values of the tokens so far, layer by layer: rows of heads, or latent rows; a window's layers keep a
-/// window's worth and write over the oldest.
+/// Keys and values of the tokens so far, layer by layer: rows of heads, or latent rows; layers with a window or
+/// chunks keep as many and write over the oldest.
 
 #include <memory>
 #include <vector>
@@ -35,7 +35,7 @@ class Cache {
 
  private:
   LayerCache made(const Attention& s) {
-    const Count capacity = s.window > 0 && s.window < tokens_ ? s.window : tokens_;
+    const Count capacity = s.reach.held(tokens_);
     const auto rows = [&](Count width) {
       return arena_.make(Purpose::kv_cache, "attn.core", mul(sequences_, capacity, width) * backend_.number());
     };

@@ -70,7 +70,7 @@ Value Pass::attention(std::string_view op, const Attention& s, const CoreLayout&
   const Dropout d = dice(op);
   const bool remade = plan().recompute == Recompute::selective;
   AttentionInputs from = inputs(l, tensors(in));
-  if (cache_ != nullptr && s.past() > 0 && s.queries > 1 && s.window > 0)
+  if (cache_ != nullptr && s.past() > 0 && s.queries > 1 && s.reach.limited())
     throw std::logic_error("a window's cache takes one token at a time after the prompt");  // else it overwrites unread
   if (cache_ != nullptr) {
     write_cache(s, from);

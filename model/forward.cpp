@@ -36,7 +36,7 @@ Value qk_norm(Pass& p, std::string_view op, Value x, Count heads) {
 /// softmax(Q K' / sqrt(d_h)) V W_o, with as many key and value heads as there are: multi-head, grouped, multi-query.
 /// Rotary positions turn pairs of each query's and key's numbers (RoFormer, arXiv:2104.09864); ALiBi takes
 /// slope x distance from head's scores (Press et al. 2021, arXiv:2108.12409).
-Value grouped_attention(Pass& p, Count window, Value x) {
+Value grouped_attention(Pass& p, const Reach& reach, Value x) {
   const Arch& a = p.arch();
   const Step& s = p.step();
   Value q = p.linear("attn.q", x);
@@ -55,7 +55,7 @@ Value grouped_attention(Pass& p, Count window, Value x) {
                        .keys = add(s.past, s.queries),
                        .qk_dim = a.head_dim,
                        .v_dim = a.head_dim,
-                       .window = window,
+                       .reach = reach,
                        .sinks = a.attention_sinks};
   const Count one = a.head_dim;
   const CoreLayout layout{.q = {0, 0, q.width, one},
@@ -82,7 +82,7 @@ Value latent_queries(Pass& p, const Value& x) {
 /// Multi-head latent attention (DeepSeek-V2, arXiv:2405.04434): keys and values come from one latent row per token,
 /// c = norm(W_dkv x), and a rotary key that all heads share. Expanded: k, v = W_ukv c. Absorbed: q W_uk meets c itself,
 /// and W_uv what comes out.
-Value latent_attention(Pass& p, Count window, Value x) {
+Value latent_attention(Pass& p, const Reach& reach, Value x) {
   const Arch& a = p.arch();
   const Latent& l = a.latent;
   const Step& s = p.step();
@@ -94,7 +94,7 @@ Value latent_attention(Pass& p, Count window, Value x) {
                  .keys = add(s.past, s.queries),
                  .qk_dim = head,
                  .v_dim = l.v_dim,
-                 .window = window,
+                 .reach = reach,
                  .latent_dim = latent,
                  .rope_dim = l.rope_dim,
                  .absorbed = s.absorbed,
@@ -137,9 +137,9 @@ Value latent_attention(Pass& p, Count window, Value x) {
 
 Value attention(Pass& p, Value x) {
   const Arch& a = p.arch();
-  const Count window = a.sliding.layers.contains(p.layer()) ? a.sliding.window : 0;
-  return a.attention == AttentionKind::latent ? latent_attention(p, window, std::move(x))
-                                              : grouped_attention(p, window, std::move(x));
+  const Reach reach = a.local.layers.contains(p.layer()) ? a.local.reach : Reach();
+  return a.attention == AttentionKind::latent ? latent_attention(p, reach, std::move(x))
+                                              : grouped_attention(p, reach, std::move(x));
 }
 
 // ---- MLP

@@ -56,11 +56,13 @@ void check_attention(const Arch& a, const Check& check) {
 }
 
 void check_patterns(const Arch& a, const Check& check) {
-  if (!a.sliding.layers.empty()) check.size(a.sliding.window, "the sliding window");
-  check.that(a.sliding.window == 0 || !a.sliding.layers.empty(), "the sliding window is used by no layer; remove it");
+  const std::string reach = a.local.reach.chunked ? "chunked attention" : "the sliding window";
+  if (!a.local.layers.empty()) check.size(a.local.reach.tokens, reach);
+  check.that(a.local.reach.tokens == 0 || !a.local.layers.empty(), reach + " is used by no layer; remove it");
   for (Count i = 0; i < a.layers; ++i)
-    if (a.sliding.layers.contains(i) && a.linear_layers.contains(i))
-      check.that(false, fmt::format("layer {} has both a sliding window and linear attention; choose one", i));
+    if (a.local.layers.contains(i) && a.linear_layers.contains(i))
+      check.that(false, fmt::format("layer {} has both {} and linear attention; choose one", i,
+                                    a.local.reach.chunked ? "chunked attention" : "a sliding window"));
 }
 
 void check_experts(const Arch& a, const Check& check) {

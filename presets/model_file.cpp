@@ -68,8 +68,10 @@ void read_attention(const Object& o, Arch& a) {
   o.refuse_unread();
 }
 
-void read_sliding_window(const Object& o, Arch& a) {
-  a.sliding = {.window = o.positive("window"), .layers = layers(o, a.layers)};
+void read_local(const Object& o, const char* size, bool chunked, Arch& a) {
+  if (a.local.reach.limited())
+    throw InputError(o.where() + ": there is a \"sliding_window\" besides; give one of the two");
+  a.local = {.reach = {o.positive(size), chunked}, .layers = layers(o, a.layers)};
   o.refuse_unread();
 }
 
@@ -121,7 +123,7 @@ void read_head(const Object& o, Arch& a) {
   o.refuse_unread();
 }
 
-/// A layer set holds max_layers; a window or a pattern must not be read against more.
+/// A layer set holds max_layers; a pattern must not be read against more.
 Count layer_count(const Object& o) {
   const Count n = o.positive("layers");
   if (n > max_layers)
@@ -139,7 +141,8 @@ Arch read_arch(const Object& o) {
   a.embedding_width = o.positive_or("embedding_width", a.hidden);
   a.block = choice<BlockKind>(o, "block");
   read_attention(o.object("attention"), a);
-  if (o.has("sliding_window")) read_sliding_window(o.object("sliding_window"), a);
+  if (o.has("sliding_window")) read_local(o.object("sliding_window"), "window", false, a);
+  if (o.has("chunked_attention")) read_local(o.object("chunked_attention"), "chunk", true, a);
   if (o.has("linear_attention")) read_linear_attention(o.object("linear_attention"), a);
   read_mlp(o.object("mlp"), a);
   if (o.has("moe")) read_moe(o.object("moe"), a);
@@ -272,8 +275,10 @@ void put_arch(Value& v, const Arch& a) {
   if (a.embedding_width != a.hidden) v["embedding_width"] = a.embedding_width;
   v["block"] = name(a.block);
   v["attention"] = attention_json(a);
-  if (a.sliding.window > 0)
-    v["sliding_window"] = {{"window", a.sliding.window}, {"layers", layer_pattern_json(a.sliding.layers, a.layers)}};
+  const auto& [reach, local_layers] = a.local;
+  if (reach.limited())
+    v[reach.chunked ? "chunked_attention" : "sliding_window"] = {
+        {reach.chunked ? "chunk" : "window", reach.tokens}, {"layers", layer_pattern_json(local_layers, a.layers)}};
   if (!a.linear_layers.empty()) v["linear_attention"] = {{"layers", layer_pattern_json(a.linear_layers, a.layers)}};
   v["mlp"] = mlp_json(a);
   if (a.has_experts()) v["moe"] = moe_json(a);

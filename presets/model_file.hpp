@@ -7,7 +7,8 @@
 ///                  "qkv_bias", "out_bias", "qk_norm", "sinks"? }
 ///             or { "kind": "latent", "heads", "q_rank" (0: none), "kv_rank", "nope_width", "rope_width", "v_width",
 ///                  "qkv_bias", "out_bias" },
-///   "sliding_window"?: { "window", "layers": PATTERN },   "linear_attention"?: { "layers": PATTERN },
+///   "sliding_window"?: { "window", "layers": PATTERN }  or  "chunked_attention"?: { "chunk", "layers": PATTERN },
+///   "linear_attention"?: { "layers": PATTERN },
 ///   "mlp": { "kind": plain | gated, "width"  (left out where every layer has experts), "activation", "bias" },
 ///   "moe"?: { "experts", "top_k", "width", "shared_experts"?, "shared_width"?, "shared_gate"?, "router_bias"?,
 ///             "expert_bias"?, "router_correction_bias"?, "layers": PATTERN },

@@ -35,7 +35,7 @@ Quantity per_token(Flops f, Count tokens) {
 /// MHA as wide as the model, a plain MLP of width 4D, serial: what Megatron's formula and the seeds' describe.
 bool is_gpt(const Arch& a) {
   return a.attention == AttentionKind::grouped && a.kv_heads == a.heads && a.heads * a.head_dim == a.hidden &&
-         a.mlp == MlpKind::plain && !a.has_experts() && a.sliding.layers.empty() && a.linear_layers.empty();
+         a.mlp == MlpKind::plain && !a.has_experts() && a.local.layers.empty() && a.linear_layers.empty();
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ std::string segment_name(const Segment& s) {
   if (s.kind != SegmentKind::block) return s.kind == SegmentKind::embedding ? "embedding" : "head";
   std::string n = "block";
   if (s.layer.experts) n = "expert " + n;
-  if (s.layer.windowed) n = "window " + n;
+  if (s.layer.reach.limited()) n = (s.layer.reach.chunked ? "chunked " : "window ") + n;
   if (s.layer.linear) n = "linear " + n;
   return n;
 }

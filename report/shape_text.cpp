@@ -34,7 +34,7 @@ std::string shape_text(const Linear& s) {
 std::string shape_text(const Norm& s) { return dims({s.rows, s.width}); }
 std::string shape_text(const Attention& s) {
   return fmt::format("{}/{}h {}/{}{}", s.heads, s.kv_heads, s.queries, s.keys,
-                     s.window > 0 ? fmt::format(" w{}", s.window) : "");
+                     s.reach.limited() ? fmt::format(" {}{}", s.reach.chunked ? 'c' : 'w', s.reach.tokens) : "");
 }
 std::string shape_text(const LinearAttention& s) { return fmt::format("{}h {}", s.heads, s.queries); }
 std::string shape_text(const Pointwise& s) { return dims({s.rows, s.width}); }

@@ -108,6 +108,9 @@ def attended(m, layer, q, k, v, sinks=None):
     hidden = ago < 0
     if has(m, "sliding_window", layer):
         hidden = hidden | (ago >= m["sliding_window"]["window"])
+    if has(m, "chunked_attention", layer):
+        chunk = torch.arange(tokens) // m["chunked_attention"]["chunk"]
+        hidden = hidden | (chunk[:, None] != chunk[None, :])
     scores = scores.masked_fill(hidden, -math.inf)
     if sinks is not None:  # gpt-oss: one more column, which takes its share and gives nothing
         column = sinks[None, :, None, None].expand(*scores.shape[:-1], 1)

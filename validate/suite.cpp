@@ -37,7 +37,7 @@ enum Which : std::size_t {
 
 const std::vector<Factor> all{
     {"attention", {"multi-head", "grouped", "multi-query", "latent", "latent without query rank"}},
-    {"window", {"none", "every other layer", "all layers"}},
+    {"window", {"none", "every other layer", "all layers", "chunks"}},
     {"qk-norm", {"none", "weight-free", "per head", "per head with bias", "each head", "full", "full with bias"}},
     {"sinks", {"none", "sinks"}},
     {"norm", {"LayerNorm", "LayerNorm without bias", "RMSNorm", "weight-free"}},
@@ -165,7 +165,8 @@ void set_attention(Arch& a, const Choice& c) {
     a.attention = AttentionKind::latent;
     a.latent = {.q_rank = c[attention] == 3 ? 7 : 0, .kv_rank = 9, .nope_dim = 6, .rope_dim = 4, .v_dim = 5};
   }
-  if (c[window] > 0) a.sliding = {.window = 3, .layers = LayerSet::every(0, c[window] == 1 ? 2 : 1, a.layers)};
+  if (c[window] > 0)
+    a.local = {.reach = {3, c[window] == 3}, .layers = LayerSet::every(0, c[window] == 2 ? 1 : 2, a.layers)};
   a.qk_norm = static_cast<QkNorm>(c[qk_norm]);
   a.attention_sinks = c[sinks] == 1;
   a.position =
@@ -255,7 +256,7 @@ Case enlarged(const Case& small) {
   Arch& a = c.arch;
   Latent& l = a.latent;
   for (Count* n : {&a.hidden, &a.embedding_width, &a.vocabulary, &a.context, &a.position_rows, &l.q_rank, &l.kv_rank,
-                   &a.sliding.window, &a.mlp_width, &a.moe.width, &a.moe.shared_width, &c.plan.seq, &c.plan.prompt})
+                   &a.local.reach.tokens, &a.mlp_width, &a.moe.width, &a.moe.shared_width, &c.plan.seq, &c.plan.prompt})
     *n *= times;
   a.heads *= 2;
   a.kv_heads *= 2;

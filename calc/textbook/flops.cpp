@@ -17,8 +17,8 @@ Fraction over_pairs(const Sizes<Fraction>& s, const Pass& p, const Fraction& wid
 
 }  // namespace
 
-Fraction attention_pairs(AttentionFlops convention, Count seq, Count past, Count window) {
-  return query_key_pairs<Fraction>(convention, seq, seq + past, window);
+Fraction attention_pairs(AttentionFlops convention, Count seq, Count past, const Reach& reach) {
+  return query_key_pairs<Fraction>(convention, seq, seq + past, {reach.tokens, reach.chunked});
 }
 
 ForwardFlops forward_flops(const Arch& a, const Pass& p) {

@@ -13,13 +13,14 @@ namespace llmcalc::textbook {
 // ---- Query-key pairs
 
 /// Pairs per head and sequence of `queries` at the end of `context` tokens, which count past and new ones alike. A
-/// window (0: none) counts the token itself, so that causal row i of a sequence scores min(i, window) keys.
+/// window of W (0: none) counts the token itself, so that causal row i of a sequence scores min(i, W) keys; a chunk of
+/// W is a sequence of its own, so that row i scores (i - 1) mod W + 1.
 ///   full: S c, S min(c, W). causal_exact: S (S + 1)/2 and min(S, W) (min(S, W) + 1)/2 + (S - min(S, W)) min(S, W) for
 ///   a whole sequence, min(c, W) for its last row. causal_half: the areas under those stairs.
 template <class N>
-N query_key_pairs(AttentionFlops convention, const N& queries, const N& context, const N& window);
+N query_key_pairs(AttentionFlops convention, const N& queries, const N& context, const Span<N>& span);
 
-Fraction attention_pairs(AttentionFlops convention, Count seq, Count past = 0, Count window = 0);
+Fraction attention_pairs(AttentionFlops convention, Count seq, Count past = 0, const Reach& reach = {});
 
 /// FLOPs of the scores and their product with the values, per pair: 2 A (2 d_h), of latent attention
 /// 2 A (d_n + d_r + d_v), absorbed 2 A (2 r_kv + d_r).
@@ -35,12 +36,12 @@ N scores_width(const Arch& a, const Sizes<N>& s, bool absorbed) {
   return N(2) * s.A * (absorbed ? s.r_kv + s.d_r : s.d_n + s.d_r);
 }
 
-/// Pairs per head and sequence, summed over the layers. `windows`: do sliding windows spare any?
+/// Pairs per head and sequence, summed over the layers. `local`: do windows and chunks spare any?
 template <class N>
-N layer_pairs(const Sizes<N>& s, AttentionFlops convention, const N& queries, const N& context, bool windows = true) {
+N layer_pairs(const Sizes<N>& s, AttentionFlops convention, const N& queries, const N& context, bool local = true) {
   Layered<N> sum;
-  sum.add(s.L_f, query_key_pairs(convention, queries, context, N(0)));
-  sum.add(s.L_w, query_key_pairs(convention, queries, context, windows ? s.W : N(0)));
+  sum.add(s.L_f, query_key_pairs(convention, queries, context, {}));
+  sum.add(s.L_w, query_key_pairs(convention, queries, context, local ? s.span : Span<N>()));
   return sum.total();
 }
 
@@ -148,11 +149,33 @@ N sequence_pairs(AttentionFlops convention, const N& n, const N& window) {
   if (convention == AttentionFlops::full) return n * most;
   return triangle(convention, most) + (n - most) * most;
 }
+/// Whole chunks of n tokens and the one that they begin.
+template <class N>
+N chunks_pairs(AttentionFlops convention, const N& n, const N& chunk) {
+  const N whole = floor(n / chunk);
+  return whole * triangle(convention, chunk) + triangle(convention, n - whole * chunk);
+}
+template <class N>
+N chunk_pairs(AttentionFlops convention, const N& queries, const N& context, const N& chunk) {
+  if (queries == context) return chunks_pairs(convention, queries, chunk);
+  if (queries == N(1)) {  // the last row
+    const N seen = context - floor((context - N(1)) / chunk) * chunk;
+    return convention == AttentionFlops::causal_half ? seen - N(1) / N(2) : seen;
+  }
+  const N past = context - queries, before = chunks_pairs(convention, past, chunk);
+  const N all = chunks_pairs(convention, context, chunk) - before;
+  if (convention != AttentionFlops::full) return all;
+  // The past of the first query's chunk meets no new key.
+  const N begun = floor(past / chunk) * chunk, old = past - begun;
+  return all - old * (min(chunk, context - begun) - old);
+}
 }  // namespace detail
 
 template <class N>
-N query_key_pairs(AttentionFlops convention, const N& queries, const N& context, const N& window) {
+N query_key_pairs(AttentionFlops convention, const N& queries, const N& context, const Span<N>& span) {
   using detail::sequence_pairs;
+  if (span.chunked) return detail::chunk_pairs(convention, queries, context, span.tokens);
+  const N& window = span.tokens;
   if (queries == context) return sequence_pairs(convention, queries, window);
   if (queries == N(1)) {  // the last row
     const N seen = convention == AttentionFlops::causal_half ? context - N(1) / N(2) : context;

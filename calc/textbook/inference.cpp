@@ -17,6 +17,12 @@ Exact layer_token_bytes(const Arch& a, Count precision, Count tensor_parallel, C
   return Exact(2) * ceil(a.kv_heads, tensor_parallel) * (p * a.head_dim + scale_bytes);
 }
 
+/// Tokens over all layers, of which those with a window or chunks have `local` each.
+Exact layer_tokens(const Arch& a, Exact context, Exact local) {
+  const LayerCounts n = layer_counts(a);
+  return n.full * context + n.local * local;
+}
+
 double step_seconds(double flops, double bytes, const Machine& m) {
   const double compute = flops / (real(m.devices) * m.peak * m.flops_efficiency);
   const double memory = bytes / (real(m.devices) * m.bandwidth * m.bandwidth_efficiency);
@@ -36,12 +42,8 @@ Bytes kv_bytes_per_token(const Arch& a, Count precision, Count tensor_parallel, 
 
 Bytes kv_cache_bytes(const Arch& a, Count batch, Count context, Count precision, Count tensor_parallel, Count page,
                      Count scale_bytes) {
-  Exact tokens = 0;
-  for (Count i = 0; i < a.layers; ++i) {
-    if (a.linear_layers.contains(i)) continue;
-    const bool windowed = a.sliding.layers.contains(i);
-    tokens = tokens + ceil(windowed ? std::min(context, a.sliding.window) : context, page) * page;
-  }
+  const Count local = std::min(context, a.local.reach.tokens);
+  const Exact tokens = layer_tokens(a, ceil(context, page) * page, ceil(local, page) * page);
   return (Exact(batch) * tokens * layer_token_bytes(a, precision, tensor_parallel, scale_bytes)).bytes();
 }
 
@@ -67,7 +69,9 @@ double weight_bytes_read(const Arch& a, Count tokens, Count weight_bytes) {
 double decode_step_seconds(const Arch& a, Count batch, Count context, Count weight_bytes, Count kv_bytes,
                            const Machine& m, double communication) {
   const double flops = static_cast<double>(decode_flops(a, batch, context).value);
-  const double cache = real(kv_cache_bytes(a, batch, context, kv_bytes).value);
+  const auto [reach, chunked] = a.local.reach;
+  const Count seen = chunked ? (context - 1) % reach + 1 : std::min(context, reach);
+  const double cache = (Exact(batch) * layer_tokens(a, context, seen) * layer_token_bytes(a, kv_bytes, 1, 0)).real();
   return step_seconds(flops, weight_bytes_read(a, batch, weight_bytes) + cache, m) + communication;
 }
 

@@ -14,7 +14,7 @@ namespace llmcalc::textbook {
 /// which does not grow and is not counted.
 Bytes kv_bytes_per_token(const Arch& arch, Count precision, Count tensor_parallel = 1, Count scale_bytes = 0);
 
-/// B sequences of c tokens: windowed layers keep min(c, window); tokens are rounded up to whole pages.
+/// B sequences of c tokens: layers with a window or chunks of W keep min(c, W); tokens are rounded up to whole pages.
 Bytes kv_cache_bytes(const Arch& arch, Count batch, Count context, Count precision, Count tensor_parallel = 1,
                      Count page = 1, Count scale_bytes = 0);
 
@@ -39,7 +39,7 @@ struct Machine {
   double peak = 0, bandwidth = 0;
   double flops_efficiency = 1, bandwidth_efficiency = 1;
 };
-/// Weights read once and the whole cache; exposed communication is added.
+/// Weights read once and the cached tokens that the new ones see; exposed communication is added.
 double decode_step_seconds(const Arch& arch, Count batch, Count context, Count weight_bytes, Count kv_bytes,
                            const Machine& machine, double communication = 0);
 /// Head on the last position; the cache's writes are not counted.

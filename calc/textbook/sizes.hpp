@@ -10,17 +10,25 @@ namespace llmcalc::textbook {
 
 /// How many layers are of which kind.
 struct LayerCounts {
-  Count full = 0, windowed = 0, linear = 0;  ///< attention: add up to all layers
-  Count dense = 0, experts = 0;              ///< MLP: add up to all layers
+  Count full = 0, local = 0, linear = 0;  ///< attention: add up to all layers
+  Count dense = 0, experts = 0;           ///< MLP: add up to all layers
 };
 LayerCounts layer_counts(const Arch& arch);
+
+/// The window or chunk that a token attends within; 0: all tokens up to itself.
+template <class N>
+struct Span {
+  N tokens = 0;
+  bool chunked = false;
+};
 
 /// What a model does not have is 0. T: the ranks that widths are cut over.
 template <class N>
 struct Sizes {
-  N L, L_f, L_w, L_l, L_s, L_d, L_m;                       ///< layers: all; of a kind; with softmax attention
-  N D, D_e, V, K, A, G, d_h, r_q, r_kv, d_n, d_r, d_v, W;  ///< widths, tables, heads, latent attention, window
-  N F, n_E, k, F_e, n_s, F_s;                              ///< MLP and experts
+  N L, L_f, L_w, L_l, L_s, L_d, L_m;                    ///< layers: all; of a kind; with softmax attention
+  N D, D_e, V, K, A, G, d_h, r_q, r_kv, d_n, d_r, d_v;  ///< widths, tables, heads, latent attention
+  Span<N> span;                                         ///< of the L_w layers
+  N F, n_E, k, F_e, n_s, F_s;                           ///< MLP and experts
   N T;
   /// A width on the fullest rank.
   N cut(const N& width) const { return quotient_up(width, T); }
@@ -36,7 +44,7 @@ void set_layers(Sizes<N>& s, const Arch& a, const Letter& letter) {
     return count == 0 ? N(0) : letter(name, count);
   };
   s.L_f = some("L_f", n.full);
-  s.L_w = some("L_w", n.windowed);
+  s.L_w = some("L_w", n.local);
   s.L_l = some("L_l", n.linear);
   s.L_d = some("L_d", n.dense);
   s.L_m = some("L_m", n.experts);
@@ -61,7 +69,7 @@ Sizes<N> sizes(const Arch& a, Count ranks, const Letter& letter) {
   s.d_n = letter("d_n", a.latent.nope_dim);
   s.d_r = letter("d_r", a.latent.rope_dim);
   s.d_v = letter("d_v", a.latent.v_dim);
-  s.W = letter("W", a.sliding.window);
+  s.span = {letter(a.local.reach.chunked ? "W_c" : "W", a.local.reach.tokens), a.local.reach.chunked};
   s.F = letter("F", a.mlp_width);
   s.F_e = letter("F_e", a.moe.width);
   s.F_s = letter("F_s", a.moe.shared_width);

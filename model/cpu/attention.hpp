@@ -47,7 +47,7 @@ struct Core {
 
   /// The keys that query i (of this pass) sees: [first, last).
   Count last(Count i) const { return s.past() + i + 1; }
-  Count first(Count i) const { return s.window > 0 ? std::max<Count>(0, last(i) - s.window) : 0; }
+  Count first(Count i) const { return s.reach.first(last(i) - 1); }
   /// Its first number among the scores of all heads and sequences: where dropout's dice are counted from.
   Count row(Count i) const { return ((sequence * s.heads + head) * s.queries + i) * (s.keys); }
 
@@ -282,7 +282,7 @@ Flops naive(const Attention& s, const AttentionInputs& in, const Dropout& drop, 
     for (Count j = low; j < high; ++j) axpy(s.v_dim, x[j], c.v(j), out.data());
     write_out(out, o + ((b * s.queries + i) * s.heads + h) * s.v_dim);
   });
-  const Count pairs = s.queries > 1 || s.window <= 0 ? keys : std::min(keys, s.window);
+  const Count pairs = s.queries > 1 ? keys : s.reach.seen(keys - 1);
   return (s.sequences * s.heads * s.queries) * pair_flops(pairs, s.qk_dim + s.v_dim);
 }
 

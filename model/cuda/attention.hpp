@@ -40,10 +40,7 @@ struct Scores {
   }
   /// The keys that query i sees: [first, last).
   LLMCALC_HD Count last(Count i) const { return past() + i + 1; }
-  LLMCALC_HD Count first(Count i) const {
-    const Count begin = last(i) - s.window;
-    return s.window > 0 && begin > 0 ? begin : 0;
-  }
+  LLMCALC_HD Count first(Count i) const { return s.reach.first(last(i) - 1); }
   /// Its first number among the scores of all heads and sequences.
   LLMCALC_HD Count row(Count b, Count h, Count i) const { return ((b * s.heads + h) * s.queries + i) * keys(); }
   /// The query that block n of (sequences, heads, queries) works on.
@@ -166,10 +163,7 @@ struct FlashPairs {
   LLMCALC_HD Count first_key(Count i) const { return c.first(i); }
   LLMCALC_HD Count last_key(Count i) const { return c.last(i); }
   LLMCALC_HD Count first_query(Count j) const { return j > c.s.past() ? j - c.s.past() : 0; }
-  LLMCALC_HD Count last_query(Count j) const {
-    const Count end = j + c.s.window - c.s.past();
-    return c.s.window > 0 && end < c.s.queries ? end : c.s.queries;
-  }
+  LLMCALC_HD Count last_query(Count j) const { return c.s.reach.end(j, c.s.keys) - c.s.past(); }
   LLMCALC_HD PairGradient of(Count b, Count h, Count i, Count j) const {
     const Count place = c.place(b, h, i);
     const float p = exp_of(c.score(b, h, i, j) - log_sum_exp[place]);

@@ -138,7 +138,7 @@ class Cuda final : public Backend {
       count_flash(s, s.qk_dim + s.v_dim);
     } else {
       own.naive(n(o));
-      const Count all = s.keys, keys = s.queries > 1 || s.window <= 0 ? all : std::min(all, s.window);
+      const Count keys = s.queries > 1 ? s.keys : s.reach.seen(s.keys - 1);
       replays_.count(s.rows() * s.heads * flops(2, keys, s.qk_dim + s.v_dim));
     }
   }

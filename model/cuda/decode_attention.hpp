@@ -220,7 +220,7 @@ class DecodeAttention {
   Count splits(Count blocks) const {
     constexpr Count wanted = 132 * 4, least = 64, most = 128;
     const Count held = c_.in.k.capacity > 0 ? c_.in.k.capacity : c_.s.past() + 1;
-    const Count seen = c_.s.window > 0 ? std::min(held, c_.s.window) : held;
+    const Count seen = c_.s.reach.held(held);
     return std::clamp<Count>((wanted + blocks - 1) / blocks, 1, std::min(most, (seen + least - 1) / least));
   }
   template <int H, typename Device>

@@ -7,37 +7,38 @@
 namespace llmcalc::model::cuda {
 
 /// The tokens that any of a stretch of others meets in a band: [first, end); and those that all of it meet.
-struct Reach {
+struct Extent {
   int first = 0, end = 0, all_first = 0, all_end = 0;
   LLMCALC_HD bool any(int x, int x_end) const { return x < end && x_end > first; }
   LLMCALC_HD bool all(int x, int x_end) const { return x >= all_first && x_end <= all_end; }
 };
 
-/// What a causal mask leaves: key j of query i if past + i - window < j <= past + i; window 0: from the first key on.
+/// What a causal mask leaves: key j of query i from the first that it sees to past + i.
 struct Band {
-  int past, window, queries;
+  int past, queries;
+  ReachOf<int> reach;
   LLMCALC_HD explicit Band(const Attention& s)
-      : past(static_cast<int>(s.past())), window(static_cast<int>(s.window)), queries(static_cast<int>(s.queries)) {}
+      : past(static_cast<int>(s.past())),
+        queries(static_cast<int>(s.queries)),
+        reach{static_cast<int>(s.reach.tokens), s.reach.chunked} {}
 
   LLMCALC_HD int keys() const { return past + queries; }
-  LLMCALC_HD bool holds(int i, int j) const { return j <= past + i && (window <= 0 || j > past + i - window); }
+  LLMCALC_HD bool holds(int i, int j) const { return j <= past + i && j >= first_key(i); }
   /// The keys that queries [i, i_end) see.
-  LLMCALC_HD Reach of_queries(int i, int i_end) const {
+  LLMCALC_HD Extent of_queries(int i, int i_end) const {
     if (i >= i_end) return {};
     return {first_key(i), past + i_end, first_key(i_end - 1), past + i + 1};
   }
   /// The queries that see keys [j, j_end).
-  LLMCALC_HD Reach of_keys(int j, int j_end) const {
+  LLMCALC_HD Extent of_keys(int j, int j_end) const {
     if (j >= j_end) return {};
     return {first_query(j), end_query(j_end - 1), first_query(j_end - 1), end_query(j)};
   }
 
  private:
-  LLMCALC_HD int first_key(int i) const { return window > 0 && past + i >= window ? past + i - window + 1 : 0; }
+  LLMCALC_HD int first_key(int i) const { return reach.first(past + i); }
   LLMCALC_HD int first_query(int j) const { return j > past ? j - past : 0; }
-  LLMCALC_HD int end_query(int j) const {
-    return window > 0 && j + window - past < queries ? j + window - past : queries;
-  }
+  LLMCALC_HD int end_query(int j) const { return reach.end(j, keys()) - past; }
 };
 
 /// What a block works on: a stretch of the tokens of a head of a sequence.

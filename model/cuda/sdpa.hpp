@@ -105,7 +105,8 @@ inline bool is_sdpa(const Attention& s) { return s.past() == 0 && s.queries > 1;
 inline std::string sdpa_obstacle(const Attention& s, const AttentionInputs& in, const Dropout& d, const Sdpa& a,
                                  Bytes number, Count most) {
   if (number.value != 2) return "numbers are float32";
-  if (s.window > 0 && s.window < s.queries) return "there is a window";
+  if (s.reach.limited() && s.reach.tokens < s.queries)
+    return s.reach.chunked ? "there are chunks" : "there is a window";
   if (in.sinks != nullptr) return "there are sinks";
   if (in.alibi) return "there is ALiBi";
   if (d.p > 0) return "there is dropout";

@@ -25,7 +25,7 @@ Arch cohere2(const Config& c) {
   const Count step = c.first_size({"sliding_window_pattern", "_sliding_window_pattern"}, 4);
   const LayerSet local = others(LayerSet::every(step - 1, step, a.layers), a.layers);
   const Count window = c.is_null("sliding_window") ? 0 : c.count("sliding_window", 4096);
-  set_window(a, window, layers_of_type(c, a, "sliding_attention").value_or(local));
+  set_reach(a, {window}, layers_of_type(c, a, "sliding_attention").value_or(local));
   return a;
 }
 

@@ -169,9 +169,9 @@ Activation activation(const Config& c, Keys keys, std::string_view otherwise) {
   c.refuse(fmt::format("unknown activation \"{}\"; expected gelu, gelu_new, relu, relu2, silu or xielu", name));
 }
 
-void set_window(Arch& arch, Count window, const LayerSet& layers) {
-  if (window == 0 || window >= arch.context || layers.empty()) return;
-  arch.sliding = {.window = window, .layers = layers};
+void set_reach(Arch& arch, const Reach& reach, const LayerSet& layers) {
+  if (!reach.limited() || reach.tokens >= arch.context || layers.empty()) return;
+  arch.local = {.reach = reach, .layers = layers};
 }
 
 std::optional<LayerSet> layers_of_type(const Config& c, const Arch& arch, std::string_view type, std::string_view key) {

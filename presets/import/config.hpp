@@ -96,8 +96,8 @@ void require_layers(const Config& config, Count layers);
 /// The function that `hidden_act`, `activation_function` or the like names.
 Activation activation(const Config& config, Keys keys, std::string_view otherwise);
 
-/// Gives `layers` a sliding window, unless it is absent (0) or as long as the context.
-void set_window(Arch& arch, Count window, const LayerSet& layers);
+/// Gives `layers` a sliding window or chunks, unless absent (0) or as long as the context.
+void set_reach(Arch& arch, const Reach& reach, const LayerSet& layers);
 
 /// The layers whose entry in the list `key` is `type`; nothing if the list is absent.
 std::optional<LayerSet> layers_of_type(const Config& config, const Arch& arch, std::string_view type,

@@ -45,7 +45,7 @@ Arch gemma2(const Config& c) {
                           .tied = true});
   sandwich(a);
   const LayerSet even = LayerSet::every(0, 2, a.layers);
-  set_window(a, window(c), layers_of_type(c, a, "sliding_attention").value_or(even));
+  set_reach(a, {window(c)}, layers_of_type(c, a, "sliding_attention").value_or(even));
   return a;
 }
 
@@ -65,7 +65,7 @@ Arch gemma3(const Config& c) {
   a.qk_norm = QkNorm::per_head;
   const Count step = c.first_size({"sliding_window_pattern", "_sliding_window_pattern"}, 6);
   const LayerSet local = others(LayerSet::every(step - 1, step, a.layers), a.layers);
-  set_window(a, window(c), layers_of_type(c, a, "sliding_attention").value_or(local));
+  set_reach(a, {window(c)}, layers_of_type(c, a, "sliding_attention").value_or(local));
   return a;
 }
 

@@ -67,7 +67,7 @@ Arch gpt_neo(const Config& c) {
   c.ignore({"attention_types"});
   a.qkv_bias = false;
   const LayerSet odd = LayerSet::every(1, 2, a.layers);
-  set_window(a, c.size("window_size", 256), layers_of_type(c, a, "local", "attention_layers").value_or(odd));
+  set_reach(a, {c.size("window_size", 256)}, layers_of_type(c, a, "local", "attention_layers").value_or(odd));
   return a;
 }
 
@@ -126,7 +126,7 @@ Arch starcoder2(const Config& c) {
   a.activation = activation(c, {"hidden_act"}, "gelu_pytorch_tanh");
   a.qkv_bias = a.attention_out_bias = a.mlp_bias = c.flag("use_bias", true);
   c.ignore({"norm_type", "mlp_type"});
-  set_window(a, c.count("sliding_window", 0), LayerSet::all(a.layers));
+  set_reach(a, {c.count("sliding_window", 0)}, LayerSet::all(a.layers));
   return a;
 }
 

@@ -108,7 +108,8 @@ bool matters(const import::Assumption& assumed, const Arch& a) {
       "n_inner",         "ffn_hidden_size",       "num_kv_heads", "kv_n_heads", "num_ln_in_parallel_attn",
       "widening_factor", "no_rope_layer_interval"};
   if (assumed.key == "head_dim") return a.attention == AttentionKind::grouped;
-  if (assumed.key.find("window") != std::string::npos) return a.sliding.window > 0;
+  if (assumed.key.find("window") != std::string::npos || assumed.key == "attention_chunk_size")
+    return a.local.reach.limited();
   return std::find(following.begin(), following.end(), assumed.key) == following.end();
 }
 

@@ -25,7 +25,7 @@ Arch mistral(const Config& c) {
       c,
       {.layers = 32, .hidden = 4096, .heads = 32, .kv_heads = 8, .mlp = 14336, .vocabulary = 32000, .context = 131072});
   const Count window = c.is_null("sliding_window") ? 0 : c.count("sliding_window", 4096);
-  set_window(a, window, layers_of_type(c, a, "sliding_attention").value_or(LayerSet::all(a.layers)));
+  set_reach(a, {window}, layers_of_type(c, a, "sliding_attention").value_or(LayerSet::all(a.layers)));
   return a;
 }
 
@@ -79,7 +79,7 @@ Arch smollm3(const Config& c) {
   const Count interval = c.size("no_rope_layer_interval", 4);
   const auto typed = layers_of_type(c, a, "sliding_attention");
   if (!c.flag("use_sliding_window", false)) return a;
-  set_window(a, c.count("sliding_window", 0), typed.value_or(LayerSet::every(interval - 1, interval, a.layers)));
+  set_reach(a, {c.count("sliding_window", 0)}, typed.value_or(LayerSet::every(interval - 1, interval, a.layers)));
   return a;
 }
 
@@ -182,7 +182,7 @@ Arch exaone4(const Config& c) {
   a.qk_norm = QkNorm::per_head;
   const Count window = c.is_null("sliding_window") ? 0 : c.count("sliding_window", 4096);
   const auto typed = layers_of_type(c, a, "sliding_attention");
-  if (window > 0) set_window(a, window, typed ? *typed : local_layers(c, a.layers));
+  if (window > 0) set_reach(a, {window}, typed ? *typed : local_layers(c, a.layers));
   return a;
 }
 

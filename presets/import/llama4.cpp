@@ -30,7 +30,7 @@ LayerSet expert_layers(const Config& c, const Arch& a) {
 /// hf llama4/modeling_llama4.py, the text model. Layers with experts have num_local_experts of intermediate_size and
 /// one shared of the same; the others a dense MLP of intermediate_size_mlp. Router without bias; `attention_bias` on q,
 /// k, v and o; `use_qk_norm` (default true) norms q and k without parameters. Layers with RoPE attend within chunks of
-/// attention_chunk_size, given here as a window; the others see everything. Untied by default.
+/// attention_chunk_size; the others see everything. Untied by default.
 Arch llama4(const Config& c) {
   Arch a = base_arch(c, {.layers = 48,
                          .hidden = 5120,
@@ -44,7 +44,7 @@ Arch llama4(const Config& c) {
   if (c.flag("use_qk_norm", true)) a.qk_norm = QkNorm::weight_free;
   const Count chunk = c.is_null("attention_chunk_size") ? 0 : c.count("attention_chunk_size", 8192);
   const LayerSet rope = rope_layers(c, a);
-  set_window(a, chunk, layers_of_type(c, a, "chunked_attention").value_or(rope));
+  set_reach(a, {chunk, true}, layers_of_type(c, a, "chunked_attention").value_or(rope));
   const Count width = a.mlp_width;
   a.mlp_width = c.size("intermediate_size_mlp", 16384);
   set_experts(a, {.experts = c.size({"num_local_experts", "num_experts"}, 16),

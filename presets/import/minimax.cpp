@@ -32,7 +32,7 @@ Moe mixture(const Config& c, const Arch& a) {
 Arch minimax(const Config& c) {
   Arch a = base_arch(c, defaults);
   a.linear_layers = lightning_layers(c, a);
-  set_window(a, c.count("sliding_window", 0), others(a.linear_layers, a.layers));
+  set_reach(a, {c.count("sliding_window", 0)}, others(a.linear_layers, a.layers));
   Moe m = mixture(c, a);
   m.shared_width = c.count("shared_intermediate_size", 0);
   m.shared_experts = m.shared_width > 0 ? 1 : 0;

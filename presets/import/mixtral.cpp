@@ -17,7 +17,7 @@ Arch mixtral(const Config& c) {
   Arch a = base_arch(
       c,
       {.layers = 32, .hidden = 4096, .heads = 32, .kv_heads = 8, .mlp = 14336, .vocabulary = 32000, .context = 131072});
-  set_window(a, c.count("sliding_window", 0), LayerSet::all(a.layers));
+  set_reach(a, {c.count("sliding_window", 0)}, LayerSet::all(a.layers));
   set_experts(a, mixture(c, a, 8, 2));
   return a;
 }
@@ -104,7 +104,7 @@ Arch gpt_oss(const Config& c) {
   a.attention_sinks = true;
   const LayerSet even = LayerSet::every(0, 2, a.layers);
   const Count window = c.is_null("sliding_window") ? 0 : c.count("sliding_window", 128);
-  set_window(a, window, layers_of_type(c, a, "sliding_attention").value_or(even));
+  set_reach(a, {window}, layers_of_type(c, a, "sliding_attention").value_or(even));
   Moe m = mixture(c, a, 128, 4);
   m.router_bias = m.expert_bias = true;
   set_experts(a, m);

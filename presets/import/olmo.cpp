@@ -29,7 +29,7 @@ Arch olmo3(const Config& c) {
   Arch a = olmo2(c);
   const LayerSet local = others(LayerSet::every(3, 4, a.layers), a.layers);
   const Count window = c.is_null("sliding_window") ? 0 : c.count("sliding_window", 4096);
-  set_window(a, window, layers_of_type(c, a, "sliding_attention").value_or(local));
+  set_reach(a, {window}, layers_of_type(c, a, "sliding_attention").value_or(local));
   return a;
 }
 

@@ -23,7 +23,7 @@ Arch phi(const Config& c) {
 Arch phi3(const Config& c) {
   Arch a = base_arch(c, {.layers = 32, .hidden = 3072, .heads = 32, .mlp = 8192, .vocabulary = 32064, .context = 4096});
   c.ignore({"attention_bias", "mlp_bias", "lm_head_bias"});
-  set_window(a, c.count("sliding_window", 0), LayerSet::all(a.layers));
+  set_reach(a, {c.count("sliding_window", 0)}, LayerSet::all(a.layers));
   return a;
 }
 
@@ -36,7 +36,7 @@ Arch phimoe(const Config& c) {
   a.norm = NormKind::layer_norm;
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
   a.head_bias = c.flag("lm_head_bias", false);
-  set_window(a, c.count("sliding_window", 0), LayerSet::all(a.layers));
+  set_reach(a, {c.count("sliding_window", 0)}, LayerSet::all(a.layers));
   set_experts(a, {.experts = c.size({"num_local_experts", "num_experts"}, 16),
                   .top_k = c.size("num_experts_per_tok", 2),
                   .width = a.mlp_width,

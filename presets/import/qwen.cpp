@@ -9,7 +9,7 @@ void qwen_window(const Config& c, Arch& a, Count first_by_default) {
   const Count window = c.is_null("sliding_window") ? 0 : c.count("sliding_window", 4096);
   const Count first = c.count("max_window_layers", first_by_default);
   const auto typed = layers_of_type(c, a, "sliding_attention");
-  if (c.flag("use_sliding_window", false)) set_window(a, window, typed.value_or(LayerSet::every(first, 1, a.layers)));
+  if (c.flag("use_sliding_window", false)) set_reach(a, {window}, typed.value_or(LayerSet::every(first, 1, a.layers)));
 }
 
 /// hub Qwen/Qwen-7B, modeling_qwen.py: the first Qwen. Biases on q, k, v always, elsewhere unless no_bias (default

@@ -67,7 +67,8 @@ struct Part {
 std::string name_of(const Segment& s) {
   if (s.kind == SegmentKind::embedding) return "embedding";
   if (s.kind == SegmentKind::head) return "head";
-  const char* attention = s.layer.linear ? "linear " : s.layer.windowed ? "windowed " : "";
+  const char* local = s.layer.reach.chunked ? "chunked " : "windowed ";
+  const char* attention = s.layer.linear ? "linear " : s.layer.reach.limited() ? local : "";
   return fmt::format("{}{}block", s.layer.experts ? "experts " : "", attention);
 }
 

@@ -26,6 +26,7 @@ const std::vector<Example>& examples() {
       {"multi-head, plain MLP, biases, learned positions (GPT-3)", "gpt-3-175b"},
       {"parallel block, one norm, multi-query (Falcon-7B)", "falcon-7b"},
       {"windows, four norms, norms of q and k (Gemma 3)", "gemma-3-27b"},
+      {"chunks, experts everywhere (Llama 4)", "llama-4-scout"},
       {"experts (Mixtral)", "mixtral-8x7b"},
       {"latent attention, shared experts (DeepSeek-V3)", "deepseek-v3"},
       {"measured throughput", llama, {{"--measured-tokens-per-s", "1e4"}}},

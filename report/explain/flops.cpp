@@ -13,8 +13,8 @@ Expr linear_flops(S s) { return s.quantity("F_lin", "flops.forward_linear"); }
 bool absorbed(S s) { return s.plan().mla == Mla::absorbed; }
 
 /// FLOPs of the attention cores, `width` per pair.
-Expr over_pairs(S s, const Expr& width, AttentionFlops convention, bool windows = true) {
-  return width * s.micro_batch() * textbook::layer_pairs(n(s), convention, s.seq(), s.seq(), windows);
+Expr over_pairs(S s, const Expr& width, AttentionFlops convention, bool local = true) {
+  return width * s.micro_batch() * textbook::layer_pairs(n(s), convention, s.seq(), s.seq(), local);
 }
 Expr core_width(S s) { return textbook::core_width(s.arch(), n(s), absorbed(s)); }
 
@@ -70,7 +70,9 @@ constexpr Definition all[] = {
     {"flops.forward_linear", "FLOPs of projections, MLPs and routers", "FLOP", Subject::training, false, linear,
      "2 per weight and token; the head is a row of its own", "Goon §3; Narayanan 2021 (arXiv:2104.04473)"},
     {"flops.forward_attention", "FLOPs of scores and their product with the values", "FLOP", Subject::training, false,
-     core, "--attention-flops: full S^2 pairs, causal-half S^2/2, causal-exact S (S + 1)/2; a window counts its token",
+     core,
+     "--attention-flops: full S^2 pairs, causal-half S^2/2, causal-exact S (S + 1)/2; a window counts its token, a "
+     "chunk is a sequence of its own",
      "Goon (3.2); FlashAttention's benchmark for causal-half"},
     {"flops.forward_head", "FLOPs of the head", "FLOP", Subject::training, false, head,
      "every position in training; only the last one in prefill and decode", "Narayanan 2021 (arXiv:2104.04473)"},
@@ -86,7 +88,7 @@ constexpr Definition all[] = {
      [](S) -> Formula { return {"F_model + F_re"}; }, "recomputation counted, same attention convention",
      "Korthikanti 2022 (arXiv:2205.05198)"},
     {"flops.executed", "FLOPs that the kernels do", "FLOP", Subject::training, false, executed,
-     "naive: every pair, windows spare nothing; flash: causal pairs, and the scores once more in backward",
+     "naive: every pair, windows and chunks spare nothing; flash: causal pairs, and the scores once more in backward",
      "FlashAttention (arXiv:2205.14135) and its benchmark"},
     {"flops.per_token", "model FLOPs per token", "FLOP", Subject::training, false,
      [](S) -> Formula { return {"F_model/(B*S)"}; }, matmuls, "PaLM (arXiv:2204.02311) App. B"},

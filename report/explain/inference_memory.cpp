@@ -31,28 +31,32 @@ Expr cached_bytes(S s) {
   return s.latent() ? row(n(s).r_kv + n(s).d_r) : Expr(2) * n(s).cut(n(s).G) * row(n(s).d_h);
 }
 
-/// Bytes per token of the layers whose cache grows for ever, or up to the window.
+/// Bytes per token of the layers whose cache grows for ever, or up to the window or chunk.
 Expr growing(S s) { return n(s).L_f * cached_bytes(s); }
-Expr windowed(S s) { return n(s).L_w * cached_bytes(s); }
+Expr local(S s) { return n(s).L_w * cached_bytes(s); }
 /// Linear layers keep a float32 state per head.
 Expr state(S s) { return Expr(4) * n(s).L_l * n(s).cut(n(s).A) * n(s).d_h * n(s).d_h; }
 bool is_some(const Expr& e) { return !(e == Expr(0)); }
 
 Formula bytes_per_sequence(S s) {
   const Expr context = Expr("n_in", s.plan().prompt) + Expr("n_out", s.plan().generate);
-  return {(n(s).L_f * context * cached_bytes(s) + n(s).L_w * min(context, n(s).W) * cached_bytes(s) + state(s)).text()};
+  return {
+      (n(s).L_f * context * cached_bytes(s) + n(s).L_w * min(context, n(s).span.tokens) * cached_bytes(s) + state(s))
+          .text()};
 }
 
-/// The bytes of `batch` sequences reach `room` at this many tokens: where the windows are not full yet, or beyond.
+/// The bytes of `batch` sequences reach `room` at this many tokens: where windows and chunks are not full yet, or
+/// beyond.
 std::string context_at(S s, const std::string& room, const char* rounding) {
   const std::string left = is_some(state(s)) ? room + " - B*" + state(s).text() : room;
   const auto tokens = [&](const std::string& bytes, const Expr& rate) {
     return std::string(rounding) + "(" + ratio(bytes, product({"B", rate.text()})) + ")";
   };
-  if (!is_some(windowed(s))) return tokens(left, growing(s));
-  const std::string filling = tokens(left, growing(s) + windowed(s));
+  if (!is_some(local(s))) return tokens(left, growing(s));
+  const std::string filling = tokens(left, growing(s) + local(s));
   if (!is_some(growing(s))) return filling;
-  return "max(" + filling + ", " + tokens(left + " - B*W*" + windowed(s).text(), growing(s)) + ")";
+  return "max(" + filling + ", " +
+         tokens(left + " - B*" + n(s).span.tokens.text() + "*" + local(s).text(), growing(s)) + ")";
 }
 
 /// Where no layer has a cache that grows there is nothing to solve: the states alone outgrow the weights, or do not
@@ -118,17 +122,18 @@ constexpr Definition memory[] = {
      [](S) -> Formula { return {"M_peak/(u*M)"}; }, per_gpu, "the hardware file", "", "yes where this is at most 1"},
     {"kv_cache.elements_per_token", "numbers cached per token", "", Subject::inference, false,
      [](S s) -> Formula { return {(s.sizes().L_s * cached_numbers(s, s.sizes())).text()}; },
-     "whole model, all layers, windows ignored", "Goon (6.1); GQA arXiv:2305.13245; MLA arXiv:2405.04434"},
-    {"kv_cache.bytes_per_token", "bytes cached per token while no window is full", "bytes", Subject::inference, false,
-     [](S s) -> Formula { return {(n(s).L_s * cached_bytes(s)).text()}; }, heads, "Goon (6.1) with G d_h = D"},
+     "whole model, all layers, windows and chunks ignored", "Goon (6.1); GQA arXiv:2305.13245; MLA arXiv:2405.04434"},
+    {"kv_cache.bytes_per_token", "bytes cached per token while no window or chunk is full", "bytes", Subject::inference,
+     false, [](S s) -> Formula { return {(n(s).L_s * cached_bytes(s)).text()}; }, heads, "Goon (6.1) with G d_h = D"},
     {"kv_cache.bytes_per_sequence", "bytes cached per sequence", "bytes", Subject::inference, false, bytes_per_sequence,
-     "the cache full: prompt and generated tokens; a window keeps W of them; a row starts on a byte, its groups with "
+     "the cache full: prompt and generated tokens; a window keeps W of them, a chunk W_c; a row starts on a byte, its "
+     "groups with "
      "it",
      "Goon (6.1)"},
     {"kv_cache.bytes_total", "bytes cached in all", "bytes", Subject::inference, false,
      [](S s) -> Formula { return {s.plan().kv_cache ? "B*M_seq" : "0"}; }, per_gpu, "Goon (6.1)"},
     {"kv_cache.equals_weights_context", "context from which the cache is larger than the weights", "tokens",
-     Subject::inference, false, equals_weights, "at this batch", "Goon §6", "a layer without a window"},
+     Subject::inference, false, equals_weights, "at this batch", "Goon §6", "a layer without window or chunks"},
 };
 
 constexpr Definition limits[] = {

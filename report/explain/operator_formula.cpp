@@ -28,10 +28,13 @@ class Writer {
     const Expr width =
         letter("d_qk", "head width of queries and keys", s.qk_dim) + letter("d_v", "head width of the values", s.v_dim);
     const Expr heads = letter("A", "heads", s.heads), batch = letter("B", "sequences", s.sequences);
-    const Expr window = s.window > 0 ? letter("W", "window, the token itself included", s.window) : Expr(0);
+    const Expr tokens = !s.reach.limited() ? Expr(0)
+                        : s.reach.chunked  ? letter("W_c", "chunk that a token attends within", s.reach.tokens)
+                                           : letter("W", "window, the token itself included", s.reach.tokens);
     const Expr queries = s.queries == 1 ? Expr(1) : letter("S", "queries per sequence", s.queries);
     const Expr context = s.past() == 0 ? queries : letter("c", "keys per sequence", s.keys);
-    return Expr(2) * heads * width * batch * textbook::query_key_pairs(p_.convention, queries, context, window);
+    return Expr(2) * heads * width * batch *
+           textbook::query_key_pairs(p_.convention, queries, context, {tokens, s.reach.chunked});
   }
   Expr operator()(const LinearAttention& s) {
     const Expr width = letter("d_h", "head width", s.head_dim);

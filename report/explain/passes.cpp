@@ -52,7 +52,12 @@ class Stretches {
 
   Formula total() {
     const Plan& p = s_.plan();
-    if (p.generate > 1 && s_.parts().terms) split(p.prompt + 1, p.prompt + p.generate - 1);
+    const Reach& reach = s_.arch().local.reach;
+    const Count last = s_.parts().terms ? p.prompt + p.generate - 1 : 0;
+    for (Count from = p.prompt + 1, to = 0; from <= last; from = to + 1) {
+      to = reach.chunked ? reach.end(from - 1, last) : last;  // a chunk's last token, counted from 1
+      split(from, to);
+    }
     const double prefill = (s_.infer().prefill.*time_).total().value;
     return {"prefill_time + sum(n_i*(a_i + b_i)/2)",
             {{"prefill_time", "time of the prefill, s", number_text(prefill)}},

@@ -26,7 +26,7 @@ const char* either(bool first, const char* a, const char* b) { return first ? a 
 constexpr Size sizes[] = {
     {"L", "layers", [](S s) { return number_text(s.arch().layers); }},
     {"L_f", "layers with full attention", [](S s) { return number_text(s.layers().full); }},
-    {"L_w", "layers with a sliding window", [](S s) { return number_text(s.layers().windowed); }},
+    {"L_w", "layers with a window or chunks", [](S s) { return number_text(s.layers().local); }},
     {"L_l", "layers with linear attention", [](S s) { return number_text(s.layers().linear); }},
     {"L_d", "layers with a dense MLP", [](S s) { return number_text(s.layers().dense); }},
     {"L_m", "layers with experts", [](S s) { return number_text(s.layers().experts); }},
@@ -42,7 +42,8 @@ constexpr Size sizes[] = {
     {"d_n", "head width without positions", [](S s) { return number_text(s.arch().latent.nope_dim); }},
     {"d_r", "head width with rotary positions", [](S s) { return number_text(s.arch().latent.rope_dim); }},
     {"d_v", "head width of the values", [](S s) { return number_text(s.arch().latent.v_dim); }},
-    {"W", "window, the token itself included", [](S s) { return number_text(s.arch().sliding.window); }},
+    {"W", "window, the token itself included", [](S s) { return number_text(s.arch().local.reach.tokens); }},
+    {"W_c", "chunk that a token attends within", [](S s) { return number_text(s.arch().local.reach.tokens); }},
     {"F", "MLP width", [](S s) { return number_text(s.arch().mlp_width); }},
     {"n_E", "experts", [](S s) { return number_text(s.arch().moe.experts); }},
     {"k", "experts per token", [](S s) { return number_text(s.arch().moe.top_k); }},

@@ -160,14 +160,14 @@ TEST_CASE("the head sees every position in training and the last one of a sequen
 TEST_CASE("layers that are alike are one kind, in order of first appearance", "[contract][block]") {
   Arch a = prime_moe();
   a.layers = 7;
-  a.sliding = {4, LayerSet::every(0, 2, 7)};  // 0 2 4 6
+  a.local = {{4}, LayerSet::every(0, 2, 7)};  // 0 2 4 6
   a.moe.layers = LayerSet::every(3, 1, 7);    // 3 4 5 6
   const LayerKinds k = layer_kinds(a);
   // 0 and 2: windowed, dense; 1: full, dense; 3 and 5: full, experts; 4 and 6: windowed, experts
   REQUIRE(k.size == 4);
   const auto is = [&](std::size_t i, bool windowed, bool experts, Count count, Count first, Count last) {
     CAPTURE(i);
-    CHECK(k.kinds[i].windowed == windowed);
+    CHECK(k.kinds[i].reach == (windowed ? a.local.reach : Reach()));
     CHECK(k.kinds[i].experts == experts);
     CHECK(k.kinds[i].count == count);
     CHECK(k.kinds[i].first == first);
@@ -181,12 +181,12 @@ TEST_CASE("layers that are alike are one kind, in order of first appearance", "[
 
 TEST_CASE("a linear layer has no window whatever the sliding pattern says", "[contract][block]") {
   Arch a = prime_gated();
-  a.layers = 4, a.linear_layers = LayerSet::every(0, 2, 4), a.sliding = {8, LayerSet::all(4)};
+  a.layers = 4, a.linear_layers = LayerSet::every(0, 2, 4), a.local = {{8}, LayerSet::all(4)};
   const LayerKinds k = layer_kinds(a);
   REQUIRE(k.size == 2);
   CHECK(k.kinds[0].linear);
-  CHECK_FALSE(k.kinds[0].windowed);
-  CHECK(k.kinds[1].windowed);
+  CHECK_FALSE(k.kinds[0].reach.limited());
+  CHECK(k.kinds[1].reach == Reach{8});
   CHECK(k.kinds[0].count + k.kinds[1].count == 4);
 }
 

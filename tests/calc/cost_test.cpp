@@ -22,7 +22,7 @@ Pricing of(Phase phase, AttentionImpl attention = AttentionImpl::flash) {
 const Pricing train = of(Phase::training), decode = of(Phase::decode);
 
 /// A row of y = softmax(q k') v for 1 sequence, 6 query heads over 2 KV heads of 5.
-Attention core(Count queries, Count past, Count window = 0) {
+Attention core(Count queries, Count past, Reach reach = {}) {
   return {.sequences = 1,
           .heads = 6,
           .kv_heads = 2,
@@ -30,7 +30,7 @@ Attention core(Count queries, Count past, Count window = 0) {
           .keys = past + queries,
           .qk_dim = 5,
           .v_dim = 5,
-          .window = window};
+          .reach = reach};
 }
 
 }  // namespace
@@ -120,10 +120,36 @@ TEST_CASE("scored pairs are those of a brute count for every window and past", "
           growing += seen <= most ? 1 : 0;  // causal_half: a row that still grows counts half a pair less
           full += std::min(past + queries, most);
         }
-        CHECK(twice_pairs(queries, past, window, AttentionFlops::causal_exact) == 2 * exact);
-        CHECK(twice_pairs(queries, past, window, AttentionFlops::causal_half) == 2 * exact - growing);
-        CHECK(twice_pairs(queries, past, window, AttentionFlops::full) == 2 * full);
+        CHECK(twice_pairs(queries, past, {window}, AttentionFlops::causal_exact) == 2 * exact);
+        CHECK(twice_pairs(queries, past, {window}, AttentionFlops::causal_half) == 2 * exact - growing);
+        CHECK(twice_pairs(queries, past, {window}, AttentionFlops::full) == 2 * full);
       }
+}
+
+TEST_CASE("scored pairs within chunks are those of a brute count, and each chunk counts as a sequence", "[cost]") {
+  for (Count queries = 1; queries <= 9; ++queries)
+    for (Count past = 0; past <= 9; ++past)
+      for (Count chunk = 1; chunk <= 19; ++chunk) {
+        CAPTURE(queries, past, chunk);
+        const Reach reach{chunk, true};
+        Count exact = 0, full = 0;
+        for (Count i = past; i < past + queries; ++i)
+          for (Count j = 0; j < past + queries; ++j) {
+            const bool same = i / chunk == j / chunk;
+            exact += same && j <= i, full += same;
+            CHECK((same && j <= i) == (j >= reach.first(i) && j <= i));
+            if (j <= i) CHECK(same == (i < reach.end(j, past + queries)));
+          }
+        CHECK(twice_pairs(queries, past, reach, AttentionFlops::causal_exact) == 2 * exact);
+        CHECK(twice_pairs(queries, past, reach, AttentionFlops::causal_half) == 2 * exact - queries);
+        CHECK(twice_pairs(queries, past, reach, AttentionFlops::full) == 2 * full);
+      }
+}
+
+TEST_CASE("chunks of 8192 score half of what a window of as many scores at 131,072 tokens", "[cost]") {
+  // 16 chunks, 8192 x 8193 / 2 pairs each; the window's first 8192 tokens as many, and 8192 each of the other 122,880.
+  CHECK(twice_pairs(131072, 0, {8192, true}, AttentionFlops::causal_exact) == 16 * (8192 * 8193));
+  CHECK(twice_pairs(131072, 0, {8192}, AttentionFlops::causal_exact) == 8192 * 8193 + 2 * 122880 * 8192);
 }
 
 TEST_CASE("an attention core does four FLOPs a pair, head and width", "[cost]") {
@@ -167,11 +193,11 @@ TEST_CASE("a decode core reads keys and values of the KV heads once, whatever th
 }
 
 TEST_CASE("a decode core behind a window reads no more than the window", "[cost]") {
-  const Cost c = forward(core(1, 10, 7), decode);
+  const Cost c = forward(core(1, 10, {7}), decode);
   CHECK(c.model == Flops(4 * 6 * 5 * 7));
   CHECK(c.moved.cache == 2 * 7 * 2 * 10);
-  CHECK(forward(core(1, 5, 7), decode).moved.cache == 2 * 6 * 2 * 10);
-  CHECK(forward(core(1, 6, 7), decode).moved.cache == 2 * 7 * 2 * 10);
+  CHECK(forward(core(1, 5, {7}), decode).moved.cache == 2 * 6 * 2 * 10);
+  CHECK(forward(core(1, 6, {7}), decode).moved.cache == 2 * 7 * 2 * 10);
 }
 
 TEST_CASE("an absorbed core reads one latent row a token", "[cost]") {

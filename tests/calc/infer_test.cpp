@@ -21,7 +21,13 @@ double d(Count n) { return static_cast<double>(n); }
 
 Arch windowed() {
   Arch a = even();
-  a.layers = 5, a.sliding = {37, LayerSet::every(0, 2, 5)};
+  a.layers = 5, a.local = {{37}, LayerSet::every(0, 2, 5)};
+  return a;
+}
+
+Arch chunked() {
+  Arch a = windowed();
+  a.local.reach.chunked = true;
   return a;
 }
 
@@ -111,15 +117,28 @@ TEST_CASE("a window is full after as many tokens as it has", "[contract][infer]"
   CHECK(cache_bytes(windowed(), p, 38) == Bytes(layer * (2 * 38 + 3 * 37)));
   CHECK(cache_bytes(windowed(), p, 4000) == Bytes(layer * (2 * 4000 + 3 * 37)));
   CHECK(cache_bytes_per_token(windowed(), p) == Bytes(5 * layer));
+  for (const Count context : {36, 37, 38, 4000})  // a chunk is held until the next one has as many
+    CHECK(cache_bytes(chunked(), p, context) == cache_bytes(windowed(), p, context));
+}
+
+TEST_CASE("a step is quickest where a chunk begins", "[contract][infer]") {
+  Plan p;
+  p.roofline = Roofline::step;
+  const auto bytes = [&](Count context) { return decode(chunked(), p, h100, context).rank.moved.cache; };
+  const double layer = 2 * 8 * 8 * 2;
+  CHECK(bytes(37) == layer * (2 * 37 + 3 * 37));
+  CHECK(bytes(38) == layer * (2 * 38 + 3 * 1));
+  CHECK(bytes(74) == layer * (2 * 74 + 3 * 37));
+  CHECK(bytes(75) == layer * (2 * 75 + 3 * 1));
 }
 
 // ---- A whole generation
 
 TEST_CASE("the sum over steps is the sum of the steps", "[contract][infer]") {
   for (const Roofline r : {Roofline::op, Roofline::step})
-    for (const Arch& a : {even(), even_moe(), even_latent(), windowed()})
+    for (const Arch& a : {even(), even_moe(), even_latent(), windowed(), chunked()})
       for (const auto& [prompt, generate] :
-           {std::pair<Count, Count>{5, 100}, {30, 20}, {1, 1}, {1, 2}, {1, 3}, {500, 333}}) {
+           {std::pair<Count, Count>{5, 100}, {30, 20}, {1, 1}, {1, 2}, {1, 3}, {500, 333}, {36, 39}, {37, 37}}) {
         CAPTURE(prompt, generate);
         Plan p;
         // A ridge that some steps pass and others do not.
@@ -216,7 +235,7 @@ bool fits(const Arch& a, Plan p, const Layout& l, const Device& device, Count ba
 
 TEST_CASE("a limit fits and one more does not", "[contract][infer]") {
   Arch windowed = even();
-  windowed.sliding = {37, LayerSet::all(3)};
+  windowed.local = {{37}, LayerSet::all(3)};
   for (const Arch& a : {even(), even_moe(), even_latent(), windowed, llama31_8b(), gpt3_175b()})
     for (const Layout& l : {Layout{}, Layout{.tp = 8}, Layout{.tp = 8, .sp = true}})
       for (const Count overhead : {0, 600000000}) {
@@ -260,7 +279,7 @@ TEST_CASE("what fits without a cache is not bounded by one", "[contract][infer]"
 
 TEST_CASE("a cache whose layers all have windows never equals the weights", "[contract][infer]") {
   Arch a = even();
-  a.sliding = {37, LayerSet::all(3)};
+  a.local = {{37}, LayerSet::all(3)};
   CHECK_FALSE(cache_equals_weights_context(a, {}).has_value());
 }
 

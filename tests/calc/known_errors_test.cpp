@@ -123,10 +123,10 @@ TEST_CASE("a latent cache is its rank and shared key and not its heads", "[known
 
 TEST_CASE("windowed layers stop growing and linear ones never start", "[known-errors]") {
   Arch a = even();
-  a.layers = 6, a.sliding = {100, LayerSet::all(5)};  // five of six
+  a.layers = 6, a.local = {{100}, LayerSet::all(5)};  // five of six
   const Count layer = 2 * 64 * 2;
   CHECK(cache_bytes(a, {}, 10000) == Bytes(layer * (10000 + 5 * 100)));
-  a.sliding = {}, a.linear_layers = LayerSet::all(5);
+  a.local = {}, a.linear_layers = LayerSet::all(5);
   CHECK(cache_bytes(a, {}, 10000) == Bytes(layer * 10000 + 5 * 4 * 16 * 8 * 8));
   CHECK(cache_bytes_per_token(a, {}) == Bytes(layer));
   CHECK(cache_elements_per_token(a) == 2 * 64);

@@ -30,7 +30,7 @@ Bytes walked(const Arch& a, const Plan& p) {
   const Step s = training_step(p);
   const auto layer = [&](Count i) {
     LayerKind k;
-    k.windowed = a.sliding.layers.contains(i), k.experts = a.moe.layers.contains(i),
+    k.reach = a.local.layers.contains(i) ? a.local.reach : Reach(), k.experts = a.moe.layers.contains(i),
     k.linear = a.linear_layers.contains(i);
     return alive(block_ops(a, k, s), input);
   };
@@ -57,7 +57,7 @@ TEST_CASE("the peak of a step is that of walking its layers forward and back", "
   Arch mixed = even_moe();
   mixed.layers = 5, mixed.moe.layers = LayerSet::every(1, 2, 5), mixed.linear_layers = LayerSet::every(0, 2, 5);
   Arch windowed = even();
-  windowed.sliding = {16, LayerSet::every(0, 2, 3)};
+  windowed.local = {{16}, LayerSet::every(0, 2, 3)};
   Arch wide = even();
   wide.vocabulary = 50000;  // the logits win
   Arch narrow = even();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "calc/cost.hpp"
 #include "calc/textbook/inference.hpp"
 #include "calc/textbook/parameters.hpp"
 #include "calc/textbook/seeds.hpp"
@@ -34,7 +35,15 @@ Arch gpt3_padded() {
 
 TEST_CASE("the exact pairs are those that one counts one by one", "[textbook]") {
   const Count seq = GENERATE(1, 2, 7, 16), past = GENERATE(0, 1, 5, 20), window = GENERATE(0, 1, 4, 7, 100);
-  CHECK(attention_pairs(AttentionFlops::causal_exact, seq, past, window) == Fraction(counted_pairs(seq, past, window)));
+  CHECK(attention_pairs(AttentionFlops::causal_exact, seq, past, {window}) ==
+        Fraction(counted_pairs(seq, past, window)));
+}
+
+TEST_CASE("within chunks the closed form and the engine count the same pairs under every convention", "[textbook]") {
+  const Count seq = GENERATE(1, 2, 7, 16), past = GENERATE(0, 1, 5, 20), chunk = GENERATE(1, 4, 7, 100);
+  const auto pairs = GENERATE(AttentionFlops::full, AttentionFlops::causal_half, AttentionFlops::causal_exact);
+  const Reach reach{chunk, true};
+  CHECK(Fraction(2) * attention_pairs(pairs, seq, past, reach) == Fraction(twice_pairs(seq, past, reach, pairs)));
 }
 
 TEST_CASE("the conventions differ by half the square and half the diagonal", "[textbook]") {
@@ -47,8 +56,8 @@ TEST_CASE("the conventions differ by half the square and half the diagonal", "[t
 
 TEST_CASE("a window wider than the sequence changes nothing", "[textbook]") {
   const auto pairs = GENERATE(AttentionFlops::full, AttentionFlops::causal_half, AttentionFlops::causal_exact);
-  CHECK(attention_pairs(pairs, 9, 4, 13) == attention_pairs(pairs, 9, 4));
-  CHECK(attention_pairs(pairs, 9, 4, 12).value() < attention_pairs(pairs, 9, 4).value());
+  CHECK(attention_pairs(pairs, 9, 4, {13}) == attention_pairs(pairs, 9, 4));
+  CHECK(attention_pairs(pairs, 9, 4, {12}).value() < attention_pairs(pairs, 9, 4).value());
 }
 
 TEST_CASE("a tiny Llama's forward pass costs what one counts by hand", "[textbook]") {
@@ -81,8 +90,8 @@ TEST_CASE("a prompt in chunks costs as much attention as in one piece", "[textbo
 
 TEST_CASE("decoding token by token costs as much as a prefill under the exact count", "[textbook]") {
   Arch arch = test::tiny_llama();
-  const Count window = GENERATE(0, 4);
-  if (window > 0) arch.sliding = {window, LayerSet::every(0, 2, arch.layers)};
+  const Reach reach = GENERATE(as<Reach>{}, Reach{}, Reach{4}, Reach{5, true});
+  if (reach.limited()) arch.local = {reach, LayerSet::every(0, 2, arch.layers)};
   Flops steps;
   for (Count c = 1; c <= 12; ++c) steps += decode_flops(arch, 3, c, false);
   CHECK(steps == forward_flops(arch, {.batch = 3, .seq = 12, .pairs = AttentionFlops::causal_exact}).total());
@@ -92,8 +101,10 @@ TEST_CASE("only layers with a window profit from it", "[textbook]") {
   Arch a = test::tiny_llama();
   const Pass pass{.batch = 1, .seq = 8, .pairs = AttentionFlops::causal_exact};
   const Flops full = forward_flops(a, pass).core;
-  a.sliding = {3, LayerSet::every(0, 1, 1)};
+  a.local = {{3}, LayerSet::every(0, 1, 1)};
   CHECK(forward_flops(a, pass).core == Flops(2 * 2 * 6 * 5 * (36 + 21)));
+  a.local.reach.chunked = true;  // 6 + 6 + 3 pairs
+  CHECK(forward_flops(a, pass).core == Flops(2 * 2 * 6 * 5 * (36 + 15)));
   CHECK(full == Flops(2 * 2 * 6 * 5 * (36 + 36)));
 }
 

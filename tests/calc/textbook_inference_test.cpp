@@ -30,7 +30,7 @@ TEST_CASE("the cache rounds up to pages, stops at the window, and skips linear a
   const Count token = 2 * 3 * 5 * 2;  // one layer
   CHECK(kv_cache_bytes(a, 3, 20, 2) == Bytes(3 * 20 * 2 * token));
   CHECK(kv_cache_bytes(a, 3, 20, 2, 1, 16) == Bytes(3 * 32 * 2 * token));
-  a.sliding = {7, LayerSet::every(0, 2, 2)};
+  a.local = {{7}, LayerSet::every(0, 2, 2)};
   CHECK(kv_cache_bytes(a, 1, 20, 2) == Bytes((7 + 20) * token));
   CHECK(kv_cache_bytes(a, 1, 5, 2) == Bytes((5 + 5) * token));
   a.linear_layers.insert(1);

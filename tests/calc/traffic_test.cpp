@@ -53,20 +53,30 @@ TEST_CASE("a prefill writes its tokens to the cache and reads all that lie there
   CHECK(forward(core(10), prefill).moved.cache == 3 * 14 * token);
   CHECK(forward(core(10), prefill).moved.activations == queries_and_outputs + 12 * token);
   Attention windowed = core(10);
-  windowed.window = 5;  // its first query sees 5 tokens, its last others
+  windowed.reach = {5};  // its first query sees 5 tokens, its last others
   CHECK(forward(windowed, prefill).moved.cache == 3 * 14 * token);
 }
 
 TEST_CASE("a decode step behind a window of one token reads that token", "[cost][traffic]") {
   Attention s = core(10);
-  s.queries = s.window = 1, s.keys = 11;
+  s.queries = 1, s.keys = 11, s.reach = {1};
   CHECK(forward(s, decode).moved.cache == 3 * token);
   CHECK(forward(s, decode).model == Flops(2 * 3 * 6 * (7 + 5)));
 }
 
+TEST_CASE("a decode step within chunks reads its own chunk's tokens alone", "[cost][traffic]") {
+  Attention s = core(10);
+  s.queries = 1, s.reach = {4, true};
+  for (const auto& [keys, read] : {std::pair<Count, int>{4, 4}, {5, 1}, {8, 4}, {9, 1}, {11, 3}}) {
+    s.keys = keys;
+    CHECK(forward(s, decode).moved.cache == 3 * read * token);
+    CHECK(forward(s, decode).model == read * Flops(2 * 3 * 6 * (7 + 5)));
+  }
+}
+
 TEST_CASE("a window of one token caches one token a layer", "[cost][traffic]") {
   Arch a = test::even();
-  a.sliding = {.window = 1, .layers = LayerSet::all(3)};
+  a.local = {.reach = {1}, .layers = LayerSet::all(3)};
   CHECK(cache_bytes(a, {}, 100) == Bytes(3 * 2 * 8 * (8 + 8)));
 }
 

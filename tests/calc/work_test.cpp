@@ -22,7 +22,7 @@ Work pass(const Arch& a, Count sequences, Count queries, Count past, bool absorb
 
 Arch windowed() {
   Arch a = even();
-  a.layers = 5, a.sliding = {7, LayerSet::every(0, 2, 5)};
+  a.layers = 5, a.local = {{7}, LayerSet::every(0, 2, 5)};
   return a;
 }
 Arch lightning() {

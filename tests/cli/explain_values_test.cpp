@@ -200,12 +200,16 @@ std::vector<ModelCard> odd_models() {
       odd("embedding norm, sandwich, full norms of q and k with bias, windows",
           [](Arch& a) {
             a.embedding_norm = true, a.norm_placement = NormPlacement::both, a.qk_norm = QkNorm::full_bias;
-            a.sliding = {100, LayerSet::every(1, 2, 7)}, a.mlp = MlpKind::gated, a.attention_sinks = true;
+            a.local = {{100}, LayerSet::every(1, 2, 7)}, a.mlp = MlpKind::gated, a.attention_sinks = true;
           }),
       odd("every layer windowed, output norms, per-head norms with bias",
           [](Arch& a) {
             a.norm_placement = NormPlacement::output, a.qk_norm = QkNorm::per_head_bias, a.norm = NormKind::rms_norm;
-            a.sliding = {64, LayerSet::all(7)}, a.mlp = MlpKind::gated, a.activation = Activation::xielu;
+            a.local = {{64}, LayerSet::all(7)}, a.mlp = MlpKind::gated, a.activation = Activation::xielu;
+          }),
+      odd("chunks in some layers",
+          [](Arch& a) {
+            a.local = {{100, true}, LayerSet::every(0, 2, 7)}, a.mlp = MlpKind::gated, a.norm = NormKind::rms_norm;
           }),
       odd("linear attention but for one layer, experts in some",
           [](Arch& a) {
@@ -217,7 +221,7 @@ std::vector<ModelCard> odd_models() {
           [](Arch& a) { a.linear_layers = LayerSet::all(7), a.activation = Activation::xielu; }),
       odd("latent attention with windows in a parallel block of two norms",
           [](Arch& a) {
-            latent(a), a.block = BlockKind::parallel, a.sliding = {333, LayerSet::every(0, 3, 7)};
+            latent(a), a.block = BlockKind::parallel, a.local = {{333}, LayerSet::every(0, 3, 7)};
             a.qkv_bias = a.attention_out_bias = true;
           }),
       odd("latent attention with direct queries, experts everywhere",

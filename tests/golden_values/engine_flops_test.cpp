@@ -100,7 +100,7 @@ TEST_CASE("the engine counts the golden Adafactor states", "[golden]") {
 TEST_CASE("the engine counts the golden forward FLOPs", "[golden]") {
   CHECK(each_case("flops_forward", [](const json::Object& in, const std::string& value) {
           Arch a = model(in);
-          if (in.has("window")) a.sliding = {in.count("window"), LayerSet::all(a.layers)};
+          if (in.has("window")) a.local = {{in.count("window")}, LayerSet::all(a.layers)};
           CHECK(digits(forward(a, in)) == value);
         }) == 17);
 }
@@ -163,8 +163,8 @@ TEST_CASE("the engine counts the golden decode FLOPs", "[golden]") {
 
 TEST_CASE("the engine counts the golden query-key pairs", "[golden]") {
   CHECK(each_case("attention_pairs", [](const json::Object& in, const std::string& value) {
-          const Count twice = twice_pairs(in.count("seq"), in.count("past"), in.has("window") ? in.count("window") : 0,
-                                          convention(in, "convention"));
+          const Count twice =
+              twice_pairs(in.count("seq"), in.count("past"), {in.count_or("window", 0)}, convention(in, "convention"));
           CHECK(std::to_string(twice / 2) + (twice % 2 != 0 ? ".5" : "") == value);
         }) == 6);
 }

@@ -284,7 +284,7 @@ TEST_CASE("the engine counts the golden cache bytes", "[golden]") {
   CHECK(each_case("kv_cache_bytes", [](const json::Object& in, const std::string& value) {
           Arch a = model(in);
           if (in.has("window"))
-            a.sliding = {in.count("window"), LayerSet::every(in.count("global_layers"), 1, a.layers)};
+            a.local = {{in.count("window")}, LayerSet::every(in.count("global_layers"), 1, a.layers)};
           Plan p;
           Layout layout;
           layout.tp = in.count("tensor_parallel"), p.kv_precision = bytes_wide(in.count("kv_bytes"));

@@ -198,7 +198,7 @@ Number kv_bytes_per_token(const Object& in) {
 }
 Number kv_cache_bytes(const Object& in) {
   Arch a = model(in);
-  if (in.has("window")) a.sliding = {in.count("window"), LayerSet::every(in.count("global_layers"), 1, a.layers)};
+  if (in.has("window")) a.local = {{in.count("window")}, LayerSet::every(in.count("global_layers"), 1, a.layers)};
   return whole(tb::kv_cache_bytes(a, in.count("batch"), in.count("context"), in.count("kv_bytes"),
                                   in.count("tensor_parallel"), in.count("page"), in.count("scale_bytes_per_head")));
 }

@@ -12,7 +12,7 @@ Arch model(const Object& in) { return arch(in.object("model")); }
 /// The model, with the case's window on every layer.
 Arch windowed_model(const Object& in) {
   Arch a = model(in);
-  if (in.has("window")) a.sliding = {in.count("window"), LayerSet::all(a.layers)};
+  if (in.has("window")) a.local = {{in.count("window")}, LayerSet::all(a.layers)};
   return a;
 }
 
@@ -104,7 +104,7 @@ Number flops_megatron(const Object& in) {
 }
 Number attention_pairs(const Object& in) {
   return tb::attention_pairs(choice(in, "convention", pair_names), in.count("seq"), in.count("past"),
-                             in.count_or("window", 0));
+                             {in.count_or("window", 0)});
 }
 Number flops_forward(const Object& in) { return whole(tb::forward_flops(windowed_model(in), pass(in)).total()); }
 Number flops_op(const Object& in) {

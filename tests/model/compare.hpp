@@ -102,7 +102,7 @@ inline Variant grown(const Variant& given) {
   Arch& a = v.arch;
   for (Count* n : {&a.hidden, &a.embedding_width, &a.mlp_width, &a.moe.width, &a.moe.shared_width}) *n *= 8;
   for (Count* n : {&a.head_dim, &a.latent.q_rank, &a.latent.kv_rank, &a.latent.nope_dim, &a.latent.rope_dim,
-                   &a.latent.v_dim, &a.sliding.window})
+                   &a.latent.v_dim, &a.local.reach.tokens})
     *n *= 4;
   a.vocabulary *= 20;
   v.plan.seq = 48, v.plan.micro_batch = v.plan.global_batch = 4;

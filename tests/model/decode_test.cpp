@@ -16,7 +16,7 @@ struct Decoding {
   const char* name;
   Count heads, kv_heads, width, past, capacity;
   Count window = 0;
-  bool sinks = false, alibi = false;
+  bool sinks = false, alibi = false, chunked = false;
 };
 
 /// Two sequences, one query each; the cache is a ring where it has less room than tokens.
@@ -29,7 +29,7 @@ void check_decoding(Lab& lab, const Decoding& d) {
                     .keys = 1,
                     .qk_dim = d.width,
                     .v_dim = d.width + 8,
-                    .window = d.window,
+                    .reach = {d.window, d.chunked},
                     .sinks = d.sinks};
   const Pair q = lab.input(2 * d.heads * d.width), k = lab.input(2 * d.capacity * d.kv_heads * d.width);
   const Pair v = lab.input(2 * d.capacity * d.kv_heads * s.v_dim), sinks = lab.input(d.heads);
@@ -95,6 +95,9 @@ TEST_CASE("attention of one query to a cache equals that in double", "[kernels]"
                           {"the first token", 4, 2, 64, 0, 64},
                           {"a ring", 4, 2, 64, 150, 40, 40},
                           {"a window of a cache", 4, 2, 64, 150, 200, 33},
+                          {"chunks of a cache", 4, 2, 64, 150, 200, 33, false, false, true},
+                          {"chunks in a ring", 4, 2, 64, 150, 40, 40, false, false, true},
+                          {"the last token of a chunk", 4, 2, 64, 119, 40, 40, false, false, true},
                           {"sinks", 4, 1, 40, 90, 96, 0, true},
                           {"ALiBi", 4, 1, 40, 90, 96, 0, false, true},
                           {"heads between packs", 4, 2, 10, 90, 96}};

@@ -252,6 +252,7 @@ struct CoreVariant {
   Count window = 0, past = 0;
   bool sinks = false, alibi = false;
   double dropout = 0;
+  bool chunked = false;  ///< the window is a chunk
 };
 
 /// One core forward and backward: 2 sequences, 4 heads on 2 KV heads.
@@ -265,7 +266,7 @@ void check_core(Lab& lab, Count queries, Count width, const CoreVariant& c) {
                     .keys = keys,
                     .qk_dim = width,
                     .v_dim = width + 2,
-                    .window = c.window,
+                    .reach = {c.window, c.chunked},
                     .sinks = c.sinks};
   const Count pairs = s.rows() * heads * keys, outputs = s.rows() * heads * s.v_dim;
   const Pair q = lab.input(s.rows() * heads * width), k = lab.input(sequences * keys * kv * width);
@@ -315,12 +316,15 @@ void check_core(Lab& lab, Count queries, Count width, const CoreVariant& c) {
 TEST_CASE("attention and its gradients equal those in double", "[kernels]") {
   const CoreVariant variants[] = {{"flash", AttentionImpl::flash},
                                   {"flash, window", AttentionImpl::flash, 5},
+                                  {"flash, chunks", AttentionImpl::flash, 5, 0, false, false, 0, true},
+                                  {"flash, chunks and past", AttentionImpl::flash, 5, 9, false, false, 0, true},
                                   {"flash, sinks", AttentionImpl::flash, 0, 0, true},
                                   {"flash, ALiBi", AttentionImpl::flash, 0, 0, false, true},
                                   {"flash, dropout", AttentionImpl::flash, 0, 0, false, false, 0.2},
                                   {"flash, past", AttentionImpl::flash, 0, 9},
                                   {"naive", AttentionImpl::naive},
                                   {"naive, window", AttentionImpl::naive, 5},
+                                  {"naive, chunks", AttentionImpl::naive, 5, 0, false, false, 0, true},
                                   {"naive, sinks", AttentionImpl::naive, 0, 0, true},
                                   {"naive, dropout", AttentionImpl::naive, 0, 0, false, false, 0.2},
                                   {"naive, past", AttentionImpl::naive, 0, 9}};

@@ -21,6 +21,7 @@ struct Variant {
   Count dim, heads, kv_heads, queries, past = 0, window = 0, capacity = 0;
   bool sinks = false;
   double scale = 0.2;
+  bool chunked = false;  ///< the window is a chunk
 };
 
 constexpr Variant variants[] = {{"two queries on a cache", 64, 4, 1, 2, 90, 0, 128},
@@ -36,6 +37,10 @@ constexpr Variant variants[] = {{"two queries on a cache", 64, 4, 1, 2, 90, 0, 1
                                 {"narrow window", 128, 1, 1, 129, 0, 5},
                                 {"past", 64, 2, 1, 33, 70},
                                 {"past and a window", 128, 2, 1, 33, 100, 20},
+                                {"chunks", 64, 2, 1, 129, 0, 40, 0, false, 0.2, true},
+                                {"chunks of a tile", 128, 1, 1, 129, 0, 64, 0, false, 0.2, true},
+                                {"short chunks", 64, 2, 2, 129, 0, 5, 0, false, 0.2, true},
+                                {"past and chunks", 128, 2, 1, 33, 100, 20, 0, false, 0.2, true},
                                 {"sinks", 64, 2, 1, 70, 0, 0, 0, true},
                                 {"scores that rise by far", 64, 2, 1, 129, 0, 0, 0, false, 1.5}};
 
@@ -52,7 +57,7 @@ class Bench {
            .keys = shape.past + shape.queries,
            .qk_dim = shape.dim,
            .v_dim = shape.dim,
-           .window = shape.window,
+           .reach = {shape.window, shape.chunked},
            .sinks = shape.sinks},
         scale_(shape.scale),
         capacity_(shape.capacity),

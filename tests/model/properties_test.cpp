@@ -288,9 +288,9 @@ TEST_CASE("naive and flash attention agree, with the same dice where there is dr
   });
 }
 
-TEST_CASE("a window's cache refuses what it would overwrite unread", "[properties]") {
+TEST_CASE("a window's and a chunk's cache refuse what they would overwrite unread", "[properties]") {
   for (test::Variant v : test::variants()) {
-    if (v.name != "window") continue;
+    if (v.name != "window" && v.name != "chunks") continue;
     const std::unique_ptr<model::Backend> cpu = model::make_cpu(model::Number::f32);
     model::Transformer t(v.arch, *cpu, {.plan = v.plan}, 1);
     model::Cache cache = t.make_cache(1, 9);

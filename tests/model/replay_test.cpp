@@ -111,8 +111,8 @@ test::Variant longer(test::Variant v) {
 TEST_CASE("ten training steps from a recording are ten without, to the bit", "[replay]") {
   // Every kind of position, attention, dropout and recomputation.
   for (const test::Variant& v :
-       named({"multi-head, naive", "window", "sinks", "latent", "narrow embedding", "sinusoids", "ALiBi", "dropout",
-              "dropout, naive", "GLU made again", "selective, flash, dropout", "full, flash, dropout"}))
+       named({"multi-head, naive", "window", "chunks", "sinks", "latent", "narrow embedding", "sinusoids", "ALiBi",
+              "dropout", "dropout, naive", "GLU made again", "selective, flash, dropout", "full, flash, dropout"}))
     with_and_without(v, Number::f32, trained, from_recording);
   for (const Optimizer o : {Optimizer::sgd, Optimizer::momentum}) {
     test::Variant v{"another optimizer", test::tiny_llama(), test::tiny_plan()};
@@ -126,7 +126,7 @@ TEST_CASE("ten training steps from a recording are ten without, to the bit", "[r
 }
 
 TEST_CASE("twenty tokens from a recording are twenty without, to the bit", "[replay]") {
-  for (const test::Variant& v : named({"multi-head, flash", "grouped heads", "window", "sinks", "latent",
+  for (const test::Variant& v : named({"multi-head, flash", "grouped heads", "window", "chunks", "sinks", "latent",
                                        "latent with biases and a window", "sinusoids", "ALiBi", "no positions"}))
     with_and_without(longer(v), Number::f32, decoded, from_recording);
   with_and_without(longer({"bfloat16", test::tiny_llama(), test::tiny_plan()}), Number::bf16, decoded, from_recording);

@@ -42,8 +42,9 @@ TEST_CASE("what keeps an attention from being cuDNN's is said in a few words", "
     return c.obstacle();
   };
   CHECK(after([](Call& c) { c.number = 4; }) == "numbers are float32");
-  CHECK(after([](Call& c) { c.s.window = 5; }) == "there is a window");
-  CHECK(after([](Call& c) { c.s.window = 6; }).empty());  // hides nothing
+  CHECK(after([](Call& c) { c.s.reach = {5}; }) == "there is a window");
+  CHECK(after([](Call& c) { c.s.reach = {5, true}; }) == "there are chunks");
+  CHECK(after([](Call& c) { c.s.reach = {6, true}; }).empty());  // hides nothing
   CHECK(after([](Call& c) { c.in.sinks = c.memory.data(); }) == "there are sinks");
   CHECK(after([](Call& c) { c.in.alibi = true; }) == "there is ALiBi");
   CHECK(after([](Call& c) { c.d.p = 0.1; }) == "there is dropout");

@@ -71,9 +71,9 @@ Case any_case(Dice& dice) {
     l.nope_dim = dice.of(0, 8), l.rope_dim = 2 * dice.of(l.nope_dim == 0 ? 1 : 0, 4), l.v_dim = dice.of(1, 8);
     l.kv_rank = dice.of(1, 20);
   }
-  for (LayerSet* layers : {&a.sliding.layers, &a.moe.layers})
+  for (LayerSet* layers : {&a.local.layers, &a.moe.layers})
     if (!layers->empty()) *layers = LayerSet::every(dice.of(0, a.layers - 1), dice.of(1, 2), a.layers);
-  a.sliding.window = std::min<Count>(a.sliding.window, 1) * dice.of(1, 12);
+  a.local.reach.tokens = std::min<Count>(a.local.reach.tokens, 1) * dice.of(1, 12);
   c.plan.seq = dice.of(1, a.context), c.plan.micro_batch = c.plan.global_batch = dice.of(1, 3);
   c.plan.prompt = dice.of(1, a.context - 1), c.plan.generate = dice.of(1, a.context - c.plan.prompt);
   c.plan.batch = dice.of(1, 3);

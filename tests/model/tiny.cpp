@@ -63,9 +63,13 @@ void attention_variants(Collector& c) {
         [](Arch&, Plan& p) { p.attention = AttentionImpl::naive, p.softmax_store = SoftmaxStore::seed; });
   c.add("grouped heads", llama, [](Arch&, Plan&) {});
   c.add("multi-query, naive", llama, [](Arch& a, Plan& p) { a.kv_heads = 1, p.attention = AttentionImpl::naive; });
-  c.add("window", llama, [](Arch& a, Plan&) { a.sliding = {.window = 3, .layers = LayerSet::every(0, 2, 2)}; });
+  c.add("window", llama, [](Arch& a, Plan&) { a.local = {.reach = {3}, .layers = LayerSet::every(0, 2, 2)}; });
+  c.add("chunks", llama, [](Arch& a, Plan&) { a.local = {.reach = {3, true}, .layers = LayerSet::every(0, 2, 2)}; });
+  c.add("chunks, naive", llama, [](Arch& a, Plan& p) {
+    a.local = {.reach = {2, true}, .layers = LayerSet::all(2)}, p.attention = AttentionImpl::naive;
+  });
   c.add("window, naive", llama, [](Arch& a, Plan& p) {
-    a.sliding = {.window = 2, .layers = LayerSet::all(2)}, p.attention = AttentionImpl::naive;
+    a.local = {.reach = {2}, .layers = LayerSet::all(2)}, p.attention = AttentionImpl::naive;
   });
   c.add("sinks", llama, [](Arch& a, Plan&) { a.attention_sinks = true; });
   c.add("sinks, naive", llama, [](Arch& a, Plan& p) { a.attention_sinks = true, p.attention = AttentionImpl::naive; });
@@ -80,7 +84,7 @@ void attention_variants(Collector& c) {
     a.moe = {}, a.latent.q_rank = 0, a.attention_out_bias = true, p.attention = AttentionImpl::naive;
   });
   c.add("latent with biases and a window", tiny_deepseek(),
-        [](Arch& a, Plan&) { a.moe = {}, a.qkv_bias = true, a.sliding = {.window = 3, .layers = LayerSet::all(2)}; });
+        [](Arch& a, Plan&) { a.moe = {}, a.qkv_bias = true, a.local = {.reach = {3}, .layers = LayerSet::all(2)}; });
 }
 
 void block_variants(Collector& c) {

@@ -174,11 +174,12 @@ TEST_CASE("a model's decode and prefill times under the step roofline are those 
     if (!a.linear_layers.empty()) return;  // their state is read besides
     Plan p;
     p.roofline = Roofline::step, p.attention_flops = AttentionFlops::causal_exact;
-    for (const Count batch : {1, 64, 2048}) {
-      p.batch = batch;
-      CHECK(test::decode(a, p, dev, 5000).bound.total().value ==
-            Approx(textbook::decode_step_seconds(a, batch, 5000, 2, 2, machine)).epsilon(1e-12));
-    }
+    for (const Count batch : {1, 64, 2048})
+      for (const Count context : {5000, 20000}) {
+        p.batch = batch;
+        CHECK(test::decode(a, p, dev, context).bound.total().value ==
+              Approx(textbook::decode_step_seconds(a, batch, context, 2, 2, machine)).epsilon(1e-12));
+      }
     p.batch = 1;
     const textbook::Pass pass{1, 4000, 0, AttentionFlops::causal_exact, textbook::Head::last, false};
     if (!a.has_experts())  // compute-bound

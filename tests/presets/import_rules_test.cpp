@@ -43,55 +43,55 @@ const std::string eight_types = R"("layer_types": ["full_attention", "sliding_at
 }  // namespace
 
 TEST_CASE("Mistral slides on every layer unless told not to", "[import]") {
-  CHECK(arch(small("mistral", R"("sliding_window": 16)")).sliding == SlidingWindow{16, LayerSet::all(8)});
-  CHECK(arch(small("mistral", R"("sliding_window": null)")).sliding.window == 0);
-  CHECK(arch(small("mistral", "")).sliding.window == 0);           // 4096 exceeds the context
+  CHECK(arch(small("mistral", R"("sliding_window": 16)")).local == LocalAttention{{16}, LayerSet::all(8)});
+  CHECK(arch(small("mistral", R"("sliding_window": null)")).local.reach.tokens == 0);
+  CHECK(arch(small("mistral", "")).local.reach.tokens == 0);       // 4096 exceeds the context
   const Arch absent = arch(part(R"({"model_type": "mistral"})"));  // MistralConfig: window 4096, context 131072
-  CHECK(absent.sliding == SlidingWindow{4096, LayerSet::all(32)});
+  CHECK(absent.local == LocalAttention{{4096}, LayerSet::all(32)});
   CHECK(absent.kv_heads == 8);
   CHECK(arch(part(R"({"model_type": "mistral", "num_key_value_heads": null})")).kv_heads == 32);
 }
 
 TEST_CASE("a window as long as the context is none", "[import]") {
-  CHECK(arch(small("mistral", R"("sliding_window": 64)")).sliding == SlidingWindow{});
-  CHECK(arch(small("phi3", R"("sliding_window": 64)")).sliding == SlidingWindow{});
-  CHECK(arch(small("phi3", R"("sliding_window": 63)")).sliding == SlidingWindow{63, LayerSet::all(8)});
-  CHECK(arch(small("starcoder2", R"("sliding_window": null)")).sliding == SlidingWindow{});
-  CHECK(arch(small("mixtral", "")).sliding == SlidingWindow{});
+  CHECK(arch(small("mistral", R"("sliding_window": 64)")).local == LocalAttention{});
+  CHECK(arch(small("phi3", R"("sliding_window": 64)")).local == LocalAttention{});
+  CHECK(arch(small("phi3", R"("sliding_window": 63)")).local == LocalAttention{{63}, LayerSet::all(8)});
+  CHECK(arch(small("starcoder2", R"("sliding_window": null)")).local == LocalAttention{});
+  CHECK(arch(small("mixtral", "")).local == LocalAttention{});
 }
 
 TEST_CASE("Qwen slides only under use_sliding_window, from max_window_layers on", "[import]") {
-  CHECK(arch(small("qwen2", R"("sliding_window": 16, "max_window_layers": 5)")).sliding == SlidingWindow{});
+  CHECK(arch(small("qwen2", R"("sliding_window": 16, "max_window_layers": 5)")).local == LocalAttention{});
   const std::string on = R"("use_sliding_window": true, "sliding_window": 16, "max_window_layers": 5)";
-  CHECK(arch(small("qwen2", on)).sliding == SlidingWindow{16, layers({5, 6, 7})});
-  CHECK(arch(small("qwen3", on)).sliding == SlidingWindow{16, layers({5, 6, 7})});
-  CHECK(arch(small("qwen2", R"("use_sliding_window": true, "sliding_window": 16)")).sliding == SlidingWindow{});
-  CHECK(arch(small("qwen2", on + ", " + eight_types)).sliding == SlidingWindow{16, layers({1, 2, 7})});
+  CHECK(arch(small("qwen2", on)).local == LocalAttention{{16}, layers({5, 6, 7})});
+  CHECK(arch(small("qwen3", on)).local == LocalAttention{{16}, layers({5, 6, 7})});
+  CHECK(arch(small("qwen2", R"("use_sliding_window": true, "sliding_window": 16)")).local == LocalAttention{});
+  CHECK(arch(small("qwen2", on + ", " + eight_types)).local == LocalAttention{{16}, layers({1, 2, 7})});
 }
 
 TEST_CASE("Gemma, Cohere, OLMo and gpt-oss slide in their own patterns and layer_types wins", "[import]") {
   const std::string window = R"("sliding_window": 16)";
-  CHECK(arch(small("gemma2", window)).sliding == SlidingWindow{16, layers({0, 2, 4, 6})});
-  CHECK(arch(small("gemma3_text", window)).sliding == SlidingWindow{16, layers({0, 1, 2, 3, 4, 6, 7})});
-  CHECK(arch(small("gemma3_text", window + R"(, "sliding_window_pattern": 2)")).sliding ==
-        SlidingWindow{16, layers({0, 2, 4, 6})});
-  CHECK(arch(small("cohere2", window)).sliding == SlidingWindow{16, layers({0, 1, 2, 4, 5, 6})});
-  CHECK(arch(small("olmo3", window)).sliding == SlidingWindow{16, layers({0, 1, 2, 4, 5, 6})});
-  CHECK(arch(small("gpt_oss", window)).sliding == SlidingWindow{16, layers({0, 2, 4, 6})});
-  CHECK(arch(small("exaone4", window + R"(, "sliding_window_pattern": "LG")")).sliding ==
-        SlidingWindow{16, layers({0, 2, 4, 6})});
+  CHECK(arch(small("gemma2", window)).local == LocalAttention{{16}, layers({0, 2, 4, 6})});
+  CHECK(arch(small("gemma3_text", window)).local == LocalAttention{{16}, layers({0, 1, 2, 3, 4, 6, 7})});
+  CHECK(arch(small("gemma3_text", window + R"(, "sliding_window_pattern": 2)")).local ==
+        LocalAttention{{16}, layers({0, 2, 4, 6})});
+  CHECK(arch(small("cohere2", window)).local == LocalAttention{{16}, layers({0, 1, 2, 4, 5, 6})});
+  CHECK(arch(small("olmo3", window)).local == LocalAttention{{16}, layers({0, 1, 2, 4, 5, 6})});
+  CHECK(arch(small("gpt_oss", window)).local == LocalAttention{{16}, layers({0, 2, 4, 6})});
+  CHECK(arch(small("exaone4", window + R"(, "sliding_window_pattern": "LG")")).local ==
+        LocalAttention{{16}, layers({0, 2, 4, 6})});
   for (const char* type : {"gemma2", "gemma3_text", "cohere2", "olmo3", "gpt_oss", "exaone4", "mistral"}) {
     CAPTURE(type);
-    CHECK(arch(small(type, window + ", " + eight_types)).sliding == SlidingWindow{16, layers({1, 2, 7})});
-    CHECK(arch(small(type, R"("sliding_window": null)")).sliding == SlidingWindow{});
+    CHECK(arch(small(type, window + ", " + eight_types)).local == LocalAttention{{16}, layers({1, 2, 7})});
+    CHECK(arch(small(type, R"("sliding_window": null)")).local == LocalAttention{});
   }
 }
 
 TEST_CASE("Llama 4 attends in chunks where it has RoPE and has experts where it says", "[import]") {
   const std::string chunk = R"("attention_chunk_size": 16)";
-  CHECK(arch(small("llama4_text", chunk)).sliding == SlidingWindow{16, layers({0, 1, 2, 4, 5, 6})});
-  CHECK(arch(small("llama4_text", chunk + R"(, "no_rope_layers": [])")).sliding.layers == layers({0, 1, 2, 4, 5, 6}));
-  CHECK(arch(small("llama4_text", chunk + R"(, "no_rope_layers": [1, 0, 1, 0, 1, 0, 1, 0])")).sliding.layers ==
+  CHECK(arch(small("llama4_text", chunk)).local == LocalAttention{{16, true}, layers({0, 1, 2, 4, 5, 6})});
+  CHECK(arch(small("llama4_text", chunk + R"(, "no_rope_layers": [])")).local.layers == layers({0, 1, 2, 4, 5, 6}));
+  CHECK(arch(small("llama4_text", chunk + R"(, "no_rope_layers": [1, 0, 1, 0, 1, 0, 1, 0])")).local.layers ==
         layers({0, 2, 4, 6}));
   const Arch dense = arch(small("llama4_text", R"("interleave_moe_layer_step": 2, "intermediate_size_mlp": 512)"));
   CHECK(dense.moe.layers == layers({1, 3, 5, 7}));

@@ -92,14 +92,22 @@ TEST_CASE("optional blocks are read and written back", "[model_file]") {
   CHECK(card.arch.moe.experts == 8);
   CHECK(card.arch.moe.layers == LayerSet::every(1, 2, 12));
   CHECK(card.arch.moe.router_correction);
-  CHECK(card.arch.sliding.layers.size() == 10);
-  CHECK_FALSE(card.arch.sliding.layers.contains(5));
+  CHECK(card.arch.local.layers.size() == 10);
+  CHECK_FALSE(card.arch.local.layers.contains(5));
   CHECK(card.arch.linear_layers == LayerSet::every(5, 6, 12));
   CHECK(card.arch.embedding_width == 512);
   CHECK(read(model_file_json(card)).arch == card.arch);
   const ModelCard mla = read(with("/attention", latent));
   CHECK(mla.arch.latent == Latent{.q_rank = 0, .kv_rank = 32, .nope_dim = 16, .rope_dim = 8, .v_dim = 16});
   CHECK(read(model_file_json(mla)).arch == mla.arch);
+}
+
+TEST_CASE("chunks are read and written back as chunks", "[model_file]") {
+  const ModelCard card = read(with("/chunked_attention", j(R"({"chunk": 128, "layers": "all"})")));
+  CHECK(card.arch.local == LocalAttention{{128, true}, LayerSet::all(12)});
+  const json::Value written = model_file_json(card);
+  CHECK(written["chunked_attention"] == j(R"({"chunk": 128, "layers": "all"})"));
+  CHECK_FALSE(written.contains("sliding_window"));
 }
 
 TEST_CASE("the head width may be left out where heads divide the hidden size", "[model_file]") {
@@ -224,6 +232,10 @@ TEST_CASE("choices that contradict each other are refused", "[model_file]") {
   says("/position/kind", "rope", "unknown key \"rows\"");
   says("/sliding_window", j(R"({"window": 0, "layers": "all"})"), "\"window\"");
   says("/sliding_window", j(R"({"window": 8})"), "\"layers\": expected \"all\"");
+  says("/chunked_attention", j(R"({"window": 8, "layers": "all"})"), "\"chunk\"");
+  json::Value two = with("/sliding_window", j(R"({"window": 8, "layers": [3]})"));
+  two["chunked_attention"] = j(R"({"chunk": 8, "layers": [4]})");
+  CHECK_THAT(refusal(two), Catch::Contains("\"sliding_window\" besides"));
   json::Value parallel = with("/block", "parallel");
   CHECK(read(parallel).arch.norms_per_layer == 2);
   parallel["norm"]["per_layer"] = 3;
