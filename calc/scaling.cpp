@@ -20,8 +20,8 @@ Optimum at_compute(const LossFit& f, double compute) {
   return {compute, params, tokens, loss(f, params, tokens)};
 }
 Optimum at_compute(const SplitFit& f, double compute) {
-  const double scale = compute / f.compute;
-  return {compute, f.params * std::pow(scale, f.params_exponent), f.tokens * std::pow(scale, f.tokens_exponent), {}};
+  const double params = f.params * std::pow(compute / f.compute, f.params_exponent);
+  return {compute, params, compute / (6 * params), {}};
 }
 
 double compute_of_params(const LossFit& f, double params) {
@@ -35,7 +35,7 @@ double compute_of_tokens(const LossFit& f, double tokens) {
   return 6 * std::pow(tokens * balance(f), 1 / (1 - params_share(f)));
 }
 double compute_of_tokens(const SplitFit& f, double tokens) {
-  return f.compute * std::pow(tokens / f.tokens, 1 / f.tokens_exponent);
+  return f.compute * std::pow(tokens / f.tokens(), 1 / f.tokens_exponent());
 }
 
 }  // namespace

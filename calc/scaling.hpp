@@ -6,7 +6,7 @@
 /// refit of Besiroglu et al. for 72 B at 18, and the rule of thumb for 69 B at 20.
 ///
 /// N parameters (Kaplan: without embedding, positions and head; the others: all), D training tokens, C training FLOPs.
-/// All arguments are positive. C = 6 N D unless a fit says otherwise. Losses are in nats per token, on the data and
+/// All arguments are positive. C = 6 N D in every fit. Losses are in nats per token, on the data and
 /// tokenizer of the paper: only differences and optima carry over to another data set.
 
 #include <array>
@@ -27,11 +27,13 @@ struct LossFit {
   double params_exponent = 0, tokens_exponent = 0;  ///< alpha, beta
 };
 
-/// N = params (C / compute)^params_exponent, D = tokens (C / compute)^tokens_exponent: no loss, only the split.
+/// N = params (C / compute)^params_exponent, D = C / 6N: no loss, only the split.
 struct SplitFit {
   std::string_view name, source, note;
-  double compute = 0, params = 0, tokens = 0;  ///< a point on the law
-  double params_exponent = 0, tokens_exponent = 0;
+  double compute = 0, params = 0;  ///< a point on the law
+  double params_exponent = 0;
+  constexpr double tokens() const { return compute / (6 * params); }
+  constexpr double tokens_exponent() const { return 1 - params_exponent; }
 };
 
 using Fit = std::variant<LossFit, SplitFit>;
@@ -67,39 +69,34 @@ inline constexpr LossFit besiroglu{"besiroglu",
                                    2085.43,
                                    0.3478,
                                    0.3658};
+/// Table 3 and Table A3 give parameters and tokens of approaches 1 and 2 in nine sizes. Each law is drawn through the
+/// rows of 1 billion and of 10 trillion parameters: a = 4/(4 + log10(D(10^13)/D(10^9))).
 inline constexpr SplitFit chinchilla1{"chinchilla-1",
-                                      "Hoffmann et al. 2022, approach 1 (exponents)",
-                                      "no constants are printed: drawn through Chinchilla itself, 70e9 parameters and "
-                                      "1.4e12 tokens at 5.76e23 FLOP, where 6 N D is 2% above that budget",
-                                      5.76e23,
-                                      70e9,
-                                      1.4e12,
-                                      0.50,
-                                      0.50};
+                                      "Hoffmann et al. 2022 (arXiv:2203.15556), approach 1, through Table 3: 20.2e9 "
+                                      "tokens for 1e9 parameters, 216.2e12 for 1e13",
+                                      "the paper rounds the exponents to 0.50 and 0.50",
+                                      6 * 1e9 * 20.2e9,
+                                      1e9,
+                                      0.49816};
 inline constexpr SplitFit chinchilla2{"chinchilla-2",
-                                      "Hoffmann et al. 2022, approach 2 (exponents)",
-                                      "no constants are printed: drawn through Chinchilla itself, 70e9 parameters and "
-                                      "1.4e12 tokens at 5.76e23 FLOP, where 6 N D is 2% above that budget",
-                                      5.76e23,
-                                      70e9,
-                                      1.4e12,
-                                      0.49,
-                                      0.51};
+                                      "Hoffmann et al. 2022 (arXiv:2203.15556), approach 2, through Table A3: 20.0e9 "
+                                      "tokens for 1e9 parameters, 292.0e12 for 1e13",
+                                      "the paper rounds the exponents to 0.49 and 0.51",
+                                      6 * 1e9 * 20.0e9,
+                                      1e9,
+                                      0.48993};
 inline constexpr SplitFit kaplan{"kaplan",
                                  "Kaplan et al. 2020 (arXiv:2001.08361), N = 1.3e9 C^0.73, C in PF-days, D = C / 6N",
                                  "parameters without embedding, positions and head; compute at the critical batch",
                                  pf_day,
                                  1.3e9,
-                                 pf_day / (6 * 1.3e9),
-                                 0.73,
-                                 0.27};
+                                 0.73};
 
 /// D = ratio x N, the rule of thumb after Chinchilla; ratio 20 unless told otherwise.
 constexpr SplitFit rule_of_thumb(double tokens_per_parameter = 20) {
   return {"rule-20", "rule of thumb: a fixed number of tokens per parameter (20 for Chinchilla, 70e9 and 1.4e12)",
           "",        6 * tokens_per_parameter,
-          1,         tokens_per_parameter,
-          0.5,       0.5};
+          1,         0.5};
 }
 
 /// All fits, the default first.

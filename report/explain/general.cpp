@@ -68,8 +68,8 @@ std::string optimum(const scaling::LossFit& f, bool params) {
                 : fmt::format("(C/6)^({}/({} + {}))/{}", a, a, b, g);
 }
 std::string optimum(const scaling::SplitFit& f, bool params) {
-  return fmt::format("{}*(C/{})^{}", number(params ? f.params : f.tokens), number(f.compute),
-                     number(params ? f.params_exponent : f.tokens_exponent));
+  return fmt::format("{}*(C/{})^{}", number(params ? f.params : f.tokens()), number(f.compute),
+                     number(params ? f.params_exponent : f.tokens_exponent()));
 }
 std::string loss(const scaling::LossFit& f) {
   return fmt::format("{} + {}/N^{} + {}/D^{}", number(f.irreducible), number(f.params_scale), number(f.params_exponent),
