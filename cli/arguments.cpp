@@ -9,6 +9,7 @@
 
 #include "calc/choice.hpp"
 #include "cli/command.hpp"
+#include "cli/output.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"
 
@@ -94,6 +95,8 @@ Arguments::Arguments(const Command& command, Args args) : command_(command) {
                                    command.words[i].name, command.words[i].help, command.name));
   if (has("--json") && has("--markdown"))
     throw InputError("--json and --markdown exclude each other; give one of them");
+  if (has("--json") && has("--exact"))
+    throw InputError("--exact changes nothing beside --json, which always is; leave it out");
 }
 
 void Arguments::refuse_extras(const std::vector<std::string>& extras) const {
@@ -159,9 +162,9 @@ void Arguments::apply(Request& r, Parts parts) const {
   refuse_ignored(r);
 }
 
-Style Arguments::style() const {
-  if (has("--json")) return Style::json;
-  return has("--markdown") ? Style::markdown : Style::text;
+Screen Arguments::screen() const {
+  const Style style = has("--json") ? Style::json : has("--markdown") ? Style::markdown : Style::text;
+  return {style, output_columns(), output_colour(), has("--exact")};
 }
 
 }  // namespace llmcalc

@@ -33,7 +33,8 @@ class Arguments {
   void apply(Request& r) const;
   /// apply() for an answer that consists of `parts`, some of the command's.
   void apply(Request& r, Parts parts) const;
-  Style style() const;
+  /// How the answer is shown: as the options and standard output say.
+  Screen screen() const;
 
  private:
   struct Given {

@@ -89,7 +89,7 @@ std::optional<std::string> about(Args args) {
 /// The arguments with the styles that precede the command moved to the end.
 std::vector<std::string> in_order(Args args) {
   std::vector<std::string> all(args.begin(), args.end());
-  const auto style = [](const std::string& a) { return a == "--json" || a == "--markdown"; };
+  const auto style = [](const std::string& a) { return a == "--json" || a == "--markdown" || a == "--exact"; };
   std::rotate(all.begin(), std::find_if_not(all.begin(), all.end(), style), all.end());
   return all;
 }

@@ -6,35 +6,19 @@
 #include <numeric>
 
 #include "calc/collective.hpp"
+#include "cli/output.hpp"
 #include "presets/builtin.hpp"
+#include "report/lines.hpp"
 
 namespace llmcalc {
 namespace {
 
-constexpr std::size_t width = 80, help_column = 27;
-
-/// `text` from `column` on, broken between words; `used` columns of the first line are taken.
-std::string wrapped(std::string_view text, std::size_t column, std::size_t used) {
-  std::string out;
-  const auto next_line = [&] {
-    out += "\n" + std::string(column, ' ');
-    used = column;
-  };
-  if (used + 2 > column && used > 0) next_line();
-  out += std::string(column - used, ' ');
-  for (used = column; !text.empty();) {
-    const std::string_view word = text.substr(0, text.find(' '));
-    const bool first = used == column;
-    if (!first && used + 1 + word.size() > width) next_line();
-    out += (first || used == column ? "" : " ") + std::string(word);
-    used += word.size() + (first || used == column ? 0 : 1);
-    text.remove_prefix(std::min(text.size(), word.size() + 1));
-  }
-  return out + "\n";
-}
+constexpr std::size_t help_column = 27;
 
 std::string row(std::string_view left, std::string_view help) {
-  return fmt::format("  {}{}", left, wrapped(help, help_column, 2 + left.size()));
+  const std::string first = fmt::format("  {:<{}}", left, help_column - 2);
+  if (left.size() + 4 <= help_column) return wrapped(first, help, output_columns());
+  return fmt::format("  {}\n{}", left, wrapped(std::string(help_column, ' '), help, output_columns()));
 }
 
 std::string option_row(const Option& o) {
@@ -160,7 +144,8 @@ std::string program_help() {
 
 std::string command_help(const Command& c, bool all) {
   return fmt::format("usage: llmcalc {} {} [options]\n\n{}\n{}{}\nExamples:\n{}\n", c.name, c.arguments,
-                     wrapped(c.about, 0, 0), words_help(c), all ? all_options(c) : short_options(c), c.examples);
+                     wrapped("", c.about, output_columns()), words_help(c), all ? all_options(c) : short_options(c),
+                     c.examples);
 }
 
 std::string manual_options() {

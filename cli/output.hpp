@@ -1,6 +1,6 @@
 #pragma once
-/// Standard output: whole, or an error. Standard error: what can be written of it, for nothing that was computed
-/// depends on it.
+/// Standard output: whole, or an error; and what kind of terminal it is. Standard error: what can be written of it, for
+/// nothing that was computed depends on it.
 
 #include <stdexcept>
 #include <string>
@@ -21,5 +21,10 @@ void say(const std::string& line);
 
 /// The same without the line's end; signal handlers may call it.
 void say_raw(std::string_view text) noexcept;
+/// Columns of the terminal that it is; else $COLUMNS, else 80.
+std::size_t output_columns();
+
+/// Whether it is a terminal that shows colours and $NO_COLOR (no-color.org) allows them.
+bool output_colour();
 
 }  // namespace llmcalc

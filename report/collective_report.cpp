@@ -47,6 +47,7 @@ Grid algorithms_grid(CollectiveOp o, const CollectiveQuestion& q, const Link& l)
   Grid g{.key = "algorithms",
          .title = "",
          .columns = {"algorithm", "rounds", "busiest rank sends", "exact", "time"},
+         .exact = 3,
          .rows = {}};
   for (const CollectiveAlgorithm a : algorithms(o)) {
     const CollectiveFlaw flaw = timed(l) ? collective_flaw(o, a, q.bytes, q.ranks, l) : CollectiveFlaw::none;
@@ -89,9 +90,9 @@ Report collective_report(const CollectiveQuestion& q) {
   }
   const Grid& grid = report.grids.emplace_back(algorithms_grid(o, q, l));
   if (timed(l) && l.latency.value == 0) report.notes.push_back("the latency is not known and counts as 0");
-  report.conclusion =
-      fmt::format("{} by {} moves {} over the busiest rank's link{}.", name(o), name(default_algorithm(o)),
-                  grid.rows[0][2], timed(l) ? " in " + grid.rows[0][4] : "");
+  report.verdict = {
+      {"", fmt::format("{} by {} moves {} over the busiest rank's link{}.", name(o), name(default_algorithm(o)),
+                       grid.rows[0][2], timed(l) ? " in " + grid.rows[0][4] : "")}};
   return report;
 }
 

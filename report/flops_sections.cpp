@@ -60,7 +60,7 @@ Section flops_section(const Request& r) {
         p.attention == AttentionImpl::flash ? "flash kernels" : "naive attention");
   s.add("per_token", "model FLOPs per token", per_token(f.model_total, tokens), Unit::flops);
   if (const auto equal = w.core.value > 0 ? attention_equals_rest_seq(r.model.arch, p) : std::nullopt)
-    s.add("attention_equals_rest_seq", "attention is half from", *equal, Unit::tokens, "sequence length");
+    s.add("attention_equals_rest_seq", "attention is half from", *equal, Unit::tokens, "per sequence");
   return s;
 }
 

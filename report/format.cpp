@@ -67,6 +67,7 @@ std::string count_text(double v, std::string_view what) {
 }
 
 std::string plain_text(const Quantity& q) {
+  if (const double v = as_double(q); v >= 1e6) return scaled(v, counts);
   const double* d = std::get_if<double>(&q);
   return d ? rounded(*d) : exact_text(q);
 }
@@ -138,6 +139,17 @@ std::string human_text(const Quantity& q, Unit unit) {
       return fmt::format("{} bits", rounded(v));
   }
   return exact_text(q);
+}
+
+std::string short_text(const Quantity& value, Unit unit) {
+  const std::string human = human_text(value, unit);
+  return human.substr(0, human.rfind(' '));
+}
+
+std::string exact_beside(const Row& row) {
+  const bool whole = std::holds_alternative<Count>(row.value) || std::holds_alternative<Flops>(row.value);
+  const std::string human = human_text(row.value, row.unit), exact = exact_text(row.value);
+  return !whole || human == exact || human.starts_with(exact + " ") ? "" : exact;
 }
 
 }  // namespace llmcalc

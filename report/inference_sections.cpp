@@ -52,7 +52,7 @@ Section decode_section(const Request& r, const InferEstimate& e) {
   s.add("tokens_per_s", "throughput", d(p.batch) / step.value, Unit::tokens_per_second,
         fmt::format("{} sequence{}", p.batch, p.batch == 1 ? "" : "s"));
   s.add("tokens_per_s_per_sequence", "per sequence", 1 / step.value, Unit::tokens_per_second,
-        fmt::format("a reader takes {:.1f}", reading_tokens_per_second()));
+        fmt::format("people read about {:.1f}", reading_tokens_per_second()));
   s.add("flops", "model FLOPs", e.middle.flops, "one step");
   s.add("intensity", "intensity", intensity(e.middle.rank), Unit::flops_per_byte,
         fmt::format("the hardware's ridge is {:.0f}", (device.peak(p.precision) / device.bandwidth).value));
@@ -80,8 +80,8 @@ Section end_to_end_section(const Request& r, const InferEstimate& e) {
   s.add("bound_ttft_s", "", e.bound.first_token);
   s.add("bound_total_s", e.estimated ? "at best" : "", e.bound.total);
   s.add("tokens_per_s", "throughput", d(p.batch * p.generate) / e.estimate.total.value, Unit::tokens_per_second);
-  s.add("words_per_s", "words", words_of_tokens(d(p.generate) / e.estimate.total.value), Unit::none,
-        "per second and sequence, 1.3 tokens each");
+  s.add("words_per_s", "words per second", words_of_tokens(d(p.generate) / e.estimate.total.value), Unit::none,
+        "per sequence; a word is 1.3 tokens");
   return s;
 }
 

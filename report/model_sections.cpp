@@ -62,8 +62,8 @@ Section parameters_section(const ModelCard& card) {
   s.add("non_embedding", "non-embedding", p.non_embedding, Unit::parameters, "Kaplan: no table, positions, head");
   s.add("matmul", "in matmuls", p.matmul_active, Unit::parameters, "per token, head in, tables out");
   if (card.arch.tied_head)
-    s.add("with_stored_head", "with a stored head", add(p.total, p.embedding),
-          Unit::parameters, "if its file stores it twice");
+    s.add("with_stored_head", "with a stored head", add(p.total, p.embedding), Unit::parameters,
+          "if its file stores it twice");
   if (card.published)
     s.add("published", "published", *card.published, Unit::parameters,
           *card.published == p.total ? "equal" : "differs");
@@ -83,7 +83,7 @@ Section kv_cache_section(const Request& r) {
   s.add("bytes_total", "in all", p.kv_cache ? p.batch * sequence : Bytes(),
         p.kv_cache ? fmt::format("{} sequence{}", p.batch, p.batch == 1 ? "" : "s") : "no cache is kept");
   const std::optional<Count> equal = cache_equals_weights_context(r.model.arch, p, r.layout);
-  if (equal) s.add("equals_weights_context", "outgrows weights at", *equal, Unit::tokens, "context at this batch");
+  if (equal) s.add("equals_weights_context", "exceeds weights from", *equal, Unit::tokens, "of context, at this batch");
   return s;
 }
 

@@ -113,11 +113,7 @@ class Table {
     row.emplace_back(none ? "-" : b == Bound::communication ? "comm." : bound_names[static_cast<std::size_t>(b)]);
     return row;
   }
-  /// "22.02 M": the unit is the column's.
-  static std::string count(Count n) {
-    const std::string s = human_text(n, Unit::parameters);
-    return n == 0 ? "-" : s.substr(0, s.rfind(' '));
-  }
+  static std::string count(Count n) { return n == 0 ? "-" : short_text(n, Unit::parameters); }
   static std::string flops(const Cost& c) { return c.executed.value == 0 ? "-" : human_text(c.executed, Unit::flops); }
   static std::string bytes(double b) { return b == 0 ? "-" : human_text(b, Unit::bytes); }
 

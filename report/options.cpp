@@ -304,6 +304,7 @@ constexpr std::array output_options{
     Option{"--ops", "", "also one line per operator", common, operators, "", "", mark<&Request::ops>},
     Option{"--json", "", "one JSON object in base units, the unit in the key", common, part::json},
     Option{"--markdown", "", "tables in Markdown", common, markdown},
+    Option{"--exact", "", "every digit too, in text and Markdown; JSON always has them", common, exact},
     Option{"--help", "", "the options that people use most", common, help},
     Option{"--help-all", "", "all options", common, help},
 };

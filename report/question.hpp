@@ -13,7 +13,7 @@ struct Question {
   std::string_view name, summary, examples;
   Parts parts = 0;
   bool needs_hardware = false;
-  void (*fill)(const Request& r, Report& report);  ///< sections, operators and conclusion
+  void (*fill)(const Request& r, Report& report);  ///< sections, operators and verdict
 };
 
 extern const Question params_question, memory_question, flops_question, train_question, infer_question, report_question;

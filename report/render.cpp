@@ -1,7 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "report/report.hpp"
 
 namespace llmcalc {
@@ -19,94 +17,11 @@ void put(json::Value& object, std::string_view key, json::Value value) {
   put(object[std::string(key.substr(0, dot))], key.substr(dot + 1), std::move(value));
 }
 
-/// Columns on display: UTF-8 continuation bytes take none.
-std::size_t width(std::string_view s) {
-  return static_cast<std::size_t>(std::count_if(s.begin(), s.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-}
-std::string left(const std::string& s, std::size_t w) { return s + std::string(w > width(s) ? w - width(s) : 0, ' '); }
-std::string right(const std::string& s, std::size_t w) { return std::string(w > width(s) ? w - width(s) : 0, ' ') + s; }
-
-/// A row as three cells: label, the exact number where it says more than the rounded one, and what people read.
-std::vector<std::string> cells(const Row& row) {
-  const bool whole = std::holds_alternative<Count>(row.value) || std::holds_alternative<Flops>(row.value);
-  std::string human = human_text(row.value, row.unit);
-  const std::string exact = exact_text(row.value);
-  if (!whole || human == exact || human.starts_with(exact + " ")) return {row.label, "", human, row.note};
-  return {row.label, exact, human, row.note};
-}
-
-using Rows = std::vector<std::vector<std::string>>;
-
-std::vector<std::size_t> widths(const Rows& rows) {
-  std::vector<std::size_t> w;
-  for (const auto& row : rows)
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      if (w.size() <= i) w.push_back(0);
-      w[i] = std::max(w[i], width(row[i]));
-    }
-  return w;
-}
-
-std::string trimmed(std::string line) {
-  line.erase(line.find_last_not_of(' ') + 1);
-  return line + "\n";
-}
-
-/// Words on lines of at most 100 columns, the further ones indented.
-std::string wrapped(const std::string& text, std::size_t indent) {
-  std::string out, line;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find_first_of(" \n", at), text.size());
-    const std::string word = text.substr(at, end - at);
-    if (width(line) + 1 + width(word) > 100) {
-      out += line + "\n";
-      line = std::string(indent, ' ') + word;
-    } else {
-      line += (line.empty() ? "" : " ") + word;
-    }
-    if (end < text.size() && text[end] == '\n') {
-      out += line + "\n";
-      line.clear();
-    }
-    at = end + 1;
-  }
-  return out + line + "\n";
-}
-
-std::string section_text(const Section& s) {
-  Rows rows;
-  for (const Row& r : s.rows)
-    if (!r.label.empty()) rows.push_back(cells(r));
-  if (rows.empty()) return "";
-  const std::vector<std::size_t> w = widths(rows);
-  std::string out = s.title + "\n";
-  for (const auto& r : rows)
-    out += trimmed("  " + left(r[0], std::max<std::size_t>(w[0], 22)) + "  " + right(r[1], w[1]) + (w[1] ? "  " : "") +
-                   right(r[2], std::max<std::size_t>(w[2], 12)) + "  " + r[3]);
-  return out + "\n";
-}
-
-std::string grid_text(const Grid& g) {
-  Rows rows{g.columns};
-  rows.insert(rows.end(), g.rows.begin(), g.rows.end());
-  const std::vector<std::size_t> w = widths(rows);
-  std::string out = g.title.empty() ? "" : g.title + "\n";
-  for (const auto& r : rows) {
-    std::string line = "  ";
-    for (std::size_t i = 0; i < r.size(); ++i) line += (i < g.left ? left(r[i], w[i]) : right(r[i], w[i])) + "  ";
-    out += trimmed(line);
-  }
-  return out + "\n";
-}
-
-std::string text(const Report& r) {
-  std::string out = r.title.empty() ? "" : r.title + "\n\n";
-  for (const Section& s : r.sections) out += section_text(s);
-  for (const Grid& g : r.grids) out += grid_text(g);
-  for (const std::string& n : r.notes) out += wrapped("note: " + n, 6);
-  if (!r.notes.empty()) out += "\n";
-  if (r.one_line) return out + r.conclusion + "\n";
-  return r.conclusion.empty() ? out : out + wrapped(r.conclusion, 0);
+/// A row's cells: label, the exact number where it is asked for, what people read, the note.
+std::vector<std::string> cells(const Row& row, bool exact) {
+  std::vector<std::string> all{row.label, human_text(row.value, row.unit), row.note};
+  if (exact) all.insert(all.begin() + 1, exact_beside(row));
+  return all;
 }
 
 std::string markdown_row(const std::vector<std::string>& cells) {
@@ -118,24 +33,32 @@ std::string markdown_row(const std::vector<std::string>& cells) {
   return line + "\n";
 }
 
-std::string markdown(const Report& r) {
+std::string section_markdown(const Section& s, bool exact) {
+  std::string body;
+  for (const Row& row : s.rows)
+    if (!row.label.empty()) body += markdown_row(cells(row, exact));
+  if (body.empty()) return "";
+  return fmt::format("## {}\n\n| quantity |{} | note |\n|---|{}---:|---|\n{}\n", s.title, exact ? " exact | " : "",
+                     exact ? "---:|" : "", body);
+}
+
+std::string grid_markdown(const Grid& g) {
+  std::string out = (g.title.empty() ? "" : "## " + g.title + "\n\n") + markdown_row(g.columns) + "|---|";
+  for (std::size_t i = 1; i < g.columns.size(); ++i) out += i < g.left ? "---|" : "---:|";
+  out += "\n";
+  for (const auto& row : g.rows) out += markdown_row(row);
+  return out + "\n";
+}
+
+std::string markdown(const Report& r, bool exact) {
   std::string out = r.title.empty() ? "" : "# " + r.title + "\n\n";
-  for (const Section& s : r.sections) {
-    std::string body;
-    for (const Row& row : s.rows)
-      if (!row.label.empty()) body += markdown_row(cells(row));
-    if (!body.empty())
-      out += "## " + s.title + "\n\n| quantity | exact | | note |\n|---|---:|---:|---|\n" + body + "\n";
-  }
-  for (const Grid& g : r.grids) {
-    out += (g.title.empty() ? "" : "## " + g.title + "\n\n") + markdown_row(g.columns) + "|---|";
-    for (std::size_t i = 1; i < g.columns.size(); ++i) out += i < g.left ? "---|" : "---:|";
-    out += "\n";
-    for (const auto& row : g.rows) out += markdown_row(row);
-    out += "\n";
-  }
+  for (const Finding& f : r.verdict)
+    out += f.label.empty() ? f.text + "\n" : fmt::format("- **{}** {}\n", f.label, f.text);
+  if (!r.verdict.empty()) out += "\n";
+  for (const Section& s : r.sections) out += section_markdown(s, exact);
+  for (const Grid& g : r.grids) out += grid_markdown(g.shown(exact));
   for (const std::string& n : r.notes) out += "- " + n + "\n";
-  return (r.notes.empty() ? out : out + "\n") + (r.conclusion.empty() ? "" : "**" + r.conclusion + "**\n");
+  return out;
 }
 
 }  // namespace
@@ -150,9 +73,28 @@ json::Value value_json(const Quantity& q) {
   return std::string(wide_mark) + digits(v);
 }
 
+Grid Grid::shown(bool exact_too) const {
+  Grid g = *this;
+  if (exact && !exact_too) g.drop(*exact);
+  return g;
+}
+
+void Grid::drop(std::size_t column) {
+  const auto at = static_cast<std::ptrdiff_t>(column);
+  columns.erase(columns.begin() + at);
+  for (auto& row : rows) row.erase(row.begin() + at);
+}
+
 const Section* Report::find(std::string_view key) const {
   for (const Section& s : sections)
     if (s.key == key) return &s;
+  return nullptr;
+}
+
+const Row* Report::row(std::string_view path) const {
+  for (const Section& s : sections)
+    for (const Row& r : s.rows)
+      if (path == s.key + "." + r.key) return &r;
   return nullptr;
 }
 
@@ -171,7 +113,7 @@ json::Value report_json(const Report& r) {
   for (const Grid& g : r.grids)
     if (!g.key.empty()) v[g.key] = g.json;
   if (!r.notes.empty()) v["notes"] = r.notes;
-  if (!r.conclusion.empty()) v["conclusion"] = r.conclusion;
+  for (const Finding& f : r.verdict) v["verdict"].push_back(f.label.empty() ? f.text : f.label + ": " + f.text);
   return v;
 }
 
@@ -185,12 +127,12 @@ std::string dump(const json::Value& value) {
   return s;
 }
 
-std::string render(const Report& r, Style style) {
-  switch (style) {
+std::string render(const Report& r, const Screen& screen) {
+  switch (screen.style) {
     case Style::text:
-      return text(r);
+      return render_text(r, screen);
     case Style::markdown:
-      return markdown(r);
+      return markdown(r, screen.exact);
     case Style::json:
       return dump(report_json(r));
   }

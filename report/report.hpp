@@ -2,6 +2,7 @@
 /// A report: named quantities in sections. Text, Markdown and JSON are three renderings of the same rows, so that none
 /// of them can say something else.
 
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -64,26 +65,51 @@ struct Section {
 struct Grid {
   std::string key, title;
   std::vector<std::string> columns;
-  std::size_t left = 1;  ///< number of left-aligned columns; the others are right-aligned
+  std::size_t left = 1;                ///< number of left-aligned columns; the others are right-aligned
+  std::optional<std::size_t> exact{};  ///< the column that only --exact shows
   std::vector<std::vector<std::string>> rows;
   json::Value json = json::Value::array();  ///< the same rows with exact numbers
+
+  /// Without the column that is not asked for.
+  Grid shown(bool exact_too) const;
+  void drop(std::size_t column);
+};
+
+/// A line of a verdict: "fits", and "yes: 37.5 of 80.0 GiB per GPU". A sentence has no label.
+struct Finding {
+  std::string label, text;
+  bool bad = false;  ///< red on a terminal
 };
 
 struct Report {
   std::string command;
-  std::string title;  ///< the first line of text
+  std::string title;             ///< the first line of text
+  std::vector<Finding> verdict;  ///< what the numbers come to; follows the title
   json::Value model, hardware, inputs, conventions;
   std::vector<Section> sections;
   std::vector<Grid> grids;
   std::vector<std::string> notes;  ///< what a reader must know to trust the numbers
-  std::string conclusion;          ///< the last line
-  bool one_line = false;           ///< the conclusion is not broken into lines, however long it is
 
   const Section* find(std::string_view key) const;
+  /// The row at "memory.peak_bytes".
+  const Row* row(std::string_view path) const;
 };
 
 enum class Style : std::uint8_t { text, markdown, json };
-std::string render(const Report& report, Style style);
+
+/// How a report is shown. Who prints it knows the terminal.
+struct Screen {
+  Style style = Style::text;
+  std::size_t columns = 80;
+  bool colour = false;  ///< bold and colours
+  bool exact = false;   ///< every digit beside the rounded numbers; JSON always has them
+};
+std::string render(const Report& report, const Screen& screen);
+
+/// Parts of the style text: a whole report, one grid, and lines in bold where the screen has it.
+std::string render_text(const Report& report, const Screen& screen);
+std::string grid_text(const Grid& grid, const Screen& screen);
+std::string in_bold(const std::string& lines, const Screen& screen);
 
 /// The version of the JSON of reports: another number is another meaning of some key.
 inline constexpr Count report_schema = 2;
@@ -96,6 +122,10 @@ std::string dump(const json::Value& value);
 /// "405,853,388,800", and "405.85 B parameters", "754.9 GiB", "2.197 PFLOP", "4.08 ms", "54.6 %".
 std::string exact_text(const Quantity& value);
 std::string human_text(const Quantity& value, Unit unit);
+/// The same without its last word, which a heading says: "405.9 B".
+std::string short_text(const Quantity& value, Unit unit);
+/// The exact number where it says more than human_text; else nothing.
+std::string exact_beside(const Row& row);
 
 /// Every digit of a 128-bit number.
 std::string digits(Wide value);

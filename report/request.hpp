@@ -35,7 +35,7 @@ inline constexpr Parts hardware = 128;
 inline constexpr Parts operators = 256;  ///< a line per operator
 inline constexpr Parts halves = 512;     ///< training or inference alone
 inline constexpr Parts fit = 1024;       ///< what fits in a device when serving
-inline constexpr Parts json = 2048, markdown = 4096, help = 8192;
+inline constexpr Parts json = 2048, markdown = 4096, exact = 8192, help = 16384;
 inline constexpr Parts of_training = training | step | formulas | run, of_inference = inference | fit;
 inline constexpr Parts styles = json | markdown | help;
 }  // namespace part

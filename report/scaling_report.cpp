@@ -27,8 +27,8 @@ std::vector<scaling::Fit> chosen(const std::string& name) {
 }
 
 void add(Grid& g, const scaling::Fit& f, const scaling::Optimum& o) {
-  g.rows.push_back({std::string(scaling::name(f)), human_text(o.params, Unit::parameters),
-                    human_text(o.tokens, Unit::tokens), fmt::format("{:.1f}", o.tokens_per_parameter()),
+  g.rows.push_back({std::string(scaling::name(f)), short_text(o.params, Unit::parameters),
+                    short_text(o.tokens, Unit::tokens), fmt::format("{:.1f}", o.tokens_per_parameter()),
                     fmt::format("{:.3g}", o.compute), o.loss ? fmt::format("{:.4f}", *o.loss) : "-"});
   json::Value v{{"fit", scaling::name(f)},
                 {"source", scaling::source(f)},
@@ -59,7 +59,7 @@ Report scaling_report(const ScalingQuestion& q) {
     report.notes.push_back(fmt::format("{}: {}", scaling::name(f), scaling::source(f)));
   }
   report.grids.push_back(std::move(g));
-  report.conclusion = "The fits disagree; a plan should name the one it follows.";
+  report.verdict = {{"", "The fits disagree; a plan should name the one it follows."}};
   return report;
 }
 

@@ -102,14 +102,18 @@ void add_inputs(Value& schema) {
   inputs["additionalProperties"] = scalar();  // the options of a command alone
 }
 
+void add_sentences(Value& schema, const char* key, std::string_view meaning) {
+  Value& all = schema["properties"][key] = described("array", meaning);
+  all["items"] = {{"type", "string"}};
+}
+
 void add_head(Value& schema) {
   Value& head = schema["properties"]["llmcalc"] = described("object", "the program that made the report");
   head["properties"] = {{"version", {{"type", "string"}}}, {"schema", {{"const", report_schema}}}};
   head["required"] = {"version", "schema"};
   schema["properties"]["command"] = described("string", "the command that was asked");
-  schema["properties"]["conclusion"] = described("string", "the answer in a sentence");
-  Value& notes = schema["properties"]["notes"] = described("array", "what a reader must know to trust the numbers");
-  notes["items"] = {{"type", "string"}};
+  add_sentences(schema, "verdict", "the answer, a line each: does it fit, how long, bound by what");
+  add_sentences(schema, "notes", "what a reader must know to trust the numbers");
   schema["required"] = {"llmcalc", "command"};
 }
 

@@ -9,12 +9,14 @@ namespace {
 
 double d(Count n) { return static_cast<double>(n); }
 
+bool fits(const Request& r, Bytes peak, double utilization) {
+  return d(peak.value) <= utilization * d(r.hardware->cluster.device.memory.value);
+}
+
 void add_capacity(Section& s, const Request& r, Bytes peak, double utilization) {
   if (!r.hardware) return;
-  const Bytes capacity = r.hardware->cluster.device.memory;
-  const bool fits = d(peak.value) <= utilization * d(capacity.value);
-  s.add("capacity_bytes", "capacity", capacity, r.hardware->name);
-  s.add("fits", "fits", fits);
+  s.add("capacity_bytes", "capacity", r.hardware->cluster.device.memory, r.hardware->name);
+  s.add("fits", "fits", fits(r, peak, utilization));
 }
 
 void add_process(Section& s, const Memory& m) {
@@ -93,14 +95,14 @@ Section activations_section(const Request& r) {
   s.add("selective_bytes", "selective recompute", kept_with(r, p.precision, Recompute::selective));
   s.add("full_bytes", "full recompute", kept_with(r, p.precision, Recompute::full), "the blocks' inputs");
   if (p.attention == AttentionImpl::naive && core.value > 0)
-    s.add("quadratic_equals_linear_seq", "S x S equals rest at", d(p.seq) * d((blocks - core).value) / d(core.value),
-          Unit::tokens, "sequence length");
+    s.add("quadratic_equals_linear_seq", "scores exceed rest from", d(p.seq) * d((blocks - core).value) / d(core.value),
+          Unit::tokens, "per sequence");
   const bool whole = ranks(r.layout, Group::tensor) == 1;
   if (p.precision.format().element_bits == 16 && whole && p.master && p.weight_precision == p.precision) {
     // With a float32 master copy, 16 bits cost 2 bytes more per parameter in states and save activations.
     const Count saved = (kept_with(r, dtypes::fp32, p.recompute) - kept_with(r, p.precision, p.recompute)).value;
     const Count params = parameters(r.model.arch).total;
-    s.add("mixed_precision_break_even_batch", "16 bits save from", 2 * d(params) * d(p.micro_batch) / d(saved),
+    s.add("mixed_precision_break_even_batch", "16 bits save memory from", 2 * d(params) * d(p.micro_batch) / d(saved),
           Unit::none, "sequences per micro-batch, of the memory in float32");
   }
   return s;
@@ -166,16 +168,21 @@ Section run_section(const Request& r, const TrainEstimate& e) {
   s.add("flops", "model FLOPs",
         Flops((*run.tokens * e.flops.model_total).value / static_cast<Wide>(p.micro_batch * p.seq)),
         "per token x tokens");
-  s.add("days", "time", days(time), Unit::days, replicas(r.layout) > 1 ? "gradient exchange not counted" : "");
-  s.add("gpu_hours", "GPU-hours", gpu_hours, Unit::hours);
+  const bool possible = run.measured_tokens_per_s || fits(r, e.memory.peak, 1);
+  const auto marked = [&](std::string note) {
+    return possible ? note : "not possible: does not fit" + (note.empty() ? "" : "; " + note);
+  };
+  s.add("days", "time", days(time), Unit::days, marked(replicas(r.layout) > 1 ? "gradient exchange not counted" : ""));
+  s.add("gpu_hours", "GPU-hours", gpu_hours, Unit::hours, marked(""));
   if (run.watts) {
     const double kwh = energy_kwh(gpu_hours, *run.watts, run.pue);
-    s.add("energy_kwh", "energy", kwh, Unit::kilowatt_hours, fmt::format("{} W each, PUE {}", *run.watts, run.pue));
-    if (run.co2) s.add("co2_kg", "CO2", co2_kg(kwh, *run.co2), Unit::kilograms);
+    s.add("energy_kwh", "energy", kwh, Unit::kilowatt_hours,
+          marked(fmt::format("{} W each, PUE {}", *run.watts, run.pue)));
+    if (run.co2) s.add("co2_kg", "CO2", co2_kg(kwh, *run.co2), Unit::kilograms, marked(""));
   }
   if (run.price)
     s.add("cost_usd", "cost", cost(gpu_hours, *run.price), Unit::dollars,
-          fmt::format("{} USD per GPU-hour", *run.price));
+          marked(fmt::format("{} USD per GPU-hour", *run.price)));
   return s;
 }
 

@@ -16,12 +16,12 @@ int ask(const Question& question, const Arguments& arguments) {
   r.model = load_model(arguments.word("MODEL"));
   arguments.apply(r);
   check(r);
-  return print(answer(question, r), arguments.style());
+  return print(answer(question, r), arguments.screen());
 }
 
-int print(const Report& report, Style style) {
+int print(const Report& report, const Screen& screen) {
   try {
-    write_out(render(report, style));
+    write_out(render(report, screen));
   } catch (const PipeClosed&) {  // the exit code still says what was found
   }
   return 0;

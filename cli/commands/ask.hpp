@@ -10,6 +10,6 @@ namespace llmcalc {
 int ask(const Question& question, const Arguments& arguments);
 
 /// Prints it; the exit code.
-int print(const Report& report, Style style);
+int print(const Report& report, const Screen& screen);
 
 }  // namespace llmcalc

@@ -125,7 +125,7 @@ Report report_of(const validate::Calibration& c, const std::string& out, const s
   report.sections = {rest(c)};
   report.notes = {fmt::format("numbers are medians of {} rounds, and their spread is that of the rounds' middle half",
                               validate::rounds)};
-  report.conclusion = fmt::format("written to {}", out);
+  report.verdict = {{"", fmt::format("written to {}", out)}};
   return report;
 }
 
@@ -143,7 +143,7 @@ int run_calibrate(const Arguments& arguments) {
   const validate::Calibration c = measured(place(device));
   stop_flag();  // the file is written whole
   write_file(out, validate::hardware_file(c, name, today()));
-  return print(report_of(c, out, name, device), arguments.style());
+  return print(report_of(c, out, name, device), arguments.screen());
 }
 
 constexpr std::array own{Option{"--out", "FILE", "where the hardware file goes [this-machine.json]"},
@@ -163,7 +163,7 @@ const Command calibrate_command{
         "  llmcalc calibrate --out here.json\n  llmcalc validate gpt2 --hardware here.json\n"
         "  llmcalc train gpt2 --hardware here.json --precision fp32",
     .own = own,
-    .parts = part::styles,
+    .parts = part::styles | part::exact,
     .run = run_calibrate};
 
 }  // namespace llmcalc

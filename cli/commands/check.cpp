@@ -20,7 +20,7 @@ std::string conclusion(const Changes& changes, const std::string& path) {
 }
 
 /// Today's numbers against a saved report: 1 if any moved, came or went.
-int against_baseline(const std::string& path, double tolerance, Style style) {
+int against_baseline(const std::string& path, double tolerance, const Screen& screen) {
   const json::Value saved = json::parse(json::file_text(path), path);
   const Changes changes = changes_between(saved, asked_again(saved, path), tolerance);
   Report report;
@@ -31,14 +31,14 @@ int against_baseline(const std::string& path, double tolerance, Style style) {
     g.rows.push_back({c.path, c.before, c.now, c.by});
     g.json.push_back({{"quantity", c.path}, {"before", c.before}, {"now", c.now}, {"by", c.by}});
   }
-  if (!changes.all.empty() || style == Style::json) report.grids.push_back(std::move(g));
-  report.conclusion = conclusion(changes, path);
-  print(report, style);
+  if (!changes.all.empty() || screen.style == Style::json) report.grids.push_back(std::move(g));
+  report.verdict = {{"", conclusion(changes, path), !changes.all.empty()}};
+  print(report, screen);
   return changes.all.empty() ? 0 : 1;
 }
 
 /// Engine against textbook: 1 if any number differs.
-int against_textbook(Style style) {
+int against_textbook(const Screen& screen) {
   std::vector<Difference> differences;
   Count made = 0;
   for (const Builtin& b : builtin_models()) made += check_model(load_model(b.name), differences);
@@ -50,19 +50,21 @@ int against_textbook(Style style) {
     g.json.push_back(
         {{"subject", d.subject}, {"quantity", d.quantity}, {"engine", d.engine}, {"textbook", d.textbook}});
   }
-  if (!differences.empty() || style == Style::json) report.grids.push_back(std::move(g));
-  report.conclusion =
-      fmt::format("{} comparisons over {} models: {}", made, builtin_models().size(),
-                  differences.empty() ? "nothing differs" : fmt::format("{} differ", differences.size()));
-  print(report, style);
+  if (!differences.empty() || screen.style == Style::json) report.grids.push_back(std::move(g));
+  report.verdict = {
+      {"",
+       fmt::format("{} comparisons over {} models: {}", made, builtin_models().size(),
+                   differences.empty() ? "nothing differs" : fmt::format("{} differ", differences.size())),
+       !differences.empty()}};
+  print(report, screen);
   return differences.empty() ? 0 : 1;
 }
 
 int run_check(const Arguments& arguments) {
   const std::string baseline = arguments.text("--baseline"), tolerance = arguments.text("--tolerance");
   if (baseline.empty() && !tolerance.empty()) throw InputError("--tolerance is for --baseline FILE; give both");
-  if (baseline.empty()) return against_textbook(arguments.style());
-  return against_baseline(baseline, tolerance.empty() ? 0 : parse_real(tolerance, "--tolerance"), arguments.style());
+  if (baseline.empty()) return against_textbook(arguments.screen());
+  return against_baseline(baseline, tolerance.empty() ? 0 : parse_real(tolerance, "--tolerance"), arguments.screen());
 }
 
 constexpr std::array own{Option{"--baseline", "FILE", "a report saved with --json"},

@@ -26,7 +26,7 @@ int run_collective(const Arguments& arguments) {
   if (!hardware.empty()) q.hardware = load_hardware(hardware);
   if (arguments.has("--bandwidth")) q.bandwidth = parse_rate(arguments.text("--bandwidth"), "--bandwidth");
   if (arguments.has("--latency")) q.latency = parse_seconds(arguments.text("--latency"), "--latency");
-  return print(collective_report(q), arguments.style());
+  return print(collective_report(q), arguments.screen());
 }
 
 constexpr std::array words{
@@ -48,7 +48,7 @@ const Command collective_command{
         "  llmcalc collective broadcast --bytes 400MB --ranks 64 --bandwidth 25GB/s",
     .words = words,
     .own = own,
-    .parts = part::styles,
+    .parts = part::styles | part::exact,
     .run = run_collective};
 
 }  // namespace llmcalc

@@ -11,6 +11,7 @@
 #include "report/explain/general.hpp"
 #include "report/explain/layout.hpp"
 #include "report/explain/operators.hpp"
+#include "report/lines.hpp"
 #include "text/error.hpp"
 
 namespace llmcalc {
@@ -108,26 +109,26 @@ std::string trimmed(std::string text) {
   return text;
 }
 
-int print_general(const Wanted& wanted, Style style) {
+int print_general(const Wanted& wanted, const Screen& screen) {
   json::Value v = head_json();
   std::string out;
   for (const Definition* d : wanted) {
     const std::vector<explain::Variant> variants = explain::variants(*d, true);
-    if (style == Style::json) v["quantities"].push_back(json_of(*d, variants));
-    if (style == Style::markdown) out += markdown(*d, variants);
-    if (style == Style::text) out += text(*d, variants) + "\n";
+    if (screen.style == Style::json) v["quantities"].push_back(json_of(*d, variants));
+    if (screen.style == Style::markdown) out += markdown(*d, variants);
+    if (screen.style == Style::text) out += text(*d, variants, screen) + "\n";
   }
-  write_out(style == Style::json ? dump(v) : trimmed(out));
+  write_out(screen.style == Style::json ? dump(v) : trimmed(out));
   return 0;
 }
 
-int print_sheet(Style style) {
-  if (style == Style::json) {
+int print_sheet(const Screen& screen) {
+  if (screen.style == Style::json) {
     json::Value v = head_json();
     v.update(explain::cheat_sheet_json());
     write_out(dump(v));
   } else {
-    write_out(style == Style::markdown ? explain::cheat_sheet_markdown() : explain::cheat_sheet_text());
+    write_out(screen.style == Style::markdown ? explain::cheat_sheet_markdown() : explain::cheat_sheet_text(screen));
   }
   return 0;
 }
@@ -135,18 +136,18 @@ int print_sheet(Style style) {
 using Explanations = std::vector<explain::Explanation>;
 using Notes = std::vector<std::string>;
 
-int print_numbers(const Explanations& all, const Notes& notes, const Report& head, Style style) {
-  if (style == Style::json) {
+int print_numbers(const Explanations& all, const Notes& notes, const Report& head, const Screen& screen) {
+  if (screen.style == Style::json) {
     json::Value v = report_json(head);
     for (const explain::Explanation& e : all) v["quantities"].push_back(json_of(e));
     if (!notes.empty()) v["notes"] = notes;
     write_out(dump(v));
     return 0;
   }
-  const bool marked = style == Style::markdown;
-  std::string out = (marked ? "# " : "") + head.title + "\n\n";
-  for (const explain::Explanation& e : all) out += marked ? markdown(e) : text(e) + "\n";
-  for (const std::string& n : notes) out += (marked ? "- " : "note: ") + n + "\n";
+  const bool marked = screen.style == Style::markdown;
+  std::string out = marked ? "# " + head.title + "\n\n" : in_bold(head.title + "\n", screen) + "\n";
+  for (const explain::Explanation& e : all) out += marked ? markdown(e) : text(e, screen) + "\n";
+  for (const std::string& n : notes) out += marked ? "- " + n + "\n" : wrapped("note: ", n, screen.columns);
   write_out(trimmed(out));
   return 0;
 }
@@ -171,7 +172,7 @@ Request request(const Arguments& arguments, const std::string& model, Parts part
   return r;
 }
 
-int print_operator(const std::string& name, const Request& r, Style style) {
+int print_operator(const std::string& name, const Request& r, const Screen& screen) {
   std::vector<std::string> notes;
   const explain::Parts parts{allowed(r, r.parts & ~part::of_inference, true, notes),
                              allowed(r, r.parts & ~part::of_training, true, notes)};
@@ -179,7 +180,7 @@ int print_operator(const std::string& name, const Request& r, Style style) {
   if (found.all.empty())
     throw InputError(fmt::format("{} has no operator {} under this plan; 'llmcalc flops {} --ops' lists what it has",
                                  r.model.name, name, r.model.name));
-  return print_numbers(found.all, notes, answer(explain_question, r), style);
+  return print_numbers(found.all, notes, answer(explain_question, r), screen);
 }
 
 /// Whether all of these are formulas that need no model.
@@ -187,7 +188,7 @@ bool is_general(const Wanted& wanted) {
   return std::all_of(wanted.begin(), wanted.end(), [](const Definition* d) { return d->formula == nullptr; });
 }
 
-int print_device(const Wanted& wanted, const HardwareCard& card, Style style) {
+int print_device(const Wanted& wanted, const HardwareCard& card, const Screen& screen) {
   Explanations all;
   for (const Definition* d : wanted)
     if (auto e = explain::device_explanation(card, *d)) all.push_back(std::move(*e));
@@ -199,12 +200,12 @@ int print_device(const Wanted& wanted, const HardwareCard& card, Style style) {
   head.command = "explain";
   head.title = title(card);
   head.hardware = {{"name", card.name}, {"source", card.source}};
-  return print_numbers(all, {}, head, style);
+  return print_numbers(all, {}, head, screen);
 }
 
 int run_explain(const Arguments& arguments) {
   const std::string quantity = arguments.word("QUANTITY"), model = arguments.word("MODEL");
-  const Style style = arguments.style();
+  const Screen screen = arguments.screen();
   const Option* of_plan = arguments.first_of_plan();
   const auto refuse_plan = [&](bool device) {
     if (of_plan != nullptr && !(device && of_plan->flag == "--hardware"))
@@ -212,24 +213,24 @@ int run_explain(const Arguments& arguments) {
           fmt::format("{} is for numbers, and they need a model: 'llmcalc explain QUANTITY MODEL'", of_plan->flag));
   };
   if (quantity.empty()) refuse_plan(false);
-  if (quantity.empty()) return print_sheet(style);
+  if (quantity.empty()) return print_sheet(screen);
   if (model.empty() && find_builtin(builtin_models(), quantity))
     throw InputError(fmt::format("the quantity comes before the model: 'llmcalc explain all {}'", quantity));
   if (!explain::is_quantity(quantity) && is_known_operator(quantity)) {
     if (model.empty())
       throw InputError(fmt::format("{} is an operator: name a model, 'llmcalc explain {} MODEL'", quantity, quantity));
-    return print_operator(quantity, request(arguments, model, explain_question.parts), style);
+    return print_operator(quantity, request(arguments, model, explain_question.parts), screen);
   }
   const Wanted wanted = explain::named(quantity);
   if (model.empty() || is_general(wanted)) refuse_plan(is_general(wanted));
   if (is_general(wanted)) {
     const std::string device = arguments.text("--hardware", model);
-    return device.empty() ? print_general(wanted, style) : print_device(wanted, load_hardware(device), style);
+    return device.empty() ? print_general(wanted, screen) : print_device(wanted, load_hardware(device), screen);
   }
-  if (model.empty()) return print_general(wanted, style);
+  if (model.empty()) return print_general(wanted, screen);
   const Request r = request(arguments, model, parts_of(wanted));
   const Answers a = answers(r, wanted);
-  return print_numbers(a.all, a.notes, answer(explain_question, r), style);
+  return print_numbers(a.all, a.notes, answer(explain_question, r), screen);
 }
 
 constexpr std::array words{

@@ -132,7 +132,7 @@ int refuse(const LearnRequest& r, const Run& run, const model::NotANumber& e) {
   return 1;
 }
 
-int learn(const LearnRequest& r, Style style, ProgressLine& line) {
+int learn(const LearnRequest& r, const Screen& screen, ProgressLine& line) {
   const model::Corpus corpus(r.text, *r.tokenizer);
   for (const std::string& note : r.notes) say("llmcalc: note: " + note);
   line.show("making the model");
@@ -146,7 +146,7 @@ int learn(const LearnRequest& r, Style style, ProgressLine& line) {
     line.show("counting tokens, for comparison");
     const Report report = learn_report(r, corpus, o);
     line.clear();
-    print(report, style);
+    print(report, screen);
     return o.interrupted ? stopped_code() : 0;
   } catch (const model::NotANumber& e) {
     line.clear();
@@ -156,7 +156,7 @@ int learn(const LearnRequest& r, Style style, ProgressLine& line) {
 
 int run_learn(const Arguments& arguments) {
   ProgressLine line("reading the text");
-  return learn(settled(arguments), arguments.style(), line);
+  return learn(settled(arguments), arguments.screen(), line);
 }
 
 constexpr std::array words{Word{"FILE", "a text, UTF-8"}};
@@ -175,7 +175,7 @@ const Command learn_command{
         "  llmcalc learn notes.txt --resume --steps 2000",
     .words = words,
     .own = learn_options,
-    .parts = part::styles,
+    .parts = part::styles | part::exact,
     .run = run_learn};
 
 }  // namespace llmcalc

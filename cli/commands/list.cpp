@@ -1,31 +1,91 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "calc/dtype.hpp"
+#include "calc/memory.hpp"
+#include "calc/parameters.hpp"
+#include "calc/roofline.hpp"
 #include "cli/command.hpp"
 #include "cli/commands/ask.hpp"
 #include "presets/builtin.hpp"
 #include "presets/import/import.hpp"
+#include "presets/load.hpp"
+#include "report/sections.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
 namespace {
 
-std::string joined(std::span<const std::string_view> names) {
-  std::string s;
-  for (const std::string_view n : names) s += (s.empty() ? "" : ", ") + std::string(n);
-  return s;
+json::Value head_json(const Builtin& b) {
+  return {
+      {"name", b.name}, {"title", b.title}, {"aliases", std::vector<std::string>(b.aliases.begin(), b.aliases.end())}};
 }
 
-Grid presets_grid(const char* key, std::span<const Builtin> presets) {
-  Grid g{.key = key, .title = "", .columns = {"name", "title", "aliases"}, .left = 3, .rows = {}};
-  for (const Builtin& b : presets) {
-    g.rows.push_back({std::string(b.name), std::string(b.title), joined(b.aliases)});
-    g.json.push_back({{"name", b.name},
-                      {"title", b.title},
-                      {"aliases", std::vector<std::string>(b.aliases.begin(), b.aliases.end())}});
+Grid models_grid() {
+  Grid g{
+      .key = "models", .title = "", .columns = {"name", "parameters", "active", "context", "KV per token"}, .rows = {}};
+  for (const Builtin& b : builtin_models()) {
+    const Arch arch = load_model(b.name).arch;
+    const Parameters p = parameters(arch);
+    const Bytes cached = cache_bytes_per_token(arch, Plan{});
+    g.rows.push_back({std::string(b.name), short_text(p.total, Unit::parameters),
+                      short_text(p.active, Unit::parameters), exact_text(arch.context),
+                      human_text(cached.value, Unit::bytes)});
+    json::Value row = head_json(b);
+    row.update({{"parameters", p.total},
+                {"active_parameters", p.active},
+                {"context_tokens", arch.context},
+                {"kv_cache_bytes_per_token", cached.value}});
+    g.json.push_back(std::move(row));
+  }
+  return g;
+}
+
+/// In units of `unit`; a dash where it is not known.
+std::string in_units(double value, double unit) { return value > 0 ? fmt::format("{:.4g}", value / unit) : "-"; }
+
+double lowest_price(const HardwareCard& card) {
+  double least = 0;
+  for (const Price& p : card.prices) least = least == 0 ? p.usd_per_hour : std::min(least, p.usd_per_hour);
+  return least;
+}
+
+/// Of bf16, or of fp16 where that is all it has.
+FlopsPerSecond peak_of_16_bits(const Device& d) { return std::max(d.peak(dtypes::bf16), d.peak(dtypes::fp16)); }
+double ridge(const Device& d) { return (peak_of_16_bits(d) / d.bandwidth).value; }
+
+std::vector<std::string> device_text(const Builtin& b, const HardwareCard& card) {
+  const Device& d = card.cluster.device;
+  const double tera = 1e12, giga = 1e9;
+  return {std::string(b.name),
+          in_units(static_cast<double>(d.memory.value), 1 << 30),
+          in_units(d.bandwidth.value, giga),
+          in_units(peak_of_16_bits(d).value, tera),
+          in_units(d.peak(dtypes::fp8).value, tera),
+          in_units(ridge(d), 1),
+          in_units(joining_link(card.cluster, 2).bandwidth.value, giga),
+          in_units(card.watts, 1),
+          in_units(lowest_price(card), 1)};
+}
+
+Grid hardware_grid() {
+  Grid g{.key = "devices",
+         .title = "",
+         .columns = {"name", "memory GiB", "GB/s", "16-bit TFLOP/s", "fp8 TFLOP/s", "ridge FLOP/B", "link GB/s",
+                     "power W", "from USD/h"},
+         .rows = {}};
+  for (const Builtin& b : builtin_hardware()) {
+    const HardwareCard card = load_hardware(b.name);
+    g.rows.push_back(device_text(b, card));
+    json::Value row = head_json(b);
+    row.update(hardware_json(card));
+    if (ridge(card.cluster.device) > 0) row["ridge_flops_per_byte"] = ridge(card.cluster.device);
+    if (card.watts > 0) row["power_w"] = card.watts;
+    if (!card.prices.empty()) row["price_usd_per_h"] = lowest_price(card);
+    g.json.push_back(std::move(row));
   }
   return g;
 }
@@ -57,23 +117,27 @@ int run_list(const Arguments& arguments) {
   Report report;
   report.command = "list";
   if (same_name(what, "models")) {
-    report.grids.push_back(presets_grid("models", builtin_models()));
-    report.conclusion = fmt::format("{} models; 'llmcalc show NAME' prints one", builtin_models().size());
+    report.grids.push_back(models_grid());
+    report.notes = {
+        fmt::format("{} models; 'llmcalc show NAME' prints one. The cache is in bf16, while no window is full",
+                    builtin_models().size())};
   } else if (same_name(what, "hardware")) {
-    report.grids.push_back(presets_grid("devices", builtin_hardware()));
-    report.conclusion =
-        fmt::format("{} devices; 'llmcalc show NAME' prints one with its sources", builtin_hardware().size());
+    report.grids.push_back(hardware_grid());
+    report.notes = {
+        fmt::format("{} devices; 'llmcalc show NAME' prints one with its sources. Dense peaks; the ridge is "
+                    "that of 16 bits; a link counts one way; the price is the lowest of those stated",
+                    builtin_hardware().size())};
   } else if (same_name(what, "dtypes")) {
     report.grids.push_back(dtypes_grid());
-    report.conclusion = fmt::format("{} number formats", formats.size());
+    report.notes = {fmt::format("{} number formats", formats.size())};
   } else if (same_name(what, "families")) {
     report.grids.push_back(families_grid());
-    report.conclusion = fmt::format("{} values of a config.json's model_type", report.grids.back().rows.size());
+    report.notes = {fmt::format("{} values of a config.json's model_type", report.grids.back().rows.size())};
   } else {
     throw InputError(
         fmt::format("'llmcalc list': expected models, hardware, dtypes or families, got {}", in_quotes(what)));
   }
-  return print(report, arguments.style());
+  return print(report, arguments.screen());
 }
 
 constexpr std::array words{Word{"models|hardware|dtypes|families", "what to list"}};

@@ -24,7 +24,7 @@ ScalingQuestion question(const Arguments& a) {
   return {given.substr(2), static_cast<double>(parse_wide(a.text(given), given)), a.text("--fit")};
 }
 
-int run_scaling(const Arguments& arguments) { return print(scaling_report(question(arguments)), arguments.style()); }
+int run_scaling(const Arguments& arguments) { return print(scaling_report(question(arguments)), arguments.screen()); }
 
 constexpr std::array own{Option{"--compute", "C", "training FLOPs"}, Option{"--params", "N", "parameters"},
                          Option{"--tokens", "D", "training tokens"}, Option{"--fit", "NAME", "one fit only [all]"}};

@@ -219,7 +219,7 @@ int run_validate(const Arguments& arguments) {
       o.one() ? std::vector{asked(o.model, arguments, r)} : cases_of(o.suite_name());
   check_all(o, cases, r.hardware.has_value());
   const Found f = found(o, r, cases);
-  print(report_of(o, r, cases, f), arguments.style());
+  print(report_of(o, r, cases, f), arguments.screen());
   return exit_code(f, o.check_time);
 }
 

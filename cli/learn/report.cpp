@@ -76,10 +76,11 @@ Report learn_report(const LearnRequest& r, const model::Corpus& corpus, const Le
   add_row(g, corpus, "this model", own);
   report.grids.push_back(std::move(g));
   report.notes = r.notes;
-  report.conclusion = fmt::format(
-      "{}Perplexity {:.1f} on held-out text {} the bigram's {:.1f}{} 'llmcalc generate {} \"...\"' continues a text.",
-      o.interrupted ? "Interrupted. " : "", own, own < bigram ? "beats" : "does not beat", bigram,
-      own < bigram ? "." : "; a longer text, or more --steps, may help.", r.out);
+  report.verdict = {
+      {"", fmt::format("{}Perplexity {:.1f} on held-out text {} the bigram's {:.1f}{} 'llmcalc generate {} \"...\"' "
+                       "continues a text.",
+                       o.interrupted ? "Interrupted. " : "", own, own < bigram ? "beats" : "does not beat", bigram,
+                       own < bigram ? "." : "; a longer text, or more --steps, may help.", r.out)}};
   return report;
 }
 

@@ -19,10 +19,9 @@ std::vector<std::string> Found::names() const {
 int exit_code(const Found& f, bool check_time) { return f.exact() && (!check_time || in_time(f.times)) ? 0 : 1; }
 
 void conclude(Report& report, const Found& f, bool check_time) {
-  report.conclusion = conclusion(f.verdicts) + time_conclusion(f.times);
-  if (f.exact() && check_time && !in_time(f.times))
-    report.conclusion += "; outside the band, " + worst_time(f.names(), f.times);
-  report.one_line = exit_code(f, check_time) != 0;
+  std::string text = conclusion(f.verdicts) + time_conclusion(f.times);
+  if (f.exact() && check_time && !in_time(f.times)) text += "; outside the band, " + worst_time(f.names(), f.times);
+  report.verdict = {{"", text, exit_code(f, check_time) != 0}};
 }
 
 }  // namespace llmcalc

@@ -99,7 +99,7 @@ void check_schema(const json::Object& report) {
 
 /// Parts of a report that say how, not how much.
 bool is_prose(std::string_view key) {
-  return key == "llmcalc" || key == "notes" || key == "conclusion" || key == "conventions";
+  return key == "llmcalc" || key == "notes" || key == "verdict" || key == "conventions";
 }
 
 using Leaves = std::vector<std::pair<std::string, json::Value>>;

@@ -6,39 +6,22 @@
 
 #include "report/explain/general.hpp"
 #include "report/explain/parts.hpp"
+#include "report/lines.hpp"
 
 namespace llmcalc::explain {
 namespace {
 
-constexpr std::size_t columns = 100, longest_formula = 88;
-
-/// `text` broken at spaces; the first line begins with `first`, the others with as many spaces.
-std::string wrapped(const std::string& first, const std::string& text) {
-  const std::string indent(first.size(), ' ');
-  std::string out, line = first;
-  std::size_t from = 0;
-  while (from <= text.size()) {
-    const std::size_t space = std::min(text.find(' ', from), text.size());
-    const std::string word = text.substr(from, space - from);
-    const bool empty = line.size() == indent.size();
-    if (!empty && line.size() + 1 + word.size() > columns) {
-      out += line + "\n";
-      line = indent + word;
-    } else {
-      line += (empty ? "" : " ") + word;
-    }
-    from = space + 1;
-  }
-  return out + line + "\n";
-}
+/// Of the fenced blocks of Markdown, which no screen breaks.
+constexpr Screen fence{Style::markdown, 100};
 
 /// The expression after `first`, and below it the parts that it names.
-std::string formula_text(const std::string& first, const std::string& expression) {
-  const NamedParts parts = with_parts(with_separators(expression), longest_formula);
-  std::string out = wrapped(first, parts.expression);
+std::string formula_text(const std::string& first, const std::string& expression, const Screen& screen) {
+  const NamedParts parts = with_parts(with_separators(expression), screen.columns - 12);
+  std::string out = wrapped(first, parts.expression, screen.columns);
   const std::string indent(first.size(), ' ');
   for (std::size_t i = 0; i < parts.named.size(); ++i)
-    out += wrapped(indent + (i == 0 ? "where " : "      ") + parts.named[i].first + " = ", parts.named[i].second);
+    out += wrapped(indent + (i == 0 ? "where " : "      ") + parts.named[i].first + " = ", parts.named[i].second,
+                   screen.columns);
   return out;
 }
 
@@ -53,9 +36,9 @@ std::string answer(const Row& row, std::string_view unit) {
 }
 
 /// "= 126*(4*16384^2 + ...)"; the terms of a sum one per line, their names beside them.
-std::string numbers_text(const std::vector<Piece>& pieces) {
+std::string numbers_text(const std::vector<Piece>& pieces, const Screen& screen) {
   const bool terms = std::any_of(pieces.begin(), pieces.end(), [](const Piece& p) { return !p.name.empty(); });
-  if (!terms) return wrapped("  = ", with_separators(joined(pieces)));
+  if (!terms) return wrapped("  = ", with_separators(joined(pieces)), screen.columns);
   std::size_t width = 0;
   for (const Piece& p : pieces)
     if (!p.name.empty()) width = std::max(width, with_separators(p.text).size());
@@ -69,39 +52,32 @@ std::string numbers_text(const std::vector<Piece>& pieces) {
     if (!line.empty()) out += line + "\n";
     line.clear();
     const std::string term = text.starts_with(" + ") ? "    + " + text.substr(3) : "      " + text;
-    out += wrapped(fmt::format("{:<{}}  ", term, width + 6), p.name);
+    out += wrapped(fmt::format("{:<{}}  ", term, width + 6), p.name, screen.columns);
   }
-  return out + (line.empty() ? "" : wrapped("    ", line));
+  return out + (line.empty() ? "" : wrapped("    ", line, screen.columns));
 }
 
-std::string legend(const std::vector<Symbol>& symbols) {
-  std::size_t name = 0, meaning = 0;
-  for (const Symbol& s : symbols) {
-    name = std::max(name, s.name.size());
-    meaning = std::max(meaning, s.meaning.size());
-  }
-  std::string out;
-  for (const Symbol& s : symbols) {
-    std::string line =
-        fmt::format("    {:<{}}  {:<{}}  {}", s.name, name, s.meaning, meaning, with_separators(s.value));
-    line.erase(line.find_last_not_of(' ') + 1);
-    out += line + "\n";
-  }
-  return out;
+std::string legend(const std::vector<Symbol>& symbols, const Screen& screen) {
+  Grid g{.key = "", .title = "", .columns = {}, .left = 3, .rows = {}};
+  for (const Symbol& s : symbols) g.rows.push_back({"  " + s.name, s.meaning, with_separators(s.value)});
+  return grid_text(g, screen);
 }
 
-std::string footer(const Definition& d) {
+std::string footer(const Definition& d, const Screen& screen) {
   std::string out;
-  if (!d.verdict.empty() && d.verdict != d.convention) out += wrapped("  verdict: ", std::string(d.verdict));
-  if (!d.convention.empty()) out += wrapped("  counted: ", std::string(d.convention));
-  if (!d.source.empty()) out += wrapped("  source:  ", std::string(d.source));
+  if (!d.verdict.empty() && d.verdict != d.convention)
+    out += wrapped("  verdict: ", std::string(d.verdict), screen.columns);
+  if (!d.convention.empty()) out += wrapped("  counted: ", std::string(d.convention), screen.columns);
+  if (!d.source.empty()) out += wrapped("  source:  ", std::string(d.source), screen.columns);
   return out;
 }
 
 std::string with_unit(std::string_view title, std::string_view unit) {
   return unit.empty() ? std::string(title) : fmt::format("{} [{}]", title, unit);
 }
-std::string heading(const Definition& d) { return wrapped(fmt::format("{}: ", d.path), with_unit(d.title, d.unit)); }
+std::string heading(const Definition& d, const Screen& screen) {
+  return in_bold(wrapped(fmt::format("{}: ", d.path), with_unit(d.title, d.unit), screen.columns), screen);
+}
 
 json::Value head_json(const Definition& d) {
   json::Value v{{"path", d.path}, {"title", d.title}};
@@ -142,11 +118,11 @@ std::string markdown_footer(const Definition& d) {
 }
 
 /// Each formula below the words that say when it holds.
-std::string variants_text(const std::string& indent, const std::vector<Variant>& variants) {
+std::string variants_text(const std::string& indent, const std::vector<Variant>& variants, const Screen& screen) {
   std::string out;
   for (const Variant& v : variants) {
-    if (!v.when.empty()) out += indent + v.when + "\n";
-    out += formula_text(indent + (v.when.empty() ? "= " : "  = "), v.formula.expression);
+    if (!v.when.empty()) out += wrapped(indent, v.when, screen.columns);
+    out += formula_text(indent + (v.when.empty() ? "= " : "  = "), v.formula.expression, screen);
   }
   return out;
 }
@@ -162,23 +138,24 @@ std::vector<Symbol> all_symbols(const std::vector<Variant>& variants) {
 
 }  // namespace
 
-std::string text(const Explanation& e) {
+std::string text(const Explanation& e, const Screen& screen) {
   const Definition& d = *e.definition;
-  std::string out = heading(d) + "\n" + formula_text("  = ", e.formula.expression);
-  if (!e.symbols.empty()) out += "\n" + legend(e.symbols) + "\n";
-  if (joined(e.numbers) != e.formula.expression) out += numbers_text(e.numbers);
+  std::string out = heading(d, screen) + "\n" + formula_text("  = ", e.formula.expression, screen);
+  if (!e.symbols.empty()) out += "\n" + legend(e.symbols, screen) + "\n";
+  if (joined(e.numbers) != e.formula.expression) out += numbers_text(e.numbers, screen);
   if (d.verdict.empty())
-    out += "  = " + answer(e.answer, d.unit) + "\n";
+    out += wrapped("  = ", answer(e.answer, d.unit), screen.columns);
   else
-    out += "  -> " + exact_text(e.answer.value) + "\n";
-  return out + "\n" + footer(d);
+    out += wrapped("  -> ", exact_text(e.answer.value), screen.columns);
+  return out + "\n" + footer(d, screen);
 }
 
 std::string markdown(const Explanation& e) {
   const Definition& d = *e.definition;
-  std::string out = fmt::format("## {}\n\n{}\n\n{}", d.path, d.title, fenced(formula_text("", e.formula.expression)));
+  std::string out =
+      fmt::format("## {}\n\n{}\n\n{}", d.path, d.title, fenced(formula_text("", e.formula.expression, fence)));
   out += markdown_legend(e.symbols, true);
-  return out + fenced(numbers_text(e.numbers) + "  = " + answer(e.answer, d.unit) + "\n") + markdown_footer(d);
+  return out + fenced(numbers_text(e.numbers, fence) + "  = " + answer(e.answer, d.unit) + "\n") + markdown_footer(d);
 }
 
 json::Value json_of(const Explanation& e) {
@@ -195,17 +172,17 @@ json::Value json_of(const Explanation& e) {
   return v;
 }
 
-std::string text(const Definition& d, const std::vector<Variant>& variants) {
-  std::string out = heading(d) + "\n";
-  out += variants_text("  ", variants);
+std::string text(const Definition& d, const std::vector<Variant>& variants, const Screen& screen) {
+  std::string out = heading(d, screen) + "\n";
+  out += variants_text("  ", variants, screen);
   const std::vector<Symbol> symbols = all_symbols(variants);
-  if (!symbols.empty()) out += "\n" + legend(symbols);
-  return out + "\n" + footer(d);
+  if (!symbols.empty()) out += "\n" + legend(symbols, screen);
+  return out + "\n" + footer(d, screen);
 }
 
 std::string markdown(const Definition& d, const std::vector<Variant>& variants) {
   std::string out = fmt::format("## {}\n\n{}\n\n", d.path, d.title);
-  out += fenced(variants_text("", variants));
+  out += fenced(variants_text("", variants, fence));
   return out + markdown_legend(all_symbols(variants), false) + markdown_footer(d);
 }
 
@@ -246,30 +223,32 @@ std::vector<Symbol> vocabulary(const std::vector<Entry>& all) {
   return all_symbols(together);
 }
 
-std::string entry_text(const Entry& e) {
+std::string entry_text(const Entry& e, const Screen& screen) {
   const Definition& d = *e.definition;
-  std::string out = wrapped(fmt::format("  {:<33} ", name_of(d)), with_unit(d.title, d.unit));
-  out += variants_text("    ", e.variants);
-  return out + wrapped("    ", std::string(d.source)) + "\n";
+  std::string out = wrapped(fmt::format("  {:<33} ", name_of(d)), with_unit(d.title, d.unit), screen.columns);
+  out += variants_text("    ", e.variants, screen);
+  return out + wrapped("    ", d.source, screen.columns) + "\n";
 }
 
 constexpr std::string_view sheet_title = "llmcalc cheat sheet: every quantity, its formula, its source";
 
 }  // namespace
 
-std::string cheat_sheet_text() {
+std::string cheat_sheet_text(const Screen& screen) {
   const std::vector<Entry> all = entries();
-  std::string out(sheet_title), section;
-  out += "\n\n";
+  std::string out = in_bold(std::string(sheet_title) + "\n", screen) + "\n", section;
   for (const Entry& e : all) {
-    if (section != section_of(*e.definition)) out += std::string(section = section_of(*e.definition)) + "\n\n";
-    out += entry_text(e);
+    if (section != section_of(*e.definition))
+      out += in_bold((section = section_of(*e.definition)) + "\n", screen) + "\n";
+    out += entry_text(e, screen);
   }
-  out += "rules of thumb\n\n";
+  out += in_bold("rules of thumb\n", screen) + "\n";
   for (const Rule& r : rules())
-    out += fmt::format("  {}\n    = {}\n    {}\n\n", with_unit(r.title, r.unit), r.expression, r.source);
-  return out + "symbols\n\n" + legend(vocabulary(all)) +
-         "\n'llmcalc explain QUANTITY' also shows other plans, 'explain QUANTITY MODEL' puts the numbers in.\n";
+    out += wrapped("  ", with_unit(r.title, r.unit), screen.columns) + wrapped("    = ", r.expression, screen.columns) +
+           wrapped("    ", r.source, screen.columns) + "\n";
+  return out + in_bold("symbols\n", screen) + "\n" + legend(vocabulary(all), screen) + "\n" +
+         wrapped("", "'llmcalc explain QUANTITY' also shows other plans, 'explain QUANTITY MODEL' puts the numbers in.",
+                 screen.columns);
 }
 
 std::string cheat_sheet_markdown() {
@@ -279,7 +258,7 @@ std::string cheat_sheet_markdown() {
     const Definition& d = *e.definition;
     if (section != section_of(d)) out += fmt::format("## {}\n\n", section = section_of(d));
     out += fmt::format("### `{}`\n\n{}\n\n", d.path, with_unit(d.title, d.unit));
-    out += fenced(variants_text("", e.variants)) + wrapped("", std::string(d.source)) + "\n";
+    out += fenced(variants_text("", e.variants, fence)) + wrapped("", std::string(d.source), fence.columns) + "\n";
   }
   out += "## rules of thumb\n\n";
   for (const Rule& r : rules())

@@ -1,5 +1,5 @@
 #pragma once
-/// Explanations as text of at most 100 columns, as Markdown and as JSON.
+/// Explanations as text, as Markdown and as JSON.
 
 #include <string>
 #include <vector>
@@ -10,17 +10,17 @@
 
 namespace llmcalc::explain {
 
-std::string text(const Explanation& e);
+std::string text(const Explanation& e, const Screen& screen);
 std::string markdown(const Explanation& e);
 json::Value json_of(const Explanation& e);
 
 /// The formula without a model: one for each kind of model or plan for which it differs.
-std::string text(const Definition& d, const std::vector<Variant>& variants);
+std::string text(const Definition& d, const std::vector<Variant>& variants, const Screen& screen);
 std::string markdown(const Definition& d, const std::vector<Variant>& variants);
 json::Value json_of(const Definition& d, const std::vector<Variant>& variants);
 
 /// The whole cheat sheet.
-std::string cheat_sheet_text();
+std::string cheat_sheet_text(const Screen& screen);
 std::string cheat_sheet_markdown();
 json::Value cheat_sheet_json();
 

@@ -12,8 +12,8 @@ void fill(const Request& r, Report& report) {
   const Flops f = training_flops(r.model.arch, r.plan).model_total;
   const Count tokens = r.plan.micro_batch * r.plan.seq;
   const double each = static_cast<double>(f.value) / static_cast<double>(tokens);
-  report.conclusion = fmt::format("{} for {} tokens: {} per token, forward and backward.", human_text(f, Unit::flops),
-                                  exact_text(tokens), human_text(each, Unit::flops));
+  report.verdict = {{"", fmt::format("{} for {} tokens: {} per token, forward and backward.",
+                                     human_text(f, Unit::flops), exact_text(tokens), human_text(each, Unit::flops))}};
 }
 
 }  // namespace
@@ -24,7 +24,7 @@ const Question flops_question{
     .examples =
         "  llmcalc flops gpt-3-175b --seq 2048 --attention-flops causal-half\n"
         "  llmcalc flops llama-3.1-405b --tokens 15.6T --ops",
-    .parts = part::formulas | part::model_flops | part::operators | part::styles,
+    .parts = part::formulas | part::model_flops | part::operators | part::styles | part::exact,
     .fill = fill};
 
 }  // namespace llmcalc

@@ -1,17 +1,16 @@
-#include "report/conclusion.hpp"
 #include "report/question.hpp"
 #include "report/sections.hpp"
+#include "report/verdict.hpp"
 
 namespace llmcalc {
 namespace {
 
 void fill(const Request& r, Report& report) {
   const InferEstimate e = infer(r.model.arch, r.plan, r.layout, r.hardware->cluster);
-  report.sections = {prefill_section(r, e),    decode_section(r, e),
-                     end_to_end_section(r, e), inference_memory_section(r),
-                     kv_cache_section(r),      limits_section(r)};
+  report.sections = {prefill_section(r, e),       decode_section(r, e), end_to_end_section(r, e),
+                     inference_memory_section(r), kv_cache_section(r),  limits_section(r)};
   if (r.ops) report.grids = {operators_grid(r, Phase::prefill), operators_grid(r, Phase::decode)};
-  report.conclusion = infer_conclusion(r, e);
+  add_infer_verdict(report);
 }
 
 }  // namespace
@@ -22,7 +21,8 @@ const Question infer_question{
     .examples =
         "  llmcalc infer llama-3.1-8b --hardware h100 --batch 8 --prompt 2k --generate 99\n"
         "  llmcalc infer deepseek-v3 --hardware h200 --tp 8 --precision fp8 --ops",
-    .parts = part::of_inference | part::model_flops | part::time | part::hardware | part::operators | part::styles,
+    .parts = part::of_inference | part::model_flops | part::time | part::hardware | part::operators | part::styles |
+             part::exact,
     .needs_hardware = true,
     .fill = fill};
 

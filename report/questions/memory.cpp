@@ -1,6 +1,6 @@
-#include "report/conclusion.hpp"
 #include "report/question.hpp"
 #include "report/sections.hpp"
+#include "report/verdict.hpp"
 
 namespace llmcalc {
 namespace {
@@ -14,7 +14,8 @@ void fill(const Request& r, Report& report) {
   }
   if (r.ops && training) report.grids.push_back(operators_grid(r, Phase::training));
   if (r.ops && !training) report.grids = {operators_grid(r, Phase::prefill), operators_grid(r, Phase::decode)};
-  report.conclusion = training ? training_memory_conclusion(r) : inference_memory_conclusion(r);
+  if (training) report.verdict.push_back(fit_finding(report, "memory", inference ? "training" : ""));
+  if (inference) report.verdict.push_back(fit_finding(report, "inference_memory", training ? "inference" : ""));
 }
 
 }  // namespace
@@ -25,7 +26,8 @@ const Question memory_question{
     .examples =
         "  llmcalc memory llama-3.1-8b --train --seq 8Ki --recompute full --hardware h100\n"
         "  llmcalc memory llama-3.1-70b --infer --weight-precision q4_k --batch 16",
-    .parts = part::training | part::of_inference | part::halves | part::hardware | part::operators | part::styles,
+    .parts = part::training | part::of_inference | part::halves | part::hardware | part::operators | part::styles |
+             part::exact,
     .fill = fill};
 
 }  // namespace llmcalc

@@ -10,10 +10,10 @@ void fill(const Request& r, Report& report) {
   report.conventions = {{"parameters", report.conventions["parameters"]}};
   report.sections = {parameters_section(r.model)};
   const Parameters p = parameters(r.model.arch);
-  report.conclusion =
-      fmt::format("{} has {}, {}.", title(r.model), human_text(p.total, Unit::parameters),
-                  p.active == p.total ? "all of them at work on every token"
-                                      : human_text(p.active, Unit::parameters) + " of them at work on each token");
+  report.verdict = {{"", fmt::format("{}, {}.", human_text(p.total, Unit::parameters),
+                                     p.active == p.total
+                                         ? "all of them at work on every token"
+                                         : human_text(p.active, Unit::parameters) + " of them at work on each token")}};
 }
 
 }  // namespace
@@ -21,7 +21,7 @@ void fill(const Request& r, Report& report) {
 const Question params_question{.name = "params",
                                .summary = "Parameters by component, exact.",
                                .examples = "  llmcalc params llama-3.1-405b\n  llmcalc params ./config.json --json",
-                               .parts = part::styles,
+                               .parts = part::styles | part::exact,
                                .fill = fill};
 
 }  // namespace llmcalc

@@ -1,6 +1,6 @@
-#include "report/conclusion.hpp"
 #include "report/question.hpp"
 #include "report/sections.hpp"
+#include "report/verdict.hpp"
 
 namespace llmcalc {
 namespace {
@@ -8,16 +8,16 @@ namespace {
 void fill(const Request& r, Report& report) {
   const TrainEstimate t = train(r.model.arch, r.plan, r.layout, r.hardware->cluster);
   const InferEstimate i = infer(r.model.arch, r.plan, r.layout, r.hardware->cluster);
-  report.sections = {
-      parameters_section(r.model), flops_section(r),       formulas_section(r),
-      training_memory_section(r),  activations_section(r), step_section(r, t),
-      run_flops_section(r),        run_section(r, t),      inference_memory_section(r),
-      kv_cache_section(r),         prefill_section(r, i),  decode_section(r, i),
-      end_to_end_section(r, i),    limits_section(r)};
+  report.sections = {parameters_section(r.model), flops_section(r),       formulas_section(r),
+                     training_memory_section(r),  activations_section(r), step_section(r, t),
+                     run_flops_section(r),        run_section(r, t),      inference_memory_section(r),
+                     kv_cache_section(r),         prefill_section(r, i),  decode_section(r, i),
+                     end_to_end_section(r, i),    limits_section(r)};
   if (r.ops)
     for (const Phase phase : {Phase::training, Phase::prefill, Phase::decode})
       report.grids.push_back(operators_grid(r, phase));
-  report.conclusion = "Training: " + train_conclusion(r, t) + "\nInference: " + infer_conclusion(r, i);
+  add_train_verdict(report, "training");
+  add_infer_verdict(report, "inference");
 }
 
 }  // namespace
@@ -29,7 +29,7 @@ const Question report_question{
         "  llmcalc report llama-3.1-405b --hardware h100 --tp 8\n"
         "  llmcalc report falcon-40b --hardware a100-80gb --tp 4 --json",
     .parts = part::training | part::step | part::of_inference | part::formulas | part::model_flops | part::time |
-             part::run | part::hardware | part::operators | part::styles,
+             part::run | part::hardware | part::operators | part::styles | part::exact,
     .needs_hardware = true,
     .fill = fill};
 

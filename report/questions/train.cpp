@@ -1,6 +1,6 @@
-#include "report/conclusion.hpp"
 #include "report/question.hpp"
 #include "report/sections.hpp"
+#include "report/verdict.hpp"
 
 namespace llmcalc {
 namespace {
@@ -9,7 +9,7 @@ void fill(const Request& r, Report& report) {
   const TrainEstimate e = train(r.model.arch, r.plan, r.layout, r.hardware->cluster);
   report.sections = {step_section(r, e), training_memory_section(r), flops_section(r), run_section(r, e)};
   if (r.ops) report.grids.push_back(operators_grid(r, Phase::training));
-  report.conclusion = train_conclusion(r, e);
+  add_train_verdict(report);
 }
 
 }  // namespace
@@ -19,9 +19,9 @@ const Question train_question{
     .summary = "One optimizer step: time, MFU, HFU, memory, what bounds it; and the whole run.",
     .examples =
         "  llmcalc train llama-3.1-8b --hardware h100 --tp 8 --sp --global-batch 64\n"
-        "  llmcalc train gpt-3-175b --hardware a100 --gpus 1024 --tp 8 --tokens 300B",
+        "  llmcalc train llama-3.1-8b --hardware h100 --gpus 1024 --tp 8 --sp --tokens 15T",
     .parts = part::training | part::step | part::model_flops | part::time | part::run | part::hardware |
-             part::operators | part::styles,
+             part::operators | part::styles | part::exact,
     .needs_hardware = true,
     .fill = fill};
 

@@ -50,7 +50,7 @@ json::Value json_of(const validate::Metered& m) {
 std::string text_of(const validate::Metered& m) {
   Report r;
   add_instruments(r, m);
-  return render(r, Style::text);
+  return render(r, {});
 }
 bool says(const std::string& text, const std::string& what) { return text.find(what) != std::string::npos; }
 
@@ -170,7 +170,7 @@ TEST_CASE("the code that computed attention is shown by part if there is a choic
   CHECK(report_json(r)["attention_core"] ==
         json::Value{{"training", "cuDNN 9.19.0"}, {"inference", "mma, not cudnn: there is a window"}});
   for (const Style style : {Style::text, Style::markdown})
-    CHECK(says(render(r, style), "mma, not cudnn: there is a window"));
+    CHECK(says(render(r, {style}), "mma, not cudnn: there is a window"));
 }
 
 TEST_CASE("utilisation refers to the datasheet's peak if a preset has the board's name", "[contract][instruments]") {

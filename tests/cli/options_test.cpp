@@ -49,7 +49,7 @@ std::optional<std::string> numbers(const Question& q, const Words& words) {
     typed.apply(r);
     check(r);
     json::Value v = report_json(answer(q, r));
-    for (const char* part : {"inputs", "conventions", "notes", "conclusion", "hardware"}) v.erase(part);
+    for (const char* part : {"inputs", "conventions", "notes", "verdict", "hardware"}) v.erase(part);
     return dump(v);
   } catch (const InputError&) {
     return std::nullopt;
@@ -103,7 +103,7 @@ Effect effect(const Question& q, const Option& o) {
   return answered ? Effect::none : Effect::refused;
 }
 
-constexpr Parts how_it_is_printed = part::styles;
+constexpr Parts how_it_is_printed = part::styles | part::exact;
 
 }  // namespace
 

@@ -1,10 +1,12 @@
 #include "tests/cli/program.hpp"
 
 #include <fcntl.h>
+#include <pty.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -106,6 +108,24 @@ Ran signalled(const std::string& arguments, const std::vector<int>& signals, std
 }
 
 Ran interrupted(const std::string& arguments) { return signalled(arguments, {SIGINT}); }
+std::string on_terminal(const std::string& arguments, unsigned short columns) {
+  const winsize size{.ws_row = 24, .ws_col = columns, .ws_xpixel = 0, .ws_ypixel = 0};
+  int terminal = -1;
+  const pid_t pid = ::forkpty(&terminal, nullptr, nullptr, &size);
+  REQUIRE(pid >= 0);
+  if (pid == 0) {
+    const std::string command = "cd '" LLMCALC_SOURCE_DIR "' && TERM=xterm exec '" LLMCALC_PROGRAM "' " + arguments;
+    ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+    ::_exit(127);
+  }
+  std::string out;
+  std::array<char, 4096> part{};
+  for (ssize_t n = 0; (n = ::read(terminal, part.data(), part.size())) > 0;)
+    out.append(part.data(), static_cast<std::size_t>(n));
+  ::close(terminal);
+  ::waitpid(pid, nullptr, 0);
+  return out;
+}
 
 json::Value ask(const std::string& arguments) {
   const Ran r = llmcalc(arguments + " --json");

@@ -1,4 +1,4 @@
-// What a validation comes to: its last line names the worst offender, and its exit code is 1 where anything is off.
+// What a validation comes to: it names the worst offender, and its exit code is 1 where anything is off.
 
 #include <fmt/format.h>
 
@@ -33,40 +33,35 @@ Verdict wrong_flops(const std::string& name = "tiny-llama") {
   return judged(ledger(plain()), m, name);
 }
 
-std::string last_line(const std::string& text) {
-  const std::size_t before = text.rfind('\n', text.size() - 2);
-  return text.substr(before + 1, text.size() - before - 2);
-}
-
-/// The last line as the command prints it.
-std::string printed(const Found& f) {
+std::string said(const Found& f, bool check_time = false) {
   Report r;
-  r.title = "a title", r.notes = {"a note"};
-  conclude(r, f, false);
-  return last_line(render(r, Style::text));
+  conclude(r, f, check_time);
+  REQUIRE(r.verdict.size() == 1);
+  CHECK(r.verdict[0].bad == (exit_code(f, check_time) != 0));
+  return r.verdict[0].text;
 }
 
 }  // namespace
 
-TEST_CASE("if everything matches, the exit code is 0 and the last line says how much was compared", "[verdict]") {
+TEST_CASE("if everything matches, the exit code is 0 and the verdict says how much was compared", "[verdict]") {
   const Found f{{judged(ledger(plain()), ledger(plain()))}, {}, {}};
   CHECK(exit_code(f, false) == 0);
-  CHECK(printed(f) == fmt::format("{} comparisons of 1 model: every byte, FLOP and operator is as predicted",
-                                  f.verdicts[0].rows.size() + static_cast<std::size_t>(f.verdicts[0].operators)));
+  CHECK(said(f) == fmt::format("{} comparisons of 1 model: every byte, FLOP and operator is as predicted",
+                               f.verdicts[0].rows.size() + static_cast<std::size_t>(f.verdicts[0].operators)));
 }
 
-TEST_CASE("a wrong number makes the exit code 1, and the last line names it", "[verdict]") {
+TEST_CASE("a wrong number makes the exit code 1, and the verdict names it", "[verdict]") {
   const Found f{{judged(ledger(plain()), ledger(plain()), "another"), wrong_flops()}, {}, {}};
   CHECK(exit_code(f, false) == 1);
-  CHECK_THAT(printed(f), Catch::Matches("2 of [0-9,]+ comparisons differ, worst training, FLOPs forward of mlp.up: "
-                                        "predicted 29,568, measured 28,568 \\(tiny-llama\\)"));
+  CHECK_THAT(said(f), Catch::Matches("2 of [0-9,]+ comparisons differ, worst training, FLOPs forward of mlp.up: "
+                                     "predicted 29,568, measured 28,568 \\(tiny-llama\\)"));
 }
 
-TEST_CASE("however long the name, the worst offender is on the last line", "[verdict]") {
+TEST_CASE("however long the name, the verdict names the worst offender", "[verdict]") {
   const std::string name =
       "latent without query rank, window: every other layer, norm: LayerNorm without bias, block: "
       "parallel with two norms, experts: shared behind a gate";
-  const std::string line = printed({{wrong_flops(name)}, {}, {}});
+  const std::string line = said({{wrong_flops(name)}, {}, {}});
   CHECK_THAT(line, Catch::StartsWith("2 of "));
   CHECK_THAT(line, Catch::Contains("worst training, FLOPs forward of mlp.up") && Catch::EndsWith("(" + name + ")"));
 }
@@ -76,9 +71,9 @@ TEST_CASE("operators out of order make the exit code 1 even if every number matc
   std::swap(m.order[0], m.order[1]);
   const Found f{{judged(ledger(plain()), m)}, {}, {}};
   CHECK(exit_code(f, false) == 1);
-  CHECK_THAT(printed(f), Catch::Matches("1 of [0-9,]+ comparisons differs, worst training, operator 1: "
-                                        "embedding.tokens forward was predicted and attn.norm forward ran "
-                                        "\\(tiny-llama\\)"));
+  CHECK_THAT(said(f), Catch::Matches("1 of [0-9,]+ comparisons differs, worst training, operator 1: "
+                                     "embedding.tokens forward was predicted and attn.norm forward ran "
+                                     "\\(tiny-llama\\)"));
 }
 
 TEST_CASE("differences are shown in the tables of one model and of a suite", "[verdict]") {
@@ -86,9 +81,9 @@ TEST_CASE("differences are shown in the tables of one model and of a suite", "[v
   Report one, suite;
   add_table(one, v, "training");
   add_suite(suite, {judged(ledger(plain()), ledger(plain()), "another"), v});
-  CHECK_THAT(render(one, Style::text),
+  CHECK_THAT(render(one, {.columns = 100}),
              Catch::Contains("29,568") && Catch::Contains("-1,000  ") && Catch::Contains("exact  DIFFERS"));
-  CHECK_THAT(render(suite, Style::text), Catch::Contains("2 DIFFER") && Catch::Contains("what differs"));
+  CHECK_THAT(render(suite, {.columns = 100}), Catch::Contains("2 DIFFER") && Catch::Contains("what differs"));
   const json::Value all = report_json(one);
   CHECK(all["training"].size() == v.rows.size());
   for (const json::Value& row : all["training"])
@@ -102,12 +97,6 @@ Found timed(double ratio) {
   return {{judged(ledger(plain()), ledger(plain()))},
           {{{"training", "step", "", 2e-3, 2e-3 * ratio}, {"training", "forward", "attn.q", 1e-3, 9e-3}}},
           {}};
-}
-
-std::string said(const Found& f, bool check_time) {
-  Report r;
-  conclude(r, f, check_time);
-  return last_line(render(r, Style::text));
 }
 
 }  // namespace
@@ -198,7 +187,8 @@ TEST_CASE("times of another machine's description have a note, and those of this
 TEST_CASE("--check-time fails where another machine was described, and leaves the report whole", "[verdict][cli]") {
   const std::string command = "validate docs/examples/tiny-llama.json --train --seq 8 --hardware h100 --repeats 1";
   CHECK(test::llmcalc(command).code == 0);
-  const test::Ran r = test::llmcalc(command + " --check-time");
+  const test::Ran r = test::llmcalc(command + " --check-time --json");
   CHECK(r.code == 1);
-  CHECK_THAT(last_line(r.out), Catch::Contains("outside the band, worst step: predicted "));
+  CHECK_THAT(json::parse(r.out, "the report")["verdict"][0].get<std::string>(),
+             Catch::Contains("outside the band, worst step: predicted "));
 }

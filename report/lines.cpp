@@ -1,0 +1,41 @@
+#include "report/lines.hpp"
+
+#include <algorithm>
+
+namespace llmcalc {
+
+std::size_t columns_of(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+std::string flush_left(std::string_view text, std::size_t columns) {
+  return std::string(text).append(columns - std::min(columns, columns_of(text)), ' ');
+}
+std::string flush_right(std::string_view text, std::size_t columns) {
+  return std::string(columns - std::min(columns, columns_of(text)), ' ').append(text);
+}
+
+std::vector<std::string> broken(std::string_view text, std::size_t columns) {
+  if (columns_of(text) <= columns) return {std::string(text)};
+  std::vector<std::string> lines(1);
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    text.remove_prefix(std::min(text.size(), word.size() + 1));
+    if (!lines.back().empty() && columns_of(lines.back()) + 1 + columns_of(word) > columns) lines.emplace_back();
+    lines.back().append(lines.back().empty() ? "" : " ").append(word);
+  }
+  return lines;
+}
+
+std::string wrapped(std::string_view first, std::string_view text, std::size_t columns) {
+  const std::size_t indent = columns_of(first);
+  std::string out, begin(first);
+  for (const std::string& line : broken(text, columns - std::min(columns, indent))) {
+    begin += line;
+    out += begin.substr(0, begin.find_last_not_of(' ') + 1) + "\n";
+    begin.assign(indent, ' ');
+  }
+  return out;
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,96 @@
+#include "report/verdict.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace llmcalc {
+namespace {
+
+std::string said(const Report& r, std::string_view path) {
+  const Row* row = r.row(path);
+  return row == nullptr ? "" : human_text(row->value, row->unit);
+}
+
+std::string labelled(std::string_view about, std::string_view label) {
+  return about.empty() ? std::string(label) : fmt::format("{} {}", about, label);
+}
+
+double bytes(const Row& row) { return static_cast<double>(std::get<Count>(row.value)); }
+
+/// The largest part of a memory: "weights 32.86 GiB".
+std::string largest_part(const Report& r, std::string_view memory) {
+  const Section& s = *r.find(memory);
+  const Row* most = nullptr;
+  for (const Row& row : s.rows) {
+    if (row.key == "total_bytes") break;
+    if (!row.label.empty() && (most == nullptr || bytes(row) > bytes(*most))) most = &row;
+  }
+  return fmt::format("{} {}", most->label, human_text(most->value, most->unit));
+}
+
+/// "37.54 of 80.00 GiB"; both units where they differ.
+std::string part_of(std::string part, const std::string& whole) {
+  const std::size_t unit = whole.find(' ');
+  if (part.ends_with(whole.substr(unit))) part.resize(part.size() - (whole.size() - unit));
+  return fmt::format("{} of {}", part, whole);
+}
+
+/// A bound is no estimate, and its label says so.
+std::string time_label(const Report& r, std::string_view estimate) {
+  return r.row(estimate)->label.empty() ? "at best" : "time";
+}
+
+/// "compute, 93.1 % of the step"
+std::string bound_text(const Report& r) {
+  const std::string bound = said(r, "step.bound");
+  const Row* part = r.row("step.breakdown_s." + bound);
+  if (part == nullptr) return bound;
+  return fmt::format("{}, {} of the step", bound, part->note.substr(part->note.find_first_not_of(' ')));
+}
+
+std::string run_text(const Report& r) {
+  const std::string cost = said(r, "run.cost_usd");
+  return fmt::format("{}, {} of GPUs{}{}", said(r, "run.days"), said(r, "run.gpu_hours"), cost.empty() ? "" : ", ",
+                     cost);
+}
+
+}  // namespace
+
+Finding fit_finding(const Report& r, std::string_view memory, std::string_view about) {
+  const auto path = [&](const char* key) { return fmt::format("{}.{}", memory, key); };
+  const std::string peak = said(r, path("peak_bytes"));
+  const Row* fits = r.row(path("fits"));
+  if (fits == nullptr) return {labelled(about, "needs"), fmt::format("{} per GPU, {}", peak, largest_part(r, memory))};
+  const std::string of = part_of(peak, said(r, path("capacity_bytes")));
+  const double share = bytes(*r.row(path("peak_bytes"))) / bytes(*r.row(path("capacity_bytes")));
+  if (std::get<bool>(fits->value))
+    return {labelled(about, "fits"), fmt::format("yes: {} per GPU ({:.0f} %)", of, 100 * share)};
+  const std::string why = share > 1 ? largest_part(r, memory) : "more than --memory-utilization allows";
+  return {labelled(about, "fits"), fmt::format("no: needs {} per GPU, {}", of, why), true};
+}
+
+void add_train_verdict(Report& r, std::string_view about) {
+  r.verdict.push_back(fit_finding(r, "memory", about));
+  const bool fits = !r.verdict.back().bad;
+  r.verdict.push_back({labelled(about, time_label(r, "step.bound_time_s")),
+                       fmt::format("{} per step, {} MFU, {}", said(r, "step.time_s"), said(r, "step.mfu"),
+                                   said(r, "step.tokens_per_s"))});
+  r.verdict.push_back({labelled(about, "bound by"), bound_text(r)});
+  if (fits && r.row("run.days") != nullptr) r.verdict.push_back({labelled(about, "run"), run_text(r)});
+}
+
+void add_infer_verdict(Report& r, std::string_view about) {
+  r.verdict.push_back(fit_finding(r, "inference_memory", about));
+  const std::string_view label = r.row("end_to_end.ttft_s")->label;  // "first token after"
+  const std::string_view first = label.substr(0, label.rfind(' '));
+  r.verdict.push_back({labelled(about, time_label(r, "prefill.bound_time_s")),
+                       fmt::format("{} to {}, then {} each, {}", said(r, "end_to_end.ttft_s"), first,
+                                   said(r, "decode.time_per_token_s"), said(r, "decode.tokens_per_s"))});
+  const std::string prefill = said(r, "prefill.bound"), decode = said(r, "decode.bound");
+  r.verdict.push_back({labelled(about, "bound by"), prefill == decode
+                                                        ? prefill + " in prefill and decode"
+                                                        : fmt::format("{} in prefill, {} in decode", prefill, decode)});
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,17 @@
+#pragma once
+/// The verdict of a report: does it fit, how long does it take, what bounds it; in the words of the report's own rows.
+
+#include <string_view>
+
+#include "report/report.hpp"
+
+namespace llmcalc {
+
+/// Of the section "memory" or "inference_memory". `about` goes before the label: "inference fits".
+Finding fit_finding(const Report& report, std::string_view memory, std::string_view about = "");
+
+/// Adds what the sections of a training step and its run, or of prefill and decode, come to.
+void add_train_verdict(Report& report, std::string_view about = "");
+void add_infer_verdict(Report& report, std::string_view about = "");
+
+}  // namespace llmcalc
