@@ -1,4 +1,4 @@
-# What `cmake --install` puts where: the engine as a library that find_package(llmcalc) finds, and the program.
+# What `cmake --install` puts where: the libraries that find_package(llmcalc) finds, and the program.
 if(NOT PROJECT_IS_TOP_LEVEL)
   return()
 endif()
@@ -6,10 +6,22 @@ include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/llmcalc)
 
+# installed_libraries(SET FOLDER...): their archives, headers and targets, which llmcalc-config.cmake includes as one set.
+function(installed_libraries set)
+  foreach(folder IN LISTS ARGN)
+    install(TARGETS llmcalc_${folder} EXPORT ${set} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+    install(DIRECTORY ${folder} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/llmcalc FILES_MATCHING PATTERN "*.hpp")
+  endforeach()
+  install(EXPORT ${set} NAMESPACE llmcalc:: FILE llmcalc-${set}.cmake DESTINATION ${package_dir})
+endfunction()
+
 # The engine: include <calc/train.hpp>, link llmcalc::calc. It needs nothing besides the standard library.
-install(TARGETS llmcalc_calc EXPORT llmcalc ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(DIRECTORY calc DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/llmcalc FILES_MATCHING PATTERN "*.hpp")
-install(EXPORT llmcalc NAMESPACE llmcalc:: FILE llmcalc-config.cmake DESTINATION ${package_dir})
+installed_libraries(calc calc)
+# What reads models and hardware and writes reports: <presets/load.hpp>, <report/question.hpp>; needs fmt and nlohmann/json.
+if(TARGET llmcalc_report)
+  installed_libraries(edge text presets report)
+endif()
+install(FILES cmake/llmcalc-config.cmake DESTINATION ${package_dir})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/llmcalc-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/llmcalc-config-version.cmake DESTINATION ${package_dir})
 

@@ -1,4 +1,4 @@
-/// Parameters of Llama-3.1 405B with nothing but the installed library.
+/// Parameters of Llama-3.1 405B with nothing but the installed engine.
 
 #include <calc/parameters.hpp>
 #include <iostream>

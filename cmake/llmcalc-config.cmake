@@ -1,0 +1,18 @@
+# find_package(llmcalc): llmcalc::calc, llmcalc::presets and llmcalc::report.
+# find_package(llmcalc COMPONENTS calc): the engine alone, which needs no other package.
+include(${CMAKE_CURRENT_LIST_DIR}/llmcalc-calc.cmake)
+set(llmcalc_calc_FOUND TRUE)
+if(NOT "${llmcalc_FIND_COMPONENTS}" STREQUAL "calc" AND EXISTS ${CMAKE_CURRENT_LIST_DIR}/llmcalc-edge.cmake)
+  include(CMakeFindDependencyMacro)
+  find_dependency(fmt)
+  find_dependency(nlohmann_json)
+  include(${CMAKE_CURRENT_LIST_DIR}/llmcalc-edge.cmake)
+  set(llmcalc_presets_FOUND TRUE)
+  set(llmcalc_report_FOUND TRUE)
+endif()
+foreach(component IN LISTS llmcalc_FIND_COMPONENTS)
+  if(llmcalc_FIND_REQUIRED_${component} AND NOT llmcalc_${component}_FOUND)
+    set(llmcalc_FOUND FALSE)
+    set(llmcalc_NOT_FOUND_MESSAGE "this installation of llmcalc has no ${component}")
+  endif()
+endforeach()
