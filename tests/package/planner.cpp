@@ -38,7 +38,7 @@ int main(int, char** arguments) {
   const llmcalc::ModelCard imported = llmcalc::load_model(folder + "/config.json");
   expect("parameters of a config.json", llmcalc::parameters(imported.arch).total, 8030261248);
 
-  const llmcalc::json::Value report = step_on(folder + "/hardware.json", imported);
+  const llmcalc::json::Value report = step_on(folder + "/../adding/x100-pcie-48gb.json", imported);
   expect("parameters in a report", report["parameters"]["total"].get<llmcalc::Count>(), 8030261248);
   expect("bytes of the device in it", report["memory"]["capacity_bytes"].get<llmcalc::Count>(), 51539607552);  // 48 GiB
   return failed ? 1 : 0;
