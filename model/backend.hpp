@@ -16,6 +16,7 @@
 #include "calc/op.hpp"
 #include "calc/plan.hpp"
 #include "model/arena.hpp"
+#include "model/attention_core.hpp"
 #include "model/instruments.hpp"
 #include "model/random.hpp"
 
@@ -143,11 +144,11 @@ class Recording {
 
 class Backend : public Memory {
  public:
-  virtual Bytes number() const = 0;  ///< of weights and activations
-  virtual Bytes wide() const = 0;    ///< of gradients, statistics, wide logits, master weights and moments
-  virtual std::string_view name() const = 0;
-  /// The code that flash attention ran in last, and why not in a faster one; empty where there is but one.
-  virtual std::string attention_core() const { return {}; }
+  virtual Bytes number() const = 0;           ///< of weights and activations
+  virtual Bytes wide() const = 0;             ///< of gradients, statistics, wide logits, master weights and moments
+  virtual std::string_view name() const = 0;  ///< of the device; on a processor, of its instruction set
+  /// The code that flash attention ran in last; none where there is but one.
+  virtual AttentionCores attention_cores() const { return {}; }
   virtual Bytes capacity() const = 0;  ///< of the memory that it runs in; 0: not known
 
   virtual void upload(Out to, const void* from, Bytes bytes) = 0;

@@ -2,11 +2,14 @@
 /// What a device can say of a run beside its results: the work that its counters saw, the energy it took, what its
 /// memory holds, its clocks. What cannot be read is absent, never 0.
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "calc/units.hpp"
+#include "calc/op.hpp"
+#include "calc/plan.hpp"
+#include "model/attention_core.hpp"
 
 namespace llmcalc::model {
 
@@ -57,6 +60,33 @@ struct BiasTrial {
   bool by_epilogue() const { return epilogue && *epilogue < kernel; }
 };
 
+/// One run of an operator in bf16.
+struct TensorOp {
+  Shape shape;
+  bool backward = false;
+  Flops flops = {};  ///< 2 per multiply-add of its sizes
+  AttentionImpl attention = AttentionImpl::flash;
+  std::optional<AttentionCore> core = {};  ///< that attention runs in; absent: not known
+};
+
+enum class WorkKind : std::uint8_t {
+  products,  ///< of sizes that fill tiles, or of so few rows that they run outside the tensor cores: known exactly
+  padded,    ///< products of other sizes, of which whole tiles are executed, and experts', whose rows data decides
+  attention  ///< its core
+};
+
+/// FLOPs: exactly so many, or between bounds.
+struct TensorFlops {
+  double least = 0, most = 0;
+  bool exact() const { return least == most; }
+};
+
+/// What tensor cores execute in one run of an operator, as far as it is known.
+struct TensorWork {
+  WorkKind kind = WorkKind::products;
+  TensorFlops flops = {};
+};
+
 struct Version {
   std::string of, version;  ///< "cuBLASLt", "13.1.0"
 };
@@ -73,6 +103,9 @@ class Instruments {
   virtual void begin(const std::string& range) = 0;
   virtual void end() = 0;
   virtual std::vector<RangeCount> stop_counting() = 0;
+
+  /// None: the operator has no FLOPs. The kind follows from its sizes and direction alone.
+  virtual std::optional<TensorWork> tensor_work(const TensorOp& op) const = 0;
 
   virtual void start_energy() = 0;
   /// Since start_energy; absent: the board tells neither energy nor power.

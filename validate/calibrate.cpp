@@ -184,8 +184,6 @@ std::string processor_title(const std::string& name, int threads) {
   return fmt::format("{}, {} threads", name, threads);
 }
 
-std::string device_name(const model::Backend& b) { return std::string(b.name().substr(0, b.name().find(','))); }
-
 std::string rate_text(FlopsPerSecond r) { return fmt::format("{:.4g} GFLOP/s", r.value / 1e9); }
 
 /// To four digits.
@@ -250,7 +248,7 @@ class Measurer {
  private:
   Calibration machine() const {
     Calibration c;
-    c.device = where_.on_processor ? processor_name() : device_name(*f32_);
+    c.device = where_.on_processor ? processor_name() : std::string(f32_->name());
     if (where_.on_processor) c.threads = processor_threads();
     c.memory = f32_->capacity();
     return c;
@@ -287,11 +285,11 @@ Calibration calibrated(const Where& where, const Told& told) {
 
 std::string machine_title(const Where& where) {
   if (where.on_processor) return processor_title(processor_name(), processor_threads());
-  return device_name(*where.make(model::Number::f32));
+  return std::string(where.make(model::Number::f32)->name());
 }
 
-bool calibrated_here(const std::string& achieved_how, const Where& where) {
-  return achieved_how.starts_with(fmt::format("{}{}, ", calibrated_on, machine_title(where)));
+bool calibrated_here(const HardwareCard& card, const Where& where) {
+  return card.cluster.device.achieved.present && card.title == machine_title(where);
 }
 
 json::Value hardware_file(const Calibration& c, const std::string& name, const std::string& date) {

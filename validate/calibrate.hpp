@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "presets/hardware_file.hpp"
 #include "text/json.hpp"
 #include "validate/probe.hpp"
 #include "validate/timing.hpp"
@@ -74,8 +75,8 @@ std::string matmul_key(DType format, const MatmulSize& s);
 /// The name of the machine in a calibration: its processor and threads, or its device.
 std::string machine_title(const Where& where);
 
-/// Whether `achieved_how` is what calibration wrote on this machine into a hardware file.
-bool calibrated_here(const std::string& achieved_how, const Where& where);
+/// Whether a hardware file was measured and has this machine's title, as calibration writes it.
+bool calibrated_here(const HardwareCard& card, const Where& where);
 
 /// The beginning of "achieved" in a hardware file that `calibrate` wrote.
 inline constexpr std::string_view calibrated_on = "llmcalc calibrate on ";

@@ -25,7 +25,7 @@ struct Ledger {
   std::map<std::string, Count> forward, backward, recompute;  ///< FLOPs done, by operator
   std::map<std::string, Count> beside;  ///< operations outside products, by operator, where they are counted
   std::vector<Entry> order;
-  std::string attention_core;  ///< as Backend::attention_core()
+  std::string attention_core;  ///< as AttentionCores::text()
 };
 
 }  // namespace llmcalc::validate

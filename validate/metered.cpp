@@ -117,7 +117,8 @@ void add_parts(Metered& m, model::Backend& backend, AttentionImpl how, std::size
   try {
     const std::vector<ApartCount> apart = counted_apart(backend, run);
     for (std::size_t i = first; i < m.phases.size(); ++i)
-      m.phases[i].parts = tensor_counts(m.phases[i].predicted, m.phases[i].counted.tensor_flops, apart, how);
+      m.phases[i].parts =
+          tensor_counts(*backend.instruments(), m.phases[i].predicted, m.phases[i].counted.tensor_flops, apart, how);
   } catch (const std::runtime_error& e) {
     m.no_parts = e.what();
   }

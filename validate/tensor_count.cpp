@@ -4,10 +4,10 @@
 #include <map>
 #include <stdexcept>
 
-#include "model/instruments.hpp"
-
 namespace llmcalc::validate {
 namespace {
+
+using model::WorkKind;
 
 const ApartCount* found(const std::vector<ApartCount>& all, std::string_view op, const Shape& shape, bool backward) {
   const auto at = std::find_if(all.begin(), all.end(), [&](const ApartCount& a) {
@@ -23,11 +23,11 @@ bool is_routed(const Shape& shape) {
   return s != nullptr && s->top_k > 0;
 }
 
-void add_apart(TensorCount& to, const OpRuns& op, const std::vector<ApartCount>& apart) {
+/// What was counted of an operator alone; throws std::runtime_error where nothing was.
+const ApartCount& counted_alone(const std::vector<ApartCount>& apart, const OpRuns& op) {
   const ApartCount* const one = found(apart, op.op, op.shape, op.backward);
   if (one == nullptr) throw std::runtime_error(op.op + " was predicted and not run");
-  to.counted += static_cast<double>(op.times) * one->flops;
-  to.core = one->core;
+  return *one;
 }
 
 }  // namespace
@@ -43,16 +43,17 @@ std::vector<ApartCount> counted_apart(model::Backend& b, const std::function<voi
   model::Trace trace;
   trace.before = [&](std::string_view op, const Shape& shape, model::Direction direction) {
     const bool backward = direction == model::Direction::backward;
-    const std::optional<WorkKind> kind = kind_of(shape, backward);
-    if (!kind || kind == WorkKind::products || found(all, op, shape, backward) != nullptr) return;
+    const std::optional<model::TensorWork> work = device.tensor_work({.shape = shape, .backward = backward});
+    if (!work || work->kind == WorkKind::products || found(all, op, shape, backward) != nullptr) return;
     device.begin(range_name(all.size()));
-    all.push_back({std::string(op), shape, backward, "", 0});
+    all.push_back({.op = std::string(op), .shape = shape, .backward = backward});
     open = true;
   };
   trace.after = [&] {
     if (!open) return;
     device.end();
-    if (std::holds_alternative<Attention>(all.back().shape)) all.back().core = b.attention_core();
+    ApartCount& last = all.back();
+    if (std::holds_alternative<Attention>(last.shape)) last.core = b.attention_cores().of(last.backward);
     open = false;
   };
   device.start_counting();
@@ -64,20 +65,25 @@ std::vector<ApartCount> counted_apart(model::Backend& b, const std::function<voi
   return all;
 }
 
-std::vector<TensorCount> tensor_counts(const PhaseWork& phase, double counted, const std::vector<ApartCount>& apart,
-                                       AttentionImpl how) {
+std::vector<TensorCount> tensor_counts(const model::Instruments& device, const PhaseWork& phase, double counted,
+                                       const std::vector<ApartCount>& apart, AttentionImpl how) {
   std::map<WorkKind, TensorCount> by;
   bool routed = false;
   double rest = counted;
   for (const OpRuns& op : phase.runs) {
-    const std::optional<WorkKind> kind = kind_of(op.shape, op.backward);
+    model::TensorOp run{op.shape, op.backward, op.flops, how};
+    const std::optional<model::TensorWork> kind = device.tensor_work(run);
     if (!kind) continue;
-    TensorCount& to = by[*kind];
-    to.kind = *kind;
-    if (kind != WorkKind::products) add_apart(to, op, apart);
-    const TensorFlops one = tensor_flops(op, how, to.core);
-    to.predicted.least += static_cast<double>(op.times) * one.least;
-    to.predicted.most += static_cast<double>(op.times) * one.most;
+    TensorCount& to = by[kind->kind];
+    to.kind = kind->kind;
+    const double times = static_cast<double>(op.times);
+    if (to.kind != WorkKind::products) {
+      const ApartCount& alone = counted_alone(apart, op);
+      to.counted += times * alone.flops, to.core = alone.core;
+      if (alone.core) run.core = alone.core->core;
+    }
+    const model::TensorFlops one = device.tensor_work(run)->flops;
+    to.predicted.least += times * one.least, to.predicted.most += times * one.most;
     routed = routed || is_routed(op.shape);
   }
   std::vector<TensorCount> all;

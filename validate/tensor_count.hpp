@@ -2,10 +2,11 @@
 /// Work of the tensor cores of a phase by kind, predicted and counted.
 
 #include <functional>
+#include <optional>
 
 #include "model/backend.hpp"
 #include "model/trace.hpp"
-#include "validate/tensor_work.hpp"
+#include "validate/phases.hpp"
 
 namespace llmcalc::validate {
 
@@ -13,11 +14,11 @@ namespace llmcalc::validate {
 inline constexpr double metered_tolerance = 0.02;
 
 struct TensorCount {
-  WorkKind kind = WorkKind::products;
-  TensorFlops predicted = {};
+  model::WorkKind kind = model::WorkKind::products;
+  model::TensorFlops predicted = {};
   double counted = 0;
-  bool judged = true;     ///< not: padded products, nor the others where experts' are taken from them, whose rows vary
-  std::string core = {};  ///< of attention, as Backend::attention_core()
+  bool judged = true;  ///< not: padded products, nor the others where experts' are taken from them, whose rows vary
+  std::optional<model::CoreRun> core = {};  ///< of attention
   bool within() const;
 };
 
@@ -26,7 +27,7 @@ struct ApartCount {
   std::string op;
   Shape shape;
   bool backward = false;
-  std::string core;
+  std::optional<model::CoreRun> core = {};  ///< of attention
   double flops = 0;
 };
 
@@ -34,9 +35,10 @@ struct ApartCount {
 /// is padded, in a range of its own. Throws std::runtime_error.
 std::vector<ApartCount> counted_apart(model::Backend& b, const std::function<void(model::Trace*)>& run);
 
-/// `counted`: FLOPs of the whole phase. Of attention and padded products each run counts as the one that was counted
-/// alone; the rest are the other products. Throws std::runtime_error where one was not counted.
-std::vector<TensorCount> tensor_counts(const PhaseWork& phase, double counted, const std::vector<ApartCount>& apart,
-                                       AttentionImpl how);
+/// `device`: which counted. `counted`: FLOPs of the whole phase. Of attention and padded products each run counts as
+/// the one that was counted alone; the rest are the other products. Throws std::runtime_error where one was not
+/// counted.
+std::vector<TensorCount> tensor_counts(const model::Instruments& device, const PhaseWork& phase, double counted,
+                                       const std::vector<ApartCount>& apart, AttentionImpl how);
 
 }  // namespace llmcalc::validate

@@ -162,7 +162,7 @@ std::vector<std::string> run_notes(const Options& o, const Request& r, const std
           fmt::format("FLOPs of {} are not counted one by one, since numbers that count are slow: they run "
                       "models up to {} wide, and this one is {}",
                       c.name, countable_width, c.arch.hidden));
-  if (const validate::Where where = place(o.device); r.hardware && !calibrated_here(r.hardware->achieved_how, where))
+  if (const validate::Where where = place(o.device); r.hardware && !calibrated_here(*r.hardware, where))
     all.push_back(
         fmt::format("times are predicted for {}, a description that 'llmcalc calibrate' did not write on this "
                     "machine ({})",

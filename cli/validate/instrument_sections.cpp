@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "calc/run.hpp"
@@ -44,15 +45,9 @@ std::vector<std::string> phase_text(const validate::PhaseCount& p, bool flops) {
   return row;
 }
 
-const char* name(validate::WorkKind k) {
-  if (k == validate::WorkKind::products) return "products";
-  return k == validate::WorkKind::padded ? "padded products" : "attention";
-}
-
-/// The name of an attention core, without the reason why no faster one was used.
-std::string short_core(const validate::TensorCount& t) {
-  const std::string said = t.core.substr(0, t.core.find("; backward"));
-  return said.substr(0, said.find(", not"));
+const char* name(model::WorkKind k) {
+  constexpr std::array names{"products", "padded products", "attention"};
+  return names[static_cast<std::size_t>(k)];
 }
 
 json::Value work_json(const std::string& phase, const validate::TensorCount& t) {
@@ -61,7 +56,7 @@ json::Value work_json(const std::string& phase, const validate::TensorCount& t) 
                   {"least_flops", t.predicted.least},
                   {"most_flops", t.predicted.most},
                   {"counted_flops", t.counted}};
-  if (!t.core.empty()) row["core"] = t.core;
+  if (t.core) row["core"] = t.core->text();
   if (t.judged) {
     row["tolerance"] = metered_tolerance;
     row["within"] = t.within();
@@ -70,8 +65,8 @@ json::Value work_json(const std::string& phase, const validate::TensorCount& t) 
 }
 
 std::vector<std::string> work_text(const std::string& phase, const validate::TensorCount& t) {
-  const validate::TensorFlops& p = t.predicted;
-  const std::string where = p.most > 0 ? short_core(t) : "outside the tensor cores";
+  const model::TensorFlops& p = t.predicted;
+  const std::string core = t.core ? t.core->name : "", where = p.most > 0 ? core : "outside the tensor cores";
   const std::string predicted = whole_text(p.least) + (p.exact() ? "" : " to " + whole_text(p.most));
   const std::string ratio = p.exact() && p.least > 0 ? fmt::format("{:.4f}", t.counted / p.least) : "";
   return {phase, name(t.kind), where, predicted, whole_text(t.counted), ratio, t.judged ? verdict(t.within()) : "none"};

@@ -60,7 +60,7 @@ class Cuda final : public Backend {
   Bytes number() const override { return Bytes(sizeof(T)); }
   Bytes wide() const override { return Bytes(sizeof(W)); }
   std::string_view name() const override { return name_; }
-  std::string attention_core() const override { return cores_.said(); }
+  AttentionCores attention_cores() const override { return cores_.ran(); }
   Bytes capacity() const override { return Bytes(device_.capacity()); }
   void upload(Out to, const void* from, Bytes bytes) override {
     device_.settle();

@@ -3,16 +3,15 @@
 /// asked in this order, and the first that can does it. LLMCALC_ATTENTION=cudnn, mma or plain lets only one be asked.
 
 #include <array>
-#include <cstdint>
 #include <cstdlib>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 
-namespace llmcalc::model::cuda {
+#include "model/attention_core.hpp"
 
-enum class AttentionCore : std::uint8_t { cudnn, mma, plain };
+namespace llmcalc::model::cuda {
 
 inline constexpr std::array<std::string_view, 3> core_names{"cudnn", "mma", "plain"};
 
@@ -21,14 +20,6 @@ struct CoreAnswer {
   bool done = false;
   std::string text;
 };
-
-/// Of what CoreChoice::said() says, what it says of one direction: a core's name first.
-inline std::string said_of(const std::string& said, bool backward) {
-  constexpr std::string_view ahead = "forward: ", back = "; backward: ";
-  const std::size_t at = said.find(back);
-  if (at == std::string::npos) return said;
-  return backward ? said.substr(at + back.size()) : said.substr(ahead.size(), at - ahead.size());
-}
 
 class CoreChoice {
  public:
@@ -41,7 +32,7 @@ class CoreChoice {
       throw std::runtime_error("LLMCALC_ATTENTION is " + std::string(only) + "; cudnn, mma and plain are known");
   }
 
-  /// Begins with the fastest core. `backward`: what said() tells apart.
+  /// Begins with the fastest core. `backward`: what ran() tells apart.
   void begin(bool backward) { backward_ = backward, refused_.clear(); }
 
   /// Whether this core may be asked at all.
@@ -53,7 +44,7 @@ class CoreChoice {
     if (!may(core)) return false;
     const CoreAnswer answer = ask();
     if (answer.done) {
-      said_[backward_ ? 1 : 0] = answer.text + (refused_.empty() ? "" : ", " + refused_);
+      ran_.of(backward_) = CoreRun{core, answer.text, refused_};
       return true;
     }
     if (only_) throw std::runtime_error("LLMCALC_ATTENTION is " + name(core) + ", and " + answer.text);
@@ -67,11 +58,7 @@ class CoreChoice {
     done_by(AttentionCore::plain, [] { return CoreAnswer{true, "plain"}; });
   }
 
-  /// The cores that ran last, and why not faster ones; both directions where they differ.
-  std::string said() const {
-    if (said_[1].empty() || said_[0] == said_[1]) return said_[0];
-    return "forward: " + said_[0] + "; backward: " + said_[1];
-  }
+  const AttentionCores& ran() const { return ran_; }
 
  private:
   static std::string name(AttentionCore c) { return std::string(core_names[static_cast<std::size_t>(c)]); }
@@ -79,7 +66,7 @@ class CoreChoice {
   std::optional<AttentionCore> only_;
   bool backward_ = false;
   std::string refused_;
-  std::array<std::string, 2> said_;
+  AttentionCores ran_;
 };
 
 }  // namespace llmcalc::model::cuda

@@ -6,6 +6,7 @@
 #include "model/cuda/counters.hpp"
 #include "model/cuda/device.cuh"
 #include "model/cuda/energy.hpp"
+#include "model/cuda/tensor_work.hpp"
 
 namespace llmcalc::model::cuda {
 
@@ -20,6 +21,8 @@ class GpuInstruments final : public Instruments {
   void begin(const std::string& range) override { device_.wait(), counters().begin(range); }
   void end() override { device_.wait(), counters().end(); }
   std::vector<RangeCount> stop_counting() override { return counters().stop(); }
+
+  std::optional<TensorWork> tensor_work(const TensorOp& op) const override { return cuda::tensor_work(op); }
 
   void start_energy() override { device_.wait(), meter_.start(); }
   std::optional<Energy> stop_energy() override { return device_.wait(), meter_.stop(); }

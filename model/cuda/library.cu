@@ -45,15 +45,14 @@ Opened& opened() {
 /// A backend; the device and its instruments outlive all that it runs. The instruments are never taken down: at the
 /// program's end their libraries may be gone before them.
 template <typename T>
-Backend* made(const char* format, bool poison) {
+Backend* made(bool poison) {
   Opened& gpu = opened();
   gpu.device.set_deterministic(deterministic());
   static auto* const instruments =
       new cuda::GpuInstruments(gpu.device, gpu.board, gpu.before, sizeof(T) == sizeof(bf16));
   cudaDeviceProp properties{};
   cuda::check(cudaGetDeviceProperties(&properties, 0), "asking for the device's name");
-  return new cuda::Cuda<T, cuda::GpuDevice>(gpu.device, std::string(properties.name) + ", " + format, poison,
-                                            instruments);
+  return new cuda::Cuda<T, cuda::GpuDevice>(gpu.device, properties.name, poison, instruments);
 }
 
 }  // namespace
@@ -64,7 +63,7 @@ extern "C" __attribute__((visibility("default"))) Backend* llmcalc_cuda_backend(
   try {
     int devices = 0;
     cuda::check(cudaGetDeviceCount(&devices), "looking for a device");
-    return bf16_numbers ? made<bf16>("bfloat16", poison) : made<float>("float32", poison);
+    return bf16_numbers ? made<bf16>(poison) : made<float>(poison);
   } catch (const std::exception& e) {
     std::snprintf(error, room, "%s", e.what());
     return nullptr;

@@ -30,14 +30,14 @@ validate::Metered all_measured() {
 
 /// A phase of which products, padded ones and attention are told apart.
 validate::Metered parts_told() {
-  using enum validate::WorkKind;
+  using enum model::WorkKind;
   validate::Metered m = all_measured();
   m.phases[0].parts = {{.kind = products, .predicted = {600, 600}, .counted = 606},
                        {.kind = padded, .predicted = {100, 100}, .counted = 160, .judged = false},
                        {.kind = attention,
                         .predicted = {200, 300},
                         .counted = 310,
-                        .core = "forward: cuDNN 9.19.0; backward: mma, not cudnn: too wide"}};
+                        .core = model::CoreRun{model::AttentionCore::mma, "mma", "not cudnn: too wide"}}};
   m.phases[1].parts = {{.kind = products}};
   return m;
 }
@@ -83,7 +83,7 @@ TEST_CASE("tensor-core work is judged as far as it can be predicted", "[contract
                                {"within", true}});
   CHECK_FALSE(rows[1].contains("within"));
   CHECK(rows[2]["within"] == false);
-  CHECK(rows[2]["core"] == "forward: cuDNN 9.19.0; backward: mma, not cudnn: too wide");
+  CHECK(rows[2]["core"] == "mma, not cudnn: too wide");
   CHECK(rows[3]["within"] == true);
   const std::string text = text_of(parts_told());
   for (const char* const said : {"1.0100   within", "1.6000     none", "200 to 300", "decode   products",

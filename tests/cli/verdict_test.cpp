@@ -166,19 +166,23 @@ TEST_CASE("a note says what is not counted individually, and why", "[verdict][cl
 
 TEST_CASE("times of another machine's description have a note, and those of this one's have none", "[verdict][cli]") {
   const validate::Where here;
-  const std::string how = "llmcalc calibrate on " + machine_title(here) + ", 2026-01-01";
-  CHECK(calibrated_here(how, here));
-  CHECK_FALSE(calibrated_here("llmcalc calibrate on another, 2 threads, 2026-01-01", here));
-  CHECK_FALSE(calibrated_here("", here));
+  HardwareCard card;
+  card.title = machine_title(here);
+  CHECK_FALSE(calibrated_here(card, here));  // nothing of it was measured
+  card.cluster.device.achieved.present = true;
+  CHECK(calibrated_here(card, here));
+  card.title = "another, 2 threads";
+  CHECK_FALSE(calibrated_here(card, here));
 
   const std::string tiny = "validate docs/examples/tiny-llama.json --train --seq 8 --repeats 1 --hardware ";
   CHECK(test::ask(tiny + "h100")["notes"] == json::Value{"times are predicted for H100 SXM 80GB, a description that "
                                                          "'llmcalc calibrate' did not write on this machine (" +
                                                          machine_title(here) + ")"});
   json::Value file{{"name", "here"},
+                   {"title", machine_title(here)},
                    {"memory", {{"capacity", "8 GiB"}, {"bandwidth", "20 GB/s"}}},
                    {"matmul", {{"fp32", "100 GFLOP/s"}}},
-                   {"achieved", {{"matmul", 0.9}, {"how", how}}},
+                   {"achieved", {{"matmul", 0.9}, {"how", "measured"}}},
                    {"source", "measured"}};
   test::write_file(test::scratch() + "/here.json", file.dump());
   CHECK_FALSE(test::ask(tiny + test::scratch() + "/here.json").contains("notes"));

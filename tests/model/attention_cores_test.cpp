@@ -101,7 +101,7 @@ Results run(Backend& b, const Case& c, const Given& g) {
   const AttentionKept kept{.log_sum_exp = log_sum_exp.data()};
   b.attention(s, in, AttentionImpl::flash, {}, kept, o.data());
   b.attention_gradient(s, in, AttentionImpl::flash, {}, kept, o.data(), d_o.data(), nullptr, to);
-  return {o.read(), log_sum_exp.read(), gradients.read(), b.attention_core()};
+  return {o.read(), log_sum_exp.read(), gradients.read(), b.attention_cores().text()};
 }
 
 Results run_on_processor(const Case& c, const Given& g) {

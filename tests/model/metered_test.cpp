@@ -8,6 +8,7 @@
 #include "calc/memory.hpp"
 #include "calc/run.hpp"
 #include "model/cuda/open.hpp"
+#include "model/cuda/tensor_work.hpp"
 #include "presets/load.hpp"
 #include "tests/catch.hpp"
 #include "tests/model/emulated.hpp"
@@ -46,6 +47,9 @@ class StandIn final : public model::Instruments {
     for (std::size_t i = desk_.ranges.size(); i-- > first_;)
       all.push_back({desk_.ranges[i], 2.0 * 64 * 64 * 64, 100, 50, Seconds(1)});
     return all;
+  }
+  std::optional<model::TensorWork> tensor_work(const model::TensorOp& op) const override {
+    return model::cuda::tensor_work(op);
   }
   void start_energy() override {}
   std::optional<model::Energy> stop_energy() override {

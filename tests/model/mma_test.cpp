@@ -99,7 +99,7 @@ class Bench {
     return d;
   }
   const Attention& shape() const { return s_; }
-  std::string core() const { return on_->attention_core(); }
+  std::string core() const { return on_->attention_cores().text(); }
   bool on_tensor_cores(bool odd) const { return cuda::mma_handles(s_, inputs(odd), {}); }
 
  private:

@@ -67,25 +67,25 @@ TEST_CASE("cores are asked from the fastest on, and what kept one from it is rem
   c.begin(false);
   CHECK_FALSE(c.done_by(AttentionCore::cudnn, [] { return no("there is a window"); }));
   CHECK(c.done_by(AttentionCore::mma, [] { return yes("mma"); }));
-  CHECK(c.said() == "mma, not cudnn: there is a window");
+  CHECK(c.ran().text() == "mma, not cudnn: there is a window");
   c.begin(false);
   CHECK_FALSE(c.done_by(AttentionCore::cudnn, [] { return no("cuDNN not found"); }));
   CHECK_FALSE(c.done_by(AttentionCore::mma, [] { return no("numbers are float32"); }));
   c.last();
-  CHECK(c.said() == "plain, not cudnn: cuDNN not found; not mma: numbers are float32");
+  CHECK(c.ran().text() == "plain, not cudnn: cuDNN not found; not mma: numbers are float32");
 }
 
 TEST_CASE("the cores of both directions are told apart where they differ", "[sdpa]") {
   CoreChoice c(nullptr);
-  CHECK(c.said().empty());
+  CHECK(c.ran().text().empty());
   for (const bool backward : {false, true}) {
     c.begin(backward);
     REQUIRE(c.done_by(AttentionCore::cudnn, [] { return yes("cuDNN 9.19.0"); }));
-    CHECK(c.said() == "cuDNN 9.19.0");
+    CHECK(c.ran().text() == "cuDNN 9.19.0");
   }
   c.begin(true);
   c.last();
-  CHECK(c.said() == "forward: cuDNN 9.19.0; backward: plain");
+  CHECK(c.ran().text() == "forward: cuDNN 9.19.0; backward: plain");
 }
 
 TEST_CASE("LLMCALC_ATTENTION lets one core be asked, and says what it cannot", "[sdpa]") {
@@ -93,12 +93,12 @@ TEST_CASE("LLMCALC_ATTENTION lets one core be asked, and says what it cannot", "
   mma.begin(false);
   CHECK_FALSE(mma.done_by(AttentionCore::cudnn, [] { return yes("cuDNN"); }));
   CHECK(mma.done_by(AttentionCore::mma, [] { return yes("mma"); }));
-  CHECK(mma.said() == "mma");
+  CHECK(mma.ran().text() == "mma");
   CoreChoice plain("plain");
   plain.begin(false);
   CHECK_FALSE(plain.done_by(AttentionCore::cudnn, [] { return yes("cuDNN"); }));
   plain.last();
-  CHECK(plain.said() == "plain");
+  CHECK(plain.ran().text() == "plain");
   CHECK_THROWS_WITH(CoreChoice("cudnn").done_by(AttentionCore::cudnn, [] { return no("there are sinks"); }),
                     "LLMCALC_ATTENTION is cudnn, and there are sinks");
   CHECK_THROWS_WITH(CoreChoice("mma").last(), "LLMCALC_ATTENTION is mma, which is not built here");

@@ -2,24 +2,28 @@
 
 #include <map>
 
+#include "model/cuda/tensor_work.hpp"
 #include "tests/catch.hpp"
 #include "tests/model/emulated.hpp"
 #include "tests/model/tiny.hpp"
 #include "validate/metered.hpp"
 
 using namespace llmcalc;
+using namespace llmcalc::model;
 using namespace llmcalc::validate;
 
 namespace {
 
-OpRuns runs(const Shape& shape, bool backward = false) { return {"op", shape, backward, 1, Flops(1000)}; }
+TensorWork work(const Shape& shape, bool backward = false) {
+  return cuda::tensor_work({.shape = shape, .backward = backward, .flops = Flops(1000)}).value();
+}
 Attention causal(Count tokens) {
   return {.sequences = 2, .heads = 3, .kv_heads = 3, .queries = tokens, .keys = tokens, .qk_dim = 64, .v_dim = 64};
 }
 /// FLOPs of one product over so many pairs of 2 x 3 heads of 64.
 double over(double pairs) { return 2 * 3 * 2 * pairs * 64; }
-TensorFlops attention(const Attention& s, const std::string& core, bool backward = false) {
-  return tensor_flops(runs(s, backward), AttentionImpl::flash, core);
+TensorFlops attention(const Attention& s, AttentionCore core, bool backward = false) {
+  return cuda::tensor_work({.shape = s, .backward = backward, .core = core})->flops;
 }
 
 /// Counts the products of tiles that emulated tensor cores do in attention, and in a phase what its other products have
@@ -32,6 +36,7 @@ class TileCounter final : public model::Instruments {
   void begin(const std::string& range) override { all_.push_back({range, -executed(), 0, 0, {}}); }
   void end() override { all_.back().tensor_flops += executed() + products[all_.back().range]; }
   std::vector<model::RangeCount> stop_counting() override { return all_; }
+  std::optional<TensorWork> tensor_work(const TensorOp& op) const override { return cuda::tensor_work(op); }
   void start_energy() override {}
   std::optional<model::Energy> stop_energy() override { return std::nullopt; }
   void reset_memory() override {}
@@ -61,9 +66,10 @@ Case whole_tiles() {
 
 double products_of(const PhaseWork& phase) {
   double all = 0;
-  for (const OpRuns& r : phase.runs)
-    if (kind_of(r.shape, r.backward) == WorkKind::products)
-      all += static_cast<double>(r.times) * tensor_flops(r, AttentionImpl::flash, "").most;
+  for (const OpRuns& r : phase.runs) {
+    const auto one = cuda::tensor_work({.shape = r.shape, .backward = r.backward, .flops = r.flops});
+    if (one && one->kind == WorkKind::products) all += static_cast<double>(r.times) * one->flops.most;
+  }
   return all;
 }
 
@@ -71,48 +77,50 @@ double products_of(const PhaseWork& phase) {
 
 TEST_CASE("products are told by their sizes", "[metered]") {
   const Linear whole{.rows = 256, .in = 128, .out = 384};
-  CHECK(kind_of(whole, false) == WorkKind::products);
-  CHECK(kind_of(Linear{.rows = 256, .in = 128, .out = 50257}, true) == WorkKind::padded);
-  CHECK(kind_of(Linear{.rows = 256, .in = 128, .out = 384, .groups = 2, .top_k = 2}, false) == WorkKind::padded);
-  CHECK(tensor_flops(runs(whole), AttentionImpl::flash, "").least == 1000);
-  CHECK_FALSE(kind_of(Norm{}, false));
+  CHECK(work(whole).kind == WorkKind::products);
+  CHECK(work(Linear{.rows = 256, .in = 128, .out = 50257}, true).kind == WorkKind::padded);
+  CHECK(work(Linear{.rows = 256, .in = 128, .out = 384, .groups = 2, .top_k = 2}).kind == WorkKind::padded);
+  CHECK(work(whole).flops.least == 1000);
+  CHECK_FALSE(cuda::tensor_work({.shape = Norm{}}));
 }
 
 TEST_CASE("products of up to 8 rows run outside the tensor cores, forward", "[metered]") {
   const Linear few{.rows = 8, .in = 64, .out = 50257};
-  CHECK(kind_of(few, false) == WorkKind::products);
-  CHECK(kind_of(few, true) == WorkKind::padded);
-  CHECK(tensor_flops(runs(few), AttentionImpl::flash, "").most == 0);
-  CHECK(tensor_flops(runs(few, true), AttentionImpl::flash, "").most == 1000);
+  CHECK(work(few).kind == WorkKind::products);
+  CHECK(work(few, true).kind == WorkKind::padded);
+  CHECK(work(few).flops.most == 0);
+  CHECK(work(few, true).flops.most == 1000);
   const Linear more{.rows = 9, .in = 64, .out = 64}, odd{.rows = 8, .in = 60, .out = 64};
-  for (const Linear& s : {more, odd}) CHECK(kind_of(s, false) == WorkKind::padded);
+  for (const Linear& s : {more, odd}) CHECK(work(s).kind == WorkKind::padded);
 }
 
 TEST_CASE("attention by cuDNN is between the bounds that tiles of 64 to 128 give", "[metered]") {
   // 128 tokens: three of four tiles of 64 x 64; at most 2 x 2 tiles of 112 queries and 96 keys.
-  const TensorFlops few = attention(causal(128), "cuDNN 9.19.0");
+  const TensorFlops few = attention(causal(128), AttentionCore::cudnn);
   CHECK(few.least == 2 * over(3 * 64 * 64));
   CHECK(few.most == 2 * over(4 * 112 * 96));
-  const TensorFlops many = attention(causal(1024), "cuDNN 9.19.0");
+  const TensorFlops many = attention(causal(1024), AttentionCore::cudnn);
   CHECK(many.least == 2 * over(136 * 64 * 64));
   for (const double rows : {64.0, 128.0}) {
     const double tiles = 1024 / rows, pairs = tiles * (tiles + 1) / 2 * rows * rows;
     CHECK(many.least <= 2 * over(pairs));
     CHECK(many.most >= 2 * over(pairs));
   }
-  CHECK(attention(causal(1024), "cuDNN 9.19.0", true).least == 2.5 * many.least);
+  CHECK(attention(causal(1024), AttentionCore::cudnn, true).least == 2.5 * many.least);
 }
 
-TEST_CASE("attention is what the core of its direction executes", "[metered]") {
-  const std::string both = "forward: cuDNN 9.19.0; backward: mma, not cudnn: too wide; not this either";
-  CHECK_FALSE(attention(causal(128), both).exact());
-  CHECK(attention(causal(128), both, true).exact());
-  CHECK(attention(causal(128), both, true).least > 0);
-  CHECK(attention(causal(128), "plain, not cudnn: none; not mma: its format").most == 0);
+TEST_CASE("attention is what its core executes", "[metered]") {
+  CHECK_FALSE(attention(causal(128), AttentionCore::cudnn).exact());
+  for (const bool backward : {false, true}) {
+    CHECK(attention(causal(128), AttentionCore::mma, backward).exact());
+    CHECK(attention(causal(128), AttentionCore::mma, backward).least > 0);
+  }
+  CHECK(attention(causal(128), AttentionCore::plain).most == 0);
   Attention one = causal(1);
   one.keys = 101;
-  CHECK(attention(one, "cuDNN 9.19.0").most == 0);
-  CHECK(tensor_flops(runs(causal(128)), AttentionImpl::naive, "cuDNN 9.19.0").most == 0);
+  CHECK(attention(one, AttentionCore::cudnn).most == 0);
+  const TensorOp naive{.shape = causal(128), .attention = AttentionImpl::naive, .core = AttentionCore::cudnn};
+  CHECK(cuda::tensor_work(naive)->flops.most == 0);
 }
 
 TEST_CASE("each kind of work is judged by its own count", "[metered]") {
@@ -138,21 +146,22 @@ TEST_CASE("each kind of work is judged by its own count", "[metered]") {
     const TensorCount& core = m.phases[phase].parts.back();
     CHECK(core.kind == WorkKind::attention);
     CHECK(core.predicted.least > 0);
-    CHECK(core.core.starts_with("mma"));
+    CHECK(core.core.value().core == AttentionCore::mma);
   }
   CHECK(m.phases[2].parts.empty());  // the optimizer's
   for (const TensorCount& t : m.phases[4].parts) CHECK(t.predicted.most == 0);
 }
 
 TEST_CASE("work that is further off than 2 %, or was not counted, is told", "[metered]") {
+  const TileCounter device{};
   const Linear shape{.rows = 128, .in = 128, .out = 128},
       experts{.rows = 256, .in = 128, .out = 128, .groups = 4, .top_k = 2};
   PhaseWork phase{.name = "forward", .runs = {{"mlp.up", shape, false, 3, Flops(1000)}}};
-  CHECK(tensor_counts(phase, 3060, {}, AttentionImpl::flash).at(0).within());
-  CHECK_FALSE(tensor_counts(phase, 3061, {}, AttentionImpl::flash).at(0).within());
+  CHECK(tensor_counts(device, phase, 3060, {}, AttentionImpl::flash).at(0).within());
+  CHECK_FALSE(tensor_counts(device, phase, 3061, {}, AttentionImpl::flash).at(0).within());
   phase.runs.push_back({"moe.up", experts, false, 2, Flops(500)});
-  CHECK_THROWS_WITH(tensor_counts(phase, 3060, {}, AttentionImpl::flash), "moe.up was predicted and not run");
-  const auto parts = tensor_counts(phase, 4200, {{"moe.up", experts, false, "", 600}}, AttentionImpl::flash);
+  CHECK_THROWS_WITH(tensor_counts(device, phase, 3060, {}, AttentionImpl::flash), "moe.up was predicted and not run");
+  const auto parts = tensor_counts(device, phase, 4200, {{"moe.up", experts, false, {}, 600}}, AttentionImpl::flash);
   REQUIRE(parts.size() == 2);
   CHECK(parts[0].counted == 3000);
   CHECK_FALSE(parts[0].judged);
