@@ -9,18 +9,17 @@
 
 namespace llmcalc::model {
 
-// Each is defined by model/cpu/instantiate.cpp, compiled for that instruction set.
+// float32 and bfloat16: each is defined by model/cpu/instantiate.cpp, compiled for that instruction set.
 namespace portable {
 std::unique_ptr<Backend> make(Number number, bool poison);
-}
-#ifdef LLMCALC_X86
+std::unique_ptr<Backend> make_reference(Number number, bool poison);  ///< the others: model/cpu/reference.cpp
+}  // namespace portable
 namespace avx2 {
 std::unique_ptr<Backend> make(Number number, bool poison);
 }
 namespace avx512 {
 std::unique_ptr<Backend> make(Number number, bool poison);
 }
-#endif
 
 namespace {
 
@@ -33,10 +32,12 @@ struct Kernels {
 /// What this processor can run, best first.
 std::vector<Kernels> kernels() {
   std::vector<Kernels> all;
-#ifdef LLMCALC_X86
+#ifdef LLMCALC_AVX512
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512vl"))
     all.push_back({"avx512", avx512::make});
+#endif
+#ifdef LLMCALC_AVX2
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) all.push_back({"avx2", avx2::make});
 #endif
   all.push_back({"portable", portable::make});
@@ -53,8 +54,9 @@ std::vector<std::string_view> instruction_sets() {
 
 std::unique_ptr<Backend> make_cpu(Number number, bool poison) {
   const char* const only = std::getenv("LLMCALC_ISA");
+  const bool runs = number == Number::f32 || number == Number::bf16;
   for (const Kernels& k : kernels())
-    if (only == nullptr || k.instruction_set == only) return k.make(number, poison);
+    if (only == nullptr || k.instruction_set == only) return (runs ? k.make : portable::make_reference)(number, poison);
   throw InputError(
       fmt::format("LLMCALC_ISA: this processor has {}; got \"{}\"", fmt::join(instruction_sets(), ", "), only));
 }

@@ -1,0 +1,13 @@
+// The numbers that others are checked against, compiled once, for every processor.
+
+#include "model/cpu/cpu.hpp"
+#include "model/cpu/make.hpp"
+
+namespace llmcalc::model::portable {
+
+std::unique_ptr<Backend> make_reference(Number number, bool poison) {
+  if (number == Number::counted) return std::make_unique<Cpu<Counted>>("cpu, counting", poison);
+  return std::make_unique<Cpu<double>>("cpu, float64", poison);
+}
+
+}  // namespace llmcalc::model::portable
