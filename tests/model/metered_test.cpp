@@ -88,6 +88,18 @@ Metered metered_at(Desk& desk, const Case& c) {
   return metered(c, {}, how, where).value();
 }
 
+/// A metered tiny case whose wishes are all granted.
+struct Session {
+  Desk desk;
+  Case c = tiny_case();
+  Metered m = metered_at(desk, c);
+};
+/// Several tests look at one: metering on the GPU's stand-in takes long.
+const Session& session() {
+  static const Session one;
+  return one;
+}
+
 double total(const std::map<std::string, Count>& book) {
   double sum = 0;
   for (const auto& [op, n] : book) sum += static_cast<double>(n);
@@ -97,10 +109,8 @@ double total(const std::map<std::string, Count>& book) {
 }  // namespace
 
 TEST_CASE("every phase of a step and a generation is counted in a range of its own", "[metered]") {
-  Desk desk;
-  const Case c = tiny_case();
-  const Metered m = metered_at(desk, c);
-  std::vector<std::string> whole = desk.ranges;
+  const Metered& m = session().m;
+  std::vector<std::string> whole = session().desk.ranges;
   std::erase_if(whole, [](const std::string& r) { return r.starts_with("operator "); });
   CHECK(whole == std::vector<std::string>{"product", "forward", "backward", "optimizer", "prefill", "decode"});
   REQUIRE(m.phases.size() == 5);
@@ -117,9 +127,7 @@ TEST_CASE("every phase of a step and a generation is counted in a range of its o
 }
 
 TEST_CASE("energy is told per run and per token", "[metered]") {
-  Desk desk;
-  const Case c = tiny_case();
-  const Metered m = metered_at(desk, c);
+  const auto& [desk, c, m] = session();
   REQUIRE(m.energy.size() == 3);
   CHECK(m.energy[0].what == "training step");
   CHECK(m.energy[0].tokens == c.plan.micro_batch * c.plan.seq);
@@ -132,9 +140,7 @@ TEST_CASE("energy is told per run and per token", "[metered]") {
 }
 
 TEST_CASE("a device's memory is tensors, workspaces and what calibration found beside them", "[metered]") {
-  Desk desk;
-  const Case c = tiny_case();
-  const Metered m = metered_at(desk, c);
+  const auto& [desk, c, m] = session();
   REQUIRE(m.memory.size() == 2);
   for (const MemoryUse& u : m.memory) CHECK(u.predicted() == u.measured.used);
   CHECK(m.memory[0].tensors == training_memory(c.arch, c.plan).peak);
