@@ -40,7 +40,7 @@ struct MmaQueryGradient {
     const int begin = (stretches() - 1 - at.stretch) * stretch;
     const int end = begin + stretch < band.queries ? begin + stretch : band.queries;
     const int row = t.index() / warp * rows, i = begin + row;
-    const Extent reach = band.of_queries(i, i + rows < end ? i + rows : end);
+    const Stretch reach = band.of_queries(i, i + rows < end ? i + rows : end);
     const int g = s.group(at.head);
     constexpr Queries q{0}, d_o{Queries::bytes};
     from.q.rows(at.sequence, at.head, band.queries, s.dim).from(begin).template load<threads>(t, q);
@@ -107,7 +107,7 @@ struct MmaKeyGradient {
     const int heads = s.heads / s.kv_heads;
     const int begin = at.stretch * stretch, end = begin + stretch < band.keys() ? begin + stretch : band.keys();
     const int row = t.index() / warp * rows, j = begin + row;
-    const Extent reach = band.of_keys(j, j + rows < end ? j + rows : end), of_block = band.of_keys(begin, end);
+    const Stretch reach = band.of_keys(j, j + rows < end ? j + rows : end), of_block = band.of_keys(begin, end);
     const int first = of_block.first / columns * columns, last = of_block.end;
     const int tiles = last > first ? (last - first + columns - 1) / columns : 0, steps = tiles * heads;
     from.k.rows(at.sequence, at.head, s.band.keys(), s.dim).from(begin).template load<threads>(t, Keys{0});

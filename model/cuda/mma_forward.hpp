@@ -11,7 +11,7 @@ namespace llmcalc::model::cuda {
 /// tiles, `at` bytes from the start.
 template <int threads, typename Tile, typename Thread, typename F>
 LLMCALC_FORCE_INLINE void each_tile(const Thread& t, const HeadRows& k, const HeadRows& v, unsigned at,
-                                    const Extent& reach, const F& f) {
+                                    const Stretch& reach, const F& f) {
   const int first = reach.first / Tile::rows * Tile::rows;
   HeadRows next_k = k.from(first), next_v = v.from(first);
   const auto load_next = [&](unsigned turn) {
@@ -60,7 +60,7 @@ struct MmaForward {
     const int begin = (stretches() - 1 - at.stretch) * stretch;  // the last see the most keys
     const int end = begin + stretch < band.queries ? begin + stretch : band.queries;
     const int row = t.index() / warp * rows, i = begin + row;
-    const Extent reach = band.of_queries(i, i + rows < end ? i + rows : end);
+    const Stretch reach = band.of_queries(i, i + rows < end ? i + rows : end);
     const int g = s.group(at.head);
     q.rows(at.sequence, at.head, band.queries, s.dim).from(begin).template load<threads>(t, Queries{0});
     State state;
