@@ -19,7 +19,9 @@ std::vector<std::string> broken(std::string_view text, std::size_t columns) {
   if (columns_of(text) <= columns) return {std::string(text)};
   std::vector<std::string> lines(1);
   while (!text.empty()) {
-    const std::string_view word = text.substr(0, text.find(' '));
+    const std::size_t begin =
+        lines.back().empty() ? std::min(text.find_first_not_of(' '), text.size()) : 0;  // an indent
+    const std::string_view word = text.substr(0, text.find(' ', begin));
     text.remove_prefix(std::min(text.size(), word.size() + 1));
     if (!lines.back().empty() && columns_of(lines.back()) + 1 + columns_of(word) > columns) lines.emplace_back();
     lines.back().append(lines.back().empty() ? "" : " ").append(word);

@@ -15,6 +15,8 @@ const char* kind_name(validate::Kind k) {
   return k == validate::Kind::count ? "parameters" : k == validate::Kind::bytes ? "bytes" : "FLOP";
 }
 
+const char* short_kind(validate::Kind k) { return k == validate::Kind::count ? "params" : kind_name(k); }
+
 json::Value row_json(const Comparison& c) {
   json::Value row{{"part", c.part},           {"quantity", c.quantity}, {"unit", kind_name(c.kind)},
                   {"predicted", c.predicted}, {"measured", c.measured}, {"difference", c.measured - c.predicted},
@@ -25,8 +27,7 @@ json::Value row_json(const Comparison& c) {
 
 std::vector<std::string> row_text(const Comparison& c) {
   return {c.op.empty() ? c.quantity : "  " + c.op, exact_text(c.predicted), exact_text(c.measured),
-          exact_text(c.measured - c.predicted),    kind_name(c.kind),       "exact",
-          c.equal() ? "equal" : "DIFFERS"};
+          exact_text(c.measured - c.predicted),    short_kind(c.kind),      c.equal() ? "equal" : "DIFFERS"};
 }
 
 /// A clause naming the largest error, or an operator out of order if every number matches.
@@ -43,8 +44,8 @@ std::string worst_text(const std::vector<Verdict>& all) {
 
 void add_table(Report& report, const Verdict& v, const std::string& part) {
   Grid g{.key = part,
-         .title = part,
-         .columns = {"quantity", "predicted", "measured", "difference", "unit", "tolerance", "verdict"},
+         .title = part + ", without tolerance",
+         .columns = {"quantity", "predicted", "measured", "off by", "unit", "verdict"},
          .left = 1,
          .rows = {}};
   for (const Comparison& c : v.rows)

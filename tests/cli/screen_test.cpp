@@ -190,6 +190,7 @@ TEST_CASE("models and devices are listed with numbers to choose by", "[screen][c
 TEST_CASE("words are broken between, never within", "[screen]") {
   CHECK(broken("one two three", 7) == std::vector<std::string>{"one two", "three"});
   CHECK(broken("  indented stays", 16) == std::vector<std::string>{"  indented stays"});
+  CHECK(broken("  indented stays", 11) == std::vector<std::string>{"  indented", "stays"});
   CHECK(broken("a-word-that-is-longer than this", 8) ==
         std::vector<std::string>{"a-word-that-is-longer", "than", "this"});
   CHECK(wrapped("note: ", "one two three", 13) == "note: one two\n      three\n");

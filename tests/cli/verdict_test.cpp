@@ -82,7 +82,7 @@ TEST_CASE("differences are shown in the tables of one model and of a suite", "[v
   add_table(one, v, "training");
   add_suite(suite, {judged(ledger(plain()), ledger(plain()), "another"), v});
   CHECK_THAT(render(one, {.columns = 100}),
-             Catch::Contains("29,568") && Catch::Contains("-1,000  ") && Catch::Contains("exact  DIFFERS"));
+             Catch::Contains("29,568") && Catch::Contains("-1,000  ") && Catch::Contains("FLOP  DIFFERS"));
   CHECK_THAT(render(suite, {.columns = 100}), Catch::Contains("2 DIFFER") && Catch::Contains("what differs"));
   const json::Value all = report_json(one);
   CHECK(all["training"].size() == v.rows.size());
