@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "report/lines.hpp"
 #include "report/report.hpp"
@@ -131,7 +132,12 @@ Sizes sizes(const Grid& g, std::size_t columns) {
   return w;
 }
 
-std::string row_text(const Cells& row, std::size_t left, const Sizes& w) {
+/// A name too long for its column stands on a line of its own.
+std::string row_text(Cells row, std::size_t left, const Sizes& w) {
+  if (!row.empty() && longest_word(row[0]) > w[0]) {
+    const std::string name = "  " + std::exchange(row[0], "") + "\n";
+    return name + row_text(row, left, w);
+  }
   std::vector<Cells> cells;
   std::size_t height = 0;
   for (std::size_t i = 0; i < row.size(); ++i)

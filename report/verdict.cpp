@@ -51,8 +51,9 @@ std::string bound_text(const Report& r) {
 
 std::string run_text(const Report& r) {
   const std::string cost = said(r, "run.cost_usd");
-  return fmt::format("{}, {} of GPUs{}{}", said(r, "run.days"), said(r, "run.gpu_hours"), cost.empty() ? "" : ", ",
-                     cost);
+  std::string hours = said(r, "run.gpu_hours");
+  hours.resize(hours.rfind(' '));
+  return fmt::format("{}, {} GPU-hours{}{}", said(r, "run.days"), hours, cost.empty() ? "" : ", ", cost);
 }
 
 }  // namespace

@@ -52,7 +52,10 @@ std::string numbers_text(const std::vector<Piece>& pieces, const Screen& screen)
     if (!line.empty()) out += line + "\n";
     line.clear();
     const std::string term = text.starts_with(" + ") ? "    + " + text.substr(3) : "      " + text;
-    out += wrapped(fmt::format("{:<{}}  ", term, width + 6), p.name, screen.columns);
+    constexpr std::size_t least_name = 20;
+    const std::size_t column = std::min(width + 6, screen.columns - least_name);
+    out += term.size() <= column ? wrapped(fmt::format("{:<{}}  ", term, column), p.name, screen.columns)
+                                 : term + "\n" + wrapped("          ", p.name, screen.columns);
   }
   return out + (line.empty() ? "" : wrapped("    ", line, screen.columns));
 }

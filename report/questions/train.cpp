@@ -19,7 +19,7 @@ const Question train_question{
     .summary = "One optimizer step: time, MFU, HFU, memory, what bounds it; and the whole run.",
     .examples =
         "  llmcalc train llama-3.1-8b --hardware h100 --tp 8 --sp --global-batch 64\n"
-        "  llmcalc train llama-3.1-8b --hardware h100 --gpus 1024 --tp 8 --sp --tokens 15T",
+        "  llmcalc train llama-3.1-8b --hardware h100 --gpus 512 --tp 8 --sp --tokens 9T",
     .parts = part::training | part::step | part::model_flops | part::time | part::run | part::hardware |
              part::operators | part::styles | part::exact,
     .needs_hardware = true,

@@ -34,9 +34,9 @@ validate::Calibration quiet() {
 void keeps(const std::string& name, const std::string& text) {
   test::write_file(path(name), text);
   const test::Ran r = test::llmcalc("calibrate --out " + path(name));
-  CHECK(r.err == "llmcalc: '" + path(name) +
-                     "' is there and no hardware file of 'llmcalc calibrate'; it is not written over, give another "
-                     "--out\n");
+  CHECK(r.err ==
+        "llmcalc: '" + path(name) +
+            "' exists and was not written by 'llmcalc calibrate'; refusing to overwrite it, give another --out\n");
   CHECK(r.code == 2);
   CHECK(r.out.empty());
   CHECK(test::read_file(path(name)) == text);

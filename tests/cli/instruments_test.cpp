@@ -50,7 +50,7 @@ json::Value json_of(const validate::Metered& m) {
 std::string text_of(const validate::Metered& m) {
   Report r;
   add_instruments(r, m);
-  return render(r, {});
+  return render(r, {.columns = 120});
 }
 bool says(const std::string& text, const std::string& what) { return text.find(what) != std::string::npos; }
 

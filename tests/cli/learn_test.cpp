@@ -218,7 +218,7 @@ TEST_CASE("impossible training options are refused before training starts", "[le
   refused(go + "--seq 100k", "give a longer text or a smaller --seq");
   refused("learn " + text_file() + " --out /nowhere/x.safetensors", "/nowhere/x.safetensors");
   test::write_file(path("precious.safetensors"), "not ours");
-  refused("learn " + text_file() + " --out " + path("precious.safetensors"), "is not written over");
+  refused("learn " + text_file() + " --out " + path("precious.safetensors"), "refusing to overwrite it");
   CHECK(test::read_file(path("precious.safetensors")) == "not ours");
   CHECK_FALSE(std::filesystem::exists(path("x.safetensors")));
 }

@@ -203,6 +203,14 @@ TEST_CASE("a grid that is too wide breaks headings first, then the words of its 
         "  name                     long heading\n  one two three four five             7\n");
   CHECK(grid_text(g, {.columns = 36}) ==
         "  name                        long\n                           heading\n  one two three four five        7\n");
-  CHECK(grid_text(g, {.columns = 32}) ==
-        "  name                    long\n                       heading\n  one two three four         7\n  five\n");
+  CHECK(
+      grid_text(g, {.columns = 32}) ==
+      "  name                      long\n                         heading\n  one two three four           7\n  five\n");
+  const Grid named{.key = "",
+                   .title = "",
+                   .columns = {"name", "n"},
+                   .rows = {{"a-name-of-twenty-five-columns", "7"}, {"short", "8"}}};
+  CHECK(grid_text(named, {.columns = 24}) ==
+        "  name                 n\n  a-name-of-twenty-five-columns\n                       7\n  short                "
+        "8\n");
 }

@@ -227,9 +227,9 @@ TEST_CASE("a file of another program or model is refused with the wrong field", 
   CHECK(with(changed, metadata).find("tensor \"extra\"") != std::string::npos);
   Metadata texts = metadata;
   texts["precision"] = "fp7";
-  CHECK(with(all, texts).find("\"precision\" is \"fp7\"") != std::string::npos);
+  CHECK(with(all, texts).find("\"precision\": expected fp32, bf16 or fp64, got \"fp7\"") != std::string::npos);
   texts = metadata, texts["llmcalc_checkpoint"] = "2";
-  CHECK(with(all, texts).find("of a later llmcalc") != std::string::npos);
+  CHECK(with(all, texts).find("by a later llmcalc") != std::string::npos);
   texts = metadata, texts.erase("model");
   CHECK(with(all, texts).find("\"model\" is missing") != std::string::npos);
   texts = metadata, texts["training"] = "{}";

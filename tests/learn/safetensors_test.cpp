@@ -140,9 +140,10 @@ TEST_CASE("a truncated file, or one that is not a safetensors file, is refused",
   CHECK(refusal("abc") == "'x' has 3 bytes, too few for a safetensors file; it is cut short or something else");
   CHECK(refusal("\x09\0\0\0\0\0\0\0{}"s) ==
         "'x': its header length, 9, passes the end of the file at 10 bytes; it is cut short or not a safetensors file");
-  CHECK(refusal("\xff\xff\xff\xff\xff\xff\xff\xff{}"s) ==
-        "'x': its header length, 18446744073709551615, passes the end of the file at 10 bytes; it is cut short or no "
-        "safetensors file");
+  CHECK(
+      refusal("\xff\xff\xff\xff\xff\xff\xff\xff{}"s) ==
+      "'x': its header length, 18446744073709551615, passes the end of the file at 10 bytes; it is cut short or not a "
+      "safetensors file");
   CHECK(refusal(content("", 0)) == "'x': its header does not begin with a brace; it is not a safetensors file");
   CHECK(refusal(content("[1]", 0)) == "'x': its header does not begin with a brace; it is not a safetensors file");
   CHECK(refusal(content("{\"a\":", 0)) ==

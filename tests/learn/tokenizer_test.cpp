@@ -79,8 +79,8 @@ TEST_CASE("plain bytes are stored and loaded", "[tokenizer]") {
 
 TEST_CASE("a damaged tokenizer, or one of another program, is refused", "[tokenizer]") {
   CHECK_THROWS_WITH(loaded_tokenizer("", "x.safetensors"),
-                    "'x.safetensors': its tokenizer does not begin with \"llmcalc-tokenizer \"; it is damaged or of "
-                    "another program");
+                    "'x.safetensors': its tokenizer does not begin with \"llmcalc-tokenizer \"; it is damaged or was "
+                    "written by another program");
   CHECK_THROWS_AS(loaded_tokenizer("llmcalc-tokenizer bytes", "x"), InputError);
   CHECK_THROWS_AS(loaded_tokenizer("llmcalc-tokenizer \nbytes ", "x"), InputError);
   CHECK_THROWS_WITH(loaded_tokenizer("llmcalc-tokenizer words cbf29ce484222325\n", "x"),
