@@ -48,8 +48,8 @@ void refuse_bad(const Arch& a, std::span<const std::int32_t> prompt, const Gener
 /// the prefix that a new text shares with it is not run again.
 class Reader {
  public:
-  /// rewinds: texts may not continue the previous one; the cache of a window or a chunk cannot go back. Counts tokens and
-  /// FLOPs in `g`.
+  /// rewinds: texts may not continue the previous one; the cache of a window or a chunk cannot go back. Counts tokens
+  /// and FLOPs in `g`.
   Reader(Transformer& t, Count tokens, bool cached, bool rewinds, Generated& g) : t_(t), g_(g) {
     const LocalAttention& w = t.arch().local;
     const bool forgets = !w.layers.empty() && w.reach.tokens < tokens;

@@ -62,8 +62,8 @@ Section parameters_section(const ModelCard& card) {
   s.add("non_embedding", "non-embedding", p.non_embedding, Unit::parameters, "Kaplan: no table, positions, head");
   s.add("matmul", "in matmuls", p.matmul_active, Unit::parameters, "per token, head in, tables out");
   if (card.arch.tied_head)
-    s.add("with_stored_head", "with a stored head", add(p.total, mul(card.arch.vocabulary, card.arch.embedding_width)), Unit::parameters,
-          "if its file stores it twice");
+    s.add("with_stored_head", "with a stored head", add(p.total, mul(card.arch.vocabulary, card.arch.embedding_width)),
+          Unit::parameters, "if its file stores it twice");
   if (card.published)
     s.add("published", "published", *card.published, Unit::parameters,
           *card.published == p.total ? "equal" : "differs");
