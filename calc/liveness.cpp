@@ -197,7 +197,6 @@ class Walk {
     gradient[result_] = size_[result_];
     Bytes live = r_.kept + size_[result_];
     for (std::size_t i = ops_.size(); i-- > 0;) {
-      const Op& op = ops_[i];
       const Tensors& t = of_[i];
       live += remake(i) + gradients_of_inputs(i, gradient);
       if (const Bytes now = live + passing(i, true); now > r_.backward) r_.backward = now, backward_at_ = i;
