@@ -146,9 +146,10 @@ std::string Arguments::text(std::string_view flag, std::string_view otherwise) c
   return std::string(otherwise);
 }
 
-const Option* Arguments::first_of_plan() const {
+const Option* Arguments::first_of_plan(std::string_view besides) const {
   for (const Given& g : given_)
-    if (g.option->field.read != nullptr && g.option->parts != part::halves) return g.option;
+    if (g.option->field.read != nullptr && g.option->parts != part::halves && g.option->flag != besides)
+      return g.option;
   return nullptr;
 }
 

@@ -25,8 +25,8 @@ class Arguments {
   bool has(std::string_view flag) const;
   /// The value of an option, or `otherwise`.
   std::string text(std::string_view flag, std::string_view otherwise = "") const;
-  /// The first option on the command line that describes a plan; null if there is none.
-  const Option* first_of_plan() const;
+  /// The first option on the command line that describes a plan, `besides` apart; null if there is none.
+  const Option* first_of_plan(std::string_view besides = "") const;
 
   /// Reads the plan options given into a request whose model is known, settles the rest, and refuses options that
   /// change nothing in the answer.

@@ -206,9 +206,8 @@ int print_device(const Wanted& wanted, const HardwareCard& card, const Screen& s
 int run_explain(const Arguments& arguments) {
   const std::string quantity = arguments.word("QUANTITY"), model = arguments.word("MODEL");
   const Screen screen = arguments.screen();
-  const Option* of_plan = arguments.first_of_plan();
   const auto refuse_plan = [&](bool device) {
-    if (of_plan != nullptr && !(device && of_plan->flag == "--hardware"))
+    if (const Option* of_plan = arguments.first_of_plan(device ? "--hardware" : ""))
       throw InputError(
           fmt::format("{} is for numbers, and they need a model: 'llmcalc explain QUANTITY MODEL'", of_plan->flag));
   };

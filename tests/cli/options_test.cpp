@@ -169,6 +169,8 @@ TEST_CASE("an option without its condition is refused with what it needs", "[opt
         "llmcalc: --batch is for inference; for training use --micro-batch\n");
   CHECK(sentence("explain memory.peak_bytes --seq 4") ==
         "llmcalc: --seq is for numbers, and they need a model: 'llmcalc explain QUANTITY MODEL'\n");
+  CHECK(sentence("explain ridge --hardware h100 --batch 4") ==
+        "llmcalc: --batch is for numbers, and they need a model: 'llmcalc explain QUANTITY MODEL'\n");
   // 1e9 tokens/s x 6 x 8e9 FLOPs are 4.8e19 FLOP/s, some 50,000 times what one H100 can do.
   CHECK(sentence(train + "--tokens 1T --measured-tokens-per-s 1e9")
             .find("% of what 1 h100-sxm-80gb can compute in bf16") != std::string::npos);
