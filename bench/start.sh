@@ -10,4 +10,6 @@ hyperfine --shell=none --warmup 20 --min-runs 100 \
   "$llmcalc train llama-3.1-405b --hardware h100 --tp 8" \
   "$llmcalc infer llama-3.1-405b --hardware h100 --tp 8" \
   "$llmcalc report llama-3.1-405b --hardware h100 --tp 8" \
-  "$llmcalc list models"
+  "$llmcalc list models" \
+  "$llmcalc explain" \
+  "$llmcalc check"

@@ -49,9 +49,21 @@ Work work_of_sequence(const Arch& arch, const Plan& plan, Count seq) {
 }
 
 std::optional<Count> attention_equals_rest_seq(const Arch& arch, const Plan& plan) {
+  // All but the cores does the same for every token.
+  const Work token = work_of_sequence(arch, plan, 1);
+  InPlace<std::pair<Attention, Count>, 8> cores;
+  for_each_operator(arch, plan, {}, training_step(plan), [&](const OperatorRow& row) {
+    if (const Attention* core = std::get_if<Attention>(&row.op.shape)) cores.push({*core, row.segment.repeats});
+  });
+  const Pricing p = pricing(plan, Phase::training);
   return first(longest_searched, [&](Count seq) {
-    const Work w = work_of_sequence(arch, plan, seq);
-    return w.core.value >= (w.linear + w.head).value;
+    Flops all;
+    for (auto [core, layers] : cores) {
+      core.sequences = 1;
+      core.queries = core.keys = seq;
+      all += layers * forward(core, p).model;
+    }
+    return all >= seq * (token.linear + token.head);
   });
 }
 

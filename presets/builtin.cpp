@@ -42,8 +42,10 @@ bool is_called(const Builtin& preset, std::string_view spelled) {
 }  // namespace
 
 const Builtin* find_builtin(std::span<const Builtin> presets, std::string_view name) {
+  auto found = std::find_if(presets.begin(), presets.end(), [&](const Builtin& p) { return p.name == name; });
+  if (found != presets.end()) return &*found;
   const std::string spelled = spelling(name);
-  const auto found = std::find_if(presets.begin(), presets.end(), [&](auto& p) { return is_called(p, spelled); });
+  found = std::find_if(presets.begin(), presets.end(), [&](const Builtin& p) { return is_called(p, spelled); });
   return found == presets.end() ? nullptr : &*found;
 }
 
