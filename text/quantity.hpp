@@ -32,7 +32,7 @@ double parse_share(std::string_view text, std::string_view where);
 /// A number above 0 and at most 1.
 double parse_fraction(std::string_view text, std::string_view where);
 
-/// A size: "80 GiB", "80GB", "512 MiB", "151397597184 B". A whole number of bytes.
+/// A size: "80 GiB", "80GB", "512 MiB", "151397597184 B"; on the command line "64Mi" too. A whole number of bytes.
 Bytes parse_bytes(std::string_view text, std::string_view where, Bare bare = Bare::refused);
 /// A rate above 0: "3.35 TB/s", "820 GiB/s", or "400 Gbit/s" = 50 GB/s.
 BytesPerSecond parse_rate(std::string_view text, std::string_view where, Bare bare = Bare::refused);

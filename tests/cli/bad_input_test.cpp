@@ -82,6 +82,9 @@ TEST_CASE("another spelling of a choice is understood", "[cli]") {
   const std::string train = "train llama-3-8b --hardware h100 ";
   CHECK(test::llmcalc(train + "--optimizer AdamW").out == test::llmcalc(train + "--optimizer adam").out);
   CHECK(test::llmcalc(train + "--attention-flops causal_half").code == 0);
+  CHECK(test::llmcalc("collective allreduce --bytes 1k --ranks 2").code == 0);
+  CHECK(test::llmcalc("collective all-reduce --bytes 64Mi --ranks 2").out ==
+        test::llmcalc("collective all-reduce --bytes 64MiB --ranks 2").out);
   CHECK(test::llmcalc("collective allreduce --bytes 1k --ranks 2").out ==
         test::llmcalc("collective all-reduce --bytes 1k --ranks 2").out);
 }
