@@ -119,7 +119,7 @@ TEST_CASE("a plan that does not fit says so first, and its days and dollars are 
       test::ask("train llama-3.1-8b --hardware h100 --gpus 64 --tp 8 --sp --recompute full --tokens 1T --price 2");
   CHECK(fitting["memory"]["fits"] == true);
   CHECK_THAT(fitting["verdict"].back().get<std::string>(),
-             Catch::Matches("run: [0-9.]+ days, .* h of GPUs, [0-9,]+ USD"));
+             Catch::Matches("run: [0-9.]+ days, [0-9,.]+ GPU-hours, [0-9,]+ USD"));
 }
 
 TEST_CASE("a memory without a device says what it needs", "[screen][cli]") {
