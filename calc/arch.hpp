@@ -1,8 +1,7 @@
 #pragma once
-/// What a decoder-only transformer is: sizes and closed choices, nothing about how or where it runs.
+/// The architecture of a decoder-only transformer: sizes and closed choices, nothing about how or where it runs.
 ///
-/// An Arch is explicit. No family's habit hides in a default: whatever a Hugging Face config leaves unsaid is settled
-/// by presets/import before an Arch exists.
+/// An Arch is explicit: presets/import fills in whatever a Hugging Face config leaves to its family's defaults.
 
 #include <array>
 #include <bit>
@@ -25,7 +24,7 @@ class LayerSet {
     for (const std::uint64_t w : bits_) n += std::popcount(w);
     return n;
   }
-  /// How many indices below `layer` are in it.
+  /// Number of indices below `layer`.
   constexpr Count below(Count layer) const {
     Count n = 0;
     const std::size_t full = static_cast<std::size_t>(layer) / 64;
@@ -39,7 +38,7 @@ class LayerSet {
       if (w != 0) return false;
     return true;
   }
-  /// The highest and the lowest index of a set that is not empty.
+  /// The highest and the lowest index; -1 if the set is empty.
   constexpr Count last() const {
     for (std::size_t i = bits_.size(); i-- > 0;)
       if (bits_[i] != 0) return static_cast<Count>(64 * i + 63) - std::countl_zero(bits_[i]);
@@ -50,7 +49,7 @@ class LayerSet {
       if (bits_[i] != 0) return static_cast<Count>(64 * i) + std::countr_zero(bits_[i]);
     return -1;
   }
-  /// Those of this set that are in `other`, or (keep false) that are not.
+  /// The indices that are in `other` too, or (keep false) that are not.
   constexpr LayerSet filtered(const LayerSet& other, bool keep) const {
     LayerSet s;
     for (std::size_t i = 0; i < bits_.size(); ++i) s.bits_[i] = bits_[i] & (keep ? other.bits_[i] : ~other.bits_[i]);
@@ -152,7 +151,7 @@ enum class QkNorm : std::uint8_t {
   each_head,      ///< LayerNorm of each head without bias, weights of its own: (heads + kv_heads) x head_dim (Cohere,
                   ///< StableLM)
   full,           ///< RMSNorm of the whole projected width: (heads + kv_heads) x head_dim (OLMo 2)
-  full_bias       ///< LayerNorm of it with bias: twice that
+  full_bias       ///< LayerNorm of the whole projected width with bias: twice as many
 };
 template <>
 inline constexpr auto choices<QkNorm> =
@@ -178,8 +177,8 @@ struct Moe {
   constexpr bool operator==(const Moe&) const = default;
 };
 
-/// What a token sees of the tokens up to itself, counted from 0: all of them, the last `tokens` (a sliding window,
-/// arXiv:2004.05150), or those of its own chunk of so many (hf llama4/modeling_llama4.py).
+/// The tokens that a token attends to, counted from 0: all up to itself, the last `tokens` (a sliding window,
+/// arXiv:2004.05150), or those in its own chunk of `tokens` (hf llama4/modeling_llama4.py).
 template <typename Int>
 struct ReachOf {
   Int tokens = 0;  ///< 0: all
@@ -192,7 +191,7 @@ struct ReachOf {
     if (chunked) return t - t % tokens;
     return t < tokens ? 0 : t - tokens + 1;
   }
-  /// How many tokens it sees, itself among them.
+  /// Number of tokens that token t sees, itself included.
   constexpr Int seen(Int t) const { return t + 1 - first(t); }
   /// The first of `all` tokens that no longer sees token t.
   constexpr Int end(Int t, Int all) const {
@@ -200,13 +199,13 @@ struct ReachOf {
     const Int behind = chunked ? first(t) + tokens : t + tokens;
     return behind < all ? behind : all;
   }
-  /// The tokens that a cache of `all` holds. A chunk's is as large as a window's, though a new chunk leaves it empty
-  /// (hf cache_utils.py: from a cache's point of view both are the same).
+  /// Tokens that the cache holds of `all`. A chunk needs as large a cache as a window (hf cache_utils.py treats both
+  /// alike).
   constexpr Int held(Int all) const { return tokens > 0 && tokens < all ? tokens : all; }
 };
 using Reach = ReachOf<Count>;
 
-/// Layers whose tokens do not see all tokens before them.
+/// Layers with a sliding window or chunks.
 struct LocalAttention {
   Reach reach{};
   LayerSet layers;
@@ -215,9 +214,8 @@ struct LocalAttention {
 
 struct Arch {
   Count layers = 0, hidden = 0, vocabulary = 0;
-  Count context = 0;  ///< longest sequence that the model was made for
-  Count embedding_width =
-      0;  ///< width of the token table; where it is not `hidden`, two projections join them (OPT-350M)
+  Count context = 0;          ///< longest sequence that the model was trained for
+  Count embedding_width = 0;  ///< width of the token table; two projections join it to another `hidden` (OPT-350M)
 
   BlockKind block = BlockKind::serial;
 
@@ -242,7 +240,7 @@ struct Arch {
   bool final_norm = true, embedding_norm = false;
 
   Position position = Position::rope;
-  Count position_rows = 0;  ///< rows of a learned table: the context, or more (OPT: + 2)
+  Count position_rows = 0;  ///< rows of the learned position table: the context, or more (OPT: + 2)
 
   bool tied_head = false, head_bias = false;
 

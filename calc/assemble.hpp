@@ -1,6 +1,5 @@
 #pragma once
-/// From rows to a pass: what all layers of a stage do, send and take, under either roofline. Arithmetic on rows, no
-/// operators.
+/// Sums of rows: FLOPs, bytes, exchanges and time of all layers of a stage, under either roofline.
 
 #include "calc/price.hpp"
 
@@ -11,21 +10,21 @@ struct PassSum {
   Cost cost;
   Time bound, estimate;
   Exchanges exchanges;
-  /// `costs`: FLOPs and bytes too, which only the roofline of a step and a rank's own work ask for.
+  /// Adds `layers` times `pass`. `costs`: FLOPs and bytes too, for the roofline of a step or a rank's own work.
   void add(const PassPrice& pass, Count layers, bool costs);
 };
 
-/// Time of a pass: seconds at the datasheet's rates, and at measured or stated efficiencies; the latter equal the
-/// former where there are none.
+/// Time of a pass: seconds at the datasheet's rates, and at measured or stated efficiencies (equal where there are
+/// none).
 struct PassTime {
   Time bound, estimate;
 };
 
-/// Compute, memory and latency under the plan's roofline, and exchanges as far as nothing overlaps them.
+/// Time of a pass: compute, memory and latency under the plan's roofline, and the exchanges that nothing overlaps.
 PassTime pass_time(const PassSum& sum, const Prices& prices, const Plan& plan, const Layout& layout,
                    const Cluster& cluster);
 
-/// Exchanges of several groups, each over its own link.
+/// Time of the exchanges of several groups, each over its own link.
 ExchangeTime exchange_time(const Exchanges& all, const Layout& layout, const Cluster& cluster);
 
 }  // namespace llmcalc

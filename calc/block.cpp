@@ -35,8 +35,9 @@ class Builder {
     return add(name, Component::norm, norm_shape(rows, a_.hidden), Split::tokens, x);
   }
   Norm norm_shape(Count rows, Count width) const {
-    const Count per = a_.norm == NormKind::layer_norm ? 2 : a_.norm == NormKind::weight_free ? 0 : 1;
-    return {.rows = rows, .width = width, .weights = mul(per, width), .centred = a_.norm != NormKind::rms_norm};
+    const Count vectors = a_.norm == NormKind::layer_norm ? 2 : 1;
+    const Count weights = a_.norm == NormKind::weight_free ? 0 : mul(vectors, width);
+    return {.rows = rows, .width = width, .weights = weights, .centred = a_.norm != NormKind::rms_norm};
   }
   void dropout(std::string_view name, Component c, TensorId x, Count rows) {
     if (s_.dropout)
@@ -64,10 +65,10 @@ Norm qk_norm_shape(const Arch& a, Count tokens, Count heads) {
   const bool own = spans || a.qk_norm == QkNorm::each_head;
   const bool bias = a.qk_norm == QkNorm::per_head_bias || a.qk_norm == QkNorm::full_bias;
   const bool centred = bias || a.qk_norm == QkNorm::each_head;
-  const Count weights = a.qk_norm == QkNorm::weight_free ? 0 : mul(own ? heads : 1, a.head_dim, bias ? 2 : 1);
+  const Count learned = mul(own ? heads : 1, a.head_dim, bias ? 2 : 1);
   return {.rows = spans ? tokens : mul(tokens, heads),
           .width = spans ? mul(heads, a.head_dim) : a.head_dim,
-          .weights = weights,
+          .weights = a.qk_norm == QkNorm::weight_free ? 0 : learned,
           .centred = centred,
           .per_head = own,
           .spans = spans};
@@ -152,7 +153,9 @@ TensorId latent_attention(Builder& b, const LayerKind& kind, TensorId x) {
   };
   TensorId o = no_tensor;
   if (s.absorbed) {
-    core.kv_heads = 1, core.qk_dim = latent, core.v_dim = l.kv_rank;
+    core.kv_heads = 1;
+    core.qk_dim = latent;
+    core.v_dim = l.kv_rank;
     rope();
     const TensorId absorbed =
         b.add("attn.q_absorb", attn,
@@ -208,7 +211,8 @@ constexpr MlpNames shared_names{Component::shared_experts, "mlp.shared_gate", "m
 TensorId feed_forward(Builder& b, const MlpNames& names, TensorId x, Linear matrix, Count width) {
   const Arch& a = b.arch();
   const auto project = [&](std::string_view name, Split split, TensorId in, Count from, Count to) {
-    matrix.in = from, matrix.out = to;
+    matrix.in = from;
+    matrix.out = to;
     return b.add(name, names.component, matrix, split, in);
   };
   const auto element = [&](std::string_view name, PointwiseKind kind, TensorId in, TensorId other, Count weights) {
@@ -314,7 +318,7 @@ LayerSet local_layers(const Arch& a) {
   return a.local.reach.limited() ? a.local.layers.filtered(a.linear_layers, false) : LayerSet();
 }
 
-/// Keeps the kinds in the order of their first layers.
+/// Inserts a kind in the order of first layers.
 void insert(LayerKinds& kinds, const LayerKind& kind) {
   std::size_t i = kinds.size++;
   for (; i > 0 && kinds.kinds[i - 1].first > kind.first; --i) kinds.kinds[i] = kinds.kinds[i - 1];

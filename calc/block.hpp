@@ -1,5 +1,5 @@
 #pragma once
-/// What a model consists of: the one description from which parameters, FLOPs, bytes and traffic are derived.
+/// The operators of a model: the one description from which parameters, FLOPs, bytes and traffic are derived.
 
 #include <array>
 
@@ -8,7 +8,7 @@
 
 namespace llmcalc {
 
-/// What is processed at once: `sequences` of `queries` new tokens after `past` cached ones.
+/// The tokens of one pass: `sequences` of `queries` new tokens after `past` cached ones.
 struct Step {
   Count sequences = 1, queries = 1, past = 0;
   bool training = false;  ///< loss over every position and dropout may be on; else the head sees the last position only
@@ -25,7 +25,7 @@ struct LayerKind {
   bool experts = false, linear = false;
   Count count = 0;
   Count first = 0, last = 0;  ///< indices of the first and the last layer of this kind
-  LayerSet layers;            ///< all of them
+  LayerSet layers;            ///< all layers of this kind
 };
 
 /// The kinds of layer that a model has, in order of first appearance: at most 8.
@@ -38,7 +38,7 @@ struct LayerKinds {
 
 LayerKinds layer_kinds(const Arch& arch);
 
-/// Which of its kinds a layer is.
+/// The index of a layer's kind in `kinds`.
 std::size_t kind_index(const LayerKinds& kinds, Count layer);
 
 /// Token table (and learned positions, embedding norm, dropout) up to the first block's input.

@@ -1,9 +1,10 @@
 #pragma once
-/// Names of closed choices. Every enum that people or files spell has one table beside it, and this one reader.
+/// Names of enum values. Each enum that appears on the command line or in a file has one table, next to the enum, from
+/// which its values are parsed and printed.
 ///
 ///   template <> inline constexpr auto choices<Mla> = std::array{Choice{Mla::automatic, "auto"}, ...};
 ///
-/// The first row of a value is its name; further rows of it are other spellings ("adamw").
+/// The first row of a value is its name; later rows of the same value are other spellings ("adamw").
 
 #include <array>
 #include <cstddef>
@@ -20,7 +21,7 @@ struct Choice {
 template <typename E>
 Choice(E, std::string_view) -> Choice<E>;
 
-/// The table of E; an enum without one has nothing to read.
+/// The table of E; the primary template is an enum without a table.
 template <typename E>
 inline constexpr int choices = 0;
 
@@ -36,7 +37,7 @@ constexpr std::string_view name(E value) {
   return "?";
 }
 
-/// Equal but for the case of ASCII letters and for '-', '_' and ' ' between words, which people seldom remember.
+/// Whether a and b differ only in the case of ASCII letters and in '-', '_' and ' '.
 constexpr bool same_spelling(std::string_view a, std::string_view b) {
   const auto skip = [](std::string_view& s) {
     while (!s.empty() && (s[0] == '-' || s[0] == '_' || s[0] == ' ')) s.remove_prefix(1);

@@ -1,5 +1,5 @@
 #pragma once
-/// Where a plan runs: devices of one kind, and the levels of links that join them.
+/// A cluster: devices of one kind, and the levels of links that join them.
 
 #include "calc/device.hpp"
 #include "calc/in_place.hpp"
@@ -20,8 +20,8 @@ Cluster cluster(const Device& device, const Link& link);
 /// The innermost level that joins `span` neighbouring devices. Bandwidth 0: there is no such link.
 Link joining_link(const Cluster& c, Count span);
 
-/// How a group's ranks are spread over the levels: ranks that meet on each, innermost first. Where they divide evenly,
-/// the product is the size of the group.
+/// The ranks of a group that each level joins, innermost first. Where they divide evenly, their product is the size of
+/// the group.
 struct Route {
   std::array<Count, 4> ranks{1, 1, 1, 1};
 };

@@ -61,7 +61,7 @@ Schedule all_reduce(Algorithm algorithm, Count n) {
 }
 
 Schedule valid_schedule(Op op, Algorithm algorithm, Count n) {
-  const Ratio share = lowest(n - 1, n);  // of M, what is not a rank's own
+  const Ratio share = lowest(n - 1, n);  // of M: the other ranks' parts
   const bool logarithmic = algorithm == Algorithm::recursive || algorithm == Algorithm::tree;
   switch (op) {
     case Op::broadcast:

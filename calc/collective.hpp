@@ -1,11 +1,11 @@
 #pragma once
-/// Collective communication under the alpha-beta model: how long one takes, and how many bytes it moves.
+/// Collective communication under the alpha-beta model: time and bytes of one operation.
 ///
 ///   time = rounds x latency + load x M / bandwidth
 ///
 /// n ranks, lg = ceil(log2 n), bandwidth one way and per rank. One rank communicates nothing: 0 rounds, load 0.
 ///
-/// What M is:
+/// M is
 ///   all-reduce, broadcast, reduce   the whole message, as large on every rank
 ///   all-gather                      the gathered output      (a rank puts in M/n)
 ///   gather                          the gathered output      (a rank puts in M/n)
@@ -13,7 +13,7 @@
 ///   all-to-all                      one rank's whole send buffer, its share for itself included
 ///   p2p                             the message
 ///
-/// Left out: the arithmetic of a reduction, the copy into and out of buffers, contention, and in-network reduction.
+/// Not modelled: the arithmetic of a reduction, copies into and out of buffers, contention, in-network reduction.
 /// Sources: Patarasuk & Yuan 2009 (ring); Thakur, Rabenseifner & Gropp 2005 (tree, recursive, Bruck, pairwise);
 /// Goon App. B and its footnote 36 (the primitives; ring against reduction through a chief).
 
@@ -87,10 +87,10 @@ struct CollectiveSchedule {
   Ratio load;        ///< bytes that pass the busiest rank's link one after another, in units of M
 };
 
-/// Beyond any machine; below it no count of rounds overflows.
+/// Upper bound on ranks, beyond any machine; below it no count of rounds overflows.
 inline constexpr Count max_ranks = Count{1} << 40;
 
-/// What is wrong with a collective. An impossible one is a value, not an exception.
+/// The reason why a collective is impossible: a value, not an exception.
 enum class CollectiveFlaw : std::uint8_t {
   none,
   no_such_algorithm,  ///< the operation cannot be done this way
@@ -108,7 +108,7 @@ CollectiveFlaw collective_flaw(CollectiveOp op, CollectiveAlgorithm algorithm, B
 std::optional<CollectiveSchedule> collective_schedule(CollectiveOp op, CollectiveAlgorithm algorithm,
                                                       Count ranks) noexcept;
 
-/// Precondition: collective_flaw() is none or link_too_small. A latency that is not known counts as 0.
+/// Time of a collective. Precondition: collective_flaw() is none or link_too_small. An unknown latency counts as 0.
 Seconds collective_time(CollectiveOp op, CollectiveAlgorithm algorithm, Bytes m, Count ranks,
                         const Link& link) noexcept;
 
@@ -120,18 +120,18 @@ struct ByteFraction {
   constexpr bool operator==(const ByteFraction&) const = default;
 };
 
-/// load x M, in lowest terms of the load: what a rank sends in the symmetric algorithms; what passes the chief's link,
+/// Bytes load x M, in lowest terms of the load: sent by each rank in the symmetric algorithms; over the chief's link,
 /// both ways, in the others. Throws Overflow past 2^63. Precondition: the operation has the algorithm.
 ByteFraction collective_volume(CollectiveOp op, CollectiveAlgorithm algorithm, Bytes m, Count ranks);
 
-/// Bus bandwidth over algorithm bandwidth (M / time): all-reduce 2(n-1)/n; all-gather, reduce-scatter, all-to-all and
-/// gather (n-1)/n; the others 1; 0 for one rank. It makes a measurement comparable with the link's own bandwidth.
+/// Bus bandwidth over algorithm bandwidth (M / time), to compare a measurement with the link's own bandwidth:
+/// all-reduce 2(n-1)/n; all-gather, reduce-scatter, all-to-all and gather (n-1)/n; the others 1; 0 for one rank.
 /// Source: NVIDIA nccl-tests, doc/PERFORMANCE.md.
 Ratio bus_factor(CollectiveOp op, Count ranks) noexcept;
 BytesPerSecond bus_bandwidth(CollectiveOp op, Bytes m, Count ranks, Seconds measured) noexcept;
 
-/// All-reduce over `nodes` nodes of `per_node` ranks: ring reduce-scatter of M inside the node, ring all-reduce of
-/// M/per_node between nodes (every rank with its peers, over its own share of the network), ring all-gather inside.
+/// Time of an all-reduce over `nodes` nodes of `per_node` ranks: ring reduce-scatter of M inside the node, ring
+/// all-reduce of M/per_node between nodes (every rank over its own share of the network), ring all-gather inside.
 Seconds hierarchical_all_reduce_time(Bytes m, Count per_node, Count nodes, const Link& link,
                                      const Link& network) noexcept;
 

@@ -14,7 +14,7 @@ double d(Count n) { return static_cast<double>(n); }
 
 double matrix_bytes(DType t, Count rows, Count cols) { return d(tensor_bytes(t, rows, cols).value); }
 
-/// Gradients of n weights: written once, and read first where earlier micro-batches left some.
+/// Traffic of n weights' gradients: written once, and read first to accumulate over micro-batches.
 double gradient_traffic(const Pricing& p, double n) { return n * d(p.gradient_bytes) * (p.accumulate ? 2 : 1); }
 
 // ---- Lookup: y (tokens, width) = table[ids]. No FLOPs; `tokens` rows of the table are read.
@@ -73,8 +73,9 @@ Learned learned(const Linear& s) {
   const Count idle = s.top_k > 0 ? s.groups - s.top_k : 0;
   Learned one{.total = add(matrix, bias), .matmul = matrix, .factored = add(add(s.in, s.out), bias)};
   Learned r = s.groups * one;
-  if (s.tied) r.total = bias, r.factored = bias;
-  r.idle = mul(idle, one.total), r.matmul_idle = mul(idle, matrix);
+  if (s.tied) r.total = r.factored = bias;
+  r.idle = mul(idle, one.total);
+  r.matmul_idle = mul(idle, matrix);
   return r;
 }
 
@@ -92,7 +93,7 @@ Cost backward_input(const Norm& s, const Pricing& p, const Stored& w) {
 Learned learned(const Norm& s) { return {.total = s.weights, .factored = s.weights}; }
 
 // ---- Attention core: q k' and softmax(.) v, 2 (qk_dim + v_dim) FLOPs per head and scored pair. Backward has four such
-// products (dV, dP, dQ, dK): twice forward; flash makes q k' again besides: 2.5 times where keys are as wide as values.
+// products (dV, dP, dQ, dK): twice forward; flash also recomputes q k': 2.5 times where keys are as wide as values.
 
 AttentionFlops executed_convention(const Attention& s, const Pricing& p) {
   return p.attention == AttentionImpl::naive && s.queries > 1 ? AttentionFlops::full : AttentionFlops::causal_exact;
@@ -105,7 +106,7 @@ Cost core_cost(const Attention& s, const Pricing& p) {
   return {.model = core_flops(s, p.convention, s.reach),
           .executed = core_flops(s, done, done == AttentionFlops::full ? Reach() : s.reach)};
 }
-/// Tokens of the cache that a pass reads: those that its token sees in decode, all of them in prefill.
+/// Cached tokens that a pass reads: in decode those that the new token sees, in prefill all.
 Count cached_tokens(const Attention& s) { return s.queries == 1 ? s.reach.seen(s.keys - 1) : s.keys; }
 /// Bytes of the S x S scores moved once.
 double scores(const Attention& s, const Pricing& p) {
@@ -166,7 +167,7 @@ Cost backward_input(const LinearAttention& s, const Pricing& p, const Stored&) {
 }
 Learned learned(const LinearAttention&) { return {}; }
 
-// ---- Pointwise: only bytes. Per number of the output, how many are read and written.
+// ---- Pointwise: bytes only. Numbers read and written per number of the output.
 
 double forward_touches(PointwiseKind k, Count top_k) {
   switch (k) {
@@ -236,7 +237,7 @@ Cost forward(const Collective&, const Pricing&, const Stored&) { return {}; }
 Cost backward_input(const Collective&, const Pricing&, const Stored&) { return {}; }
 Learned learned(const Collective&) { return {}; }
 
-// ---- One kernel makes the gradients of inputs and of weights, and counts with those of the inputs.
+// ---- Shapes whose gradients of inputs and of weights one kernel computes: it counts with the inputs.
 
 Cost backward_weight(const Norm&, const Pricing&, const Stored&) { return {}; }
 Cost backward_weight(const Attention&, const Pricing&, const Stored&) { return {}; }
@@ -319,7 +320,7 @@ Count out_elements(const Shape& s) {
   return std::visit([](const auto& shape) { return out_elements(shape); }, s);
 }
 namespace {
-/// Within chunks: whole ones, and parts of those of the first query and of the token behind the last.
+/// Twice the pairs within chunks: whole chunks, and parts of those of the first query and of the token after the last.
 Count twice_chunk_pairs(Count past, Count keys, Count chunk, AttentionFlops convention) {
   const Count whole = keys / chunk - past / chunk, begin = past % chunk, end = keys % chunk;
   if (convention == AttentionFlops::full) {

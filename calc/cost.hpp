@@ -1,5 +1,5 @@
 #pragma once
-/// One cost function per shape: everything that is counted about an operator follows from here.
+/// One cost function per shape, from which every count about an operator follows.
 
 #include "calc/op.hpp"
 #include "calc/pricing.hpp"
@@ -14,7 +14,9 @@ struct Traffic {
   double activations = 0;  ///< inputs read, outputs written
   constexpr double total() const { return weights + cache + activations; }
   constexpr Traffic& operator+=(const Traffic& o) {
-    weights += o.weights, cache += o.cache, activations += o.activations;
+    weights += o.weights;
+    cache += o.cache;
+    activations += o.activations;
     return *this;
   }
 };
@@ -23,11 +25,12 @@ struct Traffic {
 /// never in model FLOPs, and is priced by the bytes that it moves.
 struct Cost {
   Flops model{};     ///< under the plan's attention convention
-  Flops executed{};  ///< what the kernel does: naive attention every pair; flash the causal ones, and the scores again
-                     ///< in backward
+  Flops executed{};  ///< by the kernel: naive attention all pairs; flash the causal ones, and in backward q k' again
   Traffic moved{};
   constexpr Cost& operator+=(const Cost& o) {
-    model += o.model, executed += o.executed, moved += o.moved;
+    model += o.model;
+    executed += o.executed;
+    moved += o.moved;
     return *this;
   }
 };
@@ -37,19 +40,19 @@ constexpr Cost operator*(Count n, const Cost& c) {
   return {n * c.model, n * c.executed, {m * c.moved.weights, m * c.moved.cache, m * c.moved.activations}};
 }
 
-/// Which of an operator's kernels: a matmul's two gradients are two kernels, others make both in the first.
+/// The kernels of an operator: a matmul's two gradients are two kernels; other operators compute both in the first.
 enum class Direction : std::uint8_t { forward, backward_input, backward_weight };
 constexpr bool is_backward(Direction d) { return d != Direction::forward; }
 
-/// `component` decides in which format a block-quantised model keeps the operator's weights.
+/// Cost of the forward pass. `component` selects the weight format in a block-quantised model.
 Cost forward(const Shape& shape, const Pricing& p, Component component = Component::mlp);
-/// Gradients of the inputs and of the weights apart: a pipeline may defer the latter. A kernel that makes both counts
-/// with the inputs.
+/// Costs of the gradients of inputs and of weights, separate because a pipeline may defer the latter. A kernel that
+/// computes both counts with the inputs.
 Cost backward_input(const Shape& shape, const Pricing& p, Component component = Component::mlp);
 Cost backward_weight(const Shape& shape, const Pricing& p, Component component = Component::mlp);
 Cost backward(const Shape& shape, const Pricing& p, Component component = Component::mlp);
 Cost cost(const Op& op, const Pricing& p, Direction direction);
-/// All three directions in one visit; without training the gradients' are empty.
+/// Costs of all three directions; without training those of the gradients are empty.
 struct Costs {
   Cost forward, backward_input, backward_weight;
 };
@@ -60,14 +63,16 @@ inline Cost backward(const Op& op, const Pricing& p) { return backward(op.shape,
 /// Learned numbers of an operator. A tied head's matrix is the token table's and counts 0 here.
 struct Learned {
   Count total = 0;
-  Count idle = 0;  ///< in routed experts that one token does not visit
-  Count matmul =
-      0;  ///< entering a matmul once per token, the head's among them even where it is tied; idle ones excluded
+  Count idle = 0;    ///< in routed experts that one token does not visit
+  Count matmul = 0;  ///< entering a matmul once per token: the head (even tied) included, idle ones excluded
   Count matmul_idle = 0;
   Count factored = 0;  ///< numbers in Adafactor's state: rows + columns of a matrix, all of a vector
   constexpr Learned& operator+=(const Learned& o) {
-    total = add(total, o.total), idle = add(idle, o.idle), matmul = add(matmul, o.matmul);
-    matmul_idle = add(matmul_idle, o.matmul_idle), factored = add(factored, o.factored);
+    total = add(total, o.total);
+    idle = add(idle, o.idle);
+    matmul = add(matmul, o.matmul);
+    matmul_idle = add(matmul_idle, o.matmul_idle);
+    factored = add(factored, o.factored);
     return *this;
   }
 };
@@ -77,8 +82,8 @@ constexpr Learned operator*(Count n, const Learned& l) {
 Learned learned(const Shape& shape);
 
 /// Exponentials, hyperbolic tangents and the like that an element-wise operator evaluates: one per number of an
-/// activation (backward: the function and its derivative) or of the logits; none in attention's core, whose rate is
-/// measured with them. ReLU, which evaluates none, is counted too: shapes do not know the activation.
+/// activation (backward: the function and its derivative) or of the logits; none in attention's core, whose measured
+/// rate includes them. ReLU counts too, because shapes do not know the activation.
 double functions(const Shape& shape, bool is_backward);
 
 /// Numbers in the result, and in input i.

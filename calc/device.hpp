@@ -8,8 +8,7 @@
 
 namespace llmcalc {
 
-/// A way from one device to another. bandwidth: one way, per device; 0: there is no such link. latency 0: not known,
-/// and counted as none.
+/// A link between devices. bandwidth: one way, per device; 0: no such link. latency 0: unknown, counted as none.
 struct Link {
   Count ranks = 0;  ///< devices that the link joins; 0: any number; 1: unknown, so that no group can use it
   BytesPerSecond bandwidth;
@@ -29,23 +28,23 @@ constexpr std::array<T, peak_count> for_each_format(T x) {
   return all;
 }
 
-/// Measured fractions of the datasheet's peaks. All of them are measurements: a guess has no place here. What was not
-/// measured has the value that leaves it out.
+/// Measured fractions of the datasheet's peaks, never guesses. A field that was not measured has the value that leaves
+/// it out.
 struct Achieved {
   bool present = false;
   std::array<double, peak_count> matmul = for_each_format(1.0);  ///< achieved / peak FLOP/s of a large matmul
   double memory = 1;                                             ///< achieved / peak bytes/s of a large copy
   double link = 1;                                               ///< achieved / peak bytes/s of a large all-reduce
   Seconds launch;                                                ///< time of an empty kernel
-  Bytes overhead;  ///< of memory that the driver, libraries and kernels take before any tensor; 0: not known
+  Bytes overhead;  ///< memory that the driver, libraries and kernels take before any tensor; 0: not known
 
-  // Of single operators, by the format that they multiply in.
+  // Rates of single operators, by the format that they multiply in.
   std::array<CoreRates, peak_count> flash{}, naive{};  ///< attention's core
   std::array<double, peak_count> half_matmul{};  ///< FLOPs of a matmul at half its rate: n1/2 (Hockney & Jesshope 1981)
-  /// Share of the shorter of a matmul's compute and memory time that is added to the longer: 0 where it hides behind
-  /// it, 1 where it waits, more where operands that come in pieces take longer than a copy of them.
+  /// Share of the shorter of a matmul's compute and memory time that is added to the longer. 0: fully overlapped;
+  /// 1: not overlapped; above 1: strided operands load more slowly than a plain copy.
   std::array<double, peak_count> exposed{};
-  Seconds launch_backward;  ///< of an operator's gradient, which may be several kernels; 0: as launch
+  Seconds launch_backward;  ///< launch time of an operator's gradient (possibly several kernels); 0: as launch
   Seconds recorded,
       recorded_backward;  ///< the same where steps and tokens run from recordings (CUDA graphs); 0: none do
   double functions = 0;   ///< exponentials and the like per second in element-wise kernels; 0: never the bound
@@ -61,7 +60,7 @@ struct Device {
 
   constexpr FlopsPerSecond peak(DType t) const { return of(peaks, t); }
 
-  /// What is kept by format; 0 for a format of storage alone.
+  /// The element of a table by format; 0 for a format that is for storage only.
   template <typename T>
   static constexpr T of(const std::array<T, peak_count>& by_format, DType t) {
     const Peak p = t.format().peak;

@@ -1,10 +1,10 @@
 #pragma once
-/// Number formats: how many bytes a tensor of a format takes. One row per format; a new format is a new row.
+/// Number formats: the bytes of a tensor in each. One row per format; a new format is a new row.
 ///
 /// Sources: GGUF blocks from ggml-common.h (public source of ggml); MX formats from the OCP Microscaling specification
 /// v1.0; NVFP4 from NVIDIA's Blackwell documentation; NF4 from QLoRA (arXiv:2305.14314); GPTQ (arXiv:2210.17323) and
-/// AWQ (arXiv:2306.00978) at group 128 with a 16-bit scale; block-scaled FP8 from DeepSeek-V3 (arXiv:2412.19437); what
-/// AutoGPTQ, compressed-tensors and ModelOpt store besides from their checkpoints' tensors, whose published bytes
+/// AWQ (arXiv:2306.00978) at group 128 with a 16-bit scale; block-scaled FP8 from DeepSeek-V3 (arXiv:2412.19437); the
+/// extra tensors of AutoGPTQ, compressed-tensors and ModelOpt from their checkpoints, whose published sizes
 /// tests/presets/quantized_test.cpp reproduces.
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace llmcalc {
 
-/// Which peak of a device a matmul in this format runs at.
+/// The peak rate of a device that applies to a matmul in a format.
 enum class Peak : std::uint8_t { fp64, fp32, tf32, fp16, bf16, fp8, fp4, int8, none };
 inline constexpr std::size_t peak_count = 8;
 inline constexpr std::array<std::string_view, peak_count> peak_names{"fp64", "fp32", "tf32", "fp16",
@@ -34,7 +34,7 @@ struct Format {
   bool covers_vectors = true;    ///< false: norms and biases stay in the compute format
   std::string_view note;
   Count group_rows = 1;                 ///< rows that a group spans: blocks of 128 x 128
-  Count row_bits = 0, column_bits = 0;  ///< of each row and of each column besides
+  Count row_bits = 0, column_bits = 0;  ///< extra bits per row and per column
 };
 
 // clang-format off
@@ -97,7 +97,7 @@ class DType {
   constexpr const Format& format() const { return formats[row_]; }
   constexpr std::string_view name() const { return format().name; }
   constexpr bool operator==(const DType&) const = default;
-  /// Neither groups nor scales: every number takes the same whole number of bits.
+  /// Whether the format has neither groups nor scales: every number takes the same whole number of bits.
   constexpr bool plain() const { return format().group == 0 && format().tensor_bytes == 0; }
 
  private:
@@ -115,9 +115,10 @@ namespace dtypes {
 inline constexpr DType fp32 = *dtype("fp32"), fp16 = *dtype("fp16"), bf16 = *dtype("bf16"), fp8 = *dtype("fp8");
 }
 
-/// Bytes of a (rows, cols) tensor in a format with groups, which lie along the rows; one begun counts whole.
+/// Bytes of a (rows, cols) tensor in a format with groups, which lie along the rows; a partial group counts whole.
 constexpr Bytes grouped_bytes(const Format& f, Count rows, Count cols) {
-  const Count per_row = f.group == 0 ? 0 : f.group < 0 ? 1 : ceil_div(cols, f.group);
+  const Count one_per_row = f.group < 0 ? 1 : 0;
+  const Count per_row = f.group > 0 ? ceil_div(cols, f.group) : one_per_row;
   const Count groups = mul(ceil_div(rows, f.group_rows), per_row);
   const Count outer = f.outer == 0 ? 0 : mul(ceil_div(groups, f.outer), f.outer_bits);
   const Count edges = add(mul(rows, f.row_bits), mul(cols, f.column_bits));
@@ -134,8 +135,8 @@ constexpr Bytes tensor_bytes(DType t, Count rows, Count cols) {
 /// Bytes of n numbers in one row: activations, gradients.
 constexpr Bytes bytes_of(DType t, Count n) { return tensor_bytes(t, 1, n); }
 
-/// Bytes of one row of `cols` numbers that is stored by itself, as a head's key of one token is in a cache: it starts
-/// on a byte and its groups begin with it; what a tensor has once (nvfp4's scale) is not counted.
+/// Bytes of one row of `cols` numbers stored by itself, such as one head's key of one token in a cache: the row and its
+/// first group start on a byte; a tensor-wide scale (nvfp4) is not counted.
 constexpr Bytes row_bytes(DType t, Count cols) { return tensor_bytes(t, 1, cols) - Bytes(t.format().tensor_bytes); }
 
 /// Mean bits per weight of a long row.

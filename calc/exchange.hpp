@@ -1,6 +1,6 @@
 #pragma once
-/// What ranks send each other in one direction of a layer: messages and bytes by group and operation. They become
-/// seconds when the group's link is known (calc/collective.hpp); ring algorithms, in which time is linear in both.
+/// Exchanges between ranks in one direction of a layer: messages and bytes by group and operation. The group's link
+/// gives their time (calc/collective.hpp) by ring algorithms, in which time is linear in both.
 
 #include "calc/collective.hpp"
 #include "calc/in_place.hpp"
@@ -10,8 +10,7 @@
 
 namespace llmcalc {
 
-/// `messages` collectives of one operation over one group, `bytes` in all; M of a message is that of
-/// calc/collective.hpp.
+/// `messages` collectives of one operation over one group, `bytes` in all, counted as M in calc/collective.hpp.
 struct Exchange {
   Group group = Group::tensor;
   CollectiveOp op = CollectiveOp::all_reduce;
@@ -30,12 +29,11 @@ class Exchanges {
   InPlace<Exchange, 6> list_;
 };
 
-/// What a collective sends in forward, or in backward: its own operation, and the gathering of a saved shard again.
+/// Adds the messages of a collective in forward, or in backward: its own operation, and the regather of a saved shard.
 void add_forward(Exchanges& all, const Collective& c, const Pricing& p);
 void add_backward(Exchanges& all, const Collective& c, const Pricing& p);
 
-/// Seconds of ring collectives: messages x rounds x latency, and load x bytes / bandwidth, of which a link achieves a
-/// share.
+/// Seconds of ring collectives: messages x rounds x latency, and load x bytes / bandwidth.
 struct ExchangeTime {
   Seconds waits, transfer;  ///< transfer: at full bandwidth
   constexpr Seconds at(double share) const { return waits + (1 / share) * transfer; }

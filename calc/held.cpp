@@ -3,15 +3,15 @@
 namespace llmcalc {
 namespace {
 
-// ---- What an operator holds besides inputs and output, and what of those its gradient needs.
+// ---- Bytes that an operator holds besides inputs and output, and the tensors that its gradient needs.
 
 Held held(const Lookup& s, const Pricing&) { return {.kept = Bytes(mul(8, s.tokens))}; }  // 64-bit token ids
 Held held(const Linear&, const Pricing&) { return {.needs = {{true}}}; }
 Held held(const Norm& s, const Pricing& p) {
   return {.needs = {{true}}, .kept = p.norm_stats ? Bytes(mul(s.rows, s.centred ? 8 : 4)) : Bytes()};
 }
-/// Flash: a float32 log-sum-exp per row. Naive: the softmax's output, by the seeds' rule its input too; with dropout
-/// its mask, and what the mask leaves.
+/// Bytes that the core keeps. Flash: a float32 log-sum-exp per row. Naive: the softmax's output, by the seeds' rule its
+/// input too; with dropout the mask and the masked output.
 Bytes kept_of_core(const Attention& s, const Pricing& p, Count scores) {
   if (p.attention == AttentionImpl::flash) return Bytes(mul(4, s.rows(), s.heads));
   const Bytes one = bytes_of(p.activation, scores), mask = p.dropout ? Bytes(scores) : Bytes();
@@ -48,7 +48,7 @@ Held held(const Pointwise& s, const Pricing&) {
   }
   return {};
 }
-/// Log-probabilities take the place of float32 logits; others stay as they are beside a float32 log-sum-exp per row.
+/// Float32 logits are overwritten by log-probabilities; other formats stay and need a float32 log-sum-exp per row.
 Held held(const Loss& s, const Pricing& p) {
   return {.kept = p.logits == LogitFormat::compute ? Bytes(mul(4, s.rows)) : Bytes()};
 }
@@ -68,7 +68,7 @@ Bytes weight_bytes(const LinearAttention&, const Stored&) { return {}; }
 Bytes weight_bytes(const Loss&, const Stored&) { return {}; }
 Bytes weight_bytes(const Collective&, const Stored&) { return {}; }
 
-// ---- What a layer caches of one sequence.
+// ---- Cache of one sequence in one layer.
 
 CacheRow cache_row(const Attention& s, DType cache) {
   return {.per_token = token_rows(s, cache, s.caches_latent()), .reach = s.reach};

@@ -1,5 +1,5 @@
 #pragma once
-/// What an operator holds in memory: its weights, its cache, and what backward needs of it.
+/// Memory that an operator holds: its weights, its cache, and the tensors that backward needs.
 
 #include "calc/stored.hpp"
 
@@ -8,7 +8,7 @@ namespace llmcalc {
 /// Bytes of the weights as stored.
 Bytes weight_bytes(const Shape& shape, const Stored& w);
 
-/// What a layer keeps of one sequence, on one rank: a token's bytes for every token that is held, and a state of fixed
+/// The bytes that one layer caches of one sequence on one rank: `per_token` for every token held, and a state of fixed
 /// size.
 struct CacheRow {
   Bytes per_token{};
@@ -18,16 +18,16 @@ struct CacheRow {
 };
 CacheRow cache_row(const Shape& shape, DType cache);
 
-/// Bytes that one token of one sequence takes in this layer's cache on this rank: a key and a value of every KV head,
-/// or one latent row, each a row of its own.
+/// Bytes of one token in this layer's cache on this rank: a key and a value of every KV head, or one latent row, each
+/// a row of its own.
 Bytes token_cache(const Attention& a, DType cache);
 
-/// Which inputs, and whether the output, the backward pass needs.
+/// The inputs that the backward pass needs, and whether it needs the output.
 struct Needs {
   std::array<bool, Inputs::most> in{};
   bool out = false;
 };
-/// What an operator holds besides inputs and output.
+/// The bytes that an operator holds besides inputs and output.
 struct Held {
   Needs needs{};
   Bytes kept{};     ///< for backward: softmax outputs, log-sum-exps, masks, statistics
@@ -36,8 +36,8 @@ struct Held {
 };
 Held held(const Shape& shape, const Pricing& p);
 
-/// The logits during the loss, all of a rank's: 4 bytes each (what log-softmax keeps), the compute format, or the
-/// compute format with a float32 copy and a float32 gradient; in `chunks` pieces one after another.
+/// Bytes of a rank's logits during the loss: 4 each (log-softmax), the compute format, or the compute format with a
+/// float32 copy and a float32 gradient; processed in `chunks` pieces.
 Bytes logits_bytes(const Loss& s, const Pricing& p, Count chunks);
 
 }  // namespace llmcalc

@@ -1,5 +1,5 @@
 #pragma once
-/// A list of at most N elements stored in place: no allocation, and an empty list costs nothing to make.
+/// A list of at most N elements stored in place, without allocation.
 
 #include <array>
 #include <cassert>

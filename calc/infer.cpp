@@ -69,7 +69,7 @@ Limits limits(const Arch& arch, const Plan& plan, const Layout& layout, const De
     p.batch = batch;
     return too_much(p);
   });
-  // A context is the prompt and what is generated after it, of which a short one leaves less.
+  // A context is the prompt and the generated tokens, at most `generate` of them.
   l.max_context = first(longest_context(arch) + 1, [&](Count context) {
     Plan p = plan;
     p.generate = std::clamp<Count>(context - 1, 0, plan.generate);

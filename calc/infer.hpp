@@ -1,5 +1,5 @@
 #pragma once
-/// Inference: prefill, one decode step, a whole generation, and what limits them.
+/// Inference: prefill, one decode step, a whole generation, and their limits.
 
 #include <algorithm>
 #include <optional>
@@ -9,10 +9,11 @@
 
 namespace llmcalc {
 
-/// The prompt of every sequence at once; the head sees the last position only.
+/// Prefill: the prompts of all sequences in one pass; the head sees the last position only.
 PassEstimate prefill(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster, Count tokens);
 
-/// One new token for every sequence; `context` counts it. Without a KV cache the whole sequence is run again.
+/// A decode step: one new token for every sequence; `context` counts it. Without a KV cache the whole sequence is
+/// recomputed.
 PassEstimate decode(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster, Count context);
 
 /// Time of a generation.
@@ -24,7 +25,7 @@ struct InferEstimate {
   Memory memory;
   PassEstimate prefill;
   PassEstimate middle;   ///< decode at context prompt + generate/2
-  PassTime first, last;  ///< and at prompt + 1, prompt + generate
+  PassTime first, last;  ///< decode at context prompt + 1 and prompt + generate
   Generation bound, estimate;
   bool estimated = false;
 };
@@ -58,8 +59,8 @@ BothSeconds piecewise_sum(Count from, Count to, const F& f) {
   return piecewise_sum(from, middle, f) + piecewise_sum(middle + 1, to, f);
 }
 
-/// The same of a function that is piecewise linear within chunks of so many i, the first from 1 on, and from chunk to
-/// chunk. 0: of one that has none.
+/// Sum of f(i) for i in [from, to], where f is piecewise linear within chunks of `chunk` numbers, the first of which
+/// begins at 1, and from chunk to chunk. chunk 0: no chunks.
 template <typename F>
 BothSeconds piecewise_sum(Count from, Count to, Count chunk, const F& f) {
   if (chunk == 0 || to < from) return piecewise_sum(from, to, f);
@@ -71,20 +72,19 @@ BothSeconds piecewise_sum(Count from, Count to, Count chunk, const F& f) {
   return last > first ? inside + sum(last) : inside;
 }
 
-/// What fits into memory_utilization of the device: fed back as batch or as prompt + generate, a limit fits and one
-/// more does not. Both absent without a KV cache.
+/// The largest batch and context that fit into memory_utilization of the device. Both absent without a KV cache.
 struct Limits {
-  std::optional<Count> max_batch;    ///< sequences of prompt + generate tokens; 0: not even one
-  std::optional<Count> max_context;  ///< tokens at the plan's batch, at most the learned positions; 0: not even one
+  std::optional<Count> max_batch;    ///< sequences of prompt + generate tokens; 0: not even one fits
+  std::optional<Count> max_context;  ///< tokens at the plan's batch, at most the learned positions; 0: none fits
 };
 Limits limits(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device);
 
 /// Context at which the cache of the plan's batch equals the weights: ceil(weights / (batch x bytes per token)). Absent
-/// where no layer's cache grows for ever.
+/// where every layer's cache is bounded.
 std::optional<Count> cache_equals_weights_context(const Arch& arch, const Plan& plan, const Layout& layout = {});
 
-/// The smallest batch at which a decode step at this context does more FLOPs than the roofline's ridge allows for its
-/// weights and cache; absent: never, because the cache grows with the batch.
+/// The smallest batch at which a decode step at this context is compute-bound; absent: none, because the cache grows
+/// with the batch.
 std::optional<Count> compute_bound_batch(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device,
                                          Count context);
 

@@ -1,5 +1,5 @@
 #pragma once
-/// How a model lies over the devices of a cluster: how many ranks of every kind of parallelism, and in which order.
+/// The layout of a model over the devices of a cluster: the ranks of every kind of parallelism, and their order.
 ///
 /// devices = tp x cp x pp x dp. Expert parallelism takes its ranks from those of data and context parallelism: ep x etp
 /// divides tp x cp x dp (Megatron-Core's parallel folding, arXiv:2504.14960). Neighbouring ranks lie on neighbouring
@@ -20,7 +20,7 @@ inline constexpr std::size_t group_count = 7;
 inline constexpr std::array<std::string_view, group_count> group_names{
     "tensor", "context", "expert", "expert-tensor", "pipeline", "data", "expert-data"};
 
-/// What data-parallel ranks shard among themselves (ZeRO, arXiv:1910.02054).
+/// The tensors that data-parallel ranks shard among themselves (ZeRO, arXiv:1910.02054).
 enum class Zero : std::uint8_t {
   none,       ///< every rank holds everything
   optimizer,  ///< stage 1: optimizer states
@@ -28,7 +28,7 @@ enum class Zero : std::uint8_t {
   weights     ///< stage 3, FSDP: weights too
 };
 
-/// In which order a pipeline runs its micro-batches.
+/// The order in which a pipeline runs its micro-batches.
 enum class Schedule : std::uint8_t {
   gpipe,        ///< all forward passes, then all backward passes (arXiv:1811.06965)
   one_f_one_b,  ///< one forward, one backward in the steady state (arXiv:2006.09503)
@@ -39,7 +39,7 @@ struct Layout {
   Count tp = 1;     ///< tensor-parallel ranks
   bool sp = false;  ///< sequence parallelism over the tensor-parallel ranks
   Count cp = 1, ep = 1, etp = 1, pp = 1;
-  Count chunks = 1;  ///< of layers per pipeline rank
+  Count chunks = 1;  ///< chunks of layers per pipeline rank
   Count dp = 1;      ///< data-parallel replicas
   Zero zero = Zero::none;
   Schedule schedule = Schedule::one_f_one_b;
@@ -52,7 +52,7 @@ constexpr Count devices(const Layout& l) { return mul(replica_devices(l), l.dp);
 /// Replicas of the model that train side by side on micro-batches of their own.
 constexpr Count replicas(const Layout& l) { return l.dp; }
 
-/// Is the residual stream cut over the tensor-parallel ranks?
+/// Whether the residual stream is cut over the tensor-parallel ranks.
 constexpr bool sequence_parallel(const Layout& l) { return l.sp && l.tp > 1; }
 
 /// Ranks of a group, and the distance on the line of devices between its neighbours.
@@ -65,7 +65,7 @@ constexpr Layout one_replica(Layout l) {
   return l;
 }
 
-/// What keeps a model from being laid out so. An impossible layout is a value, not an exception.
+/// The reason why a layout is impossible for a model: a value, not an exception.
 enum class LayoutFlaw : std::uint8_t {
   none,
   heads,            ///< the tensor-parallel ranks do not divide the attention heads

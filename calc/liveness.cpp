@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-
+#include <utility>
 #include "calc/cost.hpp"
 #include "calc/held.hpp"
 
@@ -44,7 +44,7 @@ class Walk {
     return r_;
   }
 
-  /// After run().
+  /// The moments of the high-water marks. Call after run().
   WorstMoments moments() {
     WorstMoments w;
     for (std::size_t t = 0; t < ops_.tensors(); ++t)
@@ -100,7 +100,7 @@ class Walk {
     if (is_dropout(op)) masked_[t.in[0]] = true;
     if (t.out == no_tensor) return;
     size_[t.out] = bytes_of(p_.activation, out_elements(op.shape));
-    producer_[t.out] = i, last_use_[t.out] = i;
+    producer_[t.out] = last_use_[t.out] = i;
     result_ = t.out;
   }
   static bool is_dropout(const Op& op) {
@@ -108,7 +108,7 @@ class Walk {
     return p && p->kind == PointwiseKind::dropout;
   }
 
-  /// A tensor that backward makes again rather than finds: gathered from its shard, or a product of two kept ones.
+  /// Whether backward recomputes the tensor: gathered from its shard, or a product of two kept tensors.
   bool is_remade(TensorId t) const {
     if (t == block_input) return false;
     const Op& maker = ops_[producer_[t]];
@@ -122,7 +122,7 @@ class Walk {
     first_need_[t] = needed_[t] || remade_[t] ? std::min(first_need_[t], by) : by;
     if (is_remade(t)) {
       remade_[t] = true;
-      // The shard stays for it; a product's factors are kept by the operator that makes it.
+      // The shard is kept; a product's factors are kept by the operator that computes it.
       if (std::holds_alternative<Collective>(ops_[producer_[t]].shape)) need(of_[producer_[t]].in[0], producer_[t]);
       return;
     }
@@ -135,24 +135,25 @@ class Walk {
     if (n.out) need(of_[i].out, i);
   }
 
-  /// The logits' bytes are a convention of their own (logits_bytes). They become their own gradient, in place, and live
-  /// until the head's matrix has had it.
+  /// Marks the logits, whose bytes are a convention (logits_bytes): their gradient overwrites them, and they live until
+  /// the head's matrix has read it.
   void mark_logits(TensorId t, Bytes bytes) {
     logits_ = t;
     size_[t] = bytes;
-    needed_[t] = true, first_need_[t] = producer_[t];
+    needed_[t] = true;
+    first_need_[t] = producer_[t];
   }
 
   bool is_core(const Op& op) const { return std::holds_alternative<Attention>(op.shape); }
-  /// What the operator keeps of its own.
+  /// Bytes that the operator keeps besides tensors.
   Bytes own(std::size_t i) const {
     const Op& op = ops_[i];
     if (!p_.training() || op.component == Component::position) return {};  // positions need no ids
     return is_core(op) && without_core_ ? Bytes() : held_[i].kept;
   }
   bool runs_again(const Op& op) const { return p_.training() && is_core(op) && without_core_; }
-  /// What it holds only while it runs; a core that is not kept makes its scores all the same. Its output, made again
-  /// with them, is gone before the gradients, which are larger, are made.
+  /// Bytes held only while the operator runs; a recomputed core needs its scores too. Its recomputed output is freed
+  /// before the gradients, which are larger, are allocated.
   Bytes passing(std::size_t i, bool is_backward) const {
     const Held& h = held_[i];
     return (is_backward ? h.scratch_backward : h.scratch) + (runs_again(ops_[i]) ? h.kept : Bytes());
@@ -177,11 +178,16 @@ class Walk {
         if (needed_[t.out]) r_.kept += size_[t.out];
       }
       const Bytes mine = own(i);
-      live += mine, r_.kept += mine;
+      live += mine;
+      r_.kept += mine;
       if (is_core(op) && p_.training()) r_.core += held_[i].kept;
-      if (const Bytes now = live + passing(i, false); now > r_.forward) r_.forward = now, forward_at_ = i;
+      raise(live + passing(i, false), i, r_.forward, forward_at_);
       for (const TensorId in : t.in) live -= freed(in, i);
     }
+  }
+  static void raise(Bytes now, std::size_t i, Bytes& peak, std::size_t& at) {
+    if (now > peak) at = i;
+    peak = std::max(peak, now);
   }
   Bytes freed(TensorId t, std::size_t i) const {
     return t != no_tensor && last_use_[t] == i && !needed_[t] && t != result_ ? size_[t] : Bytes();
@@ -189,7 +195,7 @@ class Walk {
 
   using Gradients = std::array<Bytes, max_tensors>;
 
-  /// See(i, gradients): everything is alive that operator i's backward run needs.
+  /// Calls see(i, gradients) when all tensors that operator i's backward pass needs are alive.
   template <typename See>
   void backward_pass(See see) {
     Gradients gradient;
@@ -199,16 +205,16 @@ class Walk {
     for (std::size_t i = ops_.size(); i-- > 0;) {
       const Tensors& t = of_[i];
       live += remake(i) + gradients_of_inputs(i, gradient);
-      if (const Bytes now = live + passing(i, true); now > r_.backward) r_.backward = now, backward_at_ = i;
+      raise(live + passing(i, true), i, r_.backward, backward_at_);
       see(i, gradient);
-      if (t.out != no_tensor) live -= gradient[t.out], gradient[t.out] = {};
+      if (t.out != no_tensor) live -= std::exchange(gradient[t.out], {});
       live -= own(i);
       for (const TensorId in : t.in) live -= done_with(in, i);
       live -= done_with(t.out, i);
     }
   }
 
-  /// Inputs that this operator's backward needs and that are made again: once, until no operator needs them.
+  /// Bytes of the inputs that this operator's backward recomputes: once, and kept until no operator needs them.
   Bytes remake(std::size_t i) {
     Bytes added;
     const Needs& n = held_[i].needs;
@@ -220,13 +226,13 @@ class Walk {
     }
     return added;
   }
-  /// A tensor that no operator before this one needs in backward.
+  /// Bytes of a tensor that no operator before this one needs in backward.
   Bytes done_with(TensorId t, std::size_t i) const {
     return t != no_tensor && first_need_[t] == i && (needed_[t] || alive_again_[t]) ? size_[t] : Bytes();
   }
 
-  /// Gradients of the inputs that have none yet. A sum hands its gradient to its first input and shares it with the
-  /// second; a branch that dropout masks in place needs one of its own.
+  /// Bytes of the gradients of inputs that have none yet. A sum hands its gradient to its first input and shares it
+  /// with the second; a branch that dropout masks in place needs a copy.
   Bytes gradients_of_inputs(std::size_t i, Gradients& gradient) const {
     const Op& op = ops_[i];
     const Tensors& t = of_[i];
@@ -238,7 +244,7 @@ class Walk {
     for (const TensorId in : t.in) {
       if (in == no_tensor || gradient[in] != Bytes()) continue;
       if (sum && !masked_[in]) {
-        if (in == t.in[0]) gradient[in] = gradient[t.out], gradient[t.out] = {};
+        if (in == t.in[0]) gradient[in] = std::exchange(gradient[t.out], {});
         continue;
       }
       gradient[in] = size_[in];
@@ -255,7 +261,7 @@ class Walk {
   std::size_t forward_at_ = 0, backward_at_ = 0;
   InPlace<Held, OpList::capacity> held_;
   std::array<Tensors, OpList::capacity> of_;
-  // By tensor, as many as there are.
+  // Indexed by tensor.
   std::array<Bytes, max_tensors> size_;
   std::array<TensorId, max_tensors> same_;
   std::array<std::size_t, max_tensors> producer_, last_use_, first_need_;

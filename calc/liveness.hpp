@@ -1,7 +1,7 @@
 #pragma once
-/// What is alive when: bytes kept for backward, and the high-water marks of forward and backward, from the operators'
-/// inputs and outputs. A tensor lives from the operator that makes it to the last that reads it; one that backward
-/// needs lives until then. Rule: every operator keeps its inputs, each tensor once (Goon, Korthikanti et al. 2022).
+/// Tensor lifetimes: bytes kept for backward, and the high-water marks of forward and backward, from the operators'
+/// inputs and outputs. A tensor lives from the operator that writes it to its last reader, or until the backward pass
+/// that needs it. Rule: every operator keeps its inputs, each tensor once (Goon, Korthikanti et al. 2022).
 
 #include <array>
 #include <cassert>
@@ -22,21 +22,21 @@ struct Liveness {
   bool keeps_input = false;
 };
 
-/// `input_elements`: of tensor 0. `without_core`: selective recomputation, the attention core's own tensors are not
-/// kept but made again in backward. `logits`: their bytes in training; they are in the high-water marks, not in `kept`.
+/// Liveness of a segment whose tensor 0 has `input_elements`. `without_core`: selective recomputation, which recomputes
+/// the attention core's own tensors in backward. `logits`: their bytes in training, in the high-water marks only.
 Liveness liveness(const OpList& ops, const Pricing& p, Count input_elements, bool without_core, Bytes logits = {});
 
-/// `kept` by operator: what it keeps of its own, and each tensor under the first operator whose backward needs it.
+/// Liveness::kept by operator: its own bytes, and each tensor under the first operator whose backward needs it.
 using KeptByOperator = std::array<Bytes, OpList::capacity>;
 KeptByOperator kept_by_operator(const OpList& ops, const Pricing& p, Count input_elements, bool without_core);
 
-/// Something that is alive, and the operator that it belongs to.
+/// A tensor or buffer that is alive, and its operator.
 struct Alive {
   enum class As : std::uint8_t {
-    result,    ///< what the operator made; of no operator: the segment's input
-    own,       ///< what it keeps besides: statistics, masks, scores
-    gradient,  ///< of its result
-    again,     ///< its result, made again in backward
+    result,    ///< the operator's result; of no operator: the segment's input
+    own,       ///< statistics, masks, scores that the operator keeps
+    gradient,  ///< the gradient of its result
+    again,     ///< its result, recomputed in backward
     scratch    ///< held only while it runs
   };
   static constexpr std::size_t no_op = OpList::capacity;
@@ -45,21 +45,13 @@ struct Alive {
   Bytes bytes;
 };
 
-/// What is alive at one moment; nothing that is empty.
-class Moment {
+/// Everything alive at one moment, empty buffers left out.
+class Moment : public InPlace<Alive, 4 * OpList::capacity> {
  public:
   void add(const Alive& a) {
-    if (a.bytes == Bytes()) return;
-    assert(size_ < all_.size());
-    all_[size_++] = a;
+    if (a.bytes != Bytes()) push(a);
   }
-  const Alive* begin() const { return all_.data(); }
-  const Alive* end() const { return begin() + size_; }
   Bytes total() const;
-
- private:
-  std::array<Alive, 4 * OpList::capacity> all_;
-  std::size_t size_ = 0;
 };
 
 /// The moments of the two high-water marks: they add up to Liveness::forward and Liveness::backward.

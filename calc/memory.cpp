@@ -15,7 +15,7 @@ Bytes kept_below(const Prices& p, Count first, bool full) {
   return kept;
 }
 
-/// The most alive at once beside the states. What is kept only grows, so each kind's worst moment is in its last layer.
+/// Peak of what is alive besides the states. Kept bytes only grow, so each kind's worst moment is in its last layer.
 /// The peak is never in the embedding (a layer's final residual add holds as much) nor in the head's forward pass (its
 /// backward pass holds the same tensors plus a gradient).
 Bytes step_peak(const Prices& p, bool full, Bytes kept) {

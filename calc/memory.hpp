@@ -1,5 +1,5 @@
 #pragma once
-/// Memory of one device, the most loaded one: what is held, and the most that is alive at once.
+/// Memory of one device, the most loaded one: tensors held, and the peak of what is alive at once.
 
 #include "calc/price.hpp"
 
@@ -10,10 +10,10 @@ struct Memory {
   Bytes activations{};  ///< kept for backward, all layers
   Bytes logits{};
   Bytes kv_cache{};
-  Bytes workspace{};     ///< alive at the worst moment beyond what is named above
-  Bytes process{};       ///< taken before any tensor: driver, libraries, kernels; measured, 0 where it is not known
+  Bytes workspace{};     ///< alive at the worst moment besides the fields above
+  Bytes process{};       ///< driver, libraries, kernels before any tensor; measured, 0 where it is not known
   Bytes total{};         ///< the sum of the above
-  Bytes peak{};          ///< most alive at once; below total where not all of it meets
+  Bytes peak{};          ///< most alive at once; below total where not all is alive together
   Count parameters = 0;  ///< held by this device
 };
 
@@ -25,27 +25,27 @@ struct States {
 States training_states(const Prices& prices, const Plan& plan);
 States training_states(const Arch& arch, const Plan& plan, const Layout& layout = {});
 
-/// One optimizer step of micro-batches (micro_batch, seq).
+/// Memory of one optimizer step of micro-batches (micro_batch, seq).
 Memory training_memory(const Prices& prices, const Plan& plan, Bytes process = {});
 Memory training_memory(const Arch& arch, const Plan& plan, const Layout& layout = {}, Bytes process = {});
 
-/// A generation of batch sequences, the cache full: prompt + generate tokens.
+/// Memory of the generation of batch sequences, the cache full: prompt + generate tokens.
 Memory inference_memory(const Prices& prefill, Bytes workspace_of_last, const Plan& plan, Bytes process = {});
 Memory inference_memory(const Arch& arch, const Plan& plan, const Layout& layout = {}, Bytes process = {});
 
-/// The most that an inference pass holds besides weights and cache.
+/// Peak bytes that an inference pass holds besides weights and cache.
 Bytes pass_workspace(const Prices& pass);
 
-/// The weights of one device in the plan's weight formats, as the pass that was priced holds them; of a plan, as
-/// inference does.
+/// Bytes of one device's weights in the plan's weight formats, as the priced pass (or, of a plan, inference) holds
+/// them.
 Bytes weights_bytes(const Prices& prices);
 Bytes weights_bytes(const Arch& arch, const Plan& plan, const Layout& layout = {});
 
-/// Is there a float32 copy of the weights? Only of those in fewer bits.
+/// Whether the optimizer keeps a float32 copy of the weights: only of those in fewer bits.
 bool keeps_master(const Plan& plan);
 
-/// Optimizer bytes of n parameters of which `factored` numbers would do for Adafactor; the float32 master copy of
-/// 16-bit weights is counted here. Adam 8 (two moments), momentum and Lion 4, SGD 0, 8-bit Adam 2 and two float32
+/// Optimizer bytes of n parameters, for which Adafactor keeps `factored` numbers; the float32 master copy of 16-bit
+/// weights is counted here. Adam 8 (two moments), momentum and Lion 4, SGD 0, 8-bit Adam 2 and two float32
 /// scales per 256. Sources: Goon (2.1), (2.3); ZeRO (arXiv:1910.02054); arXiv:2110.02861; Adafactor arXiv:1804.04235
 /// without momentum.
 Bytes optimizer_bytes(const Plan& plan, Count n, Count factored);
@@ -55,11 +55,11 @@ Bytes optimizer_bytes(const Plan& plan, Count n, Count factored);
 Bytes cache_bytes(const Prices& prices, Count context);
 Bytes cache_bytes(const Arch& arch, const Plan& plan, Count context, const Layout& layout = {});
 
-/// The same of one more token while no window or chunk is full.
+/// Cache bytes of one more token while no window or chunk is full.
 Bytes cache_bytes_per_token(const Prices& prices);
 Bytes cache_bytes_per_token(const Arch& arch, const Plan& plan, const Layout& layout = {});
 
-/// Prices of a single token, for what a device holds: weights and cache.
+/// Prices of a single token, from which the weights and cache of a device follow.
 Prices price_holdings(const Arch& arch, const Plan& plan, const Layout& layout = {});
 
 /// Bytes that optimizer, gradients and weights move in one optimizer step: states read and written, gradients read,

@@ -1,7 +1,7 @@
 #pragma once
-/// Operators: a name, a shape, and the tensors that it reads and writes. Shapes are the language that the engine
-/// prices, the reference transformer runs and the validator joins on. No number stands beside an operator: parameters,
-/// FLOPs, bytes and what is kept for the backward pass all follow from the shape (calc/cost.hpp).
+/// Operators: a name, a shape, and the tensors read and written. The engine prices shapes, the reference transformer
+/// runs them, and the validator joins on them. Parameters, FLOPs, bytes and the tensors kept for backward all follow
+/// from the shape (calc/cost.hpp).
 
 #include <algorithm>
 #include <array>
@@ -46,8 +46,8 @@ struct Norm {
 };
 
 /// o = softmax(q k' / sqrt(qk_dim)) v, causal. q (sequences, queries, heads, qk_dim), k and v over `keys` tokens, of
-/// which the queries are the last, in kv_heads groups. latent_dim > 0: what is cached is one latent row of that width
-/// per token (MLA); absorbed: queries meet the latent rows themselves.
+/// which the queries are the last, in kv_heads groups. latent_dim > 0: the cache holds one latent row of that width per
+/// token (MLA); absorbed: queries meet the latent rows themselves.
 struct Attention {
   Count sequences = 0, heads = 0, kv_heads = 0, queries = 0, keys = 0, qk_dim = 0, v_dim = 0;
   Reach reach{};
@@ -60,7 +60,7 @@ struct Attention {
   constexpr bool caches_latent() const { return latent_dim > 0 && !expanded_cache; }
   /// Numbers cached per token by this layer on this rank.
   constexpr Count cached() const { return caches_latent() ? latent_dim : mul(kv_heads, add(qk_dim, v_dim)); }
-  /// Does the core read the cache, or keys and values made from it?
+  /// Whether the core reads the cache itself, not keys and values expanded from it.
   constexpr bool reads_cache() const { return absorbed || !caches_latent(); }
 };
 
@@ -98,11 +98,11 @@ struct Loss {
   constexpr bool operator==(const Loss&) const = default;
 };
 
-/// What the ranks of a group exchange: an op forward, an op backward, either of which may be absent. `elements` are
-/// those of the full tensor; number_bytes 0: they are activations.
+/// The exchange of a group's ranks: an op forward, an op backward, either of which may be absent. `elements` are those
+/// of the full tensor; number_bytes 0: they are activations.
 struct Collective {
-  bool forward_on = false, backward_on = false,
-       regather = false;  ///< regather: once more in backward, of the saved shard
+  bool forward_on = false, backward_on = false;
+  bool regather = false;  ///< gathers the saved shard again in backward
   CollectiveOp forward = CollectiveOp::all_reduce, backward = CollectiveOp::all_reduce;
   Group group = Group::tensor;
   Count elements = 0, ranks = 1, repeats = 1, number_bytes = 0;
@@ -112,7 +112,7 @@ struct Collective {
 
 using Shape = std::variant<Lookup, Linear, Norm, Attention, LinearAttention, Pointwise, Loss, Collective>;
 
-/// How tensor parallelism may cut an operator.
+/// The ways in which tensor parallelism cuts an operator.
 enum class Split : std::uint8_t {
   tokens,  ///< the whole operator on every rank; sequence parallelism cuts its rows
   inside,  ///< the whole operator on every rank, on all tokens: it works between cut operators (a router)
@@ -149,14 +149,14 @@ struct Op {
   Shape shape;
   Component component;
   Split split;
-  Count unit;  ///< a cut keeps whole multiples of this: a head's width
+  Count unit;  ///< a cut keeps whole multiples of this many numbers, such as a head's width
   Inputs in;
   TensorId out;  ///< no_tensor: works in place on in[0]
 
   constexpr bool in_place() const { return out == no_tensor; }
 };
 
-/// Up to 56 operators in place: no allocation.
+/// A list of up to 56 operators, stored in place.
 class OpList : public InPlace<Op, 56> {
  public:
   TensorId new_tensor() { return next_++; }

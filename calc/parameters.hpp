@@ -9,22 +9,22 @@
 
 namespace llmcalc {
 
-/// Learned numbers: a tied head counts once, buffers and a router's correction bias do not count.
+/// Counts of learned numbers: a tied head counts once, buffers and a router's correction bias do not count.
 struct Parameters {
   Count total = 0;
   Count active = 0;         ///< total less the routed experts that a token does not visit
   Count non_embedding = 0;  ///< Kaplan's: total less token table, positions and head (arXiv:2001.08361)
   Count embedding = 0, position = 0, attention = 0, mlp = 0, norm = 0, lm_head = 0;
   Count matmul = 0;         ///< weights that enter a matmul once per token: head in (even tied), lookup tables out
-  Count matmul_active = 0;  ///< the same, idle experts out
+  Count matmul_active = 0;  ///< `matmul` without idle experts
   Count factored = 0;       ///< numbers in Adafactor's state
   constexpr bool operator==(const Parameters&) const = default;
 };
 
 Parameters parameters(const Arch& arch);
 
-/// Numbers cached per token by all layers together, windows and chunks ignored; the recurrent state of linear layers is
-/// not per token and not here. MHA, GQA, MQA: 2 kv_heads head_dim per layer; MLA: kv_rank + rope_dim.
+/// Numbers cached per token by all layers together, windows and chunks ignored and without the recurrent state of
+/// linear layers. MHA, GQA, MQA: 2 kv_heads head_dim per layer; MLA: kv_rank + rope_dim.
 Count cache_elements_per_token(const Arch& arch);
 
 }  // namespace llmcalc

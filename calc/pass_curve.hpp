@@ -11,17 +11,17 @@ struct PassEstimate : PassTime {
   Cost rank;    ///< of one rank
 };
 
-/// Of rows that price_pass() made for this plan and layout.
+/// The estimate from the rows of price_pass() for this plan and layout.
 PassEstimate assemble_pass(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster);
 
 class PassCurve {
  public:
-  /// `largest_context` is what workspace() is of.
+  /// `largest_context`: the context of workspace().
   PassCurve(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster, Count largest_context);
 
-  /// One new token for every sequence; `context` counts it.
+  /// Estimate of one new token for every sequence; `context` counts it.
   PassEstimate at(Count context) const;
-  /// The most that the pass at the largest context holds besides weights and cache.
+  /// Peak bytes that the pass at the largest context holds besides weights and cache.
   Bytes workspace() const;
 
  private:
@@ -29,7 +29,7 @@ class PassCurve {
   const Layout& layout_;
   const Cluster& cluster_;
   Cores cores_;
-  Prices prices_;  ///< of everything but the cores
+  Prices prices_;  ///< prices of all but the cores
   PassSum sum_;
   Flops flops_;
 };

@@ -1,5 +1,5 @@
 #pragma once
-/// How a model is run: batch, precision, parallelism, what is stored, and which conventions the numbers follow.
+/// A plan to run a model: batch, precision, parallelism, stored tensors, and the conventions of the numbers.
 
 #include <cstdint>
 #include <optional>
@@ -67,7 +67,7 @@ inline constexpr auto choices<AttentionFlops> =
     std::array{Choice{AttentionFlops::full, "full"}, Choice{AttentionFlops::causal_half, "causal-half"},
                Choice{AttentionFlops::causal_exact, "causal-exact"}};
 
-/// Which N stands in 6N.
+/// The N in 6N.
 enum class ParamsIn6N : std::uint8_t { total, non_embedding, active, matmul };
 template <>
 inline constexpr auto choices<ParamsIn6N> =
@@ -90,7 +90,7 @@ template <>
 inline constexpr auto choices<Mla> =
     std::array{Choice{Mla::automatic, "auto"}, Choice{Mla::absorbed, "absorbed"}, Choice{Mla::expanded, "expanded"}};
 
-/// What a logit is while the loss is made of it.
+/// Number format of the logits while the loss is computed.
 enum class LogitFormat : std::uint8_t {
   fp32,          ///< float32; its gradient takes its place
   compute,       ///< a number of the compute format; its gradient takes its place (karpathy/llm.c)
@@ -124,7 +124,7 @@ struct Plan {
 
   // both
   DType precision = dtypes::bf16;  ///< what the matrices of the blocks are multiplied in
-  DType working = dtypes::bf16;    ///< all else where that has fewer than 16 bits: see working_format
+  DType working = dtypes::bf16;    ///< all else where `precision` has fewer than 16 bits: see working_format
   DType kv_precision = dtypes::bf16;
   WeightFormats weight_precision{};
   AttentionImpl attention = AttentionImpl::flash;
@@ -141,15 +141,15 @@ struct Plan {
   constexpr bool operator==(const Plan&) const = default;
 };
 
-/// What activations, the attention core, routers, norms, the token table and the head are in: 16 bits where the
+/// Number format of activations, the attention core, routers, norms, the token table and the head: 16 bits where the
 /// products of the blocks are in fewer. Sources: DeepSeek-V3 (arXiv:2412.19437) 3.3.1; torchao's Float8Linear, which
-/// keeps its operands for backward in 16 bits too. Casts are left out.
+/// keeps its operands for backward in 16 bits too. Casts are not modelled.
 constexpr DType working_format(const Plan& p) {
   return p.precision.format().element_bits < 16 ? p.working : p.precision;
 }
 
-/// What training stores weights in: the plan's format where one without groups serves all components; a quantised
-/// checkpoint is trained in the compute format.
+/// Weight format of training: the plan's if it has no groups in any component; a quantised checkpoint is trained in
+/// the compute format.
 constexpr DType training_weights(const Plan& p) {
   const DType t = p.weight_precision[Component::mlp];
   return p.weight_precision.uniform() && t.plain() ? t : working_format(p);

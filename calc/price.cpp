@@ -5,7 +5,7 @@
 namespace llmcalc {
 namespace {
 
-/// Is this operator's forward pass run again during backward?
+/// Whether backward recomputes this operator's forward pass.
 bool runs_again(const Plan& plan, SegmentKind segment, const Op& op) {
   switch (plan.recompute) {
     case Recompute::none:
@@ -23,7 +23,7 @@ Flops& part(Work& w, const Op& op) {
   return op.component == Component::lm_head ? w.head : w.linear;
 }
 
-/// Adds one direction of one operator. Without a device nothing is timed.
+/// Adds one direction of one operator; without a device, no times.
 void add_operator(PassPrice& pass, const Op& op, const Cost& c, const Pricing& p, Direction direction, const Plan& plan,
                   const Prices& prices) {
   pass.cost += c;
@@ -49,7 +49,7 @@ class Pricer {
     prices.estimated = has_estimate(device, plan);
   }
 
-  /// `holds`: the operators are those whose weights are stored.
+  /// Prices a segment. `holds`: its operators are those whose weights are stored.
   void add(const Segment& s, bool holds) {
     holds_ = holds;
     LayerPrice& row = prices_.rows.push({.segment = s.kind, .layers = s.repeats});
@@ -65,7 +65,7 @@ class Pricer {
     row.summed = summed_gradients(s.ops, layout_, Group::tensor);
   }
 
-  /// From here on attention cores are put aside, and not priced.
+  /// Collects the attention cores of later segments in `cores` instead of pricing them.
   void put_cores_into(Cores& cores) { cores_ = &cores; }
 
   void hold(LayerPrice& row, const OpList& ops) const {
@@ -82,7 +82,7 @@ class Pricer {
     if (mine != s.ops.end()) cores_->push({*mine, *core_of(s.whole), s.repeats, &s.whole != &s.ops});
   }
 
-  /// One operator of one rank; `whole`: of the whole model too.
+  /// Prices one operator of one rank; `whole`: it is also the whole model's.
   void price(LayerPrice& row, const Op& op, bool whole) {
     const bool again = p_.training() && runs_again(plan_, row.segment, op);
     if (const Collective* c = std::get_if<Collective>(&op.shape)) return exchange(row, *c, again);
@@ -117,7 +117,7 @@ class Pricer {
     add_operator(pass, op, c, p_, direction, plan_, prices_);
   }
 
-  /// FLOPs of an operator before it was cut.
+  /// Adds the FLOPs of an operator before it is cut.
   void count(LayerPrice& row, const Op& op, const Costs& c) const {
     part(row.whole.forward, op) += c.forward.model;
     row.whole.backward += c.backward_input.model + c.backward_weight.model;
@@ -135,7 +135,7 @@ class Pricer {
   Cores* cores_ = nullptr;
 };
 
-/// The only caller of the walk over segments.
+/// Calls visit for every segment of a pass.
 template <typename Visit>
 void walk(const Arch& arch, const LayerKinds& kinds, const Step& step, const Layout& layout, const Visit& visit) {
   for_each_segment(arch, kinds, step, layout, visit);

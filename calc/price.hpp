@@ -1,8 +1,8 @@
 #pragma once
 /// The price list of a model: one walk over the operators of one rank, and a row for the embedding, every kind of layer
-/// and the head. Everything that depends on shapes is in a row (FLOPs, bytes, seconds of compute, what is kept, what is
-/// exchanged); everything that counts and schedules rows is arithmetic on them: memory.hpp, train.hpp, infer.hpp.
-/// Nothing else walks the operators.
+/// and the head. A row holds all that depends on shapes (FLOPs, bytes, seconds of compute, kept tensors, exchanges);
+/// counting and scheduling rows is arithmetic on them: memory.hpp, train.hpp, infer.hpp. Nothing else walks the
+/// operators.
 
 #include <array>
 #include <functional>
@@ -16,15 +16,15 @@
 
 namespace llmcalc {
 
-/// One direction of one layer, on one rank: what it does and how long that takes, exchanges apart.
+/// Cost and time of one direction of one layer on one rank, exchanges listed separately.
 struct PassPrice {
   Cost cost;
-  Time bound;     ///< at the datasheet's rates; under the roofline of a whole step that of the FLOPs alone
+  Time bound;     ///< at the datasheet's rates; under the roofline of a whole step, of the FLOPs alone
   Time estimate;  ///< at measured or stated efficiencies; empty where there are none
   Exchanges exchanges;
 };
 
-/// FLOPs of one kind of pass by what does them.
+/// FLOPs of a pass by part of the model.
 struct Work {
   Flops linear{};  ///< projections, MLPs, routers, absorbed projections, linear attention
   Flops core{};    ///< attention scores and their product with the values
@@ -42,8 +42,8 @@ constexpr Work operator*(Count n, const Work& w) { return {n * w.linear, n * w.c
 /// FLOPs of the whole model, before it is cut over ranks.
 struct WholeFlops {
   Work forward;
-  Flops backward{}, again{};  ///< model FLOPs of backward, and of the forward work done again
-  Flops executed{};           ///< of all three, what the kernels do
+  Flops backward{}, again{};  ///< model FLOPs of backward, and of recomputation
+  Flops executed{};           ///< by the kernels in forward, backward and recomputation
   constexpr WholeFlops& operator+=(const WholeFlops& o) {
     forward += o.forward;
     backward += o.backward;
@@ -56,18 +56,18 @@ constexpr WholeFlops operator*(Count n, const WholeFlops& w) {
   return {n * w.forward, n * w.backward, n * w.again, n * w.executed};
 }
 
-/// One layer of one kind, or the embedding, or the head: one micro-batch or one inference pass, one rank.
+/// The price of one layer of one kind, the embedding or the head: one micro-batch or one inference pass on one rank.
 struct LayerPrice {
   SegmentKind segment = SegmentKind::block;
-  Count layers = 1;  ///< that are alike
+  Count layers = 1;  ///< layers of this kind
   PassPrice forward{};
   PassPrice backward_input{}, backward_weight{};  ///< training only
-  PassPrice again{};                              ///< the forward work that backward does again
+  PassPrice again{};                              ///< forward work that backward recomputes
   WholeFlops whole{};
   Learned learned{};
   Bytes weights{};
   CacheRow cache{};
-  Bytes logits{};  ///< of the head in training
+  Bytes logits{};  ///< logits of the head in training
   Liveness alive{};
   Count summed = 0;  ///< numbers whose gradients the tensor-parallel ranks sum
 };
@@ -84,34 +84,33 @@ struct Prices {
   const LayerPrice& head() const { return rows[rows.size() - 1]; }
 };
 
-/// What a rank holds does not depend on how latent attention is computed: learned numbers, weights and cache are those
-/// of the projections as they are stored.
+/// A rank holds the same weights and cache however latent attention is computed: those of the projections as stored.
 
-/// One micro-batch of training.
+/// Prices of one micro-batch of training.
 Prices price(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device);
 
-/// One inference pass; Phase says which kernels and number formats it has.
+/// Prices of one inference pass; `phase` selects its kernels and number formats.
 Prices price_pass(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device, const Step& step,
                   Phase phase);
 
-/// A prompt of `tokens` tokens of every sequence.
+/// Prices of a prompt of `tokens` tokens in every sequence.
 Prices price_prefill(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device, Count tokens);
 
-/// The pass that makes the token at `context`, which counts it: a decode step, or without a KV cache the whole
-/// sequence.
+/// Prices of the pass that generates the token at `context`, which counts it: a decode step, or without a KV cache the
+/// whole sequence.
 Prices price_decode(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device, Count context);
 
 /// The attention core of a kind of layer, on one rank and of the whole model.
 struct Core {
   Op op, whole;
   Count layers;
-  bool cut;  ///< is `op` a part of `whole`?
+  bool cut;  ///< whether `op` is a part of `whole`
 };
 using Cores = InPlace<Core, 8>;
-/// A decode step whose attention cores are not in the rows but in `cores`; what is alive is that of `context`.
+/// Prices of a decode step with the attention cores in `cores` instead of the rows; liveness is that at `context`.
 Prices price_without_cores(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device,
                            Count context, Cores& cores);
-/// A core at any other context.
+/// The price of a core at any other context.
 struct CorePrice {
   PassPrice pass;
   Flops whole;  ///< model FLOPs of the whole model
@@ -126,7 +125,7 @@ struct OperatorRow {
   bool again;  ///< its forward pass runs again during backward
 };
 
-/// The same walk, operator by operator, for those who show or check each of them.
+/// Visits every operator of one rank, to report or check it.
 void for_each_operator(const Arch& arch, const Plan& plan, const Layout& layout, const Step& step,
                        const std::function<void(const OperatorRow&)>& visit);
 

@@ -1,5 +1,5 @@
 #pragma once
-/// What the cost of an operator depends on besides its shape: number formats, kernels, and what is stored.
+/// Inputs of an operator's cost besides its shape: number formats, kernels, and which tensors are stored.
 
 #include "calc/dtype.hpp"
 #include "calc/layout.hpp"
@@ -12,7 +12,7 @@ enum class Phase : std::uint8_t { training, prefill, decode };
 struct Pricing {
   Phase phase = Phase::training;
   DType activation = dtypes::bf16, cache = dtypes::bf16;
-  DType product = dtypes::bf16;  ///< what the matrices of the blocks are multiplied in; all else in `activation`
+  DType product = dtypes::bf16;  ///< format of the blocks' matrix products; all else is in `activation`
   WeightFormats weight{};
   AttentionImpl attention = AttentionImpl::flash;
   AttentionFlops convention = AttentionFlops::full;
@@ -25,9 +25,9 @@ struct Pricing {
   bool cached = true;       ///< inference keeps keys and values
 
   constexpr bool training() const { return phase == Phase::training; }
-  /// What the head writes: inference has no loss, for which the logits would be wide.
+  /// Format of the logits that the head writes; only a loss needs wide ones.
   constexpr DType head_output() const { return training() && logits == LogitFormat::fp32 ? dtypes::fp32 : activation; }
-  /// What the loss reads, and writes the gradient in.
+  /// Format of the logits that the loss reads, and of their gradient.
   constexpr DType loss_input() const { return logits == LogitFormat::compute ? activation : dtypes::fp32; }
 };
 

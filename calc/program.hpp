@@ -1,5 +1,6 @@
 #pragma once
-/// A whole pass over a model: embedding, every kind of block with its number of layers, head, cut for one rank.
+/// The segments of a pass over a model: embedding, every kind of block with its number of layers, head, cut for one
+/// rank.
 
 #include "calc/block.hpp"
 #include "calc/parallel/cut.hpp"
@@ -11,7 +12,7 @@ enum class SegmentKind : std::uint8_t { embedding, block, head };
 
 struct Segment {
   SegmentKind kind;
-  const LayerKind& layer;  ///< of a block; else empty
+  const LayerKind& layer;  ///< empty unless the segment is a block
   Count repeats;
   Count input_elements;  ///< numbers in the segment's input on this rank
   const OpList& whole;   ///< of the whole model
@@ -33,7 +34,7 @@ constexpr Step prefill_step(const Plan& p, Count tokens) {
           .expanded_cache = p.mla == Mla::expanded,
           .fused_glu = true};
 }
-/// `context` counts the new token.
+/// The step that decodes one token; `context` counts it.
 constexpr Step decode_step(const Plan& p, Count context) {
   return {.sequences = p.batch,
           .queries = 1,

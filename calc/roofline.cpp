@@ -24,11 +24,15 @@ Rates estimated_rates(const Device& d, const Plan& plan) {
   r.link = a.link;
   r.launch = a.launch;
   if (!a.present) return r;
-  r.launch_backward = a.launch_backward, r.functions = a.functions;
-  r.recorded = a.recorded, r.recorded_backward = a.recorded_backward;
-  r.half_matmul = Device::of(a.half_matmul, plan.precision), r.exposed = Device::of(a.exposed, plan.precision);
+  r.launch_backward = a.launch_backward;
+  r.functions = a.functions;
+  r.recorded = a.recorded;
+  r.recorded_backward = a.recorded_backward;
+  r.half_matmul = Device::of(a.half_matmul, plan.precision);
+  r.exposed = Device::of(a.exposed, plan.precision);
   r.attention = Device::of(plan.attention == AttentionImpl::flash ? a.flash : a.naive, working_format(plan));
-  r.cache_bandwidth = a.cache, r.cache = d.cache;
+  r.cache_bandwidth = a.cache;
+  r.cache = d.cache;
   return r;
 }
 
@@ -39,7 +43,7 @@ Bound bound(const Time& t) {
 
 namespace {
 
-/// Products that one direction of a linear operator consists of: one, or one per expert.
+/// Number of matrix products in one direction of a linear operator: one, or one per expert.
 double products(const Linear& s) {
   return s.top_k > 0 ? groups_touched(s.groups, s.top_k, s.rows / s.top_k) : static_cast<double>(s.groups);
 }

@@ -1,9 +1,8 @@
 #pragma once
-/// A whole training run: how long it takes, and what it costs in hours, energy, carbon and money; and how text and time
-/// translate into tokens.
+/// A whole training run: its duration, energy, carbon and price; and how text and time translate into tokens.
 ///
-/// Prices, watts, the overhead of a data centre and the carbon of its grid are inputs: nothing here has a default for
-/// them. Watts are commonly a board's cap (TDP), not its measured draw, and the result is then a bound.
+/// Prices, watts, PUE and the carbon of the grid are inputs without defaults. Watts are commonly a board's cap (TDP),
+/// not its measured draw, and the result is then a bound.
 
 #include "calc/units.hpp"
 
@@ -11,7 +10,7 @@ namespace llmcalc {
 
 inline constexpr double seconds_per_hour = 3600, seconds_per_day = 86400;
 
-/// FLOPs done per second and token over the devices' peak: flops_per_token x tokens/s / (devices x peak).
+/// FLOPs utilisation: flops_per_token x tokens/s / (devices x peak).
 /// With the FLOPs that the model needs (forward and backward, no recomputation) it is the model FLOPs utilisation,
 /// MFU: Goon (3.5), which means the FLOPs per token and prints those of a batch; PaLM, arXiv:2204.02311, App. B.
 /// With the FLOPs that the hardware does, recomputation included, it is HFU (arXiv:2205.05198).
@@ -36,8 +35,8 @@ double co2_kg(double kwh, double kg_per_kwh);
 /// device-hours x price of one of them.
 double cost(double device_hours, double price_per_hour);
 
-/// English text, on average (Goon §1, footnote 1). Tokenizers and languages differ: by a factor of two or more for
-/// some.
+/// Tokens per word of English text, on average (Goon §1, footnote 1). Some tokenizers and languages differ by a factor
+/// of two or more.
 inline constexpr double tokens_per_word = 1.3;
 double tokens_of_words(double words);
 double words_of_tokens(double tokens);

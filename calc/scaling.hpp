@@ -6,8 +6,8 @@
 /// refit of Besiroglu et al. for 72 B at 18, and the rule of thumb for 69 B at 20.
 ///
 /// N parameters (Kaplan: without embedding, positions and head; the others: all), D training tokens, C training FLOPs.
-/// All arguments are positive. C = 6 N D in every fit. Losses are in nats per token, on the data and
-/// tokenizer of the paper: only differences and optima carry over to another data set.
+/// All arguments are positive. C = 6 N D in every fit. Losses are in nats per token, on the data and tokenizer of the
+/// paper: only differences and optima carry over to another data set.
 
 #include <array>
 #include <optional>
@@ -92,7 +92,7 @@ inline constexpr SplitFit kaplan{"kaplan",
                                  1.3e9,
                                  0.73};
 
-/// D = ratio x N, the rule of thumb after Chinchilla; ratio 20 unless told otherwise.
+/// D = ratio x N, the rule of thumb after Chinchilla; ratio 20 by default.
 constexpr SplitFit rule_of_thumb(double tokens_per_parameter = 20) {
   return {"rule-20", "rule of thumb: a fixed number of tokens per parameter (20 for Chinchilla, 70e9 and 1.4e12)",
           "",        6 * tokens_per_parameter,

@@ -1,5 +1,5 @@
 #pragma once
-/// Searches for the first number of which something holds.
+/// Search for the first number that satisfies a condition.
 
 #include <algorithm>
 #include <optional>
@@ -10,7 +10,7 @@ namespace llmcalc {
 
 inline constexpr Count longest_searched = Count{1} << 28;  ///< tokens; no count of a flash attention pass overflows
 
-/// The smallest n in [1, most] of which `holds`, for a condition that stays true once it is; absent: none.
+/// The smallest n in [1, most] with holds(n), for a monotonic condition; absent: none.
 template <typename Condition>
 std::optional<Count> first(Count most, const Condition& holds) {
   if (!holds(most)) return std::nullopt;

@@ -1,5 +1,5 @@
 #pragma once
-/// In which formats an operator's weights and its cache lie in memory.
+/// Number formats of an operator's weights and cache in memory.
 
 #include "calc/op.hpp"
 #include "calc/pricing.hpp"
@@ -9,14 +9,16 @@ namespace llmcalc {
 /// Formats of an operator's weights; some formats leave tables, head, norms and biases in the compute format.
 struct Stored {
   DType matrix, vector;
-  DType operand, result;  ///< of its matrix product: what it reads beside the matrix, what it writes
+  DType operand, result;  ///< of its matrix product: the input besides the matrix, the output
 };
-/// Norms of queries, keys and latent rows are attention's parameters, and are stored as norms are.
+/// The formats of an operator's weights. Norms of queries, keys and latent rows are stored as norms, though they are
+/// attention's parameters.
 inline Stored stored(const Shape& shape, Component c, const WeightFormats& weights, DType compute) {
   const DType weight = weights[std::holds_alternative<Norm>(shape) ? Component::norm : c];
   const Format& f = weight.format();
   const bool table = c == Component::embedding || c == Component::position || c == Component::lm_head;
-  return {table && !f.covers_embedding ? compute : weight, f.covers_vectors ? weight : compute, compute, compute};
+  const DType matrix = table && !f.covers_embedding ? compute : weight;
+  return {matrix, f.covers_vectors ? weight : compute, compute, compute};
 }
 
 inline Stored stored(const Shape& shape, Component c, const Pricing& p) {
@@ -26,7 +28,7 @@ inline Stored stored(const Shape& shape, Component c, const Pricing& p) {
   return s;
 }
 
-/// Keys and values of one token of one sequence in format t, each a row of its own: one per KV head, or the latent row.
+/// Bytes of one token's keys and values in format t, each a row of its own: one per KV head, or the latent row.
 inline Bytes token_rows(const Attention& a, DType t, bool latent) {
   return latent ? row_bytes(t, a.latent_dim) : a.kv_heads * (row_bytes(t, a.qk_dim) + row_bytes(t, a.v_dim));
 }

@@ -1,5 +1,5 @@
 #pragma once
-/// One optimizer step of training: what it does, how long it takes, what it needs.
+/// One optimizer step of training: FLOPs, time and memory.
 
 #include <optional>
 
@@ -12,16 +12,16 @@ namespace llmcalc {
 /// FLOPs of one training micro-batch, whole model.
 struct TrainingFlops {
   Flops forward{}, backward{};
-  Flops recompute{};       ///< forward work done again: the attention core (selective) or every block (full)
+  Flops recompute{};       ///< recomputed forward work: the attention core (selective) or every block (full)
   Flops model_total{};     ///< forward + backward
   Flops hardware_total{};  ///< model_total + recompute
-  Flops executed{};        ///< what the kernels do
+  Flops executed{};        ///< by the kernels
 };
 TrainingFlops training_flops(const Prices& prices);
 TrainingFlops training_flops(const Arch& arch, const Plan& plan);
 
-/// The smallest sequence length at which the attention cores do as many FLOPs as everything else, windows and the
-/// plan's convention in them; absent: never, because no layer sees the whole sequence.
+/// The smallest sequence length at which the attention cores do as many FLOPs as everything else, with windows and
+/// under the plan's convention; absent: none, because no layer sees the whole sequence.
 std::optional<Count> attention_equals_rest_seq(const Arch& arch, const Plan& plan);
 /// Forward FLOPs of one sequence of that length, whole model.
 Work work_of_sequence(const Arch& arch, const Plan& plan, Count seq);
@@ -45,11 +45,11 @@ struct TrainEstimate {
   Count tokens = 0;  ///< of one optimizer step, all replicas
 };
 
-/// Preconditions, which check() states: the device has a peak for the plan's precision, the cluster a link for every
-/// group, the layout no flaw, and micro_batch x replicas divides global_batch.
+/// The estimate of a training step. Preconditions, which check() tests: the device has a peak for the plan's precision,
+/// the cluster a link for every group, the layout no flaw, and micro_batch x replicas divides global_batch.
 TrainEstimate train(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster);
 
-/// The same from rows that price() made for this plan and layout.
+/// The estimate from the rows of price() for this plan and layout.
 TrainEstimate assemble(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster);
 
 /// Tokens per second of the whole run, and model or hardware FLOPs utilisation of its devices.

@@ -1,8 +1,8 @@
 #pragma once
-/// Units of measure. A byte is not a FLOP, and a count that no longer fits its type is an error, never a wrong number.
+/// Units of measure as types, so that bytes and FLOPs do not mix.
 ///
-/// Counts and bytes are 64-bit integers, FLOPs are 128-bit unsigned integers, and both are checked on every operation;
-/// only times, rates and ratios are floating point.
+/// Counts and bytes are 64-bit integers, FLOPs are 128-bit unsigned integers, and both are checked for overflow on
+/// every operation; only times, rates and ratios are floating point.
 
 #include <compare>
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace llmcalc {
 using Count = std::int64_t;      ///< parameters, tokens, dimensions, ranks: named by its field
 using Wide = unsigned __int128;  ///< FLOPs: a training run passes 2^64
 
-/// A count or a number of bytes passed 2^63, or a number of FLOPs passed 2^128.
+/// Thrown when a count or a number of bytes passes 2^63, or a number of FLOPs 2^128.
 struct Overflow : std::overflow_error {
   Overflow() : std::overflow_error("a count passes 2^63") {}
 };

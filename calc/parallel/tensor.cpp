@@ -10,7 +10,7 @@ namespace {
 /// n in whole multiples of `unit`, over the ranks, rounded up; 0 of heads without a width (a rope_width of 0).
 Count cut(Count n, Count unit, Count ranks) { return n == 0 ? 0 : ceil_div(n / unit, ranks) * unit; }
 
-// Sequence parallelism: rows of what works on single tokens.
+// Sequence parallelism: cuts the rows of operators that work on single tokens.
 void cut_tokens(Lookup& s, Count ranks) { s.tokens = ceil_div(s.tokens, ranks); }
 void cut_tokens(Linear& s, Count ranks) { s.rows = ceil_div(s.rows, ranks); }
 void cut_tokens(Norm& s, Count ranks) { s.rows = ceil_div(s.rows, ranks); }
@@ -28,7 +28,7 @@ void cut_heads(Norm& s, Count heads, Count ranks) {
   if (s.per_head) s.weights = s.weights / heads * mine;
 }
 
-// Tensor parallelism: columns, rows, heads or width, by the operator's split.
+// Tensor parallelism: cuts columns, rows, heads or width, by the operator's split.
 void cut_width(const Op&, Lookup& s, Count ranks) { s.rows = ceil_div(s.rows, ranks); }
 void cut_width(const Op& op, Linear& s, Count ranks) {
   if (op.split == Split::column) s.out = cut(s.out, op.unit, ranks);
@@ -86,24 +86,27 @@ class Pass {
   }
 
  private:
-  /// Before the first operator inside that reads a whole tensor.
+  /// Inserts the exchange before the first cut operator that reads a whole tensor.
   void enter(const Op& op) {
     if (!works_inside(op.split) || std::holds_alternative<Lookup>(op.shape)) return;
     for (const TensorId t : op.in) {
       if (t == no_tensor || is_inside_[t] || inside_[t] != t || (op.in_place() && op.split == Split::width)) continue;
       const Op* maker = maker_[t];
       const Count n = maker ? entering(op, t, out_elements(maker->shape)) : input_elements(op);
-      Collective c{.backward_on = true, .elements = n, .ranks = layout_.tp, .out_elements = 0};
-      if (layout_.sp)
-        c.forward_on = c.regather = true, c.forward = CollectiveOp::all_gather,
-        c.backward = CollectiveOp::reduce_scatter, c.out_elements = n;
+      Collective c{.backward_on = true, .elements = n, .ranks = layout_.tp};
+      if (layout_.sp) {
+        c.forward_on = c.regather = true;
+        c.forward = CollectiveOp::all_gather;
+        c.backward = CollectiveOp::reduce_scatter;
+        c.out_elements = n;
+      }
       const TensorId gathered = out_.new_tensor();
       out_.push({op.name, c, op.component, Split::inside, 1, t, gathered});
       inside_[t] = gathered;
     }
   }
 
-  /// After an operator whose result is a sum over the ranks and whose reader works on whole tensors.
+  /// Inserts the exchange after an operator whose result is a sum over the ranks, before readers of whole tensors.
   void leave(const Op& op, Op& mine) {
     if (std::holds_alternative<Loss>(op.shape)) {
       out_.push({op.name,
@@ -119,21 +122,25 @@ class Pass {
     if (!sums || op.in_place() || read_inside_[op.out]) return;
     const Count n = out_elements(op.shape);
     Collective c{.forward_on = true, .elements = n, .ranks = layout_.tp};
-    if (layout_.sp)
-      c.backward_on = true, c.forward = CollectiveOp::reduce_scatter, c.backward = CollectiveOp::all_gather,
+    if (layout_.sp) {
+      c.backward_on = true;
+      c.forward = CollectiveOp::reduce_scatter;
+      c.backward = CollectiveOp::all_gather;
       c.out_elements = ceil_div(n, layout_.tp);
+    }
     const TensorId partial = out_.new_tensor();
     mine.out = partial;
     is_inside_[op.out] = false;
     out_.push({op.name, c, op.component, Split::inside, 1, partial, op.out});
   }
 
-  /// Of the latent row the heads need what they share as it is; the rest reaches them through kv_up or the latent norm.
+  /// Elements that enter the heads: of a latent row only the shared RoPE part, since kv_up or the latent norm brings
+  /// the rest.
   static Count entering(const Op& op, TensorId t, Count all) {
     const Attention* a = std::get_if<Attention>(&op.shape);
     return a && a->rope_dim > 0 && t == op.in[a->absorbed ? 3 : 2] ? mul(a->rows(), a->rope_dim) : all;
   }
-  /// The block's input, as the operator that reads it sees it.
+  /// Elements of the block's input, by the shape of the operator that reads it.
   static Count input_elements(const Op& op) {
     const Linear* l = std::get_if<Linear>(&op.shape);
     return l ? mul(l->rows, l->in) : out_elements(op.shape);

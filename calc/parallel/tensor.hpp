@@ -9,15 +9,14 @@ namespace llmcalc {
 
 /// The operators of one rank. Columns, rows, heads and vocabulary are cut (rounded up where they do not divide); norms,
 /// routers and row-parallel biases stay whole; KV heads fewer than the ranks are replicated, the latent cache always
-/// is. Before cut operators read a whole tensor there is an exchange in backward (all-reduce; with sequence parallelism
+/// is. Before cut operators that read a whole tensor: an exchange in backward (all-reduce; with sequence parallelism
 /// an all-gather in forward, a reduce-scatter in backward and the all-gather again for the weight gradient); after
 /// row-cut ones an all-reduce in forward (reduce-scatter, with an all-gather in backward). A parallel block has one of
 /// each.
 OpList split_tensor(const OpList& ops, const Layout& layout);
 
-/// Numbers whose gradients the tensor-parallel ranks sum once per step: weights of a norm that the heads share, since
-/// each rank sees its own heads. With sequence parallelism, also what works on a shard of the tokens: norms, and the
-/// biases that are added after the sum.
+/// Numbers whose gradients the tensor-parallel ranks sum once per step: weights of a norm that the heads share. With
+/// sequence parallelism, also weights that see only a shard of the tokens: norms, and biases added after the sum.
 Count summed_over_tensor_ranks(const OpList& ops, const Layout& layout);
 
 }  // namespace llmcalc

@@ -8,7 +8,8 @@ namespace {
 /// Numbers kept of an MLP, in widths of its inner layer.
 Count mlp_tensors(bool gated, GluStore glu) {
   if (!gated) return 2;
-  return glu == GluStore::all ? 4 : glu == GluStore::fused ? 3 : 2;
+  if (glu == GluStore::fused) return 3;
+  return glu == GluStore::all ? 4 : 2;
 }
 
 /// One layer as a model: grouped heads and a dense MLP.

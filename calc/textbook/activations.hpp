@@ -19,7 +19,7 @@ struct LayerActivations {
   Count tensor_parallel = 1, context_parallel = 1;
 };
 
-/// Per token, u = 1/T with sequence parallelism else 1, a = A/T, g = max(G/T, 1), f = F/T:
+/// Bytes kept per token, with u = 1/T under sequence parallelism else 1, a = A/T, g = max(G/T, 1), f = F/T:
 ///   norms in and out 4pDu (2pDu in a parallel block); q pad_h; k, v 2pgd_h; attention output pad_h;
 ///   scores naive, seed (2p + 1 dropout) aS, minimal (p + (p + 1) dropout) aS; flash 4a, the float32 log-sum-exp;
 ///   masks 2Du; MLP plain 2pf, gated 4pf, 3pf fused, 2pf with the product recomputed;
@@ -27,20 +27,20 @@ struct LayerActivations {
 /// Times B S / C. Selective recomputation drops the scores; full keeps pDu.
 Fraction layer_activations(const LayerActivations& l);
 
-/// Korthikanti et al., Table 2: p = 2, E = 4, dropout on, MHA. Full recomputation keeps the layer's input, shared over
-/// the T ranks where `sharded_input`.
+/// One layer of Korthikanti et al., Table 2: p = 2, E = 4, dropout on, MHA. Full recomputation keeps the layer's input,
+/// shared over the T ranks where `sharded_input`.
 struct KorthikantiLayer {
   Count seq = 0, batch = 1, hidden = 0, heads = 0, tensor_parallel = 1;
   bool sequence_parallel = false;
 };
 Fraction korthikanti_layer(const KorthikantiLayer& k, Recompute stored = Recompute::none);
 
-/// Layers' worth of activations on the first stage of a pipeline with enough micro-batches: L (1 + (P-1)/(Pv)) of the
-/// above; v = 1 (1F1B): L.
+/// Activations of the first stage of a pipeline with enough micro-batches: L (1 + (P-1)/(Pv)) layers; v = 1 (1F1B): L.
 Fraction korthikanti_first_stage(const KorthikantiLayer& k, Count layers, Count pipeline, Count interleaved,
                                  Recompute stored = Recompute::none);
-/// Outside the layers, first stage, with sequence parallelism (§4.3): (sbh/t) (P + [P = 1] 4 (1 + V/h)): embedding
-/// dropout masks of P micro-batches; final norm and head inputs and float32 logits where the same rank holds the head.
+/// Activations outside the layers, first stage, with sequence parallelism (§4.3): (sbh/t) (P + [P = 1] 4 (1 + V/h)):
+/// embedding dropout masks of P micro-batches; inputs of final norm and head and float32 logits if the rank has the
+/// head.
 Fraction korthikanti_extras(const KorthikantiLayer& k, Count vocabulary, Count pipeline);
 
 /// Logits during the loss: bytes_per_logit B S V / (T chunks). 4: float32 log-softmax; p: the compute format, the

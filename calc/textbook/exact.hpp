@@ -2,9 +2,10 @@
 /// Exact arithmetic of the closed forms: 127-bit integers and fractions of them, so that a formula can be written as it
 /// stands on paper and no intermediate product is lost.
 ///
-/// A formula over a number type N runs on fractions, which check the engine, and on expressions, which explain it. N
-/// has
-/// + - * / and ==, and floor, ceil, min, max and quotient_up.
+/// A formula over a number type N runs on fractions, which check the engine, and on expressions, which explain it.
+/// N has + - * / and ==, and floor, ceil, min, max and quotient_up.
+
+#include <utility>
 
 #include "calc/units.hpp"
 
@@ -70,12 +71,13 @@ struct Fraction {
     if (b == Exact(1)) return;
     Exact g = divisor(a, b);
     if (b < Exact(0)) g = Exact(0) - g;
-    numerator = a / g, denominator = b / g;
+    numerator = a / g;
+    denominator = b / g;
   }
   constexpr bool operator==(const Fraction&) const = default;
   constexpr bool whole() const { return denominator == Exact(1); }
   constexpr double value() const { return numerator.real() / denominator.real(); }
-  /// The whole number that it is; dropping a remainder would be a mistake.
+  /// The value as a whole number; throws Overflow if it is not one.
   constexpr Exact exact() const {
     if (!whole()) throw Overflow();
     return numerator;
@@ -88,10 +90,7 @@ struct Fraction {
   static constexpr Exact divisor(Exact a, Exact b) {
     if (a < Exact(0)) a = Exact(0) - a;
     if (b < Exact(0)) b = Exact(0) - b;
-    while (b != Exact(0)) {
-      const Exact r = a % b;
-      a = b, b = r;
-    }
+    while (b != Exact(0)) a = std::exchange(b, a % b);
     return a == Exact(0) ? Exact(1) : a;
   }
 };

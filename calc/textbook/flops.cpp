@@ -37,7 +37,8 @@ Flops scores_flops(const Arch& a, const Pass& p) {
 
 Flops mlp_flops(const Arch& a, const Pass& p) {
   Arch without = a;
-  without.moe = {}, without.mlp_width = 0;
+  without.moe = {};
+  without.mlp_width = 0;
   const Exact weights = Exact(matmul_parameters(a)) - matmul_parameters(without);
   return (Exact(2) * p.batch * p.seq * weights).flops();
 }

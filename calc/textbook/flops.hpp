@@ -29,14 +29,14 @@ N core_width(const Arch& a, const Sizes<N>& s, bool absorbed) {
   if (a.attention == AttentionKind::grouped) return N(4) * s.A * s.d_h;
   return N(2) * s.A * (absorbed ? N(2) * s.r_kv + s.d_r : s.d_n + s.d_r + s.d_v);
 }
-/// Of the scores alone.
+/// FLOPs of the scores alone, per pair.
 template <class N>
 N scores_width(const Arch& a, const Sizes<N>& s, bool absorbed) {
   if (a.attention == AttentionKind::grouped) return N(2) * s.A * s.d_h;
   return N(2) * s.A * (absorbed ? s.r_kv + s.d_r : s.d_n + s.d_r);
 }
 
-/// Pairs per head and sequence, summed over the layers. `local`: do windows and chunks spare any?
+/// Pairs per head and sequence, summed over the layers. `local`: whether windows and chunks limit them.
 template <class N>
 N layer_pairs(const Sizes<N>& s, AttentionFlops convention, const N& queries, const N& context, bool local = true) {
   Layered<N> sum;
@@ -45,7 +45,7 @@ N layer_pairs(const Sizes<N>& s, AttentionFlops convention, const N& queries, co
   return sum.total();
 }
 
-/// Linear attention in recurrent form: update of a d_h x d_h state per head and its product with q, 4 A d_h^2 a token.
+/// FLOPs of linear attention in recurrent form: update of a d_h x d_h state per head, times q: 4 A d_h^2 per token.
 template <class N>
 N linear_attention_flops(const Sizes<N>& s, const N& batch, const N& queries) {
   return N(4) * batch * queries * s.L_l * s.A * s.d_h * s.d_h;
@@ -53,7 +53,7 @@ N linear_attention_flops(const Sizes<N>& s, const N& batch, const N& queries) {
 
 // ---- A model's forward pass
 
-/// Which positions the head is applied to.
+/// The positions that the head is applied to.
 enum class Head : std::uint8_t { all, last, none };
 
 /// B sequences of S new tokens after `past` cached ones.
@@ -73,24 +73,25 @@ struct ForwardFlops {
 };
 ForwardFlops forward_flops(const Arch& arch, const Pass& pass);
 
-/// QK' alone, and all MLPs (router and shared experts included), over all layers.
+/// FLOPs of QK' alone, and of all MLPs (router and shared experts included), over all layers.
 Flops scores_flops(const Arch& arch, const Pass& pass);
 Flops mlp_flops(const Arch& arch, const Pass& pass);
 
 // ---- Training
 
-/// Forward and backward. Backward is exactly twice forward in every matmul (dgrad and wgrad); a flash backward makes
-/// the scores again (QK', 5 products for 4: half a core more where keys are as wide as values); selective recomputation
-/// repeats the core, full the blocks, never the head.
+/// FLOPs of forward and backward. Backward is exactly twice forward in every matmul (dgrad and wgrad); a flash backward
+/// recomputes the scores (QK', 5 products for 4: half a core more where keys are as wide as values); selective
+/// recomputation repeats the core, full the blocks, never the head.
 Flops train_flops(const ForwardFlops& forward, Recompute recomputed = Recompute::none, Flops scores_again = {});
 
-/// Backward of y = x W, x (tokens, in), W (in, out): dgrad 2tIJ and wgrad 2tIJ; wgrad alone where x needs no gradient.
+/// FLOPs of the backward of y = x W, x (tokens, in), W (in, out): dgrad 2tIJ and wgrad 2tIJ; wgrad alone where x needs
+/// no gradient.
 /// Goon §3.1 arrives at 5tIJ by broadcasting the activation's derivative over I.
 Flops linear_backward_flops(Count tokens, Count in, Count out, bool input_needs_grad = true);
 
 // ---- Named formulas
 
-/// 6 N D (Kaplan et al. 2020; Goon (3.4)). Which N is the caller's to say.
+/// 6 N D (Kaplan et al. 2020; Goon (3.4)). The caller chooses N.
 template <class N>
 N six_nd(const N& params, const N& tokens) {
   return N(6) * params * tokens;
@@ -123,7 +124,7 @@ N megatron_step(const N& batch, const N& layers, const N& seq, const N& hidden, 
   return matrices * batch * layers * seq * hidden * hidden * (N(1) + core + head);
 }
 
-// The same of whole numbers.
+// The named formulas on whole numbers.
 
 struct GptStep {
   Count batch = 0, seq = 0, layers = 0, hidden = 0, vocabulary = 0;
@@ -136,7 +137,7 @@ Flops megatron_flops(const GptStep& step, Recompute recompute, bool as_printed =
 // ---- Pairs, case by case
 
 namespace detail {
-/// A whole sequence of n.
+/// Pairs of a whole sequence of n tokens.
 template <class N>
 N triangle(AttentionFlops convention, const N& n) {
   if (convention == AttentionFlops::full) return n * n;
@@ -149,7 +150,7 @@ N sequence_pairs(AttentionFlops convention, const N& n, const N& window) {
   if (convention == AttentionFlops::full) return n * most;
   return triangle(convention, most) + (n - most) * most;
 }
-/// Whole chunks of n tokens and the one that they begin.
+/// Pairs of a sequence of n tokens in chunks.
 template <class N>
 N chunks_pairs(AttentionFlops convention, const N& n, const N& chunk) {
   const N whole = floor(n / chunk);

@@ -17,7 +17,7 @@ Exact layer_token_bytes(const Arch& a, Count precision, Count tensor_parallel, C
   return Exact(2) * ceil(a.kv_heads, tensor_parallel) * (p * a.head_dim + scale_bytes);
 }
 
-/// Tokens over all layers, of which those with a window or chunks have `local` each.
+/// Cached tokens over all layers; those with a window or chunks hold `local` each.
 Exact layer_tokens(const Arch& a, Exact context, Exact local) {
   const LayerCounts n = layer_counts(a);
   return n.full * context + n.local * local;

@@ -9,18 +9,19 @@ namespace llmcalc::textbook {
 
 // ---- KV cache
 
-/// One token over all layers on one of T ranks: 2 ceil(G/T) (d_h p + scale) L; latent: (r_kv + d_r) p L on every rank.
-/// `scale_bytes`: what a quantised cache keeps per head vector. Layers with linear attention keep a state instead,
-/// which does not grow and is not counted.
+/// Bytes of one token over all layers on one of T ranks: 2 ceil(G/T) (d_h p + scale) L; latent: (r_kv + d_r) p L on
+/// every rank. `scale_bytes`: scales of a quantised cache per head vector. The state of linear attention, which does
+/// not grow, is not counted.
 Bytes kv_bytes_per_token(const Arch& arch, Count precision, Count tensor_parallel = 1, Count scale_bytes = 0);
 
-/// B sequences of c tokens: layers with a window or chunks of W keep min(c, W); tokens are rounded up to whole pages.
+/// Bytes of B sequences of c tokens: layers with a window or chunks of W keep min(c, W); tokens round up to whole
+/// pages.
 Bytes kv_cache_bytes(const Arch& arch, Count batch, Count context, Count precision, Count tensor_parallel = 1,
                      Count page = 1, Count scale_bytes = 0);
 
 // ---- Work and traffic
 
-/// One step of B sequences whose context, the new token included, is c: B (2 N_mm + 4 L A d_h c) for grouped heads.
+/// FLOPs of one step of B sequences of context c, the new token included: B (2 N_mm + 4 L A d_h c) for grouped heads.
 /// Latent attention: absorbed 2A (2r_kv + d_r) per token of context; expanded 2A (d_n + d_r + d_v), which assumes that
 /// the keys and values of earlier tokens are kept expanded.
 Flops decode_flops(const Arch& arch, Count batch, Count context, bool absorbed = true);
@@ -29,7 +30,7 @@ Flops decode_flops(const Arch& arch, Count batch, Count context, bool absorbed =
 double experts_touched(Count experts, Count top_k, Count tokens);
 
 /// Bytes of weights that a pass over t tokens reads: matrices, norms and biases once, t rows of each table, and the
-/// experts that are expected to be visited.
+/// expected number of visited experts.
 double weight_bytes_read(const Arch& arch, Count tokens, Count weight_bytes);
 
 // ---- Times: max(FLOPs / (n peak e), bytes / (n bandwidth e')) of a whole step
@@ -39,10 +40,10 @@ struct Machine {
   double peak = 0, bandwidth = 0;
   double flops_efficiency = 1, bandwidth_efficiency = 1;
 };
-/// Weights read once and the cached tokens that the new ones see; exposed communication is added.
+/// Seconds of a decode step: weights are read once, and the cache of visible tokens; exposed communication is added.
 double decode_step_seconds(const Arch& arch, Count batch, Count context, Count weight_bytes, Count kv_bytes,
                            const Machine& machine, double communication = 0);
-/// Head on the last position; the cache's writes are not counted.
+/// Seconds of a prefill: the head on the last position only; cache writes are not counted.
 double prefill_seconds(const Arch& arch, const Pass& pass, Count weight_bytes, const Machine& machine);
 
 // ---- What fits: floor((n M u - weights - reserve) / (cache per token x the other factor)), at least 0
@@ -58,10 +59,10 @@ Count max_context(const Room& room, Count kv_per_token, Count batch);
 
 /// Tokens per cycle, the target's own among them: (1 - a^(g+1)) / (1 - a); g + 1 for a = 1.
 double speculative_tokens(double acceptance, Count draft);
-/// Over one token per step: tokens / (g c + 1), c the draft's cost per token over the target's. Verifying g + 1 tokens
-/// counts as one step, which holds while the target is memory-bound.
+/// Speedup over one token per step: tokens / (g c + 1), c the draft's cost per token over the target's. Verifying g + 1
+/// tokens counts as one step, which holds while the target is memory-bound.
 double speculative_speedup(double acceptance, Count draft, double cost_ratio);
-/// The smallest g in [0, limit] that maximises it.
+/// The smallest g in [0, limit] that maximises the speedup.
 Count best_draft(double acceptance, double cost_ratio, Count limit);
 
 // ---- Continuous batching, steady state: B slots, prefills one after another between decode steps

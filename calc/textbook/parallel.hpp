@@ -9,9 +9,10 @@ namespace llmcalc::textbook {
 
 // ---- Bytes sent per rank
 
-/// Tensor parallelism, one layer and micro-batch. Forward: two all-reduces of B S D p (one in a parallel block), each
-/// 2 (T-1)/T of it; backward the same; full recomputation runs forward again. With sequence parallelism the all-reduces
-/// become all-gather and reduce-scatter, of the same bytes, and backward gathers the saved inputs once more.
+/// Bytes of tensor parallelism, one layer and micro-batch. Forward: two all-reduces of B S D p (one in a parallel
+/// block), each 2 (T-1)/T of it; backward the same; full recomputation runs forward again. With sequence parallelism
+/// the all-reduces become all-gather and reduce-scatter, of the same bytes, and backward gathers the saved inputs once
+/// more.
 struct TensorParallelLayer {
   Count batch = 1, seq = 0, hidden = 0, precision = 2, ranks = 1;
   bool sequence_parallel = false, parallel_block = false, regather = true;
@@ -19,7 +20,7 @@ struct TensorParallelLayer {
 Fraction tensor_parallel_forward(const TensorParallelLayer& l);
 Fraction tensor_parallel_train(const TensorParallelLayer& l, bool full_recompute = false);
 
-/// Context parallelism, one layer, S the whole sequence, KV = 2 B S G d_h p.
+/// Methods of context parallelism and their bytes: one layer, S the whole sequence, KV = 2 B S G d_h p.
 ///   ring (arXiv:2310.01889)       forward (c-1)/c KV; backward the same and the gradients' way home, KV
 ///   all-gather (arXiv:2407.21783) forward (c-1)/c KV; backward twice that
 ///   Ulysses (arXiv:2309.14509)    forward 2 (A+G) d_h (BS/c) p (c-1)/c; backward the same; c divides the heads
@@ -30,18 +31,18 @@ struct ContextParallelLayer {
 Fraction context_parallel_forward(const ContextParallelLayer& l, ContextMethod method);
 Fraction context_parallel_train(const ContextParallelLayer& l, ContextMethod method);
 
-/// Expert parallelism, one layer, balanced: tokens k D (e-1)/e (p_dispatch + p_combine) forward; as much backward.
+/// Bytes of expert parallelism, one layer, balanced: tokens k D (e-1)/e (p_dispatch + p_combine) in each direction.
 Fraction expert_parallel_forward(Count tokens_per_rank, Count hidden, Count top_k, Count ranks, Count dispatch_bytes,
                                  Count combine_bytes);
 
-/// Data parallelism, one optimizer step of m micro-batches, N parameters per rank (arXiv:1910.02054):
+/// Bytes of data parallelism, one optimizer step of m micro-batches, N parameters per rank (arXiv:1910.02054):
 ///   ZeRO-0  2 (d-1)/d N p_g           ZeRO-1  (d-1)/d N (p_g + p_w)
 ///   ZeRO-2  (d-1)/d N (m p_g + p_w)   ZeRO-3  (d-1)/d N m (2 p_w + p_g)
 Fraction data_parallel_step(Count params, Count ranks, int stage, Count weight_bytes, Count gradient_bytes,
                             Count micro_batches);
 
-/// Pipeline, one step: activations on and gradients back, 2v per micro-batch in a middle stage, 2v - 1 in the first and
-/// the last; over T where scattered (or with sequence parallelism).
+/// Bytes of a pipeline step: activations on and gradients back, 2v messages per micro-batch in a middle stage, 2v - 1
+/// in the first and the last; over T where scattered (or with sequence parallelism).
 Fraction pipeline_step(Count batch, Count seq, Count hidden, Count precision, Count micro_batches, Count interleaved,
                        bool end_stage, Count scattered_over = 1);
 
@@ -53,10 +54,10 @@ enum class Schedule : std::uint8_t { gpipe, one_f_one_b, interleaved, zb_h1, zb_
 ///   GPipe m; 1F1B min(m, P - r); interleaved min(mv, 2(P-r-1) + (v-1)P + 1)/v;
 ///   worst rank of ZB-H1 P, ZB-H2 2P - 1, DualPipe P + 1 (arXiv:2401.10241; DualPipe's README), at most m.
 Fraction in_flight(Schedule schedule, Count ranks, Count micro_batches, Count rank, Count interleaved = 1);
-/// First stage, interleaved: 1 + (P-1)/(Pv) of what 1F1B keeps (Korthikanti et al. 2022).
+/// Activations of the first stage, interleaved over 1F1B: 1 + (P-1)/(Pv) (Korthikanti et al. 2022).
 Fraction interleave_factor(Count ranks, Count interleaved);
 
-/// Idle over ideal time, (P-1)/(vm), or over the total, (P-1)/(vm + P - 1).
+/// Bubble: idle over ideal time, (P-1)/(vm), or over the total, (P-1)/(vm + P - 1).
 Fraction bubble_ratio(Count ranks, Count micro_batches, Count interleaved = 1, bool of_total = false);
 
 /// Idle seconds per rank:
@@ -67,7 +68,7 @@ struct StageTimes {
 };
 double bubble_seconds(Schedule schedule, Count ranks, const StageTimes& t, Count interleaved = 1);
 
-/// (m + (P-1)/v) (t_comp + (1 - overlap) t_comm) + (1 - dp_overlap) t_dp + t_opt
+/// Terms of a step's time (m + (P-1)/v) (t_comp + (1 - overlap) t_comm) + (1 - dp_overlap) t_dp + t_opt.
 struct StepParts {
   double compute = 0, communication = 0, overlap = 0;  ///< one micro-batch, forward and backward, one rank
   double data_parallel = 0, data_parallel_overlap = 0, optimizer = 0;

@@ -1,7 +1,6 @@
 #pragma once
-/// Parameter counts: of any model from the table of its weights (weights.hpp), of single families in the closed forms
-/// that are in print. A tied head counts once; buffers (masks, RoPE tables) and correction biases of a router are no
-/// parameters.
+/// Parameter counts: of any model from the table of its weights (weights.hpp), of single families in published closed
+/// forms. A tied head counts once; buffers (masks, RoPE tables) and a router's correction biases do not count.
 ///
 /// L layers, D hidden, A query heads, G key/value heads, d_h head width, F MLP width, V vocabulary, K learned
 /// positions.
@@ -11,19 +10,19 @@
 
 namespace llmcalc::textbook {
 
-/// GPT-2 style: all biases, LayerNorm, learned positions, tied head, A d_h = D:
+/// Parameters in GPT-2's style: all biases, LayerNorm, learned positions, tied head, A d_h = D:
 ///   4LD^2 + 2LDF + L(9D + F) + (V + K) D + 2D;   F = 4D: 12LD^2 + 13LD + (V + K) D + 2D.
 /// Source: Radford et al. 2019 by its published sizes; the listings of Goon §1.6 are the same module.
 Count gpt2_parameters(Count layers, Count hidden, Count mlp_width, Count vocabulary, Count positions);
 
-/// Llama style: no biases, RMSNorm, RoPE, gated MLP, grouped heads:
+/// Parameters in Llama's style: no biases, RMSNorm, RoPE, gated MLP, grouped heads:
 ///   L (2 A d_h D + 2 G d_h D + 3 D F + 2 D) + (1 or 2) V D + D.
 /// Source: Touvron et al. 2023 (arXiv:2302.13971).
 Count llama_parameters(Count layers, Count hidden, Count heads, Count kv_heads, Count head_dim, Count mlp_width,
                        Count vocabulary, bool tied);
 
-/// The listing of Wolfe: GPT-2's block at F = 4D with an untied head. bias = false spares the linear layers only: its
-/// LayerNorms keep their biases.
+/// Parameters of Wolfe's listing: GPT-2's block at F = 4D with an untied head. bias = false drops the biases of linear
+/// layers only: its LayerNorms keep theirs.
 Count wolfe_parameters(Count layers, Count hidden, Count vocabulary, Count positions, bool bias);
 
 /// Sums over a whole model. attention holds projections, their biases, latent norms, qk-norms and sinks; mlp holds
@@ -34,12 +33,12 @@ struct ParameterSums {
 };
 ParameterSums parameters(const Arch& arch);
 
-/// Weights of one layer's softmax attention, grouped or latent, and dense MLP; of all routed experts.
+/// Parameters of one layer's softmax attention, grouped or latent, and dense MLP; of all routed experts.
 Count attention_parameters(const Arch& arch);
 Count dense_mlp_parameters(const Arch& arch);
 Count routed_parameters(const Arch& arch);
 
-/// Total less the routed experts that a token does not visit.
+/// Parameters without the routed experts that a token does not visit.
 Count active_parameters(const Arch& arch);
 /// Kaplan's N: attention, MLP and norms; no token or position table, no head (arXiv:2001.08361).
 Count non_embedding_parameters(const Arch& arch);

@@ -5,13 +5,13 @@
 
 namespace llmcalc::textbook {
 
-/// FLOP/s over bytes/s, both decimal (Goon App. C.1, which labels decimal numbers TiB).
+/// Ridge point: FLOP/s over bytes/s, both decimal (Goon App. C.1, which labels decimal numbers TiB).
 double ridge_point(double peak, double bandwidth);
 
-/// max(compute, memory): full overlap; the sum: none.
+/// Seconds by the roofline: max(compute, memory) if overlapped, else their sum.
 double roofline_seconds(double flops, double bytes, double peak, double bandwidth, bool overlapped = true);
 
-/// (m,k) by (k,n), each operand moved once.
+/// A product of (m,k) by (k,n), each operand moved once.
 struct Gemm {
   Count m = 0, n = 0, k = 0, a_bytes = 2, b_bytes = 2, c_bytes = 2;
   Flops flops() const;  ///< 2mnk
@@ -20,21 +20,21 @@ struct Gemm {
 double gemm_intensity(const Gemm& g);
 double gemm_seconds(const Gemm& g, double peak, double bandwidth);
 
-/// C / (bytes read + bytes written) per number. Goon App. D.1 counts the read alone.
+/// Element-wise intensity C / (bytes read + bytes written) per number. Goon App. D.1 counts the read alone.
 double elementwise_intensity(double flops, double bytes_read, double bytes_written);
 
 /// Tokens per pass from which a matrix of p_w-byte weights is compute-bound, weights alone moved: ridge p_w / 2.
 double critical_batch(double ridge, double weight_bytes);
-/// The same with the (t, I) input and (t, J) output moved too: ridge p_w IJ / (2IJ - ridge p_a (I + J)); infinite where
-/// activations alone keep it memory-bound.
+/// The critical batch with the (t, I) input and (t, J) output moved too: ridge p_w IJ / (2IJ - ridge p_a (I + J));
+/// infinite where activations alone keep it memory-bound.
 double critical_batch(double ridge, double weight_bytes, Count in, Count out, double activation_bytes);
 
-/// Decode attention, whatever batch and context: 4 A d_h c / (2 G d_h c p) = 2A / (G p).
+/// Intensity of decode attention at any batch and context: 4 A d_h c / (2 G d_h c p) = 2A / (G p).
 double decode_attention_intensity(Count heads, Count kv_heads, double kv_bytes);
-/// The same with q read and the output written.
+/// Intensity of decode attention with q read and the output written.
 double decode_attention_intensity(Count heads, Count kv_heads, double kv_bytes, Count head_dim, Count context,
                                   double activation_bytes);
-/// Absorbed latent attention: 2A (2r + d_r) / ((r + d_r) p).
+/// Intensity of absorbed latent attention: 2A (2r + d_r) / ((r + d_r) p).
 double latent_decode_intensity(Count heads, Count kv_rank, Count rope_dim, double kv_bytes);
 
 /// Bytes that a flash forward pass over one sequence moves, without reuse in the cache (an upper bound): K and V are

@@ -6,7 +6,7 @@ namespace {
 double real(Count n) { return static_cast<double>(n); }
 
 Exact tokens_layers(const SeedActivations& s) { return Exact(s.batch) * s.seq * s.layers; }
-/// What sequence parallelism cuts, and tensor parallelism alone does not.
+/// Ranks over which only sequence parallelism cuts activations.
 Count unsharded_ranks(const SeedActivations& s) { return s.sequence_parallel ? s.tensor_parallel : 1; }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #pragma once
-/// The seeds' own closed forms, corrected where they are wrong (docs/seeds.md says where), with what they leave out.
-/// MHA with A d_h = D, plain MLP of width E D, one precision of p bytes. T tensor-parallel ranks, which divide A and D.
+/// Closed forms of the source documents ("seeds"), corrected where they are wrong (docs/seeds.md), with their
+/// omissions. MHA with A d_h = D, plain MLP of width E D, one precision of p bytes. T tensor-parallel ranks, which
+/// divide A and D.
 
 #include <cstdint>
 
@@ -8,11 +9,11 @@
 
 namespace llmcalc::textbook {
 
-/// (4 + 2E) L D^2 / T: Goon (2.2), (2.12), (E.1). Weights of the blocks alone: no tables, biases, norms; neither GQA
-/// nor gated MLPs. `tables` rows of width D (V, or V + K) are added whole where given, as in Goon (2.17).
+/// Weights of the blocks, (4 + 2E) L D^2 / T: Goon (2.2), (2.12), (E.1). No tables, biases, norms; neither GQA nor
+/// gated MLPs. `tables` rows of width D (V, or V + K) are added whole where given, as in Goon (2.17).
 Fraction seed_parameters(Count layers, Count hidden, Fraction expansion, Count tables = 0, Count tensor_parallel = 1);
 
-/// What a block keeps for backward, all L layers: the inputs of every operator; masks at one byte.
+/// Activations that blocks keep for backward, all L layers: the inputs of every operator; masks at one byte.
 struct SeedActivations {
   Count batch = 1, seq = 0, layers = 0, hidden = 0, heads = 0, expansion = 4, precision = 2, tensor_parallel = 1;
   bool sequence_parallel = false;
@@ -28,9 +29,9 @@ Fraction mixed_precision_break_even_batch(Count hidden, Count heads, Count seq);
 /// Sequence length at which the S^2 term of the activations (E = 4, p = 2) equals the other: 34 D / 5 A.
 Fraction activation_crossover_seq(Count hidden, Count heads);
 
-/// Forward and backward: 12 B D L S (S + (2+E) D), full attention, no head; Goon (3.2).
+/// FLOPs of forward and backward: 12 B D L S (S + (2+E) D), full attention, no head; Goon (3.2).
 Flops seed_train_flops(Count batch, Count layers, Count seq, Count hidden, Count expansion);
-/// Share of the attention core in it: S / (S + (2+E) D).
+/// Share of the attention core in these FLOPs: S / (S + (2+E) D).
 Fraction attention_flops_share(Count seq, Count hidden, Count expansion);
 /// Sequence length at which the core costs as much as the matrices: (2 + E) D.
 Count flops_crossover_seq(Count hidden, Count expansion);
@@ -42,14 +43,14 @@ Count cache_crossover_tokens(Count hidden, Count expansion);
 
 /// Arithmetic intensity of a (B,S,D) by (D,D) matmul: (1/p) 2BSD / (2BS + D); Goon (D.1), which drops the 2.
 double seed_matmul_intensity(Count batch, Count seq, Count hidden, double precision);
-/// Decode of one token, per step; N parameters: (2BN + 4BLDc) / (pN + 2pBLDc). Goon (7.2), blank there; at p = 2 it
-/// starts at B and saturates at (N + 2LDc) / (pLDc).
+/// Intensity of a decode step; N parameters: (2BN + 4BLDc) / (pN + 2pBLDc). Goon (7.2), blank there; at p = 2 it starts
+/// at B and saturates at (N + 2LDc) / (pLDc).
 double seed_decode_intensity(Count params, Count batch, Count layers, Count hidden, Count context, double precision);
-/// The limit B -> infinity of it.
+/// Intensity of a decode step in the limit B -> infinity.
 double seed_decode_intensity_limit(Count params, Count layers, Count hidden, Count context, double precision);
-/// One MLP matrix in decode: 2BD / (p (2B + D)); Goon (D.2).
+/// Intensity of one MLP matrix in decode: 2BD / (p (2B + D)); Goon (D.2).
 double seed_decode_mlp_intensity(Count batch, Count hidden, double precision);
-/// One attention layer in decode: (8BD^2 + 4BDS) / (p (4D^2 + 2BDS)); Goon (D.3). Activations are left out.
+/// Intensity of one attention layer in decode: (8BD^2 + 4BDS) / (p (4D^2 + 2BDS)); Goon (D.3), without activations.
 double seed_decode_attention_intensity(Count batch, Count hidden, Count context, double precision);
 
 /// Goon §2.6, GPT-3 in mixed precision: L = 96, D = 12288, A = 96, V = 50257; N = 12LD^2 + VD.
@@ -59,14 +60,14 @@ struct Gpt3CaseStudy {
   Bytes linear_per_token;                      ///< activations: 34DL per token, (2.18)
   Bytes quadratic_per_token2;                  ///< and 5AL per token and key
   Bytes sharded_states;                        ///< (2.20) at T = 8, the embedding not sharded
-  Fraction sharded_linear, sharded_quadratic;  ///< and what a token, and a token and key, keep at T = 8
+  Fraction sharded_linear, sharded_quadratic;  ///< activations at T = 8, per token, and per token and key
   Bytes states() const { return weights + gradients + optimizer; }
   /// Activations of one sequence of S over the states: (2.19) at S = 2048, times B.
   double activation_ratio(Count seq) const;
 };
 enum class Gpt3States : std::uint8_t {
   corrected,  ///< 2 + 4 + 12 bytes per parameter, (2.3) and (2.4)
-  printed     ///< 1 + 2 + 6: what the printed digits follow from, in GiB where TiB is printed
+  printed     ///< 1 + 2 + 6: reproduces the printed digits, in GiB where TiB is printed
 };
 Gpt3CaseStudy gpt3_case_study(Gpt3States states);
 

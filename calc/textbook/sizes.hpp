@@ -8,7 +8,7 @@
 
 namespace llmcalc::textbook {
 
-/// How many layers are of which kind.
+/// Number of layers of each kind.
 struct LayerCounts {
   Count full = 0, local = 0, linear = 0;  ///< attention: add up to all layers
   Count dense = 0, experts = 0;           ///< MLP: add up to all layers
@@ -22,7 +22,7 @@ struct Span {
   bool chunked = false;
 };
 
-/// What a model does not have is 0. T: the ranks that widths are cut over.
+/// The sizes of a model; 0 where it has no such part. T: the ranks that widths are cut over.
 template <class N>
 struct Sizes {
   N L, L_f, L_w, L_l, L_s, L_d, L_m;                    ///< layers: all; of a kind; with softmax attention
@@ -52,7 +52,7 @@ void set_layers(Sizes<N>& s, const Arch& a, const Letter& letter) {
 }
 }  // namespace detail
 
-/// letter(name, value) makes an N of a size.
+/// The sizes of a model, each by letter(name, value), which returns an N.
 template <class N, class Letter>
 Sizes<N> sizes(const Arch& a, Count ranks, const Letter& letter) {
   Sizes<N> s;
@@ -83,7 +83,7 @@ inline Sizes<Fraction> exact_sizes(const Arch& a, Count ranks = 1) {
   return sizes<Fraction>(a, ranks, [](const char*, Count value) { return Fraction(value); });
 }
 
-/// A sum over kinds of layers: what layers of the same number add is one sum, times that number.
+/// A sum over kinds of layers; terms of equally many layers share that factor.
 template <class N>
 class Layered {
  public:

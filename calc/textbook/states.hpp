@@ -34,23 +34,23 @@ inline constexpr std::array state_presets{
 // clang-format on
 std::optional<StatePreset> state_preset(std::string_view name);
 
-/// N times the preset's bytes.
+/// Bytes of the states: N times the preset's.
 Bytes state_bytes(const StatePreset& preset, Count params);
 
-/// Per rank of d data-parallel ranks (arXiv:1910.02054):
+/// Bytes per rank of d data-parallel ranks, by ZeRO stage (arXiv:1910.02054):
 ///   0: (w+g+o)N   1: (w+g)N + oN/d   2: wN + (g+o)N/d   3: (w+g+o)N/d, the gathered units not counted.
 Fraction zero_bytes(const StatePreset& preset, Count params, Count data_parallel, int stage);
-/// ZeRO-3: unsharded units resident at once, in weights, and one unit's gradient.
+/// Bytes that ZeRO-3 gathers: the weights of the units resident at once, and one unit's gradient.
 Bytes gathered_bytes(Count unit_params, Count weight_bytes, Count units, Count gradient_bytes);
 
-/// Both of Adam's states in one byte each, and a float32 scale per block and state: 2N + 8 ceil(N / block).
+/// Bytes of Adam's two states in one byte each, and a float32 scale per block and state: 2N + 8 ceil(N / block).
 Bytes adam8bit_bytes(Count params, Count block);
 
-/// A (rows, cols) matrix in b-bit integers, groups along the rows: a scale, and a zero point of z bits, per group.
+/// Bytes of a (rows, cols) matrix in b-bit integers, groups along the rows: a scale and a z-bit zero point per group.
 Bytes integer_group_bytes(Count rows, Count cols, Count bits, Count group, Count scale_bytes, Count zero_bits);
 
-/// 4-bit NormalFloat (arXiv:2305.14314): N/2 bytes and a float32 scale per block; double quantised, the scales take a
-/// byte each and a float32 per `outer` of them.
+/// Bytes of 4-bit NormalFloat (arXiv:2305.14314): N/2 and a float32 scale per block; double quantised, the scales take
+/// a byte each and a float32 per `outer` of them.
 Bytes nf4_bytes(Count weights, Count block, bool double_quantised, Count outer = 256);
 
 }  // namespace llmcalc::textbook

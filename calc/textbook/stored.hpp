@@ -1,5 +1,5 @@
 #pragma once
-/// What the backward pass needs, as a table of tensors: the inputs of every operator, each once (Goon (2.5), (2.6);
+/// The tensors that the backward pass needs, as a table: the inputs of every operator, each once (Goon (2.5), (2.6);
 /// Korthikanti et al. 2022, arXiv:2205.05198). Dropout masks are one byte per number; additions keep nothing.
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace llmcalc::textbook {
 
-/// B sequences of S tokens, p bytes per number, and what is stored of them on one of T ranks.
+/// The run: B sequences of S tokens, p bytes per number, and the choice of tensors stored on one of T ranks.
 template <class N>
 struct MicroBatch {
   N B, S, p;
@@ -24,14 +24,14 @@ struct MicroBatch {
   bool even = true;  ///< every rank has as many tokens
 };
 
-/// On which tokens of the micro-batch a rank works.
+/// The tokens of the micro-batch that a rank works on.
 enum class Tokens : std::uint8_t {
   all,       ///< B S
   mine,      ///< B S/T under sequence parallelism
-  scattered  ///< the same, cut number by number, not token by token
+  scattered  ///< B S/T too, but cut number by number, not token by token
 };
 
-/// `each` numbers for every token in each of `layers`, of p bytes or one.
+/// A stored tensor: `each` numbers for every token in each of `layers`, of p bytes or one.
 template <class N>
 struct Stored {
   N layers;
@@ -41,7 +41,7 @@ struct Stored {
   bool in_block = true, core = false;  ///< core: scores, masks, log-sum-exps of the attention core
 };
 
-/// B S, or what sequence parallelism leaves of it.
+/// Number of tokens: B S, or the rank's share under sequence parallelism.
 template <class N>
 N tokens_of(const MicroBatch<N>& m, const N& ranks, Tokens tokens) {
   const N all = m.B * m.S;
@@ -70,7 +70,7 @@ class StoredTable {
   void bytes(const N& layers, Tokens tokens, const N& each) { visit_(Stored<N>{layers, tokens, false, each}); }
   void once(Tokens tokens, bool number, const N& each) { visit_(Stored<N>{1, tokens, number, each, false}); }
   void core(bool number, const N& each) { visit_(Stored<N>{s_.L_s, Tokens::all, number, each, true, true}); }
-  /// Mean and deviation, or one mean square, in float32.
+  /// Bytes of a norm's statistics in float32: mean and deviation, or one mean square.
   static N statistic(bool centred) { return centred ? 8 : 4; }
   void statistics(const N& layers, Tokens tokens, const N& norms, bool centred) {
     if (m_.norm_stats) bytes(layers, tokens, statistic(centred) * norms);
@@ -88,7 +88,7 @@ class StoredTable {
     if (m_.hidden_dropout) once(Tokens::mine, false, s_.D);
   }
 
-  /// Along the residual stream: inputs of norms, of the attention and of the MLP; dropout masks.
+  /// Tensors of the residual stream: inputs of norms, of the attention and of the MLP; dropout masks.
   void residual() {
     const bool parallel = a_.block == BlockKind::parallel;
     const bool both = !parallel && a_.norm_placement == NormPlacement::both;
@@ -101,7 +101,7 @@ class StoredTable {
     if (m_.hidden_dropout) bytes(s_.L, Tokens::mine, N(2) * s_.D);
   }
 
-  /// What the core keeps of its own: log-sum-exps (flash), or S x S scores.
+  /// Tensors inside the attention core: log-sum-exps (flash), or S x S scores.
   void scores() {
     const N heads = s_.cut(s_.A);
     if (m_.attention == AttentionImpl::flash) {
@@ -148,20 +148,21 @@ class StoredTable {
     scores();
   }
 
-  /// q, k, v, the core's output, that after its norm, the gate, their product.
+  /// Tensors of linear attention: q, k, v, the core's output before and after its norm, the gate, their product.
   void linear() {
     numbers(s_.L_l, Tokens::all, N(7) * s_.cut(s_.A) * s_.d_h);
     statistics(s_.L_l, Tokens::all, 1, false);
   }
 
-  /// Inside an MLP: plain: up, act(up); gated: gate, act(gate), up, product, less what is fused or made again.
+  /// Number of tensors inside an MLP. Plain: up, act(up); gated: gate, act(gate), up, product, less fused or
+  /// recomputed.
   Count inner() const {
     if (a_.mlp != MlpKind::gated || m_.glu == GluStore::recompute) return 2;
     return m_.glu == GluStore::all ? 4 : 3;
   }
   void mlp(const N& layers, const N& width) { numbers(layers, Tokens::all, N(inner()) * width); }
 
-  /// Router logits and probabilities and the gates in float32, the tokens as sent to their experts and as they return.
+  /// Tensors of the experts: router logits, probabilities and gates in float32; tokens as dispatched and as returned.
   void experts() {
     const Moe& m = a_.moe;
     numbers(s_.L_m, Tokens::all, N(2) * s_.k * s_.D);
@@ -186,7 +187,7 @@ class StoredTable {
   Visit& visit_;
 };
 
-/// The tensors that `which` accepts, in numbers and in bytes: tokens x layers x each, common factors outside.
+/// A sum of stored tensors, tokens x layers x each, with equal token counts factored out.
 template <class N>
 class StoredSum {
  public:
@@ -228,7 +229,7 @@ StoredSum<N> stored(const Arch& a, const Sizes<N>& s, const MicroBatch<N>& m, co
   return sum;
 }
 
-/// Everything that this way of recomputing keeps; under full recomputation the blocks' inputs stand for the blocks.
+/// The tensors that a way of recomputing keeps; under full recomputation the blocks keep only their inputs.
 template <class N>
 StoredSum<N> stored(const Arch& a, const Sizes<N>& s, const MicroBatch<N>& m, Recompute recompute) {
   StoredSum<N> sum = stored(a, s, m, [recompute](const Stored<N>& x) {

@@ -1,6 +1,6 @@
 #pragma once
-/// The second road: closed forms of the seeds and of the papers, each with its source and with what it drops. The
-/// engine never includes them; tests and `llmcalc check` set the two equal.
+/// Closed forms of the source documents and papers, each with its source and its omissions. The engine never includes
+/// them; tests and `llmcalc check` compare the two.
 
 #include "calc/textbook/activations.hpp"
 #include "calc/textbook/exact.hpp"

@@ -8,11 +8,11 @@
 
 namespace llmcalc::textbook {
 
-/// Where a weight lies under tensor parallelism.
+/// The place of a weight under tensor parallelism.
 enum class Place : std::uint8_t {
   cut,     ///< a share of it on every rank
-  whole,   ///< on every rank, working on its tokens only
-  shared,  ///< on every rank, working on its heads only
+  whole,   ///< on every rank, for its tokens only
+  shared,  ///< on every rank, for its heads only
   after    ///< on every rank: a bias that is added after the ranks' sum
 };
 
@@ -29,7 +29,7 @@ struct Weight {
   bool routed = false;  ///< an expert's
   bool tied = false;    ///< the token table, counted there
   bool lookup = false;  ///< a table that is read, not multiplied
-  bool norm = false;    ///< of a norm inside attention, stored as norms are
+  bool norm = false;    ///< of a norm inside attention, stored like other norms
   N numbers() const { return N(times) * copies * in * out; }
 };
 
@@ -57,7 +57,7 @@ class WeightTable {
   void vector(Component c, const N& layers, Count times, const N& size, Place place = Place::cut) {
     visit_(Weight<N>{.component = c, .layers = layers, .times = times, .out = size, .place = place});
   }
-  /// A norm's weights among attention's.
+  /// Adds a norm's weights to attention's.
   void inner_norm(const N& layers, Count times, const N& size, Place place = Place::cut) {
     visit_(Weight<N>{.component = Component::attention,
                      .layers = layers,
@@ -205,7 +205,7 @@ class WeightTable {
   Visit& visit_;
 };
 
-/// The sum over all weights of what of(weight) says of one layer's.
+/// The sum over all weights of layers x of(weight).
 template <class N, class Of>
 N sum_of_weights(const Arch& a, const Sizes<N>& s, const Of& of) {
   Layered<N> sum;
@@ -214,13 +214,13 @@ N sum_of_weights(const Arch& a, const Sizes<N>& s, const Of& of) {
   return sum.total();
 }
 
-/// How many numbers are learned, of the weights that `which` accepts.
+/// Number of learned numbers in the weights that `which` accepts.
 template <class N, class Which>
 N parameters_of(const Arch& a, const Sizes<N>& s, const Which& which) {
   return sum_of_weights(a, s, [&](const Weight<N>& w) { return w.tied || !which(w) ? N(0) : w.numbers(); });
 }
-/// Of one component: projections, biases, latent norms, norms of queries and keys and sinks are attention's; router,
-/// experts, shared experts and gates the MLP's.
+/// Learned numbers of one component: attention has projections, biases, latent norms, norms of queries and keys, and
+/// sinks; the MLP has router, experts, shared experts and gates.
 template <class N>
 N parameters_of(const Arch& a, const Sizes<N>& s, Component c) {
   return parameters_of(
@@ -230,7 +230,7 @@ template <class N>
 N all_parameters(const Arch& a, const Sizes<N>& s) {
   return parameters_of(a, s, [](const Weight<N>&) { return true; });
 }
-/// Those of the experts that a token does not visit.
+/// Learned numbers of the experts that a token does not visit.
 template <class N>
 N idle_parameters(const Arch& a, const Sizes<N>& s) {
   return sum_of_weights(
@@ -255,14 +255,14 @@ N factored_numbers(const Arch& a, const Sizes<N>& s) {
 
 // ---- Bytes in a number format
 
-/// A format's bytes: per number, per group and per outer group, and how many those hold; once per tensor.
+/// The sizes of a format: bytes per number, per group and per outer group, their lengths, and bytes once per tensor.
 template <class N>
 struct FormatSizes {
   N each, group_bytes, group, outer_bytes, outer, tensor;
 };
 
-/// Bytes of `out` rows of `in` numbers, each row in its groups or `group_rows` of them in blocks; what a tensor has
-/// once is left out.
+/// Bytes of `out` rows of `in` numbers, in groups along a row or in blocks of `group_rows` rows; without the bytes that
+/// occur once per tensor.
 template <class N>
 N matrix_bytes(const Format& f, const FormatSizes<N>& s, const N& in, const N& out) {
   const N rows = f.group_rows > 1 ? quotient_up(out, N(f.group_rows)) : out;
@@ -275,12 +275,12 @@ N matrix_bytes(const Format& f, const FormatSizes<N>& s, const N& in, const N& o
   return f.element_bits % 8 == 0 && f.group_bits % 8 == 0 && f.outer_bits % 8 == 0 ? b : ceil(b);
 }
 
-/// Every number takes the same bytes, in matrices, tables and vectors alike.
+/// Whether every number takes the same bytes, in matrices, tables and vectors alike.
 inline bool is_uniform(const Format& f) {
   return f.group == 0 && f.element_bits % 8 == 0 && f.tensor_bytes == 0 && f.covers_embedding && f.covers_vectors;
 }
 
-/// One of the weights; what the format does not cover has p bytes per number.
+/// Bytes of one weight; numbers that the format does not cover take p bytes each.
 template <class N>
 N weight_bytes(const Format& f, const FormatSizes<N>& s, const N& p, const Weight<N>& w) {
   const bool in_table =
@@ -299,7 +299,7 @@ struct SizedFormat {
   FormatSizes<N> sizes;
 };
 
-/// All of them, matrix by matrix; stored_in(component) is the SizedFormat of each.
+/// Bytes of all weights, matrix by matrix; stored_in(component) is the SizedFormat of each.
 template <class N, class StoredIn>
 N weights_bytes(const Arch& a, const Sizes<N>& s, const StoredIn& stored_in, const N& p) {
   return sum_of_weights(a, s, [&](const Weight<N>& w) {
