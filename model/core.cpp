@@ -60,7 +60,10 @@ Pass::CoreKept Pass::core_kept(std::string_view op, const Attention& s, bool pas
   if (step_.training && plan().softmax_store == SoftmaxStore::seed && !dropped)
     k.scores = tensor(pairs * backend_.number());
   k.probabilities = tensor(pairs * backend_.number());
-  if (dropped) k.dropped = tensor(pairs * backend_.number()), k.mask = tensor(Bytes(pairs));
+  if (dropped) {
+    k.dropped = tensor(pairs * backend_.number());
+    k.mask = tensor(Bytes(pairs));
+  }
   return k;
 }
 
@@ -83,7 +86,10 @@ Value Pass::attention(std::string_view op, const Attention& s, const CoreLayout&
 
   std::vector<Tensor> held;
   std::vector<std::shared_ptr<Slot>> slots;
-  for (const Value& v : in) held.push_back(keep(op, v).data), slots.push_back(v.slot);
+  for (const Value& v : in) {
+    held.push_back(keep(op, v).data);
+    slots.push_back(v.slot);
+  }
   Tensor o;
   if (how == AttentionImpl::flash) o = keep(op, y).data;
   if (remade) kept = {};

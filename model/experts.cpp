@@ -61,7 +61,10 @@ Value Pass::absorbed(std::string_view op, const Value& x, bool values) {
   const Count up = l.nope_dim + l.v_dim, x_head = x.width / arch_.heads;
   const Parameter* w = weight("attn.kv_up", "weight");
   Linear s{.rows = mul(x.rows, arch_.heads), .in = l.nope_dim, .out = l.kv_rank, .groups = arch_.heads};
-  if (values) s.in = l.kv_rank, s.out = l.v_dim;
+  if (values) {
+    s.in = l.kv_rank;
+    s.out = l.v_dim;
+  }
   const LinearView v{.x = x.data->data(),
                      .weight = w->value->data(),
                      .x_stride = x.width,

@@ -110,7 +110,9 @@ Value latent_attention(Pass& p, const Reach& reach, Value x) {
   if (s.absorbed) {
     p.rope("attn.rope", rotary_q, rotary_k);
     Value q_latent = p.absorbed("attn.q_absorb", q, false);
-    core.kv_heads = 1, core.qk_dim = latent, core.v_dim = l.kv_rank;
+    core.kv_heads = 1;
+    core.qk_dim = latent;
+    core.v_dim = l.kv_rank;
     const CoreLayout layout{.q = {0, 0, q_latent.width, l.kv_rank},
                             .q_rope = {1, l.nope_dim, q.width, head},
                             .k = {2, 0, l.kv_rank, 0},

@@ -54,7 +54,10 @@ Value Pass::product(std::string_view op, Value given, bool for_loss, const Value
            .bias = b != nullptr,
            .tied = tied};
   LinearView v{.weight = value(w), .bias = value(b), .wide_output = wide};
-  if (gates != nullptr) s.top_k = arch_.moe.top_k, v.choice = gates->data->data();
+  if (gates != nullptr) {
+    s.top_k = arch_.moe.top_k;
+    v.choice = gates->data->data();
+  }
   if (!step_.training && op.starts_with("head.") && x.rows != step_.sequences) {
     s.rows = step_.sequences;  // generation looks at the last token of each sequence only
     v.x_stride = step_.queries * s.in;
@@ -70,7 +73,8 @@ Value Pass::product(std::string_view op, Value given, bool for_loss, const Value
               chosen = gates != nullptr ? gates->slot->kept : nullptr]() mutable {
                const Tensor dy = taken(out), x_data = kept.get();
                const Into dx = into(op, in, n);
-               v.x = x_data->data(), v.choice = data(chosen);
+               v.x = x_data->data();
+               v.choice = data(chosen);
                v.add_weight_gradient = !std::exchange(w->blank, false);
                backend_.linear_gradient(s, v, dy->data(), dx.data, dx.add, w->gradient->data(), weights_.sum(b));
              });

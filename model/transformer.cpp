@@ -96,7 +96,8 @@ double Transformer::finished(const Report::Numbers& r) {
 TrainingStep& Transformer::training_step_of(const OptimizerSettings& o, std::size_t batches) {
   Settings now = settings_;
   OptimizerSettings alike = o;
-  now.steps = 0, alike.rate = 0;
+  now.steps = 0;
+  alike.rate = 0;
   const Tensor& gradient = weights_.all().front().gradient;
   const bool there = training_ != nullptr && training_->settings == now && training_->optimizer == alike &&
                      training_->report.losses().size() == batches && training_->gradient.lock() == gradient;
@@ -158,7 +159,8 @@ std::vector<double> Transformer::logits(std::span<const std::int64_t> ids, Count
                                         Trace* trace) {
   const Count queries = static_cast<Count>(ids.size()) / sequences;
   Step s = past == 0 ? prefill_step(settings_.plan, queries) : decode_step(settings_.plan, past + 1);
-  s.sequences = sequences, s.queries = queries;
+  s.sequences = sequences;
+  s.queries = queries;
   const auto numbers = static_cast<std::size_t>(mul(sequences, arch_.vocabulary));
   const auto ask = [&](const std::function<void(const Value&)>& take) {
     Pass pass(arch_, backend_, arena_, weights_, settings_, s, trace, nullptr, cache);
@@ -195,7 +197,9 @@ DecodingStep& Transformer::decoding_step_of(Cache& cache, Count sequences) {
 
 std::vector<double> Transformer::all_logits(std::span<const std::int64_t> ids, Count sequences) {
   Step s = training_step();
-  s.dropout = false, s.sequences = sequences, s.queries = static_cast<Count>(ids.size()) / sequences;
+  s.dropout = false;
+  s.sequences = sequences;
+  s.queries = static_cast<Count>(ids.size()) / sequences;
   Pass pass(arch_, backend_, arena_, weights_, settings_, s, nullptr, nullptr, nullptr);
   const Value y = forward(pass, ids);
   std::vector<double> out(static_cast<std::size_t>(y.elements()));

@@ -1,6 +1,5 @@
 #pragma once
-/// Numbers that begin on a cache line: a vector that is read and written back in one loop would else lie across two
-/// lines, and wait for itself.
+/// An array aligned to a cache line, so that no vector load or store straddles two lines.
 
 #include <cstddef>
 #include <new>

@@ -1,6 +1,6 @@
 #pragma once
 /// o = softmax(q k' scale) v, causal (Vaswani et al. 2017): naive, which forms and keeps the scores, and flash
-/// (Dao et al. 2022, arXiv:2205.14135), which keeps a log-sum-exp per row and makes the scores again in backward.
+/// (Dao et al. 2022, arXiv:2205.14135), which keeps a log-sum-exp per row and recomputes the scores in backward.
 
 #include <cmath>
 #include <limits>
@@ -25,7 +25,7 @@ T* at_mutable(const HeadView& v, Count s, Count t, Count h) {
   return const_cast<T*>(at<T>(v, s, t, h));
 }
 
-/// Attention of one sequence and one head: what the loops below share.
+/// Attention of one sequence and one head: pointers and sizes for the loops below.
 template <typename T>
 struct Core {
   using W = Wide<T>;
@@ -48,7 +48,7 @@ struct Core {
   /// The keys that query i (of this pass) sees: [first, last).
   Count last(Count i) const { return s.past() + i + 1; }
   Count first(Count i) const { return s.reach.first(last(i) - 1); }
-  /// Its first number among the scores of all heads and sequences: where dropout's dice are counted from.
+  /// Index of query i's first score among those of all heads and sequences: the start of its dropout mask.
   Count row(Count i) const { return ((sequence * s.heads + head) * s.queries + i) * (s.keys); }
 
   /// Scores of query i with keys [first, first + n).
@@ -69,7 +69,7 @@ struct Core {
   W sink() const { return wide(static_cast<const T*>(in.sinks)[head]); }
 };
 
-/// Where the n scores of a row become probabilities; returns the log-sum-exp, a sink's logit among them.
+/// Softmax of a row of n scores in place; returns the log-sum-exp, a sink's logit included.
 template <typename W>
 W softmax(Count n, W* x, const W* sink) {
   W most = greatest_of<W>(n, x);
@@ -89,7 +89,7 @@ void write_out(const Aligned<Wide<T>>& from, T* to) {
   for (std::size_t i = 0; i < from.size(); ++i) to[i] = static_cast<T>(from[i]);
 }
 
-// ---- flash: only the pairs that the mask leaves
+// ---- flash: only the pairs that the causal mask leaves
 
 template <typename T>
 Flops flash(const Attention& s, const AttentionInputs& in, const Dropout& drop, Wide<T>* log_sum_exp, T* o) {
@@ -131,8 +131,8 @@ struct KeySums {
   }
 };
 
-/// Gradients of one row's query, and its share of the keys' and values', from the row's probabilities p, the same
-/// after dropout, and dp = do . v: ds = p (dp - sum p dp) scale; `keep`: what dropout multiplies by.
+/// Gradients of one row's query, and its share of the keys' and values', from the row's probabilities p before and
+/// after dropout and dp = do . v: ds = p (dp - sum p dp) scale; `keep`: the dropout factors.
 template <typename T>
 struct RowGradient {
   using W = Wide<T>;
@@ -140,11 +140,14 @@ struct RowGradient {
 
   void resize(Count n, const Core<T>& c) {
     const std::size_t size = static_cast<std::size_t>(n);
-    p.resize(size), dropped.resize(size), ds.resize(size), keep.assign(size, W(1));
+    p.resize(size);
+    dropped.resize(size);
+    ds.resize(size);
+    keep.assign(size, W(1));
     dq.assign(static_cast<std::size_t>(c.plain()), W(0));
     dq_rope.assign(static_cast<std::size_t>(c.in.rope_dim), W(0));
   }
-  /// ds of keys [first, first + n) back to q and k, p of them back to v.
+  /// Propagates ds of keys [first, first + n) to q and k, and their p to v.
   void spread(const Core<T>& c, Count i, Count first, Count n, const T* d_o, KeySums<T>& sums) {
     const W scale = number<W>(c.in.scale);
     for (Count at = 0; at < n; ++at) {
@@ -199,7 +202,7 @@ void each_head_gradient(const Attention& s, const AttentionInputs& in, const Att
   });
 }
 
-/// The sink's gradient is that of one more score, whose value is nothing: -p_sink (o . do) per row.
+/// The sink's gradient, that of a score whose value vector is zero: -p_sink (o . do) per row.
 template <typename T>
 void write_query(const Core<T>& c, const AttentionGradients& to, Count i, const RowGradient<T>& r) {
   write_out(r.dq, at_mutable<T>(to.q, c.sequence, i, c.head));
@@ -241,9 +244,9 @@ Flops flash_gradient(const Attention& s, const AttentionInputs& in, const Dropou
   return (s.sequences * s.heads) * pair_flops(pairs, 3 * s.qk_dim + 2 * s.v_dim);
 }
 
-// ---- naive: every pair; what the mask hides is computed and thrown away
+// ---- naive: every pair; masked scores are computed and discarded
 
-/// x as it is stored, and stored.
+/// Rounds x to the stored format and stores it.
 template <typename T>
 void round_to(Count first, Count last, Wide<T>* x, T* to) {
   lanes<Wide<T>>(first, last, [=](Count j) { to[j] = static_cast<T>(x[j]), x[j] = wide(to[j]); });
@@ -261,14 +264,15 @@ Flops naive(const Attention& s, const AttentionInputs& in, const Dropout& drop, 
     const Count first = c.first(i), last = c.last(i), row = c.row(i);
     p.resize(static_cast<std::size_t>(keys));
     out.assign(static_cast<std::size_t>(s.v_dim), W(0));
-    // One query alone has nothing to gain from keys that it does not see.
+    // A single query skips the keys that it does not see.
     const Count low = s.queries > 1 ? 0 : first, high = s.queries > 1 ? keys : last;
     c.scores(i, low, high - low, p.data() + low);
     W* x = p.data();
     if (k.scores != nullptr) lanes<W>(low, high, [=, to = k.scores + row](Count j) { to[j] = static_cast<T>(x[j]); });
     const W sink = in.sinks != nullptr ? c.sink() : W(0);
     softmax(last - first, x + first, in.sinks != nullptr ? &sink : nullptr);
-    std::fill(x + low, x + first, W(0)), std::fill(x + last, x + high, W(0));
+    std::fill(x + low, x + first, W(0));
+    std::fill(x + last, x + high, W(0));
     round_to(low, high, x, k.probabilities + row);
     if (drop.p > 0) {
       factor.resize(p.size());

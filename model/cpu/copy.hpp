@@ -1,11 +1,11 @@
 #pragma once
-/// How fast this machine copies.
+/// Copy bandwidth of this machine.
 
 #include "calc/units.hpp"
 
 namespace llmcalc::model {
 
-/// Bytes read and written per second by memcpy on all cores, between two arrays of so many bytes: the best of nine.
+/// Bytes read and written per second by memcpy on all cores between two arrays of `bytes`: the best of nine runs.
 double copy_bandwidth(Count bytes);
 
 }  // namespace llmcalc::model

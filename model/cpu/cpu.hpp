@@ -1,5 +1,5 @@
 #pragma once
-/// The operators on this machine's cores, in numbers of type T.
+/// The CPU backend, in numbers of type T.
 
 #include <unistd.h>
 
@@ -184,7 +184,8 @@ class Cpu final : public Backend {
   void square_sum(Count count, In g, double* sum) override { *sum = LLMCALC_ISA::square_sum(count, w(g)); }
   void clip(std::span<const double> losses, std::span<const double> squares, double most, double* norm) override {
     const Clip c = clip_of(losses.data(), losses.size(), squares.data(), squares.size(), most);
-    norm[0] = c.norm, norm[1] = c.factor;
+    norm[0] = c.norm;
+    norm[1] = c.factor;
   }
   void multiply_by(Count count, const double* factor, Out g) override {
     if (is_factor(factor) && *factor != 1) LLMCALC_ISA::multiply_by(count, *factor, w(g));

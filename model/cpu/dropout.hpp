@@ -1,6 +1,6 @@
 #pragma once
-/// Replayable dropout (Srivastava et al. 2014): what stays is divided by 1 - p. Number i stays or goes by its counter
-/// alone, so that a second pass, or flash attention's backward, throws the same dice.
+/// Replayable dropout (Srivastava et al. 2014): kept numbers are divided by 1 - p. The mask of number i depends on its
+/// counter alone, so that recomputation and flash attention's backward use the same mask.
 
 #include <cmath>
 
@@ -10,7 +10,7 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// Dice are thrown for so many numbers at once: 16 blocks of four words.
+/// Mask numbers drawn at once: 16 blocks of four words.
 inline constexpr Count dice = 4 * philox_blocks;
 
 /// The least word w with unit_float(w) >= p: unit_float drops the last 8 bits.
@@ -18,7 +18,7 @@ inline std::uint32_t first_that_stays(double p) {
   return static_cast<std::uint32_t>(std::ceil(static_cast<double>(static_cast<float>(p)) * (1 << 24))) << 8U;
 }
 
-/// What numbers [first, first + dice) are multiplied by: 1/(1 - p), or 0 for those that go; first: a multiple of dice.
+/// Dropout factors of numbers [first, first + dice): 1/(1 - p), or 0 if dropped; first: a multiple of dice.
 template <typename W>
 void throw_dice(const Dropout& d, Count first, W* factor) {
   const std::uint32_t least = first_that_stays(d.p);
@@ -28,7 +28,7 @@ void throw_dice(const Dropout& d, Count first, W* factor) {
   lanes<W>(0, dice, [&](Count i) { factor[i] = words[i] >= least ? keep : W(0); });
 }
 
-/// The dice of numbers [first, first + n), block by block: f(offset, how many, their factors).
+/// Calls f(offset, count, factors) for the mask of numbers [first, first + n), block by block.
 template <typename W, typename F>
 void each_block(const Dropout& d, Count first, Count n, const F& f) {
   W block[dice];
@@ -44,7 +44,7 @@ void throw_dice(const Dropout& d, Count first, Count n, W* factor) {
   each_block<W>(d, first, n, [=](Count at, Count size, const W* block) { std::copy_n(block, size, factor + at); });
 }
 
-/// x multiplied by the dice of numbers [first, first + n).
+/// Multiplies x by the dropout factors of numbers [first, first + n).
 template <typename W>
 void multiply_by_dice(const Dropout& d, Count first, Count n, W* x) {
   each_block<W>(d, first, n, [=](Count at, Count size, const W* block) {

@@ -1,5 +1,5 @@
 #pragma once
-/// Mixture of experts: which token goes where, and back.
+/// Mixture of experts: routing, dispatch, combination.
 
 #include "model/backend.hpp"
 #include "model/cpu/aligned.hpp"
@@ -15,8 +15,14 @@ void route_row(const Pointwise& s, const T* logits, Wide<T>* p, Wide<T>* gates) 
   using W = Wide<T>;
   W sum(0), chosen(0);
   const W most = greatest_of<W>(s.width, logits);
-  for (Count e = 0; e < s.width; ++e) p[e] = exp_of(wide(logits[e]) - most), sum += p[e];
-  for (Count e = 0; e < s.width; ++e) p[e] = p[e] / sum, gates[e] = W(-1);
+  for (Count e = 0; e < s.width; ++e) {
+    p[e] = exp_of(wide(logits[e]) - most);
+    sum += p[e];
+  }
+  for (Count e = 0; e < s.width; ++e) {
+    p[e] = p[e] / sum;
+    gates[e] = W(-1);
+  }
   for (Count k = 0; k < s.top_k; ++k) {
     Count best = -1;
     for (Count e = 0; e < s.width; ++e)
@@ -64,7 +70,7 @@ void dispatch(const Pointwise& s, Count experts, const T* gates, const T* x, T* 
   each<T>(s.rows, s.width,
           [&](Count i) { std::copy_n(x + r.token[static_cast<std::size_t>(i)] * s.width, s.width, y + i * s.width); });
 }
-/// to = the sum over a token's rows of factor(row) x row, experts in order, or added to what is there.
+/// Writes to `to`, or adds, the sum over a token's rows of factor(row) x row, experts in order.
 template <typename T, typename F>
 void sum_rows(const Routing& r, Count width, const T* x, T* to, bool add, const F& factor) {
   using W = Wide<T>;

@@ -1,4 +1,4 @@
-// The numbers of runs, compiled once per instruction set, with LLMCALC_ISA as the namespace.
+// float32 and bfloat16 backends, compiled once per instruction set, with LLMCALC_ISA as the namespace.
 
 #include "model/cpu/cpu.hpp"
 #include "model/cpu/make.hpp"

@@ -27,7 +27,7 @@ inline Flops product_flops(Count m, Count n, Count k) { return flops(2, m, n, k)
 
 inline Count routed_rows(const Linear& s) { return s.top_k > 0 ? s.rows : 0; }
 
-/// Rows [0, rows) with one matrix. `following`: see MatmulShape.
+/// Product of rows [0, rows) with one matrix. `following`: see MatmulShape.
 template <typename T, typename Y>
 Flops dense(const Linear& s, Count rows, const T* x, Count x_stride, const T* w, const T* b, Y* y,
             Count following = 0) {
@@ -53,7 +53,7 @@ Flops dense_gradient(const Linear& s, Count rows, const T* x, const T* w, const 
   return product_flops(rows, s.in, s.out) + product_flops(s.out, s.in, rows);
 }
 
-/// Expert e has matrix e and the rows that were sent there. In their order: a product may run into the next one's rows.
+/// Products of the experts, in order, since a product may write into the next one's rows.
 template <typename T>
 Flops routed(const Linear& s, const LinearView& v, const T* x, const T* w, const T* b, T* y) {
   const Routing r = routing(s.rows / s.top_k, s.groups, static_cast<const T*>(v.choice));

@@ -1,6 +1,6 @@
 #pragma once
-/// Cross-entropy, in place: of wide logits by way of log-probabilities; of others with the rows' log-sum-exps beside
-/// them, computed in wide numbers and rounded once.
+/// Cross-entropy, in place: wide logits become log-probabilities; others need the rows' log-sum-exps, and are computed
+/// in wide numbers and rounded once.
 
 #include <vector>
 
@@ -30,7 +30,7 @@ Wide<X> log_sum_exp(Count n, const X* x, Count more) {
   return most + log_of(sum_of<W>(std::min(block, n), [&sums](Count i) { return sums[i]; }));
 }
 
-/// Numbers of the rows behind row r.
+/// Count of logits in the rows after row r.
 inline Count behind(const Loss& s, Count r) { return (s.rows - 1 - r) * s.vocabulary; }
 
 inline double mean_of(const std::vector<double>& each_row) {

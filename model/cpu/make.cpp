@@ -29,7 +29,7 @@ struct Kernels {
   Make make;
 };
 
-/// What this processor can run, best first.
+/// The kernels that this processor can run, best first.
 std::vector<Kernels> kernels() {
   std::vector<Kernels> all;
 #ifdef LLMCALC_AVX512

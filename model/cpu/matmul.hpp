@@ -17,7 +17,7 @@ void put_product(C* to, W v, bool add) {
   *to = static_cast<C>(add ? static_cast<W>(wide(*to)) + v : v);
 }
 
-/// Number by number: what counts its operations.
+/// A plain triple loop, for numbers that count their operations.
 template <typename A, typename B, typename C>
 void plain_matmul(const MatmulShape& s, const A* a, const B* b, C* c) {
   using W = Wide<A>;
@@ -69,7 +69,7 @@ bool worth_compiling(const MatmulShape& s) {
   return m * s.n * s.k >= (std::is_same_v<T, float> ? 1 << 21 : 1 << 15);
 }
 
-/// Not a few rows.
+/// A product of many rows.
 template <typename A, typename B, typename C>
 void large_matmul(const MatmulShape& s, const A* a, const B* b, C* c) {
   const bool compiled = worth_compiling<A>(s), alike = s.routed_rows > 0 && s.transpose_b;
@@ -80,12 +80,12 @@ void large_matmul(const MatmulShape& s, const A* a, const B* b, C* c) {
   packed_matmul(s, a, b, c);
 }
 
-/// Numbers of rows are rounded to a quarter of them or finer: few shapes to compile, however many an expert gets.
+/// Granule to which rows are rounded up, at most a quarter of them: few shapes to compile for an expert's varying rows.
 inline Count granule(Count rows) {
   return std::max<Count>(8, static_cast<Count>(std::bit_floor(static_cast<std::uint64_t>(rows))) / 4);
 }
 
-/// A copy of some rows with rows of zeros after them; valid until the next one in `room`.
+/// A copy of some rows padded with zero rows; valid until the next one in `room`.
 template <typename X>
 X* filled_up(Aligned<X>& room, Count rows, Count all, Count width, Count stride, const X* from) {
   room.resize(static_cast<std::size_t>(all * stride));
@@ -96,7 +96,7 @@ X* filled_up(Aligned<X>& room, Count rows, Count all, Count width, Count stride,
   return to;
 }
 
-/// Fewer rows than s.m, with zeros beside them.
+/// A product of fewer rows than s.m, padded with zeros.
 template <typename A, typename B, typename C>
 void filled_matmul(const MatmulShape& s, Count rows, const A* a, const B* b, C* c) {
   thread_local Aligned<A> left;
@@ -106,7 +106,7 @@ void filled_matmul(const MatmulShape& s, Count rows, const A* a, const B* b, C* 
   for (Count i = 0; i < rows; ++i) std::copy_n(to + i * s.ldc, s.n, c + i * s.ldc);
 }
 
-/// The rows of one expert, and of those that follow as many as round them up; the last expert's are filled up.
+/// A product of one expert's rows, rounded up with the rows that follow; the last expert's are padded.
 template <typename A, typename B, typename C>
 void routed_matmul(MatmulShape s, const A* a, const B* b, C* c) {
   const Count rows = s.m, step = granule(rows), up = (rows + step - 1) / step * step, whole = rows - rows % step;
@@ -118,7 +118,7 @@ void routed_matmul(MatmulShape s, const A* a, const B* b, C* c) {
   filled_matmul(s, rows - whole, a + whole * s.lda, b, c + whole * s.ldc);
 }
 
-/// The gradient of an expert's matrix, a sum over its rows: rows of zeros fill them up.
+/// The gradient of an expert's matrix, a sum over its rows, padded with zero rows.
 template <typename A, typename B, typename C>
 void routed_sum(MatmulShape s, const A* a, const B* b, C* c) {
   const Count rows = s.k, step = granule(rows);

@@ -10,10 +10,10 @@ struct MatmulShape {
   Count m = 0, n = 0, k = 0;
   bool transpose_a = false, transpose_b = false, add = false;
   Count lda = 0, ldb = 0, ldc = 0;
-  /// Rows that routers send to all experts, where these are one expert's: as many as it happens to get. A row of C has
-  /// the same bits however many there are. 0: the shape is the same every time.
+  /// Rows of all experts together, if m is one expert's data-dependent share. A row of C has the same bits for any m.
+  /// 0: m is fixed.
   Count routed_rows = 0;
-  /// Rows of A and C that follow, which may be multiplied too: what they hold in C is written afterwards.
+  /// Rows of A and C after the m that may be multiplied too; their part of C is overwritten later.
   Count following = 0;
   auto operator<=>(const MatmulShape&) const = default;
 };

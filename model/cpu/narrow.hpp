@@ -1,6 +1,6 @@
 #pragma once
-/// Results into memory: as they are computed, or in bfloat16 through a buffer of floats, which processors that know the
-/// format round sixteen at a time.
+/// Stores of results: as computed, or in bfloat16 through a buffer of floats, which processors with bfloat16
+/// instructions round sixteen at a time.
 
 #include "model/cpu/parallel.hpp"
 
@@ -17,8 +17,8 @@ inline void narrow_by_software(Count n, const float* from, bf16* to) {
 
 #ifdef __AVX512F__
 
-/// The same by the processor's own instruction, which makes 0 of what is below 2^-126: such blocks are left to
-/// software.
+/// to[i] = from[i], rounded by the processor's instruction. It flushes numbers below 2^-126 to 0, so blocks that
+/// contain any are rounded in software.
 [[gnu::target("avx512bf16")]] inline void narrow_by_instruction(Count n, const float* from, bf16* to) {
   __mmask16 tiny = 0;
   for (Count i = 0; i < n; i += 16) {
@@ -38,8 +38,7 @@ inline void narrow(Count n, const float* from, bf16* to) {
 
 #endif
 
-/// to[i] = f(i) for i of [first, last), or added to it. The choice is made before the loop, which it would keep from
-/// being vectorised.
+/// to[i] = f(i) for i in [first, last), or added to it. The branch is outside the loop so that it vectorises.
 template <typename T, typename F>
 LLMCALC_FLAT void put_lanes(Count first, Count last, T* to, bool add, const F f) {
 #ifdef __AVX512F__

@@ -28,7 +28,7 @@ RowStatistics<W> kept_statistics(const Norm& s, const W* kept, Count row) {
   return s.centred ? RowStatistics<W>{kept[2 * row], kept[2 * row + 1]} : RowStatistics<W>{W(0), kept[row]};
 }
 
-/// Row r's weights: one set, or one per head.
+/// Offset of a row's weights: one set, or one per head.
 inline Count weights_of(const Norm& s, const NormView& v, Count row) { return row % v.heads * s.width; }
 
 template <typename T>
@@ -48,10 +48,8 @@ void norm(const Norm& s, const NormView& v, T* y, Wide<T>* statistics) {
     else
       put_lanes(0, s.width, to, false, [=](Count i) { return (wide(x[i]) - m) * f; });
     if (statistics == nullptr) return;
-    if (s.centred)
-      statistics[2 * r] = m, statistics[2 * r + 1] = f;
-    else
-      statistics[r] = f;
+    if (s.centred) statistics[2 * r] = m;
+    statistics[s.centred ? 2 * r + 1 : r] = f;
   });
 }
 
@@ -62,7 +60,7 @@ struct WeightSums {
 };
 
 /// dx of one row: (g - mean(g) - n mean(g n)) inverse with g = dy w and n the normalised row; RMSNorm has no mean(g).
-/// Sums: + dy n, + dy. weight(i): w, or 1.
+/// Adds dy n and dy to the sums. weight(i): w, or 1.
 template <typename T, typename F>
 void norm_row_gradient(const Norm& s, const T* x, const T* dy, RowStatistics<Wide<T>> st, T* dx, bool add,
                        WeightSums<Wide<T>> sums, const F& weight) {
@@ -79,7 +77,7 @@ void norm_row_gradient(const Norm& s, const T* x, const T* dy, RowStatistics<Wid
   put_lanes(0, s.width, dx, add, [=](Count i) { return (g[i] - sum - normal[i] * with_n) * f; });
 }
 
-/// Rows [first, last); `sums` begin at the first head's.
+/// Gradients of rows [first, last); `sums` begin at the first head's.
 template <typename T>
 void norm_rows_gradient(const Norm& s, const NormView& v, const Wide<T>* statistics, Count first, Count last,
                         const T* dy, T* dx, bool add, WeightSums<Wide<T>> sums) {
@@ -88,7 +86,8 @@ void norm_rows_gradient(const Norm& s, const NormView& v, const Wide<T>* statist
   for (Count r = first; r < last; ++r) {
     const T *from = x + r * v.x_stride, *d = dy + r * s.width;
     const Count ahead = r + 1 < last ? s.width : 0, at = weights_of(s, v, r);
-    fetch(from + v.x_stride, ahead), fetch(d + s.width, ahead);
+    fetch(from + v.x_stride, ahead);
+    fetch(d + s.width, ahead);
     const RowStatistics<W> st =
         statistics != nullptr ? kept_statistics(s, statistics, r) : row_statistics(s, from, v.epsilon);
     const WeightSums<W> mine{sums.weight != nullptr ? sums.weight + at : nullptr,
@@ -101,7 +100,7 @@ void norm_rows_gradient(const Norm& s, const NormView& v, const Wide<T>* statist
   }
 }
 
-/// Rows are cut into groups, each with sums of its own, which are added up in order: how many there are depends on the
+/// Gradients of all rows. Groups of rows have their own sums, added up in order; the number of groups depends on the
 /// rows alone, so that the sums do not depend on the threads.
 template <typename T>
 void norm_gradient(const Norm& s, const NormView& v, const Wide<T>* statistics, const T* dy, T* dx, bool add,

@@ -19,13 +19,13 @@ namespace {
 #define LLMCALC_TEXT(x) LLMCALC_TEXT_OF(x)
 constexpr const char* file_name = "libdnnl.so." LLMCALC_TEXT(DNNL_VERSION_MAJOR);
 
-/// With OpenMP's threads told to sleep while they wait: they would else hold the cores that our own loops run on.
+/// Opens the library with passive waiting in OpenMP, whose threads would otherwise occupy the cores of our own loops.
 void* opened() {
   ::setenv("OMP_WAIT_POLICY", "passive", 0);
   return dlopen(file_name, RTLD_NOW | RTLD_LOCAL);
 }
 
-/// The functions that are used, under their own names.
+/// The functions of oneDNN that are used, under their own names.
 struct Library {
   void* file = opened();
   bool complete = file != nullptr;
@@ -69,7 +69,7 @@ struct Library {
   }
 };
 
-/// Never taken down: its threads may outlive what a program's end destroys.
+/// The library, never destroyed, because its threads may outlive static objects.
 Library& library() {
   static Library* const one = new Library;
   return *one;

@@ -1,5 +1,5 @@
 #pragma once
-/// What a step does to n weights.
+/// Optimizers: one step on n weights.
 
 #include <cmath>
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// Sum of squares, in chunks of fixed size, so that the threads do not change it.
+/// Sum of squares, in chunks of fixed size, so that it does not depend on the threads.
 template <typename W>
 double square_sum(Count n, const W* g) {
   constexpr Count size = 8192;
@@ -52,8 +52,10 @@ void adamw(Count n, const AdamW& o, const Wide<T>* g, T* weight, Wide<T>* master
     everywhere<T>(n, [=](Count i) {
       const W first = b1 * m[i] + c1 * g[i], second = b2 * v[i] + c2 * g[i] * g[i];
       const W next = wide(stored[i]) * shrink - rate * (first * bias1) / (sqrt_of(second * bias2) + epsilon);
-      m[i] = first, v[i] = second;
-      store(next, stored + i), store(next, weight + i);
+      m[i] = first;
+      v[i] = second;
+      store(next, stored + i);
+      store(next, weight + i);
     });
   };
   master != nullptr ? step_from(master) : step_from(weight);
@@ -68,13 +70,15 @@ void sgd(Count n, const Momentum& o, const Wide<T>* g, T* weight, Wide<T>* maste
     if (velocity == nullptr)
       everywhere<T>(n, [=](Count i) {
         const W next = wide(stored[i]) * shrink - rate * g[i];
-        store(next, stored + i), store(next, weight + i);
+        store(next, stored + i);
+        store(next, weight + i);
       });
     else
       everywhere<T>(n, [=](Count i) {
         velocity[i] = keep * velocity[i] + g[i];
         const W next = wide(stored[i]) * shrink - rate * velocity[i];
-        store(next, stored + i), store(next, weight + i);
+        store(next, stored + i);
+        store(next, weight + i);
       });
   };
   master != nullptr ? step_from(master) : step_from(weight);

@@ -35,12 +35,18 @@ void multiply_tile(Count k, const W* a, const W* b, W* c, Count ldc, bool add) {
   using X = Tile<W>;
   using Loose = typename X::Loose;
   typename X::Vector sum[X::rows][2] = {};
-  for (Count i = 0; i < X::rows; ++i) fetch(c + i * ldc, 1), fetch(c + i * ldc + X::columns - 1, 1);
+  for (Count i = 0; i < X::rows; ++i) {
+    fetch(c + i * ldc, 1);
+    fetch(c + i * ldc + X::columns - 1, 1);
+  }
   for (Count p = 0; p < k; ++p, a += X::rows, b += X::columns) {
     const typename X::Vector left = *reinterpret_cast<const Loose*>(b);
     const typename X::Vector right = *reinterpret_cast<const Loose*>(b + X::lanes);
 #pragma GCC unroll 12
-    for (Count i = 0; i < X::rows; ++i) sum[i][0] += a[i] * left, sum[i][1] += a[i] * right;
+    for (Count i = 0; i < X::rows; ++i) {
+      sum[i][0] += a[i] * left;
+      sum[i][1] += a[i] * right;
+    }
   }
 #pragma GCC unroll 12
   for (Count i = 0; i < X::rows; ++i)
@@ -76,15 +82,15 @@ void pack_across(Count depth, const X* from, Count stride, Wide<X>* to) {
     for (Count i = 0; i < size; ++i) to[p * size + i] = wide(from[i * stride + p]);
 }
 
-/// A panel of fewer rows than `size`: zeros take the place of those that are missing.
+/// Packs a panel of fewer rows than `size`, padded with zeros.
 template <Count size, typename X>
 void pack_rest(Count rows, Count depth, const X* from, Count row, Count along, Wide<X>* to) {
   for (Count p = 0; p < depth; ++p)
     for (Count i = 0; i < size; ++i) to[p * size + i] = i < rows ? wide(from[i * row + p * along]) : Wide<X>(0);
 }
 
-/// Panels of `size` rows (columns) of `depth` numbers each, the k-th numbers of a panel side by side; what is missing
-/// in the last panel is 0. Number p of row (column) i lies at from[i * row + p * along], and one of the two is 1.
+/// Packs panels of `size` rows (columns) of `depth` numbers each, the k-th numbers of a panel side by side, the last
+/// panel padded with zeros. Number p of row (column) i lies at from[i * row + p * along]; row or along is 1.
 template <Count size, typename X>
 void pack(Count n, Count depth, const X* from, Count row, Count along, Wide<X>* to) {
   const Count whole = n / size;
@@ -122,7 +128,7 @@ void multiply_panels(Count m, Count n, Count k, const W* a, const W* b, W* c, Co
     }
 }
 
-/// The square of C from (row, column) on, rows x columns numbers.
+/// Computes the block of C from (row, column) on, rows x columns numbers.
 template <typename A, typename B, typename C>
 void multiply_square(const MatmulShape& s, Count row, Count column, Count rows, Count columns, const A* a, const B* b,
                      C* c) {
@@ -136,7 +142,8 @@ void multiply_square(const MatmulShape& s, Count row, Count column, Count rows, 
     sum = c + row * s.ldc + column;
   } else {
     sums.resize(static_cast<std::size_t>(square_rows * square_columns));
-    sum = sums.data(), ld = columns;
+    sum = sums.data();
+    ld = columns;
   }
   for (Count p = 0; p < s.k; p += block_k) {
     const Count k = std::min(block_k, s.k - p);
@@ -160,10 +167,13 @@ void multiply_square(const MatmulShape& s, Count row, Count column, Count rows, 
 
 template <typename A, typename B, typename C>
 void packed_matmul(const MatmulShape& s, const A* a, const B* b, C* c) {
-  // Small products in smaller squares, so that every thread has one.
+  // Small products use smaller blocks, so that every thread has one.
   Count rows = square_rows, columns = square_columns;
   const auto squares = [&] { return ((s.m + rows - 1) / rows) * ((s.n + columns - 1) / columns); };
-  while (squares() < 2 * threads() && columns > 64) rows /= 2, columns /= 2;
+  while (squares() < 2 * threads() && columns > 64) {
+    rows /= 2;
+    columns /= 2;
+  }
   const Count across = (s.n + columns - 1) / columns;
   each<A>(squares(), rows * columns + s.k * (rows + columns), [&](Count i) {
     const Count row = i / across * rows, column = i % across * columns;

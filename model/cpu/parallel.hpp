@@ -1,6 +1,6 @@
 #pragma once
-/// Loops over rows on all cores, and which instruction set this copy of the kernels is compiled for: every file that
-/// includes them is compiled once per set, in a namespace of its own.
+/// Loops over rows on all cores, and the instruction set of this copy of the kernels: every file that includes them is
+/// compiled once per set, in a namespace of its own.
 
 #include <algorithm>
 #include <type_traits>
@@ -13,20 +13,20 @@
 #define LLMCALC_ISA portable
 #endif
 
-/// A call left in a loop leaves it one number at a time. So short loops, and what they call, are inlined where they
-/// stand; a long one is a function of its own, into which all that it calls is inlined.
+/// Inlining: a call inside a loop prevents its vectorisation. So short loops and their callees are inlined in place; a
+/// long loop is a function into which all its callees are inlined.
 #define LLMCALC_INLINE [[gnu::always_inline]] inline
 #define LLMCALC_FLAT [[gnu::noinline, gnu::flatten]]
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// May numbers of this type be worked on by several threads at once?
+/// Whether several threads may work on numbers of this type.
 template <typename T>
 inline constexpr bool threaded = true;
 template <>
 inline constexpr bool threaded<Counted> = false;
 
-/// The processor's own type that W is made from.
+/// The built-in type that W is constructed from.
 template <typename W>
 using Plain = std::conditional_t<std::is_same_v<W, float>, float, double>;
 
@@ -68,26 +68,25 @@ LLMCALC_FLAT void long_lanes(Count first, Count last, const F f) {
   lanes<T>(first, last, f);
 }
 
-/// Asks for n numbers from p on, to be in the cache when they are needed. Always inlined: GCC takes a function that
-/// only fetches for one without effect, and drops calls of it.
+/// Prefetches n numbers from p on. Always inlined: GCC treats a function that only prefetches as free of side effects,
+/// and drops calls of it.
 template <typename X>
 LLMCALC_INLINE void fetch(const X* p, Count n) {
   for (Count i = 0; i < n; i += 64 / static_cast<Count>(sizeof(X))) __builtin_prefetch(p + i, 0, 2);
 }
 
-/// Numbers of a block of those that are fetched ahead.
+/// Numbers per prefetched block.
 constexpr Count fetched_block = 128;
 
-/// Asks for the block some blocks ahead of number `at`, of n in every array: a few lines at a time, since many fetches
-/// at once would hold the processor up, and so far ahead as it does not look by itself where much is computed.
+/// Prefetches the block some blocks ahead of number `at`, of n in every array: a few lines at a time, since many
+/// fetches at once would stall, and farther ahead than the hardware prefetcher looks in compute-heavy loops.
 template <typename... X>
 LLMCALC_INLINE void fetch_ahead(Count at, Count n, const X*... arrays) {
   constexpr Count ahead = 8 * fetched_block;
   (fetch(arrays + at + ahead, std::min(n - at - ahead, fetched_block)), ...);
 }
 
-/// f(first, last) for all n numbers in short blocks, on all cores. `arrays`, which f reads and writes, are fetched
-/// ahead.
+/// f(first, last) for all n numbers in short blocks, on all cores. `arrays`, which f reads and writes, are prefetched.
 template <typename T, typename F, typename... X>
 void fetched_blocks(Count n, const F& f, const X*... arrays) {
   chunks<T>(n, [&](Count first, Count last) {

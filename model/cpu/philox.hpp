@@ -14,8 +14,8 @@ inline constexpr Count philox_blocks = 32;
 
 #ifdef __AVX512F__
 
-/// The low and the high halves of 16 products of 32 bits each, which compilers make from slow ones of 64 bits. Masks of
-/// ones stand here because GCC 12 warns of its own header in the functions without (its bug 105593).
+/// The low and high halves of 16 products of 32 bits each, which compilers would build from slow 64-bit ones. All-ones
+/// masks avoid a warning of GCC 12 in its own header (its bug 105593).
 struct Product32 {
   __m512i low, high;
   Product32(__m512i a, std::uint32_t by) {
@@ -39,8 +39,10 @@ struct SixteenBlocks {
 
   void round(const RandomKey& key) {
     const Product32 a(c[0], 0xD2511F53U), b(c[2], 0xCD9E8D57U);
-    c[0] = _mm512_xor_si512(_mm512_xor_si512(b.high, c[1]), all(key.word[0])), c[1] = b.low;
-    c[2] = _mm512_xor_si512(_mm512_xor_si512(a.high, c[3]), all(key.word[1])), c[3] = a.low;
+    c[0] = _mm512_xor_si512(_mm512_xor_si512(b.high, c[1]), all(key.word[0]));
+    c[1] = b.low;
+    c[2] = _mm512_xor_si512(_mm512_xor_si512(a.high, c[3]), all(key.word[1]));
+    c[3] = a.low;
   }
 
   /// Word w of block i to words[4 i + w].
@@ -56,15 +58,18 @@ struct SixteenBlocks {
   }
 };
 
-/// The words of blocks [first, first + 32), first a multiple of 32: word w of block i is words[4 i + w]. Two sixteens
-/// side by side, since each round waits for the one before.
+/// The words of blocks [first, first + 32), first a multiple of 32: word w of block i is words[4 i + w]. Two sets of
+/// sixteen are interleaved, since each round depends on the one before.
 inline void philox_words(RandomKey key, std::uint64_t first, std::uint32_t* words) {
   SixteenBlocks left(random_counter(first)), right(random_counter(first + 16));
   for (int round = 0; round < 10; ++round) {
-    left.round(key), right.round(key);
-    key.word[0] += 0x9E3779B9U, key.word[1] += 0xBB67AE85U;
+    left.round(key);
+    right.round(key);
+    key.word[0] += 0x9E3779B9U;
+    key.word[1] += 0xBB67AE85U;
   }
-  left.store(words), right.store(words + 64);
+  left.store(words);
+  right.store(words + 64);
 }
 
 #else
@@ -73,8 +78,10 @@ inline void philox_words(RandomKey key, std::uint64_t first, std::uint32_t* word
 #pragma omp simd
   for (Count i = 0; i < philox_blocks; ++i) {
     const RandomWords r = philox(key, random_counter(first + static_cast<std::uint64_t>(i)));
-    words[4 * i] = r.word[0], words[4 * i + 1] = r.word[1];
-    words[4 * i + 2] = r.word[2], words[4 * i + 3] = r.word[3];
+    words[4 * i] = r.word[0];
+    words[4 * i + 1] = r.word[1];
+    words[4 * i + 2] = r.word[2];
+    words[4 * i + 3] = r.word[3];
   }
 }
 

@@ -1,6 +1,5 @@
 #pragma once
-/// Blocks of memory that are used again: a page that was touched once need not be made anew by the system at every
-/// operator.
+/// A pool of reused memory blocks, so that the system does not map fresh pages at every operator.
 
 #include <cstdlib>
 #include <map>
@@ -33,7 +32,7 @@ class Pool {
   }
 
  private:
-  /// On a cache line; if there is no more, what lies unused is given back first.
+  /// A new block aligned to a cache line; if memory runs out, unused blocks are freed first.
   void* fresh(Bytes bytes) {
     const std::size_t size = (static_cast<std::size_t>(bytes.value) + 127) / 64 * 64;
     if (void* data = std::aligned_alloc(64, size)) return data;

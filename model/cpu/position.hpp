@@ -13,7 +13,7 @@ namespace llmcalc::model::LLMCALC_ISA {
 
 inline constexpr double rotary_base = 10000;
 
-/// The row of token t.
+/// The row of the table for token t.
 inline Count row_of_table(const std::int64_t* ids, const Positions& at, Count t) {
   return ids != nullptr ? ids[t] : at.past + t % at.queries;
 }
@@ -50,7 +50,8 @@ void angles(Count p, Count pairs, const double* frequency, W* cosine, W* sine) {
   const double position = static_cast<double>(p);
   lanes<W>(0, pairs, [=](Count i) {
     const auto [c, s] = cos_sin(position * frequency[i]);
-    cosine[i] = W(static_cast<Plain<W>>(c)), sine[i] = W(static_cast<Plain<W>>(s));
+    cosine[i] = W(static_cast<Plain<W>>(c));
+    sine[i] = W(static_cast<Plain<W>>(s));
   });
 }
 

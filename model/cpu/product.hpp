@@ -1,12 +1,12 @@
 #pragma once
-/// The two loops that matrix products and attention are made of.
+/// The two inner loops of matrix products and attention.
 
 #include "model/cpu/sum.hpp"
 #include "model/cpu/vectors.hpp"
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// While one lives, Counted books its multiplications and additions as those of a product.
+/// A scope in which Counted counts its multiplications and additions as those of a product.
 template <typename W>
 struct InProduct {};
 template <>
@@ -41,8 +41,8 @@ class Dot {
   bool first_ = true;
 };
 
-/// In sixteen sums, whose halves are added to each other in the end: added up one by one they would take most of the
-/// time of rows of a head's width.
+/// The float dot product in sixteen partial sums, reduced by halves: a serial reduction would take most of the time of
+/// rows of a head's width.
 template <>
 class Dot<float> {
  public:

@@ -1,4 +1,4 @@
-// The numbers that others are checked against, compiled once, for every processor.
+// The reference number types, compiled once, for every processor.
 
 #include "model/cpu/cpu.hpp"
 #include "model/cpu/make.hpp"

@@ -1,6 +1,5 @@
 #pragma once
-/// Loops whose results are one number, in vectors: the order of the additions is that of the instruction set, and the
-/// same in every run. Counted's are done one by one.
+/// Vectorised reductions: the order of additions depends on the instruction set only. Counted's are serial.
 
 #include <cstdint>
 #include <limits>
@@ -23,7 +22,7 @@ LLMCALC_INLINE W sum_of(Count n, const F& f) {
   return s;
 }
 
-/// The greatest of n numbers, n > 0. One that is not a number may be passed over: the sums that follow show it.
+/// The greatest of n numbers, n > 0. A NaN may be skipped: the sums that follow show it.
 template <typename W, typename X>
 LLMCALC_INLINE W greatest_of(Count n, const X* x) {
   W most = wide(x[0]);
@@ -36,7 +35,7 @@ LLMCALC_INLINE W greatest_of(Count n, const X* x) {
   return most;
 }
 
-/// The same of 16-bit numbers, by their bits: as integers with a sign, negative ones in reverse, they have their order.
+/// The greatest of n 16-bit numbers by their bits, which as signed integers have the same order, negatives reversed.
 template <typename W>
 LLMCALC_INLINE W greatest_of(Count n, const bf16* x) {
   const auto ordered = [](std::int16_t bits) { return static_cast<std::int16_t>(bits ^ ((bits >> 15) & 0x7fff)); };
@@ -51,7 +50,7 @@ LLMCALC_INLINE W greatest_of(Count n, const bf16* x) {
   return wide(greatest);
 }
 
-/// Where x is exp(x - most); returns the sum.
+/// Replaces every x by exp(x - most); returns their sum.
 template <typename W>
 LLMCALC_INLINE W exponentials(Count n, W most, W* x) {
   return sum_of<W>(n, [=](Count i) { return x[i] = exp_of(x[i] - most); });

@@ -10,7 +10,7 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// Floats of one register. GCC keeps a vector that is wider in memory.
+/// Floats per register. GCC keeps wider vectors in memory.
 #if defined(__AVX512F__)
 inline constexpr Count register_floats = 16;
 #elif defined(__AVX2__)

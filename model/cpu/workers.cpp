@@ -14,15 +14,14 @@ namespace llmcalc::model {
 
 namespace {
 
-/// Leaves the core's units to its other thread.
+/// Yields the core's execution units to its other hardware thread.
 void pause() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
 #endif
 }
 
-/// Returns when done(x): looks for it for a moment, which is shorter than to fall asleep and be woken, and then sleeps
-/// until x changes.
+/// Returns when done(x): spins for less time than a sleep and wake-up take, then sleeps until x changes.
 template <typename F>
 void await(const std::atomic<int>& x, const F& done) {
   using Clock = std::chrono::steady_clock;
@@ -40,7 +39,7 @@ struct Loop {
   const void* context = nullptr;
 };
 
-/// True on a thread while it runs stretches of a loop.
+/// Whether this thread is running stretches of a loop.
 thread_local bool at_work = false;
 
 class Workers {
@@ -53,7 +52,7 @@ class Workers {
     threads_ = std::max<Count>(1, n);
   }
 
-  /// False, and nothing done: another loop is under way.
+  /// Runs a loop; false, with nothing done, if another loop is running.
   bool run(const Loop& loop) {
     const std::unique_lock alone(one_loop_, std::try_to_lock);
     if (!alone) return false;
@@ -72,7 +71,7 @@ class Workers {
     return n > 0 ? n : std::max<Count>(1, std::thread::hardware_concurrency());
   }
 
-  /// Never joined: they sleep when the program ends. Fewer where the system gives no more.
+  /// Starts the threads, fewer if the system refuses. They are never joined: they sleep when the program ends.
   void hire() {
     try {
       for (; hired_ < threads_ - 1; ++hired_) std::thread([this] { serve(); }).detach();
@@ -84,14 +83,15 @@ class Workers {
   void begin(const Loop& loop) {
     {
       const std::lock_guard lock(mutex_);
-      loop_ = loop, open_ = true;
+      loop_ = loop;
+      open_ = true;
       next_.store(0, std::memory_order_relaxed);
     }
     number_.fetch_add(1, std::memory_order_release);
     number_.notify_all();
   }
 
-  /// Nobody enters any more, and those inside leave.
+  /// Closes the loop and waits for the workers inside to leave.
   void end() {
     {
       const std::lock_guard lock(mutex_);
@@ -137,7 +137,7 @@ class Workers {
   std::atomic<int> inside_{0};  ///< workers in the loop, the thread that runs it not counted
 };
 
-/// Never taken down: its threads outlive what a program's end destroys.
+/// The workers, never destroyed, because their threads outlive static objects.
 Workers& workers() {
   static Workers* const one = new Workers;
   return *one;

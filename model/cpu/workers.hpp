@@ -1,6 +1,6 @@
 #pragma once
-/// The threads that the kernels share. Who waits sleeps, after some microseconds in which the next loop may begin:
-/// whatever else the machine runs gets its cores. OpenMP's threads keep a core busy while they wait.
+/// The threads that the kernels share. Idle threads spin for some microseconds, in which the next loop may begin, and
+/// then sleep, which frees their cores; OpenMP's threads would keep spinning.
 
 #include "calc/units.hpp"
 
@@ -13,9 +13,9 @@ void set_threads(Count n);
 /// A loop's body: numbers [first, last) of what `context` points to.
 using Stretch = void (*)(const void* context, Count first, Count last);
 
-/// The numbers below n in stretches, on all threads; returns when all are done. Each takes the next stretch when it has
-/// done one, so that a thread whose core is taken by others holds up nobody. Runs on the calling thread alone where it
-/// is part of such a loop, or another thread's loop is under way.
+/// Runs the numbers below n in stretches on all threads; returns when all are done. Threads take stretches dynamically,
+/// so that a preempted thread holds up nobody. Runs on the calling thread alone inside such a loop, or while another
+/// thread's loop is running.
 void share_out(Count n, Stretch body, const void* context);
 
 /// f(i) for every i below n, in any order, on all threads.
