@@ -1,6 +1,5 @@
 #pragma once
-/// Memory that says what it is for: every tensor comes from here, and the bytes of each purpose and operator are known
-/// at any moment, with the most that was ever held.
+/// The arena of all tensors, which knows the bytes held for each purpose and operator at any moment, and their peak.
 
 #include <array>
 #include <map>
@@ -14,7 +13,7 @@ namespace llmcalc::model {
 enum class Purpose : std::uint8_t { weights, gradients, optimizer, activations, logits, kv_cache };
 inline constexpr std::size_t purpose_count = 6;
 
-/// Where the bytes really lie: the machine's memory, or a device's.
+/// The memory behind the arena: the machine's, or a device's.
 class Memory {
  public:
   virtual ~Memory() = default;
@@ -24,7 +23,7 @@ class Memory {
 
 class Arena;
 
-/// One allocation; gone with its last holder.
+/// One allocation, freed with its last holder.
 class Buffer {
  public:
   Buffer(Arena& arena, Purpose purpose, std::string_view op, Bytes bytes);
@@ -34,7 +33,7 @@ class Buffer {
 
   void* data() const { return data_; }
   Bytes bytes() const { return bytes_; }
-  /// From now on these bytes are this operator's: the first whose gradient needs them. Only the first claim counts.
+  /// Books these bytes under `op`, the first operator whose gradient needs them. Only the first claim counts.
   void claim(std::string_view op);
 
  private:
@@ -51,7 +50,7 @@ using Tensor = std::shared_ptr<Buffer>;
 
 inline void* data(const Tensor& t) { return t ? t->data() : nullptr; }
 
-/// Counts the bytes asked for, to the byte: what alignment and reuse cost below is not in them.
+/// Counts requested bytes exactly, without the cost of alignment and reuse below.
 class Arena {
  public:
   explicit Arena(Memory& memory) : memory_(memory) {}
@@ -63,12 +62,12 @@ class Arena {
 
   Bytes live(Purpose p) const { return live_[static_cast<std::size_t>(p)]; }
   Bytes live() const { return total_; }
-  /// The most that was held at once since the last reset.
+  /// Peak bytes since the last reset.
   Bytes peak() const { return peak_; }
   void reset_peak() { peak_ = total_; }
-  /// So much was held at once, by what did not ask for it anew.
+  /// Raises the peak to what a replayed recording would have allocated.
   void raise_peak(Bytes held) { peak_ = held > peak_ ? held : peak_; }
-  /// What each operator holds now for this purpose.
+  /// Bytes that each operator holds now for this purpose.
   std::map<std::string_view, Bytes> by_operator(Purpose p) const;
 
  private:

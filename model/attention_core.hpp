@@ -1,5 +1,5 @@
 #pragma once
-/// Which code computed flash attention, where a backend has more than one.
+/// The implementations of flash attention, where a backend has more than one.
 
 #include <cstdint>
 #include <optional>

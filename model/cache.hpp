@@ -1,6 +1,6 @@
 #pragma once
-/// Keys and values of the tokens so far, layer by layer: rows of heads, or latent rows; layers with a window or
-/// chunks keep as many and write over the oldest.
+/// The KV cache, layer by layer: rows of heads, or latent rows; layers with a window or chunks keep that many tokens
+/// and overwrite the oldest.
 
 #include <memory>
 #include <vector>
@@ -21,8 +21,8 @@ struct LayerCache {
 
 class Cache {
  public:
-  /// For `tokens` tokens of as many sequences, every layer's at once; `expanded`: latent attention keeps heads, not
-  /// latent rows.
+  /// Allocates all layers for `tokens` tokens of each sequence; `expanded`: latent attention keeps heads, not latent
+  /// rows.
   Cache(Backend& backend, Arena& arena, const Arch& arch, bool expanded, Count sequences, Count tokens)
       : backend_(backend), arena_(arena), sequences_(sequences), tokens_(tokens) {
     const LayerKinds kinds = layer_kinds(arch);
@@ -52,7 +52,7 @@ class Cache {
   std::vector<LayerCache> layers_;
 
  public:
-  std::shared_ptr<DecodingStep> decoding;  ///< kept between tokens; gone before the layers are
+  std::shared_ptr<DecodingStep> decoding;  ///< kept between tokens; destroyed before the layers
 };
 
 }  // namespace llmcalc::model

@@ -6,7 +6,7 @@
 
 namespace llmcalc::model {
 
-/// What the core keeps for its gradient, or holds only while it runs.
+/// Buffers that the core keeps for its gradient, or holds only while it runs.
 struct Pass::CoreKept {
   Tensor scores, probabilities, dropped, mask, log_sum_exp;
   AttentionKept view() const {
@@ -131,7 +131,7 @@ Value Pass::attention(std::string_view op, const Attention& s, const CoreLayout&
 
 // ---- the cache
 
-/// Copies a part of every head of the new tokens behind those that the cache holds.
+/// Appends a part of every head of the new tokens to the cache.
 void Pass::to_cache(const LayerCache& c, const Tensor& to, Count row, Count offset, const HeadView& from, Count width) {
   auto* at = static_cast<std::byte*>(to->data()) + (offset * backend_.number()).value;
   backend_.cache(step_.sequences, positions(), from.data, from.token, width, at, row, c.capacity);

@@ -1,5 +1,5 @@
-// A decoder-only transformer, top to bottom. Every operator runs where it stands; what a line moves away is freed there
-// unless the gradient needs it.
+// A decoder-only transformer, top to bottom. Operators run in program order; a moved value is freed there unless the
+// gradient needs it.
 
 #include "model/forward.hpp"
 

@@ -5,7 +5,7 @@
 
 namespace llmcalc::model {
 
-/// Token ids (sequences x queries) to logits of every token (training) or of the last of each sequence.
+/// Logits of token ids (sequences x queries): of every token in training, else of the last of each sequence.
 Value forward(Pass& p, std::span<const std::int64_t> ids);
 
 }  // namespace llmcalc::model

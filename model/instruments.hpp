@@ -1,6 +1,5 @@
 #pragma once
-/// What a device can say of a run beside its results: the work that its counters saw, the energy it took, what its
-/// memory holds, its clocks. What cannot be read is absent, never 0.
+/// Measurements of a device during a run: counted work, energy, memory, clocks. Unreadable values are absent, never 0.
 
 #include <cstdint>
 #include <optional>
@@ -13,12 +12,12 @@
 
 namespace llmcalc::model {
 
-/// What the hardware counted in a range: executed work, tiles that are padded or masked among it.
+/// Hardware counts of a range: executed work, padded and masked tiles included.
 struct RangeCount {
   std::string range;             ///< "forward"
   double tensor_flops = 0;       ///< of the tensor cores, in the backend's format; a multiply-add is 2
   double read = 0, written = 0;  ///< bytes from and to DRAM
-  Seconds time;                  ///< while counting, which slows: no measure of speed
+  Seconds time;                  ///< while counting, which slows the run: no measure of speed
 };
 
 struct Energy {
@@ -34,15 +33,15 @@ struct MemoryTerm {
   std::string note;
 };
 
-/// A device's memory: the terms add up to what is used, the last of them is what no other explains.
+/// A device's memory: the terms add up to `used`; the last is the unexplained rest.
 struct DeviceMemory {
   Bytes used;                          ///< by every process, as the driver says
-  Bytes overhead;                      ///< of it outside the pool of tensors: context, libraries, kernels
+  Bytes overhead;                      ///< used outside the pool of tensors: context, libraries, kernels
   std::vector<MemoryTerm> workspaces;  ///< in the pool, for as long as the device is open
   std::vector<MemoryTerm> terms;       ///< all of it; workspaces once more
 };
 
-/// The board now. Clocks in Hz, power in W, temperature in degrees Celsius.
+/// The board's current state. Clocks in Hz, power in W, temperature in degrees Celsius.
 struct Board {
   std::optional<std::string> name, driver;
   std::optional<double> sm_clock, sm_clock_max, memory_clock, memory_clock_max;
@@ -75,13 +74,13 @@ enum class WorkKind : std::uint8_t {
   attention  ///< its core
 };
 
-/// FLOPs: exactly so many, or between bounds.
+/// FLOPs as an exact number, or as bounds.
 struct TensorFlops {
   double least = 0, most = 0;
   bool exact() const { return least == most; }
 };
 
-/// What tensor cores execute in one run of an operator, as far as it is known.
+/// The work of tensor cores in one run of an operator, as far as it is known.
 struct TensorWork {
   WorkKind kind = WorkKind::products;
   TensorFlops flops = {};
@@ -104,21 +103,21 @@ class Instruments {
   virtual void end() = 0;
   virtual std::vector<RangeCount> stop_counting() = 0;
 
-  /// None: the operator has no FLOPs. The kind follows from its sizes and direction alone.
+  /// The tensor-core work of an operator; none if it has no FLOPs. The kind follows from its sizes and direction alone.
   virtual std::optional<TensorWork> tensor_work(const TensorOp& op) const = 0;
 
   virtual void start_energy() = 0;
-  /// Since start_energy; absent: the board tells neither energy nor power.
+  /// Energy since start_energy; absent: the board reports neither energy nor power.
   virtual std::optional<Energy> stop_energy() = 0;
 
-  /// Gives back what the pool of tensors and recorded steps hold and nobody uses; the most in use is counted from here.
+  /// Frees unused memory of the tensor pool and of recorded steps, and resets the peak.
   virtual void reset_memory() = 0;
-  /// All that will run has run once: what was added outside the pool since the device was opened are its kernels.
+  /// Call when everything has run once: memory added outside the pool since the device was opened is its kernels'.
   virtual void kernels_loaded() = 0;
   /// `arena`: the most bytes that tensors took since reset_memory.
   virtual DeviceMemory memory(Bytes arena) = 0;
 
-  /// One for each shape that has run since the device was opened.
+  /// The bias trials of all shapes that have run since the device was opened.
   virtual std::vector<BiasTrial> bias_trials() = 0;
   virtual Board board() = 0;
   virtual std::vector<Version> versions() = 0;

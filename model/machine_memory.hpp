@@ -1,5 +1,5 @@
 #pragma once
-/// What this machine has left.
+/// Available memory of this machine.
 
 #include <optional>
 
@@ -7,11 +7,11 @@
 
 namespace llmcalc::model {
 
-/// Bytes that can be taken without swapping: what Linux says, or less where a control group allows less. Nothing where
-/// neither can be asked.
+/// Bytes that can be allocated without swapping: Linux's figure, or a control group's if less. Absent if neither can be
+/// read.
 std::optional<Bytes> available_memory();
 
-/// Memory that there is room in.
+/// Room in a memory.
 struct Room {
   std::optional<Bytes> bytes;  ///< nothing: not known
   const char* of = "this machine";

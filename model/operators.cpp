@@ -1,5 +1,5 @@
-// Every operator but attention and experts: how it runs forward, and beside it the rule for its gradient. In a rule dy
-// is the gradient of the loss by the result; it is freed when the rule ends, and what the rule kept with it.
+// Every operator but attention and experts: its forward, next to the rule for its gradient. In a rule dy is the
+// gradient of the loss by the result; it is freed when the rule ends, with the tensors that the rule kept.
 
 #include "model/pass.hpp"
 
@@ -210,7 +210,7 @@ Value Pass::activate(std::string_view op, Value given) {
   return y;
 }
 
-/// act(a) b; where the plan says so, the product is not kept but made again for the matrix that reads it.
+/// act(a) b; under GluStore::recompute the product is not kept but recomputed for the matrix that reads it.
 Value Pass::gate(std::string_view op, Value a, Value b) {
   const Value left = std::move(a), right = std::move(b);
   const Pointwise s{.kind = PointwiseKind::gate, .rows = left.rows, .width = left.width};

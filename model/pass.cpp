@@ -29,7 +29,7 @@ Value Pass::make(Purpose purpose, std::string_view op, Count rows, Count width, 
   return y;
 }
 
-/// Bytes that the operator keeps of its own.
+/// A buffer that the operator keeps besides its result.
 Tensor Pass::own(std::string_view op, Bytes bytes) {
   Tensor t = arena_.make(Purpose::activations, op, bytes);
   t->claim(op);
@@ -64,7 +64,7 @@ void Pass::run(std::string_view op, const Shape& shape, Direction direction, con
   if (checking_) refuse_not_a_number(op);
 }
 
-/// Waited for before and after, so that the time is its own.
+/// Runs f between two waits, so that the measured time is the operator's alone.
 void Pass::traced(std::string_view op, const Shape& shape, Direction direction, const std::function<void()>& f) {
   backend_.wait();
   const Flops before = backend_.done();
@@ -99,7 +99,7 @@ void Pass::remember(std::string_view op, const Shape& shape, std::function<void(
   });
 }
 
-/// The dice of this operator in this layer and step, where it has any.
+/// The dropout of this operator in this layer and step; none if it has none.
 Dropout Pass::dice(std::string_view op) const {
   if (!step_.dropout) return {};
   std::uint64_t name = 1469598103934665603ULL;  // FNV-1a

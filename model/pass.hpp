@@ -1,6 +1,6 @@
 #pragma once
-/// One pass over the model: runs operators on a backend, gives their results tensors, notes what ran, and in training
-/// leaves each operator's gradient rule on a tape. A value that is moved into its last reader is freed there.
+/// One pass over the model: runs operators on a backend, allocates their results, traces them, and in training records
+/// each operator's gradient rule on a tape. A value that is moved into its last reader is freed there.
 
 #include <atomic>
 #include <stdexcept>
@@ -13,17 +13,17 @@
 
 namespace llmcalc::model {
 
-/// What a whole model run needs besides its weights.
+/// The settings of a model run, besides its weights.
 struct Settings {
   Plan plan;
   double dropout = 0.1;     ///< where the plan has dropout on
   std::uint64_t seed = 1;   ///< of dropout
-  std::uint64_t steps = 0;  ///< steps trained: each throws new dice
+  std::uint64_t steps = 0;  ///< steps trained: each has new dropout masks
   double norm_epsilon = 1e-5;
   bool operator==(const Settings&) const = default;
 };
 
-/// Where in the core's inputs (q, k, v, ...) a part of a head lies: numbers from token to token and head to head.
+/// The location of a part of a head in the core's inputs (q, k, v, ...): strides from token to token and head to head.
 struct Part {
   std::size_t tensor = 0;
   Count offset = 0, token = 0, head = 0;
@@ -50,14 +50,14 @@ class Pass {
   const Arch& arch() const { return arch_; }
   const Step& step() const { return step_; }
   const Plan& plan() const { return settings_.plan; }
-  /// Are the logits of a loss wide, or numbers like the others?
+  /// Whether the logits of a loss are wide.
   bool wide_logits() const { return plan().logits.format != LogitFormat::compute; }
   Positions positions() const { return {step_.queries, step_.past}; }
   void enter(Count layer) { layer_ = layer; }
   Count layer() const { return layer_; }
-  /// The caller asked to stop; the pass ends before its next operator with Stopped.
+  /// Watches a flag: once set, the pass ends before its next operator with Stopped.
   void watch(const std::atomic<bool>* stop) { stop_ = stop; }
-  /// Reads every result; the pass ends with NotANumber after the first operator whose result is not all numbers. Slow.
+  /// Checks every result (slow): the pass ends with NotANumber after the first operator whose result contains a NaN.
   void check_numbers() { checking_ = true; }
 
   // ---- operators: the names are those of the engine's
@@ -71,7 +71,7 @@ class Pass {
   Value norm(std::string_view op, Value x, Norm shape, Count stride = 0, Count first = 0);
   void rope(std::string_view op, const RopePart& a, const RopePart& b);
   Value attention(std::string_view op, const Attention& shape, const CoreLayout& layout, std::vector<Value> in);
-  /// Latent attention: these rows go to the cache before they are freed.
+  /// Appends latent rows to the cache before they are freed.
   void cache_latent(const Attention& shape, const Value& rows);
   Value add(std::string_view op, Value a, Value b);
   Value multiply(std::string_view op, Value a, Value b);
@@ -82,22 +82,22 @@ class Pass {
   Value route(std::string_view op, Value logits);
   Value dispatch(std::string_view op, Value x, const Value& gates);
   Value combine(std::string_view op, Value x, Value gates);
-  /// The mean goes to the backend's memory.
+  /// Cross-entropy; the mean goes to the backend's memory.
   void loss(std::string_view op, Value logits, std::span<const std::int64_t> targets, double* mean);
 
-  /// block(x), of which nothing but x is kept: backward runs it once more.
+  /// block(x), of which only x is kept: backward recomputes the rest.
   Value checkpoint(Value x, const std::function<Value(Value)>& block);
   /// Starts backward with this gradient of the loss.
   void set_loss_scale(double scale) { loss_scale_ = scale; }
 
  private:
-  /// A tensor that a rule keeps, or how to make it again.
+  /// A tensor that a rule keeps, or a function that recomputes it.
   struct Kept {
     Tensor data;
     std::function<Tensor()> again;
     Tensor get() const { return data ? data : again(); }
   };
-  /// Where a gradient goes: written, or added to what is there.
+  /// The destination of a gradient, which is written or accumulated.
   struct Into {
     void* data;
     bool add;
@@ -109,7 +109,7 @@ class Pass {
   Tensor own(std::string_view op, Bytes bytes);
   Kept keep(std::string_view op, const Value& x);
   Into into(std::string_view op, const std::shared_ptr<Slot>& x, Count elements);
-  /// The same for rows that lie apart: what is between them has a gradient of nothing.
+  /// The destination of a gradient of strided rows; the gradient between them is zero.
   Into into_rows(std::string_view op, const std::shared_ptr<Slot>& x, Count elements, bool apart);
   void run(std::string_view op, const Shape& shape, Direction direction, const std::function<void()>& f);
   void forward(std::string_view op, const Shape& shape, const std::function<void()>& f);

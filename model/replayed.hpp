@@ -1,5 +1,5 @@
 #pragma once
-/// Work that is asked for again and again, and where it leaves its results.
+/// Repeated work that a backend may replay from a recording, and the memory of its results.
 
 #include "model/backend.hpp"
 #include "model/pass.hpp"
@@ -12,7 +12,7 @@ struct OptimizerSettings {
   bool operator==(const OptimizerSettings&) const = default;
 };
 
-/// A backend may run it from a recording; the arena's peak is what it would be had all been asked for anew.
+/// Work that a backend may replay from a recording; the arena's peak is that of a run without one.
 class Replayed {
  public:
   void run(Backend& backend, Arena& arena, const Moving& moving, const std::function<void()>& f) {
@@ -34,7 +34,7 @@ class Replayed {
   Bytes rise_;  ///< of what is held, while it runs
 };
 
-/// Memory of a backend outside the arena's books.
+/// Memory of a backend that the arena does not count.
 class Apart {
  public:
   Apart(Backend& backend, Bytes bytes) : backend_(backend), bytes_(bytes), data_(backend.allocate(bytes)) {}
@@ -50,8 +50,8 @@ class Apart {
   void* data_;
 };
 
-/// What a training step leaves: the loss of each micro-batch, the square of each parameter's gradient, its norm and
-/// the factor that clips it.
+/// The results of a training step: the loss of each micro-batch, the squared norm of each parameter's gradient, the
+/// whole norm and the clipping factor.
 class Report {
  public:
   Report(Backend& backend, std::size_t batches, std::size_t parameters)
@@ -72,7 +72,7 @@ class Report {
     std::vector<double> losses, squares;
     double norm = 0;
   };
-  /// Waits for them.
+  /// Waits for the results and reads them.
   Numbers read() const {
     std::vector<double> all(batches_ + parameters_ + 3);
     backend_.download(all.data(), memory_.data(), memory_.bytes());
@@ -87,7 +87,7 @@ class Report {
   Apart memory_;
 };
 
-/// A training step, and what it was recorded for.
+/// A training step, and the settings that it was recorded for.
 struct TrainingStep {
   Settings settings;  ///< `steps` 0
   OptimizerSettings optimizer;

@@ -1,5 +1,5 @@
 #pragma once
-/// What a forward pass leaves for backward: one rule per operator that ran, last first.
+/// The tape of a forward pass: one gradient rule per operator, run last to first.
 
 #include <functional>
 #include <memory>
@@ -10,11 +10,11 @@
 
 namespace llmcalc::model {
 
-/// What belongs to a value beside its numbers, and outlives them.
+/// The state of a value that outlives its numbers.
 struct Slot {
   Tensor gradient;                ///< of the loss, once backward has come here
   bool masked = false;            ///< dropout works on it in place, and on its gradient
-  std::function<Tensor()> again;  ///< it is not kept: this makes it once more
+  std::function<Tensor()> again;  ///< recomputes a value that is not kept
   Tensor kept;                    ///< gates: the router's choice, for the gradients of all that follow it
 };
 
@@ -32,7 +32,7 @@ inline Tensor taken(const std::shared_ptr<Slot>& slot) { return std::exchange(sl
 class Tape {
  public:
   void remember(std::function<void()> rule) { rules_.push_back(std::move(rule)); }
-  /// Each rule is gone, and with it what it kept, before the next runs.
+  /// Runs the rules; each is destroyed, with the tensors that it kept, before the next.
   void backward() {
     while (!rules_.empty()) {
       const std::function<void()> rule = std::move(rules_.back());

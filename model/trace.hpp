@@ -1,5 +1,5 @@
 #pragma once
-/// What was run: names, shapes, FLOPs that were really done, seconds.
+/// The trace of a run: names, shapes, executed FLOPs, seconds.
 
 #include <functional>
 #include <string_view>
@@ -22,7 +22,7 @@ struct Ran {
   Count beside = 0;  ///< operations outside products, where they are counted
 };
 struct Trace : std::vector<Ran> {
-  /// Called just before and just after an operator, all that was asked for before having been done.
+  /// Called just before and just after an operator, when all earlier calls are complete.
   std::function<void(std::string_view op, const Shape& shape, Direction direction)> before = {};
   std::function<void()> after = {};
 };

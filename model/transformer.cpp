@@ -62,7 +62,7 @@ double Transformer::update(const OptimizerSettings& o) {
   return finished(report.read());
 }
 
-/// Nothing changes where a loss or the gradient is not a number.
+/// Queues the update of the weights, which is skipped where a loss or the gradient is NaN.
 void Transformer::ask_update(const OptimizerSettings& o, const Report& report) {
   std::size_t i = 0;
   for (const Parameter& p : weights_.all()) backend_.square_sum(p.elements(), p.gradient->data(), report.square(i++));
@@ -79,7 +79,7 @@ void Transformer::ask_update(const OptimizerSettings& o, const Report& report) {
   }
 }
 
-/// The norm of an update that was done; throws NotANumber where it was not.
+/// The norm of a completed update; throws NotANumber if it was skipped.
 double Transformer::finished(const Report::Numbers& r) {
   for (const double loss : r.losses)
     if (!std::isfinite(loss)) throw NotANumber("the loss is not a number");

@@ -40,7 +40,7 @@ class Transformer {
   double train(std::span<const Batch> micro_batches, const OptimizerSettings& o, Trace* trace = nullptr);
   /// How the last micro-batch of train() was run, see Replayed.
   std::string training_run() const { return training_ != nullptr ? training_->first.how() : ""; }
-  /// Mean loss without gradients, with the dice of the step where dropout is on.
+  /// Mean loss without gradients, with the step's dropout masks where dropout is on.
   double loss(const Batch& batch, Trace* trace = nullptr);
   /// The first operator of such a pass whose result is not a number, "mlp.up in layer 3"; empty where all are numbers.
   std::string first_not_a_number(const Batch& batch);

@@ -1,5 +1,5 @@
 #pragma once
-/// The learned numbers: what a model consists of, by name, with gradients and optimizer state where it trains.
+/// The weights of a model, by name, with gradients and optimizer state in training.
 
 #include <deque>
 #include <map>
@@ -12,10 +12,10 @@
 
 namespace llmcalc::model {
 
-/// How a weight begins.
+/// The initial values of a weight.
 enum class Start : std::uint8_t {
   normal,    ///< mean 0, deviation 0.02 (GPT-2)
-  residual,  ///< the same over sqrt(2 layers): what is added to the residual stream (GPT-2)
+  residual,  ///< deviation 0.02 / sqrt(2 layers), for outputs added to the residual stream (GPT-2)
   one,
   zero
 };
@@ -28,7 +28,7 @@ struct ParameterShape {
   Count elements() const { return mul(groups, out, std::max<Count>(in, 1)); }
 };
 
-/// Everything that is learned, in the order of the model. Written from the architecture alone.
+/// The shapes of all parameters in the order of the model, from the architecture alone.
 std::vector<ParameterShape> parameter_shapes(const Arch& arch);
 
 struct Parameter {
@@ -36,7 +36,7 @@ struct Parameter {
   Tensor value, gradient, master, first, second;  ///< those that are there: moments, momentum
   bool blank = false;                             ///< the gradient is zero, and nobody has written so yet
   Count elements() const { return shape.elements(); }
-  /// Matrices decay, vectors do not.
+  /// Whether weight decay applies: to matrices, not vectors.
   bool decays() const { return shape.in > 0; }
 };
 
@@ -45,14 +45,14 @@ class Weights {
   /// Weights alone; drawn from `seed`.
   Weights(const Arch& arch, Backend& backend, Arena& arena, std::uint64_t seed);
 
-  /// Gradients, and what the plan's optimizer keeps.
+  /// Allocates gradients and the state of the plan's optimizer.
   void make_trainable(const Plan& plan);
-  /// Gradients are zero from now on. What is the first to add to one may write it instead, if it takes `blank` away.
+  /// Marks all gradients as zero. The first operator to accumulate into one may write it instead, if it clears `blank`.
   void zero_gradients();
-  /// Writes the zeros that are due: of all, or of one to be added to. Null for a parameter that is not there.
+  /// Writes the zeros of blank gradients: of all, or of one to be added to. Null for a parameter that does not exist.
   void fill_blanks();
   void* sum(Parameter* p);
-  /// Every gradient has been written, by a step that was only repeated.
+  /// Marks every gradient as written, after a replayed step.
   void gradients_written();
 
   /// "attn.q.weight" of layer 3, or (layer -1) "head.norm.weight"; null where the model has none.

@@ -1,5 +1,5 @@
 #pragma once
-/// Positions as a penalty on distance.
+/// ALiBi: positions as a penalty on distance.
 
 #include <cmath>
 

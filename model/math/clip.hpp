@@ -13,7 +13,7 @@ struct Clip {
   double norm, factor;
 };
 
-/// See Backend::clip.
+/// The norm and the clipping factor of Backend::clip.
 LLMCALC_HD inline Clip clip_of(const double* losses, std::size_t batches, const double* squares, std::size_t n,
                                double most) {
   double square = 0, loss = 0;
@@ -24,7 +24,7 @@ LLMCALC_HD inline Clip clip_of(const double* losses, std::size_t batches, const 
   return {norm, most > 0 && norm > most ? most / norm : 1};
 }
 
-/// Whether a step is done with this factor: without one, or where it is a number.
+/// Whether this factor permits a step: absent, or finite.
 LLMCALC_HD inline bool is_factor(const double* factor) { return factor == nullptr || std::isfinite(*factor); }
 
 }  // namespace llmcalc::model

@@ -1,7 +1,7 @@
 #pragma once
 /// Mathematics that the processor and a GPU share.
 
-/// Before a function that both run; before a lambda of a kernel. Without a CUDA compiler they are nothing.
+/// Attributes of a function that both run, and of a kernel's lambda; empty without a CUDA compiler.
 #ifdef __CUDACC__
 #define LLMCALC_HD __host__ __device__
 #define LLMCALC_DEVICE __device__

@@ -32,7 +32,7 @@ LLMCALC_HD inline unsigned packed(float low, float high) {
 #endif
 }
 
-/// Multiplications and additions that were really done, in products of matrices and attention apart from the rest.
+/// Counts of executed multiplications and additions, those of matrix products and attention separately.
 struct Tally {
   std::int64_t multiplies = 0, adds = 0;
   std::int64_t other_multiplies = 0, other_adds = 0, divides = 0, functions = 0;
@@ -72,7 +72,7 @@ struct Counted {
   friend bool operator>(Counted a, Counted b) { return a.value > b.value; }
 };
 
-/// What numbers of type T are computed in; gradients of weights, statistics and logits are stored in it too.
+/// The compute type of T, in which gradients of weights, statistics and logits are also stored.
 template <typename T>
 struct WideOf {
   using type = T;

@@ -1,5 +1,5 @@
 #pragma once
-/// Mixture of experts: which token goes where, and back.
+/// Mixture of experts: the routing of tokens to experts and back.
 
 #include <algorithm>
 #include <vector>
@@ -16,7 +16,7 @@ struct Routing {
   Count top_k = 0;
 };
 
-/// Read off the gates: a token visits the top_k experts whose gate is not negative.
+/// The routing from the gates: a token visits the top_k experts whose gate is not negative.
 template <typename G>
 Routing routing(Count tokens, Count experts, const G* gates) {
   Routing r;
