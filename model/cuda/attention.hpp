@@ -12,7 +12,7 @@
 
 namespace llmcalc::model::cuda {
 
-/// What dropout multiplies number n by.
+/// The dropout factor of number n.
 LLMCALC_HD inline float dice(const Dropout& d, Count n) {
   const std::uint64_t key = d.moved != nullptr ? *d.moved : d.key;
   const RandomWords r = philox(random_key(key), random_counter(static_cast<std::uint64_t>(n) / 4));
@@ -148,7 +148,7 @@ struct FlashDelta {
   }
 };
 
-/// What one pair sends back: `value` times do to v, `score` times k to q and times q to k.
+/// The gradients of one pair: `value` times do to v, `score` times k to q and times q to k.
 struct PairGradient {
   float value, score;
 };

@@ -50,7 +50,7 @@ struct LossRows {
     if (t.index() != 0) return;
     log_sums[t.block()] = log_sum, losses[t.block()] = log_sum - wide(x[targets[t.block()]]);
   }
-  /// What is past the end has no share.
+  /// Numbers past the end contribute nothing.
   LLMCALC_HD Pack<X, N> pack(Count i, const X* x) const {
     Pack<X, N> p;
     for (X& one : p.x) one = static_cast<X>(-std::numeric_limits<float>::infinity());
@@ -128,7 +128,7 @@ class Classifier {
     whole_packs(s, logits) ? launch(s.rows, LossGradientRows<X, T, N>{s.vocabulary, targets, logits, log_sums, by})
                            : launch(s.rows, LossGradientRows<X, T, 1>{s.vocabulary, targets, logits, log_sums, by});
   }
-  /// Of the float32 logits whose loss was asked for last.
+  /// Gradient of the float32 logits of the last loss.
   void gradient(const Loss& s, const std::int64_t* targets, double scale, float* logits) {
     if (of_ != logits) throw std::logic_error("a loss' gradient is asked for before the loss");
     gradient(s, targets, scale, logits, log_sums_->data());

@@ -1,5 +1,5 @@
 #pragma once
-/// Which code computes flash attention: cuDNN's, tensor cores by own kernels (mma), or plain multiply-adds. They are
+/// The implementations of flash attention: cuDNN's, tensor cores by own kernels (mma), or plain multiply-adds. They are
 /// asked in this order, and the first that can does it. LLMCALC_ATTENTION=cudnn, mma or plain lets only one be asked.
 
 #include <array>
@@ -15,7 +15,7 @@ namespace llmcalc::model::cuda {
 
 inline constexpr std::array<std::string_view, 3> core_names{"cudnn", "mma", "plain"};
 
-/// What a core that is asked answers: done, and its name; or not, and why not.
+/// A core's answer: done, and its name; or not, and why not.
 struct CoreAnswer {
   bool done = false;
   std::string text;

@@ -13,7 +13,7 @@ namespace llmcalc::model::cuda {
 /// from DRAM, bytes to it, nanoseconds.
 std::vector<const char*> metrics(bool bf16_numbers);
 
-/// Where CUPTI is looked for.
+/// Search paths of CUPTI.
 std::vector<std::string> cupti_names();
 
 /// Passes that the metrics of a chip ("GH100") need; no device is asked. Throws std::runtime_error: no CUPTI, a chip or

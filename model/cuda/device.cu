@@ -13,7 +13,7 @@
 namespace llmcalc::model::cuda {
 namespace {
 
-/// What cuBLASLt may use beside the operands; its documentation asks for this much on Hopper.
+/// Workspace of cuBLASLt; its documentation asks for this much on Hopper.
 constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
 
 /// The largest power of two up to 256 that divides a pointer: what an algorithm may count on; 0 for none.
@@ -234,7 +234,7 @@ cublasStatus_t GpuDevice::multiply(const Product& p, const cublasLtMatmulAlgo_t&
                         workspace_, workspace_bytes, stream_);
 }
 
-/// Of run(), which says whether it works.
+/// Milliseconds per call of run(), which returns whether it succeeded; infinity if not.
 template <typename F>
 float GpuDevice::milliseconds(const F& run) {
   constexpr int times = 3;

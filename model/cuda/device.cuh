@@ -64,13 +64,13 @@ class GpuDevice {
   void wait();
   Count capacity() const;
 
-  /// Where the memory went: read when the device was opened, and now.
+  /// The use of memory: read when the device was opened, and now.
   MemoryPoints memory() const;
   /// As Instruments'.
   void reset_memory();
   void kernels_loaded();
   using Graph = GpuGraph;
-  /// What is asked for is recorded there and not done; null: it is done.
+  /// The recording that captures calls instead of running them; null: calls run.
   GpuGraph* recording() const { return recording_; }
   void set_recording(GpuGraph* graph) { recording_ = graph; }
   cudaStream_t stream() const { return stream_; }

@@ -48,7 +48,7 @@ void route_gradient(Device& device, const Pointwise& s, const float* g, const T*
   });
 }
 
-/// How many tokens visit each expert; a block per expert.
+/// Counts the tokens that visit each expert; a block per expert.
 template <typename G>
 struct RoutingCounts {
   Count tokens, experts;
@@ -100,7 +100,7 @@ struct RoutingOrder {
   }
 };
 
-/// Which token goes where, on the device; the host asks for the experts' first rows once.
+/// The routing on the device; the host reads the experts' first rows once.
 template <typename Device>
 class DeviceRouting {
  public:

@@ -13,7 +13,7 @@ std::string library_version(std::size_t v) {
   return dotted(v / 10000, v % 10000 / 100) + "." + std::to_string(v % 100);
 }
 
-/// Of the cuDNN that this program has opened; empty: it has opened none.
+/// The version of the cuDNN that this program has opened; empty: none.
 std::string cudnn_version() {
   void* const library = ::dlopen("libcudnn.so.9", RTLD_NOW | RTLD_NOLOAD);
   if (library == nullptr) return "";

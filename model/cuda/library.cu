@@ -15,7 +15,7 @@ namespace {
 
 using namespace llmcalc::model;
 
-/// What LLMCALC_DETERMINISTIC says: 1, or 0 or nothing.
+/// Whether LLMCALC_DETERMINISTIC is 1, not 0 or absent.
 bool deterministic() {
   const char* const given = std::getenv("LLMCALC_DETERMINISTIC");
   const std::string_view said = given != nullptr ? given : "0";
@@ -24,7 +24,7 @@ bool deterministic() {
   return said == "1";
 }
 
-/// Where the board is, "0000:1b:00.0".
+/// The board's PCI address, "0000:1b:00.0".
 std::string pci_address() {
   std::array<char, 32> address{};
   cuda::check(cudaDeviceGetPCIBusId(address.data(), address.size(), 0), "asking where the device is");

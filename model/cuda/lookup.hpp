@@ -1,5 +1,5 @@
 #pragma once
-/// What rows of tables, of token ids or of positions, gather from their tokens.
+/// Gradients of table rows, of token ids or of positions, summed over their tokens.
 
 #include <vector>
 

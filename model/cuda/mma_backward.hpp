@@ -9,7 +9,7 @@
 
 namespace llmcalc::model::cuda {
 
-/// What both kernels read.
+/// Inputs of both kernels.
 struct MmaGradientInputs {
   MmaShape s;
   MmaHeads q, k, v, d_o;
@@ -127,7 +127,7 @@ struct MmaKeyGradient {
     store(t, sums, at, j);
   }
 
-  /// Where in the room the step's tile of queries is.
+  /// Offset of the step's tile of queries in the shared memory.
   LLMCALC_HD static unsigned turn(int step) { return 2 * Keys::bytes + static_cast<unsigned>(step % 2) * turn_bytes; }
   template <typename Thread>
   LLMCALC_FORCE_INLINE void load(const Thread& t, int b, int h, int i, unsigned at) const {

@@ -41,7 +41,7 @@ struct Band {
   LLMCALC_HD int end_query(int j) const { return reach.end(j, keys()) - past; }
 };
 
-/// What a block works on: a stretch of the tokens of a head of a sequence.
+/// The work of a block: a stretch of the tokens of a head of a sequence.
 struct BlockPlace {
   int sequence, head, stretch;
 };

@@ -18,7 +18,7 @@ struct KeptRow {
     if (room != nullptr) *packs<N>(room + i) = p;
     return p;
   }
-  /// Of a pack that this thread has had.
+  /// The values of a pack that this thread has read.
   LLMCALC_HD Pack<T, N> again(Count i) const { return load<N>((room != nullptr ? room : from) + i); }
 };
 
@@ -67,7 +67,7 @@ LLMCALC_HD void in_row(const Thread& t, Count width, const F& f) {
   for (Count i = static_cast<Count>(t.index()) * N; i < width; i += static_cast<Count>(t.size()) * N) f(i);
 }
 
-/// Of one row: mean is 0 in RMSNorm.
+/// Statistics of one row: mean is 0 in RMSNorm.
 struct RowStatistics {
   float mean, inverse;
 };

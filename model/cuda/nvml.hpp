@@ -1,5 +1,5 @@
 #pragma once
-/// What the driver's management library (NVML) tells of a board.
+/// Readings of a board by the driver's management library (NVML).
 
 #include "model/cuda/shared_library.hpp"
 #include "model/instruments.hpp"
@@ -8,7 +8,7 @@ namespace llmcalc::model::cuda {
 
 class Nvml {
  public:
-  /// Of the board at this PCI address, "0000:1b:00.0".
+  /// Opens the board at this PCI address, "0000:1b:00.0".
   explicit Nvml(const std::string& pci, const std::string& library = "libnvidia-ml.so.1");
   /// Why nothing can be read, in a sentence; empty: what follows asks the board.
   const std::string& missing() const { return missing_; }

@@ -1,5 +1,5 @@
 #pragma once
-/// What a step does to n weights on a GPU.
+/// Optimizers on a GPU: one step on n weights.
 
 #include <cmath>
 
@@ -33,7 +33,7 @@ void multiply_by(Device& device, Count count, const double* factor, float* g) {
   with_factor(device, factor, true, columns_of(count, next, updates(g)));
 }
 
-/// What a step's number and rate make of the settings.
+/// The settings at a step's number and rate.
 struct AdamWScalars {
   float rate, shrink, bias1, bias2;
 };

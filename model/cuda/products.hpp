@@ -44,7 +44,8 @@ class Products {
     replays_.count(flops(2, s.m, s.n, s.k));
     return with_bias;
   }
-  /// Of few rows: with the others that x is asked for next. Else the device adds biases of y's format alone.
+  /// A product of few rows is deferred and fused with the next ones that read x. Else the bias is fused only in y's
+  /// format.
   void dense(const FewRows<T>& a, bool timed = true) {
     if (a.can()) return device_.put_off(PendingProducts<T>(a)), replays_.count(flops(2, a.rows, a.out, a.in));
     const bool wider = a.wide_output && sizeof(W) > sizeof(T);

@@ -100,7 +100,7 @@ inline bool aligned(const Sdpa& a) {
 /// that faster cores are asked for.
 inline bool is_sdpa(const Attention& s) { return s.past() == 0 && s.queries > 1; }
 
-/// What keeps such an attention from being a plain one, in a few words; empty: nothing. `number`: bytes of a number;
+/// The reason why such an attention is not a plain one, in a few words; empty: it is. `number`: bytes of a number;
 /// `most`: numbers of a head.
 inline std::string sdpa_obstacle(const Attention& s, const AttentionInputs& in, const Dropout& d, const Sdpa& a,
                                  Bytes number, Count most) {

@@ -1,5 +1,5 @@
 #pragma once
-/// What a GPU's tensor cores execute of an operator in bf16, as far as it is known.
+/// The work of a GPU's tensor cores in a bf16 operator, as far as it is known.
 
 #include <optional>
 

@@ -1,5 +1,5 @@
 #pragma once
-/// What a kernel sees of the thread that runs it. Kernels are functors over a thread of any kind: of a GPU (here), or
+/// A kernel's view of the thread that runs it. Kernels are functors over a thread of any kind: of a GPU (here), or
 /// of tests, which run every one of them on the processor (tests/model/emulated.hpp).
 
 #include <bit>
@@ -66,7 +66,7 @@ class GpuThread {
                  : "r"(shared_address() + at)
                  : "memory");
   }
-  /// The same, each matrix transposed.
+  /// ldmatrix with each matrix transposed.
   __device__ void ldmatrix_transposed(unsigned (&r)[4], unsigned at) const {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])

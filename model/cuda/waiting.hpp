@@ -1,5 +1,5 @@
 #pragma once
-/// What waits for the call after it, with which it may be one launch.
+/// Deferred calls, which may be fused with the call after them.
 
 #include <optional>
 #include <utility>
@@ -66,7 +66,7 @@ class WaitingDevice {
     drop();
     return true;
   }
-  /// Does what waits.
+  /// Runs the deferred calls.
   void settle() {
     std::visit([this](const auto& call) { call.run(device_); }, waiting_);
     drop();

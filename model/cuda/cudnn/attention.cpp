@@ -9,7 +9,7 @@
 
 namespace llmcalc::model::cuda {
 
-/// Those that were asked for, with what became of them.
+/// The plans of the requested shapes, with their state.
 struct CudnnAttention::Plans {
   struct Entry {
     std::optional<cudnn::Plan> plan;

@@ -20,7 +20,7 @@ class CudnnAttention {
   const std::string& name() const { return name_; }
   /// Has a plan made for a shape, which takes seconds the first time. Why there is none; empty: there is.
   std::string prepare(const SdpaShape& s);
-  /// What a prepared shape needs.
+  /// Bytes that a prepared shape needs.
   SdpaRoom room(const SdpaShape& s) const;
   /// Of a prepared shape. Statistics are in the scratch memory: backward reads them there, forward leaves them there.
   /// Why it failed; empty: it is on its way.

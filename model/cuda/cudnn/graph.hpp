@@ -9,7 +9,7 @@
 
 namespace llmcalc::model::cuda::cudnn {
 
-/// Of a tensor (sequences, heads, rows, columns).
+/// The descriptor of a tensor (sequences, heads, rows, columns).
 using Sizes = std::array<std::int64_t, 4>;
 
 /// Numbers apart where nothing lies between.
@@ -39,7 +39,7 @@ class Graph {
   Tensor index(const Tensor& x, std::int64_t axis);
   /// Along the axes in which `to` has size 1, or fewer heads.
   Tensor reduce(cudnnReduceTensorOp_t how, const Tensor& x, const Tensor& to);
-  /// The same numbers under other sizes.
+  /// A view of the same numbers under other sizes.
   Tensor reshape(const Tensor& x, const Tensor& to);
 
   std::size_t operations() const { return operations_.size(); }

@@ -1,5 +1,5 @@
 #pragma once
-/// How a graph is run on one kind of GPU: the engines that cuDNN proposes, and the first of them that it can build.
+/// The plan of a graph on one kind of GPU: the engines that cuDNN proposes, and the first of them that it can build.
 
 #include <span>
 #include <string_view>
