@@ -31,7 +31,7 @@ class Cupti {
     if (f == nullptr) throw std::runtime_error("this CUPTI is too old: it has no " + std::string(function));
     if (const CUptiResult r = f(&parameters); r != CUPTI_SUCCESS) throw std::runtime_error(sentence(r, doing));
   }
-  /// A check that ignores failures, for destructors.
+  /// Calls a function and ignores its failure, for destructors.
   template <typename P>
   void close(const char* function, P& parameters) const {
     if (auto* const f = library_.find<CUptiResult(P*)>(function)) f(&parameters);

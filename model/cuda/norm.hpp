@@ -18,7 +18,7 @@ struct KeptRow {
     if (room != nullptr) *packs<N>(room + i) = p;
     return p;
   }
-  /// The values of a pack that this thread has read.
+  /// A pack that this thread has already read.
   LLMCALC_HD Pack<T, N> again(Count i) const { return load<N>((room != nullptr ? room : from) + i); }
 };
 

@@ -70,7 +70,7 @@ template <typename X>
 Column<X> updates(X* x) {
   return {x, x != nullptr, x != nullptr};
 }
-/// The old value that a kernel adds to; 0 where `add` is false.
+/// The column that a kernel adds to; it starts from 0 where `add` is false.
 template <typename X>
 Column<X> sums(X* x, bool add) {
   return {x, add, true};

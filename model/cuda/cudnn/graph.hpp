@@ -9,7 +9,7 @@
 
 namespace llmcalc::model::cuda::cudnn {
 
-/// The descriptor of a tensor (sequences, heads, rows, columns).
+/// The sizes of a tensor (sequences, heads, rows, columns).
 using Sizes = std::array<std::int64_t, 4>;
 
 /// Numbers apart where nothing lies between.
