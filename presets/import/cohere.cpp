@@ -6,10 +6,8 @@ namespace {
 
 /// hf cohere/modeling_cohere.py: a parallel block with one LayerNorm without bias; `attention_bias` on q, k, v and o;
 /// tied by default. `use_qk_norm` (Command R+) norms q and k with a weight for every head's every dimension.
-Arch cohere(const Config& c) {
-  Arch a = base_arch(
-      c,
-      {.layers = 40, .hidden = 8192, .heads = 64, .mlp = 22528, .vocabulary = 256000, .context = 8192, .tied = true});
+Arch cohere(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
   a.block = BlockKind::parallel;
   a.norms_per_layer = 1;
   a.norm = NormKind::layer_norm_no_bias;
@@ -19,8 +17,8 @@ Arch cohere(const Config& c) {
 }
 
 /// hf cohere2/modeling_cohere2.py: the same without qk-norm; all but every fourth layer slide.
-Arch cohere2(const Config& c) {
-  Arch a = cohere(c);
+Arch cohere2(const Config& c, const Defaults& d) {
+  Arch a = cohere(c, d);
   a.qk_norm = QkNorm::none;
   const Count step = c.first_size({"sliding_window_pattern", "_sliding_window_pattern"}, 4);
   const LayerSet local = others(LayerSet::every(step - 1, step, a.layers), a.layers);
@@ -31,6 +29,11 @@ Arch cohere2(const Config& c) {
 
 }  // namespace
 
-std::vector<Family> cohere_families() { return {{"cohere", cohere}, {"cohere2", cohere2}}; }
+std::vector<Family> cohere_families() {
+  return {
+      {"cohere", cohere, {40, 8192, 64, 0, 0, 22528, 256000, 8192, true}},
+      {"cohere2", cohere2, {40, 8192, 64, 0, 0, 22528, 256000, 8192, true}},
+  };
+}
 
 }  // namespace llmcalc::import

@@ -52,10 +52,8 @@ void latent_attention(const Config& c, Arch& a, const Latent& d) {
 constexpr Latent deepseek_latent = {.q_rank = 1536, .kv_rank = 512, .nope_dim = 128, .rope_dim = 64, .v_dim = 128};
 
 /// hf deepseek_v2/modeling_deepseek_v2.py. Untied by default.
-Arch deepseek_v2(const Config& c) {
-  Arch a = base_arch(
-      c,
-      {.layers = 32, .hidden = 4096, .heads = 32, .head_dim = 64, .mlp = 11008, .vocabulary = 32000, .context = 2048});
+Arch deepseek_v2(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
   latent_attention(c, a, deepseek_latent);
   deepseek_experts(c, a, {.routed = 64, .shared = 2, .width = 1407});
   return a;
@@ -63,23 +61,16 @@ Arch deepseek_v2(const Config& c) {
 
 /// hf deepseek_v3/modeling_deepseek_v3.py; also hub moonshotai/Kimi-K2-Instruct. What num_nextn_predict_layers adds
 /// stands beside the model and is not built.
-Arch deepseek_v3(const Config& c) {
-  Arch a = base_arch(c, {.layers = 61,
-                         .hidden = 7168,
-                         .heads = 128,
-                         .head_dim = 64,
-                         .mlp = 18432,
-                         .vocabulary = 129280,
-                         .context = 4096});
+Arch deepseek_v3(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
   latent_attention(c, a, deepseek_latent);
   deepseek_experts(c, a, {.routed = 256, .shared = 1, .top_k = 8, .width = 2048, .first_dense = 3, .correction = true});
   return a;
 }
 
 /// hub deepseek-ai/deepseek-moe-16b-base, modeling_deepseek.py: Llama's attention under DeepSeek's mixture.
-Arch deepseek(const Config& c) {
-  Arch a =
-      base_arch(c, {.layers = 30, .hidden = 4096, .heads = 32, .mlp = 11008, .vocabulary = 102400, .context = 2048});
+Arch deepseek(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
   deepseek_experts(c, a, {.width = 1407});
   return a;
@@ -87,24 +78,16 @@ Arch deepseek(const Config& c) {
 
 /// hub openbmb/MiniCPM3-4B, modeling_minicpm.py: dense, latent attention whose value heads are hidden / heads wide;
 /// tied by default.
-Arch minicpm3(const Config& c) {
-  Arch a = base_arch(
-      c, {.layers = 62, .hidden = 2560, .heads = 40, .mlp = 6400, .vocabulary = 73448, .context = 32768, .tied = true});
+Arch minicpm3(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
   latent_attention(c, a, {.q_rank = 768, .kv_rank = 256, .nope_dim = 64, .rope_dim = 32, .v_dim = a.hidden / a.heads});
   return a;
 }
 
 /// hf glm4_moe/modeling_glm4_moe.py: grouped attention, `attention_bias` on q, k, v only; `use_qk_norm` puts RMSNorms
 /// of the head width on q and k.
-Arch glm4_moe(const Config& c) {
-  Arch a = base_arch(c, {.layers = 46,
-                         .hidden = 4096,
-                         .heads = 96,
-                         .kv_heads = 8,
-                         .head_dim = 128,
-                         .mlp = 10944,
-                         .vocabulary = 151552,
-                         .context = 131072});
+Arch glm4_moe(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
   a.qkv_bias = c.flag("attention_bias", false);
   if (c.flag("use_qk_norm", false)) a.qk_norm = QkNorm::per_head;
   deepseek_experts(c, a, {.routed = 128, .shared = 1, .top_k = 8, .width = 1408, .first_dense = 1, .correction = true});
@@ -114,8 +97,13 @@ Arch glm4_moe(const Config& c) {
 }  // namespace
 
 std::vector<Family> deepseek_families() {
-  return {{"deepseek", deepseek}, {"deepseek_v2", deepseek_v2}, {"deepseek_v3", deepseek_v3}, {"kimi_k2", deepseek_v3},
-          {"minicpm3", minicpm3}, {"glm4_moe", glm4_moe},       {"glm4v_moe_text", glm4_moe}};
+  return {
+      {"deepseek", deepseek, {30, 4096, 32, 0, 0, 11008, 102400, 2048}},
+      {"deepseek_v2", deepseek_v2, {32, 4096, 32, 0, 64, 11008, 32000, 2048}},
+      {"deepseek_v3 kimi_k2", deepseek_v3, {61, 7168, 128, 0, 64, 18432, 129280, 4096}},
+      {"minicpm3", minicpm3, {62, 2560, 40, 0, 0, 6400, 73448, 32768, true}},
+      {"glm4_moe glm4v_moe_text", glm4_moe, {46, 4096, 96, 8, 128, 10944, 151552, 131072}},
+  };
 }
 
 }  // namespace llmcalc::import

@@ -8,9 +8,8 @@ namespace {
 /// 4 x hidden. KV heads: `num_kv_heads` under the new decoder architecture, whatever multi_query says; else 1 or all. A
 /// parallel block has one norm, or ln_attn and ln_mlp (num_ln_in_parallel_attn, 2 by default under the new
 /// architecture). Tied by default.
-Arch falcon(const Config& c) {
-  Arch a =
-      base_arch(c, {.layers = 32, .hidden = 4544, .heads = 71, .vocabulary = 65024, .context = 2048, .tied = true});
+Arch falcon(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
   const bool new_architecture = c.flag("new_decoder_architecture", false);
   const bool multi_query = c.flag("multi_query", true);
   const Count grouped = c.size({"num_kv_heads", "n_head_kv"}, a.heads);
@@ -32,8 +31,8 @@ Arch falcon(const Config& c) {
 
 /// hf bloom/modeling_bloom.py. ALiBi, a LayerNorm after the embedding, biases everywhere, plain GELU (tanh) MLP of 4 x
 /// hidden; tied by default.
-Arch bloom(const Config& c) {
-  Arch a = base_arch(c, {.layers = 2, .hidden = 64, .heads = 8, .vocabulary = 250880, .context = 2048, .tied = true});
+Arch bloom(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = a.mlp_bias = true;
   a.mlp = MlpKind::plain;
   a.mlp_width = mul(4, a.hidden);
@@ -84,9 +83,8 @@ void mpt_mlp(const Config& c, Arch& a) {
 /// hf mpt/modeling_mpt.py for the defaults, github mosaicml/llm-foundry llmfoundry/models/mpt/modeling_mpt.py for what
 /// the checkpoints' own code does with the other switches: no_bias (default true) removes every bias, those of the
 /// norms too; qk_ln norms q and k over their whole width. Tied by default.
-Arch mpt(const Config& c) {
-  Arch a =
-      base_arch(c, {.layers = 24, .hidden = 2048, .heads = 16, .vocabulary = 50368, .context = 2048, .tied = true});
+Arch mpt(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
   const bool bias = !c.flag("no_bias", true);
   a.qkv_bias = a.attention_out_bias = a.mlp_bias = bias;
   const bool rms = c.text("norm_type", "low_precision_layernorm").find("rms") != std::string::npos;
@@ -101,7 +99,11 @@ Arch mpt(const Config& c) {
 }  // namespace
 
 std::vector<Family> falcon_families() {
-  return {{"falcon", falcon}, {"RefinedWeb", falcon}, {"RefinedWebModel", falcon}, {"bloom", bloom}, {"mpt", mpt}};
+  return {
+      {"falcon RefinedWeb RefinedWebModel", falcon, {32, 4544, 71, 0, 0, 0, 65024, 2048, true}},
+      {"bloom", bloom, {2, 64, 8, 0, 0, 0, 250880, 2048, true}},
+      {"mpt", mpt, {24, 2048, 16, 0, 0, 0, 50368, 2048, true}},
+  };
 }
 
 }  // namespace llmcalc::import

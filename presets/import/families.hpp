@@ -11,8 +11,9 @@
 namespace llmcalc::import {
 
 struct Family {
-  std::string_view model_type;
-  Arch (*arch)(const Config& config);
+  std::string_view model_types;  ///< with a space between them
+  Arch (*arch)(const Config& config, const Defaults& defaults);
+  Defaults defaults;  ///< layers, hidden, heads, kv_heads, head_dim, mlp, vocabulary, context, tied
 };
 
 /// Each file's families.

@@ -5,22 +5,15 @@ namespace llmcalc::import {
 namespace {
 
 /// hf glm/modeling_glm.py: Llama; `attention_bias` (default true) on q, k and v only; no biases in the MLP.
-Arch glm(const Config& c) {
-  Arch a = base_arch(c, {.layers = 40,
-                         .hidden = 4096,
-                         .heads = 32,
-                         .kv_heads = 2,
-                         .head_dim = 128,
-                         .mlp = 13696,
-                         .vocabulary = 151552,
-                         .context = 131072});
+Arch glm(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
   a.qkv_bias = c.flag("attention_bias", true);
   return a;
 }
 
 /// hf glm4/modeling_glm4.py: GLM with norms before and after each half.
-Arch glm4(const Config& c) {
-  Arch a = glm(c);
+Arch glm4(const Config& c, const Defaults& d) {
+  Arch a = glm(c, d);
   a.norm_placement = NormPlacement::both;
   a.norms_per_layer = 4;
   return a;
@@ -29,10 +22,10 @@ Arch glm4(const Config& c) {
 /// hub THUDM/chatglm3-6b and THUDM/glm-4-9b, modeling_chatglm.py: Llama under Megatron's names. `add_qkv_bias` on q, k,
 /// v, `add_bias_linear` on every projection; LayerNorm unless `rmsnorm`; `post_layer_norm` is the norm at the end.
 /// Untied.
-Arch chatglm(const Config& c) {
-  Defaults d = {.layers = 28, .hidden = 4096, .heads = 32, .mlp = 13696, .vocabulary = 65024, .context = 2048};
-  d.head_dim = c.size("kv_channels", 128);
-  Arch a = base_arch(c, d);
+Arch chatglm(const Config& c, const Defaults& d) {
+  Defaults own = d;
+  own.head_dim = c.size("kv_channels", d.head_dim);
+  Arch a = base_arch(c, own);
   a.context = c.first_size({"seq_length", "max_position_embeddings"}, d.context);
   a.vocabulary = c.first_size({"padded_vocab_size", "vocab_size"}, d.vocabulary);
   a.mlp_width = c.size("ffn_hidden_size", d.mlp);
@@ -50,7 +43,11 @@ Arch chatglm(const Config& c) {
 }  // namespace
 
 std::vector<Family> glm_families() {
-  return {{"glm", glm}, {"glm4", glm4}, {"glm4v_text", glm4}, {"chatglm", chatglm}};
+  return {
+      {"glm", glm, {40, 4096, 32, 2, 128, 13696, 151552, 131072}},
+      {"glm4 glm4v_text", glm4, {40, 4096, 32, 2, 128, 13696, 151552, 131072}},
+      {"chatglm", chatglm, {28, 4096, 32, 0, 128, 13696, 65024, 2048}},
+  };
 }
 
 }  // namespace llmcalc::import

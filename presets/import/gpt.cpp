@@ -22,24 +22,21 @@ void learn_positions(const Config& c, Arch& a) {
   a.context = a.position_rows = c.first_size({"n_positions", "max_position_embeddings", "n_ctx"}, a.context);
 }
 
-constexpr Defaults gpt2_defaults = {
-    .layers = 12, .hidden = 768, .heads = 12, .vocabulary = 50257, .context = 1024, .tied = true};
-
 /// hf gpt2/modeling_gpt2.py. Biases everywhere, learned positions, tied by default. `d_head`, which Hugging Face does
 /// not know, is the width of a head in descriptions of GPT-3, two of which have an attention width other than the
 /// hidden size.
-Arch gpt2(const Config& c) {
+Arch gpt2(const Config& c, const Defaults& d) {
   if (c.flag("add_cross_attention", false)) c.refuse("\"add_cross_attention\" is true; only decoders alone are known");
-  Defaults d = gpt2_defaults;
-  d.head_dim = c.size("d_head", 0);
-  Arch a = gpt_arch(c, d);
+  Defaults own = d;
+  own.head_dim = c.size("d_head", 0);
+  Arch a = gpt_arch(c, own);
   learn_positions(c, a);
   return a;
 }
 
 /// hf gpt_bigcode/modeling_gpt_bigcode.py. GPT-2 with one KV head under multi_query, which is the default.
-Arch gpt_bigcode(const Config& c) {
-  Arch a = gpt_arch(c, gpt2_defaults);
+Arch gpt_bigcode(const Config& c, const Defaults& d) {
+  Arch a = gpt_arch(c, d);
   learn_positions(c, a);
   a.activation = activation(c, {"activation_function"}, "gelu_pytorch_tanh");
   a.kv_heads = c.flag("multi_query", true) ? 1 : a.heads;
@@ -47,10 +44,7 @@ Arch gpt_bigcode(const Config& c) {
 }
 
 /// hf openai/modeling_openai.py. GPT-1: norms after each residual sum and none at the end.
-Arch gpt1(const Config& c) {
-  Defaults d = gpt2_defaults;
-  d.vocabulary = 40478;
-  d.context = 512;
+Arch gpt1(const Config& c, const Defaults& d) {
   Arch a = gpt_arch(c, d);
   learn_positions(c, a);
   a.activation = activation(c, {"afn"}, "gelu_new");
@@ -61,8 +55,8 @@ Arch gpt1(const Config& c) {
 
 /// hf gpt_neo/modeling_gpt_neo.py. Biases on the attention's output and in the MLP, none on q, k, v; every second layer
 /// looks back window_size tokens (attention_layers, or attention_types that are repeated); tied by default.
-Arch gpt_neo(const Config& c) {
-  Arch a = gpt_arch(c, {.layers = 24, .hidden = 2048, .heads = 16, .vocabulary = 50257, .context = 2048, .tied = true});
+Arch gpt_neo(const Config& c, const Defaults& d) {
+  Arch a = gpt_arch(c, d);
   learn_positions(c, a);
   c.ignore({"attention_types"});
   a.qkv_bias = false;
@@ -73,8 +67,8 @@ Arch gpt_neo(const Config& c) {
 
 /// hf gpt_neox/modeling_gpt_neox.py. Two LayerNorms per layer, parallel (use_parallel_residual, the default) or not;
 /// `attention_bias` (default true) on qkv and on the output; untied by default, no bias on the head.
-Arch gpt_neox(const Config& c) {
-  Arch a = gpt_arch(c, {.layers = 44, .hidden = 6144, .heads = 64, .mlp = 24576, .vocabulary = 50432, .context = 2048});
+Arch gpt_neox(const Config& c, const Defaults& d) {
+  Arch a = gpt_arch(c, d);
   a.activation = activation(c, {"hidden_act"}, "gelu");
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", true);
   a.block = c.flag("use_parallel_residual", true) ? BlockKind::parallel : BlockKind::serial;
@@ -84,8 +78,8 @@ Arch gpt_neox(const Config& c) {
 
 /// hf gptj/modeling_gptj.py and codegen/modeling_codegen.py. A parallel block with one LayerNorm; no biases in
 /// attention, biases in the MLP and on the untied head.
-Arch gptj(const Config& c) {
-  Arch a = gpt_arch(c, {.layers = 28, .hidden = 4096, .heads = 16, .vocabulary = 50400, .context = 2048});
+Arch gptj(const Config& c, const Defaults& d) {
+  Arch a = gpt_arch(c, d);
   a.qkv_bias = a.attention_out_bias = false;
   a.block = BlockKind::parallel;
   a.norms_per_layer = 1;
@@ -96,8 +90,8 @@ Arch gptj(const Config& c) {
 /// hf opt/modeling_opt.py. The position table has two rows more than there are positions. `enable_bias` is that of
 /// every projection. do_layer_norm_before false (350M): norms after each residual sum and none at the end. A
 /// word_embed_proj_dim other than hidden adds two projections without bias around the token table. Tied by default.
-Arch opt(const Config& c) {
-  Arch a = base_arch(c, {.layers = 12, .hidden = 768, .heads = 12, .vocabulary = 50272, .context = 2048, .tied = true});
+Arch opt(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = a.mlp_bias = c.flag("enable_bias", true);
   a.mlp = MlpKind::plain;
   a.mlp_width = c.size("ffn_dim", 3072);
@@ -114,15 +108,8 @@ Arch opt(const Config& c) {
 
 /// hf starcoder2/modeling_starcoder2.py. Serial, LayerNorm with bias, GQA, RoPE; `use_bias` is that of every
 /// projection; a window on every layer unless absent or null; tied by default.
-Arch starcoder2(const Config& c) {
-  Arch a = gpt_arch(c, {.layers = 30,
-                        .hidden = 3072,
-                        .heads = 24,
-                        .kv_heads = 2,
-                        .mlp = 12288,
-                        .vocabulary = 49152,
-                        .context = 4096,
-                        .tied = true});
+Arch starcoder2(const Config& c, const Defaults& d) {
+  Arch a = gpt_arch(c, d);
   a.activation = activation(c, {"hidden_act"}, "gelu_pytorch_tanh");
   a.qkv_bias = a.attention_out_bias = a.mlp_bias = c.flag("use_bias", true);
   c.ignore({"norm_type", "mlp_type"});
@@ -133,15 +120,16 @@ Arch starcoder2(const Config& c) {
 }  // namespace
 
 std::vector<Family> gpt_families() {
-  return {{"gpt2", gpt2},
-          {"gpt_bigcode", gpt_bigcode},
-          {"openai-gpt", gpt1},
-          {"gpt_neo", gpt_neo},
-          {"gpt_neox", gpt_neox},
-          {"gptj", gptj},
-          {"codegen", gptj},
-          {"opt", opt},
-          {"starcoder2", starcoder2}};
+  return {
+      {"gpt2", gpt2, {12, 768, 12, 0, 0, 0, 50257, 1024, true}},
+      {"gpt_bigcode", gpt_bigcode, {12, 768, 12, 0, 0, 0, 50257, 1024, true}},
+      {"openai-gpt", gpt1, {12, 768, 12, 0, 0, 0, 40478, 512, true}},
+      {"gpt_neo", gpt_neo, {24, 2048, 16, 0, 0, 0, 50257, 2048, true}},
+      {"gpt_neox", gpt_neox, {44, 6144, 64, 0, 0, 24576, 50432, 2048}},
+      {"gptj codegen", gptj, {28, 4096, 16, 0, 0, 0, 50400, 2048}},
+      {"opt", opt, {12, 768, 12, 0, 0, 0, 50272, 2048, true}},
+      {"starcoder2", starcoder2, {30, 3072, 24, 2, 0, 12288, 49152, 4096, true}},
+  };
 }
 
 }  // namespace llmcalc::import

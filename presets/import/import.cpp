@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <sstream>
 #include <utility>
 
 #include "presets/arch_check.hpp"
@@ -32,9 +34,16 @@ const std::vector<Family>& families() {
   return all;
 }
 
-const Family* family_called(std::string_view model_type) {
+/// The model types of a family.
+std::vector<std::string> types(const Family& f) {
+  std::istringstream words{std::string(f.model_types)};
+  return {std::istream_iterator<std::string>(words), {}};
+}
+
+const Family* family_called(const std::string& model_type) {
   for (const Family& f : families())
-    if (f.model_type == model_type) return &f;
+    for (const std::string& type : types(f))
+      if (type == model_type) return &f;
   return nullptr;
 }
 
@@ -51,7 +60,7 @@ std::string three_nearest(const std::string& type) {
   c.refuse(
       fmt::format("model_type {} is not known; the nearest are {} ('llmcalc list families' shows all {}); for "
                   "others write an llmcalc model file",
-                  in_quotes(type), three_nearest(type), families().size()));
+                  in_quotes(type), three_nearest(type), importable_types().size()));
 }
 
 /// The text model's type inside a composite config that leaves it unsaid: "<outer>_text" unless listed here.
@@ -135,7 +144,7 @@ std::vector<std::string> caveats(const Config& c, const Arch& a, bool composite)
 
 Arch arch_of(const Family& family, const Config& c) {
   try {
-    return family.arch(c);
+    return family.arch(c, family.defaults);
   } catch (const Overflow&) {
     c.refuse("a product of its sizes passes 2^63; one of them is absurd");
   }
@@ -164,7 +173,8 @@ void take_weights(ModelCard& card, const Config& whole, const Config& text) {
 
 std::vector<std::string> importable_types() {
   std::vector<std::string> out;
-  for (const Family& f : families()) out.emplace_back(f.model_type);
+  for (const Family& f : families())
+    for (std::string& type : types(f)) out.push_back(std::move(type));
   std::sort(out.begin(), out.end());
   return out;
 }

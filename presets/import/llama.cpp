@@ -5,50 +5,42 @@ namespace llmcalc::import {
 namespace {
 
 /// hf llama/modeling_llama.py. `attention_bias` puts biases on q, k, v and o, `mlp_bias` on the MLP's matrices; untied
-/// by default; KV heads default to heads, the head width to hidden / heads.
-Arch llama_arch(const Config& c, const Defaults& d) {
+/// by default; KV heads default to heads, the head width to hidden / heads. hub openbmb/MiniCPM-2B-sft-bf16,
+/// modeling_minicpm.py: the same with scalar multipliers.
+Arch llama(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
   a.mlp_bias = c.flag("mlp_bias", false);
   return a;
 }
 
-constexpr Defaults llama_defaults = {
-    .layers = 32, .hidden = 4096, .heads = 32, .mlp = 11008, .vocabulary = 32000, .context = 2048};
-
-Arch llama(const Config& c) { return llama_arch(c, llama_defaults); }
-
 /// hf mistral/modeling_mistral.py. No biases. A window of 4096 on every layer unless sliding_window is null: absent is
 /// not null here.
-Arch mistral(const Config& c) {
-  Arch a = base_arch(
-      c,
-      {.layers = 32, .hidden = 4096, .heads = 32, .kv_heads = 8, .mlp = 14336, .vocabulary = 32000, .context = 131072});
+Arch mistral(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
   const Count window = c.is_null("sliding_window") ? 0 : c.count("sliding_window", 4096);
   set_reach(a, {window}, layers_of_type(c, a, "sliding_attention").value_or(LayerSet::all(a.layers)));
   return a;
 }
 
 /// hf granite/modeling_granite.py: Llama with scalar multipliers, which are no parameters.
-Arch granite(const Config& c) {
+Arch granite(const Config& c, const Defaults& d) {
   c.ignore({"attention_multiplier", "embedding_multiplier", "logits_scaling", "residual_multiplier"});
-  return llama_arch(c, llama_defaults);
+  return llama(c, d);
 }
 
 /// hub internlm/internlm-7b, modeling_internlm.py and internlm/internlm2-7b, modeling_internlm2.py: Llama whose `bias`,
 /// on by default, is that of q, k, v and o; the MLP has none.
-Arch internlm(const Config& c) {
-  Arch a =
-      base_arch(c, {.layers = 32, .hidden = 4096, .heads = 32, .mlp = 11008, .vocabulary = 103168, .context = 2048});
+Arch internlm(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = c.flag("bias", true);
   return a;
 }
 
 /// hub internlm/internlm3-8b-instruct, modeling_internlm3.py: `qkv_bias` is that of q, k, v; `bias` that of o and the
 /// MLP.
-Arch internlm3(const Config& c) {
-  Arch a =
-      base_arch(c, {.layers = 32, .hidden = 4096, .heads = 32, .mlp = 11008, .vocabulary = 128512, .context = 32768});
+Arch internlm3(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
   a.qkv_bias = c.flag("qkv_bias", false);
   a.attention_out_bias = a.mlp_bias = c.flag("bias", false);
   return a;
@@ -56,9 +48,8 @@ Arch internlm3(const Config& c) {
 
 /// hub baichuan-inc, modeling_baichuan.py: Llama without biases; the head's rows are normalised, without parameters.
 /// The 7B models have RoPE and say max_position_embeddings; the 13B ones have ALiBi and say model_max_length only.
-Arch baichuan(const Config& c) {
-  Arch a =
-      base_arch(c, {.layers = 32, .hidden = 4096, .heads = 32, .mlp = 11008, .vocabulary = 64000, .context = 4096});
+Arch baichuan(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
   const bool rope = c.has("max_position_embeddings") || a.hidden == 4096;
   a.position = rope ? Position::rope : Position::alibi;
   a.context = c.first_size({"max_position_embeddings", "model_max_length"}, a.context);
@@ -67,15 +58,8 @@ Arch baichuan(const Config& c) {
 
 /// hf smollm3/modeling_smollm3.py: Llama, tied by default. Layers without RoPE (no_rope_layers) change no parameter; a
 /// window lies on them only, and only under use_sliding_window.
-Arch smollm3(const Config& c) {
-  Arch a = llama_arch(c, {.layers = 36,
-                          .hidden = 2048,
-                          .heads = 16,
-                          .kv_heads = 4,
-                          .mlp = 11008,
-                          .vocabulary = 128256,
-                          .context = 32768,
-                          .tied = true});
+Arch smollm3(const Config& c, const Defaults& d) {
+  Arch a = llama(c, d);
   const Count interval = c.size("no_rope_layer_interval", 4);
   const auto typed = layers_of_type(c, a, "sliding_attention");
   if (!c.flag("use_sliding_window", false)) return a;
@@ -84,15 +68,8 @@ Arch smollm3(const Config& c) {
 }
 
 /// hf seed_oss/modeling_seed_oss.py: biases on q, k, v by default (attention_bias), none on o (attention_out_bias).
-Arch seed_oss(const Config& c) {
-  Arch a = base_arch(c, {.layers = 64,
-                         .hidden = 4096,
-                         .heads = 80,
-                         .kv_heads = 8,
-                         .head_dim = 128,
-                         .mlp = 27648,
-                         .vocabulary = 155136,
-                         .context = 524288});
+Arch seed_oss(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
   a.qkv_bias = c.flag("attention_bias", true);
   a.attention_out_bias = c.flag("attention_out_bias", false);
   a.mlp_bias = c.flag("mlp_bias", false);
@@ -100,9 +77,8 @@ Arch seed_oss(const Config& c) {
 }
 
 /// hf arcee/modeling_arcee.py: Llama with a plain MLP (up, down) of squared ReLU.
-Arch arcee(const Config& c) {
-  Arch a =
-      llama_arch(c, {.layers = 32, .hidden = 2560, .heads = 32, .mlp = 18432, .vocabulary = 32000, .context = 4096});
+Arch arcee(const Config& c, const Defaults& d) {
+  Arch a = llama(c, d);
   a.mlp = MlpKind::plain;
   a.activation = activation(c, {"hidden_act"}, "relu2");
   return a;
@@ -110,9 +86,8 @@ Arch arcee(const Config& c) {
 
 /// hf apertus/modeling_apertus.py: a plain MLP without bias under xIELU, whose two scalars per layer are learned (its
 /// beta and eps are buffers); RMSNorms of the head width on q and k, always.
-Arch apertus(const Config& c) {
-  Arch a =
-      base_arch(c, {.layers = 32, .hidden = 4096, .heads = 32, .mlp = 14336, .vocabulary = 131072, .context = 65536});
+Arch apertus(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
   c.ignore({"qk_norm", "post_norm", "mlp_bias"});
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
   a.qk_norm = QkNorm::per_head;
@@ -122,25 +97,16 @@ Arch apertus(const Config& c) {
 }
 
 /// hf ernie4_5/modeling_ernie4_5.py: `use_bias` is that of every projection, the MLP's too; tied by default.
-Arch ernie4_5(const Config& c) {
-  Arch a = base_arch(c, {.layers = 18,
-                         .hidden = 1024,
-                         .heads = 16,
-                         .kv_heads = 2,
-                         .head_dim = 128,
-                         .mlp = 3072,
-                         .vocabulary = 103424,
-                         .context = 131072,
-                         .tied = true});
+Arch ernie4_5(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = a.mlp_bias = c.flag("use_bias", false);
   return a;
 }
 
 /// hf hunyuan_v1_dense/modeling_hunyuan_v1_dense.py: RMSNorms of the head width on q and k, always; `attention_bias` on
 /// q, k, v and o; none in the MLP.
-Arch hunyuan(const Config& c) {
-  Arch a =
-      base_arch(c, {.layers = 32, .hidden = 4096, .heads = 32, .mlp = 11008, .vocabulary = 290943, .context = 2048});
+Arch hunyuan(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
   c.ignore({"use_qk_norm", "mlp_bias", "norm_type", "num_experts", "num_shared_expert", "moe_topk", "kv_lora_rank",
             "q_lora_rank"});
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
@@ -150,9 +116,8 @@ Arch hunyuan(const Config& c) {
 
 /// hub LGAI-EXAONE/EXAONE-3.0-7.8B-Instruct, modeling_exaone.py: Llama without biases under other names; the MLP
 /// defaults to 4 x hidden; tied by default.
-Arch exaone(const Config& c) {
-  Arch a =
-      base_arch(c, {.layers = 32, .hidden = 2048, .heads = 32, .vocabulary = 102400, .context = 2048, .tied = true});
+Arch exaone(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
   if (a.mlp_width == 0) a.mlp_width = mul(4, a.hidden);
   a.activation = activation(c, {"activation_function"}, "silu");
   return a;
@@ -175,9 +140,8 @@ LayerSet local_layers(const Config& c, Count layers) {
 
 /// hf exaone4/modeling_exaone4.py: norms on the output of each half, RMSNorms of the head width on q and k, no biases;
 /// three layers in four slide where a window is given.
-Arch exaone4(const Config& c) {
-  Arch a =
-      base_arch(c, {.layers = 32, .hidden = 4096, .heads = 32, .mlp = 16384, .vocabulary = 102400, .context = 2048});
+Arch exaone4(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
   a.norm_placement = NormPlacement::output;
   a.qk_norm = QkNorm::per_head;
   const Count window = c.is_null("sliding_window") ? 0 : c.count("sliding_window", 4096);
@@ -187,43 +151,33 @@ Arch exaone4(const Config& c) {
 }
 
 /// hub OrionStarAI/Orion-14B-Base, modeling_orion.py: Llama with LayerNorms.
-Arch orion(const Config& c) {
-  Arch a =
-      llama_arch(c, {.layers = 40, .hidden = 5120, .heads = 40, .mlp = 15360, .vocabulary = 84608, .context = 4096});
+Arch orion(const Config& c, const Defaults& d) {
+  Arch a = llama(c, d);
   a.norm = NormKind::layer_norm;
   return a;
-}
-
-/// hub openbmb/MiniCPM-2B-sft-bf16, modeling_minicpm.py: Llama with scalar multipliers; tied by default.
-Arch minicpm(const Config& c) {
-  return llama_arch(
-      c, {.layers = 32, .hidden = 4096, .heads = 32, .mlp = 11008, .vocabulary = 32000, .context = 2048, .tied = true});
 }
 
 }  // namespace
 
 std::vector<Family> llama_families() {
-  return {{"llama", llama},
-          {"Yi", llama},
-          {"aquila", llama},
-          {"xverse", llama},
-          {"mistral", mistral},
-          {"ministral", mistral},
-          {"granite", granite},
-          {"internlm", internlm},
-          {"internlm2", internlm},
-          {"internlm3", internlm3},
-          {"baichuan", baichuan},
-          {"smollm3", smollm3},
-          {"seed_oss", seed_oss},
-          {"arcee", arcee},
-          {"apertus", apertus},
-          {"ernie4_5", ernie4_5},
-          {"exaone", exaone},
-          {"exaone4", exaone4},
-          {"hunyuan_v1_dense", hunyuan},
-          {"orion", orion},
-          {"minicpm", minicpm}};
+  return {
+      {"llama Yi aquila xverse", llama, {32, 4096, 32, 0, 0, 11008, 32000, 2048}},
+      {"mistral ministral", mistral, {32, 4096, 32, 8, 0, 14336, 32000, 131072}},
+      {"granite", granite, {32, 4096, 32, 0, 0, 11008, 32000, 2048}},
+      {"internlm internlm2", internlm, {32, 4096, 32, 0, 0, 11008, 103168, 2048}},
+      {"internlm3", internlm3, {32, 4096, 32, 0, 0, 11008, 128512, 32768}},
+      {"baichuan", baichuan, {32, 4096, 32, 0, 0, 11008, 64000, 4096}},
+      {"smollm3", smollm3, {36, 2048, 16, 4, 0, 11008, 128256, 32768, true}},
+      {"seed_oss", seed_oss, {64, 4096, 80, 8, 128, 27648, 155136, 524288}},
+      {"arcee", arcee, {32, 2560, 32, 0, 0, 18432, 32000, 4096}},
+      {"apertus", apertus, {32, 4096, 32, 0, 0, 14336, 131072, 65536}},
+      {"ernie4_5", ernie4_5, {18, 1024, 16, 2, 128, 3072, 103424, 131072, true}},
+      {"exaone", exaone, {32, 2048, 32, 0, 0, 0, 102400, 2048, true}},
+      {"exaone4", exaone4, {32, 4096, 32, 0, 0, 16384, 102400, 2048}},
+      {"hunyuan_v1_dense", hunyuan, {32, 4096, 32, 0, 0, 11008, 290943, 2048}},
+      {"orion", orion, {40, 5120, 40, 0, 0, 15360, 84608, 4096}},
+      {"minicpm", llama, {32, 4096, 32, 0, 0, 11008, 32000, 2048, true}},
+  };
 }
 
 }  // namespace llmcalc::import

@@ -31,15 +31,8 @@ LayerSet expert_layers(const Config& c, const Arch& a) {
 /// one shared of the same; the others a dense MLP of intermediate_size_mlp. Router without bias; `attention_bias` on q,
 /// k, v and o; `use_qk_norm` (default true) norms q and k without parameters. Layers with RoPE attend within chunks of
 /// attention_chunk_size; the others see everything. Untied by default.
-Arch llama4(const Config& c) {
-  Arch a = base_arch(c, {.layers = 48,
-                         .hidden = 5120,
-                         .heads = 40,
-                         .kv_heads = 8,
-                         .head_dim = 128,
-                         .mlp = 8192,
-                         .vocabulary = 202048,
-                         .context = 131072});
+Arch llama4(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
   if (c.flag("use_qk_norm", true)) a.qk_norm = QkNorm::weight_free;
   const Count chunk = c.is_null("attention_chunk_size") ? 0 : c.count("attention_chunk_size", 8192);
@@ -58,6 +51,10 @@ Arch llama4(const Config& c) {
 
 }  // namespace
 
-std::vector<Family> llama4_families() { return {{"llama4_text", llama4}}; }
+std::vector<Family> llama4_families() {
+  return {
+      {"llama4_text", llama4, {48, 5120, 40, 8, 128, 8192, 202048, 131072}},
+  };
+}
 
 }  // namespace llmcalc::import

@@ -16,9 +16,6 @@ LayerSet lightning_layers(const Config& c, const Arch& a) {
   return set;
 }
 
-constexpr Defaults defaults = {
-    .layers = 32, .hidden = 4096, .heads = 32, .kv_heads = 8, .mlp = 14336, .vocabulary = 32000, .context = 131072};
-
 Moe mixture(const Config& c, const Arch& a) {
   return {.experts = c.size({"num_local_experts", "num_experts"}, 8),
           .top_k = c.size("num_experts_per_tok", 2),
@@ -29,8 +26,8 @@ Moe mixture(const Config& c, const Arch& a) {
 /// hf minimax/modeling_minimax.py; hub MiniMaxAI/MiniMax-Text-01, modeling_minimax_text_01.py. No biases; experts in
 /// every layer; lightning layers have q, k, v of all heads, an output gate and a norm over the attention width. A
 /// shared_intermediate_size > 0 (hub) adds one shared expert behind a gate.
-Arch minimax(const Config& c) {
-  Arch a = base_arch(c, defaults);
+Arch minimax(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
   a.linear_layers = lightning_layers(c, a);
   set_reach(a, {c.count("sliding_window", 0)}, others(a.linear_layers, a.layers));
   Moe m = mixture(c, a);
@@ -46,8 +43,8 @@ Arch minimax(const Config& c) {
 
 /// hub MiniMaxAI/MiniMax-M2, modeling_minimax_m2.py: softmax attention throughout, RMSNorms on q and k over their whole
 /// width (use_qk_norm), a load-balancing bias that is a buffer (use_routing_bias).
-Arch minimax_m2(const Config& c) {
-  Arch a = base_arch(c, defaults);
+Arch minimax_m2(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
   c.ignore({"attn_type_list", "qk_norm_type", "shared_intermediate_size", "mtp_transformer_layers"});
   if (c.flag("use_qk_norm", true)) a.qk_norm = QkNorm::full;
   Moe m = mixture(c, a);
@@ -59,7 +56,10 @@ Arch minimax_m2(const Config& c) {
 }  // namespace
 
 std::vector<Family> minimax_families() {
-  return {{"minimax", minimax}, {"minimax_text_01", minimax}, {"minimax_m1", minimax}, {"minimax_m2", minimax_m2}};
+  return {
+      {"minimax minimax_text_01 minimax_m1", minimax, {32, 4096, 32, 8, 0, 14336, 32000, 131072}},
+      {"minimax_m2", minimax_m2, {32, 4096, 32, 8, 0, 14336, 32000, 131072}},
+  };
 }
 
 }  // namespace llmcalc::import

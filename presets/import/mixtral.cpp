@@ -13,10 +13,8 @@ Moe mixture(const Config& c, const Arch& a, Count experts, Count top_k) {
 }
 
 /// hf mixtral/modeling_mixtral.py: Mistral with experts; no window unless one is given.
-Arch mixtral(const Config& c) {
-  Arch a = base_arch(
-      c,
-      {.layers = 32, .hidden = 4096, .heads = 32, .kv_heads = 8, .mlp = 14336, .vocabulary = 32000, .context = 131072});
+Arch mixtral(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
   set_reach(a, {c.count("sliding_window", 0)}, LayerSet::all(a.layers));
   set_experts(a, mixture(c, a, 8, 2));
   return a;
@@ -24,9 +22,8 @@ Arch mixtral(const Config& c) {
 
 /// hf granitemoe/modeling_granitemoe.py and granitemoeshared: `attention_bias` on q, k, v and o; router and experts
 /// without bias; shared_intermediate_size > 0 adds a dense MLP of that width beside the experts.
-Arch granitemoe(const Config& c) {
-  Arch a =
-      base_arch(c, {.layers = 32, .hidden = 4096, .heads = 32, .mlp = 11008, .vocabulary = 32000, .context = 2048});
+Arch granitemoe(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
   c.ignore({"attention_multiplier", "embedding_multiplier", "logits_scaling", "residual_multiplier"});
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
   Moe m = mixture(c, a, 8, 2);
@@ -43,8 +40,8 @@ Activation dbrx_activation(const Config& ffn) {
 }
 
 /// hf dbrx/modeling_dbrx.py: LayerNorms without bias, no biases anywhere, gated experts in every layer; untied always.
-Arch dbrx(const Config& c) {
-  Arch a = base_arch(c, {.layers = 24, .hidden = 2048, .heads = 16, .vocabulary = 32000, .context = 2048});
+Arch dbrx(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
   const json::Value none = json::Value::object();
   const Config attention = c.has("attn_config") ? c.object("attn_config") : Config(none, c.where());
   const Config ffn = c.has("ffn_config") ? c.object("ffn_config") : Config(none, c.where());
@@ -66,16 +63,16 @@ Count grok_width(const Config& c, Count hidden) {
 
 /// github xai-org/grok-1 run.py and model.py, under its own names or those of the ports to transformers: RMSNorms
 /// before and after each half, gated GELU experts in every layer, router without bias, tied.
-Arch grok(const Config& c) {
+Arch grok(const Config& c, const Defaults& d) {
   Arch a;
-  a.layers = c.size({"num_layers", "num_hidden_layers"}, 64);
-  a.hidden = a.embedding_width = c.size({"emb_size", "hidden_size"}, 6144);
-  a.heads = c.size({"num_q_heads", "num_attention_heads"}, 48);
-  a.kv_heads = c.size({"num_kv_heads", "num_key_value_heads"}, 8);
-  a.head_dim = c.size({"key_size", "head_dim"}, 128);
-  a.vocabulary = c.size("vocab_size", 131072);
-  a.context = c.first_size({"sequence_len", "max_position_embeddings"}, 8192);
-  a.tied_head = c.flag("tie_word_embeddings", true);
+  a.layers = c.size({"num_layers", "num_hidden_layers"}, d.layers);
+  a.hidden = a.embedding_width = c.size({"emb_size", "hidden_size"}, d.hidden);
+  a.heads = c.size({"num_q_heads", "num_attention_heads"}, d.heads);
+  a.kv_heads = c.size({"num_kv_heads", "num_key_value_heads"}, d.kv_heads);
+  a.head_dim = c.size({"key_size", "head_dim"}, d.head_dim);
+  a.vocabulary = c.size("vocab_size", d.vocabulary);
+  a.context = c.first_size({"sequence_len", "max_position_embeddings"}, d.context);
+  a.tied_head = c.flag("tie_word_embeddings", d.tied);
   a.norm = NormKind::rms_norm;
   a.norm_placement = NormPlacement::both;
   a.norms_per_layer = 4;
@@ -91,15 +88,8 @@ Arch grok(const Config& c) {
 
 /// hf gpt_oss/modeling_gpt_oss.py: `attention_bias` (default true) on q, k, v and o; one sink logit per head; biases on
 /// router and experts, which sit in every layer; even layers slide.
-Arch gpt_oss(const Config& c) {
-  Arch a = base_arch(c, {.layers = 36,
-                         .hidden = 2880,
-                         .heads = 64,
-                         .kv_heads = 8,
-                         .head_dim = 64,
-                         .mlp = 2880,
-                         .vocabulary = 201088,
-                         .context = 131072});
+Arch gpt_oss(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", true);
   a.attention_sinks = true;
   const LayerSet even = LayerSet::every(0, 2, a.layers);
@@ -113,15 +103,8 @@ Arch gpt_oss(const Config& c) {
 
 /// hf ernie4_5_moe/modeling_ernie4_5_moe.py: experts in every moe_layer_interval-th layer from moe_layer_start_index to
 /// moe_layer_end_index, shared ones fused into one MLP; the load-balancing bias is a buffer; tied by default.
-Arch ernie4_5_moe(const Config& c) {
-  Arch a = base_arch(c, {.layers = 28,
-                         .hidden = 2560,
-                         .heads = 20,
-                         .kv_heads = 4,
-                         .mlp = 12288,
-                         .vocabulary = 103424,
-                         .context = 131072,
-                         .tied = true});
+Arch ernie4_5_moe(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
   if (c.flag("use_bias", false)) c.refuse("\"use_bias\" is true; experts with biases beside shared ones are not known");
   c.ignore({"moe_gate", "moe_capacity", "moe_use_aux_free", "moe_group"});
   const Count first = c.count("moe_layer_start_index", 1), step = c.size("moe_layer_interval", 1);
@@ -143,8 +126,14 @@ Arch ernie4_5_moe(const Config& c) {
 }  // namespace
 
 std::vector<Family> mixtral_families() {
-  return {{"mixtral", mixtral}, {"granitemoe", granitemoe}, {"granitemoeshared", granitemoe}, {"dbrx", dbrx},
-          {"grok-1", grok},     {"gpt_oss", gpt_oss},       {"ernie4_5_moe", ernie4_5_moe}};
+  return {
+      {"mixtral", mixtral, {32, 4096, 32, 8, 0, 14336, 32000, 131072}},
+      {"granitemoe granitemoeshared", granitemoe, {32, 4096, 32, 0, 0, 11008, 32000, 2048}},
+      {"dbrx", dbrx, {24, 2048, 16, 0, 0, 0, 32000, 2048}},
+      {"grok-1", grok, {64, 6144, 48, 8, 128, 0, 131072, 8192, true}},
+      {"gpt_oss", gpt_oss, {36, 2880, 64, 8, 64, 2880, 201088, 131072}},
+      {"ernie4_5_moe", ernie4_5_moe, {28, 2560, 20, 4, 0, 12288, 103424, 131072, true}},
+  };
 }
 
 }  // namespace llmcalc::import

@@ -4,20 +4,17 @@ namespace llmcalc::import {
 
 namespace {
 
-constexpr Defaults olmo_defaults = {
-    .layers = 32, .hidden = 4096, .heads = 32, .mlp = 11008, .vocabulary = 50304, .context = 2048};
-
 /// hf olmo/modeling_olmo.py: Llama with norms that have no parameters; `attention_bias` on q, k, v and o.
-Arch olmo(const Config& c) {
-  Arch a = base_arch(c, olmo_defaults);
+Arch olmo(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
   a.norm = NormKind::weight_free;
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
   return a;
 }
 
 /// hf olmo2/modeling_olmo2.py: RMSNorms on the output of each half, and on q and k over their whole width.
-Arch olmo2(const Config& c) {
-  Arch a = base_arch(c, olmo_defaults);
+Arch olmo2(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
   a.norm_placement = NormPlacement::output;
   a.qk_norm = QkNorm::full;
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
@@ -25,8 +22,8 @@ Arch olmo2(const Config& c) {
 }
 
 /// hf olmo3/modeling_olmo3.py: OLMo 2; all but every fourth layer slide.
-Arch olmo3(const Config& c) {
-  Arch a = olmo2(c);
+Arch olmo3(const Config& c, const Defaults& d) {
+  Arch a = olmo2(c, d);
   const LayerSet local = others(LayerSet::every(3, 4, a.layers), a.layers);
   const Count window = c.is_null("sliding_window") ? 0 : c.count("sliding_window", 4096);
   set_reach(a, {window}, layers_of_type(c, a, "sliding_attention").value_or(local));
@@ -35,8 +32,8 @@ Arch olmo3(const Config& c) {
 
 /// hf olmoe/modeling_olmoe.py: experts in every layer, router without bias; norms before each half, on q and k over
 /// their whole width.
-Arch olmoe(const Config& c) {
-  Arch a = base_arch(c, {.layers = 16, .hidden = 2048, .heads = 16, .mlp = 2048, .vocabulary = 50304, .context = 4096});
+Arch olmoe(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
   a.qk_norm = QkNorm::full;
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
   set_experts(a, {.experts = c.size({"num_experts", "num_local_experts"}, 64),
@@ -48,6 +45,13 @@ Arch olmoe(const Config& c) {
 
 }  // namespace
 
-std::vector<Family> olmo_families() { return {{"olmo", olmo}, {"olmo2", olmo2}, {"olmo3", olmo3}, {"olmoe", olmoe}}; }
+std::vector<Family> olmo_families() {
+  return {
+      {"olmo", olmo, {32, 4096, 32, 0, 0, 11008, 50304, 2048}},
+      {"olmo2", olmo2, {32, 4096, 32, 0, 0, 11008, 50304, 2048}},
+      {"olmo3", olmo3, {32, 4096, 32, 0, 0, 11008, 50304, 2048}},
+      {"olmoe", olmoe, {16, 2048, 16, 0, 0, 2048, 50304, 4096}},
+  };
+}
 
 }  // namespace llmcalc::import

@@ -6,8 +6,8 @@ namespace {
 
 /// hf phi/modeling_phi.py: a parallel block with one LayerNorm; biases on every projection and on the untied head; a
 /// plain MLP; `qk_layernorm` puts LayerNorms with bias of the head width on q and k.
-Arch phi(const Config& c) {
-  Arch a = base_arch(c, {.layers = 24, .hidden = 2048, .heads = 32, .mlp = 8192, .vocabulary = 51200, .context = 2048});
+Arch phi(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
   a.block = BlockKind::parallel;
   a.norms_per_layer = 1;
   a.norm = NormKind::layer_norm;
@@ -20,8 +20,8 @@ Arch phi(const Config& c) {
 
 /// hf phi3/modeling_phi3.py: Llama with fused projections and no biases, whatever attention_bias says; a window on
 /// every layer unless absent or null.
-Arch phi3(const Config& c) {
-  Arch a = base_arch(c, {.layers = 32, .hidden = 3072, .heads = 32, .mlp = 8192, .vocabulary = 32064, .context = 4096});
+Arch phi3(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
   c.ignore({"attention_bias", "mlp_bias", "lm_head_bias"});
   set_reach(a, {c.count("sliding_window", 0)}, LayerSet::all(a.layers));
   return a;
@@ -29,10 +29,8 @@ Arch phi3(const Config& c) {
 
 /// hf phimoe/modeling_phimoe.py: experts in every layer, LayerNorms with bias; `attention_bias` on q, k, v and o,
 /// `lm_head_bias` on the head; none in experts and router.
-Arch phimoe(const Config& c) {
-  Arch a = base_arch(
-      c,
-      {.layers = 32, .hidden = 4096, .heads = 32, .kv_heads = 8, .mlp = 6400, .vocabulary = 32064, .context = 131072});
+Arch phimoe(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
   a.norm = NormKind::layer_norm;
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
   a.head_bias = c.flag("lm_head_bias", false);
@@ -46,6 +44,12 @@ Arch phimoe(const Config& c) {
 
 }  // namespace
 
-std::vector<Family> phi_families() { return {{"phi", phi}, {"phi3", phi3}, {"phimoe", phimoe}}; }
+std::vector<Family> phi_families() {
+  return {
+      {"phi", phi, {24, 2048, 32, 0, 0, 8192, 51200, 2048}},
+      {"phi3", phi3, {32, 3072, 32, 0, 0, 8192, 32064, 4096}},
+      {"phimoe", phimoe, {32, 4096, 32, 8, 0, 6400, 32064, 131072}},
+  };
+}
 
 }  // namespace llmcalc::import

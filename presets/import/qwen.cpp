@@ -14,10 +14,10 @@ void qwen_window(const Config& c, Arch& a, Count first_by_default) {
 
 /// hub Qwen/Qwen-7B, modeling_qwen.py: the first Qwen. Biases on q, k, v always, elsewhere unless no_bias (default
 /// true); intermediate_size is twice the gated MLP's width; heads are kv_channels wide.
-Arch qwen(const Config& c) {
-  Defaults d = {.layers = 32, .hidden = 4096, .heads = 32, .mlp = 22016, .vocabulary = 151936, .context = 8192};
-  d.head_dim = c.size("kv_channels", 128);
-  Arch a = base_arch(c, d);
+Arch qwen(const Config& c, const Defaults& d) {
+  Defaults own = d;
+  own.head_dim = c.size("kv_channels", d.head_dim);
+  Arch a = base_arch(c, own);
   a.qkv_bias = true;
   a.attention_out_bias = a.mlp_bias = !c.flag("no_bias", true);
   a.mlp_width /= 2;
@@ -26,14 +26,8 @@ Arch qwen(const Config& c) {
 }
 
 /// hf qwen2/modeling_qwen2.py: Llama with biases on q, k and v only, which no key says.
-Arch qwen2(const Config& c) {
-  Arch a = base_arch(c, {.layers = 32,
-                         .hidden = 4096,
-                         .heads = 32,
-                         .kv_heads = 32,
-                         .mlp = 22016,
-                         .vocabulary = 151936,
-                         .context = 32768});
+Arch qwen2(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
   a.qkv_bias = true;
   qwen_window(c, a, 28);
   return a;
@@ -41,15 +35,8 @@ Arch qwen2(const Config& c) {
 
 /// hf qwen3/modeling_qwen3.py: `attention_bias` (default false) on q, k, v and o; RMSNorms of the head width on q and
 /// k.
-Arch qwen3(const Config& c) {
-  Arch a = base_arch(c, {.layers = 32,
-                         .hidden = 4096,
-                         .heads = 32,
-                         .kv_heads = 32,
-                         .head_dim = 128,
-                         .mlp = 22016,
-                         .vocabulary = 151936,
-                         .context = 32768});
+Arch qwen3(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
   a.qk_norm = QkNorm::per_head;
   qwen_window(c, a, 28);
@@ -72,10 +59,8 @@ LayerSet sparse_layers(const Config& c, const Arch& a) {
 
 /// hf qwen2_moe/modeling_qwen2_moe.py: `qkv_bias` (default true) on q, k, v; one shared expert behind a sigmoid gate;
 /// router without bias.
-Arch qwen2_moe(const Config& c) {
-  Arch a = base_arch(
-      c,
-      {.layers = 24, .hidden = 2048, .heads = 16, .kv_heads = 16, .mlp = 5632, .vocabulary = 151936, .context = 32768});
+Arch qwen2_moe(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
   a.qkv_bias = c.flag("qkv_bias", true);
   qwen_window(c, a, 28);
   set_experts(a, {.experts = c.size({"num_experts", "num_local_experts"}, 60),
@@ -89,10 +74,8 @@ Arch qwen2_moe(const Config& c) {
 }
 
 /// hf qwen3_moe/modeling_qwen3_moe.py: Qwen 3 with experts and no shared one.
-Arch qwen3_moe(const Config& c) {
-  Arch a = base_arch(
-      c,
-      {.layers = 24, .hidden = 2048, .heads = 32, .kv_heads = 4, .mlp = 6144, .vocabulary = 151936, .context = 32768});
+Arch qwen3_moe(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
   c.ignore({"use_qk_norm", "qkv_bias"});
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
   a.qk_norm = QkNorm::per_head;
@@ -107,17 +90,13 @@ Arch qwen3_moe(const Config& c) {
 }  // namespace
 
 std::vector<Family> qwen_families() {
-  return {{"qwen", qwen},
-          {"qwen2", qwen2},
-          {"qwen2_vl", qwen2},
-          {"qwen2_vl_text", qwen2},
-          {"qwen2_5_vl", qwen2},
-          {"qwen2_5_vl_text", qwen2},
-          {"qwen3", qwen3},
-          {"qwen3_vl_text", qwen3},
-          {"qwen2_moe", qwen2_moe},
-          {"qwen3_moe", qwen3_moe},
-          {"qwen3_vl_moe_text", qwen3_moe}};
+  return {
+      {"qwen", qwen, {32, 4096, 32, 0, 128, 22016, 151936, 8192}},
+      {"qwen2 qwen2_vl qwen2_vl_text qwen2_5_vl qwen2_5_vl_text", qwen2, {32, 4096, 32, 32, 0, 22016, 151936, 32768}},
+      {"qwen3 qwen3_vl_text", qwen3, {32, 4096, 32, 32, 128, 22016, 151936, 32768}},
+      {"qwen2_moe", qwen2_moe, {24, 2048, 16, 16, 0, 5632, 151936, 32768}},
+      {"qwen3_moe qwen3_vl_moe_text", qwen3_moe, {24, 2048, 32, 4, 0, 6144, 151936, 32768}},
+  };
 }
 
 }  // namespace llmcalc::import
