@@ -41,7 +41,7 @@ constexpr Question explain_question{
 
 bool any(const Wanted& all, Subject s) {
   for (const Definition* d : all)
-    if (d->about == s) return true;
+    if (d->about() == s) return true;
   return false;
 }
 
@@ -67,7 +67,7 @@ bool allowed(const Request& r, Parts parts, bool tolerant, std::vector<std::stri
 
 /// The sentence that says why the report lacks this quantity.
 std::string lacks(const Definition& d, const Request& r) {
-  if (d.hardware && !r.hardware)
+  if (d.hardware() && !r.hardware)
     return fmt::format("{} needs a device: add --hardware HW ('llmcalc list hardware' shows what there is)", d.path);
   if (d.wants.starts_with("--")) return fmt::format("{} needs {}", d.path, d.wants);
   return fmt::format("{} is for {}; that is not so for {} as planned", d.path, d.wants, r.model.name);
@@ -88,7 +88,7 @@ Answers answers(const Request& r, const Wanted& wanted) {
   std::size_t without_device = 0;
   for (const Definition* d : wanted) {
     if (auto e = explain::explanation(setting, *d)) a.all.push_back(std::move(*e));
-    without_device += d->hardware && !r.hardware;
+    without_device += d->hardware() && !r.hardware;
   }
   if (a.all.empty() && a.notes.empty()) throw InputError(lacks(*wanted.front(), r));
   if (a.all.empty()) throw InputError(a.notes.front());

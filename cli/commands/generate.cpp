@@ -26,24 +26,6 @@
 namespace llmcalc {
 namespace {
 
-struct Options {
-  explicit Options(const Arguments& a)
-      : checkpoint(a.word("CHECKPOINT")),
-        prompt(a.word("PROMPT")),
-        tokens(a.text("--tokens")),
-        temperature(a.text("--temperature")),
-        top_k(a.text("--top-k")),
-        top_p(a.text("--top-p")),
-        beams(a.text("--beams")),
-        seed(a.text("--seed")),
-        device(a.text("--device", "cpu")),
-        no_kv_cache(a.has("--no-kv-cache")),
-        compare_kv_cache(a.has("--compare-kv-cache")),
-        json(a.has("--json")) {}
-  std::string checkpoint, prompt, tokens, temperature, top_k, top_p, beams, seed, device;
-  bool no_kv_cache, compare_kv_cache, json;
-};
-
 constexpr std::array words{Word{"CHECKPOINT", "a checkpoint that 'llmcalc learn' wrote"},
                            Word{"PROMPT", "the text to continue [standard input]", false}};
 constexpr std::array own{
@@ -58,28 +40,36 @@ constexpr std::array own{
     Option{"--compare-kv-cache", "", "generate with the cache, then without: the same tokens, and the cost of both"},
 };
 
-model::GenerateOptions read(const Options& o) {
+/// Whether one of these flags is given.
+bool any(const Arguments& a, std::initializer_list<const char*> flags) {
+  return std::any_of(flags.begin(), flags.end(), [&](const char* flag) { return a.has(flag); });
+}
+
+model::GenerateOptions read(const Arguments& a) {
   model::GenerateOptions g;
   g.sampling.temperature = 0.8;
-  if (!o.tokens.empty()) g.tokens = parse_count(o.tokens, "--tokens");
-  if (!o.temperature.empty()) g.sampling.temperature = parse_real(o.temperature, "--temperature");
-  if (!o.top_k.empty()) g.sampling.top_k = parse_count(o.top_k, "--top-k");
-  if (!o.top_p.empty()) g.sampling.top_p = parse_fraction(o.top_p, "--top-p");
-  if (!o.beams.empty()) g.beams = parse_positive(o.beams, "--beams");
-  if (!o.seed.empty()) g.seed = static_cast<std::uint64_t>(parse_count(o.seed, "--seed"));
-  if (g.beams > 1 && (!o.temperature.empty() || !o.top_k.empty() || !o.top_p.empty() || !o.seed.empty()))
+  if (a.has("--tokens")) g.tokens = parse_count(a.text("--tokens"), "--tokens");
+  if (a.has("--temperature")) g.sampling.temperature = parse_real(a.text("--temperature"), "--temperature");
+  if (a.has("--top-k")) g.sampling.top_k = parse_count(a.text("--top-k"), "--top-k");
+  if (a.has("--top-p")) g.sampling.top_p = parse_fraction(a.text("--top-p"), "--top-p");
+  if (a.has("--beams")) g.beams = parse_positive(a.text("--beams"), "--beams");
+  if (a.has("--seed")) g.seed = static_cast<std::uint64_t>(parse_count(a.text("--seed"), "--seed"));
+  if (g.beams > 1 && any(a, {"--temperature", "--top-k", "--top-p", "--seed"}))
     throw InputError("--beams searches and draws nothing; leave --temperature, --top-k, --top-p and --seed out");
-  if (g.sampling.temperature == 0 && (!o.top_k.empty() || !o.top_p.empty() || !o.seed.empty()))
+  if (g.sampling.temperature == 0 && any(a, {"--top-k", "--top-p", "--seed"}))
     throw InputError("--temperature 0 draws nothing; leave --top-k, --top-p and --seed out");
-  if (o.no_kv_cache && o.compare_kv_cache)
+  if (a.has("--no-kv-cache") && a.has("--compare-kv-cache"))
     throw InputError("--compare-kv-cache generates with and without the cache; leave --no-kv-cache out");
-  g.cache = !o.no_kv_cache;
+  g.cache = !a.has("--no-kv-cache");
   return g;
 }
 
-std::string prompt_of(const Options& o) {
-  std::string prompt = o.prompt.empty() ? standard_input() : o.prompt;
-  while (o.prompt.empty() && prompt.ends_with('\n')) prompt.pop_back();  // what a shell's echo puts behind it
+std::string prompt_of(const Arguments& a) {
+  std::string prompt = a.word("PROMPT");
+  if (prompt.empty()) {
+    prompt = standard_input();
+    while (prompt.ends_with('\n')) prompt.pop_back();  // what a shell's echo puts behind it
+  }
   model::refuse_unless_utf8(prompt, "the prompt");
   if (prompt.empty()) throw InputError("the prompt is empty; give a text to continue");
   return prompt;
@@ -112,19 +102,8 @@ class Stream {
   std::string prompt_, pending_, all_;
 };
 
-std::string_view ended_name(model::Ended e) {
-  switch (e) {
-    case model::Ended::length:
-      return "length";
-    case model::Ended::end_of_text:
-      return "end of text";
-    case model::Ended::positions:
-      return "positions";
-    case model::Ended::stopped:
-      return "interrupted";
-  }
-  return "";
-}
+/// In the order of model::Ended.
+constexpr std::array<std::string_view, 4> ended_names{"length", "end of text", "positions", "interrupted"};
 
 double tokens_per_second(const model::Generated& g) {
   const auto decoded = static_cast<double>(g.tokens.size()) - 1;
@@ -176,13 +155,13 @@ int say_whether_same(const model::Generated& with, const model::Generated& witho
   return 1;
 }
 
-std::string json_report(const model::Checkpoint& c, const Options& o, const model::GenerateOptions& g,
+std::string json_report(const model::Checkpoint& c, const Arguments& a, const model::GenerateOptions& g,
                         const std::string& prompt, const std::string& text, const model::Generated& done,
                         const std::optional<model::Generated>& without) {
   Report r;
   r.command = "generate";
   r.model = model_json(c.card().model);
-  r.model["source"] = o.checkpoint;
+  r.model["source"] = a.word("CHECKPOINT");
   r.inputs = {{"tokens", g.tokens}, {"beams", g.beams}, {"kv_cache", g.cache}};
   if (g.beams == 1)
     r.inputs.update({{"temperature", g.sampling.temperature},
@@ -193,7 +172,7 @@ std::string json_report(const model::Checkpoint& c, const Options& o, const mode
   s.add("prompt", "", prompt);
   s.add("text", "", text);
   s.add("tokens", "", static_cast<Count>(done.tokens.size()));
-  s.add("ended", "", std::string(ended_name(done.ended)));
+  s.add("ended", "", std::string(ended_names[static_cast<std::size_t>(done.ended)]));
   s.add("prefill_s", "", done.prefill);
   s.add("decode_s", "", done.decode);
   s.add("tokens_per_s", "", tokens_per_second(done), Unit::tokens_per_second);
@@ -271,12 +250,12 @@ model::Generated without_cache(model::Transformer& t, std::span<const std::int32
   return done;
 }
 
-int generate(const Options& o) {
-  model::GenerateOptions g = read(o);
-  const validate::Where where = place(o.device);
-  const std::string prompt = prompt_of(o);
+int run_generate(const Arguments& arguments) {
+  model::GenerateOptions g = read(arguments);
+  const validate::Where where = place(arguments.text("--device", "cpu"));
+  const std::string prompt = prompt_of(arguments);
   ProgressLine line("reading the checkpoint");
-  const model::Checkpoint c(o.checkpoint);
+  const model::Checkpoint c(arguments.word("CHECKPOINT"));
   const std::vector<std::int32_t> tokens = c.tokenizer().encode(prompt);
   const auto given = static_cast<Count>(tokens.size());
   const Plan plan = plan_for(c, given, g);
@@ -287,18 +266,18 @@ int generate(const Options& o) {
   c.load(t);
   g.stop = &stop_flag();
   g.end = c.tokenizer().end_of_text();
-  Stream stream(!o.json, prompt);
+  const bool json = arguments.has("--json");
+  Stream stream(!json, prompt);
   const model::Generated done = shown(t, c, tokens, g, stream, line);
-  if (!o.json) say_timing(arch, given, done);
+  if (!json) say_timing(arch, given, done);
   const bool stopped = done.ended == model::Ended::stopped;
-  const auto without = o.compare_kv_cache && !stopped ? std::optional(without_cache(t, tokens, g, line)) : std::nullopt;
-  if (o.json) write_out(json_report(c, o, g, prompt, stream.all(), done, without));
-  if (without && !o.json) say_costs(done, *without);
+  const auto without =
+      arguments.has("--compare-kv-cache") && !stopped ? std::optional(without_cache(t, tokens, g, line)) : std::nullopt;
+  if (json) write_out(json_report(c, arguments, g, prompt, stream.all(), done, without));
+  if (without && !json) say_costs(done, *without);
   if (without) return say_whether_same(done, *without);
   return stopped ? stopped_code() : 0;
 }
-
-int run_generate(const Arguments& arguments) { return generate(Options(arguments)); }
 
 }  // namespace
 

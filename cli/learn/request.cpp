@@ -29,27 +29,6 @@ constexpr Count usual_passes = 8, least_steps = 500, most_steps = 3000;
 /// Bytes of text per byte-pair token, within bounds: rarer tokens have too few examples to learn from.
 constexpr Count bytes_per_pair = 320, least_pairs = 384, most_pairs = 1024;
 
-/// The options as typed; empty if not given.
-struct LearnOptions {
-  explicit LearnOptions(const Arguments& a)
-      : file(a.word("FILE")),
-        out(a.text("--out")),
-        model(a.text("--model")),
-        steps(a.text("--steps")),
-        minutes(a.text("--minutes")),
-        batch(a.text("--batch")),
-        seq(a.text("--seq")),
-        rate(a.text("--rate")),
-        vocabulary(a.text("--vocabulary")),
-        tokenizer(a.text("--tokenizer")),
-        precision(a.text("--precision")),
-        seed(a.text("--seed")),
-        device(a.text("--device", "cpu")),
-        resume(a.has("--resume")) {}
-  std::string file, out, model, steps, minutes, batch, seq, rate, vocabulary, tokenizer, precision, seed, device;
-  bool resume;
-};
-
 std::string text_of(const std::string& path) {
   std::string all = file_text(path);
   if (all.empty()) throw InputError(fmt::format("'{}' is empty; give a text of some 100 KB or more", path));
@@ -85,27 +64,27 @@ void check_out(const std::string& out) {
   const WholeFile probe(out);
 }
 
-std::shared_ptr<const model::Tokenizer> tokenizer_for(const LearnOptions& o, const LearnRequest& r) {
+std::shared_ptr<const model::Tokenizer> tokenizer_for(const Arguments& a, const LearnRequest& r) {
   const std::string learnt = r.text.substr(0, model::split(r.text).validation);
   const bool usual_pairs = model::has_byte_pairs() && r.text.size() >= enough_for_pairs;
-  const std::string usual_kind = usual_pairs || !o.vocabulary.empty() ? "bpe" : "bytes";
-  const std::string kind = o.tokenizer.empty() ? usual_kind : o.tokenizer;
-  if (kind == "bytes" && !o.vocabulary.empty())
+  const std::string kind = a.text("--tokenizer", usual_pairs || a.has("--vocabulary") ? "bpe" : "bytes");
+  if (kind == "bytes" && a.has("--vocabulary"))
     throw InputError("--vocabulary is for byte pairs; bytes have 256 tokens, so leave it out");
   if (kind == "bytes") return model::byte_tokenizer();
   const Count usual = std::clamp(static_cast<Count>(r.text.size()) / bytes_per_pair, least_pairs, most_pairs);
-  return model::learnt_tokenizer(learnt, o.vocabulary.empty() ? usual : parse_positive(o.vocabulary, "--vocabulary"));
+  return model::learnt_tokenizer(
+      learnt, a.has("--vocabulary") ? parse_positive(a.text("--vocabulary"), "--vocabulary") : usual);
 }
 
-ModelCard model_for(const LearnOptions& o, const LearnRequest& r) {
+ModelCard model_for(const Arguments& a, const LearnRequest& r) {
   ModelCard from;
-  if (o.model.empty()) {
+  if (a.has("--model")) {
+    from = load_model(a.text("--model"));
+    from.arch.vocabulary = r.tokenizer->vocabulary();
+  } else {
     const Count hidden = r.text.size() < enough_for_larger ? 128 : 192;
     from.arch = model::small_arch(r.tokenizer->vocabulary(), r.settings.seq, hidden);
     from.name = "small-llama";
-  } else {
-    from = load_model(o.model);
-    from.arch.vocabulary = r.tokenizer->vocabulary();
   }
   ModelCard card;
   card.name = from.name;
@@ -116,51 +95,48 @@ ModelCard model_for(const LearnOptions& o, const LearnRequest& r) {
   return card;
 }
 
-DType precision_of(const std::string& text) { return text == "bf16" ? dtypes::bf16 : dtypes::fp32; }
-
 Count usual_steps(const LearnRequest& r, Count tokens) {
   return std::clamp(ceil_div(mul(usual_passes, tokens), mul(r.settings.batch, r.settings.seq)), least_steps,
                     most_steps);
 }
 
-void read_run(const LearnOptions& o, LearnRequest& r) {
-  if (!o.steps.empty()) r.settings.steps = parse_positive(o.steps, "--steps");
-  if (!o.minutes.empty()) r.minutes = parse_positive_real(o.minutes, "--minutes");
-  r.by_minutes = !o.minutes.empty() && o.steps.empty();
+void read_run(const Arguments& a, LearnRequest& r) {
+  if (a.has("--steps")) r.settings.steps = parse_positive(a.text("--steps"), "--steps");
+  if (a.has("--minutes")) r.minutes = parse_positive_real(a.text("--minutes"), "--minutes");
+  r.by_minutes = a.has("--minutes") && !a.has("--steps");
 }
 
-void settle_new(const LearnOptions& o, LearnRequest& r) {
-  r.precision = precision_of(o.precision);
-  r.tokenizer = tokenizer_for(o, r);
+void settle_new(const Arguments& a, LearnRequest& r) {
+  r.precision = a.text("--precision") == "bf16" ? dtypes::bf16 : dtypes::fp32;
+  r.tokenizer = tokenizer_for(a, r);
   const auto learnt = static_cast<Count>(
       r.tokenizer->encode(std::string_view(r.text).substr(0, model::split(r.text).validation)).size());
   model::LearningSettings& s = r.settings;
-  if (!o.batch.empty()) s.batch = parse_positive(o.batch, "--batch");
-  if (!o.rate.empty()) s.rate = parse_positive_real(o.rate, "--rate");
-  if (!o.seed.empty()) s.seed = static_cast<std::uint64_t>(parse_count(o.seed, "--seed"));
-  if (!o.seq.empty())
-    s.seq = parse_positive(o.seq, "--seq");
+  if (a.has("--batch")) s.batch = parse_positive(a.text("--batch"), "--batch");
+  if (a.has("--rate")) s.rate = parse_positive_real(a.text("--rate"), "--rate");
+  if (a.has("--seed")) s.seed = static_cast<std::uint64_t>(parse_count(a.text("--seed"), "--seed"));
+  if (a.has("--seq"))
+    s.seq = parse_positive(a.text("--seq"), "--seq");
   else
     s.seq = std::clamp<Count>(learnt - 1, 1, s.seq);
-  r.model = model_for(o, r);
-  const Arch& a = r.model.arch;
-  if (o.seq.empty()) s.seq = std::min(s.seq, a.context);
-  if (a.position == Position::learned && s.seq > a.position_rows)
+  r.model = model_for(a, r);
+  const Arch& arch = r.model.arch;
+  if (!a.has("--seq")) s.seq = std::min(s.seq, arch.context);
+  if (arch.position == Position::learned && s.seq > arch.position_rows)
     throw InputError(fmt::format("--seq {} is longer than the {} learned positions of {}; give at most {}", s.seq,
-                                 a.position_rows, r.model.name, a.position_rows));
-  if (!o.seq.empty() && s.seq >= learnt)
+                                 arch.position_rows, r.model.name, arch.position_rows));
+  if (a.has("--seq") && s.seq >= learnt)
     throw InputError(fmt::format(
         "--seq {}: the text to learn from has {} tokens; give a longer text or a smaller --seq", s.seq, learnt));
-  if (o.steps.empty()) s.steps = usual_steps(r, learnt);
+  if (!a.has("--steps")) s.steps = usual_steps(r, learnt);
+  read_run(a, r);
 }
 
 /// Settles a resumed run: its settings stay, only its length can change.
-void settle_resumed(const LearnOptions& o, LearnRequest& r) {
-  for (const auto& [flag, value] :
-       {std::pair{"--model", &o.model}, std::pair{"--batch", &o.batch}, std::pair{"--seq", &o.seq},
-        std::pair{"--rate", &o.rate}, std::pair{"--vocabulary", &o.vocabulary}, std::pair{"--tokenizer", &o.tokenizer},
-        std::pair{"--precision", &o.precision}, std::pair{"--seed", &o.seed}})
-    if (!value->empty())
+void settle_resumed(const Arguments& a, LearnRequest& r) {
+  for (const char* flag :
+       {"--model", "--batch", "--seq", "--rate", "--vocabulary", "--tokenizer", "--precision", "--seed"})
+    if (a.has(flag))
       throw InputError(fmt::format("--resume continues with the settings of '{}'; leave {} out", r.out, flag));
   if (!std::filesystem::exists(r.out))
     throw InputError(fmt::format("there is no '{}' to resume from; leave --resume out, or name it with --out", r.out));
@@ -178,8 +154,8 @@ void settle_resumed(const LearnOptions& o, LearnRequest& r) {
   r.model.source = r.out;
   r.precision = r.resumed->number() == model::Number::bf16 ? dtypes::bf16 : dtypes::fp32;
   r.tokenizer = model::loaded_tokenizer(card.tokenizer, r.out);
-  if (!o.steps.empty()) r.settings.steps = parse_positive(o.steps, "--steps");
-  if (o.minutes.empty() && card.progress.updates >= r.settings.steps)
+  read_run(a, r);
+  if (!a.has("--minutes") && card.progress.updates >= r.settings.steps)
     throw InputError(fmt::format("'{}' has learnt {} steps already; give --steps above that, or --minutes", r.out,
                                  card.progress.updates));
 }
@@ -192,16 +168,14 @@ json::Value LearnRequest::settings_json() const {
   return v;
 }
 
-LearnRequest settled(const Arguments& typed) {
-  const LearnOptions o(typed);
+LearnRequest settled(const Arguments& a) {
   LearnRequest r;
-  r.text_path = o.file;
-  r.text = text_of(o.file);
-  r.out = o.out.empty() ? usual_out(o.file) : o.out;
+  r.text_path = a.word("FILE");
+  r.text = text_of(r.text_path);
+  r.out = a.text("--out", usual_out(r.text_path));
   check_out(r.out);
-  r.where = place(o.device);
-  o.resume ? settle_resumed(o, r) : settle_new(o, r);
-  read_run(o, r);
+  r.where = place(a.text("--device", "cpu"));
+  a.has("--resume") ? settle_resumed(a, r) : settle_new(a, r);
   model::refuse_beyond_memory(model::learning_memory(r.model.arch, model::learning_plan(r.settings, r.precision)),
                               "learning this model with this batch", "give a smaller --model, --batch or --seq",
                               r.where.room());

@@ -1,6 +1,27 @@
 #include "report/explain/definition.hpp"
 
+#include <initializer_list>
+
 namespace llmcalc::explain {
+namespace {
+
+bool is_one_of(std::string_view section, std::initializer_list<std::string_view> names) {
+  return std::find(names.begin(), names.end(), section) != names.end();
+}
+
+}  // namespace
+
+Subject Definition::about() const {
+  if (is_one_of(section(), {"flops", "memory", "activations", "step", "run"})) return Subject::training;
+  const bool inference =
+      is_one_of(section(), {"inference_memory", "kv_cache", "prefill", "decode", "end_to_end", "limits"});
+  return inference ? Subject::inference : Subject::model;
+}
+
+bool Definition::hardware() const {
+  return is_one_of(section(), {"step", "run", "prefill", "decode", "end_to_end", "limits"}) ||
+         path.ends_with("memory.fits") || path.ends_with("memory.capacity_bytes");
+}
 
 const std::vector<Definition>& definitions() {
   static const std::vector<Definition> all = [] {

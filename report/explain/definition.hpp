@@ -1,6 +1,7 @@
 #pragma once
 /// The quantities that can be explained: one row each. A new one is a row in one of the tables of this folder.
 
+#include <algorithm>
 #include <span>
 #include <string_view>
 
@@ -14,14 +15,27 @@ struct Definition {
   std::string_view path;   ///< in JSON: "memory.activations_bytes"
   std::string_view title;  ///< what it is
   std::string_view unit;   ///< "bytes", "FLOP", "s"
-  Subject about = Subject::model;
-  bool hardware = false;  ///< cannot be known without
   Formula (*formula)(const Setting&) = nullptr;
   std::string_view convention = {};  ///< what is counted, what is left out
   std::string_view source = {};
   std::string_view wants = {};    ///< where the report may lack it: the options or the kind of model that it needs
   std::string_view verdict = {};  ///< the answer is a word; how it follows from the number
+
+  std::string_view section() const { return path.substr(0, path.find('.')); }
+  Subject about() const;
+  bool hardware() const;  ///< cannot be known without
 };
+
+/// A formula that is the same in every setting: fixed<"p_g*N_T">.
+template <std::size_t N>
+struct Letters {
+  char text[N];
+  constexpr Letters(const char (&letters)[N]) { std::copy_n(letters, N, text); }  // NOLINT: implicit, fixed<"...">
+};
+template <Letters letters>
+Formula fixed(const Setting&) {
+  return {letters.text};
+}
 
 std::span<const Definition> parameter_definitions();
 std::span<const Definition> flops_definitions();

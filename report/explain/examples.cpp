@@ -103,7 +103,7 @@ const std::vector<Case>& cases() {
 
 /// The formula of an example, for the table of a cheat sheet: symbols without their values.
 Variant variant(const Definition& d, const Case& c, Formula f) {
-  std::vector<Symbol> names = symbols(c.setting(), d.about, f);
+  std::vector<Symbol> names = symbols(c.setting(), d.about(), f);
   for (Symbol& s : names) s.value.clear();
   for (Terms& t : f.terms) t.rows.clear();
   return {std::string(c.example().when), std::move(f), std::move(names)};

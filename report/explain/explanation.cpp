@@ -46,7 +46,7 @@ std::vector<const Definition*> matching(std::string_view quantity) {
   for (const Definition* d : those([](const Definition&) { return true; })) {
     known.emplace_back(d->path);
     known.emplace_back(last_part(d->path));
-    known.emplace_back(d->path.substr(0, d->path.find('.')));
+    known.emplace_back(d->section());
   }
   std::sort(known.begin(), known.end());
   known.erase(std::unique(known.begin(), known.end()), known.end());
@@ -65,7 +65,7 @@ std::optional<Explanation> explanation(const Setting& s, const Definition& d) {
   if (d.path == "decode.compute_bound_batch" && !row) row = s.row("decode.compute_bound");
   if (!row) return std::nullopt;
   Explanation e{&d, d.formula(s), {}, {}, *row};
-  e.symbols = symbols(s, d.about, e.formula);
+  e.symbols = symbols(s, d.about(), e.formula);
   e.numbers = substituted(e.formula, e.symbols);
   return e;
 }

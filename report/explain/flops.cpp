@@ -21,7 +21,6 @@ Expr core_width(S s) { return textbook::core_width(s.arch(), n(s), absorbed(s));
 /// Where the token table is narrower than the model, the projections to and from it are no blocks.
 Expr outside(S s) { return n(s).D_e == n(s).D ? Expr(0) : Expr(4) * s.tokens() * n(s).D * n(s).D_e; }
 
-Formula forward(S) { return {"F_lin + F_core + F_head"}; }
 Formula linear(S s) {
   const Expr weights = s.quantity("N_mm", "parameters.matmul") - n(s).V * n(s).D_e;
   const Expr recurrent = textbook::linear_attention_flops(n(s), s.micro_batch(), s.seq());
@@ -65,39 +64,36 @@ Formula attention_share(S s) {
 
 constexpr std::string_view matmuls = "matmuls only, 1 multiply-add = 2 FLOP; whole model, one micro-batch";
 constexpr Definition all[] = {
-    {"flops.forward", "FLOPs of the forward pass", "FLOP", Subject::training, false, forward, matmuls,
+    {"flops.forward", "FLOPs of the forward pass", "FLOP", fixed<"F_lin + F_core + F_head">, matmuls,
      "Narayanan 2021 (arXiv:2104.04473)"},
-    {"flops.forward_linear", "FLOPs of projections, MLPs and routers", "FLOP", Subject::training, false, linear,
+    {"flops.forward_linear", "FLOPs of projections, MLPs and routers", "FLOP", linear,
      "2 per weight and token; the head is a row of its own", "Goon §3; Narayanan 2021 (arXiv:2104.04473)"},
-    {"flops.forward_attention", "FLOPs of scores and their product with the values", "FLOP", Subject::training, false,
-     core,
+    {"flops.forward_attention", "FLOPs of scores and their product with the values", "FLOP", core,
      "--attention-flops: full S^2 pairs, causal-half S^2/2, causal-exact S (S + 1)/2; a window counts its token, a "
      "chunk is a sequence of its own",
      "Goon (3.2); FlashAttention's benchmark for causal-half"},
-    {"flops.forward_head", "FLOPs of the head", "FLOP", Subject::training, false, head,
+    {"flops.forward_head", "FLOPs of the head", "FLOP", head,
      "every position in training; only the last one in prefill and decode", "Narayanan 2021 (arXiv:2104.04473)"},
-    {"flops.backward", "FLOPs of the backward pass", "FLOP", Subject::training, false,
-     [](S) -> Formula { return {"2*F_fwd"}; }, "gradients of inputs and of weights, each as much as forward",
+    {"flops.backward", "FLOPs of the backward pass", "FLOP", fixed<"2*F_fwd">,
+     "gradients of inputs and of weights, each as much as forward",
      "Goon §3.1 with its factor corrected: 4 D I J, not 5"},
-    {"flops.recompute", "FLOPs of the forward pass done again", "FLOP", Subject::training, false, recompute,
+    {"flops.recompute", "FLOPs of the forward pass done again", "FLOP", recompute,
      "--recompute selective: the attention cores; full: the blocks; never the head",
      "Korthikanti 2022 (arXiv:2205.05198)"},
-    {"flops.model_total", "model FLOPs", "FLOP", Subject::training, false,
-     [](S) -> Formula { return {"F_fwd + F_bwd"}; }, matmuls, "Goon (3.2), (3.3); PaLM (arXiv:2204.02311) App. B"},
-    {"flops.hardware_total", "hardware FLOPs", "FLOP", Subject::training, false,
-     [](S) -> Formula { return {"F_model + F_re"}; }, "recomputation counted, same attention convention",
-     "Korthikanti 2022 (arXiv:2205.05198)"},
-    {"flops.executed", "FLOPs that the kernels do", "FLOP", Subject::training, false, executed,
+    {"flops.model_total", "model FLOPs", "FLOP", fixed<"F_fwd + F_bwd">, matmuls,
+     "Goon (3.2), (3.3); PaLM (arXiv:2204.02311) App. B"},
+    {"flops.hardware_total", "hardware FLOPs", "FLOP", fixed<"F_model + F_re">,
+     "recomputation counted, same attention convention", "Korthikanti 2022 (arXiv:2205.05198)"},
+    {"flops.executed", "FLOPs that the kernels do", "FLOP", executed,
      "naive: every pair, windows and chunks spare nothing; flash: causal pairs, and the scores once more in backward",
      "FlashAttention (arXiv:2205.14135) and its benchmark"},
-    {"flops.per_token", "model FLOPs per token", "FLOP", Subject::training, false,
-     [](S) -> Formula { return {"F_model/(B*S)"}; }, matmuls, "PaLM (arXiv:2204.02311) App. B"},
+    {"flops.per_token", "model FLOPs per token", "FLOP", fixed<"F_model/(B*S)">, matmuls,
+     "PaLM (arXiv:2204.02311) App. B"},
     {"flops.attention_equals_rest_seq", "sequence length from which attention costs as much as all else", "tokens",
-     Subject::training, false, attention_share,
-     "windows and the convention of --attention-flops in it; found by search", "Goon (3.3): O(S/D)",
+     attention_share, "windows and the convention of --attention-flops in it; found by search", "Goon (3.3): O(S/D)",
      "softmax attention, in some layers without a window", "the smallest sequence length at which this is at least 1"},
-    {"flops.model_run", "model FLOPs of the whole run", "FLOP", Subject::training, false,
-     [](S) -> Formula { return {"floor(F_model*D_run/(B*S))"}; }, "rounded down", "Goon (3.4)", "--tokens D"},
+    {"flops.model_run", "model FLOPs of the whole run", "FLOP", fixed<"floor(F_model*D_run/(B*S))">, "rounded down",
+     "Goon (3.4)", "--tokens D"},
 };
 
 // ---- Named formulas, of one micro-batch of B*S tokens.
@@ -139,32 +135,29 @@ constexpr std::string_view gpt = "multi-head attention as wide as the model, pla
 constexpr std::string_view chosen = "N by --params-in-6n: total, non-embedding, active or matmul";
 constexpr std::string_view gpt_only = "a GPT: multi-head attention, A d_h = D, plain MLP";
 constexpr Definition named[] = {
-    {"flops.formulas.6nd", "6 N D", "FLOP", Subject::training, false, six_nd, chosen,
-     "Kaplan 2020 (arXiv:2001.08361); Goon (3.4)"},
-    {"flops.formulas.palm", "PaLM's formula", "FLOP", Subject::training, false, [](S s) { return palm(s, false); },
-     chosen, "PaLM (arXiv:2204.02311) App. B"},
-    {"flops.formulas.palm_causal", "PaLM's formula, causal pairs", "FLOP", Subject::training, false,
-     [](S s) { return palm(s, true); }, chosen, "PaLM (arXiv:2204.02311) App. B, S^2/2 pairs"},
-    {"flops.formulas.kaplan_forward", "Kaplan's forward pass", "FLOP", Subject::training, false, kaplan,
+    {"flops.formulas.6nd", "6 N D", "FLOP", six_nd, chosen, "Kaplan 2020 (arXiv:2001.08361); Goon (3.4)"},
+    {"flops.formulas.palm", "PaLM's formula", "FLOP", [](S s) { return palm(s, false); }, chosen,
+     "PaLM (arXiv:2204.02311) App. B"},
+    {"flops.formulas.palm_causal", "PaLM's formula, causal pairs", "FLOP", [](S s) { return palm(s, true); }, chosen,
+     "PaLM (arXiv:2204.02311) App. B, S^2/2 pairs"},
+    {"flops.formulas.kaplan_forward", "Kaplan's forward pass", "FLOP", kaplan,
      "N without embedding; equals the causal-half count", "Kaplan 2020 (arXiv:2001.08361) Table 1"},
-    {"flops.formulas.seed", "forward and backward by dimensions", "FLOP", Subject::training, false, seed,
-     "no head, full pairs", "Goon (3.2)", gpt_only},
-    {"flops.formulas.megatron", "Megatron's model FLOPs", "FLOP", Subject::training, false,
-     megatron<Recompute::none, false>, gpt, "Korthikanti 2022 (arXiv:2205.05198) App. A", gpt_only},
-    {"flops.formulas.narayanan_full_recompute", "hardware FLOPs under full recomputation", "FLOP", Subject::training,
-     false, megatron<Recompute::full, false>, gpt, "Narayanan 2021 (arXiv:2104.04473) (3)", gpt_only},
-    {"flops.formulas.korthikanti_selective_paper", "selective recomputation as printed", "FLOP", Subject::training,
-     false, megatron<Recompute::selective, true>,
-     "doubles the core of backward too: 12 B S^2 D per layer where 4 are done", "Korthikanti 2022 (arXiv:2205.05198)",
+    {"flops.formulas.seed", "forward and backward by dimensions", "FLOP", seed, "no head, full pairs", "Goon (3.2)",
      gpt_only},
-    {"flops.formulas.korthikanti_selective_exact", "selective recomputation, exact", "FLOP", Subject::training, false,
+    {"flops.formulas.megatron", "Megatron's model FLOPs", "FLOP", megatron<Recompute::none, false>, gpt,
+     "Korthikanti 2022 (arXiv:2205.05198) App. A", gpt_only},
+    {"flops.formulas.narayanan_full_recompute", "hardware FLOPs under full recomputation", "FLOP",
+     megatron<Recompute::full, false>, gpt, "Narayanan 2021 (arXiv:2104.04473) (3)", gpt_only},
+    {"flops.formulas.korthikanti_selective_paper", "selective recomputation as printed", "FLOP",
+     megatron<Recompute::selective, true>, "doubles the core of backward too: 12 B S^2 D per layer where 4 are done",
+     "Korthikanti 2022 (arXiv:2205.05198)", gpt_only},
+    {"flops.formulas.korthikanti_selective_exact", "selective recomputation, exact", "FLOP",
      megatron<Recompute::selective, false>, "scores and their product with the values once more: 4 B S^2 D per layer",
      "Korthikanti 2022 (arXiv:2205.05198), corrected", gpt_only},
-    {"flops.formulas.8nd", "8 N D", "FLOP", Subject::training, false,
+    {"flops.formulas.8nd", "8 N D", "FLOP",
      [](S s) -> Formula { return {(Expr(8) * chosen_n(s) * s.tokens()).text()}; }, chosen,
      "Narayanan 2021 (arXiv:2104.04473): full recomputation", "--recompute none"},
-    {"flops.formulas.6nd_run", "6 N D of the whole run", "FLOP", Subject::training, false, six_nd_run, chosen,
-     "Goon (3.4)", "--tokens D"},
+    {"flops.formulas.6nd_run", "6 N D of the whole run", "FLOP", six_nd_run, chosen, "Goon (3.4)", "--tokens D"},
 };
 
 }  // namespace

@@ -97,51 +97,47 @@ Formula max_context(S s) {
 constexpr std::string_view per_gpu = "per GPU, the most loaded one";
 constexpr std::string_view heads = "KV heads fewer than the ranks are on several, the latent row of MLA on every one";
 constexpr Definition memory[] = {
-    {"inference_memory.parameters", "parameters on one rank", "parameters", Subject::inference, false,
+    {"inference_memory.parameters", "parameters on one rank", "parameters",
      [](S s) -> Formula { return {textbook::all_parameters(s.arch(), n(s)).text()}; },
      "projections, MLPs, table and head are cut over the T ranks; norms, routers, row biases are on every one",
      "Megatron (arXiv:1909.08053); Goon (2.12)"},
-    {"inference_memory.weights_bytes", "weights", "bytes", Subject::inference, false,
+    {"inference_memory.weights_bytes", "weights", "bytes",
      [](S s) { return weight_bytes(s, s.plan().weight_precision, "inference_memory.parameters"); }, per_gpu,
      "Goon (7.1); formats: ggml-common.h, OCP MX v1.0, QLoRA arXiv:2305.14314, GPTQ arXiv:2210.17323"},
-    {"inference_memory.kv_cache_bytes", "KV cache", "bytes", Subject::inference, false,
+    {"inference_memory.kv_cache_bytes", "KV cache", "bytes",
      [](S s) -> Formula { return {s.plan().kv_cache ? "B*M_seq" : "0"}; }, per_gpu, "Goon (6.1), (7.1)"},
     {"inference_memory.workspace_bytes", "workspace: alive at the worst moment of prefill or decode", "bytes",
-     Subject::inference, false,
      [](S s) -> Formula {
        return {"sum(b_i)", {}, {alive_terms(alive_in_inference(s))}};
      },
      per_gpu, "liveness of the operators' tensors"},
-    {"inference_memory.total_bytes", "sum of all parts", "bytes", Subject::inference, false,
-     [](S) -> Formula { return {"M_w + M_kv + M_ws"}; }, per_gpu, "Goon (7.1), (8.1)"},
-    {"inference_memory.peak_bytes", "most alive at once", "bytes", Subject::inference, false,
-     [](S) -> Formula { return {"M_w + M_kv + M_ws"}; }, per_gpu, "Goon (7.1)"},
-    {"inference_memory.capacity_bytes", "memory of the device", "bytes", Subject::inference, true,
-     [](S) -> Formula { return {"M"}; }, "datasheet", "the hardware file"},
-    {"inference_memory.fits", "does it fit?", "", Subject::inference, true,
-     [](S) -> Formula { return {"M_peak/(u*M)"}; }, per_gpu, "the hardware file", "", "yes where this is at most 1"},
-    {"kv_cache.elements_per_token", "numbers cached per token", "", Subject::inference, false,
+    {"inference_memory.total_bytes", "sum of all parts", "bytes", fixed<"M_w + M_kv + M_ws">, per_gpu,
+     "Goon (7.1), (8.1)"},
+    {"inference_memory.peak_bytes", "most alive at once", "bytes", fixed<"M_w + M_kv + M_ws">, per_gpu, "Goon (7.1)"},
+    {"inference_memory.capacity_bytes", "memory of the device", "bytes", fixed<"M">, "datasheet", "the hardware file"},
+    {"inference_memory.fits", "does it fit?", "", fixed<"M_peak/(u*M)">, per_gpu, "the hardware file", "",
+     "yes where this is at most 1"},
+    {"kv_cache.elements_per_token", "numbers cached per token", "",
      [](S s) -> Formula { return {(s.sizes().L_s * cached_numbers(s, s.sizes())).text()}; },
      "whole model, all layers, windows and chunks ignored", "Goon (6.1); GQA arXiv:2305.13245; MLA arXiv:2405.04434"},
-    {"kv_cache.bytes_per_token", "bytes cached per token while no window or chunk is full", "bytes", Subject::inference,
-     false, [](S s) -> Formula { return {(n(s).L_s * cached_bytes(s)).text()}; }, heads, "Goon (6.1) with G d_h = D"},
-    {"kv_cache.bytes_per_sequence", "bytes cached per sequence", "bytes", Subject::inference, false, bytes_per_sequence,
+    {"kv_cache.bytes_per_token", "bytes cached per token while no window or chunk is full", "bytes",
+     [](S s) -> Formula { return {(n(s).L_s * cached_bytes(s)).text()}; }, heads, "Goon (6.1) with G d_h = D"},
+    {"kv_cache.bytes_per_sequence", "bytes cached per sequence", "bytes", bytes_per_sequence,
      "the cache full: prompt and generated tokens; a window keeps W of them, a chunk W_c; a row starts on a byte, its "
      "groups with "
      "it",
      "Goon (6.1)"},
-    {"kv_cache.bytes_total", "bytes cached in all", "bytes", Subject::inference, false,
+    {"kv_cache.bytes_total", "bytes cached in all", "bytes",
      [](S s) -> Formula { return {s.plan().kv_cache ? "B*M_seq" : "0"}; }, per_gpu, "Goon (6.1)"},
     {"kv_cache.equals_weights_context", "context from which the cache is larger than the weights", "tokens",
-     Subject::inference, false, equals_weights, "at this batch", "Goon §6", "a layer without window or chunks"},
+     equals_weights, "at this batch", "Goon §6", "a layer without window or chunks"},
 };
 
 constexpr Definition limits[] = {
-    {"limits.max_batch", "largest batch", "sequences", Subject::inference, true, max_batch,
-     "weights, cache, workspace and process", "Goon (8.1), which leaves out workspace and process", "a KV cache"},
-    {"limits.max_context", "longest context", "tokens", Subject::inference, true, max_context,
-     "at this batch; at most the learned positions", "Goon (8.1), which leaves out workspace and process",
-     "a KV cache"},
+    {"limits.max_batch", "largest batch", "sequences", max_batch, "weights, cache, workspace and process",
+     "Goon (8.1), which leaves out workspace and process", "a KV cache"},
+    {"limits.max_context", "longest context", "tokens", max_context, "at this batch; at most the learned positions",
+     "Goon (8.1), which leaves out workspace and process", "a KV cache"},
 };
 
 }  // namespace

@@ -205,8 +205,6 @@ json::Value json_of(const Definition& d, const std::vector<Variant>& variants) {
 
 namespace {
 
-/// "parameters", "flops": the part of a path before the first dot.
-std::string_view section_of(const Definition& d) { return d.path.substr(0, d.path.find('.')); }
 std::string_view name_of(const Definition& d) { return d.path.substr(d.path.find('.') + 1); }
 
 struct Entry {
@@ -241,8 +239,7 @@ std::string cheat_sheet_text(const Screen& screen) {
   const std::vector<Entry> all = entries();
   std::string out = in_bold(std::string(sheet_title) + "\n", screen) + "\n", section;
   for (const Entry& e : all) {
-    if (section != section_of(*e.definition))
-      out += in_bold((section = section_of(*e.definition)) + "\n", screen) + "\n";
+    if (section != e.definition->section()) out += in_bold((section = e.definition->section()) + "\n", screen) + "\n";
     out += entry_text(e, screen);
   }
   out += in_bold("rules of thumb\n", screen) + "\n";
@@ -259,7 +256,7 @@ std::string cheat_sheet_markdown() {
   std::string out = "# " + std::string(sheet_title) + "\n\n", section;
   for (const Entry& e : all) {
     const Definition& d = *e.definition;
-    if (section != section_of(d)) out += fmt::format("## {}\n\n", section = section_of(d));
+    if (section != d.section()) out += fmt::format("## {}\n\n", section = d.section());
     out += fmt::format("### `{}`\n\n{}\n\n", d.path, with_unit(d.title, d.unit));
     out += fenced(variants_text("", e.variants, fence)) + wrapped("", std::string(d.source), fence.columns) + "\n";
   }

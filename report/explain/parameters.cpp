@@ -11,43 +11,38 @@ Formula component(S s) {
   return {textbook::parameters_of(s.arch(), s.sizes(), c).text()};
 }
 Expr all_of_them(S s) { return s.quantity("N", "parameters.total"); }
-Formula total(S) { return {"N_emb + N_pos + N_attn + N_mlp + N_norm + N_head"}; }
 Formula active(S s) { return {(all_of_them(s) - textbook::idle_parameters(s.arch(), s.sizes())).text()}; }
 Formula matmul(S s) { return {textbook::matmul_weights(s.arch(), s.sizes()).text()}; }
 Formula with_stored_head(S s) { return {(all_of_them(s) + s.sizes().V * s.sizes().D_e).text()}; }
 
 constexpr std::string_view counted = "trainable tensors; buffers and router correction biases are not parameters";
 constexpr Definition all[] = {
-    {"parameters.embedding", "parameters of the token table", "parameters", Subject::model, false,
-     component<Component::embedding>, "with the projections to and from the hidden size, where there are any",
-     "Goon (1.10), (2.2)"},
-    {"parameters.position", "parameters of learned positions", "parameters", Subject::model, false,
-     component<Component::position>, "rows of the table, once per model; RoPE, ALiBi and sinusoids have none",
-     "Vaswani 2017 (arXiv:1706.03762)"},
-    {"parameters.attention", "parameters of attention", "parameters", Subject::model, false,
-     component<Component::attention>,
+    {"parameters.embedding", "parameters of the token table", "parameters", component<Component::embedding>,
+     "with the projections to and from the hidden size, where there are any", "Goon (1.10), (2.2)"},
+    {"parameters.position", "parameters of learned positions", "parameters", component<Component::position>,
+     "rows of the table, once per model; RoPE, ALiBi and sinusoids have none", "Vaswani 2017 (arXiv:1706.03762)"},
+    {"parameters.attention", "parameters of attention", "parameters", component<Component::attention>,
      "projections, biases, norms of queries and keys, sinks; keys and values have G heads",
      "Goon (1.2), (1.6), (2.2); GQA arXiv:2305.13245; MLA arXiv:2405.04434"},
-    {"parameters.mlp", "parameters of MLPs", "parameters", Subject::model, false, component<Component::mlp>,
+    {"parameters.mlp", "parameters of MLPs", "parameters", component<Component::mlp>,
      "2 matrices, 3 if gated; router, experts, shared experts and gates", "Goon (1.8), (2.2); GLU arXiv:2002.05202"},
-    {"parameters.norm", "parameters of norms", "parameters", Subject::model, false, component<Component::norm>,
+    {"parameters.norm", "parameters of norms", "parameters", component<Component::norm>,
      "LayerNorm 2 D, RMSNorm D; those of the blocks, the embedding and the last one",
      "Goon (1.1); RMSNorm arXiv:1910.07467"},
-    {"parameters.lm_head", "parameters of the head", "parameters", Subject::model, false, component<Component::lm_head>,
+    {"parameters.lm_head", "parameters of the head", "parameters", component<Component::lm_head>,
      "0 where the token table is used again", "Goon (1.10)"},
-    {"parameters.total", "parameters", "parameters", Subject::model, false, total, counted,
+    {"parameters.total", "parameters", "parameters", fixed<"N_emb + N_pos + N_attn + N_mlp + N_norm + N_head">, counted,
      "Goon (2.2), without its O(V/DL) and O(1/D)"},
-    {"parameters.active", "parameters at work on each token", "parameters", Subject::model, false, active,
+    {"parameters.active", "parameters at work on each token", "parameters", active,
      "all but the routed experts that a token does not visit; the table and the head count",
      "DeepSeek-V3 (arXiv:2412.19437)"},
-    {"parameters.non_embedding", "parameters without embedding", "parameters", Subject::model, false,
-     [](S) -> Formula { return {"N - N_emb - N_pos - N_head"}; }, "no token table, no positions, no head",
-     "Kaplan 2020 (arXiv:2001.08361)"},
-    {"parameters.matmul", "weights that multiply each token", "parameters", Subject::model, false, matmul,
+    {"parameters.non_embedding", "parameters without embedding", "parameters", fixed<"N - N_emb - N_pos - N_head">,
+     "no token table, no positions, no head", "Kaplan 2020 (arXiv:2001.08361)"},
+    {"parameters.matmul", "weights that multiply each token", "parameters", matmul,
      "the head counts even where it is tied; tables, vectors and idle experts do not",
      "forward FLOPs are 2 of these per token: Narayanan 2021 (arXiv:2104.04473)"},
     {"parameters.with_stored_head", "parameters of a file that stores the tied head twice", "parameters",
-     Subject::model, false, with_stored_head, counted, "published checkpoints", "a tied head"},
+     with_stored_head, counted, "published checkpoints", "a tied head"},
 };
 
 }  // namespace

@@ -42,38 +42,33 @@ Formula logits(S s) {
   return {quotient_up(all, chunks == 1 ? Expr(1) : Expr("n_c", chunks)).text()};
 }
 
-Formula fits(S) { return {"M_peak/M"}; }
-
 Formula peak(S s) { return {"M_w + M_g + M_o + sum(b_i)", {}, {alive_terms(alive_in_training(s))}}; }
 
 constexpr std::string_view per_gpu = "per GPU, the most loaded one";
 constexpr Definition all[] = {
-    {"memory.parameters", "parameters on one rank", "parameters", Subject::training, false, held,
+    {"memory.parameters", "parameters on one rank", "parameters", held,
      "projections, MLPs, table and head are cut over the T ranks; norms, routers, row biases are on every one",
      "Megatron (arXiv:1909.08053); Goon (2.12)"},
-    {"memory.weights_bytes", "weights", "bytes", Subject::training, false,
+    {"memory.weights_bytes", "weights", "bytes",
      [](S s) { return weight_bytes(s, training_weights(s.plan()), "memory.parameters"); }, per_gpu,
      "Goon (2.1), (2.3)"},
-    {"memory.gradients_bytes", "gradients", "bytes", Subject::training, false, [](S) -> Formula { return {"p_g*N_T"}; },
-     per_gpu, "Goon (2.4)"},
-    {"memory.optimizer_bytes", "optimizer state", "bytes", Subject::training, false, optimizer,
+    {"memory.gradients_bytes", "gradients", "bytes", fixed<"p_g*N_T">, per_gpu, "Goon (2.4)"},
+    {"memory.optimizer_bytes", "optimizer state", "bytes", optimizer,
      "a float32 master copy of 16-bit weights is counted here: 4 bytes per parameter, --master none leaves it out",
      "Goon (2.1), (2.3); ZeRO arXiv:1910.02054; 8-bit arXiv:2110.02861; Adafactor arXiv:1804.04235"},
-    {"memory.logits_bytes", "logits during the loss", "bytes", Subject::training, false, logits,
+    {"memory.logits_bytes", "logits during the loss", "bytes", logits,
      "--logits fp32: 4 bytes each; compute: as --precision; bf16+grad: that, a float32 copy, a float32 gradient; "
      "chunked:N: one chunk",
      "Korthikanti 2022 (arXiv:2205.05198) 4.3; compute: karpathy/llm.c"},
-    {"memory.workspace_bytes", "workspace: alive at the worst moment beyond what is named", "bytes", Subject::training,
-     false, [](S) -> Formula { return {"max(0, M_peak - M_w - M_g - M_o - M_act - M_log)"}; }, per_gpu,
-     "liveness of the operators' tensors"},
-    {"memory.total_bytes", "sum of all parts", "bytes", Subject::training, false,
-     [](S) -> Formula { return {"M_w + M_g + M_o + M_act + M_log + M_ws"}; }, per_gpu, "Goon §2"},
-    {"memory.peak_bytes", "most alive at once", "bytes", Subject::training, false, peak,
+    {"memory.workspace_bytes", "workspace: alive at the worst moment beyond what is named", "bytes",
+     fixed<"max(0, M_peak - M_w - M_g - M_o - M_act - M_log)">, per_gpu, "liveness of the operators' tensors"},
+    {"memory.total_bytes", "sum of all parts", "bytes", fixed<"M_w + M_g + M_o + M_act + M_log + M_ws">, per_gpu,
+     "Goon §2"},
+    {"memory.peak_bytes", "most alive at once", "bytes", peak,
      "a tensor lives from the operator that makes it to the last that reads it, in forward or in backward",
      "liveness of the operators' tensors"},
-    {"memory.capacity_bytes", "memory of the device", "bytes", Subject::training, true,
-     [](S) -> Formula { return {"M"}; }, "datasheet", "the hardware file"},
-    {"memory.fits", "does it fit?", "", Subject::training, true, fits, per_gpu, "the hardware file", "",
+    {"memory.capacity_bytes", "memory of the device", "bytes", fixed<"M">, "datasheet", "the hardware file"},
+    {"memory.fits", "does it fit?", "", fixed<"M_peak/M">, per_gpu, "the hardware file", "",
      "yes where this is at most 1"},
 };
 
@@ -111,32 +106,31 @@ Formula break_even(S s) { return {ratio("2*N*B", product({"4 - p", kept_numbers(
 
 constexpr std::string_view inputs = "inputs of every operator, each tensor once; masks 1 byte, statistics 4 bytes each";
 constexpr Definition activations[] = {
-    {"memory.activations_bytes", "activations kept for backward", "bytes", Subject::training, false,
+    {"memory.activations_bytes", "activations kept for backward", "bytes",
      [](S s) { return kept_bytes(s, s.plan().recompute); },
      "inputs of every operator, each tensor once: ids, embedding, blocks, head; masks 1 byte",
      "Goon (2.5)-(2.7), (2.14); Korthikanti 2022 (arXiv:2205.05198)"},
-    {"activations.blocks_bytes", "kept by the blocks", "bytes", Subject::training, false,
+    {"activations.blocks_bytes", "kept by the blocks", "bytes",
      [](S s) { return kept_bytes(s, [](const Tensor& x) { return x.in_block; }); }, "without recomputation",
      "Goon (2.5), (2.6); Korthikanti 2022 (arXiv:2205.05198)"},
-    {"activations.attention_core_bytes", "of it by the attention cores", "bytes", Subject::training, false,
+    {"activations.attention_core_bytes", "of it by the attention cores", "bytes",
      [](S s) { return kept_bytes(s, [](const Tensor& x) { return x.core; }); },
      "naive: S x S scores and masks, 2p + 1 as in the seed or p + 1 more with dropout; flash: log-sum-exps",
      "Goon (2.5); FlashAttention (arXiv:2205.14135)"},
-    {"activations.outside_blocks_bytes", "kept by embedding and head", "bytes", Subject::training, false,
+    {"activations.outside_blocks_bytes", "kept by embedding and head", "bytes",
      [](S s) { return kept_bytes(s, [](const Tensor& x) { return !x.in_block; }); }, inputs,
      "Korthikanti 2022 (arXiv:2205.05198) 4.3"},
-    {"activations.selective_bytes", "kept under selective recomputation", "bytes", Subject::training, false,
+    {"activations.selective_bytes", "kept under selective recomputation", "bytes",
      [](S s) { return kept_bytes(s, Recompute::selective); }, "attention cores run again",
      "Korthikanti 2022 (arXiv:2205.05198)"},
-    {"activations.full_bytes", "kept under full recomputation", "bytes", Subject::training, false,
+    {"activations.full_bytes", "kept under full recomputation", "bytes",
      [](S s) { return kept_bytes(s, Recompute::full); }, "the blocks' inputs; blocks run again",
      "Korthikanti 2022 (arXiv:2205.05198)"},
     {"activations.quadratic_equals_linear_seq", "sequence length at which scores take as much as the rest", "tokens",
-     Subject::training, false, [](S) -> Formula { return {"S*(M_blk - M_core)/M_core"}; },
-     "as if the rest grew with S and the scores with S^2", "Goon (2.7)", "--attention naive"},
+     fixed<"S*(M_blk - M_core)/M_core">, "as if the rest grew with S and the scores with S^2", "Goon (2.7)",
+     "--attention naive"},
     {"activations.mixed_precision_break_even_batch", "sequences from which mixed precision saves memory", "sequences",
-     Subject::training, false, break_even,
-     "2 bytes more per parameter (14 against 12) against 4 - p bytes less per number kept", "Goon (2.9)",
+     break_even, "2 bytes more per parameter (14 against 12) against 4 - p bytes less per number kept", "Goon (2.9)",
      "a 16-bit precision with a master copy and without tensor parallelism"},
 };
 
