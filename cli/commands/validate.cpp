@@ -26,8 +26,8 @@ bool countable(const validate::Case& c) { return c.arch.hidden <= countable_widt
 using validate::Verdict;
 
 /// The case of one model that the user asks for; by default small enough for any machine, in float32.
-validate::Case asked(const std::string& model, const Arguments& arguments, Request& r) {
-  r.model = load_model(model);
+validate::Case asked(const Arguments& arguments, Request& r) {
+  r.model = load_model(arguments.word("MODEL"));
   r.usual_seq = 256;
   r.usual_precision = dtypes::fp32;
   r.plan.prompt = std::clamp<Count>(r.model.arch.context / 2, 1, 64);
@@ -89,48 +89,43 @@ std::vector<validate::Case> as_timed(std::vector<validate::Case> cases) {
 }
 
 struct Options {
-  explicit Options(const Arguments& a)
-      : model(a.word("MODEL")),
-        suite(a.text("--suite")),
-        device(a.text("--device", "cpu")),
-        hardware(a.text("--hardware")),
-        repeats(a.text("--repeats")),
-        training(a.has("--train")),
-        inference(a.has("--infer")),
-        check_time(a.has("--check-time")) {}
-  std::string model, suite, device, hardware, repeats;
-  bool training, inference, check_time;
+  const Arguments& a;
 
-  void refuse_contradictions(const Arguments& a) const {
-    if (one() && !suite.empty()) throw InputError("give either a model or --suite, not both");
-    if (const Option* o = a.first_of_plan(); !one() && o != nullptr)
-      throw InputError(fmt::format("{} is for one model, and the suite has plans of its own; give a MODEL", o->flag));
-    for (const char* flag : {"--check-time", "--repeats"})
-      if (a.has(flag) && hardware.empty())
-        throw InputError(fmt::format("{} needs --hardware FILE, which 'llmcalc calibrate' writes", flag));
+  std::string suite() const { return a.text("--suite", "small"); }
+  validate::Where where() const { return place(a.text("--device", "cpu")); }
+  bool one() const { return !a.word("MODEL").empty(); }
+  bool check_time() const { return a.has("--check-time"); }
+  validate::Parts parts() const {
+    const bool training = a.has("--train"), inference = a.has("--infer");
+    return {.training = training || !inference, .inference = inference || !training};
   }
   /// The number of timed runs, of which the median is reported.
   int runs() const {
     constexpr Count usual = 5, most = 10000;
-    const Count n = repeats.empty() ? usual : parse_positive(repeats, "--repeats");
+    const Count n = a.has("--repeats") ? parse_positive(a.text("--repeats"), "--repeats") : usual;
     if (n > most) throw InputError(fmt::format("--repeats: expected a whole number from 1 to {}, got {}", most, n));
     return static_cast<int>(n);
   }
-  bool one() const { return !model.empty(); }
-  std::string suite_name() const { return suite.empty() ? "small" : suite; }
-  validate::Parts parts() const { return {.training = training || !inference, .inference = inference || !training}; }
+  void refuse_contradictions() const {
+    if (one() && a.has("--suite")) throw InputError("give either a model or --suite, not both");
+    if (const Option* o = a.first_of_plan(); !one() && o != nullptr)
+      throw InputError(fmt::format("{} is for one model, and the suite has plans of its own; give a MODEL", o->flag));
+    for (const char* flag : {"--check-time", "--repeats"})
+      if (a.has(flag) && !a.has("--hardware"))
+        throw InputError(fmt::format("{} needs --hardware FILE, which 'llmcalc calibrate' writes", flag));
+  }
 };
 
 /// Refuses what the reference does not run, or what has no room, before anything runs.
 void check_all(const Options& o, const std::vector<validate::Case>& cases, bool timed) {
-  const validate::Where where = place(o.device);
+  const validate::Where where = o.where();
   if (o.one()) return check_runnable(cases[0], o.parts(), where);
   check_room(cases, o.parts(), where);
   if (timed) check_room(as_timed(cases), o.parts(), where);
 }
 
 Found found(const Options& o, const Request& r, const std::vector<validate::Case>& cases) {
-  const validate::Where where = place(o.device);
+  const validate::Where where = o.where();
   ProgressLine line;
   Found f{verdicts(cases, o.parts(), where, line), {}, {}};
   if (r.hardware)
@@ -162,7 +157,7 @@ std::vector<std::string> run_notes(const Options& o, const Request& r, const std
           fmt::format("FLOPs of {} are not counted one by one, since numbers that count are slow: they run "
                       "models up to {} wide, and this one is {}",
                       c.name, countable_width, c.arch.hidden));
-  if (const validate::Where where = place(o.device); r.hardware && !calibrated_here(*r.hardware, where))
+  if (const validate::Where where = o.where(); r.hardware && !calibrated_here(*r.hardware, where))
     all.push_back(
         fmt::format("times are predicted for {}, a description that 'llmcalc calibrate' did not write on this "
                     "machine ({})",
@@ -173,13 +168,13 @@ std::vector<std::string> run_notes(const Options& o, const Request& r, const std
 /// Every option in effect that is not part of the plan.
 json::Value run_inputs(const Options& o, const Request& r) {
   const validate::Parts parts = o.parts();
-  json::Value v = o.one() ? inputs_json(r) : json::Value{{"suite", o.suite_name()}};
-  v["device"] = o.device;
+  json::Value v = o.one() ? inputs_json(r) : json::Value{{"suite", o.suite()}};
+  v["device"] = o.a.text("--device", "cpu");
   v["train"] = parts.training;
   v["infer"] = parts.inference;
   if (r.hardware) {
     v["repeats"] = o.runs();
-    v["check_time"] = o.check_time;
+    v["check_time"] = o.check_time();
   }
   return v;
 }
@@ -188,7 +183,7 @@ Report report_of(const Options& o, const Request& r, const std::vector<validate:
   Report report;
   report.command = "validate";
   report.title = fmt::format("{}: the reference transformer against the prediction",
-                             o.one() ? title(r.model) : "suite " + o.suite_name());
+                             o.one() ? title(r.model) : "suite " + o.suite());
   report.notes = run_notes(o, r, cases);
   report.inputs = run_inputs(o, r);
   if (r.hardware) report.hardware = hardware_json(*r.hardware);
@@ -204,23 +199,22 @@ Report report_of(const Options& o, const Request& r, const std::vector<validate:
     add_suite(report, f.verdicts);
     if (r.hardware) add_suite_times(report, f.names(), f.times);
   }
-  conclude(report, f, o.check_time);
+  conclude(report, f, o.check_time());
   return report;
 }
 
 int run_validate(const Arguments& arguments) {
   stop_at_once();
-  const Options o(arguments);
-  o.refuse_contradictions(arguments);
+  const Options o{arguments};
+  o.refuse_contradictions();
   o.runs();
   Request r;
-  if (!o.hardware.empty()) r.hardware = load_hardware(o.hardware);
-  const std::vector<validate::Case> cases =
-      o.one() ? std::vector{asked(o.model, arguments, r)} : cases_of(o.suite_name());
+  if (arguments.has("--hardware")) r.hardware = load_hardware(arguments.text("--hardware"));
+  const std::vector<validate::Case> cases = o.one() ? std::vector{asked(arguments, r)} : cases_of(o.suite());
   check_all(o, cases, r.hardware.has_value());
   const Found f = found(o, r, cases);
   print(report_of(o, r, cases, f), arguments.screen());
-  return exit_code(f, o.check_time);
+  return exit_code(f, o.check_time());
 }
 
 constexpr std::array words{Word{"MODEL", "a preset or a file; without one the suite runs", false}};
