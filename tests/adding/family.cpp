@@ -8,23 +8,27 @@ namespace llmcalc::import {
 namespace {
 
 /// hf example/modeling_example.py: Llama with biases on q, k, v unless the config says no; tied by default.
-Arch example(const Config& c) {
-  Arch a =
-      base_arch(c, {.layers = 24, .hidden = 2048, .heads = 16, .vocabulary = 32000, .context = 4096, .tied = true});
+Arch example(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
   a.qkv_bias = c.flag("qkv_bias", true);
   return a;
 }
 
 }  // namespace
 
-std::vector<Family> example_families() { return {{"example", example}}; }
+std::vector<Family> example_families() {
+  return {{"example",
+           example,
+           {.layers = 24, .hidden = 2048, .heads = 16, .vocabulary = 32000, .context = 4096, .tied = true}}};
+}
 
 TEST_CASE("the example family without biases is Llama-3.2-1B, and has them unless told otherwise", "[adding]") {
   json::Value config{{"num_hidden_layers", 16},   {"hidden_size", 2048},
                      {"num_attention_heads", 32}, {"head_dim", 64},
                      {"num_key_value_heads", 8},  {"intermediate_size", 8192},
                      {"vocab_size", 128256},      {"max_position_embeddings", 131072}};
-  const auto counted = [&] { return parameters(example_families()[0].arch(Config(config, "config.json"))).total; };
+  const Family family = example_families()[0];
+  const auto counted = [&] { return parameters(family.arch(Config(config, "config.json"), family.defaults)).total; };
   const Count biases = 16 * (32 + 8 + 8) * 64;
   CHECK(counted() == 1235814400 + biases);  // huggingface.co/meta-llama/Llama-3.2-1B, safetensors index
   config["qkv_bias"] = false;
