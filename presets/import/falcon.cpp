@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "presets/import/families.hpp"
 
 namespace llmcalc::import {
