@@ -24,7 +24,7 @@ llmcalc::json::Value step_on(const std::string& hardware, const llmcalc::ModelCa
   llmcalc::settle(r);
   llmcalc::check(r);
   const llmcalc::Report report = llmcalc::answer(llmcalc::report_question, r);
-  return llmcalc::json::parse(llmcalc::render(report, llmcalc::Style::json), "the report");
+  return llmcalc::json::parse(llmcalc::render(report, {.style = llmcalc::Style::json}), "the report");
 }
 
 }  // namespace
