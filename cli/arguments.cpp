@@ -95,8 +95,7 @@ Arguments::Arguments(const Command& command, Args args) : command_(command) {
                                    command.words[i].name, command.words[i].help, command.name));
   if (has("--json") && has("--markdown"))
     throw InputError("--json and --markdown exclude each other; give one of them");
-  if (has("--json") && has("--exact"))
-    throw InputError("--exact changes nothing beside --json, which always is; leave it out");
+  if (has("--json") && has("--exact")) throw InputError("--json is always exact; leave --exact out");
 }
 
 void Arguments::refuse_extras(const std::vector<std::string>& extras) const {

@@ -33,7 +33,7 @@ class Arguments {
   void apply(Request& r) const;
   /// apply() for an answer that consists of `parts`, some of the command's.
   void apply(Request& r, Parts parts) const;
-  /// How the answer is shown: as the options and standard output say.
+  /// The rendering that the options and the terminal ask for.
   Screen screen() const;
 
  private:

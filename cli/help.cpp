@@ -91,17 +91,17 @@ std::string preset_names(std::span<const Builtin> presets) {
   return out;
 }
 
-/// The completions of a placeholder; none for a file, which the shell completes itself.
-std::string values_of(std::string_view placeholder) {
-  if (placeholder == "MODEL") return preset_names(builtin_models());
-  if (placeholder == "HW") return preset_names(builtin_hardware());
-  if (placeholder == "NAME") return preset_names(builtin_models()) + preset_names(builtin_hardware());
-  if (placeholder == "OP") return candidates(choice_names<CollectiveOp>);
-  if (placeholder == "F")
+/// The completions of an option's value by its name, such as MODEL; none for a file, which the shell completes.
+std::string values_of(std::string_view value_name) {
+  if (value_name == "MODEL") return preset_names(builtin_models());
+  if (value_name == "HW") return preset_names(builtin_hardware());
+  if (value_name == "NAME") return preset_names(builtin_models()) + preset_names(builtin_hardware());
+  if (value_name == "OP") return candidates(choice_names<CollectiveOp>);
+  if (value_name == "F")
     return std::accumulate(formats.begin(), formats.end(), std::string(), [](std::string all, const Format& f) {
       return std::move(all) + fmt::format("{}\t{}\n", f.name, f.note);
     });
-  return placeholder.find('|') == std::string_view::npos ? "" : candidates(placeholder);
+  return value_name.find('|') == std::string_view::npos ? "" : candidates(value_name);
 }
 
 std::string option_candidates(const Command& c) {

@@ -19,7 +19,7 @@ void write_out(const std::string& text);
 /// A line on stderr; what cannot be written there is dropped.
 void say(const std::string& line);
 
-/// The same without the line's end; signal handlers may call it.
+/// Writes text as it is to stderr; signal handlers may call it.
 void say_raw(std::string_view text) noexcept;
 /// Columns of the terminal that it is; else $COLUMNS, else 80.
 std::size_t output_columns();

@@ -17,7 +17,7 @@ class ProgressLine {
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
 
-  /// What is shown from now on, behind the time since the beginning.
+  /// Sets the text of the line, which follows the elapsed time.
   void show(std::string line);
   /// Takes the line away, so that something else can be said.
   void clear();
@@ -37,7 +37,7 @@ class ProgressLine {
 /// "1:05", "2:03:04".
 std::string clock_text(double seconds);
 
-/// ", 1:05 left" where this share of the work took so many seconds; empty where there is no telling yet.
+/// The remaining time, ", 1:05 left", if `share` of the work took `seconds`; empty if nothing is done yet.
 std::string left_text(double seconds, double done);
 
 }  // namespace llmcalc

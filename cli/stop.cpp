@@ -25,7 +25,8 @@ void remember(int signal) {
   first_signal = signal;
 }
 
-/// What was ignored when the program began stays so: nohup's SIGHUP, and the Ctrl-C of a shell's background jobs.
+/// Installs the handler, except for signals that were ignored at start: nohup ignores SIGHUP, and a shell ignores
+/// SIGINT for its background jobs.
 void handle_with(void (*handler)(int)) {
   on_terminal = ::isatty(STDERR_FILENO) == 1;
   struct sigaction action {};

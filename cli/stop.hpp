@@ -1,5 +1,5 @@
 #pragma once
-/// What asks the program to stop: Ctrl-C, and the SIGTERM and SIGHUP that timeout, Slurm and ssh send.
+/// Signals that ask the program to stop: SIGINT from Ctrl-C, SIGTERM and SIGHUP from timeout, Slurm and ssh.
 
 #include <atomic>
 

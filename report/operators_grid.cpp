@@ -67,7 +67,7 @@ class Table {
     kept_ = training() ? kept(s) : KeptByOperator{};
   }
 
-  /// What each operator keeps; where the whole block runs again that is the block's input.
+  /// The bytes that each operator keeps; of a block that runs again as a whole, the block's input.
   KeptByOperator kept(const Segment& s) const {
     if (r_.plan.recompute != Recompute::full || s.kind != SegmentKind::block)
       return kept_by_operator(s.ops, price_, s.input_elements, r_.plan.recompute == Recompute::selective);

@@ -97,7 +97,7 @@ struct Report {
 
 enum class Style : std::uint8_t { text, markdown, json };
 
-/// How a report is shown. Who prints it knows the terminal.
+/// How a report is rendered. The caller knows the terminal.
 struct Screen {
   Style style = Style::text;
   std::size_t columns = 80;
@@ -122,7 +122,7 @@ std::string dump(const json::Value& value);
 /// "405,853,388,800", and "405.85 B parameters", "754.9 GiB", "2.197 PFLOP", "4.08 ms", "54.6 %".
 std::string exact_text(const Quantity& value);
 std::string human_text(const Quantity& value, Unit unit);
-/// The same without its last word, which a heading says: "405.9 B".
+/// human_text() without its last word, which stands in the heading: "405.9 B".
 std::string short_text(const Quantity& value, Unit unit);
 /// The exact number where it says more than human_text; else nothing.
 std::string exact_beside(const Row& row);

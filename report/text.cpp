@@ -119,7 +119,7 @@ Sizes widest(const Grid& g, std::size_t (*of_heading)(std::string_view)) {
   return w;
 }
 
-/// As wide as the cells, where that has room; else with headings on several lines, else with words broken, too.
+/// Column widths: those of the cells if they fit; else headings take several lines; else texts do, too.
 Sizes sizes(const Grid& g, std::size_t columns) {
   constexpr std::size_t least_words = 16;
   Sizes w = widest(g, columns_of);

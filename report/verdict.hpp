@@ -7,7 +7,7 @@
 
 namespace llmcalc {
 
-/// Of the section "memory" or "inference_memory". `about` goes before the label: "inference fits".
+/// The verdict on the section "memory" or "inference_memory". `about` precedes the label: "inference fits".
 Finding fit_finding(const Report& report, std::string_view memory, std::string_view about = "");
 
 /// Adds what the sections of a training step and its run, or of prefill and decode, come to.

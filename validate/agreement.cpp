@@ -101,7 +101,7 @@ void refuse_unless_positive(const Calibration& c) {
 
 void refuse_contradictions(const Calibration& c) {
   refuse_unless_positive(c);
-  // Where no cache holds them additions go at the pace of memory, which is not half a copy's.
+  // Additions of arrays larger than the caches run at the speed of memory, which is more than half that of a copy.
   if (c.cache_bandwidth.value < c.copy.value / 2)
     contradiction(fmt::format("additions in the cache at {:.4g} GB/s are slower than copies of memory at {:.4g} GB/s",
                               c.cache_bandwidth.value / 1e9, c.copy.value / 1e9));

@@ -114,7 +114,7 @@ void for_each_product(const Case& c, const F& f) {
     if (std::holds_alternative<Linear>(row.op.shape)) f(row);
   });
 }
-/// What the engine says of the products of a step, forward and backward.
+/// The engine's FLOPs of the matrix products of a step, forward and backward.
 double predicted_products(const Case& c, const Device& device) {
   const Rates rates = estimated_rates(device, c.plan);
   const Pricing p = pricing(c.plan, Phase::training);
@@ -196,7 +196,7 @@ std::vector<double> sorted(const std::vector<MatmulRate>& all) {
   return rates;
 }
 
-/// What a round measures, and its share of the time on a quiet machine.
+/// A measurement of a round, and its share of the round's time on a quiet machine.
 struct Stage {
   const char* what;
   double share;
@@ -239,7 +239,7 @@ class Measurer {
     return c;
   }
 
-  /// Of a device, after all rounds: kernels are loaded when they first run.
+  /// Measures the memory that the process takes on a device; after all rounds, because kernels load on first use.
   Bytes overhead() const {
     model::Instruments* device = f32_->instruments();
     return device != nullptr ? device->memory(Bytes()).overhead : Bytes();

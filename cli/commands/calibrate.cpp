@@ -45,7 +45,7 @@ Grid rates_grid(const validate::Calibration& c) {
   return g;
 }
 
-/// How far the rounds were apart: beside each number, and once more as numbers.
+/// Adds the spread of the rounds: beside each number, and as rows of their own for JSON.
 void add_spread(Section& s, const validate::Calibration& c) {
   std::vector<Row> spreads;
   for (Row& row : s.rows)

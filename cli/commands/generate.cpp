@@ -208,7 +208,7 @@ void refuse_what_cannot_be(const Arch& a, const Plan& plan, const model::Generat
                               g.beams > 1 ? "give fewer --tokens or --beams" : "give fewer --tokens", room);
 }
 
-/// How far tokens or texts have come, and their time left.
+/// Shows how many tokens or texts are done, and the remaining time.
 std::function<void(Count, Count)> counted_on(ProgressLine& line, const char* what) {
   return [&line, what, start = line.seconds()](Count done, Count most) {
     const double share = static_cast<double>(done) / static_cast<double>(std::max<Count>(1, most));

@@ -53,7 +53,7 @@ double lowest_price(const HardwareCard& card) {
   return least;
 }
 
-/// Of bf16, or of fp16 where that is all it has.
+/// The peak in bf16; in fp16 on a device without bf16.
 FlopsPerSecond peak_of_16_bits(const Device& d) { return std::max(d.peak(dtypes::bf16), d.peak(dtypes::fp16)); }
 double ridge(const Device& d) { return (peak_of_16_bits(d) / d.bandwidth).value; }
 

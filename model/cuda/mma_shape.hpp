@@ -13,7 +13,7 @@ struct Stretch {
   LLMCALC_HD bool all(int x, int x_end) const { return x >= all_first && x_end <= all_end; }
 };
 
-/// What a causal mask leaves: key j of query i from the first that it sees to past + i.
+/// The keys that a causal mask leaves to query i: from the first that it sees to past + i.
 struct Band {
   int past, queries;
   ReachOf<int> reach;

@@ -88,7 +88,7 @@ bool is_limited(const Setting& s, const Op& op, const Cost& c, Limited which) {
 Rates rates_of(const Setting& s, bool bound) {
   return bound ? bound_rates(s.device(), s.plan()) : estimated_rates(s.device(), s.plan());
 }
-/// Are the products of the blocks in another format than all else, which has another peak?
+/// Whether the matrices of the blocks are multiplied in another format than everything else, at another peak.
 bool is_mixed(const Setting& s) { return rates_of(s, true).mixed(); }
 
 bool is_nothing(const Cost& c) { return c.executed == Flops() && c.moved.total() == 0; }
@@ -117,7 +117,7 @@ Terms operators(const Setting& s, const Pass& pass, Limited which, bool all_byte
     return {digits(c.executed.value), number_text(all_bytes ? c.moved.total() : moved(s, c))};
   });
 }
-/// Does each operator reach rates of its own: on a device that was measured so, or in formats that differ?
+/// Whether rates differ between operators: on a measured device, or if number formats differ.
 bool has_own_rates(const Setting& s, bool bound) {
   if (s.plan().roofline != Roofline::op) return false;
   const Rates r = rates_of(s, bound || !s.estimated());

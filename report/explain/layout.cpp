@@ -11,7 +11,7 @@
 namespace llmcalc::explain {
 namespace {
 
-/// Of the fenced blocks of Markdown, which no screen breaks.
+/// The width of fenced blocks in Markdown, which no terminal wraps.
 constexpr Screen fence{Style::markdown, 100};
 
 /// The expression after `first`, and below it the parts that it names.

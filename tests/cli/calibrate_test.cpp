@@ -1,4 +1,4 @@
-// What calibrate does before, around and with its measurements, which take a minute.
+// The calibrate command before, around and with its measurements, which take a minute.
 
 #include <csignal>
 #include <filesystem>
@@ -20,7 +20,7 @@ const std::string calibration =
         "achieved": {"matmul": 0.9, "how": "llmcalc calibrate on a processor, 2 threads, 2026-01-01"},
         "source": "measured"})";
 
-/// What a quiet machine gives.
+/// The measurements of a quiet machine.
 validate::Calibration quiet() {
   validate::Calibration c;
   c.copy = BytesPerSecond(26e9), c.cache_bandwidth = BytesPerSecond(58e9), c.cache = Bytes(Count{64} << 20);

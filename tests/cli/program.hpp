@@ -29,7 +29,7 @@ Ran signalled(const std::string& arguments, const std::vector<int>& signals, std
 /// With one Ctrl-C.
 Ran interrupted(const std::string& arguments);
 
-/// What it prints on a terminal of so many columns.
+/// The program's output on a terminal of that many columns.
 std::string on_terminal(const std::string& arguments, unsigned short columns);
 
 /// "llmcalc ARGUMENTS --json", parsed; fails the test if the exit code is not 0.

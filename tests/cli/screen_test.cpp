@@ -1,4 +1,4 @@
-// What a person sees: the verdict first, within the width of the screen, colours on a terminal alone, digits on demand.
+// Text reports: the verdict first, no line wider than the screen, colours on a terminal only, all digits with --exact.
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-// What cannot be written does not destroy what was computed: standard streams, checkpoints, signals that ask to stop.
+// Output that cannot be written never destroys results: standard streams, checkpoints, signals that ask to stop.
 
 #include <csignal>
 #include <filesystem>
@@ -30,7 +30,7 @@ bool is_checkpoint(const std::string& name) {
   return test::llmcalc("generate " + path(name) + " The --tokens 2").code == 0;
 }
 
-/// Of every command but calibrate, which takes a minute, one call that answers within seconds.
+/// One call of every command that answers within seconds; calibrate takes a minute and is left out.
 std::map<std::string_view, std::string> calls() {
   REQUIRE(test::llmcalc(learn("walk.safetensors", "--steps 2")).code == 0);
   test::write_file(path("config.json"),
@@ -54,7 +54,7 @@ std::map<std::string_view, std::string> calls() {
           {"check", ""}};
 }
 
-/// What the program gets to know of SIGHUP, for as long as this lives.
+/// Sets whether the program started with SIGHUP ignored, as long as this lives.
 class Hangup {
  public:
   explicit Hangup(void (*how)(int)) : before_(std::signal(SIGHUP, how)) {}

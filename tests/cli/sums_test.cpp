@@ -109,7 +109,7 @@ TEST_CASE("the rows of --ops add up to the tables", "[contract][cli]") {
     const double micro_batches = real(r["inputs"]["global_batch"]) / real(r["inputs"]["micro_batch"]) / replicas;
     const json::Value& parts = r["step"]["breakdown_s"];
     const double layers = sum(parts, {"compute", "memory", "communication", "latency"});
-    // What the tensor-parallel ranks sum once per step is in no micro-batch.
+    // Gradients that tensor-parallel ranks sum once per step are in no micro-batch.
     CHECK(micro_batches * over_rows(r["ops"], "time_s") <= layers * (1 + 1e-12));
     CHECK(micro_batches * over_rows(r["ops"], "time_s") >= layers * (r["inputs"]["sp"] == true ? 0.999 : 1 - 1e-9));
   }

@@ -1,4 +1,4 @@
-// What a validation comes to: it names the worst offender, and its exit code is 1 where anything is off.
+// The verdict of a validation names the worst offender; the exit code is 1 if anything differs.
 
 #include <fmt/format.h>
 

@@ -32,7 +32,7 @@ Plan with_batch(Plan p, Count batch) {
   p.batch = batch;
   return p;
 }
-/// So many tokens of prompt and generation, of which as many are generated as the plan does where there is room.
+/// The plan with a context of `context` tokens, prompt and generation together; a short one generates fewer.
 Plan with_context(Plan p, Count context) {
   p.generate = std::clamp<Count>(context - 1, 0, p.generate);
   p.prompt = context - p.generate;
