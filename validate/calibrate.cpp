@@ -114,7 +114,7 @@ void for_each_product(const Case& c, const F& f) {
     if (std::holds_alternative<Linear>(row.op.shape)) f(row);
   });
 }
-/// The engine's FLOPs of the matrix products of a step, forward and backward.
+/// Predicted seconds of the matrix products of a step, forward and backward.
 double predicted_products(const Case& c, const Device& device) {
   const Rates rates = estimated_rates(device, c.plan);
   const Pricing p = pricing(c.plan, Phase::training);
