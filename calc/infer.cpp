@@ -22,29 +22,43 @@ PassEstimate decode(const Arch& arch, const Plan& plan, const Layout& layout, co
   return assemble_pass(price_decode(arch, plan, layout, cluster.device, context), plan, layout, cluster);
 }
 
+DecodeSteps::DecodeSteps(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster)
+    : arch_(arch),
+      plan_(plan),
+      layout_(layout),
+      cluster_(cluster),
+      end_(add(plan.prompt, plan.generate)),
+      curve_(arch, plan, layout, cluster, end_) {}
+
+PassEstimate DecodeSteps::at(Count context) const {
+  return plan_.kv_cache ? curve_.at(context) : prefill(arch_, plan_, layout_, cluster_, context);
+}
+
+Bytes DecodeSteps::workspace() const {
+  return plan_.kv_cache ? curve_.workspace() : pass_workspace(price_decode(arch_, plan_, layout_, {}, end_));
+}
+
+BothSeconds DecodeSteps::seconds(Count context) const {
+  const PassTime t = at(context);
+  return {t.bound.total().value, t.estimate.total().value};
+}
+
 InferEstimate infer(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster) {
-  const Count end = add(plan.prompt, plan.generate), chunk = arch.local.reach.chunked ? arch.local.reach.tokens : 0;
-  const PassCurve curve(arch, plan, layout, cluster, end);
+  const DecodeSteps steps(arch, plan, layout, cluster);
   const Prices prompt = price_prefill(arch, plan, layout, cluster.device, plan.prompt);
-  const auto step = [&](Count context) {
-    return plan.kv_cache ? curve.at(context) : prefill(arch, plan, layout, cluster, context);
-  };
-  const Bytes last = plan.kv_cache ? curve.workspace() : pass_workspace(price_decode(arch, plan, layout, {}, end));
-  InferEstimate e{.memory = inference_memory(prompt, last, plan, cluster.device.achieved.overhead),
+  InferEstimate e{.memory = inference_memory(prompt, steps.workspace(), plan, cluster.device.achieved.overhead),
                   .prefill = assemble_pass(prompt, plan, layout, cluster),
-                  .middle = step(plan.prompt + plan.generate / 2),
-                  .first = step(plan.prompt + 1),
-                  .last = step(end),
+                  .middle = steps.at(plan.prompt + plan.generate / 2),
+                  .first = steps.at(plan.prompt + 1),
+                  .last = steps.at(plan.prompt + plan.generate),
                   .bound = {},
                   .estimate = {},
                   .estimated = prompt.estimated};
-  const BothSeconds steps = piecewise_sum(plan.prompt + 1, end - 1, chunk, [&](Count context) {
-    const PassTime t = step(context);
-    return BothSeconds{t.bound.total().value, t.estimate.total().value};
-  });
+  BothSeconds sum;
+  steps.for_each_stretch([&](const Stretch& s) { sum = sum + s.sum(); });
   const Seconds bound = e.prefill.bound.total(), estimate = e.prefill.estimate.total();
-  e.bound = {bound, bound + Seconds(steps.bound)};
-  e.estimate = {estimate, estimate + Seconds(steps.estimate)};
+  e.bound = {bound, bound + Seconds(sum.bound)};
+  e.estimate = {estimate, estimate + Seconds(sum.estimate)};
   return e;
 }
 
@@ -52,6 +66,17 @@ namespace {
 constexpr Count largest_batch = Count{1} << 24;
 Count longest_context(const Arch& a) { return a.position == Position::learned ? a.position_rows : longest_searched; }
 }  // namespace
+
+Plan with_batch(Plan plan, Count batch) {
+  plan.batch = batch;
+  return plan;
+}
+
+Plan with_context(Plan plan, Count context) {
+  plan.generate = std::clamp<Count>(context - 1, 0, plan.generate);
+  plan.prompt = context - plan.generate;
+  return plan;
+}
 
 Limits limits(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device) {
   if (!plan.kv_cache) return {};
@@ -64,17 +89,9 @@ Limits limits(const Arch& arch, const Plan& plan, const Layout& layout, const De
     }
   };
   Limits l;
-  l.max_batch = first(largest_batch, [&](Count batch) {
-    Plan p = plan;
-    p.batch = batch;
-    return too_much(p);
-  });
-  // A context is the prompt and the generated tokens, at most `generate` of them.
+  l.max_batch = first(largest_batch, [&](Count batch) { return too_much(with_batch(plan, batch)); });
   l.max_context = first(longest_context(arch) + 1, [&](Count context) {
-    Plan p = plan;
-    p.generate = std::clamp<Count>(context - 1, 0, plan.generate);
-    p.prompt = context - p.generate;
-    return context > longest_context(arch) || too_much(p);
+    return context > longest_context(arch) || too_much(with_context(plan, context));
   });
   if (l.max_batch) --*l.max_batch;
   if (l.max_context) --*l.max_context;
@@ -92,8 +109,7 @@ std::optional<Count> cache_equals_weights_context(const Arch& arch, const Plan& 
 std::optional<Count> compute_bound_batch(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device,
                                          Count context) {
   return first(largest_batch, [&](Count batch) {
-    Plan one = plan;
-    one.batch = batch;
+    Plan one = with_batch(plan, batch);
     one.roofline = Roofline::step;
     const Prices step = price_pass(arch, one, layout, device, decode_step(one, context), Phase::decode);
     return assemble_pass(step, one, layout, {}).bound.compute > Seconds();

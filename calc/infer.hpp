@@ -1,11 +1,11 @@
 #pragma once
 /// Inference: prefill, one decode step, a whole generation, and their limits.
 
-#include <algorithm>
 #include <optional>
 
 #include "calc/memory.hpp"
 #include "calc/pass_curve.hpp"
+#include "calc/stretch.hpp"
 
 namespace llmcalc {
 
@@ -15,6 +15,33 @@ PassEstimate prefill(const Arch& arch, const Plan& plan, const Layout& layout, c
 /// A decode step: one new token for every sequence; `context` counts it. Without a KV cache the whole sequence is
 /// recomputed.
 PassEstimate decode(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster, Count context);
+
+/// The decode steps of a plan's generation: the second token and those after it.
+class DecodeSteps {
+ public:
+  DecodeSteps(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster);
+
+  /// The step whose new token is number `context` of its sequence; without a KV cache a prefill of as many.
+  PassEstimate at(Count context) const;
+  /// Peak bytes that the last step holds besides weights and cache.
+  Bytes workspace() const;
+  /// Calls visit(Stretch) for the stretches of contexts over which a step's time is linear.
+  template <typename Visit>
+  void for_each_stretch(const Visit& visit) const {
+    llmcalc::for_each_stretch(
+        plan_.prompt + 1, end_ - 1, arch_.local.reach, [&](Count c) { return seconds(c); }, visit);
+  }
+
+ private:
+  BothSeconds seconds(Count context) const;
+
+  const Arch& arch_;
+  const Plan& plan_;
+  const Layout& layout_;
+  const Cluster& cluster_;
+  Count end_;  ///< tokens of a finished sequence
+  PassCurve curve_;
+};
 
 /// Time of a generation.
 struct Generation {
@@ -31,46 +58,10 @@ struct InferEstimate {
 };
 InferEstimate infer(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster);
 
-/// Seconds at the datasheet's rates and at those of the estimate.
-struct BothSeconds {
-  double bound = 0, estimate = 0;
-};
-constexpr BothSeconds operator+(BothSeconds a, BothSeconds b) { return {a.bound + b.bound, a.estimate + b.estimate}; }
-constexpr BothSeconds operator*(double n, BothSeconds a) { return {n * a.bound, n * a.estimate}; }
-
-/// Sum of f(i) for i in [from, to], for functions that are piecewise linear: halves the range until the middle and the
-/// quarters lie on the line between its ends.
-template <typename F>
-BothSeconds piecewise_sum(Count from, Count to, const F& f) {
-  if (to < from) return {};
-  const BothSeconds a = f(from);
-  if (to == from) return a;
-  const BothSeconds b = f(to);
-  const double n = static_cast<double>(to - from + 1);
-  if (to - from == 1) return a + b;
-  const auto near = [](double x, double line) { return (x - line) * (x - line) <= 1e-24 * line * line; };
-  const auto on_line = [&](Count i) {
-    const double x = static_cast<double>(i - from) / static_cast<double>(to - from);
-    const BothSeconds line = (1 - x) * a + x * b, here = f(i);
-    return near(here.bound, line.bound) && near(here.estimate, line.estimate);
-  };
-  const Count middle = from + (to - from) / 2;
-  if (on_line(middle) && on_line(from + (to - from) / 4) && on_line(middle + (to - middle) / 2)) return n / 2 * (a + b);
-  return piecewise_sum(from, middle, f) + piecewise_sum(middle + 1, to, f);
-}
-
-/// Sum of f(i) for i in [from, to], where f is piecewise linear within chunks of `chunk` numbers, the first of which
-/// begins at 1, and from chunk to chunk. chunk 0: no chunks.
-template <typename F>
-BothSeconds piecewise_sum(Count from, Count to, Count chunk, const F& f) {
-  if (chunk == 0 || to < from) return piecewise_sum(from, to, f);
-  const Count first = (from - 1) / chunk, last = (to - 1) / chunk;
-  const auto sum = [&](Count n) {
-    return piecewise_sum(std::max(from, n * chunk + 1), std::min(to, (n + 1) * chunk), f);
-  };
-  const BothSeconds inside = sum(first) + piecewise_sum(first + 1, last - 1, sum);
-  return last > first ? inside + sum(last) : inside;
-}
+/// The plan with another batch.
+Plan with_batch(Plan plan, Count batch);
+/// The plan with sequences of `context` tokens: a prompt, and of the generated tokens as many as leave it one.
+Plan with_context(Plan plan, Count context);
 
 /// The largest batch and context that fit into memory_utilization of the device. Both absent without a KV cache.
 struct Limits {

@@ -14,9 +14,7 @@ double intensity(const Cost& c) { return static_cast<double>(c.executed.value) /
 
 /// One request's prompt on a machine that runs nothing else.
 Seconds prefill_alone(const Request& r) {
-  Plan one = r.plan;
-  one.batch = 1;
-  return prefill(r.model.arch, one, r.layout, r.hardware->cluster, one.prompt).estimate.total();
+  return prefill(r.model.arch, with_batch(r.plan, 1), r.layout, r.hardware->cluster, r.plan.prompt).estimate.total();
 }
 
 const char* how(const InferEstimate& e) {

@@ -120,8 +120,7 @@ Terms operators(const Setting& s, const Pass& pass, Limited which, bool all_byte
 /// Whether rates differ between operators: on a measured device, or if number formats differ.
 bool has_own_rates(const Setting& s, bool bound) {
   if (s.plan().roofline != Roofline::op) return false;
-  const Rates r = rates_of(s, bound || !s.estimated());
-  return !r.uniform() || r.launch.value > 0;
+  return !rates_of(s, bound || !s.estimated()).uniform();
 }
 
 /// Every operator with the rates that it reaches, and how much of its times counts.

@@ -31,8 +31,7 @@ Formula launch_time(const Setting& s, const Pass& pass, const std::string& n);
 /// FLOPs executed over bytes moved, of one rank.
 Formula pass_intensity(const Setting& s, const Pass& pass);
 
-/// FLOPs and bytes of one rank in a pass without backward, and the time of these FLOPs at the peaks of their formats.
-Cost rank_cost(const Arch& arch, const Plan& plan, const Layout& layout, const Pass& pass);
+/// Time of one rank's FLOPs in a pass without backward, each at the peak of its format.
 Seconds compute_seconds(const Arch& arch, const Plan& plan, const Layout& layout, const Pass& pass, const Rates& rates);
 
 /// "pi" or "e*pi", "beta" or "e_m*beta": the rate that times are computed with.

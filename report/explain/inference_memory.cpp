@@ -1,6 +1,3 @@
-#include <algorithm>
-#include <functional>
-
 #include "report/explain/alive.hpp"
 #include "report/explain/definition.hpp"
 #include "report/explain/formats.hpp"
@@ -66,33 +63,22 @@ Formula equals_weights(S s) {
   const std::string context = context_at(s, "M_w", "ceil");
   return {is_some(state(s)) ? "max(1, " + context + ")" : context};
 }
-/// Inference memory with another batch or prompt.
-Memory memory_with(S s, Count batch, Count prompt, Count generate) {
-  Plan p = s.plan();
-  p.batch = batch;
-  p.prompt = prompt;
-  p.generate = generate;
-  return inference_memory(s.arch(), p, s.layout(), process_bytes(s.request()));
-}
 /// A limit with the memory that it takes, and that one more would take.
-Formula limit(S s, std::string_view path, const std::function<Memory(Count)>& memory) {
+Formula limit(S s, std::string_view path, Plan (*with)(Plan, Count)) {
   const Row* row = s.row(path);
   const Count n = row ? std::get<Count>(row->value) : 0;
-  const auto peak = [&](Count k) { return number_text(k == 0 ? Count{0} : memory(k).peak.value); };
+  const auto peak = [&](Count k) {
+    if (k == 0) return number_text(Count{0});
+    return number_text(
+        inference_memory(s.arch(), with(s.plan(), k), s.layout(), process_bytes(s.request())).peak.value);
+  };
   return {"n_max",
           {{"n_max", "largest n with M_n <= u*M", number_text(n)},
            {"M_n", "peak bytes at n_max", peak(n)},
            {"M_n+1", "peak bytes at one more", peak(n + 1)}}};
 }
-Formula max_batch(S s) {
-  return limit(s, "limits.max_batch", [&](Count n) { return memory_with(s, n, s.plan().prompt, s.plan().generate); });
-}
-Formula max_context(S s) {
-  return limit(s, "limits.max_context", [&](Count n) {
-    const Count generate = std::clamp<Count>(n - 1, 0, s.plan().generate);
-    return memory_with(s, s.plan().batch, n - generate, generate);
-  });
-}
+Formula max_batch(S s) { return limit(s, "limits.max_batch", with_batch); }
+Formula max_context(S s) { return limit(s, "limits.max_context", with_context); }
 
 constexpr std::string_view per_gpu = "per GPU, the most loaded one";
 constexpr std::string_view heads = "KV heads fewer than the ranks are on several, the latent row of MLA on every one";

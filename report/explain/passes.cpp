@@ -46,58 +46,23 @@ Formula limiting(const Time& t) {
 }
 
 /// Decode steps in stretches of contexts over which their time is linear: the mean of the two ends, times how many.
-class Stretches {
- public:
-  Stretches(S s, Time PassEstimate::*time) : s_(s), time_(time) {}
-
-  Formula total() {
-    const Plan& p = s_.plan();
-    const Reach& reach = s_.arch().local.reach;
-    const Count last = s_.parts().terms ? p.prompt + p.generate - 1 : 0;
-    for (Count from = p.prompt + 1, to = 0; from <= last; from = to + 1) {
-      to = reach.chunked ? reach.end(from - 1, last) : last;  // a chunk's last token, counted from 1
-      split(from, to);
-    }
-    const double prefill = (s_.infer().prefill.*time_).total().value;
-    return {"prefill_time + sum(n_i*(a_i + b_i)/2)",
-            {{"prefill_time", "time of the prefill, s", number_text(prefill)}},
-            {terms_}};
-  }
-
- private:
-  double at(Count c) const { return (decode(s_.arch(), s_.plan(), s_.layout(), s_.cluster(), c).*time_).total().value; }
-  bool straight(Count from, Count to) const {
-    const double a = at(from), b = at(to), n = static_cast<double>(to - from);
-    const Count half = from + (to - from) / 2;
-    for (const Count c : {half, from + (to - from) / 4, half + (to - half) / 2}) {
-      const double line = a + (b - a) * static_cast<double>(c - from) / n;
-      if ((at(c) - line) * (at(c) - line) > 1e-24 * line * line) return false;
-    }
-    return true;
-  }
-  void split(Count from, Count to) {
-    if (to - from > 1 && !straight(from, to)) {
-      const Count half = from + (to - from) / 2;
-      split(from, half);
-      split(half + 1, to);
-      return;
-    }
-    terms_.rows.push_back({"contexts " + number_text(from) + " to " + number_text(to),
-                           {number_text(to - from + 1), number_text(at(from)), number_text(at(to))}});
-  }
-
-  S s_;
-  Time PassEstimate::*time_;
-  Terms terms_{{{"n_i", "decode steps of a stretch", ""},
-                {"a_i", "time of its first, s", ""},
-                {"b_i", "time of its last, s", ""}},
-               {}};
-};
-
-Plan alone(Plan p) {
-  p.batch = 1;
-  return p;
+Formula generation_time(S s, Time PassEstimate::*time, double BothSeconds::*seconds) {
+  Terms terms{{{"n_i", "decode steps of a stretch", ""},
+               {"a_i", "time of its first, s", ""},
+               {"b_i", "time of its last, s", ""}},
+              {}};
+  if (s.parts().terms)
+    DecodeSteps(s.arch(), s.plan(), s.layout(), s.cluster()).for_each_stretch([&](const Stretch& stretch) {
+      terms.rows.push_back(
+          {"contexts " + number_text(stretch.from) + " to " + number_text(stretch.to),
+           {number_text(stretch.size()), number_text(stretch.first.*seconds), number_text(stretch.last.*seconds)}});
+    });
+  const double prefill = (s.infer().prefill.*time).total().value;
+  return {"prefill_time + sum(n_i*(a_i + b_i)/2)",
+          {{"prefill_time", "time of the prefill, s", number_text(prefill)}},
+          {std::move(terms)}};
 }
+
 Formula mean_first_token(S s) {
   return {"(B + 1)/2*t_alone",
           {{"t_alone", "time to the first token of a request alone, s", s.number("end_to_end.ttft_alone_s")}}};
@@ -105,10 +70,9 @@ Formula mean_first_token(S s) {
 
 /// The smallest batch whose intensity reaches the ridge; experts make it a search.
 Formula compute_bound(S s) {
-  Plan p = s.plan();
   const Row* row = s.row("decode.compute_bound_batch");
-  p.batch = row ? std::get<Count>(row->value) : Count{1} << 24;
-  const Cost cost = rank_cost(s.arch(), p, s.layout(), decode_pass(p, middle(p)));
+  const Plan p = with_batch(s.plan(), row ? std::get<Count>(row->value) : Count{1} << 24);
+  const Cost cost = decode(s.arch(), p, s.layout(), s.cluster(), middle(p)).rank;
   const Symbol bytes{"M_b", "bytes of weights and cache of a decode step at that batch",
                      number_text(cost.moved.weights + cost.moved.cache)};
   const Rates rates = bound_rates(s.device(), p);
@@ -166,16 +130,17 @@ constexpr Definition all[] = {
     {"end_to_end.ttft_s", "time to the first token", "s",
      [](S s) { return pass_time(s, prefill_pass(s.plan()), false); }, "the prefill", "Pope 2022 (arXiv:2211.05102)"},
     {"end_to_end.ttft_alone_s", "time to the first token of a request alone", "s",
-     [](S s) { return pass_time(s, prefill_pass(alone(s.plan())), false); }, "batch 1", "Pope 2022 (arXiv:2211.05102)"},
+     [](S s) { return pass_time(s, prefill_pass(with_batch(s.plan(), 1)), false); }, "batch 1",
+     "Pope 2022 (arXiv:2211.05102)"},
     {"end_to_end.ttft_mean_s", "mean time to the first token", "s", mean_first_token,
      "prompts run one after another, each alone: (1 + 2 + ... + B)/B of them", "arithmetic"},
     {"end_to_end.total_s", "time of the whole generation", "s",
-     [](S s) { return Stretches(s, &PassEstimate::estimate).total(); },
+     [](S s) { return generation_time(s, &PassEstimate::estimate, &BothSeconds::estimate); },
      "prefill, then a decode step per further token at the context it has then", "Goon §7"},
     {"end_to_end.bound_ttft_s", "time to the first token at full efficiency", "s",
      [](S s) { return pass_time(s, prefill_pass(s.plan()), true); }, "the prefill", "Pope 2022 (arXiv:2211.05102)"},
     {"end_to_end.bound_total_s", "time of the whole generation at full efficiency", "s",
-     [](S s) { return Stretches(s, &PassEstimate::bound).total(); },
+     [](S s) { return generation_time(s, &PassEstimate::bound, &BothSeconds::bound); },
      "prefill, then a decode step per further token at the context it has then", "Goon §7"},
     {"end_to_end.tokens_per_s", "throughput of the whole generation", "tokens/s", fixed<"B*n_out/total_time">,
      "all sequences", sources},
