@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <utility>
+
 #include "calc/cost.hpp"
 #include "calc/held.hpp"
 
@@ -11,8 +12,18 @@ namespace {
 
 constexpr std::size_t max_tensors = OpList::capacity + 8;
 
+using OpId = std::uint8_t;
+
+/// A tensor, the operators that write it, read it last and need it first, and how backward treats it.
+struct Tensor {
+  Bytes size;
+  TensorId same;  ///< the tensor that it is after aliasing
+  OpId producer = 0, last_use = 0, first_need = 0;
+  bool needed = false, masked = false, remade = false, alive_again = false;
+};
+
 /// An operator's tensors after aliasing: an exchange that makes nothing new (an all-reduce) works in place.
-struct Tensors {
+struct Operands {
   Inputs in;
   TensorId out;
 };
@@ -22,43 +33,46 @@ class Walk {
   Walk(const OpList& ops, const Pricing& p, Count input_elements, bool without_core, Bytes logits = {})
       : ops_(ops), p_(p), without_core_(without_core) {
     assert(ops.tensors() <= max_tensors);
-    for (std::size_t t = 0; t < ops.tensors(); ++t) begin(t);
-    size_[block_input] = bytes_of(p.activation, input_elements);
+    for (std::size_t t = 0; t < ops.tensors(); ++t) tensors_.push({.size = {}, .same = static_cast<TensorId>(t)});
+    tensors_[block_input].size = bytes_of(p.activation, input_elements);
     for (std::size_t i = 0; i < ops.size(); ++i) {
       held_.push(held(ops[i].shape, p));
-      read(i);
+      read(static_cast<OpId>(i));
     }
     if (!p.training()) return;
-    for (std::size_t i = 0; i < ops.size(); ++i) mark_needs(i);
+    for (std::size_t i = 0; i < ops.size(); ++i) mark_needs(static_cast<OpId>(i));
     for (std::size_t i = 0; i < ops.size(); ++i)
       if (std::holds_alternative<Loss>(ops[i].shape)) mark_logits(of_[i].in[0], logits);
   }
 
   Liveness run() {
-    r_.input = size_[block_input];
-    r_.keeps_input = needed_[block_input];
-    r_.output = size_[result_];
+    r_.input = tensors_[block_input].size;
+    r_.keeps_input = tensors_[block_input].needed;
+    r_.output = tensors_[result_].size;
     forward_pass();
     if (p_.training()) backward_pass([](std::size_t, const Gradients&) {});
-    if (logits_ != no_tensor) r_.kept -= size_[logits_];
+    if (logits_ != no_tensor) r_.kept -= tensors_[logits_].size;
     return r_;
   }
 
   /// The moments of the high-water marks. Call after run().
   WorstMoments moments() {
     WorstMoments w;
-    for (std::size_t t = 0; t < ops_.tensors(); ++t)
-      if (exists(t) && producer_[t] <= forward_at_ && (needed_[t] || last_use_[t] >= forward_at_ || t == result_))
-        w.forward.add(tensor(Alive::As::result, t));
+    for (std::size_t t = 0; t < ops_.tensors(); ++t) {
+      const Tensor& x = tensors_[t];
+      const bool alive = x.needed || x.last_use >= forward_at_ || t == result_;
+      if (alive && x.producer <= forward_at_) w.forward.add(tensor(Alive::As::result, t));
+    }
     add_own(w.forward, forward_at_, false);
     if (!p_.training()) return w;
-    std::fill_n(alive_again_.begin(), ops_.tensors(), false);
+    for (Tensor& x : tensors_) x.alive_again = false;
     const std::size_t at = backward_at_;
     backward_pass([&](std::size_t i, const Gradients& gradient) {
       if (i != at) return;
       for (std::size_t t = 0; t < ops_.tensors(); ++t) {
-        if (needed_[t] && first_need_[t] <= i) w.backward.add(tensor(Alive::As::result, t));
-        if (alive_again_[t] && first_need_[t] <= i) w.backward.add(tensor(Alive::As::again, t));
+        const Tensor& x = tensors_[t];
+        if (x.needed && x.first_need <= i) w.backward.add(tensor(Alive::As::result, t));
+        if (x.alive_again && x.first_need <= i) w.backward.add(tensor(Alive::As::again, t));
         if (gradient[t] != Bytes()) w.backward.add(tensor(Alive::As::gradient, t));
       }
       add_own(w.backward, i, true);
@@ -70,37 +84,29 @@ class Walk {
     KeptByOperator kept{};
     for (std::size_t i = 0; i < ops_.size(); ++i) kept[i] = own(i);
     for (std::size_t t = 0; t < ops_.tensors(); ++t)
-      if (needed_[t] && t != logits_) kept[first_need_[t]] += size_[t];
+      if (tensors_[t].needed && t != logits_) kept[tensors_[t].first_need] += tensors_[t].size;
     return kept;
   }
 
  private:
-  void begin(std::size_t t) {
-    size_[t] = {};
-    same_[t] = static_cast<TensorId>(t);
-    producer_[t] = last_use_[t] = first_need_[t] = 0;
-    needed_[t] = masked_[t] = remade_[t] = alive_again_[t] = false;
-  }
-
   static bool makes_nothing(const Op& op) {
     return op.in_place() || (std::holds_alternative<Collective>(op.shape) && out_elements(op.shape) == 0);
   }
-  TensorId same(TensorId t) const { return t == no_tensor ? no_tensor : same_[t]; }
 
-  void read(std::size_t i) {
+  void read(OpId i) {
     const Op& op = ops_[i];
-    Tensors& t = of_[i];
-    for (std::size_t k = 0; k < Inputs::most; ++k) t.in[k] = same(op.in[k]);
-    for (std::size_t k = 1; k < Inputs::most; ++k)  // each once
-      if (std::find(t.in.begin(), t.in.begin() + k, t.in[k]) != t.in.begin() + k) t.in[k] = no_tensor;
-    for (const TensorId in : t.in)
-      if (in != no_tensor) last_use_[in] = i;
-    t.out = makes_nothing(op) ? no_tensor : op.out;
-    if (!op.in_place() && t.out == no_tensor) same_[op.out] = t.in[0];
-    if (is_dropout(op)) masked_[t.in[0]] = true;
+    Operands& t = of_.push({op.in, makes_nothing(op) ? no_tensor : op.out});
+    for (TensorId* in = t.in.begin(); in != t.in.end(); ++in) {
+      *in = tensors_[*in].same;
+      tensors_[*in].last_use = i;
+      if (std::find(t.in.begin(), in, *in) != in) *in = no_tensor;  // each once
+    }
+    if (!op.in_place() && t.out == no_tensor) tensors_[op.out].same = t.in[0];
+    if (is_dropout(op)) tensors_[t.in[0]].masked = true;
     if (t.out == no_tensor) return;
-    size_[t.out] = bytes_of(p_.activation, out_elements(op.shape));
-    producer_[t.out] = last_use_[t.out] = i;
+    Tensor& made = tensors_[t.out];
+    made.size = bytes_of(p_.activation, out_elements(op.shape));
+    made.producer = made.last_use = i;
     result_ = t.out;
   }
   static bool is_dropout(const Op& op) {
@@ -111,27 +117,28 @@ class Walk {
   /// Whether backward recomputes the tensor: gathered from its shard, or a product of two kept tensors.
   bool is_remade(TensorId t) const {
     if (t == block_input) return false;
-    const Op& maker = ops_[producer_[t]];
+    const Op& maker = ops_[tensors_[t].producer];
     const Collective* c = std::get_if<Collective>(&maker.shape);
     const Pointwise* p = std::get_if<Pointwise>(&maker.shape);
     return (c && c->forward == CollectiveOp::all_gather) ||
            (p && p->kind == PointwiseKind::gate && in_mlp(maker.component) && p_.glu_store == GluStore::recompute);
   }
-  void need(TensorId t, std::size_t by) {
+  void need(TensorId t, OpId by) {
     if (t == no_tensor) return;
-    first_need_[t] = needed_[t] || remade_[t] ? std::min(first_need_[t], by) : by;
+    Tensor& x = tensors_[t];
+    x.first_need = x.needed || x.remade ? std::min(x.first_need, by) : by;
     if (is_remade(t)) {
-      remade_[t] = true;
+      x.remade = true;
       // The shard is kept; a product's factors are kept by the operator that computes it.
-      if (std::holds_alternative<Collective>(ops_[producer_[t]].shape)) need(of_[producer_[t]].in[0], producer_[t]);
+      if (std::holds_alternative<Collective>(ops_[x.producer].shape)) need(of_[x.producer].in[0], x.producer);
       return;
     }
-    needed_[t] = true;
+    x.needed = true;
   }
-  void mark_needs(std::size_t i) {
+  void mark_needs(OpId i) {
     const Needs& n = held_[i].needs;
-    for (std::size_t k = 0; k < Inputs::most; ++k)
-      if (n.in[k]) need(same(ops_[i].in[k]), i);
+    for (std::size_t k = 0; k < ops_[i].in.size(); ++k)
+      if (n.in[k]) need(tensors_[ops_[i].in[k]].same, i);
     if (n.out) need(of_[i].out, i);
   }
 
@@ -139,9 +146,10 @@ class Walk {
   /// the head's matrix has read it.
   void mark_logits(TensorId t, Bytes bytes) {
     logits_ = t;
-    size_[t] = bytes;
-    needed_[t] = true;
-    first_need_[t] = producer_[t];
+    Tensor& x = tensors_[t];
+    x.size = bytes;
+    x.needed = true;
+    x.first_need = x.producer;
   }
 
   bool is_core(const Op& op) const { return std::holds_alternative<Attention>(op.shape); }
@@ -158,9 +166,8 @@ class Walk {
     const Held& h = held_[i];
     return (is_backward ? h.scratch_backward : h.scratch) + (runs_again(ops_[i]) ? h.kept : Bytes());
   }
-  bool exists(std::size_t t) const { return size_[t] != Bytes(); }
   Alive tensor(Alive::As as, std::size_t t) const {
-    return {as, t == block_input ? Alive::no_op : producer_[t], size_[t]};
+    return {as, t == block_input ? Alive::no_op : tensors_[t].producer, tensors_[t].size};
   }
   void add_own(Moment& m, std::size_t until, bool is_backward) const {
     for (std::size_t i = 0; i <= until; ++i) m.add({Alive::As::own, i, own(i)});
@@ -168,14 +175,14 @@ class Walk {
   }
 
   void forward_pass() {
-    Bytes live = size_[block_input];
-    if (needed_[block_input]) r_.kept += size_[block_input];
+    Bytes live = tensors_[block_input].size;
+    if (tensors_[block_input].needed) r_.kept += tensors_[block_input].size;
     for (std::size_t i = 0; i < ops_.size(); ++i) {
       const Op& op = ops_[i];
-      const Tensors& t = of_[i];
+      const Operands& t = of_[i];
       if (t.out != no_tensor) {
-        live += size_[t.out];
-        if (needed_[t.out]) r_.kept += size_[t.out];
+        live += tensors_[t.out].size;
+        if (tensors_[t.out].needed) r_.kept += tensors_[t.out].size;
       }
       const Bytes mine = own(i);
       live += mine;
@@ -190,7 +197,9 @@ class Walk {
     peak = std::max(peak, now);
   }
   Bytes freed(TensorId t, std::size_t i) const {
-    return t != no_tensor && last_use_[t] == i && !needed_[t] && t != result_ ? size_[t] : Bytes();
+    if (t == no_tensor || t == result_) return {};
+    const Tensor& x = tensors_[t];
+    return x.last_use == i && !x.needed ? x.size : Bytes();
   }
 
   using Gradients = std::array<Bytes, max_tensors>;
@@ -198,12 +207,11 @@ class Walk {
   /// Calls see(i, gradients) when all tensors that operator i's backward pass needs are alive.
   template <typename See>
   void backward_pass(See see) {
-    Gradients gradient;
-    std::fill_n(gradient.begin(), ops_.tensors(), Bytes());
-    gradient[result_] = size_[result_];
-    Bytes live = r_.kept + size_[result_];
+    Gradients gradient{};
+    gradient[result_] = tensors_[result_].size;
+    Bytes live = r_.kept + tensors_[result_].size;
     for (std::size_t i = ops_.size(); i-- > 0;) {
-      const Tensors& t = of_[i];
+      const Operands& t = of_[i];
       live += remake(i) + gradients_of_inputs(i, gradient);
       raise(live + passing(i, true), i, r_.backward, backward_at_);
       see(i, gradient);
@@ -218,24 +226,26 @@ class Walk {
   Bytes remake(std::size_t i) {
     Bytes added;
     const Needs& n = held_[i].needs;
-    for (std::size_t k = 0; k < Inputs::most; ++k) {
+    for (std::size_t k = 0; k < of_[i].in.size(); ++k) {
       const TensorId t = of_[i].in[k];
-      if (!n.in[k] || t == no_tensor || !remade_[t] || alive_again_[t]) continue;
-      alive_again_[t] = true;
-      added += size_[t];
+      if (!n.in[k] || t == no_tensor || !tensors_[t].remade || tensors_[t].alive_again) continue;
+      tensors_[t].alive_again = true;
+      added += tensors_[t].size;
     }
     return added;
   }
   /// Bytes of a tensor that no operator before this one needs in backward.
   Bytes done_with(TensorId t, std::size_t i) const {
-    return t != no_tensor && first_need_[t] == i && (needed_[t] || alive_again_[t]) ? size_[t] : Bytes();
+    if (t == no_tensor) return {};
+    const Tensor& x = tensors_[t];
+    return x.first_need == i && (x.needed || x.alive_again) ? x.size : Bytes();
   }
 
   /// Bytes of the gradients of inputs that have none yet. A sum hands its gradient to its first input and shares it
   /// with the second; a branch that dropout masks in place needs a copy.
   Bytes gradients_of_inputs(std::size_t i, Gradients& gradient) const {
     const Op& op = ops_[i];
-    const Tensors& t = of_[i];
+    const Operands& t = of_[i];
     if (t.out == no_tensor || std::holds_alternative<Lookup>(op.shape) || std::holds_alternative<Loss>(op.shape))
       return {};
     const Pointwise* p = std::get_if<Pointwise>(&op.shape);
@@ -243,12 +253,12 @@ class Walk {
     Bytes added;
     for (const TensorId in : t.in) {
       if (in == no_tensor || gradient[in] != Bytes()) continue;
-      if (sum && !masked_[in]) {
+      if (sum && !tensors_[in].masked) {
         if (in == t.in[0]) gradient[in] = std::exchange(gradient[t.out], {});
         continue;
       }
-      gradient[in] = size_[in];
-      added += size_[in];
+      gradient[in] = tensors_[in].size;
+      added += tensors_[in].size;
     }
     return added;
   }
@@ -260,12 +270,8 @@ class Walk {
   TensorId result_ = block_input, logits_ = no_tensor;
   std::size_t forward_at_ = 0, backward_at_ = 0;
   InPlace<Held, OpList::capacity> held_;
-  std::array<Tensors, OpList::capacity> of_;
-  // Indexed by tensor.
-  std::array<Bytes, max_tensors> size_;
-  std::array<TensorId, max_tensors> same_;
-  std::array<std::size_t, max_tensors> producer_, last_use_, first_need_;
-  std::array<bool, max_tensors> needed_, masked_, remade_, alive_again_;
+  InPlace<Operands, OpList::capacity> of_;
+  InPlace<Tensor, max_tensors> tensors_;
 };
 
 }  // namespace

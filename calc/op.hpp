@@ -127,21 +127,24 @@ using TensorId = std::uint8_t;
 inline constexpr TensorId no_tensor = 255;
 inline constexpr TensorId block_input = 0;
 
-/// The tensors that an operator reads; the rest are no_tensor.
+/// The tensors that an operator reads: those before the first no_tensor.
 class Inputs {
  public:
   static constexpr std::size_t most = 4;
   constexpr Inputs(TensorId a = no_tensor, TensorId b = no_tensor, TensorId c = no_tensor, TensorId d = no_tensor)
-      : ids_{a, b, c, d} {}
+      : ids_{a, b, c, d},
+        size_(static_cast<std::uint8_t>((a != no_tensor) + (b != no_tensor) + (c != no_tensor) + (d != no_tensor))) {}
+  constexpr std::size_t size() const { return size_; }
   constexpr TensorId operator[](std::size_t i) const { return ids_[i]; }
   constexpr TensorId& operator[](std::size_t i) { return ids_[i]; }
   constexpr const TensorId* begin() const { return ids_.data(); }
-  constexpr const TensorId* end() const { return ids_.data() + most; }
+  constexpr const TensorId* end() const { return ids_.data() + size_; }
   constexpr TensorId* begin() { return ids_.data(); }
-  constexpr TensorId* end() { return ids_.data() + most; }
+  constexpr TensorId* end() { return ids_.data() + size_; }
 
  private:
   std::array<TensorId, most> ids_;
+  std::uint8_t size_;
 };
 
 struct Op {

@@ -36,7 +36,8 @@ void add_operator(PassPrice& pass, const Op& op, const Cost& c, const Pricing& p
   }
   pass.bound += op_time(executed, moved, op_rates(op, prices.bound_rates));
   if (!prices.estimated) return;
-  pass.estimate += op_time(executed, moved, reached(op, c, p, direction, prices.estimated_rates));
+  const Rates& rates = prices.estimated_rates;
+  pass.estimate += op_time(executed, moved, prices.uniform ? op_rates(rates) : reached(op, c, p, direction, rates));
 }
 
 /// Prices segments one after another, each in one visit.
@@ -47,6 +48,7 @@ class Pricer {
     prices.bound_rates = bound_rates(device, plan);
     prices.estimated_rates = estimated_rates(device, plan);
     prices.estimated = has_estimate(device, plan);
+    prices.uniform = prices.estimated_rates.uniform();
   }
 
   /// Prices a segment. `holds`: its operators are those whose weights are stored.
@@ -96,7 +98,8 @@ class Pricer {
 
   void run_backward(LayerPrice& row, const Op& op, const Costs& c) const {
     run(row.backward_input, op, c.backward_input, Direction::backward_input);
-    run(row.backward_weight, op, c.backward_weight, Direction::backward_weight);
+    if (c.backward_weight.moved.weights > 0)
+      run(row.backward_weight, op, c.backward_weight, Direction::backward_weight);
     if (const Loss* loss = std::get_if<Loss>(&op.shape)) row.logits = logits_bytes(*loss, p_, plan_.logits.chunks);
   }
 

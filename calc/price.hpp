@@ -78,7 +78,7 @@ struct Prices {
   LayerKinds kinds;
   WholeFlops whole;  ///< of all layers
   Rates bound_rates, estimated_rates;
-  bool estimated = false;
+  bool estimated = false, uniform = false;  ///< the estimated rates are Rates::uniform()
   const LayerPrice& embedding() const { return rows[0]; }
   const LayerPrice& layer(std::size_t kind) const { return rows[1 + kind]; }
   const LayerPrice& head() const { return rows[rows.size() - 1]; }

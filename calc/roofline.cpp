@@ -79,7 +79,6 @@ Seconds reached_launch(const Op& op, const Pricing& p, Direction direction, cons
 OpRates reached(const Op& op, const Cost& c, const Pricing& p, Direction direction, const Rates& r) {
   OpRates own = op_rates(r);
   own.launch = reached_launch(op, p, direction, r);
-  if (r.uniform()) return own;
   own.compute = reached_compute(op, c, direction, r);
   if (std::holds_alternative<Attention>(op.shape) && r.attention.forward.value > 0) own.exposed = 0;
   if (c.moved.total() > 0) own.memory = reached_memory(op, c, p, direction, r);

@@ -33,9 +33,9 @@ struct Rates {
   Bytes cache{};
   /// Whether the products of the blocks are in another format than all else.
   constexpr bool mixed() const { return working.value > 0; }
-  /// Whether all operators reach the same rates.
+  /// Whether all operators reach the same rates, and launching them takes no time.
   constexpr bool uniform() const {
-    return !mixed() && launch_backward.value == 0 && recorded.value == 0 && exposed == 0 &&
+    return !mixed() && launch.value == 0 && launch_backward.value == 0 && recorded.value == 0 && exposed == 0 &&
            attention.forward.value == 0 && half_matmul == 0 && functions == 0 && cache_bandwidth.value == 0;
   }
 };

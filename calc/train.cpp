@@ -8,9 +8,13 @@ namespace {
 
 PassSum micro_batch(const Prices& prices, const Plan& plan) {
   PassSum sum;
-  for (const LayerPrice& row : prices.rows)
-    for (const PassPrice* pass : {&row.forward, &row.backward_input, &row.backward_weight, &row.again})
-      sum.add(*pass, row.layers, plan.roofline == Roofline::step);
+  const auto add = [&](const PassPrice& pass, Count layers) { sum.add(pass, layers, plan.roofline == Roofline::step); };
+  for (const LayerPrice& row : prices.rows) {
+    add(row.forward, row.layers);
+    add(row.backward_input, row.layers);
+    add(row.backward_weight, row.layers);
+    if (plan.recompute != Recompute::none) add(row.again, row.layers);
+  }
   return sum;
 }
 

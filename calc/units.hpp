@@ -17,16 +17,18 @@ using Wide = unsigned __int128;  ///< FLOPs: a training run passes 2^64
 struct Overflow : std::overflow_error {
   Overflow() : std::overflow_error("a count passes 2^63") {}
 };
+/// Throws it; out of line, so that the checks stay small.
+[[noreturn, gnu::cold, gnu::noinline]] inline void overflow() { throw Overflow(); }
 
 [[nodiscard]] constexpr Count add(Count a, Count b) {
   Count r = 0;
-  if (__builtin_add_overflow(a, b, &r)) throw Overflow();
+  if (__builtin_add_overflow(a, b, &r)) overflow();
   return r;
 }
 
 [[nodiscard]] constexpr Count mul(Count a, Count b) {
   Count r = 0;
-  if (__builtin_mul_overflow(a, b, &r)) throw Overflow();
+  if (__builtin_mul_overflow(a, b, &r)) overflow();
   return r;
 }
 
@@ -50,7 +52,7 @@ struct Bytes {
     return *this;
   }
   constexpr Bytes& operator-=(Bytes o) {
-    if (__builtin_sub_overflow(value, o.value, &value)) throw Overflow();
+    if (__builtin_sub_overflow(value, o.value, &value)) overflow();
     return *this;
   }
 };
@@ -66,19 +68,21 @@ struct Flops {
   constexpr explicit Flops(Wide v) : value(v) {}
   constexpr auto operator<=>(const Flops&) const = default;
   constexpr Flops& operator+=(Flops o) {
-    if (__builtin_add_overflow(value, o.value, &value)) throw Overflow();
+    if (__builtin_add_overflow(value, o.value, &value)) overflow();
     return *this;
   }
   constexpr Flops& operator-=(Flops o) {
-    if (__builtin_sub_overflow(value, o.value, &value)) throw Overflow();
+    if (__builtin_sub_overflow(value, o.value, &value)) overflow();
     return *this;
   }
 };
 constexpr Flops operator+(Flops a, Flops b) { return a += b; }
 constexpr Flops operator-(Flops a, Flops b) { return a -= b; }
 constexpr Flops operator*(Count n, Flops f) {
+  if (n < 0) overflow();
+  if (f.value >> 64 == 0) return Flops(static_cast<Wide>(n) * static_cast<std::uint64_t>(f.value));  // never past 2^128
   Wide r = 0;
-  if (n < 0 || __builtin_mul_overflow(static_cast<Wide>(n), f.value, &r)) throw Overflow();
+  if (__builtin_mul_overflow(static_cast<Wide>(n), f.value, &r)) overflow();
   return Flops(r);
 }
 constexpr Flops operator*(Flops f, Count n) { return n * f; }

@@ -279,14 +279,6 @@ Formula pass_intensity(const Setting& s, const Pass& pass) {
   return {"sum(n_i*F_i)/sum(n_i*M_i)", {}, {operators(s, pass, Limited::either, true)}};
 }
 
-Cost rank_cost(const Arch& arch, const Plan& plan, const Layout& layout, const Pass& pass) {
-  Cost all;
-  const Pricing p = pricing(plan, pass.phase, layout);
-  for_each_operator(arch, plan, layout, pass.step,
-                    [&](const OperatorRow& row) { all += row.segment.repeats * forward(row.op, p); });
-  return all;
-}
-
 Seconds compute_seconds(const Arch& arch, const Plan& plan, const Layout& layout, const Pass& pass,
                         const Rates& rates) {
   Seconds all;
