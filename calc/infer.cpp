@@ -1,6 +1,7 @@
 #include "calc/infer.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "calc/search.hpp"
 
@@ -78,24 +79,34 @@ Plan with_context(Plan plan, Count context) {
   return plan;
 }
 
+namespace {
+/// Where the line through (a, at_a) and (b, at_b) crosses `level`, for a guess.
+Count crossing(Count a, double at_a, Count b, double at_b, double level) {
+  const double n = static_cast<double>(a) + (level - at_a) / (at_b - at_a) * static_cast<double>(b - a);
+  return n > 1 && n < 1e15 ? static_cast<Count>(n) : 1;
+}
+}  // namespace
+
 Limits limits(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device) {
   if (!plan.kv_cache) return {};
-  const double room = usable(plan, device);
-  const auto too_much = [&](const Plan& p) {
+  const double room = usable(plan, device), endless = std::numeric_limits<double>::infinity();
+  const Count longest = longest_context(arch);
+  const auto peak = [&](const Plan& p) {
     try {
-      return static_cast<double>(inference_memory(arch, p, layout, device.achieved.overhead).peak.value) > room;
+      return static_cast<double>(inference_memory(arch, p, layout, device.achieved.overhead).peak.value);
     } catch (const Overflow&) {
-      return true;
+      return endless;
     }
   };
-  Limits l;
-  l.max_batch = first(largest_batch, [&](Count batch) { return too_much(with_batch(plan, batch)); });
-  l.max_context = first(longest_context(arch) + 1, [&](Count context) {
-    return context > longest_context(arch) || too_much(with_context(plan, context));
-  });
-  if (l.max_batch) --*l.max_batch;
-  if (l.max_context) --*l.max_context;
-  return l;
+  const auto of_batch = [&](Count n) { return peak(with_batch(plan, n)); };
+  const auto of_context = [&](Count n) { return n > longest ? endless : peak(with_context(plan, n)); };
+  const auto largest = [&](const auto& peak_of, Count most, Count sample) {
+    const Count guess = crossing(1, peak_of(1), sample, peak_of(sample), room);
+    const std::optional<Count> n = first(
+        most, [&](Count i) { return peak_of(i) > room; }, guess);
+    return n ? std::optional(*n - 1) : n;
+  };
+  return {largest(of_batch, largest_batch, 2), largest(of_context, longest + 1, 4096)};
 }
 
 std::optional<Count> cache_equals_weights_context(const Arch& arch, const Plan& plan, const Layout& layout) {

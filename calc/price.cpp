@@ -67,6 +67,13 @@ class Pricer {
     row.summed = summed_gradients(s.ops, layout_, Group::tensor);
   }
 
+  /// Counts the FLOPs of a segment and prices nothing else.
+  void count(const Segment& s) {
+    LayerPrice row{.segment = s.kind};
+    for (const Op& op : s.whole) count(row, op, costs(op, p_));
+    prices_.whole += s.repeats * row.whole;
+  }
+
   /// Collects the attention cores of later segments in `cores` instead of pricing them.
   void put_cores_into(Cores& cores) { cores_ = &cores; }
 
@@ -159,6 +166,13 @@ Prices price_pass(const Arch& arch, const Plan& plan, const Layout& layout, cons
   std::size_t row = 0;
   walk(arch, prices.kinds, stored, layout, [&](const Segment& s) { pricer.hold(prices.rows[row++], s.ops); });
   return prices;
+}
+
+WholeFlops whole_flops(const Arch& arch, const Plan& plan, const Step& step, Phase phase) {
+  Prices prices;
+  Pricer pricer(plan, {}, {}, phase, prices);
+  walk(arch, layer_kinds(arch), step, {}, [&](const Segment& s) { pricer.count(s); });
+  return prices.whole;
 }
 
 Prices price(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device) {

@@ -84,12 +84,14 @@ struct Prices {
   const LayerPrice& head() const { return rows[rows.size() - 1]; }
 };
 
-/// A rank holds the same weights and cache however latent attention is computed: those of the projections as stored.
-
 /// Prices of one micro-batch of training.
 Prices price(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device);
 
-/// Prices of one inference pass; `phase` selects its kernels and number formats.
+/// FLOPs of one micro-batch of training or of one inference pass, and nothing else.
+WholeFlops whole_flops(const Arch& arch, const Plan& plan, const Step& step, Phase phase);
+
+/// Prices of one inference pass; `phase` selects its kernels and number formats. A rank holds the same weights and
+/// cache however latent attention is computed: those of the projections as stored.
 Prices price_pass(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device, const Step& step,
                   Phase phase);
 

@@ -10,14 +10,16 @@ namespace llmcalc {
 
 inline constexpr Count longest_searched = Count{1} << 28;  ///< tokens; no count of a flash attention pass overflows
 
-/// The smallest n in [1, most] with holds(n), for a monotonic condition; absent: none.
+/// The smallest n in [1, most] with holds(n), for a monotonic condition; absent: none. The search leaves `guess` in
+/// steps that double, so that a good one costs few trials.
 template <typename Condition>
-std::optional<Count> first(Count most, const Condition& holds) {
+std::optional<Count> first(Count most, const Condition& holds, Count guess = 1) {
   if (!holds(most)) return std::nullopt;
-  Count low = 0, high = 1;
-  while (!holds(high)) {
-    low = high;
-    high = std::min(2 * high, most);
+  Count low = 0, high = most;  // holds(high), not holds(low)
+  Count n = std::clamp<Count>(guess, 1, most);
+  for (Count step = 1; low < n && n < high; step *= 2) {
+    (holds(n) ? high : low) = n;
+    n = high == n ? n - step : n + step;
   }
   while (high - low > 1) {
     const Count middle = low + (high - low) / 2;

@@ -33,8 +33,7 @@ Exchanges gradient_sums(const Prices& prices, const Plan& plan) {
 
 }  // namespace
 
-TrainingFlops training_flops(const Prices& prices) {
-  const WholeFlops& all = prices.whole;
+TrainingFlops training_flops(const WholeFlops& all) {
   TrainingFlops f{
       .forward = all.forward.total(), .backward = all.backward, .recompute = all.again, .executed = all.executed};
   f.model_total = f.forward + f.backward;
@@ -42,14 +41,16 @@ TrainingFlops training_flops(const Prices& prices) {
   return f;
 }
 
-TrainingFlops training_flops(const Arch& arch, const Plan& plan) { return training_flops(price(arch, plan, {}, {})); }
+TrainingFlops training_flops(const Arch& arch, const Plan& plan) {
+  return training_flops(whole_flops(arch, plan, training_step(plan), Phase::training));
+}
 
 Work work_of_sequence(const Arch& arch, const Plan& plan, Count seq) {
   Plan one = plan;
   one.micro_batch = one.global_batch = 1;
   one.seq = seq;
   one.attention = AttentionImpl::flash;  // changes no model FLOPs, and stores no scores that could overflow
-  return price(arch, one, {}, {}).whole.forward;
+  return whole_flops(arch, one, training_step(one), Phase::training).forward;
 }
 
 std::optional<Count> attention_equals_rest_seq(const Arch& arch, const Plan& plan) {
@@ -73,7 +74,7 @@ std::optional<Count> attention_equals_rest_seq(const Arch& arch, const Plan& pla
 
 TrainEstimate assemble(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster) {
   TrainEstimate e{.memory = training_memory(prices, plan, cluster.device.achieved.overhead),
-                  .flops = training_flops(prices),
+                  .flops = training_flops(prices.whole),
                   .bound = {},
                   .estimate = {},
                   .estimated = prices.estimated,

@@ -17,7 +17,7 @@ struct TrainingFlops {
   Flops hardware_total{};  ///< model_total + recompute
   Flops executed{};        ///< by the kernels
 };
-TrainingFlops training_flops(const Prices& prices);
+TrainingFlops training_flops(const WholeFlops& all);
 TrainingFlops training_flops(const Arch& arch, const Plan& plan);
 
 /// The smallest sequence length at which the attention cores do as many FLOPs as everything else, with windows and

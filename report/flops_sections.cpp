@@ -43,9 +43,9 @@ bool is_gpt(const Arch& a) {
 Section flops_section(const Request& r) {
   const Plan& p = r.plan;
   const Count tokens = mul(p.micro_batch, p.seq);
-  const Prices prices = price(r.model.arch, p, {}, {});
-  const TrainingFlops f = training_flops(prices);
-  const Work w = prices.whole.forward;
+  const WholeFlops all = whole_flops(r.model.arch, p, training_step(p), Phase::training);
+  const TrainingFlops f = training_flops(all);
+  const Work w = all.forward;
   Section s{"flops", fmt::format("FLOPs of one micro-batch, {} x {} tokens", p.micro_batch, p.seq), {}};
   s.add("forward", "forward", f.forward);
   s.add("forward_linear", "  matrices", w.linear);

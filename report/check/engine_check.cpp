@@ -71,14 +71,15 @@ void compare_training(const Arch& a, Comparison& c) {
 
 void compare_inference(const Arch& a, Comparison& c) {
   Plan p{.batch = 5, .attention_flops = AttentionFlops::causal_exact};
+  const Prices held = price_holdings(a, p);
   for (const Count context : {Count{1}, Count{777}, Count{5000}}) {
-    const Work w = price_decode(a, p, {}, {}, context).whole.forward;
-    c.flops("decode.flops", w.total(), textbook::decode_flops(a, p.batch, context));
+    const WholeFlops step = whole_flops(a, p, decode_step(p, context), Phase::decode);
+    c.flops("decode.flops", step.forward.total(), textbook::decode_flops(a, p.batch, context));
     if (a.linear_layers.empty())
-      c.count("kv_cache.bytes_total", (p.batch * cache_bytes(a, p, context)).value,
+      c.count("kv_cache.bytes_total", (p.batch * cache_bytes(held, context)).value,
               textbook::kv_cache_bytes(a, p.batch, context, 2).value);
   }
-  c.count("kv_cache.bytes_per_token", cache_bytes_per_token(a, p).value, textbook::kv_bytes_per_token(a, 2).value);
+  c.count("kv_cache.bytes_per_token", cache_bytes_per_token(held).value, textbook::kv_bytes_per_token(a, 2).value);
 }
 
 }  // namespace
