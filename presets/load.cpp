@@ -8,7 +8,6 @@
 #include <fstream>
 #include <span>
 
-#include "presets/builtin.hpp"
 #include "presets/import/import.hpp"
 #include "presets/model_file.hpp"
 #include "text/names.hpp"
@@ -42,9 +41,8 @@ const Builtin* preset_named(std::span<const Builtin> presets, std::string_view t
   throw InputError(unknown_name(kind, name, builtin_names(presets), presets.size()));
 }
 
-json::Value preset_json(const Builtin& preset) {
-  return json::parse(preset.text, fmt::format("preset '{}'", preset.name));
-}
+std::string preset_name(const Builtin& preset) { return fmt::format("preset '{}'", preset.name); }
+json::Value preset_json(const Builtin& preset) { return json::parse(preset.text, preset_name(preset)); }
 
 /// The path of the JSON file that `path` leads to: itself, or the config.json in it.
 std::string model_path(const std::string& path) {
@@ -117,11 +115,12 @@ void add_quantization(Document& config) {
 
 }  // namespace
 
+HardwareCard load_hardware(const Builtin& preset) {
+  return read_hardware_file(preset_json(preset), preset_name(preset));
+}
+
 HardwareCard load_hardware(std::string_view name_or_path) {
-  if (const Builtin* preset = preset_named(builtin_hardware(), name_or_path)) {
-    const json::Value value = preset_json(*preset);
-    return read_hardware_file(value, fmt::format("preset '{}'", preset->name));
-  }
+  if (const Builtin* preset = preset_named(builtin_hardware(), name_or_path)) return load_hardware(*preset);
   if (!is_path(name_or_path)) refuse_name("hardware", name_or_path, builtin_hardware());
   const Document d = read_document(std::string(name_or_path));
   if (is_model_file(d.value))
@@ -129,9 +128,10 @@ HardwareCard load_hardware(std::string_view name_or_path) {
   return read_hardware_file(d.value, d.where);
 }
 
+ModelCard load_model(const Builtin& preset) { return read_model_file(preset_json(preset), preset_name(preset)); }
+
 ModelCard load_model(std::string_view name_or_path) {
-  if (const Builtin* preset = preset_named(builtin_models(), name_or_path))
-    return read_model_file(preset_json(*preset), fmt::format("preset '{}'", preset->name));
+  if (const Builtin* preset = preset_named(builtin_models(), name_or_path)) return load_model(*preset);
   if (!is_path(name_or_path)) refuse_name("model", name_or_path, builtin_models());
   Document d = read_document(model_path(std::string(name_or_path)));
   if (is_model_file(d.value)) return read_model_file(d.value, d.where);

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "presets/builtin.hpp"
 #include "presets/hardware_file.hpp"
 #include "presets/model_card.hpp"
 
@@ -12,9 +13,11 @@ namespace llmcalc {
 /// A preset's name or alias as people write it (find_meant, presets/builtin.hpp), or the path of a hardware file: what
 /// contains '/', ends in ".json" or exists. Throws InputError, for an unknown name with the nearest known ones.
 HardwareCard load_hardware(std::string_view name_or_path);
+HardwareCard load_hardware(const Builtin& preset);
 
 /// Loads a model. A path may lead to an llmcalc model file, to a Hugging Face config.json, or to a folder that
 /// holds one; the content decides which.
 ModelCard load_model(std::string_view name_or_path);
+ModelCard load_model(const Builtin& preset);
 
 }  // namespace llmcalc

@@ -49,7 +49,7 @@ class Builder : public nlohmann::json_sax<Value> {
   bool end_array() override { return close(); }
 
   bool key(string_t& k) override {
-    if (!open_.back().keys.insert(k).second)
+    if (open_.back().has(k))
       throw InputError(fmt::format("{}: key {} appears twice; remove one", where_, in_quotes(k)));
     key_ = std::move(k);
     return true;
@@ -66,7 +66,17 @@ class Builder : public nlohmann::json_sax<Value> {
  private:
   struct Level {
     Value* value;
-    std::unordered_set<std::string> keys;  ///< of an object; looking them up in its list would be quadratic
+    std::unordered_set<std::string> keys;  ///< of a large object, whose list would take long to search
+
+    /// Whether the object has the key; a large one remembers it.
+    bool has(const std::string& key) {
+      const auto& list = value->get_ref<const Value::object_t&>();
+      if (list.size() < 16)
+        return std::any_of(list.begin(), list.end(), [&](const auto& entry) { return entry.first == key; });
+      if (keys.empty())
+        for (const auto& [known, ignored] : list) keys.insert(known);
+      return !keys.insert(key).second;
+    }
   };
 
   std::string byte_at(std::size_t offset) const {
@@ -129,8 +139,10 @@ Object::Object(const Value& value, std::string where) : value_(&value), where_(s
     throw InputError(fmt::format("{}: expected an object in braces, got {}", where_, spoken(value)));
 }
 
+bool Object::was_read(std::string_view key) const { return std::find(read_.begin(), read_.end(), key) != read_.end(); }
+
 const Value* Object::find(std::string_view key) const {
-  read_.emplace(key);
+  if (!was_read(key)) read_.emplace_back(key);
   for (const auto& [name, value] : value_->get_ref<const Value::object_t&>())
     if (name == key) return value.is_null() ? nullptr : &value;
   return nullptr;
@@ -263,20 +275,22 @@ std::vector<std::string> Object::keys() const {
 
 std::vector<std::string> Object::unread() const {
   std::vector<std::string> out;
-  for (std::string& key : keys())
-    if (!read_.contains(key)) out.push_back(std::move(key));
+  for (const auto& [name, value] : value_->get_ref<const Value::object_t&>())
+    if (!was_read(name)) out.push_back(name);
   return out;
 }
 
 void Object::refuse_unread() const {
   const auto left = unread();
   if (left.empty()) return;
-  const auto near = nearest(left.front(), {read_.begin(), read_.end()});
+  std::vector<std::string> keys = read_;
+  std::sort(keys.begin(), keys.end());
+  const auto near = nearest(left.front(), keys);
   if (!near.empty())
     throw InputError(
         fmt::format("{}: unknown key {}; did you mean {}?", where_, in_quotes(left.front()), in_quotes(near[0])));
   std::string known;
-  for (const auto& key : read_) known += (known.empty() ? "" : ", ") + key;
+  for (const auto& key : keys) known += (known.empty() ? "" : ", ") + key;
   throw InputError(
       fmt::format("{}: unknown key {}; the keys known here are {}", where_, in_quotes(left.front()), known));
 }

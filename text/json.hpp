@@ -5,7 +5,6 @@
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -72,9 +71,11 @@ class Object {
   const Value& value() const { return *value_; }
 
  private:
+  bool was_read(std::string_view key) const;
+
   const Value* value_;
   std::string where_;
-  mutable std::set<std::string, std::less<>> read_;
+  mutable std::vector<std::string> read_;
 };
 
 }  // namespace llmcalc::json

@@ -28,7 +28,7 @@ Grid models_grid() {
   Grid g{
       .key = "models", .title = "", .columns = {"name", "parameters", "active", "context", "KV per token"}, .rows = {}};
   for (const Builtin& b : builtin_models()) {
-    const Arch arch = load_model(b.name).arch;
+    const Arch arch = load_model(b).arch;
     const Parameters p = parameters(arch);
     const Bytes cached = cache_bytes_per_token(arch, Plan{});
     g.rows.push_back({std::string(b.name), short_text(p.total, Unit::parameters),
@@ -78,7 +78,7 @@ Grid hardware_grid() {
                      "power W", "from USD/h"},
          .rows = {}};
   for (const Builtin& b : builtin_hardware()) {
-    const HardwareCard card = load_hardware(b.name);
+    const HardwareCard card = load_hardware(b);
     g.rows.push_back(device_text(b, card));
     json::Value row = head_json(b);
     row.update(hardware_json(card));
