@@ -18,9 +18,16 @@ namespace {
 /// Llama-3.1 405B (arXiv:2407.21783, table 3).
 Arch llama_405b() {
   Arch a;
-  a.layers = 126, a.hidden = a.embedding_width = 16384, a.vocabulary = 128256, a.context = 131072;
-  a.heads = 128, a.kv_heads = 8, a.head_dim = 128;
-  a.mlp = MlpKind::gated, a.activation = Activation::silu, a.mlp_width = 53248;
+  a.layers = 126;
+  a.hidden = a.embedding_width = 16384;
+  a.vocabulary = 128256;
+  a.context = 131072;
+  a.heads = 128;
+  a.kv_heads = 8;
+  a.head_dim = 128;
+  a.mlp = MlpKind::gated;
+  a.activation = Activation::silu;
+  a.mlp_width = 53248;
   a.norm = NormKind::rms_norm;
   return a;
 }
@@ -28,15 +35,20 @@ Arch llama_405b() {
 /// H100 SXM with measured fractions, so that the bound and the estimate are both priced; eight to a node.
 Cluster h100() {
   Device d;
-  d.memory = Bytes(Count{80} << 30), d.bandwidth = BytesPerSecond(3.35e12);
+  d.memory = Bytes(Count{80} << 30);
+  d.bandwidth = BytesPerSecond(3.35e12);
   d.peaks[static_cast<std::size_t>(Peak::bf16)] = FlopsPerSecond(989.4e12);
-  d.achieved.present = true, d.achieved.matmul = for_each_format(0.7), d.achieved.memory = 0.9, d.achieved.link = 0.8;
+  d.achieved.present = true;
+  d.achieved.matmul = for_each_format(0.7);
+  d.achieved.memory = 0.9;
+  d.achieved.link = 0.8;
   return cluster(d, {.ranks = 8, .bandwidth = BytesPerSecond(450e9)});
 }
 
 Plan plan() {
   Plan p;
-  p.seq = 8192, p.global_batch = 16;
+  p.seq = 8192;
+  p.global_batch = 16;
   return p;
 }
 

@@ -335,7 +335,8 @@ BENCHMARK_CAPTURE(product, float64, Number::f64)
 
 Plan plan(Number format) {
   Plan p;
-  p.seq = 256, p.micro_batch = p.global_batch = 4;
+  p.seq = 256;
+  p.micro_batch = p.global_batch = 4;
   if (format == Number::f32) p.weight_precision = p.precision = p.kv_precision = dtypes::fp32;
   return p;
 }

@@ -79,11 +79,13 @@ std::vector<TensorCount> tensor_counts(const model::Instruments& device, const P
     const double times = static_cast<double>(op.times);
     if (to.kind != WorkKind::products) {
       const ApartCount& alone = counted_alone(apart, op);
-      to.counted += times * alone.flops, to.core = alone.core;
+      to.counted += times * alone.flops;
+      to.core = alone.core;
       if (alone.core) run.core = alone.core->core;
     }
     const model::TensorFlops one = device.tensor_work(run)->flops;
-    to.predicted.least += times * one.least, to.predicted.most += times * one.most;
+    to.predicted.least += times * one.least;
+    to.predicted.most += times * one.most;
     routed = routed || is_routed(op.shape);
   }
   std::vector<TensorCount> all;

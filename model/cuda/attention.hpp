@@ -248,7 +248,8 @@ struct KeyGradient {
         t.sync();
         if (i < pairs.last_query(j)) {
           const PairGradient one = pairs.of(b, h, i, j);
-          ds[t.index()] = one.score, p[t.index()] = one.value;
+          ds[t.index()] = one.score;
+          p[t.index()] = one.value;
         }
         t.sync();
         in_block(t, width, [&](Count d) {
@@ -335,9 +336,11 @@ struct NaiveScores {
       float dp = Scores<T>::dot(s.v_dim, d_o + place * s.v_dim, c.at(c.in.v, b, j, c.group(h)));
       if (kept.mask != nullptr) dp *= kept.mask[row + j] != 0 ? static_cast<float>(1 / (1 - c.drop.p)) : 0.0f;
       ds[row + j] = static_cast<T>(dp);
-      mean += wide(kept.probabilities[row + j]) * wide(ds[row + j]), total += wide(kept.probabilities[row + j]);
+      mean += wide(kept.probabilities[row + j]) * wide(ds[row + j]);
+      total += wide(kept.probabilities[row + j]);
     });
-    mean = block_sum(t, mean, room), total = block_sum(t, total, room);
+    mean = block_sum(t, mean, room);
+    total = block_sum(t, total, room);
     in_block(t, c.keys(), [&](Count j) {
       ds[row + j] = static_cast<T>(wide(kept.probabilities[row + j]) * (wide(ds[row + j]) - mean));
     });

@@ -48,7 +48,8 @@ struct LossRows {
     const float all = block_most(t, most, room);
     const float log_sum = all + log_of(block_sum(t, sum * t.exp(most - all), room));
     if (t.index() != 0) return;
-    log_sums[t.block()] = log_sum, losses[t.block()] = log_sum - wide(x[targets[t.block()]]);
+    log_sums[t.block()] = log_sum;
+    losses[t.block()] = log_sum - wide(x[targets[t.block()]]);
   }
   /// Numbers past the end contribute nothing.
   LLMCALC_HD Pack<X, N> pack(Count i, const X* x) const {

@@ -122,12 +122,16 @@ void Counters::Session::start() {
 void Counters::Session::make_room() {
   LLMCALC_CUPTI_PARAMETERS(CUpti_RangeProfiler_GetCounterDataSize_Params, size);
   size.pRangeProfilerObject = profiler;
-  size.pMetricNames = metric_set.names().data(), size.numMetrics = metric_set.names().size();
-  size.maxNumOfRanges = most_ranges, size.maxNumRangeTreeNodes = most_ranges;
+  size.pMetricNames = metric_set.names().data();
+  size.numMetrics = metric_set.names().size();
+  size.maxNumOfRanges = most_ranges;
+  size.maxNumRangeTreeNodes = most_ranges;
   cupti.call("cuptiRangeProfilerGetCounterDataSize", size, "making room for counts");
   data.assign(size.counterDataSize, 0);
   LLMCALC_CUPTI_PARAMETERS(CUpti_RangeProfiler_CounterDataImage_Initialize_Params, image);
-  image.pRangeProfilerObject = profiler, image.counterDataSize = data.size(), image.pCounterData = data.data();
+  image.pRangeProfilerObject = profiler;
+  image.counterDataSize = data.size();
+  image.pCounterData = data.data();
   cupti.call("cuptiRangeProfilerCounterDataImageInitialize", image, "making room for counts");
 }
 
@@ -135,17 +139,24 @@ void Counters::Session::make_room() {
 void Counters::Session::configure() {
   LLMCALC_CUPTI_PARAMETERS(CUpti_RangeProfiler_SetConfig_Params, c);
   c.pRangeProfilerObject = profiler;
-  c.configSize = metric_set.image().size(), c.pConfig = metric_set.image().data();
-  c.counterDataImageSize = data.size(), c.pCounterDataImage = data.data();
-  c.range = CUPTI_UserRange, c.replayMode = CUPTI_UserReplay;
-  c.maxRangesPerPass = most_ranges, c.numNestingLevels = 1, c.minNestingLevel = 1;
-  c.passIndex = 0, c.targetNestingLevel = 1;
+  c.configSize = metric_set.image().size();
+  c.pConfig = metric_set.image().data();
+  c.counterDataImageSize = data.size();
+  c.pCounterDataImage = data.data();
+  c.range = CUPTI_UserRange;
+  c.replayMode = CUPTI_UserReplay;
+  c.maxRangesPerPass = most_ranges;
+  c.numNestingLevels = 1;
+  c.minNestingLevel = 1;
+  c.passIndex = 0;
+  c.targetNestingLevel = 1;
   cupti.call("cuptiRangeProfilerSetConfig", c, "setting up what to count");
 }
 
 void Counters::Session::begin(const std::string& range) {
   LLMCALC_CUPTI_PARAMETERS(CUpti_RangeProfiler_PushRange_Params, push);
-  push.pRangeProfilerObject = profiler, push.pRangeName = range.c_str();
+  push.pRangeProfilerObject = profiler;
+  push.pRangeName = range.c_str();
   cupti.call("cuptiRangeProfilerPushRange", push, "beginning to count " + range);
 }
 
@@ -163,7 +174,8 @@ std::vector<RangeCount> Counters::Session::stop() {
   decode.pRangeProfilerObject = profiler;
   cupti.call("cuptiRangeProfilerDecodeData", decode, "reading what was counted");
   LLMCALC_CUPTI_PARAMETERS(CUpti_RangeProfiler_GetCounterDataInfo_Params, info);
-  info.pCounterDataImage = data.data(), info.counterDataImageSize = data.size();
+  info.pCounterDataImage = data.data();
+  info.counterDataImageSize = data.size();
   cupti.call("cuptiRangeProfilerGetCounterDataInfo", info, "reading what was counted");
   if (stop_all.isAllPassSubmitted == 0 || decode.numOfRangeDropped != 0)
     throw std::runtime_error("CUPTI did not count all that ran");
@@ -175,8 +187,10 @@ std::vector<RangeCount> Counters::Session::stop() {
 
 RangeCount Counters::Session::counted(std::size_t range) {
   LLMCALC_CUPTI_PARAMETERS(CUpti_RangeProfiler_CounterData_GetRangeInfo_Params, name);
-  name.pCounterDataImage = data.data(), name.counterDataImageSize = data.size();
-  name.rangeIndex = range, name.rangeDelimiter = "/";
+  name.pCounterDataImage = data.data();
+  name.counterDataImageSize = data.size();
+  name.rangeIndex = range;
+  name.rangeDelimiter = "/";
   cupti.call("cuptiRangeProfilerCounterDataGetRangeInfo", name, "reading a range's name");
   const std::vector<double> v = metric_set.values(data, range);
   return {name.rangeName, v[0], v[1], v[2], Seconds(v[3] * 1e-9)};

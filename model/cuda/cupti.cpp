@@ -42,19 +42,24 @@ MetricSet::MetricSet(const Cupti& cupti, const std::string& chip, std::vector<co
   host_ = host.pHostObject;
   for (const char* name : names_) {
     LLMCALC_CUPTI_PARAMETERS(CUpti_Profiler_Host_GetMetricProperties_Params, known);
-    known.pHostObject = host_, known.pMetricName = name;
+    known.pHostObject = host_;
+    known.pMetricName = name;
     cupti.call("cuptiProfilerHostGetMetricProperties", known, "looking for " + std::string(name) + " on chip " + chip);
   }
   // All at once: those that are added one by one get a pass each.
   LLMCALC_CUPTI_PARAMETERS(CUpti_Profiler_Host_ConfigAddMetrics_Params, add);
-  add.pHostObject = host_, add.ppMetricNames = names_.data(), add.numMetrics = names_.size();
+  add.pHostObject = host_;
+  add.ppMetricNames = names_.data();
+  add.numMetrics = names_.size();
   cupti.call("cuptiProfilerHostConfigAddMetrics", add, "choosing counters of chip " + chip);
   LLMCALC_CUPTI_PARAMETERS(CUpti_Profiler_Host_GetConfigImageSize_Params, size);
   size.pHostObject = host_;
   cupti.call("cuptiProfilerHostGetConfigImageSize", size, "describing what to count");
   image_.resize(size.configImageSize);
   LLMCALC_CUPTI_PARAMETERS(CUpti_Profiler_Host_GetConfigImage_Params, image);
-  image.pHostObject = host_, image.configImageSize = image_.size(), image.pConfigImage = image_.data();
+  image.pHostObject = host_;
+  image.configImageSize = image_.size();
+  image.pConfigImage = image_.data();
   cupti.call("cuptiProfilerHostGetConfigImage", image, "describing what to count");
 }
 
@@ -67,7 +72,8 @@ MetricSet::~MetricSet() {
 int MetricSet::passes() const {
   std::vector<std::uint8_t> image = image_;
   LLMCALC_CUPTI_PARAMETERS(CUpti_Profiler_Host_GetNumOfPasses_Params, passes);
-  passes.configImageSize = image.size(), passes.pConfigImage = image.data();
+  passes.configImageSize = image.size();
+  passes.pConfigImage = image.data();
   cupti_.call("cuptiProfilerHostGetNumOfPasses", passes, "planning what to count");
   return static_cast<int>(passes.numOfPasses);
 }
@@ -76,8 +82,12 @@ std::vector<double> MetricSet::values(const std::vector<std::uint8_t>& counted, 
   std::vector<double> values(names_.size());
   LLMCALC_CUPTI_PARAMETERS(CUpti_Profiler_Host_EvaluateToGpuValues_Params, v);
   v.pHostObject = host_;
-  v.pCounterDataImage = counted.data(), v.counterDataImageSize = counted.size(), v.rangeIndex = range;
-  v.ppMetricNames = names_.data(), v.numMetrics = names_.size(), v.pMetricValues = values.data();
+  v.pCounterDataImage = counted.data();
+  v.counterDataImageSize = counted.size();
+  v.rangeIndex = range;
+  v.ppMetricNames = names_.data();
+  v.numMetrics = names_.size();
+  v.pMetricValues = values.data();
   cupti_.call("cuptiProfilerHostEvaluateToGpuValues", v, "reading what was counted");
   return values;
 }

@@ -70,16 +70,27 @@ struct DecodeShare {
   LLMCALC_HD Here here(const Thread& t) const {
     Here at;
     const Count per_kv = c.s.heads / c.s.kv_heads, tiles = (per_kv + H - 1) / H, rest = t.block() / to.splits;
-    at.split = t.block() % to.splits, at.g = rest / tiles % c.s.kv_heads, at.b = rest / tiles / c.s.kv_heads;
+    at.split = t.block() % to.splits;
+    at.g = rest / tiles % c.s.kv_heads;
+    at.b = rest / tiles / c.s.kv_heads;
     at.head = at.g * per_kv + rest % tiles * H;
     at.heads = per_kv - rest % tiles * H < H ? per_kv - rest % tiles * H : H;
     const Count first = c.first(0), keys = c.last(0) - first, each = (keys + to.splits - 1) / to.splits;
-    at.begin = first + at.split * each, at.end = at.begin + each < c.last(0) ? at.begin + each : c.last(0);
+    at.begin = first + at.split * each;
+    at.end = at.begin + each < c.last(0) ? at.begin + each : c.last(0);
     at.key_slot = c.in.k.capacity > 0 ? at.begin % c.in.k.capacity : at.begin;
     at.value_slot = c.in.v.capacity > 0 ? at.begin % c.in.v.capacity : at.begin;
-    at.lane = t.index() % lanes, at.group = t.index() / lanes, at.groups = t.size() / lanes, at.tile = at.groups * U;
-    at.q = reinterpret_cast<float*>(t.room()), at.p = at.q + H * lanes * N, at.most = at.p + H * at.tile;
-    at.total = at.most + H, at.shrink = at.total + H, at.slope = at.shrink + H, at.sums = at.slope + H;
+    at.lane = t.index() % lanes;
+    at.group = t.index() / lanes;
+    at.groups = t.size() / lanes;
+    at.tile = at.groups * U;
+    at.q = reinterpret_cast<float*>(t.room());
+    at.p = at.q + H * lanes * N;
+    at.most = at.p + H * at.tile;
+    at.total = at.most + H;
+    at.shrink = at.total + H;
+    at.slope = at.shrink + H;
+    at.sums = at.slope + H;
     return at;
   }
   /// The queries, scaled, zero past their end and in heads that are not there.
@@ -91,7 +102,8 @@ struct DecodeShare {
       at.q[i] = there ? wide(c.at(c.in.q, at.b, 0, at.head + h)[d]) * static_cast<float>(c.in.scale) : 0.0f;
     });
     in_block(t, H, [&](Count h) {
-      at.most[h] = -std::numeric_limits<float>::infinity(), at.total[h] = 0;
+      at.most[h] = -std::numeric_limits<float>::infinity();
+      at.total[h] = 0;
       at.slope[h] = c.in.alibi ? static_cast<float>(alibi_slope(c.s.heads, at.head + h)) : 0.0f;
     });
     t.sync();
@@ -142,7 +154,9 @@ struct DecodeShare {
       for (int bits = warp / 2; bits > 0; bits /= 2) total = total + t.across(total, bits);
       if (lane != 0 || h >= H) continue;
       const float shrink = t.exp(before - most);
-      at.shrink[h] = shrink, at.most[h] = most, at.total[h] = at.total[h] * shrink + total;
+      at.shrink[h] = shrink;
+      at.most[h] = most;
+      at.total[h] = at.total[h] * shrink + total;
     }
   }
   /// The values' sums over groups of a warp, then over warps in order.
@@ -187,7 +201,8 @@ struct DecodeWhole {
     in_block(t, from.splits, [&](Count i) { most = Greater()(most, from.most[first + i]); });
     most = block_most(t, most, room);
     in_block(t, from.splits, [&](Count i) {
-      weight[i] = t.exp(from.most[first + i] - most), total += from.total[first + i] * weight[i];
+      weight[i] = t.exp(from.most[first + i] - most);
+      total += from.total[first + i] * weight[i];
     });
     total = block_sum(t, total, room) + (sinks ? t.exp(sink - most) : 0.0f);
     in_block(t, width, [&](Count d) {

@@ -182,7 +182,8 @@ MemoryPoints GpuDevice::memory() const {
   std::size_t free = 0, all = 0;
   check(cudaMemGetInfo(&free, &all), "asking how much memory is used");
   p.used = Bytes(static_cast<Count>(all - free));
-  p.pool = pool(cudaMemPoolAttrReservedMemCurrent), p.pool_most = pool(cudaMemPoolAttrUsedMemHigh);
+  p.pool = pool(cudaMemPoolAttrReservedMemCurrent);
+  p.pool_most = pool(cudaMemPoolAttrUsedMemHigh);
   p.workspaces = {
       {"cuBLASLt workspace", Bytes(static_cast<Count>(workspace_bytes)), "beside the operands of products"}};
   p.attention = Bytes(most_sdpa_bytes_);
@@ -293,7 +294,10 @@ float GpuDevice::choose(Product& p, const Key& key, const Operands& from) {
   for (std::size_t i = 0; i < static_cast<std::size_t>(suggestions.count); ++i) {
     const cublasLtMatmulAlgo_t& one = suggestions.all[i].algo;
     const float ms = milliseconds([&] { return run(one); });
-    if (ms < least) least = ms, p.algorithm = one;
+    if (ms < least) {
+      least = ms;
+      p.algorithm = one;
+    }
   }
   return least;
 }

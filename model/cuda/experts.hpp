@@ -22,7 +22,8 @@ LLMCALC_HD void route_row(const Pointwise& s, const T* logits, float* p, float* 
     Count best = -1;
     for (Count e = 0; e < s.width; ++e)
       if (gates[e] < 0 && (best < 0 || p[e] > p[best])) best = e;
-    gates[best] = p[best], chosen += p[best];
+    gates[best] = p[best];
+    chosen += p[best];
   }
   for (Count e = 0; e < s.width; ++e)
     if (!(gates[e] < 0)) gates[e] = gates[e] / chosen;
@@ -96,7 +97,9 @@ struct RoutingOrder {
   LLMCALC_HD void put_row(Count r, Count i, Count e) const {
     Count earlier = 0;
     for (Count other = 0; other < e; ++other) earlier += visits(i, other) ? 1 : 0;
-    token[r] = i, expert[r] = e, row[i * top_k + earlier] = r;
+    token[r] = i;
+    expert[r] = e;
+    row[i * top_k + earlier] = r;
   }
 };
 

@@ -29,7 +29,10 @@ inline void make_buckets(Count tokens, Count rows, const std::int64_t* ids, Coun
   Count bucket = 0;
   for (Count r = 0; r < rows; ++r) {
     const auto at = static_cast<std::size_t>(r);
-    if (next[at + 1] > 0) first[bucket] = next[at], row[bucket++] = r;
+    if (next[at + 1] > 0) {
+      first[bucket] = next[at];
+      row[bucket++] = r;
+    }
     next[at + 1] += next[at];
   }
   for (; bucket <= tokens; ++bucket) {

@@ -18,7 +18,8 @@ LLMCALC_FORCE_INLINE void each_tile(const Thread& t, const HeadRows& k, const He
     next_k.template load<threads>(t, Tile{at + turn * 2 * Tile::bytes});
     next_v.template load<threads>(t, Tile{at + (turn * 2 + 1) * Tile::bytes});
     t.cp_async_commit();
-    next_k = next_k.from(Tile::rows), next_v = next_v.from(Tile::rows);
+    next_k = next_k.from(Tile::rows);
+    next_v = next_v.from(Tile::rows);
   };
   load_next(0);
   unsigned turn = 0;
@@ -114,7 +115,8 @@ struct MmaForward {
     for (int r = 0; r < 2 * m; ++r) {
       const int a = r / 2, half = r % 2;
       const float base = std::fmax(state.base[a][half], most[a][half]), shrink = power(state.base[a][half], base);
-      state.base[a][half] = base, state.total[a][half] *= shrink;
+      state.base[a][half] = base;
+      state.total[a][half] *= shrink;
       LLMCALC_UNROLL
       for (int b = 0; b < width / 8; ++b) state.sum[a][b][2 * half] *= shrink, state.sum[a][b][2 * half + 1] *= shrink;
     }

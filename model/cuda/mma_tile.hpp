@@ -115,8 +115,10 @@ LLMCALC_FORCE_INLINE void add_product(const Thread& t, float (&c)[m][columns][4]
     LLMCALC_UNROLL
     for (unsigned i = 0; i < m; ++i) {
       const float *const left = p[i][2 * k], *const right = p[i][2 * k + 1];
-      a[i][0] = packed(left[0], left[1]), a[i][1] = packed(left[2], left[3]);
-      a[i][2] = packed(right[0], right[1]), a[i][3] = packed(right[2], right[3]);
+      a[i][0] = packed(left[0], left[1]);
+      a[i][1] = packed(left[2], left[3]);
+      a[i][2] = packed(right[0], right[1]);
+      a[i][3] = packed(right[2], right[3]);
     }
     LLMCALC_UNROLL
     for (unsigned j = 0; j < columns; j += 2) {

@@ -81,7 +81,8 @@ LLMCALC_HD RowStatistics row_statistics(const Thread& t, const Norm& s, const Ro
     for (int k = 0; k < N; ++k) sum += wide(p.x[k]), square += wide(p.x[k]) * wide(p.x[k]);
   });
   if (s.centred) {
-    mean = block_sum(t, sum, room) / n, square = 0;
+    mean = block_sum(t, sum, room) / n;
+    square = 0;
     in_row<N>(t, s.width, [&](Count i) {
       const auto p = x.again(i);
       for (int k = 0; k < N; ++k) square += (wide(p.x[k]) - mean) * (wide(p.x[k]) - mean);
@@ -122,10 +123,12 @@ struct NormRows {
       *packs<N>(y + r * s.width + i) = to;
     });
     if (statistics == nullptr || t.index() != 0) return;
-    if (s.centred)
-      statistics[2 * r] = st.mean, statistics[2 * r + 1] = st.inverse;
-    else
+    if (s.centred) {
+      statistics[2 * r] = st.mean;
+      statistics[2 * r + 1] = st.inverse;
+    } else {
       statistics[r] = st.inverse;
+    }
   }
 };
 

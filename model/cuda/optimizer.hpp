@@ -47,7 +47,8 @@ template <typename Device>
 Moved<AdamWScalars> moved_scalars(Replays<Device>& replays, const AdamW& o) {
   return replays.moved(adamw_scalars(o), [o](const Moving& now) {
     AdamW later = o;
-    later.rate = now.rate, later.step = now.step;
+    later.rate = now.rate;
+    later.step = now.step;
     return adamw_scalars(later);
   });
 }
@@ -61,7 +62,8 @@ void adamw(Device& device, Count count, const AdamW& o, const Moved<AdamWScalars
   const bool copied = master != nullptr;
   const auto next = [=] LLMCALC_DEVICE(Count, float d, float& w, float& exact, float& first, float& second) {
     const AdamWScalars now = scalars.now();
-    first = b1 * first + c1 * d, second = b2 * second + c2 * d * d;
+    first = b1 * first + c1 * d;
+    second = b2 * second + c2 * d * d;
     w = (copied ? exact : w) * now.shrink - now.rate * (first * now.bias1) / (sqrt_of(second * now.bias2) + epsilon);
     exact = w;
   };
@@ -108,7 +110,8 @@ struct ClipOf {
   double most, *norm;
   LLMCALC_HD void operator()(Count) const {
     const Clip c = clip_of(losses, batches, squares, parameters, most);
-    norm[0] = c.norm, norm[1] = c.factor;
+    norm[0] = c.norm;
+    norm[1] = c.factor;
   }
 };
 

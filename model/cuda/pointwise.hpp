@@ -24,7 +24,8 @@ template <typename Device, typename T>
 void multiply_gradient(Device& device, Count count, const T* a, const T* b, const T* dy, T* da, bool add_a, T* db,
                        bool add_b) {
   const auto f = [=] LLMCALC_DEVICE(Count, float l, float r, float d, float& dl, float& dr) {
-    dl += d * r, dr += d * l;
+    dl += d * r;
+    dr += d * l;
   };
   over(device, count, f, reads(a), reads(b), reads(dy), sums(da, add_a), sums(db, add_b));
 }
@@ -57,7 +58,8 @@ template <typename F, typename Device, typename T>
 void gate_gradient(Device& device, Count count, const T* a, const T* b, const T* dy, T* da, bool add_a, T* db,
                    bool add_b) {
   const auto f = [=] LLMCALC_DEVICE(Count, float l, float r, float d, float& dl, float& dr) {
-    dl += d * r * F::slope(l), dr += d * F::value(l);
+    dl += d * r * F::slope(l);
+    dr += d * F::value(l);
   };
   over(device, count, f, reads(a), reads(b), reads(dy), sums(da, add_a), sums(db, add_b));
 }
@@ -66,7 +68,8 @@ template <typename Device, typename T>
 void dropout(Device& device, Count count, const Dropout& d, T* x, std::uint8_t* mask) {
   const auto f = [=] LLMCALC_DEVICE(Count i, float& v, float& kept) {
     const float factor = dice(d, i);
-    v *= factor, kept = factor > 0.0f ? 1.0f : 0.0f;
+    v *= factor;
+    kept = factor > 0.0f ? 1.0f : 0.0f;
   };
   over(device, count, f, updates(x), writes(mask));
 }

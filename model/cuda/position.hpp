@@ -32,7 +32,8 @@ class Turns {
     if (data_ != nullptr && key == key_) return data_;
     forget();
     const Count pairs = (width + 1) / 2;
-    key_ = key, bytes_ = 2 * p.queries * pairs * static_cast<Count>(sizeof(float));
+    key_ = key;
+    bytes_ = 2 * p.queries * pairs * static_cast<Count>(sizeof(float));
     data_ = static_cast<float*>(device_.allocate(bytes_));
     std::vector<double> frequency(static_cast<std::size_t>(pairs));
     for (std::size_t i = 0; i < frequency.size(); ++i)
@@ -48,7 +49,8 @@ class Turns {
     everywhere(device_, queries * pairs, [=] LLMCALC_DEVICE(Count i) {
       const Count q = i / pairs, k = i % pairs;
       const CosSin t = cos_sin(static_cast<double>(past.now() + q) * f[k]);
-      to[2 * q * pairs + k] = static_cast<float>(t.cosine), to[(2 * q + 1) * pairs + k] = static_cast<float>(t.sine);
+      to[2 * q * pairs + k] = static_cast<float>(t.cosine);
+      to[(2 * q + 1) * pairs + k] = static_cast<float>(t.sine);
     });
   }
 

@@ -47,8 +47,11 @@ class Source {
   Source(const Moving* recorded, const std::int64_t* from) : from_(from) {
     for (std::size_t i = 0; recorded != nullptr && i < recorded->tokens.size(); ++i) {
       const auto all = recorded->tokens[i];
-      if (std::less_equal<>()(all.data(), from) && std::less<>()(from, all.data() + all.size()))
-        array_ = i, offset_ = from - all.data(), moves_ = true;
+      if (std::less_equal<>()(all.data(), from) && std::less<>()(from, all.data() + all.size())) {
+        array_ = i;
+        offset_ = from - all.data();
+        moves_ = true;
+      }
     }
   }
   bool moves() const { return moves_; }
@@ -164,7 +167,8 @@ class Replays {
     for (const auto& t : m.tokens) tokens += static_cast<Count>(t.size());
     constexpr Count parameters = Count{1} << 18, each_token = 8 * sizeof(std::int64_t);
     auto graph = std::make_unique<Graph>(device_, parameters + tokens * each_token);
-    moving_ = &m, now_ = &h;
+    moving_ = &m;
+    now_ = &h;
     try {
       graph->begin();
       f();
@@ -173,7 +177,9 @@ class Replays {
     } catch (const std::runtime_error& e) {
       h.refused = e.what();
     } catch (...) {
-      now_ = nullptr, h.moved.clear(), h.counted.clear();
+      now_ = nullptr;
+      h.moved.clear();
+      h.counted.clear();
       throw;
     }
     now_ = nullptr;

@@ -134,8 +134,11 @@ inline Sdpa sdpa_forward(const Attention& s, const AttentionInputs& in, float* l
              .dk = {},
              .dv = {}};
   a.scale = static_cast<float>(in.scale);
-  a.q = in.q.data, a.k = in.k.data, a.v = in.v.data;
-  a.o = o, a.log_sum_exp = log_sum_exp;
+  a.q = in.q.data;
+  a.k = in.k.data;
+  a.v = in.v.data;
+  a.o = o;
+  a.log_sum_exp = log_sum_exp;
   return a;
 }
 
@@ -144,9 +147,13 @@ inline Sdpa sdpa_backward(const Attention& s, const AttentionInputs& in, const f
   using sdpa_detail::strides;
   Sdpa a = sdpa_forward(s, in, const_cast<float*>(log_sum_exp), const_cast<void*>(o));
   a.shape.backward = true;
-  a.shape.dq = strides(to.q), a.shape.dk = strides(to.k), a.shape.dv = strides(to.v);
+  a.shape.dq = strides(to.q);
+  a.shape.dk = strides(to.k);
+  a.shape.dv = strides(to.v);
   a.d_o = d_o;
-  a.dq = const_cast<void*>(to.q.data), a.dk = const_cast<void*>(to.k.data), a.dv = const_cast<void*>(to.v.data);
+  a.dq = const_cast<void*>(to.q.data);
+  a.dk = const_cast<void*>(to.k.data);
+  a.dv = const_cast<void*>(to.v.data);
   return a;
 }
 

@@ -56,7 +56,8 @@ class WaitingDevice {
   template <typename Call>
   void put_off(const Call& call) {
     if (Call* const before = std::get_if<Call>(&waiting_); before != nullptr && before->join(call)) return;
-    settle(), waiting_ = call;
+    settle();
+    waiting_ = call;
   }
   /// True: such a call waits, and f(device, call) has made it on its way, which it says.
   template <typename Call, typename F>

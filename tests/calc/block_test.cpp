@@ -43,7 +43,8 @@ TEST_CASE("norms stand where their placement puts them", "[contract][block]") {
 
 TEST_CASE("a parallel block adds both branches at once", "[contract][block]") {
   Arch a = prime_gated();
-  a.block = BlockKind::parallel, a.norms_per_layer = 1;
+  a.block = BlockKind::parallel;
+  a.norms_per_layer = 1;
   CHECK(block(a) == "attn.norm " + attention + " " + gated + " block.sum block.add");
   const OpList one = first_block(a, training);
   CHECK(one[1].in[0] == one[7].in[0]);  // attn.q and mlp.gate read the same norm
@@ -81,7 +82,8 @@ TEST_CASE("a mixture is router, dispatch, experts and combination, then what is 
       "mlp.shared_add";
   CHECK(block(prime_moe()) == "attn.norm " + attention + " attn.add mlp.norm " + experts + shared + " mlp.add");
   Arch a = prime_moe();
-  a.moe.shared_experts = 0, a.moe.shared_gate = false;
+  a.moe.shared_experts = 0;
+  a.moe.shared_gate = false;
   CHECK(block(a) == "attn.norm " + attention + " attn.add mlp.norm " + experts + " mlp.add");
 }
 
@@ -102,7 +104,8 @@ TEST_CASE("biases of experts, router and linear layers are where the model has t
     CHECK(shape_of<Linear>(ops, n).bias);
   CHECK_FALSE(shape_of<Linear>(ops, "mlp.router").bias);
   CHECK_FALSE(shape_of<Linear>(ops, "mlp.shared_up").bias);
-  a = prime_gated(), a.qkv_bias = true;
+  a = prime_gated();
+  a.qkv_bias = true;
   ops = first_block(a, training);
   for (const std::string_view n : {"attn.q", "attn.k", "attn.v"}) CHECK(shape_of<Linear>(ops, n).bias);
   for (const std::string_view n : {"attn.out", "mlp.gate", "mlp.up", "mlp.down"})
@@ -138,7 +141,10 @@ TEST_CASE("linear attention has an output norm and a gate", "[contract][block]")
 TEST_CASE("the embedding is a lookup, and what the model adds to it", "[contract][block]") {
   Arch a = prime_gqa();
   CHECK(names(embedding_ops(a, training)) == "embedding.tokens");
-  a.position = Position::learned, a.position_rows = 23, a.embedding_norm = true, a.embedding_width = 7;
+  a.position = Position::learned;
+  a.position_rows = 23;
+  a.embedding_norm = true;
+  a.embedding_width = 7;
   const OpList ops = embedding_ops(a, training);
   CHECK(names(ops) == "embedding.tokens embedding.project embedding.positions embedding.add embedding.norm");
   CHECK(shape_of<Lookup>(ops, "embedding.tokens") == Lookup{6, 19, 7});
@@ -181,7 +187,9 @@ TEST_CASE("layers that are alike are one kind, in order of first appearance", "[
 
 TEST_CASE("a linear layer has no window whatever the sliding pattern says", "[contract][block]") {
   Arch a = prime_gated();
-  a.layers = 4, a.linear_layers = LayerSet::every(0, 2, 4), a.local = {{8}, LayerSet::all(4)};
+  a.layers = 4;
+  a.linear_layers = LayerSet::every(0, 2, 4);
+  a.local = {{8}, LayerSet::all(4)};
   const LayerKinds k = layer_kinds(a);
   REQUIRE(k.size == 2);
   CHECK(k.kinds[0].linear);
@@ -221,8 +229,11 @@ TEST_CASE("every operator reads tensors that were made before it", "[contract][b
 
 TEST_CASE("the largest block fits its list", "[contract][block]") {
   Arch a = even_moe();
-  a.attention = AttentionKind::latent, a.latent = even_latent().latent;
-  a.moe.shared_gate = true, a.norm_placement = NormPlacement::both, a.norms_per_layer = 4;
+  a.attention = AttentionKind::latent;
+  a.latent = even_latent().latent;
+  a.moe.shared_gate = true;
+  a.norm_placement = NormPlacement::both;
+  a.norms_per_layer = 4;
   const OpList ops = first_block(a, {.training = true, .dropout = true}, {2, true});
   CHECK(ops.size() < OpList::capacity);
   CHECK(ops.tensors() < 128);

@@ -16,7 +16,9 @@ namespace {
 
 Pricing of(Phase phase, AttentionImpl attention = AttentionImpl::flash) {
   Pricing p;
-  p.phase = phase, p.attention = attention, p.cached = phase != Phase::training;
+  p.phase = phase;
+  p.attention = attention;
+  p.cached = phase != Phase::training;
   return p;
 }
 const Pricing train = of(Phase::training), decode = of(Phase::decode);
@@ -136,7 +138,8 @@ TEST_CASE("scored pairs within chunks are those of a brute count, and each chunk
         for (Count i = past; i < past + queries; ++i)
           for (Count j = 0; j < past + queries; ++j) {
             const bool same = i / chunk == j / chunk;
-            exact += same && j <= i, full += same;
+            exact += same && j <= i;
+            full += same;
             CHECK((same && j <= i) == (j >= reach.first(i) && j <= i));
             if (j <= i) CHECK(same == (i < reach.end(j, past + queries)));
           }
@@ -168,7 +171,8 @@ TEST_CASE("naive kernels do every pair and flash the causal ones, the scores aga
   CHECK(forward(s, train).executed == Flops(4 * 6 * 5 * 10));
   CHECK(backward(s, train).executed == Flops(4 * 6 * 5 * 10 * 5 / 2));
   Attention latent = std::get<Attention>(s);
-  latent.qk_dim = 7, latent.v_dim = 3;  // dv and dp are 3 wide; dq, dk and the scores 7
+  latent.qk_dim = 7;  // dv and dp are 3 wide; dq, dk and the scores 7
+  latent.v_dim = 3;
   CHECK(backward(Shape(latent), train).executed == Flops(2 * latent.sequences * latent.heads * 10 * (3 * 7 + 2 * 3)));
   const Pricing naive = of(Phase::training, AttentionImpl::naive);
   CHECK(forward(s, naive).executed == Flops(4 * 6 * 5 * 16));
@@ -282,7 +286,8 @@ TEST_CASE("a head writes logits as they are stored; generating, in the compute f
 TEST_CASE("a pass reads a matrix in the bytes that it is stored in", "[contract][cost]") {
   // 300 x 100: no format's groups fill both sides, so the side along which they lie shows.
   Arch a = prime_gqa();
-  a.hidden = a.embedding_width = 300, a.mlp_width = 100;
+  a.hidden = a.embedding_width = 300;
+  a.mlp_width = 100;
   const OpList block = first_block(a, {.sequences = 1});
   for (const Format& f : formats) {
     CAPTURE(std::string(f.name));

@@ -12,13 +12,20 @@ namespace llmcalc::test {
 /// D 13, 3 heads of 5 over 1 KV head, MLP 17, vocabulary 19, 1 layer; LayerNorm, RoPE, no biases, untied head.
 inline Arch prime_gqa() {
   Arch a;
-  a.layers = 1, a.hidden = a.embedding_width = 13, a.vocabulary = 19, a.context = 64;
-  a.heads = 3, a.kv_heads = 1, a.head_dim = 5, a.mlp_width = 17;
+  a.layers = 1;
+  a.hidden = a.embedding_width = 13;
+  a.vocabulary = 19;
+  a.context = 64;
+  a.heads = 3;
+  a.kv_heads = 1;
+  a.head_dim = 5;
+  a.mlp_width = 17;
   return a;
 }
 inline Arch prime_gated() {
   Arch a = prime_gqa();
-  a.mlp = MlpKind::gated, a.norm = NormKind::rms_norm;
+  a.mlp = MlpKind::gated;
+  a.norm = NormKind::rms_norm;
   return a;
 }
 /// 7 experts of width 11, 2 per token, and 3 shared ones of width 2 (together 6) with a gate.
@@ -36,7 +43,8 @@ inline Arch prime_moe() {
 /// Ranks 11 (queries) and 7, heads of 5 + 2 and 3.
 inline Arch prime_latent() {
   Arch a = prime_gated();
-  a.attention = AttentionKind::latent, a.kv_heads = 3;
+  a.attention = AttentionKind::latent;
+  a.kv_heads = 3;
   a.latent = {.q_rank = 11, .kv_rank = 7, .nope_dim = 5, .rope_dim = 2, .v_dim = 3};
   return a;
 }
@@ -44,9 +52,16 @@ inline Arch prime_latent() {
 /// Everything divides by 8: D 64, 16 heads of 8 over 8 KV heads, MLP 128, vocabulary 512, 3 layers, gated, RMSNorm.
 inline Arch even() {
   Arch a;
-  a.layers = 3, a.hidden = a.embedding_width = 64, a.vocabulary = 512, a.context = 4096;
-  a.heads = 16, a.kv_heads = 8, a.head_dim = 8, a.mlp_width = 128;
-  a.mlp = MlpKind::gated, a.norm = NormKind::rms_norm;
+  a.layers = 3;
+  a.hidden = a.embedding_width = 64;
+  a.vocabulary = 512;
+  a.context = 4096;
+  a.heads = 16;
+  a.kv_heads = 8;
+  a.head_dim = 8;
+  a.mlp_width = 128;
+  a.mlp = MlpKind::gated;
+  a.norm = NormKind::rms_norm;
   return a;
 }
 inline Arch even_moe() {
@@ -56,7 +71,8 @@ inline Arch even_moe() {
 }
 inline Arch even_latent() {
   Arch a = even();
-  a.attention = AttentionKind::latent, a.kv_heads = 16;
+  a.attention = AttentionKind::latent;
+  a.kv_heads = 16;
   a.latent = {.q_rank = 24, .kv_rank = 32, .nope_dim = 16, .rope_dim = 8, .v_dim = 16};
   return a;
 }
@@ -64,31 +80,48 @@ inline Arch even_latent() {
 /// Llama-2-7B, Llama-3.1-8B, Llama-3.1-70B, GPT-3 and Mixtral-8x7B as published.
 inline Arch llama2_7b() {
   Arch a = even();
-  a.layers = 32, a.hidden = a.embedding_width = 4096, a.vocabulary = 32000;
-  a.heads = a.kv_heads = 32, a.head_dim = 128, a.mlp_width = 11008;
+  a.layers = 32;
+  a.hidden = a.embedding_width = 4096;
+  a.vocabulary = 32000;
+  a.heads = a.kv_heads = 32;
+  a.head_dim = 128;
+  a.mlp_width = 11008;
   return a;
 }
 inline Arch llama31_8b() {
   Arch a = llama2_7b();
-  a.vocabulary = 128256, a.kv_heads = 8, a.mlp_width = 14336;
+  a.vocabulary = 128256;
+  a.kv_heads = 8;
+  a.mlp_width = 14336;
   return a;
 }
 inline Arch llama31_70b() {
   Arch a = llama31_8b();
-  a.layers = 80, a.hidden = a.embedding_width = 8192, a.heads = 64, a.mlp_width = 28672;
+  a.layers = 80;
+  a.hidden = a.embedding_width = 8192;
+  a.heads = 64;
+  a.mlp_width = 28672;
   return a;
 }
 inline Arch gpt3_175b() {
   Arch a;
-  a.layers = 96, a.hidden = a.embedding_width = 12288, a.vocabulary = 50257, a.context = 2048;
-  a.heads = a.kv_heads = 96, a.head_dim = 128, a.mlp_width = 49152;
+  a.layers = 96;
+  a.hidden = a.embedding_width = 12288;
+  a.vocabulary = 50257;
+  a.context = 2048;
+  a.heads = a.kv_heads = 96;
+  a.head_dim = 128;
+  a.mlp_width = 49152;
   a.qkv_bias = a.attention_out_bias = a.mlp_bias = true;
-  a.position = Position::learned, a.position_rows = 2048, a.tied_head = true;
+  a.position = Position::learned;
+  a.position_rows = 2048;
+  a.tied_head = true;
   return a;
 }
 inline Arch mixtral_8x7b() {
   Arch a = llama31_8b();
-  a.vocabulary = 32000, a.mlp_width = 0;
+  a.vocabulary = 32000;
+  a.mlp_width = 0;
   a.moe = {.experts = 8, .top_k = 2, .width = 14336, .layers = LayerSet::all(32)};
   return a;
 }
@@ -120,7 +153,8 @@ S shape_of(const OpList& ops, std::string_view name) {
 /// Devices with one 16-bit peak and one link between 8 of them.
 inline Cluster device(double flops, double bandwidth, double link = 0, double latency = 0) {
   Device d;
-  d.bandwidth = BytesPerSecond(bandwidth), d.memory = Bytes(Count{80} * 1000 * 1000 * 1000);
+  d.bandwidth = BytesPerSecond(bandwidth);
+  d.memory = Bytes(Count{80} * 1000 * 1000 * 1000);
   d.peaks[static_cast<std::size_t>(Peak::bf16)] = FlopsPerSecond(flops);
   return cluster(d, {.ranks = 8, .bandwidth = BytesPerSecond(link), .latency = Seconds(latency)});
 }

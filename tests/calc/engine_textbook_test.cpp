@@ -16,7 +16,8 @@ const Step training{.sequences = 2, .queries = 3, .training = true};
 
 Pricing priced(AttentionImpl attention) {
   Pricing p;
-  p.attention = attention, p.cached = false;
+  p.attention = attention;
+  p.cached = false;
   return p;
 }
 
@@ -25,11 +26,18 @@ using textbook::Fraction;
 
 textbook::LayerActivations closed(const Arch& a, const Step& s, const Pricing& p) {
   textbook::LayerActivations l;
-  l.batch = s.sequences, l.seq = s.queries, l.hidden = a.hidden;
-  l.heads = a.heads, l.kv_heads = a.kv_heads, l.head_dim = a.head_dim, l.mlp_width = a.mlp_width;
+  l.batch = s.sequences;
+  l.seq = s.queries;
+  l.hidden = a.hidden;
+  l.heads = a.heads;
+  l.kv_heads = a.kv_heads;
+  l.head_dim = a.head_dim;
+  l.mlp_width = a.mlp_width;
   l.precision = p.activation.format().element_bits / 8;
-  l.gated = a.mlp == MlpKind::gated, l.layer_norm = a.norm == NormKind::layer_norm;
-  l.flash = p.attention == AttentionImpl::flash, l.norm_stats = p.norm_stats;
+  l.gated = a.mlp == MlpKind::gated;
+  l.layer_norm = a.norm == NormKind::layer_norm;
+  l.flash = p.attention == AttentionImpl::flash;
+  l.norm_stats = p.norm_stats;
   l.attention_dropout = l.hidden_dropout = p.dropout;
   l.parallel_block = a.block == BlockKind::parallel;
   l.softmax = p.softmax_store;
@@ -39,7 +47,8 @@ textbook::LayerActivations closed(const Arch& a, const Step& s, const Pricing& p
 
 Bytes kept_by(const Arch& a, const Pricing& p) {
   Step s = training;
-  s.dropout = p.dropout, s.fused_glu = p.glu_store != GluStore::all;
+  s.dropout = p.dropout;
+  s.fused_glu = p.glu_store != GluStore::all;
   return liveness(first_block(a, s), p, tokens * a.hidden, false).kept;
 }
 
@@ -73,7 +82,8 @@ TEST_CASE("the bytes kept by data flow are those of the closed form in every sto
     keeps(prime_gqa(), p, 0);
     keeps(prime_gated(), p, 0);
     Arch parallel = prime_gated();
-    parallel.block = BlockKind::parallel, parallel.norms_per_layer = 1;
+    parallel.block = BlockKind::parallel;
+    parallel.norms_per_layer = 1;
     keeps(parallel, p, 0);
   });
 }
@@ -85,11 +95,15 @@ TEST_CASE("norms beyond the two of a block keep their input and statistic", "[te
     keeps(a, p, 0);
     a.norm_placement = NormPlacement::output;
     keeps(a, p, 0);
-    a.norm_placement = NormPlacement::both, a.norms_per_layer = 4;
+    a.norm_placement = NormPlacement::both;
+    a.norms_per_layer = 4;
     keeps(a, p, 2 * (bytes * 13 + (statistics ? 4 : 0)));
-    a = prime_gated(), a.block = BlockKind::parallel, a.norms_per_layer = 2;
+    a = prime_gated();
+    a.block = BlockKind::parallel;
+    a.norms_per_layer = 2;
     keeps(a, p, bytes * 13 + (statistics ? 4 : 0));  // the same input, one more output
-    a = prime_gated(), a.qk_norm = QkNorm::per_head;
+    a = prime_gated();
+    a.qk_norm = QkNorm::per_head;
     keeps(a, p, bytes * (15 + 5) + (statistics ? 4 * (3 + 1) : 0));  // q and k before, one statistic a head
   });
 }

@@ -46,7 +46,8 @@ TEST_CASE("exchanges take ring time on one-way bandwidth", "[cost][exchange]") {
   Collective sum{.forward_on = true, .elements = 400, .ranks = 4};
   CHECK(forward_seconds(sum) == Approx(6 * 0.5 + 2 * 0.75 * 0.8));
   CHECK(backward_seconds(sum) == 0);
-  sum.number_bytes = 4, sum.repeats = 3;
+  sum.number_bytes = 4;
+  sum.repeats = 3;
   CHECK(forward_seconds(sum) == Approx(3 * (3 + 2 * 0.75 * 1.6)));
 }
 

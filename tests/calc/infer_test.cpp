@@ -21,7 +21,8 @@ double d(Count n) { return static_cast<double>(n); }
 
 Arch windowed() {
   Arch a = even();
-  a.layers = 5, a.local = {{37}, LayerSet::every(0, 2, 5)};
+  a.layers = 5;
+  a.local = {{37}, LayerSet::every(0, 2, 5)};
   return a;
 }
 
@@ -51,14 +52,17 @@ TEST_CASE("a decode step reads what is stored, in the bytes that it is stored in
       CAPTURE(std::string(f.name), tied);
       a.tied_head = tied;
       Plan p;
-      p.weight_precision = *dtype(f.name), p.batch = 3;
+      p.weight_precision = *dtype(f.name);
+      p.batch = 3;
       CHECK(decode(a, p, h100, 100).rank.moved.weights == must_read(a, p));
     }
 }
 
 TEST_CASE("sinks and learned activations are read with the weights", "[contract][infer]") {
   Arch a = even();
-  a.attention_sinks = true, a.mlp = MlpKind::plain, a.activation = Activation::xielu;
+  a.attention_sinks = true;
+  a.mlp = MlpKind::plain;
+  a.activation = Activation::xielu;
   Plan p;
   CHECK(decode(a, p, h100, 100).rank.moved.weights == must_read(a, p));
 }
@@ -68,7 +72,8 @@ TEST_CASE("a decode step reads each cached number once", "[contract][infer]") {
     for (const std::string_view t : {"bf16", "fp8", "fp32", "int4", "int8", "q8_0", "nvfp4", "nf4-dq", "q4_k"})
       for (const Count context : {1, 36, 37, 38, 1000}) {
         Plan p;
-        p.batch = 3, p.kv_precision = *dtype(t);
+        p.batch = 3;
+        p.kv_precision = *dtype(t);
         CHECK(decode(a, p, h100, context).rank.moved.cache == 3 * d(cache_bytes(a, p, context).value));
       }
 }
@@ -97,7 +102,10 @@ TEST_CASE("a recurrent state is read and written in the bytes that it is held in
 TEST_CASE("without a cache a step runs the whole sequence again", "[contract][infer]") {
   for (const AttentionImpl impl : {AttentionImpl::naive, AttentionImpl::flash}) {
     Plan p;
-    p.kv_cache = false, p.attention = impl, p.prompt = 50, p.generate = 3;
+    p.kv_cache = false;
+    p.attention = impl;
+    p.prompt = 50;
+    p.generate = 3;
     const PassEstimate one = decode(even(), p, h100, 51), all = prefill(even(), p, h100, 51);
     CHECK(one.flops == all.flops);
     CHECK(one.bound.total().value == all.bound.total().value);
@@ -143,7 +151,10 @@ TEST_CASE("the sum over steps is the sum of the steps", "[contract][infer]") {
         Plan p;
         // A ridge that some steps pass and others do not.
         const Cluster slow = device(2e9, 1e9);
-        p.roofline = r, p.prompt = prompt, p.generate = generate, p.batch = 7;
+        p.roofline = r;
+        p.prompt = prompt;
+        p.generate = generate;
+        p.batch = 7;
         double sum = prefill(a, p, slow, prompt).bound.total().value;
         for (Count c = prompt + 1; c < prompt + generate; ++c) sum += decode(a, p, slow, c).bound.total().value;
         CHECK(infer(a, p, slow).bound.total.value == Approx(sum).epsilon(1e-11));
@@ -182,7 +193,8 @@ TEST_CASE("piecewise linear functions are summed exactly, kinks and all", "[cont
 
 TEST_CASE("the first token comes with the prefill and the others with a step each", "[contract][infer]") {
   Plan p;
-  p.prompt = 40, p.generate = 1;
+  p.prompt = 40;
+  p.generate = 1;
   InferEstimate e = infer(even(), p, h100);
   CHECK(e.bound.total.value == e.bound.first_token.value);
   CHECK(e.bound.first_token.value == prefill(even(), p, h100, 40).bound.total().value);
@@ -210,7 +222,8 @@ TEST_CASE("efficiencies divide the rates and a bound knows none", "[contract][in
   Plan p;
   p.roofline = Roofline::step;
   const double bound = decode(even(), p, h100, 100).bound.total().value;
-  p.memory_efficiency = 0.5, p.efficiency = 0.5;
+  p.memory_efficiency = 0.5;
+  p.efficiency = 0.5;
   const PassEstimate e = decode(even(), p, h100, 100);
   CHECK(e.bound.total().value == bound);
   CHECK(e.estimate.total().value == Approx(2 * bound));
@@ -218,7 +231,8 @@ TEST_CASE("efficiencies divide the rates and a bound knows none", "[contract][in
 
 TEST_CASE("ranks divide a dense step's weights, cache and work and pay for the exchanges", "[contract][infer]") {
   Plan p;
-  p.roofline = Roofline::step, p.batch = 4;
+  p.roofline = Roofline::step;
+  p.batch = 4;
   const PassEstimate one = decode(llama31_8b(), p, h100, 1000);
   const PassEstimate eight = decode(llama31_8b(), p, h100, 1000, {.tp = 8});
   CHECK(eight.flops == one.flops);
@@ -234,7 +248,9 @@ TEST_CASE("ranks divide a dense step's weights, cache and work and pay for the e
 
 /// Does a generation of `batch` sequences of `context` tokens fit, of which the plan's `generate` are generated?
 bool fits(const Arch& a, Plan p, const Layout& l, const Device& device, Count batch, Count context) {
-  p.batch = batch, p.generate = std::clamp<Count>(context - 1, 0, p.generate), p.prompt = context - p.generate;
+  p.batch = batch;
+  p.generate = std::clamp<Count>(context - 1, 0, p.generate);
+  p.prompt = context - p.generate;
   return d(inference_memory(a, p, l, device.achieved.overhead).peak.value) <=
          p.memory_utilization * d(device.memory.value);
 }
@@ -246,7 +262,10 @@ TEST_CASE("a limit fits and one more does not", "[contract][infer]") {
     for (const Layout& l : {Layout{}, Layout{.tp = 8}, Layout{.tp = 8, .sp = true}})
       for (const Count overhead : {0, 600000000}) {
         Plan p;
-        p.batch = 3, p.prompt = 100, p.generate = 20, p.memory_utilization = 0.9;
+        p.batch = 3;
+        p.prompt = 100;
+        p.generate = 20;
+        p.memory_utilization = 0.9;
         Device device = h100.device;
         device.achieved.overhead = Bytes(overhead);
         const Limits found = limits(a, p, l, device);
@@ -261,7 +280,8 @@ TEST_CASE("a limit fits and one more does not", "[contract][infer]") {
 
 TEST_CASE("a context is never longer than the learned positions", "[contract][infer]") {
   Arch a = even();
-  a.position = Position::learned, a.position_rows = 1024;
+  a.position = Position::learned;
+  a.position_rows = 1024;
   CHECK(limits(a, {}, {}, h100.device).max_context == 1024);
 }
 
@@ -311,7 +331,9 @@ TEST_CASE("from the compute-bound batch on a step does more FLOPs than its bytes
 
 TEST_CASE("inference memory is weights, the full cache and the worst pass", "[contract][infer]") {
   Plan p;
-  p.batch = 3, p.prompt = 100, p.generate = 28;
+  p.batch = 3;
+  p.prompt = 100;
+  p.generate = 28;
   const Memory m = inference_memory(even(), p);
   CHECK(m.weights == Bytes(2 * parameters(even()).total));
   CHECK(m.kv_cache == Bytes(3 * 128 * 3 * 2 * 8 * 8 * 2));

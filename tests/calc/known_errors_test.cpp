@@ -25,7 +25,10 @@ double rounded(double v, int places) {
 
 Plan step_roofline(Count batch, Count prompt) {
   Plan p;
-  p.roofline = Roofline::step, p.batch = batch, p.prompt = prompt, p.attention_flops = AttentionFlops::causal_exact;
+  p.roofline = Roofline::step;
+  p.batch = batch;
+  p.prompt = prompt;
+  p.attention_flops = AttentionFlops::causal_exact;
   return p;
 }
 
@@ -104,14 +107,20 @@ TEST_CASE("a cache counts KV heads and not query heads or the hidden size", "[kn
 
 TEST_CASE("a cache knows a head width that is not hidden / heads", "[known-errors]") {
   Arch a = even();  // Gemma-3-27B: 62 layers, 16 KV heads of 128, hidden 5376, 32 heads (5376 / 32 = 168)
-  a.layers = 62, a.hidden = a.embedding_width = 5376, a.heads = 32, a.kv_heads = 16, a.head_dim = 128;
+  a.layers = 62;
+  a.hidden = a.embedding_width = 5376;
+  a.heads = 32;
+  a.kv_heads = 16;
+  a.head_dim = 128;
   CHECK(cache_bytes_per_token(a, {}) == Bytes(2 * 253952));
   CHECK(shape_of<Linear>(first_block(a, {}), "attn.q").out == 4096);
 }
 
 TEST_CASE("a latent cache is its rank and shared key and not its heads", "[known-errors]") {
   Arch a = even_latent();  // DeepSeek-V3
-  a.layers = 61, a.heads = a.kv_heads = 128, a.hidden = a.embedding_width = 7168;
+  a.layers = 61;
+  a.heads = a.kv_heads = 128;
+  a.hidden = a.embedding_width = 7168;
   a.latent = {1536, 512, 128, 64, 128};
   CHECK(cache_bytes_per_token(a, {}) == Bytes(70272));
   Arch mha = a;  // as multi-head attention, heads of 128 + 64 and 128
@@ -123,10 +132,12 @@ TEST_CASE("a latent cache is its rank and shared key and not its heads", "[known
 
 TEST_CASE("windowed layers stop growing and linear ones never start", "[known-errors]") {
   Arch a = even();
-  a.layers = 6, a.local = {{100}, LayerSet::all(5)};  // five of six
+  a.layers = 6;  // five of six
+  a.local = {{100}, LayerSet::all(5)};
   const Count layer = 2 * 64 * 2;
   CHECK(cache_bytes(a, {}, 10000) == Bytes(layer * (10000 + 5 * 100)));
-  a.local = {}, a.linear_layers = LayerSet::all(5);
+  a.local = {};
+  a.linear_layers = LayerSet::all(5);
   CHECK(cache_bytes(a, {}, 10000) == Bytes(layer * 10000 + 5 * 4 * 16 * 8 * 8));
   CHECK(cache_bytes_per_token(a, {}) == Bytes(layer));
   CHECK(cache_elements_per_token(a) == 2 * 64);
@@ -226,7 +237,8 @@ TEST_CASE("active parameters price a token and all of them the memory", "[known-
 namespace {
 Plan micro_batch_of(Count seq) {
   Plan p;
-  p.seq = seq, p.global_batch = p.micro_batch = 1;
+  p.seq = seq;
+  p.global_batch = p.micro_batch = 1;
   return p;
 }
 }  // namespace
@@ -260,7 +272,8 @@ TEST_CASE("selective recomputation repeats each core once", "[known-errors]") {
   Plan p = micro_batch_of(2048);
   p.attention = AttentionImpl::naive;
   const auto compute = [&](Recompute r) {
-    p.recompute = r, p.roofline = Roofline::step;
+    p.recompute = r;
+    p.roofline = Roofline::step;
     return train(gpt3_175b(), p, h100).bound.time.total().value;
   };
   const double core = 96.0 * 4 * 12288 * 2048 * 2048 / 989.4e12;

@@ -41,7 +41,8 @@ unsigned backward_reads(const Op& op, const Options& o) {
 class Simulation {
  public:
   Simulation(const OpList& ops, const Options& o, Count input) : ops_(ops), o_(o) {
-    root_[block_input] = block_input, size_[block_input] = bytes_of(o.price.activation, input).value;
+    root_[block_input] = block_input;
+    size_[block_input] = bytes_of(o.price.activation, input).value;
     for (std::size_t i = 0; i < ops.size(); ++i) {
       const Op& op = ops[i];
       if (!op.in_place()) make(op, static_cast<int>(i));
@@ -143,7 +144,8 @@ class Simulation {
       root_[op.out] = root_[op.in[0]];
       return;
     }
-    root_[op.out] = op.out, made_[op.out] = i;
+    root_[op.out] = op.out;
+    made_[op.out] = i;
     size_[op.out] = bytes_of(o_.price.activation, out_elements(op.shape)).value;
     if (c && c->forward == CollectiveOp::all_gather) gathered_from_[op.out] = root_[op.in[0]];
     const Pointwise* p = std::get_if<Pointwise>(&op.shape);
@@ -224,27 +226,34 @@ std::vector<std::pair<std::string, Arch>> variants() {
   std::vector<std::pair<std::string, Arch>> r{
       {"plain", prime_gqa()}, {"gated", prime_gated()}, {"mixture", prime_moe()}, {"latent", prime_latent()}};
   Arch a = prime_gated();
-  a.block = BlockKind::parallel, a.norms_per_layer = 1;
+  a.block = BlockKind::parallel;
+  a.norms_per_layer = 1;
   r.emplace_back("parallel", a);
   a.norms_per_layer = 2;
   r.emplace_back("parallel with two norms", a);
   a = prime_gated();
-  a.norm_placement = NormPlacement::both, a.norms_per_layer = 4;
+  a.norm_placement = NormPlacement::both;
+  a.norms_per_layer = 4;
   r.emplace_back("sandwich", a);
-  a.norm_placement = NormPlacement::post, a.norms_per_layer = 2;
+  a.norm_placement = NormPlacement::post;
+  a.norms_per_layer = 2;
   r.emplace_back("post-norm", a);
   a.norm_placement = NormPlacement::output;
   r.emplace_back("output norm", a);
-  a = prime_gated(), a.qk_norm = QkNorm::per_head;
+  a = prime_gated();
+  a.qk_norm = QkNorm::per_head;
   r.emplace_back("qk-norm", a);
-  a = prime_gated(), a.linear_layers = LayerSet::all(1);
+  a = prime_gated();
+  a.linear_layers = LayerSet::all(1);
   r.emplace_back("linear attention", a);
   return r;
 }
 
 Pricing priced(AttentionImpl attention, Phase phase = Phase::training) {
   Pricing p;
-  p.attention = attention, p.phase = phase, p.cached = phase != Phase::training;
+  p.attention = attention;
+  p.phase = phase;
+  p.cached = phase != Phase::training;
   return p;
 }
 
@@ -350,7 +359,8 @@ TEST_CASE("sequence parallelism keeps shards and gathers them again in backward"
 
 TEST_CASE("embedding and head keep what the simulation keeps", "[contract][liveness]") {
   Arch a = prime_gqa();
-  a.position = Position::learned, a.position_rows = 23;
+  a.position = Position::learned;
+  a.position_rows = 23;
   same(embedding_ops(a, training), {priced(AttentionImpl::flash)}, 0);
   same(head_ops(a, training), {priced(AttentionImpl::flash)}, tokens * 13);
   // 64-bit ids once, whatever reads them

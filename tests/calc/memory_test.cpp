@@ -15,7 +15,10 @@ namespace {
 
 Plan step(Recompute r) {
   Plan p;
-  p.seq = 256, p.micro_batch = p.global_batch = 2, p.recompute = r, p.attention = AttentionImpl::naive;
+  p.seq = 256;
+  p.micro_batch = p.global_batch = 2;
+  p.recompute = r;
+  p.attention = AttentionImpl::naive;
   return p;
 }
 
@@ -55,7 +58,9 @@ Bytes walked(const Arch& a, const Plan& p) {
 
 TEST_CASE("the peak of a step is that of walking its layers forward and back", "[contract][memory]") {
   Arch mixed = even_moe();
-  mixed.layers = 5, mixed.moe.layers = LayerSet::every(1, 2, 5), mixed.linear_layers = LayerSet::every(0, 2, 5);
+  mixed.layers = 5;
+  mixed.moe.layers = LayerSet::every(1, 2, 5);
+  mixed.linear_layers = LayerSet::every(0, 2, 5);
   Arch windowed = even();
   windowed.local = {{16}, LayerSet::every(0, 2, 3)};
   Arch wide = even();
@@ -90,7 +95,9 @@ TEST_CASE("formats that spare tables and vectors leave them at the compute forma
 
 TEST_CASE("a mixture's format groups lie within each expert", "[cost][memory]") {
   Arch a = even_moe();
-  a.layers = 1, a.moe.layers = LayerSet::all(1), a.moe.width = 40;
+  a.layers = 1;
+  a.moe.layers = LayerSet::all(1);
+  a.moe.width = 40;
   Plan p;
   p.weight_precision = *dtype("q4_0");
   const auto rows = [](Count out, Count in) { return out * ((in + 31) / 32) * 18; };
@@ -102,7 +109,9 @@ TEST_CASE("a mixture's format groups lie within each expert", "[cost][memory]") 
 
 TEST_CASE("a cache in blocks keeps a row per head and token, its groups with it", "[cost][memory]") {
   Arch a = even();
-  a.layers = 3, a.kv_heads = 2, a.head_dim = 40;
+  a.layers = 3;
+  a.kv_heads = 2;
+  a.head_dim = 40;
   const auto bytes = [&](std::string_view format) {
     Plan p;
     p.kv_precision = *dtype(format);
@@ -122,22 +131,28 @@ TEST_CASE("a cached latent row is one row", "[cost][memory]") {
   Plan p;
   p.kv_precision = *dtype("q8_0");
   Arch a = even_latent();
-  a.layers = 1, a.latent.kv_rank = 60, a.latent.rope_dim = 8;  // 68 numbers: 3 blocks
+  a.layers = 1;  // 68 numbers: 3 blocks
+  a.latent.kv_rank = 60;
+  a.latent.rope_dim = 8;
   CHECK(cache_bytes_per_token(a, p).value == 3 * 34);
 }
 
 TEST_CASE("naive inference holds scores while a core runs", "[cost][memory]") {
   Plan p;
-  p.attention = AttentionImpl::naive, p.prompt = 512, p.generate = 1;
+  p.attention = AttentionImpl::naive;
+  p.prompt = 512;
+  p.generate = 1;
   // x 64, q 128, k 64, v 64, o 128 numbers a token, and 16 x 512 scores
   CHECK(inference_memory(even(), p).workspace == Bytes(2 * 512 * (64 + 128 + 64 + 64 + 128 + 16 * 512)));
 }
 
 TEST_CASE("memory past 2^63 bytes is an error", "[contract][memory]") {
   Plan p = step(Recompute::none);
-  p.micro_batch = p.global_batch = Count{1} << 30, p.seq = Count{1} << 30;
+  p.micro_batch = p.global_batch = Count{1} << 30;
+  p.seq = Count{1} << 30;
   CHECK_THROWS_AS(training_memory(even(), p), Overflow);
   p = {};
-  p.batch = Count{1} << 40, p.prompt = Count{1} << 20;
+  p.batch = Count{1} << 40;
+  p.prompt = Count{1} << 20;
   CHECK_THROWS_AS(inference_memory(llama31_8b(), p), Overflow);
 }

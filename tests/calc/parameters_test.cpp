@@ -42,11 +42,17 @@ TEST_CASE("norms count by kind and placement", "[cost][parameters]") {
   CHECK(norms(NormKind::layer_norm_no_bias) == 3 * 13);
   CHECK(norms(NormKind::rms_norm) == 3 * 13);
   CHECK(norms(NormKind::weight_free) == 0);
-  a.norm = NormKind::rms_norm, a.norm_placement = NormPlacement::both, a.norms_per_layer = 4;
+  a.norm = NormKind::rms_norm;
+  a.norm_placement = NormPlacement::both;
+  a.norms_per_layer = 4;
   CHECK(parameters(a).norm == 5 * 13);
-  a.norm_placement = NormPlacement::pre, a.block = BlockKind::parallel, a.norms_per_layer = 1;
+  a.norm_placement = NormPlacement::pre;
+  a.block = BlockKind::parallel;
+  a.norms_per_layer = 1;
   CHECK(parameters(a).norm == 2 * 13);
-  a.norms_per_layer = 2, a.final_norm = false, a.embedding_norm = true;
+  a.norms_per_layer = 2;
+  a.final_norm = false;
+  a.embedding_norm = true;
   CHECK(parameters(a).norm == 3 * 13);
 }
 
@@ -98,7 +104,9 @@ TEST_CASE("linear attention counts five matrices and a norm", "[cost][parameters
 
 TEST_CASE("a narrow table is joined by two projections and a tied one is also the head", "[cost][parameters]") {
   Arch a = prime_gqa();
-  a.embedding_width = 7, a.position = Position::learned, a.position_rows = 23;
+  a.embedding_width = 7;
+  a.position = Position::learned;
+  a.position_rows = 23;
   Parameters p = parameters(a);
   CHECK(p.embedding == 19 * 7 + 2 * 7 * 13);
   CHECK(p.position == 23 * 13);

@@ -65,7 +65,10 @@ TEST_CASE("the step roofline takes the whole pass as one operator, and neither l
 TEST_CASE("an estimate uses what was measured and a bound does not", "[contract][roofline]") {
   Device d = device(100, 10, 1000).device;
   d.achieved.present = true;
-  d.achieved.matmul.fill(0.5), d.achieved.memory = 0.8, d.achieved.link = 0.25, d.achieved.launch = Seconds(2);
+  d.achieved.matmul.fill(0.5);
+  d.achieved.memory = 0.8;
+  d.achieved.link = 0.25;
+  d.achieved.launch = Seconds(2);
   Plan p;
   CHECK(has_estimate(d, p));
   CHECK(estimated_rates(d, p).compute.value == 50);
@@ -115,7 +118,9 @@ TEST_CASE("an operator's gradient may have a launch of its own", "[cost][rooflin
 
 TEST_CASE("what runs from a recording is launched faster, but for a prompt", "[cost][roofline]") {
   Rates r = rates;
-  r.launch = Seconds(30), r.launch_backward = Seconds(50), r.recorded = Seconds(3);
+  r.launch = Seconds(30);
+  r.launch_backward = Seconds(50);
+  r.recorded = Seconds(3);
   const Op s = op_of(Linear{.rows = 3, .in = 5, .out = 7});
   const auto launch = [&](Phase phase, bool is_backward) {
     const Direction direction = is_backward ? Direction::backward_input : Direction::forward;
@@ -132,7 +137,8 @@ TEST_CASE("what runs from a recording is launched faster, but for a prompt", "[c
 
 TEST_CASE("attention's core has a rate of its own", "[cost][roofline]") {
   Rates r = rates;
-  r.attention = {.forward = FlopsPerSecond(7), .backward = {}}, r.exposed = 0.5;
+  r.attention = {.forward = FlopsPerSecond(7), .backward = {}};
+  r.exposed = 0.5;
   const Op core =
       op_of(Attention{.sequences = 1, .heads = 1, .kv_heads = 1, .queries = 4, .keys = 4, .qk_dim = 2, .v_dim = 2});
   CHECK(reached(core, forward(core, train), train, Direction::forward, r).compute.value == 7);
@@ -148,7 +154,8 @@ TEST_CASE("attention's core has a rate of its own", "[cost][roofline]") {
 TEST_CASE("activations that fit move at the cache's pace in inference; weights and what training makes do not",
           "[cost][roofline]") {
   Rates r = rates;
-  r.cache_bandwidth = BytesPerSecond(40), r.cache = Bytes(40);
+  r.cache_bandwidth = BytesPerSecond(40);
+  r.cache = Bytes(40);
   const Op s = op_of(Linear{.rows = 3, .in = 5, .out = 7});
   const Pricing prefill{.phase = Phase::prefill};
   CHECK(reached(s, cost_of(1, 20, 10, 40), prefill, Direction::forward, r).memory.value ==

@@ -20,16 +20,26 @@ double rms(const Four& x) { return std::sqrt(mean({x[0] * x[0], x[1] * x[1], x[2
 /// Llama-3-405B with the round vocabulary that Jia §2.7 takes.
 Arch llama405(Count vocabulary) {
   Arch a = test::llama3_8b();
-  a.layers = 126, a.hidden = a.embedding_width = 16384, a.vocabulary = vocabulary;
-  a.heads = 128, a.kv_heads = 8, a.head_dim = 128, a.mlp_width = 53248;
+  a.layers = 126;
+  a.hidden = a.embedding_width = 16384;
+  a.vocabulary = vocabulary;
+  a.heads = 128;
+  a.kv_heads = 8;
+  a.head_dim = 128;
+  a.mlp_width = 53248;
   return a;
 }
 
 /// GPT-2's small shape as Wolfe's listing builds it: untied head.
 Arch wolfe(bool bias) {
   Arch a = test::tiny_gpt();
-  a.layers = 12, a.hidden = a.embedding_width = 768, a.vocabulary = 50257, a.position_rows = 1024;
-  a.heads = a.kv_heads = 12, a.head_dim = 64, a.mlp_width = 3072;
+  a.layers = 12;
+  a.hidden = a.embedding_width = 768;
+  a.vocabulary = 50257;
+  a.position_rows = 1024;
+  a.heads = a.kv_heads = 12;
+  a.head_dim = 64;
+  a.mlp_width = 3072;
   a.tied_head = false;
   a.qkv_bias = a.attention_out_bias = a.mlp_bias = a.head_bias = bias;
   return a;
@@ -98,7 +108,8 @@ TEST_CASE("Wolfe: scores of T tokens are T^2 pairs and 4T^2 d FLOPs a layer", "[
 TEST_CASE("Wolfe: more heads of d/H change no parameter with MHA, and do with GQA", "[seed]") {
   Arch a = wolfe(true);
   const Count before = attention_parameters(a);
-  a.heads = a.kv_heads = 24, a.head_dim = 32;
+  a.heads = a.kv_heads = 24;
+  a.head_dim = 32;
   CHECK(attention_parameters(a) == before);
   a.kv_heads = 12;
   CHECK(attention_parameters(a) < before);
@@ -112,12 +123,18 @@ TEST_CASE("Wolfe: a SwiGLU MLP has three matrices, and LLaMA-7B's is 8/3 wide, L
 
 TEST_CASE("Wolfe: Gemma-7B has a gated MLP and two norms a layer, or its count is not the published one", "[seed]") {
   Arch a = test::llama3_8b();
-  a.layers = 28, a.hidden = a.embedding_width = 3072, a.vocabulary = 256000;
-  a.heads = a.kv_heads = 16, a.head_dim = 256, a.mlp_width = 24576, a.tied_head = true;
+  a.layers = 28;
+  a.hidden = a.embedding_width = 3072;
+  a.vocabulary = 256000;
+  a.heads = a.kv_heads = 16;
+  a.head_dim = 256;
+  a.mlp_width = 24576;
+  a.tied_head = true;
   CHECK(parameters(a).total() == 8'537'680'896);
   a.norms_per_layer = 4;
   CHECK(parameters(a).total() == 8'537'680'896 + 28 * 2 * 3072);
-  a.norms_per_layer = 2, a.mlp = MlpKind::plain;
+  a.norms_per_layer = 2;
+  a.mlp = MlpKind::plain;
   CHECK(parameters(a).total() == 8'537'680'896 - Count{28} * 3072 * 24576);
 }
 

@@ -102,7 +102,8 @@ TEST_CASE("Goon §2.1.3: activations are linear in the batch and quadratic in th
   const Fraction one = seed_activations(s);
   s.batch = 2;
   CHECK(seed_activations(s) == Fraction(2) * one);
-  s.batch = 1, s.seq = 2048;
+  s.batch = 1;
+  s.seq = 2048;
   CHECK(seed_activations(s).value() > 2 * one.value());
   // the excess is the scores': 5 A L (2048^2 - 2 x 1024^2)
   CHECK(seed_activations(s) == Fraction(2) * one + Fraction(Count{5} * 96 * 96 * 2 * 1024 * 1024));
@@ -298,7 +299,10 @@ TEST_CASE("Goon (7.2), left blank: decode starts at an intensity of B and satura
 
 TEST_CASE("Goon footnote 31: Falcon-40B has 8 KV heads of 64, and a sequence's cache takes 0.234 GiB", "[seed]") {
   Arch a;
-  a.layers = 60, a.heads = 128, a.kv_heads = 8, a.head_dim = 64;
+  a.layers = 60;
+  a.heads = 128;
+  a.kv_heads = 8;
+  a.head_dim = 64;
   CHECK(in_gib(kv_cache_bytes(a, 1, 2048, 2)) == Approx(0.234375));
 }
 

@@ -75,7 +75,9 @@ TEST_CASE("a rank of three has whole heads of linear attention, its norm and its
 
 TEST_CASE("sequence parallelism cuts the tokens of positions, their sum, norm and dropout", "[contract][tensor]") {
   Arch a = even();
-  a.position = Position::learned, a.position_rows = 64, a.embedding_norm = true;
+  a.position = Position::learned;
+  a.position_rows = 64;
+  a.embedding_norm = true;
   Step s = training;
   s.dropout = true;
   const OpList whole = split_tensor(embedding_ops(a, s), {8, false}),
@@ -93,7 +95,8 @@ TEST_CASE("sequence parallelism cuts the tokens of positions, their sum, norm an
 TEST_CASE("a rank's router, dispatch, combination and sums of branches are as wide as the model",
           "[contract][tensor]") {
   Arch a = even_moe();
-  a.moe.shared_gate = true, a.block = BlockKind::parallel;
+  a.moe.shared_gate = true;
+  a.block = BlockKind::parallel;
   const OpList whole = first_block(a, training), cut = first_block(a, training, {4, false});
   CHECK(shape_of<Linear>(cut, "mlp.router") == shape_of<Linear>(whole, "mlp.router"));
   for (const char* name :

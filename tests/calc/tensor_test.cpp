@@ -27,11 +27,20 @@ Exchanged exchanged(const OpList& ops) {
   Exchanged e;
   for (const Op& op : ops)
     if (const Collective* c = std::get_if<Collective>(&op.shape)) {
-      if (c->forward_on)
-        e.forward += c->repeats, e.forward_numbers += c->repeats * c->elements, e.forward_op = c->forward;
-      if (c->backward_on)
-        e.backward += c->repeats, e.backward_numbers += c->repeats * c->elements, e.backward_op = c->backward;
-      if (c->regather) ++e.regathered, e.backward_numbers += c->elements;
+      if (c->forward_on) {
+        e.forward += c->repeats;
+        e.forward_numbers += c->repeats * c->elements;
+        e.forward_op = c->forward;
+      }
+      if (c->backward_on) {
+        e.backward += c->repeats;
+        e.backward_numbers += c->repeats * c->elements;
+        e.backward_op = c->backward;
+      }
+      if (c->regather) {
+        ++e.regathered;
+        e.backward_numbers += c->elements;
+      }
     }
   return e;
 }
@@ -80,7 +89,8 @@ TEST_CASE("the ranks' matmuls add up to the whole wherever the ranks divide", "[
     for (const Arch& a : {even(), even_moe(), even_latent()}) adds_up(a, training, ranks);
     adds_up(even_latent(), {.sequences = 2, .past = 7, .absorbed = true, .fused_glu = true}, ranks);
     Arch parallel = even();
-    parallel.block = BlockKind::parallel, parallel.norms_per_layer = 1;
+    parallel.block = BlockKind::parallel;
+    parallel.norms_per_layer = 1;
     adds_up(parallel, training, ranks);
     Arch lightning = even();
     lightning.linear_layers = LayerSet::all(3);
@@ -106,7 +116,8 @@ TEST_CASE("a vocabulary that the ranks do not divide is cut to the larger part",
   CHECK(shape_of<Linear>(split_tensor(head_ops(a, training), tp), "head.logits").out == 65);
   CHECK(shape_of<Lookup>(split_tensor(embedding_ops(a, training), tp), "embedding.tokens").rows == 65);
   Plan p;
-  p.seq = 8, p.micro_batch = p.global_batch = 2;
+  p.seq = 8;
+  p.micro_batch = p.global_batch = 2;
   CHECK(training_memory(a, p, tp).logits == Bytes(4 * tokens * 65));
 }
 
@@ -199,7 +210,8 @@ TEST_CASE("a serial block has two all-reduces forward and two backward", "[contr
 
 TEST_CASE("a parallel block has one all-reduce forward and one per norm backward", "[contract][tensor]") {
   Arch a = even();
-  a.block = BlockKind::parallel, a.norms_per_layer = 1;
+  a.block = BlockKind::parallel;
+  a.norms_per_layer = 1;
   Exchanged e = exchanged(first_block(a, training, {4, false}));
   CHECK(e.forward == 1);
   CHECK(e.backward == 1);
@@ -246,7 +258,9 @@ TEST_CASE("sequence parallelism cuts the tokens of a latent block's norms and of
 
 TEST_CASE("a shared expert's gate sees whole tokens: it scales what is still to be summed", "[contract][tensor]") {
   Arch a = even_moe();
-  a.moe.shared_experts = 1, a.moe.shared_width = 32, a.moe.shared_gate = true;
+  a.moe.shared_experts = 1;
+  a.moe.shared_width = 32;
+  a.moe.shared_gate = true;
   const OpList block = first_block(a, training, {4, true});
   CHECK(shape_of<Linear>(block, "mlp.shared_weight").rows == tokens);
   CHECK(shape_of<Pointwise>(block, "mlp.shared_scale") ==

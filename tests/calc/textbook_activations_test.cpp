@@ -49,7 +49,8 @@ TEST_CASE("Korthikanti's rows are the seed's block at two bytes on tensor-parall
   const Count t = GENERATE(1, 2, 4);
   const bool sp = GENERATE(false, true);
   LayerActivations l = seed_layer(b, s, d, a, 2);
-  l.tensor_parallel = t, l.sequence_parallel = sp;
+  l.tensor_parallel = t;
+  l.sequence_parallel = sp;
   const KorthikantiLayer k{
       .seq = s, .batch = b, .hidden = d, .heads = a, .tensor_parallel = t, .sequence_parallel = sp};
   const SeedActivations seed{b, s, 1, d, a, 4, 2, t, sp};
@@ -105,7 +106,8 @@ TEST_CASE("a gated MLP keeps four, three or two tensors of its width, a parallel
 
 TEST_CASE("more ranks than KV heads repeat them, and context parallelism cuts the sequence", "[textbook]") {
   LayerActivations l = seed_layer(1, 8, d, a, 2);
-  l.kv_heads = 1, l.flash = true;
+  l.kv_heads = 1;
+  l.flash = true;
   l.tensor_parallel = 4;
   const Fraction per_token = Fraction(4 * 2 * d + 2 * d) + Fraction(2 * 6 * 4 + 4 + 2 * 2 * 24);
   CHECK(layer_activations(l) == Fraction(8) * per_token);

@@ -35,7 +35,9 @@ struct Simulation {
         if (ready < 0) continue;
         free[r] = std::max(free[r], ready) + (is_forward ? forward : backward);
         (is_forward ? f : b)[r][i] = free[r];
-        ++(is_forward ? fs : bs)[r], ++next[r], ++done;
+        ++(is_forward ? fs : bs)[r];
+        ++next[r];
+        ++done;
         peak[r] = std::max(peak[r], static_cast<Count>(fs[r] - bs[r] + (is_forward ? 0 : 1)));
         makespan = std::max(makespan, free[r]);
       }
@@ -106,7 +108,8 @@ TEST_CASE("a parallel block sends half, sequence parallelism gathers two inputs 
   const Fraction serial = tensor_parallel_train(l);
   l.parallel_block = true;
   CHECK(Fraction(2) * tensor_parallel_train(l) == serial);
-  l.parallel_block = false, l.sequence_parallel = true;
+  l.parallel_block = false;
+  l.sequence_parallel = true;
   CHECK(tensor_parallel_train(l) == serial + Fraction(2 * 60 * 3 / 4));
 }
 

@@ -14,7 +14,9 @@ namespace {
 
 Pricing of(Phase phase, AttentionImpl attention = AttentionImpl::flash) {
   Pricing p;
-  p.phase = phase, p.attention = attention, p.cached = phase != Phase::training;
+  p.phase = phase;
+  p.attention = attention;
+  p.cached = phase != Phase::training;
   return p;
 }
 const Pricing train = of(Phase::training), prefill = of(Phase::prefill), decode = of(Phase::decode);
@@ -59,14 +61,17 @@ TEST_CASE("a prefill writes its tokens to the cache and reads all that lie there
 
 TEST_CASE("a decode step behind a window of one token reads that token", "[cost][traffic]") {
   Attention s = core(10);
-  s.queries = 1, s.keys = 11, s.reach = {1};
+  s.queries = 1;
+  s.keys = 11;
+  s.reach = {1};
   CHECK(forward(s, decode).moved.cache == 3 * token);
   CHECK(forward(s, decode).model == Flops(2 * 3 * 6 * (7 + 5)));
 }
 
 TEST_CASE("a decode step within chunks reads its own chunk's tokens alone", "[cost][traffic]") {
   Attention s = core(10);
-  s.queries = 1, s.reach = {4, true};
+  s.queries = 1;
+  s.reach = {4, true};
   for (const auto& [keys, read] : {std::pair<Count, int>{4, 4}, {5, 1}, {8, 4}, {9, 1}, {11, 3}}) {
     s.keys = keys;
     CHECK(forward(s, decode).moved.cache == 3 * read * token);
@@ -82,7 +87,9 @@ TEST_CASE("a window of one token caches one token a layer", "[cost][traffic]") {
 
 TEST_CASE("an expanded latent core reads keys and values that were made and writes latent rows", "[cost][traffic]") {
   Attention latent = core();
-  latent.kv_heads = 6, latent.latent_dim = 9, latent.rope_dim = 2;
+  latent.kv_heads = 6;
+  latent.latent_dim = 9;
+  latent.rope_dim = 2;
   const Cost c = forward(latent, prefill);
   CHECK(c.moved.cache == 0);
   CHECK(c.moved.activations == queries_and_outputs + 12 * 3 * token + 2 * 12 * 9);
@@ -166,7 +173,8 @@ TEST_CASE("training stores one format without groups, whatever the checkpoint ha
   CHECK(training_weights(p) == dtypes::fp32);
   p.weight_precision = *dtype("awq");
   CHECK(training_weights(p) == p.precision);
-  p.weight_precision = dtypes::fp32, p.weight_precision[Component::norm] = dtypes::bf16;
+  p.weight_precision = dtypes::fp32;
+  p.weight_precision[Component::norm] = dtypes::bf16;
   CHECK(training_weights(p) == p.precision);
   CHECK(pricing(p, Phase::training).weight == WeightFormats(p.precision));
   CHECK(pricing(p, Phase::decode).weight == p.weight_precision);

@@ -16,7 +16,9 @@ const Cluster h100 = device(989.4e12, 3.35e12, 450e9);
 
 Plan plan(Count micro = 1, Count global = 1) {
   Plan p;
-  p.seq = 512, p.micro_batch = micro, p.global_batch = global;
+  p.seq = 512;
+  p.micro_batch = micro;
+  p.global_batch = global;
   return p;
 }
 double seconds(const Arch& a, const Plan& p) { return train(a, p, h100).bound.time.total().value; }
@@ -27,7 +29,10 @@ TEST_CASE("under the step roofline a compute-bound step takes its executed FLOPs
   for (const Recompute r : {Recompute::none, Recompute::selective, Recompute::full})
     for (const AttentionImpl impl : {AttentionImpl::naive, AttentionImpl::flash}) {
       Plan p = plan(4, 4);
-      p.seq = 4096, p.roofline = Roofline::step, p.recompute = r, p.attention = impl;
+      p.seq = 4096;
+      p.roofline = Roofline::step;
+      p.recompute = r;
+      p.attention = impl;
       const TrainEstimate e = train(llama31_8b(), p, h100);
       CHECK(bound(e.bound.time) == Bound::compute);
       CHECK(e.bound.time.total().value == Approx(static_cast<double>(e.flops.executed.value) / 989.4e12));
@@ -58,14 +63,16 @@ TEST_CASE("an optimizer moves its states, gradients and weights", "[cost][train]
   CHECK(moved(p) == Bytes((2 + 2 + 2) * n));
   p.optimizer = Optimizer::momentum;
   CHECK(moved(p) == Bytes((2 * 4 + 2 + 2 + 2) * n));
-  p = plan(), p.weight_precision = dtypes::fp32;  // no copy of float32 weights
+  p = plan();  // no copy of float32 weights
+  p.weight_precision = dtypes::fp32;
   CHECK(moved(p) == Bytes((2 * 8 + 4 + 4 + 4) * n));
 }
 
 TEST_CASE("optimizers hold what the sheet says", "[cost][train]") {
   Plan p = plan();
   const auto held = [&](Optimizer o, bool master) {
-    p.optimizer = o, p.master = master;
+    p.optimizer = o;
+    p.master = master;
     return optimizer_bytes(p, 1000, 17);
   };
   CHECK(held(Optimizer::adam, true) == Bytes(12000));
@@ -105,9 +112,11 @@ TEST_CASE("communication is the blocks', the embedding's, the head's and the los
   CHECK(spent() == Approx(once));
   p.recompute = Recompute::full;  // the blocks' forward two again
   CHECK(spent() == Approx(once + 3 * 2 * message * ring));
-  p.recompute = Recompute::none, p.overlap = 1;
+  p.recompute = Recompute::none;
+  p.overlap = 1;
   CHECK(spent() == 0);
-  p.overlap = 0, l.sp = true;  // as much, and the blocks' and the head's inputs gathered again
+  p.overlap = 0;  // as much, and the blocks' and the head's inputs gathered again
+  l.sp = true;
   CHECK(spent() == Approx(once + (3 * 2 + 1) * message * ring / 2));
 }
 

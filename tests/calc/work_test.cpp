@@ -22,18 +22,24 @@ Work pass(const Arch& a, Count sequences, Count queries, Count past, bool absorb
 
 Arch windowed() {
   Arch a = even();
-  a.layers = 5, a.local = {{7}, LayerSet::every(0, 2, 5)};
+  a.layers = 5;
+  a.local = {{7}, LayerSet::every(0, 2, 5)};
   return a;
 }
 Arch lightning() {
   Arch a = even();
-  a.layers = 5, a.linear_layers = LayerSet::every(0, 2, 5);
+  a.layers = 5;
+  a.linear_layers = LayerSet::every(0, 2, 5);
   return a;
 }
 
 Plan step(Recompute r, AttentionFlops c, AttentionImpl impl) {
   Plan p;
-  p.seq = 24, p.micro_batch = p.global_batch = 2, p.recompute = r, p.attention_flops = c, p.attention = impl;
+  p.seq = 24;
+  p.micro_batch = p.global_batch = 2;
+  p.recompute = r;
+  p.attention_flops = c;
+  p.attention = impl;
   return p;
 }
 
@@ -123,7 +129,8 @@ TEST_CASE("what the kernels do depends on the kernel and not on the convention",
 TEST_CASE("the published formulas of a GPT step come out of its operators", "[textbook][work]") {
   Arch a = gpt3_175b();
   Plan p;
-  p.seq = 2048, p.micro_batch = p.global_batch = 3;
+  p.seq = 2048;
+  p.micro_batch = p.global_batch = 3;
   const textbook::GptStep gpt{3, 2048, 96, 12288, 50257};
   using R = Recompute;
   CHECK(training_flops(a, p).model_total == textbook::megatron_flops(gpt, R::none));
@@ -140,7 +147,8 @@ TEST_CASE("PaLM's and Kaplan's formulas differ from the operators by named terms
   const Arch a = llama31_8b();
   const Parameters n = parameters(a);
   Plan p;
-  p.seq = 2048, p.global_batch = 1;
+  p.seq = 2048;
+  p.global_batch = 1;
   const Flops per_token(training_flops(a, p).model_total.value / 2048);
   // 6N counts every parameter: the token table, which is looked up, and the norms, which are element-wise, too.
   CHECK(per_token + flops(6, n.embedding + n.norm) == textbook::palm_flops_per_token(n.total, 32, 32, 128, 2048));
@@ -155,7 +163,8 @@ TEST_CASE("PaLM's and Kaplan's formulas differ from the operators by named terms
 
 TEST_CASE("a run of 10^15 tokens is counted to the last FLOP", "[contract][work]") {
   Plan p;
-  p.seq = 8192, p.global_batch = 1;
+  p.seq = 8192;
+  p.global_batch = 1;
   const Flops step_flops = training_flops(llama31_70b(), p).model_total;
   // 6 N_mm + 12 L A d_h S a token; N_mm = 70553706496 - 128256 x 8192 - 161 x 8192
   const Wide per_token = Wide{6} * (70553706496 - 128256 * 8192 - 161 * 8192) + Wide{12} * 80 * 8192 * 8192;
@@ -166,7 +175,8 @@ TEST_CASE("a run of 10^15 tokens is counted to the last FLOP", "[contract][work]
 
 TEST_CASE("sizes beyond 2^63 are an error and never a wrong number", "[contract][work]") {
   Plan p;
-  p.seq = Count{1} << 33, p.global_batch = 1;
+  p.seq = Count{1} << 33;
+  p.global_batch = 1;
   CHECK_THROWS_AS(training_flops(even(), p), Overflow);  // twice the pairs: 2^67
   Arch a = even();
   a.hidden = a.embedding_width = Count{1} << 32;
@@ -177,7 +187,8 @@ TEST_CASE("sizes beyond 2^63 are an error and never a wrong number", "[contract]
                   }()),
                   Overflow);
   a = even();
-  a.heads = a.kv_heads = Count{1} << 40, a.head_dim = Count{1} << 30;
+  a.heads = a.kv_heads = Count{1} << 40;
+  a.head_dim = Count{1} << 30;
   CHECK_THROWS_AS(parameters(a), Overflow);
   a = even_moe();
   a.moe.shared_experts = a.moe.shared_width = Count{1} << 40;

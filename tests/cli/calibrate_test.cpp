@@ -23,7 +23,9 @@ const std::string calibration =
 /// The measurements of a quiet machine.
 validate::Calibration quiet() {
   validate::Calibration c;
-  c.copy = BytesPerSecond(26e9), c.cache_bandwidth = BytesPerSecond(58e9), c.cache = Bytes(Count{64} << 20);
+  c.copy = BytesPerSecond(26e9);
+  c.cache_bandwidth = BytesPerSecond(58e9);
+  c.cache = Bytes(Count{64} << 20);
   c.functions = 6e9;
   const CoreRates core{FlopsPerSecond(50e9), FlopsPerSecond(53e9)};
   c.formats.push_back({dtypes::fp32, {{{256, 768, 768}, FlopsPerSecond(320e9)}}, 2e6, 0.4, core, core});

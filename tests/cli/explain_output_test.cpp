@@ -222,8 +222,11 @@ TEST_CASE("the rules of thumb give GPT-3's numbers as the seeds print them", "[e
   const Builtin* gpt = find_builtin(builtin_models(), "gpt-3-175b");
   REQUIRE(gpt != nullptr);
   Request r;
-  r.model = load_model("gpt-3-175b"), r.hardware = load_hardware("a100-sxm-80gb");
-  r.plan.seq = 2048, r.plan.global_batch = 1, r.run.tokens = 300'000'000'000;
+  r.model = load_model("gpt-3-175b");
+  r.hardware = load_hardware("a100-sxm-80gb");
+  r.plan.seq = 2048;
+  r.plan.global_batch = 1;
+  r.run.tokens = 300'000'000'000;
   r.plan.prompt = 1024;
   const explain::Setting s(r, {true, true});
   const auto value = [&](std::string_view title) {

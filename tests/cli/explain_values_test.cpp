@@ -30,7 +30,10 @@ std::string verdict(const Explanation& e, long double value) {
     long double t = 0;
     for (const explain::Symbol& s : e.symbols)
       if (s.name == name || (s.name == "optimizer" && std::string(name) == "memory")) t += std::stold(s.value);
-    if (t > most) most = t, largest = meaning;
+    if (t > most) {
+      most = t;
+      largest = meaning;
+    }
   }
   return largest;
 }
@@ -86,7 +89,11 @@ struct Way {
 
 Achieved measured() {
   Achieved a;
-  a.present = true, a.matmul.fill(0.71), a.memory = 0.93, a.link = 0.8, a.launch = Seconds(4e-6);
+  a.present = true;
+  a.matmul.fill(0.71);
+  a.memory = 0.93;
+  a.link = 0.8;
+  a.launch = Seconds(4e-6);
   a.flash.fill({FlopsPerSecond(3.1e14), FlopsPerSecond(2.7e14)}), a.naive.fill({FlopsPerSecond(1.1e14), {}});
   a.half_matmul.fill(2.7e9);
   a.launch_backward = Seconds(7e-6), a.recorded = Seconds(2e-6), a.exposed.fill(0.6), a.functions = 1.3e12,
@@ -100,7 +107,8 @@ Request request(const ModelCard& model, const Way& way) {
   r.hardware = load_hardware("h100-sxm-80gb");
   if (way.measured) r.hardware->cluster.device.achieved = measured();
   const Count longest = model.arch.position == Position::learned ? model.arch.position_rows : 1 << 20;
-  r.plan.prompt = std::min<Count>(longest - 64, 1500), r.plan.generate = 61;
+  r.plan.prompt = std::min<Count>(longest - 64, 1500);
+  r.plan.generate = 61;
   give(r, *find_option("--seq"), std::to_string(std::min<Count>(longest, 2048)));
   std::istringstream words(way.options);
   std::string flag, value;
@@ -172,11 +180,19 @@ ModelCard preset(const Builtin& b) { return load_model(std::string(b.name)); }
 /// A small model of a shape that no preset has.
 ModelCard odd(const char* name, void (*change)(Arch&)) {
   Arch a;
-  a.layers = 7, a.hidden = 96, a.vocabulary = 1001, a.context = 4096, a.embedding_width = 96;
-  a.heads = 8, a.kv_heads = 2, a.head_dim = 12, a.mlp_width = 250;
+  a.layers = 7;
+  a.hidden = 96;
+  a.vocabulary = 1001;
+  a.context = 4096;
+  a.embedding_width = 96;
+  a.heads = 8;
+  a.kv_heads = 2;
+  a.head_dim = 12;
+  a.mlp_width = 250;
   change(a);
   ModelCard m;
-  m.name = m.title = name, m.arch = a;
+  m.name = m.title = name;
+  m.arch = a;
   return m;
 }
 
@@ -189,33 +205,55 @@ std::vector<ModelCard> odd_models() {
   return {
       odd("table narrower than the model, post norm, no final norm",
           [](Arch& a) {
-            a.embedding_width = 40, a.norm_placement = NormPlacement::post, a.final_norm = false, a.tied_head = true;
+            a.embedding_width = 40;
+            a.norm_placement = NormPlacement::post;
+            a.final_norm = false;
+            a.tied_head = true;
             a.position = Position::learned, a.position_rows = 4098,
             a.mlp_bias = a.qkv_bias = a.attention_out_bias = true;
           }),
       odd("narrow table with an embedding norm, untied head with bias",
           [](Arch& a) {
-            a.embedding_width = 40, a.embedding_norm = a.head_bias = true, a.norm = NormKind::weight_free;
+            a.embedding_width = 40;
+            a.embedding_norm = a.head_bias = true;
+            a.norm = NormKind::weight_free;
           }),
       odd("embedding norm, sandwich, full norms of q and k with bias, windows",
           [](Arch& a) {
-            a.embedding_norm = true, a.norm_placement = NormPlacement::both, a.qk_norm = QkNorm::full_bias;
-            a.local = {{100}, LayerSet::every(1, 2, 7)}, a.mlp = MlpKind::gated, a.attention_sinks = true;
+            a.embedding_norm = true;
+            a.norm_placement = NormPlacement::both;
+            a.qk_norm = QkNorm::full_bias;
+            a.local = {{100}, LayerSet::every(1, 2, 7)};
+            a.mlp = MlpKind::gated;
+            a.attention_sinks = true;
           }),
       odd("every layer windowed, output norms, per-head norms with bias",
           [](Arch& a) {
-            a.norm_placement = NormPlacement::output, a.qk_norm = QkNorm::per_head_bias, a.norm = NormKind::rms_norm;
-            a.local = {{64}, LayerSet::all(7)}, a.mlp = MlpKind::gated, a.activation = Activation::xielu;
+            a.norm_placement = NormPlacement::output;
+            a.qk_norm = QkNorm::per_head_bias;
+            a.norm = NormKind::rms_norm;
+            a.local = {{64}, LayerSet::all(7)};
+            a.mlp = MlpKind::gated;
+            a.activation = Activation::xielu;
           }),
       odd("chunks in some layers",
           [](Arch& a) {
-            a.local = {{100, true}, LayerSet::every(0, 2, 7)}, a.mlp = MlpKind::gated, a.norm = NormKind::rms_norm;
+            a.local = {{100, true}, LayerSet::every(0, 2, 7)};
+            a.mlp = MlpKind::gated;
+            a.norm = NormKind::rms_norm;
           }),
       odd("linear attention but for one layer, experts in some",
           [](Arch& a) {
-            a.linear_layers = LayerSet::every(1, 1, 7), a.mlp = MlpKind::gated, a.norm = NormKind::rms_norm;
-            a.moe.experts = 10, a.moe.top_k = 3, a.moe.width = 50, a.moe.shared_experts = 3, a.moe.shared_width = 20;
-            a.moe.shared_gate = a.moe.router_bias = a.moe.expert_bias = true, a.moe.layers = LayerSet::every(2, 2, 7);
+            a.linear_layers = LayerSet::every(1, 1, 7);
+            a.mlp = MlpKind::gated;
+            a.norm = NormKind::rms_norm;
+            a.moe.experts = 10;
+            a.moe.top_k = 3;
+            a.moe.width = 50;
+            a.moe.shared_experts = 3;
+            a.moe.shared_width = 20;
+            a.moe.shared_gate = a.moe.router_bias = a.moe.expert_bias = true;
+            a.moe.layers = LayerSet::every(2, 2, 7);
           }),
       odd("linear attention alone",
           [](Arch& a) { a.linear_layers = LayerSet::all(7), a.activation = Activation::xielu; }),
@@ -226,8 +264,14 @@ std::vector<ModelCard> odd_models() {
           }),
       odd("latent attention with direct queries, experts everywhere",
           [](Arch& a) {
-            latent(a), a.latent.q_rank = 0, a.block = BlockKind::parallel, a.norms_per_layer = 1;
-            a.moe.experts = a.moe.top_k = 6, a.moe.width = 33, a.moe.layers = LayerSet::all(7), a.mlp_width = 0;
+            latent(a);
+            a.latent.q_rank = 0;
+            a.block = BlockKind::parallel;
+            a.norms_per_layer = 1;
+            a.moe.experts = a.moe.top_k = 6;
+            a.moe.width = 33;
+            a.moe.layers = LayerSet::all(7);
+            a.mlp_width = 0;
           }),
   };
 }

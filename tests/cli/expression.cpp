@@ -164,8 +164,12 @@ class Parser {
 Fraction::Fraction(Int n, Int d) : n_(n), d_(d) {
   if (d_ == 0) throw std::runtime_error("an expression divides by zero");
   const Int g = divisor(n_, d_) * (d_ < 0 ? -1 : 1);
-  n_ /= g, d_ /= g;
-  if (d_ < 0) n_ = -n_, d_ = -d_;
+  n_ /= g;
+  d_ /= g;
+  if (d_ < 0) {
+    n_ = -n_;
+    d_ = -d_;
+  }
 }
 Fraction Fraction::floor() const { return n_ >= 0 ? n_ / d_ : -((-n_ + d_ - 1) / d_); }
 Fraction operator+(const Fraction& a, const Fraction& b) {

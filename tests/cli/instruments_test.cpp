@@ -22,7 +22,9 @@ validate::Metered all_measured() {
                 .overhead = Bytes(505),
                 .workspaces = {{"cuBLASLt workspace", Bytes(32), ""}},
                 .terms = {{"context", Bytes(505), "of the driver"}, {"arena", Bytes(1000), "tensors"}}}}};
-  m.board.name = "NVIDIA H200", m.board.sm_clock = 1755e6, m.board.throttled = {{"power cap"}};
+  m.board.name = "NVIDIA H200";
+  m.board.sm_clock = 1755e6;
+  m.board.throttled = {{"power cap"}};
   m.versions = {{"cublaslt", "13.1.0"}};
   m.bias_trials = {{64, 8, 32, Seconds(3e-6), Seconds(2e-6)}, {64, 32, 8, Seconds(5e-6), {}}};
   return m;
@@ -100,7 +102,8 @@ TEST_CASE("a note says why FLOPs are not split by unit", "[contract][instruments
 
 TEST_CASE("FLOPs of float32 are omitted if nothing counted them", "[contract][instruments]") {
   validate::Metered m = all_measured();
-  m.tensor_cores = false, m.product.reset();
+  m.tensor_cores = false;
+  m.product.reset();
   const json::Value r = json_of(m);
   CHECK_FALSE(r["counters"][0].contains("counted_flops"));
   CHECK(r["counters"][0]["dram_read_bytes"] == 200.0);
@@ -153,7 +156,9 @@ TEST_CASE("the machine is described as far as it is known", "[contract][instrume
 
 TEST_CASE("a missing measurement is a note and not a section", "[contract][instruments]") {
   validate::Metered m;
-  m.no_counts = "no CUPTI", m.no_energy = "no board", m.no_memory = "not alone";
+  m.no_counts = "no CUPTI";
+  m.no_energy = "no board";
+  m.no_memory = "not alone";
   const json::Value r = json_of(m);
   for (const char* section : {"counters", "energy", "device_memory", "bias_trials"}) CHECK_FALSE(r.contains(section));
   CHECK(r["notes"] ==
@@ -175,7 +180,8 @@ TEST_CASE("the code that computed attention is shown by part if there is a choic
 
 TEST_CASE("utilisation refers to the datasheet's peak if a preset has the board's name", "[contract][instruments]") {
   validate::Case c{"gpt-2", load_model("gpt-2-124m").arch, {}};
-  c.plan.seq = 1024, c.plan.micro_batch = c.plan.global_batch = 64;
+  c.plan.seq = 1024;
+  c.plan.micro_batch = c.plan.global_batch = 64;
   HardwareCard measured;
   measured.title = "measured",
   measured.cluster.device.peaks[static_cast<std::size_t>(Peak::bf16)] = FlopsPerSecond(500e12);

@@ -41,7 +41,8 @@ Step whole(const json::Object& in) {
 Plan training_plan(const json::Object& in) {
   const std::string again = in.text("recompute");
   Plan p;
-  p.micro_batch = p.global_batch = in.count("batch"), p.seq = in.count("seq");
+  p.micro_batch = p.global_batch = in.count("batch");
+  p.seq = in.count("seq");
   p.attention_flops = convention(in, "attention");
   p.attention = in.flag("flash") ? AttentionImpl::flash : AttentionImpl::naive;
   p.recompute = again == "full" ? Recompute::full : again == "selective" ? Recompute::selective : Recompute::none;
@@ -144,7 +145,9 @@ TEST_CASE("the engine counts the golden training FLOPs and the flash backward ma
 TEST_CASE("the engine counts the golden training FLOPs per token", "[golden]") {
   CHECK(each_case("flops_train_per_token", [](const json::Object& in, const std::string& value) {
           Plan p;
-          p.seq = in.count("seq"), p.global_batch = 1, p.attention_flops = convention(in, "attention");
+          p.seq = in.count("seq");
+          p.global_batch = 1;
+          p.attention_flops = convention(in, "attention");
           const Flops f = training_flops(model(in), p).model_total;
           const auto tokens = static_cast<Wide>(p.seq);
           REQUIRE(f.value % tokens == 0);

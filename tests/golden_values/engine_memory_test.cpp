@@ -16,7 +16,10 @@ namespace {
 /// A model that is one tied table of n numbers: whatever the engine says of n parameters.
 Arch table_of(Count n) {
   Arch a;
-  a.hidden = a.embedding_width = 1, a.vocabulary = n, a.tied_head = true, a.final_norm = false;
+  a.hidden = a.embedding_width = 1;
+  a.vocabulary = n;
+  a.tied_head = true;
+  a.final_norm = false;
   a.position = Position::none;
   return a;
 }
@@ -24,17 +27,27 @@ Arch table_of(Count n) {
 /// GPT's block of the seeds and of Korthikanti et al.: MHA, E = 4, no biases, every layer alike.
 Arch gpt_of(Count layers, Count hidden, Count heads, Count vocabulary) {
   Arch a;
-  a.layers = layers, a.hidden = a.embedding_width = hidden, a.vocabulary = vocabulary;
-  a.heads = a.kv_heads = heads, a.head_dim = hidden / heads, a.mlp_width = 4 * hidden;
-  a.position = Position::none, a.tied_head = true;
+  a.layers = layers;
+  a.hidden = a.embedding_width = hidden;
+  a.vocabulary = vocabulary;
+  a.heads = a.kv_heads = heads;
+  a.head_dim = hidden / heads;
+  a.mlp_width = 4 * hidden;
+  a.position = Position::none;
+  a.tied_head = true;
   return a;
 }
 
 /// The seeds' rule: naive attention, dropout, scores before and after softmax, no statistics.
 Plan seed_plan(Count batch, Count seq, Count precision) {
   Plan p;
-  p.micro_batch = p.global_batch = batch, p.seq = seq, p.weight_precision = p.precision = bytes_wide(precision);
-  p.attention = AttentionImpl::naive, p.dropout = true, p.softmax_store = SoftmaxStore::seed, p.norm_stats = false;
+  p.micro_batch = p.global_batch = batch;
+  p.seq = seq;
+  p.weight_precision = p.precision = bytes_wide(precision);
+  p.attention = AttentionImpl::naive;
+  p.dropout = true;
+  p.softmax_store = SoftmaxStore::seed;
+  p.norm_stats = false;
   return p;
 }
 
@@ -68,11 +81,18 @@ Bytes kept_of(const Arch& a, const Plan& p, std::string_view first, std::string_
 
 Arch layer_of(const json::Object& in) {
   Arch a;
-  a.layers = 1, a.hidden = a.embedding_width = in.count("d_model");
-  a.heads = in.count("n_heads"), a.kv_heads = in.count("n_kv_heads"), a.head_dim = in.count("d_head");
-  a.mlp = in.text("mlp") == "glu" ? MlpKind::gated : MlpKind::plain, a.mlp_width = in.count("d_ff");
+  a.layers = 1;
+  a.hidden = a.embedding_width = in.count("d_model");
+  a.heads = in.count("n_heads");
+  a.kv_heads = in.count("n_kv_heads");
+  a.head_dim = in.count("d_head");
+  a.mlp = in.text("mlp") == "glu" ? MlpKind::gated : MlpKind::plain;
+  a.mlp_width = in.count("d_ff");
   a.norm = in.text("norm") == "rmsnorm" ? NormKind::rms_norm : NormKind::layer_norm;
-  if (in.flag("parallel_block")) a.block = BlockKind::parallel, a.norms_per_layer = 1;
+  if (in.flag("parallel_block")) {
+    a.block = BlockKind::parallel;
+    a.norms_per_layer = 1;
+  }
   return a;
 }
 
@@ -107,12 +127,16 @@ TEST_CASE("one block keeps the golden bytes in every storage option", "[golden]"
         const std::string again = in.text("recompute");
         Plan p;
         Layout layout;
-        p.micro_batch = p.global_batch = in.count("batch"), p.seq = in.count("seq");
-        p.precision = p.working = bytes_wide(in.count("p")), layout.tp = in.count("tensor_parallel");
-        layout.sp = in.flag("sequence_parallel"), p.dropout = in.flag("hidden_dropout");
+        p.micro_batch = p.global_batch = in.count("batch");
+        p.seq = in.count("seq");
+        p.precision = p.working = bytes_wide(in.count("p"));
+        layout.tp = in.count("tensor_parallel");
+        layout.sp = in.flag("sequence_parallel");
+        p.dropout = in.flag("hidden_dropout");
         p.attention = in.text("attn_impl") == "flash" ? AttentionImpl::flash : AttentionImpl::naive;
         p.softmax_store = in.text("softmax_store") == "seed" ? SoftmaxStore::seed : SoftmaxStore::minimal;
-        p.glu_store = glu_store(in), p.norm_stats = in.flag("norm_stats");
+        p.glu_store = glu_store(in);
+        p.norm_stats = in.flag("norm_stats");
         p.recompute = again == "full" ? Recompute::full : again == "selective" ? Recompute::selective : Recompute::none;
         CHECK(digits(kept(layer_of(in), p, in.flag("attn_dropout"), layout)) == value);
       }) == 12);
@@ -124,7 +148,8 @@ TEST_CASE("the seeds' activation formulas come out of the plan's options", "[gol
           const Arch a = gpt_of(in.count("n_layers"), in.count("d_model"), in.count("n_heads"), 0);
           Plan p = seed_plan(in.count("batch"), in.count("seq"), in.count("p"));
           Layout layout;
-          layout.tp = in.count("tensor_parallel"), layout.sp = in.flag("sequence_parallel");
+          layout.tp = in.count("tensor_parallel");
+          layout.sp = in.flag("sequence_parallel");
           const Bytes all = a.layers * kept(a, p, true, layout);
           const std::string part = in.text("part");
           if (part == "total") {
@@ -160,7 +185,8 @@ TEST_CASE("outside the blocks a step keeps what Korthikanti et al. add up", "[go
           ++on_one_stage;
           Plan p = seed_plan(in.count("batch"), in.count("seq"), 2);
           Layout layout;
-          layout.tp = in.count("tensor_parallel"), layout.sp = true;
+          layout.tp = in.count("tensor_parallel");
+          layout.sp = true;
           // Of one layer and of two: what is outside comes once, 2 a - b.
           const auto memory = [&](Count layers) {
             return training_memory(gpt_of(layers, in.count("d_model"), layout.tp, in.count("vocab")), p, layout);
@@ -176,8 +202,10 @@ TEST_CASE("outside the blocks a step keeps what Korthikanti et al. add up", "[go
           ++float32;
           Plan p;
           Layout layout;
-          p.micro_batch = p.global_batch = in.count("batch"), p.seq = in.count("seq");
-          layout.tp = in.count("tensor_parallel"), p.logits.chunks = in.count("chunks");
+          p.micro_batch = p.global_batch = in.count("batch");
+          p.seq = in.count("seq");
+          layout.tp = in.count("tensor_parallel");
+          p.logits.chunks = in.count("chunks");
           CHECK(digits(training_memory(gpt_of(1, layout.tp, layout.tp, in.count("vocab")), p, layout).logits) == value);
         }) == 2);
   CHECK(float32 == 1);
@@ -189,12 +217,17 @@ TEST_CASE("a mixture's MLP keeps the golden bytes", "[golden]") {
           const Count k = in.count("top_k"), copies = static_cast<Count>(capacity * static_cast<double>(k));
           Arch a = gpt_of(1, in.count("d_model"), 1, 0);
           a.mlp = MlpKind::gated;
-          a.moe.experts = in.count("n_experts"), a.moe.top_k = copies, a.moe.width = in.count("d_ff_expert");
-          a.moe.shared_experts = in.count("n_shared"), a.moe.shared_width = in.count("d_ff_shared");
+          a.moe.experts = in.count("n_experts");
+          a.moe.top_k = copies;
+          a.moe.width = in.count("d_ff_expert");
+          a.moe.shared_experts = in.count("n_shared");
+          a.moe.shared_width = in.count("d_ff_shared");
           a.moe.layers = LayerSet::all(1);
           Plan p;
-          p.micro_batch = p.global_batch = in.count("batch"), p.seq = in.count("seq");
-          p.precision = bytes_wide(in.count("p")), p.glu_store = glu_store(in);
+          p.micro_batch = p.global_batch = in.count("batch");
+          p.seq = in.count("seq");
+          p.precision = bytes_wide(in.count("p"));
+          p.glu_store = glu_store(in);
           const Bytes mlp = kept_of(a, p, "mlp.router", "mlp.shared_add");
           // A capacity factor multiplies copies, not the float32 gates: those of the spare copies come off.
           const Bytes gates(4 * p.micro_batch * p.seq * (copies - k));
@@ -209,9 +242,19 @@ TEST_CASE("the engine counts the golden bytes of weights, gradients and optimize
     if (preset == "adam_fp32") p.weight_precision = p.precision = dtypes::fp32;
     if (preset == "adam_mixed_fp16_grads") p.gradient_bytes = 2;
     if (preset == "adam_mixed_both_grads") p.gradient_bytes = 6;
-    if (preset == "adam_bf16_pure") p.gradient_bytes = 2, p.master = false, p.state_precision = dtypes::bf16;
-    if (preset == "sgd_momentum_mixed") p.optimizer = Optimizer::momentum, p.gradient_bytes = 2;
-    if (preset == "adam8bit_master") p.optimizer = Optimizer::adam8bit, p.gradient_bytes = 2;
+    if (preset == "adam_bf16_pure") {
+      p.gradient_bytes = 2;
+      p.master = false;
+      p.state_precision = dtypes::bf16;
+    }
+    if (preset == "sgd_momentum_mixed") {
+      p.optimizer = Optimizer::momentum;
+      p.gradient_bytes = 2;
+    }
+    if (preset == "adam8bit_master") {
+      p.optimizer = Optimizer::adam8bit;
+      p.gradient_bytes = 2;
+    }
     return training_states(table_of(n), p);
   };
   CHECK(each_case("state_bytes", [&](const json::Object& in, const std::string& value) {
@@ -229,7 +272,8 @@ TEST_CASE("the engine counts the golden bytes of weights, gradients and optimize
         }) == 1);
   CHECK(each_case("adam8bit_state_bytes", [&](const json::Object& in, const std::string& value) {
           Plan p;
-          p.optimizer = Optimizer::adam8bit, p.master = false;
+          p.optimizer = Optimizer::adam8bit;
+          p.master = false;
           const Count n = in.count("n_params"), block = in.count("block");
           // The engine's blocks are bitsandbytes' 256; the paper's are 2048.
           const Bytes finer(8 * (ceil_div(n, 256) - ceil_div(n, block)));
@@ -278,7 +322,8 @@ TEST_CASE("the engine counts the golden cache bytes", "[golden]") {
   CHECK(each_case("kv_bytes_per_token", [](const json::Object& in, const std::string& value) {
           Plan p;
           Layout layout;
-          layout.tp = in.count("tensor_parallel"), p.kv_precision = bytes_wide(in.count("kv_bytes"));
+          layout.tp = in.count("tensor_parallel");
+          p.kv_precision = bytes_wide(in.count("kv_bytes"));
           CHECK(digits(cache_bytes_per_token(model(in), p, layout)) == value);
         }) == 6);
   CHECK(each_case("kv_cache_bytes", [](const json::Object& in, const std::string& value) {
@@ -287,7 +332,8 @@ TEST_CASE("the engine counts the golden cache bytes", "[golden]") {
             a.local = {{in.count("window")}, LayerSet::every(in.count("global_layers"), 1, a.layers)};
           Plan p;
           Layout layout;
-          layout.tp = in.count("tensor_parallel"), p.kv_precision = bytes_wide(in.count("kv_bytes"));
+          layout.tp = in.count("tensor_parallel");
+          p.kv_precision = bytes_wide(in.count("kv_bytes"));
           // The engine has no pages: the context is rounded up to whole ones here.
           const Count page = in.count("page"), context = ceil_div(in.count("context"), page) * page;
           CHECK(digits(in.count("batch") * cache_bytes(a, p, context, layout)) == value);
@@ -297,7 +343,8 @@ TEST_CASE("the engine counts the golden cache bytes", "[golden]") {
 TEST_CASE("a decode step reads the golden bytes of weights", "[golden]") {
   CHECK(each_case("weight_bytes_read", [](const json::Object& in, const std::string& value) {
           Plan p;
-          p.batch = in.count("tokens"), p.weight_precision = p.precision = bytes_wide(in.count("weight_bytes"));
+          p.batch = in.count("tokens");
+          p.weight_precision = p.precision = bytes_wide(in.count("weight_bytes"));
           close(decode(model(in), p, {}, {}, 100).rank.moved.weights, value);
         }) == 2);
   CHECK(each_case("experts_touched", [](const json::Object& in, const std::string& value) {
@@ -309,15 +356,19 @@ TEST_CASE("under the step roofline passes take the golden time", "[golden]") {
   CHECK(each_case("decode_step_time", [](const json::Object& in, const std::string& value) {
           REQUIRE((in.count("weight_bytes") == 2 && in.count("kv_bytes") == 2));
           Plan p;
-          p.roofline = Roofline::step, p.batch = in.count("batch");
-          p.efficiency = golden::real(in, "flops_efficiency"), p.memory_efficiency = golden::real(in, "bw_efficiency");
+          p.roofline = Roofline::step;
+          p.batch = in.count("batch");
+          p.efficiency = golden::real(in, "flops_efficiency");
+          p.memory_efficiency = golden::real(in, "bw_efficiency");
           const Time t = decode(model(in), p, {}, cluster(machine(in)), in.count("context")).estimate;
           close(t.total().value + golden::real(in, "comm_seconds"), value);
         }) == 3);
   CHECK(each_case("prefill_time", [](const json::Object& in, const std::string& value) {
           REQUIRE((in.text("attention") == "causal_exact" && in.text("lm_head") == "last"));
           Plan p;
-          p.roofline = Roofline::step, p.batch = in.count("batch"), p.efficiency = golden::real(in, "flops_efficiency");
+          p.roofline = Roofline::step;
+          p.batch = in.count("batch");
+          p.efficiency = golden::real(in, "flops_efficiency");
           close(prefill(model(in), p, {}, cluster(machine(in)), in.count("seq")).estimate.total().value, value);
         }) == 1);
 }
@@ -326,7 +377,10 @@ TEST_CASE("tensor parallelism sends the golden bytes per layer and micro-batch",
   CHECK(each_case("comm_tp_layer", [](const json::Object& in, const std::string& value) {
           REQUIRE(in.flag("regather"));
           Arch a = gpt_of(1, in.count("d_model"), 64, 0);
-          if (in.flag("parallel_block")) a.block = BlockKind::parallel, a.norms_per_layer = 1;
+          if (in.flag("parallel_block")) {
+            a.block = BlockKind::parallel;
+            a.norms_per_layer = 1;
+          }
           const Step step{.sequences = in.count("batch"), .queries = in.count("seq"), .training = true};
           const Count ranks = in.count("tensor_parallel");
           const bool train = in.text("phase") == "train", again = in.text("recompute") == "full";

@@ -27,13 +27,16 @@ Moe moe(const json::Object& m, Count layers) {
 }
 
 void read_attention(Arch& a, const json::Object& m) {
-  a.heads = m.count("n_heads"), a.kv_heads = m.count("n_kv_heads"), a.head_dim = m.count("d_head");
+  a.heads = m.count("n_heads");
+  a.kv_heads = m.count("n_kv_heads");
+  a.head_dim = m.count("d_head");
   a.attention =
       choice<AttentionKind>(m, "attention", {{"gqa", AttentionKind::grouped}, {"mla", AttentionKind::latent}});
   if (m.has("mla")) a.latent = latent(m.object("mla"));
   a.qk_norm =
       choice<QkNorm>(m, "qk_norm", {{"none", QkNorm::none}, {"per_head", QkNorm::per_head}, {"full", QkNorm::full}});
-  a.qkv_bias = m.flag("qkv_bias"), a.attention_out_bias = m.flag("attn_out_bias");
+  a.qkv_bias = m.flag("qkv_bias");
+  a.attention_out_bias = m.flag("attn_out_bias");
 }
 
 void read_norms(Arch& a, const json::Object& m) {
@@ -41,7 +44,8 @@ void read_norms(Arch& a, const json::Object& m) {
   a.norms_per_layer = m.count("norms_per_layer");
   if (a.norms_per_layer == 4) a.norm_placement = NormPlacement::both;
   if (a.norms_per_layer == 1) a.block = BlockKind::parallel;
-  a.final_norm = m.flag("final_norm"), a.embedding_norm = m.flag("embed_norm");
+  a.final_norm = m.flag("final_norm");
+  a.embedding_norm = m.flag("embed_norm");
 }
 
 }  // namespace
@@ -53,17 +57,20 @@ double real(const json::Object& in, std::string_view key) {
 
 Arch arch(const json::Object& m) {
   Arch a;
-  a.layers = m.count("n_layers"), a.vocabulary = m.count("vocab");
+  a.layers = m.count("n_layers");
+  a.vocabulary = m.count("vocab");
   a.hidden = a.embedding_width = m.count("d_model");
   read_attention(a, m);
   read_norms(a, m);
   a.mlp = choice<MlpKind>(m, "mlp", {{"plain", MlpKind::plain}, {"glu", MlpKind::gated}});
-  a.mlp_width = m.count("d_ff"), a.mlp_bias = m.flag("mlp_bias");
+  a.mlp_width = m.count("d_ff");
+  a.mlp_bias = m.flag("mlp_bias");
   if (m.has("moe")) a.moe = moe(m.object("moe"), a.layers);
   a.position = choice<Position>(m, "pos",
                                 {{"learned", Position::learned}, {"rope", Position::rope}, {"alibi", Position::alibi}});
   a.position_rows = m.count("max_pos");
-  a.tied_head = m.flag("tied"), a.head_bias = m.flag("head_bias");
+  a.tied_head = m.flag("tied");
+  a.head_bias = m.flag("head_bias");
   return a;
 }
 

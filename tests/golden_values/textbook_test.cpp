@@ -47,7 +47,8 @@ TEST_CASE("a golden file that is no list of whole cases is refused", "[golden]")
 
 TEST_CASE("an input that is missing or unknown is named", "[golden]") {
   golden::Case c;
-  c.id = "x", c.quantity = "kaplan_loss";
+  c.id = "x";
+  c.quantity = "kaplan_loss";
   c.inputs = json::parse(R"({"kind": "taste", "x": 1})", "x");
   CHECK_THROWS_WITH(golden::textbook_value(c), Catch::Contains("taste"));
   c.inputs = json::parse(R"({"kind": "N"})", "x");

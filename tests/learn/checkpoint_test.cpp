@@ -219,20 +219,26 @@ TEST_CASE("a file of another program or model is refused with the wrong field", 
         "'" + folder.file("y") +
             "', tensor \"embedding.tokens.weight\": expected F32 [256, 12], got F32 [128, 24]; "
             "this file belongs to a different model");
-  changed = all, changed.pop_back();
+  changed = all;
+  changed.pop_back();
   CHECK(with(changed, metadata).find("tensor \"tokenizer\" is missing") != std::string::npos);
-  changed = all, changed[1].name = "layers.7.x";
+  changed = all;
+  changed[1].name = "layers.7.x";
   CHECK(with(changed, metadata).find("is missing") != std::string::npos);
-  changed = all, changed.push_back({"extra", "F32", {2, 3}, std::as_bytes(std::span(numbers))});
+  changed = all;
+  changed.push_back({"extra", "F32", {2, 3}, std::as_bytes(std::span(numbers))});
   CHECK(with(changed, metadata).find("tensor \"extra\"") != std::string::npos);
   Metadata texts = metadata;
   texts["precision"] = "fp7";
   CHECK(with(all, texts).find("\"precision\": expected fp32, bf16 or fp64, got \"fp7\"") != std::string::npos);
-  texts = metadata, texts["llmcalc_checkpoint"] = "2";
+  texts = metadata;
+  texts["llmcalc_checkpoint"] = "2";
   CHECK(with(all, texts).find("by a later llmcalc") != std::string::npos);
-  texts = metadata, texts.erase("model");
+  texts = metadata;
+  texts.erase("model");
   CHECK(with(all, texts).find("\"model\" is missing") != std::string::npos);
-  texts = metadata, texts["training"] = "{}";
+  texts = metadata;
+  texts["training"] = "{}";
   CHECK(with(all, texts).find("\"training\"") != std::string::npos);
 }
 

@@ -18,7 +18,8 @@ namespace {
 class Watched : public Memory {
  public:
   void* allocate(Bytes bytes) override {
-    held += bytes.value, most = std::max(most, held);
+    held += bytes.value;
+    most = std::max(most, held);
     return std::malloc(static_cast<std::size_t>(bytes.value) + 1);
   }
   void release(void* data, Bytes bytes) override {

@@ -94,10 +94,14 @@ Results run(Backend& b, const Case& c, const Given& g) {
     return HeadView{.data = at, .sequence = c.tokens * token, .token = token, .head = c.width};
   };
   AttentionInputs in;
-  in.q = view(qkv, 0), in.k = view(qkv, c.heads), in.v = view(qkv, c.heads + c.kv_heads);
+  in.q = view(qkv, 0);
+  in.k = view(qkv, c.heads);
+  in.v = view(qkv, c.heads + c.kv_heads);
   in.scale = 1 / std::sqrt(static_cast<double>(c.width));
   AttentionGradients to;
-  to.q = view(gradients, 0), to.k = view(gradients, c.heads), to.v = view(gradients, c.heads + c.kv_heads);
+  to.q = view(gradients, 0);
+  to.k = view(gradients, c.heads);
+  to.v = view(gradients, c.heads + c.kv_heads);
   const AttentionKept kept{.log_sum_exp = log_sum_exp.data()};
   b.attention(s, in, AttentionImpl::flash, {}, kept, o.data());
   b.attention_gradient(s, in, AttentionImpl::flash, {}, kept, o.data(), d_o.data(), nullptr, to);

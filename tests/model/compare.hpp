@@ -105,7 +105,8 @@ inline Variant grown(const Variant& given) {
                    &a.latent.v_dim, &a.local.reach.tokens})
     *n *= 4;
   a.vocabulary *= 20;
-  v.plan.seq = 48, v.plan.micro_batch = v.plan.global_batch = 4;
+  v.plan.seq = 48;
+  v.plan.micro_batch = v.plan.global_batch = 4;
   return v;
 }
 

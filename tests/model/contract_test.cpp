@@ -61,7 +61,8 @@ void generate_as_predicted(test::Variant v, model::Backend& backend) {
   for (const Mla mla : {Mla::automatic, Mla::absorbed, Mla::expanded})
     for (const bool cache : {true, false}) {
       if (v.arch.attention != AttentionKind::latent && mla != Mla::automatic) continue;
-      v.plan.mla = mla, v.plan.kv_cache = cache;
+      v.plan.mla = mla;
+      v.plan.kv_cache = cache;
       INFO("mla " << static_cast<int>(mla) << ", cache " << cache);
       model::Transformer t(v.arch, backend, {.plan = v.plan}, 7);
       same(predicted_inference(v.arch, v.plan), measured_inference(t, 3));
@@ -78,10 +79,17 @@ TEST_CASE("the worst moment may be a layer's forward run: its last sum beside a 
   for (const BlockKind block : {BlockKind::serial, BlockKind::parallel})
     for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
       test::Variant v{"narrow", test::tiny_llama(), test::tiny_plan()};
-      v.arch.layers = 1, v.arch.hidden = v.arch.embedding_width = 64, v.arch.vocabulary = 3, v.arch.mlp_width = 1;
-      v.arch.heads = v.arch.kv_heads = 1, v.arch.head_dim = 2, v.arch.block = block;
-      v.arch.norms_per_layer = block == BlockKind::parallel ? 1 : 2, v.arch.final_norm = false;
-      v.plan.seq = 32, v.plan.recompute = recompute;
+      v.arch.layers = 1;
+      v.arch.hidden = v.arch.embedding_width = 64;
+      v.arch.vocabulary = 3;
+      v.arch.mlp_width = 1;
+      v.arch.heads = v.arch.kv_heads = 1;
+      v.arch.head_dim = 2;
+      v.arch.block = block;
+      v.arch.norms_per_layer = block == BlockKind::parallel ? 1 : 2;
+      v.arch.final_norm = false;
+      v.plan.seq = 32;
+      v.plan.recompute = recompute;
       v.plan.weight_precision = v.plan.precision = v.plan.kv_precision = dtypes::fp32;
       INFO(static_cast<int>(block) << ", recompute " << static_cast<int>(recompute));
       train_as_predicted(v, *model::make_cpu(model::Number::f32, true));
@@ -111,7 +119,8 @@ TEST_CASE("training by CUDA's kernels holds, does and orders what is predicted w
       for (const Arch& arch : {test::tiny_gpt(), test::tiny_llama()})  // tied and not
         for (const Count vocabulary : {17, 32}) {
           test::Variant v{"", arch, test::tiny_plan()};
-          v.arch.vocabulary = vocabulary, v.plan.logits.format = LogitFormat::compute;
+          v.arch.vocabulary = vocabulary;
+          v.plan.logits.format = LogitFormat::compute;
           v.plan.weight_precision = v.plan.precision = v.plan.kv_precision = format;
           const std::unique_ptr<model::Backend> backend = make(number, true);
           INFO(backend->name() << ", tied " << arch.tied_head << ", vocabulary " << vocabulary);

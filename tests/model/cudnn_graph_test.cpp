@@ -159,10 +159,17 @@ void check_graphs(Count kv_heads, Count tokens, Count qk_dim, Count v_dim, bool 
                     .qk_dim = qk_dim,
                     .v_dim = v_dim};
   AttentionInputs in;
-  in.q = view(qkv, 0, qk_dim), in.k = view(qkv, keys, qk_dim), in.v = view(qkv, values, v_dim), in.scale = 0.5;
+  in.q = view(qkv, 0, qk_dim);
+  in.k = view(qkv, keys, qk_dim);
+  in.v = view(qkv, values, v_dim);
+  in.scale = 0.5;
   AttentionGradients to, exact_to;
-  to.q = view(gradients, 0, qk_dim), to.k = view(gradients, keys, qk_dim), to.v = view(gradients, values, v_dim);
-  exact_to.q = view(exact, 0, qk_dim), exact_to.k = view(exact, keys, qk_dim), exact_to.v = view(exact, values, v_dim);
+  to.q = view(gradients, 0, qk_dim);
+  to.k = view(gradients, keys, qk_dim);
+  to.v = view(gradients, values, v_dim);
+  exact_to.q = view(exact, 0, qk_dim);
+  exact_to.k = view(exact, keys, qk_dim);
+  exact_to.v = view(exact, values, v_dim);
 
   const std::unique_ptr<Backend> cpu = make_cpu(Number::f64);
   const AttentionKept kept{.log_sum_exp = log_sum_exp.data()};

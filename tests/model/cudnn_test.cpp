@@ -79,7 +79,8 @@ Count workspace(const SdpaShape& s) {
 template <typename F>
 void each_direction(SdpaShape s, F f) {
   for (const auto& [backward, deterministic] : {std::pair{false, false}, {true, false}, {true, true}}) {
-    s.backward = backward, s.deterministic = deterministic;
+    s.backward = backward;
+    s.deterministic = deterministic;
     INFO(s.tokens << " tokens, " << s.kv_heads << " KV heads of " << s.qk_dim << ", backward " << backward
                   << ", deterministic " << deterministic);
     f(s);

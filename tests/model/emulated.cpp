@@ -34,7 +34,9 @@ class Block {
 
   /// f(i) on every thread i, until all have returned.
   void run(const std::function<void(int)>& f) {
-    body_ = &f, running = this, left_ = fibers_.size();
+    body_ = &f;
+    running = this;
+    left_ = fibers_.size();
     for (Fiber& fiber : fibers_) fiber.state = Fiber::fresh;
     while (left_ > 0) {
       for (std::size_t first = 0; first < fibers_.size(); first += warp) run_warp(first);
@@ -57,7 +59,10 @@ class Block {
     for (bool more = true; more;) {
       more = false;
       for (now_ = first; now_ < first + warp; ++now_)
-        if (fibers_[now_].state <= Fiber::waiting) turn(fibers_[now_]), more = true;
+        if (fibers_[now_].state <= Fiber::waiting) {
+          turn(fibers_[now_]);
+          more = true;
+        }
     }
   }
   void yield(Fiber::State state) {
@@ -79,7 +84,8 @@ class Block {
   static void enter() {
     Block& b = *running;
     (*b.body_)(static_cast<int>(b.now_));
-    b.fibers_[b.now_].state = Fiber::over, --b.left_;
+    b.fibers_[b.now_].state = Fiber::over;
+    --b.left_;
     _longjmp(b.scheduler_, 1);
   }
 

@@ -47,7 +47,8 @@ class WarpLane {
     const unsigned g = lane_ / 4, t = lane_ % 4;
     for (unsigned i = 0; i < 2; ++i) {
       for (unsigned word = 0; word < 4; ++word) x.a[g + word % 2 * 8][2 * t + word / 2 * 8 + i] = number(a[word], i);
-      x.b[g][2 * t + i] = number(b0, i), x.b[g][2 * t + 8 + i] = number(b1, i);
+      x.b[g][2 * t + i] = number(b0, i);
+      x.b[g][2 * t + 8 + i] = number(b1, i);
     }
     wait_();
     for (unsigned e = 0; e < 4; ++e) {

@@ -292,7 +292,10 @@ void check_core(Lab& lab, Count queries, Count width, const CoreVariant& c) {
     AttentionKept kept{.log_sum_exp = p(lse)};
     if (c.how == AttentionImpl::naive) {
       kept.probabilities = p(p0);
-      if (d.p > 0) kept.dropped = p(dropped), kept.mask = masks.back().data();
+      if (d.p > 0) {
+        kept.dropped = p(dropped);
+        kept.mask = masks.back().data();
+      }
     }
     b.attention(s, in, c.how, d, kept, p(o));
     if (c.past > 0) return;

@@ -37,7 +37,8 @@ void check_matmul(const MatmulShape& s, double tolerance) {
     double difference = 0, norm = 0;
     for (std::size_t i = 0; i < c.size(); ++i) {
       const double x = static_cast<double>(wide(c[i])), y = static_cast<double>(wide(exact[i]));
-      difference += (x - y) * (x - y), norm += y * y;
+      difference += (x - y) * (x - y);
+      norm += y * y;
     }
     CHECK(std::sqrt(difference) <= tolerance * std::sqrt(norm));
   }

@@ -63,7 +63,8 @@ class StandIn final : public model::Instruments {
   std::vector<model::BiasTrial> bias_trials() override { return {{8, 4, 2, Seconds(3), Seconds(2)}}; }
   model::Board board() override {
     model::Board b;
-    b.name = "a wish", b.other_processes = desk_.others;
+    b.name = "a wish";
+    b.other_processes = desk_.others;
     return b;
   }
   std::vector<model::Version> versions() override { return {{"cuda_driver", "13.0"}}; }
@@ -78,7 +79,8 @@ constexpr Metering how{.overhead = Bytes(100), .seconds = 0, .product = {64, 64,
 Case tiny_case(DType precision = dtypes::bf16) {
   Case c{"tiny", test::tiny_llama(), test::tiny_plan()};
   c.plan.weight_precision = c.plan.precision = c.plan.kv_precision = precision;
-  c.plan.prompt = 4, c.plan.generate = 2;
+  c.plan.prompt = 4;
+  c.plan.generate = 2;
   return c;
 }
 
@@ -192,7 +194,8 @@ TEST_CASE("phases have the FLOPs that the ledgers predict", "[metered]") {
   for (const test::Variant& v : test::variants()) {
     INFO(v.name);
     Plan plan = v.plan;
-    plan.prompt = 4, plan.generate = 2;
+    plan.prompt = 4;
+    plan.generate = 2;
     const Ledger inference = predicted_inference(v.arch, plan), training = predicted_training(v.arch, plan);
     const auto steps = training_phases(v.arch, plan), passes = inference_phases(v.arch, plan);
     CHECK(steps[0].flops == total(training.forward));
@@ -207,7 +210,8 @@ TEST_CASE("phases have the FLOPs that the ledgers predict", "[metered]") {
 
 TEST_CASE("a step's FLOPs per token are those of each convention's authors", "[metered]") {
   Plan p;
-  p.seq = 1024, p.micro_batch = p.global_batch = 1;
+  p.seq = 1024;
+  p.micro_batch = p.global_batch = 1;
   const std::vector<Convention> all = conventions(load_model("gpt-2-124m").arch, p);
   const auto of = [&](const std::string& key) {
     for (const Convention& c : all)
@@ -225,7 +229,8 @@ TEST_CASE("a step's FLOPs per token are those of each convention's authors", "[m
 TEST_CASE("llm.c's published utilisation follows from its published throughput", "[metered]") {
   // GPT-2 1558M on 8 H100: 381,369 tokens/s, 47.3 % of 989.4 TFLOP/s; its vocabulary is padded by 47 rows of 1600.
   Plan p;
-  p.seq = 1024, p.micro_batch = p.global_batch = 16;
+  p.seq = 1024;
+  p.micro_batch = p.global_batch = 16;
   for (const Convention& c : conventions(load_model("gpt-2-1.5b").arch, p)) {
     if (c.key != "llm_c") continue;
     const double padded = c.flops_per_token + 6.0 * 47 * 1600;

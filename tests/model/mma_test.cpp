@@ -64,8 +64,11 @@ class Bench {
         tokens_(capacity_ > 0 ? capacity_ : s_.keys),
         row_((s_.heads + 2 * s_.kv_heads) * s_.qk_dim + 8) {
     for (const bool odd : {false, true}) x_[odd] = filled(qkv(), 1, odd), dx_[odd] = make(qkv(), false, odd);
-    d_o_ = filled(outputs(), 2), sinks_ = filled(s_.heads, 3);
-    o_ = make(outputs(), false), log_sum_exp_ = make(rows(), true), d_sinks_ = make(s_.heads, true);
+    d_o_ = filled(outputs(), 2);
+    sinks_ = filled(s_.heads, 3);
+    o_ = make(outputs(), false);
+    log_sum_exp_ = make(rows(), true);
+    d_sinks_ = make(s_.heads, true);
   }
   ~Bench() {
     for (const auto& [data, bytes] : made_) on_->release(data, bytes);

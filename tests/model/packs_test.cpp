@@ -83,7 +83,8 @@ TEST_CASE("norms take rows that begin anywhere, lie apart, or belong to heads", 
         lab.run([&](Backend& k, auto p) {
           const auto at = [&](const Pair& a) { return past(p(a), skip * k.number()); };
           NormView v = shape;
-          v.x = at(x), v.weight = p(w);
+          v.x = at(x);
+          v.weight = p(w);
           k.norm(s, v, p(y), nullptr);
           k.norm_gradient(s, v, nullptr, p(dy), at(dx), true, p(dw), nullptr);
         });

@@ -37,15 +37,21 @@ Parameters counted(const Arch& arch) {
     const std::string name = in_layer(s.name);
     const Count n = s.elements(),
                 idle = name.starts_with("mlp.expert_") ? n / s.groups * (s.groups - arch.moe.top_k) : 0;
-    p.total += n, p.active += n - idle, part_of(p, name) += n;
+    p.total += n;
+    p.active += n - idle;
+    part_of(p, name) += n;
     // Adafactor: a row and a column of every matrix, vectors as they are (arXiv:1804.04235).
     p.factored += s.groups * (s.in > 0 ? s.out + s.in : s.out);
     const bool table = name == "embedding.tokens.weight" || name == "embedding.positions.weight";
-    if (s.in > 0 && !table) p.matmul += n, p.matmul_active += n - idle;
+    if (s.in > 0 && !table) {
+      p.matmul += n;
+      p.matmul_active += n - idle;
+    }
   }
   p.non_embedding = p.total - p.embedding - p.position - p.lm_head;
   const Count head = arch.tied_head ? arch.vocabulary * arch.embedding_width : 0;  // works, but is learned as the table
-  p.matmul += head, p.matmul_active += head;
+  p.matmul += head;
+  p.matmul_active += head;
   return p;
 }
 

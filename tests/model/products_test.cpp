@@ -19,7 +19,10 @@ void check_two_gradients(Lab& lab, const Linear& s, const LinearView& shape, con
   const auto gradient = [&](bool add) {
     lab.run([&](Backend& k, auto p) {
       LinearView v = shape;
-      v.x = p(x), v.weight = p(weight), v.choice = choice.n > 0 ? p(choice) : nullptr, v.add_weight_gradient = add;
+      v.x = p(x);
+      v.weight = p(weight);
+      v.choice = choice.n > 0 ? p(choice) : nullptr;
+      v.add_weight_gradient = add;
       k.linear_gradient(s, v, p(dy), p(dx), add, p(dw), nullptr);
     });
   };

@@ -29,7 +29,8 @@ void each(const std::function<void(Variant, const Kind&)>& check) {
 
 std::vector<std::int64_t> tokens(const Arch& a, Count n) {
   Plan p;
-  p.micro_batch = 1, p.seq = n;
+  p.micro_batch = 1;
+  p.seq = n;
   return test::tiny_batch(a, p, 3).ids;
 }
 
@@ -84,7 +85,8 @@ Numbers trained(const Variant& v, Number number, bool poison = false, std::uint6
 TEST_CASE("recomputing nothing, the attention core or every block gives the same bits", "[properties]") {
   each([](Variant v, const Kind& f) {
     for (const bool dropout : {false, true}) {
-      v.plan.dropout = dropout, v.plan.recompute = Recompute::none;
+      v.plan.dropout = dropout;
+      v.plan.recompute = Recompute::none;
       const Numbers none = test::loss_and_gradients(v, f.number);
       for (const Recompute r : {Recompute::selective, Recompute::full}) {
         v.plan.recompute = r;
@@ -253,7 +255,8 @@ TEST_CASE("one thread and two give the same bits", "[properties]") {
 
 TEST_CASE("gradients of four micro-batches are those of one large batch, and so is the loss", "[properties]") {
   each([](Variant v, const Kind& f) {
-    v.plan.dropout = false, v.plan.micro_batch = v.plan.global_batch = 4;
+    v.plan.dropout = false;
+    v.plan.micro_batch = v.plan.global_batch = 4;
     const Batch large = test::tiny_batch(v.arch, v.plan, 5);
     std::vector<Batch> small;
     const auto seq = static_cast<std::ptrdiff_t>(v.plan.seq);
@@ -276,7 +279,8 @@ TEST_CASE("naive and flash attention agree, with the same dice where there is dr
   each([](Variant v, const Kind& f) {
     for (const bool dropout : {false, true})
       for (const SoftmaxStore store : {SoftmaxStore::minimal, SoftmaxStore::seed}) {
-        v.plan.dropout = dropout, v.plan.softmax_store = store;
+        v.plan.dropout = dropout;
+        v.plan.softmax_store = store;
         v.plan.attention = AttentionImpl::naive;
         const Numbers naive = test::loss_and_gradients(v, f.number);
         v.plan.attention = AttentionImpl::flash;

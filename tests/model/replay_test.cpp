@@ -58,7 +58,9 @@ Run trained(Backend& b, const test::Variant& v) {
     for (const Tensor& moment : {p.first, p.second})
       if (moment) append(r.numbers, t.weights().get(moment, p.elements(), true));
   }
-  r.flops = b.done(), r.peak = t.arena().peak(), r.how = t.training_run();
+  r.flops = b.done();
+  r.peak = t.arena().peak();
+  r.how = t.training_run();
   return r;
 }
 
@@ -75,7 +77,9 @@ Run decoded(Backend& b, const test::Variant& v) {
     t.arena().reset_peak();
     append(r.numbers, t.logits(next, 2, past, &cache));
   }
-  r.flops = b.done(), r.peak = t.arena().peak(), r.how = cache.decoding->step.how();
+  r.flops = b.done();
+  r.peak = t.arena().peak();
+  r.how = cache.decoding->step.how();
   return r;
 }
 
@@ -131,7 +135,8 @@ TEST_CASE("twenty tokens from a recording are twenty without, to the bit", "[rep
     with_and_without(longer(v), Number::f32, decoded, from_recording);
   with_and_without(longer({"bfloat16", test::tiny_llama(), test::tiny_plan()}), Number::bf16, decoded, from_recording);
   test::Variant expanded{"latent, expanded cache", test::tiny_deepseek(), test::tiny_plan()};
-  expanded.arch.moe = {}, expanded.plan.mla = Mla::expanded;
+  expanded.arch.moe = {};
+  expanded.plan.mla = Mla::expanded;
   with_and_without(longer(expanded), Number::f32, decoded, from_recording);
 }
 
@@ -157,7 +162,9 @@ TEST_CASE("a step is recorded anew when what it was recorded for has changed", "
     steps({});
     t.weights().make_trainable(of.plan);  // other gradients and moments
     steps({});
-    r.flops = b.done(), r.peak = t.arena().peak(), r.how = t.training_run();
+    r.flops = b.done();
+    r.peak = t.arena().peak();
+    r.how = t.training_run();
     return r;
   };
   with_and_without(v, Number::f32, run, from_recording);
@@ -184,7 +191,8 @@ TEST_CASE("a step whose loss or gradient is not a number leaves everything as it
 
 TEST_CASE("in deterministic mode two runs are the same bits", "[replay]") {
   test::Variant v{"", test::tiny_llama(), test::tiny_plan()};
-  v.arch.head_dim = 16, v.arch.hidden = v.arch.embedding_width = 64;  // what libraries have attention for
+  v.arch.head_dim = 16;  // what libraries have attention for
+  v.arch.hidden = v.arch.embedding_width = 64;
   setenv("LLMCALC_DETERMINISTIC", "1", 1);
   for (const test::MakeBackend make : test::gpus()) {
     const Run first = trained(*make(Number::bf16, true), v), second = trained(*make(Number::bf16, true), v);

@@ -63,19 +63,26 @@ Case any_case(Dice& dice) {
   Case c = make_case(possible(row));
   Arch& a = c.arch;
   const Count width = a.hidden;
-  a.layers = dice.of(1, 4), a.hidden = 2 * dice.of(1, 20), a.vocabulary = dice.of(1, 200);
+  a.layers = dice.of(1, 4);
+  a.hidden = 2 * dice.of(1, 20);
+  a.vocabulary = dice.of(1, 200);
   a.embedding_width = a.embedding_width == width ? a.hidden : dice.of(1, 40);
-  a.head_dim = 2 * dice.of(1, 10), a.mlp_width = dice.of(1, 40);
+  a.head_dim = 2 * dice.of(1, 10);
+  a.mlp_width = dice.of(1, 40);
   if (a.latent.kv_rank > 0) {
     Latent& l = a.latent;
-    l.nope_dim = dice.of(0, 8), l.rope_dim = 2 * dice.of(l.nope_dim == 0 ? 1 : 0, 4), l.v_dim = dice.of(1, 8);
+    l.nope_dim = dice.of(0, 8);
+    l.rope_dim = 2 * dice.of(l.nope_dim == 0 ? 1 : 0, 4);
+    l.v_dim = dice.of(1, 8);
     l.kv_rank = dice.of(1, 20);
   }
   for (LayerSet* layers : {&a.local.layers, &a.moe.layers})
     if (!layers->empty()) *layers = LayerSet::every(dice.of(0, a.layers - 1), dice.of(1, 2), a.layers);
   a.local.reach.tokens = std::min<Count>(a.local.reach.tokens, 1) * dice.of(1, 12);
-  c.plan.seq = dice.of(1, a.context), c.plan.micro_batch = c.plan.global_batch = dice.of(1, 3);
-  c.plan.prompt = dice.of(1, a.context - 1), c.plan.generate = dice.of(1, a.context - c.plan.prompt);
+  c.plan.seq = dice.of(1, a.context);
+  c.plan.micro_batch = c.plan.global_batch = dice.of(1, 3);
+  c.plan.prompt = dice.of(1, a.context - 1);
+  c.plan.generate = dice.of(1, a.context - c.plan.prompt);
   c.plan.batch = dice.of(1, 3);
   return c;
 }
@@ -136,7 +143,8 @@ TEST_CASE("a model file of any size can be cut over any ranks, and its parameter
     Case c = any_case(dice);
     if (c.arch.moe.layers.size() == c.arch.layers) c.arch.mlp_width = 0;  // a file must not say what nothing uses
     ModelCard card;
-    card.name = "any", card.arch = c.arch;
+    card.name = "any";
+    card.arch = c.arch;
     const json::Value file = model_file_json(card);
     INFO(file.dump());
     const Arch a = read_model_file(file, "any.json").arch;
@@ -209,7 +217,8 @@ TEST_CASE("what memory does not hold is refused before anything runs, a suite fo
   std::vector<Case> cases = small_suite();
   CHECK_NOTHROW(check_room(cases, {}));
   Case large = cases.front();
-  large.name = "large one", large.arch.vocabulary = Count{1} << 45;
+  large.name = "large one";
+  large.arch.vocabulary = Count{1} << 45;
   CHECK_THROWS_WITH(check_runnable(large, {}), Catch::Contains("bytes) and this machine has"));
   cases.push_back(large);
   CHECK_THROWS_WITH(check_room(cases, {}),

@@ -60,7 +60,11 @@ Case whole_tiles() {
   a.context = 256;
   Plan& p = c.plan;
   p.weight_precision = p.precision = p.kv_precision = dtypes::bf16;
-  p.seq = 128, p.micro_batch = p.global_batch = 1, p.batch = 1, p.prompt = 128, p.generate = 1;
+  p.seq = 128;
+  p.micro_batch = p.global_batch = 1;
+  p.batch = 1;
+  p.prompt = 128;
+  p.generate = 1;
   return c;
 }
 

@@ -6,21 +6,38 @@ namespace llmcalc::test {
 
 Arch tiny_gpt() {
   Arch a;
-  a.layers = 2, a.hidden = 12, a.vocabulary = 17, a.context = 8, a.embedding_width = 12;
-  a.heads = 3, a.kv_heads = 3, a.head_dim = 6;
+  a.layers = 2;
+  a.hidden = 12;
+  a.vocabulary = 17;
+  a.context = 8;
+  a.embedding_width = 12;
+  a.heads = 3;
+  a.kv_heads = 3;
+  a.head_dim = 6;
   a.qkv_bias = a.attention_out_bias = a.mlp_bias = true;
-  a.mlp = MlpKind::plain, a.activation = Activation::gelu_tanh, a.mlp_width = 20;
+  a.mlp = MlpKind::plain;
+  a.activation = Activation::gelu_tanh;
+  a.mlp_width = 20;
   a.norm = NormKind::layer_norm;
-  a.position = Position::learned, a.position_rows = 8;
+  a.position = Position::learned;
+  a.position_rows = 8;
   a.tied_head = true;
   return a;
 }
 
 Arch tiny_llama() {
   Arch a;
-  a.layers = 2, a.hidden = 12, a.vocabulary = 17, a.context = 16, a.embedding_width = 12;
-  a.heads = 4, a.kv_heads = 2, a.head_dim = 4;
-  a.mlp = MlpKind::gated, a.activation = Activation::silu, a.mlp_width = 10;
+  a.layers = 2;
+  a.hidden = 12;
+  a.vocabulary = 17;
+  a.context = 16;
+  a.embedding_width = 12;
+  a.heads = 4;
+  a.kv_heads = 2;
+  a.head_dim = 4;
+  a.mlp = MlpKind::gated;
+  a.activation = Activation::silu;
+  a.mlp_width = 10;
   a.norm = NormKind::rms_norm;
   a.position = Position::rope;
   return a;
@@ -28,17 +45,25 @@ Arch tiny_llama() {
 
 Arch tiny_deepseek() {
   Arch a = tiny_llama();
-  a.attention = AttentionKind::latent, a.kv_heads = 4;
+  a.attention = AttentionKind::latent;
+  a.kv_heads = 4;
   a.latent = {.q_rank = 6, .kv_rank = 5, .nope_dim = 3, .rope_dim = 4, .v_dim = 2};
-  a.moe.experts = 4, a.moe.top_k = 2, a.moe.width = 6, a.moe.shared_experts = 1, a.moe.shared_width = 5;
+  a.moe.experts = 4;
+  a.moe.top_k = 2;
+  a.moe.width = 6;
+  a.moe.shared_experts = 1;
+  a.moe.shared_width = 5;
   a.moe.layers = LayerSet::every(1, 1, 2);
   return a;
 }
 
 Plan tiny_plan() {
   Plan p;
-  p.seq = 6, p.micro_batch = p.global_batch = 2;
-  p.batch = 2, p.prompt = 5, p.generate = 3;
+  p.seq = 6;
+  p.micro_batch = p.global_batch = 2;
+  p.batch = 2;
+  p.prompt = 5;
+  p.generate = 3;
   p.attention = AttentionImpl::flash;
   return p;
 }
@@ -66,10 +91,12 @@ void attention_variants(Collector& c) {
   c.add("window", llama, [](Arch& a, Plan&) { a.local = {.reach = {3}, .layers = LayerSet::every(0, 2, 2)}; });
   c.add("chunks", llama, [](Arch& a, Plan&) { a.local = {.reach = {3, true}, .layers = LayerSet::every(0, 2, 2)}; });
   c.add("chunks, naive", llama, [](Arch& a, Plan& p) {
-    a.local = {.reach = {2, true}, .layers = LayerSet::all(2)}, p.attention = AttentionImpl::naive;
+    a.local = {.reach = {2, true}, .layers = LayerSet::all(2)};
+    p.attention = AttentionImpl::naive;
   });
   c.add("window, naive", llama, [](Arch& a, Plan& p) {
-    a.local = {.reach = {2}, .layers = LayerSet::all(2)}, p.attention = AttentionImpl::naive;
+    a.local = {.reach = {2}, .layers = LayerSet::all(2)};
+    p.attention = AttentionImpl::naive;
   });
   c.add("sinks", llama, [](Arch& a, Plan&) { a.attention_sinks = true; });
   c.add("sinks, naive", llama, [](Arch& a, Plan& p) { a.attention_sinks = true, p.attention = AttentionImpl::naive; });
@@ -81,7 +108,10 @@ void attention_variants(Collector& c) {
   c.add("qk-norm of all heads with bias", llama, [](Arch& a, Plan&) { a.qk_norm = QkNorm::full_bias; });
   c.add("latent", tiny_deepseek(), [](Arch& a, Plan&) { a.moe = {}; });
   c.add("latent, naive, no query rank", tiny_deepseek(), [](Arch& a, Plan& p) {
-    a.moe = {}, a.latent.q_rank = 0, a.attention_out_bias = true, p.attention = AttentionImpl::naive;
+    a.moe = {};
+    a.latent.q_rank = 0;
+    a.attention_out_bias = true;
+    p.attention = AttentionImpl::naive;
   });
   c.add("latent with biases and a window", tiny_deepseek(),
         [](Arch& a, Plan&) { a.moe = {}, a.qkv_bias = true, a.local = {.reach = {3}, .layers = LayerSet::all(2)}; });
@@ -118,15 +148,22 @@ void expert_variants(Collector& c) {
   const Arch deep = tiny_deepseek();
   c.add("experts after a dense layer", deep, [](Arch&, Plan&) {});
   c.add("experts with biases", deep, [](Arch& a, Plan&) {
-    a.attention = AttentionKind::grouped, a.kv_heads = 2;
-    a.moe.router_bias = a.moe.expert_bias = true, a.moe.shared_experts = 0, a.moe.layers = LayerSet::all(2);
+    a.attention = AttentionKind::grouped;
+    a.kv_heads = 2;
+    a.moe.router_bias = a.moe.expert_bias = true;
+    a.moe.shared_experts = 0;
+    a.moe.layers = LayerSet::all(2);
   });
   c.add("shared experts behind a gate", deep, [](Arch& a, Plan& p) {
-    a.moe.shared_gate = true, a.mlp = MlpKind::plain, a.activation = Activation::gelu;
+    a.moe.shared_gate = true;
+    a.mlp = MlpKind::plain;
+    a.activation = Activation::gelu;
     p.attention = AttentionImpl::naive;
   });
   c.add("experts, GLU made again", deep, [](Arch& a, Plan& p) {
-    a.moe.shared_experts = 2, a.block = BlockKind::parallel, p.glu_store = GluStore::recompute;
+    a.moe.shared_experts = 2;
+    a.block = BlockKind::parallel;
+    p.glu_store = GluStore::recompute;
   });
 }
 
@@ -134,7 +171,9 @@ void position_variants(Collector& c) {
   c.add("sinusoids", tiny_gpt(), [](Arch& a, Plan&) { a.position = Position::sinusoidal, a.position_rows = 0; });
   c.add("ALiBi", tiny_gpt(), [](Arch& a, Plan&) { a.position = Position::alibi, a.position_rows = 0; });
   c.add("ALiBi, naive", tiny_gpt(), [](Arch& a, Plan& p) {
-    a.position = Position::alibi, a.position_rows = 0, p.attention = AttentionImpl::naive;
+    a.position = Position::alibi;
+    a.position_rows = 0;
+    p.attention = AttentionImpl::naive;
   });
   c.add("no positions", tiny_llama(), [](Arch& a, Plan&) { a.position = Position::none; });
 }

@@ -302,7 +302,9 @@ std::int64_t decoding_launches(const Arch& arch) {
 
 /// Widths of whole packs, for which a token's products are kernels.
 Arch in_packs(Arch a) {
-  a.hidden = a.embedding_width = 16, a.mlp_width = 24, a.head_dim = 8;
+  a.hidden = a.embedding_width = 16;
+  a.mlp_width = 24;
+  a.head_dim = 8;
   return a;
 }
 

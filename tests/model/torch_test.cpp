@@ -63,7 +63,8 @@ class Fixture {
   Plan plan() const {
     const std::vector<Count>& shape = file_.entry("ids").shape;
     Plan p = test::tiny_plan();
-    p.micro_batch = p.global_batch = p.batch = shape.at(0), p.seq = shape.at(1);
+    p.micro_batch = p.global_batch = p.batch = shape.at(0);
+    p.seq = shape.at(1);
     return p;
   }
 
@@ -166,7 +167,8 @@ void each_way(F f) {
     const Fixture torch(path);
     for (const Way& way : ways) {
       Plan plan = torch.plan();
-      plan.attention = way.attention, plan.recompute = way.recompute;
+      plan.attention = way.attention;
+      plan.recompute = way.recompute;
       Ours ours(torch, Number::f64, plan);
       INFO(torch.name << ", " << way.name);
       f(torch, ours);

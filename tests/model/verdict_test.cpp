@@ -98,7 +98,8 @@ TEST_CASE("an operator that is missing, too many or out of place is told, and no
   CHECK(v.order == "training, operator 1: attn.norm forward was predicted and embedding.tokens forward ran");
   CHECK(v.differing() == 1);
 
-  wrong = right, wrong.order.pop_back();
+  wrong = right;
+  wrong.order.pop_back();
   const std::string place = "training, operator " + std::to_string(last + 1) + ": ";
   CHECK(judged(wrong, right).order == place + "nothing was predicted and embedding.tokens backward ran");
   v = judged(right, wrong);
@@ -106,7 +107,8 @@ TEST_CASE("an operator that is missing, too many or out of place is told, and no
   CHECK(v.differing() == 1);
   CHECK(v.operators == static_cast<Count>(last + 1));
 
-  wrong = right, wrong.order[last].direction = model::Direction::recompute;
+  wrong = right;
+  wrong.order[last].direction = model::Direction::recompute;
   CHECK(judged(wrong, right).order ==
         place + "embedding.tokens run again was predicted and embedding.tokens backward ran");
 }
@@ -145,7 +147,8 @@ TEST_CASE("the worst is what is furthest off for its size, of all models", "[ver
   CHECK(c->measured == right.kept.at("head.norm") / 2);
 
   gravely.kept.erase("attn.q");  // all of it is missing
-  all[2] = judged(right, gravely), all[2].name = "the third";
+  all[2] = judged(right, gravely);
+  all[2].name = "the third";
   CHECK(worst(all, name)->op == "attn.q");
   CHECK(name == "the third");
 }

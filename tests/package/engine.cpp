@@ -5,9 +5,15 @@
 
 int main() {
   llmcalc::Arch a;
-  a.layers = 126, a.hidden = a.embedding_width = 16384, a.vocabulary = 128256;
-  a.heads = 128, a.kv_heads = 8, a.head_dim = 128;
-  a.mlp = llmcalc::MlpKind::gated, a.activation = llmcalc::Activation::silu, a.mlp_width = 53248;
+  a.layers = 126;
+  a.hidden = a.embedding_width = 16384;
+  a.vocabulary = 128256;
+  a.heads = 128;
+  a.kv_heads = 8;
+  a.head_dim = 128;
+  a.mlp = llmcalc::MlpKind::gated;
+  a.activation = llmcalc::Activation::silu;
+  a.mlp_width = 53248;
   a.norm = llmcalc::NormKind::rms_norm;
 
   const llmcalc::Count published = 405853388800;  // huggingface.co/meta-llama/Llama-3.1-405B, safetensors index

@@ -110,7 +110,9 @@ TEST_CASE("a model's training FLOPs are those of the closed forms", "[textbook][
   for_each_model([](const Arch& a) {
     for (const AttentionFlops convention : conventions) {
       Plan p;
-      p.seq = 3000, p.micro_batch = p.global_batch = 2, p.attention_flops = convention;
+      p.seq = 3000;
+      p.micro_batch = p.global_batch = 2;
+      p.attention_flops = convention;
       const textbook::Pass pass{2, 3000, 0, convention, textbook::Head::all, false};
       const textbook::ForwardFlops t = textbook::forward_flops(a, pass);
       CHECK(training_flops(a, p).model_total == textbook::train_flops(t));
@@ -152,7 +154,8 @@ TEST_CASE("a dense model's decode step reads all it holds but the table, in ever
     for (const char* format : {"bf16", "fp8", "int8", "awq", "q4_k", "nf4"}) {
       CAPTURE(format);
       Plan p;
-      p.weight_precision = *dtype(format), p.batch = 3;
+      p.weight_precision = *dtype(format);
+      p.batch = 3;
       const DType weights = p.weight_precision[Component::mlp];
       const DType table = weights.format().covers_embedding ? weights : p.precision;
       const Bytes matrix = tensor_bytes(table, a.vocabulary, a.embedding_width);
@@ -173,7 +176,8 @@ TEST_CASE("a model's decode and prefill times under the step roofline are those 
   for_each_model([&](const Arch& a) {
     if (!a.linear_layers.empty()) return;  // their state is read besides
     Plan p;
-    p.roofline = Roofline::step, p.attention_flops = AttentionFlops::causal_exact;
+    p.roofline = Roofline::step;
+    p.attention_flops = AttentionFlops::causal_exact;
     for (const Count batch : {1, 64, 2048})
       for (const Count context : {5000, 20000}) {
         p.batch = batch;
@@ -193,9 +197,16 @@ namespace {
 /// Bytes per token of one layer with grouped attention by the closed form and the terms that it leaves out.
 textbook::Fraction closed_form(const Arch& a, const LayerKind& kind, const Plan& p) {
   textbook::LayerActivations l;
-  l.seq = p.seq, l.hidden = a.hidden, l.heads = a.heads, l.kv_heads = a.kv_heads, l.head_dim = a.head_dim;
-  l.mlp_width = kind.experts ? 0 : a.mlp_width, l.gated = a.mlp == MlpKind::gated;
-  l.layer_norm = a.norm != NormKind::rms_norm, l.norm_stats = true, l.flash = true;
+  l.seq = p.seq;
+  l.hidden = a.hidden;
+  l.heads = a.heads;
+  l.kv_heads = a.kv_heads;
+  l.head_dim = a.head_dim;
+  l.mlp_width = kind.experts ? 0 : a.mlp_width;
+  l.gated = a.mlp == MlpKind::gated;
+  l.layer_norm = a.norm != NormKind::rms_norm;
+  l.norm_stats = true;
+  l.flash = true;
   l.parallel_block = a.block == BlockKind::parallel;
   textbook::Fraction f = textbook::layer_activations(l);
   const Count d_model = a.hidden, statistic = l.layer_norm ? 8 : 4;
@@ -223,7 +234,8 @@ TEST_CASE("every layer of a model keeps its closed form and the terms named here
   for_each_model([](const Arch& a) {
     if (a.attention == AttentionKind::latent) return;
     Plan p;
-    p.seq = 64, p.global_batch = 1;
+    p.seq = 64;
+    p.global_batch = 1;
     for (const LayerKind& kind : layer_kinds(a)) {
       if (kind.linear) continue;
       const OpList ops = block_ops(a, kind, training_step(p));
@@ -240,7 +252,10 @@ TEST_CASE("a step of every model adds up under every plan", "[contract][engine]"
     Bytes last;
     for (const Recompute r : {Recompute::none, Recompute::selective, Recompute::full}) {
       Plan p;
-      p.seq = 512, p.global_batch = 1, p.recompute = r, p.attention = AttentionImpl::naive;
+      p.seq = 512;
+      p.global_batch = 1;
+      p.recompute = r;
+      p.attention = AttentionImpl::naive;
       const Memory m = training_memory(a, p);
       CHECK(m.total == m.weights + m.gradients + m.optimizer + m.activations + m.logits + m.workspace);
       CHECK(m.peak <= m.total);
@@ -257,7 +272,9 @@ TEST_CASE("GPT-2 124M's logits in the compute format are llm.c's", "[contract][e
   Arch a = load_model("gpt-2-124m").arch;
   a.vocabulary = 50304;
   Plan p;
-  p.micro_batch = p.global_batch = 64, p.seq = 1024, p.logits.format = LogitFormat::compute;
+  p.micro_batch = p.global_batch = 64;
+  p.seq = 1024;
+  p.logits.format = LogitFormat::compute;
   const textbook::Fraction closed = textbook::logits_activations(64, 1024, 50304, 2);
   REQUIRE(closed.whole());
   CHECK(closed.numerator.bytes() == Bytes(6593445888));

@@ -135,7 +135,10 @@ void add_flops(Expected& e) {
 
 void add_inference(Expected& e) {
   Arch real_falcon;
-  real_falcon.layers = 60, real_falcon.heads = 128, real_falcon.kv_heads = 8, real_falcon.head_dim = 64;
+  real_falcon.layers = 60;
+  real_falcon.heads = 128;
+  real_falcon.kv_heads = 8;
+  real_falcon.head_dim = 64;
   const double checkpoint = 2 * real(*load_model("falcon-40b").stored) / gib;
   const std::string devices = std::to_string(falcon.devices());
   const std::string computing = fixed(1e3 * falcon.computing, 0), reading = fixed(1e3 * falcon.reading, 0);

@@ -52,8 +52,10 @@ CUptiResult cuptiProfilerInitialize(CUpti_Profiler_Initialize_Params* p) {
 }
 CUptiResult cuptiProfilerDeviceSupported(CUpti_Profiler_DeviceSupported_Params* p) {
   p->isSupported = p->vGpu = CUPTI_PROFILER_CONFIGURATION_SUPPORTED;
-  if (refused == "vgpu")
-    p->isSupported = CUPTI_PROFILER_CONFIGURATION_UNSUPPORTED, p->vGpu = CUPTI_PROFILER_CONFIGURATION_DISABLED;
+  if (refused == "vgpu") {
+    p->isSupported = CUPTI_PROFILER_CONFIGURATION_UNSUPPORTED;
+    p->vGpu = CUPTI_PROFILER_CONFIGURATION_DISABLED;
+  }
   return CALL(CUpti_Profiler_DeviceSupported_Params, "supported");
 }
 CUptiResult cuptiProfilerGetCounterAvailability(CUpti_Profiler_GetCounterAvailability_Params* p) {

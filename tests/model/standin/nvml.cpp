@@ -78,7 +78,10 @@ int nvmlDeviceGetCurrentClocksEventReasons(void*, unsigned long long* reasons) {
 /// Refuses a structure of another size, as the real one does.
 int nvmlDeviceGetMemoryInfo_v2(void*, Memory* m) {
   if (m->version != (40U | (2U << 24))) return 25;
-  m->total = 150754820096, m->reserved = 618659840, m->free = 150000000000, m->used = 136160256;
+  m->total = 150754820096;
+  m->reserved = 618659840;
+  m->free = 150000000000;
+  m->used = 136160256;
   return success;
 }
 int nvmlDeviceGetComputeRunningProcesses_v3(void*, unsigned* count, void* list) {
