@@ -272,7 +272,8 @@ class Cuda final : public Backend {
 
   // ---- again
   void replay(std::unique_ptr<Recording>& held, const Moving& moving, const std::function<void()>& f) override {
-    device_.settle(), forget();
+    device_.settle();
+    forget();
     replays_.run(held, moving, [&] {
       // Made in a recording, it is the recording's.
       const struct Forget {

@@ -74,7 +74,10 @@ GpuDevice::~GpuDevice() {
   forget_products();
   cudaFreeAsync(workspace_, stream_);
   cudaStreamSynchronize(stream_);
-  for (const Staged& s : staged_) cudaFreeHost(s.data), cudaEventDestroy(s.used);
+  for (const Staged& s : staged_) {
+    cudaFreeHost(s.data);
+    cudaEventDestroy(s.used);
+  }
   cublasLtDestroy(blas_);
   cudaStreamDestroy(stream_);
 }
@@ -193,7 +196,8 @@ MemoryPoints GpuDevice::memory() const {
 
 void GpuDevice::reset_memory() {
   wait();
-  trim(), trim_graphs();
+  trim();
+  trim_graphs();
   std::uint64_t none = 0;
   check(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrUsedMemHigh, &none), "counting memory anew");
 }
@@ -201,7 +205,8 @@ void GpuDevice::kernels_loaded() { points_.kernels = outside(); }
 
 void GpuDevice::forget_products() {
   for (const auto& [key, p] : products_) destroy(p);
-  products_.clear(), bias_trials_.clear();
+  products_.clear();
+  bias_trials_.clear();
 }
 
 /// Row-major C = op(A) op(B) is column-major C' = op(B)' op(A)', with every matrix as it lies. A number for each column
@@ -249,7 +254,8 @@ float GpuDevice::milliseconds(const F& run) {
   check(cudaEventSynchronize(end), "timing a product");
   float ms = 0;
   check(cudaEventElapsedTime(&ms, start, end), "timing a product");
-  cudaEventDestroy(start), cudaEventDestroy(end);
+  cudaEventDestroy(start);
+  cudaEventDestroy(end);
   return works ? ms / times : std::numeric_limits<float>::infinity();
 }
 

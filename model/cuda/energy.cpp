@@ -27,7 +27,10 @@ void EnergyMeter::start() {
 }
 
 std::optional<Energy> EnergyMeter::stop() {
-  if (sampler_.joinable()) sampler_.request_stop(), sampler_.join();
+  if (sampler_.joinable()) {
+    sampler_.request_stop();
+    sampler_.join();
+  }
   const double seconds = elapsed();
   if (joules_) {
     const auto now = board_.joules();

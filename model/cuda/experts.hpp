@@ -16,8 +16,14 @@ template <typename T>
 LLMCALC_HD void route_row(const Pointwise& s, const T* logits, float* p, float* gates) {
   float most = wide(logits[0]), all = 0, chosen = 0;
   for (Count e = 1; e < s.width; ++e) most = wide(logits[e]) > most ? wide(logits[e]) : most;
-  for (Count e = 0; e < s.width; ++e) p[e] = exp_of(wide(logits[e]) - most), all += p[e];
-  for (Count e = 0; e < s.width; ++e) p[e] = p[e] / all, gates[e] = -1;
+  for (Count e = 0; e < s.width; ++e) {
+    p[e] = exp_of(wide(logits[e]) - most);
+    all += p[e];
+  }
+  for (Count e = 0; e < s.width; ++e) {
+    p[e] = p[e] / all;
+    gates[e] = -1;
+  }
   for (Count k = 0; k < s.top_k; ++k) {
     Count best = -1;
     for (Count e = 0; e < s.width; ++e)
@@ -80,14 +86,20 @@ struct RoutingOrder {
     Count* const chosen = reinterpret_cast<Count*>(t.room());
     Count at = 0;
     for (Count i = 0; i < e; ++i) at += counts[i];
-    if (t.index() == 0) first[e] = at, first[e + 1] = at + counts[e];
+    if (t.index() == 0) {
+      first[e] = at;
+      first[e + 1] = at + counts[e];
+    }
     for (Count tile = 0; tile < tokens; tile += t.size()) {
       const Count i = tile + t.index();
       const bool here = i < tokens && visits(i, e);
       chosen[t.index()] = here ? 1 : 0;
       t.sync();
       Count before = 0, all = 0;
-      for (int k = 0; k < t.size(); ++k) all += chosen[k], before += k < t.index() ? chosen[k] : 0;
+      for (int k = 0; k < t.size(); ++k) {
+        all += chosen[k];
+        before += k < t.index() ? chosen[k] : 0;
+      }
       if (here) put_row(at + before, i, e);
       at += all;
       t.sync();

@@ -27,7 +27,8 @@ GpuGraph::~GpuGraph() {
   cudaStreamSynchronize(device_.stream());
   if (graph_ != nullptr) cudaGraphExecDestroy(graph_);
   if (copied_ != nullptr) cudaEventDestroy(copied_);
-  cudaFree(all_.device), cudaFreeHost(all_.host);
+  cudaFree(all_.device);
+  cudaFreeHost(all_.host);
 }
 
 void GpuGraph::begin() {

@@ -12,7 +12,10 @@ DeviceMemory explained(const MemoryPoints& p, Bytes arena) {
   m.terms.push_back({"libraries", p.libraries - p.context, "cuBLASLt's handle and what it loads"});
   m.terms.push_back({"kernels", p.kernels - p.libraries, "loaded when they first run"});
   Bytes named = arena;
-  for (const MemoryTerm& w : p.workspaces) m.terms.push_back(w), named += w.bytes;
+  for (const MemoryTerm& w : p.workspaces) {
+    m.terms.push_back(w);
+    named += w.bytes;
+  }
   m.terms.push_back({"arena", arena, "tensors, at the worst moment"});
   const Bytes most = std::max(p.pool_most, named);
   std::string scratch = "operators' own, and rounding to blocks, at the worst moment";

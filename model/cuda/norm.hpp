@@ -78,7 +78,10 @@ LLMCALC_HD RowStatistics row_statistics(const Thread& t, const Norm& s, const Ro
   float sum = 0, square = 0, mean = 0;
   in_row<N>(t, s.width, [&](Count i) {
     const auto p = x.first(i);
-    for (int k = 0; k < N; ++k) sum += wide(p.x[k]), square += wide(p.x[k]) * wide(p.x[k]);
+    for (int k = 0; k < N; ++k) {
+      sum += wide(p.x[k]);
+      square += wide(p.x[k]) * wide(p.x[k]);
+    }
   });
   if (s.centred) {
     mean = block_sum(t, sum, room) / n;
@@ -158,13 +161,19 @@ struct NormRowsGradient {
       st = row_statistics<N>(t, s, x, v.epsilon, room);
     else
       st = s.centred ? RowStatistics{statistics[2 * r], statistics[2 * r + 1]} : RowStatistics{0.0f, statistics[r]};
-    if (t.index() == 0) made[2 * r] = st.mean, made[2 * r + 1] = st.inverse;
+    if (t.index() == 0) {
+      made[2 * r] = st.mean;
+      made[2 * r + 1] = st.inverse;
+    }
     float sum = 0, with_n = 0;
     in_row<N>(t, s.width, [&](Count i) {
       const Pack<T, N> row = statistics == nullptr ? x.again(i) : x.first(i), from = d.first(i);
       float g[N];
       by_weight(w, i, from, g);
-      for (int k = 0; k < N; ++k) sum += g[k], with_n += g[k] * (wide(row.x[k]) - st.mean) * st.inverse;
+      for (int k = 0; k < N; ++k) {
+        sum += g[k];
+        with_n += g[k] * (wide(row.x[k]) - st.mean) * st.inverse;
+      }
     });
     const float n = static_cast<float>(s.width), mean = s.centred ? block_sum(t, sum, room) / n : 0.0f;
     with_n = block_sum(t, with_n, room) / n;
@@ -199,7 +208,10 @@ struct NormWeightRows {
     const Pack<T, N> d = load<N>(dy + r * width + at);
     const Pack<T, N> x = load<N>(static_cast<const T*>(v.x) + r * v.x_stride + at);
     const float mean = made[2 * r], inverse = made[2 * r + 1];
-    for (int k = 0; k < N; ++k) all[0][k] += wide(d.x[k]) * (wide(x.x[k]) - mean) * inverse, all[1][k] += wide(d.x[k]);
+    for (int k = 0; k < N; ++k) {
+      all[0][k] += wide(d.x[k]) * (wide(x.x[k]) - mean) * inverse;
+      all[1][k] += wide(d.x[k]);
+    }
   }
 };
 

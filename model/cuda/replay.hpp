@@ -183,7 +183,10 @@ class Replays {
       throw;
     }
     now_ = nullptr;
-    if (h.graph == nullptr) h.moved.clear(), h.counted.clear();
+    if (h.graph == nullptr) {
+      h.moved.clear();
+      h.counted.clear();
+    }
   }
   template <typename X>
   std::pair<X*, const X*> room(Count n) {

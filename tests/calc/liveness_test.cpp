@@ -106,7 +106,10 @@ class Simulation {
       for (const int t : made_again(i)) passing += size_.at(t);
       if (const Pointwise* p = std::get_if<Pointwise>(&op.shape); p && p->kind == PointwiseKind::dropout) {
         const int t = root_.at(op.in[0]);  // a masked gradient is not the residual's
-        if (gradient.count(t) != 0 && owners[gradient[t]] > 1) drop(t), fresh(t);
+        if (gradient.count(t) != 0 && owners[gradient[t]] > 1) {
+          drop(t);
+          fresh(t);
+        }
       } else if (is_sum(op)) {
         for (const TensorId t : reads(op))
           if (gradient.count(root_.at(t)) == 0) give(root_.at(t), gradient.at(out));

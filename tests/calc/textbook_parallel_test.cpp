@@ -51,7 +51,10 @@ Simulation simulated(Count ranks, Count micro_batches, bool one_f_one_b) {
   for (Count r = 0; r < ranks; ++r) {
     const Count ahead = one_f_one_b ? std::min(ranks - r - 1, micro_batches) : micro_batches;
     std::vector<bool> list(static_cast<std::size_t>(ahead), true);
-    for (Count i = 0; i < micro_batches - ahead; ++i) list.push_back(true), list.push_back(false);
+    for (Count i = 0; i < micro_batches - ahead; ++i) {
+      list.push_back(true);
+      list.push_back(false);
+    }
     list.insert(list.end(), static_cast<std::size_t>(ahead), false);
     s.lists.push_back(list);
   }

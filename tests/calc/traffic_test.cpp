@@ -158,7 +158,8 @@ TEST_CASE("learned numbers are read in both directions and their gradients writt
 
 TEST_CASE("every component is read in its own format, attention's norms in that of norms", "[cost][traffic]") {
   Pricing q = decode;
-  q.weight[Component::experts] = *dtype("mxfp4"), q.weight[Component::norm] = dtypes::fp32;
+  q.weight[Component::experts] = *dtype("mxfp4");
+  q.weight[Component::norm] = dtypes::fp32;
   const Shape matrix = Linear{.rows = 1, .in = 64, .out = 5, .bias = true}, norm = Norm{3, 13, 26, true};
   CHECK(forward(matrix, q, Component::attention).moved.weights == 2 * (64 * 5 + 5));
   CHECK(forward(matrix, q, Component::experts).moved.weights ==

@@ -82,7 +82,10 @@ TEST_CASE("chunks of a prefill do the work of one shot", "[contract][work]") {
 TEST_CASE("decode steps do the work of a prefill", "[contract][work]") {
   for (const Arch& a : {even(), even_moe(), even_latent(), windowed(), lightning()}) {
     Flops core, linear;
-    for (Count past = 0; past < 20; ++past) core += pass(a, 3, 1, past).core, linear += pass(a, 3, 1, past).linear;
+    for (Count past = 0; past < 20; ++past) {
+      core += pass(a, 3, 1, past).core;
+      linear += pass(a, 3, 1, past).linear;
+    }
     CHECK(core == pass(a, 3, 20, 0).core);
     CHECK(linear == pass(a, 3, 20, 0).linear);
   }

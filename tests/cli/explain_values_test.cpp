@@ -94,7 +94,8 @@ Achieved measured() {
   a.memory = 0.93;
   a.link = 0.8;
   a.launch = Seconds(4e-6);
-  a.flash.fill({FlopsPerSecond(3.1e14), FlopsPerSecond(2.7e14)}), a.naive.fill({FlopsPerSecond(1.1e14), {}});
+  a.flash.fill({FlopsPerSecond(3.1e14), FlopsPerSecond(2.7e14)});
+  a.naive.fill({FlopsPerSecond(1.1e14), {}});
   a.half_matmul.fill(2.7e9);
   a.launch_backward = Seconds(7e-6), a.recorded = Seconds(2e-6), a.exposed.fill(0.6), a.functions = 1.3e12,
   a.cache = BytesPerSecond(7e12);
@@ -259,7 +260,9 @@ std::vector<ModelCard> odd_models() {
           [](Arch& a) { a.linear_layers = LayerSet::all(7), a.activation = Activation::xielu; }),
       odd("latent attention with windows in a parallel block of two norms",
           [](Arch& a) {
-            latent(a), a.block = BlockKind::parallel, a.local = {{333}, LayerSet::every(0, 3, 7)};
+            latent(a);
+            a.block = BlockKind::parallel;
+            a.local = {{333}, LayerSet::every(0, 3, 7)};
             a.qkv_bias = a.attention_out_bias = true;
           }),
       odd("latent attention with direct queries, experts everywhere",

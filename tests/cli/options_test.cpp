@@ -180,7 +180,8 @@ TEST_CASE("collectives and scaling use every option, or refuse it", "[options]")
   const auto differ = [](const std::string& a, const std::string& b) {
     INFO(a << " | " << b);
     json::Value x = test::ask(a), y = test::ask(b);
-    x.erase("inputs"), y.erase("inputs");
+    x.erase("inputs");
+    y.erase("inputs");
     CHECK(x != y);
   };
   const std::string reduce = "collective all-reduce --bytes 1GiB --ranks 8 ";

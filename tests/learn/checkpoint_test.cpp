@@ -115,7 +115,8 @@ TEST_CASE("a run that is saved and goes on is, bit for bit, the run that never s
         r->steps(4);
         if (evaluated) r->learner.evaluate();
       }
-      straight.save(whole), second.save(again);
+      straight.save(whole);
+      second.save(again);
       CHECK(different(whole, again) == "");
       CHECK(different(whole, half) != "");
       CHECK((content(whole) == content(again)));

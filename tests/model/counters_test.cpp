@@ -58,7 +58,10 @@ TEST_CASE("counters are opened, run and read in CUPTI's order", "[counters]") {
     CHECK(cupti.calls() == "initialize supported availability availability chip host metrics image-size image ");
     for (int session = 0; session < 2; ++session) {
       c.start();
-      for (const char* range : {"forward", "backward"}) c.begin(range), c.end();
+      for (const char* range : {"forward", "backward"}) {
+        c.begin(range);
+        c.end();
+      }
       const std::vector<model::RangeCount> counted = c.stop();
       CHECK(cupti.calls() ==
             "enable data-size data config start push pop push pop stop decode info name values name values disable ");
@@ -91,7 +94,9 @@ TEST_CASE("a session that fails is ended before the next", "[counters]") {
   CHECK_THROWS_WITH(c.start(), Catch::Contains("not permitted"));
   cupti.refuse("ranges");
   cupti.calls();
-  c.start(), c.begin("step"), c.end();
+  c.start();
+  c.begin("step");
+  c.end();
   CHECK(cupti.calls().find("disable enable ") == 0);
   CHECK_THROWS_WITH(c.stop(), Catch::Contains("did not count all"));
 }

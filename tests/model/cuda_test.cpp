@@ -59,7 +59,8 @@ void each_variant(F f) {
 TEST_CASE("a GPU's loss and gradient of every variant are the processor's", "[cuda]") {
   each_variant([](test::MakeBackend make, const test::Variant& v) {
     Pair p(make, v, Number::f32);
-    p.tested.weights().make_trainable(v.plan), p.exact.weights().make_trainable(v.plan);
+    p.tested.weights().make_trainable(v.plan);
+    p.exact.weights().make_trainable(v.plan);
     const Batch batch = test::tiny_batch(v.arch, v.plan, 5);
     const double tested = p.tested.gradients(batch, 1, nullptr), exact = p.exact.gradients(batch, 1, nullptr);
     CHECK(std::fabs(tested - exact) <= 1e-5 * std::fabs(exact));
@@ -116,7 +117,8 @@ TEST_CASE("a GPU's logits after a prompt and a token are the processor's, cached
 TEST_CASE("ten steps of a GPU are ten of the processor's", "[cuda]") {
   each_variant([](test::MakeBackend make, const test::Variant& v) {
     Pair p(make, v, Number::f32);
-    p.tested.weights().make_trainable(v.plan), p.exact.weights().make_trainable(v.plan);
+    p.tested.weights().make_trainable(v.plan);
+    p.exact.weights().make_trainable(v.plan);
     const Batch batch = test::tiny_batch(v.arch, v.plan, 5);
     double tested = 0, exact = 0;
     for (int i = 0; i < 10; ++i) {

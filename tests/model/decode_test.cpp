@@ -52,14 +52,16 @@ void check_decoding(Lab& lab, const Decoding& d) {
     b.attention(now, in, AttentionImpl::flash, {}, {.log_sum_exp = p(log_sum_exp)}, p(o));
   };
   lab.run([&](Backend& b, auto p) { ask(b, p, d.past); });
-  lab.check("o", o), lab.check("log-sum-exp", log_sum_exp);
+  lab.check("o", o);
+  lab.check("log-sum-exp", log_sum_exp);
   // Recorded with fewer tokens before it.
   lab.run([&](Backend& b, auto p) {
     std::unique_ptr<Recording> held;
     for (const Count past : {d.past / 2, d.past / 2, d.past}) b.replay(held, {.past = past}, [&] { ask(b, p, past); });
     if (held != nullptr) CHECK(held->how() == "from a recording");
   });
-  lab.check("o, from a recording", o), lab.check("log-sum-exp, from a recording", log_sum_exp);
+  lab.check("o, from a recording", o);
+  lab.check("log-sum-exp, from a recording", log_sum_exp);
 }
 
 }  // namespace
@@ -80,7 +82,8 @@ TEST_CASE("products of a few rows equal those in double", "[kernels]") {
             c.linear(s, {.x = p(x), .weight = p(w), .bias = p(b), .x_stride = stride, .wide_output = wide}, p(y));
             c.linear(s, {.x = p(x), .weight = p(w), .x_stride = stride, .wide_output = wide}, p(plain));
           });
-          lab.check("y", y), lab.check("without bias", plain);
+          lab.check("y", y);
+          lab.check("without bias", plain);
           CHECK((lab.tested().done() - before).value == Approx(static_cast<double>(4 * rows * in * out)));
         }
   });

@@ -56,10 +56,12 @@ TEST_CASE("sums and products of numbers equal those in double", "[kernels]") {
     for (const bool add : {false, true}) {
       const Pair da = add ? lab.input(n) : lab.output(n), db = add ? lab.input(n) : lab.output(n);
       lab.run([&](Backend& k, auto p) { k.multiply_gradient(s, p(a), p(b), p(dy), p(da), add, p(db), add); });
-      lab.check("multiply, da", da), lab.check("multiply, db", db);
+      lab.check("multiply, da", da);
+      lab.check("multiply, db", db);
       const Pair dx = add ? lab.input(n) : lab.output(n), dg = add ? lab.input(rows) : lab.output(rows);
       lab.run([&](Backend& k, auto p) { k.scale_gradient(s, p(a), p(g), p(dy), p(dx), add, p(dg), add); });
-      lab.check("scale, da", dx), lab.check("scale, dg", dg);
+      lab.check("scale, da", dx);
+      lab.check("scale, dg", dg);
     }
   });
 }
@@ -74,7 +76,8 @@ TEST_CASE("activations, gates and their gradients equal those in double", "[kern
       INFO("activation " << static_cast<int>(f));
       const Pair y = lab.output(n), z = lab.output(n);
       lab.run([&](Backend& k, auto p) { k.activate(s, f, p(a), p(y)), k.gate(s, f, p(a), p(b), p(z)); });
-      lab.check("activate", y), lab.check("gate", z);
+      lab.check("activate", y);
+      lab.check("gate", z);
       for (const bool add : {false, true}) {
         const auto gradient = [&] { return add ? lab.input(n) : lab.output(n); };
         const Pair dx = gradient(), da = gradient(), db = gradient();
@@ -82,7 +85,9 @@ TEST_CASE("activations, gates and their gradients equal those in double", "[kern
           k.activate_gradient(s, f, p(a), p(dy), p(dx), add);
           k.gate_gradient(s, f, p(a), p(b), p(dy), p(da), add, p(db), add);
         });
-        lab.check("activation's gradient", dx), lab.check("gate, da", da), lab.check("gate, db", db);
+        lab.check("activation's gradient", dx);
+        lab.check("gate, da", da);
+        lab.check("gate, db", db);
       }
     }
   });
@@ -109,7 +114,8 @@ TEST_CASE("norms and their gradients equal those in double", "[kernels]") {
             k.norm_gradient(s, v, kept ? p(st) : nullptr, p(dy), p(dx), kept, weights ? p(dw) : nullptr,
                             weights && centred ? p(db) : nullptr);
           });
-          lab.check("norm", y), lab.check("dx", dx);
+          lab.check("norm", y);
+          lab.check("dx", dx);
           if (weights) lab.check("dw", dw);
           if (weights && centred) lab.check("db", db);
         }
@@ -158,7 +164,8 @@ TEST_CASE("the loss and the optimizers equal those in double", "[kernels]") {
       k.linear_gradient(head, {.x = p(h), .weight = p(table), .wide_output = true}, p(x), p(dh), false, p(dtable),
                         nullptr);
     });
-    lab.check("loss' gradient, dx", dh), lab.check("loss' gradient, dw", dtable);
+    lab.check("loss' gradient, dx", dh);
+    lab.check("loss' gradient, dw", dtable);
 
     const Count n = rows * width;
     const Pair g = lab.input(n, true), w = lab.input(n), master = lab.input(n, true), m = lab.input(n, true);
@@ -187,8 +194,12 @@ TEST_CASE("the loss and the optimizers equal those in double", "[kernels]") {
       k.adamw(n, {.decay = 0.1, .step = 3}, p(g), p(w), p(master), p(m), p(v));
       k.sgd(n, {.decay = 0.1}, p(g), p(w2), nullptr, p(velocity));
     });
-    lab.check("AdamW, weight", w), lab.check("AdamW, master", master), lab.check("AdamW, m", m);
-    lab.check("AdamW, v", v), lab.check("momentum, weight", w2), lab.check("momentum, velocity", velocity);
+    lab.check("AdamW, weight", w);
+    lab.check("AdamW, master", master);
+    lab.check("AdamW, m", m);
+    lab.check("AdamW, v", v);
+    lab.check("momentum, weight", w2);
+    lab.check("momentum, velocity", velocity);
   });
 }
 
@@ -221,7 +232,8 @@ TEST_CASE("dropout throws the dice that the generator defines", "[kernels]") {
       k.dropout(s, d, p(x), masks.back().data());
       k.dropout_gradient(s, d, masks.back().data(), p(dx));
     });
-    lab.check("dropout", x), lab.check("dropout's gradient", dx);
+    lab.check("dropout", x);
+    lab.check("dropout's gradient", dx);
     for (std::size_t i = 0; i < masks[0].size(); ++i) {
       const RandomWords r = philox(random_key(d.key), random_counter(i / 4));
       REQUIRE(masks[0][i] == (unit_float(r.word[i % 4]) >= 0.3f ? 1 : 0));
@@ -309,7 +321,9 @@ void check_core(Lab& lab, Count queries, Count width, const CoreVariant& c) {
   });
   lab.check("o", o);
   if (c.past > 0) return;
-  lab.check("dq", dq), lab.check("dk", dk), lab.check("dv", dv);
+  lab.check("dq", dq);
+  lab.check("dk", dk);
+  lab.check("dv", dv);
   // Naive keeps no share of the sink: it is what the rounded probabilities leave of 1.
   if (c.sinks) lab.check("sinks", dsinks, c.how == AttentionImpl::naive ? 4 : 1);
 }
@@ -366,7 +380,9 @@ TEST_CASE("products of the backends equal those in double", "[kernels]") {
           c.linear_gradient(s, {.x = p(rows_of_x), .weight = p(w), .wide_output = wide}, p(dy), p(dx), !wide, p(dw),
                             p(db));
         });
-        lab.check("dx", dx), lab.check("dw", dw), lab.check("db", db);
+        lab.check("dx", dx);
+        lab.check("dw", dw);
+        lab.check("db", db);
         const Pair narrow = lab.input(m * n), written = lab.output(n * k, true);
         lab.run([&](Backend& c, auto p) {
           const LinearView v{.x = p(rows_of_x), .weight = p(w), .add_weight_gradient = false};

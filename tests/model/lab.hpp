@@ -52,9 +52,13 @@ class Lab {
   /// Norm of the difference over the norm.
   void check(const char* what, const Pair& p, double factor = 1) {
     std::vector<double> a(static_cast<std::size_t>(p.n)), b(a.size());
-    tested_->read(a, p.tested, p.wide), exact_->read(b, p.exact, p.wide);
+    tested_->read(a, p.tested, p.wide);
+    exact_->read(b, p.exact, p.wide);
     double difference = 0, norm = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) difference += (a[i] - b[i]) * (a[i] - b[i]), norm += b[i] * b[i];
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      difference += (a[i] - b[i]) * (a[i] - b[i]);
+      norm += b[i] * b[i];
+    }
     INFO(what);
     REQUIRE(norm > 0);
     CHECK(std::sqrt(difference) <= factor * tolerance_ * std::sqrt(norm));

@@ -63,7 +63,10 @@ class Bench {
         capacity_(shape.capacity),
         tokens_(capacity_ > 0 ? capacity_ : s_.keys),
         row_((s_.heads + 2 * s_.kv_heads) * s_.qk_dim + 8) {
-    for (const bool odd : {false, true}) x_[odd] = filled(qkv(), 1, odd), dx_[odd] = make(qkv(), false, odd);
+    for (const bool odd : {false, true}) {
+      x_[odd] = filled(qkv(), 1, odd);
+      dx_[odd] = make(qkv(), false, odd);
+    }
     d_o_ = filled(outputs(), 2);
     sinks_ = filled(s_.heads, 3);
     o_ = make(outputs(), false);
@@ -179,9 +182,11 @@ TEST_CASE("attention on tensor cores and its gradients equal those in double, by
   const test::WarpCounts& counts = test::warp_counts();
   each_shape([&](Bench& tested, Bench& exact) {
     const std::int64_t start = counts.products;
-    tested.forward(), exact.forward();
+    tested.forward();
+    exact.forward();
     const std::int64_t between = counts.products;
-    tested.backward(), exact.backward();
+    tested.backward();
+    exact.backward();
     CHECK(difference(tested.output(), exact.output()) <= 1e-2);
     CHECK(difference(tested.log_sum_exp(), exact.log_sum_exp()) <= 1e-5);
     check_gradients(tested.gradients(), exact.gradients());
@@ -202,8 +207,10 @@ TEST_CASE("tensor cores read what single threads kept, and the reverse", "[cuda]
       const Variant shape{"", 64, 2, 1, 70, 0, 0, 0, true};
       Bench tested(shape, make(Number::bf16, true)), exact(shape, make_cpu(Number::f64, true));
       REQUIRE(!tested.on_tensor_cores(true));
-      tested.forward(odd), exact.forward();
-      tested.backward(!odd), exact.backward();
+      tested.forward(odd);
+      exact.forward();
+      tested.backward(!odd);
+      exact.backward();
       CHECK(difference(tested.output(), exact.output()) <= 1e-2);
       check_gradients(tested.gradients(!odd), exact.gradients());
     }
@@ -216,7 +223,8 @@ TEST_CASE("attention on tensor cores gives the same bits every time", "[cuda]") 
     std::vector<Numbers> runs;
     for (int run = 0; run < 2; ++run) {
       Bench b(shape, make(Number::bf16, true));
-      b.forward(), b.backward();
+      b.forward();
+      b.backward();
       runs.push_back(b.output());
       for (const Numbers& d : b.gradients()) runs.back().insert(runs.back().end(), d.begin(), d.end());
     }

@@ -142,7 +142,10 @@ TEST_CASE("steps below the resolution of bf16 add up in the master weights and a
   const AdamW o{.rate = 0x1p-12, .beta1 = 0.9, .beta2 = 0.95, .epsilon = 0};
   Adam with(Number::bf16, {1, -1}, o), without(Number::bf16, {1, -1}, o);
   const Row master(*with.cpu, {1, -1}, true);
-  for (int i = 0; i < 40; ++i) with.step({1, -1}, master.data()), without.step({1, -1});
+  for (int i = 0; i < 40; ++i) {
+    with.step({1, -1}, master.data());
+    without.step({1, -1});
+  }
   CHECK(difference(master.get(), Numbers{1 - 40 * 0x1p-12, -1 + 40 * 0x1p-12}) < 1e-6);
   CHECK(with.w.get() == Numbers{1 - 2 * 0x1p-8, -1 + 2 * 0x1p-8});  // 2.5, to even
   CHECK(without.w.get() == Numbers{1, -1});

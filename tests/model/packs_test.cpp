@@ -42,7 +42,9 @@ TEST_CASE("element-wise kernels take arrays that begin anywhere", "[kernels]") {
       k.activate(s, Activation::silu, at(a), at(z));
       k.gate_gradient(s, Activation::silu, at(a), at(b), at(y), at(z), true, at(b), true);
     });
-    lab.check("sums", y), lab.check("gate, da", z), lab.check("gate, db", b);
+    lab.check("sums", y);
+    lab.check("gate, da", z);
+    lab.check("gate, db", b);
   });
 }
 
@@ -65,7 +67,10 @@ TEST_CASE("optimizers take arrays that begin anywhere", "[kernels]") {
       k.sgd(n, {.decay = 0.1}, at(g), at(plain), nullptr, nullptr);
     });
     CHECK(squares[0] == Approx(squares[1]).epsilon(1e-6));
-    lab.check("weight", w), lab.check("master", master), lab.check("m", m), lab.check("v", v);
+    lab.check("weight", w);
+    lab.check("master", master);
+    lab.check("m", m);
+    lab.check("v", v);
     lab.check("without a master or a velocity", plain);
   });
 }
@@ -88,7 +93,9 @@ TEST_CASE("norms take rows that begin anywhere, lie apart, or belong to heads", 
           k.norm(s, v, p(y), nullptr);
           k.norm_gradient(s, v, nullptr, p(dy), at(dx), true, p(dw), nullptr);
         });
-        lab.check("y", y), lab.check("dx", dx), lab.check("dw", dw);
+        lab.check("y", y);
+        lab.check("dx", dx);
+        lab.check("dw", dw);
       }
   });
 }
@@ -103,7 +110,8 @@ TEST_CASE("a norm's row may be too long to be kept", "[kernels]") {
       k.norm(s, v, p(y), nullptr);
       k.norm_gradient(s, v, nullptr, p(dy), p(dx), false, nullptr, nullptr);
     });
-    lab.check("y", y), lab.check("dx", dx);
+    lab.check("y", y);
+    lab.check("dx", dx);
   });
 }
 

@@ -73,10 +73,13 @@ TEST_CASE("a sum and its norm by one kernel are the bits of two", "[kernels]") {
         for (const Count width : {Count{8}, Count{33}, Count{768}, Count{60000}}) {  // the last is too long to be kept
           Bench bench(make, number, width, centred, width > 1000 ? 2 : 5);
           INFO(bench.gpu().name() << ", width " << width << ", centred " << centred);
-          bench.add(), bench.gpu().wait(), bench.norm();
+          bench.add();
+          bench.gpu().wait();
+          bench.norm();
           const std::vector<Numbers> two = bench.results();
           bench.wipe();
-          bench.add(), bench.norm();
+          bench.add();
+          bench.norm();
           const std::vector<Numbers> one = bench.results();
           for (std::size_t i = 0; i < one.size(); ++i) CHECK(identical(one[i], two[i]));
         }
@@ -86,7 +89,8 @@ TEST_CASE("a norm makes the sum that it reads, and no other", "[kernels]") {
   Bench bench(test::make_emulated, Number::f32, 24, false);
   const auto kernels = [&](const auto& f) {
     const std::int64_t before = test::launches();
-    f(), bench.gpu().wait();
+    f();
+    bench.gpu().wait();
     return test::launches() - before;
   };
   CHECK(kernels([&] { bench.add(), bench.norm(); }) == 1);
@@ -100,7 +104,8 @@ TEST_CASE("a norm makes the sum that it reads, and no other", "[kernels]") {
 
 TEST_CASE("a sum's terms may be released, and their memory asked for again, before its norm", "[kernels]") {
   everywhere([](Bench& bench) {
-    bench.add(), bench.norm();
+    bench.add();
+    bench.norm();
     const std::vector<Numbers> before = bench.results();
     bench.wipe();
     bench.add();

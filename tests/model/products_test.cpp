@@ -26,8 +26,10 @@ void check_two_gradients(Lab& lab, const Linear& s, const LinearView& shape, con
       k.linear_gradient(s, v, p(dy), p(dx), add, p(dw), nullptr);
     });
   };
-  gradient(false), lab.check("dw, written", dw);
-  gradient(true), lab.check("dw, added to", dw);
+  gradient(false);
+  lab.check("dw, written", dw);
+  gradient(true);
+  lab.check("dw, added to", dw);
 }
 
 }  // namespace

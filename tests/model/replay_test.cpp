@@ -157,7 +157,9 @@ TEST_CASE("a step is recorded anew when what it was recorded for has changed", "
     const auto steps = [&](const OptimizerSettings& o) {
       for (int i = 0; i < 4; ++i) r.numbers.push_back(t.train(std::span(&batch, 1), o));
     };
-    steps({}), steps({.decay = 0.5}), steps({.clip = 0.01});
+    steps({});
+    steps({.decay = 0.5});
+    steps({.clip = 0.01});
     t.settings().plan.attention = AttentionImpl::naive;
     steps({});
     t.weights().make_trainable(of.plan);  // other gradients and moments

@@ -205,8 +205,13 @@ void recompute_variants(Collector& c) {
 
 std::vector<Variant> variants() {
   Collector c;
-  attention_variants(c), block_variants(c), mlp_variants(c), expert_variants(c), position_variants(c);
-  dropout_variants(c), recompute_variants(c);
+  attention_variants(c);
+  block_variants(c);
+  mlp_variants(c);
+  expert_variants(c);
+  position_variants(c);
+  dropout_variants(c);
+  recompute_variants(c);
   return c.all;
 }
 

@@ -48,8 +48,11 @@ struct Products {
 
   Products(Lab& l, Count n, std::vector<Count> heights = {13, 6, 7}, Count width = 264)
       : lab(l), rows(n), in(width), stride(width + 8), outs(std::move(heights)), x(l.input(n * stride)) {
-    for (const Count out : outs)
-      w.push_back(l.input(out * in)), b.push_back(l.input(out)), y.push_back(l.output(rows * out));
+    for (const Count out : outs) {
+      w.push_back(l.input(out * in));
+      b.push_back(l.input(out));
+      y.push_back(l.output(rows * out));
+    }
   }
   Ask ask(std::size_t i) const {
     return [this, i](Backend& gpu) {
@@ -132,15 +135,21 @@ TEST_CASE("whatever reads products or writes what they read comes after them", "
     const Count n = p.y[1].n;
     const Pair copied = lab.output(n), sum = lab.output(n);
     for (const Pair& each : p.y) wipe(lab, each);
-    p.ask(0)(gpu), p.ask(1)(gpu), gpu.copy(copied.tested, p.y[1].tested, n * gpu.number());
+    p.ask(0)(gpu);
+    p.ask(1)(gpu);
+    gpu.copy(copied.tested, p.y[1].tested, n * gpu.number());
     CHECK(identical(read(lab, copied), results[1]));
     wipe(lab, p.y[1]);
-    p.ask(0)(gpu), p.ask(1)(gpu), gpu.add({.rows = 2, .width = n / 2}, p.y[1].tested, p.y[1].tested, sum.tested);
+    p.ask(0)(gpu);
+    p.ask(1)(gpu);
+    gpu.add({.rows = 2, .width = n / 2}, p.y[1].tested, p.y[1].tested, sum.tested);
     gpu.zero(p.y[1].tested, n * gpu.number());
     Numbers twice = results[1];
     for (double& v : twice) v *= 2;
     CHECK(identical(read(lab, sum), twice));
-    p.ask(0)(gpu), p.ask(1)(gpu), gpu.zero(p.x.tested, p.x.n * gpu.number());
+    p.ask(0)(gpu);
+    p.ask(1)(gpu);
+    gpu.zero(p.x.tested, p.x.n * gpu.number());
     CHECK(identical(read(lab, p.y[0]), results[0]));
     CHECK(identical(read(lab, p.y[1]), results[1]));
   });
@@ -155,13 +164,15 @@ TEST_CASE("a gate and what it opens are multiplied by the kernel that makes both
         const Pair y = lab.output(rows * 13);
         const auto products = [&] {
           for (const Pair& each : {y, p.y[0], p.y[1]}) wipe(lab, each);
-          p.ask(0)(lab.tested()), p.ask(1)(lab.tested());
+          p.ask(0)(lab.tested());
+          p.ask(1)(lab.tested());
         };
         const auto ask = [&] {
           lab.tested().gate({.rows = rows, .width = 13}, act, p.y[0].tested, p.y[1].tested, y.tested);
           return std::vector<Numbers>{read(lab, y), read(lab, p.y[0]), read(lab, p.y[1])};
         };
-        products(), lab.tested().wait();
+        products();
+        lab.tested().wait();
         const std::vector<Numbers> apart = ask();
         products();
         const std::vector<Numbers> together = ask();
@@ -240,12 +251,16 @@ struct Caches {
 template <typename F, typename G>
 void check_together(Lab& lab, const Pair& a, const Pair& b, const F& first, const G& second) {
   const Numbers old_a = read(lab, a), old_b = read(lab, b);
-  first(lab.tested()), lab.tested().wait(), second(lab.tested());
+  first(lab.tested());
+  lab.tested().wait();
+  second(lab.tested());
   const Numbers apart_a = read(lab, a), apart_b = read(lab, b);
   CHECK(apart_a != old_a);
   CHECK(apart_b != old_b);
-  lab.tested().write(a.tested, old_a, false), lab.tested().write(b.tested, old_b, false);
-  first(lab.tested()), second(lab.tested());
+  lab.tested().write(a.tested, old_a, false);
+  lab.tested().write(b.tested, old_b, false);
+  first(lab.tested());
+  second(lab.tested());
   CHECK(identical(read(lab, a), apart_a));
   CHECK(identical(read(lab, b), apart_b));
 }

@@ -136,7 +136,8 @@ TEST_CASE("the worst is what is furthest off for its size, of all models", "[ver
 
   Ledger slightly = right, gravely = right;
   slightly.bytes["peak"] += 1000;
-  gravely.kept["head.norm"] /= 2, gravely.bytes["peak"] += 1;
+  gravely.kept["head.norm"] /= 2;
+  gravely.bytes["peak"] += 1;
   std::vector<Verdict> all{judged(right, slightly), judged(right, gravely), judged(right, slightly)};
   all[1].name = "the second";
   const Comparison* c = worst(all, name);

@@ -63,8 +63,12 @@ std::string CudnnAttention::run(const Sdpa& a, const SdpaScratch& scratch) {
       const_cast<void*>(a.q), const_cast<void*>(a.k), const_cast<void*>(a.v), a.o, scratch.statistics, &scale, &masked};
   const auto also = [&](std::int64_t id, void* pointer) { ids.push_back(id), pointers.push_back(pointer); };
   if (a.shape.backward) {
-    also(d_o_id, const_cast<void*>(a.d_o)), also(dq_id, a.dq), also(dk_id, a.dk), also(dv_id, a.dv);
-    also(one_id, &one), also(delta_id, scratch.delta);
+    also(d_o_id, const_cast<void*>(a.d_o));
+    also(dq_id, a.dq);
+    also(dk_id, a.dk);
+    also(dv_id, a.dv);
+    also(one_id, &one);
+    also(delta_id, scratch.delta);
     if (!a.shape.deterministic) also(dq_sum_id, scratch.dq_sum);
   }
   try {

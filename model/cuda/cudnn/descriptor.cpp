@@ -12,7 +12,8 @@ Descriptor::~Descriptor() {
 }
 Descriptor::Descriptor(Descriptor&& from) noexcept : what_(from.what_), raw_(std::exchange(from.raw_, nullptr)) {}
 Descriptor& Descriptor::operator=(Descriptor&& from) noexcept {
-  std::swap(what_, from.what_), std::swap(raw_, from.raw_);
+  std::swap(what_, from.what_);
+  std::swap(raw_, from.raw_);
   return *this;
 }
 

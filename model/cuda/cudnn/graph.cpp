@@ -55,7 +55,8 @@ Graph::Tensor Graph::matmul(const Tensor& a, const Tensor& b, const Tensor& to) 
   d.set(CUDNN_ATTR_OPERATION_MATMUL_CDESC, to.descriptor);
   d.set(CUDNN_ATTR_OPERATION_MATMUL_DESC, how.raw());
   d.finalize();
-  parts_.push_back(std::move(how)), operations_.push_back(std::move(d));
+  parts_.push_back(std::move(how));
+  operations_.push_back(std::move(d));
   return to;
 }
 
@@ -69,7 +70,8 @@ Graph::Tensor Graph::pointwise(Descriptor how, std::initializer_list<Tensor> in,
   for (const Tensor& x : in) d.set(inputs.at(i++), x.descriptor);
   d.set(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, to.descriptor);
   d.finalize();
-  parts_.push_back(std::move(how)), operations_.push_back(std::move(d));
+  parts_.push_back(std::move(how));
+  operations_.push_back(std::move(d));
   return to;
 }
 Graph::Tensor Graph::pointwise(cudnnPointwiseMode_t mode, std::initializer_list<Tensor> in, const Tensor& to) {
@@ -91,7 +93,8 @@ Graph::Tensor Graph::reduce(cudnnReduceTensorOp_t operation, const Tensor& x, co
   d.set(CUDNN_ATTR_OPERATION_REDUCTION_YDESC, to.descriptor);
   d.set(CUDNN_ATTR_OPERATION_REDUCTION_DESC, how.raw());
   d.finalize();
-  parts_.push_back(std::move(how)), operations_.push_back(std::move(d));
+  parts_.push_back(std::move(how));
+  operations_.push_back(std::move(d));
   return to;
 }
 

@@ -37,7 +37,8 @@ extern "C" {
 /// What was called since the last time, and who will be refused.
 const char* cupti_calls() {
   static std::string told;
-  told.swap(steps), steps.clear();
+  told.swap(steps);
+  steps.clear();
   return told.c_str();
 }
 void cupti_refuse(const char* name, int how) { refused = name, with = how; }
