@@ -22,13 +22,24 @@ const Option* option_of(const Command& command, std::string_view flag) {
   return nullptr;
 }
 
-/// The choice among "cpu|cuda" that the text spells; any text for an option that takes any.
+/// Whether `choice` is one like "cuda:N" and the text is that with a number.
+bool is_numbered(std::string_view choice, std::string_view text) {
+  if (!choice.ends_with(":N")) return false;
+  choice.remove_suffix(1);
+  return text.size() > choice.size() && same_spelling(text.substr(0, choice.size()), choice) &&
+         text.find_first_not_of("0123456789", choice.size()) == std::string_view::npos;
+}
+
+/// The choice among "cpu|cuda|cuda:N" that the text spells; any text for an option that takes any.
 std::string chosen(const Option& o, const std::string& text) {
   const bool closed = o.value.find('|') != std::string_view::npos;
   if (!closed && !text.empty()) return text;
   std::istringstream choices{std::string(o.value)};
   for (std::string one; closed && std::getline(choices, one, '|');)
-    if (same_spelling(one, text)) return one;
+    if (same_spelling(one, text))
+      return one;
+    else if (is_numbered(one, text))
+      return lower(text);
   throw InputError(fmt::format("{}: expected {}, got {}", o.flag, one_of(o.value), in_quotes(text)));
 }
 

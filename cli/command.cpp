@@ -10,6 +10,7 @@
 #include "cli/commands/ask.hpp"
 #include "cli/help.hpp"
 #include "cli/output.hpp"
+#include "model/device_error.hpp"
 #include "report/schema.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"
@@ -134,6 +135,8 @@ int run_llmcalc(Args args) {
     return refuse(e.what());
   } catch (const Overflow&) {
     return refuse("these sizes give a count past 2^63; check the model, the batch and the sequence length");
+  } catch (const model::DeviceError& e) {
+    return refuse(e.what());
   } catch (const std::bad_alloc&) {
     return refuse("there is not enough memory; close other programs, or give a smaller model, batch or length");
   }

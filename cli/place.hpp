@@ -2,12 +2,15 @@
 /// The backend that --device selects for the reference transformer.
 
 #include <string>
+#include <string_view>
 
 #include "validate/run.hpp"
 
 namespace llmcalc {
 
-/// "cpu" or "cuda". Throws InputError where there is no GPU to be used.
+/// "cpu", "cuda" or "cuda:N". Throws InputError where there is no GPU to be used.
 validate::Where place(const std::string& device);
+
+bool is_gpu(std::string_view device);
 
 }  // namespace llmcalc

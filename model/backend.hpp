@@ -149,7 +149,8 @@ class Backend : public Memory {
   virtual std::string_view name() const = 0;  ///< of the device; on a processor, of its instruction set
   /// The code that flash attention ran in last; none where there is but one.
   virtual AttentionCores attention_cores() const { return {}; }
-  virtual Bytes capacity() const = 0;  ///< bytes of the device's memory; 0: not known
+  virtual Bytes capacity() const = 0;                     ///< bytes of the device's memory; 0: not known
+  virtual Bytes available() const { return capacity(); }  ///< those that nobody uses
 
   virtual void upload(Out to, const void* from, Bytes bytes) = 0;
   virtual void download(void* to, In from, Bytes bytes) = 0;

@@ -89,7 +89,7 @@ Case as_trained(Case c) {
 
 model::Room Where::room() const {
   if (on_processor) return {.bytes = model::available_memory()};
-  return {.bytes = make(model::Number::f32)->capacity(), .of = "the GPU"};
+  return {.bytes = make(model::Number::f32)->available(), .of = "the GPU"};
 }
 
 void check_runnable(const Case& c, const Parts& parts, const Where& where) {

@@ -147,7 +147,7 @@ int run_calibrate(const Arguments& arguments) {
 }
 
 constexpr std::array own{Option{"--out", "FILE", "where the hardware file goes [this-machine.json]"},
-                         Option{"--device", "cpu|cuda", "what is measured [cpu]"},
+                         Option{"--device", "cpu|cuda|cuda:N", "what is measured [cpu]"},
                          Option{"--name", "NAME", "name of the machine [this-machine]"}};
 
 }  // namespace

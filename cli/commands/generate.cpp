@@ -35,7 +35,7 @@ constexpr std::array own{
     Option{"--top-p", "P", "only the likeliest tokens that together have probability P [1]"},
     Option{"--beams", "N", "beam search of this width instead of sampling [1]"},
     Option{"--seed", "N", "of the draws [1]"},
-    Option{"--device", "cpu|cuda", "where the model runs [cpu]"},
+    Option{"--device", "cpu|cuda|cuda:N", "where the model runs [cpu]"},
     Option{"--no-kv-cache", "", "run the whole text again for every token: the same text, slower"},
     Option{"--compare-kv-cache", "", "generate with the cache, then without: the same tokens, and the cost of both"},
 };
@@ -232,7 +232,7 @@ model::Generated shown(model::Transformer& t, const model::Checkpoint& c, std::s
     stream.begin();
     stream.end();
     return done;
-  } catch (const InputError&) {
+  } catch (...) {
     line.clear();
     stream.end();
     throw;

@@ -25,11 +25,12 @@ bool countable(const validate::Case& c) { return c.arch.hidden <= countable_widt
 
 using validate::Verdict;
 
-/// The case of one model that the user asks for; by default small enough for any machine, in float32.
+/// The case of one model that the user asks for; by default small enough for any machine, in float32 on a processor and
+/// in bf16 on a GPU, whose tensor cores have no other format here.
 validate::Case asked(const Arguments& arguments, Request& r) {
   r.model = load_model(arguments.word("MODEL"));
   r.usual_seq = 256;
-  r.usual_precision = dtypes::fp32;
+  r.usual_precision = is_gpu(arguments.text("--device", "cpu")) ? dtypes::bf16 : dtypes::fp32;
   r.plan.prompt = std::clamp<Count>(r.model.arch.context / 2, 1, 64);
   r.plan.generate = std::clamp<Count>(r.model.arch.context - r.plan.prompt, 1, 8);
   arguments.apply(r);
@@ -220,7 +221,7 @@ int run_validate(const Arguments& arguments) {
 constexpr std::array words{Word{"MODEL", "a preset or a file; without one the suite runs", false}};
 constexpr std::array own{
     Option{"--suite", "small|full", "models of every shape; full adds GPT-2 124M [small]"},
-    Option{"--device", "cpu|cuda", "where the reference runs [cpu]"},
+    Option{"--device", "cpu|cuda|cuda:N", "where the reference runs [cpu]"},
     Option{"--hardware", "HW", "a file of 'llmcalc calibrate': compares times too"},
     Option{"--repeats", "N", "timed runs, of which the median counts [5]"},
     Option{"--check-time", "", "a step, prefill or decode outside the band is exit 1 too"},

@@ -107,7 +107,8 @@ void read_run(const Arguments& a, LearnRequest& r) {
 }
 
 void settle_new(const Arguments& a, LearnRequest& r) {
-  r.precision = a.text("--precision") == "bf16" ? dtypes::bf16 : dtypes::fp32;
+  const std::string usual = is_gpu(a.text("--device", "cpu")) ? "bf16" : "fp32";
+  r.precision = a.text("--precision", usual) == "bf16" ? dtypes::bf16 : dtypes::fp32;
   r.tokenizer = tokenizer_for(a, r);
   const auto learnt = static_cast<Count>(
       r.tokenizer->encode(std::string_view(r.text).substr(0, model::split(r.text).validation)).size());

@@ -21,9 +21,9 @@ inline constexpr std::array learn_options{
     Option{"--rate", "R", "learning rate at its highest [0.003]"},
     Option{"--tokenizer", "bytes|bpe", "what a token is [bpe from 100 KB on, else bytes]"},
     Option{"--vocabulary", "N", "tokens of bpe, at most [one for 320 bytes of text, 384 to 1024]"},
-    Option{"--precision", "fp32|bf16", "weights and activations; bf16 keeps fp32 master weights [fp32]"},
+    Option{"--precision", "fp32|bf16", "weights and activations; bf16 keeps fp32 master weights [fp32; bf16 on a GPU]"},
     Option{"--seed", "N", "of the first weights and the batches [1]"},
-    Option{"--device", "cpu|cuda", "where it learns [cpu]"},
+    Option{"--device", "cpu|cuda|cuda:N", "where it learns [cpu]"},
     Option{"--resume", "", "continue from the checkpoint where it stopped"},
 };
 

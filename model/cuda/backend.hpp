@@ -62,6 +62,7 @@ class Cuda final : public Backend {
   std::string_view name() const override { return name_; }
   AttentionCores attention_cores() const override { return cores_.ran(); }
   Bytes capacity() const override { return Bytes(device_.capacity()); }
+  Bytes available() const override { return Bytes(device_.available()); }
   void upload(Out to, const void* from, Bytes bytes) override {
     device_.settle();
     replays_.upload(to, from, bytes.value);

@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <stdexcept>
 
@@ -38,6 +39,26 @@ void add_bias_as(GpuDevice& device, const MatmulShape& s, const void* bias, void
   add_bias(device, s.m, s.n, static_cast<const X*>(bias), static_cast<X*>(c));
 }
 
+std::string gib(std::size_t bytes) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.2f GiB", static_cast<double>(bytes) / (1 << 30));
+  return text.data();
+}
+
+DeviceError failed(const char* what, const std::string& why) {
+  return DeviceError(std::string("the GPU failed at ") + what + ": " + why +
+                     "; run it again, and if it fails again see the driver's messages (dmesg, nvidia-smi)");
+}
+
+[[noreturn]] void refuse_memory(const std::string& what) {
+  std::size_t free = 0, all = 0;
+  const bool known = cudaMemGetInfo(&free, &all) == cudaSuccess;
+  (void)cudaGetLastError();
+  throw DeviceMemoryError("the GPU has no memory left at " + what +
+                          (known ? ": " + gib(free) + " of " + gib(all) + " are free" : "") +
+                          "; give a smaller model, batch or length, or end other programs that use the GPU");
+}
+
 void destroy(const Product& p) {
   cublasLtMatmulDescDestroy(p.operation);
   for (const cublasLtMatrixLayout_t l : {p.a, p.b, p.c}) cublasLtMatrixLayoutDestroy(l);
@@ -47,20 +68,20 @@ void destroy(const Product& p) {
 
 void check(cudaError_t e, const char* what) {
   if (e == cudaSuccess) return;
-  (void)cudaGetLastError();  // told here: the next launch, which asks for it, is not to blame
-  throw std::runtime_error(std::string("CUDA, ") + what + ": " + cudaGetErrorString(e));
+  (void)cudaGetLastError();  // it is reported here, so the next launch must not find it
+  if (e == cudaErrorMemoryAllocation) refuse_memory(what);
+  throw failed(what, cudaGetErrorString(e));
 }
 void check(cublasStatus_t s, const char* what) {
-  if (s != CUBLAS_STATUS_SUCCESS)
-    throw std::runtime_error(std::string("cuBLASLt, ") + what + ": " + cublasLtGetStatusString(s));
+  if (s == CUBLAS_STATUS_ALLOC_FAILED) refuse_memory(what);
+  if (s != CUBLAS_STATUS_SUCCESS) throw failed(what, std::string("cuBLASLt says ") + cublasLtGetStatusString(s));
 }
 
-GpuDevice::GpuDevice() {
+GpuDevice::GpuDevice(int index) {
+  check(cudaSetDevice(index), "choosing the device");
   check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
   // What is released stays in the pool: a step asks for the same blocks again and again.
-  int device = 0;
-  check(cudaGetDevice(&device), "asking for the device");
-  check(cudaDeviceGetDefaultMemPool(&pool_, device), "asking for the memory pool");
+  check(cudaDeviceGetDefaultMemPool(&pool_, index), "asking for the memory pool");
   std::uint64_t all = UINT64_MAX;
   check(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &all), "setting up the memory pool");
   points_.context = outside();
@@ -91,6 +112,10 @@ void* GpuDevice::allocate(Count bytes) {
     wait();
     trim_graphs();
     e = cudaMallocAsync(&p, size, stream_);
+  }
+  if (e == cudaErrorMemoryAllocation) {
+    (void)cudaGetLastError();
+    refuse_memory("allocating " + gib(size));
   }
   check(e, "allocating memory");
   return p;
@@ -167,6 +192,12 @@ Count GpuDevice::capacity() const {
   std::size_t free = 0, all = 0;
   check(cudaMemGetInfo(&free, &all), "asking for the memory's size");
   return static_cast<Count>(all);
+}
+Count GpuDevice::available() const {
+  std::size_t free = 0, all = 0;
+  check(cudaMemGetInfo(&free, &all), "asking how much memory is free");
+  const Bytes unused = pool(cudaMemPoolAttrReservedMemCurrent) - pool(cudaMemPoolAttrUsedMemCurrent);
+  return static_cast<Count>(free) + unused.value;
 }
 
 Bytes GpuDevice::pool(cudaMemPoolAttr what) const {
@@ -284,15 +315,12 @@ Product GpuDevice::first_suggested(const Key& key) {
   return p;
 }
 
-float GpuDevice::choose(Product& p, const Key& key, const Operands& from) {
+float GpuDevice::choose(Product& p, const Key& key, const Operands& from, void* c) {
   const MatmulShape& s = key.shape;
-  const Room<GpuDevice, std::byte> result(*this, mul(s.m, s.ldc) * (key.to_f32 ? 4 : 2));
-  fill(result.data(), 0, mul(s.m, s.ldc) * (key.to_f32 ? 4 : 2));
   const auto run = [&](const cublasLtMatmulAlgo_t& algorithm) {
-    if (multiply(p, algorithm, s.add, from, result.data()) != CUBLAS_STATUS_SUCCESS) return false;
+    if (multiply(p, algorithm, false, from, c) != CUBLAS_STATUS_SUCCESS) return false;
     if (from.bias != nullptr && !p.adds_bias)
-      key.to_f32 ? add_bias_as<float>(*this, s, from.bias, result.data())
-                 : add_bias_as<bf16>(*this, s, from.bias, result.data());
+      key.to_f32 ? add_bias_as<float>(*this, s, from.bias, c) : add_bias_as<bf16>(*this, s, from.bias, c);
     return true;
   };
   const Suggestions suggestions = suggested(p, key);
@@ -308,12 +336,14 @@ float GpuDevice::choose(Product& p, const Key& key, const Operands& from) {
   return least;
 }
 
-Product GpuDevice::fastest(const Key& key, const Operands& from) {
+Product GpuDevice::fastest(const Key& key, const Operands& from, void* c) {
   Product plain = first_suggested(key);
-  const float kernel = choose(plain, key, from);
+  const float kernel = choose(plain, key, from, c);
+  plain.timed = true;
   if (from.bias == nullptr) return plain;
   Product fused = described(key, from.bias);
-  const float epilogue = choose(fused, key, from);
+  const float epilogue = choose(fused, key, from, c);
+  fused.timed = true;
   BiasTrial trial{key.shape.m, key.shape.k, key.shape.n, Seconds(kernel / 1e3), {}};
   if (epilogue < std::numeric_limits<float>::infinity()) trial.epilogue = Seconds(epilogue / 1e3);
   bias_trials_.push_back(trial);
@@ -324,13 +354,17 @@ Product GpuDevice::fastest(const Key& key, const Operands& from) {
 bool GpuDevice::matmul(const MatmulShape& s, bool from_bf16, bool to_f32, const void* a, const void* b, void* c,
                        bool timed, const void* bias) {
   const Operands from{a, b, bias};
-  const Key key{s, from_bf16, to_f32, {alignment_of(a), alignment_of(b), alignment_of(c), alignment_of(bias)}};
+  Key key{s, from_bf16, to_f32, {alignment_of(a), alignment_of(b), alignment_of(c), alignment_of(bias)}};
+  key.shape.add = false;  // whether C is added changes no descriptor and hardly an algorithm
+  const bool search = timed && !s.add && !deterministic_ && recording_ == nullptr;
   auto at = products_.find(key);
-  if (at == products_.end()) {
-    const bool search = timed && !deterministic_ && recording_ == nullptr;
-    at = products_.emplace(key, search ? fastest(key, from) : first_suggested(key)).first;
+  if (at != products_.end() && search && !at->second.timed) {
+    destroy(at->second);
+    products_.erase(at);
+    at = products_.end();
   }
-  check(multiply(at->second, at->second.algorithm, s.add, from, c), "multiplying");
+  if (at == products_.end()) at = products_.emplace(key, search ? fastest(key, from, c) : first_suggested(key)).first;
+  check(multiply(at->second, at->second.algorithm, s.add, from, c), "multiplying matrices");
   return at->second.adds_bias;
 }
 

@@ -17,10 +17,11 @@
 #include "model/cuda/graph.cuh"
 #include "model/cuda/memory_terms.hpp"
 #include "model/cuda/thread.hpp"
+#include "model/device_error.hpp"
 
 namespace llmcalc::model::cuda {
 
-/// Throws std::runtime_error: what failed and why.
+/// Throws DeviceError, or DeviceMemoryError where the device's memory is full. `what`: "allocating memory".
 void check(cudaError_t e, const char* what);
 void check(cublasStatus_t s, const char* what);
 
@@ -46,11 +47,12 @@ struct Product {
   cublasLtMatrixLayout_t a = nullptr, b = nullptr, c = nullptr;
   cublasLtMatmulAlgo_t algorithm{};
   bool adds_bias = false;  ///< in its epilogue; where the bias lies is told before every run
+  bool timed = false;      ///< the algorithm was the fastest of those tried; else it is cuBLASLt's first suggestion
 };
 
 class GpuDevice {
  public:
-  GpuDevice();
+  explicit GpuDevice(int index);
   ~GpuDevice();
   GpuDevice(const GpuDevice&) = delete;
   GpuDevice& operator=(const GpuDevice&) = delete;
@@ -63,6 +65,8 @@ class GpuDevice {
   void copy(void* to, const void* from, Count bytes);
   void wait();
   Count capacity() const;
+  /// Bytes that other programs and this one leave free.
+  Count available() const;
 
   /// The use of memory: read when the device was opened, and now.
   MemoryPoints memory() const;
@@ -91,7 +95,8 @@ class GpuDevice {
   }
 
   /// C = op(A) op(B), added to C if s.add; numbers of A and B are bf16 or float, of C float or as those of A.
-  /// `timed`: the first of a shape times algorithms, which pays where it comes again and again. `bias`: a number as C's
+  /// `timed`: the first of a shape that is not added times algorithms, into C, which it overwrites: a search takes no
+  /// memory of its own. It pays where a shape comes again and again. `bias`: a number as C's
   /// for every column of C, whose rows then lie side by side. True: it has been added, and the sum was rounded once;
   /// false: add_bias is faster, nothing was timed, or there is none.
   bool matmul(const MatmulShape& s, bool from_bf16, bool to_f32, const void* a, const void* b, void* c,
@@ -136,10 +141,10 @@ class GpuDevice {
   Suggestions suggested(const Product& p, const Key& key) const;  ///< none: no algorithm can
   Product first_suggested(const Key& key);
   /// The fastest, with a bias added by whichever is faster: its epilogue, or a kernel after it.
-  Product fastest(const Key& key, const Operands& from);
-  /// Chooses the fastest suggestion, each timed with a result of its own, and the bias added to that; returns its
+  Product fastest(const Key& key, const Operands& from, void* c);
+  /// Chooses the fastest suggestion, each timed with C as its result and the bias added to that; returns its
   /// milliseconds, infinitely many where none works.
-  float choose(Product& p, const Key& key, const Operands& from);
+  float choose(Product& p, const Key& key, const Operands& from, void* c);
   template <typename F>
   float milliseconds(const F& run);
   cublasStatus_t multiply(const Product& p, const cublasLtMatmulAlgo_t& algorithm, bool add, const Operands& from,

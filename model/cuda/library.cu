@@ -24,46 +24,66 @@ bool deterministic() {
   return said == "1";
 }
 
+/// The properties of device `index`. Throws DeviceError where there is none, or one too old for what was compiled.
+cudaDeviceProp chosen(int index) {
+  int devices = 0;
+  const cudaError_t e = cudaGetDeviceCount(&devices);
+  (void)cudaGetLastError();
+  if (e == cudaErrorInsufficientDriver)
+    throw DeviceError("there is no NVIDIA driver, or it is older than CUDA " + std::to_string(CUDART_VERSION / 1000) +
+                      " needs");
+  if (e != cudaSuccess && e != cudaErrorNoDevice)
+    throw DeviceError(std::string("the driver answers: ") + cudaGetErrorString(e));
+  if (devices == 0) throw DeviceError("there is none");
+  if (index >= devices)
+    throw DeviceError("there is no device " + std::to_string(index) + ", the last is " + std::to_string(devices - 1));
+  cudaDeviceProp p{};
+  cuda::check(cudaGetDeviceProperties(&p, index), "asking for the device's properties");
+  if (p.major < 8)
+    throw DeviceError(std::string(p.name) + " has compute capability " + std::to_string(p.major) + "." +
+                      std::to_string(p.minor) + ", and 8.0 (Ampere) is the least");
+  return p;
+}
+
 /// The board's PCI address, "0000:1b:00.0".
-std::string pci_address() {
+std::string pci_address(int index) {
   std::array<char, 32> address{};
-  cuda::check(cudaDeviceGetPCIBusId(address.data(), address.size(), 0), "asking where the device is");
+  cuda::check(cudaDeviceGetPCIBusId(address.data(), address.size(), index), "asking where the device is");
   return address.data();
 }
 
-/// The one device; what its board had in use is read before it is opened.
+/// The one device that this process uses; what its board had in use is read before it is opened.
 struct Opened {
-  cuda::Nvml board{pci_address()};
+  explicit Opened(int index) : properties(chosen(index)), board(pci_address(index)), device(index) {}
+  cudaDeviceProp properties;
+  cuda::Nvml board;
   std::optional<llmcalc::Bytes> before = board.used();
   cuda::GpuDevice device;
 };
-Opened& opened() {
-  static Opened one;
+Opened& opened(int index) {
+  static Opened one(index);
   return one;
 }
 
 /// A backend; the device and its instruments outlive all that it runs. The instruments are never taken down: at the
 /// program's end their libraries may be gone before them.
 template <typename T>
-Backend* made(bool poison) {
-  Opened& gpu = opened();
+Backend* made(int index, bool poison) {
+  Opened& gpu = opened(index);
   gpu.device.set_deterministic(deterministic());
   static auto* const instruments =
       new cuda::GpuInstruments(gpu.device, gpu.board, gpu.before, sizeof(T) == sizeof(bf16));
-  cudaDeviceProp properties{};
-  cuda::check(cudaGetDeviceProperties(&properties, 0), "asking for the device's name");
-  return new cuda::Cuda<T, cuda::GpuDevice>(gpu.device, properties.name, poison, instruments);
+  return new cuda::Cuda<T, cuda::GpuDevice>(gpu.device, gpu.properties.name, poison, instruments);
 }
 
 }  // namespace
 
-/// Null, and why in `error`, where there is no GPU that works.
-extern "C" __attribute__((visibility("default"))) Backend* llmcalc_cuda_backend(bool bf16_numbers, bool poison,
-                                                                                char* error, std::size_t room) {
+/// Null, and why in `error`, where device `index` cannot be used.
+extern "C" __attribute__((visibility("default"))) Backend* llmcalc_cuda_backend(int index, bool bf16_numbers,
+                                                                                bool poison, char* error,
+                                                                                std::size_t room) {
   try {
-    int devices = 0;
-    cuda::check(cudaGetDeviceCount(&devices), "looking for a device");
-    return bf16_numbers ? made<bf16>(poison) : made<float>(poison);
+    return bf16_numbers ? made<bf16>(index, poison) : made<float>(index, poison);
   } catch (const std::exception& e) {
     std::snprintf(error, room, "%s", e.what());
     return nullptr;

@@ -15,6 +15,7 @@
 
 #include "model/backend.hpp"
 #include "model/cuda/room.hpp"
+#include "model/device_error.hpp"
 #include "model/math/host_device.hpp"
 
 namespace llmcalc::model::cuda {
@@ -89,7 +90,15 @@ class Replays {
     h.graph->fill([&] {
       for (const auto& each : h.moved) each(m);
     });
-    h.graph->launch();
+    try {
+      h.graph->launch();
+    } catch (const DeviceMemoryError&) {  // the graph's own memory is apart from the pool's
+      h.refused = "the GPU has no memory left for it";
+      h.graph.reset();
+      h.moved.clear();
+      h.counted.clear();
+      return f();
+    }
     for (const auto& each : h.counted) flops_ += each(m);
   }
 

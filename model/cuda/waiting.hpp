@@ -97,6 +97,7 @@ class WaitingDevice {
   void copy(void* to, const void* from, Count bytes) { now().copy(to, from, bytes); }
   void wait() { now().wait(); }
   Count capacity() const { return device_.capacity(); }
+  Count available() const { return device_.available(); }
 
   template <typename Kernel>
   void launch(const Kernel& kernel, Count blocks, int threads, Count room) {

@@ -247,7 +247,8 @@ TEST_CASE("a full disk is an error, and a closed pipe is not", "[cli]") {
 }
 
 TEST_CASE("an unusable GPU is reported with what to do", "[bad_input]") {
-  refused("validate --device tpu", "--device: expected cpu or cuda, got \"tpu\"");
+  refused("validate --device tpu", "--device: expected cpu, cuda or cuda:N, got \"tpu\"");
+  refused("validate --device cuda:x", "--device: expected cpu, cuda or cuda:N, got \"cuda:x\"");
   const test::Ran r = test::llmcalc("validate docs/examples/tiny-llama.json --device cuda --train");
   if (r.code == 0) return;  // there is one
   CHECK(r.code == 2);

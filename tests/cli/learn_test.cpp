@@ -192,7 +192,7 @@ TEST_CASE("only whole characters are shown", "[learn]") {
 }
 
 TEST_CASE("an unusable training text is refused with a sentence", "[learn]") {
-  refused("learn " + text_file() + " --device tpu", "--device: expected cpu or cuda, got \"tpu\"");
+  refused("learn " + text_file() + " --device tpu", "--device: expected cpu, cuda or cuda:N, got \"tpu\"");
   refused("learn /nowhere/x.txt", "cannot read '/nowhere/x.txt'");
   refused("learn " + test::scratch(), "is a folder");
   refused("learn /dev/zero", "'/dev/zero' is neither a file nor a pipe");

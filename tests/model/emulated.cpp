@@ -250,6 +250,7 @@ class EmulatedDevice {
     if (recording_ != nullptr) throw std::runtime_error("the host waits in it");
   }
   Count capacity() const { return 0; }
+  Count available() const { return 0; }
   const WarpCounts& counts() const { return counts_; }
 
   template <typename Kernel>
@@ -369,8 +370,9 @@ const WarpCounts& warp_counts() { return the_device().counts(); }
 std::vector<MakeBackend> gpus() {
   const char* const there = std::getenv("LLMCALC_TEST_GPU");
   if (there == nullptr) return {make_emulated};
-  if (std::string_view(there) == "only") return {model::make_cuda};
-  return {make_emulated, model::make_cuda};
+  const MakeBackend real = [](model::Number n, bool poison) { return model::make_cuda(n, poison); };
+  if (std::string_view(there) == "only") return {real};
+  return {make_emulated, real};
 }
 
 }  // namespace llmcalc::test

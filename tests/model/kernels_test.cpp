@@ -225,18 +225,17 @@ TEST_CASE("dropout throws the dice that the generator defines", "[kernels]") {
   everywhere([&](Lab& lab, Count width) {
     const Pointwise s{.rows = rows, .width = width};
     const Count n = rows * width;
-    const Pair x = lab.input(n), dx = lab.input(n);
-    std::deque<std::vector<std::uint8_t>> masks;
+    const Pair x = lab.input(n), dx = lab.input(n), mask = lab.bytes(n);
     lab.run([&](Backend& k, auto p) {
-      masks.emplace_back(static_cast<std::size_t>(n), 7);
-      k.dropout(s, d, p(x), masks.back().data());
-      k.dropout_gradient(s, d, masks.back().data(), p(dx));
+      k.dropout(s, d, p(x), p(mask));
+      k.dropout_gradient(s, d, p(mask), p(dx));
     });
     lab.check("dropout", x);
     lab.check("dropout's gradient", dx);
-    for (std::size_t i = 0; i < masks[0].size(); ++i) {
+    const std::vector<std::uint8_t> kept = lab.tested_bytes(mask);
+    for (std::size_t i = 0; i < kept.size(); ++i) {
       const RandomWords r = philox(random_key(d.key), random_counter(i / 4));
-      REQUIRE(masks[0][i] == (unit_float(r.word[i % 4]) >= 0.3f ? 1 : 0));
+      REQUIRE(kept[i] == (unit_float(r.word[i % 4]) >= 0.3f ? 1 : 0));
     }
     CHECK(masks[0] == masks[1]);
   });
@@ -287,7 +286,7 @@ void check_core(Lab& lab, Count queries, Count width, const CoreVariant& c) {
   const Pair dropped = lab.output(pairs), scratch = lab.output(pairs), dsinks = lab.input(heads, true);
   const Pair dq = lab.output(q.n), dk = lab.output(k.n), dv = lab.output(v.n);
   const Dropout d{.p = c.dropout, .key = 5};
-  std::deque<std::vector<std::uint8_t>> masks;
+  const Pair mask = lab.bytes(pairs);
   lab.run([&](Backend& b, auto p) {
     const auto view = [&](const Pair& x, Count n, Count h, Count dim) {
       return HeadView{.data = p(x), .sequence = n * h * dim, .token = h * dim, .head = dim};
@@ -300,13 +299,12 @@ void check_core(Lab& lab, Count queries, Count width, const CoreVariant& c) {
                              .scale = 0.2,
                              .sinks = c.sinks ? p(sinks) : nullptr,
                              .alibi = c.alibi};
-    masks.emplace_back(static_cast<std::size_t>(pairs));
     AttentionKept kept{.log_sum_exp = p(lse)};
     if (c.how == AttentionImpl::naive) {
       kept.probabilities = p(p0);
       if (d.p > 0) {
         kept.dropped = p(dropped);
-        kept.mask = masks.back().data();
+        kept.mask = p(mask);
       }
     }
     b.attention(s, in, c.how, d, kept, p(o));

@@ -2,6 +2,7 @@
 /// A backend's kernel and the same kernel in double, on the same numbers.
 
 #include <cmath>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -41,6 +42,13 @@ class Lab {
   Pair output(Count n, bool wide = false) {
     return {tested_->allocate(n * (wide ? tested_->wide() : tested_->number())), exact_->allocate(n * exact_->number()),
             n, wide};
+  }
+  /// n bytes in the memory of both, such as a mask.
+  Pair bytes(Count n) { return {tested_->allocate(Bytes(n)), exact_->allocate(Bytes(n)), n, false}; }
+  std::vector<std::uint8_t> tested_bytes(const Pair& p) {
+    std::vector<std::uint8_t> all(static_cast<std::size_t>(p.n));
+    tested_->download(all.data(), p.tested, Bytes(p.n));
+    return all;
   }
   /// f(backend, p) on both: p(pair) is its pointer there.
   template <typename F>

@@ -1,6 +1,5 @@
 // A limit that is printed is true: fed back it fits, and one more does not. Every preset, on every size of device.
 
-#include <algorithm>
 #include <set>
 
 #include "calc/infer.hpp"
@@ -26,17 +25,6 @@ std::vector<Device> devices_by_memory() {
 bool fits(const Arch& a, const Plan& p, const Device& d) {
   const Bytes peak = inference_memory(a, p, {}, d.achieved.overhead).peak;
   return static_cast<double>(peak.value) <= p.memory_utilization * static_cast<double>(d.memory.value);
-}
-
-Plan with_batch(Plan p, Count batch) {
-  p.batch = batch;
-  return p;
-}
-/// The plan with a context of `context` tokens, prompt and generation together; a short one generates fewer.
-Plan with_context(Plan p, Count context) {
-  p.generate = std::clamp<Count>(context - 1, 0, p.generate);
-  p.prompt = context - p.generate;
-  return p;
 }
 
 }  // namespace
