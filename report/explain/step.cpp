@@ -8,7 +8,6 @@ namespace {
 
 using S = const Setting&;
 
-std::string exposed(S s) { return s.plan().overlap > 0 ? "(1 - omega)" : ""; }
 /// "m" where there is more than one micro-batch per step.
 std::string repeats(S s) { return micro_batches(s.plan(), s.layout()) > 1 ? "m" : ""; }
 
