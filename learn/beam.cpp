@@ -13,7 +13,7 @@ namespace llmcalc::model {
 namespace {
 
 /// A kept sequence and the token that would lengthen it; no token if it is complete.
-struct Step {
+struct Lengthening {
   std::size_t parent;
   std::optional<std::int32_t> token;
   double log_probability;
@@ -29,8 +29,8 @@ bool is_complete(const Sequence& s, const BeamOptions& o) {
 }
 
 /// Keeps the best `width` steps, in order.
-void keep_best(std::vector<Step>& steps, Count width, const std::vector<Sequence>& sequences) {
-  const auto better = [&](const Step& a, const Step& b) {
+void keep_best(std::vector<Lengthening>& steps, Count width, const std::vector<Sequence>& sequences) {
+  const auto better = [&](const Lengthening& a, const Lengthening& b) {
     if (a.log_probability != b.log_probability) return a.log_probability > b.log_probability;
     if (a.parent != b.parent) return sequences[a.parent].tokens < sequences[b.parent].tokens;
     return a.token < b.token;
@@ -41,8 +41,8 @@ void keep_best(std::vector<Step>& steps, Count width, const std::vector<Sequence
 }
 
 /// Every token after one sequence.
-std::vector<Step> steps_from(std::size_t parent, double so_far, const std::vector<float>& logs) {
-  std::vector<Step> steps;
+std::vector<Lengthening> steps_from(std::size_t parent, double so_far, const std::vector<float>& logs) {
+  std::vector<Lengthening> steps;
   steps.reserve(logs.size());
   for (std::size_t i = 0; i < logs.size(); ++i) {
     if (std::isnan(logs[i]) || logs[i] == std::numeric_limits<float>::infinity())
@@ -60,9 +60,9 @@ std::vector<std::int32_t> prefix(std::span<const std::int32_t> prompt, const Seq
   return all;
 }
 
-std::vector<Sequence> lengthened(const std::vector<Sequence>& sequences, const std::vector<Step>& steps) {
+std::vector<Sequence> lengthened(const std::vector<Sequence>& sequences, const std::vector<Lengthening>& steps) {
   std::vector<Sequence> next;
-  for (const Step& s : steps) {
+  for (const Lengthening& s : steps) {
     next.push_back({sequences[s.parent].tokens, s.log_probability});
     if (s.token) next.back().tokens.push_back(*s.token);
   }
@@ -76,9 +76,9 @@ std::vector<Sequence> beam_search(const LogProbabilities& model, std::span<const
   refuse_bad(options);
   std::vector<Sequence> beam{Sequence{}};
   for (Count i = 0; i < options.length; ++i) {
-    std::vector<Step> steps;
+    std::vector<Lengthening> steps;
     for (std::size_t b = 0; b < beam.size(); ++b) {
-      std::vector<Step> own;
+      std::vector<Lengthening> own;
       if (is_complete(beam[b], options))
         own = {{b, std::nullopt, beam[b].log_probability}};
       else
@@ -100,7 +100,7 @@ Bytes beam_memory(Count vocabulary, const BeamOptions& o) {
   // Old and new sequences, their tokens with a vector's room to grow; three widths of steps; one row of the vocabulary
   // as logits, logarithms and steps.
   const Count sequence = add(mul(2 * sizeof(std::int32_t), o.length), sizeof(Sequence));
-  return Bytes(add(mul(o.width, add(mul(2, sequence), 3 * sizeof(Step))), mul(vocabulary, 64)));
+  return Bytes(add(mul(o.width, add(mul(2, sequence), 3 * sizeof(Lengthening))), mul(vocabulary, 64)));
 }
 
 }  // namespace llmcalc::model

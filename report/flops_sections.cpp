@@ -7,8 +7,6 @@
 namespace llmcalc {
 namespace {
 
-double d(Count n) { return static_cast<double>(n); }
-
 /// The N of 6N, and its name.
 std::pair<Count, std::string> chosen_n(const Request& r) {
   const Parameters p = parameters(r.model.arch);
@@ -29,7 +27,7 @@ std::pair<Count, std::string> chosen_n(const Request& r) {
 Quantity per_token(Flops f, Count tokens) {
   const Wide t = static_cast<Wide>(tokens);
   if (f.value % t == 0) return Flops(f.value / t);
-  return static_cast<double>(f.value) / d(tokens);
+  return static_cast<double>(f.value) / real(tokens);
 }
 
 /// MHA as wide as the model, a plain MLP of width 4D, serial: what Megatron's formula and the seeds' describe.

@@ -35,7 +35,7 @@ std::string scaled(double v, const std::array<Prefix, N>& prefixes) {
 }
 
 constexpr std::array<Prefix, 4> counts{{{1e12, "T"}, {1e9, "B"}, {1e6, "M"}, {1e3, "k"}}};
-constexpr std::array<Prefix, 4> sizes{
+constexpr std::array<Prefix, 4> binary_prefixes{
     {{1099511627776.0 * 1024, "PiB"}, {1073741824.0, "GiB"}, {1048576.0, "MiB"}, {1024.0, "KiB"}}};
 constexpr std::array<Prefix, 7> operations{{{1e24, "YFLOP"},
                                             {1e21, "ZFLOP"},
@@ -113,7 +113,7 @@ std::string human_text(const Quantity& q, Unit unit) {
     case Unit::sequences:
       return exact_text(q) + (v == 1 ? " sequence" : " sequences");
     case Unit::bytes:
-      return v < 1024 ? fmt::format("{} B", rounded(v)) : scaled(v, sizes);
+      return v < 1024 ? fmt::format("{} B", rounded(v)) : scaled(v, binary_prefixes);
     case Unit::flops:
       return v < 1e6 ? fmt::format("{} FLOP", rounded(v)) : scaled(v, operations);
     case Unit::seconds:

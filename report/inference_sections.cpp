@@ -6,8 +6,6 @@
 namespace llmcalc {
 namespace {
 
-double d(Count n) { return static_cast<double>(n); }
-
 std::string bound_name(const Time& t) { return std::string(bound_names[static_cast<std::size_t>(bound(t))]); }
 
 double intensity(const Cost& c) { return static_cast<double>(c.executed.value) / c.moved.total(); }
@@ -29,7 +27,7 @@ Section prefill_section(const Request& r, const InferEstimate& e) {
   s.add("time_s", "time", e.prefill.estimate.total(), how(e));
   s.add("bound_time_s", e.estimated ? "time, at best" : "", e.prefill.bound.total());
   s.add("flops", "model FLOPs", e.prefill.flops, fmt::format("{} x {} tokens, head on the last", p.batch, p.prompt));
-  s.add("tokens_per_s", "throughput", d(p.batch * p.prompt) / e.prefill.estimate.total().value,
+  s.add("tokens_per_s", "throughput", real(p.batch * p.prompt) / e.prefill.estimate.total().value,
         Unit::tokens_per_second);
   s.add("intensity", "intensity", intensity(e.prefill.rank), Unit::flops_per_byte, "executed FLOPs per byte moved");
   s.add("bound", "bound by", bound_name(e.prefill.estimate));
@@ -47,7 +45,7 @@ Section decode_section(const Request& r, const InferEstimate& e) {
   s.add("first_time_per_token_s", "at the start", e.first.estimate.total(), fmt::format("context {}", p.prompt + 1));
   s.add("last_time_per_token_s", "at the end", e.last.estimate.total(),
         fmt::format("context {}", p.prompt + p.generate));
-  s.add("tokens_per_s", "throughput", d(p.batch) / step.value, Unit::tokens_per_second,
+  s.add("tokens_per_s", "throughput", real(p.batch) / step.value, Unit::tokens_per_second,
         fmt::format("{} sequence{}", p.batch, p.batch == 1 ? "" : "s"));
   s.add("tokens_per_s_per_sequence", "per sequence", 1 / step.value, Unit::tokens_per_second,
         fmt::format("people read about {:.1f}", reading_tokens_per_second()));
@@ -72,13 +70,13 @@ Section end_to_end_section(const Request& r, const InferEstimate& e) {
   s.add("ttft_s", several ? "first tokens after" : "first token after", e.estimate.first_token,
         several ? fmt::format("of all {}: their prompts in one pass", p.batch) : "prefill");
   s.add("ttft_alone_s", several ? "  alone" : "", alone, "of a request that waits for no other");
-  s.add("ttft_mean_s", several ? "  on average" : "", 0.5 * d(p.batch + 1) * alone, "prompts one after another");
+  s.add("ttft_mean_s", several ? "  on average" : "", 0.5 * real(p.batch + 1) * alone, "prompts one after another");
   s.add("total_s", "all tokens after", e.estimate.total,
         fmt::format("{} tokens{}", p.generate, p.kv_cache ? "" : ", no KV cache"));
   s.add("bound_ttft_s", "", e.bound.first_token);
   s.add("bound_total_s", e.estimated ? "at best" : "", e.bound.total);
-  s.add("tokens_per_s", "throughput", d(p.batch * p.generate) / e.estimate.total.value, Unit::tokens_per_second);
-  s.add("words_per_s", "words per second", words_of_tokens(d(p.generate) / e.estimate.total.value), Unit::none,
+  s.add("tokens_per_s", "throughput", real(p.batch * p.generate) / e.estimate.total.value, Unit::tokens_per_second);
+  s.add("words_per_s", "words per second", words_of_tokens(real(p.generate) / e.estimate.total.value), Unit::none,
         "per sequence; a word is 1.3 tokens");
   return s;
 }

@@ -36,9 +36,9 @@ struct Line {
 };
 
 /// The table, a line at a time.
-class Table {
+class OperatorTable {
  public:
-  Table(const Request& r, Phase phase) : r_(r), phase_(phase), price_(pricing(r.plan, phase, r.layout)) {
+  OperatorTable(const Request& r, Phase phase) : r_(r), phase_(phase), price_(pricing(r.plan, phase, r.layout)) {
     const auto which = static_cast<std::size_t>(phase);
     grid_.key = phase_keys[which];
     grid_.title = fmt::format("operators of one {}, one layer each, one GPU", phase_names[which]);
@@ -149,7 +149,7 @@ class Table {
 }  // namespace
 
 Grid operators_grid(const Request& r, Phase phase) {
-  Table table(r, phase);
+  OperatorTable table(r, phase);
   for_each_operator(r.model.arch, r.plan, r.layout, step_of(r, phase), [&](const OperatorRow& row) { table.add(row); });
   return table.grid();
 }

@@ -199,6 +199,8 @@ constexpr Field zero{[](Request&, Text t, Text w) { read_unsupported(t, w, 0, "Z
 
 // ---- The table
 
+/// Parts of a report go by their short names here; elsewhere these would clash.
+namespace option_tables {
 using namespace part;
 constexpr Parts both = training | inference;
 constexpr bool common = true;
@@ -317,10 +319,11 @@ constexpr std::array all_topics{
     Topic{"The whole run", run_options},
     Topic{"Output", output_options},
 };
+}  // namespace option_tables
 
 std::vector<Option> flattened() {
   std::vector<Option> all;
-  for (const Topic& t : all_topics) all.insert(all.end(), t.options.begin(), t.options.end());
+  for (const Topic& t : option_tables::all_topics) all.insert(all.end(), t.options.begin(), t.options.end());
   return all;
 }
 
@@ -332,7 +335,7 @@ std::string Option::key() const {
   return k;
 }
 
-std::span<const Topic> topics() { return all_topics; }
+std::span<const Topic> topics() { return option_tables::all_topics; }
 
 std::span<const Option> options() {
   static const std::vector<Option> all = flattened();

@@ -8,6 +8,8 @@
 
 namespace llmcalc {
 
+inline double real(Count n) { return static_cast<double>(n); }
+
 json::Value model_json(const ModelCard& card);
 json::Value hardware_json(const HardwareCard& card);
 json::Value conventions_json(const Request& r);

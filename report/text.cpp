@@ -35,14 +35,14 @@ std::string verdict_text(const Report& r, const Screen& screen) {
 
 // ---- Sections: label, exact number, number, unit, note; the same columns in all sections of a report
 
-struct Line {
+struct TextLine {
   std::string label, exact, number, unit, note;
 };
 
-Line line_of(const Row& row, bool exact) {
+TextLine line_of(const Row& row, bool exact) {
   const bool plain = row.unit == Unit::parameters;  // its label says what they are
-  Line l{row.label, exact ? exact_beside(row) : "",
-         plain ? short_text(row.value, row.unit) : human_text(row.value, row.unit), "", row.note};
+  TextLine l{row.label, exact ? exact_beside(row) : "",
+             plain ? short_text(row.value, row.unit) : human_text(row.value, row.unit), "", row.note};
   const std::size_t space = l.number.find(' ');
   if (l.number.find_first_of("0123456789-") != 0 || space == std::string::npos) return l;
   l.unit = l.number.substr(space + 1);
@@ -54,7 +54,7 @@ struct Widths {
   std::size_t label = 22, exact = 0, number = 0, unit = 0;
 
   /// Words do not widen the column of numbers.
-  void add(const Line& l) {
+  void add(const TextLine& l) {
     label = std::max(label, columns_of(l.label));
     exact = std::max(exact, columns_of(l.exact));
     if (l.number.find_first_of("0123456789-") == 0) number = std::max(number, columns_of(l.number));
@@ -71,7 +71,7 @@ Widths widths(const Report& r, bool exact) {
 }
 
 /// A note that has no room beside the number stands below it.
-std::string line_text(const Line& l, const Widths& w, std::size_t columns) {
+std::string line_text(const TextLine& l, const Widths& w, std::size_t columns) {
   constexpr std::size_t least_note = 20;
   std::string first = "  " + flush_left(l.label, w.label) + "  ";
   if (w.exact > 0) first += flush_right(l.exact, w.exact) + "  ";

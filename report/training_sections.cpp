@@ -7,10 +7,8 @@
 namespace llmcalc {
 namespace {
 
-double d(Count n) { return static_cast<double>(n); }
-
 bool fits(const Request& r, Bytes peak, double utilization) {
-  return d(peak.value) <= utilization * d(r.hardware->cluster.device.memory.value);
+  return real(peak.value) <= utilization * real(r.hardware->cluster.device.memory.value);
 }
 
 void add_capacity(Section& s, const Request& r, Bytes peak, double utilization) {
@@ -95,15 +93,16 @@ Section activations_section(const Request& r) {
   s.add("selective_bytes", "selective recompute", kept_with(r, p.precision, Recompute::selective));
   s.add("full_bytes", "full recompute", kept_with(r, p.precision, Recompute::full), "the blocks' inputs");
   if (p.attention == AttentionImpl::naive && core.value > 0)
-    s.add("quadratic_equals_linear_seq", "scores exceed rest from", d(p.seq) * d((blocks - core).value) / d(core.value),
-          Unit::tokens, "per sequence");
+    s.add("quadratic_equals_linear_seq", "scores exceed rest from",
+          real(p.seq) * real((blocks - core).value) / real(core.value), Unit::tokens, "per sequence");
   const bool whole = ranks(r.layout, Group::tensor) == 1;
   if (p.precision.format().element_bits == 16 && whole && p.master && p.weight_precision == p.precision) {
     // With a float32 master copy, 16 bits cost 2 bytes more per parameter in states and save activations.
     const Count saved = (kept_with(r, dtypes::fp32, p.recompute) - kept_with(r, p.precision, p.recompute)).value;
     const Count params = parameters(r.model.arch).total;
-    s.add("mixed_precision_break_even_batch", "16 bits save memory from", 2 * d(params) * d(p.micro_batch) / d(saved),
-          Unit::none, "sequences per micro-batch, of the memory in float32");
+    s.add("mixed_precision_break_even_batch", "16 bits save memory from",
+          2 * real(params) * real(p.micro_batch) / real(saved), Unit::none,
+          "sequences per micro-batch, of the memory in float32");
   }
   return s;
 }
@@ -122,7 +121,7 @@ Section step_section(const Request& r, const TrainEstimate& e) {
         fmt::format("{} sequence{} of {}", p.global_batch, p.global_batch == 1 ? "" : "s", p.seq));
   s.add("tokens_per_s", "throughput", tokens_per_second(e, t), Unit::tokens_per_second,
         fmt::format("{} GPU{}", gpus, gpus == 1 ? "" : "s"));
-  s.add("tokens_per_s_per_gpu", "per GPU", tokens_per_second(e, t) / d(gpus), Unit::tokens_per_second);
+  s.add("tokens_per_s_per_gpu", "per GPU", tokens_per_second(e, t) / real(gpus), Unit::tokens_per_second);
   const double mfu = model_utilization(e, t, p, r.layout, device);
   s.add("mfu", "MFU", mfu, Unit::ratio, fmt::format("of the {} peak", p.precision.name()));
   if (mfu > 1)
@@ -149,22 +148,22 @@ Section run_section(const Request& r, const TrainEstimate& e) {
   Section s{"run", "the whole run", {}};
   const double predicted = tokens_per_second(e, e.estimate);
   const double rate = run.measured_tokens_per_s.value_or(predicted);
-  const double per_token = static_cast<double>(e.flops.model_total.value) / d(p.micro_batch * p.seq);
-  const double hardware_per_token = static_cast<double>(e.flops.hardware_total.value) / d(p.micro_batch * p.seq);
+  const double per_token = static_cast<double>(e.flops.model_total.value) / real(p.micro_batch * p.seq);
+  const double hardware_per_token = static_cast<double>(e.flops.hardware_total.value) / real(p.micro_batch * p.seq);
   const FlopsPerSecond peak = r.hardware->cluster.device.peak(p.precision);
   if (run.measured_tokens_per_s) {
     s.add("measured_tokens_per_s", "measured", rate, Unit::tokens_per_second, fmt::format("{} GPUs", gpus));
     s.add("mfu", "MFU", mfu(per_token, rate, gpus, peak), Unit::ratio, "from the measured throughput");
     s.add("hfu", "HFU", hfu(hardware_per_token, rate, gpus, peak), Unit::ratio);
     const Parameters n = parameters(r.model.arch);
-    s.add("mfu_6nd", "MFU by 6N", mfu(6 * d(n.active), rate, gpus, peak), Unit::ratio,
+    s.add("mfu_6nd", "MFU by 6N", mfu(6 * real(n.active), rate, gpus, peak), Unit::ratio,
           "6 x active parameters, no attention");
   }
   if (!run.tokens) return s;
-  const Seconds time = training_time(d(*run.tokens), rate);
+  const Seconds time = training_time(real(*run.tokens), rate);
   const double gpu_hours = device_hours(gpus, time);
   s.add("tokens", "tokens", *run.tokens, Unit::tokens);
-  s.add("words", "words", words_of_tokens(d(*run.tokens)), Unit::none, "1.3 tokens each");
+  s.add("words", "words", words_of_tokens(real(*run.tokens)), Unit::none, "1.3 tokens each");
   s.add("flops", "model FLOPs",
         Flops((*run.tokens * e.flops.model_total).value / static_cast<Wide>(p.micro_batch * p.seq)),
         "per token x tokens");

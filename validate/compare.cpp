@@ -45,12 +45,12 @@ void flops(Verdict& v, const std::string& part, const Ledger& p, const Ledger& m
   rows(v, part, n.recompute + suffix, Kind::flops, p, m, &Ledger::recompute);
 }
 
-const char* word(model::Direction d) {
+const char* in_words(model::Direction d) {
   return d == model::Direction::forward ? "forward" : d == model::Direction::backward ? "backward" : "run again";
 }
 
 std::string described(const std::vector<Entry>& order, std::size_t i) {
-  return i < order.size() ? order[i].name + " " + word(order[i].direction) : "nothing";
+  return i < order.size() ? order[i].name + " " + in_words(order[i].direction) : "nothing";
 }
 
 void compare_order(Verdict& v, const std::string& part, const Ledger& p, const Ledger& m) {

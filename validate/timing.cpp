@@ -30,7 +30,7 @@ double median(std::vector<double> v) {
   return v[v.size() / 2];
 }
 
-const char* word(model::Direction d) {
+const char* pass_name(model::Direction d) {
   return d == model::Direction::forward ? "forward" : d == model::Direction::backward ? "backward" : "recompute";
 }
 
@@ -40,7 +40,7 @@ class Samples {
   void add(const model::Trace& trace, const std::string& what = "") {
     std::map<Key, double> once;
     for (const model::Ran& r : trace)
-      once[{what.empty() ? word(r.direction) : what, std::string(r.name)}] += r.time.value;
+      once[{what.empty() ? pass_name(r.direction) : what, std::string(r.name)}] += r.time.value;
     for (const auto& [key, s] : once) all_[key].push_back(s);
   }
   void add(const std::string& what, double seconds) { all_[{what, ""}].push_back(seconds); }

@@ -108,7 +108,7 @@ bool is_calibration(const std::string& path) {
 
 /// A file that another program or a user wrote is not written over, and a folder where nothing can be written is found
 /// out now.
-void check_out(const std::string& out) {
+void check_calibration_out(const std::string& out) {
   const WholeFile probe(out);
   if (std::filesystem::exists(out) && !is_calibration(out))
     throw InputError(fmt::format(
@@ -138,7 +138,7 @@ validate::Calibration measured(const validate::Where& where) {
 int run_calibrate(const Arguments& arguments) {
   const std::string out = arguments.text("--out", "this-machine.json"), name = arguments.text("--name", "this-machine"),
                     device = arguments.text("--device", "cpu");
-  check_out(out);
+  check_calibration_out(out);
   stop_at_once();
   const validate::Calibration c = measured(place(device));
   stop_flag();  // the file is written whole
@@ -146,9 +146,9 @@ int run_calibrate(const Arguments& arguments) {
   return print(report_of(c, out, name, device), arguments.screen());
 }
 
-constexpr std::array own{Option{"--out", "FILE", "where the hardware file goes [this-machine.json]"},
-                         Option{"--device", "cpu|cuda|cuda:N", "what is measured [cpu]"},
-                         Option{"--name", "NAME", "name of the machine [this-machine]"}};
+constexpr std::array calibrate_options{Option{"--out", "FILE", "where the hardware file goes [this-machine.json]"},
+                                       Option{"--device", "cpu|cuda|cuda:N", "what is measured [cpu]"},
+                                       Option{"--name", "NAME", "name of the machine [this-machine]"}};
 
 }  // namespace
 
@@ -162,7 +162,7 @@ const Command calibrate_command{
     .examples =
         "  llmcalc calibrate --out here.json\n  llmcalc validate gpt2 --hardware here.json\n"
         "  llmcalc train gpt2 --hardware here.json --precision fp32",
-    .own = own,
+    .own = calibrate_options,
     .parts = part::styles | part::exact,
     .run = run_calibrate};
 

@@ -100,8 +100,8 @@ int run_check(const Arguments& arguments) {
   return against_baseline(baseline, tolerance.empty() ? 0 : parse_real(tolerance, "--tolerance"), arguments.screen());
 }
 
-constexpr std::array own{Option{"--baseline", "FILE", "a report saved with --json"},
-                         Option{"--tolerance", "X", "largest relative difference to ignore [0]"}};
+constexpr std::array check_options{Option{"--baseline", "FILE", "a report saved with --json"},
+                                   Option{"--tolerance", "X", "largest relative difference to ignore [0]"}};
 
 }  // namespace
 
@@ -114,7 +114,7 @@ const Command check_command{.name = "check",
                             .examples =
                                 "  llmcalc check\n  llmcalc report llama-3-8b --hardware h100 --json > saved.json\n"
                                 "  llmcalc check --baseline saved.json --tolerance 1e-6",
-                            .own = own,
+                            .own = check_options,
                             .parts = part::styles,
                             .run = run_check};
 

@@ -29,12 +29,13 @@ int run_collective(const Arguments& arguments) {
   return print(collective_report(q), arguments.screen());
 }
 
-constexpr std::array words{
+constexpr std::array collective_words{
     Word{"OP", "broadcast, gather, reduce, all-gather, all-reduce, reduce-scatter, all-to-all, p2p"}};
-constexpr std::array own{Option{"--bytes", "M", "message: all-gather's output, reduce-scatter's input"},
-                         Option{"--ranks", "N", "ranks"}, Option{"--hardware", "HW", "whose link or network"},
-                         Option{"--bandwidth", "RATE", "one way, per rank, in place of the hardware's"},
-                         Option{"--latency", "TIME", "per message, in place of the hardware's"}};
+constexpr std::array collective_options{Option{"--bytes", "M", "message: all-gather's output, reduce-scatter's input"},
+                                        Option{"--ranks", "N", "ranks"},
+                                        Option{"--hardware", "HW", "whose link or network"},
+                                        Option{"--bandwidth", "RATE", "one way, per rank, in place of the hardware's"},
+                                        Option{"--latency", "TIME", "per message, in place of the hardware's"}};
 
 }  // namespace
 
@@ -46,8 +47,8 @@ const Command collective_command{
     .examples =
         "  llmcalc collective all-reduce --bytes 1GiB --ranks 8 --hardware h100\n"
         "  llmcalc collective broadcast --bytes 400MB --ranks 64 --bandwidth 25GB/s",
-    .words = words,
-    .own = own,
+    .words = collective_words,
+    .own = collective_options,
     .parts = part::styles | part::exact,
     .run = run_collective};
 

@@ -232,7 +232,7 @@ int run_explain(const Arguments& arguments) {
   return print_numbers(a.all, a.notes, answer(explain_question, r), screen);
 }
 
-constexpr std::array words{
+constexpr std::array explain_words{
     Word{"QUANTITY", "a key of --json, its last part, a section, an operator of --ops, or all", false},
     Word{"MODEL", "a preset, a model file, a config.json or its folder; or a device", false}};
 
@@ -243,7 +243,7 @@ const Command explain_command{.name = "explain",
                               .summary = "formula, symbols, numbers, source",
                               .about = explain_question.summary,
                               .examples = explain_question.examples,
-                              .words = words,
+                              .words = explain_words,
                               .parts = explain_question.parts,
                               .run = run_explain};
 

@@ -26,9 +26,9 @@
 namespace llmcalc {
 namespace {
 
-constexpr std::array words{Word{"CHECKPOINT", "a checkpoint that 'llmcalc learn' wrote"},
-                           Word{"PROMPT", "the text to continue [standard input]", false}};
-constexpr std::array own{
+constexpr std::array generate_words{Word{"CHECKPOINT", "a checkpoint that 'llmcalc learn' wrote"},
+                                    Word{"PROMPT", "the text to continue [standard input]", false}};
+constexpr std::array generate_options{
     Option{"--tokens", "N", "how many more, at most [200]"},
     Option{"--temperature", "T", "0 takes the likeliest token, 1 the model's own distribution [0.8]"},
     Option{"--top-k", "K", "only the K likeliest tokens; 0 is all [0]"},
@@ -291,8 +291,8 @@ const Command generate_command{
     .examples =
         "  llmcalc generate notes.safetensors \"On the first day\"\n"
         "  echo \"Once\" | llmcalc generate notes.safetensors --temperature 0",
-    .words = words,
-    .own = own,
+    .words = generate_words,
+    .own = generate_options,
     .parts = part::json | part::help,
     .run = run_generate};
 

@@ -22,7 +22,7 @@ int run_import(const Arguments& arguments) {
   return 0;
 }
 
-constexpr std::array words{Word{"CONFIG", "a config.json, or the folder that holds it"}};
+constexpr std::array import_words{Word{"CONFIG", "a config.json, or the folder that holds it"}};
 
 }  // namespace
 
@@ -32,7 +32,7 @@ const Command import_command{
     .summary = "a config.json as a model file",
     .about = "A Hugging Face config.json as an explicit llmcalc model file.",
     .examples = "  llmcalc import ./Llama-3.1-8B > my-model.json\n  llmcalc params my-model.json",
-    .words = words,
+    .words = import_words,
     .parts = part::json | part::help,
     .run = run_import};
 

@@ -159,7 +159,7 @@ int run_learn(const Arguments& arguments) {
   return learn(settled(arguments), arguments.screen(), line);
 }
 
-constexpr std::array words{Word{"FILE", "a text, UTF-8"}};
+constexpr std::array learn_words{Word{"FILE", "a text, UTF-8"}};
 
 }  // namespace
 
@@ -173,7 +173,7 @@ const Command learn_command{
     .examples =
         "  llmcalc learn notes.txt\n  llmcalc learn notes.txt --minutes 10 --vocabulary 4000\n"
         "  llmcalc learn notes.txt --resume --steps 2000",
-    .words = words,
+    .words = learn_words,
     .own = learn_options,
     .parts = part::styles | part::exact,
     .run = run_learn};

@@ -140,7 +140,7 @@ int run_list(const Arguments& arguments) {
   return print(report, arguments.screen());
 }
 
-constexpr std::array words{Word{"models|hardware|dtypes|families", "what to list"}};
+constexpr std::array list_words{Word{"models|hardware|dtypes|families", "what to list"}};
 
 }  // namespace
 
@@ -149,7 +149,7 @@ const Command list_command{.name = "list",
                            .summary = "what is built in",
                            .about = "What is built in.",
                            .examples = "  llmcalc list models\n  llmcalc list hardware --json",
-                           .words = words,
+                           .words = list_words,
                            .parts = part::styles,
                            .run = run_list};
 

@@ -26,8 +26,9 @@ ScalingQuestion question(const Arguments& a) {
 
 int run_scaling(const Arguments& arguments) { return print(scaling_report(question(arguments)), arguments.screen()); }
 
-constexpr std::array own{Option{"--compute", "C", "training FLOPs"}, Option{"--params", "N", "parameters"},
-                         Option{"--tokens", "D", "training tokens"}, Option{"--fit", "NAME", "one fit only [all]"}};
+constexpr std::array scaling_options{Option{"--compute", "C", "training FLOPs"}, Option{"--params", "N", "parameters"},
+                                     Option{"--tokens", "D", "training tokens"},
+                                     Option{"--fit", "NAME", "one fit only [all]"}};
 
 }  // namespace
 
@@ -37,7 +38,7 @@ const Command scaling_command{
     .summary = "compute-optimal sizes, by every fit",
     .about = "Compute-optimal parameters and tokens under 6ND = C, by every published fit.",
     .examples = "  llmcalc scaling --compute 5.76e23\n  llmcalc scaling --params 70B --fit besiroglu",
-    .own = own,
+    .own = scaling_options,
     .parts = part::styles,
     .run = run_scaling};
 

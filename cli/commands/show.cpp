@@ -26,7 +26,7 @@ int run_show(const Arguments& arguments) {
                                in_quotes(name), near.empty() ? "" : ", did you mean '" + near[0] + "'?"));
 }
 
-constexpr std::array words{Word{"NAME", "a model or hardware preset"}};
+constexpr std::array show_words{Word{"NAME", "a model or hardware preset"}};
 
 }  // namespace
 
@@ -35,7 +35,7 @@ const Command show_command{.name = "show",
                            .summary = "a preset as JSON",
                            .about = "Prints a preset as its JSON file.",
                            .examples = "  llmcalc show h100 > my-h100.json",
-                           .words = words,
+                           .words = show_words,
                            .parts = part::json | part::help,
                            .run = run_show};
 

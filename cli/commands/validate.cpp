@@ -218,8 +218,8 @@ int run_validate(const Arguments& arguments) {
   return exit_code(f, o.check_time());
 }
 
-constexpr std::array words{Word{"MODEL", "a preset or a file; without one the suite runs", false}};
-constexpr std::array own{
+constexpr std::array validate_words{Word{"MODEL", "a preset or a file; without one the suite runs", false}};
+constexpr std::array validate_options{
     Option{"--suite", "small|full", "models of every shape; full adds GPT-2 124M [small]"},
     Option{"--device", "cpu|cuda|cuda:N", "where the reference runs [cpu]"},
     Option{"--hardware", "HW", "a file of 'llmcalc calibrate': compares times too"},
@@ -240,8 +240,8 @@ const Command validate_command{
     .examples =
         "  llmcalc validate --suite small\n  llmcalc validate gpt2 --micro-batch 2 --seq 128\n"
         "  llmcalc validate my-model.json --infer --prompt 32 --generate 8 --json",
-    .words = words,
-    .own = own,
+    .words = validate_words,
+    .own = validate_options,
     .parts = part::training | part::step | part::inference | part::model_flops | part::halves | part::styles,
     .run = run_validate};
 

@@ -49,7 +49,7 @@ std::string usual_out(const std::string& text) {
 }
 
 /// Throws InputError if --out is a file of another kind, or in a folder that cannot be written to.
-void check_out(const std::string& out) {
+void check_checkpoint_out(const std::string& out) {
   if (std::filesystem::exists(out)) {
     if (std::filesystem::is_directory(out))
       throw InputError(fmt::format("--out '{}' is a folder; give the name of a file", out));
@@ -174,7 +174,7 @@ LearnRequest settled(const Arguments& a) {
   r.text_path = a.word("FILE");
   r.text = text_of(r.text_path);
   r.out = a.text("--out", usual_out(r.text_path));
-  check_out(r.out);
+  check_checkpoint_out(r.out);
   r.where = place(a.text("--device", "cpu"));
   a.has("--resume") ? settle_resumed(a, r) : settle_new(a, r);
   model::refuse_beyond_memory(model::learning_memory(r.model.arch, model::learning_plan(r.settings, r.precision)),

@@ -20,14 +20,14 @@ namespace {
 constexpr const char* file_name = "libdnnl.so." LLMCALC_TEXT(DNNL_VERSION_MAJOR);
 
 /// Opens the library with passive waiting in OpenMP, whose threads would otherwise occupy the cores of our own loops.
-void* opened() {
+void* open_onednn() {
   ::setenv("OMP_WAIT_POLICY", "passive", 0);
   return dlopen(file_name, RTLD_NOW | RTLD_LOCAL);
 }
 
 /// The functions of oneDNN that are used, under their own names.
 struct Library {
-  void* file = opened();
+  void* file = open_onednn();
   bool complete = file != nullptr;
 
   template <typename F>

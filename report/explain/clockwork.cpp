@@ -186,8 +186,6 @@ Terms exchanges(const Setting& s, const Pass& pass) {
 }
 
 std::string exchange_text(const Setting& s, bool bound) { return ring_text(s, bound, "a_j", "M_j"); }
-/// "(1 - omega)*" where communication is hidden in part.
-std::string exposed(const Setting& s) { return s.plan().overlap > 0 ? "(1 - omega)" : ""; }
 
 std::string exchange_sum(const Setting& s, bool bound) {
   return product({exposed(s), "sum(" + product({"n_j", exchange_text(s, bound)}) + ")"});
@@ -225,6 +223,8 @@ Pass decode_pass(const Plan& p, Count context) {
 
 std::string compute_rate(const Setting& s, bool bound) { return bound || !s.estimated() ? "pi" : "e*pi"; }
 std::string memory_rate(const Setting& s, bool bound) { return bound || !s.estimated() ? "beta" : "e_m*beta"; }
+
+std::string exposed(const Setting& s) { return s.plan().overlap > 0 ? "(1 - omega)" : ""; }
 
 std::string ring_text(const Setting& s, bool bound, const std::string& passes, const std::string& bytes) {
   const bool slowed = !bound && s.estimated() && s.device().achieved.present;

@@ -37,6 +37,8 @@ Seconds compute_seconds(const Arch& arch, const Plan& plan, const Layout& layout
 /// "pi" or "e*pi", "beta" or "e_m*beta": the rate that times are computed with.
 std::string compute_rate(const Setting& s, bool bound);
 std::string memory_rate(const Setting& s, bool bound);
+/// "(1 - omega)" where communication is hidden in part.
+std::string exposed(const Setting& s);
 /// A ring collective of M bytes that is not hidden: (1 - omega)*a*(T - 1)*(alpha + M/(T*beta_l)).
 std::string ring_text(const Setting& s, bool bound, const std::string& passes, const std::string& bytes);
 

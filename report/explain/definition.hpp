@@ -37,6 +37,10 @@ Formula fixed(const Setting&) {
   return {letters.text};
 }
 
+/// Conventions of several tables.
+inline constexpr std::string_view per_gpu = "per GPU, the most loaded one";
+inline constexpr std::string_view slowest = "the largest of compute, memory, communication, latency";
+
 std::span<const Definition> parameter_definitions();
 std::span<const Definition> flops_definitions();
 std::span<const Definition> formula_definitions();

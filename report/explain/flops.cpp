@@ -6,9 +6,8 @@ namespace llmcalc::explain {
 namespace {
 
 using S = const Setting&;
-using Letters = textbook::Sizes<Expr>;
 
-const Letters& n(S s) { return s.sizes(); }
+const textbook::Sizes<Expr>& n(S s) { return s.sizes(); }
 Expr linear_flops(S s) { return s.quantity("F_lin", "flops.forward_linear"); }
 bool absorbed(S s) { return s.plan().mla == Mla::absorbed; }
 
@@ -63,7 +62,7 @@ Formula attention_share(S s) {
 }
 
 constexpr std::string_view matmuls = "matmuls only, 1 multiply-add = 2 FLOP; whole model, one micro-batch";
-constexpr Definition all[] = {
+constexpr Definition flops_table[] = {
     {"flops.forward", "FLOPs of the forward pass", "FLOP", fixed<"F_lin + F_core + F_head">, matmuls,
      "Narayanan 2021 (arXiv:2104.04473)"},
     {"flops.forward_linear", "FLOPs of projections, MLPs and routers", "FLOP", linear,
@@ -134,7 +133,7 @@ Formula seed(S s) {
 constexpr std::string_view gpt = "multi-head attention as wide as the model, plain MLP of width 4 D, full pairs";
 constexpr std::string_view chosen = "N by --params-in-6n: total, non-embedding, active or matmul";
 constexpr std::string_view gpt_only = "a GPT: multi-head attention, A d_h = D, plain MLP";
-constexpr Definition named[] = {
+constexpr Definition formula_table[] = {
     {"flops.formulas.6nd", "6 N D", "FLOP", six_nd, chosen, "Kaplan 2020 (arXiv:2001.08361); Goon (3.4)"},
     {"flops.formulas.palm", "PaLM's formula", "FLOP", [](S s) { return palm(s, false); }, chosen,
      "PaLM (arXiv:2204.02311) App. B"},
@@ -162,7 +161,7 @@ constexpr Definition named[] = {
 
 }  // namespace
 
-std::span<const Definition> flops_definitions() { return all; }
-std::span<const Definition> formula_definitions() { return named; }
+std::span<const Definition> flops_definitions() { return flops_table; }
+std::span<const Definition> formula_definitions() { return formula_table; }
 
 }  // namespace llmcalc::explain

@@ -13,7 +13,6 @@ bool is_function(std::string_view word) {
   return std::find(functions.begin(), functions.end(), word) != functions.end();
 }
 bool starts_word(char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }
-bool in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 bool in_number(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0 || c == '.'; }
 
 /// The word or number at `from`, or one character. A number takes its exponent with it.
@@ -74,6 +73,8 @@ void write_out(std::string_view body, const Terms& terms, const std::vector<Symb
 }
 
 }  // namespace
+
+bool in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
 std::vector<std::string> identifiers(std::string_view expression) {
   std::vector<std::string> all;

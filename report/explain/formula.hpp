@@ -31,6 +31,9 @@ struct Formula {
   std::vector<Terms> terms = {};  ///< of sum(), if there is one
 };
 
+/// May it stand in a symbol or a number?
+bool in_word(char c);
+
 /// The symbols of an expression in order of appearance, each once; min, max, ceil, floor and sum are none.
 std::vector<std::string> identifiers(std::string_view expression);
 

@@ -16,32 +16,32 @@ struct Schedule {
   CollectiveAlgorithm algorithm;
   const char* expression;
 };
-using Op = CollectiveOp;
+using Exchange = CollectiveOp;
 using By = CollectiveAlgorithm;
 constexpr const char* share = "(n - 1)*alpha + (n - 1)*M/(n*beta_l)";
 constexpr const char* halving = "h*alpha + (n - 1)*M/(n*beta_l)";
 constexpr Schedule schedules[] = {
-    {Op::broadcast, By::pipelined, "(n - 1)*alpha + M/beta_l"},
-    {Op::broadcast, By::tree, "h*(alpha + M/beta_l)"},
-    {Op::broadcast, By::scatter_allgather, "(h + n - 1)*alpha + 2*(n - 1)*M/(n*beta_l)"},
-    {Op::broadcast, By::naive, "(n - 1)*(alpha + M/beta_l)"},
-    {Op::gather, By::tree, halving},
-    {Op::gather, By::naive, share},
-    {Op::reduce, By::pipelined, "(n - 1)*alpha + M/beta_l"},
-    {Op::reduce, By::tree, "h*(alpha + M/beta_l)"},
-    {Op::reduce, By::naive, "(n - 1)*(alpha + M/beta_l)"},
-    {Op::all_gather, By::ring, share},
-    {Op::all_gather, By::recursive, halving},
-    {Op::all_reduce, By::ring, "2*(n - 1)*(alpha + M/(n*beta_l))"},
-    {Op::all_reduce, By::recursive, "2*h*alpha + 2*(n - 1)*M/(n*beta_l)"},
-    {Op::all_reduce, By::tree, "2*h*(alpha + M/beta_l)"},
-    {Op::all_reduce, By::tree_pipelined, "2*h*alpha + 2*M/beta_l"},
-    {Op::all_reduce, By::naive, "2*(n - 1)*(alpha + M/beta_l)"},
-    {Op::reduce_scatter, By::ring, share},
-    {Op::reduce_scatter, By::recursive, halving},
-    {Op::all_to_all, By::pairwise, share},
-    {Op::all_to_all, By::bruck, "h*(alpha + M/(2*beta_l))"},
-    {Op::p2p, By::direct, "alpha + M/beta_l"},
+    {Exchange::broadcast, By::pipelined, "(n - 1)*alpha + M/beta_l"},
+    {Exchange::broadcast, By::tree, "h*(alpha + M/beta_l)"},
+    {Exchange::broadcast, By::scatter_allgather, "(h + n - 1)*alpha + 2*(n - 1)*M/(n*beta_l)"},
+    {Exchange::broadcast, By::naive, "(n - 1)*(alpha + M/beta_l)"},
+    {Exchange::gather, By::tree, halving},
+    {Exchange::gather, By::naive, share},
+    {Exchange::reduce, By::pipelined, "(n - 1)*alpha + M/beta_l"},
+    {Exchange::reduce, By::tree, "h*(alpha + M/beta_l)"},
+    {Exchange::reduce, By::naive, "(n - 1)*(alpha + M/beta_l)"},
+    {Exchange::all_gather, By::ring, share},
+    {Exchange::all_gather, By::recursive, halving},
+    {Exchange::all_reduce, By::ring, "2*(n - 1)*(alpha + M/(n*beta_l))"},
+    {Exchange::all_reduce, By::recursive, "2*h*alpha + 2*(n - 1)*M/(n*beta_l)"},
+    {Exchange::all_reduce, By::tree, "2*h*(alpha + M/beta_l)"},
+    {Exchange::all_reduce, By::tree_pipelined, "2*h*alpha + 2*M/beta_l"},
+    {Exchange::all_reduce, By::naive, "2*(n - 1)*(alpha + M/beta_l)"},
+    {Exchange::reduce_scatter, By::ring, share},
+    {Exchange::reduce_scatter, By::recursive, halving},
+    {Exchange::all_to_all, By::pairwise, share},
+    {Exchange::all_to_all, By::bruck, "h*(alpha + M/(2*beta_l))"},
+    {Exchange::p2p, By::direct, "alpha + M/beta_l"},
 };
 const std::vector<Symbol>& collective_symbols() {
   static const std::vector<Symbol> all{{"n", "ranks", ""},
@@ -125,7 +125,7 @@ const DeviceFormula* device_formula(const Definition& d) {
   return nullptr;
 }
 
-constexpr Definition all[] = {
+constexpr Definition general_table[] = {
     {"collective.broadcast", "time of a broadcast", "s", nullptr, link_time, thakur},
     {"collective.gather", "time of a gather", "s", nullptr, link_time, thakur},
     {"collective.reduce", "time of a reduce", "s", nullptr, link_time, thakur},
@@ -161,7 +161,7 @@ Variant variant(std::string_view when, const std::string& expression, const std:
 
 }  // namespace
 
-std::span<const Definition> general_definitions() { return all; }
+std::span<const Definition> general_definitions() { return general_table; }
 
 std::vector<Variant> general_variants(const Definition& d) {
   std::vector<Variant> ways;

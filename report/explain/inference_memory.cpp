@@ -8,7 +8,7 @@ namespace {
 
 using S = const Setting&;
 
-const textbook::Sizes<Expr>& n(S s) { return s.rank_sizes(); }
+const textbook::Sizes<Expr>& rank(S s) { return s.rank_sizes(); }
 bool expanded(S s) { return s.latent() && s.plan().mla == Mla::expanded; }
 
 /// Numbers cached per token by one softmax layer: keys and values of the heads, or MLA's latent row.
@@ -20,26 +20,26 @@ Expr cached_numbers(S s, const textbook::Sizes<Expr>& of) {
 Expr cached_bytes(S s) {
   const Format& f = s.plan().kv_precision.format();
   const textbook::FormatSizes<Expr> format = cache_format(s);
-  const Expr heads = n(s).cut(n(s).A);
+  const Expr heads = rank(s).cut(rank(s).A);
   if (f.group == 0 && f.element_bits % 8 == 0)
-    return format.each * (expanded(s) ? heads * (n(s).d_n + n(s).d_r + n(s).d_v) : cached_numbers(s, n(s)));
+    return format.each * (expanded(s) ? heads * (rank(s).d_n + rank(s).d_r + rank(s).d_v) : cached_numbers(s, rank(s)));
   const auto row = [&](const Expr& width) { return textbook::matrix_bytes<Expr>(f, format, width, 1); };
-  if (expanded(s)) return heads * (row(n(s).d_n + n(s).d_r) + row(n(s).d_v));
-  return s.latent() ? row(n(s).r_kv + n(s).d_r) : Expr(2) * n(s).cut(n(s).G) * row(n(s).d_h);
+  if (expanded(s)) return heads * (row(rank(s).d_n + rank(s).d_r) + row(rank(s).d_v));
+  return s.latent() ? row(rank(s).r_kv + rank(s).d_r) : Expr(2) * rank(s).cut(rank(s).G) * row(rank(s).d_h);
 }
 
 /// Bytes per token of the layers whose cache grows for ever, or up to the window or chunk.
-Expr growing(S s) { return n(s).L_f * cached_bytes(s); }
-Expr local(S s) { return n(s).L_w * cached_bytes(s); }
+Expr growing(S s) { return rank(s).L_f * cached_bytes(s); }
+Expr local(S s) { return rank(s).L_w * cached_bytes(s); }
 /// Linear layers keep a float32 state per head.
-Expr state(S s) { return Expr(4) * n(s).L_l * n(s).cut(n(s).A) * n(s).d_h * n(s).d_h; }
+Expr state(S s) { return Expr(4) * rank(s).L_l * rank(s).cut(rank(s).A) * rank(s).d_h * rank(s).d_h; }
 bool is_some(const Expr& e) { return !(e == Expr(0)); }
 
 Formula bytes_per_sequence(S s) {
   const Expr context = Expr("n_in", s.plan().prompt) + Expr("n_out", s.plan().generate);
-  return {
-      (n(s).L_f * context * cached_bytes(s) + n(s).L_w * min(context, n(s).span.tokens) * cached_bytes(s) + state(s))
-          .text()};
+  return {(rank(s).L_f * context * cached_bytes(s) + rank(s).L_w * min(context, rank(s).span.tokens) * cached_bytes(s) +
+           state(s))
+              .text()};
 }
 
 /// The bytes of `batch` sequences reach `room` at this many tokens: where windows and chunks are not full yet, or
@@ -53,13 +53,13 @@ std::string context_at(S s, const std::string& room, const char* rounding) {
   const std::string filling = tokens(left, growing(s) + local(s));
   if (!is_some(growing(s))) return filling;
   return "max(" + filling + ", " +
-         tokens(left + " - B*" + n(s).span.tokens.text() + "*" + local(s).text(), growing(s)) + ")";
+         tokens(left + " - B*" + rank(s).span.tokens.text() + "*" + local(s).text(), growing(s)) + ")";
 }
 
 /// Where no layer has a cache that grows there is nothing to solve: the states alone outgrow the weights, or do not
 /// fit.
 Formula equals_weights(S s) {
-  if (!is_some(n(s).L_s)) return {"1"};
+  if (!is_some(rank(s).L_s)) return {"1"};
   const std::string context = context_at(s, "M_w", "ceil");
   return {is_some(state(s)) ? "max(1, " + context + ")" : context};
 }
@@ -80,11 +80,10 @@ Formula limit(S s, std::string_view path, Plan (*with)(Plan, Count)) {
 Formula max_batch(S s) { return limit(s, "limits.max_batch", with_batch); }
 Formula max_context(S s) { return limit(s, "limits.max_context", with_context); }
 
-constexpr std::string_view per_gpu = "per GPU, the most loaded one";
 constexpr std::string_view heads = "KV heads fewer than the ranks are on several, the latent row of MLA on every one";
 constexpr Definition memory[] = {
     {"inference_memory.parameters", "parameters on one rank", "parameters",
-     [](S s) -> Formula { return {textbook::all_parameters(s.arch(), n(s)).text()}; },
+     [](S s) -> Formula { return {textbook::all_parameters(s.arch(), rank(s)).text()}; },
      "projections, MLPs, table and head are cut over the T ranks; norms, routers, row biases are on every one",
      "Megatron (arXiv:1909.08053); Goon (2.12)"},
     {"inference_memory.weights_bytes", "weights", "bytes",
@@ -107,7 +106,7 @@ constexpr Definition memory[] = {
      [](S s) -> Formula { return {(s.sizes().L_s * cached_numbers(s, s.sizes())).text()}; },
      "whole model, all layers, windows and chunks ignored", "Goon (6.1); GQA arXiv:2305.13245; MLA arXiv:2405.04434"},
     {"kv_cache.bytes_per_token", "bytes cached per token while no window or chunk is full", "bytes",
-     [](S s) -> Formula { return {(n(s).L_s * cached_bytes(s)).text()}; }, heads, "Goon (6.1) with G d_h = D"},
+     [](S s) -> Formula { return {(rank(s).L_s * cached_bytes(s)).text()}; }, heads, "Goon (6.1) with G d_h = D"},
     {"kv_cache.bytes_per_sequence", "bytes cached per sequence", "bytes", bytes_per_sequence,
      "the cache full: prompt and generated tokens; a window keeps W of them, a chunk W_c; a row starts on a byte, its "
      "groups with "

@@ -16,7 +16,7 @@ Formula matmul(S s) { return {textbook::matmul_weights(s.arch(), s.sizes()).text
 Formula with_stored_head(S s) { return {(all_of_them(s) + s.sizes().V * s.sizes().D_e).text()}; }
 
 constexpr std::string_view counted = "trainable tensors; buffers and router correction biases are not parameters";
-constexpr Definition all[] = {
+constexpr Definition parameter_table[] = {
     {"parameters.embedding", "parameters of the token table", "parameters", component<Component::embedding>,
      "with the projections to and from the hidden size, where there are any", "Goon (1.10), (2.2)"},
     {"parameters.position", "parameters of learned positions", "parameters", component<Component::position>,
@@ -47,6 +47,6 @@ constexpr Definition all[] = {
 
 }  // namespace
 
-std::span<const Definition> parameter_definitions() { return all; }
+std::span<const Definition> parameter_definitions() { return parameter_table; }
 
 }  // namespace llmcalc::explain

@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <cctype>
 
+#include "report/explain/formula.hpp"
 #include "report/report.hpp"
 
 namespace llmcalc::explain {
 namespace {
-
-bool in_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
 std::size_t count_of(const std::string& text, const std::string& part) {
   std::size_t n = 0;

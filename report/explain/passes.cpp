@@ -84,46 +84,46 @@ Formula compute_bound(S s) {
   return {"F_b*beta/(M_b*pi)", {{"F_b", "its FLOPs", digits(cost.executed.value)}, bytes}};
 }
 
-constexpr std::string_view roofline =
+constexpr std::string_view pass_roofline =
     "per operator the larger of FLOPs/peak and bytes/bandwidth (--roofline op), or of the whole pass (step)";
-constexpr std::string_view sources = "Goon App. D; Pope 2022 (arXiv:2211.05102); Williams 2009";
+constexpr std::string_view pass_sources = "Goon App. D; Pope 2022 (arXiv:2211.05102); Williams 2009";
 constexpr std::string_view model = "matmuls; the head sees the last position of each sequence";
-constexpr std::string_view slowest = "the largest of compute, memory, communication, latency";
 constexpr std::string_view chen = "Chen, Transformer inference arithmetic";
 
-constexpr Definition all[] = {
+constexpr Definition pass_table[] = {
     {"prefill.time_s", "time of the prompt", "s", [](S s) { return pass_time(s, prefill_pass(s.plan()), false); },
-     roofline, sources},
+     pass_roofline, pass_sources},
     {"prefill.bound_time_s", "time of the prompt at full efficiency", "s",
-     [](S s) { return pass_time(s, prefill_pass(s.plan()), true); }, roofline, sources},
+     [](S s) { return pass_time(s, prefill_pass(s.plan()), true); }, pass_roofline, pass_sources},
     {"prefill.flops", "model FLOPs of the prompt", "FLOP", prefill_flops, model, chen},
-    {"prefill.tokens_per_s", "prompt tokens per second", "tokens/s", fixed<"B*n_in/prefill_time">, "", sources},
+    {"prefill.tokens_per_s", "prompt tokens per second", "tokens/s", fixed<"B*n_in/prefill_time">, "", pass_sources},
     {"prefill.intensity", "arithmetic intensity of the prompt", "FLOP/byte",
      [](S s) { return pass_intensity(s, prefill_pass(s.plan())); }, "executed FLOPs over bytes moved, one rank",
      "Goon (D.1)"},
     {"prefill.bound", "what takes most of the prompt", "", [](S s) { return limiting(s.infer().prefill.estimate); },
-     slowest, sources, "", slowest},
+     slowest, pass_sources, "", slowest},
     {"decode.time_per_token_s", "time of one decode step", "s",
      [](S s) { return decode_time(s, middle(s.plan()), "context of the middle step", false); },
-     "halfway through the generation", sources},
+     "halfway through the generation", pass_sources},
     {"decode.bound_time_per_token_s", "time of one decode step at full efficiency", "s",
      [](S s) { return decode_time(s, middle(s.plan()), "context of the middle step", true); },
-     "halfway through the generation", sources},
+     "halfway through the generation", pass_sources},
     {"decode.first_time_per_token_s", "time of the first decode step", "s",
-     [](S s) { return decode_time(s, s.plan().prompt + 1, "context of the first step", false); }, roofline, sources},
+     [](S s) { return decode_time(s, s.plan().prompt + 1, "context of the first step", false); }, pass_roofline,
+     pass_sources},
     {"decode.last_time_per_token_s", "time of a decode step at the end", "s",
-     [](S s) { return decode_time(s, s.plan().prompt + s.plan().generate, "context at the end", false); }, roofline,
-     sources},
-    {"decode.tokens_per_s", "throughput", "tokens/s", fixed<"B/decode_time">, "all sequences", sources},
+     [](S s) { return decode_time(s, s.plan().prompt + s.plan().generate, "context at the end", false); },
+     pass_roofline, pass_sources},
+    {"decode.tokens_per_s", "throughput", "tokens/s", fixed<"B/decode_time">, "all sequences", pass_sources},
     {"decode.tokens_per_s_per_sequence", "throughput of one sequence", "tokens/s", fixed<"1/decode_time">,
-     "a reader takes 4: Goon §8, footnote 32", sources},
+     "a reader takes 4: Goon §8, footnote 32", pass_sources},
     {"decode.flops", "model FLOPs of one decode step", "FLOP", decode_flops,
      "at the middle context, which counts the new token", "Goon §7; Chen, Transformer inference arithmetic"},
     {"decode.intensity", "arithmetic intensity of one decode step", "FLOP/byte",
      [](S s) { return pass_intensity(s, decode_pass(s.plan(), middle(s.plan()))); },
      "executed FLOPs over bytes moved, one rank", "Goon (7.2), which leaves it open; (D.2), (D.3)"},
     {"decode.bound", "what takes most of a decode step", "", [](S s) { return limiting(s.infer().middle.estimate); },
-     slowest, sources, "", slowest},
+     slowest, pass_sources, "", slowest},
     {"decode.compute_bound_batch", "smallest batch that is compute-bound", "sequences", compute_bound,
      "weights and cache against the ridge pi/beta; found by search", "Goon App. D, (8.1)",
      "a KV cache, and a batch that can be compute-bound", "the smallest batch at which this is at least 1"},
@@ -143,13 +143,13 @@ constexpr Definition all[] = {
      [](S s) { return generation_time(s, &PassEstimate::bound, &BothSeconds::bound); },
      "prefill, then a decode step per further token at the context it has then", "Goon §7"},
     {"end_to_end.tokens_per_s", "throughput of the whole generation", "tokens/s", fixed<"B*n_out/total_time">,
-     "all sequences", sources},
+     "all sequences", pass_sources},
     {"end_to_end.words_per_s", "words per second and sequence", "", fixed<"n_out/total_time/1.3">,
      "1.3 tokens per word", "Goon §1, footnote 1"},
 };
 
 }  // namespace
 
-std::span<const Definition> pass_definitions() { return all; }
+std::span<const Definition> pass_definitions() { return pass_table; }
 
 }  // namespace llmcalc::explain

@@ -4,7 +4,7 @@ namespace llmcalc::explain {
 namespace {
 
 // E = F/D is the MLP's expansion.
-constexpr Rule all[] = {
+constexpr Rule rule_table[] = {
     {"parameters of a GPT on each of T ranks", "(4 + 2*E)*L*D^2/T", "parameters", "Goon (2.2), (2.12), (E.1)"},
     {"a GPT's parameters with biases, norms, tied table", "(4 + 2*E)*L*D^2 + (9 + E)*L*D + (V + K)*D + 2*D",
      "parameters", "Goon (2.2), all terms"},
@@ -35,6 +35,6 @@ constexpr Rule all[] = {
 
 }  // namespace
 
-std::span<const Rule> rules() { return all; }
+std::span<const Rule> rules() { return rule_table; }
 
 }  // namespace llmcalc::explain

@@ -8,7 +8,6 @@ namespace {
 
 using S = const Setting&;
 
-std::string exposed(S s) { return s.plan().overlap > 0 ? "(1 - omega)" : ""; }
 /// "m" where there is more than one micro-batch per step.
 std::string repeats(S s) { return micro_batches(s.plan(), s.layout()) > 1 ? "m" : ""; }
 
@@ -59,14 +58,14 @@ Formula limiting(S s) {
        part(s, "launches", "time of launches, s", "latency")}};
 }
 
-constexpr std::string_view roofline =
+constexpr std::string_view step_roofline =
     "per operator the larger of FLOPs/peak and bytes/bandwidth (--roofline op), or of the whole step (step)";
-constexpr std::string_view sources = "Goon App. D; Williams 2009; Narayanan 2021 (arXiv:2104.04473)";
-constexpr std::string_view slowest = "the largest of compute, memory, communication, latency";
-constexpr Definition all[] = {
-    {"step.time_s", "time of one optimizer step", "s", [](S s) { return step_time(s, false); }, roofline, sources},
+constexpr std::string_view step_sources = "Goon App. D; Williams 2009; Narayanan 2021 (arXiv:2104.04473)";
+constexpr Definition step_table[] = {
+    {"step.time_s", "time of one optimizer step", "s", [](S s) { return step_time(s, false); }, step_roofline,
+     step_sources},
     {"step.bound_time_s", "time of one optimizer step at full efficiency", "s", [](S s) { return step_time(s, true); },
-     roofline, sources},
+     step_roofline, step_sources},
     {"step.tokens", "tokens of one step, all GPUs", "tokens", fixed<"n_r*m*B*S">, "", "Goon §3"},
     {"step.tokens_per_s", "throughput of all GPUs", "tokens/s", fixed<"n_r*m*B*S/step_time">, "", "Goon (3.5)"},
     {"step.tokens_per_s_per_gpu", "throughput per GPU", "tokens/s", fixed<"n_r*m*B*S/(step_time*gpus)">, "",
@@ -76,11 +75,11 @@ constexpr Definition all[] = {
      "PaLM (arXiv:2204.02311) App. B; Goon (3.5) with FLOPs per token"},
     {"step.hfu", "hardware FLOPs utilisation", "", fixed<"n_r*m*F_hw/(step_time*gpus*pi)">, "recomputation counted",
      "Korthikanti 2022 (arXiv:2205.05198)"},
-    {"step.bound", "what takes most of the step", "", limiting, slowest, sources, "", slowest},
+    {"step.bound", "what takes most of the step", "", limiting, slowest, step_sources, "", slowest},
     {"step.breakdown_s.compute", "time of the operators that the peak limits", "s",
-     [](S s) { return compute_time(s, training_pass(s.plan()), repeats(s)); }, roofline, sources},
+     [](S s) { return compute_time(s, training_pass(s.plan()), repeats(s)); }, step_roofline, step_sources},
     {"step.breakdown_s.memory", "time of the operators that the bandwidth limits", "s",
-     [](S s) { return memory_time(s, training_pass(s.plan()), repeats(s)); }, roofline, sources},
+     [](S s) { return memory_time(s, training_pass(s.plan()), repeats(s)); }, step_roofline, step_sources},
     {"step.breakdown_s.communication", "time of exchanges that compute does not hide", "s", communication,
      "ring collectives; --overlap says what is hidden",
      "Megatron (arXiv:1909.08053); Korthikanti 2022 (arXiv:2205.05198); Patarasuk & Yuan 2009"},
@@ -104,7 +103,7 @@ Formula utilisation(S s, const char* flops) { return {std::string(flops) + "*r/(
 
 constexpr std::string_view tokens = "--tokens D";
 constexpr std::string_view throughput = "--measured-tokens-per-s X";
-constexpr Definition runs[] = {
+constexpr Definition run_table[] = {
     {"run.measured_tokens_per_s", "measured throughput", "tokens/s",
      [](S s) -> Formula {
        return {"r", measured(s)};
@@ -141,7 +140,7 @@ constexpr Definition runs[] = {
 
 }  // namespace
 
-std::span<const Definition> step_definitions() { return all; }
-std::span<const Definition> run_definitions() { return runs; }
+std::span<const Definition> step_definitions() { return step_table; }
+std::span<const Definition> run_definitions() { return run_table; }
 
 }  // namespace llmcalc::explain

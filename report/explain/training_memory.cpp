@@ -44,8 +44,7 @@ Formula logits(S s) {
 
 Formula peak(S s) { return {"M_w + M_g + M_o + sum(b_i)", {}, {alive_terms(alive_in_training(s))}}; }
 
-constexpr std::string_view per_gpu = "per GPU, the most loaded one";
-constexpr Definition all[] = {
+constexpr Definition training_memory_table[] = {
     {"memory.parameters", "parameters on one rank", "parameters", held,
      "projections, MLPs, table and head are cut over the T ranks; norms, routers, row biases are on every one",
      "Megatron (arXiv:1909.08053); Goon (2.12)"},
@@ -136,7 +135,7 @@ constexpr Definition activations[] = {
 
 }  // namespace
 
-std::span<const Definition> training_memory_definitions() { return all; }
+std::span<const Definition> training_memory_definitions() { return training_memory_table; }
 std::span<const Definition> activation_definitions() { return activations; }
 
 }  // namespace llmcalc::explain

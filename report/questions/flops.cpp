@@ -6,7 +6,7 @@
 namespace llmcalc {
 namespace {
 
-void fill(const Request& r, Report& report) {
+void fill_flops(const Request& r, Report& report) {
   report.sections = {flops_section(r), formulas_section(r), run_flops_section(r)};
   if (r.ops) report.grids.push_back(operators_grid(r, Phase::training));
   const Flops f = training_flops(r.model.arch, r.plan).model_total;
@@ -25,6 +25,6 @@ const Question flops_question{
         "  llmcalc flops gpt-3-175b --seq 2048 --attention-flops causal-half\n"
         "  llmcalc flops llama-3.1-405b --tokens 15.6T --ops",
     .parts = part::formulas | part::model_flops | part::operators | part::styles | part::exact,
-    .fill = fill};
+    .fill = fill_flops};
 
 }  // namespace llmcalc

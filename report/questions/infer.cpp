@@ -5,7 +5,7 @@
 namespace llmcalc {
 namespace {
 
-void fill(const Request& r, Report& report) {
+void fill_infer(const Request& r, Report& report) {
   const InferEstimate e = infer(r.model.arch, r.plan, r.layout, r.hardware->cluster);
   report.sections = {prefill_section(r, e),       decode_section(r, e), end_to_end_section(r, e),
                      inference_memory_section(r), kv_cache_section(r),  limits_section(r)};
@@ -24,6 +24,6 @@ const Question infer_question{
     .parts = part::of_inference | part::model_flops | part::time | part::hardware | part::operators | part::styles |
              part::exact,
     .needs_hardware = true,
-    .fill = fill};
+    .fill = fill_infer};
 
 }  // namespace llmcalc

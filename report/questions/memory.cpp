@@ -5,7 +5,7 @@
 namespace llmcalc {
 namespace {
 
-void fill(const Request& r, Report& report) {
+void fill_memory(const Request& r, Report& report) {
   const bool training = r.has(part::training), inference = r.has(part::inference);
   if (training) report.sections = {training_memory_section(r), activations_section(r)};
   if (inference) {
@@ -28,6 +28,6 @@ const Question memory_question{
         "  llmcalc memory llama-3.1-70b --infer --weight-precision q4_k --batch 16",
     .parts = part::training | part::of_inference | part::halves | part::hardware | part::operators | part::styles |
              part::exact,
-    .fill = fill};
+    .fill = fill_memory};
 
 }  // namespace llmcalc

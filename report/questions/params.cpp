@@ -6,7 +6,7 @@
 namespace llmcalc {
 namespace {
 
-void fill(const Request& r, Report& report) {
+void fill_params(const Request& r, Report& report) {
   report.conventions = {{"parameters", report.conventions["parameters"]}};
   report.sections = {parameters_section(r.model)};
   const Parameters p = parameters(r.model.arch);
@@ -22,6 +22,6 @@ const Question params_question{.name = "params",
                                .summary = "Parameters by component, exact.",
                                .examples = "  llmcalc params llama-3.1-405b\n  llmcalc params ./config.json --json",
                                .parts = part::styles | part::exact,
-                               .fill = fill};
+                               .fill = fill_params};
 
 }  // namespace llmcalc

@@ -5,7 +5,7 @@
 namespace llmcalc {
 namespace {
 
-void fill(const Request& r, Report& report) {
+void fill_report(const Request& r, Report& report) {
   const TrainEstimate t = train(r.model.arch, r.plan, r.layout, r.hardware->cluster);
   const InferEstimate i = infer(r.model.arch, r.plan, r.layout, r.hardware->cluster);
   report.sections = {parameters_section(r.model), flops_section(r),       formulas_section(r),
@@ -31,6 +31,6 @@ const Question report_question{
     .parts = part::training | part::step | part::of_inference | part::formulas | part::model_flops | part::time |
              part::run | part::hardware | part::operators | part::styles | part::exact,
     .needs_hardware = true,
-    .fill = fill};
+    .fill = fill_report};
 
 }  // namespace llmcalc

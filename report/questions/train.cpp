@@ -5,7 +5,7 @@
 namespace llmcalc {
 namespace {
 
-void fill(const Request& r, Report& report) {
+void fill_train(const Request& r, Report& report) {
   const TrainEstimate e = train(r.model.arch, r.plan, r.layout, r.hardware->cluster);
   report.sections = {step_section(r, e), training_memory_section(r), flops_section(r), run_section(r, e)};
   if (r.ops) report.grids.push_back(operators_grid(r, Phase::training));
@@ -23,6 +23,6 @@ const Question train_question{
     .parts = part::training | part::step | part::model_flops | part::time | part::run | part::hardware |
              part::operators | part::styles | part::exact,
     .needs_hardware = true,
-    .fill = fill};
+    .fill = fill_train};
 
 }  // namespace llmcalc
