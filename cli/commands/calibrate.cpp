@@ -115,6 +115,17 @@ void check_calibration_out(const std::string& out) {
         "'{}' exists and was not written by 'llmcalc calibrate'; refusing to overwrite it, give another --out", out));
 }
 
+/// The hardware file, which other commands can read; a device so busy that a rate came out negative gives none.
+json::Value readable(json::Value file) {
+  try {
+    read_hardware_file(file, "the measurement");
+  } catch (const InputError& e) {
+    throw InputError(
+        fmt::format("the measurement failed: {}; end other work on the machine and run it again", e.what()));
+  }
+  return file;
+}
+
 Report report_of(const validate::Calibration& c, const std::string& out, const std::string& name,
                  const std::string& device) {
   Report report;
@@ -141,8 +152,9 @@ int run_calibrate(const Arguments& arguments) {
   check_calibration_out(out);
   stop_at_once();
   const validate::Calibration c = measured(place(device));
+  const json::Value file = readable(validate::hardware_file(c, name, today()));
   stop_flag();  // the file is written whole
-  write_file(out, validate::hardware_file(c, name, today()));
+  write_file(out, file);
   return print(report_of(c, out, name, device), arguments.screen());
 }
 
