@@ -25,22 +25,6 @@ namespace llmcalc::model::cuda {
 void check(cudaError_t e, const char* what);
 void check(cublasStatus_t s, const char* what);
 
-template <typename Kernel>
-__global__ void run(const Kernel kernel) {
-  kernel(GpuThread());
-}
-template <FixedSize Kernel>
-__global__ void __launch_bounds__(Kernel::threads, Kernel::blocks_per_multiprocessor) run_fixed(const Kernel kernel) {
-  kernel(GpuThread());
-}
-template <typename Kernel>
-constexpr auto entry() {
-  if constexpr (FixedSize<Kernel>)
-    return &run_fixed<Kernel>;
-  else
-    return &run<Kernel>;
-}
-
 /// One product as cuBLASLt sees it: descriptors that are made once, and the algorithm that was fastest.
 struct Product {
   cublasLtMatmulDesc_t operation = nullptr;
@@ -82,17 +66,9 @@ class GpuDevice {
   void trim();
   void trim_graphs();
 
+  /// Runs a kernel with `room` bytes of shared memory. Defined where device code is compiled.
   template <typename Kernel>
-  void launch(const Kernel& kernel, Count blocks, int threads, Count room) {
-    constexpr Count usual_room = 48 * 1024;
-    if (blocks > std::numeric_limits<int>::max()) check(cudaErrorInvalidConfiguration, "a launch of so many blocks");
-    if (room > usual_room)
-      check(cudaFuncSetAttribute(entry<Kernel>(), cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(room)),
-            "asking for shared memory");
-    entry<Kernel>()<<<static_cast<unsigned>(blocks), static_cast<unsigned>(threads), static_cast<std::size_t>(room),
-                      stream_>>>(kernel);
-    check(cudaGetLastError(), "launching a kernel");
-  }
+  void launch(const Kernel& kernel, Count blocks, int threads, Count room);
 
   /// C = op(A) op(B), added to C if s.add; numbers of A and B are bf16 or float, of C float or as those of A.
   /// `timed`: the first of a shape that is not added times algorithms, into C, which it overwrites: a search takes no
@@ -147,6 +123,8 @@ class GpuDevice {
   float choose(Product& p, const Key& key, const Operands& from, void* c);
   template <typename F>
   float milliseconds(const F& run);
+  /// Adds a bias to every row of C, (m, n), by a kernel.
+  void add_bias_to(const MatmulShape& s, bool is_f32, const void* bias, void* c);
   cublasStatus_t multiply(const Product& p, const cublasLtMatmulAlgo_t& algorithm, bool add, const Operands& from,
                           void* c);
 
@@ -171,5 +149,35 @@ class GpuDevice {
   bool deterministic_ = false;
   Count most_sdpa_bytes_ = 0;  ///< that one attention took beside its tensors: statistics, sums and cuDNN's workspace
 };
+
+#ifdef __CUDACC__
+template <typename Kernel>
+__global__ void run(const Kernel kernel) {
+  kernel(GpuThread());
+}
+template <FixedSize Kernel>
+__global__ void __launch_bounds__(Kernel::threads, Kernel::blocks_per_multiprocessor) run_fixed(const Kernel kernel) {
+  kernel(GpuThread());
+}
+template <typename Kernel>
+constexpr auto entry() {
+  if constexpr (FixedSize<Kernel>)
+    return &run_fixed<Kernel>;
+  else
+    return &run<Kernel>;
+}
+
+template <typename Kernel>
+void GpuDevice::launch(const Kernel& kernel, Count blocks, int threads, Count room) {
+  constexpr Count usual_room = 48 * 1024;
+  if (blocks > std::numeric_limits<int>::max()) check(cudaErrorInvalidConfiguration, "a launch of so many blocks");
+  if (room > usual_room)
+    check(cudaFuncSetAttribute(entry<Kernel>(), cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(room)),
+          "asking for shared memory");
+  entry<Kernel>()<<<static_cast<unsigned>(blocks), static_cast<unsigned>(threads), static_cast<std::size_t>(room),
+                    stream_>>>(kernel);
+  check(cudaGetLastError(), "launching a kernel");
+}
+#endif
 
 }  // namespace llmcalc::model::cuda

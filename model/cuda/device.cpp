@@ -8,9 +8,6 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "model/cuda/pointwise.hpp"
-#include "model/cuda/room.hpp"
-
 namespace llmcalc::model::cuda {
 namespace {
 
@@ -32,11 +29,6 @@ void set(cublasLtMatmulDesc_t d, cublasLtMatmulDescAttributes_t what, const X& v
 template <typename X>
 void set(cublasLtMatmulPreference_t p, cublasLtMatmulPreferenceAttributes_t what, const X& value) {
   check(cublasLtMatmulPreferenceSetAttribute(p, what, &value, sizeof value), "describing a preference");
-}
-
-template <typename X>
-void add_bias_as(GpuDevice& device, const MatmulShape& s, const void* bias, void* c) {
-  add_bias(device, s.m, s.n, static_cast<const X*>(bias), static_cast<X*>(c));
 }
 
 std::string gib(std::size_t bytes) {
@@ -319,8 +311,7 @@ float GpuDevice::choose(Product& p, const Key& key, const Operands& from, void* 
   const MatmulShape& s = key.shape;
   const auto run = [&](const cublasLtMatmulAlgo_t& algorithm) {
     if (multiply(p, algorithm, false, from, c) != CUBLAS_STATUS_SUCCESS) return false;
-    if (from.bias != nullptr && !p.adds_bias)
-      key.to_f32 ? add_bias_as<float>(*this, s, from.bias, c) : add_bias_as<bf16>(*this, s, from.bias, c);
+    if (from.bias != nullptr && !p.adds_bias) add_bias_to(s, key.to_f32, from.bias, c);
     return true;
   };
   const Suggestions suggestions = suggested(p, key);

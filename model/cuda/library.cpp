@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "model/cuda/backend.hpp"
+#include "model/cuda/backends.cuh"
 #include "model/cuda/instruments.cuh"
 #include "model/cuda/open.hpp"
 
@@ -67,13 +67,13 @@ Opened& opened(int index) {
 
 /// A backend; the device and its instruments outlive all that it runs. The instruments are never taken down: at the
 /// program's end their libraries may be gone before them.
-template <typename T>
-Backend* made(int index, bool poison) {
+Backend* made(int index, bool bf16_numbers, bool poison) {
   Opened& gpu = opened(index);
   gpu.device.set_deterministic(deterministic());
-  static auto* const instruments =
-      new cuda::GpuInstruments(gpu.device, gpu.board, gpu.before, sizeof(T) == sizeof(bf16));
-  return new cuda::Cuda<T, cuda::GpuDevice>(gpu.device, gpu.properties.name, poison, instruments);
+  static std::array<cuda::GpuInstruments*, 2> instruments{};
+  cuda::GpuInstruments*& mine = instruments[bf16_numbers];
+  if (mine == nullptr) mine = new cuda::GpuInstruments(gpu.device, gpu.board, gpu.before, bf16_numbers);
+  return (bf16_numbers ? cuda::new_bf16 : cuda::new_f32)(gpu.device, gpu.properties.name, poison, mine);
 }
 
 }  // namespace
@@ -83,7 +83,7 @@ extern "C" __attribute__((visibility("default"))) Backend* llmcalc_cuda_backend(
                                                                                 bool poison, char* error,
                                                                                 std::size_t room) {
   try {
-    return bf16_numbers ? made<bf16>(index, poison) : made<float>(index, poison);
+    return made(index, bf16_numbers, poison);
   } catch (const std::exception& e) {
     std::snprintf(error, room, "%s", e.what());
     return nullptr;

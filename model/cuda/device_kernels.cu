@@ -1,3 +1,5 @@
+// What the device itself computes by kernels of ours.
+
 #include "model/cuda/device.cuh"
 #include "model/cuda/pointwise.hpp"
 #include "model/cuda/room.hpp"
@@ -23,6 +25,13 @@ CoreAnswer GpuDevice::sdpa(const Sdpa& given) {
   if (!a.shape.backward && a.log_sum_exp != nullptr)
     everywhere(*this, rows, Turned{heads, tokens, statistics, a.log_sum_exp});
   return {true, cudnn_->name()};
+}
+
+void GpuDevice::add_bias_to(const MatmulShape& s, bool is_f32, const void* bias, void* c) {
+  if (is_f32)
+    add_bias(*this, s.m, s.n, static_cast<const float*>(bias), static_cast<float*>(c));
+  else
+    add_bias(*this, s.m, s.n, static_cast<const bf16*>(bias), static_cast<bf16*>(c));
 }
 
 }  // namespace llmcalc::model::cuda

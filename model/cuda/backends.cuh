@@ -1,0 +1,13 @@
+#pragma once
+/// The backends of the two number formats. Each has all kernels and takes long to compile, so each has its own file.
+
+#include "model/backend.hpp"
+#include "model/cuda/device.cuh"
+
+namespace llmcalc::model::cuda {
+
+/// What they compute on must outlive them. `poison`: memory begins as NaN.
+Backend* new_f32(GpuDevice& device, const char* name, bool poison, Instruments* instruments);
+Backend* new_bf16(GpuDevice& device, const char* name, bool poison, Instruments* instruments);
+
+}  // namespace llmcalc::model::cuda
