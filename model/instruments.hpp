@@ -14,10 +14,10 @@ namespace llmcalc::model {
 
 /// Hardware counts of a range: executed work, padded and masked tiles included.
 struct RangeCount {
-  std::string range;             ///< "forward"
-  double tensor_flops = 0;       ///< of the tensor cores, in the backend's format; a multiply-add is 2
-  double read = 0, written = 0;  ///< bytes from and to DRAM
-  Seconds time;                  ///< while counting, which slows the run: no measure of speed
+  std::string range;                    ///< "forward"
+  double tensor_flops = 0;              ///< of the tensor cores, in the backend's format; a multiply-add is 2
+  std::optional<double> read, written;  ///< bytes from and to DRAM, where the chip counts them
+  Seconds time;                         ///< while counting, which slows the run: no measure of speed
 };
 
 struct Energy {

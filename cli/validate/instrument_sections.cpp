@@ -18,6 +18,7 @@ namespace {
 using validate::metered_tolerance;
 
 std::string whole_text(double x) { return exact_text(static_cast<Count>(std::llround(x))); }
+std::string whole_text(std::optional<double> x) { return x ? whole_text(*x) : "-"; }
 std::string verdict(bool within) { return within ? "within" : "outside"; }
 
 json::Value phase_json(const validate::PhaseCount& p, bool flops) {
@@ -28,8 +29,8 @@ json::Value phase_json(const validate::PhaseCount& p, bool flops) {
     if (p.predicted.flops > 0) row["ratio"] = p.counted.tensor_flops / p.predicted.flops;
   }
   row["predicted_bytes"] = p.predicted.moved;
-  row["dram_read_bytes"] = p.counted.read;
-  row["dram_written_bytes"] = p.counted.written;
+  if (p.counted.read) row["dram_read_bytes"] = *p.counted.read;
+  if (p.counted.written) row["dram_written_bytes"] = *p.counted.written;
   row["counted_s"] = p.counted.time.value;
   return row;
 }

@@ -50,15 +50,38 @@ std::string chip_of_device(const Cupti& cupti, CUcontext context) {
   return chip.pChipName;
 }
 
+/// The fullest choice of metrics that the chip counts in one pass: a step runs once.
+std::vector<const char*> chosen(const Cupti& cupti, const std::string& chip, bool bf16_numbers) {
+  const auto choices = metric_choices(bf16_numbers);
+  for (const std::vector<const char*>& names : choices) {
+    try {
+      if (MetricSet(cupti, chip, names).passes() == 1) return names;
+    } catch (const std::runtime_error&) {
+      if (&names == &choices.back()) throw;
+    }
+  }
+  throw std::runtime_error("chip " + chip +
+                           " counts the FLOPs of its tensor cores in several passes, and a step runs once");
+}
+
 }  // namespace
 
-std::vector<const char*> metrics(bool bf16_numbers) {
-  return {bf16_numbers ? "sm__ops_path_tensor_src_bf16_dst_fp32.sum" : "sm__ops_path_tensor_src_tf32_dst_fp32.sum",
-          "dram__bytes_read.sum", "dram__bytes_write.sum", "gpu__time_duration.sum"};
+std::vector<std::vector<const char*>> metric_choices(bool bf16_numbers) {
+  const char* const flops =
+      bf16_numbers ? "sm__ops_path_tensor_src_bf16_dst_fp32.sum" : "sm__ops_path_tensor_src_tf32_dst_fp32.sum";
+  const char* const time = "gpu__time_duration.sum";
+  return {{flops, time, "dram__bytes_read.sum", "dram__bytes_write.sum"},
+          {flops, time, "dram__bytes_op_read.sum", "dram__bytes_op_write.sum"},
+          {flops, time}};
 }
 
 std::vector<std::string> cupti_names() {
   return {"libcupti.so." + std::to_string(CUPTI_API_VERSION / 10000), "libcupti.so", LLMCALC_CUPTI_LIBRARY};
+}
+
+std::vector<const char*> metrics_of(const std::string& chip, bool bf16_numbers,
+                                    const std::vector<std::string>& libraries) {
+  return chosen(Cupti(libraries), chip, bf16_numbers);
 }
 
 int passes(const std::string& chip, const std::vector<const char*>& names, const std::vector<std::string>& libraries) {
@@ -79,11 +102,8 @@ struct Counters::Session {
   Session(bool bf16_numbers, const std::vector<std::string>& libraries, const std::string& driver)
       : cupti(libraries),
         context(current_context(driver)),
-        metric_set(cupti, chip_of_device(cupti, context), metrics(bf16_numbers)) {
-    if (const int n = metric_set.passes(); n != 1)
-      throw std::runtime_error("this chip counts tensor cores and memory in " + std::to_string(n) +
-                               " passes, and a step runs once");
-  }
+        chip(chip_of_device(cupti, context)),
+        metric_set(cupti, chip, chosen(cupti, chip, bf16_numbers)) {}
   ~Session() { disable(); }
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -101,6 +121,7 @@ struct Counters::Session {
 
   Cupti cupti;
   CUcontext context;
+  std::string chip;
   MetricSet metric_set;
   CUpti_RangeProfiler_Object* profiler = nullptr;
   std::vector<std::uint8_t> data;
@@ -193,7 +214,12 @@ RangeCount Counters::Session::counted(std::size_t range) {
   name.rangeDelimiter = "/";
   cupti.call("cuptiRangeProfilerCounterDataGetRangeInfo", name, "reading a range's name");
   const std::vector<double> v = metric_set.values(data, range);
-  return {name.rangeName, v[0], v[1], v[2], Seconds(v[3] * 1e-9)};
+  RangeCount c{.range = name.rangeName, .tensor_flops = v[0], .read = {}, .written = {}, .time = Seconds(v[1] * 1e-9)};
+  if (v.size() == 4) {
+    c.read = v[2];
+    c.written = v[3];
+  }
+  return c;
 }
 
 void Counters::Session::disable() {

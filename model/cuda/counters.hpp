@@ -9,12 +9,17 @@
 
 namespace llmcalc::model::cuda {
 
-/// What is counted, by CUPTI's names: FLOPs of the tensor cores (GH100 has no room for two formats in one pass), bytes
-/// from DRAM, bytes to it, nanoseconds.
-std::vector<const char*> metrics(bool bf16_numbers);
-
 /// Search paths of CUPTI.
 std::vector<std::string> cupti_names();
+
+/// What may be counted, by CUPTI's names, the fullest choice first: FLOPs of the tensor cores (GH100 has no room for
+/// two formats in one pass), bytes from DRAM and bytes to it, nanoseconds. Chips of GeForce's RTX 50 series name the
+/// bytes in another way or count none, and some have no room for them.
+std::vector<std::vector<const char*>> metric_choices(bool bf16_numbers);
+
+/// The fullest choice that a chip counts in one pass; no device is asked. Throws as passes().
+std::vector<const char*> metrics_of(const std::string& chip, bool bf16_numbers,
+                                    const std::vector<std::string>& libraries = cupti_names());
 
 /// Passes that the metrics of a chip ("GH100") need; no device is asked. Throws std::runtime_error: no CUPTI, a chip or
 /// a metric that it does not know, each in a sentence.

@@ -11,7 +11,11 @@ constexpr const char* why = "this program was built without CUPTI's headers, whi
 
 struct Counters::Session {};
 
-std::vector<const char*> metrics(bool) { return {}; }
+std::vector<std::vector<const char*>> metric_choices(bool) { return {}; }
+
+std::vector<const char*> metrics_of(const std::string&, bool, const std::vector<std::string>&) {
+  throw std::runtime_error(why);
+}
 std::vector<std::string> cupti_names() { return {}; }
 int passes(const std::string&, const std::vector<const char*>&, const std::vector<std::string>&) {
   throw std::runtime_error(why);
