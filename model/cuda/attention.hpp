@@ -241,7 +241,9 @@ struct KeyGradient {
     float *const ds = reinterpret_cast<float*>(t.room()), *const p = ds + t.size();
     float *const dk = p + t.size(), *const dv = dk + width;
     const Count v_dim = rope ? 0 : s.v_dim;
-    in_block(t, width + v_dim, [&](Count d) { dk[d] = 0; });
+    // The thread that zeroes a number also sums and stores it: a key that no query sees has no barrier between.
+    in_block(t, width, [&](Count d) { dk[d] = 0; });
+    in_block(t, v_dim, [&](Count d) { dv[d] = 0; });
     for (Count h = g * heads; h < (g + 1) * heads; ++h)
       for (Count tile = pairs.first_query(j); tile < pairs.last_query(j); tile += t.size()) {
         const Count i = tile + t.index(), left = pairs.last_query(j) - tile, n = left < t.size() ? left : t.size();

@@ -286,6 +286,9 @@ GpuDevice::Suggestions GpuDevice::suggested(const Product& p, const Key& key) co
   cublasLtMatmulPreference_t preference = nullptr;
   check(cublasLtMatmulPreferenceCreate(&preference), "describing a preference");
   set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace_bytes);
+  // Parts of a bfloat16 result are summed in float32, not rounded each.
+  const std::uint32_t sums = key.to_f32 ? CUBLASLT_REDUCTION_SCHEME_MASK : CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+  set(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, sums);
   set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, key.alignment[1]);
   set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, key.alignment[0]);
   set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, key.alignment[2]);
