@@ -64,6 +64,13 @@ void check(cudaError_t e, const char* what) {
   if (e == cudaErrorMemoryAllocation) refuse_memory(what);
   throw failed(what, cudaGetErrorString(e));
 }
+void check_host(cudaError_t e) {
+  if (e == cudaErrorMemoryAllocation) {
+    (void)cudaGetLastError();
+    throw DeviceError("this machine has no memory left that a GPU may read (pinned memory); end other programs");
+  }
+  check(e, "allocating the host's memory");
+}
 void check(cublasStatus_t s, const char* what) {
   if (s == CUBLAS_STATUS_ALLOC_FAILED) refuse_memory(what);
   if (s != CUBLAS_STATUS_SUCCESS) throw failed(what, std::string("cuBLASLt says ") + cublasLtGetStatusString(s));
@@ -147,7 +154,7 @@ GpuDevice::Staged& GpuDevice::staged(Count bytes) {
   Staged s;
   s.bytes = static_cast<Count>(std::bit_ceil(static_cast<std::uint64_t>(std::max(bytes, Count{1} << 16))));
   void* data = nullptr;
-  check(cudaMallocHost(&data, static_cast<std::size_t>(s.bytes)), "allocating the host's memory");
+  check_host(cudaMallocHost(&data, static_cast<std::size_t>(s.bytes)));
   s.data = static_cast<std::byte*>(data);
   check(cudaEventCreateWithFlags(&s.used, cudaEventDisableTiming), "making an event");
   return staged_.emplace_back(s);

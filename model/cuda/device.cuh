@@ -24,6 +24,8 @@ namespace llmcalc::model::cuda {
 /// Throws DeviceError, or DeviceMemoryError where the device's memory is full. `what`: "allocating memory".
 void check(cudaError_t e, const char* what);
 void check(cublasStatus_t s, const char* what);
+/// Of an allocation of the host's memory.
+void check_host(cudaError_t e);
 
 /// One product as cuBLASLt sees it: descriptors that are made once, and the algorithm that was fastest.
 struct Product {

@@ -8,7 +8,7 @@ namespace llmcalc::model::cuda {
 
 GpuGraph::GpuGraph(GpuDevice& device, Count room) : device_(device), size_(room) {
   void *host = nullptr, *there = nullptr;
-  check(cudaMallocHost(&host, static_cast<std::size_t>(room)), "allocating the host's memory of a graph");
+  check_host(cudaMallocHost(&host, static_cast<std::size_t>(room)));
   all_.host = static_cast<std::byte*>(host);
   check(cudaMalloc(&there, static_cast<std::size_t>(room)), "allocating memory of a graph");
   all_.device = static_cast<std::byte*>(there);
