@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <future>
 #include <iterator>
-#include <span>
-#include <thread>
+#include <vector>
 
 #include "cli/command.hpp"
 #include "cli/commands/ask.hpp"
+#include "cli/shares.hpp"
 #include "presets/builtin.hpp"
 #include "presets/load.hpp"
 #include "report/check/baseline.hpp"
@@ -48,26 +47,16 @@ struct Checked {
   std::vector<Difference> differences;
 };
 
-Checked checked(std::span<const Builtin> models) {
-  Checked c;
-  for (const Builtin& b : models) c.made += check_model(load_model(b), c.differences);
-  return c;
-}
-
-/// Every core takes a share of the presets; the differences are in their order.
 Checked all_checked() {
-  const std::span<const Builtin> models = builtin_models();
-  const std::size_t shares = std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, 8);
-  std::vector<std::future<Checked>> running;
-  for (std::size_t i = 0; i < shares; ++i) {
-    const std::size_t begin = models.size() * i / shares, end = models.size() * (i + 1) / shares;
-    running.push_back(std::async(std::launch::async, checked, models.subspan(begin, end - begin)));
-  }
+  const auto checked = [](const Builtin& b) {
+    Checked c;
+    c.made = check_model(load_model(b), c.differences);
+    return c;
+  };
   Checked all;
-  for (std::future<Checked>& share : running) {
-    Checked c = share.get();
+  for (Checked& c : on_all_cores(builtin_models(), checked)) {
     all.made += c.made;
-    std::move(c.differences.begin(), c.differences.end(), std::back_inserter(all.differences));
+    std::ranges::move(c.differences, std::back_inserter(all.differences));
   }
   return all;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
 
 #include "calc/dtype.hpp"
 #include "calc/memory.hpp"
@@ -9,6 +10,7 @@
 #include "calc/roofline.hpp"
 #include "cli/command.hpp"
 #include "cli/commands/ask.hpp"
+#include "cli/shares.hpp"
 #include "presets/builtin.hpp"
 #include "presets/import/import.hpp"
 #include "presets/load.hpp"
@@ -27,8 +29,11 @@ json::Value head_json(const Builtin& b) {
 Grid models_grid() {
   Grid g{
       .key = "models", .title = "", .columns = {"name", "parameters", "active", "context", "KV per token"}, .rows = {}};
-  for (const Builtin& b : builtin_models()) {
-    const Arch arch = load_model(b).arch;
+  const auto load = [](const Builtin& b) { return load_model(b).arch; };
+  const std::vector<Arch> archs = on_all_cores(builtin_models(), load);
+  for (std::size_t i = 0; i < archs.size(); ++i) {
+    const Builtin& b = builtin_models()[i];
+    const Arch& arch = archs[i];
     const Parameters p = parameters(arch);
     const Bytes cached = cache_bytes_per_token(arch, Plan{});
     g.rows.push_back({std::string(b.name), short_text(p.total, Unit::parameters),
@@ -77,8 +82,11 @@ Grid hardware_grid() {
          .columns = {"name", "memory GiB", "GB/s", "16-bit TFLOP/s", "fp8 TFLOP/s", "ridge FLOP/B", "link GB/s",
                      "power W", "from USD/h"},
          .rows = {}};
-  for (const Builtin& b : builtin_hardware()) {
-    const HardwareCard card = load_hardware(b);
+  const auto load = [](const Builtin& b) { return load_hardware(b); };
+  const std::vector<HardwareCard> cards = on_all_cores(builtin_hardware(), load);
+  for (std::size_t i = 0; i < cards.size(); ++i) {
+    const Builtin& b = builtin_hardware()[i];
+    const HardwareCard& card = cards[i];
     g.rows.push_back(device_text(b, card));
     json::Value row = head_json(b);
     row.update(hardware_json(card));
