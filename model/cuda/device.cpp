@@ -77,6 +77,16 @@ void check(cublasStatus_t s, const char* what) {
 }
 
 GpuDevice::GpuDevice(int index) {
+  try {
+    open(index);
+  } catch (...) {  // a constructor that fails is not taken down by a destructor
+    if (blas_ != nullptr) cublasLtDestroy(blas_);
+    if (stream_ != nullptr) cudaStreamDestroy(stream_);
+    throw;
+  }
+}
+
+void GpuDevice::open(int index) {
   check(cudaSetDevice(index), "choosing the device");
   check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
   // What is released stays in the pool: a step asks for the same blocks again and again.

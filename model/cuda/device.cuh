@@ -93,6 +93,7 @@ class GpuDevice {
   }
 
  private:
+  void open(int index);
   Bytes pool(cudaMemPoolAttr what) const;
   /// That graphs hold beside the pool.
   Count graph_bytes(cudaGraphMemAttributeType what) const;
@@ -176,8 +177,10 @@ void GpuDevice::launch(const Kernel& kernel, Count blocks, int threads, Count ro
   if (room > usual_room)
     check(cudaFuncSetAttribute(entry<Kernel>(), cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(room)),
           "asking for shared memory");
+  Kernel given = kernel;
+  __builtin_clear_padding(&given);  // what the stack left there would look like pointers to whoever checks them
   entry<Kernel>()<<<static_cast<unsigned>(blocks), static_cast<unsigned>(threads), static_cast<std::size_t>(room),
-                    stream_>>>(kernel);
+                    stream_>>>(given);
   check(cudaGetLastError(), "launching a kernel");
 }
 #endif

@@ -7,12 +7,17 @@
 namespace llmcalc::model::cuda {
 
 GpuGraph::GpuGraph(GpuDevice& device, Count room) : device_(device), size_(room) {
-  void *host = nullptr, *there = nullptr;
-  check_host(cudaMallocHost(&host, static_cast<std::size_t>(room)));
-  all_.host = static_cast<std::byte*>(host);
-  check(cudaMalloc(&there, static_cast<std::size_t>(room)), "allocating memory of a graph");
-  all_.device = static_cast<std::byte*>(there);
-  check(cudaEventCreateWithFlags(&copied_, cudaEventDisableTiming), "making an event");
+  try {
+    void *host = nullptr, *there = nullptr;
+    check_host(cudaMallocHost(&host, static_cast<std::size_t>(room)));
+    all_.host = static_cast<std::byte*>(host);
+    check(cudaMalloc(&there, static_cast<std::size_t>(room)), "allocating memory of a graph");
+    all_.device = static_cast<std::byte*>(there);
+    check(cudaEventCreateWithFlags(&copied_, cudaEventDisableTiming), "making an event");
+  } catch (...) {
+    give_back();
+    throw;
+  }
 }
 
 /// Also where recording ended by an exception.
@@ -26,6 +31,10 @@ GpuGraph::~GpuGraph() {
   }
   cudaStreamSynchronize(device_.stream());
   if (graph_ != nullptr) cudaGraphExecDestroy(graph_);
+  give_back();
+}
+
+void GpuGraph::give_back() {
   if (copied_ != nullptr) cudaEventDestroy(copied_);
   cudaFree(all_.device);
   cudaFreeHost(all_.host);

@@ -37,6 +37,7 @@ class GpuGraph {
   void launch();
 
  private:
+  void give_back();
   void wait_for_copy() const;
   GpuDevice& device_;
   Count size_, used_ = 0;

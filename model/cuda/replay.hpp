@@ -175,10 +175,10 @@ class Replays {
     Count tokens = 0;
     for (const auto& t : m.tokens) tokens += static_cast<Count>(t.size());
     constexpr Count parameters = Count{1} << 18, each_token = 8 * sizeof(std::int64_t);
-    auto graph = std::make_unique<Graph>(device_, parameters + tokens * each_token);
     moving_ = &m;
     now_ = &h;
     try {
+      auto graph = std::make_unique<Graph>(device_, parameters + tokens * each_token);
       graph->begin();
       f();
       graph->end();

@@ -1,0 +1,51 @@
+#pragma once
+/// Rules of the CUDA runtime, and failures that are planned. The environment describes the device and the plan:
+/// LLMCALC_STANDIN_DEVICES (1), LLMCALC_STANDIN_CAPABILITY (9.0), LLMCALC_STANDIN_MEMORY (bytes, 80 GiB),
+/// LLMCALC_STANDIN_FAIL=N[:CODE] (call N returns this cudaError_t, 719 without one), LLMCALC_STANDIN_LOG (a file).
+
+#include <driver_types.h>
+
+#include <cstdint>
+#include <string>
+
+namespace llmcalc::standin {
+
+/// The exit code of a program that broke a rule.
+constexpr int broken_rule = 86;
+
+/// Prints the sentence and ends the process.
+[[noreturn]] void broken(const std::string& sentence);
+inline void require(bool holds, const std::string& sentence) {
+  if (!holds) broken(sentence);
+}
+
+int devices();
+/// 90 for "9.0".
+int capability();
+std::uint64_t total_memory();
+
+/// Counts a call of the runtime or of cuBLASLt; returns how it must fail, cudaSuccess where it need not.
+cudaError_t counted(const char* name);
+/// Whether a planned failure has happened.
+bool failed();
+/// Writes the number of calls to the log.
+void log_calls();
+
+/// The last error, as cudaGetLastError tells and forgets it.
+cudaError_t remembered(cudaError_t e);
+cudaError_t forgotten();
+
+/// f(), unless the call must fail.
+template <typename F>
+cudaError_t call(const char* name, const F& f) {
+  const cudaError_t planned = counted(name);
+  return remembered(planned != cudaSuccess ? planned : f());
+}
+/// A call that releases something does so even if it fails: its error may be that of an earlier call.
+template <typename F>
+cudaError_t release(const char* name, const F& f) {
+  const cudaError_t planned = counted(name), own = f();
+  return remembered(planned != cudaSuccess ? planned : own);
+}
+
+}  // namespace llmcalc::standin

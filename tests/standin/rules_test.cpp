@@ -1,0 +1,275 @@
+// Each rule of the stand-in, broken by a process of its own. Two more tests show that what is allowed breaks none.
+
+#include <cublasLt.h>
+#include <cuda_runtime_api.h>
+
+#include <functional>
+#include <optional>
+
+#include "tests/catch.hpp"
+#include "tests/model/environment.hpp"
+#include "tests/standin/ended.hpp"
+#include "tests/standin/rules.hpp"
+#include "tests/standin/test_kernels.hpp"
+
+using namespace llmcalc::standin;
+using llmcalc::test::Environment;
+
+namespace {
+
+constexpr std::size_t bytes = 1024;
+
+/// A stream with what the tests need: memory of the pool, pinned memory, an event.
+struct Setup {
+  cudaStream_t stream = nullptr;
+  cudaEvent_t event = nullptr;
+  void *device = nullptr, *pinned = nullptr;
+  Setup() {
+    cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
+    cudaMallocAsync(&device, bytes, stream);
+    cudaMallocHost(&pinned, bytes);
+  }
+  void end() const {
+    cudaStreamSynchronize(stream);
+    cudaFreeAsync(device, stream);
+    cudaFreeHost(pinned);
+    cudaEventDestroy(event);
+    cudaStreamDestroy(stream);
+  }
+  void record(const std::function<void()>& f, cudaGraphExec_t* to) const {
+    cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed);
+    f();
+    cudaGraph_t graph = nullptr;
+    cudaStreamEndCapture(stream, &graph);
+    cudaGraphInstantiate(to, graph, 0);
+    cudaGraphDestroy(graph);
+  }
+  void fill(void* p) const { cudaMemsetAsync(p, 0, bytes, stream); }
+};
+
+/// The sentence of the rule that f(setup) breaks; empty: it breaks none.
+std::string broken_by(const std::function<void(Setup&)>& f) {
+  const Ended e = ended([&] {
+    Setup s;
+    f(s);
+  });
+  const std::string begin = "stand-in for CUDA: ";
+  if (e.code != broken_rule || e.err.rfind(begin, 0) != 0) return "";
+  return e.err.substr(begin.size(), e.err.size() - begin.size() - 1);
+}
+
+std::string broken_in_recording(const std::function<void(Setup&)>& f) {
+  return broken_by([&](Setup& s) {
+    cudaGraphExec_t graph = nullptr;
+    s.record([&] { f(s); }, &graph);
+  });
+}
+
+/// What the process returns as f's error; f runs before anything else of CUDA.
+int error_of(const std::function<cudaError_t()>& f) {
+  return ended([&] { std::_Exit(static_cast<int>(f())); }).code;
+}
+
+}  // namespace
+
+TEST_CASE("what follows the rules breaks none, in a recording or not", "[rules]") {
+  const Ended e = ended([] {
+    Setup s;
+    cudaGraphExec_t graph = nullptr;
+    const auto some = [&] {
+      void* p = nullptr;
+      cudaMallocAsync(&p, bytes, s.stream);
+      cudaMemcpyAsync(p, s.pinned, bytes, cudaMemcpyHostToDevice, s.stream);
+      launch_small({.stream = s.stream, .pointer = static_cast<char*>(p) + 12});
+      cudaFreeAsync(p, s.stream);
+    };
+    some();
+    s.record(some, &graph);
+    for (int i = 0; i < 2; ++i) cudaGraphLaunch(graph, s.stream);
+    cudaStreamSynchronize(s.stream);
+    cudaGraphExecDestroy(graph);
+    s.end();
+  });
+  CHECK(e.err.empty());
+  CHECK(e.code == 0);
+}
+
+TEST_CASE("a call that reaches outside its memory is noticed", "[rules]") {
+  CHECK(broken_by([](Setup& s) { cudaMemsetAsync(s.device, 0, bytes + 3, s.stream); }) ==
+        "what is filled ends 3 bytes past its allocation");
+  CHECK(broken_by([](Setup& s) {
+          cudaMemcpyAsync(static_cast<char*>(s.device) + 8, s.pinned, bytes, cudaMemcpyHostToDevice, s.stream);
+        }) == "what a copy writes ends 8 bytes past its allocation");
+  CHECK(broken_by([](Setup& s) { cudaMemcpyAsync(s.pinned, s.pinned, bytes, cudaMemcpyDeviceToHost, s.stream); }) ==
+        "what a copy reads is not in live device memory");
+}
+
+TEST_CASE("memory that is used or given back after its end is noticed", "[rules]") {
+  CHECK(broken_by([](Setup& s) {
+          cudaFreeAsync(s.device, s.stream);
+          s.fill(s.device);
+        }) == "what is filled is not in live device memory");
+  CHECK(broken_by([](Setup& s) {
+          cudaFreeAsync(s.device, s.stream);
+          cudaFreeAsync(s.device, s.stream);
+        }) == "cudaFreeAsync is given what is not allocated, or not any more");
+  CHECK(broken_by([](Setup& s) { cudaFree(s.device); }) == "cudaFree is given memory of cudaMallocAsync");
+  CHECK(broken_by([](Setup& s) {
+          cudaFreeHost(s.pinned);
+          cudaFreeHost(s.pinned);
+        }) == "cudaFreeHost is given what is not pinned memory, or not any more");
+}
+
+TEST_CASE("what a program leaves behind is noticed", "[rules]") {
+  const std::string left = broken_by([](Setup&) {});
+  CHECK(left ==
+        "1 allocations of the device's memory are never given back, the first of 1024 bytes by cudaMallocAsync");
+  CHECK(broken_by([](Setup& s) {
+          s.end();
+          cudaEventCreate(&s.event);
+        }) == "1 of events are never destroyed");
+}
+
+TEST_CASE("what waits is noticed in a recording", "[rules]") {
+  CHECK(broken_in_recording([](Setup& s) { cudaStreamSynchronize(s.stream); }) ==
+        "cudaStreamSynchronize is called while a stream is recorded, and it waits");
+  CHECK(broken_in_recording([](Setup& s) { cudaEventSynchronize(s.event); }) ==
+        "cudaEventSynchronize is called while a stream is recorded, and it waits");
+  CHECK(broken_in_recording([](Setup& s) { cudaEventQuery(s.event); }) ==
+        "cudaEventQuery is called while a stream is recorded, and it waits");
+  CHECK(broken_in_recording([](Setup&) { cudaFree(nullptr); }) ==
+        "cudaFree is called while a stream is recorded, and it waits");
+}
+
+TEST_CASE("a recording that reads or writes the host's memory is noticed", "[rules]") {
+  CHECK(broken_in_recording([](Setup& s) {
+          cudaMemcpyAsync(s.pinned, s.device, bytes, cudaMemcpyDeviceToHost, s.stream);
+        }) == "the host reads results in a recording");
+  CHECK(broken_in_recording([](Setup& s) {
+          const std::string pageable(bytes, 'x');
+          cudaMemcpyAsync(s.device, pageable.data(), bytes, cudaMemcpyHostToDevice, s.stream);
+        }) == "a recorded copy reads host memory that is not pinned");
+}
+
+TEST_CASE("a recording's memory is its own", "[rules]") {
+  CHECK(broken_in_recording([](Setup& s) { cudaFreeAsync(s.device, s.stream); }) ==
+        "cudaFreeAsync in a recording is given memory of cudaMallocAsync");
+  CHECK(broken_in_recording([](Setup& s) {
+          void* p = nullptr;
+          cudaMallocAsync(&p, bytes, s.stream);
+        }) == "1 allocations of a recording are not given back in it");
+}
+
+TEST_CASE("a recording that runs after its memory was given back is noticed", "[rules]") {
+  CHECK(broken_by([](Setup& s) {
+          cudaGraphExec_t graph = nullptr;
+          s.record([&] { s.fill(s.device); }, &graph);
+          cudaFreeAsync(s.device, s.stream);
+          cudaGraphLaunch(graph, s.stream);
+        }) == "what is filled is not in live device memory");
+}
+
+TEST_CASE("pinned memory that changes while a copy reads it is noticed", "[rules]") {
+  const auto changed = [](const std::function<void(Setup&)>& before) {
+    return broken_by([&](Setup& s) {
+      cudaMemcpyAsync(s.device, s.pinned, bytes, cudaMemcpyHostToDevice, s.stream);
+      cudaEventRecord(s.event, s.stream);
+      before(s);
+      ++*static_cast<char*>(s.pinned);
+      s.end();
+    });
+  };
+  CHECK(changed([](Setup&) {}) == "the host changed pinned memory while a copy read it");
+  CHECK(changed([](Setup& s) { cudaEventQuery(s.event); }) != "");  // not ready when it is first asked for
+  CHECK(changed([](Setup& s) { cudaEventSynchronize(s.event); }).empty());
+  CHECK(broken_by([](Setup& s) {
+          cudaMemcpyAsync(s.device, s.pinned, bytes, cudaMemcpyHostToDevice, s.stream);
+          cudaFreeHost(s.pinned);
+        }) == "pinned memory is given back while a copy reads it");
+}
+
+TEST_CASE("a kernel that is given memory of the host, or none that lives, is noticed", "[rules]") {
+  const std::vector<float> host(1 << 20);
+  const auto given = [](const std::function<const void*(Setup&)>& pointer) {
+    const std::string said = broken_by([&](Setup& s) { launch_small({.stream = s.stream, .pointer = pointer(s)}); });
+    return said.substr(said.find(" is given") + 1);
+  };
+  CHECK(given([&](Setup&) { return host.data(); }) == "is given, at byte 8 of its parameters, memory of the host");
+  CHECK(given([](Setup& s) { return s.pinned; }) == "is given, at byte 8 of its parameters, memory of the host");
+  CHECK(given([](Setup& s) {
+          cudaFreeAsync(s.device, s.stream);
+          return static_cast<const char*>(s.device) + 64;
+        }) == "is given, at byte 8 of its parameters, device memory that is not live");
+}
+
+TEST_CASE("a launch beyond the device's limits is noticed", "[rules]") {
+  const auto ends_with = [](const std::string& said, const std::string& end) {
+    return said.size() >= end.size() && said.substr(said.size() - end.size()) == end;
+  };
+  const auto launch = [](Launch l, cudaError_t (*kernel)(const Launch&) = launch_small) {
+    return broken_by([&](Setup& s) {
+      l.stream = s.stream;
+      kernel(l);
+      s.end();
+    });
+  };
+  CHECK(launch({.threads = 1024}).empty());
+  CHECK(ends_with(launch({.threads = 1025}), "is launched with 1025 threads per block"));
+  CHECK(ends_with(launch({.blocks = 0}), "is launched with 0 blocks"));
+  CHECK(launch({.shared = 48 * 1024}).empty());
+  CHECK(ends_with(launch({.shared = 48 * 1024 + 1}), "more shared memory than it has asked for: 49153"));
+  CHECK(launch({.shared = 227 * 1024, .asked_shared = 227 * 1024}).empty());
+  CHECK(launch({.threads = 256}, launch_large).empty());
+  CHECK(ends_with(launch({.threads = 1024}, launch_large), "with more registers than a multiprocessor has"));
+}
+
+TEST_CASE("shared memory is that of the described device", "[rules]") {
+  const auto asked = [](const char* capability, std::size_t kilobytes) {
+    const Environment described("LLMCALC_STANDIN_CAPABILITY", capability);
+    return error_of([&] {
+      const Setup s;
+      return launch_small({.stream = s.stream, .shared = 1, .asked_shared = kilobytes * 1024});
+    });
+  };
+  CHECK(asked("9.0", 227) == cudaSuccess);
+  CHECK(asked("9.0", 228) == cudaErrorInvalidValue);
+  if (asked("8.6", 1) == cudaErrorNoKernelImageForDevice) return;  // compiled for a later one alone
+  CHECK(asked("8.6", 99) == cudaSuccess);
+  CHECK(asked("8.6", 100) == cudaErrorInvalidValue);
+}
+
+TEST_CASE("a device that nothing was compiled for runs no kernel", "[rules]") {
+  const Environment described("LLMCALC_STANDIN_CAPABILITY", "7.5");
+  CHECK(error_of([] {
+          const Setup s;
+          return launch_small({.stream = s.stream});
+        }) == cudaErrorNoKernelImageForDevice);
+}
+
+TEST_CASE("memory beyond the described device's is refused", "[rules]") {
+  const Environment described("LLMCALC_STANDIN_MEMORY", "1073741824");  // half of it is the context's
+  const auto allocated = [](std::size_t n) {
+    return error_of([&] {
+      void* p = nullptr;
+      return cudaMalloc(&p, n);
+    });
+  };
+  CHECK(allocated(std::size_t{512} << 20) == cudaSuccess);
+  CHECK(allocated((std::size_t{512} << 20) + 1) == cudaErrorMemoryAllocation);
+}
+
+TEST_CASE("the planned call fails; with an error of the device, every later one does", "[rules]") {
+  const auto errors = [](const char* plan) {
+    const Environment planned("LLMCALC_STANDIN_FAIL", plan);
+    return error_of([] {
+      void* p = nullptr;
+      int failed = 0;
+      for (int i = 0; i < 4; ++i) failed += cudaMalloc(&p, 1) != cudaSuccess ? 1 << i : 0;
+      return static_cast<cudaError_t>(failed);
+    });
+  };
+  CHECK(errors("2:2") == 0b0010);
+  CHECK(errors("2:700") == 0b1110);
+  CHECK(errors("2") == 0b1110);
+}
