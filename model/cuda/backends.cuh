@@ -6,7 +6,7 @@
 
 namespace llmcalc::model::cuda {
 
-/// What they compute on must outlive them. `poison`: memory begins as NaN.
+/// The device and the instruments must outlive the backend. `poison`: memory begins as NaN.
 Backend* new_f32(GpuDevice& device, const char* name, bool poison, Instruments* instruments);
 Backend* new_bf16(GpuDevice& device, const char* name, bool poison, Instruments* instruments);
 

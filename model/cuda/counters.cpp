@@ -50,7 +50,7 @@ std::string chip_of_device(const Cupti& cupti, CUcontext context) {
   return chip.pChipName;
 }
 
-/// The fullest choice of metrics that the chip counts in one pass: a step runs once.
+/// The largest set of metrics that the chip counts in one pass, because a step runs once.
 std::vector<const char*> chosen(const Cupti& cupti, const std::string& chip, bool bf16_numbers) {
   const auto choices = metric_choices(bf16_numbers);
   for (const std::vector<const char*>& names : choices) {

@@ -12,12 +12,12 @@ namespace llmcalc::model::cuda {
 /// Search paths of CUPTI.
 std::vector<std::string> cupti_names();
 
-/// What may be counted, by CUPTI's names, the fullest choice first: FLOPs of the tensor cores (GH100 has no room for
-/// two formats in one pass), bytes from DRAM and bytes to it, nanoseconds. Chips of GeForce's RTX 50 series name the
-/// bytes in another way or count none, and some have no room for them.
+/// Sets of CUPTI's metrics, the largest first: FLOPs of the tensor cores, nanoseconds, and bytes read from and written
+/// to DRAM. One set counts one format, because GH100 cannot count two in one pass. GeForce's RTX 50 series names the
+/// bytes differently, and some chips do not count them.
 std::vector<std::vector<const char*>> metric_choices(bool bf16_numbers);
 
-/// The fullest choice that a chip counts in one pass; no device is asked. Throws as passes().
+/// The largest of these sets that a chip counts in one pass; no device is asked. Throws as passes() does.
 std::vector<const char*> metrics_of(const std::string& chip, bool bf16_numbers,
                                     const std::vector<std::string>& libraries = cupti_names());
 

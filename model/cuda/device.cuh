@@ -24,7 +24,7 @@ namespace llmcalc::model::cuda {
 /// Throws DeviceError, or DeviceMemoryError where the device's memory is full. `what`: "allocating memory".
 void check(cudaError_t e, const char* what);
 void check(cublasStatus_t s, const char* what);
-/// Of an allocation of the host's memory.
+/// Checks an allocation of the host's memory.
 void check_host(cudaError_t e);
 
 /// One product as cuBLASLt sees it: descriptors that are made once, and the algorithm that was fastest.
@@ -173,7 +173,8 @@ constexpr auto entry() {
 template <typename Kernel>
 void GpuDevice::launch(const Kernel& kernel, Count blocks, int threads, Count room) {
   constexpr Count usual_room = 48 * 1024;
-  if (blocks > std::numeric_limits<int>::max()) check(cudaErrorInvalidConfiguration, "a launch of so many blocks");
+  if (blocks > std::numeric_limits<int>::max())
+    check(cudaErrorInvalidConfiguration, "launching more blocks than a grid has");
   if (room > usual_room)
     check(cudaFuncSetAttribute(entry<Kernel>(), cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(room)),
           "asking for shared memory");

@@ -1,4 +1,4 @@
-// What the device itself computes by kernels of ours.
+// Members of GpuDevice that launch kernels.
 
 #include "model/cuda/device.cuh"
 #include "model/cuda/pointwise.hpp"

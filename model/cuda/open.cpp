@@ -15,8 +15,8 @@ using MakeBackend = Backend*(int index, bool bf16_numbers, bool poison, char* er
 
 constexpr const char* library_name = "libllmcalc_cuda.so";
 
-/// Opens the library that lies beside the program, or where the system looks. Never closed: what it made may live as
-/// long as the program.
+/// Opens the library beside the program, or on the system's search path. It is never closed, because a backend may live
+/// as long as the program.
 MakeBackend* backend_maker() {
   std::error_code ignored;
   const auto beside = std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path() / library_name;

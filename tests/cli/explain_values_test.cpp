@@ -202,7 +202,8 @@ void latent(Arch& a) {
   a.latent = {.q_rank = 24, .kv_rank = 16, .nope_dim = 8, .rope_dim = 4, .v_dim = 10};
 }
 
-std::vector<ModelCard> odd_models() {
+/// Unlike tables, norms and positions.
+std::vector<ModelCard> odd_tables() {
   return {
       odd("table narrower than the model, post norm, no final norm",
           [](Arch& a) {
@@ -210,7 +211,8 @@ std::vector<ModelCard> odd_models() {
             a.norm_placement = NormPlacement::post;
             a.final_norm = false;
             a.tied_head = true;
-            a.position = Position::learned, a.position_rows = 4098,
+            a.position = Position::learned;
+            a.position_rows = 4098;
             a.mlp_bias = a.qkv_bias = a.attention_out_bias = true;
           }),
       odd("narrow table with an embedding norm, untied head with bias",
@@ -228,6 +230,12 @@ std::vector<ModelCard> odd_models() {
             a.mlp = MlpKind::gated;
             a.attention_sinks = true;
           }),
+  };
+}
+
+/// Unlike kinds of attention, and experts.
+std::vector<ModelCard> odd_attentions() {
+  return {
       odd("every layer windowed, output norms, per-head norms with bias",
           [](Arch& a) {
             a.norm_placement = NormPlacement::output;
@@ -257,7 +265,10 @@ std::vector<ModelCard> odd_models() {
             a.moe.layers = LayerSet::every(2, 2, 7);
           }),
       odd("linear attention alone",
-          [](Arch& a) { a.linear_layers = LayerSet::all(7), a.activation = Activation::xielu; }),
+          [](Arch& a) {
+            a.linear_layers = LayerSet::all(7);
+            a.activation = Activation::xielu;
+          }),
       odd("latent attention with windows in a parallel block of two norms",
           [](Arch& a) {
             latent(a);
@@ -297,9 +308,10 @@ ModelCard mixed(ModelCard m) {
 
 TEST_CASE("every printed formula gives the report's number for weights in several formats", "[explain]") {
   evaluated = 0;
-  for (const ModelCard& model : odd_models())
-    for (const char* plan : {"", "--tp 2 --batch 3", "--roofline step --precision fp32"})
-      check_all(mixed(model), {plan});
+  for (const std::vector<ModelCard>& models : {odd_tables(), odd_attentions()})
+    for (const ModelCard& model : models)
+      for (const char* plan : {"", "--tp 2 --batch 3", "--roofline step --precision fp32"})
+        check_all(mixed(model), {plan});
   for (const char* name : {"deepseek-v3", "gpt-oss-20b", "qwen1.5-moe-a2.7b"})
     check_all(mixed(load_model(name)), ways[0]);
   CHECK(evaluated > 1000);
@@ -328,7 +340,8 @@ TEST_CASE("every printed formula gives the report's number under every plan", "[
 
 TEST_CASE("every printed formula gives the report's number for shapes that no preset has", "[explain]") {
   evaluated = 0;
-  for (const ModelCard& model : odd_models())
-    for (const Way& way : ways) check_all(model, way);
+  for (const std::vector<ModelCard>& models : {odd_tables(), odd_attentions()})
+    for (const ModelCard& model : models)
+      for (const Way& way : ways) check_all(model, way);
   CHECK(evaluated > 15000);
 }

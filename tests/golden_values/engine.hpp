@@ -32,6 +32,9 @@ int each_case(std::string_view quantity, const Act& act) {
   return n;
 }
 
+/// The golden value of a quantity that is no integer.
+inline void close(double got, const std::string& value) { CHECK(got == Approx(std::stod(value)).epsilon(1e-9)); }
+
 inline Arch model(const json::Object& in) { return golden::arch(in.object("model")); }
 
 /// A format of that many bytes per number.
