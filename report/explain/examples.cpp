@@ -114,8 +114,7 @@ std::vector<Variant> collected(const Definition& d, bool plans, bool first) {
   std::vector<Variant> all;
   for (const Case& c : cases()) {
     if ((c.is_plan() && !plans) || (first && !all.empty())) continue;
-    const bool absent = c.setting().row(d.path) == nullptr;
-    if (absent && !d.wants.empty()) continue;
+    if (!d.wants.empty() && c.setting().row(d.path) == nullptr) continue;
     Formula f = d.formula(c.setting());
     const auto same = [&](const Variant& v) { return v.formula.expression == f.expression; };
     if (std::none_of(all.begin(), all.end(), same)) all.push_back(variant(d, c, std::move(f)));

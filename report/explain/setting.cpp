@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
 
 #include "report/sections.hpp"
@@ -20,38 +21,64 @@ Setting::Setting(const Request& request, const Parts& parts)
       parts_(parts),
       layers_(textbook::layer_counts(request.model.arch)),
       sizes_(letters(request, 1)),
-      rank_sizes_(letters(request, ranks(request.layout, Group::tensor))) {
-  keep(parameters_section(request.model));
-  if (parts.training) {
-    for (const Section& s : {flops_section(request), formulas_section(request), run_flops_section(request),
-                             training_memory_section(request), activations_section(request)})
-      keep(s);
-  }
-  if (parts.inference) {
-    keep(inference_memory_section(request));
-    keep(kv_cache_section(request));
-  }
-  if (!request.hardware) return;
-  if (parts.training) {
-    train_ = llmcalc::train(arch(), plan(), layout(), cluster());
-    keep(step_section(request, *train_));
-    keep(run_section(request, *train_));
-  }
-  if (parts.inference) {
-    infer_ = llmcalc::infer(arch(), plan(), layout(), cluster());
-    keep(prefill_section(request, *infer_));
-    keep(decode_section(request, *infer_));
-    keep(end_to_end_section(request, *infer_));
-    keep(limits_section(request));
-  }
+      rank_sizes_(letters(request, ranks(request.layout, Group::tensor))) {}
+
+const TrainEstimate& Setting::train() const {
+  if (!train_) train_ = llmcalc::train(arch(), plan(), layout(), cluster());
+  return *train_;
 }
 
-void Setting::keep(const Section& s) {
-  for (const Row& r : s.rows)
-    if (!r.key.empty()) rows_.emplace(s.key + "." + r.key, r);
+const InferEstimate& Setting::infer() const {
+  if (!infer_) infer_ = llmcalc::infer(arch(), plan(), layout(), cluster());
+  return *infer_;
+}
+
+namespace {
+
+using S = const Setting&;
+
+bool always(S) { return true; }
+bool training(S s) { return s.parts().training; }
+bool inference(S s) { return s.parts().inference; }
+bool training_time(S s) { return training(s) && s.request().hardware; }
+bool inference_time(S s) { return inference(s) && s.request().hardware; }
+
+/// A section of the report, and what it needs.
+struct Source {
+  std::string_view key;
+  bool (*there)(S);
+  Section (*section)(S);
+};
+constexpr std::array<Source, 14> sources{{
+    {"parameters", always, [](S s) { return parameters_section(s.request().model); }},
+    {"flops", training, [](S s) { return flops_section(s.request()); }},
+    {"flops", training, [](S s) { return formulas_section(s.request()); }},
+    {"flops", training, [](S s) { return run_flops_section(s.request()); }},
+    {"memory", training, [](S s) { return training_memory_section(s.request()); }},
+    {"activations", training, [](S s) { return activations_section(s.request()); }},
+    {"inference_memory", inference, [](S s) { return inference_memory_section(s.request()); }},
+    {"kv_cache", inference, [](S s) { return kv_cache_section(s.request()); }},
+    {"step", training_time, [](S s) { return step_section(s.request(), s.train()); }},
+    {"run", training_time, [](S s) { return run_section(s.request(), s.train()); }},
+    {"prefill", inference_time, [](S s) { return prefill_section(s.request(), s.infer()); }},
+    {"decode", inference_time, [](S s) { return decode_section(s.request(), s.infer()); }},
+    {"end_to_end", inference_time, [](S s) { return end_to_end_section(s.request(), s.infer()); }},
+    {"limits", inference_time, [](S s) { return limits_section(s.request()); }},
+}};
+
+}  // namespace
+
+void Setting::keep(std::string_view section) const {
+  if (!kept_.emplace(section).second) return;
+  for (const Source& source : sources) {
+    if (source.key != section || !source.there(*this)) continue;
+    for (const Row& r : source.section(*this).rows)
+      if (!r.key.empty()) rows_.emplace(fmt::format("{}.{}", section, r.key), r);
+  }
 }
 
 const Row* Setting::row(std::string_view path) const {
+  keep(path.substr(0, path.find('.')));
   const auto it = rows_.find(path);
   return it == rows_.end() ? nullptr : &it->second;
 }

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,13 +41,13 @@ class Setting {
   const textbook::Sizes<Expr>& rank_sizes() const { return rank_sizes_; }
   const Parts& parts() const { return parts_; }
 
-  /// A row of the report, or null.
+  /// A row of the report, or null. A section is worked out when one of its rows is first asked for.
   const Row* row(std::string_view path) const;
   /// Its value as a formula has it: every digit.
   std::string number(std::string_view path) const;
 
-  const TrainEstimate& train() const { return *train_; }
-  const InferEstimate& infer() const { return *infer_; }
+  const TrainEstimate& train() const;
+  const InferEstimate& infer() const;
   bool estimated() const { return has_estimate(device(), plan()); }
 
   bool latent() const { return arch().attention == AttentionKind::latent; }
@@ -59,15 +60,16 @@ class Setting {
   Expr tokens() const { return micro_batch() * seq(); }
 
  private:
-  void keep(const Section& s);
+  void keep(std::string_view section) const;
 
   const Request& request_;
   Parts parts_;
   textbook::LayerCounts layers_;
   textbook::Sizes<Expr> sizes_, rank_sizes_;
-  std::map<std::string, Row, std::less<>> rows_;
-  std::optional<TrainEstimate> train_;
-  std::optional<InferEstimate> infer_;
+  mutable std::set<std::string, std::less<>> kept_;  ///< sections whose rows are in rows_
+  mutable std::map<std::string, Row, std::less<>> rows_;
+  mutable std::optional<TrainEstimate> train_;
+  mutable std::optional<InferEstimate> infer_;
 };
 
 /// Numbers as formulas have them: all digits, "3.35e12", "0.9".
