@@ -317,7 +317,7 @@ TEST_CASE("every printed formula gives the report's number for weights in severa
   CHECK(evaluated > 1000);
 }
 
-TEST_CASE("every printed formula gives the report's number for every model, each plan for some", "[explain]") {
+TEST_CASE("every printed formula gives the report's number for every model, each plan for some", "[explain][every]") {
   evaluated = 0;
   std::size_t n = 0;
   for (const Builtin& b : builtin_models()) {
@@ -330,7 +330,7 @@ TEST_CASE("every printed formula gives the report's number for every model, each
   CHECK(evaluated > 30000);
 }
 
-TEST_CASE("every printed formula gives the report's number under every plan", "[explain]") {
+TEST_CASE("every printed formula gives the report's number under every plan", "[explain][every]") {
   evaluated = 0;
   for (const char* name : {"gpt-3-175b", "llama-3.1-8b", "falcon-7b", "falcon-40b", "gemma-3-27b", "mixtral-8x7b",
                            "deepseek-v3", "deepseek-v2-lite", "gpt-oss-20b", "olmo-2-7b", "qwen1.5-moe-a2.7b"})
@@ -338,7 +338,7 @@ TEST_CASE("every printed formula gives the report's number under every plan", "[
   CHECK(evaluated > 20000);
 }
 
-TEST_CASE("every printed formula gives the report's number for shapes that no preset has", "[explain]") {
+TEST_CASE("every printed formula gives the report's number for shapes that no preset has", "[explain][every]") {
   evaluated = 0;
   for (const std::vector<ModelCard>& models : {odd_tables(), odd_attentions()})
     for (const ModelCard& model : models)

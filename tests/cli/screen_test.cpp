@@ -74,7 +74,7 @@ const std::vector<std::string>& commands_with_reports() {
 
 }  // namespace
 
-TEST_CASE("no line of any text is wider than the screen", "[screen][cli]") {
+TEST_CASE("no line of any text is wider than the screen", "[screen][cli][every]") {
   for (const std::size_t columns : {80, 120}) {
     const Variable set("COLUMNS", std::to_string(columns));
     for (const std::string& command : commands_with_reports()) {
