@@ -41,6 +41,8 @@ struct Achieved {
   // Rates of single operators, by the format that they multiply in.
   std::array<CoreRates, peak_count> flash{}, naive{};  ///< attention's core
   std::array<double, peak_count> half_matmul{};  ///< FLOPs of a matmul at half its rate: n1/2 (Hockney & Jesshope 1981)
+  /// Share of its rate that a matmul keeps whose inputs or outputs do not lie on 16 bytes (see aligned()).
+  std::array<double, peak_count> unaligned = for_each_format(1.0);
   /// Share of the shorter of a matmul's compute and memory time that is added to the longer. 0: fully overlapped;
   /// 1: not overlapped; above 1: strided operands load more slowly than a plain copy.
   std::array<double, peak_count> exposed{};

@@ -29,6 +29,8 @@ struct Rates {
   double exposed = 0;                       ///< exposed share of the shorter of compute and memory time
   CoreRates attention{};
   double half_matmul = 0, functions = 0;
+  double unaligned = 1;   ///< share of the rate of a product that is not aligned
+  Count in_16_bytes = 1;  ///< numbers of the format that the blocks multiply in
   BytesPerSecond cache_bandwidth{};
   Bytes cache{};
   /// Whether the products of the blocks are in another format than all else.
@@ -36,7 +38,8 @@ struct Rates {
   /// Whether all operators reach the same rates, and launching them takes no time.
   constexpr bool uniform() const {
     return !mixed() && launch.value == 0 && launch_backward.value == 0 && recorded.value == 0 && exposed == 0 &&
-           attention.forward.value == 0 && half_matmul == 0 && functions == 0 && cache_bandwidth.value == 0;
+           attention.forward.value == 0 && half_matmul == 0 && unaligned == 1 && functions == 0 &&
+           cache_bandwidth.value == 0;
   }
 };
 
@@ -78,11 +81,17 @@ constexpr Time operator*(double n, const Time& t) {
 /// The cause that takes most of the time.
 Bound bound(const Time& t);
 
-/// The rates that one pass over an operator reaches: a product F / (F + half_matmul) of `compute`, attention's core its
-/// own. In inference, activations that fit into the device's cache move at the cache's bandwidth, since their buffers
-/// are reused; training keeps them in memory. Training and decoding may run from CUDA graphs; a prompt does not.
-/// An element-wise kernel is never faster than the functions that it evaluates. A gradient's launch counts once, with
-/// the inputs' gradient if there is one.
+/// Whether the rows of a product's input, weight and output begin on 16 bytes, as tensor cores load them: an odd
+/// vocabulary does not (NVIDIA, "Matrix Multiplication Background User's Guide", section 2.1).
+constexpr bool aligned(const Linear& s, Count in_16_bytes) {
+  return s.in % in_16_bytes == 0 && s.out % in_16_bytes == 0;
+}
+
+/// The rates that one pass over an operator reaches: a product F / (F + half_matmul) of `compute`, and of that the
+/// share `unaligned` where it is not aligned; attention's core its own. In inference, activations that fit into the
+/// device's cache move at the cache's bandwidth, since their buffers are reused; training keeps them in memory.
+/// Training and decoding may run from CUDA graphs; a prompt does not. An element-wise kernel is never faster than the
+/// functions that it evaluates. A gradient's launch counts once, with the inputs' gradient if there is one.
 OpRates reached(const Op& op, const Cost& c, const Pricing& p, Direction direction, const Rates& r);
 
 /// Time of one pass over one operator: the longer of compute and memory, and the exposed share of the shorter.

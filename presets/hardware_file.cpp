@@ -190,13 +190,13 @@ void read_cores(const Object& o, const char* key, std::array<CoreRates, peak_cou
   });
 }
 
-/// A share of every peak, or one by format.
-std::array<double, peak_count> matmul_shares(const Object& o) {
-  const json::Value* v = o.find("matmul");
-  if (v == nullptr || !v->is_object()) return for_each_format(share(o, "matmul"));
-  std::array<double, peak_count> shares = for_each_format(1.0);
-  each_format(o, "matmul", [&](const Object& in, std::size_t i) { shares[i] = share(in, peak_names[i]); });
-  return shares;
+/// A share of all formats, or one by format.
+std::array<double, peak_count> shares(const Object& o, const char* key) {
+  const json::Value* v = o.find(key);
+  if (v == nullptr || !v->is_object()) return for_each_format(share(o, key));
+  std::array<double, peak_count> all = for_each_format(1.0);
+  each_format(o, key, [&](const Object& in, std::size_t i) { all[i] = share(in, peak_names[i]); });
+  return all;
 }
 
 void read_achieved(Sheet& s) {
@@ -204,7 +204,8 @@ void read_achieved(Sheet& s) {
   const Object o = s.file.object("achieved");
   Achieved& a = s.card.cluster.device.achieved;
   a.present = true;
-  a.matmul = matmul_shares(o);
+  a.matmul = shares(o, "matmul");
+  a.unaligned = shares(o, "unaligned");
   a.memory = share(o, "memory");
   a.link = share(o, "link");
   const auto seconds = [&](std::string_view key, Seconds& to) {

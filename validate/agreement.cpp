@@ -29,6 +29,7 @@ void for_each_number(C& c, const F& f) {
     f("naive_attention_" + name, r.naive.forward.value);
     f("naive_attention_backward_" + name, r.naive.backward.value);
     f("half_matmul_" + name, r.half_matmul);
+    f("unaligned_" + name, r.unaligned);
     f("exposed_" + name, r.exposed);
     for (auto& m : r.matmuls) f(matmul_key(r.format, m.size), m.rate.value);
   }

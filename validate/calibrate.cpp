@@ -22,6 +22,7 @@ namespace {
 struct Sizes {
   std::vector<MatmulSize> matmuls;  ///< projections, MLPs and heads
   MatmulSize few, more;             ///< a product and the same of more rows
+  MatmulSize aligned{};             ///< a GPU's: a vocabulary's that is a multiple of 8
   MatmulSize layer{};               ///< a GPU's: a square one
   Count layers = 0;                 ///< that no cache holds
   Bytes cached;                     ///< of an addition's tensors, which the caches hold
@@ -52,6 +53,7 @@ Sizes gpu_sizes() {
                       {8192, 8192, 8192}},
           .few = {1024, 2048, 2048},
           .more = {4096, 2048, 2048},
+          .aligned = {8192, 12288, 768},
           .layer = {8192, 2048, 2048},
           .layers = 16,
           .cached = Bytes(Count{32} << 20),
@@ -66,6 +68,15 @@ double half_matmul(model::Backend& b, const Sizes& sizes, FlopsPerSecond rate, S
   const double slope = (more - few) / static_cast<double>(sizes.more.rows - sizes.few.rows);
   const double seconds = few - static_cast<double>(sizes.few.rows) * slope - launch.value;
   return std::max(0.0, seconds * rate.value);
+}
+
+/// The share of its rate that a product keeps with one output more, which begins none of its rows on 16 bytes.
+double unaligned(model::Backend& b, const MatmulSize& aligned, Seconds launch) {
+  if (aligned.rows == 0) return 1;
+  MatmulSize odd = aligned;
+  ++odd.out;
+  const auto rate = [&](const MatmulSize& s) { return s.flops() / (matmul_seconds(b, s) - launch).value; };
+  return std::min(1.0, rate(odd) / rate(aligned));
 }
 
 /// t = longer + exposed shorter, of layers whose operands come from memory.
@@ -157,6 +168,7 @@ FormatRates rates_of(model::Backend& b, const Sizes& sizes, DType format, const 
   for (const MatmulSize& s : sizes.matmuls)
     r.matmuls.push_back({s, FlopsPerSecond(s.flops() / (matmul_seconds(b, s) - c.among_others().forward).value)});
   r.half_matmul = half_matmul(b, sizes, r.median(), c.among_others().forward);
+  r.unaligned = unaligned(b, sizes.aligned, c.among_others().forward);
   return r;
 }
 
@@ -294,12 +306,13 @@ bool calibrated_here(const HardwareCard& card, const Where& where) {
 
 json::Value hardware_file(const Calibration& c, const std::string& name, const std::string& date) {
   const std::string title = c.threads > 0 ? processor_title(c.device, c.threads) : c.device;
-  json::Value matmul, share, half, exposed, flash, flash_backward, naive, naive_backward, sources;
+  json::Value matmul, share, half, odd, exposed, flash, flash_backward, naive, naive_backward, sources;
   for (const FormatRates& f : c.formats) {
     const std::string key(f.format.name());
     matmul[key] = rate_text(f.best());
     share[key] = rounded(f.median().value / f.best().value);
     half[key] = rounded(f.half_matmul);
+    odd[key] = rounded(f.unaligned);
     exposed[key] = rounded(f.exposed);
     flash[key] = rate_text(f.flash.forward);
     flash_backward[key] = rate_text(f.flash.backward);
@@ -325,6 +338,7 @@ json::Value hardware_file(const Calibration& c, const std::string& name, const s
                   {"naive_attention", naive},
                   {"naive_attention_backward", naive_backward},
                   {"half_matmul", half},
+                  {"unaligned", odd},
                   {"exposed", exposed},
                   {"functions", rounded(c.functions)},
                   {"cache", fmt::format("{:.4g} GB/s", c.cache_bandwidth.value / 1e9)},

@@ -24,6 +24,7 @@ struct FormatRates {
   DType format;
   std::vector<MatmulRate> matmuls;
   double half_matmul = 0;  ///< FLOPs of a product at half its rate
+  double unaligned = 1;    ///< share of its rate that a product of odd width keeps; measured on GPUs
   double exposed = 0;      ///< share of a product's memory time that is added to its arithmetic's
   CoreRates flash, naive;
   FlopsPerSecond best() const;

@@ -81,6 +81,8 @@ Section rest(const validate::Calibration& c) {
     core("naive_attention_backward_", "naive attention backward, ", f.naive.backward);
     s.add("half_matmul_" + name, "half matmul, " + name, fmt::format("{:.4g} MFLOP", f.half_matmul / 1e6), Unit::none,
           "a product at half its rate");
+    if (f.unaligned < 1)
+      s.add("unaligned_" + name, "odd widths, " + name, f.unaligned, Unit::ratio, "of the rate of aligned ones");
     s.add("exposed_" + name, "exposed memory time, " + name, fmt::format("{:.2f}", f.exposed), Unit::none,
           "of a product, added to its arithmetic's");
   }

@@ -106,6 +106,34 @@ TEST_CASE("a small product reaches less of the rate, once for each product of a 
   CHECK(reached(op_of(Norm{3, 5, 5}), {}, train, Direction::forward, r).compute.value == 100);
 }
 
+TEST_CASE("a product whose rows do not begin on 16 bytes keeps a share of its rate", "[cost][roofline]") {
+  Rates r = rates;
+  r.unaligned = 0.25;
+  r.in_16_bytes = 8;  // of two bytes each
+  CHECK_FALSE(r.uniform());
+  const auto rate = [&](Count in, Count out) {
+    return reached(op_of(Linear{.rows = 3, .in = in, .out = out}), {}, train, Direction::forward, r).compute.value;
+  };
+  CHECK(rate(768, 50304) == 100);
+  CHECK(rate(768, 50257) == 25);
+  CHECK(rate(50257, 768) == 25);
+  CHECK(rate(4, 8) == 25);
+  r.in_16_bytes = 4;
+  CHECK(rate(4, 8) == 100);
+}
+
+TEST_CASE("a device's share for unaligned products is that of the plan's format", "[cost][roofline]") {
+  Device d = device(100, 10).device;
+  d.achieved.present = true;
+  d.achieved.unaligned = for_each_format(0.5);
+  Plan p;
+  CHECK(estimated_rates(d, p).unaligned == 0.5);
+  CHECK(estimated_rates(d, p).in_16_bytes == 8);
+  p.precision = dtypes::fp32;
+  CHECK(estimated_rates(d, p).in_16_bytes == 4);
+  CHECK(bound_rates(d, p).unaligned == 1);
+}
+
 TEST_CASE("an operator's gradient may have a launch of its own", "[cost][roofline]") {
   Rates r = rates;
   r.launch = Seconds(3);

@@ -97,6 +97,7 @@ Achieved measured() {
   a.flash.fill({FlopsPerSecond(3.1e14), FlopsPerSecond(2.7e14)});
   a.naive.fill({FlopsPerSecond(1.1e14), {}});
   a.half_matmul.fill(2.7e9);
+  a.unaligned.fill(0.3);
   a.launch_backward = Seconds(7e-6), a.recorded = Seconds(2e-6), a.exposed.fill(0.6), a.functions = 1.3e12,
   a.cache = BytesPerSecond(7e12);
   return a;

@@ -174,7 +174,7 @@ TEST_CASE("what single operators achieved is read by format", "[hardware]") {
   const HardwareCard c = read_hardware_file(
       file(R"({"achieved": {"how": "measured", "attention": {"fp32": "31 GFLOP/s"}, "half_matmul": {"bf16": 2.5e6},
                "naive_attention": {"bf16": "5 GFLOP/s"}, "naive_attention_backward": {"bf16": "6 GFLOP/s"},
-               "matmul": {"fp32": 0.9}, "exposed": {"bf16": 1.75},
+               "matmul": {"fp32": 0.9}, "unaligned": {"bf16": 0.3}, "exposed": {"bf16": 1.75},
                "recorded": "2 us", "recorded_backward": "5 us", "functions": 1.7e9, "cache": "40 GB/s", "launch_backward": "9 us",
                "overhead": "600 MiB"}})"),
       "mine.json");
@@ -186,6 +186,8 @@ TEST_CASE("what single operators achieved is read by format", "[hardware]") {
   CHECK(Device::of(a.matmul, dtypes::fp32) == 0.9);
   CHECK(Device::of(a.matmul, dtypes::bf16) == 1);
   CHECK(Device::of(a.half_matmul, dtypes::bf16) == 2.5e6);
+  CHECK(Device::of(a.unaligned, dtypes::bf16) == 0.3);
+  CHECK(Device::of(a.unaligned, dtypes::fp32) == 1);
   CHECK(Device::of(a.exposed, dtypes::bf16) == 1.75);
   CHECK(Device::of(a.exposed, dtypes::fp32) == 0);
   CHECK(a.functions == 1.7e9);
