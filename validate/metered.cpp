@@ -195,6 +195,12 @@ Bytes MemoryUse::predicted() const {
   return all;
 }
 
+bool MemoryUse::within() const {
+  const Bytes more = measured.used - predicted();
+  return near(static_cast<double>(predicted().value), static_cast<double>(measured.used.value)) ||
+         (more >= Bytes() && more <= rounding);
+}
+
 std::optional<Metered> metered(const Case& c, const Parts& parts, const Metering& how, const Where& where) {
   const model::Number number = number_of(c.plan.precision);
   const std::unique_ptr<model::Backend> backend = where.make(number);

@@ -27,6 +27,10 @@ struct EnergyUse {
   double joules_per_token() const { return joules_per_run() / static_cast<double>(tokens); }
 };
 
+/// What drivers round up at most: the pool of tensors and the memory of recorded steps each grow by blocks of 32 MiB
+/// (as assumed; not documented). Of a small model it is more than the tolerance.
+inline constexpr Bytes rounding{Count{64} << 20};
+
 struct MemoryUse {
   std::string part;  ///< "training", "inference"
   Bytes tensors;     ///< predicted, at the worst moment
@@ -34,6 +38,8 @@ struct MemoryUse {
   model::DeviceMemory measured;
   /// Tensors, overhead and workspaces.
   Bytes predicted() const;
+  /// Whether the measured memory is near it, or more by no more than what drivers round up.
+  bool within() const;
 };
 
 /// The readings of one case; those that could not be taken have a sentence with the reason instead.

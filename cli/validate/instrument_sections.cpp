@@ -156,10 +156,11 @@ void add_memory_in_all(Grid& g, const validate::MemoryUse& u) {
   std::vector<std::string> text{u.part, "in all", "as the driver says", "", exact_text(used.value)};
   if (u.overhead != Bytes()) {
     const double predicted = static_cast<double>(u.predicted().value), measured = static_cast<double>(used.value);
-    const bool within = validate::near(predicted, measured);
+    const bool within = u.within();
     row["predicted_bytes"] = u.predicted().value;
     row["ratio"] = measured / predicted;
     row["tolerance"] = metered_tolerance;
+    row["rounding_bytes"] = validate::rounding.value;
     row["within"] = within;
     text[3] = exact_text(u.predicted().value);
     text[2] = fmt::format("tensors, workspaces and {} outside them; ratio {:.4f}, {}",

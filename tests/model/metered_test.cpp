@@ -246,6 +246,20 @@ TEST_CASE("near is two per cent of the prediction", "[metered]") {
   CHECK_FALSE(near(0, 1));
 }
 
+TEST_CASE("a device's memory may exceed its prediction by blocks of the driver", "[metered]") {
+  const auto within = [](Count predicted, Count used) {
+    MemoryUse use{.part = "training", .tensors = Bytes(predicted), .overhead = {}, .measured = {}};
+    use.measured.used = Bytes(used);
+    return use.within();
+  };
+  constexpr Count mib = Count{1} << 20;
+  CHECK(within(500 * mib, 564 * mib));  // 13 % of a small model
+  CHECK_FALSE(within(500 * mib, 565 * mib));
+  CHECK_FALSE(within(500 * mib, 489 * mib));  // less than predicted is no rounding
+  CHECK(within(40000 * mib, 40800 * mib));    // 2 % of a large one
+  CHECK_FALSE(within(40000 * mib, 40801 * mib));
+}
+
 TEST_CASE("operators that run from recordings take time, forward and backward", "[metered]") {
   for (const test::MakeBackend make : test::gpus()) {
     const OperatorSeconds s = recorded_operator_seconds(*make(model::Number::f32, false));
