@@ -29,9 +29,9 @@ std::optional<Bytes> of_group() {
 }
 
 std::string text(Bytes b) {
-  constexpr double gib = 1024.0 * 1024 * 1024;
-  const double n = static_cast<double>(b.value) / gib;
-  return fmt::format("{:.{}f} GiB ({} bytes)", n, n < 100 ? 1 : 0, b.value);
+  const bool large = b.value >= Count{1} << 30;
+  const double n = static_cast<double>(b.value) / static_cast<double>(Count{1} << (large ? 30 : 20));
+  return fmt::format("{:.{}f} {} ({} bytes)", n, n < 100 ? 1 : 0, large ? "GiB" : "MiB", b.value);
 }
 
 }  // namespace
