@@ -12,10 +12,25 @@
 
 namespace llmcalc::model {
 
-/// e^x. float: x = n ln 2 + r with |r| <= ln 2 / 2, a polynomial of degree 7 in r (Cephes, S. Moshier), scaled by 2^n.
-/// Error: under 1.2 units of the last place. Below -87.68, where n is -127, it is 0; above 88.38 n stays 127 and r
-/// grows: under 6 units up to the greatest float, infinity beyond it.
+/// 2^x. On a GPU its own instruction: error under 2^-22 (PTX ISA, ex2.approx), denormal results are 0.
+LLMCALC_HD inline float exp2_of(float x) {
+#ifdef __CUDA_ARCH__
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+#else
+  return std::exp2(x);
+#endif
+}
+
+/// e^x. float, on a GPU 2^(x log2 e) by its own instruction: error under 2 + 1.2 |x| units of the last place (CUDA C++
+/// Programming Guide, __expf). Elsewhere x = n ln 2 + r with |r| <= ln 2 / 2, a polynomial of degree 7 in r (Cephes, S.
+/// Moshier), scaled by 2^n. Error: under 1.2 units of the last place. Below -87.68, where n is -127, it is 0;
+/// above 88.38 n stays 127 and r grows: under 6 units up to the greatest float, infinity beyond it.
 LLMCALC_HD inline float exp_of(float x) {
+#ifdef __CUDA_ARCH__
+  return exp2_of(x * 1.44269504f);
+#else
   constexpr float middle = 12582912.0f;  // 1.5 x 2^23: what is added to it is rounded, and is in its last bits
   constexpr std::int32_t most = std::bit_cast<std::int32_t>(middle) + 127;
   const float rounded = x * 1.44269504f + middle;
@@ -32,29 +47,26 @@ LLMCALC_HD inline float exp_of(float x) {
   p = p * r + 1.0f;
   const float scale = std::bit_cast<float>((static_cast<std::uint32_t>(capped) + 127U) << 23U);
   return rounded < middle - 126.0f ? 0.0f : p * scale;
+#endif
 }
 inline double exp_of(double x) { return std::exp(x); }
 inline Counted exp_of(Counted x) { return ++Counted::tally.functions, Counted(std::exp(x.value)); }
 
-/// 2^x. On a GPU its own instruction: error under 2^-22 (PTX ISA, ex2.approx), denormal results are 0.
-LLMCALC_HD inline float exp2_of(float x) {
-#ifdef __CUDA_ARCH__
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-  return y;
-#else
-  return std::exp2(x);
-#endif
-}
-
-/// 1/x for x >= 1. float: from the exponent a guess within 13 %, its error squared three times by Newton's iteration:
+/// 1/x for x >= 1. float, on a GPU its own instruction: error under 1 unit of the last place (PTX ISA, rcp.approx).
+/// Elsewhere from the exponent a guess within 13 %, its error squared three times by Newton's iteration:
 /// six multiply-adds, where a division takes as long as twenty. Above 1e37 it stays 1e-37.
 LLMCALC_HD inline float reciprocal_of(float x) {
+#ifdef __CUDA_ARCH__
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+#else
   const float c = x > 1e37f ? 1e37f : x;
   float r = std::bit_cast<float>(0x7ef311c7U - std::bit_cast<std::uint32_t>(c));
   r = r * (2.0f - c * r);
   r = r * (2.0f - c * r);
   return r + r * (1.0f - c * r);
+#endif
 }
 inline double reciprocal_of(double x) { return 1 / x; }
 inline Counted reciprocal_of(Counted x) { return Counted(1) / x; }
