@@ -68,6 +68,15 @@ requires(K <= 2) struct GroupSums {
   }
 };
 
+/// to[k] += the groups' sums k.
+template <int K, typename Device>
+void add_groups(Device& device, Count groups, Count columns, const float* partial, const std::array<float*, K>& to) {
+  constexpr int threads = 128;
+  GroupSums<K> all{groups, columns, partial, {}};
+  std::copy(to.begin(), to.end(), all.to);
+  device.launch(all, K * ((columns + warp - 1) / warp), threads, threads * static_cast<Count>(sizeof(float)));
+}
+
 /// to[k] += the sums k of f over all rows.
 template <int K, int N, typename Device, typename F>
 void add_column_sums(Device& device, Count rows, Count columns, const F& f, const std::array<float*, K>& to) {
@@ -79,9 +88,7 @@ void add_column_sums(Device& device, Count rows, Count columns, const F& f, cons
   const Room<Device, float> partial(device, groups * K * columns);
   const ColumnSums<K, N, F> sums{rows, columns, size, f, partial.data()};
   device.launch(sums, groups * ((columns + sums.tile - 1) / sums.tile), threads, K * N * threads * number);
-  GroupSums<K> all{groups, columns, partial.data(), {}};
-  std::copy(to.begin(), to.end(), all.to);
-  device.launch(all, K * ((columns + warp - 1) / warp), threads, threads * number);
+  add_groups<K>(device, groups, columns, partial.data(), to);
 }
 
 /// The rows of a matrix as they are.

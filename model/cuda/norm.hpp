@@ -135,8 +135,15 @@ struct NormRows {
   }
 };
 
-/// dx = (g - mean(g) - n mean(g n)) inverse with g = dy w and n the normalised row. Where no statistics were kept they
-/// are made again, into `made` (mean, inverse), which the weights' gradients read. Room: a line, then both rows.
+/// Sums over tokens of dy n and of dy, column by column: the gradients of a norm's weight and bias.
+struct NormSums {
+  float *weight, *bias;
+};
+
+/// The gradient of a norm, a block for each head and group of tokens, which reads x and dy once:
+///   dx = (g - mean(g) - n mean(g n)) inverse   with g = dy w and n the normalised row,
+/// and what the group adds to the gradients of w and b. Statistics that were not kept are made again. Room: a line, a
+/// row of x and of dy where `kept`, the sums where `near`; else they are made in `partial` itself.
 template <typename T, int N>
 struct NormRowsGradient {
   Norm s;
@@ -145,14 +152,47 @@ struct NormRowsGradient {
   const T* dy;
   T* dx;
   bool add;
-  float* made;
-  bool kept;
+  Count size;      ///< tokens of a group
+  float* partial;  ///< (groups, 2, heads, width); null: no gradients of weights
+  bool kept, near;
 
   template <typename Thread>
   LLMCALC_HD void operator()(const Thread& t) const {
+    const Count head = t.block() % v.heads, group = t.block() / v.heads, tokens = s.rows / v.heads;
+    const Count end = (group + 1) * size < tokens ? (group + 1) * size : tokens;
+    const NormSums far = far_sums(group, head), sums = near ? near_sums(t.room()) : far;
+    if (partial != nullptr) each_number(t, [&](Count i) { sums.weight[i] = sums.bias[i] = 0; });
+    for (Count token = group * size; token < end; ++token) one_row(t, token * v.heads + head, sums);
+    if (!near || partial == nullptr) return;
+    each_number(t, [&](Count i) {
+      far.weight[i] = sums.weight[i];
+      far.bias[i] = sums.bias[i];
+    });
+  }
+
+ private:
+  LLMCALC_HD NormSums far_sums(Count group, Count head) const {
+    if (partial == nullptr) return {};
+    float* const weight = partial + (2 * group * v.heads + head) * s.width;
+    return {weight, weight + v.heads * s.width};
+  }
+  LLMCALC_HD NormSums near_sums(std::byte* room) const {
+    float* const weight =
+        reinterpret_cast<float*>(room + norm_line + (kept ? 2 * s.width * static_cast<Count>(sizeof(T)) : 0));
+    return {weight, weight + s.width};
+  }
+  /// f(i) for every number of a row, each by the thread that has its pack.
+  template <typename Thread, typename F>
+  LLMCALC_HD void each_number(const Thread& t, const F& f) const {
+    in_row<N>(t, s.width, [&](Count i) {
+      for (int k = 0; k < N; ++k) f(i + k);
+    });
+  }
+
+  template <typename Thread>
+  LLMCALC_HD void one_row(const Thread& t, Count r, const NormSums& sums) const {
     float* const room = reinterpret_cast<float*>(t.room());
     T* const rows = kept ? reinterpret_cast<T*>(t.room() + norm_line) : nullptr;
-    const Count r = t.block();
     const T* const w = v.weight != nullptr ? static_cast<const T*>(v.weight) + r % v.heads * s.width : nullptr;
     const KeptRow<T, N> x{static_cast<const T*>(v.x) + r * v.x_stride, rows};
     const KeptRow<T, N> d{dy + r * s.width, kept ? rows + s.width : nullptr};
@@ -161,22 +201,22 @@ struct NormRowsGradient {
       st = row_statistics<N>(t, s, x, v.epsilon, room);
     else
       st = s.centred ? RowStatistics{statistics[2 * r], statistics[2 * r + 1]} : RowStatistics{0.0f, statistics[r]};
-    if (t.index() == 0) {
-      made[2 * r] = st.mean;
-      made[2 * r + 1] = st.inverse;
-    }
     float sum = 0, with_n = 0;
     in_row<N>(t, s.width, [&](Count i) {
       const Pack<T, N> row = statistics == nullptr ? x.again(i) : x.first(i), from = d.first(i);
       float g[N];
       by_weight(w, i, from, g);
       for (int k = 0; k < N; ++k) {
+        const float n = (wide(row.x[k]) - st.mean) * st.inverse;
         sum += g[k];
-        with_n += g[k] * (wide(row.x[k]) - st.mean) * st.inverse;
+        with_n += g[k] * n;
+        if (sums.weight == nullptr) continue;
+        sums.weight[i + k] += wide(from.x[k]) * n;
+        sums.bias[i + k] += wide(from.x[k]);
       }
     });
-    const float n = static_cast<float>(s.width), mean = s.centred ? block_sum(t, sum, room) / n : 0.0f;
-    with_n = block_sum(t, with_n, room) / n;
+    const float width = static_cast<float>(s.width), mean = s.centred ? block_sum(t, sum, room) / width : 0.0f;
+    with_n = block_sum(t, with_n, room) / width;
     T* const to = dx + r * v.x_stride;
     in_row<N>(t, s.width, [&](Count i) {
       const Pack<T, N> row = x.again(i);
@@ -193,25 +233,6 @@ struct NormRowsGradient {
     Pack<T, N> by{};
     if (w != nullptr) by = load<N>(w + i);
     for (int k = 0; k < N; ++k) g[k] = w != nullptr ? wide(d.x[k]) * wide(by.x[k]) : wide(d.x[k]);
-  }
-};
-
-/// dy n and dy of every column of every head's weights, token by token.
-template <typename T, int N>
-struct NormWeightRows {
-  NormView v;
-  const float* made;
-  const T* dy;
-  Count width;
-  LLMCALC_HD void operator()(Count token, Count column, float (&all)[2][N]) const {
-    const Count r = token * v.heads + column / width, at = column % width;
-    const Pack<T, N> d = load<N>(dy + r * width + at);
-    const Pack<T, N> x = load<N>(static_cast<const T*>(v.x) + r * v.x_stride + at);
-    const float mean = made[2 * r], inverse = made[2 * r + 1];
-    for (int k = 0; k < N; ++k) {
-      all[0][k] += wide(d.x[k]) * (wide(x.x[k]) - mean) * inverse;
-      all[1][k] += wide(d.x[k]);
-    }
   }
 };
 
@@ -241,14 +262,20 @@ class Norms {
   template <int M>
   static void backward(Device& device, const Norm& s, const NormView& v, const float* statistics, const T* dy, T* dx,
                        bool add, float* dw, float* db) {
-    const Room<Device, float> made(device, 2 * s.rows);
-    NormRowsGradient<T, M> kernel{s, v, statistics, dy, dx, add, made.data(), false};
-    const Count room = norm_line + 2 * s.width * static_cast<Count>(sizeof(T));
-    kernel.kept = room <= most_room;
-    device.launch(kernel, s.rows, threads(s.width, M), kernel.kept ? room : norm_line);
-    if (dw == nullptr) return;
-    const NormWeightRows<T, M> rows{v, made.data(), dy, s.width};
-    add_column_sums<2, M>(device, s.rows / v.heads, v.heads * s.width, rows, {dw, db});
+    const bool weighed = dw != nullptr;
+    const Count tokens = s.rows / v.heads, columns = v.heads * s.width;
+    const Count most = weighed ? std::clamp<Count>(tokens / 8, 1, 1024) : tokens, size = (tokens + most - 1) / most;
+    const Count groups = (tokens + size - 1) / size;
+    const Room<Device, float> partial(device, weighed ? 2 * groups * columns : 0);
+    NormRowsGradient<T, M> kernel{s,     v,    statistics, dy, dx, add, size, weighed ? partial.data() : nullptr,
+                                  false, false};
+    const Count rows = 2 * s.width * static_cast<Count>(sizeof(T)),
+                sums = 2 * s.width * static_cast<Count>(sizeof(float));
+    kernel.kept = norm_line + rows <= most_room;
+    kernel.near = weighed && kernel.kept && norm_line + rows + sums <= most_room;
+    device.launch(kernel, groups * v.heads, threads(s.width, M),
+                  norm_line + (kernel.kept ? rows : 0) + (kernel.near ? sums : 0));
+    if (weighed) add_groups<2>(device, groups, columns, partial.data(), {dw, db});
   }
 
  public:
