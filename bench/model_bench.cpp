@@ -266,7 +266,10 @@ void optimizers() {
                                  [=](benchmark::State& state) {
                                    bench(state, master ? 1 : 2, master ? 7 : 5, [=](Backend& b, Arrays& a) {
                                      return [&b, g = a.wide(), w = a.number(), copy = master ? a.wide() : nullptr,
-                                             m = a.wide(), v = a.wide()] { b.adamw(numbers, {}, g, w, copy, m, v); };
+                                             m = a.wide(), v = a.wide()] {
+                                       const model::ParameterUpdate p{numbers, g, w, copy, m, v};
+                                       b.adamw({&p, 1}, {});
+                                     };
                                    });
                                  })
         ->UseManualTime()
@@ -276,7 +279,10 @@ void optimizers() {
                                  [=](benchmark::State& state) {
                                    bench(state, master ? 1 : 2, master ? 5 : 3, [=](Backend& b, Arrays& a) {
                                      return [&b, g = a.wide(), w = a.number(), copy = master ? a.wide() : nullptr,
-                                             v = a.wide()] { b.sgd(numbers, {}, g, w, copy, v); };
+                                             v = a.wide()] {
+                                       const model::ParameterUpdate p{numbers, g, w, copy, v};
+                                       b.sgd({&p, 1}, {});
+                                     };
                                    });
                                  })
         ->UseManualTime()
@@ -286,7 +292,8 @@ void optimizers() {
   element_wise("sum of squares", 0, 1, [](Backend& b, Arrays& a) {
     return [&b, g = a.wide()] {
       double sum = 0;
-      b.square_sum(numbers, g, &sum);
+      const model::ParameterUpdate p{.n = numbers, .gradient = g};
+      b.square_sums({&p, 1}, &sum);
       benchmark::DoNotOptimize(sum);
     };
   });

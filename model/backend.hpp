@@ -125,6 +125,17 @@ struct Momentum {
   const double* factor = nullptr;  ///< as AdamW's
 };
 
+/// A parameter of n numbers, and what an optimizer reads and writes of it.
+struct ParameterUpdate {
+  Count n = 0;
+  Out gradient = nullptr, weight = nullptr;
+  Out master = nullptr;  ///< exact weights, of which `weight` is the rounded copy; null: there are none
+  Out first = nullptr;   ///< the first moment, or the velocity
+  Out second = nullptr;  ///< the second moment
+  bool decays = true;    ///< the optimizer's decay applies
+};
+using Updates = std::span<const ParameterUpdate>;
+
 /// The inputs that change between replays of the same operators on the same tensors.
 struct Moving {
   std::vector<std::span<const std::int64_t>> tokens = {};  ///< every host array of ids and targets; lengths stay
@@ -227,15 +238,16 @@ class Backend : public Memory {
   virtual void cache(Count sequences, const Positions&, In x, Count x_stride, Count width, Out cache, Count row,
                      Count capacity) = 0;
 
-  // ---- optimizer, on n numbers; doubles in the backend's memory
-  virtual void square_sum(Count n, In gradient, double* sum) = 0;
+  // ---- optimizer, on all parameters; doubles in the backend's memory
+  /// sums[i]: of the squares of gradient i.
+  virtual void square_sums(Updates, double* sums) = 0;
   /// The norm (root of the sum of the squares), followed by the factor that clips the gradient: most / norm where that
   /// is below 1 and `most` above 0, else 1; NaN where a loss or the norm is not finite.
   virtual void clip(std::span<const double> losses, std::span<const double> squares, double most, double* norm) = 0;
-  /// gradient *= factor. A NaN factor skips the operation, here and in the optimizers that take one.
-  virtual void multiply_by(Count n, const double* factor, Out gradient) = 0;
-  virtual void adamw(Count n, const AdamW&, In gradient, Out weight, Out master, Out m, Out v) = 0;
-  virtual void sgd(Count n, const Momentum&, In gradient, Out weight, Out master, Out velocity) = 0;
+  /// Every gradient *= factor. A NaN factor skips the operation, here and in the optimizers that take one.
+  virtual void multiply_by(Updates, const double* factor) = 0;
+  virtual void adamw(Updates, const AdamW&) = 0;
+  virtual void sgd(Updates, const Momentum&) = 0;
 
   /// FLOPs of matrix products and attention so far: 2 per multiply-add, from the loop bounds of the calls. Counted
   /// numbers count each operation as it executes.

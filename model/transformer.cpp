@@ -64,19 +64,14 @@ double Transformer::update(const OptimizerSettings& o) {
 
 /// Queues the update of the weights, which is skipped where a loss or the gradient is NaN.
 void Transformer::ask_update(const OptimizerSettings& o, const Report& report) {
-  std::size_t i = 0;
-  for (const Parameter& p : weights_.all()) backend_.square_sum(p.elements(), p.gradient->data(), report.square(i++));
+  const std::vector<ParameterUpdate> all = weights_.updates();
+  backend_.square_sums(all, report.square(0));
   backend_.clip(report.losses(), report.squares(), o.clip, report.norm());
-  for (Parameter& p : weights_.all()) {
-    if (o.clip > 0) backend_.multiply_by(p.elements(), report.factor(), p.gradient->data());
-    const double decay = p.decays() ? o.decay : 0;
-    if (p.second)
-      backend_.adamw(p.elements(), {o.rate, o.beta1, o.beta2, o.epsilon, decay, updates_ + 1, report.factor()},
-                     p.gradient->data(), p.value->data(), data(p.master), p.first->data(), p.second->data());
-    else
-      backend_.sgd(p.elements(), {o.rate, o.momentum, decay, report.factor()}, p.gradient->data(), p.value->data(),
-                   data(p.master), data(p.first));
-  }
+  if (o.clip > 0) backend_.multiply_by(all, report.factor());
+  if (all.front().second != nullptr)
+    backend_.adamw(all, {o.rate, o.beta1, o.beta2, o.epsilon, o.decay, updates_ + 1, report.factor()});
+  else
+    backend_.sgd(all, {o.rate, o.momentum, o.decay, report.factor()});
 }
 
 /// The norm of a completed update; throws NotANumber if it was skipped.

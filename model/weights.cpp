@@ -217,6 +217,18 @@ void Weights::zero_gradients() {
 void Weights::fill_blanks() {
   for (Parameter& p : all_) sum(&p);
 }
+std::vector<ParameterUpdate> Weights::updates() {
+  std::vector<ParameterUpdate> all;
+  for (Parameter& p : all_)
+    all.push_back({.n = p.elements(),
+                   .gradient = data(p.gradient),
+                   .weight = data(p.value),
+                   .master = data(p.master),
+                   .first = data(p.first),
+                   .second = data(p.second),
+                   .decays = p.decays()});
+  return all;
+}
 void Weights::gradients_written() {
   for (Parameter& p : all_) p.blank = false;
 }

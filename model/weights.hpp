@@ -52,6 +52,8 @@ class Weights {
   /// Writes the zeros of blank gradients: of all, or of one to be added to. Null for a parameter that does not exist.
   void fill_blanks();
   void* sum(Parameter* p);
+  /// All parameters, as an optimizer takes them.
+  std::vector<ParameterUpdate> updates();
   /// Marks every gradient as written, after a replayed step.
   void gradients_written();
 

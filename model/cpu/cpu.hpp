@@ -181,22 +181,27 @@ class Cpu final : public Backend {
                     n(to) + (s * capacity + (p.past + t) % capacity) * row);
   }
 
-  void square_sum(Count count, In g, double* sum) override { *sum = LLMCALC_ISA::square_sum(count, w(g)); }
+  void square_sums(Updates all, double* sums) override {
+    for (const ParameterUpdate& p : all) *sums++ = LLMCALC_ISA::square_sum(p.n, w(In(p.gradient)));
+  }
   void clip(std::span<const double> losses, std::span<const double> squares, double most, double* norm) override {
     const Clip c = clip_of(losses.data(), losses.size(), squares.data(), squares.size(), most);
     norm[0] = c.norm;
     norm[1] = c.factor;
   }
-  void multiply_by(Count count, const double* factor, Out g) override {
-    if (is_factor(factor) && *factor != 1) LLMCALC_ISA::multiply_by(count, *factor, w(g));
+  void multiply_by(Updates all, const double* factor) override {
+    if (!is_factor(factor) || *factor == 1) return;
+    for (const ParameterUpdate& p : all) LLMCALC_ISA::multiply_by(p.n, *factor, w(p.gradient));
   }
-  void adamw(Count count, const AdamW& o, In g, Out weight, Out master, Out m, Out v) override {
+  void adamw(Updates all, const AdamW& o) override {
     if (!is_factor(o.factor)) return;
-    LLMCALC_ISA::adamw(count, o, w(g), n(weight), w(master), w(m), w(v));
+    for (const ParameterUpdate& p : all)
+      LLMCALC_ISA::adamw(p.n, decayed(o, p), w(In(p.gradient)), n(p.weight), w(p.master), w(p.first), w(p.second));
   }
-  void sgd(Count count, const Momentum& o, In g, Out weight, Out master, Out velocity) override {
+  void sgd(Updates all, const Momentum& o) override {
     if (!is_factor(o.factor)) return;
-    LLMCALC_ISA::sgd(count, o, w(g), n(weight), w(master), w(velocity));
+    for (const ParameterUpdate& p : all)
+      LLMCALC_ISA::sgd(p.n, decayed(o, p), w(In(p.gradient)), n(p.weight), w(p.master), w(p.first));
   }
   Count beside() const override {
     if constexpr (std::is_same_v<T, Counted>) return Counted::tally.beside();
@@ -210,6 +215,11 @@ class Cpu final : public Backend {
   }
 
  private:
+  template <typename Settings>
+  static Settings decayed(Settings o, const ParameterUpdate& p) {
+    if (!p.decays) o.decay = 0;
+    return o;
+  }
   static const std::int64_t* there(const Ids& ids) {
     return ids.kept != nullptr ? static_cast<const std::int64_t*>(ids.kept) : ids.host;
   }

@@ -255,21 +255,13 @@ class Cuda final : public Backend {
     const CachePlaces places{p.queries, capacity, x_stride, row, replays_.past(p.past)};
     device_.put_off(PendingCopies<T>(CachedRows<T>{sequences, width, places, n(x), n(to)}));
   }
-  void square_sum(Count count, In g, double* sum) override {
-    cuda::square_sum(device_, threads, line, count, w(g), sum);
-  }
+  void square_sums(Updates all, double* sums) override { cuda::square_sums(device_, threads, line, all, sums); }
   void clip(std::span<const double> losses, std::span<const double> squares, double most, double* norm) override {
     everywhere(device_, 1, ClipOf{losses.data(), squares.data(), losses.size(), squares.size(), most, norm});
   }
-  void multiply_by(Count count, const double* factor, Out g) override {
-    cuda::multiply_by(device_, count, factor, w(g));
-  }
-  void adamw(Count count, const AdamW& o, In g, Out weight, Out master, Out m, Out v) override {
-    cuda::adamw(device_, count, o, moved_scalars(replays_, o), w(g), n(weight), w(master), w(m), w(v));
-  }
-  void sgd(Count count, const Momentum& o, In g, Out weight, Out master, Out velocity) override {
-    cuda::sgd(device_, count, o, moved_scalars(replays_, o), w(g), n(weight), w(master), w(velocity));
-  }
+  void multiply_by(Updates all, const double* factor) override { cuda::multiply_by(device_, all, factor); }
+  void adamw(Updates all, const AdamW& o) override { optimize<T>(device_, replays_, all, o); }
+  void sgd(Updates all, const Momentum& o) override { optimize<T>(device_, replays_, all, o); }
 
   // ---- again
   void replay(std::unique_ptr<Recording>& held, const Moving& moving, const std::function<void()>& f) override {

@@ -1,5 +1,5 @@
 #pragma once
-/// Optimizers on a GPU: one step on n weights.
+/// Optimizers on a GPU: one launch for all parameters.
 
 #include <cmath>
 
@@ -22,15 +22,30 @@ struct WithFactor {
     if (is_factor(factor) && !(multiplies && *factor == 1)) kernel(t);
   }
 };
+/// One launch of kernels over columns of numbers, for all parameters.
 template <typename Device, typename Kernel>
-void with_factor(Device& device, const double* factor, bool multiplies, const Kernel& kernel) {
-  shared_out(device, kernel.pieces(), WithFactor<Kernel>{factor, multiplies, kernel});
+void with_factor(Device& device, const double* factor, bool multiplies, const std::vector<Kernel>& kernels) {
+  using Each = EachOf<Kernel>;
+  const std::vector<Count> begins = stretch_begins(kernels, Each::stretch, [](const Kernel& k) { return k.pieces(); });
+  if (begins.back() == 0) return;
+  const Room<Device, Kernel> there(device, kernels);
+  const Room<Device, Count> stretches(device, begins);
+  const Each each{there.data(), {stretches.data(), static_cast<Count>(kernels.size())}};
+  device.launch(WithFactor<Each>{factor, multiplies, each}, begins.back(), 256, 0);
 }
 
+struct TimesFactor {
+  const double* factor;
+  LLMCALC_HD void operator()(Count, float& d) const { d *= static_cast<float>(*factor); }
+};
 template <typename Device>
-void multiply_by(Device& device, Count count, const double* factor, float* g) {
-  const auto next = [=] LLMCALC_DEVICE(Count, float& d) { d *= static_cast<float>(*factor); };
-  with_factor(device, factor, true, columns_of(count, next, updates(g)));
+void multiply_by(Device& device, Updates parameters, const double* factor) {
+  const auto kernel = [=](const ParameterUpdate& p) {
+    return columns_of(p.n, TimesFactor{factor}, updates(static_cast<float*>(p.gradient)));
+  };
+  std::vector<decltype(kernel(parameters[0]))> kernels;
+  for (const ParameterUpdate& p : parameters) kernels.push_back(kernel(p));
+  with_factor(device, factor, true, kernels);
 }
 
 /// The settings at a step's number and rate.
@@ -53,23 +68,28 @@ Moved<AdamWScalars> moved_scalars(Replays<Device>& replays, const AdamW& o) {
   });
 }
 
-/// AdamW with bias correction; `master`: the weights of which `weight` is the rounded copy, or null.
-template <typename Device, typename T>
-void adamw(Device& device, Count count, const AdamW& o, const Moved<AdamWScalars>& scalars, const float* g, T* weight,
-           float* master, float* m, float* v) {
-  const auto f = [](double x) { return static_cast<float>(x); };
-  const float b1 = f(o.beta1), b2 = f(o.beta2), c1 = f(1 - o.beta1), c2 = f(1 - o.beta2), epsilon = f(o.epsilon);
-  const bool copied = master != nullptr;
-  const auto next = [=] LLMCALC_DEVICE(Count, float d, float& w, float& exact, float& first, float& second) {
+/// AdamW with bias correction of one number; `copied`: w is the rounded copy of `exact`.
+struct AdamWStep {
+  float b1, b2, c1, c2, epsilon;
+  Moved<AdamWScalars> scalars;
+  bool copied;
+  LLMCALC_HD void operator()(Count, float d, float& w, float& exact, float& first, float& second) const {
     const AdamWScalars now = scalars.now();
     first = b1 * first + c1 * d;
     second = b2 * second + c2 * d * d;
     w = (copied ? exact : w) * now.shrink - now.rate * (first * now.bias1) / (sqrt_of(second * now.bias2) + epsilon);
     exact = w;
-  };
-  const Column<T> rounded = copied ? writes(weight) : updates(weight);
-  with_factor(device, o.factor, false,
-              columns_of(count, next, reads(g), rounded, updates(master), updates(m), updates(v)));
+  }
+};
+template <typename T>
+auto optimizer_kernel(const ParameterUpdate& p, const AdamW& o, const Moved<AdamWScalars>& scalars) {
+  const auto f = [](double x) { return static_cast<float>(x); };
+  const bool copied = p.master != nullptr;
+  const AdamWStep step{f(o.beta1), f(o.beta2), f(1 - o.beta1), f(1 - o.beta2), f(o.epsilon), scalars, copied};
+  T* const weight = static_cast<T*>(p.weight);
+  return columns_of(p.n, step, reads(static_cast<const float*>(p.gradient)), copied ? writes(weight) : updates(weight),
+                    updates(static_cast<float*>(p.master)), updates(static_cast<float*>(p.first)),
+                    updates(static_cast<float*>(p.second)));
 }
 
 struct MomentumScalars {
@@ -87,20 +107,37 @@ Moved<MomentumScalars> moved_scalars(Replays<Device>& replays, const Momentum& o
   });
 }
 
-/// velocity = momentum velocity + g; w -= rate velocity. Without a velocity: plain gradient descent.
-template <typename Device, typename T>
-void sgd(Device& device, Count count, const Momentum& o, const Moved<MomentumScalars>& scalars, const float* g,
-         T* weight, float* master, float* velocity) {
-  const float keep = static_cast<float>(o.momentum);
-  const bool copied = master != nullptr, moving = velocity != nullptr;
-  const auto next = [=] LLMCALC_DEVICE(Count, float d, float& w, float& exact, float& speed) {
+/// velocity = momentum velocity + g; w -= rate velocity. Not `moving`: plain gradient descent.
+struct MomentumStep {
+  float keep;
+  Moved<MomentumScalars> scalars;
+  bool copied, moving;
+  LLMCALC_HD void operator()(Count, float d, float& w, float& exact, float& speed) const {
     const MomentumScalars now = scalars.now();
     speed = moving ? keep * speed + d : d;
     w = (copied ? exact : w) * now.shrink - now.rate * speed;
     exact = w;
-  };
-  const Column<T> rounded = copied ? writes(weight) : updates(weight);
-  with_factor(device, o.factor, false, columns_of(count, next, reads(g), rounded, updates(master), updates(velocity)));
+  }
+};
+template <typename T>
+auto optimizer_kernel(const ParameterUpdate& p, const Momentum& o, const Moved<MomentumScalars>& scalars) {
+  const bool copied = p.master != nullptr;
+  const MomentumStep step{static_cast<float>(o.momentum), scalars, copied, p.first != nullptr};
+  T* const weight = static_cast<T*>(p.weight);
+  return columns_of(p.n, step, reads(static_cast<const float*>(p.gradient)), copied ? writes(weight) : updates(weight),
+                    updates(static_cast<float*>(p.master)), updates(static_cast<float*>(p.first)));
+}
+
+/// An optimizer's step on all parameters.
+template <typename T, typename Device, typename Host, typename O>
+void optimize(Device& device, Replays<Host>& replays, Updates parameters, const O& o) {
+  O undecayed = o;
+  undecayed.decay = 0;
+  const auto scalars = moved_scalars(replays, o), of_undecayed = moved_scalars(replays, undecayed);
+  std::vector<decltype(optimizer_kernel<T>(parameters[0], o, scalars))> kernels;
+  for (const ParameterUpdate& p : parameters)
+    kernels.push_back(optimizer_kernel<T>(p, o, p.decays ? scalars : of_undecayed));
+  with_factor(device, o.factor, false, kernels);
 }
 
 /// See Backend::clip; one thread.
@@ -115,15 +152,24 @@ struct ClipOf {
   }
 };
 
-/// Sums of squares of stretches of a gradient, and their sum.
+/// Sums of squares of stretches of every gradient, and their sums. `room`: bytes for a block's sum.
 template <typename Device>
-void square_sum(Device& device, int threads, Count room, Count count, const float* g, double* sum) {
+void square_sums(Device& device, int threads, Count room, Updates parameters, double* sums) {
   constexpr Count stretch = 1 << 16;
-  const Count blocks = (count + stretch - 1) / stretch;
-  const Room<Device, double> sums(device, blocks);
-  at_packs<4>(g) ? device.launch(SquareSums<4>{count, stretch, g, sums.data()}, blocks, threads, room)
-                 : device.launch(SquareSums<1>{count, stretch, g, sums.data()}, blocks, threads, room);
-  device.launch(SumOf{blocks, sums.data(), sum}, 1, threads, room);
+  std::vector<Numbers> arrays;
+  bool packed = true;
+  for (const ParameterUpdate& p : parameters) {
+    arrays.push_back({static_cast<const float*>(p.gradient), p.n});
+    packed = packed && at_packs<4>(arrays.back().x);
+  }
+  const std::vector<Count> begins = stretch_begins(arrays, stretch, [](const Numbers& a) { return a.n; });
+  const Room<Device, Numbers> there(device, arrays);
+  const Room<Device, Count> at(device, begins);
+  const Room<Device, double> parts(device, begins.back());
+  const Stretches all{at.data(), static_cast<Count>(arrays.size())};
+  packed ? device.launch(SquareSums<4>{there.data(), all, stretch, parts.data()}, begins.back(), threads, room)
+         : device.launch(SquareSums<1>{there.data(), all, stretch, parts.data()}, begins.back(), threads, room);
+  device.launch(ArraySums{all, parts.data(), sums}, all.arrays, threads, room);
 }
 
 }  // namespace llmcalc::model::cuda

@@ -84,12 +84,16 @@ struct Columns {
   F f;
   std::tuple<Column<X>...> columns;
 
-  Count pieces() const { return whole > 0 ? whole : n; }
+  LLMCALC_HD Count pieces() const { return whole + n - whole * N; }
+  LLMCALC_HD void piece(Count p) const {
+    if (p < whole)
+      stretch<N>(p * N, std::index_sequence_for<X...>());
+    else
+      stretch<1>(whole * (N - 1) + p, std::index_sequence_for<X...>());
+  }
   template <typename Thread>
   LLMCALC_HD void operator()(const Thread& t) const {
-    const Count first = t.block() * t.size() + t.index(), all = t.blocks() * t.size();
-    for (Count i = first; i < whole; i += all) stretch<N>(i * N, std::index_sequence_for<X...>());
-    for (Count i = whole * N + first; i < n; i += all) stretch<1>(i, std::index_sequence_for<X...>());
+    for (Count p = t.block() * t.size() + t.index(); p < pieces(); p += t.blocks() * t.size()) piece(p);
   }
   template <int M, std::size_t... C>
   LLMCALC_HD void stretch(Count i, std::index_sequence<C...>) const {

@@ -174,7 +174,7 @@ class Replays {
   void record(Held& h, const Moving& m, const std::function<void()>& f) {
     Count tokens = 0;
     for (const auto& t : m.tokens) tokens += static_cast<Count>(t.size());
-    constexpr Count parameters = Count{1} << 18, each_token = 8 * sizeof(std::int64_t);
+    constexpr Count parameters = Count{1} << 20, each_token = 8 * sizeof(std::int64_t);
     moving_ = &m;
     now_ = &h;
     try {

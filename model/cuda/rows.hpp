@@ -3,6 +3,7 @@
 /// fixed order.
 
 #include "model/backend.hpp"
+#include "model/cuda/lists.hpp"
 #include "model/cuda/pack.hpp"
 #include "model/math/activation.hpp"
 
@@ -47,16 +48,23 @@ struct MeanOf {
   }
 };
 
-/// Sums of squares of stretches of `size` numbers, a multiple of N.
+struct Numbers {
+  const float* x;
+  Count n;
+};
+/// Sums of squares of stretches of `size` numbers, a multiple of N, of several arrays.
 template <int N>
 struct SquareSums {
-  Count n, size;
-  const float* x;
+  const Numbers* arrays;
+  Stretches all;
+  Count size;
   double* sums;
 
   template <typename Thread>
   LLMCALC_HD void operator()(const Thread& t) const {
-    const Count begin = t.block() * size, end = begin + size < n ? begin + size : n;
+    const Count array = all.array_of(t.block()), n = arrays[array].n;
+    const float* const x = arrays[array].x;
+    const Count begin = (t.block() - all.begins[array]) * size, end = begin + size < n ? begin + size : n;
     double s = 0;
     const Count whole = begin + (end - begin) / N * N;
     LLMCALC_UNROLL_4
@@ -71,18 +79,19 @@ struct SquareSums {
   }
 };
 
-/// The sum of n numbers; one block.
-struct SumOf {
-  Count n;
+/// The sums of the stretches of each array; a block per array.
+struct ArraySums {
+  Stretches all;
   const double* x;
-  double* sum;
+  double* sums;
 
   template <typename Thread>
   LLMCALC_HD void operator()(const Thread& t) const {
-    double all = 0;
-    in_block(t, n, [&](Count i) { all += x[i]; });
-    all = block_sum(t, all, reinterpret_cast<double*>(t.room()));
-    if (t.index() == 0) *sum = all;
+    const Count begin = all.begins[t.block()];
+    double sum = 0;
+    in_block(t, all.begins[t.block() + 1] - begin, [&](Count i) { sum += x[begin + i]; });
+    sum = block_sum(t, sum, reinterpret_cast<double*>(t.room()));
+    if (t.index() == 0) sums[t.block()] = sum;
   }
 };
 

@@ -175,11 +175,12 @@ TEST_CASE("the loss and the optimizers equal those in double", "[kernels]") {
       const std::vector<double> left = test::left_by(k, 4, [&](double* at) {
         const double loss = 1;
         k.upload(at, &loss, Bytes(sizeof loss));
-        k.square_sum(n, p(g), at + 1);
+        const ParameterUpdate only{.n = n, .gradient = p(g)};
+        k.square_sums({&only, 1}, at + 1);
         double square = 0;
         k.download(&square, at + 1, Bytes(sizeof square));
         k.clip({at, 1}, {at + 1, 1}, 0.3 * std::sqrt(square), at + 2);
-        k.multiply_by(n, at + 3, p(g));
+        k.multiply_by({&only, 1}, at + 3);
       });
       squares.push_back(left[1]);
       CHECK(left[2] == Approx(std::sqrt(left[1])));
@@ -190,8 +191,11 @@ TEST_CASE("the loss and the optimizers equal those in double", "[kernels]") {
     // The second moment, which is never negative, begins at 0.
     lab.run([&](Backend& k, auto p) {
       k.zero(p(v), n * k.wide());
-      k.adamw(n, {.decay = 0.1, .step = 3}, p(g), p(w), p(master), p(m), p(v));
-      k.sgd(n, {.decay = 0.1}, p(g), p(w2), nullptr, p(velocity));
+      const ParameterUpdate adam{
+          .n = n, .gradient = p(g), .weight = p(w), .master = p(master), .first = p(m), .second = p(v)};
+      k.adamw({&adam, 1}, {.decay = 0.1, .step = 3});
+      const ParameterUpdate momentum{.n = n, .gradient = p(g), .weight = p(w2), .first = p(velocity)};
+      k.sgd({&momentum, 1}, {.decay = 0.1});
     });
     lab.check("AdamW, weight", w);
     lab.check("AdamW, master", master);
@@ -199,6 +203,37 @@ TEST_CASE("the loss and the optimizers equal those in double", "[kernels]") {
     lab.check("AdamW, v", v);
     lab.check("momentum, weight", w2);
     lab.check("momentum, velocity", velocity);
+  });
+}
+
+TEST_CASE("parameters of every length are updated at once, each with its own decay", "[kernels]") {
+  everywhere([](Lab& lab, Count width) {
+    const std::vector<Count> lengths{width * 300, 1, 4 * width, 0, 7, width * 1031};
+    struct Arrays {
+      Count n;
+      Pair g, w, master, m, v;
+    };
+    std::vector<Arrays> all;
+    for (const Count n : lengths)
+      all.push_back({n, lab.input(n, true), lab.input(n), lab.input(n, true), lab.input(n, true), lab.input(n, true)});
+    std::vector<std::vector<double>> squares;
+    lab.run([&](Backend& k, auto p) {
+      std::vector<ParameterUpdate> parameters;
+      for (const Arrays& a : all) {
+        k.zero(p(a.v), a.n * k.wide());
+        parameters.push_back({a.n, p(a.g), p(a.w), p(a.master), p(a.m), p(a.v), a.n % 2 == 0});
+      }
+      squares.push_back(test::left_by(k, lengths.size(), [&](double* at) { k.square_sums(parameters, at); }));
+      k.adamw(parameters, {.decay = 0.1, .step = 3});
+    });
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      INFO("parameter " << i);
+      CHECK(squares[0][i] == Approx(squares[1][i]).epsilon(1e-6));
+      lab.check("weight", all[i].w);
+      lab.check("master", all[i].master);
+      lab.check("m", all[i].m);
+      lab.check("v", all[i].v);
+    }
   });
 }
 

@@ -63,7 +63,8 @@ struct Adam {
   Numbers step(const Numbers& gradient, void* master = nullptr) {
     g.set(gradient);
     ++o.step;
-    cpu->adamw(n, o, g.data(), w.data(), master, m.data(), v.data());
+    const ParameterUpdate p{n, g.data(), w.data(), master, m.data(), v.data()};
+    cpu->adamw({&p, 1}, o);
     return w.get();
   }
 };
@@ -203,14 +204,16 @@ TEST_CASE("gradient descent with momentum and without against arithmetic by hand
   const Row w(*cpu, {10, 10}, false), velocity(*cpu, {0, 0}, true);
   Row g(*cpu, {2, -4}, true);
   const Momentum o{.rate = 0.5, .momentum = 0.75, .decay = 0.25};
+  ParameterUpdate p{.n = 2, .gradient = g.data(), .weight = w.data(), .first = velocity.data()};
   // w (1 - 0.125) - 0.5 velocity; velocity: (2, -4), then 0.75 (2, -4) + (1, 1) = (2.5, -2).
-  cpu->sgd(2, o, g.data(), w.data(), nullptr, velocity.data());
+  cpu->sgd({&p, 1}, o);
   CHECK(w.get() == Numbers{7.75, 10.75});
   g.set({1, 1});
-  cpu->sgd(2, o, g.data(), w.data(), nullptr, velocity.data());
+  cpu->sgd({&p, 1}, o);
   CHECK(velocity.get() == Numbers{2.5, -2});
   CHECK(w.get() == Numbers{5.53125, 10.40625});
-  cpu->sgd(2, o, g.data(), w.data(), nullptr, nullptr);  // no velocity: w (1 - 0.125) - 0.5 (1, 1)
+  p.first = nullptr;
+  cpu->sgd({&p, 1}, o);  // no velocity: w (1 - 0.125) - 0.5 (1, 1)
   CHECK(w.get() == Numbers{4.33984375, 8.60546875});
 }
 
@@ -218,9 +221,8 @@ TEST_CASE("gradient descent in bf16 adds up in the master weights", "[optimizer]
   for (const bool moving : {false, true}) {
     const auto cpu = make_cpu(Number::bf16);
     const Row w(*cpu, {1}, false), master(*cpu, {1}, true), velocity(*cpu, {0}, true), g(*cpu, {1}, true);
-    for (int i = 0; i < 64; ++i)
-      cpu->sgd(1, {.rate = 0x1p-12, .momentum = 0, .decay = 0}, g.data(), w.data(), master.data(),
-               moving ? velocity.data() : nullptr);
+    const ParameterUpdate p{1, g.data(), w.data(), master.data(), moving ? velocity.data() : nullptr};
+    for (int i = 0; i < 64; ++i) cpu->sgd({&p, 1}, {.rate = 0x1p-12, .momentum = 0, .decay = 0});
     CHECK(master.get() == Numbers{1 - 0x1p-6});
     CHECK(w.get() == Numbers{1 - 0x1p-6});
   }

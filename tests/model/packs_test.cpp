@@ -59,12 +59,16 @@ TEST_CASE("optimizers take arrays that begin anywhere", "[kernels]") {
       const std::vector<double> left = test::left_by(k, 2, [&](double* numbers) {
         const double half = 0.5;
         k.upload(numbers, &half, Bytes(sizeof half));
-        k.multiply_by(n, numbers, at(g));
-        k.square_sum(n, at(g), numbers + 1);
+        const ParameterUpdate only{.n = n, .gradient = at(g)};
+        k.multiply_by({&only, 1}, numbers);
+        k.square_sums({&only, 1}, numbers + 1);
       });
       squares.push_back(left[1]);
-      k.adamw(n, {.decay = 0.1, .step = 3}, at(g), at(w), at(master), at(m), at(v));
-      k.sgd(n, {.decay = 0.1}, at(g), at(plain), nullptr, nullptr);
+      const ParameterUpdate whole{
+          .n = n, .gradient = at(g), .weight = at(w), .master = at(master), .first = at(m), .second = at(v)};
+      k.adamw({&whole, 1}, {.decay = 0.1, .step = 3});
+      const ParameterUpdate bare{.n = n, .gradient = at(g), .weight = at(plain)};
+      k.sgd({&bare, 1}, {.decay = 0.1});
     });
     CHECK(squares[0] == Approx(squares[1]).epsilon(1e-6));
     lab.check("weight", w);
@@ -100,18 +104,24 @@ TEST_CASE("norms take rows that begin anywhere, lie apart, or belong to heads", 
   });
 }
 
-TEST_CASE("a norm's row may be too long to be kept", "[kernels]") {
+TEST_CASE("a norm's row, or the sums of its columns, may be too long to be kept by a block", "[kernels]") {
   each_begin([](Lab& lab, Count) {
-    const Norm s{.rows = 2, .width = 60000, .centred = true};
-    const Pair x = lab.input(2 * s.width), y = lab.output(2 * s.width), dy = lab.input(2 * s.width);
-    const Pair dx = lab.output(2 * s.width);
-    lab.run([&](Backend& k, auto p) {
-      const NormView v{.x = p(x), .x_stride = s.width};
-      k.norm(s, v, p(y), nullptr);
-      k.norm_gradient(s, v, nullptr, p(dy), p(dx), false, nullptr, nullptr);
-    });
-    lab.check("y", y);
-    lab.check("dx", dx);
+    for (const Count width : {Count{60000}, Count{10000}}) {
+      INFO("width " << width);
+      const Norm s{.rows = 20, .width = width, .centred = true};
+      const Pair x = lab.input(s.rows * width), y = lab.output(s.rows * width), dy = lab.input(s.rows * width);
+      const Pair w = lab.input(width), dx = lab.output(s.rows * width);
+      const Pair dw = lab.input(width, true), db = lab.input(width, true);
+      lab.run([&](Backend& k, auto p) {
+        const NormView v{.x = p(x), .weight = p(w), .x_stride = width};
+        k.norm(s, v, p(y), nullptr);
+        k.norm_gradient(s, v, nullptr, p(dy), p(dx), false, p(dw), p(db));
+      });
+      lab.check("y", y);
+      lab.check("dx", dx);
+      lab.check("dw", dw);
+      lab.check("db", db);
+    }
   });
 }
 
