@@ -4,22 +4,39 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace llmcalc::model {
 
 enum class AttentionCore : std::uint8_t {
-  cudnn,  ///< cuDNN's
-  mma,    ///< own kernels on tensor cores
-  plain   ///< own kernels of plain multiply-adds
+  mma,   ///< tensor cores
+  plain  ///< multiply-adds of single numbers
 };
+
+/// The reason why attention did not run on tensor cores.
+enum class CoreObstacle : std::uint8_t {
+  environment,  ///< LLMCALC_ATTENTION=plain
+  float32,      ///< the format of the numbers
+  head_width,   ///< of queries and values: unlike, not a multiple of 16, or beyond 128
+  rotary_part,  ///< it lies apart
+  alibi,
+  dropout,
+  scale,  ///< of the scores: not positive
+  layout  ///< memory that is not aligned to 16 bytes, a cache that has gone round, or more keys than an int counts
+};
+
+constexpr std::string_view name(AttentionCore c) { return c == AttentionCore::mma ? "mma" : "plain"; }
+constexpr std::string_view name(CoreObstacle o) {
+  constexpr std::string_view names[] = {"environment", "float32", "head_width", "rotary_part",
+                                        "alibi",       "dropout", "scale",      "layout"};
+  return names[static_cast<std::size_t>(o)];
+}
 
 /// A core that ran.
 struct CoreRun {
   AttentionCore core = AttentionCore::plain;
-  std::string name;     ///< with its version: "cuDNN 9.19.0"
-  std::string refused;  ///< why no faster one ran: "not cudnn: there is a window"; empty: there is none
+  std::optional<CoreObstacle> obstacle = {};  ///< to the faster one; absent: there is none faster
   bool operator==(const CoreRun&) const = default;
-  std::string text() const { return refused.empty() ? name : name + ", " + refused; }
 };
 
 /// The cores that ran last in either direction.
@@ -27,12 +44,6 @@ struct AttentionCores {
   std::optional<CoreRun> forward, backward;
   std::optional<CoreRun>& of(bool is_backward) { return is_backward ? backward : forward; }
   const std::optional<CoreRun>& of(bool is_backward) const { return is_backward ? backward : forward; }
-  /// Both directions where they differ; empty where nothing ran.
-  std::string text() const {
-    const std::string first = forward ? forward->text() : "";
-    if (!backward || forward == backward) return first;
-    return "forward: " + first + "; backward: " + backward->text();
-  }
 };
 
 }  // namespace llmcalc::model

@@ -74,16 +74,10 @@ enum class WorkKind : std::uint8_t {
   attention  ///< its core
 };
 
-/// FLOPs as an exact number, or as bounds.
-struct TensorFlops {
-  double least = 0, most = 0;
-  bool exact() const { return least == most; }
-};
-
-/// The work of tensor cores in one run of an operator, as far as it is known.
+/// The work of tensor cores in one run of an operator.
 struct TensorWork {
   WorkKind kind = WorkKind::products;
-  TensorFlops flops = {};
+  double flops = 0;  ///< the least, where products are padded
 };
 
 struct Version {

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "model/attention_core.hpp"
 #include "validate/ledger.hpp"
 
 namespace llmcalc::validate {
@@ -28,7 +29,7 @@ struct Beside {
 /// The code that computed attention, where a backend has more than one.
 struct CoreUse {
   std::string part;  ///< "training", "inference"
-  std::string core;  ///< and why not a faster one
+  model::AttentionCores cores;
 };
 
 struct Verdict {

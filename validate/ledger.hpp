@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "calc/units.hpp"
+#include "model/attention_core.hpp"
 #include "model/trace.hpp"
 
 namespace llmcalc::validate {
@@ -25,7 +26,7 @@ struct Ledger {
   std::map<std::string, Count> forward, backward, recompute;  ///< FLOPs done, by operator
   std::map<std::string, Count> beside;  ///< operations outside products, by operator, where they are counted
   std::vector<Entry> order;
-  std::string attention_core;  ///< as AttentionCores::text()
+  model::AttentionCores cores = {};  ///< that attention ran in
 };
 
 }  // namespace llmcalc::validate

@@ -74,7 +74,7 @@ Ledger measured_training(model::Transformer& t, std::uint64_t seed) {
   l.bytes["workspace"] = std::max<Count>(0, a.peak().value - known);
   l.bytes["parameters"] = t.weights().count();
   add_trace(l, trace);
-  l.attention_core = t.backend().attention_cores().text();
+  l.cores = t.backend().attention_cores();
   return l;
 }
 
@@ -119,7 +119,7 @@ Ledger measured_inference(model::Transformer& t, std::uint64_t seed) {
   l.backward = decode.forward;
   for (const auto& [op, n] : decode.beside) l.beside[op] += n;
   l.order.insert(l.order.end(), decode.order.begin(), decode.order.end());
-  l.attention_core = t.backend().attention_cores().text();
+  l.cores = t.backend().attention_cores();
   return l;
 }
 

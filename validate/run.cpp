@@ -75,7 +75,7 @@ Case one_micro_batch(Case c) {
 }
 
 void add_core(Verdict& v, const char* part, const Ledger& measured) {
-  if (!measured.attention_core.empty()) v.cores.push_back({part, measured.attention_core});
+  if (measured.cores.forward) v.cores.push_back({part, measured.cores});
 }
 
 }  // namespace

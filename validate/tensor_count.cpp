@@ -33,7 +33,7 @@ const ApartCount& counted_alone(const std::vector<ApartCount>& apart, const OpRu
 }  // namespace
 
 bool TensorCount::within() const {
-  return counted >= predicted.least * (1 - metered_tolerance) && counted <= predicted.most * (1 + metered_tolerance);
+  return counted >= predicted * (1 - metered_tolerance) && counted <= predicted * (1 + metered_tolerance);
 }
 
 std::vector<ApartCount> counted_apart(model::Backend& b, const std::function<void(model::Trace*)>& run) {
@@ -53,7 +53,8 @@ std::vector<ApartCount> counted_apart(model::Backend& b, const std::function<voi
     if (!open) return;
     device.end();
     ApartCount& last = all.back();
-    if (std::holds_alternative<Attention>(last.shape)) last.core = b.attention_cores().of(last.backward);
+    if (const Attention* const s = std::get_if<Attention>(&last.shape); s != nullptr && s->queries > 1)
+      last.core = b.attention_cores().of(last.backward);
     open = false;
   };
   device.start_counting();
@@ -83,9 +84,7 @@ std::vector<TensorCount> tensor_counts(const model::Instruments& device, const P
       to.core = alone.core;
       if (alone.core) run.core = alone.core->core;
     }
-    const model::TensorFlops one = device.tensor_work(run)->flops;
-    to.predicted.least += times * one.least;
-    to.predicted.most += times * one.most;
+    to.predicted += times * device.tensor_work(run)->flops;
     routed = routed || is_routed(op.shape);
   }
   std::vector<TensorCount> all;

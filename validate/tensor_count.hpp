@@ -15,7 +15,7 @@ inline constexpr double metered_tolerance = 0.02;
 
 struct TensorCount {
   model::WorkKind kind = model::WorkKind::products;
-  model::TensorFlops predicted = {};
+  double predicted = 0;
   double counted = 0;
   bool judged = true;  ///< not: padded products, nor the others where experts' are taken from them, whose rows vary
   std::optional<model::CoreRun> core = {};  ///< of attention

@@ -51,13 +51,16 @@ const char* name(model::WorkKind k) {
   return names[static_cast<std::size_t>(k)];
 }
 
+json::Value core_json(const model::CoreRun& run) {
+  json::Value row{{"core", name(run.core)}};
+  if (run.obstacle) row["obstacle"] = name(*run.obstacle);
+  return row;
+}
+
 json::Value work_json(const std::string& phase, const validate::TensorCount& t) {
-  json::Value row{{"phase", phase},
-                  {"of", name(t.kind)},
-                  {"least_flops", t.predicted.least},
-                  {"most_flops", t.predicted.most},
-                  {"counted_flops", t.counted}};
-  if (t.core) row["core"] = t.core->text();
+  json::Value row{
+      {"phase", phase}, {"of", name(t.kind)}, {"predicted_flops", t.predicted}, {"counted_flops", t.counted}};
+  if (t.core) row.update(core_json(*t.core));
   if (t.judged) {
     row["tolerance"] = metered_tolerance;
     row["within"] = t.within();
@@ -66,11 +69,16 @@ json::Value work_json(const std::string& phase, const validate::TensorCount& t) 
 }
 
 std::vector<std::string> work_text(const std::string& phase, const validate::TensorCount& t) {
-  const model::TensorFlops& p = t.predicted;
-  const std::string core = t.core ? t.core->name : "", where = p.most > 0 ? core : "outside the tensor cores";
-  const std::string predicted = whole_text(p.least) + (p.exact() ? "" : " to " + whole_text(p.most));
-  const std::string ratio = p.exact() && p.least > 0 ? fmt::format("{:.4f}", t.counted / p.least) : "";
-  return {phase, name(t.kind), where, predicted, whole_text(t.counted), ratio, t.judged ? verdict(t.within()) : "none"};
+  const bool some = t.predicted > 0;
+  const std::string core(t.core ? name(t.core->core) : ""), where = some ? core : "outside the tensor cores";
+  const std::string ratio = some ? fmt::format("{:.4f}", t.counted / t.predicted) : "";
+  return {phase,
+          name(t.kind),
+          where,
+          whole_text(t.predicted),
+          whole_text(t.counted),
+          ratio,
+          t.judged ? verdict(t.within()) : "none"};
 }
 
 /// Adds FLOPs by the units that execute them.
@@ -82,22 +90,18 @@ void add_tensor_work(Report& report, const validate::Metered& m) {
          .columns = {"phase", "of", "by", "predicted", "counted", "ratio", "verdict"},
          .left = 3,
          .rows = {}};
-  bool padded = false, bounds = false;
+  bool padded = false;
   for (const validate::PhaseCount& p : m.phases)
     for (const validate::TensorCount& t : p.parts) {
       g.rows.push_back(work_text(p.predicted.name, t));
       g.json.push_back(work_json(p.predicted.name, t));
       padded = padded || !t.judged;
-      bounds = bounds || !t.predicted.exact();
     }
   if (g.rows.empty()) return;
   report.grids.push_back(std::move(g));
   if (padded)
     report.notes.push_back(
         "products of sizes that are no multiples of 128 are padded, and experts' rows are the data's: no verdict");
-  if (bounds)
-    report.notes.push_back(
-        "cuDNN's tiles are not documented: its FLOPs are bounded by tiles of 64 to 128 queries and keys");
 }
 
 void add_counters(Report& report, const validate::Metered& m) {
@@ -227,6 +231,16 @@ std::string joined(const std::vector<std::string>& all) {
   return all.empty() ? "by nothing" : fmt::format("{}", fmt::join(all, ", "));
 }
 
+/// Adds the core of one direction, if any ran, and what kept it from a faster one.
+void add_core(Section& s, const std::string& part, const std::string& direction,
+              const std::optional<model::CoreRun>& run) {
+  if (!run) return;
+  const std::string key = part + "." + direction, obstacle(run->obstacle ? name(*run->obstacle) : "");
+  s.add(key + ".core", part + ", " + direction, std::string(name(run->core)), Unit::none,
+        obstacle.empty() ? "" : "not mma: " + obstacle);
+  if (!obstacle.empty()) s.add(key + ".obstacle", "", obstacle);
+}
+
 Section machine_section(const validate::Metered& m) {
   const model::Board& b = m.board;
   Section s{"machine", "machine, at work", {}};
@@ -260,8 +274,18 @@ void add_instruments(Report& report, const validate::Metered& m) {
 void add_attention_cores(Report& report, const validate::Verdict& v) {
   if (v.cores.empty()) return;
   Section s{"attention_core", "code that computed attention", {}};
-  for (const validate::CoreUse& c : v.cores) s.add(c.part, c.part, c.core);
+  for (const validate::CoreUse& u : v.cores) {
+    add_core(s, u.part, "forward", u.cores.forward);
+    add_core(s, u.part, "backward", u.cores.backward);
+  }
   report.sections.push_back(std::move(s));
+}
+
+json::Value attention_core_json(const validate::CoreUse& u) {
+  json::Value row;
+  if (u.cores.forward) row["forward"] = core_json(*u.cores.forward);
+  if (u.cores.backward) row["backward"] = core_json(*u.cores.backward);
+  return row;
 }
 
 Section mfu_section(const validate::Case& c, double step_seconds, const std::string& board,

@@ -12,6 +12,8 @@ void add_instruments(Report& report, const validate::Metered& m);
 
 /// Adds the code that computed attention, by part; nothing if the backend has only one implementation.
 void add_attention_cores(Report& report, const validate::Verdict& v);
+/// The same as a row's `attention_core`.
+json::Value attention_core_json(const validate::CoreUse& u);
 
 /// Model FLOPs utilisation of a step of `step_seconds`, by every convention. `board`: as its driver calls the device,
 /// whose datasheet's peak counts; a device that no preset describes has the peak of `measured`.

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "cli/validate/instrument_sections.hpp"
+
 namespace llmcalc {
 
 using validate::Comparison;
@@ -86,7 +88,7 @@ void add_suite(Report& report, const std::vector<Verdict>& all) {
     json::Value rows = json::Value::array();
     for (const Comparison& c : v.rows) rows.push_back(row_json(c));
     json::Value row{{"case", v.name}, {"operators", v.operators}, {"order", v.order}, {"rows", rows}};
-    for (const validate::CoreUse& c : v.cores) row["attention_core"][c.part] = c.core;
+    for (const validate::CoreUse& c : v.cores) row["attention_core"][c.part] = attention_core_json(c);
     cases.json.push_back(row);
     for (const Comparison& c : v.rows)
       if (!c.equal())

@@ -11,9 +11,9 @@
 #include "model/cuda/classifier.hpp"
 #include "model/cuda/column_sums.hpp"
 #include "model/cuda/copy.hpp"
+#include "model/cuda/core_choice.hpp"
 #include "model/cuda/decode_attention.hpp"
 #include "model/cuda/experts.hpp"
-#include "model/cuda/flash_cores.hpp"
 #include "model/cuda/lookup.hpp"
 #include "model/cuda/norm.hpp"
 #include "model/cuda/optimizer.hpp"
@@ -131,10 +131,11 @@ class Cuda final : public Backend {
     const Scores<T> c = scores(s, in, d);
     OwnAttention<T, Device> own(device_, c, k);
     if (how == AttentionImpl::flash) {
-      const auto mma = [&] { return own.on_tensor_cores(n(o)); };
       if (const DecodeAttention<T> decode(c); decode.can())
         decode.run(device_, w(k.log_sum_exp), n(o));
-      else if (!by_faster_core(s, in, d, sdpa_forward(s, in, w(k.log_sum_exp), o), mma))
+      else if (s.queries > 1 && cores_.tensor_cores(false, own.obstacle()))
+        own.on_tensor_cores(n(o));
+      else
         own.flash(n(o));
       count_flash(s, s.qk_dim + s.v_dim);
     } else {
@@ -147,8 +148,9 @@ class Cuda final : public Backend {
                           const AttentionKept& k, In o, In d_o, Out scratch, const AttentionGradients& to) override {
     OwnAttention<T, Device> own(device_, scores(s, in, d), k);
     if (how == AttentionImpl::flash) {
-      const auto mma = [&] { return own.gradient_on_tensor_cores(n(o), n(d_o), to); };
-      if (!by_faster_core(s, in, d, sdpa_backward(s, in, w(k.log_sum_exp), o, d_o, to), mma))
+      if (s.queries > 1 && cores_.tensor_cores(true, own.obstacle(to)))
+        own.gradient_on_tensor_cores(n(o), n(d_o), to);
+      else
         own.flash_gradient(n(o), n(d_o), to);
       count_flash(s, 3 * s.qk_dim + 2 * s.v_dim);  // scores again, dp and dv, dq and dk
     } else {
@@ -323,11 +325,6 @@ class Cuda final : public Backend {
       return (s.sequences * s.heads) * flops(2, pairs, width);
     };
     replays_.count(after(s.past()), [after](const Moving& m) { return after(m.past); });
-  }
-  template <typename Mma>
-  bool by_faster_core(const Attention& s, const AttentionInputs& in, const Dropout& d, const Sdpa& call,
-                      const Mma& mma) {
-    return cuda::by_faster_core(device_, cores_, s, in, d, number(), call, mma);
   }
 
   mutable Device device_;  ///< reading does what waits

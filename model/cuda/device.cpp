@@ -100,7 +100,6 @@ void GpuDevice::open(int index) {
 }
 
 GpuDevice::~GpuDevice() {
-  (void)cudnn_.release();  // a static device ends after cuDNN, which was opened later
   forget_products();
   cudaFreeAsync(workspace_, stream_);
   cudaStreamSynchronize(stream_);
@@ -229,7 +228,6 @@ MemoryPoints GpuDevice::memory() const {
   p.pool_most = pool(cudaMemPoolAttrUsedMemHigh);
   p.workspaces = {
       {"cuBLASLt workspace", Bytes(static_cast<Count>(workspace_bytes)), "beside the operands of products"}};
-  p.attention = Bytes(most_sdpa_bytes_);
   p.graphs = Bytes(graph_bytes(cudaGraphMemAttrReservedMemCurrent));
   return p;
 }

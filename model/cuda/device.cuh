@@ -1,5 +1,5 @@
 #pragma once
-/// A GPU: memory, launches, products of matrices by cuBLASLt and attention by cuDNN. One stream.
+/// A GPU: memory, launches, and products of matrices by cuBLASLt. One stream.
 
 #include <cublasLt.h>
 #include <cuda_runtime.h>
@@ -7,13 +7,10 @@
 #include <array>
 #include <limits>
 #include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "model/cpu/matmul_shape.hpp"
-#include "model/cuda/core_choice.hpp"
-#include "model/cuda/cudnn/attention.hpp"
 #include "model/cuda/graph.cuh"
 #include "model/cuda/memory_terms.hpp"
 #include "model/cuda/thread.hpp"
@@ -82,11 +79,8 @@ class GpuDevice {
   /// One for each shape with a bias that was timed.
   const std::vector<BiasTrial>& bias_trials() const { return bias_trials_; }
 
-  /// Attention by cuDNN (cudnn/attention.hpp), with its memory from here.
-  CoreAnswer sdpa(const Sdpa& given);
-  /// The same bits in every process: products by cuBLASLt's first suggestion, whatever is fastest, biases by a kernel
-  /// after them, which there is for every shape, and attention's gradients for a workspace that grows with the square
-  /// of the tokens.
+  /// The same bits in every process: products by cuBLASLt's first suggestion, whatever is fastest, and biases by a
+  /// kernel after them, which there is for every shape.
   void set_deterministic(bool on) {
     if (on != deterministic_) forget_products();
     deterministic_ = on;
@@ -148,9 +142,7 @@ class GpuDevice {
   MemoryPoints points_;
   std::map<Key, Product> products_;
   std::vector<BiasTrial> bias_trials_;
-  std::unique_ptr<CudnnAttention> cudnn_;
   bool deterministic_ = false;
-  Count most_sdpa_bytes_ = 0;  ///< that one attention took beside its tensors: statistics, sums and cuDNN's workspace
 };
 
 #ifdef __CUDACC__

@@ -13,14 +13,6 @@ std::string library_version(std::size_t v) {
   return dotted(v / 10000, v % 10000 / 100) + "." + std::to_string(v % 100);
 }
 
-/// The version of the cuDNN that this program has opened; empty: none.
-std::string cudnn_version() {
-  void* const library = ::dlopen("libcudnn.so.9", RTLD_NOW | RTLD_NOLOAD);
-  if (library == nullptr) return "";
-  auto* const version = reinterpret_cast<std::size_t (*)()>(::dlsym(library, "cudnnGetVersion"));
-  return version != nullptr ? library_version(version()) : "";
-}
-
 }  // namespace
 
 DeviceMemory GpuInstruments::memory(Bytes arena) {
@@ -37,8 +29,7 @@ std::vector<Version> GpuInstruments::versions() {
   std::vector<Version> all{{"cuda_driver", cuda_version(driver)},
                            {"cuda_runtime", cuda_version(runtime)},
                            {"cublaslt", library_version(cublasLtGetVersion())}};
-  for (const Version& v : {Version{"cudnn", cudnn_version()}, Version{"cupti", cupti_version()}})
-    if (!v.version.empty()) all.push_back(v);
+  if (const std::string cupti = cupti_version(); !cupti.empty()) all.push_back({"cupti", cupti});
   return all;
 }
 

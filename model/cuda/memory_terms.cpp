@@ -18,10 +18,7 @@ DeviceMemory explained(const MemoryPoints& p, Bytes arena) {
   }
   m.terms.push_back({"arena", arena, "tensors, at the worst moment"});
   const Bytes most = std::max(p.pool_most, named);
-  std::string scratch = "operators' own, and rounding to blocks, at the worst moment";
-  if (p.attention > Bytes())
-    scratch += "; cuDNN's attention took " + std::to_string(p.attention.value) + " bytes while it ran";
-  m.terms.push_back({"scratch", most - named, scratch});
+  m.terms.push_back({"scratch", most - named, "operators' own, and rounding to blocks, at the worst moment"});
   m.terms.push_back({"pool slack", p.pool - most, "held for later, in use by nobody"});
   m.terms.push_back({"graphs", p.graphs, "tensors of recorded steps"});
   Bytes known;

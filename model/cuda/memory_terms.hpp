@@ -13,7 +13,6 @@ struct MemoryPoints {
   Bytes libraries;                     ///< outside, once the libraries are open
   Bytes kernels;                       ///< outside, once all that runs has run
   std::vector<MemoryTerm> workspaces;  ///< in the pool
-  Bytes attention;                     ///< the most that cuDNN's attention took of it while it ran
   Bytes graphs;                        ///< that recorded steps hold, outside the pool
   Bytes used;                          ///< now, by every process
   Bytes pool;                          ///< of it what the pool holds

@@ -2,8 +2,10 @@
 /// Flash attention on tensor cores: which shapes it takes, its launches, and what it executes.
 
 #include <cstdint>
+#include <optional>
 #include <type_traits>
 
+#include "model/attention_core.hpp"
 #include "model/cuda/mma_backward.hpp"
 
 namespace llmcalc::model::cuda {
@@ -23,15 +25,21 @@ inline bool mma_reads(const HeadView& v, Count tokens) {
          v.head % 8 == 0;
 }
 
-/// Not: single queries, heads of odd or unlike widths, rotary parts apart, ALiBi, dropout, a cache that has gone round.
-inline bool mma_handles(const Attention& s, const AttentionInputs& in, const Dropout& d) {
-  const Count keys = s.keys;
-  return s.queries > 1 && s.qk_dim == s.v_dim && s.qk_dim % 16 == 0 && s.qk_dim <= 128 && in.rope_dim == 0 &&
-         in.scale > 0 && !in.alibi && !(d.p > 0) && keys < (Count{1} << 30) && mma_reads(in.q, s.queries) &&
-         mma_reads(in.k, keys) && mma_reads(in.v, keys);
+/// Whether queries, keys and values, or their gradients, lie so.
+template <typename Heads>
+bool mma_reads(const Attention& s, const Heads& x) {
+  return s.keys < (Count{1} << 30) && mma_reads(x.q, s.queries) && mma_reads(x.k, s.keys) && mma_reads(x.v, s.keys);
 }
-inline bool mma_handles(const Attention& s, const AttentionGradients& to) {
-  return mma_reads(to.q, s.queries) && mma_reads(to.k, s.keys) && mma_reads(to.v, s.keys);
+
+/// The reason why these kernels cannot compute an attention of several bf16 queries; absent: they can.
+inline std::optional<CoreObstacle> mma_obstacle(const Attention& s, const AttentionInputs& in, const Dropout& d) {
+  if (s.qk_dim != s.v_dim || s.qk_dim % 16 != 0 || s.qk_dim > 128) return CoreObstacle::head_width;
+  if (in.rope_dim > 0) return CoreObstacle::rotary_part;
+  if (in.alibi) return CoreObstacle::alibi;
+  if (d.p > 0) return CoreObstacle::dropout;
+  if (!(in.scale > 0)) return CoreObstacle::scale;
+  if (!mma_reads(s, in)) return CoreObstacle::layout;
+  return std::nullopt;
 }
 
 /// A tensor of (sequences, queries, heads, v_dim): the output, and its gradient.

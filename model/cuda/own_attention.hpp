@@ -1,10 +1,10 @@
 #pragma once
-/// Attention by our own kernels: flash by plain multiply-adds or on tensor cores, and naive.
+/// Attention: flash by plain multiply-adds or on tensor cores, and naive.
 
+#include <optional>
 #include <type_traits>
 
 #include "model/cuda/attention.hpp"
-#include "model/cuda/core_choice.hpp"
 #include "model/cuda/mma_attention.hpp"
 #include "model/cuda/room.hpp"
 
@@ -21,25 +21,27 @@ class OwnAttention {
         log_sum_exp_(static_cast<float*>(kept.log_sum_exp)),
         rows_(c.s.rows() * c.s.heads) {}
 
+  /// What keeps it from tensor cores, which have no single queries; absent: nothing.
+  std::optional<CoreObstacle> obstacle() const {
+    if (!on_bf16) return CoreObstacle::float32;
+    return mma_obstacle(c_.s, c_.in, c_.drop);
+  }
+  std::optional<CoreObstacle> obstacle(const AttentionGradients& to) const {
+    const std::optional<CoreObstacle> forward = obstacle();
+    return !forward && !mma_reads(c_.s, to) ? CoreObstacle::layout : forward;
+  }
+
   void flash(T* o) { launch(rows_, forward_room(), FlashForward<T>{c_, log_sum_exp_, o}); }
   void naive(T* o) { launch(rows_, forward_room(), NaiveForward<T>{c_, NaiveKept<T>(kept_), o}); }
-  CoreAnswer on_tensor_cores(T* o) {
-    if constexpr (on_bf16)
-      if (mma_handles(c_.s, c_.in, c_.drop))
-        return mma_attention(device_, c_, log_sum_exp_, o), CoreAnswer{true, "mma"};
-    return not_for_mma();
+  void on_tensor_cores(T* o) {
+    if constexpr (on_bf16) mma_attention(device_, c_, log_sum_exp_, o);
   }
 
   void flash_gradient(const T* o, const T* d_o, const AttentionGradients& to) {
     around(o, d_o, to, [&](const auto& pairs) { pair_gradients(pairs, d_o, to); });
   }
-  CoreAnswer gradient_on_tensor_cores(const T* o, const T* d_o, const AttentionGradients& to) {
-    if constexpr (on_bf16)
-      if (mma_handles(c_.s, c_.in, c_.drop) && mma_handles(c_.s, to)) {
-        around(o, d_o, to, [&](const auto& pairs) { mma_attention_gradient(device_, pairs, to); });
-        return {true, "mma"};
-      }
-    return not_for_mma();
+  void gradient_on_tensor_cores(const T* o, const T* d_o, const AttentionGradients& to) {
+    if constexpr (on_bf16) around(o, d_o, to, [&](const auto& pairs) { mma_attention_gradient(device_, pairs, to); });
   }
   void naive_gradient(const T* d_o, T* scratch, const AttentionGradients& to) {
     const Room<Device, float> sinks(device_, rows_);
@@ -55,14 +57,13 @@ class OwnAttention {
   static constexpr int threads = 128;
   static constexpr Count line = warp * static_cast<Count>(sizeof(double)), number = sizeof(float);
 
-  static CoreAnswer not_for_mma() { return {false, "the shape, its memory or its format is not for it"}; }
   Count forward_room() const { return line + (threads + c_.s.v_dim) * number; }
 
   template <typename Kernel>
   void launch(Count blocks, Count room, const Kernel& kernel) {
     if (blocks > 0) device_.launch(kernel, blocks, threads, room);
   }
-  /// f(pairs) between what every core needs before, o . do of each row, and after.
+  /// f(pairs) between what both cores need before, o . do of each row, and after.
   template <typename F>
   void around(const T* o, const T* d_o, const AttentionGradients& to, const F& f) {
     const Room<Device, float> delta(device_, rows_), sinks(device_, rows_);

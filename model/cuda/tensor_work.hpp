@@ -1,5 +1,5 @@
 #pragma once
-/// The work of a GPU's tensor cores in a bf16 operator, as far as it is known.
+/// The work of a GPU's tensor cores in a bf16 operator.
 
 #include <optional>
 
@@ -7,10 +7,8 @@
 
 namespace llmcalc::model::cuda {
 
-/// Products: 2 per multiply-add of their sizes, which is the least for those that are padded. Attention, by the core:
-/// own kernels on tensor cores execute whole tiles of known size; cuDNN does too, of sizes that nothing documents:
-/// bounds of tiles of 64 to 128 queries by 64 to 128 keys, multiples of 16, heads as wide as they are; one query, plain
-/// and naive attention run outside the tensor cores. None: no FLOPs.
+/// Products: 2 per multiply-add of their sizes, which is the least for those that are padded. Attention on tensor cores
+/// executes whole tiles of known size; one query, plain and naive attention run outside them. None: no FLOPs.
 std::optional<TensorWork> tensor_work(const TensorOp& op);
 
 }  // namespace llmcalc::model::cuda

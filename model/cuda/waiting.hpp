@@ -8,11 +8,9 @@
 
 #include "model/cpu/matmul_shape.hpp"
 #include "model/cuda/copy.hpp"
-#include "model/cuda/core_choice.hpp"
 #include "model/cuda/matvec.hpp"
 #include "model/cuda/pointwise.hpp"
 #include "model/cuda/position.hpp"
-#include "model/cuda/sdpa.hpp"
 #include "model/cuda/together.hpp"
 
 namespace llmcalc::model::cuda {
@@ -107,8 +105,6 @@ class WaitingDevice {
   bool matmul(const MatmulShape& s, const X&... x) {
     return now().matmul(s, x...);
   }
-  CoreAnswer sdpa(const Sdpa& call) requires requires(Device& d) { d.sdpa(call); }
-  { return now().sdpa(call); }
 
  private:
   struct Nothing {

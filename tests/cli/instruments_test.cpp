@@ -34,12 +34,10 @@ validate::Metered all_measured() {
 validate::Metered parts_told() {
   using enum model::WorkKind;
   validate::Metered m = all_measured();
-  m.phases[0].parts = {{.kind = products, .predicted = {600, 600}, .counted = 606},
-                       {.kind = padded, .predicted = {100, 100}, .counted = 160, .judged = false},
-                       {.kind = attention,
-                        .predicted = {200, 300},
-                        .counted = 310,
-                        .core = model::CoreRun{model::AttentionCore::mma, "mma", "not cudnn: too wide"}}};
+  m.phases[0].parts = {
+      {.kind = products, .predicted = 600, .counted = 606},
+      {.kind = padded, .predicted = 100, .counted = 160, .judged = false},
+      {.kind = attention, .predicted = 300, .counted = 310, .core = model::CoreRun{model::AttentionCore::mma}}};
   m.phases[1].parts = {{.kind = products}};
   return m;
 }
@@ -78,18 +76,18 @@ TEST_CASE("tensor-core work is judged as far as it can be predicted", "[contract
   REQUIRE(rows.size() == 4);
   CHECK(rows[0] == json::Value{{"phase", "forward"},
                                {"of", "products"},
-                               {"least_flops", 600.0},
-                               {"most_flops", 600.0},
+                               {"predicted_flops", 600.0},
                                {"counted_flops", 606.0},
                                {"tolerance", 0.02},
                                {"within", true}});
   CHECK_FALSE(rows[1].contains("within"));
   CHECK(rows[2]["within"] == false);
-  CHECK(rows[2]["core"] == "mma, not cudnn: too wide");
+  CHECK(rows[2]["core"] == "mma");
+  CHECK_FALSE(rows[2].contains("obstacle"));
   CHECK(rows[3]["within"] == true);
   const std::string text = text_of(parts_told());
-  for (const char* const said : {"1.0100   within", "1.6000     none", "200 to 300", "decode   products",
-                                 "outside the tensor cores", "cuDNN's tiles are not documented", "are padded"})
+  for (const char* const said : {"1.0100   within", "1.6000     none", "1.0333  outside", "decode   products",
+                                 "outside the tensor cores", "are padded"})
     CHECK(says(text, said));
 }
 
@@ -170,12 +168,16 @@ TEST_CASE("the code that computed attention is shown by part if there is a choic
   Report r;
   add_attention_cores(r, v);
   CHECK(r.sections.empty());
-  v.cores = {{"training", "cuDNN 9.19.0"}, {"inference", "mma, not cudnn: there is a window"}};
+  using enum model::AttentionCore;
+  v.cores = {{"training", {model::CoreRun{mma}, model::CoreRun{plain, model::CoreObstacle::dropout}}},
+             {"inference", {model::CoreRun{mma}, {}}}};
   add_attention_cores(r, v);
+  const json::Value training{{"forward", {{"core", "mma"}}},
+                             {"backward", {{"core", "plain"}, {"obstacle", "dropout"}}}};
   CHECK(report_json(r)["attention_core"] ==
-        json::Value{{"training", "cuDNN 9.19.0"}, {"inference", "mma, not cudnn: there is a window"}});
-  for (const Style style : {Style::text, Style::markdown})
-    CHECK(says(render(r, {style}), "mma, not cudnn: there is a window"));
+        json::Value{{"training", training}, {"inference", {{"forward", {{"core", "mma"}}}}}});
+  CHECK(attention_core_json(v.cores[0]) == training);
+  for (const Style style : {Style::text, Style::markdown}) CHECK(says(render(r, {style}), "not mma: dropout"));
 }
 
 TEST_CASE("utilisation refers to the datasheet's peak if a preset has the board's name", "[contract][instruments]") {

@@ -1,9 +1,12 @@
 // Every core of flash attention that can run here, one after another, against the processor's in double and against
 // each other: on the GPU's stand-in, and on a GPU where tests are told of one.
 
+#include <array>
 #include <string>
 #include <vector>
 
+#include "model/cuda/core_choice.hpp"
+#include "model/cuda/mma_attention.hpp"
 #include "model/math/functions.hpp"
 #include "model/random.hpp"
 #include "tests/catch.hpp"
@@ -13,6 +16,8 @@
 
 using namespace llmcalc;
 using namespace llmcalc::model;
+using cuda::CoreChoice;
+using cuda::mma_obstacle;
 using test::difference;
 using test::Environment;
 using test::Numbers;
@@ -43,10 +48,10 @@ struct Given {
   }
 };
 
-/// What comes out, and of which core.
+/// What comes out, and of which cores.
 struct Results {
   Numbers o, log_sum_exp, gradients;
-  std::string core;
+  AttentionCores cores;
 };
 
 /// Memory of a backend, filled.
@@ -105,7 +110,7 @@ Results run(Backend& b, const Case& c, const Given& g) {
   const AttentionKept kept{.log_sum_exp = log_sum_exp.data()};
   b.attention(s, in, AttentionImpl::flash, {}, kept, o.data());
   b.attention_gradient(s, in, AttentionImpl::flash, {}, kept, o.data(), d_o.data(), nullptr, to);
-  return {o.read(), log_sum_exp.read(), gradients.read(), b.attention_cores().text()};
+  return {o.read(), log_sum_exp.read(), gradients.read(), b.attention_cores()};
 }
 
 Results run_on_processor(const Case& c, const Given& g) {
@@ -119,26 +124,17 @@ void check_same(const Results& a, const Results& b) {
   CHECK(difference(a.gradients, b.gradients) <= 1e-2);
 }
 
-/// Nothing of cuDNN's that was asked for is there: no mistake of the backend.
-bool is_absence(const std::string& why) {
-  for (const char* const absent : {"cuDNN not found", "too old", "built without cuDNN", "which is not built here"})
-    if (why.find(absent) != std::string::npos) return true;
-  return false;
-}
-
-/// f(results) with one core of a GPU's, if it has it; else says so.
+/// f(results) with one core of a GPU's.
 template <typename F>
-void with_core(test::MakeBackend make, const char* core, const Case& c, const Given& g, F f) {
-  INFO(core << ", " << c.heads << " heads on " << c.kv_heads << " of " << c.width << ", " << c.tokens << " tokens");
-  const Environment only("LLMCALC_ATTENTION", core);
-  try {
-    const std::unique_ptr<Backend> gpu = make(Number::bf16, true);
-    f(run(*gpu, c, g));
-  } catch (const std::runtime_error& e) {
-    INFO(e.what());
-    CHECK(is_absence(e.what()));
-    WARN("skipped: " << e.what());
-  }
+void with_core(test::MakeBackend make, AttentionCore core, const Case& c, const Given& g, F f) {
+  INFO(name(core) << ", " << c.heads << " heads on " << c.kv_heads << " of " << c.width << ", " << c.tokens
+                  << " tokens");
+  const Environment only("LLMCALC_ATTENTION", std::string(name(core)).c_str());
+  const std::unique_ptr<Backend> gpu = make(Number::bf16, true);
+  const Results r = run(*gpu, c, g);
+  CHECK(r.cores.forward.value().core == core);
+  CHECK(r.cores.backward.value().core == core);
+  f(r);
 }
 
 bool there_is_a_gpu() {
@@ -154,10 +150,7 @@ TEST_CASE("the plain core of flash attention is the processor's attention in dou
   const Given g(c);
   const Results exact = run_on_processor(c, g);
   for (const test::MakeBackend make : test::gpus())
-    with_core(make, "plain", c, g, [&](const Results& r) {
-      CHECK(r.core == "plain");
-      check_same(r, exact);
-    });
+    with_core(make, AttentionCore::plain, c, g, [&](const Results& r) { check_same(r, exact); });
 }
 
 TEST_CASE("every core of a GPU's flash attention is the processor's in double, and the others", "[cuda]") {
@@ -171,7 +164,7 @@ TEST_CASE("every core of a GPU's flash attention is the processor's in double, a
                         {8, 2, 1000, 64}}) {
     const Given g(c);
     std::vector<Results> all{run_on_processor(c, g)};
-    for (const char* const core : {"plain", "mma", "cudnn"})
+    for (const AttentionCore core : {AttentionCore::plain, AttentionCore::mma})
       with_core(test::gpus().back(), core, c, g, [&](const Results& r) {
         for (const Results& other : all) check_same(r, other);
         all.push_back(r);
@@ -179,25 +172,57 @@ TEST_CASE("every core of a GPU's flash attention is the processor's in double, a
   }
 }
 
-TEST_CASE("cuDNN's deterministic gradients are the same bits again", "[cuda]") {
-  if (!there_is_a_gpu()) return;
-  const Environment deterministic("LLMCALC_DETERMINISTIC", "1");
-  const Case c{8, 2, 1000, 128};
-  const Given g(c);
-  std::vector<Results> all;
-  for (int i = 0; i < 3; ++i)
-    with_core(test::gpus().back(), "cudnn", c, g, [&](const Results& r) { all.push_back(r); });
-  for (const Results& r : all) CHECK(test::identical(r.gradients, all.front().gradients));
-  if (!all.empty()) check_same(all.front(), run_on_processor(c, g));
+TEST_CASE("an obstacle to tensor cores leaves attention to the plain core, and is remembered", "[cuda]") {
+  CoreChoice any(nullptr);
+  CHECK(any.tensor_cores(false, {}));
+  CHECK_FALSE(any.tensor_cores(true, CoreObstacle::dropout));
+  CHECK(any.ran().forward == CoreRun{AttentionCore::mma});
+  CHECK(any.ran().backward == CoreRun{AttentionCore::plain, CoreObstacle::dropout});
 }
 
-TEST_CASE("another core goes back from the statistics that cuDNN left", "[cuda]") {
-  if (!there_is_a_gpu()) return;
-  // Heads of 256 numbers: cuDNN has them forward only.
-  const Case c{2, 2, 200, 256};
-  const Given g(c);
-  const std::unique_ptr<Backend> gpu = test::gpus().back()(Number::bf16, true);
-  const Results r = run(*gpu, c, g);
-  INFO(r.core);
-  check_same(r, run_on_processor(c, g));
+TEST_CASE("LLMCALC_ATTENTION allows one core, and an obstacle to it is an error", "[cuda]") {
+  CoreChoice plain("plain"), mma("mma");
+  CHECK_FALSE(plain.tensor_cores(false, {}));
+  CHECK(plain.ran().forward == CoreRun{AttentionCore::plain, CoreObstacle::environment});
+  CHECK(mma.tensor_cores(false, {}));
+  CHECK_THROWS_WITH(mma.tensor_cores(false, CoreObstacle::alibi), "LLMCALC_ATTENTION is mma, and it cannot: alibi");
+  CHECK_THROWS_WITH(CoreChoice("fast"), "LLMCALC_ATTENTION is fast; mma and plain are known");
+}
+
+namespace {
+
+/// The obstacle to an attention of 2 sequences of 6 tokens with 4 heads of 16 numbers, after change(it).
+struct Asked {
+  alignas(16) std::array<std::uint16_t, 2 * 6 * 4 * 16> memory{};
+  Attention s{.sequences = 2, .heads = 4, .kv_heads = 4, .queries = 6, .keys = 6, .qk_dim = 16, .v_dim = 16};
+  AttentionInputs in;
+  Dropout d;
+};
+template <typename F>
+std::optional<CoreObstacle> obstacle_after(F change) {
+  Asked a;
+  a.in.q = a.in.k = a.in.v = {.data = a.memory.data(), .sequence = 6 * 64, .token = 64, .head = 16};
+  change(a);
+  return mma_obstacle(a.s, a.in, a.d);
+}
+
+}  // namespace
+
+TEST_CASE("what keeps an attention from tensor cores has a name", "[cuda]") {
+  CHECK_FALSE(obstacle_after([](Asked&) {}));
+  CHECK_FALSE(obstacle_after([](Asked& a) { a.s.reach = {5}; }));
+  CHECK_FALSE(obstacle_after([](Asked& a) { a.in.sinks = a.memory.data(); }));
+  using enum CoreObstacle;
+  CHECK(obstacle_after([](Asked& a) { a.s.qk_dim = 20; }) == head_width);
+  CHECK(obstacle_after([](Asked& a) { a.s.v_dim = 32; }) == head_width);
+  CHECK(obstacle_after([](Asked& a) { a.s.qk_dim = a.s.v_dim = 144; }) == head_width);
+  CHECK(obstacle_after([](Asked& a) { a.in.rope_dim = 8; }) == rotary_part);
+  CHECK(obstacle_after([](Asked& a) { a.in.alibi = true; }) == alibi);
+  CHECK(obstacle_after([](Asked& a) { a.d.p = 0.1; }) == dropout);
+  CHECK(obstacle_after([](Asked& a) { a.in.scale = 0; }) == scale);
+  CHECK(obstacle_after([](Asked& a) { a.in.k.data = a.memory.data() + 1; }) == layout);
+  CHECK(obstacle_after([](Asked& a) { a.in.v.head = 12; }) == layout);
+  CHECK(obstacle_after([](Asked& a) { a.in.k.capacity = 5; }) == layout);
+  CHECK(name(rotary_part) == "rotary_part");
+  CHECK(name(layout) == "layout");
 }

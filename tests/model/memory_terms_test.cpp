@@ -15,7 +15,6 @@ MemoryPoints points() {
           .libraries = Bytes(460),
           .kernels = Bytes(485),
           .workspaces = {{"cuBLASLt workspace", Bytes(32), ""}},
-          .attention = Bytes(64),
           .graphs = Bytes(20),
           .used = Bytes(4510),
           .pool = Bytes(4000),
@@ -44,7 +43,6 @@ TEST_CASE("every byte of a GPU's memory has a term", "[memory_terms]") {
   CHECK(of(m, "cuBLASLt workspace") == 32);
   CHECK(of(m, "arena") == 3500);
   CHECK(of(m, "scratch") == 3800 - 32 - 3500);
-  CHECK(m.terms[6].note.ends_with("cuDNN's attention took 64 bytes while it ran"));
   CHECK(of(m, "pool slack") == 200);
   CHECK(of(m, "graphs") == 20);
   CHECK(of(m, "unexplained") == 5);

@@ -182,7 +182,12 @@ TEST_CASE("a verdict names the code that computed attention, by part", "[metered
   REQUIRE(v.cores.size() == 2);
   CHECK(v.cores[0].part == "training");
   CHECK(v.cores[1].part == "inference");
-  for (const CoreUse& u : v.cores) CHECK(u.core.find("not cudnn: ") != std::string::npos);
+  for (const CoreUse& u : v.cores) {
+    REQUIRE(u.cores.forward);
+    CHECK(u.cores.forward->core == model::AttentionCore::plain);
+    CHECK(u.cores.forward->obstacle == model::CoreObstacle::head_width);
+    CHECK(u.cores.backward.has_value() == (u.part == "training"));
+  }
   CHECK(validated(c, {}, {}).cores.empty());
 }
 

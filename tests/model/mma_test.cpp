@@ -4,7 +4,6 @@
 #include "model/cuda/mma_attention.hpp"
 
 #include "model/cpu/make.hpp"
-#include "model/cuda/sdpa.hpp"
 #include "tests/catch.hpp"
 #include "tests/model/compare.hpp"
 #include "tests/model/emulated.hpp"
@@ -105,8 +104,8 @@ class Bench {
     return d;
   }
   const Attention& shape() const { return s_; }
-  std::string core() const { return on_->attention_cores().text(); }
-  bool on_tensor_cores(bool odd) const { return cuda::mma_handles(s_, inputs(odd), {}); }
+  AttentionCores cores() const { return on_->attention_cores(); }
+  bool on_tensor_cores(bool odd) const { return !cuda::mma_obstacle(s_, inputs(odd), {}); }
 
  private:
   Count rows() const { return s_.rows() * s_.heads; }
@@ -157,7 +156,7 @@ class Bench {
   void *x_[2], *dx_[2], *d_o_, *sinks_, *o_, *log_sum_exp_, *d_sinks_;
 };
 
-/// f(tested, exact) of every shape, wherever there is a GPU, whose cuDNN would else be asked first.
+/// f(tested, exact) of every shape, wherever there is a GPU.
 template <typename F>
 void each_shape(F f) {
   const test::Environment own("LLMCALC_ATTENTION", "mma");
@@ -190,7 +189,8 @@ TEST_CASE("attention on tensor cores and its gradients equal those in double, by
     CHECK(difference(tested.output(), exact.output()) <= 1e-2);
     CHECK(difference(tested.log_sum_exp(), exact.log_sum_exp()) <= 1e-5);
     check_gradients(tested.gradients(), exact.gradients());
-    if (cuda::is_sdpa(tested.shape())) CHECK(tested.core() == "mma");  // of other shapes it is not told
+    CHECK(tested.cores().forward == CoreRun{AttentionCore::mma});
+    CHECK(tested.cores().backward == CoreRun{AttentionCore::mma});
     if (tested.shape().sinks) CHECK(difference(tested.sink_gradient(), exact.sink_gradient()) <= 1e-2);
     if (between == start) return;  // a GPU ran it
     CHECK(cuda::mma_flops(tested.shape(), false) == (between - start) * flops(2, 16, 8 * 16));
@@ -200,7 +200,6 @@ TEST_CASE("attention on tensor cores and its gradients equal those in double, by
   CHECK(counts.faults == 0);
 }
 
-// cuDNN has no sinks.
 TEST_CASE("tensor cores read what single threads kept, and the reverse", "[cuda]") {
   for (const test::MakeBackend make : test::gpus())
     for (const bool odd : {false, true}) {
