@@ -24,14 +24,12 @@
 #include "model/cuda/replay.hpp"
 #include "model/cuda/room.hpp"
 #include "model/cuda/rows.hpp"
-#include "model/cuda/waiting.hpp"
 
 namespace llmcalc::model::cuda {
 
-template <typename T, typename Given>
+template <typename T, typename Device>
 class Cuda final : public Backend {
   using W = float;
-  using Device = WaitingDevice<T, Given>;
   template <typename X>
   using Scratch = Room<Device, X>;
   static const T* n(In p) { return static_cast<const T*>(p); }
@@ -43,7 +41,7 @@ class Cuda final : public Backend {
   static constexpr Count line = warp * static_cast<Count>(sizeof(double));  ///< room for a block's sums
 
  public:
-  Cuda(Given& device, std::string name, bool poison, Instruments* instruments = nullptr)
+  Cuda(Device& device, std::string name, bool poison, Instruments* instruments = nullptr)
       : device_(device),
         turns_(device_),
         classifier_(device_),
@@ -54,7 +52,9 @@ class Cuda final : public Backend {
         routings_(device_),
         products_(device_, replays_, routings_) {}
   void* allocate(Bytes bytes) override {
-    return device_.allocate(bytes.value, poison_ ? std::optional(0xff) : std::nullopt);  // NaN in every format
+    void* const data = device_.allocate(bytes.value);
+    if (poison_) device_.fill(data, 0xff, bytes.value);  // NaN in every format
+    return data;
   }
   void release(void* data, Bytes bytes) override { device_.release(data, bytes.value); }
   Bytes number() const override { return Bytes(sizeof(T)); }
@@ -63,10 +63,7 @@ class Cuda final : public Backend {
   AttentionCores attention_cores() const override { return cores_.ran(); }
   Bytes capacity() const override { return Bytes(device_.capacity()); }
   Bytes available() const override { return Bytes(device_.available()); }
-  void upload(Out to, const void* from, Bytes bytes) override {
-    device_.settle();
-    replays_.upload(to, from, bytes.value);
-  }
+  void upload(Out to, const void* from, Bytes bytes) override { replays_.upload(to, from, bytes.value); }
   void download(void* to, In from, Bytes bytes) override { device_.download(to, from, bytes.value); }
   void zero(Out x, Bytes bytes) override { device_.fill(x, 0, bytes.value); }
   void copy(Out to, In from, Bytes bytes) override { device_.copy(to, from, bytes.value); }
@@ -100,8 +97,7 @@ class Cuda final : public Backend {
   }
   void rope(Count rows, const Positions& p, Out x, Count row, Count heads, Count head, Count width, Count offset,
             bool inverse) override {
-    const float* const turn = turns(p, width);
-    device_.put_off(PendingRotations<T>(rotation(rows, p, turn, n(x) + offset, row, heads, head, width, inverse)));
+    rotate(device_, rows, p, turns(p, width), n(x) + offset, row, heads, head, width, inverse);
   }
 
   // ---- products
@@ -112,12 +108,6 @@ class Cuda final : public Backend {
 
   // ---- norms
   void norm(const Norm& s, const NormView& v, Out y, Out statistics) override {
-    const auto with_sum = [&](Given& device, const PendingSum<T>& sum) {
-      if (sum.y != v.x || sum.n != mul(s.rows, s.width) || v.x_stride != s.width) return false;
-      Norms<T, Given>::norm_of_sum(device, s, v, sum.a, sum.b, sum.y, n(y), w(statistics));
-      return true;
-    };
-    if (device_.template taken<PendingSum<T>>(with_sum)) return;
     Norms<T, Device>::norm(device_, s, v, n(y), w(statistics));
   }
   void norm_gradient(const Norm& s, const NormView& v, In statistics, In dy, Out dx, bool add, Out dw,
@@ -160,10 +150,7 @@ class Cuda final : public Backend {
   }
 
   // ---- number by number
-  /// Waits for a norm, which may be next: see PendingSum.
-  void add(const Pointwise& s, In a, In b, Out y) override {
-    device_.put_off(PendingSum<T>{size(s), n(a), n(b), n(y)});
-  }
+  void add(const Pointwise& s, In a, In b, Out y) override { cuda::sum(device_, size(s), n(a), n(b), n(y)); }
   void accumulate(Count count, In x, Out y) override { cuda::sum(device_, count, n(In(y)), n(x), n(y)); }
   void multiply(const Pointwise& s, In a, In b, Out y) override { cuda::multiply(device_, size(s), n(a), n(b), n(y)); }
   void multiply_gradient(const Pointwise& s, In a, In b, In dy, Out da, bool add_a, Out db, bool add_b) override {
@@ -183,10 +170,6 @@ class Cuda final : public Backend {
                     [&](auto f) { cuda::activate_gradient<decltype(f)>(device_, size(s), n(x), n(dy), n(dx), add); });
   }
   void gate(const Pointwise& s, Activation act, In a, In b, Out y) override {
-    const auto with_products = [&](Given& device, const PendingProducts<T>& products) {
-      return FewRows<T>::gated(device, products.calls(), act, n(a), n(b), size(s), n(y));
-    };
-    if (device_.template taken<PendingProducts<T>>(with_products)) return;
     with_activation(act, [&](auto f) { cuda::gate<decltype(f)>(device_, size(s), n(a), n(b), n(y)); });
   }
   void gate_gradient(const Pointwise& s, Activation act, In a, In b, In dy, Out da, bool add_a, Out db,
@@ -255,7 +238,7 @@ class Cuda final : public Backend {
   void cache(Count sequences, const Positions& p, In x, Count x_stride, Count width, Out to, Count row,
              Count capacity) override {
     const CachePlaces places{p.queries, capacity, x_stride, row, replays_.past(p.past)};
-    device_.put_off(PendingCopies<T>(CachedRows<T>{sequences, width, places, n(x), n(to)}));
+    rows_to_cache(device_, sequences, width, places, n(x), n(to));
   }
   void square_sums(Updates all, double* sums) override { cuda::square_sums(device_, threads, line, all, sums); }
   void clip(std::span<const double> losses, std::span<const double> squares, double most, double* norm) override {
@@ -267,7 +250,6 @@ class Cuda final : public Backend {
 
   // ---- again
   void replay(std::unique_ptr<Recording>& held, const Moving& moving, const std::function<void()>& f) override {
-    device_.settle();
     forget();
     replays_.run(held, moving, [&] {
       // Made in a recording, it is the recording's.
@@ -276,7 +258,6 @@ class Cuda final : public Backend {
         ~Forget() { backend.forget(); }
       } forget_at_end{*this};
       f();
-      device_.settle();
     });
   }
 
@@ -302,7 +283,7 @@ class Cuda final : public Backend {
     for (std::size_t i = 0; i < to.size(); ++i) to[i] = static_cast<double>(model::wide(values[i]));
   }
   /// Drops the state kept from operator to operator.
-  void forget() { device_.drop(), turns_.forget(), routings_.forget(), classifier_.forget(); }
+  void forget() { turns_.forget(), routings_.forget(), classifier_.forget(); }
   const float* turns(const Positions& p, Count width) {
     return turns_.of(p, width, [this](Count past) { return replays_.past(past); });
   }
@@ -327,16 +308,16 @@ class Cuda final : public Backend {
     replays_.count(after(s.past()), [after](const Moving& m) { return after(m.past); });
   }
 
-  mutable Device device_;  ///< reading does what waits
+  Device& device_;
   Turns<Device> turns_;
   Classifier<T, Device> classifier_;
   std::string name_;
   bool poison_;
   CoreChoice cores_;
   Instruments* instruments_;
-  Replays<Given> replays_;
+  Replays<Device> replays_;
   Routings<Device> routings_;
-  Products<T, Device, Given> products_;
+  Products<T, Device> products_;
 };
 
 }  // namespace llmcalc::model::cuda

@@ -4,7 +4,6 @@
 #include "model/backend.hpp"
 #include "model/cuda/pack.hpp"
 #include "model/cuda/replay.hpp"
-#include "model/cuda/together.hpp"
 
 namespace llmcalc::model::cuda {
 
@@ -64,37 +63,10 @@ struct CachePlaces {
     return t < queries - capacity ? -1 : (r / queries * capacity + (past.now() + t) % capacity) * row;
   }
 };
-/// Rows of x that go to a cache, `width` numbers of each.
-template <typename T>
-struct CachedRows {
-  Count sequences, width;
-  CachePlaces places;
-  const T* x;
-  T* cache;
-
-  // ---- a call that may wait: see Together
-  bool by_packs() const {
-    constexpr int N = pack_of<T>;
-    return width % N == 0 && places.stride % N == 0 && places.row % N == 0 &&
-           at_packs<N>(x, static_cast<const T*>(cache));
-  }
-  Count pieces() const { return sequences * places.queries * width; }
-  bool like(const CachedRows& other) const { return by_packs() == other.by_packs(); }
-  std::array<Extent, 1> reads() const { return {extent(x, (sequences * places.queries - 1) * places.stride + width)}; }
-  Extent writes() const { return extent(cache, (sequences * places.capacity - 1) * places.row + width); }
-  template <typename Device>
-  static void run(Device& device, std::span<const CachedRows> all) {
-    all[0].by_packs() ? copy<pack_of<T>>(device, all) : copy<1>(device, all);
-  }
-
- private:
-  template <int N, typename Device>
-  static void copy(Device& device, std::span<const CachedRows> all) {
-    const auto kernel = [](const CachedRows& c) {
-      return CopyRows<T, N, CachePlaces>{c.width, c.places, c.x, c.cache};
-    };
-    everywhere(device, all, kernel, N);
-  }
-};
+template <typename Device, typename T>
+void rows_to_cache(Device& device, Count sequences, Count width, const CachePlaces& places, const T* x, T* cache) {
+  const bool by_packs = places.stride % pack_of<T> == 0 && places.row % pack_of<T> == 0;
+  copy_rows(device, sequences * places.queries, width, places, by_packs, x, cache);
+}
 
 }  // namespace llmcalc::model::cuda

@@ -22,45 +22,6 @@ struct KeptRow {
   LLMCALC_HD Pack<T, N> again(Count i) const { return load<N>((room != nullptr ? room : from) + i); }
 };
 
-/// The same with a row that is a sum, which is written out on the first look: what later looks find is its rounded
-/// numbers, as if it had been made before.
-template <typename T, int N>
-struct SummedRow {
-  const T *a, *b;
-  T *to, *room;
-
-  LLMCALC_HD Pack<T, N> first(Count i) const {
-    const Pack<T, N> l = load<N>(a + i), r = load<N>(b + i);
-    Pack<T, N> p;
-    for (int k = 0; k < N; ++k) p.x[k] = static_cast<T>(wide(l.x[k]) + wide(r.x[k]));
-    *packs<N>(to + i) = p;
-    if (room != nullptr) *packs<N>(room + i) = p;
-    return p;
-  }
-  LLMCALC_HD Pack<T, N> again(Count i) const { return load<N>((room != nullptr ? room : to) + i); }
-};
-
-/// Where a norm's rows come from; both give row r, kept in `room`.
-template <typename T>
-struct GivenRows {
-  const T* x;
-  Count stride;
-  template <int N>
-  LLMCALC_HD KeptRow<T, N> row(Count r, T* room) const {
-    return {x + r * stride, room};
-  }
-};
-template <typename T>
-struct SummedRows {
-  const T *a, *b;
-  T* x;
-  Count width;
-  template <int N>
-  LLMCALC_HD SummedRow<T, N> row(Count r, T* room) const {
-    return {a + r * width, b + r * width, x + r * width, room};
-  }
-};
-
 /// f(i) for every pack of a row, each by the same thread every time.
 template <int N, typename Thread, typename F>
 LLMCALC_HD void in_row(const Thread& t, Count width, const F& f) {
@@ -72,8 +33,9 @@ struct RowStatistics {
   float mean, inverse;
 };
 /// The first look at a row: its statistics. room: a number per warp.
-template <int N, typename Thread, typename Row>
-LLMCALC_HD RowStatistics row_statistics(const Thread& t, const Norm& s, const Row& x, double epsilon, float* room) {
+template <typename T, int N, typename Thread>
+LLMCALC_HD RowStatistics row_statistics(const Thread& t, const Norm& s, const KeptRow<T, N>& x, double epsilon,
+                                        float* room) {
   const float n = static_cast<float>(s.width);
   float sum = 0, square = 0, mean = 0;
   in_row<N>(t, s.width, [&](Count i) {
@@ -97,11 +59,10 @@ LLMCALC_HD RowStatistics row_statistics(const Thread& t, const Norm& s, const Ro
 inline constexpr Count norm_line = 64;  ///< bytes for sums of a block: a float for each of 16 warps
 
 /// y = (x - mean) inverse w + b. Room: a line, then a row where `kept`.
-template <typename T, int N, typename Rows>
+template <typename T, int N>
 struct NormRows {
   Norm s;
   NormView v;
-  Rows rows;
   T* y;
   float* statistics;
   bool kept;
@@ -109,9 +70,10 @@ struct NormRows {
   template <typename Thread>
   LLMCALC_HD void operator()(const Thread& t) const {
     const Count r = t.block(), o = r % v.heads * s.width;
-    const auto x = rows.template row<N>(r, kept ? reinterpret_cast<T*>(t.room() + norm_line) : nullptr);
+    const KeptRow<T, N> x{static_cast<const T*>(v.x) + r * v.x_stride,
+                          kept ? reinterpret_cast<T*>(t.room() + norm_line) : nullptr};
     const T *const w = static_cast<const T*>(v.weight), *const b = static_cast<const T*>(v.bias);
-    const RowStatistics st = row_statistics<N>(t, s, x, v.epsilon, reinterpret_cast<float*>(t.room()));
+    const RowStatistics st = row_statistics(t, s, x, v.epsilon, reinterpret_cast<float*>(t.room()));
     in_row<N>(t, s.width, [&](Count i) {
       const Pack<T, N> p = x.again(i);
       Pack<T, N> by{}, plus{}, to;
@@ -198,7 +160,7 @@ struct NormRowsGradient {
     const KeptRow<T, N> d{dy + r * s.width, kept ? rows + s.width : nullptr};
     RowStatistics st{};
     if (statistics == nullptr)
-      st = row_statistics<N>(t, s, x, v.epsilon, room);
+      st = row_statistics(t, s, x, v.epsilon, room);
     else
       st = s.centred ? RowStatistics{statistics[2 * r], statistics[2 * r + 1]} : RowStatistics{0.0f, statistics[r]};
     float sum = 0, with_n = 0;
@@ -252,9 +214,9 @@ class Norms {
            at_packs<N>(static_cast<const T*>(v.x), static_cast<const T*>(v.weight), static_cast<const T*>(v.bias),
                        others...);
   }
-  template <int M, typename Rows>
-  static void forward(Device& device, const Norm& s, const NormView& v, const Rows& rows, T* y, float* statistics) {
-    NormRows<T, M, Rows> kernel{s, v, rows, y, statistics, false};
+  template <int M>
+  static void forward(Device& device, const Norm& s, const NormView& v, T* y, float* statistics) {
+    NormRows<T, M> kernel{s, v, y, statistics, false};
     const Count room = norm_line + s.width * static_cast<Count>(sizeof(T));
     kernel.kept = room <= most_room;
     device.launch(kernel, s.rows, threads(s.width, M), kernel.kept ? room : norm_line);
@@ -281,16 +243,7 @@ class Norms {
  public:
   static void norm(Device& device, const Norm& s, const NormView& v, T* y, float* statistics) {
     if (s.rows == 0) return;
-    const GivenRows<T> rows{static_cast<const T*>(v.x), v.x_stride};
-    by_packs(s, v, y) ? forward<N>(device, s, v, rows, y, statistics) : forward<1>(device, s, v, rows, y, statistics);
-  }
-  /// Of x = a + b, which is made on the way. The same bits as without, where a and b begin as x does.
-  static void norm_of_sum(Device& device, const Norm& s, const NormView& v, const T* a, const T* b, T* x, T* y,
-                          float* statistics) {
-    if (s.rows == 0) return;
-    const SummedRows<T> rows{a, b, x, s.width};
-    by_packs(s, v, y, a, b) ? forward<N>(device, s, v, rows, y, statistics)
-                            : forward<1>(device, s, v, rows, y, statistics);
+    by_packs(s, v, y) ? forward<N>(device, s, v, y, statistics) : forward<1>(device, s, v, y, statistics);
   }
   static void gradient(Device& device, const Norm& s, const NormView& v, const float* statistics, const T* dy, T* dx,
                        bool add, float* dw, float* db) {

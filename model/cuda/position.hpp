@@ -8,7 +8,6 @@
 
 #include "model/cuda/pointwise.hpp"
 #include "model/cuda/replay.hpp"
-#include "model/cuda/together.hpp"
 
 namespace llmcalc::model::cuda {
 
@@ -71,20 +70,16 @@ void add_sinusoid(Device& device, const Lookup& s, const Positions& p, const flo
   });
 }
 
+/// Heads of x, each `half` pairs, that positions rotate in place, and back where `direction` is -1: numbers i and
+/// i + half of a head; i counts packs of N pairs.
 template <typename T, int N>
-struct RotatePacks;
-
-/// Heads of x, each `half` pairs, that positions rotate in place, and back where `direction` is -1.
-template <typename T>
 struct Rotation {
   T* x;
   const float* turn;
-  Count rows, row, heads, head, half, pairs, queries;
+  Count row, heads, head, half, pairs, queries;
   float direction;
 
-  /// Numbers i and i + half of a head; i counts packs of N pairs.
-  template <int N>
-  LLMCALC_HD void turned(Count i) const {
+  LLMCALC_HD void operator()(Count i) const {
     const Count steps = half / N, r = i / steps / heads, h = i / steps % heads, k = i % steps * N, q = r % queries;
     T* const at = x + r * row + h * head + k;
     Pack<T, N> a = load<N>(at), b = load<N>(at + half);
@@ -96,38 +91,17 @@ struct Rotation {
     }
     *packs<N>(at) = a, *packs<N>(at + half) = b;
   }
-
-  // ---- a call that may wait: see Together
-  bool by_packs() const {
-    constexpr int N = pack_of<T>;
-    return half % N == 0 && head % N == 0 && row % N == 0 && pairs == half && at_packs<N>(x);
-  }
-  Count pieces() const { return rows * heads * half; }
-  bool like(const Rotation& other) const { return by_packs() == other.by_packs(); }
-  std::array<Extent, 1> reads() const { return {extent(turn, 2 * queries * pairs)}; }
-  Extent writes() const { return extent(x, (rows - 1) * row + (heads - 1) * head + 2 * half); }
-  template <typename Device>
-  static void run(Device& device, std::span<const Rotation> all) {
-    all[0].by_packs() ? rotate<pack_of<T>>(device, all) : rotate<1>(device, all);
-  }
-
- private:
-  template <int N, typename Device>
-  static void rotate(Device& device, std::span<const Rotation> all) {
-    everywhere(
-        device, all, [](const Rotation& r) { return RotatePacks<T, N>{r}; }, N);
-  }
 };
-template <typename T, int N>
-struct RotatePacks {
-  Rotation<T> r;
-  LLMCALC_HD void operator()(Count i) const { r.template turned<N>(i); }
-};
-/// `inverse`: back.
-template <typename T>
-Rotation<T> rotation(Count rows, const Positions& p, const float* turn, T* x, Count row, Count heads, Count head,
-                     Count width, bool inverse) {
-  return {x, turn, rows, row, heads, head, width / 2, (width + 1) / 2, p.queries, inverse ? -1.0f : 1.0f};
+/// The first `width` numbers of every head of every row; `inverse`: back.
+template <typename Device, typename T>
+void rotate(Device& device, Count rows, const Positions& p, const float* turn, T* x, Count row, Count heads, Count head,
+            Count width, bool inverse) {
+  constexpr int N = pack_of<T>;
+  const Count half = width / 2, pairs = (width + 1) / 2, all = rows * heads * half;
+  const float direction = inverse ? -1.0f : 1.0f;
+  const bool by_packs = half % N == 0 && head % N == 0 && row % N == 0 && pairs == half && at_packs<N>(x);
+  by_packs ? everywhere(device, all / N, Rotation<T, N>{x, turn, row, heads, head, half, pairs, p.queries, direction})
+           : everywhere(device, all, Rotation<T, 1>{x, turn, row, heads, head, half, pairs, p.queries, direction});
 }
 
 }  // namespace llmcalc::model::cuda

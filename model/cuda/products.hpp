@@ -4,14 +4,13 @@
 #include "model/cpu/matmul_shape.hpp"
 #include "model/cuda/column_sums.hpp"
 #include "model/cuda/experts.hpp"
+#include "model/cuda/matvec.hpp"
 #include "model/cuda/pointwise.hpp"
 #include "model/cuda/replay.hpp"
-#include "model/cuda/waiting.hpp"
 
 namespace llmcalc::model::cuda {
 
-/// `Device` is one on which they may wait, `Given` what recordings are made on.
-template <typename T, typename Device, typename Given>
+template <typename T, typename Device>
 class Products {
   using W = float;
   static const T* n(In p) { return static_cast<const T*>(p); }
@@ -20,7 +19,7 @@ class Products {
   static W* w(Out p) { return static_cast<W*>(p); }
 
  public:
-  Products(Device& device, Replays<Given>& replays, Routings<Device>& routings)
+  Products(Device& device, Replays<Device>& replays, Routings<Device>& routings)
       : device_(device), replays_(replays), routings_(routings) {}
 
   void linear(const Linear& s, const LinearView& v, Out y) {
@@ -44,10 +43,12 @@ class Products {
     replays_.count(flops(2, s.m, s.n, s.k));
     return with_bias;
   }
-  /// A product of few rows is deferred and fused with the next ones that read x. Else the bias is fused only in y's
-  /// format.
+  /// A product's own bias has y's format.
   void dense(const FewRows<T>& a, bool timed = true) {
-    if (a.can()) return device_.put_off(PendingProducts<T>(a)), replays_.count(flops(2, a.rows, a.out, a.in));
+    if (a.can()) {
+      a.run(device_);
+      return replays_.count(flops(2, a.rows, a.out, a.in));
+    }
     const bool wider = a.wide_output && sizeof(W) > sizeof(T);
     const bool with_bias = product({a.rows, a.out, a.in, false, true, false, a.x_stride, a.in, a.out}, a.x, a.weight,
                                    a.y, a.wide_output, timed, wider ? nullptr : a.bias);
@@ -91,7 +92,7 @@ class Products {
   }
 
   Device& device_;
-  Replays<Given>& replays_;
+  Replays<Device>& replays_;
   Routings<Device>& routings_;
 };
 

@@ -3,6 +3,7 @@
 
 #include "tests/catch.hpp"
 #include "tests/model/lab.hpp"
+#include "tests/model/tiny.hpp"
 
 using namespace llmcalc;
 using namespace llmcalc::model;
@@ -121,4 +122,38 @@ TEST_CASE("a cache keeps the last tokens that share a slot", "[kernels]") {
         lab.check("cache", cache);
       }
   });
+}
+
+namespace {
+
+/// Kernels of one more token in two sequences, after 4 tokens, where nothing is recorded yet.
+std::int64_t decoding_launches(const Arch& arch) {
+  const std::unique_ptr<Backend> b = test::make_emulated(Number::f32, false);
+  Plan plan = test::tiny_plan();
+  Transformer t(arch, *b, {.plan = plan}, 7);
+  Cache cache = t.make_cache(2, 8);
+  t.logits(std::vector<std::int64_t>{1, 2, 3, 4, 5, 6, 7, 8}, 2, 0, &cache);
+  const std::int64_t before = test::launches();
+  t.logits(std::vector<std::int64_t>{3, 4}, 2, 4, &cache);
+  return test::launches() - before;
+}
+
+/// Widths of whole packs, for which a token's products are kernels.
+Arch in_packs(Arch a) {
+  a.hidden = a.embedding_width = 16;
+  a.mlp_width = 24;
+  a.head_dim = 8;
+  return a;
+}
+
+}  // namespace
+
+TEST_CASE("an operator of one more token is one launch, and attention two", "[kernels]") {
+  // Two layers: norm; queries, keys and values; two rotations; two caches; attention's parts and what puts them
+  // together; its projection; sum; norm; gate and up; what they make; down; sum. Beside the layers: the table's rows,
+  // the angles, the last norm, the logits.
+  CHECK(decoding_launches(in_packs(test::tiny_llama())) == 2 * (1 + 3 + 2 + 2 + 2 + 1 + 1 + 1 + 2 + 1 + 1 + 1) + 4);
+  // Without rotations, and an activation in the gate's place: norm; three products; two caches; attention; projection;
+  // sum; norm; up; activation; down; sum. Beside the layers: two tables' rows, their sum, the last norm, the logits.
+  CHECK(decoding_launches(in_packs(test::tiny_gpt())) == 2 * (1 + 3 + 2 + 2 + 1 + 1 + 1 + 1 + 1 + 1 + 1) + 5);
 }

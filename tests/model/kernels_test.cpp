@@ -141,6 +141,11 @@ TEST_CASE("positions and tables equal those in double", "[kernels]") {
     lab.check("rotation", x);
     lab.run([&](Backend& k, auto p) { k.rope(tokens, at, p(x), 2 * (even + 1), 2, even + 1, even, 1, true); });
     lab.check("rotation back", x);
+    // The same by packs: the first 8 of each head's numbers stay.
+    const Count head = even + 8;
+    const Pair wider = lab.input(tokens * 2 * head);
+    lab.run([&](Backend& k, auto p) { k.rope(tokens, at, p(wider), 2 * head, 2, head, even, 8, false); });
+    lab.check("rotation of wider heads", wider);
   });
 }
 
