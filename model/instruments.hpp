@@ -51,14 +51,6 @@ struct Board {
   std::optional<int> other_processes;                 ///< that compute on it
 };
 
-/// A product of (rows, in) and (in, out) whose bias was added in two ways, to find the faster one, which is used.
-struct BiasTrial {
-  Count rows = 0, in = 0, out = 0;
-  Seconds kernel;                   ///< of the product and a kernel after it
-  std::optional<Seconds> epilogue;  ///< of a product that does it itself; absent: no algorithm can
-  bool by_epilogue() const { return epilogue && *epilogue < kernel; }
-};
-
 /// One run of an operator in bf16.
 struct TensorOp {
   Shape shape;
@@ -111,8 +103,6 @@ class Instruments {
   /// `arena`: the most bytes that tensors took since reset_memory.
   virtual DeviceMemory memory(Bytes arena) = 0;
 
-  /// The bias trials of all shapes that have run since the device was opened.
-  virtual std::vector<BiasTrial> bias_trials() = 0;
   virtual Board board() = 0;
   virtual std::vector<Version> versions() = 0;
 };

@@ -40,7 +40,6 @@ constexpr std::array tables{
     Table{"counters", "what the device's counters saw"},
     Table{"energy", "energy by phase"},
     Table{"device_memory", "all memory of the device by named terms"},
-    Table{"bias_trials", "trials of the allocator"},
     Table{"held_out", "perplexity on held-out text"},
     Table{"matmul", "measured matrix products"},
     Table{"with_and_without_cache", "the same generation with the KV cache and without"},

@@ -211,7 +211,6 @@ std::optional<Metered> metered(const Case& c, const Parts& parts, const Metering
   m.versions = device->versions();
   if (parts.training) meter_training(m, as_trained(c), how, where);
   if (parts.inference) meter_inference(m, c, how, where);
-  m.bias_trials = device->bias_trials();
   if (const auto others = m.board.other_processes; others && *others > 0) {
     m.memory.clear();
     m.no_memory = std::to_string(*others) + " other processes use the device, and its memory is told of all together";

@@ -54,7 +54,6 @@ struct Metered {
   std::string no_memory;
   model::Board board;  ///< at work
   std::vector<model::Version> versions;
-  std::vector<model::BiasTrial> bias_trials;
 };
 
 struct Metering {

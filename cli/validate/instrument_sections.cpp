@@ -194,26 +194,6 @@ void add_memory(Report& report, const validate::Metered& m) {
   report.grids.push_back(std::move(g));
 }
 
-void add_bias_trials(Report& report, const validate::Metered& m) {
-  if (m.bias_trials.empty()) return;
-  Grid g{
-      .key = "bias_trials",
-      .title = "biases: added by a product's epilogue or by a kernel after it, whichever was faster with the product",
-      .columns = {"added by", "rows", "in", "out", "epilogue, us", "kernel, us"},
-      .left = 1,
-      .rows = {}};
-  for (const model::BiasTrial& t : m.bias_trials) {
-    const char* const by = t.by_epilogue() ? "epilogue" : "kernel";
-    g.rows.push_back({by, exact_text(t.rows), exact_text(t.in), exact_text(t.out),
-                      t.epilogue ? fmt::format("{:.1f}", 1e6 * t.epilogue->value) : "",
-                      fmt::format("{:.1f}", 1e6 * t.kernel.value)});
-    json::Value row{{"added_by", by}, {"rows", t.rows}, {"in", t.in}, {"out", t.out}, {"kernel_s", t.kernel.value}};
-    if (t.epilogue) row["epilogue_s"] = t.epilogue->value;
-    g.json.push_back(row);
-  }
-  report.grids.push_back(std::move(g));
-}
-
 template <typename X, typename F>
 void add_known(Section& s, const char* key, const char* label, const std::optional<X>& value, const F& text) {
   if (value) s.add(key, label, text(*value));
@@ -268,7 +248,6 @@ void add_instruments(Report& report, const validate::Metered& m) {
   add_counters(report, m);
   add_energy(report, m);
   add_memory(report, m);
-  add_bias_trials(report, m);
 }
 
 void add_attention_cores(Report& report, const validate::Verdict& v) {

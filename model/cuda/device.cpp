@@ -244,7 +244,6 @@ void GpuDevice::kernels_loaded() { points_.kernels = outside(); }
 void GpuDevice::forget_products() {
   for (const auto& [key, p] : products_) destroy(p);
   products_.clear();
-  bias_trials_.clear();
 }
 
 /// Row-major C = op(A) op(B) is column-major C' = op(B)' op(A)', with every matrix as it lies. A number for each column
@@ -317,47 +316,32 @@ GpuDevice::Suggestions GpuDevice::suggested(const Product& p, const Key& key) co
   return s;
 }
 
-Product GpuDevice::first_suggested(const Key& key) {
-  Product p = described(key, nullptr);
+bool GpuDevice::choose(Product& p, const Key& key, const Operands& from, void* c, bool search) {
   const Suggestions suggestions = suggested(p, key);
-  if (suggestions.count == 0) check(CUBLAS_STATUS_NOT_SUPPORTED, "choosing an algorithm");
+  if (suggestions.count == 0) return false;
   p.algorithm = suggestions.all[0].algo;
-  return p;
-}
-
-float GpuDevice::choose(Product& p, const Key& key, const Operands& from, void* c) {
-  const MatmulShape& s = key.shape;
-  const auto run = [&](const cublasLtMatmulAlgo_t& algorithm) {
-    if (multiply(p, algorithm, false, from, c) != CUBLAS_STATUS_SUCCESS) return false;
-    if (from.bias != nullptr && !p.adds_bias) add_bias_to(s, key.to_f32, from.bias, c);
-    return true;
-  };
-  const Suggestions suggestions = suggested(p, key);
   float least = std::numeric_limits<float>::infinity();
-  for (std::size_t i = 0; i < static_cast<std::size_t>(suggestions.count); ++i) {
+  for (std::size_t i = 0; search && i < static_cast<std::size_t>(suggestions.count); ++i) {
     const cublasLtMatmulAlgo_t& one = suggestions.all[i].algo;
-    const float ms = milliseconds([&] { return run(one); });
+    const float ms = milliseconds([&] { return multiply(p, one, false, from, c) == CUBLAS_STATUS_SUCCESS; });
     if (ms < least) {
       least = ms;
       p.algorithm = one;
     }
   }
-  return least;
+  p.timed = search;
+  return !search || least < std::numeric_limits<float>::infinity();
 }
 
-Product GpuDevice::fastest(const Key& key, const Operands& from, void* c) {
-  Product plain = first_suggested(key);
-  const float kernel = choose(plain, key, from, c);
-  plain.timed = true;
-  if (from.bias == nullptr) return plain;
-  Product fused = described(key, from.bias);
-  const float epilogue = choose(fused, key, from, c);
-  fused.timed = true;
-  BiasTrial trial{key.shape.m, key.shape.k, key.shape.n, Seconds(kernel / 1e3), {}};
-  if (epilogue < std::numeric_limits<float>::infinity()) trial.epilogue = Seconds(epilogue / 1e3);
-  bias_trials_.push_back(trial);
-  destroy(trial.by_epilogue() ? plain : fused);
-  return trial.by_epilogue() ? fused : plain;
+Product GpuDevice::planned(const Key& key, const Operands& from, void* c, bool search) {
+  if (from.bias != nullptr && !deterministic_) {
+    Product p = described(key, from.bias);
+    if (choose(p, key, from, c, search)) return p;
+    destroy(p);
+  }
+  Product p = described(key, nullptr);
+  if (!choose(p, key, from, c, search)) check(CUBLAS_STATUS_NOT_SUPPORTED, "choosing an algorithm");
+  return p;
 }
 
 bool GpuDevice::matmul(const MatmulShape& s, bool from_bf16, bool to_f32, const void* a, const void* b, void* c,
@@ -372,7 +356,7 @@ bool GpuDevice::matmul(const MatmulShape& s, bool from_bf16, bool to_f32, const 
     products_.erase(at);
     at = products_.end();
   }
-  if (at == products_.end()) at = products_.emplace(key, search ? fastest(key, from, c) : first_suggested(key)).first;
+  if (at == products_.end()) at = products_.emplace(key, planned(key, from, c, search)).first;
   check(multiply(at->second, at->second.algorithm, s.add, from, c), "multiplying matrices");
   return at->second.adds_bias;
 }

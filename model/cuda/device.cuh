@@ -71,13 +71,11 @@ class GpuDevice {
 
   /// C = op(A) op(B), added to C if s.add; numbers of A and B are bf16 or float, of C float or as those of A.
   /// `timed`: the first of a shape that is not added times algorithms, into C, which it overwrites: a search takes no
-  /// memory of its own. It pays where a shape comes again and again. `bias`: a number as C's
-  /// for every column of C, whose rows then lie side by side. True: it has been added, and the sum was rounded once;
-  /// false: add_bias is faster, nothing was timed, or there is none.
+  /// memory of its own. It pays where a shape comes again and again. `bias`: a number as C's for every column of C,
+  /// whose rows then lie side by side. True: the epilogue has added it, and the sum was rounded once; false: there is
+  /// none, no algorithm can, or results are deterministic.
   bool matmul(const MatmulShape& s, bool from_bf16, bool to_f32, const void* a, const void* b, void* c,
               bool timed = true, const void* bias = nullptr);
-  /// One for each shape with a bias that was timed.
-  const std::vector<BiasTrial>& bias_trials() const { return bias_trials_; }
 
   /// The same bits in every process: products by cuBLASLt's first suggestion, whatever is fastest, and biases by a
   /// kernel after them, which there is for every shape.
@@ -112,16 +110,12 @@ class GpuDevice {
     int count = 0;
   };
   Suggestions suggested(const Product& p, const Key& key) const;  ///< none: no algorithm can
-  Product first_suggested(const Key& key);
-  /// The fastest, with a bias added by whichever is faster: its epilogue, or a kernel after it.
-  Product fastest(const Key& key, const Operands& from, void* c);
-  /// Chooses the fastest suggestion, each timed with C as its result and the bias added to that; returns its
-  /// milliseconds, infinitely many where none works.
-  float choose(Product& p, const Key& key, const Operands& from, void* c);
+  /// With the bias in its epilogue, where that is possible.
+  Product planned(const Key& key, const Operands& from, void* c, bool search);
+  /// Chooses the first suggestion, or the fastest after a search, each timed with C as its result; false: none works.
+  bool choose(Product& p, const Key& key, const Operands& from, void* c, bool search);
   template <typename F>
   float milliseconds(const F& run);
-  /// Adds a bias to every row of C, (m, n), by a kernel.
-  void add_bias_to(const MatmulShape& s, bool is_f32, const void* bias, void* c);
   cublasStatus_t multiply(const Product& p, const cublasLtMatmulAlgo_t& algorithm, bool add, const Operands& from,
                           void* c);
 
@@ -141,7 +135,6 @@ class GpuDevice {
   void* workspace_ = nullptr;
   MemoryPoints points_;
   std::map<Key, Product> products_;
-  std::vector<BiasTrial> bias_trials_;
   bool deterministic_ = false;
 };
 

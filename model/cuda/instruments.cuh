@@ -31,7 +31,6 @@ class GpuInstruments final : public Instruments {
   void kernels_loaded() override { device_.wait(), device_.kernels_loaded(); }
   DeviceMemory memory(Bytes arena) override;
 
-  std::vector<BiasTrial> bias_trials() override { return device_.bias_trials(); }
   Board board() override { return board_.board(); }
   std::vector<Version> versions() override;
 

@@ -26,7 +26,6 @@ validate::Metered all_measured() {
   m.board.sm_clock = 1755e6;
   m.board.throttled = {{"power cap"}};
   m.versions = {{"cublaslt", "13.1.0"}};
-  m.bias_trials = {{64, 8, 32, Seconds(3e-6), Seconds(2e-6)}, {64, 32, 8, Seconds(5e-6), {}}};
   return m;
 }
 
@@ -133,16 +132,6 @@ TEST_CASE("total device memory is shown next to its prediction", "[contract][ins
   CHECK_FALSE(json_of(uncalibrated)["device_memory"][2].contains("predicted_bytes"));
 }
 
-TEST_CASE("both ways to add a bias are shown with their times", "[contract][instruments]") {
-  const json::Value rows = json_of(all_measured())["bias_trials"];
-  CHECK(rows[0] ==
-        json::Value{
-            {"added_by", "epilogue"}, {"rows", 64}, {"in", 8}, {"out", 32}, {"kernel_s", 3e-6}, {"epilogue_s", 2e-6}});
-  CHECK(rows[1]["added_by"] == "kernel");
-  CHECK_FALSE(rows[1].contains("epilogue_s"));
-  CHECK(says(text_of(all_measured()), "2.0         3.0"));
-}
-
 TEST_CASE("the machine is described as far as it is known", "[contract][instruments]") {
   const json::Value machine = json_of(all_measured())["machine"];
   CHECK(machine == json::Value{{"name", "NVIDIA H200"},
@@ -158,7 +147,7 @@ TEST_CASE("a missing measurement is a note and not a section", "[contract][instr
   m.no_energy = "no board";
   m.no_memory = "not alone";
   const json::Value r = json_of(m);
-  for (const char* section : {"counters", "energy", "device_memory", "bias_trials"}) CHECK_FALSE(r.contains(section));
+  for (const char* section : {"counters", "energy", "device_memory"}) CHECK_FALSE(r.contains(section));
   CHECK(r["notes"] ==
         json::Value{"no hardware counters: no CUPTI", "no energy: no board", "no memory in all: not alone"});
 }

@@ -60,7 +60,6 @@ class StandIn final : public model::Instruments {
   model::DeviceMemory memory(Bytes arena) override {
     return {.used = arena + Bytes(132), .overhead = Bytes(100), .workspaces = {{"w", Bytes(32), ""}}, .terms = {}};
   }
-  std::vector<model::BiasTrial> bias_trials() override { return {{8, 4, 2, Seconds(3), Seconds(2)}}; }
   model::Board board() override {
     model::Board b;
     b.name = "a wish";
@@ -125,7 +124,6 @@ TEST_CASE("every phase of a step and a generation is counted in a range of its o
   CHECK(m.no_counts.empty());
   CHECK(m.tensor_cores);
   CHECK(m.versions.at(0).version == "13.0");
-  CHECK(m.bias_trials.at(0).by_epilogue());
 }
 
 TEST_CASE("energy is told per run and per token", "[metered]") {

@@ -40,7 +40,6 @@ class TileCounter final : public model::Instruments {
   void reset_memory() override {}
   void kernels_loaded() override {}
   model::DeviceMemory memory(Bytes) override { return {}; }
-  std::vector<model::BiasTrial> bias_trials() override { return {}; }
   model::Board board() override { return {}; }
   std::vector<model::Version> versions() override { return {}; }
 

@@ -128,6 +128,17 @@ TEST_CASE("a product of a GPU is the plain product, in every layout, format and 
     bool bias_added = false;
     const std::vector<float> c_tested = multiplied(s, o, bias_added);
     CHECK(c_tested == expected(s, o, bias_added));
-    CHECK(bias_added == c.biased);  // on the stand-in an epilogue takes less time than a kernel after the product
+    CHECK(bias_added == c.biased);
   }
+}
+
+TEST_CASE("in deterministic mode a product leaves its bias to a kernel", "[products]") {
+  const Case c{false, false, false, false, true, false, true};  // a bias, and float
+  const MatmulShape s = shape_of(c);
+  const Operands o = operands_of(c, s);
+  bool bias_added = true;
+  device().set_deterministic(true);
+  CHECK(multiplied(s, o, bias_added) == expected(s, o, false));
+  device().set_deterministic(false);
+  CHECK_FALSE(bias_added);
 }
