@@ -23,7 +23,6 @@ struct RangeCount {
 struct Energy {
   double joules = 0;
   Seconds time;
-  std::string how;  ///< "the board's counter"
   double watts() const { return joules / time.value; }
 };
 
@@ -93,7 +92,7 @@ class Instruments {
   virtual std::optional<TensorWork> tensor_work(const TensorOp& op) const = 0;
 
   virtual void start_energy() = 0;
-  /// Energy since start_energy; absent: the board reports neither energy nor power.
+  /// Energy since start_energy by the board's counter; absent: it has none.
   virtual std::optional<Energy> stop_energy() = 0;
 
   /// Frees unused memory of the tensor pool and of recorded steps, and resets the peak.

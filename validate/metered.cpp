@@ -91,7 +91,7 @@ void add_energy(Metered& m, Instruments& device, const std::string& what, Count 
   if (const auto energy = device.stop_energy())
     m.energy.push_back({what, tokens, runs, *energy});
   else
-    m.no_energy = "the board tells neither its energy nor its power";
+    m.no_energy = "not reported by this board";
 }
 
 /// run() in one session of the counters; its ranges are those of `phases`, in order.

@@ -134,21 +134,20 @@ void add_energy(Report& report, const validate::Metered& m) {
   if (!m.no_energy.empty()) report.notes.push_back("no energy: " + m.no_energy);
   if (m.energy.empty()) return;
   Grid g{.key = "energy",
-         .title = "energy",
-         .columns = {"what", "how", "J", "J per token", "W", "runs", "s"},
-         .left = 2,
+         .title = "energy, by the board's counter",
+         .columns = {"what", "J", "J per token", "W", "runs", "s"},
+         .left = 1,
          .rows = {}};
   for (const validate::EnergyUse& e : m.energy) {
-    g.rows.push_back({e.what, e.energy.how, fmt::format("{:.4g}", e.joules_per_run()),
-                      fmt::format("{:.4g}", e.joules_per_token()), fmt::format("{:.1f}", e.energy.watts()),
-                      fmt::format("{}", e.runs), fmt::format("{:.3g}", e.energy.time.value)});
+    g.rows.push_back({e.what, fmt::format("{:.4g}", e.joules_per_run()), fmt::format("{:.4g}", e.joules_per_token()),
+                      fmt::format("{:.1f}", e.energy.watts()), fmt::format("{}", e.runs),
+                      fmt::format("{:.3g}", e.energy.time.value)});
     g.json.push_back({{"what", e.what},
                       {"joules", e.joules_per_run()},
                       {"joules_per_token", e.joules_per_token()},
                       {"watts", e.energy.watts()},
                       {"runs", e.runs},
-                      {"seconds", e.energy.time.value},
-                      {"how", e.energy.how}});
+                      {"seconds", e.energy.time.value}});
   }
   report.grids.push_back(std::move(g));
 }

@@ -5,7 +5,7 @@
 
 #include "model/cuda/counters.hpp"
 #include "model/cuda/device.cuh"
-#include "model/cuda/energy.hpp"
+#include "model/cuda/nvml.hpp"
 #include "model/cuda/tensor_work.hpp"
 
 namespace llmcalc::model::cuda {

@@ -140,4 +140,16 @@ Board Nvml::board() const {
   return b;
 }
 
+void EnergyMeter::start() {
+  begin_ = std::chrono::steady_clock::now();
+  joules_ = board_.joules();
+}
+
+std::optional<Energy> EnergyMeter::stop() const {
+  const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin_;
+  const std::optional<double> now = board_.joules();
+  if (!joules_ || !now) return std::nullopt;
+  return Energy{*now - *joules_, Seconds(time.count())};
+}
+
 }  // namespace llmcalc::model::cuda

@@ -1,6 +1,8 @@
 #pragma once
 /// Readings of a board by the driver's management library (NVML).
 
+#include <chrono>
+
 #include "model/cuda/shared_library.hpp"
 #include "model/instruments.hpp"
 
@@ -35,6 +37,20 @@ class Nvml {
   SharedLibrary library_;
   void* device_ = nullptr;
   std::string missing_;
+};
+
+/// Energy that a board takes, by its own counter.
+class EnergyMeter {
+ public:
+  explicit EnergyMeter(const Nvml& board) : board_(board) {}
+  void start();
+  /// Since start; absent: the board has no such counter.
+  std::optional<Energy> stop() const;
+
+ private:
+  const Nvml& board_;
+  std::chrono::steady_clock::time_point begin_;
+  std::optional<double> joules_;
 };
 
 }  // namespace llmcalc::model::cuda

@@ -53,7 +53,7 @@ class StandIn final : public model::Instruments {
   }
   void start_energy() override {}
   std::optional<model::Energy> stop_energy() override {
-    return desk_.energy ? std::optional(model::Energy{900, Seconds(3), "a wish"}) : std::nullopt;
+    return desk_.energy ? std::optional(model::Energy{900, Seconds(3)}) : std::nullopt;
   }
   void reset_memory() override {}
   void kernels_loaded() override {}
@@ -153,7 +153,7 @@ TEST_CASE("what cannot be measured has a reason instead", "[metered]") {
   CHECK(m.no_counts == "no CUPTI");
   CHECK(m.phases.empty());
   CHECK_FALSE(m.product);
-  CHECK(m.no_energy == "the board tells neither its energy nor its power");
+  CHECK(m.no_energy == "not reported by this board");
   CHECK(m.energy.empty());
   CHECK(m.no_memory == "2 other processes use the device, and its memory is told of all together");
   CHECK(m.memory.empty());
