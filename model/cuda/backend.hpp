@@ -8,20 +8,20 @@
 #include <vector>
 
 #include "model/cuda/attention.hpp"
+#include "model/cuda/attention_launches.hpp"
 #include "model/cuda/classifier.hpp"
 #include "model/cuda/column_sums.hpp"
 #include "model/cuda/copy.hpp"
-#include "model/cuda/core_choice.hpp"
-#include "model/cuda/decode_attention.hpp"
 #include "model/cuda/experts.hpp"
+#include "model/cuda/fast/core_choice.hpp"
+#include "model/cuda/fast/decode_attention.hpp"
+#include "model/cuda/fast/replay.hpp"
 #include "model/cuda/lookup.hpp"
 #include "model/cuda/norm.hpp"
 #include "model/cuda/optimizer.hpp"
-#include "model/cuda/own_attention.hpp"
 #include "model/cuda/pointwise.hpp"
 #include "model/cuda/position.hpp"
 #include "model/cuda/products.hpp"
-#include "model/cuda/replay.hpp"
 #include "model/cuda/room.hpp"
 #include "model/cuda/rows.hpp"
 
@@ -119,7 +119,7 @@ class Cuda final : public Backend {
   void attention(const Attention& s, const AttentionInputs& in, AttentionImpl how, const Dropout& d,
                  const AttentionKept& k, Out o) override {
     const Scores<T> c = scores(s, in, d);
-    OwnAttention<T, Device> own(device_, c, k);
+    AttentionLaunches<T, Device> own(device_, c, k);
     if (how == AttentionImpl::flash) {
       if (const DecodeAttention<T> decode(c); decode.can())
         decode.run(device_, w(k.log_sum_exp), n(o));
@@ -136,7 +136,7 @@ class Cuda final : public Backend {
   }
   void attention_gradient(const Attention& s, const AttentionInputs& in, AttentionImpl how, const Dropout& d,
                           const AttentionKept& k, In o, In d_o, Out scratch, const AttentionGradients& to) override {
-    OwnAttention<T, Device> own(device_, scores(s, in, d), k);
+    AttentionLaunches<T, Device> own(device_, scores(s, in, d), k);
     if (how == AttentionImpl::flash) {
       if (s.queries > 1 && cores_.tensor_cores(true, own.obstacle(to)))
         own.gradient_on_tensor_cores(n(o), n(d_o), to);

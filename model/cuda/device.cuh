@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "model/cpu/matmul_shape.hpp"
-#include "model/cuda/graph.cuh"
+#include "model/cuda/fast/graph.cuh"
 #include "model/cuda/memory_terms.hpp"
 #include "model/cuda/thread.hpp"
 #include "model/device_error.hpp"

@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "model/cuda/pack.hpp"
-#include "model/cuda/replay.hpp"
+#include "model/cuda/fast/pack.hpp"
+#include "model/cuda/fast/replay.hpp"
 #include "model/cuda/rows.hpp"
 #include "model/math/clip.hpp"
 

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "model/cuda/fast/replay.hpp"
 #include "model/cuda/pointwise.hpp"
-#include "model/cuda/replay.hpp"
 
 namespace llmcalc::model::cuda {
 

@@ -4,9 +4,9 @@
 #include "model/cpu/matmul_shape.hpp"
 #include "model/cuda/column_sums.hpp"
 #include "model/cuda/experts.hpp"
-#include "model/cuda/matvec.hpp"
+#include "model/cuda/fast/matvec.hpp"
+#include "model/cuda/fast/replay.hpp"
 #include "model/cuda/pointwise.hpp"
-#include "model/cuda/replay.hpp"
 
 namespace llmcalc::model::cuda {
 

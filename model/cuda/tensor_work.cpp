@@ -1,7 +1,7 @@
 #include "model/cuda/tensor_work.hpp"
 
-#include "model/cuda/matvec.hpp"
-#include "model/cuda/mma_attention.hpp"
+#include "model/cuda/fast/matvec.hpp"
+#include "model/cuda/fast/mma_attention.hpp"
 
 namespace llmcalc::model::cuda {
 namespace {

@@ -50,7 +50,7 @@ class GpuThread {
     return l;
   }
 
-  // ---- what whole warps do together; layouts: model/cuda/mma_tile.hpp
+  // ---- what whole warps do together; layouts: model/cuda/fast/mma_tile.hpp
   /// c (16, 8) += a (16, 16) b (16, 8), a and b bf16.
   __device__ void mma(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) const {
     asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, "

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "model/cuda/core_choice.hpp"
-#include "model/cuda/mma_attention.hpp"
+#include "model/cuda/fast/core_choice.hpp"
+#include "model/cuda/fast/mma_attention.hpp"
 #include "model/math/functions.hpp"
 #include "model/random.hpp"
 #include "tests/catch.hpp"

@@ -38,7 +38,7 @@ class WarpLane {
     return v;
   }
 
-  /// Fragments as model/cuda/mma_tile.hpp has them, from the PTX ISA.
+  /// Fragments as model/cuda/fast/mma_tile.hpp has them, from the PTX ISA.
   void mma(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
     const auto number = [](unsigned word, unsigned i) {
       return std::bit_cast<float>(i == 0 ? word << 16U : word & 0xffff0000U);

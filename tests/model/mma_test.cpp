@@ -1,7 +1,7 @@
 // Attention on tensor cores, on the GPU's stand-in and on a GPU where tests are told of one: against the processor's in
 // double, against the kernels of single threads, and against what it is said to execute.
 
-#include "model/cuda/mma_attention.hpp"
+#include "model/cuda/fast/mma_attention.hpp"
 
 #include "model/cpu/make.hpp"
 #include "tests/catch.hpp"

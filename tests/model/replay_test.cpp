@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "model/cuda/replay.hpp"
+#include "model/cuda/fast/replay.hpp"
 
 #include "tests/catch.hpp"
 #include "tests/model/emulated.hpp"

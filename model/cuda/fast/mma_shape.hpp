@@ -1,8 +1,10 @@
 #pragma once
+/// Gain and measure: as mma_attention.hpp.
+///
 /// Attention as its kernels on tensor cores see it: in ints, of which fewer registers are full than of Counts.
 
 #include "model/backend.hpp"
-#include "model/cuda/mma_tile.hpp"
+#include "model/cuda/fast/mma_tile.hpp"
 
 namespace llmcalc::model::cuda {
 

@@ -1,7 +1,10 @@
 #pragma once
+/// Gain: a token's matrices are read at the speed of memory. Measure: the bytes per second of gpu-check's decode_8b,
+/// and the DRAM bytes of its phase by validate's counters.
+///
 /// Products of a few rows with a matrix that is read once, at the speed of memory: decoding.
 
-#include "model/cuda/pack.hpp"
+#include "model/cuda/fast/pack.hpp"
 
 namespace llmcalc::model::cuda {
 

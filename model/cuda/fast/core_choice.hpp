@@ -1,4 +1,6 @@
 #pragma once
+/// Gain: as mma_attention.hpp. Measure: the same; this file chooses between it and the plain kernels.
+///
 /// The choice between two cores of flash attention: tensor cores where nothing keeps it from them, or multiply-adds of
 /// single numbers. LLMCALC_ATTENTION=plain allows only the latter; with mma an obstacle is an error.
 

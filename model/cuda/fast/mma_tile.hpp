@@ -1,4 +1,6 @@
 #pragma once
+/// Gain and measure: as mma_attention.hpp.
+///
 /// Tiles of bf16 numbers and their products on tensor cores, a warp at a time.
 ///
 /// Who holds what (PTX ISA, "Matrix Fragments for mma.m16n8k16", "ldmatrix"), g = lane / 4, t = lane % 4; a word is two

@@ -1,4 +1,6 @@
 #pragma once
+/// Gain and measure: as replay.hpp.
+///
 /// A CUDA graph: what was launched between begin() and end(), to be launched again as one. Memory that was taken and
 /// given back between them is the graph's own.
 

@@ -1,4 +1,5 @@
-#include "model/cuda/graph.cuh"
+// Gain and measure: as replay.hpp.
+#include "model/cuda/fast/graph.cuh"
 
 #include <stdexcept>
 

@@ -1,11 +1,13 @@
 #pragma once
+/// Gain and measure: as mma_attention.hpp.
+///
 /// Flash attention on tensor cores, backward. Scores are made twice, in a kernel for the queries' gradient and in one
 /// for the keys' and values': 7 products of matrices instead of 5, and every number is summed by one warp in a fixed
 /// order, without atomics: the same bits every time.
 ///
 ///     p = e^(scale q k' - log-sum-exp)    ds = p (do v' - delta)    dq = scale ds k    dk = scale ds' q    dv = p' do
 
-#include "model/cuda/mma_forward.hpp"
+#include "model/cuda/fast/mma_forward.hpp"
 
 namespace llmcalc::model::cuda {
 

@@ -5,16 +5,16 @@
 #include <type_traits>
 
 #include "model/cuda/attention.hpp"
-#include "model/cuda/mma_attention.hpp"
+#include "model/cuda/fast/mma_attention.hpp"
 #include "model/cuda/room.hpp"
 
 namespace llmcalc::model::cuda {
 
 /// One operator's, for as long as it runs.
 template <typename T, typename Device>
-class OwnAttention {
+class AttentionLaunches {
  public:
-  OwnAttention(Device& device, const Scores<T>& c, const AttentionKept& kept)
+  AttentionLaunches(Device& device, const Scores<T>& c, const AttentionKept& kept)
       : device_(device),
         c_(c),
         kept_(kept),

@@ -1,4 +1,7 @@
 #pragma once
+/// Gain: a token's keys and values are read at the speed of memory, also where there are fewer heads than
+/// multiprocessors. Measure: the time of attn.core beside its bytes in gpu-check's decode_8b.
+///
 /// Attention of one query per sequence at the speed of memory: the keys are split over blocks, whose shares a second
 /// kernel puts together (Dao et al. 2023, "Flash-Decoding for long-context inference"). What the launches look like
 /// depends on the room for keys, not on how many there are.
@@ -7,7 +10,7 @@
 #include <limits>
 
 #include "model/cuda/attention.hpp"
-#include "model/cuda/pack.hpp"
+#include "model/cuda/fast/pack.hpp"
 #include "model/cuda/room.hpp"
 
 namespace llmcalc::model::cuda {
