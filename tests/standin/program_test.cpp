@@ -2,6 +2,7 @@
 // nothing; bytes, counts, calls and errors do.
 
 #include <algorithm>
+#include <cstdlib>
 #include <sstream>
 
 #include "tests/catch.hpp"
@@ -119,6 +120,23 @@ TEST_CASE("a deterministic GPU, and one without recordings, breaks no rule", "[p
   const std::string run = "validate " + model_file(gpt) + " --precision bf16";
   CHECK(failure(run, "LLMCALC_DETERMINISTIC=1").empty());
   CHECK(failure(run, "LLMCALC_GRAPHS=0").empty());
+}
+
+TEST_CASE("gpu-report makes a page of what validate says of a GPU", "[program]") {
+  if (std::system("command -v python3 >/dev/null") != 0) {
+    WARN("not tested: there is no python3");
+    return;
+  }
+  const std::string step = R"({"exit_code": 0, "seconds": 1, "result": json.load(sys.stdin)})";
+  const std::string all = R"({"date": "today", "commit": "none", "steps": {"train_gpt2_124m": )" + step + "}}";
+  const std::string page =
+      "| python3 -c 'import json, sys; print(json.dumps(" + all + "))' | scripts/gpu-report /dev/stdin";
+  const Ran r =
+      llmcalc::test::llmcalc("validate " + model_file(gpt) + " --seq 64 --device cuda --json", {.behind = page});
+  INFO(r.err);
+  CHECK(r.code == 0);
+  CHECK(r.out.find("| train_gpt2_124m | 0 | 1 |") != std::string::npos);
+  CHECK(r.out.find("| GPT-2 124M, training | training | backward | mma |  |") != std::string::npos);
 }
 
 TEST_CASE("a text is learned and continued on a GPU", "[program]") {
