@@ -118,14 +118,14 @@ void check_weights(const Request& r) {
 }
 
 /// Replicas of the model on the given GPUs.
-Count replicas_on(Count gpus, const Layout& layout) {
-  const Count one = replica_devices(layout);
-  if (gpus % one != 0)
+Count replicas_on(Count available, const Layout& layout) {
+  const Count replica = replica_devices(layout);
+  if (available % replica != 0)
     throw InputError(
         fmt::format("--gpus {} is not a multiple of the {} GPUs that hold the model once (--tp); give a "
                     "multiple of {}",
-                    gpus, one, one));
-  return gpus / one;
+                    available, replica, replica));
+  return available / replica;
 }
 
 /// An option of parts that this answer does not have.

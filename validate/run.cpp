@@ -11,7 +11,7 @@
 namespace llmcalc::validate {
 namespace {
 
-constexpr std::uint64_t seed = 1;
+constexpr std::uint64_t weights_seed = 1;
 
 void refuse(const std::string& what) { throw InputError("the reference transformer does not run this plan: " + what); }
 
@@ -59,14 +59,14 @@ Bytes peak(const Case& c, const Parts& parts) {
 /// One training step or one generation on a fresh model.
 Ledger run_training(const Case& c, model::Number number, const Where& where) {
   const std::unique_ptr<model::Backend> backend = where.make(number);
-  model::Transformer t(c.arch, *backend, {.plan = c.plan}, seed);
+  model::Transformer t(c.arch, *backend, {.plan = c.plan}, weights_seed);
   t.weights().make_trainable(c.plan);
-  return measured_training(t, seed);
+  return measured_training(t, weights_seed);
 }
 Ledger run_inference(const Case& c, model::Number number, const Where& where) {
   const std::unique_ptr<model::Backend> backend = where.make(number);
-  model::Transformer t(c.arch, *backend, {.plan = c.plan}, seed);
-  return measured_inference(t, seed);
+  model::Transformer t(c.arch, *backend, {.plan = c.plan}, weights_seed);
+  return measured_inference(t, weights_seed);
 }
 
 Case one_micro_batch(Case c) {

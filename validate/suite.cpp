@@ -35,7 +35,7 @@ enum Which : std::size_t {
   logits
 };
 
-const std::vector<Factor> all{
+const std::vector<Factor> all_factors{
     {"attention", {"multi-head", "grouped", "multi-query", "latent", "latent without query rank"}},
     {"window", {"none", "every other layer", "all layers", "chunks"}},
     {"qk-norm", {"none", "weight-free", "per head", "per head with bias", "each head", "full", "full with bias"}},
@@ -73,7 +73,7 @@ Choice row_with(const Pair& pair) {
   for (const std::size_t a : {0UL, 3UL})  // either kind of attention
     for (const std::size_t gated : {0UL, 1UL})
       for (const std::size_t naive : {0UL, 1UL}) {
-        Choice c(all.size(), 0);
+        Choice c(all_factors.size(), 0);
         c[attention] = a;
         c[mlp] = gated;
         c[core] = naive;
@@ -88,10 +88,10 @@ Choice row_with(const Pair& pair) {
 /// Every pair that some row can have.
 std::set<Pair> possible_pairs() {
   std::set<Pair> pairs;
-  for (std::size_t f = 0; f < all.size(); ++f)
-    for (std::size_t g = f + 1; g < all.size(); ++g)
-      for (std::size_t i = 0; i < all[f].levels.size(); ++i)
-        for (std::size_t k = 0; k < all[g].levels.size(); ++k)
+  for (std::size_t f = 0; f < all_factors.size(); ++f)
+    for (std::size_t g = f + 1; g < all_factors.size(); ++g)
+      for (std::size_t i = 0; i < all_factors[f].levels.size(); ++i)
+        for (std::size_t k = 0; k < all_factors[g].levels.size(); ++k)
           if (!row_with({f, i, g, k}).empty()) pairs.insert({f, i, g, k});
   return pairs;
 }
@@ -107,12 +107,12 @@ std::size_t newly_covered(const Choice& c, const std::set<Pair>& open) {
 Choice grown(const Pair& seed, const std::set<Pair>& open) {
   const auto [f, i, g, k] = seed;
   Choice c = row_with(seed);
-  std::vector<bool> set(all.size());
+  std::vector<bool> set(all_factors.size());
   set[f] = set[g] = true;
-  for (std::size_t h = 0; h < all.size(); ++h) {
+  for (std::size_t h = 0; h < all_factors.size(); ++h) {
     if (set[h]) continue;
     std::size_t best = 0, most = 0;
-    for (std::size_t level = 0; level < all[h].levels.size(); ++level) {
+    for (std::size_t level = 0; level < all_factors[h].levels.size(); ++level) {
       Choice tried = c;
       tried[h] = level;
       tried = possible(tried);
@@ -131,7 +131,7 @@ Choice grown(const Pair& seed, const std::set<Pair>& open) {
 
 }  // namespace
 
-const std::vector<Factor>& factors() { return all; }
+const std::vector<Factor>& factors() { return all_factors; }
 
 Choice possible(Choice c) {
   if (is_latent(c)) c[qk_norm] = c[sinks] = 0;
@@ -230,9 +230,9 @@ Plan make_plan(const Choice& c) {
 }
 
 std::string name_of(const Choice& c) {
-  std::string s = all[attention].levels[c[attention]];
+  std::string s = all_factors[attention].levels[c[attention]];
   for (std::size_t f = 1; f < c.size(); ++f)
-    if (c[f] != 0) s += ", " + all[f].name + ": " + all[f].levels[c[f]];
+    if (c[f] != 0) s += ", " + all_factors[f].name + ": " + all_factors[f].levels[c[f]];
   return s;
 }
 
