@@ -217,6 +217,8 @@ void read_achieved(Sheet& s) {
   seconds("recorded_backward", a.recorded_backward);
   read_cores(o, "attention", a.flash, &CoreRates::forward);
   read_cores(o, "attention_backward", a.flash, &CoreRates::backward);
+  read_cores(o, "plain_attention", a.plain, &CoreRates::forward);
+  read_cores(o, "plain_attention_backward", a.plain, &CoreRates::backward);
   read_cores(o, "naive_attention", a.naive, &CoreRates::forward);
   read_cores(o, "naive_attention_backward", a.naive, &CoreRates::backward);
   each_format(o, "exposed", [&](const Object& in, std::size_t i) { a.exposed[i] = not_negative(in, peak_names[i]); });

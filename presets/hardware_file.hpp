@@ -11,11 +11,11 @@
 ///   "pcie"?:    { "type"?, "bandwidth" },
 ///   "power"?: "700 W",  "prices"?: [ { "price": "2.99 USD/h", "source" } ],
 ///   "achieved"?: { "matmul"?: 0.71 or { "bf16": 0.71, ... }, "memory"?: 0.9, "link"?: 0.8, "launch"?: "4 us", "how",
-///                  "attention"?: { "fp32": "31 GFLOP/s", ... },  "attention_backward"?,  "naive_attention"?,
-///                  "naive_attention_backward"?,  "half_matmul"?: { "fp32": 3.2e6, ... },
-///                  "unaligned"?: 0.3 or { "bf16": 0.3, ... },  "exposed"?: { "fp32": 0.8, ... },  "functions"?: 1.7e9,
-///                  "cache"?: "40 GB/s", "launch_backward"?: "9 us",  "recorded"?: "2 us",  "recorded_backward"?: "5
-///                  us",  "overhead"?: "600 MiB" }, see calc/device.hpp
+///                  "attention"?: { "fp32": "31 GFLOP/s", ... },  "attention_backward"?,  "plain_attention"?,
+///                  "plain_attention_backward"?,  "naive_attention"?,  "naive_attention_backward"?,  "half_matmul"?: {
+///                  "fp32": 3.2e6, ... }, "unaligned"?: 0.3 or { "bf16": 0.3, ... },  "exposed"?: { "fp32": 0.8, ... },
+///                  "functions"?: 1.7e9, "cache"?: "40 GB/s", "launch_backward"?: "9 us",  "recorded"?: "2 us",
+///                  "recorded_backward"?: "5 us",  "overhead"?: "600 MiB" }, see calc/device.hpp
 ///   "sources": { "memory.capacity": "...", "matmul.bf16": "...", "link.ranks": "...", ... },  "source"?,  "notes"? }
 ///
 /// Bandwidths of links are one way and per device. "source" stands for every number that "sources" does not name. What

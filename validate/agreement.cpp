@@ -26,6 +26,10 @@ void for_each_number(C& c, const F& f) {
     const std::string name(r.format.name());
     f("attention_" + name, r.flash.forward.value);
     f("attention_backward_" + name, r.flash.backward.value);
+    if (r.plain.forward.value > 0) {
+      f("plain_attention_" + name, r.plain.forward.value);
+      f("plain_attention_backward_" + name, r.plain.backward.value);
+    }
     f("naive_attention_" + name, r.naive.forward.value);
     f("naive_attention_backward_" + name, r.naive.backward.value);
     f("half_matmul_" + name, r.half_matmul);

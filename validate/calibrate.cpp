@@ -165,6 +165,7 @@ FormatRates rates_of(model::Backend& b, const Sizes& sizes, DType format, const 
   r.format = format;
   r.flash = core_rates(b, AttentionImpl::flash, sizes.sequences, sizes.tokens);
   r.naive = core_rates(b, AttentionImpl::naive, sizes.sequences, sizes.tokens);
+  r.plain = plain_core_rates(b, sizes.sequences, sizes.tokens);
   for (const MatmulSize& s : sizes.matmuls)
     r.matmuls.push_back({s, FlopsPerSecond(s.flops() / (matmul_seconds(b, s) - c.among_others().forward).value)});
   r.half_matmul = half_matmul(b, sizes, r.median(), c.among_others().forward);
@@ -306,7 +307,8 @@ bool calibrated_here(const HardwareCard& card, const Where& where) {
 
 json::Value hardware_file(const Calibration& c, const std::string& name, const std::string& date) {
   const std::string title = c.threads > 0 ? processor_title(c.device, c.threads) : c.device;
-  json::Value matmul, share, half, odd, exposed, flash, flash_backward, naive, naive_backward, sources;
+  json::Value matmul, share, half, odd, exposed, flash, flash_backward, plain, plain_backward, naive, naive_backward,
+      sources;
   for (const FormatRates& f : c.formats) {
     const std::string key(f.format.name());
     matmul[key] = rate_text(f.best());
@@ -316,6 +318,10 @@ json::Value hardware_file(const Calibration& c, const std::string& name, const s
     exposed[key] = rounded(f.exposed);
     flash[key] = rate_text(f.flash.forward);
     flash_backward[key] = rate_text(f.flash.backward);
+    if (f.plain.forward.value > 0) {
+      plain[key] = rate_text(f.plain.forward);
+      plain_backward[key] = rate_text(f.plain.backward);
+    }
     naive[key] = rate_text(f.naive.forward);
     naive_backward[key] = rate_text(f.naive.backward);
     sources["matmul." + key] = fmt::format("measured: the best of {} sizes", f.matmuls.size());
@@ -351,6 +357,10 @@ json::Value hardware_file(const Calibration& c, const std::string& name, const s
   seconds("launch_backward", c.launch.backward);
   seconds("recorded", c.recorded.forward);
   seconds("recorded_backward", c.recorded.backward);
+  if (!plain.is_null()) {
+    h["achieved"]["plain_attention"] = plain;
+    h["achieved"]["plain_attention_backward"] = plain_backward;
+  }
   if (c.overhead != Bytes()) h["achieved"]["overhead"] = fmt::format("{} B", c.overhead.value);
   return h;
 }

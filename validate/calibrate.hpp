@@ -27,6 +27,7 @@ struct FormatRates {
   double unaligned = 1;    ///< share of its rate that a product of odd width keeps; measured on GPUs
   double exposed = 0;      ///< share of a product's memory time that is added to its arithmetic's
   CoreRates flash, naive;
+  CoreRates plain;  ///< of flash attention without tensor cores; 0: it has no other way
   FlopsPerSecond best() const;
   FlopsPerSecond median() const;
 };

@@ -159,6 +159,7 @@ struct Core {
   model::Backend& b;
   AttentionImpl how;
   Count tokens;
+  double scale = 0.125;
   Attention shape;
   Numbers q, k, v, o, d_o, lse, dq, dk, dv, probabilities, scratch;
 
@@ -190,7 +191,7 @@ struct Core {
   Count scores(Count rows) const { return how == AttentionImpl::naive ? rows * tokens : 1; }
   model::HeadView heads_of(const Numbers& n) const { return n.heads(tokens, heads, width); }
   model::AttentionInputs in() const {
-    return {.q = heads_of(q), .q_rope = {}, .k = heads_of(k), .k_rope = {}, .v = heads_of(v), .scale = 0.125};
+    return {.q = heads_of(q), .q_rope = {}, .k = heads_of(k), .k_rope = {}, .v = heads_of(v), .scale = scale};
   }
   model::AttentionKept kept() const {
     if (how == AttentionImpl::naive) return {.probabilities = probabilities.data()};
@@ -209,15 +210,29 @@ FlopsPerSecond rate(const Cost& c, double seconds) {
 
 }  // namespace
 
-CoreRates core_rates(model::Backend& b, AttentionImpl how, Count sequences, Count tokens) {
-  Core core(b, how, sequences, tokens);
+namespace {
+CoreRates rates_of(Core& core) {
   Plan plan;
-  plan.attention = how;
+  plan.attention = core.how;
   const Pricing p = pricing(plan, Phase::training);
   const Shape shape(core.shape);
-  const double ahead = busy_seconds(b, [&] { core.forward(); });
-  const double back = busy_seconds(b, [&] { core.backward(); });
+  const double ahead = busy_seconds(core.b, [&] { core.forward(); });
+  const double back = busy_seconds(core.b, [&] { core.backward(); });
   return {rate(forward(shape, p), ahead), rate(backward(shape, p), back)};
+}
+}  // namespace
+
+CoreRates core_rates(model::Backend& b, AttentionImpl how, Count sequences, Count tokens) {
+  Core core(b, how, sequences, tokens);
+  return rates_of(core);
+}
+
+CoreRates plain_core_rates(model::Backend& b, Count sequences, Count tokens) {
+  Core core(b, AttentionImpl::flash, sequences, tokens);
+  core.scale = -core.scale;  // which tensor cores' kernels do not take, and others do as quickly
+  core.forward();
+  const std::optional<model::CoreRun> ran = b.attention_cores().forward;
+  return ran && ran->obstacle == model::CoreObstacle::scale ? rates_of(core) : CoreRates();
 }
 
 double function_rate(model::Backend& b, Count rows) {

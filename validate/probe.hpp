@@ -24,6 +24,8 @@ BytesPerSecond copy_bandwidth(model::Backend& b, Bytes bytes);
 
 /// FLOP/s of attention's core: 12 heads of 64.
 CoreRates core_rates(model::Backend& b, AttentionImpl how, Count sequences, Count tokens);
+/// The same of flash attention without tensor cores; 0 where a backend has only one way.
+CoreRates plain_core_rates(model::Backend& b, Count sequences, Count tokens);
 
 /// Evaluations per second of an activation, one per number forward and two backward: GELU of rows x 3072 numbers in
 /// each of 12 layers.

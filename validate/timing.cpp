@@ -68,6 +68,21 @@ void predict(std::map<Key, double>& to, const Case& c, const Device& device, con
   });
 }
 
+/// The device with attention at the rates of the cores that ran.
+Device as_ran(Device d, const model::AttentionCores& ran) {
+  const auto without_tensor_cores = [&](bool is_backward) {
+    const std::optional<model::CoreRun>& core = ran.of(is_backward);
+    return core && core->core == model::AttentionCore::plain && core->obstacle;
+  };
+  for (std::size_t i = 0; i < peak_count; ++i) {
+    const CoreRates& plain = d.achieved.plain[i];
+    CoreRates& flash = d.achieved.flash[i];
+    if (plain.forward.value > 0 && without_tensor_cores(false)) flash.forward = plain.forward;
+    if (plain.backward.value > 0 && without_tensor_cores(true)) flash.backward = plain.backward;
+  }
+  return d;
+}
+
 std::vector<Timing> joined(const std::string& part, const std::map<Key, double>& predicted, const Samples& samples) {
   std::vector<Timing> rows;
   for (const auto& [key, seconds] : predicted)
@@ -102,9 +117,9 @@ std::vector<Timing> timed_training(const Case& asked, const Device& device, int 
     step(&trace);
     if (i >= 0) samples.add(trace);
   }
-  std::map<Key, double> predicted{
-      {{"step", ""}, train(c.arch, c.plan, {}, cluster(device, {})).estimate.total().value}};
-  predict(predicted, c, device, training_step(c.plan), Phase::training, "forward");
+  const Device ran = as_ran(device, backend->attention_cores());
+  std::map<Key, double> predicted{{{"step", ""}, train(c.arch, c.plan, {}, cluster(ran, {})).estimate.total().value}};
+  predict(predicted, c, ran, training_step(c.plan), Phase::training, "forward");
   return joined("training", predicted, samples);
 }
 
@@ -116,6 +131,7 @@ std::vector<Timing> timed_inference(const Case& c, const Device& device, int rep
   const Count again = p.kv_cache ? 0 : p.prompt;  // without a cache the whole text runs for every token
   const std::vector<std::int64_t> next = random_batch(c.arch, p.batch * (again + 1), 2).ids;
   Samples samples;
+  model::AttentionCores of_prompt;
   for (int i = -warming; i < repeats; ++i) {
     std::optional<model::Cache> cache = cache_of(t, p.prompt + 1);
     const auto pass = [&](std::span<const std::int64_t> tokens, Count past, model::Trace* trace) {
@@ -130,6 +146,7 @@ std::vector<Timing> timed_inference(const Case& c, const Device& device, int rep
     }
     model::Trace first, step;
     pass(ids, 0, &first);
+    of_prompt = backend->attention_cores();
     pass(next, p.prompt - again, &step);
     if (i < 0) continue;
     samples.add("prefill", prefill_seconds);
@@ -137,10 +154,11 @@ std::vector<Timing> timed_inference(const Case& c, const Device& device, int rep
     samples.add(first, "prefill");
     samples.add(step, "decode");
   }
+  const Device of_prefill = as_ran(device, of_prompt);
   std::map<Key, double> predicted{
-      {{"prefill", ""}, prefill(c.arch, p, {}, cluster(device, {}), p.prompt).estimate.total().value},
+      {{"prefill", ""}, prefill(c.arch, p, {}, cluster(of_prefill, {}), p.prompt).estimate.total().value},
       {{"decode", ""}, decode(c.arch, p, {}, cluster(device, {}), p.prompt + 1).estimate.total().value}};
-  predict(predicted, c, device, prefill_step(p, p.prompt), Phase::prefill, "prefill");
+  predict(predicted, c, of_prefill, prefill_step(p, p.prompt), Phase::prefill, "prefill");
   if (p.kv_cache)
     predict(predicted, c, device, decode_step(p, p.prompt + 1), Phase::decode, "decode");
   else

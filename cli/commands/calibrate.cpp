@@ -77,6 +77,10 @@ Section rest(const validate::Calibration& c) {
     };
     core("attention_", "attention, ", f.flash.forward);
     core("attention_backward_", "attention backward, ", f.flash.backward);
+    if (f.plain.forward.value > 0) {
+      core("plain_attention_", "attention without tensor cores, ", f.plain.forward);
+      core("plain_attention_backward_", "the same backward, ", f.plain.backward);
+    }
     core("naive_attention_", "naive attention, ", f.naive.forward);
     core("naive_attention_backward_", "naive attention backward, ", f.naive.backward);
     s.add("half_matmul_" + name, "half matmul, " + name, fmt::format("{:.4g} MFLOP", f.half_matmul / 1e6), Unit::none,

@@ -28,7 +28,13 @@ validate::Calibration quiet() {
   c.cache = Bytes(Count{64} << 20);
   c.functions = 6e9;
   const CoreRates core{FlopsPerSecond(50e9), FlopsPerSecond(53e9)};
-  c.formats.push_back({dtypes::fp32, {{{256, 768, 768}, FlopsPerSecond(320e9)}}, 2e6, 0.4, core, core});
+  c.formats.push_back({.format = dtypes::fp32,
+                       .matmuls = {{{256, 768, 768}, FlopsPerSecond(320e9)}},
+                       .half_matmul = 2e6,
+                       .exposed = 0.4,
+                       .flash = core,
+                       .naive = core,
+                       .plain = {}});
   return c;
 }
 

@@ -173,6 +173,7 @@ TEST_CASE("a small hardware file is enough, and what it leaves out is told", "[h
 TEST_CASE("what single operators achieved is read by format", "[hardware]") {
   const HardwareCard c = read_hardware_file(
       file(R"({"achieved": {"how": "measured", "attention": {"fp32": "31 GFLOP/s"}, "half_matmul": {"bf16": 2.5e6},
+               "plain_attention": {"bf16": "3 GFLOP/s"}, "plain_attention_backward": {"bf16": "4 GFLOP/s"},
                "naive_attention": {"bf16": "5 GFLOP/s"}, "naive_attention_backward": {"bf16": "6 GFLOP/s"},
                "matmul": {"fp32": 0.9}, "unaligned": {"bf16": 0.3}, "exposed": {"bf16": 1.75},
                "recorded": "2 us", "recorded_backward": "5 us", "functions": 1.7e9, "cache": "40 GB/s", "launch_backward": "9 us",
@@ -181,6 +182,8 @@ TEST_CASE("what single operators achieved is read by format", "[hardware]") {
   const Achieved& a = c.cluster.device.achieved;
   CHECK(Device::of(a.flash, dtypes::fp32).of(true).value == 31e9);
   CHECK(Device::of(a.flash, dtypes::bf16).forward.value == 0);
+  CHECK(Device::of(a.plain, dtypes::bf16).of(false).value == 3e9);
+  CHECK(Device::of(a.plain, dtypes::bf16).of(true).value == 4e9);
   CHECK(Device::of(a.naive, dtypes::bf16).of(false).value == 5e9);
   CHECK(Device::of(a.naive, dtypes::bf16).of(true).value == 6e9);
   CHECK(Device::of(a.matmul, dtypes::fp32) == 0.9);
