@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "model/cuda/fast/pack.hpp"
 #include "model/cuda/fast/replay.hpp"
+#include "model/cuda/pack.hpp"
 #include "model/cuda/rows.hpp"
 #include "model/math/clip.hpp"
 
@@ -129,8 +129,8 @@ auto optimizer_kernel(const ParameterUpdate& p, const Momentum& o, const Moved<M
 }
 
 /// An optimizer's step on all parameters.
-template <typename T, typename Device, typename Host, typename O>
-void optimize(Device& device, Replays<Host>& replays, Updates parameters, const O& o) {
+template <typename T, typename Device, typename O>
+void optimize(Device& device, Replays<Device>& replays, Updates parameters, const O& o) {
   O undecayed = o;
   undecayed.decay = 0;
   const auto scalars = moved_scalars(replays, o), of_undecayed = moved_scalars(replays, undecayed);
