@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "model/backend.hpp"
-#include "model/cuda/fast/pack.hpp"
+#include "model/cuda/pack.hpp"
 #include "model/cuda/room.hpp"
 #include "model/cuda/rows.hpp"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "model/cuda/fast/pack.hpp"
+#include "model/cuda/pack.hpp"
 #include "model/cuda/room.hpp"
 
 namespace llmcalc::model::cuda {

@@ -2,8 +2,8 @@
 /// Rows that go from one place to another: embeddings, tokens to experts, keys and values to their cache.
 
 #include "model/backend.hpp"
-#include "model/cuda/fast/pack.hpp"
 #include "model/cuda/fast/replay.hpp"
+#include "model/cuda/pack.hpp"
 
 namespace llmcalc::model::cuda {
 

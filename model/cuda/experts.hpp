@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "model/backend.hpp"
-#include "model/cuda/fast/pack.hpp"
+#include "model/cuda/pack.hpp"
 #include "model/cuda/room.hpp"
 
 namespace llmcalc::model::cuda {

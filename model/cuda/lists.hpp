@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "model/cuda/fast/pack.hpp"
+#include "model/cuda/pack.hpp"
 #include "model/cuda/room.hpp"
 
 namespace llmcalc::model::cuda {

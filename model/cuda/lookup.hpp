@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "model/cuda/fast/pack.hpp"
 #include "model/cuda/fast/replay.hpp"
+#include "model/cuda/pack.hpp"
 
 namespace llmcalc::model::cuda {
 

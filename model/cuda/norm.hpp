@@ -3,7 +3,7 @@
 
 #include "model/backend.hpp"
 #include "model/cuda/column_sums.hpp"
-#include "model/cuda/fast/pack.hpp"
+#include "model/cuda/pack.hpp"
 
 namespace llmcalc::model::cuda {
 

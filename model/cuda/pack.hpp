@@ -1,7 +1,4 @@
 #pragma once
-/// Gain: a thread's access moves 16 bytes and not 2 or 4, which element-wise kernels need to reach the memory's speed.
-/// Measure: the bandwidth that calibrate finds beside the board's.
-///
 /// Numbers in memory by packs of 16 bytes, which is how a GPU's memory is read fastest, and kernels over columns of
 /// numbers that take packs where all pointers are at one, single numbers elsewhere.
 

@@ -3,7 +3,7 @@
 
 #include "model/backend.hpp"
 #include "model/cuda/attention.hpp"
-#include "model/cuda/fast/pack.hpp"
+#include "model/cuda/pack.hpp"
 #include "model/math/activation.hpp"
 
 namespace llmcalc::model::cuda {

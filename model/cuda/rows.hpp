@@ -3,8 +3,8 @@
 /// fixed order.
 
 #include "model/backend.hpp"
-#include "model/cuda/fast/pack.hpp"
 #include "model/cuda/lists.hpp"
+#include "model/cuda/pack.hpp"
 #include "model/math/activation.hpp"
 
 namespace llmcalc::model::cuda {

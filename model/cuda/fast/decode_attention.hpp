@@ -10,7 +10,7 @@
 #include <limits>
 
 #include "model/cuda/attention.hpp"
-#include "model/cuda/fast/pack.hpp"
+#include "model/cuda/pack.hpp"
 #include "model/cuda/room.hpp"
 
 namespace llmcalc::model::cuda {
