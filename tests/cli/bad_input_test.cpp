@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
@@ -253,4 +254,23 @@ TEST_CASE("an unusable GPU is reported with what to do", "[bad_input]") {
   if (r.code == 0) return;  // there is one
   CHECK(r.code == 2);
   CHECK(r.err.find("use --device cpu") != std::string::npos);
+}
+
+TEST_CASE("a program without its CUDA library says so, and says why one beside it cannot be opened", "[bad_input]") {
+  const std::string folder = test::scratch() + "/alone", copy = folder + "/llmcalc";
+  std::filesystem::create_directories(folder);
+  std::filesystem::copy_file(LLMCALC_PROGRAM, copy, std::filesystem::copy_options::overwrite_existing);
+  const auto says = [&](const std::string& sentence) {
+    // The first command is the shell's way to the copy.
+    const test::Ran r =
+        test::llmcalc("--version >/dev/null; " + copy + " validate docs/examples/tiny-llama.json --device cuda");
+    INFO(r.err);
+    CHECK(r.code == 2);
+    CHECK(r.out.empty());
+    CHECK(r.err.starts_with("llmcalc: " + sentence));
+    CHECK(std::count(r.err.begin(), r.err.end(), '\n') == 1);
+  };
+  says("this program was built without CUDA: there is no libllmcalc_cuda.so beside it; build llmcalc where nvcc is");
+  test::write_file(folder + "/libllmcalc_cuda.so", "no library");
+  says(folder + "/libllmcalc_cuda.so cannot be opened: ");
 }
