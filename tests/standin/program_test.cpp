@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <sstream>
 
 #include "tests/catch.hpp"
@@ -144,6 +145,12 @@ TEST_CASE("a text is learned and continued on a GPU", "[program]") {
   CHECK(failure("learn " + text_file() + " --steps 4 --out " + checkpoint).empty());
   CHECK(failure("generate " + checkpoint + " line --tokens 8").empty());
   CHECK(failure("generate " + checkpoint + " line --tokens 8 --compare-kv-cache --temperature 0").empty());
+}
+
+TEST_CASE("calibrating breaks no rule, and a device whose kernels take no time is refused", "[program]") {
+  const std::string out = llmcalc::test::scratch() + "/calibrated.json";
+  check_sentence(on_standin("calibrate --out " + out), "the measurements contradict each other");
+  CHECK_FALSE(std::filesystem::exists(out));
 }
 
 TEST_CASE("a machine without a GPU, or with one too old, is told so in a sentence", "[program]") {
