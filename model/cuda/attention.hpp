@@ -117,8 +117,7 @@ struct FlashForward {
         float sum = out[d] * shrink;
         for (Count k = 0; k < n; ++k) sum += p[k] * wide(c.at(c.in.v, b, tile + k, c.group(h))[d]);
         out[d] = sum;
-      });
-      t.sync();
+      });  // p is written again after the barriers of take()
     }
     shrink = 1;
     if (c.in.sinks != nullptr) row.take_sink(c.sink(h), shrink);

@@ -107,7 +107,7 @@ TEST_CASE("generation holds, does and orders exactly what is predicted", "[contr
   each_variant(model::make_cpu, generate_as_predicted);
 }
 
-TEST_CASE("training by CUDA's kernels holds, does and orders exactly what is predicted", "[cuda]") {
+TEST_CASE("training by CUDA's kernels holds, does and orders exactly what is predicted", "[cuda][long]") {
   for (const test::MakeBackend make : test::gpus()) each_variant(make, train_as_predicted);
 }
 
@@ -128,7 +128,7 @@ TEST_CASE("training by CUDA's kernels holds, does and orders what is predicted w
         }
 }
 
-TEST_CASE("generation by CUDA's kernels holds, does and orders exactly what is predicted", "[cuda]") {
+TEST_CASE("generation by CUDA's kernels holds, does and orders exactly what is predicted", "[cuda][long]") {
   for (const test::MakeBackend make : test::gpus()) each_variant(make, generate_as_predicted);
 }
 

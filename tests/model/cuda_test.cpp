@@ -114,7 +114,7 @@ TEST_CASE("a GPU's logits after a prompt and a token are the processor's, cached
   });
 }
 
-TEST_CASE("ten steps of a GPU are ten of the processor's", "[cuda]") {
+TEST_CASE("ten steps of a GPU are ten of the processor's", "[cuda][long]") {
   each_variant([](test::MakeBackend make, const test::Variant& v) {
     Pair p(make, v, Number::f32);
     p.tested.weights().make_trainable(v.plan);

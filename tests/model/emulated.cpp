@@ -1,167 +1,31 @@
 #include "tests/model/emulated.hpp"
 
-#include <ucontext.h>
-
-#include <array>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <new>
 #include <span>
 #include <stdexcept>
 #include <string_view>
+#include <typeinfo>
 
 #include "model/cuda/backend.hpp"
 #include "model/cuda/open.hpp"
-#include "tests/model/emulated_warp.hpp"
+#include "tests/model/emulated_block.hpp"
 
 namespace llmcalc::test {
 namespace {
 
-constexpr std::size_t warp = model::cuda::warp;
-
-/// The threads of one block, each on a stack of its own, taking turns: a warp until all its lanes wait for the block or
-/// are done, then the next. A lane that waits for its warp goes on in its next turn: the others have come as far by
-/// then, since every turn begins with the first lane and ends with the last. Contexts start the stacks; jumps, which
-/// need no system call, change them.
-class Block {
- public:
-  explicit Block(int size) : fibers_(static_cast<std::size_t>(size)) {
-    for (Fiber& f : fibers_) f.stack.resize(std::size_t{1} << 16);
-  }
-
-  /// f(i) on every thread i, until all have returned.
-  void run(const std::function<void(int)>& f) {
-    body_ = &f;
-    running = this;
-    left_ = fibers_.size();
-    for (Fiber& fiber : fibers_) fiber.state = Fiber::fresh;
-    while (left_ > 0) {
-      for (std::size_t first = 0; first < fibers_.size(); first += warp) run_warp(first);
-      for (Fiber& fiber : fibers_)
-        if (fiber.state == Fiber::barred) fiber.state = Fiber::waiting;
-    }
-  }
-  /// Lets every other lane of the warp come as far; or every other thread.
-  void wait_for_warp() { yield(Fiber::waiting); }
-  void wait_for_block() { yield(Fiber::barred); }
-
- private:
-  /// A place in a thread, as __builtin_setjmp keeps it: what _setjmp does, without its check of the stack's bounds,
-  /// which under AddressSanitizer takes two system calls for every jump.
-  using Place = void* [5];
-  struct Fiber {
-    enum State { fresh, waiting, barred, over } state = over;
-    Place here;
-    std::vector<char> stack;
-  };
-
-  void run_warp(std::size_t first) {
-    for (bool more = true; more;) {
-      more = false;
-      for (now_ = first; now_ < first + warp; ++now_)
-        if (fibers_[now_].state <= Fiber::waiting) {
-          turn(fibers_[now_]);
-          more = true;
-        }
-    }
-  }
-  [[gnu::noinline, gnu::no_sanitize("address")]] static void jump(Place& to) { __builtin_longjmp(to, 1); }
-  [[gnu::noinline]] void yield(Fiber::State state) {
-    fibers_[now_].state = state;
-    if (__builtin_setjmp(fibers_[now_].here) == 0) jump(scheduler_);
-  }
-  [[gnu::noinline]] void turn(Fiber& f) {
-    if (__builtin_setjmp(scheduler_) != 0) return;
-    if (f.state == Fiber::waiting) jump(f.here);
-    f.state = Fiber::waiting;
-    ucontext_t start;
-    getcontext(&start);
-    start.uc_stack.ss_sp = f.stack.data();
-    start.uc_stack.ss_size = f.stack.size();
-    start.uc_link = nullptr;
-    makecontext(&start, enter, 0);
-    setcontext(&start);
-  }
-  static void enter() {
-    Block& b = *running;
-    (*b.body_)(static_cast<int>(b.now_));
-    b.fibers_[b.now_].state = Fiber::over;
-    --b.left_;
-    jump(b.scheduler_);
-  }
-
-  static inline Block* running = nullptr;
-  std::vector<Fiber> fibers_;
-  Place scheduler_;
-  const std::function<void(int)>* body_ = nullptr;
-  std::size_t now_ = 0, left_ = 0;
-};
-
-/// What model::cuda::GpuThread is on a GPU.
-class Thread {
- public:
-  Thread(Block& b, Count block, Count blocks, int index, int size, std::span<std::byte> room,
-         std::span<Exchange, 2> exchange, WarpCounts& counts)
-      : b_(b),
-        block_(block),
-        blocks_(blocks),
-        index_(index),
-        size_(size),
-        room_(room.data()),
-        lane_(lane(), exchange, room, counts, Wait{&b}) {}
+/// A thread that waits for nobody.
+struct Lone {
+  Count block_, blocks_;
+  int index_, size_;
   Count block() const { return block_; }
   Count blocks() const { return blocks_; }
   int index() const { return index_; }
   int size() const { return size_; }
-  unsigned lane() const { return static_cast<unsigned>(index_) % warp; }
-  void sync() const { b_.wait_for_block(); }
-  std::byte* room() const { return room_; }
-  template <typename P>
-  P stream(const P* from) const {
-    return *from;
-  }
-  float exp(float x) const { return model::exp_of(x); }
-  template <typename W>
-  W across(W v, int bits) const {
-    return lane_.across(v, static_cast<unsigned>(bits));
-  }
-  void mma(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) const { lane_.mma(c, a, b0, b1); }
-  void ldmatrix(unsigned (&r)[4], unsigned at) const { lane_.ldmatrix(r, at, false); }
-  void ldmatrix_transposed(unsigned (&r)[4], unsigned at) const { lane_.ldmatrix(r, at, true); }
-  template <int bytes>
-  void cp_async(unsigned at, const void* from, bool there) const {
-    lane_.cp_async(at, from, there, bytes);
-  }
-  void cp_async_commit() const { lane_.cp_async_commit(); }
-  template <int left>
-  void cp_async_wait() const {
-    lane_.cp_async_wait(left);
-  }
-
- private:
-  struct Wait {
-    Block* b;
-    void operator()() const { b->wait_for_warp(); }
-  };
-
-  Block& b_;
-  Count block_, blocks_;
-  int index_, size_;
-  std::byte* room_;
-  mutable WarpLane<Wait> lane_;
-};
-
-/// A thread that waits for nobody.
-struct Lone {
-  static constexpr int threads = 5;
-  Count block_, blocks_;
-  int index_;
-  Count block() const { return block_; }
-  Count blocks() const { return blocks_; }
-  int index() const { return index_; }
-  int size() const { return threads; }
 };
 
 class EmulatedDevice;
@@ -220,8 +84,22 @@ class EmulatedGraph {
   std::map<void*, std::size_t> live_;
 };
 
+/// The kinds of kernels that are compiled, and which of them were launched.
+std::map<std::string, bool>& kinds() {
+  static std::map<std::string, bool> all;
+  return all;
+}
+template <typename Kernel>
+inline bool& launched = kinds()[typeid(Kernel).name()];
+
 class EmulatedDevice {
  public:
+  ~EmulatedDevice() {
+    const char* const file = std::getenv("LLMCALC_EMULATOR_LOG");
+    if (file == nullptr) return;
+    std::ofstream to(file);
+    for (const auto& [name, ran] : kinds()) to << (ran ? "ran " : "never ") << name << '\n';
+  }
   using Graph = EmulatedGraph;
   EmulatedGraph* recording() const { return recording_; }
   void set_recording(EmulatedGraph* graph) { recording_ = graph; }
@@ -247,18 +125,19 @@ class EmulatedDevice {
     copy(to, from, bytes);
   }
   void copy(void* to, const void* from, Count bytes) {
-    ask([=] { std::memcpy(to, from, static_cast<std::size_t>(bytes)); });
+    if (bytes > 0) ask([=] { std::memcpy(to, from, static_cast<std::size_t>(bytes)); });  // else both may be null
   }
   void wait() {
     if (recording_ != nullptr) throw std::runtime_error("the host waits in it");
   }
   Count capacity() const { return 0; }
   Count available() const { return 0; }
-  const WarpCounts& counts() const { return counts_; }
+  const WarpCounts& counts() const { return blocks_.counts(); }
 
   template <typename Kernel>
   void launch(const Kernel& kernel, Count blocks, int threads, Count room) {
     ++launches_;
+    launched<Kernel> = true;
     ask([this, kernel, blocks, threads, room] { run(kernel, blocks, threads, room); });
   }
 
@@ -285,29 +164,18 @@ class EmulatedDevice {
   }
   template <typename Kernel>
   void run(const Kernel& kernel, Count blocks, int threads, Count room) {
-    // Few enough that tests end; other kernels must do with any number of threads that is whole warps.
-    const int size = model::cuda::FixedSize<Kernel> ? threads : std::min(threads, 64);
-    std::vector<std::byte> shared(static_cast<std::size_t>(room));
-    std::vector<std::array<Exchange, 2>> exchanges(static_cast<std::size_t>(size) / warp);
-    Block& fibers = block_of(size);
-    for (Count b = 0; b < blocks; ++b) {
-      std::fill(shared.begin(), shared.end(), std::byte{0xff});
-      fibers.run([&](int i) {
-        kernel(Thread(fibers, b, blocks, i, size, shared, exchanges[static_cast<std::size_t>(i) / warp], counts_));
-      });
-    }
+    const Emulation how = emulation();
+    const int size = model::cuda::FixedSize<Kernel> ? threads : std::min(threads, how.most_threads);
+    blocks_.run(kernel, blocks, size, room, how);
   }
   template <typename Kernel>
   requires(Kernel::alone)  // nothing waits in it: no fibers
-      void run(const Kernel& kernel, Count given, int, Count) {
-    const Count blocks = std::min<Count>(given, 3);
+      void run(const Kernel& kernel, Count given, int threads, Count) {
+    const bool few = threads > emulation().most_threads;
+    const Count blocks = few ? std::min<Count>(given, 3) : given;
+    const int size = few ? 5 : threads;
     for (Count b = 0; b < blocks; ++b)
-      for (int i = 0; i < Lone::threads; ++i) kernel(Lone{b, blocks, i});
-  }
-  Block& block_of(int size) {
-    std::unique_ptr<Block>& b = blocks_.at(static_cast<std::size_t>(size) / warp);
-    if (b == nullptr) b = std::make_unique<Block>(size);
-    return *b;
+      for (int i = 0; i < size; ++i) kernel(Lone{b, blocks, i, size});
   }
   template <typename A, typename C>
   static void product(const model::MatmulShape& s, const void* pa, const void* pb, const void* pbias, void* pc) {
@@ -324,8 +192,7 @@ class EmulatedDevice {
         c[i * s.ldc + j] = static_cast<C>(static_cast<float>(sum));
       }
   }
-  std::array<std::unique_ptr<Block>, 5> blocks_;
-  WarpCounts counts_;
+  Blocks blocks_;
   std::int64_t launches_ = 0;
   bool epilogues_ = false;
   EmulatedGraph* recording_ = nullptr;
@@ -356,6 +223,22 @@ std::unique_ptr<model::Backend> made(model::Number number, bool poison, model::I
 }
 
 }  // namespace
+
+Emulation emulation() {
+  const auto told = [](const char* name) {
+    const char* const value = std::getenv(name);
+    return std::string(value != nullptr ? value : "");
+  };
+  Emulation how;
+  if (const std::string most = told("LLMCALC_EMULATOR_THREADS"); !most.empty()) how.most_threads = std::stoi(most);
+  how.last_first = told("LLMCALC_EMULATOR_LAST_FIRST") == "1";
+  const std::string without = told("LLMCALC_EMULATOR_WITHOUT");
+  if (const std::size_t colon = without.rfind(':'); colon != std::string::npos) {
+    how.file = without.substr(0, colon);
+    how.line = static_cast<unsigned>(std::stoi(without.substr(colon + 1)));
+  }
+  return how;
+}
 
 std::unique_ptr<model::Backend> make_emulated_with(model::Number number, model::Instruments& instruments) {
   return made(number, false, &instruments);

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <source_location>
 #include <span>
 #include <vector>
 
@@ -15,6 +16,9 @@ namespace llmcalc::test {
 
 inline constexpr unsigned lanes_of_warp = 32;
 
+/// A call in the sources of a kernel.
+using Place = std::source_location;
+
 /// Where lanes lay what the others read. Two of them take turns, so that nobody overwrites what is still to be read.
 struct Exchange {
   float a[16][16], b[8][16];  ///< of a product, b transposed
@@ -22,7 +26,7 @@ struct Exchange {
   unsigned row[lanes_of_warp];
 };
 
-/// One lane. `wait` lets the warp's other lanes come as far.
+/// One lane. `wait(place)` lets the warp's other lanes come to the same place.
 template <typename Wait>
 class WarpLane {
  public:
@@ -30,16 +34,16 @@ class WarpLane {
       : lane_(lane), exchange_(exchange), room_(room), counts_(counts), wait_(wait) {}
 
   template <typename W>
-  W across(W v, unsigned bits) {
+  W across(W v, unsigned bits, const Place& at) {
     Exchange& x = next();
     std::memcpy(x.value[lane_], &v, sizeof v);
-    wait_();
+    wait_(at);
     std::memcpy(&v, x.value[lane_ ^ bits], sizeof v);
     return v;
   }
 
   /// Fragments as model/cuda/fast/mma_tile.hpp has them, from the PTX ISA.
-  void mma(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+  void mma(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1, const Place& at) {
     const auto number = [](unsigned word, unsigned i) {
       return std::bit_cast<float>(i == 0 ? word << 16U : word & 0xffff0000U);
     };
@@ -50,7 +54,7 @@ class WarpLane {
       x.b[g][2 * t + i] = number(b0, i);
       x.b[g][2 * t + 8 + i] = number(b1, i);
     }
-    wait_();
+    wait_(at);
     for (unsigned e = 0; e < 4; ++e) {
       const float *const row = x.a[g + e / 2 * 8], *const column = x.b[2 * t + e % 2];
       float sum = 0;
@@ -60,10 +64,10 @@ class WarpLane {
     if (lane_ == 0) ++counts_.products;
   }
 
-  void ldmatrix(unsigned (&r)[4], unsigned at, bool transposed) {
+  void ldmatrix(unsigned (&r)[4], unsigned from, bool transposed, const Place& at) {
     Exchange& x = next();
-    x.row[lane_] = checked(at, 16, 16) ? at : 0;
-    wait_();
+    x.row[lane_] = checked(from, 16, 16) ? from : 0;
+    wait_(at);
     const unsigned g = lane_ / 4, t = lane_ % 4;
     for (unsigned m = 0; m < 4; ++m) {
       std::uint16_t two[2];

@@ -26,6 +26,14 @@ class Lab {
       : tested_(std::move(tested)),
         exact_(model::make_cpu(model::Number::f64, true)),
         tolerance_(number == model::Number::f32 ? 1e-5 : 1e-2) {}
+  ~Lab() {
+    for (const Taken& t : taken_) {
+      tested_->release(t.pair.tested, t.tested);
+      exact_->release(t.pair.exact, t.exact);
+    }
+  }
+  Lab(const Lab&) = delete;
+  Lab& operator=(const Lab&) = delete;
 
   /// Random numbers of the tested format, in [-spread, spread).
   Pair input(Count n, bool wide = false, double spread = 2) {
@@ -40,11 +48,10 @@ class Lab {
     return p;
   }
   Pair output(Count n, bool wide = false) {
-    return {tested_->allocate(n * (wide ? tested_->wide() : tested_->number())), exact_->allocate(n * exact_->number()),
-            n, wide};
+    return taken(n, wide, n * (wide ? tested_->wide() : tested_->number()), n * exact_->number());
   }
   /// n bytes in the memory of both, such as a mask.
-  Pair bytes(Count n) { return {tested_->allocate(Bytes(n)), exact_->allocate(Bytes(n)), n, false}; }
+  Pair bytes(Count n) { return taken(n, false, Bytes(n), Bytes(n)); }
   std::vector<std::uint8_t> tested_bytes(const Pair& p) {
     std::vector<std::uint8_t> all(static_cast<std::size_t>(p.n));
     tested_->download(all.data(), p.tested, Bytes(p.n));
@@ -73,7 +80,17 @@ class Lab {
   }
 
  private:
+  struct Taken {
+    Pair pair;
+    Bytes tested, exact;
+  };
+  Pair taken(Count n, bool wide, Bytes tested, Bytes exact) {
+    taken_.push_back({{tested_->allocate(tested), exact_->allocate(exact), n, wide}, tested, exact});
+    return taken_.back().pair;
+  }
+
   std::unique_ptr<model::Backend> tested_, exact_;
+  std::vector<Taken> taken_;
   double tolerance_;
   std::uint64_t stream_ = 0;
 };

@@ -82,7 +82,7 @@ void check_routing(Backend& b, Count tokens, Count experts, Count top_k, bool ta
 
 }  // namespace
 
-TEST_CASE("kernels send tokens to experts in the order that the host does", "[replay]") {
+TEST_CASE("kernels send tokens to experts in the order that the host does", "[kernels]") {
   for (const test::MakeBackend make : test::gpus())
     for (const bool taping : {false, true}) {
       const std::unique_ptr<Backend> b = make(Number::f32, true);

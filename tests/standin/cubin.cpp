@@ -61,6 +61,11 @@ void read_attributes(Kernel& k, const char* p, std::uint64_t bytes) {
   }
 }
 
+/// Instructions of 16 bytes, the lowest 12 bits of which say what they do.
+void read_instructions(Kernel& k, const char* p, std::uint64_t bytes) {
+  for (std::uint64_t i = 0; i + 16 <= bytes; i += 16) ++k.instructions[at<std::uint32_t>(p + i) & 0xfffU];
+}
+
 void read_section(Kernels& all, const std::string& name, const Elf64_Shdr& s, const char* bytes) {
   const auto kernel = [&](std::string_view prefix) -> Kernel* {
     if (!name.starts_with(prefix)) return nullptr;
@@ -71,16 +76,19 @@ void read_section(Kernels& all, const std::string& name, const Elf64_Shdr& s, co
   if (Kernel* const k = kernel(".nv.info.")) read_attributes(*k, bytes, s.sh_size);
   if (name.starts_with(".nv.shared.reserved")) return;
   if (Kernel* const k = kernel(".nv.shared.")) k->shared = s.sh_size;
+  if (Kernel* const k = kernel(".text.")) read_instructions(*k, bytes, s.sh_size);
 }
 
-/// Registers per thread, which .nv.info has for every kernel by the index of its symbol.
+/// Registers and stack per thread, which .nv.info has for every kernel by the index of its symbol.
 template <typename Name>
-void read_registers(Kernels& all, const char* p, std::uint64_t bytes, const Name& name_of_symbol) {
-  constexpr unsigned char registers = 0x2f;
+void read_threads(Kernels& all, const char* p, std::uint64_t bytes, const Name& name_of_symbol) {
+  constexpr unsigned char registers = 0x2f, frame = 0x11;
   for (const char* const end = p + bytes; p < end;) {
     const auto form = static_cast<unsigned char>(p[0]), which = static_cast<unsigned char>(p[1]);
-    if (form == with_bytes && which == registers)
-      all[name_of_symbol(at<std::uint32_t>(p + 4))].registers = at<std::uint32_t>(p + 8);
+    if (form == with_bytes && (which == registers || which == frame)) {
+      Kernel& k = all[name_of_symbol(at<std::uint32_t>(p + 4))];
+      (which == registers ? k.registers : k.stack) = at<std::uint32_t>(p + 8);
+    }
     p += 4 + (form == with_bytes ? at<std::uint16_t>(p + 2) : 0);
   }
 }
@@ -103,7 +111,7 @@ Kernels kernels_of_elf(const char* elf) {
   };
   for (unsigned i = 0; i < header.e_shnum; ++i)
     if (const Elf64_Shdr s = section(i); std::string(names + s.sh_name) == ".nv.info")
-      read_registers(all, elf + s.sh_offset, s.sh_size, name_of);
+      read_threads(all, elf + s.sh_offset, s.sh_size, name_of);
   return all;
 }
 

@@ -132,6 +132,14 @@ cudaError_t launch(const void* function, const Configuration& c, void** argument
 }
 
 }  // namespace
+
+std::map<int, Kernels> registered_kernels() {
+  std::map<int, Kernels> all;
+  for (const auto& binary : registry().binaries)
+    for (const auto& [architecture, kernels] : binary) all[architecture].insert(kernels.begin(), kernels.end());
+  return all;
+}
+
 }  // namespace llmcalc::standin
 
 using namespace llmcalc::standin;

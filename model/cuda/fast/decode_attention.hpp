@@ -23,8 +23,8 @@ struct KeyShares {
 };
 
 /// A share for H heads of a KV head, which read its keys together: a block each. `lanes` neighbouring threads, a power
-/// of two, have a key between them, a pack each; every thread has U keys under way. Room: H (lanes N + keys of a tile +
-/// 4) + H lanes N per warp numbers.
+/// of two, have a key between them, a pack each; every thread has U keys under way. Room: H (lanes N + keys of two
+/// tiles + 4) + H lanes N per warp numbers.
 template <typename T, int H>
 struct DecodeShare {
   static constexpr int N = pack_of<T>, U = 4;
@@ -37,19 +37,23 @@ struct DecodeShare {
     Count b, g, head, heads, split, begin, end;
     Count key_slot, value_slot;  ///< of the first key
     int lane, group, groups, tile;
-    float *q, *p, *most, *total, *shrink, *slope, *sums;
+    float *q, *scores, *most, *total, *shrink, *slope, *sums;
+    float* p;  ///< the tile's scores, which take turns: the last tile's may still be read when these are written
   };
   static LLMCALC_HD constexpr Count room(int threads, int lanes) {
-    return static_cast<Count>(sizeof(float)) * H * (lanes * N + threads / lanes * U + 4 + threads / warp * lanes * N);
+    return static_cast<Count>(sizeof(float)) * H *
+           (lanes * N + 2 * (threads / lanes * U) + 4 + threads / warp * lanes * N);
   }
 
   template <typename Thread>
   LLMCALC_HD void operator()(const Thread& t) const {
-    const Here at = here(t);
+    Here at = here(t);
     prepare(t, at);
     float all[H][N] = {};
     Pack<T, N> v[U];
-    for (Count tile = at.begin; tile < at.end; tile += at.tile) {
+    int turn = 0;
+    for (Count tile = at.begin; tile < at.end; tile += at.tile, turn ^= 1) {
+      at.p = at.scores + turn * H * at.tile;
       scores(t, at, tile, v);
       t.sync();
       weigh(t, at);
@@ -64,7 +68,6 @@ struct DecodeShare {
           for (int n = 0; n < N; ++n) all[h][n] += p * wide(v[u].x[n]);
         }
       }
-      t.sync();
     }
     finish(t, at, all);
   }
@@ -88,8 +91,8 @@ struct DecodeShare {
     at.groups = t.size() / lanes;
     at.tile = at.groups * U;
     at.q = reinterpret_cast<float*>(t.room());
-    at.p = at.q + H * lanes * N;
-    at.most = at.p + H * at.tile;
+    at.p = at.scores = at.q + H * lanes * N;
+    at.most = at.scores + 2 * H * at.tile;
     at.total = at.most + H;
     at.shrink = at.total + H;
     at.slope = at.shrink + H;

@@ -1,0 +1,114 @@
+// The GPU's stand-in itself: threads that meet see each other's writes, and those that cannot meet on a GPU are
+// refused.
+
+#include "tests/catch.hpp"
+#include "tests/model/emulated_block.hpp"
+
+using namespace llmcalc;
+using model::cuda::block_sum;
+using test::Emulation;
+
+namespace {
+
+constexpr int threads = 128;
+
+/// The kernel f, as one block.
+template <typename F>
+void run(const F& f, const Emulation& how = {}) {
+  test::Blocks().run(f, 1, threads, 1024, how);
+}
+
+/// Every thread leaves its number for the others, which read their left neighbour's.
+struct Neighbours {
+  int* seen;
+  static constexpr unsigned barrier = __LINE__ + 5;  ///< its line
+  template <typename Thread>
+  void operator()(const Thread& t) const {
+    int* const room = reinterpret_cast<int*>(t.room());
+    room[t.index()] = t.index();
+    t.sync();
+    seen[t.index()] = room[(t.index() + threads - 1) % threads];
+  }
+};
+
+bool neighbours_seen(const Emulation& how) {
+  std::vector<int> seen(threads);
+  run(Neighbours{seen.data()}, how);
+  for (int i = 0; i < threads; ++i)
+    if (seen[static_cast<std::size_t>(i)] != (i + threads - 1) % threads) return false;
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("threads of a block meet at barriers and lanes at shuffles, whoever comes first", "[emulator]") {
+  for (const bool last_first : {false, true}) {
+    Emulation how;
+    how.last_first = last_first;
+    CHECK(neighbours_seen(how));
+    float sum = 0;
+    run(
+        [&](const test::Thread& t) {
+          const float all = block_sum(t, static_cast<float>(t.index()), reinterpret_cast<float*>(t.room()));
+          if (t.index() == 77) sum = all;
+        },
+        how);
+    CHECK(sum == 127 * 128 / 2);
+  }
+}
+
+TEST_CASE("a barrier that is taken away is missed", "[emulator]") {
+  Emulation how;
+  how.file = "emulated_test.cpp";
+  how.line = Neighbours::barrier;
+  CHECK(!neighbours_seen(how));
+  how.line = Neighbours::barrier + 1;
+  CHECK(neighbours_seen(how));
+}
+
+TEST_CASE("lanes that shuffle at unlike places are refused", "[emulator]") {
+  const auto apart = [](const test::Thread& t) {
+    if (t.index() % 2 == 0)
+      t.across(1, 2);
+    else
+      t.across(1, 2);
+  };
+  CHECK_THROWS_WITH(run(apart), Catch::StartsWith("lanes of a warp meet at unlike places"));
+}
+
+TEST_CASE("lanes that shuffle with one that has returned, or that waits for the block, are refused", "[emulator]") {
+  const auto returned = [](const test::Thread& t) {
+    if (t.index() != 5) t.across(1, 1);
+  };
+  CHECK_THROWS_WITH(run(returned), Catch::StartsWith("lanes of a warp meet") && Catch::EndsWith("the kernel's end"));
+  const auto barred = [](const test::Thread& t) { t.index() != 5 ? static_cast<void>(t.across(1, 1)) : t.sync(); };
+  CHECK_THROWS_WITH(run(barred), Catch::StartsWith("lanes of a warp meet at unlike places"));
+}
+
+TEST_CASE("warps that wait at unlike barriers, or for one that has returned, are refused", "[emulator]") {
+  const auto apart = [](const test::Thread& t) {
+    if (t.index() < 32)
+      t.sync();
+    else
+      t.sync();
+  };
+  CHECK_THROWS_WITH(run(apart), Catch::StartsWith("threads of a block meet at unlike places"));
+  const auto returned = [](const test::Thread& t) {
+    if (t.index() < 96) t.sync();
+  };
+  CHECK_THROWS_WITH(run(returned), Catch::EndsWith("the kernel's end"));
+}
+
+TEST_CASE("tensor cores and ldmatrix want the whole warp", "[emulator]") {
+  const auto half = [](const test::Thread& t) {
+    unsigned r[4] = {};
+    if (t.index() % 32 < 16) t.ldmatrix(r, 0);
+  };
+  CHECK_THROWS_WITH(run(half), Catch::StartsWith("lanes of a warp meet at unlike places"));
+  const auto product = [](const test::Thread& t) {
+    float c[4] = {};
+    const unsigned a[4] = {};
+    if (t.index() % 32 != 0) t.mma(c, a, 0, 0);
+  };
+  CHECK_THROWS_WITH(run(product), Catch::StartsWith("lanes of a warp meet at unlike places"));
+}
