@@ -155,14 +155,15 @@ std::vector<Timing> timed_inference(const Case& c, const Device& device, int rep
     samples.add(step, "decode");
   }
   const Device of_prefill = as_ran(device, of_prompt);
+  const Device of_decode = p.kv_cache ? device : of_prefill;  // a single query has a kernel of its own
   std::map<Key, double> predicted{
       {{"prefill", ""}, prefill(c.arch, p, {}, cluster(of_prefill, {}), p.prompt).estimate.total().value},
-      {{"decode", ""}, decode(c.arch, p, {}, cluster(device, {}), p.prompt + 1).estimate.total().value}};
+      {{"decode", ""}, decode(c.arch, p, {}, cluster(of_decode, {}), p.prompt + 1).estimate.total().value}};
   predict(predicted, c, of_prefill, prefill_step(p, p.prompt), Phase::prefill, "prefill");
   if (p.kv_cache)
-    predict(predicted, c, device, decode_step(p, p.prompt + 1), Phase::decode, "decode");
+    predict(predicted, c, of_decode, decode_step(p, p.prompt + 1), Phase::decode, "decode");
   else
-    predict(predicted, c, device, prefill_step(p, p.prompt + 1), Phase::prefill, "decode");
+    predict(predicted, c, of_decode, prefill_step(p, p.prompt + 1), Phase::prefill, "decode");
   return joined("inference", predicted, samples);
 }
 

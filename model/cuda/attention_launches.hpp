@@ -21,7 +21,7 @@ class AttentionLaunches {
         log_sum_exp_(static_cast<float*>(kept.log_sum_exp)),
         rows_(c.s.rows() * c.s.heads) {}
 
-  /// What keeps it from tensor cores, which have no single queries; absent: nothing.
+  /// The reason why tensor cores cannot compute this attention of several queries; absent: they can.
   std::optional<CoreObstacle> obstacle() const {
     if (!on_bf16) return CoreObstacle::float32;
     return mma_obstacle(c_.s, c_.in, c_.drop);

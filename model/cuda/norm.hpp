@@ -97,15 +97,16 @@ struct NormRows {
   }
 };
 
-/// Sums over tokens of dy n and of dy, column by column: the gradients of a norm's weight and bias.
+/// The gradients of a norm's weight and bias: sums over tokens of dy n and of dy, for every column.
 struct NormSums {
   float *weight, *bias;
 };
 
-/// The gradient of a norm, a block for each head and group of tokens, which reads x and dy once:
-///   dx = (g - mean(g) - n mean(g n)) inverse   with g = dy w and n the normalised row,
-/// and what the group adds to the gradients of w and b. Statistics that were not kept are made again. Room: a line, a
-/// row of x and of dy where `kept`, the sums where `near`; else they are made in `partial` itself.
+/// The gradient of a norm. A block takes one head and a group of tokens, and reads x and dy once:
+///   dx = (g - mean(g) - n mean(g n)) inverse   with g = dy w and n the normalised row.
+/// It also sums its tokens' contributions to the gradients of w and b. Statistics that were not kept are recomputed.
+/// Shared memory: a line for block sums; a row of x and of dy if `kept`; the sums if `near`, otherwise they accumulate
+/// in `partial`.
 template <typename T, int N>
 struct NormRowsGradient {
   Norm s;

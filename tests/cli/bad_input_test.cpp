@@ -256,7 +256,7 @@ TEST_CASE("an unusable GPU is reported with what to do", "[bad_input]") {
   CHECK(r.err.find("use --device cpu") != std::string::npos);
 }
 
-TEST_CASE("a program without its CUDA library says so, and says why one beside it cannot be opened", "[bad_input]") {
+TEST_CASE("a missing CUDA library is reported, and the reason why a present one cannot be opened", "[bad_input]") {
   const std::string folder = test::scratch() + "/alone", copy = folder + "/llmcalc";
   std::filesystem::create_directories(folder);
   std::filesystem::copy_file(LLMCALC_PROGRAM, copy, std::filesystem::copy_options::overwrite_existing);

@@ -48,7 +48,7 @@ struct Given {
   }
 };
 
-/// What comes out, and of which cores.
+/// The results, and the cores that computed them.
 struct Results {
   Numbers o, log_sum_exp, gradients;
   AttentionCores cores;

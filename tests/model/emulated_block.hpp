@@ -145,7 +145,7 @@ class Block {
   std::size_t now_ = 0, left_ = 0;
 };
 
-/// What model::cuda::GpuThread is on a GPU. Where the others are waited for, the caller's place goes with it.
+/// The counterpart of model::cuda::GpuThread. A call that waits for other threads passes on where it was made.
 class Thread {
  public:
   Thread(Block& b, Count block, Count blocks, int index, int size, std::span<std::byte> room,
