@@ -40,10 +40,10 @@ struct Achieved {
 
   // Rates of single operators, by the format that they multiply in.
   std::array<CoreRates, peak_count> flash{}, naive{};  ///< attention's core
-  std::array<CoreRates, peak_count>
-      plain{};  ///< flash attention without tensor cores, where something keeps it from them
+  std::array<CoreRates, peak_count> plain{};           ///< flash attention without tensor cores
   std::array<double, peak_count> half_matmul{};  ///< FLOPs of a matmul at half its rate: n1/2 (Hockney & Jesshope 1981)
-  /// Share of its rate that a matmul keeps whose inputs or outputs do not lie on 16 bytes (see aligned()).
+  /// Share of its rate that an unaligned matmul keeps: one whose rows do not begin on 16 bytes (roofline.hpp,
+  /// aligned()).
   std::array<double, peak_count> unaligned = for_each_format(1.0);
   /// Share of the shorter of a matmul's compute and memory time that is added to the longer. 0: fully overlapped;
   /// 1: not overlapped; above 1: strided operands load more slowly than a plain copy.

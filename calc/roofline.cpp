@@ -30,7 +30,7 @@ Rates estimated_rates(const Device& d, const Plan& plan) {
   r.recorded_backward = a.recorded_backward;
   r.half_matmul = Device::of(a.half_matmul, plan.precision);
   r.unaligned = Device::of(a.unaligned, plan.precision);
-  r.in_16_bytes = 128 / plan.precision.format().element_bits;
+  r.numbers_in_16_bytes = 128 / plan.precision.format().element_bits;
   r.exposed = Device::of(a.exposed, plan.precision);
   r.attention = Device::of(plan.attention == AttentionImpl::flash ? a.flash : a.naive, working_format(plan));
   r.cache_bandwidth = a.cache;
@@ -55,7 +55,7 @@ FlopsPerSecond reached_compute(const Op& op, const Cost& c, Direction direction,
     return r.attention.forward.value > 0 ? r.attention.of(is_backward(direction)) : format_rate(op, r);
   const Linear* linear = std::get_if<Linear>(&op.shape);
   if (linear == nullptr) return format_rate(op, r);
-  const FlopsPerSecond large = (aligned(*linear, r.in_16_bytes) ? 1 : r.unaligned) * format_rate(op, r);
+  const FlopsPerSecond large = (aligned(*linear, r.numbers_in_16_bytes) ? 1 : r.unaligned) * format_rate(op, r);
   if (r.half_matmul == 0) return large;
   const double flops = static_cast<double>(c.executed.value);
   return flops / (flops + products(*linear) * r.half_matmul) * large;

@@ -29,8 +29,8 @@ struct Rates {
   double exposed = 0;                       ///< exposed share of the shorter of compute and memory time
   CoreRates attention{};
   double half_matmul = 0, functions = 0;
-  double unaligned = 1;   ///< share of the rate of a product that is not aligned
-  Count in_16_bytes = 1;  ///< numbers of the format that the blocks multiply in
+  double unaligned = 1;           ///< share of its rate that an unaligned product keeps
+  Count numbers_in_16_bytes = 1;  ///< of the format that the blocks multiply in
   BytesPerSecond cache_bandwidth{};
   Bytes cache{};
   /// Whether the products of the blocks are in another format than all else.
@@ -83,8 +83,8 @@ Bound bound(const Time& t);
 
 /// Whether the rows of a product's input, weight and output begin on 16 bytes, as tensor cores load them: an odd
 /// vocabulary does not (NVIDIA, "Matrix Multiplication Background User's Guide", section 2.1).
-constexpr bool aligned(const Linear& s, Count in_16_bytes) {
-  return s.in % in_16_bytes == 0 && s.out % in_16_bytes == 0;
+constexpr bool aligned(const Linear& s, Count numbers_in_16_bytes) {
+  return s.in % numbers_in_16_bytes == 0 && s.out % numbers_in_16_bytes == 0;
 }
 
 /// The rates that one pass over an operator reaches: a product F / (F + half_matmul) of `compute`, and of that the

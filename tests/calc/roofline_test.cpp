@@ -109,7 +109,7 @@ TEST_CASE("a small product reaches less of the rate, once for each product of a 
 TEST_CASE("a product whose rows do not begin on 16 bytes keeps a share of its rate", "[cost][roofline]") {
   Rates r = rates;
   r.unaligned = 0.25;
-  r.in_16_bytes = 8;  // of two bytes each
+  r.numbers_in_16_bytes = 8;  // of two bytes each
   CHECK_FALSE(r.uniform());
   const auto rate = [&](Count in, Count out) {
     return reached(op_of(Linear{.rows = 3, .in = in, .out = out}), {}, train, Direction::forward, r).compute.value;
@@ -118,7 +118,7 @@ TEST_CASE("a product whose rows do not begin on 16 bytes keeps a share of its ra
   CHECK(rate(768, 50257) == 25);
   CHECK(rate(50257, 768) == 25);
   CHECK(rate(4, 8) == 25);
-  r.in_16_bytes = 4;
+  r.numbers_in_16_bytes = 4;
   CHECK(rate(4, 8) == 100);
 }
 
@@ -128,9 +128,9 @@ TEST_CASE("a device's share for unaligned products is that of the plan's format"
   d.achieved.unaligned = for_each_format(0.5);
   Plan p;
   CHECK(estimated_rates(d, p).unaligned == 0.5);
-  CHECK(estimated_rates(d, p).in_16_bytes == 8);
+  CHECK(estimated_rates(d, p).numbers_in_16_bytes == 8);
   p.precision = dtypes::fp32;
-  CHECK(estimated_rates(d, p).in_16_bytes == 4);
+  CHECK(estimated_rates(d, p).numbers_in_16_bytes == 4);
   CHECK(bound_rates(d, p).unaligned == 1);
 }
 
