@@ -1,0 +1,75 @@
+#include "evidence/errors.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace llmcalc {
+
+namespace {
+
+double mean_of(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+/// The summary of errors without sign, with sign, and of which intervals covered (1 or 0, or shares).
+ErrorSummary summed_up(const std::vector<double>& sizes, const std::vector<double>& signs,
+                       const std::vector<double>& covered) {
+  ErrorSummary s;
+  if (sizes.empty()) return s;
+  s.rows = static_cast<Count>(sizes.size());
+  s.median = quantile(sizes, 0.5);
+  s.mean = mean_of(sizes);
+  s.p90 = quantile(sizes, 0.9);
+  s.worst = *std::max_element(sizes.begin(), sizes.end());
+  s.signed_median = quantile(signs, 0.5);
+  if (!covered.empty()) s.coverage = mean_of(covered);
+  return s;
+}
+
+}  // namespace
+
+double relative_error(const Compared& c) { return (c.predicted - c.measured) / c.measured; }
+
+std::optional<bool> is_covered(const Compared& c) {
+  if (!c.low || !c.high) return std::nullopt;
+  return *c.low <= c.measured && c.measured <= *c.high;
+}
+
+double quantile(std::vector<double> values, double q) {
+  std::sort(values.begin(), values.end());
+  const double at = static_cast<double>(values.size() - 1) * q;
+  const auto below = static_cast<std::size_t>(at);
+  const std::size_t above = std::min(below + 1, values.size() - 1);
+  return values[below] + (at - static_cast<double>(below)) * (values[above] - values[below]);
+}
+
+ErrorSummary summary(std::span<const Compared> rows) {
+  std::vector<double> sizes, signs, covered;
+  for (const Compared& c : rows) {
+    signs.push_back(relative_error(c));
+    sizes.push_back(std::fabs(signs.back()));
+    if (const auto in = is_covered(c)) covered.push_back(*in ? 1 : 0);
+  }
+  return summed_up(sizes, signs, covered);
+}
+
+std::map<std::string, ErrorSummary> summary_by_group(std::span<const Compared> rows) {
+  std::map<std::string, std::vector<Compared>> groups;
+  for (const Compared& c : rows) groups[c.group].push_back(c);
+  std::map<std::string, ErrorSummary> out;
+  for (const auto& [group, members] : groups) out.emplace(group, summary(members));
+  return out;
+}
+
+ErrorSummary summary_of_groups(std::span<const Compared> rows) {
+  std::vector<double> sizes, signs, covered;
+  for (const auto& [group, s] : summary_by_group(rows)) {
+    sizes.push_back(s.median);
+    signs.push_back(s.signed_median);
+    if (s.coverage) covered.push_back(*s.coverage);
+  }
+  return summed_up(sizes, signs, covered);
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,70 @@
+#include "evidence/figure.hpp"
+
+#include <algorithm>
+
+namespace llmcalc {
+
+namespace {
+
+constexpr double gib = 0x1p30, mib = 0x1p20;
+
+constexpr FigureKey all_figures[] = {
+    {"tpot_ms", Quantity::time_per_token, 1e-3},
+    {"itl_p50_ms", Quantity::time_per_token, 1e-3},
+    {"itl_ms", Quantity::time_per_token, 1e-3},
+    {"ms_per_token", Quantity::time_per_token, 1e-3},
+    {"ms_per_token_per_batch_item", Quantity::decode_step, 1e-3},
+    {"ttft_ms", Quantity::first_token, 1e-3},
+    {"ttft_min_ms", Quantity::first_token, 1e-3},
+    {"ttft_p50_ms", Quantity::first_token, 1e-3},
+    {"prefill_tok_s", Quantity::prefill_rate, 1},
+    {"prefill_tok_s_per_gpu", Quantity::prefill_rate, 1, Share::device},
+    {"input_tok_s_per_node", Quantity::prefill_rate, 1, Share::node},
+    {"prefill_ms", Quantity::prefill_time, 1e-3},
+    {"decode_tok_s", Quantity::decode_rate, 1},
+    {"decode_tok_s_per_gpu", Quantity::decode_rate, 1, Share::device},
+    {"decode_tok_s_per_node", Quantity::decode_rate, 1, Share::node},
+    {"decode_tok_s_first128", Quantity::decode_rate_first, 1},
+    {"decode_tok_s_last128", Quantity::decode_rate_last, 1},
+    {"decode_step_ms", Quantity::decode_step, 1e-3},
+    {"decode_total_ms", Quantity::decode_time, 1e-3},
+    {"decode_total_s", Quantity::decode_time, 1},
+    {"output_tok_s", Quantity::output_rate, 1},
+    {"output_tok_s_per_gpu", Quantity::output_rate, 1, Share::device},
+    {"inout_tok_s", Quantity::total_rate, 1},
+    {"total_tok_s", Quantity::total_rate, 1},
+    {"total_tok_s_per_gpu", Quantity::total_rate, 1, Share::device},
+    {"peak_output_tok_s", Quantity::peak_output_rate, 1},
+    {"e2e_latency_ms", Quantity::whole_time, 1e-3},
+    {"e2e_latency_p99_ms", Quantity::whole_time, 1e-3},
+    {"layer_ms", Quantity::layer_time, 1e-3},
+    {"kv_tokens", Quantity::cache_tokens, 1},
+    {"kv_blocks", Quantity::cache_tokens, 1},  // times the block's size, see figures_of()
+    {"memory_gb", Quantity::memory, 1e9},
+    {"memory_mb", Quantity::memory, mib},  // 15947 MB of Qwen3-8B, whose weights are 16.4e9 bytes: binary
+    {"memory_mb_torch", Quantity::memory, mib},
+    {"model_size_gb", Quantity::weight_memory, 1e9},
+    {"weights_gib_per_gpu", Quantity::weight_memory, gib},
+    {"kv_gib_per_gpu", Quantity::cache_memory, gib, Share::all, true},
+    {"kv_mib_total", Quantity::cache_memory, mib},
+    {"k_size_gb", Quantity::cache_memory, 1e9},
+    {"v_size_gb", Quantity::cache_memory, 1e9},
+    {"activation_gib_per_gpu", Quantity::activation_memory, gib},
+    {"non_torch_gib_per_gpu", Quantity::library_memory, gib},
+    {"cuda_graph_gib_per_gpu", Quantity::graph_memory, gib, Share::all, true},
+    {"achieved_bw_gb_s", Quantity::bandwidth, 1e9},
+    {"achieved_bw_gb_s_per_gpu", Quantity::bandwidth, 1e9, Share::device},
+    {"mfu_pct", Quantity::utilization, 1e-2},
+};
+
+}  // namespace
+
+std::span<const FigureKey> figure_keys() { return all_figures; }
+
+const FigureKey* figure_key(std::string_view key) {
+  const auto found =
+      std::find_if(std::begin(all_figures), std::end(all_figures), [&](const FigureKey& f) { return f.key == key; });
+  return found == std::end(all_figures) ? nullptr : &*found;
+}
+
+}  // namespace llmcalc

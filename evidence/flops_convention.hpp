@@ -1,0 +1,39 @@
+#pragma once
+/// How a source counts the FLOPs of a training step, and what follows from it for time. Others than the row's own
+/// convention differ by 7 to 30 %.
+
+#include <optional>
+#include <string>
+
+#include "calc/arch.hpp"
+
+namespace llmcalc {
+
+enum class FlopsFormula {
+  hardware_96,     ///< 96 B s L h^2 (1 + s/6h + V/16Lh), recomputation of all layers in it (arXiv:2104.04473, eq. 3)
+  model_72,        ///< 72 B s L h^2 (1 + s/6h + V/12Lh): the same without it
+  six_n,           ///< per token 6 N + 12 L H Q s, N all parameters (PaLM, arXiv:2204.02311, appendix B)
+  by_matrix,       ///< per token 12 L h^2 (1 + kv/a + s/h) + 18 L f h (12 if not gated) + 6 V h (NeMo)
+  half_attention,  ///< 6 N of matrices, and attention's products for the causal half
+  eight_n,         ///< 8 N: forward, recomputed forward and backward, attention left out
+  plain_six_n,     ///< 6 N, attention left out
+  unknown          ///< taken as by_matrix
+};
+
+struct FlopsConvention {
+  FlopsFormula formula = FlopsFormula::unknown;
+  std::optional<double> params;       ///< N, where the convention states it
+  std::optional<double> peak_tflops;  ///< of which an MFU is a fraction, where the convention states it
+  /// Whether forward passes that ran again are counted.
+  bool counts_recompute() const { return formula == FlopsFormula::hardware_96 || formula == FlopsFormula::eight_n; }
+};
+
+/// Reads a row's "flops_convention".
+FlopsConvention flops_convention(const std::string& text);
+
+/// FLOPs of `sequences` sequences of `seq` tokens, by the convention. `reported` is the parameter count that the source
+/// states, else the architecture's is N.
+double convention_flops(const FlopsConvention& convention, const Arch& arch, Count seq, double sequences,
+                        std::optional<Count> reported = {});
+
+}  // namespace llmcalc

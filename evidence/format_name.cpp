@@ -1,0 +1,196 @@
+#include "evidence/format_name.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <regex>
+
+#include "text/names.hpp"
+
+namespace llmcalc {
+
+namespace {
+
+bool names(const std::string& text, std::string_view word) { return text.find(word) != std::string::npos; }
+
+/// What a format's text says, and which row of the engine's table it is.
+struct FormatName {
+  const char* words;   ///< all of them, separated by spaces
+  const char* format;  ///< of attention, MLP and experts
+  const char* head;    ///< of token table and head; null: as the format itself has it; "": 16 bits
+};
+
+// The first line whose words all occur. GGUF's mixtures ("_M") hold the output matrix in 6 bits; Q4_K_M has half of the
+// values and down projections in Q6_K, which makes 4.85 bits per weight: see mix_of_k_quants().
+constexpr FormatName format_names[] = {
+    {"mxfp4 moe", "mxfp4", ""},  // experts alone: see formats_of()
+    {"mxfp4", "mxfp4", ""},
+    {"nvfp4", "nvfp4", ""},
+    {"mxfp8", "mxfp8", ""},
+    {"mxfp6", "mxfp6", ""},
+    {"fp8 block", "fp8-block", nullptr},
+    {"fp8 dynamic", "fp8-row", nullptr},
+    {"fp8 row", "fp8-row", nullptr},
+    {"fp8 weight-only", "fp8-row", nullptr},
+    {"fp8 e5m2", "fp8", nullptr},  // calm stores every matrix so
+    {"fp8", "fp8", ""},
+    {"fp6", "mxfp6", ""},
+    {"gf4", "int4", nullptr},
+    {"iq4_xs", "iq4_xs", "q6_k"},
+    {"iq4_nl", "iq4_nl", "q6_k"},
+    {"q2_k", "q2_k", "q6_k"},
+    {"q3_k", "q3_k", "q6_k"},
+    {"q4_k", "q4_k", "q6_k"},
+    {"q5_k", "q5_k", "q6_k"},
+    {"q6_k", "q6_k", "q6_k"},
+    {"q4_0", "q4_0", "q6_k"},
+    {"q4_1", "q4_1", "q6_k"},
+    {"q5_0", "q5_0", "q6_k"},
+    {"q5_1", "q5_1", "q6_k"},
+    {"q8_0", "q8_0", "q8_0"},
+    {"awq g32", "awq-g32", nullptr},
+    {"awq g64", "awq-g64", nullptr},
+    {"awq", "awq", nullptr},
+    {"gptq int8", "gptq-8bit", nullptr},
+    {"gptq 8bit", "gptq-8bit", nullptr},
+    {"gptq gnone", "int4", ""},
+    {"gptq act-order=yes", "gptq-act", nullptr},
+    {"gptq g32", "gptq-g32", nullptr},
+    {"gptq g64", "gptq-g64", nullptr},
+    {"gptq", "gptq", nullptr},
+    {"nf4 dq", "nf4-dq", nullptr},
+    {"nf4", "nf4", nullptr},
+    {"exl", "int4", "q6_k"},            // by its bits: see formats_of()
+    {"q4f16 g32", "int4-g32", "q4_0"},  // MLC: 4 bits and a 16-bit scale per 32, of tables too
+    {"int4 bpw", "q4_0", nullptr},      // MLX: by its bits
+    {"int5 bpw", "q5_0", nullptr},
+    {"int6 bpw", "q6_k", nullptr},
+    {"int8 bpw", "q8_0", nullptr},
+    {"int4 g128", "int4-g128", nullptr},
+    {"int4 g64", "int4-g64", nullptr},
+    {"int4 g32", "int4-g32", nullptr},
+    {"int4", "int4", ""},
+    {"w4", "int4", ""},
+    {"int8 g128", "int8-g128", nullptr},
+    {"int8", "int8-row", nullptr},
+    {"w8", "int8-row", nullptr},
+    {"bf16", "bf16", nullptr},
+    {"fp16", "fp16", nullptr},
+    {"f16", "fp16", nullptr},
+    {"fp32", "fp32", nullptr},
+};
+
+bool has_all(const std::string& text, const std::string& words) {
+  for (std::size_t at = 0; at < words.size();) {
+    const std::size_t end = std::min(words.find(' ', at), words.size());
+    if (!names(text, words.substr(at, end - at))) return false;
+    at = end + 1;
+  }
+  return true;
+}
+
+const FormatName* format_named(const std::string& text) {
+  for (const FormatName& f : format_names)
+    if (has_all(text, f.words)) return &f;
+  return nullptr;
+}
+
+std::optional<double> number_before(const std::string& text, const char* unit) {
+  std::smatch found;
+  const std::regex pattern(std::string("([0-9]{1,9}(?:\\.[0-9]{1,9})?) ?") + unit);
+  return std::regex_search(text, found, pattern) ? std::optional(std::stod(found[1])) : std::nullopt;
+}
+
+/// The format whose bits per weight are nearest, of those that store tables too and multiply nowhere.
+DType format_with_bits(double bits) {
+  DType best = *dtype("q4_0");
+  for (const char* name : {"q2_k", "q3_k", "int4", "q4_0", "q4_1", "q5_0", "q5_1", "q6_k", "q8_0"})
+    if (const DType t = *dtype(name); std::fabs(bits_per_weight(t) - bits) < std::fabs(bits_per_weight(best) - bits))
+      best = t;
+  return best;
+}
+
+constexpr Component block_parts[] = {Component::attention, Component::mlp, Component::experts,
+                                     Component::shared_experts};
+
+void use_blocks(FormatsSaid& f, DType t) {
+  for (const Component c : block_parts) f.weights[c] = t;
+}
+void use_tables(FormatsSaid& f, DType t) {
+  for (const Component c : {Component::embedding, Component::lm_head}) f.weights[c] = t;
+}
+
+/// llama.cpp's Q4_K_M: half of the down projections in Q6_K make the MLP's mean 4.84 bits, to which Q4_1 with 5 is
+/// near.
+void mix_of_k_quants(FormatsSaid& f, const std::string& text) {
+  if (!names(text, "q4_k_m")) return;
+  for (const Component c : {Component::mlp, Component::experts, Component::shared_experts})
+    f.weights[c] = *dtype("q4_1");
+}
+
+void use_weights(FormatsSaid& f, const std::string& text) {
+  f.weights = f.working;
+  const FormatName* named = format_named(text);
+  if (named == nullptr) {
+    f.skip = fmt::format("the number format of the weights, {}, is not known", in_quotes(text));
+    return;
+  }
+  DType t = *dtype(named->format);
+  const bool by_bits = f.bits_per_weight && (names(text, "exl") || names(text, "int"));
+  if (by_bits) t = format_with_bits(*f.bits_per_weight);
+  const bool whole_model = named->head == nullptr && t.format().covers_embedding;
+  if (whole_model) f.weights = t;
+  use_blocks(f, t);
+  if (named->head != nullptr && named->head[0] != '\0') use_tables(f, *dtype(named->head));
+  f.weights[Component::norm] = f.weights[Component::router] = f.weights[Component::position] = f.working;
+  mix_of_k_quants(f, text);
+  if (has_all(text, "mxfp4 moe")) f.weights[Component::attention] = f.weights[Component::mlp] = f.working;
+  f.grouped = t.format().peak == Peak::none || t.format().element_bits < 16;
+}
+
+/// Engines multiply narrow formats where the device can; what is stored narrow alone is multiplied in 16 bits.
+void use_products(FormatsSaid& f, const std::string& said) {
+  const std::string text = lower(said);
+  f.precision = f.working;
+  if (names(text, "moe")) {
+    f.precision = dtypes::fp8;
+    f.assumed.push_back("attention's products count as 8-bit ones, as the experts' are: a plan has one format");
+  } else if (names(text, "nvfp4")) {
+    f.precision = *dtype("nvfp4");
+  } else if (names(text, "fp8")) {
+    f.precision = dtypes::fp8;
+  } else if (names(text, "int8")) {
+    f.precision = *dtype("int8");
+  }
+}
+
+void use_cache(FormatsSaid& f, const std::string& said) {
+  const std::string text = lower(said);
+  f.cache = f.working;
+  if (text.empty() || names(text, "not stated"))
+    f.assumed.push_back(fmt::format("keys and values in {}: the row does not state their format", f.working.name()));
+  if (names(text, "fp8")) f.cache = dtypes::fp8;
+  if (names(text, "int8")) f.cache = *dtype("int8");
+  if (names(text, "int4")) f.cache = *dtype("int4");
+  if (names(text, "q8_0")) f.cache = *dtype("q8_0");
+  if (names(text, "q4_0")) f.cache = *dtype("q4_0");
+}
+
+}  // namespace
+
+FormatsSaid formats_of(const std::string& weights, const std::string& cache, const std::string& activations,
+                       DType usual_half) {
+  FormatsSaid f;
+  const std::string text = lower(weights.substr(0, 200)), half = lower(activations + " " + cache);
+  f.working = usual_half;
+  if (names(half, "fp16") && !names(half, "bf16")) f.working = dtypes::fp16;
+  if (names(half, "bf16") && usual_half == dtypes::bf16) f.working = dtypes::bf16;
+  f.bits_per_weight = number_before(text, "bpw");
+  if (const auto gib = number_before(text, "gib")) f.weight_bytes = *gib * 0x1p30;
+  use_weights(f, text);
+  use_products(f, activations);
+  use_cache(f, cache);
+  return f;
+}
+
+}  // namespace llmcalc

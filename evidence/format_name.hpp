@@ -1,0 +1,28 @@
+#pragma once
+/// Number formats as sources of inference write them: "AWQ int4 g128", "Q4_K_M (4.85 bpw)", "mxfp4 (MoE) + bf16".
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "calc/plan.hpp"
+#include "calc/weight_formats.hpp"
+
+namespace llmcalc {
+
+struct FormatsSaid {
+  WeightFormats weights;
+  DType precision = dtypes::bf16;  ///< of the blocks' products
+  DType working = dtypes::bf16;    ///< of all else
+  DType cache = dtypes::bf16;
+  std::optional<double> bits_per_weight;  ///< as the source states them; no format of the engine's may have just these
+  std::optional<double> weight_bytes;     ///< the file's size, as stated
+  bool grouped = false;                   ///< weights are stored narrower than they are multiplied
+  std::vector<std::string> assumed;
+  std::string skip;  ///< not empty: the format of the weights is not known
+};
+
+FormatsSaid formats_of(const std::string& weights, const std::string& cache, const std::string& activations,
+                       DType usual_half);
+
+}  // namespace llmcalc

@@ -1,0 +1,240 @@
+#include "evidence/inference_case.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "evidence/format_name.hpp"
+#include "evidence/row_arch.hpp"
+#include "evidence/row_figures.hpp"
+#include "text/names.hpp"
+
+namespace llmcalc {
+
+namespace {
+
+bool notes_say(const InferenceRow& row, std::string_view word) {
+  return lower(row.notes).find(word) != std::string::npos;
+}
+
+/// A sentence about something that figures depend on strongly.
+void weigh(InferenceCase& c, std::string sentence) {
+  c.assumed.push_back(std::move(sentence));
+  c.input_assumed = true;
+}
+
+HardwareSaid accelerator_said(const InferenceRow& row) {
+  const InferenceHardware& h = row.hardware;
+  const auto nodes = h.nodes.value_or(1);
+  return {.device = h.accelerator,
+          .inside = h.interconnect,
+          .between = h.interconnect,
+          .memory_gb = h.memory_gb,
+          .bandwidth_gb_s = h.peak_bw_gb_s,
+          .count = h.count,
+          .nodes = nodes,
+          .per_node = nodes > 1 ? std::optional(std::max<Count>(1, h.count / nodes)) : std::nullopt,
+          .cores = h.gpu_cores};
+}
+
+std::optional<BatchKind> kind_called(const std::string& said) {
+  for (const auto& [name, kind] : {std::pair{"static", BatchKind::fixed},
+                                   {"", BatchKind::fixed},
+                                   {"concurrency", BatchKind::concurrency},
+                                   {"max_inflight", BatchKind::max_inflight},
+                                   {"capacity", BatchKind::capacity},
+                                   {"throughput", BatchKind::throughput}})
+    if (said == name) return kind;
+  return std::nullopt;
+}
+
+/// Sources that count cores (AWS Neuron, TPU7x) have more ranks than chips: a device is then a part of a chip.
+void split_chips(const InferenceRow& row, InferenceCase& c) {
+  const Count all = devices(c.layout), chips = row.hardware.count;
+  if (all == chips) return;
+  if (all < chips || all % chips != 0) {
+    c.skip = fmt::format("tp x pp x dp are {} devices, and the row has {}", all, chips);
+    return;
+  }
+  c.on.hardware = part_of(c.on.hardware, all / chips);
+  c.assumed.push_back(fmt::format("a rank is 1/{} of a chip: {} ranks on {} chips", all / chips, all, chips));
+}
+
+/// What does not divide over ranks is padded, as engines of these devices do: heads with zeros, experts with copies.
+void pad_heads(InferenceCase& c, Count ranks_of_heads) {
+  const Count heads = c.arch.heads;
+  if (heads % ranks_of_heads == 0) return;
+  const bool each_its_own = c.arch.kv_heads == heads;
+  const Count step = std::lcm(ranks_of_heads, each_its_own ? Count{1} : c.arch.kv_heads);
+  const Count padded = ceil_div(heads, step) * step;
+  if (padded >= 2 * heads) {
+    c.skip = fmt::format("{} ranks do not divide {} heads", ranks_of_heads, heads);
+    return;
+  }
+  c.arch.heads = padded;
+  if (each_its_own) c.arch.kv_heads = padded;
+  c.assumed.push_back(fmt::format("{} heads are padded to {}, which {} ranks divide", heads, padded, ranks_of_heads));
+}
+
+void pad_experts(InferenceCase& c, Count ranks_of_experts) {
+  Count& experts = c.arch.moe.experts;
+  if (!c.arch.has_experts() || experts % ranks_of_experts == 0) return;
+  const Count padded = ceil_div(experts, ranks_of_experts) * ranks_of_experts;
+  c.assumed.push_back(fmt::format("{} experts and {} redundant ones, which {} ranks divide", experts, padded - experts,
+                                  ranks_of_experts));
+  experts = padded;
+}
+
+/// Engines cut experts over the ranks that are left when experts are divided: etp = tp x dp / ep.
+void use_ranks(const InferenceRow& row, InferenceCase& c) {
+  Layout split;
+  split.tp = row.tp.value_or(1);
+  split.pp = row.pp.value_or(1);
+  split.dp = row.dp.value_or(1);
+  split.ep = c.arch.has_experts() ? row.ep.value_or(1) : 1;
+  if (split.ep > 1) split.etp = std::max<Count>(1, mul(split.tp, split.dp) / split.ep);
+  split.sp = split.ep > 1 && split.tp > 1;  // what divides tokens among experts' ranks
+  pad_heads(c, split.tp);
+  pad_experts(c, split.ep);
+  if (c.skip.empty() && flaw(c.arch, split) != LayoutFlaw::none)
+    c.skip = "the expert-parallel ranks fit neither experts nor other ranks";
+  c.layout = split;
+}
+
+void use_format(const InferenceRow& row, InferenceCase& c) {
+  const bool has_bf16 = c.cluster().device.peak(dtypes::bf16).value > 0;
+  FormatsSaid f = formats_of(row.weights, row.kv, row.activations, has_bf16 ? dtypes::bf16 : dtypes::fp16);
+  if (!f.skip.empty()) c.skip = f.skip;
+  c.plan.weight_precision = f.weights;
+  c.plan.precision = c.cluster().device.peak(f.precision).value > 0 ? f.precision : f.working;
+  c.plan.working = f.working;
+  c.plan.kv_precision = f.cache;
+  c.bits_per_weight = f.bits_per_weight;
+  c.weight_bytes = f.weight_bytes;
+  c.weight_only = f.grouped && c.plan.precision == f.working;
+  c.assumed.insert(c.assumed.end(), f.assumed.begin(), f.assumed.end());
+}
+
+/// Tokens of a prompt and of an answer where the row does not state them.
+constexpr double usual_prompt = 8, usual_answer = 128;
+/// Prompt tokens that a device takes in one pass where prompts alone are run and the batch is not stated.
+constexpr double usual_prefill_tokens = 16384;
+
+void use_lengths(const InferenceRow& row, InferenceCase& c) {
+  const InferenceBatch& b = row.batch;
+  c.cached = b.cached_context.value_or(0);
+  c.generate = b.output_len.value_or(0);
+  c.prompt = b.input_len.value_or(0);
+  c.length_ratio = b.length_range_ratio;
+  c.requests = b.num_requests;
+  if (c.kind == BatchKind::capacity) return;
+  const auto context = b.context_len ? b.context_len : b.decode_context_mean;
+  if (!b.input_len && !context) {
+    c.prompt = usual_prompt;
+    weigh(c, fmt::format("prompts of {} tokens: the row says \"{}\"", usual_prompt,
+                         b.input_note.empty() ? "nothing" : b.input_note));
+  }
+  if (!b.output_len && has_figure(row, Quantity::output_rate)) {
+    c.generate = usual_answer;
+    weigh(c, fmt::format("answers of {} tokens: the row does not state their length", usual_answer));
+  }
+  // A window of decoding: its mean context is what counts.
+  c.decode_window = context && c.prompt == 0 && !has_figure(row, Quantity::prefill_time);
+  if (context && c.prompt == 0) c.prompt = std::max(1.0, *context - c.generate / 2);
+}
+
+void use_batch(const InferenceRow& row, InferenceCase& c) {
+  const InferenceBatch& b = row.batch;
+  const double all = static_cast<double>(replicas(c.layout)),
+               per_replica = static_cast<double>(replica_devices(c.layout));
+  const double per_all = all * per_replica;
+  const bool of_device = lower(b.scope).find("per gpu") != std::string::npos;
+  c.batch = b.batch.value_or(b.num_requests.value_or(1)) * (b.batch && of_device ? per_all : 1);
+  const bool unstated = !b.batch && !b.num_requests && c.kind != BatchKind::capacity;
+  if (unstated && (b.tokens_per_gpu || c.kind == BatchKind::throughput))
+    c.batch = std::max(1.0, b.tokens_per_gpu.value_or(usual_prefill_tokens) / std::max(1.0, c.prompt)) * per_all;
+  if (unstated && !b.tokens_per_gpu)
+    weigh(c, fmt::format("{:g} sequences at once: the row does not state the batch", c.batch));
+  if (c.kind == BatchKind::max_inflight)
+    c.assumed.push_back("as many requests in flight as were sent, or as memory holds");
+  if (b.kv_limited_estimate.value_or(false))
+    c.assumed.push_back(
+        "the requests in flight are fewer than the clients: the row estimates that memory holds no more");
+  const auto whole = [](double x) { return std::max<Count>(1, std::llround(std::min(x, 0x1p40))); };
+  c.plan.batch = whole(std::ceil(c.batch / all));
+  c.plan.prompt = whole(c.prompt);
+  c.plan.generate = whole(c.generate);
+  c.plan.memory_utilization = b.gpu_memory_utilization.value_or(0.9);
+}
+
+/// llama.cpp and ExLlama multiply on GeForce cards with fp16 sums, which run at twice the rate of fp32 sums.
+bool sums_in_half(const InferenceCase& c) {
+  const bool geforce = lower(c.on.hardware.name).starts_with("rtx-30") ||
+                       lower(c.on.hardware.name).starts_with("rtx-40") ||
+                       lower(c.on.hardware.name).starts_with("rtx-50");
+  return geforce && (c.engine.name == "llama.cpp" || c.engine.name.starts_with("exllama"));
+}
+
+void note_doubts(const InferenceRow& row, InferenceCase& c) {
+  if (!c.engine.known) weigh(c, fmt::format("an engine that replays graphs: {} is not known", in_quotes(row.engine)));
+  if (notes_say(row, "ws 2d") || notes_say(row, "wg xyz") || c.engine.name == "jax")
+    weigh(c, "two-dimensional layouts count as plain tensor parallelism");
+  if (row.hardware.power_limit_w)
+    c.assumed.push_back(
+        fmt::format("the device's usual clocks: it was limited to {:g} W", *row.hardware.power_limit_w));
+}
+
+/// What the engine's plans cannot say yet; empty: nothing of the kind.
+std::string not_said(const InferenceRow& row) {
+  if (!kind_called(lower(row.batch.kind)))
+    return fmt::format("batches of the kind {} are not known", in_quotes(row.batch.kind));
+  if (notes_say(row, "lora adapter")) return "low-rank adapters are applied";
+  if (notes_say(row, "speculative decoding") || notes_say(row, "draft model")) return "decoding is speculative";
+  return "";
+}
+
+void use_row_model(const InferenceRow& row, InferenceCase& c) {
+  const RowArch model = arch_of(row);
+  c.arch = model.arch;
+  c.skip = model.skip;
+  if (!model.vocabulary_assumed.empty()) c.assumed.push_back(model.vocabulary_assumed);
+}
+
+void use_accelerator(const InferenceRow& row, const Devices& devices, InferenceCase& c) {
+  c.on = cluster_of(accelerator_said(row), devices);
+  c.skip = c.on.skip;
+  c.assumed.insert(c.assumed.end(), c.on.assumed.begin(), c.on.assumed.end());
+}
+
+void use_requests(const InferenceRow& row, InferenceCase& c) {
+  c.kind = *kind_called(lower(row.batch.kind));
+  c.engine = engine_name(row.engine, row.notes);
+  c.half_accumulation = sums_in_half(c);
+  use_lengths(row, c);
+  use_batch(row, c);
+  note_doubts(row, c);
+  c.figures = figures_of(row, c);
+  if (c.figures.empty()) c.skip = "nothing was measured under a known key";
+}
+
+}  // namespace
+
+InferenceCase inference_case(const InferenceRow& row, const Devices& devices) {
+  InferenceCase c;
+  try {
+    c.skip = not_said(row);
+    if (c.skip.empty()) use_row_model(row, c);
+    if (c.skip.empty()) use_accelerator(row, devices, c);
+    if (c.skip.empty()) use_ranks(row, c);
+    if (c.skip.empty()) split_chips(row, c);
+    if (c.skip.empty()) use_format(row, c);
+    if (c.skip.empty()) use_requests(row, c);
+  } catch (const Overflow&) {
+    c.skip = "its numbers multiply to more than 2^63";
+  }
+  return c;
+}
+
+}  // namespace llmcalc

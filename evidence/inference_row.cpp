@@ -1,0 +1,144 @@
+#include "evidence/inference_row.hpp"
+
+#include <fmt/format.h>
+
+#include "evidence/figure.hpp"
+#include "text/names.hpp"
+
+namespace llmcalc {
+
+namespace {
+
+Count needed_size(const RowObject& o, std::string_view key) {
+  if (const auto n = o.positive(key)) return *n;
+  throw InputError(fmt::format("{}: {} is missing; a measurement says of what it is", o.where(), in_quotes(key)));
+}
+
+std::optional<MlaRow> read_latent_widths(const RowObject& o) {
+  const auto q = o.count("q_lora_rank"), kv = o.positive("kv_lora_rank"), nope = o.positive("qk_nope_head_dim"),
+             rope = o.count("qk_rope_head_dim"), v = o.positive("v_head_dim");
+  if (!kv || !nope || !v) return std::nullopt;
+  return MlaRow{q.value_or(0), *kv, *nope, rope.value_or(0), *v};
+}
+
+void read_arch(const RowObject& o, InferenceModel& m) {
+  m.layers = needed_size(o, "layers");
+  m.hidden = needed_size(o, "hidden");
+  m.heads = needed_size(o, "heads");
+  m.kv_heads = o.positive("kv_heads");
+  m.head_dim = o.positive("head_dim");
+  m.ffn = o.count("ffn");
+  m.vocab = o.positive("vocab");
+  m.sliding_window = o.positive("sliding_window");
+  m.sliding_pattern = o.text("sliding_pattern");
+  m.attention = o.text("attention");
+  m.gated_mlp = o.flag("gated_mlp");
+  m.tied_embeddings = o.flag("tied_embeddings");
+  m.qkv_bias = o.flag("qkv_bias");
+  m.parallel_block = o.flag("parallel_block");
+  m.experts = o.positive("num_experts");
+  m.top_k = o.positive("experts_per_token");
+  m.moe_ffn = o.positive("moe_ffn");
+  m.shared_experts = o.count("shared_experts");
+  m.dense_layers = o.count("first_dense_layers");
+  m.mla = read_latent_widths(o);
+  o.finish();
+}
+
+void read_accelerator(const RowObject& o, InferenceHardware& h) {
+  h.accelerator = o.text("accelerator");
+  if (h.accelerator.empty())
+    throw InputError(o.where() + ": \"accelerator\" is missing; a measurement says on what it was made");
+  h.interconnect = o.text("interconnect");
+  h.count = o.positive("count").value_or(1);
+  h.nodes = o.positive("nodes");
+  h.gpu_cores = o.positive("gpu_cores");
+  h.memory_gb = o.quantity("memory_gb");
+  h.peak_bw_gb_s = o.quantity("peak_bw_gb_s");
+  h.power_limit_w = o.quantity("power_limit_w");
+  o.known({"note"});
+  o.finish();
+}
+
+/// A length, which some rows tell in words.
+std::optional<double> length(const RowObject& o, std::string_view key, std::string& in_words) {
+  const std::string said = o.said(key);
+  if (!said.empty() && said.find_first_not_of("0123456789.eE+-") != std::string::npos) {
+    in_words = said;
+    return std::nullopt;
+  }
+  return o.amount(key);
+}
+
+void read_requests(const RowObject& o, InferenceBatch& b) {
+  b.kind = o.text("kind");
+  b.scope = o.text("batch_scope");
+  b.input_note = o.text("input_note");
+  b.batch = o.quantity("batch");
+  b.context_len = length(o, "context_len", b.context_said);
+  for (const auto& [key, value] : {std::pair{"input_len", &b.input_len},
+                                   {"output_len", &b.output_len},
+                                   {"nominal_input_len", &b.nominal_input_len},
+                                   {"nominal_output_len", &b.nominal_output_len},
+                                   {"decode_context_mean", &b.decode_context_mean},
+                                   {"cached_context", &b.cached_context},
+                                   {"tokens_per_gpu", &b.tokens_per_gpu},
+                                   {"num_requests", &b.num_requests},
+                                   {"max_model_len", &b.max_model_len}})
+    *value = o.amount(key);
+  if (const auto depth = o.amount("context_depth"); depth && !b.cached_context) b.cached_context = depth;
+  b.length_range_ratio = o.fraction("length_range_ratio");
+  b.gpu_memory_utilization = o.fraction("gpu_memory_utilization");
+  b.kv_limited_estimate = o.flag("kv_limited_estimate");
+  o.known({"total_len", "max_context"});
+  o.finish();
+}
+
+void read_figures(const RowObject& o, InferenceRow& r) {
+  double block = 1;
+  if (const auto size = o.positive("kv_block_size")) block = static_cast<double>(*size);
+  for (const FigureKey& f : figure_keys()) {
+    auto value = f.may_be_negative ? o.number(f.key) : o.quantity(f.key);
+    if (!value) continue;
+    if (f.quantity == Quantity::utilization && *value > 100)
+      throw InputError(
+          fmt::format("{}, {}: expected at most 100 % of the peak, got {}", o.where(), in_quotes(f.key), *value));
+    r.measured.emplace_back(f.key, f.key == "kv_blocks" ? *value * block : *value);
+  }
+  r.prefill_suspect = o.flag("prefill_suspect").value_or(false);
+  o.known({"layer_breakdown_ms", "fits", "total_gpu_gib", "usable_gib"});
+  o.finish();
+}
+
+}  // namespace
+
+InferenceRow read_inference_row(const RowObject& row, const std::string& id) {
+  InferenceRow r;
+  r.id = id;
+  r.source = read_source(row);
+  r.engine = row.text("engine");
+  r.notes = row.text("notes");
+  r.tier = row.text("tier");
+  r.core = row.flag("core").value_or(false);
+  const RowObject model = row.object("model"), quantization = row.object("quantization"), p = row.object("parallelism");
+  r.model.name = model.text("name");
+  read_arch(model.object("arch"), r.model);
+  model.known({"variant"});
+  model.finish();
+  r.weights = quantization.text("weights");
+  r.kv = quantization.text("kv");
+  r.activations = quantization.text("activations");
+  quantization.finish();
+  read_accelerator(row.object("hardware"), r.hardware);
+  r.tp = p.positive("tp");
+  r.pp = p.positive("pp");
+  r.ep = p.positive("ep");
+  r.dp = p.positive("dp");
+  p.finish();
+  read_requests(row.object("batch"), r.batch);
+  read_figures(row.object("measured"), r);
+  row.finish();
+  return r;
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,212 @@
+#include "evidence/row_cluster.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <regex>
+
+#include "text/names.hpp"
+
+namespace llmcalc {
+
+namespace {
+
+bool tells(const std::string& text, const char* word) { return text.find(word) != std::string::npos; }
+
+/// Parts of a text between commas, semicolons and plus signs.
+std::vector<std::string> clauses(const std::string& text) {
+  std::vector<std::string> out{""};
+  for (const char c : text) {
+    if (c == ',' || c == ';' || c == '+')
+      out.emplace_back();
+    else
+      out.back() += c;
+  }
+  return out;
+}
+
+bool is_for_others(const std::string& clause) {
+  for (const char* word : {"storage", "management", "ethernet", "pcie", "dpu"})
+    if (tells(clause, word)) return true;
+  return false;
+}
+
+/// Bytes per second of a device in one clause.
+std::optional<double> share_in(const std::string& clause, Count per_node) {
+  static const std::regex rate(
+      "(?:([0-9]{1,6}) ?x ?)?(?:[a-z][a-z0-9 -]*?[ (])?([0-9]{1,9}(?:\\.[0-9]{1,9})?) "
+      "?(t|g)(?:b(?:it)?)?(?:/s|ps|\\b)");
+  std::smatch found;
+  if (!std::regex_search(clause, found, rate)) return std::nullopt;
+  double bits = std::stod(found[2]) * (found[3] == "t" ? 1e12 : 1e9);
+  const auto devices = static_cast<double>(per_node);
+  if (found[1].matched)
+    bits *= static_cast<double>(std::stoll(found[1])) / devices;
+  else if (tells(clause, "per node"))
+    bits /= devices;
+  return bits / 8;
+}
+
+bool has_link(const HardwareCard& card) {
+  return std::find(card.unknown.begin(), card.unknown.end(), "link") == card.unknown.end() &&
+         !card.cluster.levels.empty();
+}
+
+std::optional<Link> preset_network(const HardwareCard& card) {
+  const std::size_t at = has_link(card) ? 1 : 0;
+  return card.cluster.levels.size() > at ? std::optional(card.cluster.levels[at]) : std::nullopt;
+}
+
+/// Devices that links of the kind inside a node join.
+Count joined_inside(const HardwareSaid& said, Count preset_ranks) {
+  static const std::regex domain("domain of ([0-9]{1,6})");
+  std::smatch found;
+  if (std::regex_search(said.inside, found, domain)) return std::stoll(found[1]);
+  const std::string text = lower(said.inside);
+  const bool torus = tells(text, "torus") || tells(text, "ici") || tells(text, "neuronlink");
+  if (torus || !said.per_node) return std::max(preset_ranks, std::min(said.count, Count{8}));
+  return std::max<Count>(*said.per_node, 1);
+}
+
+Link inside_link(const HardwareSaid& said, const HardwareCard& card, std::vector<std::string>& assumed) {
+  Link link = has_link(card) ? card.cluster.levels[0] : Link{};
+  const std::string text = lower(said.inside);
+  const bool pcie = tells(text, "pcie") && !tells(text, "nvlink/") && !text.starts_with("nvlink");
+  if ((pcie || link.bandwidth.value <= 0) && card.pcie.value > 0) link.bandwidth = card.pcie;
+  if (link.bandwidth.value <= 0) {
+    link.bandwidth = BytesPerSecond(32e9);
+    if (said.count > 1)
+      assumed.push_back("a link of 32 GB/s each way, PCI Express 4.0's: neither row nor preset has one");
+  }
+  link.ranks = joined_inside(said, link.ranks > 1 ? link.ranks : 1);
+  return link;
+}
+
+Link between_link(const HardwareSaid& said, const HardwareCard& card, Count inside, std::vector<std::string>& assumed) {
+  Link link = preset_network(card).value_or(Link{0, BytesPerSecond(25e9), Seconds()});
+  link.ranks = 0;
+  const Count per_node = said.per_node.value_or(said.nodes ? std::max<Count>(1, said.count / *said.nodes) : 8);
+  if (const auto stated = network_share(said.between, per_node)) {
+    link.bandwidth = *stated;
+  } else if (said.count > inside) {
+    assumed.push_back(fmt::format("a network of {:g} GB/s each way per device, {}: the row states no rate",
+                                  link.bandwidth.value / 1e9, preset_network(card) ? "the preset's" : "200 Gbit/s"));
+  }
+  return link;
+}
+
+/// What kind of device a name is, for one without a preset.
+constexpr std::pair<const char*, const char*> classes[] = {
+    {"apple", "m2-max"},
+    {"jetson", "jetson-agx-orin-64gb"},
+    {"rtx", "rtx-4090"},
+    {"gtx", "rtx-3090"},
+    {"radeon", "rx-7900-xtx"},
+    {"rx ", "rx-7900-xtx"},
+    {"arc", "arc-pro-b60"},
+    {"xeon", "intel-xeon-platinum-8480-plus"},
+    {"epyc", "amd-epyc-9654"},
+    {"cpu", "intel-xeon-platinum-8480-plus"},
+    {"tpu", "tpu-v5e"},
+    {"trainium", "trainium2"},
+    {"inferentia", "inferentia2"},
+    {"gaudi", "gaudi-3"},
+    {"ascend", "ascend-910b"},
+    {"mi", "mi300x"},
+};
+
+const HardwareCard* like(const std::string& device, const Devices& devices) {
+  const std::string name = lower(device);
+  for (const auto& [word, preset] : classes)
+    if (tells(name, word)) return devices.called(preset);
+  return devices.called("h100-sxm-80gb");
+}
+
+/// A device without a preset: one of its class, with memory as stated, and rates in the ratio of the bandwidths.
+void make_device(const HardwareSaid& said, const Devices& devices, RowCluster& r) {
+  const HardwareCard* model = like(said.device, devices);
+  if (!said.memory_gb || model == nullptr) {
+    r.skip = fmt::format("no preset is called {}, and the row does not state its memory", in_quotes(said.device));
+    return;
+  }
+  r.preset = false;
+  r.hardware = *model;
+  r.hardware.name = r.hardware.title = said.device;
+  Device& d = r.hardware.cluster.device;
+  d.memory = Bytes(std::llround(*said.memory_gb * 0x1p30));
+  const double ratio = said.bandwidth_gb_s ? *said.bandwidth_gb_s * 1e9 / d.bandwidth.value : 1;
+  d.bandwidth = ratio * d.bandwidth;
+  for (FlopsPerSecond& peak : d.peaks) peak = ratio * peak;
+  r.assumed.push_back(fmt::format("no preset is called {}: a {} with {:g} GB and its rates times {:.2f}",
+                                  in_quotes(said.device), model->title, *said.memory_gb, ratio));
+}
+
+/// Whether a size that a source writes in GB is this one, in decimal or binary units and within a share.
+bool is_about(double stated, double have, double share) {
+  for (const double unit : {1e9, 0x1p30})
+    if (std::fabs(stated * unit / have - 1) <= share) return true;
+  return false;
+}
+
+/// A device is sold with more than one memory, and in variants: the row knows which it was.
+void adjust_device(const HardwareSaid& said, RowCluster& r) {
+  Device& d = r.hardware.cluster.device;
+  if (said.memory_gb && !is_about(*said.memory_gb, static_cast<double>(d.memory.value), 0.1)) {
+    d.memory = Bytes(std::llround(*said.memory_gb * 0x1p30));
+    r.assumed.push_back(fmt::format("the {} with {:g} GB, as the row has it", r.hardware.title, *said.memory_gb));
+  }
+  if (said.bandwidth_gb_s && !is_about(*said.bandwidth_gb_s, d.bandwidth.value, 0.03)) {
+    d.bandwidth = BytesPerSecond(*said.bandwidth_gb_s * 1e9);
+    r.assumed.push_back(fmt::format("the {} at {:g} GB/s, as the row has it", r.hardware.title, *said.bandwidth_gb_s));
+  }
+}
+
+}  // namespace
+
+std::optional<BytesPerSecond> network_share(const std::string& text, Count devices_per_node) {
+  for (const std::string& clause : clauses(lower(text.substr(0, 500)))) {
+    if (is_for_others(clause)) continue;
+    if (const auto bytes = share_in(clause, devices_per_node)) return BytesPerSecond(*bytes);
+  }
+  return std::nullopt;
+}
+
+RowCluster cluster_of(const HardwareSaid& said, const Devices& devices) {
+  RowCluster r;
+  std::string name = said.device;
+  if (said.cores && !device_name(name).cores) name += fmt::format(" ({}-core GPU)", *said.cores);
+  if (const HardwareCard* card = devices.find(name, said.memory_gb)) {
+    r.hardware = *card;
+    adjust_device(said, r);
+  } else {
+    make_device(said, devices, r);
+  }
+  if (!r.skip.empty()) return r;
+  if (tells(lower(said.device), "form factor not stated"))
+    r.assumed.push_back(fmt::format("the {}: the form factor is not stated", r.hardware.title));
+  const Link inside = inside_link(said, r.hardware, r.assumed);
+  const Link between = between_link(said, r.hardware, inside.ranks, r.assumed);
+  r.hardware.cluster.levels = {};
+  r.hardware.cluster.levels.push(inside);
+  r.hardware.cluster.levels.push(between);
+  return r;
+}
+
+HardwareCard part_of(const HardwareCard& chip, Count parts) {
+  HardwareCard part = chip;
+  Device& d = part.cluster.device;
+  const double share = 1 / static_cast<double>(parts);
+  d.memory = Bytes(d.memory.value / parts);
+  d.cache = Bytes(d.cache.value / parts);
+  d.bandwidth = share * d.bandwidth;
+  for (FlopsPerSecond& peak : d.peaks) peak = share * peak;
+  for (Link& level : part.cluster.levels) {
+    level.ranks = mul(level.ranks, parts);
+    level.bandwidth = share * level.bandwidth;
+  }
+  part.title = fmt::format("1/{} of {}", parts, chip.title);
+  return part;
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,38 @@
+#pragma once
+/// The cluster of a row: its device and links, from what the row states, else from the device's preset.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "evidence/device_name.hpp"
+
+namespace llmcalc {
+
+/// What a row says of its hardware.
+struct HardwareSaid {
+  std::string device, inside, between;  ///< the device, the links inside a node and those between nodes
+  std::optional<double> memory_gb, bandwidth_gb_s;
+  Count count = 1;
+  std::optional<Count> nodes, per_node, cores;
+};
+
+struct RowCluster {
+  HardwareCard hardware;  ///< of the device as the row has it: a preset, changed where the row says otherwise
+  bool preset = true;     ///< whether the device has a preset of its own
+  std::vector<std::string> assumed;
+  std::string skip;
+  const Cluster& cluster() const { return hardware.cluster; }
+};
+
+RowCluster cluster_of(const HardwareSaid& said, const Devices& devices);
+
+/// Bandwidth one way of a device's share of the network, from "8x200 Gb/s", "400 Gb/s per GPU", "4x Omni-Path 100 Gb/s
+/// per node"; what is for storage, management or Ethernet beside it does not count. Nothing: no rate is stated.
+std::optional<BytesPerSecond> network_share(const std::string& text, Count devices_per_node);
+
+/// A device that is one of `parts` equal parts of a chip: its memory, bandwidth, rates and links divided, its
+/// neighbours multiplied (two NeuronCores on a chip, two TensorCores on a TPU7x).
+HardwareCard part_of(const HardwareCard& chip, Count parts);
+
+}  // namespace llmcalc

@@ -1,0 +1,163 @@
+#include "evidence/stack.hpp"
+
+#include <regex>
+
+#include "text/names.hpp"
+
+namespace llmcalc {
+
+namespace {
+
+bool has_word(const std::string& text, std::string_view word) { return text.find(word) != std::string::npos; }
+
+/// A stack by a word that tells it, the more telling first.
+struct TellingWord {
+  std::string_view word, stack;
+};
+constexpr TellingWord stack_words[] = {
+    {"maxtext", "maxtext"},
+    {"torchtitan", "torchtitan"},
+    {"torchtune", "torchtune"},
+    {"megatron-bridge", "megatron-core"},
+    {"mlperf", "nemo"},
+    {"dgxc", "nemo"},
+    {"nemo", "nemo"},
+    {"simumax", "megatron-core"},
+    {"megatron-deepspeed", "megatron-deepspeed"},
+    {"bigscience", "megatron-deepspeed"},
+    {"mt-nlg", "megatron-deepspeed"},
+    {"deepspeed", "deepspeed"},
+    {"gpt-neox", "megatron-deepspeed"},
+    {"megatron-lm readme", "megatron-core"},
+    {"megatron-core", "megatron-core"},
+    {"aleph alpha", "aleph-alpha"},
+    {"vtrain", "megatron-lm"},
+    {"korthikanti", "megatron-lm"},
+    {"narayanan", "megatron-lm"},
+    {"zero bubble", "megatron-lm"},
+    {"llm-foundry", "llm-foundry"},
+    {"mosaicml", "llm-foundry"},
+    {"internevo", "internevo"},
+    {"internlm", "internevo"},
+    {"colossal", "colossal-ai"},
+    {"nanotron", "nanotron"},
+    {"olmo", "olmo"},
+    {"llmq", "llmq"},
+    {"llm.c", "llm.c"},
+    {"nanogpt", "nanogpt"},
+    {"tinyllama", "lit-gpt"},
+    {"lit-gpt", "lit-gpt"},
+    {"litgpt", "lit-gpt"},
+    {"opt-175b", "metaseq"},
+    {"metaseq", "metaseq"},
+    {"fairscale", "metaseq"},
+    {"palm", "jax"},
+    {"t5x", "jax"},
+    {"jax", "jax"},
+    {"llama-65b", "meta-llama"},
+    {"flashattention-2", "flash-attention"},
+    {"unsloth", "unsloth"},
+    {"axolotl", "transformers"},
+    {"transformers", "transformers"},
+    {"megatron", "megatron-lm"},
+    {"deepseek", "deepseek"},
+    {"fsdp", "torch-fsdp"},
+};
+
+/// The stack that a text names; empty: none.
+std::string named_stack(const std::string& text) {
+  for (const TellingWord& t : stack_words)
+    if (has_word(text, t.word)) return std::string(t.stack);
+  return "";
+}
+
+/// What a note says of one run outweighs what its family is known for.
+std::string stack_of_one_run(const std::string& notes, bool model_parallel) {
+  if (has_word(notes, "maxtext")) return "maxtext";
+  if (has_word(notes, "deepspeed")) return model_parallel ? "megatron-deepspeed" : "deepspeed";
+  return "";
+}
+
+bool is_selective(const std::string& text) { return has_word(text, "selective") || has_word(text, "saves"); }
+
+/// "selective" alone and with the core named is Megatron-LM's; others name what they recompute.
+void read_selection(const std::string& text, Recomputed& r) {
+  r.core = has_word(text, "attention core") || has_word(text, "core_attn") || has_word(text, "linear-layer outputs") ||
+           has_word(text, "core attention");
+  r.norms = has_word(text, "norm") || has_word(text, "linear-layer outputs");
+  r.activations = has_word(text, "moe_act") || has_word(text, "swiglu") || has_word(text, "gelu") ||
+                  has_word(text, "linear-layer outputs");
+  r.mlp = has_word(text, "ffn") || has_word(text, "mlp");
+  r.alternate_products = has_word(text, "per-op") || has_word(text, "second matmul");
+  if (has_word(text, "alternate") || has_word(text, "second layer")) {
+    r.layers = true;
+    r.layer_step = 2;
+  }
+  if (!r.any()) r.core = true;
+}
+
+}  // namespace
+
+Stack stack_of(const TrainingRow& row) {
+  Stack s;
+  const std::string notes = lower(row.notes);
+  const bool model_parallel = row.parallelism.tp.value_or(1) > 1 || row.parallelism.pp.value_or(1) > 1;
+  s.name = stack_of_one_run(notes, model_parallel);
+  for (const std::string& text :
+       {lower(row.family), lower(row.source.title), lower(row.precision), lower(row.source.url), notes})
+    if (s.name.empty()) s.name = named_stack(text);
+  if (s.name.empty()) {
+    s.named = false;
+    s.name = model_parallel ? "megatron-lm" : "torch-fsdp";
+  }
+  if (has_word(notes, "eager")) s.compiled = false;
+  if (has_word(notes, "torch.compile")) s.compiled = true;
+  if (row.parallelism.tp_comm_overlap) s.tp_overlap = row.parallelism.tp_comm_overlap;
+  if (row.parallelism.async_tp) s.tp_overlap = row.parallelism.async_tp;
+  if (has_word(notes, "no overlap of tp")) s.tp_overlap = false;
+  s.graphs = has_word(notes, "cuda graphs on") || has_word(notes, "full-iteration cuda graph");
+  s.rocm = has_word(lower(row.precision), "rocm") || lower(row.hardware.gpu).starts_with("mi");
+  return s;
+}
+
+AttentionSaid attention_of(const TrainingRow& row) {
+  const std::string text = lower(row.attention);
+  AttentionSaid a;
+  a.stated = !text.empty() && !has_word(text, "not stated");
+  a.fused_norm = has_word(text, "fused rmsnorm");
+  const bool flash = has_word(text, "flash") && !has_word(text, "no flash");
+  if (!a.stated)
+    a.kernel = AttentionKernel::flash;
+  else if (has_word(text, "xformers") || has_word(text, "memory-efficient"))
+    a.kernel = AttentionKernel::flash_1;
+  else if (!flash)
+    a.kernel = has_word(text, "fused") ? AttentionKernel::fused_softmax : AttentionKernel::unfused;
+  else if (has_word(text, "cudnn") || has_word(text, "transformerengine") || has_word(text, "flashattention 3"))
+    a.kernel = AttentionKernel::vendor;
+  else if (has_word(text, "flashattention 2") || has_word(text, "flash attention 2") || has_word(text, "sdpa"))
+    a.kernel = AttentionKernel::flash_2;
+  else if (has_word(text, "flashattention 1"))
+    a.kernel = AttentionKernel::flash_1;
+  return a;
+}
+
+Recomputed recomputed_of(const TrainingRow& row) {
+  const std::string text = lower(row.recompute);
+  Recomputed r;
+  if (text.empty() || text.starts_with("not stated")) {
+    r.assumed = "nothing is recomputed, which the row does not state";
+  } else if (has_word(text, "not read") || has_word(text, "selective/full")) {
+    r.layers = true;
+    r.assumed = "every layer is recomputed: the row says \"" + row.recompute + "\"";
+  } else if (is_selective(text)) {
+    read_selection(text, r);
+    if (has_word(text, "microbatch level")) r.assumed = "the attention core is recomputed in every micro-batch";
+  } else if (text.starts_with("full")) {
+    r.layers = true;
+  } else if (!text.starts_with("none")) {
+    r.assumed = "nothing is recomputed: what the row says of it is not understood (\"" + row.recompute + "\")";
+  }
+  return r;
+}
+
+}  // namespace llmcalc

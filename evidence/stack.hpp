@@ -1,0 +1,47 @@
+#pragma once
+/// What a training run was made with, as its row tells: software, attention's kernel, and what was computed again.
+
+#include <optional>
+#include <string>
+
+#include "evidence/training_row.hpp"
+
+namespace llmcalc {
+
+struct Stack {
+  std::string name;                ///< "megatron-lm", "megatron-deepspeed", "torchtitan", ...
+  bool named = true;               ///< whether the row names it; else it is guessed from the layout
+  std::optional<bool> compiled;    ///< torch.compile or eager, where the row says so
+  std::optional<bool> tp_overlap;  ///< exchanges of tensor parallelism hidden behind products
+  bool graphs = false;             ///< steps are recorded CUDA graphs
+  bool rocm = false;
+};
+Stack stack_of(const TrainingRow& row);
+
+enum class AttentionKernel {
+  unfused,        ///< scores in memory, softmax operator by operator
+  fused_softmax,  ///< scores in memory, mask and softmax in one kernel
+  flash_1,        ///< FlashAttention 1, xformers
+  flash_2,
+  vendor,  ///< cuDNN, TransformerEngine, FlashAttention 3
+  flash    ///< some flash kernel
+};
+struct AttentionSaid {
+  AttentionKernel kernel = AttentionKernel::flash;
+  bool stated = true;
+  bool fused_norm = false;  ///< RMSNorm is one kernel, where the row makes a point of it
+};
+AttentionSaid attention_of(const TrainingRow& row);
+
+/// Operators that run again in backward. With `layers`, whole layers do, one of every `layer_step`.
+struct Recomputed {
+  bool layers = false, core = false, norms = false, activations = false, mlp = false;
+  bool alternate_products = false;  ///< every second product, and all element-wise operators
+  Count layer_step = 1;
+  std::string assumed{};  ///< the sentence, where the row does not state it
+  bool any() const { return layers || core || norms || activations || mlp || alternate_products; }
+  bool operator==(const Recomputed&) const = default;
+};
+Recomputed recomputed_of(const TrainingRow& row);
+
+}  // namespace llmcalc

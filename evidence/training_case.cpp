@@ -1,0 +1,278 @@
+#include "evidence/training_case.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "calc/chunk.hpp"
+#include "calc/pipeline/schedule.hpp"
+#include "calc/pricing.hpp"
+#include "evidence/flops_convention.hpp"
+#include "evidence/row_arch.hpp"
+#include "evidence/training_layout.hpp"
+#include "text/names.hpp"
+
+namespace llmcalc {
+
+namespace {
+
+bool contains(const std::string& text, std::string_view word) { return text.find(word) != std::string::npos; }
+
+/// What the engine's plans cannot say yet; empty: nothing of the kind.
+std::string not_expressed(const TrainingRow& row) {
+  const std::string recompute = lower(row.recompute), notes = lower(row.notes);
+  const TrainingParallelism& p = row.parallelism;
+  if (contains(lower(row.scope), "layer")) return "the time is of one layer, not of a step";
+  if (contains(recompute, "offload") || !p.offload.empty() || contains(notes, "offload-") ||
+      row.activation_offload_layers.value_or(0) > 0 || row.offload_alpha.value_or(0) > 0 ||
+      contains(notes, "activation offload"))
+    return "something is offloaded to the host";
+  if (contains(notes, "lora") || contains(notes, "lora fine")) return "low-rank adapters are trained";
+  if (contains(lower(row.attention), "packed") || contains(notes, "packed data"))
+    return "sequences are packed, and attention is computed inside of documents";
+  if (!row.model.mtp.empty() && row.model.mtp != "0") return "several tokens are predicted at once";
+  return "";
+}
+
+/// Which format the blocks' products run in.
+struct NarrowFormat {
+  const char* word;
+  const char* format;
+};
+constexpr NarrowFormat narrow_formats[] = {{"nvfp4", "nvfp4"}, {"mxfp4", "mxfp4"}, {"mxfp8", "fp8"}, {"fp8", "fp8"}};
+
+void use_formats(const TrainingRow& row, const HardwareCard& hardware, Plan& plan) {
+  const std::string text = lower(row.precision);
+  const bool half = contains(text, "fp16") && !contains(text, "bf16");
+  const bool has_bf16 = hardware.cluster.device.peak(dtypes::bf16).value > 0;
+  const bool whole = text.starts_with("fp32") || text.starts_with("tf32");
+  plan.precision = half || !has_bf16 ? dtypes::fp16 : dtypes::bf16;
+  if (whole) plan.precision = *dtype(text.starts_with("tf32") ? "tf32" : "fp32");
+  plan.working = plan.precision;
+  for (const NarrowFormat& f : narrow_formats)
+    if (contains(text, f.word)) {
+      plan.precision = *dtype(f.format);
+      break;
+    }
+  plan.weight_precision = working_format(plan);
+  plan.kv_precision = working_format(plan);
+}
+
+/// Formats of gradients and optimizer states. Megatron-LM accumulates gradients of fp16 in fp16, and of bf16 in fp32.
+void use_states(const TrainingRow& row, const Stack& stack, Plan& plan) {
+  const std::string text = lower(row.precision), notes = lower(row.notes);
+  const bool pure = contains(text, "optimizer states") || contains(text, "pure bf16") || contains(text, "adamw states");
+  if (pure) {
+    plan.master = false;
+    plan.state_precision = dtypes::bf16;
+  }
+  const bool said_wide = contains(text, "fp32 gradient") || contains(text, "accumulated in fp32");
+  const bool said_narrow = contains(text, "accumulated in fp16") || contains(notes, "bf16 gradient reduction");
+  const bool megatron_half = stack.name.starts_with("megatron") && plan.precision == dtypes::fp16;
+  if (!said_wide && (pure || said_narrow || megatron_half)) plan.gradient_bytes = 2;
+  const std::string optimizer = lower(row.optimizer) + (contains(notes, "8-bit adam") ? "8bit" : "");
+  for (const auto& [word, which] : {std::pair{"8bit", Optimizer::adam8bit},
+                                    {"8-bit", Optimizer::adam8bit},
+                                    {"adafactor", Optimizer::adafactor},
+                                    {"lion", Optimizer::lion},
+                                    {"momentum", Optimizer::momentum},
+                                    {"sgd", Optimizer::sgd}})
+    if (contains(optimizer, word)) plan.optimizer = which;
+}
+
+/// The engine's nearest choice; what it cannot say stands in `recomputed`.
+void use_recompute(const Recomputed& r, const Arch& arch, const Layout& split, Plan& plan) {
+  if (r.layers && r.layer_step > 1) {
+    plan.recompute = Recompute::full;
+    plan.recompute_method = RecomputeMethod::block;
+    plan.recompute_layers = arch.layers / mul(split.pp, split.chunks, r.layer_step);
+  } else if (r.layers) {
+    plan.recompute = Recompute::full;
+  } else if (r.core && plan.attention == AttentionImpl::naive) {
+    plan.recompute = Recompute::selective;
+  }
+}
+
+bool stores_scores(AttentionKernel k) { return k == AttentionKernel::unfused || k == AttentionKernel::fused_softmax; }
+
+MemoryKind kind_of_memory(const std::string& said) {
+  const std::string text = lower(said);
+  if (contains(text, "nvidia-smi") || contains(text, "rocm-smi") || contains(text, "process"))
+    return MemoryKind::process;
+  if (contains(text, "reserved")) return MemoryKind::reserved;
+  if (contains(text, "allocated") || contains(text, "active")) return MemoryKind::allocated;
+  return MemoryKind::peak;
+}
+
+std::vector<MeasuredMemory> measured_memory(const TrainingMeasured& m) {
+  std::vector<MeasuredMemory> out;
+  const MemoryKind kind = kind_of_memory(m.memory_kind);
+  if (m.memory_per_gpu_gb) out.push_back({*m.memory_per_gpu_gb * 1e9, kind});
+  if (m.memory_per_gpu_gib) out.push_back({*m.memory_per_gpu_gib * 0x1p30, kind});
+  if (m.memory_allocated_gib) out.push_back({*m.memory_allocated_gib * 0x1p30, MemoryKind::allocated});
+  if (m.memory_allocated_bytes) out.push_back({*m.memory_allocated_bytes, MemoryKind::allocated});
+  return out;
+}
+
+/// Turns what was measured into seconds of a step, the more direct first.
+class Clock {
+ public:
+  Clock(const TrainingRow& row, TrainingCase& c)
+      : row_(row), c_(c), convention_(flops_convention(row.flops_convention)) {}
+
+  void read() {
+    const TrainingMeasured& m = row_.measured;
+    const double all = static_cast<double>(row_.hardware.count), sequences = static_cast<double>(c_.plan.global_batch);
+    const double tokens = sequences * static_cast<double>(c_.plan.seq);
+    if (m.iteration_time_s) return take("iteration_time_s", *m.iteration_time_s);
+    if (m.tokens_per_s) return take("tokens_per_s", tokens / *m.tokens_per_s);
+    if (m.tokens_per_s_per_gpu) return take("tokens_per_s_per_gpu", tokens / (*m.tokens_per_s_per_gpu * all));
+    if (m.samples_per_s) return take("samples_per_s", sequences / *m.samples_per_s);
+    if (m.samples_per_s_per_gpu) return take("samples_per_s_per_gpu", sequences / (*m.samples_per_s_per_gpu * all));
+    if (m.tflops_per_gpu) return take("tflops_per_gpu", flops(is_of_hardware()) / (*m.tflops_per_gpu * 1e12 * all));
+    if (m.mfu) return take("mfu", flops(false) / (*m.mfu * peak() * all));
+    if (m.hfu) return take("hfu", flops(true) / (*m.hfu * peak() * all));
+    c_.no_step = "neither a time nor a rate was measured";
+  }
+
+ private:
+  void take(const char* key, double seconds) {
+    c_.measured_as = key;
+    c_.step = Seconds(seconds);
+  }
+
+  bool is_of_hardware() const { return contains(lower(row_.measured.tflops_kind), "hardware"); }
+
+  /// FLOPs of a step as the row counts them. The conventions of whole recomputation count it themselves; others are
+  /// of the model, and hardware's are a third more where every layer runs again.
+  double flops(bool of_hardware) {
+    if (convention_.formula == FlopsFormula::unknown)
+      c_.assumed.push_back("FLOPs are counted by matrices and full attention: the row does not state a convention");
+    const double counted = convention_flops(convention_, c_.arch, c_.plan.seq,
+                                            static_cast<double>(c_.plan.global_batch), row_.model.params_reported);
+    const bool again = c_.recomputed.layers && c_.recomputed.layer_step == 1;
+    if (of_hardware == convention_.counts_recompute() || !again) return counted;
+    return of_hardware ? counted * 4 / 3 : counted * 3 / 4;
+  }
+
+  double peak() {
+    if (convention_.peak_tflops) return *convention_.peak_tflops * 1e12;
+    return c_.cluster().device.peak(c_.plan.precision).value;
+  }
+
+  const TrainingRow& row_;
+  TrainingCase& c_;
+  FlopsConvention convention_;
+};
+
+HardwareSaid hardware_said(const TrainingRow& row) {
+  const TrainingHardware& h = row.hardware;
+  return {.device = h.gpu,
+          .inside = h.intra_node,
+          .between = h.inter_node,
+          .memory_gb = h.memory_gb,
+          .bandwidth_gb_s = h.peak_bw_gb_s,
+          .count = h.count,
+          .nodes = h.nodes,
+          .per_node = h.gpus_per_node,
+          .cores = {}};
+}
+
+/// No run has more in a step; schedules are played through one by one.
+constexpr Count most_micro_batches = Count{1} << 16;
+
+/// Whether a pipeline runs the step; a sentence where it does not.
+std::string pipeline_flaw(const TrainingCase& c) {
+  if (c.plan.global_batch < 1 || c.plan.global_batch % mul(c.plan.micro_batch, replicas(c.layout)) != 0)
+    return fmt::format("{} sequences are no whole number of micro-batches of {} on {} replicas", c.plan.global_batch,
+                       c.plan.micro_batch, replicas(c.layout));
+  if (ranks(c.layout, Group::pipeline) == 1) return "";
+  const bool spread = c.layout.stage_layers.empty();
+  if (c.layout.chunks > static_cast<Count>(most_chunks) ||
+      (spread && mul(ranks(c.layout, Group::pipeline), c.layout.chunks) > c.arch.layers))
+    return fmt::format("{} layers are fewer than the pipeline's chunks", c.arch.layers);
+  const Pipeline p{c.layout.schedule, ranks(c.layout, Group::pipeline), c.layout.chunks,
+                   micro_batches(c.plan, c.layout)};
+  if (p.micro_batches > most_micro_batches) return fmt::format("a step of {} micro-batches", p.micro_batches);
+  if (flaw(p) != PipelineFlaw::none)
+    return fmt::format("{} micro-batches cannot run on {} ranks in the schedule {}", p.micro_batches, p.ranks,
+                       name(p.schedule));
+  return "";
+}
+
+void describe(const TrainingRow& row, TrainingCase& c) {
+  c.stack = stack_of(row);
+  c.attention = attention_of(row);
+  c.recomputed = recomputed_of(row);
+  c.recipe = row.precision;
+  if (row.model.moe) c.capacity_factor = row.model.moe->capacity_factor;
+  if (row.model.moe && !c.capacity_factor && contains(lower(row.notes), "token drop")) c.capacity_factor = 1;
+}
+
+void use_plan(const TrainingRow& row, TrainingCase& c, Assumptions& assumed) {
+  c.plan.seq = *row.model.seq_len;
+  c.plan.attention = stores_scores(c.attention.kernel) ? AttentionImpl::naive : AttentionImpl::flash;
+  use_formats(row, c.on.hardware, c.plan);
+  use_states(row, c.stack, c.plan);
+  const TrainingBatchSizes sizes = batch_of(row, c.layout, assumed);
+  c.plan.micro_batch = sizes.micro;
+  c.plan.global_batch = sizes.global;
+  use_recompute(c.recomputed, c.arch, c.layout, c.plan);
+}
+
+void note_what_is_unstated(const TrainingRow& row, const TrainingCase& c, Assumptions& assumed) {
+  if (!c.recomputed.assumed.empty()) assumed.weigh(c.recomputed.assumed);
+  if (!c.stack.named) assumed.weigh(fmt::format("{}, from the layout: the row names no software", c.stack.name));
+  if (!c.attention.stated) assumed.note("a flash kernel for attention, which the row does not state");
+  if (contains(lower(row.notes), "assumed")) assumed.weigh("as the row itself says: " + row.notes);
+}
+
+void use_model(const TrainingRow& row, TrainingCase& c, Assumptions& assumed) {
+  const RowArch model = arch_of(row);
+  c.arch = model.arch;
+  c.skip = model.skip;
+  if (!model.vocabulary_assumed.empty()) assumed.note(model.vocabulary_assumed);
+}
+
+void use_cluster(const TrainingRow& row, const Devices& devices, TrainingCase& c) {
+  c.on = cluster_of(hardware_said(row), devices);
+  c.skip = c.on.skip;
+  c.assumed = c.on.assumed;
+}
+
+void use_layout(const TrainingRow& row, TrainingCase& c, Assumptions& assumed) {
+  describe(row, c);
+  c.layout = layout_of(row, c.arch, assumed, c.skip);
+  if (!c.skip.empty()) return;
+  use_plan(row, c, assumed);
+  c.layout.stage_layers = stage_layers_of(row, c.arch, c.layout, assumed);
+  c.skip = pipeline_flaw(c);
+}
+
+void use_measured(const TrainingRow& row, TrainingCase& c, Assumptions& assumed) {
+  note_what_is_unstated(row, c, assumed);
+  c.assumed.insert(c.assumed.end(), assumed.sentences.begin(), assumed.sentences.end());
+  c.input_assumed = assumed.weighty;
+  Clock(row, c).read();
+  c.memory = measured_memory(row.measured);
+}
+
+}  // namespace
+
+TrainingCase training_case(const TrainingRow& row, const Devices& devices) {
+  TrainingCase c;
+  Assumptions assumed;
+  try {
+    c.skip = not_expressed(row);
+    if (c.skip.empty()) use_model(row, c, assumed);
+    if (c.skip.empty()) use_cluster(row, devices, c);
+    if (c.skip.empty()) use_layout(row, c, assumed);
+    if (c.skip.empty()) use_measured(row, c, assumed);
+  } catch (const Overflow&) {
+    c.skip = "its numbers multiply to more than 2^63";
+  }
+  return c;
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,54 @@
+#pragma once
+/// A row of training as the engine's inputs, and what was measured in base units.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "calc/layout.hpp"
+#include "calc/plan.hpp"
+#include "evidence/row_cluster.hpp"
+#include "evidence/stack.hpp"
+
+namespace llmcalc {
+
+/// What a figure of memory is about.
+enum class MemoryKind {
+  allocated,  ///< peak of what the framework's tensors take
+  reserved,   ///< peak of what the framework's allocator holds
+  process,    ///< all of the process, as nvidia-smi shows it
+  peak        ///< a peak, not said of what
+};
+struct MeasuredMemory {
+  double bytes = 0;  ///< of the fullest device
+  MemoryKind kind = MemoryKind::peak;
+};
+
+struct TrainingCase {
+  Arch arch;
+  Plan plan;
+  Layout layout;
+  RowCluster on;  ///< device and cluster
+  Stack stack;
+  AttentionSaid attention;
+  Recomputed recomputed;
+  std::string recipe;                     ///< the row's precision in its words: what `plan.precision` cannot tell apart
+  std::optional<double> capacity_factor;  ///< of experts: tokens beyond it are dropped, places below it padded
+
+  std::optional<Seconds> step;  ///< measured time of one optimizer step
+  std::string measured_as;      ///< the key that it comes from
+  std::vector<MeasuredMemory> memory;
+
+  std::vector<std::string> assumed;  ///< sentences
+  /// Whether something was assumed that time depends on strongly: the micro-batch, what is recomputed, the layout, the
+  /// stack, or the measured step's tokens.
+  bool input_assumed = false;
+  std::string skip;     ///< not empty: why the row cannot be expressed; all else is undefined
+  std::string no_step;  ///< not empty: why there is no time, though there may be memory
+
+  const Cluster& cluster() const { return on.cluster(); }
+};
+
+TrainingCase training_case(const TrainingRow& row, const Devices& devices);
+
+}  // namespace llmcalc

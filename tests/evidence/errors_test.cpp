@@ -1,0 +1,72 @@
+#include "evidence/errors.hpp"
+
+#include <cmath>
+
+#include "tests/catch.hpp"
+
+using namespace llmcalc;
+
+namespace {
+
+bool about(double a, double b) { return std::fabs(a - b) < 1e-12; }
+
+/// Errors +10 %, -20 %, +30 %, -40 % of family a; -5 % of family b.
+const std::vector<Compared> five{{"a", 110, 100, 100, 120},
+                                 {"a", 80, 100, 70, 90},
+                                 {"a", 130, 100, 90, 160},
+                                 {"a", 60, 100, {}, {}},
+                                 {"b", 190, 200, 180, 200}};
+
+}  // namespace
+
+TEST_CASE("an error is relative to what was measured, and has a sign", "[errors]") {
+  CHECK(about(relative_error({"", 110, 100, {}, {}}), 0.1));
+  CHECK(about(relative_error({"", 80, 100, {}, {}}), -0.2));
+  CHECK(relative_error({"", 3, 3, {}, {}}) == 0);
+}
+
+TEST_CASE("an interval covers what lies in it, its ends included", "[errors]") {
+  CHECK(is_covered({"", 110, 100, 100, 120}) == true);
+  CHECK(is_covered({"", 80, 100, 70, 90}) == false);
+  CHECK(is_covered({"", 80, 100, {}, 90}) == std::nullopt);
+}
+
+TEST_CASE("a quantile lies between two order statistics, linearly", "[errors]") {
+  CHECK(quantile({4, 1, 3, 2}, 0.5) == 2.5);       // (n - 1) q = 1.5: halfway from 2 to 3
+  CHECK(about(quantile({4, 1, 3, 2}, 0.9), 3.7));  // 2.7: 0.7 of the way from 3 to 4
+  CHECK(quantile({7}, 0.9) == 7);
+  CHECK(quantile({1, 2}, 1) == 2);
+  CHECK(quantile({1, 2}, 0) == 1);
+}
+
+TEST_CASE("a summary counts every row the same", "[errors]") {
+  const ErrorSummary s = summary(five);
+  CHECK(s.rows == 5);
+  CHECK(about(s.median, 0.2));  // of 5, 10, 20, 30, 40 %
+  CHECK(about(s.mean, 0.21));   // 105 % / 5
+  CHECK(about(s.p90, 0.36));    // 3.6: 0.6 of the way from 30 to 40 %
+  CHECK(about(s.worst, 0.4));
+  CHECK(about(s.signed_median, -0.05));  // of -40, -20, -5, 10, 30 %
+  CHECK(s.coverage == 0.75);             // 3 of the 4 that have an interval
+}
+
+TEST_CASE("groups are summed up each by itself, and all the same", "[errors]") {
+  const auto groups = summary_by_group(five);
+  REQUIRE(groups.size() == 2);
+  CHECK(about(groups.at("a").median, 0.25));          // of 10, 20, 30, 40 %
+  CHECK(about(groups.at("a").signed_median, -0.05));  // of -40, -20, 10, 30 %
+  CHECK(about(groups.at("b").median, 0.05));
+  const ErrorSummary s = summary_of_groups(five);
+  CHECK(s.rows == 2);
+  CHECK(about(s.median, 0.15));  // of 5 and 25 %
+  CHECK(about(s.p90, 0.23));     // 0.9 of the way from 5 to 25 %
+  CHECK(about(s.worst, 0.25));
+  CHECK(about(s.signed_median, -0.05));  // of -5 and -5 %
+  CHECK(about(*s.coverage, (2.0 / 3 + 1) / 2));
+}
+
+TEST_CASE("nothing compared is no error", "[errors]") {
+  const ErrorSummary s = summary({});
+  CHECK((s.rows == 0 && s.median == 0 && s.worst == 0 && !s.coverage));
+  CHECK(summary_of_groups({}).rows == 0);
+}

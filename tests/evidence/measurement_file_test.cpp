@@ -1,0 +1,118 @@
+#include "evidence/measurement_file.hpp"
+
+#include "evidence/published.hpp"
+#include "tests/catch.hpp"
+#include "tests/sentence.hpp"
+
+using namespace llmcalc;
+using llmcalc::test::sentence;
+
+namespace {
+
+/// A row of training with the fewest keys, `changed` put over it as a JSON merge patch.
+std::string training(const std::string& changed = "{}") {
+  auto row = json::parse(R"({"id": "a", "model": {"layers": 2, "hidden": 64, "heads": 4},
+    "hardware": {"gpu": "A100-SXM", "count": 8}, "measured": {"iteration_time_s": 1.5}})",
+                         "row");
+  row.merge_patch(json::parse(changed, "patch"));
+  return row.dump();
+}
+
+std::string inference(const std::string& changed = "{}") {
+  auto row = json::parse(R"({"id": "i", "model": {"arch": {"layers": 2, "hidden": 64, "heads": 4}},
+    "hardware": {"accelerator": "NVIDIA L40S"}, "measured": {"tpot_ms": 9}})",
+                         "row");
+  row.merge_patch(json::parse(changed, "patch"));
+  return row.dump();
+}
+
+std::string refused(const std::string& text) {
+  return sentence([&] { read_measurements(text, "my.json"); });
+}
+std::string refused_row(const std::string& changed) { return refused("[\n" + training(changed) + "\n]"); }
+std::string refused_inference(const std::string& changed) { return refused("[\n" + inference(changed) + "\n]"); }
+
+}  // namespace
+
+TEST_CASE("the kind of a file is told by its rows' keys", "[measurement]") {
+  const MeasurementFile t = read_measurements("[" + training() + "]", "t");
+  CHECK(t.kind == MeasurementKind::training);
+  REQUIRE(t.training.size() == 1);
+  CHECK(t.training[0].measured.iteration_time_s == 1.5);
+  CHECK_FALSE(t.training[0].model.vocab);
+  const MeasurementFile i = read_measurements("[" + inference() + "]", "i");
+  CHECK(i.kind == MeasurementKind::inference);
+  REQUIRE(i.inference.size() == 1);
+  CHECK(i.inference[0].measured == std::vector<std::pair<std::string, double>>{{"tpot_ms", 9}});
+}
+
+TEST_CASE("a mistake in a file is one sentence with file, line and row", "[measurement]") {
+  CHECK(refused("[") == "my.json:1:2: unexpected end of input; the file is cut short or not JSON");
+  CHECK(refused("[\n{\"id\": \"a\",}]") == "my.json:2:12: unexpected '}'; the file is not JSON from here on");
+  CHECK(refused("[]") == "my.json: the list is empty; a file of measurements has at least one row");
+  CHECK(refused("{}") == "my.json: expected a list of rows in square brackets, got something else");
+  CHECK(refused("[\n\n3]") == "my.json:3: expected an object in braces, got 3");
+  CHECK(refused("[\n{}]") == "my.json:2: \"id\" is missing; a row is told from others by it");
+  CHECK(refused("[" + training() + ",\n" + training() + "]") ==
+        "my.json:2, row \"a\": line 1 has a row of that id too; ids are unique");
+  CHECK(refused("[" + training() + ",\n" + inference() + "]") ==
+        "my.json:2, row \"i\": a row of inference among rows of training; make a file of each");
+  CHECK(refused("[\n{\"id\": \"a\", \"measured\": {}}]").starts_with("my.json:2, row \"a\": neither a measurement of"));
+}
+
+TEST_CASE("a missing key, a wrong type and a value beyond physics are refused", "[measurement]") {
+  CHECK(refused_row(R"({"measured": null})") == "my.json:2, row \"a\": \"measured\" is missing");
+  CHECK(refused_row(R"({"model": {"layers": null}})") ==
+        "my.json:2, row \"a\", \"model\": \"layers\" is missing; a measurement says of what it is");
+  CHECK(refused_row(R"({"hardware": {"gpu": null}})") ==
+        "my.json:2, row \"a\", \"hardware\": \"gpu\" is missing; a measurement says on what it was made");
+  CHECK(refused_row(R"({"measured": {"iteration_time_s": "1.5 s"}})") ==
+        "my.json:2, row \"a\", \"measured\", \"iteration_time_s\": expected a finite number, got \"1.5 s\"");
+  CHECK(refused_row(R"({"measured": {"iteration_time_s": 0}})") ==
+        "my.json:2, row \"a\", \"measured\", \"iteration_time_s\": expected a number above 0, got 0");
+  CHECK(refused_row(R"({"measured": {"iteration_time_s": -3}})") ==
+        "my.json:2, row \"a\", \"measured\", \"iteration_time_s\": expected a number above 0, got -3");
+  CHECK(refused_row(R"({"measured": {"mfu": 1.2}})") ==
+        "my.json:2, row \"a\", \"measured\", \"mfu\": expected a fraction of the peak, above 0 and at most 1, got 1.2");
+  CHECK(refused_row(R"({"measured": {"mfu": 41}})") ==
+        "my.json:2, row \"a\", \"measured\", \"mfu\": expected a fraction of the peak, above 0 and at most 1, got 41");
+  CHECK(refused_row(R"({"hardware": {"count": -8}})") ==
+        "my.json:2, row \"a\", \"hardware\", \"count\": expected a whole number of at least 1, got -8");
+  CHECK(refused_row(R"({"parallelism": {"zero_stage": 4}})") ==
+        "my.json:2, row \"a\", \"parallelism\", \"zero_stage\": expected 0 to 3, got 4");
+  CHECK(refused_row(R"({"parallelism": {"tp": 2.5}})") ==
+        "my.json:2, row \"a\", \"parallelism\", \"tp\": expected a whole number of at least 1, got 2.5");
+  CHECK(refused_inference(R"({"measured": {"tpot_ms": 0}})") ==
+        "my.json:2, row \"i\", \"measured\", \"tpot_ms\": expected a number above 0, got 0");
+  CHECK(refused_inference(R"({"measured": {"mfu_pct": 140}})") ==
+        "my.json:2, row \"i\", \"measured\", \"mfu_pct\": expected at most 100 % of the peak, got 140");
+  CHECK(refused_inference(R"({"batch": {"input_len": -1}})") ==
+        "my.json:2, row \"i\", \"batch\", \"input_len\": expected a number of at least 0, got -1");
+}
+
+TEST_CASE("an unknown key never refuses a file and is told once", "[measurement]") {
+  const std::string extra = R"({"new": 1, "measured": {"joules": 3}})";
+  const MeasurementFile f =
+      read_measurements("[" + training(extra) + "," + training(R"({"id": "b", "measured": {"joules": 4}})") + "]", "f");
+  CHECK(f.training.size() == 2);
+  CHECK(f.unknown_keys == std::vector<std::string>{"measured.joules", "new"});
+}
+
+TEST_CASE("the published measurements are in the program, line by line, and every key of them is known",
+          "[measurement]") {
+  CHECK(joined(training_lines()) == json::file_text(std::string(LLMCALC_SOURCE_DIR) + "/evidence/training.json"));
+  CHECK(joined(inference_lines()) == json::file_text(std::string(LLMCALC_SOURCE_DIR) + "/evidence/inference.json"));
+  const MeasurementFile t = published_measurements(MeasurementKind::training);
+  CHECK(t.training.size() == 1659);
+  CHECK(t.unknown_keys == std::vector<std::string>{});
+  const MeasurementFile i = published_measurements(MeasurementKind::inference);
+  CHECK(i.inference.size() == 721);
+  CHECK(i.unknown_keys == std::vector<std::string>{});
+}
+
+TEST_CASE("every published row keeps its source", "[measurement]") {
+  for (const TrainingRow& r : published_measurements(MeasurementKind::training).training)
+    CHECK((!r.source.title.empty() && !r.source.url.empty() && !r.family.empty()));
+  for (const InferenceRow& r : published_measurements(MeasurementKind::inference).inference)
+    CHECK((!r.source.title.empty() && !r.source.url.empty()));
+}

@@ -1,0 +1,28 @@
+#pragma once
+/// The published rows by id, read once.
+
+#include <algorithm>
+
+#include "evidence/device_name.hpp"
+#include "evidence/measurement_file.hpp"
+
+namespace llmcalc::test {
+
+inline const std::vector<TrainingRow>& training_rows() {
+  static const auto rows = published_measurements(MeasurementKind::training).training;
+  return rows;
+}
+inline const std::vector<InferenceRow>& inference_rows() {
+  static const auto rows = published_measurements(MeasurementKind::inference).inference;
+  return rows;
+}
+template <typename Row>
+const Row& row_called(const std::vector<Row>& rows, std::string_view id) {
+  return *std::find_if(rows.begin(), rows.end(), [&](const Row& r) { return r.id == id; });
+}
+inline const Devices& devices_once() {
+  static const Devices devices;
+  return devices;
+}
+
+}  // namespace llmcalc::test
