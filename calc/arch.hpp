@@ -44,6 +44,11 @@ class LayerSet {
       if (bits_[i] != 0) return static_cast<Count>(64 * i + 63) - std::countl_zero(bits_[i]);
     return -1;
   }
+  /// The highest index below `layer`; -1: none.
+  constexpr Count last_below(Count layer) const {
+    while (layer > 0 && !contains(layer - 1)) --layer;
+    return layer - 1;
+  }
   constexpr Count first() const {
     for (std::size_t i = 0; i < bits_.size(); ++i)
       if (bits_[i] != 0) return static_cast<Count>(64 * i) + std::countr_zero(bits_[i]);

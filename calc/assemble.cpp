@@ -1,5 +1,7 @@
 #include "calc/assemble.hpp"
 
+#include <algorithm>
+
 namespace llmcalc {
 
 void PassSum::add(const PassPrice& pass, Count layers, bool costs) {
@@ -14,10 +16,108 @@ void PassSum::add(const PassPrice& pass, Count layers, bool costs) {
   }
 }
 
-ExchangeTime exchange_time(const Exchanges& all, const Layout& layout, const Cluster& cluster) {
+namespace {
+
+using Algorithm = CollectiveAlgorithm;
+using Ways = InPlace<Algorithm, 3>;
+
+/// The algorithms by which a collective can run on a level, `outer`: outside the innermost one.
+Ways ways(CollectiveOp op, Collectives chosen, bool outer, const Link& link) {
+  const bool tree = op == CollectiveOp::all_reduce && outer;
+  const bool network = link.reduces && collective_schedule(op, Algorithm::in_network, 1);
+  Ways all;
+  if (tree && (chosen == Collectives::tree || chosen == Collectives::fastest)) all.push(Algorithm::tree_pipelined);
+  if (network && (chosen == Collectives::in_network || chosen == Collectives::fastest)) all.push(Algorithm::in_network);
+  if (all.empty() || chosen == Collectives::fastest) all.push(default_algorithm(op));
+  return all;
+}
+
+/// One level after another, each with the share of the message that the levels inside leave to a rank.
+class Levels {
+ public:
+  Levels(const Exchange& e, const Route& route, const Cluster& cluster, double link)
+      : e_(e), route_(route), cluster_(cluster), link_(link) {}
+  ExchangeTime by_rings() const {
+    return sum([&](std::size_t i, double share) { return at(default_algorithm(e_.op), i, share); });
+  }
+  ExchangeTime by(Collectives chosen) const {
+    return sum([&](std::size_t i, double share) { return least(chosen, i, share); });
+  }
+
+ private:
+  template <typename F>
+  ExchangeTime sum(const F& f) const {
+    ExchangeTime t;
+    double share = 1;
+    for (std::size_t i = 0; i < cluster_.levels.size(); ++i) {
+      const ExchangeTime one = f(i, share);
+      t.waits += one.waits;
+      t.transfer += one.transfer;
+      share /= static_cast<double>(route_.ranks[i]);
+    }
+    return t;
+  }
+  ExchangeTime at(Algorithm a, std::size_t level, double share) const {
+    const ExchangeTime t = exchange_time(e_, a, route_.ranks[level], cluster_.levels[level]);
+    return {t.waits, share * t.transfer};
+  }
+  ExchangeTime least(Collectives chosen, std::size_t level, double share) const {
+    const Ways all = ways(e_.op, chosen, level > 0, cluster_.levels[level]);
+    ExchangeTime best = at(all[0], level, share);
+    for (const Algorithm a : all)
+      if (const ExchangeTime t = at(a, level, share); t.at(link_) < best.at(link_)) best = t;
+    return best;
+  }
+
+  const Exchange& e_;
+  const Route& route_;
+  const Cluster& cluster_;
+  double link_;
+};
+
+/// How an all-to-all differs from a message of its own to each rank.
+struct Paths {
+  double ranks_reached = 1;        ///< by a message to another node
+  double inside = 1, between = 1;  ///< bytes inside a node and between nodes, over those of that
+};
+/// Tokens go to each of their nodes, and there on to the experts, where their nodes are limited.
+Paths paths(const Exchange& e, double all, double node, Count most_nodes) {
+  if (most_nodes == 0 || e.routing.top_k == 0) return {};
+  const double reached = expected_nodes(e.routing, all / node, most_nodes);
+  return {node, all / node, reached / static_cast<double>(e.routing.top_k)};
+}
+
+/// A message to every other rank, over the innermost level that joins the two.
+ExchangeTime all_to_all(const Exchange& e, const Route& route, const Cluster& cluster, Count most_nodes) {
+  double all = 1, inside = 1, messages = static_cast<double>(e.messages);
+  for (const Count n : route.ranks) all *= static_cast<double>(n);
+  const Paths p = paths(e, all, static_cast<double>(route.ranks[0]), most_nodes);
+  ExchangeTime t;
+  for (std::size_t i = 0; i < cluster.levels.size(); ++i) {
+    const double joined = inside * static_cast<double>(route.ranks[i]), others = joined - inside;
+    if (joined == inside) continue;
+    const Link& link = cluster.levels[i];
+    t.waits = std::max(t.waits, messages * (i > 0 ? others / p.ranks_reached : others) * link.latency);
+    t.transfer = std::max(t.transfer, (i > 0 ? p.between : p.inside) * (others / all) * (e.bytes / link.bandwidth));
+    inside = joined;
+  }
+  return t;
+}
+
+}  // namespace
+
+ExchangeTime exchange_time(const Exchange& e, const Layout& layout, const Cluster& cluster, double link) {
+  if (e.op == CollectiveOp::p2p) return exchange_time(e, ranks(layout, e.group), group_link(cluster, layout, e.group));
+  const Route r = route(cluster, layout, e.group);
+  if (e.op == CollectiveOp::all_to_all) return all_to_all(e, r, cluster, layout.expert_nodes);
+  const Levels levels(e, r, cluster, link);
+  return layout.collectives == Collectives::ring ? levels.by_rings() : levels.by(layout.collectives);
+}
+
+ExchangeTime exchange_time(const Exchanges& all, const Layout& layout, const Cluster& cluster, double link) {
   ExchangeTime t;
   for (const Exchange& e : all) {
-    const ExchangeTime one = exchange_time(e, ranks(layout, e.group), group_link(cluster, layout, e.group));
+    const ExchangeTime one = exchange_time(e, layout, cluster, link);
     t.waits += one.waits;
     t.transfer += one.transfer;
   }
@@ -26,10 +126,12 @@ ExchangeTime exchange_time(const Exchanges& all, const Layout& layout, const Clu
 
 PassTime pass_time(const PassSum& sum, const Prices& prices, const Plan& plan, const Layout& layout,
                    const Cluster& cluster) {
+  const bool chosen_by_rate = prices.estimated && layout.collectives == Collectives::fastest;
   const ExchangeTime exchanged = exchange_time(sum.exchanges, layout, cluster);
   const auto at = [&](const Rates& r, const Time& by_operator) {
     Time t = plan.roofline == Roofline::step ? step_time(by_operator.compute, sum.cost, r) : by_operator;
-    t.communication += (1 - plan.overlap) * exchanged.at(r.link);
+    const ExchangeTime own = chosen_by_rate ? exchange_time(sum.exchanges, layout, cluster, r.link) : exchanged;
+    t.communication += (1 - hidden_inside(plan)) * own.at(r.link);
     return t;
   };
   const Time bound = at(prices.bound_rates, sum.bound);

@@ -24,7 +24,31 @@ struct PassTime {
 PassTime pass_time(const PassSum& sum, const Prices& prices, const Plan& plan, const Layout& layout,
                    const Cluster& cluster);
 
-/// Time of the exchanges of several groups, each over its own link.
-ExchangeTime exchange_time(const Exchanges& all, const Layout& layout, const Cluster& cluster);
+/// Time of the messages of one exchange over the levels that join its group, g of its ranks on the innermost level and
+/// n of such groups on the next: a ring of g ranks, then a ring of n for each of the g shares, whose links they have to
+/// themselves.
+///   reduce-scatter, all-gather: (g-1)/g M / B_0 + (n-1)/n (M/g) / B_1 + ...; an all-reduce is both
+/// Layout::collectives puts other algorithms of an all-reduce in place of a level's ring of n, for its share M' of M:
+///   tree         2 M' / B and 2 ceil(log2 n) latencies, outside the innermost level: double binary trees, each half of
+///                the message up one and down again, in the limit of long messages
+///   in network   M' / B and 2 latencies, on levels whose switches reduce; there reduce-scatter and all-gather take as
+///                long as a ring's, with 1 latency
+///   fastest      on each level the least of these and the ring; `link`: the achieved share of the links' bandwidth at
+///                which times are compared
+///   all-to-all: each rank sends M/(g n) to every other; the levels work side by side, so the slowest counts; tokens on
+///   their way to experts of a limited number of nodes as calc/parallel/expert.hpp has it, a node being what the
+///   innermost level joins
+///   a message from neighbour to neighbour: over the outermost level of the group
+/// Sources: Megatron-LM (arXiv:2104.04473) section 4 for shares of the network per rank; Thakur et al. 2005; NCCL 2.4
+/// (double binary trees between nodes, src/graph/tuning.cc) and 2.17 (NVLink SHARP). Left out: NCCL's protocols, whose
+/// thresholds and bandwidths are fitted to each generation of GPUs, and none of which is faster than what is here: the
+/// latency of the one for short messages, the bandwidth of the one for long ones.
+ExchangeTime exchange_time(const Exchange& e, const Layout& layout, const Cluster& cluster, double link = 1);
+/// Whether the time of an operation is linear in its messages and bytes: the algorithm does not depend on the size.
+constexpr bool is_linear(CollectiveOp op, Collectives c) {
+  return c != Collectives::fastest || op == CollectiveOp::p2p || op == CollectiveOp::all_to_all;
+}
+/// Time of the exchanges of several groups, one after another.
+ExchangeTime exchange_time(const Exchanges& all, const Layout& layout, const Cluster& cluster, double link = 1);
 
 }  // namespace llmcalc

@@ -1,60 +1,9 @@
 #include "calc/block.hpp"
 
+#include "calc/segment_builder.hpp"
+
 namespace llmcalc {
 namespace {
-
-/// Appends operators of one segment, giving each result a tensor.
-class Builder {
- public:
-  Builder(const Arch& a, const Step& s) : a_(a), s_(s), t_(s.tokens()) {}
-
-  TensorId add(std::string_view name, Component c, const Shape& shape, Split split, Inputs in, Count unit = 1) {
-    const TensorId out = ops_.new_tensor();
-    ops_.push({name, shape, c, split, unit, in, out});
-    return out;
-  }
-  TensorId add(std::string_view name, Component c, const Shape& shape, Split split, TensorId in, Count unit = 1) {
-    return add(name, c, shape, split, Inputs(in), unit);
-  }
-  void in_place(std::string_view name, Component c, const Pointwise& shape, Split split, TensorId a,
-                TensorId b = no_tensor, Count unit = 1) {
-    ops_.push({name, shape, c, split, unit, {a, b}, no_tensor});
-  }
-
-  /// y = x W + b on all tokens.
-  TensorId linear(std::string_view name, Component c, Split split, TensorId x, Count in, Count out, bool bias,
-                  Count unit = 1) {
-    return add(name, c, Linear{.rows = t_, .in = in, .out = out, .bias = bias}, split, x, unit);
-  }
-  TensorId pointwise(std::string_view name, Component c, PointwiseKind kind, Split split, TensorId a, TensorId b,
-                     Count width) {
-    return add(name, c, Pointwise{.kind = kind, .rows = t_, .width = width}, split, {a, b});
-  }
-  /// A norm over the residual width.
-  TensorId norm(std::string_view name, TensorId x, Count rows) {
-    return add(name, Component::norm, norm_shape(rows, a_.hidden), Split::tokens, x);
-  }
-  Norm norm_shape(Count rows, Count width) const {
-    const Count vectors = a_.norm == NormKind::layer_norm ? 2 : 1;
-    const Count weights = a_.norm == NormKind::weight_free ? 0 : mul(vectors, width);
-    return {.rows = rows, .width = width, .weights = weights, .centred = a_.norm != NormKind::rms_norm};
-  }
-  void dropout(std::string_view name, Component c, TensorId x, Count rows) {
-    if (s_.dropout)
-      in_place(name, c, {.kind = PointwiseKind::dropout, .rows = rows, .width = a_.hidden}, Split::tokens, x);
-  }
-
-  const Arch& arch() const { return a_; }
-  const Step& step() const { return s_; }
-  Count tokens() const { return t_; }
-  const OpList& ops() const { return ops_; }
-
- private:
-  const Arch& a_;
-  const Step& s_;
-  Count t_;
-  OpList ops_;
-};
 
 constexpr Component attn = Component::attention;
 constexpr Component mlp = Component::mlp;
@@ -79,7 +28,7 @@ struct Qkv {
   TensorId q, k, v;
 };
 
-Qkv grouped_qkv(Builder& b, TensorId x) {
+Qkv grouped_qkv(SegmentBuilder& b, TensorId x) {
   const Arch& a = b.arch();
   const Count q = mul(a.heads, a.head_dim), kv = mul(a.kv_heads, a.head_dim);
   Qkv r{b.linear("attn.q", attn, Split::column, x, a.hidden, q, a.qkv_bias, a.head_dim),
@@ -96,7 +45,7 @@ Qkv grouped_qkv(Builder& b, TensorId x) {
 }
 
 /// MHA, GQA or MQA: 3 projections, scores, output projection.
-TensorId grouped_attention(Builder& b, const LayerKind& kind, TensorId x) {
+TensorId grouped_attention(SegmentBuilder& b, const LayerKind& kind, TensorId x) {
   const Arch& a = b.arch();
   const Step& s = b.step();
   const Qkv r = grouped_qkv(b, x);
@@ -115,7 +64,7 @@ TensorId grouped_attention(Builder& b, const LayerKind& kind, TensorId x) {
 }
 
 /// Queries of latent attention: through a low rank with a norm, or directly (q_rank 0).
-TensorId latent_queries(Builder& b, TensorId x) {
+TensorId latent_queries(SegmentBuilder& b, TensorId x) {
   const Arch& a = b.arch();
   const Latent& l = a.latent;
   const Count head = l.nope_dim + l.rope_dim;
@@ -127,7 +76,7 @@ TensorId latent_queries(Builder& b, TensorId x) {
 
 /// Multi-head latent attention (arXiv:2405.04434). Expanded: the latent row is projected to keys and values of every
 /// head. Absorbed: that projection is split per head and applied to the queries and to the core's output instead.
-TensorId latent_attention(Builder& b, const LayerKind& kind, TensorId x) {
+TensorId latent_attention(SegmentBuilder& b, const LayerKind& kind, TensorId x) {
   const Arch& a = b.arch();
   const Step& s = b.step();
   const Latent& l = a.latent;
@@ -174,7 +123,7 @@ TensorId latent_attention(Builder& b, const LayerKind& kind, TensorId x) {
 }
 
 /// Lightning attention of MiniMax: q, k, v, a norm on the output, a sigmoid gate from the input.
-TensorId linear_attention(Builder& b, TensorId x) {
+TensorId linear_attention(SegmentBuilder& b, TensorId x) {
   const Arch& a = b.arch();
   const Count w = mul(a.heads, a.head_dim);
   const TensorId q = b.linear("attn.q", attn, Split::column, x, a.hidden, w, false, a.head_dim);
@@ -191,7 +140,7 @@ TensorId linear_attention(Builder& b, TensorId x) {
   return b.linear("attn.out", attn, Split::row, y, w, a.hidden, false, a.head_dim);
 }
 
-TensorId attention(Builder& b, const LayerKind& kind, TensorId x) {
+TensorId attention(SegmentBuilder& b, const LayerKind& kind, TensorId x) {
   if (kind.linear) return linear_attention(b, x);
   return b.arch().attention == AttentionKind::latent ? latent_attention(b, kind, x) : grouped_attention(b, kind, x);
 }
@@ -208,12 +157,12 @@ constexpr MlpNames shared_names{Component::shared_experts, "mlp.shared_gate", "m
                                 "mlp.shared_act",          "mlp.shared_mul",  "mlp.shared_down"};
 
 /// Up (and gate), activation, down. `matrix` gives rows, groups and top_k; its widths are filled in here.
-TensorId feed_forward(Builder& b, const MlpNames& names, TensorId x, Linear matrix, Count width) {
+TensorId feed_forward(SegmentBuilder& b, const MlpNames& names, TensorId x, Linear matrix, Count width) {
   const Arch& a = b.arch();
   const auto project = [&](std::string_view name, Split split, TensorId in, Count from, Count to) {
     matrix.in = from;
     matrix.out = to;
-    return b.add(name, names.component, matrix, split, in);
+    return b.matrix(name, names.component, matrix, split, in);
   };
   const auto element = [&](std::string_view name, PointwiseKind kind, TensorId in, TensorId other, Count weights) {
     const Pointwise p{.kind = kind, .rows = matrix.rows, .width = width, .weights = weights};
@@ -238,7 +187,7 @@ TensorId feed_forward(Builder& b, const MlpNames& names, TensorId x, Linear matr
 }
 
 /// Experts that always run, their outputs added to the routed ones.
-TensorId shared_experts(Builder& b, TensorId x) {
+TensorId shared_experts(SegmentBuilder& b, TensorId x) {
   const Arch& a = b.arch();
   const Moe& m = a.moe;
   const TensorId y = feed_forward(b, shared_names, x, {.rows = b.tokens()}, mul(m.shared_experts, m.shared_width));
@@ -248,7 +197,7 @@ TensorId shared_experts(Builder& b, TensorId x) {
 }
 
 /// Mixture of experts: router, dispatch of every token to top_k experts, their MLPs, combination.
-TensorId experts(Builder& b, TensorId x) {
+TensorId experts(SegmentBuilder& b, TensorId x) {
   const Arch& a = b.arch();
   const Moe& m = a.moe;
   const Count t = b.tokens(), routed = mul(t, m.top_k);
@@ -273,7 +222,7 @@ TensorId experts(Builder& b, TensorId x) {
   return y;
 }
 
-TensorId mlp_part(Builder& b, const LayerKind& kind, TensorId x) {
+TensorId mlp_part(SegmentBuilder& b, const LayerKind& kind, TensorId x) {
   if (kind.experts) return experts(b, x);
   return feed_forward(b, dense_names, x, {.rows = b.tokens(), .bias = b.arch().mlp_bias}, b.arch().mlp_width);
 }
@@ -286,7 +235,7 @@ constexpr SubLayerNames mlp_names{"mlp.norm", "mlp.post_norm", "mlp.dropout", "m
 
 /// x + [norm] f([norm] x): one residual sub-layer of a serial block.
 template <typename F>
-TensorId sub_layer(Builder& b, const SubLayerNames& names, Component c, TensorId x, F f) {
+TensorId sub_layer(SegmentBuilder& b, const SubLayerNames& names, Component c, TensorId x, F f) {
   const Arch& a = b.arch();
   const NormPlacement p = a.norm_placement;
   const bool before = p == NormPlacement::pre || p == NormPlacement::both;
@@ -298,7 +247,7 @@ TensorId sub_layer(Builder& b, const SubLayerNames& names, Component c, TensorId
 }
 
 /// x + attention(norm x) + mlp(norm x), with one norm or two.
-void parallel_block(Builder& b, const LayerKind& kind) {
+void parallel_block(SegmentBuilder& b, const LayerKind& kind) {
   const Arch& a = b.arch();
   const TensorId n = b.norm("attn.norm", block_input, b.tokens());
   const TensorId m = a.norms_per_layer == 2 ? b.norm("mlp.norm", block_input, b.tokens()) : n;
@@ -352,7 +301,7 @@ std::size_t kind_index(const LayerKinds& kinds, Count layer) {
 }
 
 OpList embedding_ops(const Arch& a, const Step& s) {
-  Builder b(a, s);
+  SegmentBuilder b(a, s);
   const Count t = b.tokens();
   TensorId x = b.add("embedding.tokens", Component::embedding, Lookup{t, a.vocabulary, a.embedding_width}, Split::row,
                      block_input);
@@ -369,7 +318,7 @@ OpList embedding_ops(const Arch& a, const Step& s) {
 }
 
 OpList block_ops(const Arch& a, const LayerKind& kind, const Step& s) {
-  Builder b(a, s);
+  SegmentBuilder b(a, s);
   if (a.block == BlockKind::parallel) {
     parallel_block(b, kind);
     return b.ops();
@@ -381,7 +330,7 @@ OpList block_ops(const Arch& a, const LayerKind& kind, const Step& s) {
 }
 
 OpList head_ops(const Arch& a, const Step& s) {
-  Builder b(a, s);
+  SegmentBuilder b(a, s);
   const Count rows = s.training ? b.tokens() : s.sequences;
   TensorId x = block_input;
   if (a.final_norm) x = b.norm("head.norm", x, rows);

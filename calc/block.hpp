@@ -5,6 +5,7 @@
 
 #include "calc/arch.hpp"
 #include "calc/op.hpp"
+#include "calc/plan.hpp"
 
 namespace llmcalc {
 
@@ -16,6 +17,8 @@ struct Step {
   bool expanded_cache = false;  ///< latent attention: the cache holds every head's keys and values
   bool dropout = false;
   bool fused_glu = false;  ///< act(gate) * up in one kernel
+  Count lora_rank = 0;     ///< of adapters beside the matrices; all else is frozen then
+  LoraTargets lora_targets{};
   constexpr Count tokens() const { return mul(sequences, queries); }
 };
 

@@ -27,6 +27,12 @@ struct Route {
 };
 Route route(const Cluster& c, const Layout& l, Group g);
 
+/// Whether the switches of some level reduce.
+bool reduces(const Cluster& c);
+
+/// Whether the nodes to which a token may go hold as many experts as it is sent to (Layout::expert_nodes).
+bool holds_choices(const Cluster& c, const Layout& l, const Moe& moe);
+
 /// The link that all ranks of a group share: the slowest level of its route, over which a flat ring runs.
 Link group_link(const Cluster& c, const Layout& l, Group g);
 

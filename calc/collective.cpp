@@ -16,9 +16,9 @@ constexpr std::array broadcast_algorithms{Algorithm::pipelined, Algorithm::tree,
                                           Algorithm::naive};
 constexpr std::array gather_algorithms{Algorithm::tree, Algorithm::naive};
 constexpr std::array reduce_algorithms{Algorithm::pipelined, Algorithm::tree, Algorithm::naive};
-constexpr std::array ring_algorithms{Algorithm::ring, Algorithm::recursive};
-constexpr std::array all_reduce_algorithms{Algorithm::ring, Algorithm::recursive, Algorithm::tree,
-                                           Algorithm::tree_pipelined, Algorithm::naive};
+constexpr std::array ring_algorithms{Algorithm::ring, Algorithm::recursive, Algorithm::in_network};
+constexpr std::array all_reduce_algorithms{Algorithm::ring,           Algorithm::recursive, Algorithm::tree,
+                                           Algorithm::tree_pipelined, Algorithm::naive,     Algorithm::in_network};
 constexpr std::array all_to_all_algorithms{Algorithm::pairwise, Algorithm::bruck};
 constexpr std::array p2p_algorithms{Algorithm::direct};
 
@@ -44,7 +44,9 @@ Schedule rooted(Algorithm algorithm, Count n) {
   }
 }
 
-/// All-reduce: twice a reduce-scatter (ring, recursive), or a reduction and a broadcast (tree, naive).
+/// All-reduce: twice a reduce-scatter (ring, recursive), or a reduction and a broadcast (tree, naive). A switch takes M
+/// from each rank while it gives M to each: both ways of a link at once, one message up and one down. (NVLink SHARP
+/// asks for its sums slice by slice and sends each once more, M/n besides, which is left out.)
 Schedule all_reduce(Algorithm algorithm, Count n) {
   switch (algorithm) {
     case Algorithm::ring:
@@ -55,6 +57,8 @@ Schedule all_reduce(Algorithm algorithm, Count n) {
       return {2 * levels(n), {2 * levels(n), 1}};
     case Algorithm::tree_pipelined:
       return {2 * levels(n), {2, 1}};
+    case Algorithm::in_network:
+      return {2, {1, 1}};
     default:  // naive
       return {2 * (n - 1), {2 * (n - 1), 1}};
   }
@@ -72,6 +76,7 @@ Schedule valid_schedule(Op op, Algorithm algorithm, Count n) {
     case Op::gather:
     case Op::all_gather:
     case Op::reduce_scatter:
+      if (algorithm == Algorithm::in_network) return {1, share};  // the other ranks' parts, as ever: in one message
       return {logarithmic ? levels(n) : n - 1, share};
     case Op::all_to_all:
       if (algorithm == Algorithm::bruck) return {levels(n), lowest(levels(n), 2)};
@@ -121,6 +126,8 @@ std::string_view reason(CollectiveFlaw flaw) noexcept {
       return "a message cannot be shorter than 0 bytes";
     case CollectiveFlaw::no_link:
       return "the hardware has no such link, or its bandwidth is not known";
+    case CollectiveFlaw::no_reduction:
+      return "the link's switches do not reduce";
     case CollectiveFlaw::link_too_small:
       break;
   }
@@ -137,6 +144,7 @@ CollectiveFlaw collective_flaw(CollectiveOp op, CollectiveAlgorithm algorithm, B
   if (m.value < 0) return CollectiveFlaw::negative_message;
   if (ranks == 1) return CollectiveFlaw::none;
   if (!(link.bandwidth.value > 0)) return CollectiveFlaw::no_link;
+  if (algorithm == Algorithm::in_network && !link.reduces) return CollectiveFlaw::no_reduction;
   return ranks > link.ranks ? CollectiveFlaw::link_too_small : CollectiveFlaw::none;
 }
 

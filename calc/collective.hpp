@@ -13,9 +13,10 @@
 ///   all-to-all                      one rank's whole send buffer, its share for itself included
 ///   p2p                             the message
 ///
-/// Not modelled: the arithmetic of a reduction, copies into and out of buffers, contention, in-network reduction.
+/// Not modelled: the arithmetic of a reduction, copies into and out of buffers, contention.
 /// Sources: Patarasuk & Yuan 2009 (ring); Thakur, Rabenseifner & Gropp 2005 (tree, recursive, Bruck, pairwise);
-/// Goon App. B and its footnote 36 (the primitives; ring against reduction through a chief).
+/// Goon App. B and its footnote 36 (the primitives; ring against reduction through a chief); Sanders, Speck & Traeff
+/// 2009 (double binary trees); SHARP, Graham et al. 2016, and NCCL's NVLink SHARP (reduction in switches).
 
 #include <array>
 #include <cstdint>
@@ -56,7 +57,8 @@ enum class CollectiveAlgorithm : std::uint8_t {
   scatter_allgather,  ///< binomial scatter, then ring all-gather
   pipelined,          ///< a chain of ranks in small pieces, limit of large M
   naive,              ///< everything over the chief's link, one rank after another
-  direct              ///< one message
+  direct,             ///< one message
+  in_network          ///< switches sum what all ranks send, or send what one rank sends to all
 };
 template <>
 inline constexpr auto choices<CollectiveAlgorithm> =
@@ -69,9 +71,11 @@ inline constexpr auto choices<CollectiveAlgorithm> =
                Choice{CollectiveAlgorithm::scatter_allgather, "scatter-allgather"},
                Choice{CollectiveAlgorithm::pipelined, "pipelined"},
                Choice{CollectiveAlgorithm::naive, "naive"},
-               Choice{CollectiveAlgorithm::direct, "direct"}};
+               Choice{CollectiveAlgorithm::direct, "direct"},
+               Choice{CollectiveAlgorithm::in_network, "in-network"}};
 
-/// The algorithms of an operation; the first is its default: the one that moves the fewest bytes, as NCCL's rings do.
+/// The algorithms of an operation, those that a link without Link::reduces cannot do included; the first is its
+/// default: the one that moves the fewest bytes, as NCCL's rings do.
 std::span<const CollectiveAlgorithm> algorithms(CollectiveOp op) noexcept;
 CollectiveAlgorithm default_algorithm(CollectiveOp op) noexcept;
 
@@ -98,6 +102,7 @@ enum class CollectiveFlaw : std::uint8_t {
   too_many_ranks,     ///< more than max_ranks
   negative_message,
   no_link,        ///< no such link: its bandwidth is not positive
+  no_reduction,   ///< its switches do not reduce
   link_too_small  ///< more ranks than the link joins
 };
 std::string_view reason(CollectiveFlaw flaw) noexcept;

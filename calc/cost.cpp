@@ -42,8 +42,12 @@ Learned learned(const Lookup& s) {
 double one_matrix(const Linear& s, const Stored& w) {
   return matrix_bytes(w.matrix, s.out, s.in) + (s.bias ? bytes(w.vector, d(s.out)) : 0);
 }
+/// Groups that are read. Experts are chosen among those of all ranks by the tokens of all ranks, of which this one has
+/// an equal share of the groups and of the rows; the expectation is its share of all.
 double touched(const Linear& s) {
-  return s.top_k > 0 ? groups_touched(s.groups, s.top_k, s.rows / s.top_k) : d(s.groups);
+  if (s.top_k == 0) return d(s.groups);
+  const Count rows = mul(s.rows, s.expert_ranks);
+  return groups_touched(mul(s.groups, s.expert_ranks), s.top_k, rows / s.top_k) / d(s.expert_ranks);
 }
 Cost forward(const Linear& s, const Pricing&, const Stored& w) {
   const Flops f = flops(2, s.rows, s.in, s.out);
@@ -70,7 +74,8 @@ Cost backward_weight(const Linear& s, const Pricing& p, const Stored& w) {
 }
 Learned learned(const Linear& s) {
   const Count matrix = mul(s.in, s.out), bias = s.bias ? s.out : 0;
-  const Count idle = s.top_k > 0 ? s.groups - s.top_k : 0;
+  // A token's experts lie evenly over the ranks: this one has at least one part of them.
+  const Count idle = s.top_k > 0 ? s.groups - ceil_div(s.top_k, s.expert_ranks) : 0;
   Learned one{.total = add(matrix, bias), .matmul = matrix, .factored = add(add(s.in, s.out), bias)};
   Learned r = s.groups * one;
   if (s.tied) r.total = r.factored = bias;
@@ -98,8 +103,16 @@ Learned learned(const Norm& s) { return {.total = s.weights, .factored = s.weigh
 AttentionFlops executed_convention(const Attention& s, const Pricing& p) {
   return p.attention == AttentionImpl::naive && s.queries > 1 ? AttentionFlops::full : AttentionFlops::causal_exact;
 }
+/// `width` FLOPs for each of twice the pairs. Ranks that share the pairs have equal parts: exactly where every query
+/// sees all before it (calc/parallel/context.hpp), and rounded up under a window, whose first queries see fewer keys.
+Flops pair_flops(const Attention& s, Count width, AttentionFlops convention, const Reach& reach) {
+  const Flops all = flops(s.sequences, s.heads, width, twice_pairs(s.all_queries(), s.past(), reach, convention));
+  if (s.pair_ranks == 1) return all;
+  const Wide ranks = static_cast<Wide>(s.pair_ranks);
+  return Flops(all.value / ranks + (all.value % ranks != 0 ? 1 : 0));
+}
 Flops core_flops(const Attention& s, AttentionFlops convention, const Reach& reach) {
-  return flops(s.sequences, s.heads, s.qk_dim + s.v_dim, twice_pairs(s.queries, s.past(), reach, convention));
+  return pair_flops(s, s.qk_dim + s.v_dim, convention, reach);
 }
 Cost core_cost(const Attention& s, const Pricing& p) {
   const AttentionFlops done = executed_convention(s, p);
@@ -139,9 +152,7 @@ Cost backward_input(const Attention& s, const Pricing& p, const Stored& w) {
   const bool flash = p.attention == AttentionImpl::flash;
   c.model = 2 * c.model;
   c.executed = 2 * c.executed;
-  if (flash)
-    c.executed +=
-        flops(s.sequences, s.heads, s.qk_dim, twice_pairs(s.queries, s.past(), s.reach, executed_convention(s, p)));
+  if (flash) c.executed += pair_flops(s, s.qk_dim, executed_convention(s, p), s.reach);
   c.moved.weights = sinks(s, w) + (s.sinks ? gradient_traffic(p, d(s.heads)) : 0);
   // q, k, v, o and do are read, dq, dk and dv written; naive: P twice, dP and dS written and read.
   c.moved.activations = 2 * (queries_and_outputs(s, p) + keys_and_values(s, p.activation, s.keys));
@@ -149,7 +160,7 @@ Cost backward_input(const Attention& s, const Pricing& p, const Stored& w) {
   return c;
 }
 Learned learned(const Attention& s) {
-  const Count n = s.sinks ? s.heads : 0;
+  const Count n = s.sinks ? mul(s.heads, s.head_ranks) : 0;
   return {.total = n, .factored = n};
 }
 
@@ -289,8 +300,22 @@ Cost backward(const Shape& s, const Pricing& p, Component c) {
   Cost both = backward_input(s, p, c);
   return both += backward_weight(s, p, c);
 }
-Costs costs(const Op& op, const Pricing& p) {
-  const Stored w = stored(op.shape, op.component, p);
+namespace {
+/// Frozen weights have no gradient.
+Pricing without_gradients(Pricing p) {
+  p.gradient_bytes = 0;
+  return p;
+}
+}  // namespace
+
+Costs costs(const Op& op, const Pricing& pricing) {
+  const Stored w = stored(op, pricing);
+  if (op.is_frozen()) {
+    const Pricing p = without_gradients(pricing);
+    if (std::holds_alternative<Lookup>(op.shape)) return {forward(op.shape, p, op.component), {}, {}};
+    return {forward(op.shape, p, op.component), backward_input(op.shape, p, op.component), {}};
+  }
+  const Pricing& p = pricing;
   return std::visit(
       [&](const auto& s) -> Costs {
         const Cost ahead = forward(s, p, w);
@@ -304,9 +329,9 @@ Cost cost(const Op& op, const Pricing& p, Direction direction) {
     case Direction::forward:
       return forward(op, p);
     case Direction::backward_input:
-      return backward_input(op.shape, p, op.component);
+      return costs(op, p).backward_input;
     case Direction::backward_weight:
-      return backward_weight(op.shape, p, op.component);
+      return costs(op, p).backward_weight;
   }
   return {};
 }
@@ -315,6 +340,14 @@ double functions(const Shape& s, bool is_backward) {
 }
 Learned learned(const Shape& s) {
   return std::visit([](const auto& shape) { return learned(shape); }, s);
+}
+Learned learned(const Op& op) {
+  Learned l = learned(op.shape);
+  if (op.is_frozen()) {
+    l.frozen = l.total;
+    l.factored = 0;
+  }
+  return l;
 }
 Count out_elements(const Shape& s) {
   return std::visit([](const auto& shape) { return out_elements(shape); }, s);

@@ -66,20 +66,30 @@ struct Learned {
   Count idle = 0;    ///< in routed experts that one token does not visit
   Count matmul = 0;  ///< entering a matmul once per token: the head (even tied) included, idle ones excluded
   Count matmul_idle = 0;
+  Count frozen = 0;    ///< that are not trained
   Count factored = 0;  ///< numbers in Adafactor's state: rows + columns of a matrix, all of a vector
+  constexpr Count trained() const { return total - frozen; }
   constexpr Learned& operator+=(const Learned& o) {
     total = add(total, o.total);
     idle = add(idle, o.idle);
     matmul = add(matmul, o.matmul);
     matmul_idle = add(matmul_idle, o.matmul_idle);
+    frozen = add(frozen, o.frozen);
     factored = add(factored, o.factored);
     return *this;
   }
 };
+constexpr Learned operator-(const Learned& a, const Learned& b) {
+  return {a.total - b.total,   a.idle - b.idle,        a.matmul - b.matmul, a.matmul_idle - b.matmul_idle,
+          a.frozen - b.frozen, a.factored - b.factored};
+}
 constexpr Learned operator*(Count n, const Learned& l) {
-  return {mul(n, l.total), mul(n, l.idle), mul(n, l.matmul), mul(n, l.matmul_idle), mul(n, l.factored)};
+  return {mul(n, l.total),       mul(n, l.idle),   mul(n, l.matmul),
+          mul(n, l.matmul_idle), mul(n, l.frozen), mul(n, l.factored)};
 }
 Learned learned(const Shape& shape);
+/// The same of an operator, whose weights may be frozen.
+Learned learned(const Op& op);
 
 /// Exponentials, hyperbolic tangents and the like that an element-wise operator evaluates: one per number of an
 /// activation (backward: the function and its derivative) or of the logits; none in attention's core, whose measured

@@ -13,6 +13,7 @@ struct Link {
   Count ranks = 0;  ///< devices that the link joins; 0: any number; 1: unknown, so that no group can use it
   BytesPerSecond bandwidth;
   Seconds latency;
+  bool reduces = false;  ///< its switches sum what ranks send, and send the sum to all of them
 };
 
 /// FLOP/s of attention's core, its memory time included; forward 0: as a matmul; backward 0: as forward.

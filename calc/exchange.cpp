@@ -1,5 +1,7 @@
 #include "calc/exchange.hpp"
 
+#include <algorithm>
+
 namespace llmcalc {
 namespace {
 
@@ -11,14 +13,29 @@ Bytes bytes_of(const Collective& c, const Pricing& p) {
 }
 
 Exchange exchange(const Collective& c, CollectiveOp op, const Pricing& p) {
-  return {.group = c.group, .op = op, .messages = c.repeats, .bytes = bytes_of(c, p)};
+  return {.group = c.group, .op = op, .messages = c.repeats, .bytes = bytes_of(c, p), .routing = c.routing};
+}
+
+/// Whether the messages of two exchanges are as long.
+bool same_size(const Exchange& a, const Exchange& b) {
+  return static_cast<Wide>(a.bytes.value) * static_cast<Wide>(b.messages) ==
+         static_cast<Wide>(b.bytes.value) * static_cast<Wide>(a.messages);
 }
 
 }  // namespace
 
+double expected_nodes(const ExpertRouting& r, double nodes, Count most) {
+  const double allowed = most > 0 ? std::min(static_cast<double>(most), nodes) : nodes;
+  const double each = static_cast<double>(r.experts) / nodes, all = allowed * each;
+  double missed = 1;
+  for (Count i = 0; i < r.top_k; ++i)
+    missed *= std::max(0.0, all - each - static_cast<double>(i)) / std::max(1.0, all - static_cast<double>(i));
+  return allowed * (1 - missed);
+}
+
 void Exchanges::add(const Exchange& e) {
   for (Exchange& known : list_)
-    if (known.group == e.group && known.op == e.op) {
+    if (known.group == e.group && known.op == e.op && same_size(known, e)) {
       known.messages = llmcalc::add(known.messages, e.messages);
       known.bytes += e.bytes;
       return;
@@ -35,11 +52,15 @@ void add_backward(Exchanges& all, const Collective& c, const Pricing& p) {
   if (c.regather) all.add(exchange(c, c.forward, p));
 }
 
-ExchangeTime exchange_time(const Exchange& e, Count ranks, const Link& link) {
-  const std::optional<CollectiveSchedule> s = collective_schedule(e.op, CollectiveAlgorithm::ring, ranks);
+ExchangeTime exchange_time(const Exchange& e, CollectiveAlgorithm algorithm, Count ranks, const Link& link) {
+  const std::optional<CollectiveSchedule> s = collective_schedule(e.op, algorithm, ranks);
   if (!s || s->rounds == 0) return {};
   const double waits = static_cast<double>(mul(e.messages, s->rounds));
   return {waits * link.latency, Seconds(s->load.value() * static_cast<double>(e.bytes.value) / link.bandwidth.value)};
+}
+
+ExchangeTime exchange_time(const Exchange& e, Count ranks, const Link& link) {
+  return exchange_time(e, default_algorithm(e.op), ranks, link);
 }
 
 }  // namespace llmcalc

@@ -1,6 +1,7 @@
 #pragma once
 /// Exchanges between ranks in one direction of a layer: messages and bytes by group and operation. The group's link
-/// gives their time (calc/collective.hpp) by ring algorithms, in which time is linear in both.
+/// gives their time (calc/collective.hpp), by each algorithm linear in both. Collectives of one operation and size are
+/// one exchange, so that the algorithm can be chosen by the size.
 
 #include "calc/collective.hpp"
 #include "calc/in_place.hpp"
@@ -16,6 +17,7 @@ struct Exchange {
   CollectiveOp op = CollectiveOp::all_reduce;
   Count messages = 0;
   Bytes bytes;
+  ExpertRouting routing{};  ///< of rows that are sent to experts
 };
 
 class Exchanges {
@@ -26,18 +28,29 @@ class Exchanges {
   const Exchange* end() const { return list_.end(); }
 
  private:
-  InPlace<Exchange, 6> list_;
+  // Tensor 3 (all-gather, reduce-scatter, all-reduce), context 2 more, expert 1, expert-tensor 2; room for other sizes.
+  InPlace<Exchange, 16> list_;
 };
 
 /// Adds the messages of a collective in forward, or in backward: its own operation, and the regather of a saved shard.
 void add_forward(Exchanges& all, const Collective& c, const Pricing& p);
 void add_backward(Exchanges& all, const Collective& c, const Pricing& p);
 
-/// Seconds of ring collectives: messages x rounds x latency, and load x bytes / bandwidth.
+/// The nodes to which a token is sent in the mean, where E experts lie evenly over `nodes` and a router chooses K =
+/// top_k of those on `most` of them (0: on all), every choice as likely as any other. Of A = min(most, nodes) nodes
+/// with e = E / nodes experts each, one is left out if all K fall on the (A - 1) e experts of the others:
+///   A (1 - C((A - 1) e, K) / C(A e, K)) = A (1 - product over i < K of ((A - 1) e - i) / (A e - i))
+/// At most A and at most K. DeepSeek-V3 (arXiv:2412.19437, 2.1.2) limits nodes so; its routers take the nodes whose
+/// experts fit a token best, and choose among these: neither is modelled, nor that experts are not all alike.
+double expected_nodes(const ExpertRouting& r, double nodes, Count most);
+
+/// Seconds of the exchanges: messages x rounds x latency, and load x bytes / bandwidth.
 struct ExchangeTime {
   Seconds waits, transfer;  ///< transfer: at full bandwidth
   constexpr Seconds at(double share) const { return waits + (1 / share) * transfer; }
 };
+ExchangeTime exchange_time(const Exchange& e, CollectiveAlgorithm algorithm, Count ranks, const Link& link);
+/// The same by the operation's default algorithm: rings, pairs for an all-to-all, one message for p2p.
 ExchangeTime exchange_time(const Exchange& e, Count ranks, const Link& link);
 
 }  // namespace llmcalc

@@ -18,14 +18,19 @@ Bytes kept_of_core(const Attention& s, const Pricing& p, Count scores) {
   if (p.softmax_store == SoftmaxStore::seed) return 2 * one + mask;
   return one + (p.dropout ? one + mask : Bytes());
 }
+/// Keys and values of one other rank of a ring: they arrive while those of the rank before are used (double buffer). In
+/// backward their gradients travel with them.
+Bytes arriving(const Attention& s, const Pricing& p) {
+  return s.ring ? bytes_of(p.activation, mul(s.rows(), s.key_numbers())) : Bytes();
+}
 Held held(const Attention& s, const Pricing& p) {
   const bool flash = p.attention == AttentionImpl::flash;
   const Count scores = flash ? 0 : mul(s.rows(), s.heads, s.keys);
-  const Bytes passing = bytes_of(p.activation, scores);
+  const Bytes passing = bytes_of(p.activation, scores), block = arriving(s, p);
   return {.needs = {{true, true, true, true}, flash},
           .kept = kept_of_core(s, p, scores),
-          .scratch = p.training() ? Bytes() : passing,
-          .scratch_backward = passing};
+          .scratch = (p.training() ? Bytes() : passing) + block,
+          .scratch_backward = passing + 2 * block};
 }
 Held held(const LinearAttention&, const Pricing&) { return {.needs = {{true, true, true}}}; }
 Held held(const Pointwise& s, const Pricing&) {
@@ -62,7 +67,9 @@ Bytes weight_bytes(const Linear& s, const Stored& w) {
   return s.groups * (matrix + (s.bias ? bytes_of(w.vector, s.out) : Bytes()));
 }
 Bytes weight_bytes(const Norm& s, const Stored& w) { return bytes_of(w.vector, s.weights); }
-Bytes weight_bytes(const Attention& s, const Stored& w) { return s.sinks ? bytes_of(w.vector, s.heads) : Bytes(); }
+Bytes weight_bytes(const Attention& s, const Stored& w) {
+  return s.sinks ? bytes_of(w.vector, mul(s.heads, s.head_ranks)) : Bytes();
+}
 Bytes weight_bytes(const Pointwise& s, const Stored& w) { return bytes_of(w.vector, s.weights); }
 Bytes weight_bytes(const LinearAttention&, const Stored&) { return {}; }
 Bytes weight_bytes(const Loss&, const Stored&) { return {}; }
@@ -88,6 +95,12 @@ CacheRow cache_row(const Collective&, DType) { return {}; }
 
 Held held(const Shape& s, const Pricing& p) {
   return std::visit([&](const auto& shape) { return held(shape, p); }, s);
+}
+Held held(const Op& op, const Pricing& p) {
+  Held h = held(op.shape, p);
+  if (op.is_frozen() && std::holds_alternative<Linear>(op.shape)) h.needs = {};
+  if (op.is_frozen() && std::holds_alternative<Lookup>(op.shape)) h.kept = Bytes();
+  return h;
 }
 Bytes weight_bytes(const Shape& s, const Stored& w) {
   return std::visit([&](const auto& shape) { return weight_bytes(shape, w); }, s);

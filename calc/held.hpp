@@ -31,10 +31,12 @@ struct Needs {
 struct Held {
   Needs needs{};
   Bytes kept{};     ///< for backward: softmax outputs, log-sum-exps, masks, statistics
-  Bytes scratch{};  ///< only while it runs: naive attention's scores, which training keeps
+  Bytes scratch{};  ///< only while it runs: naive attention's scores, which training keeps; a ring's incoming block
   Bytes scratch_backward{};
 };
 Held held(const Shape& shape, const Pricing& p);
+/// The same of an operator: a frozen matrix needs no input, and a frozen table no ids.
+Held held(const Op& op, const Pricing& p);
 
 /// Bytes of a rank's logits during the loss: 4 each (log-softmax), the compute format, or the compute format with a
 /// float32 copy and a float32 gradient; processed in `chunks` pieces.

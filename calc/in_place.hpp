@@ -16,9 +16,9 @@ class InPlace {
  public:
   static constexpr std::size_t capacity = N;
 
-  InPlace() {}
-  InPlace(const InPlace& o) { *this = o; }
-  InPlace& operator=(const InPlace& o) {
+  constexpr InPlace() {}
+  constexpr InPlace(const InPlace& o) { *this = o; }
+  constexpr InPlace& operator=(const InPlace& o) {
     size_ = o.size_;
     for (std::size_t i = 0; i < size_; ++i) std::construct_at(&slots_[i].value, o[i]);
     return *this;
@@ -28,9 +28,15 @@ class InPlace {
     assert(size_ < N);
     return *std::construct_at(&slots_[size_++].value, t);
   }
+  friend constexpr bool operator==(const InPlace& a, const InPlace& b) {
+    if (a.size_ != b.size_) return false;
+    for (std::size_t i = 0; i < a.size_; ++i)
+      if (!(a[i] == b[i])) return false;
+    return true;
+  }
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
-  const T& operator[](std::size_t i) const { return slots_[i].value; }
+  constexpr const T& operator[](std::size_t i) const { return slots_[i].value; }
   T& operator[](std::size_t i) { return slots_[i].value; }
   const T* begin() const { return &slots_[0].value; }
   const T* end() const { return begin() + size_; }
@@ -39,7 +45,7 @@ class InPlace {
 
  private:
   union Slot {
-    Slot() {}
+    constexpr Slot() {}
     T value;
   };
   static_assert(sizeof(Slot) == sizeof(T));

@@ -1,7 +1,81 @@
 #include "calc/layout.hpp"
 
 namespace llmcalc {
+namespace {
 
+Count expert_tensor_ranks(const Layout& l) { return l.etp > 0 ? l.etp : l.tp; }
+
+/// Ranks along an axis, in the grid of experts' weights or in that of all others.
+Count along(const Layout& l, Axis a, bool experts) {
+  switch (a) {
+    case Axis::tensor:
+      return experts ? expert_tensor_ranks(l) : l.tp;
+    case Axis::context:
+      return experts ? 1 : l.cp;
+    case Axis::expert:
+      return experts ? l.ep : 1;
+    case Axis::data:
+      return experts ? mul(l.tp, l.cp, l.dp) / mul(l.ep, expert_tensor_ranks(l)) : l.dp;
+    case Axis::pipeline:
+      return l.pp;
+  }
+  return 1;
+}
+
+Line line(const Layout& l, Axis of, bool experts = false) {
+  Line all{along(l, of, experts), 1};
+  for (const Axis a : l.order) {
+    if (a == of) break;
+    all.stride = mul(all.stride, along(l, a, experts));
+  }
+  return all;
+}
+
+/// Context-parallel ranks and replicas.
+Lines data_lines(const Layout& l) {
+  const Line context = line(l, Axis::context), data = line(l, Axis::data);
+  return context.stride <= data.stride ? Lines{context, data} : Lines{data, context};
+}
+
+/// The first `n` ranks of a group, neighbours first; n divides its ranks along the inner line or is a multiple of them.
+Lines first_ranks(Lines all, Count n) {
+  const Count inner = n < all.inner.ranks ? n : all.inner.ranks;
+  return {{inner, all.inner.stride}, {n / inner, all.outer.stride}};
+}
+
+/// The group that holds one rank of every copy of `part`.
+Lines others(const Lines& all, const Lines& part) {
+  return {{all.inner.ranks / part.inner.ranks, mul(all.inner.stride, part.inner.ranks)},
+          {all.outer.ranks / part.outer.ranks, mul(all.outer.stride, part.outer.ranks)}};
+}
+
+}  // namespace
+
+Lines lines(const Layout& l, Group g) {
+  switch (g) {
+    case Group::tensor:
+      return {line(l, Axis::tensor), {}};
+    case Group::context:
+      return {line(l, Axis::context), {}};
+    case Group::expert:
+      return {line(l, Axis::expert, true), {}};
+    case Group::expert_tensor:
+      return {line(l, Axis::tensor, true), {}};
+    case Group::pipeline:
+      return {line(l, Axis::pipeline), {}};
+    case Group::data:
+      return data_lines(l);
+    case Group::expert_data:
+      return {line(l, Axis::data, true), {}};
+    case Group::shard:
+      return l.hsdp > 0 ? first_ranks(data_lines(l), l.hsdp) : data_lines(l);
+    case Group::replica:
+      return others(data_lines(l), lines(l, Group::shard));
+  }
+  return {};
+}
+
+/// As lines() has them, without strides where a group lies along whole axes.
 Count ranks(const Layout& l, Group g) {
   switch (g) {
     case Group::tensor:
@@ -11,40 +85,62 @@ Count ranks(const Layout& l, Group g) {
     case Group::expert:
       return l.ep;
     case Group::expert_tensor:
-      return l.etp;
+      return expert_tensor_ranks(l);
     case Group::pipeline:
       return l.pp;
     case Group::data:
-      return l.dp;
+      return mul(l.cp, l.dp);
     case Group::expert_data:
-      return mul(l.tp, l.cp, l.dp) / mul(l.ep, l.etp);
+      return along(l, Axis::data, true);
+    case Group::shard:
+      return l.hsdp > 0 ? lines(l, g).ranks() : mul(l.cp, l.dp);
+    case Group::replica:
+      return l.hsdp > 0 ? lines(l, g).ranks() : 1;
   }
   return 1;
 }
 
-Count stride(const Layout& l, Group g) {
-  switch (g) {
-    case Group::tensor:
-    case Group::expert_tensor:
-      return 1;
-    case Group::context:
-      return l.tp;
-    case Group::expert:
-      return l.etp;
-    case Group::data:
-      return mul(l.tp, l.cp);
-    case Group::expert_data:
-      return mul(l.ep, l.etp);
-    case Group::pipeline:
-      return mul(l.tp, l.cp, l.dp);
-  }
-  return 1;
+Count span(const Layout& l, Group g) {
+  const Lines group = lines(l, g);
+  const auto between = [](const Line& line) { return mul(line.stride, line.ranks - 1); };
+  return add(add(between(group.inner), between(group.outer)), 1);
 }
+
+namespace {
+
+/// Equal parts into which context ranks divide a sequence: 2 for each, or under Ulysses, whose core sees all, 1.
+Count context_parts(const Layout& l) { return l.context_method == ContextMethod::ulysses ? l.cp : mul(2, l.cp); }
+
+LayoutFlaw context_flaw(const Arch& arch, const Layout& l) {
+  if (l.cp == 1) return LayoutFlaw::none;
+  if (!arch.linear_layers.empty()) return LayoutFlaw::context_state;
+  const bool by_heads = l.context_method == ContextMethod::ulysses;
+  return by_heads && arch.heads / l.tp % l.cp != 0 ? LayoutFlaw::context_heads : LayoutFlaw::none;
+}
+
+/// Megatron-LM, too, asks for sequence parallelism where there are expert- and tensor-parallel ranks.
+LayoutFlaw expert_flaw(const Arch& arch, const Layout& l) {
+  if (l.ep > 1 && (!arch.has_experts() || arch.moe.experts % l.ep != 0)) return LayoutFlaw::experts;
+  const Count widths = expert_tensor_ranks(l);
+  if (mul(l.tp, l.cp, l.dp) % mul(l.ep, widths) != 0) return LayoutFlaw::expert_ranks;
+  if (!arch.has_experts()) return LayoutFlaw::none;
+  if (l.expert_load.numerator < l.expert_load.denominator) return LayoutFlaw::expert_load;
+  const bool apart = l.ep > 1 || widths != l.tp;
+  return apart && l.tp > 1 && !l.sp ? LayoutFlaw::expert_tokens : LayoutFlaw::none;
+}
+
+}  // namespace
 
 LayoutFlaw flaw(const Arch& arch, const Layout& l) {
   if (arch.heads % l.tp != 0) return LayoutFlaw::heads;
   if (l.sp && l.tp == 1) return LayoutFlaw::sequence_of_one;
-  return LayoutFlaw::none;
+  const LayoutFlaw context = context_flaw(arch, l);
+  return context != LayoutFlaw::none ? context : expert_flaw(arch, l);
+}
+
+LayoutFlaw flaw(const Arch& arch, const Layout& l, Count seq) {
+  if (l.cp > 1 && seq % context_parts(l) != 0) return LayoutFlaw::context_tokens;
+  return flaw(arch, l);
 }
 
 }  // namespace llmcalc

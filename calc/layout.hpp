@@ -2,23 +2,42 @@
 /// The layout of a model over the devices of a cluster: the ranks of every kind of parallelism, and their order.
 ///
 /// devices = tp x cp x pp x dp. Expert parallelism takes its ranks from those of data and context parallelism: ep x etp
-/// divides tp x cp x dp (Megatron-Core's parallel folding, arXiv:2504.14960). Neighbouring ranks lie on neighbouring
-/// devices in the order tensor, context, data, pipeline, as in Megatron-Core.
+/// divides tp x cp x dp (Megatron-Core's parallel folding, arXiv:2504.14960). The order of the axes says whose
+/// neighbours lie on neighbouring devices.
 
 #include <array>
 #include <cstdint>
 #include <string_view>
 
 #include "calc/arch.hpp"
+#include "calc/choice.hpp"
+#include "calc/collective.hpp"
+#include "calc/in_place.hpp"
 #include "calc/units.hpp"
 
 namespace llmcalc {
 
 /// The ranks that take part in an exchange.
-enum class Group : std::uint8_t { tensor, context, expert, expert_tensor, pipeline, data, expert_data };
-inline constexpr std::size_t group_count = 7;
+enum class Group : std::uint8_t {
+  tensor,
+  context,
+  expert,
+  expert_tensor,
+  pipeline,
+  data,         ///< all that hold the same weights: context-parallel ranks and replicas; they sum gradients
+  expert_data,  ///< all that hold the same experts
+  shard,        ///< those of `data` that share out one copy of sharded states among them
+  replica       ///< those of `data` that hold the same shard
+};
+inline constexpr std::size_t group_count = 9;
 inline constexpr std::array<std::string_view, group_count> group_names{
-    "tensor", "context", "expert", "expert-tensor", "pipeline", "data", "expert-data"};
+    "tensor", "context", "expert", "expert-tensor", "pipeline", "data", "expert-data", "shard", "replica"};
+
+/// The kinds of parallelism in a layout's order, neighbouring devices first.
+enum class Axis : std::uint8_t { tensor, context, expert, data, pipeline };
+using AxisOrder = std::array<Axis, 5>;
+/// As in Megatron-Core.
+inline constexpr AxisOrder usual_order{Axis::tensor, Axis::context, Axis::expert, Axis::data, Axis::pipeline};
 
 /// The tensors that data-parallel ranks shard among themselves (ZeRO, arXiv:1910.02054).
 enum class Zero : std::uint8_t {
@@ -28,23 +47,82 @@ enum class Zero : std::uint8_t {
   weights     ///< stage 3, FSDP: weights too
 };
 
-/// The order in which a pipeline runs its micro-batches.
+/// The order in which a pipeline runs its micro-batches. ZB schedules run the gradients of inputs and of weights apart.
 enum class Schedule : std::uint8_t {
   gpipe,        ///< all forward passes, then all backward passes (arXiv:1811.06965)
   one_f_one_b,  ///< one forward, one backward in the steady state (arXiv:2006.09503)
-  interleaved   ///< the same with several chunks of layers per rank (arXiv:2104.04473)
+  interleaved,  ///< the same with several chunks of layers per rank (arXiv:2104.04473)
+  zb_h1,        ///< weight gradients fill the end, memory as in 1F1B (arXiv:2401.10241)
+  zb_h2,        ///< no bubble where all parts take the same time, for 2P - 1 micro-batches in memory (arXiv:2401.10241)
+  zb_1p,        ///< weight gradients where a rank would wait, at most P micro-batches in memory (arXiv:2401.10241)
+  zb_2p,        ///< the same with at most 2P (arXiv:2401.10241)
+  zb_v,         ///< two chunks per rank in a V, memory as in 1F1B (arXiv:2405.15362)
+  dualpipe,     ///< micro-batches from both ends, two copies of the weights (arXiv:2412.19437)
+  dualpipe_v    ///< DualPipe cut in half: two chunks per rank in a V (github.com/deepseek-ai/DualPipe)
 };
+template <>
+inline constexpr auto choices<Schedule> = std::array{Choice{Schedule::gpipe, "gpipe"},
+                                                     Choice{Schedule::one_f_one_b, "1f1b"},
+                                                     Choice{Schedule::interleaved, "interleaved"},
+                                                     Choice{Schedule::zb_h1, "zb-h1"},
+                                                     Choice{Schedule::zb_h2, "zb-h2"},
+                                                     Choice{Schedule::zb_1p, "zb-1p"},
+                                                     Choice{Schedule::zb_2p, "zb-2p"},
+                                                     Choice{Schedule::zb_v, "zb-v"},
+                                                     Choice{Schedule::dualpipe, "dualpipe"},
+                                                     Choice{Schedule::dualpipe_v, "dualpipe-v"}};
+
+/// Layers of every chunk of a pipeline, in the order of the model.
+using StageLayers = InPlace<Count, 256>;
+
+/// The way in which context-parallel ranks, each with its part of every sequence, compute attention's core.
+enum class ContextMethod : std::uint8_t {
+  ring,        ///< keys and values pass from rank to rank (arXiv:2310.01889)
+  all_gather,  ///< every rank gathers all keys and values (Llama 3, arXiv:2407.21783)
+  ulysses      ///< every rank computes some heads on whole sequences (arXiv:2309.14509)
+};
+template <>
+inline constexpr auto choices<ContextMethod> =
+    std::array{Choice{ContextMethod::ring, "ring"}, Choice{ContextMethod::all_gather, "all-gather"},
+               Choice{ContextMethod::ulysses, "ulysses"}};
+
+/// How collectives run over the levels of a cluster: every level has its own algorithm, and the next one outwards the
+/// share of a message that the levels inside leave to a rank. All-to-alls and messages have one way alone.
+enum class Collectives : std::uint8_t {
+  ring,        ///< rings on every level
+  tree,        ///< all-reduces outside the innermost level by double binary trees (NCCL 2.4)
+  in_network,  ///< in the switches, on levels that reduce
+  fastest      ///< on every level what is least for the message
+};
+template <>
+inline constexpr auto choices<Collectives> =
+    std::array{Choice{Collectives::ring, "ring"}, Choice{Collectives::tree, "tree"},
+               Choice{Collectives::in_network, "in-network"}, Choice{Collectives::fastest, "fastest"}};
 
 struct Layout {
   Count tp = 1;     ///< tensor-parallel ranks
   bool sp = false;  ///< sequence parallelism over the tensor-parallel ranks
-  Count cp = 1, ep = 1, etp = 1, pp = 1;
-  Count chunks = 1;  ///< chunks of layers per pipeline rank
-  Count dp = 1;      ///< data-parallel replicas
+  Count cp = 1;     ///< context-parallel ranks
+  ContextMethod context_method = ContextMethod::ring;
+  Count ep = 1;             ///< ranks over which experts are divided
+  Count etp = 0;            ///< ranks over which the width of each expert is cut; 0: as many as tp
+  Count expert_nodes = 0;   ///< nodes to whose experts a token may go, sent to each once; 0: any, sent to each expert
+  Ratio expert_load{1, 1};  ///< expert rows of the most loaded rank over the balanced number, at least 1
+  Count pp = 1;
+  Count chunks = 1;            ///< chunks of layers per pipeline rank
+  Count dp = 1;                ///< data-parallel replicas
+  StageLayers stage_layers{};  ///< empty: balanced
   Zero zero = Zero::none;
+  Count hsdp = 0;       ///< ranks that share out one copy of sharded states; 0: all of Group::data
+  bool reshard = true;  ///< ZeRO-3: weights gathered for forward are gathered again for backward
+  AxisOrder order = usual_order;
   Schedule schedule = Schedule::one_f_one_b;
+  Collectives collectives = Collectives::ring;
   constexpr bool operator==(const Layout&) const = default;
 };
+
+/// Devices from the first rank of a group to its last, those of other groups between them included.
+Count span(const Layout& l, Group g);
 
 /// Devices that hold one replica of the model, and all devices of the run.
 constexpr Count replica_devices(const Layout& l) { return mul(l.tp, l.cp, l.pp); }
@@ -55,9 +133,19 @@ constexpr Count replicas(const Layout& l) { return l.dp; }
 /// Whether the residual stream is cut over the tensor-parallel ranks.
 constexpr bool sequence_parallel(const Layout& l) { return l.sp && l.tp > 1; }
 
-/// Ranks of a group, and the distance on the line of devices between its neighbours.
+/// Ranks of a group along one axis, and how many devices lie from one to the next.
+struct Line {
+  Count ranks = 1, stride = 1;
+};
+/// The lines along which a group's ranks lie, one per axis, neighbours first.
+struct Lines {
+  Line inner, outer;
+  constexpr Count ranks() const { return mul(inner.ranks, outer.ranks); }
+};
+Lines lines(const Layout& l, Group g);
+
+/// Ranks of a group.
 Count ranks(const Layout& l, Group g);
-Count stride(const Layout& l, Group g);
 
 /// The layout without data-parallel replicas.
 constexpr Layout one_replica(Layout l) {
@@ -70,7 +158,17 @@ enum class LayoutFlaw : std::uint8_t {
   none,
   heads,            ///< the tensor-parallel ranks do not divide the attention heads
   sequence_of_one,  ///< sequence parallelism without tensor-parallel ranks
+  context_heads,    ///< Ulysses: the context ranks do not divide the heads of a tensor-parallel rank
+  context_state,    ///< linear attention, whose state passes through a sequence in order, under context parallelism
+  context_tokens,   ///< a sequence has no equal parts for the context ranks: 2 for each, or under Ulysses 1
+  experts,          ///< the expert-parallel ranks do not divide the experts, or there are none
+  expert_ranks,     ///< ep x etp does not divide tp x cp x dp
+  expert_tokens,    ///< experts on ranks of their own, and tensor without sequence parallelism: tokens are not divided
+  expert_load,      ///< the most loaded rank has less than the mean
+  expert_nodes      ///< the nodes to which a token may go have fewer experts than it is sent to
 };
 LayoutFlaw flaw(const Arch& arch, const Layout& l);
+/// The same for training on sequences of `seq` tokens.
+LayoutFlaw flaw(const Arch& arch, const Layout& l, Count seq);
 
 }  // namespace llmcalc

@@ -6,6 +6,7 @@
 
 #include "calc/cost.hpp"
 #include "calc/held.hpp"
+#include "calc/recompute.hpp"
 
 namespace llmcalc {
 namespace {
@@ -19,7 +20,7 @@ struct Tensor {
   Bytes size;
   TensorId same;  ///< the tensor that it is after aliasing
   OpId producer = 0, last_use = 0, first_need = 0;
-  bool needed = false, masked = false, remade = false, alive_again = false;
+  bool needed = false, masked = false, discarded = false, remade = false, alive_again = false;
 };
 
 /// An operator's tensors after aliasing: an exchange that makes nothing new (an all-reduce) works in place.
@@ -30,16 +31,16 @@ struct Operands {
 
 class Walk {
  public:
-  Walk(const OpList& ops, const Pricing& p, Count input_elements, bool without_core, Bytes logits = {})
-      : ops_(ops), p_(p), without_core_(without_core) {
+  Walk(const OpList& ops, const Pricing& p, Count input_elements, Bytes logits = {}) : ops_(ops), p_(p) {
     assert(ops.tensors() <= max_tensors);
     for (std::size_t t = 0; t < ops.tensors(); ++t) tensors_.push({.size = {}, .same = static_cast<TensorId>(t)});
     tensors_[block_input].size = bytes_of(p.activation, input_elements);
     for (std::size_t i = 0; i < ops.size(); ++i) {
-      held_.push(held(ops[i].shape, p));
+      held_.push(held(ops[i], p));
       read(static_cast<OpId>(i));
     }
     if (!p.training()) return;
+    if (!p.again.empty()) mark_again();
     for (std::size_t i = 0; i < ops.size(); ++i) mark_needs(static_cast<OpId>(i));
     for (std::size_t i = 0; i < ops.size(); ++i)
       if (std::holds_alternative<Loss>(ops[i].shape)) mark_logits(of_[i].in[0], logits);
@@ -66,6 +67,7 @@ class Walk {
     add_own(w.forward, forward_at_, false);
     if (!p_.training()) return w;
     for (Tensor& x : tensors_) x.alive_again = false;
+    own_again_.fill(false);
     const std::size_t at = backward_at_;
     backward_pass([&](std::size_t i, const Gradients& gradient) {
       if (i != at) return;
@@ -114,13 +116,35 @@ class Walk {
     return p && p->kind == PointwiseKind::dropout;
   }
 
-  /// Whether backward recomputes the tensor: gathered from its shard, or a product of two kept tensors.
+  /// Marks the operators that run again, and the results of theirs that backward remakes.
+  void mark_again() {
+    for (std::size_t i = 0; i < ops_.size(); ++i) again_[i] = holds_any(p_.again, ops_[i]);
+    for (std::size_t i = 0; i < ops_.size(); ++i)
+      if (again_[i] && of_[i].out != no_tensor)
+        tensors_[of_[i].out].discarded = discards_result(p_.again, ops_[i]) || is_inside(i);
+  }
+  /// Whether the result of operator i, one of an MLP that runs again, is needed by no operator behind it.
+  bool is_inside(std::size_t i) const {
+    if (!p_.again.has(RecomputeModule::mlp) || !holds(RecomputeModule::mlp, ops_[i])) return false;
+    for (std::size_t k = i + 1; k < ops_.size(); ++k)
+      if (!again_[k] && needs(k, of_[i].out)) return false;
+    return true;
+  }
+  bool needs(std::size_t i, TensorId t) const {
+    for (std::size_t k = 0; k < ops_[i].in.size(); ++k)
+      if (held_[i].needs.in[k] && tensors_[ops_[i].in[k]].same == t) return true;
+    return false;
+  }
+
+  /// Whether backward recomputes the tensor: gathered from its shards, a product of two kept tensors, or a result of a
+  /// module that runs again.
   bool is_remade(TensorId t) const {
     if (t == block_input) return false;
+    if (tensors_[t].discarded) return true;
     const Op& maker = ops_[tensors_[t].producer];
     const Collective* c = std::get_if<Collective>(&maker.shape);
     const Pointwise* p = std::get_if<Pointwise>(&maker.shape);
-    return (c && c->forward == CollectiveOp::all_gather) ||
+    return (c && c->regather) ||
            (p && p->kind == PointwiseKind::gate && in_mlp(maker.component) && p_.glu_store == GluStore::recompute);
   }
   void need(TensorId t, OpId by) {
@@ -129,8 +153,7 @@ class Walk {
     x.first_need = x.needed || x.remade ? std::min(x.first_need, by) : by;
     if (is_remade(t)) {
       x.remade = true;
-      // The shard is kept; a product's factors are kept by the operator that computes it.
-      if (std::holds_alternative<Collective>(ops_[x.producer].shape)) need(of_[x.producer].in[0], x.producer);
+      for (const TensorId source : of_[x.producer].in) need(source, x.producer);
       return;
     }
     x.needed = true;
@@ -152,25 +175,23 @@ class Walk {
     x.first_need = x.producer;
   }
 
-  bool is_core(const Op& op) const { return std::holds_alternative<Attention>(op.shape); }
   /// Bytes that the operator keeps besides tensors.
   Bytes own(std::size_t i) const {
-    const Op& op = ops_[i];
-    if (!p_.training() || op.component == Component::position) return {};  // positions need no ids
-    return is_core(op) && without_core_ ? Bytes() : held_[i].kept;
+    if (!p_.training() || ops_[i].component == Component::position) return {};  // positions need no ids
+    return again_[i] ? Bytes() : held_[i].kept;
   }
-  bool runs_again(const Op& op) const { return p_.training() && is_core(op) && without_core_; }
-  /// Bytes held only while the operator runs; a recomputed core needs its scores too. Its recomputed output is freed
-  /// before the gradients, which are larger, are allocated.
+  /// Bytes held only while the operator runs; one that runs again needs what it would keep, too, from when it runs
+  /// again. A recomputed core's output is freed before the gradients, which are larger, are allocated.
   Bytes passing(std::size_t i, bool is_backward) const {
     const Held& h = held_[i];
-    return (is_backward ? h.scratch_backward : h.scratch) + (runs_again(ops_[i]) ? h.kept : Bytes());
+    const bool mine = again_[i] && !(is_backward && own_again_[i]);
+    return (is_backward ? h.scratch_backward : h.scratch) + (mine ? h.kept : Bytes());
   }
   Alive tensor(Alive::As as, std::size_t t) const {
     return {as, t == block_input ? Alive::no_op : tensors_[t].producer, tensors_[t].size};
   }
   void add_own(Moment& m, std::size_t until, bool is_backward) const {
-    for (std::size_t i = 0; i <= until; ++i) m.add({Alive::As::own, i, own(i)});
+    for (std::size_t i = 0; i <= until; ++i) m.add({Alive::As::own, i, own_again_[i] ? held_[i].kept : own(i)});
     m.add({Alive::As::scratch, until, passing(until, is_backward)});
   }
 
@@ -187,7 +208,7 @@ class Walk {
       const Bytes mine = own(i);
       live += mine;
       r_.kept += mine;
-      if (is_core(op) && p_.training()) r_.core += held_[i].kept;
+      if (std::holds_alternative<Attention>(op.shape) && p_.training()) r_.core += held_[i].kept;
       raise(live + passing(i, false), i, r_.forward, forward_at_);
       for (const TensorId in : t.in) live -= freed(in, i);
     }
@@ -217,6 +238,7 @@ class Walk {
       see(i, gradient);
       if (t.out != no_tensor) live -= std::exchange(gradient[t.out], {});
       live -= own(i);
+      if (std::exchange(own_again_[i], false)) live -= held_[i].kept;
       for (const TensorId in : t.in) live -= done_with(in, i);
       live -= done_with(t.out, i);
     }
@@ -226,12 +248,19 @@ class Walk {
   Bytes remake(std::size_t i) {
     Bytes added;
     const Needs& n = held_[i].needs;
-    for (std::size_t k = 0; k < of_[i].in.size(); ++k) {
-      const TensorId t = of_[i].in[k];
-      if (!n.in[k] || t == no_tensor || !tensors_[t].remade || tensors_[t].alive_again) continue;
-      tensors_[t].alive_again = true;
-      added += tensors_[t].size;
-    }
+    for (std::size_t k = 0; k < of_[i].in.size(); ++k)
+      if (n.in[k] && of_[i].in[k] != no_tensor) added += remake_tensor(of_[i].in[k]);
+    return added;
+  }
+  /// The same of one tensor, with all that must be remade for it.
+  Bytes remake_tensor(TensorId t) {
+    Tensor& x = tensors_[t];
+    if (!x.remade || x.alive_again) return {};
+    x.alive_again = true;
+    Bytes added = x.size;
+    if (again_[x.producer] && !std::exchange(own_again_[x.producer], true)) added += held_[x.producer].kept;
+    for (const TensorId source : of_[x.producer].in)
+      if (source != no_tensor) added += remake_tensor(source);
     return added;
   }
   /// Bytes of a tensor that no operator before this one needs in backward.
@@ -265,10 +294,11 @@ class Walk {
 
   const OpList& ops_;
   Pricing p_;
-  bool without_core_;
   Liveness r_;
   TensorId result_ = block_input, logits_ = no_tensor;
   std::size_t forward_at_ = 0, backward_at_ = 0;
+  std::array<bool, OpList::capacity> again_{};      // runs again in backward
+  std::array<bool, OpList::capacity> own_again_{};  // has run again, its gradient not yet
   InPlace<Held, OpList::capacity> held_;
   InPlace<Operands, OpList::capacity> of_;
   InPlace<Tensor, max_tensors> tensors_;
@@ -276,12 +306,12 @@ class Walk {
 
 }  // namespace
 
-Liveness liveness(const OpList& ops, const Pricing& p, Count input_elements, bool without_core, Bytes logits) {
-  return Walk(ops, p, input_elements, without_core, logits).run();
+Liveness liveness(const OpList& ops, const Pricing& p, Count input_elements, Bytes logits) {
+  return Walk(ops, p, input_elements, logits).run();
 }
 
-WorstMoments worst_moments(const OpList& ops, const Pricing& p, Count input_elements, bool without_core, Bytes logits) {
-  Walk walk(ops, p, input_elements, without_core, logits);
+WorstMoments worst_moments(const OpList& ops, const Pricing& p, Count input_elements, Bytes logits) {
+  Walk walk(ops, p, input_elements, logits);
   walk.run();
   return walk.moments();
 }
@@ -292,8 +322,8 @@ Bytes Moment::total() const {
   return b;
 }
 
-KeptByOperator kept_by_operator(const OpList& ops, const Pricing& p, Count input_elements, bool without_core) {
-  return Walk(ops, p, input_elements, without_core).by_operator();
+KeptByOperator kept_by_operator(const OpList& ops, const Pricing& p, Count input_elements) {
+  return Walk(ops, p, input_elements).by_operator();
 }
 
 }  // namespace llmcalc

@@ -22,13 +22,14 @@ struct Liveness {
   bool keeps_input = false;
 };
 
-/// Liveness of a segment whose tensor 0 has `input_elements`. `without_core`: selective recomputation, which recomputes
-/// the attention core's own tensors in backward. `logits`: their bytes in training, in the high-water marks only.
-Liveness liveness(const OpList& ops, const Pricing& p, Count input_elements, bool without_core, Bytes logits = {});
+/// Liveness of a segment whose tensor 0 has `input_elements`. Modules that run again (Pricing::again) keep nothing of
+/// their own: backward remakes it when it first needs something of it. `logits`: their bytes in training, in the
+/// high-water marks only.
+Liveness liveness(const OpList& ops, const Pricing& p, Count input_elements, Bytes logits = {});
 
 /// Liveness::kept by operator: its own bytes, and each tensor under the first operator whose backward needs it.
 using KeptByOperator = std::array<Bytes, OpList::capacity>;
-KeptByOperator kept_by_operator(const OpList& ops, const Pricing& p, Count input_elements, bool without_core);
+KeptByOperator kept_by_operator(const OpList& ops, const Pricing& p, Count input_elements);
 
 /// A tensor or buffer that is alive, and its operator.
 struct Alive {
@@ -58,7 +59,6 @@ class Moment : public InPlace<Alive, 4 * OpList::capacity> {
 struct WorstMoments {
   Moment forward, backward;
 };
-WorstMoments worst_moments(const OpList& ops, const Pricing& p, Count input_elements, bool without_core,
-                           Bytes logits = {});
+WorstMoments worst_moments(const OpList& ops, const Pricing& p, Count input_elements, Bytes logits = {});
 
 }  // namespace llmcalc

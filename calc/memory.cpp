@@ -5,27 +5,139 @@
 namespace llmcalc {
 namespace {
 
-/// Bytes kept by all layers below layer `first`, `full` recomputation keeping only their inputs.
-Bytes kept_below(const Prices& p, Count first, bool full) {
-  Bytes kept = p.embedding().alive.kept;
-  for (std::size_t k = 0; k < p.kinds.size; ++k) {
-    const Liveness& l = p.layer(k).alive;
-    kept += p.kinds.kinds[k].layers.below(first) * (full ? l.input : l.kept);
+/// Bytes that a chunk keeps for backward per micro-batch, and its peak while it runs.
+class ChunkTensors {
+ public:
+  ChunkTensors(const Prices& p, const Plan& plan, const ModelChunk& c)
+      : p_(p), c_(c), again_(first_layers(c, 0)), group_(plan.recompute_layers) {
+    if (plan.recompute != Recompute::full) return;
+    again_ = recomputes_block(plan) ? first_layers(c, plan.recompute_layers) : c;
+    in_groups_ = !recomputes_block(plan) && group_ > 1;
   }
-  return kept;
+
+  /// Bytes kept for backward.
+  Bytes kept() const { return kept_below(c_.end) + (c_.head ? p_.head().alive.kept : Bytes()); }
+
+  /// Peak of what is alive besides the states. Kept bytes only grow, so each kind's worst moment is in its last layer,
+  /// among those that run again and among the others. The peak is never in the embedding (a layer's final residual add
+  /// holds as much) nor in the head's forward pass (its backward pass holds the same tensors plus a gradient).
+  Bytes peak() const {
+    const Bytes live = kept_below(c_.end) + (c_.head ? p_.head().alive.backward : Bytes());
+    if (in_groups_) return std::max(live, peak_of_groups());
+    return std::max(live, std::max(peak_of(again_, true), peak_of({again_.end, c_.end, false, false}, false)));
+  }
+
+ private:
+  /// Bytes of its layers below `end`, and of the embedding. Of layers that run again only inputs are kept, one for each
+  /// group.
+  Bytes kept_below(Count end) const {
+    Bytes kept = c_.embedding ? p_.embedding().alive.kept : Bytes();
+    if (in_groups_) return kept + ceil_div(end - c_.first, group_) * p_.layer(0).alive.input;
+    const Count split = std::min(end, again_.end);
+    for (std::size_t k = 0; k < p_.kinds.size; ++k) {
+      const LayerKind& kind = p_.kinds.kinds[k];
+      const Liveness& l = p_.layer(k).alive;
+      if (split > c_.first) kept += layers_in(kind, {c_.first, split}) * l.input;
+      if (end > split) kept += layers_in(kind, {split, end}) * l.kept;
+    }
+    return kept;
+  }
+  /// Peak of one layer, without the bytes that the layers below it keep. A recomputed layer also holds the gradient of
+  /// its result.
+  static Bytes worst(const Liveness& l, bool again) {
+    return std::max(again ? l.forward + l.output : l.forward, l.backward);
+  }
+  Bytes peak_of(const ModelChunk& part, bool again) const {
+    Bytes live;
+    for (std::size_t k = 0; k < p_.kinds.size; ++k) {
+      const LayerKind& kind = p_.kinds.kinds[k];
+      if (layers_in(kind, part) > 0)
+        live = std::max(live, kept_below(kind.layers.last_below(part.end)) + worst(p_.layer(k).alive, again));
+    }
+    return live;
+  }
+  /// A group runs forward again as a whole, keeping what its backward needs, and then backward.
+  Bytes peak_of_groups() const {
+    Bytes live, within;
+    for (Count i = c_.first; i < c_.end; ++i) {
+      const Count begin = i - (i - c_.first) % group_;
+      if (i == begin) within = Bytes();
+      const Liveness& l = p_.layer(kind_index(p_.kinds, i)).alive;
+      live = std::max(live, kept_below(begin) + within + worst(l, true));
+      within += l.kept;
+    }
+    return live;
+  }
+
+  const Prices& p_;
+  const ModelChunk& c_;
+  ModelChunk again_;  // layers of which only inputs are kept
+  Count group_;
+  bool in_groups_ = false;
+};
+
+/// Numbers of a rank, or of its shard.
+struct Shares {
+  const Layout& layout;
+  const HeldSums& held;
+  Learned of(bool sharded) const {
+    if (!sharded) return held.all;
+    const Learned own = held.all - held.experts;
+    const Count d = ranks(layout, Group::shard), e = ranks(layout, Group::expert_data);
+    return {.total = add(ceil_div(own.total, d), ceil_div(held.experts.total, e)),
+            // so that trained() is the share of what is trained
+            .frozen = add(ceil_div(own.total, d) - ceil_div(own.trained(), d),
+                          ceil_div(held.experts.total, e) - ceil_div(held.experts.trained(), e)),
+            .factored = add(ceil_div(own.factored, d), ceil_div(held.experts.factored, e))};
+  }
+  /// Bytes of frozen weights.
+  Bytes frozen(bool sharded) const {
+    if (!sharded) return held.frozen + held.frozen_experts;
+    return Bytes(add(ceil_div(held.frozen.value, ranks(layout, Group::shard)),
+                     ceil_div(held.frozen_experts.value, ranks(layout, Group::expert_data))));
+  }
+};
+
+States states_of(const Plan& plan, const Shares& s, Zero weights, Zero gradients, Zero optimizer) {
+  const Learned whole = s.of(false), part = s.layout.zero == Zero::none ? whole : s.of(true);
+  const auto from = [&](Zero stage) -> const Learned& { return s.layout.zero >= stage ? part : whole; };
+  const Learned& o = from(optimizer);
+  return {.weights = bytes_of(training_weights(plan), from(weights).trained()),
+          .gradients = Bytes(mul(plan.gradient_bytes, from(gradients).trained())),
+          .optimizer = optimizer_bytes(plan, o.trained(), o.factored),
+          .frozen = s.frozen(s.layout.zero == Zero::weights),
+          .parameters = whole.total,
+          .trained = whole.trained()};
 }
 
-/// Peak of what is alive besides the states. Kept bytes only grow, so each kind's worst moment is in its last layer.
-/// The peak is never in the embedding (a layer's final residual add holds as much) nor in the head's forward pass (its
-/// backward pass holds the same tensors plus a gradient).
-Bytes step_peak(const Prices& p, bool full, Bytes kept) {
-  Bytes live = kept + p.head().alive.backward;
-  for (std::size_t k = 0; k < p.kinds.size; ++k) {
-    const Liveness& l = p.layer(k).alive;
-    const Bytes worst = full ? std::max(l.forward + l.output, l.backward) : std::max(l.forward, l.backward);
-    live = std::max(live, kept_below(p, p.kinds.kinds[k].last, full) + worst);
-  }
-  return live;
+HeldRows rows_of(const Prices& p, std::span<const ModelChunk> chunks) {
+  HeldRows rows;
+  for (const ModelChunk& c : chunks) add(rows, p.kinds, c);
+  return rows;
+}
+
+/// Numbers that travel between data-parallel ranks: a rank's own where several hold the same, its experts likewise.
+Count travelling(const SharedNumbers& n, const Layout& layout, Group own) {
+  return add(ranks(layout, own) > 1 ? n.own : 0, ranks(layout, Group::expert_data) > 1 ? n.experts : 0);
+}
+Count travelling(const LargestLayer& n, const Layout& layout, Group own) {
+  const bool shares_own = ranks(layout, own) > 1, shares_experts = ranks(layout, Group::expert_data) > 1;
+  if (shares_own) return shares_experts ? n.all : n.own;
+  return shares_experts ? n.experts : 0;
+}
+
+Bytes gathered(const HeldSums& s, const Plan& plan, const Layout& layout) {
+  if (layout.zero != Zero::weights) return {};
+  const Travelling& w = s.weights;
+  const auto of = [&](const auto& n) { return travelling(n, layout, Group::shard); };
+  const Count layers = layout.reshard ? std::min(of(w.layers), mul(2, of(w.largest))) : of(w.layers);
+  return bytes_of(training_weights(plan), add(of(w.outside), layers));
+}
+
+Bytes buckets(const HeldSums& s, const Plan& plan, const Layout& layout) {
+  if (layout.zero < Zero::gradients) return {};
+  const auto of = [&](const auto& n) { return travelling(n, layout, Group::data); };
+  return Bytes(mul(plan.gradient_bytes, std::max(of(s.gradients.outside), of(s.gradients.largest))));
 }
 
 template <typename Part>
@@ -58,12 +170,67 @@ Bytes optimizer_bytes(const Plan& plan, Count n, Count factored) {
   return master;
 }
 
-States training_states(const Prices& prices, const Plan& plan) {
-  const Learned all = sum_of(prices, [](const LayerPrice& row) { return row.learned; });
-  return {.weights = weights_bytes(prices),
-          .gradients = Bytes(mul(plan.gradient_bytes, all.total)),
-          .optimizer = optimizer_bytes(plan, all.total, all.factored),
-          .parameters = all.total};
+void add(HeldRows& rows, const LayerKinds& kinds, const ModelChunk& chunk) {
+  for (std::size_t k = 0; k < kinds.size; ++k) rows.layers[k] += layers_in(kinds.kinds[k], chunk);
+  rows.embedding = rows.embedding || chunk.embedding;
+  rows.head = rows.head || chunk.head;
+}
+
+namespace {
+SharedNumbers all_of(const LayerPrice& row) { return {row.learned.total - row.experts.total, row.experts.total}; }
+SharedNumbers trained_of(const LayerPrice& row) {
+  return {row.learned.trained() - row.experts.trained(), row.experts.trained()};
+}
+void hold(HeldSums& s, const LayerPrice& row, Count n) {
+  s.all += n * row.learned;
+  s.experts += n * row.experts;
+  s.frozen += n * row.frozen;
+  s.frozen_experts += n * row.frozen_experts;
+}
+}  // namespace
+
+HeldSums held_sums(const Prices& p, const HeldRows& rows) {
+  HeldSums s;
+  const auto outside = [&](const LayerPrice& row) {
+    hold(s, row, 1);
+    s.weights.outside.add(all_of(row), 1);
+    s.gradients.outside.add(trained_of(row), 1);
+  };
+  if (rows.embedding) outside(p.embedding());
+  for (std::size_t k = 0; k < p.kinds.size; ++k) {
+    const Count n = rows.layers[k];
+    if (n == 0) continue;
+    const LayerPrice& row = p.layer(k);
+    hold(s, row, n);
+    s.weights.layers.add(all_of(row), n);
+    s.weights.largest.see(all_of(row));
+    s.gradients.layers.add(trained_of(row), n);
+    s.gradients.largest.see(trained_of(row));
+  }
+  if (rows.head) outside(p.head());
+  if (rows.head && !rows.embedding) {  // the last stage has a copy of the table
+    const Learned& table = p.head().tied;
+    s.all += table;
+    s.frozen += p.head().tied_frozen;
+    s.weights.outside.add({.own = table.total}, 1);
+    s.gradients.outside.add({.own = table.trained()}, 1);
+  }
+  return s;
+}
+
+States training_states(const HeldSums& sums, const Plan& plan, const Layout& layout) {
+  return states_of(plan, {layout, sums}, Zero::weights, Zero::gradients, Zero::optimizer);
+}
+States updated_states(const HeldSums& sums, const Plan& plan, const Layout& layout) {
+  return states_of(plan, {layout, sums}, Zero::optimizer, Zero::optimizer, Zero::optimizer);
+}
+States training_states(const Prices& prices, const Plan& plan, const Layout& layout,
+                       std::span<const ModelChunk> chunks) {
+  return training_states(held_sums(prices, rows_of(prices, chunks)), plan, layout);
+}
+States updated_states(const Prices& prices, const Plan& plan, const Layout& layout,
+                      std::span<const ModelChunk> chunks) {
+  return updated_states(held_sums(prices, rows_of(prices, chunks)), plan, layout);
 }
 
 Bytes pass_workspace(const Prices& pass) {
@@ -76,21 +243,66 @@ Bytes weights_bytes(const Prices& prices) {
   return sum_of(prices, [](const LayerPrice& row) { return row.weights; });
 }
 
-Memory training_memory(const Prices& prices, const Plan& plan, Bytes process) {
-  const States s = training_states(prices, plan);
-  Memory m{.weights = s.weights,
+Bytes kept_bytes(const Prices& prices, const Plan& plan, const ModelChunk& chunk) {
+  return ChunkTensors(prices, plan, chunk).kept();
+}
+
+Bytes kept_for_weights(const Prices& prices, const ModelChunk& chunk) {
+  Bytes all;
+  for_each_row(prices, chunk, [&](const LayerPrice& row, Count n) { all += n * row.for_weights; });
+  return all;
+}
+
+ChunkAlive chunk_alive(const Prices& prices, const Plan& plan, const ModelChunk& chunk) {
+  const ChunkTensors tensors(prices, plan, chunk);
+  ChunkAlive a{.kept = tensors.kept(), .for_weights = kept_for_weights(prices, chunk)};
+  a.rest = tensors.peak() - a.kept;
+  if (chunk.head) a.logits = prices.head().logits;
+  return a;
+}
+
+void add(StageAlive& alive, const ChunkAlive& chunk, Count micro_batches, Count for_weights) {
+  alive.kept += micro_batches * chunk.kept + for_weights * chunk.for_weights;
+  alive.logits += chunk.logits;
+  if (micro_batches > 0) alive.rest = std::max(alive.rest, chunk.rest);
+}
+
+Memory stage_memory(const Prices& prices, const HeldSums& sums, const StageAlive& alive, const Plan& plan,
+                    const Layout& layout, Bytes process) {
+  const States s = training_states(sums, plan, layout);
+  Memory m{.weights = s.weights + s.frozen,
            .gradients = s.gradients,
            .optimizer = s.optimizer,
-           .process = process,
-           .parameters = s.parameters};
-  const bool full = plan.recompute == Recompute::full;
-  const Bytes kept = kept_below(prices, max_layers, full), live = step_peak(prices, full, kept);
-  m.logits = prices.head().logits;
-  m.activations = kept + prices.head().alive.kept;
+           .parameters = s.parameters,
+           .trained = s.trained};
+  m.activations = alive.kept;
+  m.logits = alive.logits;
+  const Bytes live = alive.kept + alive.rest;
+  m.process = process;
+  m.gathered = gathered(sums, plan, layout);
+  m.buckets = buckets(sums, plan, layout);
+  if (ranks(layout, Group::pipeline) > 1) m.exchange = 2 * prices.layer(0).alive.input;
   m.workspace = std::max(Bytes(), live - std::min(live, m.activations + m.logits));
-  m.total = m.weights + m.gradients + m.optimizer + m.activations + m.logits + m.workspace + m.process;
-  m.peak = m.weights + m.gradients + m.optimizer + live + m.process;
+  const Bytes besides = m.weights + m.gradients + m.optimizer + m.gathered + m.buckets + m.exchange + m.process;
+  m.total = besides + m.activations + m.logits + m.workspace;
+  m.peak = besides + live;
   return m;
+}
+
+Memory stage_memory(const Prices& prices, const Plan& plan, const Layout& layout, std::span<const ChunkInFlight> held,
+                    Bytes process) {
+  HeldRows rows;
+  StageAlive alive;
+  for (const ChunkInFlight& h : held) {
+    add(rows, prices.kinds, h.chunk);
+    add(alive, chunk_alive(prices, plan, h.chunk), h.micro_batches, h.for_weights);
+  }
+  return stage_memory(prices, held_sums(prices, rows), alive, plan, layout, process);
+}
+
+Memory training_memory(const Prices& prices, const Plan& plan, const Layout& layout, Bytes process) {
+  const ChunkInFlight all{whole_model(prices.kinds)};
+  return stage_memory(prices, plan, layout, {&all, 1}, process);
 }
 
 Memory inference_memory(const Prices& prefill, Bytes workspace_of_last, const Plan& plan, Bytes process) {
@@ -115,13 +327,17 @@ Prices price_holdings(const Arch& arch, const Plan& plan, const Layout& layout) 
 }
 
 States training_states(const Arch& arch, const Plan& plan, const Layout& layout) {
-  return training_states(price_pass(arch, plan, layout, {}, prefill_step(plan, 1), Phase::training), plan);
+  Plan token = plan;
+  token.seq = token.micro_batch = token.global_batch = 1;
+  const Prices prices = price_pass(arch, token, layout, {}, training_step(token), Phase::training);
+  const ModelChunk all = whole_model(prices.kinds);
+  return training_states(prices, plan, layout, {&all, 1});
 }
 Bytes weights_bytes(const Arch& arch, const Plan& plan, const Layout& layout) {
   return weights_bytes(price_holdings(arch, plan, layout));
 }
 Memory training_memory(const Arch& arch, const Plan& plan, const Layout& layout, Bytes process) {
-  return training_memory(price(arch, plan, layout, {}), plan, process);
+  return training_memory(price(arch, plan, layout, {}), plan, layout, process);
 }
 Memory inference_memory(const Arch& arch, const Plan& plan, const Layout& layout, Bytes process) {
   const Prices last = price_decode(arch, plan, layout, {}, add(plan.prompt, plan.generate));

@@ -1,32 +1,126 @@
 #pragma once
 /// Memory of one device, the most loaded one: tensors held, and the peak of what is alive at once.
 
-#include "calc/price.hpp"
+#include <algorithm>
+#include <span>
+
+#include "calc/chunk.hpp"
 
 namespace llmcalc {
 
 struct Memory {
-  Bytes weights{}, gradients{}, optimizer{};
-  Bytes activations{};  ///< kept for backward, all layers
+  Bytes weights{}, gradients{}, optimizer{};  ///< the rank's own, or its shards of them
+  Bytes activations{};                        ///< kept for backward, all layers
   Bytes logits{};
   Bytes kv_cache{};
-  Bytes workspace{};     ///< alive at the worst moment besides the fields above
+  Bytes workspace{};     ///< alive at the worst moment besides the other fields
+  Bytes gathered{};      ///< weights of other ranks' shards, while layers run
+  Bytes buckets{};       ///< gradients on their way to the ranks that shard them
+  Bytes exchange{};      ///< messages between the stages of a pipeline
   Bytes process{};       ///< driver, libraries, kernels before any tensor; measured, 0 where it is not known
   Bytes total{};         ///< the sum of the above
   Bytes peak{};          ///< most alive at once; below total where not all is alive together
   Count parameters = 0;  ///< held by this device
+  Count trained = 0;     ///< of them
 };
 
 /// Weights, gradients and optimizer state of one device.
 struct States {
-  Bytes weights{}, gradients{}, optimizer{};
-  Count parameters = 0;
+  Bytes weights{}, gradients{}, optimizer{};  ///< of what is trained
+  Bytes frozen{};                             ///< weights that are not
+  Count parameters = 0;                       ///< that it works with, sharded or not
+  Count trained = 0;                          ///< of them
 };
-States training_states(const Prices& prices, const Plan& plan);
+
+/// States of the chunks that a rank holds. ZeRO (arXiv:1910.02054): of n numbers that d ranks share out each holds
+/// ceil(n/d): of the optimizer's from stage 1, of the gradients from stage 2, of the weights from stage 3. Experts that
+/// are divided over ranks are shared out among the ranks that hold the same ones.
+States training_states(const Prices& prices, const Plan& plan, const Layout& layout,
+                       std::span<const ModelChunk> chunks);
+/// The states that its optimizer works on: with any ZeRO stage, the shards of all three.
+States updated_states(const Prices& prices, const Plan& plan, const Layout& layout, std::span<const ModelChunk> chunks);
+/// The states of a device that holds the model's layers all.
 States training_states(const Arch& arch, const Plan& plan, const Layout& layout = {});
 
-/// Memory of one optimizer step of micro-batches (micro_batch, seq).
-Memory training_memory(const Prices& prices, const Plan& plan, Bytes process = {});
+/// A chunk, and of how many micro-batches a rank keeps something of it at its worst moment.
+struct ChunkInFlight {
+  ModelChunk chunk;
+  Count micro_batches = 1;  ///< their activations
+  Count for_weights = 0;    ///< what their weight gradients still need, and no more
+};
+
+/// Bytes that a chunk keeps of one micro-batch for backward, and for its weight gradients alone.
+Bytes kept_bytes(const Prices& prices, const Plan& plan, const ModelChunk& chunk);
+Bytes kept_for_weights(const Prices& prices, const ModelChunk& chunk);
+
+/// Rows that a rank holds, of whatever chunks: layers of each kind, embedding, head.
+struct HeldRows {
+  std::array<Count, 8> layers{};
+  bool embedding = false, head = false;
+  constexpr bool operator==(const HeldRows&) const = default;
+};
+void add(HeldRows& rows, const LayerKinds& kinds, const ModelChunk& chunk);
+
+/// Numbers of some rows: those that all data-parallel ranks hold, and divided experts.
+struct SharedNumbers {
+  Count own = 0, experts = 0;
+  void add(const SharedNumbers& one, Count n) {
+    own = llmcalc::add(own, mul(n, one.own));
+    experts = llmcalc::add(experts, mul(n, one.experts));
+  }
+};
+/// The most that one layer has of all numbers, without and of divided experts.
+struct LargestLayer {
+  Count all = 0, own = 0, experts = 0;
+  void see(const SharedNumbers& one) {
+    all = std::max(all, llmcalc::add(one.own, one.experts));
+    own = std::max(own, one.own);
+    experts = std::max(experts, one.experts);
+  }
+};
+/// Numbers that data-parallel ranks may exchange.
+struct Travelling {
+  SharedNumbers layers{}, outside{};  ///< of all layers; of embedding and head, a copy of the table among them
+  LargestLayer largest{};
+};
+
+/// What the states of a rank follow from, however they are sharded.
+struct HeldSums {
+  Learned all{}, experts{};          ///< the rank's numbers, and divided experts among them
+  Bytes frozen{}, frozen_experts{};  ///< weights that are not trained, without and of divided experts
+  Travelling weights{}, gradients{};
+};
+HeldSums held_sums(const Prices& prices, const HeldRows& rows);
+
+/// States of a rank, as below.
+States training_states(const HeldSums& sums, const Plan& plan, const Layout& layout);
+States updated_states(const HeldSums& sums, const Plan& plan, const Layout& layout);
+
+/// What a rank keeps of its micro-batches at its worst moment, and what is alive besides: the most that a chunk of
+/// which it keeps something needs above what that keeps.
+struct StageAlive {
+  Bytes kept{}, rest{}, logits{};
+};
+/// What a chunk adds to it.
+struct ChunkAlive {
+  Bytes kept{}, for_weights{}, rest{}, logits{};
+};
+ChunkAlive chunk_alive(const Prices& prices, const Plan& plan, const ModelChunk& chunk);
+void add(StageAlive& alive, const ChunkAlive& chunk, Count micro_batches, Count for_weights);
+
+/// Memory of one rank in an optimizer step of micro-batches (micro_batch, seq).
+///   gathered: under ZeRO-3 the weights of embedding and head while a micro-batch runs, and of two layers, one that
+///     runs and one that is fetched (all layers where they are not gathered again for backward); none of those that no
+///     other rank holds
+///   buckets: from ZeRO-2, one layer's gradients, or those of embedding and head
+///   exchange: in a pipeline, a message that arrives and one that leaves
+/// Sources: ZeRO; PyTorch FSDP (arXiv:2304.11277), section 4.2: a unit runs while the next is fetched.
+Memory stage_memory(const Prices& prices, const Plan& plan, const Layout& layout, std::span<const ChunkInFlight> held,
+                    Bytes process = {});
+Memory stage_memory(const Prices& prices, const HeldSums& sums, const StageAlive& alive, const Plan& plan,
+                    const Layout& layout, Bytes process = {});
+/// Memory of a rank that holds all of the model's layers.
+Memory training_memory(const Prices& prices, const Plan& plan, const Layout& layout, Bytes process = {});
 Memory training_memory(const Arch& arch, const Plan& plan, const Layout& layout = {}, Bytes process = {});
 
 /// Memory of the generation of batch sequences, the cache full: prompt + generate tokens.

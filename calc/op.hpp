@@ -27,11 +27,12 @@ struct Lookup {
 
 /// y (rows, out) = x (rows, in) W (in, out) + b, for `groups` matrices that share the rows: the experts of a mixture,
 /// or the heads of an absorbed projection. `rows` counts all groups together. top_k > 0: the rows are tokens x top_k
-/// and a router chose the groups.
+/// and a router chose the groups, among those of all `expert_ranks`; rows and groups are this rank's.
 struct Linear {
   Count rows = 0, in = 0, out = 0, groups = 1, top_k = 0;
   bool bias = false;
   bool tied = false;  ///< W is the token table, counted there
+  Count expert_ranks = 1;
   constexpr bool operator==(const Linear&) const = default;
 };
 
@@ -47,16 +48,24 @@ struct Norm {
 
 /// o = softmax(q k' / sqrt(qk_dim)) v, causal. q (sequences, queries, heads, qk_dim), k and v over `keys` tokens, of
 /// which the queries are the last, in kv_heads groups. latent_dim > 0: the cache holds one latent row of that width per
-/// token (MLA); absorbed: queries meet the latent rows themselves.
+/// token (MLA); absorbed: queries meet the latent rows themselves. Over context ranks (calc/parallel/context.hpp)
+/// either the queries are divided, and `queries` are this rank's, or the heads.
 struct Attention {
   Count sequences = 0, heads = 0, kv_heads = 0, queries = 0, keys = 0, qk_dim = 0, v_dim = 0;
   Reach reach{};
   Count latent_dim = 0, rope_dim = 0;
   bool absorbed = false, expanded_cache = false, sinks = false;
+  Count pair_ranks = 1;  ///< ranks that share the query-key pairs evenly, each with its own queries
+  Count head_ranks = 1;  ///< ranks that share the heads; each holds the sinks of all
+  bool ring = false;     ///< keys and values of the other ranks pass by, one rank's at a time
   constexpr bool operator==(const Attention&) const = default;
   constexpr Count rows() const { return mul(sequences, queries); }
+  /// Queries of all ranks.
+  constexpr Count all_queries() const { return queries * pair_ranks; }
   /// Tokens before the first query.
-  constexpr Count past() const { return keys - queries; }
+  constexpr Count past() const { return keys - all_queries(); }
+  /// Numbers of one token's keys and values, as the core reads them.
+  constexpr Count key_numbers() const { return absorbed ? latent_dim : mul(kv_heads, add(qk_dim, v_dim)); }
   constexpr bool caches_latent() const { return latent_dim > 0 && !expanded_cache; }
   /// Numbers cached per token by this layer on this rank.
   constexpr Count cached() const { return caches_latent() ? latent_dim : mul(kv_heads, add(qk_dim, v_dim)); }
@@ -98,15 +107,23 @@ struct Loss {
   constexpr bool operator==(const Loss&) const = default;
 };
 
+/// A router sends each token to top_k of `experts` experts. 0: there is no router.
+struct ExpertRouting {
+  Count top_k = 0, experts = 0;
+  constexpr bool operator==(const ExpertRouting&) const = default;
+};
+
 /// The exchange of a group's ranks: an op forward, an op backward, either of which may be absent. `elements` are those
-/// of the full tensor; number_bytes 0: they are activations.
+/// of the full tensor; number_bytes 0: they are activations. A message between two ranks (p2p) has no full tensor:
+/// `elements` are those of one message, and a rank of a ring sends `repeats` of them.
 struct Collective {
   bool forward_on = false, backward_on = false;
-  bool regather = false;  ///< gathers the saved shard again in backward
+  bool regather = false;  ///< does the forward exchange again in backward: what it brought is not kept
   CollectiveOp forward = CollectiveOp::all_reduce, backward = CollectiveOp::all_reduce;
   Group group = Group::tensor;
   Count elements = 0, ranks = 1, repeats = 1, number_bytes = 0;
-  Count out_elements = 0;  ///< of this rank's result
+  Count out_elements = 0;   ///< of this rank's result
+  ExpertRouting routing{};  ///< of tokens that are sent to experts
   constexpr bool operator==(const Collective&) const = default;
 };
 
@@ -134,6 +151,10 @@ class Inputs {
   constexpr Inputs(TensorId a = no_tensor, TensorId b = no_tensor, TensorId c = no_tensor, TensorId d = no_tensor)
       : ids_{a, b, c, d},
         size_(static_cast<std::uint8_t>((a != no_tensor) + (b != no_tensor) + (c != no_tensor) + (d != no_tensor))) {}
+  constexpr void push(TensorId t) {
+    assert(size_ < most);
+    ids_[size_++] = t;
+  }
   constexpr std::size_t size() const { return size_; }
   constexpr TensorId operator[](std::size_t i) const { return ids_[i]; }
   constexpr TensorId& operator[](std::size_t i) { return ids_[i]; }
@@ -155,12 +176,16 @@ struct Op {
   Count unit;  ///< a cut keeps whole multiples of this many numbers, such as a head's width
   Inputs in;
   TensorId out;  ///< no_tensor: works in place on in[0]
+  /// Adapters alone are trained beside frozen weights (calc/adapter.hpp).
+  enum class Weights : std::uint8_t { trained, frozen, adapter } weights = Weights::trained;
+
+  constexpr bool is_frozen() const { return weights == Weights::frozen; }
 
   constexpr bool in_place() const { return out == no_tensor; }
 };
 
-/// A list of up to 56 operators, stored in place.
-class OpList : public InPlace<Op, 56> {
+/// A list of up to 88 operators, stored in place.
+class OpList : public InPlace<Op, 88> {
  public:
   TensorId new_tensor() { return next_++; }
   std::size_t tensors() const { return next_; }

@@ -24,12 +24,61 @@ inline constexpr auto choices<Optimizer> = std::array{Choice{Optimizer::adam, "a
 
 enum class Recompute : std::uint8_t {
   none,
-  selective,  ///< the attention core runs again in backward; its scores are not stored
+  selective,  ///< some modules of every block run again in backward; what lies inside them is not stored
   full        ///< every block runs again in backward; only its input is stored
 };
 template <>
 inline constexpr auto choices<Recompute> = std::array{
     Choice{Recompute::none, "none"}, Choice{Recompute::selective, "selective"}, Choice{Recompute::full, "full"}};
+
+/// Which layers of a chunk (of the model, without a pipeline) run again under full recomputation, as Megatron-LM has
+/// it.
+enum class RecomputeMethod : std::uint8_t {
+  uniform,  ///< all, in groups of N: only the input of a group is stored
+  block     ///< the first N, one by one; the others store what they need
+};
+template <>
+inline constexpr auto choices<RecomputeMethod> =
+    std::array{Choice{RecomputeMethod::uniform, "uniform"}, Choice{RecomputeMethod::block, "block"}};
+
+/// A part of a block that selective recomputation can run again; calc/recompute.hpp says which operators it holds.
+enum class RecomputeModule : std::uint8_t { core, norm, act, mlp, up };
+template <>
+inline constexpr auto choices<RecomputeModule> = std::array{
+    Choice{RecomputeModule::core, "core"}, Choice{RecomputeModule::norm, "norm"}, Choice{RecomputeModule::act, "act"},
+    Choice{RecomputeModule::mlp, "mlp"}, Choice{RecomputeModule::up, "up"}};
+
+/// A set of values of an enum that has a table of names.
+template <typename E>
+class SetOf {
+ public:
+  constexpr SetOf() = default;
+  constexpr SetOf(E m) { add(m); }
+  constexpr void add(E m) { bits_ |= bit(m); }
+  constexpr bool has(E m) const { return (bits_ & bit(m)) != 0; }
+  constexpr bool empty() const { return bits_ == 0; }
+  constexpr bool operator==(const SetOf&) const = default;
+  static constexpr SetOf all() {
+    SetOf s;
+    for (const auto& row : choices<E>) s.add(row.value);
+    return s;
+  }
+
+ private:
+  static constexpr unsigned bit(E m) { return 1U << static_cast<unsigned>(m); }
+  unsigned bits_ = 0;
+};
+using RecomputeModules = SetOf<RecomputeModule>;
+
+/// Matrices of a block that can have a low-rank adapter, named as in Hugging Face's models: latent attention's
+/// projections of queries count as q, those of keys and values as k; experts as the MLP that they are.
+enum class LoraTarget : std::uint8_t { q, k, v, out, gate, up, down };
+template <>
+inline constexpr auto choices<LoraTarget> =
+    std::array{Choice{LoraTarget::q, "q"},     Choice{LoraTarget::k, "k"},      Choice{LoraTarget::v, "v"},
+               Choice{LoraTarget::out, "out"}, Choice{LoraTarget::out, "o"},    Choice{LoraTarget::gate, "gate"},
+               Choice{LoraTarget::up, "up"},   Choice{LoraTarget::down, "down"}};
+using LoraTargets = SetOf<LoraTarget>;
 
 enum class AttentionImpl : std::uint8_t {
   naive,  ///< computes and stores the S x S scores
@@ -112,10 +161,16 @@ struct Plan {
   DType state_precision = dtypes::fp32;
   Count gradient_bytes = 4;
   Recompute recompute = Recompute::none;
+  RecomputeMethod recompute_method = RecomputeMethod::uniform;
+  Count recompute_layers = 1;  ///< N of the method: at least 1 in a group, any number of a block
+  RecomputeModules recompute_modules = RecomputeModule::core;  ///< of selective recomputation
   SoftmaxStore softmax_store = SoftmaxStore::minimal;
   GluStore glu_store = GluStore::all;
   bool norm_stats = true, dropout = false;
   LogitStore logits{};
+  Count lora_rank = 0;  ///< of adapters (calc/adapter.hpp), which alone are trained; 0: the model is trained
+  LoraTargets lora_targets = LoraTargets::all();
+  WeightFormats base_precision{};  ///< of the frozen weights under LoRA
 
   // inference
   Count batch = 1, prompt = 2048, generate = 256;
@@ -135,11 +190,39 @@ struct Plan {
   Roofline roofline = Roofline::op;
   std::optional<double> efficiency{};  ///< achieved / peak FLOP/s of matmuls; absent: the hardware file's, or none
   std::optional<double> memory_efficiency{};  ///< achieved / peak bytes/s; absent: the hardware file's, or none
-  double overlap = 0;                         ///< fraction of communication hidden behind compute
-  double memory_utilization = 1;              ///< fraction of the device's memory that may be used
+  std::optional<double> overlap{};  ///< the fraction of exchanges that compute hides; absent: all that can be hidden
+  double memory_utilization = 1;    ///< fraction of the device's memory that may be used
 
   constexpr bool operator==(const Plan&) const = default;
 };
+
+/// The fraction of an exchange inside a layer that is hidden: the next operator waits for its result, so none of it
+/// unless the plan says so.
+constexpr double hidden_inside(const Plan& p) { return p.overlap.value_or(0); }
+/// The fraction of an exchange that is hidden by work which does not wait for its result: gathered weights of the next
+/// layer, gradients of the last one, keys and values of the next step of a ring.
+constexpr double hidden_beside(const Plan& p) { return p.overlap.value_or(1); }
+
+/// The modules of every block that run again while the rest does not.
+constexpr RecomputeModules selected_modules(const Plan& p) {
+  return p.recompute == Recompute::selective ? p.recompute_modules : RecomputeModules();
+}
+
+/// Whether only some layers of a chunk run again.
+constexpr bool recomputes_block(const Plan& p) {
+  return p.recompute == Recompute::full && p.recompute_method == RecomputeMethod::block;
+}
+
+/// Whether groups of several layers run again, of which only the first one's input is stored.
+constexpr bool recomputes_groups(const Plan& p) {
+  return p.recompute == Recompute::full && p.recompute_method == RecomputeMethod::uniform && p.recompute_layers > 1;
+}
+
+/// Whether neither nothing, nor the attention cores, nor every layer by itself runs again.
+constexpr bool recomputes_partly(const Plan& p) {
+  return recomputes_block(p) || recomputes_groups(p) ||
+         (p.recompute == Recompute::selective && p.recompute_modules != RecomputeModule::core);
+}
 
 /// Number format of activations, the attention core, routers, norms, the token table and the head: 16 bits where the
 /// products of the blocks are in fewer. Sources: DeepSeek-V3 (arXiv:2412.19437) 3.3.1; torchao's Float8Linear, which
@@ -148,11 +231,22 @@ constexpr DType working_format(const Plan& p) {
   return p.precision.format().element_bits < 16 ? p.working : p.precision;
 }
 
+/// Whether only adapters are trained.
+constexpr bool trains_adapters(const Plan& p) { return p.lora_rank > 0; }
+
 /// Weight format of training: the plan's if it has no groups in any component; a quantised checkpoint is trained in
 /// the compute format.
 constexpr DType training_weights(const Plan& p) {
   const DType t = p.weight_precision[Component::mlp];
   return p.weight_precision.uniform() && t.plain() ? t : working_format(p);
 }
+
+/// Weight formats that training holds: frozen weights keep their own.
+constexpr WeightFormats held_weights(const Plan& p) {
+  return trains_adapters(p) ? p.base_precision : WeightFormats(training_weights(p));
+}
+
+/// Whether ZeRO-3 can gather the weights: all are numbers of one format.
+constexpr bool gathers_weights(const Plan& p) { return held_weights(p) == WeightFormats(training_weights(p)); }
 
 }  // namespace llmcalc

@@ -1,6 +1,10 @@
 #include "calc/price.hpp"
 
 #include <algorithm>
+#include <array>
+
+#include "calc/parallel/expert.hpp"
+#include "calc/recompute.hpp"
 
 namespace llmcalc {
 namespace {
@@ -11,7 +15,7 @@ bool runs_again(const Plan& plan, SegmentKind segment, const Op& op) {
     case Recompute::none:
       return false;
     case Recompute::selective:
-      return std::holds_alternative<Attention>(op.shape);
+      return holds_any(plan.recompute_modules, op);
     case Recompute::full:
       return segment == SegmentKind::block;
   }
@@ -23,6 +27,13 @@ Flops& part(Work& w, const Op& op) {
   return op.component == Component::lm_head ? w.head : w.linear;
 }
 
+void add_time(Time& all, WorkTime& work, const Op& op, const Time& t) {
+  all += t;
+  const bool product = std::holds_alternative<Linear>(op.shape) || std::holds_alternative<LinearAttention>(op.shape);
+  const bool core = std::holds_alternative<Attention>(op.shape);
+  (product ? work.matmul : core ? work.attention : work.elementwise) += t.compute + t.memory;
+}
+
 /// Adds one direction of one operator; without a device, no times.
 void add_operator(PassPrice& pass, const Op& op, const Cost& c, const Pricing& p, Direction direction, const Plan& plan,
                   const Prices& prices) {
@@ -30,14 +41,16 @@ void add_operator(PassPrice& pass, const Op& op, const Cost& c, const Pricing& p
   if (prices.bound_rates.memory.value <= 0) return;
   const double executed = static_cast<double>(c.executed.value), moved = c.moved.total();
   if (plan.roofline == Roofline::step) {
-    pass.bound.compute += Seconds(executed / format_rate(op, prices.bound_rates).value);
-    if (prices.estimated) pass.estimate.compute += Seconds(executed / format_rate(op, prices.estimated_rates).value);
+    const auto alone = [&](const Rates& r) { return Time{.compute = Seconds(executed / format_rate(op, r).value)}; };
+    add_time(pass.bound, pass.bound_work, op, alone(prices.bound_rates));
+    if (prices.estimated) add_time(pass.estimate, pass.estimate_work, op, alone(prices.estimated_rates));
     return;
   }
-  pass.bound += op_time(executed, moved, op_rates(op, prices.bound_rates));
+  add_time(pass.bound, pass.bound_work, op, op_time(executed, moved, op_rates(op, prices.bound_rates)));
   if (!prices.estimated) return;
   const Rates& rates = prices.estimated_rates;
-  pass.estimate += op_time(executed, moved, prices.uniform ? op_rates(rates) : reached(op, c, p, direction, rates));
+  add_time(pass.estimate, pass.estimate_work, op,
+           op_time(executed, moved, prices.uniform ? op_rates(rates) : reached(op, c, p, direction, rates)));
 }
 
 /// Prices segments one after another, each in one visit.
@@ -63,8 +76,9 @@ class Pricer {
         if (!is_aside(op)) count(row, op, costs(op, p_));
     if (cores_ != nullptr) put_aside(s);
     prices_.whole += row.layers * row.whole;
-    row.alive = liveness(s.ops, p_, s.input_elements, plan_.recompute == Recompute::selective, row.logits);
+    row.alive = liveness(s.ops, p_, s.input_elements, row.logits);
     row.summed = summed_gradients(s.ops, layout_, Group::tensor);
+    row.for_weights = read_for_weights(s.ops);
   }
 
   /// Counts the FLOPs of a segment and prices nothing else.
@@ -83,6 +97,18 @@ class Pricer {
 
  private:
   bool is_aside(const Op& op) const { return cores_ != nullptr && std::holds_alternative<Attention>(op.shape); }
+  Bytes read_for_weights(const OpList& ops) const {
+    std::array<bool, 256> counted{};
+    Bytes all;
+    for (const Op& op : ops) {
+      const Linear* l = std::get_if<Linear>(&op.shape);
+      if (l == nullptr || op.is_frozen()) continue;
+      all += bytes_of(p_.activation, mul(l->rows, l->out));
+      if (!counted[op.in[0]]) all += bytes_of(p_.activation, mul(l->rows, l->in));
+      counted[op.in[0]] = true;
+    }
+    return all;
+  }
   void put_aside(const Segment& s) const {
     const auto core_of = [&](const OpList& ops) {
       return std::find_if(ops.begin(), ops.end(), [&](const Op& op) { return is_aside(op); });
@@ -111,8 +137,21 @@ class Pricer {
   }
 
   void hold(LayerPrice& row, const Op& op) const {
-    row.learned += learned(op.shape);
-    row.weights += weight_bytes(op.shape, stored(op.shape, op.component, p_));
+    const Learned mine = learned(op);
+    const bool divided = folds_experts(layout_) && is_divided_over_experts(op);
+    row.learned += mine;
+    if (divided) row.experts += mine;
+    if (const Linear* l = std::get_if<Linear>(&op.shape); l != nullptr && l->tied) {
+      Linear table = *l;
+      table.tied = false;
+      Op own = op;
+      own.shape = table;
+      row.tied += learned(own);
+      if (op.is_frozen()) row.tied_frozen += weight_bytes(table, stored(own, p_));
+    }
+    const Bytes bytes = weight_bytes(op.shape, stored(op, p_));
+    row.weights += bytes;
+    if (op.is_frozen()) (divided ? row.frozen_experts : row.frozen) += bytes;
     const CacheRow cache = cache_row(op.shape, plan_.kv_precision);
     if (cache.per_token != Bytes() || cache.state != Bytes()) row.cache = cache;
   }
@@ -135,6 +174,7 @@ class Pricer {
     if (!p_.training() || !runs_again(plan_, row.segment, op)) return;
     row.whole.again += c.forward.model;
     row.whole.executed += c.forward.executed;
+    row.whole.executed_again += c.forward.executed;
   }
 
   const Plan& plan_;

@@ -16,11 +16,17 @@
 
 namespace llmcalc {
 
+/// Seconds of matrix products, of attention's cores and of all other operators, without launches.
+struct WorkTime {
+  Seconds matmul, attention, elementwise;
+};
+
 /// Cost and time of one direction of one layer on one rank, exchanges listed separately.
 struct PassPrice {
   Cost cost;
   Time bound;     ///< at the datasheet's rates; under the roofline of a whole step, of the FLOPs alone
   Time estimate;  ///< at measured or stated efficiencies; empty where there are none
+  WorkTime bound_work, estimate_work;  ///< parts of the two
   Exchanges exchanges;
 };
 
@@ -44,16 +50,18 @@ struct WholeFlops {
   Work forward;
   Flops backward{}, again{};  ///< model FLOPs of backward, and of recomputation
   Flops executed{};           ///< by the kernels in forward, backward and recomputation
+  Flops executed_again{};     ///< the part of it that recomputation does
   constexpr WholeFlops& operator+=(const WholeFlops& o) {
     forward += o.forward;
     backward += o.backward;
     again += o.again;
     executed += o.executed;
+    executed_again += o.executed_again;
     return *this;
   }
 };
 constexpr WholeFlops operator*(Count n, const WholeFlops& w) {
-  return {n * w.forward, n * w.backward, n * w.again, n * w.executed};
+  return {n * w.forward, n * w.backward, n * w.again, n * w.executed, n * w.executed_again};
 }
 
 /// The price of one layer of one kind, the embedding or the head: one micro-batch or one inference pass on one rank.
@@ -65,9 +73,14 @@ struct LayerPrice {
   PassPrice again{};                              ///< forward work that backward recomputes
   WholeFlops whole{};
   Learned learned{};
+  Learned experts{};    ///< the part of `learned` that is divided over expert-parallel ranks
+  Learned tied{};       ///< the token table's, where the head uses it too
+  Bytes tied_frozen{};  ///< its bytes, where it is not trained
   Bytes weights{};
+  Bytes frozen{}, frozen_experts{};  ///< of them, those that are not trained, without and of divided experts
   CacheRow cache{};
-  Bytes logits{};  ///< logits of the head in training
+  Bytes logits{};       ///< logits of the head in training
+  Bytes for_weights{};  ///< that the products' weight gradients read: inputs, each once, and gradients of results
   Liveness alive{};
   Count summed = 0;  ///< numbers whose gradients the tensor-parallel ranks sum
 };

@@ -19,6 +19,8 @@ struct Pricing {
   SoftmaxStore softmax_store = SoftmaxStore::minimal;
   GluStore glu_store = GluStore::all;
   LogitFormat logits = LogitFormat::fp32;
+  DType trained = dtypes::bf16;  ///< weight format of adapters; all other weights are then frozen, in `weight`
+  RecomputeModules again{};      ///< modules of a block that backward runs again
   bool norm_stats = true, dropout = false;
   Count gradient_bytes = 4;
   bool accumulate = false;  ///< gradients are added to those of earlier micro-batches
@@ -42,12 +44,14 @@ constexpr Pricing pricing(const Plan& p, Phase phase, const Layout& l = {}) {
           .activation = working_format(p),
           .cache = p.kv_precision,
           .product = p.precision,
-          .weight = training ? WeightFormats(training_weights(p)) : p.weight_precision,
+          .weight = training ? held_weights(p) : p.weight_precision,
           .attention = p.attention,
           .convention = p.attention_flops,
           .softmax_store = p.softmax_store,
           .glu_store = p.glu_store,
           .logits = p.logits.format,
+          .trained = training_weights(p),
+          .again = training ? selected_modules(p) : RecomputeModules(),
           .norm_stats = p.norm_stats,
           .dropout = training && p.dropout,
           .gradient_bytes = p.gradient_bytes,

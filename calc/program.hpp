@@ -25,7 +25,9 @@ constexpr Step training_step(const Plan& p) {
           .training = true,
           .absorbed = p.mla == Mla::absorbed,
           .dropout = p.dropout,
-          .fused_glu = p.glu_store != GluStore::all};
+          .fused_glu = p.glu_store != GluStore::all,
+          .lora_rank = p.lora_rank,
+          .lora_targets = p.lora_targets};
 }
 constexpr Step prefill_step(const Plan& p, Count tokens) {
   return {.sequences = p.batch,

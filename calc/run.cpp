@@ -1,5 +1,7 @@
 #include "calc/run.hpp"
 
+#include <cmath>
+
 namespace llmcalc {
 
 double utilization(double flops_per_token, double tokens_per_second, Count devices, FlopsPerSecond peak) {
@@ -24,6 +26,24 @@ double device_hours(Count devices, Seconds run) { return static_cast<double>(dev
 double energy_kwh(double device_hours, double watts, double pue) { return device_hours * watts * pue / 1000; }
 double co2_kg(double kwh, double kg_per_kwh) { return kwh * kg_per_kwh; }
 double cost(double device_hours, double price_per_hour) { return device_hours * price_per_hour; }
+
+Seconds time_between_failures(const Failures& f) {
+  return Seconds(f.mtbf_hours * seconds_per_hour / static_cast<double>(f.devices));
+}
+
+Seconds checkpoint_interval(const Failures& f) {
+  const Seconds between = time_between_failures(f);
+  const double ratio = f.checkpoint / (2 * between);
+  if (ratio >= 1) return between;
+  return std::sqrt(2 * f.checkpoint.value * between.value) * (1 + std::sqrt(ratio) / 3 + ratio / 9) * Seconds(1) -
+         f.checkpoint;
+}
+
+double goodput(const Failures& f) {
+  const Seconds between = time_between_failures(f), work = checkpoint_interval(f);
+  if (f.checkpoint.value == 0) return std::exp(-(f.restart / between));  // work is saved as it is done
+  return work / (std::exp(f.restart / between) * std::expm1((work + f.checkpoint) / between) * between);
+}
 
 double tokens_of_words(double words) { return words * tokens_per_word; }
 double words_of_tokens(double tokens) { return tokens / tokens_per_word; }

@@ -35,6 +35,24 @@ double co2_kg(double kwh, double kg_per_kwh);
 /// device-hours x price of one of them.
 double cost(double device_hours, double price_per_hour);
 
+/// A run on devices that fail, independently and at a constant rate: a failure stops all, and the run goes on from the
+/// last checkpoint.
+struct Failures {
+  double mtbf_hours = 0;  ///< mean time between failures of one device
+  Count devices = 1;
+  Seconds checkpoint;  ///< the run waits so long for every checkpoint
+  Seconds restart;     ///< from a failure until work goes on
+};
+/// Mean time between failures of all devices together.
+Seconds time_between_failures(const Failures& f);
+/// The interval of work between checkpoints that wastes least, M being the time between failures and C a checkpoint's:
+/// sqrt(2 C M) (1 + sqrt(C / 2M) / 3 + (C / 2M) / 9) - C; M where C is 2 M or more. Source: Daly 2006, "A higher order
+/// estimate of the optimum checkpoint interval for restart dumps", whose first term is Young's (1974).
+Seconds checkpoint_interval(const Failures& f);
+/// The share of the time that is work kept: tau / (M e^(R/M) (e^((tau + C)/M) - 1)) at that interval tau, R being the
+/// restart. Source: Daly 2006.
+double goodput(const Failures& f);
+
 /// Tokens per word of English text, on average (Goon §1, footnote 1). Some tokenizers and languages differ by a factor
 /// of two or more.
 inline constexpr double tokens_per_word = 1.3;

@@ -28,6 +28,14 @@ inline Stored stored(const Shape& shape, Component c, const Pricing& p) {
   return s;
 }
 
+/// The same of an operator: an adapter's are in the format that is trained.
+inline Stored stored(const Op& op, const Pricing& p) {
+  if (op.weights != Op::Weights::adapter) return stored(op.shape, op.component, p);
+  Pricing own = p;
+  own.weight = p.trained;
+  return stored(op.shape, op.component, own);
+}
+
 /// Bytes of one token's keys and values in format t, each a row of its own: one per KV head, or the latent row.
 inline Bytes token_rows(const Attention& a, DType t, bool latent) {
   return latent ? row_bytes(t, a.latent_dim) : a.kv_heads * (row_bytes(t, a.qk_dim) + row_bytes(t, a.v_dim));

@@ -4,34 +4,6 @@
 #include "calc/search.hpp"
 
 namespace llmcalc {
-namespace {
-
-PassSum micro_batch(const Prices& prices, const Plan& plan) {
-  PassSum sum;
-  const auto add = [&](const PassPrice& pass, Count layers) { sum.add(pass, layers, plan.roofline == Roofline::step); };
-  for (const LayerPrice& row : prices.rows) {
-    add(row.forward, row.layers);
-    add(row.backward_input, row.layers);
-    add(row.backward_weight, row.layers);
-    if (plan.recompute != Recompute::none) add(row.again, row.layers);
-  }
-  return sum;
-}
-
-/// The sum of those gradients that tensor-parallel ranks share, once per step.
-Exchanges gradient_sums(const Prices& prices, const Plan& plan) {
-  Count numbers = 0;
-  for (const LayerPrice& row : prices.rows) numbers = add(numbers, mul(row.layers, row.summed));
-  Exchanges all;
-  if (numbers > 0)
-    all.add({.group = Group::tensor,
-             .op = CollectiveOp::all_reduce,
-             .messages = 1,
-             .bytes = Bytes(mul(numbers, plan.gradient_bytes))});
-  return all;
-}
-
-}  // namespace
 
 TrainingFlops training_flops(const WholeFlops& all) {
   TrainingFlops f{
@@ -41,8 +13,24 @@ TrainingFlops training_flops(const WholeFlops& all) {
   return f;
 }
 
-TrainingFlops training_flops(const Arch& arch, const Plan& plan) {
-  return training_flops(whole_flops(arch, plan, training_step(plan), Phase::training));
+TrainingFlops training_flops(const Prices& prices, const Plan& plan, const Partition& partition) {
+  if (!recomputes_block(plan)) return training_flops(prices.whole);
+  WholeFlops all = prices.whole;  // as if all layers ran again
+  for (std::size_t k = 0; k < prices.kinds.size; ++k) {
+    const LayerKind& kind = prices.kinds.kinds[k];
+    Count once = kind.count;
+    for (Count q = 0; q < partition.size(); ++q)
+      once -= layers_in(kind, first_layers(partition[q], plan.recompute_layers));
+    all.again -= once * prices.layer(k).whole.again;
+    all.executed -= once * prices.layer(k).whole.executed_again;
+  }
+  return training_flops(all);
+}
+
+TrainingFlops training_flops(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster) {
+  if (!recomputes_block(plan)) return training_flops(whole_flops(arch, plan, training_step(plan), Phase::training));
+  const Prices prices = price(arch, plan, layout, cluster.device);
+  return training_flops(prices, plan, partition(prices, plan, layout, cluster));
 }
 
 Work work_of_sequence(const Arch& arch, const Plan& plan, Count seq) {
@@ -70,30 +58,6 @@ std::optional<Count> attention_equals_rest_seq(const Arch& arch, const Plan& pla
     }
     return all >= seq * (token.linear + token.head);
   });
-}
-
-TrainEstimate assemble(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster) {
-  TrainEstimate e{.memory = training_memory(prices, plan, cluster.device.achieved.overhead),
-                  .flops = training_flops(prices.whole),
-                  .bound = {},
-                  .estimate = {},
-                  .estimated = prices.estimated,
-                  .tokens = mul(plan.global_batch, plan.seq)};
-  const PassTime one = pass_time(micro_batch(prices, plan), prices, plan, layout, cluster);
-  const States states{e.memory.weights, e.memory.gradients, e.memory.optimizer, e.memory.parameters};
-  const ExchangeTime sums = exchange_time(gradient_sums(prices, plan), layout, cluster);
-  const auto optimizer = [&](const Rates& r) {
-    return Time{.memory = optimizer_traffic(states, plan) / r.memory,
-                .communication = (1 - plan.overlap) * sums.at(r.link)};
-  };
-  const double n = static_cast<double>(micro_batches(plan, layout));
-  e.bound = {n * one.bound, optimizer(prices.bound_rates)};
-  e.estimate = e.estimated ? StepTime{n * one.estimate, optimizer(prices.estimated_rates)} : e.bound;
-  return e;
-}
-
-TrainEstimate train(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster) {
-  return assemble(price(arch, plan, layout, cluster.device), plan, layout, cluster);
 }
 
 double tokens_per_second(const TrainEstimate& e, const StepTime& t) {

@@ -2,23 +2,30 @@
 /// One optimizer step of training: FLOPs, time and memory.
 
 #include <optional>
+#include <vector>
 
 #include "calc/assemble.hpp"
+#include "calc/chunk_time.hpp"
 #include "calc/memory.hpp"
 #include "calc/parameters.hpp"
+#include "calc/partition.hpp"
+#include "calc/pipeline/makespan.hpp"
 
 namespace llmcalc {
 
 /// FLOPs of one training micro-batch, whole model.
 struct TrainingFlops {
   Flops forward{}, backward{};
-  Flops recompute{};       ///< recomputed forward work: the attention core (selective) or every block (full)
+  Flops recompute{};       ///< forward work that runs again: modules (selective), some or all blocks (full)
   Flops model_total{};     ///< forward + backward
   Flops hardware_total{};  ///< model_total + recompute
   Flops executed{};        ///< by the kernels
 };
 TrainingFlops training_flops(const WholeFlops& all);
-TrainingFlops training_flops(const Arch& arch, const Plan& plan);
+TrainingFlops training_flops(const Arch& arch, const Plan& plan, const Layout& layout = {},
+                             const Cluster& cluster = {});
+/// The same where chunks of a partition each recompute their first layers.
+TrainingFlops training_flops(const Prices& prices, const Plan& plan, const Partition& partition);
 
 /// The smallest sequence length at which the attention cores do as many FLOPs as everything else, with windows and
 /// under the plan's convention; absent: none, because no layer sees the whole sequence.
@@ -26,18 +33,26 @@ std::optional<Count> attention_equals_rest_seq(const Arch& arch, const Plan& pla
 /// Forward FLOPs of one sequence of that length, whole model.
 Work work_of_sequence(const Arch& arch, const Plan& plan, Count seq);
 
-struct StepTime {
-  Time time;       ///< forward, backward and recomputation of every micro-batch, one rank
-  Time optimizer;  ///< the optimizer's pass over the states, once per step
-  constexpr Time all() const {
-    Time t = time;
-    return t += optimizer;
-  }
-  constexpr Seconds total() const { return all().total(); }
+/// Seconds of an optimizer step by what they are spent on, the mean over the ranks; they add up to the step.
+using StepTime = Spent;
+/// Compute, memory, communication and launches of a step; waiting in a pipeline is in none of them.
+Time limits(const StepTime& t);
+
+/// Micro-batches that run through the stages of a layout.
+Pipeline pipeline_of(const Plan& plan, const Layout& layout);
+
+/// One stage: a rank of the pipeline, all whose data-, tensor- and context-parallel ranks hold and do the same.
+struct Stage {
+  Count rank = 0;
+  Count layers = 0;
+  Count in_flight = 0;  ///< micro-batches, of every chunk, of which it keeps something at its worst moment
+  Memory memory;
 };
 
 struct TrainEstimate {
-  Memory memory;
+  Memory memory;  ///< of the fullest stage
+  Count fullest = 0;
+  Partition partition;
   TrainingFlops flops;  ///< of one micro-batch, whole model
   StepTime bound;       ///< at the datasheet's rates
   StepTime estimate;    ///< at measured or stated efficiencies; equal to `bound` where there are none
@@ -45,12 +60,58 @@ struct TrainEstimate {
   Count tokens = 0;  ///< of one optimizer step, all replicas
 };
 
+/// Memory that steps are assembled in; reused, it is allocated once.
+class StepRoom {
+ public:
+  std::vector<ChunkSeconds> chunks;
+  std::vector<ChunkTime> times;
+  std::vector<Seconds> sends, ready;
+  MakespanRoom pipeline;
+};
+
 /// The estimate of a training step. Preconditions, which check() tests: the device has a peak for the plan's precision,
-/// the cluster a link for every group, the layout no flaw, and micro_batch x replicas divides global_batch.
+/// the cluster a link for every group, the layout and its pipeline no flaw, and micro_batch x replicas divides
+/// global_batch.
+///
+///   step = pipeline of micro-batches, then sums of gradients, then the optimizer's pass
+///
+/// A rank sums its gradients as soon as its own last backward allows (calc/chunk_time.hpp); the optimizers start
+/// together, once the slowest rank is done, since clipping needs the norm of all gradients. What tensor-parallel ranks
+/// sum once per step, the gradients of a token table that first and last stage share, and those of DualPipe's two
+/// copies of the model follow these sums.
 TrainEstimate train(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster);
 
 /// The estimate from the rows of price() for this plan and layout.
 TrainEstimate assemble(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster);
+TrainEstimate assemble(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
+                       StepRoom& room);
+
+/// Seconds of a step whose chunks and rows' seconds are known.
+StepTime step_spent(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
+                    const Partition& partition, const RowTimes& rows, Efficiency e, StepRoom& room);
+
+/// The same in all, but for rounding, in half the time.
+Seconds step_seconds(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
+                     const Partition& partition, const RowTimes& rows, Efficiency e, StepRoom& room);
+
+/// Seconds of the activations of a micro-batch from one stage to the next, and of their gradients back.
+Seconds send_seconds(const Prices& prices, const Layout& layout, const Cluster& cluster, Efficiency e);
+
+/// The layers of every chunk: as stated in the layout, else balanced by the seconds at full efficiency, or by FLOPs
+/// where no device is given.
+Partition partition(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster);
+Partition partition(const Prices& prices, const Plan& plan, const Layout& layout, const RowTimes& rows);
+
+/// Stage `rank` of a partition.
+Stage stage(const Prices& prices, const Plan& plan, const Layout& layout, const Partition& partition, Count rank,
+            Bytes process = {});
+/// The stage whose peak is the highest; the first of several.
+Stage fullest_stage(const Prices& prices, const Plan& plan, const Layout& layout, const Partition& partition,
+                    Bytes process = {});
+
+/// Runs an automatic schedule in the order by which its memory is counted: that of layers whose forward and two
+/// gradients take equal times. The room holds its slots afterwards, without rounds that repeat.
+void run_automatic(const Pipeline& p, const Partition& partition, MakespanRoom& room);
 
 /// Tokens per second of the whole run, and model or hardware FLOPs utilisation of its devices.
 double tokens_per_second(const TrainEstimate& e, const StepTime& t);

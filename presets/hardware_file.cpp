@@ -121,6 +121,10 @@ Link read_link(Sheet& s, const std::string& key) {
     link.ranks = 1;  // no group is known to fit
     unknown(s, "link ranks");
   }
+  if (o.has("reduces")) {
+    link.reduces = o.flag("reduces");
+    s.cite(key + ".reduces");
+  }
   const std::string type = o.text_or("type", "");
   if (key == "link") s.card.link_type = type;
   o.text_or("topology", "");

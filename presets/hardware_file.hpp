@@ -6,8 +6,9 @@
 ///   "matmul": { "bf16": "989.4 TFLOP/s", ... }     dense peaks: fp64 fp32 tf32 fp16 bf16 fp8 fp4 int8; those of fewer
 ///                                                  than 32 bits with FP32 accumulate
 ///   "cache"?: "50 MiB",
-///   "link"?:    { "type"?, "topology"?, "ranks"?, "bandwidth": "450 GB/s", "latency"?: "1 us" }   inside a node
-///   "network"?: { "type"?, "ranks"?, "bandwidth", "latency"? }                                    between nodes
+///   "link"?:    { "type"?, "topology"?, "ranks"?, "bandwidth": "450 GB/s", "latency"?: "1 us",
+///                 "reduces"?: true }                                    inside a node
+///   "network"?: { "type"?, "ranks"?, "bandwidth", "latency"?, "reduces"? }   between nodes
 ///   "pcie"?:    { "type"?, "bandwidth" },
 ///   "power"?: "700 W",  "prices"?: [ { "price": "2.99 USD/h", "source" } ],
 ///   "achieved"?: { "matmul"?: 0.71 or { "bf16": 0.71, ... }, "memory"?: 0.9, "link"?: 0.8, "launch"?: "4 us", "how",
@@ -20,7 +21,8 @@
 ///
 /// Bandwidths of links are one way and per device. "source" stands for every number that "sources" does not name. What
 /// is not known is left out. A link without "ranks" joins an unknown number of devices and is not used (Link::ranks 1);
-/// a network without "ranks" joins any number (Link::ranks 0 too). "pcie" is the way to the host; a card that has no
+/// a network without "ranks" joins any number (Link::ranks 0 too). "reduces": its
+/// switches sum (NVLink SHARP, InfiniBand SHARP). "pcie" is the way to the host; a card that has no
 /// other link says PCI Express under "link" too.
 
 #include <string>

@@ -154,7 +154,10 @@ void meter_training(Metered& m, const Case& c, const Metering& how, const Where&
   add_counts(m, device, training_phases(c.arch, c.plan), [&] {
     run.t.weights().zero_gradients();
     device.begin("forward");
-    run.t.gradients(run.batches[0], 1, nullptr, [&] { device.end(), device.begin("backward"); });
+    run.t.gradients(run.batches[0], 1, nullptr, [&] {
+      device.end();
+      device.begin("backward");
+    });
     device.end();
     range(device, "optimizer", [&] { run.t.update({.clip = 0}); });
   });
@@ -177,10 +180,14 @@ void meter_inference(Metered& m, const Case& c, const Metering& how, const Where
   add_energy(m, device, "decode", c.plan.batch, how.seconds, decode);
   if (m.no_counts.empty()) m.no_counts = device.counters_missing();
   if (!m.product) add_product(m, *run.backend, how.product);
-  add_counts(m, device, inference_phases(c.arch, c.plan),
-             [&] { range(device, "prefill", prefill), range(device, "decode", decode); });
-  add_parts(m, *run.backend, c.plan.attention, first,
-            [&](model::Trace* trace) { run.pass(c.plan.prompt, 0, trace), run.token(run.context - 1, trace); });
+  add_counts(m, device, inference_phases(c.arch, c.plan), [&] {
+    range(device, "prefill", prefill);
+    range(device, "decode", decode);
+  });
+  add_parts(m, *run.backend, c.plan.attention, first, [&](model::Trace* trace) {
+    run.pass(c.plan.prompt, 0, trace);
+    run.token(run.context - 1, trace);
+  });
 }
 
 }  // namespace

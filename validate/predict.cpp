@@ -29,8 +29,7 @@ std::vector<Layer> kinds_of_layers(const Arch& arch, const Plan& plan, const Ste
     if (row.index == 0) {
       all.push_back({row.segment.kind, row.segment.input_elements, {}, {}});
       if (step.training)
-        all.back().kept = kept_by_operator(row.segment.ops, pricing(plan, Phase::training), row.segment.input_elements,
-                                           plan.recompute == Recompute::selective);
+        all.back().kept = kept_by_operator(row.segment.ops, pricing(plan, Phase::training), row.segment.input_elements);
     }
     all.back().ops.push_back(row.op);
     all.back().again.push_back(row.again);

@@ -37,7 +37,10 @@ template <typename F>
 double busy_seconds(model::Backend& b, const F& f) {
   constexpr double enough = 2e-3;
   std::unique_ptr<model::Recording> one, many;
-  const auto alone = [&] { b.replay(one, {}, f), b.wait(); };
+  const auto alone = [&] {
+    b.replay(one, {}, f);
+    b.wait();
+  };
   alone();
   const double once = median_seconds(alone);
   if (one == nullptr) return once;
@@ -45,7 +48,11 @@ double busy_seconds(model::Backend& b, const F& f) {
   const auto together = [&] {
     for (int i = 0; i < times; ++i) f();
   };
-  return median_seconds([&] { b.replay(many, {}, together), b.wait(); }) / times;
+  const auto finished = [&] {
+    b.replay(many, {}, together);
+    b.wait();
+  };
+  return median_seconds(finished) / times;
 }
 
 /// Random numbers in a backend's memory, from -range/2 to range/2, the first four million again and again.
@@ -56,8 +63,7 @@ class Numbers {
     constexpr Count drawn = Count{1} << 22;
     std::vector<double> values(static_cast<std::size_t>(std::min(n, drawn)));
     for (std::size_t i = 0; i < values.size(); ++i)
-      values[i] = model::uniform<float>(model::random_key(1), model::random_counter(i, stream)) - 0.5F,
-      values[i] *= range;
+      values[i] = range * (model::uniform<float>(model::random_key(1), model::random_counter(i, stream)) - 0.5F);
     b.write(data_, values, false);
     for (Count there = drawn; there < n; there *= 2)
       b.copy(static_cast<std::byte*>(data_) + (there * b.number()).value, data_,

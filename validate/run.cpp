@@ -17,7 +17,7 @@ void refuse(const std::string& what) { throw InputError("the reference transform
 
 void check_plan(const Case& c, const Where& where) {
   const Plan& p = c.plan;
-  if (c.layout != Layout{}) refuse("it runs on one device; leave out --tp, --sp and --gpus");
+  if (c.layout != Layout{}) refuse("it runs on one device; leave out --gpus, --tp and the other options of ranks");
   if (p.precision != dtypes::fp32 && p.precision != dtypes::bf16)
     refuse("--precision " + std::string(p.precision.name()) + " is neither fp32 nor bf16");
   if (p.weight_precision != p.precision)
@@ -40,6 +40,9 @@ void check_training(const Plan& p) {
            (p.master ? "leave out --state-precision" : "with --master none give --state-precision fp32 too"));
   if (p.logits.chunks != 1 || p.logits.format == LogitFormat::with_gradient)
     refuse("its logits are there whole and once; give --logits fp32 or compute");
+  if (trains_adapters(p)) refuse("it trains the whole model; leave out --lora");
+  if (recomputes_partly(p))
+    refuse("it recomputes nothing, the attention core or every layer; give --recompute none, selective or full");
   if (p.mla == Mla::absorbed) refuse("absorbed latent attention has no backward pass; add --infer or leave out --mla");
 }
 

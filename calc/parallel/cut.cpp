@@ -2,12 +2,15 @@
 
 namespace llmcalc {
 
-bool is_cut(const Layout& layout) { return layout.tp > 1; }
+bool is_cut(const Layout& layout) { return layout.tp > 1 || layout.cp > 1 || folds_experts(layout); }
 
-OpList cut(const OpList& ops, const Layout& layout) { return split_tensor(ops, layout); }
+OpList cut(const OpList& ops, const Layout& layout) {
+  const OpList mine = split_tensor(folds_experts(layout) ? split_experts(ops, layout) : ops, layout);
+  return layout.cp > 1 ? split_context(mine, layout) : mine;
+}
 
 Count own_tokens(Count tokens, const Layout& layout) {
-  return sequence_parallel(layout) ? ceil_div(tokens, layout.tp) : tokens;
+  return ceil_div(sequence_parallel(layout) ? ceil_div(tokens, layout.tp) : tokens, layout.cp);
 }
 
 Count summed_gradients(const OpList& ops, const Layout& layout, Group group) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "calc/cost.hpp"
+#include "calc/parallel/expert.hpp"
 
 namespace llmcalc {
 namespace {
@@ -10,15 +11,18 @@ namespace {
 /// n in whole multiples of `unit`, over the ranks, rounded up; 0 of heads without a width (a rope_width of 0).
 Count cut(Count n, Count unit, Count ranks) { return n == 0 ? 0 : ceil_div(n / unit, ranks) * unit; }
 
-// Sequence parallelism: cuts the rows of operators that work on single tokens.
-void cut_tokens(Lookup& s, Count ranks) { s.tokens = ceil_div(s.tokens, ranks); }
-void cut_tokens(Linear& s, Count ranks) { s.rows = ceil_div(s.rows, ranks); }
-void cut_tokens(Norm& s, Count ranks) { s.rows = ceil_div(s.rows, ranks); }
-void cut_tokens(Pointwise& s, Count ranks) { s.rows = ceil_div(s.rows, ranks); }
-void cut_tokens(Attention&, Count) {}        // works between cut operators
-void cut_tokens(LinearAttention&, Count) {}  // the same
-void cut_tokens(Loss&, Count) {}             // the same
-void cut_tokens(Collective&, Count) {}       // is put in by this pass
+// The rows of operators that work on single tokens.
+void cut_rows(Lookup& s, Count ranks) { s.tokens = ceil_div(s.tokens, ranks); }
+void cut_rows(Linear& s, Count ranks) { s.rows = ceil_div(s.rows, ranks); }
+void cut_rows(Norm& s, Count ranks) { s.rows = ceil_div(s.rows, ranks); }
+void cut_rows(Pointwise& s, Count ranks) { s.rows = ceil_div(s.rows, ranks); }
+void cut_rows(Loss& s, Count ranks) { s.rows = ceil_div(s.rows, ranks); }
+void cut_rows(Collective& s, Count ranks) {
+  s.elements = ceil_div(s.elements, ranks);
+  s.out_elements = ceil_div(s.out_elements, ranks);
+}
+void cut_rows(Attention&, Count) {}        // works on whole sequences
+void cut_rows(LinearAttention&, Count) {}  // the same
 
 /// A qk-norm works on tokens x heads rows; its weights are shared by the heads or one set per head.
 void cut_heads(Norm& s, Count heads, Count ranks) {
@@ -78,7 +82,7 @@ class Pass {
           std::visit([&](auto& shape) { cut_width(op, shape, layout_.tp); }, mine.shape);
         if (!op.in_place()) is_inside_[op.out] = true;
       } else if (layout_.sp) {
-        std::visit([&](auto& shape) { cut_tokens(shape, layout_.tp); }, mine.shape);
+        cut_tokens(mine.shape, layout_.tp);
       }
       leave(op, mine);
     }
@@ -161,15 +165,23 @@ class Pass {
 
 }  // namespace
 
+void cut_tokens(Shape& shape, Count ranks) {
+  std::visit([&](auto& s) { cut_rows(s, ranks); }, shape);
+}
+
 OpList split_tensor(const OpList& ops, const Layout& layout) { return layout.tp > 1 ? Pass(ops, layout).run() : ops; }
 
 Count summed_over_tensor_ranks(const OpList& ops, const Layout& layout) {
   if (layout.tp == 1) return 0;
   Count n = 0;
   for (const Op& op : ops) {
+    if (is_divided_over_experts(op) && folds_experts(layout)) continue;
     const Norm* norm = std::get_if<Norm>(&op.shape);
     const Linear* linear = std::get_if<Linear>(&op.shape);
-    const bool shared = norm && op.split == Split::heads && !norm->per_head;
+    if (op.is_frozen()) continue;
+    const bool whole = op.split == Split::inside || op.split == Split::partial;
+    const bool shared =
+        (norm && op.split == Split::heads && !norm->per_head) || (op.weights == Op::Weights::adapter && whole);
     if (shared || (layout.sp && op.split == Split::tokens)) n = add(n, learned(op.shape).total);
     if (layout.sp && linear && linear->bias && op.split == Split::row) n = add(n, mul(linear->groups, linear->out));
   }

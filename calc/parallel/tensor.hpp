@@ -15,8 +15,12 @@ namespace llmcalc {
 /// each.
 OpList split_tensor(const OpList& ops, const Layout& layout);
 
+/// Cuts the rows of an operator that works on single tokens, or of an exchange of such rows; rounded up.
+void cut_tokens(Shape& shape, Count ranks);
+
 /// Numbers whose gradients the tensor-parallel ranks sum once per step: weights of a norm that the heads share. With
-/// sequence parallelism, also weights that see only a shard of the tokens: norms, and biases added after the sum.
+/// sequence parallelism, also weights that see only a shard of the tokens: norms, biases added after the sum, and the
+/// router of experts on ranks of their own (whose gradients are no concern of the tensor-parallel ranks).
 Count summed_over_tensor_ranks(const OpList& ops, const Layout& layout);
 
 }  // namespace llmcalc

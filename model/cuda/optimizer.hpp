@@ -81,6 +81,7 @@ struct AdamWStep {
     exact = w;
   }
 };
+/// A step of AdamW on one parameter, whose weights are numbers of T.
 template <typename T>
 auto optimizer_kernel(const ParameterUpdate& p, const AdamW& o, const Moved<AdamWScalars>& scalars) {
   const auto f = [](double x) { return static_cast<float>(x); };
@@ -119,6 +120,7 @@ struct MomentumStep {
     exact = w;
   }
 };
+/// A step of gradient descent, with momentum or without, on one parameter, whose weights are numbers of T.
 template <typename T>
 auto optimizer_kernel(const ParameterUpdate& p, const Momentum& o, const Moved<MomentumScalars>& scalars) {
   const bool copied = p.master != nullptr;
@@ -156,14 +158,14 @@ struct ClipOf {
 template <typename Device>
 void square_sums(Device& device, int threads, Count room, Updates parameters, double* sums) {
   constexpr Count stretch = 1 << 16;
-  std::vector<Numbers> arrays;
+  std::vector<FloatArray> arrays;
   bool packed = true;
   for (const ParameterUpdate& p : parameters) {
     arrays.push_back({static_cast<const float*>(p.gradient), p.n});
     packed = packed && at_packs<4>(arrays.back().x);
   }
-  const std::vector<Count> begins = stretch_begins(arrays, stretch, [](const Numbers& a) { return a.n; });
-  const Room<Device, Numbers> there(device, arrays);
+  const std::vector<Count> begins = stretch_begins(arrays, stretch, [](const FloatArray& a) { return a.n; });
+  const Room<Device, FloatArray> there(device, arrays);
   const Room<Device, Count> at(device, begins);
   const Room<Device, double> parts(device, begins.back());
   const Stretches all{at.data(), static_cast<Count>(arrays.size())};

@@ -48,14 +48,15 @@ struct MeanOf {
   }
 };
 
-struct Numbers {
+/// An array of n numbers.
+struct FloatArray {
   const float* x;
   Count n;
 };
 /// Sums of squares of stretches of `size` numbers, a multiple of N, of several arrays.
 template <int N>
 struct SquareSums {
-  const Numbers* arrays;
+  const FloatArray* arrays;
   Stretches all;
   Count size;
   double* sums;

@@ -3,6 +3,7 @@
 /// two where ranks must divide them. And how to read a list of operators.
 
 #include <string>
+#include <vector>
 
 #include "calc/cluster.hpp"
 #include "calc/program.hpp"
@@ -157,6 +158,18 @@ inline Cluster device(double flops, double bandwidth, double link = 0, double la
   d.memory = Bytes(Count{80} * 1000 * 1000 * 1000);
   d.peaks[static_cast<std::size_t>(Peak::bf16)] = FlopsPerSecond(flops);
   return cluster(d, {.ranks = 8, .bandwidth = BytesPerSecond(link), .latency = Seconds(latency)});
+}
+
+/// None, each by itself, and all together.
+inline std::vector<RecomputeModules> recomputed_modules() {
+  std::vector<RecomputeModules> all{RecomputeModules()};
+  RecomputeModules together;
+  for (const auto& m : choices<RecomputeModule>) {
+    all.emplace_back(m.value);
+    together.add(m.value);
+  }
+  all.push_back(together);
+  return all;
 }
 
 }  // namespace llmcalc::test

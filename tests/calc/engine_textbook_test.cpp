@@ -49,7 +49,7 @@ Bytes kept_by(const Arch& a, const Pricing& p) {
   Step s = training;
   s.dropout = p.dropout;
   s.fused_glu = p.glu_store != GluStore::all;
-  return liveness(first_block(a, s), p, tokens * a.hidden, false).kept;
+  return liveness(first_block(a, s), p, tokens * a.hidden).kept;
 }
 
 /// The closed form and `extra` bytes per token, which the caller accounts for.

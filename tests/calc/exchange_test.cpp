@@ -51,13 +51,15 @@ TEST_CASE("exchanges take ring time on one-way bandwidth", "[cost][exchange]") {
   CHECK(forward_seconds(sum) == Approx(3 * (3 + 2 * 0.75 * 1.6)));
 }
 
-TEST_CASE("exchanges of one operation and group are added up", "[cost][exchange]") {
+TEST_CASE("exchanges of one operation, group and size are added up", "[cost][exchange]") {
   Exchanges all;
-  for (const Count elements : {100, 300})
+  for (const Count elements : {100, 300, 100})
     add_forward(all, {.forward_on = true, .elements = elements, .ranks = 4}, bf16);
-  REQUIRE(all.end() - all.begin() == 1);
+  REQUIRE(all.end() - all.begin() == 2);
   CHECK(all.begin()->messages == 2);
-  CHECK(all.begin()->bytes == Bytes(800));
+  CHECK(all.begin()->bytes == Bytes(400));
+  CHECK((all.begin() + 1)->messages == 1);
+  CHECK((all.begin() + 1)->bytes == Bytes(600));
 }
 
 namespace {
@@ -103,7 +105,9 @@ TEST_CASE("the devices of a run are the product of its kinds of ranks", "[contra
   CHECK(devices(l) == 8 * 2 * 3 * 5);
   CHECK(replica_devices(l) == 8 * 2 * 3);
   CHECK(ranks(l, Group::expert_data) == 8 * 2 * 5 / (4 * 2));
-  CHECK(stride(l, Group::context) == 8);
-  CHECK(stride(l, Group::data) == 16);
-  CHECK(stride(l, Group::pipeline) == 80);
+  CHECK(lines(l, Group::context).inner.stride == 8);
+  CHECK(lines(l, Group::pipeline).inner.stride == 80);
+  CHECK(ranks(l, Group::data) == 2 * 5);  // context-parallel ranks hold the same weights as replicas
+  CHECK(lines(l, Group::data).inner.stride == 8);
+  CHECK(lines(l, Group::data).outer.stride == 16);
 }

@@ -22,7 +22,6 @@ namespace {
 
 struct Options {
   Pricing price;
-  bool without_core = false;
 };
 
 /// Which inputs (bits 0, 1, 2) and whether the output (bit 3) the backward pass of an operator reads: formulas of
@@ -179,7 +178,9 @@ class Simulation {
       if (gathered_from_.count(t) != 0 || product_.count(t) != 0) r.insert(t);
     return r;
   }
-  bool dropped_core(const Op& op) const { return o_.without_core && std::holds_alternative<Attention>(op.shape); }
+  bool dropped_core(const Op& op) const {
+    return o_.price.again.has(RecomputeModule::core) && std::holds_alternative<Attention>(op.shape);
+  }
   Count own(const Op& op) const {
     if (!o_.price.training() || op.name == "embedding.positions" || dropped_core(op)) return 0;
     return held(op.shape, o_.price).kept.value;
@@ -211,12 +212,12 @@ class Simulation {
 };
 
 void same(const OpList& ops, const Options& o, Count input) {
-  const Liveness l = liveness(ops, o.price, input, o.without_core);
+  const Liveness l = liveness(ops, o.price, input);
   Simulation s(ops, o, input);
   if (o.price.training()) CHECK(l.kept.value == s.kept());
   CHECK(l.forward.value == s.forward());
   if (o.price.training()) CHECK(l.backward.value == s.backward());
-  const WorstMoments w = worst_moments(ops, o.price, input, o.without_core);
+  const WorstMoments w = worst_moments(ops, o.price, input);
   CHECK(w.forward.total() == l.forward);
   if (o.price.training()) CHECK(w.backward.total() == l.backward);
 }
@@ -266,7 +267,7 @@ TEST_CASE("a plain block keeps and holds what a pencil says", "[cost][liveness]"
   // Per token, 16 bits; D 13, 3 heads of 5 over 1, F 17. Kept: x 13, n 13, q 15, k 5, v 5, o 15, y 13, m 13, u 17,
   // a 17 numbers = 126, and in float32 3 log-sum-exps and 2 x 2 statistics = 7.
   const OpList ops = first_block(prime_gqa(), training);
-  const Liveness l = liveness(ops, priced(AttentionImpl::flash), tokens * 13, false);
+  const Liveness l = liveness(ops, priced(AttentionImpl::flash), tokens * 13);
   CHECK(l.kept == Bytes(tokens * (2 * 126 + 4 * 7)));
   CHECK(l.core == Bytes(tokens * 4 * 3));
   CHECK(l.input == Bytes(tokens * 2 * 13));
@@ -307,11 +308,12 @@ TEST_CASE("the high-water mark of inference is that of the simulation", "[contra
 TEST_CASE("selective recomputation holds the scores while they are used and no longer", "[contract][liveness]") {
   for (const AttentionImpl attention : {AttentionImpl::naive, AttentionImpl::flash})
     for (const Count queries : {3, 96}) {  // 96: the scores outweigh the block
-      const Options o{priced(attention), true};
+      Options o{priced(attention)};
+      o.price.again = RecomputeModule::core;
       const OpList ops = first_block(prime_gqa(), {.sequences = 2, .queries = queries, .training = true});
       const Count input = 2 * queries * 13;
       same(ops, o, input);
-      const Liveness with = liveness(ops, o.price, input, false), without = liveness(ops, o.price, input, true);
+      const Liveness with = liveness(ops, priced(attention), input), without = liveness(ops, o.price, input);
       CHECK(without.kept + without.core == with.kept);
     }
 }
@@ -339,7 +341,7 @@ TEST_CASE("what an all-reduce summed is alive until it is read", "[contract][liv
   // 8 ranks, D 64: at attn.add the block's input, the sum and the result lie side by side, 3 x 64 numbers a token.
   const Options prefill{priced(AttentionImpl::flash, Phase::prefill)};
   const OpList ops = first_block(even(), {.sequences = 2, .queries = 3, .fused_glu = true}, {8, false});
-  const Liveness l = liveness(ops, prefill.price, tokens * 64, false);
+  const Liveness l = liveness(ops, prefill.price, tokens * 64);
   CHECK(l.forward == Bytes(tokens * 2 * 3 * 64));
   same(ops, prefill, tokens * 64);
 }
@@ -367,5 +369,5 @@ TEST_CASE("embedding and head keep what the simulation keeps", "[contract][liven
   same(embedding_ops(a, training), {priced(AttentionImpl::flash)}, 0);
   same(head_ops(a, training), {priced(AttentionImpl::flash)}, tokens * 13);
   // 64-bit ids once, whatever reads them
-  CHECK(liveness(embedding_ops(a, training), priced(AttentionImpl::flash), 0, false).kept == Bytes(8 * tokens));
+  CHECK(liveness(embedding_ops(a, training), priced(AttentionImpl::flash), 0).kept == Bytes(8 * tokens));
 }

@@ -27,9 +27,7 @@ Bytes walked(const Arch& a, const Plan& p) {
   const Pricing price = pricing(p, Phase::training);
   const bool full = p.recompute == Recompute::full;
   const Count input = p.micro_batch * p.seq * a.hidden;
-  const auto alive = [&](const OpList& ops, Count in, Bytes logits = {}) {
-    return liveness(ops, price, in, p.recompute == Recompute::selective, logits);
-  };
+  const auto alive = [&](const OpList& ops, Count in, Bytes logits = {}) { return liveness(ops, price, in, logits); };
   const Step s = training_step(p);
   const auto layer = [&](Count i) {
     LayerKind k;

@@ -1,5 +1,7 @@
 #include "calc/run.hpp"
 
+#include <cmath>
+
 #include "tests/catch.hpp"
 
 using namespace llmcalc;
@@ -46,4 +48,34 @@ TEST_CASE("a reader takes in four tokens a second", "[run]") {
   CHECK(reading_tokens_per_second() == Approx(4.00833).epsilon(1e-5));
   CHECK(tokens_of_words(1000) == Approx(1300));
   CHECK(words_of_tokens(1300) == Approx(1000));
+}
+
+TEST_CASE("devices that fail stop the run as often as all of them together", "[run]") {
+  CHECK(time_between_failures({.mtbf_hours = 50000, .devices = 2048, .checkpoint = {}, .restart = {}}).value ==
+        Approx(50000.0 / 2048 * 3600));
+}
+
+TEST_CASE("checkpoints follow each other at the interval that wastes least", "[run]") {
+  // Young's first term where checkpoints are short: C = 1 s, M = 10^6 s, sqrt(2 C M) = 1414.2 s; Daly takes off C and
+  // adds sqrt(2 C M) sqrt(C / 2M) / 3 = C / 3.
+  const Failures f{.mtbf_hours = 1e6 / 3600, .devices = 1, .checkpoint = Seconds(1), .restart = {}};
+  CHECK(checkpoint_interval(f).value == Approx(1414.213562 + 1.0 / 3 - 1).epsilon(1e-6));
+  const auto wasted = [&](double interval) {  // per second of work: checkpoints, and half an interval per failure
+    return 1 / interval + (interval + 1) / 2 / 1e6;
+  };
+  const double best = wasted(checkpoint_interval(f).value);
+  CHECK(best < wasted(1200));
+  CHECK(best < wasted(1700));
+  CHECK(1 / goodput(f) - 1 == Approx(best).epsilon(2e-3));  // the same to first order
+  Failures slow = f;
+  slow.checkpoint = Seconds(3e6);  // longer than two times between failures
+  CHECK(checkpoint_interval(slow).value == Approx(1e6));
+}
+
+TEST_CASE("a run without failures or with free checkpoints keeps all its time", "[run]") {
+  CHECK(goodput({.mtbf_hours = 1e12, .devices = 1, .checkpoint = Seconds(1), .restart = Seconds(100)}) ==
+        Approx(1).epsilon(1e-5));
+  CHECK(goodput({.mtbf_hours = 1, .devices = 1, .checkpoint = {}, .restart = {}}) == 1);
+  // Restarts alone: on average R per M, with failures during restarts e^(R/M).
+  CHECK(goodput({.mtbf_hours = 1, .devices = 1, .checkpoint = {}, .restart = Seconds(360)}) == Approx(std::exp(-0.1)));
 }

@@ -12,7 +12,7 @@ namespace {
 
 const Step training{.sequences = 2, .queries = 8, .training = true};
 const Step absorbed{.sequences = 2, .queries = 1, .past = 7, .absorbed = true, .fused_glu = true};
-constexpr Layout three{3, false};  // 16 heads over 3 ranks: 6, 6 and 4
+const Layout three{3, false};  // 16 heads over 3 ranks: 6, 6 and 4
 
 void same(const OpList& a, const OpList& b) {
   REQUIRE(names(a) == names(b));

@@ -61,7 +61,7 @@ Bytes kept(const Arch& a, const Plan& p, bool attention_dropout, const Layout& t
   price.dropout = attention_dropout;
   const Step step = training_step(p);
   const Count rows = tp.sp ? step.tokens() / tp.tp : step.tokens();
-  const Liveness l = liveness(block(a, step, tp), price, rows * a.hidden, p.recompute == Recompute::selective);
+  const Liveness l = liveness(block(a, step, tp), price, rows * a.hidden);
   return p.recompute == Recompute::full ? l.input : l.kept;
 }
 
@@ -76,7 +76,7 @@ Bytes kept_of(const Arch& a, const Plan& p, std::string_view first, std::string_
     if (on) part.push(op);
     if (op.name == last) break;
   }
-  return liveness(part, pricing(p, Phase::training), 0, false).kept;
+  return liveness(part, pricing(p, Phase::training), 0).kept;
 }
 
 Arch layer_of(const json::Object& in) {

@@ -201,9 +201,10 @@ TEST_CASE("the suite's models as they are timed have the operators of the small 
 TEST_CASE("a plan that the reference does not run is refused in a sentence", "[suite]") {
   Case c = small_suite().front();
   c.layout.tp = 2;
-  CHECK_THROWS_WITH(check_runnable(c, {}),
-                    "the reference transformer does not run this plan: it runs on one device; leave out --tp, --sp and "
-                    "--gpus");
+  CHECK_THROWS_WITH(
+      check_runnable(c, {}),
+      "the reference transformer does not run this plan: it runs on one device; leave out --gpus, --tp and the "
+      "other options of ranks");
   for (const LogitStore& logits : {LogitStore{.format = LogitFormat::with_gradient}, LogitStore{.chunks = 2}}) {
     c = small_suite().front();
     c.plan.logits = logits;

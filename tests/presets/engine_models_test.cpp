@@ -239,7 +239,7 @@ TEST_CASE("every layer of a model keeps its closed form and the terms named here
     for (const LayerKind& kind : layer_kinds(a)) {
       if (kind.linear) continue;
       const OpList ops = block_ops(a, kind, training_step(p));
-      const Liveness l = liveness(ops, pricing(p, Phase::training), p.seq * a.hidden, false);
+      const Liveness l = liveness(ops, pricing(p, Phase::training), p.seq * a.hidden);
       const textbook::Fraction want = closed_form(a, kind, p);
       REQUIRE(want.whole());
       CHECK(l.kept == want.numerator.bytes());

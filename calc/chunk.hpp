@@ -1,0 +1,66 @@
+#pragma once
+/// Chunks of a model: neighbouring layers that a rank of a pipeline runs one after another.
+
+#include <algorithm>
+#include <span>
+
+#include "calc/price.hpp"
+
+namespace llmcalc {
+
+/// The most chunks that a rank can hold.
+inline constexpr std::size_t most_chunks = 128;
+
+/// Layers [first, end), with the embedding before them or the head after them.
+struct ModelChunk {
+  Count first = 0, end = 0;
+  bool embedding = true, head = true;
+  constexpr Count layers() const { return end - first; }
+};
+
+/// The model as one chunk.
+inline ModelChunk whole_model(const LayerKinds& kinds) {
+  Count layers = 0;
+  for (const LayerKind& k : kinds) layers += k.count;
+  return {0, layers};
+}
+
+/// The layers of a chunk that run again, of which only inputs are stored; see RecomputeMethod.
+inline ModelChunk first_layers(const ModelChunk& c, Count n) {
+  return {c.first, std::min(c.end, c.first + n), false, false};
+}
+inline ModelChunk behind_first(const ModelChunk& c, Count n) {
+  return {std::min(c.end, c.first + n), c.end, false, false};
+}
+
+/// Layers of a kind in a chunk.
+inline Count layers_in(const LayerKind& kind, const ModelChunk& c) {
+  if (kind.count == kind.last - kind.first + 1) {  // side by side
+    const Count n = std::min(c.end, kind.last + 1) - std::max(c.first, kind.first);
+    return n > 0 ? n : 0;
+  }
+  return kind.layers.below(c.end) - kind.layers.below(c.first);
+}
+
+/// Calls f(row, n) for the embedding, each kind of layer of which the chunk has n, and the head.
+template <typename F>
+void for_each_row(const Prices& p, const ModelChunk& c, const F& f) {
+  if (c.embedding) f(p.embedding(), Count{1});
+  for (std::size_t k = 0; k < p.kinds.size; ++k)
+    if (const Count n = layers_in(p.kinds.kinds[k], c); n > 0) f(p.layer(k), n);
+  if (c.head) f(p.head(), Count{1});
+}
+
+/// Calls f(kind, n) for every run of n neighbouring layers of one kind, from the first to the last.
+template <typename F>
+void for_each_run(const LayerKinds& kinds, const ModelChunk& c, const F& f) {
+  for (Count i = c.first; i < c.end;) {
+    const std::size_t kind = kind_index(kinds, i);
+    Count n = 1;
+    while (i + n < c.end && kinds.kinds[kind].layers.contains(i + n)) ++n;
+    f(kind, n);
+    i += n;
+  }
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,54 @@
+#pragma once
+/// Seconds of a chunk of layers: forward and backward of a micro-batch, and the exchanges of weights and gradients that
+/// run beside them.
+
+#include <span>
+
+#include "calc/chunk.hpp"
+#include "calc/pipeline/times.hpp"
+#include "calc/row_time.hpp"
+
+namespace llmcalc {
+
+/// A forward and a backward of a micro-batch in a chunk, as far as another chunk's work runs beside them.
+struct PairedWork {
+  Seconds forward, backward;                  ///< without exchanges with experts
+  Seconds experts_forward, experts_backward;  ///< these exchanges
+};
+
+/// Seconds of a micro-batch in a chunk, and of what happens once per step before its first and after its last one.
+struct ChunkSeconds {
+  Seconds forward, backward_input, backward_weight;  ///< with the waits for weights and gradients
+  Seconds waiting;                                   ///< these waits
+  // Exposed once per step, with full overlap:
+  Seconds gathering;  ///< delay of the first forward, which waits for weights from the ranks that updated them
+  Seconds reducing;   ///< time from the end of the last backward until all gradients are summed
+  // Duration of the same exchanges without any compute:
+  Seconds gather;       ///< all-gather of the weights, before the first forward
+  Seconds reduction;    ///< reduction of all gradients
+  PairedWork paired{};  ///< where slots are paired and experts lie over ranks
+};
+
+/// How data-parallel exchanges run beside layers, by ZeRO stage:
+///   0      gradients are all-reduced during the last micro-batch's backward, a layer at a time, as they are ready; in
+///          schedules that compute gradients of weights apart, during its gradients of weights
+///   1      the same, reduced and scattered; updated weights are gathered during the next step's first forward, the
+///          next layer's while one runs
+///   2      as 1, in every micro-batch: all but the last one's beside the next micro-batch
+///   3      weights are gathered in every forward and backward, the next layer's while one runs; gradients of a layer
+///          are reduced during the next one's backward. Embedding and head are one unit, gathered once per micro-batch
+/// Compute of a seconds that overlaps an exchange of b seconds takes max(a, b) + (1 - hidden) min(a, b) with it.
+/// Sources: PyTorch DDP (arXiv:2006.15704), FSDP (arXiv:2304.11277); Megatron-Core's distributed optimizer.
+/// The `micro_batches` that run in the chunk take equal times, whichever of them wait.
+ChunkSeconds chunk_seconds(const Prices& prices, const RowTimes& times, const Layout& layout, const ModelChunk& chunk,
+                           Count micro_batches = 1);
+
+/// Seconds of a paired slot, of a forward of one chunk and the backward of another: DualPipe has the exchanges with
+/// experts of each beside the work of the other (arXiv:2412.19437, 3.2.1). Both together take the longer of all work
+/// and all exchanges, and what is not hidden of the shorter; no longer than one after the other. 0: nothing to hide.
+Seconds paired_seconds(const ChunkSeconds& forward, const ChunkSeconds& backward, double hidden);
+
+/// Model chunk q of a pipeline, for its simulation.
+ChunkTime chunk_time(std::span<const ChunkSeconds> chunks, Count q, Schedule schedule, double hidden);
+
+}  // namespace llmcalc

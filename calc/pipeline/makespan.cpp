@@ -1,0 +1,359 @@
+#include "calc/pipeline/makespan.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "calc/pipeline/bound.hpp"
+
+namespace llmcalc {
+
+/// Runs the slots of all ranks in an order in which every slot's inputs are there before it.
+///
+/// Steady runs are not always run to their end. A cut is the state after so many rounds on every rank: the clock of
+/// each rank, the ends of slots whose results were not used yet, and how many weight gradients are pending. What
+/// follows depends on nothing else, and on times only through maxima, sums and, where weight gradients fill gaps,
+/// differences. So if a cut is an earlier one with all times later by the same L, then so are all that follow at this
+/// distance, and the rounds between can be left out: as many as there are whole distances, L for each. A state that is
+/// off by d at most leaves an error of d at most per distance left out (maxima and sums pass errors on, but never
+/// more), so that d <= 1e-13 L keeps the whole exact to 1e-13.
+class PipelineRun {
+ public:
+  PipelineRun(const Pipeline& p, const PipelineTimes& t, MakespanRoom& room, bool whole)
+      : p_(p), t_(t), room_(room), whole_(whole) {
+    prepare();
+  }
+  Makespan run();
+
+ private:
+  using Rank = MakespanRoom::Rank;
+  using Chunk = MakespanRoom::Chunk;
+  using Flow = MakespanRoom::Flow;
+  using Station = MakespanRoom::Station;
+  static constexpr auto forward = static_cast<std::size_t>(SlotKind::forward);
+  static constexpr auto backward = static_cast<std::size_t>(SlotKind::backward);
+  static constexpr auto weight = static_cast<std::size_t>(SlotKind::backward_weight);
+  void prepare();
+  void prepare_rank(Count number);
+  void prepare_chunk(ChunkPlace at);
+  void place_weights(Rank& rank, SlotKind next, double start);
+  void run_weights(Rank& rank);
+  static bool arrives(const Flow& f, double& start);
+  template <bool by_rule, typename At>
+  bool pass(Rank& rank, At& at);
+  bool pass(Rank& rank);
+  void run_to_stop();
+  void stop_at_steady(Rank& rank) const;
+  void run_steady(Count rounds);
+  void run_slots();
+  double leaves(std::size_t last) const;
+  void run_gpipe();
+  template <typename Visit>
+  bool all_unused(Visit visit) const;
+  void set_mark();
+  std::optional<double> shift() const;
+  void leave_out(Count rounds, Count of, double seconds_per_round);
+  Chunk& chunk(Count index) const { return room_.chunks_[static_cast<std::size_t>(index)]; }
+
+  const Pipeline& p_;
+  const PipelineTimes& t_;
+  MakespanRoom& room_;
+  bool whole_;           // nothing is left out
+  Count most_kept_ = 0;  // of an automatic schedule
+  bool automatic_ = false;
+  Count stride_ = 0;
+  double left_out_ = 0;  // seconds of rounds that were left out
+};
+
+void PipelineRun::prepare() {
+  const Count chunks = mul(p_.ranks, p_.chunks), micro_batches = micro_batches_per_direction(p_);
+  automatic_ = automatic(p_.schedule);
+  most_kept_ = most_chunks_kept(p_);
+  stride_ = micro_batches + 8;  // so that ends of a micro-batch lie in different sets of a cache
+  const auto ends = static_cast<std::size_t>(mul(2, chunks, stride_));
+  if (room_.ends_.size() < ends) room_.ends_.resize(ends);
+  room_.chunks_.assign(static_cast<std::size_t>(chunks), {});
+  room_.spans_.resize(static_cast<std::size_t>(chunks));
+  room_.busy_.clear();
+  room_.ranks_.resize(static_cast<std::size_t>(p_.ranks));
+  for (Count r = 0; r < p_.ranks; ++r) prepare_rank(r);
+}
+
+void PipelineRun::prepare_rank(Count number) {
+  Rank& rank = room_.ranks_[static_cast<std::size_t>(number)];
+  rank.order = rank_order(p_, number);
+  rank.at = OrderCursor(rank.order, p_);
+  rank.weights = rank.at;
+  rank.clock = 0;
+  rank.pending = rank.kept = 0;
+  rank.chunks = &chunk(number * p_.chunks);
+  rank.slots.clear();
+  for (Count c = 0; c < p_.chunks; ++c) prepare_chunk({number, c});
+  room_.busy_.push_back(busy_seconds(p_, t_, number));
+}
+
+void PipelineRun::prepare_chunk(ChunkPlace at) {
+  const Count number = chunk_index(p_, at);
+  const ChunkNode n = chunk_node(p_, t_, at);
+  Chunk& c = chunk(number);
+  double* const ends = room_.ends_.data() + 2 * number * stride_;
+  if (n.before != ChunkNode::none) c.forward.from = &chunk(n.before).forward;
+  if (n.after != ChunkNode::none) c.backward.from = &chunk(n.after).backward;
+  c.forward.latency = n.from_before;
+  c.backward.latency = n.from_after;
+  c.forward.ready = n.ready;
+  c.forward.ends = ends;
+  c.backward.ends = ends + stride_;
+  c.seconds = {n.forward, n.input + n.weight, n.input, n.weight};
+  c.paired = n.paired;
+}
+
+/// Runs the oldest pending gradients of weights of an automatic schedule.
+void PipelineRun::run_weights(Rank& rank) {
+  while (rank.weights.kind() == SlotKind::forward) rank.weights.advance();
+  Chunk& c = rank.chunks[rank.weights.chunk()];
+  rank.slots.push_back({SlotKind::backward_weight, rank.weights.chunk(), c.weights++});
+  rank.weights.advance();
+  rank.clock += c.seconds[weight];
+  c.last = rank.clock;
+  --rank.pending;
+  --rank.kept;
+}
+
+/// Runs gradients of weights before a slot: one before a forward that memory has no place for, and more as long as half
+/// of the next fits into the time before the slot can start: so the slot is put off by no more than is made use of.
+/// (A rule of our own. arXiv:2401.10241, section 3.1, fills gaps as long as T_W, and shorter ones where a rank has
+/// waited less than others.)
+void PipelineRun::place_weights(Rank& rank, SlotKind next, double start) {
+  constexpr double half = 0.5 * (1 - 1e-9);  // times that are equal but for rounding fit
+  const bool enters = next == SlotKind::forward;
+  if (enters && rank.kept == most_kept_) run_weights(rank);
+  while (rank.pending > 0) {
+    OrderCursor& at = rank.weights;
+    while (at.kind() == SlotKind::forward) at.advance();
+    if (rank.clock + half * rank.chunks[at.chunk()].seconds[weight] > start) break;
+    run_weights(rank);
+  }
+  const Count local = rank.at.chunk();
+  const Chunk& c = rank.chunks[local];
+  rank.slots.push_back({next, local, enters ? c.forward.done : c.backward.done});
+  ++(enters ? rank.kept : rank.pending);
+}
+
+/// Whether there is what the next slot of a flow takes; if so, the slot does not start before.
+bool PipelineRun::arrives(const Flow& f, double& start) {
+  start = std::max(start, f.ready);
+  if (f.from == nullptr) return true;
+  if (f.from->done <= f.done) return false;
+  start = std::max(start, f.from->ends[f.done] + f.latency);
+  return true;
+}
+
+/// Runs a rank as far as it goes; whether it came to its stop.
+template <bool by_rule, typename At>
+bool PipelineRun::pass(Rank& rank, At& at) {
+  double clock = rank.clock;
+  Count to_do = rank.to_do;
+  for (; to_do > 0; --to_do) {
+    const SlotKind kind = at.kind();
+    Chunk& c = rank.chunks[at.chunk()];
+    double start = clock;
+    if (kind == SlotKind::backward_weight) {
+      clock += c.seconds[weight];
+      c.last = clock;
+    } else if (kind == SlotKind::forward_and_backward) {
+      Chunk& other = rank.chunks[at.backward_chunk()];
+      if (!arrives(c.forward, start) || !arrives(other.backward, start)) break;
+      clock = start + (c.paired > 0 ? c.paired : c.seconds[forward] + other.seconds[backward]);
+      if (c.forward.done == 0) c.first = start;
+      c.forward.ends[c.forward.done++] = clock;
+      other.last = other.backward.ends[other.backward.done++] = clock;
+    } else {
+      Flow& flow = kind == SlotKind::forward ? c.forward : c.backward;
+      if (!arrives(flow, start)) break;
+      if constexpr (by_rule) {
+        rank.clock = clock;
+        place_weights(rank, kind, start);
+        start = std::max(start, rank.clock);
+      }
+      clock = start + c.seconds[static_cast<std::size_t>(kind)];
+      if (kind != SlotKind::forward)
+        c.last = clock;
+      else if (flow.done == 0)
+        c.first = start;
+      flow.ends[flow.done++] = clock;
+    }
+    at.advance();
+  }
+  rank.clock = clock;
+  rank.to_do = to_do;
+  return to_do == 0;
+}
+
+bool PipelineRun::pass(Rank& rank) {
+  if (rank.to_do == 0) return false;
+  if (automatic_) return pass<true>(rank, rank.at);
+  if (p_.schedule == Schedule::interleaved) return pass<false>(rank, rank.at);
+  PlainOrderCursor at = rank.at;
+  const bool stopped = pass<false>(rank, at);
+  static_cast<PlainOrderCursor&>(rank.at) = at;
+  return stopped;
+}
+
+/// Forwards go up the ranks, gradients down, until all ranks have come to their stops.
+void PipelineRun::run_to_stop() {
+  Count running = 0;
+  for (const Rank& rank : room_.ranks_) running += rank.to_do > 0 ? 1 : 0;
+  while (running > 0) {
+    for (Rank& rank : room_.ranks_) running -= pass(rank) ? 1 : 0;
+    if (running == 0) return;
+    for (auto rank = room_.ranks_.rbegin(); rank != room_.ranks_.rend(); ++rank) running -= pass(*rank) ? 1 : 0;
+  }
+}
+
+/// Lets a rank run from where it is, the begin of a repetition, to the begin of the next steady run or to its end.
+void PipelineRun::stop_at_steady(Rank& rank) const {
+  rank.to_do = 0;
+  if (rank.at.done()) return;
+  const std::size_t first = rank.at.run_number();
+  for (std::size_t i = first; i < rank.order.size(); ++i) {
+    const OrderRun& run = rank.order[i];
+    const bool entered = i == first && rank.at.left() < run.times;
+    if (run.rounds > 1 && !entered && !whole_) break;
+    rank.to_do += (entered ? rank.at.left() : run.times) * run.size;
+  }
+}
+
+/// Calls visit(time) for the ends of slots of chunks' neighbours that the chunks have not used, as long as it returns
+/// true; whether it always did.
+template <typename Visit>
+bool PipelineRun::all_unused(Visit visit) const {
+  for (const Chunk& c : room_.chunks_) {
+    for (const Flow* f : {&c.forward, &c.backward})
+      for (Count i = f->done; f->from != nullptr && i < f->from->done; ++i)
+        if (!visit(f->from->ends[i])) return false;
+  }
+  return true;
+}
+
+void PipelineRun::set_mark() {
+  room_.unused_.clear();
+  for (Rank& rank : room_.ranks_) {
+    rank.marked_clock = rank.clock;
+    rank.marked_pending = rank.pending;
+  }
+  all_unused([&](double time) {
+    room_.unused_.push_back(time);
+    return true;
+  });
+}
+
+/// The seconds from the mark to now, if they are the same for all times.
+std::optional<double> PipelineRun::shift() const {
+  const Rank& first = room_.ranks_[0];
+  const double by = first.clock - first.marked_clock, tolerance = 1e-13 * by;
+  for (const Rank& rank : room_.ranks_) {
+    if (std::abs(rank.clock - rank.marked_clock - by) > tolerance) return std::nullopt;
+    if (rank.pending != rank.marked_pending) return std::nullopt;
+  }
+  auto marked = room_.unused_.begin();
+  const bool same = all_unused([&](double time) { return std::abs(time - *marked++ - by) <= tolerance; });
+  return same ? std::optional(by) : std::nullopt;
+}
+
+/// Leaves out some of the `of` rounds of the steady run, for the cursor of weight gradients, too, which is in it or
+/// comes.
+void PipelineRun::leave_out(Count rounds, Count of, double seconds_per_round) {
+  for (Rank& rank : room_.ranks_) {
+    OrderRun& run = rank.order[rank.at.run_number()];
+    const Count repetitions = rounds * (run.times / of);
+    rank.at.skip(repetitions);
+    if (rank.weights.run_number() == rank.at.run_number()) rank.weights.skip(repetitions);
+    run.times -= repetitions;
+  }
+  left_out_ += static_cast<double>(rounds) * seconds_per_round;
+}
+
+/// Compares the cut after every round with a mark, which is set after rounds 1, 2, 4, 8, ..., so that it comes to lie
+/// behind the unsteady beginning, and far enough back for any distance at which times repeat. Round 1 is not compared:
+/// forwards begin in it that wait for their chunk to be ready. What is left of the run is run by who calls.
+void PipelineRun::run_steady(Count rounds) {
+  for (Count round = 1, marked = 0; round < rounds; ++round) {
+    for (Rank& rank : room_.ranks_) rank.to_do = rank.at.run().times / rounds * rank.at.run().size;
+    run_to_stop();
+    const Count distance = round - marked;
+    const auto by = marked > 0 ? shift() : std::nullopt;
+    if (by) return leave_out((rounds - round - 1) / distance * distance, rounds, *by / static_cast<double>(distance));
+    if (distance < marked) continue;
+    marked = round;
+    set_mark();
+  }
+}
+
+/// When the last of m jobs leaves the last of some stations, which all pass in order: the longest way through a table
+/// of stations and jobs, from one station's first job on, is every station on the way once and the slowest m - 1 times
+/// more.
+double PipelineRun::leaves(std::size_t last) const {
+  const double more = static_cast<double>(p_.micro_batches - 1);
+  double latest = 0, way = 0, slowest = 0;
+  for (std::size_t i = last + 1; i-- > 0;) {
+    const Station& s = room_.stations_[i];
+    way += s.seconds;
+    slowest = std::max(slowest, s.seconds);
+    latest = std::max(latest, s.opens + way + more * slowest);
+    way += s.latency;
+  }
+  return latest;
+}
+
+/// GPipe needs no simulation: forwards go through the ranks as jobs through stations, then gradients back.
+void PipelineRun::run_gpipe() {
+  std::vector<Station>& stations = room_.stations_;
+  const std::size_t n = room_.ranks_.size();
+  stations.clear();
+  double first = 0;
+  for (std::size_t r = 0; r < n; ++r) {
+    Chunk& c = room_.chunks_[r];
+    stations.push_back({c.forward.ready, c.forward.latency, c.seconds[forward]});
+    c.first = std::max(first + c.forward.latency, c.forward.ready);
+    first = c.first + c.seconds[forward];
+    room_.ranks_[r].clock = leaves(r);
+  }
+  stations.clear();
+  for (std::size_t i = 0; i < n; ++i) {
+    Chunk& c = room_.chunks_[n - 1 - i];
+    stations.push_back({room_.ranks_[n - 1 - i].clock, c.backward.latency, c.seconds[backward]});
+    c.last = leaves(i);
+  }
+}
+
+void PipelineRun::run_slots() {
+  for (;;) {
+    for (Rank& rank : room_.ranks_) stop_at_steady(rank);
+    run_to_stop();
+    if (room_.ranks_[0].at.done()) return;
+    run_steady(room_.ranks_[0].at.run().rounds);
+  }
+}
+
+Makespan PipelineRun::run() {
+  p_.schedule == Schedule::gpipe ? run_gpipe() : run_slots();
+  Seconds total;
+  for (Rank& rank : room_.ranks_)
+    while (rank.pending > 0) run_weights(rank);
+  for (std::size_t i = 0; i < room_.spans_.size(); ++i) {
+    const Chunk& c = room_.chunks_[i];
+    room_.spans_[i] = {Seconds(c.first), Seconds(c.last + left_out_)};
+    total = std::max(total, room_.spans_[i].last);
+  }
+  return {total, room_.spans_, room_.busy_};
+}
+
+Makespan makespan(const Pipeline& p, const PipelineTimes& t, MakespanRoom& room) {
+  return PipelineRun(p, t, room, false).run();
+}
+
+Makespan whole_makespan(const Pipeline& p, const PipelineTimes& t, MakespanRoom& room) {
+  return PipelineRun(p, t, room, true).run();
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,81 @@
+#pragma once
+/// When a pipeline is done: the numbers of its tasks (calc/pipeline/events.hpp) without making the tasks.
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "calc/pipeline/times.hpp"
+
+namespace llmcalc {
+
+/// When a local chunk begins its first forward, and ends its last backward, weight gradients included.
+struct ChunkSpan {
+  Seconds first{}, last{};
+};
+
+/// The spans lie in the room and hold until its next use.
+struct Makespan {
+  Seconds total{};
+  std::span<const ChunkSpan> chunks{};  ///< by chunk_index() of rank and local chunk
+  std::span<const Seconds> busy{};      ///< by rank, without waiting
+};
+
+/// The memory of a search that asks for makespans. It grows, and is never given back before its end.
+class MakespanRoom {
+ public:
+  MakespanRoom() = default;
+  MakespanRoom(const MakespanRoom&) = delete;
+  MakespanRoom& operator=(const MakespanRoom&) = delete;
+  /// The slots of a rank of the automatic schedule that was run last, in order.
+  std::span<const Slot> slots(Count rank) const { return ranks_[static_cast<std::size_t>(rank)].slots; }
+
+ private:
+  friend class PipelineRun;
+  /// What the micro-batches of a chunk do in one direction: forwards, or gradients of inputs.
+  struct Flow {
+    const Flow* from = nullptr;  ///< whose results it takes
+    double latency = 0;          ///< of their sends
+    double ready = 0;
+    Count done = 0;  ///< micro-batches
+    double* ends = nullptr;
+  };
+  struct Chunk {
+    Flow forward{}, backward{};
+    std::array<double, 4> seconds{};  ///< by SlotKind
+    double paired = 0;
+    Count weights = 0;  ///< gradients of weights done, in automatic schedules
+    double first = 0, last = 0;
+  };
+  /// Of GPipe: a rank's forwards or gradients. It opens, and jobs come so long after they left the station before.
+  struct Station {
+    double opens = 0, latency = 0, seconds = 0;
+  };
+  struct Rank {
+    RankOrder order{};
+    OrderCursor at{};
+    Count to_do = 0;  ///< slots until it stops
+    double clock = 0, marked_clock = 0;
+    Chunk* chunks = nullptr;  ///< its local chunks
+    // of automatic schedules: the next gradients of weights, how many there are, and micro-batches of chunks kept
+    OrderCursor weights{};
+    Count pending = 0, kept = 0, marked_pending = 0;
+    std::vector<Slot> slots{};
+  };
+  std::vector<Rank> ranks_;
+  std::vector<Chunk> chunks_;
+  std::vector<double> ends_;
+  std::vector<Station> stations_;
+  std::vector<ChunkSpan> spans_;
+  std::vector<Seconds> busy_;
+  std::vector<double> unused_;  // at the mark: ends of slots whose results were not used yet
+};
+
+/// Precondition: the pipeline has no flaw, and there is a time for each chunk and boundary.
+/// Of an automatic schedule the room holds the slots afterwards, without rounds that were left out because they repeat.
+Makespan makespan(const Pipeline& p, const PipelineTimes& t, MakespanRoom& room);
+
+/// The same with no round left out, so that the room holds all slots of an automatic schedule.
+Makespan whole_makespan(const Pipeline& p, const PipelineTimes& t, MakespanRoom& room);
+
+}  // namespace llmcalc

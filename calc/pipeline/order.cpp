@@ -1,0 +1,240 @@
+#include "calc/pipeline/order.hpp"
+
+#include <algorithm>
+
+namespace llmcalc {
+namespace {
+
+constexpr OrderStep forward_step{SlotKind::forward}, backward_step{SlotKind::backward};
+constexpr OrderStep input_step{SlotKind::backward_input}, weight_step{SlotKind::backward_weight};
+
+template <typename... Steps>
+void push_run(RankOrder& order, Count times, Steps... steps) {
+  if (times <= 0) return;
+  order.push({{steps...}, static_cast<std::int32_t>(sizeof...(steps)), times, 0});
+}
+
+/// An order of one forward and one backward slot in turn: `ahead` forward slots come first; in round j = 0 ... n-1 the
+/// next forward slot (as long as there are some), backward slot j, and the weight gradients of slot j - `delay` where
+/// they are apart; the last weight gradients follow.
+struct Alternation {
+  Count slots = 0, ahead = 0, delay = 0;
+  bool apart = false;   ///< gradients of inputs and weights
+  bool placed = false;  ///< weight gradients are among the slots
+  /// Rounds j that are steady, from `begin` on: `rounds` of them, each of `repeats`.
+  Count begin = 0, rounds = 0, repeats = 1;
+};
+
+void push_rounds(RankOrder& order, const Alternation& a, Count begin, Count end) {
+  const bool forward = begin < a.slots - a.ahead, weight = a.placed && begin >= a.delay;
+  const OrderStep backward = a.apart ? input_step : backward_step;
+  if (forward && weight) return push_run(order, end - begin, forward_step, backward, weight_step);
+  if (forward) return push_run(order, end - begin, forward_step, backward);
+  if (weight) return push_run(order, end - begin, backward, weight_step);
+  push_run(order, end - begin, backward);
+}
+
+RankOrder alternate(const Alternation& a) {
+  RankOrder order;
+  push_run(order, a.ahead, forward_step);
+  const Count steady_end = a.begin + a.rounds * a.repeats;
+  std::array<Count, 5> cuts{a.slots - a.ahead, std::min(a.delay, a.slots), a.begin, steady_end, a.slots};
+  std::sort(cuts.begin(), cuts.end());
+  Count begin = 0;
+  for (const Count end : cuts) {
+    if (end == begin) continue;
+    push_rounds(order, a, begin, end);
+    if (begin == a.begin && end == steady_end) order[order.size() - 1].rounds = a.rounds;
+    begin = end;
+  }
+  if (a.placed) push_run(order, std::min(a.delay, a.slots), weight_step);
+  return order;
+}
+
+RankOrder gpipe_order(const Pipeline& p) {
+  RankOrder order;
+  push_run(order, p.micro_batches, forward_step);
+  push_run(order, p.micro_batches, backward_step);
+  return order;
+}
+
+bool far_ahead(Schedule s) { return s == Schedule::zb_h2 || s == Schedule::zb_2p; }
+
+/// 1F1B, ZB-H1, ZB-H2: rank r runs h (P - r - 1) slots ahead, and weight gradients h r slots late. ZB-1p runs as far
+/// ahead as ZB-H1, ZB-2p as ZB-H2.
+RankOrder one_chunk_order(const Pipeline& p, Count rank) {
+  const Count m = p.micro_batches, h = far_ahead(p.schedule) ? 2 : 1, most = h * (p.ranks - 1);
+  const bool apart = splits_backward(p.schedule), placed = apart && !automatic(p.schedule);
+  const Count latest = placed ? most : 0, rounds = std::max<Count>(0, m - most - latest);
+  const Count ahead = std::min(m, most - h * rank), delay = placed ? h * rank : 0;
+  return alternate({m, ahead, delay, apart, placed, rounds > 0 ? latest : 0, rounds, 1});
+}
+
+/// A round is P micro-batches of every chunk. At its end all ranks are at the same slot, which none is kept from: the
+/// first rank's last forwards, for which the last rank would not be far enough, are those of the first chunk.
+RankOrder interleaved_order(const Pipeline& p, Count rank) {
+  const Count n = mul(p.micro_batches, p.chunks), round = mul(p.ranks, p.chunks), more = (p.chunks - 1) * p.ranks;
+  const Count ahead = std::min(n, 2 * (p.ranks - rank - 1) + more), most = std::min(n, 2 * (p.ranks - 1) + more);
+  const Count rounds = (n - most) / round;
+  return alternate({n, ahead, 0, false, false, 0, rounds, round});
+}
+
+/// Slots of each kind and local chunk that are left: forwards, then gradients of inputs.
+using SlotsLeft = std::array<std::array<Count, 2>, 2>;
+
+Count& slots_left(SlotsLeft& left, const OrderStep& s) {
+  return left[runs_forward(s.kind) ? 0 : 1][static_cast<std::size_t>(s.chunk)];
+}
+
+/// Repeats a pattern so many times, each step as long as slots of its kind are left.
+void push_while_left(RankOrder& order, SlotsLeft& left, Count times, OrderRun pattern) {
+  while (times > 0 && pattern.size > 0) {
+    pattern.times = times;
+    for (std::int32_t i = 0; i < pattern.size; ++i)
+      pattern.times = std::min(pattern.times, slots_left(left, pattern.steps[static_cast<std::size_t>(i)]));
+    if (pattern.times > 0) order.push(pattern);
+    times -= pattern.times;
+    std::int32_t kept = 0;
+    for (std::int32_t i = 0; i < pattern.size; ++i) {
+      const OrderStep s = pattern.steps[static_cast<std::size_t>(i)];
+      slots_left(left, s) -= pattern.times;
+      if (slots_left(left, s) > 0) pattern.steps[static_cast<std::size_t>(kept++)] = s;
+    }
+    pattern.size = kept;
+  }
+}
+
+/// ZB-V, derived for F = B = W = 1, where weight gradients (here where memory asks for them) leave no gap:
+///   from r to 2P + r, when the first gradient comes: forwards of the first chunk, and from when the first micro-batch
+///   comes back, at 2P - 1 - r, of both in turn: 2P in all, which fills the memory;
+///   then, in 3 (P - r - 1), gradients of the second chunk and its forwards in turn, one W after each gradient;
+///   from then on, at 5P - 3 - 2r + 6i, a round of B' W F B W F' (' second chunk), as long as there are such slots.
+/// In round i the rank runs B' P - r - 1 + i, F 2P - 1 - r + i, B i, F' P + i, so that what it takes from the rank
+/// before comes 3 earlier, and what it takes from the rank behind 1 earlier.
+RankOrder zb_v_order(const Pipeline& p, Count rank) {
+  const OrderStep f{SlotKind::forward, 0, 0}, f2{SlotKind::forward, 1, 1};
+  const OrderStep b{SlotKind::backward_input, 0, 0}, b2{SlotKind::backward_input, 1, 1};
+  const Count m = p.micro_batches, behind = p.ranks - rank - 1, rounds = std::max<Count>(0, m - 2 * p.ranks + 1);
+  SlotsLeft left{{{m, m}, {m, m}}};
+  RankOrder order;
+  push_while_left(order, left, 2 * behind, {{f}, 1});
+  push_while_left(order, left, rank + 1, {{f, f2}, 2});
+  push_while_left(order, left, behind, {{b2, f2}, 2});
+  push_while_left(order, left, rounds, {{b2, f, b, f2}, 4});
+  if (rounds > 0) order[order.size() - 1].rounds = rounds;
+  push_while_left(order, left, m, {{b2, f, b, f2}, 4});
+  return order;
+}
+
+/// Where a rank stands in DualPipe's eight steps: `near` ranks between it and its end of the pipeline, `half` ranks
+/// from an end to the middle, micro-batches of a direction, and its chunks of the near and of the far direction.
+struct Dual {
+  Count near = 0, half = 0, micro_batches = 0;
+  std::int8_t first = 0, second = 1;
+
+  OrderStep step(SlotKind k, std::int8_t chunk) const { return {k, chunk, chunk}; }
+  OrderStep forward(std::int8_t c) const { return step(SlotKind::forward, c); }
+  OrderStep backward(std::int8_t c) const { return step(SlotKind::backward, c); }
+  OrderStep input(std::int8_t c) const { return step(SlotKind::backward_input, c); }
+  OrderStep weight(std::int8_t c) const { return step(SlotKind::backward_weight, c); }
+  OrderStep pair(std::int8_t f, std::int8_t b) const { return {SlotKind::forward_and_backward, f, b}; }
+  Count to_middle() const { return half - near - 1; }
+};
+
+Dual dual_of(const Pipeline& p, Count rank) {
+  if (p.schedule == Schedule::dualpipe_v) return {rank, p.ranks, p.micro_batches, 0, 1};
+  const bool front = 2 * rank < p.ranks;
+  const std::int8_t first = front ? 0 : 1, second = front ? 1 : 0;
+  return {front ? rank : p.ranks - 1 - rank, p.ranks / 2, p.micro_batches / 2, first, second};
+}
+
+/// Steps 1 to 3: forward slots of the near direction, of both, then backward ones of the far direction as they come.
+void push_filling(RankOrder& order, const Dual& d) {
+  push_run(order, 2 * d.to_middle(), d.forward(d.first));
+  push_run(order, d.near + 1, d.forward(d.first), d.forward(d.second));
+  push_run(order, d.to_middle(), d.input(d.second), d.weight(d.second), d.forward(d.second));
+}
+
+/// Steps 4 and 5: a forward slot of one direction beside a backward slot of the other. The first pair of a rank in the
+/// middle is run apart, to have its output earlier.
+void push_pairs(RankOrder& order, const Dual& d) {
+  const Count rounds = d.micro_batches - 2 * d.half;
+  const OrderStep one = d.pair(d.first, d.second), other = d.pair(d.second, d.first);
+  if (d.to_middle() == 0)
+    push_run(order, 1, d.forward(d.first), d.backward(d.second), other);
+  else
+    push_run(order, 1, one, other);
+  push_run(order, rounds, one, other);
+  if (rounds > 0) order[order.size() - 1].rounds = rounds;
+  push_run(order, d.near, one, other);
+  push_run(order, d.to_middle(), d.backward(d.second), other);
+}
+
+/// OrderStep 6: backward slots of both directions in turn; the later half leaves its weight gradients.
+void push_last_inputs(RankOrder& order, const Dual& d) {
+  const Count whole = (d.near + 1) / 2, apart = d.near + 1 - whole;
+  push_run(order, whole, d.backward(d.second), d.backward(d.first));
+  if (d.near % 2 == 0) push_run(order, 1, d.backward(d.second), d.input(d.first));
+  push_run(order, apart - (d.near % 2 == 0 ? 1 : 0), d.input(d.second), d.input(d.first));
+}
+
+/// Steps 7 and 8: the weight gradients that were left, oldest first, between the last backward slots and after them.
+/// Those of step 6 change direction with every slot, those of step 7 are of the near direction.
+void push_last_weights(RankOrder& order, const Dual& d) {
+  const Count left = d.near + 1, between = std::min(left, d.to_middle());
+  const std::int8_t a = d.near % 2 == 0 ? d.first : d.second, b = d.near % 2 == 0 ? d.second : d.first;
+  const OrderStep in = d.input(d.first);
+  push_run(order, between / 2, d.weight(a), in, d.weight(b), in);
+  if (between % 2 != 0) push_run(order, 1, d.weight(a), in);
+  push_run(order, d.to_middle() - between, d.weight(d.first), in);
+  const std::int8_t next = between % 2 == 0 ? a : b, after = between % 2 == 0 ? b : a;
+  push_run(order, (left - between) / 2, d.weight(next), d.weight(after));
+  if ((left - between) % 2 != 0) push_run(order, 1, d.weight(next));
+  push_run(order, between, d.weight(d.first));
+}
+
+RankOrder dual_order(const Pipeline& p, Count rank) {
+  RankOrder order;
+  const Dual d = dual_of(p, rank);
+  push_filling(order, d);
+  push_pairs(order, d);
+  push_last_inputs(order, d);
+  push_last_weights(order, d);
+  return order;
+}
+
+}  // namespace
+
+RankOrder rank_order(const Pipeline& p, Count rank) {
+  if (p.schedule == Schedule::gpipe) return gpipe_order(p);
+  if (p.schedule == Schedule::interleaved) return interleaved_order(p, rank);
+  if (p.schedule == Schedule::zb_v) return zb_v_order(p, rank);
+  if (p.chunks == 2) return dual_order(p, rank);
+  return one_chunk_order(p, rank);
+}
+
+Count SlotNumbering::next(Part part, Count chunk) {
+  if (p_.chunks == 2 && p_.schedule != Schedule::interleaved) return done_[part][static_cast<std::size_t>(chunk)]++;
+  const Count n = turns_[part]++, round = p_.ranks * p_.chunks;
+  return n / round * p_.ranks + n % p_.ranks;
+}
+
+Slot SlotNumbering::number(SlotKind kind, Count chunk, Count backward_chunk) {
+  const auto global = [&](Count c, Count i) { return c == 0 ? i : i + p_.micro_batches / 2 * (directions(p_) - 1); };
+  Slot s{kind, chunk, 0, 0, 0};
+  Count gradients = 0;
+  if (runs_forward(kind)) s.micro_batch = global(chunk, next(forward, chunk));
+  if (runs_backward(kind)) gradients = global(backward_chunk, next(input, backward_chunk));
+  if (runs_weights(kind)) {
+    const Count i = global(backward_chunk, next(weight, backward_chunk));
+    if (!runs_backward(kind)) gradients = i;
+  }
+  if (!runs_forward(kind)) s.micro_batch = gradients;
+  if (kind == SlotKind::forward_and_backward) {
+    s.backward_chunk = backward_chunk;
+    s.backward_micro_batch = gradients;
+  }
+  return s;
+}
+
+}  // namespace llmcalc

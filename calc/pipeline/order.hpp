@@ -1,0 +1,170 @@
+#pragma once
+/// The order in which every rank runs its slots, for the schedules whose order is written down.
+///
+/// A rank's order is a short list of runs: a pattern of steps, repeated. Micro-batches need not be named, since every
+/// chunk runs each kind of work in the order of micro-batches. Steady runs are the same on every rank: so many rounds,
+/// a round being one or more repetitions of the pattern, so that a simulation can leave rounds out once times repeat
+/// too.
+///
+/// Sources: GPipe (arXiv:1811.06965); 1F1B (arXiv:2006.09503) and interleaved (arXiv:2104.04473) as Megatron-LM runs
+/// them, the latter with P - r - 1 forward slots twice and (v-1)P more before the first backward slot; ZB-H1 and ZB-H2
+/// (arXiv:2401.10241, section 2); DualPipe and DualPipe-V, the eight steps of github.com/deepseek-ai/DualPipe.
+
+#include <array>
+
+#include "calc/in_place.hpp"
+#include "calc/pipeline/schedule.hpp"
+
+namespace llmcalc {
+
+/// Work that a rank does without a break.
+enum class SlotKind : std::uint8_t {
+  forward,
+  backward,              ///< gradients of inputs and weights; the former are sent when both are done
+  backward_input,        ///< gradients of inputs
+  backward_weight,       ///< gradients of weights
+  forward_and_backward,  ///< a forward and the whole backward of another micro-batch, as one
+};
+constexpr bool runs_forward(SlotKind k) { return k == SlotKind::forward || k == SlotKind::forward_and_backward; }
+/// Whether gradients of inputs are computed, of weights.
+constexpr bool runs_backward(SlotKind k) { return k != SlotKind::forward && k != SlotKind::backward_weight; }
+constexpr bool runs_weights(SlotKind k) { return k != SlotKind::forward && k != SlotKind::backward_input; }
+
+struct Slot {
+  SlotKind kind = SlotKind::forward;
+  Count chunk = 0, micro_batch = 0;  ///< local chunk
+  /// What runs backward beside a forward: of forward_and_backward only.
+  Count backward_chunk = 0, backward_micro_batch = 0;
+  constexpr bool operator==(const Slot&) const = default;
+};
+/// The chunk and micro-batch whose gradients a slot computes.
+constexpr Count gradient_chunk(const Slot& s) {
+  return s.kind == SlotKind::forward_and_backward ? s.backward_chunk : s.chunk;
+}
+constexpr Count gradient_micro_batch(const Slot& s) {
+  return s.kind == SlotKind::forward_and_backward ? s.backward_micro_batch : s.micro_batch;
+}
+
+/// A slot without its micro-batch. The chunk `by_turns` changes after every P micro-batches, from the first chunk to
+/// the last in forward slots, from the last to the first in others.
+struct OrderStep {
+  static constexpr std::int8_t by_turns = -1;
+  SlotKind kind = SlotKind::forward;
+  std::int8_t chunk = by_turns, backward_chunk = by_turns;
+};
+
+struct OrderRun {
+  std::array<OrderStep, 4> steps{};
+  std::int32_t size = 0;
+  Count times = 0;   ///< repetitions of the steps
+  Count rounds = 0;  ///< of a steady run; every rank has the same steady runs in the same order
+};
+
+using RankOrder = InPlace<OrderRun, 20>;
+/// Precondition: the pipeline has no flaw. The order of an automatic schedule is that of its forwards and gradients of
+/// inputs; gradients of weights, each chunk's after its gradients of inputs, are put between them by time and memory.
+RankOrder rank_order(const Pipeline& p, Count rank);
+/// Micro-batches of local chunks that a rank of an automatic schedule keeps at most, until their gradients of weights
+/// are done: ZB-1p P, ZB-2p 2P; ZB-V 2P, of half the layers each.
+constexpr Count most_chunks_kept(const Pipeline& p) {
+  return p.schedule == Schedule::zb_1p ? p.ranks : mul(2, p.ranks);
+}
+
+/// A place in a rank's order, without micro-batches, where chunks do not change by turns.
+class PlainOrderCursor {
+ public:
+  PlainOrderCursor() = default;
+  explicit PlainOrderCursor(const RankOrder& order) : order_(&order) { enter(0); }
+  bool done() const { return run_ == order_->size(); }
+  SlotKind kind() const { return step_->kind; }
+  Count chunk() const { return step_->chunk > 0 ? step_->chunk : 0; }
+  Count backward_chunk() const {
+    return step_->kind == SlotKind::forward_and_backward ? step_->backward_chunk : chunk();
+  }
+  void advance() {
+    if (++step_ != end_) return;
+    if (--left_ == 0) return enter(run_ + 1);
+    step_ = end_ - (*order_)[run_].size;
+  }
+  /// The run, and the repetitions of it that are not over.
+  const OrderRun& run() const { return (*order_)[run_]; }
+  std::size_t run_number() const { return run_; }
+  Count left() const { return left_; }
+  /// Leaves out repetitions of the run, not all that are left.
+  void skip(Count repetitions) { left_ -= repetitions; }
+
+ protected:
+  const OrderStep& step() const { return *step_; }
+
+ private:
+  void enter(std::size_t run) {
+    run_ = run;
+    while (!done() && (*order_)[run_].times == 0) ++run_;
+    if (done()) return;
+    const OrderRun& r = (*order_)[run_];
+    step_ = r.steps.data();
+    end_ = step_ + r.size;
+    left_ = r.times;
+  }
+  const RankOrder* order_ = nullptr;
+  const OrderStep* step_ = nullptr;
+  const OrderStep* end_ = nullptr;
+  std::size_t run_ = 0;
+  Count left_ = 0;
+};
+
+/// The same for all schedules.
+class OrderCursor : public PlainOrderCursor {
+ public:
+  OrderCursor() = default;
+  OrderCursor(const RankOrder& order, const Pipeline& p) : PlainOrderCursor(order), group_(p.ranks), chunks_(p.chunks) {
+    turns_.fill({p.ranks, 0});
+  }
+  Count chunk() const { return step().chunk != OrderStep::by_turns ? step().chunk : turn_of(step().kind); }
+  Count backward_chunk() const { return kind() == SlotKind::forward_and_backward ? step().backward_chunk : chunk(); }
+  void advance() {
+    if (step().chunk == OrderStep::by_turns) pass(turns_[static_cast<std::size_t>(kind())]);
+    PlainOrderCursor::advance();
+  }
+
+ private:
+  /// Micro-batches left in the group, and chunks that came before.
+  struct Turn {
+    Count left = 0, passed = 0;
+  };
+  Count turn_of(SlotKind k) const {
+    const Count passed = turns_[static_cast<std::size_t>(k)].passed;
+    return k == SlotKind::forward ? passed : chunks_ - 1 - passed;
+  }
+  void pass(Turn& t) const {
+    if (--t.left > 0) return;
+    t = {group_, t.passed + 1 == chunks_ ? 0 : t.passed + 1};
+  }
+  Count group_ = 1, chunks_ = 1;
+  std::array<Turn, 5> turns_{};
+};
+
+/// Micro-batches of a rank's slots: where chunks change by turns, those of the turn; else the next of the chunk.
+class SlotNumbering {
+ public:
+  explicit SlotNumbering(const Pipeline& p) : p_(p) {}
+  Slot number(SlotKind kind, Count chunk, Count backward_chunk);
+
+ private:
+  enum Part : std::uint8_t { forward, input, weight };
+  Count next(Part part, Count chunk);
+  Pipeline p_;
+  std::array<std::array<Count, 2>, 3> done_{};
+  std::array<Count, 3> turns_{};
+};
+
+/// Calls visit(const Slot&) for every slot of a rank, in order. Precondition: no flaw, and not automatic.
+template <typename Visit>
+void for_each_slot(const Pipeline& p, Count rank, Visit visit) {
+  const RankOrder order = rank_order(p, rank);
+  SlotNumbering numbers(p);
+  for (OrderCursor at(order, p); !at.done(); at.advance())
+    visit(numbers.number(at.kind(), at.chunk(), at.backward_chunk()));
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,53 @@
+#pragma once
+/// How long the parts of a pipeline take.
+
+#include <algorithm>
+#include <span>
+
+#include "calc/pipeline/order.hpp"
+
+namespace llmcalc {
+
+/// Seconds of one micro-batch in one model chunk, on its rank.
+struct ChunkTime {
+  Seconds forward{}, backward_input{}, backward_weight{};
+  /// A forward of this chunk and the whole backward of the rank's other chunk as one slot of DualPipe; 0: their sum.
+  Seconds paired{};
+};
+
+/// Times of a pipeline, by model chunk and by boundary between model chunks. A send is latency only: it holds nobody up
+/// but its receiver, and sends do not wait for one another. Boundaries inside of a rank take no time, whatever is
+/// given.
+struct PipelineTimes {
+  std::span<const ChunkTime> chunks;
+  std::span<const Seconds> sends{};  ///< chunk q to q + 1, and gradients back; empty: none takes time
+  std::span<const Seconds> ready{};  ///< before which no forward of a chunk starts; empty: 0
+};
+
+/// What a simulation asks about one local chunk of one rank. Neighbours are indices (see chunk_index()), or none.
+struct ChunkNode {
+  static constexpr Count none = -1;
+  Count before = none, after = none;       ///< whose activations it takes, whose gradients
+  double from_before = 0, from_after = 0;  ///< seconds of their sends
+  double forward = 0, input = 0, weight = 0, paired = 0, ready = 0;
+};
+ChunkNode chunk_node(const Pipeline& p, const PipelineTimes& t, ChunkPlace at);
+
+/// Seconds of a slot in `chunk`, whose gradients are computed in `gradient` (the same but in paired slots).
+inline double slot_seconds(SlotKind kind, const ChunkNode& chunk, const ChunkNode& gradient) {
+  switch (kind) {
+    case SlotKind::forward:
+      return chunk.forward;
+    case SlotKind::backward:
+      return chunk.input + chunk.weight;
+    case SlotKind::backward_input:
+      return chunk.input;
+    case SlotKind::backward_weight:
+      return chunk.weight;
+    case SlotKind::forward_and_backward:
+      break;
+  }
+  return chunk.paired > 0 ? chunk.paired : chunk.forward + gradient.input + gradient.weight;
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,172 @@
+#include "calc/row_time.hpp"
+
+#include <utility>
+
+#include "calc/memory.hpp"
+#include "calc/pipeline/schedule.hpp"
+
+namespace llmcalc {
+namespace {
+
+/// Under the roofline of a whole step: a micro-batch's seconds over those of its FLOPs alone; above 1 where its memory
+/// traffic takes longer.
+double slowed_by_memory(const Prices& prices, const Plan& plan, const Rates& rates, bool full) {
+  if (plan.roofline != Roofline::step) return 1;
+  Seconds compute;
+  Cost cost;
+  for (const LayerPrice& row : prices.rows)
+    for (const PassPrice* pass : {&row.forward, &row.backward_input, &row.backward_weight, &row.again}) {
+      compute += static_cast<double>(row.layers) * (full ? pass->bound : pass->estimate).compute;
+      cost += row.layers * pass->cost;
+    }
+  return step_time(compute, cost, rates).total() / compute;
+}
+
+/// Whether the last stage has a token table of its own where the head uses the first one's: in a V, and in DualPipe,
+/// one rank holds both ends of the model.
+bool copies_table(const Layout& l) { return ranks(l, Group::pipeline) > 1 && fixed_chunks(l.schedule) != 2; }
+
+/// Prices of seconds: the rates of a bound or of an estimate, and the links.
+class Clock {
+ public:
+  Clock(const Prices& prices, const Plan& plan, const Layout& layout, Links& links, Efficiency e)
+      : plan_(plan),
+        layout_(layout),
+        links_(links),
+        full_(e == Efficiency::full),
+        shared_(ranks(layout, Group::data) > 1),
+        experts_shared_(ranks(layout, Group::expert_data) > 1),
+        paired_(pairs_experts(layout)),
+        rates_(full_ ? prices.bound_rates : prices.estimated_rates),
+        slowed_(slowed_by_memory(prices, plan, rates_, full_)) {}
+
+  /// The forward work that backward does again.
+  Spent again(const LayerPrice& row) {
+    Spent s;
+    spend(row.again, s);
+    return s;
+  }
+
+  /// Recomputed exchanges with experts, where they can overlap another slot's work.
+  Seconds expert_exchange_again(const LayerPrice& row) { return paired_ ? expert_exchange(row.again) : Seconds(); }
+
+  void put(const LayerPrice& row, RowTime& t) {
+    const bool again_too = plan_.recompute != Recompute::none && !recomputes_block(plan_);
+    spend(row.forward, t.forward);
+    spend(row.backward_input, t.backward_input, true);
+    spend(row.backward_weight, t.backward_weight);
+    if (again_too) t.backward_input += again(row);
+    if (paired_) {
+      t.experts_forward = expert_exchange(row.forward);
+      t.experts_backward = expert_exchange(row.backward_input);
+      if (again_too) t.experts_backward += expert_exchange(row.again);
+    }
+    if (!shared_ && !experts_shared_) return;
+    Learned own = row.learned - row.experts;
+    if (copies_table(layout_)) own += row.tied;
+    if (shared_) share_out(own, Group::shard, Group::data, t);
+    if (experts_shared_) share_out(row.experts, Group::expert_data, Group::expert_data, t);
+  }
+
+ private:
+  /// `s` is empty before.
+  void spend(const PassPrice& pass, Spent& s, bool backward = false) {
+    const Time& t = full_ ? pass.bound : pass.estimate;
+    const WorkTime& work = full_ ? pass.bound_work : pass.estimate_work;
+    s.compute = t.compute;
+    s.memory = t.memory;
+    s[Part::matmul] = work.matmul;
+    s[Part::attention] = work.attention;
+    s[Part::elementwise] = work.elementwise;
+    s[Part::host] = t.latency;
+    if (slowed_ > 1) {
+      s = slowed_ * s;
+      std::swap(s.compute, s.memory);
+    }
+    for (const Exchange& e : pass.exchanges) {
+      const bool ring = passes_round(e);
+      s[part_of(e.group)] += ring ? exposed(e, s[Part::attention], backward) : (1 - hidden_inside(plan_)) * seconds(e);
+    }
+  }
+
+  /// Exposed seconds of a ring's messages, which overlap attention's core.
+  Seconds exposed(const Exchange& e, Seconds core, bool backward) {
+    const RingTime t = ring_time(e, seconds(e), core, ranks(layout_, Group::context), backward);
+    return t.exposed(hidden_beside(plan_), hidden_inside(plan_));
+  }
+
+  Seconds expert_exchange(const PassPrice& pass) {
+    Seconds all;
+    for (const Exchange& e : pass.exchanges)
+      if (e.group == Group::expert) all += seconds(e);
+    return all;
+  }
+  Seconds seconds(const Exchange& e) { return links_(e, rates_.link); }
+  Seconds over(Group g, CollectiveOp op, Bytes bytes) {
+    return seconds({.group = g, .op = op, .messages = 1, .bytes = bytes});
+  }
+
+  /// Gathers of weights, and reductions of the gradients of those that are trained over all ranks that hold them.
+  /// Frozen weights are gathered under ZeRO-3 alone: nobody updates them.
+  void share_out(const Learned& numbers, Group shard, Group all, RowTime& t) {
+    const Count n = numbers.trained(), fetched = layout_.zero == Zero::weights ? numbers.total : n;
+    const Bytes gradients(mul(plan_.gradient_bytes, n));
+    if (layout_.zero != Zero::none && fetched > 0)
+      t.gather += over(shard, CollectiveOp::all_gather, bytes_of(training_weights(plan_), fetched));
+    if (n == 0) return;
+    if (layout_.zero == Zero::none) {
+      t.reduce += over(all, CollectiveOp::all_reduce, gradients);
+      return;
+    }
+    t.reduce += over(shard, CollectiveOp::reduce_scatter, gradients);
+    if (all != Group::data) return;
+    const Bytes part(mul(plan_.gradient_bytes, ceil_div(n, ranks(layout_, Group::shard))));
+    t.reduce += over(Group::replica, CollectiveOp::all_reduce, part);
+  }
+
+  const Plan& plan_;
+  const Layout& layout_;
+  Links& links_;
+  bool full_, shared_, experts_shared_, paired_;
+  const Rates& rates_;
+  double slowed_;
+};
+
+}  // namespace
+
+RingTime ring_time(const Exchange& e, Seconds all, Seconds core, Count ranks, bool backward) {
+  const double alone = backward ? 1 / static_cast<double>(e.messages) : 0, steps = static_cast<double>(ranks);
+  return {(1 - alone) * all, (steps - 1) / steps * core, alone * all};
+}
+
+const ExchangeTime& Links::of_one(const Exchange& e) {
+  for (const Kind& k : kinds_)
+    if (k.group == e.group && k.op == e.op) return k.one;
+  const Exchange message{.group = e.group, .op = e.op, .messages = 1, .bytes = {}, .routing = e.routing};
+  const Exchange byte{.group = e.group, .op = e.op, .messages = 0, .bytes = Bytes(1), .routing = e.routing};
+  const Seconds waits = exchange_time(message, layout_, cluster_).waits;
+  return kinds_.push({e.group, e.op, {waits, exchange_time(byte, layout_, cluster_).transfer}}).one;
+}
+
+RowTimes row_times(const Prices& prices, const Plan& plan, const Layout& layout, Links& links, Efficiency e) {
+  Clock clock(prices, plan, layout, links, e);
+  RowTimes t;
+  t.hidden = hidden_beside(plan);
+  const RowTime none;
+  for (const LayerPrice& row : prices.rows) clock.put(row, t.rows.push(none));
+  if (!recomputes_block(plan)) return t;
+  t.first_again = plan.recompute_layers;
+  for (std::size_t i = 0; i < t.rows.size(); ++i) {
+    RowTime& r = t.again.push(t.rows[i]);
+    r.backward_input += clock.again(prices.rows[i]);
+    r.experts_backward += clock.expert_exchange_again(prices.rows[i]);
+  }
+  return t;
+}
+
+RowTimes row_times(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster, Efficiency e) {
+  Links links(layout, cluster);
+  return row_times(prices, plan, layout, links, e);
+}
+
+}  // namespace llmcalc

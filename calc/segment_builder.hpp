@@ -1,0 +1,81 @@
+#pragma once
+/// Builds the operators of a segment: embedding, a block, or the head.
+
+#include "calc/adapter.hpp"
+#include "calc/block.hpp"
+
+namespace llmcalc {
+
+/// Appends operators of one segment, giving each result a tensor.
+class SegmentBuilder {
+ public:
+  SegmentBuilder(const Arch& a, const Step& s)
+      : a_(a), s_(s), t_(s.tokens()), weights_(s.lora_rank > 0 ? Op::Weights::frozen : Op::Weights::trained) {}
+
+  TensorId add(std::string_view name, Component c, const Shape& shape, Split split, Inputs in, Count unit = 1) {
+    const TensorId out = ops_.new_tensor();
+    ops_.push({name, shape, c, split, unit, in, out}).weights = weights_;
+    return out;
+  }
+  TensorId add(std::string_view name, Component c, const Shape& shape, Split split, TensorId in, Count unit = 1) {
+    return add(name, c, shape, split, Inputs(in), unit);
+  }
+  void in_place(std::string_view name, Component c, const Pointwise& shape, Split split, TensorId a,
+                TensorId b = no_tensor, Count unit = 1) {
+    ops_.push({name, shape, c, split, unit, {a, b}, no_tensor});
+  }
+
+  /// y = x W + b on all tokens.
+  TensorId linear(std::string_view name, Component c, Split split, TensorId x, Count in, Count out, bool bias,
+                  Count unit = 1) {
+    return matrix(name, c, {.rows = t_, .in = in, .out = out, .bias = bias}, split, x, unit);
+  }
+  /// y = x W, and the adapter's part where it has one: tensor-parallel ranks cut the width that they cut of W, and a
+  /// sum over ranks is one for both.
+  TensorId matrix(std::string_view name, Component c, const Linear& w, Split split, TensorId x, Count unit = 1) {
+    const TensorId y = add(name, c, w, split, x, unit);
+    const auto names = s_.lora_rank > 0 ? adapter_names(s_.lora_targets, name) : std::nullopt;
+    if (!names) return y;
+    const bool column = split == Split::column, row = split == Split::row;
+    Linear down = w, up = w;
+    down.out = up.in = s_.lora_rank;
+    down.bias = up.bias = false;
+    weights_ = Op::Weights::adapter;
+    const TensorId low = add(names->down, c, down, column ? Split::inside : split, x, row ? unit : 1);
+    const TensorId wide = add(names->up, c, up, row ? Split::partial : split, low, column ? unit : 1);
+    weights_ = Op::Weights::frozen;
+    const Pointwise sum{.kind = PointwiseKind::add, .rows = w.rows, .width = w.out};
+    return add(names->sum, c, sum, column ? Split::width : row ? Split::partial : split, {y, wide}, column ? unit : 1);
+  }
+  TensorId pointwise(std::string_view name, Component c, PointwiseKind kind, Split split, TensorId a, TensorId b,
+                     Count width) {
+    return add(name, c, Pointwise{.kind = kind, .rows = t_, .width = width}, split, {a, b});
+  }
+  /// A norm over the residual width.
+  TensorId norm(std::string_view name, TensorId x, Count rows) {
+    return add(name, Component::norm, norm_shape(rows, a_.hidden), Split::tokens, x);
+  }
+  Norm norm_shape(Count rows, Count width) const {
+    const Count vectors = a_.norm == NormKind::layer_norm ? 2 : 1;
+    const Count weights = a_.norm == NormKind::weight_free ? 0 : mul(vectors, width);
+    return {.rows = rows, .width = width, .weights = weights, .centred = a_.norm != NormKind::rms_norm};
+  }
+  void dropout(std::string_view name, Component c, TensorId x, Count rows) {
+    if (s_.dropout)
+      in_place(name, c, {.kind = PointwiseKind::dropout, .rows = rows, .width = a_.hidden}, Split::tokens, x);
+  }
+
+  const Arch& arch() const { return a_; }
+  const Step& step() const { return s_; }
+  Count tokens() const { return t_; }
+  const OpList& ops() const { return ops_; }
+
+ private:
+  const Arch& a_;
+  const Step& s_;
+  Count t_;
+  Op::Weights weights_;
+  OpList ops_;
+};
+
+}  // namespace llmcalc

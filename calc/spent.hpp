@@ -1,0 +1,82 @@
+#pragma once
+/// Where the seconds of a training step go: to kinds of work, and to exchanges by kind of parallelism.
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "calc/layout.hpp"
+#include "calc/roofline.hpp"
+
+namespace llmcalc {
+
+enum class Part : std::uint8_t {
+  matmul,
+  attention,    ///< its cores
+  elementwise,  ///< all other operators
+  host,         ///< launches
+  tp,           ///< exchanges of tensor-parallel ranks; the others likewise
+  cp,
+  ep,
+  dp,
+  pp,
+  imbalance,  ///< waiting for the slowest stage of a pipeline
+  bubble,     ///< waiting while a pipeline fills and drains
+  optimizer
+};
+inline constexpr std::size_t part_count = 12;  // Spent::total() adds four times three
+inline constexpr std::array<std::string_view, part_count> part_names{
+    "matmul", "attention", "elementwise", "host", "tp", "cp", "ep", "dp", "pp", "imbalance", "bubble", "optimizer"};
+
+/// The part to which the exchanges of a group belong.
+constexpr Part part_of(Group g) {
+  switch (g) {
+    case Group::tensor:
+    case Group::expert_tensor:
+      return Part::tp;
+    case Group::context:
+      return Part::cp;
+    case Group::expert:
+      return Part::ep;
+    case Group::pipeline:
+      return Part::pp;
+    case Group::data:
+    case Group::expert_data:
+    case Group::shard:
+    case Group::replica:
+      return Part::dp;
+  }
+  return Part::dp;
+}
+
+/// Seconds of a and b side by side: the longer, and what is not hidden of the shorter.
+constexpr Seconds beside(Seconds a, Seconds b, double hidden) {
+  return a < b ? b + (1 - hidden) * a : a + (1 - hidden) * b;
+}
+
+/// Seconds by part, and of computing operators by what limits them.
+struct Spent {
+  std::array<Seconds, part_count> parts{};
+  Seconds compute{}, memory{};  ///< of matmul, attention, elementwise and optimizer: at the peak, at the bandwidth
+  constexpr Seconds& operator[](Part p) { return parts[static_cast<std::size_t>(p)]; }
+  constexpr Seconds operator[](Part p) const { return parts[static_cast<std::size_t>(p)]; }
+  constexpr Seconds total() const {
+    Seconds by_threes[4];  // side by side
+    for (std::size_t i = 0; i < 4; ++i) by_threes[i] = parts[i] + parts[4 + i] + parts[8 + i];
+    return by_threes[0] + by_threes[1] + (by_threes[2] + by_threes[3]);
+  }
+  constexpr Spent& operator+=(const Spent& o) {
+    for (std::size_t i = 0; i < part_count; ++i) parts[i] += o.parts[i];
+    compute += o.compute;
+    memory += o.memory;
+    return *this;
+  }
+};
+constexpr Spent operator*(double n, Spent s) {
+  for (Seconds& x : s.parts) x = n * x;
+  s.compute = n * s.compute;
+  s.memory = n * s.memory;
+  return s;
+}
+
+}  // namespace llmcalc

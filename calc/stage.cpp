@@ -1,0 +1,89 @@
+// Stages of a pipeline: what each rank holds, and keeps at its worst moment.
+
+#include "calc/pipeline/in_flight.hpp"
+#include "calc/train.hpp"
+
+namespace llmcalc {
+namespace {
+
+using KeptCounts = std::array<KeptCount, 2 * most_chunks>;
+
+/// What a rank keeps at its worst moment, by local chunk. `room`: after run_automatic(), of automatic schedules.
+void count_kept(const Prices& prices, const Plan& plan, const Pipeline& p, const Partition& partition, Count rank,
+                const MakespanRoom& room, KeptCounts& counts) {
+  InPlace<ChunkKept, max_layers> kept;
+  for (Count q = 0; q < model_chunks(p); ++q) kept.push({});
+  for (Count i = 0; i < p.chunks; ++i) {
+    const Count q = model_chunk(p, rank, i);
+    kept[static_cast<std::size_t>(q)] = {kept_bytes(prices, plan, partition[q]),
+                                         kept_for_weights(prices, partition[q])};
+  }
+  const std::span<const ChunkKept> all(kept.begin(), kept.size());
+  const std::span<KeptCount> lent(counts.data(), 2 * static_cast<std::size_t>(p.chunks));
+  if (automatic(p.schedule))
+    most_kept(p, rank, room.slots(rank), all, lent);
+  else
+    most_kept(p, rank, all, lent);
+}
+
+Stage stage_with(const Prices& prices, const Plan& plan, const Layout& layout, const Partition& partition, Count rank,
+                 Bytes process, const MakespanRoom& room) {
+  const Pipeline p = pipeline_of(plan, layout);
+  KeptCounts counts;
+  count_kept(prices, plan, p, partition, rank, room, counts);
+  InPlace<ChunkInFlight, most_chunks> held;
+  Stage s{.rank = rank, .layers = 0, .memory = {}};
+  for (Count i = 0; i < p.chunks; ++i) {
+    const ModelChunk c = partition[model_chunk(p, rank, i)];
+    const KeptCount& n = counts[static_cast<std::size_t>(i)];
+    held.push({.chunk = c, .micro_batches = n.activations, .for_weights = n.for_weights});
+    s.layers += c.layers();
+    s.in_flight = add(s.in_flight, add(n.activations, n.for_weights));
+  }
+  s.memory = stage_memory(prices, plan, layout, {held.begin(), held.size()}, process);
+  return s;
+}
+
+/// The only stage there is: one micro-batch at a time.
+Stage whole_stage(const Prices& prices, const Plan& plan, const Layout& layout, const Partition& partition,
+                  Bytes process) {
+  const ChunkInFlight all{partition[0]};
+  return {
+      .layers = all.chunk.layers(), .in_flight = 1, .memory = stage_memory(prices, plan, layout, {&all, 1}, process)};
+}
+
+}  // namespace
+
+void run_automatic(const Pipeline& p, const Partition& partition, MakespanRoom& room) {
+  std::vector<ChunkTime> times;
+  for (Count q = 0; q < partition.size(); ++q) {
+    const Seconds t(static_cast<double>(partition[q].layers()));
+    times.push_back({.forward = t, .backward_input = t, .backward_weight = t});
+  }
+  makespan(p, {times}, room);
+}
+
+Stage stage(const Prices& prices, const Plan& plan, const Layout& layout, const Partition& partition, Count rank,
+            Bytes process) {
+  const Pipeline p = pipeline_of(plan, layout);
+  if (p.ranks == 1) return whole_stage(prices, plan, layout, partition, process);
+  MakespanRoom room;
+  if (automatic(p.schedule)) run_automatic(p, partition, room);
+  return stage_with(prices, plan, layout, partition, rank, process, room);
+}
+
+Stage fullest_stage(const Prices& prices, const Plan& plan, const Layout& layout, const Partition& partition,
+                    Bytes process) {
+  const Pipeline p = pipeline_of(plan, layout);
+  if (p.ranks == 1) return whole_stage(prices, plan, layout, partition, process);
+  MakespanRoom room;
+  if (automatic(p.schedule)) run_automatic(p, partition, room);
+  Stage fullest = stage_with(prices, plan, layout, partition, 0, process, room);
+  for (Count r = 1; r < p.ranks; ++r)
+    if (const Stage s = stage_with(prices, plan, layout, partition, r, process, room);
+        s.memory.peak > fullest.memory.peak)
+      fullest = s;
+  return fullest;
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,329 @@
+// A training step, assembled from rows: stages, their pipeline, what follows it.
+
+#include <algorithm>
+
+#include "calc/pipeline/bound.hpp"
+#include "calc/rank_end.hpp"
+#include "calc/train.hpp"
+
+namespace llmcalc {
+namespace {
+
+Seconds sending(const Prices& prices, const Layout& layout, const Cluster& cluster, const Rates& rates) {
+  const Exchange e{
+      .group = Group::pipeline, .op = CollectiveOp::p2p, .messages = 1, .bytes = prices.layer(0).alive.input};
+  return exchange_time(e, layout, cluster).at(rates.link);
+}
+
+const Rates& rates_of(const Prices& prices, Efficiency e) {
+  return e == Efficiency::full ? prices.bound_rates : prices.estimated_rates;
+}
+
+/// A step at one set of rates.
+class StepClock {
+ public:
+  StepClock(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
+            const Partition& partition, const RowTimes& rows, const Rates& rates, StepRoom& room)
+      : prices_(prices),
+        layout_(layout),
+        cluster_(cluster),
+        partition_(partition),
+        rows_(rows),
+        rates_(rates),
+        room_(room),
+        pipeline_(pipeline_of(plan, layout)),
+        end_(prices, plan, layout, cluster, rates, pipeline_) {}
+
+  /// Seconds by part, the mean over the ranks.
+  Spent run() {
+    if (pipeline_.ranks == 1) return run_alone();
+    price_chunks();
+    const Makespan m = makespan(pipeline_, times(room_.sends), room_.pipeline);
+    Seconds busiest, worked;
+    Spent all;
+    const Seconds step = end_of_step(m, [&](Count r, Seconds end, const Spent& sums, const Spent& update) {
+      const Spent work = work_of(r);
+      busiest = std::max(busiest, work.total());
+      worked += work.total();
+      Spent rest = sums;
+      rest[Part::dp] += end - last_backward(r, m) + first_wait(r, m);
+      all += work;
+      all += rest;
+      all += update;
+    });
+    const double share = 1 / static_cast<double>(pipeline_.ranks);
+    all = share * all;
+    return with_waiting(all, step, busiest - share * worked, m.total);
+  }
+
+  /// Seconds in all: what the parts of run() add up to, but for rounding.
+  Seconds seconds() {
+    if (pipeline_.ranks == 1) return run_alone().total();
+    price_chunks();
+    const Makespan m = makespan(pipeline_, times(room_.sends), room_.pipeline);
+    return end_of_step(m, [](Count, Seconds, const Spent&, const Spent&) {});
+  }
+
+ private:
+  /// Without a pipeline micro-batches follow one another.
+  Spent run_alone() {
+    const ChunkSeconds& s = alone_ = chunk_seconds(prices_, rows_, layout_, partition_[0], pipeline_.micro_batches);
+    const Seconds one = s.forward + s.backward_input + s.backward_weight;
+    const Seconds gathered = exposed(s.gather, s.gathering);
+    const Seconds last = gathered + static_cast<double>(pipeline_.micro_batches) * one;
+    const Seconds summed = std::max(s.reduction, last + s.reducing) - last;
+    const HeldRows rows = held_by(0);
+    Spent all = work_of(0);
+    all += end_.sums(rows);
+    all += end_.update(rows);
+    all[Part::dp] += gathered + exposed(s.reduction, summed);
+    return all;
+  }
+  const ChunkSeconds& seconds_of(Count chunk) const {
+    return pipeline_.ranks == 1 ? alone_ : room_.chunks[static_cast<std::size_t>(chunk)];
+  }
+
+  /// Times of all model chunks, for the pipeline.
+  void price_chunks() {
+    const Count chunks = partition_.size();
+    const Seconds send = sending(prices_, layout_, cluster_, rates_);
+    room_.chunks.clear();
+    room_.times.clear();
+    room_.sends.clear();
+    room_.ready.clear();
+    for (Count q = 0; q < chunks; ++q) {
+      const ChunkSeconds s =
+          repeats(q) ? room_.chunks.back()
+                     : chunk_seconds(prices_, rows_, layout_, partition_[q], micro_batches_per_direction(pipeline_));
+      room_.chunks.push_back(s);
+      if (q + 1 < chunks) room_.sends.push_back(send);
+    }
+    for (Count q = 0; q < chunks; ++q) {
+      room_.times.push_back(chunk_time(room_.chunks, q, pipeline_.schedule, rows_.hidden));
+      room_.ready.push_back(ready(q));
+    }
+  }
+
+  /// Seconds of an exchange that takes `all`, of which at least `bare` are exposed.
+  Seconds exposed(Seconds all, Seconds bare) const { return bare + (1 - rows_.hidden) * (all - bare); }
+
+  /// When a chunk's first forward can begin: its rank gathers weights chunk by chunk in the order of the model, in
+  /// which it also runs them first.
+  Seconds ready(Count chunk) const {
+    Seconds before, all;
+    for_each_chunk(rank_of(pipeline_, chunk), [&](Count q, Count) {
+      const Seconds one = room_.chunks[static_cast<std::size_t>(q)].gather;
+      all += one;
+      if (q < chunk) before += one;
+    });
+    return exposed(all, before + room_.chunks[static_cast<std::size_t>(chunk)].gathering);
+  }
+
+  /// Whether a chunk is like the one before it.
+  bool repeats(Count q) const {
+    if (q == 0 || prices_.kinds.size > 1) return false;
+    const ModelChunk before = partition_[q - 1], here = partition_[q];
+    return before.layers() == here.layers() && before.embedding == here.embedding && before.head == here.head;
+  }
+
+  template <typename F>
+  void for_each_chunk(Count rank, const F& f) const {
+    for (Count i = 0; i < pipeline_.chunks; ++i) f(model_chunk(pipeline_, rank, i), i);
+  }
+
+  /// The end of the step; visits every rank with the end of its sums over data-parallel ranks, its other sums and its
+  /// optimizer's pass. Ranks that hold the same rows have the same of the last two.
+  template <typename Visit>
+  Seconds end_of_step(const Makespan& m, const Visit& visit) const {
+    Seconds summed, updated;
+    HeldRows last;
+    Spent sums, update;
+    for (Count r = 0; r < pipeline_.ranks; ++r) {
+      const HeldRows rows = held_by(r);
+      if (r == 0 || rows != last) {
+        last = rows;
+        sums = end_.sums(rows);
+        update = end_.update(rows);
+      }
+      const Seconds end = end_of(r, m);
+      summed = std::max(summed, end + sums.total());
+      updated = std::max(updated, update.total());
+      visit(r, end, sums, update);
+    }
+    return summed + updated;
+  }
+  HeldRows held_by(Count rank) const {
+    HeldRows rows;
+    for_each_chunk(rank, [&](Count q, Count) { add(rows, prices_.kinds, partition_[q]); });
+    return rows;
+  }
+
+  /// A rank's micro-batches, and the waits of data-parallel exchanges in them. What paired slots hide are exchanges
+  /// with experts.
+  Spent work_of(Count rank) const {
+    Spent one;
+    for_each_chunk(rank, [&](Count q, Count) {
+      one += spent_in(partition_[q]);
+      one[Part::dp] += seconds_of(q).waiting;
+    });
+    Spent all = static_cast<double>(micro_batches_per_direction(pipeline_)) * one;
+    if (!pairs_experts(layout_)) return all;
+    all[Part::ep] = std::max(Seconds(), all[Part::ep] - saved_by_pairs(pipeline_, times({}), rank));
+    return all;
+  }
+  Spent spent_in(const ModelChunk& c) const {
+    Spent all;
+    const auto add = [&](const RowTime& t, Count layers) {
+      const double n = static_cast<double>(layers);
+      const auto of = [&](const Seconds a, const Seconds b, const Seconds w) { return n * (a + b + w); };
+      for (std::size_t i = 0; i < part_count; ++i)
+        all.parts[i] += of(t.forward.parts[i], t.backward_input.parts[i], t.backward_weight.parts[i]);
+      all.compute += of(t.forward.compute, t.backward_input.compute, t.backward_weight.compute);
+      all.memory += of(t.forward.memory, t.backward_input.memory, t.backward_weight.memory);
+    };
+    if (c.embedding) add(rows_.embedding(), 1);
+    rows_.for_each_kind(prices_.kinds, c, add);
+    if (c.head) add(rows_.head(), 1);
+    return all;
+  }
+
+  /// When a rank's gradients are summed over its data-parallel ranks: chunk after chunk, as their last backwards end.
+  Seconds end_of(Count rank, const Makespan& m) const {
+    InPlace<std::pair<Seconds, Count>, most_chunks> ends;
+    for_each_chunk(rank, [&](Count q, Count i) { ends.push({span(rank, i, m).last, q}); });
+    std::sort(ends.begin(), ends.end());
+    Seconds network, all;
+    for (const auto& [end, q] : ends) {
+      const ChunkSeconds& s = room_.chunks[static_cast<std::size_t>(q)];
+      network = std::max(network + s.reduction, end + s.reducing);
+      all += s.reduction;
+    }
+    const Seconds last = ends[ends.size() - 1].first;
+    return last + exposed(all, network - last);
+  }
+
+  /// Adds the waiting: for messages, for the rank that has the most to do more than the mean, and the rest of the step.
+  Spent with_waiting(Spent all, Seconds step, Seconds more, Seconds pipelined) {
+    const Seconds unsent = makespan(pipeline_, times({}), room_.pipeline).total;
+    Seconds waiting = step - all.total();
+    const auto book = [&](Part p, Seconds s) {
+      s = std::clamp(s, Seconds(), std::max(waiting, Seconds()));
+      all[p] += s;
+      waiting = waiting - s;
+    };
+    book(Part::pp, pipelined - unsent);
+    book(Part::imbalance, more);
+    all[Part::bubble] = waiting;
+    return all;
+  }
+
+  PipelineTimes times(std::span<const Seconds> sends) const { return {room_.times, sends, room_.ready}; }
+  const ChunkSpan& span(Count rank, Count local, const Makespan& m) const {
+    return m.chunks[static_cast<std::size_t>(chunk_index(pipeline_, {rank, local}))];
+  }
+  Seconds last_backward(Count rank, const Makespan& m) const {
+    Seconds last;
+    for_each_chunk(rank, [&](Count, Count i) { last = std::max(last, span(rank, i, m).last); });
+    return last;
+  }
+  /// What a rank waits for weights before its first forward, if it waits for nothing else.
+  Seconds first_wait(Count rank, const Makespan& m) const {
+    ChunkSpan first = span(rank, 0, m);
+    Seconds ready;
+    for_each_chunk(rank, [&](Count q, Count i) {
+      if (span(rank, i, m).first > first.first) return;
+      first = span(rank, i, m);
+      ready = room_.ready[static_cast<std::size_t>(q)];
+    });
+    return ready >= first.first ? ready : Seconds();
+  }
+
+  const Prices& prices_;
+  const Layout& layout_;
+  const Cluster& cluster_;
+  const Partition& partition_;
+  const RowTimes& rows_;
+  const Rates& rates_;
+  StepRoom& room_;
+  Pipeline pipeline_;
+  RankEnd end_;
+  ChunkSeconds alone_;  // of the whole model, without a pipeline
+};
+
+}  // namespace
+
+Time limits(const StepTime& t) {
+  return {.compute = t.compute,
+          .memory = t.memory,
+          .communication = t[Part::tp] + t[Part::cp] + t[Part::ep] + t[Part::dp] + t[Part::pp],
+          .latency = t[Part::host]};
+}
+
+Pipeline pipeline_of(const Plan& plan, const Layout& layout) {
+  const Count stages = ranks(layout, Group::pipeline);
+  if (stages == 1) return {.micro_batches = micro_batches(plan, layout)};
+  return {.schedule = layout.schedule,
+          .ranks = stages,
+          .chunks = layout.chunks,
+          .micro_batches = micro_batches(plan, layout)};
+}
+
+Partition partition(const Prices& prices, const Plan& plan, const Layout& layout, const RowTimes& rows) {
+  if (!layout.stage_layers.empty()) return stated({layout.stage_layers.begin(), layout.stage_layers.size()});
+  const Pipeline p = pipeline_of(plan, layout);
+  return balanced(prices.kinds, p.ranks > 1 ? row_costs(rows, prices.kinds) : RowCosts{}, p);
+}
+
+Partition partition(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster) {
+  if (cluster.device.bandwidth.value > 0)
+    return partition(prices, plan, layout, row_times(prices, plan, layout, cluster, Efficiency::full));
+  const Pipeline p = pipeline_of(plan, layout);
+  if (!layout.stage_layers.empty()) return stated({layout.stage_layers.begin(), layout.stage_layers.size()});
+  return balanced(prices.kinds, row_costs(prices), p);
+}
+
+StepTime step_spent(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
+                    const Partition& partition, const RowTimes& rows, Efficiency e, StepRoom& room) {
+  return StepClock(prices, plan, layout, cluster, partition, rows, rates_of(prices, e), room).run();
+}
+
+Seconds step_seconds(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
+                     const Partition& partition, const RowTimes& rows, Efficiency e, StepRoom& room) {
+  return StepClock(prices, plan, layout, cluster, partition, rows, rates_of(prices, e), room).seconds();
+}
+
+Seconds send_seconds(const Prices& prices, const Layout& layout, const Cluster& cluster, Efficiency e) {
+  return sending(prices, layout, cluster, rates_of(prices, e));
+}
+
+TrainEstimate assemble(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
+                       StepRoom& room) {
+  TrainEstimate e;
+  e.estimated = prices.estimated;
+  e.tokens = mul(plan.global_batch, plan.seq);
+  Links links(layout, cluster);
+  const RowTimes rows = row_times(prices, plan, layout, links, Efficiency::full);
+  e.partition = partition(prices, plan, layout, rows);
+  const Stage s = fullest_stage(prices, plan, layout, e.partition, cluster.device.achieved.overhead);
+  e.flops = training_flops(prices, plan, e.partition);
+  e.memory = s.memory;
+  e.fullest = s.rank;
+  const auto at = [&](const RowTimes& t, Efficiency rates) {
+    return step_spent(prices, plan, layout, cluster, e.partition, t, rates, room);
+  };
+  e.estimate = e.bound = at(rows, Efficiency::full);
+  if (e.estimated)
+    e.estimate = at(row_times(prices, plan, layout, links, Efficiency::estimated), Efficiency::estimated);
+  return e;
+}
+
+TrainEstimate assemble(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster) {
+  StepRoom room;
+  return assemble(prices, plan, layout, cluster, room);
+}
+
+TrainEstimate train(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster) {
+  return assemble(price(arch, plan, layout, cluster.device), plan, layout, cluster);
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,205 @@
+// A chunk's layers and the exchanges beside them, one layer at a time.
+
+#include "calc/chunk_time.hpp"
+
+#include <algorithm>
+
+#include "tests/calc/cluster_cases.hpp"
+#include "tests/catch.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::test;
+
+namespace {
+
+/// A layer (or embedding, or head) by itself: the long way.
+struct Unit {
+  double forward, backward, weights, gather, reduce;  ///< weights: their part of backward
+  bool outside;                                       ///< embedding or head
+};
+
+Spent spent(double s) {
+  Spent all;
+  all[Part::matmul] = Seconds(s);
+  return all;
+}
+
+struct Sample {
+  Prices prices;
+  RowTimes times;
+  ModelChunk chunk;
+  std::vector<Unit> units;  ///< in the order of the model
+};
+
+Sample sample(Cases& cases) {
+  Sample s;
+  const Arch a = cases.arch(3 + cases.below(9));
+  Plan p;
+  p.seq = 8;
+  p.global_batch = 1;
+  s.prices = price(a, p, {}, {});
+  s.times.hidden = static_cast<double>(cases.below(3)) / 2;
+  const auto some = [&] { return static_cast<double>(1 + cases.below(9)); };
+  for (std::size_t i = 0; i < s.prices.rows.size(); ++i)
+    s.times.rows.push({.forward = spent(some()),
+                       .backward_input = spent(some()),
+                       .backward_weight = spent(some()),
+                       .gather = Seconds(some()),
+                       .reduce = Seconds(some())});
+  const Count first = cases.below(a.layers), end = first + 1 + cases.below(a.layers - first);
+  s.chunk = {first, end, cases.coin(), cases.coin()};
+  const auto push = [&](const RowTime& t, bool outside) {
+    s.units.push_back({t.forward.total().value, t.backward().value, t.backward_weight.total().value, t.gather.value,
+                       t.reduce.value, outside});
+  };
+  if (s.chunk.embedding) push(s.times.embedding(), true);
+  for (Count i = first; i < end; ++i) push(s.times.layer(kind_index(s.prices.kinds, i)), false);
+  if (s.chunk.head) push(s.times.head(), true);
+  return s;
+}
+
+ChunkSeconds seconds(const Sample& s, Zero zero, Count micro_batches = 1, bool reshard = true) {
+  return chunk_seconds(s.prices, s.times, {.dp = 2, .zero = zero, .reshard = reshard}, s.chunk, micro_batches);
+}
+double sum(const Sample& s, double Unit::*part) {
+  double all = 0;
+  for (const Unit& u : s.units) all += u.*part;
+  return all;
+}
+double beside(double a, double b, double hidden) { return std::max(a, b) + (1 - hidden) * std::min(a, b); }
+
+/// Backward from the last unit on; each one's gradients go when it is done and those before are gone.
+double summed_after_backward(const Sample& s, double Unit::*backward) {
+  double now = 0, network = 0;
+  for (std::size_t i = s.units.size(); i-- > 0;) {
+    now += s.units[i].*backward;
+    network = std::max(network, now) + s.units[i].reduce;
+  }
+  return std::max(network, now) - now;
+}
+
+}  // namespace
+
+TEST_CASE("Gradients are summed layer by layer as they are ready", "[cluster][chunk_time]") {
+  Cases cases(11);
+  for (int i = 0; i < 500; ++i) {
+    const Sample s = sample(cases);
+    for (const Zero z : {Zero::none, Zero::optimizer, Zero::gradients}) {
+      const ChunkSeconds t = seconds(s, z, 3);
+      REQUIRE(t.reducing.value == Approx(summed_after_backward(s, &Unit::backward)).epsilon(1e-12).margin(1e-12));
+      REQUIRE(t.reduction.value == sum(s, &Unit::reduce));
+    }
+  }
+}
+
+TEST_CASE("Where gradients of weights are computed apart, they are ready while these run", "[cluster][chunk_time]") {
+  Cases cases(16);
+  for (int i = 0; i < 500; ++i) {
+    const Sample s = sample(cases);
+    for (const Schedule schedule : pipeline_tests::all_schedules) {
+      const Layout l{.pp = 2, .dp = 2, .schedule = schedule};
+      const auto last = splits_backward(schedule) ? &Unit::weights : &Unit::backward;
+      REQUIRE(chunk_seconds(s.prices, s.times, l, s.chunk).reducing.value ==
+              Approx(summed_after_backward(s, last)).epsilon(1e-12).margin(1e-12));
+    }
+  }
+}
+
+TEST_CASE("Updated weights come one unit ahead of the first forward", "[cluster][chunk_time]") {
+  Cases cases(12);
+  for (int i = 0; i < 500; ++i) {
+    const Sample s = sample(cases);
+    const std::vector<Unit>& u = s.units;
+    double end = u[0].gather;
+    for (std::size_t k = 0; k < u.size(); ++k)
+      end += k + 1 < u.size() ? std::max(u[k].forward, u[k + 1].gather) : u[k].forward;
+    const ChunkSeconds t = seconds(s, Zero::optimizer);
+    REQUIRE(t.gathering.value == Approx(end - sum(s, &Unit::forward)).epsilon(1e-12).margin(1e-12));
+    REQUIRE(t.forward.value == sum(s, &Unit::forward));
+    REQUIRE(t.gather.value == sum(s, &Unit::gather));
+    CHECK(seconds(s, Zero::none).gathering == Seconds());
+  }
+}
+
+namespace {
+
+/// ZeRO-3: embedding and head are gathered together before, layers one ahead.
+double forward_of_shards(const Sample& s) {
+  double end = 0;
+  for (std::size_t k = 0; k < s.units.size(); ++k) {
+    const Unit& u = s.units[k];
+    const bool layer_follows = k + 1 < s.units.size() && !s.units[k + 1].outside;
+    if (u.outside || k == 0) end += u.gather;
+    end += beside(u.forward, layer_follows ? s.units[k + 1].gather : 0, s.times.hidden);
+  }
+  return end;
+}
+/// Backward: beside a unit the layer below is gathered and the layer above's gradients go. Embedding's and head's go by
+/// themselves.
+double backward_of_shards(const Sample& s, bool reshard) {
+  double end = s.units.back().outside || !reshard ? 0 : s.units.back().gather;
+  for (std::size_t k = s.units.size(); k-- > 0;) {
+    const Unit& u = s.units[k];
+    const bool below = k > 0 && !s.units[k - 1].outside, above = k + 1 < s.units.size() && !s.units[k + 1].outside;
+    const double exchanged = (below && reshard ? s.units[k - 1].gather : 0) + (above ? s.units[k + 1].reduce : 0);
+    end += beside(u.backward, exchanged, s.times.hidden);
+    if (u.outside || k == 0) end += u.reduce;
+  }
+  return end;
+}
+
+}  // namespace
+
+TEST_CASE("Sharded weights come and gradients go beside the neighbouring layer, in every micro-batch",
+          "[cluster][chunk_time]") {
+  Cases cases(13);
+  for (int i = 0; i < 500; ++i) {
+    const Sample s = sample(cases);
+    for (const bool reshard : {true, false}) {
+      const ChunkSeconds t = seconds(s, Zero::weights, 4, reshard);
+      REQUIRE(t.forward.value == Approx(forward_of_shards(s)).epsilon(1e-12));
+      REQUIRE((t.backward_input + t.backward_weight).value == Approx(backward_of_shards(s, reshard)).epsilon(1e-12));
+      REQUIRE(t.gathering == Seconds());
+      REQUIRE(t.reducing == Seconds());
+    }
+  }
+}
+
+TEST_CASE("ZeRO-2 with one micro-batch takes as long as ZeRO-1", "[cluster][chunk_time]") {
+  Cases cases(14);
+  for (int i = 0; i < 500; ++i) {
+    const Sample s = sample(cases);
+    const ChunkSeconds one = seconds(s, Zero::optimizer), two = seconds(s, Zero::gradients);
+    REQUIRE(two.backward_input == one.backward_input);
+    REQUIRE(two.waiting == Seconds());
+    REQUIRE(two.reducing == one.reducing);
+  }
+}
+
+TEST_CASE("In ZeRO-2 all but the last micro-batch's gradients go beside the next micro-batch",
+          "[cluster][chunk_time]") {
+  Cases cases(15);
+  for (int i = 0; i < 500; ++i) {
+    const Sample s = sample(cases);
+    const Count m = 2 + cases.below(9);
+    const double work = sum(s, &Unit::forward) + sum(s, &Unit::backward);
+    const double longer = beside(work, sum(s, &Unit::reduce), s.times.hidden) - work;
+    REQUIRE(static_cast<double>(m) * seconds(s, Zero::gradients, m).waiting.value ==
+            Approx(static_cast<double>(m - 1) * longer).epsilon(1e-12).margin(1e-12));
+  }
+}
+
+TEST_CASE("Experts whose widths are not cut are summed over tensor ranks without data-parallel replicas",
+          "[cluster][chunk_time]") {
+  const Layout l{.tp = 4, .sp = true, .etp = 1};  // 4 ranks hold the same experts
+  Plan p;
+  p.seq = 64;
+  p.global_batch = 1;
+  p.overlap = 0;
+  const Cluster c = device(1e12, 1e11, 1e9);
+  const Prices prices = price(even_moe(), p, l, c.device);
+  // 3 layers of 8 experts of 3 matrices of 64 x 32, float32, all-reduced over 4: 2 (3/4) bytes / 1e9
+  const double bytes = 2 * 0.75 * 4 * 3 * 8 * 3 * 64 * 32;
+  CHECK(llmcalc::train(even_moe(), p, l, c).bound[Part::dp].value == Approx(bytes / 1e9).epsilon(1e-12));
+  CHECK(prices.layer(0).experts.total == 8 * 3 * 64 * 32);
+}

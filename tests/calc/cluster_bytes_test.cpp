@@ -1,0 +1,230 @@
+// Bytes that a rank sends in a step, read from the seconds over links without latency where nothing is hidden.
+
+#include <algorithm>
+
+#include "calc/textbook/parallel.hpp"
+#include "tests/calc/cluster_cases.hpp"
+#include "tests/catch.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::test;
+using textbook::Fraction;
+
+namespace {
+
+constexpr double speed = 1e9;
+
+/// One level that joins everything.
+Cluster one_level() {
+  Cluster c = device(1e12, 1e11, speed);
+  c.levels[0].ranks = 0;
+  return c;
+}
+
+Plan plan(Count micro_batch, Count micro_batches, const Layout& l) {
+  Plan p;
+  p.seq = 64;
+  p.micro_batch = micro_batch;
+  p.global_batch = mul(micro_batch, micro_batches, l.dp);
+  p.overlap = 0;
+  return p;
+}
+
+double sent(const Arch& a, const Plan& p, const Layout& l, Part part) {
+  return speed * train(a, p, l, one_level()).bound[part].value;
+}
+
+Count outside(const Arch& a) {
+  const Prices prices = price(a, {.seq = 1, .global_batch = 1}, {}, {});
+  return prices.embedding().learned.total + prices.head().learned.total;
+}
+
+}  // namespace
+
+TEST_CASE("Data-parallel bytes of a step are the textbook's by ZeRO stage", "[cluster][bytes]") {
+  for (const Arch& a : {even(), even_latent(), even_moe(), prime_gated()})
+    for (const Count d : {2, 3, 8})
+      for (const Count m : {1, 2, 5})
+        for (const Count g : {2, 4})
+          for (const Zero z : {Zero::none, Zero::optimizer, Zero::gradients, Zero::weights}) {
+            const Layout l{.dp = d, .zero = z};
+            Plan p = plan(1, m, l);
+            p.gradient_bytes = g;
+            const Count n = parameters(a).total;
+            const double all = textbook::data_parallel_step(n, d, static_cast<int>(z), 2, g, m).value();
+            // Embedding and head are gathered once per micro-batch, not once more for backward.
+            const Count once = z == Zero::weights ? mul(m, 2, outside(a)) : 0;
+            INFO(d << " ranks, " << m << " micro-batches, stage " << static_cast<int>(z));
+            CHECK(sent(a, p, l, Part::dp) ==
+                  Approx(all - Fraction(once).value() * static_cast<double>(d - 1) / static_cast<double>(d))
+                      .epsilon(1e-12));
+          }
+}
+
+TEST_CASE("Weights that are kept after forward are gathered once per micro-batch", "[cluster][bytes]") {
+  const Layout l{.dp = 4, .zero = Zero::weights, .reshard = false};
+  const Count n = parameters(even()).total, m = 3;
+  CHECK(sent(even(), plan(1, m, l), l, Part::dp) == Approx(0.75 * static_cast<double>(n * m * (2 + 4))).epsilon(1e-12));
+}
+
+TEST_CASE("Context-parallel ranks sum gradients as replicas do", "[cluster][bytes]") {
+  for (const Zero z : {Zero::none, Zero::optimizer, Zero::weights}) {
+    const Layout eight{.dp = 8, .zero = z}, both{.cp = 2, .dp = 4, .zero = z};
+    CHECK(sent(even(), plan(1, 2, both), both, Part::dp) ==
+          Approx(sent(even(), plan(1, 2, eight), eight, Part::dp)).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("Hybrid sharding gathers inside a group and all-reduces shards over the groups", "[cluster][bytes]") {
+  const Layout l{.dp = 8, .zero = Zero::optimizer, .hsdp = 4};
+  const Count n = parameters(even()).total;
+  REQUIRE(n % 4 == 0);
+  const double reduced = 0.75 * 4, gathered = 0.75 * 2, over_groups = 2 * 0.5 * 4 / 4;
+  CHECK(sent(even(), plan(1, 1, l), l, Part::dp) ==
+        Approx((reduced + gathered + over_groups) * static_cast<double>(n)).epsilon(1e-12));
+}
+
+TEST_CASE("Divided experts are summed over those that hold the same, all else over data ranks", "[cluster][bytes]") {
+  // 2 layers of 8 experts of 3 matrices of 64 x 32: over 4 ranks each holds 2 of them, as does one other rank
+  const Layout l{.ep = 4, .dp = 8};
+  Arch a = even_moe();
+  const Count all_experts = 3 * 8 * 3 * 64 * 32, rest = parameters(a).total - all_experts;
+  const double experts = 2 * 0.5 * 4 * static_cast<double>(all_experts / 4);
+  CHECK(sent(a, plan(1, 1, l), l, Part::dp) ==
+        Approx(experts + 2 * 7.0 / 8 * 4 * static_cast<double>(rest)).epsilon(1e-12));
+}
+
+TEST_CASE("Both copies of a token table that first and last stage share are summed over data ranks",
+          "[cluster][bytes]") {
+  Arch a = even();
+  a.layers = 4;
+  a.tied_head = true;
+  for (const Zero z : {Zero::none, Zero::weights}) {  // in stage 1 the last rank gathers while it waits for its input
+    const Layout two{.pp = 2, .dp = 4, .zero = z};
+    const Count m = 3, n = parameters(a).total, table = 512 * 64;
+    const double one = textbook::data_parallel_step(n + table, 4, static_cast<int>(z), 2, 4, m).value();
+    // the two stages' mean; ZeRO-3: embedding and head are gathered once
+    const Count norm = 64, once = z == Zero::weights ? mul(m, 2, 2 * table + norm) : 0;
+    CHECK(sent(a, plan(1, m, two), two, Part::dp) ==
+          Approx((one - 0.75 * static_cast<double>(once)) / 2).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("Where nothing is hidden every rank of a pipeline sums its gradients by itself, whatever its schedule",
+          "[cluster][bytes]") {
+  for (const Schedule schedule : pipeline_tests::all_schedules)
+    for (const Zero z : {Zero::none, Zero::gradients}) {
+      Arch a = even();
+      a.layers = 13;
+      Layout l{.pp = 4, .dp = 3, .zero = z, .schedule = schedule};
+      l.chunks = fixed_chunks(schedule) > 0 ? fixed_chunks(schedule) : 3;
+      const Plan p = plan(1, 8, l);
+      const bool twice = schedule == Schedule::dualpipe;  // copies, each of half the micro-batches; and their sums
+      const Count n = (twice ? 2 : 1) * parameters(a).total, m = z == Zero::none ? 1 : twice ? 4 : 8;
+      const double summed = (z == Zero::none ? 2 : 1) * 2.0 / 3 * 4 * static_cast<double>(n * m);
+      const double of_copies = twice ? 4 * static_cast<double>(n) / (z == Zero::none ? 1 : 3) : 0;
+      INFO(name(schedule) << " stage " << static_cast<int>(z));
+      const double all = 4 * sent(a, p, l, Part::dp);
+      if (z == Zero::none) CHECK(all == Approx(summed + of_copies).epsilon(1e-12));
+      if (z == Zero::gradients) {  // and the gathers that ranks do not make while they wait for their input anyway
+        CHECK(all >= (summed + of_copies) * (1 - 1e-6));
+        CHECK(all <= (summed + of_copies + 2.0 / 3 * 2 * static_cast<double>(n)) * (1 + 1e-6));
+      }
+    }
+}
+
+TEST_CASE("Two copies of the model in DualPipe sum their gradients", "[cluster][bytes]") {
+  Arch a = even();
+  a.layers = 4;
+  const Layout l{.pp = 4, .chunks = 2, .schedule = Schedule::dualpipe};
+  // A rank's two chunks with the rank that holds the other copies of them; the ranks' mean.
+  const double held = 2 * static_cast<double>(parameters(a).total) / 4;
+  CHECK(sent(a, plan(1, 8, l), l, Part::dp) == Approx(4 * held).epsilon(1e-12));
+  const Layout sharded{.pp = 4, .chunks = 2, .dp = 2, .zero = Zero::optimizer, .schedule = Schedule::dualpipe};
+  CHECK(sent(a, plan(1, 8, sharded), sharded, Part::dp) <
+        sent(a, plan(1, 8, l), {.pp = 4, .chunks = 2, .dp = 2, .schedule = Schedule::dualpipe}, Part::dp));
+}
+
+TEST_CASE("Tensor-parallel bytes of a layer are the textbook's", "[cluster][bytes]") {
+  for (const bool sp : {false, true})
+    for (const Count t : {2, 4, 8})
+      for (const Recompute r : {Recompute::none, Recompute::full}) {
+        const Layout l{.tp = t, .sp = sp};
+        const Count m = 3;
+        Plan p = plan(2, m, l);
+        p.recompute = r;
+        Arch more = even();
+        more.layers = 7;  // 4 layers more than even(); embedding, head and loss drop out
+        double layers = sent(more, p, l, Part::tp) - sent(even(), p, l, Part::tp);
+        if (sp)  // the norms' gradients, all-reduced once: 4 layers x 2 norms x 64 float32
+          layers -= 2 * static_cast<double>(t - 1) / static_cast<double>(t) * 4 * 4 * 2 * 64;
+        const textbook::TensorParallelLayer layer{
+            .batch = 2, .seq = 64, .hidden = 64, .precision = 2, .ranks = t, .sequence_parallel = sp};
+        CHECK(layers ==
+              Approx(4 * m * textbook::tensor_parallel_train(layer, r == Recompute::full).value()).epsilon(1e-10));
+      }
+}
+
+TEST_CASE("Context-parallel bytes of a step are the textbook's by method", "[cluster][bytes]") {
+  constexpr std::array methods{std::pair{ContextMethod::ring, textbook::ContextMethod::ring},
+                               std::pair{ContextMethod::all_gather, textbook::ContextMethod::all_gather},
+                               std::pair{ContextMethod::ulysses, textbook::ContextMethod::ulysses}};
+  for (const auto& [method, of_textbook] : methods)
+    for (const Count c : {2, 4, 8})
+      for (const Count m : {1, 3}) {
+        const Layout l{.cp = c, .context_method = method};
+        const textbook::ContextParallelLayer layer{
+            .batch = 2, .seq = 64, .heads = 16, .kv_heads = 8, .head_dim = 8, .precision = 2, .ranks = c};
+        INFO(name(method) << " over " << c);
+        CHECK(sent(even(), plan(2, m, l), l, Part::cp) ==
+              Approx(3 * static_cast<double>(m) * textbook::context_parallel_train(layer, of_textbook).value())
+                  .epsilon(1e-12));
+      }
+}
+
+TEST_CASE("Expert-parallel bytes of a step are the textbook's", "[cluster][bytes]") {
+  for (const Count e : {2, 4, 8})
+    for (const Count m : {1, 3})
+      for (const Recompute r : {Recompute::none, Recompute::full}) {
+        const Layout l{.ep = e, .dp = 8};
+        Plan p = plan(2, m, l);
+        p.recompute = r;
+        const double forward = textbook::expert_parallel_forward(2 * 64, 64, 2, e, 2, 2).value();
+        const double passes = r == Recompute::full ? 3 : 2;  // backward as forward, and forward again
+        CHECK(sent(even_moe(), p, l, Part::ep) == Approx(3 * static_cast<double>(m) * passes * forward).epsilon(1e-12));
+      }
+}
+
+TEST_CASE("Narayanan's volumes: 8 b s h (t-1)/t numbers per layer of a stage, b s h from stage to stage",
+          "[cluster][bytes]") {  // arXiv:2104.04473, section 3.2
+  const Layout l{.tp = 4};
+  Arch more = even();
+  more.layers = 4;
+  const Plan p = plan(2, 1, l);
+  const double layer = sent(more, p, l, Part::tp) - sent(even(), p, l, Part::tp);
+  CHECK(layer == Approx(2 * 8 * 2 * 64 * 64 * 3.0 / 4).epsilon(1e-10));  // 2 bytes a number
+}
+
+namespace {
+
+/// Seconds by which a pipeline of equal layers takes longer because its messages take `send` each.
+double slower_by_sends(const Layout& l, Count m) {
+  Arch a = even();
+  a.layers = 8;
+  Cluster fast = one_level(), slow = one_level();
+  fast.levels[0].bandwidth = BytesPerSecond(1e300);
+  const Plan p = plan(2, m, l);
+  return (train(a, p, l, slow).bound[Part::pp] - train(a, p, l, fast).bound[Part::pp]).value;
+}
+
+}  // namespace
+
+TEST_CASE("A message of a pipeline is b s h numbers, with sequence parallelism a rank's part of them",
+          "[cluster][bytes]") {
+  // One micro-batch goes through all stages and back: 2 (P - 1) messages.
+  const double message = textbook::pipeline_step(2, 64, 64, 2, 1, 1, true).value();
+  CHECK(message == 2.0 * 2 * 64 * 64);
+  CHECK(slower_by_sends({.pp = 4}, 1) == Approx(2 * 3 * message / speed).epsilon(1e-9));
+  CHECK(slower_by_sends({.tp = 2, .sp = true, .pp = 4}, 1) ==
+        Approx(2 * 3 * textbook::pipeline_step(2, 64, 64, 2, 1, 1, true, 2).value() / speed).epsilon(1e-9));
+}

@@ -1,0 +1,95 @@
+// Exchanges over the levels of a cluster.
+
+#include "calc/assemble.hpp"
+#include "tests/calc/cluster_cases.hpp"
+#include "tests/catch.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::test;
+
+namespace {
+
+constexpr double near = 8e9, far = 1e9, wait_near = 1e-6, wait_far = 5e-6;
+
+/// Nodes of 8 and a network.
+Cluster two_levels() {
+  Cluster c = device(1e12, 1e11, near, wait_near);
+  c.levels.push({.ranks = 0, .bandwidth = BytesPerSecond(far), .latency = Seconds(wait_far)});
+  return c;
+}
+Cluster flat() {
+  Cluster c = device(1e12, 1e11, near, wait_near);
+  c.levels[0].ranks = 0;
+  return c;
+}
+double seconds(CollectiveOp op, Group g, const Layout& l, const Cluster& c, Count bytes = 1 << 20, Count messages = 1) {
+  return exchange_time({.group = g, .op = op, .messages = messages, .bytes = Bytes(bytes)}, l, c).at(1).value;
+}
+double share(Count n) { return static_cast<double>(n - 1) / static_cast<double>(n); }
+
+}  // namespace
+
+TEST_CASE("A ring over two levels is one inside and one between, of a rank's share", "[cluster][exchange]") {
+  constexpr double m = 1 << 20;
+  for (const Count g : {1, 2, 4, 8})
+    for (const Count n : {1, 2, 5, 16})
+      for (const auto& [op, passes] : {std::pair{CollectiveOp::all_reduce, 2.0},
+                                       {CollectiveOp::all_gather, 1.0},
+                                       {CollectiveOp::reduce_scatter, 1.0}}) {
+        // g neighbours in a node of 8: the others are tensor-parallel ranks
+        const Layout l{.tp = 8 / g, .dp = mul(g, n)};
+        const double transfer = share(g) * m / near + share(n) * m / static_cast<double>(g) / far;
+        const double waits = static_cast<double>(g - 1) * wait_near + static_cast<double>(n - 1) * wait_far;
+        CHECK(seconds(op, Group::data, l, two_levels()) == Approx(passes * (transfer + waits)).epsilon(1e-12));
+      }
+}
+
+TEST_CASE("An all-reduce over nodes is the hierarchical one", "[cluster][exchange]") {
+  const Cluster c = two_levels();
+  for (const Count n : {2, 4, 32})
+    CHECK(seconds(CollectiveOp::all_reduce, Group::data, {.dp = 8 * n}, c) ==
+          Approx(hierarchical_all_reduce_time(Bytes(1 << 20), 8, n, c.levels[0], c.levels[1]).value).epsilon(1e-12));
+}
+
+TEST_CASE("Over one level exchanges are flat", "[cluster][exchange]") {
+  const Cluster c = flat();
+  for (const Count n : {1, 2, 7, 64})
+    for (const CollectiveOp op :
+         {CollectiveOp::all_reduce, CollectiveOp::all_gather, CollectiveOp::reduce_scatter, CollectiveOp::all_to_all})
+      CHECK(seconds(op, Group::data, {.dp = n}, c) ==
+            Approx(collective_time(op, default_algorithm(op), Bytes(1 << 20), n, c.levels[0]).value).epsilon(1e-12));
+}
+
+TEST_CASE("A second level that no group needs changes nothing", "[cluster][exchange]") {
+  for (const CollectiveOp op : {CollectiveOp::all_reduce, CollectiveOp::all_to_all, CollectiveOp::p2p})
+    CHECK(seconds(op, Group::tensor, {.tp = 8, .dp = 4}, two_levels()) ==
+          seconds(op, Group::tensor, {.tp = 8}, flat()));
+}
+
+TEST_CASE("An all-to-all sends each rank its part over the level that joins the two", "[cluster][exchange]") {
+  // 8 in a node, 4 nodes: 7 messages of M/32 near, 24 far, side by side.
+  constexpr double m = 1 << 20;
+  const Layout l{.ep = 32, .dp = 32};
+  const double inside = 7 * m / 32 / near, between = 24 * m / 32 / far;
+  const double waits = std::max(7 * wait_near, 24 * wait_far);
+  CHECK(seconds(CollectiveOp::all_to_all, Group::expert, l, two_levels()) ==
+        Approx(std::max(inside, between) + waits).epsilon(1e-12));
+}
+
+TEST_CASE("Messages wait each, bytes pass once", "[cluster][exchange]") {
+  const Layout l{.dp = 32};
+  for (const CollectiveOp op : {CollectiveOp::all_reduce, CollectiveOp::all_to_all}) {
+    const double one = seconds(op, Group::data, l, two_levels(), 0),
+                 many = seconds(op, Group::data, l, two_levels(), 0, 9);
+    CHECK(one > 0);
+    CHECK(many == Approx(9 * one).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("Neighbouring stages talk over the level that joins the pipeline", "[cluster][exchange]") {
+  const double m = 1 << 20;
+  CHECK(seconds(CollectiveOp::p2p, Group::pipeline, {.tp = 2, .pp = 4}, two_levels()) ==
+        Approx(m / near + wait_near).epsilon(1e-12));
+  CHECK(seconds(CollectiveOp::p2p, Group::pipeline, {.tp = 8, .pp = 4}, two_levels()) ==
+        Approx(m / far + wait_far).epsilon(1e-12));
+}

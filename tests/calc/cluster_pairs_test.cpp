@@ -1,0 +1,130 @@
+// Exchanges with experts beside the paired slots of DualPipe.
+
+#include <algorithm>
+
+#include "calc/step_events.hpp"
+#include "tests/calc/cluster_cases.hpp"
+#include "tests/catch.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::test;
+
+namespace {
+
+/// A chunk whose forward and backward do `work` and `2 work`, and wait for `experts` each.
+ChunkSeconds chunk(double work, double experts) {
+  ChunkSeconds c;
+  c.forward = Seconds(work + experts);
+  c.backward_input = Seconds(work + experts);
+  c.backward_weight = Seconds(work);
+  c.paired = {Seconds(work), Seconds(2 * work), Seconds(experts), Seconds(experts)};
+  return c;
+}
+
+/// Any step of DualPipe or DualPipe-V with experts over ranks.
+ClusterCase any_paired(Cases& cases) {
+  for (;;) {
+    ClusterCase c = cases.any();
+    if (!pairs_experts(c.layout)) continue;
+    if (cases.coin()) c.cluster = cases.clusters(1e7);  // exchanges take longer than work
+    return c;
+  }
+}
+struct Slots {
+  Seconds end;
+  double saved = 0;  ///< by paired slots, against their forwards and backwards by themselves; mean over the ranks
+  int pairs = 0;
+};
+Slots slots(const ClusterCase& c, const Prices& prices, const Partition& partition) {
+  const StepSeconds s = step_seconds(prices, c.plan, c.layout, c.cluster, partition);
+  Timeline line;
+  PipelineTasks tasks;
+  Slots all{.end = add_step(line, tasks, s)};
+  for (const Task& t : line.tasks()) {
+    if (t.kind != TaskKind::forward_and_backward) continue;
+    const ChunkSeconds &f = s.chunks[static_cast<std::size_t>(t.chunk)],
+                       &b = s.chunks[static_cast<std::size_t>(t.backward_chunk)];
+    const Seconds apart = f.forward + b.backward_input + b.backward_weight;
+    REQUIRE(t.duration.value <= apart.value * (1 + 1e-12));
+    // ZeRO-2's waits for gradients stand in the backward, however long another chunk's forward is.
+    if (c.layout.zero != Zero::gradients)
+      REQUIRE(t.duration.value >= (f.paired.forward + b.paired.backward).value * (1 - 1e-12));
+    all.saved += (apart - t.duration).value / static_cast<double>(s.pipeline.ranks);
+    ++all.pairs;
+  }
+  return all;
+}
+/// What every slot by itself waits for experts.
+double unpaired(const ClusterCase& c, const Prices& prices, const Partition& partition) {
+  const RowTimes rows = row_times(prices, c.plan, c.layout, c.cluster, Efficiency::full);
+  const Pipeline p = pipeline_of(c.plan, c.layout);
+  double all = 0;
+  for (Count r = 0; r < p.ranks; ++r)
+    for (Count i = 0; i < p.chunks; ++i)
+      for_each_row(prices, partition[model_chunk(p, r, i)], [&](const LayerPrice& row, Count n) {
+        const RowTime& t = rows.rows[static_cast<std::size_t>(&row - prices.rows.begin())];
+        all += static_cast<double>(n) * (t.forward[Part::ep] + t.backward_input[Part::ep]).value;
+      });
+  return static_cast<double>(micro_batches_per_direction(p)) * all / static_cast<double>(p.ranks);
+}
+
+}  // namespace
+
+TEST_CASE("A paired slot takes the longer of all work and all exchanges with experts", "[cluster][pairs]") {
+  // Forward 3 + 2, backward 4 + 4 + 1: work 3 + 8, exchanges 2 + 1.
+  CHECK(paired_seconds(chunk(3, 2), chunk(4, 1), 1) == Seconds(11));
+  CHECK(paired_seconds(chunk(3, 12), chunk(4, 1), 1) == Seconds(13));
+  CHECK(paired_seconds(chunk(3, 2), chunk(4, 1), 0.5) == Seconds(11 + 0.5 * 3));
+  CHECK(paired_seconds(chunk(3, 12), chunk(4, 1), 0.5) == Seconds(13 + 0.5 * 11));
+  CHECK(paired_seconds(chunk(3, 2), chunk(4, 1), 0) == Seconds(14));
+  CHECK(paired_seconds(chunk(3, 0), chunk(4, 0), 1) == Seconds());  // nothing to hide: one after the other
+}
+
+TEST_CASE("A paired slot takes no longer than a forward and a backward one after the other", "[cluster][pairs]") {
+  ChunkSeconds hidden = chunk(3, 0);  // all of 20 is hidden otherwise
+  hidden.paired.experts_forward = Seconds(20);
+  CHECK(paired_seconds(hidden, chunk(4, 0), 1) == Seconds(11));
+}
+
+TEST_CASE("Chunk q is paired with the one as far from the other end, in these two schedules alone",
+          "[cluster][pairs]") {
+  const std::vector<ChunkSeconds> chunks{chunk(1, 9), chunk(2, 0), chunk(4, 0), chunk(8, 1)};
+  for (const Schedule s : pipeline_tests::all_schedules) {
+    const bool paired = s == Schedule::dualpipe || s == Schedule::dualpipe_v;
+    CHECK(chunk_time(chunks, 0, s, 1).paired == (paired ? Seconds(1 + 16) : Seconds()));
+    CHECK(chunk_time(chunks, 3, s, 1).paired == (paired ? Seconds(1 + 9) : Seconds()));
+    CHECK(chunk_time(chunks, 1, s, 1).paired == Seconds());
+  }
+}
+
+TEST_CASE("A step with pairs ends when its tasks do, and what its pairs save is saved of experts", "[cluster][pairs]") {
+  Cases cases(81);
+  int saving = 0;
+  for (int i = 0; i < 300; ++i) {
+    ClusterCase c = any_paired(cases);
+    if (cases.coin()) c.plan.overlap.reset();
+    INFO(i << ": " << text_of(c.layout));
+    const Prices prices = price(c.arch, c.plan, c.layout, c.cluster.device);
+    const TrainEstimate e = assemble(prices, c.plan, c.layout, c.cluster);
+    const Slots s = slots(c, prices, e.partition);
+    REQUIRE(s.pairs > 0);
+    REQUIRE(s.end.value == Approx(e.bound.total().value).epsilon(1e-12));
+    const double step = e.bound.total().value, all = unpaired(c, prices, e.partition);
+    REQUIRE(e.bound[Part::ep].value == Approx(all - s.saved).epsilon(1e-9).margin(1e-12 * step));
+    if (s.saved > 1e-9 * step) ++saving;
+    if (c.plan.overlap) REQUIRE(s.saved <= 1e-12 * step);  // a stated share is hidden in every slot alike
+  }
+  CHECK(saving > 50);
+}
+
+TEST_CASE("Where nothing is sent to experts pairs change nothing", "[cluster][pairs]") {
+  Cases cases(82);
+  for (int i = 0; i < 300; ++i) {
+    const ClusterCase c = cases.any();
+    if (pairs_experts(c.layout)) continue;
+    const Prices prices = price(c.arch, c.plan, c.layout, c.cluster.device);
+    const Partition partition = assemble(prices, c.plan, c.layout, c.cluster).partition;
+    for (const ChunkSeconds& s : step_seconds(prices, c.plan, c.layout, c.cluster, partition).chunks)
+      REQUIRE(paired_seconds(s, s, 1) == Seconds());
+  }
+}

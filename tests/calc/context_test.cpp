@@ -1,0 +1,389 @@
+// Context parallelism: the ranks' work adds up, attention's pairs are shared exactly, and what is exchanged is the
+// textbook's.
+
+#include "calc/parallel/context.hpp"
+
+#include <vector>
+
+#include "calc/cost.hpp"
+#include "calc/exchange.hpp"
+#include "calc/held.hpp"
+#include "calc/liveness.hpp"
+#include "calc/price.hpp"
+#include "calc/textbook/parallel.hpp"
+#include "tests/calc/engine_archs.hpp"
+#include "tests/catch.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::test;
+using textbook::Fraction;
+
+namespace {
+
+constexpr Count sequences = 2, seq = 32;
+const Step training{.sequences = sequences, .queries = seq, .training = true};
+constexpr std::array methods{ContextMethod::ring, ContextMethod::all_gather, ContextMethod::ulysses};
+
+Layout over(Count cp, ContextMethod method, Count tp = 1, bool sp = false) {
+  return {.tp = tp, .sp = sp, .cp = cp, .context_method = method};
+}
+
+Arch windowed(bool chunked) {
+  Arch a = even();
+  a.local = {.reach = {7, chunked}, .layers = LayerSet::all(3)};
+  return a;
+}
+Arch gated_experts() {
+  Arch a = even_moe();
+  a.moe.shared_gate = true;
+  return a;
+}
+Arch parallel() {
+  Arch a = even();
+  a.block = BlockKind::parallel;
+  a.norms_per_layer = 1;
+  return a;
+}
+Arch normed_heads() {
+  Arch a = even();
+  a.qk_norm = QkNorm::each_head;
+  a.attention_sinks = true;
+  return a;
+}
+std::vector<Arch> archs() { return {even(), even_moe(), even_latent(), gated_experts(), parallel(), normed_heads()}; }
+
+/// The operators that compute: exchanges left out.
+std::vector<Op> working(const OpList& ops) {
+  std::vector<Op> r;
+  for (const Op& op : ops)
+    if (!std::holds_alternative<Collective>(op.shape)) r.push_back(op);
+  return r;
+}
+Wide model(const Op& op, const Pricing& p) { return forward(op, p).model.value + backward(op, p).model.value; }
+Wide executed(const Op& op, const Pricing& p) { return forward(op, p).executed.value + backward(op, p).executed.value; }
+
+std::vector<Pricing> conventions() {
+  std::vector<Pricing> r;
+  for (const AttentionImpl attention : {AttentionImpl::naive, AttentionImpl::flash})
+    for (const AttentionFlops convention :
+         {AttentionFlops::full, AttentionFlops::causal_half, AttentionFlops::causal_exact}) {
+      Pricing p;
+      p.attention = attention;
+      p.convention = convention;
+      p.cached = false;
+      r.push_back(p);
+    }
+  return r;
+}
+
+/// Bytes that a rank of `group` sends forward and backward, by the volumes of the operations.
+struct Sent {
+  Fraction forward, backward;
+  Fraction all() const { return forward + backward; }
+};
+Fraction volume(const Exchanges& all, Group group, Count ranks) {
+  Fraction f;
+  for (const Exchange& e : all) {
+    if (e.group != group) continue;
+    const ByteFraction b = collective_volume(e.op, default_algorithm(e.op), e.bytes, ranks);
+    f = f + Fraction(b.numerator.value, b.denominator);
+  }
+  return f;
+}
+Sent sent(const OpList& ops, Group group, Count ranks) {
+  Exchanges forward, backward;
+  for (const Op& op : ops)
+    if (const Collective* c = std::get_if<Collective>(&op.shape)) {
+      add_forward(forward, *c, {});
+      add_backward(backward, *c, {});
+    }
+  return {volume(forward, group, ranks), volume(backward, group, ranks)};
+}
+
+textbook::ContextMethod book(ContextMethod m) { return static_cast<textbook::ContextMethod>(m); }
+
+textbook::ContextParallelLayer layer(const Arch& a, Count ranks, Count tp = 1) {
+  return {sequences, seq, a.heads / tp, std::max<Count>(a.kv_heads / tp, 1), a.head_dim, 2, ranks};
+}
+
+}  // namespace
+
+TEST_CASE("every causal pair belongs to one context rank, and all have as many", "[contract][context]") {
+  // Brute force over the zigzag: pieces i and 2c - 1 - i of 2c; token t sees t + 1 keys.
+  for (const Count c : {2, 4, 8}) {
+    CAPTURE(c);
+    const Count piece = seq / (2 * c);
+    const OpList ops = first_block(even(), training, over(c, ContextMethod::ring));
+    const Attention core = shape_of<Attention>(ops, "attn.core");
+    CHECK(core.queries == 2 * piece);
+    CHECK(core.keys == seq);
+    CHECK(core.past() == 0);
+    Pricing p;
+    p.convention = AttentionFlops::causal_exact;
+    for (Count rank = 0; rank < c; ++rank) {
+      Count pairs = 0;
+      for (Count t = 0; t < seq; ++t)
+        if (t / piece == rank || t / piece == 2 * c - 1 - rank) pairs += t + 1;
+      CHECK(forward(core, p).model == Flops(2) * (sequences * 16 * (8 + 8) * pairs));
+    }
+  }
+}
+
+TEST_CASE("the context ranks' FLOPs add up to the whole in every convention", "[contract][context]") {
+  for (const Arch& a : archs())
+    for (const ContextMethod method : methods)
+      for (const Count c : {2, 4, 8}) {
+        CAPTURE(static_cast<int>(method), c);
+        const auto whole = working(first_block(a, training)), part = working(first_block(a, training, over(c, method)));
+        REQUIRE(whole.size() == part.size());
+        for (const Pricing& p : conventions())
+          for (std::size_t i = 0; i < whole.size(); ++i) {
+            CAPTURE(whole[i].name);
+            CHECK(whole[i].name == part[i].name);
+            const Wide ranks = static_cast<Wide>(c);
+            CHECK((ranks * model(part[i], p) == model(whole[i], p)));
+            CHECK((ranks * executed(part[i], p) == executed(whole[i], p)));
+          }
+      }
+}
+
+TEST_CASE("a rank of a windowed core does the mean of all, rounded up", "[contract][context]") {
+  for (const bool chunked : {false, true})
+    for (const ContextMethod method : {ContextMethod::ring, ContextMethod::all_gather})
+      for (const Pricing& p : conventions()) {
+        const Attention whole = shape_of<Attention>(first_block(windowed(chunked), training), "attn.core"),
+                        part =
+                            shape_of<Attention>(first_block(windowed(chunked), training, over(8, method)), "attn.core");
+        const Wide all = forward(whole, p).model.value, one = forward(part, p).model.value;
+        CHECK((8 * one >= all));
+        CHECK((8 * one - all < 8));
+      }
+}
+
+TEST_CASE("head, loss and embedding see a rank's tokens", "[contract][context]") {
+  for (const ContextMethod method : methods) {
+    const Layout four = over(4, method);
+    const OpList head = cut(head_ops(even(), training), four), table = cut(embedding_ops(even(), training), four);
+    CHECK(shape_of<Linear>(head, "head.logits").rows == sequences * seq / 4);
+    CHECK(shape_of<Linear>(head, "head.logits").out == 512);
+    CHECK(shape_of<Loss>(head, "head.loss") == Loss{sequences * seq / 4, 512});
+    CHECK(shape_of<Norm>(head, "head.norm") == Norm{sequences * seq / 4, 64, 64});
+    CHECK(shape_of<Lookup>(table, "embedding.tokens") == Lookup{sequences * seq / 4, 512, 64});
+  }
+}
+
+TEST_CASE("every context rank has the weights of the whole", "[contract][context]") {
+  for (const Arch& a : archs())
+    for (const ContextMethod method : methods)
+      for (const Count tp : {1, 2}) {
+        const auto before = working(first_block(a, training, {.tp = tp})),
+                   after = working(first_block(a, training, over(4, method, tp)));
+        REQUIRE(before.size() == after.size());
+        for (std::size_t i = 0; i < before.size(); ++i) {
+          CAPTURE(before[i].name);
+          CHECK(learned(before[i].shape).total == learned(after[i].shape).total);
+          CHECK(learned(before[i].shape).factored == learned(after[i].shape).factored);
+          const auto bytes = [](const Op& op) { return weight_bytes(op.shape, stored(op.shape, op.component, {})); };
+          CHECK(bytes(before[i]) == bytes(after[i]));
+        }
+      }
+}
+
+TEST_CASE("context ranks send what the textbook says", "[textbook][context]") {
+  for (const ContextMethod method : methods)
+    for (const Count c : {2, 4, 8})
+      for (const Count tp : {1, 2}) {
+        CAPTURE(static_cast<int>(method), c, tp);
+        Arch a = even();
+        a.heads = 32;
+        a.kv_heads = 16;
+        const Sent s = sent(first_block(a, training, over(c, method, tp, tp > 1)), Group::context, c);
+        const textbook::ContextParallelLayer l = layer(a, c, tp);
+        CHECK(s.forward == textbook::context_parallel_forward(l, book(method)));
+        CHECK(s.all() == textbook::context_parallel_train(l, book(method)));
+      }
+}
+
+TEST_CASE("a ring sends c - 1 messages forward and 2 c - 1 backward", "[contract][context]") {
+  // Keys and values of a rank's 2 x 8 tokens: 8 KV heads of 8 + 8 numbers, 2 bytes each.
+  Exchanges forward, backward;
+  for (const Op& op : first_block(even(), training, over(4, ContextMethod::ring)))
+    if (const Collective* c = std::get_if<Collective>(&op.shape)) {
+      add_forward(forward, *c, {});
+      add_backward(backward, *c, {});
+    }
+  const Count block = 16 * 8 * 16 * 2;
+  REQUIRE(forward.end() - forward.begin() == 1);
+  CHECK(forward.begin()->messages == 3);
+  CHECK(forward.begin()->bytes == Bytes(3 * block));
+  REQUIRE(backward.end() - backward.begin() == 1);
+  CHECK(backward.begin()->messages == 3 + 4);
+  CHECK(backward.begin()->bytes == Bytes(7 * block));
+  // Half a second for each message and 1000 bytes a second, one after another.
+  const ExchangeTime t =
+      exchange_time(*backward.begin(), 4, {.ranks = 8, .bandwidth = BytesPerSecond(1000), .latency = Seconds(0.5)});
+  CHECK(t.waits.value == Approx(7 * 0.5));
+  CHECK(t.transfer.value == Approx(7 * block / 1000.0));
+}
+
+TEST_CASE("Ulysses replicates KV heads that are fewer than its ranks", "[contract][context]") {
+  Arch a = even();
+  a.kv_heads = 2;
+  const OpList ops = first_block(a, training, over(8, ContextMethod::ulysses));
+  const Attention core = shape_of<Attention>(ops, "attn.core");
+  CHECK(core.heads == 2);
+  CHECK(core.kv_heads == 1);
+  CHECK(core.queries == seq);
+  // As if there were 8 of them: each rank is sent the one that its heads read.
+  a.kv_heads = 8;
+  CHECK(sent(ops, Group::context, 8).all() ==
+        textbook::context_parallel_train(layer(a, 8), book(ContextMethod::ulysses)));
+}
+
+TEST_CASE("latent attention sends expanded keys and values, absorbed its latent rows", "[contract][context]") {
+  // 16 heads of 16 + 8 and 16 numbers a token; a latent row is 32 + 8.
+  const Count tokens = sequences * seq;
+  const auto gathered = [](const Step& s) {
+    return sent(first_block(even_latent(), s, over(4, ContextMethod::all_gather)), Group::context, 4).forward;
+  };
+  CHECK(gathered(training) == Fraction(2 * tokens * 16 * (24 + 16) * 3 / 4));
+  Step absorbed = training;
+  absorbed.absorbed = true;
+  CHECK(gathered(absorbed) == Fraction(2 * tokens * (32 + 8) * 3 / 4));
+}
+
+TEST_CASE("a core reads its own queries and all keys and values, and keeps statistics of its queries",
+          "[contract][context]") {
+  for (const ContextMethod method : {ContextMethod::ring, ContextMethod::all_gather}) {
+    const Attention core = shape_of<Attention>(first_block(even(), training, over(4, method)), "attn.core");
+    Pricing p;
+    p.cached = false;
+    const double q_and_o = 2 * 16 * 16 * (8 + 8), keys = 2 * sequences * seq * 8 * (8 + 8);
+    CHECK(forward(core, p).moved.activations == q_and_o + keys);
+    CHECK(held(core, p).kept == Bytes(4 * 16 * 16));  // a log-sum-exp for each of 16 tokens and heads
+    p.attention = AttentionImpl::naive;
+    CHECK(held(core, p).kept == Bytes(2 * 16 * 16 * seq));  // their scores against all keys
+  }
+}
+
+TEST_CASE("a rank of a ring or a gathering one keeps a part of what the whole keeps", "[contract][context]") {
+  for (const Arch& a : archs())
+    for (const ContextMethod method : methods)
+      for (const Count c : {2, 8}) {
+        CAPTURE(static_cast<int>(method), c);
+        const OpList whole = first_block(a, training), part = first_block(a, training, over(c, method));
+        const Count input = sequences * seq * a.hidden;
+        Pricing p;
+        p.cached = false;
+        const Liveness all = liveness(whole, p, input), one = liveness(part, p, input / c);
+        CHECK(c * one.output == all.output);
+        // Under Ulysses what attention reads is kept in heads, its output in tokens for the projection as well; latent
+        // heads are kept with the shared key.
+        if (method == ContextMethod::ulysses)
+          CHECK(c * one.kept > all.kept);
+        else
+          CHECK(c * one.kept == all.kept);
+      }
+}
+
+TEST_CASE("Ulysses keeps queries, keys and values in heads and the output both ways", "[contract][context]") {
+  const Count input = sequences * seq * 64;
+  Pricing p;
+  p.cached = false;
+  const Liveness all = liveness(first_block(even(), training), p, input),
+                 one = liveness(first_block(even(), training, over(4, ContextMethod::ulysses)), p, input / 4);
+  CHECK(4 * one.kept - all.kept == Bytes(2 * sequences * seq * 16 * 8));
+}
+
+TEST_CASE("a ring's incoming block and gathered keys and values are alive with the core", "[contract][context]") {
+  // Heads so wide that attention's core is the worst moment of both passes.
+  Arch a = even();
+  a.hidden = a.embedding_width = 8;
+  a.mlp_width = 8;
+  const Count own = sequences * seq / 4, input = own * 8, block = 2 * own * 8 * (8 + 8);
+  Pricing p;
+  p.cached = false;
+  const auto high = [&](ContextMethod m) { return liveness(first_block(a, training, over(4, m)), p, input); };
+  OpList local = first_block(a, training, over(4, ContextMethod::ring));  // a ring whose blocks take no room
+  for (Op& op : local)
+    if (Attention* core = std::get_if<Attention>(&op.shape)) core->ring = false;
+  const Liveness none = liveness(local, p, input), ring = high(ContextMethod::ring),
+                 gather = high(ContextMethod::all_gather);
+  CHECK(ring.kept == none.kept);
+  CHECK(gather.kept == none.kept);
+  CHECK(ring.backward == none.backward + Bytes(2 * block));  // an incoming block and its gradient
+  // All four blocks again; their gradients, of which the core writes all four before they are scattered.
+  CHECK(gather.backward == none.backward + Bytes(4 * block + 3 * block));
+  const auto core_held = [&](const OpList& ops) { return held(shape_of<Attention>(ops, "attn.core"), p); };
+  const Held with = core_held(first_block(a, training, over(4, ContextMethod::ring)));
+  CHECK(with.scratch == Bytes(block));
+  CHECK(with.scratch_backward == Bytes(2 * block));
+  CHECK(core_held(local).scratch == Bytes());
+}
+
+TEST_CASE("high-water marks under context parallelism add up from what is alive", "[contract][context]") {
+  for (const Arch& a : archs())
+    for (const ContextMethod method : methods)
+      for (const auto& [tp, sp] : {std::pair<Count, bool>{1, false}, {2, false}, {2, true}})
+        for (const RecomputeModules& again : recomputed_modules()) {
+          const OpList ops = first_block(a, training, over(4, method, tp, sp));
+          const Count input = sequences * seq * a.hidden / (sp ? 8 : 4);
+          const Liveness l = liveness(ops, {.again = again}, input);
+          const WorstMoments w = worst_moments(ops, {.again = again}, input);
+          CHECK(w.forward.total() == l.forward);
+          CHECK(w.backward.total() == l.backward);
+        }
+}
+
+TEST_CASE("one context rank changes nothing", "[contract][context]") {
+  for (const Arch& a : archs())
+    for (const ContextMethod method : methods)
+      for (const auto& [tp, sp] : {std::pair<Count, bool>{1, false}, {4, false}, {4, true}}) {
+        const OpList today = split_tensor(block_ops(a, first_kind(a), training), {.tp = tp, .sp = sp}),
+                     ops = first_block(a, training, over(1, method, tp, sp));
+        REQUIRE(names(ops) == names(today));
+        for (std::size_t i = 0; i < ops.size(); ++i) CHECK(ops[i].shape == today[i].shape);
+      }
+}
+
+TEST_CASE("context ranks cut what tensor ranks left, and exchange their part of it", "[contract][context]") {
+  for (const ContextMethod method : methods) {
+    const OpList tensor = first_block(even(), training, {.tp = 2, .sp = true}),
+                 both = first_block(even(), training, over(4, method, 2, true));
+    CHECK(shape_of<Norm>(both, "attn.norm").rows == sequences * seq / 8);
+    CHECK(shape_of<Linear>(both, "attn.q") == Linear{.rows = sequences * seq / 4, .in = 64, .out = 64});
+    CHECK(shape_of<Collective>(both, "attn.q").out_elements == sequences * seq / 4 * 64);
+    CHECK(shape_of<Collective>(both, "attn.out").out_elements == sequences * seq / 8 * 64);
+    const Sent before = sent(tensor, Group::tensor, 2), after = sent(both, Group::tensor, 2);
+    CHECK(Fraction(4) * after.forward == before.forward);
+    CHECK(Fraction(4) * after.backward == before.backward);
+  }
+}
+
+TEST_CASE("recomputing attention's core repeats its exchanges", "[contract][context]") {
+  Plan plan;
+  plan.seq = seq;
+  plan.micro_batch = plan.global_batch = sequences;
+  plan.recompute = Recompute::selective;
+  for (const ContextMethod method : methods) {
+    const Prices prices = price(even(), plan, over(4, method), {});
+    const PassPrice &again = prices.layer(0).again, &ahead = prices.layer(0).forward;
+    CHECK(volume(again.exchanges, Group::context, 4) == volume(ahead.exchanges, Group::context, 4));
+    CHECK(Fraction(0) < volume(again.exchanges, Group::context, 4));
+  }
+}
+
+TEST_CASE("a sequence, its heads and its attention must suit the context ranks", "[contract][context]") {
+  CHECK(flaw(even(), over(4, ContextMethod::ring), 32) == LayoutFlaw::none);
+  CHECK(flaw(even(), over(4, ContextMethod::ring), 36) == LayoutFlaw::context_tokens);  // 9 pieces of 4 for 8
+  CHECK(flaw(even(), over(4, ContextMethod::all_gather), 36) == LayoutFlaw::context_tokens);
+  CHECK(flaw(even(), over(4, ContextMethod::ulysses), 36) == LayoutFlaw::none);
+  CHECK(flaw(even(), over(4, ContextMethod::ulysses), 34) == LayoutFlaw::context_tokens);
+  CHECK(flaw(even(), over(16, ContextMethod::ulysses)) == LayoutFlaw::none);
+  CHECK(flaw(even(), over(16, ContextMethod::ulysses, 2)) == LayoutFlaw::context_heads);
+  CHECK(flaw(even(), over(16, ContextMethod::ring, 2)) == LayoutFlaw::none);
+  Arch lightning = even();
+  lightning.linear_layers = LayerSet::all(1);
+  CHECK(flaw(lightning, over(2, ContextMethod::ring)) == LayoutFlaw::context_state);
+  CHECK(flaw(lightning, {}, 33) == LayoutFlaw::none);
+}

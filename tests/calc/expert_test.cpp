@@ -1,0 +1,398 @@
+// Expert parallelism, alone and with all other kinds: what is divided adds up, what is not is named, and what is
+// exchanged is the textbook's.
+
+#include "calc/parallel/expert.hpp"
+
+#include <random>
+#include <vector>
+
+#include "calc/cost.hpp"
+#include "calc/exchange.hpp"
+#include "calc/held.hpp"
+#include "calc/liveness.hpp"
+#include "calc/price.hpp"
+#include "calc/textbook/parallel.hpp"
+#include "tests/calc/engine_archs.hpp"
+#include "tests/catch.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::test;
+using textbook::Fraction;
+
+namespace {
+
+constexpr Count sequences = 2, seq = 32, tokens = sequences * seq, hidden = 64, top_k = 2;
+const Step training{.sequences = sequences, .queries = seq, .training = true};
+
+Arch gated_shared() {
+  Arch a = even_moe();
+  a.moe.shared_gate = true;
+  return a;
+}
+Arch unshared() {
+  Arch a = even_moe();
+  a.moe.shared_experts = 0;
+  a.moe.expert_bias = true;
+  return a;
+}
+Arch parallel_mixture() {
+  Arch a = even_moe();
+  a.block = BlockKind::parallel;
+  a.norms_per_layer = 1;
+  return a;
+}
+Arch latent_mixture() {
+  Arch a = even_latent();
+  a.moe = gated_shared().moe;
+  a.norm_placement = NormPlacement::both;
+  a.norms_per_layer = 4;
+  return a;
+}
+Arch sandwich_mixture() {
+  Arch a = even_moe();
+  a.norm_placement = NormPlacement::both;
+  a.norms_per_layer = 4;
+  a.qk_norm = QkNorm::per_head;
+  return a;
+}
+std::vector<Arch> mixtures() {
+  return {even_moe(), gated_shared(), unshared(), parallel_mixture(), latent_mixture(), sandwich_mixture()};
+}
+
+std::vector<Op> computing(const OpList& ops) {
+  std::vector<Op> r;
+  for (const Op& op : ops)
+    if (!std::holds_alternative<Collective>(op.shape)) r.push_back(op);
+  return r;
+}
+Wide both_passes(const Op& op) { return forward(op, {}).model.value + backward(op, {}).model.value; }
+Wide both_executed(const Op& op) { return forward(op, {}).executed.value + backward(op, {}).executed.value; }
+
+Exchanges exchanges(const OpList& ops, bool is_backward) {
+  Exchanges all;
+  for (const Op& op : ops)
+    if (const Collective* c = std::get_if<Collective>(&op.shape)) {
+      if (is_backward)
+        add_backward(all, *c, {});
+      else
+        add_forward(all, *c, {});
+    }
+  return all;
+}
+Fraction bytes_sent(const Exchanges& all, Group group, Count ranks) {
+  Fraction f;
+  for (const Exchange& e : all) {
+    if (e.group != group) continue;
+    const ByteFraction b = collective_volume(e.op, default_algorithm(e.op), e.bytes, ranks);
+    f = f + Fraction(b.numerator.value, b.denominator);
+  }
+  return f;
+}
+Fraction bytes_sent(const OpList& ops, const Layout& l, Group group, bool is_backward) {
+  return bytes_sent(exchanges(ops, is_backward), group, ranks(l, group));
+}
+
+bool same_inputs(const Op& a, const Op& b) { return std::equal(a.in.begin(), a.in.end(), b.in.begin(), b.in.end()); }
+
+/// Layouts of 1, 2 or 4 ranks of each kind that suit the architecture, drawn at random.
+std::vector<Layout> random_layouts(const Arch& a, std::size_t n) {
+  std::mt19937 random(7);
+  const auto draw = [&](std::initializer_list<Count> of) { return of.begin()[random() % of.size()]; };
+  std::vector<Layout> r;
+  while (r.size() < n) {
+    const Layout l{.tp = draw({1, 2, 4}),
+                   .sp = draw({0, 1}) == 1,
+                   .cp = draw({1, 2, 4}),
+                   .context_method = static_cast<ContextMethod>(draw({0, 1, 2})),
+                   .ep = draw({1, 2, 4, 8}),
+                   .etp = draw({0, 1, 2, 4}),
+                   .dp = draw({1, 2, 4})};
+    if (flaw(a, l, seq) == LayoutFlaw::none) r.push_back(l);
+  }
+  return r;
+}
+
+/// Whether tensor-parallel ranks all do the operator on all of their tokens.
+bool is_on_every_tensor_rank(const Op& op, const Layout& l) {
+  if (op.name == "mlp.shared_weight") return true;  // scales what is still to be summed
+  if (op.name == "mlp.router") return !folds_experts(l);
+  return !l.sp && (op.name == "attn.q_down" || op.name == "attn.kv_down");
+}
+
+}  // namespace
+
+TEST_CASE("experts on ranks of their own are reached by exchanges and left by them", "[contract][expert]") {
+  const Layout l{.tp = 2, .sp = true, .ep = 4, .dp = 4};  // expert-tensor ranks: 2, as tensor ranks
+  REQUIRE(flaw(even_moe(), l, seq) == LayoutFlaw::none);
+  const OpList ops = first_block(even_moe(), training, l);
+  const std::string n = names(ops);
+  CHECK(n.substr(n.find(" mlp.norm") + 1) ==
+        "mlp.norm mlp.router mlp.route mlp.dispatch +mlp.dispatch +mlp.dispatch mlp.expert_gate mlp.expert_up "
+        "mlp.expert_act mlp.expert_mul mlp.expert_down +mlp.expert_down +mlp.expert_down mlp.combine +mlp.shared_gate "
+        "mlp.shared_gate mlp.shared_up mlp.shared_act mlp.shared_mul mlp.shared_down +mlp.shared_down mlp.shared_add "
+        "mlp.add");
+  // 64 tokens, 32 of them this rank's; each goes to 2 experts, and both ranks of a pair do all of their pair's.
+  const Count own = tokens / 2, sent = own * top_k, rows = sent * 2;
+  CHECK(shape_of<Linear>(ops, "mlp.router") == Linear{.rows = own, .in = hidden, .out = 8});
+  CHECK(shape_of<Pointwise>(ops, "mlp.dispatch").rows == sent);
+  CHECK(shape_of<Pointwise>(ops, "mlp.combine").rows == own);
+  CHECK(shape_of<Pointwise>(ops, "mlp.shared_add").rows == own);
+  CHECK(shape_of<Linear>(ops, "mlp.expert_up") ==
+        Linear{.rows = rows, .in = hidden, .out = 16, .groups = 2, .top_k = top_k, .expert_ranks = 4});
+  CHECK(shape_of<Linear>(ops, "mlp.expert_down") ==
+        Linear{.rows = rows, .in = 16, .out = hidden, .groups = 2, .top_k = top_k, .expert_ranks = 4});
+  CHECK(shape_of<Pointwise>(ops, "mlp.expert_mul").rows == rows);
+  CHECK(shape_of<Pointwise>(ops, "mlp.expert_mul").width == 16);
+}
+
+TEST_CASE("exchanges of experts bring as many numbers as are read, and backward is the mirror image",
+          "[contract][expert]") {
+  // Copies that a rank sends: 64 tokens over 2 tensor and 2 context ranks, each to 2 experts; with 2 widths twice as
+  // many.
+  const Count sent = tokens / 4 * top_k * hidden;
+  using C = CollectiveOp;
+  struct Expected {
+    Group group;
+    C forward, backward;
+    Count elements, out_elements;
+  };
+  const std::array all{Expected{Group::expert, C::all_to_all, C::all_to_all, sent, sent},
+                       Expected{Group::expert_tensor, C::all_gather, C::reduce_scatter, 2 * sent, 2 * sent},
+                       Expected{Group::expert_tensor, C::reduce_scatter, C::all_gather, 2 * sent, sent},
+                       Expected{Group::expert, C::all_to_all, C::all_to_all, sent, sent}};
+  std::size_t i = 0;
+  for (const Op& op : first_block(even_moe(), training, {.tp = 2, .sp = true, .cp = 2, .ep = 4, .dp = 2})) {
+    const Collective* c = std::get_if<Collective>(&op.shape);
+    if (!c || (c->group != Group::expert && c->group != Group::expert_tensor)) continue;
+    REQUIRE(i < all.size());
+    const Expected& e = all[i++];
+    CHECK(c->group == e.group);
+    CHECK(c->forward == e.forward);
+    CHECK(c->backward == e.backward);
+    CHECK(c->elements == e.elements);
+    CHECK(c->out_elements == e.out_elements);
+    CHECK(c->forward_on);
+    CHECK(c->backward_on);
+    CHECK_FALSE(c->regather);  // what was received is kept
+  }
+  CHECK(i == all.size());
+}
+
+TEST_CASE("the price list of a rank is its share of the model's work and weights", "[contract][expert]") {
+  Plan plan;
+  plan.seq = seq;
+  plan.micro_batch = sequences;
+  plan.global_batch = 4 * sequences;
+  for (const Layout& l : {Layout{.ep = 4, .dp = 4}, {.tp = 2, .sp = true, .cp = 2, .ep = 4, .dp = 2}, {.cp = 4}}) {
+    const Prices prices = price(even_moe(), plan, l, {});
+    const Count n = ranks(l, Group::tensor) * ranks(l, Group::context);
+    Flops forward, backward;
+    for (const LayerPrice& row : prices.rows) {
+      forward += row.layers * row.forward.cost.model;
+      backward += row.layers * (row.backward_input.cost.model + row.backward_weight.cost.model);
+    }
+    CHECK(n * forward == prices.whole.forward.total());
+    CHECK(n * backward == prices.whole.backward);
+    // Of 8 experts of three 64 x 32 matrices; attention, shared experts (width 16), router and norms besides.
+    const Count tp = l.tp, u = ranks(l, Group::expert_tensor);
+    const Count dense = (2 * 64 * 128 + 2 * 64 * 64 + 3 * 64 * 16) / tp + 64 * 8 + 2 * 64;
+    CHECK(prices.layer(0).learned.total == 8 * 3 * 64 * 32 / (l.ep * u) + dense);
+  }
+}
+
+TEST_CASE("expert ranks send what the textbook says", "[textbook][expert]") {
+  for (const Arch& a : mixtures())
+    for (const Layout& l : random_layouts(a, 40)) {
+      CAPTURE(l.tp, l.cp, l.ep, l.etp, l.dp);
+      const OpList ops = first_block(a, training, l);
+      const Count own = own_tokens(tokens, l);
+      const Fraction want = folds_experts(l) ? textbook::expert_parallel_forward(own, hidden, top_k, l.ep, 2, 2) : 0;
+      CHECK(bytes_sent(ops, l, Group::expert, false) == want);
+      CHECK(bytes_sent(ops, l, Group::expert, true) == want);
+      // (u-1)/u of what u ranks gather, and the same back.
+      const Count u = ranks(l, Group::expert_tensor);
+      const Fraction widths = folds_experts(l) ? Fraction(2 * 2 * (u - 1) * own * top_k * hidden) : 0;
+      CHECK(bytes_sent(ops, l, Group::expert_tensor, false) == widths);
+      CHECK(bytes_sent(ops, l, Group::expert_tensor, true) == widths);
+    }
+}
+
+TEST_CASE("all kinds of ranks together do the whole work, and what is done twice is named", "[contract][expert]") {
+  for (const Arch& a : mixtures())
+    for (const Layout& l : random_layouts(a, 60)) {
+      CAPTURE(l.tp, l.sp, l.cp, l.ep, l.etp, l.dp);
+      const auto whole = computing(first_block(a, training)), part = computing(first_block(a, training, l));
+      REQUIRE(whole.size() == part.size());
+      for (std::size_t i = 0; i < whole.size(); ++i) {
+        CAPTURE(whole[i].name);
+        CHECK(whole[i].name == part[i].name);
+        const Count times = is_on_every_tensor_rank(whole[i], l) ? l.cp : l.tp * l.cp;
+        CHECK((static_cast<Wide>(times) * both_passes(part[i]) == both_passes(whole[i])));
+        CHECK((static_cast<Wide>(times) * both_executed(part[i]) == both_executed(whole[i])));
+      }
+    }
+}
+
+TEST_CASE("the weights of all ranks are the model's and their named replicas", "[contract][expert]") {
+  for (const Arch& a : mixtures())
+    for (const Layout& l : random_layouts(a, 60)) {
+      CAPTURE(l.tp, l.sp, l.cp, l.ep, l.etp, l.dp);
+      const OpList dense = first_block(a, training, {.tp = l.tp, .sp = l.sp});  // what tensor ranks hold is theirs
+      const auto whole = computing(first_block(a, training)), tensor = computing(dense),
+                 part = computing(first_block(a, training, l));
+      for (std::size_t i = 0; i < whole.size(); ++i) {
+        CAPTURE(whole[i].name);
+        const Count all = learned(whole[i].shape).total, mine = learned(part[i].shape).total;
+        if (!is_divided_over_experts(whole[i])) {
+          CHECK(mine == learned(tensor[i].shape).total);
+          continue;
+        }
+        // A bias added to the products of cut rows is on every expert-tensor rank.
+        const Linear* down = std::get_if<Linear>(&whole[i].shape);
+        const bool biased = down && down->bias && whole[i].split == Split::row;
+        const Count u = ranks(l, Group::expert_tensor), again = biased ? (u - 1) * down->groups * down->out : 0;
+        CHECK(mine * l.ep * u == all + again);
+        // They are summed over the ranks that hold the same.
+        CHECK(ranks(l, Group::expert_data) * l.ep * u == l.tp * l.cp * l.dp);
+      }
+    }
+}
+
+TEST_CASE("lists of all kinds of ranks are alive from beginning to end", "[contract][expert]") {
+  std::size_t longest = 0;
+  for (const Arch& a : mixtures())
+    for (const Layout& l : random_layouts(a, 60)) {
+      const Count own = own_tokens(tokens, l) * hidden;
+      Step dropping = training;
+      dropping.dropout = true;
+      for (const Step& s : {training, dropping})
+        for (const RecomputeModules& again : recomputed_modules()) {
+          const OpList ops = first_block(a, s, l);
+          longest = std::max(longest, ops.size());
+          Pricing p;
+          p.dropout = s.dropout;
+          p.again = again;
+          const Liveness live = liveness(ops, p, own);
+          const WorstMoments w = worst_moments(ops, p, own);
+          CHECK(live.output == Bytes(2 * own));
+          CHECK(w.forward.total() == live.forward);
+          CHECK(w.backward.total() == live.backward);
+        }
+    }
+  // A sandwich of latent attention and gated shared experts with dropout: 34 operators, and exchanges of tensor ranks
+  // (4 in attention, 2 around shared experts), of context ranks (2 of Ulysses) and of experts (4).
+  CHECK(longest == 34 + 6 + 2 + 4);
+}
+
+TEST_CASE("a layout without experts' and context ranks has the list of tensor parallelism alone",
+          "[contract][expert]") {
+  for (Arch a : mixtures())
+    for (const bool dense : {false, true})
+      for (const Layout& l :
+           {Layout{}, Layout{.tp = 4}, {.tp = 4, .sp = true}, {.tp = 4, .sp = true, .etp = 4, .dp = 2}}) {
+        if (dense) a.moe = {};
+        const OpList today = split_tensor(block_ops(a, first_kind(a), training), {.tp = l.tp, .sp = l.sp}),
+                     ops = first_block(a, training, l);
+        REQUIRE(names(ops) == names(today));
+        for (std::size_t i = 0; i < ops.size(); ++i) {
+          CHECK(ops[i].shape == today[i].shape);
+          CHECK(ops[i].split == today[i].split);
+          CHECK(same_inputs(ops[i], today[i]));
+          CHECK(ops[i].out == today[i].out);
+        }
+      }
+}
+
+TEST_CASE("the most loaded rank has more rows, received and computed, and no more of its own", "[contract][expert]") {
+  const Layout balanced{.ep = 4, .dp = 4};
+  Layout loaded = balanced;
+  loaded.expert_load = {5, 4};
+  const OpList even_ops = first_block(even_moe(), training, balanced), ops = first_block(even_moe(), training, loaded);
+  const Count rows = tokens * top_k;
+  CHECK(shape_of<Linear>(even_ops, "mlp.expert_up").rows == rows);
+  CHECK(shape_of<Linear>(ops, "mlp.expert_up").rows == rows * 5 / 4);
+  CHECK(shape_of<Pointwise>(ops, "mlp.expert_act").rows == rows * 5 / 4);
+  CHECK(shape_of<Pointwise>(ops, "mlp.dispatch").rows == rows);
+  CHECK(shape_of<Pointwise>(ops, "mlp.combine").rows == tokens);
+  CHECK(Fraction(4) * bytes_sent(ops, loaded, Group::expert, false) ==
+        Fraction(5) * bytes_sent(even_ops, balanced, Group::expert, false));
+  // It keeps a quarter more inputs of its experts, 64 numbers a row, and of their four tensors, 32 each.
+  const auto kept = [](const OpList& list) { return liveness(list, {}, tokens * hidden).kept; };
+  CHECK(kept(ops) - kept(even_ops) == Bytes(2 * rows / 4 * (hidden + 4 * 32)));
+  loaded.expert_load = {129, 128};  // 128 rows: one more
+  CHECK(shape_of<Linear>(first_block(even_moe(), training, loaded), "mlp.expert_up").rows == rows + 1);
+  loaded.expert_load = {1001, 1000};  // rounded up
+  CHECK(shape_of<Linear>(first_block(even_moe(), training, loaded), "mlp.expert_up").rows == rows + 1);
+}
+
+TEST_CASE("experts' ranks keep what was sent to them; ranks that share a width each all rows", "[contract][expert]") {
+  const auto kept = [](const Layout& l) {
+    return liveness(first_block(even_moe(), training, l), {}, tokens * hidden).kept;
+  };
+  const Bytes alone = kept({});
+  CHECK(kept({.ep = 4, .dp = 4}) == alone);
+  CHECK(kept({.ep = 1, .etp = 2, .dp = 2}) == alone + Bytes(2 * tokens * top_k * hidden));
+  CHECK(kept({.ep = 2, .etp = 4, .dp = 8}) == alone + Bytes(2 * tokens * top_k * hidden * 3));
+}
+
+TEST_CASE("a rank reads those of its experts that the tokens of all ranks visit", "[cost][expert]") {
+  // 8 experts over 4 ranks, 1 token on each, 2 experts a token: each expert is missed by 4 tokens with (3/4)^4.
+  const Step one{.sequences = 1, .queries = 1, .training = true};
+  const Linear up = shape_of<Linear>(first_block(even_moe(), one, {.ep = 4, .dp = 4}), "mlp.expert_up");
+  CHECK(up.rows == 2);
+  CHECK(forward(up, {}).moved.weights == Approx(2 * (1 - 81.0 / 256) * hidden * 32 * 2));
+}
+
+TEST_CASE("of a rank's experts a token leaves all but its share idle", "[cost][expert]") {
+  const auto up = [](Count ep) {
+    return learned(shape_of<Linear>(first_block(even_moe(), training, {.ep = ep, .dp = ep}), "mlp.expert_up"));
+  };
+  CHECK(up(1).idle == 6 * hidden * 32);
+  CHECK(up(2).idle == 3 * hidden * 32);
+  CHECK(up(8).idle == 0);  // one expert, which 2 of 8 tokens visit
+}
+
+TEST_CASE("tensor ranks sum the gradients of a router that sees a shard and of no experts", "[contract][expert]") {
+  const Layout apart{.tp = 2, .sp = true, .ep = 4, .dp = 4}, together{.tp = 2, .sp = true};
+  const auto summed = [&](const Layout& l) {
+    return summed_gradients(first_block(unshared(), training, l), l, Group::tensor);
+  };
+  // Two norms; the router apart from tensor parallelism. Together: the experts' biases, added after the sum.
+  CHECK(summed(apart) == 2 * hidden + hidden * 8);
+  CHECK(summed(together) == 2 * hidden + 8 * hidden);
+  CHECK(is_divided_over_experts(first_block(unshared(), training, apart)[0]) == false);
+  Count divided = 0;
+  for (const Op& op : first_block(unshared(), training, apart))
+    if (is_divided_over_experts(op)) divided += learned(op.shape).total;
+  // 2 of 8 experts, widths of 16: three matrices, the biases of two products of 16 columns, and the whole one of 64.
+  CHECK(divided == 2 * (3 * hidden * 16 + 2 * 16 + hidden));
+}
+
+TEST_CASE("ranks of experts come from those of the others, divide the experts and route their own tokens",
+          "[contract][layout]") {
+  const auto of = [](const Layout& l) { return flaw(even_moe(), l); };
+  CHECK(of({.ep = 8, .dp = 8}) == LayoutFlaw::none);
+  CHECK(of({.ep = 16, .dp = 16}) == LayoutFlaw::experts);
+  CHECK(of({.ep = 3, .dp = 3}) == LayoutFlaw::experts);
+  CHECK(flaw(even(), {.ep = 2, .dp = 2}) == LayoutFlaw::experts);
+  CHECK(of({.ep = 8, .dp = 4}) == LayoutFlaw::expert_ranks);
+  CHECK(of({.cp = 2, .ep = 8, .dp = 4}) == LayoutFlaw::none);
+  CHECK(of({.tp = 2, .ep = 4, .dp = 4}) == LayoutFlaw::expert_tokens);
+  CHECK(of({.tp = 2, .sp = true, .ep = 4, .dp = 4}) == LayoutFlaw::none);
+  CHECK(of({.tp = 2, .sp = true, .ep = 4, .etp = 1, .dp = 2}) == LayoutFlaw::none);
+  CHECK(of({.tp = 2, .sp = true, .ep = 4, .etp = 2, .dp = 2}) == LayoutFlaw::expert_ranks);
+  CHECK(of({.tp = 2, .etp = 1}) == LayoutFlaw::expert_tokens);
+  CHECK(of({.tp = 2, .sp = true, .etp = 1}) == LayoutFlaw::none);
+  CHECK(flaw(even(), {.tp = 2, .etp = 1}) == LayoutFlaw::none);  // no experts to cut
+  CHECK(of({.ep = 2, .expert_load = {3, 4}, .dp = 2}) == LayoutFlaw::expert_load);
+}
+
+TEST_CASE("experts' ranks are as many as tensor ranks unless it is said", "[contract][layout]") {
+  CHECK(ranks({.tp = 4}, Group::expert_tensor) == 4);
+  CHECK(ranks({.tp = 4, .etp = 1}, Group::expert_tensor) == 1);
+  CHECK(ranks({.tp = 4, .ep = 2, .dp = 6}, Group::expert_data) == 3);
+  CHECK(lines({.tp = 4, .ep = 2, .dp = 6}, Group::expert).inner.stride == 4);
+  CHECK(lines({.tp = 4, .ep = 2, .dp = 6}, Group::expert_data).inner.stride == 8);
+  CHECK_FALSE(folds_experts({.tp = 4}));
+  CHECK(folds_experts({.tp = 4, .etp = 1}));
+}

@@ -1,0 +1,179 @@
+// Adapters that alone are trained: their numbers, what their training holds and does, and how ranks cut them.
+
+#include "calc/adapter.hpp"
+#include "calc/train.hpp"
+#include "tests/calc/cluster_cases.hpp"
+#include "tests/calc/engine_archs.hpp"
+#include "tests/catch.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::test;
+
+namespace {
+
+LoraTargets targets(std::initializer_list<LoraTarget> some) {
+  LoraTargets all;
+  for (const LoraTarget t : some) all.add(t);
+  return all;
+}
+Plan adapted(Count rank, LoraTargets to = LoraTargets::all()) {
+  Plan p;
+  p.seq = 512;
+  p.global_batch = 4;
+  p.lora_rank = rank;
+  p.lora_targets = to;
+  return p;
+}
+Plan whole() { return adapted(0); }
+
+const Cluster cards = device(300e12, 2e12, 300e9);
+TrainEstimate trained(const Arch& a, const Plan& p, const Layout& l = {}) { return train(a, p, l, cards); }
+Count trained_numbers(const Arch& a, const Plan& p) { return trained(a, p).memory.trained; }
+
+}  // namespace
+
+TEST_CASE("adapters of Llama-2-7B have the numbers that are known for them", "[lora]") {
+  // Per layer rank x (in + out) of every target: q, k, v, out 4096 + 4096; gate, up 4096 + 11008; down the reverse.
+  const Count attention = 4096 + 4096, mlp = 4096 + 11008;
+  CHECK(trained_numbers(llama2_7b(), adapted(8, targets({LoraTarget::q, LoraTarget::v}))) == 32 * 8 * 2 * attention);
+  CHECK(32 * 8 * 2 * attention == 4'194'304);  // as PEFT prints for r = 8 on q_proj and v_proj
+  CHECK(trained_numbers(llama2_7b(), adapted(16)) == 32 * 16 * (4 * attention + 3 * mlp));
+  CHECK(32 * 16 * (4 * attention + 3 * mlp) == 39'976'960);
+}
+
+TEST_CASE("what is trained has gradients and optimizer states, the rest weights alone", "[lora]") {
+  for (const Arch& a : {even(), even_moe(), even_latent()}) {
+    const Memory full = trained(a, whole()).memory, lora = trained(a, adapted(4)).memory;
+    const Count n = lora.trained;
+    CHECK(n > 0);
+    CHECK(lora.parameters == full.parameters + n);
+    CHECK(lora.weights == full.weights + Bytes(2 * n));
+    CHECK(lora.gradients == Bytes(4 * n));
+    CHECK(lora.optimizer == Bytes(12 * n));
+    CHECK(full.trained == full.parameters);
+  }
+}
+
+TEST_CASE("frozen weights are held in the format of inference, adapters in that of training", "[lora]") {
+  Plan p = adapted(4);
+  p.base_precision = *dtype("nf4");
+  Plan inference;
+  inference.weight_precision = p.base_precision;
+  for (const Arch& a : {even(), even_moe(), even_latent()}) {
+    const Memory m = trained(a, p).memory;
+    CHECK(m.weights == weights_bytes(a, inference) + Bytes(2 * m.trained));
+  }
+}
+
+TEST_CASE("frozen matrices have no gradient of their own, adapters have both", "[lora]") {
+  const Arch a = even();
+  const Plan p = adapted(4);
+  const TrainingFlops full = training_flops(a, whole()), lora = training_flops(a, p);
+  const Count tokens = p.seq, n = trained_numbers(a, p);
+  const Flops adapters(2 * static_cast<Wide>(tokens) * static_cast<Wide>(n));
+  CHECK(lora.forward == full.forward + adapters);
+  const Work w = whole_flops(a, whole(), training_step(whole()), Phase::training).forward;
+  // Full: twice the forward pass. LoRA: gradients of inputs once for every matrix; the cores' four products; twice
+  // the adapters.
+  CHECK(full.backward == 2 * full.forward);
+  CHECK(lora.backward == w.linear + w.head + 2 * w.core + 2 * adapters);
+}
+
+TEST_CASE("of what a matrix reads only adapters keep something", "[lora]") {
+  // prime_gqa above: of x 13, n 13, q 15, k 5, v 5, o 15, y 13, m 13, u 17, a 17 numbers a token the frozen matrices
+  // need none. Norms need x and y, the core q, k, v and o, the activation u; the adapter of q needs n, and its rank 3.
+  const Step frozen{.sequences = 2, .queries = 3, .training = true, .lora_rank = 3};
+  Step q = frozen;
+  q.lora_targets = LoraTarget::q;
+  const Count tokens = 6;
+  const auto kept = [&](const Step& s) { return liveness(first_block(prime_gqa(), s), {}, tokens * 13).kept; };
+  const Count statistics = 4 * (3 + 2 * 2);  // log-sum-exps and two norms' means and deviations, in float32
+  CHECK(kept(frozen) == Bytes(tokens * (2 * (13 + 15 + 5 + 5 + 15 + 13 + 17) + statistics)));
+  CHECK(kept(q) - kept(frozen) == Bytes(tokens * 2 * (13 + 3)));
+}
+
+TEST_CASE("tensor-parallel ranks cut adapters as they cut their matrices", "[lora]") {
+  for (const Arch& a : {even(), even_moe(), even_latent()})
+    for (const bool sp : {false, true}) {
+      Plan p = adapted(4);
+      const Memory one = trained(a, p).memory;
+      const Layout l{.tp = 2, .sp = sp};
+      const Memory two = trained(a, p, l).memory;
+      CHECK(two.trained < one.trained);
+      CHECK(2 * two.trained > one.trained);  // what is not cut is on both
+      // Forward exchanges are those of the whole model: a row's adapter joins the sum of its matrix.
+      const auto messages = [&](const Plan& plan) {
+        Count n = 0;
+        const Prices prices = price(a, plan, l, {});
+        for (const Exchange& e : prices.layer(0).forward.exchanges) n += e.messages;
+        return n;
+      };
+      CHECK(messages(p) == messages(adapted(0)));
+    }
+}
+
+TEST_CASE("lists with adapters are alive from beginning to end", "[lora]") {
+  for (const Arch& a : {even(), even_moe(), even_latent()})
+    for (const Layout& l : {Layout{}, Layout{.tp = 2}, Layout{.tp = 2, .sp = true}})
+      for (const RecomputeModules& again : recomputed_modules()) {
+        const Plan p = adapted(4);
+        const OpList ops = first_block(a, training_step(p), l);
+        const Count input = own_tokens(p.seq, l) * a.hidden;
+        const Liveness live = liveness(ops, {.again = again}, input);
+        const WorstMoments w = worst_moments(ops, {.again = again}, input);
+        CHECK(w.forward.total() == live.forward);
+        CHECK(w.backward.total() == live.backward);
+      }
+}
+
+TEST_CASE("ranks that hold the same adapters exchange gradients of adapters alone", "[lora]") {
+  const Arch a = even();
+  for (const Zero z : {Zero::none, Zero::optimizer, Zero::gradients}) {
+    const Layout l{.dp = 4, .zero = z};
+    const Seconds full = trained(a, whole(), l).bound[Part::dp], lora = trained(a, adapted(4), l).bound[Part::dp];
+    CHECK(lora <= full);
+  }
+  const Memory m = trained(a, adapted(4), {.dp = 4, .zero = Zero::gradients}).memory,
+               one = trained(a, adapted(4)).memory;
+  CHECK(m.weights == one.weights);
+  CHECK(m.gradients == Bytes(4 * ceil_div(one.trained, 4)));
+  CHECK(m.optimizer == Bytes(12 * ceil_div(one.trained, 4)));
+}
+
+TEST_CASE("stages of a pipeline hold all adapters once", "[lora]") {
+  const Arch a = [] {
+    Arch some = even();
+    some.layers = 4;
+    return some;
+  }();
+  const Prices prices = price(a, adapted(4), {.pp = 2}, cards.device);
+  const Partition parts = partition(prices, adapted(4), {.pp = 2}, cards);
+  Count n = 0;
+  for (const Count rank : {0, 1}) n += stage(prices, adapted(4), {.pp = 2}, parts, rank).memory.trained;
+  CHECK(n == trained_numbers(a, adapted(4)));
+}
+
+TEST_CASE("a module that runs again saves under adapters what it saves without", "[lora]") {
+  const auto saved = [](const Arch& a, const Plan& p, RecomputeModule m) {
+    Plan again = p;
+    again.recompute = Recompute::selective;
+    again.recompute_modules = m;
+    return price(a, p, {}, {}).layer(0).alive.kept - price(a, again, {}, {}).layer(0).alive.kept;
+  };
+  // The activation's results are the inputs of the product and of the adapter of mlp.down.
+  CHECK(saved(even(), adapted(4), RecomputeModule::act) == saved(even(), whole(), RecomputeModule::act));
+  // Queries, keys and values, and the normed rows that the adapters read, besides the adapters' own low-rank rows.
+  const Bytes low(2 * 2 * 4 * 512);
+  CHECK(saved(even_latent(), adapted(4), RecomputeModule::up) ==
+        saved(even_latent(), whole(), RecomputeModule::up) + low);
+}
+
+TEST_CASE("nobody reduces gradients of frozen weights", "[lora]") {
+  const Layout l{.dp = 4, .zero = Zero::weights};
+  const Plan p = adapted(4);
+  const RowTimes t = row_times(price(even(), p, l, cards.device), p, l, cards, Efficiency::full);
+  CHECK(t.embedding().gather > Seconds());
+  CHECK(t.embedding().reduce == Seconds());
+  CHECK(t.head().reduce == Seconds());
+  CHECK(t.layer(0).reduce > Seconds());
+}

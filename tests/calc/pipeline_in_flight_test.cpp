@@ -1,0 +1,140 @@
+#include "calc/pipeline/in_flight.hpp"
+
+#include <algorithm>
+
+#include "calc/pipeline/makespan.hpp"
+#include "calc/textbook/parallel.hpp"
+#include "tests/calc/pipeline_cases.hpp"
+#include "tests/catch.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::pipeline_tests;
+
+namespace {
+
+std::vector<ChunkKept> equal_kept(const Pipeline& p, Count activations, Count for_weights) {
+  return std::vector<ChunkKept>(static_cast<std::size_t>(model_chunks(p)), {Bytes(activations), Bytes(for_weights)});
+}
+
+Count most(const Pipeline& p, Count rank, Count activations, Count for_weights) {
+  std::vector<KeptCount> counts(static_cast<std::size_t>(2 * p.chunks));
+  return most_kept(p, rank, equal_kept(p, activations, for_weights), counts).value;
+}
+
+}  // namespace
+
+TEST_CASE("GPipe, 1F1B and interleaved keep as many micro-batches as the textbook says, on every rank") {
+  for (const Count ranks : {1, 2, 5, 8})
+    for (const Count m : {1, 3, 8, 200})
+      for (Count r = 0; r < ranks; ++r) {
+        using textbook::in_flight;
+        const Pipeline g{Schedule::gpipe, ranks, 1, m}, f{Schedule::one_f_one_b, ranks, 1, m};
+        CHECK(textbook::Fraction(most(g, r, 1, 0)) == in_flight(textbook::Schedule::gpipe, ranks, m, r));
+        CHECK(textbook::Fraction(most(f, r, 1, 0)) == in_flight(textbook::Schedule::one_f_one_b, ranks, m, r));
+        for (const Count v : {2, 3}) {
+          const Pipeline i{Schedule::interleaved, ranks, v, m * ranks};
+          CHECK(textbook::Fraction(most(i, r, 1, 0), v) ==
+                in_flight(textbook::Schedule::interleaved, ranks, m * ranks, r, v));
+        }
+      }
+}
+
+// arXiv:2401.10241 counts a micro-batch until its weight gradients are done; DualPipe's README counts P + 1 stages.
+TEST_CASE("ZB-H1 keeps P micro-batches, ZB-H2 2P - 1, DualPipe and DualPipe-V their stages and one, on every rank") {
+  for (const Count ranks : {2, 4, 8})
+    for (const Count m : {4 * ranks, 50 * ranks})
+      for (Count r = 0; r < ranks; ++r) {
+        CHECK(most({Schedule::zb_h1, ranks, 1, m}, r, 1, 1) == ranks);
+        CHECK(most({Schedule::zb_h2, ranks, 1, m}, r, 1, 1) == 2 * ranks - 1);
+        CHECK(most({Schedule::dualpipe, ranks, 2, m}, r, 1, 1) == ranks + 1);
+        CHECK(most({Schedule::dualpipe_v, ranks, 2, m}, r, 1, 1) == 2 * ranks + 1);
+        CHECK(most({Schedule::zb_h1, ranks, 1, m}, r, 1, 0) == ranks - r);
+      }
+}
+
+TEST_CASE("What is kept for weight gradients alone is counted until they are done") {
+  const Pipeline p{Schedule::zb_h1, 4, 1, 20};
+  // The last rank runs its weight gradients three rounds late: in a forward it keeps one micro-batch and three rests.
+  std::vector<KeptCount> counts(2);
+  CHECK(most_kept(p, 3, equal_kept(p, 100, 7), counts) == Bytes(100 + 3 * 7));
+  CHECK(counts[0] == KeptCount{1, 3});
+}
+
+TEST_CASE("The worst moment depends on what each chunk keeps") {
+  const Pipeline p{Schedule::interleaved, 2, 2, 4};  // rank 0: F1 F2 F1' F2' F3 B1' F4 B2' F3' B1 ...
+  std::vector<KeptCount> counts(4);
+  std::vector<ChunkKept> kept = equal_kept(p, 1, 0);
+  kept[0] = {Bytes(10), Bytes()};
+  CHECK(most_kept(p, 0, kept, counts) == Bytes(4 * 10 + 1));  // after F4: B1' is over, F2' is not
+  CHECK(counts[0].activations == 4);
+  CHECK(counts[1].activations == 1);
+  kept = equal_kept(p, 1, 0);
+  kept[2] = {Bytes(10), Bytes()};
+  CHECK(most_kept(p, 0, kept, counts) == Bytes(3 + 2 * 10));  // after F3
+  CHECK(counts[1].activations == 2);
+}
+
+TEST_CASE("Runs that repeat are counted as if every slot were walked") {
+  std::mt19937 random(41);
+  for (int i = 0; i < 700; ++i) {
+    const Pipeline p = random_pipeline(written_schedules[static_cast<std::size_t>(i) % 7], random, 8, 100);
+    std::vector<ChunkKept> kept;
+    for (Count c = 0; c < model_chunks(p); ++c)
+      kept.push_back({Bytes(static_cast<Count>(random() % 50)), Bytes(static_cast<Count>(random() % 50))});
+    const auto size = static_cast<std::size_t>(p.chunks);
+    std::vector<KeptCount> counts(2 * size), walked(2 * size);
+    for (Count r = 0; r < p.ranks; ++r) {
+      std::vector<Slot> slots;
+      for_each_slot(p, r, [&](const Slot& s) { slots.push_back(s); });
+      REQUIRE(most_kept(p, r, kept, counts) == most_kept(p, r, slots, kept, walked));
+      Bytes sum;
+      for (std::size_t c = 0; c < size; ++c) {
+        const ChunkKept& k = kept[static_cast<std::size_t>(model_chunk(p, r, static_cast<Count>(c)))];
+        sum += counts[c].activations * k.activations + counts[c].for_weights * k.for_weights;
+      }
+      REQUIRE(sum == most_kept(p, r, kept, counts));
+    }
+  }
+}
+
+// arXiv:2401.10241 and 2405.15362: P micro-batches, 2P, and 2P halves of a stage, until their weight gradients are
+// done.
+TEST_CASE(
+    "Automatic schedules keep no more than their limit, whatever parts take, and all of it where they are equal") {
+  std::mt19937 random(42);
+  MakespanRoom room;
+  std::vector<KeptCount> counts(4);
+  for (int i = 0; i < 600; ++i) {
+    const Schedule s = std::array{Schedule::zb_1p, Schedule::zb_2p, Schedule::zb_v}[static_cast<std::size_t>(i) % 3];
+    const Pipeline p = random_pipeline(s, random, 8, 100);
+    const bool equal = i < 60;
+    const Times t = equal ? equal_times(p, 1, 1, 1) : random_times(p, random);
+    makespan(p, t.view(), room);
+    Count worst = 0;
+    for (Count r = 0; r < p.ranks; ++r)
+      worst = std::max(worst, most_kept(p, r, room.slots(r), equal_kept(p, 1, 1), counts).value);
+    const Count limit = s == Schedule::zb_1p ? p.ranks : 2 * p.ranks;
+    REQUIRE(worst <= limit);
+    if (equal && p.micro_batches >= 2 * p.ranks) REQUIRE(worst >= (s == Schedule::zb_2p ? limit - 1 : limit));
+  }
+}
+
+TEST_CASE("Rounds that are left out of an automatic schedule keep no more than the others") {
+  std::mt19937 random(43);
+  MakespanRoom some, all;
+  std::vector<KeptCount> counts(4), expected(4);
+  for (int i = 0; i < 150; ++i) {
+    const Schedule s = std::array{Schedule::zb_1p, Schedule::zb_2p, Schedule::zb_v}[static_cast<std::size_t>(i) % 3];
+    const Pipeline p = random_pipeline(s, random, 6, 300);
+    const Times t = random_times(p, random);
+    std::vector<ChunkKept> kept;
+    for (Count c = 0; c < model_chunks(p); ++c)
+      kept.push_back({Bytes(static_cast<Count>(random() % 50)), Bytes(static_cast<Count>(random() % 50))});
+    makespan(p, t.view(), some);
+    whole_makespan(p, t.view(), all);
+    for (Count r = 0; r < p.ranks; ++r) {
+      REQUIRE(most_kept(p, r, some.slots(r), kept, counts) == most_kept(p, r, all.slots(r), kept, expected));
+      REQUIRE(static_cast<Count>(all.slots(r).size()) == 3 * p.chunks * p.micro_batches);
+    }
+  }
+}

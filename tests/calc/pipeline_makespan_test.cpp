@@ -1,0 +1,250 @@
+#include "calc/pipeline/makespan.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "calc/pipeline/bound.hpp"
+#include "calc/pipeline/events.hpp"
+#include "calc/textbook/parallel.hpp"
+#include "tests/calc/pipeline_cases.hpp"
+#include "tests/catch.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::pipeline_tests;
+
+namespace {
+
+bool same(double a, double b) { return std::abs(a - b) <= 1e-12 * std::max(std::abs(a), std::abs(b)); }
+
+/// The makespan by tasks, with the same tables.
+struct ByEvents {
+  Timeline line;
+  PipelineTasks tasks;
+  double total = 0;
+  std::vector<double> first, last, busy;
+
+  void run(const Pipeline& p, const PipelineTimes& t) {
+    line.clear();
+    add_pipeline(line, tasks, p, t);
+    total = line.run().value().value;
+    first.clear();
+    last.clear();
+    for (Count c = 0; c < p.ranks * p.chunks; ++c) {
+      first.push_back(line.tasks()[tasks.forward(c, 0)].start.value);
+      last.push_back(line.tasks()[tasks.weights(c, micro_batches_per_direction(p) - 1)].end.value);
+    }
+    busy.assign(static_cast<std::size_t>(p.ranks), 0);
+    for (const Task& u : line.tasks())
+      if (const TaskStream& s = line.streams()[u.stream]; !s.network)
+        busy[static_cast<std::size_t>(s.rank)] += u.duration.value;
+  }
+};
+
+bool agree(const Pipeline& p, const PipelineTimes& t, MakespanRoom& room, ByEvents& events) {
+  events.run(p, t);
+  const Makespan m = makespan(p, t, room);
+  bool all = same(m.total.value, events.total);
+  for (std::size_t c = 0; c < events.first.size(); ++c)
+    all = all && same(m.chunks[c].first.value, events.first[c]) && same(m.chunks[c].last.value, events.last[c]);
+  for (std::size_t r = 0; r < events.busy.size(); ++r) all = all && same(m.busy[r].value, events.busy[r]);
+  return all;
+}
+
+double total(const Pipeline& p, const Times& t) {
+  MakespanRoom room;
+  return makespan(p, t.view(), room).total.value;
+}
+
+/// The most that a rank waits between its first slot and its last.
+double worst_wait(const Pipeline& p, const Times& t) {
+  MakespanRoom room;
+  const Makespan m = makespan(p, t.view(), room);
+  double worst = 0;
+  for (Count r = 0; r < p.ranks; ++r) {
+    double first = m.total.value, last = 0;
+    for (Count c = 0; c < p.chunks; ++c) {
+      const ChunkSpan& s = m.chunks[static_cast<std::size_t>(chunk_index(p, {r, c}))];
+      first = std::min(first, s.first.value);
+      last = std::max(last, s.last.value);
+    }
+    worst = std::max(worst, last - first - m.busy[static_cast<std::size_t>(r)].value);
+  }
+  return worst;
+}
+
+}  // namespace
+
+TEST_CASE("The makespan, every chunk's span and every rank's work are those of the tasks") {
+  std::mt19937 random(31);
+  MakespanRoom room;
+  ByEvents events;
+  for (int i = 0; i < 3000; ++i) {
+    const Pipeline p = random_pipeline(all_schedules[static_cast<std::size_t>(i) % 10], random);
+    const Times t = random_times(p, random);
+    INFO(name(p.schedule) << " of " << p.ranks << " x " << p.chunks << ", " << p.micro_batches << " micro-batches");
+    REQUIRE(agree(p, t.view(), room, events));
+  }
+}
+
+// Sends that take long make times repeat only after several rounds; chunks that differ little, only after many.
+TEST_CASE("Rounds that are left out change nothing, however late and at whatever distance times repeat") {
+  std::mt19937 random(32);
+  MakespanRoom room;
+  ByEvents events;
+  for (int i = 0; i < 200; ++i) {
+    const Pipeline p = random_pipeline(all_schedules[static_cast<std::size_t>(i) % 10], random, 8, 900);
+    Times t = random_times(p, random);
+    const double longer = i % 3 == 0 ? 7 : 1, closer = i % 3 == 1 ? 1e-3 : 1;
+    for (Seconds& s : t.sends) s = longer * s;
+    for (ChunkTime& c : t.chunks) {
+      c.forward = Seconds(1) + closer * c.forward;
+      c.backward_input = Seconds(1) + closer * c.backward_input;
+    }
+    INFO(name(p.schedule) << " of " << p.ranks << " x " << p.chunks << ", " << p.micro_batches << " micro-batches");
+    REQUIRE(agree(p, t.view(), room, events));
+  }
+}
+
+TEST_CASE("One rank takes m (F + B + W)") {
+  for (const Schedule s :
+       {Schedule::gpipe, Schedule::one_f_one_b, Schedule::zb_h1, Schedule::zb_h2, Schedule::zb_1p, Schedule::zb_2p}) {
+    const Pipeline p{s, 1, 1, 37};
+    CHECK(total(p, equal_times(p, 3, 4, 5)) == 37 * 12);
+  }
+  for (const Schedule s : {Schedule::interleaved, Schedule::zb_v, Schedule::dualpipe_v}) {
+    const Pipeline p{s, 1, 2, 37};
+    CHECK(total(p, equal_times(p, 3, 4, 5)) == 37 * 2 * 12);
+  }
+}
+
+TEST_CASE("GPipe, 1F1B and interleaved wait for the bubble of the textbook, to the bit in whole seconds") {
+  const textbook::StageTimes stage{3, 9, 5, 0};
+  for (const Count ranks : {1, 2, 4, 7, 16})
+    for (const Count m : {1, 3, 16, 100}) {
+      const Pipeline g{Schedule::gpipe, ranks, 1, m}, f{Schedule::one_f_one_b, ranks, 1, m};
+      const double work = static_cast<double>(m) * 12;
+      CHECK(total(g, equal_times(g, 3, 4, 5)) - work ==
+            textbook::bubble_seconds(textbook::Schedule::gpipe, ranks, stage));
+      CHECK(total(f, equal_times(f, 3, 4, 5)) - work ==
+            textbook::bubble_seconds(textbook::Schedule::one_f_one_b, ranks, stage));
+      for (const Count v : {2, 3, 5}) {
+        const Pipeline i{Schedule::interleaved, ranks, v, (m + 1) * ranks};
+        const textbook::StageTimes whole{3.0 * static_cast<double>(v), 9.0 * static_cast<double>(v), 0, 0};
+        CHECK(total(i, equal_times(i, 3, 4, 5)) - static_cast<double>(i.micro_batches * v) * 12 ==
+              textbook::bubble_seconds(textbook::Schedule::interleaved, ranks, whole, v));
+      }
+    }
+}
+
+// arXiv:2401.10241, table 1: (P-1)(T_F + T_B - T_W) and (P-1)(T_F + T_B - 2 T_W), T_W <= T_B. In ZB-H2 every rank ends
+// as much later as it began, which an optimizer step that does not wait for all ranks makes up for.
+TEST_CASE("ZB-H1 and ZB-H2 wait for the bubbles of their paper") {
+  for (const Count ranks : {2, 4, 8, 13})
+    for (const auto& [f, b, w] : {std::array{1, 1, 1}, {10, 11, 9}, {10, 10, 6}, {11, 10, 9}, {10, 12, 8}}) {
+      const textbook::StageTimes stage{1.0 * f, 1.0 * (b + w), 1.0 * w, 0};
+      const Pipeline h1{Schedule::zb_h1, ranks, 1, 4 * ranks}, h2{Schedule::zb_h2, ranks, 1, 4 * ranks};
+      const double work = static_cast<double>(4 * ranks * (f + b + w));
+      CHECK(total(h1, equal_times(h1, f, b, w)) - work ==
+            textbook::bubble_seconds(textbook::Schedule::zb_h1, ranks, stage));
+      CHECK(worst_wait(h2, equal_times(h2, f, b, w)) ==
+            textbook::bubble_seconds(textbook::Schedule::zb_h2, ranks, stage));
+      CHECK(total(h2, equal_times(h2, f, b, w)) - work ==
+            static_cast<double>((ranks - 1) * std::max(f, f + b - 2 * w)));
+    }
+}
+
+// arXiv:2401.10241, section 3.2: with the memory of ZB-H1 and ZB-H2 a search over orders finds their bubbles again.
+TEST_CASE("ZB-1p waits as ZB-H1 and ZB-2p as ZB-H2 where all ranks are the same") {
+  for (const Count ranks : {2, 4, 8, 13})
+    for (const auto& [f, b, w] : {std::array{1, 1, 1}, {10, 11, 9}, {11, 10, 9}, {10, 12, 8}, {10, 10, 6}}) {
+      const textbook::StageTimes stage{1.0 * f, 1.0 * (b + w), 1.0 * w, 0};
+      const Pipeline p1{Schedule::zb_1p, ranks, 1, 4 * ranks}, p2{Schedule::zb_2p, ranks, 1, 4 * ranks};
+      const double h1 = textbook::bubble_seconds(textbook::Schedule::zb_h1, ranks, stage);
+      const double h2 = textbook::bubble_seconds(textbook::Schedule::zb_h2, ranks, stage);
+      if (w != 6) CHECK(worst_wait(p1, equal_times(p1, f, b, w)) == h1);
+      if (w != 6) CHECK(worst_wait(p2, equal_times(p2, f, b, w)) == h2);
+      CHECK(worst_wait(p1, equal_times(p1, f, b, w)) <= 1.08 * h1);  // gaps of 4 that are filled with a W of 6
+      CHECK(worst_wait(p2, equal_times(p2, f, b, w)) <= h2);
+    }
+}
+
+// arXiv:2405.15362, section 3.3: no bubble where T_F = T_B = T_W.
+TEST_CASE("In ZB-V no rank waits between its first and its last slot where all parts take the same time") {
+  for (const Count ranks : {1, 2, 3, 4, 8, 13})
+    for (const Count m : {2 * ranks, 2 * ranks + 1, 6 * ranks}) {
+      const Pipeline p{Schedule::zb_v, ranks, 2, m};
+      const Times t = equal_times(p, 1, 1, 1);
+      CHECK(worst_wait(p, t) == 0);
+      CHECK(total(p, t) == static_cast<double>(6 * m + ranks - 1));  // the last rank begins P - 1 later
+    }
+}
+
+// The same paper's evaluation has bubbles of a few percent where the parts differ by as much as they do in practice.
+TEST_CASE("ZB-V stays near its bound where parts take different times, and below 1F1B") {
+  for (const auto& [f, b, w] : {std::array{10, 11, 9}, {10, 9, 11}, {10, 12, 8}, {11, 10, 9}, {10, 10, 6}}) {
+    const Pipeline p{Schedule::zb_v, 8, 2, 48}, plain{Schedule::one_f_one_b, 8, 1, 48};
+    const double work = 48 * 2 * (f + b + w);
+    CHECK(total(p, equal_times(p, f, b, w)) < 1.08 * work);
+    CHECK(total(p, equal_times(p, f, b, w)) < total(plain, equal_times(plain, 2 * f, 2 * b, 2 * w)));
+  }
+}
+
+// The README of github.com/deepseek-ai/DualPipe: (PP/2 - 1)(F&B + B - 3W), PP stages; DualPipe-V has PP/2 ranks.
+TEST_CASE("DualPipe and DualPipe-V wait for the bubble of their authors where F is the input part of B") {
+  for (const Count stages : {2, 4, 8, 12})
+    for (const auto& [f, w] : {std::array{1, 1}, {10, 9}, {10, 6}, {3, 1}}) {
+      const textbook::StageTimes stage{1.0 * f, 1.0 * (f + w), 1.0 * w, 1.0 * (2 * f + w)};
+      const double bubble = textbook::bubble_seconds(textbook::Schedule::dualpipe, stages, stage);
+      const Pipeline d{Schedule::dualpipe, stages, 2, 4 * stages}, v{Schedule::dualpipe_v, stages / 2, 2, 4 * stages};
+      CHECK(total(d, equal_times(d, f, f, w)) - static_cast<double>(4 * stages * (2 * f + w)) == bubble);
+      CHECK(total(v, equal_times(v, f, f, w)) - static_cast<double>(8 * stages * (2 * f + w)) == bubble);
+    }
+}
+
+TEST_CASE("A paired slot takes the time that is given for it") {
+  const Pipeline p{Schedule::dualpipe, 4, 2, 40};
+  MakespanRoom room;
+  const Times apart = equal_times(p, 2, 2, 2), together = equal_times(p, 2, 2, 2, 5);
+  const double saved = makespan(p, apart.view(), room).busy[1].value - makespan(p, together.view(), room).busy[1].value;
+  Count pairs = 0;
+  for_each_slot(p, 1, [&](const Slot& s) { pairs += s.kind == SlotKind::forward_and_backward ? 1 : 0; });
+  CHECK(pairs > 20);
+  CHECK(saved == static_cast<double>(pairs));
+  CHECK(total(p, together) < total(p, apart));
+}
+
+TEST_CASE("The lower bound is never above the makespan, and is it where one rank is the slowest by far") {
+  std::mt19937 random(33);
+  MakespanRoom room;
+  for (int i = 0; i < 3000; ++i) {
+    const Pipeline p = random_pipeline(all_schedules[static_cast<std::size_t>(i) % 10], random);
+    const Times t = random_times(p, random);
+    INFO(name(p.schedule) << " of " << p.ranks << ", " << p.micro_batches << " micro-batches");
+    REQUIRE(least_makespan(p, t.view()).value <= makespan(p, t.view(), room).total.value * (1 + 1e-12));
+  }
+  const Pipeline p{Schedule::one_f_one_b, 4, 1, 20};
+  Times t = equal_times(p, 1, 1, 1);
+  t.chunks[2] = {Seconds(50), Seconds(50), Seconds(50), Seconds()};
+  CHECK(least_makespan(p, t.view()).value == 2 + 20 * 150 + 4);
+  CHECK(total(p, t) == 2 + 20 * 150 + 4);
+  t = equal_times(p, 1, 1, 1);
+  t.ready = {Seconds(), Seconds(), Seconds(), Seconds(100)};
+  CHECK(least_makespan(p, t.view()).value == 100 + 20 * 3 + 3 * 2);
+  CHECK(total(p, t) == 100 + 20 * 3 + 3 * 2);
+}
+
+// F = B = 2, 2 ranks, 2 micro-batches. Rank 0 runs F1 until 2, F2 until 4, and has I1's input at 6, I2's at 10 (rank 1:
+// F1 2 to 4, I1 to 6, F2 to 8, I2 to 10). From 8 to 10 it could run W1.
+TEST_CASE("A gap is filled with weight gradients that are at most twice as long") {
+  const Pipeline p{Schedule::zb_1p, 2, 1, 2};
+  MakespanRoom room;
+  const auto kinds = [&](double weight) {
+    makespan(p, equal_times(p, 2, 2, weight).view(), room);
+    std::vector<SlotKind> order;
+    for (const Slot& s : room.slots(0)) order.push_back(s.kind);
+    return order;
+  };
+  constexpr SlotKind f = SlotKind::forward, i = SlotKind::backward_input, w = SlotKind::backward_weight;
+  CHECK(kinds(4) == std::vector{f, f, i, w, i, w});
+  CHECK(kinds(4.1) == std::vector{f, f, i, i, w, w});
+}

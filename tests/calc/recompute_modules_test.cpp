@@ -1,0 +1,53 @@
+// What the modules of a block that run again keep, and what is alive while they do.
+
+#include "calc/liveness.hpp"
+#include "tests/calc/engine_archs.hpp"
+#include "tests/catch.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::test;
+
+namespace {
+
+constexpr Count tokens = 6;  // 2 sequences of 3
+const Step training{.sequences = 2, .queries = 3, .training = true};
+
+}  // namespace
+
+TEST_CASE("modules that run again keep nothing, and are alive again in backward", "[cost][liveness]") {
+  // prime_gqa: of the kept 126 numbers and 7 in float32 a token the modules save
+  //   norm  n 13, m 13 and 2 x 2 statistics; act  a 17; mlp  u 17 and a 17: m is kept, as the MLP's input.
+  const OpList ops = first_block(prime_gqa(), training);
+  const auto under = [&](RecomputeModules again) {
+    Pricing p;
+    p.again = again;
+    return liveness(ops, p, tokens * 13);
+  };
+  const Liveness norm = under(RecomputeModule::norm), act = under(RecomputeModule::act),
+                 mlp = under(RecomputeModule::mlp);
+  CHECK(norm.kept == Bytes(tokens * (2 * 100 + 4 * 3)));
+  CHECK(act.kept == Bytes(tokens * (2 * 109 + 4 * 7)));
+  CHECK(mlp.kept == Bytes(tokens * (2 * 92 + 4 * 7)));
+  // Backward. act: mlp.down needs a again, with its gradient and the output's. mlp: u as well.
+  // norm: the same moment as without recomputation, u and a being kept.
+  CHECK(act.backward == act.kept + Bytes(tokens * 2 * (13 + 17 + 17)));
+  CHECK(mlp.backward == mlp.kept + Bytes(tokens * 2 * (13 + 17 + 17 + 17)));
+  CHECK(norm.backward == norm.kept + Bytes(tokens * 2 * (13 + 17)));
+  RecomputeModules both = RecomputeModule::norm;
+  both.add(RecomputeModule::mlp);  // the norm runs again for the MLP: m and 2 statistics are alive, too
+  CHECK(under(both).kept == Bytes(tokens * (2 * 66 + 4 * 3)));
+  CHECK(under(both).backward == under(both).kept + Bytes(tokens * (2 * (13 + 13 + 17 + 17 + 17) + 4 * 2)));
+}
+
+TEST_CASE("latent attention's up-projections run again from the latent rows", "[cost][liveness]") {
+  const Arch a = prime_latent();
+  const OpList ops = first_block(a, training);
+  Pricing p;
+  const Bytes all = liveness(ops, p, tokens * a.hidden).kept;
+  p.again = RecomputeModule::up;
+  const Latent& l = a.latent;
+  // Not kept: the normed latent rows with their norms' statistics, queries, keys and values.
+  const Count head = l.nope_dim + l.rope_dim, norms = l.q_rank > 0 ? 2 : 1;
+  const Count remade = l.q_rank + l.kv_rank + a.heads * ((l.q_rank > 0 ? head : 0) + l.nope_dim + l.v_dim);
+  CHECK(all - liveness(ops, p, tokens * a.hidden).kept == Bytes(tokens * (2 * remade + 4 * norms)));
+}

@@ -1,0 +1,60 @@
+// What stages keep of micro-batches, and which of them is the fullest.
+
+#include "calc/pipeline/in_flight.hpp"
+#include "calc/train.hpp"
+#include "tests/calc/engine_archs.hpp"
+#include "tests/catch.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::test;
+
+TEST_CASE("rounds of an automatic schedule that are left out keep no more than the others", "[train]") {
+  for (const Schedule s : {Schedule::zb_1p, Schedule::zb_2p, Schedule::zb_v})
+    for (Count stages = 2; stages <= 8; ++stages)
+      for (const Count micro_batches : {1, 2, 3, 5, 8, 13, 21, 34, 55, 144}) {
+        const Pipeline p{.schedule = s, .ranks = stages, .chunks = fixed_chunks(s), .micro_batches = micro_batches};
+        Partition partition;
+        std::vector<ChunkTime> times;
+        std::vector<ChunkKept> kept;
+        for (Count q = 0, end = 0; q < model_chunks(p); ++q) {
+          const Count layers = 3 + q % 2;  // stages of uneven length
+          const Seconds t(static_cast<double>(layers));
+          partition.end_at(end += layers);
+          times.push_back({t, t, t});
+          kept.push_back({Bytes(10 * layers + (q == 0 ? 1 : 0)), Bytes(3 * layers)});
+        }
+        MakespanRoom room, whole;
+        run_automatic(p, partition, room);
+        whole_makespan(p, {times}, whole);
+        for (Count r = 0; r < stages; ++r) {
+          std::vector<KeptCount> a(2 * static_cast<std::size_t>(p.chunks)), b = a;
+          CHECK(most_kept(p, r, room.slots(r), kept, a) == most_kept(p, r, whole.slots(r), kept, b));
+          for (std::size_t i = 0; i < static_cast<std::size_t>(p.chunks); ++i) CHECK(a[i] == b[i]);
+        }
+      }
+}
+
+TEST_CASE("the fullest stage is the first of those with the highest peak", "[train]") {
+  Arch a = even();
+  a.layers = 8;
+  Plan plan;
+  plan.seq = 512;
+  plan.global_batch = 16;
+  const Cluster c = device(300e12, 2e12, 300e9);
+  for (const auto& [schedule, chunks] : {std::pair{Schedule::gpipe, 1},
+                                         {Schedule::one_f_one_b, 1},
+                                         {Schedule::interleaved, 2},
+                                         {Schedule::zb_h2, 1},
+                                         {Schedule::zb_v, 2}}) {
+    const Layout l{.pp = 4, .chunks = chunks, .schedule = schedule};
+    const Prices prices = price(a, plan, l, c.device);
+    const Partition p = partition(prices, plan, l, c);
+    const Stage fullest = fullest_stage(prices, plan, l, p);
+    for (Count r = 0; r < 4; ++r) {
+      const Bytes peak = stage(prices, plan, l, p, r).memory.peak;
+      CHECK(peak <= fullest.memory.peak);
+      if (r < fullest.rank) CHECK(peak < fullest.memory.peak);
+      if (r == fullest.rank) CHECK(peak == fullest.memory.peak);
+    }
+  }
+}
