@@ -1,0 +1,50 @@
+#pragma once
+/// One plan of a space by itself, and what another has more of.
+
+#include "search/ranking.hpp"
+
+namespace llmcalc {
+
+/// The terms of a device's memory, as in Memory.
+enum class MemoryTerm : std::uint8_t {
+  weights,
+  gradients,
+  optimizer,
+  activations,
+  logits,
+  workspace,
+  gathered,
+  buckets,
+  exchange,
+  process
+};
+inline constexpr std::size_t memory_term_count = 10;
+inline constexpr std::array<std::string_view, memory_term_count> memory_term_names{
+    "weights",   "gradients", "optimizer", "activations", "logits",
+    "workspace", "gathered",  "buckets",   "exchange",    "process"};
+Bytes term(const Memory& m, MemoryTerm t);
+
+/// What train() says of a candidate.
+struct Evaluated {
+  Objection objection{};
+  Found found{};  ///< this and what follows only without an objection
+  Memory memory{};
+  StepTime time{};
+  bool fits = false;
+  bool possible() const { return objection.obstacle == Obstacle::none; }
+};
+Evaluated evaluate(const Space& space, const Candidate& c);
+
+/// The term, or part, of which `b` has most more than `a`; and how much, negative where it has less of all.
+struct GrownTerm {
+  MemoryTerm term = MemoryTerm::weights;
+  Bytes by{};
+};
+GrownTerm most_grown(const Memory& a, const Memory& b);
+struct GrownPart {
+  Part part = Part::matmul;
+  Seconds by{};
+};
+GrownPart most_grown(const StepTime& a, const StepTime& b);
+
+}  // namespace llmcalc

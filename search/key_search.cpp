@@ -1,0 +1,237 @@
+#include "search/key_search.hpp"
+
+#include <algorithm>
+
+namespace llmcalc {
+namespace {
+
+/// What rounding can do to a sum of times.
+constexpr double slack = 1 - 1e-9;
+
+}  // namespace
+
+KeySearch::KeySearch(const Space& space) : space_(space), usable_(usable(space)), best_(space.best) {}
+
+const Prices& KeySearch::prices(bool accumulate) {
+  std::optional<Prices>& p = priced_[accumulate ? 1 : 0];
+  if (!p) p = price(space_.arch, plan_, layout_, space_.cluster.device);
+  return *p;
+}
+
+const RowTimes& KeySearch::rows(bool sharded, Efficiency e) {
+  std::optional<RowTimes>& r = rows_[sharded ? 1 : 0][static_cast<std::size_t>(e)];
+  if (!r) r = row_times(*prices_, plan_, layout_, *links_, e);
+  return *r;
+}
+
+double KeySearch::promise(const Candidate& key) {
+  const std::vector<Count> stages = stage_counts(space_, key);
+  if (stages.empty()) return 0;
+  now_ = key;
+  now_.pp = stages.back();
+  now_.dp = key.gpus / mul(key.tp, key.cp, now_.pp);
+  if (layout_objection(space_, now_).obstacle != Obstacle::none) return 0;
+  plan_ = plan_of(space_, now_);
+  layout_ = layout_of(space_, now_);
+  priced_ = {};
+  prices_ = &prices(true);
+  const Efficiency e = prices_->estimated ? Efficiency::estimated : Efficiency::full;
+  const RowTimes times = row_times(*prices_, plan_, layout_, space_.cluster, e);
+  const RowCosts costs = row_costs(times, prices_->kinds);
+  double all = costs.embedding + costs.head;
+  for (std::size_t k = 0; k < prices_->kinds.size; ++k)
+    all += static_cast<double>(prices_->kinds.kinds[k].count) * costs.layer[k];
+  const Seconds step(all * static_cast<double>(space_.plan.global_batch) /
+                     static_cast<double>(mul(key.micro_batch, key.gpus / mul(key.tp, key.cp))));
+  return value_of(space_, key.gpus, step, {});
+}
+
+void KeySearch::search(const Candidate& key) {
+  now_ = key;
+  priced_ = {};
+  for (const Count stages : stage_counts(space_, key)) {
+    now_.pp = stages;
+    now_.dp = key.gpus / mul(key.tp, key.cp, stages);
+    search_stages();
+  }
+}
+
+void KeySearch::search_stages() {
+  now_.zero = Zero::none;
+  now_.schedule = Schedule::one_f_one_b;
+  now_.chunks = 1;
+  zeros_ = zeros(space_, now_);
+  const auto [at, is_new] = runs_.try_emplace(now_.pp);
+  if (is_new) at->second = runs(space_, now_.pp);
+  const std::vector<Run>& all = at->second;
+  const Count plans = static_cast<Count>(all.size() * zeros_.size());
+  counts_.candidates += plans;
+  now_.zero = zeros_.back();
+  if (layout_objection(space_, now_).obstacle != Obstacle::none) {
+    counts_.impossible += plans;
+    return;
+  }
+  plan_ = plan_of(space_, now_);
+  layout_ = layout_of(space_, now_);
+  prices_ = &prices(micro_batches(plan_, layout_) > 1);
+  efficiency_ = prices_->estimated ? Efficiency::estimated : Efficiency::full;
+  rows_ = {};
+  links_.emplace(layout_, space_.cluster);
+  staging_ = nullptr;
+  for (const Run& run : all) search_run(run);
+}
+
+void KeySearch::search_run(const Run& run) {
+  layout_.schedule = now_.schedule = run.schedule;
+  layout_.chunks = now_.chunks = run.chunks;
+  const Pipeline p = pipeline_of(plan_, layout_);
+  if (now_.pp > 1 && flaw(p) != PipelineFlaw::none) {
+    counts_.impossible += static_cast<Count>(zeros_.size());
+    return;
+  }
+  price_staging(p);
+  price_ranks(p);
+  const Seconds least = least_pipelined(p, Zero::none, false);
+  for (const Zero zero : zeros_) {
+    layout_.zero = now_.zero = zero;
+    layout_.hsdp = zero == Zero::none ? 0 : space_.layout.hsdp;
+    const Bytes bytes = peak();
+    if (bytes > usable_) {
+      ++counts_.too_large;
+      continue;
+    }
+    ++counts_.fit;
+    const Seconds update = least_update();
+    if (!can_enter(slack * (least + update), bytes)) continue;
+    if (now_.pp > 1 && !can_enter(slack * (least_pipelined(p, zero, true) + update), bytes)) continue;
+    if (!can_enter(slack * nearly(), bytes)) continue;
+    const Seconds step = exact();
+    const Found found{now_, step, bytes, value_of(space_, now_.gpus, step, bytes)};
+    best_.add(found);
+    front_.add(found);
+  }
+}
+
+/// The partition for a schedule, and its chunks' bytes and seconds; schedules that hold the same chunks share it.
+void KeySearch::price_staging(const Pipeline& p) {
+  const bool is_v = p.schedule == Schedule::zb_v;
+  if (staging_ != nullptr && staging_chunks_ == p.chunks && staging_is_v_ == is_v) return;
+  if (staging_is_v_ != is_v) rows_ = {};  // in a V the last stage has no token table of its own
+  staging_chunks_ = p.chunks;
+  staging_is_v_ = is_v;
+  layout_.zero = Zero::none;
+  const RowTimes& full = rows(false, Efficiency::full);
+  const RowTimes& used = rows(false, efficiency_);
+  staging_ = &stagings_.of(prices_->kinds, p, llmcalc::partition(*prices_, plan_, layout_, full));
+  classes_.clear();
+  for (const ModelChunk& c : staging_->classes())
+    classes_.push_back(
+        {.alive = chunk_alive(*prices_, plan_, c), .seconds = {chunk_seconds(*prices_, used, layout_, c)}});
+  sharded_.fill(false);
+  held_.clear();
+  for (const Count r : staging_->kinds_of_ranks()) held_.push_back(held_sums(*prices_, staging_->held(r)));
+}
+
+/// What the ranks keep that can be the fullest.
+void KeySearch::price_ranks(const Pipeline& p) {
+  ranks_.clear();
+  for (const RankKept& r : staging_->kept(p)) {
+    const KeptMoment* worst = nullptr;
+    Bytes most;
+    for (const KeptMoment& m : r.moments) {
+      Bytes kept;
+      for (const KeptOfClass& k : m) {
+        const ChunkAlive& c = classes_[static_cast<std::size_t>(k.chunk_class)].alive;
+        kept += k.activations * c.kept + k.for_weights * c.for_weights;
+      }
+      if (worst != nullptr && kept <= most) continue;
+      worst = &m;
+      most = kept;
+    }
+    PricedRank rank{.sums = held_[staging_->kind_of_rank(r.rank)]};
+    for (const KeptOfClass& k : *worst) {
+      const ChunkAlive& c = classes_[static_cast<std::size_t>(k.chunk_class)].alive;
+      add(rank.alive, c, k.activations, k.for_weights);
+    }
+    ranks_.push_back(rank);
+  }
+}
+
+Bytes KeySearch::peak() const {
+  Bytes most;
+  for (const PricedRank& r : ranks_)
+    most = std::max(
+        most, stage_memory(*prices_, r.sums, r.alive, plan_, layout_, space_.cluster.device.achieved.overhead).peak);
+  return most;
+}
+
+/// Seconds of the classes under a ZeRO stage.
+void KeySearch::price_classes(Zero zero) {
+  const auto stage = static_cast<std::size_t>(zero);
+  if (zero == Zero::none || sharded_[stage]) return;
+  sharded_[stage] = true;
+  const RowTimes& used = rows(true, efficiency_);
+  const std::span<const ModelChunk> chunks = staging_->classes();
+  for (std::size_t i = 0; i < chunks.size(); ++i)
+    classes_[i].seconds[stage] = chunk_seconds(*prices_, used, layout_, chunks[i], micro_batches(plan_, layout_));
+}
+
+/// A lower bound of the seconds until all gradients are summed: that of calc/pipeline/bound.hpp, and what is summed
+/// after a rank's last backward. Of Zero::none it holds for all stages, since the others add waits: without its sums.
+Seconds KeySearch::least_pipelined(const Pipeline& p, Zero zero, bool sums) {
+  price_classes(zero);
+  const auto seconds = [&](Count q) -> const ChunkSeconds& {
+    return classes_[static_cast<std::size_t>(staging_->class_of(q))].seconds[static_cast<std::size_t>(zero)];
+  };
+  const bool split = splits_backward(p.schedule);
+  const Seconds send = p.ranks > 1 ? send_seconds(*prices_, layout_, space_.cluster, efficiency_) : Seconds();
+  const double m = static_cast<double>(p.micro_batches);
+  const Seconds last = sums && !split ? seconds(0).reducing : Seconds();
+  Seconds in, out, longest;
+  for (Count r = 0; r < p.ranks; ++r) {
+    const ChunkSeconds& first = seconds(r);
+    if (r > 0) {
+      in += send;
+      out += send;
+    }
+    if (sums) in = std::max(in, first.gathering);
+    Seconds work, weights, summed = first.reducing;
+    for (Count i = 0; i < p.chunks; ++i) {
+      const ChunkSeconds& s = seconds(model_chunk(p, r, i));
+      work += s.forward + s.backward_input + s.backward_weight;
+      weights += s.backward_weight;
+      summed = std::min(summed, s.reducing);
+    }
+    if (!sums) summed = Seconds();
+    const Seconds back = split ? m * (work - weights) + out : m * work + out + last;
+    longest = std::max(longest, in + std::max(m * work + summed, back));
+    in += first.forward;
+    out += first.backward_input + (split ? Seconds() : first.backward_weight);
+  }
+  return longest;
+}
+
+/// The optimizer's pass of the rank that has most to do.
+Seconds KeySearch::least_update() const {
+  const Rates& rates = efficiency_ == Efficiency::full ? prices_->bound_rates : prices_->estimated_rates;
+  Seconds most;
+  for (const HeldSums& s : held_)
+    most = std::max(most, optimizer_traffic(updated_states(s, plan_, layout_), plan_) / rates.memory);
+  return most;
+}
+
+bool KeySearch::can_enter(Seconds step, Bytes bytes) const {
+  return best_.can_enter(value_of(space_, now_.gpus, step, bytes)) || front_.can_enter(step, bytes);
+}
+
+Seconds KeySearch::nearly() {
+  const RowTimes& r = rows(now_.zero != Zero::none, efficiency_);
+  return step_seconds(*prices_, plan_, layout_, space_.cluster, staging_->partition(), r, efficiency_, room_);
+}
+
+Seconds KeySearch::exact() {
+  const RowTimes& r = rows(now_.zero != Zero::none, efficiency_);
+  return step_spent(*prices_, plan_, layout_, space_.cluster, staging_->partition(), r, efficiency_, room_).total();
+}
+
+}  // namespace llmcalc

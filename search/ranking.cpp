@@ -1,0 +1,50 @@
+#include "search/ranking.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace llmcalc {
+namespace {
+
+bool is_better(const Found& a, const Found& b) {
+  const auto rank = [](const Found& f) { return std::tuple(f.value, f.peak, f.step); };
+  return rank(a) != rank(b) ? rank(a) < rank(b) : simpler(a.candidate, b.candidate);
+}
+
+/// Whether b need not stand in a front beside a.
+bool covers(const Found& a, const Found& b) {
+  if (a.peak == b.peak && a.step == b.step) return !simpler(b.candidate, a.candidate);
+  return a.peak <= b.peak && a.step <= b.step;
+}
+
+}  // namespace
+
+void Best::add(const Found& f) {
+  if (most_ == 0 || (list_.size() == most_ && !is_better(f, list_.back()))) return;
+  list_.insert(std::upper_bound(list_.begin(), list_.end(), f, is_better), f);
+  if (list_.size() > most_) list_.pop_back();
+}
+
+namespace {
+/// The first plan of a front that needs more than so much memory.
+auto above(const std::vector<Found>& front, Bytes peak) {
+  return std::upper_bound(front.begin(), front.end(), peak, [](Bytes b, const Found& f) { return b < f.peak; });
+}
+}  // namespace
+
+bool Front::can_enter(Seconds step, Bytes peak) const {
+  const auto next = above(list_, peak);
+  return next == list_.begin() || step <= std::prev(next)->step;
+}
+
+void Front::add(const Found& f) {
+  if (!can_enter(f.step, f.peak)) return;
+  auto next = above(list_, f.peak);
+  if (next != list_.begin() && covers(*std::prev(next), f)) return;
+  auto first = next;
+  while (first != list_.begin() && covers(f, *std::prev(first))) --first;
+  while (next != list_.end() && covers(f, *next)) ++next;
+  list_.insert(list_.erase(first, next), f);
+}
+
+}  // namespace llmcalc

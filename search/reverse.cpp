@@ -1,0 +1,257 @@
+#include "search/reverse.hpp"
+
+#include <algorithm>
+
+namespace llmcalc {
+
+Seconds run_time(const Space& space, const Found& f, double tokens) {
+  const double of_step = static_cast<double>(mul(space.plan.global_batch, space.plan.seq));
+  return tokens / of_step * f.step;
+}
+
+std::optional<Found> fewest_gpus(const Space& space, double tokens, Seconds deadline, const Watch& watch) {
+  std::vector<Count> numbers = space.gpus;
+  std::sort(numbers.begin(), numbers.end());
+  Space one = space;
+  one.objective = Objective::time;
+  for (const Count n : numbers) {
+    one.gpus = {n};
+    const SearchResult r = search(one, {}, watch);
+    if (r.stopped) break;
+    if (!r.best.empty() && run_time(one, r.best[0], tokens) <= deadline) {
+      Found f = r.best[0];
+      f.value = value_of(space, n, f.step, f.peak);
+      return f;
+    }
+  }
+  return std::nullopt;
+}
+
+std::vector<Count> numbers_up_to(Count most) {
+  std::vector<Count> all = powers_up_to(most);
+  if (all.empty() || all.back() != most) all.push_back(most);
+  return all;
+}
+
+std::vector<OfNumber> search_numbers(const Space& space, const Searching& searching) {
+  std::vector<OfNumber> all;
+  Space one = space;
+  for (const Count n : space.gpus) {
+    one.gpus = {n};
+    all.push_back({n, searching(one)});
+    if (all.back().found.stopped) break;
+  }
+  return all;
+}
+
+std::optional<Cheapest> cheapest(std::span<const Space> spaces, const Watch& watch) {
+  std::optional<Cheapest> best;
+  for (std::size_t i = 0; i < spaces.size(); ++i) {
+    Space s = spaces[i];
+    s.objective = Objective::cost;
+    const SearchResult r = search(s, {}, watch);
+    if (r.stopped) break;
+    if (!r.best.empty() && (!best || r.best[0].value < best->found.value)) best = Cheapest{i, r.best[0]};
+  }
+  return best;
+}
+
+std::vector<Count> joined_numbers(const Space& space) {
+  std::vector<Count> all = space.gpus;
+  std::erase_if(all, [&](Count n) { return n > 1 && joining_link(space.cluster, n).bandwidth.value <= 0; });
+  return all;
+}
+
+Offer offer(const Space& space, double tokens, std::optional<Seconds> deadline, const Searching& searching) {
+  Space joined = space;
+  joined.gpus = joined_numbers(space);
+  Offer o;
+  for (const OfNumber& n : search_numbers(joined, searching)) {
+    o.stopped = o.stopped || n.found.stopped;
+    if (n.found.best.empty()) continue;
+    const Found& f = n.found.best[0];
+    if (!o.fastest || f.step < o.fastest->step) o.fastest = f;
+    const bool in_time = !deadline || run_time(space, f, tokens) <= *deadline;
+    if (in_time && (!o.best || f.value < o.best->value)) o.best = f;
+  }
+  return o;
+}
+
+namespace {
+
+Bytes usable_of(const Setup& s) {
+  return Bytes(static_cast<Count>(s.plan.memory_utilization * static_cast<double>(s.cluster.device.memory.value)));
+}
+
+/// Peak of the fullest device.
+Bytes peak_of(const Setup& s) {
+  const Prices prices = price(s.arch, s.plan, s.layout, s.cluster.device);
+  const Partition p = partition(prices, s.plan, s.layout, s.cluster);
+  return fullest_stage(prices, s.plan, s.layout, p, s.cluster.device.achieved.overhead).memory.peak;
+}
+
+bool is_possible(const Setup& s) { return objection(s.arch, s.plan, s.layout, s.cluster).obstacle == Obstacle::none; }
+
+/// Counts that pass 2^63 fit into no device.
+bool does_fit(const Setup& s) {
+  try {
+    return is_possible(s) && lacking(s) == Bytes();
+  } catch (const Overflow&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+Bytes lacking(const Setup& s) {
+  const Bytes peak = peak_of(s), has = usable_of(s);
+  return peak > has ? peak - has : Bytes();
+}
+
+std::optional<Count> largest_micro_batch(const Setup& s) {
+  const std::vector<Count> all = divisors(s.plan.global_batch / replicas(s.layout));
+  for (auto n = all.rbegin(); n != all.rend(); ++n) {
+    Setup other = s;
+    other.plan.micro_batch = *n;
+    if (does_fit(other)) return *n;
+  }
+  return std::nullopt;
+}
+
+std::optional<Count> largest_sequence(const Setup& s) {
+  const Count context = ranks(s.layout, Group::context), unit = context > 1 ? 2 * context : 1;
+  constexpr Count longest = Count{1} << 28;
+  const Count most = (s.arch.position == Position::learned ? s.arch.position_rows : longest) / unit;
+  const auto fits = [&](Count units) {
+    Setup other = s;
+    other.plan.seq = mul(units, unit);
+    return does_fit(other);
+  };
+  if (most < 1 || !fits(1)) return std::nullopt;
+  Count low = 1, high = most + 1;  // fits(low), not fits(high)
+  while (high - low > 1) {
+    const Count middle = high > 2 * low ? 2 * low : low + (high - low) / 2;
+    (fits(middle) ? low : high) = middle;
+  }
+  return mul(low, unit);
+}
+
+namespace {
+
+/// GPipe keeps every micro-batch of a step: the most that fits is found by doubling, then by halving the gap.
+std::optional<Count> largest_gpipe_batch(const Setup& s) {
+  const auto batch = [&](Count m) { return mul(m, s.plan.micro_batch, replicas(s.layout)); };
+  const auto fits = [&](Count m) {
+    Setup other = s;
+    other.plan.global_batch = batch(m);
+    return does_fit(other);
+  };
+  if (!fits(1)) return std::nullopt;
+  Count low = 1, high = 2;
+  while (fits(high)) high = 2 * (low = high);
+  while (high - low > 1) {
+    const Count middle = low + (high - low) / 2;
+    (fits(middle) ? low : high) = middle;
+  }
+  return batch(low);
+}
+
+}  // namespace
+
+std::optional<Count> largest_global_batch(const Setup& s) {
+  const Count stages = ranks(s.layout, Group::pipeline);
+  if (stages > 1 && s.layout.schedule == Schedule::gpipe) return largest_gpipe_batch(s);
+  std::optional<Count> most;
+  for (Count m = 1; m <= 4 * stages; ++m) {
+    Setup other = s;
+    other.plan.global_batch = mul(m, s.plan.micro_batch, replicas(s.layout));
+    if (!is_possible(other)) continue;
+    if (!does_fit(other)) return most;
+    most = other.plan.global_batch;
+  }
+  return most ? std::optional<Count>(0) : most;
+}
+
+namespace {
+
+/// Tries changes of one kind after another, each kind from the smallest on.
+class Mender {
+ public:
+  explicit Mender(const Setup& s) : s_(s) {}
+
+  std::vector<Remedied> run() {
+    if (lacking(s_) == Bytes()) return {};
+    recomputation();
+    batches();
+    degrees();
+    states();
+    std::stable_sort(all_.begin(), all_.end(), [](const Remedied& a, const Remedied& b) {
+      return spent(a) != spent(b) ? spent(a) < spent(b) : a.peak < b.peak;
+    });
+    return std::move(all_);
+  }
+
+ private:
+  static double spent(const Remedied& r) { return static_cast<double>(devices(r.layout)) * r.step.value; }
+
+  /// Keeps the setup if it fits.
+  bool keep(Remedy remedy, const Setup& other) {
+    if (!does_fit(other)) return false;
+    const TrainEstimate e = train(other.arch, other.plan, other.layout, other.cluster);
+    all_.push_back({remedy, other.plan, other.layout, e.estimate.total(), e.memory.peak});
+    return true;
+  }
+  template <typename Alter>
+  bool with(Remedy remedy, const Alter& alter) {
+    Setup other = s_;
+    alter(other);
+    return keep(remedy, other);
+  }
+
+  void recomputation() {
+    if (s_.plan.recompute == Recompute::none)
+      with(Remedy::selective_recompute, [](Setup& o) { o.plan.recompute = Recompute::selective; });
+    if (s_.plan.recompute != Recompute::full)
+      with(Remedy::full_recompute, [](Setup& o) { o.plan.recompute = Recompute::full; });
+  }
+  void batches() {
+    const std::vector<Count> smaller = divisors(s_.plan.micro_batch);
+    for (auto n = smaller.rbegin(); n != smaller.rend(); ++n)
+      if (*n < s_.plan.micro_batch && with(Remedy::smaller_micro_batch, [&](Setup& o) { o.plan.micro_batch = *n; }))
+        return;
+  }
+  void degrees() {
+    degree(Remedy::more_tensor_ranks, &Layout::tp, s_.arch.heads);
+    degree(Remedy::more_stages, &Layout::pp, s_.arch.layers);
+    degree(Remedy::more_context_ranks, &Layout::cp, s_.plan.seq);
+    if (s_.arch.has_experts()) degree(Remedy::more_expert_ranks, &Layout::ep, s_.arch.moe.experts);
+  }
+  /// The next multiples of a degree, replicas giving the devices where they can.
+  void degree(Remedy remedy, Count Layout::*of, Count most) {
+    const Count now = s_.layout.*of;
+    const bool takes_devices = remedy != Remedy::more_expert_ranks;
+    for (Count factor = 2; now * factor <= most; factor *= 2) {
+      Setup o = s_;
+      o.layout.*of = now * factor;
+      if (remedy == Remedy::more_stages) o.layout.stage_layers = {};
+      if (takes_devices && o.layout.dp % factor == 0) o.layout.dp /= factor;
+      if (keep(remedy, o)) return;
+    }
+  }
+  void states() {
+    for (int z = static_cast<int>(s_.layout.zero) + 1; z <= static_cast<int>(Zero::weights); ++z)
+      if (with(Remedy::more_sharding, [&](Setup& o) { o.layout.zero = static_cast<Zero>(z); })) break;
+    if (s_.plan.optimizer == Optimizer::adam)
+      with(Remedy::adam8bit, [](Setup& o) { o.plan.optimizer = Optimizer::adam8bit; });
+    if (s_.plan.gradient_bytes > 2) with(Remedy::bf16_gradients, [](Setup& o) { o.plan.gradient_bytes = 2; });
+  }
+
+  const Setup& s_;
+  std::vector<Remedied> all_;
+};
+
+}  // namespace
+
+std::vector<Remedied> remedies(const Setup& s) { return Mender(s).run(); }
+
+}  // namespace llmcalc

@@ -1,0 +1,99 @@
+#pragma once
+/// Questions asked the other way round: what does a goal need, what is the most that fits.
+
+#include "search/search.hpp"
+
+namespace llmcalc {
+
+/// Seconds of a run of so many tokens.
+Seconds run_time(const Space& space, const Found& f, double tokens);
+
+/// The best plan of the smallest number of devices, of those of the space, that trains so many tokens in time. Numbers
+/// are tried one by one, since more devices need not be faster.
+std::optional<Found> fewest_gpus(const Space& space, double tokens, Seconds deadline, const Watch& watch = {});
+
+/// Runs a search: search() itself, or a program's own on several threads.
+using Searching = std::function<SearchResult(const Space&)>;
+
+/// The numbers of devices up to `most` that are worth trying: powers of two, and `most` itself.
+std::vector<Count> numbers_up_to(Count most);
+
+/// The plans of one number of devices, searched by themselves.
+struct OfNumber {
+  Count gpus = 1;
+  SearchResult found;
+};
+/// Those of every number of a space, as far as no search was stopped. merge() of them is the search of the space.
+std::vector<OfNumber> search_numbers(const Space& space, const Searching& searching);
+
+/// The cheapest step of several clusters, which are priced by the hour of a device; and which one it is.
+struct Cheapest {
+  std::size_t space = 0;
+  Found found{};
+};
+std::optional<Cheapest> cheapest(std::span<const Space> spaces, const Watch& watch = {});
+
+/// The numbers of devices of a space that some link joins.
+std::vector<Count> joined_numbers(const Space& space);
+
+/// What a cluster has to offer to a run of so many tokens, each number of its devices searched by itself.
+struct Offer {
+  std::optional<Found> best{};     ///< the best by the objective of those that end in time; without a deadline of all
+  std::optional<Found> fastest{};  ///< in time or not
+  bool stopped = false;            ///< before the end
+};
+/// The objective must not be memory: of plans of one number of devices, the best is then the fastest.
+Offer offer(const Space& space, double tokens, std::optional<Seconds> deadline, const Searching& searching);
+
+/// A training plan by itself.
+struct Setup {
+  Arch arch{};
+  Plan plan{};
+  Layout layout{};
+  Cluster cluster{};
+};
+/// Bytes that it lacks; 0: it fits. It must be possible.
+Bytes lacking(const Setup& s);
+
+/// The most that fits with all else as it is; absent: not even the least does.
+std::optional<Count> largest_micro_batch(const Setup& s);  ///< of those that divide the batch of a replica
+std::optional<Count> largest_sequence(const Setup& s);     ///< that context-parallel ranks divide; of learned positions
+/// A step of more micro-batches, of those that make no flaw of the pipeline; 0: any number fits, since a pipeline keeps
+/// no more of them at once.
+std::optional<Count> largest_global_batch(const Setup& s);
+
+/// A single change that makes a plan fit.
+enum class Remedy : std::uint8_t {
+  selective_recompute,
+  full_recompute,
+  smaller_micro_batch,
+  more_tensor_ranks,
+  more_stages,
+  more_context_ranks,
+  more_expert_ranks,
+  more_sharding,  ///< the next ZeRO stage that does it
+  adam8bit,
+  bf16_gradients
+};
+inline constexpr std::array<std::string_view, 10> remedy_names{"recompute selectively",
+                                                               "recompute everything",
+                                                               "smaller micro-batches",
+                                                               "more tensor-parallel ranks",
+                                                               "more pipeline stages",
+                                                               "more context ranks",
+                                                               "more expert ranks",
+                                                               "more sharding (ZeRO)",
+                                                               "8-bit Adam",
+                                                               "16-bit gradients"};
+struct Remedied {
+  Remedy remedy = Remedy::selective_recompute;
+  Plan plan{};
+  Layout layout{};  ///< with as many devices as before where replicas can give some, else with more
+  Seconds step{};
+  Bytes peak{};
+};
+/// For each kind of change its smallest that makes the plan fit; first the one that costs the least device-seconds per
+/// step. Empty: it fits already, or no single change does it.
+std::vector<Remedied> remedies(const Setup& s);
+
+}  // namespace llmcalc

@@ -1,0 +1,155 @@
+#include "search/staging.hpp"
+
+#include <algorithm>
+
+#include "calc/train.hpp"
+
+namespace llmcalc {
+namespace {
+
+bool alike(const LayerKinds& kinds, const ModelChunk& a, const ModelChunk& b) {
+  if (a.embedding != b.embedding || a.head != b.head || a.layers() != b.layers()) return false;
+  if (kinds.size == 1) return true;
+  for (Count i = 0; i < a.layers(); ++i)
+    if (kind_index(kinds, a.first + i) != kind_index(kinds, b.first + i)) return false;
+  return true;
+}
+
+/// Whether `a` keeps at least as much of everything.
+bool covers(const KeptMoment& a, const KeptMoment& b) {
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (a[i].activations < b[i].activations || a[i].for_weights < b[i].for_weights) return false;
+  return true;
+}
+
+/// Collects the moments of a rank that none covers.
+class Moments {
+ public:
+  /// `class_of`: of local chunks.
+  explicit Moments(std::span<const Count> class_of) {
+    for (const Count c : class_of) {
+      std::size_t at = 0;
+      while (at < now_.size() && now_[at].chunk_class != c) ++at;
+      if (at == now_.size()) now_.push_back({.chunk_class = c});
+      place_.push_back(at);
+    }
+  }
+  void slot(SlotKind kind, Count chunk, Count gradients) {
+    if (runs_forward(kind)) {
+      ++at(chunk).activations;
+      note();
+    }
+    if (runs_backward(kind)) {
+      --at(gradients).activations;
+      if (!runs_weights(kind)) {
+        ++at(gradients).for_weights;
+        note();
+      }
+    }
+    if (kind == SlotKind::backward_weight) --at(gradients).for_weights;
+  }
+  std::vector<KeptMoment> take() { return std::move(all_); }
+
+ private:
+  KeptOfClass& at(Count chunk) { return now_[place_[static_cast<std::size_t>(chunk)]]; }
+  void note() {
+    for (const KeptMoment& m : all_)
+      if (covers(m, now_)) return;
+    std::size_t left = 0;
+    for (KeptMoment& m : all_)
+      if (!covers(now_, m)) std::swap(all_[left++], m);
+    all_.resize(std::min(left + 1, all_.size()));
+    if (left < all_.size())
+      all_[left] = now_;  // in the memory of one that is covered
+    else
+      all_.push_back(now_);
+  }
+  KeptMoment now_;
+  std::vector<std::size_t> place_;
+  std::vector<KeptMoment> all_;
+};
+
+/// Whether the fullest moment of `b` is never fuller than that of `a`, which holds the same chunks: each moment of `b`
+/// is covered, and those of `a` keep something of every chunk, so that what is alive besides counts all.
+bool always_fuller(const RankKept& a, const RankKept& b) {
+  for (const KeptMoment& m : a.moments)
+    for (const KeptOfClass& k : m)
+      if (k.activations == 0) return false;
+  return std::all_of(b.moments.begin(), b.moments.end(), [&](const KeptMoment& m) {
+    return std::any_of(a.moments.begin(), a.moments.end(), [&](const KeptMoment& n) { return covers(n, m); });
+  });
+}
+
+/// Micro-batches after which no more are kept: a written order repeats the same steady round.
+Count enough_micro_batches(const Pipeline& p) {
+  return automatic(p.schedule) ? p.micro_batches : std::min(p.micro_batches, 4 * p.ranks);
+}
+
+}  // namespace
+
+Staging::Staging(const LayerKinds& kinds, const Pipeline& p, const Partition& partition) : partition_(partition) {
+  for (Count q = 0; q < partition.size(); ++q) {
+    const ModelChunk c = partition[q];
+    std::size_t i = 0;
+    while (i < classes_.size() && !alike(kinds, classes_[i], c)) ++i;
+    if (i == classes_.size()) classes_.push_back(c);
+    class_of_.push_back(static_cast<Count>(i));
+  }
+  for (Count r = 0; r < p.ranks; ++r) {
+    HeldRows rows;
+    for (Count i = 0; i < p.chunks; ++i) add(rows, kinds, partition[model_chunk(p, r, i)]);
+    held_.push_back(rows);
+    const auto like = std::find_if(distinct_.begin(), distinct_.end(), [&](Count d) { return held(d) == rows; });
+    kind_of_.push_back(static_cast<std::size_t>(like - distinct_.begin()));
+    if (like == distinct_.end()) distinct_.push_back(r);
+  }
+}
+
+const std::vector<RankKept>& Staging::kept(const Pipeline& p) {
+  Pipeline short_one = p;
+  short_one.micro_batches = enough_micro_batches(p);
+  const auto [at, is_new] = kept_.try_emplace({p.schedule, short_one.micro_batches});
+  if (is_new) at->second = find_kept(short_one);
+  return at->second;
+}
+
+bool Staging::same_chunks(const Pipeline& p, Count a, Count b) const {
+  for (Count i = 0; i < p.chunks; ++i)
+    if (class_of(model_chunk(p, a, i)) != class_of(model_chunk(p, b, i))) return false;
+  return true;
+}
+
+std::vector<RankKept> Staging::find_kept(const Pipeline& p) const {
+  MakespanRoom room;
+  if (automatic(p.schedule)) run_automatic(p, partition_, room);
+  std::vector<RankKept> all;
+  for (Count r = 0; r < p.ranks; ++r) {
+    std::vector<Count> mine;
+    for (Count i = 0; i < p.chunks; ++i) mine.push_back(class_of(model_chunk(p, r, i)));
+    Moments moments(mine);
+    const auto visit = [&](const Slot& s) { moments.slot(s.kind, s.chunk, gradient_chunk(s)); };
+    if (automatic(p.schedule))
+      for (const Slot& s : room.slots(r)) visit(s);
+    else
+      for_each_slot(p, r, visit);
+    RankKept kept{r, moments.take()};
+    const bool covered = std::any_of(all.begin(), all.end(), [&](const RankKept& other) {
+      return same_chunks(p, other.rank, r) && always_fuller(other, kept);
+    });
+    if (!covered) all.push_back(std::move(kept));
+  }
+  return all;
+}
+
+Staging& Stagings::of(const LayerKinds& kinds, const Pipeline& p, const Partition& partition) {
+  const bool v = model_chunk(p, 0, p.chunks - 1) != (p.chunks - 1) * p.ranks;
+  key_.clear();
+  key_.push_back(static_cast<std::uint16_t>(p.ranks));
+  key_.push_back(static_cast<std::uint16_t>(v ? 1 : 0));
+  for (Count q = 0; q < partition.size(); ++q) key_.push_back(static_cast<std::uint16_t>(partition[q].end));
+  std::unique_ptr<Staging>& s = stagings_[key_];
+  if (s == nullptr) s = std::make_unique<Staging>(kinds, p, partition);
+  return *s;
+}
+
+}  // namespace llmcalc

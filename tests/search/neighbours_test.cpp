@@ -1,0 +1,85 @@
+// The plans next to the best one, and why they are worse.
+
+#include "search/neighbours.hpp"
+
+#include "search/search.hpp"
+#include "tests/catch.hpp"
+#include "tests/search/spaces.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::test;
+
+namespace {
+
+const Neighbour* find(const std::vector<Neighbour>& all, const Candidate& c) {
+  for (const Neighbour& n : all)
+    if (n.plan.found.candidate == c && n.verdict != Verdict::impossible) return &n;
+  return nullptr;
+}
+
+}  // namespace
+
+TEST_CASE("no neighbour of the best plan is better", "[search]") {
+  for (const Arch& a : {with_layers(even(), 6), with_layers(even_moe(), 6)})
+    for (const Objective o : {Objective::time, Objective::memory}) {
+      Space s = space_of(a, 8, 8'000'000, 512, 16);
+      s.objective = o;
+      const Found best = search(s).best[0];
+      const std::vector<Neighbour> all = neighbours(s, best.candidate);
+      CHECK(all.size() >= 5);
+      for (const Neighbour& n : all) {
+        if (n.verdict == Verdict::impossible) continue;
+        CHECK(n.plan.found == trained(s, n.plan.found.candidate));
+        CHECK((n.verdict == Verdict::too_large) == (n.plan.found.peak > s.cluster.device.memory));
+        CHECK(n.plan.found.candidate != best.candidate);
+        if (n.plan.fits) CHECK(n.plan.found.value >= best.value);
+        if (n.verdict == Verdict::slower) CHECK(n.slower > Seconds());
+        CHECK(n.slower == n.plan.found.step - best.step);
+      }
+    }
+}
+
+TEST_CASE("a neighbour that does not fit says by how much, and which tensors are to blame", "[search]") {
+  Space s = space_of(with_layers(even(), 6), 8, 0, 512, 64);
+  const Candidate plan{.gpus = 8, .dp = 8, .micro_batch = 2, .recompute = Recompute::full, .zero = Zero::optimizer};
+  const Found here = trained(s, plan);
+  s.cluster.device.memory = here.peak;  // it just fits
+  const std::vector<Neighbour> all = neighbours(s, plan);
+
+  Candidate kept = plan;
+  kept.recompute = Recompute::none;
+  const Neighbour* n = find(all, kept);
+  REQUIRE(n != nullptr);
+  CHECK(n->change == PlanChange::recompute);
+  CHECK(n->verdict == Verdict::too_large);
+  CHECK(n->over == trained(s, kept).peak - here.peak);
+  CHECK(n->term.term == MemoryTerm::activations);
+  CHECK(n->slower < Seconds());
+
+  Candidate whole = plan;
+  whole.zero = Zero::none;  // each device holds the 12 bytes of all parameters, and not an eighth of them
+  n = find(all, whole);
+  REQUIRE(n != nullptr);
+  CHECK(n->change == PlanChange::zero);
+  CHECK(n->verdict == Verdict::too_large);
+  CHECK(n->term.term == MemoryTerm::optimizer);
+  const Count numbers = parameters(s.arch).total;
+  CHECK(n->term.by == Bytes(12 * numbers - 12 * ceil_div(numbers, 8)));
+}
+
+TEST_CASE("a slower neighbour says where its step takes longer", "[search]") {
+  const Space s = space_of(with_layers(even(), 8), 8, 80'000'000, 512, 16);
+  const Candidate plan{.gpus = 8, .pp = 2, .dp = 4, .micro_batch = 2};
+  const std::vector<Neighbour> all = neighbours(s, plan);
+  Candidate wide = plan;
+  wide.tp = 2;
+  wide.dp = 2;
+  const Neighbour* n = find(all, wide);
+  REQUIRE(n != nullptr);
+  CHECK(n->verdict == Verdict::slower);
+  CHECK(n->change == PlanChange::tp);
+  const StepTime a = train(s.arch, plan_of(s, plan), layout_of(s, plan), s.cluster).estimate;
+  const StepTime b = train(s.arch, plan_of(s, wide), layout_of(s, wide), s.cluster).estimate;
+  for (std::size_t i = 0; i < part_count; ++i) CHECK(b.parts[i] - a.parts[i] <= b[n->part.part] - a[n->part.part]);
+  CHECK(n->part.by == b[n->part.part] - a[n->part.part]);
+}

@@ -1,0 +1,229 @@
+// Questions asked the other way round: the answer does it, and the next smaller or larger one does not.
+
+#include "search/reverse.hpp"
+
+#include "tests/catch.hpp"
+#include "tests/search/spaces.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::test;
+
+namespace {
+
+Setup setup(Count memory = 8'000'000) {
+  const Space s = space_of(with_layers(even(), 6), 8, memory, 512, 16);
+  return {s.arch, s.plan, {.dp = 8}, s.cluster};
+}
+bool does_train(const Setup& s) {
+  return train(s.arch, s.plan, s.layout, s.cluster).memory.peak <= s.cluster.device.memory;
+}
+Bytes peak(const Setup& s) { return train(s.arch, s.plan, s.layout, s.cluster).memory.peak; }
+
+}  // namespace
+
+TEST_CASE("the fewest devices within a deadline are the first that make it", "[search]") {
+  Space s = space_of(with_layers(even(), 6), 1, 20'000'000, 512, 16);
+  s.gpus = {4, 1, 2};
+  const double tokens = 1e9;
+  double last = 1e300;
+  for (const Count n : {1, 2, 4}) {
+    Space one = s;
+    one.gpus = {n};
+    const SearchResult r = search(one);
+    REQUIRE(!r.best.empty());
+    const Seconds run = run_time(one, r.best[0], tokens);
+    CHECK(run.value == Approx(r.best[0].step.value * tokens / (16 * 512)));
+    CHECK(run.value < last);  // of these
+    last = run.value;
+    const auto enough = fewest_gpus(s, tokens, run);
+    REQUIRE(enough);
+    CHECK(enough->candidate.gpus == n);
+    CHECK(*enough == r.best[0]);
+  }
+  CHECK(!fewest_gpus(s, tokens, 0.999 * Seconds(last)));
+}
+
+TEST_CASE("numbers of devices to try are powers of two and the most", "[search]") {
+  CHECK(numbers_up_to(1) == std::vector<Count>{1});
+  CHECK(numbers_up_to(8) == std::vector<Count>{1, 2, 4, 8});
+  CHECK(numbers_up_to(12) == std::vector<Count>{1, 2, 4, 8, 12});
+}
+
+TEST_CASE("the best plans of each number of devices together are the best of all", "[search]") {
+  Space s = space_of(with_layers(even(), 4), 1, 20'000'000, 128, 12);
+  s.gpus = numbers_up_to(6);
+  for (const Objective o : {Objective::time, Objective::cost, Objective::energy, Objective::memory}) {
+    s.objective = o;
+    const auto each = search_numbers(s, [](const Space& one) { return search(one); });
+    REQUIRE(each.size() == 4);
+    std::vector<SearchResult> parts;
+    double least = 1e300;
+    for (const OfNumber& n : each) {
+      parts.push_back(n.found);
+      Space one = s;
+      one.gpus = {n.gpus};
+      for (const Found& f : all_trained(one))
+        if (f.peak <= s.cluster.device.memory) least = std::min(least, f.value);
+    }
+    const SearchResult all = merge(s, parts);
+    REQUIRE(!all.best.empty());
+    CHECK(all.best[0].value <= least * (1 + 1e-12));  // it also recomputes a part of the modules
+    CHECK(all.best == search(s).best);
+  }
+  int calls = 0;
+  const auto first = search_numbers(s, [&](const Space&) {
+    ++calls;
+    SearchResult r;
+    r.stopped = true;
+    return r;
+  });
+  CHECK(first.size() == 1);
+  CHECK(calls == 1);
+}
+
+TEST_CASE("the cheapest of several clusters has the lowest price of a step", "[search]") {
+  Space slow = space_of(with_layers(even(), 6), 8, 20'000'000, 512, 16), fast = slow;
+  fast.cluster.device.bandwidth = BytesPerSecond(2 * slow.cluster.device.bandwidth.value);
+  slow.objective = fast.objective = Objective::cost;
+  const double ratio = search(slow).best[0].value / search(fast).best[0].value;
+  CHECK(ratio > 1);
+  for (const double price : {0.9 * ratio, 1.1 * ratio}) {
+    fast.price_per_hour = price;
+    const std::array spaces{slow, fast};
+    const auto c = cheapest(spaces);
+    REQUIRE(c);
+    CHECK(c->space == (price < ratio ? 1u : 0u));
+    CHECK(c->found == search(spaces[c->space]).best[0]);
+  }
+}
+
+TEST_CASE("an offer is the best number of devices that ends in time", "[search]") {
+  Space s = space_of(with_layers(even(), 6), 1, 20'000'000, 512, 16);
+  s.gpus = numbers_up_to(8);
+  const double tokens = 1e9;
+  const Searching searching = [](const Space& one) { return search(one); };
+  for (const Objective o : {Objective::time, Objective::cost, Objective::energy}) {
+    s.objective = o;
+    std::vector<Found> each;
+    for (const Count n : {1, 2, 4, 8}) {
+      Space one = s;
+      one.gpus = {n};
+      each.push_back(search(one).best[0]);
+    }
+    for (const Found& limit : each) {
+      const Seconds deadline = run_time(s, limit, tokens);
+      std::optional<Found> best, fastest;
+      for (const Found& f : each) {
+        if (!fastest || f.step < fastest->step) fastest = f;
+        if (f.step <= limit.step && (!best || f.value < best->value)) best = f;
+      }
+      const Offer found = offer(s, tokens, deadline, searching);
+      CHECK(found.best == best);
+      CHECK(found.fastest == fastest);
+    }
+    const Offer never = offer(s, tokens, Seconds(1e-9), searching);
+    CHECK(!never.best);
+    CHECK(never.fastest);
+    CHECK(offer(s, tokens, {}, searching).best->value <= each[0].value);
+  }
+  CHECK(joined_numbers(s) == s.gpus);
+  s.cluster.levels = {};
+  CHECK(joined_numbers(s) == std::vector<Count>{1});
+  s.cluster.levels.push({.ranks = 4, .bandwidth = BytesPerSecond(300e9), .latency = Seconds(1e-6)});
+  CHECK(joined_numbers(s) == std::vector<Count>{1, 2, 4});
+  s.gpus = {8};
+  const Offer none = offer(s, tokens, {}, searching);
+  CHECK(!none.best);
+  CHECK(!none.fastest);
+}
+
+TEST_CASE("the largest micro-batch, sequence and batch fit, and the next do not", "[search]") {
+  Setup s = setup(60'000'000);
+  s.plan.global_batch = 8 * 24;
+  const auto micro = largest_micro_batch(s);
+  REQUIRE(micro);
+  const std::vector<Count> all = divisors(24);
+  Setup next = s;
+  next.plan.micro_batch = *micro;
+  CHECK(does_train(next));
+  for (const Count n : all)
+    if (n > *micro) {
+      next.plan.micro_batch = n;
+      CHECK(!does_train(next));
+    }
+  CHECK(*micro > 1);
+  CHECK(*micro < 24);
+
+  s = setup(60'000'000);
+  for (const Count cp : {1, 4}) {
+    s.layout = {.cp = cp, .dp = 8 / cp};
+    const auto seq = largest_sequence(s);
+    REQUIRE(seq);
+    next = s;
+    next.plan.seq = *seq;
+    CHECK(*seq > 512);
+    CHECK(does_train(next));
+    next.plan.seq += cp == 1 ? 1 : 2 * cp;
+    CHECK(!does_train(next));
+  }
+
+  s = setup(60'000'000);
+  s.layout = {.pp = 2, .dp = 4};
+  CHECK(largest_global_batch(s) == 0);  // 1F1B keeps two micro-batches at most
+  s.layout.schedule = Schedule::gpipe;
+  Setup two = s;
+  two.plan.global_batch = 8;
+  s.cluster.device.memory = peak(two);  // and GPipe all: here two
+  CHECK(largest_global_batch(s) == 8);
+  for (const Count micro_batches : {8, 9, 21}) {  // and more than four per stage
+    two.plan.global_batch = 4 * micro_batches;
+    s.cluster.device.memory = peak(two);
+    CHECK(largest_global_batch(s) == two.plan.global_batch);
+  }
+  s.cluster.device.memory = Bytes(1000);
+  CHECK(!largest_micro_batch(s));
+  CHECK(!largest_sequence(s));
+  CHECK(!largest_global_batch(s));
+}
+
+TEST_CASE("remedies make a plan fit, one change each, the cheapest first", "[search]") {
+  Setup s = setup();
+  s.plan.micro_batch = 2;
+  s.cluster.device.memory = peak(s) - Bytes(1);
+  CHECK(lacking(s) == Bytes(1));
+  const std::vector<Remedied> all = remedies(s);
+  std::vector<Remedy> kinds;
+  for (const Remedied& r : all) {
+    kinds.push_back(r.remedy);
+    Setup mended = s;
+    mended.plan = r.plan;
+    mended.layout = r.layout;
+    CHECK(does_train(mended));
+    CHECK(r.peak == peak(mended));
+    CHECK(!(r.plan == s.plan && r.layout == s.layout));
+    CHECK(devices(r.layout) == 8);
+  }
+  for (std::size_t i = 1; i < all.size(); ++i) CHECK(all[i - 1].step <= all[i].step);
+  for (const Remedy r :
+       {Remedy::full_recompute, Remedy::smaller_micro_batch, Remedy::more_tensor_ranks, Remedy::more_stages,
+        Remedy::more_context_ranks, Remedy::more_sharding, Remedy::adam8bit, Remedy::bf16_gradients})
+    CHECK(std::count(kinds.begin(), kinds.end(), r) == 1);
+  for (const Remedied& r : all)
+    if (r.remedy == Remedy::more_sharding) CHECK(r.layout.zero == Zero::optimizer);  // the smallest that does it
+  s.cluster.device.memory = peak(s);
+  CHECK(remedies(s).empty());
+}
+
+TEST_CASE("where one step of a degree is not enough, a remedy takes more", "[search]") {
+  Setup s = setup();
+  s.layout = {.dp = 8};
+  Setup quarter = s;
+  quarter.layout = {.tp = 4, .dp = 2};
+  s.cluster.device.memory = peak(quarter);
+  for (const Remedied& r : remedies(s))
+    if (r.remedy == Remedy::more_tensor_ranks) {
+      CHECK(r.layout == quarter.layout);
+      return;
+    }
+  FAIL("no tensor-parallel ranks");
+}

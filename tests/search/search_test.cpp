@@ -1,0 +1,171 @@
+// A search finds what all plans, put into train() one by one, show to be the best.
+
+#include "search/search.hpp"
+
+#include "tests/catch.hpp"
+#include "tests/search/spaces.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::test;
+
+namespace {
+
+/// Small models whose memory is large beside a device's, so that some plans fit and some do not.
+std::vector<Space> small_spaces() {
+  std::vector<Space> all{space_of(with_layers(even(), 6), 8, 8'000'000, 512, 16),
+                         space_of(with_layers(even_moe(), 4), 8, 8'000'000, 256, 8),
+                         space_of(with_layers(even_latent(), 4), 4, 10'000'000, 256, 8),
+                         space_of(with_layers(even(), 5), 6, 8'000'000, 384, 12)};
+  Space estimated = all[0];
+  estimated.plan.efficiency = 0.5;
+  estimated.plan.overlap = 0.3;
+  all.push_back(estimated);
+  Space tied = all[0];  // in some schedules first and last stage have a token table each
+  tied.arch.tied_head = true;
+  tied.gpus = {4};
+  tied.best = 100000;  // all plans
+  all.push_back(tied);
+  Space mixed = all[0];  // layers of two kinds
+  mixed.arch = with_layers(even_moe(), 5);
+  mixed.arch.moe.layers = {};
+  for (const Count layer : {1, 3, 4}) mixed.arch.moe.layers.insert(layer);
+  mixed.gpus = {4};
+  mixed.plan.global_batch = 8;
+  all.push_back(mixed);
+  return all;
+}
+
+bool fits(const Space& s, const Found& f) { return f.peak <= usable(s); }
+
+}  // namespace
+
+TEST_CASE("a search finds the best plan of all that train() knows", "[search]") {
+  for (Space s : small_spaces()) {
+    const std::vector<Found> all = all_trained(s);
+    for (const Objective o : {Objective::time, Objective::memory, Objective::cost, Objective::energy}) {
+      s.objective = o;
+      const SearchResult r = search(s);
+      Best best(s.best);
+      Front front;
+      Count fit = 0;
+      for (Found f : all) {
+        f.value = value_of(s, f.candidate.gpus, f.step, f.peak);
+        if (!fits(s, f)) continue;
+        ++fit;
+        best.add(f);
+        front.add(f);
+      }
+      CHECK(fit > 0);
+      CHECK(r.counts.fit == fit);
+      CHECK(r.counts.fit + r.counts.too_large == static_cast<Count>(all.size()));
+      CHECK(r.counts.candidates == r.counts.fit + r.counts.too_large + r.counts.impossible);
+      CHECK(r.best == std::vector<Found>(best.list().begin(), best.list().end()));
+      CHECK(r.front == std::vector<Found>(front.list().begin(), front.list().end()));
+    }
+  }
+}
+
+TEST_CASE("what a search found, train() says of it to the last bit", "[search]") {
+  Space s = space_of(llama31_8b(), 16, Count{80} << 30, 4096, 64);
+  const SearchResult r = search(s);
+  CHECK(r.best.size() == 10);
+  CHECK(r.front.size() > 5);
+  for (const auto& list : {r.best, r.front})
+    for (const Found& f : list) CHECK(f == trained(s, f.candidate));
+}
+
+TEST_CASE("the parts of a search, however many, make the same whole", "[search]") {
+  const Space s = space_of(with_layers(even_moe(), 4), 8, 8'000'000, 256, 8);
+  const SearchResult whole = search(s);
+  for (const Count n : {2, 3, 7}) {
+    std::vector<SearchResult> parts;
+    for (Count i = n - 1; i >= 0; --i) parts.push_back(search(s, {i, n}));
+    const SearchResult merged = merge(s, parts);
+    CHECK(merged.best == whole.best);
+    CHECK(merged.front == whole.front);
+    CHECK(merged.counts == whole.counts);
+  }
+}
+
+TEST_CASE("more memory per device never makes the best plan slower", "[search]") {
+  Space s = space_of(with_layers(even(), 6), 8, 0, 512, 16);
+  double last = 1e300;
+  for (const Count memory : {2'000'000, 3'000'000, 4'000'000, 6'000'000, 9'000'000, 14'000'000, 100'000'000}) {
+    s.cluster.device.memory = Bytes(memory);
+    const SearchResult r = search(s);
+    if (r.best.empty()) continue;
+    CHECK(r.best[0].value <= last);
+    last = r.best[0].value;
+  }
+  CHECK(last < 1e300);
+}
+
+TEST_CASE("a search ends when it is told to, and tells how far it is", "[search]") {
+  const Space s = space_of(with_layers(even(), 6), 8, 8'000'000, 512, 16);
+  int calls = 0;
+  double last = 0;
+  const Watch watch{.stop = [&] { return ++calls == 5; },
+                    .progress =
+                        [&](double done, const Found*) {
+                          CHECK(done > last);
+                          last = done;
+                        }};
+  const SearchResult r = search(s, {}, watch);
+  CHECK(r.stopped);
+  CHECK(calls == 5);
+  CHECK(last < 1);
+  CHECK(r.counts.candidates < search(s).counts.candidates);
+}
+
+TEST_CASE("a plan of a front is the fastest of all that need no more memory", "[search]") {
+  const SearchResult r = search(space_of(with_layers(even(), 6), 8, 8'000'000, 512, 16));
+  for (std::size_t i = 1; i < r.front.size(); ++i) {
+    CHECK(r.front[i].peak > r.front[i - 1].peak);
+    CHECK(r.front[i].step < r.front[i - 1].step);
+  }
+  CHECK(r.front.back().step == r.best[0].step);
+}
+
+TEST_CASE("what is given is not searched", "[search]") {
+  Space s = space_of(with_layers(even(), 6), 8, 8'000'000, 512, 16);
+  s.fixed = {.tp = 2, .pp = 2, .recompute = Recompute::full, .zero = Zero::optimizer};
+  const SearchResult r = search(s);
+  CHECK(!r.best.empty());
+  for (const Found& f : r.best) {
+    CHECK(f.candidate.tp == 2);
+    CHECK(f.candidate.pp == 2);
+    CHECK(f.candidate.recompute == Recompute::full);
+    CHECK(f.candidate.zero == Zero::optimizer);
+  }
+}
+
+TEST_CASE("a search under LoRA shards frozen weights where they are numbers of one format alone", "[search]") {
+  Space s = space_of(with_layers(even(), 6), 8, 0, 512, 16);
+  s.plan.lora_rank = 4;
+  s.best = 1000;
+  const auto shards = [&] {
+    const SearchResult r = search(s);
+    CHECK(!r.best.empty());
+    for (const Found& f : r.best) CHECK(f.peak == trained(s, f.candidate).peak);
+    return std::any_of(r.best.begin(), r.best.end(), [](const Found& f) { return f.candidate.zero == Zero::weights; });
+  };
+  s.cluster.device.memory = Bytes(Count{1} << 40);
+  CHECK(shards());
+  s.plan.base_precision = *dtype("nf4");
+  CHECK_FALSE(shards());
+}
+
+TEST_CASE("where all layers' tensors do not fit, recomputing a block of them is faster than recomputing all",
+          "[search]") {
+  Space s = space_of(with_layers(llama31_8b(), 16), 4, 0, 4096, 32);
+  s.fixed = {.tp = 4, .pp = 1, .micro_batch = 2, .sp = true};
+  Candidate plan{.gpus = 4, .tp = 4, .micro_batch = 2, .sp = true, .recompute = Recompute::full, .block = 8};
+  s.cluster.device.memory = trained(s, plan).peak;  // half of the layers just fit
+  const Found all = search(s).best[0];
+  s.blocks = {12, 4, 8, 6};
+  const SearchResult r = search(s);
+  CHECK(r.best[0] == trained(s, plan));
+  CHECK(r.best[0].step < all.step);
+  CHECK(r.best[1].candidate.block == 12);
+  for (const Found& f : r.best) CHECK(f == trained(s, f.candidate));
+}
