@@ -156,6 +156,13 @@ std::string Arguments::text(std::string_view flag, std::string_view otherwise) c
   return std::string(otherwise);
 }
 
+Arguments Arguments::with(std::string_view flag, const std::string& text) const {
+  Arguments other = *this;
+  for (Given& g : other.given_)
+    if (g.option->flag == flag) g.text = text;
+  return other;
+}
+
 const Option* Arguments::first_of_plan(std::string_view besides) const {
   for (const Given& g : given_)
     if (g.option->field.read != nullptr && g.option->parts != part::halves && g.option->flag != besides)

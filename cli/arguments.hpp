@@ -25,6 +25,8 @@ class Arguments {
   bool has(std::string_view flag) const;
   /// The value of an option, or `otherwise`.
   std::string text(std::string_view flag, std::string_view otherwise = "") const;
+  /// The same arguments with another value of an option that was given.
+  Arguments with(std::string_view flag, const std::string& text) const;
   /// The first option on the command line that describes a plan, `besides` apart; null if there is none.
   const Option* first_of_plan(std::string_view besides = "") const;
 

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "cli/commands/ask.hpp"
+#include "cli/commands/train.hpp"
 #include "cli/help.hpp"
 #include "cli/output.hpp"
 #include "model/device_error.hpp"
@@ -20,8 +21,9 @@ namespace {
 
 constexpr std::array model_word{Word{"MODEL", "a preset, a model file, a config.json or its folder"}};
 
-Command asks(const Question& q, std::string_view arguments, std::string_view summary, int (*run)(const Arguments&)) {
-  return {q.name, arguments, summary, q.summary, q.examples, model_word, {}, q.parts, run};
+Command asks(const Question& q, std::string_view arguments, std::string_view summary, int (*run)(const Arguments&),
+             std::span<const Option> own = {}) {
+  return {q.name, arguments, summary, q.summary, q.examples, model_word, own, q.parts, run};
 }
 
 std::vector<Command> make_commands() {
@@ -32,13 +34,15 @@ std::vector<Command> make_commands() {
            [](const Arguments& a) { return ask(memory_question, a); }),
       asks(flops_question, "MODEL", "forward, backward; every named formula",
            [](const Arguments& a) { return ask(flops_question, a); }),
-      asks(train_question, "MODEL --hardware HW", "an optimizer step: time, MFU, days, cost",
-           [](const Arguments& a) { return ask(train_question, a); }),
+      asks(train_question, "MODEL --hardware HW", "an optimizer step: time, MFU, days, cost", ask_train,
+           trace_options()),
       asks(infer_question, "MODEL --hardware HW", "prefill, decode; what fits",
            [](const Arguments& a) { return ask(infer_question, a); }),
       asks(report_question, "MODEL --hardware HW", "all of it",
            [](const Arguments& a) { return ask(report_question, a); }),
+      plan_command,
       explain_command,
+      compare_command,
       scaling_command,
       collective_command,
       list_command,

@@ -80,12 +80,12 @@ std::string manual_row(const Option& o) {
 
 std::string_view first_sentence(std::string_view help) { return help.substr(0, help.find(" [")); }
 
-/// The choices of "cpu|cuda|cuda:N", a line each; a shell cannot complete a number.
+/// The choices of "cpu|cuda|cuda:N", a line each; a shell cannot complete a number or a list.
 std::string candidates(std::string_view listed) {
   std::string out;
   std::istringstream choices{std::string(listed)};
   for (std::string one; std::getline(choices, one, '|');)
-    if (!one.ends_with(":N")) out += one + "\n";
+    if (one.find(':') == std::string::npos) out += one + "\n";
   return out;
 }
 

@@ -50,6 +50,7 @@ Grid algorithms_grid(CollectiveOp o, const CollectiveQuestion& q, const Link& l)
          .exact = 3,
          .rows = {}};
   for (const CollectiveAlgorithm a : algorithms(o)) {
+    if (a == CollectiveAlgorithm::in_network && !l.reduces) continue;
     const CollectiveFlaw flaw = timed(l) ? collective_flaw(o, a, q.bytes, q.ranks, l) : CollectiveFlaw::none;
     if (flaw != CollectiveFlaw::none)
       throw InputError(fmt::format("{} over {} ranks: {}", name(o), q.ranks, reason(flaw)));

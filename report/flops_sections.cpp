@@ -36,21 +36,25 @@ bool is_gpt(const Arch& a) {
          a.mlp == MlpKind::plain && !a.has_experts() && a.local.layers.empty() && a.linear_layers.empty();
 }
 
+TrainingFlops flops_of(const Request& r) {
+  return training_flops(r.model.arch, r.plan, r.layout, r.hardware ? r.hardware->cluster : Cluster());
+}
+
 }  // namespace
 
 Section flops_section(const Request& r) {
   const Plan& p = r.plan;
   const Count tokens = mul(p.micro_batch, p.seq);
-  const WholeFlops all = whole_flops(r.model.arch, p, training_step(p), Phase::training);
-  const TrainingFlops f = training_flops(all);
-  const Work w = all.forward;
+  const TrainingFlops f = flops_of(r);
+  const Work w = whole_flops(r.model.arch, p, training_step(p), Phase::training).forward;
   Section s{"flops", fmt::format("FLOPs of one micro-batch, {} x {} tokens", p.micro_batch, p.seq), {}};
   s.add("forward", "forward", f.forward);
   s.add("forward_linear", "  matrices", w.linear);
   s.add("forward_attention", "  attention core", w.core,
         fmt::format("{:.1f} %", 100 * static_cast<double>(w.core.value) / static_cast<double>(w.total().value)));
   s.add("forward_head", "  head", w.head);
-  s.add("backward", "backward", f.backward, "twice forward");
+  s.add("backward", "backward", f.backward,
+        trains_adapters(p) ? "of inputs and adapters; the rest is frozen" : "twice forward");
   s.add("recompute", "recomputed", f.recompute);
   s.add("model_total", "model FLOPs", f.model_total, "forward + backward");
   s.add("hardware_total", "hardware FLOPs", f.hardware_total, "recomputation counted");
@@ -106,7 +110,7 @@ Section run_flops_section(const Request& r) {
   Section s{"flops", "FLOPs of the whole run", {}};
   if (!r.run.tokens) return s;
   const auto [chosen, which] = chosen_n(r);
-  const TrainingFlops f = training_flops(r.model.arch, r.plan);
+  const TrainingFlops f = flops_of(r);
   const Wide tokens = static_cast<Wide>(mul(r.plan.micro_batch, r.plan.seq));
   s.add("formulas.6nd_run", "6ND", textbook::six_nd(chosen, *r.run.tokens), fmt::format("N = {}", which));
   s.add("model_run", "model FLOPs", Flops((*r.run.tokens * f.model_total).value / tokens), "per token x tokens");

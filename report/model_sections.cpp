@@ -38,6 +38,7 @@ json::Value hardware_json(const HardwareCard& card) {
     v[key] = {{"bytes_per_s", l.bandwidth.value}};
     if (l.latency.value > 0) v[key]["latency_s"] = l.latency.value;
     if (l.ranks > 1) v[key]["ranks"] = l.ranks;
+    if (l.reduces) v[key]["reduces"] = true;
   };
   for (const Link& level : card.cluster.levels) link(&level == card.cluster.levels.begin() ? "link" : "network", level);
   if (card.cluster.device.achieved.present) v["achieved"] = card.achieved_how;

@@ -62,17 +62,24 @@ class OperatorTable {
   bool training() const { return phase_ == Phase::training; }
 
   void begin(const Segment& s) {
-    grid_.rows.push_back({fmt::format("{} (x {})", segment_name(s), s.repeats)});
+    grid_.rows.push_back({fmt::format("{} (x {}{})", segment_name(s), s.repeats, which_layers(s))});
     grid_.rows.back().resize(grid_.columns.size());
     kept_ = training() ? kept(s) : KeptByOperator{};
+  }
+
+  /// The layers whose lines follow, where not all keep the same.
+  std::string which_layers(const Segment& s) const {
+    if (s.kind != SegmentKind::block || !training()) return "";
+    if (recomputes_block(r_.plan)) return "; here those that run again";
+    return recomputes_groups(r_.plan) ? fmt::format("; here the first of each {}", r_.plan.recompute_layers) : "";
   }
 
   /// The bytes that each operator keeps; of a block that runs again as a whole, the block's input.
   KeptByOperator kept(const Segment& s) const {
     if (r_.plan.recompute != Recompute::full || s.kind != SegmentKind::block)
-      return kept_by_operator(s.ops, price_, s.input_elements, r_.plan.recompute == Recompute::selective);
+      return kept_by_operator(s.ops, price_, s.input_elements);
     KeptByOperator input{};
-    input[0] = liveness(s.ops, price_, s.input_elements, false).input;
+    input[0] = liveness(s.ops, price_, s.input_elements).input;
     return input;
   }
 
@@ -92,7 +99,8 @@ class OperatorTable {
       Exchanges all;
       for (int passes = again ? 2 : 1; passes > 0; --passes) add_forward(all, *sent, price_);
       if (training()) add_backward(all, *sent, price_);
-      return {.communication = (1 - r_.plan.overlap) * exchange_time(all, r_.layout, c).at(rates.link)};
+      return {.communication =
+                  (1 - hidden_inside(r_.plan)) * exchange_time(all, r_.layout, c, rates.link).at(rates.link)};
     }
     Time t = (again ? 2.0 : 1.0) * operator_time(op, price_, Direction::forward, rates);
     if (training()) t += backward_time(op, price_, rates);

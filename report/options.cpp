@@ -8,6 +8,7 @@
 
 #include "presets/load.hpp"
 #include "presets/weight_formats.hpp"
+#include "report/option_values.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"
 #include "text/quantity.hpp"
@@ -16,94 +17,6 @@ namespace llmcalc {
 namespace {
 
 using Text = std::string_view;
-
-[[noreturn]] void refuse(Text where, const std::string& expected, Text text) {
-  throw InputError(fmt::format("{}: expected {}, got {}", where, expected, in_quotes(text)));
-}
-
-// ---- Readers of values
-
-template <Named E>
-E read_choice(Text text, Text where) {
-  if (const auto value = parse<E>(text)) return *value;
-  refuse(where, one_of(choice_names<E>), text);
-}
-
-/// "fp32" or "on" is true, its counterpart false.
-bool read_either(Text text, Text where, Text yes, Text no) {
-  if (!same_spelling(text, yes) && !same_spelling(text, no)) refuse(where, fmt::format("{} or {}", yes, no), text);
-  return same_spelling(text, yes);
-}
-bool read_master(Text text, Text where) { return read_either(text, where, "fp32", "none"); }
-bool read_switch(Text text, Text where) { return read_either(text, where, "on", "off"); }
-
-std::string nearest_format(Text text) {
-  std::vector<std::string> known;
-  for (const Format& f : formats) known.emplace_back(f.name);
-  const std::vector<std::string> near = nearest(text, known, 1);
-  return near.empty() ? "" : fmt::format(", did you mean {}?", near[0]);
-}
-
-DType read_stored(Text text, Text where) {
-  if (const std::optional<DType> t = dtype(lower(text))) return *t;
-  constexpr std::array mixes{"_s", "_m", "_l"};  // of GGUF's files, in which some tensors have a larger format
-  for (const Text ending : mixes)
-    if (lower(text).ends_with(ending))
-      if (const std::optional<DType> t = dtype(lower(text.substr(0, text.size() - ending.size()))))
-        throw InputError(fmt::format("{}: {} is a mix of formats; give {}, its smallest, for a lower bound", where,
-                                     in_quotes(text), t->name()));
-  throw InputError(fmt::format("{}: expected a number format ('llmcalc list dtypes' shows them), got {}{}", where,
-                               in_quotes(text), nearest_format(text)));
-}
-
-DType read_plain(Text text, Text where) {
-  const DType t = read_stored(text, where);
-  if (!t.plain())
-    throw InputError(
-        fmt::format("{}: expected a format without blocks (bf16, fp8, fp32), got {}; --weight-precision and "
-                    "--kv-precision take it",
-                    where, in_quotes(text)));
-  return t;
-}
-
-/// A format that a device can multiply in.
-DType read_compute(Text text, Text where) {
-  const DType t = read_plain(text, where);
-  if (t.format().peak == Peak::none)
-    throw InputError(fmt::format("{}: expected a format that devices multiply in, got {}", where, in_quotes(text)));
-  return t;
-}
-
-Count read_gradient_bytes(Text text, Text where) {
-  if (text != "2" && text != "4") refuse(where, "2 or 4 bytes per gradient", text);
-  return text == "2" ? 2 : 4;
-}
-
-LogitStore read_logits(Text text, Text where) {
-  constexpr Text chunked = "chunked:";
-  if (same_spelling(text, "fp32")) return {};
-  if (same_spelling(text, "compute")) return {.format = LogitFormat::compute};
-  if (same_spelling(text, "bf16+grad")) return {.format = LogitFormat::with_gradient};
-  if (text.starts_with(chunked)) return {.chunks = parse_positive(text.substr(chunked.size()), where)};
-  refuse(where, "fp32, compute, bf16+grad or chunked:N", text);
-}
-
-double read_price(Text text, Text where) { return parse_price(text, where, Bare::allowed); }
-double read_watts(Text text, Text where) { return parse_watts(text, where, Bare::allowed); }
-
-double read_pue(Text text, Text where) {
-  const double x = parse_real(text, where);
-  if (x < 1) refuse(where, "a number of at least 1, which is what its machines draw", text);
-  return x;
-}
-
-/// A degree of parallelism that the engine does not have yet: 1 is fine.
-void read_unsupported(Text text, Text where, Count neutral, Text what) {
-  if (parse_count(text, where) != neutral)
-    throw InputError(
-        fmt::format("{}: {} is not supported yet; leave it at {} (tensor and sequence parallelism are: --tp, --sp)",
-                    where, what, neutral));
-}
 
 // ---- Where a value lies in a request
 
@@ -132,6 +45,8 @@ json::Value shown(const LogitStore& l) {
   if (l.format == LogitFormat::with_gradient) return "bf16+grad";
   return l.chunks > 1 ? fmt::format("chunked:{}", l.chunks) : "fp32";
 }
+json::Value shown(BytesPerSecond r) { return r.value; }
+json::Value shown(const Ratio& r) { return r.value(); }
 template <typename T>
 json::Value shown(const T& value) {
   if constexpr (Named<T>)
@@ -186,16 +101,60 @@ constexpr Field mla{choice<Mla, &Plan::mla>.read, [](const Request& r) {
                       const bool has = r.model.arch.attention == AttentionKind::latent;
                       return has ? shown(r.plan.mla) : json::Value();
                     }};
+constexpr Field lora{
+    [](Request& r, Text text, Text where) {
+      const LoraText adapters = read_lora(text, where);
+      r.plan.lora_rank = adapters.rank;
+      r.plan.lora_targets = adapters.targets;
+    },
+    [](const Request& r) { return trains_adapters(r.plan) ? json::Value(lora_text(r.plan)) : json::Value(); }};
+constexpr Field base_precision{value<&Plan::base_precision, read_stored>.read, [](const Request& r) {
+                                 return trains_adapters(r.plan) ? shown(r.plan.base_precision) : json::Value();
+                               }};
+constexpr Field recompute{[](Request& r, Text text, Text where) {
+                            const Recomputation again = read_recomputation(text, where);
+                            r.plan.recompute = again.what;
+                            r.plan.recompute_method = again.method;
+                            r.plan.recompute_layers = again.layers;
+                            r.plan.recompute_modules = again.modules;
+                          },
+                          [](const Request& r) { return json::Value(recomputation_text(r.plan)); }};
+constexpr Field restart{value<&RunInputs::restart, parse_real>.read,
+                        [](const Request& r) { return r.run.mtbf ? json::Value(r.run.restart) : json::Value(); }};
 constexpr Field pue{value<&RunInputs::pue, read_pue>.read,
                     [](const Request& r) { return r.run.watts ? json::Value(r.run.pue) : json::Value(); }};
 
-constexpr auto one = [](const Request&) { return json::Value(1); };
-constexpr Field cp{[](Request&, Text t, Text w) { read_unsupported(t, w, 1, "context parallelism"); }, one};
-constexpr Field pp{[](Request&, Text t, Text w) { read_unsupported(t, w, 1, "pipeline parallelism"); }, one};
-constexpr Field ep{[](Request&, Text t, Text w) { read_unsupported(t, w, 1, "expert parallelism"); }, one};
-constexpr Field dp{[](Request&, Text t, Text w) { read_unsupported(t, w, 1, "data parallelism"); }, one};
-constexpr Field zero{[](Request&, Text t, Text w) { read_unsupported(t, w, 0, "ZeRO sharding"); },
-                     [](const Request&) { return json::Value(0); }};
+constexpr Field cp_method{value<&Layout::context_method, read_choice<ContextMethod>>.read, [](const Request& r) {
+                            return r.layout.cp > 1 ? shown(r.layout.context_method) : json::Value();
+                          }};
+constexpr Field etp{value<&Layout::etp, parse_positive>.read,
+                    [](const Request& r) { return json::Value(ranks(r.layout, Group::expert_tensor)); }};
+constexpr Field expert_nodes{value<&Layout::expert_nodes, parse_positive>.read, [](const Request& r) {
+                               return r.layout.expert_nodes > 0 ? json::Value(r.layout.expert_nodes) : json::Value();
+                             }};
+constexpr Field expert_load{value<&Layout::expert_load, read_load>.read, [](const Request& r) {
+                              return r.model.arch.has_experts() ? json::Value(r.layout.expert_load.value())
+                                                                : json::Value();
+                            }};
+constexpr Field zero{value<&Layout::zero, read_zero>.read,
+                     [](const Request& r) { return json::Value(static_cast<int>(r.layout.zero)); }};
+constexpr Field fsdp{[](Request& r, Text, Text) { r.layout.zero = Zero::weights; },
+                     [](const Request&) { return json::Value(); }};
+constexpr Field hsdp{value<&Layout::hsdp, parse_positive>.read,
+                     [](const Request& r) { return r.layout.hsdp > 0 ? json::Value(r.layout.hsdp) : json::Value(); }};
+constexpr Field reshard{value<&Layout::reshard, read_switch>.read, [](const Request& r) {
+                          return r.layout.zero == Zero::weights ? json::Value(r.layout.reshard ? "on" : "off")
+                                                                : json::Value();
+                        }};
+constexpr Field order{value<&Layout::order, read_order>.read,
+                      [](const Request& r) { return json::Value(order_text(r.layout.order)); }};
+constexpr Field schedule{value<&Layout::schedule, read_choice<Schedule>>.read,
+                         [](const Request& r) { return r.layout.pp > 1 ? shown(r.layout.schedule) : json::Value(); }};
+constexpr Field stage_layers{value<&Layout::stage_layers, read_stage_layers>.read, [](const Request& r) {
+                               json::Value all = json::Value::array();
+                               for (const Count n : r.layout.stage_layers) all.push_back(n);
+                               return r.layout.stage_layers.empty() ? json::Value() : all;
+                             }};
 
 // ---- The table
 
@@ -207,16 +166,41 @@ constexpr bool common = true;
 
 constexpr std::array rank_options{
     Option{"--hardware", "HW", "a hardware preset or file", common, part::hardware, "", "", device},
-    Option{"--gpus", "N", "GPUs of the run: groups of --tp side by side [--tp]", common, run, "", "", gpus},
+    Option{"--gpus", "N", "GPUs of the run [--tp x --cp x --pp x --dp]", common, run, "", "", gpus},
     Option{"--tp", "N", "tensor-parallel ranks; must divide the heads [1]", common, both, "", "",
            value<&Layout::tp, parse_positive>},
     Option{"--sp", "", "sequence parallelism over the tensor-parallel ranks [off]", common, both, "", "",
            flag<&Layout::sp>},
-    Option{"--cp", "N", "context-parallel ranks; not supported yet [1]", !common, both, "", "", cp},
-    Option{"--pp", "N", "pipeline ranks; not supported yet [1]", !common, both, "", "", pp},
-    Option{"--ep", "N", "expert-parallel ranks; not supported yet [1]", !common, both, "", "", ep},
-    Option{"--dp", "N", "data-parallel ranks; not supported yet [1]", !common, both, "", "", dp},
-    Option{"--zero", "0..3", "ZeRO stage; not supported yet [0]", !common, training, "", "", zero},
+    Option{"--cp", "N", "context-parallel ranks [1]", common, training, "", "", value<&Layout::cp, parse_positive>},
+    Option{"--cp-method", choice_names<ContextMethod>, "how they compute attention [ring]", !common, training, "--cp",
+           "", cp_method},
+    Option{"--ep", "N", "expert-parallel ranks, from those of --tp, --cp and --dp [1]", common, training, "", "",
+           value<&Layout::ep, parse_positive>},
+    Option{"--etp", "N", "tensor-parallel ranks of an expert [as --tp]", !common, training, "", "", etp},
+    Option{"--expert-nodes", "N", "nodes to whose experts a token may go, sent once to each [any, once per expert]",
+           !common, step, "--hardware", "", expert_nodes},
+    Option{"--expert-load", "X", "tokens of the most loaded expert rank over the mean, or the capacity factor [1]",
+           !common, training, "", "", expert_load},
+    Option{"--pp", "N", "pipeline ranks [1]", common, training, "", "", value<&Layout::pp, parse_positive>},
+    Option{"--chunks", "N", "chunks of layers per pipeline rank [1; 2 where the schedule is a V]", !common, training,
+           "--pp", "", value<&Layout::chunks, parse_positive>},
+    Option{"--schedule", "NAME",
+           "order of forward and backward: gpipe, 1f1b, interleaved, zb-h1, zb-h2, zb-1p, zb-2p, zb-v, dualpipe, "
+           "dualpipe-v [1f1b; interleaved with --chunks]",
+           !common, training, "--pp", "", schedule},
+    Option{"--stage-layers", "N,N,...",
+           "layers of every chunk [spread so that the slowest stage is as fast as possible]", !common, training, "--pp",
+           "", stage_layers},
+    Option{"--dp", "N", "data-parallel replicas [what --gpus leaves, else 1]", common, training, "", "",
+           value<&Layout::dp, parse_positive>},
+    Option{"--zero", "0..3",
+           "ZeRO: data-parallel ranks share out the optimizer's states (1), gradients (2), weights (3) [0]", common,
+           training, "", "", zero},
+    Option{"--fsdp", "", "as --zero 3 [off]", !common, training, "", "", fsdp},
+    Option{"--hsdp", "N", "ranks that share out one copy of sharded states [all]", !common, training, "", "", hsdp},
+    Option{"--reshard", "on|off", "ZeRO 3 gathers weights again for backward [on]", !common, training, "", "", reshard},
+    Option{"--order", "ORDER", "kinds of ranks, neighbouring GPUs first [tp-cp-ep-dp-pp]", !common, step, "", "",
+           order},
 };
 constexpr std::array training_options{
     Option{"--seq", "N", "tokens per sequence [the model's context, at most 8192]", common, training | formulas, "",
@@ -224,10 +208,17 @@ constexpr std::array training_options{
     Option{"--micro-batch", "N", "sequences per micro-batch [1]", common, training | formulas, "", "--batch",
            value<&Plan::micro_batch, parse_positive>},
     Option{"--global-batch", "N", "sequences per optimizer step, all GPUs together [one micro-batch per replica]",
-           common, step, "", "--batch", value<&Plan::global_batch, parse_positive>},
-    Option{"--recompute", choice_names<Recompute>,
-           "what runs again in backward: nothing, the attention core, every block [none]", common, training | formulas,
-           "", "", choice<Recompute, &Plan::recompute>},
+           common, training | step, "", "--batch", value<&Plan::global_batch, parse_positive>},
+    Option{"--recompute", recomputation_forms,
+           "what runs again in backward: nothing; modules of every block (core, norm, act, mlp, up; alone: core); the "
+           "first N layers of each chunk; all layers, in groups of N; all layers [none]",
+           common, training | formulas, "", "", recompute},
+    Option{"--lora", "RANK[:TARGETS]",
+           "train adapters of this rank beside the blocks' matrices (q, k, v, out, gate, up, down), all else frozen "
+           "[none; all matrices]",
+           common, training | formulas, "", "", lora},
+    Option{"--base-precision", "F", "the frozen weights: any of 'llmcalc list dtypes' [the checkpoint's]", !common,
+           training, "--lora", "", base_precision},
     Option{"--optimizer", choice_names<Optimizer>, "the optimizer, by the state that it keeps [adam]", common, training,
            "", "", choice<Optimizer, &Plan::optimizer>},
     Option{"--master", "fp32|none", "float32 master copy of 16-bit weights [fp32]", !common, training, "", "", master},
@@ -278,8 +269,11 @@ constexpr std::array time_options{
            "--hardware", "", efficiency},
     Option{"--memory-efficiency", "X", "achieved fraction of the memory bandwidth [none]", !common, time, "--hardware",
            "", memory_efficiency},
-    Option{"--overlap", "X", "fraction of communication hidden behind compute [0]", !common, time, "--hardware", "",
-           value<&Plan::overlap, parse_share>},
+    Option{"--overlap", "X", "fraction of exchanges that compute hides [inside layers 0, beside them 1]", !common, time,
+           "--hardware", "", value<&Plan::overlap, parse_share>},
+    Option{"--collectives", choice_names<Collectives>,
+           "algorithm on each level of links: rings; trees between nodes; sums in the switches that can [ring]",
+           !common, time, "--hardware", "", value<&Layout::collectives, read_choice<Collectives>>},
     Option{"--roofline", choice_names<Roofline>, "sum over operators, or the step as a whole [op]", !common, time,
            "--hardware", "", choice<Roofline, &Plan::roofline>},
     Option{"--attention-flops", choice_names<AttentionFlops>, "query-key pairs that count as work [full]", !common,
@@ -290,10 +284,19 @@ constexpr std::array time_options{
 constexpr std::array run_options{
     Option{"--tokens", "D", "tokens of the whole run, for its FLOPs, days, energy and cost [none]", common,
            run | formulas, "", "", value<&RunInputs::tokens, parse_positive>},
-    Option{"--price", "USD/h", "price of one GPU-hour [none]", common, run, "--tokens", "",
+    Option{"--price", "USD/h", "price of one GPU-hour [the first of the hardware file]", common, run, "--tokens", "",
            value<&RunInputs::price, read_price>},
     Option{"--measured-tokens-per-s", "X", "measured throughput of all --gpus, for MFU [none]", !common, run,
            "--hardware", "", value<&RunInputs::measured_tokens_per_s, parse_positive_real>},
+    Option{"--mfu", "X", "MFU that the run reaches, instead of the predicted one [none]", !common, run, "--tokens", "",
+           value<&RunInputs::mfu, parse_fraction>},
+    Option{"--days", "X", "days in which the run should end, for the GPUs that it needs [none]", !common, run,
+           "--tokens", "", value<&RunInputs::days, parse_positive_real>},
+    Option{"--mtbf", "H", "hours between failures of one GPU, for the time that they cost [none]", !common, run,
+           "--checkpoint-bandwidth", "", value<&RunInputs::mtbf, parse_positive_real>},
+    Option{"--checkpoint-bandwidth", "B/S", "rate at which all GPUs together write a checkpoint [none]", !common, run,
+           "--mtbf", "", value<&RunInputs::storage, read_storage>},
+    Option{"--restart", "S", "seconds from a failure until training goes on [0]", !common, run, "--mtbf", "", restart},
     Option{"--watts", "W", "power of one GPU [none]", !common, run, "--tokens", "",
            value<&RunInputs::watts, read_watts>},
     Option{"--pue", "X", "power of the data centre over that of its machines [1]", !common, run, "--watts", "", pue},
@@ -303,6 +306,10 @@ constexpr std::array run_options{
 constexpr std::array output_options{
     Option{"--train", "", "training only", common, halves, "", "", mark<&Request::train>},
     Option{"--infer", "", "inference only", common, halves, "", "", mark<&Request::infer>},
+    Option{"--stages", "", "also one line per stage of the pipeline", !common, training, "", "",
+           mark<&Request::stages>},
+    Option{"--require-fit", "", "exit code 1 where the plan does not fit [0]", !common, training | inference,
+           "--hardware", "", mark<&Request::require_fit>},
     Option{"--ops", "", "also one line per operator", common, operators, "", "", mark<&Request::ops>},
     Option{"--json", "", "one JSON object in base units, the unit in the key", common, part::json},
     Option{"--markdown", "", "tables in Markdown", common, markdown},

@@ -6,6 +6,7 @@
 
 #include "report/options.hpp"
 #include "report/sections.hpp"
+#include "report/stages.hpp"
 
 namespace llmcalc {
 
@@ -25,6 +26,10 @@ Report answer(const Question& question, const Request& r) {
   report.inputs = inputs_json(r);
   report.conventions = conventions_json(r);
   report.notes = notes(r);
+  if (r.has(part::training)) {
+    report.layout = layout_json(r);
+    report.grids.push_back(stages_grid(r));
+  }
   question.fill(r, report);
   return report;
 }

@@ -56,7 +56,8 @@ std::string markdown(const Report& r, bool exact) {
     out += f.label.empty() ? f.text + "\n" : fmt::format("- **{}** {}\n", f.label, f.text);
   if (!r.verdict.empty()) out += "\n";
   for (const Section& s : r.sections) out += section_markdown(s, exact);
-  for (const Grid& g : r.grids) out += grid_markdown(g.shown(exact));
+  for (const Grid& g : r.grids)
+    if (!g.columns.empty()) out += grid_markdown(g.shown(exact));
   for (const std::string& n : r.notes) out += "- " + n + "\n";
   return out;
 }
@@ -71,6 +72,12 @@ json::Value value_json(const Quantity& q) {
   const Wide v = std::get<Flops>(q).value;
   if (v <= ~std::uint64_t{0}) return static_cast<std::uint64_t>(v);
   return std::string(wide_mark) + digits(v);
+}
+
+std::optional<double> number_of(const json::Value& value) {
+  if (value.is_number()) return value.get<double>();
+  if (!value.is_string() || !value.get_ref<const std::string&>().starts_with(wide_mark)) return std::nullopt;
+  return std::stod(value.get<std::string>().substr(wide_mark.size()));
 }
 
 Grid Grid::shown(bool exact_too) const {
@@ -102,8 +109,9 @@ json::Value report_json(const Report& r) {
   json::Value v;
   v["llmcalc"] = {{"version", LLMCALC_VERSION}, {"schema", report_schema}};
   v["command"] = r.command;
-  for (const auto& [key, part] : {std::pair{"model", &r.model}, std::pair{"hardware", &r.hardware},
-                                  std::pair{"inputs", &r.inputs}, std::pair{"conventions", &r.conventions}})
+  for (const auto& [key, part] :
+       {std::pair{"model", &r.model}, std::pair{"hardware", &r.hardware}, std::pair{"inputs", &r.inputs},
+        std::pair{"conventions", &r.conventions}, std::pair{"layout", &r.layout}})
     if (!part->is_null()) v[key] = *part;
   for (const Section& s : r.sections) {
     if (s.key.empty()) continue;

@@ -64,7 +64,7 @@ struct Section {
 /// A plain table, for lists and operators.
 struct Grid {
   std::string key, title;
-  std::vector<std::string> columns;
+  std::vector<std::string> columns;    ///< none: the table stands in JSON alone
   std::size_t left = 1;                ///< number of left-aligned columns; the others are right-aligned
   std::optional<std::size_t> exact{};  ///< the column that only --exact shows
   std::vector<std::vector<std::string>> rows;
@@ -85,7 +85,7 @@ struct Report {
   std::string command;
   std::string title;             ///< the first line of text
   std::vector<Finding> verdict;  ///< what the numbers come to; follows the title
-  json::Value model, hardware, inputs, conventions;
+  json::Value model, hardware, inputs, conventions, layout;
   std::vector<Section> sections;
   std::vector<Grid> grids;
   std::vector<std::string> notes;  ///< what a reader must know to trust the numbers
@@ -116,6 +116,8 @@ inline constexpr Count report_schema = 2;
 json::Value report_json(const Report& report);
 /// One value, exact.
 json::Value value_json(const Quantity& q);
+/// The number of such a value, counts past 2^64 among them; nothing where it is none.
+std::optional<double> number_of(const json::Value& value);
 /// JSON text; integers past 2^64 with every digit.
 std::string dump(const json::Value& value);
 

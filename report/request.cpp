@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "calc/roofline.hpp"
 #include "calc/run.hpp"
@@ -40,9 +42,19 @@ std::string divisors(Count n) {
   return s;
 }
 
+/// The sequence length that context-parallel ranks divide, next above the plan's.
+Count divided_length(const Request& r) {
+  Count seq = r.plan.seq;
+  while (flaw(r.model.arch, r.layout, seq) == LayoutFlaw::context_tokens) ++seq;
+  return seq;
+}
+
 void check_layout(const Request& r) {
-  switch (flaw(r.model.arch, r.layout)) {
+  const Layout& l = r.layout;
+  const std::string& model = r.model.name;
+  switch (flaw(r.model.arch, l, r.plan.seq)) {
     case LayoutFlaw::none:
+    case LayoutFlaw::expert_nodes:  // see check_hardware: it depends on the nodes
       return;
     case LayoutFlaw::heads: {
       const Count heads = r.model.arch.heads;
@@ -51,7 +63,107 @@ void check_layout(const Request& r) {
     }
     case LayoutFlaw::sequence_of_one:
       throw InputError("--sp needs several tensor-parallel ranks; add --tp, or leave it out");
+    case LayoutFlaw::context_heads:
+      throw InputError(
+          fmt::format("--cp {} does not divide the {} attention heads of a rank of {}, as Ulysses needs; {} do",
+                      ranks(l, Group::context), r.model.arch.heads / ranks(l, Group::tensor), model,
+                      divisors(r.model.arch.heads / ranks(l, Group::tensor))));
+    case LayoutFlaw::context_state:
+      throw InputError(
+          fmt::format("--cp {} cannot be: {} has linear attention, whose state passes from token to token; "
+                      "leave it out",
+                      ranks(l, Group::context), model));
+    case LayoutFlaw::context_tokens:
+      throw InputError(fmt::format(
+          "--seq {} is not a multiple of {} (--cp {}: every rank has {} of a sequence); give "
+          "--seq {}",
+          r.plan.seq,
+          l.context_method == ContextMethod::ulysses ? ranks(l, Group::context) : 2 * ranks(l, Group::context),
+          ranks(l, Group::context), l.context_method == ContextMethod::ulysses ? "one part" : "two parts",
+          divided_length(r)));
+    case LayoutFlaw::experts:
+      if (!r.model.arch.has_experts())
+        throw InputError(fmt::format("--ep {} is for models with experts, and {} has none; leave it out",
+                                     ranks(l, Group::expert), model));
+      throw InputError(fmt::format("--ep {} does not divide the {} experts of {}; {} do", ranks(l, Group::expert),
+                                   r.model.arch.moe.experts, model, divisors(r.model.arch.moe.experts)));
+    case LayoutFlaw::expert_ranks:
+      throw InputError(
+          fmt::format("--ep {} x --etp {} does not divide --tp x --cp x --dp = {}, from which experts take "
+                      "their ranks; raise --dp or lower --ep",
+                      ranks(l, Group::expert), ranks(l, Group::expert_tensor),
+                      mul(ranks(l, Group::tensor), ranks(l, Group::data))));
+    case LayoutFlaw::expert_tokens:
+      throw InputError("--ep with --tp needs --sp, so that each rank sends its own tokens to the experts; add it");
+    case LayoutFlaw::expert_load:
+      throw InputError("--expert-load below 1: the most loaded rank has at least the mean; give 1 or more");
   }
+}
+
+/// The message that a schedule needs another number of ranks, chunks or micro-batches.
+std::string pipeline_sentence(const Request& r, const Pipeline& p) {
+  const std::string_view schedule = name(p.schedule);
+  switch (flaw(p)) {
+    case PipelineFlaw::none:
+    case PipelineFlaw::ranks:
+      break;
+    case PipelineFlaw::odd_ranks:
+      return fmt::format("--schedule {} pairs the first rank with the last, and --pp {} is odd; give --pp {}", schedule,
+                         p.ranks, enough(p));
+    case PipelineFlaw::chunks: {
+      constexpr std::array usual{"two or more chunks", "one chunk", "two chunks"};
+      return fmt::format("--schedule {} has {} of layers per rank, got --chunks {}; give --chunks {}", schedule,
+                         usual[static_cast<std::size_t>(fixed_chunks(p.schedule))], p.chunks, enough(p));
+    }
+    case PipelineFlaw::micro_batches:
+    case PipelineFlaw::odd_micro_batches:
+    case PipelineFlaw::groups:
+      return fmt::format(
+          "--schedule {} on {} ranks cannot run {} micro-batches per step; {} can be: give --global-batch {}", schedule,
+          p.ranks, p.micro_batches, enough(p), mul(enough(p), r.plan.micro_batch, replicas(r.layout)));
+  }
+  return "";
+}
+
+void check_stage_layers(const Request& r, Count chunks) {
+  const StageLayers& stated = r.layout.stage_layers;
+  if (stated.empty()) return;
+  Count sum = 0;
+  for (const Count n : stated) sum = add(sum, n);
+  if (static_cast<Count>(stated.size()) != chunks)
+    throw InputError(fmt::format("--stage-layers has {} numbers for {} chunks of layers (--pp x --chunks); give {}",
+                                 stated.size(), chunks, chunks));
+  if (sum != r.model.arch.layers)
+    throw InputError(
+        fmt::format("--stage-layers add up to {} layers, and {} has {}", sum, r.model.name, r.model.arch.layers));
+}
+
+void check_pipeline(const Request& r) {
+  if (ranks(r.layout, Group::pipeline) == 1) return;
+  const Pipeline p = pipeline_of(r.plan, r.layout);
+  if (const std::string sentence = pipeline_sentence(r, p); !sentence.empty()) throw InputError(sentence);
+  const Count chunks = model_chunks(p), layers = r.model.arch.layers;
+  if (chunks > layers)
+    throw InputError(
+        fmt::format("--pp {} x {} chunks of layers are more than the {} layers of {}; give at most --pp {}", p.ranks,
+                    p.chunks / directions(p), layers, r.model.name, layers * directions(p) / p.chunks));
+  if (p.chunks > static_cast<Count>(most_chunks))
+    throw InputError(
+        fmt::format("--chunks {} is more than the {} that a rank can have; lower it", p.chunks, most_chunks));
+  check_stage_layers(r, chunks);
+}
+
+/// The ranks that share out states are a part of those that hold the same weights.
+void check_sharding(const Request& r) {
+  const Layout& l = r.layout;
+  if (l.hsdp == 0) return;
+  const Count all = ranks(l, Group::data);
+  if (l.zero == Zero::none)
+    throw InputError("--hsdp changes nothing without --zero 1, 2 or 3; add it, or leave it out");
+  if (all % l.hsdp != 0 || ranks(l, Group::shard) != l.hsdp)
+    throw InputError(
+        fmt::format("--hsdp {} does not divide the {} ranks that hold the same weights (--dp x --cp); {} do", l.hsdp,
+                    all, divisors(all)));
 }
 
 void check_length(const Request& r, Count tokens, std::string_view option) {
@@ -77,6 +189,22 @@ void check_batch(const Request& r) {
       p.global_batch, p.micro_batch, n));
 }
 
+/// Every group of ranks needs a link that joins it.
+void check_links(const Request& r) {
+  constexpr std::array groups{std::pair{Group::tensor, "--tp"}, std::pair{Group::context, "--cp"},
+                              std::pair{Group::expert, "--ep"}, std::pair{Group::data, "--dp"},
+                              std::pair{Group::pipeline, "--pp"}};
+  const HardwareCard& h = *r.hardware;
+  for (const auto& [group, option] : groups) {
+    const Count together = ranks(r.layout, group);
+    if (together == 1 || group_link(h.cluster, r.layout, group).bandwidth.value > 0) continue;
+    throw InputError(
+        fmt::format("{} states no link that joins {} devices; lower {}, or give a hardware file that states one "
+                    "('llmcalc show {}' prints a start)",
+                    h.name, span(r.layout, group), option, h.name));
+  }
+}
+
 void check_hardware(const Request& r) {
   const Plan& p = r.plan;
   const HardwareCard& h = *r.hardware;
@@ -86,19 +214,25 @@ void check_hardware(const Request& r) {
       if (h.cluster.device.peaks[i].value > 0) known += (known.empty() ? "" : ", ") + std::string(peak_names[i]);
     throw InputError(fmt::format("{} has no {} matmul peak; --precision can be {}", h.name, p.precision.name(), known));
   }
-  const Count together = ranks(r.layout, Group::tensor);
-  if (together > 1 && group_link(h.cluster, r.layout, Group::tensor).bandwidth.value <= 0)
+  check_links(r);
+  if (!holds_choices(h.cluster, r.layout, r.model.arch.moe))
     throw InputError(
-        fmt::format("{} states no link that joins {} devices; lower --tp, or give a hardware file that "
-                    "states one ('llmcalc show {}' prints a start)",
-                    h.name, together, h.name));
+        fmt::format("--expert-nodes {} is too few: nodes of {} hold fewer experts than the {} to which {} "
+                    "sends each token; give more nodes, or lower --ep",
+                    r.layout.expert_nodes, h.name, r.model.arch.moe.top_k, r.model.name));
+  if (r.layout.collectives == Collectives::in_network && !reduces(h.cluster))
+    throw InputError(
+        fmt::format("--collectives in-network needs switches that reduce, and no link of {} does; give another, or a "
+                    "hardware file whose link or network says \"reduces\": true",
+                    h.name));
 }
 
 /// A measured throughput at which the devices would execute more FLOPs than they can is a mistake.
 void check_measured(const Request& r) {
   const Plan& p = r.plan;
   const double tokens = static_cast<double>(mul(p.micro_batch, p.seq));
-  const double executed = static_cast<double>(training_flops(r.model.arch, p).executed.value) / tokens;
+  const double executed =
+      static_cast<double>(training_flops(r.model.arch, p, r.layout, r.hardware->cluster).executed.value) / tokens;
   const double rate = *r.run.measured_tokens_per_s;
   const double share = mfu(executed, rate, devices(r.layout), r.hardware->cluster.device.peak(p.precision));
   if (share > 1)
@@ -117,15 +251,40 @@ void check_weights(const Request& r) {
                   weight_formats_text(w)));
 }
 
+/// Adapters are narrower than the matrices beside which they stand, and ZeRO-3 shards plain numbers.
+void check_adapters(const Request& r) {
+  const Plan& p = r.plan;
+  if (!trains_adapters(p)) return;
+  if (p.lora_rank > r.model.arch.hidden)
+    throw InputError(fmt::format("--lora {} is more than the hidden size of {}, {}; give a rank below it", p.lora_rank,
+                                 r.model.name, r.model.arch.hidden));
+  if (r.layout.zero == Zero::weights && !gathers_weights(p))
+    throw InputError(
+        fmt::format("--zero 3 gathers weights of one format, and the frozen ones are {}; give --zero 2, or "
+                    "--base-precision {}",
+                    weight_formats_text(p.base_precision), training_weights(p).name()));
+}
+
 /// Replicas of the model on the given GPUs.
-Count replicas_on(Count available, const Layout& layout) {
-  const Count replica = replica_devices(layout);
+Count replicas_on(Count available, const Request& r) {
+  const Count replica = replica_devices(r.layout);
+  if (r.gave("--dp") && devices(r.layout) != available)
+    throw InputError(fmt::format("--gpus {} is not --tp x --cp x --pp x --dp = {}; leave one of them out", available,
+                                 devices(r.layout)));
   if (available % replica != 0)
     throw InputError(
-        fmt::format("--gpus {} is not a multiple of the {} GPUs that hold the model once (--tp); give a "
+        fmt::format("--gpus {} is not a multiple of the {} GPUs that hold the model once (--tp x --cp x --pp); give a "
                     "multiple of {}",
                     available, replica, replica));
   return available / replica;
+}
+
+/// Chunks as the schedule has them, and the schedule that goes with several chunks.
+void settle_schedule(Request& r) {
+  Layout& l = r.layout;
+  if (!r.gave("--schedule") && l.chunks > 1) l.schedule = Schedule::interleaved;
+  if (!r.gave("--chunks")) l.chunks = std::max<Count>(1, fixed_chunks(l.schedule) == 0 ? 2 : fixed_chunks(l.schedule));
+  if (ranks(l, Group::pipeline) == 1) l.chunks = 1;
 }
 
 /// An option of parts that this answer does not have.
@@ -144,9 +303,27 @@ std::string_view lacking(const Request& r, const Option& o) {
     return "is for latent attention, which this model does not have; leave it out";
   if (o.flag == "--glu-store" && a.mlp != MlpKind::gated)
     return "is for gated MLPs, which this model does not have; leave it out";
+  if (o.flag == "--recompute" && selected_modules(r.plan).has(RecomputeModule::up) &&
+      a.attention != AttentionKind::latent)
+    return "up is for latent attention, which this model does not have; leave it out";
+  if (o.flag == "--etp" && !a.has_experts()) return "is for models with experts, and this one has none; leave it out";
+  if (o.flag == "--etp" && ranks(r.layout, Group::expert_tensor) == ranks(r.layout, Group::tensor))
+    return "is as many as --tp anyway; leave it out";
+  if (o.flag == "--expert-nodes" && ranks(r.layout, Group::expert) == 1)
+    return "is about experts that are spread over ranks; add --ep";
+  if (o.flag == "--expert-load" && !folds_experts(r.layout))
+    return "is about experts that are spread over ranks; add --ep";
   if (o.flag == "--softmax-store" && r.plan.attention == AttentionImpl::flash)
     return "is about the scores that naive attention keeps; add --attention naive";
   return "";
+}
+
+/// Layouts of training alone, in an answer that is about inference too.
+void check_both_halves(const Request& r) {
+  const std::string_view how = r.has(part::halves) ? "add --train" : "'llmcalc train' takes it";
+  if (ranks(r.layout, Group::pipeline) > 1) throw InputError(fmt::format("--pp is for training; {}", how));
+  if (ranks(r.layout, Group::context) > 1) throw InputError(fmt::format("--cp is for training; {}", how));
+  if (folds_experts(r.layout)) throw InputError(fmt::format("--ep and --etp are for training; {}", how));
 }
 
 }  // namespace
@@ -165,10 +342,12 @@ void settle(Request& r) {
   p.working = default_precision(r);
   if (!r.gave("--precision")) p.precision = r.usual_precision.value_or(p.working);
   if (!r.gave("--weight-precision")) p.weight_precision = default_weights(r);
+  if (!r.gave("--base-precision")) p.base_precision = default_weights(r);
   if (!r.gave("--kv-precision")) p.kv_precision = working_format(p);
   if (!r.gave("--state-precision"))
     p.state_precision = p.master || p.precision.format().element_bits >= 32 ? dtypes::fp32 : working_format(p);
-  if (r.gpus) r.layout.dp = replicas_on(*r.gpus, r.layout);
+  settle_schedule(r);
+  if (r.gpus) r.layout.dp = replicas_on(*r.gpus, r);
   if (!r.gave("--global-batch")) p.global_batch = mul(p.micro_batch, replicas(r.layout));
   if (!r.gave("--prompt") && a.position == Position::learned && a.position_rows < p.prompt + p.generate)
     p.prompt = std::max<Count>(1, a.position_rows - p.generate);
@@ -182,10 +361,16 @@ void check(const Request& r, Parts parts) {
   if ((parts & (part::training | part::formulas)) != 0) check_length(r, p.seq, "--seq");
   if ((parts & part::training) != 0) {
     check_batch(r);
+    check_pipeline(r);
+    check_sharding(r);
+    check_adapters(r);
     check_weights(r);
   }
+  if (r.has(part::inference) && r.has(part::training)) check_both_halves(r);
   if ((parts & part::inference) != 0) check_length(r, add(p.prompt, p.generate), "--prompt plus --generate");
   if ((parts & part::time) != 0 && r.hardware) check_hardware(r);
+  if ((parts & part::run) != 0 && r.run.mfu && r.run.measured_tokens_per_s)
+    throw InputError("--mfu and --measured-tokens-per-s both say how fast the run is; leave one out");
   if ((parts & part::run) != 0 && r.hardware && r.run.measured_tokens_per_s) check_measured(r);
 }
 

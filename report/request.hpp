@@ -18,6 +18,11 @@ struct RunInputs {
   std::optional<double> measured_tokens_per_s;  ///< of all GPUs together
   std::optional<double> price, watts, co2;      ///< USD per device-hour, W per device, kg per kWh
   double pue = 1;
+  std::optional<double> mfu;              ///< reached, instead of the predicted one
+  std::optional<double> days;             ///< in which the run should end
+  std::optional<double> mtbf;             ///< hours between failures of one GPU
+  std::optional<BytesPerSecond> storage;  ///< rate at which all GPUs together write a checkpoint
+  double restart = 0;                     ///< seconds from a failure until work goes on
 };
 
 /// The parts of an answer, as bits. A question has some of these parts and an option concerns some: it is taken
@@ -50,6 +55,8 @@ struct Request {
   Parts parts = 0;                       ///< the question's, without the half that --train or --infer leaves out
   bool train = false, infer = false;     ///< that half alone
   bool ops = false;                      ///< a line per operator too
+  bool stages = false;                   ///< a line per stage of the pipeline too
+  bool require_fit = false;              ///< a plan that does not fit is a failure
   std::vector<std::string_view> given;   ///< the options that the user chose
   Count usual_seq = 8192;                ///< tokens per sequence where neither user nor context says fewer
   std::optional<DType> usual_precision;  ///< else what the hardware multiplies in

@@ -18,6 +18,15 @@ struct Table {
   std::string_view key, meaning;
 };
 constexpr std::array tables{
+    Table{"stages", "ranks of the pipeline: layers, micro-batches in flight, memory of one GPU"},
+    Table{"plans", "the best plans, best first: layout, step, memory, why, and what to type"},
+    Table{"numbers", "numbers of GPUs that were tried, the best plan on each, and why it won or lost"},
+    Table{"tried", "values that were tried for the largest, whether a plan holds them, and why not"},
+    Table{"rivals", "hardware that was compared: GPUs, layout, step, the whole run, and why it won or lost"},
+    Table{"left_out", "hardware that could not be compared, and why"},
+    Table{"neighbours", "plans that differ from the best by one step, and why they lost"},
+    Table{"front", "plans of which none is both faster and smaller than another"},
+    Table{"sides", "the reports that are compared"},
     Table{"ops", "operators of a training micro-batch, one layer of each kind, one GPU"},
     Table{"prefill_ops", "the same of a prompt"},
     Table{"decode_ops", "the same of a decode step"},
@@ -29,7 +38,9 @@ constexpr std::array tables{
     Table{"algorithms", "a collective by each algorithm"},
     Table{"quantities", "explained quantities: formula, symbols, numbers, source"},
     Table{"rules", "rules of thumb of the cheat sheet"},
-    Table{"differences", "where the engine and the textbook, or prediction and measurement, differ"},
+    Table{"differences", "where engine and textbook, prediction and measurement, or compared reports differ"},
+    Table{"differences_2", "of the third report against the first"},
+    Table{"differences_3", "of the fourth report against the first"},
     Table{"changes", "where a saved report and today's differ"},
     Table{"cases", "models of a validation suite"},
     Table{"training", "a training step, predicted and measured"},
@@ -48,6 +59,9 @@ constexpr std::array tables{
 constexpr std::array objects{
     Table{"model", "the model: name, source, published parameters"},
     Table{"hardware", "the device: name, source, memory, peaks, links"},
+    Table{"largest", "the largest batch, sequence, micro-batch or number of layers that a plan holds"},
+    Table{"searched", "plans that a search compared, and what it left out"},
+    Table{"layout", "ranks of every kind of parallelism, the schedule, micro-batches per replica"},
     Table{"conventions", "what is counted and what is left out, in words"},
     Table{"link", "the link of a collective"},
     Table{"machine", "the machine that was measured"},

@@ -28,7 +28,13 @@ Section formulas_section(const Request& r);
 /// Training compute for --tokens; empty without.
 Section run_flops_section(const Request& r);
 
+/// "tensor parallel": a part of a step's breakdown as tables name it.
+std::string_view part_label(Part p);
 Section step_section(const Request& r, const TrainEstimate& e);
+/// The step's throughput as a share of the peak, by every convention.
+Section utilization_section(const Request& r, const TrainEstimate& e);
+/// USD per GPU-hour: stated, else the first that the hardware file has.
+std::optional<double> price_of(const Request& r);
 /// The whole run; empty if neither --tokens nor a measured throughput is given.
 Section run_section(const Request& r, const TrainEstimate& e);
 

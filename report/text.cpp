@@ -180,7 +180,8 @@ std::string render_text(const Report& r, const Screen& screen) {
   out += verdict_text(r, screen);
   const Widths w = widths(r, screen.exact);
   for (const Section& s : r.sections) out += section_text(s, w, screen);
-  for (const Grid& g : r.grids) out += grid_text(g, screen) + "\n";
+  for (const Grid& g : r.grids)
+    if (!g.columns.empty()) out += grid_text(g, screen) + "\n";
   for (const std::string& n : r.notes) out += wrapped("note: ", n, screen.columns);
   while (out.ends_with("\n\n")) out.pop_back();
   return out;

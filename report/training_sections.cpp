@@ -1,8 +1,14 @@
 #include <fmt/format.h>
 
+#include <array>
+#include <cmath>
+#include <utility>
+
 #include "calc/run.hpp"
 #include "presets/weight_formats.hpp"
+#include "report/conventions.hpp"
 #include "report/sections.hpp"
+#include "report/stages.hpp"
 
 namespace llmcalc {
 namespace {
@@ -21,11 +27,21 @@ void add_process(Section& s, const Memory& m) {
   if (m.process != Bytes()) s.add("process_bytes", "process", m.process, "measured: driver, libraries, kernels");
 }
 
+/// "bf16", "nf4 frozen, adapters bf16"
+std::string held_formats(const Plan& p) {
+  const std::string trained(training_weights(p).name());
+  if (!trains_adapters(p)) return trained;
+  return fmt::format("{} frozen, adapters {}", weight_formats_text(p.base_precision), trained);
+}
+
 /// Bytes that the layers keep at this precision, or with recomputation, everything else as planned.
 Bytes kept_with(const Request& r, DType precision, Recompute recompute) {
   Plan p = r.plan;
   p.weight_precision = p.precision = precision;
   p.recompute = recompute;
+  p.recompute_method = RecomputeMethod::uniform;
+  p.recompute_layers = 1;
+  p.recompute_modules = RecomputeModule::core;
   return training_memory(r.model.arch, p, r.layout).activations;
 }
 
@@ -38,23 +54,68 @@ double causal_utilization(const Request& r, const TrainEstimate& e) {
   return model_utilization(of_causal, e.estimate, causal, r.layout, r.hardware->cluster.device);
 }
 
+std::string share(Seconds part, Seconds all) { return fmt::format("{:4.1f} %", 100 * (part / all)); }
+
+std::string title_of(const Stages& all, const Stage& fullest) {
+  if (all.stages.size() == 1) return "training memory, per GPU";
+  return fmt::format("training memory, per GPU of stage {} of {}, the fullest", fullest.rank + 1, all.stages.size());
+}
+
+std::string in_flight_text(const Request& r, const Stage& s) {
+  const std::string one = fmt::format("{} x {} tokens", r.plan.micro_batch, r.plan.seq);
+  if (ranks(r.layout, Group::pipeline) == 1) return one;
+  return fmt::format("{}, {} in flight{}", one, s.in_flight, r.layout.chunks > 1 ? " over all chunks" : "");
+}
+
+/// What limits the step: the peak, the bandwidth, links or launches.
+void add_limits(Section& s, const StepTime& t) {
+  const Time all = limits(t);
+  const std::array parts{all.compute, all.memory, all.communication, all.latency};
+  const auto bound_by = static_cast<std::size_t>(bound(all));
+  s.add("bound", "bound by", std::string(bound_names[bound_by]), Unit::none, share(parts[bound_by], t.total()));
+  for (std::size_t i = 0; i < parts.size(); ++i) s.add(fmt::format("limited_s.{}", bound_names[i]), "", parts[i]);
+}
+
+/// Parts that take no time stand in JSON alone, those that this layout cannot have nowhere.
+void add_breakdown(Section& s, const StepTime& t) {
+  for (std::size_t i = 0; i < part_count; ++i)
+    s.add(fmt::format("breakdown_s.{}", part_names[i]),
+          t.parts[i].value > 0 ? std::string(part_label(static_cast<Part>(i))) : "", t.parts[i],
+          share(t.parts[i], t.total()));
+}
+
 }  // namespace
 
+std::string_view part_label(Part p) {
+  constexpr std::array<std::string_view, part_count> labels{
+      "matrix products",   "attention cores",     "element-wise",    "launches",
+      "tensor parallel",   "context parallel",    "expert parallel", "data parallel",
+      "pipeline messages", "waiting for a stage", "bubble",          "optimizer"};
+  return labels[static_cast<std::size_t>(p)];
+}
+
 Section training_memory_section(const Request& r) {
-  const Memory m = training_memory(r.model.arch, r.plan, r.layout, process_bytes(r));
-  Section s{"memory", "training memory, per GPU", {}};
-  s.add("weights_bytes", "weights", m.weights, std::string(training_weights(r.plan).name()));
-  s.add("gradients_bytes", "gradients", m.gradients, fmt::format("{} bytes each", r.plan.gradient_bytes));
+  const Stages all = stages_of(r);
+  const Stage& fullest = all.fullest();
+  const Memory& m = fullest.memory;
+  Section s{"memory", title_of(all, fullest), {}};
+  const auto part = [&](Zero stage, std::string note) { return r.layout.zero < stage ? note : note + ", its share"; };
+  s.add("weights_bytes", "weights", m.weights, part(Zero::weights, held_formats(r.plan)));
+  s.add("gradients_bytes", "gradients", m.gradients,
+        part(Zero::gradients, fmt::format("{} bytes each", r.plan.gradient_bytes)));
   s.add("optimizer_bytes", "optimizer", m.optimizer,
-        keeps_master(r.plan) ? "float32 master copy included" : "no master copy");
-  s.add("activations_bytes", "activations", m.activations,
-        fmt::format("{} x {} tokens", r.plan.micro_batch, r.plan.seq));
-  s.add("logits_bytes", "logits", m.logits);
+        part(Zero::optimizer, keeps_master(r.plan) ? "float32 master copy included" : "no master copy"));
+  s.add("activations_bytes", "activations", m.activations, in_flight_text(r, fullest));
+  if (m.logits != Bytes() || ranks(r.layout, Group::pipeline) == 1) s.add("logits_bytes", "logits", m.logits);
+  if (m.gathered != Bytes()) s.add("gathered_bytes", "gathered weights", m.gathered, "of other ranks' shards");
+  if (m.buckets != Bytes()) s.add("buckets_bytes", "gradient buckets", m.buckets, "on their way to the shards");
+  if (m.exchange != Bytes()) s.add("exchange_bytes", "messages", m.exchange, "between stages, one in, one out");
   s.add("workspace_bytes", "workspace", m.workspace, "more, at the worst moment");
   add_process(s, m);
   s.add("total_bytes", "sum", m.total);
   s.add("peak_bytes", "peak", m.peak, m.peak == m.total ? "" : "not all of it is alive at once");
   s.add("parameters", "", m.parameters, Unit::parameters);
+  if (trains_adapters(r.plan)) s.add("trained_parameters", "trained", m.trained, Unit::parameters, "adapters");
   add_capacity(s, r, m.peak, 1);
   return s;
 }
@@ -95,8 +156,10 @@ Section activations_section(const Request& r) {
   if (p.attention == AttentionImpl::naive && core.value > 0)
     s.add("quadratic_equals_linear_seq", "scores exceed rest from",
           real(p.seq) * real((blocks - core).value) / real(core.value), Unit::tokens, "per sequence");
-  const bool whole = ranks(r.layout, Group::tensor) == 1;
-  if (p.precision.format().element_bits == 16 && whole && p.master && p.weight_precision == p.precision) {
+  const bool whole =
+      replica_devices(r.layout) == 1 && ranks(r.layout, Group::expert) == 1 && r.layout.zero == Zero::none;
+  if (p.precision.format().element_bits == 16 && whole && p.master && p.weight_precision == p.precision &&
+      !recomputes_partly(p) && !trains_adapters(p)) {
     // With a float32 master copy, 16 bits cost 2 bytes more per parameter in states and save activations.
     const Count saved = (kept_with(r, dtypes::fp32, p.recompute) - kept_with(r, p.precision, p.recompute)).value;
     const Count params = parameters(r.model.arch).total;
@@ -111,7 +174,6 @@ Section step_section(const Request& r, const TrainEstimate& e) {
   const Plan& p = r.plan;
   const Device& device = r.hardware->cluster.device;
   const StepTime& t = e.estimate;
-  const Time all = t.all();
   const Count gpus = devices(r.layout);
   Section s{"step", "one optimizer step", {}};
   s.add("time_s", e.estimated ? "time, estimated" : "time, at best", t.total(),
@@ -128,61 +190,147 @@ Section step_section(const Request& r, const TrainEstimate& e) {
     s.add("mfu_causal_exact", "MFU, causal pairs", causal_utilization(r, e), Unit::ratio,
           "--attention-flops full counts pairs that flash skips");
   s.add("hfu", "HFU", hardware_utilization(e, t, p, r.layout, device), Unit::ratio, "recomputation counted");
-  s.add("bound", "bound by", std::string(bound_names[static_cast<std::size_t>(bound(all))]));
-  const auto part = [&](const char* key, const char* label, Seconds v) {
-    s.add(fmt::format("breakdown_s.{}", key), v.value > 0 ? label : "", v,
-          fmt::format("{:4.1f} %", 100 * (v / t.total())));
-  };
-  part("compute", "compute-bound work", t.time.compute);
-  part("memory", "memory-bound work", t.time.memory);
-  part("communication", "communication", all.communication);
-  part("latency", "launches", t.time.latency);
-  part("optimizer", "optimizer", t.optimizer.memory);
+  add_limits(s, t);
+  add_breakdown(s, t);
   return s;
 }
 
-Section run_section(const Request& r, const TrainEstimate& e) {
-  const Plan& p = r.plan;
-  const RunInputs& run = r.run;
-  const Count gpus = devices(r.layout);
-  Section s{"run", "the whole run", {}};
-  const double predicted = tokens_per_second(e, e.estimate);
-  const double rate = run.measured_tokens_per_s.value_or(predicted);
-  const double per_token = static_cast<double>(e.flops.model_total.value) / real(p.micro_batch * p.seq);
-  const double hardware_per_token = static_cast<double>(e.flops.hardware_total.value) / real(p.micro_batch * p.seq);
-  const FlopsPerSecond peak = r.hardware->cluster.device.peak(p.precision);
-  if (run.measured_tokens_per_s) {
-    s.add("measured_tokens_per_s", "measured", rate, Unit::tokens_per_second, fmt::format("{} GPUs", gpus));
-    s.add("mfu", "MFU", mfu(per_token, rate, gpus, peak), Unit::ratio, "from the measured throughput");
-    s.add("hfu", "HFU", hfu(hardware_per_token, rate, gpus, peak), Unit::ratio);
-    const Parameters n = parameters(r.model.arch);
-    s.add("mfu_6nd", "MFU by 6N", mfu(6 * real(n.active), rate, gpus, peak), Unit::ratio,
-          "6 x active parameters, no attention");
-  }
-  if (!run.tokens) return s;
-  const Seconds time = training_time(real(*run.tokens), rate);
-  const double gpu_hours = device_hours(gpus, time);
-  s.add("tokens", "tokens", *run.tokens, Unit::tokens);
-  s.add("words", "words", words_of_tokens(real(*run.tokens)), Unit::none, "1.3 tokens each");
-  s.add("flops", "model FLOPs",
-        Flops((*run.tokens * e.flops.model_total).value / static_cast<Wide>(p.micro_batch * p.seq)),
-        "per token x tokens");
-  const bool possible = run.measured_tokens_per_s || fits(r, e.memory.peak, 1);
-  const auto marked = [&](std::string note) {
-    return possible ? note : "not possible: does not fit" + (note.empty() ? "" : "; " + note);
-  };
-  s.add("days", "time", days(time), Unit::days, marked(replicas(r.layout) > 1 ? "gradient exchange not counted" : ""));
-  s.add("gpu_hours", "GPU-hours", gpu_hours, Unit::hours, marked(""));
-  if (run.watts) {
-    const double kwh = energy_kwh(gpu_hours, *run.watts, run.pue);
-    s.add("energy_kwh", "energy", kwh, Unit::kilowatt_hours,
-          marked(fmt::format("{} W each, PUE {}", *run.watts, run.pue)));
-    if (run.co2) s.add("co2_kg", "CO2", co2_kg(kwh, *run.co2), Unit::kilograms, marked(""));
-  }
-  if (run.price)
-    s.add("cost_usd", "cost", cost(gpu_hours, *run.price), Unit::dollars,
-          marked(fmt::format("{} USD per GPU-hour", *run.price)));
+Section utilization_section(const Request& r, const TrainEstimate& e) {
+  const Device& device = r.hardware->cluster.device;
+  Section s{"utilization", "the same throughput by convention", {}};
+  const double rate = tokens_per_second(e, e.estimate);
+  for (const Convention& c : conventions(r.model.arch, r.plan, r.layout, r.hardware->cluster))
+    s.add(std::string(c.key), std::string(c.key),
+          mfu(c.flops_per_token, rate, devices(r.layout), device.peak(r.plan.precision)), Unit::ratio,
+          std::string(c.formula));
   return s;
 }
+
+namespace {
+
+/// The run at a throughput that is measured, stated as MFU, or predicted.
+class RunTable {
+ public:
+  RunTable(const Request& r, const TrainEstimate& e)
+      : r_(r), run_(r.run), e_(e), gpus_(devices(r.layout)), rate_(throughput()) {
+    possible_ = run_.measured_tokens_per_s || run_.mfu || fits(r, e.memory.peak, 1);
+  }
+
+  Section section() {
+    if (run_.measured_tokens_per_s) add_measured();
+    if (run_.tokens) {
+      add_tokens();
+      add_days();
+      if (run_.mtbf) add_failures();
+      if (run_.days) add_gpus();
+      add_energy();
+      add_cost();
+    }
+    return std::move(s_);
+  }
+
+ private:
+  double per_token(Flops of_micro_batch) const {
+    return static_cast<double>(of_micro_batch.value) / real(mul(r_.plan.micro_batch, r_.plan.seq));
+  }
+  FlopsPerSecond peak() const { return r_.hardware->cluster.device.peak(r_.plan.precision); }
+  double throughput() const {
+    if (run_.measured_tokens_per_s) return *run_.measured_tokens_per_s;
+    if (run_.mfu) return *run_.mfu * real(gpus_) * peak().value / per_token(e_.flops.model_total);
+    return tokens_per_second(e_, e_.estimate);
+  }
+  std::string marked(const std::string& note) const {
+    return possible_ ? note : "not possible: does not fit" + (note.empty() ? "" : "; " + note);
+  }
+
+  void add_measured() {
+    s_.add("measured_tokens_per_s", "measured", rate_, Unit::tokens_per_second, fmt::format("{} GPUs", gpus_));
+    s_.add("mfu", "MFU", mfu(per_token(e_.flops.model_total), rate_, gpus_, peak()), Unit::ratio,
+           "from the measured throughput");
+    s_.add("hfu", "HFU", hfu(per_token(e_.flops.hardware_total), rate_, gpus_, peak()), Unit::ratio);
+    const Parameters n = parameters(r_.model.arch);
+    s_.add("mfu_6nd", "MFU by 6N", mfu(6 * real(n.active), rate_, gpus_, peak()), Unit::ratio,
+           "6 x active parameters, no attention");
+  }
+
+  void add_tokens() {
+    s_.add("tokens", "tokens", *run_.tokens, Unit::tokens);
+    s_.add("words", "words", words_of_tokens(real(*run_.tokens)), Unit::none, "1.3 tokens each");
+    s_.add("flops", "model FLOPs",
+           Flops((*run_.tokens * e_.flops.model_total).value / static_cast<Wide>(r_.plan.micro_batch * r_.plan.seq)),
+           "per token x tokens");
+  }
+
+  void add_days() {
+    time_ = training_time(real(*run_.tokens), rate_);
+    hours_ = device_hours(gpus_, time_);
+    const std::string how = run_.mfu ? fmt::format("at {:g} % MFU", 100 * *run_.mfu) : "";
+    s_.add("days", "time", days(time_), Unit::days, marked(how));
+    s_.add("gpu_hours", "GPU-hours", hours_, Unit::hours, marked(how));
+  }
+
+  /// What checkpoints and failures add to the run, whose cost and energy count them.
+  void add_failures() {
+    const States all = training_states(r_.model.arch, r_.plan);
+    const Bytes checkpoint = all.weights + all.optimizer;
+    const Failures f{.mtbf_hours = *run_.mtbf,
+                     .devices = gpus_,
+                     .checkpoint = checkpoint / *run_.storage,
+                     .restart = Seconds(run_.restart)};
+    const double kept = goodput(f);
+    s_.add("checkpoint_bytes", "checkpoint", checkpoint, "weights and optimizer state");
+    s_.add("checkpoint_s", "written in", f.checkpoint, "while the run waits");
+    s_.add("checkpoint_interval_s", "a checkpoint every", checkpoint_interval(f), "the best interval (Daly)");
+    s_.add("failures", "failures", time_.value / kept / time_between_failures(f).value, Unit::none,
+           fmt::format("one in {:g} h of a GPU", *run_.mtbf));
+    s_.add("goodput", "time that counts", kept, Unit::ratio, "the rest: checkpoints, lost work, restarts");
+    s_.add("effective_days", "time with failures", days(time_) / kept, Unit::days, marked(""));
+    hours_ /= kept;
+    s_.add("effective_gpu_hours", "GPU-hours with failures", hours_, Unit::hours, marked(""));
+  }
+
+  void add_gpus() {
+    const Count replica = replica_devices(r_.layout);
+    const double needed = real(*run_.tokens) / (*run_.days * seconds_per_day * rate_ / real(gpus_));
+    const Count gpus = ceil_div(static_cast<Count>(std::ceil(needed)), replica) * replica;
+    s_.add("gpus_needed", fmt::format("GPUs for {:g} days", *run_.days), gpus, Unit::none,
+           "whole replicas, each GPU as fast as here");
+  }
+
+  void add_energy() {
+    if (!run_.watts) return;
+    const double kwh = energy_kwh(hours_, *run_.watts, run_.pue);
+    s_.add("energy_kwh", "energy", kwh, Unit::kilowatt_hours,
+           marked(fmt::format("{} W each, PUE {}", *run_.watts, run_.pue)));
+    if (run_.co2) s_.add("co2_kg", "CO2", co2_kg(kwh, *run_.co2), Unit::kilograms, marked(""));
+  }
+
+  void add_cost() {
+    const std::optional<double> price = price_of(r_);
+    if (!price) return;
+    const char* whose = run_.price ? "" : ", the preset's first";
+    s_.add("cost_usd", "cost", cost(hours_, *price), Unit::dollars,
+           marked(fmt::format("{} USD per GPU-hour{}", *price, whose)));
+  }
+
+  const Request& r_;
+  const RunInputs& run_;
+  const TrainEstimate& e_;
+  Count gpus_;
+  double rate_, hours_ = 0;
+  Seconds time_;
+  bool possible_;
+  Section s_{"run", "the whole run", {}};
+};
+
+}  // namespace
+
+std::optional<double> price_of(const Request& r) {
+  if (r.run.price) return r.run.price;
+  if (!r.hardware || r.hardware->prices.empty()) return std::nullopt;
+  return r.hardware->prices[0].usd_per_hour;
+}
+
+Section run_section(const Request& r, const TrainEstimate& e) { return RunTable(r, e).section(); }
 
 }  // namespace llmcalc

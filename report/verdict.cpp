@@ -44,9 +44,8 @@ std::string time_label(const Report& r, std::string_view estimate) {
 /// "compute, 93.1 % of the step"
 std::string bound_text(const Report& r) {
   const std::string bound = said(r, "step.bound");
-  const Row* part = r.row("step.breakdown_s." + bound);
-  if (part == nullptr) return bound;
-  return fmt::format("{}, {} of the step", bound, part->note.substr(part->note.find_first_not_of(' ')));
+  const std::string& share = r.row("step.bound")->note;
+  return fmt::format("{}, {} of the step", bound, share.substr(share.find_first_not_of(' ')));
 }
 
 std::string run_text(const Report& r) {

@@ -7,8 +7,17 @@
 #include "text/error.hpp"
 
 namespace llmcalc {
+namespace {
 
-int ask(const Question& question, const Arguments& arguments) {
+bool fits(const Report& report) {
+  for (const char* path : {"memory.fits", "inference_memory.fits"})
+    if (const Row* row = report.row(path); row != nullptr && !std::get<bool>(row->value)) return false;
+  return true;
+}
+
+}  // namespace
+
+Request request(const Question& question, const Arguments& arguments) {
   if (question.needs_hardware && !arguments.has("--hardware"))
     throw InputError(
         fmt::format("'llmcalc {}' needs --hardware HW; 'llmcalc list hardware' shows what there is", question.name));
@@ -16,7 +25,17 @@ int ask(const Question& question, const Arguments& arguments) {
   r.model = load_model(arguments.word("MODEL"));
   arguments.apply(r);
   check(r);
-  return print(answer(question, r), arguments.screen());
+  return r;
+}
+
+int ask(const Question& question, const Arguments& arguments) {
+  return print_answer(question, request(question, arguments), arguments.screen());
+}
+
+int print_answer(const Question& question, const Request& r, const Screen& screen) {
+  const Report report = answer(question, r);
+  const int code = print(report, screen);
+  return r.require_fit && !fits(report) ? 1 : code;
 }
 
 int print(const Report& report, const Screen& screen) {

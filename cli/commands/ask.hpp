@@ -6,8 +6,14 @@
 
 namespace llmcalc {
 
+/// Reads and checks what a question is about.
+Request request(const Question& question, const Arguments& arguments);
+
 /// Reads, checks, computes, prints; the exit code.
 int ask(const Question& question, const Arguments& arguments);
+
+/// Prints the answer to a request; the exit code: 1 where it does not fit and must.
+int print_answer(const Question& question, const Request& r, const Screen& screen);
 
 /// Prints it; the exit code.
 int print(const Report& report, const Screen& screen);

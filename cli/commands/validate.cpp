@@ -125,10 +125,10 @@ void check_all(const Options& o, const std::vector<validate::Case>& cases, bool 
   if (timed) check_room(as_timed(cases), o.parts(), where);
 }
 
-Found found(const Options& o, const Request& r, const std::vector<validate::Case>& cases) {
+Validated found(const Options& o, const Request& r, const std::vector<validate::Case>& cases) {
   const validate::Where where = o.where();
   ProgressLine line;
-  Found f{verdicts(cases, o.parts(), where, line), {}, {}};
+  Validated f{verdicts(cases, o.parts(), where, line), {}, {}};
   if (r.hardware)
     f.times = timed(o.one() ? cases : as_timed(cases), r.hardware->cluster.device, o.parts(), o.runs(), where, line);
   line.show("the device's instruments");
@@ -138,7 +138,7 @@ Found found(const Options& o, const Request& r, const std::vector<validate::Case
 }
 
 /// Adds the readings of the device's instruments, and utilisation if a step was timed.
-void add_metered(Report& report, const Request& r, const validate::Case& c, const Found& f) {
+void add_metered(Report& report, const Request& r, const validate::Case& c, const Validated& f) {
   add_instruments(report, *f.metered);
   if (!r.hardware) return;
   for (const validate::Timing& t : f.times[0])
@@ -180,7 +180,7 @@ json::Value run_inputs(const Options& o, const Request& r) {
   return v;
 }
 
-Report report_of(const Options& o, const Request& r, const std::vector<validate::Case>& cases, const Found& f) {
+Report report_of(const Options& o, const Request& r, const std::vector<validate::Case>& cases, const Validated& f) {
   Report report;
   report.command = "validate";
   report.title = fmt::format("{}: the reference transformer against the prediction",
@@ -213,7 +213,7 @@ int run_validate(const Arguments& arguments) {
   if (arguments.has("--hardware")) r.hardware = load_hardware(arguments.text("--hardware"));
   const std::vector<validate::Case> cases = o.one() ? std::vector{asked(arguments, r)} : cases_of(o.suite());
   check_all(o, cases, r.hardware.has_value());
-  const Found f = found(o, r, cases);
+  const Validated f = found(o, r, cases);
   print(report_of(o, r, cases, f), arguments.screen());
   return exit_code(f, o.check_time());
 }

@@ -6,19 +6,19 @@ namespace llmcalc {
 
 using validate::Verdict;
 
-bool Found::exact() const {
+bool Validated::exact() const {
   return std::all_of(verdicts.begin(), verdicts.end(), [](const Verdict& v) { return v.differing() == 0; });
 }
 
-std::vector<std::string> Found::names() const {
+std::vector<std::string> Validated::names() const {
   std::vector<std::string> all;
   for (const Verdict& v : verdicts) all.push_back(v.name);
   return all;
 }
 
-int exit_code(const Found& f, bool check_time) { return f.exact() && (!check_time || in_time(f.times)) ? 0 : 1; }
+int exit_code(const Validated& f, bool check_time) { return f.exact() && (!check_time || in_time(f.times)) ? 0 : 1; }
 
-void conclude(Report& report, const Found& f, bool check_time) {
+void conclude(Report& report, const Validated& f, bool check_time) {
   std::string text = conclusion(f.verdicts) + time_conclusion(f.times);
   if (f.exact() && check_time && !in_time(f.times)) text += "; outside the band, " + worst_time(f.names(), f.times);
   report.verdict = {{"", text, exit_code(f, check_time) != 0}};

@@ -9,7 +9,7 @@
 
 namespace llmcalc {
 
-struct Found {
+struct Validated {
   std::vector<validate::Verdict> verdicts;
   Times times;
   std::optional<validate::Metered> metered;  ///< of one model, where the device has instruments
@@ -18,9 +18,9 @@ struct Found {
 };
 
 /// Exit code 0 if all exact numbers match and, with `check_time`, every time is within its band; otherwise 1.
-int exit_code(const Found& f, bool check_time);
+int exit_code(const Validated& f, bool check_time);
 
 /// The report's last line, which names the worst offender where the exit code is 1.
-void conclude(Report& report, const Found& f, bool check_time);
+void conclude(Report& report, const Validated& f, bool check_time);
 
 }  // namespace llmcalc

@@ -9,8 +9,8 @@
 #include "calc/run.hpp"
 #include "presets/builtin.hpp"
 #include "presets/load.hpp"
+#include "report/conventions.hpp"
 #include "text/names.hpp"
-#include "validate/conventions.hpp"
 
 namespace llmcalc {
 namespace {
@@ -276,8 +276,9 @@ Section mfu_section(const validate::Case& c, double step_seconds, const std::str
   s.add("tokens_per_s", "throughput", rate, Unit::tokens_per_second);
   s.add("peak_flops_per_s", "", peak.value);
   s.add("", "peak", fmt::format("{:.4g} TFLOP/s", peak.value / 1e12), Unit::none, card.title);
-  for (const validate::Convention& v : validate::conventions(c.arch, c.plan))
-    s.add(v.key, v.key, mfu(v.flops_per_token, rate, 1, peak), Unit::ratio, v.formula);
+  for (const Convention& v : conventions(c.arch, c.plan))
+    s.add(std::string(v.key), std::string(v.key), mfu(v.flops_per_token, rate, 1, peak), Unit::ratio,
+          std::string(v.formula));
   return s;
 }
 

@@ -39,6 +39,11 @@ std::string plain(const json::Value& v) { return v.is_string() ? v.get<std::stri
 /// The text to type for a saved value; nothing for a flag that was not given.
 std::optional<std::string> typed(const Option& o, const json::Value& saved) {
   if (saved.is_object()) return std::nullopt;  // formats by component follow from the model and --precision
+  if (saved.is_array()) {                      // layers of stages
+    std::string all;
+    for (const json::Value& v : saved) all += (all.empty() ? "" : ",") + plain(v);
+    return all;
+  }
   if (!saved.is_boolean()) return plain(saved);
   const bool on = saved.get<bool>();
   if (!o.value.empty()) return on ? "on" : "off";

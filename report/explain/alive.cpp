@@ -57,7 +57,7 @@ std::vector<AliveTensor> named(const Moment& m, const OpList& ops, const Pricing
 }
 
 /// The tensors that one kind of segment adds, and its peak.
-struct Part {
+struct HeldPart {
   std::string name;
   LayerKind kind;
   Bytes kept, input;
@@ -72,12 +72,11 @@ std::string name_of(const Segment& s) {
   return fmt::format("{}{}block", s.layer.experts ? "experts " : "", attention);
 }
 
-Part part(const Segment& s, const Plan& plan, Bytes logits) {
+HeldPart part(const Segment& s, const Plan& plan, Bytes logits) {
   const Pricing p = pricing(plan, Phase::training);
-  const bool without_core = plan.recompute == Recompute::selective;
   const Bytes mine = s.kind == SegmentKind::head ? logits : Bytes();
-  const Liveness l = liveness(s.ops, p, s.input_elements, without_core, mine);
-  const WorstMoments w = worst_moments(s.ops, p, s.input_elements, without_core, mine);
+  const Liveness l = liveness(s.ops, p, s.input_elements, mine);
+  const WorstMoments w = worst_moments(s.ops, p, s.input_elements, mine);
   std::vector<AliveTensor> forward = named(w.forward, s.ops, p), backward = named(w.backward, s.ops, p);
   if (plan.recompute == Recompute::full && s.kind == SegmentKind::block)
     forward.push_back({"gradient of its output", l.output});
@@ -91,14 +90,15 @@ void append(std::vector<AliveTensor>& to, const std::vector<AliveTensor>& from, 
 }
 
 /// The tensors kept by the layers before number `layer`, kind by kind.
-std::vector<AliveTensor> kept_before(const Arch& arch, const std::vector<Part>& parts, const Plan& plan, Count layer) {
+std::vector<AliveTensor> kept_before(const Arch& arch, const std::vector<HeldPart>& parts, const Plan& plan,
+                                     Count layer) {
   std::vector<AliveTensor> all;
   const LayerKinds kinds = layer_kinds(arch);
   if (parts.front().kept != Bytes()) all.push_back({"kept by the embedding", parts.front().kept});
   for (std::size_t k = 0; k + 2 < parts.size(); ++k) {
     Count n = 0;
     for (Count i = 0; i < layer; ++i) n += kind_index(kinds, i) == k;
-    const Part& p = parts[k + 1];
+    const HeldPart& p = parts[k + 1];
     const Bytes bytes = n * (plan.recompute == Recompute::full ? p.input : p.kept);
     if (bytes != Bytes()) all.push_back({fmt::format("kept by {} x {}", n, p.name), bytes});
   }
@@ -110,7 +110,7 @@ std::vector<AliveTensor> kept_before(const Arch& arch, const std::vector<Part>& 
 std::vector<AliveTensor> alive_in_training(const Setting& s) {
   if (!s.parts().terms) return {};
   const Bytes logits(std::get<Count>(s.row("memory.logits_bytes")->value));
-  std::vector<Part> parts;
+  std::vector<HeldPart> parts;
   for_each_operator(s.arch(), s.plan(), s.layout(), training_step(s.plan()), [&](const OperatorRow& row) {
     if (row.index == 0) parts.push_back(part(row.segment, s.plan(), logits));
   });
@@ -134,7 +134,7 @@ std::vector<AliveTensor> alive_in_inference(const Setting& s) {
     for_each_operator(s.arch(), plan, s.layout(), step, [&](const OperatorRow& row) {
       if (row.index > 0) return;
       const Segment& seg = row.segment;
-      const Moment m = worst_moments(seg.ops, p, seg.input_elements, false).forward;
+      const Moment m = worst_moments(seg.ops, p, seg.input_elements).forward;
       if (m.total() <= total(worst)) return;
       worst.clear();
       append(worst, named(m, seg.ops, p), name);

@@ -1,12 +1,12 @@
 #include "report/explain/clockwork.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "calc/roofline.hpp"
 #include "calc/train.hpp"
+#include "report/explain/merged_terms.hpp"
 #include "report/explain/sum.hpp"
 
 namespace llmcalc::explain {
@@ -21,51 +21,25 @@ struct Run {
 
 bool is_exchange(const Run& r) { return std::holds_alternative<Collective>(r.op.shape); }
 
+/// Layers of a segment that run forward again in backward.
+Count layers_again(const Setting& s, const OperatorRow& row) {
+  if (!row.again) return 0;
+  const Plan& p = s.plan();
+  if (!recomputes_block(p)) return row.segment.repeats;
+  return layers_in(row.segment.layer, first_layers(whole_model(layer_kinds(s.arch())), p.recompute_layers));
+}
+
 std::vector<Run> runs(const Setting& s, const Pass& pass) {
   std::vector<Run> all;
   for_each_operator(s.arch(), s.plan(), s.layout(), pass.step, [&](const OperatorRow& row) {
     const Count layers = row.segment.repeats;
-    all.push_back({row.op, row.again ? 2 * layers : layers, Direction::forward});
+    all.push_back({row.op, layers + layers_again(s, row), Direction::forward});
     if (pass.phase != Phase::training) return;
     all.push_back({row.op, layers, Direction::backward_input});
     if (!is_exchange(all.back())) all.push_back({row.op, layers, Direction::backward_weight});
   });
   return all;
 }
-
-/// Terms that are equal but for their count and operator are one: "attn.k, attn.v forward".
-class Merged {
- public:
-  explicit Merged(std::vector<Symbol> symbols) : terms_{std::move(symbols), {}} {}
-
-  void add(const std::string& name, const std::string& what, Count times, std::vector<std::string> values) {
-    for (Row& r : rows_) {
-      if (r.values != values || r.what != what) continue;
-      r.times += times;
-      if (std::find(r.names.begin(), r.names.end(), name) == r.names.end()) r.names.push_back(name);
-      return;
-    }
-    rows_.push_back({{name}, what, times, std::move(values)});
-  }
-
-  Terms terms() {
-    for (Row& r : rows_) {
-      r.values.insert(r.values.begin(), number_text(r.times));
-      terms_.rows.push_back({fmt::format("{} {}", fmt::join(r.names, ", "), r.what), r.values});
-    }
-    return std::move(terms_);
-  }
-
- private:
-  struct Row {
-    std::vector<std::string> names;
-    std::string what;
-    Count times;
-    std::vector<std::string> values;
-  };
-  std::vector<Row> rows_;
-  Terms terms_;
-};
 
 const char* direction(const Run& r) {
   constexpr const char* names[] = {"forward", "backward", "weight gradient"};
@@ -96,7 +70,7 @@ bool is_nothing(const Cost& c) { return c.executed == Flops() && c.moved.total()
 /// A term per operator with what values(run, cost) says; nothing where that is empty.
 template <typename Values>
 Terms operators(const Setting& s, const Pass& pass, std::vector<Symbol> symbols, const Values& values) {
-  Merged t(std::move(symbols));
+  MergedTerms t(std::move(symbols));
   if (!s.parts().terms) return t.terms();
   const Pricing p = pricing(s.plan(), pass.phase, s.layout());
   for (const Run& r : runs(s, pass)) {
@@ -161,48 +135,119 @@ Terms operators_at_peaks(const Setting& s, const Pass& pass, bool bound) {
                    });
 }
 
-/// An exchange goes round the ring twice (all-reduce) or once.
-void add_exchange(Merged& t, const Run& r, const Collective& c, CollectiveOp op, const Pricing& p) {
-  const Bytes message =
-      c.number_bytes > 0 ? Bytes(mul(c.elements, c.number_bytes)) : bytes_of(p.activation, c.elements);
-  t.add(std::string(r.op.name), fmt::format("{}, {}", direction(r), name(op)), r.times * c.repeats,
-        {op == CollectiveOp::all_reduce ? "2" : "1", number_text(message.value)});
+Part work_part(const Op& op) {
+  if (std::holds_alternative<Attention>(op.shape)) return Part::attention;
+  const bool product = std::holds_alternative<Linear>(op.shape) || std::holds_alternative<LinearAttention>(op.shape);
+  return product ? Part::matmul : Part::elementwise;
 }
 
-Terms exchanges(const Setting& s, const Pass& pass) {
-  Merged t({{"n_j", "times that an exchange happens", ""},
-            {"a_j", "rounds of the ring: all-reduce 2, others 1", ""},
-            {"M_j", "bytes of its message", ""}});
-  if (!s.parts().terms) return t.terms();
+/// The operators of one kind of work, with FLOPs and bytes; with the rates that each reaches; with its format's peak.
+Terms work_terms(const Setting& s, const Pass& pass, Part part) {
+  return operators(s, pass,
+                   {{"n_i", "times that an operator runs, alike ones together", ""},
+                    {"F_i", "FLOPs that it executes", ""},
+                    {"M_i", "bytes that it moves", ""}},
+                   [&](const Run& r, const Cost& c) -> std::vector<std::string> {
+                     if (is_nothing(c) || work_part(r.op) != part) return {};
+                     return {digits(c.executed.value), number_text(c.moved.total())};
+                   });
+}
+Terms measured_work(const Setting& s, const Pass& pass, Part part) {
+  const Pricing p = pricing(s.plan(), pass.phase, s.layout());
+  const Rates rates = estimated_rates(s.device(), s.plan());
+  return operators(s, pass,
+                   {{"n_i", "times that an operator runs, alike ones together", ""},
+                    {"F_i", "FLOPs that it executes", ""},
+                    {"M_i", "bytes that it moves", ""},
+                    {"c_i", "FLOP/s that it reaches", ""},
+                    {"b_i", "bytes/s that it reaches", ""},
+                    {"x_i", "share of the shorter of its times that is added to the longer", ""}},
+                   [&](const Run& r, const Cost& c) -> std::vector<std::string> {
+                     if (is_nothing(c) || work_part(r.op) != part) return {};
+                     const OpRates own = reached(r.op, c, p, r.direction, rates);
+                     return {digits(c.executed.value), number_text(c.moved.total()), number_text(own.compute.value),
+                             number_text(own.memory.value), number_text(own.exposed)};
+                   });
+}
+Terms work_at_peaks(const Setting& s, const Pass& pass, Part part) {
+  const Rates rates = rates_of(s, !s.estimated());
+  return operators(s, pass,
+                   {{"n_i", "times that an operator runs, alike ones together", ""},
+                    {"F_i", "FLOPs that it executes", ""},
+                    {"c_i", "FLOP/s of its format", ""}},
+                   [&](const Run& r, const Cost& c) -> std::vector<std::string> {
+                     if (c.executed == Flops() || work_part(r.op) != part) return {};
+                     return {digits(c.executed.value), number_text(format_rate(r.op, rates).value)};
+                   });
+}
+
+/// A message of a collective: its group, operation and bytes.
+Exchange message_of(const Collective& c, CollectiveOp op, const Pricing& p) {
+  const Bytes bytes = c.number_bytes > 0 ? Bytes(mul(c.elements, c.number_bytes)) : bytes_of(p.activation, c.elements);
+  return {.group = c.group, .op = op, .messages = 1, .bytes = bytes, .routing = c.routing};
+}
+
+/// Calls f(run, exchange, times) for every exchange of a part, and each direction in which it happens.
+template <typename F>
+void for_each_exchange(const Setting& s, const Pass& pass, Part part, const F& f) {
   const Pricing p = pricing(s.plan(), pass.phase, s.layout());
   for (const Run& r : runs(s, pass)) {
     const Collective* c = std::get_if<Collective>(&r.op.shape);
-    if (!c) continue;
-    if (!is_backward(r.direction) && c->forward_on) add_exchange(t, r, *c, c->forward, p);
-    if (is_backward(r.direction) && c->backward_on) add_exchange(t, r, *c, c->backward, p);
-    if (is_backward(r.direction) && c->regather) add_exchange(t, r, *c, c->forward, p);
+    if (c == nullptr || part_of(c->group) != part) continue;
+    const auto happens = [&](CollectiveOp op) { f(r, message_of(*c, op, p), r.times * c->repeats); };
+    if (!is_backward(r.direction) && c->forward_on) happens(c->forward);
+    if (is_backward(r.direction) && c->backward_on) happens(c->backward);
+    if (is_backward(r.direction) && c->regather) happens(c->forward);
   }
+}
+
+std::string exchange_name(const Run& r, const Exchange& e) { return fmt::format("{}, {}", direction(r), name(e.op)); }
+
+/// Exchanges of a ring: twice round (all-reduce) or once.
+Terms ring_exchanges(const Setting& s, const Pass& pass) {
+  MergedTerms t({{"n_j", "times that an exchange happens", ""},
+                 {"a_j", "rounds of the ring: all-reduce 2, others 1", ""},
+                 {"M_j", "bytes of its message", ""}});
+  if (!s.parts().terms) return t.terms();
+  for_each_exchange(s, pass, Part::tp, [&](const Run& r, const Exchange& e, Count times) {
+    t.add(std::string(r.op.name), exchange_name(r, e), times,
+          {e.op == CollectiveOp::all_reduce ? "2" : "1", number_text(e.bytes.value)});
+  });
   return t.terms();
 }
 
-std::string exchange_text(const Setting& s, bool bound) { return ring_text(s, bound, "a_j", "M_j"); }
-
-std::string exchange_sum(const Setting& s, bool bound) {
-  return product({exposed(s), "sum(" + product({"n_j", exchange_text(s, bound)}) + ")"});
+/// Exchanges over any levels, with the seconds of one.
+Terms timed_exchanges(const Setting& s, const Pass& pass, Part part, bool bound) {
+  MergedTerms t({{"n_j", "times that an exchange happens", ""},
+                 {"M_j", "bytes of its message", ""},
+                 {"w_j", "latencies that it waits for one after another, s", ""},
+                 {"x_j", "seconds per byte, over all levels of the network", ""}});
+  if (!s.parts().terms) return t.terms();
+  const double share = rates_of(s, bound || !s.estimated()).link;
+  for_each_exchange(s, pass, part, [&](const Run& r, const Exchange& e, Count times) {
+    const ExchangeTime one = exchange_time(e, s.layout(), s.cluster(), share);
+    const double per_byte = e.bytes.value > 0 ? one.transfer.value / share / static_cast<double>(e.bytes.value) : 0;
+    t.add(std::string(r.op.name), exchange_name(r, e), times,
+          {number_text(e.bytes.value), number_text(one.waits.value), number_text(per_byte)});
+  });
+  return t.terms();
 }
 
-/// The whole pass as one operator: does the peak limit it?
-bool step_is_compute_bound(const Setting& s, const Pass& pass) {
-  const Rates rates = estimated_rates(s.device(), s.plan());
-  const Pricing p = pricing(s.plan(), pass.phase, s.layout());
-  double compute = 0, memory = 0;
-  for (const Run& r : runs(s, pass)) {
-    const Cost c = r.times * cost(r.op, p, r.direction);
-    compute += (c.executed / format_rate(r.op, rates)).value;
-    memory += (c.moved.weights + c.moved.cache) / rates.memory.value;
-  }
-  return compute >= memory;
+bool has_exchanges(const Setting& s, const Pass& pass, Part part) {
+  bool any = false;
+  for_each_exchange(s, pass, part, [&](const Run&, const Exchange&, Count) { any = true; });
+  return any;
 }
+
+Formula exchanges(const Setting& s, const Pass& pass, Part part, bool bound) {
+  if (part == Part::tp && is_one_ring(s))
+    return {product({exposed(s), "sum(" + product({"n_j", ring_text(s, bound, "a_j", "M_j")}) + ")"}),
+            {},
+            {ring_exchanges(s, pass)}};
+  return {product({exposed(s), "sum(n_j*(w_j + x_j*M_j))"}), {}, {timed_exchanges(s, pass, part, bound)}};
+}
+
+bool step_is_compute_bound(const Setting& s, const Pass& pass) { return step_slowdown(s, pass) == 1; }
 
 /// Seconds of all FLOPs of the step's roofline, and the terms of that.
 std::string step_flops_time(const Setting& s, bool bound) {
@@ -214,6 +259,24 @@ Terms step_terms(const Setting& s, const Pass& pass, bool bound) {
 
 }  // namespace
 
+double step_slowdown(const Setting& s, const Pass& pass) {
+  const Rates rates = rates_of(s, !s.estimated());
+  const Pricing p = pricing(s.plan(), pass.phase, s.layout());
+  double compute = 0, memory = 0;
+  for (const Run& r : runs(s, pass)) {
+    const Cost c = r.times * cost(r.op, p, r.direction);
+    compute += (c.executed / format_rate(r.op, rates)).value;
+    memory += (c.moved.weights + c.moved.cache) / rates.memory.value;
+  }
+  return std::max(1.0, memory / compute);
+}
+
+bool is_one_ring(const Setting& s) {
+  const Route r = route(s.cluster(), s.layout(), Group::tensor);
+  return s.layout().collectives == Collectives::ring && !folds_experts(s.layout()) &&
+         std::count_if(r.ranks.begin(), r.ranks.end(), [](Count n) { return n > 1; }) == 1;
+}
+
 Pass training_pass(const Plan& p) { return {training_step(p), Phase::training}; }
 Pass prefill_pass(const Plan& p) { return {prefill_step(p, p.prompt), Phase::prefill}; }
 Pass decode_pass(const Plan& p, Count context) {
@@ -224,7 +287,7 @@ Pass decode_pass(const Plan& p, Count context) {
 std::string compute_rate(const Setting& s, bool bound) { return bound || !s.estimated() ? "pi" : "e*pi"; }
 std::string memory_rate(const Setting& s, bool bound) { return bound || !s.estimated() ? "beta" : "e_m*beta"; }
 
-std::string exposed(const Setting& s) { return s.plan().overlap > 0 ? "(1 - omega)" : ""; }
+std::string exposed(const Setting& s) { return hidden_inside(s.plan()) > 0 ? "(1 - omega)" : ""; }
 
 std::string ring_text(const Setting& s, bool bound, const std::string& passes, const std::string& bytes) {
   const bool slowed = !bound && s.estimated() && s.device().achieved.present;
@@ -244,8 +307,9 @@ Formula pass_time(const Setting& s, const Pass& pass, bool bound) {
   }
   f.terms = {own ? measured_operators(s, pass, Limited::either, bound) : step_terms(s, pass, bound)};
   if (!s.tensor_parallel()) return f;
-  f.expression += " + " + exchange_sum(s, bound);
-  f.terms.push_back(exchanges(s, pass));
+  const Formula messages = exchanges(s, pass, Part::tp, bound);
+  f.expression += " + " + messages.expression;
+  f.terms.push_back(messages.terms[0]);
   return f;
 }
 
@@ -266,10 +330,28 @@ Formula memory_time(const Setting& s, const Pass& pass, const std::string& n) {
           {},
           {operators(s, pass, op ? Limited::memory : Limited::either)}};
 }
-Formula exchange_time(const Setting& s, const Pass& pass, const std::string& n) {
-  if (!s.tensor_parallel()) return {"0"};
-  return {product({n, exchange_sum(s, false)}), {}, {exchanges(s, pass)}};
+Formula exchange_time(const Setting& s, const Pass& pass, Part part, const std::string& n) {
+  if (!has_exchanges(s, pass, part)) return {"0"};
+  Formula f = exchanges(s, pass, part, false);
+  f.expression = product({n, f.expression});
+  return f;
 }
+Formula work_time(const Setting& s, const Pass& pass, Part part, const std::string& n) {
+  if (has_own_rates(s, false))
+    return {product({n, "sum(n_i*(max(F_i/c_i, M_i/b_i) + x_i*min(F_i/c_i, M_i/b_i)))"}),
+            {},
+            {measured_work(s, pass, part)}};
+  if (s.plan().roofline == Roofline::op)
+    return {product({n, "sum(n_i*max(" + ratio("F_i", compute_rate(s, false)) + ", " +
+                            ratio("M_i", memory_rate(s, false)) + "))"}),
+            {},
+            {work_terms(s, pass, part)}};
+  if (part == Part::elementwise) return {"0"};
+  return {product({n, "kappa*sum(n_i*F_i/c_i)"}),
+          {{"kappa", "time of the step over that of its FLOPs", number_text(step_slowdown(s, pass))}},
+          {work_at_peaks(s, pass, part)}};
+}
+
 Formula launch_time(const Setting& s, const Pass& pass, const std::string& n) {
   if (!has_own_rates(s, false)) return {"0"};
   return {product({n, "sum(n_i*t_i)"}), {}, {measured_operators(s, pass, Limited::either, false)}};

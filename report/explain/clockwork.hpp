@@ -25,8 +25,17 @@ Formula pass_time(const Setting& s, const Pass& pass, bool bound);
 /// The parts of it; n: how often the pass is run ("m" or empty).
 Formula compute_time(const Setting& s, const Pass& pass, const std::string& n);
 Formula memory_time(const Setting& s, const Pass& pass, const std::string& n);
-Formula exchange_time(const Setting& s, const Pass& pass, const std::string& n);
 Formula launch_time(const Setting& s, const Pass& pass, const std::string& n);
+/// Matrix products, attention's cores, or the other operators, without launches.
+Formula work_time(const Setting& s, const Pass& pass, Part part, const std::string& n);
+/// Exchanges of one kind of parallelism inside of layers; "0" where there are none.
+Formula exchange_time(const Setting& s, const Pass& pass, Part part, const std::string& n);
+
+/// Under the roofline of a whole step: the pass's time over that of its FLOPs.
+double step_slowdown(const Setting& s, const Pass& pass);
+
+/// Whether all tensor-parallel ranks share one link, so that one formula says what they exchange.
+bool is_one_ring(const Setting& s);
 
 /// FLOPs executed over bytes moved, of one rank.
 Formula pass_intensity(const Setting& s, const Pass& pass);

@@ -26,13 +26,22 @@ bool Definition::hardware() const {
 const std::vector<Definition>& definitions() {
   static const std::vector<Definition> all = [] {
     std::vector<Definition> v;
-    for (const auto part : {parameter_definitions(), flops_definitions(), formula_definitions(),
-                            training_memory_definitions(), activation_definitions(), step_definitions(),
-                            run_definitions(), inference_memory_definitions(), pass_definitions(), limit_definitions()})
+    for (const auto part :
+         {parameter_definitions(), flops_definitions(), formula_definitions(), training_memory_definitions(),
+          activation_definitions(), step_definitions(), utilization_definitions(), run_definitions(),
+          inference_memory_definitions(), pass_definitions(), limit_definitions()})
       v.insert(v.end(), part.begin(), part.end());
     return v;
   }();
   return all;
+}
+
+Symbol as_symbol(const Setting& s, const char* name, const char* meaning, const std::string& path) {
+  return {name, meaning, s.number(path)};
+}
+
+Formula from_engine(const Setting& s, const char* name, const char* meaning, const std::string& path) {
+  return {name, {as_symbol(s, name, meaning, path)}};
 }
 
 }  // namespace llmcalc::explain

@@ -37,6 +37,11 @@ Formula fixed(const Setting&) {
   return {letters.text};
 }
 
+/// A row of the report as a symbol of a formula.
+Symbol as_symbol(const Setting& s, const char* name, const char* meaning, const std::string& path);
+/// A number that the engine finds by a recurrence over slots, layers or stages, which no short formula says.
+Formula from_engine(const Setting& s, const char* name, const char* meaning, const std::string& path);
+
 /// Conventions of several tables.
 inline constexpr std::string_view per_gpu = "per GPU, the most loaded one";
 inline constexpr std::string_view slowest = "the largest of compute, memory, communication, latency";
@@ -48,6 +53,7 @@ std::span<const Definition> training_memory_definitions();
 std::span<const Definition> activation_definitions();
 std::span<const Definition> inference_memory_definitions();
 std::span<const Definition> step_definitions();
+std::span<const Definition> utilization_definitions();
 std::span<const Definition> run_definitions();
 std::span<const Definition> pass_definitions();
 std::span<const Definition> limit_definitions();

@@ -21,13 +21,23 @@ Expr core_width(S s) { return textbook::core_width(s.arch(), n(s), absorbed(s));
 Expr outside(S s) { return n(s).D_e == n(s).D ? Expr(0) : Expr(4) * s.tokens() * n(s).D * n(s).D_e; }
 
 Formula linear(S s) {
+  if (trains_adapters(s.plan()))
+    return from_engine(s, "F_mat", "forward FLOPs of the matrices and their adapters", "flops.forward_linear");
   const Expr weights = s.quantity("N_mm", "parameters.matmul") - n(s).V * n(s).D_e;
   const Expr recurrent = textbook::linear_attention_flops(n(s), s.micro_batch(), s.seq());
   return {(Expr(2) * s.tokens() * weights + recurrent).text()};
 }
 Formula core(S s) { return {over_pairs(s, core_width(s), s.plan().attention_flops).text()}; }
 Formula head(S s) { return {(Expr(2) * s.tokens() * n(s).D_e * n(s).V).text()}; }
+/// Two products for the one of forward; frozen matrices have no gradient of their own.
+Formula backward(S s) {
+  if (trains_adapters(s.plan()))
+    return from_engine(s, "F_back", "FLOPs of the gradients of inputs, and of the adapters", "flops.backward");
+  return {"2*F_fwd"};
+}
 Formula recompute(S s) {
+  if (trains_adapters(s.plan()) || recomputes_partly(s.plan()))
+    return from_engine(s, "F_again", "forward FLOPs of the operators that run again, all layers", "flops.recompute");
   switch (s.plan().recompute) {
     case Recompute::none:
       return {"0"};
@@ -42,6 +52,9 @@ Formula recompute(S s) {
 /// Forward, backward and what is recomputed of the kernels' own core.
 Formula executed(S s) {
   const Plan& p = s.plan();
+  if (trains_adapters(p) || recomputes_partly(p))
+    return from_engine(s, "F_done", "FLOPs that the kernels of all passes do, those that run again among them",
+                       "flops.executed");
   const bool flash = p.attention == AttentionImpl::flash;
   const bool causal = flash || p.seq == 1;  // of one token there is one pair
   const AttentionFlops pairs = causal ? AttentionFlops::causal_exact : AttentionFlops::full;
@@ -73,7 +86,7 @@ constexpr Definition flops_table[] = {
      "Goon (3.2); FlashAttention's benchmark for causal-half"},
     {"flops.forward_head", "FLOPs of the head", "FLOP", head,
      "every position in training; only the last one in prefill and decode", "Narayanan 2021 (arXiv:2104.04473)"},
-    {"flops.backward", "FLOPs of the backward pass", "FLOP", fixed<"2*F_fwd">,
+    {"flops.backward", "FLOPs of the backward pass", "FLOP", backward,
      "gradients of inputs and of weights, each as much as forward",
      "Goon §3.1 with its factor corrected: 4 D I J, not 5"},
     {"flops.recompute", "FLOPs of the forward pass done again", "FLOP", recompute,

@@ -32,13 +32,16 @@ constexpr Schedule schedules[] = {
     {Exchange::reduce, By::naive, "(n - 1)*(alpha + M/beta_l)"},
     {Exchange::all_gather, By::ring, share},
     {Exchange::all_gather, By::recursive, halving},
+    {Exchange::all_gather, By::in_network, "alpha + (n - 1)*M/(n*beta_l)"},
     {Exchange::all_reduce, By::ring, "2*(n - 1)*(alpha + M/(n*beta_l))"},
     {Exchange::all_reduce, By::recursive, "2*h*alpha + 2*(n - 1)*M/(n*beta_l)"},
     {Exchange::all_reduce, By::tree, "2*h*(alpha + M/beta_l)"},
     {Exchange::all_reduce, By::tree_pipelined, "2*h*alpha + 2*M/beta_l"},
+    {Exchange::all_reduce, By::in_network, "2*alpha + M/beta_l"},
     {Exchange::all_reduce, By::naive, "2*(n - 1)*(alpha + M/beta_l)"},
     {Exchange::reduce_scatter, By::ring, share},
     {Exchange::reduce_scatter, By::recursive, halving},
+    {Exchange::reduce_scatter, By::in_network, "alpha + (n - 1)*M/(n*beta_l)"},
     {Exchange::all_to_all, By::pairwise, share},
     {Exchange::all_to_all, By::bruck, "h*(alpha + M/(2*beta_l))"},
     {Exchange::p2p, By::direct, "alpha + M/beta_l"},
@@ -53,7 +56,8 @@ const std::vector<Symbol>& collective_symbols() {
 }
 
 constexpr std::string_view link_time = "rounds x latency + bytes of the busiest rank / bandwidth; one way";
-constexpr std::string_view thakur = "Goon App. B; Thakur, Rabenseifner & Gropp 2005; Patarasuk & Yuan 2009";
+constexpr std::string_view thakur =
+    "Goon App. B; Thakur, Rabenseifner & Gropp 2005; Patarasuk & Yuan 2009; SHARP, Graham et al. 2016";
 
 // ---- Scaling laws (calc/scaling.hpp)
 

@@ -46,10 +46,10 @@ bool inference_time(S s) { return inference(s) && s.request().hardware; }
 /// A section of the report, and what it needs.
 struct Source {
   std::string_view key;
-  bool (*there)(S);
+  bool (*available)(S);
   Section (*section)(S);
 };
-constexpr std::array<Source, 14> sources{{
+constexpr std::array<Source, 15> sources{{
     {"parameters", always, [](S s) { return parameters_section(s.request().model); }},
     {"flops", training, [](S s) { return flops_section(s.request()); }},
     {"flops", training, [](S s) { return formulas_section(s.request()); }},
@@ -59,6 +59,7 @@ constexpr std::array<Source, 14> sources{{
     {"inference_memory", inference, [](S s) { return inference_memory_section(s.request()); }},
     {"kv_cache", inference, [](S s) { return kv_cache_section(s.request()); }},
     {"step", training_time, [](S s) { return step_section(s.request(), s.train()); }},
+    {"utilization", training_time, [](S s) { return utilization_section(s.request(), s.train()); }},
     {"run", training_time, [](S s) { return run_section(s.request(), s.train()); }},
     {"prefill", inference_time, [](S s) { return prefill_section(s.request(), s.infer()); }},
     {"decode", inference_time, [](S s) { return decode_section(s.request(), s.infer()); }},
@@ -71,7 +72,7 @@ constexpr std::array<Source, 14> sources{{
 void Setting::keep(std::string_view section) const {
   if (!kept_.emplace(section).second) return;
   for (const Source& source : sources) {
-    if (source.key != section || !source.there(*this)) continue;
+    if (source.key != section || !source.available(*this)) continue;
     for (const Row& r : source.section(*this).rows)
       if (!r.key.empty()) rows_.emplace(fmt::format("{}.{}", section, r.key), r);
   }

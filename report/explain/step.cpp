@@ -1,6 +1,10 @@
+#include <fmt/format.h>
+
 #include "calc/textbook/weights.hpp"
+#include "report/conventions.hpp"
 #include "report/explain/clockwork.hpp"
 #include "report/explain/definition.hpp"
+#include "report/explain/ring.hpp"
 #include "report/explain/sum.hpp"
 
 namespace llmcalc::explain {
@@ -8,13 +12,48 @@ namespace {
 
 using S = const Setting&;
 
-/// "m" where there is more than one micro-batch per step.
-std::string repeats(S s) { return micro_batches(s.plan(), s.layout()) > 1 ? "m" : ""; }
+/// The parts of a step add up to it.
+Formula sum_of_parts(S s) {
+  Formula f;
+  for (const std::string_view name : part_names) {
+    const std::string path = fmt::format("step.breakdown_s.{}", name);
+    const std::string symbol = fmt::format("t_{}", name);
+    if (s.number(path) == "0") continue;
+    f.expression += (f.expression.empty() ? "" : " + ") + symbol;
+    f.own.push_back({symbol, fmt::format("the part of {}, s", name), s.number(path)});
+  }
+  return f;
+}
+Formula bound_time(S s) {
+  return {"t_step", {{"t_step", "the same sum at full efficiency, s", number_text(s.train().bound.total().value)}}};
+}
+
+/// How often the pass through all layers is run on one GPU, in the mean over the stages: "m", "m/P".
+std::string repeats(S s) {
+  const std::string m = micro_batches(s.plan(), s.layout()) > 1 ? "m" : "";
+  if (ranks(s.layout(), Group::pipeline) == 1) return m;
+  return (m.empty() ? "1" : m) + "/P";
+}
+/// Whether nothing but one GPU's work, or that of a tensor-parallel group, is in the step.
+bool is_one_group(S s) {
+  const Layout& l = s.layout();
+  return ranks(l, Group::pipeline) == 1 && ranks(l, Group::data) == 1 && !folds_experts(l) &&
+         !trains_adapters(s.plan()) && (!s.tensor_parallel() || is_one_ring(s));
+}
 
 /// States are read and written once; weights are read too where there is no master copy.
 std::string optimizer_text(S s, bool bound) {
   const bool master = s.plan().master && training_weights(s.plan()).format().element_bits < 32;
   return ratio(std::string("2*M_o + M_g + ") + (master ? "M_w" : "2*M_w"), memory_rate(s, bound));
+}
+/// The same where every rank updates a share, or stages hold different states: the mean over the stages.
+Formula update_time(S s) {
+  if (!trains_adapters(s.plan()) && ranks(s.layout(), Group::pipeline) == 1 && s.layout().zero == Zero::none)
+    return {optimizer_text(s, false)};
+  return from_engine(s, "t_opt",
+                     "mean over the stages of states read and written, gradients read, weights written, each "
+                     "the GPU's share, over the bandwidth, s",
+                     "step.breakdown_s.optimizer");
 }
 
 /// Numbers whose gradients the ranks sum once per step: norms that the heads share; under sequence parallelism also
@@ -33,33 +72,66 @@ std::string gradient_exchange(S s, bool bound) {
 }
 std::string added(const std::string& a, const std::string& b) { return b.empty() ? a : a + " + " + b; }
 
+/// One rank's work and its tensor-parallel group's exchanges in one formula; elsewhere the sum of the parts.
 Formula step_time(S s, bool bound) {
+  if (!is_one_group(s)) return bound ? bound_time(s) : sum_of_parts(s);
   Formula f = pass_time(s, training_pass(s.plan()), bound);
   f.expression = product({repeats(s), f.expression});
   f.expression = added(f.expression + " + " + optimizer_text(s, bound), gradient_exchange(s, bound));
   return f;
 }
-Formula communication(S s) {
-  Formula f = exchange_time(s, training_pass(s.plan()), repeats(s));
+Formula work(S s, Part p) { return work_time(s, training_pass(s.plan()), p, repeats(s)); }
+Formula messages(S s, Part p) { return exchange_time(s, training_pass(s.plan()), p, repeats(s)); }
+Formula context_messages(S s) {
+  const bool ring = ranks(s.layout(), Group::context) > 1 && s.layout().context_method == ContextMethod::ring;
+  return ring ? ring_time(s, repeats(s)) : messages(s, Part::cp);
+}
+Formula expert_messages(S s) {
+  if (!pairs_experts(s.layout())) return messages(s, Part::ep);
+  return from_engine(s, "t_ep",
+                     "exchanges with experts in all layers, less what is hidden in paired slots, in the mean over the "
+                     "stages, s",
+                     "step.breakdown_s.ep");
+}
+Formula tensor_messages(S s) {
+  if (s.tensor_parallel() && !is_one_group(s) &&
+      (ranks(s.layout(), Group::pipeline) > 1 || !is_one_ring(s) || trains_adapters(s.plan())))
+    return from_engine(s, "t_tp",
+                       "exchanges of tensor-parallel ranks in all layers, and the sum of the gradients that they "
+                       "share, in the mean over the stages, s",
+                       "step.breakdown_s.tp");
+  Formula f = messages(s, Part::tp);
   f.expression = added(f.expression, gradient_exchange(s, false));
   return f;
 }
 
-Symbol part(S s, const char* name, const char* meaning, const std::string& path) {
-  return {name, meaning, s.number("step.breakdown_s." + path)};
-}
 /// The largest part of the step time; the optimizer's pass is memory traffic.
 Formula limiting(S s) {
-  return {
-      "max(compute, memory + optimizer, communication, launches)",
-      {part(s, "compute", "time at the peak, s", "compute"), part(s, "memory", "time at the bandwidth, s", "memory"),
-       part(s, "optimizer", "time of the optimizer, s", "optimizer"),
-       part(s, "communication", "time of exchanges, s", "communication"),
-       part(s, "launches", "time of launches, s", "latency")}};
+  return {"max(compute, memory, communication, launches)",
+          {as_symbol(s, "compute", "time at the peak, s", "step.limited_s.compute"),
+           as_symbol(s, "memory", "time at the bandwidth, s", "step.limited_s.memory"),
+           as_symbol(s, "communication", "time of exchanges, s", "step.limited_s.communication"),
+           as_symbol(s, "launches", "time of launches, s", "step.limited_s.latency")}};
+}
+Formula limited_memory(S s) {
+  Formula f = memory_time(s, training_pass(s.plan()), repeats(s));
+  f.expression += " + t_opt";
+  f.own.push_back(as_symbol(s, "t_opt", "time of the optimizer, s", "step.breakdown_s.optimizer"));
+  return f;
+}
+Formula limited_communication(S s) {
+  return {"t_tp + t_cp + t_ep + t_dp + t_pp",
+          {as_symbol(s, "t_tp", "tensor parallelism, s", "step.breakdown_s.tp"),
+           as_symbol(s, "t_cp", "context parallelism, s", "step.breakdown_s.cp"),
+           as_symbol(s, "t_ep", "expert parallelism, s", "step.breakdown_s.ep"),
+           as_symbol(s, "t_dp", "data parallelism, s", "step.breakdown_s.dp"),
+           as_symbol(s, "t_pp", "pipeline messages, s", "step.breakdown_s.pp")}};
 }
 
 constexpr std::string_view step_roofline =
     "per operator the larger of FLOPs/peak and bytes/bandwidth (--roofline op), or of the whole step (step)";
+constexpr std::string_view per_stage =
+    "per operator the larger of FLOPs/peak and bytes/bandwidth; with a pipeline the mean over the stages";
 constexpr std::string_view step_sources = "Goon App. D; Williams 2009; Narayanan 2021 (arXiv:2104.04473)";
 constexpr Definition step_table[] = {
     {"step.time_s", "time of one optimizer step", "s", [](S s) { return step_time(s, false); }, step_roofline,
@@ -76,32 +148,132 @@ constexpr Definition step_table[] = {
     {"step.hfu", "hardware FLOPs utilisation", "", fixed<"n_r*m*F_hw/(step_time*gpus*pi)">, "recomputation counted",
      "Korthikanti 2022 (arXiv:2205.05198)"},
     {"step.bound", "what takes most of the step", "", limiting, slowest, step_sources, "", slowest},
-    {"step.breakdown_s.compute", "time of the operators that the peak limits", "s",
+    {"step.limited_s.compute", "time of the operators that the peak limits", "s",
      [](S s) { return compute_time(s, training_pass(s.plan()), repeats(s)); }, step_roofline, step_sources},
-    {"step.breakdown_s.memory", "time of the operators that the bandwidth limits", "s",
-     [](S s) { return memory_time(s, training_pass(s.plan()), repeats(s)); }, step_roofline, step_sources},
-    {"step.breakdown_s.communication", "time of exchanges that compute does not hide", "s", communication,
-     "ring collectives; --overlap says what is hidden",
-     "Megatron (arXiv:1909.08053); Korthikanti 2022 (arXiv:2205.05198); Patarasuk & Yuan 2009"},
-    {"step.breakdown_s.latency", "time of launches", "s",
+    {"step.limited_s.memory", "time of the operators that the bandwidth limits, and of the optimizer", "s",
+     limited_memory, step_roofline, step_sources},
+    {"step.limited_s.communication", "time of exchanges that nothing hides", "s", limited_communication,
+     "the sum of its kinds", step_sources},
+    {"step.limited_s.latency", "time of launches", "s",
      [](S s) { return launch_time(s, training_pass(s.plan()), repeats(s)); },
      "measured; 0 where the hardware file has none", "the hardware file"},
-    {"step.breakdown_s.optimizer", "time of the optimizer's pass over the states", "s",
-     [](S s) -> Formula { return {optimizer_text(s, false)}; },
+    {"step.breakdown_s.matmul", "time of matrix products", "s", [](S s) { return work(s, Part::matmul); }, per_stage,
+     step_sources},
+    {"step.breakdown_s.attention", "time of attention's cores", "s", [](S s) { return work(s, Part::attention); },
+     per_stage, step_sources},
+    {"step.breakdown_s.elementwise", "time of all other operators", "s", [](S s) { return work(s, Part::elementwise); },
+     per_stage, step_sources},
+    {"step.breakdown_s.host", "time of launches", "s",
+     [](S s) { return launch_time(s, training_pass(s.plan()), repeats(s)); },
+     "measured; 0 where the hardware file has none", "the hardware file"},
+    {"step.breakdown_s.tp", "time of tensor-parallel exchanges", "s", tensor_messages,
+     "ring collectives, one per level of the network; --overlap says what is hidden",
+     "Megatron (arXiv:1909.08053); Korthikanti 2022 (arXiv:2205.05198); Patarasuk & Yuan 2009"},
+    {"step.breakdown_s.cp", "time of context-parallel exchanges", "s", context_messages,
+     "a ring beside attention's core; the others are waited for; --overlap says what is hidden",
+     "ring arXiv:2310.01889; all-gather arXiv:2407.21783; Ulysses arXiv:2309.14509"},
+    {"step.breakdown_s.ep", "time of expert-parallel exchanges", "s", expert_messages,
+     "all-to-all of each rank's tokens, there and back, in DualPipe beside another slot's work; --overlap says what is "
+     "hidden",
+     "GShard (arXiv:2006.16668); Megatron-Core (arXiv:2504.14960)"},
+    {"step.breakdown_s.dp", "waiting for data-parallel exchanges", "s",
+     [](S s) {
+       return from_engine(
+           s, "t_dp",
+           "what compute does not hide of weights gathered and gradients reduced, layer by layer, in the mean "
+           "over the stages, s",
+           "step.breakdown_s.dp");
+     },
+     "beside a layer of a seconds b seconds of exchange take max(a, b) + (1 - overlap) min(a, b)",
+     "DDP (arXiv:2006.15704); ZeRO (arXiv:1910.02054); FSDP (arXiv:2304.11277)"},
+    {"step.breakdown_s.pp", "waiting for messages between stages", "s",
+     [](S s) {
+       return from_engine(s, "t_pp", "the pipeline's time less that without messages, s", "step.breakdown_s.pp");
+     },
+     "a message holds up its receiver alone", "Narayanan 2021 (arXiv:2104.04473)"},
+    {"step.breakdown_s.imbalance", "waiting for the slowest stage", "s",
+     [](S s) {
+       return from_engine(s, "t_imb", "work of the busiest stage less the mean, s", "step.breakdown_s.imbalance");
+     },
+     "of a step's micro-batches", "Narayanan 2021 (arXiv:2104.04473)"},
+    {"step.breakdown_s.bubble", "waiting while the pipeline fills and drains", "s",
+     [](S s) {
+       return from_engine(s, "t_bub", "the rest of the step: slots of the schedule run as early as they can, s",
+                          "step.breakdown_s.bubble");
+     },
+     "1F1B with equal stages: (P - 1)(t_f + t_b); interleaved: that over the chunks",
+     "Narayanan 2021 (arXiv:2104.04473); zero bubble arXiv:2401.10241"},
+    {"step.breakdown_s.optimizer", "time of the optimizer's pass over the states", "s", update_time,
      "states read and written, gradients read, weights written", "ZeRO (arXiv:1910.02054): bytes per parameter"},
+};
+
+// ---- The same throughput by convention.
+
+Formula by_convention(S s, std::string_view key) {
+  for (const Convention& c : conventions(s.arch(), s.plan(), s.layout(), s.cluster()))
+    if (c.key == key)
+      return {"F_t*R/(gpus*pi)",
+              {{"F_t", "FLOPs per token: " + std::string(c.formula), number_text(c.flops_per_token)}}};
+  return {"0"};
+}
+constexpr std::string_view over_peaks = "FLOPs per token x tokens/s over all dense peaks of the compute format";
+constexpr Definition utilization_table[] = {
+    {"utilization.model", "utilisation, operators of the model", "", [](S s) { return by_convention(s, "model"); },
+     over_peaks, "PaLM (arXiv:2204.02311) App. B"},
+    {"utilization.model_full", "utilisation, all pairs of attention", "",
+     [](S s) { return by_convention(s, "model_full"); }, over_peaks, "PaLM (arXiv:2204.02311) App. B"},
+    {"utilization.model_causal_half", "utilisation, half of the pairs", "",
+     [](S s) { return by_convention(s, "model_causal_half"); }, over_peaks, "FlashAttention (arXiv:2307.08691)"},
+    {"utilization.model_causal_exact", "utilisation, causal pairs", "",
+     [](S s) { return by_convention(s, "model_causal_exact"); }, over_peaks, "the sum of decode steps"},
+    {"utilization.llm_c", "utilisation as llm.c counts", "", [](S s) { return by_convention(s, "llm_c"); }, over_peaks,
+     "karpathy/llm.c, llmc/mfu.h"},
+    {"utilization.palm", "utilisation as PaLM counts", "", [](S s) { return by_convention(s, "palm"); }, over_peaks,
+     "PaLM (arXiv:2204.02311) App. B"},
+    {"utilization.nanogpt", "utilisation as nanoGPT counts", "", [](S s) { return by_convention(s, "nanogpt"); },
+     over_peaks, "karpathy/nanoGPT, model.py"},
+    {"utilization.six_n", "utilisation by 6 N", "", [](S s) { return by_convention(s, "six_n"); }, over_peaks,
+     "Kaplan et al. 2020 (arXiv:2001.08361)"},
+    {"utilization.hardware", "utilisation, recomputation counted", "", [](S s) { return by_convention(s, "hardware"); },
+     over_peaks, "Korthikanti 2022 (arXiv:2205.05198)"},
+    {"utilization.executed", "utilisation by what kernels do", "", [](S s) { return by_convention(s, "executed"); },
+     over_peaks, "FLOPs that kernels execute"},
 };
 
 // ---- The whole run.
 
-/// Tokens per second of all GPUs: measured, or predicted.
-std::string rate(S s) { return s.request().run.measured_tokens_per_s ? "r" : "R"; }
+/// Tokens per second of all GPUs: measured, at a stated MFU, or predicted.
+std::string rate(S s) {
+  if (s.request().run.measured_tokens_per_s) return "r";
+  return s.request().run.mfu ? "(u_m*gpus*pi*B*S/F_model)" : "R";
+}
 std::vector<Symbol> measured(S s) {
-  const auto& r = s.request().run.measured_tokens_per_s;
-  return r ? std::vector<Symbol>{{"r", "measured tokens/s of all GPUs", number_text(*r)}} : std::vector<Symbol>{};
+  const RunInputs& run = s.request().run;
+  if (const auto& r = run.measured_tokens_per_s) return {{"r", "measured tokens/s of all GPUs", number_text(*r)}};
+  if (run.mfu) return {{"u_m", "MFU of the run", number_text(*run.mfu)}};
+  return {};
+}
+/// GPU-hours that energy and cost count: with failures where they are known.
+Formula of_hours(S s, const char* times) {
+  return {std::string(s.request().run.mtbf ? "gpu_hours/g" : "gpu_hours") + times,
+          {as_symbol(s, "g", "share of the time that counts", "run.goodput")}};
+}
+Formula with_failures(S s, std::string text) {
+  const RunInputs& run = s.request().run;
+  return {std::move(text),
+          {as_symbol(s, "C", "seconds to write a checkpoint", "run.checkpoint_s"),
+           as_symbol(s, "tau_c", "seconds of work between checkpoints", "run.checkpoint_interval_s"),
+           {"M_f", "seconds between failures of all GPUs",
+            number_text(run.mtbf.value_or(1) * 3600 / static_cast<double>(devices(s.layout())))},
+           {"e_1", "the base of natural logarithms", "2.718281828459045"},
+           {"R_f", "seconds from a failure until work goes on", number_text(run.restart)},
+           as_symbol(s, "days", "days without failures", "run.days"),
+           as_symbol(s, "g", "share of the time that counts", "run.goodput")}};
 }
 Formula utilisation(S s, const char* flops) { return {std::string(flops) + "*r/(gpus*pi)", measured(s)}; }
 
 constexpr std::string_view tokens = "--tokens D";
+constexpr std::string_view failing = "--tokens D, --mtbf H and --checkpoint-bandwidth B/S";
 constexpr std::string_view throughput = "--measured-tokens-per-s X";
 constexpr Definition run_table[] = {
     {"run.measured_tokens_per_s", "measured throughput", "tokens/s",
@@ -130,17 +302,54 @@ constexpr Definition run_table[] = {
        return {ratio("gpus*D_run", rate(s)) + "/3600", measured(s)};
      },
      "", "Goon (3.4)", tokens},
-    {"run.energy_kwh", "energy", "kWh", fixed<"gpu_hours*watts*PUE/1000">, "watts and PUE are inputs",
+    {"run.checkpoint_bytes", "bytes of a checkpoint", "bytes",
+     [](S s) -> Formula {
+       const States all = training_states(s.arch(), s.plan());
+       return {"W_all + O_all",
+               {{"W_all", "bytes of all weights", number_text(all.weights.value)},
+                {"O_all", "bytes of all optimizer states", number_text(all.optimizer.value)}}};
+     },
+     "weights and optimizer state of the whole model", "ZeRO (arXiv:1910.02054): bytes per parameter", failing},
+    {"run.checkpoint_s", "time to write a checkpoint", "s",
+     [](S s) -> Formula {
+       return {"M_c/b_c",
+               {as_symbol(s, "M_c", "bytes of a checkpoint", "run.checkpoint_bytes"),
+                {"b_c", "bytes/s of all GPUs together",
+                 number_text(s.request().run.storage.value_or(BytesPerSecond()).value)}}};
+     },
+     "the run waits for it", "--checkpoint-bandwidth", failing},
+    {"run.checkpoint_interval_s", "work between checkpoints", "s",
+     [](S s) { return with_failures(s, "(2*C*M_f)^0.5*(1 + (C/(2*M_f))^0.5/3 + C/(18*M_f)) - C"); },
+     "the interval that wastes least; M_f where C is 2 M_f or more", "Young 1974; Daly 2006", failing},
+    {"run.failures", "failures of the run", "", [](S s) { return with_failures(s, "days*86400/(g*M_f)"); },
+     "constant rate, independent devices", "--mtbf", failing},
+    {"run.goodput", "share of the time that is work kept", "",
+     [](S s) { return with_failures(s, "tau_c/(M_f*e_1^(R_f/M_f)*(e_1^((tau_c + C)/M_f) - 1))"); },
+     "checkpoints, lost work and restarts are the rest", "Daly 2006", failing},
+    {"run.effective_days", "days with failures", "days", [](S s) { return with_failures(s, "days/g"); }, "",
+     "Daly 2006", failing},
+    {"run.effective_gpu_hours", "GPU-hours with failures", "h", [](S s) { return with_failures(s, "gpus*days*24/g"); },
+     "", "Daly 2006", failing},
+    {"run.gpus_needed", "GPUs for a run in so many days", "",
+     [](S s) -> Formula {
+       Formula f{"n_rep*ceil(ceil(D_run*gpus/(days_in*86400*" + rate(s) + "))/n_rep)", measured(s)};
+       f.own.push_back({"days_in", "days in which the run should end", number_text(s.request().run.days.value_or(1))});
+       f.own.push_back({"n_rep", "GPUs that hold the model once", number_text(replica_devices(s.layout()))});
+       return f;
+     },
+     "each GPU as fast as in this plan, whole replicas", "--days", "--tokens D and --days X"},
+    {"run.energy_kwh", "energy", "kWh", [](S s) { return of_hours(s, "*watts*PUE/1000"); }, "watts and PUE are inputs",
      "LLaMA (arXiv:2302.13971) §6", "--tokens D and --watts W"},
     {"run.co2_kg", "carbon dioxide", "kg", fixed<"kWh*co2_per_kwh">, "the grid's intensity is an input",
      "LLaMA (arXiv:2302.13971) §6", "--tokens D, --watts W and --co2 KG/KWH"},
-    {"run.cost_usd", "cost", "USD", fixed<"gpu_hours*price">, "the price is an input", "--price",
-     "--tokens D and --price USD/H"},
+    {"run.cost_usd", "cost", "USD", [](S s) { return of_hours(s, "*price"); },
+     "--price, else the first of the hardware file", "the hardware file", "--tokens D and a price"},
 };
 
 }  // namespace
 
 std::span<const Definition> step_definitions() { return step_table; }
+std::span<const Definition> utilization_definitions() { return utilization_table; }
 std::span<const Definition> run_definitions() { return run_table; }
 
 }  // namespace llmcalc::explain

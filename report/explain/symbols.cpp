@@ -5,6 +5,7 @@
 #include <string>
 
 #include "calc/roofline.hpp"
+#include "report/sections.hpp"
 
 namespace llmcalc::explain {
 namespace {
@@ -55,6 +56,8 @@ constexpr Size sizes[] = {
      [](S s) { return number_text(micro_batches(s.plan(), s.layout())); }},
     {"n_r", "replicas of the model", [](S s) { return number_text(replicas(s.layout())); }},
     {"T", "tensor-parallel ranks", [](S s) { return number_text(ranks(s.layout(), Group::tensor)); }},
+    {"d", "ranks that share out states", [](S s) { return number_text(ranks(s.layout(), Group::shard)); }},
+    {"P", "ranks of the pipeline", [](S s) { return number_text(ranks(s.layout(), Group::pipeline)); }},
     {"gpus", "GPUs of the run", [](S s) { return number_text(devices(s.layout())); }},
     {"p", "bytes per activation", [](S s) { return bytes_each(working_format(s.plan()).format().element_bits); }},
     {"p_w", "bytes per weight", [](S s) { return bytes_each(weight_format(s).element_bits); }},
@@ -91,12 +94,12 @@ constexpr Size sizes[] = {
      [](S s) { return number_text(group_link(s.cluster(), s.layout(), Group::tensor).latency.value); }},
     {"beta_l", "link, bytes/s one way",
      [](S s) { return number_text(group_link(s.cluster(), s.layout(), Group::tensor).bandwidth.value); }},
-    {"omega", "fraction of communication hidden", [](S s) { return number_text(s.plan().overlap); }},
+    {"omega", "fraction of communication hidden", [](S s) { return number_text(hidden_inside(s.plan())); }},
     {"D_run", "tokens of the run", [](S s) { return number_text(s.request().run.tokens.value_or(0)); }},
     {"watts", "watts per GPU", [](S s) { return number_text(s.request().run.watts.value_or(0)); }},
     {"PUE", "data centre's power over its machines'", [](S s) { return number_text(s.request().run.pue); }},
     {"co2_per_kwh", "kg CO2 per kWh", [](S s) { return number_text(s.request().run.co2.value_or(0)); }},
-    {"price", "price of a GPU-hour, USD", [](S s) { return number_text(s.request().run.price.value_or(0)); }},
+    {"price", "price of a GPU-hour, USD", [](S s) { return number_text(price_of(s.request()).value_or(0)); }},
 };
 
 /// Another quantity that is explained itself.

@@ -13,7 +13,8 @@ void fill_memory(const Request& r, Report& report) {
     report.sections.push_back(kv_cache_section(r));
   }
   if (r.ops && training) report.grids.push_back(operators_grid(r, Phase::training));
-  if (r.ops && !training) report.grids = {operators_grid(r, Phase::prefill), operators_grid(r, Phase::decode)};
+  if (r.ops && !training)
+    for (const Phase phase : {Phase::prefill, Phase::decode}) report.grids.push_back(operators_grid(r, phase));
   if (training) report.verdict.push_back(fit_finding(report, "memory", inference ? "training" : ""));
   if (inference) report.verdict.push_back(fit_finding(report, "inference_memory", training ? "inference" : ""));
 }

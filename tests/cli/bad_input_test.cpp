@@ -46,7 +46,7 @@ TEST_CASE("an unknown command, model or device is answered with the nearest name
           "list "
           "models' shows all 123)");
   refused("train gpt2 --hardware h10",
-          "unknown hardware \"h10\", did you mean 'a10' or 'h100' or 'h20'? ('llmcalc list hardware' shows all 120)");
+          "unknown hardware \"h10\", did you mean 'a10' or 'h100' or 'h20'? ('llmcalc list hardware' shows all 121)");
   refused("show h1000",
           "no preset is called \"h1000\", did you mean 'h100'? ('llmcalc list models' and 'llmcalc list "
           "hardware' show all)");
@@ -122,7 +122,22 @@ TEST_CASE("a malformed number, or one of the wrong kind, is refused and never tr
   refused(train + "--seq 1e400", "--seq: " + count + "\"1e400\"; write a number below 2^63");
   refused(train + "--tokens 1T --price 3GB", "--price: expected a price (2.5 USD/h), got \"3GB\", a size");
   refused(train + "--gradient-bytes 3", "--gradient-bytes: expected 2 or 4 bytes per gradient, got \"3\"");
-  refused(train + "--recompute some", "--recompute: expected none, selective or full, got \"some\"");
+  refused(train + "--lora 5000", "--lora 5000 is more than the hidden size of llama-3-8b, 4096; give a rank below it");
+  refused(train + "--lora 8:qkv", "--lora: expected q, k, v, out, gate, up or down, got \"qkv\"");
+  refused(train + "--lora 0", "--lora: expected a positive whole number (8192, 8k, 8Ki, 300B, 3e11), got \"0\"");
+  refused(train + "--base-precision nf4",
+          "--base-precision changes nothing without --lora; add it, or leave "
+          "--base-precision out");
+  refused(
+      train + "--dp 2 --zero 3 --lora 8 --base-precision nf4",
+      "--zero 3 gathers weights of one format, and the frozen ones are nf4; give --zero 2, or --base-precision bf16");
+  refused(train + "--recompute selective:up",
+          "--recompute up is for latent attention, which this model does not have; leave it out");
+  refused(train + "--recompute selective:norms", "--recompute: expected core, norm, act, mlp or up, got \"norms\"");
+  refused(train + "--recompute block:0",
+          "--recompute: expected a positive whole number (8192, 8k, 8Ki, 300B, 3e11), got \"0\"");
+  refused(train + "--recompute some",
+          "--recompute: expected none, selective, selective:MODULES, block:N, uniform:N or full, got \"some\"");
   refused(train + "--precision fp7",
           "--precision: expected a number format ('llmcalc list dtypes' shows them), got \"fp7\", did you mean fp8?");
   refused("memory llama-3-8b --infer --weight-precision q4_k_m",
@@ -152,7 +167,7 @@ TEST_CASE("validate names the option that a single-device run does not support",
     refused("validate docs/examples/tiny-llama.json " + options,
             "the reference transformer does not run this plan: " + why);
   };
-  not_run("--tp 2", "it runs on one device; leave out --tp, --sp and --gpus");
+  not_run("--tp 2", "it runs on one device; leave out --gpus, --tp and the other options of ranks");
   not_run("--attention-flops causal-half",
           "--attention-flops is about model FLOPs, and those that it executes are compared; leave it out");
   not_run("--weight-precision bf16", "its weights have the --precision of the rest; leave out --weight-precision");
@@ -169,8 +184,9 @@ TEST_CASE("an impossible plan is refused with a possible one", "[cli]") {
           "--seq 2048 is longer than the 1024 learned positions of gpt-2-124m; give at most 1024");
   refused("train llama-3-8b --hardware h100 --micro-batch 3 --global-batch 8",
           "--global-batch 8 is not a multiple of --micro-batch 3; every optimizer step runs whole micro-batches");
-  refused("train llama-3-8b --hardware h100 --tp 8 --gpus 12",
-          "--gpus 12 is not a multiple of the 8 GPUs that hold the model once (--tp); give a multiple of 8");
+  refused(
+      "train llama-3-8b --hardware h100 --tp 8 --gpus 12",
+      "--gpus 12 is not a multiple of the 8 GPUs that hold the model once (--tp x --cp x --pp); give a multiple of 8");
   refused("train llama-3-8b --hardware v100 --precision fp8",
           "v100-sxm2-32gb has no fp8 matmul peak; --precision can be fp64, fp32, fp16, int8");
   refused(
@@ -179,17 +195,62 @@ TEST_CASE("an impossible plan is refused with a possible one", "[cli]") {
       "m3-max' prints a start)");
 }
 
-TEST_CASE("unsupported parallelism is refused and not ignored", "[cli]") {
-  refused("train llama-3-8b --hardware h100 --pp 4",
-          "--pp: pipeline parallelism is not supported yet; leave it at 1 (tensor and sequence parallelism are: --tp, "
-          "--sp)");
-  for (const char* command : {"train", "infer"})
-    for (const char* option : {"--dp 2", "--cp 2", "--ep 2"}) {
-      const test::Ran r = test::llmcalc(std::string(command) + " llama-3-8b --hardware h100 " + option);
-      CHECK(r.code == 2);
-      CHECK(r.err.find("is not supported yet") != std::string::npos);
-    }
-  CHECK(test::llmcalc("train llama-3-8b --hardware h100 --pp 1 --zero 0").code == 0);
+TEST_CASE("a layout that cannot be is refused with the smallest change that mends it", "[cli]") {
+  const std::string llama = "train llama-3-8b --hardware h100 ", moe = "train mixtral-8x7b --hardware h100 ";
+  refused(llama + "--pp 4 --schedule dualpipe --global-batch 4",
+          "--schedule dualpipe on 4 ranks cannot run 4 micro-batches per step; 8 can be: give --global-batch 8");
+  refused(llama + "--pp 3 --schedule dualpipe --global-batch 12",
+          "--schedule dualpipe pairs the first rank with the last, and --pp 3 is odd; give --pp 4");
+  refused(llama + "--pp 4 --chunks 2 --global-batch 6",
+          "--schedule interleaved on 4 ranks cannot run 6 micro-batches per step; 8 can be: give --global-batch 8");
+  refused(llama + "--pp 4 --chunks 3 --schedule 1f1b",
+          "--schedule 1f1b has one chunk of layers per rank, got --chunks 3; give --chunks 1");
+  refused(llama + "--pp 64",
+          "--pp 64 x 1 chunks of layers are more than the 32 layers of llama-3-8b; give at most --pp 32");
+  refused(llama + "--pp 4 --stage-layers 8,8,8",
+          "--stage-layers has 3 numbers for 4 chunks of layers (--pp x --chunks); give 4");
+  refused(llama + "--pp 4 --stage-layers 8,8,8,9", "--stage-layers add up to 33 layers, and llama-3-8b has 32");
+  refused(llama + "--gpus 16 --tp 4 --dp 2", "--gpus 16 is not --tp x --cp x --pp x --dp = 8; leave one of them out");
+  refused(llama + "--gpus 0", "--gpus: expected a positive whole number (8192, 8k, 8Ki, 300B, 3e11), got \"0\"");
+  refused(llama + "--cp 3",
+          "--seq 8192 is not a multiple of 6 (--cp 3: every rank has two parts of a sequence); give --seq 8196");
+  refused(llama + "--cp 64 --cp-method ulysses",
+          "--cp 64 does not divide the 32 attention heads of a rank of llama-3-8b, as Ulysses needs; 1, 2, 4, 8, 16, "
+          "32 do");
+  refused(llama + "--ep 2 --dp 2", "--ep 2 is for models with experts, and llama-3-8b has none; leave it out");
+  refused(moe + "--ep 3 --dp 3", "--ep 3 does not divide the 8 experts of mixtral-8x7b; 1, 2, 4, 8 do");
+  refused(moe + "--ep 8 --dp 4",
+          "--ep 8 x --etp 1 does not divide --tp x --cp x --dp = 4, from which experts take their ranks; raise --dp or "
+          "lower --ep");
+  refused(moe + "--ep 4 --dp 4 --tp 2",
+          "--ep with --tp needs --sp, so that each rank sends its own tokens to the experts; add it");
+  refused(moe + "--ep 4 --dp 4 --expert-load 0.5",
+          "--expert-load: expected a number from 1 (balanced) to 1000, got \"0.5\"");
+  refused("train mixtral-8x7b --hardware h100 --dp 8 --expert-nodes 2",
+          "--expert-nodes is about experts that are spread over ranks; add --ep");
+  refused("train mixtral-8x7b --hardware h100 --tp 8 --sp --ep 8 --dp 8 --expert-nodes 1",  // one on each node
+          "--expert-nodes 1 is too few: nodes of h100-sxm-80gb hold fewer experts than the 2 to which mixtral-8x7b "
+          "sends each token; give more nodes, or lower --ep");
+  refused(llama + "--dp 8 --zero 4", "--zero: expected a ZeRO stage: 0, 1, 2 or 3, got \"4\"");
+  refused(llama + "--dp 8 --zero 3 --hsdp 3",
+          "--hsdp 3 does not divide the 8 ranks that hold the same weights (--dp x --cp); 1, 2, 4, 8 do");
+  refused(llama + "--dp 8 --hsdp 2", "--hsdp changes nothing without --zero 1, 2 or 3; add it, or leave it out");
+  refused("train llama-3-8b --hardware rtx-4090 --dp 64",
+          "rtx-4090 states no link that joins 64 devices; lower --dp, or give a hardware file that states one "
+          "('llmcalc show "
+          "rtx-4090' prints a start)");
+  refused("train llama-3-8b --hardware a100 --dp 8 --collectives in-network",
+          "--collectives in-network needs switches that reduce, and no link of a100-sxm-80gb does; give another, or a "
+          "hardware file whose link or network says \"reduces\": true");
+  refused("report llama-3-8b --hardware h100 --cp 2", "--cp is for training; 'llmcalc train' takes it");
+  refused("memory llama-3-8b --pp 2", "--pp is for training; add --train");
+  refused("report mixtral-8x7b --hardware h100 --ep 2 --dp 2",
+          "--ep and --etp are for training; 'llmcalc train' takes it");
+  for (const char* option : {"--dp 2", "--cp 2", "--ep 2", "--pp 2"}) {
+    const test::Ran r = test::llmcalc(std::string("infer llama-3-8b --hardware h100 ") + option);
+    CHECK(r.code == 2);
+    CHECK(r.err.find("is no option of") != std::string::npos);
+  }
 }
 
 TEST_CASE("a file that is not a model is refused with its name and position", "[cli]") {

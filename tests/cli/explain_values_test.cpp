@@ -98,7 +98,10 @@ Achieved measured() {
   a.naive.fill({FlopsPerSecond(1.1e14), {}});
   a.half_matmul.fill(2.7e9);
   a.unaligned.fill(0.3);
-  a.launch_backward = Seconds(7e-6), a.recorded = Seconds(2e-6), a.exposed.fill(0.6), a.functions = 1.3e12,
+  a.launch_backward = Seconds(7e-6);
+  a.recorded = Seconds(2e-6);
+  a.exposed.fill(0.6);
+  a.functions = 1.3e12;
   a.cache = BytesPerSecond(7e12);
   return a;
 }
@@ -126,7 +129,7 @@ Request request(const ModelCard& model, const Way& way) {
 /// Every quantity of a request, unless the command line refuses the plan for this model.
 void check_all(const ModelCard& model, const Way& way) {
   const Request r = request(model, way);
-  if (flaw(r.model.arch, r.layout) != LayoutFlaw::none) return;
+  if (flaw(r.model.arch, r.layout, r.plan.seq) != LayoutFlaw::none) return;
   check(r, part::time | (way.training ? part::training : 0) | (way.inference ? part::inference : 0));
   const explain::Setting s(r, {way.training, way.inference});
   for (const Definition& d : explain::definitions()) {
@@ -149,6 +152,11 @@ constexpr Way ways[] = {
     {"--optimizer adam8bit --gradient-bytes 2 --logits bf16+grad --params-in-6n active"},
     {"--logits compute --micro-batch 2 --norm-stats off"},
     {"--logits compute --precision fp32 --attention naive --tp 2 --sp --recompute full"},
+    {"--lora 8"},
+    {"--lora 4:q,v,down --tp 2 --sp --optimizer adafactor --recompute full"},
+    {"--recompute block:3"},
+    {"--recompute uniform:4 --tp 2"},
+    {"--recompute selective:norm,act --dropout"},
     {"--optimizer adafactor --logits chunked:7 --params-in-6n non-embedding --tp 2"},
     {"--optimizer sgd --master none --params-in-6n matmul --weight-precision fp8"},
     {"--optimizer lion --master none --roofline step --tp 2"},
@@ -169,6 +177,24 @@ constexpr Way ways[] = {
     {"--kv-precision int8 --mla expanded --tp 2 --batch 3", false, true},
     {"--weight-precision int4 --generate 2", false, true},
     {"--seq 1 --attention naive --generate 400"},
+    {"--dp 4 --zero 1 --tp 2 --global-batch 8", true, false},
+    {"--dp 8 --zero 2 --tp 2 --sp --optimizer adam8bit", true, false},
+    {"--dp 8 --fsdp --global-batch 16 --efficiency 0.5", true, false},
+    {"--dp 8 --fsdp --hsdp 4 --reshard off --optimizer lion", true, false},
+    {"--pp 2 --dp 2 --zero 1 --global-batch 8 --recompute selective", true, false},
+    {"--pp 2 --chunks 2 --tp 2 --sp --global-batch 4 --tokens 1T --mtbf 50000 --checkpoint-bandwidth 1e11", true,
+     false},
+    {"--pp 2 --schedule zb-h1 --global-batch 4 --optimizer adafactor --fsdp --dp 2", true, false},
+    {"--cp 2 --dp 2 --zero 1 --seq 512 --tokens 1T --days 20 --mfu 0.4", true, false},
+    {"--cp 2 --cp-method all-gather --tp 2 --seq 512", true, false},
+    {"--cp 2 --overlap 0.3 --seq 512 --recompute selective", true, false},
+    {"--cp 4 --overlap 0 --efficiency 0.5 --seq 512 --roofline step --recompute full", true, false},
+    {"--tp 4 --sp --collectives in-network --seq 512", true, false},
+    {"--tp 8 --dp 2 --collectives fastest --efficiency 0.6", true, false},
+    {"--pp 2 --dp 4 --ep 4 --schedule dualpipe --global-batch 16 --seq 512", true, false},
+    {"--dp 16 --ep 16 --expert-nodes 2 --seq 512", true, false},
+    {"--dp 4 --ep 2 --zero 1 --seq 512", true, false},
+    {"--dp 4 --ep 4 --fsdp --seq 512 --roofline step", true, false},
     {"--recompute selective --precision fp32 --batch 2", true, true, true},
     {"--roofline step --tp 2", true, true, true},
     {"--precision fp8 --tp 2 --recompute full --batch 7"},

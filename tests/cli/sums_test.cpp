@@ -48,7 +48,8 @@ TEST_CASE("a step's tokens, time and throughput divide into each other", "[contr
     CHECK(real(step["tokens_per_s"]) == about(real(step["tokens"]) / real(step["time_s"])));
     CHECK(real(step["tokens_per_s_per_gpu"]) == about(real(step["tokens_per_s"]) / real(in["gpus"])));
     CHECK(real(step["time_s"]) ==
-          about(sum(step["breakdown_s"], {"compute", "memory", "communication", "latency", "optimizer"})));
+          about(sum(step["breakdown_s"], {"matmul", "attention", "elementwise", "host", "tp", "cp", "ep", "dp", "pp",
+                                          "imbalance", "bubble", "optimizer"})));
     CHECK(real(run["days"]) == about(1e12 / real(step["tokens_per_s"]) / 86400));
     CHECK(real(run["gpu_hours"]) == about(24 * real(run["days"]) * real(in["gpus"])));
     CHECK(real(run["cost_usd"]) == about(2 * real(run["gpu_hours"])));
@@ -108,7 +109,7 @@ TEST_CASE("the rows of --ops add up to the tables", "[contract][cli]") {
     const double replicas = real(r["inputs"]["gpus"]) / real(r["inputs"]["tp"]);
     const double micro_batches = real(r["inputs"]["global_batch"]) / real(r["inputs"]["micro_batch"]) / replicas;
     const json::Value& parts = r["step"]["breakdown_s"];
-    const double layers = sum(parts, {"compute", "memory", "communication", "latency"});
+    const double layers = sum(parts, {"matmul", "attention", "elementwise", "host", "tp"});
     // Gradients that tensor-parallel ranks sum once per step are in no micro-batch.
     CHECK(micro_batches * over_rows(r["ops"], "time_s") <= layers * (1 + 1e-12));
     CHECK(micro_batches * over_rows(r["ops"], "time_s") >= layers * (r["inputs"]["sp"] == true ? 0.999 : 1 - 1e-9));

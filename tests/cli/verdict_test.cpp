@@ -33,7 +33,7 @@ Verdict wrong_flops(const std::string& name = "tiny-llama") {
   return judged(ledger(plain()), m, name);
 }
 
-std::string said(const Found& f, bool check_time = false) {
+std::string said(const Validated& f, bool check_time = false) {
   Report r;
   conclude(r, f, check_time);
   REQUIRE(r.verdict.size() == 1);
@@ -44,14 +44,14 @@ std::string said(const Found& f, bool check_time = false) {
 }  // namespace
 
 TEST_CASE("if everything matches, the exit code is 0 and the verdict says how much was compared", "[verdict]") {
-  const Found f{{judged(ledger(plain()), ledger(plain()))}, {}, {}};
+  const Validated f{{judged(ledger(plain()), ledger(plain()))}, {}, {}};
   CHECK(exit_code(f, false) == 0);
   CHECK(said(f) == fmt::format("{} comparisons of 1 model: every byte, FLOP and operator is as predicted",
                                f.verdicts[0].rows.size() + static_cast<std::size_t>(f.verdicts[0].operators)));
 }
 
 TEST_CASE("a wrong number makes the exit code 1, and the verdict names it", "[verdict]") {
-  const Found f{{judged(ledger(plain()), ledger(plain()), "another"), wrong_flops()}, {}, {}};
+  const Validated f{{judged(ledger(plain()), ledger(plain()), "another"), wrong_flops()}, {}, {}};
   CHECK(exit_code(f, false) == 1);
   CHECK_THAT(said(f), Catch::Matches("2 of [0-9,]+ comparisons differ, worst training, FLOPs forward of mlp.up: "
                                      "predicted 29,568, measured 28,568 \\(tiny-llama\\)"));
@@ -69,7 +69,7 @@ TEST_CASE("however long the name, the verdict names the worst offender", "[verdi
 TEST_CASE("operators out of order make the exit code 1 even if every number matches", "[verdict]") {
   Ledger m = ledger(plain());
   std::swap(m.order[0], m.order[1]);
-  const Found f{{judged(ledger(plain()), m)}, {}, {}};
+  const Validated f{{judged(ledger(plain()), m)}, {}, {}};
   CHECK(exit_code(f, false) == 1);
   CHECK_THAT(said(f), Catch::Matches("1 of [0-9,]+ comparisons differs, worst training, operator 1: "
                                      "embedding.tokens forward was predicted and attn.norm forward ran "
@@ -93,7 +93,7 @@ TEST_CASE("differences are shown in the tables of one model and of a suite", "[v
 namespace {
 
 /// One case's step, so many times its prediction.
-Found timed(double ratio) {
+Validated timed(double ratio) {
   return {{judged(ledger(plain()), ledger(plain()))},
           {{{"training", "step", "", 2e-3, 2e-3 * ratio}, {"training", "forward", "attn.q", 1e-3, 9e-3}}},
           {}};
@@ -131,7 +131,7 @@ TEST_CASE("a suite's times stand under their names, with the band and a verdict 
 }
 
 TEST_CASE("a case that was not timed fails the check of times", "[verdict]") {
-  Found none = timed(1);
+  Validated none = timed(1);
   for (const Times& times : {Times{}, Times{{}}, Times{{{"training", "forward", "attn.q", 1e-3, 1e-3}}}}) {
     none.times = times;
     CHECK(exit_code(none, true) == 1);

@@ -1,0 +1,99 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <sstream>
+
+#include "cli/command.hpp"
+#include "cli/commands/ask.hpp"
+#include "presets/load.hpp"
+#include "report/compare.hpp"
+#include "report/question.hpp"
+#include "text/error.hpp"
+#include "text/names.hpp"
+
+namespace llmcalc {
+namespace {
+
+std::vector<std::string> words_of(const std::string& text) {
+  std::istringstream in(text);
+  std::vector<std::string> all;
+  for (std::string w; in >> w;) all.push_back(w);
+  return all;
+}
+
+/// A report by the command that makes it: "train llama-3-8b --hardware h100".
+Side asked(const std::string& name, const std::vector<std::string>& words) {
+  for (const Question* q : questions()) {
+    if (words.empty() || q->name != words[0]) continue;
+    for (const Command& c : commands()) {
+      if (c.name != q->name) continue;
+      const Arguments typed(c, Args(words).subspan(1));
+      Request r;
+      r.model = load_model(typed.word("MODEL"));
+      typed.apply(r);
+      check(r);
+      if (q->needs_hardware && !r.hardware) throw InputError(fmt::format("'llmcalc {}' needs --hardware HW", q->name));
+      return {name, report_json(answer(*q, r))};
+    }
+  }
+  throw InputError(
+      fmt::format("--of: expected a command and its options (\"train llama-3-8b --hardware h100\"), got {}",
+                  in_quotes(fmt::format("{}", fmt::join(words, " ")))));
+}
+
+Side saved(const std::string& path) { return {path, json::parse(json::file_text(path), path)}; }
+
+/// Options of the first side, those of --vs in their place or besides.
+std::vector<std::string> replaced(std::vector<std::string> words, const std::vector<std::string>& by) {
+  const auto is_flag = [](const std::string& w) { return w.starts_with("--"); };
+  for (std::size_t i = 0; i < by.size(); ++i) {
+    if (!is_flag(by[i])) continue;
+    const auto old = std::find(words.begin(), words.end(), by[i]);
+    if (old == words.end()) continue;
+    const auto value = old + 1;
+    words.erase(old, value != words.end() && !is_flag(*value) ? value + 1 : value);
+  }
+  words.insert(words.end(), by.begin(), by.end());
+  return words;
+}
+
+int run_compare(const Arguments& arguments) {
+  const std::string of = arguments.text("--of"), vs = arguments.text("--vs");
+  std::vector<Side> sides;
+  if (of.empty() != vs.empty()) throw InputError("--of and --vs go together; give both");
+  if (!of.empty()) {
+    const std::vector<std::string> first = words_of(of), changed = replaced(first, words_of(vs));
+    sides = {asked("first", first), asked(vs, changed)};
+  }
+  for (const char* word : {"A", "B", "C", "D"})
+    if (const std::string path = arguments.word(word); !path.empty()) sides.push_back(saved(path));
+  if (sides.size() < 2)
+    throw InputError(
+        "'llmcalc compare' needs two reports saved with --json, or --of and --vs; its help shows examples");
+  return print(compare(sides), arguments.screen());
+}
+
+constexpr std::array compare_words{Word{"A", "a report saved with --json", false}, Word{"B", "another one", false},
+                                   Word{"C", "a third", false}, Word{"D", "a fourth", false}};
+constexpr std::array compare_options{
+    Option{"--of", "COMMAND", "a command with its options, in quotes, instead of a file"},
+    Option{"--vs", "OPTIONS", "options that the other side has instead or besides, in quotes"}};
+
+}  // namespace
+
+const Command compare_command{.name = "compare",
+                              .arguments = "[A.json B.json]",
+                              .summary = "plans, models, devices side by side",
+                              .about = "Reports of one command side by side, and what their difference consists of.",
+                              .examples =
+                                  "  llmcalc compare one.json other.json\n"
+                                  "  llmcalc compare --of 'train gpt2 --hardware h100 --dp 8' --vs '--zero 1'\n"
+                                  "  llmcalc compare --of 'infer llama-3-70b --hardware h200' --vs '--tp 2'",
+                              .words = compare_words,
+                              .own = compare_options,
+                              .parts = part::styles,
+                              .run = run_compare};
+
+}  // namespace llmcalc

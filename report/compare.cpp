@@ -1,0 +1,186 @@
+#include "report/compare.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+
+#include "report/explain/definition.hpp"
+#include "text/error.hpp"
+
+namespace llmcalc {
+namespace {
+
+using explain::Definition;
+
+/// The value at a dotted path; null where there is none.
+const json::Value* at(const json::Value& v, std::string_view path) {
+  const std::size_t dot = path.find('.');
+  const auto it = v.find(std::string(path.substr(0, dot)));
+  if (it == v.end()) return nullptr;
+  return dot == std::string_view::npos ? &*it : at(*it, path.substr(dot + 1));
+}
+
+std::optional<double> number_at(const json::Value& v, std::string_view path) {
+  const json::Value* found = at(v, path);
+  return found != nullptr ? number_of(*found) : std::nullopt;
+}
+
+Unit unit_of(const Definition& d) {
+  constexpr std::array units{std::pair{"bytes", Unit::bytes},
+                             std::pair{"FLOP", Unit::flops},
+                             std::pair{"s", Unit::seconds},
+                             std::pair{"tokens", Unit::tokens},
+                             std::pair{"tokens/s", Unit::tokens_per_second},
+                             std::pair{"days", Unit::days},
+                             std::pair{"h", Unit::hours},
+                             std::pair{"USD", Unit::dollars},
+                             std::pair{"parameters", Unit::parameters},
+                             std::pair{"kWh", Unit::kilowatt_hours}};
+  for (const auto& [name, unit] : units)
+    if (d.unit == name) return unit;
+  return d.section() == "utilization" || d.path.ends_with("mfu") || d.path.ends_with("hfu") ? Unit::ratio : Unit::none;
+}
+
+std::string value_text(const Definition& d, double v) {
+  const Unit unit = unit_of(d);
+  if (unit == Unit::bytes || unit == Unit::parameters || unit == Unit::tokens)
+    return human_text(Quantity(static_cast<Count>(std::llround(v))), unit);
+  return human_text(Quantity(v), unit == Unit::flops ? Unit::none : unit);
+}
+
+/// Sums of a report, and where their parts stand.
+struct Sum {
+  std::string_view path, parts;
+};
+constexpr std::array sums{Sum{"step.time_s", "step.breakdown_s."}, Sum{"memory.total_bytes", "memory."},
+                          Sum{"memory.peak_bytes", "memory."}, Sum{"inference_memory.total_bytes", "inference_memory."},
+                          Sum{"flops.hardware_total", "flops."}};
+
+bool is_part(std::string_view path, const Sum& s) {
+  if (!path.starts_with(s.parts)) return false;
+  const std::string_view rest = path.substr(s.parts.size());
+  constexpr std::array<std::string_view, 9> wholes{"total_bytes",    "peak_bytes", "capacity_bytes",
+                                                   "parameters",     "fits",       "model_total",
+                                                   "hardware_total", "executed",   "per_token"};
+  return rest.find('.') == std::string_view::npos && std::find(wholes.begin(), wholes.end(), rest) == wholes.end() &&
+         !rest.starts_with("forward_") && !rest.starts_with("attention_equals") && !rest.ends_with("_run");
+}
+
+/// "tensor parallel exchanges -1.2 s, bubble +0.3 s": the parts of a sum that change it most.
+std::string because(const Definition& whole, const json::Value& a, const json::Value& b) {
+  const auto sum = std::find_if(sums.begin(), sums.end(), [&](const Sum& s) { return s.path == whole.path; });
+  if (sum == sums.end()) return "";
+  std::vector<std::pair<double, const Definition*>> changes;
+  for (const Definition& d : explain::definitions()) {
+    if (!is_part(d.path, *sum)) continue;
+    const double change = number_at(b, d.path).value_or(0) - number_at(a, d.path).value_or(0);
+    if (change != 0) changes.emplace_back(change, &d);
+  }
+  std::sort(changes.begin(), changes.end(),
+            [](const auto& x, const auto& y) { return std::abs(x.first) > std::abs(y.first); });
+  std::string text;
+  for (std::size_t i = 0; i < std::min<std::size_t>(changes.size(), 4); ++i)
+    text += fmt::format("{}{} {}{}", i == 0 ? "" : ", ", changes[i].second->title, changes[i].first > 0 ? "+" : "-",
+                        value_text(*changes[i].second, std::abs(changes[i].first)));
+  return text;
+}
+
+std::string by(double a, double b) { return a == 0 ? "" : fmt::format("{:+.1f} %", 100 * (b / a - 1)); }
+
+/// Keys of `inputs` in which two sides differ: "tp 8 and 4".
+std::string different_inputs(const json::Value& a, const json::Value& b) {
+  const json::Value none = json::Value::object();
+  const json::Value &in_a = a.contains("inputs") ? a["inputs"] : none,
+                    &in_b = b.contains("inputs") ? b["inputs"] : none;
+  const auto text = [](const json::Value& in, const std::string& key) {
+    if (!in.contains(key)) return std::string("none");
+    return in[key].is_string() ? in[key].get<std::string>() : in[key].dump();
+  };
+  std::vector<std::string> keys;
+  for (const json::Value* in : {&in_a, &in_b})
+    for (const auto& [key, value] : in->items())
+      if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+  std::string all;
+  for (const std::string& key : keys)
+    if (text(in_a, key) != text(in_b, key))
+      all += fmt::format("{}{} {} and {}", all.empty() ? "" : ", ", key, text(in_a, key), text(in_b, key));
+  return all;
+}
+
+std::string subject(const json::Value& report) {
+  std::string s = report.contains("model") ? report["model"].value("name", "") : "";
+  if (report.contains("hardware")) s += " on " + report["hardware"].value("name", "");
+  return s;
+}
+
+void check_sides(const std::vector<Side>& sides) {
+  for (const Side& s : sides) {
+    if (!s.report.is_object() || !s.report.contains("command") || !s.report.contains("llmcalc"))
+      throw InputError(fmt::format("{} is not a report of llmcalc; save one with --json", s.name));
+    const std::string mine = s.report["command"], first = sides[0].report["command"];
+    if (mine != first)
+      throw InputError(fmt::format("{} is of 'llmcalc {}' and {} of 'llmcalc {}'; compare reports of one command",
+                                   sides[0].name, first, s.name, mine));
+  }
+}
+
+/// Whether a quantity stands in text, too: not the same number in other words.
+bool is_shown(const Definition& d) {
+  return d.section() != "utilization" && d.path.find(".bound_") == std::string_view::npos &&
+         d.path.find(".limited_s.") == std::string_view::npos && !d.path.ends_with("total_bytes");
+}
+
+/// One line per quantity in which `b` differs from `a`.
+void add_differences(Grid& g, const Side& a, const Side& b) {
+  for (const Definition& d : explain::definitions()) {
+    const std::optional<double> x = number_at(a.report, d.path), y = number_at(b.report, d.path);
+    if ((!x && !y) || x == y) continue;
+    const auto shown = [&](const std::optional<double>& v) { return v ? value_text(d, *v) : "-"; };
+    const std::string why = because(d, a.report, b.report);
+    if (is_shown(d)) g.rows.push_back({std::string(d.title), shown(x), shown(y), x && y ? by(*x, *y) : ""});
+    json::Value row{{"quantity", d.path}};
+    if (x) row["a"] = *x;
+    if (y) row["b"] = *y;
+    if (!why.empty()) row["because"] = why;
+    g.json.push_back(std::move(row));
+  }
+}
+
+void add_sentences(Report& r, const Side& a, const Side& b) {
+  for (const Definition& d : explain::definitions())
+    if (const std::string why = because(d, a.report, b.report); is_shown(d) && !why.empty())
+      r.notes.push_back(fmt::format("{}, {} against {}: {}", d.title, b.name, a.name, why));
+}
+
+}  // namespace
+
+Report compare(const std::vector<Side>& sides) {
+  check_sides(sides);
+  Report r;
+  r.command = "compare";
+  Grid all{.key = "sides", .title = "", .columns = {}, .rows = {}};
+  for (const Side& s : sides) all.json.push_back(s.report);
+  r.grids.push_back(std::move(all));
+  for (std::size_t i = 1; i < sides.size(); ++i) {
+    const Side &a = sides[0], &b = sides[i];
+    Grid g{.key = i == 1 ? "differences" : fmt::format("differences_{}", i),
+           .title = "",
+           .columns = {"quantity", a.name, b.name, "by"},
+           .rows = {}};
+    add_differences(g, a, b);
+    const std::string inputs = different_inputs(a.report, b.report);
+    const std::string who = subject(a.report) == subject(b.report)
+                                ? subject(a.report)
+                                : fmt::format("{} and {}", subject(a.report), subject(b.report));
+    r.verdict.push_back({"", fmt::format("{}: {}", who, inputs.empty() ? "the same options" : inputs), false});
+    if (g.rows.empty()) r.verdict.push_back({"", fmt::format("{} equals {}", b.name, a.name), false});
+    add_sentences(r, a, b);
+    if (!g.rows.empty()) r.grids.push_back(std::move(g));
+  }
+  return r;
+}
+
+}  // namespace llmcalc

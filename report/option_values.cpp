@@ -1,0 +1,201 @@
+#include "report/option_values.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "text/quantity.hpp"
+
+namespace llmcalc {
+
+using Text = std::string_view;
+
+void refuse_value(Text where, const std::string& expected, Text text) {
+  throw InputError(fmt::format("{}: expected {}, got {}", where, expected, in_quotes(text)));
+}
+
+namespace {
+
+/// "fp32" or "on" is true, its counterpart false.
+bool read_either(Text text, Text where, Text yes, Text no) {
+  if (!same_spelling(text, yes) && !same_spelling(text, no))
+    refuse_value(where, fmt::format("{} or {}", yes, no), text);
+  return same_spelling(text, yes);
+}
+std::string nearest_format(Text text) {
+  std::vector<std::string> known;
+  for (const Format& f : formats) known.emplace_back(f.name);
+  const std::vector<std::string> near = nearest(text, known, 1);
+  return near.empty() ? "" : fmt::format(", did you mean {}?", near[0]);
+}
+
+std::string_view axis_name(Axis a) {
+  constexpr std::array names{Text("tp"), Text("cp"), Text("ep"), Text("dp"), Text("pp")};
+  return names[static_cast<std::size_t>(a)];
+}
+
+}  // namespace
+
+bool read_master(Text text, Text where) { return read_either(text, where, "fp32", "none"); }
+bool read_switch(Text text, Text where) { return read_either(text, where, "on", "off"); }
+
+DType read_stored(Text text, Text where) {
+  if (const std::optional<DType> t = dtype(lower(text))) return *t;
+  constexpr std::array mixes{"_s", "_m", "_l"};  // of GGUF's files, in which some tensors have a larger format
+  for (const Text ending : mixes)
+    if (lower(text).ends_with(ending))
+      if (const std::optional<DType> t = dtype(lower(text.substr(0, text.size() - ending.size()))))
+        throw InputError(fmt::format("{}: {} is a mix of formats; give {}, its smallest, for a lower bound", where,
+                                     in_quotes(text), t->name()));
+  throw InputError(fmt::format("{}: expected a number format ('llmcalc list dtypes' shows them), got {}{}", where,
+                               in_quotes(text), nearest_format(text)));
+}
+
+DType read_plain(Text text, Text where) {
+  const DType t = read_stored(text, where);
+  if (!t.plain())
+    throw InputError(
+        fmt::format("{}: expected a format without blocks (bf16, fp8, fp32), got {}; --weight-precision and "
+                    "--kv-precision take it",
+                    where, in_quotes(text)));
+  return t;
+}
+
+/// A format that a device can multiply in.
+DType read_compute(Text text, Text where) {
+  const DType t = read_plain(text, where);
+  if (t.format().peak == Peak::none)
+    throw InputError(fmt::format("{}: expected a format that devices multiply in, got {}", where, in_quotes(text)));
+  return t;
+}
+
+Count read_gradient_bytes(Text text, Text where) {
+  if (text != "2" && text != "4") refuse_value(where, "2 or 4 bytes per gradient", text);
+  return text == "2" ? 2 : 4;
+}
+
+LogitStore read_logits(Text text, Text where) {
+  constexpr Text chunked = "chunked:";
+  if (same_spelling(text, "fp32")) return {};
+  if (same_spelling(text, "compute")) return {.format = LogitFormat::compute};
+  if (same_spelling(text, "bf16+grad")) return {.format = LogitFormat::with_gradient};
+  if (text.starts_with(chunked)) return {.chunks = parse_positive(text.substr(chunked.size()), where)};
+  refuse_value(where, "fp32, compute, bf16+grad or chunked:N", text);
+}
+
+namespace {
+
+/// "norm,act"
+template <Named E>
+SetOf<E> read_set(Text text, Text where) {
+  SetOf<E> all;
+  while (true) {
+    const std::size_t comma = text.find(',');
+    all.add(read_choice<E>(text.substr(0, comma), where));
+    if (comma == Text::npos) return all;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+template <Named E>
+std::string set_text(SetOf<E> set) {
+  std::string s;
+  for (const auto& row : choices<E>)
+    if (set.has(row.value) && name(row.value) == row.name) s += (s.empty() ? "" : ",") + std::string(row.name);
+  return s;
+}
+
+}  // namespace
+
+Recomputation read_recomputation(Text text, Text where) {
+  const std::size_t colon = text.find(':');
+  if (colon == Text::npos) {
+    if (const auto what = parse<Recompute>(text)) return {.what = *what};
+    refuse_value(where, one_of(recomputation_forms), text);
+  }
+  const Text kind = text.substr(0, colon), rest = text.substr(colon + 1);
+  if (kind == name(Recompute::selective))
+    return {.what = Recompute::selective, .modules = read_set<RecomputeModule>(rest, where)};
+  if (const auto method = parse<RecomputeMethod>(kind))
+    return {.what = Recompute::full, .method = *method, .layers = parse_positive(rest, where)};
+  refuse_value(where, one_of(recomputation_forms), text);
+}
+
+std::string recomputation_text(const Plan& p) {
+  if (p.recompute == Recompute::selective && p.recompute_modules != RecomputeModule::core)
+    return "selective:" + set_text(p.recompute_modules);
+  if (recomputes_block(p) || recomputes_groups(p))
+    return std::string(name(p.recompute_method)) + ":" + std::to_string(p.recompute_layers);
+  return std::string(name(p.recompute));
+}
+
+LoraText read_lora(Text text, Text where) {
+  const std::size_t colon = text.find(':');
+  LoraText lora{.rank = parse_positive(text.substr(0, colon), where)};
+  if (colon != Text::npos) lora.targets = read_set<LoraTarget>(text.substr(colon + 1), where);
+  return lora;
+}
+
+std::string lora_text(const Plan& p) {
+  const std::string rank = std::to_string(p.lora_rank);
+  return p.lora_targets == LoraTargets::all() ? rank : rank + ":" + set_text(p.lora_targets);
+}
+
+double read_price(Text text, Text where) { return parse_price(text, where, Bare::allowed); }
+double read_watts(Text text, Text where) { return parse_watts(text, where, Bare::allowed); }
+
+BytesPerSecond read_storage(Text text, Text where) { return parse_rate(text, where, Bare::allowed); }
+
+double read_pue(Text text, Text where) {
+  const double x = parse_real(text, where);
+  if (x < 1) refuse_value(where, "a number of at least 1, which is what its machines draw", text);
+  return x;
+}
+
+Zero read_zero(Text text, Text where) {
+  constexpr std::array stages{Text("0"), Text("1"), Text("2"), Text("3")};
+  const auto at = std::find(stages.begin(), stages.end(), text);
+  if (at == stages.end()) refuse_value(where, "a ZeRO stage: 0, 1, 2 or 3", text);
+  return static_cast<Zero>(at - stages.begin());
+}
+
+/// "1.25": a ratio of at least 1, in thousandths.
+Ratio read_load(Text text, Text where) {
+  const double x = parse_real(text, where);
+  if (x < 1 || x > 1000) refuse_value(where, "a number from 1 (balanced) to 1000", text);
+  return {static_cast<Count>(std::llround(1000 * x)), 1000};
+}
+
+std::string order_text(const AxisOrder& order) {
+  std::string s;
+  for (const Axis a : order) s += (s.empty() ? "" : "-") + std::string(axis_name(a));
+  return s;
+}
+/// "tp-cp-ep-dp-pp": all five, each once.
+AxisOrder read_order(Text text, Text where) {
+  AxisOrder order = usual_order;
+  std::sort(order.begin(), order.end());
+  do
+    if (same_spelling(text, order_text(order))) return order;
+  while (std::next_permutation(order.begin(), order.end()));
+  refuse_value(where, "tp, cp, ep, dp and pp joined by '-', each once, neighbouring GPUs first (tp-cp-ep-dp-pp)", text);
+}
+
+/// "8,8,7,9": layers of every chunk.
+StageLayers read_stage_layers(Text text, Text where) {
+  StageLayers all;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t comma = std::min(text.find(',', at), text.size());
+    if (all.size() == StageLayers::capacity)
+      throw InputError(fmt::format("{}: more than {} chunks of layers", where, StageLayers::capacity));
+    all.push(parse_positive(text.substr(at, comma - at), where));
+    at = comma + 1;
+  }
+  return all;
+}
+
+}  // namespace llmcalc

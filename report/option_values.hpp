@@ -1,0 +1,66 @@
+#pragma once
+/// Readers of the values of options: text in, a value or one finished sentence out. `where` is the option, which begins
+/// the sentence of an InputError.
+
+#include <string>
+#include <string_view>
+
+#include "calc/layout.hpp"
+#include "calc/plan.hpp"
+#include "text/error.hpp"
+#include "text/names.hpp"
+
+namespace llmcalc {
+
+[[noreturn]] void refuse_value(std::string_view where, const std::string& expected, std::string_view text);
+
+/// One of the choices of an enum, by its name.
+template <Named E>
+E read_choice(std::string_view text, std::string_view where) {
+  if (const auto value = parse<E>(text)) return *value;
+  refuse_value(where, one_of(choice_names<E>), text);
+}
+
+/// fp32 is true, none is false; on is true, off is false.
+bool read_master(std::string_view text, std::string_view where);
+bool read_switch(std::string_view text, std::string_view where);
+
+/// A number format: any; one without blocks; one that a device can multiply in.
+DType read_stored(std::string_view text, std::string_view where);
+DType read_plain(std::string_view text, std::string_view where);
+DType read_compute(std::string_view text, std::string_view where);
+
+Count read_gradient_bytes(std::string_view text, std::string_view where);  ///< 2 or 4
+LogitStore read_logits(std::string_view text, std::string_view where);     ///< "bf16+grad", "chunked:8"
+
+/// What runs again in backward, as --recompute says it.
+struct Recomputation {
+  Recompute what = Recompute::none;
+  RecomputeMethod method = RecomputeMethod::uniform;
+  Count layers = 1;
+  RecomputeModules modules = RecomputeModule::core;
+};
+inline constexpr std::string_view recomputation_forms = "none|selective|selective:MODULES|block:N|uniform:N|full";
+Recomputation read_recomputation(std::string_view text, std::string_view where);  ///< "selective:norm,act", "block:4"
+std::string recomputation_text(const Plan& plan);
+
+/// Adapters, as --lora says them.
+struct LoraText {
+  Count rank = 0;
+  LoraTargets targets = LoraTargets::all();
+};
+LoraText read_lora(std::string_view text, std::string_view where);  ///< "16", "16:q,v"
+std::string lora_text(const Plan& plan);
+
+double read_price(std::string_view text, std::string_view where);            ///< USD per hour
+double read_watts(std::string_view text, std::string_view where);            ///< W
+double read_pue(std::string_view text, std::string_view where);              ///< at least 1
+BytesPerSecond read_storage(std::string_view text, std::string_view where);  ///< bytes per second
+
+Zero read_zero(std::string_view text, std::string_view where);                 ///< 0 to 3
+Ratio read_load(std::string_view text, std::string_view where);                ///< "1.25", at least 1, in thousandths
+AxisOrder read_order(std::string_view text, std::string_view where);           ///< "tp-cp-ep-dp-pp", each once
+StageLayers read_stage_layers(std::string_view text, std::string_view where);  ///< "8,8,7,9"
+std::string order_text(const AxisOrder& order);
+
+}  // namespace llmcalc

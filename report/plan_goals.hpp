@@ -1,0 +1,49 @@
+#pragma once
+/// What a search was asked besides its best plans: how many GPUs, how large a batch, which hardware.
+
+#include "report/report.hpp"
+#include "report/request.hpp"
+#include "search/largest.hpp"
+
+namespace llmcalc {
+
+/// Throws InputError where no plan of a finished search fits.
+void require_plan(const Request& r, const Space& space, const SearchResult& found);
+
+/// Adds to a report of plans the numbers of GPUs that were tried, and says which one won: r.gpus.
+void add_numbers(Report& report, const Request& r, const Space& space, std::span<const OfNumber> numbers);
+
+/// What --largest asks. Throws InputError where the option is given that it looks for, or one that it does not go with.
+LargestQuestion largest_question(const Request& r, std::string_view text);
+
+/// The request with what was found, as if it had been typed. Throws InputError where nothing fits.
+Request with_largest(Request r, const Space& space, const LargestQuestion& q, const LargestFound& found);
+
+/// Adds to a report of the plans that hold the largest value: that value, and all that were tried. `space` is the one
+/// that was asked about.
+void add_largest(Report& report, const Space& space, const LargestQuestion& q, const LargestFound& found,
+                 const Candidate* best);
+
+/// Hardware that --hardware names as "any", all presets, or as a list; empty: it names one. Throws InputError for names
+/// that are not known.
+std::vector<std::string> hardware_names(std::string_view text);
+
+/// One hardware of several, and what it offers.
+struct Rival {
+  std::string name;
+  Request request{};
+  Space space{};
+  std::string left_out{};  ///< why it is not compared; empty: it is
+  Offer offer{};
+};
+/// Why hardware cannot be compared: it has no price; its power is not known, or no link joins so many; empty: it can.
+std::string why_left_out(const HardwareCard& h);
+std::string why_left_out(const Request& r, const Space& space);
+
+/// The rival whose offer is best. Throws InputError where none has one, except where a search was stopped: then null.
+const Rival* best_rival(std::span<const Rival> rivals, std::optional<double> days);
+
+/// Adds to a report of the winner's plans how the others did.
+void add_rivals(Report& report, std::span<const Rival> rivals, const Rival& best, std::optional<double> days);
+
+}  // namespace llmcalc

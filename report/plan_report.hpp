@@ -1,0 +1,32 @@
+#pragma once
+/// The best training plans of a search, as a report.
+
+#include "report/report.hpp"
+#include "report/request.hpp"
+#include "search/search.hpp"
+
+namespace llmcalc {
+
+/// The space of a request: options that were given are fixed, all other degrees are searched. Throws InputError where
+/// --gpus is missing, where an option is given that a search ignores, and where the request is wrong in any layout.
+Space space_of(const Request& r, Objective objective, std::size_t best);
+
+/// The fewest GPUs, of 1, 2, 4 ... and the given number, that train so many tokens in so many days; the given number
+/// where the watch ends the search. Throws InputError where even that takes longer, with the days that it takes.
+Count gpus_for(const Request& r, Space space, double days, const Watch& watch);
+
+/// The request of one plan that was found, as if its options had been typed.
+Request request_of(const Request& r, const Space& space, const Candidate& c);
+
+/// "llmcalc train MODEL --hardware HW --tp 8 ...": what to type for a plan.
+std::string command_of(const Request& r, const Candidate& c);
+
+/// "tp 8 sp, pp 2": the degrees of a plan that differ from one GPU's.
+std::string degrees_text(const Candidate& c);
+/// "micro-batch 2, recompute full": how it runs.
+std::string run_text(const Request& r, const Candidate& c);
+
+/// The plans, best first, and what was searched. `pareto`: also the front of time against memory.
+Report plan_report(const Request& r, const Space& space, const SearchResult& found, bool pareto);
+
+}  // namespace llmcalc

@@ -1,0 +1,88 @@
+#include "report/stages.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace llmcalc {
+namespace {
+
+constexpr std::array memory_parts{
+    std::pair{"weights_bytes", &Memory::weights},     std::pair{"gradients_bytes", &Memory::gradients},
+    std::pair{"optimizer_bytes", &Memory::optimizer}, std::pair{"activations_bytes", &Memory::activations},
+    std::pair{"logits_bytes", &Memory::logits},       std::pair{"gathered_bytes", &Memory::gathered},
+    std::pair{"buckets_bytes", &Memory::buckets},     std::pair{"exchange_bytes", &Memory::exchange},
+    std::pair{"workspace_bytes", &Memory::workspace}, std::pair{"process_bytes", &Memory::process},
+    std::pair{"total_bytes", &Memory::total},         std::pair{"peak_bytes", &Memory::peak}};
+
+bool has(const Request& r, const Memory& m, Bytes Memory::*part) {
+  const bool optional = part == &Memory::gathered || part == &Memory::buckets || part == &Memory::exchange ||
+                        part == &Memory::process || (part == &Memory::logits && ranks(r.layout, Group::pipeline) > 1);
+  return !optional || m.*part != Bytes();
+}
+
+json::Value stage_json(const Request& r, const Stage& s) {
+  json::Value v{{"stage", s.rank}, {"layers", s.layers}, {"in_flight", s.in_flight}};
+  for (const auto& [key, part] : memory_parts)
+    if (has(r, s.memory, part)) v[key] = (s.memory.*part).value;
+  if (!r.hardware) return v;
+  v["capacity_bytes"] = r.hardware->cluster.device.memory.value;
+  v["fits"] = s.memory.peak <= r.hardware->cluster.device.memory;
+  return v;
+}
+
+std::string bytes_text(Bytes b) { return human_text(Quantity(b.value), Unit::bytes); }
+
+}  // namespace
+
+const Stage& Stages::fullest() const {
+  return *std::max_element(stages.begin(), stages.end(),
+                           [](const Stage& a, const Stage& b) { return a.memory.peak < b.memory.peak; });
+}
+
+Stages stages_of(const Request& r) {
+  const Cluster cluster = r.hardware ? r.hardware->cluster : Cluster{};
+  const Prices prices = price(r.model.arch, r.plan, r.layout, cluster.device);
+  Stages all{partition(prices, r.plan, r.layout, cluster), {}};
+  for (Count rank = 0; rank < ranks(r.layout, Group::pipeline); ++rank)
+    all.stages.push_back(stage(prices, r.plan, r.layout, all.partition, rank, process_bytes(r)));
+  return all;
+}
+
+Grid stages_grid(const Request& r) {
+  Grid g;
+  g.key = "stages";
+  const Stages all = stages_of(r);
+  for (const Stage& s : all.stages) g.json.push_back(stage_json(r, s));
+  if (!r.stages) return g;
+  g.title = "stages of the pipeline, one GPU of each";
+  g.columns = {"stage", "layers", "in flight", "states", "activations", "peak"};
+  for (const Stage& s : all.stages) {
+    const Memory& m = s.memory;
+    g.rows.push_back({fmt::format("{}", s.rank + 1), fmt::format("{}", s.layers), fmt::format("{}", s.in_flight),
+                      bytes_text(m.weights + m.gradients + m.optimizer), bytes_text(m.activations),
+                      bytes_text(m.peak)});
+  }
+  return g;
+}
+
+json::Value layout_json(const Request& r) {
+  const Layout& l = r.layout;
+  json::Value v{{"gpus", devices(l)},
+                {"tp", ranks(l, Group::tensor)},
+                {"sp", sequence_parallel(l)},
+                {"cp", ranks(l, Group::context)},
+                {"ep", ranks(l, Group::expert)},
+                {"etp", ranks(l, Group::expert_tensor)},
+                {"pp", ranks(l, Group::pipeline)},
+                {"chunks", l.chunks},
+                {"schedule", name(pipeline_of(r.plan, l).schedule)},
+                {"dp", l.dp},
+                {"zero", static_cast<int>(l.zero)},
+                {"micro_batches", micro_batches(r.plan, l)}};
+  return v;
+}
+
+}  // namespace llmcalc

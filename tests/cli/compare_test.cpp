@@ -1,0 +1,72 @@
+// 'llmcalc compare': reports side by side.
+
+#include <algorithm>
+
+#include "tests/catch.hpp"
+#include "tests/cli/program.hpp"
+
+using namespace llmcalc;
+
+namespace {
+
+const char* const plan = "train llama-3.1-8b --hardware h100 --gpus 64 --global-batch 64 --fsdp";
+
+json::Value compared(const std::string& of, const std::string& vs) {
+  return test::ask("compare --of '" + of + "' --vs '" + vs + "'");
+}
+
+}  // namespace
+
+TEST_CASE("a plan beside itself differs in nothing", "[compare][cli]") {
+  const test::Ran r = test::llmcalc("compare --of '" + std::string(plan) + "' --vs '--tp 1'");
+  CHECK(r.code == 0);
+  CHECK(r.out.find("equals first") != std::string::npos);
+}
+
+TEST_CASE("differences are those of the two reports, and a sum's consist of its parts", "[compare][cli]") {
+  const json::Value c = compared(plan, "--recompute full --tp 2");
+  REQUIRE(c["sides"].size() == 2);
+  CHECK(c["sides"][0] == test::ask(plan));
+  std::size_t found = 0;
+  for (const json::Value& d : c["differences"]) {
+    std::string pointer = "/" + d["quantity"].get<std::string>();
+    std::replace(pointer.begin(), pointer.end(), '.', '/');
+    const json::Value::json_pointer at(pointer);
+    if (d.contains("a") && c["sides"][0].contains(at) && c["sides"][0].at(at).is_number())
+      CHECK(d["a"] == c["sides"][0].at(at).get<double>());
+    if (d.contains("b") && c["sides"][1].contains(at) && c["sides"][1].at(at).is_number())
+      CHECK(d["b"] == c["sides"][1].at(at).get<double>());
+    if (d["quantity"] == "step.time_s") {
+      ++found;
+      CHECK(d["because"].get<std::string>().find("tensor-parallel exchanges +") != std::string::npos);
+    }
+    if (d["quantity"] == "memory.peak_bytes") {
+      ++found;
+      CHECK(d["because"].get<std::string>().find("activations kept for backward -") != std::string::npos);
+    }
+  }
+  CHECK(found == 2);
+}
+
+TEST_CASE("an option of the other side takes the place of the first one's", "[compare][cli]") {
+  const json::Value c = compared(plan, "--gpus 8 --global-batch 8");
+  CHECK(c["sides"][1]["inputs"]["gpus"] == 8);
+  CHECK(c["sides"][1]["inputs"]["zero"] == 3);
+}
+
+TEST_CASE("what cannot be compared is refused", "[compare][cli]") {
+  const auto refused = [](const std::string& words) {
+    const test::Ran r = test::llmcalc(words);
+    CHECK(r.code == 2);
+    return r.err;
+  };
+  CHECK(refused("compare --of '" + std::string(plan) + "'") == "llmcalc: --of and --vs go together; give both\n");
+  CHECK(refused("compare") ==
+        "llmcalc: 'llmcalc compare' needs two reports saved with --json, or --of and --vs; its help shows examples\n");
+  CHECK(refused("compare --of 'walk llama-3-8b' --vs '--tp 2'").find("--of: expected a command") != std::string::npos);
+  const std::string train = test::scratch() + "/train.json", infer = test::scratch() + "/infer.json";
+  test::write_file(train, test::ask("train gpt2 --hardware h100").dump());
+  test::write_file(infer, test::ask("infer gpt2 --hardware h100").dump());
+  CHECK(refused("compare " + train + " " + infer) == "llmcalc: " + train + " is of 'llmcalc train' and " + infer +
+                                                         " of 'llmcalc infer'; compare reports of one command\n");
+}

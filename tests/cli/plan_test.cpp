@@ -1,0 +1,340 @@
+// 'llmcalc plan': the best plans of a search.
+
+#include <csignal>
+
+#include "tests/catch.hpp"
+#include "tests/cli/program.hpp"
+
+using namespace llmcalc;
+
+namespace {
+
+const char* const mixtral = "plan train mixtral-8x7b --hardware h100 --gpus 16 --global-batch 64 --seq 2048";
+
+std::string sentence(const std::string& words) {
+  const test::Ran r = test::llmcalc(words);
+  CHECK(r.code == 2);
+  return r.err;
+}
+
+}  // namespace
+
+TEST_CASE("what a plan says to type gives the plan's numbers", "[plan][cli]") {
+  for (const std::string& words : {std::string(mixtral), std::string(mixtral) + " --objective memory",
+                                   std::string("plan train gpt2 --hardware a100 --gpus 8 --global-batch 32")}) {
+    CAPTURE(words);
+    const json::Value plans = test::ask(words + " --top 3")["plans"];
+    REQUIRE(plans.size() == 3);
+    for (const json::Value& plan : plans) {
+      const std::string command = plan["command"];
+      const json::Value trained = test::ask(command.substr(command.find(' ') + 1));
+      CHECK(trained["step"]["time_s"] == plan["step"]["time_s"]);
+      CHECK(trained["memory"] == plan["memory"]);
+      CHECK(trained["layout"] == plan["layout"]);
+      CHECK(plan["memory"]["fits"] == true);
+      CHECK_FALSE(plan["reasons"].empty());
+    }
+  }
+}
+
+TEST_CASE("plans come best first, and what is given is kept", "[plan][cli]") {
+  const json::Value all = test::ask(std::string(mixtral) + " --tp 2 --recompute full");
+  double last = 0;
+  for (const json::Value& plan : all["plans"]) {
+    CHECK(plan["layout"]["tp"] == 2);
+    CHECK(plan["inputs"]["recompute"] == "full");
+    CHECK(plan["step"]["time_s"] >= last);
+    last = plan["step"]["time_s"];
+  }
+  const json::Value& searched = all["searched"];
+  CHECK(searched["candidates"] ==
+        searched["fit"].get<Count>() + searched["too_large"].get<Count>() + searched["impossible"].get<Count>());
+  CHECK_FALSE(searched["not_searched"].empty());
+}
+
+TEST_CASE("the front trades memory for time", "[plan][cli]") {
+  const json::Value front = test::ask(std::string(mixtral) + " --pareto")["front"];
+  REQUIRE(front.size() > 1);
+  for (std::size_t i = 1; i < front.size(); ++i) {
+    CHECK(front[i]["memory"]["peak_bytes"] > front[i - 1]["memory"]["peak_bytes"]);
+    CHECK(front[i]["step"]["time_s"] < front[i - 1]["step"]["time_s"]);
+  }
+}
+
+TEST_CASE("a model that fits in no way is an answer", "[plan][cli]") {
+  const test::Ran r = test::llmcalc("plan train llama-3.1-405b --hardware h100 --gpus 8");
+  CHECK(r.code == 0);
+  CHECK(r.out.find("none: no plan fits") != std::string::npos);
+}
+
+TEST_CASE("a search that is interrupted prints what it found", "[plan][cli]") {
+  const test::Ran r = test::signalled("plan train llama-3.1-405b --hardware h100 --gpus 3072 --global-batch 6144",
+                                      {SIGINT}, std::chrono::milliseconds(300));
+  CHECK((r.code == 130 || r.code == 0));  // a fast machine may be done
+  CHECK(r.out.find("plans:") != std::string::npos);
+  CHECK((r.code == 0) == (r.out.find("stopped") == std::string::npos));
+}
+
+TEST_CASE("a search that lacks something says what", "[plan][cli]") {
+  CHECK(sentence("plan train gpt2 --hardware h100") ==
+        "llmcalc: 'llmcalc plan train' needs --gpus N, the GPUs to plan for\n");
+  CHECK(sentence("plan train gpt2 --gpus 8").find("needs --hardware") != std::string::npos);
+  CHECK(sentence("plan serve gpt2 --hardware h100 --gpus 8").find("plans training") != std::string::npos);
+  CHECK(sentence("plan train gpt2 --hardware h100 --gpus 8 --objective fun") ==
+        "llmcalc: --objective: expected time, cost, energy or memory, got \"fun\"\n");
+  CHECK(sentence("plan train gpt2 --hardware h100 --gpus 8 --top 0").find("--top: expected a positive") !=
+        std::string::npos);
+}
+
+TEST_CASE("neighbours of the best plan say why they lost", "[plan][cli]") {
+  const json::Value all = test::ask(mixtral);
+  const json::Value &best = all["plans"][0], &near = all["neighbours"];
+  REQUIRE(near.size() > 3);
+  for (const json::Value& n : near) {
+    const std::string why = n["reasons"][0];
+    const double peak = n["memory"]["peak_bytes"], time = n["step"]["time_s"];
+    CAPTURE(n["command"], why);
+    if (why.find("does not fit") == 0)
+      CHECK(peak > best["memory"]["capacity_bytes"].get<double>());
+    else
+      CHECK(time >= best["step"]["time_s"].get<double>());
+  }
+}
+
+TEST_CASE("a deadline is kept by the fewest GPUs, or the days that are needed are said", "[plan][cli]") {
+  const std::string plan =
+      "plan train gpt2 --hardware h100 --global-batch 64 --tokens 100G --gpus 16 --top 1 --deadline ";
+  const json::Value one = test::ask(plan + "30");
+  CHECK(one["plans"][0]["layout"]["gpus"] == 1);
+  const double fastest =
+      100e9 /
+      test::ask(
+          "plan train gpt2 --hardware h100 --global-batch 64 --gpus 16 --top 1")["plans"][0]["step"]["tokens_per_s"]
+          .get<double>() /
+      86400;
+  CHECK(fastest < 1);
+  CHECK(sentence(plan + "0.001").find("the fastest takes") != std::string::npos);
+  CHECK(sentence("plan train gpt2 --hardware h100 --gpus 16 --deadline 3") ==
+        "llmcalc: --deadline needs --tokens D, the tokens that it is for\n");
+}
+
+TEST_CASE("a plan that does not fit comes with changes that make it fit", "[plan][cli]") {
+  const test::Ran r = test::llmcalc("train llama-3.1-8b --hardware h100 --dp 8 --micro-batch 2");
+  CHECK(r.code == 0);
+  CHECK(r.out.find("to make it fit: ") != std::string::npos);
+}
+
+TEST_CASE("a plan that does not fit is a failure where it must fit", "[plan][cli]") {
+  for (const char* command : {"train", "memory", "infer"}) {
+    const std::string plan = std::string(command) + " llama-3.1-70b --hardware h100";
+    CAPTURE(plan);
+    CHECK(test::llmcalc(plan).code == 0);
+    CHECK(test::llmcalc(plan + " --require-fit").code == 1);
+  }
+  CHECK(test::llmcalc("infer llama-3.1-8b --hardware h100 --require-fit").code == 0);
+}
+
+TEST_CASE("a search refuses what is wrong in any layout, and options that it ignores", "[plan][cli]") {
+  const std::string gpt2 = "plan train gpt2 --hardware h100 --gpus 8 ";
+  CHECK(sentence(gpt2 + "--seq 99999") ==
+        "llmcalc: --seq 99999 is longer than the 1024 learned positions of gpt-2-124m; give at most 1024\n");
+  CHECK(sentence(gpt2 + "--micro-batch 3").find("is not a multiple of --micro-batch 3") != std::string::npos);
+  CHECK(sentence(gpt2 + "--weight-precision q4_k").find("is for inference") != std::string::npos);
+  CHECK(sentence("plan train gpt2 --hardware v100-sxm2-32gb --gpus 8 --precision fp8").find("has no fp8 matmul peak") !=
+        std::string::npos);
+  for (const char* option : {"--dp 8", "--pp 2 --stage-layers 6,6", "--tokens 1T --mfu 0.4", "--tokens 1T --days 3"}) {
+    CAPTURE(option);
+    CHECK(sentence(gpt2 + option).find("changes nothing in a search") != std::string::npos);
+  }
+}
+
+TEST_CASE("the best number of GPUs up to a most is the best of all that were tried", "[plan][cli]") {
+  const std::string plan = "plan train gpt2 --hardware h100 --global-batch 48 --top 1 ";
+  for (const std::string objective : {"time", "cost", "memory"}) {
+    CAPTURE(objective);
+    const json::Value all = test::ask(plan + "--max-gpus 6 --objective " + objective);
+    REQUIRE(all["numbers"].size() == 4);
+    double least = 1e300;
+    Count gpus = 0;
+    for (const json::Value& n : all["numbers"]) {
+      const Count tried = n["gpus"];
+      const json::Value one =
+          test::ask(plan + "--objective " + objective + " --gpus " + std::to_string(tried))["plans"][0];
+      CHECK(one["step"]["time_s"] == n["step"]["time_s"]);
+      CHECK(one["command"] == n["command"]);
+      CHECK_FALSE(n["reasons"].empty());
+      const double step = one["step"]["time_s"];
+      const double value = objective == "time"   ? step
+                           : objective == "cost" ? step * static_cast<double>(tried)
+                                                 : one["memory"]["peak_bytes"].get<double>();
+      if (value < least) gpus = tried;
+      least = std::min(least, value);
+    }
+    CHECK(all["plans"][0]["layout"]["gpus"] == gpus);
+    CHECK(all["inputs"]["gpus"] == gpus);
+    CHECK(all["inputs"]["max_gpus"] == 6);
+  }
+  CHECK(test::llmcalc(plan + "--max-gpus 6").out.find("GPUs     6 of up to 6") != std::string::npos);
+}
+
+TEST_CASE("a most of GPUs is given alone, and must hold the model", "[plan][cli]") {
+  CHECK(sentence("plan train gpt2 --hardware h100 --gpus 4 --max-gpus 8") ==
+        "llmcalc: --gpus says how many GPUs, and --max-gpus asks how many; give one of them\n");
+  CHECK(sentence("plan train llama-3.1-405b --hardware h100 --max-gpus 4") ==
+        "llmcalc: no plan on up to 4 GPUs holds llama-3.1-405b; give more GPUs\n");
+  CHECK(sentence("plan train gpt2 --hardware h100 --max-gpus 0").find("--max-gpus: expected a positive") !=
+        std::string::npos);
+  const json::Value in_time =
+      test::ask("plan train gpt2 --hardware h100 --max-gpus 16 --tokens 100G --deadline 30 --top 1");
+  CHECK(in_time["plans"][0]["layout"]["gpus"] == 1);
+}
+
+TEST_CASE("a search of several numbers that is interrupted prints what it found", "[plan][cli]") {
+  const test::Ran r = test::signalled("plan train llama-3.1-405b --hardware h100 --max-gpus 3072 --global-batch 6144",
+                                      {SIGINT}, std::chrono::milliseconds(300));
+  CHECK((r.code == 130 || r.code == 0));  // a fast machine may be done
+  CHECK(r.out.find("plans:") != std::string::npos);
+}
+
+TEST_CASE("a comparison of hardware that is interrupted prints what it found", "[plan][cli]") {
+  const test::Ran r = test::signalled(
+      "plan train llama-3.1-70b --hardware h100,h200,b200 --max-gpus 2048 --tokens 1T --global-batch 4096", {SIGINT},
+      std::chrono::milliseconds(1000));
+  CHECK((r.code == 130 || r.code == 0));  // a fast machine may be done
+  if (r.code == 130 && !r.out.empty()) {  // empty: before any plan was found
+    CHECK(r.out.find("of those that were searched") != std::string::npos);
+    CHECK(r.out.find("b200-sxm-180gb  no plan fits") == std::string::npos);
+  }
+}
+
+TEST_CASE("the largest that fits fits when it is typed, and the next that was tried does not", "[plan][cli]") {
+  const std::string plan = "plan train llama-3.1-8b --hardware h100 --gpus 4 --tp 2 --pp 2 --top 1 ";
+  for (const auto& [of, option, more] :
+       {std::tuple{"sequence", "--seq", "--global-batch 4"}, std::tuple{"micro-batch", "--micro-batch", ""}}) {
+    CAPTURE(of);
+    const json::Value all = test::ask(plan + more + " --largest " + of);
+    const Count value = all["largest"]["value"];
+    CHECK(all["largest"]["of"] == of);
+    CHECK(all["largest"]["any"] == false);
+    const std::string command = all["plans"][0]["command"];
+    CHECK(command.find(option + (" " + std::to_string(value))) != std::string::npos);
+    CHECK(test::ask(command.substr(command.find(' ') + 1))["memory"]["fits"] == true);
+    Count next = 0;
+    for (const json::Value& t : all["tried"]) {
+      const Count tried = t["value"];
+      CHECK(t["fits"] == (tried <= value));
+      CHECK_FALSE(t["reasons"].empty());
+      if (tried > value && (next == 0 || tried < next)) next = tried;
+    }
+    REQUIRE(next > value);
+    const std::string batch = std::string(of) == "sequence" ? more : "--global-batch " + std::to_string(4 * next);
+    CHECK(test::ask(plan + batch + " " + option + " " + std::to_string(next))["plans"].empty());
+  }
+}
+
+TEST_CASE("the largest number of layers is a model of its own, which no option names", "[plan][cli]") {
+  const json::Value all = test::ask("plan train gpt2 --hardware h100 --gpus 1 --largest layers --top 1");
+  const Count layers = all["largest"]["value"];
+  CHECK(layers > 12);
+  CHECK_FALSE(all["plans"][0].contains("command"));
+  CHECK_FALSE(all["model"].contains("published_parameters"));
+  CHECK(all["model"]["title"].get<std::string>().find("with " + std::to_string(layers) + " layers") !=
+        std::string::npos);
+}
+
+TEST_CASE("what bounds the largest is said", "[plan][cli]") {
+  const std::string gpt2 = "plan train gpt2 --hardware h100 --gpus 2 --top 1 --largest ";
+  CHECK(test::ask(gpt2 + "batch")["largest"]["any"] == true);
+  CHECK(test::ask(gpt2 + "sequence")["largest"]["value"] == 1024);
+  CHECK(test::llmcalc(gpt2 + "sequence").out.find("where its learned positions end") != std::string::npos);
+  CHECK(test::ask(gpt2 + "micro-batch --global-batch 6")["largest"]["value"] == 6);
+  CHECK(test::llmcalc(gpt2 + "micro-batch --global-batch 6").out.find("a micro-batch of 6, the whole batch") !=
+        std::string::npos);
+}
+
+TEST_CASE("a question for the largest is refused where it cannot be", "[plan][cli]") {
+  const std::string gpt2 = "plan train gpt2 --hardware h100 --gpus 8 --largest ";
+  CHECK(sentence(gpt2 + "width") ==
+        "llmcalc: --largest: expected batch, sequence, micro-batch or layers, got \"width\"\n");
+  CHECK(sentence(gpt2 + "sequence --seq 512") ==
+        "llmcalc: --largest sequence looks for --seq; leave one of them out\n");
+  CHECK(sentence(gpt2 + "batch --global-batch 8").find("looks for --global-batch") != std::string::npos);
+  CHECK(sentence(gpt2 + "micro-batch --micro-batch 8").find("looks for --micro-batch") != std::string::npos);
+  CHECK(sentence(gpt2 + "layers --tokens 1T --deadline 3") ==
+        "llmcalc: --largest asks what fits on --gpus N; leave --deadline out\n");
+  CHECK(sentence("plan train llama-3.1-405b --hardware h100 --gpus 8 --largest sequence") ==
+        "llmcalc: no plan on 8 GPUs holds llama-3.1-405b, whatever its sequence; give more GPUs\n");
+}
+
+TEST_CASE("the hardware of several that wins has the best run of all in time", "[plan][cli]") {
+  const std::string plan = "plan train gpt2 --global-batch 48 --tokens 100G --top 1 ";
+  const std::array<std::string, 3> names{"h100-sxm-80gb", "l40s", "b200-sxm-180gb"};
+  const std::string list = names[0] + "," + names[1] + "," + names[2];
+  for (const std::string& how : {std::string("--gpus 4"), std::string("--max-gpus 4"),
+                                 std::string("--gpus 4 --objective time"), std::string("--max-gpus 4 --deadline 3")}) {
+    CAPTURE(how);
+    const json::Value all = test::ask(plan + how + " --hardware " + list);
+    const bool time = how.find("time") != std::string::npos, several = how.find("--max") == 0;
+    const double limit = how.find("--deadline") == std::string::npos ? 1e300 : 3;
+    double least = 1e300;
+    std::string winner;
+    for (const std::string& name : names)
+      for (const char* gpus : {"1", "2", "4"}) {
+        if (!several && std::string(gpus) != "4") continue;
+        const json::Value one = test::ask(plan + "--hardware " + name + " --gpus " + gpus)["plans"][0];
+        const json::Value run = test::ask(one["command"].get<std::string>().substr(8))["run"];
+        const double value = time ? run["days"].get<double>() : run["cost_usd"].get<double>();
+        if (run["days"] > limit || value >= least) continue;
+        least = value;
+        winner = name + " " + gpus;
+      }
+    const json::Value& first = all["rivals"][0];
+    CHECK(first["hardware"].get<std::string>() + " " + first["gpus"].dump() == winner);
+    CHECK(first["run"][time ? "days" : "cost_usd"].get<double>() == Approx(least));
+    CHECK(all["hardware"]["name"] == first["hardware"]);
+    CHECK(all["plans"][0]["command"] == first["command"]);
+    CHECK(all["rivals"].size() == 3);
+    for (const json::Value& r : all["rivals"]) CHECK_FALSE(r["reasons"].empty());
+    CHECK(all["left_out"].empty());
+  }
+}
+
+TEST_CASE("hardware that cannot be compared is left out with the reason", "[plan][cli]") {
+  const json::Value all = test::ask("plan train gpt2 --hardware any --gpus 16 --tokens 1G --precision fp8 --top 1");
+  const json::Value devices = test::ask("list hardware")["devices"];
+  CHECK(all["rivals"].size() + all["left_out"].size() == devices.size());
+  CHECK(all["rivals"].size() > 2);
+  std::string reasons;
+  for (const json::Value& r : all["left_out"]) reasons += r["reasons"][0].get<std::string>() + "\n";
+  CHECK(reasons.find("no price is known") != std::string::npos);
+  CHECK(reasons.find("has no fp8 matmul peak") != std::string::npos);
+  test::write_file(test::scratch() + "/lone.json", R"({"name": "lone", "memory": {"capacity": "80 GiB",
+    "bandwidth": "2 TB/s"}, "matmul": {"bf16": "300 TFLOP/s"}, "power": "300 W", "prices": [{"price": "0.01 USD/h",
+    "source": "a test"}], "source": "a test"})");
+  const std::string both = "plan train gpt2 --tokens 1G --top 1 --hardware h100," + test::scratch() + "/lone.json ";
+  CHECK(test::ask(both + "--gpus 4")["left_out"][0]["reasons"][0] == "no link joins 4 GPUs");
+  CHECK(test::llmcalc(both + "--gpus 4").out.find("left out: no link joins 4 GPUs: lone") != std::string::npos);
+  CHECK(test::ask("plan train gpt2 --tokens 1G --gpus 2 --hardware h100,h100-sxm-80gb,h200")["rivals"].size() == 2);
+  CHECK(test::ask(both + "--max-gpus 4")["rivals"][0]["gpus"] == 1);  // by itself it needs no link, and is cheap
+}
+
+TEST_CASE("a question for the best hardware is refused where it cannot be", "[plan][cli]") {
+  const std::string gpt2 = "plan train gpt2 --hardware h100,h200 ";
+  CHECK(sentence(gpt2 + "--tokens 1G") ==
+        "llmcalc: --hardware with several names needs --gpus N or --max-gpus N, the GPUs to plan for\n");
+  CHECK(sentence(gpt2 + "--gpus 8").find("add --tokens D") != std::string::npos);
+  CHECK(sentence(gpt2 + "--gpus 8 --max-gpus 8 --tokens 1G").find("give one of them") != std::string::npos);
+  for (const char* other : {"--largest layers", "--pareto", "--price 2"})
+    CHECK(sentence(gpt2 + "--gpus 8 --tokens 1G " + other).find("is for one hardware") != std::string::npos);
+  CHECK(sentence(gpt2 + "--gpus 8 --tokens 1G --objective memory").find("is for one hardware") != std::string::npos);
+  CHECK(sentence("plan train gpt2 --hardware any --gpus 8 --tokens 1G --seq 9999").find("--seq 9999 is longer") !=
+        std::string::npos);
+  CHECK(sentence("plan train gpt2 --hardware h100,foo --gpus 8 --tokens 1G").find("unknown hardware \"foo\"") !=
+        std::string::npos);
+  CHECK(sentence("plan train gpt2 --hardware h100,,h200 --gpus 8 --tokens 1G").find("with a comma between") !=
+        std::string::npos);
+  CHECK(sentence("plan train llama-3.1-405b --hardware h100,h200 --gpus 8 --tokens 1G") ==
+        "llmcalc: no plan on up to 8 GPUs of this hardware holds llama-3.1-405b; give more GPUs\n");
+  CHECK(sentence(gpt2 + "--gpus 2 --tokens 1T --deadline 0.01").find("the fastest, on h200-sxm-141gb, takes") !=
+        std::string::npos);
+}

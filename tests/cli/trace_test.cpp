@@ -1,0 +1,99 @@
+// The schedule of a step as a file that trace viewers read.
+
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "tests/catch.hpp"
+#include "tests/cli/program.hpp"
+
+using namespace llmcalc;
+
+namespace {
+
+std::string path(const std::string& name) { return test::scratch() + "/" + name; }
+
+const std::string model = "train gpt2 --seq 512 --hardware h100 ";
+
+struct Traced {
+  json::Value events;
+  double step_us = 0;  ///< that the report says
+};
+Traced traced(const std::string& options) {
+  const json::Value report = test::ask(model + options + " --trace " + path("step.json"));
+  const json::Value file = json::Value::parse(test::read_file(path("step.json")));
+  return {file["traceEvents"], 1e6 * report["step"]["time_s"].get<double>()};
+}
+
+double number(const json::Value& event, const char* key) { return event[key].get<double>(); }
+std::int64_t nanoseconds(const json::Value& event, const char* key) { return std::llround(1000 * number(event, key)); }
+
+}  // namespace
+
+TEST_CASE("every event of a trace lies in its row without overlap, and the last ends with the step", "[trace]") {
+  for (const char* options :
+       {"--global-batch 4", "--pp 4 --global-batch 12", "--pp 4 --schedule zb-h1 --global-batch 12",
+        "--pp 4 --dp 2 --zero 1 --schedule interleaved --chunks 3 --global-batch 16",
+        "--pp 4 --schedule zb-v --dp 8 --zero 2 --global-batch 64",
+        "--pp 4 --schedule dualpipe --tp 2 --dp 2 --zero 3 --global-batch 32", "--dp 8 --zero 3 --efficiency 0.5"}) {
+    INFO(options);
+    const Traced t = traced(options);
+    std::map<std::pair<int, int>, std::int64_t> until;
+    std::int64_t last = 0;
+    for (const json::Value& e : t.events) {
+      if (e["ph"] != "X") continue;
+      std::int64_t& row = until[{e["pid"].get<int>(), e["tid"].get<int>()}];
+      REQUIRE(nanoseconds(e, "ts") >= row);  // events are in the order of time
+      row = nanoseconds(e, "ts") + nanoseconds(e, "dur");
+      last = std::max(last, row);
+    }
+    CHECK(std::abs(static_cast<double>(last) / 1000 - t.step_us) <= 0.001 + 1e-12 * t.step_us);
+  }
+}
+
+TEST_CASE("a trace has a process per stage, a named thread per stream, and an event per slot", "[trace]") {
+  const Traced t = traced("--pp 4 --dp 2 --zero 1 --global-batch 12 --schedule zb-h1");
+  std::map<std::string, int> names;
+  std::set<std::pair<int, int>> rows, named;
+  std::set<int> stages;
+  for (const json::Value& e : t.events) {
+    const std::pair row{e["pid"].get<int>(), e["tid"].get<int>()};
+    if (e["ph"] == "X") {
+      rows.insert(row);
+      ++names[e["name"]];
+      if (e["cat"] == "backward_weight") CHECK(e["args"]["chunk"] == row.first + 1);
+    }
+    if (e["name"] == "thread_name") named.insert(row);
+    if (e["name"] == "process_name") stages.insert(row.first);
+  }
+  CHECK(rows == named);
+  CHECK(stages.size() == 4);
+  for (const char* slot : {"F", "B", "W"}) {
+    for (int i = 1; i <= 6; ++i) CHECK(names[slot + std::to_string(i)] == 4);  // 12 sequences over 2 replicas
+    CHECK(names.count(slot + std::string("7")) == 0);
+    CHECK(names.count(slot + std::string("0")) == 0);
+  }
+  CHECK(names["send F1"] == 3);
+  CHECK(names["send B6"] == 3);
+  CHECK(names["gather weights"] == 4);
+  CHECK(names["reduce gradients"] == 4);
+  CHECK(names["optimizer"] == 4);
+}
+
+TEST_CASE("a trace that cannot be written is one sentence, and leaves nothing half-written", "[trace]") {
+  const auto refused = [](const std::string& file, const test::Shell& shell = {}) {
+    const test::Ran r = test::llmcalc(model + "--pp 4 --global-batch 64 --trace " + file, shell);
+    INFO(r.err);
+    CHECK(r.code == 2);
+    CHECK(r.out.empty());
+    CHECK(r.err.find("llmcalc: cannot ") == 0);
+    CHECK(r.err.find('\n') == r.err.size() - 1);
+  };
+  refused(path("no/such/folder.json"));
+  refused(test::scratch());
+  test::write_file(path("kept.json"), "as it was");
+  refused(path("kept.json"), {.before = "trap '' XFSZ; ulimit -f 1;"});  // a disk with room for a block
+  CHECK(test::read_file(path("kept.json")) == "as it was");
+  CHECK_FALSE(std::filesystem::exists(path("kept.json.tmp")));
+}
