@@ -37,6 +37,9 @@ struct Format {
   Count row_bits = 0, column_bits = 0;  ///< extra bits per row and per column
 };
 
+/// Bits of one number without its share of what its group stores.
+constexpr Count whole_bits(const Format& f) { return f.element_bits > 0 ? f.element_bits : f.group_bits / f.group; }
+
 // clang-format off
 inline constexpr std::array formats{
     //     name          bits group  bits  outer        peak          embed  vectors

@@ -30,7 +30,7 @@ Rates estimated_rates(const Device& d, const Plan& plan) {
   r.recorded_backward = a.recorded_backward;
   r.half_matmul = Device::of(a.half_matmul, plan.precision);
   r.unaligned = Device::of(a.unaligned, plan.precision);
-  r.numbers_in_16_bytes = 128 / plan.precision.format().element_bits;
+  r.numbers_in_16_bytes = 128 / whole_bits(plan.precision.format());
   r.exposed = Device::of(a.exposed, plan.precision);
   r.attention = Device::of(plan.attention == AttentionImpl::flash ? a.flash : a.naive, working_format(plan));
   r.cache_bandwidth = a.cache;

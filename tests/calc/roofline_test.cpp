@@ -179,6 +179,21 @@ TEST_CASE("attention's core has a rate of its own", "[cost][roofline]") {
   CHECK(reached(op_of(Linear{.rows = 3, .in = 5, .out = 7}), {}, train, Direction::forward, r).compute.value == 100);
 }
 
+TEST_CASE("16 bytes hold so many numbers of each format, those of micro-scaled groups without their scales",
+          "[cost][roofline]") {
+  Device d;
+  d.achieved.present = true;
+  const auto in_16_bytes = [&](const char* format) {
+    Plan p;
+    p.precision = *dtype(format);
+    return estimated_rates(d, p).numbers_in_16_bytes;
+  };
+  CHECK(in_16_bytes("bf16") == 8);
+  CHECK(in_16_bytes("fp8") == 16);
+  for (const char* narrow : {"nvfp4", "mxfp4"}) CHECK(in_16_bytes(narrow) == 32);
+  CHECK(in_16_bytes("mxfp8") == 16);
+}
+
 TEST_CASE("activations that fit move at the cache's pace in inference; weights and what training makes do not",
           "[cost][roofline]") {
   Rates r = rates;
