@@ -42,18 +42,11 @@ Learned learned(const Lookup& s) {
 double one_matrix(const Linear& s, const Stored& w) {
   return matrix_bytes(w.matrix, s.out, s.in) + (s.bias ? bytes(w.vector, d(s.out)) : 0);
 }
-/// Groups that are read. Experts are chosen among those of all ranks by the tokens of all ranks, of which this one has
-/// an equal share of the groups and of the rows; the expectation is its share of all.
-double touched(const Linear& s) {
-  if (s.top_k == 0) return d(s.groups);
-  const Count rows = mul(s.rows, s.expert_ranks);
-  return groups_touched(mul(s.groups, s.expert_ranks), s.top_k, rows / s.top_k) / d(s.expert_ranks);
-}
 Cost forward(const Linear& s, const Pricing&, const Stored& w) {
   const Flops f = flops(2, s.rows, s.in, s.out);
   return {f,
           f,
-          {.weights = touched(s) * one_matrix(s, w),
+          {.weights = groups_touched(s) * one_matrix(s, w),
            .activations = bytes(w.operand, d(s.rows) * d(s.in)) + bytes(w.result, d(s.rows) * d(s.out))}};
 }
 /// dx = dy W': the weights and dy are read, dx is written.
@@ -61,7 +54,7 @@ Cost backward_input(const Linear& s, const Pricing& p, const Stored& w) {
   const Flops f = flops(2, s.rows, s.in, s.out);
   return {f,
           f,
-          {.weights = touched(s) * matrix_bytes(w.matrix, s.out, s.in),
+          {.weights = groups_touched(s) * matrix_bytes(w.matrix, s.out, s.in),
            .activations = bytes(p.activation, d(s.rows) * d(s.in)) + bytes(w.operand, d(s.rows) * d(s.out))}};
 }
 /// dW = x' dy: x and dy are read, the gradient is written.
@@ -69,7 +62,7 @@ Cost backward_weight(const Linear& s, const Pricing& p, const Stored& w) {
   const Flops f = flops(2, s.rows, s.in, s.out);
   return {f,
           f,
-          {.weights = touched(s) * gradient_traffic(p, d(s.in) * d(s.out) + (s.bias ? d(s.out) : 0)),
+          {.weights = groups_touched(s) * gradient_traffic(p, d(s.in) * d(s.out) + (s.bias ? d(s.out) : 0)),
            .activations = bytes(w.operand, d(s.rows) * (d(s.in) + d(s.out)))}};
 }
 Learned learned(const Linear& s) {
@@ -376,6 +369,12 @@ Count twice_pairs(Count queries, Count past, const Reach& reach, AttentionFlops 
 
 double groups_touched(Count groups, Count top_k, Count tokens) {
   return d(groups) * -std::expm1(d(tokens) * std::log1p(-d(top_k) / d(groups)));
+}
+
+double groups_touched(const Linear& s) {
+  if (s.top_k == 0) return d(s.groups);
+  const Count rows = mul(s.rows, s.expert_ranks);
+  return groups_touched(mul(s.groups, s.expert_ranks), s.top_k, rows / s.top_k) / d(s.expert_ranks);
 }
 
 }  // namespace llmcalc

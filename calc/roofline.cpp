@@ -45,20 +45,15 @@ Bound bound(const Time& t) {
 
 namespace {
 
-/// Number of matrix products in one direction of a linear operator: one, or one per expert.
-double products(const Linear& s) {
-  return s.top_k > 0 ? groups_touched(s.groups, s.top_k, s.rows / s.top_k) : static_cast<double>(s.groups);
-}
-
 FlopsPerSecond reached_compute(const Op& op, const Cost& c, Direction direction, const Rates& r) {
   if (std::holds_alternative<Attention>(op.shape))
     return r.attention.forward.value > 0 ? r.attention.of(is_backward(direction)) : format_rate(op, r);
   const Linear* linear = std::get_if<Linear>(&op.shape);
   if (linear == nullptr) return format_rate(op, r);
   const FlopsPerSecond large = (aligned(*linear, r.numbers_in_16_bytes) ? 1 : r.unaligned) * format_rate(op, r);
-  if (r.half_matmul == 0) return large;
-  const double flops = static_cast<double>(c.executed.value);
-  return flops / (flops + products(*linear) * r.half_matmul) * large;
+  if (r.half_matmul == 0 || c.executed == Flops()) return large;
+  const double flops = static_cast<double>(c.executed.value), products = groups_touched(*linear);
+  return flops / (flops + products * r.half_matmul) * large;
 }
 
 BytesPerSecond reached_memory(const Op& op, const Cost& c, const Pricing& p, Direction direction, const Rates& r) {

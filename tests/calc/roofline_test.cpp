@@ -103,6 +103,12 @@ TEST_CASE("a small product reaches less of the rate, once for each product of a 
   CHECK(reached(s, backward_weight(s.shape, train), train, Direction::backward_weight, r).compute.value == 50);
   const Op expert = op_of(Linear{.rows = 6, .in = 5, .out = 7, .groups = 2, .top_k = 2});
   CHECK(reached(expert, forward(expert, train), train, Direction::forward, r).compute.value == 50);
+  // One of 8 ranks holds 1 of 8 experts and 6 of the rows that 24 tokens send to 2 experts each: one product.
+  const Op mine = op_of(Linear{.rows = 6, .in = 5, .out = 7, .groups = 1, .top_k = 2, .expert_ranks = 8});
+  CHECK(reached(mine, forward(mine, train), train, Direction::forward, r).compute.value ==
+        Approx(100 * 420 / 630.).epsilon(0.01));
+  const Op idle = op_of(Linear{.rows = 0, .in = 5, .out = 7, .groups = 1, .top_k = 2, .expert_ranks = 8});
+  CHECK(reached(idle, forward(idle, train), train, Direction::forward, r).compute.value == 100);
   CHECK(reached(op_of(Norm{3, 5, 5}), {}, train, Direction::forward, r).compute.value == 100);
 }
 
