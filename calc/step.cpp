@@ -10,9 +10,14 @@ namespace llmcalc {
 namespace {
 
 Seconds sending(const Prices& prices, const Layout& layout, const Cluster& cluster, const Rates& rates) {
-  const Exchange e{
-      .group = Group::pipeline, .op = CollectiveOp::p2p, .messages = 1, .bytes = prices.layer(0).alive.input};
-  return exchange_time(e, layout, cluster).at(rates.link);
+  const auto seconds = [&](Group g, CollectiveOp op, Bytes bytes) {
+    const Exchange e{.group = g, .op = op, .messages = 1, .bytes = bytes};
+    return exchange_time(e, layout, cluster, rates.link).at(rates.link);
+  };
+  const Bytes held = prices.layer(0).alive.input;
+  const Count parts = sequence_parallel(layout) ? 1 : ranks(layout, Group::tensor);
+  const Seconds sent = seconds(Group::pipeline, CollectiveOp::p2p, Bytes(ceil_div(held.value, parts)));
+  return parts == 1 ? sent : sent + seconds(Group::tensor, CollectiveOp::all_gather, held);
 }
 
 const Rates& rates_of(const Prices& prices, Efficiency e) {

@@ -228,3 +228,21 @@ TEST_CASE("A message of a pipeline is b s h numbers, with sequence parallelism a
   CHECK(slower_by_sends({.tp = 2, .sp = true, .pp = 4}, 1) ==
         Approx(2 * 3 * textbook::pipeline_step(2, 64, 64, 2, 1, 1, true, 2).value() / speed).epsilon(1e-9));
 }
+
+TEST_CASE("Tensor-parallel ranks with the same activations send a part each over the network and gather the whole",
+          "[cluster][bytes]") {  // arXiv:2104.04473, section 4.1
+  constexpr double slow = speed / 100, message = 2.0 * 2 * 64 * 64;
+  Arch a = even();
+  a.layers = 8;
+  const Layout l{.tp = 2, .pp = 4};
+  const Plan p = plan(2, 1, l);
+  const auto waits = [&](double bandwidth) {
+    Cluster c = one_level();
+    c.levels[0].ranks = 2;
+    c.levels.push({.ranks = 0, .bandwidth = BytesPerSecond(bandwidth)});
+    return train(a, p, l, c).bound[Part::pp].value;
+  };
+  const double gathers = 2 * 3 * message / 2 / speed;
+  CHECK(waits(1e300) == Approx(gathers).epsilon(1e-9));
+  CHECK(waits(slow) == Approx(gathers + 2 * 3 * message / 2 / slow).epsilon(1e-9));
+}
