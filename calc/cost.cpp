@@ -96,21 +96,29 @@ Learned learned(const Norm& s) { return {.total = s.weights, .factored = s.weigh
 AttentionFlops executed_convention(const Attention& s, const Pricing& p) {
   return p.attention == AttentionImpl::naive && s.queries > 1 ? AttentionFlops::full : AttentionFlops::causal_exact;
 }
+/// Twice the query-key pairs per head and sequence: of a packed one, the sum over its documents.
+Count pairs_twice(const Attention& s, AttentionFlops convention, const Reach& reach, const Documents& documents) {
+  if (documents.empty()) return twice_pairs(s.all_queries(), s.past(), reach, convention);
+  Count all = 0;
+  for (const DocumentRun& d : documents) all = add(all, mul(d.count, twice_pairs(d.length, 0, reach, convention)));
+  return all;
+}
 /// `width` FLOPs for each of twice the pairs. Ranks that share the pairs have equal parts: exactly where every query
 /// sees all before it (calc/parallel/context.hpp), and rounded up under a window, whose first queries see fewer keys.
-Flops pair_flops(const Attention& s, Count width, AttentionFlops convention, const Reach& reach) {
-  const Flops all = flops(s.sequences, s.heads, width, twice_pairs(s.all_queries(), s.past(), reach, convention));
+Flops pair_flops(const Attention& s, Count width, AttentionFlops convention, const Reach& reach,
+                 const Documents& documents) {
+  const Flops all = flops(s.sequences, s.heads, width, pairs_twice(s, convention, reach, documents));
   if (s.pair_ranks == 1) return all;
   const Wide ranks = static_cast<Wide>(s.pair_ranks);
   return Flops(all.value / ranks + (all.value % ranks != 0 ? 1 : 0));
 }
-Flops core_flops(const Attention& s, AttentionFlops convention, const Reach& reach) {
-  return pair_flops(s, s.qk_dim + s.v_dim, convention, reach);
-}
 Cost core_cost(const Attention& s, const Pricing& p) {
   const AttentionFlops done = executed_convention(s, p);
-  return {.model = core_flops(s, p.convention, s.reach),
-          .executed = core_flops(s, done, done == AttentionFlops::full ? Reach() : s.reach)};
+  const bool every_pair = done == AttentionFlops::full;  // masks come after the products
+  const Count width = s.qk_dim + s.v_dim;
+  return {
+      .model = pair_flops(s, width, p.convention, s.reach, p.documents),
+      .executed = every_pair ? pair_flops(s, width, done, {}, {}) : pair_flops(s, width, done, s.reach, p.documents)};
 }
 /// Cached tokens that a pass reads: in decode those that the new token sees, in prefill all.
 Count cached_tokens(const Attention& s) { return s.queries == 1 ? s.reach.seen(s.keys - 1) : s.keys; }
@@ -145,7 +153,7 @@ Cost backward_input(const Attention& s, const Pricing& p, const Stored& w) {
   const bool flash = p.attention == AttentionImpl::flash;
   c.model = 2 * c.model;
   c.executed = 2 * c.executed;
-  if (flash) c.executed += pair_flops(s, s.qk_dim, executed_convention(s, p), s.reach);
+  if (flash) c.executed += pair_flops(s, s.qk_dim, executed_convention(s, p), s.reach, p.documents);
   c.moved.weights = sinks(s, w) + (s.sinks ? gradient_traffic(p, d(s.heads)) : 0);
   // q, k, v, o and do are read, dq, dk and dv written; naive: P twice, dP and dS written and read.
   c.moved.activations = 2 * (queries_and_outputs(s, p) + keys_and_values(s, p.activation, s.keys));

@@ -6,6 +6,7 @@
 
 #include "calc/choice.hpp"
 #include "calc/dtype.hpp"
+#include "calc/in_place.hpp"
 #include "calc/units.hpp"
 #include "calc/weight_formats.hpp"
 
@@ -153,9 +154,18 @@ struct LogitStore {
   constexpr bool operator==(const LogitStore&) const = default;
 };
 
+/// Documents of one length in a packed sequence.
+struct DocumentRun {
+  Count count = 0, length = 0;
+  constexpr bool operator==(const DocumentRun&) const = default;
+};
+/// The documents that fill a packed sequence. A token attends within its own document.
+using Documents = InPlace<DocumentRun, 8>;
+
 struct Plan {
   // training
   Count seq = 0, micro_batch = 1, global_batch = 0;
+  Documents documents{};  ///< of every sequence; empty: a sequence is one document
   Optimizer optimizer = Optimizer::adam;
   bool master = true;  ///< a float32 copy of 16-bit weights, counted with the optimizer
   DType state_precision = dtypes::fp32;

@@ -21,6 +21,7 @@ struct Pricing {
   LogitFormat logits = LogitFormat::fp32;
   DType trained = dtypes::bf16;  ///< weight format of adapters; all other weights are then frozen, in `weight`
   RecomputeModules again{};      ///< modules of a block that backward runs again
+  Documents documents{};         ///< of a packed sequence; empty: it is one document
   bool norm_stats = true, dropout = false;
   Count gradient_bytes = 4;
   bool accumulate = false;  ///< gradients are added to those of earlier micro-batches
@@ -52,6 +53,7 @@ constexpr Pricing pricing(const Plan& p, Phase phase, const Layout& l = {}) {
           .logits = p.logits.format,
           .trained = training_weights(p),
           .again = training ? selected_modules(p) : RecomputeModules(),
+          .documents = training ? p.documents : Documents(),
           .norm_stats = p.norm_stats,
           .dropout = training && p.dropout,
           .gradient_bytes = p.gradient_bytes,

@@ -37,6 +37,7 @@ Work work_of_sequence(const Arch& arch, const Plan& plan, Count seq) {
   Plan one = plan;
   one.micro_batch = one.global_batch = 1;
   one.seq = seq;
+  one.documents = {};
   one.attention = AttentionImpl::flash;  // changes no model FLOPs, and stores no scores that could overflow
   return whole_flops(arch, one, training_step(one), Phase::training).forward;
 }
@@ -48,7 +49,8 @@ std::optional<Count> attention_equals_rest_seq(const Arch& arch, const Plan& pla
   for_each_operator(arch, plan, {}, training_step(plan), [&](const OperatorRow& row) {
     if (const Attention* core = std::get_if<Attention>(&row.op.shape)) cores.push({*core, row.segment.repeats});
   });
-  const Pricing p = pricing(plan, Phase::training);
+  Pricing p = pricing(plan, Phase::training);
+  p.documents = {};
   return first(longest_searched, [&](Count seq) {
     Flops all;
     for (auto [core, layers] : cores) {

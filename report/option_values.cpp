@@ -133,6 +133,40 @@ std::string recomputation_text(const Plan& p) {
   return std::string(name(p.recompute));
 }
 
+namespace {
+DocumentRun read_run(Text text, Text where) {
+  const std::size_t times = text.find('x');
+  if (times == Text::npos) return {1, parse_positive(text, where)};
+  return {parse_positive(text.substr(0, times), where), parse_positive(text.substr(times + 1), where)};
+}
+}  // namespace
+
+Documents read_documents(Text text, Text where) {
+  Documents all;
+  for (std::size_t from = 0; from <= text.size();) {
+    const std::size_t end = std::min(text.find(',', from), text.size());
+    if (all.size() == Documents::capacity)
+      throw InputError(fmt::format("{}: at most {} lengths, and {} are more; put equal ones together as 4x512", where,
+                                   Documents::capacity, in_quotes(text)));
+    all.push(read_run(text.substr(from, end - from), where));
+    from = end + 1;
+  }
+  return all;
+}
+
+std::string documents_text(const Documents& documents) {
+  std::string all;
+  for (const DocumentRun& d : documents)
+    all += fmt::format("{}{}{}", all.empty() ? "" : ",", d.count > 1 ? fmt::format("{}x", d.count) : "", d.length);
+  return all;
+}
+
+Count tokens_in(const Documents& documents) {
+  Count all = 0;
+  for (const DocumentRun& d : documents) all = add(all, mul(d.count, d.length));
+  return all;
+}
+
 LoraText read_lora(Text text, Text where) {
   const std::size_t colon = text.find(':');
   LoraText lora{.rank = parse_positive(text.substr(0, colon), where)};

@@ -44,6 +44,11 @@ inline constexpr std::string_view recomputation_forms = "none|selective|selectiv
 Recomputation read_recomputation(std::string_view text, std::string_view where);  ///< "selective:norm,act", "block:4"
 std::string recomputation_text(const Plan& plan);
 
+/// The documents of a packed sequence: "16x512", "4096,2048,4x512".
+Documents read_documents(std::string_view text, std::string_view where);
+std::string documents_text(const Documents& documents);
+Count tokens_in(const Documents& documents);
+
 /// Adapters, as --lora says them.
 struct LoraText {
   Count rank = 0;

@@ -101,6 +101,11 @@ constexpr Field mla{choice<Mla, &Plan::mla>.read, [](const Request& r) {
                       const bool has = r.model.arch.attention == AttentionKind::latent;
                       return has ? shown(r.plan.mla) : json::Value();
                     }};
+constexpr Field documents{[](Request& r, Text text, Text where) { r.plan.documents = read_documents(text, where); },
+                          [](const Request& r) {
+                            return r.plan.documents.empty() ? json::Value()
+                                                            : json::Value(documents_text(r.plan.documents));
+                          }};
 constexpr Field lora{
     [](Request& r, Text text, Text where) {
       const LoraText adapters = read_lora(text, where);
@@ -205,6 +210,9 @@ constexpr std::array rank_options{
 constexpr std::array training_options{
     Option{"--seq", "N", "tokens per sequence [the model's context, at most 8192]", common, training | formulas, "",
            "--prompt", value<&Plan::seq, parse_positive>},
+    Option{"--documents", "LENGTHS",
+           "documents that fill a packed sequence, as 16x512 or 4096,2048,4x512; a token attends within its own [one]",
+           !common, training | formulas, "", "", documents},
     Option{"--micro-batch", "N", "sequences per micro-batch [1]", common, training | formulas, "", "--batch",
            value<&Plan::micro_batch, parse_positive>},
     Option{"--global-batch", "N", "sequences per optimizer step, all GPUs together [one micro-batch per replica]",

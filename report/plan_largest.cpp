@@ -99,6 +99,8 @@ LargestQuestion largest_question(const Request& r, std::string_view text) {
   const std::string_view option = looked_for(*of);
   if (!option.empty() && r.gave(option))
     throw InputError(fmt::format("--largest {} looks for {}; leave one of them out", name(*of), option));
+  if (*of == Largest::sequence && r.gave("--documents"))
+    throw InputError("--largest sequence looks for a length that --documents states; leave one of them out");
   return {*of, *of == Largest::micro_batch && !r.gave("--global-batch")};
 }
 

@@ -173,6 +173,16 @@ void check_length(const Request& r, Count tokens, std::string_view option) {
                                  a.position_rows, r.model.name, a.position_rows));
 }
 
+/// Documents fill the sequence, and each has positions of its own.
+void check_sequence(const Request& r) {
+  const Plan& p = r.plan;
+  if (p.documents.empty()) return check_length(r, p.seq, "--seq");
+  if (tokens_in(p.documents) != p.seq)
+    throw InputError(fmt::format("--documents {} are {} tokens, and a sequence has {} (--seq); make the two equal",
+                                 documents_text(p.documents), tokens_in(p.documents), p.seq));
+  for (const DocumentRun& d : p.documents) check_length(r, d.length, "--documents");
+}
+
 /// The sequences of a step are whole micro-batches, as many on every replica.
 void check_batch(const Request& r) {
   const Plan& p = r.plan;
@@ -338,7 +348,7 @@ void settle(Request& r) {
   if (r.train && r.infer) r.train = r.infer = false;
   if (r.train) r.parts &= ~part::of_inference;
   if (r.infer) r.parts &= ~part::of_training;
-  if (!r.gave("--seq")) p.seq = std::min(a.context, r.usual_seq);
+  if (!r.gave("--seq")) p.seq = p.documents.empty() ? std::min(a.context, r.usual_seq) : tokens_in(p.documents);
   p.working = default_precision(r);
   if (!r.gave("--precision")) p.precision = r.usual_precision.value_or(p.working);
   if (!r.gave("--weight-precision")) p.weight_precision = default_weights(r);
@@ -358,7 +368,7 @@ Bytes process_bytes(const Request& r) { return r.hardware ? r.hardware->cluster.
 void check(const Request& r, Parts parts) {
   const Plan& p = r.plan;
   check_layout(r);
-  if ((parts & (part::training | part::formulas)) != 0) check_length(r, p.seq, "--seq");
+  if ((parts & (part::training | part::formulas)) != 0) check_sequence(r);
   if ((parts & part::training) != 0) {
     check_batch(r);
     check_pipeline(r);

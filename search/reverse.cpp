@@ -119,6 +119,7 @@ std::optional<Count> largest_micro_batch(const Setup& s) {
 }
 
 std::optional<Count> largest_sequence(const Setup& s) {
+  if (!s.plan.documents.empty()) return std::nullopt;  // they fill this one
   const Count context = ranks(s.layout, Group::context), unit = context > 1 ? 2 * context : 1;
   constexpr Count longest = Count{1} << 28;
   const Count most = (s.arch.position == Position::learned ? s.arch.position_rows : longest) / unit;

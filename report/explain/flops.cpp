@@ -1,4 +1,7 @@
 #include "calc/textbook/flops.hpp"
+
+#include <algorithm>
+
 #include "calc/search.hpp"
 #include "report/explain/definition.hpp"
 
@@ -13,7 +16,31 @@ bool absorbed(S s) { return s.plan().mla == Mla::absorbed; }
 
 /// FLOPs of the attention cores, `width` per pair.
 Expr over_pairs(S s, const Expr& width, AttentionFlops convention, bool local = true) {
-  return width * s.micro_batch() * textbook::layer_pairs(n(s), convention, s.seq(), s.seq(), local);
+  const auto pairs = [&](const Expr& tokens) { return textbook::layer_pairs(n(s), convention, tokens, tokens, local); };
+  if (s.plan().documents.empty() || !local) return width * s.micro_batch() * pairs(s.seq());
+  Expr all(0);
+  Count run = 0;
+  for (const DocumentRun& d : s.plan().documents) {
+    const std::string i = std::to_string(++run);
+    all = all + Expr("n_" + i, d.count) * pairs(Expr("l_" + i, d.length));
+  }
+  return width * s.micro_batch() * all;
+}
+/// A formula over pairs, with the letters of the documents of a packed sequence.
+Formula with_documents(S s, const Expr& e) {
+  Formula f{e.text()};
+  const std::vector<std::string> names = identifiers(f.expression);
+  const auto add = [&](const std::string& letter, const char* meaning, Count n) {
+    if (std::find(names.begin(), names.end(), letter) != names.end())
+      f.own.push_back({letter, meaning, number_text(n)});
+  };
+  Count run = 0;
+  for (const DocumentRun& d : s.plan().documents) {
+    const std::string i = std::to_string(++run);
+    add("n_" + i, "documents of one length in a sequence", d.count);
+    add("l_" + i, "their tokens", d.length);
+  }
+  return f;
 }
 Expr core_width(S s) { return textbook::core_width(s.arch(), n(s), absorbed(s)); }
 
@@ -27,7 +54,7 @@ Formula linear(S s) {
   const Expr recurrent = textbook::linear_attention_flops(n(s), s.micro_batch(), s.seq());
   return {(Expr(2) * s.tokens() * weights + recurrent).text()};
 }
-Formula core(S s) { return {over_pairs(s, core_width(s), s.plan().attention_flops).text()}; }
+Formula core(S s) { return with_documents(s, over_pairs(s, core_width(s), s.plan().attention_flops)); }
 Formula head(S s) { return {(Expr(2) * s.tokens() * n(s).D_e * n(s).V).text()}; }
 /// Two products for the one of forward; frozen matrices have no gradient of their own.
 Formula backward(S s) {
@@ -62,7 +89,7 @@ Formula executed(S s) {
   if (p.recompute == Recompute::full) done = done + linear_flops(s) - outside(s);
   done = done + Expr(p.recompute == Recompute::none ? 3 : 4) * over_pairs(s, core_width(s), pairs, causal);
   if (flash) done = done + over_pairs(s, textbook::scores_width(s.arch(), n(s), absorbed(s)), pairs);
-  return {done.text()};
+  return with_documents(s, done);
 }
 
 /// The cores against the rest at the length in question.

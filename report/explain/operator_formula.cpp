@@ -33,8 +33,18 @@ class Writer {
                                            : letter("W", "window, the token itself included", s.reach.tokens);
     const Expr queries = s.queries == 1 ? Expr(1) : letter("S", "queries per sequence", s.queries);
     const Expr context = s.past() == 0 ? queries : letter("c", "keys per sequence", s.keys);
-    return Expr(2) * heads * width * batch *
-           textbook::query_key_pairs(p_.convention, queries, context, {tokens, s.reach.chunked});
+    const auto pairs = [&](const Expr& q, const Expr& c) {
+      return textbook::query_key_pairs(p_.convention, q, c, {tokens, s.reach.chunked});
+    };
+    if (p_.documents.empty()) return Expr(2) * heads * width * batch * pairs(queries, context);
+    Expr all(0);
+    Count run = 0;
+    for (const DocumentRun& d : p_.documents) {
+      const std::string i = std::to_string(++run);
+      const Expr length = letter("l_" + i, "their tokens", d.length);
+      all = all + letter("n_" + i, "documents of one length in a sequence", d.count) * pairs(length, length);
+    }
+    return Expr(2) * heads * width * batch * all;
   }
   Expr operator()(const LinearAttention& s) {
     const Expr width = letter("d_h", "head width", s.head_dim);

@@ -125,6 +125,12 @@ TEST_CASE("a malformed number, or one of the wrong kind, is refused and never tr
   refused(train + "--lora 5000", "--lora 5000 is more than the hidden size of llama-3-8b, 4096; give a rank below it");
   refused(train + "--lora 8:qkv", "--lora: expected q, k, v, out, gate, up or down, got \"qkv\"");
   refused(train + "--lora 0", "--lora: expected a positive whole number (8192, 8k, 8Ki, 300B, 3e11), got \"0\"");
+  refused(train + "--documents 16x",
+          "--documents: expected a positive whole number (8192, 8k, 8Ki, 300B, 3e11), got \"\"");
+  refused(train + "--documents 16x512 --seq 4096",
+          "--documents 16x512 are 8192 tokens, and a sequence has 4096 (--seq); make the two equal");
+  refused("train gpt2 --hardware h100 --documents 2048",
+          "--documents 2048 is longer than the 1024 learned positions of gpt-2-124m; give at most 1024");
   refused(train + "--base-precision nf4",
           "--base-precision changes nothing without --lora; add it, or leave "
           "--base-precision out");

@@ -153,6 +153,8 @@ constexpr Way ways[] = {
     {"--logits compute --micro-batch 2 --norm-stats off"},
     {"--logits compute --precision fp32 --attention naive --tp 2 --sp --recompute full"},
     {"--lora 8"},
+    {"--documents 100,3x52"},
+    {"--documents 64,8x24 --recompute selective --attention-flops causal-exact"},
     {"--lora 4:q,v,down --tp 2 --sp --optimizer adafactor --recompute full"},
     {"--recompute block:3"},
     {"--recompute uniform:4 --tp 2"},

@@ -61,6 +61,7 @@ Words values(const Option& o) {
   if (o.value.empty()) return {""};
   if (o.value == "N") return {"2", "4", "64"};
   if (o.value == "D") return {"1T"};
+  if (o.value == "LENGTHS") return {"64,8x120"};
   if (o.value == "F") return {"fp32", "fp16", "q8_0"};
   if (o.value == "X") return {"0.5", "0.1", "1.5", "100"};
   if (o.value == "HW") return {"a100"};
