@@ -19,7 +19,9 @@ const Prices& KeySearch::prices(bool accumulate) {
 }
 
 const RowTimes& KeySearch::rows(bool sharded, Efficiency e) {
-  std::optional<RowTimes>& r = rows_[sharded ? 1 : 0][static_cast<std::size_t>(e)];
+  const bool by_stage = sharded && trains_adapters(space_.plan);  // frozen weights are gathered under ZeRO-3 alone
+  const std::size_t kind = by_stage ? static_cast<std::size_t>(layout_.zero) : sharded ? 1 : 0;
+  std::optional<RowTimes>& r = rows_[kind][static_cast<std::size_t>(e)];
   if (!r) r = row_times(*prices_, plan_, layout_, *links_, e);
   return *r;
 }

@@ -64,7 +64,7 @@ class KeySearch {
   Layout layout_;
   const Prices* prices_ = nullptr;
   Efficiency efficiency_ = Efficiency::full;
-  std::array<std::array<std::optional<RowTimes>, 2>, 2> rows_;  // whether states are sharded; efficiency
+  std::array<std::array<std::optional<RowTimes>, 2>, 4> rows_;  // whether states are sharded, or how; efficiency
   std::optional<Links> links_;
   std::vector<Zero> zeros_;
   // of its schedule and chunks
