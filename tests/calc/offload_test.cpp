@@ -3,6 +3,7 @@
 #include "calc/offload.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "calc/step_events.hpp"
 #include "tests/calc/cluster_cases.hpp"
@@ -164,34 +165,64 @@ TEST_CASE("transfers of a layer are exposed by what they take longer than its wo
   p.micro_batch = 2;
   p.global_batch = 6;
   const Arch a = even();
+  const Layout sharded{.zero = Zero::gradients};
   Cluster c = device(1e12, 1e11);
-  for (const double rate : {1e7, 1e9, 1e10, 1e12})
-    for (const double overlap : {1.0, 0.5}) {
-      c.device.host.link = BytesPerSecond(rate);
-      p.overlap = overlap;
-      p.offload = {.activations = {1, 2}, .optimizer = {1, 1}, .weights = {1, 4}};
-      const Layout sharded{.zero = Zero::gradients};
-      const Prices prices = price(a, p, sharded, c.device);
-      const auto exposed = [&](double bytes, Seconds work) {
-        const double t = bytes / rate, w = work.value;
-        return std::max(0.0, t - w) + (1 - overlap) * std::min(t, w);
-      };
-      double host = 0;
-      for (const LayerPrice& row : prices.rows) {
-        const bool block = row.segment == SegmentKind::block;
-        const double weights = 2.0 * static_cast<double>(row.learned.total) / 4;
-        const double kept = block ? static_cast<double>(row.alive.kept.value) / 2 : 0;
-        const double gradients = 4.0 * static_cast<double>(row.learned.total);
-        host += static_cast<double>(row.layers) *
-                (exposed(std::max(weights, kept), row.forward.bound.total()) +
-                 exposed(std::max((block ? weights : 0) + kept, gradients),
-                         row.backward_input.bound.total() + row.backward_weight.bound.total()));
+  for (const Offload& o : {Offload{.activations = {1, 2}, .optimizer = {1, 1}, .weights = {1, 4}},
+                           Offload{.activations = {1, 4}, .optimizer = {}, .weights = {}},
+                           Offload{.activations = {1, 4}, .optimizer = {}, .weights = {1, 2}},
+                           Offload{.activations = {}, .optimizer = {}, .weights = {1, 1}}})
+    for (const double rate : {1e7, 1e9, 1e10, 1e12})
+      for (const double overlap : {1.0, 0.5}) {
+        c.device.host.link = BytesPerSecond(rate);
+        p.overlap = overlap;
+        p.offload = o;
+        const Prices prices = price(a, p, sharded, c.device);
+        const auto exposed = [&](double bytes, Seconds work) {
+          const double t = bytes / rate, w = work.value;
+          return std::max(0.0, t - w) + (1 - overlap) * std::min(t, w);
+        };
+        double host = 0;
+        for (const LayerPrice& row : prices.rows) {
+          const bool block = row.segment == SegmentKind::block;
+          const double n = static_cast<double>(row.learned.total), weights = 2 * n * o.weights.value();
+          const double kept = block ? static_cast<double>(row.alive.kept.value) * o.activations.value() : 0;
+          const double gradients = 4 * n * o.optimizer.value();
+          host += static_cast<double>(row.layers) *
+                  (exposed(std::max(weights, kept), row.forward.bound.total()) +
+                   exposed(std::max((block ? weights : 0) + kept, gradients),
+                           row.backward_input.bound.total() + row.backward_weight.bound.total()));
+        }
+        // Three micro-batches; then weights go to where they lie: up what the host updated, down what the device did,
+        // beside the device's update.
+        const TrainEstimate e = assemble(prices, p, sharded, c);
+        const double n = static_cast<double>(e.memory.parameters);
+        const double way = 2 * n * std::abs(o.optimizer.value() - o.weights.value()) / rate;
+        const double update = (1 - o.optimizer.value()) * n * (2 * 12 + 4 + 2) / 1e11;
+        CHECK(e.bound[Part::optimizer].value == Approx(update).margin(1e-15));
+        CHECK(e.bound[Part::offload].value ==
+              Approx(3 * host + std::max(0.0, way - update)).epsilon(1e-5).margin(1e-12));
       }
-      // Three micro-batches; then the host updates in no time, and all weights but the quarter that lies there go up.
-      const double after = 1.5 * static_cast<double>(training_memory(prices, p, sharded).parameters) / rate;
-      const TrainEstimate e = assemble(prices, p, sharded, c);
-      CHECK(e.bound[Part::offload].value == Approx(3 * host + after).epsilon(1e-6));
-      CHECK(e.bound[Part::optimizer] == Seconds());
+}
+
+TEST_CASE("once per step a rank's gradients go to the host, those of its shard under ZeRO", "[offload][train]") {
+  Plan p;
+  p.seq = 64;
+  p.global_batch = 4;
+  p.offload.optimizer = {1, 2};
+  Cluster c = device(1e12, 1e11, 1e10);
+  c.device.host.link = BytesPerSecond(1e9);
+  for (const Arch& a : {even(), even_moe()})
+    for (const Zero z : {Zero::none, Zero::optimizer, Zero::gradients, Zero::weights}) {
+      const Layout l{.ep = a.has_experts() ? 2 : 1, .dp = 4, .zero = z};
+      const Prices prices = price(a, p, l, c.device);
+      const RowTimes t = row_times(prices, p, l, c, Efficiency::full);
+      for (std::size_t i = 0; i < prices.rows.size(); ++i) {
+        const Count own = prices.rows[i].learned.total - prices.rows[i].experts.total,
+                    experts = prices.rows[i].experts.total;
+        const Count n = z == Zero::none ? own + experts : (own + 3) / 4 + (experts + 1) / 2;
+        const Seconds down(z >= Zero::gradients ? 0 : static_cast<double>(4 * n / 2) / 1e9);
+        CHECK(t.rows[i].down == down);
+      }
     }
 }
 
