@@ -29,6 +29,12 @@ const RowTimes& KeySearch::rows(bool sharded, Efficiency e) {
   return *r;
 }
 
+/// Not by assigning empty ones, which fills all of their memory.
+void KeySearch::forget_rows() {
+  for (auto& of_kind : rows_)
+    for (std::optional<RowTimes>& r : of_kind) r.reset();
+}
+
 double KeySearch::promise(const Candidate& key) {
   const std::vector<Count> stages = stage_counts(space_, key);
   if (stages.empty()) return 0;
@@ -80,7 +86,7 @@ void KeySearch::search_stages() {
   layout_ = layout_of(space_, now_);
   prices_ = &prices(micro_batches(plan_, layout_) > 1);
   efficiency_ = prices_->estimated ? Efficiency::estimated : Efficiency::full;
-  rows_ = {};
+  forget_rows();
   links_.emplace(layout_, space_.cluster);
   staging_ = nullptr;
   for (const Run& run : all) search_run(run);
@@ -122,7 +128,7 @@ void KeySearch::search_run(const Run& run) {
 void KeySearch::price_staging(const Pipeline& p) {
   const bool is_v = p.schedule == Schedule::zb_v;
   if (staging_ != nullptr && staging_chunks_ == p.chunks && staging_is_v_ == is_v) return;
-  if (staging_is_v_ != is_v) rows_ = {};  // in a V the last stage has no token table of its own
+  if (staging_is_v_ != is_v) forget_rows();  // in a V the last stage has no token table of its own
   staging_chunks_ = p.chunks;
   staging_is_v_ = is_v;
   layout_.zero = Zero::none;

@@ -35,6 +35,7 @@ class KeySearch {
 
   const Prices& prices(bool accumulate);
   const RowTimes& rows(bool sharded, Efficiency e);
+  void forget_rows();
   void search_stages();
   void search_run(const Run& run);
   void price_staging(const Pipeline& p);
