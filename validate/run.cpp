@@ -41,6 +41,7 @@ void check_training(const Plan& p) {
   if (p.logits.chunks != 1 || p.logits.format == LogitFormat::with_gradient)
     refuse("its logits are there whole and once; give --logits fp32 or compute");
   if (trains_adapters(p)) refuse("it trains the whole model; leave out --lora");
+  if (p.offload.any()) refuse("it holds all on its device; leave out --offload");
   if (recomputes_partly(p))
     refuse("it recomputes nothing, the attention core or every layer; give --recompute none, selective or full");
   if (p.mla == Mla::absorbed) refuse("absorbed latent attention has no backward pass; add --infer or leave out --mla");

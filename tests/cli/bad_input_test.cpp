@@ -166,6 +166,8 @@ TEST_CASE("a malformed number, or one of the wrong kind, is refused and never tr
 TEST_CASE("validate refuses options that it would ignore", "[cli]") {
   refused("validate --seq 128", "--seq is for one model, and the suite has plans of its own; give a MODEL");
   refused("validate gpt2 --suite small", "give either a model or --suite, not both");
+  refused("validate gpt2 --offload activations",
+          "the reference transformer does not run this plan: it holds all on its device; leave out --offload");
   refused("validate gpt2 --check-time", "--check-time needs --hardware FILE, which 'llmcalc calibrate' writes");
   refused("validate gpt2 --repeats 3", "--repeats needs --hardware FILE, which 'llmcalc calibrate' writes");
   refused("validate docs/examples/tiny-llama.json --hardware h100 --check-time --repeats 4294967296",
