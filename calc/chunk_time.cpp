@@ -7,9 +7,9 @@
 namespace llmcalc {
 namespace {
 
-/// A layer's seconds of computing gradients, and of summing them.
+/// A layer's seconds of computing gradients, of summing them, and of their way to the host.
 struct Beat {
-  double compute = 0, reduce = 0;
+  double compute = 0, reduce = 0, down = 0;
 };
 
 class ChunkClock {
@@ -94,14 +94,16 @@ class ChunkClock {
   /// another. Layers are seen from the embedding on, which runs last. `apart`: the last slot computes gradients of
   /// weights only.
   double reducing(bool apart) const {
-    Tail t;
-    const auto beat = [&](const RowTime& row) {
-      return Beat{(apart ? row.backward_weight.total() : row.backward()).value, row.reduce.value};
-    };
-    if (chunk_.embedding) t.precede(1, beat(times_.embedding()));
-    times_.for_each_run_of(prices_.kinds, chunk_, [&](const RowTime& row, Count n) { t.precede(n, beat(row)); });
-    if (chunk_.head) t.precede(1, beat(times_.head()));
+    const Tail t = tail<Tail>(apart);
     return t.end - t.compute;
+  }
+
+  /// The gradients' way to the host, likewise.
+  void put_landing(bool apart, ChunkSeconds& s) const {
+    const LandingTail t = tail<LandingTail>(apart);
+    s.landing = Seconds(t.landed - t.compute);
+    s.passing = Seconds(t.passed);
+    s.down = Seconds(t.down);
   }
 
  private:
@@ -115,6 +117,35 @@ class ChunkClock {
       reduce += r;
     }
   };
+  /// Three machines in a row: layers pass one after another, so that a longest path turns at a run's ends.
+  struct LandingTail {
+    double compute = 0, down = 0;
+    double passed = 0,
+           landed = 0;  ///< until all of the layers seen are on the host: from their reduction, from compute
+    void precede(Count n, const Beat& b) {
+      const double m = static_cast<double>(n);
+      const auto after = [&](double layers) {
+        const double r = layers * b.reduce, d = layers * b.down;
+        return std::max({r + passed, b.reduce + d + down, r + b.down + down});
+      };
+      const double all = after(m), last = after(1), c = m * b.compute;
+      landed = std::max({c + landed, b.compute + all, c + last});
+      passed = all;
+      compute += c;
+      down += m * b.down;
+    }
+  };
+  template <typename T>
+  T tail(bool apart) const {
+    T t;
+    const auto beat = [&](const RowTime& row) {
+      return Beat{(apart ? row.backward_weight.total() : row.backward()).value, row.reduce.value, row.down.value};
+    };
+    if (chunk_.embedding) t.precede(1, beat(times_.embedding()));
+    times_.for_each_run_of(prices_.kinds, chunk_, [&](const RowTime& row, Count n) { t.precede(n, beat(row)); });
+    if (chunk_.head) t.precede(1, beat(times_.head()));
+    return t;
+  }
 
   double in(const Spent& s) const { return (apart_ ? s.total() - s[Part::ep] : s.total()).value; }
   double backward(const RowTime& t) const { return in(t.backward_input) + in(t.backward_weight); }
@@ -138,12 +169,14 @@ class ChunkClock {
 };
 
 ChunkSeconds seconds_of(const ChunkClock& clock, const ChunkClock& overlapping, const Layout& layout,
-                        Count micro_batches) {
+                        Count micro_batches, bool lands = false) {
   const double forward = clock.forward(), input = clock.input(), weight = clock.weight();
   ChunkSeconds s;
   s.forward = Seconds(forward);
   s.backward_input = Seconds(input);
   s.backward_weight = Seconds(weight);
+  const bool apart = ranks(layout, Group::pipeline) > 1 && splits_backward(layout.schedule);
+  if (lands) clock.put_landing(apart, s);
   if (ranks(layout, Group::data) == 1 && ranks(layout, Group::expert_data) == 1) return s;
   if (layout.zero == Zero::weights) {
     s.forward = Seconds(clock.gathered_forward(false));
@@ -152,7 +185,7 @@ ChunkSeconds seconds_of(const ChunkClock& clock, const ChunkClock& overlapping, 
     return s;
   }
   s.reduction = Seconds(clock.reduction());
-  s.reducing = Seconds(clock.reducing(ranks(layout, Group::pipeline) > 1 && splits_backward(layout.schedule)));
+  s.reducing = Seconds(clock.reducing(apart));
   if (layout.zero != Zero::none) {
     s.gathering = Seconds(overlapping.gathered_forward(true) - forward);
     s.gather = Seconds(clock.gather());
@@ -170,7 +203,7 @@ ChunkSeconds seconds_of(const ChunkClock& clock, const ChunkClock& overlapping, 
 ChunkSeconds chunk_seconds(const Prices& prices, const RowTimes& times, const Layout& layout, const ModelChunk& chunk,
                            Count micro_batches) {
   const ChunkClock clock(prices, times, chunk, times.hidden), overlapping(prices, times, chunk, 1);
-  ChunkSeconds s = seconds_of(clock, overlapping, layout, micro_batches);
+  ChunkSeconds s = seconds_of(clock, overlapping, layout, micro_batches, times.lands);
   if (!pairs_experts(layout)) return s;
   const ChunkClock apart(prices, times, chunk, times.hidden, true);
   const ChunkSeconds alone = seconds_of(apart, overlapping, layout, micro_batches);

@@ -24,8 +24,12 @@ struct ChunkSeconds {
   Seconds gathering;  ///< delay of the first forward, which waits for weights from the ranks that updated them
   Seconds reducing;   ///< time from the end of the last backward until all gradients are summed
   // Duration of the same exchanges without any compute:
-  Seconds gather;       ///< all-gather of the weights, before the first forward
-  Seconds reduction;    ///< reduction of all gradients
+  Seconds gather;     ///< all-gather of the weights, before the first forward
+  Seconds reduction;  ///< reduction of all gradients
+  // Of gradients that go to the host once per step:
+  Seconds landing{};    ///< time from the end of the last backward until all are there, with full overlap
+  Seconds passing{};    ///< the same from when their reduction begins, if all of them are ready then
+  Seconds down{};       ///< the transfers alone
   PairedWork paired{};  ///< where slots are paired and experts lie over ranks
 };
 
@@ -38,6 +42,7 @@ struct ChunkSeconds {
 ///   3      weights are gathered in every forward and backward, the next layer's while one runs; gradients of a layer
 ///          are reduced during the next one's backward. Embedding and head are one unit, gathered once per micro-batch
 /// Compute of a seconds that overlaps an exchange of b seconds takes max(a, b) + (1 - hidden) min(a, b) with it.
+/// Gradients that go to the host once per step follow their layer's reduction, one layer after another.
 /// Sources: PyTorch DDP (arXiv:2006.15704), FSDP (arXiv:2304.11277); Megatron-Core's distributed optimizer.
 /// The `micro_batches` that run in the chunk take equal times, whichever of them wait.
 ChunkSeconds chunk_seconds(const Prices& prices, const RowTimes& times, const Layout& layout, const ModelChunk& chunk,

@@ -79,13 +79,6 @@ inline constexpr auto choices<CollectiveAlgorithm> =
 std::span<const CollectiveAlgorithm> algorithms(CollectiveOp op) noexcept;
 CollectiveAlgorithm default_algorithm(CollectiveOp op) noexcept;
 
-/// An exact non-negative fraction.
-struct Ratio {
-  Count numerator = 0, denominator = 1;
-  constexpr double value() const { return static_cast<double>(numerator) / static_cast<double>(denominator); }
-  constexpr bool operator==(const Ratio&) const = default;
-};
-
 struct CollectiveSchedule {
   Count rounds = 0;  ///< messages that wait for one another
   Ratio load;        ///< bytes that pass the busiest rank's link one after another, in units of M

@@ -56,12 +56,18 @@ struct Achieved {
   BytesPerSecond cache;   ///< of element-wise kernels whose tensors fit into Device::cache; 0: as memory
 };
 
+/// The host of a device: the way there, in each direction, and its memory, each the device's own share; 0: not known.
+struct HostSide {
+  BytesPerSecond link, memory;
+};
+
 struct Device {
   Bytes memory;
   BytesPerSecond bandwidth;
   std::array<FlopsPerSecond, peak_count> peaks{};  ///< indexed by Peak; 0: the device cannot
   Bytes cache;
   Achieved achieved;
+  HostSide host{};
 
   constexpr FlopsPerSecond peak(DType t) const { return of(peaks, t); }
 

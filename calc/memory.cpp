@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "calc/offload.hpp"
+
 namespace llmcalc {
 namespace {
 
@@ -9,14 +11,28 @@ namespace {
 class ChunkTensors {
  public:
   ChunkTensors(const Prices& p, const Plan& plan, const ModelChunk& c)
-      : p_(p), c_(c), again_(first_layers(c, 0)), group_(plan.recompute_layers) {
+      : p_(p), c_(c), again_(first_layers(c, 0)), group_(plan.recompute_layers), away_(plan.offload.activations) {
     if (plan.recompute != Recompute::full) return;
     again_ = recomputes_block(plan) ? first_layers(c, plan.recompute_layers) : c;
     in_groups_ = !recomputes_block(plan) && group_ > 1;
   }
 
-  /// Bytes kept for backward.
+  /// Bytes kept for backward on the device.
   Bytes kept() const { return kept_below(c_.end) + (c_.head ? p_.head().alive.kept : Bytes()); }
+
+  /// Bytes kept for backward on the host, and the most of one layer.
+  Bytes on_host() const {
+    if (in_groups_) return ceil_div(c_.layers(), group_) * share_of(p_.layer(0).alive.input, away_);
+    Bytes all;
+    for_each_kept([&](Bytes one, Count n) { all += n * share_of(one, away_); });
+    return all;
+  }
+  Bytes in_transit() const {
+    if (in_groups_) return share_of(p_.layer(0).alive.input, away_);
+    Bytes most;
+    for_each_kept([&](Bytes one, Count) { most = std::max(most, share_of(one, away_)); });
+    return most;
+  }
 
   /// Peak of what is alive besides the states. Kept bytes only grow, so each kind's worst moment is in its last layer,
   /// among those that run again and among the others. The peak is never in the embedding (a layer's final residual add
@@ -32,15 +48,26 @@ class ChunkTensors {
   /// group.
   Bytes kept_below(Count end) const {
     Bytes kept = c_.embedding ? p_.embedding().alive.kept : Bytes();
-    if (in_groups_) return kept + ceil_div(end - c_.first, group_) * p_.layer(0).alive.input;
+    if (in_groups_) return kept + ceil_div(end - c_.first, group_) * here(p_.layer(0).alive.input);
     const Count split = std::min(end, again_.end);
     for (std::size_t k = 0; k < p_.kinds.size; ++k) {
       const LayerKind& kind = p_.kinds.kinds[k];
       const Liveness& l = p_.layer(k).alive;
-      if (split > c_.first) kept += layers_in(kind, {c_.first, split}) * l.input;
-      if (end > split) kept += layers_in(kind, {split, end}) * l.kept;
+      if (split > c_.first) kept += layers_in(kind, {c_.first, split}) * here(l.input);
+      if (end > split) kept += layers_in(kind, {split, end}) * here(l.kept);
     }
     return kept;
+  }
+  Bytes here(Bytes kept) const { return kept - share_of(kept, away_); }
+  /// Calls f(bytes, n) for n layers of a kind that keep so much each.
+  template <typename F>
+  void for_each_kept(const F& f) const {
+    for (std::size_t k = 0; k < p_.kinds.size; ++k) {
+      const LayerKind& kind = p_.kinds.kinds[k];
+      const Liveness& l = p_.layer(k).alive;
+      if (const Count n = layers_in(kind, {c_.first, again_.end}); n > 0) f(l.input, n);
+      if (const Count n = layers_in(kind, {again_.end, c_.end}); n > 0) f(l.kept, n);
+    }
   }
   /// Peak of one layer, without the bytes that the layers below it keep. A recomputed layer also holds the gradient of
   /// its result.
@@ -73,6 +100,7 @@ class ChunkTensors {
   const ModelChunk& c_;
   ModelChunk again_;  // layers of which only inputs are kept
   Count group_;
+  Ratio away_;  // of kept bytes on the host
   bool in_groups_ = false;
 };
 
@@ -121,11 +149,8 @@ Count travelling(const SharedNumbers& n, const Layout& layout, Group own) {
   return add(ranks(layout, own) > 1 ? n.own : 0, ranks(layout, Group::expert_data) > 1 ? n.experts : 0);
 }
 Count travelling(const LargestLayer& n, const Layout& layout, Group own) {
-  const bool shares_own = ranks(layout, own) > 1, shares_experts = ranks(layout, Group::expert_data) > 1;
-  if (shares_own) return shares_experts ? n.all : n.own;
-  return shares_experts ? n.experts : 0;
+  return most_of(n, ranks(layout, own) > 1, ranks(layout, Group::expert_data) > 1);
 }
-
 Bytes gathered(const HeldSums& s, const Plan& plan, const Layout& layout) {
   if (layout.zero != Zero::weights) return {};
   const Travelling& w = s.weights;
@@ -195,6 +220,7 @@ HeldSums held_sums(const Prices& p, const HeldRows& rows) {
     hold(s, row, 1);
     s.weights.outside.add(all_of(row), 1);
     s.gradients.outside.add(trained_of(row), 1);
+    s.largest_outside = std::max(s.largest_outside, row.weights);
   };
   if (rows.embedding) outside(p.embedding());
   for (std::size_t k = 0; k < p.kinds.size; ++k) {
@@ -206,6 +232,7 @@ HeldSums held_sums(const Prices& p, const HeldRows& rows) {
     s.weights.largest.see(all_of(row));
     s.gradients.layers.add(trained_of(row), n);
     s.gradients.largest.see(trained_of(row));
+    s.largest_layer = std::max(s.largest_layer, row.weights);
   }
   if (rows.head) outside(p.head());
   if (rows.head && !rows.embedding) {  // the last stage has a copy of the table
@@ -257,6 +284,10 @@ ChunkAlive chunk_alive(const Prices& prices, const Plan& plan, const ModelChunk&
   const ChunkTensors tensors(prices, plan, chunk);
   ChunkAlive a{.kept = tensors.kept(), .for_weights = kept_for_weights(prices, chunk)};
   a.rest = tensors.peak() - a.kept;
+  if (plan.offload.activations.numerator > 0) {
+    a.host = tensors.on_host();
+    a.transit = tensors.in_transit();
+  }
   if (chunk.head) a.logits = prices.head().logits;
   return a;
 }
@@ -264,7 +295,10 @@ ChunkAlive chunk_alive(const Prices& prices, const Plan& plan, const ModelChunk&
 void add(StageAlive& alive, const ChunkAlive& chunk, Count micro_batches, Count for_weights) {
   alive.kept += micro_batches * chunk.kept + for_weights * chunk.for_weights;
   alive.logits += chunk.logits;
-  if (micro_batches > 0) alive.rest = std::max(alive.rest, chunk.rest);
+  alive.host += micro_batches * chunk.host;
+  if (micro_batches == 0) return;
+  alive.rest = std::max(alive.rest, chunk.rest);
+  alive.transit = std::max(alive.transit, chunk.transit);
 }
 
 Memory stage_memory(const Prices& prices, const HeldSums& sums, const StageAlive& alive, const Plan& plan,
@@ -282,8 +316,10 @@ Memory stage_memory(const Prices& prices, const HeldSums& sums, const StageAlive
   m.gathered = gathered(sums, plan, layout);
   m.buckets = buckets(sums, plan, layout);
   if (ranks(layout, Group::pipeline) > 1) m.exchange = 2 * prices.layer(0).alive.input;
+  if (plan.offload.any()) move_to_host(m, sums, alive, plan, layout);
   m.workspace = std::max(Bytes(), live - std::min(live, m.activations + m.logits));
-  const Bytes besides = m.weights + m.gradients + m.optimizer + m.gathered + m.buckets + m.exchange + m.process;
+  const Bytes besides =
+      m.weights + m.gradients + m.optimizer + m.gathered + m.buckets + m.exchange + m.transit + m.process;
   m.total = besides + m.activations + m.logits + m.workspace;
   m.peak = besides + live;
   return m;

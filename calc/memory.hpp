@@ -17,9 +17,11 @@ struct Memory {
   Bytes gathered{};      ///< weights of other ranks' shards, while layers run
   Bytes buckets{};       ///< gradients on their way to the ranks that shard them
   Bytes exchange{};      ///< messages between the stages of a pipeline
+  Bytes transit{};       ///< on the way to or from the host: activations of a layer, weights of two, gradients of one
   Bytes process{};       ///< driver, libraries, kernels before any tensor; measured, 0 where it is not known
   Bytes total{};         ///< the sum of the above
   Bytes peak{};          ///< most alive at once; below total where not all is alive together
+  Bytes host{};          ///< in the host's memory, in none of the others; activations at the device's worst moment
   Count parameters = 0;  ///< held by this device
   Count trained = 0;     ///< of them
 };
@@ -78,6 +80,11 @@ struct LargestLayer {
     experts = std::max(experts, one.experts);
   }
 };
+/// Of the layer that has most of them.
+constexpr Count most_of(const LargestLayer& n, bool own, bool experts) {
+  if (own) return experts ? n.all : n.own;
+  return experts ? n.experts : 0;
+}
 /// Numbers that data-parallel ranks may exchange.
 struct Travelling {
   SharedNumbers layers{}, outside{};  ///< of all layers; of embedding and head, a copy of the table among them
@@ -89,6 +96,7 @@ struct HeldSums {
   Learned all{}, experts{};          ///< the rank's numbers, and divided experts among them
   Bytes frozen{}, frozen_experts{};  ///< weights that are not trained, without and of divided experts
   Travelling weights{}, gradients{};
+  Bytes largest_outside{}, largest_layer{};  ///< weights as stored of embedding or head, and of a layer
 };
 HeldSums held_sums(const Prices& prices, const HeldRows& rows);
 
@@ -100,10 +108,12 @@ States updated_states(const HeldSums& sums, const Plan& plan, const Layout& layo
 /// which it keeps something needs above what that keeps.
 struct StageAlive {
   Bytes kept{}, rest{}, logits{};
+  Bytes host{}, transit{};  ///< activations on the host, and on their way
 };
 /// What a chunk adds to it.
 struct ChunkAlive {
   Bytes kept{}, for_weights{}, rest{}, logits{};
+  Bytes host{}, transit{};
 };
 ChunkAlive chunk_alive(const Prices& prices, const Plan& plan, const ModelChunk& chunk);
 void add(StageAlive& alive, const ChunkAlive& chunk, Count micro_batches, Count for_weights);
@@ -114,6 +124,7 @@ void add(StageAlive& alive, const ChunkAlive& chunk, Count micro_batches, Count 
 ///     other rank holds
 ///   buckets: from ZeRO-2, one layer's gradients, or those of embedding and head
 ///   exchange: in a pipeline, a message that arrives and one that leaves
+///   transit, host: see calc/offload.hpp
 /// Sources: ZeRO; PyTorch FSDP (arXiv:2304.11277), section 4.2: a unit runs while the next is fetched.
 Memory stage_memory(const Prices& prices, const Plan& plan, const Layout& layout, std::span<const ChunkInFlight> held,
                     Bytes process = {});

@@ -172,7 +172,10 @@ class Dealer {
 }  // namespace
 
 RowCosts row_costs(const RowTimes& times, const LayerKinds& kinds) {
-  const auto all = [](const RowTime& t) { return t.forward.total().value + t.backward().value; };
+  const auto all = [](const RowTime& t) {  // but for what the host adds: it depends on how states are sharded
+    const Seconds host = t.forward[Part::offload] + t.backward_input[Part::offload];
+    return (t.forward.total() + t.backward() - host).value;
+  };
   RowCosts c{.embedding = all(times.embedding()), .head = all(times.head())};
   for (std::size_t k = 0; k < kinds.size; ++k) c.layer[k] = all(times.layer(k));
   return c;

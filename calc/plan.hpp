@@ -162,6 +162,15 @@ struct DocumentRun {
 /// The documents that fill a packed sequence. A token attends within its own document.
 using Documents = InPlace<DocumentRun, 8>;
 
+/// Fractions of what a device holds in training that lie in the host's memory instead (calc/offload.hpp).
+struct Offload {
+  Ratio activations{};  ///< of the bytes that each layer keeps for backward
+  Ratio optimizer{};    ///< of the optimizer's states, and of the updates, which the host computes
+  Ratio weights{};      ///< of the weights, or of the rank's shard of them
+  constexpr bool any() const { return activations.numerator + optimizer.numerator + weights.numerator > 0; }
+  constexpr bool operator==(const Offload&) const = default;
+};
+
 struct Plan {
   // training
   Count seq = 0, micro_batch = 1, global_batch = 0;
@@ -181,6 +190,7 @@ struct Plan {
   Count lora_rank = 0;  ///< of adapters (calc/adapter.hpp), which alone are trained; 0: the model is trained
   LoraTargets lora_targets = LoraTargets::all();
   WeightFormats base_precision{};  ///< of the frozen weights under LoRA
+  Offload offload{};
 
   // inference
   Count batch = 1, prompt = 2048, generate = 256;

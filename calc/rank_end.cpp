@@ -23,9 +23,11 @@ Spent RankEnd::sums(const HeldRows& rows) const {
   return s;
 }
 
+UpdateSeconds RankEnd::updating(const HeldRows& rows) const { return update_seconds(updated(rows), plan_, rates_); }
+
 Spent RankEnd::update(const HeldRows& rows) const {
   Spent s;
-  s[Part::optimizer] = s.memory = optimizer_traffic(updated(rows), plan_) / rates_.memory;
+  s[Part::optimizer] = s.memory = updating(rows).device;
   return s;
 }
 

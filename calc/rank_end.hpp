@@ -1,7 +1,7 @@
 #pragma once
 /// The end of a step on one rank: after its last backward it sums gradients and runs the optimizer.
 
-#include "calc/memory.hpp"
+#include "calc/offload.hpp"
 #include "calc/pipeline/schedule.hpp"
 #include "calc/spent.hpp"
 
@@ -17,7 +17,8 @@ class RankEnd {
   /// that the first and the last stage share; in DualPipe those of the rank's chunks (of its shards), of which another
   /// rank has copies.
   Spent sums(const HeldRows& rows) const;
-  /// The optimizer's pass over the states that the rank updates.
+  /// The optimizer's pass over the states that the rank updates, and the device's part of it.
+  UpdateSeconds updating(const HeldRows& rows) const;
   Spent update(const HeldRows& rows) const;
 
  private:

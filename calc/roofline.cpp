@@ -8,7 +8,8 @@ Rates bound_rates(const Device& d, const Plan& plan) {
   const DType working = working_format(plan);
   return {.compute = d.peak(plan.precision),
           .memory = d.bandwidth,
-          .working = working == plan.precision ? FlopsPerSecond() : d.peak(working)};
+          .working = working == plan.precision ? FlopsPerSecond() : d.peak(working),
+          .host = d.host};
 }
 
 bool has_estimate(const Device& d, const Plan& plan) {

@@ -33,6 +33,7 @@ struct Rates {
   Count numbers_in_16_bytes = 1;  ///< of the format that the blocks multiply in
   BytesPerSecond cache_bandwidth{};
   Bytes cache{};
+  HostSide host{};  ///< as the datasheet has it
   /// Whether the products of the blocks are in another format than all else.
   constexpr bool mixed() const { return working.value > 0; }
   /// Whether all operators reach the same rates, and launching them takes no time.

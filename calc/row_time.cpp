@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "calc/memory.hpp"
+#include "calc/offload.hpp"
 #include "calc/pipeline/schedule.hpp"
 
 namespace llmcalc {
@@ -21,10 +22,6 @@ double slowed_by_memory(const Prices& prices, const Plan& plan, const Rates& rat
     }
   return step_time(compute, cost, rates).total() / compute;
 }
-
-/// Whether the last stage has a token table of its own where the head uses the first one's: in a V, and in DualPipe,
-/// one rank holds both ends of the model.
-bool copies_table(const Layout& l) { return ranks(l, Group::pipeline) > 1 && fixed_chunks(l.schedule) != 2; }
 
 /// Prices of seconds: the rates of a bound or of an estimate, and the links.
 class Clock {
@@ -66,6 +63,19 @@ class Clock {
     if (copies_table(layout_)) own += row.tied;
     if (shared_) share_out(own, Group::shard, Group::data, t);
     if (experts_shared_) share_out(row.experts, Group::expert_data, Group::expert_data, t);
+  }
+
+  /// Transfers to and from the host, beside a row's other work.
+  void travel(const LayerPrice& row, bool runs_again, RowTime& t) const {
+    const RowTravel bytes = row_travel(row, plan_, layout_, runs_again);
+    const auto beside_work = [&](Bytes up, Bytes down, Seconds work) {
+      return beside(work, std::max(up, down) / rates_.host.link, hidden_beside(plan_)) - work;
+    };
+    const bool every = sends_every_gradient(layout_);
+    t.forward[Part::offload] = beside_work(bytes.weights, bytes.activations, t.forward.total());
+    t.backward_input[Part::offload] =
+        beside_work(bytes.weights_again + bytes.activations, every ? bytes.gradients : Bytes(), t.backward());
+    if (!every) t.down = bytes.gradients / rates_.host.link;
   }
 
  private:
@@ -154,13 +164,16 @@ RowTimes row_times(const Prices& prices, const Plan& plan, const Layout& layout,
   t.hidden = hidden_beside(plan);
   const RowTime none;
   for (const LayerPrice& row : prices.rows) clock.put(row, t.rows.push(none));
-  if (!recomputes_block(plan)) return t;
-  t.first_again = plan.recompute_layers;
-  for (std::size_t i = 0; i < t.rows.size(); ++i) {
+  if (recomputes_block(plan)) t.first_again = plan.recompute_layers;
+  for (std::size_t i = 0; i < t.rows.size() && t.first_again > 0; ++i) {
     RowTime& r = t.again.push(t.rows[i]);
     r.backward_input += clock.again(prices.rows[i]);
     r.experts_backward += clock.expert_exchange_again(prices.rows[i]);
   }
+  if (!plan.offload.any()) return t;
+  t.lands = plan.offload.optimizer.numerator > 0 && !sends_every_gradient(layout);
+  for (std::size_t i = 0; i < t.rows.size(); ++i) clock.travel(prices.rows[i], false, t.rows[i]);
+  for (std::size_t i = 0; i < t.again.size(); ++i) clock.travel(prices.rows[i], true, t.again[i]);
   return t;
 }
 

@@ -15,6 +15,7 @@ struct RowTime {
   Spent forward, backward_input, backward_weight;  ///< recomputation stands with backward_input
   Seconds gather;                                  ///< of its weights, from the ranks that shard them
   Seconds reduce;                                  ///< of its gradients, over all ranks that hold the same weights
+  Seconds down{};                                  ///< of its gradients to the host, once per step
   Seconds experts_forward{}, experts_backward{};   ///< all of its exchanges with experts, where a schedule pairs slots
   constexpr Seconds backward() const { return backward_input.total() + backward_weight.total(); }
 };
@@ -24,6 +25,7 @@ struct RowTimes {
   InPlace<RowTime, 10> again{};  ///< under recomputation of a block: the same for layers that run again, else empty
   Count first_again = 0;         ///< layers of each chunk, its first, that do
   double hidden = 1;             ///< fraction of gathers and reductions that other work hides
+  bool lands = false;            ///< gradients go to the host once per step
   const RowTime& embedding() const { return rows[0]; }
   const RowTime& layer(std::size_t kind) const { return rows[1 + kind]; }
   const RowTime& layer(std::size_t kind, bool runs_again) const { return (runs_again ? again : rows)[1 + kind]; }
@@ -96,7 +98,8 @@ class Links {
 /// without sharding gradients are all-reduced. Each row's go in one message (a bucket per layer). Gradients travel in
 /// the plan's gradient format, weights in that of training. The head's are those of a copy of the token table, too,
 /// where the last stage has one. Sources: ZeRO (arXiv:1910.02054); PyTorch FSDP (arXiv:2304.11277), whose hybrid
-/// sharding also all-reduces each shard over the replicas.
+/// sharding also all-reduces each shard over the replicas. What goes to the host and comes from it in every micro-batch
+/// is exposed as calc/offload.hpp has it, that of backward with backward_input.
 RowTimes row_times(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster, Efficiency e);
 RowTimes row_times(const Prices& prices, const Plan& plan, const Layout& layout, Links& links, Efficiency e);
 

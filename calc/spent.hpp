@@ -22,11 +22,13 @@ enum class Part : std::uint8_t {
   pp,
   imbalance,  ///< waiting for the slowest stage of a pipeline
   bubble,     ///< waiting while a pipeline fills and drains
-  optimizer
+  optimizer,
+  offload  ///< waiting for what travels to and from the host, and for the host's updates
 };
-inline constexpr std::size_t part_count = 12;  // Spent::total() adds four times three
+inline constexpr std::size_t part_count = 13;  // Spent::total() adds four times three, and one
 inline constexpr std::array<std::string_view, part_count> part_names{
-    "matmul", "attention", "elementwise", "host", "tp", "cp", "ep", "dp", "pp", "imbalance", "bubble", "optimizer"};
+    "matmul", "attention", "elementwise", "host",   "tp",        "cp",     "ep",
+    "dp",     "pp",        "imbalance",   "bubble", "optimizer", "offload"};
 
 /// The part to which the exchanges of a group belong.
 constexpr Part part_of(Group g) {
@@ -63,7 +65,7 @@ struct Spent {
   constexpr Seconds total() const {
     Seconds by_threes[4];  // side by side
     for (std::size_t i = 0; i < 4; ++i) by_threes[i] = parts[i] + parts[4 + i] + parts[8 + i];
-    return by_threes[0] + by_threes[1] + (by_threes[2] + by_threes[3]);
+    return by_threes[0] + by_threes[1] + (by_threes[2] + by_threes[3]) + parts[12];
   }
   constexpr Spent& operator+=(const Spent& o) {
     for (std::size_t i = 0; i < part_count; ++i) parts[i] += o.parts[i];

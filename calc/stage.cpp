@@ -1,5 +1,7 @@
 // Stages of a pipeline: what each rank holds, and keeps at its worst moment.
 
+#include <algorithm>
+
 #include "calc/pipeline/in_flight.hpp"
 #include "calc/train.hpp"
 
@@ -15,7 +17,8 @@ void count_kept(const Prices& prices, const Plan& plan, const Pipeline& p, const
   for (Count q = 0; q < model_chunks(p); ++q) kept.push({});
   for (Count i = 0; i < p.chunks; ++i) {
     const Count q = model_chunk(p, rank, i);
-    kept[static_cast<std::size_t>(q)] = {kept_bytes(prices, plan, partition[q]),
+    // At least a byte, so that micro-batches count where the host holds all that they keep.
+    kept[static_cast<std::size_t>(q)] = {std::max(Bytes(1), kept_bytes(prices, plan, partition[q])),
                                          kept_for_weights(prices, partition[q])};
   }
   const std::span<const ChunkKept> all(kept.begin(), kept.size());

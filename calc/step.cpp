@@ -30,6 +30,7 @@ class StepClock {
   StepClock(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
             const Partition& partition, const RowTimes& rows, const Rates& rates, StepRoom& room)
       : prices_(prices),
+        offloads_(plan.offload.any()),
         layout_(layout),
         cluster_(cluster),
         partition_(partition),
@@ -46,7 +47,7 @@ class StepClock {
     const Makespan m = makespan(pipeline_, times(room_.sends), room_.pipeline);
     Seconds busiest, worked;
     Spent all;
-    const Seconds step = end_of_step(m, [&](Count r, Seconds end, const Spent& sums, const Spent& update) {
+    const auto visit = [&](Count r, Seconds end, const Spent& sums, const Spent& update) {
       const Spent work = work_of(r);
       busiest = std::max(busiest, work.total());
       worked += work.total();
@@ -55,7 +56,8 @@ class StepClock {
       all += work;
       all += rest;
       all += update;
-    });
+    };
+    const Seconds step = end_of_step(m, visit, [&](Seconds on_host) { all[Part::offload] += on_host; });
     const double share = 1 / static_cast<double>(pipeline_.ranks);
     all = share * all;
     return with_waiting(all, step, busiest - share * worked, m.total);
@@ -66,7 +68,8 @@ class StepClock {
     if (pipeline_.ranks == 1) return run_alone().total();
     price_chunks();
     const Makespan m = makespan(pipeline_, times(room_.sends), room_.pipeline);
-    return end_of_step(m, [](Count, Seconds, const Spent&, const Spent&) {});
+    return end_of_step(
+        m, [](Count, Seconds, const Spent&, const Spent&) {}, [](Seconds) {});
   }
 
  private:
@@ -78,10 +81,14 @@ class StepClock {
     const Seconds last = gathered + static_cast<double>(pipeline_.micro_batches) * one;
     const Seconds summed = std::max(s.reduction, last + s.reducing) - last;
     const HeldRows rows = held_by(0);
+    const Spent sums = end_.sums(rows);
     Spent all = work_of(0);
-    all += end_.sums(rows);
+    all += sums;
     all += end_.update(rows);
     all[Part::dp] += gathered + exposed(s.reduction, summed);
+    if (!offloads_) return all;
+    const RankSummed end = then(s, last, {});
+    all[Part::offload] += on_host(rows, std::max(Seconds(), landed(end) - network_end(end) - sums.total()));
     return all;
   }
   const ChunkSeconds& seconds_of(Count chunk) const {
@@ -137,9 +144,10 @@ class StepClock {
   }
 
   /// The end of the step; visits every rank with the end of its sums over data-parallel ranks, its other sums and its
-  /// optimizer's pass. Ranks that hold the same rows have the same of the last two.
-  template <typename Visit>
-  Seconds end_of_step(const Makespan& m, const Visit& visit) const {
+  /// optimizer's pass, and with what it waits for the host beyond that. Ranks that hold the same rows have the same of
+  /// the sums and the pass.
+  template <typename Visit, typename Wait>
+  Seconds end_of_step(const Makespan& m, const Visit& visit, const Wait& wait) const {
     Seconds summed, updated;
     HeldRows last;
     Spent sums, update;
@@ -150,12 +158,23 @@ class StepClock {
         sums = end_.sums(rows);
         update = end_.update(rows);
       }
-      const Seconds end = end_of(r, m);
+      const Seconds end = network_end(summed_by(r, m));
       summed = std::max(summed, end + sums.total());
       updated = std::max(updated, update.total());
       visit(r, end, sums, update);
     }
+    for (Count r = 0; r < pipeline_.ranks && offloads_; ++r) {
+      const HeldRows rows = held_by(r);
+      const Seconds waits = on_host(rows, std::max(Seconds(), landed(summed_by(r, m)) - summed));
+      updated = std::max(updated, end_.updating(rows).device + waits);
+      wait(waits);
+    }
     return summed + updated;
+  }
+  /// What a rank waits for the host after its own part of the update; the last gradients are there `late`.
+  Seconds on_host(const HeldRows& rows, Seconds late) const {
+    const UpdateSeconds update = end_.updating(rows);
+    return update.total(late, rows_.hidden) - update.device;
   }
   HeldRows held_by(Count rank) const {
     HeldRows rows;
@@ -192,19 +211,31 @@ class StepClock {
     return all;
   }
 
-  /// When a rank's gradients are summed over its data-parallel ranks: chunk after chunk, as their last backwards end.
-  Seconds end_of(Count rank, const Makespan& m) const {
+  /// When a rank's last backward has ended, its gradients are summed over its data-parallel ranks, and those that the
+  /// host updates are there, with full overlap; and the seconds of these sums and transfers alone.
+  struct RankSummed {
+    Seconds last, network, host, all, down;
+  };
+  /// A chunk whose last backward ends at `end`, after others.
+  static RankSummed then(const ChunkSeconds& s, Seconds end, const RankSummed& before) {
+    return {.last = end,
+            .network = std::max(before.network + s.reduction, end + s.reducing),
+            .host = std::max({before.host + s.down, before.network + s.passing, end + s.landing}),
+            .all = before.all + s.reduction,
+            .down = before.down + s.down};
+  }
+  /// Chunk after chunk, as their last backwards end.
+  RankSummed summed_by(Count rank, const Makespan& m) const {
     InPlace<std::pair<Seconds, Count>, most_chunks> ends;
     for_each_chunk(rank, [&](Count q, Count i) { ends.push({span(rank, i, m).last, q}); });
     std::sort(ends.begin(), ends.end());
-    Seconds network, all;
-    for (const auto& [end, q] : ends) {
-      const ChunkSeconds& s = room_.chunks[static_cast<std::size_t>(q)];
-      network = std::max(network + s.reduction, end + s.reducing);
-      all += s.reduction;
-    }
-    const Seconds last = ends[ends.size() - 1].first;
-    return last + exposed(all, network - last);
+    RankSummed s;
+    for (const auto& [end, q] : ends) s = then(room_.chunks[static_cast<std::size_t>(q)], end, s);
+    return s;
+  }
+  Seconds network_end(const RankSummed& s) const { return s.last + exposed(s.all, s.network - s.last); }
+  Seconds landed(const RankSummed& s) const {
+    return network_end(s) + exposed(s.down, std::max(Seconds(), s.host - s.network));
   }
 
   /// Adds the waiting: for messages, for the rank that has the most to do more than the mean, and the rest of the step.
@@ -244,6 +275,7 @@ class StepClock {
   }
 
   const Prices& prices_;
+  bool offloads_;
   const Layout& layout_;
   const Cluster& cluster_;
   const Partition& partition_;
@@ -260,7 +292,7 @@ class StepClock {
 Time limits(const StepTime& t) {
   return {.compute = t.compute,
           .memory = t.memory,
-          .communication = t[Part::tp] + t[Part::cp] + t[Part::ep] + t[Part::dp] + t[Part::pp],
+          .communication = t[Part::tp] + t[Part::cp] + t[Part::ep] + t[Part::dp] + t[Part::pp] + t[Part::offload],
           .latency = t[Part::host]};
 }
 

@@ -103,6 +103,11 @@ class StepBuilder {
     return all;
   }
 
+  bool lands(Count rank) const {
+    const std::vector<Local> all = chunks(rank);
+    return std::any_of(all.begin(), all.end(), [&](const Local& c) { return seconds(c.chunk).down > Seconds(); });
+  }
+
   /// By how much a rank's reductions are later than they could be: by what could be hidden and is not.
   Seconds held_back(Count rank) {
     Seconds network, last, all;
@@ -125,6 +130,7 @@ class StepBuilder {
       done_.push_back(add(sharing_stream(rank), TaskKind::reduce_gradients, c.chunk, s.reduction));
       timeline_.wait_for(done_.back(), ends.back(), s.reduction - s.reducing - later);
     }
+    if (lands(rank)) add_landing(rank, later);
     done_.insert(done_.end(), ends.begin(), ends.end());
     const Seconds sums = s_.sums[static_cast<std::size_t>(rank)];
     if (sums <= Seconds()) return;
@@ -133,10 +139,44 @@ class StepBuilder {
     done_.push_back(rest);
   }
 
+  /// Of a rank's gradients: those of the chunks before `chunk` are reduced one after another before its own are.
+  void add_landing(Count rank, Seconds later) {
+    const std::vector<Local> order = by_end(rank);
+    const Seconds held = later + (1 - s_.hidden) * unhidden_landing(order);
+    std::vector<std::size_t> ends;
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const ChunkSeconds& s = seconds(order[i].chunk);
+      ends.push_back(last_of(order[i]));
+      const std::size_t task = add(host_stream(rank), TaskKind::offload_gradients, order[i].chunk, s.down);
+      timeline_.wait_for(task, ends[i], s.down - s.landing - held);
+      Seconds reduced = s.passing;  // from the end of an earlier chunk's reduction
+      for (std::size_t j = i; j-- > 0;) {
+        const ChunkSeconds& before = seconds(order[j].chunk);
+        timeline_.wait_for(task, ends[j], s.down - reduced - before.reducing - held);
+        reduced += before.reduction;
+      }
+    }
+  }
+  /// What the transfers to the host take less than all of their seconds, at full overlap.
+  Seconds unhidden_landing(const std::vector<Local>& order) {
+    Seconds network, host, all;
+    for (const Local& c : order) {
+      const ChunkSeconds& s = seconds(c.chunk);
+      const Seconds end = timeline_.tasks()[last_of(c)].end;
+      host = std::max({host + s.down, network + s.passing, end + s.landing});
+      network = std::max(network + s.reduction, end + s.reducing);
+      all += s.down;
+    }
+    return all - std::max(Seconds(), host - network);
+  }
+
   void add_update(Count rank) {
-    const std::size_t task =
-        add(compute_stream(rank), TaskKind::optimizer, -1, s_.updates[static_cast<std::size_t>(rank)]);
+    const auto r = static_cast<std::size_t>(rank);
+    const std::size_t task = add(compute_stream(rank), TaskKind::optimizer, -1, s_.updates[r]);
     for (const std::size_t other : done_) timeline_.wait_for(task, other);
+    if (s_.on_host[r] <= Seconds()) return;
+    const std::size_t host = add(host_stream(rank), TaskKind::update_on_host, -1, s_.on_host[r]);
+    for (const std::size_t other : done_) timeline_.wait_for(host, other);
   }
 
   Timeline& timeline_;
@@ -162,7 +202,9 @@ StepSeconds step_seconds(const Prices& prices, const Plan& plan, const Layout& l
   for (Count r = 0; r < s.pipeline.ranks; ++r) {
     const HeldRows held = held_by(prices, partition, s.pipeline, r);
     s.sums.push_back(end.sums(held).total());
-    s.updates.push_back(end.update(held).total());
+    const UpdateSeconds update = end.updating(held);
+    s.updates.push_back(update.device);
+    s.on_host.push_back(beside(update.host, update.weights, s.hidden));
   }
   return s;
 }

@@ -140,6 +140,18 @@ void read_pcie(Sheet& s) {
   pcie.refuse_unread();
 }
 
+/// The way to the host: PCI Express unless another is stated.
+void read_host(Sheet& s) {
+  HostSide& side = s.card.cluster.device.host;
+  side.link = s.card.pcie;
+  if (!s.file.has("host")) return;
+  const Object host = s.file.object("host");
+  if (host.has("bandwidth")) side.link = s.quantity(host, "bandwidth", "host.bandwidth", parse_rate);
+  if (host.has("memory")) side.memory = s.quantity(host, "memory", "host.memory", parse_rate);
+  host.text_or("type", "");
+  host.refuse_unread();
+}
+
 void read_prices(Sheet& s) {
   const json::Value* list = s.file.find("prices");
   if (list == nullptr || list->empty()) return unknown(s, "price");
@@ -248,6 +260,7 @@ HardwareCard read_hardware_file(const json::Value& value, const std::string& whe
   if (link.bandwidth.value > 0) s.card.cluster.levels.push(link);
   if (network.bandwidth.value > 0) s.card.cluster.levels.push(network);
   read_pcie(s);
+  read_host(s);
   read_prices(s);
   read_achieved(s);
   s.finish();

@@ -10,6 +10,7 @@
 ///                 "reduces"?: true }                                    inside a node
 ///   "network"?: { "type"?, "ranks"?, "bandwidth", "latency"?, "reduces"? }   between nodes
 ///   "pcie"?:    { "type"?, "bandwidth" },
+///   "host"?:    { "type"?, "bandwidth"?: "450 GB/s", "memory"?: "512 GB/s" }    way to it and bandwidth of its memory
 ///   "power"?: "700 W",  "prices"?: [ { "price": "2.99 USD/h", "source" } ],
 ///   "achieved"?: { "matmul"?: 0.71 or { "bf16": 0.71, ... }, "memory"?: 0.9, "link"?: 0.8, "launch"?: "4 us", "how",
 ///                  "attention"?: { "fp32": "31 GFLOP/s", ... },  "attention_backward"?,  "plain_attention"?,
@@ -22,8 +23,9 @@
 /// Bandwidths of links are one way and per device. "source" stands for every number that "sources" does not name. What
 /// is not known is left out. A link without "ranks" joins an unknown number of devices and is not used (Link::ranks 1);
 /// a network without "ranks" joins any number (Link::ranks 0 too). "reduces": its
-/// switches sum (NVLink SHARP, InfiniBand SHARP). "pcie" is the way to the host; a card that has no
-/// other link says PCI Express under "link" too.
+/// switches sum (NVLink SHARP, InfiniBand SHARP). "pcie" is the way to the host, unless
+/// "host" states another (NVLink-C2C); both numbers of "host" are a device's own share. A card that has no other link
+/// says PCI Express under "link" too.
 
 #include <string>
 #include <utility>
@@ -46,7 +48,7 @@ struct HardwareCard {
   std::string source;  ///< where it was read: a preset or a file's path
   std::string vendor, architecture, form_factor, memory_type, link_type;
   Cluster cluster;      ///< the device, and its links from the innermost outwards
-  BytesPerSecond pcie;  ///< to the host, one way; 0: not known
+  BytesPerSecond pcie;  ///< one way; 0: not known
   double watts = 0;     ///< 0: not known
   std::vector<Price> prices;
   std::vector<std::pair<std::string, std::string>> sources;  ///< "memory.capacity" and what it rests on

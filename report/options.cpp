@@ -8,6 +8,7 @@
 
 #include "presets/load.hpp"
 #include "presets/weight_formats.hpp"
+#include "report/offload.hpp"
 #include "report/option_values.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"
@@ -124,6 +125,8 @@ constexpr Field recompute{[](Request& r, Text text, Text where) {
                             r.plan.recompute_modules = again.modules;
                           },
                           [](const Request& r) { return json::Value(recomputation_text(r.plan)); }};
+constexpr Field offload{[](Request& r, Text text, Text where) { r.plan.offload = read_offload(text, where); },
+                        [](const Request& r) { return json::Value(offload_text(r.plan.offload)); }};
 constexpr Field restart{value<&RunInputs::restart, parse_real>.read,
                         [](const Request& r) { return r.run.mtbf ? json::Value(r.run.restart) : json::Value(); }};
 constexpr Field pue{value<&RunInputs::pue, read_pue>.read,
@@ -221,6 +224,10 @@ constexpr std::array training_options{
            "what runs again in backward: nothing; modules of every block (core, norm, act, mlp, up; alone: core); the "
            "first N layers of each chunk; all layers, in groups of N; all layers [none]",
            common, training | formulas, "", "", recompute},
+    Option{"--offload", "WHAT[:FRACTION],...",
+           "what lies in the host's memory: activations, optimizer (whose updates the host computes), weights; all of "
+           "it, or a fraction [none]",
+           common, training, "", "", offload},
     Option{"--lora", "RANK[:TARGETS]",
            "train adapters of this rank beside the blocks' matrices (q, k, v, out, gate, up, down), all else frozen "
            "[none; all matrices]",

@@ -10,6 +10,7 @@
 #include "calc/run.hpp"
 #include "calc/train.hpp"
 #include "presets/weight_formats.hpp"
+#include "report/offload.hpp"
 #include "report/options.hpp"
 #include "text/error.hpp"
 
@@ -374,6 +375,7 @@ void check(const Request& r, Parts parts) {
     check_pipeline(r);
     check_sharding(r);
     check_adapters(r);
+    check_offload(r);
     check_weights(r);
   }
   if (r.has(part::inference) && r.has(part::training)) check_both_halves(r);

@@ -40,6 +40,10 @@ std::string task_name(const Task& t) {
       return "gather weights";
     case TaskKind::reduce_gradients:
       return t.chunk < 0 ? "sum shared gradients" : "reduce gradients";
+    case TaskKind::offload_gradients:
+      return "gradients to the host";
+    case TaskKind::update_on_host:
+      return "optimizer on the host";
     case TaskKind::optimizer:
       break;
   }
@@ -48,15 +52,17 @@ std::string task_name(const Task& t) {
 
 std::string_view category(TaskKind k) {
   constexpr std::array names{
-      "forward",         "backward",      "backward_input", "backward_weight",  "forward_and_backward",
-      "send_activation", "send_gradient", "gather_weights", "reduce_gradients", "optimizer"};
+      "forward",           "backward",      "backward_input", "backward_weight",  "forward_and_backward",
+      "send_activation",   "send_gradient", "gather_weights", "reduce_gradients", "optimizer",
+      "offload_gradients", "update_on_host"};
   return names[static_cast<std::size_t>(k)];
 }
 
 /// Chunk and micro-batch of a task, counted from 1; of what runs backward beside a forward, too.
 std::string arguments(const Task& t) {
   if (t.chunk < 0) return "{}";
-  const bool whole = t.kind == TaskKind::gather_weights || t.kind == TaskKind::reduce_gradients;
+  const bool whole = t.kind == TaskKind::gather_weights || t.kind == TaskKind::reduce_gradients ||
+                     t.kind == TaskKind::offload_gradients;
   std::string s = fmt::format("{{\"chunk\":{}", t.chunk + 1);
   if (!whole) s += fmt::format(",\"micro_batch\":{}", t.micro_batch + 1);
   if (t.kind == TaskKind::forward_and_backward)
@@ -88,7 +94,7 @@ class TraceRows {
   Count thread(std::size_t stream, std::size_t row) const {
     constexpr Count most_rows = 1000;
     const TaskStream& s = streams_[stream];
-    const Count kind = !s.network ? 0 : !s.overlapping ? 1 : s.backward ? 3 : 2;
+    const Count kind = s.host ? 4 : !s.network ? 0 : !s.overlapping ? 1 : s.backward ? 3 : 2;
     return most_rows * kind + static_cast<Count>(row);
   }
 
@@ -98,6 +104,7 @@ class TraceRows {
 };
 
 std::string_view stream_name(const TaskStream& s) {
+  if (s.host) return "host";
   if (!s.network) return "compute";
   if (!s.overlapping) return "data parallel";
   return s.backward ? "to the stage before" : "to the next stage";

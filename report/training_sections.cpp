@@ -7,6 +7,7 @@
 #include "calc/run.hpp"
 #include "presets/weight_formats.hpp"
 #include "report/conventions.hpp"
+#include "report/offload.hpp"
 #include "report/sections.hpp"
 #include "report/stages.hpp"
 
@@ -39,6 +40,7 @@ Bytes kept_with(const Request& r, DType precision, Recompute recompute) {
   Plan p = r.plan;
   p.weight_precision = p.precision = precision;
   p.recompute = recompute;
+  p.offload = {};
   p.recompute_method = RecomputeMethod::uniform;
   p.recompute_layers = 1;
   p.recompute_modules = RecomputeModule::core;
@@ -88,9 +90,9 @@ void add_breakdown(Section& s, const StepTime& t) {
 
 std::string_view part_label(Part p) {
   constexpr std::array<std::string_view, part_count> labels{
-      "matrix products",   "attention cores",     "element-wise",    "launches",
-      "tensor parallel",   "context parallel",    "expert parallel", "data parallel",
-      "pipeline messages", "waiting for a stage", "bubble",          "optimizer"};
+      "matrix products",  "attention cores", "element-wise",  "launches",          "tensor parallel",
+      "context parallel", "expert parallel", "data parallel", "pipeline messages", "waiting for a stage",
+      "bubble",           "optimizer",       "host memory"};
   return labels[static_cast<std::size_t>(p)];
 }
 
@@ -110,10 +112,12 @@ Section training_memory_section(const Request& r) {
   if (m.gathered != Bytes()) s.add("gathered_bytes", "gathered weights", m.gathered, "of other ranks' shards");
   if (m.buckets != Bytes()) s.add("buckets_bytes", "gradient buckets", m.buckets, "on their way to the shards");
   if (m.exchange != Bytes()) s.add("exchange_bytes", "messages", m.exchange, "between stages, one in, one out");
+  if (m.transit != Bytes()) s.add("transit_bytes", "in transit", m.transit, "between device and host");
   s.add("workspace_bytes", "workspace", m.workspace, "more, at the worst moment");
   add_process(s, m);
   s.add("total_bytes", "sum", m.total);
   s.add("peak_bytes", "peak", m.peak, m.peak == m.total ? "" : "not all of it is alive at once");
+  if (m.host != Bytes()) s.add("host_bytes", "on the host", m.host, offload_text(r.plan.offload) + "; per GPU");
   s.add("parameters", "", m.parameters, Unit::parameters);
   if (trains_adapters(r.plan)) s.add("trained_parameters", "trained", m.trained, Unit::parameters, "adapters");
   add_capacity(s, r, m.peak, 1);
@@ -159,7 +163,7 @@ Section activations_section(const Request& r) {
   const bool whole =
       replica_devices(r.layout) == 1 && ranks(r.layout, Group::expert) == 1 && r.layout.zero == Zero::none;
   if (p.precision.format().element_bits == 16 && whole && p.master && p.weight_precision == p.precision &&
-      !recomputes_partly(p) && !trains_adapters(p)) {
+      !recomputes_partly(p) && !trains_adapters(p) && !p.offload.any()) {
     // With a float32 master copy, 16 bits cost 2 bytes more per parameter in states and save activations.
     const Count saved = (kept_with(r, dtypes::fp32, p.recompute) - kept_with(r, p.precision, p.recompute)).value;
     const Count params = parameters(r.model.arch).total;

@@ -5,7 +5,7 @@ namespace llmcalc {
 Bytes term(const Memory& m, MemoryTerm t) {
   constexpr std::array fields{&Memory::weights,  &Memory::gradients, &Memory::optimizer, &Memory::activations,
                               &Memory::logits,   &Memory::workspace, &Memory::gathered,  &Memory::buckets,
-                              &Memory::exchange, &Memory::process};
+                              &Memory::exchange, &Memory::transit,   &Memory::process};
   static_assert(fields.size() == memory_term_count);
   return m.*fields[static_cast<std::size_t>(t)];
 }

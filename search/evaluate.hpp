@@ -16,12 +16,13 @@ enum class MemoryTerm : std::uint8_t {
   gathered,
   buckets,
   exchange,
+  transit,
   process
 };
-inline constexpr std::size_t memory_term_count = 10;
+inline constexpr std::size_t memory_term_count = 11;
 inline constexpr std::array<std::string_view, memory_term_count> memory_term_names{
-    "weights",   "gradients", "optimizer", "activations", "logits",
-    "workspace", "gathered",  "buckets",   "exchange",    "process"};
+    "weights",  "gradients", "optimizer", "activations", "logits", "workspace",
+    "gathered", "buckets",   "exchange",  "transit",     "process"};
 Bytes term(const Memory& m, MemoryTerm t);
 
 /// What train() says of a candidate.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "calc/offload.hpp"
+
 namespace llmcalc {
 namespace {
 
@@ -19,9 +21,18 @@ const Prices& KeySearch::prices(bool accumulate) {
 }
 
 const RowTimes& KeySearch::rows(bool sharded, Efficiency e) {
-  std::optional<RowTimes>& r = rows_[sharded ? 1 : 0][static_cast<std::size_t>(e)];
+  // What travels to the host depends on the stage, and whether frozen weights are gathered.
+  const bool by_stage = sharded && (space_.plan.offload.any() || trains_adapters(space_.plan));
+  const std::size_t kind = by_stage ? static_cast<std::size_t>(layout_.zero) : sharded ? 1 : 0;
+  std::optional<RowTimes>& r = rows_[kind][static_cast<std::size_t>(e)];
   if (!r) r = row_times(*prices_, plan_, layout_, *links_, e);
   return *r;
+}
+
+/// Not by assigning empty ones, which fills all of their memory.
+void KeySearch::forget_rows() {
+  for (auto& of_kind : rows_)
+    for (std::optional<RowTimes>& r : of_kind) r.reset();
 }
 
 double KeySearch::promise(const Candidate& key) {
@@ -75,7 +86,7 @@ void KeySearch::search_stages() {
   layout_ = layout_of(space_, now_);
   prices_ = &prices(micro_batches(plan_, layout_) > 1);
   efficiency_ = prices_->estimated ? Efficiency::estimated : Efficiency::full;
-  rows_ = {};
+  forget_rows();
   links_.emplace(layout_, space_.cluster);
   staging_ = nullptr;
   for (const Run& run : all) search_run(run);
@@ -102,7 +113,8 @@ void KeySearch::search_run(const Run& run) {
     }
     ++counts_.fit;
     const Seconds update = least_update();
-    if (!can_enter(slack * (least + update), bytes)) continue;
+    const Seconds work = space_.plan.offload.any() ? least_pipelined(p, zero, false) : least;
+    if (!can_enter(slack * (work + update), bytes)) continue;
     if (now_.pp > 1 && !can_enter(slack * (least_pipelined(p, zero, true) + update), bytes)) continue;
     if (!can_enter(slack * nearly(), bytes)) continue;
     const Seconds step = exact();
@@ -116,7 +128,7 @@ void KeySearch::search_run(const Run& run) {
 void KeySearch::price_staging(const Pipeline& p) {
   const bool is_v = p.schedule == Schedule::zb_v;
   if (staging_ != nullptr && staging_chunks_ == p.chunks && staging_is_v_ == is_v) return;
-  if (staging_is_v_ != is_v) rows_ = {};  // in a V the last stage has no token table of its own
+  if (staging_is_v_ != is_v) forget_rows();  // in a V the last stage has no token table of its own
   staging_chunks_ = p.chunks;
   staging_is_v_ = is_v;
   layout_.zero = Zero::none;
@@ -142,7 +154,7 @@ void KeySearch::price_ranks(const Pipeline& p) {
       Bytes kept;
       for (const KeptOfClass& k : m) {
         const ChunkAlive& c = classes_[static_cast<std::size_t>(k.chunk_class)].alive;
-        kept += k.activations * c.kept + k.for_weights * c.for_weights;
+        kept += k.activations * std::max(Bytes(1), c.kept) + k.for_weights * c.for_weights;
       }
       if (worst != nullptr && kept <= most) continue;
       worst = &m;
@@ -178,6 +190,7 @@ void KeySearch::price_classes(Zero zero) {
 
 /// A lower bound of the seconds until all gradients are summed: that of calc/pipeline/bound.hpp, and what is summed
 /// after a rank's last backward. Of Zero::none it holds for all stages, since the others add waits: without its sums.
+/// Under offload each stage has its own, since shards are smaller.
 Seconds KeySearch::least_pipelined(const Pipeline& p, Zero zero, bool sums) {
   price_classes(zero);
   const auto seconds = [&](Count q) -> const ChunkSeconds& {
@@ -211,12 +224,12 @@ Seconds KeySearch::least_pipelined(const Pipeline& p, Zero zero, bool sums) {
   return longest;
 }
 
-/// The optimizer's pass of the rank that has most to do.
+/// The optimizer's pass of the rank that has most to do, on the device and on the host.
 Seconds KeySearch::least_update() const {
   const Rates& rates = efficiency_ == Efficiency::full ? prices_->bound_rates : prices_->estimated_rates;
   Seconds most;
   for (const HeldSums& s : held_)
-    most = std::max(most, optimizer_traffic(updated_states(s, plan_, layout_), plan_) / rates.memory);
+    most = std::max(most, update_seconds(updated_states(s, plan_, layout_), plan_, rates).total({}, 1));
   return most;
 }
 

@@ -35,6 +35,7 @@ class KeySearch {
 
   const Prices& prices(bool accumulate);
   const RowTimes& rows(bool sharded, Efficiency e);
+  void forget_rows();
   void search_stages();
   void search_run(const Run& run);
   void price_staging(const Pipeline& p);
@@ -64,7 +65,7 @@ class KeySearch {
   Layout layout_;
   const Prices* prices_ = nullptr;
   Efficiency efficiency_ = Efficiency::full;
-  std::array<std::array<std::optional<RowTimes>, 2>, 2> rows_;  // whether states are sharded; efficiency
+  std::array<std::array<std::optional<RowTimes>, 2>, 4> rows_;  // whether states are sharded, or how; efficiency
   std::optional<Links> links_;
   std::vector<Zero> zeros_;
   // of its schedule and chunks

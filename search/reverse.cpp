@@ -186,6 +186,7 @@ class Mender {
     batches();
     degrees();
     states();
+    if (s_.cluster.device.host.link.value > 0) offload();
     std::stable_sort(all_.begin(), all_.end(), [](const Remedied& a, const Remedied& b) {
       return spent(a) != spent(b) ? spent(a) < spent(b) : a.peak < b.peak;
     });
@@ -245,6 +246,15 @@ class Mender {
     if (s_.plan.optimizer == Optimizer::adam)
       with(Remedy::adam8bit, [](Setup& o) { o.plan.optimizer = Optimizer::adam8bit; });
     if (s_.plan.gradient_bytes > 2) with(Remedy::bf16_gradients, [](Setup& o) { o.plan.gradient_bytes = 2; });
+  }
+
+  void offload() {
+    const bool has_states = optimizer_bytes(s_.plan, 1, 1) > Bytes();
+    for (const auto& [remedy, what] : {std::pair{Remedy::offloaded_activations, &Offload::activations},
+                                       {Remedy::offloaded_optimizer, &Offload::optimizer},
+                                       {Remedy::offloaded_weights, &Offload::weights}})
+      if (s_.plan.offload.*what != Ratio{1, 1} && (has_states || what != &Offload::optimizer))
+        with(remedy, [part = what](Setup& o) { o.plan.offload.*part = {1, 1}; });
   }
 
   const Setup& s_;

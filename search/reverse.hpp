@@ -73,18 +73,17 @@ enum class Remedy : std::uint8_t {
   more_expert_ranks,
   more_sharding,  ///< the next ZeRO stage that does it
   adam8bit,
-  bf16_gradients
+  bf16_gradients,
+  offloaded_activations,
+  offloaded_optimizer,
+  offloaded_weights
 };
-inline constexpr std::array<std::string_view, 10> remedy_names{"recompute selectively",
-                                                               "recompute everything",
-                                                               "smaller micro-batches",
-                                                               "more tensor-parallel ranks",
-                                                               "more pipeline stages",
-                                                               "more context ranks",
-                                                               "more expert ranks",
-                                                               "more sharding (ZeRO)",
-                                                               "8-bit Adam",
-                                                               "16-bit gradients"};
+inline constexpr std::array<std::string_view, 13> remedy_names{
+    "recompute selectively",      "recompute everything",  "smaller micro-batches",
+    "more tensor-parallel ranks", "more pipeline stages",  "more context ranks",
+    "more expert ranks",          "more sharding (ZeRO)",  "8-bit Adam",
+    "16-bit gradients",           "--offload activations", "--offload optimizer",
+    "--offload weights"};
 struct Remedied {
   Remedy remedy = Remedy::selective_recompute;
   Plan plan{};

@@ -123,7 +123,8 @@ Objection objection(const Arch& arch, const Plan& plan, const Layout& layout, co
 
 bool can_shard(const Space& space, const Candidate& c) {
   const Layout l = layout_of(space, c);
-  return ranks(l, Group::data) > 1 || (space.arch.has_experts() && ranks(l, Group::expert_data) > 1);
+  return ranks(l, Group::data) > 1 || (space.arch.has_experts() && ranks(l, Group::expert_data) > 1) ||
+         space.plan.offload.optimizer.numerator > 0;
 }
 
 std::vector<Count> divisors(Count n) {
@@ -263,6 +264,7 @@ std::vector<std::string_view> not_searched(const Space& space) {
       "other optimizers, number formats and attention kernels",
       "states that are sharded over a part of their ranks",
   };
+  all.push_back(space.plan.offload.any() ? "other fractions of what lies on the host" : "offload to the host");
   if (space.blocks.empty()) all.push_back("recomputation of a part of the layers");
   if (space.arch.has_experts()) all.push_back("experts whose width is cut over other than 1 or all tensor ranks");
   all.push_back("other methods of context parallelism");

@@ -95,7 +95,7 @@ Objection objection(const Arch& arch, const Plan& plan, const Layout& layout, co
 /// Of all but the pipeline's schedule and chunks.
 Objection layout_objection(const Space& space, const Candidate& c);
 
-/// Whether ZeRO changes anything: there are ranks to share states out to.
+/// Whether ZeRO changes anything: there are ranks to share states out to, or a host where its gradients lie.
 bool can_shard(const Space& space, const Candidate& c);
 
 /// The divisors of n, and the powers of two among them, in rising order.

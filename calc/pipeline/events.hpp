@@ -20,16 +20,20 @@ enum class TaskKind : std::uint8_t {
   send_gradient,
   gather_weights,
   reduce_gradients,
-  optimizer
+  optimizer,
+  offload_gradients,  ///< to the host
+  update_on_host      ///< and weights that travel meanwhile
 };
 
-/// A place where tasks run: a rank's compute units, or its way into one level of the network in one direction.
+/// A place where tasks run: a rank's compute units, its way into one level of the network in one direction, or its
+/// host.
 struct TaskStream {
   Count rank = 0;
   bool network = false;
   Count level = 0;
   bool backward = false;     ///< against the order of the model
   bool overlapping = false;  ///< its tasks take no turns: each starts as soon as what it waits for is over
+  bool host = false;
   constexpr bool operator==(const TaskStream&) const = default;
 };
 

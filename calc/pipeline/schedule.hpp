@@ -57,6 +57,10 @@ inline bool pairs_experts(const Layout& l) {
   return has_pairs(l.schedule) && ranks(l, Group::pipeline) > 1 && ranks(l, Group::expert) > 1;
 }
 
+/// Whether the last stage has a token table of its own where the head uses the first one's: in a V, and in DualPipe,
+/// one rank holds both ends of the model.
+inline bool copies_table(const Layout& l) { return ranks(l, Group::pipeline) > 1 && fixed_chunks(l.schedule) != 2; }
+
 /// The reason why a pipeline is impossible: a value, not an exception.
 enum class PipelineFlaw : std::uint8_t {
   none,

@@ -12,6 +12,7 @@
 #include "cli/progress_line.hpp"
 #include "cli/stop.hpp"
 #include "presets/load.hpp"
+#include "report/offload.hpp"
 #include "report/plan_goals.hpp"
 #include "report/plan_report.hpp"
 #include "report/question.hpp"
@@ -215,6 +216,28 @@ int plan_hardware(const std::vector<std::string>& names, const Arguments& argume
   return print_plans(report, found, arguments);
 }
 
+/// The plans of a space; where none fits, with the least offload to the host with which one does.
+SearchResult search_with_offload(Request& r, Space& space) {
+  const SearchResult found = search_on_all_cores(space);
+  const bool has_host = space.cluster.device.host.link.value > 0;
+  if (!found.best.empty() || found.stopped || r.gave("--offload") || !has_host) return found;
+  const bool has_states = optimizer_bytes(space.plan, 1, 1) > Bytes();
+  for (const char* what : {"optimizer", "activations", "optimizer,activations", "optimizer,weights,activations"}) {
+    Request with = r;
+    Space other = space;
+    give(with, *find_option("--offload"), what);
+    other.plan.offload = with.plan.offload;
+    if (other.plan.offload.optimizer.numerator > 0 && !has_states) continue;
+    const SearchResult more = search_on_all_cores(other, fmt::format("with --offload {}, ", what));
+    if (more.stopped || !more.best.empty()) {
+      r = with;
+      space = other;
+      return more;
+    }
+  }
+  return found;
+}
+
 int run_plan(const Arguments& arguments) {
   if (const std::string what = arguments.word("WHAT"); what != "train")
     throw InputError(
@@ -226,10 +249,14 @@ int run_plan(const Arguments& arguments) {
   Request r = request_of_plan(arguments);
   if (arguments.has("--largest")) return plan_largest(std::move(r), arguments);
   keep_deadline(r, arguments);
-  const Space space = space_of(r, objective_of(arguments), top_of(arguments));
+  Space space = space_of(r, objective_of(arguments), top_of(arguments));
   if (arguments.has("--max-gpus") && !arguments.has("--deadline")) return plan_numbers(r, space, arguments);
-  const SearchResult found = search_on_all_cores(space);
-  return print_plans(plan_report(r, space, found, arguments.has("--pareto")), found, arguments);
+  const SearchResult found = search_with_offload(r, space);
+  Report report = plan_report(r, space, found, arguments.has("--pareto"));
+  if (r.plan.offload.any() && !arguments.has("--offload"))
+    report.notes.insert(report.notes.begin(), fmt::format("no plan fits without offload; these are with --offload {}",
+                                                          offload_text(r.plan.offload)));
+  return print_plans(report, found, arguments);
 }
 
 constexpr std::array plan_words{Word{"WHAT", "train"}, Word{"MODEL", "a preset, a model file or a config.json"}};

@@ -40,6 +40,7 @@ const std::vector<Example>& examples() {
        llama,
        {{"--mtbf", "50000"}, {"--checkpoint-bandwidth", "100 GB/s"}, {"--restart", "600"}}},
       {"--days X", llama, {{"--days", "30"}}},
+      {"--offload WHAT", llama, {{"--offload", "optimizer,activations:0.5"}}},
       {"--lora RANK", llama, {{"--lora", "16"}}},
       {"--recompute selective", llama, {{"--recompute", "selective"}}},
       {"--recompute full", llama, {{"--recompute", "full"}}},

@@ -38,7 +38,7 @@ std::string repeats(S s) {
 bool is_one_group(S s) {
   const Layout& l = s.layout();
   return ranks(l, Group::pipeline) == 1 && ranks(l, Group::data) == 1 && !folds_experts(l) &&
-         !trains_adapters(s.plan()) && (!s.tensor_parallel() || is_one_ring(s));
+         !trains_adapters(s.plan()) && !s.plan().offload.any() && (!s.tensor_parallel() || is_one_ring(s));
 }
 
 /// States are read and written once; weights are read too where there is no master copy.
@@ -48,7 +48,8 @@ std::string optimizer_text(S s, bool bound) {
 }
 /// The same where every rank updates a share, or stages hold different states: the mean over the stages.
 Formula update_time(S s) {
-  if (!trains_adapters(s.plan()) && ranks(s.layout(), Group::pipeline) == 1 && s.layout().zero == Zero::none)
+  if (!trains_adapters(s.plan()) && !s.plan().offload.any() && ranks(s.layout(), Group::pipeline) == 1 &&
+      s.layout().zero == Zero::none)
     return {optimizer_text(s, false)};
   return from_engine(s, "t_opt",
                      "mean over the stages of states read and written, gradients read, weights written, each "
@@ -120,12 +121,13 @@ Formula limited_memory(S s) {
   return f;
 }
 Formula limited_communication(S s) {
-  return {"t_tp + t_cp + t_ep + t_dp + t_pp",
+  return {"t_tp + t_cp + t_ep + t_dp + t_pp + t_offload",
           {as_symbol(s, "t_tp", "tensor parallelism, s", "step.breakdown_s.tp"),
            as_symbol(s, "t_cp", "context parallelism, s", "step.breakdown_s.cp"),
            as_symbol(s, "t_ep", "expert parallelism, s", "step.breakdown_s.ep"),
            as_symbol(s, "t_dp", "data parallelism, s", "step.breakdown_s.dp"),
-           as_symbol(s, "t_pp", "pipeline messages, s", "step.breakdown_s.pp")}};
+           as_symbol(s, "t_pp", "pipeline messages, s", "step.breakdown_s.pp"),
+           as_symbol(s, "t_offload", "the host, s", "step.breakdown_s.offload")}};
 }
 
 constexpr std::string_view step_roofline =
@@ -205,6 +207,18 @@ constexpr Definition step_table[] = {
      "Narayanan 2021 (arXiv:2104.04473); zero bubble arXiv:2401.10241"},
     {"step.breakdown_s.optimizer", "time of the optimizer's pass over the states", "s", update_time,
      "states read and written, gradients read, weights written", "ZeRO (arXiv:1910.02054): bytes per parameter"},
+    {"step.breakdown_s.offload", "waiting for the host", "s",
+     [](S s) {
+       if (!s.plan().offload.any()) return Formula{"0"};
+       return from_engine(s, "t_offload",
+                          "sum over layers of transfers less the work beside them, each way of the link by itself; and "
+                          "from the last sum of gradients on, of the rest of their way to the host and the longer of "
+                          "its update (bytes over its memory's bandwidth) and the weights' way, less the device's "
+                          "update, in the mean over the stages, s",
+                          "step.breakdown_s.offload");
+     },
+     "max(0, transfer - work) + (1 - overlap) min(transfer, work); a host of unknown bandwidth updates in 0 s",
+     "ZeRO-Offload (arXiv:2101.06840); ZeRO-Infinity (arXiv:2104.07857); PyTorch save_on_cpu"},
 };
 
 // ---- The same throughput by convention.

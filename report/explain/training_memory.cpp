@@ -1,3 +1,4 @@
+#include "calc/offload.hpp"
 #include "calc/textbook/stored.hpp"
 #include "calc/textbook/weights.hpp"
 #include "report/explain/alive.hpp"
@@ -30,6 +31,15 @@ std::string shared_numbers(S s, Zero from) {
 }
 /// The same where experts are divided, which fewer ranks share out.
 bool has_two_groups(S s, Zero from) { return s.layout().zero >= from && folds_experts(s.layout()); }
+
+/// Of bytes, those that do not lie on the host.
+Formula on_device(Formula f, Ratio away) {
+  if (away.numerator == 0) return f;
+  const std::string all = "(" + f.expression + ")";
+  f.expression =
+      all + " - floor(" + product({std::to_string(away.numerator), all}) + "/" + std::to_string(away.denominator) + ")";
+  return f;
+}
 
 std::string weight_size(S s) {
   return number_text(static_cast<double>(training_weights(s.plan()).format().element_bits) / 8);
@@ -97,14 +107,16 @@ std::string besides(S s) {
   std::string text;
   for (const auto& [symbol, path] : {std::pair{"M_gat", "memory.gathered_bytes"},
                                      {"M_buc", "memory.buckets_bytes"},
-                                     {"M_exc", "memory.exchange_bytes"}})
+                                     {"M_exc", "memory.exchange_bytes"},
+                                     {"M_tra", "memory.transit_bytes"}})
     if (s.row(path) != nullptr) text += std::string(" + ") + symbol;
   return text;
 }
 std::vector<Symbol> besides_symbols(S s) {
   return {as_symbol(s, "M_gat", "bytes of gathered weights", "memory.gathered_bytes"),
           as_symbol(s, "M_buc", "bytes of gradient buckets", "memory.buckets_bytes"),
-          as_symbol(s, "M_exc", "bytes of messages between stages", "memory.exchange_bytes")};
+          as_symbol(s, "M_exc", "bytes of messages between stages", "memory.exchange_bytes"),
+          as_symbol(s, "M_tra", "bytes between device and host", "memory.transit_bytes")};
 }
 /// Logits are on the last stage alone.
 std::string named_parts(S s) {
@@ -112,7 +124,8 @@ std::string named_parts(S s) {
 }
 
 Formula peak(S s) {
-  if (ranks(s.layout(), Group::pipeline) > 1 || recomputes_block(s.plan()) || recomputes_groups(s.plan()))
+  if (ranks(s.layout(), Group::pipeline) > 1 || recomputes_block(s.plan()) || recomputes_groups(s.plan()) ||
+      s.plan().offload.activations.numerator > 0)
     return {named_parts(s) + " + M_ws" + besides(s) + " - M_dead", [&] {
               std::vector<Symbol> all = besides_symbols(s);
               const Row *sum = s.row("memory.total_bytes"), *most = s.row("memory.peak_bytes");
@@ -142,7 +155,18 @@ Formula messages_held(S s) {
             number_text(std::get<Count>(s.row("memory.exchange_bytes")->value) / 2)}}};
 }
 
+Formula transit(S s) {
+  return from_engine(s, "M_tra",
+                     "fractions of a layer's activations, of two layers' weights, of a layer's gradients, bytes",
+                     "memory.transit_bytes");
+}
+Formula on_host(S s) {
+  return from_engine(s, "M_host", "fractions of weights, states, their gradients, activations in flight, bytes",
+                     "memory.host_bytes");
+}
+
 constexpr std::string_view shared = "per GPU, the most loaded one; under ZeRO its share, of n numbers ceil(n/d)";
+constexpr std::string_view offloading = "--offload WHAT";
 constexpr std::string_view sharded_weights = "--dp above 1 with --zero 3";
 constexpr Definition training_memory_table[] = {
     {"memory.parameters", "parameters on one rank", "parameters", held,
@@ -154,9 +178,16 @@ constexpr Definition training_memory_table[] = {
                           "memory.trained_parameters");
      },
      "the adapters' alone", "LoRA (arXiv:2106.09685)", "--lora RANK"},
-    {"memory.weights_bytes", "weights", "bytes", weights_held, shared, "Goon (2.1), (2.3); ZeRO arXiv:1910.02054"},
-    {"memory.gradients_bytes", "gradients", "bytes", gradients_held, shared, "Goon (2.4); ZeRO arXiv:1910.02054"},
-    {"memory.optimizer_bytes", "optimizer state", "bytes", optimizer,
+    {"memory.weights_bytes", "weights", "bytes",
+     [](S s) { return on_device(weights_held(s), s.plan().offload.weights); }, shared,
+     "Goon (2.1), (2.3); ZeRO arXiv:1910.02054"},
+    {"memory.gradients_bytes", "gradients", "bytes",
+     [](S s) {
+       return on_device(gradients_held(s), sends_every_gradient(s.layout()) ? s.plan().offload.optimizer : Ratio{});
+     },
+     shared, "Goon (2.4); ZeRO arXiv:1910.02054"},
+    {"memory.optimizer_bytes", "optimizer state", "bytes",
+     [](S s) { return on_device(optimizer(s), s.plan().offload.optimizer); },
      "a float32 master copy of 16-bit weights is counted here: 4 bytes per parameter, --master none leaves it out",
      "Goon (2.1), (2.3); ZeRO arXiv:1910.02054; 8-bit arXiv:2110.02861; Adafactor arXiv:1804.04235"},
     {"memory.logits_bytes", "logits during the loss", "bytes", logits,
@@ -171,6 +202,15 @@ constexpr Definition training_memory_table[] = {
      "from ZeRO 2 on: one layer's, or embedding's and head's", "ZeRO (arXiv:1910.02054)", sharded_weights},
     {"memory.exchange_bytes", "messages between the stages of a pipeline", "bytes", messages_held,
      "one that arrives and one that leaves", "Narayanan 2021 (arXiv:2104.04473)", "--pp above 1"},
+    {"memory.transit_bytes", "between device and host", "bytes", transit,
+     "a layer's activations; weights of the layer that runs and the next, under ZeRO 3 among the gathered ones; from "
+     "ZeRO 2 a layer's gradients",
+     "PyTorch save_on_cpu; ZeRO-Offload (arXiv:2101.06840); ZeRO-Infinity (arXiv:2104.07857)", offloading},
+    {"memory.host_bytes", "in the host's memory", "bytes", on_host,
+     "per GPU, in no other term; gradients: from ZeRO 2 they lie there alone, before it the device has them too; "
+     "without "
+     "a master copy the weights that it updates",
+     "PyTorch save_on_cpu; ZeRO-Offload (arXiv:2101.06840); ZeRO-Infinity (arXiv:2104.07857)", offloading},
     {"memory.workspace_bytes", "workspace: alive at the worst moment beyond what is named", "bytes", memory_workspace,
      per_gpu, "liveness of the operators' tensors"},
     {"memory.total_bytes", "sum of all parts", "bytes", memory_total, per_gpu, "Goon §2"},
@@ -214,6 +254,11 @@ Formula kept_bytes(S s, const What& what, const char* path) {
   return {kept(s, what).bytes(compute_bytes(s)).text()};
 }
 Formula activations_kept(S s) {
+  if (s.plan().offload.activations.numerator > 0)
+    return from_engine(s, "M_here",
+                       "sum over micro-batches in flight and layers of what backward needs, less the fraction of each "
+                       "layer's that lies on the host, bytes",
+                       "memory.activations_bytes");
   if (ranks(s.layout(), Group::pipeline) > 1)
     return from_engine(s, "M_act", "sum over the stage's micro-batches in flight of what backward needs, bytes",
                        "memory.activations_bytes");

@@ -137,6 +137,18 @@ TEST_CASE("a malformed number, or one of the wrong kind, is refused and never tr
   refused(
       train + "--dp 2 --zero 3 --lora 8 --base-precision nf4",
       "--zero 3 gathers weights of one format, and the frozen ones are nf4; give --zero 2, or --base-precision bf16");
+  refused(train + "--offload cache",
+          "--offload: expected activations, optimizer or weights, each with a fraction if not all of it "
+          "(optimizer:0.5), got \"cache\"");
+  for (const char* f : {"0", "1.5", "0.0000001"})
+    refused(train + "--offload optimizer:" + f,
+            fmt::format("--offload: expected a fraction above 0 and at most 1, in millionths, got \"{}\"", f));
+  refused(train + "--offload weights,weights:0.5", "--offload: weights is there twice; leave one out");
+  refused(train + "--offload optimizer --optimizer sgd --master none",
+          "--offload optimizer: this optimizer keeps no state without a master copy; leave it out");
+  refused("train llama-3-8b --hardware mi250x-gcd --offload weights",
+          "--offload needs a link to the host, and mi250x-gcd states none; give a hardware file with \"pcie\": "
+          "{\"bandwidth\": \"...\"}");
   refused(train + "--recompute selective:up",
           "--recompute up is for latent attention, which this model does not have; leave it out");
   refused(train + "--recompute selective:norms", "--recompute: expected core, norm, act, mlp or up, got \"norms\"");
@@ -160,6 +172,8 @@ TEST_CASE("a malformed number, or one of the wrong kind, is refused and never tr
 TEST_CASE("validate refuses options that it would ignore", "[cli]") {
   refused("validate --seq 128", "--seq is for one model, and the suite has plans of its own; give a MODEL");
   refused("validate gpt2 --suite small", "give either a model or --suite, not both");
+  refused("validate gpt2 --offload activations",
+          "the reference transformer does not run this plan: it holds all on its device; leave out --offload");
   refused("validate gpt2 --check-time", "--check-time needs --hardware FILE, which 'llmcalc calibrate' writes");
   refused("validate gpt2 --repeats 3", "--repeats needs --hardware FILE, which 'llmcalc calibrate' writes");
   refused("validate docs/examples/tiny-llama.json --hardware h100 --check-time --repeats 4294967296",

@@ -69,6 +69,7 @@ Words values(const Option& o) {
   if (o.value == "NAME") return {"zb-h1"};
   if (o.value == "ORDER") return {"dp-tp-cp-ep-pp"};
   if (o.value == "N,N,...") return {"9,7,8,8"};
+  if (o.value.starts_with("WHAT")) return {"activations"};
   if (o.value.find('|') == std::string_view::npos) return {"3"};
   Words all = split(std::string(o.value), '|');
   for (std::string& v : all)

@@ -64,7 +64,7 @@ TEST_CASE("the front trades memory for time", "[plan][cli]") {
 }
 
 TEST_CASE("a model that fits in no way is an answer", "[plan][cli]") {
-  const test::Ran r = test::llmcalc("plan train llama-3.1-405b --hardware h100 --gpus 8");
+  const test::Ran r = test::llmcalc("plan train llama-3.1-405b --hardware h100 --gpus 8 --offload none");
   CHECK(r.code == 0);
   CHECK(r.out.find("none: no plan fits") != std::string::npos);
 }
@@ -230,7 +230,7 @@ TEST_CASE("the largest that fits fits when it is typed, and the next that was tr
     }
     REQUIRE(next > value);
     const std::string batch = std::string(of) == "sequence" ? more : "--global-batch " + std::to_string(4 * next);
-    CHECK(test::ask(plan + batch + " " + option + " " + std::to_string(next))["plans"].empty());
+    CHECK(test::ask(plan + batch + " " + option + " " + std::to_string(next) + " --offload none")["plans"].empty());
   }
 }
 
@@ -339,4 +339,16 @@ TEST_CASE("a question for the best hardware is refused where it cannot be", "[pl
         "llmcalc: no plan on up to 8 GPUs of this hardware holds llama-3.1-405b; give more GPUs\n");
   CHECK(sentence(gpt2 + "--gpus 2 --tokens 1T --deadline 0.01").find("the fastest, on h200-sxm-141gb, takes") !=
         std::string::npos);
+}
+
+TEST_CASE("where no plan fits, the least offload with which one does is searched", "[plan][cli]") {
+  const std::string words = "plan train llama-3.1-8b --hardware h100 --gpus 1 --global-batch 2 --seq 1024";
+  const json::Value v = test::ask(words);
+  CHECK(v["inputs"]["offload"] == "optimizer");
+  CHECK(v["notes"][0] == "no plan fits without offload; these are with --offload optimizer");
+  const std::string command = v["plans"][0]["command"];
+  const json::Value trained = test::ask(command.substr(command.find(' ') + 1));
+  CHECK(trained["memory"] == v["plans"][0]["memory"]);
+  CHECK(trained["memory"]["fits"] == true);
+  CHECK(test::ask(words + " --offload activations")["plans"].empty());  // what is given is searched alone
 }

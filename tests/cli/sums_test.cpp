@@ -35,6 +35,7 @@ const char* const trained[] = {
     "mixtral-8x7b --hardware h200 --tp 2 --efficiency 0.5 --overlap 0.2",
     "deepseek-v2-lite --hardware h100 --roofline step --optimizer adafactor",
     "gemma-3-27b --hardware mi300x --seq 4096 --recompute full --logits chunked:4",
+    "llama-3.1-8b --hardware gh200 --seq 2048 --zero 2 --offload optimizer:0.5,weights",
 };
 
 }  // namespace
@@ -49,7 +50,7 @@ TEST_CASE("a step's tokens, time and throughput divide into each other", "[contr
     CHECK(real(step["tokens_per_s_per_gpu"]) == about(real(step["tokens_per_s"]) / real(in["gpus"])));
     CHECK(real(step["time_s"]) ==
           about(sum(step["breakdown_s"], {"matmul", "attention", "elementwise", "host", "tp", "cp", "ep", "dp", "pp",
-                                          "imbalance", "bubble", "optimizer"})));
+                                          "imbalance", "bubble", "optimizer", "offload"})));
     CHECK(real(run["days"]) == about(1e12 / real(step["tokens_per_s"]) / 86400));
     CHECK(real(run["gpu_hours"]) == about(24 * real(run["days"]) * real(in["gpus"])));
     CHECK(real(run["cost_usd"]) == about(2 * real(run["gpu_hours"])));
@@ -64,7 +65,7 @@ TEST_CASE("memory, FLOPs and caches are the sums of their parts", "[contract][cl
     const json::Value r = ask("report " + plan);
     const json::Value &m = r["memory"], &i = r["inference_memory"], &f = r["flops"], &cache = r["kv_cache"];
     CHECK(real(m["total_bytes"]) == sum(m, {"weights_bytes", "gradients_bytes", "optimizer_bytes", "activations_bytes",
-                                            "logits_bytes", "workspace_bytes", "process_bytes"}));
+                                            "logits_bytes", "transit_bytes", "workspace_bytes", "process_bytes"}));
     CHECK(real(i["total_bytes"]) == sum(i, {"weights_bytes", "kv_cache_bytes", "workspace_bytes", "process_bytes"}));
     CHECK(m["fits"].get<bool>() == (real(m["peak_bytes"]) <= real(m["capacity_bytes"])));
     CHECK(i["fits"].get<bool>() == (real(i["peak_bytes"]) <= real(i["capacity_bytes"])));

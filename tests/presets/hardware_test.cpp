@@ -123,6 +123,15 @@ TEST_CASE("a link joins as many devices as its topology says", "[hardware]") {
   CHECK(holds(load_hardware("gh200").unknown, "link ranks"));
 }
 
+TEST_CASE("the way to the host is PCI Express unless a file states another", "[hardware]") {
+  const auto host = [](std::string_view name) { return load_hardware(name).cluster.device.host; };
+  CHECK(host("h100").link.value == 63e9);
+  CHECK(host("h100").memory.value == 0);  // a property of the server
+  CHECK(host("gh200").link.value == 450e9);
+  CHECK(host("gh200").memory.value == 512e9);
+  CHECK(host("m4-max").link.value == 0);
+}
+
 TEST_CASE("NVSwitches reduce from Hopper on, and nothing reduces unless its file says so", "[hardware]") {
   for (const char* name : {"h100", "h200", "h800", "h20", "b200", "b300", "gb200", "gb300"}) {
     CHECK(load_hardware(name).cluster.levels[0].reduces);

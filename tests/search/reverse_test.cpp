@@ -191,6 +191,8 @@ TEST_CASE("remedies make a plan fit, one change each, the cheapest first", "[sea
   s.plan.micro_batch = 2;
   s.cluster.device.memory = peak(s) - Bytes(1);
   CHECK(lacking(s) == Bytes(1));
+  for (const Remedied& r : remedies(s)) CHECK(r.remedy < Remedy::offloaded_activations);  // no host is known
+  s.cluster.device.host.link = BytesPerSecond(63e9);
   const std::vector<Remedied> all = remedies(s);
   std::vector<Remedy> kinds;
   for (const Remedied& r : all) {
@@ -206,7 +208,8 @@ TEST_CASE("remedies make a plan fit, one change each, the cheapest first", "[sea
   for (std::size_t i = 1; i < all.size(); ++i) CHECK(all[i - 1].step <= all[i].step);
   for (const Remedy r :
        {Remedy::full_recompute, Remedy::smaller_micro_batch, Remedy::more_tensor_ranks, Remedy::more_stages,
-        Remedy::more_context_ranks, Remedy::more_sharding, Remedy::adam8bit, Remedy::bf16_gradients})
+        Remedy::more_context_ranks, Remedy::more_sharding, Remedy::adam8bit, Remedy::bf16_gradients,
+        Remedy::offloaded_activations, Remedy::offloaded_optimizer, Remedy::offloaded_weights})
     CHECK(std::count(kinds.begin(), kinds.end(), r) == 1);
   for (const Remedied& r : all)
     if (r.remedy == Remedy::more_sharding) CHECK(r.layout.zero == Zero::optimizer);  // the smallest that does it

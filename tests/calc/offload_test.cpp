@@ -1,0 +1,342 @@
+// What lies on the host: bytes by a second road, transfers one at a time, and what holds for every plan.
+
+#include "calc/offload.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "calc/step_events.hpp"
+#include "tests/calc/cluster_cases.hpp"
+#include "tests/catch.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::test;
+
+namespace {
+
+Ratio some_fraction(Cases& cases) {
+  constexpr std::array all{Ratio{}, Ratio{1, 1}, Ratio{1, 2}, Ratio{1, 4}, Ratio{3, 10}, Ratio{1, 1'000'000}};
+  return all[static_cast<std::size_t>(cases.below(all.size()))];
+}
+Offload some_offload(Cases& cases) { return {some_fraction(cases), some_fraction(cases), some_fraction(cases)}; }
+/// A case with a host, whose link may be slow, and whose memory may be unknown.
+ClusterCase any_offloaded(Cases& cases) {
+  ClusterCase c = cases.any();
+  if (cases.coin()) c.cluster = cases.clusters(1e7);  // exchanges take longer than work
+  c.cluster.device.host.link = BytesPerSecond(static_cast<double>(cases.one_of({10'000'000, 1'000'000'000})));
+  c.cluster.device.host.memory = BytesPerSecond(static_cast<double>(cases.one_of({0, 20'000'000, 2'000'000'000})));
+  c.plan.offload = some_offload(cases);
+  c.plan.master = cases.coin();
+  return c;
+}
+ClusterCase without(ClusterCase c) {
+  c.plan.offload = {};
+  return c;
+}
+TrainEstimate run(const ClusterCase& c) { return train(c.arch, c.plan, c.layout, c.cluster); }
+
+/// Rounded down, without 128-bit numbers: bytes are small here.
+Bytes part(Bytes all, Ratio f) { return Bytes(all.value * f.numerator / f.denominator); }
+
+Memory memory_of(const ClusterCase& c, const Prices& prices, const Partition& cut, Count rank) {
+  return stage(prices, c.plan, c.layout, cut, rank).memory;
+}
+
+/// A layer's work and transfers in any units.
+struct Passing {
+  double compute, reduce, down;
+};
+/// When all of them are on the host after the last one's work; units run from the last to the first.
+struct Landed {
+  double after_backward, after_reduction_begins;
+};
+Landed landed(const std::vector<Passing>& units) {
+  double now = 0, network = 0, host = 0, free_network = 0, free_host = 0;
+  for (std::size_t i = units.size(); i-- > 0;) {
+    const Passing& u = units[i];
+    now += u.compute;
+    network = std::max(network, now) + u.reduce;
+    host = std::max(host, network) + u.down;
+    free_network += u.reduce;  // all gradients are ready at once
+    free_host = std::max(free_host, free_network) + u.down;
+  }
+  return {host - now, free_host};
+}
+
+}  // namespace
+
+TEST_CASE("what the host holds a device does not, but for copies of gradients and buffers", "[offload][memory]") {
+  Cases cases(91);
+  int stages = 0;
+  for (int i = 0; i < 1500; ++i) {
+    const ClusterCase c = any_offloaded(cases), whole = without(c);
+    INFO(i << ": " << text_of(c.layout));
+    const Prices prices = price(c.arch, c.plan, c.layout, c.cluster.device);
+    const Partition cut = partition(prices, c.plan, c.layout, c.cluster);
+    for (Count r = 0; r < c.layout.pp; ++r, ++stages) {
+      const Memory a = memory_of(c, prices, cut, r), b = memory_of(whole, prices, cut, r);
+      const Offload& o = c.plan.offload;
+      REQUIRE(a.weights == b.weights - part(b.weights, o.weights));
+      REQUIRE(a.optimizer == b.optimizer - part(b.optimizer, o.optimizer));
+      const bool there = c.layout.zero >= Zero::gradients;
+      REQUIRE(a.gradients == (there ? b.gradients - part(b.gradients, o.optimizer) : b.gradients));
+      // The rank's own numbers: of those, gradients of the fraction lie on the host, and weights without a master copy.
+      const Count own = b.optimizer.value / (c.plan.master ? 12 : 8);
+      const Bytes gradients = part(Bytes(own * c.plan.gradient_bytes), o.optimizer);
+      const Bytes updated = part(Bytes(2 * own), o.optimizer), at_host = part(Bytes(2 * own), o.weights);
+      const Bytes weights = c.plan.master || updated <= at_host ? Bytes() : updated - at_host;
+      const Bytes states = a.weights + a.optimizer + (there ? a.gradients : Bytes());
+      const Bytes all = b.weights + b.optimizer + (there ? b.gradients : Bytes());
+      const Bytes activations = a.host - (all - states) - weights - (there ? Bytes() : gradients);
+      // Of several chunks, or where gradients of weights run apart, the worst moment without a host may be another.
+      if (c.layout.pp == 1 || (c.layout.chunks == 1 && !splits_backward(c.layout.schedule)))
+        REQUIRE(a.activations + activations == b.activations);
+      REQUIRE((o.activations.numerator > 0 || activations == Bytes()));
+      REQUIRE(a.total - a.transit - a.workspace - states - a.activations ==
+              b.total - b.workspace - all - b.activations);
+      REQUIRE(a.peak <= b.peak + a.transit);
+      REQUIRE((o.any() || (a.host == Bytes() && a.transit == Bytes() && a.peak == b.peak)));
+    }
+  }
+  CHECK(stages > 3000);
+}
+
+TEST_CASE("a device keeps the rest of every layer, the running layer whole, and one layer's on its way",
+          "[offload][memory]") {
+  Cases cases(92);
+  for (int i = 0; i < 500; ++i) {
+    ClusterCase c = any_offloaded(cases);
+    c.layout = {};
+    c.plan.global_batch = c.plan.micro_batch;
+    c.plan.offload = {.activations = some_fraction(cases), .optimizer = {}, .weights = {}};
+    if (cases.coin()) {
+      c.plan.recompute = Recompute::full;
+      c.plan.recompute_method = RecomputeMethod::block;
+      c.plan.recompute_layers = cases.below(c.arch.layers + 1);
+    }
+    const Ratio f = c.plan.offload.activations;
+    const Prices prices = price(c.arch, c.plan, {}, c.cluster.device);
+    const bool all_again = c.plan.recompute == Recompute::full && !recomputes_block(c.plan);
+    Bytes here = prices.embedding().alive.kept, host, most, on_way;
+    for (Count layer = 0; layer < c.arch.layers; ++layer) {
+      const Liveness& l = prices.layer(kind_index(prices.kinds, layer)).alive;
+      const bool again = all_again || (recomputes_block(c.plan) && layer < c.plan.recompute_layers);
+      most = std::max({most, here + (again ? l.forward + l.output : l.forward), here + l.backward});
+      const Bytes kept = again ? l.input : l.kept;
+      here += kept - part(kept, f);
+      host += part(kept, f);
+      on_way = std::max(on_way, part(kept, f));
+    }
+    most = std::max(most, here + prices.head().alive.backward);
+    const Memory m = training_memory(prices, c.plan, {});
+    REQUIRE(m.host == host);
+    REQUIRE(m.transit == on_way);
+    REQUIRE(m.activations == here + prices.head().alive.kept);
+    REQUIRE(m.peak == m.weights + m.gradients + m.optimizer + on_way + most);
+  }
+}
+
+TEST_CASE("of weights on the host the largest two neighbours are on the device", "[offload][memory]") {
+  Plan p;
+  p.seq = 64;
+  p.global_batch = 1;
+  p.offload.weights = {1, 1};
+  const Arch a = even();  // heads and table apart
+  const Prices prices = price(a, p, {}, {});
+  const Bytes layer = prices.layer(0).weights, outside = std::max(prices.embedding().weights, prices.head().weights);
+  const Memory m = training_memory(prices, p, {});
+  CHECK(m.weights == Bytes());
+  CHECK(m.transit == std::min(m.host, std::max(layer, outside) + layer));
+  CHECK(m.host == Bytes(2 * m.parameters));
+  Plan groups = p;
+  groups.recompute = Recompute::full;
+  groups.recompute_layers = 2;
+  CHECK(training_memory(a, groups).transit == std::min(m.host, std::max(2 * layer, outside) + layer));
+  // Shards come into their places among the gathered weights.
+  const Memory sharded = training_memory(a, p, {.dp = 2, .zero = Zero::weights});
+  CHECK(sharded.transit == Bytes());
+  CHECK(sharded.gathered > Bytes());
+  CHECK(sharded.host == Bytes(2 * ceil_div(m.parameters, 2)));
+}
+
+TEST_CASE("transfers of a layer are exposed by what they take longer than its work", "[offload][train]") {
+  Plan p;
+  p.seq = 64;
+  p.micro_batch = 2;
+  p.global_batch = 6;
+  const Arch a = even();
+  const Layout sharded{.zero = Zero::gradients};
+  Cluster c = device(1e12, 1e11);
+  for (const Offload& o : {Offload{.activations = {1, 2}, .optimizer = {1, 1}, .weights = {1, 4}},
+                           Offload{.activations = {1, 4}, .optimizer = {}, .weights = {}},
+                           Offload{.activations = {1, 4}, .optimizer = {}, .weights = {1, 2}},
+                           Offload{.activations = {}, .optimizer = {}, .weights = {1, 1}}})
+    for (const double rate : {1e7, 1e9, 1e10, 1e12})
+      for (const double overlap : {1.0, 0.5}) {
+        c.device.host.link = BytesPerSecond(rate);
+        p.overlap = overlap;
+        p.offload = o;
+        const Prices prices = price(a, p, sharded, c.device);
+        const auto exposed = [&](double bytes, Seconds work) {
+          const double t = bytes / rate, w = work.value;
+          return std::max(0.0, t - w) + (1 - overlap) * std::min(t, w);
+        };
+        double host = 0;
+        for (const LayerPrice& row : prices.rows) {
+          const bool block = row.segment == SegmentKind::block;
+          const double n = static_cast<double>(row.learned.total), weights = 2 * n * o.weights.value();
+          const double kept = block ? static_cast<double>(row.alive.kept.value) * o.activations.value() : 0;
+          const double gradients = 4 * n * o.optimizer.value();
+          host += static_cast<double>(row.layers) *
+                  (exposed(std::max(weights, kept), row.forward.bound.total()) +
+                   exposed(std::max((block ? weights : 0) + kept, gradients),
+                           row.backward_input.bound.total() + row.backward_weight.bound.total()));
+        }
+        // Three micro-batches; then weights go to where they lie: up what the host updated, down what the device did,
+        // beside the device's update.
+        const TrainEstimate e = assemble(prices, p, sharded, c);
+        const double n = static_cast<double>(e.memory.parameters);
+        const double way = 2 * n * std::abs(o.optimizer.value() - o.weights.value()) / rate;
+        const double update = (1 - o.optimizer.value()) * n * (2 * 12 + 4 + 2) / 1e11;
+        CHECK(e.bound[Part::optimizer].value == Approx(update).margin(1e-15));
+        CHECK(e.bound[Part::offload].value ==
+              Approx(3 * host + std::max(0.0, way - update)).epsilon(1e-5).margin(1e-12));
+      }
+}
+
+TEST_CASE("once per step a rank's gradients go to the host, those of its shard under ZeRO", "[offload][train]") {
+  Plan p;
+  p.seq = 64;
+  p.global_batch = 4;
+  p.offload.optimizer = {1, 2};
+  Cluster c = device(1e12, 1e11, 1e10);
+  c.device.host.link = BytesPerSecond(1e9);
+  for (const Arch& a : {even(), even_moe()})
+    for (const Zero z : {Zero::none, Zero::optimizer, Zero::gradients, Zero::weights}) {
+      const Layout l{.ep = a.has_experts() ? 2 : 1, .dp = 4, .zero = z};
+      const Prices prices = price(a, p, l, c.device);
+      const RowTimes t = row_times(prices, p, l, c, Efficiency::full);
+      for (std::size_t i = 0; i < prices.rows.size(); ++i) {
+        const Count own = prices.rows[i].learned.total - prices.rows[i].experts.total,
+                    experts = prices.rows[i].experts.total;
+        const Count n = z == Zero::none ? own + experts : (own + 3) / 4 + (experts + 1) / 2;
+        const Seconds down(z >= Zero::gradients ? 0 : static_cast<double>(4 * n / 2) / 1e9);
+        CHECK(t.rows[i].down == down);
+      }
+    }
+}
+
+TEST_CASE("device and host update their parts side by side", "[offload][train]") {
+  Plan p;
+  p.seq = 64;
+  p.global_batch = 1;
+  const Arch a = even();
+  Cluster c = device(1e12, 1e11);
+  c.device.host = {BytesPerSecond(1e9), BytesPerSecond(2e10)};
+  const double n = static_cast<double>(training_memory(a, p).parameters);
+  const double all = n * (2 * 12 + 4 + 2);  // states read and written, gradients read, weights written
+  CHECK(train(a, p, {}, c).bound[Part::optimizer].value == Approx(all / 1e11));
+  p.offload.optimizer = {1, 4};
+  const States s = training_states(a, p);
+  const UpdateSeconds u = update_seconds(s, p, bound_rates(c.device, p));
+  CHECK(u.device.value == Approx(0.75 * all / 1e11));
+  CHECK(u.host.value == Approx(0.25 * all / 2e10));
+  CHECK(u.weights.value == Approx(0.25 * 2 * n / 1e9));
+  CHECK(u.total({}, 1).value == Approx(std::max(u.host, u.weights).value));
+  CHECK(u.total({}, 0).value == Approx((u.host + u.weights).value));
+  CHECK(u.total(Seconds(1), 1) == Seconds(1) + std::max(u.host, u.weights));
+  // Weights that the device updates and the host holds go down, and come up before where the device has no copy.
+  p.offload = {.activations = {}, .optimizer = {1, 4}, .weights = {3, 4}};
+  CHECK(update_seconds(s, p, bound_rates(c.device, p)).weights.value == Approx(0.5 * 2 * n / 1e9));
+}
+
+TEST_CASE("gradients follow their layer's reduction to the host, one layer after another", "[offload][chunk_time]") {
+  Cases cases(93);
+  const auto spent = [](double s) {
+    Spent all;
+    all[Part::matmul] = Seconds(s);
+    return all;
+  };
+  for (int i = 0; i < 2000; ++i) {
+    Plan p;
+    p.seq = 8;
+    p.global_batch = 1;
+    const Arch a = cases.arch(3 + cases.below(9));
+    const Prices prices = price(a, p, {}, {});
+    RowTimes times;
+    times.lands = true;
+    const auto some = [&] { return static_cast<double>(cases.below(9)); };
+    for (std::size_t k = 0; k < prices.rows.size(); ++k) {
+      RowTime& t = times.rows.push({});
+      t.backward_input = spent(some());
+      t.backward_weight = spent(some());
+      t.reduce = Seconds(some());
+      t.down = Seconds(some());
+    }
+    const bool shared = cases.coin(), apart = cases.coin();
+    std::vector<Passing> units;
+    const auto push = [&](const RowTime& t) {
+      units.push_back({(apart ? t.backward_weight.total() : t.backward()).value, t.reduce.value, t.down.value});
+    };
+    push(times.embedding());
+    for (Count l = 0; l < a.layers; ++l) push(times.layer(kind_index(prices.kinds, l)));
+    push(times.head());
+    const Layout layout{.pp = apart ? 2 : 1, .dp = shared ? 2 : 1, .schedule = Schedule::zb_h1};
+    const ChunkSeconds t = chunk_seconds(prices, times, layout, whole_model(prices.kinds));
+    const Landed by_hand = landed(units);
+    REQUIRE(t.landing.value == Approx(by_hand.after_backward).margin(1e-12));
+    REQUIRE(t.passing.value == Approx(by_hand.after_reduction_begins).margin(1e-12));
+    double down = 0;
+    for (const Passing& u : units) down += u.down;
+    REQUIRE(t.down.value == Approx(down));
+  }
+}
+
+TEST_CASE("a step with a host ends when its tasks do, and its parts add up to it", "[offload][events]") {
+  Cases cases(94);
+  int offloaded = 0, updated = 0;
+  for (int i = 0; i < 1500; ++i) {
+    const ClusterCase c = any_offloaded(cases);
+    INFO(i << ": " << text_of(c.layout));
+    const Prices prices = price(c.arch, c.plan, c.layout, c.cluster.device);
+    const TrainEstimate e = assemble(prices, c.plan, c.layout, c.cluster);
+    Timeline timeline;
+    PipelineTasks tasks;
+    const Seconds end = add_step(timeline, tasks, step_seconds(prices, c.plan, c.layout, c.cluster, e.partition));
+    REQUIRE(end.value == Approx(e.bound.total().value).epsilon(1e-12));
+    for (const Seconds part : e.bound.parts) REQUIRE(part.value >= 0);
+    StepRoom room;
+    const RowTimes rows = row_times(prices, c.plan, c.layout, c.cluster, Efficiency::full);
+    REQUIRE(step_seconds(prices, c.plan, c.layout, c.cluster, e.partition, rows, Efficiency::full, room).value ==
+            Approx(end.value).epsilon(1e-12));
+    for (const Task& t : timeline.tasks()) {
+      offloaded += t.kind == TaskKind::offload_gradients ? 1 : 0;
+      updated += t.kind == TaskKind::update_on_host ? 1 : 0;
+    }
+  }
+  CHECK(offloaded > 1000);
+  CHECK(updated > 1000);
+}
+
+TEST_CASE("no host makes a step faster than it would be with a faster one", "[offload][train]") {
+  Cases cases(95);
+  for (int i = 0; i < 700; ++i) {
+    ClusterCase c = any_offloaded(cases);
+    c.layout.schedule =
+        automatic(c.layout.schedule) ? Schedule::one_f_one_b : c.layout.schedule;  // whose order is fixed
+    if (c.layout.schedule == Schedule::one_f_one_b) c.layout.chunks = 1;
+    // ZeRO-2 spreads a step's waits evenly over its micro-batches: slower slots wait less, not only where it matters.
+    if (!Cases::sound(c) || (c.layout.pp > 1 && c.layout.zero == Zero::gradients)) continue;
+    INFO(i << ": " << text_of(c.layout));
+    c.cluster.device.host.memory = BytesPerSecond(2e7);
+    const Seconds slow = run(c).bound.total();
+    ClusterCase link = c, memory = c;
+    link.cluster.device.host.link = 3 * link.cluster.device.host.link;
+    memory.cluster.device.host.memory = BytesPerSecond(9e7);
+    REQUIRE(run(link).bound.total().value <= slow.value * (1 + 1e-12));
+    REQUIRE(run(memory).bound.total().value <= slow.value * (1 + 1e-12));
+    ClusterCase best = c;
+    best.cluster.device.host = {BytesPerSecond(1e30), BytesPerSecond(1e30)};
+    REQUIRE(run(best).bound[Part::offload].value <= 1e-12);
+  }
+}
