@@ -2,9 +2,8 @@
 /// Offload: parts of what training holds lie in the host's memory (Plan::offload) and travel over the device's way
 /// there.
 ///
-///   optimizer    A fraction of the states of the rank's shard, and of its updates, which the host computes: it reads
-///   and
-///                writes them in its own memory. Of the gradients that fraction goes down, of the updated weights up.
+///   optimizer    A fraction of the states of the rank's shard, and of its updates, which the host computes in its own
+///                memory. Of the gradients that fraction goes down, of the updated weights up.
 ///                ZeRO 0 and 1: the device keeps the gradients of a step, and they go down once per step, a layer's as
 ///                soon as they are reduced, beside the last backward, into buffers beside the host's states (Megatron's
 ///                --optimizer-cpu-offload with --optimizer-offload-fraction, which starts them after backward). From
@@ -20,13 +19,12 @@
 ///                on their way. What embedding and head keep stays. Sources: PyTorch's save_on_cpu; TransformerEngine's
 ///                get_cpu_offload_context, which spreads the transfers of whole layers likewise.
 ///   weights      A fraction of the rank's weights (under ZeRO-3 of its shard, which is gathered from the devices)
-///   comes
-///                up for forward, and a layer's again for backward: the lookup's gradient reads no table, the head's
-///                backward follows its forward. A layer that runs again has them for both passes. Without resharding
-///                ZeRO-3 keeps what it gathered, and they come once. The device holds the layer that runs and the next.
-///                Where more weights than updates lie on the host, the device's updates go down. Left out: under ZeRO 1
-///                and 2, that weights gathered from other ranks go down too. Source: ZeRO-Infinity (arXiv:2104.07857),
-///                sections 5 and 6.
+///                comes up for forward, and a layer's again for backward: the lookup's gradient reads no table, the
+///                head's backward follows its forward. A layer that runs again has them for both passes. Without
+///                resharding ZeRO-3 keeps what it gathered, and they come once. The device holds the layer that runs
+///                and the next. Where more weights than updates lie on the host, the device's updates go down. Left
+///                out: under ZeRO 1 and 2, that weights gathered from other ranks go down too. Source: ZeRO-Infinity
+///                (arXiv:2104.07857), sections 5 and 6.
 ///
 /// Up and down have the link's bandwidth each. A layer's transfers run beside its own work; exposed are
 /// max(0, transfer - work) and (1 - hidden) min(transfer, work). Latencies of the link count as 0.

@@ -44,18 +44,6 @@ std::vector<OfNumber> search_numbers(const Space& space, const Searching& search
   return all;
 }
 
-std::optional<Cheapest> cheapest(std::span<const Space> spaces, const Watch& watch) {
-  std::optional<Cheapest> best;
-  for (std::size_t i = 0; i < spaces.size(); ++i) {
-    Space s = spaces[i];
-    s.objective = Objective::cost;
-    const SearchResult r = search(s, {}, watch);
-    if (r.stopped) break;
-    if (!r.best.empty() && (!best || r.best[0].value < best->found.value)) best = Cheapest{i, r.best[0]};
-  }
-  return best;
-}
-
 std::vector<Count> joined_numbers(const Space& space) {
   std::vector<Count> all = space.gpus;
   std::erase_if(all, [&](Count n) { return n > 1 && joining_link(space.cluster, n).bandwidth.value <= 0; });

@@ -26,13 +26,6 @@ struct OfNumber {
 /// Those of every number of a space, as far as no search was stopped. merge() of them is the search of the space.
 std::vector<OfNumber> search_numbers(const Space& space, const Searching& searching);
 
-/// The cheapest step of several clusters, which are priced by the hour of a device; and which one it is.
-struct Cheapest {
-  std::size_t space = 0;
-  Found found{};
-};
-std::optional<Cheapest> cheapest(std::span<const Space> spaces, const Watch& watch = {});
-
 /// The numbers of devices of a space that some link joins.
 std::vector<Count> joined_numbers(const Space& space);
 

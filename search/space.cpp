@@ -266,7 +266,11 @@ std::vector<std::string_view> not_searched(const Space& space) {
   };
   all.push_back(space.plan.offload.any() ? "other fractions of what lies on the host" : "offload to the host");
   if (space.blocks.empty()) all.push_back("recomputation of a part of the layers");
-  if (space.arch.has_experts()) all.push_back("experts whose width is cut over other than 1 or all tensor ranks");
+  if (space.arch.has_experts()) {
+    all.push_back("experts whose width is cut over other than 1 or all tensor ranks");
+    all.push_back("other limits on the nodes of a token's experts");
+  }
+  all.push_back("other algorithms of collectives");
   all.push_back("other methods of context parallelism");
   return all;
 }

@@ -109,7 +109,7 @@ constexpr Definition flops_table[] = {
      "2 per weight and token; the head is a row of its own", "Goon §3; Narayanan 2021 (arXiv:2104.04473)"},
     {"flops.forward_attention", "FLOPs of scores and their product with the values", "FLOP", core,
      "--attention-flops: full S^2 pairs, causal-half S^2/2, causal-exact S (S + 1)/2; a window counts its token, a "
-     "chunk is a sequence of its own",
+     "chunk or a packed document is a sequence of its own",
      "Goon (3.2); FlashAttention's benchmark for causal-half"},
     {"flops.forward_head", "FLOPs of the head", "FLOP", head,
      "every position in training; only the last one in prefill and decode", "Narayanan 2021 (arXiv:2104.04473)"},

@@ -86,7 +86,7 @@ class Writer {
   }
 
  private:
-  Expr letter(const char* name, const char* meaning, const Fraction& value) {
+  Expr letter(const std::string& name, const char* meaning, const Fraction& value) {
     symbols.push_back({name, meaning, explain::number_text(value.value())});
     return {name, value};
   }

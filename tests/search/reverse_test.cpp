@@ -81,22 +81,6 @@ TEST_CASE("the best plans of each number of devices together are the best of all
   CHECK(calls == 1);
 }
 
-TEST_CASE("the cheapest of several clusters has the lowest price of a step", "[search]") {
-  Space slow = space_of(with_layers(even(), 6), 8, 20'000'000, 512, 16), fast = slow;
-  fast.cluster.device.bandwidth = BytesPerSecond(2 * slow.cluster.device.bandwidth.value);
-  slow.objective = fast.objective = Objective::cost;
-  const double ratio = search(slow).best[0].value / search(fast).best[0].value;
-  CHECK(ratio > 1);
-  for (const double price : {0.9 * ratio, 1.1 * ratio}) {
-    fast.price_per_hour = price;
-    const std::array spaces{slow, fast};
-    const auto c = cheapest(spaces);
-    REQUIRE(c);
-    CHECK(c->space == (price < ratio ? 1u : 0u));
-    CHECK(c->found == search(spaces[c->space]).best[0]);
-  }
-}
-
 TEST_CASE("an offer is the best number of devices that ends in time", "[search]") {
   Space s = space_of(with_layers(even(), 6), 1, 20'000'000, 512, 16);
   s.gpus = numbers_up_to(8);
