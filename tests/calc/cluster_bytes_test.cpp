@@ -239,7 +239,7 @@ TEST_CASE("Tensor-parallel ranks with the same activations send a part each over
   const auto waits = [&](double bandwidth) {
     Cluster c = one_level();
     c.levels[0].ranks = 2;
-    c.levels.push({.ranks = 0, .bandwidth = BytesPerSecond(bandwidth)});
+    c.levels.push({.ranks = 0, .bandwidth = BytesPerSecond(bandwidth), .latency = {}});
     return train(a, p, l, c).bound[Part::pp].value;
   };
   const double gathers = 2 * 3 * message / 2 / speed;
