@@ -11,6 +11,7 @@
 #include "calc/train.hpp"
 #include "presets/weight_formats.hpp"
 #include "report/offload.hpp"
+#include "report/option_values.hpp"
 #include "report/options.hpp"
 #include "text/error.hpp"
 
