@@ -325,6 +325,15 @@ Costs costs(const Op& op, const Pricing& pricing) {
       },
       op.shape);
 }
+Cost forward(const Op& op, const Pricing& p) {
+  const Stored w = stored(op, p);
+  return std::visit([&](const auto& s) { return forward(s, p, w); }, op.shape);
+}
+Cost backward(const Op& op, const Pricing& p) {
+  const Costs c = costs(op, p);
+  Cost both = c.backward_input;
+  return both += c.backward_weight;
+}
 Cost cost(const Op& op, const Pricing& p, Direction direction) {
   switch (direction) {
     case Direction::forward:

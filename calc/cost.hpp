@@ -57,8 +57,9 @@ struct Costs {
   Cost forward, backward_input, backward_weight;
 };
 Costs costs(const Op& op, const Pricing& p);
-inline Cost forward(const Op& op, const Pricing& p) { return forward(op.shape, p, op.component); }
-inline Cost backward(const Op& op, const Pricing& p) { return backward(op.shape, p, op.component); }
+Cost forward(const Op& op, const Pricing& p);
+/// Both gradients: of frozen weights that of the inputs alone.
+Cost backward(const Op& op, const Pricing& p);
 
 /// Learned numbers of an operator. A tied head's matrix is the token table's and counts 0 here.
 struct Learned {
@@ -84,8 +85,8 @@ constexpr Learned operator-(const Learned& a, const Learned& b) {
           a.frozen - b.frozen, a.factored - b.factored};
 }
 constexpr Learned operator*(Count n, const Learned& l) {
-  return {mul(n, l.total),       mul(n, l.idle),   mul(n, l.matmul),
-          mul(n, l.matmul_idle), mul(n, l.frozen), mul(n, l.factored)};
+  return {mul(n, l.total),  mul(n, l.idle),     mul(n, l.matmul), mul(n, l.matmul_idle),
+          mul(n, l.frozen), mul(n, l.factored)};
 }
 Learned learned(const Shape& shape);
 /// The same of an operator, whose weights may be frozen.

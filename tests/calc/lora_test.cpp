@@ -177,3 +177,19 @@ TEST_CASE("nobody reduces gradients of frozen weights", "[lora]") {
   CHECK(t.head().reduce == Seconds());
   CHECK(t.layer(0).reduce > Seconds());
 }
+
+TEST_CASE("an adapter is read in its own format, and a frozen matrix has one gradient", "[lora]") {
+  Plan p = adapted(4, targets({LoraTarget::q}));
+  p.base_precision = *dtype("fp8");
+  const Pricing priced = pricing(p, Phase::training);
+  for (const Op& op : first_block(even(), training_step(p))) {
+    const Costs all = costs(op, priced);
+    CHECK(forward(op, priced).moved.total() == all.forward.moved.total());
+    CHECK(backward(op, priced).executed == all.backward_input.executed + all.backward_weight.executed);
+    // 64 x 4 numbers of two bytes, 64 x 128 of one; of the latter the gradient of the inputs alone.
+    if (op.name == "attn.q_lora_down") CHECK(forward(op, priced).moved.weights == 2 * 64 * 4);
+    if (op.name != "attn.q") continue;
+    CHECK(forward(op, priced).moved.weights == 64 * 128);
+    CHECK(backward(op, priced).executed == flops(2, 512, 64, 128));
+  }
+}
