@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "calc/held.hpp"
+#include "calc/muon.hpp"
 #include "calc/stored.hpp"
 
 namespace llmcalc {
@@ -357,6 +358,7 @@ Learned learned(const Op& op) {
     l.frozen = l.total;
     l.factored = 0;
   }
+  l.adamw = l.trained() - muon_matrices(op).numbers();
   return l;
 }
 Count out_elements(const Shape& s) {

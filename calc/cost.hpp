@@ -69,6 +69,7 @@ struct Learned {
   Count matmul_idle = 0;
   Count frozen = 0;    ///< that are not trained
   Count factored = 0;  ///< numbers in Adafactor's state: rows + columns of a matrix, all of a vector
+  Count adamw = 0;     ///< trained numbers that Muon leaves to AdamW; known of an operator, not of its shape alone
   constexpr Count trained() const { return total - frozen; }
   constexpr Learned& operator+=(const Learned& o) {
     total = add(total, o.total);
@@ -77,16 +78,17 @@ struct Learned {
     matmul_idle = add(matmul_idle, o.matmul_idle);
     frozen = add(frozen, o.frozen);
     factored = add(factored, o.factored);
+    adamw = add(adamw, o.adamw);
     return *this;
   }
 };
 constexpr Learned operator-(const Learned& a, const Learned& b) {
-  return {a.total - b.total,   a.idle - b.idle,        a.matmul - b.matmul, a.matmul_idle - b.matmul_idle,
-          a.frozen - b.frozen, a.factored - b.factored};
+  return {a.total - b.total,   a.idle - b.idle,         a.matmul - b.matmul, a.matmul_idle - b.matmul_idle,
+          a.frozen - b.frozen, a.factored - b.factored, a.adamw - b.adamw};
 }
 constexpr Learned operator*(Count n, const Learned& l) {
   return {mul(n, l.total),  mul(n, l.idle),     mul(n, l.matmul), mul(n, l.matmul_idle),
-          mul(n, l.frozen), mul(n, l.factored)};
+          mul(n, l.frozen), mul(n, l.factored), mul(n, l.adamw)};
 }
 Learned learned(const Shape& shape);
 /// The same of an operator, whose weights may be frozen.

@@ -116,7 +116,8 @@ struct Shares {
             // so that trained() is the share of what is trained
             .frozen = add(ceil_div(own.total, d) - ceil_div(own.trained(), d),
                           ceil_div(held.experts.total, e) - ceil_div(held.experts.trained(), e)),
-            .factored = add(ceil_div(own.factored, d), ceil_div(held.experts.factored, e))};
+            .factored = add(ceil_div(own.factored, d), ceil_div(held.experts.factored, e)),
+            .adamw = add(ceil_div(own.adamw, d), ceil_div(held.experts.adamw, e))};
   }
   /// Bytes of frozen weights.
   Bytes frozen(bool sharded) const {
@@ -132,7 +133,7 @@ States states_of(const Plan& plan, const Shares& s, Zero weights, Zero gradients
   const Learned& o = from(optimizer);
   return {.weights = bytes_of(training_weights(plan), from(weights).trained()),
           .gradients = Bytes(mul(plan.gradient_bytes, from(gradients).trained())),
-          .optimizer = optimizer_bytes(plan, o.trained(), o.factored),
+          .optimizer = optimizer_bytes(plan, o),
           .frozen = s.frozen(s.layout.zero == Zero::weights),
           .parameters = whole.total,
           .trained = whole.trained()};
@@ -174,26 +175,6 @@ auto sum_of(const Prices& p, const Part& part) {
 }
 
 }  // namespace
-
-bool keeps_master(const Plan& plan) { return plan.master && training_weights(plan).format().element_bits < 32; }
-
-Bytes optimizer_bytes(const Plan& plan, Count n, Count factored) {
-  const Bytes master = keeps_master(plan) ? Bytes(mul(4, n)) : Bytes();
-  switch (plan.optimizer) {
-    case Optimizer::sgd:
-      return master;
-    case Optimizer::momentum:
-    case Optimizer::lion:
-      return master + bytes_of(plan.state_precision, n);
-    case Optimizer::adam:
-      return master + bytes_of(plan.state_precision, mul(2, n));
-    case Optimizer::adam8bit:
-      return master + Bytes(add(mul(2, n), mul(8, ceil_div(n, 256))));
-    case Optimizer::adafactor:
-      return master + Bytes(mul(4, factored));
-  }
-  return master;
-}
 
 void add(HeldRows& rows, const LayerKinds& kinds, const ModelChunk& chunk) {
   for (std::size_t k = 0; k < kinds.size; ++k) rows.layers[k] += layers_in(kinds.kinds[k], chunk);
@@ -385,11 +366,6 @@ Bytes cache_bytes(const Arch& arch, const Plan& plan, Count context, const Layou
 }
 Bytes cache_bytes_per_token(const Arch& arch, const Plan& plan, const Layout& layout) {
   return cache_bytes_per_token(price_holdings(arch, plan, layout));
-}
-
-Bytes optimizer_traffic(const States& s, const Plan& plan) {
-  const Bytes weights_read = keeps_master(plan) ? Bytes() : s.weights;
-  return 2 * s.optimizer + s.gradients + s.weights + weights_read;
 }
 
 }  // namespace llmcalc

@@ -89,6 +89,10 @@ RowTravel row_travel(const LayerPrice& row, const Plan& plan, const Layout& layo
   return t;
 }
 
+bool updates_on_host(const Plan& plan) {
+  return plan.optimizer != Optimizer::muon && optimizer_bytes(plan, {.total = 1, .factored = 1}) > Bytes();
+}
+
 Seconds UpdateSeconds::total(Seconds late, double hidden) const {
   return std::max(device, late + beside(host, weights, hidden));
 }

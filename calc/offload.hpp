@@ -48,6 +48,9 @@ RowTravel row_travel(const LayerPrice& row, const Plan& plan, const Layout& layo
 /// Whether gradients go to the host in every micro-batch.
 constexpr bool sends_every_gradient(const Layout& layout) { return layout.zero >= Zero::gradients; }
 
+/// Whether the host can do updates: the optimizer has states, and no products for which the host is too slow (Muon's).
+bool updates_on_host(const Plan& plan);
+
 /// Seconds of updating a rank's states: on the device; on the host; and of the weights that then travel.
 struct UpdateSeconds {
   Seconds device, host, weights;

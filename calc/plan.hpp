@@ -12,7 +12,7 @@
 
 namespace llmcalc {
 
-enum class Optimizer : std::uint8_t { adam, adam8bit, sgd, momentum, adafactor, lion };
+enum class Optimizer : std::uint8_t { adam, adam8bit, sgd, momentum, adafactor, lion, muon };
 template <>
 inline constexpr auto choices<Optimizer> = std::array{Choice{Optimizer::adam, "adam"},
                                                       Choice{Optimizer::adam, "adamw"},
@@ -21,7 +21,8 @@ inline constexpr auto choices<Optimizer> = std::array{Choice{Optimizer::adam, "a
                                                       Choice{Optimizer::sgd, "sgd"},
                                                       Choice{Optimizer::momentum, "momentum"},
                                                       Choice{Optimizer::adafactor, "adafactor"},
-                                                      Choice{Optimizer::lion, "lion"}};
+                                                      Choice{Optimizer::lion, "lion"},
+                                                      Choice{Optimizer::muon, "muon"}};
 
 enum class Recompute : std::uint8_t {
   none,
@@ -178,6 +179,7 @@ struct Plan {
   Optimizer optimizer = Optimizer::adam;
   bool master = true;  ///< a float32 copy of 16-bit weights, counted with the optimizer
   DType state_precision = dtypes::fp32;
+  Count newton_schulz_steps = 5;  ///< iterations of Muon (calc/muon.hpp)
   Count gradient_bytes = 4;
   Recompute recompute = Recompute::none;
   RecomputeMethod recompute_method = RecomputeMethod::uniform;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "calc/muon.hpp"
 #include "calc/parallel/expert.hpp"
 #include "calc/recompute.hpp"
 
@@ -79,6 +80,7 @@ class Pricer {
     row.alive = liveness(s.ops, p_, s.input_elements, row.logits);
     row.summed = summed_gradients(s.ops, layout_, Group::tensor);
     row.for_weights = read_for_weights(s.ops);
+    if (holds) orthogonalize(row, s);
   }
 
   /// Counts the FLOPs of a segment and prices nothing else.
@@ -91,8 +93,9 @@ class Pricer {
   /// Collects the attention cores of later segments in `cores` instead of pricing them.
   void put_cores_into(Cores& cores) { cores_ = &cores; }
 
-  void hold(LayerPrice& row, const OpList& ops) const {
-    for (const Op& op : ops) hold(row, op);
+  void hold(LayerPrice& row, const Segment& s) const {
+    for (const Op& op : s.ops) hold(row, op);
+    orthogonalize(row, s);
   }
 
  private:
@@ -156,6 +159,35 @@ class Pricer {
     if (cache.per_token != Bytes() || cache.state != Bytes()) row.cache = cache;
   }
 
+  /// What Muon does to the matrices of which this rank holds a part, or all.
+  void orthogonalize(LayerPrice& row, const Segment& s) const {
+    if (plan_.optimizer != Optimizer::muon || !p_.training()) return;
+    for (const Op& op : s.ops) {
+      const Matrices mine = muon_matrices(op);
+      if (mine.count == 0) continue;
+      Matrices whole = matrices_of(s.whole, op.name);
+      whole.count = mine.count;
+      const bool divided = folds_experts(layout_) && is_divided_over_experts(op);
+      (divided ? row.muon_experts : row.muon) +=
+          Orthogonalizing{orthogonalized(whole, prices_.bound_rates), orthogonalized(whole, prices_.estimated_rates),
+                          whole == mine ? 0 : whole.numbers()};
+    }
+  }
+  static Matrices matrices_of(const OpList& ops, std::string_view name) {
+    for (const Op& op : ops)
+      if (const Matrices m = muon_matrices(op); op.name == name && m.count > 0) return m;
+    return {};
+  }
+  /// Without a device, no times.
+  Orthogonalizing::Clocked orthogonalized(const Matrices& all, const Rates& r) const {
+    if (r.memory.value <= 0) return {};
+    const Cost one = newton_schulz({1, all.in, all.out}, plan_.newton_schulz_steps);
+    const bool whole_step = plan_.roofline == Roofline::step;
+    const Time t = whole_step ? Time{.compute = one.executed / r.orthogonalizing}
+                              : op_time(one, {.compute = r.orthogonalizing, .memory = r.memory, .exposed = r.exposed});
+    return {static_cast<double>(all.count) * t, t.total()};
+  }
+
   void exchange(LayerPrice& row, const Collective& c, bool again) const {
     add_forward(row.forward.exchanges, c, p_);
     if (again) add_forward(row.again.exchanges, c, p_);
@@ -204,7 +236,7 @@ Prices price_pass(const Arch& arch, const Plan& plan, const Layout& layout, cons
   Step stored = step;
   stored.absorbed = false;
   std::size_t row = 0;
-  walk(arch, prices.kinds, stored, layout, [&](const Segment& s) { pricer.hold(prices.rows[row++], s.ops); });
+  walk(arch, prices.kinds, stored, layout, [&](const Segment& s) { pricer.hold(prices.rows[row++], s); });
   return prices;
 }
 

@@ -4,6 +4,7 @@
 /// counting and scheduling rows is arithmetic on them: memory.hpp, train.hpp, infer.hpp. Nothing else walks the
 /// operators.
 
+#include <algorithm>
 #include <array>
 #include <functional>
 
@@ -64,6 +65,33 @@ constexpr WholeFlops operator*(Count n, const WholeFlops& w) {
   return {n * w.forward, n * w.backward, n * w.again, n * w.executed, n * w.executed_again};
 }
 
+/// Muon's Newton-Schulz iterations of a layer's matrices on a rank that has them whole, once per step.
+struct Orthogonalizing {
+  struct Clocked {
+    Time all;         ///< one matrix after another
+    Seconds longest;  ///< of the largest
+    constexpr Clocked& operator+=(const Clocked& o) {
+      all += o.all;
+      longest = std::max(longest, o.longest);
+      return *this;
+    }
+  };
+  Clocked bound, estimate;
+  Count cut = 0;  ///< numbers of matrices of which tensor-parallel ranks hold parts
+  constexpr Orthogonalizing& operator+=(const Orthogonalizing& o) {
+    bound += o.bound;
+    estimate += o.estimate;
+    cut = add(cut, o.cut);
+    return *this;
+  }
+};
+constexpr Orthogonalizing::Clocked operator*(Count n, const Orthogonalizing::Clocked& c) {
+  return {static_cast<double>(n) * c.all, c.longest};
+}
+constexpr Orthogonalizing operator*(Count n, const Orthogonalizing& o) {
+  return {n * o.bound, n * o.estimate, mul(n, o.cut)};
+}
+
 /// The price of one layer of one kind, the embedding or the head: one micro-batch or one inference pass on one rank.
 struct LayerPrice {
   SegmentKind segment = SegmentKind::block;
@@ -82,7 +110,8 @@ struct LayerPrice {
   Bytes logits{};       ///< logits of the head in training
   Bytes for_weights{};  ///< that the products' weight gradients read: inputs, each once, and gradients of results
   Liveness alive{};
-  Count summed = 0;  ///< numbers whose gradients the tensor-parallel ranks sum
+  Count summed = 0;                        ///< numbers whose gradients the tensor-parallel ranks sum
+  Orthogonalizing muon{}, muon_experts{};  ///< without and of divided experts
 };
 
 /// A model under a plan and a layout: rows in the order of the model.

@@ -1,5 +1,7 @@
 #include "calc/rank_end.hpp"
 
+#include <algorithm>
+
 #include "calc/assemble.hpp"
 
 namespace llmcalc {
@@ -23,12 +25,46 @@ Spent RankEnd::sums(const HeldRows& rows) const {
   return s;
 }
 
-UpdateSeconds RankEnd::updating(const HeldRows& rows) const { return update_seconds(updated(rows), plan_, rates_); }
+UpdateSeconds RankEnd::updating(const HeldRows& rows) const {
+  UpdateSeconds s = update_seconds(updated(rows), plan_, rates_);
+  s.device = update(rows).total();
+  return s;
+}
 
 Spent RankEnd::update(const HeldRows& rows) const {
   Spent s;
-  s[Part::optimizer] = s.memory = updating(rows).device;
+  s[Part::optimizer] = s.memory = update_seconds(updated(rows), plan_, rates_).device;
+  if (plan_.optimizer == Optimizer::muon) orthogonalize(rows, s);
   return s;
+}
+
+void RankEnd::orthogonalize(const HeldRows& rows, Spent& s) const {
+  Orthogonalizing own, experts;
+  for (std::size_t k = 0; k < prices_.kinds.size; ++k) {
+    if (rows.layers[k] == 0) continue;
+    own += rows.layers[k] * prices_.layer(k).muon;
+    experts += rows.layers[k] * prices_.layer(k).muon_experts;
+  }
+  const HeldSums sums = held_sums(prices_, rows);
+  const auto matrices = [](const Learned& l) { return l.trained() - l.adamw; };
+  orthogonalize(own, matrices(sums.all - sums.experts), Group::shard, Group::tensor, s);
+  orthogonalize(experts, matrices(sums.experts), Group::expert_data, Group::expert_tensor, s);
+}
+
+void RankEnd::orthogonalize(const Orthogonalizing& all, Count matrices, Group shard, Group tensor, Spent& s) const {
+  if (matrices == 0) return;
+  const Orthogonalizing::Clocked& t = full_ ? all.bound : all.estimate;
+  const Count sharing = layout_.zero == Zero::none ? 1 : ranks(layout_, shard);
+  const double share = std::max(1 / static_cast<double>(sharing), t.longest / t.all.total());
+  s.compute += share * t.all.compute;
+  s.memory += share * t.all.memory;
+  s[Part::optimizer] += share * t.all.total();
+  const auto gather = [&](Group g, Count numbers) {
+    if (ranks(layout_, g) > 1 && numbers > 0)
+      s[part_of(g)] += (1 - hidden_inside(plan_)) * over(g, CollectiveOp::all_gather, bytes_of(dtypes::bf16, numbers));
+  };
+  if (sharing > 1) gather(shard, matrices);
+  gather(tensor, ceil_div(all.cut, sharing));
 }
 
 }  // namespace llmcalc

@@ -3,15 +3,22 @@
 
 #include "calc/offload.hpp"
 #include "calc/pipeline/schedule.hpp"
+#include "calc/row_time.hpp"
 #include "calc/spent.hpp"
 
 namespace llmcalc {
 
 class RankEnd {
  public:
-  RankEnd(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster, const Rates& rates,
+  RankEnd(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster, Efficiency e,
           const Pipeline& pipeline)
-      : prices_(prices), plan_(plan), layout_(layout), cluster_(cluster), rates_(rates), pipeline_(pipeline) {}
+      : prices_(prices),
+        plan_(plan),
+        layout_(layout),
+        cluster_(cluster),
+        full_(e == Efficiency::full),
+        rates_(full_ ? prices.bound_rates : prices.estimated_rates),
+        pipeline_(pipeline) {}
 
   /// Sums besides those over data-parallel ranks: gradients that tensor-parallel ranks share; those of a token table
   /// that the first and the last stage share; in DualPipe those of the rank's chunks (of its shards), of which another
@@ -19,16 +26,26 @@ class RankEnd {
   Spent sums(const HeldRows& rows) const;
   /// The optimizer's pass over the states that the rank updates, and the device's part of it.
   UpdateSeconds updating(const HeldRows& rows) const;
+  /// The optimizer's pass over the states that the rank updates, and what Muon does besides.
+  ///
+  /// Distributed Muon (arXiv:2502.16982, 2.3; with tensor parallelism as Megatron-Core's TensorParallelMuon in its mode
+  /// "duplicated"): iterations are exact, on whole matrices. Of sharded states the ranks share out whole matrices: each
+  /// takes its share of the time, but at least that of the largest matrix. They gather the momentum of all matrices in
+  /// bf16, the paper's upper bound: ranges that cut few matrices gather less. Tensor-parallel ranks then gather the
+  /// matrices that are cut among them, in bf16 too, and all do the same. Without sharding every rank does all matrices.
   Spent update(const HeldRows& rows) const;
 
  private:
   Seconds over(Group g, CollectiveOp op, Bytes bytes) const;
+  void orthogonalize(const Orthogonalizing& all, Count matrices, Group shard, Group tensor, Spent& s) const;
+  void orthogonalize(const HeldRows& rows, Spent& s) const;
   Bytes gradients(Count numbers) const { return Bytes(mul(plan_.gradient_bytes, numbers)); }
   States updated(const HeldRows& rows) const { return updated_states(held_sums(prices_, rows), plan_, layout_); }
   const Prices& prices_;
   const Plan& plan_;
   const Layout& layout_;
   const Cluster& cluster_;
+  bool full_;
   const Rates& rates_;
   const Pipeline& pipeline_;
 };

@@ -4,11 +4,19 @@
 
 namespace llmcalc {
 
+namespace {
+/// Muon multiplies in bf16, or as all else where the device has no peak for it.
+DType muon_format(const Device& d, const Plan& plan) {
+  return d.peak(dtypes::bf16).value > 0 ? dtypes::bf16 : working_format(plan);
+}
+}  // namespace
+
 Rates bound_rates(const Device& d, const Plan& plan) {
   const DType working = working_format(plan);
   return {.compute = d.peak(plan.precision),
           .memory = d.bandwidth,
           .working = working == plan.precision ? FlopsPerSecond() : d.peak(working),
+          .orthogonalizing = d.peak(muon_format(d, plan)),
           .host = d.host};
 }
 
@@ -21,6 +29,7 @@ Rates estimated_rates(const Device& d, const Plan& plan) {
   const Achieved& a = d.achieved;
   r.compute = plan.efficiency.value_or(Device::of(a.matmul, plan.precision)) * r.compute;
   r.working = plan.efficiency.value_or(Device::of(a.matmul, working_format(plan))) * r.working;
+  r.orthogonalizing = plan.efficiency.value_or(Device::of(a.matmul, muon_format(d, plan))) * r.orthogonalizing;
   r.memory = plan.memory_efficiency.value_or(a.memory) * r.memory;
   r.link = a.link;
   r.launch = a.launch;

@@ -22,6 +22,7 @@ struct Rates {
   FlopsPerSecond compute;  ///< rate of the blocks' matrices
   BytesPerSecond memory;
   FlopsPerSecond working{};                 ///< rate of all else, if in another format; 0: as compute
+  FlopsPerSecond orthogonalizing{};         ///< rate of Muon's products: in bf16, or as all else where that has no peak
   Seconds launch{};                         ///< per operator
   Seconds launch_backward{};                ///< per operator's gradient; 0: as launch
   Seconds recorded{}, recorded_backward{};  ///< launch times in a captured graph; 0: no graphs

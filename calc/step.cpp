@@ -28,17 +28,17 @@ const Rates& rates_of(const Prices& prices, Efficiency e) {
 class StepClock {
  public:
   StepClock(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
-            const Partition& partition, const RowTimes& rows, const Rates& rates, StepRoom& room)
+            const Partition& partition, const RowTimes& rows, Efficiency e, StepRoom& room)
       : prices_(prices),
         offloads_(plan.offload.any()),
         layout_(layout),
         cluster_(cluster),
         partition_(partition),
         rows_(rows),
-        rates_(rates),
+        rates_(rates_of(prices, e)),
         room_(room),
         pipeline_(pipeline_of(plan, layout)),
-        end_(prices, plan, layout, cluster, rates, pipeline_) {}
+        end_(prices, plan, layout, cluster, e, pipeline_) {}
 
   /// Seconds by part, the mean over the ranks.
   Spent run() {
@@ -321,12 +321,12 @@ Partition partition(const Prices& prices, const Plan& plan, const Layout& layout
 
 StepTime step_spent(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
                     const Partition& partition, const RowTimes& rows, Efficiency e, StepRoom& room) {
-  return StepClock(prices, plan, layout, cluster, partition, rows, rates_of(prices, e), room).run();
+  return StepClock(prices, plan, layout, cluster, partition, rows, e, room).run();
 }
 
 Seconds step_seconds(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
                      const Partition& partition, const RowTimes& rows, Efficiency e, StepRoom& room) {
-  return StepClock(prices, plan, layout, cluster, partition, rows, rates_of(prices, e), room).seconds();
+  return StepClock(prices, plan, layout, cluster, partition, rows, e, room).seconds();
 }
 
 Seconds send_seconds(const Prices& prices, const Layout& layout, const Cluster& cluster, Efficiency e) {

@@ -197,8 +197,7 @@ StepSeconds step_seconds(const Prices& prices, const Plan& plan, const Layout& l
   for (Count q = 0; q < partition.size(); ++q)
     s.chunks.push_back(chunk_seconds(prices, rows, layout, partition[q], micro_batches_per_direction(s.pipeline)));
   s.sends.assign(s.chunks.size() - 1, send_seconds(prices, layout, cluster, e));
-  const Rates& rates = e == Efficiency::full ? prices.bound_rates : prices.estimated_rates;
-  const RankEnd end(prices, plan, layout, cluster, rates, s.pipeline);
+  const RankEnd end(prices, plan, layout, cluster, e, s.pipeline);
   for (Count r = 0; r < s.pipeline.ranks; ++r) {
     const HeldRows held = held_by(prices, partition, s.pipeline, r);
     s.sums.push_back(end.sums(held).total());

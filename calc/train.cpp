@@ -1,5 +1,6 @@
 #include "calc/train.hpp"
 
+#include "calc/muon.hpp"
 #include "calc/run.hpp"
 #include "calc/search.hpp"
 
@@ -31,6 +32,17 @@ TrainingFlops training_flops(const Arch& arch, const Plan& plan, const Layout& l
   if (!recomputes_block(plan)) return training_flops(whole_flops(arch, plan, training_step(plan), Phase::training));
   const Prices prices = price(arch, plan, layout, cluster.device);
   return training_flops(prices, plan, partition(prices, plan, layout, cluster));
+}
+
+Flops update_flops(const Arch& arch, const Plan& plan) {
+  if (plan.optimizer != Optimizer::muon) return {};
+  Step stored = training_step(plan);
+  stored.absorbed = false;
+  Flops all;
+  for_each_operator(arch, plan, {}, stored, [&](const OperatorRow& row) {
+    all += row.segment.repeats * newton_schulz(muon_matrices(row.op), plan.newton_schulz_steps).executed;
+  });
+  return all;
 }
 
 Work work_of_sequence(const Arch& arch, const Plan& plan, Count seq) {

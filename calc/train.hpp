@@ -27,6 +27,10 @@ TrainingFlops training_flops(const Arch& arch, const Plan& plan, const Layout& l
 /// The same where chunks of a partition each recompute their first layers.
 TrainingFlops training_flops(const Prices& prices, const Plan& plan, const Partition& partition);
 
+/// FLOPs of the optimizer's matrix products in one step, whole model, every matrix once: Muon's. They are executed, and
+/// no model FLOPs. Ranks that hold parts or copies of a matrix repeat them (calc/rank_end.hpp).
+Flops update_flops(const Arch& arch, const Plan& plan);
+
 /// The smallest sequence length at which the attention cores do as many FLOPs as everything else, with windows and
 /// under the plan's convention; absent: none, because no layer sees the whole sequence.
 std::optional<Count> attention_equals_rest_seq(const Arch& arch, const Plan& plan);

@@ -24,9 +24,11 @@ enum class Component : std::uint8_t {
 inline constexpr std::size_t component_count = 9;
 
 constexpr bool in_mlp(Component c) { return c >= Component::mlp && c <= Component::shared_experts; }
+/// Whether the component's matrices are those of a block.
+constexpr bool is_inside_block(Component c) { return c == Component::attention || in_mlp(c); }
 
 /// Whether a recipe in fewer than 16 bits multiplies this component's matrices in that format.
-constexpr bool is_narrowed(Component c) { return c == Component::attention || (in_mlp(c) && c != Component::router); }
+constexpr bool is_narrowed(Component c) { return is_inside_block(c) && c != Component::router; }
 
 class WeightFormats {
  public:

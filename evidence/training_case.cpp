@@ -77,7 +77,8 @@ void use_states(const TrainingRow& row, const Stack& stack, Plan& plan) {
                                     {"adafactor", Optimizer::adafactor},
                                     {"lion", Optimizer::lion},
                                     {"momentum", Optimizer::momentum},
-                                    {"sgd", Optimizer::sgd}})
+                                    {"sgd", Optimizer::sgd},
+                                    {"muon", Optimizer::muon}})
     if (contains(optimizer, word)) plan.optimizer = which;
 }
 

@@ -15,6 +15,12 @@ std::array<Convention, convention_count> conventions(const Arch& arch, const Pla
     return static_cast<double>(f.value);
   };
   const auto per_token = [&](Flops f) { return static_cast<double>(f.value) / tokens; };
+  const auto executed = [&] {  // the optimizer's too
+    const double micro_batches = per_token(done.executed);
+    if (plan.optimizer != Optimizer::muon) return micro_batches;
+    const double of_step = static_cast<double>(mul(plan.global_batch, plan.seq));
+    return micro_batches + static_cast<double>(update_flops(arch, plan).value) / of_step;
+  };
   const auto model = [&](AttentionFlops counted) {
     Plan other = plan;
     other.attention_flops = counted;
@@ -29,7 +35,7 @@ std::array<Convention, convention_count> conventions(const Arch& arch, const Pla
            {"nanogpt", "the same, N without positions", palm(p.active - p.position, false)},
            {"six_n", "6N", static_cast<double>(textbook::six_nd(p.active, 1).value)},
            {"hardware", "model and recomputation (HFU)", per_token(done.hardware_total)},
-           {"executed", "what the kernels do", per_token(done.executed)}}};
+           {"executed", "what the kernels do", executed()}}};
 }
 
 }  // namespace llmcalc

@@ -60,6 +60,9 @@ Section flops_section(const Request& r) {
   s.add("hardware_total", "hardware FLOPs", f.hardware_total, "recomputation counted");
   s.add("executed", "executed FLOPs", f.executed,
         p.attention == AttentionImpl::flash ? "flash kernels" : "naive attention");
+  if (p.optimizer == Optimizer::muon)
+    s.add("optimizer", "optimizer, once a step", update_flops(r.model.arch, p),
+          fmt::format("{} Newton-Schulz iterations, executed", p.newton_schulz_steps));
   s.add("per_token", "model FLOPs per token", per_token(f.model_total, tokens), Unit::flops);
   if (const auto equal = w.core.value > 0 ? attention_equals_rest_seq(r.model.arch, p) : std::nullopt)
     s.add("attention_equals_rest_seq", "attention is half from", *equal, Unit::tokens, "per sequence");

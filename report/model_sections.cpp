@@ -90,7 +90,7 @@ Section kv_cache_section(const Request& r) {
 
 json::Value conventions_json(const Request& r) {
   const Plan& p = r.plan;
-  return {
+  json::Value all = {
       {"parameters", "trainable tensors, tied head once; buffers and router correction biases are not parameters"},
       {"multiply_add", "2 FLOPs; element-wise work is not in FLOPs and is priced by its bytes"},
       {"attention_flops", pairs_text(p.attention_flops)},
@@ -103,7 +103,21 @@ json::Value conventions_json(const Request& r) {
                        : "max(FLOPs / peak, bytes / bandwidth) of the step; weights and cache are its bytes"},
       {"limits", "weights, cache, workspace and what the process takes, against --memory-utilization of the device"},
       {"peak", fmt::format("dense {}", p.precision.name())}};
+  if (p.optimizer == Optimizer::muon && r.has(part::training | part::formulas))
+    all["optimizer"] =
+        "Muon: momentum of the blocks' matrices, each made orthogonal in bf16 (4 m^2 n + 2 m^3 FLOPs per iteration, "
+        "m <= n, an expert's by itself); AdamW for token table, head, positions, norms and biases";
+  return all;
 }
+
+namespace {
+/// Whether Muon's ranks exchange parts of matrices.
+bool gathers_matrices(const Request& r) {
+  const Layout& l = r.layout;
+  const bool sharded = l.zero != Zero::none && (ranks(l, Group::shard) > 1 || ranks(l, Group::expert_data) > 1);
+  return r.plan.optimizer == Optimizer::muon && r.has(part::step) && (sharded || ranks(l, Group::tensor) > 1);
+}
+}  // namespace
 
 std::vector<std::string> notes(const Request& r) {
   std::vector<std::string> n = r.model.caveats;
@@ -116,6 +130,10 @@ std::vector<std::string> notes(const Request& r) {
         fmt::format("matrices of the blocks are multiplied in {}; activations, attention's core, routers, norms, "
                     "token table and head are in {}",
                     p.precision.name(), working_format(p).name()));
+  if (gathers_matrices(r))
+    n.push_back(
+        "Muon is exact: ranks gather in bf16 the matrices that they hold in parts; ranks that share out states share "
+        "out whole matrices, tensor-parallel ranks repeat each other's");
   for (const std::string& key : r.model.unknown_keys)
     n.push_back(fmt::format("\"{}\" in {} is not understood and was not counted", key, r.model.source));
   if (r.hardware) {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "calc/memory.hpp"
+#include "calc/offload.hpp"
 #include "report/option_values.hpp"
 #include "text/quantity.hpp"
 
@@ -76,7 +76,9 @@ void check_offload(const Request& r) {
         fmt::format("--offload needs a link to the host, and {} states none; give a hardware file with "
                     "\"pcie\": {{\"bandwidth\": \"...\"}}",
                     r.hardware->name));
-  if (o.optimizer.numerator > 0 && optimizer_bytes(r.plan, 1, 1) == Bytes())
+  if (o.optimizer.numerator > 0 && r.plan.optimizer == Optimizer::muon)
+    throw InputError("--offload optimizer updates on the host, and muon's products need the device; leave it out");
+  if (o.optimizer.numerator > 0 && !updates_on_host(r.plan))
     throw InputError("--offload optimizer: this optimizer keeps no state without a master copy; leave it out");
 }
 

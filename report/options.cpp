@@ -129,6 +129,10 @@ constexpr Field offload{[](Request& r, Text text, Text where) { r.plan.offload =
                         [](const Request& r) { return json::Value(offload_text(r.plan.offload)); }};
 constexpr Field restart{value<&RunInputs::restart, parse_real>.read,
                         [](const Request& r) { return r.run.mtbf ? json::Value(r.run.restart) : json::Value(); }};
+constexpr Field ns_steps{value<&Plan::newton_schulz_steps, parse_positive>.read, [](const Request& r) {
+                           return r.plan.optimizer == Optimizer::muon ? json::Value(r.plan.newton_schulz_steps)
+                                                                      : json::Value();
+                         }};
 constexpr Field pue{value<&RunInputs::pue, read_pue>.read,
                     [](const Request& r) { return r.run.watts ? json::Value(r.run.pue) : json::Value(); }};
 
@@ -234,8 +238,11 @@ constexpr std::array training_options{
            common, training | formulas, "", "", lora},
     Option{"--base-precision", "F", "the frozen weights: any of 'llmcalc list dtypes' [the checkpoint's]", !common,
            training, "--lora", "", base_precision},
-    Option{"--optimizer", choice_names<Optimizer>, "the optimizer, by the state that it keeps [adam]", common, training,
-           "", "", choice<Optimizer, &Plan::optimizer>},
+    Option{"--optimizer", choice_names<Optimizer>,
+           "the optimizer, by the state that it keeps; muon: of the blocks' matrices, adam of all else [adam]", common,
+           training | formulas, "", "", choice<Optimizer, &Plan::optimizer>},
+    Option{"--ns-steps", "N", "Newton-Schulz iterations of muon [5]", !common, step | formulas, "--optimizer", "",
+           ns_steps},
     Option{"--master", "fp32|none", "float32 master copy of 16-bit weights [fp32]", !common, training, "", "", master},
     Option{"--state-precision", "F", "optimizer moments [fp32; without a master copy as --precision]", !common,
            training, "", "", value<&Plan::state_precision, read_plain>},

@@ -318,6 +318,10 @@ std::string_view lacking(const Request& r, const Option& o) {
   if (o.flag == "--recompute" && selected_modules(r.plan).has(RecomputeModule::up) &&
       a.attention != AttentionKind::latent)
     return "up is for latent attention, which this model does not have; leave it out";
+  if (o.flag == "--ns-steps" && r.plan.optimizer != Optimizer::muon)
+    return "is for muon, whose iterations it counts; add --optimizer muon, or leave it out";
+  if (o.flag == "--optimizer" && r.plan.optimizer != Optimizer::muon && !r.has(part::training))
+    return "changes FLOPs with muon alone; leave it out";
   if (o.flag == "--etp" && !a.has_experts()) return "is for models with experts, and this one has none; leave it out";
   if (o.flag == "--etp" && ranks(r.layout, Group::expert_tensor) == ranks(r.layout, Group::tensor))
     return "is as many as --tp anyway; leave it out";

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "calc/offload.hpp"
+
 namespace llmcalc {
 
 Seconds run_time(const Space& space, const Found& f, double tokens) {
@@ -237,11 +239,12 @@ class Mender {
   }
 
   void offload() {
-    const bool has_states = optimizer_bytes(s_.plan, 1, 1) > Bytes();
+    const bool can_move =
+        s_.plan.optimizer != Optimizer::muon && optimizer_bytes(s_.plan, {.total = 1, .factored = 1}) > Bytes();
     for (const auto& [remedy, what] : {std::pair{Remedy::offloaded_activations, &Offload::activations},
                                        {Remedy::offloaded_optimizer, &Offload::optimizer},
                                        {Remedy::offloaded_weights, &Offload::weights}})
-      if (s_.plan.offload.*what != Ratio{1, 1} && (has_states || what != &Offload::optimizer))
+      if (s_.plan.offload.*what != Ratio{1, 1} && (can_move || what != &Offload::optimizer))
         with(remedy, [part = what](Setup& o) { o.plan.offload.*part = {1, 1}; });
   }
 

@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "calc/offload.hpp"
 #include "calc/run.hpp"
 #include "cli/command.hpp"
 #include "cli/commands/ask.hpp"
@@ -221,7 +222,7 @@ SearchResult search_with_offload(Request& r, Space& space) {
   const SearchResult found = search_on_all_cores(space);
   const bool has_host = space.cluster.device.host.link.value > 0;
   if (!found.best.empty() || found.stopped || r.gave("--offload") || !has_host) return found;
-  const bool has_states = optimizer_bytes(space.plan, 1, 1) > Bytes();
+  const bool has_states = updates_on_host(space.plan);
   for (const char* what : {"optimizer", "activations", "optimizer,activations", "optimizer,weights,activations"}) {
     Request with = r;
     Space other = space;

@@ -49,6 +49,9 @@ void compare_parameters(const Arch& a, Comparison& c) {
   c.count("parameters.non_embedding", p.non_embedding, textbook::non_embedding_parameters(a));
   c.count("parameters.matmul", p.matmul_active, textbook::matmul_parameters(a));
   c.count("adafactor numbers", p.factored, textbook::adafactor_numbers(a));
+  Plan muon;
+  muon.optimizer = Optimizer::muon;
+  c.flops("flops.optimizer", update_flops(a, muon), textbook::newton_schulz_flops(a, muon.newton_schulz_steps));
 }
 
 constexpr std::array conventions{AttentionFlops::full, AttentionFlops::causal_half, AttentionFlops::causal_exact};

@@ -51,6 +51,7 @@ const std::vector<Example>& examples() {
       {"--optimizer adam --master none", llama, {{"--master", "none"}}},
       {"--optimizer adam8bit", llama, {{"--optimizer", "adam8bit"}}},
       {"--optimizer adafactor", llama, {{"--optimizer", "adafactor"}}},
+      {"--optimizer muon", llama, {{"--optimizer", "muon"}}},
       {"--optimizer sgd", llama, {{"--optimizer", "sgd"}}},
       {"--optimizer momentum, lion", llama, {{"--optimizer", "lion"}}},
       {"--logits compute", llama, {{"--logits", "compute"}}},

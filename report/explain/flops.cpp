@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "calc/search.hpp"
+#include "calc/textbook/muon.hpp"
 #include "report/explain/definition.hpp"
 
 namespace llmcalc::explain {
@@ -92,6 +93,14 @@ Formula executed(S s) {
   return with_documents(s, done);
 }
 
+/// Muon's iterations, of all matrices of the blocks.
+Formula optimizer(S s) {
+  if (trains_adapters(s.plan()))
+    return from_engine(s, "F_ns", "FLOPs of Newton-Schulz iterations of the adapters", "flops.optimizer");
+  return {textbook::newton_schulz_flops(s.arch(), n(s), Expr("k_ns", s.plan().newton_schulz_steps)).text(),
+          {{"k_ns", "Newton-Schulz iterations", number_text(s.plan().newton_schulz_steps)}}};
+}
+
 /// The cores against the rest at the length in question.
 Formula attention_share(S s) {
   const Row* row = s.row("flops.attention_equals_rest_seq");
@@ -126,6 +135,10 @@ constexpr Definition flops_table[] = {
     {"flops.executed", "FLOPs that the kernels do", "FLOP", executed,
      "naive: every pair, windows and chunks spare nothing; flash: causal pairs, and the scores once more in backward",
      "FlashAttention (arXiv:2205.14135) and its benchmark"},
+    {"flops.optimizer", "FLOPs of the optimizer in one step", "FLOP", optimizer,
+     "of every matrix (m, n) of the blocks, m <= n, 4 m^2 n + 2 m^3 per iteration; executed, no model FLOPs; once per "
+     "step, each matrix once",
+     "Muon: github.com/KellerJordan/Muon; arXiv:2502.16982", "--optimizer muon"},
     {"flops.per_token", "model FLOPs per token", "FLOP", fixed<"F_model/(B*S)">, matmuls,
      "PaLM (arXiv:2204.02311) App. B"},
     {"flops.attention_equals_rest_seq", "sequence length from which attention costs as much as all else", "tokens",

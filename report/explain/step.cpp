@@ -38,7 +38,8 @@ std::string repeats(S s) {
 bool is_one_group(S s) {
   const Layout& l = s.layout();
   return ranks(l, Group::pipeline) == 1 && ranks(l, Group::data) == 1 && !folds_experts(l) &&
-         !trains_adapters(s.plan()) && !s.plan().offload.any() && (!s.tensor_parallel() || is_one_ring(s));
+         !trains_adapters(s.plan()) && !s.plan().offload.any() && s.plan().optimizer != Optimizer::muon &&
+         (!s.tensor_parallel() || is_one_ring(s));
 }
 
 /// States are read and written once; weights are read too where there is no master copy.
@@ -48,9 +49,16 @@ std::string optimizer_text(S s, bool bound) {
 }
 /// The same where every rank updates a share, or stages hold different states: the mean over the stages.
 Formula update_time(S s) {
-  if (!trains_adapters(s.plan()) && !s.plan().offload.any() && ranks(s.layout(), Group::pipeline) == 1 &&
+  const bool muon = s.plan().optimizer == Optimizer::muon;
+  if (!muon && !trains_adapters(s.plan()) && !s.plan().offload.any() && ranks(s.layout(), Group::pipeline) == 1 &&
       s.layout().zero == Zero::none)
     return {optimizer_text(s, false)};
+  if (muon)
+    return from_engine(s, "t_opt",
+                       "mean over the stages of states read and written, gradients read, weights written, over the "
+                       "bandwidth, and of the larger of FLOPs/peak and bytes/bandwidth of each matrix's Newton-Schulz "
+                       "iterations, the GPU's share, at least the largest matrix, s",
+                       "step.breakdown_s.optimizer");
   return from_engine(s, "t_opt",
                      "mean over the stages of states read and written, gradients read, weights written, each "
                      "the GPU's share, over the bandwidth, s",
@@ -96,10 +104,11 @@ Formula expert_messages(S s) {
 }
 Formula tensor_messages(S s) {
   if (s.tensor_parallel() && !is_one_group(s) &&
-      (ranks(s.layout(), Group::pipeline) > 1 || !is_one_ring(s) || trains_adapters(s.plan())))
+      (ranks(s.layout(), Group::pipeline) > 1 || !is_one_ring(s) || trains_adapters(s.plan()) ||
+       s.plan().optimizer == Optimizer::muon))
     return from_engine(s, "t_tp",
-                       "exchanges of tensor-parallel ranks in all layers, and the sum of the gradients that they "
-                       "share, in the mean over the stages, s",
+                       "exchanges of tensor-parallel ranks in all layers, the sum of the gradients that they share, "
+                       "and Muon's gathers of matrices, in the mean over the stages, s",
                        "step.breakdown_s.tp");
   Formula f = messages(s, Part::tp);
   f.expression = added(f.expression, gradient_exchange(s, false));
@@ -114,7 +123,16 @@ Formula limiting(S s) {
            as_symbol(s, "communication", "time of exchanges, s", "step.limited_s.communication"),
            as_symbol(s, "launches", "time of launches, s", "step.limited_s.latency")}};
 }
+/// Muon's products are limited by either.
+Formula limited_compute(S s) {
+  if (s.plan().optimizer != Optimizer::muon) return compute_time(s, training_pass(s.plan()), repeats(s));
+  return from_engine(s, "t_pi", "the operators' FLOPs and Newton-Schulz iterations that the peak limits, s",
+                     "step.limited_s.compute");
+}
 Formula limited_memory(S s) {
+  if (s.plan().optimizer == Optimizer::muon)
+    return from_engine(s, "t_beta", "the operators' bytes, the optimizer's pass and what it limits of Newton-Schulz, s",
+                       "step.limited_s.memory");
   Formula f = memory_time(s, training_pass(s.plan()), repeats(s));
   f.expression += " + t_opt";
   f.own.push_back(as_symbol(s, "t_opt", "time of the optimizer, s", "step.breakdown_s.optimizer"));
@@ -150,8 +168,8 @@ constexpr Definition step_table[] = {
     {"step.hfu", "hardware FLOPs utilisation", "", fixed<"n_r*m*F_hw/(step_time*gpus*pi)">, "recomputation counted",
      "Korthikanti 2022 (arXiv:2205.05198)"},
     {"step.bound", "what takes most of the step", "", limiting, slowest, step_sources, "", slowest},
-    {"step.limited_s.compute", "time of the operators that the peak limits", "s",
-     [](S s) { return compute_time(s, training_pass(s.plan()), repeats(s)); }, step_roofline, step_sources},
+    {"step.limited_s.compute", "time of the operators that the peak limits", "s", limited_compute, step_roofline,
+     step_sources},
     {"step.limited_s.memory", "time of the operators that the bandwidth limits, and of the optimizer", "s",
      limited_memory, step_roofline, step_sources},
     {"step.limited_s.communication", "time of exchanges that nothing hides", "s", limited_communication,
@@ -206,7 +224,8 @@ constexpr Definition step_table[] = {
      "1F1B with equal stages: (P - 1)(t_f + t_b); interleaved: that over the chunks",
      "Narayanan 2021 (arXiv:2104.04473); zero bubble arXiv:2401.10241"},
     {"step.breakdown_s.optimizer", "time of the optimizer's pass over the states", "s", update_time,
-     "states read and written, gradients read, weights written", "ZeRO (arXiv:1910.02054): bytes per parameter"},
+     "states read and written, gradients read, weights written; Muon's iterations in bf16",
+     "ZeRO (arXiv:1910.02054): bytes per parameter; Muon arXiv:2502.16982"},
     {"step.breakdown_s.offload", "waiting for the host", "s",
      [](S s) {
        if (!s.plan().offload.any()) return Formula{"0"};

@@ -1,4 +1,5 @@
 #include "calc/offload.hpp"
+#include "calc/textbook/muon.hpp"
 #include "calc/textbook/stored.hpp"
 #include "calc/textbook/weights.hpp"
 #include "report/explain/alive.hpp"
@@ -68,8 +69,11 @@ Formula optimizer(S s) {
   const Plan& p = s.plan();
   const std::string n = shared_numbers(s, Zero::optimizer);
   if (trains_adapters(p) || has_two_groups(s, Zero::optimizer) ||
-      (is_beyond_textbook(s) && p.optimizer == Optimizer::adafactor))
+      (is_beyond_textbook(s) && (p.optimizer == Optimizer::adafactor || p.optimizer == Optimizer::muon)))
     return from_engine(s, "M_o", "the GPU's share of the optimizer's state, bytes", "memory.optimizer_bytes");
+  const auto shared_out = [&](const std::string& numbers) {
+    return n == "N_T" ? numbers : "ceil(" + ratio(numbers, "d") + ")";
+  };
   const std::string master = p.master && training_weights(p).format().element_bits < 32 ? "4*" + n + " + " : "";
   switch (p.optimizer) {
     case Optimizer::sgd:
@@ -81,9 +85,11 @@ Formula optimizer(S s) {
       return {master + "2*p_s*" + n};
     case Optimizer::adam8bit:
       return {master + "2*" + n + " + 8*ceil(" + n + "/256)"};
-    case Optimizer::adafactor: {
-      const std::string factored = textbook::factored_numbers(s.arch(), s.rank_sizes()).text();
-      return {master + product({"4", n == "N_T" ? factored : "ceil(" + ratio(factored, "d") + ")"})};
+    case Optimizer::adafactor:
+      return {master + product({"4", shared_out(textbook::factored_numbers(s.arch(), s.rank_sizes()).text())})};
+    case Optimizer::muon: {
+      const std::string adamw = textbook::adamw_parameters(s.arch(), s.rank_sizes()).text();
+      return {master + product({"p_s", n + " + " + shared_out(adamw)})};
     }
   }
   return {"0"};
@@ -189,7 +195,8 @@ constexpr Definition training_memory_table[] = {
     {"memory.optimizer_bytes", "optimizer state", "bytes",
      [](S s) { return on_device(optimizer(s), s.plan().offload.optimizer); },
      "a float32 master copy of 16-bit weights is counted here: 4 bytes per parameter, --master none leaves it out",
-     "Goon (2.1), (2.3); ZeRO arXiv:1910.02054; 8-bit arXiv:2110.02861; Adafactor arXiv:1804.04235"},
+     "Goon (2.1), (2.3); ZeRO arXiv:1910.02054; 8-bit arXiv:2110.02861; Adafactor arXiv:1804.04235; Muon "
+     "arXiv:2502.16982"},
     {"memory.logits_bytes", "logits during the loss", "bytes", logits,
      "--logits fp32: 4 bytes each; compute: as --precision; bf16+grad: that, a float32 copy, a float32 gradient; "
      "chunked:N: one chunk",

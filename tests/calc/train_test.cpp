@@ -77,7 +77,7 @@ TEST_CASE("optimizers hold what the sheet says", "[cost][train]") {
   const auto held = [&](Optimizer o, bool master) {
     p.optimizer = o;
     p.master = master;
-    return optimizer_bytes(p, 1000, 17);
+    return optimizer_bytes(p, {.total = 1000, .factored = 17, .adamw = 100});
   };
   CHECK(held(Optimizer::adam, true) == Bytes(12000));
   CHECK(held(Optimizer::adam, false) == Bytes(8000));
@@ -88,6 +88,8 @@ TEST_CASE("optimizers hold what the sheet says", "[cost][train]") {
   CHECK(held(Optimizer::adam8bit, false) == Bytes(2000 + 2 * 4 * 4));  // 4 blocks of 256 begun
   CHECK(held(Optimizer::adam8bit, true) == Bytes(6000 + 32));
   CHECK(held(Optimizer::adafactor, false) == Bytes(4 * 17));
+  CHECK(held(Optimizer::muon, false) == Bytes(4 * 900 + 8 * 100));
+  CHECK(held(Optimizer::muon, true) == Bytes(4 * 1000 + 4 * 900 + 8 * 100));
 }
 
 TEST_CASE("utilisation is the model's FLOPs over what the ranks could have done", "[contract][train]") {

@@ -266,6 +266,18 @@ TEST_CASE("a layout that cannot be is refused with the smallest change that mend
   refused("memory llama-3-8b --pp 2", "--pp is for training; add --train");
   refused("report mixtral-8x7b --hardware h100 --ep 2 --dp 2",
           "--ep and --etp are for training; 'llmcalc train' takes it");
+  refused("flops llama-3-8b --optimizer lion", "--optimizer changes FLOPs with muon alone; leave it out");
+  refused("flops llama-3-8b --ns-steps 3",
+          "--ns-steps changes nothing without --optimizer; add it, or leave --ns-steps out");
+  refused("train llama-3-8b --hardware h100 --optimizer sgd --ns-steps 3",
+          "--ns-steps is for muon, whose iterations it counts; add --optimizer muon, or leave it out");
+  refused("train llama-3-8b --hardware h100 --optimizer moun",
+          "--optimizer: expected adam, adam8bit, sgd, momentum, adafactor, lion or muon, got \"moun\"");
+  refused("train llama-3-8b --hardware h100 --optimizer muon --offload optimizer",
+          "--offload optimizer updates on the host, and muon's products need the device; leave it out");
+  const test::Ran muon = test::llmcalc("validate docs/examples/tiny-llama.json --optimizer muon --train");
+  CHECK(muon.code == 2);
+  CHECK(muon.err.find("it knows the optimizers adam, momentum and sgd") != std::string::npos);
   for (const char* option : {"--dp 2", "--cp 2", "--ep 2", "--pp 2"}) {
     const test::Ran r = test::llmcalc(std::string("infer llama-3-8b --hardware h100 ") + option);
     CHECK(r.code == 2);

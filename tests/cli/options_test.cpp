@@ -83,7 +83,7 @@ Words surroundings(const Question& q, const Option& o) {
   Words all;
   for (const char* plan : {"", "--hardware h100", "--tp 2", "--tp 4", "--attention naive", "--tokens 1T",
                            "--tokens 1T --watts 700", "--tp 2 --sp --dp 8", "--pp 4 --global-batch 16", "--dp 8 --fsdp",
-                           "--cp 2", "--dp 2 --ep 2", "--dp 16 --ep 16"})
+                           "--cp 2", "--dp 2 --ep 2", "--dp 16 --ep 16", "--optimizer muon"})
     all.push_back(device + plan);
   return all;
 }
