@@ -19,6 +19,7 @@ struct Step {
   bool fused_glu = false;  ///< act(gate) * up in one kernel
   Count lora_rank = 0;     ///< of adapters beside the matrices; all else is frozen then
   LoraTargets lora_targets{};
+  Frozen frozen{};  ///< what else is not trained
   constexpr Count tokens() const { return mul(sequences, queries); }
 };
 
@@ -29,17 +30,24 @@ struct LayerKind {
   Count count = 0;
   Count first = 0, last = 0;  ///< indices of the first and the last layer of this kind
   LayerSet layers;            ///< all layers of this kind
+  bool frozen = false;        ///< none of its weights is trained
+  bool asks = true;           ///< whether its input asks for a gradient: something before it is trained
 };
 
-/// The kinds of layer that a model has, in order of first appearance: at most 8.
+/// The most kinds of layer: six that differ in what they do, each in up to three parts by what is trained, and the
+/// lowest trained layer.
+inline constexpr std::size_t most_kinds = 20;
+
+/// The kinds of layer that a model has, in order of first appearance.
 struct LayerKinds {
-  std::array<LayerKind, 8> kinds{};
+  std::array<LayerKind, most_kinds> kinds{};
   std::size_t size = 0;
   const LayerKind* begin() const { return kinds.data(); }
   const LayerKind* end() const { return kinds.data() + size; }
 };
 
-LayerKinds layer_kinds(const Arch& arch);
+/// `frozen`: layers that are trained alike, too.
+LayerKinds layer_kinds(const Arch& arch, const Frozen& frozen = {});
 
 /// The index of a layer's kind in `kinds`.
 std::size_t kind_index(const LayerKinds& kinds, Count layer);

@@ -88,4 +88,25 @@ inline constexpr auto joined = joined_names<E>();
 template <Named E>
 inline constexpr std::string_view choice_names{detail::joined<E>.data(), detail::joined<E>.size()};
 
+/// A set of values of an enum that has a table of names.
+template <typename E>
+class SetOf {
+ public:
+  constexpr SetOf() = default;
+  constexpr SetOf(E m) { add(m); }
+  constexpr void add(E m) { bits_ |= bit(m); }
+  constexpr bool has(E m) const { return (bits_ & bit(m)) != 0; }
+  constexpr bool empty() const { return bits_ == 0; }
+  constexpr bool operator==(const SetOf&) const = default;
+  static constexpr SetOf all() {
+    SetOf s;
+    for (const auto& row : choices<E>) s.add(row.value);
+    return s;
+  }
+
+ private:
+  static constexpr unsigned bit(E m) { return 1U << static_cast<unsigned>(m); }
+  unsigned bits_ = 0;
+};
+
 }  // namespace llmcalc

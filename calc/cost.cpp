@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "calc/gradient_flow.hpp"
 #include "calc/held.hpp"
 #include "calc/muon.hpp"
 #include "calc/stored.hpp"
@@ -310,19 +311,19 @@ Pricing without_gradients(Pricing p) {
 }
 }  // namespace
 
-Costs costs(const Op& op, const Pricing& pricing) {
-  const Stored w = stored(op, pricing);
+Costs costs(const Op& op, const Pricing& p) {
+  const Stored w = stored(op, p);
+  if (!has_backward(op)) return {forward(op, p), {}, {}};
   if (op.is_frozen()) {
-    const Pricing p = without_gradients(pricing);
-    if (std::holds_alternative<Lookup>(op.shape)) return {forward(op.shape, p, op.component), {}, {}};
-    return {forward(op.shape, p, op.component), backward_input(op.shape, p, op.component), {}};
+    const Pricing frozen = without_gradients(p);
+    if (std::holds_alternative<Lookup>(op.shape)) return {forward(op.shape, frozen, op.component), {}, {}};
+    return {forward(op.shape, frozen, op.component), backward_input(op.shape, frozen, op.component), {}};
   }
-  const Pricing& p = pricing;
   return std::visit(
       [&](const auto& s) -> Costs {
         const Cost ahead = forward(s, p, w);
         if (!p.training()) return {ahead, {}, {}};
-        return {ahead, backward_input(s, p, w), backward_weight(s, p, w)};
+        return {ahead, has_input_gradient(op) ? backward_input(s, p, w) : Cost(), backward_weight(s, p, w)};
       },
       op.shape);
 }
@@ -331,9 +332,8 @@ Cost forward(const Op& op, const Pricing& p) {
   return std::visit([&](const auto& s) { return forward(s, p, w); }, op.shape);
 }
 Cost backward(const Op& op, const Pricing& p) {
-  const Costs c = costs(op, p);
-  Cost both = c.backward_input;
-  return both += c.backward_weight;
+  Costs c = costs(op, p);
+  return c.backward_input += c.backward_weight;
 }
 Cost cost(const Op& op, const Pricing& p, Direction direction) {
   switch (direction) {

@@ -1,5 +1,7 @@
 #include "calc/held.hpp"
 
+#include "calc/gradient_flow.hpp"
+
 namespace llmcalc {
 namespace {
 
@@ -98,6 +100,7 @@ Held held(const Shape& s, const Pricing& p) {
 }
 Held held(const Op& op, const Pricing& p) {
   Held h = held(op.shape, p);
+  if (!has_backward(op)) return {.scratch = h.scratch};
   if (op.is_frozen() && std::holds_alternative<Linear>(op.shape)) h.needs = {};
   if (op.is_frozen() && std::holds_alternative<Lookup>(op.shape)) h.kept = Bytes();
   return h;

@@ -35,7 +35,8 @@ struct Held {
   Bytes scratch_backward{};
 };
 Held held(const Shape& shape, const Pricing& p);
-/// The same of an operator: a frozen matrix needs no input, and a frozen table no ids.
+/// The same of an operator: a frozen matrix needs no input, and a frozen table no ids; nothing is kept of one without a
+/// backward pass.
 Held held(const Op& op, const Pricing& p);
 
 /// Bytes of a rank's logits during the loss: 4 each (log-softmax), the compute format, or the compute format with a

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "calc/cost.hpp"
+#include "calc/gradient_flow.hpp"
 #include "calc/held.hpp"
 #include "calc/recompute.hpp"
 
@@ -21,6 +22,7 @@ struct Tensor {
   TensorId same;  ///< the tensor that it is after aliasing
   OpId producer = 0, last_use = 0, first_need = 0;
   bool needed = false, masked = false, discarded = false, remade = false, alive_again = false;
+  bool asks = true;  ///< for a gradient
 };
 
 /// An operator's tensors after aliasing: an exchange that makes nothing new (an all-reduce) works in place.
@@ -35,6 +37,7 @@ class Walk {
     assert(ops.tensors() <= max_tensors);
     for (std::size_t t = 0; t < ops.tensors(); ++t) tensors_.push({.size = {}, .same = static_cast<TensorId>(t)});
     tensors_[block_input].size = bytes_of(p.activation, input_elements);
+    tensors_[block_input].asks = ops.empty() || ops[0].asks;
     for (std::size_t i = 0; i < ops.size(); ++i) {
       held_.push(held(ops[i], p));
       read(static_cast<OpId>(i));
@@ -109,6 +112,7 @@ class Walk {
     Tensor& made = tensors_[t.out];
     made.size = bytes_of(p_.activation, out_elements(op.shape));
     made.producer = made.last_use = i;
+    made.asks = has_backward(op);
     result_ = t.out;
   }
   static bool is_dropout(const Op& op) {
@@ -229,9 +233,11 @@ class Walk {
   template <typename See>
   void backward_pass(See see) {
     Gradients gradient{};
+    if (!tensors_[result_].asks) return;
     gradient[result_] = tensors_[result_].size;
     Bytes live = r_.kept + tensors_[result_].size;
     for (std::size_t i = ops_.size(); i-- > 0;) {
+      if (!has_backward(ops_[i])) continue;
       const Operands& t = of_[i];
       live += remake(i) + gradients_of_inputs(i, gradient);
       raise(live + passing(i, true), i, r_.backward, backward_at_);
@@ -270,8 +276,8 @@ class Walk {
     return x.first_need == i && (x.needed || x.alive_again) ? x.size : Bytes();
   }
 
-  /// Bytes of the gradients of inputs that have none yet. A sum hands its gradient to its first input and shares it
-  /// with the second; a branch that dropout masks in place needs a copy.
+  /// Bytes of the gradients of inputs that ask for one and have none yet. A sum hands its gradient to the first of them
+  /// and shares it with the second; a branch that dropout masks in place needs a copy.
   Bytes gradients_of_inputs(std::size_t i, Gradients& gradient) const {
     const Op& op = ops_[i];
     const Operands& t = of_[i];
@@ -279,11 +285,13 @@ class Walk {
       return {};
     const Pointwise* p = std::get_if<Pointwise>(&op.shape);
     const bool sum = p && p->kind == PointwiseKind::add;
+    const auto asks = [&](TensorId in) { return in != no_tensor && tensors_[in].asks; };
+    const TensorId* heir = std::find_if(t.in.begin(), t.in.end(), asks);
     Bytes added;
     for (const TensorId in : t.in) {
-      if (in == no_tensor || gradient[in] != Bytes()) continue;
+      if (!asks(in) || gradient[in] != Bytes()) continue;
       if (sum && !tensors_[in].masked) {
-        if (in == t.in[0]) gradient[in] = std::exchange(gradient[t.out], {});
+        if (in == *heir) gradient[in] = std::exchange(gradient[t.out], {});
         continue;
       }
       gradient[in] = tensors_[in].size;

@@ -48,26 +48,35 @@ class ChunkTensors {
   /// group.
   Bytes kept_below(Count end) const {
     Bytes kept = c_.embedding ? p_.embedding().alive.kept : Bytes();
-    if (in_groups_) return kept + ceil_div(end - c_.first, group_) * here(p_.layer(0).alive.input);
+    if (in_groups_) return kept + groups_below(end) * here(p_.layer(0).alive.input);
     const Count split = std::min(end, again_.end);
     for (std::size_t k = 0; k < p_.kinds.size; ++k) {
       const LayerKind& kind = p_.kinds.kinds[k];
       const Liveness& l = p_.layer(k).alive;
-      if (split > c_.first) kept += layers_in(kind, {c_.first, split}) * here(l.input);
+      if (split > c_.first) kept += layers_in(kind, {c_.first, split}) * here(input_of(k));
       if (end > split) kept += layers_in(kind, {split, end}) * here(l.kept);
     }
     return kept;
   }
   Bytes here(Bytes kept) const { return kept - share_of(kept, away_); }
+  /// What a layer of a kind keeps that runs again; nothing where backward does not pass.
+  Bytes input_of(std::size_t k) const { return p_.layer(k).backward ? p_.layer(k).alive.input : Bytes(); }
   /// Calls f(bytes, n) for n layers of a kind that keep so much each.
   template <typename F>
   void for_each_kept(const F& f) const {
     for (std::size_t k = 0; k < p_.kinds.size; ++k) {
       const LayerKind& kind = p_.kinds.kinds[k];
-      const Liveness& l = p_.layer(k).alive;
-      if (const Count n = layers_in(kind, {c_.first, again_.end}); n > 0) f(l.input, n);
-      if (const Count n = layers_in(kind, {again_.end, c_.end}); n > 0) f(l.kept, n);
+      if (const Count n = layers_in(kind, {c_.first, again_.end}); n > 0) f(input_of(k), n);
+      if (const Count n = layers_in(kind, {again_.end, c_.end}); n > 0) f(p_.layer(k).alive.kept, n);
     }
+  }
+  /// Groups that begin below `end`, without those through which backward does not pass.
+  Count groups_below(Count end) const {
+    Count lowest = c_.end;
+    for (std::size_t k = 0; k < p_.kinds.size; ++k)
+      if (p_.layer(k).backward) lowest = std::min(lowest, p_.kinds.kinds[k].first);
+    const Count before = std::max(lowest, c_.first) - c_.first;
+    return std::max(Count{0}, ceil_div(end - c_.first, group_) - before / group_);
   }
   /// Peak of one layer, without the bytes that the layers below it keep. A recomputed layer also holds the gradient of
   /// its result.
@@ -79,7 +88,8 @@ class ChunkTensors {
     for (std::size_t k = 0; k < p_.kinds.size; ++k) {
       const LayerKind& kind = p_.kinds.kinds[k];
       if (layers_in(kind, part) > 0)
-        live = std::max(live, kept_below(kind.layers.last_below(part.end)) + worst(p_.layer(k).alive, again));
+        live = std::max(live, kept_below(kind.layers.last_below(part.end)) +
+                                  worst(p_.layer(k).alive, again && p_.layer(k).backward));
     }
     return live;
   }
@@ -89,8 +99,9 @@ class ChunkTensors {
     for (Count i = c_.first; i < c_.end; ++i) {
       const Count begin = i - (i - c_.first) % group_;
       if (i == begin) within = Bytes();
-      const Liveness& l = p_.layer(kind_index(p_.kinds, i)).alive;
-      live = std::max(live, kept_below(begin) + within + worst(l, true));
+      const LayerPrice& row = p_.layer(kind_index(p_.kinds, i));
+      const Liveness& l = row.alive;
+      live = std::max(live, kept_below(begin) + within + worst(l, row.backward));
       within += l.kept;
     }
     return live;

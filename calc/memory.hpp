@@ -57,7 +57,7 @@ Bytes kept_for_weights(const Prices& prices, const ModelChunk& chunk);
 
 /// Rows that a rank holds, of whatever chunks: layers of each kind, embedding, head.
 struct HeldRows {
-  std::array<Count, 8> layers{};
+  std::array<Count, most_kinds> layers{};
   bool embedding = false, head = false;
   constexpr bool operator==(const HeldRows&) const = default;
 };

@@ -28,7 +28,7 @@ Bytes gradients_of(const LayerPrice& row, const Plan& plan, const Layout& l) {
 
 /// What a layer keeps; of a group that runs again, its input's share of every layer.
 Bytes kept_by(const LayerPrice& row, const Plan& plan, bool runs_again) {
-  if (row.segment != SegmentKind::block) return {};
+  if (row.segment != SegmentKind::block || !row.backward) return {};
   if (runs_again || (plan.recompute == Recompute::full && !recomputes_block(plan)))
     return Bytes(row.alive.input.value / (recomputes_groups(plan) ? plan.recompute_layers : 1));
   return row.alive.kept;
@@ -85,7 +85,7 @@ RowTravel row_travel(const LayerPrice& row, const Plan& plan, const Layout& layo
               .activations = share_of(kept_by(row, plan, runs_again), o.activations),
               .gradients = share_of(gradients_of(row, plan, layout), o.optimizer)};
   const bool kept = layout.zero == Zero::weights && !layout.reshard;
-  if (row.segment == SegmentKind::block && !kept) t.weights_again = t.weights;
+  if (row.segment == SegmentKind::block && row.backward && !kept) t.weights_again = t.weights;
   return t;
 }
 

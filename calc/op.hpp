@@ -179,6 +179,8 @@ struct Op {
   /// Adapters alone are trained beside frozen weights (calc/adapter.hpp).
   enum class Weights : std::uint8_t { trained, frozen, adapter } weights = Weights::trained;
 
+  bool asks = true;  ///< whether its inputs ask for gradients; where nothing before it is trained they need none
+
   constexpr bool is_frozen() const { return weights == Weights::frozen; }
 
   constexpr bool in_place() const { return out == no_tensor; }

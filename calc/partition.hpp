@@ -28,7 +28,7 @@ class Partition {
 /// What the embedding, a layer of each kind and the head cost, in any unit: seconds, or FLOPs.
 struct RowCosts {
   double embedding = 0, head = 0;
-  std::array<double, 8> layer{};
+  std::array<double, most_kinds> layer{};
 };
 /// Seconds of forward and backward.
 RowCosts row_costs(const RowTimes& times, const LayerKinds& kinds);

@@ -6,6 +6,7 @@
 
 #include "calc/choice.hpp"
 #include "calc/dtype.hpp"
+#include "calc/frozen.hpp"
 #include "calc/in_place.hpp"
 #include "calc/units.hpp"
 #include "calc/weight_formats.hpp"
@@ -50,26 +51,6 @@ inline constexpr auto choices<RecomputeModule> = std::array{
     Choice{RecomputeModule::core, "core"}, Choice{RecomputeModule::norm, "norm"}, Choice{RecomputeModule::act, "act"},
     Choice{RecomputeModule::mlp, "mlp"}, Choice{RecomputeModule::up, "up"}};
 
-/// A set of values of an enum that has a table of names.
-template <typename E>
-class SetOf {
- public:
-  constexpr SetOf() = default;
-  constexpr SetOf(E m) { add(m); }
-  constexpr void add(E m) { bits_ |= bit(m); }
-  constexpr bool has(E m) const { return (bits_ & bit(m)) != 0; }
-  constexpr bool empty() const { return bits_ == 0; }
-  constexpr bool operator==(const SetOf&) const = default;
-  static constexpr SetOf all() {
-    SetOf s;
-    for (const auto& row : choices<E>) s.add(row.value);
-    return s;
-  }
-
- private:
-  static constexpr unsigned bit(E m) { return 1U << static_cast<unsigned>(m); }
-  unsigned bits_ = 0;
-};
 using RecomputeModules = SetOf<RecomputeModule>;
 
 /// Matrices of a block that can have a low-rank adapter, named as in Hugging Face's models: latent attention's
@@ -192,6 +173,7 @@ struct Plan {
   Count lora_rank = 0;  ///< of adapters (calc/adapter.hpp), which alone are trained; 0: the model is trained
   LoraTargets lora_targets = LoraTargets::all();
   WeightFormats base_precision{};  ///< of the frozen weights under LoRA
+  Frozen frozen{};                 ///< weights that are not trained, without adapters
   Offload offload{};
 
   // inference
@@ -255,6 +237,9 @@ constexpr DType working_format(const Plan& p) {
 
 /// Whether only adapters are trained.
 constexpr bool trains_adapters(const Plan& p) { return p.lora_rank > 0; }
+
+/// Whether some weights are not trained.
+constexpr bool trains_part(const Plan& p) { return trains_adapters(p) || !p.frozen.empty(); }
 
 /// Weight format of training: the plan's if it has no groups in any component; a quantised checkpoint is trained in
 /// the compute format.

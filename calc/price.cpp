@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "calc/gradient_flow.hpp"
 #include "calc/muon.hpp"
 #include "calc/parallel/expert.hpp"
 #include "calc/recompute.hpp"
@@ -10,13 +11,14 @@
 namespace llmcalc {
 namespace {
 
-/// Whether backward recomputes this operator's forward pass.
-bool runs_again(const Plan& plan, SegmentKind segment, const Op& op) {
+/// Whether backward recomputes this operator's forward pass. Nothing runs again where backward does not pass.
+bool runs_again(const Plan& plan, SegmentKind segment, bool backward, const Op& op) {
+  if (!backward) return false;
   switch (plan.recompute) {
     case Recompute::none:
       return false;
     case Recompute::selective:
-      return holds_any(plan.recompute_modules, op);
+      return holds_any(plan.recompute_modules, op) && (has_backward(op) || discards_result(plan.recompute_modules, op));
     case Recompute::full:
       return segment == SegmentKind::block;
   }
@@ -68,7 +70,7 @@ class Pricer {
   /// Prices a segment. `holds`: its operators are those whose weights are stored.
   void add(const Segment& s, bool holds) {
     holds_ = holds;
-    LayerPrice& row = prices_.rows.push({.segment = s.kind, .layers = s.repeats});
+    LayerPrice& row = prices_.rows.push({.segment = s.kind, .layers = s.repeats, .backward = s.backward});
     const bool uncut = &s.whole == &s.ops;
     for (const Op& op : s.ops)
       if (!is_aside(op)) price(row, op, uncut);
@@ -85,7 +87,7 @@ class Pricer {
 
   /// Counts the FLOPs of a segment and prices nothing else.
   void count(const Segment& s) {
-    LayerPrice row{.segment = s.kind};
+    LayerPrice row{.segment = s.kind, .backward = s.backward};
     for (const Op& op : s.whole) count(row, op, costs(op, p_));
     prices_.whole += s.repeats * row.whole;
   }
@@ -122,7 +124,7 @@ class Pricer {
 
   /// Prices one operator of one rank; `whole`: it is also the whole model's.
   void price(LayerPrice& row, const Op& op, bool whole) {
-    const bool again = p_.training() && runs_again(plan_, row.segment, op);
+    const bool again = p_.training() && runs_again(plan_, row.segment, row.backward, op);
     if (const Collective* c = std::get_if<Collective>(&op.shape)) return exchange(row, *c, again);
     const Costs c = costs(op, p_);
     run(row.forward, op, c.forward, Direction::forward);
@@ -133,7 +135,7 @@ class Pricer {
   }
 
   void run_backward(LayerPrice& row, const Op& op, const Costs& c) const {
-    run(row.backward_input, op, c.backward_input, Direction::backward_input);
+    if (has_input_gradient(op)) run(row.backward_input, op, c.backward_input, Direction::backward_input);
     if (c.backward_weight.moved.weights > 0)
       run(row.backward_weight, op, c.backward_weight, Direction::backward_weight);
     if (const Loss* loss = std::get_if<Loss>(&op.shape)) row.logits = logits_bytes(*loss, p_, plan_.logits.chunks);
@@ -203,7 +205,7 @@ class Pricer {
     part(row.whole.forward, op) += c.forward.model;
     row.whole.backward += c.backward_input.model + c.backward_weight.model;
     row.whole.executed += c.forward.executed + c.backward_input.executed + c.backward_weight.executed;
-    if (!p_.training() || !runs_again(plan_, row.segment, op)) return;
+    if (!p_.training() || !runs_again(plan_, row.segment, row.backward, op)) return;
     row.whole.again += c.forward.model;
     row.whole.executed += c.forward.executed;
     row.whole.executed_again += c.forward.executed;
@@ -228,7 +230,7 @@ void walk(const Arch& arch, const LayerKinds& kinds, const Step& step, const Lay
 Prices price_pass(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device, const Step& step,
                   Phase phase) {
   Prices prices;
-  prices.kinds = layer_kinds(arch);
+  prices.kinds = layer_kinds(arch, step.frozen);
   Pricer pricer(plan, layout, device, phase, prices);
   const bool absorbed = step.absorbed && arch.attention == AttentionKind::latent;
   walk(arch, prices.kinds, step, layout, [&](const Segment& s) { pricer.add(s, !absorbed); });
@@ -243,7 +245,7 @@ Prices price_pass(const Arch& arch, const Plan& plan, const Layout& layout, cons
 WholeFlops whole_flops(const Arch& arch, const Plan& plan, const Step& step, Phase phase) {
   Prices prices;
   Pricer pricer(plan, {}, {}, phase, prices);
-  walk(arch, layer_kinds(arch), step, {}, [&](const Segment& s) { pricer.count(s); });
+  walk(arch, layer_kinds(arch, step.frozen), step, {}, [&](const Segment& s) { pricer.count(s); });
   return prices.whole;
 }
 
@@ -286,9 +288,9 @@ CorePrice price_core(const Core& core, const Prices& prices, const Plan& plan, c
 
 void for_each_operator(const Arch& arch, const Plan& plan, const Layout& layout, const Step& step,
                        const std::function<void(const OperatorRow&)>& visit) {
-  walk(arch, layer_kinds(arch), step, layout, [&](const Segment& s) {
+  walk(arch, layer_kinds(arch, step.frozen), step, layout, [&](const Segment& s) {
     for (std::size_t i = 0; i < s.ops.size(); ++i)
-      visit({s, i, s.ops[i], step.training && runs_again(plan, s.kind, s.ops[i])});
+      visit({s, i, s.ops[i], step.training && runs_again(plan, s.kind, s.backward, s.ops[i])});
   });
 }
 

@@ -95,7 +95,8 @@ constexpr Orthogonalizing operator*(Count n, const Orthogonalizing& o) {
 /// The price of one layer of one kind, the embedding or the head: one micro-batch or one inference pass on one rank.
 struct LayerPrice {
   SegmentKind segment = SegmentKind::block;
-  Count layers = 1;  ///< layers of this kind
+  Count layers = 1;      ///< layers of this kind
+  bool backward = true;  ///< whether backward passes through it
   PassPrice forward{};
   PassPrice backward_input{}, backward_weight{};  ///< training only
   PassPrice again{};                              ///< forward work that backward recomputes
@@ -116,7 +117,7 @@ struct LayerPrice {
 
 /// A model under a plan and a layout: rows in the order of the model.
 struct Prices {
-  InPlace<LayerPrice, 10> rows;
+  InPlace<LayerPrice, most_kinds + 2> rows;
   LayerKinds kinds;
   WholeFlops whole;  ///< of all layers
   Rates bound_rates, estimated_rates;

@@ -3,6 +3,7 @@
 /// rank.
 
 #include "calc/block.hpp"
+#include "calc/gradient_flow.hpp"
 #include "calc/parallel/cut.hpp"
 #include "calc/pricing.hpp"
 
@@ -17,6 +18,7 @@ struct Segment {
   Count input_elements;  ///< numbers in the segment's input on this rank
   const OpList& whole;   ///< of the whole model
   const OpList& ops;     ///< of one rank
+  bool backward = true;  ///< whether backward passes through it
 };
 
 constexpr Step training_step(const Plan& p) {
@@ -27,7 +29,8 @@ constexpr Step training_step(const Plan& p) {
           .dropout = p.dropout,
           .fused_glu = p.glu_store != GluStore::all,
           .lora_rank = p.lora_rank,
-          .lora_targets = p.lora_targets};
+          .lora_targets = p.lora_targets,
+          .frozen = p.frozen};
 }
 constexpr Step prefill_step(const Plan& p, Count tokens) {
   return {.sequences = p.batch,
@@ -50,16 +53,24 @@ constexpr Step decode_step(const Plan& p, Count context) {
 template <typename Visit>
 void for_each_segment(const Arch& arch, const LayerKinds& kinds, const Step& step, const Layout& layout, Visit visit) {
   const Count input = mul(own_tokens(step.tokens(), layout), arch.hidden);
-  const auto segment = [&](SegmentKind kind, const LayerKind& layer, Count repeats, Count elements,
-                           const OpList& whole) {
-    if (!is_cut(layout)) return visit(Segment{kind, layer, repeats, elements, whole, whole});
-    const OpList ops = cut(whole, layout);
-    visit(Segment{kind, layer, repeats, elements, whole, ops});
+  const auto marked = [&](OpList& ops, bool asks) { return step.frozen.empty() || mark_asking(ops, asks); };
+  const auto segment = [&](SegmentKind kind, const LayerKind& layer, Count repeats, Count elements, OpList whole,
+                           bool asks) {
+    const bool backward = marked(whole, asks);
+    if (!is_cut(layout)) {
+      visit(Segment{kind, layer, repeats, elements, whole, whole, backward});
+      return backward;
+    }
+    OpList ops = cut(whole, layout);
+    marked(ops, asks);
+    visit(Segment{kind, layer, repeats, elements, whole, ops, backward});
+    return backward;
   };
   const LayerKind none;
-  segment(SegmentKind::embedding, none, 1, 0, embedding_ops(arch, step));
-  for (const LayerKind& kind : kinds) segment(SegmentKind::block, kind, kind.count, input, block_ops(arch, kind, step));
-  segment(SegmentKind::head, none, 1, input, head_ops(arch, step));
+  bool asks = segment(SegmentKind::embedding, none, 1, 0, embedding_ops(arch, step), false);
+  for (const LayerKind& kind : kinds)
+    asks = segment(SegmentKind::block, kind, kind.count, input, block_ops(arch, kind, step), kind.asks) || asks;
+  segment(SegmentKind::head, none, 1, input, head_ops(arch, step), asks);
 }
 
 }  // namespace llmcalc

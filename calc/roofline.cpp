@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "calc/gradient_flow.hpp"
+
 namespace llmcalc {
 
 namespace {
@@ -75,8 +77,8 @@ BytesPerSecond reached_memory(const Op& op, const Cost& c, const Pricing& p, Dir
 }
 
 Seconds reached_launch(const Op& op, const Pricing& p, Direction direction, const Rates& r) {
-  const bool table = std::holds_alternative<Lookup>(op.shape);  // ids have no gradient
-  if (is_backward(direction) && table != (direction == Direction::backward_weight)) return {};
+  const bool weights_alone = std::holds_alternative<Lookup>(op.shape) || !has_input_gradient(op);  // ids have none
+  if (is_backward(direction) && weights_alone != (direction == Direction::backward_weight)) return {};
   const bool recorded = r.recorded.value > 0 && p.phase != Phase::prefill;
   const Seconds backward = recorded ? r.recorded_backward : r.launch_backward;
   if (is_backward(direction) && backward.value > 0) return backward;

@@ -21,11 +21,12 @@ struct RowTime {
 };
 
 struct RowTimes {
-  InPlace<RowTime, 10> rows;
-  InPlace<RowTime, 10> again{};  ///< under recomputation of a block: the same for layers that run again, else empty
-  Count first_again = 0;         ///< layers of each chunk, its first, that do
-  double hidden = 1;             ///< fraction of gathers and reductions that other work hides
-  bool lands = false;            ///< gradients go to the host once per step
+  InPlace<RowTime, most_kinds + 2> rows;
+  /// Under recomputation of a block: the same for layers that run again, else empty.
+  InPlace<RowTime, most_kinds + 2> again{};
+  Count first_again = 0;  ///< layers of each chunk, its first, that do
+  double hidden = 1;      ///< fraction of gathers and reductions that other work hides
+  bool lands = false;     ///< gradients go to the host once per step
   const RowTime& embedding() const { return rows[0]; }
   const RowTime& layer(std::size_t kind) const { return rows[1 + kind]; }
   const RowTime& layer(std::size_t kind, bool runs_again) const { return (runs_again ? again : rows)[1 + kind]; }

@@ -9,12 +9,16 @@ namespace llmcalc {
 /// Appends operators of one segment, giving each result a tensor.
 class SegmentBuilder {
  public:
-  SegmentBuilder(const Arch& a, const Step& s)
-      : a_(a), s_(s), t_(s.tokens()), weights_(s.lora_rank > 0 ? Op::Weights::frozen : Op::Weights::trained) {}
+  /// `frozen`: none of the weights is trained.
+  SegmentBuilder(const Arch& a, const Step& s, bool frozen = false)
+      : a_(a),
+        s_(s),
+        t_(s.tokens()),
+        weights_(frozen || s.lora_rank > 0 ? Op::Weights::frozen : Op::Weights::trained) {}
 
   TensorId add(std::string_view name, Component c, const Shape& shape, Split split, Inputs in, Count unit = 1) {
     const TensorId out = ops_.new_tensor();
-    ops_.push({name, shape, c, split, unit, in, out}).weights = weights_;
+    ops_.push({name, shape, c, split, unit, in, out}).weights = is_frozen(c, shape) ? Op::Weights::frozen : weights_;
     return out;
   }
   TensorId add(std::string_view name, Component c, const Shape& shape, Split split, TensorId in, Count unit = 1) {
@@ -71,6 +75,12 @@ class SegmentBuilder {
   const OpList& ops() const { return ops_; }
 
  private:
+  /// A head that is the token table goes with it.
+  bool is_frozen(Component c, const Shape& shape) const {
+    const Linear* l = std::get_if<Linear>(&shape);
+    return s_.frozen.parts.has(l != nullptr && l->tied ? FreezePart::embedding : freeze_part(c));
+  }
+
   const Arch& a_;
   const Step& s_;
   Count t_;

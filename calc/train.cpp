@@ -57,7 +57,7 @@ Work work_of_sequence(const Arch& arch, const Plan& plan, Count seq) {
 std::optional<Count> attention_equals_rest_seq(const Arch& arch, const Plan& plan) {
   // All but the cores does the same for every token.
   const Work token = work_of_sequence(arch, plan, 1);
-  InPlace<std::pair<Attention, Count>, 8> cores;
+  InPlace<std::pair<Attention, Count>, most_kinds> cores;
   for_each_operator(arch, plan, {}, training_step(plan), [&](const OperatorRow& row) {
     if (const Attention* core = std::get_if<Attention>(&row.op.shape)) cores.push({*core, row.segment.repeats});
   });

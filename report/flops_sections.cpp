@@ -54,7 +54,9 @@ Section flops_section(const Request& r) {
         fmt::format("{:.1f} %", 100 * static_cast<double>(w.core.value) / static_cast<double>(w.total().value)));
   s.add("forward_head", "  head", w.head);
   s.add("backward", "backward", f.backward,
-        trains_adapters(p) ? "of inputs and adapters; the rest is frozen" : "twice forward");
+        trains_adapters(p) ? "of inputs and adapters; the rest is frozen"
+        : trains_part(p)   ? "of inputs, and of what is trained"
+                           : "twice forward");
   s.add("recompute", "recomputed", f.recompute);
   s.add("model_total", "model FLOPs", f.model_total, "forward + backward");
   s.add("hardware_total", "hardware FLOPs", f.hardware_total, "recomputation counted");

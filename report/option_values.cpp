@@ -179,6 +179,51 @@ std::string lora_text(const Plan& p) {
   return p.lora_targets == LoraTargets::all() ? rank : rank + ":" + set_text(p.lora_targets);
 }
 
+namespace {
+constexpr Text layers_prefix = "layers:";
+
+/// "0-15" or "7".
+void add_layers(Text text, Text where, LayerSet& to) {
+  const std::size_t dash = text.find('-');
+  const Count first = parse_count(text.substr(0, dash), where);
+  const Count last = dash == Text::npos ? first : parse_count(text.substr(dash + 1), where);
+  if (last < first) refuse_value(where, "layers from a lower to a higher number (layers:0-15)", text);
+  if (last >= max_layers)
+    throw InputError(fmt::format("{}: layer {} is beyond the {} that a model can have", where, last, max_layers));
+  for (Count i = first; i <= last; ++i) to.insert(i);
+}
+}  // namespace
+
+/// "attention,norm,layers:0-15"
+Frozen read_freeze(Text text, Text where) {
+  Frozen f;
+  while (true) {
+    const std::size_t comma = text.find(',');
+    const Text one = text.substr(0, comma);
+    if (one.starts_with(layers_prefix))
+      add_layers(one.substr(layers_prefix.size()), where, f.layers);
+    else if (const auto part = parse<FreezePart>(one))
+      f.parts.add(*part);
+    else
+      refuse_value(where, one_of(std::string(choice_names<FreezePart>) + "|layers:A-B") + ", joined by ','", one);
+    if (comma == Text::npos) return f;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+std::string freeze_text(const Frozen& f) {
+  std::string s = set_text(f.parts);
+  for (Count i = 0; i < max_layers; ++i) {
+    if (!f.layers.contains(i)) continue;
+    Count last = i;
+    while (last + 1 < max_layers && f.layers.contains(last + 1)) ++last;
+    s += (s.empty() ? "" : ",") + std::string(layers_prefix) + std::to_string(i);
+    if (last > i) s += "-" + std::to_string(last);
+    i = last;
+  }
+  return s;
+}
+
 double read_price(Text text, Text where) { return parse_price(text, where, Bare::allowed); }
 double read_watts(Text text, Text where) { return parse_watts(text, where, Bare::allowed); }
 

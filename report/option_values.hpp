@@ -57,6 +57,9 @@ struct LoraText {
 LoraText read_lora(std::string_view text, std::string_view where);  ///< "16", "16:q,v"
 std::string lora_text(const Plan& plan);
 
+Frozen read_freeze(std::string_view text, std::string_view where);  ///< "attention,norm,layers:0-15"
+std::string freeze_text(const Frozen& frozen);
+
 double read_price(std::string_view text, std::string_view where);            ///< USD per hour
 double read_watts(std::string_view text, std::string_view where);            ///< W
 double read_pue(std::string_view text, std::string_view where);              ///< at least 1

@@ -114,6 +114,9 @@ constexpr Field lora{
       r.plan.lora_targets = adapters.targets;
     },
     [](const Request& r) { return trains_adapters(r.plan) ? json::Value(lora_text(r.plan)) : json::Value(); }};
+constexpr Field freeze{
+    [](Request& r, Text text, Text where) { r.plan.frozen = read_freeze(text, where); },
+    [](const Request& r) { return r.plan.frozen.empty() ? json::Value() : json::Value(freeze_text(r.plan.frozen)); }};
 constexpr Field base_precision{value<&Plan::base_precision, read_stored>.read, [](const Request& r) {
                                  return trains_adapters(r.plan) ? shown(r.plan.base_precision) : json::Value();
                                }};
@@ -130,8 +133,8 @@ constexpr Field offload{[](Request& r, Text text, Text where) { r.plan.offload =
 constexpr Field restart{value<&RunInputs::restart, parse_real>.read,
                         [](const Request& r) { return r.run.mtbf ? json::Value(r.run.restart) : json::Value(); }};
 constexpr Field ns_steps{value<&Plan::newton_schulz_steps, parse_positive>.read, [](const Request& r) {
-                           return r.plan.optimizer == Optimizer::muon ? json::Value(r.plan.newton_schulz_steps)
-                                                                      : json::Value();
+                           const bool muon = r.plan.optimizer == Optimizer::muon;
+                           return muon ? json::Value(r.plan.newton_schulz_steps) : json::Value();
                          }};
 constexpr Field pue{value<&RunInputs::pue, read_pue>.read,
                     [](const Request& r) { return r.run.watts ? json::Value(r.run.pue) : json::Value(); }};
@@ -236,11 +239,14 @@ constexpr std::array training_options{
            "train adapters of this rank beside the blocks' matrices (q, k, v, out, gate, up, down), all else frozen "
            "[none; all matrices]",
            common, training | formulas, "", "", lora},
+    Option{"--freeze", "PARTS",
+           "what is not trained: embedding, head, attention, mlp, experts, router, norm, blocks as layers:0-15 [none]",
+           common, training | formulas, "", "", freeze},
     Option{"--base-precision", "F", "the frozen weights: any of 'llmcalc list dtypes' [the checkpoint's]", !common,
            training, "--lora", "", base_precision},
     Option{"--optimizer", choice_names<Optimizer>,
-           "the optimizer, by the state that it keeps; muon: of the blocks' matrices, adam of all else [adam]", common,
-           training | formulas, "", "", choice<Optimizer, &Plan::optimizer>},
+           "the optimizer; muon updates the blocks' matrices, adam all else [adam]", common, training | formulas, "",
+           "", choice<Optimizer, &Plan::optimizer>},
     Option{"--ns-steps", "N", "Newton-Schulz iterations of muon [5]", !common, step | formulas, "--optimizer", "",
            ns_steps},
     Option{"--master", "fp32|none", "float32 master copy of 16-bit weights [fp32]", !common, training, "", "", master},

@@ -13,6 +13,7 @@
 #include "report/offload.hpp"
 #include "report/option_values.hpp"
 #include "report/options.hpp"
+#include "report/trained_check.hpp"
 #include "text/error.hpp"
 
 namespace llmcalc {
@@ -263,20 +264,6 @@ void check_weights(const Request& r) {
                   weight_formats_text(w)));
 }
 
-/// Adapters are narrower than the matrices beside which they stand, and ZeRO-3 shards plain numbers.
-void check_adapters(const Request& r) {
-  const Plan& p = r.plan;
-  if (!trains_adapters(p)) return;
-  if (p.lora_rank > r.model.arch.hidden)
-    throw InputError(fmt::format("--lora {} is more than the hidden size of {}, {}; give a rank below it", p.lora_rank,
-                                 r.model.name, r.model.arch.hidden));
-  if (r.layout.zero == Zero::weights && !gathers_weights(p))
-    throw InputError(
-        fmt::format("--zero 3 gathers weights of one format, and the frozen ones are {}; give --zero 2, or "
-                    "--base-precision {}",
-                    weight_formats_text(p.base_precision), training_weights(p).name()));
-}
-
 /// Replicas of the model on the given GPUs.
 Count replicas_on(Count available, const Request& r) {
   const Count replica = replica_devices(r.layout);
@@ -374,12 +361,14 @@ Bytes process_bytes(const Request& r) { return r.hardware ? r.hardware->cluster.
 void check(const Request& r, Parts parts) {
   const Plan& p = r.plan;
   check_layout(r);
-  if ((parts & (part::training | part::formulas)) != 0) check_sequence(r);
+  if ((parts & (part::training | part::formulas)) != 0) {
+    check_sequence(r);
+    check_trained(r);
+  }
   if ((parts & part::training) != 0) {
     check_batch(r);
     check_pipeline(r);
     check_sharding(r);
-    check_adapters(r);
     check_offload(r);
     check_weights(r);
   }

@@ -119,7 +119,9 @@ Section training_memory_section(const Request& r) {
   s.add("peak_bytes", "peak", m.peak, m.peak == m.total ? "" : "not all of it is alive at once");
   if (m.host != Bytes()) s.add("host_bytes", "on the host", m.host, offload_text(r.plan.offload) + "; per GPU");
   s.add("parameters", "", m.parameters, Unit::parameters);
-  if (trains_adapters(r.plan)) s.add("trained_parameters", "trained", m.trained, Unit::parameters, "adapters");
+  if (trains_part(r.plan))
+    s.add("trained_parameters", "trained", m.trained, Unit::parameters,
+          trains_adapters(r.plan) ? "adapters" : "the rest is frozen");
   add_capacity(s, r, m.peak, 1);
   return s;
 }
@@ -163,7 +165,7 @@ Section activations_section(const Request& r) {
   const bool whole =
       replica_devices(r.layout) == 1 && ranks(r.layout, Group::expert) == 1 && r.layout.zero == Zero::none;
   if (p.precision.format().element_bits == 16 && whole && p.master && p.weight_precision == p.precision &&
-      !recomputes_partly(p) && !trains_adapters(p) && !p.offload.any()) {
+      !recomputes_partly(p) && !trains_part(p) && !p.offload.any()) {
     // With a float32 master copy, 16 bits cost 2 bytes more per parameter in states and save activations.
     const Count saved = (kept_with(r, dtypes::fp32, p.recompute) - kept_with(r, p.precision, p.recompute)).value;
     const Count params = parameters(r.model.arch).total;

@@ -22,7 +22,7 @@ const Prices& KeySearch::prices(bool accumulate) {
 
 const RowTimes& KeySearch::rows(bool sharded, Efficiency e) {
   // What travels to the host depends on the stage, and whether frozen weights are gathered.
-  const bool by_stage = sharded && (space_.plan.offload.any() || trains_adapters(space_.plan));
+  const bool by_stage = sharded && (space_.plan.offload.any() || trains_part(space_.plan));
   const std::size_t kind = by_stage ? static_cast<std::size_t>(layout_.zero) : sharded ? 1 : 0;
   std::optional<RowTimes>& r = rows_[kind][static_cast<std::size_t>(e)];
   if (!r) r = row_times(*prices_, plan_, layout_, *links_, e);

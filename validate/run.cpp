@@ -43,6 +43,7 @@ void check_training(const Plan& p) {
   if (trains_adapters(p)) refuse("it trains the whole model; leave out --lora");
   if (!p.documents.empty()) refuse("a sequence is one document to it; leave out --documents");
   if (p.offload.any()) refuse("it holds all on its device; leave out --offload");
+  if (!p.frozen.empty()) refuse("it trains the whole model; leave out --freeze");
   if (recomputes_partly(p))
     refuse("it recomputes nothing, the attention core or every layer; give --recompute none, selective or full");
   if (p.mla == Mla::absorbed) refuse("absorbed latent attention has no backward pass; add --infer or leave out --mla");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "calc/gradient_flow.hpp"
 #include "calc/roofline.hpp"
 #include "calc/train.hpp"
 #include "report/explain/merged_terms.hpp"
@@ -26,7 +27,11 @@ Count layers_again(const Setting& s, const OperatorRow& row) {
   if (!row.again) return 0;
   const Plan& p = s.plan();
   if (!recomputes_block(p)) return row.segment.repeats;
-  return layers_in(row.segment.layer, first_layers(whole_model(layer_kinds(s.arch())), p.recompute_layers));
+  const Partition& chunks = s.train().partition;
+  Count n = 0;
+  for (Count q = 0; q < chunks.size(); ++q)
+    n += layers_in(row.segment.layer, first_layers(chunks[q], p.recompute_layers));
+  return n;
 }
 
 std::vector<Run> runs(const Setting& s, const Pass& pass) {
@@ -35,8 +40,9 @@ std::vector<Run> runs(const Setting& s, const Pass& pass) {
     const Count layers = row.segment.repeats;
     all.push_back({row.op, layers + layers_again(s, row), Direction::forward});
     if (pass.phase != Phase::training) return;
-    all.push_back({row.op, layers, Direction::backward_input});
-    if (!is_exchange(all.back())) all.push_back({row.op, layers, Direction::backward_weight});
+    const bool exchange = is_exchange(all.back());
+    if (exchange || has_input_gradient(row.op)) all.push_back({row.op, layers, Direction::backward_input});
+    if (!exchange && has_backward(row.op)) all.push_back({row.op, layers, Direction::backward_weight});
   });
   return all;
 }

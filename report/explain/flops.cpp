@@ -59,12 +59,12 @@ Formula core(S s) { return with_documents(s, over_pairs(s, core_width(s), s.plan
 Formula head(S s) { return {(Expr(2) * s.tokens() * n(s).D_e * n(s).V).text()}; }
 /// Two products for the one of forward; frozen matrices have no gradient of their own.
 Formula backward(S s) {
-  if (trains_adapters(s.plan()))
-    return from_engine(s, "F_back", "FLOPs of the gradients of inputs, and of the adapters", "flops.backward");
+  if (trains_part(s.plan()))
+    return from_engine(s, "F_back", "FLOPs of the gradients of inputs, and of what is trained", "flops.backward");
   return {"2*F_fwd"};
 }
 Formula recompute(S s) {
-  if (trains_adapters(s.plan()) || recomputes_partly(s.plan()))
+  if (trains_part(s.plan()) || recomputes_partly(s.plan()))
     return from_engine(s, "F_again", "forward FLOPs of the operators that run again, all layers", "flops.recompute");
   switch (s.plan().recompute) {
     case Recompute::none:
@@ -80,7 +80,7 @@ Formula recompute(S s) {
 /// Forward, backward and what is recomputed of the kernels' own core.
 Formula executed(S s) {
   const Plan& p = s.plan();
-  if (trains_adapters(p) || recomputes_partly(p))
+  if (trains_part(p) || recomputes_partly(p))
     return from_engine(s, "F_done", "FLOPs that the kernels of all passes do, those that run again among them",
                        "flops.executed");
   const bool flash = p.attention == AttentionImpl::flash;
@@ -95,8 +95,9 @@ Formula executed(S s) {
 
 /// Muon's iterations, of all matrices of the blocks.
 Formula optimizer(S s) {
-  if (trains_adapters(s.plan()))
-    return from_engine(s, "F_ns", "FLOPs of Newton-Schulz iterations of the adapters", "flops.optimizer");
+  if (trains_part(s.plan()))
+    return from_engine(s, "F_ns", "FLOPs of Newton-Schulz iterations of the matrices that are trained",
+                       "flops.optimizer");
   return {textbook::newton_schulz_flops(s.arch(), n(s), Expr("k_ns", s.plan().newton_schulz_steps)).text(),
           {{"k_ns", "Newton-Schulz iterations", number_text(s.plan().newton_schulz_steps)}}};
 }

@@ -37,9 +37,8 @@ std::string repeats(S s) {
 /// Whether nothing but one GPU's work, or that of a tensor-parallel group, is in the step.
 bool is_one_group(S s) {
   const Layout& l = s.layout();
-  return ranks(l, Group::pipeline) == 1 && ranks(l, Group::data) == 1 && !folds_experts(l) &&
-         !trains_adapters(s.plan()) && !s.plan().offload.any() && s.plan().optimizer != Optimizer::muon &&
-         (!s.tensor_parallel() || is_one_ring(s));
+  return ranks(l, Group::pipeline) == 1 && ranks(l, Group::data) == 1 && !folds_experts(l) && !trains_part(s.plan()) &&
+         !s.plan().offload.any() && s.plan().optimizer != Optimizer::muon && (!s.tensor_parallel() || is_one_ring(s));
 }
 
 /// States are read and written once; weights are read too where there is no master copy.
@@ -50,7 +49,7 @@ std::string optimizer_text(S s, bool bound) {
 /// The same where every rank updates a share, or stages hold different states: the mean over the stages.
 Formula update_time(S s) {
   const bool muon = s.plan().optimizer == Optimizer::muon;
-  if (!muon && !trains_adapters(s.plan()) && !s.plan().offload.any() && ranks(s.layout(), Group::pipeline) == 1 &&
+  if (!muon && !trains_part(s.plan()) && !s.plan().offload.any() && ranks(s.layout(), Group::pipeline) == 1 &&
       s.layout().zero == Zero::none)
     return {optimizer_text(s, false)};
   if (muon)
@@ -104,7 +103,7 @@ Formula expert_messages(S s) {
 }
 Formula tensor_messages(S s) {
   if (s.tensor_parallel() && !is_one_group(s) &&
-      (ranks(s.layout(), Group::pipeline) > 1 || !is_one_ring(s) || trains_adapters(s.plan()) ||
+      (ranks(s.layout(), Group::pipeline) > 1 || !is_one_ring(s) || trains_part(s.plan()) ||
        s.plan().optimizer == Optimizer::muon))
     return from_engine(s, "t_tp",
                        "exchanges of tensor-parallel ranks in all layers, the sum of the gradients that they share, "

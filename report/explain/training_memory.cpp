@@ -16,7 +16,7 @@ using S = const Setting&;
 /// textbook's formulas know nothing.
 bool is_beyond_textbook(S s) {
   const Layout& l = s.layout();
-  return ranks(l, Group::pipeline) > 1 || folds_experts(l) || ranks(l, Group::context) > 1 || trains_adapters(s.plan());
+  return ranks(l, Group::pipeline) > 1 || folds_experts(l) || ranks(l, Group::context) > 1 || trains_part(s.plan());
 }
 
 Formula held(S s) {
@@ -46,8 +46,9 @@ std::string weight_size(S s) {
   return number_text(static_cast<double>(training_weights(s.plan()).format().element_bits) / 8);
 }
 Formula weights_held(S s) {
-  if (trains_adapters(s.plan()))
-    return from_engine(s, "M_w", "frozen weights as they are stored, and adapters, bytes", "memory.weights_bytes");
+  if (trains_part(s.plan()))
+    return from_engine(s, "M_w", "frozen weights as they are stored, and those that are trained, bytes",
+                       "memory.weights_bytes");
   if (has_two_groups(s, Zero::weights))
     return from_engine(s, "M_w", "share of weights and of experts, bytes", "memory.weights_bytes");
   if (shared_numbers(s, Zero::weights) == "N_T") {
@@ -58,8 +59,8 @@ Formula weights_held(S s) {
 }
 
 Formula gradients_held(S s) {
-  if (trains_adapters(s.plan()))
-    return from_engine(s, "M_g", "gradients of the adapters, bytes", "memory.gradients_bytes");
+  if (trains_part(s.plan()))
+    return from_engine(s, "M_g", "gradients of what is trained, bytes", "memory.gradients_bytes");
   if (has_two_groups(s, Zero::gradients))
     return from_engine(s, "M_g", "share of gradients and of experts' gradients, bytes", "memory.gradients_bytes");
   return {product({"p_g", shared_numbers(s, Zero::gradients)})};
@@ -68,7 +69,7 @@ Formula gradients_held(S s) {
 Formula optimizer(S s) {
   const Plan& p = s.plan();
   const std::string n = shared_numbers(s, Zero::optimizer);
-  if (trains_adapters(p) || has_two_groups(s, Zero::optimizer) ||
+  if (trains_part(p) || has_two_groups(s, Zero::optimizer) ||
       (is_beyond_textbook(s) && (p.optimizer == Optimizer::adafactor || p.optimizer == Optimizer::muon)))
     return from_engine(s, "M_o", "the GPU's share of the optimizer's state, bytes", "memory.optimizer_bytes");
   const auto shared_out = [&](const std::string& numbers) {
@@ -131,7 +132,7 @@ std::string named_parts(S s) {
 
 Formula peak(S s) {
   if (ranks(s.layout(), Group::pipeline) > 1 || recomputes_block(s.plan()) || recomputes_groups(s.plan()) ||
-      s.plan().offload.activations.numerator > 0)
+      s.plan().offload.activations.numerator > 0 || !s.plan().frozen.empty())
     return {named_parts(s) + " + M_ws" + besides(s) + " - M_dead", [&] {
               std::vector<Symbol> all = besides_symbols(s);
               const Row *sum = s.row("memory.total_bytes"), *most = s.row("memory.peak_bytes");
@@ -180,10 +181,11 @@ constexpr Definition training_memory_table[] = {
      "Megatron (arXiv:1909.08053); Goon (2.12)"},
     {"memory.trained_parameters", "parameters that are trained", "parameters",
      [](S s) {
-       return from_engine(s, "N_lora", "sum over the target matrices (in, out) of rank x (in + out)",
+       const char* of_adapters = "sum over the target matrices (in, out) of rank x (in + out)";
+       return from_engine(s, "N_trained", trains_adapters(s.plan()) ? of_adapters : "parameters less the frozen ones",
                           "memory.trained_parameters");
      },
-     "the adapters' alone", "LoRA (arXiv:2106.09685)", "--lora RANK"},
+     "the adapters' alone; with --freeze what it leaves", "LoRA (arXiv:2106.09685)", "--lora RANK or --freeze PARTS"},
     {"memory.weights_bytes", "weights", "bytes",
      [](S s) { return on_device(weights_held(s), s.plan().offload.weights); }, shared,
      "Goon (2.1), (2.3); ZeRO arXiv:1910.02054"},
@@ -256,7 +258,7 @@ textbook::StoredSum<Expr> kept(S s, const What& what) {
 }
 template <class What>
 Formula kept_bytes(S s, const What& what, const char* path) {
-  if (is_beyond_textbook(s) && ranks(s.layout(), Group::pipeline) == 1)
+  if (trains_part(s.plan()) || (is_beyond_textbook(s) && ranks(s.layout(), Group::pipeline) == 1))
     return from_engine(s, "M_kept", "sum over the GPU's operators of what backward needs, bytes", path);
   return {kept(s, what).bytes(compute_bytes(s)).text()};
 }

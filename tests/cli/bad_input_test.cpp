@@ -275,6 +275,23 @@ TEST_CASE("a layout that cannot be is refused with the smallest change that mend
           "--optimizer: expected adam, adam8bit, sgd, momentum, adafactor, lion or muon, got \"moun\"");
   refused("train llama-3-8b --hardware h100 --optimizer muon --offload optimizer",
           "--offload optimizer updates on the host, and muon's products need the device; leave it out");
+  const std::string freeze = "train llama-3.1-8b --hardware h100 --freeze ";
+  refused(freeze + "layers:30-40", "--freeze layers:40: llama-3.1-8b has layers 0 to 31; give these");
+  refused(freeze + "layers:9-3",
+          "--freeze: expected layers from a lower to a higher number (layers:0-15), got \"9-3\"");
+  refused(freeze + "layers:2000", "--freeze: layer 2000 is beyond the 1024 that a model can have");
+  refused(freeze + "layers:-3", "--freeze: expected a whole number (8192, 8k, 8Ki, 300B, 3e11), got \"\"");
+  refused(freeze + "atention",
+          "--freeze: expected embedding, head, attention, mlp, experts, router, norm or layers:A-B, joined by ',', got "
+          "\"atention\"");
+  refused(freeze + "experts", "--freeze experts: llama-3.1-8b has no weights of that kind; leave it out");
+  refused(freeze + "embedding,head,attention,mlp,norm",
+          "--freeze embedding,head,attention,mlp,norm leaves nothing of llama-3.1-8b to train; leave a part out");
+  refused(freeze + "embedding --lora 8", "--lora freezes all but its adapters; leave out --freeze");
+  refused("flops gpt2 --freeze head", "--freeze head: the head of gpt-2-124m is its token table; give embedding");
+  const test::Ran whole = test::llmcalc("validate docs/examples/tiny-llama.json --freeze embedding --train");
+  CHECK(whole.code == 2);
+  CHECK(whole.err.find("it trains the whole model; leave out --freeze") != std::string::npos);
   const test::Ran muon = test::llmcalc("validate docs/examples/tiny-llama.json --optimizer muon --train");
   CHECK(muon.code == 2);
   CHECK(muon.err.find("it knows the optimizers adam, momentum and sgd") != std::string::npos);

@@ -66,6 +66,7 @@ Words values(const Option& o) {
   if (o.value == "X") return {"0.5", "0.1", "1.5", "100"};
   if (o.value == "HW") return {"a100"};
   if (o.value == "0..3") return {"1"};
+  if (o.value == "PARTS") return {"attention", "embedding,layers:0-3"};
   if (o.value == "NAME") return {"zb-h1"};
   if (o.value == "ORDER") return {"dp-tp-cp-ep-pp"};
   if (o.value == "N,N,...") return {"9,7,8,8"};

@@ -161,6 +161,19 @@ TEST_CASE("a search under LoRA shards frozen weights where they are numbers of o
   CHECK_FALSE(shards());
 }
 
+TEST_CASE("a search with frozen parts finds what train finds, every stage of ZeRO by itself", "[search]") {
+  Space s = space_of(with_layers(even(), 6), 8, 0, 512, 16);
+  s.plan.frozen = {.parts = FreezePart::embedding, .layers = LayerSet::all(3)};
+  s.best = 1000;
+  s.cluster.device.memory = Bytes(Count{1} << 40);
+  const SearchResult r = search(s);
+  CHECK(!r.best.empty());
+  for (const Found& f : r.best) CHECK(f == trained(s, f.candidate));
+  s.plan.frozen = {};
+  s.plan.optimizer = Optimizer::muon;
+  for (const Found& f : search(s).best) CHECK(f == trained(s, f.candidate));
+}
+
 TEST_CASE("where all layers' tensors do not fit, recomputing a block of them is faster than recomputing all",
           "[search]") {
   Space s = space_of(with_layers(llama31_8b(), 16), 4, 0, 4096, 32);
