@@ -73,7 +73,7 @@ Arch deepseek_v3() {
   a.heads = a.kv_heads = 128;
   a.latent = {.q_rank = 1536, .kv_rank = 512, .nope_dim = 128, .rope_dim = 64, .v_dim = 128};
   a.mlp_width = 18432;
-  a.moe = {.experts = 256, .top_k = 8, .width = 2048, .shared_experts = 1, .shared_width = 2048};
+  a.moe = {.experts = 256, .top_k = 8, .width = 2048, .shared_experts = 1, .shared_width = 2048, .layers = {}};
   for (Count i = 3; i < 61; ++i) a.moe.layers.insert(i);
   return a;
 }
