@@ -26,7 +26,7 @@ struct ChunkSeconds {
   // Duration of the same exchanges without any compute:
   Seconds gather;     ///< all-gather of the weights, before the first forward
   Seconds reduction;  ///< reduction of all gradients
-  // Of gradients that go to the host once per step:
+  // Transfers of gradients to the host, where they go there once per step:
   Seconds landing{};    ///< time from the end of the last backward until all are there, with full overlap
   Seconds passing{};    ///< the same from when their reduction begins, if all of them are ready then
   Seconds down{};       ///< the transfers alone

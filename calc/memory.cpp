@@ -59,7 +59,7 @@ class ChunkTensors {
     return kept;
   }
   Bytes here(Bytes kept) const { return kept - share_of(kept, away_); }
-  /// What a layer of a kind keeps that runs again; nothing where backward does not pass.
+  /// Bytes that a recomputed layer keeps: its input, or nothing where no gradient passes through it.
   Bytes input_of(std::size_t k) const { return p_.layer(k).backward ? p_.layer(k).alive.input : Bytes(); }
   /// Calls f(bytes, n) for n layers of a kind that keep so much each.
   template <typename F>

@@ -80,7 +80,7 @@ struct LargestLayer {
     experts = std::max(experts, one.experts);
   }
 };
-/// Of the layer that has most of them.
+/// The most numbers of one layer: its own, those of its divided experts, or both.
 constexpr Count most_of(const LargestLayer& n, bool own, bool experts) {
   if (own) return experts ? n.all : n.own;
   return experts ? n.experts : 0;
@@ -91,7 +91,7 @@ struct Travelling {
   LargestLayer largest{};
 };
 
-/// What the states of a rank follow from, however they are sharded.
+/// Sums over a rank's rows, from which its states follow under any sharding.
 struct HeldSums {
   Learned all{}, experts{};          ///< the rank's numbers, and divided experts among them
   Bytes frozen{}, frozen_experts{};  ///< weights that are not trained, without and of divided experts
@@ -104,13 +104,13 @@ HeldSums held_sums(const Prices& prices, const HeldRows& rows);
 States training_states(const HeldSums& sums, const Plan& plan, const Layout& layout);
 States updated_states(const HeldSums& sums, const Plan& plan, const Layout& layout);
 
-/// What a rank keeps of its micro-batches at its worst moment, and what is alive besides: the most that a chunk of
-/// which it keeps something needs above what that keeps.
+/// Activations of a rank at its worst moment: `kept` for the backward passes of its micro-batches, and `rest`, which a
+/// running chunk needs beside them, of the chunk that needs most.
 struct StageAlive {
   Bytes kept{}, rest{}, logits{};
   Bytes host{}, transit{};  ///< activations on the host, and on their way
 };
-/// What a chunk adds to it.
+/// Activations of one micro-batch in one chunk.
 struct ChunkAlive {
   Bytes kept{}, for_weights{}, rest{}, logits{};
   Bytes host{}, transit{};

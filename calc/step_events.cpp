@@ -139,7 +139,7 @@ class StepBuilder {
     done_.push_back(rest);
   }
 
-  /// Of a rank's gradients: those of the chunks before `chunk` are reduced one after another before its own are.
+  /// Adds the transfers of a rank's gradients to the host. Its chunks' gradients are reduced one after another.
   void add_landing(Count rank, Seconds later) {
     const std::vector<Local> order = by_end(rank);
     const Seconds held = later + (1 - s_.hidden) * unhidden_landing(order);

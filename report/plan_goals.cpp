@@ -90,7 +90,7 @@ json::Value goal_json(const Request& r, const Space& space, const Evaluated& e, 
           {"command", command_of(r, c)}};
 }
 
-/// Of a search that was ended early, "so far" is all that can be said.
+/// A search that was stopped cannot say that no plan fits.
 std::string nothing_fits(const SearchResult& found) {
   return found.stopped ? "stopped before a plan was found" : "no plan fits";
 }

@@ -85,7 +85,7 @@ bool shards_evenly(const Layout& l) {
   return all % l.hsdp == 0 && ranks(l, Group::shard) == l.hsdp;
 }
 
-/// Of all but the pipeline's schedule and chunks.
+/// The objection to a layout, whatever its schedule and chunks.
 Objection grid_objection(const Arch& arch, const Plan& plan, const Layout& l, const Cluster& cluster) {
   if (plan.global_batch % mul(plan.micro_batch, replicas(l)) != 0) return {.obstacle = Obstacle::batch};
   if (const LayoutFlaw f = flaw(arch, l, plan.seq); f != LayoutFlaw::none)

@@ -92,7 +92,7 @@ struct Objection {
 };
 Objection objection(const Space& space, const Candidate& c);
 Objection objection(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster);
-/// Of all but the pipeline's schedule and chunks.
+/// The objection to a layout, whatever its schedule and chunks.
 Objection layout_objection(const Space& space, const Candidate& c);
 
 /// Whether ZeRO changes anything: there are ranks to share states out to, or a host where its gradients lie.

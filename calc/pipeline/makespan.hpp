@@ -47,7 +47,7 @@ class MakespanRoom {
     Count weights = 0;  ///< gradients of weights done, in automatic schedules
     double first = 0, last = 0;
   };
-  /// Of GPipe: a rank's forwards or gradients. It opens, and jobs come so long after they left the station before.
+  /// A rank's forwards or backwards under GPipe: when it opens, how long a job travels to it, and how long it takes.
   struct Station {
     double opens = 0, latency = 0, seconds = 0;
   };
@@ -72,7 +72,7 @@ class MakespanRoom {
 };
 
 /// Precondition: the pipeline has no flaw, and there is a time for each chunk and boundary.
-/// Of an automatic schedule the room holds the slots afterwards, without rounds that were left out because they repeat.
+/// Afterwards the room holds the slots of an automatic schedule, without the rounds that repeat.
 Makespan makespan(const Pipeline& p, const PipelineTimes& t, MakespanRoom& room);
 
 /// The same with no round left out, so that the room holds all slots of an automatic schedule.

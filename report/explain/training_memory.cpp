@@ -33,7 +33,7 @@ std::string shared_numbers(S s, Zero from) {
 /// The same where experts are divided, which fewer ranks share out.
 bool has_two_groups(S s, Zero from) { return s.layout().zero >= from && folds_experts(s.layout()); }
 
-/// Of bytes, those that do not lie on the host.
+/// The bytes that stay on the device.
 Formula on_device(Formula f, Ratio away) {
   if (away.numerator == 0) return f;
   const std::string all = "(" + f.expression + ")";
