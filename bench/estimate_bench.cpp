@@ -1,17 +1,17 @@
 /// One full estimate: the price of a query once the program runs, and of one plan in a search over plans.
 ///
 /// Goals, on one core of a current server, release build:
-///   time         of Llama-3.1 405B: train() 4 microseconds, infer() 5, assemble() 600 nanoseconds; printed, never
-///   judged allocations  0 in each; anything else ends the program with 1
+///   time         of Llama-3.1 405B: train() 4 microseconds, infer() 5, assemble() 600 ns; printed, never judged
+///   allocations  0 in each; anything else ends the program with 1
 
 #include <benchmark/benchmark.h>
 
 #include <iostream>
 
 #include "bench/allocations.hpp"
-#include "bench/archs.hpp"
 #include "calc/infer.hpp"
 #include "calc/train.hpp"
+#include "tests/calc/engine_archs.hpp"
 
 namespace llmcalc::bench {
 namespace {
@@ -56,14 +56,14 @@ void measure(benchmark::State& state, const F& f) {
 // range(0) is the number of tensor-parallel ranks.
 
 void training(benchmark::State& state) {
-  const Arch arch = llama_405b();
+  const Arch arch = test::llama31_405b();
   const Plan p = plan();
   const Layout l = layout(state.range(0));
   const Cluster c = h100();
   measure(state, [&] { return train(arch, p, l, c); });
 }
 void inference(benchmark::State& state) {
-  const Arch arch = llama_405b();
+  const Arch arch = test::llama31_405b();
   const Plan p = plan();
   const Layout l = layout(state.range(0));
   const Cluster c = h100();
@@ -74,7 +74,7 @@ void assembling(benchmark::State& state) {
   const Plan p = plan();
   const Layout l = layout(state.range(0));
   const Cluster c = h100();
-  const Prices prices = price(llama_405b(), p, l, c.device);
+  const Prices prices = price(test::llama31_405b(), p, l, c.device);
   measure(state, [&] { return assemble(prices, p, l, c); });
 }
 

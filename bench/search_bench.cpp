@@ -9,32 +9,15 @@
 #include <iostream>
 
 #include "bench/allocations.hpp"
-#include "bench/archs.hpp"
 #include "search/search.hpp"
+#include "tests/calc/engine_archs.hpp"
 
 namespace llmcalc::bench {
 namespace {
 
-/// GPT-3 175B (arXiv:2005.14165, table 2.1).
-Arch gpt3() {
-  Arch a;
-  a.layers = 96;
-  a.hidden = a.embedding_width = 12288;
-  a.vocabulary = 50257;
-  a.context = 2048;
-  a.heads = a.kv_heads = 96;
-  a.head_dim = 128;
-  a.mlp_width = 49152;
-  a.qkv_bias = a.attention_out_bias = a.mlp_bias = true;
-  a.position = Position::learned;
-  a.position_rows = 2048;
-  a.tied_head = true;
-  return a;
-}
-
 /// DeepSeek-V2's sizes (arXiv:2405.04434), all layers with experts.
 Arch experts() {
-  Arch a = llama_405b();
+  Arch a = test::llama31_405b();
   a.layers = 60;
   a.hidden = a.embedding_width = 5120;
   a.vocabulary = 102400;
@@ -91,9 +74,9 @@ void run(benchmark::State& state, const Space& s) {
   state.counters["plans/s"] = benchmark::Counter(assembled, benchmark::Counter::kIsIterationInvariantRate);
 }
 
-void gpt3_64(benchmark::State& state) { run(state, space(gpt3(), 64, 2048, 1536)); }
-void gpt3_1024(benchmark::State& state) { run(state, space(gpt3(), 1024, 2048, 1536)); }
-void llama_512(benchmark::State& state) { run(state, space(llama_405b(), 512, 8192, 512)); }
+void gpt3_64(benchmark::State& state) { run(state, space(test::gpt3_175b(), 64, 2048, 1536)); }
+void gpt3_1024(benchmark::State& state) { run(state, space(test::gpt3_175b(), 1024, 2048, 1536)); }
+void llama_512(benchmark::State& state) { run(state, space(test::llama31_405b(), 512, 8192, 512)); }
 void experts_256(benchmark::State& state) { run(state, space(experts(), 256, 4096, 1024)); }
 
 BENCHMARK(gpt3_64)->Unit(benchmark::kMillisecond);

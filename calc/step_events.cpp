@@ -157,7 +157,7 @@ class StepBuilder {
       }
     }
   }
-  /// What the transfers to the host take less than all of their seconds, at full overlap.
+  /// Seconds of the transfers to the host that run beside other work at full overlap.
   Seconds unhidden_landing(const std::vector<Local>& order) {
     Seconds network, host, all;
     for (const Local& c : order) {

@@ -1,6 +1,6 @@
 #pragma once
-/// Small architectures for the engine's tests: widths are distinct primes where a count is made by hand, and powers of
-/// two where ranks must divide them. And how to read a list of operators.
+/// Architectures for the engine's tests and benchmarks: widths are distinct primes where a count is made by hand, and
+/// powers of two where ranks must divide them. And how to read a list of operators.
 
 #include <string>
 #include <vector>
@@ -102,6 +102,15 @@ inline Arch llama31_70b() {
   a.hidden = a.embedding_width = 8192;
   a.heads = 64;
   a.mlp_width = 28672;
+  return a;
+}
+/// arXiv:2407.21783, table 3.
+inline Arch llama31_405b() {
+  Arch a = llama31_8b();
+  a.layers = 126;
+  a.hidden = a.embedding_width = 16384;
+  a.heads = 128;
+  a.mlp_width = 53248;
   return a;
 }
 inline Arch gpt3_175b() {

@@ -57,14 +57,6 @@ const Model deepseek_matrices{{61, 1, 1536, 7168},     {61, 1, 1536, 128 * 192},
                               {61, 1, 512, 128 * 256}, {61, 1, 7168, 128 * 128},  {3, 3, 7168, 18432},
                               {58, 1, 256, 7168},      {58, 256 * 3, 2048, 7168}, {58, 3, 2048, 7168}};
 
-Arch llama405() {
-  Arch a = llama31_8b();
-  a.layers = 126;
-  a.hidden = a.embedding_width = 16384;
-  a.heads = 128;
-  a.mlp_width = 53248;
-  return a;
-}
 Arch deepseek_v3() {
   Arch a = even_latent();
   a.layers = 61;
@@ -86,7 +78,7 @@ struct Known {
 std::vector<Known> known() {
   return {{"GPT-3", gpt3_175b(), gpt3_matrices},
           {"Llama-3.1-8B", llama31_8b(), llama8_matrices},
-          {"Llama-3.1-405B", llama405(), llama405_matrices},
+          {"Llama-3.1-405B", llama31_405b(), llama405_matrices},
           {"Mixtral-8x7B", mixtral_8x7b(), mixtral_matrices},
           {"DeepSeek-V3", deepseek_v3(), deepseek_matrices}};
 }

@@ -115,20 +115,6 @@ TEST_CASE("Stated layers are taken as they are", "[cluster][partition]") {
   for (Count i = 0; i < 4; ++i) CHECK(e.partition[i].layers() == layers[static_cast<std::size_t>(i)]);
 }
 
-namespace {
-
-/// Llama-3.1-405B (arXiv:2407.21783, table 3).
-Arch llama31_405b() {
-  Arch a = llama31_70b();
-  a.layers = 126;
-  a.hidden = a.embedding_width = 16384;
-  a.heads = 128;
-  a.mlp_width = 53248;
-  return a;
-}
-
-}  // namespace
-
 TEST_CASE("Llama-3.1-405B's 126 layers on 16 stages are one less at both ends", "[cluster][partition]") {
   // arXiv:2407.21783, section 3.3.2: one layer less for the first and for the last stage
   Plan p;
