@@ -27,7 +27,7 @@ Ratio read_part(std::string_view text, std::string_view where) {
   constexpr Count parts = 1'000'000;
   const double x = parse_real(text, where);
   const Count n = x <= 1 ? std::llround(x * static_cast<double>(parts)) : 0;
-  if (n < 1) refuse_value(where, "a fraction above 0 and at most 1, in millionths", text);
+  if (n < 1) refuse_value(where, "a fraction above 0 and at most 1, of at most six decimals", text);
   const Count common = std::gcd(n, parts);
   return {n / common, parts / common};
 }

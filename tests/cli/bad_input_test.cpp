@@ -141,8 +141,9 @@ TEST_CASE("a malformed number, or one of the wrong kind, is refused and never tr
           "--offload: expected activations, optimizer or weights, each with a fraction if not all of it "
           "(optimizer:0.5), got \"cache\"");
   for (const char* f : {"0", "1.5", "0.0000001"})
-    refused(train + "--offload optimizer:" + f,
-            fmt::format("--offload: expected a fraction above 0 and at most 1, in millionths, got \"{}\"", f));
+    refused(
+        train + "--offload optimizer:" + f,
+        fmt::format("--offload: expected a fraction above 0 and at most 1, of at most six decimals, got \"{}\"", f));
   refused(train + "--offload weights,weights:0.5", "--offload: weights is there twice; leave one out");
   refused(train + "--offload optimizer --optimizer sgd --master none",
           "--offload optimizer: this optimizer keeps no state without a master copy; leave it out");
