@@ -25,7 +25,7 @@ Cluster h100() {
   d.achieved.present = true;
   d.achieved.matmul = for_each_format(0.7);
   d.achieved.memory = 0.9;
-  d.achieved.link = 0.8;
+  d.achieved.links.inside = d.achieved.links.between = 0.8;
   return cluster(d, {.ranks = 8, .bandwidth = BytesPerSecond(450e9)});
 }
 

@@ -44,7 +44,7 @@ Cluster a100() {
   d.achieved.present = true;
   d.achieved.matmul = for_each_format(0.7);
   d.achieved.memory = 0.9;
-  d.achieved.link = 0.8;
+  d.achieved.links.inside = d.achieved.links.between = 0.8;
   Cluster c;
   c.device = d;
   c.levels.push({.ranks = 8, .bandwidth = BytesPerSecond(300e9), .latency = Seconds(3e-6)});

@@ -1,6 +1,7 @@
 #include "calc/assemble.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace llmcalc {
 
@@ -35,8 +36,8 @@ Ways ways(CollectiveOp op, Collectives chosen, bool outer, const Link& link) {
 /// One level after another, each with the share of the message that the levels inside leave to a rank.
 class Levels {
  public:
-  Levels(const Exchange& e, const Route& route, const Cluster& cluster, double link)
-      : e_(e), route_(route), cluster_(cluster), link_(link) {}
+  Levels(const Exchange& e, const Route& route, const Cluster& cluster, const LinkRates& reached)
+      : e_(e), route_(route), cluster_(cluster), reached_(reached) {}
   ExchangeTime by_rings() const {
     return sum([&](std::size_t i, double share) { return at(default_algorithm(e_.op), i, share); });
   }
@@ -50,29 +51,27 @@ class Levels {
     ExchangeTime t;
     double share = 1;
     for (std::size_t i = 0; i < cluster_.levels.size(); ++i) {
-      const ExchangeTime one = f(i, share);
-      t.waits += one.waits;
-      t.transfer += one.transfer;
+      t += f(i, share);
       share /= static_cast<double>(route_.ranks[i]);
     }
     return t;
   }
   ExchangeTime at(Algorithm a, std::size_t level, double share) const {
-    const ExchangeTime t = exchange_time(e_, a, route_.ranks[level], cluster_.levels[level]);
+    const ExchangeTime t = exchange_time(e_, a, route_.ranks[level], cluster_.levels[level], reached_, level > 0);
     return {t.waits, share * t.transfer};
   }
   ExchangeTime least(Collectives chosen, std::size_t level, double share) const {
     const Ways all = ways(e_.op, chosen, level > 0, cluster_.levels[level]);
     ExchangeTime best = at(all[0], level, share);
     for (const Algorithm a : all)
-      if (const ExchangeTime t = at(a, level, share); t.at(link_) < best.at(link_)) best = t;
+      if (const ExchangeTime t = at(a, level, share); t.total() < best.total()) best = t;
     return best;
   }
 
   const Exchange& e_;
   const Route& route_;
   const Cluster& cluster_;
-  double link_;
+  const LinkRates& reached_;
 };
 
 /// How an all-to-all differs from a message of its own to each rank.
@@ -87,8 +86,14 @@ Paths paths(const Exchange& e, double all, double node, Count most_nodes) {
   return {node, all / node, reached / static_cast<double>(e.routing.top_k)};
 }
 
+/// Latencies that messages to so many other ranks wait for, one after another.
+double rounds_to(double others, const LinkRates& reached) {
+  return reached.trees ? std::min(others, 2 * std::log2(others + 1) + 4) : others;
+}
+
 /// A message to every other rank, over the innermost level that joins the two.
-ExchangeTime all_to_all(const Exchange& e, const Route& route, const Cluster& cluster, Count most_nodes) {
+ExchangeTime all_to_all(const Exchange& e, const Route& route, const Cluster& cluster, Count most_nodes,
+                        const LinkRates& reached) {
   double all = 1, inside = 1, messages = static_cast<double>(e.messages);
   for (const Count n : route.ranks) all *= static_cast<double>(n);
   const Paths p = paths(e, all, static_cast<double>(route.ranks[0]), most_nodes);
@@ -97,8 +102,12 @@ ExchangeTime all_to_all(const Exchange& e, const Route& route, const Cluster& cl
     const double joined = inside * static_cast<double>(route.ranks[i]), others = joined - inside;
     if (joined == inside) continue;
     const Link& link = cluster.levels[i];
-    t.waits = std::max(t.waits, messages * (i > 0 ? others / p.ranks_reached : others) * link.latency);
-    t.transfer = std::max(t.transfer, (i > 0 ? p.between : p.inside) * (others / all) * (e.bytes / link.bandwidth));
+    const BytesPerSecond rate = (i > 0 ? reached.between : reached.inside) * link.bandwidth;
+    const double rounds = i > 0 ? others / p.ranks_reached : others;
+    const Seconds waits = std::max(rounds * link.latency,
+                                   rounds_to(rounds, reached) * (i > 0 ? reached.round_between : reached.round_inside));
+    t.waits = std::max(t.waits, messages * waits);
+    t.transfer = std::max(t.transfer, (i > 0 ? p.between : p.inside) * (others / all) * (e.bytes / rate));
     inside = joined;
   }
   return t;
@@ -106,32 +115,37 @@ ExchangeTime all_to_all(const Exchange& e, const Route& route, const Cluster& cl
 
 }  // namespace
 
-ExchangeTime exchange_time(const Exchange& e, const Layout& layout, const Cluster& cluster, double link) {
-  if (e.op == CollectiveOp::p2p) return exchange_time(e, ranks(layout, e.group), group_link(cluster, layout, e.group));
+namespace {
+ExchangeTime started_exchange(const Exchange& e, const Layout& layout, const Cluster& cluster,
+                              const LinkRates& reached) {
+  if (e.op == CollectiveOp::p2p)
+    return exchange_time(e, default_algorithm(e.op), ranks(layout, e.group), group_link(cluster, layout, e.group),
+                         reached, !is_inside(cluster, layout, e.group));
   const Route r = route(cluster, layout, e.group);
-  if (e.op == CollectiveOp::all_to_all) return all_to_all(e, r, cluster, layout.expert_nodes);
-  const Levels levels(e, r, cluster, link);
+  if (e.op == CollectiveOp::all_to_all) return all_to_all(e, r, cluster, layout.expert_nodes, reached);
+  const Levels levels(e, r, cluster, reached);
   return layout.collectives == Collectives::ring ? levels.by_rings() : levels.by(layout.collectives);
 }
+}  // namespace
 
-ExchangeTime exchange_time(const Exchanges& all, const Layout& layout, const Cluster& cluster, double link) {
+ExchangeTime exchange_time(const Exchange& e, const Layout& layout, const Cluster& cluster, const LinkRates& reached) {
+  ExchangeTime t = started_exchange(e, layout, cluster, reached);
+  if (ranks(layout, e.group) > 1) t.waits += static_cast<double>(e.messages) * reached.start;
+  return t;
+}
+
+ExchangeTime exchange_time(const Exchanges& all, const Layout& layout, const Cluster& cluster,
+                           const LinkRates& reached) {
   ExchangeTime t;
-  for (const Exchange& e : all) {
-    const ExchangeTime one = exchange_time(e, layout, cluster, link);
-    t.waits += one.waits;
-    t.transfer += one.transfer;
-  }
+  for (const Exchange& e : all) t += exchange_time(e, layout, cluster, reached);
   return t;
 }
 
 PassTime pass_time(const PassSum& sum, const Prices& prices, const Plan& plan, const Layout& layout,
                    const Cluster& cluster) {
-  const bool chosen_by_rate = prices.estimated && layout.collectives == Collectives::fastest;
-  const ExchangeTime exchanged = exchange_time(sum.exchanges, layout, cluster);
   const auto at = [&](const Rates& r, const Time& by_operator) {
     Time t = plan.roofline == Roofline::step ? step_time(by_operator.compute, sum.cost, r) : by_operator;
-    const ExchangeTime own = chosen_by_rate ? exchange_time(sum.exchanges, layout, cluster, r.link) : exchanged;
-    t.communication += (1 - hidden_inside(plan)) * own.at(r.link);
+    t.communication += (1 - r.hidden_inside) * exchange_time(sum.exchanges, layout, cluster, r.links).total();
     return t;
   };
   const Time bound = at(prices.bound_rates, sum.bound);

@@ -33,8 +33,7 @@ PassTime pass_time(const PassSum& sum, const Prices& prices, const Plan& plan, c
 ///                the message up one and down again, in the limit of long messages
 ///   in network   M' / B and 2 latencies, on levels whose switches reduce; there reduce-scatter and all-gather take as
 ///                long as a ring's, with 1 latency
-///   fastest      on each level the least of these and the ring; `link`: the achieved share of the links' bandwidth at
-///                which times are compared
+///   fastest      on each level the least of these and the ring, at the rates that links reach
 ///   all-to-all: each rank sends M/(g n) to every other; the levels work side by side, so the slowest counts; tokens on
 ///   their way to experts of a limited number of nodes as calc/parallel/expert.hpp has it, a node being what the
 ///   innermost level joins
@@ -43,12 +42,14 @@ PassTime pass_time(const PassSum& sum, const Prices& prices, const Plan& plan, c
 /// (double binary trees between nodes, src/graph/tuning.cc) and 2.17 (NVLink SHARP). Left out: NCCL's protocols, whose
 /// thresholds and bandwidths are fitted to each generation of GPUs, and none of which is faster than what is here: the
 /// latency of the one for short messages, the bandwidth of the one for long ones.
-ExchangeTime exchange_time(const Exchange& e, const Layout& layout, const Cluster& cluster, double link = 1);
+ExchangeTime exchange_time(const Exchange& e, const Layout& layout, const Cluster& cluster,
+                           const LinkRates& reached = {});
 /// Whether the time of an operation is linear in its messages and bytes: the algorithm does not depend on the size.
 constexpr bool is_linear(CollectiveOp op, Collectives c) {
   return c != Collectives::fastest || op == CollectiveOp::p2p || op == CollectiveOp::all_to_all;
 }
 /// Time of the exchanges of several groups, one after another.
-ExchangeTime exchange_time(const Exchanges& all, const Layout& layout, const Cluster& cluster, double link = 1);
+ExchangeTime exchange_time(const Exchanges& all, const Layout& layout, const Cluster& cluster,
+                           const LinkRates& reached = {});
 
 }  // namespace llmcalc

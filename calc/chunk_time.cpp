@@ -204,6 +204,9 @@ ChunkSeconds chunk_seconds(const Prices& prices, const RowTimes& times, const La
                            Count micro_batches) {
   const ChunkClock clock(prices, times, chunk, times.hidden), overlapping(prices, times, chunk, 1);
   ChunkSeconds s = seconds_of(clock, overlapping, layout, micro_batches, times.lands);
+  s.sending = layout.chunks > 1 ? times.send_of_chunks : times.send;
+  s.forward += s.sending;
+  s.backward_input += s.sending;
   if (!pairs_experts(layout)) return s;
   const ChunkClock apart(prices, times, chunk, times.hidden, true);
   const ChunkSeconds alone = seconds_of(apart, overlapping, layout, micro_batches);

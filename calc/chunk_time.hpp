@@ -20,6 +20,7 @@ struct PairedWork {
 struct ChunkSeconds {
   Seconds forward, backward_input, backward_weight;  ///< with the waits for weights and gradients
   Seconds waiting;                                   ///< these waits
+  Seconds sending{};  ///< the part of forward, and as much of backward, that waits for messages between stages
   // Exposed once per step, with full overlap:
   Seconds gathering;  ///< delay of the first forward, which waits for weights from the ranks that updated them
   Seconds reducing;   ///< time from the end of the last backward until all gradients are summed

@@ -47,6 +47,10 @@ bool holds_choices(const Cluster& c, const Layout& l, const Moe& moe) {
   return mul(std::min(l.expert_nodes, nodes), moe.experts) >= mul(moe.top_k, nodes);
 }
 
+bool is_inside(const Cluster& c, const Layout& l, Group g) {
+  return !c.levels.empty() && (c.levels[0].ranks == 0 || span(l, g) <= c.levels[0].ranks);
+}
+
 Link group_link(const Cluster& c, const Layout& l, Group g) { return joining_link(c, span(l, g)); }
 
 }  // namespace llmcalc

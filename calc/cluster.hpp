@@ -33,6 +33,9 @@ bool reduces(const Cluster& c);
 /// Whether the nodes to which a token may go hold as many experts as it is sent to (Layout::expert_nodes).
 bool holds_choices(const Cluster& c, const Layout& l, const Moe& moe);
 
+/// Whether the innermost level joins all ranks of a group.
+bool is_inside(const Cluster& c, const Layout& l, Group g);
+
 /// The link that all ranks of a group share: the slowest level of its route, over which a flat ring runs.
 Link group_link(const Cluster& c, const Layout& l, Group g);
 

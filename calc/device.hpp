@@ -4,6 +4,7 @@
 #include <array>
 
 #include "calc/dtype.hpp"
+#include "calc/software.hpp"
 #include "calc/units.hpp"
 
 namespace llmcalc {
@@ -14,6 +15,17 @@ struct Link {
   BytesPerSecond bandwidth;
   Seconds latency;
   bool reduces = false;  ///< its switches sum what ranks send, and send the sum to all of them
+};
+
+/// What collectives reach on links. Every default is that of an ideal link.
+struct LinkRates {
+  double inside = 1, between = 1;  ///< achieved share of the bandwidth: on the innermost level, and on the others
+  Seconds round_inside{}, round_between{};  ///< of one round; what the link itself states, where that is longer
+  Seconds start{};                          ///< to start a collective
+  /// Whether short messages travel over trees between nodes: no collective of n ranks then waits longer than for 2
+  /// log2(n) + 4 rounds in each of its passes.
+  bool trees = false;
+  constexpr bool operator==(const LinkRates&) const = default;
 };
 
 /// FLOP/s of attention's core, its memory time included; forward 0: as a matmul; backward 0: as forward.
@@ -29,13 +41,14 @@ constexpr std::array<T, peak_count> for_each_format(T x) {
   return all;
 }
 
-/// Measured fractions of the datasheet's peaks, never guesses. A field that was not measured has the value that leaves
-/// it out.
+/// Fractions of the datasheet's peaks: measured on the device, or estimated from its architecture and the software that
+/// runs on it. A field that is not known has the value that leaves it out.
 struct Achieved {
   bool present = false;
   std::array<double, peak_count> matmul = for_each_format(1.0);  ///< achieved / peak FLOP/s of a large matmul
   double memory = 1;                                             ///< achieved / peak bytes/s of a large copy
-  double link = 1;                                               ///< achieved / peak bytes/s of a large all-reduce
+  LinkRates links{};                                             ///< of collectives
+  Software software{};                                           ///< that runs on it
   Seconds launch;                                                ///< time of an empty kernel
   Bytes overhead;  ///< memory that the driver, libraries and kernels take before any tensor; 0: not known
 

@@ -1,6 +1,7 @@
 #include "calc/exchange.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace llmcalc {
 namespace {
@@ -52,11 +53,29 @@ void add_backward(Exchanges& all, const Collective& c, const Pricing& p) {
   if (c.regather) all.add(exchange(c, c.forward, p));
 }
 
-ExchangeTime exchange_time(const Exchange& e, CollectiveAlgorithm algorithm, Count ranks, const Link& link) {
+namespace {
+/// Rounds that a collective waits for where trees carry short messages: NCCL takes for each message the faster of a
+/// ring and a tree, whose depth is logarithmic (NCCL 2.4, double binary trees between nodes).
+double rounds_of_trees(CollectiveOp op, Count ranks) {
+  const double passes = op == CollectiveOp::all_reduce ? 2 : 1;
+  return passes * (2 * std::log2(static_cast<double>(ranks)) + 4);
+}
+}  // namespace
+
+ExchangeTime exchange_time(const Exchange& e, CollectiveAlgorithm algorithm, Count ranks, const Link& link,
+                           const LinkRates& reached, bool outer) {
   const std::optional<CollectiveSchedule> s = collective_schedule(e.op, algorithm, ranks);
   if (!s || s->rounds == 0) return {};
-  const double waits = static_cast<double>(mul(e.messages, s->rounds));
-  return {waits * link.latency, Seconds(s->load.value() * static_cast<double>(e.bytes.value) / link.bandwidth.value)};
+  const double all = static_cast<double>(s->rounds);
+  const double rounds = outer && reached.trees ? std::min(all, rounds_of_trees(e.op, ranks)) : all;
+  const Seconds waits = std::max(all * link.latency, rounds * (outer ? reached.round_between : reached.round_inside));
+  const BytesPerSecond rate = (outer ? reached.between : reached.inside) * link.bandwidth;
+  return {static_cast<double>(e.messages) * waits,
+          Seconds(s->load.value() * static_cast<double>(e.bytes.value) / rate.value)};
+}
+
+ExchangeTime exchange_time(const Exchange& e, CollectiveAlgorithm algorithm, Count ranks, const Link& link) {
+  return exchange_time(e, algorithm, ranks, link, {}, false);
 }
 
 ExchangeTime exchange_time(const Exchange& e, Count ranks, const Link& link) {

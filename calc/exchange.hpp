@@ -46,10 +46,18 @@ double expected_nodes(const ExpertRouting& r, double nodes, Count most);
 
 /// Seconds of the exchanges: messages x rounds x latency, and load x bytes / bandwidth.
 struct ExchangeTime {
-  Seconds waits, transfer;  ///< transfer: at full bandwidth
-  constexpr Seconds at(double share) const { return waits + (1 / share) * transfer; }
+  Seconds waits, transfer;
+  constexpr Seconds total() const { return waits + transfer; }
+  constexpr ExchangeTime& operator+=(const ExchangeTime& o) {
+    waits += o.waits;
+    transfer += o.transfer;
+    return *this;
+  }
 };
 ExchangeTime exchange_time(const Exchange& e, CollectiveAlgorithm algorithm, Count ranks, const Link& link);
+/// The same at the rates that a level of links reaches, `outer`: one outside the innermost.
+ExchangeTime exchange_time(const Exchange& e, CollectiveAlgorithm algorithm, Count ranks, const Link& link,
+                           const LinkRates& reached, bool outer);
 /// The same by the operation's default algorithm: rings, pairs for an all-to-all, one message for p2p.
 ExchangeTime exchange_time(const Exchange& e, Count ranks, const Link& link);
 

@@ -54,6 +54,7 @@ void add_operator(PassPrice& pass, const Op& op, const Cost& c, const Pricing& p
   const Rates& rates = prices.estimated_rates;
   add_time(pass.estimate, pass.estimate_work, op,
            op_time(executed, moved, prices.uniform ? op_rates(rates) : reached(op, c, p, direction, rates)));
+  if (!prices.uniform && executed + moved > 0) pass.kernels += kernels(op, p, rates.software);
 }
 
 /// Prices segments one after another, each in one visit.

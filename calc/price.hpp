@@ -28,6 +28,7 @@ struct PassPrice {
   Time bound;     ///< at the datasheet's rates; under the roofline of a whole step, of the FLOPs alone
   Time estimate;  ///< at measured or stated efficiencies; empty where there are none
   WorkTime bound_work, estimate_work;  ///< parts of the two
+  double kernels = 0;                  ///< that the estimate's software puts on the device
   Exchanges exchanges;
 };
 

@@ -7,8 +7,8 @@
 namespace llmcalc {
 
 Seconds RankEnd::over(Group g, CollectiveOp op, Bytes bytes) const {
-  const double link = rates_.link;
-  return exchange_time({.group = g, .op = op, .messages = 1, .bytes = bytes}, layout_, cluster_, link).at(link);
+  const Exchange e{.group = g, .op = op, .messages = 1, .bytes = bytes};
+  return exchange_time(e, layout_, cluster_, rates_.links).total();
 }
 
 Spent RankEnd::sums(const HeldRows& rows) const {
@@ -18,7 +18,7 @@ Spent RankEnd::sums(const HeldRows& rows) const {
     shared = llmcalc::add(shared, mul(rows.layers[k], prices_.layer(k).summed));
   if (rows.head) shared = llmcalc::add(shared, prices_.head().summed);
   if (shared > 0)
-    s[Part::tp] = (1 - hidden_inside(plan_)) * over(Group::tensor, CollectiveOp::all_reduce, gradients(shared));
+    s[Part::tp] = (1 - rates_.hidden_inside) * over(Group::tensor, CollectiveOp::all_reduce, gradients(shared));
   const Count tied = prices_.head().tied.trained();
   if (tied > 0 && rows.embedding != rows.head) s[Part::pp] = over(Group::pipeline, CollectiveOp::p2p, gradients(tied));
   if (directions(pipeline_) == 2) s[Part::dp] = over(Group::pipeline, CollectiveOp::p2p, updated(rows).gradients);
@@ -34,6 +34,7 @@ UpdateSeconds RankEnd::updating(const HeldRows& rows) const {
 Spent RankEnd::update(const HeldRows& rows) const {
   Spent s;
   s[Part::optimizer] = s.memory = update_seconds(updated(rows), plan_, rates_).device;
+  s[Part::host] = rates_.software.step;
   if (plan_.optimizer == Optimizer::muon) orthogonalize(rows, s);
   return s;
 }
@@ -61,7 +62,7 @@ void RankEnd::orthogonalize(const Orthogonalizing& all, Count matrices, Group sh
   s[Part::optimizer] += share * t.all.total();
   const auto gather = [&](Group g, Count numbers) {
     if (ranks(layout_, g) > 1 && numbers > 0)
-      s[part_of(g)] += (1 - hidden_inside(plan_)) * over(g, CollectiveOp::all_gather, bytes_of(dtypes::bf16, numbers));
+      s[part_of(g)] += (1 - rates_.hidden_inside) * over(g, CollectiveOp::all_gather, bytes_of(dtypes::bf16, numbers));
   };
   if (sharing > 1) gather(shard, matrices);
   gather(tensor, ceil_div(all.cut, sharing));

@@ -17,7 +17,7 @@ class RankEnd {
         layout_(layout),
         cluster_(cluster),
         full_(e == Efficiency::full),
-        rates_(full_ ? prices.bound_rates : prices.estimated_rates),
+        rates_(rates_of(prices, e)),
         pipeline_(pipeline) {}
 
   /// Sums besides those over data-parallel ranks: gradients that tensor-parallel ranks share; those of a token table
@@ -26,7 +26,8 @@ class RankEnd {
   Spent sums(const HeldRows& rows) const;
   /// The optimizer's pass over the states that the rank updates, and the device's part of it.
   UpdateSeconds updating(const HeldRows& rows) const;
-  /// The optimizer's pass over the states that the rank updates, and what Muon does besides.
+  /// The optimizer's pass over the states that the rank updates, what Muon does besides, and what the host does once
+  /// per step.
   ///
   /// Distributed Muon (arXiv:2502.16982, 2.3; with tensor parallelism as Megatron-Core's TensorParallelMuon in its mode
   /// "duplicated"): iterations are exact, on whole matrices. Of sharded states the ranks share out whole matrices: each

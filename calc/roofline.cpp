@@ -17,9 +17,12 @@ Rates bound_rates(const Device& d, const Plan& plan) {
   const DType working = working_format(plan);
   return {.compute = d.peak(plan.precision),
           .memory = d.bandwidth,
+          .bandwidth = d.bandwidth,
           .working = working == plan.precision ? FlopsPerSecond() : d.peak(working),
           .orthogonalizing = d.peak(muon_format(d, plan)),
-          .host = d.host};
+          .host = d.host,
+          .hidden_inside = plan.overlap.value_or(d.achieved.software.hidden_inside > 0 ? 1 : 0),
+          .hidden_beside = hidden_beside(plan)};
 }
 
 bool has_estimate(const Device& d, const Plan& plan) {
@@ -33,7 +36,7 @@ Rates estimated_rates(const Device& d, const Plan& plan) {
   r.working = plan.efficiency.value_or(Device::of(a.matmul, working_format(plan))) * r.working;
   r.orthogonalizing = plan.efficiency.value_or(Device::of(a.matmul, muon_format(d, plan))) * r.orthogonalizing;
   r.memory = plan.memory_efficiency.value_or(a.memory) * r.memory;
-  r.link = a.link;
+  r.links = a.links;
   r.launch = a.launch;
   if (!a.present) return r;
   r.launch_backward = a.launch_backward;
@@ -47,6 +50,9 @@ Rates estimated_rates(const Device& d, const Plan& plan) {
   r.attention = Device::of(plan.attention == AttentionImpl::flash ? a.flash : a.naive, working_format(plan));
   r.cache_bandwidth = a.cache;
   r.cache = d.cache;
+  r.software = a.software;
+  r.hidden_inside = plan.overlap.value_or(a.software.hidden_inside);
+  r.hidden_beside = plan.overlap.value_or(a.software.hidden_beside);
   return r;
 }
 
@@ -57,21 +63,39 @@ Bound bound(const Time& t) {
 
 namespace {
 
-FlopsPerSecond reached_compute(const Op& op, const Cost& c, Direction direction, const Rates& r) {
-  if (std::holds_alternative<Attention>(op.shape))
-    return r.attention.forward.value > 0 ? r.attention.of(is_backward(direction)) : format_rate(op, r);
+/// Whether the core stores scores: its products are those of unfused attention.
+bool stores_scores(const Op& op, const Pricing& p) {
+  return std::holds_alternative<Attention>(op.shape) && p.attention == AttentionImpl::naive;
+}
+
+FlopsPerSecond reached_compute(const Op& op, const Cost& c, const Pricing& p, Direction direction, const Rates& r) {
+  if (std::holds_alternative<Attention>(op.shape)) {
+    if (r.attention.forward.value > 0) return r.attention.of(is_backward(direction));
+    return (stores_scores(op, p) ? r.software.naive_products : 1) * format_rate(op, r);
+  }
   const Linear* linear = std::get_if<Linear>(&op.shape);
   if (linear == nullptr) return format_rate(op, r);
-  const FlopsPerSecond large = (aligned(*linear, r.numbers_in_16_bytes) ? 1 : r.unaligned) * format_rate(op, r);
+  const double kept =
+      (aligned(*linear, r.numbers_in_16_bytes) ? 1 : r.unaligned) * (linear->top_k > 0 ? r.software.experts : 1);
+  const FlopsPerSecond large = kept * format_rate(op, r);
   if (r.half_matmul == 0 || c.executed == Flops()) return large;
   const double flops = static_cast<double>(c.executed.value), products = groups_touched(*linear);
   return flops / (flops + products * r.half_matmul) * large;
+}
+
+/// Bytes that the software's kernels move over those of fused ones.
+double traffic(const Op& op, const Pricing& p, const Software& s) {
+  if (std::holds_alternative<Linear>(op.shape) || std::holds_alternative<LinearAttention>(op.shape)) return 1;
+  if (std::holds_alternative<Attention>(op.shape)) return stores_scores(op, p) ? s.scores : 1;
+  return std::holds_alternative<Norm>(op.shape) ? s.norm : s.elementwise;
 }
 
 BytesPerSecond reached_memory(const Op& op, const Cost& c, const Pricing& p, Direction direction, const Rates& r) {
   const double all = c.moved.total(), near = c.moved.activations;
   const bool in_cache = !p.training() && r.cache_bandwidth.value > 0 && near <= static_cast<double>(r.cache.value);
   double seconds = (all - near) / r.memory.value + near / (in_cache ? r.cache_bandwidth : r.memory).value;
+  seconds *= traffic(op, p, r.software);
+  if (!in_cache && r.bandwidth.value > 0) seconds = std::max(seconds, all / r.bandwidth.value);
   if (r.functions > 0) seconds = std::max(seconds, functions(op.shape, is_backward(direction)) / r.functions);
   return BytesPerSecond(all / seconds);
 }
@@ -81,16 +105,30 @@ Seconds reached_launch(const Op& op, const Pricing& p, Direction direction, cons
   if (is_backward(direction) && weights_alone != (direction == Direction::backward_weight)) return {};
   const bool recorded = r.recorded.value > 0 && p.phase != Phase::prefill;
   const Seconds backward = recorded ? r.recorded_backward : r.launch_backward;
-  if (is_backward(direction) && backward.value > 0) return backward;
-  return recorded ? r.recorded : r.launch;
+  const double n = kernels(op, p, r.software);
+  if (is_backward(direction) && backward.value > 0) return n * backward;
+  return n * (recorded ? r.recorded : r.launch);
 }
 
 }  // namespace
 
+double kernels(const Op& op, const Pricing& p, const Software& s) {
+  if (stores_scores(op, p)) return s.kernels.naive_core;
+  if (std::holds_alternative<Norm>(op.shape)) return s.kernels.norm;
+  if (const Linear* l = std::get_if<Linear>(&op.shape)) return s.loops_experts && l->top_k > 0 ? groups_touched(*l) : 1;
+  const Pointwise* pointwise = std::get_if<Pointwise>(&op.shape);
+  if (pointwise == nullptr) return 1;
+  if (pointwise->kind == PointwiseKind::rope) return s.kernels.rope;
+  const bool routes = pointwise->kind == PointwiseKind::route || pointwise->kind == PointwiseKind::dispatch ||
+                      pointwise->kind == PointwiseKind::combine;
+  return routes ? s.kernels.route : 1;
+}
+
 OpRates reached(const Op& op, const Cost& c, const Pricing& p, Direction direction, const Rates& r) {
   OpRates own = op_rates(r);
   own.launch = reached_launch(op, p, direction, r);
-  own.compute = reached_compute(op, c, direction, r);
+  own.compute = reached_compute(op, c, p, direction, r);
+  if (stores_scores(op, p) && r.software.kernels.naive_core > 1) own.exposed = 1;
   if (std::holds_alternative<Attention>(op.shape) && r.attention.forward.value > 0) own.exposed = 0;
   if (c.moved.total() > 0) own.memory = reached_memory(op, c, p, direction, r);
   return own;

@@ -21,13 +21,14 @@ inline constexpr std::array<std::string_view, 4> bound_names{"compute", "memory"
 struct Rates {
   FlopsPerSecond compute;  ///< rate of the blocks' matrices
   BytesPerSecond memory;
+  BytesPerSecond bandwidth{};               ///< the datasheet's, which no kernel exceeds; 0: not known
   FlopsPerSecond working{};                 ///< rate of all else, if in another format; 0: as compute
   FlopsPerSecond orthogonalizing{};         ///< rate of Muon's products: in bf16, or as all else where that has no peak
   Seconds launch{};                         ///< per operator
   Seconds launch_backward{};                ///< per operator's gradient; 0: as launch
   Seconds recorded{}, recorded_backward{};  ///< launch times in a captured graph; 0: no graphs
-  double link = 1;                          ///< achieved fraction of a link's bandwidth
-  double exposed = 0;                       ///< exposed share of the shorter of compute and memory time
+  LinkRates links{};
+  double exposed = 0;  ///< exposed share of the shorter of compute and memory time
   CoreRates attention{};
   double half_matmul = 0, functions = 0;
   double unaligned = 1;           ///< share of its rate that an unaligned product keeps
@@ -35,13 +36,15 @@ struct Rates {
   BytesPerSecond cache_bandwidth{};
   Bytes cache{};
   HostSide host{};  ///< as the datasheet has it
+  Software software{};
+  double hidden_inside = 0, hidden_beside = 1;  ///< by the plan, else by the software
   /// Whether the products of the blocks are in another format than all else.
   constexpr bool mixed() const { return working.value > 0; }
   /// Whether all operators reach the same rates, and launching them takes no time.
   constexpr bool uniform() const {
     return !mixed() && launch.value == 0 && launch_backward.value == 0 && recorded.value == 0 && exposed == 0 &&
            attention.forward.value == 0 && half_matmul == 0 && unaligned == 1 && functions == 0 &&
-           cache_bandwidth.value == 0;
+           cache_bandwidth.value == 0 && software == Software();
   }
 };
 
@@ -89,11 +92,16 @@ constexpr bool aligned(const Linear& s, Count numbers_in_16_bytes) {
   return s.in % numbers_in_16_bytes == 0 && s.out % numbers_in_16_bytes == 0;
 }
 
+/// Kernels that one direction of an operator is.
+double kernels(const Op& op, const Pricing& p, const Software& s);
+
 /// The rates that one pass over an operator reaches: a product F / (F + half_matmul) of `compute`, and of that the
 /// share `unaligned` where it is not aligned; attention's core its own. In inference, activations that fit into the
 /// device's cache move at the cache's bandwidth, since their buffers are reused; training keeps them in memory.
 /// Training and decoding may run from CUDA graphs; a prompt does not. An element-wise kernel is never faster than the
-/// functions that it evaluates. A gradient's launch counts once, with the inputs' gradient if there is one.
+/// functions that it evaluates. A gradient's launch counts once, with the inputs' gradient if there is one. Software
+/// takes its share of products of experts and of a naive core, whose kernels run one after another, so that nothing
+/// overlaps; other kernels than products and flash attention move the bytes that it says.
 OpRates reached(const Op& op, const Cost& c, const Pricing& p, Direction direction, const Rates& r);
 
 /// Time of one pass over one operator: the longer of compute and memory, and the exposed share of the shorter.

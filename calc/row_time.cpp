@@ -1,5 +1,6 @@
 #include "calc/row_time.hpp"
 
+#include <cmath>
 #include <utility>
 
 #include "calc/memory.hpp"
@@ -34,7 +35,7 @@ class Clock {
         shared_(ranks(layout, Group::data) > 1),
         experts_shared_(ranks(layout, Group::expert_data) > 1),
         paired_(pairs_experts(layout)),
-        rates_(full_ ? prices.bound_rates : prices.estimated_rates),
+        rates_(rates_of(prices, e)),
         slowed_(slowed_by_memory(prices, plan, rates_, full_)) {}
 
   /// The forward work that backward does again.
@@ -69,7 +70,7 @@ class Clock {
   void travel(const LayerPrice& row, bool runs_again, RowTime& t) const {
     const RowTravel bytes = row_travel(row, plan_, layout_, runs_again);
     const auto beside_work = [&](Bytes up, Bytes down, Seconds work) {
-      return beside(work, std::max(up, down) / rates_.host.link, hidden_beside(plan_)) - work;
+      return beside(work, std::max(up, down) / rates_.host.link, rates_.hidden_beside) - work;
     };
     const bool every = sends_every_gradient(layout_);
     t.forward[Part::offload] = beside_work(bytes.weights, bytes.activations, t.forward.total());
@@ -93,16 +94,31 @@ class Clock {
       s = slowed_ * s;
       std::swap(s.compute, s.memory);
     }
+    if (!full_) s[Part::host] += waiting_for_host(pass, s.total());
     for (const Exchange& e : pass.exchanges) {
       const bool ring = passes_round(e);
-      s[part_of(e.group)] += ring ? exposed(e, s[Part::attention], backward) : (1 - hidden_inside(plan_)) * seconds(e);
+      s[part_of(e.group)] += ring ? exposed(e, s[Part::attention], backward) : (1 - rates_.hidden_inside) * seconds(e);
     }
+  }
+
+  /// What a device that works for `busy` waits for the host, which puts its kernels and collectives there. The two run
+  /// side by side and each has slow moments, so that both together take (busy^6 + host^6)^(1/6).
+  Seconds waiting_for_host(const PassPrice& pass, Seconds busy) const {
+    const Software& software = rates_.software;
+    double collectives = 0;
+    for (const Exchange& e : pass.exchanges) collectives += static_cast<double>(e.messages);
+    const double starts = collectives * static_cast<double>(ranks(layout_, Group::tensor));
+    const Seconds host = pass.kernels * software.kernel + starts * software.collective;
+    if (host <= Seconds()) return {};
+    const Seconds longer = std::max(busy, host);
+    const double shorter = std::min(busy, host) / longer;
+    return std::pow(1 + std::pow(shorter, 6), 1.0 / 6) * longer - busy;
   }
 
   /// Exposed seconds of a ring's messages, which overlap attention's core.
   Seconds exposed(const Exchange& e, Seconds core, bool backward) {
     const RingTime t = ring_time(e, seconds(e), core, ranks(layout_, Group::context), backward);
-    return t.exposed(hidden_beside(plan_), hidden_inside(plan_));
+    return t.exposed(rates_.hidden_beside, rates_.hidden_inside);
   }
 
   Seconds expert_exchange(const PassPrice& pass) {
@@ -111,7 +127,7 @@ class Clock {
       if (e.group == Group::expert) all += seconds(e);
     return all;
   }
-  Seconds seconds(const Exchange& e) { return links_(e, rates_.link); }
+  Seconds seconds(const Exchange& e) { return links_(e); }
   Seconds over(Group g, CollectiveOp op, Bytes bytes) {
     return seconds({.group = g, .op = op, .messages = 1, .bytes = bytes});
   }
@@ -154,14 +170,33 @@ const ExchangeTime& Links::of_one(const Exchange& e) {
     if (k.group == e.group && k.op == e.op) return k.one;
   const Exchange message{.group = e.group, .op = e.op, .messages = 1, .bytes = {}, .routing = e.routing};
   const Exchange byte{.group = e.group, .op = e.op, .messages = 0, .bytes = Bytes(1), .routing = e.routing};
-  const Seconds waits = exchange_time(message, layout_, cluster_).waits;
-  return kinds_.push({e.group, e.op, {waits, exchange_time(byte, layout_, cluster_).transfer}}).one;
+  const Seconds waits = exchange_time(message, layout_, cluster_, reached_).waits;
+  return kinds_.push({e.group, e.op, {waits, exchange_time(byte, layout_, cluster_, reached_).transfer}}).one;
 }
 
-RowTimes row_times(const Prices& prices, const Plan& plan, const Layout& layout, Links& links, Efficiency e) {
+Seconds send_seconds(const Prices& prices, const Layout& layout, const Cluster& cluster, Efficiency e) {
+  const auto seconds = [&](Group g, CollectiveOp op, Bytes bytes) {
+    const Exchange sent{.group = g, .op = op, .messages = 1, .bytes = bytes};
+    return exchange_time(sent, layout, cluster, rates_of(prices, e).links).total();
+  };
+  const Bytes held = prices.layer(0).alive.input;
+  const Count parts = sequence_parallel(layout) ? 1 : ranks(layout, Group::tensor);
+  const Seconds sent = seconds(Group::pipeline, CollectiveOp::p2p, Bytes(ceil_div(held.value, parts)));
+  return parts == 1 ? sent : sent + seconds(Group::tensor, CollectiveOp::all_gather, held);
+}
+
+RowTimes row_times(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster, Links& links,
+                   Efficiency e) {
   Clock clock(prices, plan, layout, links, e);
   RowTimes t;
-  t.hidden = hidden_beside(plan);
+  const Rates& rates = rates_of(prices, e);
+  t.hidden = rates.hidden_beside;
+  const Software& software = rates.software;
+  if (ranks(layout, Group::pipeline) > 1 && software.waits_to_send + software.waits_to_send_chunks > 0) {
+    const Seconds send = send_seconds(prices, layout, cluster, e);
+    t.send = software.waits_to_send * send;
+    t.send_of_chunks = software.waits_to_send_chunks * send;
+  }
   const RowTime none;
   for (const LayerPrice& row : prices.rows) clock.put(row, t.rows.push(none));
   if (recomputes_block(plan)) t.first_again = plan.recompute_layers;
@@ -178,8 +213,8 @@ RowTimes row_times(const Prices& prices, const Plan& plan, const Layout& layout,
 }
 
 RowTimes row_times(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster, Efficiency e) {
-  Links links(layout, cluster);
-  return row_times(prices, plan, layout, links, e);
+  Links links(layout, cluster, rates_of(prices, e).links);
+  return row_times(prices, plan, layout, cluster, links, e);
 }
 
 }  // namespace llmcalc

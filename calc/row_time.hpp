@@ -27,6 +27,8 @@ struct RowTimes {
   Count first_again = 0;  ///< layers of each chunk, its first, that do
   double hidden = 1;      ///< fraction of gathers and reductions that other work hides
   bool lands = false;     ///< gradients go to the host once per step
+  /// What a slot of a chunk waits for its message to the next stage or from it, without and with chunks.
+  Seconds send{}, send_of_chunks{};
   const RowTime& embedding() const { return rows[0]; }
   const RowTime& layer(std::size_t kind) const { return rows[1 + kind]; }
   const RowTime& layer(std::size_t kind, bool runs_again) const { return (runs_again ? again : rows)[1 + kind]; }
@@ -50,6 +52,14 @@ struct RowTimes {
 };
 
 enum class Efficiency : std::uint8_t { full, estimated };
+constexpr const Rates& rates_of(const Prices& prices, Efficiency e) {
+  return e == Efficiency::full ? prices.bound_rates : prices.estimated_rates;
+}
+
+/// Seconds of the activations of a micro-batch from one stage to the next, and of their gradients back. Tensor-parallel
+/// ranks without sequence parallelism hold the same activations: each sends its part over its own share of the network,
+/// and the receivers gather the whole (Megatron-LM, arXiv:2104.04473, section 4.1).
+Seconds send_seconds(const Prices& prices, const Layout& layout, const Cluster& cluster, Efficiency e);
 
 /// Seconds of the ring of c context-parallel ranks in one direction of a layer (arXiv:2310.01889). Attention's core
 /// runs in c steps, one for the keys and values of each rank. A rank sends a block of keys and values on during every
@@ -70,17 +80,16 @@ constexpr bool passes_round(const Exchange& e) { return e.group == Group::contex
 /// come home.
 RingTime ring_time(const Exchange& e, Seconds all, Seconds core, Count ranks, bool backward);
 
-/// Seconds of exchanges between the ranks of a layout over links at a share of their bandwidth. Each kind is worked out
+/// Seconds of exchanges between the ranks of a layout over links at the rates that they reach. Each kind is worked out
 /// when it is first met, where its time is linear in messages and in bytes.
 class Links {
  public:
-  Links(const Layout& layout, const Cluster& cluster) : layout_(layout), cluster_(cluster) {}
-  Seconds operator()(const Exchange& e, double link) {
-    if (!is_linear(e.op, layout_.collectives)) return exchange_time(e, layout_, cluster_, link).at(link);
+  Links(const Layout& layout, const Cluster& cluster, const LinkRates& reached)
+      : layout_(layout), cluster_(cluster), reached_(reached) {}
+  Seconds operator()(const Exchange& e) {
+    if (!is_linear(e.op, layout_.collectives)) return exchange_time(e, layout_, cluster_, reached_).total();
     const ExchangeTime& one = of_one(e);
-    const ExchangeTime all{static_cast<double>(e.messages) * one.waits,
-                           static_cast<double>(e.bytes.value) * one.transfer};
-    return all.at(link);
+    return static_cast<double>(e.messages) * one.waits + static_cast<double>(e.bytes.value) * one.transfer;
   }
 
  private:
@@ -92,6 +101,7 @@ class Links {
   const ExchangeTime& of_one(const Exchange& e);
   const Layout& layout_;
   const Cluster& cluster_;
+  LinkRates reached_;
   InPlace<Kind, 8 * group_count> kinds_;
 };
 
@@ -102,6 +112,7 @@ class Links {
 /// sharding also all-reduces each shard over the replicas. What goes to the host and comes from it in every micro-batch
 /// is exposed as calc/offload.hpp has it, that of backward with backward_input.
 RowTimes row_times(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster, Efficiency e);
-RowTimes row_times(const Prices& prices, const Plan& plan, const Layout& layout, Links& links, Efficiency e);
+RowTimes row_times(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster, Links& links,
+                   Efficiency e);
 
 }  // namespace llmcalc

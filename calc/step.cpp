@@ -9,21 +9,6 @@
 namespace llmcalc {
 namespace {
 
-Seconds sending(const Prices& prices, const Layout& layout, const Cluster& cluster, const Rates& rates) {
-  const auto seconds = [&](Group g, CollectiveOp op, Bytes bytes) {
-    const Exchange e{.group = g, .op = op, .messages = 1, .bytes = bytes};
-    return exchange_time(e, layout, cluster, rates.link).at(rates.link);
-  };
-  const Bytes held = prices.layer(0).alive.input;
-  const Count parts = sequence_parallel(layout) ? 1 : ranks(layout, Group::tensor);
-  const Seconds sent = seconds(Group::pipeline, CollectiveOp::p2p, Bytes(ceil_div(held.value, parts)));
-  return parts == 1 ? sent : sent + seconds(Group::tensor, CollectiveOp::all_gather, held);
-}
-
-const Rates& rates_of(const Prices& prices, Efficiency e) {
-  return e == Efficiency::full ? prices.bound_rates : prices.estimated_rates;
-}
-
 /// A step at one set of rates.
 class StepClock {
  public:
@@ -35,7 +20,7 @@ class StepClock {
         cluster_(cluster),
         partition_(partition),
         rows_(rows),
-        rates_(rates_of(prices, e)),
+        efficiency_(e),
         room_(room),
         pipeline_(pipeline_of(plan, layout)),
         end_(prices, plan, layout, cluster, e, pipeline_) {}
@@ -98,7 +83,7 @@ class StepClock {
   /// Times of all model chunks, for the pipeline.
   void price_chunks() {
     const Count chunks = partition_.size();
-    const Seconds send = sending(prices_, layout_, cluster_, rates_);
+    const Seconds send = send_seconds(prices_, layout_, cluster_, efficiency_);
     room_.chunks.clear();
     room_.times.clear();
     room_.sends.clear();
@@ -189,6 +174,7 @@ class StepClock {
     for_each_chunk(rank, [&](Count q, Count) {
       one += spent_in(partition_[q]);
       one[Part::dp] += seconds_of(q).waiting;
+      one[Part::pp] += 2 * seconds_of(q).sending;
     });
     Spent all = static_cast<double>(micro_batches_per_direction(pipeline_)) * one;
     if (!pairs_experts(layout_)) return all;
@@ -280,7 +266,7 @@ class StepClock {
   const Cluster& cluster_;
   const Partition& partition_;
   const RowTimes& rows_;
-  const Rates& rates_;
+  Efficiency efficiency_;
   StepRoom& room_;
   Pipeline pipeline_;
   RankEnd end_;
@@ -329,17 +315,12 @@ Seconds step_seconds(const Prices& prices, const Plan& plan, const Layout& layou
   return StepClock(prices, plan, layout, cluster, partition, rows, e, room).seconds();
 }
 
-Seconds send_seconds(const Prices& prices, const Layout& layout, const Cluster& cluster, Efficiency e) {
-  return sending(prices, layout, cluster, rates_of(prices, e));
-}
-
 TrainEstimate assemble(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
                        StepRoom& room) {
   TrainEstimate e;
   e.estimated = prices.estimated;
   e.tokens = mul(plan.global_batch, plan.seq);
-  Links links(layout, cluster);
-  const RowTimes rows = row_times(prices, plan, layout, links, Efficiency::full);
+  const RowTimes rows = row_times(prices, plan, layout, cluster, Efficiency::full);
   e.partition = partition(prices, plan, layout, rows);
   const Stage s = fullest_stage(prices, plan, layout, e.partition, cluster.device.achieved.overhead);
   e.flops = training_flops(prices, plan, e.partition);
@@ -350,7 +331,7 @@ TrainEstimate assemble(const Prices& prices, const Plan& plan, const Layout& lay
   };
   e.estimate = e.bound = at(rows, Efficiency::full);
   if (e.estimated)
-    e.estimate = at(row_times(prices, plan, layout, links, Efficiency::estimated), Efficiency::estimated);
+    e.estimate = at(row_times(prices, plan, layout, cluster, Efficiency::estimated), Efficiency::estimated);
   return e;
 }
 

@@ -98,11 +98,6 @@ StepTime step_spent(const Prices& prices, const Plan& plan, const Layout& layout
 Seconds step_seconds(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster,
                      const Partition& partition, const RowTimes& rows, Efficiency e, StepRoom& room);
 
-/// Seconds of the activations of a micro-batch from one stage to the next, and of their gradients back. Tensor-parallel
-/// ranks without sequence parallelism hold the same activations: each sends its part over its own share of the network,
-/// and the receivers gather the whole (Megatron-LM, arXiv:2104.04473, section 4.1).
-Seconds send_seconds(const Prices& prices, const Layout& layout, const Cluster& cluster, Efficiency e);
-
 /// The layers of every chunk: as stated in the layout, else balanced by the seconds at full efficiency, or by FLOPs
 /// where no device is given.
 Partition partition(const Prices& prices, const Plan& plan, const Layout& layout, const Cluster& cluster);

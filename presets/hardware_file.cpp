@@ -223,7 +223,7 @@ void read_achieved(Sheet& s) {
   a.matmul = shares(o, "matmul");
   a.unaligned = shares(o, "unaligned");
   a.memory = share(o, "memory");
-  a.link = share(o, "link");
+  a.links.inside = a.links.between = share(o, "link");
   const auto seconds = [&](std::string_view key, Seconds& to) {
     if (o.has(key)) to = parse_seconds(o.text(key), o.where() + ", " + in_quotes(key));
   };

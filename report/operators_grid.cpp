@@ -99,8 +99,7 @@ class OperatorTable {
       Exchanges all;
       for (int passes = again ? 2 : 1; passes > 0; --passes) add_forward(all, *sent, price_);
       if (training()) add_backward(all, *sent, price_);
-      return {.communication =
-                  (1 - hidden_inside(r_.plan)) * exchange_time(all, r_.layout, c, rates.link).at(rates.link)};
+      return {.communication = (1 - rates.hidden_inside) * exchange_time(all, r_.layout, c, rates.links).total()};
     }
     Time t = (again ? 2.0 : 1.0) * operator_time(op, price_, Direction::forward, rates);
     if (training()) t += backward_time(op, price_, rates);

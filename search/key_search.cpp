@@ -25,7 +25,7 @@ const RowTimes& KeySearch::rows(bool sharded, Efficiency e) {
   const bool by_stage = sharded && (space_.plan.offload.any() || trains_part(space_.plan));
   const std::size_t kind = by_stage ? static_cast<std::size_t>(layout_.zero) : sharded ? 1 : 0;
   std::optional<RowTimes>& r = rows_[kind][static_cast<std::size_t>(e)];
-  if (!r) r = row_times(*prices_, plan_, layout_, *links_, e);
+  if (!r) r = row_times(*prices_, plan_, layout_, space_.cluster, *links_[static_cast<std::size_t>(e)], e);
   return *r;
 }
 
@@ -87,7 +87,8 @@ void KeySearch::search_stages() {
   prices_ = &prices(micro_batches(plan_, layout_) > 1);
   efficiency_ = prices_->estimated ? Efficiency::estimated : Efficiency::full;
   forget_rows();
-  links_.emplace(layout_, space_.cluster);
+  for (const Efficiency e : {Efficiency::full, Efficiency::estimated})
+    links_[static_cast<std::size_t>(e)].emplace(layout_, space_.cluster, rates_of(*prices_, e).links);
   staging_ = nullptr;
   for (const Run& run : all) search_run(run);
 }
@@ -226,7 +227,7 @@ Seconds KeySearch::least_pipelined(const Pipeline& p, Zero zero, bool sums) {
 
 /// The optimizer's pass of the rank that has most to do, on the device and on the host.
 Seconds KeySearch::least_update() const {
-  const Rates& rates = efficiency_ == Efficiency::full ? prices_->bound_rates : prices_->estimated_rates;
+  const Rates& rates = rates_of(*prices_, efficiency_);
   Seconds most;
   for (const HeldSums& s : held_)
     most = std::max(most, update_seconds(updated_states(s, plan_, layout_), plan_, rates).total({}, 1));

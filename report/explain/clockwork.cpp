@@ -229,10 +229,10 @@ Terms timed_exchanges(const Setting& s, const Pass& pass, Part part, bool bound)
                  {"w_j", "latencies that it waits for one after another, s", ""},
                  {"x_j", "seconds per byte, over all levels of the network", ""}});
   if (!s.parts().terms) return t.terms();
-  const double share = rates_of(s, bound || !s.estimated()).link;
+  const LinkRates links = rates_of(s, bound || !s.estimated()).links;
   for_each_exchange(s, pass, part, [&](const Run& r, const Exchange& e, Count times) {
-    const ExchangeTime one = exchange_time(e, s.layout(), s.cluster(), share);
-    const double per_byte = e.bytes.value > 0 ? one.transfer.value / share / static_cast<double>(e.bytes.value) : 0;
+    const ExchangeTime one = exchange_time(e, s.layout(), s.cluster(), links);
+    const double per_byte = e.bytes.value > 0 ? one.transfer.value / static_cast<double>(e.bytes.value) : 0;
     t.add(std::string(r.op.name), exchange_name(r, e), times,
           {number_text(e.bytes.value), number_text(one.waits.value), number_text(per_byte)});
   });

@@ -10,13 +10,13 @@ namespace {
 
 /// The terms of one direction of a kind of layer; none without a ring.
 void add_rings(const Setting& s, const LayerPrice& row, const char* direction, const PassPrice& pass, Terms& terms) {
-  const double link = (s.estimated() ? estimated_rates : bound_rates)(s.device(), s.plan()).link;
+  const LinkRates links = (s.estimated() ? estimated_rates : bound_rates)(s.device(), s.plan()).links;
   const WorkTime& work = s.estimated() ? pass.estimate_work : pass.bound_work;
   const bool whole = s.plan().roofline == Roofline::step;
   const Seconds core = (whole ? step_slowdown(s, training_pass(s.plan())) : 1) * work.attention;
   for (const llmcalc::Exchange& e : pass.exchanges) {
     if (!passes_round(e)) continue;
-    const Seconds all = exchange_time(e, s.layout(), s.cluster(), link).at(link);
+    const Seconds all = exchange_time(e, s.layout(), s.cluster(), links).total();
     const RingTime t = ring_time(e, all, core, ranks(s.layout(), Group::context), &pass == &row.backward_input);
     terms.rows.push_back({std::string("layers ") + direction,
                           {number_text(row.layers), number_text(t.passing.value), number_text(t.core.value),

@@ -88,7 +88,7 @@ constexpr Size sizes[] = {
      }},
     {"e_m", "achieved fraction of the bandwidth",
      [](S s) { return number_text(s.plan().memory_efficiency.value_or(s.device().achieved.memory)); }},
-    {"e_l", "achieved fraction of the link", [](S s) { return number_text(s.device().achieved.link); }},
+    {"e_l", "achieved fraction of the link", [](S s) { return number_text(s.device().achieved.links.inside); }},
     {"tau", "launch of an operator, s", [](S s) { return number_text(rates(s).launch.value); }},
     {"alpha", "latency of the link, s",
      [](S s) { return number_text(group_link(s.cluster(), s.layout(), Group::tensor).latency.value); }},

@@ -25,7 +25,7 @@ Cluster nodes(bool node_reduces = false, bool network_reduces = false) {
 }
 double seconds(CollectiveOp op, const Layout& l, const Cluster& c, Count bytes, double link = 1, Count messages = 1) {
   const Exchange e{.group = Group::data, .op = op, .messages = messages, .bytes = Bytes(bytes)};
-  return exchange_time(e, l, c, link).at(link).value;
+  return exchange_time(e, l, c, {.inside = link, .between = link}).total().value;
 }
 Layout replicas_of(Count n, Collectives by) { return {.dp = n, .collectives = by}; }
 

@@ -23,7 +23,7 @@ Cluster flat() {
   return c;
 }
 double seconds(CollectiveOp op, Group g, const Layout& l, const Cluster& c, Count bytes = 1 << 20, Count messages = 1) {
-  return exchange_time({.group = g, .op = op, .messages = messages, .bytes = Bytes(bytes)}, l, c).at(1).value;
+  return exchange_time({.group = g, .op = op, .messages = messages, .bytes = Bytes(bytes)}, l, c).total().value;
 }
 double share(Count n) { return static_cast<double>(n - 1) / static_cast<double>(n); }
 

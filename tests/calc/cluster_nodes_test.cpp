@@ -34,7 +34,7 @@ constexpr ExpertRouting v3{.top_k = 8, .experts = 256};
 double seconds(const Cluster& c, const Layout& l, const ExpertRouting& r, Bytes bytes, Count messages = 1) {
   const Exchange e{
       .group = Group::expert, .op = CollectiveOp::all_to_all, .messages = messages, .bytes = bytes, .routing = r};
-  return exchange_time(e, l, c).at(1).value;
+  return exchange_time(e, l, c).total().value;
 }
 Cluster only(Cluster c, std::size_t level) {
   c.levels[1 - level].bandwidth = BytesPerSecond(1e300);

@@ -50,7 +50,7 @@ Sample sample(Cases& cases, ContextMethod method, std::optional<double> overlap)
 double all_messages(const Sample& s, const PassPrice& pass) {
   double all = 0;
   for (const Exchange& e : pass.exchanges)
-    if (e.group == Group::context) all += exchange_time(e, s.c.layout, s.c.cluster).at(1).value;
+    if (e.group == Group::context) all += exchange_time(e, s.c.layout, s.c.cluster).total().value;
   return all;
 }
 

@@ -16,7 +16,7 @@ const Link one_link{.ranks = 8, .bandwidth = BytesPerSecond(1000), .latency = Se
 
 double seconds(const Exchanges& all, Count ranks) {
   Seconds s;
-  for (const Exchange& e : all) s += exchange_time(e, ranks, one_link).at(1);
+  for (const Exchange& e : all) s += exchange_time(e, ranks, one_link).total();
   return s.value;
 }
 double forward_seconds(const Collective& c) {

@@ -67,13 +67,13 @@ TEST_CASE("an estimate uses what was measured and a bound does not", "[contract]
   d.achieved.present = true;
   d.achieved.matmul.fill(0.5);
   d.achieved.memory = 0.8;
-  d.achieved.link = 0.25;
+  d.achieved.links.inside = d.achieved.links.between = 0.25;
   d.achieved.launch = Seconds(2);
   Plan p;
   CHECK(has_estimate(d, p));
   CHECK(estimated_rates(d, p).compute.value == 50);
   CHECK(estimated_rates(d, p).memory.value == 8);
-  CHECK(estimated_rates(d, p).link == 0.25);
+  CHECK(estimated_rates(d, p).links.inside == 0.25);
   CHECK(estimated_rates(d, p).launch.value == 2);
   CHECK(bound_rates(d, p).compute.value == 100);
   CHECK(bound_rates(d, p).launch.value == 0);

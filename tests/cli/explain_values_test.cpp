@@ -92,7 +92,7 @@ Achieved measured() {
   a.present = true;
   a.matmul.fill(0.71);
   a.memory = 0.93;
-  a.link = 0.8;
+  a.links.inside = a.links.between = 0.8;
   a.launch = Seconds(4e-6);
   a.flash.fill({FlopsPerSecond(3.1e14), FlopsPerSecond(2.7e14)});
   a.naive.fill({FlopsPerSecond(1.1e14), {}});

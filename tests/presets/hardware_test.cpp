@@ -232,7 +232,7 @@ TEST_CASE("what was achieved counts only with how it was measured", "[hardware]"
   CHECK(c.cluster.device.achieved.present);
   CHECK(c.cluster.device.achieved.matmul == for_each_format(0.71));
   CHECK(c.cluster.device.achieved.memory == 0.9);
-  CHECK(c.cluster.device.achieved.link == 0.8);
+  CHECK(c.cluster.device.achieved.links.inside == 0.8);
   CHECK(c.cluster.device.achieved.launch == Seconds(4e-6));
   CHECK(c.achieved_how == "n = 8192");
   CHECK(refusal(R"({"achieved": {"matmul": 0.71}})") ==

@@ -1,0 +1,178 @@
+// What software adds to a step: bytes, kernels, time of the host, exchanges that nothing hides.
+
+#include <cmath>
+
+#include "calc/step_events.hpp"
+#include "tests/calc/cluster_cases.hpp"
+#include "tests/catch.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::test;
+
+namespace {
+
+double fraction(Cases& cases, double least = 0) {
+  return least + (1 - least) * static_cast<double>(cases.below(1000)) / 1000;
+}
+
+/// Any software on any device.
+Achieved any_rates(Cases& cases) {
+  Achieved a;
+  a.present = true;
+  a.matmul = for_each_format(fraction(cases, 0.2));
+  a.memory = fraction(cases, 0.5);
+  a.half_matmul = for_each_format(1e6 * fraction(cases));
+  a.exposed = for_each_format(fraction(cases));
+  a.launch = Seconds(1e-6 * fraction(cases));
+  a.links = {.inside = fraction(cases, 0.3),
+             .between = fraction(cases, 0.3),
+             .round_inside = Seconds(1e-5 * fraction(cases)),
+             .round_between = Seconds(1e-4 * fraction(cases)),
+             .start = Seconds(1e-5 * fraction(cases)),
+             .trees = cases.coin()};
+  a.software = {.elementwise = 3 * fraction(cases),
+                .norm = 10 * fraction(cases),
+                .scores = 2 * fraction(cases),
+                .kernels = {.naive_core = 6, .norm = 4, .rope = 3, .route = 8},
+                .loops_experts = cases.coin(),
+                .experts = fraction(cases, 0.4),
+                .naive_products = fraction(cases, 0.3),
+                .kernel = Seconds(cases.coin() ? 1e-6 * fraction(cases) : 0),
+                .collective = Seconds(1e-6 * fraction(cases)),
+                .step = Seconds(1e-3 * fraction(cases)),
+                .hidden_inside = cases.coin() ? fraction(cases) : 0,
+                .hidden_beside = fraction(cases),
+                .waits_to_send = fraction(cases),
+                .waits_to_send_chunks = fraction(cases)};
+  return a;
+}
+
+ClusterCase any_case(Cases& cases) {
+  ClusterCase c = cases.any();
+  if (cases.coin()) c.plan.attention = AttentionImpl::naive;
+  c.cluster.device.achieved = any_rates(cases);
+  return c;
+}
+TrainEstimate run(const ClusterCase& c) { return train(c.arch, c.plan, c.layout, c.cluster); }
+
+/// One device that runs one micro-batch.
+ClusterCase alone() {
+  ClusterCase c{even(), {}, {}, device(1e12, 1e11, 1e9, 0)};
+  c.plan.seq = 64;
+  c.plan.global_batch = 1;
+  c.cluster.device.achieved.present = true;
+  return c;
+}
+
+}  // namespace
+
+TEST_CASE("No software makes a step faster than its bound", "[software]") {
+  Cases cases(61);
+  for (int i = 0; i < 1500; ++i) {
+    const ClusterCase c = any_case(cases);
+    INFO(i << ": " << text_of(c.layout));
+    const TrainEstimate e = run(c);
+    REQUIRE(e.estimated);
+    REQUIRE(e.estimate.total().value >= (1 - 1e-12) * e.bound.total().value);
+  }
+}
+
+TEST_CASE("An estimate as tasks in time ends when the sum of its parts says", "[software][events]") {
+  Cases cases(62);
+  for (int i = 0; i < 500; ++i) {
+    const ClusterCase c = any_case(cases);
+    INFO(i << ": " << text_of(c.layout));
+    const Prices prices = price(c.arch, c.plan, c.layout, c.cluster.device);
+    const TrainEstimate e = assemble(prices, c.plan, c.layout, c.cluster);
+    Timeline timeline;
+    PipelineTasks tasks;
+    const Seconds end = add_step(timeline, tasks,
+                                 step_seconds(prices, c.plan, c.layout, c.cluster, e.partition, Efficiency::estimated));
+    REQUIRE(end.value == Approx(e.estimate.total().value).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("Software that adds nothing leaves the bound", "[software]") {
+  Cases cases(63);
+  for (int i = 0; i < 300; ++i) {
+    ClusterCase c = cases.any();
+    c.cluster.device.achieved.present = true;
+    const TrainEstimate e = run(c);
+    REQUIRE(e.estimate.total().value == Approx(e.bound.total().value).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("A host that puts kernels on the device works beside it, and the slower of the two counts", "[software]") {
+  ClusterCase c = alone();
+  const double device_time = run(c).estimate.total().value - run(c).estimate[Part::optimizer].value;
+  double kernels_of_pass = 0;
+  for_each_operator(c.arch, c.plan, c.layout, training_step(c.plan), [&](const OperatorRow& row) {
+    const bool product = std::holds_alternative<Linear>(row.op.shape);  // two gradients
+    kernels_of_pass += static_cast<double>(row.segment.repeats) * (product ? 3 : 2);
+  });
+  c.cluster.device.achieved.software.kernel = Seconds(1);  // far slower than the device
+  const StepTime slow = run(c).estimate;
+  CHECK(slow.total().value - slow[Part::optimizer].value == Approx(kernels_of_pass).epsilon(1e-6));
+  c.cluster.device.achieved.software.kernel = Seconds(1e-15);  // far faster
+  CHECK(run(c).estimate.total().value == Approx(run(c).bound.total().value).epsilon(1e-9));
+  c.cluster.device.achieved.software.kernel = Seconds(device_time / kernels_of_pass);
+  const double both = run(c).estimate.total().value - run(c).estimate[Part::optimizer].value;
+  CHECK(both > device_time);
+  CHECK(both < 2 * device_time);
+}
+
+TEST_CASE("The host's own part of a step is added once", "[software]") {
+  ClusterCase c = alone();
+  c.plan.global_batch = 8;
+  const double without = run(c).estimate.total().value;
+  c.cluster.device.achieved.software.step = Seconds(3);
+  CHECK(run(c).estimate.total().value == Approx(without + 3).epsilon(1e-12));
+}
+
+TEST_CASE("Element-wise kernels that move twice the bytes take twice the time", "[software]") {
+  ClusterCase c = alone();
+  const StepTime once = run(c).estimate;
+  c.cluster.device.achieved.software.elementwise = c.cluster.device.achieved.software.norm = 2;
+  const StepTime twice = run(c).estimate;
+  CHECK(twice[Part::elementwise].value == Approx(2 * once[Part::elementwise].value).epsilon(1e-12));
+  CHECK(twice[Part::matmul] == once[Part::matmul]);
+  c.cluster.device.achieved.software.elementwise = c.cluster.device.achieved.software.norm = 0.1;  // below the bound
+  CHECK(run(c).estimate[Part::elementwise] == once[Part::elementwise]);
+}
+
+TEST_CASE("Collectives start, wait for rounds and reach a share of each level", "[software][exchange]") {
+  Cluster c = device(1e12, 1e11, 8e9, 0);
+  c.levels[0].ranks = 4;
+  c.levels.push({.ranks = 0, .bandwidth = BytesPerSecond(1e9), .latency = Seconds()});
+  const Layout l{.dp = 64};
+  const Exchange e{.group = Group::data, .op = CollectiveOp::all_reduce, .messages = 3, .bytes = Bytes(3 << 20)};
+  LinkRates r{.inside = 0.5,
+              .between = 0.25,
+              .round_inside = Seconds(1),
+              .round_between = Seconds(100),
+              .start = Seconds(7),
+              .trees = false};
+  const double inside = 2 * 3.0 / 4 * (3 << 20) / 4e9, between = 2 * 15.0 / 16 * (3 << 20) / 4 / 0.25e9;
+  CHECK(exchange_time(e, l, c, r).transfer.value == Approx(inside + between).epsilon(1e-12));
+  CHECK(exchange_time(e, l, c, r).waits.value == Approx(3 * (7 + 2 * 3 * 1 + 2 * 15 * 100)).epsilon(1e-12));
+  r.trees = true;  // 2 (2 log2(16) + 4) = 24 rounds between nodes, not 30
+  CHECK(exchange_time(e, l, c, r).waits.value == Approx(3 * (7 + 2 * 3 * 1 + 24 * 100)).epsilon(1e-12));
+  c.levels[1].latency = Seconds(200);  // stated by the link itself, which no rate undercuts
+  CHECK(exchange_time(e, l, c, r).waits.value == Approx(3 * (7 + 2 * 3 * 1 + 30 * 200)).epsilon(1e-12));
+}
+
+TEST_CASE("A share of a message between stages holds up each slot", "[software][pipeline]") {
+  ClusterCase c{even(), {}, {.pp = 2}, device(1e12, 1e11, 1e9, 0)};
+  c.arch.layers = 8;
+  c.plan.seq = 64;
+  c.plan.global_batch = 64;
+  c.layout.stage_layers = {};
+  c.cluster.levels[0].ranks = 0;
+  c.cluster.device.achieved.present = true;
+  const Prices prices = price(c.arch, c.plan, c.layout, c.cluster.device);
+  const double send = send_seconds(prices, c.layout, c.cluster, Efficiency::full).value;
+  const double without = run(c).estimate.total().value;
+  c.cluster.device.achieved.software.waits_to_send = 0.5;
+  // 64 micro-batches, and one more slot of each kind while the pipeline fills.
+  CHECK(run(c).estimate.total().value == Approx(without + 65 * 2 * 0.5 * send).epsilon(1e-9));
+}
