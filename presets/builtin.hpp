@@ -8,7 +8,7 @@
 
 namespace llmcalc {
 
-/// One file of presets/models or presets/hardware.
+/// One file of presets/models, presets/hardware and so on.
 struct Builtin {
   std::string_view name;
   std::string_view title;
@@ -16,9 +16,12 @@ struct Builtin {
   std::string_view text;  ///< the JSON file
 };
 
-/// All presets, sorted by name. embed_main.cpp writes both lists at build time.
+/// All presets, sorted by name. embed_main.cpp writes the lists at build time.
 std::span<const Builtin> builtin_models();
 std::span<const Builtin> builtin_hardware();
+std::span<const Builtin> builtin_software();
+/// Fitted parameters of estimators.
+std::span<const Builtin> builtin_estimates();
 
 /// The one with that name or alias, in any spelling of it (text/names.hpp); null if there is none.
 const Builtin* find_builtin(std::span<const Builtin> presets, std::string_view name);

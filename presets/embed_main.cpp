@@ -1,6 +1,5 @@
 /// llmcalc_embed LIST OUTPUT.cpp: writes the preset files that LIST names, one path a line, as C++ source that defines
-/// builtin_models() and builtin_hardware(). A file belongs to the folder it lies in. Runs at build
-/// time.
+/// builtin_models(), builtin_hardware() and so on, one function for each folder. Runs at build time.
 
 #include <fmt/format.h>
 
@@ -101,23 +100,25 @@ std::string table(const std::string& name, const std::vector<Preset>& presets) {
       data, name, rows);
 }
 
-struct Presets {
-  std::vector<Preset> models, hardware;
-};
+/// By folder.
+using Presets = std::map<std::string, std::vector<Preset>>;
 
 Presets presets(const std::string& list) {
   Presets all;
   std::istringstream lines(json::file_text(list));
-  for (std::string path; std::getline(lines, path);) {
-    const auto folder = std::filesystem::path(path).parent_path().filename();
-    if (path.empty()) continue;
-    (folder == "models" ? all.models : all.hardware).push_back(preset(path));
-  }
-  for (auto* group : {&all.models, &all.hardware}) {
-    std::sort(group->begin(), group->end(), [](const Preset& a, const Preset& b) { return a.name < b.name; });
-    refuse_twice(*group);
+  for (std::string path; std::getline(lines, path);)
+    if (!path.empty()) all[std::filesystem::path(path).parent_path().filename()].push_back(preset(path));
+  for (auto& [folder, group] : all) {
+    std::sort(group.begin(), group.end(), [](const Preset& a, const Preset& b) { return a.name < b.name; });
+    refuse_twice(group);
   }
   return all;
+}
+
+std::string tables(const Presets& all) {
+  std::string out;
+  for (const auto& [folder, group] : all) out += table("builtin_" + folder, group);
+  return out;
 }
 
 void write(const std::string& path, const std::string& source) {
@@ -135,7 +136,7 @@ int main(int argc, char** argv) try {
       argv[2],
       "// Written by llmcalc_embed from the files in presets/; not to be edited.\n#include \"presets/builtin.hpp\"\n\n"
       "namespace llmcalc {\n\n" +
-          table("builtin_models", all.models) + table("builtin_hardware", all.hardware) + "}  // namespace llmcalc\n");
+          tables(all) + "}  // namespace llmcalc\n");
   return 0;
 } catch (const std::exception& e) {
   std::fputs(fmt::format("{}\n", e.what()).c_str(), stderr);

@@ -128,6 +128,14 @@ HardwareCard load_hardware(std::string_view name_or_path) {
   return read_hardware_file(d.value, d.where);
 }
 
+SoftwareCard load_software(std::string_view name_or_path) {
+  if (const Builtin* preset = preset_named(builtin_software(), name_or_path))
+    return read_software_file(preset_json(*preset), preset_name(*preset));
+  if (!is_path(name_or_path)) refuse_name("software", name_or_path, builtin_software());
+  const Document d = read_document(std::string(name_or_path));
+  return read_software_file(d.value, d.where);
+}
+
 ModelCard load_model(const Builtin& preset) { return read_model_file(preset_json(preset), preset_name(preset)); }
 
 ModelCard load_model(std::string_view name_or_path) {

@@ -7,6 +7,7 @@
 #include "presets/builtin.hpp"
 #include "presets/hardware_file.hpp"
 #include "presets/model_card.hpp"
+#include "presets/software_file.hpp"
 
 namespace llmcalc {
 
@@ -14,6 +15,9 @@ namespace llmcalc {
 /// contains '/', ends in ".json" or exists. Throws InputError, for an unknown name with the nearest known ones.
 HardwareCard load_hardware(std::string_view name_or_path);
 HardwareCard load_hardware(const Builtin& preset);
+
+/// The same for software.
+SoftwareCard load_software(std::string_view name_or_path);
 
 /// Loads a model. A path may lead to an llmcalc model file, to a Hugging Face config.json, or to a folder that
 /// holds one; the content decides which.

@@ -1,0 +1,234 @@
+#include "presets/estimator.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "presets/builtin.hpp"
+#include "text/error.hpp"
+#include "text/names.hpp"
+
+namespace llmcalc {
+
+namespace {
+using P = TrainingParameter;
+constexpr std::string_view boost =
+    "a peak assumes the boost clock, which power does not hold under load (NVIDIA's datasheets)";
+constexpr std::string_view flash_paper = "FlashAttention-2 (arXiv:2307.08691), FlashAttention-3 (arXiv:2407.08608)";
+constexpr std::string_view pytorch = "5 to 10 us of the host for an operator of PyTorch (arXiv:1912.01703, section 6)";
+constexpr std::string_view copies = "copies as in STREAM reach 0.8 to 0.92 of the datasheet's bandwidth";
+constexpr std::string_view nccl = "nccl-tests: bus bandwidth 0.75 to 0.95 of a link's";
+constexpr std::string_view bytes_counted = "bytes of the kernels that each stack runs, counted from its code";
+}  // namespace
+
+// clang-format off
+const std::array<ParameterCard, training_parameter_count> training_parameter_cards{{
+    {"matmul.volta",         0.62, 0.4, 0.95, "share of the peak that large products reach: Volta", boost},
+    {"matmul.ampere",        0.73, 0.4, 0.95, "the same: A100", boost},
+    {"matmul.hopper",        0.65, 0.4, 0.95, "the same: Hopper", boost},
+    {"matmul.blackwell",     0.50, 0.3, 0.95, "the same: Blackwell of data centres", boost},
+    {"matmul.consumer",      0.90, 0.5, 1.00, "the same: GeForce and RTX, whose peak counts FP32 accumulation", boost},
+    {"matmul.other",         0.65, 0.3, 0.95, "the same: other devices", boost},
+    {"matmul.fp8",           0.90, 0.6, 1.00, "share of that in 8 bits", boost},
+    {"matmul.fp4",           0.90, 0.5, 1.00, "share of that in 4 bits", boost},
+    {"flash.1",              0.42, 0.2, 0.60, "share of the peak in attention: FlashAttention 1, xformers", flash_paper},
+    {"flash.2-ampere",       0.50, 0.3, 0.75, "the same: FlashAttention 2, but on Hopper", flash_paper},
+    {"flash.2-hopper",       0.30, 0.15, 0.5, "the same: FlashAttention 2 on Hopper, whose asynchronous products it does not use", flash_paper},
+    {"flash.vendor",         0.58, 0.3, 0.80, "the same: cuDNN, TransformerEngine, FlashAttention 3", flash_paper},
+    {"flash.backward",       0.75, 0.5, 1.00, "rate of attention's backward over that of forward", flash_paper},
+    {"half_matmul",          4e9,  0,   2e10, "FLOPs of a product at half the rate of a large one", "Hockney & Jesshope 1981; tiles and waves of cuBLAS"},
+    {"exposed",              0.3,  0,   1.00, "share of the shorter of a product's arithmetic and traffic that does not overlap", "prologue and epilogue of each tile (CUTLASS)"},
+    {"naive_products",       0.7,  0.3, 1.00, "share of a product's rate that those of unfused attention keep", "batched products of a head's width"},
+    {"memory",               0.85, 0.7, 0.90, "share of the memory bandwidth", copies},
+    {"elementwise.megatron", 1.0,  0.6, 2.50, "bytes that element-wise kernels move over those counted: Megatron-LM", bytes_counted},
+    {"elementwise.tuned",    1.0,  0.6, 2.50, "the same: tuned", bytes_counted},
+    {"elementwise.eager",    1.5,  0.6, 4.00, "the same: eager", bytes_counted},
+    {"elementwise.unfused",  2.5,  1.0, 6.00, "the same: unfused", bytes_counted},
+    {"elementwise.compiled", 1.0,  0.6, 2.50, "the same: compiled", bytes_counted},
+    {"norm",                 11,   4,   25,   "bytes of an RMSNorm written out in PyTorch over those of a fused one", "38 bytes a number in forward and 50 in backward, against 4 and 6"},
+    {"scores",               1.2,  0.6, 3.00, "bytes of unfused attention over those counted for its scores", bytes_counted},
+    {"kernel.tuned",         6e-6, 1e-6, 2e-5, "host's time for an operator: tuned and compiled", pytorch},
+    {"kernel.torch",         2e-5, 5e-6, 6e-5, "the same: PyTorch's modules; an operator is up to four kernels", pytorch},
+    {"kernel.deepspeed",     3e-5, 5e-6, 8e-5, "the same: with DeepSpeed's hooks", pytorch},
+    {"collective",           6e-6, 0,   3e-5, "host's time to start a collective, per tensor-parallel rank", pytorch},
+    {"launch",               4e-6, 1e-6, 8e-6, "start and end of a kernel on the device", "empty kernels in a row: 2 to 5 us"},
+    {"link",                 0.80, 0.5, 0.95, "share of a link's bandwidth that collectives reach: inside a node", nccl},
+    {"network",              0.75, 0.3, 0.95, "the same: between nodes", nccl},
+    {"start",                3e-5, 0,   8e-5, "start of a collective", "small messages in nccl-tests: 20 to 50 us"},
+    {"round.inside",         6e-6, 1e-6, 2e-5, "one round of a ring: inside a node", "NCCL's base latencies (src/graph/tuning.cc)"},
+    {"round.between",        1e-5, 2e-6, 4e-5, "the same: between nodes", "NCCL's base latencies (src/graph/tuning.cc)"},
+    {"hidden.tensor",        0.6,  0,   1.00, "share of tensor parallelism's exchanges that overlap where the software overlaps them", "Megatron-Core --tp-comm-overlap: the first and last chunks cannot"},
+    {"hidden.data",          0.6,  0,   1.00, "share of the shorter of work and data-parallel exchanges that overlap hides", "both share memory bandwidth and multiprocessors (arXiv:2104.04473, 5.9)"},
+    {"send",                 0.4,  0,   1.00, "share of a message between stages that a slot waits for: 1F1B", "Megatron-LM sends and receives together between slots"},
+    {"send.chunks",          0.15, 0,   1.00, "the same: several chunks per rank", "their messages overlap other chunks' work (Megatron-Core --overlap-p2p-communication)"},
+    {"experts",              0.70, 0.4, 1.00, "share of a product's rate that those of experts keep", "grouped products of unequal sizes"},
+    {"step",                 1e-2, 0,   5e-2, "host's time of a step that overlaps nothing", "data, clipping, logging"},
+}};
+// clang-format on
+
+TrainingParameters::TrainingParameters() {
+  for (std::size_t i = 0; i < values_.size(); ++i) values_[i] = training_parameter_cards[i].standard;
+}
+
+Silicon silicon_of(const HardwareCard& card) {
+  const auto is = [&](std::string_view name) { return card.architecture.find(name) != std::string::npos; };
+  if (is("Volta")) return Silicon::volta;
+  if (is("GA100")) return Silicon::ampere;
+  if (is("Hopper")) return Silicon::hopper;
+  if (is("GB10B") || is("Blackwell GB2") || card.architecture == "Blackwell GB10" || is("Ada") || is("Ampere"))
+    return Silicon::consumer;
+  return is("Blackwell") ? Silicon::blackwell : Silicon::other;
+}
+
+namespace {
+
+double matmul_share(const TrainingParameters& p, Silicon s) {
+  constexpr std::array by_silicon{P::matmul_volta,     P::matmul_ampere,   P::matmul_hopper,
+                                  P::matmul_blackwell, P::matmul_consumer, P::matmul_other};
+  return p[by_silicon[static_cast<std::size_t>(s)]];
+}
+
+/// Share of the peak in flash attention.
+double flash_share(const TrainingParameters& p, Silicon s, CoreKernel k) {
+  const bool young = s == Silicon::hopper || s == Silicon::blackwell;
+  if (k == CoreKernel::flash_1) return p[P::flash_1];
+  if (k == CoreKernel::vendor && young) return p[P::flash_vendor];
+  return p[young ? P::flash_2_hopper : P::flash_2_ampere];
+}
+
+double elementwise(const TrainingParameters& p, Fusion f) {
+  constexpr std::array by_fusion{P::elementwise_megatron, P::elementwise_tuned,   P::elementwise_compiled,
+                                 P::elementwise_eager,    P::elementwise_unfused, P::elementwise_tuned};
+  return p[by_fusion[static_cast<std::size_t>(f)]];
+}
+
+Seconds kernel(const TrainingParameters& p, Fusion f) {
+  if (f == Fusion::native) return {};
+  if (f == Fusion::unfused) return Seconds(p[P::kernel_deepspeed]);
+  return Seconds(p[f == Fusion::tuned || f == Fusion::compiled ? P::kernel_tuned : P::kernel_torch]);
+}
+
+void put_products(const TrainingParameters& p, const HardwareCard& card, Achieved& a) {
+  const double share = matmul_share(p, silicon_of(card));
+  a.matmul = for_each_format(share);
+  a.matmul[static_cast<std::size_t>(Peak::fp8)] = p[P::matmul_fp8] * share;
+  a.matmul[static_cast<std::size_t>(Peak::fp4)] = p[P::matmul_fp4] * share;
+  a.half_matmul = for_each_format(p[P::half_matmul]);
+  a.exposed = for_each_format(p[P::exposed]);
+}
+
+void put_attention(const TrainingParameters& p, const HardwareCard& card, CoreKernel core, Achieved& a) {
+  if (core == CoreKernel::unfused || core == CoreKernel::fused_softmax) return;
+  const double share = flash_share(p, silicon_of(card), core);
+  for (std::size_t i = 0; i < a.flash.size(); ++i) {
+    const FlopsPerSecond forward = share * card.cluster.device.peaks[i];
+    a.flash[i] = {forward, p[P::flash_backward] * forward};
+  }
+}
+
+void put_links(const TrainingParameters& p, Achieved& a) {
+  a.links = {.inside = p[P::link],
+             .between = p[P::network],
+             .round_inside = Seconds(p[P::round_inside]),
+             .round_between = Seconds(p[P::round_between]),
+             .start = Seconds(p[P::start]),
+             .trees = true};
+}
+
+KernelCounts kernel_counts(const TrainingStack& s) {
+  const bool eager = s.fusion == Fusion::eager || s.fusion == Fusion::unfused;
+  return {.naive_core = s.core == CoreKernel::unfused ? 10.0 : 6.0,
+          .norm = s.writes_norms ? 8.0 : 1.0,
+          .rope = eager ? 8.0 : 1.0,
+          .route = 8};
+}
+
+}  // namespace
+
+Achieved training_rates(const TrainingParameters& p, const HardwareCard& card, const TrainingStack& stack) {
+  Achieved a = card.cluster.device.achieved;
+  const bool measured = !card.achieved_how.empty();
+  const LinkRates links = a.links;
+  put_links(p, a);
+  if (measured) {
+    a.links.inside = links.inside;
+    a.links.between = links.between;
+  } else {
+    put_products(p, card, a);
+    put_attention(p, card, stack.core, a);
+    a.memory = p[P::memory];
+    a.launch = Seconds(p[P::launch]);
+    a.present = true;
+  }
+  a.software = {.elementwise = elementwise(p, stack.fusion),
+                .norm = stack.writes_norms ? p[P::norm] : elementwise(p, stack.fusion),
+                .scores = p[P::scores],
+                .kernels = kernel_counts(stack),
+                .loops_experts = stack.loops_experts,
+                .experts = p[P::experts],
+                .naive_products = p[P::naive_products],
+                .kernel = kernel(p, stack.fusion),
+                .collective = Seconds(stack.fusion == Fusion::native ? 0 : p[P::collective]),
+                .step = Seconds(p[P::step]),
+                .hidden_inside = stack.hides_tensor ? p[P::hidden_tensor] : 0,
+                .hidden_beside = p[P::hidden_data],
+                .waits_to_send = p[P::send],
+                .waits_to_send_chunks = p[P::send_chunks]};
+  return a;
+}
+
+namespace {
+
+EstimateInterval read_interval(const json::Object& o) {
+  const EstimateInterval i{o.number_or("factor", 0), o.count("families")};
+  if (i.factor < 1) throw InputError(fmt::format("{}, \"factor\": expected 1 or more, got {}", o.where(), i.factor));
+  o.refuse_unread();
+  return i;
+}
+
+}  // namespace
+
+TrainingEstimator read_training_estimator(const json::Value& value, const std::string& where) {
+  const json::Object o(value, where);
+  TrainingEstimator e;
+  o.text("name");
+  o.text_or("title", "");
+  e.fitted = o.text("fitted");
+  const json::Object parameters = o.object("parameters"), intervals = o.object("intervals");
+  for (std::size_t i = 0; i < training_parameter_count; ++i) {
+    const ParameterCard& card = training_parameter_cards[i];
+    double& x = e.parameters.values()[i] = parameters.number_or(card.name, card.low - 1);
+    if (x < card.low || x > card.high)
+      throw InputError(fmt::format("{}, {}: expected a number from {} to {}", parameters.where(), in_quotes(card.name),
+                                   card.low, card.high));
+  }
+  for (const auto& c : choices<EstimateClass>)
+    if (intervals.has(c.name)) e.intervals[static_cast<std::size_t>(c.value)] = read_interval(intervals.object(c.name));
+  parameters.refuse_unread();
+  intervals.refuse_unread();
+  o.refuse_unread();
+  return e;
+}
+
+json::Value training_estimator_json(const TrainingEstimator& e) {
+  json::Value v{{"name", "training"}, {"title", "the estimator of a training step"}, {"fitted", e.fitted}};
+  for (std::size_t i = 0; i < training_parameter_count; ++i)
+    v["parameters"][std::string(training_parameter_cards[i].name)] = e.parameters.values()[i];
+  v["intervals"] = json::Value::object();
+  for (const auto& c : choices<EstimateClass>) {
+    const EstimateInterval& i = e.interval(c.value);
+    if (i.families > 0) v["intervals"][std::string(c.name)] = {{"factor", i.factor}, {"families", i.families}};
+  }
+  return v;
+}
+
+const TrainingEstimator& training_estimator() {
+  static const TrainingEstimator fitted = [] {
+    const Builtin& b = *find_builtin(builtin_estimates(), "training");
+    const std::string where = fmt::format("estimates/{}.json", b.name);
+    return read_training_estimator(json::parse(b.text, where), where);
+  }();
+  return fitted;
+}
+
+}  // namespace llmcalc
