@@ -82,6 +82,18 @@ void use_states(const TrainingRow& row, const Stack& stack, Plan& plan) {
     if (contains(optimizer, word)) plan.optimizer = which;
 }
 
+/// Flash attention's backward computes the scores again in any case, so that its forward need not run again.
+RecomputeModules modules_of(const Recomputed& r, AttentionImpl attention) {
+  RecomputeModules all;
+  for (const auto& [runs_again, module] :
+       {std::pair{r.core && attention == AttentionImpl::naive, RecomputeModule::core},
+        {r.norms, RecomputeModule::norm},
+        {r.activations, RecomputeModule::act},
+        {r.mlp, RecomputeModule::mlp}})
+    if (runs_again) all.add(module);
+  return all;
+}
+
 /// The engine's nearest choice; what it cannot say stands in `recomputed`.
 void use_recompute(const Recomputed& r, const Arch& arch, const Layout& split, Plan& plan) {
   if (r.layers && r.layer_step > 1) {
@@ -90,8 +102,9 @@ void use_recompute(const Recomputed& r, const Arch& arch, const Layout& split, P
     plan.recompute_layers = arch.layers / mul(split.pp, split.chunks, r.layer_step);
   } else if (r.layers) {
     plan.recompute = Recompute::full;
-  } else if (r.core && plan.attention == AttentionImpl::naive) {
+  } else if (const RecomputeModules modules = modules_of(r, plan.attention); !modules.empty()) {
     plan.recompute = Recompute::selective;
+    plan.recompute_modules = modules;
   }
 }
 
@@ -216,6 +229,8 @@ void use_plan(const TrainingRow& row, TrainingCase& c, Assumptions& assumed) {
   c.plan.attention = stores_scores(c.attention.kernel) ? AttentionImpl::naive : AttentionImpl::flash;
   use_formats(row, c.on.hardware, c.plan);
   use_states(row, c.stack, c.plan);
+  // Megatron-LM trains with dropout unless told otherwise, and its runs with flash kernels are of models without it.
+  c.plan.dropout = c.stack.name == "megatron-lm" && c.plan.attention == AttentionImpl::naive;
   const TrainingBatchSizes sizes = batch_of(row, c.layout, assumed);
   c.plan.micro_batch = sizes.micro;
   c.plan.global_batch = sizes.global;

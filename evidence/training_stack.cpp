@@ -1,0 +1,71 @@
+#include "evidence/training_stack.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "presets/load.hpp"
+
+namespace llmcalc {
+
+namespace {
+
+/// The profile of stacks that have none of their own.
+struct LikeProfile {
+  std::string_view stack, profile;
+};
+constexpr std::array like{
+    LikeProfile{"deepseek", "megatron-core"},        LikeProfile{"internevo", "megatron-core"},
+    LikeProfile{"nanotron", "megatron-core"},        LikeProfile{"unsloth", "megatron-core"},
+    LikeProfile{"flash-attention", "megatron-core"}, LikeProfile{"lit-gpt", "megatron-core"},
+    LikeProfile{"meta-llama", "megatron-core"},      LikeProfile{"aleph-alpha", "megatron-deepspeed"}};
+
+/// Profiles, each read once.
+const SoftwareCard& profile(std::string name) {
+  static std::map<std::string, SoftwareCard> read;
+  const auto known = read.find(name);
+  if (known != read.end()) return known->second;
+  const auto* as = std::find_if(like.begin(), like.end(), [&](const LikeProfile& l) { return l.stack == name; });
+  std::string_view called = as == like.end() ? name : as->profile;
+  if (find_builtin(builtin_software(), called) == nullptr) called = "torch-fsdp";
+  return read.emplace(std::move(name), load_software(called)).first->second;
+}
+
+/// What a row says of torch.compile outweighs the profile.
+std::string profile_name(const Stack& s) {
+  const Fusion usual = profile(s.name).stack.fusion;
+  if (!s.compiled || (usual != Fusion::eager && usual != Fusion::compiled)) return s.name;
+  if (*s.compiled == (usual == Fusion::compiled)) return s.name;
+  return *s.compiled ? "torch-fsdp-compiled" : "torch-fsdp";
+}
+
+CoreKernel core_of(AttentionKernel k, CoreKernel usual) {
+  switch (k) {
+    case AttentionKernel::unfused:
+      return CoreKernel::unfused;
+    case AttentionKernel::fused_softmax:
+      return CoreKernel::fused_softmax;
+    case AttentionKernel::flash_1:
+      return CoreKernel::flash_1;
+    case AttentionKernel::flash_2:
+      return CoreKernel::flash_2;
+    case AttentionKernel::vendor:
+      return CoreKernel::vendor;
+    case AttentionKernel::flash:
+      break;
+  }
+  return usual;
+}
+
+}  // namespace
+
+TrainingStack training_stack(const TrainingCase& c) {
+  const SoftwareCard& software = profile(profile_name(c.stack));
+  TrainingStack s = stack_of(software, c.arch, c.plan);
+  s.core = core_of(c.attention.kernel, software.stack.core);
+  s.writes_norms &= !c.attention.fused_norm;
+  if (c.stack.tp_overlap) s.hides_tensor = *c.stack.tp_overlap;
+  return s;
+}
+
+}  // namespace llmcalc

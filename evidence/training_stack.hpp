@@ -1,0 +1,11 @@
+#pragma once
+/// A row's software as the estimator knows it.
+
+#include "evidence/training_case.hpp"
+#include "presets/estimator.hpp"
+
+namespace llmcalc {
+
+TrainingStack training_stack(const TrainingCase& c);
+
+}  // namespace llmcalc
