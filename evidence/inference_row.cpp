@@ -100,7 +100,7 @@ void read_figures(const RowObject& o, InferenceRow& r) {
   for (const FigureKey& f : figure_keys()) {
     auto value = f.may_be_negative ? o.number(f.key) : o.quantity(f.key);
     if (!value) continue;
-    if (f.quantity == Quantity::utilization && *value > 100)
+    if (f.quantity == FigureKind::utilization && *value > 100)
       throw InputError(
           fmt::format("{}, {}: expected at most 100 % of the peak, got {}", o.where(), in_quotes(f.key), *value));
     r.measured.emplace_back(f.key, f.key == "kv_blocks" ? *value * block : *value);
