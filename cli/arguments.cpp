@@ -46,13 +46,13 @@ std::string chosen(const Option& o, const std::string& text) {
 
 std::string help_hint(const Command& c) { return fmt::format("'llmcalc {} --help-all' shows all", c.name); }
 
-/// Of one name.
-constexpr int most_words = 10000;
-
 void declare(CLI::App& app, const Command& command) {
   app.set_help_flag();
   app.allow_extras();
-  for (const Word& w : command.words) app.add_option(std::string(w.name))->expected(1, w.repeats ? most_words : 1);
+  for (const Word& w : command.words) {
+    CLI::Option* word = app.add_option(std::string(w.name));
+    if (w.repeats) word->expected(1, -1)->allow_extra_args();
+  }
   for (const Option* o : options_of(command)) {
     const std::string flag(o->flag);
     (o->value.empty() ? app.add_flag(flag) : app.add_option(flag))->take_all();

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <span>
 
 #include "evidence/accuracy_groups.hpp"
 #include "report/lines.hpp"
@@ -26,12 +27,16 @@ std::string how_many(std::size_t n, const char* what) {
 
 // ---- Tables of errors
 
-/// A name that leaves room for the numbers on 80 columns.
-std::string shortened(const std::string& name, std::size_t columns) {
-  if (columns_of(name) <= columns) return name;
-  const std::vector<std::string> lines = broken(name, columns - 4);
-  const std::string first = columns_of(lines[0]) > columns - 4 ? lines[0].substr(0, columns - 4) : lines[0];
-  return first + " ...";
+/// A name that leaves room for the numbers on 80 columns: its middle is left out, for sources of one author differ at
+/// the end.
+std::string shortened(const std::string& name) {
+  constexpr std::size_t most = 32, head = 12, tail = 17;
+  if (columns_of(name) <= most) return name;
+  const auto inside_character = [&](std::size_t i) { return (name[i] & 0xC0) == 0x80; };  // of UTF-8
+  std::size_t left = head, right = name.size() - tail;
+  while (inside_character(left)) --left;
+  while (inside_character(right)) ++right;
+  return name.substr(0, left) + "..." + name.substr(right);
 }
 
 json::Value group_json(const ErrorGroup& g) {
@@ -43,9 +48,8 @@ json::Value group_json(const ErrorGroup& g) {
 }
 
 std::vector<std::string> group_cells(const ErrorGroup& g, bool short_names) {
-  constexpr std::size_t name_columns = 32;
   const ErrorSummary& e = g.errors;
-  return {short_names ? shortened(g.name, name_columns) : g.name,
+  return {short_names ? shortened(g.name) : g.name,
           grouped_digits(fmt::format("{}", e.rows)),
           percent_number(e.median),
           percent_number(e.mean),
@@ -54,20 +58,36 @@ std::vector<std::string> group_cells(const ErrorGroup& g, bool short_names) {
           e.coverage ? percent_number(*e.coverage) : "-"};
 }
 
-Grid summary_grid(const std::vector<ErrorGroup>& groups, bool short_names) {
+/// What is shown of a kind of groups where not every row is asked for: those with the most rows.
+constexpr Count most_shown = 12;
+
+/// The table's lines of one kind of groups.
+void add_lines(Grid& g, std::span<const ErrorGroup> groups, bool all) {
+  const auto empty = std::vector<std::string>(g.columns.size() - 1);
+  const auto heading = [&](std::string text) {
+    g.rows.push_back({std::move(text)});
+    g.rows.back().insert(g.rows.back().end(), empty.begin(), empty.end());
+  };
+  if (!groups[0].by.empty()) heading("by " + groups[0].by);
+  const std::size_t shown = all ? groups.size() : std::min<std::size_t>(groups.size(), most_shown);
+  for (const ErrorGroup& group : groups.first(shown)) g.rows.push_back(group_cells(group, !all));
+  if (shown < groups.size()) heading(fmt::format("and {} more: add --rows", groups.size() - shown));
+}
+
+bool has_interval(const ErrorGroup& g) { return g.errors.coverage.has_value(); }
+
+Grid summary_grid(const std::vector<ErrorGroup>& groups, bool all) {
   Grid g{.key = "summary",
          .title = "errors in % of what was measured",
          .columns = {"", "rows", "median", "mean", "p90", "signed", "covered"},
          .rows = {}};
-  std::string by;
-  for (const ErrorGroup& group : groups) {
-    if (group.by != by) g.rows.push_back({"by " + (by = group.by), "", "", "", "", "", ""});
-    g.rows.push_back(group_cells(group, short_names));
-    g.json.push_back(group_json(group));
+  for (auto first = groups.begin(); first != groups.end();) {
+    const auto end = std::find_if(first, groups.end(), [&](const ErrorGroup& x) { return x.by != first->by; });
+    add_lines(g, {first, end}, all);
+    first = end;
   }
-  const bool intervals =
-      std::any_of(groups.begin(), groups.end(), [](const ErrorGroup& x) { return x.errors.coverage.has_value(); });
-  if (!intervals) g.drop(6);
+  for (const ErrorGroup& group : groups) g.json.push_back(group_json(group));
+  if (std::none_of(groups.begin(), groups.end(), has_interval)) g.drop(6);
   return g;
 }
 
@@ -110,25 +130,36 @@ std::string subject_text(const PredictedRow& r) {
   std::string s = fmt::format("{} on {} {}: {}; {}; {}", of.model, of.gpus, of.gpu, of.layout, of.batch, of.precision);
   if (!of.recompute.empty()) s += fmt::format("; {} again", of.recompute);
   s += "; " + of.software;
-  if (!r.assumed.empty()) s += fmt::format("; assumed: {}", fmt::join(r.assumed, "; "));
-  if (r.repeats) s += "; not summed up: another figure of the row says the same";
-  if (!r.doubt.empty()) s += "; not summed up: " + r.doubt;
-  return s;
+  return r.assumed.empty() ? s : s + fmt::format("; assumed: {}", fmt::join(r.assumed, "; "));
 }
 
-void add_row(Grid& g, const PredictedRow& r) {
-  g.rows.push_back({r.id, r.quantity, value_of(r, r.predicted.value), value_of(r, r.measured),
-                    fmt::format("{:+.1f}", 100 * relative_error(r.compared("")))});
-  if (r.predicted.low && r.predicted.high)
-    g.rows.back()[2] += fmt::format(" ({} to {})", value_of(r, *r.predicted.low), value_of(r, *r.predicted.high));
-  g.rows.push_back({"  " + subject_text(r), "", "", "", ""});
+std::string prediction_text(const PredictedRow& r) {
+  const std::string value = value_of(r, r.predicted.value);
+  if (!r.predicted.low || !r.predicted.high) return value;
+  return fmt::format("{} ({} to {})", value, value_of(r, *r.predicted.low), value_of(r, *r.predicted.high));
+}
+
+/// Why a figure is not summed up; empty: it is.
+std::string why_apart(const PredictedRow& r) {
+  if (!r.doubt.empty()) return "not summed up: " + r.doubt;
+  return r.repeats ? "not summed up: another figure of the row says the same" : "";
+}
+
+/// A line for a figure, after what its row is about where the one before is of another.
+void add_figure(Grid& g, const PredictedRow& r, bool first_of_row) {
+  if (first_of_row) g.rows.push_back({r.id + ": " + subject_text(r), "", "", ""});
+  g.rows.push_back({"  " + r.quantity, prediction_text(r), value_of(r, r.measured),
+                    fmt::format("{:+.1f} %", 100 * relative_error(r.compared("")))});
+  if (const std::string why = why_apart(r); !why.empty()) g.rows.push_back({"  " + why, "", "", ""});
 }
 
 Grid rows_grid(const Accuracy& a, bool shown) {
-  Grid g{.key = "rows", .title = "", .columns = {}, .left = 2, .rows = {}};
-  if (shown) g.columns = {"row", "quantity", "predicted", "measured", "error %"};
+  Grid g{.key = "rows", .title = "", .columns = {}, .rows = {}};
+  if (shown) g.columns = {"every row", "predicted", "measured", "error"};
+  std::string_view last;
   for (const PredictedRow& r : a.rows) {
-    if (shown) add_row(g, r);
+    if (shown) add_figure(g, r, r.id != last);
+    last = r.id;
     g.json.push_back(row_json(r));
   }
   return g;
@@ -254,9 +285,9 @@ Report accuracy_report(const Accuracy& a, const AccuracyQuestion& q) {
                         {"p90", "the 90th percentile, linearly between rows"},
                         {"families", fmt::format("those of {} rows or more; each counts the same", least_of_family)}};
   add_verdict(report, a, groups);
-  Grid summaries = summary_grid(groups, !q.rows);
+  Grid summaries = summary_grid(groups, q.rows);
   if (groups.empty()) summaries.columns.clear();
-  report.grids = {rows_grid(a, q.rows), std::move(summaries), skipped_grid(a, q.rows)};
+  report.grids = {std::move(summaries), skipped_grid(a, q.rows), rows_grid(a, q.rows)};
   add_notes(report, a, q);
   return report;
 }
