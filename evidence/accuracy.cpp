@@ -49,24 +49,24 @@ class Predictor {
     const TrainingCase c = training_case(row, devices_);
     if (!c.skip.empty()) return skip(row.id, c.skip);
     if (const std::string why = no_rate(c.on.hardware, c.plan.precision); !why.empty()) return skip(row.id, why);
-    guarded(row.id, [&] { out_.kind == AccuracyKind::memory ? add_memories(row, c) : add_step(row, c); });
+    guarded(row.id, "", [&] { out_.kind == AccuracyKind::memory ? add_memories(row, c) : add_step(row, c); });
   }
 
   void add(const InferenceRow& row) {
     const InferenceCase c = inference_case(row, devices_);
     if (!c.skip.empty()) return skip(row.id, c.skip);
     if (const std::string why = no_rate(c.on.hardware, c.plan.precision); !why.empty()) return skip(row.id, why);
-    for (const Figure& f : c.figures) guarded(row.id, [&] { add_figure(row, c, f); });
+    for (const Figure& f : c.figures) guarded(row.id, f.key + ": ", [&] { add_figure(row, c, f); });
   }
 
  private:
   void skip(const std::string& id, std::string reason) { out_.skipped.push_back({id, std::move(reason)}); }
 
-  void guarded(const std::string& id, const std::function<void()>& predict) {
+  void guarded(const std::string& id, const std::string& what, const std::function<void()>& predict) {
     try {
       predict();
     } catch (const Overflow&) {
-      skip(id, "its numbers multiply to more than 2^63");
+      skip(id, what + "its numbers multiply to more than 2^63");
     }
   }
 

@@ -53,7 +53,7 @@ void read_accelerator(const RowObject& o, InferenceHardware& h) {
   h.count = o.positive("count").value_or(1);
   h.nodes = o.positive("nodes");
   h.gpu_cores = o.positive("gpu_cores");
-  h.memory_gb = o.quantity("memory_gb");
+  h.memory_gb = device_memory(o, "memory_gb");
   h.peak_bw_gb_s = o.quantity("peak_bw_gb_s");
   h.power_limit_w = o.quantity("power_limit_w");
   o.known({"note"});

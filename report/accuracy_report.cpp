@@ -15,7 +15,12 @@
 namespace llmcalc {
 namespace {
 
-std::string percent_number(double share) { return fmt::format("{:.1f}", 100 * share); }
+/// Without the sign for %: "12.3"; what is thousands of times off, "1.2e+07".
+std::string percent_number(double share, bool sign = false) {
+  const bool wild = std::fabs(share) >= 1e3;
+  if (sign) return wild ? fmt::format("{:+.1e}", 100 * share) : fmt::format("{:+.1f}", 100 * share);
+  return wild ? fmt::format("{:.1e}", 100 * share) : fmt::format("{:.1f}", 100 * share);
+}
 std::string percent_text(double share) { return percent_number(share) + " %"; }
 
 std::string grouped_count(std::size_t n) { return grouped_digits(fmt::format("{}", n)); }
@@ -54,7 +59,7 @@ std::vector<std::string> group_cells(const ErrorGroup& g, bool short_names) {
           percent_number(e.median),
           percent_number(e.mean),
           percent_number(e.p90),
-          fmt::format("{:+.1f}", 100 * e.signed_median),
+          percent_number(e.signed_median, true),
           e.coverage ? percent_number(*e.coverage) : "-"};
 }
 
@@ -97,7 +102,7 @@ Grid summary_grid(const std::vector<ErrorGroup>& groups, bool all) {
 std::string value_of(const PredictedRow& r, double value) {
   if (r.quantity.ends_with("_bytes")) return human_text(value, Unit::bytes);
   if (r.quantity.ends_with("_s") && !r.quantity.ends_with("tok_s")) return human_text(value, Unit::seconds);
-  return fmt::format("{:.4g}", value);
+  return human_text(value, Unit::none);
 }
 
 json::Value subject_json(const PredictedRow& r) {
@@ -149,7 +154,7 @@ std::string why_apart(const PredictedRow& r) {
 void add_figure(Grid& g, const PredictedRow& r, bool first_of_row) {
   if (first_of_row) g.rows.push_back({r.id + ": " + subject_text(r), "", "", ""});
   g.rows.push_back({"  " + r.quantity, prediction_text(r), value_of(r, r.measured),
-                    fmt::format("{:+.1f} %", 100 * relative_error(r.compared("")))});
+                    percent_number(relative_error(r.compared("")), true) + " %"});
   if (const std::string why = why_apart(r); !why.empty()) g.rows.push_back({"  " + why, "", "", ""});
 }
 
@@ -209,9 +214,8 @@ std::string error_sentence(const Accuracy& a, const ErrorGroup& all) {
 }
 
 std::string families_sentence(const ErrorSummary& e) {
-  return fmt::format("{} of {} rows or more: the median of their medians is {}, the 90th percentile {}",
-                     how_many(static_cast<std::size_t>(e.rows), "source"), least_of_family, percent_text(e.median),
-                     percent_text(e.p90));
+  return fmt::format("{} of {} rows or more: the median of their medians is {}, the 90th percentile {}", e.rows,
+                     least_of_family, percent_text(e.median), percent_text(e.p90));
 }
 
 /// The families with the largest medians, of those with enough rows.
@@ -246,7 +250,7 @@ void add_verdict(Report& report, const Accuracy& a, const std::vector<ErrorGroup
   } else {
     report.verdict.push_back({"error", error_sentence(a, groups[0])});
   }
-  if (groups.size() > 1 && groups[1].by.empty()) {
+  if (groups.size() > 1 && groups[1].by.empty() && groups[1].errors.rows > 1) {
     report.verdict.push_back({"families", families_sentence(groups[1].errors)});
     report.verdict.push_back({"worst", worst_families(groups)});
   }
