@@ -124,8 +124,8 @@ Accuracy accuracy(const MeasurementFile& file, AccuracyKind kind, const Accuracy
   const auto all = static_cast<Count>(file.training.size() + file.inference.size());
   Count done = 0;
   const auto add = [&](const auto& row) {
+    if (watch) watch(done++, all);
     predictor.add(row);
-    if (++done; watch) watch(done, all);
   };
   for (const TrainingRow& row : file.training) add(row);
   for (const InferenceRow& row : file.inference) add(row);

@@ -10,7 +10,7 @@
 #include "evidence/errors.hpp"
 #include "evidence/measurement_file.hpp"
 #include "evidence/prediction.hpp"
-#include "evidence/subject.hpp"
+#include "evidence/row_subject.hpp"
 
 namespace llmcalc {
 
@@ -28,15 +28,15 @@ constexpr MeasurementKind rows_for(AccuracyKind k) {
 
 /// One number that was measured, and its prediction.
 struct PredictedRow {
-  std::string id;
-  Subject of;
-  std::string quantity;     ///< with its unit: "step_time_s", "peak_reserved_bytes", a row's own key ("tpot_ms")
-  Prediction predicted;     ///< in the quantity's unit
-  double measured = 0;      ///< the same
-  std::string measured_as;  ///< the key that it was derived from; empty: the quantity itself
-  bool repeats = false;     ///< another figure of the row says the same
-  std::string doubt;        ///< not empty: why the row itself advises against it
-  std::vector<std::string> assumed;
+  std::string id{};
+  RowSubject of{};
+  std::string quantity{};     ///< with its unit: "step_time_s", "peak_reserved_bytes", a row's own key ("tpot_ms")
+  Prediction predicted{};     ///< in the quantity's unit
+  double measured = 0;        ///< the same
+  std::string measured_as{};  ///< the key that it was derived from; empty: the quantity itself
+  bool repeats = false;       ///< another figure of the row says the same
+  std::string doubt{};        ///< not empty: why the row itself advises against it
+  std::vector<std::string> assumed{};
 
   /// Whether it counts in a summary: each fact once, and none that its source advises against.
   bool counts() const { return !repeats && doubt.empty(); }
@@ -56,7 +56,7 @@ struct Accuracy {
   std::vector<SkippedRow> skipped;
 };
 
-/// Called with the number of rows that are done, and of all.
+/// Called before each row with the number of rows that are done, and of all.
 using AccuracyWatch = std::function<void(Count done, Count all)>;
 
 /// Predicts every row of a file of the kind that is needed.

@@ -106,7 +106,7 @@ std::string value_of(const PredictedRow& r, double value) {
 }
 
 json::Value subject_json(const PredictedRow& r) {
-  const Subject& of = r.of;
+  const RowSubject& of = r.of;
   json::Value v{
       {"model", of.model},   {"gpu", of.gpu},     {"gpus", of.gpus},           {"parallelism", of.parallelism},
       {"layout", of.layout}, {"batch", of.batch}, {"precision", of.precision}, {"software", of.software}};
@@ -131,7 +131,7 @@ json::Value row_json(const PredictedRow& r) {
 
 /// "GPT-22B on 8 a100-sxm-80gb: tp 8; micro-batch 4 of 4, 2048 tokens; fp16; every layer again; megatron-lm"
 std::string subject_text(const PredictedRow& r) {
-  const Subject& of = r.of;
+  const RowSubject& of = r.of;
   std::string s = fmt::format("{} on {} {}: {}; {}; {}", of.model, of.gpus, of.gpu, of.layout, of.batch, of.precision);
   if (!of.recompute.empty()) s += fmt::format("; {} again", of.recompute);
   s += "; " + of.software;

@@ -63,7 +63,7 @@ MeasurementFile measurements(const std::vector<std::string>& paths, AccuracyKind
 Accuracy predicted(const MeasurementFile& file, AccuracyKind kind, ProgressLine& line) {
   return accuracy(file, kind, [&](Count done, Count all) {
     const double share = static_cast<double>(done) / static_cast<double>(all);
-    line.show(fmt::format("row {} of {}{}", done, all, left_text(line.seconds(), share)));
+    line.show(fmt::format("row {} of {}{}", done + 1, all, left_text(line.seconds(), share)));
   });
 }
 

@@ -1,4 +1,4 @@
-#include "evidence/subject.hpp"
+#include "evidence/row_subject.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -112,7 +112,7 @@ DType weights_of_blocks(const InferenceCase& c) {
 
 }  // namespace
 
-Subject subject_of(const TrainingRow& row, const TrainingCase& c) {
+RowSubject subject_of(const TrainingRow& row, const TrainingCase& c) {
   return {.family = or_not_stated(row.family),
           .model = shown_name(row.model.name, c.arch),
           .gpu = c.on.hardware.name,
@@ -126,7 +126,7 @@ Subject subject_of(const TrainingRow& row, const TrainingCase& c) {
           .kind = class_of(c)};
 }
 
-Subject subject_of(const InferenceRow& row, const InferenceCase& c, const Figure& figure) {
+RowSubject subject_of(const InferenceRow& row, const InferenceCase& c, const Figure& figure) {
   return {.family = or_not_stated(row.source.title),
           .model = shown_name(row.model.name, c.arch),
           .gpu = c.on.hardware.name,
