@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cassert>
+#include <map>
 #include <sstream>
 
 #include "calc/choice.hpp"
@@ -48,7 +49,10 @@ std::string help_hint(const Command& c) { return fmt::format("'llmcalc {} --help
 void declare(CLI::App& app, const Command& command) {
   app.set_help_flag();
   app.allow_extras();
-  for (const Word& w : command.words) app.add_option(std::string(w.name));
+  for (const Word& w : command.words) {
+    CLI::Option* word = app.add_option(std::string(w.name));
+    if (w.repeats) word->expected(1, -1)->allow_extra_args();
+  }
   for (const Option* o : options_of(command)) {
     const std::string flag(o->flag);
     (o->value.empty() ? app.add_flag(flag) : app.add_option(flag))->take_all();
@@ -99,7 +103,8 @@ Arguments::Arguments(const Command& command, Args args) : command_(command) {
         fmt::format("{}: expected a value ({}), got nothing", args.back(), option_of(command, args.back())->value));
   }
   refuse_extras(app.remaining());
-  for (const CLI::Option* given : app.parse_order()) add(given->get_name(), given->results().front());
+  std::map<const CLI::Option*, std::size_t> seen;  // a word that repeats stands once for each of its results
+  for (const CLI::Option* given : app.parse_order()) add(given->get_name(), given->results()[seen[given]++]);
   for (std::size_t i = words_.size(); i < command.words.size(); ++i)
     if (command.words[i].required)
       throw InputError(fmt::format("'llmcalc {}' needs {} ({}); 'llmcalc {} --help' shows an example", command.name,
@@ -140,9 +145,14 @@ void Arguments::refuse_unknown(std::string_view flag) const {
 }
 
 std::string Arguments::word(std::string_view name) const {
-  for (std::size_t i = 0; i < words_.size(); ++i)
-    if (command_.words[i].name == name) return words_[i];
-  return "";
+  const std::vector<std::string> found = words_from(name);
+  return found.empty() ? "" : found[0];
+}
+
+std::vector<std::string> Arguments::words_from(std::string_view name) const {
+  for (std::size_t i = 0; i < words_.size() && i < command_.words.size(); ++i)
+    if (command_.words[i].name == name) return {words_.begin() + static_cast<std::ptrdiff_t>(i), words_.end()};
+  return {};
 }
 
 bool Arguments::has(std::string_view flag) const {

@@ -22,6 +22,8 @@ class Arguments {
   const Command& command() const { return command_; }
   /// The word of that name; empty: not given.
   std::string word(std::string_view name) const;
+  /// The word of that name and all behind it.
+  std::vector<std::string> words_from(std::string_view name) const;
   bool has(std::string_view flag) const;
   /// The value of an option, or `otherwise`.
   std::string text(std::string_view flag, std::string_view otherwise = "") const;

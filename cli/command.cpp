@@ -43,6 +43,7 @@ std::vector<Command> make_commands() {
       plan_command,
       explain_command,
       compare_command,
+      accuracy_command,
       scaling_command,
       collective_command,
       list_command,

@@ -19,7 +19,7 @@ endfunction()
 installed_libraries(calc calc search)
 # What reads models and hardware and writes reports: <presets/load.hpp>, <report/question.hpp>; needs fmt and nlohmann/json.
 if(TARGET llmcalc_report)
-  installed_libraries(edge text presets report)
+  installed_libraries(edge text presets evidence report)
 endif()
 install(FILES cmake/llmcalc-config.cmake DESTINATION ${package_dir})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/llmcalc-config-version.cmake COMPATIBILITY SameMinorVersion)

@@ -8,7 +8,7 @@
 namespace llmcalc {
 
 /// What a figure of inference is, in base units.
-enum class Quantity : std::uint8_t {
+enum class FigureKind : std::uint8_t {
   time_per_token,     ///< seconds per generated token of a sequence
   decode_step,        ///< seconds of one step of all sequences
   decode_time,        ///< seconds of all of a generation's steps, prompts excluded
@@ -39,7 +39,7 @@ enum class Share : std::uint8_t { all, device, node };
 
 struct FigureKey {
   std::string_view key;
-  Quantity quantity;
+  FigureKind quantity;
   double unit;  ///< the key's unit in base units: 1e-3 for milliseconds
   Share share = Share::all;
   bool may_be_negative = false;  ///< what is left over can be less than nothing

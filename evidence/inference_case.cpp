@@ -136,12 +136,12 @@ void use_lengths(const InferenceRow& row, InferenceCase& c) {
     weigh(c, fmt::format("prompts of {} tokens: the row says \"{}\"", usual_prompt,
                          b.input_note.empty() ? "nothing" : b.input_note));
   }
-  if (!b.output_len && has_figure(row, Quantity::output_rate)) {
+  if (!b.output_len && has_figure(row, FigureKind::output_rate)) {
     c.generate = usual_answer;
     weigh(c, fmt::format("answers of {} tokens: the row does not state their length", usual_answer));
   }
   // A window of decoding: its mean context is what counts.
-  c.decode_window = context && c.prompt == 0 && !has_figure(row, Quantity::prefill_time);
+  c.decode_window = context && c.prompt == 0 && !has_figure(row, FigureKind::prefill_time);
   if (context && c.prompt == 0) c.prompt = std::max(1.0, *context - c.generate / 2);
 }
 

@@ -26,7 +26,7 @@ enum class BatchKind {
 /// One measured number.
 struct Figure {
   std::string key;  ///< of the row: "tpot_ms"
-  Quantity quantity = Quantity::time_per_token;
+  FigureKind quantity = FigureKind::time_per_token;
   double value = 0;               ///< in base units; rates over all devices of the run
   double unit = 1;                ///< value / unit is what the row says
   std::optional<double> context;  ///< tokens of a sequence that a decode step sees, in the mean

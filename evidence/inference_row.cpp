@@ -53,7 +53,7 @@ void read_accelerator(const RowObject& o, InferenceHardware& h) {
   h.count = o.positive("count").value_or(1);
   h.nodes = o.positive("nodes");
   h.gpu_cores = o.positive("gpu_cores");
-  h.memory_gb = o.quantity("memory_gb");
+  h.memory_gb = device_memory(o, "memory_gb");
   h.peak_bw_gb_s = o.quantity("peak_bw_gb_s");
   h.power_limit_w = o.quantity("power_limit_w");
   o.known({"note"});
@@ -100,7 +100,7 @@ void read_figures(const RowObject& o, InferenceRow& r) {
   for (const FigureKey& f : figure_keys()) {
     auto value = f.may_be_negative ? o.number(f.key) : o.quantity(f.key);
     if (!value) continue;
-    if (f.quantity == Quantity::utilization && *value > 100)
+    if (f.quantity == FigureKind::utilization && *value > 100)
       throw InputError(
           fmt::format("{}, {}: expected at most 100 % of the peak, got {}", o.where(), in_quotes(f.key), *value));
     r.measured.emplace_back(f.key, f.key == "kv_blocks" ? *value * block : *value);

@@ -76,6 +76,7 @@ void count_biases(Arch& a, const std::optional<Count>& reported) {
 
 /// Refusals of presets/arch_check as a reason instead of an exception.
 std::string flaw_of(const Arch& a) {
+  if (a.mlp_width == 0 && !a.has_experts()) return "the width of the MLP is not stated";
   try {
     check_arch(a, "its architecture");
   } catch (const InputError& e) {

@@ -15,25 +15,25 @@ namespace {
 /// What a figure is at heart: of figures with the same, one can be computed from another.
 enum class Heart { decode, prefill, whole, cache, none };
 
-Heart heart_of(Quantity q, BatchKind kind) {
+Heart heart_of(FigureKind q, BatchKind kind) {
   switch (q) {
-    case Quantity::decode_rate:
-    case Quantity::decode_step:
-    case Quantity::decode_time:
-    case Quantity::bandwidth:
+    case FigureKind::decode_rate:
+    case FigureKind::decode_step:
+    case FigureKind::decode_time:
+    case FigureKind::bandwidth:
       return Heart::decode;
-    case Quantity::time_per_token:
+    case FigureKind::time_per_token:
       return kind == BatchKind::fixed ? Heart::decode : Heart::none;
-    case Quantity::prefill_rate:
-    case Quantity::prefill_time:
+    case FigureKind::prefill_rate:
+    case FigureKind::prefill_time:
       return Heart::prefill;
-    case Quantity::first_token:
+    case FigureKind::first_token:
       return kind == BatchKind::fixed ? Heart::prefill : Heart::none;
-    case Quantity::output_rate:
-    case Quantity::total_rate:
-    case Quantity::whole_time:
+    case FigureKind::output_rate:
+    case FigureKind::total_rate:
+    case FigureKind::whole_time:
       return Heart::whole;
-    case Quantity::cache_tokens:
+    case FigureKind::cache_tokens:
       return Heart::cache;
     default:
       return Heart::none;
@@ -42,13 +42,13 @@ Heart heart_of(Quantity q, BatchKind kind) {
 
 /// Some sources give a rate of output that is the batch over the time per token, prompts left out.
 bool is_time_per_token(const Figure& rate, const std::vector<Figure>& before, double batch) {
-  return rate.quantity == Quantity::output_rate && std::any_of(before.begin(), before.end(), [&](const Figure& f) {
-           return f.quantity == Quantity::time_per_token && std::fabs(rate.value * f.value / batch - 1) < 0.005;
+  return rate.quantity == FigureKind::output_rate && std::any_of(before.begin(), before.end(), [&](const Figure& f) {
+           return f.quantity == FigureKind::time_per_token && std::fabs(rate.value * f.value / batch - 1) < 0.005;
          });
 }
 
 bool repeats_another(const Figure& f, const std::vector<Figure>& before, const InferenceCase& c) {
-  if (f.quantity == Quantity::utilization || f.quantity == Quantity::bandwidth) return !before.empty();
+  if (f.quantity == FigureKind::utilization || f.quantity == FigureKind::bandwidth) return !before.empty();
   const Heart heart = heart_of(f.quantity, c.kind);
   const bool same = heart != Heart::none && std::any_of(before.begin(), before.end(), [&](const Figure& other) {
                       return heart_of(other.quantity, c.kind) == heart;
@@ -56,23 +56,23 @@ bool repeats_another(const Figure& f, const std::vector<Figure>& before, const I
   return same || is_time_per_token(f, before, c.batch);
 }
 
-bool is_of_decoding(Quantity q) {
-  return q == Quantity::time_per_token || q == Quantity::decode_step || q == Quantity::decode_time ||
-         q == Quantity::decode_rate || q == Quantity::bandwidth || q == Quantity::layer_time;
+bool is_of_decoding(FigureKind q) {
+  return q == FigureKind::time_per_token || q == FigureKind::decode_step || q == FigureKind::decode_time ||
+         q == FigureKind::decode_rate || q == FigureKind::bandwidth || q == FigureKind::layer_time;
 }
 
-std::optional<double> context_of(Quantity q, const InferenceRow& row, const InferenceCase& c) {
-  if (q == Quantity::decode_rate_first) return 64;  // 128 tokens from an empty cache
-  if (q == Quantity::decode_rate_last) return c.prompt + c.generate / 2;
+std::optional<double> context_of(FigureKind q, const InferenceRow& row, const InferenceCase& c) {
+  if (q == FigureKind::decode_rate_first) return 64;  // 128 tokens from an empty cache
+  if (q == FigureKind::decode_rate_last) return c.prompt + c.generate / 2;
   if (!is_of_decoding(q)) return std::nullopt;
   if (row.batch.decode_context_mean) return row.batch.decode_context_mean;
   if (row.batch.context_len) return row.batch.context_len;
   return c.cached + c.prompt + c.generate / 2;
 }
 
-bool is_memory(Quantity q) { return q >= Quantity::cache_tokens && q <= Quantity::graph_memory; }
+bool is_memory(FigureKind q) { return q >= FigureKind::cache_tokens && q <= FigureKind::graph_memory; }
 
-bool is_of_prompts(Quantity q) { return q == Quantity::prefill_rate || q == Quantity::prefill_time; }
+bool is_of_prompts(FigureKind q) { return q == FigureKind::prefill_rate || q == FigureKind::prefill_time; }
 
 /// "TTFT explodes beyond ~90 concurrent requests"
 bool is_past_explosion(const std::string& notes, const InferenceRow& row) {
@@ -82,18 +82,18 @@ bool is_past_explosion(const std::string& notes, const InferenceRow& row) {
 }
 
 /// What a row's notes advise against.
-std::string doubt_of(Quantity q, double value, const InferenceRow& row) {
+std::string doubt_of(FigureKind q, double value, const InferenceRow& row) {
   const std::string notes = lower(row.notes);
   const auto say = [&](const char* words) { return notes.find(words) != std::string::npos; };
   if (value <= 0) return "nothing is left: no error relative to it can be told";
-  if (q == Quantity::weight_memory && say("excludes embeddings")) return "the row's notes: embeddings are left out";
+  if (q == FigureKind::weight_memory && say("excludes embeddings")) return "the row's notes: embeddings are left out";
   if (say("use memory only") && !is_memory(q)) return "the row's notes: use its memory only";
   if (say("caution") && !is_memory(q)) return "the row's notes: for relative trends only";
-  if (q == Quantity::first_token) {
+  if (q == FigureKind::first_token) {
     if (say("use tpot only") || say("synchronised-burst")) return "the row's notes: a burst's time to the first token";
     if (say("ttft is queueing") || is_past_explosion(notes, row)) return "the row's notes: waiting in a queue";
   }
-  if (q == Quantity::time_per_token && say("throughput is the check"))
+  if (q == FigureKind::time_per_token && say("throughput is the check"))
     return "the row's notes: throughput is the check";
   if (is_of_prompts(q) && (row.prefill_suspect || say("ignore prefill_tok_s")))
     return "the row's notes: prefill is not to be used";
@@ -102,27 +102,27 @@ std::string doubt_of(Quantity q, double value, const InferenceRow& row) {
 }
 
 /// Rates per device and per node become those of the whole run.
-double devices_in_share(Share share, const InferenceRow& row, Quantity q) {
-  if (q == Quantity::bandwidth || share == Share::all) return 1;
+double devices_in_share(Share share, const InferenceRow& row, FigureKind q) {
+  if (q == FigureKind::bandwidth || share == Share::all) return 1;
   return static_cast<double>(share == Share::device ? row.hardware.count : row.hardware.nodes.value_or(1));
 }
 
 /// Memory is stated of one device, but where layers lie on several, as the sum.
-Count devices_of(Quantity q, const InferenceCase& c) {
-  return q == Quantity::memory ? ranks(c.layout, Group::pipeline) : 1;
+Count devices_of(FigureKind q, const InferenceCase& c) {
+  return q == FigureKind::memory ? ranks(c.layout, Group::pipeline) : 1;
 }
 
 /// Some sources write GB for 2^30 bytes: seen where less than the weights would be in use.
 bool is_binary(const Figure& f, double value, const InferenceCase& c) {
   const WeightFormats& w = c.plan.weight_precision;
-  if (f.quantity != Quantity::memory || f.unit != 1e9 || !w.uniform() || !w.plain()) return false;
+  if (f.quantity != FigureKind::memory || f.unit != 1e9 || !w.uniform() || !w.plain()) return false;
   const double bytes = bits_per_weight(w[Component::mlp]) / 8 * static_cast<double>(parameters(c.arch).total);
   return value * 1e9 < bytes;
 }
 
 }  // namespace
 
-bool has_figure(const InferenceRow& row, Quantity quantity) {
+bool has_figure(const InferenceRow& row, FigureKind quantity) {
   return std::any_of(row.measured.begin(), row.measured.end(), [&](const auto& m) {
     const FigureKey* key = figure_key(m.first);
     return key != nullptr && key->quantity == quantity;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -11,6 +13,8 @@ namespace {
 [[noreturn]] void refuse_number(const std::string& where, std::string_view key, std::string_view expected, double got) {
   throw InputError(fmt::format("{}, {}: expected {}, got {}", where, in_quotes(key), expected, got));
 }
+
+constexpr double smallest_measured = 1e-9, largest_measured = 1e15;
 
 const json::Value& empty_object() {
   static const json::Value none = json::Value::object();
@@ -28,7 +32,11 @@ std::optional<Count> RowObject::positive(std::string_view key) const {
 }
 
 std::optional<double> RowObject::number(std::string_view key) const {
-  return has(key) ? std::optional(object_.number_or(key, 0)) : std::nullopt;
+  if (!has(key)) return std::nullopt;
+  const double x = object_.number_or(key, 0), size = std::fabs(x);
+  if (size != 0 && (size < smallest_measured || size > largest_measured))
+    refuse_number(where(), key, "a number from 1e-9 to 1e15", x);
+  return x;
 }
 
 std::optional<double> RowObject::quantity(std::string_view key) const {
@@ -82,6 +90,13 @@ void RowObject::known_beginning(std::string_view prefix) const {
 
 void RowObject::finish() const {
   for (const std::string& key : object_.unread()) unknown_->insert(path_ + key);
+}
+
+std::optional<double> device_memory(const RowObject& o, std::string_view key) {
+  constexpr double most_gb = 1e6;
+  const auto gb = o.quantity(key);
+  if (gb && *gb > most_gb) refuse_number(o.where(), key, "at most 1e6 GB, of one device", *gb);
+  return gb;
 }
 
 }  // namespace llmcalc

@@ -1,6 +1,7 @@
 #pragma once
 /// An object of a row, read through checks: null counts as not stated, a value of the wrong type or beyond physics is
-/// refused with file, line and row, and keys that nobody asked for are collected.
+/// refused with file, line and row, and keys that nobody asked for are collected. No number but 0 is smaller than 1e-9
+/// or larger than 1e15, in whatever unit: nothing that was ever measured is.
 
 #include <optional>
 #include <set>
@@ -24,7 +25,7 @@ class RowObject {
   std::optional<Count> positive(std::string_view key) const;   ///< at least 1
   std::optional<double> quantity(std::string_view key) const;  ///< above 0
   std::optional<double> amount(std::string_view key) const;    ///< at least 0
-  std::optional<double> number(std::string_view key) const;    ///< any
+  std::optional<double> number(std::string_view key) const;    ///< of either sign
   std::optional<double> fraction(std::string_view key) const;  ///< above 0 and at most 1
   std::optional<bool> flag(std::string_view key) const;        ///< true, "True", ...
   std::string text(std::string_view key) const;                ///< empty: not stated
@@ -47,5 +48,8 @@ class RowObject {
   std::string path_;
   UnknownKeys* unknown_;
 };
+
+/// Gigabytes of one device.
+std::optional<double> device_memory(const RowObject& o, std::string_view key);
 
 }  // namespace llmcalc

@@ -67,7 +67,7 @@ void read_model(const RowObject& o, TrainingModel& m) {
 void read_hardware(const RowObject& o, TrainingHardware& h) {
   h.gpu = o.text("gpu");
   if (h.gpu.empty()) throw InputError(o.where() + ": \"gpu\" is missing; a measurement says on what it was made");
-  h.memory_gb = o.quantity("gpu_memory_gb");
+  h.memory_gb = device_memory(o, "gpu_memory_gb");
   h.peak_bw_gb_s = o.quantity("peak_bw_gb_s");
   h.count = needed(o, "count");
   h.nodes = o.positive("nodes");

@@ -206,3 +206,9 @@ TEST_CASE("collectives and scaling use every option, or refuse it", "[options]")
   differ("scaling --compute 5e23", "scaling --compute 5e23 --fit besiroglu");
   CHECK(test::llmcalc("scaling --compute 5e23 --params 7B").code == 2);
 }
+
+TEST_CASE("accuracy shows its rows in text where they are asked for, and in JSON always", "[options]") {
+  const std::string memory = "accuracy memory tests/cli/measurements/experts.json";
+  CHECK(test::llmcalc(memory).out != test::llmcalc(memory + " --rows").out);
+  CHECK(test::ask(memory) == test::ask(memory + " --rows"));
+}

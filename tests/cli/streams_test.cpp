@@ -45,6 +45,7 @@ std::map<std::string_view, std::string> calls() {
           {"explain", "parameters gpt2"},
           {"plan", "train gpt2 --hardware h100 --max-gpus 2"},
           {"compare", "--of 'train gpt2 --hardware h100' --vs '--dp 2'"},
+          {"accuracy", "memory"},
           {"scaling", "--compute 1e20"},
           {"collective", "all-reduce --bytes 1kB --ranks 2"},
           {"list", "models"},

@@ -1,0 +1,135 @@
+#include "evidence/accuracy.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+namespace llmcalc {
+
+namespace {
+
+/// The quantity of a memory, by what was counted.
+std::string memory_key(MemoryKind kind) {
+  switch (kind) {
+    case MemoryKind::allocated:
+      return "peak_allocated_bytes";
+    case MemoryKind::reserved:
+      return "peak_reserved_bytes";
+    case MemoryKind::process:
+      return "peak_process_bytes";
+    case MemoryKind::peak:
+      return "peak_bytes";
+  }
+  return "peak_bytes";
+}
+
+bool states_memory(const TrainingMeasured& m) {
+  return m.memory_per_gpu_gb || m.memory_per_gpu_gib || m.memory_allocated_gib || m.memory_allocated_bytes;
+}
+
+Prediction divided(Prediction p, double unit) {
+  p.value /= unit;
+  if (p.low) *p.low /= unit;
+  if (p.high) *p.high /= unit;
+  return p;
+}
+
+/// Why a device gives no time: it does not multiply in the format. Empty: it does.
+std::string no_rate(const HardwareCard& hardware, DType precision) {
+  if (hardware.cluster.device.peak(precision).value > 0) return "";
+  return fmt::format("{} does not multiply in {}", hardware.name, precision.name());
+}
+
+class Predictor {
+ public:
+  explicit Predictor(Accuracy& out) : out_(out) {}
+
+  void add(const TrainingRow& row) {
+    if (out_.kind == AccuracyKind::memory && !states_memory(row.measured)) return;
+    const TrainingCase c = training_case(row, devices_);
+    if (!c.skip.empty()) return skip(row.id, c.skip);
+    if (const std::string why = no_rate(c.on.hardware, c.plan.precision); !why.empty()) return skip(row.id, why);
+    guarded(row.id, "", [&] { out_.kind == AccuracyKind::memory ? add_memories(row, c) : add_step(row, c); });
+  }
+
+  void add(const InferenceRow& row) {
+    const InferenceCase c = inference_case(row, devices_);
+    if (!c.skip.empty()) return skip(row.id, c.skip);
+    if (const std::string why = no_rate(c.on.hardware, c.plan.precision); !why.empty()) return skip(row.id, why);
+    for (const Figure& f : c.figures) guarded(row.id, f.key + ": ", [&] { add_figure(row, c, f); });
+  }
+
+ private:
+  void skip(const std::string& id, std::string reason) { out_.skipped.push_back({id, std::move(reason)}); }
+
+  void guarded(const std::string& id, const std::string& what, const std::function<void()>& predict) {
+    try {
+      predict();
+    } catch (const Overflow&) {
+      skip(id, what + "its numbers multiply to more than 2^63");
+    }
+  }
+
+  void add_step(const TrainingRow& row, const TrainingCase& c) {
+    if (!c.step) return skip(row.id, c.no_step);
+    PredictedRow r{.id = row.id, .of = subject_of(row, c), .quantity = "step_time_s"};
+    r.predicted = predicted_step(c);
+    r.measured = c.step->value;
+    r.measured_as = c.measured_as;
+    r.assumed = c.assumed;
+    keep(std::move(r));
+  }
+
+  void add_memories(const TrainingRow& row, const TrainingCase& c) {
+    for (const MeasuredMemory& m : c.memory) {
+      PredictedRow r{.id = row.id, .of = subject_of(row, c), .quantity = memory_key(m.kind)};
+      r.predicted = predicted_memory(c, m.kind);
+      r.measured = m.bytes;
+      r.assumed = c.assumed;
+      keep(std::move(r));
+    }
+  }
+
+  void add_figure(const InferenceRow& row, const InferenceCase& c, const Figure& f) {
+    if (f.value <= 0) return skip(row.id, fmt::format("{}: {}", f.key, f.doubt));
+    const auto predicted = predicted_figure(c, f);
+    if (!predicted) return skip(row.id, fmt::format("{}: nothing predicts it", f.key));
+    PredictedRow r{.id = row.id, .of = subject_of(row, c, f), .quantity = f.key};
+    r.predicted = divided(*predicted, f.unit);
+    r.measured = f.value / f.unit;
+    r.repeats = f.repeats;
+    r.doubt = f.doubt;
+    r.assumed = c.assumed;
+    keep(std::move(r));
+  }
+
+  /// A prediction of nothing, or of no end, is none.
+  void keep(PredictedRow r) {
+    if (std::isfinite(r.predicted.value) && r.predicted.value > 0 && std::isfinite(r.measured))
+      return out_.rows.push_back(std::move(r));
+    skip(r.id, fmt::format("{}: {:g} is predicted, and {:g} was measured: there is no error to tell", r.quantity,
+                           r.predicted.value, r.measured));
+  }
+
+  Accuracy& out_;
+  Devices devices_;
+};
+
+}  // namespace
+
+Accuracy accuracy(const MeasurementFile& file, AccuracyKind kind, const AccuracyWatch& watch) {
+  Accuracy out;
+  out.kind = kind;
+  Predictor predictor(out);
+  const auto all = static_cast<Count>(file.training.size() + file.inference.size());
+  Count done = 0;
+  const auto add = [&](const auto& row) {
+    if (watch) watch(done++, all);
+    predictor.add(row);
+  };
+  for (const TrainingRow& row : file.training) add(row);
+  for (const InferenceRow& row : file.inference) add(row);
+  return out;
+}
+
+}  // namespace llmcalc

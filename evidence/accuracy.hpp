@@ -1,0 +1,65 @@
+#pragma once
+/// Predictions beside the measurements of whole files.
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "calc/choice.hpp"
+#include "evidence/errors.hpp"
+#include "evidence/measurement_file.hpp"
+#include "evidence/prediction.hpp"
+#include "evidence/row_subject.hpp"
+
+namespace llmcalc {
+
+/// What is predicted.
+enum class AccuracyKind : std::uint8_t { training, memory, inference };
+template <>
+inline constexpr auto choices<AccuracyKind> =
+    std::array{Choice{AccuracyKind::training, "training"}, Choice{AccuracyKind::memory, "memory"},
+               Choice{AccuracyKind::inference, "inference"}};
+
+/// The rows that it needs.
+constexpr MeasurementKind rows_for(AccuracyKind k) {
+  return k == AccuracyKind::inference ? MeasurementKind::inference : MeasurementKind::training;
+}
+
+/// One number that was measured, and its prediction.
+struct PredictedRow {
+  std::string id{};
+  RowSubject of{};
+  std::string quantity{};     ///< with its unit: "step_time_s", "peak_reserved_bytes", a row's own key ("tpot_ms")
+  Prediction predicted{};     ///< in the quantity's unit
+  double measured = 0;        ///< the same
+  std::string measured_as{};  ///< the key that it was derived from; empty: the quantity itself
+  bool repeats = false;       ///< another figure of the row says the same
+  std::string doubt{};        ///< not empty: why the row itself advises against it
+  std::vector<std::string> assumed{};
+
+  /// Whether it counts in a summary: each fact once, and none that its source advises against.
+  bool counts() const { return !repeats && doubt.empty(); }
+  Compared compared(std::string group) const {
+    return {std::move(group), predicted.value, measured, predicted.low, predicted.high};
+  }
+};
+
+/// A row, or a figure of one, that could not be predicted.
+struct SkippedRow {
+  std::string id, reason;
+};
+
+struct Accuracy {
+  AccuracyKind kind = AccuracyKind::training;
+  std::vector<PredictedRow> rows;
+  std::vector<SkippedRow> skipped;
+};
+
+/// Called before each row with the number of rows that are done, and of all.
+using AccuracyWatch = std::function<void(Count done, Count all)>;
+
+/// Predicts every row of a file of the kind that is needed.
+Accuracy accuracy(const MeasurementFile& file, AccuracyKind kind, const AccuracyWatch& watch = {});
+
+}  // namespace llmcalc

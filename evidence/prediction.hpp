@@ -1,0 +1,27 @@
+#pragma once
+/// What the engine predicts for a row: one function for each kind of measurement.
+
+#include <optional>
+
+#include "evidence/inference_case.hpp"
+#include "evidence/training_case.hpp"
+
+namespace llmcalc {
+
+/// A predicted number, in base units, and its interval where there is one.
+struct Prediction {
+  double value = 0;
+  std::optional<double> low{}, high{};
+};
+
+// Precondition of all: the case is not to be skipped. They throw Overflow where a count passes 2^63.
+
+/// Seconds of an optimizer step: for now the bound, at the datasheet's rates.
+Prediction predicted_step(const TrainingCase& c);
+/// Peak bytes of the fullest device, as that kind of memory counts them: for now the tensors' peak for all kinds.
+Prediction predicted_memory(const TrainingCase& c, MemoryKind kind);
+/// A figure of inference, rates over all devices: for now the bound of one static batch. Nothing where the engine has
+/// no such quantity.
+std::optional<Prediction> predicted_figure(const InferenceCase& c, const Figure& figure);
+
+}  // namespace llmcalc

@@ -1,0 +1,143 @@
+#include "evidence/row_subject.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <vector>
+
+namespace llmcalc {
+
+namespace {
+
+using Phrases = std::vector<std::string>;
+
+std::string_view data_kind(Zero z) {
+  if (z == Zero::weights) return "fsdp";
+  return z == Zero::none ? "dp" : "zero";
+}
+
+/// Kinds of parallelism with more than one rank.
+std::string kinds_of(const Layout& l) {
+  Phrases kinds;
+  for (const auto& [kind, n] : {std::pair{"tp", l.tp}, {"cp", l.cp}, {"ep", l.ep}, {"pp", l.pp}})
+    if (n > 1) kinds.emplace_back(kind);
+  if (l.dp > 1) kinds.emplace_back(data_kind(l.zero));
+  return kinds.empty() ? "none" : fmt::format("{}", fmt::join(kinds, "+"));
+}
+
+std::string ranks_of(const Layout& l) {
+  Phrases all;
+  if (l.tp > 1) all.push_back(fmt::format("tp {}{}", l.tp, l.sp ? " sp" : ""));
+  if (l.cp > 1) all.push_back(fmt::format("cp {}", l.cp));
+  if (l.ep > 1) all.push_back(fmt::format("ep {}", l.ep));
+  if (l.pp > 1) all.push_back(fmt::format("pp {}{}", l.pp, l.chunks > 1 ? fmt::format(" x {}", l.chunks) : ""));
+  if (l.pp > 1) all.emplace_back(name(l.schedule));
+  if (l.dp > 1) all.push_back(fmt::format("dp {}", l.dp));
+  if (l.dp > 1 && l.zero != Zero::none) all.push_back(fmt::format("ZeRO {}", static_cast<int>(l.zero)));
+  return all.empty() ? "one device" : fmt::format("{}", fmt::join(all, ", "));
+}
+
+/// What runs again in backward, as the row states it.
+std::string repeated(const Recomputed& r) {
+  if (r.layers) return r.layer_step == 1 ? "every layer" : fmt::format("every {}th layer", r.layer_step);
+  Phrases parts;
+  for (const auto& [part, is] : {std::pair{"attention's core", r.core},
+                                 {"norms", r.norms},
+                                 {"activations", r.activations},
+                                 {"MLPs", r.mlp},
+                                 {"every second product", r.alternate_products}})
+    if (is) parts.emplace_back(part);
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string class_of(const TrainingCase& c) {
+  if (c.arch.has_experts()) return "experts";
+  return c.input_assumed ? "assumed input" : "dense";
+}
+
+/// Figures whose errors are alike.
+std::string class_of(FigureKind q) {
+  switch (q) {
+    case FigureKind::time_per_token:
+    case FigureKind::decode_step:
+    case FigureKind::decode_time:
+    case FigureKind::decode_rate:
+    case FigureKind::decode_rate_first:
+    case FigureKind::decode_rate_last:
+    case FigureKind::bandwidth:
+      return "decode";
+    case FigureKind::first_token:
+      return "first token";
+    case FigureKind::prefill_time:
+    case FigureKind::prefill_rate:
+      return "prefill";
+    case FigureKind::whole_time:
+    case FigureKind::output_rate:
+    case FigureKind::total_rate:
+    case FigureKind::peak_output_rate:
+      return "whole batch";
+    case FigureKind::layer_time:
+    case FigureKind::utilization:
+      return "part of a pass";
+    default:
+      return "memory";
+  }
+}
+
+std::string_view spoken(BatchKind k) {
+  switch (k) {
+    case BatchKind::fixed:
+      return "static batch";
+    case BatchKind::concurrency:
+      return "clients";
+    case BatchKind::max_inflight:
+      return "in flight";
+    case BatchKind::capacity:
+      return "capacity, batch";
+    case BatchKind::throughput:
+      return "throughput, batch";
+  }
+  return "batch";
+}
+
+std::string or_not_stated(const std::string& text) { return text.empty() ? "not stated" : text; }
+
+std::string shown_name(const std::string& name, const Arch& arch) {
+  return name.empty() ? fmt::format("{} layers of {}", arch.layers, arch.hidden) : name;
+}
+
+DType weights_of_blocks(const InferenceCase& c) {
+  return c.plan.weight_precision[c.arch.has_experts() ? Component::experts : Component::mlp];
+}
+
+}  // namespace
+
+RowSubject subject_of(const TrainingRow& row, const TrainingCase& c) {
+  return {.family = or_not_stated(row.family),
+          .model = shown_name(row.model.name, c.arch),
+          .gpu = c.on.hardware.name,
+          .gpus = row.hardware.count,
+          .parallelism = kinds_of(c.layout),
+          .layout = ranks_of(c.layout),
+          .batch = fmt::format("micro-batch {} of {}, {} tokens", c.plan.micro_batch, c.plan.global_batch, c.plan.seq),
+          .precision = std::string(c.plan.precision.name()),
+          .recompute = repeated(c.recomputed),
+          .software = c.stack.name,
+          .kind = class_of(c)};
+}
+
+RowSubject subject_of(const InferenceRow& row, const InferenceCase& c, const Figure& figure) {
+  return {.family = or_not_stated(row.source.title),
+          .model = shown_name(row.model.name, c.arch),
+          .gpu = c.on.hardware.name,
+          .gpus = row.hardware.count,
+          .parallelism = kinds_of(c.layout),
+          .layout = ranks_of(c.layout),
+          .batch = fmt::format("{} {:g}, {:g} + {:g} tokens", spoken(c.kind), c.batch, c.prompt, c.generate),
+          .precision = std::string(weights_of_blocks(c).name()),
+          .recompute = "",
+          .software = c.engine.name,
+          .kind = class_of(figure.quantity)};
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,299 @@
+#include "report/accuracy_report.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <span>
+
+#include "evidence/accuracy_groups.hpp"
+#include "report/lines.hpp"
+
+namespace llmcalc {
+namespace {
+
+/// Without the sign for %: "12.3"; what is thousands of times off, "1.2e+07".
+std::string percent_number(double share, bool sign = false) {
+  const bool wild = std::fabs(share) >= 1e3;
+  if (sign) return wild ? fmt::format("{:+.1e}", 100 * share) : fmt::format("{:+.1f}", 100 * share);
+  return wild ? fmt::format("{:.1e}", 100 * share) : fmt::format("{:.1f}", 100 * share);
+}
+std::string percent_text(double share) { return percent_number(share) + " %"; }
+
+std::string grouped_count(std::size_t n) { return grouped_digits(fmt::format("{}", n)); }
+
+/// "one row", "1,627 rows".
+std::string how_many(std::size_t n, const char* what) {
+  return n == 1 ? fmt::format("one {}", what) : fmt::format("{} {}s", grouped_count(n), what);
+}
+
+// ---- Tables of errors
+
+/// A name that leaves room for the numbers on 80 columns: its middle is left out, for sources of one author differ at
+/// the end.
+std::string shortened(const std::string& name) {
+  constexpr std::size_t most = 32, head = 12, tail = 17;
+  if (columns_of(name) <= most) return name;
+  const auto inside_character = [&](std::size_t i) { return (name[i] & 0xC0) == 0x80; };  // of UTF-8
+  std::size_t left = head, right = name.size() - tail;
+  while (inside_character(left)) --left;
+  while (inside_character(right)) ++right;
+  return name.substr(0, left) + "..." + name.substr(right);
+}
+
+json::Value group_json(const ErrorGroup& g) {
+  const ErrorSummary& e = g.errors;
+  json::Value v{{"group", g.text()}, {"rows", e.rows}, {"median", e.median},
+                {"mean", e.mean},    {"p90", e.p90},   {"signed", e.signed_median}};
+  if (e.coverage) v["coverage"] = *e.coverage;
+  return v;
+}
+
+std::vector<std::string> group_cells(const ErrorGroup& g, bool short_names) {
+  const ErrorSummary& e = g.errors;
+  return {short_names ? shortened(g.name) : g.name,
+          grouped_digits(fmt::format("{}", e.rows)),
+          percent_number(e.median),
+          percent_number(e.mean),
+          percent_number(e.p90),
+          percent_number(e.signed_median, true),
+          e.coverage ? percent_number(*e.coverage) : "-"};
+}
+
+/// What is shown of a kind of groups where not every row is asked for: those with the most rows.
+constexpr Count most_shown = 12;
+
+/// The table's lines of one kind of groups.
+void add_lines(Grid& g, std::span<const ErrorGroup> groups, bool all) {
+  const auto empty = std::vector<std::string>(g.columns.size() - 1);
+  const auto heading = [&](std::string text) {
+    g.rows.push_back({std::move(text)});
+    g.rows.back().insert(g.rows.back().end(), empty.begin(), empty.end());
+  };
+  if (!groups[0].by.empty()) heading("by " + groups[0].by);
+  const std::size_t shown = all ? groups.size() : std::min<std::size_t>(groups.size(), most_shown);
+  for (const ErrorGroup& group : groups.first(shown)) g.rows.push_back(group_cells(group, !all));
+  if (shown < groups.size()) heading(fmt::format("and {} more: add --rows", groups.size() - shown));
+}
+
+bool has_interval(const ErrorGroup& g) { return g.errors.coverage.has_value(); }
+
+Grid summary_grid(const std::vector<ErrorGroup>& groups, bool all) {
+  Grid g{.key = "summary",
+         .title = "errors in % of what was measured",
+         .columns = {"", "rows", "median", "mean", "p90", "signed", "covered"},
+         .rows = {}};
+  for (auto first = groups.begin(); first != groups.end();) {
+    const auto end = std::find_if(first, groups.end(), [&](const ErrorGroup& x) { return x.by != first->by; });
+    add_lines(g, {first, end}, all);
+    first = end;
+  }
+  for (const ErrorGroup& group : groups) g.json.push_back(group_json(group));
+  if (std::none_of(groups.begin(), groups.end(), has_interval)) g.drop(6);
+  return g;
+}
+
+// ---- Rows
+
+/// A value of a quantity whose name ends in its unit.
+std::string value_of(const PredictedRow& r, double value) {
+  if (r.quantity.ends_with("_bytes")) return human_text(value, Unit::bytes);
+  if (r.quantity.ends_with("_s") && !r.quantity.ends_with("tok_s")) return human_text(value, Unit::seconds);
+  return human_text(value, Unit::none);
+}
+
+json::Value subject_json(const PredictedRow& r) {
+  const RowSubject& of = r.of;
+  json::Value v{
+      {"model", of.model},   {"gpu", of.gpu},     {"gpus", of.gpus},           {"parallelism", of.parallelism},
+      {"layout", of.layout}, {"batch", of.batch}, {"precision", of.precision}, {"software", of.software}};
+  if (!of.recompute.empty()) v["recompute"] = of.recompute;
+  if (!r.measured_as.empty()) v["measured_as"] = r.measured_as;
+  return v;
+}
+
+json::Value row_json(const PredictedRow& r) {
+  json::Value v{{"id", r.id}, {"family", r.of.family}, {"quantity", r.quantity}, {"predicted", r.predicted.value}};
+  if (r.predicted.low) v["low"] = *r.predicted.low;
+  if (r.predicted.high) v["high"] = *r.predicted.high;
+  v["measured"] = r.measured;
+  v["error"] = relative_error(r.compared(""));
+  v["class"] = r.of.kind;
+  v["assumed"] = r.assumed;
+  v["inputs"] = subject_json(r);
+  if (r.repeats) v["repeats"] = true;
+  if (!r.doubt.empty()) v["doubt"] = r.doubt;
+  return v;
+}
+
+/// "GPT-22B on 8 a100-sxm-80gb: tp 8; micro-batch 4 of 4, 2048 tokens; fp16; every layer again; megatron-lm"
+std::string subject_text(const PredictedRow& r) {
+  const RowSubject& of = r.of;
+  std::string s = fmt::format("{} on {} {}: {}; {}; {}", of.model, of.gpus, of.gpu, of.layout, of.batch, of.precision);
+  if (!of.recompute.empty()) s += fmt::format("; {} again", of.recompute);
+  s += "; " + of.software;
+  return r.assumed.empty() ? s : s + fmt::format("; assumed: {}", fmt::join(r.assumed, "; "));
+}
+
+std::string prediction_text(const PredictedRow& r) {
+  const std::string value = value_of(r, r.predicted.value);
+  if (!r.predicted.low || !r.predicted.high) return value;
+  return fmt::format("{} ({} to {})", value, value_of(r, *r.predicted.low), value_of(r, *r.predicted.high));
+}
+
+/// Why a figure is not summed up; empty: it is.
+std::string why_apart(const PredictedRow& r) {
+  if (!r.doubt.empty()) return "not summed up: " + r.doubt;
+  return r.repeats ? "not summed up: another figure of the row says the same" : "";
+}
+
+/// A line for a figure, after what its row is about where the one before is of another.
+void add_figure(Grid& g, const PredictedRow& r, bool first_of_row) {
+  if (first_of_row) g.rows.push_back({r.id + ": " + subject_text(r), "", "", ""});
+  g.rows.push_back({"  " + r.quantity, prediction_text(r), value_of(r, r.measured),
+                    percent_number(relative_error(r.compared("")), true) + " %"});
+  if (const std::string why = why_apart(r); !why.empty()) g.rows.push_back({"  " + why, "", "", ""});
+}
+
+Grid rows_grid(const Accuracy& a, bool shown) {
+  Grid g{.key = "rows", .title = "", .columns = {}, .rows = {}};
+  if (shown) g.columns = {"every row", "predicted", "measured", "error"};
+  std::string_view last;
+  for (const PredictedRow& r : a.rows) {
+    if (shown) add_figure(g, r, r.id != last);
+    last = r.id;
+    g.json.push_back(row_json(r));
+  }
+  return g;
+}
+
+// ---- What was skipped
+
+/// Every skipped row, or how many for each reason.
+Grid skipped_grid(const Accuracy& a, bool each) {
+  Grid g{.key = "skipped", .title = "skipped", .columns = {"reason", "rows"}, .rows = {}};
+  if (each) g.columns = {"row", "reason"};
+  if (each) g.left = 2;
+  std::map<std::string, std::size_t> reasons;
+  for (const SkippedRow& s : a.skipped) {
+    if (each) g.rows.push_back({s.id, s.reason});
+    ++reasons[s.reason];
+    g.json.push_back({{"id", s.id}, {"reason", s.reason}});
+  }
+  if (!each)
+    for (const auto& [reason, rows] : reasons) g.rows.push_back({reason, grouped_count(rows)});
+  if (a.skipped.empty()) g.columns.clear();
+  return g;
+}
+
+// ---- The verdict
+
+/// What a row of an answer is called.
+const char* thing(const Accuracy& a) { return a.kind == AccuracyKind::training ? "row" : "figure"; }
+
+double share_within(const Accuracy& a, double most) {
+  double within = 0, all = 0;
+  for (const PredictedRow& r : a.rows) {
+    if (!r.counts()) continue;
+    within += std::fabs(relative_error(r.compared(""))) <= most;
+    ++all;
+  }
+  return within / all;
+}
+
+std::string error_sentence(const Accuracy& a, const ErrorGroup& all) {
+  std::string s = fmt::format("{}: the median error is {}, and {} are within 10 %",
+                              how_many(static_cast<std::size_t>(all.errors.rows), thing(a)),
+                              percent_text(all.errors.median), percent_text(share_within(a, 0.1)));
+  if (all.errors.coverage)
+    s += fmt::format("; intervals hold {} of what was measured", percent_text(*all.errors.coverage));
+  return s;
+}
+
+std::string families_sentence(const ErrorSummary& e) {
+  return fmt::format("{} of {} rows or more: the median of their medians is {}, the 90th percentile {}", e.rows,
+                     least_of_family, percent_text(e.median), percent_text(e.p90));
+}
+
+/// The families with the largest medians, of those with enough rows.
+std::string worst_families(const std::vector<ErrorGroup>& groups) {
+  constexpr std::size_t most = 3;
+  std::vector<const ErrorGroup*> families;
+  for (const ErrorGroup& g : groups)
+    if (g.by == "family" && g.errors.rows >= least_of_family) families.push_back(&g);
+  std::stable_sort(families.begin(), families.end(),
+                   [](const auto* x, const auto* y) { return x->errors.median > y->errors.median; });
+  std::vector<std::string> names;
+  for (const ErrorGroup* g : families)
+    if (names.size() < most) names.push_back(fmt::format("{} ({})", g->name, percent_text(g->errors.median)));
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+/// Said in the verdict where it is more than one in twenty.
+std::string skipped_sentence(const Accuracy& a) {
+  std::set<std::string_view> seen, left_out;
+  for (const PredictedRow& r : a.rows) seen.insert(r.id);
+  for (const SkippedRow& s : a.skipped)
+    if (!seen.contains(s.id)) left_out.insert(s.id);
+  const std::size_t rows = seen.size() + left_out.size();
+  if (20 * left_out.size() <= rows) return "";
+  return fmt::format("{} of {} ({}): see why below", grouped_count(left_out.size()), how_many(rows, "row"),
+                     percent_text(static_cast<double>(left_out.size()) / static_cast<double>(rows)));
+}
+
+void add_verdict(Report& report, const Accuracy& a, const std::vector<ErrorGroup>& groups) {
+  if (groups.empty()) {
+    report.verdict.push_back({"error", "no row could be compared", true});
+  } else {
+    report.verdict.push_back({"error", error_sentence(a, groups[0])});
+  }
+  if (groups.size() > 1 && groups[1].by.empty() && groups[1].errors.rows > 1) {
+    report.verdict.push_back({"families", families_sentence(groups[1].errors)});
+    report.verdict.push_back({"worst", worst_families(groups)});
+  }
+  if (const std::string s = skipped_sentence(a); !s.empty()) report.verdict.push_back({"skipped", s, true});
+}
+
+// ---- The rest
+
+std::string title_of(const Accuracy& a, const AccuracyQuestion& q) {
+  constexpr const char* what[] = {"optimizer steps", "peaks of memory in training", "inference"};
+  const std::string beside = q.files.empty() ? "published measurements" : fmt::format("{}", fmt::join(q.files, ", "));
+  return fmt::format("{}: predictions beside {}", what[static_cast<std::size_t>(a.kind)], beside);
+}
+
+void add_notes(Report& report, const Accuracy& a, const AccuracyQuestion& q) {
+  const auto apart = std::count_if(a.rows.begin(), a.rows.end(), [](const PredictedRow& r) { return !r.counts(); });
+  if (apart > 0)
+    report.notes.push_back(
+        fmt::format("{} not summed up: another of the same row says the same, or its source advises against it",
+                    how_many(static_cast<std::size_t>(apart), "figure") + (apart == 1 ? " is" : " are")));
+  if (!q.unknown_keys.empty())
+    report.notes.push_back(fmt::format("keys that are not known change nothing: {}", fmt::join(q.unknown_keys, ", ")));
+}
+
+}  // namespace
+
+Report accuracy_report(const Accuracy& a, const AccuracyQuestion& q) {
+  const std::vector<ErrorGroup> groups = error_groups(a);
+  Report report;
+  report.command = "accuracy";
+  report.title = title_of(a, q);
+  report.inputs = {{"kind", name(a.kind)}};
+  if (!q.files.empty()) report.inputs["files"] = fmt::format("{}", fmt::join(q.files, ", "));
+  report.conventions = {{"error", "(predicted - measured) / measured; summaries take its size, but for signed"},
+                        {"signed", "the median of errors with their sign"},
+                        {"p90", "the 90th percentile, linearly between rows"},
+                        {"families", fmt::format("those of {} rows or more; each counts the same", least_of_family)}};
+  add_verdict(report, a, groups);
+  Grid summaries = summary_grid(groups, q.rows);
+  if (groups.empty()) summaries.columns.clear();
+  report.grids = {std::move(summaries), skipped_grid(a, q.rows), rows_grid(a, q.rows)};
+  add_notes(report, a, q);
+  return report;
+}
+
+}  // namespace llmcalc

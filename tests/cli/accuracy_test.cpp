@@ -1,0 +1,268 @@
+// 'llmcalc accuracy': predictions beside published measurements and those of a user's own files.
+
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <set>
+#include <sstream>
+
+#include "report/lines.hpp"
+#include "tests/catch.hpp"
+#include "tests/cli/program.hpp"
+
+using namespace llmcalc;
+using Catch::Contains;
+
+namespace {
+
+const std::string dense = "tests/cli/measurements/dense.json", experts = "tests/cli/measurements/experts.json",
+                  inference = "tests/cli/measurements/inference.json";
+
+const json::Value& published(const std::string& kind) {
+  static std::map<std::string, json::Value> reports;
+  if (!reports.contains(kind)) reports[kind] = test::ask("accuracy " + kind);
+  return reports[kind];
+}
+
+double error_of(const json::Value& row) { return row["predicted"].get<double>() / row["measured"].get<double>() - 1; }
+
+/// The q-quantile, from the definition: 1 + (n - 1) q in a sorted list that begins with number 1.
+double quantile_of(std::vector<double> all, double q) {
+  std::sort(all.begin(), all.end());
+  const double at = static_cast<double>(all.size() - 1) * q, below = std::floor(at);
+  const auto i = static_cast<std::size_t>(below);
+  return i + 1 < all.size() ? all[i] * (1 - (at - below)) + all[i + 1] * (at - below) : all[i];
+}
+
+/// The rows that a group's text means, by the keys of the rows themselves.
+std::vector<double> errors_in(const json::Value& report, const std::string& group) {
+  std::vector<double> errors;
+  for (const json::Value& row : report["rows"]) {
+    if (row.contains("repeats") || row.contains("doubt")) continue;
+    const json::Value& in = row["inputs"];
+    const std::set<std::string> groups{"all rows",
+                                       "family: " + row["family"].get<std::string>(),
+                                       "gpu: " + in["gpu"].get<std::string>(),
+                                       "parallelism: " + in["parallelism"].get<std::string>(),
+                                       "precision: " + in["precision"].get<std::string>(),
+                                       "stack: " + in["software"].get<std::string>(),
+                                       "engine: " + in["software"].get<std::string>(),
+                                       "class: " + row["class"].get<std::string>(),
+                                       "quantity: " + row["quantity"].get<std::string>()};
+    if (groups.contains(group)) errors.push_back(std::fabs(error_of(row)));
+  }
+  return errors;
+}
+
+std::string file(const std::string& name, const std::string& text) {
+  const std::string path = test::scratch() + "/" + name;
+  test::write_file(path, text);
+  return path;
+}
+
+/// Exit code 2 and one sentence, which says this.
+void refused(const std::string& arguments, const std::string& says) {
+  const test::Ran r = test::llmcalc("accuracy " + arguments);
+  INFO("accuracy " << arguments << "\n" << r.err);
+  CHECK(r.code == 2);
+  CHECK(r.out.empty());
+  CHECK_THAT(r.err, Contains(says));
+  CHECK(std::count(r.err.begin(), r.err.end(), '\n') == 1);
+}
+
+std::string training_row(const std::string& changed) {
+  auto row = json::parse(R"({"id": "a", "model": {"layers": 2, "hidden": 64, "heads": 4, "ffn_hidden": 256,
+    "seq_len": 64}, "hardware": {"gpu": "A100-SXM", "count": 8}, "measured": {"iteration_time_s": 1.5}})",
+                         "row");
+  row.merge_patch(json::parse(changed, "patch"));
+  return "[\n" + row.dump() + "\n]";
+}
+
+const json::Value& row_called(const json::Value& report, const std::string& id) {
+  return *std::find_if(report["rows"].begin(), report["rows"].end(),
+                       [&](const json::Value& r) { return r["id"] == id; });
+}
+
+}  // namespace
+
+TEST_CASE("summaries of all kinds are those of the rows beside them", "[accuracy][cli]") {
+  for (const std::string kind : {"training", "memory", "inference"}) {
+    const json::Value& report = published(kind);
+    std::size_t checked = 0;
+    for (const json::Value& s : report["summary"]) {
+      const std::string group = s["group"];
+      if (group.starts_with("families of")) continue;
+      INFO(kind << " " << group);
+      const std::vector<double> errors = errors_in(report, group);
+      REQUIRE(s["rows"] == errors.size());
+      CHECK(s["median"].get<double>() == Approx(quantile_of(errors, 0.5)));
+      CHECK(s["p90"].get<double>() == Approx(quantile_of(errors, 0.9)));
+      ++checked;
+    }
+    CHECK(checked > 20);
+  }
+}
+
+TEST_CASE("the families' summary is over the medians of those with three rows or more", "[accuracy][cli]") {
+  const json::Value& report = published("training");
+  std::vector<double> medians;
+  for (const json::Value& s : report["summary"])
+    if (s["group"].get<std::string>().starts_with("family: ") && s["rows"] >= 3) medians.push_back(s["median"]);
+  const json::Value& families = report["summary"][1];
+  CHECK(families["group"] == "families of 3 rows or more");
+  CHECK(families["rows"] == medians.size());
+  CHECK(families["median"].get<double>() == Approx(quantile_of(medians, 0.5)));
+  CHECK(families["p90"].get<double>() == Approx(quantile_of(medians, 0.9)));
+}
+
+TEST_CASE("a row has its prediction, measurement and error, and nothing that is not known", "[accuracy][cli]") {
+  for (const std::string kind : {"training", "memory", "inference"})
+    for (const json::Value& row : published(kind)["rows"]) {
+      INFO(row.dump());
+      for (const char* key : {"id", "family", "quantity", "predicted", "measured", "error", "class", "assumed"})
+        REQUIRE(row.contains(key));
+      CHECK(row["error"].get<double>() == Approx(error_of(row)).margin(1e-12));
+      CHECK(row.contains("low") == row.contains("high"));
+      if (row.contains("low")) CHECK((row["low"] <= row["predicted"] && row["predicted"] <= row["high"]));
+    }
+  const json::Value& training = published("training")["rows"];
+  CHECK(std::all_of(training.begin(), training.end(), [](const auto& r) { return r["quantity"] == "step_time_s"; }));
+  const std::set<std::string> memories{"peak_bytes", "peak_allocated_bytes", "peak_reserved_bytes",
+                                       "peak_process_bytes"};
+  for (const json::Value& row : published("memory")["rows"]) CHECK(memories.contains(row["quantity"]));
+}
+
+TEST_CASE("a dense run on a card that nobody knows is predicted, and says what was assumed", "[accuracy][cli]") {
+  const json::Value report = test::ask("accuracy training " + dense);
+  REQUIRE(report["rows"].size() == 2);
+  const json::Value& row = row_called(report, "new-card");
+  CHECK(row["inputs"]["gpu"] == "Zeta Z1");
+  CHECK(row["inputs"]["layout"] == "tp 2, dp 8, ZeRO 1");
+  CHECK(row["inputs"]["parallelism"] == "tp+zero");
+  CHECK(row["inputs"]["measured_as"] == "tokens_per_s_per_gpu");
+  CHECK(row["measured"].get<double>() == Approx(128.0 * 4096 / (9000 * 16)));  // tokens / (tokens per second)
+  CHECK_THAT(row["assumed"].dump(), Contains("no preset is called"));
+  CHECK(row["class"] == "assumed input");
+  CHECK(row_called(report, "known-card")["inputs"]["gpu"] == "rtx-4090");
+  CHECK(report["skipped"].size() == 3);
+  CHECK_THAT(report["notes"].dump(), Contains("measured.joules, model.colour, mood"));
+  CHECK_THAT(report["verdict"].back().get<std::string>(), Contains("skipped: 3 of 5 rows (60.0 %)"));
+
+  const json::Value memory = test::ask("accuracy memory " + dense);
+  REQUIRE(memory["rows"].size() == 1);
+  CHECK(memory["rows"][0]["measured"] == 70e9);
+  CHECK(memory["rows"][0]["quantity"] == "peak_bytes");
+}
+
+TEST_CASE("a run with experts is a class of its own", "[accuracy][cli]") {
+  const json::Value report = test::ask("accuracy training " + experts);
+  REQUIRE(report["rows"].size() == 1);
+  CHECK(report["rows"][0]["class"] == "experts");
+  CHECK(report["rows"][0]["measured"] == 4.2);
+  CHECK(report["rows"][0]["inputs"]["parallelism"] == "ep+pp+zero");
+  CHECK(report["rows"][0]["inputs"]["software"] == "megatron-core");
+  CHECK(report["skipped"].empty());
+  const json::Value memory = test::ask("accuracy memory " + experts);
+  REQUIRE(memory["rows"].size() == 2);
+  CHECK(memory["rows"][0]["measured"] == 50 * 0x1p30);
+  CHECK(memory["rows"][1]["measured"] == 41.5 * 0x1p30);
+  CHECK(memory["rows"][1]["quantity"] == "peak_allocated_bytes");
+}
+
+TEST_CASE("inference is predicted key by key, static and with clients", "[accuracy][cli]") {
+  const json::Value report = test::ask("accuracy inference " + inference);
+  std::map<std::string, double> measured;
+  for (const json::Value& row : report["rows"])
+    measured[row["id"].get<std::string>() + " " + row["quantity"].get<std::string>()] = row["measured"];
+  CHECK(measured == std::map<std::string, double>{{"static e2e_latency_ms", 2500},
+                                                  {"static tpot_ms", 17},
+                                                  {"static output_tok_s", 410},
+                                                  {"static memory_gb", 40},
+                                                  {"clients ttft_ms", 120},
+                                                  {"clients tpot_ms", 11},
+                                                  {"clients output_tok_s_per_gpu", 1250}});
+  for (const json::Value& row : report["rows"]) {
+    CHECK(row["family"] == "our bench");
+    CHECK((row["predicted"] > 0.1 * row["measured"].get<double>() &&
+           row["predicted"] < 10 * row["measured"].get<double>()));
+  }
+  CHECK_THAT(row_called(report, "clients")["assumed"].dump(), Contains("an engine of ours"));
+  REQUIRE(report["skipped"].size() == 1);
+  CHECK(report["skipped"][0]["reason"] == "batches of the kind \"weekly\" are not known");
+  CHECK_THAT(report["notes"].dump(), Contains("measured.watts"));
+}
+
+TEST_CASE("several files are one report", "[accuracy][cli]") {
+  const json::Value both = test::ask("accuracy training " + dense + " " + experts);
+  CHECK(both["rows"].size() == 3);
+  CHECK(both["inputs"]["files"] == dense + ", " + experts);
+  CHECK_THAT(both["notes"].dump(), Contains("measured.joules, measured.max_temperature_c, model.colour"));
+  refused("training " + dense + " " + dense, ", row \"new-card\": " + dense + " has a row of that id too");
+}
+
+TEST_CASE("a wrong file is one sentence with file, line and row", "[accuracy][cli]") {
+  refused("training nowhere.json", "cannot read 'nowhere.json': no such file");
+  refused("training " + file("broken.json", "[\n{\"id\": \"a\",}]"), "broken.json:2:12: unexpected '}'");
+  refused("training " + file("empty.json", ""), "empty.json");
+  refused("training " + file("none.json", "[]"), "none.json: the list is empty");
+  refused("training " + file("no-model.json", training_row(R"({"model": null})")), "\"model\" is missing");
+  refused("training " + file("no-layers.json", training_row(R"({"model": {"layers": null}})")),
+          "no-layers.json:2, row \"a\", \"model\": \"layers\" is missing");
+  refused("training " + file("unit.json", training_row(R"({"measured": {"iteration_time_s": "1.5 s"}})")),
+          "unit.json:2, row \"a\", \"measured\", \"iteration_time_s\": expected a finite number, got \"1.5 s\"");
+  refused("memory " + file("mfu.json", training_row(R"({"measured": {"mfu": 41}})")),
+          "expected a fraction of the peak, above 0 and at most 1, got 41");
+  refused("training " + file("soon.json", training_row(R"({"measured": {"iteration_time_s": 1e-300}})")),
+          "expected a number from 1e-9 to 1e15, got 1e-300");
+  refused("training " + file("large.json", training_row(R"({"hardware": {"gpu_memory_gb": 1e9}})")),
+          "\"gpu_memory_gb\": expected at most 1e6 GB, of one device, got");
+  std::string twice = training_row("{}");
+  twice.replace(twice.size() - 1, 1, "," + training_row("{}").substr(1));
+  refused("training " + file("twice.json", twice), "twice.json:4, row \"a\": line 2 has a row of that id too");
+}
+
+TEST_CASE("a file of the other kind is told which command reads it", "[accuracy][cli]") {
+  refused("inference " + dense, dense + ": it has rows of training; 'llmcalc accuracy training'");
+  refused("training " + inference, inference + ": it has rows of inference; 'llmcalc accuracy inference' reads it");
+  refused("memory " + inference, "'llmcalc accuracy inference' reads it");
+  refused("serving", "recorded runs of servers cannot be compared yet; training, memory and inference can");
+  refused("speed", "accuracy: expected training, memory or inference, got \"speed\"");
+  refused("", "'llmcalc accuracy' needs KIND (training, memory or inference)");
+}
+
+TEST_CASE("the text leads with the errors, and --rows shows every row", "[accuracy][cli]") {
+  const test::Ran r = test::llmcalc("accuracy inference " + inference);
+  CHECK(r.code == 0);
+  CHECK_THAT(r.out, Catch::StartsWith("inference: predictions beside " + inference + "\n\nerror "));
+  CHECK_THAT(r.out, Contains("batches of the kind \"weekly\" are not known") && !Contains("ours-8B"));
+  const std::string all = test::llmcalc("accuracy inference " + inference + " --rows").out;
+  CHECK_THAT(all, Contains("static: ours-8B on 1 Nova N5: one device; static batch 8, 512 + 128 tokens"));
+  CHECK_THAT(all, Contains("clients: ours-8B on 2 h100-sxm-80gb: tp 2;"));
+  CHECK_THAT(all, Contains("weekly"));
+  for (const json::Value& row : published("training")["skipped"])
+    CHECK_THAT(test::llmcalc("accuracy training --rows").out, Contains(row["id"].get<std::string>()));
+  CHECK_THAT(test::llmcalc("accuracy memory --markdown").out, Contains("| by family |"));
+}
+
+TEST_CASE("where nothing can be compared the report says so", "[accuracy][cli]") {
+  const test::Ran r = test::llmcalc("accuracy memory " + file("times.json", training_row("{}")));
+  CHECK(r.code == 0);
+  CHECK_THAT(r.out, Contains("error  no row could be compared"));
+}
+
+TEST_CASE("Ctrl-C ends a long comparison cleanly, and progress is told", "[accuracy][cli]") {
+  // Each row's schedule is played through: 65,536 micro-batches on 256 ranks of 4 chunks take about a second.
+  std::string rows;
+  for (int i = 0; i < 60; ++i) {
+    auto row = json::parse(training_row(R"({"model": {"layers": 1024, "ffn_hidden": 256}, "parallelism":
+      {"pp": 256, "vp": 4}, "hardware": {"count": 256}, "batch": {"micro": 1, "global": 65536}})"),
+                           "row")[0];
+    row["id"] = "row-" + std::to_string(i);
+    rows += (rows.empty() ? "[" : ",\n") + row.dump();
+  }
+  const std::string path = file("long.json", rows + "]");
+  const test::Ran r = test::signalled("accuracy training " + path, {SIGINT}, std::chrono::milliseconds(3000));
+  CHECK(r.code == 130);
+  CHECK(r.out.empty());
+  CHECK_THAT(r.err, Contains("row ") && Contains(" of 60") && Catch::EndsWith("stopped\n"));
+}
