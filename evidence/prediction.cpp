@@ -5,6 +5,8 @@
 
 #include "calc/infer.hpp"
 #include "calc/train.hpp"
+#include "evidence/training_fit.hpp"
+#include "evidence/training_stack.hpp"
 
 namespace llmcalc {
 
@@ -48,7 +50,11 @@ double weight_bytes(const InferenceCase& c) {
 }  // namespace
 
 Prediction predicted_step(const TrainingCase& c) {
-  return {train(c.arch, c.plan, c.layout, c.cluster()).bound.total().value};
+  const TrainingEstimator& e = training_estimator();
+  const double seconds = estimated_step(c, training_stack(c), e.parameters).value;
+  const EstimateInterval& interval = e.interval(estimate_class(c));
+  if (!interval.known()) return {seconds};
+  return {seconds, seconds / interval.factor, seconds * interval.factor};
 }
 
 Prediction predicted_memory(const TrainingCase& c, MemoryKind) {

@@ -16,7 +16,7 @@ struct Prediction {
 
 // Precondition of all: the case is not to be skipped. They throw Overflow where a count passes 2^63.
 
-/// Seconds of an optimizer step: for now the bound, at the datasheet's rates.
+/// Seconds of an optimizer step: the estimate under the row's software, and its interval.
 Prediction predicted_step(const TrainingCase& c);
 /// Peak bytes of the fullest device, as that kind of memory counts them: for now the tensors' peak for all kinds.
 Prediction predicted_memory(const TrainingCase& c, MemoryKind kind);

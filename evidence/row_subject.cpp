@@ -5,6 +5,8 @@
 
 #include <vector>
 
+#include "evidence/training_stack.hpp"
+
 namespace llmcalc {
 
 namespace {
@@ -48,11 +50,6 @@ std::string repeated(const Recomputed& r) {
                                  {"every second product", r.alternate_products}})
     if (is) parts.emplace_back(part);
   return fmt::format("{}", fmt::join(parts, ", "));
-}
-
-std::string class_of(const TrainingCase& c) {
-  if (c.arch.has_experts()) return "experts";
-  return c.input_assumed ? "assumed input" : "dense";
 }
 
 /// Figures whose errors are alike.
@@ -123,7 +120,7 @@ RowSubject subject_of(const TrainingRow& row, const TrainingCase& c) {
           .precision = std::string(c.plan.precision.name()),
           .recompute = repeated(c.recomputed),
           .software = c.stack.name,
-          .kind = class_of(c)};
+          .kind = std::string(name(estimate_class(c)))};
 }
 
 RowSubject subject_of(const InferenceRow& row, const InferenceCase& c, const Figure& figure) {

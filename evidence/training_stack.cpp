@@ -14,7 +14,7 @@ namespace {
 struct LikeProfile {
   std::string_view stack, profile;
 };
-constexpr std::array like{
+constexpr std::array like_profiles{
     LikeProfile{"deepseek", "megatron-core"},        LikeProfile{"internevo", "megatron-core"},
     LikeProfile{"nanotron", "megatron-core"},        LikeProfile{"unsloth", "megatron-core"},
     LikeProfile{"flash-attention", "megatron-core"}, LikeProfile{"lit-gpt", "megatron-core"},
@@ -25,8 +25,8 @@ const SoftwareCard& profile(std::string name) {
   static std::map<std::string, SoftwareCard> read;
   const auto known = read.find(name);
   if (known != read.end()) return known->second;
-  const auto* as = std::find_if(like.begin(), like.end(), [&](const LikeProfile& l) { return l.stack == name; });
-  std::string_view called = as == like.end() ? name : as->profile;
+  const auto* as = std::find_if(like_profiles.begin(), like_profiles.end(), [&](const LikeProfile& l) { return l.stack == name; });
+  std::string_view called = as == like_profiles.end() ? name : as->profile;
   if (find_builtin(builtin_software(), called) == nullptr) called = "torch-fsdp";
   return read.emplace(std::move(name), load_software(called)).first->second;
 }
@@ -66,6 +66,10 @@ TrainingStack training_stack(const TrainingCase& c) {
   s.writes_norms &= !c.attention.fused_norm;
   if (c.stack.tp_overlap) s.hides_tensor = *c.stack.tp_overlap;
   return s;
+}
+
+EstimateClass estimate_class(const TrainingCase& c) {
+  return estimate_class(c.arch, c.on.hardware, c.input_assumed);
 }
 
 }  // namespace llmcalc

@@ -8,4 +8,7 @@ namespace llmcalc {
 
 TrainingStack training_stack(const TrainingCase& c);
 
+/// Cases of a class are predicted about as well.
+EstimateClass estimate_class(const TrainingCase& c);
+
 }  // namespace llmcalc

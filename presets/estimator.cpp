@@ -177,6 +177,11 @@ Achieved training_rates(const TrainingParameters& p, const HardwareCard& card, c
   return a;
 }
 
+EstimateClass estimate_class(const Arch& arch, const HardwareCard& card, bool assumed) {
+  if (arch.has_experts()) return EstimateClass::experts;
+  return assumed || silicon_of(card) == Silicon::other ? EstimateClass::assumed : EstimateClass::dense;
+}
+
 namespace {
 
 EstimateInterval read_interval(const json::Object& o) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "calc/arch.hpp"
 #include "calc/choice.hpp"
 #include "calc/device.hpp"
 #include "presets/hardware_file.hpp"
@@ -121,6 +122,9 @@ template <>
 inline constexpr auto choices<EstimateClass> =
     std::array{Choice{EstimateClass::dense, "dense"}, Choice{EstimateClass::assumed, "assumed input"},
                Choice{EstimateClass::experts, "experts"}};
+
+/// `assumed`: something that time depends on strongly was assumed.
+EstimateClass estimate_class(const Arch& arch, const HardwareCard& card, bool assumed);
 
 /// A measurement lies between estimate / factor and estimate x factor in 90 of 100 cases, families of measurements
 /// weighted equally, each predicted by parameters that were fitted without it.

@@ -5,11 +5,14 @@
 
 #include "cli/command.hpp"
 #include "cli/commands/ask.hpp"
+#include "cli/json_file.hpp"
 #include "cli/progress_line.hpp"
 #include "cli/stop.hpp"
+#include "evidence/left_out.hpp"
 #include "report/accuracy_report.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"
+#include "text/whole_file.hpp"
 
 namespace llmcalc {
 namespace {
@@ -67,13 +70,42 @@ Accuracy predicted(const MeasurementFile& file, AccuracyKind kind, ProgressLine&
   });
 }
 
+AccuracyWatch told(ProgressLine& line, const char* what) {
+  return [&line, what](Count done, Count all) {
+    line.show(fmt::format("{} {} of {}{}", what, done + 1, all,
+                          left_text(line.seconds(), static_cast<double>(done) / static_cast<double>(all))));
+  };
+}
+
+/// Fits the estimator to the rows, puts its intervals to left-out families, and writes it.
+void write_fit(const std::string& path, const MeasurementFile& file, Accuracy& a, ProgressLine& line) {
+  const WholeFile probe(path);  // a folder where nothing can be written is found out now
+  TrainingEstimator e;
+  e.parameters = fitted(file, told(line, "fit: step"));
+  leave_out(a, file, e.parameters, told(line, "fit without family"));
+  e.intervals = intervals(a);
+  e.fitted = fmt::format("{}, to {} steps of {}", today(), a.rows.size(), file.where);
+  write_json(path, training_estimator_json(e));
+}
+
+void check_fit(const Arguments& arguments, AccuracyKind kind) {
+  for (const char* option : {"--fit", "--leave-out"})
+    if (arguments.has(option) && kind != AccuracyKind::training)
+      throw InputError(fmt::format("accuracy: {} is for training, whose estimator is fitted; leave it out", option));
+}
+
 int run_accuracy(const Arguments& arguments) {
   const AccuracyKind kind = accuracy_kind(arguments.word("KIND"));
   const std::vector<std::string> paths = arguments.words_from("FILE");
+  check_fit(arguments, kind);
   stop_at_once();
   ProgressLine line("reading measurements");
   const MeasurementFile file = measurements(paths, kind);
-  const Accuracy a = predicted(file, kind, line);
+  Accuracy a = predicted(file, kind, line);
+  if (arguments.has("--fit"))
+    write_fit(arguments.text("--fit"), file, a, line);
+  else if (arguments.has("--leave-out"))
+    leave_out(a, file, training_estimator().parameters, told(line, "fit without family"));
   line.clear();
   return print(accuracy_report(a, {paths, file.unknown_keys, arguments.has("--rows")}), arguments.screen());
 }
@@ -81,7 +113,10 @@ int run_accuracy(const Arguments& arguments) {
 constexpr std::array accuracy_words{
     Word{"KIND", "training, memory or inference"},
     Word{.name = "FILE", .help = "files of measurements [those of the program]", .required = false, .repeats = true}};
-constexpr std::array accuracy_options{Option{"--rows", "", "every row, with what it is about and what was assumed"}};
+constexpr std::array accuracy_options{
+    Option{"--rows", "", "every row, with what it is about and what was assumed"},
+    Option{"--leave-out", "", "each source predicted by parameters fitted to all others (minutes)"},
+    Option{"--fit", "FILE", "fit the estimator to the rows and write it to FILE (minutes); the errors are those left out"}};
 
 }  // namespace
 

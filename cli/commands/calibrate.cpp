@@ -1,12 +1,11 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <chrono>
-#include <ctime>
 #include <filesystem>
 
 #include "cli/command.hpp"
 #include "cli/commands/ask.hpp"
+#include "cli/json_file.hpp"
 #include "cli/place.hpp"
 #include "cli/progress_line.hpp"
 #include "cli/stop.hpp"
@@ -17,13 +16,6 @@
 
 namespace llmcalc {
 namespace {
-
-std::string today() {
-  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
-  std::array<char, 16> text{};
-  std::strftime(text.data(), text.size(), "%Y-%m-%d", std::gmtime(&now));
-  return text.data();
-}
 
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
@@ -97,13 +89,6 @@ Section rest(const validate::Calibration& c) {
   return s;
 }
 
-void write_file(const std::string& path, const json::Value& value) {
-  const std::string text = value.dump(2) + "\n";
-  WholeFile file(path);
-  file.write(std::as_bytes(std::span(text)));
-  file.finish();
-}
-
 bool is_calibration(const std::string& path) {
   try {
     return load_hardware(path).achieved_how.starts_with(validate::calibrated_on);
@@ -160,7 +145,7 @@ int run_calibrate(const Arguments& arguments) {
   const validate::Calibration c = measured(place(device));
   const json::Value file = readable(validate::hardware_file(c, name, today()));
   stop_flag();  // the file is written whole
-  write_file(out, file);
+  write_json(out, file);
   return print(report_of(c, out, name, device), arguments.screen());
 }
 

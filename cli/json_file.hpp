@@ -1,0 +1,16 @@
+#pragma once
+/// Files that commands write for other commands to read.
+
+#include <string>
+
+#include "text/json.hpp"
+
+namespace llmcalc {
+
+/// Writes a file as a whole or not at all. Throws InputError.
+void write_json(const std::string& path, const json::Value& value);
+
+/// Today's date, "2026-11-23", in coordinated universal time.
+std::string today();
+
+}  // namespace llmcalc

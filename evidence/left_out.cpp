@@ -1,0 +1,88 @@
+#include "evidence/left_out.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "evidence/training_stack.hpp"
+
+namespace llmcalc {
+
+namespace {
+
+/// Families whose runs are one another's: vTrain's two sets are of one cluster and one program.
+std::string kin(const std::string& family) { return family.starts_with("vTrain") ? "vTrain" : family; }
+
+constexpr int steps_without_a_family = 8;  // from the fit to all rows
+
+struct Refit {
+  TrainingParameters parameters;
+  std::string without;
+};
+
+TrainingParameters fitted_without(const std::vector<FitRow>& rows, const std::string& left_out,
+                                  const TrainingParameters& begin) {
+  std::vector<FitRow> rest;
+  for (const FitRow& r : rows)
+    if (kin(r.family) != left_out) rest.push_back(r);
+  return fit(rest, begin, {.ridge = chosen_ridge, .most_steps = steps_without_a_family});
+}
+
+/// The families of a class in which a measurement counts 1 over the family's rows.
+double quantile_of_families(const std::map<std::string, std::vector<double>>& errors, double q) {
+  std::vector<std::pair<double, double>> weighted;
+  for (const auto& [family, all] : errors)
+    for (const double e : all) weighted.emplace_back(e, 1 / static_cast<double>(all.size()));
+  std::sort(weighted.begin(), weighted.end());
+  double seen = 0;
+  for (const auto& [error, weight] : weighted)
+    if ((seen += weight) >= q * static_cast<double>(errors.size())) return error;
+  return weighted.empty() ? 0 : weighted.back().first;
+}
+
+}  // namespace
+
+TrainingParameters fitted(const MeasurementFile& file, const AccuracyWatch& watch) {
+  FitOptions options{.ridge = chosen_ridge};
+  if (watch) options.progress = [&](int step, double) { watch(step, options.most_steps); };
+  return fit(fit_rows(file.training, Devices()), {}, options);
+}
+
+void leave_out(Accuracy& a, const MeasurementFile& file, const TrainingParameters& all, const AccuracyWatch& watch) {
+  const Devices devices;
+  const std::vector<FitRow> rows = fit_rows(file.training, devices);
+  std::map<std::string, TrainingParameters> without;
+  for (const PredictedRow& r : a.rows) without[kin(r.of.family)];
+  Count done = 0;
+  for (auto& [family, parameters] : without) {
+    if (watch) watch(done++, static_cast<Count>(without.size()));
+    parameters = fitted_without(rows, family, all);
+  }
+  std::map<std::string_view, PredictedRow*> by_id;
+  for (PredictedRow& r : a.rows) by_id[r.id] = &r;
+  for (const TrainingRow& row : file.training) {
+    const auto found = by_id.find(row.id);
+    if (found == by_id.end()) continue;
+    PredictedRow& r = *found->second;
+    const TrainingCase c = training_case(row, devices);
+    const double before = r.predicted.value;
+    r.predicted.value = estimated_step(c, training_stack(c), without[kin(r.of.family)]).value;
+    for (std::optional<double>* end : {&r.predicted.low, &r.predicted.high})
+      if (*end) **end *= r.predicted.value / before;
+  }
+}
+
+std::array<EstimateInterval, 3> intervals(const Accuracy& left_out) {
+  std::array<EstimateInterval, 3> all{};
+  for (const auto& c : choices<EstimateClass>) {
+    std::map<std::string, std::vector<double>> errors;
+    for (const PredictedRow& r : left_out.rows)
+      if (r.of.kind == c.name) errors[r.of.family].push_back(std::fabs(std::log(r.predicted.value / r.measured)));
+    all[static_cast<std::size_t>(c.value)] = {std::exp(quantile_of_families(errors, 0.9)),
+                                              static_cast<Count>(errors.size())};
+  }
+  return all;
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,26 @@
+#pragma once
+/// Predictions of families of measurements by parameters that were fitted without them: how far an estimate is from
+/// runs that it has not seen.
+
+#include "evidence/accuracy.hpp"
+#include "evidence/training_fit.hpp"
+
+namespace llmcalc {
+
+/// How the pull towards the defaults was chosen: of 0.3, 1, 3 and 10 the one whose left-out families are predicted
+/// best.
+inline constexpr double chosen_ridge = 1;
+
+/// Fits to all rows of a file of training.
+TrainingParameters fitted(const MeasurementFile& file, const AccuracyWatch& watch = {});
+
+/// Replaces the predictions of an Accuracy of training: each family's by those of parameters that were fitted to all
+/// others, beginning with `all`. Families that share machines, model code and authors are left out together.
+void leave_out(Accuracy& a, const MeasurementFile& file, const TrainingParameters& all,
+               const AccuracyWatch& watch = {});
+
+/// The intervals of the classes, from left-out predictions: within `factor` are 90 of 100 measurements, each family of
+/// a class counting the same.
+std::array<EstimateInterval, 3> intervals(const Accuracy& left_out);
+
+}  // namespace llmcalc
