@@ -15,17 +15,19 @@ struct LikeProfile {
   std::string_view stack, profile;
 };
 constexpr std::array like_profiles{
-    LikeProfile{"deepseek", "megatron-core"},        LikeProfile{"internevo", "megatron-core"},
-    LikeProfile{"nanotron", "megatron-core"},        LikeProfile{"unsloth", "megatron-core"},
-    LikeProfile{"flash-attention", "megatron-core"}, LikeProfile{"lit-gpt", "megatron-core"},
-    LikeProfile{"meta-llama", "megatron-core"},      LikeProfile{"aleph-alpha", "megatron-deepspeed"}};
+    LikeProfile{"megatron-lm", "megatron-lm-legacy"}, LikeProfile{"megatron-core", "megatron-lm"},
+    LikeProfile{"deepseek", "megatron-lm"},           LikeProfile{"internevo", "megatron-lm"},
+    LikeProfile{"nanotron", "megatron-lm"},           LikeProfile{"unsloth", "megatron-lm"},
+    LikeProfile{"flash-attention", "megatron-lm"},    LikeProfile{"lit-gpt", "megatron-lm"},
+    LikeProfile{"meta-llama", "megatron-lm"},         LikeProfile{"aleph-alpha", "megatron-deepspeed"}};
 
 /// Profiles, each read once.
 const SoftwareCard& profile(std::string name) {
   static std::map<std::string, SoftwareCard> read;
   const auto known = read.find(name);
   if (known != read.end()) return known->second;
-  const auto* as = std::find_if(like_profiles.begin(), like_profiles.end(), [&](const LikeProfile& l) { return l.stack == name; });
+  const auto* as =
+      std::find_if(like_profiles.begin(), like_profiles.end(), [&](const LikeProfile& l) { return l.stack == name; });
   std::string_view called = as == like_profiles.end() ? name : as->profile;
   if (find_builtin(builtin_software(), called) == nullptr) called = "torch-fsdp";
   return read.emplace(std::move(name), load_software(called)).first->second;
@@ -68,8 +70,6 @@ TrainingStack training_stack(const TrainingCase& c) {
   return s;
 }
 
-EstimateClass estimate_class(const TrainingCase& c) {
-  return estimate_class(c.arch, c.on.hardware, c.input_assumed);
-}
+EstimateClass estimate_class(const TrainingCase& c) { return estimate_class(c.arch, c.on.hardware, c.input_assumed); }
 
 }  // namespace llmcalc

@@ -215,14 +215,19 @@ TrainingEstimator read_training_estimator(const json::Value& value, const std::s
   return e;
 }
 
+namespace {
+/// To so many digits as a fit tells.
+double rounded(double x) { return std::stod(fmt::format("{:.4g}", x)); }
+}  // namespace
+
 json::Value training_estimator_json(const TrainingEstimator& e) {
   json::Value v{{"name", "training"}, {"title", "the estimator of a training step"}, {"fitted", e.fitted}};
   for (std::size_t i = 0; i < training_parameter_count; ++i)
-    v["parameters"][std::string(training_parameter_cards[i].name)] = e.parameters.values()[i];
+    v["parameters"][std::string(training_parameter_cards[i].name)] = rounded(e.parameters.values()[i]);
   v["intervals"] = json::Value::object();
   for (const auto& c : choices<EstimateClass>) {
     const EstimateInterval& i = e.interval(c.value);
-    if (i.families > 0) v["intervals"][std::string(c.name)] = {{"factor", i.factor}, {"families", i.families}};
+    if (i.families > 0) v["intervals"][std::string(c.name)] = {{"factor", rounded(i.factor)}, {"families", i.families}};
   }
   return v;
 }

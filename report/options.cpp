@@ -87,6 +87,8 @@ constexpr Field master{value<&Plan::master, read_master>.read,
                        [](const Request& r) { return json::Value(r.plan.master ? "fp32" : "none"); }};
 constexpr Field gpus{value<&Request::gpus, parse_positive>.read,
                      [](const Request& r) { return json::Value(devices(r.layout)); }};
+constexpr Field software{[](Request& r, Text text, Text) { r.software = load_software(std::string(text)); },
+                         [](const Request& r) { return r.software ? json::Value(r.software->name) : json::Value(); }};
 constexpr Field efficiency{
     value<&Plan::efficiency, parse_fraction>.read, [](const Request& r) {
       const auto measured = [&] {
@@ -293,6 +295,11 @@ constexpr std::array kernel_options{
            "", "", mla},
 };
 constexpr std::array time_options{
+    Option{
+        "--software", "NAME",
+        "the training stack to estimate for: 'llmcalc list software', or a file [megatron-lm with --tp or --pp, else "
+        "torch-fsdp]",
+        common, step, "--hardware", "", software},
     Option{"--efficiency", "X", "achieved fraction of the matmul peak, for an estimate [none]", !common, time,
            "--hardware", "", efficiency},
     Option{"--memory-efficiency", "X", "achieved fraction of the memory bandwidth [none]", !common, time, "--hardware",

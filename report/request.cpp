@@ -13,6 +13,7 @@
 #include "report/offload.hpp"
 #include "report/option_values.hpp"
 #include "report/options.hpp"
+#include "report/software.hpp"
 #include "report/trained_check.hpp"
 #include "text/error.hpp"
 
@@ -354,6 +355,7 @@ void settle(Request& r) {
   if (!r.gave("--global-batch")) p.global_batch = mul(p.micro_batch, replicas(r.layout));
   if (!r.gave("--prompt") && a.position == Position::learned && a.position_rows < p.prompt + p.generate)
     p.prompt = std::max<Count>(1, a.position_rows - p.generate);
+  if (!r.has(part::inference)) use_software(r);
 }
 
 Bytes process_bytes(const Request& r) { return r.hardware ? r.hardware->cluster.device.achieved.overhead : Bytes(); }

@@ -9,6 +9,7 @@
 #include "calc/plan.hpp"
 #include "presets/hardware_file.hpp"
 #include "presets/model_card.hpp"
+#include "presets/software_file.hpp"
 
 namespace llmcalc {
 
@@ -48,6 +49,7 @@ inline constexpr Parts styles = json | markdown | help;
 struct Request {
   ModelCard model;
   std::optional<HardwareCard> hardware;
+  std::optional<SoftwareCard> software;  ///< that a training step is estimated for; absent: none
   Plan plan;
   Layout layout;
   std::optional<Count> gpus;  ///< of the run; absent: those that hold the model once
@@ -58,6 +60,7 @@ struct Request {
   bool stages = false;                   ///< a line per stage of the pipeline too
   bool require_fit = false;              ///< a plan that does not fit is a failure
   std::vector<std::string_view> given;   ///< the options that the user chose
+  bool searches_layouts = false;         ///< the layout is not given, but searched
   Count usual_seq = 8192;                ///< tokens per sequence where neither user nor context says fewer
   std::optional<DType> usual_precision;  ///< else what the hardware multiplies in
 

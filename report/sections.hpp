@@ -30,6 +30,8 @@ Section run_flops_section(const Request& r);
 
 /// "tensor parallel": a part of a step's breakdown as tables name it.
 std::string_view part_label(Part p);
+/// What stands behind an estimate. Precondition: the request has software.
+Section estimate_section(const Request& r);
 Section step_section(const Request& r, const TrainEstimate& e);
 /// The step's throughput as a share of the peak, by every convention.
 Section utilization_section(const Request& r, const TrainEstimate& e);

@@ -9,6 +9,7 @@
 #include "report/conventions.hpp"
 #include "report/offload.hpp"
 #include "report/sections.hpp"
+#include "report/software.hpp"
 #include "report/stages.hpp"
 
 namespace llmcalc {
@@ -176,14 +177,42 @@ Section activations_section(const Request& r) {
   return s;
 }
 
+namespace {
+
+std::string time_note(const Request& r, const TrainEstimate& e) {
+  if (!e.estimated) return "a bound: full efficiency";
+  if (!r.software) return "at the efficiencies given";
+  const auto interval = interval_of(r);
+  if (!interval) return fmt::format("under {}", r.software->name);
+  const double t = e.estimate.total().value;
+  return fmt::format("{} in 9 of 10 cases", interval_text(t / interval->factor, t * interval->factor, Unit::seconds));
+}
+
+/// The interval of the time, and of the rates that follow from it; in JSON alone.
+void add_interval(Section& s, const EstimateInterval& interval) {
+  const std::size_t rows = s.rows.size();
+  for (std::size_t i = 0; i < rows; ++i) {
+    const Row row = s.rows[i];
+    const bool has_interval =
+        row.key == "time_s" || row.unit == Unit::tokens_per_second || row.key == "mfu" || row.key == "hfu";
+    const double* value = std::get_if<double>(&row.value);
+    if (!has_interval || value == nullptr) continue;
+    const bool ends_in_unit = row.key == "time_s";
+    const std::string stem = ends_in_unit ? "time" : row.key, unit = ends_in_unit ? "_s" : "";
+    s.add(stem + "_low" + unit, "", *value / interval.factor, row.unit);
+    s.add(stem + "_high" + unit, "", *value * interval.factor, row.unit);
+  }
+}
+
+}  // namespace
+
 Section step_section(const Request& r, const TrainEstimate& e) {
   const Plan& p = r.plan;
   const Device& device = r.hardware->cluster.device;
   const StepTime& t = e.estimate;
   const Count gpus = devices(r.layout);
   Section s{"step", "one optimizer step", {}};
-  s.add("time_s", e.estimated ? "time, estimated" : "time, at best", t.total(),
-        e.estimated ? "at the efficiencies given" : "a bound: full efficiency");
+  s.add("time_s", e.estimated ? "time, estimated" : "time, at best", t.total(), time_note(r, e));
   s.add("bound_time_s", e.estimated ? "time, at best" : "", e.bound.total(), e.estimated ? "full efficiency" : "");
   s.add("tokens", "tokens", e.tokens, Unit::tokens,
         fmt::format("{} sequence{} of {}", p.global_batch, p.global_batch == 1 ? "" : "s", p.seq));
@@ -196,8 +225,18 @@ Section step_section(const Request& r, const TrainEstimate& e) {
     s.add("mfu_causal_exact", "MFU, causal pairs", causal_utilization(r, e), Unit::ratio,
           "--attention-flops full counts pairs that flash skips");
   s.add("hfu", "HFU", hardware_utilization(e, t, p, r.layout, device), Unit::ratio, "recomputation counted");
+  if (const auto interval = interval_of(r)) add_interval(s, *interval);
   add_limits(s, t);
   add_breakdown(s, t);
+  return s;
+}
+
+Section estimate_section(const Request& r) {
+  Section s{"estimate", "", {}};
+  s.add("class", "", std::string(name(class_of(r))));
+  s.add("software", "", r.software->name);
+  s.add("parameters", "", training_estimator().fitted);
+  if (const auto interval = interval_of(r)) s.add("families", "", interval->families);
   return s;
 }
 

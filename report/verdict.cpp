@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "report/software.hpp"
+
 namespace llmcalc {
 namespace {
 
@@ -41,6 +43,14 @@ std::string time_label(const Report& r, std::string_view estimate) {
   return r.row(estimate)->label.empty() ? "at best" : "time";
 }
 
+/// " (4.9 to 7.6 s)"
+std::string step_interval(const Report& r) {
+  const Row *low = r.row("step.time_low_s"), *high = r.row("step.time_high_s");
+  if (low == nullptr) return "";
+  return fmt::format(" ({})",
+                     interval_text(std::get<double>(low->value), std::get<double>(high->value), Unit::seconds));
+}
+
 /// "compute, 93.1 % of the step"
 std::string bound_text(const Report& r) {
   const std::string bound = said(r, "step.bound");
@@ -74,8 +84,8 @@ void add_train_verdict(Report& r, std::string_view about) {
   r.verdict.push_back(fit_finding(r, "memory", about));
   const bool fits = !r.verdict.back().bad;
   r.verdict.push_back({labelled(about, time_label(r, "step.bound_time_s")),
-                       fmt::format("{} per step, {} MFU, {}", said(r, "step.time_s"), said(r, "step.mfu"),
-                                   said(r, "step.tokens_per_s"))});
+                       fmt::format("{} per step{}, {} MFU, {}", said(r, "step.time_s"), step_interval(r),
+                                   said(r, "step.mfu"), said(r, "step.tokens_per_s"))});
   r.verdict.push_back({labelled(about, "bound by"), bound_text(r)});
   if (fits && r.row("run.days") != nullptr) r.verdict.push_back({labelled(about, "run"), run_text(r)});
 }

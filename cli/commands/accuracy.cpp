@@ -116,7 +116,8 @@ constexpr std::array accuracy_words{
 constexpr std::array accuracy_options{
     Option{"--rows", "", "every row, with what it is about and what was assumed"},
     Option{"--leave-out", "", "each source predicted by parameters fitted to all others (minutes)"},
-    Option{"--fit", "FILE", "fit the estimator to the rows and write it to FILE (minutes); the errors are those left out"}};
+    Option{"--fit", "FILE",
+           "fit the estimator to the rows and write it to FILE (minutes); the errors are those left out"}};
 
 }  // namespace
 

@@ -150,6 +150,7 @@ int plan_largest(Request r, const Arguments& arguments) {
 Request request_of_plan(const Arguments& arguments) {
   Request r;
   r.model = load_model(arguments.word("MODEL"));
+  r.searches_layouts = true;
   arguments.apply(r);
   read_gpus(r, arguments);
   settle_batch(r);

@@ -80,21 +80,47 @@ std::string gradient_exchange(S s, bool bound) {
 }
 std::string added(const std::string& a, const std::string& b) { return b.empty() ? a : a + " + " + b; }
 
+/// The rows of an estimate are priced at what software reaches (calc/roofline.hpp, calc/row_time.hpp).
+bool has_software(S s) { return s.request().software.has_value(); }
+Formula estimated_part(S s, const char* what, const char* path) { return from_engine(s, "t_e", what, path); }
+constexpr const char* product_seconds =
+    "sum over products, in the mean over the stages, of FLOPs over the peak times the share that the architecture "
+    "reaches, F/(F + half_matmul) of it, and the exposed share of their bytes, s";
+constexpr const char* core_seconds =
+    "sum over cores of executed FLOPs over the rate of the stack's kernel, or of the bytes of stored scores, s";
+constexpr const char* elementwise_seconds =
+    "sum over other operators of the bytes that the stack's kernels move over the bandwidth that copies reach, s";
+constexpr const char* host_seconds =
+    "starts of kernels, and what the device waits for the host, both together being (device^6 + host^6)^(1/6), s";
+constexpr const char* exchange_seconds =
+    "sum over exchanges that nothing hides of starts, rounds and bytes over the share of each link, in the mean over "
+    "the stages, s";
+
 /// One rank's work and its tensor-parallel group's exchanges in one formula; elsewhere the sum of the parts.
 Formula step_time(S s, bool bound) {
-  if (!is_one_group(s)) return bound ? bound_time(s) : sum_of_parts(s);
+  const bool hides = s.device().achieved.software.hidden_inside > 0;
+  if (!is_one_group(s) || (has_software(s) && (!bound || hides))) return bound ? bound_time(s) : sum_of_parts(s);
   Formula f = pass_time(s, training_pass(s.plan()), bound);
   f.expression = product({repeats(s), f.expression});
   f.expression = added(f.expression + " + " + optimizer_text(s, bound), gradient_exchange(s, bound));
   return f;
 }
-Formula work(S s, Part p) { return work_time(s, training_pass(s.plan()), p, repeats(s)); }
+Formula work(S s, Part p, const char* estimated, const char* path) {
+  if (has_software(s)) return estimated_part(s, estimated, path);
+  return work_time(s, training_pass(s.plan()), p, repeats(s));
+}
+Formula launches(S s, const char* path) {
+  if (has_software(s)) return estimated_part(s, host_seconds, path);
+  return launch_time(s, training_pass(s.plan()), repeats(s));
+}
 Formula messages(S s, Part p) { return exchange_time(s, training_pass(s.plan()), p, repeats(s)); }
 Formula context_messages(S s) {
+  if (has_software(s)) return estimated_part(s, exchange_seconds, "step.breakdown_s.cp");
   const bool ring = ranks(s.layout(), Group::context) > 1 && s.layout().context_method == ContextMethod::ring;
   return ring ? ring_time(s, repeats(s)) : messages(s, Part::cp);
 }
 Formula expert_messages(S s) {
+  if (has_software(s)) return estimated_part(s, exchange_seconds, "step.breakdown_s.ep");
   if (!pairs_experts(s.layout())) return messages(s, Part::ep);
   return from_engine(s, "t_ep",
                      "exchanges with experts in all layers, less what is hidden in paired slots, in the mean over the "
@@ -102,6 +128,7 @@ Formula expert_messages(S s) {
                      "step.breakdown_s.ep");
 }
 Formula tensor_messages(S s) {
+  if (has_software(s)) return estimated_part(s, exchange_seconds, "step.breakdown_s.tp");
   if (s.tensor_parallel() && !is_one_group(s) &&
       (ranks(s.layout(), Group::pipeline) > 1 || !is_one_ring(s) || trains_part(s.plan()) ||
        s.plan().optimizer == Optimizer::muon))
@@ -124,11 +151,14 @@ Formula limiting(S s) {
 }
 /// Muon's products are limited by either.
 Formula limited_compute(S s) {
+  if (has_software(s)) return estimated_part(s, "operators that arithmetic limits, s", "step.limited_s.compute");
   if (s.plan().optimizer != Optimizer::muon) return compute_time(s, training_pass(s.plan()), repeats(s));
   return from_engine(s, "t_pi", "the operators' FLOPs and Newton-Schulz iterations that the peak limits, s",
                      "step.limited_s.compute");
 }
 Formula limited_memory(S s) {
+  if (has_software(s))
+    return estimated_part(s, "operators that bytes limit, and the optimizer, s", "step.limited_s.memory");
   if (s.plan().optimizer == Optimizer::muon)
     return from_engine(s, "t_beta", "the operators' bytes, the optimizer's pass and what it limits of Newton-Schulz, s",
                        "step.limited_s.memory");
@@ -173,17 +203,16 @@ constexpr Definition step_table[] = {
      limited_memory, step_roofline, step_sources},
     {"step.limited_s.communication", "time of exchanges that nothing hides", "s", limited_communication,
      "the sum of its kinds", step_sources},
-    {"step.limited_s.latency", "time of launches", "s",
-     [](S s) { return launch_time(s, training_pass(s.plan()), repeats(s)); },
+    {"step.limited_s.latency", "time of launches", "s", [](S s) { return launches(s, "step.limited_s.latency"); },
      "measured; 0 where the hardware file has none", "the hardware file"},
-    {"step.breakdown_s.matmul", "time of matrix products", "s", [](S s) { return work(s, Part::matmul); }, per_stage,
+    {"step.breakdown_s.matmul", "time of matrix products", "s",
+     [](S s) { return work(s, Part::matmul, product_seconds, "step.breakdown_s.matmul"); }, per_stage, step_sources},
+    {"step.breakdown_s.attention", "time of attention's cores", "s",
+     [](S s) { return work(s, Part::attention, core_seconds, "step.breakdown_s.attention"); }, per_stage, step_sources},
+    {"step.breakdown_s.elementwise", "time of all other operators", "s",
+     [](S s) { return work(s, Part::elementwise, elementwise_seconds, "step.breakdown_s.elementwise"); }, per_stage,
      step_sources},
-    {"step.breakdown_s.attention", "time of attention's cores", "s", [](S s) { return work(s, Part::attention); },
-     per_stage, step_sources},
-    {"step.breakdown_s.elementwise", "time of all other operators", "s", [](S s) { return work(s, Part::elementwise); },
-     per_stage, step_sources},
-    {"step.breakdown_s.host", "time of launches", "s",
-     [](S s) { return launch_time(s, training_pass(s.plan()), repeats(s)); },
+    {"step.breakdown_s.host", "time of launches", "s", [](S s) { return launches(s, "step.breakdown_s.host"); },
      "measured; 0 where the hardware file has none", "the hardware file"},
     {"step.breakdown_s.tp", "time of tensor-parallel exchanges", "s", tensor_messages,
      "ring collectives, one per level of the network; --overlap says what is hidden",
@@ -272,116 +301,9 @@ constexpr Definition utilization_table[] = {
      over_peaks, "FLOPs that kernels execute"},
 };
 
-// ---- The whole run.
-
-/// Tokens per second of all GPUs: measured, at a stated MFU, or predicted.
-std::string rate(S s) {
-  if (s.request().run.measured_tokens_per_s) return "r";
-  return s.request().run.mfu ? "(u_m*gpus*pi*B*S/F_model)" : "R";
-}
-std::vector<Symbol> measured(S s) {
-  const RunInputs& run = s.request().run;
-  if (const auto& r = run.measured_tokens_per_s) return {{"r", "measured tokens/s of all GPUs", number_text(*r)}};
-  if (run.mfu) return {{"u_m", "MFU of the run", number_text(*run.mfu)}};
-  return {};
-}
-/// GPU-hours that energy and cost count: with failures where they are known.
-Formula of_hours(S s, const char* times) {
-  return {std::string(s.request().run.mtbf ? "gpu_hours/g" : "gpu_hours") + times,
-          {as_symbol(s, "g", "share of the time that counts", "run.goodput")}};
-}
-Formula with_failures(S s, std::string text) {
-  const RunInputs& run = s.request().run;
-  return {std::move(text),
-          {as_symbol(s, "C", "seconds to write a checkpoint", "run.checkpoint_s"),
-           as_symbol(s, "tau_c", "seconds of work between checkpoints", "run.checkpoint_interval_s"),
-           {"M_f", "seconds between failures of all GPUs",
-            number_text(run.mtbf.value_or(1) * 3600 / static_cast<double>(devices(s.layout())))},
-           {"e_1", "the base of natural logarithms", "2.718281828459045"},
-           {"R_f", "seconds from a failure until work goes on", number_text(run.restart)},
-           as_symbol(s, "days", "days without failures", "run.days"),
-           as_symbol(s, "g", "share of the time that counts", "run.goodput")}};
-}
-Formula utilisation(S s, const char* flops) { return {std::string(flops) + "*r/(gpus*pi)", measured(s)}; }
-
-constexpr std::string_view tokens = "--tokens D";
-constexpr std::string_view failing = "--tokens D, --mtbf H and --checkpoint-bandwidth B/S";
-constexpr std::string_view throughput = "--measured-tokens-per-s X";
-constexpr Definition run_table[] = {
-    {"run.measured_tokens_per_s", "measured throughput", "tokens/s",
-     [](S s) -> Formula {
-       return {"r", measured(s)};
-     },
-     "an input", "--measured-tokens-per-s", throughput},
-    {"run.mfu", "model FLOPs utilisation of the measured run", "", [](S s) { return utilisation(s, "F_model/(B*S)"); },
-     "model FLOPs per token x tokens/s over all peaks",
-     "Goon (3.5) with FLOPs per token; PaLM (arXiv:2204.02311) App. B", throughput},
-    {"run.hfu", "hardware FLOPs utilisation of the measured run", "", [](S s) { return utilisation(s, "F_hw/(B*S)"); },
-     "recomputation counted", "Korthikanti 2022 (arXiv:2205.05198)", throughput},
-    {"run.mfu_6nd", "utilisation by 6 N", "", [](S s) { return utilisation(s, "6*N_act"); },
-     "active parameters, no attention", "Goon (3.4), (3.5)", throughput},
-    {"run.tokens", "tokens of the run", "tokens", fixed<"D_run">, "an input", "--tokens", tokens},
-    {"run.words", "words of the run", "", fixed<"D_run/1.3">, "English, on average", "Goon §1, footnote 1", tokens},
-    {"run.flops", "model FLOPs of the run", "FLOP", fixed<"floor(F_model*D_run/(B*S))">, "rounded down", "Goon (3.4)",
-     tokens},
-    {"run.days", "days", "days",
-     [](S s) -> Formula {
-       return {ratio("D_run", rate(s)) + "/86400", measured(s)};
-     },
-     "at the measured or the predicted throughput", "Goon (3.4)", tokens},
-    {"run.gpu_hours", "GPU-hours", "h",
-     [](S s) -> Formula {
-       return {ratio("gpus*D_run", rate(s)) + "/3600", measured(s)};
-     },
-     "", "Goon (3.4)", tokens},
-    {"run.checkpoint_bytes", "bytes of a checkpoint", "bytes",
-     [](S s) -> Formula {
-       const States all = training_states(s.arch(), s.plan());
-       return {"W_all + O_all",
-               {{"W_all", "bytes of all weights", number_text(all.weights.value)},
-                {"O_all", "bytes of all optimizer states", number_text(all.optimizer.value)}}};
-     },
-     "weights and optimizer state of the whole model", "ZeRO (arXiv:1910.02054): bytes per parameter", failing},
-    {"run.checkpoint_s", "time to write a checkpoint", "s",
-     [](S s) -> Formula {
-       return {"M_c/b_c",
-               {as_symbol(s, "M_c", "bytes of a checkpoint", "run.checkpoint_bytes"),
-                {"b_c", "bytes/s of all GPUs together",
-                 number_text(s.request().run.storage.value_or(BytesPerSecond()).value)}}};
-     },
-     "the run waits for it", "--checkpoint-bandwidth", failing},
-    {"run.checkpoint_interval_s", "work between checkpoints", "s",
-     [](S s) { return with_failures(s, "(2*C*M_f)^0.5*(1 + (C/(2*M_f))^0.5/3 + C/(18*M_f)) - C"); },
-     "the interval that wastes least; M_f where C is 2 M_f or more", "Young 1974; Daly 2006", failing},
-    {"run.failures", "failures of the run", "", [](S s) { return with_failures(s, "days*86400/(g*M_f)"); },
-     "constant rate, independent devices", "--mtbf", failing},
-    {"run.goodput", "share of the time that is work kept", "",
-     [](S s) { return with_failures(s, "tau_c/(M_f*e_1^(R_f/M_f)*(e_1^((tau_c + C)/M_f) - 1))"); },
-     "checkpoints, lost work and restarts are the rest", "Daly 2006", failing},
-    {"run.effective_days", "days with failures", "days", [](S s) { return with_failures(s, "days/g"); }, "",
-     "Daly 2006", failing},
-    {"run.effective_gpu_hours", "GPU-hours with failures", "h", [](S s) { return with_failures(s, "gpus*days*24/g"); },
-     "", "Daly 2006", failing},
-    {"run.gpus_needed", "GPUs for a run in so many days", "",
-     [](S s) -> Formula {
-       Formula f{"n_rep*ceil(ceil(D_run*gpus/(days_in*86400*" + rate(s) + "))/n_rep)", measured(s)};
-       f.own.push_back({"days_in", "days in which the run should end", number_text(s.request().run.days.value_or(1))});
-       f.own.push_back({"n_rep", "GPUs that hold the model once", number_text(replica_devices(s.layout()))});
-       return f;
-     },
-     "each GPU as fast as in this plan, whole replicas", "--days", "--tokens D and --days X"},
-    {"run.energy_kwh", "energy", "kWh", [](S s) { return of_hours(s, "*watts*PUE/1000"); }, "watts and PUE are inputs",
-     "LLaMA (arXiv:2302.13971) §6", "--tokens D and --watts W"},
-    {"run.co2_kg", "carbon dioxide", "kg", fixed<"kWh*co2_per_kwh">, "the grid's intensity is an input",
-     "LLaMA (arXiv:2302.13971) §6", "--tokens D, --watts W and --co2 KG/KWH"},
-    {"run.cost_usd", "cost", "USD", [](S s) { return of_hours(s, "*price"); },
-     "--price, else the first of the hardware file", "the hardware file", "--tokens D and a price"},
-};
-
 }  // namespace
 
 std::span<const Definition> step_definitions() { return step_table; }
 std::span<const Definition> utilization_definitions() { return utilization_table; }
-std::span<const Definition> run_definitions() { return run_table; }
 
 }  // namespace llmcalc::explain

@@ -1,18 +1,31 @@
 #include "report/question.hpp"
 #include "report/sections.hpp"
+#include "report/software.hpp"
 #include "report/verdict.hpp"
 
 namespace llmcalc {
 namespace {
 
 void fill_report(const Request& r, Report& report) {
-  const TrainEstimate t = train(r.model.arch, r.plan, r.layout, r.hardware->cluster);
+  const Request trained = for_training(r);
+  const TrainEstimate t = train(r.model.arch, r.plan, r.layout, trained.hardware->cluster);
   const InferEstimate i = infer(r.model.arch, r.plan, r.layout, r.hardware->cluster);
-  report.sections = {parameters_section(r.model), flops_section(r),         formulas_section(r),
-                     training_memory_section(r),  activations_section(r),   step_section(r, t),
-                     utilization_section(r, t),   run_flops_section(r),     run_section(r, t),
-                     inference_memory_section(r), kv_cache_section(r),      prefill_section(r, i),
-                     decode_section(r, i),        end_to_end_section(r, i), limits_section(r)};
+  report.sections = {parameters_section(r.model),
+                     flops_section(r),
+                     formulas_section(r),
+                     training_memory_section(r),
+                     activations_section(r),
+                     step_section(trained, t),
+                     utilization_section(trained, t),
+                     run_flops_section(r),
+                     run_section(trained, t),
+                     inference_memory_section(r),
+                     kv_cache_section(r),
+                     prefill_section(r, i),
+                     decode_section(r, i),
+                     end_to_end_section(r, i),
+                     limits_section(r)};
+  if (trained.software) report.sections.push_back(estimate_section(trained));
   if (r.ops)
     for (const Phase phase : {Phase::training, Phase::prefill, Phase::decode})
       report.grids.push_back(operators_grid(r, phase));
