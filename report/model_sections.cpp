@@ -41,7 +41,7 @@ json::Value hardware_json(const HardwareCard& card) {
     if (l.reduces) v[key]["reduces"] = true;
   };
   for (const Link& level : card.cluster.levels) link(&level == card.cluster.levels.begin() ? "link" : "network", level);
-  if (card.cluster.device.achieved.present) v["achieved"] = card.achieved_how;
+  if (!card.achieved_how.empty()) v["achieved"] = card.achieved_how;
   return v;
 }
 

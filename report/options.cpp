@@ -10,6 +10,7 @@
 #include "presets/weight_formats.hpp"
 #include "report/offload.hpp"
 #include "report/option_values.hpp"
+#include "report/software.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"
 #include "text/quantity.hpp"
@@ -89,16 +90,16 @@ constexpr Field gpus{value<&Request::gpus, parse_positive>.read,
                      [](const Request& r) { return json::Value(devices(r.layout)); }};
 constexpr Field software{[](Request& r, Text text, Text) { r.software = load_software(std::string(text)); },
                          [](const Request& r) { return r.software ? json::Value(r.software->name) : json::Value(); }};
-constexpr Field efficiency{
-    value<&Plan::efficiency, parse_fraction>.read, [](const Request& r) {
-      const auto measured = [&] {
-        return r.hardware ? Device::of(r.hardware->cluster.device.achieved.matmul, r.plan.precision) : 1;
-      };
-      return json::Value(r.plan.efficiency ? *r.plan.efficiency : measured());
-    }};
+Achieved reached_by(const Request& r) { return for_training(r).hardware->cluster.device.achieved; }
+constexpr Field efficiency{value<&Plan::efficiency, parse_fraction>.read, [](const Request& r) {
+                             const auto reached = [&] {
+                               return r.hardware ? Device::of(reached_by(r).matmul, r.plan.precision) : 1;
+                             };
+                             return json::Value(r.plan.efficiency ? *r.plan.efficiency : reached());
+                           }};
 constexpr Field memory_efficiency{value<&Plan::memory_efficiency, parse_fraction>.read, [](const Request& r) {
-                                    const double measured = r.hardware ? r.hardware->cluster.device.achieved.memory : 1;
-                                    return json::Value(r.plan.memory_efficiency.value_or(measured));
+                                    const double reached = r.hardware ? reached_by(r).memory : 1;
+                                    return json::Value(r.plan.memory_efficiency.value_or(reached));
                                   }};
 constexpr Field mla{choice<Mla, &Plan::mla>.read, [](const Request& r) {
                       const bool has = r.model.arch.attention == AttentionKind::latent;

@@ -313,6 +313,7 @@ std::string command_of(const Request& r, const Candidate& c) {
                                 "--global-batch", "--gpus",     "--hardware", "--dp",   "--json",        "--markdown",
                                 "--exact",        "--price",    "--watts"};
   const json::Value inputs = inputs_json(r);
+  if (r.software && !r.gave("--software") && c.tp == 1 && c.pp == 1) s += " --software " + r.software->name;
   for (const std::string_view flag : r.given) {
     if (std::find(searched.begin(), searched.end(), flag) != searched.end()) continue;
     const Option& o = *find_option(flag);

@@ -355,7 +355,8 @@ void settle(Request& r) {
   if (!r.gave("--global-batch")) p.global_batch = mul(p.micro_batch, replicas(r.layout));
   if (!r.gave("--prompt") && a.position == Position::learned && a.position_rows < p.prompt + p.generate)
     p.prompt = std::max<Count>(1, a.position_rows - p.generate);
-  if (!r.has(part::inference)) use_software(r);
+  choose_software(r);
+  if (!r.has(part::inference)) r = for_training(std::move(r));
 }
 
 Bytes process_bytes(const Request& r) { return r.hardware ? r.hardware->cluster.device.achieved.overhead : Bytes(); }

@@ -34,6 +34,7 @@ constexpr std::array tables{
     Table{"prefill_ops", "the same of a prompt"},
     Table{"decode_ops", "the same of a decode step"},
     Table{"models", "presets of models"},
+    Table{"software", "profiles of software"},
     Table{"devices", "presets of hardware"},
     Table{"dtypes", "number formats"},
     Table{"families", "values of model_type that the importer reads"},
@@ -146,6 +147,10 @@ Value report_json_schema() {
   for (const explain::Definition& d : explain::definitions()) at(schema, d.path) = described(type_of(d), meaning(d));
   at(schema, "parameters.published") = described("integer", "the published number of parameters");
   at(schema, "step.mfu_causal_exact") = described("number", "step.mfu where only causal pairs count; above 100 % only");
+  at(schema, "estimate.class") =
+      described("string", "runs that are predicted about as well: dense, assumed input, experts");
+  at(schema, "estimate.software") = described("string", "the profile of --software that the estimate is for");
+  at(schema, "estimate.parameters") = described("string", "when the estimator's parameters were fitted, and to what");
   at(schema, "decode.compute_bound") = described("string", "\"never\" where no batch is compute-bound");
   for (const Table& t : objects) schema["properties"][std::string(t.key)] = described("object", t.meaning);
   for (const Table& t : tables) {

@@ -11,25 +11,23 @@ bool is_given_by_hand(const Request& r) {
   return r.plan.efficiency || r.plan.memory_efficiency || r.plan.roofline == Roofline::step;
 }
 
+}  // namespace
+
 std::string_view usual_software(const Request& r) {
   const bool cut = ranks(r.layout, Group::tensor) > 1 || ranks(r.layout, Group::pipeline) > 1;
   return cut || r.searches_layouts ? "megatron-lm" : "torch-fsdp";
 }
 
-}  // namespace
-
-void use_software(Request& r) {
-  if (!r.hardware || !r.has(part::training) || !r.has(part::time)) return;
-  if (!r.software) {
-    if (is_given_by_hand(r) || !r.hardware->achieved_how.empty()) return;
-    r.software = load_software(usual_software(r));
-  }
-  r.hardware->cluster.device.achieved =
-      training_rates(training_estimator().parameters, *r.hardware, stack_of(*r.software, r.model.arch, r.plan));
+void choose_software(Request& r) {
+  if (r.software || !r.hardware || !r.has(part::training) || !r.has(part::time)) return;
+  if (is_given_by_hand(r) || !r.hardware->achieved_how.empty()) return;
+  r.software = load_software(usual_software(r));
 }
 
 Request for_training(Request r) {
-  use_software(r);
+  if (r.software)
+    r.hardware->cluster.device.achieved =
+        training_rates(training_estimator().parameters, *r.hardware, stack_of(*r.software, r.model.arch, r.plan));
   return r;
 }
 

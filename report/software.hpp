@@ -9,13 +9,13 @@
 
 namespace llmcalc {
 
-/// Prices the request's device at what it reaches under the software: that of --software, else megatron-lm where
-/// tensor or pipeline parallelism is used, else torch-fsdp. A device whose file states what was measured on it, and
-/// efficiencies given by hand, are priced without software, unless some is given. Nothing in answers that are not about
-/// a step's time.
-void use_software(Request& r);
+/// The software where none is given: megatron-lm where tensor or pipeline parallelism is used, or may be, else
+/// torch-fsdp. A device whose file states what was measured on it, and efficiencies given by hand, go without, and so
+/// do answers that are not about a step's time.
+void choose_software(Request& r);
+std::string_view usual_software(const Request& r);
 
-/// The same of a request about inference too, for its part about training.
+/// The request with its device priced at what it reaches in training under the software.
 Request for_training(Request r);
 
 /// The class of the estimate, and its interval; nothing where no software stands behind it, or a part of it was given

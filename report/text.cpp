@@ -62,11 +62,14 @@ struct Widths {
   }
 };
 
-Widths widths(const Report& r, bool exact) {
+/// Where the columns do not fit, the longest exact numbers stick out of theirs.
+Widths widths(const Report& r, bool exact, std::size_t columns) {
   Widths w;
   for (const Section& s : r.sections)
     for (const Row& row : s.rows)
       if (!row.label.empty()) w.add(line_of(row, exact));
+  const std::size_t all = 2 + w.label + 2 + w.exact + 2 + w.number + 1 + w.unit;
+  if (all > columns) w.exact -= std::min(w.exact, all - columns);
   return w;
 }
 
@@ -178,7 +181,7 @@ std::string render_text(const Report& r, const Screen& screen) {
   std::string out = heading(r.title, screen);
   if (!out.empty()) out += "\n";
   out += verdict_text(r, screen);
-  const Widths w = widths(r, screen.exact);
+  const Widths w = widths(r, screen.exact, screen.columns);
   for (const Section& s : r.sections) out += section_text(s, w, screen);
   for (const Grid& g : r.grids)
     if (!g.columns.empty()) out += grid_text(g, screen) + "\n";

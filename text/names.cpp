@@ -147,7 +147,7 @@ std::string unknown_name(std::string_view kind, std::string_view name, const std
   std::string meant;
   for (const auto& candidate : nearest(name, known)) meant += (meant.empty() ? " '" : " or '") + candidate + "'";
   if (!meant.empty()) meant = ", did you mean" + meant + "?";
-  const std::string_view plural = kind == "model" ? "models" : "hardware";
+  const std::string plural = kind == "model" ? "models" : std::string(kind);
   return fmt::format("unknown {} {}{} ('llmcalc list {}' shows all {})", kind, in_quotes(name), meant, plural, count);
 }
 

@@ -59,13 +59,25 @@ std::vector<std::string> replaced(std::vector<std::string> words, const std::vec
   return words;
 }
 
+/// The software that a side is estimated for by default depends on its layout; the other side keeps it, so that they
+/// differ in what --vs says.
+std::vector<std::string> with_software_of(const Side& first, std::vector<std::string> words) {
+  const auto says = [&](const char* flag) { return std::find(words.begin(), words.end(), flag) != words.end(); };
+  const json::Value& inputs = first.report["inputs"];
+  if (!inputs.contains("software") || says("--software") || says("--efficiency") || says("--memory-efficiency"))
+    return words;
+  words.insert(words.end(), {"--software", inputs["software"].get<std::string>()});
+  return words;
+}
+
 int run_compare(const Arguments& arguments) {
   const std::string of = arguments.text("--of"), vs = arguments.text("--vs");
   std::vector<Side> sides;
   if (of.empty() != vs.empty()) throw InputError("--of and --vs go together; give both");
   if (!of.empty()) {
-    const std::vector<std::string> first = words_of(of), changed = replaced(first, words_of(vs));
-    sides = {asked("first", first), asked(vs, changed)};
+    const std::vector<std::string> words = words_of(of);
+    const Side first = asked("first", words);
+    sides = {first, asked(vs, with_software_of(first, replaced(words, words_of(vs))))};
   }
   for (const char* word : {"A", "B", "C", "D"})
     if (const std::string path = arguments.word(word); !path.empty()) sides.push_back(saved(path));

@@ -111,6 +111,23 @@ Grid dtypes_grid() {
   return g;
 }
 
+std::string_view fusion_name(Fusion f) {
+  constexpr std::array<std::string_view, 6> names{"megatron", "tuned", "compiled", "eager", "unfused", "native"};
+  return names[static_cast<std::size_t>(f)];
+}
+
+Grid software_grid() {
+  Grid g{.key = "software", .title = "", .columns = {"name", "kernels", "what it is"}, .left = 3, .rows = {}};
+  for (const Builtin& b : builtin_software()) {
+    const SoftwareCard card = load_software(b.name);
+    g.rows.push_back({std::string(b.name), std::string(fusion_name(card.stack.fusion)), std::string(b.title)});
+    json::Value row = head_json(b);
+    row.update({{"for", "training"}, {"fusion", fusion_name(card.stack.fusion)}, {"source", card.source}});
+    g.json.push_back(std::move(row));
+  }
+  return g;
+}
+
 Grid families_grid() {
   Grid g{.key = "families", .title = "", .columns = {"model_type"}, .left = 1, .rows = {}};
   for (const std::string& type : importable_types()) {
@@ -121,7 +138,7 @@ Grid families_grid() {
 }
 
 int run_list(const Arguments& arguments) {
-  const std::string what = arguments.word("models|hardware|dtypes|families");
+  const std::string what = arguments.word("models|hardware|software|dtypes|families");
   Report report;
   report.command = "list";
   if (same_name(what, "models")) {
@@ -135,6 +152,12 @@ int run_list(const Arguments& arguments) {
         fmt::format("{} devices; 'llmcalc show NAME' prints one with its sources. Dense peaks; the ridge is "
                     "that of 16 bits; a link counts one way; the price is the lowest of those stated",
                     builtin_hardware().size())};
+  } else if (same_name(what, "software")) {
+    report.grids.push_back(software_grid());
+    report.notes = {
+        fmt::format("{} profiles, of training; 'llmcalc show NAME' prints one with its source, 'llmcalc show "
+                    "training' the parameters behind them",
+                    builtin_software().size())};
   } else if (same_name(what, "dtypes")) {
     report.grids.push_back(dtypes_grid());
     report.notes = {fmt::format("{} number formats", formats.size())};
@@ -142,13 +165,13 @@ int run_list(const Arguments& arguments) {
     report.grids.push_back(families_grid());
     report.notes = {fmt::format("{} values of a config.json's model_type", report.grids.back().rows.size())};
   } else {
-    throw InputError(
-        fmt::format("'llmcalc list': expected models, hardware, dtypes or families, got {}", in_quotes(what)));
+    throw InputError(fmt::format("'llmcalc list': expected models, hardware, software, dtypes or families, got {}",
+                                 in_quotes(what)));
   }
   return print(report, arguments.screen());
 }
 
-constexpr std::array list_words{Word{"models|hardware|dtypes|families", "what to list"}};
+constexpr std::array list_words{Word{"models|hardware|software|dtypes|families", "what to list"}};
 
 }  // namespace
 

@@ -51,11 +51,19 @@ std::optional<std::string> typed(const Option& o, const json::Value& saved) {
   return "";
 }
 
+/// Efficiencies follow from the software, where no others were given.
+bool follows_from_software(const Option& o, const json::Value& saved, Request r) {
+  if (o.flag != "--efficiency" && o.flag != "--memory-efficiency") return false;
+  settle(r);
+  return r.software && o.field.effective(r) == saved;
+}
+
 /// The plan of the saved inputs: each under its option, as if it had been typed.
 void read_inputs(const json::Value& inputs, Request& r) {
   for (const Option& o : options()) {
     const auto it = inputs.find(o.key());
     if (it == inputs.end() || !r.has(o.parts) || o.field.read == nullptr) continue;
+    if (follows_from_software(o, *it, r)) continue;
     if (const auto text = typed(o, *it)) give(r, o, *text);
   }
 }

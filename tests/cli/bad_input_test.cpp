@@ -48,8 +48,16 @@ TEST_CASE("an unknown command, model or device is answered with the nearest name
   refused("train gpt2 --hardware h10",
           "unknown hardware \"h10\", did you mean 'a10' or 'h100' or 'h20'? ('llmcalc list hardware' shows all 121)");
   refused("show h1000",
-          "no preset is called \"h1000\", did you mean 'h100'? ('llmcalc list models' and 'llmcalc list "
-          "hardware' show all)");
+          "no preset is called \"h1000\", did you mean 'h100'? ('llmcalc list models', 'hardware' and "
+          "'software' show all)");
+  refused(
+      "train gpt2 --hardware h100 --software megatorn-lm",
+      "unknown software \"megatorn-lm\", did you mean 'megatron-lm' or 'megatron'? ('llmcalc list software' shows all "
+      "13)");
+  refused(
+      "infer gpt2 --hardware h100 --software nemo",
+      "--software is no option of 'llmcalc infer', only of train, report, plan, explain or validate; 'llmcalc infer "
+      "--help-all' shows all");
 }
 
 TEST_CASE("missing and unexpected arguments are reported in one sentence", "[cli]") {

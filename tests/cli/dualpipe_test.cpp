@@ -11,7 +11,7 @@ TEST_CASE("DualPipe hides DeepSeek-V3's exchanges with experts beside its paired
   // token, ZeRO-1, sequences of 4,096, batches of 15,360.
   const std::string run =
       "train deepseek-v3 --hardware h800 --gpus 2048 --pp 16 --ep 64 --expert-nodes 4 --zero 1 "
-      "--seq 4096 --global-batch 15360 --precision bf16 --schedule ";
+      "--seq 4096 --global-batch 15360 --precision bf16 --efficiency 1 --schedule ";
   const auto waits = [&](const std::string& with) {
     return ask(run + with)["step"]["breakdown_s"]["ep"].get<double>();
   };

@@ -176,7 +176,7 @@ TEST_CASE("the best number of GPUs up to a most is the best of all that were tri
     CHECK(all["inputs"]["gpus"] == gpus);
     CHECK(all["inputs"]["max_gpus"] == 6);
   }
-  CHECK(test::llmcalc(plan + "--max-gpus 6").out.find("GPUs     6 of up to 6") != std::string::npos);
+  CHECK(test::llmcalc(plan + "--max-gpus 6").out.find(" 6 of up to 6: ") != std::string::npos);
 }
 
 TEST_CASE("a most of GPUs is given alone, and must hold the model", "[plan][cli]") {

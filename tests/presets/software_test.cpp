@@ -1,0 +1,150 @@
+// Software profiles, and the estimator whose parameters they choose.
+
+#include "calc/train.hpp"
+#include "presets/load.hpp"
+#include "tests/catch.hpp"
+#include "tests/sentence.hpp"
+
+using namespace llmcalc;
+using llmcalc::test::sentence;
+
+namespace {
+
+json::Value profile() {
+  return json::parse(R"({"name": "mine", "for": "training", "fusion": "eager", "attention": "flash-2",
+    "norms": "written out", "experts": "one by one", "tensor_exchanges": "waited for", "source": "a test"})",
+                     "test");
+}
+std::string refused(const json::Value& value) {
+  return sentence([&] { read_software_file(value, "mine.json"); });
+}
+
+}  // namespace
+
+TEST_CASE("Every software preset is read, and says where its words come from", "[software]") {
+  CHECK(builtin_software().size() >= 13);
+  for (const Builtin& b : builtin_software()) {
+    INFO(b.name);
+    const SoftwareCard card = load_software(b.name);
+    CHECK(card.name == b.name);
+    CHECK(card.source.size() > 20);
+  }
+}
+
+TEST_CASE("Software goes by the names that people use", "[software]") {
+  CHECK(load_software("Megatron-Core").name == "megatron-lm");
+  CHECK(load_software("megatron").stack.fusion == Fusion::tuned);
+  CHECK(load_software("fsdp").stack.fusion == Fusion::eager);
+  CHECK(load_software("JAX").name == "maxtext");
+  CHECK(sentence([] { load_software("megatorn-lm"); }).find("did you mean 'megatron-lm'") != std::string::npos);
+}
+
+TEST_CASE("A software file with a wrong word is refused with the words that there are", "[software]") {
+  CHECK(read_software_file(profile(), "mine.json").stack.writes_norms);
+  json::Value wrong = profile();
+  wrong["fusion"] = "fused";
+  CHECK(
+      refused(wrong) ==
+      R"(mine.json, "fusion": expected one of "megatron", "tuned", "compiled", "eager", "unfused", "native", got "fused")");
+  wrong = profile();
+  wrong["for"] = "inference";
+  CHECK(refused(wrong) == R"(mine.json, "for": expected one of "training", got "inference")");
+  wrong = profile();
+  wrong.erase("source");
+  CHECK(refused(wrong).find("\"source\"") != std::string::npos);
+  wrong = profile();
+  wrong["speed"] = 3;
+  CHECK(refused(wrong).find("\"speed\"") != std::string::npos);
+}
+
+TEST_CASE("Norms are written out of models with RMSNorm alone, and naive attention has kernels of its own",
+          "[software]") {
+  const SoftwareCard card = read_software_file(profile(), "mine.json");
+  Arch rms, layer;
+  rms.norm = NormKind::rms_norm;
+  layer.norm = NormKind::layer_norm;
+  CHECK(stack_of(card, rms, {}).writes_norms);
+  CHECK_FALSE(stack_of(card, layer, {}).writes_norms);
+  Plan naive;
+  naive.attention = AttentionImpl::naive;
+  CHECK(stack_of(card, rms, naive).core == CoreKernel::unfused);
+  CHECK(stack_of(load_software("megatron-lm"), rms, naive).core == CoreKernel::fused_softmax);
+}
+
+TEST_CASE("Every parameter of the estimator lies within its bounds and says what it is and where it comes from",
+          "[software]") {
+  const TrainingEstimator& e = training_estimator();
+  for (std::size_t i = 0; i < training_parameter_count; ++i) {
+    const ParameterCard& card = training_parameter_cards[i];
+    INFO(card.name);
+    CHECK(card.low <= card.standard);
+    CHECK(card.standard <= card.high);
+    CHECK(card.low <= e.parameters.values()[i]);
+    CHECK(e.parameters.values()[i] <= card.high);
+    CHECK(card.meaning.size() > 5);
+    CHECK(card.source.size() > 10);
+  }
+  CHECK(training_parameter_count <= 40);
+  for (const auto& c : choices<EstimateClass>) CHECK(e.interval(c.value).factor > 1);
+}
+
+TEST_CASE("An estimator file that lacks a parameter, or has one beyond its bounds, is refused", "[software]") {
+  const json::Value right = training_estimator_json(training_estimator());
+  CHECK(read_training_estimator(right, "e.json").parameters.values() == training_estimator().parameters.values());
+  json::Value wrong = right;
+  wrong["parameters"].erase("launch");
+  CHECK(sentence([&] { read_training_estimator(wrong, "e.json"); }) ==
+        R"(e.json, "parameters", "launch": expected a number from 1e-06 to 8e-06)");
+  wrong = right;
+  wrong["parameters"]["memory"] = 1.5;
+  CHECK(sentence([&] { read_training_estimator(wrong, "e.json"); }) ==
+        R"(e.json, "parameters", "memory": expected a number from 0.7 to 0.9)");
+  wrong = right;
+  wrong["intervals"]["dense"]["factor"] = 0.5;
+  CHECK(sentence([&] { read_training_estimator(wrong, "e.json"); }).find("expected 1 or more") != std::string::npos);
+}
+
+TEST_CASE("A device's architecture chooses what it reaches", "[software]") {
+  CHECK(silicon_of(load_hardware("a100-sxm-80gb")) == Silicon::ampere);
+  CHECK(silicon_of(load_hardware("h100-sxm-80gb")) == Silicon::hopper);
+  CHECK(silicon_of(load_hardware("gb200")) == Silicon::blackwell);
+  CHECK(silicon_of(load_hardware("b300-sxm-288gb")) == Silicon::blackwell);
+  CHECK(silicon_of(load_hardware("v100-sxm2-32gb")) == Silicon::volta);
+  CHECK(silicon_of(load_hardware("rtx-4090")) == Silicon::consumer);
+  CHECK(silicon_of(load_hardware("rtx-5090")) == Silicon::consumer);
+  CHECK(silicon_of(load_hardware("a40")) == Silicon::consumer);
+  CHECK(silicon_of(load_hardware("dgx-spark")) == Silicon::consumer);
+  CHECK(silicon_of(load_hardware("mi300x")) == Silicon::other);
+}
+
+TEST_CASE("No estimate is below its bound, on any device and under any software", "[software]") {
+  const Arch arch = load_model("llama-3.2-1b").arch;
+  Plan plan;
+  plan.seq = 2048;
+  plan.global_batch = 8;
+  for (const Builtin& b : builtin_hardware()) {
+    HardwareCard card = load_hardware(b);
+    if (card.cluster.device.peak(dtypes::bf16).value <= 0) continue;
+    for (const char* software : {"megatron-lm", "nemo", "torch-fsdp", "llm.c"}) {
+      INFO(b.name << " " << software);
+      card.cluster.device.achieved = training_rates(training_estimator().parameters, load_hardware(b),
+                                                    stack_of(load_software(software), arch, plan));
+      const TrainEstimate e = train(arch, plan, {}, card.cluster);
+      CHECK(e.estimated);
+      CHECK(e.estimate.total() >= e.bound.total());
+    }
+  }
+}
+
+TEST_CASE("What was measured on a device stays under any software", "[software]") {
+  HardwareCard card = load_hardware("h100-sxm-80gb");
+  card.achieved_how = "measured";
+  Achieved& a = card.cluster.device.achieved;
+  a.present = true;
+  a.memory = 0.5;
+  a.links.inside = 0.4;
+  const Achieved under = training_rates(training_estimator().parameters, card, {});
+  CHECK(under.memory == 0.5);
+  CHECK(under.links.inside == 0.4);
+  CHECK(under.software.kernel.value > 0);
+}
