@@ -74,6 +74,7 @@ class Predictor {
     if (!c.step) return skip(row.id, c.no_step);
     PredictedRow r{.id = row.id, .of = subject_of(row, c), .quantity = "step_time_s"};
     r.predicted = predicted_step(c);
+    r.bound = bound_of_step(c);
     r.measured = c.step->value;
     r.measured_as = c.measured_as;
     r.assumed = c.assumed;

@@ -30,12 +30,13 @@ constexpr MeasurementKind rows_for(AccuracyKind k) {
 struct PredictedRow {
   std::string id{};
   RowSubject of{};
-  std::string quantity{};     ///< with its unit: "step_time_s", "peak_reserved_bytes", a row's own key ("tpot_ms")
-  Prediction predicted{};     ///< in the quantity's unit
-  double measured = 0;        ///< the same
-  std::string measured_as{};  ///< the key that it was derived from; empty: the quantity itself
-  bool repeats = false;       ///< another figure of the row says the same
-  std::string doubt{};        ///< not empty: why the row itself advises against it
+  std::string quantity{};         ///< with its unit: "step_time_s", "peak_reserved_bytes", a row's own key ("tpot_ms")
+  Prediction predicted{};         ///< in the quantity's unit
+  double measured = 0;            ///< the same
+  std::optional<double> bound{};  ///< at the datasheet's rates, the same
+  std::string measured_as{};      ///< the key that it was derived from; empty: the quantity itself
+  bool repeats = false;           ///< another figure of the row says the same
+  std::string doubt{};            ///< not empty: why the row itself advises against it
   std::vector<std::string> assumed{};
 
   /// Whether it counts in a summary: each fact once, and none that its source advises against.

@@ -16,11 +16,6 @@ std::string kin(const std::string& family) { return family.starts_with("vTrain")
 
 constexpr int steps_without_a_family = 8;  // from the fit to all rows
 
-struct Refit {
-  TrainingParameters parameters;
-  std::string without;
-};
-
 TrainingParameters fitted_without(const std::vector<FitRow>& rows, const std::string& left_out,
                                   const TrainingParameters& begin) {
   std::vector<FitRow> rest;
@@ -43,22 +38,18 @@ double quantile_of_families(const std::map<std::string, std::vector<double>>& er
 
 }  // namespace
 
-TrainingParameters fitted(const MeasurementFile& file, const AccuracyWatch& watch) {
-  FitOptions options{.ridge = chosen_ridge};
+namespace {
+TrainingParameters fitted_from(const MeasurementFile& file, const TrainingParameters& begin, FitOptions options,
+                               const AccuracyWatch& watch) {
+  options.ridge = chosen_ridge;
   if (watch) options.progress = [&](int step, double) { watch(step, options.most_steps); };
-  return fit(fit_rows(file.training, Devices()), {}, options);
+  return fit(fit_rows(file.training, Devices()), begin, options);
 }
 
-void leave_out(Accuracy& a, const MeasurementFile& file, const TrainingParameters& all, const AccuracyWatch& watch) {
+/// Predicts each row by the parameters of its family.
+template <typename F>
+void replace_predictions(Accuracy& a, const MeasurementFile& file, const F& parameters_of) {
   const Devices devices;
-  const std::vector<FitRow> rows = fit_rows(file.training, devices);
-  std::map<std::string, TrainingParameters> without;
-  for (const PredictedRow& r : a.rows) without[kin(r.of.family)];
-  Count done = 0;
-  for (auto& [family, parameters] : without) {
-    if (watch) watch(done++, static_cast<Count>(without.size()));
-    parameters = fitted_without(rows, family, all);
-  }
   std::map<std::string_view, PredictedRow*> by_id;
   for (PredictedRow& r : a.rows) by_id[r.id] = &r;
   for (const TrainingRow& row : file.training) {
@@ -67,10 +58,41 @@ void leave_out(Accuracy& a, const MeasurementFile& file, const TrainingParameter
     PredictedRow& r = *found->second;
     const TrainingCase c = training_case(row, devices);
     const double before = r.predicted.value;
-    r.predicted.value = estimated_step(c, training_stack(c), without[kin(r.of.family)]).value;
+    r.predicted.value = estimated_step(c, training_stack(c), parameters_of(r.of.family)).value;
     for (std::optional<double>* end : {&r.predicted.low, &r.predicted.high})
       if (*end) **end *= r.predicted.value / before;
   }
+}
+}  // namespace
+
+TrainingParameters fitted(const MeasurementFile& file, const AccuracyWatch& watch) {
+  return fitted_from(file, {}, {}, watch);
+}
+
+TrainingParameters fitted_without(const MeasurementFile& file, const EstimatorTerm& term, const AccuracyWatch& watch) {
+  TrainingParameters begin;
+  FitOptions options;
+  for (const auto& [parameter, value] : term.left_out) {
+    begin.values()[static_cast<std::size_t>(parameter)] = value;
+    options.fixed.push_back(parameter);
+  }
+  return fitted_from(file, begin, options, watch);
+}
+
+void predict_again(Accuracy& a, const MeasurementFile& file, const TrainingParameters& p) {
+  replace_predictions(a, file, [&](const std::string&) { return p; });
+}
+
+void leave_out(Accuracy& a, const MeasurementFile& file, const TrainingParameters& all, const AccuracyWatch& watch) {
+  const std::vector<FitRow> rows = fit_rows(file.training, Devices());
+  std::map<std::string, TrainingParameters> without;
+  for (const PredictedRow& r : a.rows) without[kin(r.of.family)];
+  Count done = 0;
+  for (auto& [family, parameters] : without) {
+    if (watch) watch(done++, static_cast<Count>(without.size()));
+    parameters = fitted_without(rows, family, all);
+  }
+  replace_predictions(a, file, [&](const std::string& family) { return without[kin(family)]; });
 }
 
 std::array<EstimateInterval, 3> intervals(const Accuracy& left_out) {

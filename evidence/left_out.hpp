@@ -14,6 +14,13 @@ inline constexpr double chosen_ridge = 1;
 /// Fits to all rows of a file of training.
 TrainingParameters fitted(const MeasurementFile& file, const AccuracyWatch& watch = {});
 
+/// The same without a term of the estimator.
+TrainingParameters fitted_without(const MeasurementFile& file, const EstimatorTerm& term,
+                                  const AccuracyWatch& watch = {});
+
+/// Replaces the predictions of an Accuracy of training by those of other parameters.
+void predict_again(Accuracy& a, const MeasurementFile& file, const TrainingParameters& p);
+
 /// Replaces the predictions of an Accuracy of training: each family's by those of parameters that were fitted to all
 /// others, beginning with `all`. Families that share machines, model code and authors are left out together.
 void leave_out(Accuracy& a, const MeasurementFile& file, const TrainingParameters& all,

@@ -57,6 +57,8 @@ Prediction predicted_step(const TrainingCase& c) {
   return {seconds, seconds / interval.factor, seconds * interval.factor};
 }
 
+double bound_of_step(const TrainingCase& c) { return train(c.arch, c.plan, c.layout, c.cluster()).bound.total().value; }
+
 Prediction predicted_memory(const TrainingCase& c, MemoryKind) {
   return {static_cast<double>(train(c.arch, c.plan, c.layout, c.cluster()).memory.peak.value)};
 }

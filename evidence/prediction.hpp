@@ -18,6 +18,8 @@ struct Prediction {
 
 /// Seconds of an optimizer step: the estimate under the row's software, and its interval.
 Prediction predicted_step(const TrainingCase& c);
+/// The same at the datasheet's rates.
+double bound_of_step(const TrainingCase& c);
 /// Peak bytes of the fullest device, as that kind of memory counts them: for now the tensors' peak for all kinds.
 Prediction predicted_memory(const TrainingCase& c, MemoryKind kind);
 /// A figure of inference, rates over all devices: for now the bound of one static batch. Nothing where the engine has

@@ -10,6 +10,8 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "evidence/training_case.hpp"
@@ -36,6 +38,13 @@ struct FitOptions {
   int most_steps = 30;
   std::function<void(int step, double loss)> progress{};
 };
+/// A term of the estimator, and the values of its parameters that leave it out.
+struct EstimatorTerm {
+  std::string_view name, meaning;
+  std::vector<std::pair<TrainingParameter, double>> left_out;
+};
+const std::vector<EstimatorTerm>& estimator_terms();
+
 TrainingParameters fit(const std::vector<FitRow>& rows, const TrainingParameters& begin, const FitOptions& options);
 
 }  // namespace llmcalc

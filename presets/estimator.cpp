@@ -184,6 +184,14 @@ EstimateClass estimate_class(const Arch& arch, const HardwareCard& card, bool as
 
 namespace {
 
+/// The rest of a parameter is for people.
+double read_parameter(const json::Object& o, const ParameterCard& card) {
+  const double x = o.number_or("value", card.low - 1);
+  if (x < card.low || x > card.high)
+    throw InputError(fmt::format("{}, \"value\": expected a number from {} to {}", o.where(), card.low, card.high));
+  return x;
+}
+
 EstimateInterval read_interval(const json::Object& o) {
   const EstimateInterval i{o.number_or("factor", 0), o.count("families")};
   if (i.factor < 1) throw InputError(fmt::format("{}, \"factor\": expected 1 or more, got {}", o.where(), i.factor));
@@ -202,10 +210,7 @@ TrainingEstimator read_training_estimator(const json::Value& value, const std::s
   const json::Object parameters = o.object("parameters"), intervals = o.object("intervals");
   for (std::size_t i = 0; i < training_parameter_count; ++i) {
     const ParameterCard& card = training_parameter_cards[i];
-    double& x = e.parameters.values()[i] = parameters.number_or(card.name, card.low - 1);
-    if (x < card.low || x > card.high)
-      throw InputError(fmt::format("{}, {}: expected a number from {} to {}", parameters.where(), in_quotes(card.name),
-                                   card.low, card.high));
+    e.parameters.values()[i] = read_parameter(parameters.object(card.name), card);
   }
   for (const auto& c : choices<EstimateClass>)
     if (intervals.has(c.name)) e.intervals[static_cast<std::size_t>(c.value)] = read_interval(intervals.object(c.name));
@@ -218,12 +223,22 @@ TrainingEstimator read_training_estimator(const json::Value& value, const std::s
 namespace {
 /// To so many digits as a fit tells.
 double rounded(double x) { return std::stod(fmt::format("{:.4g}", x)); }
+
+/// The value, and what a reader needs to judge it.
+json::Value parameter_json(const ParameterCard& card, double value) {
+  return {{"value", rounded(value)},
+          {"default", card.standard},
+          {"bounds", {card.low, card.high}},
+          {"meaning", card.meaning},
+          {"source", card.source}};
+}
 }  // namespace
 
 json::Value training_estimator_json(const TrainingEstimator& e) {
   json::Value v{{"name", "training"}, {"title", "the estimator of a training step"}, {"fitted", e.fitted}};
   for (std::size_t i = 0; i < training_parameter_count; ++i)
-    v["parameters"][std::string(training_parameter_cards[i].name)] = rounded(e.parameters.values()[i]);
+    v["parameters"][std::string(training_parameter_cards[i].name)] =
+        parameter_json(training_parameter_cards[i], e.parameters.values()[i]);
   v["intervals"] = json::Value::object();
   for (const auto& c : choices<EstimateClass>) {
     const EstimateInterval& i = e.interval(c.value);

@@ -120,6 +120,7 @@ json::Value row_json(const PredictedRow& r) {
   if (r.predicted.low) v["low"] = *r.predicted.low;
   if (r.predicted.high) v["high"] = *r.predicted.high;
   v["measured"] = r.measured;
+  if (r.bound) v["bound"] = *r.bound;
   v["error"] = relative_error(r.compared(""));
   v["class"] = r.of.kind;
   v["assumed"] = r.assumed;

@@ -88,8 +88,17 @@ void write_fit(const std::string& path, const MeasurementFile& file, Accuracy& a
   write_json(path, training_estimator_json(e));
 }
 
+const EstimatorTerm& term(const std::string& said) {
+  std::string all;
+  for (const EstimatorTerm& t : estimator_terms()) {
+    if (same_spelling(said, t.name)) return t;
+    all += (all.empty() ? "" : ", ") + std::string(t.name);
+  }
+  throw InputError(fmt::format("--without: expected a term of the estimator ({}), got {}", all, in_quotes(said)));
+}
+
 void check_fit(const Arguments& arguments, AccuracyKind kind) {
-  for (const char* option : {"--fit", "--leave-out"})
+  for (const char* option : {"--fit", "--leave-out", "--without"})
     if (arguments.has(option) && kind != AccuracyKind::training)
       throw InputError(fmt::format("accuracy: {} is for training, whose estimator is fitted; leave it out", option));
 }
@@ -104,6 +113,8 @@ int run_accuracy(const Arguments& arguments) {
   Accuracy a = predicted(file, kind, line);
   if (arguments.has("--fit"))
     write_fit(arguments.text("--fit"), file, a, line);
+  else if (arguments.has("--without"))
+    predict_again(a, file, fitted_without(file, term(arguments.text("--without")), told(line, "fit: step")));
   else if (arguments.has("--leave-out"))
     leave_out(a, file, training_estimator().parameters, told(line, "fit without family"));
   line.clear();
@@ -116,6 +127,7 @@ constexpr std::array accuracy_words{
 constexpr std::array accuracy_options{
     Option{"--rows", "", "every row, with what it is about and what was assumed"},
     Option{"--leave-out", "", "each source predicted by parameters fitted to all others (minutes)"},
+    Option{"--without", "TERM", "the estimator fitted without one of its terms: host, launch, fusion, links, ..."},
     Option{"--fit", "FILE",
            "fit the estimator to the rows and write it to FILE (minutes); the errors are those left out"}};
 

@@ -12,6 +12,7 @@
 #include "report/explain/layout.hpp"
 #include "report/explain/operators.hpp"
 #include "report/lines.hpp"
+#include "report/software.hpp"
 #include "text/error.hpp"
 
 namespace llmcalc {
@@ -84,9 +85,11 @@ Answers answers(const Request& r, const Wanted& wanted) {
   const bool many = training && inference;
   const explain::Parts parts{training && allowed(r, r.parts & ~part::of_inference, many, a.notes),
                              inference && allowed(r, r.parts & ~part::of_training, many, a.notes)};
-  const explain::Setting setting(r, parts);
+  const Request trained = for_training(r);
+  const explain::Setting of_training(trained, {parts.training, false}), rest(r, {false, parts.inference});
   std::size_t without_device = 0;
   for (const Definition* d : wanted) {
+    const explain::Setting& setting = d->about() == Subject::training ? of_training : rest;
     if (auto e = explain::explanation(setting, *d)) a.all.push_back(std::move(*e));
     without_device += d->hardware() && !r.hardware;
   }

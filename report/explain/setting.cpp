@@ -43,13 +43,15 @@ bool inference(S s) { return s.parts().inference; }
 bool training_time(S s) { return training(s) && s.request().hardware; }
 bool inference_time(S s) { return inference(s) && s.request().hardware; }
 
+bool estimated_training(S s) { return training_time(s) && s.request().software.has_value(); }
+
 /// A section of the report, and what it needs.
 struct Source {
   std::string_view key;
   bool (*available)(S);
   Section (*section)(S);
 };
-constexpr std::array<Source, 15> sources{{
+constexpr std::array<Source, 16> sources{{
     {"parameters", always, [](S s) { return parameters_section(s.request().model); }},
     {"flops", training, [](S s) { return flops_section(s.request()); }},
     {"flops", training, [](S s) { return formulas_section(s.request()); }},
@@ -60,6 +62,7 @@ constexpr std::array<Source, 15> sources{{
     {"kv_cache", inference, [](S s) { return kv_cache_section(s.request()); }},
     {"step", training_time, [](S s) { return step_section(s.request(), s.train()); }},
     {"utilization", training_time, [](S s) { return utilization_section(s.request(), s.train()); }},
+    {"estimate", estimated_training, [](S s) { return estimate_section(s.request()); }},
     {"run", training_time, [](S s) { return run_section(s.request(), s.train()); }},
     {"prefill", inference_time, [](S s) { return prefill_section(s.request(), s.infer()); }},
     {"decode", inference_time, [](S s) { return decode_section(s.request(), s.infer()); }},

@@ -192,7 +192,7 @@ Formula within(S s, const char* expression) {
 constexpr std::string_view interval_law =
     "the 90 % quantile of left-out errors, sources weighted equally, by class of runs";
 constexpr std::string_view left_out = "llmcalc accuracy training --leave-out";
-constexpr std::string_view estimate = "a device and software whose runs were measured (no --efficiency)";
+constexpr std::string_view estimate = "estimates with a known interval, without --efficiency";
 
 constexpr std::string_view step_sources = "Goon App. D; Williams 2009; Narayanan 2021 (arXiv:2104.04473)";
 constexpr Definition step_table[] = {

@@ -79,7 +79,7 @@ constexpr Read reads[] = {
     {"palm-540b", "tpu-v4", "jax", 118, 18432, 12, 1, 1, 512, Zero::weights, f1b1, 4, 2048, 2048, Recompute::full,
      AttentionImpl::naive, "bf16", true},
     {"llama-65b", "a100-sxm-80gb", "meta-llama", 80, 8192, 1, 1, 1, 2048, Zero::weights, f1b1, 1, 2048, 2048,
-     Recompute::none, AttentionImpl::flash, "bf16", true},
+     Recompute::selective, AttentionImpl::flash, "bf16", true},
     {"vtrain-single-0000", "a100-sxm-80gb", "megatron-lm", 24, 1024, 1, 2, 1, 1, Zero::none, f1b1, 8, 16, 1024,
      Recompute::full, AttentionImpl::naive, "fp16", false},
     {"vtrain-multi-0088", "a100-sxm-80gb", "megatron-lm", 96, 12288, 4, 16, 1, 8, Zero::none, f1b1, 2, 1536, 2048,
