@@ -83,10 +83,18 @@ FlopsPerSecond reached_compute(const Op& op, const Cost& c, const Pricing& p, Di
   return flops / (flops + products * r.half_matmul) * large;
 }
 
+/// Whether an operator sends tokens to experts and back.
+bool routes(const Op& op) {
+  const Pointwise* p = std::get_if<Pointwise>(&op.shape);
+  return p != nullptr &&
+         (p->kind == PointwiseKind::route || p->kind == PointwiseKind::dispatch || p->kind == PointwiseKind::combine);
+}
+
 /// Bytes that the software's kernels move over those of fused ones.
 double traffic(const Op& op, const Pricing& p, const Software& s) {
   if (std::holds_alternative<Linear>(op.shape) || std::holds_alternative<LinearAttention>(op.shape)) return 1;
   if (std::holds_alternative<Attention>(op.shape)) return stores_scores(op, p) ? s.scores : 1;
+  if (routes(op)) return s.permuted;
   return std::holds_alternative<Norm>(op.shape) ? s.norm : s.elementwise;
 }
 
@@ -116,12 +124,9 @@ double kernels(const Op& op, const Pricing& p, const Software& s) {
   if (stores_scores(op, p)) return s.kernels.naive_core;
   if (std::holds_alternative<Norm>(op.shape)) return s.kernels.norm;
   if (const Linear* l = std::get_if<Linear>(&op.shape)) return s.loops_experts && l->top_k > 0 ? groups_touched(*l) : 1;
+  if (routes(op)) return s.kernels.route;
   const Pointwise* pointwise = std::get_if<Pointwise>(&op.shape);
-  if (pointwise == nullptr) return 1;
-  if (pointwise->kind == PointwiseKind::rope) return s.kernels.rope;
-  const bool routes = pointwise->kind == PointwiseKind::route || pointwise->kind == PointwiseKind::dispatch ||
-                      pointwise->kind == PointwiseKind::combine;
-  return routes ? s.kernels.route : 1;
+  return pointwise != nullptr && pointwise->kind == PointwiseKind::rope ? s.kernels.rope : 1;
 }
 
 OpRates reached(const Op& op, const Cost& c, const Pricing& p, Direction direction, const Rates& r) {

@@ -18,6 +18,7 @@ struct Software {
   double elementwise = 1;  ///< of element-wise operators, lookups, losses
   double norm = 1;         ///< of norms
   double scores = 1;       ///< of attention's stored scores
+  double permuted = 1;     ///< of tokens on their way to experts and back: routing, dispatch, combination
   KernelCounts kernels{};
   bool loops_experts = false;  ///< a product of experts is a kernel for each expert that has tokens
   double experts = 1;          ///< share of a product's rate that products of experts keep

@@ -163,6 +163,7 @@ Achieved training_rates(const TrainingParameters& p, const HardwareCard& card, c
   a.software = {.elementwise = elementwise(p, stack.fusion),
                 .norm = stack.writes_norms ? p[P::norm] : elementwise(p, stack.fusion),
                 .scores = p[P::scores],
+                .permuted = 3 * elementwise(p, stack.fusion),
                 .kernels = kernel_counts(stack),
                 .loops_experts = stack.loops_experts,
                 .experts = p[P::experts],

@@ -33,6 +33,7 @@ Achieved any_rates(Cases& cases) {
   a.software = {.elementwise = 3 * fraction(cases),
                 .norm = 10 * fraction(cases),
                 .scores = 2 * fraction(cases),
+                .permuted = 4 * fraction(cases),
                 .kernels = {.naive_core = 6, .norm = 4, .rope = 3, .route = 8},
                 .loops_experts = cases.coin(),
                 .experts = fraction(cases, 0.4),
