@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "presets/load.hpp"
+#include "report/narrowed.hpp"
 #include "report/option_fields.hpp"
 #include "report/option_values.hpp"
 #include "report/training_options.hpp"
@@ -36,6 +37,20 @@ constexpr Field mla{choice<Mla, &Plan::mla>.read, [](const Request& r) {
                       const bool has = r.model.arch.attention == AttentionKind::latent;
                       return has ? shown(r.plan.mla) : json::Value();
                     }};
+constexpr Field narrow{
+    [](Request& r, Text text, Text where) { r.plan.narrowed.parts = read_set<NarrowPart>(text, where); },
+    [](const Request& r) {
+      return working_format(r.plan) == r.plan.precision ? json::Value() : json::Value(set_text(r.plan.narrowed.parts));
+    }};
+constexpr Field wide_layers{[](Request& r, Text text, Text where) {
+                              const WideLayers wide = read_wide_layers(text, where);
+                              r.plan.narrowed.first_wide = wide.first;
+                              r.plan.narrowed.last_wide = wide.last;
+                            },
+                            [](const Request& r) {
+                              const std::string text = wide_layers_text(r.plan.narrowed);
+                              return text.empty() ? json::Value() : json::Value(text);
+                            }};
 constexpr Field restart{value<&RunInputs::restart, parse_real>.read,
                         [](const Request& r) { return r.run.mtbf ? json::Value(r.run.restart) : json::Value(); }};
 constexpr Field pue{value<&RunInputs::pue, read_pue>.read,
@@ -134,8 +149,17 @@ constexpr std::array inference_options{
            value<&Plan::memory_utilization, parse_fraction>},
 };
 constexpr std::array kernel_options{
-    Option{"--precision", "F", "compute and activations [bf16, else fp16, else fp32, as the hardware has it]", common,
-           both, "", "", value<&Plan::precision, read_compute>},
+    Option{"--precision", "F",
+           "compute and activations; below 16 bits (fp8, fp8-block, mxfp8, mxfp4, nvfp4) the blocks' products alone "
+           "[bf16, else fp16, else fp32, as the hardware has it]",
+           common, both, "", "", value<&Plan::precision, read_compute>},
+    Option{"--narrow", "KINDS",
+           "products of the blocks that --precision below 16 bits is for: attention, mlp, experts; others stay in 16 "
+           "bits [all]",
+           !common, step, "--precision", "", narrow},
+    Option{"--wide-layers", "first:N,last:M",
+           "blocks at the model's start and end whose products stay in 16 bits [none]", !common, step, "--precision",
+           "", wide_layers},
     Option{"--weight-precision", "F", "weights: any of 'llmcalc list dtypes' [the checkpoint's, else as --precision]",
            common, both, "", "", value<&Plan::weight_precision, read_stored>},
     Option{"--attention", choice_names<AttentionImpl>, "how attention is computed [flash]", !common, both | formulas,
