@@ -1,11 +1,11 @@
 #include "calc/cost.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "calc/gradient_flow.hpp"
 #include "calc/held.hpp"
 #include "calc/muon.hpp"
+#include "calc/operand.hpp"
 #include "calc/stored.hpp"
 
 namespace llmcalc {
@@ -38,26 +38,23 @@ Learned learned(const Lookup& s) {
 }
 
 // ---- Linear: y (rows, out) = x (rows, in) W. 2 rows in out FLOPs (Narayanan et al. 2021, arXiv:2104.04473); bias and
-// activation are element-wise and left out. Backward: dx = dy W' and dW = x' dy, exactly twice forward.
+// activation are element-wise and left out. Backward: dx = dy W' and dW = x' dy, exactly twice forward. What is read:
+// calc/operand.hpp.
 
-/// One group's matrix and bias as stored; a block format's groups lie along the input.
-double one_matrix(const Linear& s, const Stored& w) {
-  return matrix_bytes(w.matrix, s.out, s.in) + (s.bias ? bytes(w.vector, d(s.out)) : 0);
-}
 Cost forward(const Linear& s, const Pricing&, const Stored& w) {
   const Flops f = flops(2, s.rows, s.in, s.out);
   return {f,
           f,
-          {.weights = groups_touched(s) * one_matrix(s, w),
-           .activations = bytes(w.operand, d(s.rows) * d(s.in)) + bytes(w.result, d(s.rows) * d(s.out))}};
+          {.weights = groups_touched(s) * (matrix_read(s, w) + (s.bias ? bytes(w.vector, d(s.out)) : 0)),
+           .activations = operand_read(w.operand, s.rows, s.in) + bytes(w.result, d(s.rows) * d(s.out))}};
 }
 /// dx = dy W': the weights and dy are read, dx is written.
 Cost backward_input(const Linear& s, const Pricing& p, const Stored& w) {
   const Flops f = flops(2, s.rows, s.in, s.out);
   return {f,
           f,
-          {.weights = groups_touched(s) * matrix_bytes(w.matrix, s.out, s.in),
-           .activations = bytes(p.activation, d(s.rows) * d(s.in)) + bytes(w.operand, d(s.rows) * d(s.out))}};
+          {.weights = groups_touched(s) * transposed_read(s, w),
+           .activations = bytes(p.activation, d(s.rows) * d(s.in)) + operand_read(w.operand, s.rows, s.out)}};
 }
 /// dW = x' dy: x and dy are read, the gradient is written.
 Cost backward_weight(const Linear& s, const Pricing& p, const Stored& w) {
@@ -65,7 +62,7 @@ Cost backward_weight(const Linear& s, const Pricing& p, const Stored& w) {
   return {f,
           f,
           {.weights = groups_touched(s) * gradient_traffic(p, d(s.in) * d(s.out) + (s.bias ? d(s.out) : 0)),
-           .activations = bytes(w.operand, d(s.rows) * (d(s.in) + d(s.out)))}};
+           .activations = operand_read(w.operand, s.in, s.rows) + operand_read(w.operand, s.out, s.rows)}};
 }
 Learned learned(const Linear& s) {
   const Count matrix = mul(s.in, s.out), bias = s.bias ? s.out : 0;
@@ -316,8 +313,12 @@ Costs costs(const Op& op, const Pricing& p) {
   if (!has_backward(op)) return {forward(op, p), {}, {}};
   if (op.is_frozen()) {
     const Pricing frozen = without_gradients(p);
-    if (std::holds_alternative<Lookup>(op.shape)) return {forward(op.shape, frozen, op.component), {}, {}};
-    return {forward(op.shape, frozen, op.component), backward_input(op.shape, frozen, op.component), {}};
+    if (std::holds_alternative<Lookup>(op.shape)) return {forward(op, frozen), {}, {}};
+    return std::visit(
+        [&](const auto& s) -> Costs {
+          return {forward(s, frozen, w), backward_input(s, frozen, w), {}};
+        },
+        op.shape);
   }
   return std::visit(
       [&](const auto& s) -> Costs {
@@ -384,16 +385,6 @@ Count twice_pairs(Count queries, Count past, const Reach& reach, AttentionFlops 
   const Count growing = std::clamp<Count>(window - past, 0, queries);  // rows that see fewer keys than the window
   const Count exact = add(mul(growing, add(mul(2, past), growing + 1)), mul(2, queries - growing, window));
   return convention == AttentionFlops::causal_half ? exact - growing : exact;
-}
-
-double groups_touched(Count groups, Count top_k, Count tokens) {
-  return d(groups) * -std::expm1(d(tokens) * std::log1p(-d(top_k) / d(groups)));
-}
-
-double groups_touched(const Linear& s) {
-  if (s.top_k == 0) return d(s.groups);
-  const Count rows = mul(s.rows, s.expert_ranks);
-  return groups_touched(mul(s.groups, s.expert_ranks), s.top_k, rows / s.top_k) / d(s.expert_ranks);
 }
 
 }  // namespace llmcalc

@@ -2,6 +2,7 @@
 /// One cost function per shape, from which every count about an operator follows.
 
 #include "calc/op.hpp"
+#include "calc/operand.hpp"
 #include "calc/pricing.hpp"
 
 namespace llmcalc {
@@ -106,13 +107,5 @@ Count out_elements(const Shape& shape);
 /// counts as a sequence of its own. Source: formulas of Goon (3.2) for full; FlashAttention's benchmark for
 /// causal_half.
 Count twice_pairs(Count queries, Count past, const Reach& reach, AttentionFlops convention);
-
-/// Expected number of distinct groups that `tokens` tokens visit, each choosing top_k at random:
-/// n (1 - (1 - k/n)^tokens). Uniform, independent routing.
-double groups_touched(Count groups, Count top_k, Count tokens);
-/// The groups whose weights a product reads: all of them, or of experts those that some token visits. Tokens of all
-/// ranks choose among the experts of all ranks; this rank has an equal share of the rows and of the groups, and the
-/// expectation is its share of all.
-double groups_touched(const Linear& s);
 
 }  // namespace llmcalc

@@ -40,6 +40,10 @@ struct Format {
 /// Bits of one number without its share of what its group stores.
 constexpr Count whole_bits(const Format& f) { return f.element_bits > 0 ? f.element_bits : f.group_bits / f.group; }
 
+/// Whether a product's operands can be in the format: devices multiply in it, and a tensor's bytes are its own alone
+/// (some checkpoints store the scale of an input beside the weights).
+constexpr bool is_operand_format(const Format& f) { return f.peak != Peak::none && f.tensor_bytes <= 4; }
+
 // clang-format off
 inline constexpr std::array formats{
     //     name          bits group  bits  outer        peak          embed  vectors
@@ -133,6 +137,15 @@ constexpr Bytes grouped_bytes(const Format& f, Count rows, Count cols) {
 constexpr Bytes tensor_bytes(DType t, Count rows, Count cols) {
   if (!t.plain()) return grouped_bytes(t.format(), rows, cols);
   return Bytes(ceil_div(mul(rows, cols, t.format().element_bits), 8));
+}
+
+/// Bytes of an activation or a gradient (rows, depth) as an operand of a product that sums over its depth: groups lie
+/// along the depth, each in one row; blocks of several rows are the weights' (DeepSeek-V3: 1 x 128 and 128 x 128).
+constexpr Bytes operand_bytes(DType t, Count rows, Count depth) {
+  if (t.plain()) return tensor_bytes(t, rows, depth);
+  Format own = t.format();
+  own.group_rows = 1;
+  return grouped_bytes(own, rows, depth);
 }
 
 /// Bytes of n numbers in one row: activations, gradients.

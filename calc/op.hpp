@@ -179,7 +179,8 @@ struct Op {
   /// Adapters alone are trained beside frozen weights (calc/adapter.hpp).
   enum class Weights : std::uint8_t { trained, frozen, adapter } weights = Weights::trained;
 
-  bool asks = true;  ///< whether its inputs ask for gradients; where nothing before it is trained they need none
+  bool asks = true;     ///< whether its inputs ask for gradients; where nothing before it is trained they need none
+  bool narrow = false;  ///< a product in the plan's format, where that has fewer than 16 bits
 
   constexpr bool is_frozen() const { return weights == Weights::frozen; }
 

@@ -8,6 +8,7 @@
 #include "calc/dtype.hpp"
 #include "calc/frozen.hpp"
 #include "calc/in_place.hpp"
+#include "calc/narrowed.hpp"
 #include "calc/units.hpp"
 #include "calc/weight_formats.hpp"
 
@@ -175,6 +176,7 @@ struct Plan {
   WeightFormats base_precision{};  ///< of the frozen weights under LoRA
   Frozen frozen{};                 ///< weights that are not trained, without adapters
   Offload offload{};
+  Narrowed narrowed{};  ///< which products are in `precision`, where that has fewer than 16 bits
 
   // inference
   Count batch = 1, prompt = 2048, generate = 256;
@@ -230,9 +232,9 @@ constexpr bool recomputes_partly(const Plan& p) {
 
 /// Number format of activations, the attention core, routers, norms, the token table and the head: 16 bits where the
 /// products of the blocks are in fewer. Sources: DeepSeek-V3 (arXiv:2412.19437) 3.3.1; torchao's Float8Linear, which
-/// keeps its operands for backward in 16 bits too. Casts are not modelled.
+/// keeps its operands for backward in 16 bits too. Casts are not modelled, and quantised copies are not held.
 constexpr DType working_format(const Plan& p) {
-  return p.precision.format().element_bits < 16 ? p.working : p.precision;
+  return whole_bits(p.precision.format()) < 16 ? p.working : p.precision;
 }
 
 /// Whether only adapters are trained.

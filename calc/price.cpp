@@ -231,7 +231,7 @@ void walk(const Arch& arch, const LayerKinds& kinds, const Step& step, const Lay
 Prices price_pass(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device, const Step& step,
                   Phase phase) {
   Prices prices;
-  prices.kinds = layer_kinds(arch, step.frozen);
+  prices.kinds = layer_kinds(arch, step.frozen, step.narrowed);
   Pricer pricer(plan, layout, device, phase, prices);
   const bool absorbed = step.absorbed && arch.attention == AttentionKind::latent;
   walk(arch, prices.kinds, step, layout, [&](const Segment& s) { pricer.add(s, !absorbed); });
@@ -246,7 +246,7 @@ Prices price_pass(const Arch& arch, const Plan& plan, const Layout& layout, cons
 WholeFlops whole_flops(const Arch& arch, const Plan& plan, const Step& step, Phase phase) {
   Prices prices;
   Pricer pricer(plan, {}, {}, phase, prices);
-  walk(arch, layer_kinds(arch, step.frozen), step, {}, [&](const Segment& s) { pricer.count(s); });
+  walk(arch, layer_kinds(arch, step.frozen, step.narrowed), step, {}, [&](const Segment& s) { pricer.count(s); });
   return prices.whole;
 }
 
@@ -289,7 +289,7 @@ CorePrice price_core(const Core& core, const Prices& prices, const Plan& plan, c
 
 void for_each_operator(const Arch& arch, const Plan& plan, const Layout& layout, const Step& step,
                        const std::function<void(const OperatorRow&)>& visit) {
-  walk(arch, layer_kinds(arch, step.frozen), step, layout, [&](const Segment& s) {
+  walk(arch, layer_kinds(arch, step.frozen, step.narrowed), step, layout, [&](const Segment& s) {
     for (std::size_t i = 0; i < s.ops.size(); ++i)
       visit({s, i, s.ops[i], step.training && runs_again(plan, s.kind, s.backward, s.ops[i])});
   });

@@ -30,7 +30,8 @@ constexpr Step training_step(const Plan& p) {
           .fused_glu = p.glu_store != GluStore::all,
           .lora_rank = p.lora_rank,
           .lora_targets = p.lora_targets,
-          .frozen = p.frozen};
+          .frozen = p.frozen,
+          .narrowed = p.narrowed};
 }
 constexpr Step prefill_step(const Plan& p, Count tokens) {
   return {.sequences = p.batch,

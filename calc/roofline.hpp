@@ -62,7 +62,7 @@ struct OpRates {
 };
 /// The rate of the format that an operator multiplies in.
 constexpr FlopsPerSecond format_rate(const Op& op, const Rates& r) {
-  return r.mixed() && !(std::holds_alternative<Linear>(op.shape) && is_narrowed(op.component)) ? r.working : r.compute;
+  return r.mixed() && !op.narrow ? r.working : r.compute;
 }
 /// The rates of an operator to which nothing else applies.
 constexpr OpRates op_rates(const Rates& r) { return {r.compute, r.memory, r.launch, r.exposed}; }

@@ -9,16 +9,19 @@ namespace llmcalc {
 /// Appends operators of one segment, giving each result a tensor.
 class SegmentBuilder {
  public:
-  /// `frozen`: none of the weights is trained.
-  SegmentBuilder(const Arch& a, const Step& s, bool frozen = false)
+  /// `kind`: the layers', if the segment is a block.
+  SegmentBuilder(const Arch& a, const Step& s, const LayerKind& kind = {})
       : a_(a),
         s_(s),
         t_(s.tokens()),
-        weights_(frozen || s.lora_rank > 0 ? Op::Weights::frozen : Op::Weights::trained) {}
+        wide_(kind.wide),
+        weights_(kind.frozen || s.lora_rank > 0 ? Op::Weights::frozen : Op::Weights::trained) {}
 
   TensorId add(std::string_view name, Component c, const Shape& shape, Split split, Inputs in, Count unit = 1) {
     const TensorId out = ops_.new_tensor();
-    ops_.push({name, shape, c, split, unit, in, out}).weights = is_frozen(c, shape) ? Op::Weights::frozen : weights_;
+    Op& op = ops_.push({name, shape, c, split, unit, in, out});
+    op.weights = is_frozen(c, shape) ? Op::Weights::frozen : weights_;
+    op.narrow = !wide_ && std::holds_alternative<Linear>(shape) && s_.narrowed.has(c);
     return out;
   }
   TensorId add(std::string_view name, Component c, const Shape& shape, Split split, TensorId in, Count unit = 1) {
@@ -84,6 +87,7 @@ class SegmentBuilder {
   const Arch& a_;
   const Step& s_;
   Count t_;
+  bool wide_;
   Op::Weights weights_;
   OpList ops_;
 };

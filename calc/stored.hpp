@@ -10,6 +10,7 @@ namespace llmcalc {
 struct Stored {
   DType matrix, vector;
   DType operand, result;  ///< of its matrix product: the input besides the matrix, the output
+  DType factor;           ///< of its matrix product: the matrix as it is read
 };
 /// The formats of an operator's weights. Norms of queries, keys and latent rows are stored as norms, though they are
 /// attention's parameters.
@@ -18,22 +19,28 @@ inline Stored stored(const Shape& shape, Component c, const WeightFormats& weigh
   const Format& f = weight.format();
   const bool table = c == Component::embedding || c == Component::position || c == Component::lm_head;
   const DType matrix = table && !f.covers_embedding ? compute : weight;
-  return {matrix, f.covers_vectors ? weight : compute, compute, compute};
+  return {matrix, f.covers_vectors ? weight : compute, compute, compute, matrix};
 }
 
-inline Stored stored(const Shape& shape, Component c, const Pricing& p) {
+/// `narrow`: its product is in the plan's format. Training quantises a wider matrix for it.
+inline Stored stored(const Shape& shape, Component c, const Pricing& p, bool narrow) {
   Stored s = stored(shape, c, p.weight, p.activation);
-  if (is_narrowed(c)) s.operand = p.product;
+  if (narrow) s.operand = p.product;
+  const bool wider = whole_bits(s.matrix.format()) > whole_bits(p.product.format());
+  if (narrow && p.training() && wider) s.factor = p.product;
   if (c == Component::lm_head) s.result = p.head_output();
   return s;
 }
 
+/// A product as recipes have it that narrow all parts of every block.
+inline Stored stored(const Shape& shape, Component c, const Pricing& p) { return stored(shape, c, p, is_narrowed(c)); }
+
 /// The same of an operator: an adapter's are in the format that is trained.
 inline Stored stored(const Op& op, const Pricing& p) {
-  if (op.weights != Op::Weights::adapter) return stored(op.shape, op.component, p);
+  if (op.weights != Op::Weights::adapter) return stored(op.shape, op.component, p, op.narrow);
   Pricing own = p;
   own.weight = p.trained;
-  return stored(op.shape, op.component, own);
+  return stored(op.shape, op.component, own, op.narrow);
 }
 
 /// Bytes of one token's keys and values in format t, each a row of its own: one per KV head, or the latent row.

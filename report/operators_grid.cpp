@@ -17,6 +17,7 @@ std::string segment_name(const Segment& s) {
   if (s.layer.experts) n = "expert " + n;
   if (s.layer.reach.limited()) n = (s.layer.reach.chunked ? "chunked " : "window ") + n;
   if (s.layer.linear) n = "linear " + n;
+  if (s.layer.wide) n = "wide " + n;
   return n;
 }
 

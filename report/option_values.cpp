@@ -67,9 +67,12 @@ DType read_plain(Text text, Text where) {
 
 /// A format that a device can multiply in.
 DType read_compute(Text text, Text where) {
-  const DType t = read_plain(text, where);
-  if (t.format().peak == Peak::none)
-    throw InputError(fmt::format("{}: expected a format that devices multiply in, got {}", where, in_quotes(text)));
+  const DType t = read_stored(text, where);
+  if (!is_operand_format(t.format()))
+    throw InputError(
+        fmt::format("{}: expected a format that devices multiply in (bf16, fp8, fp8-block, mxfp8, nvfp4), got {}; "
+                    "--weight-precision and --kv-precision take it",
+                    where, in_quotes(text)));
   return t;
 }
 
@@ -86,30 +89,6 @@ LogitStore read_logits(Text text, Text where) {
   if (text.starts_with(chunked)) return {.chunks = parse_positive(text.substr(chunked.size()), where)};
   refuse_value(where, "fp32, compute, bf16+grad or chunked:N", text);
 }
-
-namespace {
-
-/// "norm,act"
-template <Named E>
-SetOf<E> read_set(Text text, Text where) {
-  SetOf<E> all;
-  while (true) {
-    const std::size_t comma = text.find(',');
-    all.add(read_choice<E>(text.substr(0, comma), where));
-    if (comma == Text::npos) return all;
-    text.remove_prefix(comma + 1);
-  }
-}
-
-template <Named E>
-std::string set_text(SetOf<E> set) {
-  std::string s;
-  for (const auto& row : choices<E>)
-    if (set.has(row.value) && name(row.value) == row.name) s += (s.empty() ? "" : ",") + std::string(row.name);
-  return s;
-}
-
-}  // namespace
 
 Recomputation read_recomputation(Text text, Text where) {
   const std::size_t colon = text.find(':');

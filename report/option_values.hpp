@@ -21,6 +21,25 @@ E read_choice(std::string_view text, std::string_view where) {
   refuse_value(where, one_of(choice_names<E>), text);
 }
 
+/// Several of them, each once or more: "norm,act".
+template <Named E>
+SetOf<E> read_set(std::string_view text, std::string_view where) {
+  SetOf<E> all;
+  while (true) {
+    const std::size_t comma = text.find(',');
+    all.add(read_choice<E>(text.substr(0, comma), where));
+    if (comma == std::string_view::npos) return all;
+    text.remove_prefix(comma + 1);
+  }
+}
+template <Named E>
+std::string set_text(SetOf<E> set) {
+  std::string s;
+  for (const auto& row : choices<E>)
+    if (set.has(row.value) && name(row.value) == row.name) s += (s.empty() ? "" : ",") + std::string(row.name);
+  return s;
+}
+
 /// fp32 is true, none is false; on is true, off is false.
 bool read_master(std::string_view text, std::string_view where);
 bool read_switch(std::string_view text, std::string_view where);

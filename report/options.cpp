@@ -1,91 +1,26 @@
 #include "report/options.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <vector>
 
 #include "presets/load.hpp"
-#include "presets/weight_formats.hpp"
-#include "report/offload.hpp"
+#include "report/narrowed.hpp"
+#include "report/option_fields.hpp"
 #include "report/option_values.hpp"
 #include "report/software.hpp"
+#include "report/training_options.hpp"
 #include "text/error.hpp"
-#include "text/names.hpp"
 #include "text/quantity.hpp"
 
 namespace llmcalc {
 namespace {
-
-using Text = std::string_view;
-
-// ---- Where a value lies in a request
-
-template <typename R, typename T>
-auto& in(R& r, T Plan::*member) {
-  return r.plan.*member;
-}
-template <typename R, typename T>
-auto& in(R& r, T Layout::*member) {
-  return r.layout.*member;
-}
-template <typename R, typename T>
-auto& in(R& r, T RunInputs::*member) {
-  return r.run.*member;
-}
-template <typename R, typename T>
-auto& in(R& r, T Request::*member) {
-  return r.*member;
-}
-
-json::Value shown(DType t) { return std::string(t.name()); }
-/// A format's name, or one by component.
-json::Value shown(const WeightFormats& w) { return w.uniform() ? shown(w[Component::mlp]) : weight_formats_json(w); }
-json::Value shown(const LogitStore& l) {
-  if (l.format == LogitFormat::compute) return "compute";
-  if (l.format == LogitFormat::with_gradient) return "bf16+grad";
-  return l.chunks > 1 ? fmt::format("chunked:{}", l.chunks) : "fp32";
-}
-json::Value shown(BytesPerSecond r) { return r.value; }
-json::Value shown(const Ratio& r) { return r.value(); }
-template <typename T>
-json::Value shown(const T& value) {
-  if constexpr (Named<T>)
-    return std::string(name(value));
-  else
-    return value;
-}
-template <typename T>
-json::Value shown(const std::optional<T>& value) {
-  return value ? shown(*value) : json::Value();
-}
-
-template <auto member>
-json::Value show(const Request& r) {
-  return shown(in(r, member));
-}
-
-template <auto member, auto read>
-constexpr Field value{[](Request& r, Text text, Text where) { in(r, member) = read(text, where); }, show<member>};
-
-template <auto member, bool to = true>
-constexpr Field flag{[](Request& r, Text, Text) { in(r, member) = to; }, show<member>};
-
-/// Shown where it is given.
-template <auto member>
-constexpr Field mark{[](Request& r, Text, Text) { in(r, member) = true; },
-                     [](const Request& r) { return r.*member ? json::Value(true) : json::Value(); }};
-
-template <Named E, E Plan::*member>
-constexpr Field choice = value<member, read_choice<E>>;
+using namespace option_fields;
 
 // ---- Fields of their own kind
 
 constexpr Field device{[](Request& r, Text text, Text) { r.hardware = load_hardware(std::string(text)); },
                        [](const Request&) { return json::Value(); }};
-constexpr Field master{value<&Plan::master, read_master>.read,
-                       [](const Request& r) { return json::Value(r.plan.master ? "fp32" : "none"); }};
 constexpr Field gpus{value<&Request::gpus, parse_positive>.read,
                      [](const Request& r) { return json::Value(devices(r.layout)); }};
 constexpr Field software{[](Request& r, Text text, Text) { r.software = load_software(std::string(text)); },
@@ -105,40 +40,22 @@ constexpr Field mla{choice<Mla, &Plan::mla>.read, [](const Request& r) {
                       const bool has = r.model.arch.attention == AttentionKind::latent;
                       return has ? shown(r.plan.mla) : json::Value();
                     }};
-constexpr Field documents{[](Request& r, Text text, Text where) { r.plan.documents = read_documents(text, where); },
-                          [](const Request& r) {
-                            return r.plan.documents.empty() ? json::Value()
-                                                            : json::Value(documents_text(r.plan.documents));
-                          }};
-constexpr Field lora{
-    [](Request& r, Text text, Text where) {
-      const LoraText adapters = read_lora(text, where);
-      r.plan.lora_rank = adapters.rank;
-      r.plan.lora_targets = adapters.targets;
-    },
-    [](const Request& r) { return trains_adapters(r.plan) ? json::Value(lora_text(r.plan)) : json::Value(); }};
-constexpr Field freeze{
-    [](Request& r, Text text, Text where) { r.plan.frozen = read_freeze(text, where); },
-    [](const Request& r) { return r.plan.frozen.empty() ? json::Value() : json::Value(freeze_text(r.plan.frozen)); }};
-constexpr Field base_precision{value<&Plan::base_precision, read_stored>.read, [](const Request& r) {
-                                 return trains_adapters(r.plan) ? shown(r.plan.base_precision) : json::Value();
-                               }};
-constexpr Field recompute{[](Request& r, Text text, Text where) {
-                            const Recomputation again = read_recomputation(text, where);
-                            r.plan.recompute = again.what;
-                            r.plan.recompute_method = again.method;
-                            r.plan.recompute_layers = again.layers;
-                            r.plan.recompute_modules = again.modules;
-                          },
-                          [](const Request& r) { return json::Value(recomputation_text(r.plan)); }};
-constexpr Field offload{[](Request& r, Text text, Text where) { r.plan.offload = read_offload(text, where); },
-                        [](const Request& r) { return json::Value(offload_text(r.plan.offload)); }};
+constexpr Field narrow{
+    [](Request& r, Text text, Text where) { r.plan.narrowed.parts = read_set<NarrowPart>(text, where); },
+    [](const Request& r) {
+      return working_format(r.plan) == r.plan.precision ? json::Value() : json::Value(set_text(r.plan.narrowed.parts));
+    }};
+constexpr Field wide_layers{[](Request& r, Text text, Text where) {
+                              const WideLayers wide = read_wide_layers(text, where);
+                              r.plan.narrowed.first_wide = wide.first;
+                              r.plan.narrowed.last_wide = wide.last;
+                            },
+                            [](const Request& r) {
+                              const std::string text = wide_layers_text(r.plan.narrowed);
+                              return text.empty() ? json::Value() : json::Value(text);
+                            }};
 constexpr Field restart{value<&RunInputs::restart, parse_real>.read,
                         [](const Request& r) { return r.run.mtbf ? json::Value(r.run.restart) : json::Value(); }};
-constexpr Field ns_steps{value<&Plan::newton_schulz_steps, parse_positive>.read, [](const Request& r) {
-                           const bool muon = r.plan.optimizer == Optimizer::muon;
-                           return muon ? json::Value(r.plan.newton_schulz_steps) : json::Value();
-                         }};
 constexpr Field pue{value<&RunInputs::pue, read_pue>.read,
                     [](const Request& r) { return r.run.watts ? json::Value(r.run.pue) : json::Value(); }};
 
@@ -220,56 +137,6 @@ constexpr std::array rank_options{
     Option{"--order", "ORDER", "kinds of ranks, neighbouring GPUs first [tp-cp-ep-dp-pp]", !common, step, "", "",
            order},
 };
-constexpr std::array training_options{
-    Option{"--seq", "N", "tokens per sequence [the model's context, at most 8192]", common, training | formulas, "",
-           "--prompt", value<&Plan::seq, parse_positive>},
-    Option{"--documents", "LENGTHS",
-           "documents that fill a packed sequence, as 16x512 or 4096,2048,4x512; a token attends within its own [one]",
-           !common, training | formulas, "", "", documents},
-    Option{"--micro-batch", "N", "sequences per micro-batch [1]", common, training | formulas, "", "--batch",
-           value<&Plan::micro_batch, parse_positive>},
-    Option{"--global-batch", "N", "sequences per optimizer step, all GPUs together [one micro-batch per replica]",
-           common, training | step, "", "--batch", value<&Plan::global_batch, parse_positive>},
-    Option{"--recompute", recomputation_forms,
-           "what runs again in backward: nothing; modules of every block (core, norm, act, mlp, up; alone: core); the "
-           "first N layers of each chunk; all layers, in groups of N; all layers [none]",
-           common, training | formulas, "", "", recompute},
-    Option{"--offload", "WHAT[:FRACTION],...",
-           "what lies in the host's memory: activations, optimizer (whose updates the host computes), weights; all of "
-           "it, or a fraction [none]",
-           common, training, "", "", offload},
-    Option{"--lora", "RANK[:TARGETS]",
-           "train adapters of this rank beside the blocks' matrices (q, k, v, out, gate, up, down), all else frozen "
-           "[none; all matrices]",
-           common, training | formulas, "", "", lora},
-    Option{"--freeze", "PARTS",
-           "what is not trained: embedding, head, attention, mlp, experts, router, norm, blocks as layers:0-15 [none]",
-           common, training | formulas, "", "", freeze},
-    Option{"--base-precision", "F", "the frozen weights: any of 'llmcalc list dtypes' [the checkpoint's]", !common,
-           training, "--lora", "", base_precision},
-    Option{"--optimizer", choice_names<Optimizer>,
-           "the optimizer; muon updates the blocks' matrices, adam all else [adam]", common, training | formulas, "",
-           "", choice<Optimizer, &Plan::optimizer>},
-    Option{"--ns-steps", "N", "Newton-Schulz iterations of muon [5]", !common, step | formulas, "--optimizer", "",
-           ns_steps},
-    Option{"--master", "fp32|none", "float32 master copy of 16-bit weights [fp32]", !common, training, "", "", master},
-    Option{"--state-precision", "F", "optimizer moments [fp32; without a master copy as --precision]", !common,
-           training, "", "", value<&Plan::state_precision, read_plain>},
-    Option{"--gradient-bytes", "2|4", "bytes per gradient [4]", !common, training, "", "",
-           value<&Plan::gradient_bytes, read_gradient_bytes>},
-    Option{"--dropout", "", "dropout on embedding, attention and residuals [off]", !common, training, "", "",
-           flag<&Plan::dropout>},
-    Option{"--softmax-store", choice_names<SoftmaxStore>, "what naive attention keeps [minimal]", !common, training, "",
-           "", choice<SoftmaxStore, &Plan::softmax_store>},
-    Option{"--glu-store", choice_names<GluStore>, "what a gated MLP keeps [all]", !common, training, "", "",
-           choice<GluStore, &Plan::glu_store>},
-    Option{"--norm-stats", "on|off", "keep the statistics of the norms [on]", !common, training, "", "",
-           value<&Plan::norm_stats, read_switch>},
-    Option{"--logits", "fp32|compute|bf16+grad|chunked:N",
-           "logits during the loss: float32; as --precision; that with a float32 copy and gradient; N parts one after "
-           "another [fp32]",
-           !common, training, "", "", value<&Plan::logits, read_logits>},
-};
 constexpr std::array inference_options{
     Option{"--batch", "N", "sequences served at once [1]", common, inference, "", "--micro-batch",
            value<&Plan::batch, parse_positive>},
@@ -285,8 +152,17 @@ constexpr std::array inference_options{
            value<&Plan::memory_utilization, parse_fraction>},
 };
 constexpr std::array kernel_options{
-    Option{"--precision", "F", "compute and activations [bf16, else fp16, else fp32, as the hardware has it]", common,
-           both, "", "", value<&Plan::precision, read_compute>},
+    Option{"--precision", "F",
+           "compute and activations; below 16 bits (fp8, fp8-block, mxfp8, mxfp4, nvfp4) the blocks' products alone "
+           "[bf16, else fp16, else fp32, as the hardware has it]",
+           common, both, "", "", value<&Plan::precision, read_compute>},
+    Option{"--narrow", "KINDS",
+           "products of the blocks that --precision below 16 bits is for: attention, mlp, experts; others stay in 16 "
+           "bits [all]",
+           !common, step, "--precision", "", narrow},
+    Option{"--wide-layers", "first:N,last:M",
+           "blocks at the model's start and end whose products stay in 16 bits [none]", !common, step, "--precision",
+           "", wide_layers},
     Option{"--weight-precision", "F", "weights: any of 'llmcalc list dtypes' [the checkpoint's, else as --precision]",
            common, both, "", "", value<&Plan::weight_precision, read_stored>},
     Option{"--attention", choice_names<AttentionImpl>, "how attention is computed [flash]", !common, both | formulas,
@@ -353,20 +229,23 @@ constexpr std::array output_options{
     Option{"--help", "", "the options that people use most", common, help},
     Option{"--help-all", "", "all options", common, help},
 };
-constexpr std::array all_topics{
-    Topic{"Hardware and ranks", rank_options},
-    Topic{"Training", training_options},
-    Topic{"Inference", inference_options},
-    Topic{"Number formats and kernels", kernel_options},
-    Topic{"Estimates and conventions", time_options},
-    Topic{"The whole run", run_options},
-    Topic{"Output", output_options},
-};
+const std::array<Topic, 7>& all_topics() {
+  static const std::array all{
+      Topic{"Hardware and ranks", rank_options},
+      Topic{"Training", training_options()},
+      Topic{"Inference", inference_options},
+      Topic{"Number formats and kernels", kernel_options},
+      Topic{"Estimates and conventions", time_options},
+      Topic{"The whole run", run_options},
+      Topic{"Output", output_options},
+  };
+  return all;
+}
 }  // namespace option_tables
 
 std::vector<Option> flattened() {
   std::vector<Option> all;
-  for (const Topic& t : option_tables::all_topics) all.insert(all.end(), t.options.begin(), t.options.end());
+  for (const Topic& t : topics()) all.insert(all.end(), t.options.begin(), t.options.end());
   return all;
 }
 
@@ -378,7 +257,7 @@ std::string Option::key() const {
   return k;
 }
 
-std::span<const Topic> topics() { return option_tables::all_topics; }
+std::span<const Topic> topics() { return option_tables::all_topics(); }
 
 std::span<const Option> options() {
   static const std::vector<Option> all = flattened();

@@ -10,6 +10,7 @@
 #include "calc/run.hpp"
 #include "calc/train.hpp"
 #include "presets/weight_formats.hpp"
+#include "report/narrowed.hpp"
 #include "report/offload.hpp"
 #include "report/option_values.hpp"
 #include "report/options.hpp"
@@ -30,12 +31,12 @@ DType default_precision(const Request& r) {
 
 /// As the checkpoint stores them, unless another precision is asked for and they are not quantised; the reference
 /// transformer, whose precision is given by its use, keeps them in that.
-WeightFormats default_weights(const Request& r) {
+WeightFormats default_weights(const Request& r, const Narrowed& narrowed) {
   const std::optional<WeightFormats>& stored = r.model.weights;
   if (stored && !r.usual_precision && !(r.gave("--precision") && stored->plain())) return *stored;
   WeightFormats w = working_format(r.plan);
   for (std::size_t c = 0; c < component_count; ++c)
-    if (is_narrowed(static_cast<Component>(c))) w[static_cast<Component>(c)] = r.plan.precision;
+    if (narrowed.has(static_cast<Component>(c))) w[static_cast<Component>(c)] = r.plan.precision;
   return w;
 }
 
@@ -220,14 +221,8 @@ void check_links(const Request& r) {
 }
 
 void check_hardware(const Request& r) {
-  const Plan& p = r.plan;
   const HardwareCard& h = *r.hardware;
-  if (h.cluster.device.peak(p.precision).value <= 0) {
-    std::string known;
-    for (std::size_t i = 0; i < peak_count; ++i)
-      if (h.cluster.device.peaks[i].value > 0) known += (known.empty() ? "" : ", ") + std::string(peak_names[i]);
-    throw InputError(fmt::format("{} has no {} matmul peak; --precision can be {}", h.name, p.precision.name(), known));
-  }
+  check_peak(r);
   check_links(r);
   if (!holds_choices(h.cluster, r.layout, r.model.arch.moe))
     throw InputError(
@@ -259,7 +254,7 @@ void check_measured(const Request& r) {
 /// A checkpoint's own formats are for inference; training takes what training_weights says.
 void check_weights(const Request& r) {
   const WeightFormats& w = r.plan.weight_precision;
-  if (w.plain() || w == r.model.weights) return;
+  if (!r.gave("--weight-precision") || w.plain() || w == r.model.weights) return;
   throw InputError(
       fmt::format("--weight-precision {} is for inference; training stores weights in fp32, fp16, bf16 or fp8",
                   weight_formats_text(w)));
@@ -345,8 +340,8 @@ void settle(Request& r) {
   if (!r.gave("--seq")) p.seq = p.documents.empty() ? std::min(a.context, r.usual_seq) : tokens_in(p.documents);
   p.working = default_precision(r);
   if (!r.gave("--precision")) p.precision = r.usual_precision.value_or(p.working);
-  if (!r.gave("--weight-precision")) p.weight_precision = default_weights(r);
-  if (!r.gave("--base-precision")) p.base_precision = default_weights(r);
+  if (!r.gave("--weight-precision")) p.weight_precision = default_weights(r, {});
+  if (!r.gave("--base-precision")) p.base_precision = default_weights(r, p.narrowed);
   if (!r.gave("--kv-precision")) p.kv_precision = working_format(p);
   if (!r.gave("--state-precision"))
     p.state_precision = p.master || p.precision.format().element_bits >= 32 ? dtypes::fp32 : working_format(p);
@@ -367,6 +362,7 @@ void check(const Request& r, Parts parts) {
   if ((parts & (part::training | part::formulas)) != 0) {
     check_sequence(r);
     check_trained(r);
+    check_narrowed(r);
   }
   if ((parts & part::training) != 0) {
     check_batch(r);

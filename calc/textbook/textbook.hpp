@@ -7,6 +7,7 @@
 #include "calc/textbook/flops.hpp"
 #include "calc/textbook/inference.hpp"
 #include "calc/textbook/muon.hpp"
+#include "calc/textbook/operands.hpp"
 #include "calc/textbook/parallel.hpp"
 #include "calc/textbook/parameters.hpp"
 #include "calc/textbook/roofline.hpp"

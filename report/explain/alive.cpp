@@ -69,7 +69,7 @@ std::string name_of(const Segment& s) {
   if (s.kind == SegmentKind::head) return "head";
   const char* local = s.layer.reach.chunked ? "chunked " : "windowed ";
   const char* attention = s.layer.linear ? "linear " : s.layer.reach.limited() ? local : "";
-  return fmt::format("{}{}block", s.layer.experts ? "experts " : "", attention);
+  return fmt::format("{}{}{}block", s.layer.wide ? "wide " : "", s.layer.experts ? "experts " : "", attention);
 }
 
 HeldPart part(const Segment& s, const Plan& plan, Bytes logits) {
@@ -93,7 +93,7 @@ void append(std::vector<AliveTensor>& to, const std::vector<AliveTensor>& from, 
 std::vector<AliveTensor> kept_before(const Arch& arch, const std::vector<HeldPart>& parts, const Plan& plan,
                                      Count layer) {
   std::vector<AliveTensor> all;
-  const LayerKinds kinds = layer_kinds(arch);
+  const LayerKinds kinds = layer_kinds(arch, plan.frozen, plan.narrowed);
   if (parts.front().kept != Bytes()) all.push_back({"kept by the embedding", parts.front().kept});
   for (std::size_t k = 0; k + 2 < parts.size(); ++k) {
     Count n = 0;

@@ -1,7 +1,9 @@
 #include "report/explain/operator_formula.hpp"
 
 #include "calc/cost.hpp"
+#include "calc/operand.hpp"
 #include "calc/textbook/flops.hpp"
+#include "calc/textbook/operands.hpp"
 #include "report/explain/expr.hpp"
 #include "report/explain/setting.hpp"
 
@@ -21,8 +23,13 @@ class Writer {
   std::vector<explain::Symbol> symbols;
 
   Expr operator()(const Linear& s) {
-    return Expr(2) * letter("rows", "tokens that it works on", s.rows) * letter("in", "numbers per token", s.in) *
-           letter("out", "numbers that it makes of them", s.out);
+    const textbook::ProductSizes<Expr> p = sizes(s);
+    return Expr(2) * p.rows * p.in * p.out;
+  }
+  /// Its operands in format f.
+  Expr operands(const Linear& s, const Format& f) {
+    counts = Counts::operands;
+    return textbook::forward_operands(f, scaled(f), sizes(s));
   }
   Expr operator()(const Attention& s) {
     const Expr width =
@@ -90,6 +97,23 @@ class Writer {
     symbols.push_back({name, meaning, explain::number_text(value.value())});
     return {name, value};
   }
+  textbook::ProductSizes<Expr> sizes(const Linear& s) {
+    return {rows(s.rows), letter("in", "numbers per token", s.in),
+            letter("out", "numbers that it makes of them", s.out)};
+  }
+  /// A letter for what the format has, nothing for the rest.
+  textbook::FormatSizes<Expr> scaled(const Format& f) {
+    const auto some = [&](const char* name, const char* meaning, const Fraction& value) {
+      return value == Fraction(0) ? Expr(0) : letter(name, meaning, value);
+    };
+    const char* group = f.element_bits > 0 ? "bytes of a group's scale" : "bytes of a group and its scale";
+    return {some("e", "bytes per number", {f.element_bits, 8}),
+            some("b_g", group, {f.group_bits, 8}),
+            f.group > 0 ? letter("g", "numbers in a group", f.group) : Expr(0),
+            0,
+            0,
+            some("b_t", "bytes per tensor", f.tensor_bytes)};
+  }
   Expr number_bytes() { return letter("p", "bytes per number", {p_.activation.format().element_bits, 8}); }
   Expr rows(Count n) { return letter("rows", "tokens that it works on", n); }
   Expr width(Count n) { return letter("width", "numbers per token", n); }
@@ -105,6 +129,11 @@ class Writer {
 Quantity counted(const Op& op, const Pricing& p, Counts counts, const Expr& e) {
   if (counts == Counts::exchange) return e.value().count();
   const Cost c = forward(op, p);
+  if (counts == Counts::operands) {
+    const Linear& product = std::get<Linear>(op.shape);
+    const Stored w = stored(op, p);
+    return static_cast<Count>(operand_read(w.operand, product.rows, product.in) + matrix_read(product, w));
+  }
   if (counts == Counts::flops) return c.model;
   return static_cast<Count>(c.moved.activations);
 }
@@ -115,6 +144,15 @@ OperatorFormula operator_formula(const Op& op, const Pricing& p) {
   Writer writer(p);
   const Expr e = std::visit([&](const auto& shape) { return writer(shape); }, op.shape);
   return {writer.counts, {e.text(), std::move(writer.symbols)}, counted(op, p, writer.counts, e)};
+}
+
+std::optional<OperatorFormula> operand_formula(const Op& op, const Pricing& p) {
+  const Linear* product = std::get_if<Linear>(&op.shape);
+  const Stored w = stored(op, p);
+  if (product == nullptr || w.operand.plain() || w.factor != w.operand) return std::nullopt;
+  Writer writer(p);
+  const Expr e = writer.operands(*product, w.operand.format());
+  return OperatorFormula{writer.counts, {e.text(), std::move(writer.symbols)}, counted(op, p, writer.counts, e)};
 }
 
 std::string operator_formula_text(const Op& op, const Pricing& p) {

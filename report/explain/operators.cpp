@@ -15,25 +15,32 @@ struct Kind {
   const char *title, *unit, *convention, *source;
   Unit quantity;
 };
+constexpr const char* operands = "each operand once, with its scales; of experts one matrix; casts left out";
+constexpr const char* formats_source = "OCP MX v1.0; DeepSeek-V3 (arXiv:2412.19437) 3.3.2; NVFP4 (arXiv:2509.25149)";
 /// By phase and by what is counted.
-constexpr Kind kinds[3][3] = {{{"model FLOPs forward, one layer, training micro-batch", "FLOP",
-                                "backward is twice that", "Narayanan 2021 (arXiv:2104.04473)", Unit::flops},
-                               {"activation bytes moved forward, one layer, training micro-batch", "bytes",
-                                "each number read or written once", "Goon App. D", Unit::bytes},
-                               {"bytes of the message, one layer, training micro-batch", "bytes", "of the whole group",
-                                "Megatron (arXiv:1909.08053)", Unit::bytes}},
-                              {{"model FLOPs, one layer, prefill", "FLOP", "2 per multiply-add",
-                                "Narayanan 2021 (arXiv:2104.04473)", Unit::flops},
-                               {"activation bytes moved, one layer, prefill", "bytes",
-                                "each number read or written once", "Goon App. D", Unit::bytes},
-                               {"bytes of the message, one layer, prefill", "bytes", "of the whole group",
-                                "Megatron (arXiv:1909.08053)", Unit::bytes}},
-                              {{"model FLOPs, one layer, decode step", "FLOP", "halfway through the generation",
-                                "Narayanan 2021 (arXiv:2104.04473)", Unit::flops},
-                               {"activation bytes moved, one layer, decode step", "bytes",
-                                "halfway through the generation", "Goon App. D", Unit::bytes},
-                               {"bytes of the message, one layer, decode step", "bytes",
-                                "halfway through the generation", "Megatron (arXiv:1909.08053)", Unit::bytes}}};
+constexpr Kind kinds[3][4] = {
+    {{"model FLOPs forward, one layer, training micro-batch", "FLOP", "backward is twice that",
+      "Narayanan 2021 (arXiv:2104.04473)", Unit::flops},
+     {"activation bytes moved forward, one layer, training micro-batch", "bytes", "each number read or written once",
+      "Goon App. D", Unit::bytes},
+     {"bytes of the message, one layer, training micro-batch", "bytes", "of the whole group",
+      "Megatron (arXiv:1909.08053)", Unit::bytes},
+     {"bytes of its operands forward, one layer, training micro-batch", "bytes", operands, formats_source,
+      Unit::bytes}},
+    {{"model FLOPs, one layer, prefill", "FLOP", "2 per multiply-add", "Narayanan 2021 (arXiv:2104.04473)",
+      Unit::flops},
+     {"activation bytes moved, one layer, prefill", "bytes", "each number read or written once", "Goon App. D",
+      Unit::bytes},
+     {"bytes of the message, one layer, prefill", "bytes", "of the whole group", "Megatron (arXiv:1909.08053)",
+      Unit::bytes},
+     {"bytes of its operands, one layer, prefill", "bytes", operands, formats_source, Unit::bytes}},
+    {{"model FLOPs, one layer, decode step", "FLOP", "halfway through the generation",
+      "Narayanan 2021 (arXiv:2104.04473)", Unit::flops},
+     {"activation bytes moved, one layer, decode step", "bytes", "halfway through the generation", "Goon App. D",
+      Unit::bytes},
+     {"bytes of the message, one layer, decode step", "bytes", "halfway through the generation",
+      "Megatron (arXiv:1909.08053)", Unit::bytes},
+     {"bytes of its operands, one layer, decode step", "bytes", operands, formats_source, Unit::bytes}}};
 
 class Collector {
  public:
@@ -49,7 +56,10 @@ class Collector {
 
  private:
   void add(const Op& op, const Pricing& p) {
-    OperatorFormula f = operator_formula(op, p);
+    add(op, p, operator_formula(op, p));
+    if (std::optional<OperatorFormula> read = operand_formula(op, p)) add(op, p, std::move(*read));
+  }
+  void add(const Op& op, const Pricing& p, OperatorFormula f) {
     const Kind& k = kinds[static_cast<std::size_t>(p.phase)][static_cast<std::size_t>(f.counts)];
     Explanation e{nullptr, std::move(f.formula), {}, {}, {"value", "", f.value, k.quantity, ""}};
     for (const std::string& letter : identifiers(e.formula.expression))

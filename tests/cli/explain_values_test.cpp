@@ -224,6 +224,10 @@ constexpr Way ways[] = {
     {"--precision fp8 --tp 2 --recompute full --batch 7"},
     {"--precision fp8 --roofline step --efficiency 0.5 --batch 64"},
     {"--precision fp8 --kv-precision fp8 --seq 512", true, true, true},
+    {"--precision fp8-block --tp 2 --batch 3 --wide-layers first:1,last:2 --recompute full"},
+    {"--precision mxfp8 --roofline step --wide-layers last:3 --efficiency 0.5", true, false},
+    {"--precision fp8-row --narrow attention --wide-layers first:2 --freeze embedding,layers:0-3", true, false, true},
+    {"--precision mxfp8 --lora 8 --wide-layers first:1 --pp 2 --dp 2 --global-batch 8 --seq 512", true, false},
     {"--attention naive --tp 4 --overlap 0.5 --efficiency 0.7", true, true, true},
 };
 

@@ -71,6 +71,8 @@ Words values(const Option& o) {
   if (o.value == "ORDER") return {"dp-tp-cp-ep-pp"};
   if (o.value == "N,N,...") return {"9,7,8,8"};
   if (o.value.starts_with("WHAT")) return {"activations"};
+  if (o.value == "KINDS") return {"mlp"};
+  if (o.value == "first:N,last:M") return {"first:2,last:1"};
   if (o.value.find('|') == std::string_view::npos) return {"3"};
   Words all = split(std::string(o.value), '|');
   for (std::string& v : all)
@@ -84,7 +86,7 @@ Words surroundings(const Question& q, const Option& o) {
   Words all;
   for (const char* plan : {"", "--hardware h100", "--tp 2", "--tp 4", "--attention naive", "--tokens 1T",
                            "--tokens 1T --watts 700", "--tp 2 --sp --dp 8", "--pp 4 --global-batch 16", "--dp 8 --fsdp",
-                           "--cp 2", "--dp 2 --ep 2", "--dp 16 --ep 16", "--optimizer muon"})
+                           "--cp 2", "--dp 2 --ep 2", "--dp 16 --ep 16", "--optimizer muon", "--precision fp8"})
     all.push_back(device + plan);
   return all;
 }

@@ -174,6 +174,19 @@ TEST_CASE("a search with frozen parts finds what train finds, every stage of ZeR
   for (const Found& f : search(s).best) CHECK(f == trained(s, f.candidate));
 }
 
+TEST_CASE("a search with blocks that stay wide finds what train finds", "[search]") {
+  Space s = space_of(with_layers(even(), 6), 8, 0, 512, 16);
+  s.plan.precision = *dtype("mxfp8");
+  s.plan.narrowed = {.parts = NarrowPart::mlp, .first_wide = 1, .last_wide = 2};
+  s.cluster.device.peaks[static_cast<std::size_t>(Peak::fp8)] = 2 * s.cluster.device.peak(dtypes::bf16);
+  s.cluster.device.memory = Bytes(Count{1} << 40);
+  s.best = 1000;
+  const SearchResult r = search(s);
+  CHECK(!r.best.empty());
+  for (const Found& f : r.best) CHECK(f == trained(s, f.candidate));
+  CHECK(std::any_of(r.best.begin(), r.best.end(), [](const Found& f) { return f.candidate.pp > 1; }));
+}
+
 TEST_CASE("where all layers' tensors do not fit, recomputing a block of them is faster than recomputing all",
           "[search]") {
   Space s = space_of(with_layers(llama31_8b(), 16), 4, 0, 4096, 32);

@@ -1,0 +1,42 @@
+#pragma once
+/// The kinds of layer of a model: layers of one kind do the same, are trained alike and multiply in the same formats.
+
+#include <array>
+
+#include "calc/arch.hpp"
+#include "calc/frozen.hpp"
+#include "calc/narrowed.hpp"
+
+namespace llmcalc {
+
+/// Layers that are alike.
+struct LayerKind {
+  Reach reach{};
+  bool experts = false, linear = false;
+  Count count = 0;
+  Count first = 0, last = 0;  ///< indices of the first and the last layer of this kind
+  LayerSet layers;            ///< all layers of this kind
+  bool frozen = false;        ///< none of its weights is trained
+  bool asks = true;           ///< whether its input asks for a gradient: something before it is trained
+  bool wide = false;          ///< its products stay in the working format
+};
+
+/// The most kinds of layer: six that differ in what they do, each in up to two parts by the format of its products and
+/// three by what is trained, and the lowest trained layer.
+inline constexpr std::size_t most_kinds = 38;
+
+/// The kinds of layer that a model has, in order of first appearance.
+struct LayerKinds {
+  std::array<LayerKind, most_kinds> kinds{};
+  std::size_t size = 0;
+  const LayerKind* begin() const { return kinds.data(); }
+  const LayerKind* end() const { return kinds.data() + size; }
+};
+
+/// `frozen`: layers that are trained alike, too; `narrowed`: whose products are in the same format.
+LayerKinds layer_kinds(const Arch& arch, const Frozen& frozen = {}, const Narrowed& narrowed = {});
+
+/// The index of a layer's kind in `kinds`.
+std::size_t kind_index(const LayerKinds& kinds, Count layer);
+
+}  // namespace llmcalc

@@ -1,0 +1,45 @@
+#pragma once
+/// Bytes that a matrix product reads of its operands in a format with scales: OCP Microscaling specification v1.0 (MX),
+/// DeepSeek-V3 (arXiv:2412.19437) 3.3.2, NVFP4 (arXiv:2509.25149).
+
+#include "calc/textbook/weights.hpp"
+
+namespace llmcalc::textbook {
+
+/// y (rows, out) = x (rows, in) W (in, out).
+template <class N>
+struct ProductSizes {
+  N rows, in, out;
+};
+
+/// A (rows, depth) activation or gradient whose product sums over the depth: rows ceil(depth/g) groups, e bits for each
+/// number, s for each group, and the tensor's scale. Groups are parts of single rows.
+template <class N>
+N activation_operand(const Format& f, const FormatSizes<N>& s, const N& rows, const N& depth) {
+  Format tiles = f;
+  tiles.group_rows = 1;
+  return matrix_bytes(tiles, s, depth, rows) + s.tensor;
+}
+/// A matrix whose product sums over `depth`; groups may be blocks of several rows.
+template <class N>
+N weight_operand(const Format& f, const FormatSizes<N>& s, const N& rows, const N& depth) {
+  return matrix_bytes(f, s, depth, rows) + s.tensor;
+}
+
+/// y = x W sums over `in`.
+template <class N>
+N forward_operands(const Format& f, const FormatSizes<N>& s, const ProductSizes<N>& p) {
+  return activation_operand(f, s, p.rows, p.in) + weight_operand(f, s, p.out, p.in);
+}
+/// dx = dy W' sums over `out`.
+template <class N>
+N input_gradient_operands(const Format& f, const FormatSizes<N>& s, const ProductSizes<N>& p) {
+  return activation_operand(f, s, p.rows, p.out) + weight_operand(f, s, p.in, p.out);
+}
+/// dW = x' dy sums over the rows.
+template <class N>
+N weight_gradient_operands(const Format& f, const FormatSizes<N>& s, const ProductSizes<N>& p) {
+  return activation_operand(f, s, p.in, p.rows) + activation_operand(f, s, p.out, p.rows);
+}
+
+}  // namespace llmcalc::textbook

@@ -1,0 +1,100 @@
+#include "report/narrowed.hpp"
+
+#include <fmt/format.h>
+
+#include "calc/price.hpp"
+#include "report/option_values.hpp"
+#include "text/quantity.hpp"
+
+namespace llmcalc {
+namespace {
+
+void add_wide(WideLayers& all, std::string_view one, std::string_view where) {
+  const std::size_t colon = one.find(':');
+  const std::string_view end = one.substr(0, colon);
+  const bool first = same_spelling(end, "first");
+  if (colon == std::string_view::npos || !(first || same_spelling(end, "last")))
+    refuse_value(where, "first:N, last:M, or both joined by ','", one);
+  Count& blocks = first ? all.first : all.last;
+  if (blocks > 0) throw InputError(fmt::format("{}: {} is there twice; leave one out", where, end));
+  blocks = parse_positive(one.substr(colon + 1), where);
+}
+
+bool is_narrow(const Plan& p) { return working_format(p) != p.precision; }
+
+/// Products of a model in the plan's format.
+Count narrow_products(const Arch& arch, const Narrowed& narrowed) {
+  Count all = 0;
+  const Step step{.training = true, .narrowed = narrowed};
+  for_each_operator(arch, {}, {}, step, [&](const OperatorRow& row) { all += row.op.narrow ? 1 : 0; });
+  return all;
+}
+
+void check_part_is_there(const Request& r, NarrowPart part) {
+  if (narrow_products(r.model.arch, {.parts = part}) > 0) return;
+  throw InputError(fmt::format("--narrow {}: {} has no products of that kind; leave it out", name(part), r.model.name));
+}
+
+}  // namespace
+
+WideLayers read_wide_layers(std::string_view text, std::string_view where) {
+  WideLayers all;
+  while (true) {
+    const std::size_t comma = text.find(',');
+    add_wide(all, text.substr(0, comma), where);
+    if (comma == std::string_view::npos) return all;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+std::string wide_layers_text(const Narrowed& n) {
+  std::string s;
+  if (n.first_wide > 0) s = fmt::format("first:{}", n.first_wide);
+  if (n.last_wide > 0) s += fmt::format("{}last:{}", s.empty() ? "" : ",", n.last_wide);
+  return s;
+}
+
+std::string formats_note(const Request& r) {
+  const Plan& p = r.plan;
+  if (!is_narrow(p)) return "";
+  std::string wide;
+  if (p.narrowed.parts != NarrowParts::all())
+    wide = fmt::format("; in training those of {} alone are", set_text(p.narrowed.parts));
+  if (const std::string layers = wide_layers_text(p.narrowed); !layers.empty())
+    wide += fmt::format("; in training blocks {} multiply in {}", layers, working_format(p).name());
+  return fmt::format(
+      "matrices of the blocks are multiplied in {}; activations, attention's core, routers, norms, token table and "
+      "head are in {}{}",
+      p.precision.name(), working_format(p).name(), wide);
+}
+
+void check_peak(const Request& r) {
+  const HardwareCard& h = *r.hardware;
+  const Device& d = h.cluster.device;
+  if (d.peak(r.plan.precision).value > 0) return;
+  std::string known;
+  for (std::size_t i = 0; i < peak_count; ++i) {
+    const std::string_view peak = peak_names[i];  // 4 bits have scales, and names of their own
+    if (d.peaks[i].value > 0) known += (known.empty() ? "" : ", ") + std::string(peak == "fp4" ? "mxfp4, nvfp4" : peak);
+  }
+  throw InputError(
+      fmt::format("{} has no {} matmul peak; --precision can be {}", h.name, r.plan.precision.name(), known));
+}
+
+void check_narrowed(const Request& r) {
+  const Narrowed& n = r.plan.narrowed;
+  for (const char* option : {"--narrow", "--wide-layers"})
+    if (r.gave(option) && !is_narrow(r.plan))
+      throw InputError(
+          fmt::format("{} is about products in fewer than 16 bits, and all are in {}; give --precision fp8, fp8-block, "
+                      "mxfp8, mxfp4 or nvfp4, or leave it out",
+                      option, r.plan.precision.name()));
+  if (r.gave("--narrow"))
+    for (const auto& row : choices<NarrowPart>)
+      if (n.parts.has(row.value)) check_part_is_there(r, row.value);
+  if (r.gave("--wide-layers") && narrow_products(r.model.arch, n) == 0)
+    throw InputError(fmt::format("--wide-layers {}: {} has {} blocks, and none is left to --precision {}; lower it",
+                                 wide_layers_text(n), r.model.name, r.model.arch.layers, r.plan.precision.name()));
+}
+
+}  // namespace llmcalc
