@@ -40,7 +40,7 @@ struct NarrowFormat {
   const char* word;
   const char* format;
 };
-constexpr NarrowFormat narrow_formats[] = {{"nvfp4", "nvfp4"}, {"mxfp4", "mxfp4"}, {"mxfp8", "fp8"}, {"fp8", "fp8"}};
+constexpr NarrowFormat narrow_formats[] = {{"nvfp4", "nvfp4"}, {"mxfp4", "mxfp4"}, {"mxfp8", "mxfp8"}, {"fp8", "fp8"}};
 
 void use_formats(const TrainingRow& row, const HardwareCard& hardware, Plan& plan) {
   const std::string text = lower(row.precision);

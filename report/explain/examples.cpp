@@ -63,7 +63,7 @@ const std::vector<Example>& examples() {
       {"--no-kv-cache", llama, {{"--no-kv-cache", ""}}},
       {"--roofline step", llama, {{"--roofline", "step"}}},
       {"--efficiency 0.5", llama, {{"--efficiency", "0.5"}}},
-      {"--software NAME", llama, {{"--software", "megatron-lm"}}},
+      {"--software NAME", llama, {{"--software", "megatron-lm"}, {"--dp", "16"}, {"--global-batch", "16"}}},
   };
   return all;
 }

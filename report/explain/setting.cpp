@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "report/sections.hpp"
+#include "report/sensitivity.hpp"
 
 namespace llmcalc::explain {
 namespace {
@@ -51,7 +52,7 @@ struct Source {
   bool (*available)(S);
   Section (*section)(S);
 };
-constexpr std::array<Source, 16> sources{{
+constexpr std::array<Source, 17> sources{{
     {"parameters", always, [](S s) { return parameters_section(s.request().model); }},
     {"flops", training, [](S s) { return flops_section(s.request()); }},
     {"flops", training, [](S s) { return formulas_section(s.request()); }},
@@ -62,6 +63,7 @@ constexpr std::array<Source, 16> sources{{
     {"kv_cache", inference, [](S s) { return kv_cache_section(s.request()); }},
     {"step", training_time, [](S s) { return step_section(s.request(), s.train()); }},
     {"utilization", training_time, [](S s) { return utilization_section(s.request(), s.train()); }},
+    {"sensitivity", estimated_training, [](S s) { return sensitivity_section(s.request(), s.train()); }},
     {"estimate", estimated_training, [](S s) { return estimate_section(s.request()); }},
     {"run", training_time, [](S s) { return run_section(s.request(), s.train()); }},
     {"prefill", inference_time, [](S s) { return prefill_section(s.request(), s.infer()); }},

@@ -189,6 +189,14 @@ Formula within(S s, const char* expression) {
           {{"w", "a measurement lies within this factor of its estimate in 9 of 10 cases",
             number_text(interval ? interval->factor : 1)}}};
 }
+/// The step is estimated once more on another machine.
+Formula changed(S s, const char* path) {
+  return from_engine(s, "d_t", "the estimate with a tenth more of it over the estimate, less 1", path);
+}
+constexpr std::string_view tenth = "all else as it is";
+constexpr std::string_view the_same = "the same estimate of another machine";
+constexpr std::string_view several_gpus = "estimates on several GPUs";
+constexpr std::string_view several_nodes = "estimates on several nodes";
 constexpr std::string_view interval_law =
     "the 90 % quantile of left-out errors, sources weighted equally, by class of runs";
 constexpr std::string_view left_out = "llmcalc accuracy training --leave-out";
@@ -229,6 +237,16 @@ constexpr Definition step_table[] = {
      [](S s) { return within(s, "n_r*m*F_hw/(step_time*gpus*pi*w)"); }, interval_law, left_out, estimate},
     {"step.hfu_high", "the most HFU of 9 in 10 cases", "",
      [](S s) { return within(s, "n_r*m*F_hw*w/(step_time*gpus*pi)"); }, interval_law, left_out, estimate},
+    {"sensitivity.peak", "change of the step with a tenth more peak", "",
+     [](S s) { return changed(s, "sensitivity.peak"); }, tenth, the_same, estimate},
+    {"sensitivity.bandwidth", "change of the step with a tenth more memory bandwidth", "",
+     [](S s) { return changed(s, "sensitivity.bandwidth"); }, tenth, the_same, estimate},
+    {"sensitivity.link", "change of the step with a tenth more bandwidth of the link", "",
+     [](S s) { return changed(s, "sensitivity.link"); }, tenth, the_same, several_gpus},
+    {"sensitivity.network", "change of the step with a tenth more bandwidth of the network", "",
+     [](S s) { return changed(s, "sensitivity.network"); }, tenth, the_same, several_nodes},
+    {"sensitivity.host", "change of the step with a tenth more speed of the host", "",
+     [](S s) { return changed(s, "sensitivity.host"); }, tenth, the_same, estimate},
     {"estimate.families", "sources of measurements behind the interval", "",
      [](S s) { return from_engine(s, "n_f", "sources with runs of the class", "estimate.families"); },
      "each predicted by parameters fitted to the others", left_out, estimate},

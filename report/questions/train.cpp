@@ -2,6 +2,7 @@
 
 #include "report/question.hpp"
 #include "report/sections.hpp"
+#include "report/sensitivity.hpp"
 #include "report/verdict.hpp"
 #include "search/reverse.hpp"
 
@@ -30,7 +31,10 @@ void fill_train(const Request& r, Report& report) {
   const TrainEstimate e = train(r.model.arch, r.plan, r.layout, r.hardware->cluster);
   report.sections = {step_section(r, e), training_memory_section(r), flops_section(r), utilization_section(r, e),
                      run_section(r, e)};
-  if (r.software) report.sections.push_back(estimate_section(r));
+  if (r.software) {
+    report.sections.insert(report.sections.begin() + 1, sensitivity_section(r, e));
+    report.sections.push_back(estimate_section(r));
+  }
   if (r.ops) report.grids.push_back(operators_grid(r, Phase::training));
   add_train_verdict(report);
   add_remedies(r, report);

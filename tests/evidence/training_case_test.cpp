@@ -85,7 +85,7 @@ constexpr Read reads[] = {
     {"vtrain-multi-0088", "a100-sxm-80gb", "megatron-lm", 96, 12288, 4, 16, 1, 8, Zero::none, f1b1, 2, 1536, 2048,
      Recompute::full, AttentionImpl::naive, "fp16", false},
     {"mbridge-26.08-qwen3_30b_a3b-gb300-8-mxfp8-gbs512-mbs8-tp1-pp1-cp1-ep8", "gb300", "megatron-core", 48, 2048, 1, 1,
-     1, 8, Zero::optimizer, f1b1, 8, 512, 4096, Recompute::none, AttentionImpl::flash, "fp8", true},
+     1, 8, Zero::optimizer, f1b1, 8, 512, 4096, Recompute::none, AttentionImpl::flash, "mxfp8", true},
 };
 
 Count sum_of(const StageLayers& layers) { return std::accumulate(layers.begin(), layers.end(), Count{0}); }
