@@ -1,5 +1,6 @@
 #pragma once
-/// Formats of products, and those in fewer than 16 bits as --narrow and --wide-layers say them: "attention,mlp", "first:2,last:8".
+/// Formats of products, and those in fewer than 16 bits as --narrow and --wide-layers say them: "attention,mlp",
+/// "first:2,last:8".
 
 #include <string>
 #include <string_view>

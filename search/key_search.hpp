@@ -66,7 +66,7 @@ class KeySearch {
   const Prices* prices_ = nullptr;
   Efficiency efficiency_ = Efficiency::full;
   std::array<std::array<std::optional<RowTimes>, 2>, 4> rows_;  // whether states are sharded, or how; efficiency
-  std::array<std::optional<Links>, 2> links_;  // by efficiency
+  std::array<std::optional<Links>, 2> links_;                   // by efficiency
   std::vector<Zero> zeros_;
   // of its schedule and chunks
   Staging* staging_ = nullptr;
