@@ -51,11 +51,24 @@ std::string step_interval(const Report& r) {
                      interval_text(std::get<double>(low->value), std::get<double>(high->value), Unit::seconds));
 }
 
+std::string trimmed_note(const Row& row) { return row.note.substr(row.note.find_first_not_of(' ')); }
+
 /// "compute, 93.1 % of the step"
 std::string bound_text(const Report& r) {
-  const std::string bound = said(r, "step.bound");
-  const std::string& share = r.row("step.bound")->note;
-  return fmt::format("{}, {} of the step", bound, share.substr(share.find_first_not_of(' ')));
+  return fmt::format("{}, {} of the step", said(r, "step.bound"), trimmed_note(*r.row("step.bound")));
+}
+
+/// The three parts on which an estimated step spends most: "matrix products 61.0 %, bubble 9.1 %, ...".
+std::string spent_text(const Report& r) {
+  std::vector<const Row*> parts;
+  for (const Row& row : r.find("step")->rows)
+    if (row.key.starts_with("breakdown_s.") && !row.label.empty()) parts.push_back(&row);
+  std::stable_sort(parts.begin(), parts.end(),
+                   [](const Row* a, const Row* b) { return std::get<double>(a->value) > std::get<double>(b->value); });
+  parts.resize(std::min<std::size_t>(parts.size(), 3));
+  std::string text;
+  for (const Row* p : parts) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", p->label, trimmed_note(*p));
+  return text;
 }
 
 std::string run_text(const Report& r) {
@@ -87,6 +100,7 @@ void add_train_verdict(Report& r, std::string_view about) {
                        fmt::format("{} per step{}, {} MFU, {}", said(r, "step.time_s"), step_interval(r),
                                    said(r, "step.mfu"), said(r, "step.tokens_per_s"))});
   r.verdict.push_back({labelled(about, "bound by"), bound_text(r)});
+  if (r.row("estimate.software") != nullptr) r.verdict.push_back({labelled(about, "spent on"), spent_text(r)});
   if (fits && r.row("run.days") != nullptr) r.verdict.push_back({labelled(about, "run"), run_text(r)});
 }
 
