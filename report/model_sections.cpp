@@ -126,7 +126,7 @@ std::vector<std::string> notes(const Request& r) {
   if (p.weight_precision == r.model.weights && !p.weight_precision.uniform())
     n.push_back(fmt::format("weights are stored as in the checkpoint: {}; training keeps them in {}",
                             weight_formats_text(p.weight_precision), training_weights(p).name()));
-  if (std::string formats = formats_note(r); !formats.empty()) n.push_back(std::move(formats));
+  if (std::string note = formats_note(r); !note.empty()) n.push_back(std::move(note));
   if (gathers_matrices(r))
     n.push_back(
         "Muon is exact: ranks gather in bf16 the matrices that they hold in parts; ranks that share out states share "
