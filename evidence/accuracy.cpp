@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "evidence/process_memory.hpp"
+
 namespace llmcalc {
 
 namespace {
@@ -21,6 +23,14 @@ std::string memory_key(MemoryKind kind) {
       return "peak_bytes";
   }
   return "peak_bytes";
+}
+
+std::vector<PredictedPart> parts_of(const ProcessMemory& m) {
+  std::vector<PredictedPart> all{{"tensors", static_cast<double>(m.tensors.value)}};
+  for (const ProcessTerm& t : memory_terms)
+    if (const std::optional<Bytes>& bytes = m.*t.bytes)
+      all.push_back({std::string(t.name), static_cast<double>(bytes->value)});
+  return all;
 }
 
 bool states_memory(const TrainingMeasured& m) {
@@ -84,7 +94,9 @@ class Predictor {
   void add_memories(const TrainingRow& row, const TrainingCase& c) {
     for (const MeasuredMemory& m : c.memory) {
       PredictedRow r{.id = row.id, .of = subject_of(row, c), .quantity = memory_key(m.kind)};
-      r.predicted = predicted_memory(c, m.kind);
+      const ProcessMemory held = process_memory(c, m, memory_estimate().parameters);
+      r.predicted = predicted_memory(held, m.kind);
+      r.parts = parts_of(held);
       r.measured = m.bytes;
       r.assumed = c.assumed;
       keep(std::move(r));

@@ -26,6 +26,12 @@ constexpr MeasurementKind rows_for(AccuracyKind k) {
   return k == AccuracyKind::inference ? MeasurementKind::inference : MeasurementKind::training;
 }
 
+/// A part of a prediction, in its unit.
+struct PredictedPart {
+  std::string name;
+  double value = 0;
+};
+
 /// One number that was measured, and its prediction.
 struct PredictedRow {
   std::string id{};
@@ -38,6 +44,7 @@ struct PredictedRow {
   bool repeats = false;           ///< another figure of the row says the same
   std::string doubt{};            ///< not empty: why the row itself advises against it
   std::vector<std::string> assumed{};
+  std::vector<PredictedPart> parts{};  ///< of a memory, which add up to it
 
   /// Whether it counts in a summary: each fact once, and none that its source advises against.
   bool counts() const { return !repeats && doubt.empty(); }

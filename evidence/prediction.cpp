@@ -59,8 +59,11 @@ Prediction predicted_step(const TrainingCase& c) {
 
 double bound_of_step(const TrainingCase& c) { return train(c.arch, c.plan, c.layout, c.cluster()).bound.total().value; }
 
-Prediction predicted_memory(const TrainingCase& c, MemoryKind) {
-  return {static_cast<double>(train(c.arch, c.plan, c.layout, c.cluster()).memory.peak.value)};
+Prediction predicted_memory(const ProcessMemory& held, MemoryKind kind) {
+  const auto bytes = static_cast<double>(total(held).value);
+  const EstimateInterval& interval = memory_estimate().interval(memory_class(kind));
+  if (!interval.known()) return {bytes};
+  return {bytes, bytes / interval.factor, bytes * interval.factor};
 }
 
 std::optional<Prediction> predicted_figure(const InferenceCase& c, const Figure& f) {

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "evidence/inference_case.hpp"
+#include "evidence/process_memory.hpp"
 #include "evidence/training_case.hpp"
 
 namespace llmcalc {
@@ -20,8 +21,8 @@ struct Prediction {
 Prediction predicted_step(const TrainingCase& c);
 /// The same at the datasheet's rates.
 double bound_of_step(const TrainingCase& c);
-/// Peak bytes of the fullest device, as that kind of memory counts them: for now the tensors' peak for all kinds.
-Prediction predicted_memory(const TrainingCase& c, MemoryKind kind);
+/// The bytes that a process holds, as that kind of memory counts them, and their interval.
+Prediction predicted_memory(const ProcessMemory& held, MemoryKind kind);
 /// A figure of inference, rates over all devices: for now the bound of one static batch. Nothing where the engine has
 /// no such quantity.
 std::optional<Prediction> predicted_figure(const InferenceCase& c, const Figure& figure);

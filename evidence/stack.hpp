@@ -39,6 +39,7 @@ struct Recomputed {
   bool alternate_products = false;  ///< every second product, and all element-wise operators
   Count layer_step = 1;
   std::string assumed{};  ///< the sentence, where the row does not state it
+  bool stated() const { return assumed.empty(); }
   bool any() const { return layers || core || norms || activations || mlp || alternate_products; }
   bool operator==(const Recomputed&) const = default;
 };

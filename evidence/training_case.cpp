@@ -119,10 +119,19 @@ MemoryKind kind_of_memory(const std::string& said) {
   return MemoryKind::peak;
 }
 
-std::vector<MeasuredMemory> measured_memory(const TrainingMeasured& m) {
+/// What somebody observed was on one node, the first.
+Count devices_observed(const TrainingRow& row) {
+  const bool by_eye = lower(row.measured.memory_kind).starts_with("observed");
+  return by_eye ? row.hardware.gpus_per_node.value_or(0) : 0;
+}
+
+std::vector<MeasuredMemory> measured_memory(const TrainingRow& row, const Stack& stack) {
+  const TrainingMeasured& m = row.measured;
   std::vector<MeasuredMemory> out;
   const MemoryKind kind = kind_of_memory(m.memory_kind);
-  if (m.memory_per_gpu_gb) out.push_back({*m.memory_per_gpu_gb * 1e9, kind});
+  // nvidia-smi counts in MiB and torchtitan's log in GiB: a GB read off either has 2^30 bytes.
+  const double gb = kind == MemoryKind::process || stack.name == "torchtitan" ? 0x1p30 : 1e9;
+  if (m.memory_per_gpu_gb) out.push_back({*m.memory_per_gpu_gb * gb, kind});
   if (m.memory_per_gpu_gib) out.push_back({*m.memory_per_gpu_gib * 0x1p30, kind});
   if (m.memory_allocated_gib) out.push_back({*m.memory_allocated_gib * 0x1p30, MemoryKind::allocated});
   if (m.memory_allocated_bytes) out.push_back({*m.memory_allocated_bytes, MemoryKind::allocated});
@@ -220,6 +229,7 @@ void describe(const TrainingRow& row, TrainingCase& c) {
   c.attention = attention_of(row);
   c.recomputed = recomputed_of(row);
   c.recipe = row.precision;
+  c.compiles_loss = c.stack.compiled.value_or(false) && !contains(row.source.title, "2024");
   if (row.model.moe) c.capacity_factor = row.model.moe->capacity_factor;
   if (row.model.moe && !c.capacity_factor && contains(lower(row.notes), "token drop")) c.capacity_factor = 1;
 }
@@ -271,7 +281,11 @@ void use_measured(const TrainingRow& row, TrainingCase& c, Assumptions& assumed)
   c.assumed.insert(c.assumed.end(), assumed.sentences.begin(), assumed.sentences.end());
   c.input_assumed = assumed.weighty;
   Clock(row, c).read();
-  c.memory = measured_memory(row.measured);
+  c.memory = measured_memory(row, c.stack);
+  for (MeasuredMemory& m : c.memory) {
+    m.devices = devices_observed(row);
+    m.stated = !contains(lower(row.measured.memory_kind), "not stated");
+  }
 }
 
 }  // namespace

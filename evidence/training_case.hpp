@@ -22,6 +22,8 @@ enum class MemoryKind {
 struct MeasuredMemory {
   double bytes = 0;  ///< of the fullest device
   MemoryKind kind = MemoryKind::peak;
+  bool stated = true;  ///< what was read is said, not guessed
+  Count devices = 0;   ///< it is the fullest of the first so many; 0: of all
 };
 
 struct TrainingCase {
@@ -33,6 +35,7 @@ struct TrainingCase {
   AttentionSaid attention;
   Recomputed recomputed;
   std::string recipe;                     ///< the row's precision in its words: what `plan.precision` cannot tell apart
+  bool compiles_loss = false;             ///< with the model: torchtitan does so since 2025
   std::optional<double> capacity_factor;  ///< of experts: tokens beyond it are dropped, places below it padded
 
   std::optional<Seconds> step;  ///< measured time of one optimizer step

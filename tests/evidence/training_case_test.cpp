@@ -250,7 +250,7 @@ TEST_CASE("measured memory says which memory it is", "[training-case]") {
   CHECK((c.memory[1].bytes == 66.55 * 0x1p30 && c.memory[1].kind == MemoryKind::allocated));
   const TrainingCase bloom = case_called("bloom-181B-L72-h14336-a64-tp8-pp12-dp4-mbs2-gbs2048-02-21");
   REQUIRE(bloom.memory.size() == 1);
-  CHECK((bloom.memory[0].bytes == 37e9 && bloom.memory[0].kind == MemoryKind::process));
+  CHECK((bloom.memory[0].bytes == 37 * 0x1p30 && bloom.memory[0].kind == MemoryKind::process));
 }
 
 TEST_CASE("what cannot be expressed is skipped with the reason", "[training-case]") {

@@ -1,0 +1,138 @@
+#include "evidence/memory_fit.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "evidence/process_memory.hpp"
+#include "evidence/training_case.hpp"
+
+namespace llmcalc {
+
+namespace {
+
+using Rows = std::vector<MemoryFitRow>;
+
+double log_error(const MemoryFitRow& r, const MemoryParameters& p) {
+  return std::fabs(std::log(predicted_bytes(r, p) / r.measured));
+}
+
+/// The mean over families of the mean over rows.
+double mean_error(const Rows& rows, const MemoryParameters& p) {
+  std::map<std::string_view, std::pair<double, double>> families;
+  for (const MemoryFitRow& r : rows) {
+    auto& [sum, n] = families[r.family];
+    sum += log_error(r, p);
+    n += 1;
+  }
+  double all = 0;
+  for (const auto& [family, sum] : families) all += sum.first / sum.second;
+  return all / static_cast<double>(families.size());
+}
+
+template <typename Keep>
+Rows chosen(const Rows& rows, const Keep& keep) {
+  Rows out;
+  std::copy_if(rows.begin(), rows.end(), std::back_inserter(out), keep);
+  return out;
+}
+
+constexpr int share_steps = 60, process_steps = 16;
+constexpr double share_step = 0.005, least_process = 1e9, process_step = 0.25e9;
+
+/// The better of two, the first where they are as good.
+class LeastError {
+ public:
+  explicit LeastError(const Rows& rows) : rows_(rows) {}
+  void see(const MemoryParameters& p) {
+    const double e = mean_error(rows_, p);
+    if (seen_ && e >= error_) return;
+    seen_ = true;
+    error_ = e;
+    best_ = p;
+  }
+  const MemoryParameters& best() const { return best_; }
+
+ private:
+  const Rows& rows_;
+  MemoryParameters best_;
+  double error_ = 0;
+  bool seen_ = false;
+};
+
+double fit_reserved(const Rows& rows) {
+  LeastError least(rows);
+  for (int i = 0; i <= share_steps; ++i) least.see({.reserved = i * share_step});
+  return least.best().reserved;
+}
+
+MemoryParameters fit_process(const Rows& rows) {
+  LeastError least(rows);
+  for (int i = 0; i <= share_steps; ++i)
+    for (int k = 0; k <= process_steps; ++k)
+      least.see({.fragmented = i * share_step, .process = least_process + k * process_step});
+  return least.best();
+}
+
+double weighted_quantile(const std::map<std::string, std::vector<double>>& errors, double q) {
+  std::vector<std::pair<double, double>> weighted;
+  for (const auto& [family, all] : errors)
+    for (const double e : all) weighted.emplace_back(e, 1 / static_cast<double>(all.size()));
+  std::sort(weighted.begin(), weighted.end());
+  double seen = 0;
+  for (const auto& [error, weight] : weighted)
+    if ((seen += weight) >= q * static_cast<double>(errors.size())) return error;
+  return weighted.back().first;
+}
+
+}  // namespace
+
+double predicted_bytes(const MemoryFitRow& r, const MemoryParameters& p) {
+  if (r.process) return r.bytes * (1 + p.fragmented) + p.process;
+  return r.reserved ? r.bytes * (1 + p.reserved) : r.bytes;
+}
+
+Rows memory_fit_rows(const std::vector<TrainingRow>& rows, const Devices& devices) {
+  Rows out;
+  for (const TrainingRow& row : rows) {
+    const TrainingCase c = training_case(row, devices);
+    if (!c.skip.empty()) continue;
+    for (const MeasuredMemory& m : c.memory)
+      out.push_back({.family = row.family,
+                     .reserved = m.kind == MemoryKind::reserved,
+                     .process = m.kind == MemoryKind::process,
+                     .stated = m.stated,
+                     .bytes = static_cast<double>(total(process_memory(c, m, {})).value),
+                     .measured = m.bytes});
+  }
+  return out;
+}
+
+MemoryParameters fit_memory(const Rows& rows) {
+  MemoryParameters p;
+  if (const Rows process = chosen(rows, [](const MemoryFitRow& r) { return r.process && r.stated; }); !process.empty())
+    p = fit_process(process);
+  if (const Rows reserved = chosen(rows, [](const MemoryFitRow& r) { return r.reserved && r.stated; });
+      !reserved.empty())
+    p.reserved = fit_reserved(reserved);
+  return p;
+}
+
+MemoryEstimate fitted_memory(const Rows& rows) {
+  MemoryEstimate e{.parameters = fit_memory(rows)};
+  std::map<std::string, MemoryParameters> without;
+  for (const MemoryFitRow& r : rows)
+    if (!without.contains(r.family))
+      without[r.family] = fit_memory(chosen(rows, [&](const MemoryFitRow& o) { return o.family != r.family; }));
+  for (const auto& c : choices<MemoryClass>) {
+    std::map<std::string, std::vector<double>> errors;
+    for (const MemoryFitRow& r : rows)
+      if (r.process == (c.value == MemoryClass::process)) errors[r.family].push_back(log_error(r, without[r.family]));
+    if (errors.empty()) continue;
+    e.intervals[static_cast<std::size_t>(c.value)] = {std::exp(weighted_quantile(errors, 0.9)),
+                                                      static_cast<Count>(errors.size())};
+  }
+  return e;
+}
+
+}  // namespace llmcalc
