@@ -7,8 +7,8 @@
 
 namespace llmcalc {
 
-/// How the pull towards the defaults was chosen: of 0.3, 1, 3 and 10 the one whose left-out families are predicted
-/// best.
+/// The pull towards the defaults, chosen by left-out families among 0.1, 0.3, 1, 3 and 10. Their medians are alike up
+/// to 1 (7.8 to 8.4 %) and worse above; of those up to 1, the strongest pull predicts what is furthest off best.
 inline constexpr double chosen_ridge = 1;
 
 /// Fits to all rows of a file of training.

@@ -69,7 +69,7 @@ void use_states(const TrainingRow& row, const Stack& stack, Plan& plan) {
   }
   const bool said_wide = contains(text, "fp32 gradient") || contains(text, "accumulated in fp32");
   const bool said_narrow = contains(text, "accumulated in fp16") || contains(notes, "bf16 gradient reduction");
-  const bool megatron_half = stack.name.starts_with("megatron") && plan.precision == dtypes::fp16;
+  const bool megatron_half = stack.name.starts_with("megatron") && contains(text, "fp16");
   if (!said_wide && (pure || said_narrow || megatron_half)) plan.gradient_bytes = 2;
   const std::string optimizer = lower(row.optimizer) + (contains(notes, "8-bit adam") ? "8bit" : "");
   for (const auto& [word, which] : {std::pair{"8bit", Optimizer::adam8bit},
@@ -227,6 +227,9 @@ std::string pipeline_flaw(const TrainingCase& c) {
 void describe(const TrainingRow& row, TrainingCase& c) {
   c.stack = stack_of(row);
   c.attention = attention_of(row);
+  // Megatron-LM's own core runs unless a run asks for flash kernels (megatron/arguments.py, --use-flash-attn).
+  const bool own_core = c.stack.name == "megatron-lm" || c.stack.name == "megatron-deepspeed";
+  if (!c.attention.stated && own_core) c.attention.kernel = AttentionKernel::fused_softmax;
   c.recomputed = recomputed_of(row);
   c.recipe = row.precision;
   c.compiles_loss = c.stack.compiled.value_or(false) && !contains(row.source.title, "2024");
@@ -250,7 +253,9 @@ void use_plan(const TrainingRow& row, TrainingCase& c, Assumptions& assumed) {
 void note_what_is_unstated(const TrainingRow& row, const TrainingCase& c, Assumptions& assumed) {
   if (!c.recomputed.assumed.empty()) assumed.weigh(c.recomputed.assumed);
   if (!c.stack.named) assumed.weigh(fmt::format("{}, from the layout: the row names no software", c.stack.name));
-  if (!c.attention.stated) assumed.note("a flash kernel for attention, which the row does not state");
+  if (!c.attention.stated)
+    assumed.note(stores_scores(c.attention.kernel) ? "Megatron-LM's own attention, for the row states no kernel"
+                                                   : "a flash kernel for attention, which the row does not state");
   if (contains(lower(row.notes), "assumed")) assumed.weigh("as the row itself says: " + row.notes);
 }
 

@@ -51,7 +51,7 @@ constexpr Read reads[] = {
     {"titan-8b-8-fsdp-compile-fp8", "h100-sxm-96gb-hbm2e", "torchtitan", 32, 4096, 1, 1, 1, 8, Zero::weights, f1b1, 2,
      16, 8192, Recompute::none, AttentionImpl::flash, "fp8", false},
     {"zerobubble-6.2b-m24-zb-2p", "a100-sxm-80gb", "megatron-lm", 30, 4096, 1, 8, 1, 1, Zero::none, Schedule::zb_2p, 3,
-     72, 1024, Recompute::none, AttentionImpl::flash, "bf16", false},
+     72, 1024, Recompute::none, AttentionImpl::naive, "bf16", false},
     {"mlperf31-azure_nvidia-gpt3-nd_h100_v5_n1344_pytorch", "h100-sxm-80gb", "nemo", 96, 12288, 4, 8, 12, 336,
      Zero::optimizer, Schedule::interleaved, 1, 2688, 2048, Recompute::none, AttentionImpl::flash, "fp8", false},
     {"dgxc2502-gpt3-175b-h100-bf16-128", "h100-sxm-80gb", "nemo", 96, 12288, 4, 8, 12, 4, Zero::optimizer,
