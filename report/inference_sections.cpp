@@ -78,6 +78,12 @@ Section end_to_end_section(const Request& r, const InferEstimate& e) {
   s.add("tokens_per_s", "throughput", real(p.batch * p.generate) / e.estimate.total.value, Unit::tokens_per_second);
   s.add("words_per_s", "words per second", words_of_tokens(real(p.generate) / e.estimate.total.value), Unit::none,
         "per sequence; a word is 1.3 tokens");
+  if (const std::optional<double> price = price_of(r)) {
+    const double all = cost(device_hours(devices(r.layout), e.estimate.total), *price);
+    s.add("usd_per_1m_tokens", "a million tokens", 1e6 * all / real(p.batch * p.generate), Unit::dollars,
+          fmt::format("generated ones, prompts included{}; {:g} USD per GPU-hour",
+                      e.estimated ? "" : "; at least, as the time is a bound", *price));
+  }
   return s;
 }
 

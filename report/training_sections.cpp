@@ -310,7 +310,11 @@ class RunTable {
     time_ = training_time(real(*run_.tokens), rate_);
     hours_ = device_hours(gpus_, time_);
     const std::string how = run_.mfu ? fmt::format("at {:g} % MFU", 100 * *run_.mfu) : "";
-    s_.add("days", "time", days(time_), Unit::days, marked(how));
+    const std::optional<double> factor = interval_factor();
+    const double all = days(time_);
+    s_.add("days", "time", all, Unit::days,
+           marked(factor ? interval_text(all / *factor, all * *factor, Unit::days) : how));
+    if (factor) add_ends("days", all, Unit::days, *factor);
     s_.add("gpu_hours", "GPU-hours", hours_, Unit::hours, marked(how));
   }
 
@@ -356,6 +360,18 @@ class RunTable {
     const char* whose = run_.price ? "" : ", the preset's first";
     s_.add("cost_usd", "cost", cost(hours_, *price), Unit::dollars,
            marked(fmt::format("{} USD per GPU-hour{}", *price, whose)));
+    if (const auto factor = interval_factor()) add_ends("cost_usd", cost(hours_, *price), Unit::dollars, *factor);
+  }
+
+  /// The interval of the step's time, where the run's follows from it.
+  std::optional<double> interval_factor() const {
+    const auto interval = interval_of(r_);
+    if (!interval || run_.measured_tokens_per_s || run_.mfu) return std::nullopt;
+    return interval->factor;
+  }
+  void add_ends(const std::string& key, double value, Unit unit, double factor) {
+    s_.add(key + "_low", "", value / factor, unit);
+    s_.add(key + "_high", "", value * factor, unit);
   }
 
   const Request& r_;

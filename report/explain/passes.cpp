@@ -1,6 +1,7 @@
 #include "calc/textbook/flops.hpp"
 #include "report/explain/clockwork.hpp"
 #include "report/explain/definition.hpp"
+#include "report/sections.hpp"
 
 namespace llmcalc::explain {
 namespace {
@@ -137,6 +138,17 @@ constexpr Definition pass_table[] = {
     {"end_to_end.total_s", "time of the whole generation", "s",
      [](S s) { return generation_time(s, &PassEstimate::estimate, &BothSeconds::estimate); },
      "prefill, then a decode step per further token at the context it has then", "Goon §7"},
+    {"end_to_end.usd_per_1m_tokens", "cost of a million generated tokens", "USD",
+     [](S s) -> Formula {
+       return {"price_h*n_g*t_all/3600*1000000/(n_s*n_t)",
+               {{"price_h", "price of a GPU-hour, USD", number_text(price_of(s.request()).value_or(0))},
+                {"n_g", "GPUs", number_text(devices(s.layout()))},
+                as_symbol(s, "t_all", "time of the whole generation, s", "end_to_end.total_s"),
+                {"n_s", "sequences", number_text(s.plan().batch)},
+                {"n_t", "tokens that each generates", number_text(s.plan().generate)}}};
+     },
+     "prompts are paid for by what is generated; at least, where the time is a bound", "the hardware file",
+     "hardware with a price"},
     {"end_to_end.bound_ttft_s", "time to the first token at full efficiency", "s",
      [](S s) { return pass_time(s, prefill_pass(s.plan()), true); }, "the prefill", "Pope 2022 (arXiv:2211.05102)"},
     {"end_to_end.bound_total_s", "time of the whole generation at full efficiency", "s",

@@ -5,6 +5,7 @@
 #include "calc/textbook/weights.hpp"
 #include "report/explain/clockwork.hpp"
 #include "report/explain/definition.hpp"
+#include "report/software.hpp"
 
 namespace llmcalc::explain {
 namespace {
@@ -41,6 +42,18 @@ Formula with_failures(S s, std::string text) {
 }
 Formula utilisation(S s, const char* flops) { return {std::string(flops) + "*r/(gpus*pi)", measured(s)}; }
 
+/// An end of the interval of the estimate, of what follows from its time.
+Formula end_of_interval(S s, const char* expression, const char* path) {
+  const auto interval = interval_of(s.request());
+  return {expression,
+          {as_symbol(s, "x", "the estimate", path),
+           {"w", "a measurement lies within this factor of its estimate in 9 of 10 cases",
+            number_text(interval ? interval->factor : 1)}}};
+}
+constexpr std::string_view as_the_step = "as the step's time";
+constexpr std::string_view by_leaving_out = "llmcalc accuracy training --leave-out";
+constexpr std::string_view with_tokens = "--tokens D, and an estimate with a known interval";
+
 constexpr std::string_view tokens = "--tokens D";
 constexpr std::string_view failing = "--tokens D, --mtbf H and --checkpoint-bandwidth B/S";
 constexpr std::string_view throughput = "--measured-tokens-per-s X";
@@ -66,6 +79,14 @@ constexpr Definition run_table[] = {
        return {ratio("D_run", rate(s)) + "/86400", measured(s)};
      },
      "at the measured or the predicted throughput", "Goon (3.4)", tokens},
+    {"run.days_low", "the fewest days of 9 in 10 cases", "days",
+     [](S s) { return end_of_interval(s, "x/w", "run.days"); }, as_the_step, by_leaving_out, with_tokens},
+    {"run.days_high", "the most days of 9 in 10 cases", "days",
+     [](S s) { return end_of_interval(s, "x*w", "run.days"); }, as_the_step, by_leaving_out, with_tokens},
+    {"run.cost_usd_low", "the least cost of 9 in 10 cases", "USD",
+     [](S s) { return end_of_interval(s, "x/w", "run.cost_usd"); }, as_the_step, by_leaving_out, with_tokens},
+    {"run.cost_usd_high", "the highest cost of 9 in 10 cases", "USD",
+     [](S s) { return end_of_interval(s, "x*w", "run.cost_usd"); }, as_the_step, by_leaving_out, with_tokens},
     {"run.gpu_hours", "GPU-hours", "h",
      [](S s) -> Formula {
        return {ratio("gpus*D_run", rate(s)) + "/3600", measured(s)};
