@@ -16,6 +16,8 @@ struct Said {
   std::string_view word;
   T meaning;
 };
+template <typename T>
+Said(const char*, T) -> Said<T>;
 constexpr std::array fusion_words{Said{"megatron", Fusion::megatron}, Said{"tuned", Fusion::tuned},
                                   Said{"compiled", Fusion::compiled}, Said{"eager", Fusion::eager},
                                   Said{"unfused", Fusion::unfused},   Said{"native", Fusion::native}};

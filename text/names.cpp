@@ -135,7 +135,8 @@ std::vector<std::string> nearest(std::string_view name, const std::vector<std::s
                          candidate);
   std::sort(found.begin(), found.end());
   std::vector<std::string> out;
-  for (auto& [near, other_family, whole, candidate] : found) {
+  for (auto& match : found) {
+    std::string& candidate = std::get<std::string>(match);
     const auto same = [&](const std::string& said) { return spelling(said) == spelling(candidate); };
     if (out.size() < most && std::none_of(out.begin(), out.end(), same)) out.push_back(std::move(candidate));
   }

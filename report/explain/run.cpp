@@ -5,6 +5,7 @@
 #include "calc/textbook/weights.hpp"
 #include "report/explain/clockwork.hpp"
 #include "report/explain/definition.hpp"
+#include "report/explain/sum.hpp"
 #include "report/software.hpp"
 
 namespace llmcalc::explain {
