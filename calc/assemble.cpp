@@ -1,7 +1,6 @@
 #include "calc/assemble.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace llmcalc {
 
@@ -86,11 +85,6 @@ Paths paths(const Exchange& e, double all, double node, Count most_nodes) {
   return {node, all / node, reached / static_cast<double>(e.routing.top_k)};
 }
 
-/// Latencies that messages to so many other ranks wait for, one after another.
-double rounds_to(double others, const LinkRates& reached) {
-  return reached.trees ? std::min(others, 2 * std::log2(others + 1) + 4) : others;
-}
-
 /// A message to every other rank, over the innermost level that joins the two.
 ExchangeTime all_to_all(const Exchange& e, const Route& route, const Cluster& cluster, Count most_nodes,
                         const LinkRates& reached) {
@@ -102,10 +96,11 @@ ExchangeTime all_to_all(const Exchange& e, const Route& route, const Cluster& cl
     const double joined = inside * static_cast<double>(route.ranks[i]), others = joined - inside;
     if (joined == inside) continue;
     const Link& link = cluster.levels[i];
-    const BytesPerSecond rate = (i > 0 ? reached.between : reached.inside) * link.bandwidth;
-    const double rounds = i > 0 ? others / p.ranks_reached : others;
-    const Seconds waits = std::max(rounds * link.latency,
-                                   rounds_to(rounds, reached) * (i > 0 ? reached.round_between : reached.round_inside));
+    const bool outer = i > 0;
+    const double all_rounds = outer ? others / p.ranks_reached : others;
+    const double rounds = reached.trees ? std::min(all_rounds, tree_rounds(all_rounds + 1)) : all_rounds;
+    const Seconds waits = std::max(all_rounds * link.latency, rounds * reached.round(outer));
+    const BytesPerSecond rate = reached.share(outer) * link.bandwidth;
     t.waits = std::max(t.waits, messages * waits);
     t.transfer = std::max(t.transfer, (i > 0 ? p.between : p.inside) * (others / all) * (e.bytes / rate));
     inside = joined;

@@ -17,7 +17,7 @@ struct Link {
   bool reduces = false;  ///< its switches sum what ranks send, and send the sum to all of them
 };
 
-/// What collectives reach on links. Every default is that of an ideal link.
+/// Rates that collectives reach on links, in place of the datasheet's. The defaults are those of an ideal link.
 struct LinkRates {
   double inside = 1, between = 1;  ///< achieved share of the bandwidth: on the innermost level, and on the others
   Seconds round_inside{}, round_between{};  ///< of one round; what the link itself states, where that is longer
@@ -25,6 +25,9 @@ struct LinkRates {
   /// Whether short messages travel over trees between nodes: no collective of n ranks then waits longer than for 2
   /// log2(n) + 4 rounds in each of its passes.
   bool trees = false;
+  /// Share of the bandwidth and time of a round on the innermost level, or on an outer one.
+  constexpr double share(bool outer) const { return outer ? between : inside; }
+  constexpr Seconds round(bool outer) const { return outer ? round_between : round_inside; }
   constexpr bool operator==(const LinkRates&) const = default;
 };
 

@@ -53,23 +53,18 @@ void add_backward(Exchanges& all, const Collective& c, const Pricing& p) {
   if (c.regather) all.add(exchange(c, c.forward, p));
 }
 
-namespace {
-/// Rounds that a collective waits for where trees carry short messages: NCCL takes for each message the faster of a
-/// ring and a tree, whose depth is logarithmic (NCCL 2.4, double binary trees between nodes).
-double rounds_of_trees(CollectiveOp op, Count ranks) {
-  const double passes = op == CollectiveOp::all_reduce ? 2 : 1;
-  return passes * (2 * std::log2(static_cast<double>(ranks)) + 4);
-}
-}  // namespace
+double tree_rounds(double ranks) { return 2 * std::log2(ranks) + 4; }
 
 ExchangeTime exchange_time(const Exchange& e, CollectiveAlgorithm algorithm, Count ranks, const Link& link,
                            const LinkRates& reached, bool outer) {
   const std::optional<CollectiveSchedule> s = collective_schedule(e.op, algorithm, ranks);
   if (!s || s->rounds == 0) return {};
   const double all = static_cast<double>(s->rounds);
-  const double rounds = outer && reached.trees ? std::min(all, rounds_of_trees(e.op, ranks)) : all;
-  const Seconds waits = std::max(all * link.latency, rounds * (outer ? reached.round_between : reached.round_inside));
-  const BytesPerSecond rate = (outer ? reached.between : reached.inside) * link.bandwidth;
+  const double passes = e.op == CollectiveOp::all_reduce ? 2 : 1;
+  const double most = passes * tree_rounds(static_cast<double>(ranks));
+  const double rounds = outer && reached.trees ? std::min(all, most) : all;
+  const Seconds waits = std::max(all * link.latency, rounds * reached.round(outer));
+  const BytesPerSecond rate = reached.share(outer) * link.bandwidth;
   return {static_cast<double>(e.messages) * waits,
           Seconds(s->load.value() * static_cast<double>(e.bytes.value) / rate.value)};
 }

@@ -55,6 +55,9 @@ struct ExchangeTime {
   }
 };
 ExchangeTime exchange_time(const Exchange& e, CollectiveAlgorithm algorithm, Count ranks, const Link& link);
+/// Rounds of one pass over n ranks where trees carry short messages, 2 log2(n) + 4: NCCL takes for each message the
+/// faster of a ring and a tree, whose depth is logarithmic (NCCL 2.4, double binary trees between nodes).
+double tree_rounds(double ranks);
 /// The same at the rates that a level of links reaches, `outer`: one outside the innermost.
 ExchangeTime exchange_time(const Exchange& e, CollectiveAlgorithm algorithm, Count ranks, const Link& link,
                            const LinkRates& reached, bool outer);

@@ -1,5 +1,5 @@
 #pragma once
-/// What a matrix product reads: its operands, quantised where its format has fewer than 16 bits.
+/// The operands that a matrix product reads, quantised where its format has fewer than 16 bits.
 ///
 /// Formats with groups scale numbers that are summed together: a group lies along the dimension of the sum, so that
 /// training quantises every operand twice, in these shapes:

@@ -1,4 +1,4 @@
-// What an optimizer holds and moves.
+// The bytes that an optimizer holds and moves.
 
 #include "calc/memory.hpp"
 

@@ -162,7 +162,7 @@ class Pricer {
     if (cache.per_token != Bytes() || cache.state != Bytes()) row.cache = cache;
   }
 
-  /// What Muon does to the matrices of which this rank holds a part, or all.
+  /// Adds the work of Muon on the matrices that this rank holds whole or in part.
   void orthogonalize(LayerPrice& row, const Segment& s) const {
     if (plan_.optimizer != Optimizer::muon || !p_.training()) return;
     for (const Op& op : s.ops) {

@@ -101,8 +101,10 @@ class Clock {
     }
   }
 
-  /// What a device that works for `busy` waits for the host, which puts its kernels and collectives there. The two run
-  /// side by side and each has slow moments, so that both together take (busy^6 + host^6)^(1/6).
+  /// Seconds that a device, busy for `busy` seconds, waits for the host that starts its kernels and collectives. The
+  /// two run side by side, and each is sometimes the slower: both together take (busy^6 + host^6)^(1/6), seconds. The
+  /// exponent is chosen, not fitted: 1 would be a sum, infinity a maximum. Left out: what the host does beside
+  /// launches.
   Seconds waiting_for_host(const PassPrice& pass, Seconds busy) const {
     const Software& software = rates_.software;
     double collectives = 0;

@@ -44,6 +44,17 @@ double quantile(std::vector<double> values, double q) {
   return values[below] + (at - static_cast<double>(below)) * (values[above] - values[below]);
 }
 
+double quantile_of_groups(const std::map<std::string, std::vector<double>>& errors, double q) {
+  std::vector<std::pair<double, double>> weighted;
+  for (const auto& [group, all] : errors)
+    for (const double e : all) weighted.emplace_back(e, 1 / static_cast<double>(all.size()));
+  std::sort(weighted.begin(), weighted.end());
+  double seen = 0;
+  for (const auto& [error, weight] : weighted)
+    if ((seen += weight) >= q * static_cast<double>(errors.size())) return error;
+  return weighted.empty() ? 0 : weighted.back().first;
+}
+
 ErrorSummary summary(std::span<const Compared> rows) {
   std::vector<double> sizes, signs, covered;
   for (const Compared& c : rows) {

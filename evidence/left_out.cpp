@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "evidence/errors.hpp"
 #include "evidence/training_stack.hpp"
 
 namespace llmcalc {
@@ -22,18 +23,6 @@ TrainingParameters fitted_without(const std::vector<FitRow>& rows, const std::st
   for (const FitRow& r : rows)
     if (kin(r.family) != left_out) rest.push_back(r);
   return fit(rest, begin, {.ridge = chosen_ridge, .most_steps = steps_without_a_family});
-}
-
-/// The families of a class in which a measurement counts 1 over the family's rows.
-double quantile_of_families(const std::map<std::string, std::vector<double>>& errors, double q) {
-  std::vector<std::pair<double, double>> weighted;
-  for (const auto& [family, all] : errors)
-    for (const double e : all) weighted.emplace_back(e, 1 / static_cast<double>(all.size()));
-  std::sort(weighted.begin(), weighted.end());
-  double seen = 0;
-  for (const auto& [error, weight] : weighted)
-    if ((seen += weight) >= q * static_cast<double>(errors.size())) return error;
-  return weighted.empty() ? 0 : weighted.back().first;
 }
 
 }  // namespace
@@ -101,7 +90,7 @@ std::array<EstimateInterval, 3> intervals(const Accuracy& left_out) {
     std::map<std::string, std::vector<double>> errors;
     for (const PredictedRow& r : left_out.rows)
       if (r.of.kind == c.name) errors[r.of.family].push_back(std::fabs(std::log(r.predicted.value / r.measured)));
-    all[static_cast<std::size_t>(c.value)] = {std::exp(quantile_of_families(errors, 0.9)),
+    all[static_cast<std::size_t>(c.value)] = {std::exp(quantile_of_groups(errors, 0.9)),
                                               static_cast<Count>(errors.size())};
   }
   return all;

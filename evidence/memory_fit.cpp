@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "evidence/errors.hpp"
 #include "evidence/process_memory.hpp"
 #include "evidence/training_case.hpp"
 
@@ -74,17 +75,6 @@ MemoryParameters fit_process(const Rows& rows) {
   return least.best();
 }
 
-double weighted_quantile(const std::map<std::string, std::vector<double>>& errors, double q) {
-  std::vector<std::pair<double, double>> weighted;
-  for (const auto& [family, all] : errors)
-    for (const double e : all) weighted.emplace_back(e, 1 / static_cast<double>(all.size()));
-  std::sort(weighted.begin(), weighted.end());
-  double seen = 0;
-  for (const auto& [error, weight] : weighted)
-    if ((seen += weight) >= q * static_cast<double>(errors.size())) return error;
-  return weighted.back().first;
-}
-
 }  // namespace
 
 double predicted_bytes(const MemoryFitRow& r, const MemoryParameters& p) {
@@ -129,7 +119,7 @@ MemoryEstimate fitted_memory(const Rows& rows) {
     for (const MemoryFitRow& r : rows)
       if (r.process == (c.value == MemoryClass::process)) errors[r.family].push_back(log_error(r, without[r.family]));
     if (errors.empty()) continue;
-    e.intervals[static_cast<std::size_t>(c.value)] = {std::exp(weighted_quantile(errors, 0.9)),
+    e.intervals[static_cast<std::size_t>(c.value)] = {std::exp(quantile_of_groups(errors, 0.9)),
                                                       static_cast<Count>(errors.size())};
   }
   return e;

@@ -12,10 +12,13 @@
 #include "report/options.hpp"
 #include "tests/catch.hpp"
 #include "tests/cli/expression.hpp"
+#include "tests/cli/odd_models.hpp"
 
 using namespace llmcalc;
 using explain::Definition;
 using explain::Explanation;
+using test::odd_attentions;
+using test::odd_tables;
 
 namespace {
 
@@ -232,118 +235,6 @@ constexpr Way ways[] = {
 };
 
 ModelCard preset(const Builtin& b) { return load_model(std::string(b.name)); }
-
-/// A small model of a shape that no preset has.
-ModelCard odd(const char* name, void (*change)(Arch&)) {
-  Arch a;
-  a.layers = 7;
-  a.hidden = 96;
-  a.vocabulary = 1001;
-  a.context = 4096;
-  a.embedding_width = 96;
-  a.heads = 8;
-  a.kv_heads = 2;
-  a.head_dim = 12;
-  a.mlp_width = 250;
-  change(a);
-  ModelCard m;
-  m.name = m.title = name;
-  m.arch = a;
-  return m;
-}
-
-void latent(Arch& a) {
-  a.attention = AttentionKind::latent,
-  a.latent = {.q_rank = 24, .kv_rank = 16, .nope_dim = 8, .rope_dim = 4, .v_dim = 10};
-}
-
-/// Unlike tables, norms and positions.
-std::vector<ModelCard> odd_tables() {
-  return {
-      odd("table narrower than the model, post norm, no final norm",
-          [](Arch& a) {
-            a.embedding_width = 40;
-            a.norm_placement = NormPlacement::post;
-            a.final_norm = false;
-            a.tied_head = true;
-            a.position = Position::learned;
-            a.position_rows = 4098;
-            a.mlp_bias = a.qkv_bias = a.attention_out_bias = true;
-          }),
-      odd("narrow table with an embedding norm, untied head with bias",
-          [](Arch& a) {
-            a.embedding_width = 40;
-            a.embedding_norm = a.head_bias = true;
-            a.norm = NormKind::weight_free;
-          }),
-      odd("embedding norm, sandwich, full norms of q and k with bias, windows",
-          [](Arch& a) {
-            a.embedding_norm = true;
-            a.norm_placement = NormPlacement::both;
-            a.qk_norm = QkNorm::full_bias;
-            a.local = {{100}, LayerSet::every(1, 2, 7)};
-            a.mlp = MlpKind::gated;
-            a.attention_sinks = true;
-          }),
-  };
-}
-
-/// Unlike kinds of attention, and experts.
-std::vector<ModelCard> odd_attentions() {
-  return {
-      odd("every layer windowed, output norms, per-head norms with bias",
-          [](Arch& a) {
-            a.norm_placement = NormPlacement::output;
-            a.qk_norm = QkNorm::per_head_bias;
-            a.norm = NormKind::rms_norm;
-            a.local = {{64}, LayerSet::all(7)};
-            a.mlp = MlpKind::gated;
-            a.activation = Activation::xielu;
-          }),
-      odd("chunks in some layers",
-          [](Arch& a) {
-            a.local = {{100, true}, LayerSet::every(0, 2, 7)};
-            a.mlp = MlpKind::gated;
-            a.norm = NormKind::rms_norm;
-          }),
-      odd("linear attention but for one layer, experts in some",
-          [](Arch& a) {
-            a.linear_layers = LayerSet::every(1, 1, 7);
-            a.mlp = MlpKind::gated;
-            a.norm = NormKind::rms_norm;
-            a.moe.experts = 10;
-            a.moe.top_k = 3;
-            a.moe.width = 50;
-            a.moe.shared_experts = 3;
-            a.moe.shared_width = 20;
-            a.moe.shared_gate = a.moe.router_bias = a.moe.expert_bias = true;
-            a.moe.layers = LayerSet::every(2, 2, 7);
-          }),
-      odd("linear attention alone",
-          [](Arch& a) {
-            a.linear_layers = LayerSet::all(7);
-            a.activation = Activation::xielu;
-          }),
-      odd("latent attention with windows in a parallel block of two norms",
-          [](Arch& a) {
-            latent(a);
-            a.block = BlockKind::parallel;
-            a.local = {{333}, LayerSet::every(0, 3, 7)};
-            a.qkv_bias = a.attention_out_bias = true;
-          }),
-      odd("latent attention with direct queries, experts everywhere",
-          [](Arch& a) {
-            latent(a);
-            a.latent.q_rank = 0;
-            a.block = BlockKind::parallel;
-            a.norms_per_layer = 1;
-            a.moe.experts = a.moe.top_k = 6;
-            a.moe.width = 33;
-            a.moe.layers = LayerSet::all(7);
-            a.mlp_width = 0;
-          }),
-  };
-}
 
 /// Each component in a format of its own, as checkpoints mix them.
 ModelCard mixed(ModelCard m) {
