@@ -94,10 +94,12 @@ class Clock {
       s = slowed_ * s;
       std::swap(s.compute, s.memory);
     }
-    if (!full_) s[Part::host] += waiting_for_host(pass, s.total());
+    const Seconds waiting = full_ ? Seconds() : waiting_for_host(pass, s.total());
+    s[Part::host] += waiting;
     for (const Exchange& e : pass.exchanges) {
       const bool ring = passes_round(e);
-      s[part_of(e.group)] += ring ? exposed(e, s[Part::attention], backward) : (1 - rates_.hidden_inside) * seconds(e);
+      s[part_of(e.group)] +=
+          ring ? exposed(e, s[Part::attention], waiting, backward) : (1 - rates_.hidden_inside) * seconds(e);
     }
   }
 
@@ -118,8 +120,10 @@ class Clock {
   }
 
   /// Exposed seconds of a ring's messages, which overlap attention's core.
-  Seconds exposed(const Exchange& e, Seconds core, bool backward) {
-    const RingTime t = ring_time(e, seconds(e), core, ranks(layout_, Group::context), backward);
+  /// They run on while the device waits for the host.
+  Seconds exposed(const Exchange& e, Seconds core, Seconds waiting, bool backward) {
+    RingTime t = ring_time(e, seconds(e), core, ranks(layout_, Group::context), backward);
+    t.core += waiting;
     return t.exposed(rates_.hidden_beside, rates_.hidden_inside);
   }
 

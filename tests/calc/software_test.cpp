@@ -78,6 +78,30 @@ TEST_CASE("No software makes a step faster than its bound", "[software]") {
   }
 }
 
+TEST_CASE("No faster device and no faster link makes an estimate slower", "[software]") {
+  Cases cases(64);
+  int tried = 0;
+  for (int i = 0; i < 1500; ++i) {
+    const ClusterCase c = any_case(cases);
+    if (ranks(c.layout, Group::pipeline) > 1) continue;  // layers move between stages
+    ++tried;
+    INFO(i << ": " << text_of(c.layout));
+    const double now = run(c).estimate.total().value;
+    const auto not_slower = [&](const auto& change) {
+      ClusterCase faster = c;
+      change(faster.cluster);
+      return run(faster).estimate.total().value <= (1 + 1e-12) * now;
+    };
+    REQUIRE(not_slower([](Cluster& f) { f.device.bandwidth = 2 * f.device.bandwidth; }));
+    REQUIRE(not_slower([](Cluster& f) {
+      for (FlopsPerSecond& peak : f.device.peaks) peak = 2 * peak;
+    }));
+    for (std::size_t level = 0; level < c.cluster.levels.size(); ++level)
+      REQUIRE(not_slower([&](Cluster& f) { f.levels[level].bandwidth = 2 * f.levels[level].bandwidth; }));
+  }
+  CHECK(tried > 200);
+}
+
 TEST_CASE("An estimate as tasks in time ends when the sum of its parts says", "[software][events]") {
   Cases cases(62);
   for (int i = 0; i < 500; ++i) {
