@@ -16,7 +16,7 @@ function(installed_libraries set)
 endfunction()
 
 # The engine: include <calc/train.hpp>, link llmcalc::calc. It needs nothing besides the standard library.
-installed_libraries(calc calc search)
+installed_libraries(calc calc search serve)
 # What reads models and hardware and writes reports: <presets/load.hpp>, <report/question.hpp>; needs fmt and nlohmann/json.
 if(TARGET llmcalc_report)
   installed_libraries(edge text presets evidence report)

@@ -82,7 +82,7 @@ class Predictor {
 
   void add_step(const TrainingRow& row, const TrainingCase& c) {
     if (!c.step) return skip(row.id, c.no_step);
-    PredictedRow r{.id = row.id, .of = subject_of(row, c), .quantity = "step_time_s"};
+    PredictedRow r{.id = row.id, .of = subject_of(row, c), .quantity = std::string(step_quantity)};
     r.predicted = predicted_step(c);
     r.bound = bound_of_step(c);
     r.measured = c.step->value;
@@ -109,6 +109,7 @@ class Predictor {
     if (!predicted) return skip(row.id, fmt::format("{}: nothing predicts it", f.key));
     PredictedRow r{.id = row.id, .of = subject_of(row, c, f), .quantity = f.key};
     r.predicted = divided(*predicted, f.unit);
+    if (const auto bound = bound_of_figure(c, f)) r.bound = *bound / f.unit;
     r.measured = f.value / f.unit;
     r.repeats = f.repeats;
     r.doubt = f.doubt;

@@ -11,41 +11,40 @@ namespace {
 struct EngineWord {
   const char* word;
   const char* name;
-  EngineClass kind;
 };
 
 // The first word that occurs.
 constexpr EngineWord engine_words[] = {
-    {"triton + fastertransformer", "fastertransformer", EngineClass::compiled},
-    {"torchao", "torchao", EngineClass::compiled},
-    {"gpt-fast", "gpt-fast", EngineClass::compiled},
-    {"neuronx", "transformers-neuronx", EngineClass::graphs},
-    {"neuron", "transformers-neuronx", EngineClass::graphs},
-    {"habana", "optimum-habana", EngineClass::graphs},
-    {"nim", "tensorrt-llm", EngineClass::graphs},
-    {"tensorrt-llm", "tensorrt-llm", EngineClass::graphs},
-    {"trt-llm", "tensorrt-llm", EngineClass::graphs},
-    {"vllm", "vllm", EngineClass::graphs},
-    {"sglang", "sglang", EngineClass::graphs},
-    {"lmdeploy", "lmdeploy", EngineClass::graphs},
-    {"qserve", "qserve", EngineClass::compiled},
-    {"fastertransformer", "fastertransformer", EngineClass::compiled},
-    {"deepspeed", "deepspeed", EngineClass::compiled},
-    {"llama.cpp", "llama.cpp", EngineClass::kernels},
-    {"ollama", "llama.cpp", EngineClass::kernels},
-    {"exllamav2", "exllamav2", EngineClass::compiled},
-    {"exllama", "exllama", EngineClass::compiled},
-    {"autoawq", "autoawq", EngineClass::compiled},
-    {"tinychat", "tinychat", EngineClass::compiled},
-    {"mlc", "mlc-llm", EngineClass::compiled},
-    {"mlx", "mlx-lm", EngineClass::kernels},
-    {"calm", "calm", EngineClass::persistent},
-    {"jax", "jax", EngineClass::graphs},
-    {"jetstream", "jax", EngineClass::graphs},
-    {"text generation inference", "tgi", EngineClass::graphs},
-    {"tgi", "tgi", EngineClass::graphs},
-    {"transformers", "transformers", EngineClass::kernels},
-    {"pytorch", "pytorch", EngineClass::kernels},
+    {"triton + fastertransformer", "fastertransformer"},
+    {"torchao", "torchao"},
+    {"gpt-fast", "gpt-fast"},
+    {"neuronx", "transformers-neuronx"},
+    {"neuron", "transformers-neuronx"},
+    {"habana", "optimum-habana"},
+    {"nim", "tensorrt-llm"},
+    {"tensorrt-llm", "tensorrt-llm"},
+    {"trt-llm", "tensorrt-llm"},
+    {"vllm", "vllm"},
+    {"sglang", "sglang"},
+    {"lmdeploy", "lmdeploy"},
+    {"qserve", "qserve"},
+    {"fastertransformer", "fastertransformer"},
+    {"deepspeed", "deepspeed"},
+    {"llama.cpp", "llama.cpp"},
+    {"ollama", "llama.cpp"},
+    {"exllamav2", "exllamav2"},
+    {"exllama", "exllama"},
+    {"autoawq", "autoawq"},
+    {"tinychat", "tinychat"},
+    {"mlc", "mlc-llm"},
+    {"mlx", "mlx-lm"},
+    {"calm", "calm"},
+    {"jax", "jax"},
+    {"jetstream", "jax"},
+    {"text generation inference", "tgi"},
+    {"tgi", "tgi"},
+    {"transformers", "transformers"},
+    {"pytorch", "pytorch"},
 };
 
 std::string version_in(const std::string& text) {
@@ -58,11 +57,11 @@ std::string version_in(const std::string& text) {
 
 EngineName engine_name(const std::string& said, const std::string& notes) {
   const std::string text = lower(said.substr(0, 200)), about = lower(notes);
-  EngineName e{said, "", EngineClass::graphs, false, false};
+  EngineName e{said, "", false, false};
   for (const EngineWord& w : engine_words)
     if (const std::size_t at = text.find(w.word); at != std::string::npos) {
       // A version stands behind its engine's name: "vLLM (PyTorch 2.1)" has none.
-      e = {w.name, version_in(text.substr(at, text.find_first_of("(/", at) - at)), w.kind, true, false};
+      e = {w.name, version_in(text.substr(at, text.find_first_of("(/", at) - at)), true, false};
       break;
     }
   e.eager = about.find("enforce_eager=true") != std::string::npos;

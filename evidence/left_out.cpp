@@ -1,98 +1,115 @@
 #include "evidence/left_out.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <map>
-#include <set>
 
 #include "evidence/errors.hpp"
-#include "evidence/training_stack.hpp"
+#include "evidence/inference_fit.hpp"
+#include "evidence/training_fit.hpp"
 
 namespace llmcalc {
 
 namespace {
 
-/// Families whose runs are one another's: vTrain's two sets are of one cluster and one program.
-std::string kin(const std::string& family) { return family.starts_with("vTrain") ? "vTrain" : family; }
+/// Beginnings of families whose runs are one another's: of one cluster, one program or the same authors.
+constexpr std::array kin_families{"vTrain", "NVIDIA aiconfigurator", "TensorRT-LLM performance.md", "GLM-130B",
+                                  "Pope et al. 2022"};
+
+std::string kin(const std::string& family) {
+  for (const char* begin : kin_families)
+    if (family.starts_with(begin)) return begin;
+  return family;
+}
 
 constexpr int steps_without_a_family = 8;  // from the fit to all rows
 
-TrainingParameters fitted_without(const std::vector<FitRow>& rows, const std::string& left_out,
-                                  const TrainingParameters& begin) {
-  std::vector<FitRow> rest;
-  for (const FitRow& r : rows)
-    if (kin(r.family) != left_out) rest.push_back(r);
-  return fit(rest, begin, {.ridge = chosen_ridge, .most_steps = steps_without_a_family});
+std::vector<double> fitted_without_family(const FitSet& set, double ridge, const std::string& left_out,
+                                          std::span<const double> begin) {
+  FitOptions options{.ridge = ridge, .most_steps = steps_without_a_family};
+  for (const std::string& family : set.families) options.without.push_back(kin(family) == left_out);
+  return fit(set, begin, options);
 }
 
-}  // namespace
+std::vector<double> standard_values(const FitSet& set) {
+  std::vector<double> all;
+  for (const ParameterCard& c : set.cards) all.push_back(c.standard);
+  return all;
+}
 
-namespace {
-TrainingParameters fitted_from(const MeasurementFile& file, const TrainingParameters& begin, FitOptions options,
-                               const AccuracyWatch& watch) {
-  options.ridge = chosen_ridge;
+void watch_steps(FitOptions& options, const AccuracyWatch& watch) {
   if (watch) options.progress = [&](int step, double) { watch(step, options.most_steps); };
-  return fit(fit_rows(file.training, Devices()), begin, options);
 }
 
-/// Predicts each row by the parameters of its family.
-template <typename F>
-void replace_predictions(Accuracy& a, const MeasurementFile& file, const F& parameters_of) {
-  const Devices devices;
-  std::map<std::string_view, PredictedRow*> by_id;
-  for (PredictedRow& r : a.rows) by_id[r.id] = &r;
-  for (const TrainingRow& row : file.training) {
-    const auto found = by_id.find(row.id);
-    if (found == by_id.end()) continue;
-    PredictedRow& r = *found->second;
-    const TrainingCase c = training_case(row, devices);
-    const double before = r.predicted.value;
-    r.predicted.value = estimated_step(c, training_stack(c), parameters_of(r.of.family)).value;
-    for (std::optional<double>* end : {&r.predicted.low, &r.predicted.high})
-      if (*end) **end *= r.predicted.value / before;
-  }
+void predict_row(PredictedRow& r, double error) {
+  const double before = r.predicted.value;
+  r.predicted.value = r.measured * std::exp(error);
+  for (std::optional<double>* end : {&r.predicted.low, &r.predicted.high})
+    if (*end) **end *= r.predicted.value / before;
 }
+
+/// Rates are predicted too low where times are predicted too high: the error of the set is that of the figure.
+template <typename F>
+void replace_predictions(Accuracy& a, const FitSet& set, const F& values_of) {
+  std::map<std::string_view, std::size_t> rows;
+  for (std::size_t i = 0; i < set.keys.size(); ++i) rows[set.keys[i]] = i;
+  for (PredictedRow& r : a.rows)
+    if (const auto found = rows.find(fit_key(r.id, r.quantity)); found != rows.end())
+      predict_row(r, set.error(found->second, values_of(r.of.family)));
+}
+
 }  // namespace
 
-TrainingParameters fitted(const MeasurementFile& file, const AccuracyWatch& watch) {
-  return fitted_from(file, {}, {}, watch);
+double chosen_ridge(AccuracyKind) { return 1; }
+
+FitSet fit_set(const MeasurementFile& file, AccuracyKind kind) {
+  const Devices devices;
+  return kind == AccuracyKind::inference ? inference_fit_set(file.inference, devices)
+                                         : training_fit_set(file.training, devices);
 }
 
-TrainingParameters fitted_without(const MeasurementFile& file, const EstimatorTerm& term, const AccuracyWatch& watch) {
-  TrainingParameters begin;
-  FitOptions options;
+std::vector<double> fitted(const FitSet& set, double ridge, const AccuracyWatch& watch) {
+  FitOptions options{.ridge = ridge};
+  watch_steps(options, watch);
+  return fit(set, standard_values(set), options);
+}
+
+std::vector<double> fitted_without(const FitSet& set, double ridge, const EstimatorTerm& term,
+                                   const AccuracyWatch& watch) {
+  std::vector<double> begin = standard_values(set);
+  FitOptions options{.ridge = ridge};
   for (const auto& [parameter, value] : term.left_out) {
-    begin.values()[static_cast<std::size_t>(parameter)] = value;
+    begin[parameter] = value;
     options.fixed.push_back(parameter);
   }
-  return fitted_from(file, begin, options, watch);
+  watch_steps(options, watch);
+  return fit(set, begin, options);
 }
 
-void predict_again(Accuracy& a, const MeasurementFile& file, const TrainingParameters& p) {
-  replace_predictions(a, file, [&](const std::string&) { return p; });
+void predict_again(Accuracy& a, const FitSet& set, std::span<const double> values) {
+  replace_predictions(a, set, [&](const std::string&) { return values; });
 }
 
-void leave_out(Accuracy& a, const MeasurementFile& file, const TrainingParameters& all, const AccuracyWatch& watch) {
-  const std::vector<FitRow> rows = fit_rows(file.training, Devices());
-  std::map<std::string, TrainingParameters> without;
+void leave_out(Accuracy& a, const FitSet& set, double ridge, std::span<const double> all, const AccuracyWatch& watch) {
+  std::map<std::string, std::vector<double>> without;
   for (const PredictedRow& r : a.rows) without[kin(r.of.family)];
   Count done = 0;
-  for (auto& [family, parameters] : without) {
+  for (auto& [family, values] : without) {
     if (watch) watch(done++, static_cast<Count>(without.size()));
-    parameters = fitted_without(rows, family, all);
+    values = fitted_without_family(set, ridge, family, all);
   }
-  replace_predictions(a, file, [&](const std::string& family) { return without[kin(family)]; });
+  replace_predictions(a, set,
+                      [&](const std::string& family) { return std::span<const double>(without[kin(family)]); });
 }
 
-std::array<EstimateInterval, 3> intervals(const Accuracy& left_out) {
-  std::array<EstimateInterval, 3> all{};
-  for (const auto& c : choices<EstimateClass>) {
-    std::map<std::string, std::vector<double>> errors;
-    for (const PredictedRow& r : left_out.rows)
-      if (r.of.kind == c.name) errors[r.of.family].push_back(std::fabs(std::log(r.predicted.value / r.measured)));
-    all[static_cast<std::size_t>(c.value)] = {std::exp(quantile_of_groups(errors, 0.9)),
-                                              static_cast<Count>(errors.size())};
-  }
+std::map<std::string, EstimateInterval> intervals(const Accuracy& left_out) {
+  std::map<std::string, std::map<std::string, std::vector<double>>> errors;
+  for (const PredictedRow& r : left_out.rows)
+    if (r.counts())
+      errors[r.of.kind][r.of.family].push_back(std::fabs(std::log(r.predicted.value / r.measured)));
+  std::map<std::string, EstimateInterval> all;
+  for (const auto& [kind, families] : errors)
+    all[kind] = {std::exp(quantile_of_groups(families, 0.9)), static_cast<Count>(families.size())};
   return all;
 }
 

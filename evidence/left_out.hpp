@@ -2,32 +2,40 @@
 /// Predictions of families of measurements by parameters that were fitted without them: how far an estimate is from
 /// runs that it has not seen.
 
+#include <map>
+#include <string>
+#include <vector>
+
 #include "evidence/accuracy.hpp"
-#include "evidence/training_fit.hpp"
+#include "evidence/estimator_terms.hpp"
+#include "evidence/parameter_fit.hpp"
 
 namespace llmcalc {
 
-/// The pull towards the defaults, chosen by left-out families among 0.1, 0.3, 1, 3 and 10. Their medians are alike up
-/// to 1 (7.8 to 8.4 %) and worse above; of those up to 1, the strongest pull predicts what is furthest off best.
-inline constexpr double chosen_ridge = 1;
+/// The pull towards the defaults, chosen by left-out families among 0.1, 0.3, 1, 3 and 10. In training their medians
+/// are alike up to 1 (7.8 to 8.4 %) and worse above; of those up to 1, the strongest pull predicts what is furthest off
+/// best.
+double chosen_ridge(AccuracyKind kind);
 
-/// Fits to all rows of a file of training.
-TrainingParameters fitted(const MeasurementFile& file, const AccuracyWatch& watch = {});
+/// What an estimator is fitted to: the rows of a file. Precondition: training or inference.
+FitSet fit_set(const MeasurementFile& file, AccuracyKind kind);
 
+/// Values of the parameters that are fitted to all rows, from the defaults.
+std::vector<double> fitted(const FitSet& set, double ridge, const AccuracyWatch& watch = {});
 /// The same without a term of the estimator.
-TrainingParameters fitted_without(const MeasurementFile& file, const EstimatorTerm& term,
-                                  const AccuracyWatch& watch = {});
+std::vector<double> fitted_without(const FitSet& set, double ridge, const EstimatorTerm& term,
+                                   const AccuracyWatch& watch = {});
 
-/// Replaces the predictions of an Accuracy of training by those of other parameters.
-void predict_again(Accuracy& a, const MeasurementFile& file, const TrainingParameters& p);
+/// Replaces the predictions of the rows of a set by those of other values.
+void predict_again(Accuracy& a, const FitSet& set, std::span<const double> values);
 
-/// Replaces the predictions of an Accuracy of training: each family's by those of parameters that were fitted to all
-/// others, beginning with `all`. Families that share machines, model code and authors are left out together.
-void leave_out(Accuracy& a, const MeasurementFile& file, const TrainingParameters& all,
+/// Replaces the predictions of the rows of a set: each family's by those of values that were fitted to all others,
+/// beginning with `all`. Families that share machines, code and authors are left out together.
+void leave_out(Accuracy& a, const FitSet& set, double ridge, std::span<const double> all,
                const AccuracyWatch& watch = {});
 
-/// The intervals of the classes, from left-out predictions: within `factor` are 90 of 100 measurements, each family of
-/// a class counting the same.
-std::array<EstimateInterval, 3> intervals(const Accuracy& left_out);
+/// The intervals of the classes of rows (RowSubject::kind), from left-out predictions: within `factor` are 90 of 100
+/// measurements, each family of a class counting the same. Rows that do not count are passed over.
+std::map<std::string, EstimateInterval> intervals(const Accuracy& left_out);
 
 }  // namespace llmcalc

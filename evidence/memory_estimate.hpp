@@ -5,7 +5,7 @@
 #include <string>
 
 #include "calc/choice.hpp"
-#include "presets/estimator.hpp"
+#include "presets/training_estimator.hpp"
 
 namespace llmcalc {
 

@@ -23,8 +23,10 @@ Prediction predicted_step(const TrainingCase& c);
 double bound_of_step(const TrainingCase& c);
 /// The bytes that a process holds, as that kind of memory counts them, and their interval.
 Prediction predicted_memory(const ProcessMemory& held, MemoryKind kind);
-/// A figure of inference, rates over all devices: for now the bound of one static batch. Nothing where the engine has
-/// no such quantity.
+/// A figure of inference, rates over all devices: of times and rates the estimate under the row's engine, and its
+/// interval. Nothing where the engine has no such quantity.
 std::optional<Prediction> predicted_figure(const InferenceCase& c, const Figure& figure);
+/// The same at the datasheet's rates; nothing where the figure is no time or rate.
+std::optional<double> bound_of_figure(const InferenceCase& c, const Figure& figure);
 
 }  // namespace llmcalc

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "evidence/inference_stack.hpp"
 #include "evidence/training_stack.hpp"
 
 namespace llmcalc {
@@ -52,33 +53,9 @@ std::string repeated(const Recomputed& r) {
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
-/// Figures whose errors are alike.
-std::string class_of(FigureKind q) {
-  switch (q) {
-    case FigureKind::time_per_token:
-    case FigureKind::decode_step:
-    case FigureKind::decode_time:
-    case FigureKind::decode_rate:
-    case FigureKind::decode_rate_first:
-    case FigureKind::decode_rate_last:
-    case FigureKind::bandwidth:
-      return "decode";
-    case FigureKind::first_token:
-      return "first token";
-    case FigureKind::prefill_time:
-    case FigureKind::prefill_rate:
-      return "prefill";
-    case FigureKind::whole_time:
-    case FigureKind::output_rate:
-    case FigureKind::total_rate:
-    case FigureKind::peak_output_rate:
-      return "whole batch";
-    case FigureKind::layer_time:
-    case FigureKind::utilization:
-      return "part of a pass";
-    default:
-      return "memory";
-  }
+std::string class_of(const InferenceCase& c, FigureKind quantity) {
+  if (const auto kind = inference_class(c, quantity)) return std::string(name(*kind));
+  return quantity == FigureKind::layer_time || quantity == FigureKind::utilization ? "part of a pass" : "memory";
 }
 
 std::string_view spoken(BatchKind k) {
@@ -109,8 +86,11 @@ DType weights_of_blocks(const InferenceCase& c) {
 
 }  // namespace
 
+std::string family_of(const TrainingRow& row) { return or_not_stated(row.family); }
+std::string family_of(const InferenceRow& row) { return or_not_stated(row.source.title); }
+
 RowSubject subject_of(const TrainingRow& row, const TrainingCase& c) {
-  return {.family = or_not_stated(row.family),
+  return {.family = family_of(row),
           .model = shown_name(row.model.name, c.arch),
           .gpu = c.on.hardware.name,
           .gpus = row.hardware.count,
@@ -124,7 +104,7 @@ RowSubject subject_of(const TrainingRow& row, const TrainingCase& c) {
 }
 
 RowSubject subject_of(const InferenceRow& row, const InferenceCase& c, const Figure& figure) {
-  return {.family = or_not_stated(row.source.title),
+  return {.family = family_of(row),
           .model = shown_name(row.model.name, c.arch),
           .gpu = c.on.hardware.name,
           .gpus = row.hardware.count,
@@ -134,7 +114,7 @@ RowSubject subject_of(const InferenceRow& row, const InferenceCase& c, const Fig
           .precision = std::string(weights_of_blocks(c).name()),
           .recompute = "",
           .software = c.engine.name,
-          .kind = class_of(figure.quantity)};
+          .kind = class_of(c, figure.quantity)};
 }
 
 }  // namespace llmcalc

@@ -23,6 +23,10 @@ struct RowSubject {
   std::string kind{};         ///< "dense", "assumed input", "experts"; in inference what the figure is
 };
 
+/// The source's runs: "not stated" where the row does not say.
+std::string family_of(const TrainingRow& row);
+std::string family_of(const InferenceRow& row);
+
 /// Precondition of both: the case is not to be skipped.
 RowSubject subject_of(const TrainingRow& row, const TrainingCase& c);
 RowSubject subject_of(const InferenceRow& row, const InferenceCase& c, const Figure& figure);

@@ -26,6 +26,9 @@ struct MeasuredMemory {
   Count devices = 0;   ///< it is the fullest of the first so many; 0: of all
 };
 
+/// The quantity that is predicted of a row: the seconds of its step.
+inline constexpr std::string_view step_quantity = "step_time_s";
+
 struct TrainingCase {
   Arch arch;
   Plan plan;

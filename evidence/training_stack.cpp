@@ -35,7 +35,7 @@ const SoftwareCard& profile(std::string name) {
 
 /// What a row says of torch.compile outweighs the profile.
 std::string profile_name(const Stack& s) {
-  const Fusion usual = profile(s.name).stack.fusion;
+  const Fusion usual = profile(s.name).training->fusion;
   if (!s.compiled || (usual != Fusion::eager && usual != Fusion::compiled)) return s.name;
   if (*s.compiled == (usual == Fusion::compiled)) return s.name;
   return *s.compiled ? "torch-fsdp-compiled" : "torch-fsdp";
@@ -64,7 +64,7 @@ CoreKernel core_of(AttentionKernel k, CoreKernel usual) {
 TrainingStack training_stack(const TrainingCase& c) {
   const SoftwareCard& software = profile(profile_name(c.stack));
   TrainingStack s = stack_of(software, c.arch, c.plan);
-  s.core = core_of(c.attention.kernel, software.stack.core);
+  s.core = core_of(c.attention.kernel, software.training->core);
   s.writes_norms &= !c.attention.fused_norm;
   if (c.stack.tp_overlap) s.hides_tensor = *c.stack.tp_overlap;
   return s;

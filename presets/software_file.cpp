@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "text/error.hpp"
@@ -25,6 +26,15 @@ constexpr std::array attention_words{Said{"vendor", CoreKernel::vendor}, Said{"f
 constexpr std::array norm_words{Said{"fused", false}, Said{"written out", true}};
 constexpr std::array expert_words{Said{"grouped", false}, Said{"one by one", true}};
 constexpr std::array exchange_words{Said{"waited for", false}, Said{"overlapped", true}};
+constexpr std::array launching_words{Said{"recorded", Launching::recorded}, Said{"compiled", Launching::compiled},
+                                     Said{"local", Launching::local}, Said{"eager", Launching::eager},
+                                     Said{"persistent", Launching::persistent}};
+constexpr std::array loop_words{Said{"none", ServingLoop::none}, Said{"vllm", ServingLoop::vllm},
+                                Said{"tensorrt-llm", ServingLoop::tensorrt}, Said{"server", ServingLoop::server},
+                                Said{"compiled program", ServingLoop::neuron}};
+constexpr std::array product_words{Said{"library", false}, Said{"own", true}};
+constexpr std::array sum_words{Said{"fp32", false}, Said{"fp16", true}};
+constexpr std::array use_words{Said{"training", true}, Said{"inference", false}};
 
 /// One of a key's words.
 template <typename T, std::size_t n>
@@ -38,7 +48,30 @@ T read_word(const json::Object& o, std::string_view key, const std::array<Said<T
   throw InputError(fmt::format("{}, {}: expected one of {}, got {}", o.where(), in_quotes(key), all, in_quotes(said)));
 }
 
+template <typename T, std::size_t n>
+std::string_view word_of(T meaning, const std::array<Said<T>, n>& words) {
+  return std::find_if(words.begin(), words.end(), [&](const Said<T>& w) { return w.meaning == meaning; })->word;
+}
+
+TrainingStack read_training(const json::Object& o) {
+  return {.fusion = read_word(o, "fusion", fusion_words),
+          .core = read_word(o, "attention", attention_words),
+          .writes_norms = read_word(o, "norms", norm_words),
+          .loops_experts = read_word(o, "experts", expert_words),
+          .hides_tensor = read_word(o, "tensor_exchanges", exchange_words)};
+}
+
+InferenceStack read_inference(const json::Object& o) {
+  return {.launching = read_word(o, "launching", launching_words),
+          .loop = read_word(o, "loop", loop_words),
+          .own_products = read_word(o, "products", product_words),
+          .half_sums = read_word(o, "sums", sum_words)};
+}
+
 }  // namespace
+
+std::string_view word(Fusion f) { return word_of(f, fusion_words); }
+std::string_view word(Launching l) { return word_of(l, launching_words); }
 
 SoftwareCard read_software_file(const json::Value& value, const std::string& where) {
   const json::Object o(value, where);
@@ -46,12 +79,10 @@ SoftwareCard read_software_file(const json::Value& value, const std::string& whe
   card.name = o.text("name");
   card.title = o.text_or("title", card.name);
   if (o.has("aliases")) card.aliases = o.texts("aliases");
-  read_word(o, "for", std::array{Said{"training", true}});
-  card.stack = {.fusion = read_word(o, "fusion", fusion_words),
-                .core = read_word(o, "attention", attention_words),
-                .writes_norms = read_word(o, "norms", norm_words),
-                .loops_experts = read_word(o, "experts", expert_words),
-                .hides_tensor = read_word(o, "tensor_exchanges", exchange_words)};
+  if (read_word(o, "for", use_words))
+    card.training = read_training(o);
+  else
+    card.inference = read_inference(o);
   card.source = o.text("source");
   card.notes = o.text_or("notes", "");
   o.refuse_unread();
@@ -59,7 +90,7 @@ SoftwareCard read_software_file(const json::Value& value, const std::string& whe
 }
 
 TrainingStack stack_of(const SoftwareCard& software, const Arch& arch, const Plan& plan) {
-  TrainingStack s = software.stack;
+  TrainingStack s = *software.training;
   s.writes_norms &= arch.norm == NormKind::rms_norm;
   if (plan.attention == AttentionImpl::naive)
     s.core =

@@ -1,22 +1,30 @@
 #pragma once
-/// A software profile: what a stack does, as far as an estimate depends on it.
+/// A software profile: what a training stack or an inference engine does, as far as an estimate depends on it.
 ///
-/// { "name", "title"?, "aliases"?, "for": "training",
-///   "fusion":    "megatron", "tuned", "compiled", "eager", "unfused" or "native"   (Fusion, presets/estimator.hpp)
+/// { "name", "title"?, "aliases"?, "source", "notes"?, "for": "training",
+///   "fusion":    "megatron", "tuned", "compiled", "eager", "unfused" or "native"   (Fusion, presets/training_estimator.hpp)
 ///   "attention": "vendor" or "flash-2"            its flash kernel on devices that have both
 ///   "norms":     "fused" or "written out"         of models with RMSNorm
 ///   "experts":   "grouped" or "one by one"        products of experts
-///   "tensor_exchanges": "overlapped" or "waited for"
-///   "source", "notes"? }
+///   "tensor_exchanges": "overlapped" or "waited for" }
 ///
-/// The numbers that belong to these words are fitted: presets/training_parameters.json.
+/// or "for": "inference",
+///   "launching": "recorded", "compiled", "local", "eager" or "persistent"   (Launching, presets/inference_estimator.hpp)
+///   "loop":      "none", "vllm", "tensorrt-llm", "server" or "compiled program"   around the passes (ServingLoop)
+///   "products":  "library" or "own"               kernels of a prompt's products
+///   "sums":      "fp32" or "fp16"                 of products on GeForce cards
+///
+/// The numbers that belong to these words are fitted: presets/estimates/.
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "calc/arch.hpp"
 #include "calc/plan.hpp"
-#include "presets/estimator.hpp"
+#include "presets/inference_estimator.hpp"
+#include "presets/training_estimator.hpp"
 #include "text/json.hpp"
 
 namespace llmcalc {
@@ -24,12 +32,17 @@ namespace llmcalc {
 struct SoftwareCard {
   std::string name, title, source, notes;
   std::vector<std::string> aliases;
-  TrainingStack stack;  ///< of a model with RMSNorm and flash attention
+  std::optional<TrainingStack> training;    ///< of a model with RMSNorm and flash attention
+  std::optional<InferenceStack> inference;  ///< either of the two
 };
+
+/// The word of a software file.
+std::string_view word(Fusion f);
+std::string_view word(Launching l);
 
 SoftwareCard read_software_file(const json::Value& value, const std::string& where);
 
-/// The stack as it runs a model under a plan.
+/// The training stack as it runs a model under a plan. Precondition: the software trains.
 TrainingStack stack_of(const SoftwareCard& software, const Arch& arch, const Plan& plan);
 
 }  // namespace llmcalc

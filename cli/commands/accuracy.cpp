@@ -1,7 +1,10 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <map>
 #include <set>
+#include <span>
 
 #include "cli/command.hpp"
 #include "cli/commands/ask.hpp"
@@ -9,6 +12,8 @@
 #include "cli/progress_line.hpp"
 #include "cli/stop.hpp"
 #include "evidence/left_out.hpp"
+#include "presets/inference_estimator.hpp"
+#include "presets/training_estimator.hpp"
 #include "report/accuracy_report.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"
@@ -77,30 +82,63 @@ AccuracyWatch told(ProgressLine& line, const char* what) {
   };
 }
 
-/// Fits the estimator to the rows, puts its intervals to left-out families, and writes it.
-void write_fit(const std::string& path, const MeasurementFile& file, Accuracy& a, ProgressLine& line) {
-  const WholeFile probe(path);  // a folder where nothing can be written is found out now
-  TrainingEstimator e;
-  e.parameters = fitted(file, told(line, "fit: step"));
-  leave_out(a, file, e.parameters, told(line, "fit without family"));
-  e.intervals = intervals(a);
-  e.fitted = fmt::format("{}, to {} steps of {}", today(), a.rows.size(), file.where);
-  write_json(path, training_estimator_json(e));
+/// Puts the values and the intervals of the classes into an estimator.
+template <typename Estimate>
+Estimate estimator(std::span<const double> values, const std::map<std::string, EstimateInterval>& intervals,
+                   std::string how) {
+  Estimate e;
+  std::copy(values.begin(), values.end(), e.parameters.values().begin());
+  e.fitted = std::move(how);
+  e.set(intervals);
+  return e;
 }
 
-const EstimatorTerm& term(const std::string& said) {
+/// Fits the estimator to the rows, puts its intervals to left-out families, and writes it.
+void write_fit(const std::string& path, const MeasurementFile& file, const FitSet& set, Accuracy& a,
+               ProgressLine& line) {
+  const WholeFile probe(path);  // a folder where nothing can be written is found out now
+  const double ridge = chosen_ridge(a.kind);
+  const std::vector<double> values = fitted(set, ridge, told(line, "fit: step"));
+  leave_out(a, set, ridge, values, told(line, "fit without family"));
+  const auto n = std::count_if(set.weights.begin(), set.weights.end(), [](double w) { return w > 0; });
+  const std::string how = fmt::format("{}, to {} figures of {}", today(), n, file.where);
+  write_json(path, a.kind == AccuracyKind::inference
+                       ? inference_estimator_json(estimator<InferenceEstimator>(values, intervals(a), how))
+                       : training_estimator_json(estimator<TrainingEstimator>(values, intervals(a), how)));
+}
+
+const EstimatorTerm& term(AccuracyKind kind, const std::string& said) {
   std::string all;
-  for (const EstimatorTerm& t : estimator_terms()) {
+  for (const EstimatorTerm& t : estimator_terms(kind)) {
     if (same_spelling(said, t.name)) return t;
     all += (all.empty() ? "" : ", ") + std::string(t.name);
   }
   throw InputError(fmt::format("--without: expected a term of the estimator ({}), got {}", all, in_quotes(said)));
 }
 
+std::span<const double> shipped_values(AccuracyKind kind) {
+  if (kind == AccuracyKind::inference) return inference_estimator().parameters.values();
+  return training_estimator().parameters.values();
+}
+
+constexpr std::array fit_options{"--fit", "--leave-out", "--without"};
+
 void check_fit(const Arguments& arguments, AccuracyKind kind) {
-  for (const char* option : {"--fit", "--leave-out", "--without"})
-    if (arguments.has(option) && kind != AccuracyKind::training)
-      throw InputError(fmt::format("accuracy: {} is for training, whose estimator is fitted; leave it out", option));
+  for (const char* option : fit_options)
+    if (arguments.has(option) && kind == AccuracyKind::memory)
+      throw InputError(
+          fmt::format("accuracy: {} is for training and inference, whose estimators are fitted; leave it out", option));
+}
+
+/// Predictions by other parameters than the program's, where options ask for them.
+void refit(const Arguments& arguments, const MeasurementFile& file, Accuracy& a, ProgressLine& line) {
+  if (std::none_of(fit_options.begin(), fit_options.end(), [&](const char* o) { return arguments.has(o); })) return;
+  const FitSet set = fit_set(file, a.kind);
+  if (arguments.has("--fit")) return write_fit(arguments.text("--fit"), file, set, a, line);
+  if (!arguments.has("--without"))
+    return leave_out(a, set, chosen_ridge(a.kind), shipped_values(a.kind), told(line, "fit without family"));
+  const EstimatorTerm& t = term(a.kind, arguments.text("--without"));
+  predict_again(a, set, fitted_without(set, chosen_ridge(a.kind), t, told(line, "fit: step")));
 }
 
 int run_accuracy(const Arguments& arguments) {
@@ -111,12 +149,7 @@ int run_accuracy(const Arguments& arguments) {
   ProgressLine line("reading measurements");
   const MeasurementFile file = measurements(paths, kind);
   Accuracy a = predicted(file, kind, line);
-  if (arguments.has("--fit"))
-    write_fit(arguments.text("--fit"), file, a, line);
-  else if (arguments.has("--without"))
-    predict_again(a, file, fitted_without(file, term(arguments.text("--without")), told(line, "fit: step")));
-  else if (arguments.has("--leave-out"))
-    leave_out(a, file, training_estimator().parameters, told(line, "fit without family"));
+  refit(arguments, file, a, line);
   line.clear();
   return print(accuracy_report(a, {paths, file.unknown_keys, arguments.has("--rows")}), arguments.screen());
 }

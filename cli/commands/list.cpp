@@ -111,18 +111,15 @@ Grid dtypes_grid() {
   return g;
 }
 
-std::string_view fusion_name(Fusion f) {
-  constexpr std::array<std::string_view, 6> names{"megatron", "tuned", "compiled", "eager", "unfused", "native"};
-  return names[static_cast<std::size_t>(f)];
-}
-
 Grid software_grid() {
-  Grid g{.key = "software", .title = "", .columns = {"name", "kernels", "what it is"}, .left = 3, .rows = {}};
+  Grid g{.key = "software", .title = "", .columns = {"name", "for", "kernels", "what it is"}, .left = 4, .rows = {}};
   for (const Builtin& b : builtin_software()) {
     const SoftwareCard card = load_software(b.name);
-    g.rows.push_back({std::string(b.name), std::string(fusion_name(card.stack.fusion)), std::string(b.title)});
+    const std::string_view use = card.training ? "training" : "inference",
+                           kernels = card.training ? word(card.training->fusion) : word(card.inference->launching);
+    g.rows.push_back({std::string(b.name), std::string(use), std::string(kernels), std::string(b.title)});
     json::Value row = head_json(b);
-    row.update({{"for", "training"}, {"fusion", fusion_name(card.stack.fusion)}, {"source", card.source}});
+    row.update({{"for", use}, {card.training ? "fusion" : "launching", kernels}, {"source", card.source}});
     g.json.push_back(std::move(row));
   }
   return g;

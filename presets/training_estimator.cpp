@@ -1,12 +1,4 @@
-#include "presets/estimator.hpp"
-
-#include <fmt/format.h>
-
-#include <algorithm>
-
-#include "presets/builtin.hpp"
-#include "text/error.hpp"
-#include "text/names.hpp"
+#include "presets/training_estimator.hpp"
 
 namespace llmcalc {
 
@@ -65,10 +57,6 @@ const std::array<ParameterCard, training_parameter_count> training_parameter_car
     {"step",                 1e-2, 0,   5e-2, "host's time of a step that overlaps nothing", "data, clipping, logging"},
 }};
 // clang-format on
-
-TrainingParameters::TrainingParameters() {
-  for (std::size_t i = 0; i < values_.size(); ++i) values_[i] = training_parameter_cards[i].standard;
-}
 
 Silicon silicon_of(const HardwareCard& card) {
   const auto is = [&](std::string_view name) { return card.architecture.find(name) != std::string::npos; };
@@ -183,76 +171,18 @@ EstimateClass estimate_class(const Arch& arch, const HardwareCard& card, bool as
   return assumed || silicon_of(card) == Silicon::other ? EstimateClass::assumed : EstimateClass::dense;
 }
 
-namespace {
-
-/// The rest of a parameter is for people.
-double read_parameter(const json::Object& o, const ParameterCard& card) {
-  const double x = o.number_or("value", card.low - 1);
-  if (x < card.low || x > card.high)
-    throw InputError(fmt::format("{}, \"value\": expected a number from {} to {}", o.where(), card.low, card.high));
-  return x;
-}
-
-EstimateInterval read_interval(const json::Object& o) {
-  const EstimateInterval i{o.number_or("factor", 0), o.count("families")};
-  if (i.factor < 1) throw InputError(fmt::format("{}, \"factor\": expected 1 or more, got {}", o.where(), i.factor));
-  o.refuse_unread();
-  return i;
-}
-
-}  // namespace
-
 TrainingEstimator read_training_estimator(const json::Value& value, const std::string& where) {
-  const json::Object o(value, where);
-  TrainingEstimator e;
-  o.text("name");
-  o.text_or("title", "");
-  e.fitted = o.text("fitted");
-  const json::Object parameters = o.object("parameters"), intervals = o.object("intervals");
-  for (std::size_t i = 0; i < training_parameter_count; ++i) {
-    const ParameterCard& card = training_parameter_cards[i];
-    e.parameters.values()[i] = read_parameter(parameters.object(card.name), card);
-  }
-  for (const auto& c : choices<EstimateClass>)
-    if (intervals.has(c.name)) e.intervals[static_cast<std::size_t>(c.value)] = read_interval(intervals.object(c.name));
-  parameters.refuse_unread();
-  intervals.refuse_unread();
-  o.refuse_unread();
-  return e;
+  return read_estimator<TrainingParameters, EstimateClass>(value, where, training_parameter_cards);
 }
-
-namespace {
-/// To so many digits as a fit tells.
-double rounded(double x) { return std::stod(fmt::format("{:.4g}", x)); }
-
-/// The value, and what a reader needs to judge it.
-json::Value parameter_json(const ParameterCard& card, double value) {
-  return {{"value", rounded(value)},
-          {"default", card.standard},
-          {"bounds", {card.low, card.high}},
-          {"meaning", card.meaning},
-          {"source", card.source}};
-}
-}  // namespace
 
 json::Value training_estimator_json(const TrainingEstimator& e) {
-  json::Value v{{"name", "training"}, {"title", "the estimator of a training step"}, {"fitted", e.fitted}};
-  for (std::size_t i = 0; i < training_parameter_count; ++i)
-    v["parameters"][std::string(training_parameter_cards[i].name)] =
-        parameter_json(training_parameter_cards[i], e.parameters.values()[i]);
-  v["intervals"] = json::Value::object();
-  for (const auto& c : choices<EstimateClass>) {
-    const EstimateInterval& i = e.interval(c.value);
-    if (i.families > 0) v["intervals"][std::string(c.name)] = {{"factor", rounded(i.factor)}, {"families", i.families}};
-  }
-  return v;
+  return estimator_json("training", "the estimator of a training step", training_parameter_cards, e);
 }
 
 const TrainingEstimator& training_estimator() {
   static const TrainingEstimator fitted = [] {
-    const Builtin& b = *find_builtin(builtin_estimates(), "training");
-    const std::string where = fmt::format("estimates/{}.json", b.name);
-    return read_training_estimator(json::parse(b.text, where), where);
+    const EstimateFile file = builtin_estimate("training");
+    return read_training_estimator(file.value, file.where);
   }();
   return fitted;
 }

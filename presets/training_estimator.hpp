@@ -4,16 +4,16 @@
 ///
 /// A step's time depends on at most 40 parameters, none of which belongs to a single type of GPU. Each has physical
 /// bounds and a default with a public source; `llmcalc accuracy training --fit` fits them to published measurements,
-/// with a pull towards the defaults, and writes presets/training_parameters.json.
+/// with a pull towards the defaults, and writes presets/estimates/training.json.
 
 #include <array>
 #include <cstdint>
-#include <string>
 #include <string_view>
 
 #include "calc/arch.hpp"
 #include "calc/choice.hpp"
 #include "calc/device.hpp"
+#include "presets/estimate.hpp"
 #include "presets/hardware_file.hpp"
 
 namespace llmcalc {
@@ -62,24 +62,11 @@ enum class TrainingParameter : std::uint8_t {
 };
 inline constexpr std::size_t training_parameter_count = 40;
 
-struct ParameterCard {
-  std::string_view name;
-  double standard;   ///< the default, from a public source
-  double low, high;  ///< physical bounds
-  std::string_view meaning, source;
-};
 /// In the order of TrainingParameter.
 extern const std::array<ParameterCard, training_parameter_count> training_parameter_cards;
 
-class TrainingParameters {
- public:
-  TrainingParameters();  ///< the defaults
-  double operator[](TrainingParameter p) const { return values_[static_cast<std::size_t>(p)]; }
-  std::array<double, training_parameter_count>& values() { return values_; }
-  const std::array<double, training_parameter_count>& values() const { return values_; }
-
- private:
-  std::array<double, training_parameter_count> values_;
+struct TrainingParameters : ParameterValues<TrainingParameter, training_parameter_count> {
+  TrainingParameters() : ParameterValues(training_parameter_cards) {}
 };
 
 /// Architectures that reach a like fraction of their peaks.
@@ -126,21 +113,8 @@ inline constexpr auto choices<EstimateClass> =
 /// `assumed`: something that time depends on strongly was assumed.
 EstimateClass estimate_class(const Arch& arch, const HardwareCard& card, bool assumed);
 
-/// A measurement lies between estimate / factor and estimate x factor in 90 of 100 cases, families of measurements
-/// weighted equally, each predicted by parameters that were fitted without it.
-struct EstimateInterval {
-  double factor = 1;
-  Count families = 0;  ///< of measurements behind it; below 3: there is no interval
-  constexpr bool known() const { return families >= 3; }
-};
-
 /// The fitted estimator: presets/estimates/training.json.
-struct TrainingEstimator {
-  TrainingParameters parameters;
-  std::array<EstimateInterval, 3> intervals{};
-  std::string fitted;  ///< when, and on what
-  const EstimateInterval& interval(EstimateClass c) const { return intervals[static_cast<std::size_t>(c)]; }
-};
+using TrainingEstimator = Estimator<TrainingParameters, EstimateClass>;
 /// Read when it is first asked for.
 const TrainingEstimator& training_estimator();
 TrainingEstimator read_training_estimator(const json::Value& value, const std::string& where);

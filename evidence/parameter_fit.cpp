@@ -1,0 +1,161 @@
+#include "evidence/parameter_fit.hpp"
+
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
+#include <cmath>
+#include <map>
+#include <thread>
+
+namespace llmcalc {
+
+namespace {
+
+constexpr double soft_residual = 0.07;  // beyond which residuals count by size
+constexpr std::size_t most_of_family = 80;
+
+using Vector = Eigen::VectorXd;
+using Matrix = Eigen::MatrixXd;
+
+/// Fractions of the parameters' ranges as their values, and back.
+class Ranges {
+ public:
+  explicit Ranges(std::span<const ParameterCard> cards) : cards_(cards) {}
+  Eigen::Index size() const { return static_cast<Eigen::Index>(cards_.size()); }
+  std::vector<double> values(const Vector& x) const {
+    std::vector<double> all(cards_.size());
+    for (std::size_t i = 0; i < all.size(); ++i)
+      all[i] = cards_[i].low + x[static_cast<Eigen::Index>(i)] * range(i);
+    return all;
+  }
+  Vector fractions(std::span<const double> values) const {
+    Vector x(size());
+    for (std::size_t i = 0; i < values.size(); ++i)
+      x[static_cast<Eigen::Index>(i)] = (values[i] - cards_[i].low) / range(i);
+    return x;
+  }
+  Vector standard() const {
+    std::vector<double> values;
+    for (const ParameterCard& c : cards_) values.push_back(c.standard);
+    return fractions(values);
+  }
+
+ private:
+  double range(std::size_t i) const { return cards_[i].high - cards_[i].low; }
+  std::span<const ParameterCard> cards_;
+};
+
+class Fitter {
+ public:
+  Fitter(const FitSet& set, const FitOptions& options)
+      : set_(set),
+        options_(options),
+        ranges_(set.cards),
+        standard_(ranges_.standard()),
+        is_fixed_(set.cards.size(), false) {
+    for (const std::size_t i : options.fixed) is_fixed_[i] = true;
+    for (std::size_t i = 0; i < set.weights.size(); ++i)
+      if (set.weights[i] > 0 && (options.without.empty() || !options.without[i])) rows_.push_back(i);
+  }
+
+  std::vector<double> run(std::span<const double> begin) {
+    Vector x = ranges_.fractions(begin), r = residuals(x);
+    for (Eigen::Index k = 0; k < x.size(); ++k)
+      if (fixed(k)) standard_[k] = x[k];
+    double damping = 1e-2, now = loss(r, x);
+    for (int step = 0; step < options_.most_steps && damping < 1e6; ++step) {
+      const Matrix j = jacobian(x, r);
+      const double before = now;
+      while (damping < 1e6 && !try_step(j, damping, x, r, now)) damping *= 4;
+      damping = std::max(damping / 8, 1e-6);
+      if (options_.progress) options_.progress(step, now);
+      if (before - now < 1e-4 * before) break;
+    }
+    return ranges_.values(x);
+  }
+
+ private:
+  Vector residuals(const Vector& x) const {
+    const std::vector<double> values = ranges_.values(x);
+    Vector r(static_cast<Eigen::Index>(rows_.size()));
+    for (std::size_t i = 0; i < rows_.size(); ++i) r[static_cast<Eigen::Index>(i)] = set_.error(rows_[i], values);
+    return r;
+  }
+
+  /// 2 a^2 (sqrt(1 + (r / a)^2) - 1) of each residual, and the pull of the defaults.
+  double loss(const Vector& r, const Vector& x) const {
+    double all = 0;
+    for (Eigen::Index i = 0; i < r.size(); ++i) {
+      const double t = r[i] / soft_residual;
+      all += weight(i) * 2 * soft_residual * soft_residual * (std::sqrt(1 + t * t) - 1);
+    }
+    return all + pull() * (x - standard_).squaredNorm();
+  }
+  double weight(Eigen::Index i) const { return set_.weights[rows_[static_cast<std::size_t>(i)]]; }
+  double pull() const { return options_.ridge * 16 * soft_residual * soft_residual; }
+
+  Matrix jacobian(const Vector& x, const Vector& r) const {
+    Matrix j(r.size(), ranges_.size());
+    const auto column = [&](Eigen::Index k) {
+      j.col(k).setZero();
+      if (fixed(k)) return;
+      Vector moved = x;
+      const double by = x[k] > 0.5 ? -0.01 : 0.01;
+      moved[k] += by;
+      j.col(k) = (residuals(moved) - r) / by;
+    };
+    std::thread other([&] {
+      for (Eigen::Index k = 1; k < ranges_.size(); k += 2) column(k);
+    });
+    for (Eigen::Index k = 0; k < ranges_.size(); k += 2) column(k);
+    other.join();
+    return j;
+  }
+
+  /// Takes the step if it lowers the loss. Clamped parameters stay at their bounds.
+  bool try_step(const Matrix& j, double damping, Vector& x, Vector& r, double& now) const {
+    Vector w(r.size());
+    for (Eigen::Index i = 0; i < r.size(); ++i) w[i] = weight(i) / std::hypot(1, r[i] / soft_residual);
+    Matrix a = j.transpose() * w.asDiagonal() * j;
+    a.diagonal().array() += pull();
+    const Vector gradient = j.transpose() * w.asDiagonal() * r + pull() * (x - standard_);
+    a.diagonal() += damping * a.diagonal();
+    Vector moved = (x - a.ldlt().solve(gradient)).cwiseMax(0).cwiseMin(1);
+    for (Eigen::Index k = 0; k < x.size(); ++k)
+      if (fixed(k)) moved[k] = x[k];
+    const Vector then = residuals(moved);
+    const double lower = loss(then, moved);
+    if (lower >= now) return false;
+    x = moved;
+    r = then;
+    now = lower;
+    return true;
+  }
+
+  bool fixed(Eigen::Index k) const { return is_fixed_[static_cast<std::size_t>(k)]; }
+
+  const FitSet& set_;
+  const FitOptions& options_;
+  Ranges ranges_;
+  Vector standard_;
+  std::vector<bool> is_fixed_;
+  std::vector<std::size_t> rows_;
+};
+
+}  // namespace
+
+void weigh_families(FitSet& set) {
+  std::map<std::string_view, std::size_t> count, seen;
+  for (std::size_t i = 0; i < set.weights.size(); ++i) count[set.families[i]] += set.weights[i] > 0 ? 1 : 0;
+  for (std::size_t i = 0; i < set.weights.size(); ++i) {
+    if (set.weights[i] <= 0) continue;
+    const std::size_t n = count[set.families[i]], every = (n + most_of_family - 1) / most_of_family;
+    const bool stays = seen[set.families[i]]++ % every == 0;
+    set.weights[i] *= stays ? std::pow((n + every - 1) / every, -0.35) : 0;
+  }
+}
+
+std::vector<double> fit(const FitSet& set, std::span<const double> begin, const FitOptions& options) {
+  return Fitter(set, options).run(begin);
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,47 @@
+#pragma once
+/// Fits the parameters of an estimator to measurements.
+///
+/// Least squares of ln(predicted / measured), by Levenberg and Marquardt's method with differences for derivatives.
+/// A residual above 7 % counts by its size rather than by its square (soft L1), so that rows that the source
+/// describes wrongly do not pull. A family has at most 80 rows in a fit, and its n rows weigh over n^0.35: families of a
+/// hundred sweeps of one run do not drown others. Every parameter is pulled towards its default: by `ridge` residuals of 7 % per quarter
+/// of its range. It stays within its bounds.
+
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "presets/estimate.hpp"
+
+namespace llmcalc {
+
+/// A row's key in a FitSet.
+inline std::string fit_key(const std::string& id, std::string_view quantity) { return id + " " + std::string(quantity); }
+
+/// Measurements that parameters are fitted to.
+struct FitSet {
+  std::span<const ParameterCard> cards;
+  std::vector<std::string> keys{};      ///< of each row: its id and quantity
+  std::vector<std::string> families{};  ///< the same
+  std::vector<double> weights{};        ///< the same; 0: a fit passes over it
+  /// ln(predicted / measured) of a row under values of the parameters. Called from two threads at once.
+  std::function<double(std::size_t row, std::span<const double> values)> error{};
+};
+
+struct FitOptions {
+  double ridge = 1;
+  std::vector<std::size_t> fixed{};    ///< parameters that stay as they begin, also outside of their bounds
+  std::vector<bool> without{};         ///< rows that are left out; empty: none
+  int most_steps = 30;
+  std::function<void(int step, double loss)> progress{};
+};
+
+/// Leaves every n-th row of a family its weight, so that at most 80 have one, and divides the weights by n^0.35.
+void weigh_families(FitSet& set);
+
+/// The fitted values, from those to begin with.
+std::vector<double> fit(const FitSet& set, std::span<const double> begin, const FitOptions& options);
+
+}  // namespace llmcalc

@@ -1,0 +1,76 @@
+#include "presets/estimate.hpp"
+
+#include <fmt/format.h>
+
+#include "presets/builtin.hpp"
+#include "text/error.hpp"
+
+namespace llmcalc {
+
+namespace {
+
+/// The rest of a parameter is for people.
+double read_parameter(const json::Object& o, const ParameterCard& card) {
+  const double x = o.number_or("value", card.low - 1);
+  if (x < card.low || x > card.high)
+    throw InputError(fmt::format("{}, \"value\": expected a number from {} to {}", o.where(), card.low, card.high));
+  return x;
+}
+
+EstimateInterval read_interval(const json::Object& o) {
+  const EstimateInterval i{o.number_or("factor", 0), o.count("families")};
+  if (i.factor < 1) throw InputError(fmt::format("{}, \"factor\": expected 1 or more, got {}", o.where(), i.factor));
+  o.refuse_unread();
+  return i;
+}
+
+/// To so many digits as a fit tells.
+double rounded(double x) { return std::stod(fmt::format("{:.4g}", x)); }
+
+/// The value, and what a reader needs to judge it.
+json::Value parameter_json(const ParameterCard& card, double value) {
+  return {{"value", rounded(value)},
+          {"default", card.standard},
+          {"bounds", {card.low, card.high}},
+          {"meaning", card.meaning},
+          {"source", card.source}};
+}
+
+}  // namespace
+
+void read_estimate(const json::Value& value, const std::string& where, const EstimateRead& to) {
+  const json::Object o(value, where);
+  o.text("name");
+  o.text_or("title", "");
+  to.fitted = o.text("fitted");
+  const json::Object parameters = o.object("parameters"), intervals = o.object("intervals");
+  for (std::size_t i = 0; i < to.cards.size(); ++i)
+    to.values[i] = read_parameter(parameters.object(to.cards[i].name), to.cards[i]);
+  for (std::size_t i = 0; i < to.classes.size(); ++i)
+    if (intervals.has(to.classes[i])) to.intervals[i] = read_interval(intervals.object(to.classes[i]));
+  parameters.refuse_unread();
+  intervals.refuse_unread();
+  o.refuse_unread();
+}
+
+json::Value estimate_json(std::string_view name, std::string_view title, const EstimateWritten& from) {
+  json::Value v{{"name", name}, {"title", title}, {"fitted", from.fitted}};
+  for (std::size_t i = 0; i < from.cards.size(); ++i)
+    v["parameters"][std::string(from.cards[i].name)] = parameter_json(from.cards[i], from.values[i]);
+  v["intervals"] = json::Value::object();
+  for (std::size_t i = 0; i < from.classes.size(); ++i) {
+    const EstimateInterval& interval = from.intervals[i];
+    if (interval.families > 0)
+      v["intervals"][std::string(from.classes[i])] = {{"factor", rounded(interval.factor)},
+                                                      {"families", interval.families}};
+  }
+  return v;
+}
+
+EstimateFile builtin_estimate(std::string_view name) {
+  const Builtin& b = *find_builtin(builtin_estimates(), name);
+  const std::string where = fmt::format("estimates/{}.json", b.name);
+  return {json::parse(b.text, where), where};
+}
+
+}  // namespace llmcalc

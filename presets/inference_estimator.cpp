@@ -1,0 +1,203 @@
+#include "presets/inference_estimator.hpp"
+
+#include <algorithm>
+
+#include "presets/training_estimator.hpp"
+
+namespace llmcalc {
+
+namespace {
+using I = InferenceParameter;
+constexpr std::string_view stream = "copies as in STREAM reach 0.8 to 0.95 of the datasheet's bandwidth";
+constexpr std::string_view clocks = "a peak assumes the boost clock, which power does not hold under load";
+constexpr std::string_view vendors = "the vendor's datasheet, whose peaks few kernels reach";
+constexpr std::string_view empty_kernels = "empty kernels in a row: 2 to 5 us; from a recording 1 to 2 us";
+constexpr std::string_view host_loop = "scheduling, sampling and text of an engine's loop: 1 to 5 ms";
+constexpr std::string_view flash_share = "FlashAttention-2 (arXiv:2307.08691), FlashAttention-3 (arXiv:2407.08608)";
+constexpr std::string_view small_messages = "all-reduces of kilobytes: 8 to 15 us by kernels of an engine's own, more by NCCL";
+}  // namespace
+
+// clang-format off
+const std::array<ParameterCard, inference_parameter_count> inference_parameter_cards{{
+    {"memory.ampere",     0.81, 0.6, 0.95, "share of the memory bandwidth: A100, and older ones of data centres", stream},
+    {"memory.hopper",     0.82, 0.6, 0.95, "the same: Hopper", stream},
+    {"memory.blackwell",  0.80, 0.6, 0.95, "the same: Blackwell of data centres", stream},
+    {"memory.consumer",   0.90, 0.6, 0.98, "the same: GeForce, RTX and their like", stream},
+    {"memory.unified",    0.81, 0.6, 0.95, "the same: memory that a processor shares (GB10, Jetson, Strix Halo)", stream},
+    {"memory.apple",      0.85, 0.6, 0.95, "the same: Apple", stream},
+    {"memory.neuron",     0.60, 0.3, 0.95, "the same: AWS Neuron", stream},
+    {"memory.gaudi",      0.75, 0.5, 0.95, "the same: Intel Gaudi", stream},
+    {"memory.amd",        0.75, 0.5, 0.95, "the same: AMD", stream},
+    {"memory.other",      0.75, 0.5, 0.95, "the same: other devices", stream},
+    {"matmul.ampere",     0.70, 0.4, 0.95, "share of the peak that large products reach: A100", clocks},
+    {"matmul.hopper",     0.60, 0.3, 0.95, "the same: Hopper", clocks},
+    {"matmul.blackwell",  0.50, 0.2, 0.95, "the same: Blackwell of data centres", clocks},
+    {"matmul.consumer",   0.60, 0.3, 0.98, "the same: GeForce, RTX and their like", clocks},
+    {"matmul.apple",      0.80, 0.5, 0.98, "the same: Apple", vendors},
+    {"matmul.neuron",     0.30, 0.1, 0.90, "the same: AWS Neuron", vendors},
+    {"matmul.gaudi",      0.55, 0.2, 0.90, "the same: Intel Gaudi", vendors},
+    {"matmul.other",      0.50, 0.1, 0.95, "the same: other devices", vendors},
+    {"narrow",            0.85, 0.4, 1.00, "share of that in 8 and 4 bits", clocks},
+    {"weight_only",       0.80, 0.4, 1.00, "share of that where weights are widened before they are multiplied", "the products' kernels unpack weights beside their arithmetic"},
+    {"own_products",      0.66, 0.3, 1.00, "share of that by kernels of an engine's own", "llama.cpp's kernels for quantized blocks"},
+    {"half_matmul",       5e8,  0,   1e10, "FLOPs of a product at half the rate of a large one", "Hockney & Jesshope 1981; tiles and waves of cuBLAS"},
+    {"exposed",           0.3,  0,   1.00, "share of the shorter of a product's arithmetic and traffic that does not overlap", "prologue and epilogue of each tile (CUTLASS)"},
+    {"flash",             0.35, 0.1, 0.80, "share of the peak in attention", flash_share},
+    {"cache",             1.20, 1.0, 2.50, "bytes of the cache that attention moves over those counted", "pages of 16 tokens; a sequence's blocks are split over multiprocessors unevenly"},
+    {"experts",           0.50, 0.2, 1.00, "share of a product's rate that those of experts keep", "grouped products of unequal sizes"},
+    {"kernel.recorded",   1.5e-6, 2e-7, 6e-6, "start and end of a kernel in a decode step: from a recording", empty_kernels},
+    {"kernel.compiled",   4e-6, 1e-6, 1e-5, "the same: compiled; and in prompts of recorded ones", empty_kernels},
+    {"kernel.local",      5e-6, 1e-6, 2e-5, "the same: kernel by kernel from C++", empty_kernels},
+    {"kernel.eager",      3e-5, 8e-6, 8e-5, "the same: PyTorch, operator by operator", "5 to 10 us of the host for each of the few operators that an operator is"},
+    {"step.vllm",         2.0e-3, 0, 1e-2, "time of a pass that overlaps nothing: vLLM", host_loop},
+    {"step.tensorrt",     1.5e-3, 0, 1e-2, "the same: TensorRT-LLM", host_loop},
+    {"step.server",       2.0e-3, 0, 1e-2, "the same: other servers", host_loop},
+    {"step.neuron",       4.0e-3, 0, 2e-2, "the same: compiled programs of other accelerators", host_loop},
+    {"sequence.vllm",     1.5e-5, 0, 1e-4, "the same of each sequence: vLLM and other servers", host_loop},
+    {"sequence.tensorrt", 1.0e-5, 0, 1e-4, "the same: TensorRT-LLM", host_loop},
+    {"link",              0.75, 0.4, 0.95, "share of a link's bandwidth that exchanges reach", "nccl-tests: bus bandwidth 0.75 to 0.95 of a link's"},
+    {"start",             6e-6, 1e-6, 3e-5, "start of an exchange over a switch or direct links", small_messages},
+    {"start.host",        3e-5, 5e-6, 1e-4, "the same through the host", small_messages},
+    {"round",             8e-7, 1e-7, 5e-6, "one round of an exchange", "NCCL's base latencies (src/graph/tuning.cc)"},
+}};
+// clang-format on
+
+Chip chip_of(const HardwareCard& card) {
+  const auto is = [&](std::string_view name) { return card.architecture.find(name) != std::string::npos; };
+  if (card.vendor == "Apple") return Chip::apple;
+  if (is("Neuron")) return Chip::neuron;
+  if (is("Gaudi")) return Chip::gaudi;
+  if (card.memory_type.starts_with("LPDDR")) return Chip::unified;
+  if (is("CDNA") || is("RDNA")) return Chip::amd;
+  switch (silicon_of(card)) {
+    case Silicon::volta:
+    case Silicon::ampere:
+      return Chip::ampere;
+    case Silicon::hopper:
+      return Chip::hopper;
+    case Silicon::blackwell:
+      return Chip::blackwell;
+    case Silicon::consumer:
+      return Chip::consumer;
+    case Silicon::other:
+      return Chip::other;
+  }
+  return Chip::other;
+}
+
+namespace {
+
+I memory_parameter(Chip c) {
+  constexpr std::array by_chip{I::memory_ampere, I::memory_hopper, I::memory_blackwell, I::memory_consumer,
+                               I::memory_unified, I::memory_apple, I::memory_neuron,    I::memory_gaudi,
+                               I::memory_amd,    I::memory_other};
+  return by_chip[static_cast<std::size_t>(c)];
+}
+
+I matmul_parameter(Chip c) {
+  constexpr std::array by_chip{I::matmul_ampere,   I::matmul_hopper, I::matmul_blackwell, I::matmul_consumer,
+                               I::matmul_consumer, I::matmul_apple,  I::matmul_neuron,    I::matmul_gaudi,
+                               I::matmul_other,    I::matmul_other};
+  return by_chip[static_cast<std::size_t>(c)];
+}
+
+bool is_geforce(const HardwareCard& card) {
+  constexpr std::array names{"rtx-30", "rtx-40", "rtx-50"};
+  return std::any_of(names.begin(), names.end(), [&](const char* n) { return card.name.starts_with(n); });
+}
+
+/// Whether weights are stored in fewer bits than they are multiplied in.
+bool widens_weights(const Plan& plan) {
+  return bits_per_weight(plan.weight_precision[Component::mlp]) < whole_bits(plan.precision.format());
+}
+
+void put_products_of_inference(const InferenceParameters& p, const HardwareCard& card, const InferenceStack& stack,
+                               const Plan& plan, Achieved& a) {
+  double share = p[matmul_parameter(chip_of(card))];
+  if (widens_weights(plan)) share *= p[I::weight_only];
+  if (stack.own_products) share *= p[I::own_products];
+  if (stack.half_sums && is_geforce(card)) share = std::min(1.0, 2 * share);
+  a.matmul = for_each_format(share);
+  for (const Peak narrow : {Peak::fp8, Peak::fp4, Peak::int8})
+    a.matmul[static_cast<std::size_t>(narrow)] = p[I::narrow] * share;
+  a.half_matmul = for_each_format(p[I::half_matmul]);
+  a.exposed = for_each_format(p[I::exposed]);
+  for (std::size_t i = 0; i < a.flash.size(); ++i) {
+    const FlopsPerSecond core = p[I::flash] * card.cluster.device.peaks[i];
+    a.flash[i] = {core, core};
+  }
+}
+
+void put_kernels(const InferenceParameters& p, Launching launching, Achieved& a) {
+  constexpr std::array by_launching{I::kernel_compiled, I::kernel_compiled, I::kernel_local, I::kernel_eager};
+  if (launching == Launching::persistent) return;
+  a.launch = Seconds(p[by_launching[static_cast<std::size_t>(launching)]]);
+  if (launching == Launching::recorded) a.recorded = a.recorded_backward = Seconds(p[I::kernel_recorded]);
+}
+
+LinkRates link_rates(const InferenceParameters& p, const HardwareCard& card) {
+  const bool through_host = card.link_type.find("PCI") != std::string::npos;
+  return {.inside = p[I::link],
+          .between = p[I::link],
+          .round_inside = Seconds(p[I::round]),
+          .round_between = Seconds(p[I::round]),
+          .start = Seconds(p[through_host ? I::start_host : I::start]),
+          .trees = true};
+}
+
+Software loop_of(const InferenceParameters& p, ServingLoop loop) {
+  switch (loop) {
+    case ServingLoop::none:
+      return {};
+    case ServingLoop::vllm:
+      return {.step = Seconds(p[I::step_vllm]), .sequence = Seconds(p[I::sequence_vllm])};
+    case ServingLoop::tensorrt:
+      return {.step = Seconds(p[I::step_tensorrt]), .sequence = Seconds(p[I::sequence_tensorrt])};
+    case ServingLoop::server:
+      return {.step = Seconds(p[I::step_server]), .sequence = Seconds(p[I::sequence_vllm])};
+    case ServingLoop::neuron:
+      return {.step = Seconds(p[I::step_neuron])};
+  }
+  return {};
+}
+
+}  // namespace
+
+Achieved inference_rates(const InferenceParameters& p, const HardwareCard& card, const InferenceStack& stack,
+                         const Plan& plan) {
+  Achieved a = card.cluster.device.achieved;
+  const bool measured = !card.achieved_how.empty();
+  const LinkRates links = a.links;
+  a.links = link_rates(p, card);
+  if (measured) {
+    a.links.inside = links.inside;
+    a.links.between = links.between;
+  } else {
+    put_products_of_inference(p, card, stack, plan, a);
+    put_kernels(p, stack.launching, a);
+    a.memory = p[memory_parameter(chip_of(card))];
+    a.present = true;
+  }
+  a.software = loop_of(p, stack.loop);
+  a.software.cache = measured ? 1 : p[I::cache];
+  a.software.experts = measured ? 1 : p[I::experts];
+  return a;
+}
+
+InferenceEstimator read_inference_estimator(const json::Value& value, const std::string& where) {
+  return read_estimator<InferenceParameters, InferenceClass>(value, where, inference_parameter_cards);
+}
+
+json::Value inference_estimator_json(const InferenceEstimator& e) {
+  return estimator_json("inference", "the estimator of prefill and decode", inference_parameter_cards, e);
+}
+
+const InferenceEstimator& inference_estimator() {
+  static const InferenceEstimator fitted = [] {
+    const EstimateFile file = builtin_estimate("inference");
+    return read_inference_estimator(file.value, file.where);
+  }();
+  return fitted;
+}
+
+}  // namespace llmcalc
