@@ -66,7 +66,6 @@ const std::vector<EstimatorTerm>& terms_of_inference() {
       {"formats",
        "products in few bits, with narrow weights or by an engine's kernels are as efficient as others",
        {{at(P::narrow), 1}, {at(P::weight_only), 1}, {at(P::own_products), 1}}},
-      {"size", "small products are as efficient as large ones", {{at(P::half_matmul), 0}}},
       {"exposed", "the shorter of a product's arithmetic and traffic hides", {{at(P::exposed), 0}}},
       {"attention", "attention runs at 0.6 of the peak and reads its cache once", {{at(P::flash), 0.6}, {at(P::cache), 1}}},
       {"experts", "products of experts are as efficient as others", {{at(P::experts), 1}}},
@@ -78,10 +77,10 @@ const std::vector<EstimatorTerm>& terms_of_inference() {
        {{at(P::step_vllm), 0}, {at(P::step_tensorrt), 0}, {at(P::step_server), 0}, {at(P::step_neuron), 0}}},
       {"sequence",
        "a sequence costs its engine no time of its own",
-       {{at(P::sequence_vllm), 0}, {at(P::sequence_tensorrt), 0}}},
+       {{at(P::sequence), 0}}},
       {"links",
        "exchanges start at once and reach the bandwidth of the links",
-       {{at(P::link), 1}, {at(P::start), 0}, {at(P::start_host), 0}, {at(P::round), 0}}},
+       {{at(P::link), 1}, {at(P::start), 0}, {at(P::start_library), 0}, {at(P::start_host), 0}, {at(P::round), 0}}},
   };
   return all;
 }

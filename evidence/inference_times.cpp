@@ -12,6 +12,16 @@ namespace {
 
 Count whole_context(double context) { return std::max<Count>(1, std::llround(std::min(context, 0x1p40))); }
 
+/// Tokens that an engine takes at most into one pass (vLLM's max_num_batched_tokens).
+constexpr Count most_in_a_pass = 8192;
+
+/// A plan whose prompts come one after another, as servers take them.
+Plan one_pass(Plan plan) {
+  plan.batch = 1;
+  plan.prompt = std::min(plan.prompt, most_in_a_pass);
+  return plan;
+}
+
 }  // namespace
 
 /// Whether requests come and go while others decode.
@@ -104,7 +114,7 @@ std::optional<double> InferenceTimes::figure(const Figure& f) const {
 }
 
 double cache_tokens(const InferenceCase& c) {
-  const Memory m = inference_memory(c.arch, c.plan, c.layout);
+  const Memory m = inference_memory(c.arch, one_pass(c.plan), c.layout);
   const double usable = c.plan.memory_utilization * static_cast<double>(c.cluster().device.memory.value);
   const double left = usable - static_cast<double>(m.weights.value) - static_cast<double>(m.workspace.value);
   const auto per_token = static_cast<double>(cache_bytes_per_token(c.arch, c.plan, c.layout).value);

@@ -40,7 +40,6 @@ const std::array<ParameterCard, inference_parameter_count> inference_parameter_c
     {"narrow",            0.85, 0.4, 1.00, "share of that in 8 and 4 bits", clocks},
     {"weight_only",       0.80, 0.4, 1.00, "share of that where weights are widened before they are multiplied", "the products' kernels unpack weights beside their arithmetic"},
     {"own_products",      0.66, 0.3, 1.00, "share of that by kernels of an engine's own", "llama.cpp's kernels for quantized blocks"},
-    {"half_matmul",       5e8,  0,   1e10, "FLOPs of a product at half the rate of a large one", "Hockney & Jesshope 1981; tiles and waves of cuBLAS"},
     {"exposed",           0.3,  0,   1.00, "share of the shorter of a product's arithmetic and traffic that does not overlap", "prologue and epilogue of each tile (CUTLASS)"},
     {"flash",             0.35, 0.1, 0.80, "share of the peak in attention", flash_share},
     {"cache",             1.20, 1.0, 2.50, "bytes of the cache that attention moves over those counted", "pages of 16 tokens; a sequence's blocks are split over multiprocessors unevenly"},
@@ -53,10 +52,10 @@ const std::array<ParameterCard, inference_parameter_count> inference_parameter_c
     {"step.tensorrt",     1.5e-3, 0, 1e-2, "the same: TensorRT-LLM", host_loop},
     {"step.server",       2.0e-3, 0, 1e-2, "the same: other servers", host_loop},
     {"step.neuron",       4.0e-3, 0, 2e-2, "the same: compiled programs of other accelerators", host_loop},
-    {"sequence.vllm",     1.5e-5, 0, 1e-4, "the same of each sequence: vLLM and other servers", host_loop},
-    {"sequence.tensorrt", 1.0e-5, 0, 1e-4, "the same: TensorRT-LLM", host_loop},
+    {"sequence",          1.0e-5, 0, 1e-4, "the same of each sequence", host_loop},
     {"link",              0.75, 0.4, 0.95, "share of a link's bandwidth that exchanges reach", "nccl-tests: bus bandwidth 0.75 to 0.95 of a link's"},
     {"start",             6e-6, 1e-6, 3e-5, "start of an exchange over a switch or direct links", small_messages},
+    {"start.library",     2e-5, 5e-6, 6e-5, "the same by a library for collectives", small_messages},
     {"start.host",        3e-5, 5e-6, 1e-4, "the same through the host", small_messages},
     {"round",             8e-7, 1e-7, 5e-6, "one round of an exchange", "NCCL's base latencies (src/graph/tuning.cc)"},
 }};
@@ -120,7 +119,6 @@ void put_products_of_inference(const InferenceParameters& p, const HardwareCard&
   a.matmul = for_each_format(share);
   for (const Peak narrow : {Peak::fp8, Peak::fp4, Peak::int8})
     a.matmul[static_cast<std::size_t>(narrow)] = p[I::narrow] * share;
-  a.half_matmul = for_each_format(p[I::half_matmul]);
   a.exposed = for_each_format(p[I::exposed]);
   for (std::size_t i = 0; i < a.flash.size(); ++i) {
     const FlopsPerSecond core = p[I::flash] * card.cluster.device.peaks[i];
@@ -135,13 +133,14 @@ void put_kernels(const InferenceParameters& p, Launching launching, Achieved& a)
   if (launching == Launching::recorded) a.recorded = a.recorded_backward = Seconds(p[I::kernel_recorded]);
 }
 
-LinkRates link_rates(const InferenceParameters& p, const HardwareCard& card) {
+LinkRates link_rates(const InferenceParameters& p, const HardwareCard& card, const InferenceStack& stack) {
   const bool through_host = card.link_type.find("PCI") != std::string::npos;
+  const I start = through_host ? I::start_host : stack.own_exchanges ? I::start : I::start_library;
   return {.inside = p[I::link],
           .between = p[I::link],
           .round_inside = Seconds(p[I::round]),
           .round_between = Seconds(p[I::round]),
-          .start = Seconds(p[through_host ? I::start_host : I::start]),
+          .start = Seconds(p[start]),
           .trees = true};
 }
 
@@ -150,11 +149,11 @@ Software loop_of(const InferenceParameters& p, ServingLoop loop) {
     case ServingLoop::none:
       return {};
     case ServingLoop::vllm:
-      return {.step = Seconds(p[I::step_vllm]), .sequence = Seconds(p[I::sequence_vllm])};
+      return {.step = Seconds(p[I::step_vllm]), .sequence = Seconds(p[I::sequence])};
     case ServingLoop::tensorrt:
-      return {.step = Seconds(p[I::step_tensorrt]), .sequence = Seconds(p[I::sequence_tensorrt])};
+      return {.step = Seconds(p[I::step_tensorrt]), .sequence = Seconds(p[I::sequence])};
     case ServingLoop::server:
-      return {.step = Seconds(p[I::step_server]), .sequence = Seconds(p[I::sequence_vllm])};
+      return {.step = Seconds(p[I::step_server]), .sequence = Seconds(p[I::sequence])};
     case ServingLoop::neuron:
       return {.step = Seconds(p[I::step_neuron])};
   }
@@ -168,7 +167,7 @@ Achieved inference_rates(const InferenceParameters& p, const HardwareCard& card,
   Achieved a = card.cluster.device.achieved;
   const bool measured = !card.achieved_how.empty();
   const LinkRates links = a.links;
-  a.links = link_rates(p, card);
+  a.links = link_rates(p, card, stack);
   if (measured) {
     a.links.inside = links.inside;
     a.links.between = links.between;

@@ -38,7 +38,6 @@ enum class InferenceParameter : std::uint8_t {
   narrow,
   weight_only,
   own_products,
-  half_matmul,
   exposed,
   flash,
   cache,
@@ -51,14 +50,14 @@ enum class InferenceParameter : std::uint8_t {
   step_tensorrt,
   step_server,
   step_neuron,
-  sequence_vllm,
-  sequence_tensorrt,
+  sequence,
   link,
   start,
+  start_library,
   start_host,
   round
 };
-inline constexpr std::size_t inference_parameter_count = 40;
+inline constexpr std::size_t inference_parameter_count = 39;
 
 /// In the order of InferenceParameter.
 extern const std::array<ParameterCard, inference_parameter_count> inference_parameter_cards;
@@ -87,6 +86,7 @@ struct InferenceStack {
   Launching launching = Launching::recorded;
   ServingLoop loop = ServingLoop::vllm;
   bool own_products = false;  ///< products of prompts by kernels of its own, not of the vendor's library
+  bool own_exchanges = false; ///< exchanges by kernels of its own, not of a library for collectives
   bool half_sums = false;     ///< sums products in fp16, which GeForce cards do at twice the rate of fp32 sums
   bool operator==(const InferenceStack&) const = default;
 };

@@ -65,6 +65,7 @@ InferenceStack read_inference(const json::Object& o) {
   return {.launching = read_word(o, "launching", launching_words),
           .loop = read_word(o, "loop", loop_words),
           .own_products = read_word(o, "products", product_words),
+          .own_exchanges = read_word(o, "exchanges", product_words),
           .half_sums = read_word(o, "sums", sum_words)};
 }
 
