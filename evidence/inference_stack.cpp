@@ -23,10 +23,14 @@ std::string_view profile_of_engine(std::string_view engine) {
   return find_builtin(builtin_software(), name) == nullptr ? "vllm" : name;
 }
 
+/// vLLM before 0.8 takes prompts first; its new engine (V1) takes them beside decoding.
+bool is_before_v1(const std::string& version) { return version.starts_with("0.") && version.size() > 2 && version.find('.', 2) == 3 && version[2] < '8'; }
+
 }  // namespace
 
 InferenceStack inference_stack(const InferenceCase& c) {
   InferenceStack s = *load_software(profile_of_engine(c.engine.name)).inference;
+  if (s.loop == ServingLoop::vllm && is_before_v1(c.engine.version)) s.prompts_first = true;
   if (c.engine.eager) s.launching = Launching::eager;
   return s;
 }

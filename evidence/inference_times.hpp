@@ -4,14 +4,16 @@
 #include <optional>
 
 #include "evidence/inference_case.hpp"
-#include "serve/steady_state.hpp"
+#include "presets/inference_estimator.hpp"
+#include "serve/closed_loop.hpp"
 
 namespace llmcalc {
 
 class InferenceTimes {
  public:
-  /// Both outlive it.
-  InferenceTimes(const InferenceCase& c, const Cluster& cluster) : c_(c), cluster_(cluster) {}
+  /// Case and cluster outlive it.
+  InferenceTimes(const InferenceCase& c, const InferenceStack& stack, const Cluster& cluster)
+      : c_(c), stack_(stack), cluster_(cluster) {}
 
   /// In the base unit of its kind; nothing where the figure is no time or rate.
   std::optional<double> figure(const Figure& f) const;
@@ -22,12 +24,13 @@ class InferenceTimes {
   double decode_seconds(Count sequences, double context) const;
   double whole_seconds() const;
   double decoding_seconds() const;
-  double per_token_seconds(const Figure& f) const;
-  double first_token_seconds() const;
+  double output_rate() const;
   bool serves() const;
-  ClosedLoop loop() const;
+  ServedMeans served() const;
+  Seconds prompt_token(Seconds step_of_one) const;
 
   const InferenceCase& c_;
+  InferenceStack stack_;
   const Cluster& cluster_;
 };
 

@@ -42,7 +42,7 @@ Prediction predicted_memory(const ProcessMemory& held, MemoryKind kind) {
 }
 
 std::optional<double> bound_of_figure(const InferenceCase& c, const Figure& f) {
-  return InferenceTimes(c, c.cluster()).figure(f);
+  return InferenceTimes(c, inference_stack(c), c.cluster()).figure(f);
 }
 
 namespace {

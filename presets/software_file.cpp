@@ -33,6 +33,7 @@ constexpr std::array loop_words{Said{"none", ServingLoop::none}, Said{"vllm", Se
                                 Said{"tensorrt-llm", ServingLoop::tensorrt}, Said{"server", ServingLoop::server},
                                 Said{"compiled program", ServingLoop::neuron}};
 constexpr std::array product_words{Said{"library", false}, Said{"own", true}};
+constexpr std::array prompt_words{Said{"beside decoding", false}, Said{"first", true}};
 constexpr std::array sum_words{Said{"fp32", false}, Said{"fp16", true}};
 constexpr std::array use_words{Said{"training", true}, Said{"inference", false}};
 
@@ -66,6 +67,7 @@ InferenceStack read_inference(const json::Object& o) {
           .loop = read_word(o, "loop", loop_words),
           .own_products = read_word(o, "products", product_words),
           .own_exchanges = read_word(o, "exchanges", product_words),
+          .prompts_first = read_word(o, "prompts", prompt_words),
           .half_sums = read_word(o, "sums", sum_words)};
 }
 

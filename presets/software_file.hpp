@@ -13,6 +13,7 @@
 ///   "loop":      "none", "vllm", "tensorrt-llm", "server" or "compiled program"   around the passes (ServingLoop)
 ///   "products":  "library" or "own"               kernels of a prompt's products
 ///   "exchanges": "library" or "own"               kernels of exchanges between tensor-parallel ranks
+///   "prompts":   "beside decoding" or "first"     in passes of a server
 ///   "sums":      "fp32" or "fp16"                 of products on GeForce cards
 ///
 /// The numbers that belong to these words are fitted: presets/estimates/.
