@@ -141,7 +141,7 @@ PassTime pass_time(const PassSum& sum, const Prices& prices, const Plan& plan, c
   const auto at = [&](const Rates& r, const Time& by_operator) {
     Time t = plan.roofline == Roofline::step ? step_time(by_operator.compute, sum.cost, r) : by_operator;
     t.communication += (1 - r.hidden_inside) * exchange_time(sum.exchanges, layout, cluster, r.links).total();
-    t.latency += r.software.step + static_cast<double>(plan.batch) * r.software.sequence;
+    t.latency += r.software.step;
     return t;
   };
   const Time bound = at(prices.bound_rates, sum.bound);

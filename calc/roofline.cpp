@@ -93,8 +93,7 @@ bool routes(const Op& op) {
 /// Bytes that the software's kernels move over those of fused ones.
 double traffic(const Op& op, const Pricing& p, const Software& s) {
   if (std::holds_alternative<Linear>(op.shape) || std::holds_alternative<LinearAttention>(op.shape)) return 1;
-  if (std::holds_alternative<Attention>(op.shape))
-    return stores_scores(op, p) ? s.scores : p.phase == Phase::decode ? s.cache : 1;
+  if (std::holds_alternative<Attention>(op.shape)) return stores_scores(op, p) ? s.scores : 1;
   if (routes(op)) return s.permuted;
   return std::holds_alternative<Norm>(op.shape) ? s.norm : s.elementwise;
 }

@@ -18,7 +18,6 @@ struct Software {
   double elementwise = 1;  ///< of element-wise operators, lookups, losses
   double norm = 1;         ///< of norms
   double scores = 1;       ///< of attention's stored scores
-  double cache = 1;        ///< of attention's core where it reads a cache of keys and values
   double permuted = 1;     ///< of tokens on their way to experts and back: routing, dispatch, combination
   KernelCounts kernels{};
   bool loops_experts = false;  ///< a product of experts is a kernel for each expert that has tokens
@@ -28,7 +27,6 @@ struct Software {
   Seconds kernel{};      ///< to put a kernel on the device
   Seconds collective{};  ///< to start a collective, for each tensor-parallel rank
   Seconds step{};        ///< of a step, or of a pass of inference, that overlaps nothing: data, clipping, sampling
-  Seconds sequence{};    ///< the same of each sequence of a pass: its blocks of cache, its sampler, its text
   // Fractions of what can be hidden.
   double hidden_inside = 0;  ///< of exchanges in a layer, beside the products that they belong to
   double hidden_beside = 1;  ///< of exchanges beside work that does not wait for them

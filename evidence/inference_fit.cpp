@@ -31,7 +31,7 @@ std::optional<double> estimated_figure(const InferenceCase& c, const Figure& f, 
                                        const InferenceParameters& p) {
   Cluster cluster = c.cluster();
   cluster.device.achieved = inference_rates(p, c.on.hardware, stack, c.plan);
-  return InferenceTimes(c, stack, cluster).figure(f);
+  return InferenceTimes(c, stack, cluster, request_seconds(p, stack)).figure(f);
 }
 
 InferenceParameters inference_parameters(std::span<const double> values) {

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <optional>
+#include <string>
 
 #include "presets/load.hpp"
 
@@ -23,14 +26,24 @@ std::string_view profile_of_engine(std::string_view engine) {
   return find_builtin(builtin_software(), name) == nullptr ? "vllm" : name;
 }
 
-/// vLLM before 0.8 takes prompts first; its new engine (V1) takes them beside decoding.
-bool is_before_v1(const std::string& version) { return version.starts_with("0.") && version.size() > 2 && version.find('.', 2) == 3 && version[2] < '8'; }
+/// The first number of a version behind its first point, 0.6.3: 6; of versions from 1.0 on: 1000. Not stated: nothing.
+std::optional<int> minor_version(const std::string& version) {
+  if (version.empty()) return std::nullopt;
+  return version.starts_with("0.") ? std::atoi(version.c_str() + 2) : 1000;
+}
+
+/// The profile of an engine of that age.
+std::string_view profile_of(const EngineName& engine) {
+  const std::optional<int> minor = minor_version(engine.version);
+  if (engine.name == "vllm" && minor && *minor < 8) return "vllm-legacy";
+  if (engine.name == "tensorrt-llm" && minor && *minor < 1000) return "tensorrt-llm-legacy";
+  return profile_of_engine(engine.name);
+}
 
 }  // namespace
 
 InferenceStack inference_stack(const InferenceCase& c) {
-  InferenceStack s = *load_software(profile_of_engine(c.engine.name)).inference;
-  if (s.loop == ServingLoop::vllm && is_before_v1(c.engine.version)) s.prompts_first = true;
+  InferenceStack s = *load_software(profile_of(c.engine)).inference;
   if (c.engine.eager) s.launching = Launching::eager;
   return s;
 }

@@ -35,8 +35,8 @@ double spread(std::size_t i) {
 /// The requests of one replica. Where lengths are drawn, uniformly between a share of the nominal ones and all of it.
 std::vector<RequestLengths> requests_of(const InferenceCase& c, Count clients) {
   const double ratio = c.length_ratio.value_or(1), usual = 10 * static_cast<double>(clients);
-  const double n = c.kind == BatchKind::max_inflight ? static_cast<double>(clients)
-                                                     : std::min(c.requests.value_or(usual), 4096.0);
+  const double n =
+      c.kind == BatchKind::max_inflight ? static_cast<double>(clients) : std::min(c.requests.value_or(usual), 4096.0);
   const auto drawn = [&](double mean, double at) {
     const double nominal = 2 * mean / (1 + ratio);
     return std::max<Count>(1, std::llround(nominal * (ratio + (1 - ratio) * at)));
@@ -51,8 +51,7 @@ std::vector<RequestLengths> requests_of(const InferenceCase& c, Count clients) {
 
 /// Whether requests come and go while others decode.
 bool InferenceTimes::serves() const {
-  return !c_.decode_window && c_.batch > 1 &&
-         (c_.kind == BatchKind::concurrency || c_.kind == BatchKind::max_inflight);
+  return !c_.decode_window && (c_.kind == BatchKind::concurrency || c_.kind == BatchKind::max_inflight);
 }
 
 double InferenceTimes::prefill_seconds() const {
@@ -60,7 +59,9 @@ double InferenceTimes::prefill_seconds() const {
 }
 
 double InferenceTimes::decode_seconds(Count sequences, double context) const {
-  return decode(c_.arch, with_batch(c_.plan, sequences), c_.layout, cluster_, whole_context(context)).estimate.total().value;
+  return decode(c_.arch, with_batch(c_.plan, sequences), c_.layout, cluster_, whole_context(context))
+      .estimate.total()
+      .value;
 }
 
 /// A step of all sequences; where the row's figure states no context, in the middle of the answer.
@@ -72,7 +73,8 @@ double InferenceTimes::decode_seconds(const Figure& f) const {
 /// Seconds that a token of a prompt adds to a pass that is full of them.
 Seconds InferenceTimes::prompt_token(Seconds step_of_one) const {
   const Count prompts = std::max<Count>(1, most_in_a_pass / c_.plan.prompt);
-  const Seconds all = prefill(c_.arch, with_batch(c_.plan, prompts), c_.layout, cluster_, c_.plan.prompt).estimate.total();
+  const Seconds all =
+      prefill(c_.arch, with_batch(c_.plan, prompts), c_.layout, cluster_, c_.plan.prompt).estimate.total();
   return (1 / static_cast<double>(prompts * c_.plan.prompt)) * std::max(Seconds(), all - step_of_one);
 }
 
@@ -89,7 +91,7 @@ ServedMeans InferenceTimes::served() const {
                           .sequences = usual_sequences,
                           .cache_tokens = cache_tokens(c_) / all,
                           .prompts_first = stack_.prompts_first};
-  return serve_closed_loop(requests_of(c_, clients), clients, rules, {step, prompt_token(step(1))});
+  return serve_closed_loop(requests_of(c_, clients), clients, rules, {step, prompt_token(step(1)), request_});
 }
 
 double InferenceTimes::whole_seconds() const {

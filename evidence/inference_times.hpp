@@ -11,9 +11,9 @@ namespace llmcalc {
 
 class InferenceTimes {
  public:
-  /// Case and cluster outlive it.
-  InferenceTimes(const InferenceCase& c, const InferenceStack& stack, const Cluster& cluster)
-      : c_(c), stack_(stack), cluster_(cluster) {}
+  /// Case and cluster outlive it. `request`: seconds of a request besides passes.
+  InferenceTimes(const InferenceCase& c, const InferenceStack& stack, const Cluster& cluster, Seconds request = {})
+      : c_(c), stack_(stack), cluster_(cluster), request_(request) {}
 
   /// In the base unit of its kind; nothing where the figure is no time or rate.
   std::optional<double> figure(const Figure& f) const;
@@ -32,6 +32,7 @@ class InferenceTimes {
   const InferenceCase& c_;
   InferenceStack stack_;
   const Cluster& cluster_;
+  Seconds request_;
 };
 
 /// Tokens for which weights and the largest pass leave room, on all replicas.

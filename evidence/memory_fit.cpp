@@ -100,7 +100,8 @@ MemoryFitRows memory_fit_rows(const std::vector<TrainingRow>& rows, const Device
 
 MemoryParameters fit_memory(const MemoryFitRows& rows) {
   MemoryParameters p;
-  if (const MemoryFitRows process = chosen(rows, [](const MemoryFitRow& r) { return r.process && r.stated; }); !process.empty())
+  if (const MemoryFitRows process = chosen(rows, [](const MemoryFitRow& r) { return r.process && r.stated; });
+      !process.empty())
     p = fit_process(process);
   if (const MemoryFitRows reserved = chosen(rows, [](const MemoryFitRow& r) { return r.reserved && r.stated; });
       !reserved.empty())

@@ -12,6 +12,7 @@ namespace {
 
 constexpr double soft_residual = 0.07;  // beyond which residuals count by size
 constexpr std::size_t most_of_family = 80;
+constexpr int steps_of_a_pattern = 4;
 
 using Vector = Eigen::VectorXd;
 using Matrix = Eigen::MatrixXd;
@@ -23,8 +24,7 @@ class Ranges {
   Eigen::Index size() const { return static_cast<Eigen::Index>(cards_.size()); }
   std::vector<double> values(const Vector& x) const {
     std::vector<double> all(cards_.size());
-    for (std::size_t i = 0; i < all.size(); ++i)
-      all[i] = cards_[i].low + x[static_cast<Eigen::Index>(i)] * range(i);
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = cards_[i].low + x[static_cast<Eigen::Index>(i)] * range(i);
     return all;
   }
   Vector fractions(std::span<const double> values) const {
@@ -63,7 +63,8 @@ class Fitter {
       if (fixed(k)) standard_[k] = x[k];
     double damping = 1e-2, now = loss(r, x);
     for (int step = 0; step < options_.most_steps && damping < 1e6; ++step) {
-      const Matrix j = jacobian(x, r);
+      const Matrix j = jacobian(x, r, step % steps_of_a_pattern == 0);
+      if (step % steps_of_a_pattern == 0) depends_ = j.cwiseAbs().array() > 0;
       const double before = now;
       while (damping < 1e6 && !try_step(j, damping, x, r, now)) damping *= 4;
       damping = std::max(damping / 8, 1e-6);
@@ -77,8 +78,11 @@ class Fitter {
   Vector residuals(const Vector& x) const {
     const std::vector<double> values = ranges_.values(x);
     Vector r(static_cast<Eigen::Index>(rows_.size()));
-    for (std::size_t i = 0; i < rows_.size(); ++i) r[static_cast<Eigen::Index>(i)] = set_.error(rows_[i], values);
+    for (Eigen::Index i = 0; i < r.size(); ++i) r[i] = error(i, values);
     return r;
+  }
+  double error(Eigen::Index i, std::span<const double> values) const {
+    return set_.error(rows_[static_cast<std::size_t>(i)], values);
   }
 
   /// 2 a^2 (sqrt(1 + (r / a)^2) - 1) of each residual, and the pull of the defaults.
@@ -93,7 +97,9 @@ class Fitter {
   double weight(Eigen::Index i) const { return set_.weights[rows_[static_cast<std::size_t>(i)]]; }
   double pull() const { return options_.ridge * 16 * soft_residual * soft_residual; }
 
-  Matrix jacobian(const Vector& x, const Vector& r) const {
+  /// Most rows depend on few parameters: their own device's and software's. `all`: looks at every pair of a row and a
+  /// parameter, else at those of the last time that all were.
+  Matrix jacobian(const Vector& x, const Vector& r, bool all) const {
     Matrix j(r.size(), ranges_.size());
     const auto column = [&](Eigen::Index k) {
       j.col(k).setZero();
@@ -101,7 +107,9 @@ class Fitter {
       Vector moved = x;
       const double by = x[k] > 0.5 ? -0.01 : 0.01;
       moved[k] += by;
-      j.col(k) = (residuals(moved) - r) / by;
+      const std::vector<double> values = ranges_.values(moved);
+      for (Eigen::Index i = 0; i < r.size(); ++i)
+        if (all || depends_(i, k)) j(i, k) = (error(i, values) - r[i]) / by;
     };
     std::thread other([&] {
       for (Eigen::Index k = 1; k < ranges_.size(); k += 2) column(k);
@@ -139,6 +147,7 @@ class Fitter {
   Vector standard_;
   std::vector<bool> is_fixed_;
   std::vector<std::size_t> rows_;
+  Eigen::Array<bool, Eigen::Dynamic, Eigen::Dynamic> depends_;
 };
 
 }  // namespace

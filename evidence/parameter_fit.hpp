@@ -3,9 +3,9 @@
 ///
 /// Least squares of ln(predicted / measured), by Levenberg and Marquardt's method with differences for derivatives.
 /// A residual above 7 % counts by its size rather than by its square (soft L1), so that rows that the source
-/// describes wrongly do not pull. A family has at most 80 rows in a fit, and its n rows weigh over n^0.35: families of a
-/// hundred sweeps of one run do not drown others. Every parameter is pulled towards its default: by `ridge` residuals of 7 % per quarter
-/// of its range. It stays within its bounds.
+/// describes wrongly do not pull. A family has at most 80 rows in a fit, and its n rows weigh over n^0.35: families of
+/// a hundred sweeps of one run do not drown others. Every parameter is pulled towards its default: by `ridge` residuals
+/// of 7 % per quarter of its range. It stays within its bounds.
 
 #include <functional>
 #include <span>
@@ -18,7 +18,9 @@
 namespace llmcalc {
 
 /// A row's key in a FitSet.
-inline std::string fit_key(const std::string& id, std::string_view quantity) { return id + " " + std::string(quantity); }
+inline std::string fit_key(const std::string& id, std::string_view quantity) {
+  return id + " " + std::string(quantity);
+}
 
 /// Measurements that parameters are fitted to.
 struct FitSet {
@@ -32,8 +34,8 @@ struct FitSet {
 
 struct FitOptions {
   double ridge = 1;
-  std::vector<std::size_t> fixed{};    ///< parameters that stay as they begin, also outside of their bounds
-  std::vector<bool> without{};         ///< rows that are left out; empty: none
+  std::vector<std::size_t> fixed{};  ///< parameters that stay as they begin, also outside of their bounds
+  std::vector<bool> without{};       ///< rows that are left out; empty: none
   int most_steps = 30;
   std::function<void(int step, double loss)> progress{};
 };

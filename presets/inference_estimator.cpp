@@ -14,7 +14,8 @@ constexpr std::string_view vendors = "the vendor's datasheet, whose peaks few ke
 constexpr std::string_view empty_kernels = "empty kernels in a row: 2 to 5 us; from a recording 1 to 2 us";
 constexpr std::string_view host_loop = "scheduling, sampling and text of an engine's loop: 1 to 5 ms";
 constexpr std::string_view flash_share = "FlashAttention-2 (arXiv:2307.08691), FlashAttention-3 (arXiv:2407.08608)";
-constexpr std::string_view small_messages = "all-reduces of kilobytes: 8 to 15 us by kernels of an engine's own, more by NCCL";
+constexpr std::string_view small_messages =
+    "all-reduces of kilobytes: 8 to 15 us by kernels of an engine's own, more by NCCL";
 }  // namespace
 
 // clang-format off
@@ -42,17 +43,18 @@ const std::array<ParameterCard, inference_parameter_count> inference_parameter_c
     {"own_products",      0.66, 0.3, 1.00, "share of that by kernels of an engine's own", "llama.cpp's kernels for quantized blocks"},
     {"exposed",           0.3,  0,   1.00, "share of the shorter of a product's arithmetic and traffic that does not overlap", "prologue and epilogue of each tile (CUTLASS)"},
     {"flash",             0.35, 0.1, 0.80, "share of the peak in attention", flash_share},
-    {"cache",             1.20, 1.0, 2.50, "bytes of the cache that attention moves over those counted", "pages of 16 tokens; a sequence's blocks are split over multiprocessors unevenly"},
     {"experts",           0.50, 0.2, 1.00, "share of a product's rate that those of experts keep", "grouped products of unequal sizes"},
     {"kernel.recorded",   1.5e-6, 2e-7, 6e-6, "start and end of a kernel in a decode step: from a recording", empty_kernels},
     {"kernel.compiled",   4e-6, 1e-6, 1e-5, "the same: compiled; and in prompts of recorded ones", empty_kernels},
     {"kernel.local",      5e-6, 1e-6, 2e-5, "the same: kernel by kernel from C++", empty_kernels},
     {"kernel.eager",      3e-5, 8e-6, 8e-5, "the same: PyTorch, operator by operator", "5 to 10 us of the host for each of the few operators that an operator is"},
-    {"step.vllm",         2.0e-3, 0, 1e-2, "time of a pass that overlaps nothing: vLLM", host_loop},
-    {"step.tensorrt",     1.5e-3, 0, 1e-2, "the same: TensorRT-LLM", host_loop},
+    {"step.vllm",         1.5e-3, 0, 1e-2, "time of a pass that overlaps nothing: vLLM", host_loop},
+    {"step.vllm-legacy",  3.0e-3, 0, 2e-2, "the same: vLLM before its engine V1", host_loop},
+    {"step.tensorrt",     2.0e-3, 0, 1e-2, "the same: TensorRT-LLM", host_loop},
+    {"step.tensorrt-legacy", 5e-4, 0, 5e-3, "the same: sessions in C++ of TensorRT-LLM before 1.0", host_loop},
     {"step.server",       2.0e-3, 0, 1e-2, "the same: other servers", host_loop},
     {"step.neuron",       4.0e-3, 0, 2e-2, "the same: compiled programs of other accelerators", host_loop},
-    {"sequence",          1.0e-5, 0, 1e-4, "the same of each sequence", host_loop},
+    {"request",           2.0e-2, 0, 2e-1, "time of a request besides passes: network, tokenizer, queue of the engine", host_loop},
     {"link",              0.75, 0.4, 0.95, "share of a link's bandwidth that exchanges reach", "nccl-tests: bus bandwidth 0.75 to 0.95 of a link's"},
     {"start",             6e-6, 1e-6, 3e-5, "start of an exchange over a switch or direct links", small_messages},
     {"start.library",     2e-5, 5e-6, 6e-5, "the same by a library for collectives", small_messages},
@@ -87,9 +89,9 @@ Chip chip_of(const HardwareCard& card) {
 namespace {
 
 I memory_parameter(Chip c) {
-  constexpr std::array by_chip{I::memory_ampere, I::memory_hopper, I::memory_blackwell, I::memory_consumer,
-                               I::memory_unified, I::memory_apple, I::memory_neuron,    I::memory_gaudi,
-                               I::memory_amd,    I::memory_other};
+  constexpr std::array by_chip{I::memory_ampere,  I::memory_hopper, I::memory_blackwell, I::memory_consumer,
+                               I::memory_unified, I::memory_apple,  I::memory_neuron,    I::memory_gaudi,
+                               I::memory_amd,     I::memory_other};
   return by_chip[static_cast<std::size_t>(c)];
 }
 
@@ -144,20 +146,10 @@ LinkRates link_rates(const InferenceParameters& p, const HardwareCard& card, con
           .trees = true};
 }
 
-Software loop_of(const InferenceParameters& p, ServingLoop loop) {
-  switch (loop) {
-    case ServingLoop::none:
-      return {};
-    case ServingLoop::vllm:
-      return {.step = Seconds(p[I::step_vllm]), .sequence = Seconds(p[I::sequence])};
-    case ServingLoop::tensorrt:
-      return {.step = Seconds(p[I::step_tensorrt]), .sequence = Seconds(p[I::sequence])};
-    case ServingLoop::server:
-      return {.step = Seconds(p[I::step_server]), .sequence = Seconds(p[I::sequence])};
-    case ServingLoop::neuron:
-      return {.step = Seconds(p[I::step_neuron])};
-  }
-  return {};
+Seconds step_seconds(const InferenceParameters& p, ServingLoop loop) {
+  constexpr std::array by_loop{I::step_vllm,   I::step_vllm_legacy, I::step_tensorrt, I::step_tensorrt_legacy,
+                               I::step_server, I::step_neuron};
+  return loop == ServingLoop::none ? Seconds() : Seconds(p[by_loop[static_cast<std::size_t>(loop) - 1]]);
 }
 
 }  // namespace
@@ -177,10 +169,14 @@ Achieved inference_rates(const InferenceParameters& p, const HardwareCard& card,
     a.memory = p[memory_parameter(chip_of(card))];
     a.present = true;
   }
-  a.software = loop_of(p, stack.loop);
-  a.software.cache = measured ? 1 : p[I::cache];
+  a.software.step = step_seconds(p, stack.loop);
   a.software.experts = measured ? 1 : p[I::experts];
   return a;
+}
+
+Seconds request_seconds(const InferenceParameters& p, const InferenceStack& stack) {
+  const bool serves = stack.loop != ServingLoop::none && stack.loop != ServingLoop::neuron;
+  return Seconds(serves ? p[I::request] : 0);
 }
 
 InferenceEstimator read_inference_estimator(const json::Value& value, const std::string& where) {

@@ -40,24 +40,25 @@ enum class InferenceParameter : std::uint8_t {
   own_products,
   exposed,
   flash,
-  cache,
   experts,
   kernel_recorded,
   kernel_compiled,
   kernel_local,
   kernel_eager,
   step_vllm,
+  step_vllm_legacy,
   step_tensorrt,
+  step_tensorrt_legacy,
   step_server,
   step_neuron,
-  sequence,
+  request,
   link,
   start,
   start_library,
   start_host,
   round
 };
-inline constexpr std::size_t inference_parameter_count = 39;
+inline constexpr std::size_t inference_parameter_count = 40;
 
 /// In the order of InferenceParameter.
 extern const std::array<ParameterCard, inference_parameter_count> inference_parameter_cards;
@@ -79,16 +80,16 @@ enum class Launching : std::uint8_t {
   persistent  ///< one kernel for a step
 };
 /// The loop around the passes, which schedules requests, samples and returns text.
-enum class ServingLoop : std::uint8_t { none, vllm, tensorrt, server, neuron };
+enum class ServingLoop : std::uint8_t { none, vllm, vllm_legacy, tensorrt, tensorrt_legacy, server, neuron };
 
 /// An engine, as far as time depends on it.
 struct InferenceStack {
   Launching launching = Launching::recorded;
   ServingLoop loop = ServingLoop::vllm;
-  bool own_products = false;  ///< products of prompts by kernels of its own, not of the vendor's library
-  bool own_exchanges = false; ///< exchanges by kernels of its own, not of a library for collectives
-  bool prompts_first = false; ///< passes of prompts alone as long as one waits (serve/closed_loop.hpp)
-  bool half_sums = false;     ///< sums products in fp16, which GeForce cards do at twice the rate of fp32 sums
+  bool own_products = false;   ///< products of prompts by kernels of its own, not of the vendor's library
+  bool own_exchanges = false;  ///< exchanges by kernels of its own, not of a library for collectives
+  bool prompts_first = false;  ///< passes of prompts alone as long as one waits (serve/closed_loop.hpp)
+  bool half_sums = false;      ///< sums products in fp16, which GeForce cards do at twice the rate of fp32 sums
   bool operator==(const InferenceStack&) const = default;
 };
 
@@ -96,13 +97,16 @@ struct InferenceStack {
 Achieved inference_rates(const InferenceParameters& p, const HardwareCard& card, const InferenceStack& stack,
                          const Plan& plan);
 
+/// Seconds of a request besides passes, under an engine that serves.
+Seconds request_seconds(const InferenceParameters& p, const InferenceStack& stack);
+
 /// Figures that are predicted about as well.
 enum class InferenceClass : std::uint8_t { decode, served_decode, whole_batch, prefill, first_token };
 template <>
-inline constexpr auto choices<InferenceClass> = std::array{
-    Choice{InferenceClass::decode, "decode"}, Choice{InferenceClass::served_decode, "decode under load"},
-    Choice{InferenceClass::whole_batch, "whole batch"}, Choice{InferenceClass::prefill, "prefill"},
-    Choice{InferenceClass::first_token, "first token"}};
+inline constexpr auto choices<InferenceClass> =
+    std::array{Choice{InferenceClass::decode, "decode"}, Choice{InferenceClass::served_decode, "decode under load"},
+               Choice{InferenceClass::whole_batch, "whole batch"}, Choice{InferenceClass::prefill, "prefill"},
+               Choice{InferenceClass::first_token, "first token"}};
 
 /// The fitted estimator: presets/estimates/inference.json.
 using InferenceEstimator = Estimator<InferenceParameters, InferenceClass>;

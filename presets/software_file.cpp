@@ -29,8 +29,12 @@ constexpr std::array exchange_words{Said{"waited for", false}, Said{"overlapped"
 constexpr std::array launching_words{Said{"recorded", Launching::recorded}, Said{"compiled", Launching::compiled},
                                      Said{"local", Launching::local}, Said{"eager", Launching::eager},
                                      Said{"persistent", Launching::persistent}};
-constexpr std::array loop_words{Said{"none", ServingLoop::none}, Said{"vllm", ServingLoop::vllm},
-                                Said{"tensorrt-llm", ServingLoop::tensorrt}, Said{"server", ServingLoop::server},
+constexpr std::array loop_words{Said{"none", ServingLoop::none},
+                                Said{"vllm", ServingLoop::vllm},
+                                Said{"vllm v0", ServingLoop::vllm_legacy},
+                                Said{"tensorrt-llm", ServingLoop::tensorrt},
+                                Said{"tensorrt-llm c++", ServingLoop::tensorrt_legacy},
+                                Said{"server", ServingLoop::server},
                                 Said{"compiled program", ServingLoop::neuron}};
 constexpr std::array product_words{Said{"library", false}, Said{"own", true}};
 constexpr std::array prompt_words{Said{"beside decoding", false}, Said{"first", true}};

@@ -2,15 +2,16 @@
 /// A software profile: what a training stack or an inference engine does, as far as an estimate depends on it.
 ///
 /// { "name", "title"?, "aliases"?, "source", "notes"?, "for": "training",
-///   "fusion":    "megatron", "tuned", "compiled", "eager", "unfused" or "native"   (Fusion, presets/training_estimator.hpp)
-///   "attention": "vendor" or "flash-2"            its flash kernel on devices that have both
-///   "norms":     "fused" or "written out"         of models with RMSNorm
-///   "experts":   "grouped" or "one by one"        products of experts
-///   "tensor_exchanges": "overlapped" or "waited for" }
+///   "fusion":    "megatron", "tuned", "compiled", "eager", "unfused" or "native"   (Fusion,
+///   presets/training_estimator.hpp) "attention": "vendor" or "flash-2"            its flash kernel on devices that
+///   have both "norms":     "fused" or "written out"         of models with RMSNorm "experts":   "grouped" or "one by
+///   one"        products of experts "tensor_exchanges": "overlapped" or "waited for" }
 ///
 /// or "for": "inference",
-///   "launching": "recorded", "compiled", "local", "eager" or "persistent"   (Launching, presets/inference_estimator.hpp)
-///   "loop":      "none", "vllm", "tensorrt-llm", "server" or "compiled program"   around the passes (ServingLoop)
+///   "launching": "recorded", "compiled", "local", "eager" or "persistent"   (Launching,
+///   presets/inference_estimator.hpp) "loop":      "none", "vllm", "vllm v0", "tensorrt-llm", "tensorrt-llm c++",
+///   "server" or "compiled program"   around
+///                the passes (ServingLoop)
 ///   "products":  "library" or "own"               kernels of a prompt's products
 ///   "exchanges": "library" or "own"               kernels of exchanges between tensor-parallel ranks
 ///   "prompts":   "beside decoding" or "first"     in passes of a server

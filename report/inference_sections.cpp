@@ -2,6 +2,7 @@
 
 #include "calc/run.hpp"
 #include "report/sections.hpp"
+#include "report/software.hpp"
 
 namespace llmcalc {
 namespace {
@@ -15,8 +16,19 @@ Seconds prefill_alone(const Request& r) {
   return prefill(r.model.arch, with_batch(r.plan, 1), r.layout, r.hardware->cluster, r.plan.prompt).estimate.total();
 }
 
-const char* how(const InferEstimate& e) {
-  return e.estimated ? "at the efficiencies given" : "a bound: full efficiency";
+/// How a time was found, and where a measurement lies: " (4.9 to 7.6 ms in 9 of 10 cases)".
+std::string how(const Request& r, const InferEstimate& e, InferenceClass kind, Seconds time) {
+  if (!e.estimated) return "a bound: full efficiency";
+  if (!r.engine) return "at the efficiencies given";
+  const auto interval = interval_of(r, kind);
+  if (!interval) return fmt::format("under {}", r.engine->name);
+  return fmt::format("{} in 9 of 10 cases",
+                     interval_text(time.value / interval->factor, time.value * interval->factor, Unit::seconds));
+}
+
+/// Adds the ends of the rows that have an interval, where there is one.
+void add_ends_of(Section& s, const Request& r, InferenceClass kind, HasInterval has_interval) {
+  if (const auto interval = interval_of(r, kind)) add_ends(s, *interval, has_interval);
 }
 
 }  // namespace
@@ -24,13 +36,15 @@ const char* how(const InferEstimate& e) {
 Section prefill_section(const Request& r, const InferEstimate& e) {
   const Plan& p = r.plan;
   Section s{"prefill", "prefill", {}};
-  s.add("time_s", "time", e.prefill.estimate.total(), how(e));
+  s.add("time_s", "time", e.prefill.estimate.total(), how(r, e, InferenceClass::prefill, e.prefill.estimate.total()));
   s.add("bound_time_s", e.estimated ? "time, at best" : "", e.prefill.bound.total());
   s.add("flops", "model FLOPs", e.prefill.flops, fmt::format("{} x {} tokens, head on the last", p.batch, p.prompt));
   s.add("tokens_per_s", "throughput", real(p.batch * p.prompt) / e.prefill.estimate.total().value,
         Unit::tokens_per_second);
   s.add("intensity", "intensity", intensity(e.prefill.rank), Unit::flops_per_byte, "executed FLOPs per byte moved");
   s.add("bound", "bound by", bound_name(e.prefill.estimate));
+  add_ends_of(s, r, InferenceClass::prefill,
+              [](std::string_view key) { return key == "time_s" || key == "tokens_per_s"; });
   return s;
 }
 
@@ -40,7 +54,8 @@ Section decode_section(const Request& r, const InferEstimate& e) {
   const Seconds step = e.middle.estimate.total();
   const Count context = p.prompt + p.generate / 2;
   Section s{"decode", "decode", {}};
-  s.add("time_per_token_s", "time per token", step, fmt::format("at context {}", context));
+  const std::string range = r.engine ? ", " + how(r, e, InferenceClass::decode, step) : "";
+  s.add("time_per_token_s", "time per token", step, fmt::format("at context {}{}", context, range));
   s.add("bound_time_per_token_s", e.estimated ? "time, at best" : "", e.middle.bound.total());
   s.add("first_time_per_token_s", "at the start", e.first.estimate.total(), fmt::format("context {}", p.prompt + 1));
   s.add("last_time_per_token_s", "at the end", e.last.estimate.total(),
@@ -53,6 +68,9 @@ Section decode_section(const Request& r, const InferEstimate& e) {
   s.add("intensity", "intensity", intensity(e.middle.rank), Unit::flops_per_byte,
         fmt::format("the hardware's ridge is {:.0f}", (device.peak(p.precision) / device.bandwidth).value));
   s.add("bound", "bound by", bound_name(e.middle.estimate));
+  add_ends_of(s, r, InferenceClass::decode, [](std::string_view key) {
+    return key == "time_per_token_s" || key == "tokens_per_s" || key == "tokens_per_s_per_sequence";
+  });
   if (!p.kv_cache) return s;
   const std::optional<Count> batch = compute_bound_batch(r.model.arch, p, r.layout, device, context);
   if (batch)
@@ -84,6 +102,23 @@ Section end_to_end_section(const Request& r, const InferEstimate& e) {
           fmt::format("generated ones, prompts included{}; {:g} USD per GPU-hour",
                       e.estimated ? "" : "; at least, as the time is a bound", *price));
   }
+  add_ends_of(s, r, InferenceClass::prefill, [](std::string_view key) { return key == "ttft_s"; });
+  add_ends_of(s, r, InferenceClass::whole_batch, [](std::string_view key) {
+    return key == "total_s" || key == "tokens_per_s" || key == "usd_per_1m_tokens";
+  });
+  return s;
+}
+
+Section inference_estimate_section(const Request& r) {
+  Section s{"inference_estimate", "", {}};
+  s.add("software", "", r.engine->name);
+  s.add("parameters", "", inference_estimator().fitted);
+  const auto add_families = [&](const char* key, InferenceClass kind) {
+    if (const auto interval = interval_of(r, kind)) s.add(key, "", interval->families);
+  };
+  add_families("prefill_families", InferenceClass::prefill);
+  add_families("decode_families", InferenceClass::decode);
+  add_families("whole_families", InferenceClass::whole_batch);
   return s;
 }
 

@@ -23,8 +23,14 @@ constexpr Field device{[](Request& r, Text text, Text) { r.hardware = load_hardw
                        [](const Request&) { return json::Value(); }};
 constexpr Field gpus{value<&Request::gpus, parse_positive>.read,
                      [](const Request& r) { return json::Value(devices(r.layout)); }};
-constexpr Field software{[](Request& r, Text text, Text) { r.software = load_software(std::string(text)); },
-                         [](const Request& r) { return r.software ? json::Value(r.software->name) : json::Value(); }};
+constexpr Field software{[](Request& r, Text text, Text) {
+                           const SoftwareCard card = load_software(std::string(text));
+                           (card.training ? r.software : r.engine) = card;
+                         },
+                         [](const Request& r) {
+                           const auto& card = r.software ? r.software : r.engine;
+                           return card ? json::Value(card->name) : json::Value();
+                         }};
 Achieved reached_by(const Request& r) { return for_training(r).hardware->cluster.device.achieved; }
 constexpr Field efficiency{value<&Plan::efficiency, parse_fraction>.read, [](const Request& r) {
                              const auto reached = [&] {
@@ -174,9 +180,9 @@ constexpr std::array kernel_options{
 constexpr std::array time_options{
     Option{
         "--software", "NAME",
-        "the training stack to estimate for: 'llmcalc list software', or a file [megatron-lm with --tp or --pp, else "
-        "torch-fsdp]",
-        common, step, "--hardware", "", software},
+        "the software to estimate for: 'llmcalc list software', or a file [training: megatron-lm with --tp or --pp, "
+        "else torch-fsdp; inference: vllm, or llama.cpp on personal devices]",
+        common, step | inference, "--hardware", "", software},
     Option{"--efficiency", "X", "achieved fraction of the matmul peak, for an estimate [none]", !common, time,
            "--hardware", "", efficiency},
     Option{"--memory-efficiency", "X", "achieved fraction of the memory bandwidth [none]", !common, time, "--hardware",

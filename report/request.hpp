@@ -50,6 +50,7 @@ struct Request {
   ModelCard model;
   std::optional<HardwareCard> hardware;
   std::optional<SoftwareCard> software;  ///< that a training step is estimated for; absent: none
+  std::optional<SoftwareCard> engine;    ///< the same of inference
   Plan plan;
   Layout layout;
   std::optional<Count> gpus;  ///< of the run; absent: those that hold the model once

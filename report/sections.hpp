@@ -31,6 +31,8 @@ Section run_flops_section(const Request& r);
 /// "tensor parallel": a part of a step's breakdown as tables name it.
 std::string_view part_label(Part p);
 /// What stands behind an estimate. Precondition: the request has software.
+/// The engine that prefill and decode are estimated for, and what stands behind the estimate.
+Section inference_estimate_section(const Request& r);
 Section estimate_section(const Request& r);
 Section step_section(const Request& r, const TrainEstimate& e);
 /// The step's throughput as a share of the peak, by every convention.

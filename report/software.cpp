@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <initializer_list>
+
 #include "presets/load.hpp"
+#include "text/error.hpp"
 
 namespace llmcalc {
 namespace {
@@ -18,16 +22,58 @@ std::string_view usual_software(const Request& r) {
   return cut || r.searches_layouts ? "megatron-lm" : "torch-fsdp";
 }
 
+namespace {
+
+bool begins_with(const std::string& name, std::initializer_list<const char*> begins) {
+  return std::any_of(begins.begin(), begins.end(), [&](const char* b) { return name.starts_with(b); });
+}
+
+/// Devices at which one user runs one model.
+bool is_personal(const HardwareCard& card) {
+  const Chip chip = chip_of(card);
+  const bool processor = begins_with(card.name, {"amd-epyc", "intel-xeon", "nvidia-grace-cpu"});
+  return chip == Chip::apple || chip == Chip::unified || processor ||
+         begins_with(card.name, {"rtx-20", "rtx-30", "rtx-40", "rtx-50", "rx-"});
+}
+
+}  // namespace
+
+std::string_view usual_engine(const Request& r) {
+  const HardwareCard& card = *r.hardware;
+  if (chip_of(card) == Chip::neuron) return "transformers-neuronx";
+  if (chip_of(card) == Chip::gaudi) return "optimum-habana";
+  if (card.name.starts_with("tpu")) return "jetstream";
+  return is_personal(card) && ranks(r.layout, Group::tensor) == 1 ? "llama.cpp" : "vllm";
+}
+
 void choose_software(Request& r) {
-  if (r.software || !r.hardware || !r.has(part::training) || !r.has(part::time)) return;
-  if (is_given_by_hand(r) || !r.hardware->achieved_how.empty()) return;
-  r.software = load_software(usual_software(r));
+  if (!r.hardware || !r.has(part::time) || is_given_by_hand(r) || !r.hardware->achieved_how.empty()) return;
+  if (!r.software && r.has(part::training)) r.software = load_software(usual_software(r));
+  if (!r.engine && r.has(part::of_inference)) r.engine = load_software(usual_engine(r));
+}
+
+void check_software(const Request& r) {
+  if (!r.gave("--software")) return;
+  const bool trains = r.has(part::training), infers = r.has(part::of_inference);
+  if (trains && infers) return;
+  const SoftwareCard* other = trains ? (r.engine ? &*r.engine : nullptr) : r.software ? &*r.software : nullptr;
+  if (other != nullptr)
+    throw InputError(fmt::format("--software: {} is for {}, and the question is about {}; 'llmcalc list software' shows "
+                                 "what there is for it",
+                                 other->name, trains ? "inference" : "training", trains ? "training" : "inference"));
 }
 
 Request for_training(Request r) {
   if (r.software)
     r.hardware->cluster.device.achieved =
         training_rates(training_estimator().parameters, *r.hardware, stack_of(*r.software, r.model.arch, r.plan));
+  return r;
+}
+
+Request for_inference(Request r) {
+  if (r.engine)
+    r.hardware->cluster.device.achieved =
+        inference_rates(inference_estimator().parameters, *r.hardware, *r.engine->inference, r.plan);
   return r;
 }
 
@@ -39,10 +85,30 @@ std::optional<EstimateInterval> interval_of(const Request& r) {
   return i.known() ? std::optional(i) : std::nullopt;
 }
 
+std::optional<EstimateInterval> interval_of(const Request& r, InferenceClass kind) {
+  if (!r.engine || is_given_by_hand(r) || r.plan.overlap) return std::nullopt;
+  const EstimateInterval i = inference_estimator().interval(kind);
+  return i.known() ? std::optional(i) : std::nullopt;
+}
+
 std::string interval_text(double low, double high, Unit unit) {
   const std::string a = human_text(low, unit), b = human_text(high, unit);
   const std::string unit_of_a = a.substr(a.find(' ')), unit_of_b = b.substr(b.find(' '));
   return fmt::format("{} to {}", unit_of_a == unit_of_b ? a.substr(0, a.find(' ')) : a, b);
+}
+
+void add_ends(Section& s, const EstimateInterval& interval, HasInterval has_interval) {
+  const std::size_t rows = s.rows.size();
+  for (std::size_t i = 0; i < rows; ++i) {
+    const Row row = s.rows[i];
+    const double* value = std::get_if<double>(&row.value);
+    if (value == nullptr || !has_interval(row.key)) continue;
+    const bool ends_in_unit = row.key.ends_with("_s") && row.unit == Unit::seconds;
+    const std::string stem = ends_in_unit ? row.key.substr(0, row.key.size() - 2) : row.key,
+                      unit = ends_in_unit ? "_s" : "";
+    s.add(stem + "_low" + unit, "", *value / interval.factor, row.unit);
+    s.add(stem + "_high" + unit, "", *value * interval.factor, row.unit);
+  }
 }
 
 }  // namespace llmcalc

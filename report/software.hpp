@@ -1,5 +1,5 @@
 #pragma once
-/// The software that a training step is estimated for.
+/// The software that times are estimated for: a stack in training, an engine in inference.
 
 #include <optional>
 #include <string>
@@ -10,20 +10,37 @@
 namespace llmcalc {
 
 /// The software where none is given: megatron-lm where tensor or pipeline parallelism is used, or may be, else
-/// torch-fsdp. A device whose file states what was measured on it, and efficiencies given by hand, go without, and so
-/// do answers that are not about a step's time.
-void choose_software(Request& r);
+/// torch-fsdp.
 std::string_view usual_software(const Request& r);
+/// The engine where none is given: llama.cpp on one GeForce or Radeon card, chip of Apple, processor or device that
+/// shares a processor's memory; that of the vendor on Neuron, Gaudi and TPU; else vllm.
+std::string_view usual_engine(const Request& r);
+
+/// Puts in what is not given. A device whose file states what was measured on it, and efficiencies given by hand, go
+/// without, and so do answers that are not about times.
+void choose_software(Request& r);
+/// Throws InputError where the software that was given is of the other half.
+void check_software(const Request& r);
 
 /// The request with its device priced at what it reaches in training under the software.
 Request for_training(Request r);
+/// The same in inference under the engine.
+Request for_inference(Request r);
 
-/// The class of the estimate, and its interval; nothing where no software stands behind it, or a part of it was given
-/// by hand.
+/// The class of the estimate of training, and its interval; nothing where no software stands behind it, or a part of it
+/// was given by hand.
 EstimateClass class_of(const Request& r);
 std::optional<EstimateInterval> interval_of(const Request& r);
+/// The same of inference.
+std::optional<EstimateInterval> interval_of(const Request& r, InferenceClass kind);
 
 /// "4.9 to 7.6 s"
 std::string interval_text(double low, double high, Unit unit);
+
+/// Rows whose values have an interval: times and rates, by their keys.
+using HasInterval = bool (*)(std::string_view key);
+/// Adds the ends of the interval of such rows, which JSON alone shows: "time_s" has "time_low_s" and "time_high_s",
+/// "mfu" has "mfu_low" and "mfu_high".
+void add_ends(Section& s, const EstimateInterval& interval, HasInterval has_interval);
 
 }  // namespace llmcalc

@@ -188,20 +188,8 @@ std::string time_note(const Request& r, const TrainEstimate& e) {
   return fmt::format("{} in 9 of 10 cases", interval_text(t / interval->factor, t * interval->factor, Unit::seconds));
 }
 
-/// The interval of the time, and of the rates that follow from it; in JSON alone.
-void add_interval(Section& s, const EstimateInterval& interval) {
-  const std::size_t rows = s.rows.size();
-  for (std::size_t i = 0; i < rows; ++i) {
-    const Row row = s.rows[i];
-    const bool has_interval =
-        row.key == "time_s" || row.unit == Unit::tokens_per_second || row.key == "mfu" || row.key == "hfu";
-    const double* value = std::get_if<double>(&row.value);
-    if (!has_interval || value == nullptr) continue;
-    const bool ends_in_unit = row.key == "time_s";
-    const std::string stem = ends_in_unit ? "time" : row.key, unit = ends_in_unit ? "_s" : "";
-    s.add(stem + "_low" + unit, "", *value / interval.factor, row.unit);
-    s.add(stem + "_high" + unit, "", *value * interval.factor, row.unit);
-  }
+bool step_has_interval(std::string_view key) {
+  return key == "time_s" || key.starts_with("tokens_per_s") || key == "mfu" || key == "hfu";
 }
 
 }  // namespace
@@ -225,7 +213,7 @@ Section step_section(const Request& r, const TrainEstimate& e) {
     s.add("mfu_causal_exact", "MFU, causal pairs", causal_utilization(r, e), Unit::ratio,
           "--attention-flops full counts pairs that flash skips");
   s.add("hfu", "HFU", hardware_utilization(e, t, p, r.layout, device), Unit::ratio, "recomputation counted");
-  if (const auto interval = interval_of(r)) add_interval(s, *interval);
+  if (const auto interval = interval_of(r)) add_ends(s, *interval, step_has_interval);
   add_limits(s, t);
   add_breakdown(s, t);
   return s;

@@ -43,9 +43,9 @@ std::string time_label(const Report& r, std::string_view estimate) {
   return r.row(estimate)->label.empty() ? "at best" : "time";
 }
 
-/// " (4.9 to 7.6 s)"
-std::string step_interval(const Report& r) {
-  const Row *low = r.row("step.time_low_s"), *high = r.row("step.time_high_s");
+/// " (4.9 to 7.6 s)", of the seconds at a path without their unit.
+std::string interval_of_row(const Report& r, const std::string& path) {
+  const Row *low = r.row(path + "_low_s"), *high = r.row(path + "_high_s");
   if (low == nullptr) return "";
   return fmt::format(" ({})",
                      interval_text(std::get<double>(low->value), std::get<double>(high->value), Unit::seconds));
@@ -97,7 +97,7 @@ void add_train_verdict(Report& r, std::string_view about) {
   r.verdict.push_back(fit_finding(r, "memory", about));
   const bool fits = !r.verdict.back().bad;
   r.verdict.push_back({labelled(about, time_label(r, "step.bound_time_s")),
-                       fmt::format("{} per step{}, {} MFU, {}", said(r, "step.time_s"), step_interval(r),
+                       fmt::format("{} per step{}, {} MFU, {}", said(r, "step.time_s"), interval_of_row(r, "step.time"),
                                    said(r, "step.mfu"), said(r, "step.tokens_per_s"))});
   r.verdict.push_back({labelled(about, "bound by"), bound_text(r)});
   if (r.row("estimate.software") != nullptr) r.verdict.push_back({labelled(about, "spent on"), spent_text(r)});
@@ -109,8 +109,9 @@ void add_infer_verdict(Report& r, std::string_view about) {
   const std::string_view label = r.row("end_to_end.ttft_s")->label;  // "first token after"
   const std::string_view first = label.substr(0, label.rfind(' '));
   r.verdict.push_back({labelled(about, time_label(r, "prefill.bound_time_s")),
-                       fmt::format("{} to {}, then {} each, {}", said(r, "end_to_end.ttft_s"), first,
-                                   said(r, "decode.time_per_token_s"), said(r, "decode.tokens_per_s"))});
+                       fmt::format("{} to {}, then {} each{}, {}", said(r, "end_to_end.ttft_s"), first,
+                                   said(r, "decode.time_per_token_s"), interval_of_row(r, "decode.time_per_token"),
+                                   said(r, "decode.tokens_per_s"))});
   const std::string prefill = said(r, "prefill.bound"), decode = said(r, "decode.bound");
   r.verdict.push_back({labelled(about, "bound by"), prefill == decode
                                                         ? prefill + " in prefill and decode"

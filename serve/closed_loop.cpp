@@ -106,8 +106,8 @@ class ServerLoop {
 
   void end(const InProgress& r) {
     held_ -= whole_length(r);
-    first_ += r.first - r.sent;
-    whole_ += now_ - r.sent;
+    first_ += r.first - r.sent + passes_.request;
+    whole_ += now_ - r.sent + passes_.request;
     tokens_ += r.lengths.generate;
     if (r.lengths.generate > 1) {
       per_token_ += (1.0 / static_cast<double>(r.lengths.generate - 1)) * (now_ - r.first);

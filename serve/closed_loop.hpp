@@ -15,16 +15,17 @@ struct RequestLengths {
 
 /// How the loop of a server fills its passes.
 struct ServerRules {
-  Count pass_tokens = 8192;         ///< of prompts and of decoding sequences in a pass, at most
-  Count sequences = 1024;           ///< in progress, at most
-  double cache_tokens = 1e18;       ///< for which the cache has room; a request takes those of its whole length
-  bool prompts_first = false;       ///< passes of prompts alone as long as one waits; else they ride along with decoding
+  Count pass_tokens = 8192;    ///< of prompts and of decoding sequences in a pass, at most
+  Count sequences = 1024;      ///< in progress, at most
+  double cache_tokens = 1e18;  ///< for which the cache has room; a request takes those of its whole length
+  bool prompts_first = false;  ///< passes of prompts alone as long as one waits; else they ride along with decoding
 };
 
 /// Times of passes.
 struct PassSeconds {
   std::function<Seconds(Count sequences)> step;  ///< a decode step of so many sequences
   Seconds prompt_token;  ///< that a token of a prompt adds to a pass, whose weights are read anyway
+  Seconds request{};     ///< of a request besides passes, which keeps no other waiting
 };
 
 /// Means over requests.

@@ -246,7 +246,9 @@ bool has_exchanges(const Setting& s, const Pass& pass, Part part) {
 }
 
 Formula exchanges(const Setting& s, const Pass& pass, Part part, bool bound) {
-  if (part == Part::tp && is_one_ring(s))
+  const LinkRates links = rates_of(s, bound || !s.estimated()).links;
+  const bool waits = links.start.value > 0 || links.round_inside.value > 0;
+  if (part == Part::tp && is_one_ring(s) && !waits)
     return {product({exposed(s), "sum(" + product({"n_j", ring_text(s, bound, "a_j", "M_j")}) + ")"}),
             {},
             {ring_exchanges(s, pass)}};
@@ -312,6 +314,10 @@ Formula pass_time(const Setting& s, const Pass& pass, bool bound) {
     f.expression = "max(" + step_flops_time(s, bound) + ", " + ratio("sum(n_i*M_i)", b) + ")";
   }
   f.terms = {own ? measured_operators(s, pass, Limited::either, bound) : step_terms(s, pass, bound)};
+  if (const Seconds loop = rates_of(s, bound || !s.estimated()).software.step; loop.value > 0) {
+    f.expression += " + t_loop";
+    f.own.push_back({"t_loop", "time of a pass in the engine's loop that overlaps nothing, s", number_text(loop.value)});
+  }
   if (!s.tensor_parallel()) return f;
   const Formula messages = exchanges(s, pass, Part::tp, bound);
   f.expression += " + " + messages.expression;

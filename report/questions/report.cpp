@@ -7,9 +7,9 @@ namespace llmcalc {
 namespace {
 
 void fill_report(const Request& r, Report& report) {
-  const Request trained = for_training(r);
+  const Request trained = for_training(r), asked = for_inference(r);
   const TrainEstimate t = train(r.model.arch, r.plan, r.layout, trained.hardware->cluster);
-  const InferEstimate i = infer(r.model.arch, r.plan, r.layout, r.hardware->cluster);
+  const InferEstimate i = infer(r.model.arch, r.plan, r.layout, asked.hardware->cluster);
   report.sections = {parameters_section(r.model),
                      flops_section(r),
                      formulas_section(r),
@@ -21,11 +21,12 @@ void fill_report(const Request& r, Report& report) {
                      run_section(trained, t),
                      inference_memory_section(r),
                      kv_cache_section(r),
-                     prefill_section(r, i),
-                     decode_section(r, i),
-                     end_to_end_section(r, i),
+                     prefill_section(asked, i),
+                     decode_section(asked, i),
+                     end_to_end_section(asked, i),
                      limits_section(r)};
   if (trained.software) report.sections.push_back(estimate_section(trained));
+  if (asked.engine) report.sections.push_back(inference_estimate_section(asked));
   if (r.ops)
     for (const Phase phase : {Phase::training, Phase::prefill, Phase::decode})
       report.grids.push_back(operators_grid(r, phase));
