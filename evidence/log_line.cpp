@@ -12,7 +12,7 @@ namespace llmcalc {
 
 namespace {
 
-constexpr auto none = std::string_view::npos;
+constexpr auto nowhere = std::string_view::npos;
 
 /// Units as logs write them, and as they are meant.
 struct LogUnit {
@@ -43,7 +43,7 @@ std::string_view unit_at(std::string_view text) {
 /// Half a unit of the last digit.
 Bytes rounding(std::string_view number, std::string_view unit, const LogLine& line) {
   const std::size_t point = number.find('.');
-  const auto decimals = static_cast<double>(point == none ? 0 : number.size() - point - 1);
+  const auto decimals = static_cast<double>(point == nowhere ? 0 : number.size() - point - 1);
   const Bytes one = parse_bytes(fmt::format("1 {}", unit), line.where());
   return Bytes(std::llround(0.5 * std::pow(10, -decimals) * static_cast<double>(one.value)));
 }
@@ -54,11 +54,11 @@ std::string without_commas(std::string_view number) {
   return out;
 }
 
-/// The end of an escape sequence of a terminal that begins at `at`; `at` where none does.
+/// The end of an escape sequence of a terminal that begins at `at`; `at` where nowhere does.
 std::size_t behind_escape(std::string_view text, std::size_t at) {
   if (text.substr(at, 2) != "\033[") return at;
   const std::size_t end = text.find_first_not_of("0123456789;", at + 2);
-  return end == none ? text.size() : end + 1;
+  return end == nowhere ? text.size() : end + 1;
 }
 
 }  // namespace
@@ -83,7 +83,7 @@ std::optional<LoggedBytes> size_at(std::string_view text, const LogLine& line) {
 
 std::optional<std::string_view> LogLine::behind(std::string_view words) const {
   const std::size_t at = text.find(words);
-  if (at == none) return std::nullopt;
+  if (at == nowhere) return std::nullopt;
   return text.substr(at + words.size());
 }
 
@@ -94,7 +94,7 @@ std::optional<LoggedBytes> LogLine::size_behind(std::string_view words) const {
 
 std::optional<LoggedBytes> LogLine::size_before(std::string_view words) const {
   const std::size_t end = text.find(words);
-  if (end == none) return std::nullopt;
+  if (end == nowhere) return std::nullopt;
   std::size_t begin = end;
   while (begin > 0 && is_letter_of_unit(text[begin - 1])) --begin;
   while (begin > 0 && text[begin - 1] == ' ') --begin;
@@ -106,7 +106,7 @@ std::optional<LoggedBytes> LogLine::size_before(std::string_view words) const {
 std::optional<Count> LogLine::count_behind(std::string_view words) const {
   const auto rest = behind(words);
   const std::string digits = rest ? without_commas(digits_at(*rest)) : "";
-  if (digits.empty() || digits.find('.') != none) return std::nullopt;
+  if (digits.empty() || digits.find('.') != nowhere) return std::nullopt;
   return parse_count(digits, where());
 }
 

@@ -18,8 +18,10 @@ class Ledger {
     b_.rounding += said->within;
   }
   void add(MemoryTerm term, Bytes bytes, bool derived = true) {
-    b_.terms.push_back({term, bytes, derived});
     b_.all += bytes;
+    for (BookedTerm& b : b_.terms)
+      if (b.term == term) return void(b.bytes += bytes);
+    b_.terms.push_back({term, bytes, derived});
   }
   /// The rest of a whole, on this term; what rounding makes of nothing is unexplained.
   void rest(MemoryTerm term, Bytes whole) {
@@ -142,8 +144,8 @@ MemoryBooking book(const VllmStart& s, const BookingDefaults& defaults) {
 
 MemoryBooking book(const OutOfMemory& o, const BookingDefaults& defaults) {
   Ledger ledger(o.gpu);
-  ledger.say(MemoryTerm::allocated, without(o.allocated, o.private_pools));
-  ledger.say(MemoryTerm::graphs, o.private_pools);
+  ledger.say(MemoryTerm::allocated, defaults.pools_apart ? without(o.allocated, o.private_pools) : o.allocated);
+  if (defaults.pools_apart) ledger.say(MemoryTerm::graphs, o.private_pools);
   ledger.say(MemoryTerm::slack, o.slack);
   const Bytes reserved = ledger.sum();
   const std::optional<Bytes> capacity = o.capacity ? std::optional(o.capacity->bytes) : defaults.capacity;

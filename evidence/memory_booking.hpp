@@ -67,10 +67,11 @@ struct MemoryBooking {
   std::optional<Bytes> term(MemoryTerm t) const;
 };
 
-/// What stands in where a log is silent.
+/// What stands in where a log is silent, and how it is divided.
 struct BookingDefaults {
   std::optional<Bytes> capacity{};      ///< of the device
   std::optional<double> utilization{};  ///< of a vLLM server
+  bool pools_apart = true;              ///< whether tensors in CUDA graphs' pools are apart from other tensors
 };
 
 MemoryBooking book(const VllmStart& s, const BookingDefaults& defaults);
