@@ -15,8 +15,8 @@ namespace llmcalc {
 enum class MemoryLogKind : std::uint8_t { vllm, out_of_memory, summary };
 template <>
 inline constexpr auto choices<MemoryLogKind> =
-    std::array{Choice{MemoryLogKind::vllm, "vllm start"}, Choice{MemoryLogKind::out_of_memory, "out of memory"},
-               Choice{MemoryLogKind::summary, "memory summary"}};
+    std::array{Choice{MemoryLogKind::vllm, "vllm_start"}, Choice{MemoryLogKind::out_of_memory, "out_of_memory"},
+               Choice{MemoryLogKind::summary, "memory_summary"}};
 
 /// All that a log says; the kind is of what is asked about: a failure comes before a table, a table before a start.
 struct MemoryLog {

@@ -75,23 +75,29 @@ const Builtin* served_preset(std::string_view model) {
   return longest == 0 || name.empty() ? nullptr : find_meant(builtin_models(), name);
 }
 
+std::optional<DType> said_weights(const VllmConfig& config) {
+  const auto meant = meant_by(quantizations_said, config.quantization);
+  return meant.empty() ? std::nullopt : dtype(meant);
+}
+
+WeightFormats served_weights(DType of_blocks, DType others) {
+  WeightFormats w(others);
+  for (std::size_t c = 0; c < component_count; ++c)
+    if (is_narrowed(static_cast<Component>(c))) w[static_cast<Component>(c)] = of_blocks;
+  return w;
+}
+
 std::vector<SaidOption> said_options(const VllmConfig& c, const ModelCard& model, std::vector<std::string>& unknown) {
   const bool own_formats = model.weights && !model.weights->plain();
   std::vector<SaidOption> all;
   if (c.tensor_parallel && *c.tensor_parallel > 1) all.push_back({"--tp", fmt::format("{}", *c.tensor_parallel)});
   if (c.pipeline_parallel && *c.pipeline_parallel > 1)
     unknown.push_back(fmt::format("pipeline_parallel_size={}", *c.pipeline_parallel));
-  std::string_view dtype = c.dtype;
-  if (dtype.starts_with("torch.")) dtype.remove_prefix(6);
-  if (const auto meant = meant_by(dtypes_said, dtype); !meant.empty() && !own_formats)
+  std::string_view dtype_said = c.dtype;
+  if (dtype_said.starts_with("torch.")) dtype_said.remove_prefix(6);
+  if (const auto meant = meant_by(dtypes_said, dtype_said); !meant.empty() && !own_formats && !said_weights(c))
     all.push_back({"--precision", std::string(meant)});
-  if (!c.quantization.empty() && !own_formats) {
-    const auto meant = meant_by(quantizations_said, c.quantization);
-    if (meant.empty())
-      unknown.push_back("quantization=" + c.quantization);
-    else
-      all.push_back({"--weight-precision", std::string(meant)});
-  }
+  if (!c.quantization.empty() && !own_formats && !said_weights(c)) unknown.push_back("quantization=" + c.quantization);
   if (const auto meant = meant_by(caches_said, c.cache_dtype); !meant.empty())
     all.push_back({"--kv-precision", std::string(meant)});
   // A pass over a learned position table is left as long as it is by default.

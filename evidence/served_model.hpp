@@ -20,9 +20,16 @@ struct SaidOption {
   std::string_view flag;
   std::string value;
 };
-/// Ranks, precision, formats of weights and cache, and the tokens of a pass, but for learned positions. A checkpoint
-/// with formats of its own keeps those. `unknown` takes what the configuration says and no option does.
+/// Ranks, precision (where weights are not quantised), format of the cache, and the tokens of a pass, but for learned
+/// positions. A checkpoint with formats of its own keeps its precision. `unknown` takes what the configuration says and
+/// no option does.
 std::vector<SaidOption> said_options(const VllmConfig& config, const ModelCard& model,
                                      std::vector<std::string>& unknown);
+
+/// The format of the blocks' weights that the configuration says; absent where it says none or one that is not known.
+std::optional<DType> said_weights(const VllmConfig& config);
+/// That format for the linear layers of blocks, and 16 bits for all else, as vLLM has it (quantised layers are
+/// LinearBase and FusedMoE; embedding, head, norms and router are left as they are).
+WeightFormats served_weights(DType of_blocks, DType others);
 
 }  // namespace llmcalc

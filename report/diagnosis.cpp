@@ -70,7 +70,7 @@ class BookingGrid {
     for (const PredictedShare& p : booked_.predicted)
       if (!b.term(p.of)) add_unsaid(b, p);
     std::for_each(others, b.terms.end(), [&](const BookedTerm& t) { add(b, t); });
-    add_sum(b);
+    if (!b.terms.empty()) add_sum(b);
   }
 
   json::Value row_json(const MemoryBooking& b, std::string_view term) const {

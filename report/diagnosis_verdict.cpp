@@ -130,14 +130,20 @@ void add_server_verdict(std::vector<Finding>& v, const BookedLog& booked) {
 
 // ---- Beside a prediction
 
-/// "weights -0.2 %, KV cache +0.1 %".
+/// "-0.2 %", "0.0 %".
+std::string error_text(double percent) {
+  return std::fabs(percent) < 0.05 ? "0.0 %" : fmt::format("{:+.1f} %", percent);
+}
+
+/// "against the log: weights -0.2 %, KV cache +0.1 %".
 std::string errors_text(const BookedLog& booked) {
   std::string s;
   for (const PredictedShare& p : booked.predicted) {
     const auto said = booked.bookings[0].term(p.of);
+    if (p.key != name(p.of)) continue;  // it stands for more than is predicted
     if (!said || p.bytes <= Bytes() || *said <= Bytes()) continue;
     const double error = 100 * (static_cast<double>(p.bytes.value) / static_cast<double>(said->value) - 1);
-    s += fmt::format("{}{} {:+.1f} %", s.empty() ? "" : ", ", p.label, error);
+    s += fmt::format("{}{} {}", s.empty() ? "against the log: " : ", ", p.label, error_text(error));
   }
   return s;
 }

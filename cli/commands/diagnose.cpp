@@ -40,12 +40,17 @@ Parts half_of(const MemoryLog& log, const Arguments& arguments) {
 /// What the log itself says of a plan stands in for options that are not given.
 void give_said(Request& r, const VllmConfig& config, const Arguments& arguments, std::vector<std::string>& notes) {
   std::vector<std::string> unknown, given;
+  const std::optional<DType> weights = said_weights(config);
+  if (weights && !arguments.has("--weight-precision") && (!r.model.weights || r.model.weights->plain())) {
+    r.model.weights = served_weights(*weights, dtypes::bf16);
+    given.push_back(fmt::format("blocks' weights in {}", weights->name()));
+  }
   for (const SaidOption& o : said_options(config, r.model, unknown)) {
     if (arguments.has(o.flag)) continue;
     give(r, *find_option(o.flag), o.value);
     given.push_back(fmt::format("{} {}", o.flag, o.value));
   }
-  if (!given.empty()) notes.push_back(fmt::format("from the log: {}", fmt::join(given, " ")));
+  if (!given.empty()) notes.push_back(fmt::format("from the log: {}", fmt::join(given, ", ")));
   if (!unknown.empty())
     notes.push_back(fmt::format("the log says {}, which the prediction leaves out", fmt::join(unknown, ", ")));
 }
@@ -87,6 +92,7 @@ Request request_of(ModelCard model, const MemoryLog& log, const Arguments& argum
     throw InputError(
         "--memory-utilization stands in where the log of a server does not say it, and this is none or says it; leave "
         "it out");
+  if (log.vllm.config.utilization) r.plan.memory_utilization = *log.vllm.config.utilization;
   check(r, parts);
   return r;
 }
