@@ -45,8 +45,8 @@ std::string in_one_line(std::string_view text) {
   return out;
 }
 
-/// NVML's "not available" is 2^64 - 1 bytes: so many GiB are said in containers.
-bool is_known(const LoggedBytes& b) { return b.bytes < Bytes(Count{1} << 50); }
+/// NVML's "not available" is 2^64 - 1 bytes, which PyTorch prints.
+bool is_known(std::string_view until_size) { return !until_size.ends_with(" 17179869184.00 GiB"); }
 
 std::vector<DeviceProcess> processes_of(const LogLine& message) {
   constexpr std::string_view behind = " memory in use";
@@ -58,8 +58,8 @@ std::vector<DeviceProcess> processes_of(const LogLine& message) {
     const bool is_own = own != std::string_view::npos && (other == std::string_view::npos || own > other);
     const LogLine from{is_own || other == std::string_view::npos ? part.text : part.text.substr(other), part.file,
                        part.number};
-    if (const auto bytes = part.size_before(behind); bytes && is_known(*bytes))
-      all.push_back({is_own ? std::nullopt : from.count_behind("Process "), *bytes});
+    const auto bytes = is_known(rest.substr(0, end)) ? part.size_before(behind) : std::nullopt;
+    if (bytes) all.push_back({is_own ? std::nullopt : from.count_behind("Process "), *bytes});
     rest.remove_prefix(end + behind.size());
   }
   return all;
