@@ -82,7 +82,7 @@ class BookingGrid {
 
   void add(const MemoryBooking& b, const BookedTerm& t) {
     const auto predicted = predicted_for(booked_.predicted, t.term);
-    const double share = static_cast<double>(t.bytes.value) / static_cast<double>(b.all.value);
+    const double share = b.all == Bytes() ? 0 : real(t.bytes.value) / real(b.all.value);
     std::vector<std::string> cells{std::string(label_of(t.term)), signed_bytes(t.bytes),
                                    fmt::format("{:.1f} %", 100 * share)};
     json::Value v = row_json(b, name(t.term));

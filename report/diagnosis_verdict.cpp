@@ -167,6 +167,14 @@ void add_prediction_verdict(std::vector<Finding>& v, const BookedLog& booked) {
   if (said && predicted) v.push_back({"predicted", allocated_text(*said, *predicted)});
 }
 
+/// What is left of the fullest device, where rounding does not make it.
+void add_unexplained(std::vector<Finding>& v, const BookedLog& booked) {
+  const MemoryBooking& b = fullest_of(booked);
+  const Bytes left = sum_of(b, MemoryTerm::unexplained);
+  if (left <= b.rounding && left >= Bytes() - b.rounding) return;
+  v.push_back({"unexplained", fmt::format("{}, more than the rounding of the log", signed_bytes(left))});
+}
+
 // ---- Notes
 
 void add_failure_notes(std::vector<std::string>& notes, const BookedLog& booked) {
@@ -256,6 +264,7 @@ std::vector<Finding> diagnosis_verdict(const BookedLog& booked) {
       break;
   }
   add_prediction_verdict(v, booked);
+  add_unexplained(v, booked);
   return v;
 }
 
