@@ -129,7 +129,7 @@ const Command diagnose_command{
     .examples =
         "  llmcalc diagnose vllm.log\n"
         "  llmcalc diagnose vllm.log llama-3.1-8b --hardware h100\n"
-        "  llmcalc diagnose train.log llama-3.1-8b --micro-batch 2 --seq 8Ki --fsdp --dp 8\n"
+        "  llmcalc diagnose train.log llama-3.1-8b --seq 8Ki --fsdp --dp 8\n"
         "  journalctl -u vllm | llmcalc diagnose -",
     .words = diagnose_words,
     .parts = diagnose_parts,
