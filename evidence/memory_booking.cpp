@@ -43,7 +43,7 @@ Bytes share_of_bytes(Bytes all, double share) { return Bytes(std::llround(share 
 
 // ---- A server's start
 
-/// What a server may fill of its device, as far as log and defaults say.
+/// The device of a server and the part of it that the server may fill, as far as log and defaults say.
 struct ServerRoom {
   std::optional<Bytes> total, granted;
 };
@@ -77,7 +77,7 @@ void say_server(Ledger& ledger, const VllmMemory& m) {
   ledger.say(MemoryTerm::kv_cache, m.kv_cache);
 }
 
-/// What lies beyond the granted memory: graphs, which are recorded after the cache is made, and what others held
+/// Memory beyond what is granted: graphs, which are recorded after the cache is made, and what others held
 /// before.
 void say_beyond(Ledger& ledger, const VllmMemory& m, Bytes total) {
   if (m.free_at_start && m.total) {
@@ -94,7 +94,7 @@ std::optional<LoggedBytes> without(const std::optional<LoggedBytes>& all, const 
   return LoggedBytes{all->bytes - part->bytes, all->within};  // the part is booked, too: its rounding cancels
 }
 
-/// What lies outside PyTorch, divided where the message lets it be.
+/// Memory outside of PyTorch, divided where the message lets it be.
 void say_outside(Ledger& ledger, const OutOfMemory& o, Bytes reserved) {
   const DeviceProcess* own = own_process(o);
   if (own == nullptr) return;

@@ -51,7 +51,7 @@ struct BookedTerm {
   bool derived = false;  ///< what others leave, not said by the log
 };
 
-/// What the terms add up to.
+/// The whole that terms add up to.
 enum class BookedWhole : std::uint8_t { capacity, granted, said };
 template <>
 inline constexpr auto choices<BookedWhole> =
@@ -67,7 +67,7 @@ struct MemoryBooking {
   std::optional<Bytes> term(MemoryTerm t) const;
 };
 
-/// What stands in where a log is silent, and how it is divided.
+/// Values that stand in where a log is silent, and how it is divided.
 struct BookingDefaults {
   std::optional<Bytes> capacity{};      ///< of the device
   std::optional<double> utilization{};  ///< of a vLLM server

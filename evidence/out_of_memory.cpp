@@ -87,7 +87,7 @@ void check_sense(const LogLine& m, const OutOfMemory& o) {
   check_below(m, both, "free and reserved", o.capacity, "of total capacity");
 }
 
-/// What is reserved is allocated or slack: each two give the third.
+/// Reserved memory is allocated or slack: each two give the third.
 void complete(OutOfMemory& o) {
   if (o.allocated && o.slack && !o.reserved)
     o.reserved = {o.allocated->bytes + o.slack->bytes, o.allocated->within + o.slack->within};

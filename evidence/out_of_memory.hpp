@@ -1,6 +1,6 @@
 #pragma once
-/// What PyTorch says when a device has no memory left (c10/cuda/CUDACachingAllocator.cpp), in the wording of version 1
-/// and of 2.1 and later. What a message does not say is absent.
+/// The message of PyTorch that a device has no memory left (c10/cuda/CUDACachingAllocator.cpp), in the wording of
+/// version 1 and of 2.1 and later. A number that a message does not say is absent.
 
 #include <string_view>
 #include <vector>

@@ -98,7 +98,7 @@ class BookingGrid {
     if (predicted && t.term == MemoryTerm::allocated) divide(b, t.bytes - *predicted);
   }
 
-  /// What is allocated by the parts of the prediction, and what is left of it.
+  /// Divides allocated memory into the parts of the prediction and the rest.
   void divide(const MemoryBooking& b, Bytes left) {
     for (const PredictedShare& p : booked_.predicted) {
       if (p.of != MemoryTerm::allocated) continue;

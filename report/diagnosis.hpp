@@ -19,7 +19,7 @@ struct DiagnosisQuestion {
 /// Throws InputError where the log's numbers are more than the device has.
 Report diagnosis(const DiagnosisQuestion& question);
 
-/// What the numbers of a log come to; the parts of diagnosis() that speak.
+/// A booked log, from which verdict and notes of diagnosis() are made.
 struct BookedLog {
   const DiagnosisQuestion& asked;
   BookingDefaults defaults{};

@@ -38,7 +38,7 @@ const char* fewer_tensors(bool server) {
                 : "a smaller batch, shorter sequences, recomputation, or states and layers over more GPUs";
 }
 
-/// What would help, the surest first.
+/// Remedies, the surest first.
 std::vector<std::string> remedies(const OutOfMemory& o, const MemoryBooking& b, bool server) {
   std::vector<std::string> all;
   const Bytes free = o.free ? o.free->bytes : Bytes(), slack = o.slack ? o.slack->bytes : Bytes();
@@ -167,7 +167,7 @@ void add_prediction_verdict(std::vector<Finding>& v, const BookedLog& booked) {
   if (said && predicted) v.push_back({"predicted", allocated_text(*said, *predicted)});
 }
 
-/// What is left of the fullest device, where rounding does not make it.
+/// Adds the unexplained rest of the fullest device, where it is more than rounding makes.
 void add_unexplained(std::vector<Finding>& v, const BookedLog& booked) {
   const MemoryBooking& b = fullest_of(booked);
   const Bytes left = sum_of(b, MemoryTerm::unexplained);

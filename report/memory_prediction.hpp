@@ -17,8 +17,9 @@ struct PredictedShare {
   Bytes bytes{};                ///< below 0 for what is not alive at the same time
 };
 
-/// Of a server: weights, cache of the log's tokens, activations. Of a process that trains or generates: everything that
-/// its tensors consist of at the peak, all of it in what is allocated. Terms that the booking joins are joined.
+/// Predictions for the terms of a log. A server has weights, a cache of the log's tokens, activations; a process that
+/// trains or generates has everything that its tensors consist of at the peak, all of it in what is allocated. Terms
+/// that the booking joins are joined.
 std::vector<PredictedShare> predicted_memory(const Request& r, const MemoryLog& log, const MemoryBooking& booking);
 
 /// The sum for a term; absent where nothing is predicted for it.

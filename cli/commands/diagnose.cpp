@@ -37,7 +37,7 @@ Parts half_of(const MemoryLog& log, const Arguments& arguments) {
   return diagnose_parts & ~(inference ? part::of_training : part::of_inference);
 }
 
-/// What the log itself says of a plan stands in for options that are not given.
+/// Options that are not given are those that the log itself says.
 void give_said(Request& r, const VllmConfig& config, const Arguments& arguments, std::vector<std::string>& notes) {
   std::vector<std::string> unknown, given;
   const std::optional<DType> weights = said_weights(config);
