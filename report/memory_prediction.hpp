@@ -13,7 +13,7 @@ namespace llmcalc {
 /// A part of what is predicted for a term.
 struct PredictedShare {
   MemoryTerm of{};
-  std::string_view key, label;  ///< "gradients_bytes", "gradients"
+  std::string_view key, label;  ///< in JSON and in text: "kv_cache", "KV cache"
   Bytes bytes{};                ///< below 0 for what is not alive at the same time
 };
 
