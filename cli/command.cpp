@@ -44,6 +44,7 @@ std::vector<Command> make_commands() {
       explain_command,
       compare_command,
       accuracy_command,
+      diagnose_command,
       scaling_command,
       collective_command,
       list_command,

@@ -12,14 +12,14 @@ namespace llmcalc {
 
 namespace {
 
-using MemoryFitRows = std::vector<MemoryFitRow>;
+using FitRows = std::vector<MemoryFitRow>;
 
 double log_error(const MemoryFitRow& r, const MemoryParameters& p) {
   return std::fabs(std::log(predicted_bytes(r, p) / r.measured));
 }
 
 /// The mean over families of the mean over rows.
-double mean_error(const MemoryFitRows& rows, const MemoryParameters& p) {
+double mean_error(const FitRows& rows, const MemoryParameters& p) {
   std::map<std::string_view, std::pair<double, double>> families;
   for (const MemoryFitRow& r : rows) {
     auto& [sum, n] = families[r.family];
@@ -32,8 +32,8 @@ double mean_error(const MemoryFitRows& rows, const MemoryParameters& p) {
 }
 
 template <typename Keep>
-MemoryFitRows chosen(const MemoryFitRows& rows, const Keep& keep) {
-  MemoryFitRows out;
+FitRows chosen(const FitRows& rows, const Keep& keep) {
+  FitRows out;
   std::copy_if(rows.begin(), rows.end(), std::back_inserter(out), keep);
   return out;
 }
@@ -44,7 +44,7 @@ constexpr double share_step = 0.005, least_process = 1e9, process_step = 0.25e9;
 /// The better of two, the first where they are as good.
 class LeastError {
  public:
-  explicit LeastError(const MemoryFitRows& rows) : rows_(rows) {}
+  explicit LeastError(const FitRows& rows) : rows_(rows) {}
   void see(const MemoryParameters& p) {
     const double e = mean_error(rows_, p);
     if (seen_ && e >= error_) return;
@@ -55,19 +55,19 @@ class LeastError {
   const MemoryParameters& best() const { return best_; }
 
  private:
-  const MemoryFitRows& rows_;
+  const FitRows& rows_;
   MemoryParameters best_;
   double error_ = 0;
   bool seen_ = false;
 };
 
-double fit_reserved(const MemoryFitRows& rows) {
+double fit_reserved(const FitRows& rows) {
   LeastError least(rows);
   for (int i = 0; i <= share_steps; ++i) least.see({.reserved = i * share_step});
   return least.best().reserved;
 }
 
-MemoryParameters fit_process(const MemoryFitRows& rows) {
+MemoryParameters fit_process(const FitRows& rows) {
   LeastError least(rows);
   for (int i = 0; i <= share_steps; ++i)
     for (int k = 0; k <= process_steps; ++k)
@@ -82,8 +82,8 @@ double predicted_bytes(const MemoryFitRow& r, const MemoryParameters& p) {
   return r.reserved ? r.bytes * (1 + p.reserved) : r.bytes;
 }
 
-MemoryFitRows memory_fit_rows(const std::vector<TrainingRow>& rows, const Devices& devices) {
-  MemoryFitRows out;
+FitRows memory_fit_rows(const std::vector<TrainingRow>& rows, const Devices& devices) {
+  FitRows out;
   for (const TrainingRow& row : rows) {
     const TrainingCase c = training_case(row, devices);
     if (!c.skip.empty()) continue;
@@ -98,18 +98,18 @@ MemoryFitRows memory_fit_rows(const std::vector<TrainingRow>& rows, const Device
   return out;
 }
 
-MemoryParameters fit_memory(const MemoryFitRows& rows) {
+MemoryParameters fit_memory(const FitRows& rows) {
   MemoryParameters p;
-  if (const MemoryFitRows process = chosen(rows, [](const MemoryFitRow& r) { return r.process && r.stated; });
+  if (const FitRows process = chosen(rows, [](const MemoryFitRow& r) { return r.process && r.stated; });
       !process.empty())
     p = fit_process(process);
-  if (const MemoryFitRows reserved = chosen(rows, [](const MemoryFitRow& r) { return r.reserved && r.stated; });
+  if (const FitRows reserved = chosen(rows, [](const MemoryFitRow& r) { return r.reserved && r.stated; });
       !reserved.empty())
     p.reserved = fit_reserved(reserved);
   return p;
 }
 
-MemoryEstimate fitted_memory(const MemoryFitRows& rows) {
+MemoryEstimate fitted_memory(const FitRows& rows) {
   MemoryEstimate e{.parameters = fit_memory(rows)};
   std::map<std::string, MemoryParameters> without;
   for (const MemoryFitRow& r : rows)

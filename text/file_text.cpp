@@ -20,16 +20,16 @@ namespace {
       fmt::format("{} is {:.1f} {}; at most {} MiB is read", path, size, large ? "GiB" : "MiB", max_bytes >> 20));
 }
 
-void refuse_unless_a_file(const std::string& path) {
+void refuse_unless_a_file(const std::string& path, std::string_view expected) {
   std::error_code failed;
   const auto status = std::filesystem::status(path, failed);
   if (status.type() == std::filesystem::file_type::not_found)
     throw InputError(fmt::format("cannot read '{}': no such file", path));
   if (status.type() == std::filesystem::file_type::none)
     throw InputError(fmt::format("cannot read '{}': {}", path, failed.message()));
-  if (is_directory(status)) throw InputError(fmt::format("cannot read '{}': it is a folder; give a JSON file", path));
+  if (is_directory(status)) throw InputError(fmt::format("cannot read '{}': it is a folder; give {}", path, expected));
   if (!is_regular_file(status) && !is_fifo(status))
-    throw InputError(fmt::format("cannot read '{}': it is not a regular file; give a JSON file", path));
+    throw InputError(fmt::format("cannot read '{}': it is not a regular file; give {}", path, expected));
 }
 
 /// The whole text of a stream; the length of a pipe is known only at its end.
@@ -47,10 +47,10 @@ std::string stream_text(std::istream& in, const std::string& path) {
 
 }  // namespace
 
-std::string file_text(const std::string& path) {
+std::string file_text(const std::string& path, std::string_view expected) {
   errno = 0;
   if (path == standard_input) return stream_text(std::cin, path);
-  refuse_unless_a_file(path);
+  refuse_unless_a_file(path, expected);
   std::error_code unknown;
   const auto size = std::filesystem::file_size(path, unknown);
   if (!unknown && size > max_bytes) too_long(path, size);

@@ -28,8 +28,8 @@ Value parse(std::string_view text, const std::string& where);
 inline constexpr std::string_view standard_input = "-";
 
 /// The text of a file, of a pipe, or of the standard input. Throws InputError if it is missing, a folder, a device,
-/// unreadable, or past max_bytes.
-std::string file_text(const std::string& path);
+/// unreadable, or past max_bytes; `expected` says what to give instead.
+std::string file_text(const std::string& path, std::string_view expected = "a JSON file");
 
 /// A JSON object seen through checks. It remembers which keys were asked for, so that unknown ones can be refused.
 /// Every getter throws InputError with a sentence that names the file, the key, what was expected and what was found.

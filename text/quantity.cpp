@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 #include <optional>
 
 #include "text/decimal.hpp"
@@ -228,6 +229,13 @@ double parse_fraction(std::string_view text, std::string_view where) {
 Bytes parse_bytes(std::string_view text, std::string_view where, Bare bare) {
   const Asked a{text, where, "a size (80 GiB)"};
   return Bytes(static_cast<Count>(whole_of(a, quantity(a, Kind::size, bare), 63)));
+}
+
+Bytes parse_rounded_bytes(std::string_view text, std::string_view where) {
+  const Asked a{text, where, "a size (14.99 GiB)"};
+  const double bytes = real_of(a, quantity(a, Kind::size, Bare::refused));
+  if (bytes >= 0x1p62) a.refuse("write a number below 2^62 bytes");
+  return Bytes(std::llround(bytes));
 }
 
 BytesPerSecond parse_rate(std::string_view text, std::string_view where, Bare bare) {

@@ -34,6 +34,8 @@ double parse_fraction(std::string_view text, std::string_view where);
 
 /// A size: "80 GiB", "80GB", "512 MiB", "151397597184 B"; on the command line "64Mi" too. A whole number of bytes.
 Bytes parse_bytes(std::string_view text, std::string_view where, Bare bare = Bare::refused);
+/// The same of a number that a program has rounded, "14.99 GiB": the nearest whole number of bytes.
+Bytes parse_rounded_bytes(std::string_view text, std::string_view where);
 /// A rate above 0: "3.35 TB/s", "820 GiB/s", or "400 Gbit/s" = 50 GB/s.
 BytesPerSecond parse_rate(std::string_view text, std::string_view where, Bare bare = Bare::refused);
 /// A rate of arithmetic above 0: "989.4 TFLOP/s"; "1979 TOP/s" for integers.

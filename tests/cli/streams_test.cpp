@@ -46,6 +46,7 @@ std::map<std::string_view, std::string> calls() {
           {"plan", "train gpt2 --hardware h100 --max-gpus 2"},
           {"compare", "--of 'train gpt2 --hardware h100' --vs '--dp 2'"},
           {"accuracy", "memory"},
+          {"diagnose", "tests/cli/logs/vllm-v0.log"},
           {"scaling", "--compute 1e20"},
           {"collective", "all-reduce --bytes 1kB --ranks 2"},
           {"list", "models"},

@@ -248,3 +248,12 @@ TEST_CASE("a unit of the wrong kind is told from the right one", "[quantity]") {
   CHECK(sentence([] { parse_watts("700", "hw.json"); }) ==
         "hw.json: expected a power (700 W), got \"700\"; add the unit");
 }
+
+TEST_CASE("a size that was rounded is the nearest whole number of bytes", "[quantity]") {
+  CHECK(parse_rounded_bytes("14.99 GiB", "a.log") == Bytes(16095389942));  // 14.99 x 2^30 = 16095389941.76
+  CHECK(parse_rounded_bytes("0 B", "a.log") == Bytes());
+  CHECK_THROWS_WITH(parse_rounded_bytes("9e18 GiB", "a.log"),
+                    "a.log: expected a size (14.99 GiB), got \"9e18 GiB\"; write a number below 2^62 bytes");
+  CHECK_THROWS_WITH(parse_rounded_bytes("14.99", "a.log"),
+                    "a.log: expected a size (14.99 GiB), got \"14.99\"; add the unit");
+}

@@ -1,0 +1,138 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+#include "cli/command.hpp"
+#include "cli/commands/ask.hpp"
+#include "evidence/served_model.hpp"
+#include "presets/load.hpp"
+#include "report/diagnosis.hpp"
+#include "text/error.hpp"
+#include "text/names.hpp"
+
+namespace llmcalc {
+namespace {
+
+constexpr Parts diagnose_parts =
+    part::training | part::of_inference | part::halves | part::hardware | part::styles | part::exact;
+
+MemoryLog log_of(const Arguments& arguments) {
+  const std::string path = arguments.word("LOG");
+  if (path == json::standard_input && arguments.word("MODEL") == json::standard_input)
+    throw InputError("LOG and MODEL are both '-', and there is one standard input; give one of them as a file");
+  const std::string text = json::file_text(path, "a log");
+  return read_memory_log(text, path == json::standard_input ? "standard input" : path);
+}
+
+/// The half of a plan that the log is about: a server's is inference, any other training unless --infer is given.
+Parts half_of(const MemoryLog& log, const Arguments& arguments) {
+  const bool server = log.vllm.says_memory();
+  if (arguments.has("--train") && arguments.has("--infer"))
+    throw InputError("diagnose: a log is about training or inference; give --train or --infer, not both");
+  if (log.kind == MemoryLogKind::vllm && arguments.has("--train"))
+    throw InputError("diagnose --train: the log is of a server, which does not train; leave it out");
+  const bool inference = arguments.has("--infer") || (server && !arguments.has("--train"));
+  return diagnose_parts & ~(inference ? part::of_training : part::of_inference);
+}
+
+/// Options that are not given are those that the log itself says.
+void give_said(Request& r, const VllmConfig& config, const Arguments& arguments, std::vector<std::string>& notes) {
+  std::vector<std::string> unknown, given;
+  const std::optional<DType> weights = said_weights(config);
+  if (weights && !arguments.has("--weight-precision") && (!r.model.weights || r.model.weights->plain())) {
+    r.model.weights = served_weights(*weights, dtypes::bf16);
+    given.push_back(fmt::format("blocks' weights in {}", weights->name()));
+  }
+  for (const SaidOption& o : said_options(config, r.model, unknown)) {
+    if (arguments.has(o.flag)) continue;
+    give(r, *find_option(o.flag), o.value);
+    given.push_back(fmt::format("{} {}", o.flag, o.value));
+  }
+  if (!given.empty()) notes.push_back(fmt::format("from the log: {}", fmt::join(given, ", ")));
+  if (!unknown.empty())
+    notes.push_back(fmt::format("the log says {}, which the prediction leaves out", fmt::join(unknown, ", ")));
+}
+
+/// The model that is given, or that the log names and a preset is; absent: neither.
+std::optional<ModelCard> model_of(const MemoryLog& log, const Arguments& arguments, std::vector<std::string>& notes) {
+  if (const std::string given = arguments.word("MODEL"); !given.empty()) return load_model(given);
+  const std::string& named = log.vllm.config.model;
+  if (named.empty()) return std::nullopt;
+  if (const Builtin* preset = served_preset(named)) {
+    notes.push_back(fmt::format("the log names {}, which is the preset {}", in_quotes(named), preset->name));
+    return load_model(*preset);
+  }
+  notes.push_back(fmt::format("the log names {}, which is no preset: give MODEL for a prediction", in_quotes(named)));
+  return std::nullopt;
+}
+
+void refuse_without_model(const Arguments& arguments) {
+  for (const char* flag : {"--train", "--infer"})
+    if (arguments.has(flag))
+      throw InputError(fmt::format("{} changes nothing without MODEL; name one, or leave it out", flag));
+  if (const Option* o = arguments.first_of_plan("--hardware"))
+    throw InputError(fmt::format("{} changes nothing without MODEL; name one, or leave it out", o->flag));
+}
+
+void refuse_unanswered(const Arguments& arguments) {
+  if (arguments.has("--require-fit"))
+    throw InputError("--require-fit is for a plan, and a log says what was; leave it out");
+}
+
+/// The plan beside the log.
+Request request_of(ModelCard model, const MemoryLog& log, const Arguments& arguments, std::vector<std::string>& notes) {
+  Request r;
+  r.model = std::move(model);
+  const Parts parts = half_of(log, arguments);
+  if ((parts & part::inference) != 0) give_said(r, log.vllm.config, arguments, notes);
+  arguments.apply(r, parts);
+  if (r.gave("--memory-utilization") && (log.vllm.config.utilization || log.kind != MemoryLogKind::vllm))
+    throw InputError(
+        "--memory-utilization stands in where the log of a server does not say it, and this is none or says it; leave "
+        "it out");
+  if (log.vllm.config.utilization) r.plan.memory_utilization = *log.vllm.config.utilization;
+  check(r, parts);
+  return r;
+}
+
+int run_diagnose(const Arguments& arguments) {
+  refuse_unanswered(arguments);
+  DiagnosisQuestion q{.log = log_of(arguments)};
+  if (std::optional<ModelCard> model = model_of(q.log, arguments, q.notes)) {
+    q.plan = request_of(std::move(*model), q.log, arguments, q.notes);
+    q.hardware = q.plan->hardware;
+  } else {
+    refuse_without_model(arguments);
+    if (arguments.has("--hardware")) q.hardware = load_hardware(arguments.text("--hardware"));
+  }
+  return print(diagnosis(q), arguments.screen());
+}
+
+constexpr std::array diagnose_words{
+    Word{"LOG", "a vLLM start, a CUDA out-of-memory message, a memory_summary(); - is standard input"},
+    Word{.name = "MODEL", .help = "whose prediction stands beside [the preset that the log names]", .required = false}};
+
+}  // namespace
+
+const Command diagnose_command{
+    .name = "diagnose",
+    .arguments = "LOG [MODEL]",
+    .summary = "where the memory of a log went",
+    .about =
+        "Reads the start of a vLLM server, PyTorch's message that a device is out of memory, or a table of "
+        "torch.cuda.memory_summary(), and books the device's memory on named terms that add up: weights, KV cache, "
+        "activations, CUDA graphs, libraries, fragmentation, other processes, free. With a MODEL and its plan each "
+        "term "
+        "stands beside what is predicted for it.",
+    .examples =
+        "  llmcalc diagnose vllm.log\n"
+        "  llmcalc diagnose vllm.log llama-3.1-8b --hardware h100\n"
+        "  llmcalc diagnose train.log llama-3.1-8b --seq 8Ki --fsdp --dp 8\n"
+        "  journalctl -u vllm | llmcalc diagnose -",
+    .words = diagnose_words,
+    .parts = diagnose_parts,
+    .run = run_diagnose};
+
+}  // namespace llmcalc

@@ -1,0 +1,35 @@
+#pragma once
+/// The model that a server's log names, and the options of a plan that its configuration says.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "evidence/vllm_start.hpp"
+#include "presets/builtin.hpp"
+#include "presets/model_card.hpp"
+
+namespace llmcalc {
+
+/// The preset that "meta-llama/Llama-3.1-8B-Instruct", a folder of that name or one of a Hugging Face cache means; with
+/// a suffix that names a format ("-AWQ", "-FP8") the model without it. Null if there is none.
+const Builtin* served_preset(std::string_view model);
+
+/// An option of a plan as a user would type it.
+struct SaidOption {
+  std::string_view flag;
+  std::string value;
+};
+/// Ranks, precision (where weights are not quantised), format of the cache, and the tokens of a pass, but for learned
+/// positions. A checkpoint with formats of its own keeps its precision. `unknown` takes what the configuration says and
+/// no option does.
+std::vector<SaidOption> said_options(const VllmConfig& config, const ModelCard& model,
+                                     std::vector<std::string>& unknown);
+
+/// The format of the blocks' weights that the configuration says; absent where it says none or one that is not known.
+std::optional<DType> said_weights(const VllmConfig& config);
+/// That format for the linear layers of blocks, and 16 bits for all else, as vLLM has it (quantised layers are
+/// LinearBase and FusedMoE; embedding, head, norms and router are left as they are).
+WeightFormats served_weights(DType of_blocks, DType others);
+
+}  // namespace llmcalc

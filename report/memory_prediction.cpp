@@ -1,0 +1,79 @@
+#include "report/memory_prediction.hpp"
+
+#include <array>
+
+#include "report/stages.hpp"
+
+namespace llmcalc {
+namespace {
+
+struct TensorPart {
+  std::string_view key, label;
+  Bytes Memory::*bytes;
+};
+constexpr std::array tensor_parts{TensorPart{"weights", "weights", &Memory::weights},
+                                  TensorPart{"gradients", "gradients", &Memory::gradients},
+                                  TensorPart{"optimizer", "optimizer", &Memory::optimizer},
+                                  TensorPart{"activations", "activations", &Memory::activations},
+                                  TensorPart{"logits", "logits", &Memory::logits},
+                                  TensorPart{"kv_cache", "KV cache", &Memory::kv_cache},
+                                  TensorPart{"gathered", "gathered weights", &Memory::gathered},
+                                  TensorPart{"buckets", "gradient buckets", &Memory::buckets},
+                                  TensorPart{"exchange", "messages", &Memory::exchange},
+                                  TensorPart{"transit", "in transit", &Memory::transit},
+                                  TensorPart{"workspace", "workspace", &Memory::workspace}};
+
+/// Everything that is allocated, at the worst moment.
+std::vector<PredictedShare> tensors_of(const Memory& m) {
+  std::vector<PredictedShare> all;
+  for (const TensorPart& part : tensor_parts)
+    if (m.*part.bytes != Bytes()) all.push_back({MemoryTerm::allocated, part.key, part.label, m.*part.bytes});
+  if (m.peak != m.total)
+    all.push_back({MemoryTerm::allocated, "not_at_once", "less, not alive at once", m.peak - m.total});
+  if (m.process != Bytes()) all.push_back({MemoryTerm::libraries, "process", "process", m.process});
+  return all;
+}
+
+std::vector<PredictedShare> server_terms(const Request& r, const VllmStart& s) {
+  const Memory m = inference_memory(r.model.arch, r.plan, r.layout, process_bytes(r));
+  std::vector<PredictedShare> all{{MemoryTerm::weights, "weights", "weights", m.weights},
+                                  {MemoryTerm::activations, "activations", "activations", m.workspace}};
+  if (const auto tokens = s.cache_tokens())
+    all.push_back({MemoryTerm::kv_cache, "kv_cache", "KV cache",
+                   *tokens * cache_bytes_per_token(r.model.arch, r.plan, r.layout)});
+  if (m.process != Bytes()) all.push_back({MemoryTerm::libraries, "process", "process", m.process});
+  return all;
+}
+
+/// The term that stands for another in a booking: of several joined, or of all tensors.
+MemoryTerm standing_for(MemoryTerm t, const MemoryBooking& b) {
+  if (b.term(t)) return t;
+  const bool weights = t == MemoryTerm::weights, libraries = t == MemoryTerm::libraries;
+  if (!libraries && b.term(MemoryTerm::allocated)) return MemoryTerm::allocated;
+  if ((weights || libraries) && b.term(MemoryTerm::weights_and_libraries)) return MemoryTerm::weights_and_libraries;
+  const bool beside = libraries || t == MemoryTerm::activations;
+  return beside && b.term(MemoryTerm::activations_and_libraries) ? MemoryTerm::activations_and_libraries : t;
+}
+
+std::vector<PredictedShare> joined(std::vector<PredictedShare> all, const MemoryBooking& b) {
+  for (PredictedShare& p : all) p.of = standing_for(p.of, b);
+  return all;
+}
+
+}  // namespace
+
+std::vector<PredictedShare> predicted_memory(const Request& r, const MemoryLog& log, const MemoryBooking& booking) {
+  const bool training = r.has(part::training);
+  if (!training && log.vllm.says_memory()) return joined(server_terms(r, log.vllm), booking);
+  if (training) return tensors_of(stages_of(r).fullest().memory);
+  return tensors_of(inference_memory(r.model.arch, r.plan, r.layout, process_bytes(r)));
+}
+
+std::optional<Bytes> predicted_for(const std::vector<PredictedShare>& all, MemoryTerm term) {
+  std::optional<Bytes> sum;
+  for (const PredictedShare& p : all)
+    if (p.of == term) sum = sum.value_or(Bytes()) + p.bytes;
+  return sum;
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,228 @@
+// 'llmcalc diagnose': a log's memory on named terms that add up, each beside its prediction.
+
+#include <algorithm>
+#include <filesystem>
+
+#include "tests/catch.hpp"
+#include "tests/cli/program.hpp"
+
+using namespace llmcalc;
+using Catch::Contains;
+
+namespace {
+
+const std::string logs = "tests/cli/logs/";
+
+std::string log_file(const std::string& name, const std::string& text) {
+  const std::string path = test::scratch() + "/" + name;
+  test::write_file(path, text);
+  return path;
+}
+
+/// The line of a term; of a part where `of` names what it is part of.
+const json::Value& line_of(const json::Value& report, const std::string& term, const std::string& of = "") {
+  const json::Value& all = report["booking"];
+  const auto found = std::find_if(all.begin(), all.end(), [&](const json::Value& row) {
+    return row["term"] == term && row.value("part_of", "") == of;
+  });
+  INFO(all.dump(1));
+  REQUIRE(found != all.end());
+  return *found;
+}
+
+/// The terms of each device, parts apart, add up to the sum that its last line says.
+void check_sums(const json::Value& report) {
+  Count sum = 0, sums = 0;
+  for (const json::Value& row : report["booking"]) {
+    if (row.contains("part_of") || !row.contains("bytes")) continue;
+    if (row.contains("sum")) {
+      CHECK(row["bytes"] == sum);
+      sum = 0;
+      ++sums;
+    } else {
+      sum += row["bytes"].get<Count>();
+    }
+  }
+  CHECK(sums > 0);
+  CHECK(sum == 0);
+}
+
+void refused(const std::string& arguments, const std::string& says) {
+  const test::Ran r = test::llmcalc("diagnose " + arguments);
+  INFO("diagnose " << arguments << "\n" << r.err);
+  CHECK(r.code == 2);
+  CHECK(r.out.empty());
+  CHECK_THAT(r.err, Contains(says));
+  CHECK(std::count(r.err.begin(), r.err.end(), '\n') == 1);
+}
+
+std::string verdict_of(const json::Value& report) { return report["verdict"].dump(); }
+std::string notes_of(const json::Value& report) { return report["notes"].dump(); }
+
+}  // namespace
+
+TEST_CASE("a server's start is booked beside the preset that it names", "[diagnose][cli]") {
+  const json::Value report = test::ask("diagnose " + logs + "vllm-v0.log");
+  check_sums(report);
+  CHECK(report["diagnosis"]["kind"] == "vllm_start");
+  CHECK(report["model"]["name"] == "llama-3.1-8b");
+  CHECK_THAT(notes_of(report), Contains("which is the preset llama-3.1-8b"));
+  const json::Value& weights = line_of(report, "weights");
+  CHECK(weights["predicted_bytes"] == Count{2} * 8030261248);
+  CHECK(weights["difference_bytes"] == weights["bytes"].get<Count>() - 2 * Count{8030261248});
+  // 450,224 tokens x 32 layers x 2 x 8 heads x 128 x 2 bytes
+  CHECK(line_of(report, "kv_cache")["predicted_bytes"] == Count{450224} * 131072);
+  CHECK(report["diagnosis"]["cache_tokens"] == 450224);
+  CHECK(report["diagnosis"]["concurrency"] == 3.43);
+  CHECK(report["inputs"]["memory_utilization"] == 0.9);
+  CHECK_THAT(verdict_of(report), Contains("fits: yes: 3.43 requests of 131,072 tokens at once"));
+}
+
+TEST_CASE("what rounding does not explain is told", "[diagnose][cli]") {
+  std::string text = test::read_file(LLMCALC_SOURCE_DIR "/" + logs + "vllm-v0.log");
+  CHECK_THAT(verdict_of(test::ask("diagnose " + log_file("whole.log", text))), !Contains("unexplained"));
+  const std::size_t at = text.find("54.96GiB");
+  REQUIRE(at != std::string::npos);
+  text.replace(at, 8, "54.91GiB");
+  CHECK_THAT(verdict_of(test::ask("diagnose " + log_file("gap.log", text))), Contains("unexplained: 51.20 MiB"));
+}
+
+TEST_CASE("ranks of the log are those of the prediction unless others are given", "[diagnose][cli]") {
+  const json::Value report = test::ask("diagnose " + logs + "vllm-v1.log");
+  CHECK(report["inputs"]["tp"] == 2);
+  CHECK(line_of(report, "kv_cache")["predicted_bytes"] == Count{1004336} * 65536);  // half of the heads
+  CHECK(line_of(report, "said")["sum"] == true);
+  check_sums(report);
+  CHECK(test::ask("diagnose " + logs + "vllm-v1.log --tp 4")["inputs"]["tp"] == 4);
+  const json::Value on = test::ask("diagnose " + logs + "vllm-v1.log --hardware h100");
+  check_sums(on);
+  CHECK(line_of(on, "capacity")["bytes"] == Count{80} << 30);
+  CHECK(line_of(on, "activations_and_libraries")["derived"] == true);
+  CHECK_THAT(notes_of(on), Contains("0.9 of the device"));
+  CHECK_THAT(notes_of(test::ask("diagnose " + logs + "vllm-v1.log --hardware h100 --memory-utilization 0.95")),
+             Contains("0.95 of the device"));
+}
+
+TEST_CASE("quantised blocks leave embedding and head in 16 bits", "[diagnose][cli]") {
+  const json::Value report = test::ask("diagnose " + logs + "vllm-fp8.log");
+  // 2 x 128256 x 4096 of table and head and 65 x 4096 of norms in 2 bytes, all else in one
+  const Count wide = 2 * Count{128256} * 4096 + 65 * 4096, all = 8030261248;
+  CHECK(line_of(report, "weights")["predicted_bytes"] == all + wide);
+  CHECK(report["inputs"]["kv_precision"] == "fp8");
+  CHECK(report["inputs"]["prompt"] == 8192);  // tokens of a pass
+  CHECK(line_of(report, "held_before_start")["bytes"].get<double>() / 0x1p30 == Approx(0.55));
+  check_sums(report);
+}
+
+TEST_CASE("a failure says what was asked for, what was free, what is lost and what helps", "[diagnose][cli]") {
+  const json::Value report = test::ask("diagnose " + logs + "out-of-memory.log");
+  check_sums(report);
+  CHECK_FALSE(report.contains("model"));
+  CHECK(report["diagnosis"]["kind"] == "out_of_memory");
+  CHECK(report["diagnosis"]["gpu"] == 3);
+  CHECK(report["diagnosis"]["asked_bytes"] == Count{8} << 30);
+  const std::string verdict = verdict_of(report);
+  CHECK_THAT(verdict, Contains("asked: 8.000 GiB on GPU 3; 1.210 GiB of 79.15 GiB free"));
+  CHECK_THAT(verdict, Contains("lost: 2.200 GiB to fragmentation"));
+  // 8 - 1.21 - 2.20 GiB
+  CHECK_THAT(verdict, Contains("end the other processes, which hold 4.080 GiB: not enough alone") &&
+                          Contains("4.590 GiB less of tensors") && !Contains("expandable_segments"));
+}
+
+TEST_CASE("slack above what was asked for wants expandable segments", "[diagnose][cli]") {
+  const std::string text =
+      "CUDA out of memory. Tried to allocate 2.00 GiB (GPU 0; 79.15 GiB total capacity; 70.01 GiB already allocated; "
+      "1.20 GiB free; 76.20 GiB reserved in total by PyTorch)\n";
+  const json::Value report = test::ask("diagnose " + log_file("slack.log", text));
+  CHECK_THAT(verdict_of(report), Contains("expandable_segments:True: more is unallocated than was asked for"));
+  CHECK(line_of(report, "outside")["derived"] == true);
+  check_sums(report);
+  const test::Ran piped = test::llmcalc("diagnose - --json", {.streams = "<" + test::scratch() + "/slack.log"});
+  CHECK(piped.code == 0);
+  CHECK(json::parse(piped.out, "report")["inputs"]["log"] == "standard input");
+}
+
+TEST_CASE("what PyTorch allocated is divided into the plan's terms and a remainder", "[diagnose][cli]") {
+  const std::string plan = "llama-3.1-8b --seq 2048 --fsdp --dp 8";
+  const json::Value report = test::ask("diagnose " + logs + "out-of-memory.log " + plan);
+  check_sums(report);
+  const json::Value memory = test::ask("memory " + plan + " --train")["memory"];
+  const json::Value& allocated = line_of(report, "allocated");
+  CHECK(allocated["predicted_bytes"] == memory["peak_bytes"]);
+  CHECK(line_of(report, "optimizer", "allocated")["predicted_bytes"] == memory["optimizer_bytes"]);
+  Count parts = line_of(report, "unexplained", "allocated")["bytes"];
+  for (const json::Value& row : report["booking"])
+    if (row.contains("part_of") && row.contains("predicted_bytes")) parts += row["predicted_bytes"].get<Count>();
+  CHECK(parts == allocated["bytes"]);
+  CHECK_THAT(notes_of(report), Contains("tensors in CUDA graphs' pools are among what is allocated"));
+  CHECK(report["layout"]["dp"] == 8);
+  const json::Value inference = test::ask("diagnose " + logs + "out-of-memory.log llama-3.1-8b --infer --batch 8");
+  CHECK(line_of(inference, "kv_cache", "allocated")["predicted_bytes"] == Count{8} * 2304 * 131072);
+}
+
+TEST_CASE("every device of a table is booked, and the fullest is told", "[diagnose][cli]") {
+  const json::Value report = test::ask("diagnose " + logs + "memory-summary.log --hardware h100");
+  check_sums(report);
+  CHECK(report["diagnosis"]["kind"] == "memory_summary");
+  CHECK_THAT(verdict_of(report), Contains("peak: 62.50 GiB allocated on GPU 1, the fullest"));
+  CHECK(report["booking"][0]["gpu"] == 0);
+  CHECK(report["booking"][0]["bytes"] == Count{62} << 30);
+  refused(logs + "memory-summary.log --hardware rtx-4090", "68.00 GiB of a device, and RTX 4090 has 24.00 GiB");
+}
+
+TEST_CASE("a server without room for one request says what would fit", "[diagnose][cli]") {
+  const std::string start = "Model loading took 14.9889 GiB and 5.1 seconds\n";
+  const json::Value report = test::ask(
+      "diagnose " +
+      log_file("need.log",
+               start +
+                   "ValueError: To serve at least one request with the models's max seq len (131072), (16.00 GiB KV "
+                   "cache is needed, which is larger than the available KV cache memory (5.83 GiB). Based on the "
+                   "available memory, the estimated maximum model length is 47744.\n"));
+  CHECK_THAT(verdict_of(report),
+             Contains("fits: no: a request of 131,072 tokens needs 16.00 GiB, and the cache has 5.830 "
+                      "GiB; 47,744 tokens would fit"));
+  const json::Value none =
+      test::ask("diagnose " + log_file("none.log", start + "Available KV cache memory: -2.81 GiB\n"));
+  CHECK_THAT(verdict_of(none), Contains("fits: no: without any cache 2.810 GiB are missing"));
+  check_sums(none);
+}
+
+TEST_CASE("a log without a preset's name is booked alone, and says so", "[diagnose][cli]") {
+  const std::string path = log_file("own.log",
+                                    "Initializing an LLM engine (v0.2.7) with config: model='me/my-model', "
+                                    "dtype=torch.float16, max_seq_len=4096, tensor_parallel_size=1, quantization=None\n"
+                                    "# GPU blocks: 27886, # CPU blocks: 2048\n");
+  const json::Value report = test::ask("diagnose " + path);
+  CHECK_THAT(notes_of(report), Contains("which is no preset: give MODEL for a prediction"));
+  CHECK(report["booking"].empty());
+  CHECK(report["diagnosis"]["cache_tokens"] == 27886 * 16);
+  refused(path + " --tp 2", "--tp changes nothing without MODEL");
+  const json::Value given = test::ask("diagnose " + path + " llama-2-7b");
+  CHECK(given["model"]["name"] == "llama-2-7b");
+  CHECK(line_of(given, "kv_cache")["predicted_bytes"] == Count{27886} * 16 * 524288);
+}
+
+TEST_CASE("logs and options that cannot be are refused", "[diagnose][cli]") {
+  const std::string failure = logs + "out-of-memory.log", start = logs + "vllm-v0.log";
+  std::filesystem::create_directories(test::scratch() + "/log-folder");
+  std::filesystem::resize_file(log_file("large.log", "x"), std::uintmax_t{70} << 20);
+  refused(log_file("empty.log", ""), "the log is empty");
+  refused(log_file("hello.log", "hello\n"), "nothing in it says where memory went");
+  refused(log_file("binary.log", std::string("\x7f"
+                                             "ELF\0\0",
+                                             6)),
+          "binary or UTF-16");
+  refused(test::scratch() + "/log-folder", "it is a folder; give a log");
+  refused(test::scratch() + "/large.log", "at most 64 MiB is read");
+  refused(test::scratch() + "/nowhere.log", "no such file");
+  refused("", "needs LOG");
+  refused("- -", "LOG and MODEL are both '-'");
+  refused(failure + " --train", "--train changes nothing without MODEL");
+  refused(failure + " gpt2 --train --infer", "give --train or --infer, not both");
+  refused(start + " --train", "the log is of a server");
+  refused(start + " --micro-batch 2", "--micro-batch is for training; for inference use --batch");
+  refused(failure + " gpt2 --batch 2", "--batch is for inference; for training use --micro-batch");
+  refused(failure + " gpt2 --hardware h100 --require-fit", "--require-fit is for a plan");
+  refused(start + " --hardware h100 --memory-utilization 0.8", "--memory-utilization stands in");
+}
