@@ -48,7 +48,10 @@ InferenceStack inference_stack(const InferenceCase& c) {
   return s;
 }
 
-std::optional<InferenceClass> inference_class(const InferenceCase& c, FigureKind quantity) {
+namespace {
+
+/// The class of a figure whose inputs are all stated.
+std::optional<InferenceClass> class_of_figure(const InferenceCase& c, FigureKind quantity) {
   const bool under_load = c.kind != BatchKind::fixed && !c.decode_window;
   switch (quantity) {
     case FigureKind::time_per_token:
@@ -72,6 +75,13 @@ std::optional<InferenceClass> inference_class(const InferenceCase& c, FigureKind
     default:
       return std::nullopt;
   }
+}
+
+}  // namespace
+
+std::optional<InferenceClass> inference_class(const InferenceCase& c, FigureKind quantity) {
+  const std::optional<InferenceClass> kind = class_of_figure(c, quantity);
+  return kind && c.input_assumed ? InferenceClass::assumed : kind;
 }
 
 }  // namespace llmcalc

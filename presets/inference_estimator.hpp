@@ -101,12 +101,19 @@ Achieved inference_rates(const InferenceParameters& p, const HardwareCard& card,
 Seconds request_seconds(const InferenceParameters& p, const InferenceStack& stack);
 
 /// Figures that are predicted about as well.
-enum class InferenceClass : std::uint8_t { decode, served_decode, whole_batch, prefill, first_token };
+enum class InferenceClass : std::uint8_t {
+  decode,         ///< of a fixed batch
+  served_decode,  ///< beside other requests' prompts
+  whole_batch,
+  prefill,
+  first_token,  ///< beside other requests
+  assumed       ///< of either: something that time depends on strongly is assumed, or no such device was measured
+};
 template <>
-inline constexpr auto choices<InferenceClass> =
-    std::array{Choice{InferenceClass::decode, "decode"}, Choice{InferenceClass::served_decode, "decode under load"},
-               Choice{InferenceClass::whole_batch, "whole batch"}, Choice{InferenceClass::prefill, "prefill"},
-               Choice{InferenceClass::first_token, "first token"}};
+inline constexpr auto choices<InferenceClass> = std::array{
+    Choice{InferenceClass::decode, "decode"},           Choice{InferenceClass::served_decode, "decode under load"},
+    Choice{InferenceClass::whole_batch, "whole batch"}, Choice{InferenceClass::prefill, "prefill"},
+    Choice{InferenceClass::first_token, "first token"}, Choice{InferenceClass::assumed, "assumed input"}};
 
 /// The fitted estimator: presets/estimates/inference.json.
 using InferenceEstimator = Estimator<InferenceParameters, InferenceClass>;

@@ -58,9 +58,10 @@ void check_software(const Request& r) {
   if (trains && infers) return;
   const SoftwareCard* other = trains ? (r.engine ? &*r.engine : nullptr) : r.software ? &*r.software : nullptr;
   if (other != nullptr)
-    throw InputError(fmt::format("--software: {} is for {}, and the question is about {}; 'llmcalc list software' shows "
-                                 "what there is for it",
-                                 other->name, trains ? "inference" : "training", trains ? "training" : "inference"));
+    throw InputError(
+        fmt::format("--software: {} is for {}, and the question is about {}; 'llmcalc list software' shows "
+                    "what there is for it",
+                    other->name, trains ? "inference" : "training", trains ? "training" : "inference"));
 }
 
 Request for_training(Request r) {
@@ -87,7 +88,8 @@ std::optional<EstimateInterval> interval_of(const Request& r) {
 
 std::optional<EstimateInterval> interval_of(const Request& r, InferenceClass kind) {
   if (!r.engine || is_given_by_hand(r) || r.plan.overlap) return std::nullopt;
-  const EstimateInterval i = inference_estimator().interval(kind);
+  const bool measured = chip_of(*r.hardware) != Chip::other;
+  const EstimateInterval i = inference_estimator().interval(measured ? kind : InferenceClass::assumed);
   return i.known() ? std::optional(i) : std::nullopt;
 }
 

@@ -316,7 +316,8 @@ Formula pass_time(const Setting& s, const Pass& pass, bool bound) {
   f.terms = {own ? measured_operators(s, pass, Limited::either, bound) : step_terms(s, pass, bound)};
   if (const Seconds loop = rates_of(s, bound || !s.estimated()).software.step; loop.value > 0) {
     f.expression += " + t_loop";
-    f.own.push_back({"t_loop", "time of a pass in the engine's loop that overlaps nothing, s", number_text(loop.value)});
+    f.own.push_back(
+        {"t_loop", "time of a pass in the engine's loop that overlaps nothing, s", number_text(loop.value)});
   }
   if (!s.tensor_parallel()) return f;
   const Formula messages = exchanges(s, pass, Part::tp, bound);
