@@ -19,9 +19,9 @@ constexpr Count least_evaluations_apart = 10, most_evaluations_apart = 100;
 constexpr Count evaluated_batches = 16;
 
 /// One run: steps until it is over, with what the user sees meanwhile.
-class Run {
+class LearningRun {
  public:
-  Run(const LearnRequest& r, const model::Corpus& corpus, model::Transformer& t, ProgressLine& line)
+  LearningRun(const LearnRequest& r, const model::Corpus& corpus, model::Transformer& t, ProgressLine& line)
       : r_(r),
         corpus_(corpus),
         transformer_(t),
@@ -125,7 +125,7 @@ class Run {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-int refuse(const LearnRequest& r, const Run& run, const model::NotANumber& e) {
+int refuse(const LearnRequest& r, const LearningRun& run, const model::NotANumber& e) {
   const std::string kept =
       run.has_saved() ? fmt::format("'{}' holds the best model before it", r.out) : "no checkpoint was written yet";
   say(fmt::format("llmcalc: {}; {}; a rate below {:g} (--rate) may keep it finite", e.what(), kept, r.settings.rate));
@@ -140,7 +140,7 @@ int learn(const LearnRequest& r, const Screen& screen, ProgressLine& line) {
   const std::unique_ptr<model::Backend> backend = r.where.make(r.number());
   model::Transformer t(r.model.arch, *backend, {.plan = plan, .seed = r.settings.seed}, r.settings.seed);
   t.weights().make_trainable(plan);
-  Run run(r, corpus, t, line);
+  LearningRun run(r, corpus, t, line);
   try {
     const LearnOutcome o = run.outcome();
     line.show("counting tokens, for comparison");
