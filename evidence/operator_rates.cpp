@@ -49,11 +49,6 @@ class Derivation {
     find_attention();
     find_products();
     tell_of_reads();
-    if (found_.numbers.empty())
-      throw InputError(
-          fmt::format("the tables hold {} rows, too few or too small for any rate: at least {} of a kind "
-                      "are needed in a table",
-                      rows_.size(), fewest_rows));
     found_.achieved = device_.achieved;
     add_residuals();
     return std::move(found_);
@@ -147,7 +142,11 @@ class Derivation {
       return row.measured.value;
     });
     add(DerivedNumber::Kind::seconds, recorded_ ? "recorded" : "launch", "an operator", p);
-    if (!p) return;
+    if (!p)
+      throw InputError(
+          fmt::format("of {} rows no table has {} of norms, activations or rotation of so few tokens that "
+                      "they show what a kernel takes at least, which every other rate needs",
+                      rows_.size(), fewest_rows));
     device_.achieved.launch = Seconds(p->value);
     if (recorded_) device_.achieved.recorded = Seconds(p->value);
   }

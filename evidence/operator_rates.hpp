@@ -58,7 +58,7 @@ struct OperatorRates {
   std::vector<std::string> notes;  ///< sentences: what could not be derived, or was cut
 };
 
-/// `recorded`: the tables are of kernels in captured graphs. Throws InputError where nothing can be derived.
+/// `recorded`: the tables are of kernels in captured graphs. Throws InputError where no launch can be derived.
 OperatorRates operator_rates(const std::vector<TimedRow>& rows, const std::vector<TableSubject>& subjects,
                              const Device& device, bool recorded);
 

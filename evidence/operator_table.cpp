@@ -201,7 +201,8 @@ void refuse_zero(const std::vector<MeasuredAt>& rows, const std::string& file, s
   for (const MeasuredAt& m : rows)
     for (std::size_t i = 0; i < n; ++i)
       if (m.at[i] == 0)
-        throw InputError(fmt::format("{}, line {}: {} is 0; nothing takes no time", file, m.line, names[i]));
+        throw InputError(fmt::format("{}, line {}: {} is 0; a call that does nothing has no time, so leave the row out",
+                                     file, m.line, names[i]));
 }
 
 Seconds seconds_of(const MeasuredAt& m) { return Seconds(m.us * 1e-6); }
@@ -274,8 +275,8 @@ class TableReader {
     for (const MeasuredAt& m : rows(attention_file, false, names)) {
       if (m.at[0] == 0 && m.at[2] == 0)
         throw InputError(
-            fmt::format("{}, line {}: neither a chunk of a prompt nor a sequence that decodes; nothing "
-                        "takes no time",
+            fmt::format("{}, line {}: neither a chunk of a prompt nor a sequence that decodes; a call that "
+                        "does nothing has no time, so leave the row out",
                         path(attention_file), m.line));
       t_.attention.push_back({m.at[0], m.at[1], m.at[2], m.at[3], seconds_of(m)});
     }

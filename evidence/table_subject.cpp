@@ -13,8 +13,9 @@ namespace {
 
 [[noreturn]] void refuse_preset(const OperatorTables& t, std::string_view kind, std::string_view said,
                                 std::span<const Builtin> presets, std::string_view option) {
+  const std::string_view name = said.substr(said.rfind('/') + 1);  // without an organisation
   throw InputError(fmt::format("the tables in '{}': {}; or give {}", t.path,
-                               unknown_name(kind, said, builtin_names(presets), presets.size()), option));
+                               unknown_name(kind, name, builtin_names(presets), presets.size()), option));
 }
 
 std::string device_called(const OperatorTables& t, const Devices& devices) {
@@ -36,7 +37,7 @@ void use_formats(Plan& plan, const OperatorTables& t, const Device& device, std:
   const std::string said = t.origin.format.empty() ? "bf16" : t.origin.format;
   if (t.origin.format.empty())
     assumed.push_back(fmt::format("{}: weights in bf16, since no meta.yaml says it", t.path));
-  const FormatsSaid f = formats_of(said, "", "", device.peak(dtypes::bf16).value > 0 ? dtypes::bf16 : dtypes::fp16);
+  const FormatsSaid f = formats_of(said, "", said, device.peak(dtypes::bf16).value > 0 ? dtypes::bf16 : dtypes::fp16);
   if (!f.skip.empty())
     throw InputError(
         fmt::format("'{}': meta.yaml has the variant {}, which is no number format here; 'llmcalc list "

@@ -87,7 +87,8 @@ std::string how_derived(const FromTables& f) {
 json::Value derived_file(const FromTables& f, const std::string& name) {
   json::Value file = f.sheet;
   file["name"] = name;
-  file["title"] = f.card.title + ", tables of operators";
+  if (const std::string suffix = ", tables of operators"; !f.card.title.ends_with(suffix))
+    file["title"] = f.card.title + suffix;
   file.erase("aliases");
   file["achieved"] = achieved_json(f.rates, how_derived(f));
   read_hardware_file(file, "what the tables come to");
@@ -175,7 +176,8 @@ std::vector<std::string> notes_of(const FromTables& f, bool hardware_given) {
                   hardware_given ? "as given" : "which the tables name", fmt::join(subject_names(f), "; ")),
       "a table's number is the median of its rows, and the value the median of tables; a layer is predicted as the "
       "engine's operators, each a kernel, where an engine may run several in one",
-      launches_note(f.tables), "number formats and gradients that the tables do not have keep the datasheet's peaks",
+      launches_note(f.tables),
+      "what the tables do not have keeps the datasheet's rate: other number formats, gradients, links",
       "of meta.yaml only gpu, hardware, model, variant, vllm_version, profiled_at and enforce_eager are read"};
   if (f.sheet.contains("achieved")) all.push_back("what the hardware file says was achieved is replaced");
   const auto sentence = [&](const char* what, const std::vector<std::string>& list) {
