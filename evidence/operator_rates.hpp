@@ -18,6 +18,7 @@
 /// (half_matmul) is none of them: in the rows of few tokens products run at the memory's rate, however small.
 
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <span>
+#include <string_view>
+
 #include "evidence/device_name.hpp"
 #include "evidence/format_name.hpp"
 #include "presets/builtin.hpp"

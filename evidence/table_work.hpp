@@ -2,6 +2,7 @@
 /// Rows of tables of operators as work of the engine: each times some of the engine's own operators, at the shapes that
 /// one rank has. FLOPs and bytes are theirs (calc/cost.hpp).
 
+#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -4,6 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
+#include <optional>
 #include <set>
 
 #include "cli/json_file.hpp"
@@ -62,13 +64,15 @@ FromTables what_follows(const Arguments& arguments) {
 
 // ---- The file
 
-/// "vLLM 0.19.0", of every table that says it.
-std::string engines_of(const AllTables& tables) {
+/// "vLLM 0.19.0 and vLLM 0.20.0": what tables say, each once.
+std::string said_by(const AllTables& tables, const char* before, std::string TableOrigin::*what) {
   std::set<std::string> all;
   for (const OperatorTables& t : tables)
-    if (!t.origin.engine.empty()) all.insert("vLLM " + t.origin.engine);
+    if (!(t.origin.*what).empty()) all.insert(before + t.origin.*what);
   return fmt::format("{}", fmt::join(all, " and "));
 }
+std::string engines_of(const AllTables& tables) { return said_by(tables, "vLLM ", &TableOrigin::engine); }
+std::string devices_of(const AllTables& tables) { return said_by(tables, "", &TableOrigin::device); }
 
 std::vector<std::string> subject_names(const FromTables& f) {
   std::vector<std::string> names;
@@ -179,6 +183,8 @@ std::vector<std::string> notes_of(const FromTables& f, bool hardware_given) {
       launches_note(f.tables),
       "what the tables do not have keeps the datasheet's rate: other number formats, gradients, links",
       "of meta.yaml only gpu, hardware, model, variant, vllm_version, profiled_at and enforce_eager are read"};
+  if (const std::string devices = devices_of(f.tables); hardware_given && !devices.empty())
+    all.push_back(fmt::format("the tables themselves name {}", devices));
   if (f.sheet.contains("achieved")) all.push_back("what the hardware file says was achieved is replaced");
   const auto sentence = [&](const char* what, const std::vector<std::string>& list) {
     if (!list.empty()) all.push_back(fmt::format("{}: {}", what, fmt::join(list, ", ")));

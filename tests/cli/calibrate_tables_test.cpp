@@ -53,11 +53,14 @@ TEST_CASE("a hardware file from tables is read by every command that takes one",
       "1; qwen3-30b-a3b, tp 1; qwen3-32b, tp 2), "));
   CHECK_FALSE(rtx["achieved"].contains("recorded"));  // meta.yaml: enforce_eager: true
 
-  // A token reads 16.06 GB of weights, at the file's share of 1.792 TB/s, and 32 layers launch operators besides.
+  // A token reads all weights but the token table, and 128 KiB of cache for each of 2176 tokens, at the file's share of
+  // 1.792 TB/s; 14 operators in each of 32 layers, and 3 others, launch.
+  const double share = rtx["achieved"]["memory"].get<double>(),
+               launch = 1e-6 * std::stod(rtx["achieved"]["launch"].get<std::string>());
+  const double bytes = 2 * (8030261248.0 - 128256.0 * 4096) + 2176 * 131072.0;
   const json::Value with = test::ask("infer llama-3.1-8b --hardware " + path("rtx.json"));
-  const double weights = 2 * 8030261248.0 / (rtx["achieved"]["memory"].get<double>() * 1.792e12);
-  CHECK(with["decode"]["time_s"].get<double>() > 0.93 * weights);  // one table of embeddings is looked up, not read
-  CHECK(with["decode"]["time_s"].get<double>() < 1.15 * weights);
+  CHECK(with["decode"]["time_per_token_s"].get<double>() ==
+        Approx(bytes / (share * 1.792e12) + (32 * 14 + 3) * launch).epsilon(0.02));
   const json::Value timed =
       test::ask("validate docs/examples/tiny-llama.json --seq 8 --train --repeats 2 --hardware " + path("rtx.json"));
   CHECK(notes_say(timed, "tables of operators, a description that 'llmcalc calibrate' did not write on this machine"));
@@ -115,6 +118,12 @@ TEST_CASE("another datasheet and another model can be given for tables", "[calib
                                       " --model llama-3.1-8b --out " + path("again.json"));
   CHECK(notes_say(again, "what the hardware file says was achieved is replaced"));
   CHECK(file("again.json")["title"] == named["title"]);
+  const json::Value other =
+      test::ask("calibrate --from " + tables + "/llama-3.1-8b --hardware b200 --out " + path("other.json"));
+  CHECK(notes_say(other, "the tables themselves name NVIDIA RTX PRO 6000 Blackwell Server Edition"));
+  CHECK(file("other.json")["memory"]["bandwidth"] ==
+        json::parse(test::read_file(LLMCALC_SOURCE_DIR "/presets/hardware/b200-sxm-180gb.json"),
+                    "b200")["memory"]["bandwidth"]);
   refused("--from " + tables + " --model llama-3.1-8b",
           "--model is one model, and '" + tables +
               "' holds tables of 3: llama-3.1-8b, qwen3-30b-a3b, qwen3-32b; give the folder of one");
