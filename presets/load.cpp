@@ -119,13 +119,27 @@ HardwareCard load_hardware(const Builtin& preset) {
   return read_hardware_file(preset_json(preset), preset_name(preset));
 }
 
-HardwareCard load_hardware(std::string_view name_or_path) {
-  if (const Builtin* preset = preset_named(builtin_hardware(), name_or_path)) return load_hardware(*preset);
+namespace {
+Document hardware_document(std::string_view name_or_path) {
+  if (const Builtin* preset = preset_named(builtin_hardware(), name_or_path))
+    return {preset_name(*preset), preset_json(*preset)};
   if (!is_path(name_or_path)) refuse_name("hardware", name_or_path, builtin_hardware());
-  const Document d = read_document(std::string(name_or_path));
+  Document d = read_document(std::string(name_or_path));
   if (is_model_file(d.value))
     throw InputError(fmt::format("'{}': expected a hardware file, got a model file", d.where));
+  return d;
+}
+}  // namespace
+
+HardwareCard load_hardware(std::string_view name_or_path) {
+  const Document d = hardware_document(name_or_path);
   return read_hardware_file(d.value, d.where);
+}
+
+json::Value hardware_json(std::string_view name_or_path) {
+  Document d = hardware_document(name_or_path);
+  read_hardware_file(d.value, d.where);
+  return std::move(d.value);
 }
 
 SoftwareCard load_software(std::string_view name_or_path) {

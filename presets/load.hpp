@@ -8,6 +8,7 @@
 #include "presets/hardware_file.hpp"
 #include "presets/model_card.hpp"
 #include "presets/software_file.hpp"
+#include "text/json.hpp"
 
 namespace llmcalc {
 
@@ -15,6 +16,8 @@ namespace llmcalc {
 /// contains '/', ends in ".json" or exists. Throws InputError, for an unknown name with the nearest known ones.
 HardwareCard load_hardware(std::string_view name_or_path);
 HardwareCard load_hardware(const Builtin& preset);
+/// The JSON of the same file, which load_hardware() has checked: for a file that adds something to it.
+json::Value hardware_json(std::string_view name_or_path);
 
 /// The same for software.
 SoftwareCard load_software(std::string_view name_or_path);

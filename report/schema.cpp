@@ -58,6 +58,8 @@ constexpr std::array tables{
     Table{"device_memory", "all memory of the device by named terms"},
     Table{"held_out", "perplexity on held-out text"},
     Table{"matmul", "measured matrix products"},
+    Table{"rates", "numbers of a hardware file from tables of operators, and the rows behind each"},
+    Table{"residuals", "layers of tables of operators: predicted / measured, medians"},
     Table{"with_and_without_cache", "the same generation with the KV cache and without"},
 };
 /// Objects that are no section of a model's report.

@@ -5,6 +5,7 @@
 
 #include "cli/command.hpp"
 #include "cli/commands/ask.hpp"
+#include "cli/commands/calibrate_tables.hpp"
 #include "cli/json_file.hpp"
 #include "cli/place.hpp"
 #include "cli/progress_line.hpp"
@@ -137,11 +138,31 @@ validate::Calibration measured(const validate::Where& where) {
       where, [&](const std::string& next, double done) { line.show(next + left_text(line.seconds(), done)); });
 }
 
+/// Tables are not measured, and measuring needs no tables.
+void refuse_contradictions(const Arguments& arguments) {
+  const bool tables = arguments.has("--from");
+  if (tables && arguments.has("--device"))
+    throw InputError("--from reads tables of a device, and --device measures one; leave one of them out");
+  for (const char* flag : {"--hardware", "--model"})
+    if (!tables && arguments.has(flag))
+      throw InputError(fmt::format("{} says whose tables --from DIR holds; give --from too, or leave it out", flag));
+}
+
+int calibrate_from_tables(const Arguments& arguments, const std::string& out, const std::string& name) {
+  TableCalibration c = calibrated_from_tables(arguments, name);
+  write_json(out, c.file);
+  c.report.inputs = {{"from", arguments.text("--from")}, {"out", out}, {"name", name}};
+  c.report.verdict = {{"", fmt::format("written to {}", out)}};
+  return print(c.report, arguments.screen());
+}
+
 int run_calibrate(const Arguments& arguments) {
   const std::string out = arguments.text("--out", "this-machine.json"), name = arguments.text("--name", "this-machine"),
                     device = arguments.text("--device", "cpu");
+  refuse_contradictions(arguments);
   check_calibration_out(out);
   stop_at_once();
+  if (arguments.has("--from")) return calibrate_from_tables(arguments, out, name);
   const validate::Calibration c = measured(place(device));
   const json::Value file = readable(validate::hardware_file(c, name, today()));
   stop_flag();  // the file is written whole
@@ -149,22 +170,28 @@ int run_calibrate(const Arguments& arguments) {
   return print(report_of(c, out, name, device), arguments.screen());
 }
 
-constexpr std::array calibrate_options{Option{"--out", "FILE", "where the hardware file goes [this-machine.json]"},
-                                       Option{"--device", "cpu|cuda|cuda:N", "what is measured [cpu]"},
-                                       Option{"--name", "NAME", "name of the machine [this-machine]"}};
+constexpr std::array calibrate_options{
+    Option{"--out", "FILE", "where the hardware file goes [this-machine.json]"},
+    Option{"--device", "cpu|cuda|cuda:N", "what is measured [cpu]"},
+    Option{"--name", "NAME", "name of the machine [this-machine]"},
+    Option{"--from", "DIR", "nothing is measured: tables of operators, MODEL/tpN/dense.csv and others beside it"},
+    Option{"--hardware", "HW", "whose tables they are [what they say]"},
+    Option{"--model", "MODEL", "the model of all tables [what each says]"}};
 
 }  // namespace
 
 const Command calibrate_command{
     .name = "calibrate",
-    .arguments = "[--out FILE]",
+    .arguments = "[--out FILE] [--from DIR]",
     .summary = "what this machine delivers",
     .about =
         "Measures this machine: matmul rates by size and format, copy bandwidth, the time of an operator; and "
-        "writes them as a hardware file, which --hardware takes.",
+        "writes them as a hardware file, which --hardware takes. --from derives them from tables of operators instead, "
+        "measured times of a served model's layers, with their residuals.",
     .examples =
         "  llmcalc calibrate --out here.json\n  llmcalc validate gpt2 --hardware here.json\n"
-        "  llmcalc train gpt2 --hardware here.json --precision fp32",
+        "  llmcalc train gpt2 --hardware here.json --precision fp32\n"
+        "  llmcalc calibrate --from operators/rtx-pro-6000 --out rtx.json",
     .own = calibrate_options,
     .parts = part::styles | part::exact,
     .run = run_calibrate};

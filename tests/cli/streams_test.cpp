@@ -30,7 +30,7 @@ bool is_checkpoint(const std::string& name) {
   return test::llmcalc("generate " + path(name) + " The --tokens 2").code == 0;
 }
 
-/// One call of every command that answers within seconds; calibrate takes a minute and is left out.
+/// One call of every command that answers within seconds; calibrate, which takes a minute, reads tables instead.
 std::map<std::string_view, std::string> calls() {
   REQUIRE(test::llmcalc(learn("walk.safetensors", "--steps 2")).code == 0);
   test::write_file(path("config.json"),
@@ -53,6 +53,7 @@ std::map<std::string_view, std::string> calls() {
           {"show", "gpt2"},
           {"import", path("config.json")},
           {"validate", "docs/examples/tiny-llama.json --train --seq 8"},
+          {"calibrate", "--from evidence/operators/rtx-pro-6000/llama-3.1-8b --out " + path("tables.json")},
           {"learn", learn("again.safetensors", "--steps 2").substr(6)},
           {"generate", path("walk.safetensors") + " The --tokens 3"},
           {"check", ""}};
@@ -76,7 +77,6 @@ TEST_CASE("every command ends in order whatever stream is closed or full", "[str
   const auto all = calls();
   for (const Command& c : commands()) {
     const std::string name(c.name);
-    if (name == "calibrate") continue;
     REQUIRE(all.contains(c.name));
     const std::string call = name + " " + all.at(c.name);
     INFO(call);

@@ -1,0 +1,212 @@
+#include "cli/commands/calibrate_tables.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <set>
+
+#include "cli/json_file.hpp"
+#include "evidence/operator_rates.hpp"
+#include "presets/load.hpp"
+#include "text/error.hpp"
+#include "validate/calibrate.hpp"
+
+namespace llmcalc {
+namespace {
+
+using AllTables = std::vector<OperatorTables>;
+
+/// What is read, and what follows from it.
+struct FromTables {
+  AllTables tables;
+  std::string hardware;  ///< as it was found or typed
+  json::Value sheet;     ///< its file
+  HardwareCard card;
+  std::vector<TableSubject> subjects;
+  std::vector<std::string> assumed, left_out;
+  OperatorRates rates;
+};
+
+std::optional<ModelCard> model_said(const Arguments& arguments, const AllTables& tables) {
+  if (!arguments.has("--model")) return std::nullopt;
+  std::set<std::string> folders;
+  for (const OperatorTables& t : tables) folders.insert(t.model_folder);
+  if (folders.size() > 1)
+    throw InputError(fmt::format("--model is one model, and '{}' holds tables of {}: {}; give the folder of one",
+                                 arguments.text("--from"), folders.size(), fmt::join(folders, ", ")));
+  return load_model(arguments.text("--model"));
+}
+
+/// Whether every table says that its kernels were part of a captured graph.
+bool in_graphs(const AllTables& tables) {
+  return std::all_of(tables.begin(), tables.end(), [](const OperatorTables& t) { return t.origin.eager == false; });
+}
+
+FromTables what_follows(const Arguments& arguments) {
+  FromTables f;
+  f.tables = read_operator_tables(arguments.text("--from"));
+  f.hardware = arguments.has("--hardware") ? arguments.text("--hardware") : device_of(f.tables);
+  f.sheet = hardware_json(f.hardware);
+  f.card = read_hardware_file(f.sheet, f.hardware);
+  const auto model = model_said(arguments, f.tables);
+  std::vector<TimedRow> rows;
+  for (std::size_t i = 0; i < f.tables.size(); ++i) {
+    f.subjects.push_back(subject_of(f.tables[i], model, f.card.cluster.device, f.assumed));
+    const std::vector<TimedRow> more = timed_rows(i, f.tables[i], f.subjects[i], f.left_out);
+    rows.insert(rows.end(), more.begin(), more.end());
+  }
+  f.rates = operator_rates(rows, f.subjects, f.card.cluster.device, in_graphs(f.tables));
+  return f;
+}
+
+// ---- The file
+
+/// "vLLM 0.19.0 and vLLM 0.20.0": what tables say, each once.
+std::string said_by(const AllTables& tables, const char* before, std::string TableOrigin::*what) {
+  std::set<std::string> all;
+  for (const OperatorTables& t : tables)
+    if (!(t.origin.*what).empty()) all.insert(before + t.origin.*what);
+  return fmt::format("{}", fmt::join(all, " and "));
+}
+std::string engines_of(const AllTables& tables) { return said_by(tables, "vLLM ", &TableOrigin::engine); }
+std::string devices_of(const AllTables& tables) { return said_by(tables, "", &TableOrigin::device); }
+
+std::vector<std::string> subject_names(const FromTables& f) {
+  std::vector<std::string> names;
+  for (const TableSubject& s : f.subjects) names.push_back(s.name);
+  return names;
+}
+
+std::string how_derived(const FromTables& f) {
+  const std::string by = engines_of(f.tables);
+  return fmt::format("{}{}: from tables of operators{}{} ({}), {}", validate::calibrated_on, f.card.title,
+                     by.empty() ? "" : " of ", by, fmt::join(subject_names(f), "; "), today());
+}
+
+/// The datasheet with what was derived. Its title is not the device's alone: the numbers are those of an engine's
+/// kernels, which no machine's own are compared with.
+json::Value derived_file(const FromTables& f, const std::string& name) {
+  json::Value file = f.sheet;
+  file["name"] = name;
+  if (const std::string suffix = ", tables of operators"; !f.card.title.ends_with(suffix))
+    file["title"] = f.card.title + suffix;
+  file.erase("aliases");
+  file["achieved"] = achieved_json(f.rates, how_derived(f));
+  read_hardware_file(file, "what the tables come to");
+  return file;
+}
+
+// ---- The report
+
+std::string number_text(DerivedNumber::Kind kind, double x) {
+  switch (kind) {
+    case DerivedNumber::Kind::share:
+      return fmt::format("{:.3f}", x);
+    case DerivedNumber::Kind::seconds:
+      return human_text(x, Unit::seconds);
+    case DerivedNumber::Kind::bytes_per_second:
+      return fmt::format("{:.4g} GB/s", x / 1e9);
+    case DerivedNumber::Kind::flops_per_second:
+      return fmt::format("{:.4g} TFLOP/s", x / 1e12);
+  }
+  return "";
+}
+
+Grid derived_grid(const OperatorRates& rates) {
+  Grid g{.key = "rates",
+         .title = "what the tables come to",
+         .columns = {"number", "value", "rows", "tables", "lowest", "highest"},
+         .rows = {}};
+  for (const DerivedNumber& n : rates.numbers) {
+    g.rows.push_back({n.title + (n.in_file ? "" : " *"), number_text(n.kind, n.value),
+                      grouped_digits(fmt::format("{}", n.rows)), fmt::format("{}", n.tables),
+                      number_text(n.kind, n.low), number_text(n.kind, n.high)});
+    g.json.push_back({{"number", n.key},
+                      {"value", n.value},
+                      {"rows", n.rows},
+                      {"tables", n.tables},
+                      {"lowest", n.low},
+                      {"highest", n.high},
+                      {"in_file", n.in_file}});
+  }
+  return g;
+}
+
+std::string ratio_text(const std::optional<double>& x) { return x ? fmt::format("{:.2f}", *x) : "-"; }
+
+Grid residuals_grid(const FromTables& f) {
+  const auto [few, some] = LayerResidual::up_to;
+  Grid g{.key = "residuals",
+         .title = "predicted / measured: medians, by tokens of a call",
+         .columns = {"layer", "rows", fmt::format("to {}", few), fmt::format("to {}", some), "above", "all"},
+         .rows = {}};
+  std::optional<std::size_t> table;
+  for (const LayerResidual& r : f.rates.residuals) {
+    const std::string& name = f.subjects[r.table].name;
+    if (table != r.table) g.rows.push_back({name, "", "", "", "", ""});
+    table = r.table;
+    g.rows.push_back({"  " + r.layer, grouped_digits(fmt::format("{}", r.rows)), ratio_text(r.by_size[0]),
+                      ratio_text(r.by_size[1]), ratio_text(r.by_size[2]), ratio_text(r.median)});
+    json::Value v{{"table", name}, {"layer", r.layer}, {"rows", r.rows}, {"median", r.median}};
+    const std::array keys{fmt::format("to_{}", few), fmt::format("to_{}", some), std::string("above")};
+    for (std::size_t i = 0; i < keys.size(); ++i)
+      if (r.by_size[i]) v[keys[i]] = *r.by_size[i];
+    g.json.push_back(std::move(v));
+  }
+  return g;
+}
+
+/// Every text once, in order.
+std::vector<std::string> once(const AllTables& tables, std::vector<std::string> OperatorTables::*of) {
+  std::set<std::string> all;
+  for (const OperatorTables& t : tables) all.insert((t.*of).begin(), (t.*of).end());
+  return {all.begin(), all.end()};
+}
+
+std::string launches_note(const AllTables& tables) {
+  if (in_graphs(tables))
+    return "kernels ran from captured graphs: their time is \"recorded\", and \"launch\" too, which the host may make "
+           "longer";
+  return "nothing says that kernels ran from captured graphs: \"launch\" holds with graphs and without; it is the "
+         "device's time, and what a host adds is not in the tables";
+}
+
+std::vector<std::string> notes_of(const FromTables& f, bool hardware_given) {
+  std::vector<std::string> all{
+      fmt::format("memory, peaks and links are the datasheet's ({}, {}), shapes those of {}", f.hardware,
+                  hardware_given ? "as given" : "which the tables name", fmt::join(subject_names(f), "; ")),
+      "a table's number is the median of its rows, and the value the median of tables; a layer is predicted as the "
+      "engine's operators, each a kernel, where an engine may run several in one",
+      launches_note(f.tables),
+      "what the tables do not have keeps the datasheet's rate: other number formats, gradients, links",
+      "of meta.yaml only gpu, hardware, model, variant, vllm_version, profiled_at and enforce_eager are read"};
+  if (const std::string devices = devices_of(f.tables); hardware_given && !devices.empty())
+    all.push_back(fmt::format("the tables themselves name {}", devices));
+  if (f.sheet.contains("achieved")) all.push_back("what the hardware file says was achieved is replaced");
+  const auto sentence = [&](const char* what, const std::vector<std::string>& list) {
+    if (!list.empty()) all.push_back(fmt::format("{}: {}", what, fmt::join(list, ", ")));
+  };
+  sentence("columns that mean nothing here", once(f.tables, &OperatorTables::unread));
+  sentence("not there", once(f.tables, &OperatorTables::missing));
+  for (const auto& more : {f.assumed, f.left_out, f.rates.notes}) all.insert(all.end(), more.begin(), more.end());
+  if (std::any_of(f.rates.numbers.begin(), f.rates.numbers.end(), [](const auto& n) { return !n.in_file; }))
+    all.push_back("* of the datasheet's bandwidth; a hardware file has one share of memory, and no number for this");
+  return all;
+}
+
+}  // namespace
+
+TableCalibration calibrated_from_tables(const Arguments& arguments, const std::string& name) {
+  const FromTables f = what_follows(arguments);
+  TableCalibration c{derived_file(f, name), {}};
+  c.report.command = "calibrate";
+  c.report.title = f.card.title;
+  c.report.grids = {derived_grid(f.rates), residuals_grid(f)};
+  c.report.notes = notes_of(f, arguments.has("--hardware"));
+  return c;
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,19 @@
+#pragma once
+/// `llmcalc calibrate --from DIR`: a hardware file from tables of operators.
+
+#include <string>
+
+#include "cli/arguments.hpp"
+#include "report/report.hpp"
+
+namespace llmcalc {
+
+struct TableCalibration {
+  json::Value file;
+  Report report;  ///< without the place of the file
+};
+
+/// Reads --from, --hardware and --model. Throws InputError.
+TableCalibration calibrated_from_tables(const Arguments& arguments, const std::string& name);
+
+}  // namespace llmcalc

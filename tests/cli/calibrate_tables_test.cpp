@@ -1,0 +1,149 @@
+// 'llmcalc calibrate --from DIR': a hardware file from tables of operators.
+
+#include <filesystem>
+#include <stdexcept>
+
+#include "tests/catch.hpp"
+#include "tests/cli/program.hpp"
+
+using namespace llmcalc;
+using Catch::Contains;
+
+namespace {
+
+const std::string tables = "evidence/operators/rtx-pro-6000";
+
+std::string path(const std::string& name) { return test::scratch() + "/" + name; }
+
+json::Value file(const std::string& name) { return json::parse(test::read_file(path(name)), name); }
+
+void refused(const std::string& arguments, const std::string& sentence) {
+  const test::Ran r = test::llmcalc("calibrate " + arguments + " --out " + path("refused.json"));
+  CHECK(r.code == 2);
+  CHECK(r.err == "llmcalc: " + sentence + "\n");
+  CHECK(r.out.empty());
+  CHECK_FALSE(std::filesystem::exists(path("refused.json")));
+}
+
+const json::Value& row(const json::Value& list, const std::string& key, const std::string& name) {
+  for (const json::Value& v : list)
+    if (v[key] == name) return v;
+  throw std::runtime_error("no " + name);
+}
+
+bool notes_say(const json::Value& report, const std::string& part) {
+  for (const json::Value& note : report["notes"])
+    if (note.get<std::string>().find(part) != std::string::npos) return true;
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("a hardware file from tables is read by every command that takes one", "[calibrate]") {
+  const json::Value report = test::ask("calibrate --from " + tables + " --name rtx --out " + path("rtx.json"));
+  CHECK(report["inputs"]["from"] == tables);
+  const json::Value rtx = file("rtx.json");
+  CHECK(rtx["name"] == "rtx");
+  CHECK(rtx["memory"]["bandwidth"] == "1.792 TB/s");  // the datasheet's
+  CHECK_FALSE(rtx.contains("aliases"));
+  CHECK(rtx["achieved"]["memory"].get<double>() ==
+        Approx(row(report["rates"], "number", "memory")["value"].get<double>()).epsilon(1e-3));
+  CHECK(rtx["achieved"]["how"].get<std::string>().starts_with(
+      "llmcalc calibrate on RTX PRO 6000 Blackwell Server: from tables of operators of vLLM 0.19.0 (llama-3.1-8b, tp "
+      "1; qwen3-30b-a3b, tp 1; qwen3-32b, tp 2), "));
+  CHECK_FALSE(rtx["achieved"].contains("recorded"));  // meta.yaml: enforce_eager: true
+
+  // A token reads all weights but the token table, and 128 KiB of cache for each of 2176 tokens, at the file's share of
+  // 1.792 TB/s; 14 operators in each of 32 layers, and 3 others, launch.
+  const double share = rtx["achieved"]["memory"].get<double>(),
+               launch = 1e-6 * std::stod(rtx["achieved"]["launch"].get<std::string>());
+  const double bytes = 2 * (8030261248.0 - 128256.0 * 4096) + 2176 * 131072.0;
+  const json::Value with = test::ask("infer llama-3.1-8b --hardware " + path("rtx.json"));
+  CHECK(with["decode"]["time_per_token_s"].get<double>() ==
+        Approx(bytes / (share * 1.792e12) + (32 * 14 + 3) * launch).epsilon(0.02));
+  const json::Value timed =
+      test::ask("validate docs/examples/tiny-llama.json --seq 8 --train --repeats 2 --hardware " + path("rtx.json"));
+  CHECK(notes_say(timed, "tables of operators, a description that 'llmcalc calibrate' did not write on this machine"));
+}
+
+TEST_CASE("each number tells the rows behind it, and each layer how it is predicted", "[calibrate]") {
+  const json::Value report = test::ask("calibrate --from " + tables + "/llama-3.1-8b --out " + path("llama.json"));
+  const json::Value& memory = row(report["rates"], "number", "memory");
+  CHECK(memory["tables"] == 1);
+  CHECK(memory["rows"] == 32);  // gate_up_proj and lm_head, of more than 128 MiB, on 1 to 16 tokens
+  CHECK(memory["lowest"] == memory["highest"]);
+  CHECK(memory["in_file"] == true);
+  CHECK(row(report["rates"], "number", "cache_reads")["in_file"] == false);
+  const json::Value& down = row(report["residuals"], "layer", "down_proj");
+  CHECK(down["table"] == "llama-3.1-8b, tp 1");
+  CHECK(down["rows"] == 152);
+  for (const char* key : {"to_16", "to_256", "above", "median"})
+    CHECK(down[key].get<double>() == Approx(1).margin(0.1));
+  CHECK(notes_say(report, "sampler: no operator here; left out"));
+  CHECK(notes_say(report, "of meta.yaml only gpu, hardware, model"));
+  CHECK(notes_say(report, "nothing says that kernels ran from captured graphs"));
+}
+
+TEST_CASE("a report of tables fits its screen", "[calibrate]") {
+  for (const unsigned short columns : {80, 120}) {
+    const std::string text = test::on_terminal("calibrate --from " + tables + " --out " + path("screen.json"), columns);
+    CHECK_THAT(text, Contains("predicted / measured") && Contains("gate_up_proj") && Contains("KV cache reads *"));
+    CHECK(text.find("written to ") < text.find("what the tables come to"));
+  }
+}
+
+TEST_CASE("another datasheet and another model can be given for tables", "[calibrate]") {
+  const std::string one = path("box/dev/some/tp1");
+  std::filesystem::create_directories(one);
+  for (const char* name : {"dense.csv", "attention.csv", "per_sequence.csv"})
+    std::filesystem::copy_file(std::string(LLMCALC_SOURCE_DIR) + "/" + tables + "/llama-3.1-8b/tp1/" + name,
+                               one + "/" + name);
+  const std::string from = "--from " + path("box/dev");
+  refused(from, "the tables in '" + one +
+                    "': unknown hardware \"dev\" ('llmcalc list hardware' shows all 121); or give --hardware HW");
+  const test::Ran no_model = test::llmcalc("calibrate " + from + " --hardware rtx-pro-6000 --out " + path("x.json"));
+  CHECK(no_model.code == 2);
+  CHECK_THAT(no_model.err, Contains("unknown model \"some\"") && Contains("; or give --model MODEL"));
+  const json::Value report =
+      test::ask("calibrate " + from + " --hardware rtx-pro-6000 --model llama-3.1-8b --out " + path("given.json"));
+  CHECK(notes_say(report, "weights in bf16, since no meta.yaml says it"));
+  CHECK(notes_say(report, "not there: meta.yaml"));
+  test::ask("calibrate --from " + tables + "/llama-3.1-8b --out " + path("named.json"));
+  json::Value given = file("given.json"), named = file("named.json");
+  given["achieved"].erase("how");
+  named["achieved"].erase("how");
+  CHECK(given == named);
+  // What such a file achieved is replaced by what the tables say, and its title says once what it rests on.
+  const json::Value again = test::ask("calibrate " + from + " --hardware " + path("named.json") +
+                                      " --model llama-3.1-8b --out " + path("again.json"));
+  CHECK(notes_say(again, "what the hardware file says was achieved is replaced"));
+  CHECK(file("again.json")["title"] == named["title"]);
+  const json::Value other =
+      test::ask("calibrate --from " + tables + "/llama-3.1-8b --hardware b200 --out " + path("other.json"));
+  CHECK(notes_say(other, "the tables themselves name NVIDIA RTX PRO 6000 Blackwell Server Edition"));
+  CHECK(file("other.json")["memory"]["bandwidth"] ==
+        json::parse(test::read_file(LLMCALC_SOURCE_DIR "/presets/hardware/b200-sxm-180gb.json"),
+                    "b200")["memory"]["bandwidth"]);
+  refused("--from " + tables + " --model llama-3.1-8b",
+          "--model is one model, and '" + tables +
+              "' holds tables of 3: llama-3.1-8b, qwen3-30b-a3b, qwen3-32b; give the folder of one");
+}
+
+TEST_CASE("tables and measuring are not asked for at once", "[calibrate]") {
+  refused("--from " + tables + " --device cpu",
+          "--from reads tables of a device, and --device measures one; leave one of them out");
+  refused("--hardware h100", "--hardware says whose tables --from DIR holds; give --from too, or leave it out");
+  refused("--model gpt2", "--model says whose tables --from DIR holds; give --from too, or leave it out");
+  refused("--from /nowhere", "cannot read '/nowhere': no such folder");
+}
+
+TEST_CASE("tables overwrite what calibrate wrote, and no other file", "[calibrate]") {
+  const std::string call = "calibrate --from " + tables + "/qwen3-32b --out " + path("out.json");
+  CHECK(test::llmcalc(call).code == 0);
+  CHECK(test::llmcalc(call).code == 0);
+  test::write_file(path("out.json"), "dear diary");
+  CHECK(test::llmcalc(call).err ==
+        "llmcalc: '" + path("out.json") +
+            "' exists and was not written by 'llmcalc calibrate'; refusing to overwrite it, give another --out\n");
+  CHECK(test::read_file(path("out.json")) == "dear diary");
+}

@@ -1,0 +1,208 @@
+// Folders of tables of operators as files: what is read, and what is refused with which sentence.
+
+#include "evidence/operator_table.hpp"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "calc/device.hpp"
+#include "evidence/table_subject.hpp"
+#include "presets/load.hpp"
+#include "tests/catch.hpp"
+#include "tests/sentence.hpp"
+
+using namespace llmcalc;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// A folder rtx-4090 for a test's tables, removed with it.
+class TableFolder {
+ public:
+  explicit TableFolder(const std::string& device = "rtx-4090")
+      : root_(fs::temp_directory_path() / ("llmcalc_tables_" + std::to_string(::getpid()))), device_(root_ / device) {
+    fs::remove_all(root_);
+    fs::create_directories(device_);
+  }
+  ~TableFolder() {
+    std::error_code ignored;
+    fs::remove_all(root_, ignored);
+  }
+  TableFolder(const TableFolder&) = delete;
+  TableFolder& operator=(const TableFolder&) = delete;
+
+  std::string path(const std::string& inside = "") const { return (device_ / inside).string(); }
+  void write(const std::string& file, const std::string& text) const {
+    fs::create_directories((device_ / file).parent_path());
+    std::ofstream(device_ / file) << text;
+  }
+  std::string refused(const std::string& inside = "") const {
+    return test::sentence([&] { read_operator_tables(path(inside)); });
+  }
+
+ private:
+  fs::path root_, device_;
+};
+
+const std::string tp1 = "llama-3.1-8b/tp1/";
+const std::string dense = "layer,tokens,time_us\no_proj,1,25\no_proj,16,24.5\nact_fn,1,2.5\n";
+
+}  // namespace
+
+TEST_CASE("the folder of a device, of a model and of its ranks give the same tables", "[operators]") {
+  const TableFolder f;
+  f.write(tp1 + "dense.csv", dense);
+  f.write("llama-3.1-8b/tp2/dense.csv", dense);
+  f.write("qwen3-32b/tp4/dense.csv", dense);
+  f.write(tp1 + "per_sequence.csv", "layer,sequences,time_us\nlm_head,3,700\n");
+  f.write(tp1 + "attention.csv", "prefill_chunk,kv_prefill,n_decode,kv_decode,time_us\n512,64,4,256,50\n");
+  f.write(tp1 + "moe.csv", "tokens,activated_experts,time_us\n4,8,90\n");
+  const auto all = read_operator_tables(f.path());
+  REQUIRE(all.size() == 3);
+  CHECK(all[0].ranks == 1);
+  CHECK(all[1].ranks == 2);
+  CHECK(all[2].ranks == 4);
+  CHECK(all[2].model_folder == "qwen3-32b");
+  CHECK(all[0].device_folder == "rtx-4090");
+  CHECK(all[0].dense.size() == 3);
+  CHECK(all[0].dense[1].layer == "o_proj");
+  CHECK(all[0].dense[1].tokens == 16);
+  CHECK(all[0].dense[1].time.value == Approx(24.5e-6));
+  CHECK(all[0].per_sequence[0].tokens == 3);
+  CHECK(all[0].attention[0].chunk == 512);
+  CHECK(all[0].attention[0].past == 64);
+  CHECK(all[0].attention[0].sequences == 4);
+  CHECK(all[0].attention[0].context == 256);
+  CHECK(all[0].experts[0].activated == 8);
+  CHECK(all[0].missing == std::vector<std::string>{"meta.yaml"});
+  CHECK(read_operator_tables(f.path("llama-3.1-8b")).size() == 2);
+  CHECK(read_operator_tables(f.path(tp1)).size() == 1);
+  CHECK(read_operator_tables(f.path(tp1))[0].model_folder == "llama-3.1-8b");
+}
+
+TEST_CASE("of meta.yaml the lines that matter are read, and no others", "[operators]") {
+  const TableFolder f;
+  f.write(tp1 + "dense.csv", dense);
+  f.write(tp1 + "meta.yaml",
+          "vllm_version: 0.19.0\ngpu: 'NVIDIA H100 PCIe'\nhardware: H100\nmodel: meta-llama/Llama-3.1-8B\n"
+          "variant: bf16\nengine_effective:\n  model: other\n  enforce_eager: false\nlist: [1, 2]\n- odd\n");
+  const TableOrigin o = read_operator_tables(f.path())[0].origin;
+  CHECK(o.device == "NVIDIA H100 PCIe");
+  CHECK(o.model == "meta-llama/Llama-3.1-8B");
+  CHECK(o.format == "bf16");
+  CHECK(o.engine == "0.19.0");
+  CHECK(o.eager == false);
+  f.write(tp1 + "meta.yaml", "hardware: H100\n");
+  CHECK(read_operator_tables(f.path())[0].origin.device == "H100");
+  CHECK_FALSE(read_operator_tables(f.path())[0].origin.eager.has_value());
+}
+
+TEST_CASE("columns without a meaning are listed, once for each file", "[operators]") {
+  const TableFolder f;
+  f.write(tp1 + "dense.csv", "layer,watts,tokens,time_us\no_proj,300,1,25\no_proj,310,2,25\n");
+  CHECK(read_operator_tables(f.path())[0].unread == std::vector<std::string>{"dense.csv: watts"});
+}
+
+TEST_CASE("folders without tables are refused with what is expected", "[operators]") {
+  const TableFolder f;
+  CHECK(f.refused("nowhere") == "cannot read '" + f.path("nowhere") + "': no such folder");
+  CHECK(f.refused() == "'" + f.path() +
+                           "' holds no tables of operators; expected MODEL/tpN/dense.csv with attention.csv, "
+                           "per_sequence.csv, moe.csv and meta.yaml beside it");
+  f.write("file", "text");
+  CHECK(f.refused("file") == "'" + f.path("file") + "' is a file; give the folder of a device, of a model or of tpN");
+  f.write(tp1 + "attention.csv", "prefill_chunk,kv_prefill,n_decode,kv_decode,time_us\n512,64,4,256,50\n");
+  CHECK(f.refused() == "'" + f.path("llama-3.1-8b/tp1") +
+                           "' has no dense.csv (layer,tokens,time_us), without which nothing can be derived");
+  fs::rename(f.path("llama-3.1-8b/tp1"), f.path("llama-3.1-8b/two"));
+  CHECK(f.refused() == "'" + f.path("llama-3.1-8b/two") +
+                           "' holds tables, and its name does not say of how many tensor-parallel ranks; call it tp1, "
+                           "tp2 ...");
+}
+
+TEST_CASE("rows that cannot be are refused with file, line and reason", "[operators]") {
+  const TableFolder f;
+  const std::string file = f.path(tp1 + "dense.csv");
+  const auto refused = [&](const std::string& rows) {
+    f.write(tp1 + "dense.csv", "layer,tokens,time_us\n" + rows);
+    return f.refused();
+  };
+  CHECK(refused("o_proj,1,0\n") == file + ", line 2, \"time_us\": expected a number above 0 (0.5, 1200), got \"0\"");
+  CHECK(refused("o_proj,1,-2\n") == file + ", line 2, \"time_us\": expected a number above 0 (0.5, 1200), got \"-2\"");
+  CHECK(refused("o_proj,1,nan\n") ==
+        file + ", line 2, \"time_us\": expected a number above 0 (0.5, 1200), got \"nan\"");
+  CHECK(refused("o_proj,0,2\n") ==
+        file + ", line 2: tokens is 0; a call that does nothing has no time, so leave the row out");
+  CHECK(refused("o_proj,4,2\nact_fn,4,2\no_proj,4,3\n") ==
+        file + ", line 4: o_proj at tokens 4 was measured in line 2 already; leave one of them");
+  CHECK(refused("o_proj,64,30\no_proj,2,91\no_proj,4,90\n") ==
+        file +
+            ", line 2: o_proj at tokens 64 takes 30 us, less than a third of the 91 us at tokens 2 in line 3; medians "
+            "wobble and kernels change with the size, but not so far: check units and columns");
+  CHECK(refused("o_proj,64,31\no_proj,2,91\n") == "nothing was refused");  // a kernel of its own
+  f.write(tp1 + "attention.csv",
+          "prefill_chunk,kv_prefill,n_decode,kv_decode,time_us\n0,0,8,64,9\n0,0,8,128,2\n16,0,8,128,9\n");
+  CHECK(f.refused() == f.path(tp1 + "attention.csv") +
+                           ", line 3: prefill_chunk 0, kv_prefill 0, n_decode 8, kv_decode 128 takes 2 us, less than a "
+                           "third of the 9 us at kv_decode 64 in line 2; medians wobble and kernels change with the "
+                           "size, but not so far: check units and columns");
+  f.write(tp1 + "attention.csv", "prefill_chunk,kv_prefill,n_decode,kv_decode,time_us\n0,64,0,0,9\n");
+  CHECK(f.refused() == f.path(tp1 + "attention.csv") +
+                           ", line 2: neither a chunk of a prompt nor a sequence that decodes; a call that does "
+                           "nothing has no time, so leave the row out");
+}
+
+TEST_CASE("the device is the one that meta.yaml names, or the folder, and one for all tables", "[operators]") {
+  const TableFolder f;
+  f.write(tp1 + "dense.csv", dense);
+  CHECK(device_of(read_operator_tables(f.path())) == "rtx-4090");
+  f.write(tp1 + "meta.yaml", "gpu: NVIDIA H100 PCIe\n");
+  CHECK(device_of(read_operator_tables(f.path())) == "h100-pcie-80gb");
+  f.write("qwen3-32b/tp2/dense.csv", dense);
+  const auto two = read_operator_tables(f.path());
+  CHECK(test::sentence([&] { device_of(two); }) ==
+        "'" + f.path("llama-3.1-8b/tp1") + "' is of h100-pcie-80gb and '" + f.path("qwen3-32b/tp2") +
+            "' of rtx-4090; one hardware file is of one device, so give the folder of one, or --hardware HW");
+  const TableFolder odd("rtx-409");
+  odd.write(tp1 + "dense.csv", dense);
+  const auto unknown = read_operator_tables(odd.path());
+  CHECK(test::sentence([&] { device_of(unknown); })
+            .starts_with("the tables in '" + odd.path("llama-3.1-8b/tp1") +
+                         "': unknown hardware \"rtx-409\", did you mean 'rtx-4090'"));
+}
+
+TEST_CASE("the model is the one that meta.yaml names, or the folder, and its ranks divide it", "[operators]") {
+  const TableFolder f;
+  const Device device = load_hardware("rtx-4090").cluster.device;
+  std::vector<std::string> assumed;
+  const auto subject = [&](const std::optional<ModelCard>& said) {
+    return subject_of(read_operator_tables(f.path())[0], said, device, assumed);
+  };
+  f.write(tp1 + "dense.csv", dense);
+  CHECK(subject({}).name == "llama-3.1-8b, tp 1");
+  CHECK(assumed.size() == 1);  // its format
+  f.write(tp1 + "meta.yaml", "model: Qwen/Qwen3-32B\nvariant: fp8\n");
+  assumed.clear();
+  CHECK(subject({}).name == "qwen3-32b, tp 1");
+  CHECK(subject({}).plan.precision == dtypes::fp8);
+  CHECK(assumed.empty());
+  CHECK(subject(load_model("gpt-2-124m")).name == "gpt-2-124m, tp 1");
+  f.write(tp1 + "meta.yaml", "variant: fp99\n");
+  CHECK(test::sentence([&] { subject({}); }) ==
+        "'" + f.path("llama-3.1-8b/tp1") +
+            "': meta.yaml has the variant \"fp99\", which is no number format here; 'llmcalc list dtypes' shows them");
+  fs::rename(f.path("llama-3.1-8b"), f.path("llama-3.1-9b"));
+  fs::remove(f.path("llama-3.1-9b/tp1/meta.yaml"));
+  CHECK(test::sentence([&] {
+          subject({});
+        }).starts_with("the tables in '" + f.path("llama-3.1-9b/tp1") + "': unknown model \"llama-3.1-9b\", did you "));
+  fs::rename(f.path("llama-3.1-9b/tp1"), f.path("llama-3.1-9b/tp3"));
+  CHECK(
+      test::sentence([&] { subject(load_model("llama-3.1-8b")); }) ==
+      "'" + f.path("llama-3.1-9b/tp3") +
+          "': 3 tensor-parallel ranks do not divide llama-3.1-8b with its 32 heads; the folder is another model's, or "
+          "give --model");
+}
