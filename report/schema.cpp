@@ -153,8 +153,11 @@ Value report_json_schema() {
   at(schema, "step.mfu_causal_exact") = described("number", "step.mfu where only causal pairs count; above 100 % only");
   at(schema, "estimate.class") =
       described("string", "runs that are predicted about as well: dense, assumed input, experts");
+  at(schema, "inference_estimate.software") =
+      described("string", "the profile of --software, or the usual engine, that the estimate is for");
   at(schema, "estimate.software") = described("string", "the profile of --software that the estimate is for");
-  at(schema, "estimate.parameters") = described("string", "when the estimator's parameters were fitted, and to what");
+  for (const char* path : {"estimate.parameters", "inference_estimate.parameters"})
+    at(schema, path) = described("string", "when the estimator's parameters were fitted, and to what");
   at(schema, "decode.compute_bound") = described("string", "\"never\" where no batch is compute-bound");
   for (const Table& t : objects) schema["properties"][std::string(t.key)] = described("object", t.meaning);
   for (const Table& t : tables) {
