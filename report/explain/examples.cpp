@@ -64,6 +64,8 @@ const std::vector<Example>& examples() {
       {"--roofline step", llama, {{"--roofline", "step"}}},
       {"--efficiency 0.5", llama, {{"--efficiency", "0.5"}}},
       {"--software NAME", llama, {{"--software", "megatron-lm"}, {"--dp", "16"}, {"--global-batch", "16"}}},
+      {"--software NAME, of inference", llama, {{"--software", "vllm"}}},
+      {"--software NAME, of inference, --tp 8", llama, {{"--software", "vllm"}, {"--tp", "8"}}},
   };
   return all;
 }
@@ -97,7 +99,7 @@ class Case {
   const Setting& setting() const {
     if (!setting_) {
       request_ = std::make_unique<Request>(request(example_));
-      setting_ = std::make_unique<Setting>(*request_, Parts{true, true, false});
+      setting_ = std::make_unique<Setting>(*request_, Parts{!request_->engine, true, false});
     }
     return *setting_;
   }
