@@ -1,6 +1,6 @@
 #pragma once
-/// What software adds to the work of a step or a pass: kernels that move more bytes than they must, time of the host that puts
-/// them on the device, and exchanges that it hides or does not. Every field's default leaves it out.
+/// What software adds to the work of a step or a pass: kernels that move more bytes than they must, time of the host
+/// that puts them on the device, and exchanges that it hides or does not. Every field's default leaves it out.
 
 #include "calc/units.hpp"
 
