@@ -33,7 +33,7 @@ std::string_view part_label(Part p);
 /// What stands behind an estimate. Precondition: the request has software.
 /// The engine that prefill and decode are estimated for, and what stands behind the estimate.
 Section inference_estimate_section(const Request& r);
-Section estimate_section(const Request& r);
+Section estimate_section(const Request& r, const TrainEstimate& e);
 Section step_section(const Request& r, const TrainEstimate& e);
 /// The step's throughput as a share of the peak, by every convention.
 Section utilization_section(const Request& r, const TrainEstimate& e);

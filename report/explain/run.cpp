@@ -64,6 +64,12 @@ constexpr Definition run_table[] = {
        return {"r", measured(s)};
      },
      "an input", "--measured-tokens-per-s", throughput},
+    {"estimate.measured_scale", "estimated over measured throughput", "",
+     [](S s) -> Formula {
+       return {"R/r", measured(s)};
+     },
+     "estimated times of other plans on the machine, times this", "--measured-tokens-per-s",
+     "--measured-tokens-per-s X, and software behind the estimate"},
     {"run.mfu", "model FLOPs utilisation of the measured run", "", [](S s) { return utilisation(s, "F_model/(B*S)"); },
      "model FLOPs per token x tokens/s over all peaks",
      "Goon (3.5) with FLOPs per token; PaLM (arXiv:2204.02311) App. B", throughput},
