@@ -178,6 +178,12 @@ Section target_section(const Request& r) {
 
 namespace {
 
+/// A number as an option takes it, or rounded where it is not whole.
+std::string typed(const Quantity& q) {
+  const Count* whole = std::get_if<Count>(&q);
+  return whole != nullptr ? fmt::format("{}", *whole) : human_text(q, Unit::none);
+}
+
 /// "1.62 times the memory bandwidth, --tp 2": the changes of which each reaches the target.
 std::string enough(const Report& report) {
   std::string all;
@@ -185,7 +191,7 @@ std::string enough(const Report& report) {
     const Row* row = report.row(fmt::format("target.{}", key));
     if (row == nullptr) return;
     all += all.empty() ? "" : ", ";
-    all += fmt::format(fmt::runtime(words), human_text(row->value, Unit::none));
+    all += fmt::format(fmt::runtime(words), typed(row->value));
   };
   add("bandwidth_factor", "{} times the memory bandwidth");
   add("batch", "--batch {}");
