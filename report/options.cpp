@@ -184,7 +184,7 @@ constexpr std::array time_options{
     Option{"--software", "NAME",
            "the software to estimate for: 'llmcalc list software', or a file [training: megatron-lm with --tp or --pp, "
            "else torch-fsdp; inference: vllm, or llama.cpp on personal devices]",
-           common, step | inference, "--hardware", "", software},
+           common, time, "--hardware", "", software},
     Option{"--efficiency", "X", "achieved fraction of the matmul peak, for an estimate [none]", !common, time,
            "--hardware", "", efficiency},
     Option{"--memory-efficiency", "X", "achieved fraction of the memory bandwidth [none]", !common, time, "--hardware",

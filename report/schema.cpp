@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <utility>
 
 #include "report/explain/definition.hpp"
 #include "report/options.hpp"
@@ -153,8 +154,11 @@ Value report_json_schema() {
   at(schema, "step.mfu_causal_exact") = described("number", "step.mfu where only causal pairs count; above 100 % only");
   at(schema, "estimate.class") =
       described("string", "runs that are predicted about as well: dense, assumed input, experts");
+  at(schema, "inference_estimate.software") =
+      described("string", "the profile of --software, or the usual engine, that the estimate is for");
   at(schema, "estimate.software") = described("string", "the profile of --software that the estimate is for");
-  at(schema, "estimate.parameters") = described("string", "when the estimator's parameters were fitted, and to what");
+  for (const char* path : {"estimate.parameters", "inference_estimate.parameters"})
+    at(schema, path) = described("string", "when the estimator's parameters were fitted, and to what");
   at(schema, "target.reached") = described("boolean", "whether the plan as it is reaches the target, and fits");
   at(schema, "target.weight_precision") = described("string", "the first of fp8, int8, int4-g128 that reaches it");
   for (const auto& [key, of] :

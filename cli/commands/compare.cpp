@@ -59,14 +59,15 @@ std::vector<std::string> replaced(std::vector<std::string> words, const std::vec
   return words;
 }
 
-/// The software that a side is estimated for by default depends on its layout; the other side keeps it, so that they
-/// differ in what --vs says.
+/// The training stack that a side is estimated for by default depends on its layout; the other side keeps it, so that
+/// they differ in what --vs says. An engine depends on the device, and each side has its own.
 std::vector<std::string> with_software_of(const Side& first, std::vector<std::string> words) {
   const auto says = [&](const char* flag) { return std::find(words.begin(), words.end(), flag) != words.end(); };
   const json::Value& inputs = first.report["inputs"];
   if (!inputs.contains("software") || says("--software") || says("--efficiency") || says("--memory-efficiency"))
     return words;
-  words.insert(words.end(), {"--software", inputs["software"].get<std::string>()});
+  const std::string name = inputs["software"].get<std::string>();
+  if (load_software(name).training) words.insert(words.end(), {"--software", name});
   return words;
 }
 

@@ -85,8 +85,8 @@ Answers answers(const Request& r, const Wanted& wanted) {
   const bool many = training && inference;
   const explain::Parts parts{training && allowed(r, r.parts & ~part::of_inference, many, a.notes),
                              inference && allowed(r, r.parts & ~part::of_training, many, a.notes)};
-  const Request trained = for_training(r);
-  const explain::Setting of_training(trained, {parts.training, false}), rest(r, {false, parts.inference});
+  const Request trained = for_training(r), asked = for_inference(r);
+  const explain::Setting of_training(trained, {parts.training, false}), rest(asked, {false, parts.inference});
   std::size_t without_device = 0;
   for (const Definition* d : wanted) {
     const explain::Setting& setting = d->about() == Subject::training ? of_training : rest;

@@ -152,8 +152,8 @@ int run_list(const Arguments& arguments) {
   } else if (same_name(what, "software")) {
     report.grids.push_back(software_grid());
     report.notes = {
-        fmt::format("{} profiles, of training; 'llmcalc show NAME' prints one with its source, 'llmcalc show "
-                    "training' the parameters behind them",
+        fmt::format("{} profiles; 'llmcalc show NAME' prints one with its source, 'llmcalc show training' and "
+                    "'llmcalc show inference' the parameters behind them",
                     builtin_software().size())};
   } else if (same_name(what, "dtypes")) {
     report.grids.push_back(dtypes_grid());

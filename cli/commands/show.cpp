@@ -29,7 +29,7 @@ int run_show(const Arguments& arguments) {
 }
 
 constexpr std::array show_words{
-    Word{"NAME", "a preset: a model, hardware, software, or 'training', the estimator's parameters"}};
+    Word{"NAME", "a preset: a model, hardware, software, or 'training' and 'inference', the estimators' parameters"}};
 
 }  // namespace
 

@@ -1,7 +1,9 @@
 #include "calc/textbook/flops.hpp"
 #include "report/explain/clockwork.hpp"
 #include "report/explain/definition.hpp"
+#include "report/explain/interval.hpp"
 #include "report/sections.hpp"
+#include "report/software.hpp"
 
 namespace llmcalc::explain {
 namespace {
@@ -33,7 +35,7 @@ Formula decode_flops(S s) {
 
 Formula decode_time(S s, Count c, const char* meaning, bool bound) {
   Formula f = pass_time(s, decode_pass(s.plan(), c), bound);
-  f.own = {context(c, meaning)};
+  f.own.push_back(context(c, meaning));
   return f;
 }
 
@@ -85,6 +87,24 @@ Formula compute_bound(S s) {
   return {"F_b*beta/(M_b*pi)", {{"F_b", "its FLOPs", digits(cost.executed.value)}, bytes}};
 }
 
+/// An end of the interval of a figure of a class.
+template <InferenceClass kind>
+Formula of_class(S s, const char* expression) {
+  return within(interval_of(s.request(), kind), expression);
+}
+constexpr auto of_prefill = of_class<InferenceClass::prefill>, of_decode = of_class<InferenceClass::decode>,
+               of_whole = of_class<InferenceClass::whole_batch>;
+Symbol whole_time(S s) { return as_symbol(s, "t_all", "time of the whole generation, s", "end_to_end.total_s"); }
+Symbol cost_at_estimate(S s) {
+  return as_symbol(s, "usd", "cost of a million generated tokens, USD", "end_to_end.usd_per_1m_tokens");
+}
+Formula with(Formula f, Symbol own) {
+  f.own.push_back(std::move(own));
+  return f;
+}
+Formula families(S s, const char* path) { return from_engine(s, "n_f", "sources with figures of the class", path); }
+constexpr std::string_view fitted_to_others = "each predicted by parameters fitted to the others";
+constexpr std::string_view left_out_figures = "llmcalc accuracy inference --leave-out";
 constexpr std::string_view pass_roofline =
     "per operator the larger of FLOPs/peak and bytes/bandwidth (--roofline op), or of the whole pass (step)";
 constexpr std::string_view pass_sources = "Goon App. D; Pope 2022 (arXiv:2211.05102); Williams 2009";
@@ -143,7 +163,7 @@ constexpr Definition pass_table[] = {
        return {"price_h*n_g*t_all/3600*1000000/(n_s*n_t)",
                {{"price_h", "price of a GPU-hour, USD", number_text(price_of(s.request()).value_or(0))},
                 {"n_g", "GPUs", number_text(devices(s.layout()))},
-                as_symbol(s, "t_all", "time of the whole generation, s", "end_to_end.total_s"),
+                whole_time(s),
                 {"n_s", "sequences", number_text(s.plan().batch)},
                 {"n_t", "tokens that each generates", number_text(s.plan().generate)}}};
      },
@@ -158,6 +178,53 @@ constexpr Definition pass_table[] = {
      "all sequences", pass_sources},
     {"end_to_end.words_per_s", "words per second and sequence", "", fixed<"n_out/total_time/1.3">,
      "1.3 tokens per word", "Goon §1, footnote 1"},
+    {"prefill.time_low_s", "the shortest time of the prompt of 9 in 10 cases", "s",
+     [](S s) { return of_prefill(s, "prefill_time/w"); }, interval_law, left_out_figures, known_interval},
+    {"prefill.time_high_s", "the longest time of the prompt of 9 in 10 cases", "s",
+     [](S s) { return of_prefill(s, "prefill_time*w"); }, interval_law, left_out_figures, known_interval},
+    {"prefill.tokens_per_s_low", "the fewest prompt tokens per second of 9 in 10 cases", "tokens/s",
+     [](S s) { return of_prefill(s, "B*n_in/(prefill_time*w)"); }, interval_law, left_out_figures, known_interval},
+    {"prefill.tokens_per_s_high", "the most prompt tokens per second of 9 in 10 cases", "tokens/s",
+     [](S s) { return of_prefill(s, "B*n_in*w/prefill_time"); }, interval_law, left_out_figures, known_interval},
+    {"decode.time_per_token_low_s", "the shortest decode step of 9 in 10 cases", "s",
+     [](S s) { return of_decode(s, "decode_time/w"); }, interval_law, left_out_figures, known_interval},
+    {"decode.time_per_token_high_s", "the longest decode step of 9 in 10 cases", "s",
+     [](S s) { return of_decode(s, "decode_time*w"); }, interval_law, left_out_figures, known_interval},
+    {"decode.tokens_per_s_low", "the least throughput of 9 in 10 cases", "tokens/s",
+     [](S s) { return of_decode(s, "B/(decode_time*w)"); }, interval_law, left_out_figures, known_interval},
+    {"decode.tokens_per_s_high", "the most throughput of 9 in 10 cases", "tokens/s",
+     [](S s) { return of_decode(s, "B*w/decode_time"); }, interval_law, left_out_figures, known_interval},
+    {"decode.tokens_per_s_per_sequence_low", "the least throughput of a sequence of 9 in 10 cases", "tokens/s",
+     [](S s) { return of_decode(s, "1/(decode_time*w)"); }, interval_law, left_out_figures, known_interval},
+    {"decode.tokens_per_s_per_sequence_high", "the most throughput of a sequence of 9 in 10 cases", "tokens/s",
+     [](S s) { return of_decode(s, "w/decode_time"); }, interval_law, left_out_figures, known_interval},
+    {"end_to_end.ttft_low_s", "the shortest time to the first token of 9 in 10 cases", "s",
+     [](S s) { return of_prefill(s, "prefill_time/w"); }, interval_law, left_out_figures, known_interval},
+    {"end_to_end.ttft_high_s", "the longest time to the first token of 9 in 10 cases", "s",
+     [](S s) { return of_prefill(s, "prefill_time*w"); }, interval_law, left_out_figures, known_interval},
+    {"end_to_end.total_low_s", "the shortest whole generation of 9 in 10 cases", "s",
+     [](S s) { return of_whole(s, "total_time/w"); }, interval_law, left_out_figures, known_interval},
+    {"end_to_end.total_high_s", "the longest whole generation of 9 in 10 cases", "s",
+     [](S s) { return of_whole(s, "total_time*w"); }, interval_law, left_out_figures, known_interval},
+    {"end_to_end.tokens_per_s_low", "the least throughput of a generation of 9 in 10 cases", "tokens/s",
+     [](S s) { return of_whole(s, "B*n_out/(total_time*w)"); }, interval_law, left_out_figures, known_interval},
+    {"end_to_end.tokens_per_s_high", "the most throughput of a generation of 9 in 10 cases", "tokens/s",
+     [](S s) { return of_whole(s, "B*n_out*w/total_time"); }, interval_law, left_out_figures, known_interval},
+    {"end_to_end.usd_per_1m_tokens_low", "the least cost of a million generated tokens of 9 in 10 cases", "USD",
+     [](S s) { return with(of_whole(s, "usd/w"), cost_at_estimate(s)); }, interval_law, left_out_figures,
+     "an estimate with an interval on hardware with a price"},
+    {"end_to_end.usd_per_1m_tokens_high", "the most cost of a million generated tokens of 9 in 10 cases", "USD",
+     [](S s) { return with(of_whole(s, "usd*w"), cost_at_estimate(s)); }, interval_law, left_out_figures,
+     "an estimate with an interval on hardware with a price"},
+    {"inference_estimate.prefill_families", "sources behind the interval of a prompt", "",
+     [](S s) { return families(s, "inference_estimate.prefill_families"); }, fitted_to_others, left_out_figures,
+     known_interval},
+    {"inference_estimate.decode_families", "sources behind the interval of a decode step", "",
+     [](S s) { return families(s, "inference_estimate.decode_families"); }, fitted_to_others, left_out_figures,
+     known_interval},
+    {"inference_estimate.whole_families", "sources behind the interval of a whole generation", "",
+     [](S s) { return families(s, "inference_estimate.whole_families"); }, fitted_to_others, left_out_figures,
+     known_interval},
 };
 
 }  // namespace

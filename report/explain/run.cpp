@@ -5,6 +5,7 @@
 #include "calc/textbook/weights.hpp"
 #include "report/explain/clockwork.hpp"
 #include "report/explain/definition.hpp"
+#include "report/explain/interval.hpp"
 #include "report/explain/sum.hpp"
 #include "report/software.hpp"
 
@@ -45,11 +46,9 @@ Formula utilisation(S s, const char* flops) { return {std::string(flops) + "*r/(
 
 /// An end of the interval of the estimate, of what follows from its time.
 Formula end_of_interval(S s, const char* expression, const char* path) {
-  const auto interval = interval_of(s.request());
-  return {expression,
-          {as_symbol(s, "x", "the estimate", path),
-           {"w", "a measurement lies within this factor of its estimate in 9 of 10 cases",
-            number_text(interval ? interval->factor : 1)}}};
+  Formula f = within(interval_of(s.request()), expression);
+  f.own.insert(f.own.begin(), as_symbol(s, "x", "the estimate", path));
+  return f;
 }
 constexpr std::string_view as_the_step = "as the step's time";
 constexpr std::string_view by_leaving_out = "llmcalc accuracy training --leave-out";

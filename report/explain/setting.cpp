@@ -45,6 +45,7 @@ bool inference(S s) { return s.parts().inference; }
 bool training_time(S s) { return training(s) && s.request().hardware; }
 bool inference_time(S s) { return inference(s) && s.request().hardware; }
 
+bool estimated_inference(S s) { return inference_time(s) && s.request().engine.has_value(); }
 bool estimated_training(S s) { return training_time(s) && s.request().software.has_value(); }
 
 bool asks_speed(S s) { return inference_time(s) && s.request().target.has_value(); }
@@ -55,7 +56,7 @@ struct Source {
   bool (*available)(S);
   Section (*section)(S);
 };
-constexpr std::array<Source, 18> sources{{
+constexpr std::array<Source, 19> sources{{
     {"parameters", always, [](S s) { return parameters_section(s.request().model); }},
     {"flops", training, [](S s) { return flops_section(s.request()); }},
     {"flops", training, [](S s) { return formulas_section(s.request()); }},
@@ -72,6 +73,7 @@ constexpr std::array<Source, 18> sources{{
     {"prefill", inference_time, [](S s) { return prefill_section(s.request(), s.infer()); }},
     {"decode", inference_time, [](S s) { return decode_section(s.request(), s.infer()); }},
     {"end_to_end", inference_time, [](S s) { return end_to_end_section(s.request(), s.infer()); }},
+    {"inference_estimate", estimated_inference, [](S s) { return inference_estimate_section(s.request()); }},
     {"limits", inference_time, [](S s) { return limits_section(s.request()); }},
     {"target", asks_speed, [](S s) { return target_section(s.request()); }},
 }};

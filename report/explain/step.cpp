@@ -4,6 +4,7 @@
 #include "report/conventions.hpp"
 #include "report/explain/clockwork.hpp"
 #include "report/explain/definition.hpp"
+#include "report/explain/interval.hpp"
 #include "report/explain/ring.hpp"
 #include "report/explain/sum.hpp"
 #include "report/software.hpp"
@@ -183,12 +184,7 @@ constexpr std::string_view step_roofline =
 constexpr std::string_view per_stage =
     "per operator the larger of FLOPs/peak and bytes/bandwidth; with a pipeline the mean over the stages";
 /// An end of the interval of the estimate.
-Formula within(S s, const char* expression) {
-  const auto interval = interval_of(s.request());
-  return {expression,
-          {{"w", "a measurement lies within this factor of its estimate in 9 of 10 cases",
-            number_text(interval ? interval->factor : 1)}}};
-}
+Formula of_step(S s, const char* expression) { return within(interval_of(s.request()), expression); }
 /// The step is estimated once more on another machine.
 Formula changed(S s, const char* path) {
   return from_engine(s, "d_t", "the estimate with a tenth more of it over the estimate, less 1", path);
@@ -197,10 +193,7 @@ constexpr std::string_view tenth = "all else as it is";
 constexpr std::string_view the_same = "the same estimate of another machine";
 constexpr std::string_view several_gpus = "estimates on several GPUs";
 constexpr std::string_view several_nodes = "estimates on several nodes";
-constexpr std::string_view interval_law =
-    "the 90 % quantile of left-out errors, sources weighted equally, by class of runs";
 constexpr std::string_view left_out = "llmcalc accuracy training --leave-out";
-constexpr std::string_view estimate = "estimates with a known interval, without --efficiency";
 
 constexpr std::string_view step_sources = "Goon App. D; Williams 2009; Narayanan 2021 (arXiv:2104.04473)";
 constexpr Definition step_table[] = {
@@ -217,39 +210,39 @@ constexpr Definition step_table[] = {
      "PaLM (arXiv:2204.02311) App. B; Goon (3.5) with FLOPs per token"},
     {"step.hfu", "hardware FLOPs utilisation", "", fixed<"n_r*m*F_hw/(step_time*gpus*pi)">, "recomputation counted",
      "Korthikanti 2022 (arXiv:2205.05198)"},
-    {"step.time_low_s", "the shortest time of 9 in 10 cases", "s", [](S s) { return within(s, "step_time/w"); },
-     interval_law, left_out, estimate},
-    {"step.time_high_s", "the longest time of 9 in 10 cases", "s", [](S s) { return within(s, "step_time*w"); },
-     interval_law, left_out, estimate},
+    {"step.time_low_s", "the shortest time of 9 in 10 cases", "s", [](S s) { return of_step(s, "step_time/w"); },
+     interval_law, left_out, known_interval},
+    {"step.time_high_s", "the longest time of 9 in 10 cases", "s", [](S s) { return of_step(s, "step_time*w"); },
+     interval_law, left_out, known_interval},
     {"step.tokens_per_s_low", "the least throughput of 9 in 10 cases", "tokens/s",
-     [](S s) { return within(s, "n_r*m*B*S/(step_time*w)"); }, interval_law, left_out, estimate},
+     [](S s) { return of_step(s, "n_r*m*B*S/(step_time*w)"); }, interval_law, left_out, known_interval},
     {"step.tokens_per_s_high", "the most throughput of 9 in 10 cases", "tokens/s",
-     [](S s) { return within(s, "n_r*m*B*S*w/step_time"); }, interval_law, left_out, estimate},
+     [](S s) { return of_step(s, "n_r*m*B*S*w/step_time"); }, interval_law, left_out, known_interval},
     {"step.tokens_per_s_per_gpu_low", "the least per GPU of 9 in 10 cases", "tokens/s",
-     [](S s) { return within(s, "n_r*m*B*S/(step_time*gpus*w)"); }, interval_law, left_out, estimate},
+     [](S s) { return of_step(s, "n_r*m*B*S/(step_time*gpus*w)"); }, interval_law, left_out, known_interval},
     {"step.tokens_per_s_per_gpu_high", "the most per GPU of 9 in 10 cases", "tokens/s",
-     [](S s) { return within(s, "n_r*m*B*S*w/(step_time*gpus)"); }, interval_law, left_out, estimate},
+     [](S s) { return of_step(s, "n_r*m*B*S*w/(step_time*gpus)"); }, interval_law, left_out, known_interval},
     {"step.mfu_low", "the least MFU of 9 in 10 cases", "",
-     [](S s) { return within(s, "n_r*m*F_model/(step_time*gpus*pi*w)"); }, interval_law, left_out, estimate},
+     [](S s) { return of_step(s, "n_r*m*F_model/(step_time*gpus*pi*w)"); }, interval_law, left_out, known_interval},
     {"step.mfu_high", "the most MFU of 9 in 10 cases", "",
-     [](S s) { return within(s, "n_r*m*F_model*w/(step_time*gpus*pi)"); }, interval_law, left_out, estimate},
+     [](S s) { return of_step(s, "n_r*m*F_model*w/(step_time*gpus*pi)"); }, interval_law, left_out, known_interval},
     {"step.hfu_low", "the least HFU of 9 in 10 cases", "",
-     [](S s) { return within(s, "n_r*m*F_hw/(step_time*gpus*pi*w)"); }, interval_law, left_out, estimate},
+     [](S s) { return of_step(s, "n_r*m*F_hw/(step_time*gpus*pi*w)"); }, interval_law, left_out, known_interval},
     {"step.hfu_high", "the most HFU of 9 in 10 cases", "",
-     [](S s) { return within(s, "n_r*m*F_hw*w/(step_time*gpus*pi)"); }, interval_law, left_out, estimate},
+     [](S s) { return of_step(s, "n_r*m*F_hw*w/(step_time*gpus*pi)"); }, interval_law, left_out, known_interval},
     {"sensitivity.peak", "change of the step with a tenth more peak", "",
-     [](S s) { return changed(s, "sensitivity.peak"); }, tenth, the_same, estimate},
+     [](S s) { return changed(s, "sensitivity.peak"); }, tenth, the_same, known_interval},
     {"sensitivity.bandwidth", "change of the step with a tenth more memory bandwidth", "",
-     [](S s) { return changed(s, "sensitivity.bandwidth"); }, tenth, the_same, estimate},
+     [](S s) { return changed(s, "sensitivity.bandwidth"); }, tenth, the_same, known_interval},
     {"sensitivity.link", "change of the step with a tenth more bandwidth of the link", "",
      [](S s) { return changed(s, "sensitivity.link"); }, tenth, the_same, several_gpus},
     {"sensitivity.network", "change of the step with a tenth more bandwidth of the network", "",
      [](S s) { return changed(s, "sensitivity.network"); }, tenth, the_same, several_nodes},
     {"sensitivity.host", "change of the step with a tenth more speed of the host", "",
-     [](S s) { return changed(s, "sensitivity.host"); }, tenth, the_same, estimate},
+     [](S s) { return changed(s, "sensitivity.host"); }, tenth, the_same, known_interval},
     {"estimate.families", "sources of measurements behind the interval", "",
      [](S s) { return from_engine(s, "n_f", "sources with runs of the class", "estimate.families"); },
-     "each predicted by parameters fitted to the others", left_out, estimate},
+     "each predicted by parameters fitted to the others", left_out, known_interval},
     {"step.bound", "what takes most of the step", "", limiting, slowest, step_sources, "", slowest},
     {"step.limited_s.compute", "time of the operators that the peak limits", "s", limited_compute, step_roofline,
      step_sources},

@@ -6,26 +6,36 @@
 #include <map>
 #include <set>
 
+#include "evidence/inference_fit.hpp"
 #include "evidence/left_out.hpp"
-#include "evidence/training_stack.hpp"
 #include "tests/catch.hpp"
 
 using namespace llmcalc;
 
 namespace {
 
-/// A row of every family, and a few more of the largest.
-std::vector<FitRow> some_rows() {
-  const std::vector<FitRow> all = fit_rows(published_measurements(MeasurementKind::training).training, Devices());
-  std::vector<FitRow> some;
-  for (std::size_t i = 0; i < all.size(); i += 25) some.push_back(all[i]);
-  return some;
+FitSet all_rows() { return training_fit_set(published_measurements(MeasurementKind::training).training, Devices()); }
+
+/// Every 25th row of a set.
+FitSet some_rows() {
+  FitSet set = all_rows();
+  for (std::size_t i = 0; i < set.weights.size(); ++i)
+    if (i % 25 != 0) set.weights[i] = 0;
+  return set;
 }
 
-double worst_error(const std::vector<FitRow>& rows, const TrainingParameters& p) {
+/// The same rows, measured as `truth` predicts them.
+FitSet made_with(FitSet set, const TrainingParameters& truth) {
+  set.error = [error = set.error, truth](std::size_t i, std::span<const double> values) {
+    return error(i, values) - error(i, truth.values());
+  };
+  return set;
+}
+
+double worst_error(const FitSet& set, std::span<const double> values) {
   double worst = 0;
-  for (const FitRow& r : rows)
-    worst = std::max(worst, std::fabs(std::log(estimated_step(r.c, r.stack, p) / *r.c.step)));
+  for (std::size_t i = 0; i < set.weights.size(); ++i)
+    if (set.weights[i] > 0) worst = std::max(worst, std::fabs(set.error(i, values)));
   return worst;
 }
 
@@ -34,53 +44,77 @@ constexpr std::size_t at(TrainingParameter p) { return static_cast<std::size_t>(
 }  // namespace
 
 TEST_CASE("A fit finds the parameters that steps were made with", "[fit]") {
-  std::vector<FitRow> rows = some_rows();
   TrainingParameters truth;
   truth.values()[at(TrainingParameter::matmul_ampere)] = 0.6;
   truth.values()[at(TrainingParameter::matmul_hopper)] = 0.8;
   truth.values()[at(TrainingParameter::elementwise_megatron)] = 2;
-  for (FitRow& r : rows) r.c.step = estimated_step(r.c, r.stack, truth);
-  REQUIRE(worst_error(rows, {}) > 0.1);
-  const TrainingParameters found = fit(rows, {}, {.ridge = 1e-6, .most_steps = 8});
+  const FitSet rows = made_with(some_rows(), truth);
+  const TrainingParameters begin;
+  REQUIRE(worst_error(rows, begin.values()) > 0.1);
+  const std::vector<double> found = fit(rows, begin.values(), {.ridge = 1e-6, .most_steps = 8});
   CHECK(worst_error(rows, found) < 0.005);
-  CHECK(found[TrainingParameter::matmul_ampere] == Approx(0.6).epsilon(0.05));
+  CHECK(found[at(TrainingParameter::matmul_ampere)] == Approx(0.6).epsilon(0.05));
 }
 
 TEST_CASE("A parameter that no row depends on keeps its default, and a fixed one its value", "[fit]") {
-  std::vector<FitRow> rows = some_rows();
-  std::erase_if(rows, [](const FitRow& r) { return silicon_of(r.c.on.hardware) != Silicon::ampere; });
-  REQUIRE(rows.size() > 5);
-  TrainingParameters begin;
-  begin.values()[at(TrainingParameter::launch)] = 0;  // below its bounds
-  const TrainingParameters found = fit(rows, begin, {.fixed = {TrainingParameter::launch}, .most_steps = 2});
-  CHECK(found[TrainingParameter::matmul_volta] == Approx(begin[TrainingParameter::matmul_volta]).epsilon(1e-9));
-  CHECK(found[TrainingParameter::launch] == 0);
-  CHECK(found[TrainingParameter::matmul_ampere] != begin[TrainingParameter::matmul_ampere]);
+  FitSet rows = some_rows();
+  const std::vector<double> begin = [] {
+    TrainingParameters p;
+    p.values()[at(TrainingParameter::launch)] = 0;  // below its bounds
+    return std::vector<double>(p.values().begin(), p.values().end());
+  }();
+  std::vector<double> moved = begin;
+  moved[at(TrainingParameter::matmul_ampere)] += 0.01;
+  for (std::size_t i = 0; i < rows.weights.size(); ++i)  // rows of A100 alone
+    if (rows.weights[i] > 0 && rows.error(i, begin) == rows.error(i, moved)) rows.weights[i] = 0;
+  const std::vector<double> found = fit(rows, begin, {.fixed = {at(TrainingParameter::launch)}, .most_steps = 2});
+  CHECK(found[at(TrainingParameter::matmul_volta)] == Approx(begin[at(TrainingParameter::matmul_volta)]).epsilon(1e-9));
+  CHECK(found[at(TrainingParameter::launch)] == 0);
+  CHECK(found[at(TrainingParameter::matmul_ampere)] != begin[at(TrainingParameter::matmul_ampere)]);
+}
+
+TEST_CASE("Rows that are left out do not move a fit", "[fit]") {
+  const FitSet rows = some_rows();
+  FitSet fewer = rows;
+  FitOptions options{.most_steps = 2};
+  for (std::size_t i = 0; i < rows.weights.size(); ++i) {
+    const bool left_out = rows.families[i].starts_with("vTrain");
+    options.without.push_back(left_out);
+    if (left_out) fewer.weights[i] = 0;
+  }
+  const TrainingParameters begin;
+  CHECK(fit(rows, begin.values(), options) == fit(fewer, begin.values(), {.most_steps = 2}));
 }
 
 TEST_CASE("No family has more than 80 rows in a fit, and a family's weight grows less than its rows", "[fit]") {
-  const std::vector<FitRow> rows = fit_rows(published_measurements(MeasurementKind::training).training, Devices());
-  std::map<std::string, int> count;
-  std::map<std::string, double> most;
-  for (const FitRow& r : rows) {
-    CHECK(r.weight > 0);
-    ++count[r.family];
-    most[r.family] = std::max(most[r.family], r.weight);
-  }
-  CHECK(count.size() >= 20);
-  for (const auto& [family, n] : count) {
-    INFO(family);
-    CHECK(n <= 80);
-    CHECK(most[family] <= std::pow(n, -0.35) * (1 + 1e-12));
-  }
+  const auto check = [](const FitSet& set, std::size_t families) {
+    std::map<std::string, int> count;
+    std::map<std::string, double> most;
+    for (std::size_t i = 0; i < set.weights.size(); ++i) {
+      if (set.weights[i] <= 0) continue;
+      ++count[set.families[i]];
+      most[set.families[i]] = std::max(most[set.families[i]], set.weights[i]);
+    }
+    CHECK(count.size() >= families);
+    for (const auto& [family, n] : count) {
+      INFO(family);
+      CHECK(n <= 80);
+      CHECK(most[family] <= std::pow(n, -0.35) * (1 + 1e-12));
+    }
+  };
+  check(all_rows(), 20);
+  check(inference_fit_set(published_measurements(MeasurementKind::inference).inference, Devices()), 25);
 }
 
-TEST_CASE("Terms of the estimator are left out by parameters of their own", "[fit]") {
-  std::set<TrainingParameter> seen;
-  for (const EstimatorTerm& t : estimator_terms()) {
-    INFO(t.name);
-    CHECK_FALSE(t.left_out.empty());
-    for (const auto& [parameter, value] : t.left_out) CHECK(seen.insert(parameter).second);
+TEST_CASE("Terms of an estimator are left out by parameters of their own", "[fit]") {
+  for (const AccuracyKind kind : {AccuracyKind::training, AccuracyKind::inference}) {
+    std::set<std::size_t> seen;
+    CHECK(estimator_terms(kind).size() > 5);
+    for (const EstimatorTerm& t : estimator_terms(kind)) {
+      INFO(t.name);
+      CHECK_FALSE(t.left_out.empty());
+      for (const auto& [parameter, value] : t.left_out) CHECK(seen.insert(parameter).second);
+    }
   }
 }
 
@@ -98,10 +132,11 @@ TEST_CASE("An interval holds 90 of 100 left-out errors, families of a class coun
   for (int i = 0; i < 4; ++i) add("small", "dense", i % 2 == 0 ? 0.2 : -0.2);
   add("other", "dense", 0.5);
   add("one", "experts", -0.7);
-  const auto all = intervals(a);
-  CHECK(all[static_cast<std::size_t>(EstimateClass::dense)].factor == Approx(std::exp(0.5)));
-  CHECK(all[static_cast<std::size_t>(EstimateClass::dense)].families == 3);
-  CHECK(all[static_cast<std::size_t>(EstimateClass::experts)].factor == Approx(std::exp(0.7)));
-  CHECK_FALSE(all[static_cast<std::size_t>(EstimateClass::experts)].known());
-  CHECK(all[static_cast<std::size_t>(EstimateClass::assumed)].families == 0);
+  TrainingEstimator e;
+  e.set(intervals(a));
+  CHECK(e.interval(EstimateClass::dense).factor == Approx(std::exp(0.5)));
+  CHECK(e.interval(EstimateClass::dense).families == 3);
+  CHECK(e.interval(EstimateClass::experts).factor == Approx(std::exp(0.7)));
+  CHECK_FALSE(e.interval(EstimateClass::experts).known());
+  CHECK(e.interval(EstimateClass::assumed).families == 0);
 }

@@ -22,25 +22,26 @@ std::string refused(const json::Value& value) {
 }  // namespace
 
 TEST_CASE("Every software preset is read, and says where its words come from", "[software]") {
-  CHECK(builtin_software().size() >= 13);
+  CHECK(builtin_software().size() >= 36);
   for (const Builtin& b : builtin_software()) {
     INFO(b.name);
     const SoftwareCard card = load_software(b.name);
     CHECK(card.name == b.name);
     CHECK(card.source.size() > 20);
+    CHECK(card.training.has_value() != card.inference.has_value());
   }
 }
 
 TEST_CASE("Software goes by the names that people use", "[software]") {
   CHECK(load_software("Megatron-Core").name == "megatron-lm");
-  CHECK(load_software("megatron").stack.fusion == Fusion::tuned);
-  CHECK(load_software("fsdp").stack.fusion == Fusion::eager);
+  CHECK(load_software("megatron").training->fusion == Fusion::tuned);
+  CHECK(load_software("fsdp").training->fusion == Fusion::eager);
   CHECK(load_software("JAX").name == "maxtext");
   CHECK(sentence([] { load_software("megatorn-lm"); }).find("did you mean 'megatron-lm'") != std::string::npos);
 }
 
 TEST_CASE("A software file with a wrong word is refused with the words that there are", "[software]") {
-  CHECK(read_software_file(profile(), "mine.json").stack.writes_norms);
+  CHECK(read_software_file(profile(), "mine.json").training->writes_norms);
   json::Value wrong = profile();
   wrong["fusion"] = "fused";
   CHECK(
@@ -48,7 +49,9 @@ TEST_CASE("A software file with a wrong word is refused with the words that ther
       R"(mine.json, "fusion": expected one of "megatron", "tuned", "compiled", "eager", "unfused", "native", got "fused")");
   wrong = profile();
   wrong["for"] = "inference";
-  CHECK(refused(wrong) == R"(mine.json, "for": expected one of "training", got "inference")");
+  CHECK(refused(wrong).find(R"("launching": expected)") != std::string::npos);
+  wrong["for"] = "serving";
+  CHECK(refused(wrong) == R"(mine.json, "for": expected one of "training", "inference", got "serving")");
   wrong = profile();
   wrong.erase("source");
   CHECK(refused(wrong).find("\"source\"") != std::string::npos);

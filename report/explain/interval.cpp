@@ -1,0 +1,13 @@
+#include "report/explain/interval.hpp"
+
+#include "report/explain/setting.hpp"
+
+namespace llmcalc::explain {
+
+Formula within(const std::optional<EstimateInterval>& interval, const char* expression) {
+  return {expression,
+          {{"w", "a measurement lies within this factor of its estimate in 9 of 10 cases",
+            number_text(interval ? interval->factor : 1)}}};
+}
+
+}  // namespace llmcalc::explain

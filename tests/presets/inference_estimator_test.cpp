@@ -1,0 +1,149 @@
+// The estimator of inference: parameters, profiles of engines, and laws of its times.
+
+#include "presets/inference_estimator.hpp"
+
+#include <set>
+
+#include "calc/infer.hpp"
+#include "presets/load.hpp"
+#include "tests/catch.hpp"
+#include "tests/sentence.hpp"
+
+using namespace llmcalc;
+using llmcalc::test::sentence;
+
+namespace {
+
+constexpr const char* engines[] = {"vllm", "tensorrt-llm", "llama.cpp", "transformers", "gpt-fast", "calm"};
+
+Plan short_plan() {
+  Plan plan;
+  plan.batch = 4;
+  plan.prompt = 512;
+  plan.generate = 64;
+  return plan;
+}
+
+Cluster under(const HardwareCard& card, const char* engine, const Plan& plan) {
+  Cluster c = card.cluster;
+  c.device.achieved = inference_rates(inference_estimator().parameters, card, *load_software(engine).inference, plan);
+  return c;
+}
+
+InferEstimate estimate(const HardwareCard& card, const char* engine, const Layout& layout = {}) {
+  const Plan plan = short_plan();
+  const Arch arch = load_model("llama-3.2-1b").arch;
+  return infer(arch, plan, layout, under(card, engine, plan));
+}
+
+}  // namespace
+
+TEST_CASE("Every parameter of inference lies within its bounds and says what it is and where it comes from",
+          "[inference-estimator]") {
+  const InferenceEstimator& e = inference_estimator();
+  std::set<std::string_view> names;
+  for (std::size_t i = 0; i < inference_parameter_count; ++i) {
+    const ParameterCard& card = inference_parameter_cards[i];
+    INFO(card.name);
+    CHECK(names.insert(card.name).second);
+    CHECK((card.low <= card.standard && card.standard <= card.high));
+    CHECK((card.low <= e.parameters.values()[i] && e.parameters.values()[i] <= card.high));
+    CHECK(card.meaning.size() > 5);
+    CHECK(card.source.size() > 10);
+  }
+  CHECK(inference_parameter_count <= 40);
+  for (const auto& c : choices<InferenceClass>) CHECK(e.interval(c.value).factor > 1);
+}
+
+TEST_CASE("An estimator of inference is written and read again", "[inference-estimator]") {
+  const json::Value right = inference_estimator_json(inference_estimator());
+  CHECK(read_inference_estimator(right, "e.json").parameters.values() == inference_estimator().parameters.values());
+  json::Value wrong = right;
+  wrong["parameters"]["flash"]["value"] = 2;
+  CHECK(sentence([&] { read_inference_estimator(wrong, "e.json"); }) ==
+        R"(e.json, "parameters", "flash", "value": expected a number from 0.1 to 0.8)");
+}
+
+TEST_CASE("A device's vendor, memory and architecture choose what it reaches in inference", "[inference-estimator]") {
+  const auto chip = [](const char* name) { return chip_of(load_hardware(name)); };
+  CHECK(chip("a100-sxm-80gb") == Chip::ampere);
+  CHECK(chip("v100-sxm2-32gb") == Chip::ampere);
+  CHECK(chip("h200-sxm-141gb") == Chip::hopper);
+  CHECK(chip("gh200-96gb") == Chip::hopper);
+  CHECK(chip("b200-sxm-180gb") == Chip::blackwell);
+  CHECK(chip("rtx-4090") == Chip::consumer);
+  CHECK(chip("l40s") == Chip::consumer);
+  CHECK(chip("dgx-spark") == Chip::unified);
+  CHECK(chip("jetson-agx-orin-64gb") == Chip::unified);
+  CHECK(chip("m4-max") == Chip::apple);
+  CHECK(chip("trainium2") == Chip::neuron);
+  CHECK(chip("gaudi-3") == Chip::gaudi);
+  CHECK(chip("mi300x") == Chip::amd);
+  CHECK(chip("tpu-v5e") == Chip::other);
+}
+
+TEST_CASE("No estimate of inference is below its bound, on any device and under any engine", "[inference-estimator]") {
+  for (const Builtin& b : builtin_hardware()) {
+    const HardwareCard card = load_hardware(b);
+    if (card.cluster.device.peak(dtypes::bf16).value <= 0) continue;
+    for (const char* engine : engines) {
+      INFO(b.name << " " << engine);
+      const InferEstimate e = estimate(card, engine);
+      CHECK(e.estimated);
+      CHECK(e.prefill.estimate.total() >= e.prefill.bound.total());
+      CHECK(e.middle.estimate.total() >= e.middle.bound.total());
+      CHECK(e.estimate.total >= e.bound.total);
+    }
+  }
+}
+
+TEST_CASE("More bandwidth, peak or link never makes inference slower", "[inference-estimator]") {
+  const HardwareCard card = load_hardware("h100-sxm-80gb");
+  Layout layout;
+  layout.tp = 4;
+  for (const char* engine : engines) {
+    INFO(engine);
+    const InferEstimate now = estimate(card, engine, layout);
+    const auto is_no_slower = [&](const auto& change) {
+      HardwareCard better = card;
+      change(better.cluster);
+      const InferEstimate then = estimate(better, engine, layout);
+      CHECK(then.prefill.estimate.total() <= now.prefill.estimate.total());
+      CHECK(then.middle.estimate.total() <= now.middle.estimate.total());
+    };
+    is_no_slower([](Cluster& c) { c.device.bandwidth = 1.5 * c.device.bandwidth; });
+    is_no_slower([](Cluster& c) {
+      for (FlopsPerSecond& peak : c.device.peaks) peak = 1.5 * peak;
+    });
+    is_no_slower([](Cluster& c) { c.levels[0].bandwidth = 1.5 * c.levels[0].bandwidth; });
+  }
+}
+
+TEST_CASE("An engine that sums in fp16 multiplies faster on GeForce cards alone", "[inference-estimator]") {
+  const auto share = [](const char* device, const char* engine) {
+    const HardwareCard card = load_hardware(device);
+    return Device::of(under(card, engine, short_plan()).device.achieved.matmul, dtypes::bf16);
+  };
+  CHECK(share("rtx-4090", "exllama") > 1.2 * share("rtx-4090", "gpt-fast"));
+  CHECK(share("rtx-4090", "exllama") <= 1);
+  CHECK(share("a100-sxm-80gb", "exllama") == share("a100-sxm-80gb", "gpt-fast"));
+}
+
+TEST_CASE("Weights that are widened before they are multiplied cost a share of the rate", "[inference-estimator]") {
+  const HardwareCard card = load_hardware("h100-sxm-80gb");
+  Plan plan = short_plan();
+  const auto share = [&] { return Device::of(under(card, "vllm", plan).device.achieved.matmul, dtypes::bf16); };
+  const double plain = share();
+  plan.weight_precision = *dtype("awq");
+  CHECK(share() == Approx(plain * inference_estimator().parameters[InferenceParameter::weight_only]));
+}
+
+TEST_CASE("What was measured on a device stays under any engine", "[inference-estimator]") {
+  HardwareCard card = load_hardware("h100-sxm-80gb");
+  card.achieved_how = "measured";
+  card.cluster.device.achieved.present = true;
+  card.cluster.device.achieved.memory = 0.5;
+  const Achieved a = under(card, "vllm", short_plan()).device.achieved;
+  CHECK(a.memory == 0.5);
+  CHECK(a.software.step.value > 0);
+}
