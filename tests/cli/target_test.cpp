@@ -138,7 +138,8 @@ TEST_CASE("without an engine the target is held against the rates that are given
 
 TEST_CASE("the verdict says whether the plan reaches the target, and what would", "[target]") {
   const auto line = [](const std::string& speed) {
-    for (const json::Value& v : test::ask("infer " + llama + "--target '" + speed + "'")["verdict"])
+    const json::Value report = test::ask("infer " + llama + "--target '" + speed + "'");
+    for (const json::Value& v : report["verdict"])
       if (v.get<std::string>().starts_with("target: ")) return v.get<std::string>();
     return std::string("none");
   };
