@@ -57,6 +57,25 @@ class OperatorTable {
     grid_.rows.push_back(text(l));
     grid_.json.push_back(numbers(l, row.segment));
   }
+  /// Adds what a pass takes besides operators.
+  void end() {
+    if (training() || !r_.hardware) return;
+    const Seconds loop = estimated_rates(r_.hardware->cluster.device, r_.plan).software.step;
+    if (loop <= Seconds()) return;
+    grid_.rows.push_back({"engine's loop (x 1)", "", "-", "-", "-", human_text(loop.value, Unit::seconds), "latency"});
+    grid_.json.push_back({{"segment", "engine"},
+                          {"layers", 1},
+                          {"name", "loop"},
+                          {"shape", ""},
+                          {"formula", "0"},
+                          {"parameters", 0},
+                          {"forward_flops", 0},
+                          {"forward_model_flops", 0},
+                          {"forward_moved_bytes", 0.0},
+                          {"time_s", loop.value},
+                          {"bound", "latency"}});
+  }
+
   Grid grid() const { return grid_; }
 
  private:
@@ -159,6 +178,7 @@ class OperatorTable {
 Grid operators_grid(const Request& r, Phase phase) {
   OperatorTable table(r, phase);
   for_each_operator(r.model.arch, r.plan, r.layout, step_of(r, phase), [&](const OperatorRow& row) { table.add(row); });
+  table.end();
   return table.grid();
 }
 

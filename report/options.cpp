@@ -31,7 +31,10 @@ constexpr Field software{[](Request& r, Text text, Text) {
                            const auto& card = r.software ? r.software : r.engine;
                            return card ? json::Value(card->name) : json::Value();
                          }};
-Achieved reached_by(const Request& r) { return for_training(r).hardware->cluster.device.achieved; }
+Achieved reached_by(const Request& r) {
+  const Request asked = r.has(part::training) ? for_training(r) : for_inference(r);
+  return asked.hardware->cluster.device.achieved;
+}
 constexpr Field efficiency{value<&Plan::efficiency, parse_fraction>.read, [](const Request& r) {
                              const auto reached = [&] {
                                return r.hardware ? Device::of(reached_by(r).matmul, r.plan.precision) : 1;

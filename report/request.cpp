@@ -375,7 +375,7 @@ void check(const Request& r, Parts parts) {
   if (r.has(part::inference) && r.has(part::training)) check_both_halves(r);
   if ((parts & part::inference) != 0) check_length(r, add(p.prompt, p.generate), "--prompt plus --generate");
   if ((parts & part::time) != 0 && r.hardware) check_hardware(r);
-  check_software(r);
+  check_software(r, parts);
   if ((parts & part::run) != 0 && r.run.mfu && r.run.measured_tokens_per_s)
     throw InputError("--mfu and --measured-tokens-per-s both say how fast the run is; leave one out");
   if ((parts & part::run) != 0 && r.hardware && r.run.measured_tokens_per_s) check_measured(r);

@@ -52,10 +52,9 @@ void choose_software(Request& r) {
   if (!r.engine && r.has(part::of_inference)) r.engine = load_software(usual_engine(r));
 }
 
-void check_software(const Request& r) {
-  if (!r.gave("--software")) return;
-  const bool trains = r.has(part::training), infers = r.has(part::of_inference);
-  if (trains && infers) return;
+void check_software(const Request& r, Parts parts) {
+  const bool trains = (parts & part::training) != 0, infers = (parts & part::of_inference) != 0;
+  if (trains == infers || !r.gave("--software")) return;
   const SoftwareCard* other = trains ? (r.engine ? &*r.engine : nullptr) : r.software ? &*r.software : nullptr;
   if (other != nullptr)
     throw InputError(

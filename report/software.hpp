@@ -19,8 +19,8 @@ std::string_view usual_engine(const Request& r);
 /// Puts in what is not given. A device whose file states what was measured on it, and efficiencies given by hand, go
 /// without, and so do answers that are not about times.
 void choose_software(Request& r);
-/// Throws InputError where the software that was given is of the other half.
-void check_software(const Request& r);
+/// Throws InputError where the software that was given is of the half that these parts of the answer lack.
+void check_software(const Request& r, Parts parts);
 
 /// The request with its device priced at what it reaches in training under the software.
 Request for_training(Request r);

@@ -55,7 +55,7 @@ std::optional<std::string> typed(const Option& o, const json::Value& saved) {
 bool follows_from_software(const Option& o, const json::Value& saved, Request r) {
   if (o.flag != "--efficiency" && o.flag != "--memory-efficiency") return false;
   settle(r);
-  return r.software && o.field.effective(r) == saved;
+  return (r.software || r.engine) && o.field.effective(r) == saved;
 }
 
 /// The plan of the saved inputs: each under its option, as if it had been typed.

@@ -13,13 +13,14 @@ bool is_one_of(std::string_view section, std::initializer_list<std::string_view>
 
 Subject Definition::about() const {
   if (is_one_of(section(), {"flops", "memory", "activations", "step", "run", "estimate"})) return Subject::training;
-  const bool inference =
-      is_one_of(section(), {"inference_memory", "kv_cache", "prefill", "decode", "end_to_end", "limits", "target"});
+  const bool inference = is_one_of(section(), {"inference_memory", "kv_cache", "prefill", "decode", "end_to_end",
+                                               "limits", "inference_estimate", "target"});
   return inference ? Subject::inference : Subject::model;
 }
 
 bool Definition::hardware() const {
-  return is_one_of(section(), {"step", "run", "estimate", "prefill", "decode", "end_to_end", "limits", "target"}) ||
+  return is_one_of(section(), {"step", "run", "estimate", "prefill", "decode", "end_to_end", "limits",
+                               "inference_estimate", "target"}) ||
          path.ends_with("memory.fits") || path.ends_with("memory.capacity_bytes");
 }
 

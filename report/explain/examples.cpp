@@ -67,6 +67,8 @@ const std::vector<Example>& examples() {
       {"--measured-tokens-per-s X", llama, {{"--software", "megatron-lm"}, {"--measured-tokens-per-s", "1e4"}}},
       {"--target \"50 tokens/s\"", llama, {{"--target", "50 tokens/s"}}},
       {"--target \"TTFT 0.5 s\"", llama, {{"--target", "TTFT 0.5 s"}}},
+      {"--software NAME, of inference", llama, {{"--software", "vllm"}}},
+      {"--software NAME, of inference, --tp 8", llama, {{"--software", "vllm"}, {"--tp", "8"}}},
   };
   return all;
 }
@@ -100,7 +102,7 @@ class Case {
   const Setting& setting() const {
     if (!setting_) {
       request_ = std::make_unique<Request>(request(example_));
-      setting_ = std::make_unique<Setting>(*request_, Parts{true, true, false});
+      setting_ = std::make_unique<Setting>(*request_, Parts{!request_->engine, true, false});
     }
     return *setting_;
   }

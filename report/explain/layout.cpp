@@ -55,7 +55,8 @@ std::string numbers_text(const std::vector<Piece>& pieces, const Screen& screen)
     constexpr std::size_t least_name = 20;
     const std::size_t column = std::min(width + 6, screen.columns - least_name);
     out += term.size() <= column ? wrapped(fmt::format("{:<{}}  ", term, column), p.name, screen.columns)
-                                 : term + "\n" + wrapped("          ", p.name, screen.columns);
+                                 : wrapped(term.substr(0, 6), term.substr(6), screen.columns) +
+                                       wrapped("          ", p.name, screen.columns);
   }
   return out + (line.empty() ? "" : wrapped("    ", line, screen.columns));
 }

@@ -30,7 +30,7 @@ void fill_report(const Request& r, Report& report) {
   if (asked.engine) report.sections.push_back(inference_estimate_section(asked));
   if (r.ops)
     for (const Phase phase : {Phase::training, Phase::prefill, Phase::decode})
-      report.grids.push_back(operators_grid(r, phase));
+      report.grids.push_back(operators_grid(phase == Phase::training ? trained : asked, phase));
   add_train_verdict(report, "training");
   add_infer_verdict(report, "inference");
   note_measured_scale(trained, t, report);

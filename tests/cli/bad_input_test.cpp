@@ -53,11 +53,14 @@ TEST_CASE("an unknown command, model or device is answered with the nearest name
   refused(
       "train gpt2 --hardware h100 --software megatorn-lm",
       "unknown software \"megatorn-lm\", did you mean 'megatron-lm' or 'megatron'? ('llmcalc list software' shows all "
-      "13)");
+      "36)");
   refused(
       "infer gpt2 --hardware h100 --software nemo",
-      "--software is no option of 'llmcalc infer', only of train, report, plan, explain or validate; 'llmcalc infer "
-      "--help-all' shows all");
+      "--software: nemo is for training, and the question is about inference; 'llmcalc list software' shows what there "
+      "is for it");
+  refused("memory gpt2 --hardware h100 --software vllm",
+          "--software is no option of 'llmcalc memory', only of train, infer, report, plan or explain; "
+          "'llmcalc memory --help-all' shows all");
 }
 
 TEST_CASE("missing and unexpected arguments are reported in one sentence", "[cli]") {

@@ -119,9 +119,9 @@ TEST_CASE("another datasheet and another model can be given for tables", "[calib
   CHECK(notes_say(again, "what the hardware file says was achieved is replaced"));
   CHECK(file("again.json")["title"] == named["title"]);
   const json::Value other =
-      test::ask("calibrate --from " + tables + "/llama-3.1-8b --hardware b200 --out " + path("other.json"));
+      test::ask("calibrate --from " + tables + "/llama-3.1-8b --hardware b200 --out " + path("other-tables.json"));
   CHECK(notes_say(other, "the tables themselves name NVIDIA RTX PRO 6000 Blackwell Server Edition"));
-  CHECK(file("other.json")["memory"]["bandwidth"] ==
+  CHECK(file("other-tables.json")["memory"]["bandwidth"] ==
         json::parse(test::read_file(LLMCALC_SOURCE_DIR "/presets/hardware/b200-sxm-180gb.json"),
                     "b200")["memory"]["bandwidth"]);
   refused("--from " + tables + " --model llama-3.1-8b",
