@@ -23,7 +23,7 @@ constexpr Count times_the_bandwidth = Count{1} << 16;  ///< from here on memory 
 constexpr double megabyte = 1e6;                       ///< the step in which bandwidths are searched
 constexpr std::array<std::string_view, 3> narrower_formats{"fp8", "int8", "int4-g128"};
 
-std::string time_text(Seconds t) { return human_text(Quantity(t.value), Unit::seconds); }
+std::string took(Seconds t) { return human_text(Quantity(t.value), Unit::seconds); }
 
 /// The time that the target is about, as the estimate has it.
 Seconds target_seconds(const Request& r) {
@@ -63,7 +63,7 @@ std::string why_none(const std::vector<Attempt>& all) {
   for (const Attempt& a : all)
     if (a.fits && (fastest == nullptr || a.time < fastest->time)) fastest = &a;
   if (fastest == nullptr) return fmt::format("does not fit, not even with {}", all.back().change);
-  return fmt::format("{} takes {}{}", fastest->change, time_text(fastest->time), all.size() > 1 ? ", the least" : "");
+  return fmt::format("{} takes {}{}", fastest->change, took(fastest->time), all.size() > 1 ? ", the least" : "");
 }
 
 /// A line that says why there is no answer, under a key of its own.
@@ -84,7 +84,7 @@ void add_bandwidth(Section& s, const Request& r) {
       most, [&](Count n) { return time_at(n) <= r.target->time; }, guess);
   if (!least)
     return add_none(s, "no_bandwidth", "memory bandwidth",
-                    fmt::format("all else takes {}, however fast the memory is", time_text(time_at(most))));
+                    fmt::format("all else takes {}, however fast the memory is", took(time_at(most))));
   const double bandwidth = megabyte * real(*least);
   s.add("bandwidth_factor", "memory bandwidth", bandwidth / now, Unit::none,
         fmt::format("times the {:.0f} GB/s of the device: {:.0f} GB/s", now / 1e9, bandwidth / 1e9));
@@ -104,7 +104,7 @@ void add_batch(Section& s, const Request& r) {
   if (most == 0) return add_none(s, "no_batch", "largest batch", why_none({with_sequences(r, 1)}));
   const Attempt a = with_sequences(r, most);
   const char* why = with_sequences(r, most + 1).fits ? "" : ", as many as fit";
-  s.add("batch", "largest batch", most, Unit::sequences, fmt::format("{}{}", time_text(a.time), why));
+  s.add("batch", "largest batch", most, Unit::sequences, fmt::format("{}{}", took(a.time), why));
 }
 
 /// Devices that the innermost links join; as many as there are heads where that is any number.
@@ -131,7 +131,7 @@ void add_devices(Section& s, const Request& r) {
   const auto all = device_attempts(r);
   if (!all.empty() && reaches(r, all.back().second)) {
     s.add("tp", "tensor parallel", all.back().first, Unit::none,
-          fmt::format("{}, {}", all.back().first == 1 ? "device" : "devices", time_text(all.back().second.time)));
+          fmt::format("{}, {}", all.back().first == 1 ? "device" : "devices", took(all.back().second.time)));
     return;
   }
   std::vector<Attempt> attempts;
@@ -148,7 +148,7 @@ void add_weights(Section& s, const Request& r, const Attempt& now) {
     const Attempt a = attempt(other, fmt::format("--weight-precision {}", format));
     if (a.weights >= now.weights) continue;
     if (reaches(r, a))
-      return s.add("weight_precision", "narrower weights", std::string(format), Unit::none, time_text(a.time));
+      return s.add("weight_precision", "narrower weights", std::string(format), Unit::none, took(a.time));
     all.push_back(a);
   }
   add_none(s, "no_weight_precision", "narrower weights",
@@ -157,7 +157,7 @@ void add_weights(Section& s, const Request& r, const Attempt& now) {
 
 std::string as_it_is(const Request& r, const Attempt& now) {
   const std::string speed = human_text(Quantity(1 / now.time.value), Unit::tokens_per_second);
-  return fmt::format("{}{}{}", r.target->first_token ? "" : speed + ", ", time_text(now.time),
+  return fmt::format("{}{}{}", r.target->first_token ? "" : speed + ", ", took(now.time),
                      now.time <= r.target->time && !now.fits ? ", but does not fit" : "");
 }
 
@@ -181,7 +181,7 @@ Section target_section(const Request& r) {
 namespace {
 
 /// A number as an option takes it, or rounded where it is not whole.
-std::string typed(const Quantity& q) {
+std::string option_text(const Quantity& q) {
   const Count* whole = std::get_if<Count>(&q);
   return whole != nullptr ? fmt::format("{}", *whole) : human_text(q, Unit::none);
 }
@@ -193,7 +193,7 @@ std::string enough(const Report& report) {
     const Row* row = report.row(fmt::format("target.{}", key));
     if (row == nullptr) return;
     all += all.empty() ? "" : ", ";
-    all += fmt::format(fmt::runtime(words), typed(row->value));
+    all += fmt::format(fmt::runtime(words), option_text(row->value));
   };
   add("bandwidth_factor", "{} times the memory bandwidth");
   add("batch", "--batch {}");
