@@ -107,9 +107,11 @@ bool is_geforce(const HardwareCard& card) {
   return std::any_of(names.begin(), names.end(), [&](const char* n) { return card.name.starts_with(n); });
 }
 
-/// Whether weights are stored in fewer bits than they are multiplied in.
+/// Whether the MLP's or the experts' weights are stored in fewer bits than they are multiplied in.
 bool widens_weights(const Plan& plan) {
-  return bits_per_weight(plan.weight_precision[Component::mlp]) < whole_bits(plan.precision.format());
+  const WeightFormats& w = plan.weight_precision;
+  const double stored = std::min(bits_per_weight(w[Component::mlp]), bits_per_weight(w[Component::experts]));
+  return stored < static_cast<double>(whole_bits(plan.precision.format()));
 }
 
 void put_products_of_inference(const InferenceParameters& p, const HardwareCard& card, const InferenceStack& stack,

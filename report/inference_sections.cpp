@@ -122,6 +122,14 @@ Section inference_estimate_section(const Request& r) {
   return s;
 }
 
+void note_unmeasured_device(const Request& r, Report& report) {
+  if (chip_of(*r.hardware) == Chip::other)
+    report.notes.push_back(
+        fmt::format("no device like {} was measured in inference: its shares of bandwidth and peak are those of other "
+                    "devices, and the interval is wider",
+                    r.hardware->name));
+}
+
 Section limits_section(const Request& r) {
   const Limits l = limits(r.model.arch, r.plan, r.layout, r.hardware->cluster.device);
   const Plan& p = r.plan;

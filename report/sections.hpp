@@ -33,6 +33,8 @@ std::string_view part_label(Part p);
 /// What stands behind an estimate. Precondition: the request has software.
 /// The engine that prefill and decode are estimated for, and what stands behind the estimate.
 Section inference_estimate_section(const Request& r);
+/// Adds a note where no device of the kind was measured. Precondition: an engine is chosen.
+void note_unmeasured_device(const Request& r, Report& report);
 Section estimate_section(const Request& r, const TrainEstimate& e);
 Section step_section(const Request& r, const TrainEstimate& e);
 /// The step's throughput as a share of the peak, by every convention.

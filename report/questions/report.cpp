@@ -27,7 +27,10 @@ void fill_report(const Request& r, Report& report) {
                      end_to_end_section(asked, i),
                      limits_section(r)};
   if (trained.software) report.sections.push_back(estimate_section(trained, t));
-  if (asked.engine) report.sections.push_back(inference_estimate_section(asked));
+  if (asked.engine) {
+    report.sections.push_back(inference_estimate_section(asked));
+    note_unmeasured_device(asked, report);
+  }
   if (r.ops)
     for (const Phase phase : {Phase::training, Phase::prefill, Phase::decode})
       report.grids.push_back(operators_grid(phase == Phase::training ? trained : asked, phase));
