@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "report/explain/definition.hpp"
+#include "report/software.hpp"
 #include "text/error.hpp"
 
 namespace llmcalc {
@@ -149,6 +150,31 @@ void add_differences(Grid& g, const Side& a, const Side& b) {
   }
 }
 
+/// The step of `b` where one of `a` was measured on such devices under the same software: its estimate is off by the
+/// factor by which that of `a` was. Its interval keeps its width.
+void add_rescaled(Report& r, Grid& g, const Side& a, const Side& b) {
+  const auto scale = number_at(a.report, "estimate.measured_scale");
+  const auto measured = number_at(a.report, "step.time_s"), time = number_at(b.report, "step.time_s");
+  const auto is_same = [&](const char* path) {
+    const json::Value *x = at(a.report, path), *y = at(b.report, path);
+    return x != nullptr && y != nullptr && *x == *y;
+  };
+  if (!scale || !measured || !time || number_at(b.report, "estimate.measured_scale")) return;
+  if (!is_same("hardware.name") || !is_same("estimate.software")) return;
+  const auto text = [&](double seconds) { return human_text(Quantity(*scale * seconds), Unit::seconds); };
+  g.rows.push_back(
+      {"time of a step, re-scaled by the measured one", text(*measured), text(*time), by(*measured, *time)});
+  g.json.push_back({{"quantity", "step.rescaled_time_s"}, {"a", *scale * *measured}, {"b", *scale * *time}});
+  std::string sentence = fmt::format("{}, re-scaled by the measured step of {}: {:.3g} times its estimate, {} per step",
+                                     b.name, a.name, *scale, text(*time));
+  const auto low = number_at(b.report, "step.time_low_s"), high = number_at(b.report, "step.time_high_s");
+  const json::Value* kind = at(b.report, "estimate.class");
+  if (low && high && kind != nullptr && kind->is_string())
+    sentence += fmt::format(" ({}, the interval of class {}, re-scaled by a measured step)",
+                            interval_text(*scale * *low, *scale * *high, Unit::seconds), kind->get<std::string>());
+  r.notes.push_back(std::move(sentence));
+}
+
 void add_sentences(Report& r, const Side& a, const Side& b) {
   for (const Definition& d : explain::definitions())
     if (const std::string why = because(d, a.report, b.report); is_shown(d) && !why.empty())
@@ -171,6 +197,7 @@ Report compare(const std::vector<Side>& sides) {
            .columns = {"quantity", a.name, b.name, "by"},
            .rows = {}};
     add_differences(g, a, b);
+    add_rescaled(r, g, a, b);
     const std::string inputs = different_inputs(a.report, b.report);
     const std::string who = subject(a.report) == subject(b.report)
                                 ? subject(a.report)

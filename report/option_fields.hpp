@@ -6,6 +6,7 @@
 #include "presets/weight_formats.hpp"
 #include "report/option_values.hpp"
 #include "report/options.hpp"
+#include "report/target.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc::option_fields {
@@ -42,6 +43,7 @@ inline json::Value shown(const LogitStore& l) {
   return l.chunks > 1 ? fmt::format("chunked:{}", l.chunks) : "fp32";
 }
 inline json::Value shown(BytesPerSecond r) { return r.value; }
+inline json::Value shown(const SpeedTarget& t) { return target_text(t); }
 inline json::Value shown(const Ratio& r) { return r.value(); }
 template <typename T>
 json::Value shown(const T& value) {

@@ -159,6 +159,9 @@ constexpr std::array inference_options{
            flag<&Plan::kv_cache, false>},
     Option{"--memory-utilization", "X", "fraction of the memory that may be filled [1]", !common, fit, "--hardware", "",
            value<&Plan::memory_utilization, parse_fraction>},
+    Option{"--target", "SPEED",
+           "speed of one sequence, for what would reach it: 50 tokens/s, 20 ms (per token), TTFT 0.5 s [none]", common,
+           part::target, "--hardware", "", value<&Request::target, read_target>},
 };
 constexpr std::array kernel_options{
     Option{"--precision", "F",

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <utility>
 
 #include "report/explain/definition.hpp"
 #include "report/options.hpp"
@@ -158,6 +159,13 @@ Value report_json_schema() {
   at(schema, "estimate.software") = described("string", "the profile of --software that the estimate is for");
   for (const char* path : {"estimate.parameters", "inference_estimate.parameters"})
     at(schema, path) = described("string", "when the estimator's parameters were fitted, and to what");
+  at(schema, "target.reached") = described("boolean", "whether the plan as it is reaches the target, and fits");
+  at(schema, "target.weight_precision") = described("string", "the first of fp8, int8, int4-g128 that reaches it");
+  for (const auto& [key, of] :
+       {std::pair{"target.no_bandwidth", "memory bandwidth"}, std::pair{"target.no_batch", "batch"},
+        std::pair{"target.no_tp", "number of tensor-parallel devices"},
+        std::pair{"target.no_weight_precision", "format of weights"}})
+    at(schema, key) = described("string", fmt::format("why no {} reaches the target", of));
   at(schema, "decode.compute_bound") = described("string", "\"never\" where no batch is compute-bound");
   for (const Table& t : objects) schema["properties"][std::string(t.key)] = described("object", t.meaning);
   for (const Table& t : tables) {

@@ -30,12 +30,12 @@ Section run_flops_section(const Request& r);
 
 /// "tensor parallel": a part of a step's breakdown as tables name it.
 std::string_view part_label(Part p);
-/// What stands behind an estimate. Precondition: the request has software.
 /// The engine that prefill and decode are estimated for, and what stands behind the estimate.
 Section inference_estimate_section(const Request& r);
 /// Adds a note where no device of the kind was measured. Precondition: an engine is chosen.
 void note_unmeasured_device(const Request& r, Report& report);
-Section estimate_section(const Request& r);
+/// The same of training. Precondition: the request has software.
+Section estimate_section(const Request& r, const TrainEstimate& e);
 Section step_section(const Request& r, const TrainEstimate& e);
 /// The step's throughput as a share of the peak, by every convention.
 Section utilization_section(const Request& r, const TrainEstimate& e);

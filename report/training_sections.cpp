@@ -7,6 +7,7 @@
 #include "calc/run.hpp"
 #include "presets/weight_formats.hpp"
 #include "report/conventions.hpp"
+#include "report/measured_scale.hpp"
 #include "report/offload.hpp"
 #include "report/sections.hpp"
 #include "report/software.hpp"
@@ -219,12 +220,13 @@ Section step_section(const Request& r, const TrainEstimate& e) {
   return s;
 }
 
-Section estimate_section(const Request& r) {
+Section estimate_section(const Request& r, const TrainEstimate& e) {
   Section s{"estimate", "", {}};
   s.add("class", "", std::string(name(class_of(r))));
   s.add("software", "", r.software->name);
   s.add("parameters", "", training_estimator().fitted);
   if (const auto interval = interval_of(r)) s.add("families", "", interval->families);
+  if (const auto scale = measured_scale(r, e)) s.add("measured_scale", "", *scale);
   return s;
 }
 

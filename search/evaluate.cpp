@@ -2,7 +2,7 @@
 
 namespace llmcalc {
 
-Bytes term(const Memory& m, MemoryTerm t) {
+Bytes term(const Memory& m, HeldTerm t) {
   constexpr std::array fields{&Memory::weights,  &Memory::gradients, &Memory::optimizer, &Memory::activations,
                               &Memory::logits,   &Memory::workspace, &Memory::gathered,  &Memory::buckets,
                               &Memory::exchange, &Memory::transit,   &Memory::process};
@@ -25,7 +25,7 @@ Evaluated evaluate(const Space& space, const Candidate& c) {
 GrownTerm most_grown(const Memory& a, const Memory& b) {
   GrownTerm most;
   for (std::size_t i = 0; i < memory_term_count; ++i) {
-    const auto t = static_cast<MemoryTerm>(i);
+    const auto t = static_cast<HeldTerm>(i);
     const Bytes by = term(b, t) - term(a, t);
     if (i == 0 || by > most.by) most = {t, by};
   }

@@ -6,7 +6,7 @@
 namespace llmcalc {
 
 /// The terms of a device's memory, as in Memory.
-enum class MemoryTerm : std::uint8_t {
+enum class HeldTerm : std::uint8_t {
   weights,
   gradients,
   optimizer,
@@ -23,7 +23,7 @@ inline constexpr std::size_t memory_term_count = 11;
 inline constexpr std::array<std::string_view, memory_term_count> memory_term_names{
     "weights",  "gradients", "optimizer", "activations", "logits", "workspace",
     "gathered", "buckets",   "exchange",  "transit",     "process"};
-Bytes term(const Memory& m, MemoryTerm t);
+Bytes term(const Memory& m, HeldTerm t);
 
 /// What train() says of a candidate.
 struct Evaluated {
@@ -38,7 +38,7 @@ Evaluated evaluate(const Space& space, const Candidate& c);
 
 /// The term, or part, of which `b` has most more than `a`; and how much, negative where it has less of all.
 struct GrownTerm {
-  MemoryTerm term = MemoryTerm::weights;
+  HeldTerm term = HeldTerm::weights;
   Bytes by{};
 };
 GrownTerm most_grown(const Memory& a, const Memory& b);

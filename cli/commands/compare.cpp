@@ -71,6 +71,15 @@ std::vector<std::string> with_software_of(const Side& first, std::vector<std::st
   return words;
 }
 
+/// A measured throughput is that of one plan, and the other side has it only where --vs says so.
+std::vector<std::string> without_measured(std::vector<std::string> words) {
+  const auto at = std::find(words.begin(), words.end(), "--measured-tokens-per-s");
+  if (at == words.end()) return words;
+  const auto value = words.erase(at);
+  if (value != words.end()) words.erase(value);
+  return words;
+}
+
 int run_compare(const Arguments& arguments) {
   const std::string of = arguments.text("--of"), vs = arguments.text("--vs");
   std::vector<Side> sides;
@@ -78,7 +87,7 @@ int run_compare(const Arguments& arguments) {
   if (!of.empty()) {
     const std::vector<std::string> words = words_of(of);
     const Side first = asked("first", words);
-    sides = {first, asked(vs, with_software_of(first, replaced(words, words_of(vs))))};
+    sides = {first, asked(vs, with_software_of(first, replaced(without_measured(words), words_of(vs))))};
   }
   for (const char* word : {"A", "B", "C", "D"})
     if (const std::string path = arguments.word(word); !path.empty()) sides.push_back(saved(path));

@@ -33,12 +33,12 @@ constexpr const char* examples =
     "  llmcalc explain ridge h100                a number of a device";
 
 /// The question whose name and parts head the answer.
-constexpr Question explain_question{
-    .name = "explain",
-    .summary = "Formulas: their symbols, the numbers put in, the source.",
-    .examples = examples,
-    .parts = part::of_training | part::of_inference | part::model_flops | part::time | part::hardware | part::styles,
-    .fill = [](const Request&, Report&) {}};
+constexpr Question explain_question{.name = "explain",
+                                    .summary = "Formulas: their symbols, the numbers put in, the source.",
+                                    .examples = examples,
+                                    .parts = part::of_training | part::of_inference | part::target | part::model_flops |
+                                             part::time | part::hardware | part::styles,
+                                    .fill = [](const Request&, Report&) {}};
 
 bool any(const Wanted& all, Subject s) {
   for (const Definition* d : all)
@@ -50,7 +50,7 @@ bool any(const Wanted& all, Subject s) {
 Parts parts_of(const Wanted& all) {
   Parts parts = explain_question.parts;
   if (!any(all, Subject::training)) parts &= ~part::of_training;
-  if (!any(all, Subject::inference)) parts &= ~part::of_inference;
+  if (!any(all, Subject::inference)) parts &= ~(part::of_inference | part::target);
   return parts;
 }
 

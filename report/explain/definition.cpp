@@ -12,14 +12,15 @@ bool is_one_of(std::string_view section, std::initializer_list<std::string_view>
 }  // namespace
 
 Subject Definition::about() const {
-  if (is_one_of(section(), {"flops", "memory", "activations", "step", "run"})) return Subject::training;
-  const bool inference =
-      is_one_of(section(), {"inference_memory", "kv_cache", "prefill", "decode", "end_to_end", "limits"});
+  if (is_one_of(section(), {"flops", "memory", "activations", "step", "run", "estimate"})) return Subject::training;
+  const bool inference = is_one_of(section(), {"inference_memory", "kv_cache", "prefill", "decode", "end_to_end",
+                                               "limits", "inference_estimate", "target"});
   return inference ? Subject::inference : Subject::model;
 }
 
 bool Definition::hardware() const {
-  return is_one_of(section(), {"step", "run", "prefill", "decode", "end_to_end", "limits"}) ||
+  return is_one_of(section(), {"step", "run", "estimate", "prefill", "decode", "end_to_end", "limits",
+                               "inference_estimate", "target"}) ||
          path.ends_with("memory.fits") || path.ends_with("memory.capacity_bytes");
 }
 
@@ -29,7 +30,7 @@ const std::vector<Definition>& definitions() {
     for (const auto part :
          {parameter_definitions(), flops_definitions(), formula_definitions(), training_memory_definitions(),
           activation_definitions(), step_definitions(), utilization_definitions(), run_definitions(),
-          inference_memory_definitions(), pass_definitions(), limit_definitions()})
+          inference_memory_definitions(), pass_definitions(), limit_definitions(), target_definitions()})
       v.insert(v.end(), part.begin(), part.end());
     return v;
   }();

@@ -57,6 +57,7 @@ std::span<const Definition> utilization_definitions();
 std::span<const Definition> run_definitions();
 std::span<const Definition> pass_definitions();
 std::span<const Definition> limit_definitions();
+std::span<const Definition> target_definitions();
 
 /// All definitions, in the order of a report.
 const std::vector<Definition>& definitions();

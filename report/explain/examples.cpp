@@ -64,6 +64,9 @@ const std::vector<Example>& examples() {
       {"--roofline step", llama, {{"--roofline", "step"}}},
       {"--efficiency 0.5", llama, {{"--efficiency", "0.5"}}},
       {"--software NAME", llama, {{"--software", "megatron-lm"}, {"--dp", "16"}, {"--global-batch", "16"}}},
+      {"--measured-tokens-per-s X", llama, {{"--software", "megatron-lm"}, {"--measured-tokens-per-s", "1e4"}}},
+      {"--target \"50 tokens/s\"", llama, {{"--target", "50 tokens/s"}}},
+      {"--target \"TTFT 0.5 s\"", llama, {{"--target", "TTFT 0.5 s"}}},
       {"--software NAME, of inference", llama, {{"--software", "vllm"}}},
       {"--software NAME, of inference, --tp 8", llama, {{"--software", "vllm"}, {"--tp", "8"}}},
   };

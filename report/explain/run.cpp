@@ -58,6 +58,12 @@ constexpr std::string_view tokens = "--tokens D";
 constexpr std::string_view failing = "--tokens D, --mtbf H and --checkpoint-bandwidth B/S";
 constexpr std::string_view throughput = "--measured-tokens-per-s X";
 constexpr Definition run_table[] = {
+    {"estimate.measured_scale", "estimated over measured throughput", "",
+     [](S s) -> Formula {
+       return {"R/r", measured(s)};
+     },
+     "estimated times of other plans on the machine, times this", "--measured-tokens-per-s",
+     "--measured-tokens-per-s X, and software behind the estimate"},
     {"run.measured_tokens_per_s", "measured throughput", "tokens/s",
      [](S s) -> Formula {
        return {"r", measured(s)};

@@ -7,6 +7,7 @@
 
 #include "report/sections.hpp"
 #include "report/sensitivity.hpp"
+#include "report/target_report.hpp"
 
 namespace llmcalc::explain {
 namespace {
@@ -47,13 +48,15 @@ bool inference_time(S s) { return inference(s) && s.request().hardware; }
 bool estimated_inference(S s) { return inference_time(s) && s.request().engine.has_value(); }
 bool estimated_training(S s) { return training_time(s) && s.request().software.has_value(); }
 
+bool asks_speed(S s) { return inference_time(s) && s.request().target.has_value(); }
+
 /// A section of the report, and what it needs.
 struct Source {
   std::string_view key;
   bool (*available)(S);
   Section (*section)(S);
 };
-constexpr std::array<Source, 18> sources{{
+constexpr std::array<Source, 19> sources{{
     {"parameters", always, [](S s) { return parameters_section(s.request().model); }},
     {"flops", training, [](S s) { return flops_section(s.request()); }},
     {"flops", training, [](S s) { return formulas_section(s.request()); }},
@@ -65,13 +68,14 @@ constexpr std::array<Source, 18> sources{{
     {"step", training_time, [](S s) { return step_section(s.request(), s.train()); }},
     {"utilization", training_time, [](S s) { return utilization_section(s.request(), s.train()); }},
     {"sensitivity", estimated_training, [](S s) { return sensitivity_section(s.request(), s.train()); }},
-    {"estimate", estimated_training, [](S s) { return estimate_section(s.request()); }},
+    {"estimate", estimated_training, [](S s) { return estimate_section(s.request(), s.train()); }},
     {"run", training_time, [](S s) { return run_section(s.request(), s.train()); }},
     {"prefill", inference_time, [](S s) { return prefill_section(s.request(), s.infer()); }},
     {"decode", inference_time, [](S s) { return decode_section(s.request(), s.infer()); }},
     {"end_to_end", inference_time, [](S s) { return end_to_end_section(s.request(), s.infer()); }},
     {"inference_estimate", estimated_inference, [](S s) { return inference_estimate_section(s.request()); }},
     {"limits", inference_time, [](S s) { return limits_section(s.request()); }},
+    {"target", asks_speed, [](S s) { return target_section(s.request()); }},
 }};
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "report/question.hpp"
 #include "report/sections.hpp"
+#include "report/target_report.hpp"
 #include "report/verdict.hpp"
 
 namespace llmcalc {
@@ -15,6 +16,7 @@ void fill_infer(const Request& r, Report& report) {
   }
   if (r.ops) report.grids = {operators_grid(r, Phase::prefill), operators_grid(r, Phase::decode)};
   add_infer_verdict(report);
+  add_target(r, report);
 }
 
 }  // namespace
@@ -24,9 +26,10 @@ const Question infer_question{
     .summary = "Prefill, decode, a whole generation: time, tokens/s, bound, memory; what fits.",
     .examples =
         "  llmcalc infer llama-3.1-8b --hardware h100 --batch 8 --prompt 2k --generate 99\n"
-        "  llmcalc infer deepseek-v3 --hardware h200 --tp 8 --precision fp8 --ops",
-    .parts = part::of_inference | part::model_flops | part::time | part::hardware | part::operators | part::styles |
-             part::exact,
+        "  llmcalc infer deepseek-v3 --hardware h200 --tp 8 --precision fp8 --ops\n"
+        "  llmcalc infer llama-3.1-70b --hardware h200 --target '50 tokens/s'",
+    .parts = part::of_inference | part::target | part::model_flops | part::time | part::hardware | part::operators |
+             part::styles | part::exact,
     .needs_hardware = true,
     .fill = fill_infer};
 

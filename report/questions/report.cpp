@@ -1,3 +1,4 @@
+#include "report/measured_scale.hpp"
 #include "report/question.hpp"
 #include "report/sections.hpp"
 #include "report/software.hpp"
@@ -25,7 +26,7 @@ void fill_report(const Request& r, Report& report) {
                      decode_section(asked, i),
                      end_to_end_section(asked, i),
                      limits_section(r)};
-  if (trained.software) report.sections.push_back(estimate_section(trained));
+  if (trained.software) report.sections.push_back(estimate_section(trained, t));
   if (asked.engine) {
     report.sections.push_back(inference_estimate_section(asked));
     note_unmeasured_device(asked, report);
@@ -35,6 +36,7 @@ void fill_report(const Request& r, Report& report) {
       report.grids.push_back(operators_grid(phase == Phase::training ? trained : asked, phase));
   add_train_verdict(report, "training");
   add_infer_verdict(report, "inference");
+  note_measured_scale(trained, t, report);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "report/measured_scale.hpp"
 #include "report/question.hpp"
 #include "report/sections.hpp"
 #include "report/sensitivity.hpp"
@@ -33,11 +34,12 @@ void fill_train(const Request& r, Report& report) {
                      run_section(r, e)};
   if (r.software) {
     report.sections.insert(report.sections.begin() + 1, sensitivity_section(r, e));
-    report.sections.push_back(estimate_section(r));
+    report.sections.push_back(estimate_section(r, e));
   }
   if (r.ops) report.grids.push_back(operators_grid(r, Phase::training));
   add_train_verdict(report);
   add_remedies(r, report);
+  note_measured_scale(r, e, report);
 }
 
 }  // namespace

@@ -145,7 +145,8 @@ TEST_CASE("explanations fit 80 columns", "[explain][cli]") {
         "attn.core gemma-3-27b", "all llama-3.1-405b --hardware h100 --tp 8 --tokens 15T",
         "all deepseek-v3 --hardware h200 --tp 8 --attention naive", "all falcon-40b --hardware a100-80gb --tp 4 --sp",
         "all gemma-3-27b --hardware h100 --recompute full --generate 3000",
-        "inference_memory gpt-oss-20b --weight-precision gptq --tp 8"}) {
+        "inference_memory gpt-oss-20b --weight-precision gptq --tp 8",
+        "target llama-3.1-8b --hardware h100 --target '20 ms'"}) {
     const test::Ran r = test::llmcalc(std::string("explain ") + arguments);
     INFO("explain " << arguments << "\n" << longest_line(r.out) << r.err);
     CHECK(r.code == 0);

@@ -71,6 +71,7 @@ Words values(const Option& o) {
   if (o.value == "ORDER") return {"dp-tp-cp-ep-pp"};
   if (o.value == "N,N,...") return {"9,7,8,8"};
   if (o.value.starts_with("WHAT")) return {"activations"};
+  if (o.value == "SPEED") return {"50 tokens/s"};
   if (o.value == "KINDS") return {"mlp"};
   if (o.value == "first:N,last:M") return {"first:2,last:1"};
   if (o.value.find('|') == std::string_view::npos) return {"3"};

@@ -53,7 +53,7 @@ TEST_CASE("a neighbour that does not fit says by how much, and which tensors are
   CHECK(n->change == PlanChange::recompute);
   CHECK(n->verdict == Verdict::too_large);
   CHECK(n->over == trained(s, kept).peak - here.peak);
-  CHECK(n->term.term == MemoryTerm::activations);
+  CHECK(n->term.term == HeldTerm::activations);
   CHECK(n->slower < Seconds());
 
   Candidate whole = plan;
@@ -62,7 +62,7 @@ TEST_CASE("a neighbour that does not fit says by how much, and which tensors are
   REQUIRE(n != nullptr);
   CHECK(n->change == PlanChange::zero);
   CHECK(n->verdict == Verdict::too_large);
-  CHECK(n->term.term == MemoryTerm::optimizer);
+  CHECK(n->term.term == HeldTerm::optimizer);
   const Count numbers = parameters(s.arch).total;
   CHECK(n->term.by == Bytes(12 * numbers - 12 * ceil_div(numbers, 8)));
 }

@@ -1,0 +1,31 @@
+#include "report/measured_scale.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "report/software.hpp"
+
+namespace llmcalc {
+
+std::optional<double> measured_scale(const Request& r, const TrainEstimate& e) {
+  if (!r.software || !r.run.measured_tokens_per_s) return std::nullopt;
+  return tokens_per_second(e, e.estimate) / *r.run.measured_tokens_per_s;
+}
+
+void note_measured_scale(const Request& r, const TrainEstimate& e, Report& report) {
+  const std::optional<double> scale = measured_scale(r, e);
+  if (!scale) return;
+  const auto rate = [](double tokens_per_s) { return human_text(Quantity(tokens_per_s), Unit::tokens_per_second); };
+  const auto interval = interval_of(r);
+  const bool outside = interval && std::max(*scale, 1 / *scale) > interval->factor;
+  report.notes.push_back(fmt::format(
+      "the measured {} are {:.3g} times the estimated {}{}; other plans on this machine: multiply their estimated "
+      "times "
+      "by {:.3g}",
+      rate(*r.run.measured_tokens_per_s), 1 / *scale, rate(tokens_per_second(e, e.estimate)),
+      outside ? ", further off than 9 of 10 measurements are, so check that the plan is the measured one" : "",
+      *scale));
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,19 @@
+#pragma once
+/// How far a measured throughput of training is from the estimate: what other estimates for the machine are off by.
+
+#include <optional>
+
+#include "calc/train.hpp"
+#include "report/report.hpp"
+#include "report/request.hpp"
+
+namespace llmcalc {
+
+/// Estimated over measured tokens/s: above 1 the machine is slower than its estimate, and estimated times are to be
+/// multiplied by it. Absent without a measured throughput, or without software behind the estimate.
+std::optional<double> measured_scale(const Request& r, const TrainEstimate& e);
+
+/// Adds the note that says so, where there is one.
+void note_measured_scale(const Request& r, const TrainEstimate& e, Report& report);
+
+}  // namespace llmcalc

@@ -1,0 +1,185 @@
+/// What --target names reaches the target when it is put in, and a little less does not.
+
+#include <fmt/format.h>
+
+#include "calc/infer.hpp"
+#include "presets/load.hpp"
+#include "report/options.hpp"
+#include "report/software.hpp"
+#include "report/target_report.hpp"
+#include "tests/catch.hpp"
+#include "tests/cli/program.hpp"
+#include "tests/sentence.hpp"
+
+using namespace llmcalc;
+using Catch::Contains;
+
+namespace {
+
+/// Seconds of a decoded token, and of the first one, as the report has them.
+double token_seconds(const std::string& arguments) {
+  return test::ask("infer " + arguments)["decode"]["time_per_token_s"];
+}
+double first_token_seconds(const std::string& arguments) {
+  return test::ask("infer " + arguments)["end_to_end"]["ttft_s"];
+}
+
+/// A little more than the time of a token under a plan, as --target takes it.
+std::string as_fast_as(const std::string& arguments) {
+  return fmt::format(" --target '{} s'", 1.01 * token_seconds(arguments));
+}
+
+json::Value target(const std::string& arguments) { return test::ask("infer " + arguments)["target"]; }
+
+Request request(const char* model, const char* hardware, const char* speed) {
+  Request r;
+  r.model = load_model(model);
+  r.hardware = load_hardware(hardware);
+  r.parts = part::inference | part::time | part::target;
+  give(r, *find_option("--target"), speed);
+  settle(r);
+  return r;
+}
+
+/// Seconds of a decode step in the middle where the memory has that bandwidth.
+double seconds_at(Request r, double bandwidth) {
+  r.hardware->cluster.device.bandwidth = BytesPerSecond(bandwidth);
+  const Request asked = for_inference(r);
+  const Plan& p = asked.plan;
+  return infer(asked.model.arch, p, asked.layout, asked.hardware->cluster).middle.estimate.total().value;
+}
+
+double number(const Section& s, std::string_view key) {
+  for (const Row& row : s.rows)
+    if (row.key == key) return std::get<double>(row.value);
+  FAIL("no " << key);
+  return 0;
+}
+
+const std::string llama = "llama-3.1-70b --hardware h200 ";
+
+}  // namespace
+
+TEST_CASE("the largest batch reaches the target, and one sequence more does not", "[target]") {
+  const std::string small = "llama-3.1-8b --hardware h100 ";
+  const json::Value t = target(small + "--target '20 ms'");
+  const Count batch = t["batch"];
+  CHECK(t["reached"] == true);
+  CHECK(token_seconds(small + fmt::format("--batch {}", batch)) <= 0.02);
+  CHECK(token_seconds(small + fmt::format("--batch {}", batch + 1)) > 0.02);
+}
+
+TEST_CASE("no batch is named that the device does not hold", "[target]") {
+  const json::Value report = test::ask("infer llama-3.1-8b --hardware h100 --target '1 tokens/s'");
+  CHECK(report["target"]["batch"] == report["limits"]["max_batch"]);
+}
+
+TEST_CASE("the least bandwidth reaches the target, and a thousandth less does not", "[target]") {
+  for (const char* speed : {"50 tokens/s", "20 tokens/s"}) {
+    const Request r = request("llama-3.1-70b", "h200", speed);
+    const Section s = target_section(r);
+    const double bandwidth = number(s, "memory_bytes_per_s");
+    CHECK(number(s, "bandwidth_factor") == bandwidth / r.hardware->cluster.device.bandwidth.value);
+    CHECK(seconds_at(r, bandwidth) <= r.target->time.value);
+    CHECK(seconds_at(r, 0.999 * bandwidth) > r.target->time.value);
+  }
+}
+
+TEST_CASE("no bandwidth is named where all else already takes longer", "[target]") {
+  const json::Value t = target(llama + "--target '1 us'");
+  CHECK_FALSE(t.contains("bandwidth_factor"));
+  CHECK_THAT(t["no_bandwidth"].get<std::string>(), Contains("however fast the memory is"));
+  CHECK_THAT(t["no_batch"].get<std::string>(), Contains("batch 1 takes"));
+  CHECK_THAT(t["no_tp"].get<std::string>(), Contains("--tp 8 takes") && Contains("the least"));
+  CHECK_THAT(t["no_weight_precision"].get<std::string>(), Contains("the least"));
+}
+
+TEST_CASE("the fewest devices reach the target", "[target]") {
+  for (const Count n : {2, 4, 8}) CHECK(target(llama + as_fast_as(llama + fmt::format("--tp {}", n)))["tp"] == n);
+}
+
+TEST_CASE("devices hold the plan that reaches the target", "[target]") {
+  const json::Value one = test::ask("infer llama-3.1-405b --hardware h200 --target '1 tokens/s'");
+  CHECK(one["inference_memory"]["fits"] == false);
+  CHECK(one["target"]["reached"] == false);
+  CHECK_THAT(one["target"]["no_batch"].get<std::string>(), Contains("does not fit"));
+  const Count tp = one["target"]["tp"];
+  const auto fits = [](Count n) {
+    return test::ask(fmt::format("infer llama-3.1-405b --hardware h200 --tp {}", n))["inference_memory"]["fits"];
+  };
+  CHECK(fits(tp) == true);
+  CHECK(fits(tp / 2) == false);
+}
+
+TEST_CASE("narrower weights are the widest that reach the target", "[target]") {
+  for (const char* format : {"fp8", "int4-g128"}) {
+    const std::string narrower = llama + "--weight-precision " + format;
+    CHECK(target(llama + as_fast_as(narrower))["weight_precision"] == format);
+  }
+  const json::Value narrow = target(llama + "--weight-precision q3_k --target '1 us'");
+  CHECK(narrow["no_weight_precision"] == "they are no wider than int4-g128");
+}
+
+TEST_CASE("a target of the first token is about the prompts", "[target]") {
+  const std::string small = "llama-3.1-8b --hardware h100 ";
+  const json::Value t = target(small + "--target 'TTFT 0.5 s'");
+  const Count batch = t["batch"];
+  CHECK(t["ttft_s"] == 0.5);
+  CHECK(first_token_seconds(small + fmt::format("--batch {}", batch)) <= 0.5);
+  CHECK(first_token_seconds(small + fmt::format("--batch {}", batch + 1)) > 0.5);
+}
+
+TEST_CASE("without an engine the target is held against the rates that are given", "[target]") {
+  for (const char* rates : {"--efficiency 0.5 --memory-efficiency 0.5", "--efficiency 1", "--no-kv-cache"}) {
+    INFO(rates);
+    const std::string plan = "llama-3.1-8b --hardware a100 " + std::string(rates);
+    const double now = token_seconds(plan);
+    CHECK(target(plan + fmt::format(" --target '{} s'", 1.01 * now))["reached"] == true);
+    CHECK(target(plan + fmt::format(" --target '{} s'", 0.99 * now))["reached"] == false);
+  }
+}
+
+TEST_CASE("the verdict says whether the plan reaches the target, and what would", "[target]") {
+  const auto line = [](const std::string& target) {
+    const json::Value report = test::ask("infer " + llama + target);
+    for (const json::Value& v : report["verdict"])
+      if (v.get<std::string>().starts_with("target: ")) return v.get<std::string>();
+    return std::string("none");
+  };
+  CHECK_THAT(line(as_fast_as(llama + "--tp 4")),
+             Contains(" tokens/s is missed: ") && Contains("each reaches it: ") &&
+                 Contains("times the memory bandwidth, --tp 4, --weight-precision int4-g128"));
+  CHECK_THAT(line("--target '5 s'"), Contains("is reached: ") && !Contains("each reaches it"));
+  CHECK_THAT(line("--target '1 us'"), Contains("no single change reaches it") && !Contains("near enough"));
+  CHECK_THAT(line(as_fast_as(llama)), Contains("is reached: ") && Contains("near enough to turn out otherwise"));
+}
+
+TEST_CASE("a speed is read in tokens/s, per token or of the first token", "[target]") {
+  const auto read = [](const char* text) { return read_target(text, "--target"); };
+  CHECK(read("50 tokens/s").time == Seconds(0.02));
+  CHECK(read("50tok/s").time == Seconds(0.02));
+  CHECK(read("20 ms").time == Seconds(0.02));
+  CHECK_FALSE(read("20 ms").first_token);
+  CHECK(read("TTFT 0.5 s").first_token);
+  CHECK(read("ttft 500 ms").time == Seconds(0.5));
+  CHECK(target_text(read("20 ms")) == "50 tokens/s");
+  CHECK(target_text(read("TTFT 500 ms")) == "TTFT 0.5 s");
+}
+
+TEST_CASE("a target that is no speed is refused in one sentence", "[target][errors]") {
+  for (const char* text : {"", "0", "50", "fast", "0 tokens/s", "-5 tokens/s", "-20 ms", "0 ms", "TTFT", "TTFT 0 s",
+                           "TTFT 5 tokens/s", "inf tokens/s", "1e-320 s", "30 % MFU"}) {
+    INFO(text);
+    CHECK_THAT(test::sentence([&] { read_target(text, "--target"); }),
+               Catch::StartsWith("--target: expected a speed of one sequence above 0"));
+  }
+  const test::Ran r = test::llmcalc("infer " + llama + "--target 0");
+  CHECK(r.code == 2);
+  CHECK(std::count(r.err.begin(), r.err.end(), '\n') == 1);
+}
+
+TEST_CASE("--target is for infer, and other commands say so", "[target][errors]") {
+  const test::Ran r = test::llmcalc("train llama-3.1-8b --hardware h100 --target '50 tokens/s'");
+  CHECK(r.code == 2);
+  CHECK_THAT(r.err, Contains("--target is no option of 'llmcalc train', only of infer or explain"));
+}
