@@ -101,13 +101,16 @@ void leave_out(Accuracy& a, const FitSet& set, double ridge, std::span<const dou
   replace_predictions(a, set, [&](const std::string& family) { return std::span<const double>(without[kin(family)]); });
 }
 
+/// The error that ends an interval moves a little from one fit to the next, and shall not fall out of it.
+static constexpr double interval_margin = 1.01;
+
 std::map<std::string, EstimateInterval> intervals(const Accuracy& left_out) {
   std::map<std::string, std::map<std::string, std::vector<double>>> errors;
   for (const PredictedRow& r : left_out.rows)
     if (r.counts()) errors[r.of.kind][r.of.family].push_back(std::fabs(std::log(r.predicted.value / r.measured)));
   std::map<std::string, EstimateInterval> all;
   for (const auto& [kind, families] : errors)
-    all[kind] = {std::exp(quantile_of_groups(families, 0.9)), static_cast<Count>(families.size())};
+    all[kind] = {interval_margin * std::exp(quantile_of_groups(families, 0.9)), static_cast<Count>(families.size())};
   return all;
 }
 

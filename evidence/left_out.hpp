@@ -37,7 +37,8 @@ void leave_out(Accuracy& a, const FitSet& set, double ridge, std::span<const dou
                const AccuracyWatch& watch = {});
 
 /// The intervals of the classes of rows (RowSubject::kind), from left-out predictions: within `factor` are 90 of 100
-/// measurements, each family of a class counting the same. Rows that do not count are passed over.
+/// measurements, each family of a class counting the same; a hundredth more, since errors move from fit to fit. Rows
+/// that do not count are passed over.
 std::map<std::string, EstimateInterval> intervals(const Accuracy& left_out);
 
 }  // namespace llmcalc
