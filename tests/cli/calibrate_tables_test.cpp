@@ -1,5 +1,6 @@
 // 'llmcalc calibrate --from DIR': a hardware file from tables of operators.
 
+#include <array>
 #include <filesystem>
 #include <stdexcept>
 
@@ -85,7 +86,7 @@ TEST_CASE("each number tells the rows behind it, and each layer how it is predic
 }
 
 TEST_CASE("a report of tables fits its screen", "[calibrate]") {
-  for (const unsigned short columns : {80, 120}) {
+  for (const unsigned short columns : std::array<unsigned short, 2>{80, 120}) {
     const std::string text = test::on_terminal("calibrate --from " + tables + " --out " + path("screen.json"), columns);
     CHECK_THAT(text, Contains("predicted / measured") && Contains("gate_up_proj") && Contains("KV cache reads *"));
     CHECK(text.find("written to ") < text.find("what the tables come to"));

@@ -1,0 +1,119 @@
+// Times of inference rows, and the engines that they are estimated under.
+
+#include "evidence/inference_times.hpp"
+
+#include "evidence/inference_fit.hpp"
+#include "evidence/inference_stack.hpp"
+#include "evidence/measurement_file.hpp"
+#include "evidence/prediction.hpp"
+#include "tests/catch.hpp"
+
+using namespace llmcalc;
+
+namespace {
+
+const Devices& known_devices() {
+  static const Devices all;
+  return all;
+}
+
+const std::vector<InferenceRow>& published_rows() {
+  static const MeasurementFile file = published_measurements(MeasurementKind::inference);
+  return file.inference;
+}
+
+/// The case of the first row that is so.
+template <typename Is>
+InferenceCase first_case(const Is& is) {
+  for (const InferenceRow& row : published_rows())
+    if (InferenceCase c = inference_case(row, known_devices()); c.skip.empty() && is(c)) return c;
+  throw std::runtime_error("no such row");
+}
+
+InferenceStack stack_under(const char* engine, const char* version) {
+  InferenceCase c;
+  c.engine.name = engine;
+  c.engine.version = version;
+  return inference_stack(c);
+}
+
+bool is_time(FigureKind kind) {
+  return kind == FigureKind::time_per_token || kind == FigureKind::decode_step || kind == FigureKind::decode_time ||
+         kind == FigureKind::first_token || kind == FigureKind::prefill_time || kind == FigureKind::whole_time;
+}
+
+}  // namespace
+
+TEST_CASE("no published figure is estimated faster than its bound", "[inference-times]") {
+  std::size_t seen = 0;
+  for (const InferenceRow& row : published_rows()) {
+    const InferenceCase c = inference_case(row, known_devices());
+    if (!c.skip.empty() || c.cluster().device.peak(c.plan.precision).value <= 0) continue;
+    for (const Figure& f : c.figures) {
+      const std::optional<double> bound = bound_of_figure(c, f);
+      if (!bound) continue;
+      INFO(row.id << " " << f.key);
+      const double slower =
+          is_time(f.quantity) ? predicted_figure(c, f)->value / *bound : *bound / predicted_figure(c, f)->value;
+      CHECK(slower >= 1 - 1e-9);
+      ++seen;
+    }
+  }
+  CHECK(seen > 1000);
+}
+
+TEST_CASE("the age of an engine chooses its loop", "[inference-times]") {
+  CHECK(stack_under("vllm", "0.6.3").loop == ServingLoop::vllm_legacy);
+  CHECK(stack_under("vllm", "0.6.3").prompts_first);
+  CHECK(stack_under("vllm", "0.10.2").loop == ServingLoop::vllm);
+  CHECK_FALSE(stack_under("vllm", "").prompts_first);
+  CHECK(stack_under("tensorrt-llm", "0.5.0").loop == ServingLoop::tensorrt_legacy);
+  CHECK(stack_under("tensorrt-llm", "1.1.0rc2").loop == ServingLoop::tensorrt);
+  CHECK(stack_under("torchao", "").launching == Launching::compiled);
+  CHECK(stack_under("an engine of tomorrow", "") == stack_under("vllm", ""));
+}
+
+TEST_CASE("an engine that does not record launches its kernels one by one", "[inference-times]") {
+  InferenceCase c;
+  c.engine.name = "vllm";
+  c.engine.eager = true;
+  CHECK(inference_stack(c).launching == Launching::eager);
+}
+
+TEST_CASE("prompts of others make tokens and first tokens wait", "[inference-times]") {
+  InferenceCase c = first_case([](const InferenceCase& x) {
+    return x.kind == BatchKind::concurrency && !x.decode_window && x.batch >= 16 && x.prompt > 500;
+  });
+  const Figure token{.quantity = FigureKind::time_per_token}, first{.quantity = FigureKind::first_token};
+  const InferenceStack stack = inference_stack(c);
+  const InferenceTimes served(c, stack, c.cluster());
+  InferenceCase one_batch = c;
+  one_batch.kind = BatchKind::fixed;
+  InferenceCase alone = c;
+  alone.batch = 1;
+  alone.plan.batch = 1;
+  CHECK(*served.figure(token) > *InferenceTimes(one_batch, stack, c.cluster()).figure(token));
+  CHECK(*served.figure(first) > *InferenceTimes(alone, stack, c.cluster()).figure(first));
+}
+
+TEST_CASE("time of a request besides passes is part of its first token under load alone", "[inference-times]") {
+  InferenceCase c =
+      first_case([](const InferenceCase& x) { return x.kind == BatchKind::concurrency && !x.decode_window; });
+  const Figure first{.quantity = FigureKind::first_token};
+  const InferenceStack stack = inference_stack(c);
+  const auto waits = [&](Seconds request) { return *InferenceTimes(c, stack, c.cluster(), request).figure(first); };
+  CHECK(waits(Seconds(0.5)) == Approx(waits(Seconds()) + 0.5));
+  c.kind = BatchKind::fixed;
+  CHECK(waits(Seconds(0.5)) == waits(Seconds()));
+}
+
+TEST_CASE("figures with an assumed input are a class of their own", "[inference-times]") {
+  InferenceCase c;
+  CHECK(inference_class(c, FigureKind::time_per_token) == InferenceClass::decode);
+  c.kind = BatchKind::concurrency;
+  CHECK(inference_class(c, FigureKind::time_per_token) == InferenceClass::served_decode);
+  CHECK(inference_class(c, FigureKind::first_token) == InferenceClass::first_token);
+  c.input_assumed = true;
+  CHECK(inference_class(c, FigureKind::time_per_token) == InferenceClass::assumed);
+  CHECK_FALSE(inference_class(c, FigureKind::memory).has_value());
+}
