@@ -145,7 +145,6 @@ void use_weights(FormatsSaid& f, const std::string& text) {
   f.weights[Component::norm] = f.weights[Component::router] = f.weights[Component::position] = f.working;
   mix_of_k_quants(f, text);
   if (has_all(text, "mxfp4 moe")) f.weights[Component::attention] = f.weights[Component::mlp] = f.working;
-  f.grouped = t.format().peak == Peak::none || t.format().element_bits < 16;
 }
 
 /// Engines multiply narrow formats where the device can; what is stored narrow alone is multiplied in 16 bits.

@@ -17,7 +17,6 @@ struct FormatsSaid {
   DType cache = dtypes::bf16;
   std::optional<double> bits_per_weight;  ///< as the source states them; no format of the engine's may have just these
   std::optional<double> weight_bytes;     ///< the file's size, as stated
-  bool grouped = false;                   ///< weights are stored narrower than they are multiplied
   std::vector<std::string> assumed;
   std::string skip;  ///< not empty: the format of the weights is not known
 };

@@ -113,7 +113,6 @@ void use_format(const InferenceRow& row, InferenceCase& c) {
   c.plan.kv_precision = f.cache;
   c.bits_per_weight = f.bits_per_weight;
   c.weight_bytes = f.weight_bytes;
-  c.weight_only = f.grouped && c.plan.precision == f.working;
   c.assumed.insert(c.assumed.end(), f.assumed.begin(), f.assumed.end());
 }
 
@@ -169,14 +168,6 @@ void use_batch(const InferenceRow& row, InferenceCase& c) {
   c.plan.memory_utilization = b.gpu_memory_utilization.value_or(0.9);
 }
 
-/// llama.cpp and ExLlama multiply on GeForce cards with fp16 sums, which run at twice the rate of fp32 sums.
-bool sums_in_half(const InferenceCase& c) {
-  const bool geforce = lower(c.on.hardware.name).starts_with("rtx-30") ||
-                       lower(c.on.hardware.name).starts_with("rtx-40") ||
-                       lower(c.on.hardware.name).starts_with("rtx-50");
-  return geforce && (c.engine.name == "llama.cpp" || c.engine.name.starts_with("exllama"));
-}
-
 void note_doubts(const InferenceRow& row, InferenceCase& c) {
   if (!c.engine.known) weigh(c, fmt::format("an engine that replays graphs: {} is not known", in_quotes(row.engine)));
   if (notes_say(row, "ws 2d") || notes_say(row, "wg xyz") || c.engine.name == "jax")
@@ -211,7 +202,6 @@ void use_accelerator(const InferenceRow& row, const Devices& devices, InferenceC
 void use_requests(const InferenceRow& row, InferenceCase& c) {
   c.kind = *kind_called(lower(row.batch.kind));
   c.engine = engine_name(row.engine, row.notes);
-  c.half_accumulation = sums_in_half(c);
   use_lengths(row, c);
   use_batch(row, c);
   note_doubts(row, c);

@@ -51,8 +51,6 @@ struct InferenceCase {
   std::optional<double> requests;         ///< how many were sent
   std::optional<double> bits_per_weight;  ///< as stated: more exact than the plan's formats
   std::optional<double> weight_bytes;
-  bool half_accumulation = false;  ///< products are summed in fp16, at twice a GeForce's usual peak
-  bool weight_only = false;        ///< weights are stored narrower than they are multiplied
   std::vector<Figure> figures;
   std::vector<std::string> assumed;  ///< sentences
   bool input_assumed = false;        ///< whether a figure depends strongly on something assumed
