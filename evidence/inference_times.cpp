@@ -32,13 +32,17 @@ double spread(std::size_t i) {
   return x - std::floor(x);
 }
 
+/// What is simulated at most: the means of more requests or clients are theirs, and no context is longer.
+constexpr double most_requests = 4096, most_clients = 1e6, most_tokens = 0x1p22;
+
 /// The requests of one replica. Where lengths are drawn, uniformly between a share of the nominal ones and all of it.
 std::vector<RequestLengths> requests_of(const InferenceCase& c, Count clients) {
   const double ratio = c.length_ratio.value_or(1), usual = 10 * static_cast<double>(clients);
+  const double all_at_once = static_cast<double>(clients);
   const double n =
-      c.kind == BatchKind::max_inflight ? static_cast<double>(clients) : std::min(c.requests.value_or(usual), 4096.0);
+      std::min(c.kind == BatchKind::max_inflight ? all_at_once : c.requests.value_or(usual), most_requests);
   const auto drawn = [&](double mean, double at) {
-    const double nominal = 2 * mean / (1 + ratio);
+    const double nominal = std::min(2 * mean / (1 + ratio), most_tokens);
     return std::max<Count>(1, std::llround(nominal * (ratio + (1 - ratio) * at)));
   };
   std::vector<RequestLengths> all;
@@ -81,7 +85,7 @@ Seconds InferenceTimes::prompt_token(Seconds step_of_one) const {
 /// One replica's clients, who send ten requests each where the row does not say how many.
 ServedMeans InferenceTimes::served() const {
   const double context = c_.cached + c_.prompt + c_.generate / 2, all = static_cast<double>(replicas(c_.layout));
-  const Count clients = std::max<Count>(1, std::llround(c_.batch / all));
+  const Count clients = std::max<Count>(1, std::llround(std::min(c_.batch / all, most_clients)));
   std::map<Count, Seconds> known;
   const auto step = [&](Count sequences) {
     const auto found = known.find(sequences);

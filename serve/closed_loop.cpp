@@ -13,7 +13,8 @@ class ServerLoop {
       : requests_(requests), rules_(rules), passes_(passes) {}
 
   ServedMeans run(Count clients) {
-    for (Count i = 0; i < clients; ++i) send();
+    const auto at_once = std::min(clients, static_cast<Count>(requests_.size()));
+    for (Count i = 0; i < at_once; ++i) send();
     while (!waiting_.empty() || !prefilling_.empty() || !decoding_.empty()) pass();
     return means();
   }
