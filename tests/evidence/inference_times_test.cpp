@@ -37,6 +37,12 @@ InferenceStack stack_under(const char* engine, const char* version) {
   return inference_stack(c);
 }
 
+Figure figure_of(FigureKind kind) {
+  Figure f;
+  f.quantity = kind;
+  return f;
+}
+
 bool is_time(FigureKind kind) {
   return kind == FigureKind::time_per_token || kind == FigureKind::decode_step || kind == FigureKind::decode_time ||
          kind == FigureKind::first_token || kind == FigureKind::prefill_time || kind == FigureKind::whole_time;
@@ -84,7 +90,7 @@ TEST_CASE("prompts of others make tokens and first tokens wait", "[inference-tim
   InferenceCase c = first_case([](const InferenceCase& x) {
     return x.kind == BatchKind::concurrency && !x.decode_window && x.batch >= 16 && x.prompt > 500;
   });
-  const Figure token{.quantity = FigureKind::time_per_token}, first{.quantity = FigureKind::first_token};
+  const Figure token = figure_of(FigureKind::time_per_token), first = figure_of(FigureKind::first_token);
   const InferenceStack stack = inference_stack(c);
   const InferenceTimes served(c, stack, c.cluster());
   InferenceCase one_batch = c;
@@ -99,7 +105,7 @@ TEST_CASE("prompts of others make tokens and first tokens wait", "[inference-tim
 TEST_CASE("time of a request besides passes is part of its first token under load alone", "[inference-times]") {
   InferenceCase c =
       first_case([](const InferenceCase& x) { return x.kind == BatchKind::concurrency && !x.decode_window; });
-  const Figure first{.quantity = FigureKind::first_token};
+  const Figure first = figure_of(FigureKind::first_token);
   const InferenceStack stack = inference_stack(c);
   const auto waits = [&](Seconds request) { return *InferenceTimes(c, stack, c.cluster(), request).figure(first); };
   CHECK(waits(Seconds(0.5)) == Approx(waits(Seconds()) + 0.5));
