@@ -1,6 +1,6 @@
 #pragma once
-/// What software adds to the work of a step or a pass: kernels that move more bytes than they must, time of the host
-/// that puts them on the device, and exchanges that it hides or does not. Every field's default leaves it out.
+/// Software makes a step or a pass take longer than its operators must: kernels move more bytes, the host needs time to
+/// start them, and some exchanges are not hidden. Every field's default leaves its term out.
 
 #include "calc/units.hpp"
 

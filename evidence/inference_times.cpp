@@ -32,7 +32,7 @@ double spread(std::size_t i) {
   return x - std::floor(x);
 }
 
-/// What is simulated at most: the means of more requests or clients are theirs, and no context is longer.
+/// Limits of a simulation: more requests or clients would have the same means, and no context is longer.
 constexpr double most_requests = 4096, most_clients = 1e6, most_tokens = 0x1p22;
 
 /// The requests of one replica. Where lengths are drawn, uniformly between a share of the nominal ones and all of it.

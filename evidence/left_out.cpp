@@ -48,7 +48,7 @@ void predict_row(PredictedRow& r, double error) {
     if (*end) **end *= r.predicted.value / before;
 }
 
-/// Rates are predicted too low where times are predicted too high: the error of the set is that of the figure.
+/// Predicts each row of the set again, under the values of its family.
 template <typename F>
 void replace_predictions(Accuracy& a, const FitSet& set, const F& values_of) {
   std::map<std::string_view, std::size_t> rows;

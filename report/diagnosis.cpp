@@ -203,7 +203,7 @@ Section said_section(const BookedLog& booked) {
 std::string title_of(const DiagnosisQuestion& q) {
   constexpr std::array what{"the start of a vLLM server", "out of memory", "the allocator's table"};
   std::string s = fmt::format("{}: {}", q.log.file, what[static_cast<std::size_t>(q.log.kind)]);
-  if (q.plan) s += fmt::format("; beside it {}", title(q.plan->model));
+  if (q.plan) s += fmt::format(", compared with the prediction for {}", title(q.plan->model));
   return s;
 }
 

@@ -170,13 +170,14 @@ int run_calibrate(const Arguments& arguments) {
   return print(report_of(c, out, name, device), arguments.screen());
 }
 
-constexpr std::array calibrate_options{
-    Option{"--out", "FILE", "where the hardware file goes [this-machine.json]"},
-    Option{"--device", "cpu|cuda|cuda:N", "what is measured [cpu]"},
-    Option{"--name", "NAME", "name of the machine [this-machine]"},
-    Option{"--from", "DIR", "nothing is measured: tables of operators, MODEL/tpN/dense.csv and others beside it"},
-    Option{"--hardware", "HW", "whose tables they are [what they say]"},
-    Option{"--model", "MODEL", "the model of all tables [what each says]"}};
+constexpr std::array calibrate_options{Option{"--out", "FILE", "where the hardware file goes [this-machine.json]"},
+                                       Option{"--device", "cpu|cuda|cuda:N", "what is measured [cpu]"},
+                                       Option{"--name", "NAME", "name of the machine [this-machine]"},
+                                       Option{"--from", "DIR",
+                                              "derive the rates from tables of operators in DIR (MODEL/tpN/dense.csv, "
+                                              "attention.csv, ...) and measure nothing"},
+                                       Option{"--hardware", "HW", "whose tables they are [what they say]"},
+                                       Option{"--model", "MODEL", "the model of all tables [what each says]"}};
 
 }  // namespace
 

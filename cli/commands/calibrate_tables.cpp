@@ -19,7 +19,7 @@ namespace {
 
 using AllTables = std::vector<OperatorTables>;
 
-/// What is read, and what follows from it.
+/// The tables, and the rates that follow from them.
 struct FromTables {
   AllTables tables;
   std::string hardware;  ///< as it was found or typed

@@ -112,7 +112,7 @@ int run_diagnose(const Arguments& arguments) {
 
 constexpr std::array diagnose_words{
     Word{"LOG", "a vLLM start, a CUDA out-of-memory message, a memory_summary(); - is standard input"},
-    Word{.name = "MODEL", .help = "whose prediction stands beside [the preset that the log names]", .required = false}};
+    Word{.name = "MODEL", .help = "the model to predict [the preset that the log names]", .required = false}};
 
 }  // namespace
 
@@ -123,9 +123,8 @@ const Command diagnose_command{
     .about =
         "Reads the start of a vLLM server, PyTorch's message that a device is out of memory, or a table of "
         "torch.cuda.memory_summary(), and books the device's memory on named terms that add up: weights, KV cache, "
-        "activations, CUDA graphs, libraries, fragmentation, other processes, free. With a MODEL and its plan each "
-        "term "
-        "stands beside what is predicted for it.",
+        "activations, CUDA graphs, libraries, fragmentation, other processes, free. With a MODEL and its plan "
+        "the report compares each term with its prediction.",
     .examples =
         "  llmcalc diagnose vllm.log\n"
         "  llmcalc diagnose vllm.log llama-3.1-8b --hardware h100\n"
