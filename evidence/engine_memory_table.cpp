@@ -74,7 +74,7 @@ EngineMemoryTable read_engine_memory_table(const json::Value& value, const std::
   t.limits = lines<Table::Limits>(o, "limits", [](const json::Object& l) {
     return Table::Limits{count_if_said(l, "until"), from_gib(l.number_or("least_gib", 0)),
                          l.text_or("not", ""),      l.positive("sequences"),
-                         l.positive("pass_tokens"), l.flag_or("whole_prompts", false)};
+                         l.positive("pass_tokens"), l.count_or("whole_prompts_to", 0)};
   });
   o.refuse_unread();
   return t;
@@ -105,7 +105,8 @@ EngineLimits usual_limits(const EngineHost& host, Count longest) {
     const bool excluded = !said.not_named.empty() && host.card.title.find(said.not_named) != std::string::npos;
     return is_at_most(host.version, said.until) && host.card.cluster.device.memory >= said.least && !excluded;
   });
-  return {.pass_tokens = l.whole_prompts ? std::max(l.pass_tokens, longest) : l.pass_tokens, .sequences = l.sequences};
+  const Count whole = longest <= l.whole_prompts_to ? longest : 0;
+  return {.pass_tokens = std::max(l.pass_tokens, whole), .sequences = l.sequences};
 }
 
 Bytes visible_memory(const HardwareCard& card) {

@@ -5,7 +5,7 @@
 /// { "visible":     {"share"},                       of a device's memory, that processes are given
 ///   "logit_bytes": [{"until"?, "value"}],           EngineTerms::logit_bytes
 ///   "libraries":   [{"until"?, "ranks"?, "architecture"?, "gib"}],
-///   "limits":      [{"until"?, "least_gib"?, "not"?, "sequences", "pass_tokens", "whole_prompts"?}] }
+///   "limits":      [{"until"?, "least_gib"?, "not"?, "sequences", "pass_tokens", "whole_prompts_to"?}] }
 ///
 /// each with its source. Of a list that line holds which is the first whose conditions are met: version 0.N with N at
 /// most `until`, at most `ranks` tensor-parallel ranks, a device of that architecture, of at least that memory, of a
@@ -36,7 +36,7 @@ struct EngineMemoryTable {
     Bytes least;
     std::string not_named;  ///< empty: any
     Count sequences = 1, pass_tokens = 1;
-    bool whole_prompts = false;  ///< a pass holds the longest prompt
+    Count whole_prompts_to = 0;  ///< a pass holds the longest request if that has no more tokens
   };
   double visible = 1;
   std::vector<LogitBytes> logit_bytes;
