@@ -66,7 +66,8 @@ class Predictor {
     const InferenceCase c = inference_case(row, devices_);
     if (!c.skip.empty()) return skip(row.id, c.skip);
     if (const std::string why = no_rate(c.on.hardware, c.plan.precision); !why.empty()) return skip(row.id, why);
-    for (const Figure& f : c.figures) guarded(row.id, f.key + ": ", [&] { add_figure(row, c, f); });
+    const PredictedCase predicted(c);
+    for (const Figure& f : c.figures) guarded(row.id, f.key + ": ", [&] { add_figure(row, c, f, predicted); });
   }
 
  private:
@@ -103,13 +104,13 @@ class Predictor {
     }
   }
 
-  void add_figure(const InferenceRow& row, const InferenceCase& c, const Figure& f) {
+  void add_figure(const InferenceRow& row, const InferenceCase& c, const Figure& f, const PredictedCase& of_row) {
     if (f.value <= 0) return skip(row.id, fmt::format("{}: {}", f.key, f.doubt));
-    const auto predicted = predicted_figure(c, f);
+    const auto predicted = of_row.figure(f);
     if (!predicted) return skip(row.id, fmt::format("{}: nothing predicts it", f.key));
     PredictedRow r{.id = row.id, .of = subject_of(row, c, f), .quantity = f.key};
     r.predicted = divided(*predicted, f.unit);
-    if (const auto bound = bound_of_figure(c, f)) r.bound = *bound / f.unit;
+    if (const auto bound = of_row.bound(f)) r.bound = *bound / f.unit;
     r.measured = f.value / f.unit;
     r.repeats = f.repeats;
     r.doubt = f.doubt;

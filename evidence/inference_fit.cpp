@@ -5,7 +5,6 @@
 #include <memory>
 
 #include "evidence/inference_stack.hpp"
-#include "evidence/inference_times.hpp"
 #include "evidence/row_subject.hpp"
 
 namespace llmcalc {
@@ -25,13 +24,28 @@ struct FigureRow {
   Figure figure;
 };
 
+/// The times of the row that was asked for last: its figures come one after another and are of one simulation.
+class LastTimes {
+ public:
+  const InferenceTimes& of(const FigureRow& row, std::span<const double> values) {
+    if (c_ == row.c && std::equal(values.begin(), values.end(), values_.begin(), values_.end())) return *times_;
+    c_ = row.c;
+    values_.assign(values.begin(), values.end());
+    return times_.emplace(estimated_times(*row.c, row.stack, inference_parameters(values)));
+  }
+
+ private:
+  std::shared_ptr<const InferenceCase> c_;
+  std::vector<double> values_;
+  std::optional<InferenceTimes> times_;
+};
+
 }  // namespace
 
-std::optional<double> estimated_figure(const InferenceCase& c, const Figure& f, const InferenceStack& stack,
-                                       const InferenceParameters& p) {
+InferenceTimes estimated_times(const InferenceCase& c, const InferenceStack& stack, const InferenceParameters& p) {
   Cluster cluster = c.cluster();
   cluster.device.achieved = inference_rates(p, c.on.hardware, stack, c.plan);
-  return InferenceTimes(c, stack, cluster, request_seconds(p, stack)).figure(f);
+  return {c, stack, cluster, request_seconds(p, stack)};
 }
 
 InferenceParameters inference_parameters(std::span<const double> values) {
@@ -56,8 +70,9 @@ FitSet inference_fit_set(const std::vector<InferenceRow>& rows, const Devices& d
   }
   weigh_families(set);
   set.error = [all](std::size_t i, std::span<const double> values) {
+    thread_local LastTimes last;
     const FigureRow& row = (*all)[i];
-    return std::log(*estimated_figure(*row.c, row.figure, row.stack, inference_parameters(values)) / row.figure.value);
+    return std::log(*last.of(row, values).figure(row.figure) / row.figure.value);
   };
   return set;
 }

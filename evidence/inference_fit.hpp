@@ -5,15 +5,14 @@
 #include <span>
 #include <vector>
 
-#include "evidence/inference_case.hpp"
+#include "evidence/inference_times.hpp"
 #include "evidence/parameter_fit.hpp"
 #include "presets/inference_estimator.hpp"
 
 namespace llmcalc {
 
-/// A figure under parameters, in its base unit; nothing where it is no time or rate.
-std::optional<double> estimated_figure(const InferenceCase& c, const Figure& f, const InferenceStack& stack,
-                                       const InferenceParameters& p);
+/// The times of a case under parameters. The case outlives them.
+InferenceTimes estimated_times(const InferenceCase& c, const InferenceStack& stack, const InferenceParameters& p);
 
 /// The figures that are times or rates. A row weighs 1, 0.6 or 0.1 by its tier A, B or C, times 0.3 where an input had
 /// to be assumed; a first token under load 0.1, since bursts of requests decide it; figures that repeat others, or that
