@@ -7,6 +7,7 @@
 
 #include "evidence/inference_times.hpp"
 #include "evidence/parameter_fit.hpp"
+#include "evidence/recorded_run.hpp"
 #include "presets/inference_estimator.hpp"
 
 namespace llmcalc {
@@ -17,7 +18,9 @@ InferenceTimes estimated_times(const InferenceCase& c, const InferenceStack& sta
 /// The figures that are times or rates. A row weighs 1, 0.6 or 0.1 by its tier A, B or C, times 0.3 where an input had
 /// to be assumed; a first token under load 0.1, since bursts of requests decide it; figures that repeat others, or that
 /// the row itself advises against, nothing.
-FitSet inference_fit_set(const std::vector<InferenceRow>& rows, const Devices& devices);
+/// Of a recorded run the means of TTFT and TPOT count, 1 each.
+FitSet inference_fit_set(const std::vector<InferenceRow>& rows, const std::vector<RecordedRun>& runs,
+                         const Devices& devices);
 
 InferenceParameters inference_parameters(std::span<const double> values);
 

@@ -1,8 +1,11 @@
 #include "evidence/replay.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "evidence/engine_scheduler.hpp"
+#include "evidence/table_passes.hpp"
 
 namespace llmcalc {
 
@@ -79,6 +82,19 @@ RequestTimes recorded_times(const RecordedRun& run) {
   return t;
 }
 
+std::vector<RunFigure> run_figures(const RequestTimes& t) {
+  std::vector<RunFigure> all;
+  for (const auto& [name, seconds] :
+       {std::pair{"ttft", &t.first_token}, {"tpot", &t.per_token}, {"latency", &t.latency}}) {
+    if (seconds->empty()) continue;
+    const Spread s = spread(*seconds);
+    for (const auto& [part, value] : {std::pair{"mean", s.mean}, {"p50", s.p50}, {"p90", s.p90}, {"p99", s.p99}})
+      all.push_back({fmt::format("{}_{}_ms", name, part), value.value * 1e3});
+  }
+  all.push_back({"throughput_tok_s", t.tokens_per_s});
+  return all;
+}
+
 Replay replay(const RecordedRun& run, const RunCase& c, const PassTimes& times) {
   const ServerRun served = serve(fleet_of(c), times, traffic_of(run));
   Replay r{.times = times_of(served, run), .rates = rates_of(served, run), .passes = served.passes};
@@ -86,9 +102,14 @@ Replay replay(const RecordedRun& run, const RunCase& c, const PassTimes& times) 
   return r;
 }
 
-PassTimes estimated_passes(const RunCase& c) {
+PassTimes passes_of(const RunCase& c, const ReplayBasis& basis) {
+  const InferenceParameters& p = inference_estimator().parameters;
+  return basis.tables.empty() ? estimated_passes(c, p) : table_passes(c, basis.tables, p);
+}
+
+PassTimes estimated_passes(const RunCase& c, const InferenceParameters& p) {
   Cluster cluster = c.cluster();
-  cluster.device.achieved = inference_rates(inference_estimator().parameters, c.on.hardware, c.stack, c.plan);
+  cluster.device.achieved = inference_rates(p, c.on.hardware, c.stack, c.plan);
   return pass_times(c.arch, c.plan, c.layout, cluster, {.most_rows = c.limits.pass_tokens});
 }
 
