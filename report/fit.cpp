@@ -85,7 +85,7 @@ void add_speeds(FitRow& row, const Request& r) {
   const Plan& p = r.plan;
   const Cluster& on = r.hardware->cluster;
   const PassEstimate prompts = prefill(r.model.arch, p, r.layout, on, p.prompt),
-                     step = decode(r.model.arch, p, r.layout, on, p.prompt + p.generate / 2);
+                     step = DecodeSteps(r.model.arch, p, r.layout, on).at(p.prompt + p.generate / 2);
   row.speed = 1 / step.estimate.total().value;
   row.prompt_speed = real(mul(p.batch, p.prompt)) / prompts.estimate.total().value;
   row.speed_factor = factor_of(r, InferenceClass::decode);

@@ -1,5 +1,7 @@
 // 'llmcalc fit': what a device can run.
 
+#include <sstream>
+
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
 
@@ -74,7 +76,7 @@ TEST_CASE("fit leaves out what is too slow or was made for fewer tokens", "[fit]
 TEST_CASE("fit on a server's card has the formats in which it multiplies", "[fit][cli]") {
   const json::Value h100 = test::ask("fit llama-3.1-8b --hardware h100")["runnable"];
   REQUIRE(h100.size() == 3);
-  CHECK(h100[1]["weight_precision"]["mlp"] == "fp8-row");
+  CHECK(h100[1]["weight_precision"]["all"] == "fp8-row");
   CHECK(h100[1]["precision"] == "fp8");
   CHECK(h100[2]["precision"] == "bf16");
   const json::Value a100 = test::ask("fit llama-3.1-8b --hardware a100")["runnable"];
@@ -98,4 +100,14 @@ TEST_CASE("fit refuses what it cannot use", "[fit][cli]") {
         "llmcalc: --context is the prompt and the answer; leave out --prompt, or --context\n");
   CHECK(refusal("fit --hardware a100 --precision fp8").find("a100-sxm-80gb") != std::string::npos);
   CHECK(refusal("fit --hardware h100 --batch none").find("--batch: expected") != std::string::npos);
+}
+
+TEST_CASE("the table of fit is as wide as 80 columns at most", "[fit][cli]") {
+  for (const char* hardware : {"rtx-4090", "h200", "m1", "amd-epyc-9755", "trainium2"}) {
+    std::istringstream lines(test::llmcalc("fit --hardware " + std::string(hardware)).out);
+    for (std::string line; std::getline(lines, line);) {
+      CAPTURE(hardware, line);
+      CHECK(line.size() <= 80);
+    }
+  }
 }
