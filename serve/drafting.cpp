@@ -9,19 +9,21 @@ namespace llmcalc {
 /// A pass has room for all drafts, whether they are kept or not.
 Count Scheduler::drafting_blocks() const {
   Count sum = 0;
-  for (const Slot slot : drafting_) sum += next_blocks(slot, decoded_tokens());
+  for (const SequenceSlot slot : drafting_) sum += next_blocks(slot, decoded_tokens());
   return sum;
 }
 
 void Scheduler::take_drafting_blocks() {
-  for (const Slot slot : drafting_) sequences_[slot].held += next_blocks(slot, decoded_tokens());
+  for (const SequenceSlot slot : drafting_) sequences_[slot].held += next_blocks(slot, decoded_tokens());
 }
 
-void Scheduler::stop_drafting(Slot slot) { drafting_.erase(std::find(drafting_.begin(), drafting_.end(), slot)); }
+void Scheduler::stop_drafting(SequenceSlot slot) {
+  drafting_.erase(std::find(drafting_.begin(), drafting_.end(), slot));
+}
 
 void Scheduler::add_drafting(PassWork& w) const {
   const Count n = decoded_tokens();
-  for (const Slot slot : drafting_) {
+  for (const SequenceSlot slot : drafting_) {
     const Sequence& s = sequences_[slot];
     w.decodes[0] += chunk_work(s.computed, n, {});
     if (reach_.limited()) w.decodes[1] += chunk_work(s.computed, n, reach_);
@@ -35,7 +37,7 @@ void Scheduler::add_drafting(PassWork& w) const {
 /// The tokens of a pass come at once; the time since the last one counts as if they had come evenly.
 void Scheduler::verify_drafts(Ticks end) {
   std::size_t kept = 0;
-  for (const Slot slot : drafting_) {
+  for (const SequenceSlot slot : drafting_) {
     Sequence& s = sequences_[slot];
     const Count left = answer_tokens(s) - s.generated;
     const Count gain = std::min(left, 1 + accepted_drafts(rules_.speculation, s.random));

@@ -25,22 +25,22 @@ bool chance(Random& r, Count of) { return between(r, 1, of) == 1; }
 
 PassTimes drawn_times(Random& r) {
   PassTimes t;
-  t.rows = RowTimes({{1, between(r, 100, 1000)}, {8, between(r, 1000, 2000)}, {32, between(r, 2000, 9000)}});
-  t.head = RowTimes({{1, between(r, 1, 50)}, {16, between(r, 50, 99)}});
+  t.rows = PassRowTimes({{1, between(r, 100, 1000)}, {8, between(r, 1000, 2000)}, {32, between(r, 2000, 9000)}});
+  t.head = PassRowTimes({{1, between(r, 1, 50)}, {16, between(r, 50, 99)}});
   t.prompts[0].push({.query = between(r, 1, 9), .pair = between(r, 1, 3)});
   t.decodes[0].push({.constant = between(r, 0, 3000), .query = between(r, 0, 9)});
   t.decodes[0].push({.constant = between(r, 0, 300), .key = between(r, 1, 9)});
   t.decodes[1].push({.key = between(r, 1, 9)});
   t.prompts[1].push({.key = between(r, 1, 9)});
-  t.drafts = RowTimes({{1, 7}, {3, 9}});
+  t.drafts = PassRowTimes({{1, 7}, {3, 9}});
   t.sequence = between(r, 0, 5);
   t.moved_block = between(r, 0, 50);
   if (chance(r, 2)) t.reach = {.tokens = between(r, 1, 40), .chunked = chance(r, 2)};
   return t;
 }
 
-Request drawn_request(Random& r, Count i, Count longest) {
-  Request q;
+ServerRequest drawn_request(Random& r, Count i, Count longest) {
+  ServerRequest q;
   q.at = Seconds(static_cast<double>(between(r, 0, 40000)) * 1e-18);
   q.prompt = between(r, 1, longest / 2);
   q.generate = chance(r, 5) ? 1 : between(r, 1, longest / 2);
@@ -58,15 +58,15 @@ Request drawn_request(Random& r, Count i, Count longest) {
 }
 
 /// Turns of a session follow one another.
-void put_into_sessions(std::vector<Request>& all, Random& r) {
+void put_into_sessions(std::vector<ServerRequest>& all, Random& r) {
   ChainId sessions = 0;
   for (std::size_t i = 0; i < all.size(); ++i) {
-    Request& q = all[i];
+    ServerRequest& q = all[i];
     if (q.after == no_request || chance(r, 3)) {
       if (chance(r, 2)) q.session = sessions++;
       continue;
     }
-    const Request& before = all[q.after];
+    const ServerRequest& before = all[q.after];
     q.session = before.session;
     q.prefix = before.prefix;
     q.prefix_tokens = before.prefix_tokens;
@@ -108,7 +108,7 @@ Drawn drawn(std::uint64_t seed) {
   } else {
     // in order of arrival
     Seconds last;
-    for (Request& q : d.traffic.requests)
+    for (ServerRequest& q : d.traffic.requests)
       if (q.after == no_request) last = q.at = last + Seconds(q.at.value / 10);
   }
   return d;
@@ -123,8 +123,8 @@ TEST_CASE("The server equals one that looks at every sequence in every pass", "[
     const Drawn d = drawn(seed);
     test::PlainServer plain(d.rules, d.times, d.traffic);
     plain.run();
-    const Watch watch{.pass = [&](const PassRecord& p) { alike += p.passes - 1; }};
-    const Run run = serve({.server = {.scheduler = d.rules}}, d.times, d.traffic, watch);
+    const ServerWatch watch{.pass = [&](const PassRecord& p) { alike += p.passes - 1; }};
+    const ServerRun run = serve({.server = {.scheduler = d.rules}}, d.times, d.traffic, watch);
     REQUIRE(run.passes == plain.passes);
     REQUIRE(run.most_blocks == plain.most_blocks);
     for (std::size_t i = 0; i < run.answers.size(); ++i) {

@@ -30,7 +30,9 @@ PassTimes by_tokens() {
   t.prompts[0].push({.query = one_second / 1000});
   return t;
 }
-double mean_latency(const Run& run, const RequestTraffic& t) { return served(run, t.requests, 1).latency.mean.value; }
+double mean_latency(const ServerRun& run, const RequestTraffic& t) {
+  return served(run, t.requests, 1).latency.mean.value;
+}
 
 /// Traffic with everything, on blocks that do not suffice.
 RequestTraffic mixed(Count n) {
@@ -65,7 +67,7 @@ TEST_CASE("M/D/1 and M/G/1: requests wait as Pollaczek and Khinchine say", "[ser
 TEST_CASE("Little's law holds exactly: time of requests in the system is the sum of their latencies",
           "[serve][queue]") {
   const RequestTraffic t = mixed(300);
-  const Run run = serve(tight(), even_times(), t);
+  const ServerRun run = serve(tight(), even_times(), t);
   Ticks latencies = 0;
   for (const Answer& a : run.answers) latencies += a.last - a.sent;
   CHECK(run.presence == latencies);
@@ -73,7 +75,7 @@ TEST_CASE("Little's law holds exactly: time of requests in the system is the sum
 
 TEST_CASE("No request is lost, no token is lost, and the cache is never larger than it is", "[serve][queue]") {
   const RequestTraffic t = mixed(300);
-  const Run run = serve(tight(), even_times(), t);
+  const ServerRun run = serve(tight(), even_times(), t);
   Count tokens = 0, preempted = 0;
   for (std::size_t i = 0; i < t.requests.size(); ++i) {
     const Answer& a = run.answers[i];
@@ -93,11 +95,11 @@ TEST_CASE("Work is conserved: while a request is there a pass runs", "[serve][qu
   const RequestTraffic t = mixed(100);
   Ticks end = 0, rested = 0, present = 0;
   std::vector<std::pair<Ticks, int>> changes;
-  const Watch watch{.pass = [&](const PassRecord& p) {
+  const ServerWatch watch{.pass = [&](const PassRecord& p) {
     rested += p.start - end;
     end = p.end;
   }};
-  const Run run = serve(tight(), even_times(), t, watch);
+  const ServerRun run = serve(tight(), even_times(), t, watch);
   for (const Answer& a : run.answers) {
     changes.emplace_back(a.sent, 1);
     changes.emplace_back(a.last, -1);
@@ -113,7 +115,7 @@ TEST_CASE("Work is conserved: while a request is there a pass runs", "[serve][qu
 }
 
 TEST_CASE("A run is the same on every machine", "[serve][queue]") {
-  const Run run = serve(tight(), even_times(), mixed(200));
+  const ServerRun run = serve(tight(), even_times(), mixed(200));
   std::uint64_t hash = 0;
   for (const Answer& a : run.answers) {
     // Arrivals are doubles, which count here to the microsecond.
