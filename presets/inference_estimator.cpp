@@ -10,12 +10,14 @@ namespace {
 using I = InferenceParameter;
 constexpr std::string_view stream = "copies as in STREAM reach 0.8 to 0.95 of the datasheet's bandwidth";
 constexpr std::string_view clocks = "a peak assumes the boost clock, which power does not hold under load";
+constexpr std::string_view trained =
+    "training on RTX 4090 and RTX PRO 6000 reaches 0.9 of it (presets/estimates/training.json); less where power is short";
 constexpr std::string_view vendors = "the vendor's datasheet, whose peaks few kernels reach";
 constexpr std::string_view empty_kernels = "empty kernels in a row: 2 to 5 us; from a recording 1 to 2 us";
 constexpr std::string_view host_loop = "scheduling, sampling and text of an engine's loop: 1 to 5 ms";
 constexpr std::string_view flash_share = "FlashAttention-2 (arXiv:2307.08691), FlashAttention-3 (arXiv:2407.08608)";
 constexpr std::string_view host_staging =
-    "messages are written to the host's memory and read from there (NCCL's SHM transport): less than half of the link";
+    "NCCL, src/graph/topo.h: 10 and 16 GB/s from root to root on hosts with PCI Express 4.0 and 5.0 (31.5 and 63 GB/s)";
 constexpr std::string_view small_messages =
     "all-reduces of kilobytes: 8 to 15 us by kernels of an engine's own, more by NCCL";
 }  // namespace
@@ -35,14 +37,14 @@ const std::array<ParameterCard, inference_parameter_count> inference_parameter_c
     {"matmul.ampere",     0.70, 0.4, 0.95, "share of the peak that large products reach: A100", clocks},
     {"matmul.hopper",     0.60, 0.3, 0.95, "the same: Hopper", clocks},
     {"matmul.blackwell",  0.50, 0.2, 0.95, "the same: Blackwell of data centres", clocks},
-    {"matmul.consumer",   0.60, 0.3, 0.98, "the same: GeForce, RTX and their like", clocks},
+    {"matmul.consumer",   0.80, 0.3, 0.98, "the same: GeForce, RTX and their like", trained},
     {"matmul.apple",      0.80, 0.5, 0.98, "the same: Apple", vendors},
     {"matmul.neuron",     0.30, 0.1, 0.90, "the same: AWS Neuron", vendors},
     {"matmul.gaudi",      0.55, 0.2, 0.90, "the same: Intel Gaudi", vendors},
     {"matmul.other",      0.50, 0.1, 0.95, "the same: other devices", vendors},
     {"narrow",            0.85, 0.4, 1.00, "share of that in 8 and 4 bits", clocks},
     {"weight_only",       0.80, 0.4, 1.00, "share of that where weights are widened before they are multiplied", "the products' kernels unpack weights beside their arithmetic"},
-    {"own_products",      0.66, 0.3, 1.00, "share of that by kernels of an engine's own", "llama.cpp's kernels for quantized blocks"},
+    {"own_products",      0.50, 0.2, 1.00, "share of that by kernels of an engine's own", "llama.cpp's kernels for quantized blocks"},
     {"exposed",           0.3,  0,   1.00, "share of the shorter of a product's arithmetic and traffic that does not overlap", "prologue and epilogue of each tile (CUTLASS)"},
     {"flash",             0.35, 0.1, 0.80, "share of the peak in attention", flash_share},
     {"experts",           0.50, 0.2, 1.00, "share of a product's rate that those of experts keep", "grouped products of unequal sizes"},
@@ -58,7 +60,7 @@ const std::array<ParameterCard, inference_parameter_count> inference_parameter_c
     {"step.neuron",       4.0e-3, 0, 2e-2, "the same: compiled programs of other accelerators", host_loop},
     {"request",           2.0e-2, 0, 2e-1, "time of a request besides passes: network, tokenizer, queue of the engine", host_loop},
     {"link",              0.75, 0.4, 0.95, "share of a link's bandwidth that exchanges reach", "nccl-tests: bus bandwidth 0.75 to 0.95 of a link's"},
-    {"link.host",         0.35, 0.15, 0.90, "the same through the host: PCI Express without direct access", host_staging},
+    {"link.host",         0.25, 0.10, 0.90, "the same through the host: PCI Express without direct access", host_staging},
     {"start",             6e-6, 1e-6, 3e-5, "start of an exchange over a switch or direct links", small_messages},
     {"start.library",     2e-5, 5e-6, 6e-5, "the same by a library for collectives", small_messages},
     {"start.host",        3e-5, 5e-6, 1e-4, "the same through the host", small_messages},

@@ -16,7 +16,8 @@ using Catch::Contains;
 namespace {
 
 const std::string dense = "tests/cli/measurements/dense.json", experts = "tests/cli/measurements/experts.json",
-                  inference = "tests/cli/measurements/inference.json";
+                  inference = "tests/cli/measurements/inference.json",
+                  run = "evidence/serving/rtx-pro-6000-llama-3.1-8b.json";
 
 const json::Value& published(const std::string& kind) {
   static std::map<std::string, json::Value> reports;
@@ -86,7 +87,7 @@ const json::Value& row_called(const json::Value& report, const std::string& id) 
 }  // namespace
 
 TEST_CASE("summaries of all kinds are those of the rows beside them", "[accuracy][cli]") {
-  for (const std::string kind : {"training", "memory", "inference"}) {
+  for (const std::string kind : {"training", "memory", "inference", "serving"}) {
     const json::Value& report = published(kind);
     std::size_t checked = 0;
     for (const json::Value& s : report["summary"]) {
@@ -225,9 +226,10 @@ TEST_CASE("a file of the other kind is told which command reads it", "[accuracy]
   refused("inference " + dense, dense + ": it has rows of training; 'llmcalc accuracy training'");
   refused("training " + inference, inference + ": it has rows of inference; 'llmcalc accuracy inference' reads it");
   refused("memory " + inference, "'llmcalc accuracy inference' reads it");
-  refused("serving", "recorded runs of servers cannot be compared yet; training, memory and inference can");
-  refused("speed", "accuracy: expected training, memory or inference, got \"speed\"");
-  refused("", "'llmcalc accuracy' needs KIND (training, memory or inference)");
+  refused("serving " + inference, inference + ": it has rows of inference; 'llmcalc accuracy inference' reads it");
+  refused("inference " + run, run + ": it has a server's requests; 'llmcalc accuracy serving' reads it");
+  refused("speed", "accuracy: expected training, memory, inference or serving, got \"speed\"");
+  refused("", "'llmcalc accuracy' needs KIND (training, memory, inference or serving)");
 }
 
 TEST_CASE("the text leads with the errors, and --rows shows every row", "[accuracy][cli]") {
@@ -242,6 +244,45 @@ TEST_CASE("the text leads with the errors, and --rows shows every row", "[accura
   for (const json::Value& row : published("training")["skipped"])
     CHECK_THAT(test::llmcalc("accuracy training --rows").out, Contains(row["id"].get<std::string>()));
   CHECK_THAT(test::llmcalc("accuracy memory --markdown").out, Contains("| by family |"));
+}
+
+TEST_CASE("a recorded run is compared in thirteen numbers and over time", "[accuracy][cli]") {
+  const json::Value report = test::ask("accuracy serving " + run);
+  CHECK(report["rows"].size() == 13);
+  for (const char* key : {"ttft_mean_ms", "ttft_p50_ms", "tpot_p90_ms", "latency_p99_ms", "throughput_tok_s"}) {
+    const auto is = [&](const json::Value& r) { return r["quantity"] == key; };
+    const auto row = std::find_if(report["rows"].begin(), report["rows"].end(), is);
+    REQUIRE(row != report["rows"].end());
+    CHECK((*row)["id"] == "rtx-pro-6000-llama-3.1-8b");
+    CHECK((*row)["error"].get<double>() == Approx(error_of(*row)));
+  }
+  // The run's own mean: 300 requests, first_token_s - queued_s
+  CHECK(report["rows"][0]["measured"].get<double>() == Approx(7097).margin(1));
+  double tokens = 0;
+  for (const json::Value& t : report["throughput"])
+    tokens += t["predicted_tok_s"].get<double>() * (t["end_s"].get<double>() - t["begin_s"].get<double>());
+  CHECK(tokens == Approx(195753).epsilon(0.1));  // what the run generated, but for the end of a slower replay
+}
+
+TEST_CASE("operator tables bring a replay within 3 % of the time per token and 5 % of first token and latency",
+          "[accuracy][cli]") {
+  const json::Value report = test::ask("accuracy serving --tables evidence/operators/rtx-pro-6000");
+  REQUIRE(report["rows"].size() == 26);
+  for (const json::Value& row : report["rows"]) {
+    const std::string key = row["quantity"];
+    if (!key.ends_with("mean_ms") && !key.ends_with("p90_ms")) continue;
+    INFO(row["id"] << " " << key);
+    CHECK(std::fabs(error_of(row)) <= (key.starts_with("tpot") ? 0.03 : 0.05));
+  }
+}
+
+TEST_CASE("options of replays are refused elsewhere, and tables without the run's model", "[accuracy][cli]") {
+  refused("inference --tables evidence/operators", "accuracy: --tables is for serving, whose runs are replayed");
+  refused("memory --hardware h100", "accuracy: --hardware is for serving");
+  refused("serving --fit x.json", "accuracy: --fit is for training and inference");
+  refused("serving --tables evidence/operators/rtx-pro-6000/qwen3-32b",
+          "--tables: there are none of llama-3.1-8b in 'evidence/operators/rtx-pro-6000/qwen3-32b/tp2'");
+  refused("serving " + file("no-model.json", R"({"name": "x", "requests": []})"), "\"model\" is missing");
 }
 
 TEST_CASE("where nothing can be compared the report says so", "[accuracy][cli]") {

@@ -72,7 +72,7 @@ TEST_CASE("a shell completes commands, options, choices and names", "[help]") {
   CHECK(has(out("complete ''"), "train\t"));
   CHECK(has(out("complete train llama --"), "\n--seq\ttokens per sequence\n"));
   CHECK(has(out("complete collective --"), "--ranks\t"));
-  CHECK(out("complete accuracy ''") == "training\nmemory\ninference\n");
+  CHECK(out("complete accuracy ''") == "training\nmemory\ninference\nserving\n");
   CHECK(out("complete accuracy training ''").empty());  // files, which the shell completes
   CHECK_FALSE(has(out("complete infer --"), "--seq"));
   CHECK(out("complete train gpt2 --recompute ''") == "none\nselective\nfull\n");

@@ -74,6 +74,7 @@ const char* const commands[] = {
     "accuracy training",
     "accuracy memory tests/cli/measurements/experts.json",
     "accuracy inference",
+    "accuracy serving",
     "diagnose tests/cli/logs/vllm-v1.log --hardware h100",
     "diagnose tests/cli/logs/out-of-memory.log llama-3.1-8b --fsdp --dp 8",
     "diagnose tests/cli/logs/memory-summary.log",
