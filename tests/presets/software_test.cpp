@@ -143,9 +143,8 @@ TEST_CASE("No estimate is below its bound, on any device and under any software"
 
 TEST_CASE("What was measured on a device stays under any software", "[software]") {
   HardwareCard card = load_hardware("h100-sxm-80gb");
-  card.achieved_how = "measured";
-  Achieved& a = card.cluster.device.achieved;
-  a.present = true;
+  card.measured = MeasuredRates{.memory = true, .links = true};
+  Achieved& a = card.measured->rates;
   a.memory = 0.5;
   a.links.inside = 0.4;
   const Achieved under = training_rates(training_estimator().parameters, card, {});
