@@ -15,9 +15,9 @@
 #include "report/option_values.hpp"
 #include "report/options.hpp"
 #include "report/software.hpp"
+#include "report/target_check.hpp"
 #include "report/trained_check.hpp"
 #include "text/error.hpp"
-#include "text/names.hpp"
 
 namespace llmcalc {
 namespace {
@@ -41,7 +41,7 @@ WeightFormats default_weights(const Request& r, const Narrowed& narrowed) {
   return w;
 }
 
-std::string divisors(Count n) {
+std::string divisors_text(Count n) {
   std::string s;
   for (Count d = 1; d <= n && d <= 1024; ++d)
     if (n % d == 0) s += (s.empty() ? "" : ", ") + fmt::format("{}", d);
@@ -65,7 +65,7 @@ void check_layout(const Request& r) {
     case LayoutFlaw::heads: {
       const Count heads = r.model.arch.heads;
       throw InputError(fmt::format("--tp {} does not divide the {} attention heads of {}; {} do",
-                                   ranks(r.layout, Group::tensor), heads, r.model.name, divisors(heads)));
+                                   ranks(r.layout, Group::tensor), heads, r.model.name, divisors_text(heads)));
     }
     case LayoutFlaw::sequence_of_one:
       throw InputError("--sp needs several tensor-parallel ranks; add --tp, or leave it out");
@@ -73,7 +73,7 @@ void check_layout(const Request& r) {
       throw InputError(
           fmt::format("--cp {} does not divide the {} attention heads of a rank of {}, as Ulysses needs; {} do",
                       ranks(l, Group::context), r.model.arch.heads / ranks(l, Group::tensor), model,
-                      divisors(r.model.arch.heads / ranks(l, Group::tensor))));
+                      divisors_text(r.model.arch.heads / ranks(l, Group::tensor))));
     case LayoutFlaw::context_state:
       throw InputError(
           fmt::format("--cp {} cannot be: {} has linear attention, whose state passes from token to token; "
@@ -92,7 +92,7 @@ void check_layout(const Request& r) {
         throw InputError(fmt::format("--ep {} is for models with experts, and {} has none; leave it out",
                                      ranks(l, Group::expert), model));
       throw InputError(fmt::format("--ep {} does not divide the {} experts of {}; {} do", ranks(l, Group::expert),
-                                   r.model.arch.moe.experts, model, divisors(r.model.arch.moe.experts)));
+                                   r.model.arch.moe.experts, model, divisors_text(r.model.arch.moe.experts)));
     case LayoutFlaw::expert_ranks:
       throw InputError(
           fmt::format("--ep {} x --etp {} does not divide --tp x --cp x --dp = {}, from which experts take "
@@ -169,7 +169,7 @@ void check_sharding(const Request& r) {
   if (all % l.hsdp != 0 || ranks(l, Group::shard) != l.hsdp)
     throw InputError(
         fmt::format("--hsdp {} does not divide the {} ranks that hold the same weights (--dp x --cp); {} do", l.hsdp,
-                    all, divisors(all)));
+                    all, divisors_text(all)));
 }
 
 void check_length(const Request& r, Count tokens, std::string_view option) {
@@ -252,21 +252,6 @@ void check_measured(const Request& r) {
         fmt::format("--measured-tokens-per-s {:g} is {:.4g} % of what {} {} can compute in {}; check it, --gpus and "
                     "--precision",
                     rate, 100 * share, devices(r.layout), r.hardware->name, p.precision.name()));
-}
-
-/// A generation has no MFU, and a training step no first token; days are those of a run.
-void check_target(const Request& r, Parts parts) {
-  const bool trains = (parts & part::training) != 0;
-  const SpeedTarget& t = *r.target;
-  if (trains ? t.for_training() : t.for_inference()) {
-    if (t.kind == TargetKind::days && !r.run.tokens)
-      throw InputError("--target in days needs --tokens D, the tokens of the run; add it");
-    return;
-  }
-  throw InputError(
-      fmt::format("--target {} is for {}; for {} give {}", in_quotes(target_text(t)), trains ? "inference" : "training",
-                  trains ? "training" : "inference",
-                  trains ? "tokens/s, the time of a step, an MFU or days" : "tokens/s, a time per token or a TTFT"));
 }
 
 /// A checkpoint's own formats are for inference; training takes what training_weights says.
