@@ -1,0 +1,79 @@
+/// A simulated server.
+///
+/// Goals, on one core of a current server, release build; printed, never judged:
+///   10^6 requests of 500 + 200 tokens    10 s
+///   300 requests                         20 ms
+///   cost grows linearly from 10^3 to 10^6 requests
+
+#include <benchmark/benchmark.h>
+
+#include <iostream>
+
+#include "bench/allocations.hpp"
+#include "serve/fleet.hpp"
+#include "tests/calc/engine_archs.hpp"
+
+namespace llmcalc::bench {
+namespace {
+
+/// H100 SXM, of which engines reach about these shares.
+Cluster h100() {
+  Device d;
+  d.memory = Bytes(Count{80} << 30);
+  d.bandwidth = BytesPerSecond(3.35e12);
+  d.peaks[static_cast<std::size_t>(Peak::bf16)] = FlopsPerSecond(989e12);
+  d.achieved.present = true;
+  d.achieved.matmul = for_each_format(0.7);
+  d.achieved.memory = 0.85;
+  d.achieved.recorded = Seconds(1.5e-6);
+  d.achieved.launch = Seconds(4e-6);
+  d.achieved.software.step = Seconds(1e-3);
+  Cluster c;
+  c.device = d;
+  return c;
+}
+
+/// Llama-3.1 8B with room for 400 thousand tokens, at 9 of 10 requests per second that it can serve.
+Fleet fleet() { return {.server = {.scheduler = {.sequences = 256, .blocks = 25'000}}}; }
+
+RequestTraffic traffic(Count requests) {
+  return open_traffic({.count = requests,
+                       .interval = {.kind = Distribution::Kind::exponential, .mean = 1 / 40.0},
+                       .prompt = {.kind = Distribution::Kind::log_normal, .mean = 500, .spread = 0.5},
+                       .generate = {.kind = Distribution::Kind::log_normal, .mean = 200, .spread = 0.5},
+                       .seed = 1});
+}
+
+void serving(benchmark::State& state) {
+  const PassTimes times = pass_times(test::llama31_8b(), {}, {}, h100());
+  const RequestTraffic t = traffic(state.range(0));
+  Run run;
+  const std::int64_t before = allocations();
+  for (auto _ : state) run = serve(fleet(), times, t);
+  const double all = static_cast<double>(state.range(0)), taken = static_cast<double>(allocations() - before);
+  state.counters["allocations/request"] = taken / static_cast<double>(state.iterations()) / all;
+  state.counters["busy"] = seconds(run.busy) / seconds(run.end);
+  state.counters["passes/request"] = static_cast<double>(run.passes) / all;
+  state.counters["requests/s"] = benchmark::Counter(all, benchmark::Counter::kIsIterationInvariantRate);
+}
+
+/// As a recorded run is replayed: the times of passes are priced, too.
+void replay(benchmark::State& state) {
+  const RequestTraffic t = traffic(300);
+  const Arch arch = test::llama31_8b();
+  for (auto _ : state) benchmark::DoNotOptimize(serve(fleet(), pass_times(arch, {}, {}, h100()), t));
+}
+
+BENCHMARK(serving)->RangeMultiplier(10)->Range(1'000, 1'000'000)->Unit(benchmark::kMillisecond);
+BENCHMARK(replay)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace llmcalc::bench
+
+int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  const std::size_t ran = benchmark::RunSpecifiedBenchmarks();
+  std::cerr << "goals: 1e6 requests 10 s; replay 20 ms\n";
+  return ran == 0 ? 1 : 0;
+}

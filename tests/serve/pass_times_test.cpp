@@ -1,0 +1,96 @@
+// Times of passes, from prices and from tables.
+
+#include "serve/pass_times.hpp"
+
+#include "tests/calc/engine_archs.hpp"
+#include "tests/catch.hpp"
+#include "tests/serve/even_times.hpp"
+
+using namespace llmcalc;
+
+namespace {
+
+Cluster fast_card() {
+  Device d;
+  d.memory = Bytes(Count{80} << 30);
+  d.bandwidth = BytesPerSecond(2e12);
+  d.peaks[static_cast<std::size_t>(Peak::bf16)] = FlopsPerSecond(3e14);
+  d.achieved.present = true;
+  d.achieved.matmul = for_each_format(0.7);
+  d.achieved.memory = 0.8;
+  d.achieved.launch = Seconds(4e-6);
+  d.achieved.recorded = Seconds(1e-6);
+  d.achieved.software.step = Seconds(1e-3);
+  Cluster c;
+  c.device = d;
+  c.levels.push({.ranks = 8, .bandwidth = BytesPerSecond(3e11), .latency = Seconds(3e-6)});
+  return c;
+}
+
+PassWork decoding(Count n, Count context) {
+  PassWork w;
+  w.decoding = w.decoded = w.sampled = n;
+  w.decodes[0] = {n, n * context, n * context};
+  return w;
+}
+PassWork prompt(Count tokens) {
+  PassWork w;
+  w.prompt_tokens = tokens;
+  w.chunks = w.sampled = 1;
+  w.prompts[0] = chunk_work(0, tokens, {});
+  return w;
+}
+
+}  // namespace
+
+TEST_CASE("A pass of decoding sequences takes what a decode step does", "[pass-times]") {
+  const Arch arch = test::llama31_8b();
+  const Plan plan;
+  const PassTimes times = pass_times(arch, plan, {}, fast_card());
+  for (const Count batch : {1, 8, 64, 256}) {
+    const PassTime step = decode(arch, with_batch(plan, batch), {}, fast_card(), 3000);
+    CHECK(seconds(times.pass(decoding(batch, 3000))).value == Approx(step.estimate.total().value).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("A pass of one prompt takes what prefill does", "[pass-times]") {
+  const Arch arch = test::llama31_8b();
+  const Plan plan = with_batch({}, 1);
+  const PassTimes times = pass_times(arch, plan, {}, fast_card());
+  for (const Count tokens : {1024, 2048, 8192}) {
+    const PassTime pass = prefill(arch, plan, {}, fast_card(), tokens);
+    CHECK(seconds(times.pass(prompt(tokens))).value == Approx(pass.estimate.total().value).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("Passes in a row take the sum of their times, wherever a line overtakes another", "[pass-times]") {
+  PassTimes t = test::even_times();
+  t.decodes[0].push({.constant = 5000});
+  t.decodes[0].push({.constant = 100, .key = 7});
+  t.decodes[0].push({.query = 3, .pair = 9});
+  const PassWork first = decoding(5, 30);
+  const CoreGrowth growth{CoreWork{0, 5, 5}, CoreWork{}};
+  Ticks sum = 0;
+  for (Count n = 1; n < 300; ++n) {
+    sum += t.pass(grown(first, growth, n - 1));
+    REQUIRE(t.passes(first, growth, n) == sum);
+  }
+}
+
+TEST_CASE("Between knots a duration is linear, and beyond the last too", "[pass-times]") {
+  const RowTimes t({{1, 100}, {3, 200}, {7, 1000}});
+  CHECK(t.at(0) == 0);
+  CHECK(t.at(1) == 100);
+  CHECK(t.at(2) == 150);
+  CHECK(t.at(5) == 600);
+  CHECK(t.at(9) == 1400);
+}
+
+TEST_CASE("A chunk scores the pairs that are left of its prompt", "[pass-times]") {
+  CHECK(chunk_work(0, 100, {}).pairs == 5050);
+  CHECK(chunk_work(60, 40, {}).pairs + chunk_work(0, 60, {}).pairs == 5050);
+  CHECK(chunk_work(60, 40, {}).keys == 100);
+  const Reach window{.tokens = 16};
+  CHECK(chunk_work(60, 40, window).pairs == 40 * 16);
+  CHECK(chunk_work(60, 40, window).keys == 55);  // the last 15 before it, and its own
+}
