@@ -47,7 +47,7 @@ RequestTraffic traffic(Count requests) {
 void serving(benchmark::State& state) {
   const PassTimes times = pass_times(test::llama31_8b(), {}, {}, h100());
   const RequestTraffic t = traffic(state.range(0));
-  Run run;
+  ServerRun run;
   const std::int64_t before = allocations();
   for (auto _ : state) run = serve(fleet(), times, t);
   const double all = static_cast<double>(state.range(0)), taken = static_cast<double>(allocations() - before);

@@ -6,7 +6,7 @@ namespace llmcalc {
 
 Arrivals::Arrivals(const RequestTraffic& traffic)
     : requests_(traffic.requests), closed_(traffic.users > 0), to_begin_(traffic.users) {
-  const auto waits = [](const Request& r) { return r.after != no_request; };
+  const auto waits = [](const ServerRequest& r) { return r.after != no_request; };
   if (std::any_of(requests_.begin(), requests_.end(), waits)) {
     first_after_.assign(requests_.size(), no_request);
     sibling_.assign(requests_.size(), no_request);

@@ -26,7 +26,7 @@ class Arrivals {
   void skip_waiting();
   Ticks listed() const;
 
-  const std::vector<Request>& requests_;
+  const std::vector<ServerRequest>& requests_;
   bool closed_;
   Count to_begin_;                                ///< requests that users still send without an answer before
   RequestId next_ = 0;                            ///< of those that wait for no answer of their own

@@ -9,7 +9,7 @@ namespace llmcalc {
 void Scheduler::find_chains(Sequence& s) {
   if (s.computed > 0) return drop_chains(s);
   if (!rules_.prefix_cache || s.own != BlockCache::none) return;
-  const Request& r = request(s);
+  const ServerRequest& r = request(s);
   if (r.prefix != no_chain) s.prefix = cache_.chain(2 * r.prefix);
   s.own = r.session != no_chain ? cache_.chain(2 * r.session + 1) : cache_.make_chain();
 }

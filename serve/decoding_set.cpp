@@ -21,13 +21,13 @@ DecodingSet::DecodingSet(const SchedulerRules& rules, const Reach& reach)
       saturating_(rules.limited_groups > 0 && reach.limited() ? saturating_tokens(rules, reach) : 0),
       by_start_(static_cast<std::size_t>(rules.block_tokens)) {}
 
-void DecodingSet::expect(Slot slot, Count context, Border border) {
+void DecodingSet::expect(SequenceSlot slot, Count context, Border border) {
   const Member& m = members_[slot];
   events_.push_back({context - m.start, m.order, slot, m.stamp, border});
   std::push_heap(events_.begin(), events_.end(), std::greater<>());
 }
 
-void DecodingSet::join(Slot slot, Count order, Count context, Count left) {
+void DecodingSet::join(SequenceSlot slot, Count order, Count context, Count left) {
   if (slot >= members_.size()) members_.resize(slot + 1);
   Member& m = members_[slot];
   m.start = context - step_;
@@ -45,7 +45,7 @@ void DecodingSet::join(Slot slot, Count order, Count context, Count left) {
 }
 
 /// Layers of a limited reach: keys that a window has no more room for, the end of a chunk, the last block.
-void DecodingSet::expect_borders(Slot slot, Count context) {
+void DecodingSet::expect_borders(SequenceSlot slot, Count context) {
   Member& m = members_[slot];
   m.grows = m.fills_limited = false;
   if (!reach_.limited()) return;
@@ -60,7 +60,7 @@ void DecodingSet::expect_borders(Slot slot, Count context) {
   if (m.fills_limited) expect(slot, saturating_ + 1, Border::blocks);
 }
 
-void DecodingSet::leave(Slot slot) {
+void DecodingSet::leave(SequenceSlot slot) {
   Member& m = members_[slot];
   const Count now = context(slot);
   --size_;
@@ -100,7 +100,7 @@ bool DecodingSet::pop(Event& event) {
   return false;
 }
 
-void DecodingSet::cross(Slot slot, Border border) {
+void DecodingSet::cross(SequenceSlot slot, Border border) {
   Member& m = members_[slot];
   switch (border) {
     case Border::window:
@@ -120,7 +120,7 @@ void DecodingSet::cross(Slot slot, Border border) {
   }
 }
 
-void DecodingSet::advance(Count passes, std::vector<Slot>& done) {
+void DecodingSet::advance(Count passes, std::vector<SequenceSlot>& done) {
   step_ += passes;
   for (std::size_t i = 0; i < reach_kinds; ++i) keys_[i] += passes * growing_[i];
   Event event{};

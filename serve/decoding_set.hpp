@@ -12,8 +12,8 @@
 namespace llmcalc {
 
 /// A place for a sequence in a scheduler.
-using Slot = std::uint32_t;
-inline constexpr Slot no_slot = ~Slot{0};
+using SequenceSlot = std::uint32_t;
+inline constexpr SequenceSlot no_slot = ~SequenceSlot{0};
 
 class DecodingSet {
  public:
@@ -21,13 +21,13 @@ class DecodingSet {
 
   /// Adds a sequence whose next token sees `context` tokens, itself included, and which is done after `left` tokens, at
   /// least 1. `order` tells those apart that are done in the same pass.
-  void join(Slot slot, Count order, Count context, Count left);
-  void leave(Slot slot);
+  void join(SequenceSlot slot, Count order, Count context, Count left);
+  void leave(SequenceSlot slot);
 
   Count size() const { return size_; }
   /// The context of a sequence's next token, and the tokens that are to come.
-  Count context(Slot slot) const { return members_[slot].start + step_; }
-  Count left(Slot slot) const { return members_[slot].end - step_; }
+  Count context(SequenceSlot slot) const { return members_[slot].start + step_; }
+  Count left(SequenceSlot slot) const { return members_[slot].end - step_; }
   /// Work of the next pass, and what each pass adds to it.
   CoreWork work(std::size_t reach_kind) const { return {size_, keys_[reach_kind], keys_[reach_kind]}; }
   CoreWork growth(std::size_t reach_kind) const { return {0, growing_[reach_kind], growing_[reach_kind]}; }
@@ -38,7 +38,7 @@ class DecodingSet {
   Count passes_alike() const;
   /// Counts off `passes` passes, at most passes_alike(); appends to `done` those that have all their tokens, and they
   /// leave.
-  void advance(Count passes, std::vector<Slot>& done);
+  void advance(Count passes, std::vector<SequenceSlot>& done);
 
  private:
   struct Member {
@@ -52,7 +52,7 @@ class DecodingSet {
   enum class Border : std::uint8_t { window, chunk, blocks, end };  // of one pass, in this order
   struct Event {
     Count pass, order;
-    Slot slot;
+    SequenceSlot slot;
     std::uint32_t stamp;
     Border border;
     bool operator>(const Event& o) const { return std::tie(pass, border, order) > std::tie(o.pass, o.border, o.order); }
@@ -62,9 +62,9 @@ class DecodingSet {
   Count wrapped(Count n) const { return ((n % rules_.block_tokens) + rules_.block_tokens) % rules_.block_tokens; }
   Count weight(const Member& m) const { return rules_.whole_groups + (m.fills_limited ? rules_.limited_groups : 0); }
   Count& blocks_at(const Member& m) { return by_start_[static_cast<std::size_t>(wrapped(m.start))]; }
-  void expect(Slot slot, Count context, Border border);
-  void expect_borders(Slot slot, Count context);
-  void cross(Slot slot, Border border);
+  void expect(SequenceSlot slot, Count context, Border border);
+  void expect_borders(SequenceSlot slot, Count context);
+  void cross(SequenceSlot slot, Border border);
   bool pop(Event& event);
 
   const SchedulerRules& rules_;

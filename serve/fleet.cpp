@@ -13,7 +13,7 @@ namespace {
 /// Passes and arrivals in order of time.
 class FleetLoop {
  public:
-  FleetLoop(const Fleet& fleet, const PassTimes& times, const RequestTraffic& traffic, const Watch& watch)
+  FleetLoop(const Fleet& fleet, const PassTimes& times, const RequestTraffic& traffic, const ServerWatch& watch)
       : requests_(traffic.requests),
         watch_(watch),
         arrivals_(traffic),
@@ -23,7 +23,7 @@ class FleetLoop {
     run_.answers.resize(requests_.size());
   }
 
-  Run run() {
+  ServerRun run() {
     for (Ticks now = next(); now != never && goes_on(); now = next()) {
       for (Server& s : servers_)
         if (s.end() == now) finish(s);
@@ -66,18 +66,18 @@ class FleetLoop {
     return !run_.stopped;
   }
 
-  const std::vector<Request>& requests_;
-  const Watch& watch_;
+  const std::vector<ServerRequest>& requests_;
+  const ServerWatch& watch_;
   Arrivals arrivals_;
   Router router_;
   std::deque<Server> servers_;
-  Run run_;
+  ServerRun run_;
   Count answered_ = 0, times_asked_ = 0;
 };
 
 }  // namespace
 
-Run serve(const Fleet& fleet, const PassTimes& times, const RequestTraffic& traffic, const Watch& watch) {
+ServerRun serve(const Fleet& fleet, const PassTimes& times, const RequestTraffic& traffic, const ServerWatch& watch) {
   return FleetLoop(fleet, times, traffic, watch).run();
 }
 

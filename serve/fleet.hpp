@@ -25,7 +25,7 @@ struct Fleet {
 };
 
 /// Who looks on while a simulation runs.
-struct Watch {
+struct ServerWatch {
   std::function<void(const PassRecord&)> pass{};  ///< called at the end of each row of passes
   /// Called now and then with the numbers of requests that are answered and of all; false: stop.
   std::function<bool(Count, Count)> goes_on{};
@@ -34,7 +34,8 @@ struct Watch {
 /// Serves the traffic until all is answered. Time and memory grow with requests, not with tokens (but for drafts, whose
 /// acceptance is drawn pass by pass).
 /// Preconditions: those of Scheduler; replicas above 0.
-Run serve(const Fleet& fleet, const PassTimes& times, const RequestTraffic& traffic, const Watch& watch = {});
+ServerRun serve(const Fleet& fleet, const PassTimes& times, const RequestTraffic& traffic,
+                const ServerWatch& watch = {});
 
 /// The longest sequence that the rules have room for: the most tokens of prompt and answer together.
 Count longest_sequence(const SchedulerRules& rules, const Reach& reach);

@@ -15,9 +15,9 @@ PassWork grown(PassWork work, const CoreGrowth& growth, Count n) {
   return work;
 }
 
-RowTimes::RowTimes(Knots knots) : knots_(std::move(knots)) {}
+PassRowTimes::PassRowTimes(Knots knots) : knots_(std::move(knots)) {}
 
-Ticks RowTimes::at(Count rows) const {
+Ticks PassRowTimes::at(Count rows) const {
   if (rows == 0 || knots_.empty()) return 0;
   const auto above =
       std::upper_bound(knots_.begin(), knots_.end(), rows, [](Count n, const auto& knot) { return n < knot.first; });

@@ -60,12 +60,12 @@ using CoreGrowth = std::array<CoreWork, reach_kinds>;
 PassWork grown(PassWork work, const CoreGrowth& growth, Count n);
 
 /// A duration by the number of rows: linear between knots and beyond the last one, and before the first as at it.
-class RowTimes {
+class PassRowTimes {
  public:
   using Knots = std::vector<std::pair<Count, Ticks>>;
   /// `knots`: rows, ascending, and durations, none negative. None: no time.
-  RowTimes() = default;
-  explicit RowTimes(Knots knots);
+  PassRowTimes() = default;
+  explicit PassRowTimes(Knots knots);
   Ticks at(Count rows) const;
 
  private:
@@ -84,9 +84,9 @@ using CoreTimes = InPlace<CoreRate, 4>;
 
 /// Durations of the parts of a pass.
 struct PassTimes {
-  RowTimes rows;    ///< all but cores and head, of the rows of a pass; the engine's loop around a pass included
-  RowTimes head;    ///< the head, of sampled rows
-  RowTimes drafts;  ///< proposing the drafts of a number of sequences
+  PassRowTimes rows;    ///< all but cores and head, of the rows of a pass; the engine's loop around a pass included
+  PassRowTimes head;    ///< the head, of sampled rows
+  PassRowTimes drafts;  ///< proposing the drafts of a number of sequences
   std::array<CoreTimes, reach_kinds> prompts{}, decodes{};
   Ticks sequence = 0;     ///< of a sequence in a pass, whatever its length: the state of linear attention
   Ticks moved_block = 0;  ///< of a block of the cache on its way to or from the host

@@ -169,10 +169,10 @@ std::vector<Count> knot_rows(const PassSizes& sizes) {
 }
 
 template <typename Price>
-RowTimes priced_rows(const std::vector<Count>& knots, const Price& price) {
-  RowTimes::Knots all;
+PassRowTimes priced_rows(const std::vector<Count>& knots, const Price& price) {
+  PassRowTimes::Knots all;
   for (const Count n : knots) all.emplace_back(n, ticks(Seconds(price(n))));
-  return RowTimes(std::move(all));
+  return PassRowTimes(std::move(all));
 }
 
 }  // namespace

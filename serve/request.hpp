@@ -16,7 +16,7 @@ inline constexpr RequestId no_request = std::numeric_limits<RequestId>::max();
 using ChainId = std::uint32_t;
 inline constexpr ChainId no_chain = std::numeric_limits<ChainId>::max();
 
-struct Request {
+struct ServerRequest {
   Seconds at{};                    ///< arrival; of one that waits for an answer, the time from that to its arrival
   Count prompt = 1, generate = 1;  ///< tokens, at least one each; the first of an answer comes from the prompt's pass
   RequestId after = no_request;    ///< the earlier request whose answer it waits for

@@ -10,7 +10,7 @@ std::size_t Router::least_loaded() const {
 
 /// A replica that has more than twice the requests of the least loaded one, and 8, is left alone: what a hit saves does
 /// not make up for the queue.
-std::size_t Router::near_prefix(const Request& r) {
+std::size_t Router::near_prefix(const ServerRequest& r) {
   const auto known = [](std::vector<std::size_t>& all, ChainId n) -> std::size_t& {
     if (n >= all.size()) all.resize(n + 1);
     return all[n];
@@ -26,7 +26,7 @@ std::size_t Router::near_prefix(const Request& r) {
   return chosen;
 }
 
-std::size_t Router::route(const Request& r) {
+std::size_t Router::route(const ServerRequest& r) {
   std::size_t chosen = 0;
   switch (routing_) {
     case Routing::round_robin:

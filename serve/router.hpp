@@ -11,12 +11,12 @@ class Router {
  public:
   Router(Routing routing, std::size_t replicas) : routing_(routing), loads_(replicas) {}
   /// The replica of the request, which is counted there until done().
-  std::size_t route(const Request& r);
+  std::size_t route(const ServerRequest& r);
   void done(std::size_t replica) { --loads_[replica]; }
 
  private:
   std::size_t least_loaded() const;
-  std::size_t near_prefix(const Request& r);
+  std::size_t near_prefix(const ServerRequest& r);
 
   Routing routing_;
   std::vector<Count> loads_;  ///< requests that wait or are in progress

@@ -4,7 +4,7 @@
 
 namespace llmcalc {
 
-Scheduler::Scheduler(const SchedulerRules& rules, const Reach& reach, std::span<const Request> requests)
+Scheduler::Scheduler(const SchedulerRules& rules, const Reach& reach, std::span<const ServerRequest> requests)
     : rules_(rules),
       reach_(reach),
       requests_(requests),
@@ -12,24 +12,24 @@ Scheduler::Scheduler(const SchedulerRules& rules, const Reach& reach, std::span<
       decoding_(rules_, reach_),
       waiting_(rules.admission) {}
 
-WaitingQueue::Entry Scheduler::entry(Slot slot) const {
+WaitingQueue::Entry Scheduler::entry(SequenceSlot slot) const {
   const Sequence& s = sequences_[slot];
   return {request(s).priority, s.arrival, slot};
 }
 
-Slot Scheduler::new_slot() {
+SequenceSlot Scheduler::new_slot() {
   if (unused_.empty()) {
     sequences_.emplace_back();
-    return static_cast<Slot>(sequences_.size() - 1);
+    return static_cast<SequenceSlot>(sequences_.size() - 1);
   }
-  const Slot slot = unused_.back();
+  const SequenceSlot slot = unused_.back();
   unused_.pop_back();
   sequences_[slot] = {};
   return slot;
 }
 
 void Scheduler::arrive(RequestId id, const Progress& progress) {
-  const Slot slot = new_slot();
+  const SequenceSlot slot = new_slot();
   Sequence& s = sequences_[slot];
   s.id = id;
   s.computed = progress.computed;
@@ -39,7 +39,7 @@ void Scheduler::arrive(RequestId id, const Progress& progress) {
   waiting_.push(entry(slot));
 }
 
-void Scheduler::link(Slot slot) {
+void Scheduler::link(SequenceSlot slot) {
   Sequence& s = sequences_[slot];
   s.order = order_++;
   s.older = newest_;
@@ -49,7 +49,7 @@ void Scheduler::link(Slot slot) {
   ++running_;
 }
 
-void Scheduler::unlink(Slot slot) {
+void Scheduler::unlink(SequenceSlot slot) {
   const Sequence& s = sequences_[slot];
   (s.older == no_slot ? oldest_ : sequences_[s.older].newer) = s.newer;
   (s.newer == no_slot ? newest_ : sequences_[s.newer].older) = s.older;
@@ -64,7 +64,7 @@ const PassEnd& Scheduler::finish(Count passes, const PassEnds& ends) {
   done_.clear();
   if (decodes_) advance(passes, ends);
   end_chunks(ends.last);
-  for (const Slot slot : stalled_) {
+  for (const SequenceSlot slot : stalled_) {
     joined_.push_back({slot, sequences_[slot].token});
     decode(slot);
   }
@@ -80,7 +80,7 @@ void Scheduler::advance(Count passes, const PassEnds& ends) {
   end_.tokens += passes * n;
   decoded_ = ends.last;
   decoding_.advance(passes, done_);
-  for (const Slot slot : done_) {
+  for (const SequenceSlot slot : done_) {
     Sequence& s = sequences_[slot];
     s.generated = answer_tokens(s);
     s.computed = all_tokens(s) - 1;
@@ -109,12 +109,12 @@ void Scheduler::end_chunks(Ticks end) {
     give_token(c.slot, end);
   }
   if (!ended) return;
-  const auto decodes = [&](Slot slot) { return sequences_[slot].state != State::prompt; };
+  const auto decodes = [&](SequenceSlot slot) { return sequences_[slot].state != State::prompt; };
   prompts_.erase(std::remove_if(prompts_.begin(), prompts_.end(), decodes), prompts_.end());
 }
 
 /// The pass of a prompt's last chunk gives a token.
-void Scheduler::give_token(Slot slot, Ticks end) {
+void Scheduler::give_token(SequenceSlot slot, Ticks end) {
   Sequence& s = sequences_[slot];
   ++s.generated;
   ++end_.tokens;
@@ -130,26 +130,27 @@ void Scheduler::give_token(Slot slot, Ticks end) {
   done_.push_back(slot);
 }
 
-void Scheduler::decode(Slot slot) {
+void Scheduler::decode(SequenceSlot slot) {
   Sequence& s = sequences_[slot];
   s.state = State::decoding;
   decoding_.join(slot, s.order, all_tokens(s), answer_tokens(s) - s.generated);
 }
 
 void Scheduler::end_done() {
-  std::sort(done_.begin(), done_.end(), [&](Slot a, Slot b) { return sequences_[a].order < sequences_[b].order; });
-  for (const Slot slot : done_) {
+  std::sort(done_.begin(), done_.end(),
+            [&](SequenceSlot a, SequenceSlot b) { return sequences_[a].order < sequences_[b].order; });
+  for (const SequenceSlot slot : done_) {
     end_.last.push_back(sequences_[slot].id);
     end(slot);
   }
   if (padding_.empty() || running_ > static_cast<Count>(padding_.size())) return;
-  for (const Slot slot : padding_) leave(slot);
+  for (const SequenceSlot slot : padding_) leave(slot);
   padding_.clear();
   padding_work_ = {};
 }
 
 /// In a fixed batch, a sequence that is done is padded until the last one is.
-void Scheduler::end(Slot slot) {
+void Scheduler::end(SequenceSlot slot) {
   Sequence& s = sequences_[slot];
   keep(s, s.computed);
   if (rules_.batching != Batching::fixed) return leave(slot);
@@ -161,7 +162,7 @@ void Scheduler::end(Slot slot) {
   padding_work_[1] += CoreWork{1, seen, seen};
 }
 
-void Scheduler::leave(Slot slot) {
+void Scheduler::leave(SequenceSlot slot) {
   Sequence& s = sequences_[slot];
   release(s);
   drop_chains(s);

@@ -44,7 +44,7 @@ class Scheduler {
  public:
   /// The requests must outlive it. Preconditions: every request that arrives fits into the blocks alone; lengths and
   /// limits are positive; sequences x (1 + drafts) <= pass_tokens.
-  Scheduler(const SchedulerRules& rules, const Reach& reach, std::span<const Request> requests);
+  Scheduler(const SchedulerRules& rules, const Reach& reach, std::span<const ServerRequest> requests);
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
@@ -87,13 +87,13 @@ class Scheduler {
     Count held = 0;                   ///< blocks that are in no chain, while it does not decode
     Count of_prefix = 0, of_own = 0;  ///< blocks of its chains that it uses
     BlockCache::Chain prefix = BlockCache::none, own = BlockCache::none;
-    Count order = 0;                        ///< of admission
-    Count arrival = 0;                      ///< rank of its arrival
-    Ticks token = 0;                        ///< when it had its last token, while it does not decode
-    Slot older = no_slot, newer = no_slot;  ///< in progress
+    Count order = 0;                                ///< of admission
+    Count arrival = 0;                              ///< rank of its arrival
+    Ticks token = 0;                                ///< when it had its last token, while it does not decode
+    SequenceSlot older = no_slot, newer = no_slot;  ///< in progress
   };
   struct Chunk {
-    Slot slot;
+    SequenceSlot slot;
     Count tokens;
   };
   /// Sequences in progress that a pass serves.
@@ -107,12 +107,12 @@ class Scheduler {
     Count blocks() const { return of_prefix + of_own; }
   };
 
-  const Request& request(const Sequence& s) const { return requests_[s.id]; }
+  const ServerRequest& request(const Sequence& s) const { return requests_[s.id]; }
   Count all_tokens(const Sequence& s) const { return request(s).prompt + s.generated; }
   Count answer_tokens(const Sequence& s) const { return rules_.prompts_only ? 1 : request(s).generate; }
   Count blocks(Count tokens) const { return blocks_of(rules_, reach_, tokens); }
-  WaitingQueue::Entry entry(Slot slot) const;
-  Slot new_slot();
+  WaitingQueue::Entry entry(SequenceSlot slot) const;
+  SequenceSlot new_slot();
 
   // scheduling.cpp: what a pass holds
   void schedule_together();
@@ -120,31 +120,31 @@ class Scheduler {
   void serve(const Served& who);
   bool serve_all(const Served& who);
   void serve_in_order(const Served& who);
-  bool serve_next(Slot slot);
+  bool serve_next(SequenceSlot slot);
   Count chunk(const Sequence& s, Count computed, Count budget) const;
-  Count next_blocks(Slot slot, Count tokens) const;
-  Slot victim() const;
-  bool goes_before(Slot a, Slot b) const;
-  void preempt(Slot slot);
-  void unserve(Slot slot);
-  void stop_decoding(Slot slot);
+  Count next_blocks(SequenceSlot slot, Count tokens) const;
+  SequenceSlot victim() const;
+  bool goes_before(SequenceSlot a, SequenceSlot b) const;
+  void preempt(SequenceSlot slot);
+  void unserve(SequenceSlot slot);
+  void stop_decoding(SequenceSlot slot);
   void stall_unserved();
   void admit();
-  bool admit(Slot slot);
-  void put_into_progress(Slot slot, const Hit& hit, Count new_blocks);
+  bool admit(SequenceSlot slot);
+  void put_into_progress(SequenceSlot slot, const Hit& hit, Count new_blocks);
   PassWork pass_work() const;
 
   // scheduler.cpp: what it brings
   void advance(Count passes, const PassEnds& ends);
   void note_gaps(Count decoding, Ticks end);
   void end_chunks(Ticks end);
-  void give_token(Slot slot, Ticks end);
-  void decode(Slot slot);
+  void give_token(SequenceSlot slot, Ticks end);
+  void decode(SequenceSlot slot);
   void end_done();
-  void end(Slot slot);
-  void leave(Slot slot);
-  void link(Slot slot);
-  void unlink(Slot slot);
+  void end(SequenceSlot slot);
+  void leave(SequenceSlot slot);
+  void link(SequenceSlot slot);
+  void unlink(SequenceSlot slot);
 
   // chains.cpp: what is kept of the cache
   void find_chains(Sequence& s);
@@ -155,21 +155,21 @@ class Scheduler {
 
   const SchedulerRules rules_;
   const Reach reach_;
-  std::span<const Request> requests_;
+  std::span<const ServerRequest> requests_;
   BlockCache cache_;
   DecodingSet decoding_;
   WaitingQueue waiting_;
   std::vector<Sequence> sequences_;
-  std::vector<Slot> unused_, prompts_, stalled_, done_, padding_;
+  std::vector<SequenceSlot> unused_, prompts_, stalled_, done_, padding_;
   std::vector<Chunk> chunks_;
   std::vector<Admitted> admitted_;
   std::vector<RequestId> preempted_;
   struct Joined {
-    Slot slot;
+    SequenceSlot slot;
     Ticks token;
   };
   std::vector<Joined> joined_;  ///< sequences whose last token came not with those of the last decode pass
-  Slot oldest_ = no_slot, newest_ = no_slot;
+  SequenceSlot oldest_ = no_slot, newest_ = no_slot;
   Count running_ = 0, budget_ = 0, order_ = 0, arrivals_ = 0, moved_blocks_ = 0;
   bool decodes_ = false;  ///< the decided pass has decoding sequences
   bool filling_ = true;   ///< a fixed batch that has not begun to decode

@@ -42,7 +42,7 @@ bool Scheduler::serve_all(const Served& who) {
   Count need = who.decoding ? decoding_.new_blocks() : 0;
   Count budget = budget_ - (who.decoding ? decoding_.size() : 0);
   if (who.prompts) {
-    for (const Slot slot : prompts_) {
+    for (const SequenceSlot slot : prompts_) {
       const Sequence& s = sequences_[slot];
       const Count n = chunk(s, s.computed, budget);
       if (n == 0) continue;
@@ -63,8 +63,8 @@ bool Scheduler::serve_all(const Served& who) {
 
 /// Serves sequences one after another, preempting others where there are no blocks.
 void Scheduler::serve_in_order(const Served& who) {
-  for (Slot i = oldest_; i != no_slot; i = sequences_[i].newer) sequences_[i].served = false;
-  for (Slot i = oldest_; i != no_slot; i = sequences_[i].newer) {
+  for (SequenceSlot i = oldest_; i != no_slot; i = sequences_[i].newer) sequences_[i].served = false;
+  for (SequenceSlot i = oldest_; i != no_slot; i = sequences_[i].newer) {
     const State state = sequences_[i].state;
     const bool served = (state == State::prompt && who.prompts) || (state == State::decoding && who.decoding);
     if (served && !serve_next(i)) break;
@@ -73,14 +73,14 @@ void Scheduler::serve_in_order(const Served& who) {
 }
 
 /// False: no further sequence is served.
-bool Scheduler::serve_next(Slot slot) {
+bool Scheduler::serve_next(SequenceSlot slot) {
   Sequence& s = sequences_[slot];
   const bool decodes = s.state == State::decoding;
   const Count n = decodes ? std::min<Count>(1, budget_) : chunk(s, s.computed, budget_);
   if (n == 0) return budget_ > 0;
   const Count need = next_blocks(slot, n);
   while (need > cache_.available()) {
-    const Slot v = victim();
+    const SequenceSlot v = victim();
     preempt(v);
     if (v == slot) return false;
   }
@@ -99,21 +99,21 @@ Count Scheduler::chunk(const Sequence& s, Count computed, Count budget) const {
   return std::min(rules_.chunk_tokens > 0 ? std::min(left, rules_.chunk_tokens) : left, budget);
 }
 
-Count Scheduler::next_blocks(Slot slot, Count tokens) const {
+Count Scheduler::next_blocks(SequenceSlot slot, Count tokens) const {
   const Sequence& s = sequences_[slot];
   if (s.state == State::decoding) return blocks(decoding_.context(slot)) - blocks(decoding_.context(slot) - 1);
   return std::max<Count>(0, blocks(s.computed + tokens) - s.held - s.of_prefix - s.of_own);
 }
 
 /// Whether `a` is preempted rather than `b`.
-bool Scheduler::goes_before(Slot a, Slot b) const {
+bool Scheduler::goes_before(SequenceSlot a, SequenceSlot b) const {
   const WaitingQueue::Entry x = entry(a), y = entry(b);
   return x > y;
 }
 
-Slot Scheduler::victim() const {
-  Slot v = no_slot;
-  for (Slot i = newest_; i != no_slot; i = sequences_[i].older) {
+SequenceSlot Scheduler::victim() const {
+  SequenceSlot v = no_slot;
+  for (SequenceSlot i = newest_; i != no_slot; i = sequences_[i].older) {
     if (sequences_[i].state == State::padding) continue;
     if (rules_.admission == Admission::first_come) return i;
     if (v == no_slot || goes_before(i, v)) v = i;
@@ -121,7 +121,7 @@ Slot Scheduler::victim() const {
   return v;
 }
 
-void Scheduler::preempt(Slot slot) {
+void Scheduler::preempt(SequenceSlot slot) {
   Sequence& s = sequences_[slot];
   unserve(slot);
   if (s.state == State::decoding)
@@ -143,7 +143,7 @@ void Scheduler::preempt(Slot slot) {
 }
 
 /// Takes back what the pass has for a sequence, but for its blocks.
-void Scheduler::unserve(Slot slot) {
+void Scheduler::unserve(SequenceSlot slot) {
   Sequence& s = sequences_[slot];
   if (!s.served) return;
   if (s.state == State::decoding) {
@@ -156,7 +156,7 @@ void Scheduler::unserve(Slot slot) {
 }
 
 /// The sequence leaves those that decode; it has blocks for its next token if it was served.
-void Scheduler::stop_decoding(Slot slot) {
+void Scheduler::stop_decoding(SequenceSlot slot) {
   Sequence& s = sequences_[slot];
   const Count context = decoding_.context(slot);
   s.computed = context - 1;
@@ -169,7 +169,7 @@ void Scheduler::stop_decoding(Slot slot) {
 }
 
 void Scheduler::stall_unserved() {
-  for (Slot i = oldest_; i != no_slot; i = sequences_[i].newer) {
+  for (SequenceSlot i = oldest_; i != no_slot; i = sequences_[i].newer) {
     Sequence& s = sequences_[i];
     if (s.state != State::decoding || s.served) continue;
     stop_decoding(i);
@@ -183,7 +183,7 @@ void Scheduler::admit() {
     if (!admit(waiting_.front())) return;
 }
 
-bool Scheduler::admit(Slot slot) {
+bool Scheduler::admit(SequenceSlot slot) {
   Sequence& s = sequences_[slot];
   find_chains(s);
   const Hit h = hit(s);
@@ -203,7 +203,7 @@ bool Scheduler::admit(Slot slot) {
   return true;
 }
 
-void Scheduler::put_into_progress(Slot slot, const Hit& h, Count new_blocks) {
+void Scheduler::put_into_progress(SequenceSlot slot, const Hit& h, Count new_blocks) {
   Sequence& s = sequences_[slot];
   if (s.own != BlockCache::none) {
     cache_.use(s.own, h.of_own);

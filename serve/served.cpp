@@ -62,7 +62,7 @@ Seconds TokenGaps::percentile(double percent) const {
 }
 
 /// Adds the share of a stretch that lies in sample i.
-void Timeline::add(const Stretch& s, std::size_t i, double share) {
+void ServerTimeline::add(const Stretch& s, std::size_t i, double share) {
   Sample& sum = sums_[i];
   const double time = share * seconds(s.end - s.start).value;
   sum.in_progress += time * static_cast<double>(s.in_progress);
@@ -73,7 +73,7 @@ void Timeline::add(const Stretch& s, std::size_t i, double share) {
   sum.tokens += share * static_cast<double>(s.tokens);
 }
 
-void Timeline::add(const Stretch& s) {
+void ServerTimeline::add(const Stretch& s) {
   if (s.end <= s.start) return;
   while (s.end > static_cast<Ticks>(most) * width_) widen();
   const auto first = static_cast<std::size_t>(s.start / width_), last = static_cast<std::size_t>((s.end - 1) / width_);
@@ -85,7 +85,7 @@ void Timeline::add(const Stretch& s) {
   }
 }
 
-void Timeline::widen() {
+void ServerTimeline::widen() {
   for (std::size_t i = 0; i < sums_.size(); ++i) {
     if (i % 2 == 0) {
       sums_[i / 2] = sums_[i];
@@ -103,7 +103,7 @@ void Timeline::widen() {
   width_ *= 2;
 }
 
-std::vector<Sample> Timeline::samples() const {
+std::vector<Sample> ServerTimeline::samples() const {
   std::vector<Sample> all = sums_;
   const Seconds width = seconds(width_);
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -145,7 +145,7 @@ struct RequestTimes {
 
 }  // namespace
 
-Served served(const Run& run, std::span<const Request> requests, Count replicas, const Slo& slo) {
+Served served(const ServerRun& run, std::span<const ServerRequest> requests, Count replicas, const Slo& slo) {
   Served s;
   RequestTimes times;
   Ticks begin = never;

@@ -49,7 +49,7 @@ struct Sample {
 };
 
 /// A run in at most 512 samples of equal length, which double when time goes on.
-class Timeline {
+class ServerTimeline {
  public:
   struct Stretch {
     Ticks start = 0, end = 0;
@@ -68,10 +68,10 @@ class Timeline {
 };
 
 /// What a run gave.
-struct Run {
+struct ServerRun {
   std::vector<Answer> answers;  ///< in the order of the requests
   TokenGaps gaps;
-  Timeline timeline;
+  ServerTimeline timeline;
   Ticks end = 0;   ///< the last token
   Ticks busy = 0;  ///< time in passes, all replicas together
   Count passes = 0;
@@ -111,6 +111,6 @@ struct Served {
   double cached = 0;       ///< share of prompt tokens that were in the cache
   double utilization = 0;  ///< share of the duration that a replica runs passes, mean over replicas
 };
-Served served(const Run& run, std::span<const Request> requests, Count replicas, const Slo& slo = {});
+Served served(const ServerRun& run, std::span<const ServerRequest> requests, Count replicas, const Slo& slo = {});
 
 }  // namespace llmcalc

@@ -4,7 +4,7 @@
 
 namespace llmcalc {
 
-Server::Server(const EngineRules& rules, const PassTimes& times, std::span<const Request> requests,
+Server::Server(const EngineRules& rules, const PassTimes& times, std::span<const ServerRequest> requests,
                std::uint32_t replica)
     : times_(times), replica_(replica) {
   for (Count i = 0; i < rules.ranks; ++i) ranks_.emplace_back(rules.scheduler, times.reach, requests);
@@ -90,7 +90,7 @@ PassRecord Server::record(std::size_t rank) const {
       s.blocks_used()};
 }
 
-void Server::finish(Run& run, const std::function<void(RequestId)>& done) {
+void Server::finish(ServerRun& run, const std::function<void(RequestId)>& done) {
   note_stretch(run);
   const PassEnds ends{start_ + duration(1), end_};
   passing_ = false;
@@ -102,9 +102,9 @@ void Server::finish(Run& run, const std::function<void(RequestId)>& done) {
   }
 }
 
-void Server::note_stretch(Run& run) {
+void Server::note_stretch(ServerRun& run) {
   const Ticks length = end_ - start_;
-  Timeline::Stretch all{.start = start_, .end = end_, .busy = 1};
+  ServerTimeline::Stretch all{.start = start_, .end = end_, .busy = 1};
   for (const Scheduler& s : ranks_) {
     all.in_progress += s.in_progress();
     all.waiting += s.waiting();
@@ -125,13 +125,13 @@ void Server::note_stretch(Run& run) {
   run.prompt_tokens += all.prompt_tokens;
 }
 
-void Server::note_decisions(Run& run, const Scheduler& rank) const {
+void Server::note_decisions(ServerRun& run, const Scheduler& rank) const {
   for (const Scheduler::Admitted& a : rank.admitted())
     if (!a.again) run.answers[a.id].cached = a.cached;
   for (const RequestId id : rank.preempted()) ++run.answers[id].preemptions;
 }
 
-void Server::note_end(Run& run, const Scheduler& rank, const PassEnd& end, const PassEnds& ends) const {
+void Server::note_end(ServerRun& run, const Scheduler& rank, const PassEnd& end, const PassEnds& ends) const {
   for (const RequestId id : end.first) run.answers[id].first = ends.last + times_.request;
   for (const RequestId id : end.last) {
     run.answers[id].last = ends.last + times_.request;

@@ -19,7 +19,8 @@ struct EngineRules {
 
 class Server {
  public:
-  Server(const EngineRules& rules, const PassTimes& times, std::span<const Request> requests, std::uint32_t replica);
+  Server(const EngineRules& rules, const PassTimes& times, std::span<const ServerRequest> requests,
+         std::uint32_t replica);
 
   /// A request comes at `now`, which is not before the start of the pass in progress.
   void arrive(RequestId id, Ticks now, const Progress& progress = {});
@@ -31,7 +32,7 @@ class Server {
   /// Begins the next pass at `now`, if there is work.
   void start(Ticks now);
   /// Ends the passes in progress, notes what they gave in `run`, and visits the requests that have their last token.
-  void finish(Run& run, const std::function<void(RequestId)>& done);
+  void finish(ServerRun& run, const std::function<void(RequestId)>& done);
 
   Count in_system() const;
   Count waiting() const;
@@ -43,9 +44,9 @@ class Server {
   Count passes_alike() const;
   bool leads_throughout(Count passes) const;
   Scheduler& least_loaded();
-  void note_stretch(Run& run);
-  void note_decisions(Run& run, const Scheduler& rank) const;
-  void note_end(Run& run, const Scheduler& rank, const PassEnd& end, const PassEnds& ends) const;
+  void note_stretch(ServerRun& run);
+  void note_decisions(ServerRun& run, const Scheduler& rank) const;
+  void note_end(ServerRun& run, const Scheduler& rank, const PassEnd& end, const PassEnds& ends) const;
 
   const PassTimes& times_;
   std::deque<Scheduler> ranks_;

@@ -23,8 +23,8 @@ Count drawn_length(const Distribution& d, Random& random) {
 }
 
 /// A prompt behind the shared prefix, and an answer.
-Request drawn_request(const Distribution& prompt, const Distribution& generate, Count prefix, Random& random) {
-  Request r;
+ServerRequest drawn_request(const Distribution& prompt, const Distribution& generate, Count prefix, Random& random) {
+  ServerRequest r;
   r.prompt = prefix + drawn_length(prompt, random);
   r.generate = drawn_length(generate, random);
   if (prefix > 0) {
@@ -73,7 +73,7 @@ RequestTraffic open_traffic(const OpenTraffic& t) {
     now += draw(t.interval, random);
     Count before = 0;
     for (Count turn = 0; turn < t.turns; ++turn) {
-      Request r = drawn_request(t.prompt, t.generate, t.prefix_tokens, random);
+      ServerRequest r = drawn_request(t.prompt, t.generate, t.prefix_tokens, random);
       if (turn > 0) r.prompt = before + r.prompt - t.prefix_tokens;
       before = r.prompt + r.generate;
       r.at = Seconds(turn == 0 ? now : draw(t.think, random));
@@ -89,7 +89,7 @@ RequestTraffic closed_traffic(const ClosedTraffic& t) {
   Random random(t.seed);
   RequestTraffic all{.requests = {}, .users = t.users};
   for (Count i = 0; i < t.count; ++i) {
-    Request r = drawn_request(t.prompt, t.generate, t.prefix_tokens, random);
+    ServerRequest r = drawn_request(t.prompt, t.generate, t.prefix_tokens, random);
     r.at = Seconds(i < t.users ? 0 : draw(t.think, random));
     all.requests.push_back(r);
   }

@@ -15,7 +15,7 @@ namespace llmcalc {
 /// arrival. With N users, the first N that wait for no answer come at their times, and each of the others, in order,
 /// after the next answer that no request waits for; its time counts from that answer.
 struct RequestTraffic {
-  std::vector<Request> requests;
+  std::vector<ServerRequest> requests;
   Count users = 0;
 };
 

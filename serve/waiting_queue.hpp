@@ -17,12 +17,12 @@ class WaitingQueue {
   struct Entry {
     int priority = 0;
     Count arrival = 0;  ///< rank of its arrival
-    Slot slot = no_slot;
+    SequenceSlot slot = no_slot;
     bool operator>(const Entry& o) const { return std::tie(priority, arrival) > std::tie(o.priority, o.arrival); }
   };
   bool empty() const { return entries_.empty(); }
   Count size() const { return static_cast<Count>(entries_.size()); }
-  Slot front() const { return entries_.front().slot; }
+  SequenceSlot front() const { return entries_.front().slot; }
   void push(const Entry& e) {
     entries_.push_back(e);
     if (by_priority_) std::push_heap(entries_.begin(), entries_.end(), std::greater<>());

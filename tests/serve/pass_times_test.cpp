@@ -78,7 +78,7 @@ TEST_CASE("Passes in a row take the sum of their times, wherever a line overtake
 }
 
 TEST_CASE("Between knots a duration is linear, and beyond the last too", "[pass-times]") {
-  const RowTimes t({{1, 100}, {3, 200}, {7, 1000}});
+  const PassRowTimes t({{1, 100}, {3, 200}, {7, 1000}});
   CHECK(t.at(0) == 0);
   CHECK(t.at(1) == 100);
   CHECK(t.at(2) == 150);
