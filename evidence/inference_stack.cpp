@@ -35,9 +35,9 @@ std::string_view profile_of(const EngineName& engine) {
 
 }  // namespace
 
-InferenceStack inference_stack(const InferenceCase& c) {
-  InferenceStack s = *load_software(profile_of(c.engine)).inference;
-  if (c.engine.eager) s.launching = Launching::eager;
+InferenceStack inference_stack(const EngineName& engine) {
+  InferenceStack s = *load_software(profile_of(engine)).inference;
+  if (engine.eager) s.launching = Launching::eager;
   return s;
 }
 

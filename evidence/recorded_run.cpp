@@ -66,6 +66,7 @@ void read_engine(const RowObject& o, RecordedRun& run) {
   run.max_num_batched_tokens = o.positive("max_num_batched_tokens");
   run.max_model_len = o.positive("max_model_len");
   run.dtype = o.text("dtype");
+  run.quantization = o.text("quantization");
   run.cache_dtype = o.text("kv_cache_dtype");
   o.known({"seed"});
   o.finish();

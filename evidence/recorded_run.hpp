@@ -2,7 +2,8 @@
 /// A run of a server, recorded request by request: what evidence/serving/ holds.
 ///
 /// { "name", "source", "engine": {"name", "version", "tensor_parallel_size", "data_parallel_size",
-///   "enable_expert_parallel", "max_num_seqs", "max_num_batched_tokens", "max_model_len", "dtype", "kv_cache_dtype"},
+///   "enable_expert_parallel", "max_num_seqs", "max_num_batched_tokens", "max_model_len", "dtype", "quantization"?,
+///   "kv_cache_dtype"},
 ///   "model", "hardware", "instances": [{"hardware", "npu_mem": {"mem_size", "mem_bw", "mem_util"}, "tp_size", ...}],
 ///   "requests": [{"id", "queued_s", "first_token_s", "last_token_s", "prompt", "generated", ...}],
 ///   "per_second"?: {"columns": ["t", "prompt_throughput", "gen_throughput", "running", "waiting", ...], "rows"} }
@@ -39,7 +40,7 @@ struct RecordedRun {
   std::string where;  ///< the file's path, or what else it was read from
   std::string name;
   RowSource source;
-  std::string engine, version, model, hardware, dtype, cache_dtype;
+  std::string engine, version, model, hardware, dtype, quantization, cache_dtype;
   std::optional<double> memory_gb, bandwidth_gb_s, utilization;  ///< of one device
   Count tensor_ranks = 1, data_ranks = 1;                        ///< `data_ranks` engines of `tensor_ranks` devices
   bool expert_parallel = false;                                  ///< experts are divided over all these devices
