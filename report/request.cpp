@@ -350,7 +350,7 @@ void settle(Request& r) {
   if (!r.gave("--global-batch")) p.global_batch = mul(p.micro_batch, replicas(r.layout));
   if (!r.gave("--prompt") && a.position == Position::learned && a.position_rows < p.prompt + p.generate)
     p.prompt = std::max<Count>(1, a.position_rows - p.generate);
-  if (!r.gave("--memory-utilization") && r.has(part::serving)) p.memory_utilization = 0.9;
+  if (!r.gave("--memory-utilization") && has_traffic(r.serving)) p.memory_utilization = 0.9;
   choose_software(r);
   if (!r.has(part::inference)) r = for_training(std::move(r));
   if (!r.has(part::training)) r = for_inference(std::move(r));

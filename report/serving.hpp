@@ -7,10 +7,8 @@
 
 #include "report/request.hpp"
 #include "report/request_log.hpp"
-#include "serve/disaggregated.hpp"
 #include "serve/engine_memory.hpp"
 #include "serve/fleet.hpp"
-#include "serve/steady_state.hpp"
 
 namespace llmcalc {
 
@@ -55,8 +53,9 @@ using GoesOn = std::function<bool(Count, Count)>;
 ServingRun serving_run(const Request& r, const ServingEngine& e, const ServingTraffic& traffic, bool keep_passes,
                        const GoesOn& goes_on);
 
-/// The long run of the same traffic, by queueing theory.
-SteadyState steady_state_of(const Request& r, const ServingEngine& e, const ServingTraffic& traffic);
+/// Requests per second that the server answers while others wait without end: of the traffic's lengths, the middle half
+/// of a run in which all come at once. What a session has in common counts as not cached.
+double serving_capacity(const Request& r, const ServingEngine& e, const ServingTraffic& traffic);
 
 /// The summary of a run's answered requests, against --slo-ttft and --slo-tpot.
 Served served_of(const Request& r, const ServingTraffic& traffic, const ServingRun& run);

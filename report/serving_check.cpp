@@ -77,6 +77,9 @@ void check_engines(const Request& r) {
     throw InputError("--pools says how many engines there are of each kind; leave out --replicas");
   if (v.pools && v.batching != Batching::continuous)
     throw InputError(fmt::format("--pools needs --batching continuous, not {}", name(v.batching)));
+  if (v.preemption == Preemption::swap && r.hardware->cluster.device.host.link.value <= 0)
+    throw InputError(fmt::format("--preemption swap needs the way to the host, which {} does not state; use recompute",
+                                 r.hardware->name));
   if (v.pass_tokens && *v.pass_tokens <= v.draft_tokens)
     throw InputError(fmt::format("--max-batched-tokens {} has no room for a token and {} drafts; raise it",
                                  *v.pass_tokens, v.draft_tokens));

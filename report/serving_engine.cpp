@@ -69,6 +69,13 @@ PassTimes times_of(const Request& r, const EngineLimits& limits, const std::opti
   return t;
 }
 
+/// Of a block of the cache on its way to the host or back; no time where nothing goes there.
+Ticks moved_block_time(const Request& r, const ServingEngine& e) {
+  const BytesPerSecond link = r.hardware->cluster.device.host.link;
+  if (r.serving.preemption != Preemption::swap || link.value <= 0) return 0;
+  return ticks(Seconds(static_cast<double>(mul(e.limits.block_tokens, e.memory.token_cache.value)) / link.value));
+}
+
 SchedulerRules scheduler_of(const Request& r, const EngineLimits& limits, const EngineMemory& memory) {
   const ServingInputs& v = r.serving;
   const bool prompts_first = r.engine && r.engine->inference->prompts_first && !r.gave("--batching");
@@ -95,7 +102,9 @@ ServingEngine serving_engine(const Request& r) {
   e.memory = engine_memory(r.model.arch, r.plan, r.layout, granted, e.limits, terms_of(r, draft));
   e.rules = {.scheduler = scheduler_of(r, e.limits, e.memory), .ranks = replicas(r.layout)};
   e.longest = longest_sequence(e.rules.scheduler, r.model.arch.local.reach);
-  if (holds_a_request(r, e)) e.times = times_of(r, e.limits, draft);
+  if (!holds_a_request(r, e)) return e;
+  e.times = times_of(r, e.limits, draft);
+  e.times.moved_block = moved_block_time(r, e);
   return e;
 }
 

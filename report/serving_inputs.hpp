@@ -55,4 +55,7 @@ struct ServingInputs {
   std::optional<ApiPrice> api_price;
 };
 
+/// Whether somebody asks.
+inline bool has_traffic(const ServingInputs& v) { return v.rate || v.users || !v.log.empty(); }
+
 }  // namespace llmcalc

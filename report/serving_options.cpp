@@ -14,6 +14,11 @@ namespace serving_fields {
 using namespace option_fields;
 using V = ServingInputs;
 
+/// Shown where there is traffic.
+template <auto member, auto read>
+constexpr Field of_server{value<member, read>.read, [](const Request& r) {
+                            return has_traffic(r.serving) ? shown(in(r, member)) : json::Value();
+                          }};
 /// Shown where it is not the default.
 template <auto member, auto read>
 constexpr Field unusual{value<member, read>.read, [](const Request& r) {
@@ -33,7 +38,7 @@ constexpr Field lengths{
     },
     [](const Request& r) {
       const V& v = r.serving;
-      return v.log.empty() ? json::Value(lengths_text({v.length_variation, v.lengths})) : json::Value();
+      return v.rate || v.users ? json::Value(lengths_text({v.length_variation, v.lengths})) : json::Value();
     }};
 constexpr Field acceptance{value<&V::acceptance, read_acceptance>.read, [](const Request& r) {
                              return r.serving.acceptance.empty() ? json::Value()
@@ -55,9 +60,9 @@ using namespace serving_fields;
 constexpr bool common = true;
 
 constexpr std::array traffic_rows{
-    Option{"--rate", "R", "requests per second", common, serving, "", "", value<&V::rate, parse_positive_real>},
+    Option{"--rate", "R", "requests per second", common, serving, "", "", of_server<&V::rate, parse_positive_real>},
     Option{"--users", "N", "instead of --rate: users, each of whom waits for an answer and asks again", common, serving,
-           "", "", value<&V::users, parse_positive>},
+           "", "", of_server<&V::users, parse_positive>},
     Option{"--requests", "FILE",
            "instead of both: a log, JSONL or CSV: arrival (s), prompt, generated (tokens); also session, prefix",
            common, simulated, "", "", unusual<&V::log, read_words>},
@@ -66,46 +71,46 @@ constexpr std::array traffic_rows{
     Option{"--arrivals", "poisson|constant|gamma:CV",
            "times between requests; CV is their standard deviation over their mean [poisson]", !common, serving,
            "--rate", "", arrivals},
-    Option{"--lengths", "constant|lognormal:CV|FILE",
-           "of prompts and answers about --prompt and --generate, or a CSV of their weights: up_to, prompts, answers "
-           "[constant]",
+    Option{"--lengths", "LENGTHS",
+           "of prompts and answers: constant, lognormal:CV (standard deviation over mean), or a CSV of weights: up_to, "
+           "prompts, answers [constant]",
            !common, serving, "", "", lengths},
     Option{"--turns", "N", "requests of a session, each with all that was said before in its prompt [1]", !common,
            serving, "", "", unusual<&V::turns, parse_positive>},
     Option{"--shared-prefix", "N", "tokens with which all prompts begin, before those of --prompt [0]", !common,
            serving, "", "", unusual<&V::shared_prefix, parse_count>},
     Option{"--num-requests", "N", "requests to simulate [enough for the percentiles]", !common, serving, "", "",
-           value<&V::requests, parse_positive>},
+           of_server<&V::requests, parse_positive>},
     Option{"--duration", "TIME", "instead: for how long requests arrive", !common, simulated, "--rate", "",
-           value<&V::duration, read_time>},
+           of_server<&V::duration, read_time>},
     Option{"--seed", "N", "another seed draws other requests [0]", !common, simulated, "", "",
-           value<&V::seed, parse_count>},
+           of_server<&V::seed, parse_count>},
 };
 
 constexpr std::array server_rows{
-    Option{"--replicas", "N", "engines of --tp x --pp x --dp GPUs side by side [1]", common, simulated, "", "",
-           value<&V::replicas, parse_positive>},
+    Option{"--replicas", "N", "engines of --tp x --dp GPUs side by side [1]", common, simulated, "", "",
+           of_server<&V::replicas, parse_positive>},
     Option{"--router", choice_names<Routing>, "who gives a request to a replica [round-robin]", !common, simulated,
-           "--replicas", "", value<&V::routing, read_choice<Routing>>},
+           "--replicas", "", of_server<&V::routing, read_choice<Routing>>},
     Option{"--pools", "xPyD", "engines for prompts and for answers apart, as 2P6D [one for both]", !common, simulated,
            "", "", pools},
     Option{"--max-batched-tokens", "N", "tokens of a pass, at most [8192; vLLM's 2048 on small devices]", !common,
-           serving, "", "", value<&V::pass_tokens, parse_positive>},
+           serving, "", "", of_server<&V::pass_tokens, parse_positive>},
     Option{"--max-seqs", "N", "sequences at once, at most [1024; vLLM's 256 on small devices]", !common, serving, "",
-           "", value<&V::sequences, parse_positive>},
+           "", of_server<&V::sequences, parse_positive>},
     Option{"--max-chunk", "N", "tokens of one prompt in a pass, at most [as many as fit]", !common, serving, "", "",
            unusual<&V::chunk_tokens, parse_positive>},
     Option{"--batching", choice_names<Batching>,
            "prompts in chunks beside decoding (vLLM V1), prompts alone first (V0), or fixed batches [continuous]",
-           !common, serving, "", "", value<&V::batching, read_choice<Batching>>},
+           !common, serving, "", "", of_server<&V::batching, read_choice<Batching>>},
     Option{"--policy", choice_names<Admission>, "who is served first [fcfs]", !common, serving, "", "",
-           value<&V::admission, read_choice<Admission>>},
+           of_server<&V::admission, read_choice<Admission>>},
     Option{"--preemption", choice_names<Preemption>, "of a sequence for which no block is left [recompute]", !common,
-           serving, "", "", value<&V::preemption, read_choice<Preemption>>},
+           serving, "", "", of_server<&V::preemption, read_choice<Preemption>>},
     Option{"--block-size", "N", "tokens in a block of the KV cache [16]", !common, serving, "", "",
-           value<&V::block_tokens, parse_positive>},
+           of_server<&V::block_tokens, parse_positive>},
     Option{"--prefix-cache", "on|off", "keeps what prompts have in common [on]", !common, serving, "", "",
-           value<&V::prefix_cache, read_switch>},
+           of_server<&V::prefix_cache, read_switch>},
     Option{"--draft-tokens", "N", "tokens that are drafted ahead and verified in one pass [0]", !common, serving, "",
            "", unusual<&V::draft_tokens, read_drafts>},
     Option{"--acceptance", "X,X,...",
@@ -114,11 +119,11 @@ constexpr std::array server_rows{
     Option{"--draft-model", "MODEL", "the model that drafts [none: the model's own layers, at no cost]", !common,
            serving, "--draft-tokens", "", unusual<&V::draft_model, read_words>},
     Option{"--slo-ttft", "TIME", "the longest time to the first token, for goodput [none]", common, serving, "", "",
-           value<&V::slo_first_token, read_time>},
+           of_server<&V::slo_first_token, read_time>},
     Option{"--slo-tpot", "TIME", "the longest time per token behind it, mean of a request [none]", common, serving, "",
-           "", value<&V::slo_per_token, read_time>},
+           "", of_server<&V::slo_per_token, read_time>},
     Option{"--percentile", "P", "percent of requests that must keep them [95]", common, serving, "", "",
-           value<&V::percentile, read_percentile>},
+           of_server<&V::percentile, read_percentile>},
     Option{"--api-price", "IN,OUT", "USD per million tokens of an API, for the break-even [none]", !common, serving, "",
            "", api_price},
 };

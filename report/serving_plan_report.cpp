@@ -73,7 +73,8 @@ std::string reason_of(const ServingOffer& o, const ServingOffer& best) {
 json::Value offer_json(const ServingOffer& o, const std::string& why) {
   Report part;
   const ServingEngine e = serving_engine(o.request);
-  part.sections = {serving_section(o.request, e, o.run, o.at), engine_memory_section(o.request, e)};
+  const double capacity = serving_capacity(o.request, e, serving_traffic(o.request, e));
+  part.sections = {serving_section(o.request, e, o.run, o.at, capacity), engine_memory_section(o.request, e)};
   const json::Value all = report_json(part);
   json::Value v{{"hardware", o.request.hardware->name},
                 {"engines", o.engines},

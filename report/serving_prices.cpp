@@ -20,9 +20,9 @@ std::optional<ServingPrices> serving_prices(const Request& r, const ServingRun& 
   if (!price || s.requests == 0) return std::nullopt;
   ServingPrices p;
   p.usd_per_second = cost(device_hours(serving_gpus(r), Seconds(1)), *price);
-  const double share = run.prompt_seconds / (run.prompt_seconds + run.answer_seconds);
-  p.input = p.usd_per_second * share / s.prompt_rate;
-  p.output = p.usd_per_second * (1 - share) / s.token_rate;
+  p.prompt_share = run.prompt_seconds / (run.prompt_seconds + run.answer_seconds);
+  p.input = p.usd_per_second * p.prompt_share / s.prompt_rate;
+  p.output = p.usd_per_second * (1 - p.prompt_share) / s.token_rate;
   if (r.serving.api_price) p.break_even = p.usd_per_second / api_cost(*r.serving.api_price, s);
   return p;
 }

@@ -12,6 +12,7 @@ namespace llmcalc {
 /// so that tokens times their prices are the whole cost.
 struct ServingPrices {
   double usd_per_second = 0;
+  double prompt_share = 0;       ///< of the busy time
   double input = 0, output = 0;  ///< USD per token
   /// Requests per second at which the same tokens cost as much from an API; absent without its prices.
   std::optional<double> break_even;

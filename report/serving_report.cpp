@@ -99,8 +99,7 @@ void add_slo_finding(Report& report, const Request& r, const Served& s) {
                             !kept});
 }
 
-void add_load_finding(Report& report, const Request& r, const SteadyState& steady) {
-  const double capacity = steady.capacity;
+void add_load_finding(Report& report, const Request& r, double capacity) {
   if (!r.serving.rate) {
     report.verdict.push_back({"capacity", per_second(capacity)});
     return;
@@ -168,12 +167,12 @@ Report serving_head(const Request& r) {
 Report serving_report(const Request& r, const ServingEngine& e, const ServingTraffic& traffic, const ServingRun& run) {
   Report report = serving_head(r);
   const Served s = served_of(r, traffic, run);
-  const SteadyState steady = steady_state_of(r, e, traffic);
+  const double capacity = serving_capacity(r, e, traffic);
   add_slo_finding(report, r, s);
-  add_load_finding(report, r, steady);
+  add_load_finding(report, r, capacity);
   if (s.requests > 0) add_time_findings(report, s);
   add_price_finding(report, r, run, s);
-  report.sections = {serving_section(r, e, run, s), steady_state_section(r, steady), engine_memory_section(r, e)};
+  report.sections = {serving_section(r, e, run, s, capacity), engine_memory_section(r, e)};
   report.grids = {times_grid(s), timeline_grid(e, run)};
   add_serving_notes(report, r, traffic, run);
   return report;

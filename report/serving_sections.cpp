@@ -56,6 +56,7 @@ void add_costs(Section& s, const Request& r, const ServingRun& run, const Served
   if (!p) return;
   s.add("usd_per_h", "cost per hour", 3600 * p->usd_per_second, Unit::dollars,
         fmt::format("{} GPUs at {:g} USD", serving_gpus(r), *price_of(r)));
+  s.add("prompt_share", "  of it for prompts", p->prompt_share, Unit::ratio);
   s.add("usd_per_1m_input", "a million input tokens", million * p->input, Unit::dollars);
   s.add("usd_per_1m_output", "a million output tokens", million * p->output, Unit::dollars);
   if (p->break_even)
@@ -83,17 +84,28 @@ Section engine_memory_section(const Request& r, const ServingEngine& e) {
   return s;
 }
 
-Section serving_section(const Request& r, const ServingEngine& e, const ServingRun& run, const Served& of) {
+Section serving_section(const Request& r, const ServingEngine& e, const ServingRun& run, const Served& of,
+                        double capacity) {
   Section s{"serving", "served", {}};
   add_spread(s, "ttft_s", of.first_token);
   add_spread(s, "tpot_s", of.per_token);
   add_spread(s, "itl_s", of.gap);
   add_spread(s, "latency_s", of.latency);
   add_rates(s, r, of);
+  s.add("capacity_req_s", "  at most", capacity, Unit::none, "with an endless queue");
   add_limits_of(s, r, of);
   add_load(s, e, run, of);
   add_costs(s, r, run, of);
   return s;
+}
+
+Section served_section(const Request& r) {
+  check_serving(r);
+  const ServingEngine e = serving_engine(r);
+  if (!holds_a_request(r, e)) return {"serving", "served", {}};
+  const ServingTraffic traffic = serving_traffic(r, e);
+  const ServingRun run = serving_run(r, e, traffic, false, [](Count, Count) { return true; });
+  return serving_section(r, e, run, served_of(r, traffic, run), serving_capacity(r, e, traffic));
 }
 
 }  // namespace llmcalc

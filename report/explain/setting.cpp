@@ -7,6 +7,7 @@
 
 #include "report/sections.hpp"
 #include "report/sensitivity.hpp"
+#include "report/serving_report.hpp"
 #include "report/target_report.hpp"
 
 namespace llmcalc::explain {
@@ -50,13 +51,15 @@ bool estimated_training(S s) { return training_time(s) && s.request().software.h
 
 bool asks_speed(S s) { return inference_time(s) && s.request().target.has_value(); }
 
+bool is_served(S s) { return inference_time(s) && has_traffic(s.request().serving); }
+
 /// A section of the report, and what it needs.
 struct Source {
   std::string_view key;
   bool (*available)(S);
   Section (*section)(S);
 };
-constexpr std::array<Source, 19> sources{{
+constexpr std::array<Source, 20> sources{{
     {"parameters", always, [](S s) { return parameters_section(s.request().model); }},
     {"flops", training, [](S s) { return flops_section(s.request()); }},
     {"flops", training, [](S s) { return formulas_section(s.request()); }},
@@ -76,6 +79,7 @@ constexpr std::array<Source, 19> sources{{
     {"inference_estimate", estimated_inference, [](S s) { return inference_estimate_section(s.request()); }},
     {"limits", inference_time, [](S s) { return limits_section(s.request()); }},
     {"target", asks_speed, [](S s) { return target_section(s.request()); }},
+    {"serving", is_served, [](S s) { return served_section(s.request()); }},
 }};
 
 }  // namespace
