@@ -36,6 +36,7 @@ void Scheduler::arrive(RequestId id, const Progress& progress) {
   s.generated = progress.generated;
   s.token = progress.token;
   s.arrival = arrivals_++;
+  if (rules_.speculation.on()) s.random = draft_random(rules_.speculation, id);
   waiting_.push(entry(slot));
 }
 
@@ -62,12 +63,10 @@ const PassEnd& Scheduler::finish(Count passes, const PassEnds& ends) {
   end_.gaps.clear();
   end_.tokens = 0;
   done_.clear();
-  if (decodes_) advance(passes, ends);
+  if (decodes_) rules_.speculation.on() ? verify_drafts(ends.last) : advance(passes, ends);
+  most_blocks_ = std::max(most_blocks_, cache_.used());
   end_chunks(ends.last);
-  for (const SequenceSlot slot : stalled_) {
-    joined_.push_back({slot, sequences_[slot].token});
-    decode(slot);
-  }
+  for (const SequenceSlot slot : stalled_) decode(slot);
   stalled_.clear();
   end_done();
   return end_;
@@ -76,7 +75,7 @@ const PassEnd& Scheduler::finish(Count passes, const PassEnds& ends) {
 void Scheduler::advance(Count passes, const PassEnds& ends) {
   const Count n = decoding_.size();
   cache_.take(decoding_.later_blocks(passes - 1));
-  note_gaps(n, ends.first);
+  note_gaps(ends.first);
   end_.tokens += passes * n;
   decoded_ = ends.last;
   decoding_.advance(passes, done_);
@@ -88,8 +87,8 @@ void Scheduler::advance(Count passes, const PassEnds& ends) {
   }
 }
 
-void Scheduler::note_gaps(Count decoding, Ticks end) {
-  Count others = decoding;
+void Scheduler::note_gaps(Ticks end) {
+  Count others = decoding_.size();
   for (const Joined& j : joined_) {
     end_.gaps.push_back({1, end - j.token});
     --others;
@@ -123,7 +122,7 @@ void Scheduler::give_token(SequenceSlot slot, Ticks end) {
   else
     end_.gaps.push_back({1, end - s.token});
   if (s.generated < answer_tokens(s)) {
-    if (end != decoded_) joined_.push_back({slot, end});
+    s.token = end;
     return decode(slot);
   }
   s.state = State::decoding;
@@ -133,6 +132,8 @@ void Scheduler::give_token(SequenceSlot slot, Ticks end) {
 void Scheduler::decode(SequenceSlot slot) {
   Sequence& s = sequences_[slot];
   s.state = State::decoding;
+  if (rules_.speculation.on()) return drafting_.push_back(slot);
+  if (s.token != decoded_) joined_.push_back({slot, s.token});
   decoding_.join(slot, s.order, all_tokens(s), answer_tokens(s) - s.generated);
 }
 

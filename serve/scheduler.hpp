@@ -43,7 +43,7 @@ struct PassEnds {
 class Scheduler {
  public:
   /// The requests must outlive it. Preconditions: every request that arrives fits into the blocks alone; lengths and
-  /// limits are positive; sequences x (1 + drafts) <= pass_tokens.
+  /// limits are positive; sequences x (1 + drafts) <= pass_tokens; a fixed batch has no drafts.
   Scheduler(const SchedulerRules& rules, const Reach& reach, std::span<const ServerRequest> requests);
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
@@ -64,6 +64,7 @@ class Scheduler {
   Count in_progress() const { return running_; }
   Count waiting() const { return waiting_.size(); }
   Count blocks_used() const { return cache_.used(); }
+  Count most_blocks() const { return most_blocks_; }
   /// Sequences that the decided pass begins with, and tokens of their prompts that were in the cache.
   struct Admitted {
     RequestId id;
@@ -90,6 +91,7 @@ class Scheduler {
     Count order = 0;                                ///< of admission
     Count arrival = 0;                              ///< rank of its arrival
     Ticks token = 0;                                ///< when it had its last token, while it does not decode
+    Random random{0};                               ///< of its drafts
     SequenceSlot older = no_slot, newer = no_slot;  ///< in progress
   };
   struct Chunk {
@@ -110,6 +112,9 @@ class Scheduler {
   const ServerRequest& request(const Sequence& s) const { return requests_[s.id]; }
   Count all_tokens(const Sequence& s) const { return request(s).prompt + s.generated; }
   Count answer_tokens(const Sequence& s) const { return rules_.prompts_only ? 1 : request(s).generate; }
+  /// Sequences that decode, and their tokens in a pass.
+  Count decoding() const { return decoding_.size() + static_cast<Count>(drafting_.size()); }
+  Count decoded_tokens() const { return 1 + rules_.speculation.length; }
   Count blocks(Count tokens) const { return blocks_of(rules_, reach_, tokens); }
   WaitingQueue::Entry entry(SequenceSlot slot) const;
   SequenceSlot new_slot();
@@ -133,10 +138,18 @@ class Scheduler {
   bool admit(SequenceSlot slot);
   void put_into_progress(SequenceSlot slot, const Hit& hit, Count new_blocks);
   PassWork pass_work() const;
+  void add_decoding(PassWork& w) const;
+
+  // drafting.cpp: sequences whose drafts are verified
+  Count drafting_blocks() const;
+  void take_drafting_blocks();
+  void stop_drafting(SequenceSlot slot);
+  void add_drafting(PassWork& w) const;
+  void verify_drafts(Ticks end);
 
   // scheduler.cpp: what it brings
   void advance(Count passes, const PassEnds& ends);
-  void note_gaps(Count decoding, Ticks end);
+  void note_gaps(Ticks end);
   void end_chunks(Ticks end);
   void give_token(SequenceSlot slot, Ticks end);
   void decode(SequenceSlot slot);
@@ -161,6 +174,7 @@ class Scheduler {
   WaitingQueue waiting_;
   std::vector<Sequence> sequences_;
   std::vector<SequenceSlot> unused_, prompts_, stalled_, done_, padding_;
+  std::vector<SequenceSlot> drafting_;  ///< sequences that decode with drafts; the others are in decoding_
   std::vector<Chunk> chunks_;
   std::vector<Admitted> admitted_;
   std::vector<RequestId> preempted_;
@@ -170,7 +184,7 @@ class Scheduler {
   };
   std::vector<Joined> joined_;  ///< sequences whose last token came not with those of the last decode pass
   SequenceSlot oldest_ = no_slot, newest_ = no_slot;
-  Count running_ = 0, budget_ = 0, order_ = 0, arrivals_ = 0, moved_blocks_ = 0;
+  Count running_ = 0, budget_ = 0, order_ = 0, arrivals_ = 0, moved_blocks_ = 0, most_blocks_ = 0;
   bool decodes_ = false;  ///< the decided pass has decoding sequences
   bool filling_ = true;   ///< a fixed batch that has not begun to decode
   Ticks decoded_ = 0;     ///< end of the last decode pass

@@ -1,10 +1,10 @@
 #pragma once
 /// Rules by which an engine fills its passes.
 
-#include <array>
 #include <cstdint>
 
 #include "calc/choice.hpp"
+#include "serve/drafts.hpp"
 #include "serve/request.hpp"
 
 namespace llmcalc {
@@ -34,16 +34,6 @@ enum class Preemption : std::uint8_t {
 template <>
 inline constexpr auto choices<Preemption> =
     std::array{Choice{Preemption::recompute, "recompute"}, Choice{Preemption::swap, "swap"}};
-
-/// Drafts of tokens that a pass verifies: each decoding sequence proposes `length` tokens, and keeps those before the
-/// first that is refused (arXiv:2211.17192). A draft at position i is accepted with probability acceptance[i], given
-/// that those before it were.
-inline constexpr Count most_drafts = 16;
-struct Speculation {
-  Count length = 0;  ///< 0: none; at most most_drafts
-  std::array<double, most_drafts> acceptance{};
-  std::uint64_t seed = 0;
-};
 
 struct SchedulerRules {
   Count pass_tokens = 8192;  ///< in a pass, at most (max_num_batched_tokens)

@@ -19,7 +19,7 @@ const PassWork& Scheduler::schedule() {
 
 void Scheduler::schedule_together() {
   serve({});
-  decodes_ = decoding_.size() > 0;
+  decodes_ = decoding() > 0;
   if (preempted_.empty()) admit();
 }
 
@@ -27,10 +27,10 @@ void Scheduler::schedule_apart() {
   if (running_ == 0) filling_ = true;
   serve({.prompts = true, .decoding = false});
   if (preempted_.empty() && (filling_ || rules_.batching == Batching::prompts_first)) admit();
-  if (!chunks_.empty() || !preempted_.empty()) return;
+  if (!chunks_.empty()) return;
   filling_ = false;
   serve({.prompts = false, .decoding = true});
-  decodes_ = decoding_.size() > 0;
+  decodes_ = decoding() > 0;
 }
 
 void Scheduler::serve(const Served& who) {
@@ -39,8 +39,8 @@ void Scheduler::serve(const Served& who) {
 
 /// Serves all sequences in progress, if there are blocks for them; else none.
 bool Scheduler::serve_all(const Served& who) {
-  Count need = who.decoding ? decoding_.new_blocks() : 0;
-  Count budget = budget_ - (who.decoding ? decoding_.size() : 0);
+  Count need = who.decoding ? decoding_.new_blocks() + drafting_blocks() : 0;
+  Count budget = budget_ - (who.decoding ? decoding() * decoded_tokens() : 0);
   if (who.prompts) {
     for (const SequenceSlot slot : prompts_) {
       const Sequence& s = sequences_[slot];
@@ -56,6 +56,7 @@ bool Scheduler::serve_all(const Served& who) {
     return false;
   }
   for (const Chunk& c : chunks_) sequences_[c.slot].held += next_blocks(c.slot, c.tokens);
+  if (who.decoding) take_drafting_blocks();
   cache_.take(need);
   budget_ = budget;
   return true;
@@ -76,8 +77,8 @@ void Scheduler::serve_in_order(const Served& who) {
 bool Scheduler::serve_next(SequenceSlot slot) {
   Sequence& s = sequences_[slot];
   const bool decodes = s.state == State::decoding;
-  const Count n = decodes ? std::min<Count>(1, budget_) : chunk(s, s.computed, budget_);
-  if (n == 0) return budget_ > 0;
+  const Count n = decodes ? decoded_tokens() : chunk(s, s.computed, budget_);
+  if (n == 0 || n > budget_) return budget_ > 0;
   const Count need = next_blocks(slot, n);
   while (need > cache_.available()) {
     const SequenceSlot v = victim();
@@ -87,8 +88,8 @@ bool Scheduler::serve_next(SequenceSlot slot) {
   cache_.take(need);
   budget_ -= n;
   s.served = true;
+  if (!decodes || rules_.speculation.on()) s.held += need;
   if (decodes) return true;
-  s.held += need;
   chunks_.push_back({slot, n});
   return true;
 }
@@ -101,7 +102,8 @@ Count Scheduler::chunk(const Sequence& s, Count computed, Count budget) const {
 
 Count Scheduler::next_blocks(SequenceSlot slot, Count tokens) const {
   const Sequence& s = sequences_[slot];
-  if (s.state == State::decoding) return blocks(decoding_.context(slot)) - blocks(decoding_.context(slot) - 1);
+  if (s.state == State::decoding && !rules_.speculation.on())
+    return blocks(decoding_.context(slot)) - blocks(decoding_.context(slot) - 1);
   return std::max<Count>(0, blocks(s.computed + tokens) - s.held - s.of_prefix - s.of_own);
 }
 
@@ -147,7 +149,7 @@ void Scheduler::unserve(SequenceSlot slot) {
   Sequence& s = sequences_[slot];
   if (!s.served) return;
   if (s.state == State::decoding) {
-    ++budget_;
+    budget_ += decoded_tokens();
     return;
   }
   const auto c = std::find_if(chunks_.begin(), chunks_.end(), [&](const Chunk& x) { return x.slot == slot; });
@@ -157,6 +159,7 @@ void Scheduler::unserve(SequenceSlot slot) {
 
 /// The sequence leaves those that decode; it has blocks for its next token if it was served.
 void Scheduler::stop_decoding(SequenceSlot slot) {
+  if (rules_.speculation.on()) return stop_drafting(slot);
   Sequence& s = sequences_[slot];
   const Count context = decoding_.context(slot);
   s.computed = context - 1;
@@ -229,21 +232,25 @@ PassWork Scheduler::pass_work() const {
     w.prompts[0] += chunk_work(s.computed, c.tokens, {});
     if (reach_.limited()) w.prompts[1] += chunk_work(s.computed, c.tokens, reach_);
   }
-  if (!decodes_) return w;
+  if (rules_.speculation.on()) w.drafting = w.sampled;
+  if (decodes_) add_decoding(w);
+  return w;
+}
+
+void Scheduler::add_decoding(PassWork& w) const {
+  if (rules_.speculation.on()) return add_drafting(w);
   w.decoding = w.decoded = decoding_.size() + static_cast<Count>(padding_.size());
   w.sampled += w.decoding;
-  w.decodes[0] = decoding_.work(0);
-  w.decodes[0] += padding_work_[0];
-  if (reach_.limited()) {
-    w.decodes[1] = decoding_.work(1);
-    w.decodes[1] += padding_work_[1];
+  for (std::size_t i = 0; i < reach_kinds; ++i) {
+    if (i == 1 && !reach_.limited()) return;
+    w.decodes[i] = decoding_.work(i);
+    w.decodes[i] += padding_work_[i];
   }
-  return w;
 }
 
 /// Passes alike until a sequence is done or there are no blocks for the next.
 Count Scheduler::passes_alike() const {
-  if (!chunks_.empty() || !stalled_.empty() || !preempted_.empty() || !decodes_) return 1;
+  if (!chunks_.empty() || !stalled_.empty() || !preempted_.empty() || !decodes_ || rules_.speculation.on()) return 1;
   const Count most = decoding_.passes_alike(), room = cache_.available();
   if (decoding_.later_blocks(most - 1) <= room) return most;
   Count fits = 1, too_many = most;

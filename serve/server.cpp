@@ -97,6 +97,7 @@ void Server::finish(ServerRun& run, const std::function<void(RequestId)>& done) 
   for (Scheduler& s : ranks_) {
     note_decisions(run, s);
     const PassEnd& end = s.finish(passes_, ends);
+    run.most_blocks = std::max(run.most_blocks, s.most_blocks());
     note_end(run, s, end, ends);
     for (const RequestId id : end.last) done(id);
   }
@@ -111,7 +112,6 @@ void Server::note_stretch(ServerRun& run) {
     all.blocks_used += s.blocks_used();
     all.prompt_tokens += s.work().prompt_tokens;
     all.tokens += s.work().decoding * (passes_ - 1) + s.work().sampled;
-    run.most_blocks = std::max(run.most_blocks, s.blocks_used());
   }
   all.waiting -= static_cast<Count>(came_.size());
   run.presence += (all.in_progress + all.waiting) * length;
