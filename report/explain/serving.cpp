@@ -18,7 +18,7 @@ Symbol share(S s) { return as_symbol(s, "phi", "share of the passes' time that p
 Formula input_price(S s) { return {"1e6*G*price/3600*phi/R_in", {all_gpus(s), share(s), prompts(s)}}; }
 Formula output_price(S s) { return {"1e6*G*price/3600*(1 - phi)/R_out", {all_gpus(s), share(s), answers(s)}}; }
 
-Formula break_even(S s) {
+Formula api_break_even(S s) {
   const ApiPrice api = s.request().serving.api_price.value_or(ApiPrice{});
   return {"G*price/3600*lambda_s/((R_in*p_in + R_out*p_out)/1e6)",
           {all_gpus(s),
@@ -50,7 +50,7 @@ constexpr Definition serving_table[] = {
      "cost of a second over tokens of a second", priced},
     {"serving.usd_per_1m_output", "price of a million output tokens", "USD", output_price, by_time,
      "cost of a second over tokens of a second", priced},
-    {"serving.break_even_req_s", "rate at which an API costs as much", "requests/s", break_even,
+    {"serving.break_even_req_s", "rate at which an API costs as much", "requests/s", api_break_even,
      "the same lengths, the GPUs paid for all the time", "--api-price", "--api-price IN,OUT, traffic and a price"},
     {"serving.joules_per_token", "energy of an answered token", "J", energy, "stated power all the time",
      "--watts, else the hardware file", "traffic and a device whose power is known"},
