@@ -5,27 +5,11 @@
 #include "tests/calc/engine_archs.hpp"
 #include "tests/catch.hpp"
 #include "tests/serve/even_times.hpp"
+#include "tests/serve/fast_card.hpp"
 
 using namespace llmcalc;
 
 namespace {
-
-Cluster fast_card() {
-  Device d;
-  d.memory = Bytes(Count{80} << 30);
-  d.bandwidth = BytesPerSecond(2e12);
-  d.peaks[static_cast<std::size_t>(Peak::bf16)] = FlopsPerSecond(3e14);
-  d.achieved.present = true;
-  d.achieved.matmul = for_each_format(0.7);
-  d.achieved.memory = 0.8;
-  d.achieved.launch = Seconds(4e-6);
-  d.achieved.recorded = Seconds(1e-6);
-  d.achieved.software.step = Seconds(1e-3);
-  Cluster c;
-  c.device = d;
-  c.levels.push({.ranks = 8, .bandwidth = BytesPerSecond(3e11), .latency = Seconds(3e-6)});
-  return c;
-}
 
 PassWork decoding(Count n, Count context) {
   PassWork w;
@@ -46,9 +30,9 @@ PassWork prompt(Count tokens) {
 TEST_CASE("A pass of decoding sequences takes what a decode step does", "[pass-times]") {
   const Arch arch = test::llama31_8b();
   const Plan plan;
-  const PassTimes times = pass_times(arch, plan, {}, fast_card());
+  const PassTimes times = pass_times(arch, plan, {}, test::fast_card());
   for (const Count batch : {1, 8, 64, 256}) {
-    const PassTime step = decode(arch, with_batch(plan, batch), {}, fast_card(), 3000);
+    const PassTime step = decode(arch, with_batch(plan, batch), {}, test::fast_card(), 3000);
     CHECK(seconds(times.pass(decoding(batch, 3000))).value == Approx(step.estimate.total().value).epsilon(1e-9));
   }
 }
@@ -56,9 +40,9 @@ TEST_CASE("A pass of decoding sequences takes what a decode step does", "[pass-t
 TEST_CASE("A pass of one prompt takes what prefill does", "[pass-times]") {
   const Arch arch = test::llama31_8b();
   const Plan plan = with_batch({}, 1);
-  const PassTimes times = pass_times(arch, plan, {}, fast_card());
+  const PassTimes times = pass_times(arch, plan, {}, test::fast_card());
   for (const Count tokens : {1024, 2048, 8192}) {
-    const PassTime pass = prefill(arch, plan, {}, fast_card(), tokens);
+    const PassTime pass = prefill(arch, plan, {}, test::fast_card(), tokens);
     CHECK(seconds(times.pass(prompt(tokens))).value == Approx(pass.estimate.total().value).epsilon(1e-6));
   }
 }
