@@ -9,6 +9,7 @@
 #include "report/request_log.hpp"
 #include "serve/engine_memory.hpp"
 #include "serve/fleet.hpp"
+#include "serve/steady_state.hpp"
 
 namespace llmcalc {
 
@@ -42,6 +43,9 @@ struct ServingTraffic {
 /// Throws InputError where a log or a table of lengths cannot be read, and where a request of a log is too long.
 ServingTraffic serving_traffic(const Request& r, const ServingEngine& e);
 
+/// The engines behind their router.
+Fleet serving_fleet(const Request& r, const ServingEngine& e);
+
 /// A run, and the time that its passes spent on prompts and on answers.
 struct ServingRun {
   ServerRun run;
@@ -52,6 +56,10 @@ struct ServingRun {
 using GoesOn = std::function<bool(Count, Count)>;
 ServingRun serving_run(const Request& r, const ServingEngine& e, const ServingTraffic& traffic, bool keep_passes,
                        const GoesOn& goes_on);
+
+/// The long run of such traffic by queueing theory; what the cache had of prompts is taken from the run.
+SteadyState steady_state_of(const Request& r, const ServingEngine& e, const ServingTraffic& traffic,
+                            const Served& served);
 
 /// Requests per second that the server answers while others wait without end: of the traffic's lengths, the middle half
 /// of a run in which all come at once. What a session has in common counts as not cached.

@@ -17,7 +17,11 @@ namespace llmcalc {
 namespace {
 
 std::string time_of(Seconds t) { return human_text(Quantity(t.value), Unit::seconds); }
-std::string per_second(double requests) { return fmt::format("{:.3g} requests/s", requests); }
+/// Three digits, and all of a large number.
+std::string short_rate(double v) {
+  return v < 100 ? fmt::format("{:.3g}", v) : grouped_digits(fmt::format("{:.0f}", v));
+}
+std::string per_second(double requests) { return fmt::format("{} requests/s", short_rate(requests)); }
 
 // ---- Tables
 
@@ -27,9 +31,8 @@ Grid times_grid(const Served& s) {
          .title = "times of requests",
          .columns = {"", "mean", "P50", "P90", "P95", "P99", "P99.9"},
          .rows = {}};
-  const std::array rows{std::pair{"to the first token (TTFT)", &s.first_token},
-                        std::pair{"per token behind it (TPOT)", &s.per_token},
-                        std::pair{"between two tokens (ITL)", &s.gap}, std::pair{"to the last token", &s.latency}};
+  const std::array rows{std::pair{"first token (TTFT)", &s.first_token}, std::pair{"per token (TPOT)", &s.per_token},
+                        std::pair{"next token (ITL)", &s.gap}, std::pair{"last token", &s.latency}};
   for (const auto& [name, t] : rows)
     g.rows.push_back(
         {name, time_of(t->mean), time_of(t->p50), time_of(t->p90), time_of(t->p95), time_of(t->p99), time_of(t->p999)});
@@ -111,8 +114,8 @@ void add_load_finding(Report& report, const Request& r, double capacity) {
   else
     report.verdict.push_back(
         {"overload",
-         fmt::format("{} come and at most {} are answered: the queue grows by {:.3g} requests every second",
-                     per_second(rate), per_second(capacity), rate - capacity),
+         fmt::format("{} come and at most {} are answered: the queue grows by {} requests every second",
+                     per_second(rate), per_second(capacity), short_rate(rate - capacity)),
          true});
 }
 
@@ -172,7 +175,8 @@ Report serving_report(const Request& r, const ServingEngine& e, const ServingTra
   add_load_finding(report, r, capacity);
   if (s.requests > 0) add_time_findings(report, s);
   add_price_finding(report, r, run, s);
-  report.sections = {serving_section(r, e, run, s, capacity), engine_memory_section(r, e)};
+  report.sections = {serving_section(r, e, run, s, capacity), steady_state_section(steady_state_of(r, e, traffic, s)),
+                     engine_memory_section(r, e)};
   report.grids = {times_grid(s), timeline_grid(e, run)};
   add_serving_notes(report, r, traffic, run);
   return report;

@@ -11,8 +11,12 @@ Section engine_memory_section(const Request& r, const ServingEngine& e);
 /// Times, rates and prices of a run on a server of that capacity.
 Section serving_section(const Request& r, const ServingEngine& e, const ServingRun& run, const Served& s,
                         double capacity);
+/// The same in the long run, by queueing theory.
+Section steady_state_section(const SteadyState& s);
 /// The section of a whole run of the request's traffic; without rows where the engine has no room.
 Section served_section(const Request& r);
+/// The section of its long run, the same.
+Section long_run_section(const Request& r);
 
 /// The beginning of any report of a server.
 Report serving_head(const Request& r);

@@ -21,6 +21,10 @@ double prompt_share(const PassWork& work, const PassTimes& times) {
 
 }  // namespace
 
+Fleet serving_fleet(const Request& r, const ServingEngine& e) {
+  return {.server = e.rules, .replicas = r.serving.replicas, .routing = r.serving.routing};
+}
+
 ServingRun serving_run(const Request& r, const ServingEngine& e, const ServingTraffic& traffic, bool keep_passes,
                        const GoesOn& goes_on) {
   ServingRun all;
@@ -31,8 +35,7 @@ ServingRun serving_run(const Request& r, const ServingEngine& e, const ServingTr
     all.answer_seconds += (1 - share) * time;
   };
   const ServerWatch watch{.pass = note, .goes_on = goes_on};
-  const ServingInputs& v = r.serving;
-  all.run = serve({.server = e.rules, .replicas = v.replicas, .routing = v.routing}, e.times, traffic.requests, watch);
+  all.run = serve(serving_fleet(r, e), e.times, traffic.requests, watch);
   return all;
 }
 

@@ -50,12 +50,13 @@ void add_load(Section& s, const ServingEngine& e, const ServingRun& run, const S
 
 void add_costs(Section& s, const Request& r, const ServingRun& run, const Served& of) {
   if (const auto watts = serving_watts(r))
-    s.add("joules_per_token", "energy per answered token", *watts / of.token_rate, Unit::none,
-          fmt::format("J, at {:g} W of all GPUs", *watts));
+    s.add("joules_per_token", "energy of a token, J", *watts / of.token_rate, Unit::none,
+          fmt::format("at {:g} W of all GPUs", *watts));
   const auto p = serving_prices(r, run, of);
   if (!p) return;
   s.add("usd_per_h", "cost per hour", 3600 * p->usd_per_second, Unit::dollars,
-        fmt::format("{} GPUs at {:g} USD", serving_gpus(r), *price_of(r)));
+        fmt::format("{} at {:g} USD", serving_gpus(r) == 1 ? "a GPU" : fmt::format("{} GPUs", serving_gpus(r)),
+                    *price_of(r)));
   s.add("prompt_share", "  of it for prompts", p->prompt_share, Unit::ratio);
   s.add("usd_per_1m_input", "a million input tokens", million * p->input, Unit::dollars);
   s.add("usd_per_1m_output", "a million output tokens", million * p->output, Unit::dollars);
@@ -99,13 +100,30 @@ Section serving_section(const Request& r, const ServingEngine& e, const ServingR
   return s;
 }
 
-Section served_section(const Request& r) {
+namespace {
+
+/// A section of a whole run; without rows where the engine has no room.
+template <typename Of>
+Section section_of_run(const Request& r, const Of& of) {
   check_serving(r);
   const ServingEngine e = serving_engine(r);
-  if (!holds_a_request(r, e)) return {"serving", "served", {}};
+  if (!holds_a_request(r, e)) return {};
   const ServingTraffic traffic = serving_traffic(r, e);
   const ServingRun run = serving_run(r, e, traffic, false, [](Count, Count) { return true; });
-  return serving_section(r, e, run, served_of(r, traffic, run), serving_capacity(r, e, traffic));
+  return of(e, traffic, run, served_of(r, traffic, run));
+}
+
+}  // namespace
+
+Section served_section(const Request& r) {
+  return section_of_run(r, [&](const ServingEngine& e, const ServingTraffic& t, const ServingRun& run,
+                               const Served& s) { return serving_section(r, e, run, s, serving_capacity(r, e, t)); });
+}
+
+Section long_run_section(const Request& r) {
+  return section_of_run(r, [&](const ServingEngine& e, const ServingTraffic& t, const ServingRun&, const Served& s) {
+    return steady_state_section(steady_state_of(r, e, t, s));
+  });
 }
 
 }  // namespace llmcalc

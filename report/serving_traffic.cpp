@@ -104,7 +104,7 @@ void spread_users(RequestTraffic& t, const Request& r, const ServingEngine& e) {
 RequestTraffic drawn_traffic(const Request& r, const ServingEngine& e) {
   const ServingInputs& v = r.serving;
   const Lengths of = lengths_of(r);
-  const Distribution think{.mean = v.think.value};
+  const Distribution think{.kind = Kind::exponential, .mean = v.think.value};
   const Count n = simulated_requests(r, e);
   if (v.users) {
     RequestTraffic t = closed_traffic({.users = *v.users,

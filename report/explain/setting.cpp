@@ -59,7 +59,7 @@ struct Source {
   bool (*available)(S);
   Section (*section)(S);
 };
-constexpr std::array<Source, 20> sources{{
+constexpr std::array<Source, 21> sources{{
     {"parameters", always, [](S s) { return parameters_section(s.request().model); }},
     {"flops", training, [](S s) { return flops_section(s.request()); }},
     {"flops", training, [](S s) { return formulas_section(s.request()); }},
@@ -80,6 +80,7 @@ constexpr std::array<Source, 20> sources{{
     {"limits", inference_time, [](S s) { return limits_section(s.request()); }},
     {"target", asks_speed, [](S s) { return target_section(s.request()); }},
     {"serving", is_served, [](S s) { return served_section(s.request()); }},
+    {"steady_state", is_served, [](S s) { return long_run_section(s.request()); }},
 }};
 
 }  // namespace
