@@ -7,8 +7,8 @@
 
 #include "report/request.hpp"
 #include "report/request_log.hpp"
+#include "serve/disaggregated.hpp"
 #include "serve/engine_memory.hpp"
-#include "serve/fleet.hpp"
 #include "serve/steady_state.hpp"
 
 namespace llmcalc {
@@ -28,6 +28,10 @@ Count usual_tokens(const Request& r);
 /// Whether the cache holds as many.
 bool holds_a_request(const Request& r, const ServingEngine& e);
 
+/// Engines, of both kinds where there are two.
+Count serving_engines(const Request& r);
+/// The link over which engines send each other keys and values; bandwidth 0: there is none.
+Link link_between_engines(const Request& r);
 /// GPUs of all engines.
 Count serving_gpus(const Request& r);
 

@@ -11,7 +11,7 @@ namespace {
 /// Requests that are in progress at most, on all engines.
 Count most_in_progress(const Request& r, const ServingEngine& e) {
   const Count by_cache = std::max<Count>(1, e.memory.kv_tokens / usual_tokens(r));
-  return mul(std::min(e.limits.sequences, by_cache), e.rules.ranks, r.serving.replicas);
+  return mul(std::min(e.limits.sequences, by_cache), e.rules.ranks, serving_engines(r));
 }
 
 /// The same lengths, all of them waiting from the start: for rounds of those in progress.

@@ -77,6 +77,10 @@ void check_engines(const Request& r) {
     throw InputError("--pools says how many engines there are of each kind; leave out --replicas");
   if (v.pools && v.batching != Batching::continuous)
     throw InputError(fmt::format("--pools needs --batching continuous, not {}", name(v.batching)));
+  if (v.pools && link_between_engines(r).bandwidth.value <= 0)
+    throw InputError(
+        fmt::format("--pools {}P{}D: {} states no link that joins {} devices, over which keys and values would go",
+                    v.pools->prefill, v.pools->decode, r.hardware->name, serving_gpus(r)));
   if (v.preemption == Preemption::swap && r.hardware->cluster.device.host.link.value <= 0)
     throw InputError(fmt::format("--preemption swap needs the way to the host, which {} does not state; use recompute",
                                  r.hardware->name));

@@ -118,10 +118,11 @@ bool holds_a_request(const Request& r, const ServingEngine& e) {
   return e.memory.kv_cache > Bytes() && e.longest >= usual_tokens(r);
 }
 
-Count serving_gpus(const Request& r) {
+Count serving_engines(const Request& r) {
   const ServingInputs& v = r.serving;
-  const Count engines = v.pools ? add(v.pools->prefill, v.pools->decode) : v.replicas;
-  return mul(engines, devices(r.layout));
+  return v.pools ? add(v.pools->prefill, v.pools->decode) : v.replicas;
 }
+
+Count serving_gpus(const Request& r) { return mul(serving_engines(r), devices(r.layout)); }
 
 }  // namespace llmcalc

@@ -175,8 +175,9 @@ Report serving_report(const Request& r, const ServingEngine& e, const ServingTra
   add_load_finding(report, r, capacity);
   if (s.requests > 0) add_time_findings(report, s);
   add_price_finding(report, r, run, s);
-  report.sections = {serving_section(r, e, run, s, capacity), steady_state_section(steady_state_of(r, e, traffic, s)),
-                     engine_memory_section(r, e)};
+  report.sections = {serving_section(r, e, run, s, capacity)};
+  if (!r.serving.pools) report.sections.push_back(steady_state_section(steady_state_of(r, e, traffic, s)));
+  report.sections.push_back(engine_memory_section(r, e));
   report.grids = {times_grid(s), timeline_grid(e, run)};
   add_serving_notes(report, r, traffic, run);
   return report;

@@ -19,7 +19,26 @@ double prompt_share(const PassWork& work, const PassTimes& times) {
   return of_prompts / (of_prompts + of_answers);
 }
 
+/// Keys and values of a request on their way: each GPU of an engine sends what it holds of a token over its own link to
+/// another engine.
+CacheTransfer transfer_of(const Request& r, const ServingEngine& e) {
+  const Link link = link_between_engines(r);
+  return {.wait = ticks(link.latency),
+          .token = ticks(Seconds(static_cast<double>(e.memory.token_cache.value) / link.bandwidth.value))};
+}
+
+Disaggregated pools_of(const Request& r, const ServingEngine& e) {
+  const Pools& n = *r.serving.pools;
+  Disaggregated all{.prompts = {.server = e.rules, .replicas = n.prefill, .routing = r.serving.routing},
+                    .answers = {.server = e.rules, .replicas = n.decode, .routing = Routing::least_loaded},
+                    .transfer = transfer_of(r, e)};
+  all.prompts.server.scheduler.prompts_only = true;
+  return all;
+}
+
 }  // namespace
+
+Link link_between_engines(const Request& r) { return joining_link(r.hardware->cluster, serving_gpus(r)); }
 
 Fleet serving_fleet(const Request& r, const ServingEngine& e) {
   return {.server = e.rules, .replicas = r.serving.replicas, .routing = r.serving.routing};
@@ -35,7 +54,10 @@ ServingRun serving_run(const Request& r, const ServingEngine& e, const ServingTr
     all.answer_seconds += (1 - share) * time;
   };
   const ServerWatch watch{.pass = note, .goes_on = goes_on};
-  all.run = serve(serving_fleet(r, e), e.times, traffic.requests, watch);
+  if (r.serving.pools)
+    all.run = serve(pools_of(r, e), e.times, e.times, traffic.requests, watch);
+  else
+    all.run = serve(serving_fleet(r, e), e.times, traffic.requests, watch);
   return all;
 }
 
@@ -44,7 +66,7 @@ Served served_of(const Request& r, const ServingTraffic& traffic, const ServingR
   Slo slo;
   slo.first_token = v.slo_first_token.value_or(slo.first_token);
   slo.per_token = v.slo_per_token.value_or(slo.per_token);
-  return served(run.run, traffic.requests.requests, v.replicas, slo);
+  return served(run.run, traffic.requests.requests, serving_engines(r), slo);
 }
 
 }  // namespace llmcalc

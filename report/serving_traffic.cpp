@@ -95,7 +95,7 @@ Count simulated_requests(const Request& r, const ServingEngine& e) {
 
 /// Users begin one after another, over the time of a request, so that they do not stay in step.
 void spread_users(RequestTraffic& t, const Request& r, const ServingEngine& e) {
-  const Count users = *r.serving.users, each = ceil_div(users, mul(r.serving.replicas, e.rules.ranks));
+  const Count users = *r.serving.users, each = ceil_div(users, mul(serving_engines(r), e.rules.ranks));
   const double all = request_time(r, e, std::min(each, e.limits.sequences)) + r.serving.think.value;
   const std::size_t first = std::min(t.requests.size(), static_cast<std::size_t>(users));
   for (std::size_t i = 0; i < first; ++i) t.requests[i].at = Seconds(all * static_cast<double>(i) / real(users));

@@ -53,6 +53,8 @@ bool asks_speed(S s) { return inference_time(s) && s.request().target.has_value(
 
 bool is_served(S s) { return inference_time(s) && has_traffic(s.request().serving); }
 
+bool has_one_pool(S s) { return is_served(s) && !s.request().serving.pools; }
+
 /// A section of the report, and what it needs.
 struct Source {
   std::string_view key;
@@ -80,7 +82,7 @@ constexpr std::array<Source, 21> sources{{
     {"limits", inference_time, [](S s) { return limits_section(s.request()); }},
     {"target", asks_speed, [](S s) { return target_section(s.request()); }},
     {"serving", is_served, [](S s) { return served_section(s.request()); }},
-    {"steady_state", is_served, [](S s) { return long_run_section(s.request()); }},
+    {"steady_state", has_one_pool, [](S s) { return long_run_section(s.request()); }},
 }};
 
 }  // namespace

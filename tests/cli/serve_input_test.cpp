@@ -38,8 +38,8 @@ TEST_CASE("a server needs one kind of traffic", "[serve][cli]") {
   refused(llama, "a server needs traffic: --rate R (requests per second), --users N or --requests FILE");
   refused(llama + "--rate 3 --users 4",
           "--rate and --users both say who asks; give one of --rate, --users and --requests");
-  refused(llama + "--users 0", "--users: expected a positive whole number, got \"0\"");
-  refused(llama + "--rate 0", "--rate: expected a number above 0, got \"0\"");
+  refused(llama + "--users 0", "--users: expected a positive whole number (8192, 8k, 8Ki, 300B, 3e11), got \"0\"");
+  refused(llama + "--rate 0", "--rate: expected a number above 0 (0.5, 1200), got \"0\"");
   refused("serve llama-3.1-8b --rate 3",
           "'llmcalc serve' needs --hardware HW; 'llmcalc list hardware' shows what there is");
   refused(llama + "--rate 3 --num-requests 9 --duration 5s",
@@ -55,7 +55,8 @@ TEST_CASE("limits of a server are possible ones", "[serve][cli]") {
         std::string("--percentile: expected a percentile above 0 and below 100: no limit can hold for none or be asked "
                     "of the worst of all, got \"") +
             p + "\"");
-  refused(llama + "--rate 3 --pools 0P2D", "--pools, engines for prompts: expected a positive whole number, got \"0\"");
+  refused(llama + "--rate 3 --pools 0P2D",
+          "--pools, engines for prompts: expected a positive whole number (8192, 8k, 8Ki, 300B, 3e11), got \"0\"");
   refused(llama + "--rate 3 --pools 2D", "--pools: expected engines for prompts and for answers as 2P6D, got \"2D\"");
   refused(
       llama + "--rate 3 --prompt 200k",
@@ -77,7 +78,7 @@ TEST_CASE("a log that cannot be read is refused with the line", "[serve][cli]") 
   refused_log("missing.jsonl", "{\"arrival\": 0, \"prompt\": 9, \"generated\": 9}\n\n{\"arrival\": 1, \"prompt\": 9}\n",
               ", line 3: \"generated\" is missing; every request has arrival, prompt and generated");
   refused_log("negative.csv", columns + "0,-5,10\n",
-              ", line 2, \"prompt\": expected a positive whole number, got \"-5\"");
+              ", line 2, \"prompt\": expected a positive whole number (8192, 8k, 8Ki, 300B, 3e11), got \"-5\"");
   refused_log("column.csv", "arrival,prompt\n0,9\n", ": no column \"generated\"; it has arrival, prompt");
   refused_log("prefix.csv", "arrival,prompt,generated,prefix\n0,9,9,rules:20\n",
               ", line 2: a prefix of 20 tokens is longer than the prompt of 9");

@@ -1,5 +1,6 @@
 // 'llmcalc serve --trace': the event log.
 
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -26,7 +27,7 @@ TEST_CASE("a server's trace holds every pass and every request, none over anothe
     if (e["ph"] != "X") continue;
     double& end = ends[{e["pid"].get<Count>(), e["tid"].get<Count>()}];
     const double start = e["ts"], duration = e["dur"];
-    CHECK(start >= end - 1e-9);
+    CHECK(std::llround(1e3 * start) >= std::llround(1e3 * end));  // whole nanoseconds
     end = start + duration;
     ++events[e["cat"] == "request" ? e["name"].get<std::string>() : "pass"];
   }
