@@ -127,14 +127,6 @@ Grid front_grid(const std::vector<ServingPoint>& front) {
 
 // ---- What is said first
 
-std::string limits_text(const Request& r) {
-  const ServingInputs& v = r.serving;
-  std::string s;
-  if (v.slo_first_token) s = fmt::format("a first token within {}", duration_text(*v.slo_first_token));
-  if (v.slo_per_token) s += fmt::format("{}{} per token", s.empty() ? "" : " and ", duration_text(*v.slo_per_token));
-  return s;
-}
-
 std::string load_text(const Request& r) {
   return r.serving.users ? fmt::format("{} users", *r.serving.users) : fmt::format("{:g} requests/s", *r.serving.rate);
 }
@@ -256,8 +248,8 @@ Report serving_plan_report(const Request& like, std::vector<ServingOffer> offers
   const std::vector<const ServingOffer*> shown = settled(offers);
   Report report;
   report.command = "plan";
-  report.title = fmt::format("{} for {}: {} for {:g} % of requests", title(like.model), load_text(like),
-                             limits_text(like), like.serving.percentile);
+  report.title = fmt::format("{} for {}: {} for {:g} % of requests", title(like.model), load_text(like), slo_text(like),
+                             like.serving.percentile);
   report.model = model_json(like.model);
   report.inputs = inputs_json(like);
   if (shown.empty()) {

@@ -84,14 +84,6 @@ Grid timeline_grid(const ServingEngine& e, const ServingRun& run) {
 
 // ---- Verdict
 
-std::string slo_text(const Request& r) {
-  const ServingInputs& v = r.serving;
-  std::string s;
-  if (v.slo_first_token) s = fmt::format("first token within {}", time_of(*v.slo_first_token));
-  if (v.slo_per_token) s += fmt::format("{}{} per token", s.empty() ? "" : " and ", time_of(*v.slo_per_token));
-  return s;
-}
-
 void add_slo_finding(Report& report, const Request& r, const Served& s) {
   const ServingInputs& v = r.serving;
   if (!v.slo_first_token && !v.slo_per_token) return;
@@ -165,6 +157,14 @@ Report serving_head(const Request& r) {
                    {"ep", ranks(r.layout, Group::expert)},
                    {"dp", replicas(r.layout)}};
   return report;
+}
+
+std::string slo_text(const Request& r) {
+  const ServingInputs& v = r.serving;
+  std::string s;
+  if (v.slo_first_token) s = fmt::format("first token within {}", time_of(*v.slo_first_token));
+  if (v.slo_per_token) s += fmt::format("{}{} per token", s.empty() ? "" : " and ", time_of(*v.slo_per_token));
+  return s;
 }
 
 Report serving_report(const Request& r, const ServingEngine& e, const ServingTraffic& traffic, const ServingRun& run) {

@@ -18,6 +18,8 @@ Section served_section(const Request& r);
 /// The section of its long run, the same.
 Section long_run_section(const Request& r);
 
+/// "first token within 500.0 ms and 33.00 ms per token": the limits of a request.
+std::string slo_text(const Request& r);
 /// The beginning of any report of a server.
 Report serving_head(const Request& r);
 /// The report of an engine that has no room for a request: which limit, and what would help.

@@ -14,7 +14,7 @@ namespace llmcalc {
 namespace {
 
 /// Options of this command alone that are about training.
-constexpr std::array of_training{"--objective", "--max-gpus", "--largest", "--deadline", "--pareto"};
+constexpr std::array of_training{"--objective", "--max-gpus", "--largest", "--deadline", "--measured-plan", "--pareto"};
 
 int run_plan(const Arguments& arguments) {
   const std::string what = arguments.word("WHAT");
@@ -42,6 +42,8 @@ constexpr std::array plan_options{
     Option{"--deadline", "DAYS",
            "the fewest GPUs, up to --gpus or --max-gpus, that train --tokens in time; of several --hardware the best "
            "that does"},
+    Option{"--measured-plan", "OPTIONS",
+           "the plan that --measured-tokens-per-s is of, in quotes: '--gpus 64 --tp 8'; what it leaves out is as here"},
     Option{"--pareto", "", "also the plans that need less memory for more time"}};
 
 }  // namespace
