@@ -4,17 +4,9 @@
 #include "tests/cli/program.hpp"
 
 using namespace llmcalc;
+using test::refused;
 
 namespace {
-
-/// Exit code 2, this one sentence on stderr, nothing on stdout.
-void refused(const std::string& arguments, const std::string& sentence) {
-  const test::Ran r = test::llmcalc(arguments);
-  INFO("llmcalc " << arguments);
-  CHECK(r.err == "llmcalc: " + sentence + "\n");
-  CHECK(r.code == 2);
-  CHECK(r.out.empty());
-}
 
 const std::string llama = "serve llama-3.1-8b --hardware h100 ";
 
