@@ -137,7 +137,9 @@ std::string offer_text(const ServingOffer& o) {
   std::string s = fmt::format("{} {} of {}, {}", o.gpus(), o.gpus() == 1 ? "GPU" : "GPUs", title(*o.request.hardware),
                               engines_text(o));
   if (usd) s += fmt::format("; {:.2f} USD/h", *usd);
-  if (prices) s += fmt::format(", {:.3g} USD per million output tokens", 1e6 * prices->output);
+  if (prices)
+    s += fmt::format(", {:.3g} and {:.3g} USD per million input and output tokens", 1e6 * prices->input,
+                     1e6 * prices->output);
   return s;
 }
 
