@@ -24,7 +24,7 @@ EngineLimits limits_of(const Request& r) {
   return l;
 }
 
-/// What other engines' samplers and libraries take is not known.
+/// The samplers and libraries of engines other than vLLM take an unknown amount, and count as nothing.
 EngineTerms terms_of(const Request& r, const std::optional<ModelCard>& draft) {
   EngineTerms t = is_vllm(r) ? engine_terms(host_of(r)) : EngineTerms{};
   if (!draft) return t;
@@ -69,7 +69,7 @@ PassTimes times_of(const Request& r, const EngineLimits& limits, const std::opti
   return t;
 }
 
-/// Of a block of the cache on its way to the host or back; no time where nothing goes there.
+/// The time of a block of the cache on its way to the host or back; 0 where nothing goes there.
 Ticks moved_block_time(const Request& r, const ServingEngine& e) {
   const BytesPerSecond link = r.hardware->cluster.device.host.link;
   if (r.serving.preemption != Preemption::swap || link.value <= 0) return 0;

@@ -1,5 +1,5 @@
 #pragma once
-/// What a user says about a server under traffic: who asks, how passes are filled, which limits hold, what it costs.
+/// The user's words about a server under traffic: who asks, how passes are filled, which limits hold, what it costs.
 
 #include <optional>
 #include <string>

@@ -31,7 +31,7 @@ std::vector<Request> serving_layouts(const Request& r);
 /// Whether as many requests keep --slo-ttft and --slo-tpot as --percentile says.
 bool keeps_slo(const Request& r, const Served& s);
 
-/// What a hardware and layout offer. `goes_on`: false stops it.
+/// The offer of a hardware and layout. `goes_on`: false stops the search for it.
 ServingOffer serving_offer(const Request& r, const std::function<bool()>& goes_on);
 
 /// Serves the whole load with the fewest engines behind a router that keep the limits, as near the trial's number as a
@@ -52,7 +52,7 @@ struct LeftOut {
   std::string name, why;
 };
 
-/// What is asked of a plan's report.
+/// The question to a plan's report.
 struct ServingPlanQuestion {
   std::size_t top = 10;  ///< plans to show
   bool several = false;  ///< hardware is compared

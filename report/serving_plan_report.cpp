@@ -46,7 +46,7 @@ std::string engines_text(const ServingOffer& o) {
   return fmt::format("{} x {}", o.engines, cut.empty() ? "one GPU" : cut);
 }
 
-/// What to type for a plan.
+/// The command that serves a plan.
 std::string serve_command(const ServingOffer& o) {
   const Request& r = o.request;
   const Layout& l = r.layout;
@@ -152,7 +152,7 @@ double distance(const ServingOffer& o) {
   return most;
 }
 
-/// What prompt and decode of a request alone are bound by.
+/// The bounds of prompt and decode of a request alone.
 std::string bound_text(const Request& r) {
   const Plan alone = with_batch(r.plan, 1);
   const Cluster& on = r.hardware->cluster;

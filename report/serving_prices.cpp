@@ -8,7 +8,7 @@ namespace {
 
 constexpr double tokens_of_a_price = 1e6;
 
-/// What an API takes for the tokens of a mean request.
+/// The price of a mean request's tokens from an API.
 double api_cost(const ApiPrice& api, const Served& s) {
   return (s.prompt_rate * api.input + s.token_rate * api.output) / tokens_of_a_price / s.request_rate;
 }

@@ -1,5 +1,5 @@
 #pragma once
-/// What served tokens cost: dollars per million of input and output tokens, energy, break-even against an API.
+/// Prices of served tokens: dollars per million of input and output tokens, energy, break-even against an API.
 
 #include "report/serving.hpp"
 

@@ -18,7 +18,7 @@ class TraceText {
  public:
   /// "process_name", "thread_sort_index" and the like of a row; `value` is JSON.
   void metadata(std::string_view what, const TracePlace& at, std::string_view key, const std::string& value);
-  /// What goes on at a place from `start` on, in whole nanoseconds, so that events which follow each other do not
+  /// Work at a place from `start` on, in whole nanoseconds, so that events which follow each other do not
   /// overlap by rounding. `arguments` is a JSON object.
   void event(std::string_view name, std::string_view category, const TracePlace& at, std::int64_t start,
              std::int64_t duration, std::string_view arguments);
