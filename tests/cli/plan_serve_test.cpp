@@ -71,7 +71,7 @@ TEST_CASE("limits that nothing keeps are answered with the best that can be had"
   CHECK(r.code == 0);
   CHECK(r.out.find("none keeps the limits") != std::string::npos);
   CHECK(r.out.find("nearest  16 x H100 SXM 80GB: alone, a request") != std::string::npos);
-  CHECK(r.out.find("prompts are bound by compute, tokens by") != std::string::npos);
+  CHECK(r.out.find("tokens by communication") != std::string::npos);
 }
 
 TEST_CASE("a plan of a server that lacks something says what", "[plan][serve][cli]") {
