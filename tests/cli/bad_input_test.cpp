@@ -56,7 +56,7 @@ TEST_CASE("an unknown command, model or device is answered with the nearest name
   for (const char* command : {"flops", "validate"})
     refused(std::string(command) + " gpt2 --software nemo",
             std::string("--software is no option of 'llmcalc ") + command +
-                "', only of memory, train, infer, report, plan or explain; 'llmcalc " + command +
+                "', only of memory, train, infer, report, plan, serve, fit or explain; 'llmcalc " + command +
                 " --help-all' shows all");
   refused("memory gpt2 --infer --hardware h100 --software nemo",
           "--software is for training, and this is about inference; leave it out");
