@@ -43,6 +43,8 @@ std::map<std::string_view, std::string> calls() {
           {"infer", "gpt2 --hardware h100"},
           {"report", "gpt2 --hardware h100"},
           {"explain", "parameters gpt2"},
+          {"fit", "llama-3.1-8b --hardware rtx-4090"},
+          {"serve", "llama-3.1-8b --hardware h100 --rate 4 --num-requests 100"},
           {"plan", "train gpt2 --hardware h100 --max-gpus 2"},
           {"compare", "--of 'train gpt2 --hardware h100' --vs '--dp 2'"},
           {"accuracy", "memory"},
