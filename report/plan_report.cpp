@@ -338,28 +338,18 @@ std::string command_of(const Request& r, const Candidate& c) {
   add("--micro-batch", c.micro_batch);
   if (c.recompute != Recompute::none) s += " --recompute " + recompute_text(r, c);
   s += fmt::format(" --global-batch {}", r.plan.global_batch);
-  constexpr std::array searched{"--tp",           "--sp",
-                                "--cp",           "--ep",
-                                "--etp",          "--pp",
-                                "--chunks",       "--schedule",
-                                "--zero",         "--fsdp",
-                                "--micro-batch",  "--recompute",
-                                "--global-batch", "--gpus",
-                                "--hardware",     "--dp",
-                                "--json",         "--markdown",
-                                "--exact",        "--price",
-                                "--watts",        "--measured-tokens-per-s"};
-  const json::Value inputs = inputs_json(r);
   if (r.software && !r.gave("--software") && c.tp == 1 && c.pp == 1) s += " --software " + r.software->name;
-  for (const std::string_view flag : r.given) {
-    if (std::find(searched.begin(), searched.end(), flag) != searched.end()) continue;
-    const Option& o = *find_option(flag);
-    const auto value = inputs.find(o.key());
-    s += " " + std::string(flag);
-    if (!o.value.empty() && value != inputs.end())
-      s += " " + (value->is_string() ? value->get<std::string>() : value->dump());
-  }
-  return s;
+  return s + given_text(r, {"--tp",          "--sp",
+                            "--cp",          "--ep",
+                            "--etp",         "--pp",
+                            "--chunks",      "--schedule",
+                            "--zero",        "--fsdp",
+                            "--micro-batch", "--recompute",
+                            "--gpus",        "--hardware",
+                            "--dp",          "--json",
+                            "--markdown",    "--global-batch",
+                            "--exact",       "--price",
+                            "--watts",       "--measured-tokens-per-s"});
 }
 
 Report plan_report(const Request& r, const Space& space, const SearchResult& found, bool pareto) {

@@ -353,6 +353,7 @@ void settle(Request& r) {
   if (!r.gave("--global-batch")) p.global_batch = mul(p.micro_batch, replicas(r.layout));
   if (!r.gave("--prompt") && a.position == Position::learned && a.position_rows < p.prompt + p.generate)
     p.prompt = std::max<Count>(1, a.position_rows - p.generate);
+  if (!r.gave("--memory-utilization") && has_traffic(r.serving)) p.memory_utilization = 0.9;
   choose_software(r);
   if (!r.has(part::inference)) r = for_training(std::move(r));
   if (!r.has(part::training)) r = for_inference(std::move(r));
@@ -389,7 +390,7 @@ void refuse_ignored(const Request& r) {
   for (const std::string_view flag : r.given) {
     const Option& o = *find_option(flag);
     if (!r.has(o.parts)) refuse_other_part(r, o);
-    if (!o.needs.empty() && !r.gave(o.needs))
+    if (!o.needs.empty() && !r.gave(o.needs) && r.has(find_option(o.needs)->parts))
       throw InputError(fmt::format("{} changes nothing without {}; add it, or leave {} out", flag, o.needs, flag));
     if (const std::string_view why = lacking(r, o); !why.empty()) throw InputError(fmt::format("{} {}", flag, why));
   }

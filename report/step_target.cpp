@@ -44,7 +44,7 @@ Attempt step_attempt(const Request& changed, std::string change) {
     return {std::move(change), e.memory.peak <= usable_memory(r), e.memory.weights, e.estimate.total(),
             allowed_seconds(r, e)};
   } catch (const Overflow&) {
-    return {std::move(change), false, {}, never, {}};
+    return {std::move(change), false, {}, endless, {}};
   }
 }
 

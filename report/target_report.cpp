@@ -42,7 +42,7 @@ Attempt attempt(const Request& r, std::string change) {
     const Memory m = inference_memory(r.model.arch, r.plan, r.layout, r.hardware->cluster.device.achieved.overhead);
     return {std::move(change), m.peak <= usable_memory(r), m.weights, target_seconds(r), r.target->time};
   } catch (const Overflow&) {
-    return {std::move(change), false, {}, never, r.target->time};
+    return {std::move(change), false, {}, endless, r.target->time};
   }
 }
 

@@ -22,7 +22,7 @@ struct Attempt {
   bool reaches() const { return fits && in_time(); }
 };
 /// The time of what is beyond the engine's range.
-inline constexpr Seconds never(std::numeric_limits<double>::infinity());
+inline constexpr Seconds endless(std::numeric_limits<double>::infinity());
 /// Asks for a changed request. What is beyond the engine's range fits nowhere and ends never.
 using Trial = Attempt (*)(const Request& changed, std::string change);
 

@@ -36,8 +36,9 @@ constexpr const char* examples =
 constexpr Question explain_question{.name = "explain",
                                     .summary = "Formulas: their symbols, the numbers put in, the source.",
                                     .examples = examples,
-                                    .parts = part::of_training | part::of_inference | part::target | part::model_flops |
-                                             part::time | part::hardware | part::styles,
+                                    .parts = part::of_training | part::of_inference | part::target | part::serving |
+                                             part::simulated | part::model_flops | part::time | part::hardware |
+                                             part::styles,
                                     .fill = [](const Request&, Report&) {}};
 
 bool any(const Wanted& all, Subject s) {
@@ -50,7 +51,7 @@ bool any(const Wanted& all, Subject s) {
 Parts parts_of(const Wanted& all) {
   Parts parts = explain_question.parts;
   if (!any(all, Subject::training)) parts &= ~part::of_training;
-  if (!any(all, Subject::inference)) parts &= ~part::of_inference;
+  if (!any(all, Subject::inference)) parts &= ~(part::of_inference | part::serving | part::simulated);
   return parts;
 }
 

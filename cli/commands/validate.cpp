@@ -242,7 +242,8 @@ const Command validate_command{
         "  llmcalc validate my-model.json --infer --prompt 32 --generate 8 --json",
     .words = validate_words,
     .own = validate_options,
-    .parts = part::training | part::step | part::inference | part::model_flops | part::halves | part::styles,
+    .parts = part::training | part::step | part::inference | part::one_batch | part::model_flops | part::halves |
+             part::styles,
     .run = run_validate};
 
 }  // namespace llmcalc

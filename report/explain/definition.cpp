@@ -16,13 +16,14 @@ Subject Definition::about() const {
                             "step_target"}))
     return Subject::training;
   const bool inference = is_one_of(section(), {"inference_memory", "kv_cache", "prefill", "decode", "end_to_end",
-                                               "limits", "inference_estimate", "target"});
+                                               "limits", "inference_estimate", "target", "serving", "steady_state"});
   return inference ? Subject::inference : Subject::model;
 }
 
 bool Definition::hardware() const {
-  return is_one_of(section(), {"step", "run", "estimate", "sensitivity", "utilization", "step_target", "prefill",
-                               "decode", "end_to_end", "limits", "inference_estimate", "target"}) ||
+  return is_one_of(section(),
+                   {"step", "run", "estimate", "sensitivity", "utilization", "step_target", "prefill", "decode",
+                    "end_to_end", "limits", "inference_estimate", "target", "serving", "steady_state"}) ||
          path.starts_with("memory.process.") || path.ends_with("memory.fits") ||
          path.ends_with("memory.capacity_bytes");
 }
@@ -34,7 +35,7 @@ const std::vector<Definition>& definitions() {
          {parameter_definitions(), flops_definitions(), formula_definitions(), training_memory_definitions(),
           process_definitions(), activation_definitions(), step_definitions(), utilization_definitions(),
           run_definitions(), inference_memory_definitions(), pass_definitions(), limit_definitions(),
-          target_definitions(), step_target_definitions()})
+          target_definitions(), step_target_definitions(), serving_definitions()})
       v.insert(v.end(), part.begin(), part.end());
     return v;
   }();

@@ -60,6 +60,7 @@ std::span<const Definition> pass_definitions();
 std::span<const Definition> limit_definitions();
 std::span<const Definition> target_definitions();
 std::span<const Definition> step_target_definitions();
+std::span<const Definition> serving_definitions();
 
 /// All definitions, in the order of a report.
 const std::vector<Definition>& definitions();

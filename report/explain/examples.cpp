@@ -72,6 +72,8 @@ const std::vector<Example>& examples() {
       {"--measured-tokens-per-s X", llama, {{"--software", "megatron-lm"}, {"--measured-tokens-per-s", "1e4"}}},
       {"--target \"50 tokens/s\"", llama, {{"--target", "50 tokens/s"}}},
       {"--target \"TTFT 0.5 s\"", llama, {{"--target", "TTFT 0.5 s"}}},
+      {"--rate R", llama, {{"--rate", "2"}, {"--num-requests", "200"}, {"--api-price", "0.5,1.5"}}},
+      {"--rate R, beyond capacity", llama, {{"--rate", "200"}, {"--num-requests", "200"}}},
       {"--software NAME, of inference", llama, {{"--software", "vllm"}}},
       {"--software NAME, of inference, --tp 8", llama, {{"--software", "vllm"}, {"--tp", "8"}}},
   };

@@ -8,6 +8,7 @@
 #include "report/process_estimate.hpp"
 #include "report/sections.hpp"
 #include "report/sensitivity.hpp"
+#include "report/serving_report.hpp"
 #include "report/step_target.hpp"
 #include "report/target_report.hpp"
 
@@ -59,13 +60,17 @@ bool asks_step(S s) {
   return training_time(s) && target && target->for_training();
 }
 
+bool is_served(S s) { return inference_time(s) && has_traffic(s.request().serving); }
+
+bool has_one_pool(S s) { return is_served(s) && !s.request().serving.pools; }
+
 /// A section of the report, and what it needs.
 struct Source {
   std::string_view key;
   bool (*available)(S);
   Section (*section)(S);
 };
-constexpr std::array<Source, 21> sources{{
+constexpr std::array<Source, 23> sources{{
     {"parameters", always, [](S s) { return parameters_section(s.request().model); }},
     {"flops", training, [](S s) { return flops_section(s.request()); }},
     {"flops", training, [](S s) { return formulas_section(s.request()); }},
@@ -87,6 +92,8 @@ constexpr std::array<Source, 21> sources{{
     {"limits", inference_time, [](S s) { return limits_section(s.request()); }},
     {"target", asks_speed, [](S s) { return target_section(s.request()); }},
     {"step_target", asks_step, [](S s) { return step_target_section(s.request()); }},
+    {"serving", is_served, [](S s) { return served_section(s.request()); }},
+    {"steady_state", has_one_pool, [](S s) { return long_run_section(s.request()); }},
 }};
 
 }  // namespace

@@ -8,17 +8,9 @@
 #include "tests/cli/program.hpp"
 
 using namespace llmcalc;
+using test::refused;
 
 namespace {
-
-/// Exit code 2, this one sentence on stderr, nothing on stdout.
-void refused(const std::string& arguments, const std::string& sentence) {
-  const test::Ran r = test::llmcalc(arguments);
-  INFO("llmcalc " << arguments);
-  CHECK(r.err == "llmcalc: " + sentence + "\n");
-  CHECK(r.code == 2);
-  CHECK(r.out.empty());
-}
 
 std::string file(const std::string& name, const std::string& text) {
   const std::string path = test::scratch() + "/" + name;

@@ -44,6 +44,8 @@ std::map<std::string_view, std::string> calls() {
           {"report", "gpt2 --hardware h100"},
           {"fit", "--hardware rtx-4090 --context 2k"},
           {"explain", "parameters gpt2"},
+          {"fit", "llama-3.1-8b --hardware rtx-4090"},
+          {"serve", "llama-3.1-8b --hardware h100 --rate 4 --num-requests 100"},
           {"plan", "train gpt2 --hardware h100 --max-gpus 2"},
           {"compare", "--of 'train gpt2 --hardware h100' --vs '--dp 2'"},
           {"accuracy", "memory"},
