@@ -74,6 +74,8 @@ inline constexpr auto choices<Position> = std::array{
 /// Mixture of experts. `layers` says which layers have one; the others keep the dense MLP.
 struct Moe {
   Count experts = 0, top_k = 0, width = 0;
+  Count latent_width = 0;    ///< routed experts work in this width, between two projections; 0: in hidden (LatentMoE)
+  bool latent_norm = false;  ///< an RMSNorm behind the first of them
   Count shared_experts = 0, shared_width = 0;  ///< always-on experts and the width of each
   bool shared_gate = false;                    ///< a hidden x 1 gate on the shared experts' output
   bool router_bias = false, expert_bias = false;

@@ -179,9 +179,11 @@ constexpr MlpNames expert_names{Component::experts, "mlp.expert_gate", "mlp.expe
 constexpr MlpNames shared_names{Component::shared_experts, "mlp.shared_gate", "mlp.shared_up",
                                 "mlp.shared_act",          "mlp.shared_mul",  "mlp.shared_down"};
 
-/// Up (and gate), activation, down. `matrix` gives rows, groups and top_k; its widths are filled in here.
+/// Up (and gate), activation, down. `matrix` gives rows, groups and top_k, and the width of the input where that is not
+/// the model's; the widths of each matrix are filled in here.
 TensorId feed_forward(SegmentBuilder& b, const MlpNames& names, TensorId x, Linear matrix, Count width) {
   const Arch& a = b.arch();
+  const Count outer = matrix.in > 0 ? matrix.in : a.hidden;
   const auto project = [&](std::string_view name, Split split, TensorId in, Count from, Count to) {
     matrix.in = from;
     matrix.out = to;
@@ -194,11 +196,11 @@ TensorId feed_forward(SegmentBuilder& b, const MlpNames& names, TensorId x, Line
   const Count learned = a.activation == Activation::xielu ? 2 : 0;
   TensorId h = no_tensor;
   if (a.mlp == MlpKind::plain) {
-    const TensorId up = project(names.up, Split::column, x, a.hidden, width);
+    const TensorId up = project(names.up, Split::column, x, outer, width);
     h = element(names.act, PointwiseKind::activate, up, no_tensor, learned);
   } else {
-    const TensorId gate = project(names.gate, Split::column, x, a.hidden, width);
-    const TensorId up = project(names.up, Split::column, x, a.hidden, width);
+    const TensorId gate = project(names.gate, Split::column, x, outer, width);
+    const TensorId up = project(names.up, Split::column, x, outer, width);
     if (b.step().fused_glu) {
       h = element(names.act, PointwiseKind::gate, gate, up, learned);
     } else {
@@ -206,7 +208,7 @@ TensorId feed_forward(SegmentBuilder& b, const MlpNames& names, TensorId x, Line
       h = element(names.mul, PointwiseKind::multiply, act, up, 0);
     }
   }
-  return project(names.down, Split::row, h, width, a.hidden);
+  return project(names.down, Split::row, h, width, outer);
 }
 
 /// Experts that always run, their outputs added to the routed ones.
@@ -223,21 +225,28 @@ TensorId shared_experts(SegmentBuilder& b, TensorId x) {
 TensorId experts(SegmentBuilder& b, TensorId x) {
   const Arch& a = b.arch();
   const Moe& m = a.moe;
+  const bool narrow = m.latent_width > 0;
+  const Count wide = narrow ? m.latent_width : a.hidden;  // of the routed experts' input and output
   const Count t = b.tokens(), routed = mul(t, m.top_k);
   const TensorId logits =
       b.linear("mlp.router", Component::router, Split::inside, x, a.hidden, m.experts, m.router_bias);
   const TensorId gates =
       b.add("mlp.route", mlp, Pointwise{.kind = PointwiseKind::route, .rows = t, .width = m.experts, .top_k = m.top_k},
             Split::inside, logits);
+  TensorId own = x;
+  if (narrow) own = b.linear("mlp.latent_down", mlp, Split::inside, x, a.hidden, wide, false);
+  if (m.latent_norm) own = b.add("mlp.latent_norm", mlp, Norm{t, wide, wide}, Split::inside, own);
   const TensorId sent =
       b.add("mlp.dispatch", mlp,
-            Pointwise{.kind = PointwiseKind::dispatch, .rows = routed, .width = a.hidden, .top_k = m.top_k},
-            Split::inside, x);
-  const TensorId out = feed_forward(
-      b, expert_names, sent, {.rows = routed, .groups = m.experts, .top_k = m.top_k, .bias = m.expert_bias}, m.width);
+            Pointwise{.kind = PointwiseKind::dispatch, .rows = routed, .width = wide, .top_k = m.top_k}, Split::inside,
+            own);
+  const TensorId out =
+      feed_forward(b, expert_names, sent,
+                   {.rows = routed, .in = wide, .groups = m.experts, .top_k = m.top_k, .bias = m.expert_bias}, m.width);
   TensorId y = b.add("mlp.combine", mlp,
-                     Pointwise{.kind = PointwiseKind::combine, .rows = t, .width = a.hidden, .top_k = m.top_k},
+                     Pointwise{.kind = PointwiseKind::combine, .rows = t, .width = wide, .top_k = m.top_k},
                      Split::partial, {out, gates});
+  if (narrow) y = b.linear("mlp.latent_up", mlp, Split::partial, y, wide, a.hidden, false);
   if (m.shared_experts > 0) {
     const TensorId shared = shared_experts(b, x);
     y = b.pointwise("mlp.shared_add", mlp, PointwiseKind::add, Split::partial, y, shared, a.hidden);
