@@ -136,7 +136,9 @@ struct Arch : Mixer {
   constexpr bool operator==(const Arch&) const = default;
   constexpr bool has_experts() const { return moe.experts > 0; }
   /// The mixer of number i: 0 is the Arch's own.
-  constexpr const Mixer& mixer(std::size_t i) const { return i == 0 ? *this : static_cast<const Mixer&>(mixers[i - 1]); }
+  constexpr const Mixer& mixer(std::size_t i) const {
+    return i == 0 ? *this : static_cast<const Mixer&>(mixers[i - 1]);
+  }
 };
 
 }  // namespace llmcalc

@@ -236,16 +236,15 @@ TensorId experts(SegmentBuilder& b, TensorId x) {
   TensorId own = x;
   if (narrow) own = b.linear("mlp.latent_down", mlp, Split::inside, x, a.hidden, wide, false);
   if (m.latent_norm) own = b.add("mlp.latent_norm", mlp, Norm{t, wide, wide}, Split::inside, own);
-  const TensorId sent =
-      b.add("mlp.dispatch", mlp,
-            Pointwise{.kind = PointwiseKind::dispatch, .rows = routed, .width = wide, .top_k = m.top_k}, Split::inside,
-            own);
+  const TensorId sent = b.add(
+      "mlp.dispatch", mlp, Pointwise{.kind = PointwiseKind::dispatch, .rows = routed, .width = wide, .top_k = m.top_k},
+      Split::inside, own);
   const TensorId out =
       feed_forward(b, expert_names, sent,
                    {.rows = routed, .in = wide, .groups = m.experts, .top_k = m.top_k, .bias = m.expert_bias}, m.width);
-  TensorId y = b.add("mlp.combine", mlp,
-                     Pointwise{.kind = PointwiseKind::combine, .rows = t, .width = wide, .top_k = m.top_k},
-                     Split::partial, {out, gates});
+  TensorId y =
+      b.add("mlp.combine", mlp, Pointwise{.kind = PointwiseKind::combine, .rows = t, .width = wide, .top_k = m.top_k},
+            Split::partial, {out, gates});
   if (narrow) y = b.linear("mlp.latent_up", mlp, Split::partial, y, wide, a.hidden, false);
   if (m.shared_experts > 0) {
     const TensorId shared = shared_experts(b, x);

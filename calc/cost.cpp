@@ -164,9 +164,10 @@ Learned learned(const Attention& s) {
   return {.total = n, .factored = n};
 }
 
-// ---- A state per head. Model FLOPs are those of the recurrent form, 2 per number of the state and pass over it. Kernels
-// that take C tokens at once do, per token and head of N x P:
-//   delta        4 C N + 4 C P + 6 N P   scores k k' and q k', the triangular system's two results; S read twice, updated
+// ---- A state per head. Model FLOPs are those of the recurrent form, 2 per number of the state and pass over it.
+// Kernels that take C tokens at once do, per token and head of N x P:
+//   delta        4 C N + 4 C P + 6 N P   scores k k' and q k', the triangular system's two results; S read twice,
+//   updated
 //                                        (arXiv:2412.06464; C of the system itself left out)
 //   state space  2 C P + 4 N P           and 2 C N per group: scores C B' (arXiv:2405.21060, 6)
 // Half of the C x C scores are masked, but multiplied. Element-wise decays, normalised queries and keys are left out.

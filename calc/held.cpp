@@ -87,9 +87,7 @@ Bytes weight_bytes(const Collective&, const Stored&) { return {}; }
 CacheRow cache_row(const Attention& s, const Pricing& p) {
   return {.per_token = token_rows(s, p.cache, s.caches_latent()), .reach = s.reach};
 }
-CacheRow cache_row(const LinearAttention& s, const Pricing&) {
-  return {.state = Bytes(mul(s.state_bytes, s.state()))};
-}
+CacheRow cache_row(const LinearAttention& s, const Pricing&) { return {.state = Bytes(mul(s.state_bytes, s.state()))}; }
 /// The last inputs, as they were computed.
 CacheRow cache_row(const Convolution& s, const Pricing& p) {
   return {.state = bytes_of(p.activation, mul(s.channels, s.taps - 1))};

@@ -94,10 +94,13 @@ enum class RecurrentKind : std::uint8_t {
   short_convolution  ///< LFM2: a gated convolution alone; no state besides its taps
 };
 template <>
-inline constexpr auto choices<RecurrentKind> = std::array{
-    Choice{RecurrentKind::none, "none"},     Choice{RecurrentKind::gated_delta_net, "gated_delta_net"},
-    Choice{RecurrentKind::kimi_delta, "kimi_delta"}, Choice{RecurrentKind::mamba, "mamba"},
-    Choice{RecurrentKind::mamba2, "mamba2"}, Choice{RecurrentKind::short_convolution, "short_convolution"}};
+inline constexpr auto choices<RecurrentKind> =
+    std::array{Choice{RecurrentKind::none, "none"},
+               Choice{RecurrentKind::gated_delta_net, "gated_delta_net"},
+               Choice{RecurrentKind::kimi_delta, "kimi_delta"},
+               Choice{RecurrentKind::mamba, "mamba"},
+               Choice{RecurrentKind::mamba2, "mamba2"},
+               Choice{RecurrentKind::short_convolution, "short_convolution"}};
 
 /// Sizes of a recurrence. Its kind says what each is; those that it does not name are 0.
 struct Recurrent {
@@ -138,9 +141,7 @@ struct Mixer {
     return value_dim > 0 ? value_dim : head_dim;
   }
   constexpr Count attention_width() const { return mul(heads, v_dim()); }
-  constexpr bool is_empty() const {
-    return attention == AttentionKind::none && recurrent.kind == RecurrentKind::none;
-  }
+  constexpr bool is_empty() const { return attention == AttentionKind::none && recurrent.kind == RecurrentKind::none; }
 };
 
 }  // namespace llmcalc

@@ -103,16 +103,18 @@ void check_lists(const Arch& a, const Check& check) {
       check.that(!m.reach.limited(), "a mixer without attention has a window; remove it");
     own = own.filtered(m.layers, false);
   }
-  check.that(!own.empty(), "every layer is in \"mixers\", and none has the model's own attention; describe one of the "
-                           "mixers there");
+  check.that(!own.empty(),
+             "every layer is in \"mixers\", and none has the model's own attention; describe one of the "
+             "mixers there");
   for (std::size_t i = 0; i < a.mlps.size(); ++i) {
     if (i > 0) check_apart(a.mlps[i].layers, a.mlps[0].layers, "MLPs", check);
     check_apart(a.mlps[i].layers, a.has_experts() ? a.moe.layers : LayerSet(), "MLPs, one of them experts", check);
     check.size(a.mlps[i].width, "the width of an MLP", 0);
   }
-  check.that(unlike_kinds(a) <= most_unlike,
-             fmt::format("there are {} kinds of layer that differ in mixer, window or MLP; at most {} can be told apart",
-                         unlike_kinds(a), most_unlike));
+  check.that(
+      unlike_kinds(a) <= most_unlike,
+      fmt::format("there are {} kinds of layer that differ in mixer, window or MLP; at most {} can be told apart",
+                  unlike_kinds(a), most_unlike));
   for (const LayerKind& kind : layer_kinds(a))
     check.that(kind.has_mlp() || !a.mixer(kind.mixer).is_empty() || kind.linear,
                fmt::format("layer {} has neither a mixer nor an MLP; give it one", kind.first));

@@ -23,8 +23,8 @@ class Recurrence {
     return out("delta.out", gated("delta.gate_mul", z, head_norm("delta.o_norm", o)));
   }
 
-  /// H heads of D throughout, decays per channel from a low rank. A_log (one per head) and dt_bias (one per channel) are
-  /// numbers of the core.
+  /// H heads of D throughout, decays per channel from a low rank. A_log (one per head) and dt_bias (one per channel)
+  /// are numbers of the core.
   TensorId kimi_delta() {
     const Count w = r_.width(), d = r_.head_dim;
     const TensorId q = convolved("kda.q", "kda.q_conv", w, d), k = convolved("kda.k", "kda.k_conv", w, d);
@@ -78,8 +78,8 @@ class Recurrence {
  private:
   LinearAttention core(StateRule rule, Count gates, Count weights) const {
     const Step& s = b_.step();
-    return {s.sequences,  r_.heads, s.queries, r_.head_dim, r_.key_heads,  r_.key_dim,
-            rule,         r_.chunk, gates,     weights,     r_.state_bytes};
+    return {s.sequences, r_.heads, s.queries, r_.head_dim, r_.key_heads,  r_.key_dim,
+            rule,        r_.chunk, gates,     weights,     r_.state_bytes};
   }
   TensorId projected(std::string_view name, Count width, Count unit) {
     return b_.linear(name, attn, Split::column, x_, b_.arch().hidden, width, false, unit);
@@ -97,7 +97,9 @@ class Recurrence {
   TensorId head_norm(std::string_view name, TensorId o) {
     return b_.add(name, attn, Norm{mul(b_.tokens(), r_.heads), r_.head_dim, r_.head_dim}, Split::heads, o, r_.heads);
   }
-  TensorId gated(std::string_view name, TensorId gate, TensorId y) { return element(name, PointwiseKind::gate, gate, y); }
+  TensorId gated(std::string_view name, TensorId gate, TensorId y) {
+    return element(name, PointwiseKind::gate, gate, y);
+  }
   TensorId product(std::string_view name, TensorId a, TensorId y) {
     return element(name, PointwiseKind::multiply, a, y);
   }

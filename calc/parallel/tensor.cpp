@@ -164,10 +164,10 @@ class Pass {
   const OpList& in_;
   const Layout& layout_;
   OpList out_;
-  std::array<TensorId, 128> inside_{};   // a whole tensor's name inside
-  std::array<bool, 128> is_inside_{};    // made by a cut operator
+  std::array<TensorId, 128> inside_{};    // a whole tensor's name inside
+  std::array<bool, 128> is_inside_{};     // made by a cut operator
   std::array<bool, 128> summed_later_{};  // by an operator on what is still to be summed
-  std::array<const Op*, 128> maker_{};   // null: the block's input
+  std::array<const Op*, 128> maker_{};    // null: the block's input
 };
 
 }  // namespace

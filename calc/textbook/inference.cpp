@@ -39,19 +39,22 @@ double free_bytes(const Room& r) {
 }  // namespace
 
 Bytes kv_bytes_per_token(const Arch& a, Count precision, Count tensor_parallel, Count scale_bytes) {
-  return over_mixers(a, [&](const Mixer& m, const Reach&, const LayerCounts& n) {
-           return (Exact(n.full) + n.local) * layer_token_bytes(m, precision, tensor_parallel, scale_bytes);
-         })
+  return over_mixers(a,
+                     [&](const Mixer& m, const Reach&, const LayerCounts& n) {
+                       return (Exact(n.full) + n.local) * layer_token_bytes(m, precision, tensor_parallel, scale_bytes);
+                     })
       .bytes();
 }
 
 Bytes kv_cache_bytes(const Arch& a, Count batch, Count context, Count precision, Count tensor_parallel, Count page,
                      Count scale_bytes) {
-  return over_mixers(a, [&](const Mixer& m, const Reach& reach, const LayerCounts& n) {
-           const Exact all = ceil(context, page) * page, local = ceil(std::min(context, reach.tokens), page) * page;
-           return Exact(batch) * (n.full * all + n.local * local) *
-                  layer_token_bytes(m, precision, tensor_parallel, scale_bytes);
-         })
+  return over_mixers(a,
+                     [&](const Mixer& m, const Reach& reach, const LayerCounts& n) {
+                       const Exact all = ceil(context, page) * page,
+                                   local = ceil(std::min(context, reach.tokens), page) * page;
+                       return Exact(batch) * (n.full * all + n.local * local) *
+                              layer_token_bytes(m, precision, tensor_parallel, scale_bytes);
+                     })
       .bytes();
 }
 

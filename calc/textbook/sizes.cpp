@@ -33,7 +33,6 @@ LayerCounts layer_counts(const Arch& a, std::size_t mixer) {
     else
       ++(mlp > 0 ? n.other[mlp - 1] : n.dense);
   }
-  if (a.mlp_width == 0) n.dense = 0;
   return n;
 }
 

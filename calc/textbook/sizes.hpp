@@ -112,13 +112,13 @@ void set_mixer(Sizes<N>& s, const Mixer& m, const Reach& reach, const Letter& le
   s.span = {letter(reach.chunked ? "W_c" : "W", reach.tokens), reach.chunked};
   const Recurrent& r = m.recurrent;
   if (r.kind == RecurrentKind::none) return;
-  s.r = {letter("H", r.heads), letter("H_k", r.key_heads), letter("d_p", r.head_dim), letter("d_k", r.key_dim),
-         letter("n_t", r.taps), letter("r_h", r.rank), letter("n_z", r.decays)};
+  s.r = {letter("H", r.heads),  letter("H_k", r.key_heads), letter("d_p", r.head_dim), letter("d_k", r.key_dim),
+         letter("n_t", r.taps), letter("r_h", r.rank),      letter("n_z", r.decays)};
 }
 }  // namespace detail
 
-/// The sizes of a model, each by letter(name, value), which returns an N. Those of the layers with the second mixer have
-/// letters that end in 2, and so on.
+/// The sizes of a model, each by letter(name, value), which returns an N. Those of the layers with the second mixer
+/// have letters that end in 2, and so on.
 template <class N, class Letter>
 Sizes<N> sizes(const Arch& a, Count ranks, const Letter& letter) {
   Sizes<N> s;

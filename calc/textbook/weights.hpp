@@ -226,7 +226,6 @@ class WeightTable {
     matrix(Component::attention, s_.L_r, 1, values, s_.D);
   }
 
-
   /// Up (and gate) and down, their biases; `one` says which layers and how many copies.
   void mlp(Weight<N> one, const N& outer, const N& width, bool bias) {
     const Count ups = a_.mlp == MlpKind::gated ? 2 : 1;
@@ -255,8 +254,8 @@ class WeightTable {
     const Moe& m = a_.moe;
     matrix(Component::router, s_.L_m, 1, s_.D, s_.n_E);
     if (m.router_bias) vector(Component::router, s_.L_m, 1, s_.n_E);
-    mlp({.component = Component::experts, .layers = s_.L_m, .copies = s_.n_E, .visited = s_.k, .routed = true},
-        s_.D_l, s_.cut(s_.F_e), m.expert_bias);
+    mlp({.component = Component::experts, .layers = s_.L_m, .copies = s_.n_E, .visited = s_.k, .routed = true}, s_.D_l,
+        s_.cut(s_.F_e), m.expert_bias);
     learned_activation(Component::experts, s_.L_m);
     if (m.latent_width > 0) {
       matrix(Component::mlp, s_.L_m, 1, s_.D, s_.D_l, Place::whole);
@@ -280,8 +279,7 @@ class WeightTable {
     const Count each = a_.norm_placement == NormPlacement::both ? 2 : 1;
     const N with_mlp = layers_with_mlp(s_);
     const bool mixes = !m_.is_empty();
-    if (mixes && with_mlp == s_.L_p)
-      return vector(Component::norm, s_.L_p, 2 * each * width, s_.D, Place::whole);
+    if (mixes && with_mlp == s_.L_p) return vector(Component::norm, s_.L_p, 2 * each * width, s_.D, Place::whole);
     if (mixes) vector(Component::norm, s_.L_p, each * width, s_.D, Place::whole);
     if (has(with_mlp)) vector(Component::norm, with_mlp, each * width, s_.D, Place::whole);
   }
@@ -338,10 +336,9 @@ N idle_parameters(const Arch& a, const Sizes<N>& s) {
 /// Weights that enter a matmul once per token: the head in even where it is tied, tables and vectors out.
 template <class N>
 N matmul_weights(const Arch& a, const Sizes<N>& s) {
-  return sum_of_weights(
-      a, s, [](const Weight<N>& w) {
-        return (w.matrix && !w.lookup) || w.taps ? N(w.times) * w.visited * w.in * w.out : N(0);
-      });
+  return sum_of_weights(a, s, [](const Weight<N>& w) {
+    return (w.matrix && !w.lookup) || w.taps ? N(w.times) * w.visited * w.in * w.out : N(0);
+  });
 }
 
 /// Numbers of Adafactor's state: rows and columns of a matrix, all of a vector (arXiv:1804.04235).

@@ -4,8 +4,8 @@ namespace llmcalc::import {
 
 namespace {
 
-/// hub XiaomiMiMo/MiMo-7B-Base, modeling_mimo.py: Qwen 2 with a multi-token-prediction layer beside it; `attention_bias`
-/// (true) on q, k and v.
+/// hub XiaomiMiMo/MiMo-7B-Base, modeling_mimo.py: Qwen 2 with a multi-token-prediction layer beside it;
+/// `attention_bias` (true) on q, k and v.
 Arch mimo(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = c.flag("attention_bias", true);
@@ -55,7 +55,8 @@ LayerSet listed_layers(const Config& c, const Arch& a, std::string_view key) {
     if (end == std::string::npos) end = text.size();
     const std::string word = text.substr(from, end - from);
     if (word.empty() || word.size() > 6 || word.find_first_not_of("0123456789 ") != std::string::npos)
-      c.refuse("\"" + std::string(key) + "\": expected numbers of layers with commas between them, got \"" + word + "\"");
+      c.refuse("\"" + std::string(key) + "\": expected numbers of layers with commas between them, got \"" + word +
+               "\"");
     if (const Count layer = std::stol(word); layer < a.layers) set.insert(layer);
     from = end + 1;
   }
@@ -64,12 +65,14 @@ LayerSet listed_layers(const Config& c, const Arch& a, std::string_view key) {
 
 /// hub stepfun-ai/Step-3.5-Flash, modeling_step3p5.py. Window layers have heads of their own (attention_other_setting);
 /// a sigmoid gate per head, RMSNorms of the head width on q and k; experts in moe_layers_enum with one shared expert
-/// without a gate, and a load-balancing bias that is a buffer. layer_types goes on to the multi-token-prediction layers.
+/// without a gate, and a load-balancing bias that is a buffer. layer_types goes on to the multi-token-prediction
+/// layers.
 Arch step3p5(const Config& c, const Defaults& d) {
   Defaults own = d;
   own.kv_heads = c.size("num_attention_groups", d.kv_heads);
   Arch a = base_arch(c, own);
   a.qk_norm = QkNorm::per_head;
+  c.ignore({"moe_router_activation", "moe_router_scaling_factor"});
   if (c.flag("use_head_wise_attn_gate", true)) a.attention_gate = AttentionGate::per_head;
   LayerMixer window;
   static_cast<Mixer&>(window) = a;

@@ -35,7 +35,8 @@ Expr cached_bytes(S s, const Sizes& of) {
 
 /// Bytes per token of the layers whose cache grows for ever, or up to the window or chunk.
 Expr growing(S s) {
-  return over_parts(rank(s), [&](const Sizes& of) { return of.L_f == Expr(0) ? Expr(0) : of.L_f * cached_bytes(s, of); });
+  return over_parts(rank(s),
+                    [&](const Sizes& of) { return of.L_f == Expr(0) ? Expr(0) : of.L_f * cached_bytes(s, of); });
 }
 Expr local(S s, const Sizes& of) { return of.L_w == Expr(0) ? Expr(0) : of.L_w * cached_bytes(s, of); }
 
