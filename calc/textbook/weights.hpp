@@ -276,12 +276,12 @@ class WeightTable {
     const Count width = a_.norm == NormKind::layer_norm ? 2 : 1;
     if (a_.block == BlockKind::parallel)
       return vector(Component::norm, s_.L_p, a_.norms_per_layer * width, s_.D, Place::whole);
-    const Count each = a_.norm_placement == NormPlacement::both ? 2 : 1;
+    const Count both = a_.norm_placement == NormPlacement::both ? 4 : a_.norms_per_layer;
     const N with_mlp = layers_with_mlp(s_);
     const bool mixes = !m_.is_empty();
-    if (mixes && with_mlp == s_.L_p) return vector(Component::norm, s_.L_p, 2 * each * width, s_.D, Place::whole);
-    if (mixes) vector(Component::norm, s_.L_p, each * width, s_.D, Place::whole);
-    if (has(with_mlp)) vector(Component::norm, with_mlp, each * width, s_.D, Place::whole);
+    if (mixes && with_mlp == s_.L_p) return vector(Component::norm, s_.L_p, both * width, s_.D, Place::whole);
+    if (mixes) vector(Component::norm, s_.L_p, both / 2 * width, s_.D, Place::whole);
+    if (has(with_mlp)) vector(Component::norm, with_mlp, both / 2 * width, s_.D, Place::whole);
   }
   void norms_outside() {
     const Count width = a_.norm == NormKind::layer_norm ? 2 : 1;
