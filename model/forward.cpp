@@ -108,7 +108,7 @@ Value latent_attention(Pass& p, const Reach& reach, Value x) {
   const RopePart rotary_k{down, 1, latent, l.rope_dim, l.kv_rank};
   Value o;
   if (s.absorbed) {
-    p.rope("attn.rope", rotary_q, rotary_k);
+    if (a.position != Position::none) p.rope("attn.rope", rotary_q, rotary_k);
     Value q_latent = p.absorbed("attn.q_absorb", q, false);
     core.kv_heads = 1;
     core.qk_dim = latent;
@@ -124,7 +124,7 @@ Value latent_attention(Pass& p, const Reach& reach, Value x) {
     o = p.absorbed("attn.v_absorb", o, true);
   } else {
     Value kv = p.linear("attn.kv_up", std::move(c));
-    p.rope("attn.rope", rotary_q, rotary_k);
+    if (a.position != Position::none) p.rope("attn.rope", rotary_q, rotary_k);
     const CoreLayout layout{.q = {0, 0, q.width, head},
                             .q_rope = {0, l.nope_dim, q.width, head},
                             .k = {1, 0, kv.width, up},

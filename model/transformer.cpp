@@ -13,6 +13,16 @@ const Arch& runnable(const Arch& a) {
     throw InputError(
         "the reference transformer has no linear attention, which this model's layers use; its numbers "
         "can be calculated but not run");
+  for (std::size_t i = 0; i <= a.mixers.size(); ++i)
+    if (const RecurrentKind kind = a.mixer(i).recurrent.kind; kind != RecurrentKind::none)
+      throw InputError("the reference transformer has no " + std::string(name(kind)) +
+                       ", which this model's layers use; its numbers can be calculated but not run");
+  const bool gated = a.attention_gate != AttentionGate::none || a.value_dim > 0;
+  if (a.mixers.size() > 0 || a.mlps.size() > 0 || gated || a.moe.latent_width > 0)
+    throw InputError(
+        "the reference transformer has no layers with heads or MLPs of their own, gated heads, values narrower than "
+        "keys, "
+        "or experts of a latent width, which this model uses; its numbers can be calculated but not run");
   if (a.activation == Activation::xielu)
     throw InputError(
         "the reference transformer has no xIELU, which this model uses; its numbers can be calculated "

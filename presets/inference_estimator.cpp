@@ -13,7 +13,7 @@ constexpr std::string_view clocks = "a peak assumes the boost clock, which power
 constexpr std::string_view vendors = "the vendor's datasheet, whose peaks few kernels reach";
 constexpr std::string_view empty_kernels = "empty kernels in a row: 2 to 5 us; from a recording 1 to 2 us";
 constexpr std::string_view host_loop = "scheduling, sampling and text of an engine's loop: 1 to 5 ms";
-constexpr std::string_view flash_share = "FlashAttention-2 (arXiv:2307.08691), FlashAttention-3 (arXiv:2407.08608)";
+constexpr std::string_view flash_source = "FlashAttention-2 (arXiv:2307.08691), FlashAttention-3 (arXiv:2407.08608)";
 constexpr std::string_view host_staging =
     "messages are written to the host's memory and read from there (NCCL's SHM transport): less than half of the link";
 constexpr std::string_view small_messages =
@@ -44,7 +44,7 @@ const std::array<ParameterCard, inference_parameter_count> inference_parameter_c
     {"weight_only",       0.80, 0.4, 1.00, "share of that where weights are widened before they are multiplied", "the products' kernels unpack weights beside their arithmetic"},
     {"own_products",      0.66, 0.3, 1.00, "share of that by kernels of an engine's own", "llama.cpp's kernels for quantized blocks"},
     {"exposed",           0.3,  0,   1.00, "share of the shorter of a product's arithmetic and traffic that does not overlap", "prologue and epilogue of each tile (CUTLASS)"},
-    {"flash",             0.35, 0.1, 0.80, "share of the peak in attention", flash_share},
+    {"flash",             0.35, 0.1, 0.80, "share of the peak in attention", flash_source},
     {"experts",           0.50, 0.2, 1.00, "share of a product's rate that those of experts keep", "grouped products of unequal sizes"},
     {"kernel.recorded",   1.5e-6, 2e-7, 6e-6, "start and end of a kernel in a decode step: from a recording", empty_kernels},
     {"kernel.compiled",   4e-6, 1e-6, 1e-5, "the same: compiled; and in prompts of recorded ones", empty_kernels},

@@ -15,8 +15,11 @@
 namespace llmcalc::explain {
 namespace {
 
-textbook::Sizes<Expr> letters(const Request& r, Count ranks) {
-  return textbook::sizes<Expr>(r.model.arch, ranks, [](const char* name, Count value) { return Expr(name, value); });
+textbook::Sizes<Expr> letters(const Request& r, Count ranks, std::map<std::string, Count, std::less<>>& values) {
+  return textbook::sizes<Expr>(r.model.arch, ranks, [&](const char* name, Count value) {
+    values[name] = value;
+    return Expr(name, value);
+  });
 }
 
 }  // namespace
@@ -24,9 +27,13 @@ textbook::Sizes<Expr> letters(const Request& r, Count ranks) {
 Setting::Setting(const Request& request, const Parts& parts)
     : request_(request),
       parts_(parts),
-      layers_(textbook::layer_counts(request.model.arch)),
-      sizes_(letters(request, 1)),
-      rank_sizes_(letters(request, ranks(request.layout, Group::tensor))) {}
+      sizes_(letters(request, 1, letters_)),
+      rank_sizes_(letters(request, ranks(request.layout, Group::tensor), letters_)) {}
+
+std::optional<Count> Setting::letter(std::string_view name) const {
+  const auto found = letters_.find(name);
+  return found == letters_.end() ? std::nullopt : std::optional(found->second);
+}
 
 const TrainEstimate& Setting::train() const {
   if (!train_) train_ = llmcalc::train(arch(), plan(), layout(), cluster());
