@@ -121,7 +121,7 @@ class Cpu final : public Backend {
     put_everywhere<T>(count, n(x), [f, from = n(In(x))](Count i) { return model::wide(from[i]) * f; });
   }
   void cap(Count count, double most, Out x, bool is_wide) override {
-    const W m = number<W>(most);
+    const W m = model::number<W>(most);
     is_wide ? LLMCALC_ISA::cap_everywhere(count, m, w(x)) : LLMCALC_ISA::cap_everywhere(count, m, n(x));
   }
   void multiply(const Pointwise& s, In a, In c, Out y) override { LLMCALC_ISA::multiply(size(s), n(a), n(c), n(y)); }
