@@ -21,10 +21,10 @@ struct Symbol {
 };
 
 /// A merge that was possible when it was found: of `left` and what follows it, which were these tokens.
-struct Candidate {
+struct WaitingMerge {
   std::size_t rank, left;
   std::int32_t first, second, merged;
-  bool operator>(const Candidate& o) const { return std::tie(rank, left) > std::tie(o.rank, o.left); }
+  bool operator>(const WaitingMerge& o) const { return std::tie(rank, left) > std::tie(o.rank, o.left); }
 };
 
 std::vector<Symbol> symbols_of(const std::vector<std::int32_t>& word) {
@@ -48,7 +48,7 @@ const PairMerges::Merge* PairMerges::find(std::int32_t left, std::int32_t right)
 
 std::vector<std::int32_t> PairMerges::merged(const std::vector<std::int32_t>& word) const {
   std::vector<Symbol> all = symbols_of(word);
-  std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> waiting;
+  std::priority_queue<WaitingMerge, std::vector<WaitingMerge>, std::greater<>> waiting;
   const auto consider = [&](std::size_t left) {
     if (left == nothing || all[left].after == nothing) return;
     const std::int32_t a = all[left].token, b = all[all[left].after].token;
@@ -56,7 +56,7 @@ std::vector<std::int32_t> PairMerges::merged(const std::vector<std::int32_t>& wo
   };
   for (std::size_t i = 0; i < all.size(); ++i) consider(i);
   while (!waiting.empty()) {
-    const Candidate c = waiting.top();
+    const WaitingMerge c = waiting.top();
     waiting.pop();
     Symbol& left = all[c.left];
     if (left.gone || left.token != c.first || left.after == nothing || all[left.after].token != c.second) continue;

@@ -61,10 +61,7 @@ std::string as_icu_reads(std::string_view expression, const std::string& where) 
 struct CloseText {
   void operator()(UText* t) const { utext_close(t); }
 };
-struct CloseExpression {
-  void operator()(URegularExpression* e) const { uregex_close(e); }
-};
-using Expression = std::unique_ptr<URegularExpression, CloseExpression>;
+using Expression = std::unique_ptr<URegularExpression, decltype(&uregex_close)>;
 
 std::unique_ptr<UText, CloseText> viewed(std::string_view text) {
   UErrorCode code = U_ZERO_ERROR;
@@ -96,7 +93,7 @@ Pattern::Pattern(std::string_view expression, const std::string& where) {
   UErrorCode code = U_ZERO_ERROR;
   UParseError place{};
   const icu::UnicodeString wide = icu::UnicodeString::fromUTF8(ours);
-  Expression e(uregex_open(wide.getBuffer(), wide.length(), 0, &place, &code));
+  Expression e(uregex_open(wide.getBuffer(), wide.length(), 0, &place, &code), uregex_close);
   if (U_FAILURE(code))
     throw InputError(fmt::format("{}: the pattern {} is not one that ICU reads ({})", where, in_quotes(expression),
                                  u_errorName(code)));
@@ -106,7 +103,7 @@ Pattern::Pattern(std::string_view expression, const std::string& where) {
 
 std::vector<std::pair<std::size_t, std::size_t>> Pattern::matches(std::string_view text) const {
   UErrorCode code = U_ZERO_ERROR;
-  const Expression e(uregex_clone(compiled_->expression.get(), &code));  // a search changes what it searches with
+  const Expression e(uregex_clone(compiled_->expression.get(), &code), uregex_close);  // a search changes what it searches with
   const auto view = viewed(text);
   uregex_setUText(e.get(), view.get(), &code);
   std::vector<std::pair<std::size_t, std::size_t>> all;
