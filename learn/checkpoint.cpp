@@ -174,7 +174,7 @@ void Checkpoint::read_texts() {
   if (!file_.metadata().contains(std::string(format_key)))
     throw InputError(
         fmt::format("'{}' is no checkpoint of llmcalc: \"__metadata__\" has no {}; give a file that "
-                    "'llmcalc learn' wrote",
+                    "'llmcalc learn' wrote, or the folder of a downloaded model",
                     path, in_quotes(format_key)));
   if (const std::string& found = file_.text(std::string(format_key)); found != format_number)
     throw InputError(fmt::format("'{}': {} is {} and {} is read; it is damaged or was written by a later llmcalc", path,
@@ -270,8 +270,17 @@ void Checkpoint::upload(Transformer& t, const std::string& name, const Tensor& t
   t.backend().upload(to->data(), bytes.data(), to->bytes());
 }
 
-void Checkpoint::load(Transformer& t) const {
-  for (const Parameter& w : t.weights().all()) upload(t, w.shape.name, w.value);
+void Checkpoint::load(Transformer& t, const OnLoaded& loaded) const {
+  OnLoadedBytes so_far(t, loaded);
+  for (const Parameter& w : t.weights().all()) {
+    upload(t, w.shape.name, w.value);
+    so_far.add(w);
+  }
+}
+
+std::vector<std::int32_t> Checkpoint::ends() const {
+  const auto end = tokenizer_->end_of_text();
+  return end ? std::vector{*end} : std::vector<std::int32_t>();
 }
 
 void Checkpoint::resume(Transformer& t) const {

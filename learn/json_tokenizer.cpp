@@ -137,7 +137,8 @@ class JsonTokenizer final : public Tokenizer {
       } else {
         refuse("a merge is no pair of strings");
       }
-      merges_.add(token_named(left), token_named(right), token_named(left + right));
+      const std::int32_t first = token_named(left), second = token_named(right);
+      merges_.add(first, second, token_named(left + right));
     }
   }
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <set>
 
+#include "learn/json_tokenizer.hpp"
 #include "learn/stored_numbers.hpp"
 #include "presets/import/import.hpp"
 #include "presets/load.hpp"
@@ -74,7 +75,13 @@ std::vector<double> turned(const SafetensorsFile& file, const SafetensorsFile::E
 
 }  // namespace
 
+bool holds_weights(const std::string& path) {
+  const auto has = [&](std::string_view name) { return is_file(path + "/" + std::string(name)); };
+  return has("config.json") && (has(one_file) || has(index_file));
+}
+
 ModelFolder::ModelFolder(const std::string& path) : path_(path) {
+  while (path_.size() > 1 && path_.ends_with('/')) path_.pop_back();
   const std::string config = file("config.json");
   if (!is_file(config))
     throw InputError(
@@ -189,18 +196,26 @@ void ModelFolder::load(Transformer& t, Parameter& p) const {
 }
 
 void ModelFolder::load(Transformer& t, const OnLoaded& loaded) const {
-  Bytes done, all;
-  for (const Parameter& p : t.weights().all()) all += p.value->bytes();
+  OnLoadedBytes so_far(t, loaded);
   for (Parameter& p : t.weights().all()) {
     load(t, p);
-    done += p.value->bytes();
-    if (loaded) loaded(done, all);
+    so_far.add(p);
   }
 }
 
 // ---- text
 
-const Tokenizer& ModelFolder::tokenizer() const { throw InputError("not yet"); }
+const Tokenizer& ModelFolder::tokenizer() const {
+  if (tokenizer_ != nullptr) return *tokenizer_;
+  const std::string path = file("tokenizer.json");
+  if (!is_file(path))
+    throw InputError(fmt::format("the folder '{}' holds no tokenizer.json, so no text can be read or written", path_));
+  tokenizer_ = json_tokenizer(json::file_text(path), path);
+  if (tokenizer_->vocabulary() > card_.arch.vocabulary)
+    throw InputError(fmt::format("'{}' has {} tokens and the model {}; they do not belong together", path,
+                                 tokenizer_->vocabulary(), card_.arch.vocabulary));
+  return *tokenizer_;
+}
 
 /// eos_token_id of generation_config.json, or of config.json: one or several.
 std::vector<std::int32_t> ModelFolder::ends() const {

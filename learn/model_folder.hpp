@@ -11,6 +11,9 @@
 
 namespace llmcalc::model {
 
+/// Whether `path` is a folder with a config.json and safetensors beside it.
+bool holds_weights(const std::string& path);
+
 class ModelFolder final : public TrainedModel {
  public:
   /// Reads the config and the headers of all files. Throws InputError for a family, a convention or a format that is

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "learn/json_tokenizer.hpp"
 #include "learn/sentencepiece.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"
@@ -82,12 +83,13 @@ std::unique_ptr<Tokenizer> loaded_tokenizer(std::string_view serialized, const s
     throw InputError(
         fmt::format("'{}': its tokenizer does not begin with \"{}\"; it is damaged or was written by another program",
                     where, opening));
-  if (found->name != bytes_name && found->name != sentencepiece_name)
-    throw InputError(fmt::format("'{}': unknown tokenizer {}; {} and {} are known", where, in_quotes(found->name),
-                                 bytes_name, sentencepiece_name));
+  if (found->name != bytes_name && found->name != sentencepiece_name && found->name != json_tokenizer_name)
+    throw InputError(fmt::format("'{}': unknown tokenizer {}; {}, {} and {} are known", where, in_quotes(found->name),
+                                 bytes_name, sentencepiece_name, json_tokenizer_name));
   if (found->checksum != checksum(found->body))
     throw InputError(fmt::format("'{}': the checksum of its tokenizer is not that of its bytes; it is damaged", where));
   if (found->name == bytes_name) return byte_tokenizer();
+  if (found->name == json_tokenizer_name) return json_tokenizer(std::string(found->body), where);
   return sentencepiece_tokenizer(std::string(found->body), where);
 }
 

@@ -15,6 +15,22 @@ namespace llmcalc::model {
 /// Called with the bytes that are loaded so far, and all of them.
 using OnLoaded = std::function<void(Bytes done, Bytes all)>;
 
+/// Tells how many bytes of a model's weights are loaded, weight by weight.
+class OnLoadedBytes {
+ public:
+  OnLoadedBytes(Transformer& t, const OnLoaded& loaded) : loaded_(loaded) {
+    for (const Parameter& p : t.weights().all()) all_ += p.value->bytes();
+  }
+  void add(const Parameter& p) {
+    done_ += p.value->bytes();
+    if (loaded_) loaded_(done_, all_);
+  }
+
+ private:
+  const OnLoaded& loaded_;
+  Bytes done_, all_;
+};
+
 class TrainedModel {
  public:
   virtual ~TrainedModel() = default;

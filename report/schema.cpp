@@ -79,6 +79,7 @@ constexpr std::array objects{
     Table{"learnt_model", "the model that was trained"},
     Table{"learning", "a training run on a text"},
     Table{"generation", "a generated text and its speed"},
+    Table{"prediction", "how well a model predicts a text"},
 };
 
 Value described(std::string type, std::string_view meaning) {

@@ -81,7 +81,7 @@ TEST_CASE("the text ends at the end token, which is not part of it", "[generate]
   const GenerateOptions greedy{.tokens = 6, .sampling = {.temperature = 0}};
   const auto all = tokens(m.t, greedy);
   GenerateOptions o = greedy;
-  o.end = all[3];
+  o.ends = {all[3]};
   const Generated g = generate(m.t, prompt, o);
   const auto first = std::find(all.begin(), all.end(), all[3]);
   CHECK(g.tokens == std::vector<std::int32_t>(all.begin(), first));
