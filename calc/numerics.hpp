@@ -11,7 +11,8 @@
 
 namespace llmcalc {
 
-/// How rotary positions are stretched beyond the length that they were trained for; see model/math/rotary.hpp for formulas.
+/// How rotary positions are stretched beyond the length that they were trained for; see model/math/rotary.hpp for
+/// formulas.
 enum class RopeScaling : std::uint8_t {
   none,
   linear,   ///< positions divided by the factor
@@ -20,20 +21,19 @@ enum class RopeScaling : std::uint8_t {
   llama3    ///< by parts, of Llama 3.1
 };
 template <>
-inline constexpr auto choices<RopeScaling> =
-    std::array{Choice{RopeScaling::none, "default"}, Choice{RopeScaling::linear, "linear"},
-               Choice{RopeScaling::dynamic, "dynamic"}, Choice{RopeScaling::yarn, "yarn"},
-               Choice{RopeScaling::llama3, "llama3"}};
+inline constexpr auto choices<RopeScaling> = std::array{
+    Choice{RopeScaling::none, "default"}, Choice{RopeScaling::linear, "linear"},
+    Choice{RopeScaling::dynamic, "dynamic"}, Choice{RopeScaling::yarn, "yarn"}, Choice{RopeScaling::llama3, "llama3"}};
 
 struct Rope {
   double base = 10000;
   RopeScaling scaling = RopeScaling::none;
   double factor = 1;
-  Count trained = 0;                ///< tokens that the model was trained for before it was stretched
-  double low = 1, high = 4;         ///< llama3: turns within `trained` below and above which a frequency is slow or fast
-  double slow = 1, fast = 32;       ///< yarn: the same, beta_slow and beta_fast
-  bool whole = true;                ///< yarn: the ramp begins and ends at whole pairs (truncate)
-  double attention_factor = 1;      ///< yarn: of cosines and sines
+  Count trained = 0;            ///< tokens that the model was trained for before it was stretched
+  double low = 1, high = 4;     ///< llama3: turns within `trained` below and above which a frequency is slow or fast
+  double slow = 1, fast = 32;   ///< yarn: the same, beta_slow and beta_fast
+  bool whole = true;            ///< yarn: the ramp begins and ends at whole pairs (truncate)
+  double attention_factor = 1;  ///< yarn: of cosines and sines
   constexpr bool operator==(const Rope&) const = default;
 };
 

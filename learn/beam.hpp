@@ -19,8 +19,8 @@ struct Sequence {
 };
 
 struct BeamOptions {
-  Count width = 4;                                 ///< sequences that are carried on
-  Count length = 1;                                ///< tokens after the prompt, at most
+  Count width = 4;                      ///< sequences that are carried on
+  Count length = 1;                     ///< tokens after the prompt, at most
   std::vector<std::int32_t> ends = {};  ///< a sequence is complete with any of these tokens
   /// Called with the kept sequences, best first, whenever they have become longer.
   std::function<void(const std::vector<Sequence>&)> kept = {};

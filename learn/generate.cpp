@@ -158,8 +158,8 @@ void refuse_bad_generation(const Arch& a, std::span<const std::int32_t> prompt, 
     if (t < 0 || t >= a.vocabulary)
       throw InputError(fmt::format("token {} of the prompt is not in the model's vocabulary of {}", t, a.vocabulary));
   if (const auto most = longest(a, o); most && static_cast<Count>(prompt.size()) > *most)
-    throw InputError(fmt::format("the prompt has {} tokens and the model {} {}; give a shorter one", prompt.size(), *most,
-                                 a.position == Position::learned ? "learned positions" : "tokens of context"));
+    throw InputError(fmt::format("the prompt has {} tokens and the model {} {}; give a shorter one", prompt.size(),
+                                 *most, a.position == Position::learned ? "learned positions" : "tokens of context"));
   candidates(std::vector<float>{0}, o.sampling);  // refuses options out of range
 }
 

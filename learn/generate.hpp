@@ -14,12 +14,12 @@ namespace llmcalc::model {
 struct GenerateOptions {
   Count tokens = 200;  ///< maximum number of new tokens
   SamplingOptions sampling = {};
-  Count beams = 1;         ///< above 1: beam search, and nothing is drawn
-  std::uint64_t seed = 1;  ///< token i is drawn by number i of this seed's stream
-  bool cache = true;       ///< keys and values are kept; without, every token runs the whole text again
+  Count beams = 1;                      ///< above 1: beam search, and nothing is drawn
+  std::uint64_t seed = 1;               ///< token i is drawn by number i of this seed's stream
+  bool cache = true;                    ///< keys and values are kept; without, every token runs the whole text again
   std::vector<std::int32_t> ends = {};  ///< nothing follows any of these tokens
-  Count longest = 0;  ///< tokens of the longest text; 0: the model's learned positions alone bound it
-  const std::atomic<bool>* stop = nullptr;         ///< true: the text ends before the next operator
+  Count longest = 0;                    ///< tokens of the longest text; 0: the model's learned positions alone bound it
+  const std::atomic<bool>* stop = nullptr;  ///< true: the text ends before the next operator
   /// Beam search: called before each text that the model is asked about, with how many there were and will be at most.
   std::function<void(Count done, Count most)> searching = {};
 };

@@ -178,8 +178,8 @@ class JsonTokenizer final : public Tokenizer {
       for (const json::Value& v : *parts) read_decoder(json::Object(v, d.where()));
       return;
     }
-    const bool spaces = type == "Replace" && d.object("pattern").text_or("String", "") == low_line &&
-                        d.text("content") == " ";
+    const bool spaces =
+        type == "Replace" && d.object("pattern").text_or("String", "") == low_line && d.text("content") == " ";
     const bool strip = type == "Strip" && d.text("content") == " " && d.count("start") == 1 && d.count("stop") == 0;
     strips_ = strips_ || strip;
     const bool of_characters = spaces || strip || type == "ByteFallback" || type == "Fuse";

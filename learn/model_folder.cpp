@@ -84,9 +84,8 @@ ModelFolder::ModelFolder(const std::string& path) : path_(path) {
   while (path_.size() > 1 && path_.ends_with('/')) path_.pop_back();
   const std::string config = file("config.json");
   if (!is_file(config))
-    throw InputError(
-        fmt::format("the folder '{}' holds no config.json; give one that holds it beside the model's safetensors",
-                    path_));
+    throw InputError(fmt::format(
+        "the folder '{}' holds no config.json; give one that holds it beside the model's safetensors", path_));
   const Runnable r = import_runnable(parsed(config), config);
   card_ = load_model(config);
   numerics_ = r.numerics;
@@ -102,8 +101,8 @@ ModelFolder::ModelFolder(const std::string& path) : path_(path) {
 void ModelFolder::open_files() {
   if (is_file(file(index_file))) return open_shards(file(index_file));
   if (!is_file(file(one_file)))
-    throw InputError(fmt::format("the folder '{}' holds neither {} nor {}; only safetensors are read", path_, one_file,
-                                 index_file));
+    throw InputError(
+        fmt::format("the folder '{}' holds neither {} nor {}; only safetensors are read", path_, one_file, index_file));
   add(files_.emplace_back(file(one_file)));
 }
 
@@ -171,8 +170,8 @@ void ModelFolder::refuse_others() const {
   for (const auto& [name, at] : tensors_) {
     const std::string_view bare = std::string_view(name).substr(name.starts_with(prefix_) ? prefix_.size() : 0);
     if (!known.contains(name) && !is_ignored(*names_, bare) && !is_ignored(*names_, name))
-      throw InputError(fmt::format("'{}', tensor {}: the model of the config.json has no such weight",
-                                   at.file->path(), in_quotes(name)));
+      throw InputError(fmt::format("'{}', tensor {}: the model of the config.json has no such weight", at.file->path(),
+                                   in_quotes(name)));
   }
 }
 
@@ -224,8 +223,8 @@ std::vector<std::int32_t> ModelFolder::ends() const {
     const json::Value all = parsed(file(name));
     const json::Object o(all, file(name));
     if (!o.has("eos_token_id")) continue;
-    const std::vector<Count> ids = o.find("eos_token_id")->is_array() ? o.counts("eos_token_id")
-                                                                      : std::vector{o.count("eos_token_id")};
+    const std::vector<Count> ids =
+        o.find("eos_token_id")->is_array() ? o.counts("eos_token_id") : std::vector{o.count("eos_token_id")};
     std::vector<std::int32_t> tokens;
     for (const Count id : ids)
       if (id < card_.arch.vocabulary) tokens.push_back(static_cast<std::int32_t>(id));

@@ -13,12 +13,12 @@ namespace llmcalc::model {
 /// in both.
 struct StoredModule {
   std::string_view ours, stored;
-  bool transposed = false;   ///< its matrix lies as (in, out)
+  bool transposed = false;    ///< its matrix lies as (in, out)
   Count part = 0, parts = 1;  ///< its output numbers are this one of `parts` equal ranges that are stored as one tensor
 };
 
 struct NameTable {
-  std::string_view model_types;  ///< with a space between them
+  std::string_view model_types;                ///< with a space between them
   std::span<const StoredModule> own, modules;  ///< own ones go before those of a relative
   std::span<const std::string_view> prefixes;  ///< every module's name may begin with one of these
   std::span<const std::string_view> ignored;   ///< tensors that are no weights of the model; * is any end

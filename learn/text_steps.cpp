@@ -16,7 +16,8 @@ using Pieces = std::vector<std::string>;
 using Ranges = std::vector<std::pair<std::size_t, std::size_t>>;
 
 [[noreturn]] void refuse_step(const json::Object& o, const std::string& what) {
-  throw InputError(fmt::format("{}: {} is not read; GPT-2's, Llama's, Qwen's and Gemma's tokenizers are", o.where(), what));
+  throw InputError(
+      fmt::format("{}: {} is not read; GPT-2's, Llama's, Qwen's and Gemma's tokenizers are", o.where(), what));
 }
 
 std::string step_type(const json::Object& o) { return o.text("type"); }
@@ -119,7 +120,8 @@ Cutter cutter_of(const json::Object& o) {
 void add_byte_level(TextSteps& steps, const json::Object& o) {
   steps.bytewise = true;
   if (o.flag_or("add_prefix_space", true))
-    steps.cutters.emplace_back([](const std::string& text) { return Pieces{text.starts_with(' ') ? text : " " + text}; });
+    steps.cutters.emplace_back(
+        [](const std::string& text) { return Pieces{text.starts_with(' ') ? text : " " + text}; });
   if (o.flag_or("use_regex", true))
     steps.cutters.emplace_back([p = Pattern(gpt2_pattern, o.where())](const std::string& text) {
       return cut(text, p.matches(text), Kept::isolated, false);

@@ -26,7 +26,8 @@ struct TextSteps {
 /// "normalizer" and "pre_tokenizer" of a file. Throws InputError for a step that is not known.
 TextSteps text_steps(const json::Object& file);
 
-/// The bytes that ByteLevel's letters stand for (GPT-2's bytes_to_unicode); the text itself where one is no such letter.
+/// The bytes that ByteLevel's letters stand for (GPT-2's bytes_to_unicode); the text itself where one is no such
+/// letter.
 std::string bytes_of_letters(const std::string& letters);
 
 }  // namespace llmcalc::model

@@ -28,16 +28,15 @@ void refuse_failure(UErrorCode code, const std::string& what) {
 const icu::Normalizer2& normalizer(std::string_view form) {
   UErrorCode code = U_ZERO_ERROR;
   const bool compatible = form.starts_with("NFK");
-  const icu::Normalizer2* const n =
-      icu::Normalizer2::getInstance(nullptr, compatible ? "nfkc" : "nfc",
-                                    form.ends_with("D") ? UNORM2_DECOMPOSE : UNORM2_COMPOSE, code);
+  const icu::Normalizer2* const n = icu::Normalizer2::getInstance(
+      nullptr, compatible ? "nfkc" : "nfc", form.ends_with("D") ? UNORM2_DECOMPOSE : UNORM2_COMPOSE, code);
   refuse_failure(code, "normal form " + std::string(form));
   return *n;
 }
 
 [[noreturn]] void refuse_pattern(const std::string& where, std::string_view what) {
-  throw InputError(fmt::format("{}: a pattern with {} means something else to ICU, so this tokenizer is not read", where,
-                               in_quotes(what)));
+  throw InputError(fmt::format("{}: a pattern with {} means something else to ICU, so this tokenizer is not read",
+                               where, in_quotes(what)));
 }
 
 /// The expression in ICU's syntax.
@@ -65,7 +64,8 @@ using Expression = std::unique_ptr<URegularExpression, decltype(&uregex_close)>;
 
 std::unique_ptr<UText, CloseText> viewed(std::string_view text) {
   UErrorCode code = U_ZERO_ERROR;
-  std::unique_ptr<UText, CloseText> t(utext_openUTF8(nullptr, text.data(), static_cast<std::int64_t>(text.size()), &code));
+  std::unique_ptr<UText, CloseText> t(
+      utext_openUTF8(nullptr, text.data(), static_cast<std::int64_t>(text.size()), &code));
   refuse_failure(code, "a text");
   return t;
 }
@@ -103,7 +103,8 @@ Pattern::Pattern(std::string_view expression, const std::string& where) {
 
 std::vector<std::pair<std::size_t, std::size_t>> Pattern::matches(std::string_view text) const {
   UErrorCode code = U_ZERO_ERROR;
-  const Expression e(uregex_clone(compiled_->expression.get(), &code), uregex_close);  // a search changes what it searches with
+  const Expression e(uregex_clone(compiled_->expression.get(), &code),
+                     uregex_close);  // a search changes what it searches with
   const auto view = viewed(text);
   uregex_setUText(e.get(), view.get(), &code);
   std::vector<std::pair<std::size_t, std::size_t>> all;
@@ -125,7 +126,8 @@ namespace {
 
 [[noreturn]] void icu_missing() {
   throw InputError(
-      "a tokenizer.json needs ICU, which this llmcalc was built without; install it (Debian: libicu-dev) and build again");
+      "a tokenizer.json needs ICU, which this llmcalc was built without; install it (Debian: libicu-dev) and build "
+      "again");
 }
 
 }  // namespace

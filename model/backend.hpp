@@ -199,8 +199,8 @@ class Backend : public Memory {
                                   const AttentionKept&, In o, In d_o, Out scratch, const AttentionGradients&) = 0;
 
   /// Rotates pairs (i, i + width/2) of every head by position x frequency i of its Positions (RoFormer,
-  /// arXiv:2104.09864), and scales them; `inverse`: back, and scaled again, which is the gradient. A row is `heads` heads
-  /// `head` apart, rotated from `offset` on.
+  /// arXiv:2104.09864), and scales them; `inverse`: back, and scaled again, which is the gradient. A row is `heads`
+  /// heads `head` apart, rotated from `offset` on.
   virtual void rope(Count rows, const Positions&, Out x, Count row, Count heads, Count head, Count width, Count offset,
                     bool inverse) = 0;
   virtual void add(const Pointwise&, In a, In b, Out y) = 0;

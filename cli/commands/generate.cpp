@@ -293,7 +293,8 @@ const Command generate_command{
     .arguments = "CHECKPOINT [PROMPT]",
     .summary = "continue a text with it",
     .about =
-        "Continues a text with a model that 'llmcalc learn' trained, or with the safetensors of a GPT-2, Llama, Qwen or "
+        "Continues a text with a model that 'llmcalc learn' trained, or with the safetensors of a GPT-2, Llama, Qwen "
+        "or "
         "Gemma; prints both, or with --json one object at the end.",
     .examples =
         "  llmcalc generate notes.safetensors \"On the first day\"\n"

@@ -39,16 +39,14 @@ PredictedText predicted_text(const model::Tokenizer& tokenizer, const std::strin
   model::refuse_unless_utf8(text, "'" + path + "'");
   PredictedText p{tokenizer.encode(text), 0};
   if (p.tokens.size() < 2) throw InputError(fmt::format("'{}' has fewer than two tokens; give a longer text", path));
-  p.bytes = static_cast<Count>(text.size()) -
-            static_cast<Count>(tokenizer.decode(std::span(p.tokens).first(1)).size());
+  p.bytes = static_cast<Count>(text.size()) - static_cast<Count>(tokenizer.decode(std::span(p.tokens).first(1)).size());
   return p;
 }
 
 /// The plan of one window after another, without dropout.
 Plan window_plan(const model::TrainedModel& m, Count window) {
   Plan p;
-  p.weight_precision = p.precision = p.kv_precision =
-      m.number() == model::Number::bf16 ? dtypes::bf16 : dtypes::fp32;
+  p.weight_precision = p.precision = p.kv_precision = m.number() == model::Number::bf16 ? dtypes::bf16 : dtypes::fp32;
   p.micro_batch = p.global_batch = p.batch = 1;
   p.seq = p.prompt = window;
   p.generate = 1;
@@ -131,18 +129,19 @@ int run_perplexity(const Arguments& arguments) {
 
 }  // namespace
 
-const Command perplexity_command{
-    .name = "perplexity",
-    .arguments = "CHECKPOINT FILE.txt",
-    .summary = "how well it predicts a text",
-    .about =
-        "Runs a trained model over a text and tells the perplexity, per token and, comparable between tokenizers, as bits "
-        "per byte.",
-    .examples =
-        "  llmcalc perplexity ~/models/Qwen3-0.6B notes.txt\n  llmcalc perplexity notes.safetensors notes.txt --window 128",
-    .words = perplexity_words,
-    .own = perplexity_options,
-    .parts = part::styles | part::exact,
-    .run = run_perplexity};
+const Command perplexity_command{.name = "perplexity",
+                                 .arguments = "CHECKPOINT FILE.txt",
+                                 .summary = "how well it predicts a text",
+                                 .about =
+                                     "Runs a trained model over a text and tells the perplexity, per token and, "
+                                     "comparable between tokenizers, as bits "
+                                     "per byte.",
+                                 .examples =
+                                     "  llmcalc perplexity ~/models/Qwen3-0.6B notes.txt\n  llmcalc perplexity "
+                                     "notes.safetensors notes.txt --window 128",
+                                 .words = perplexity_words,
+                                 .own = perplexity_options,
+                                 .parts = part::styles | part::exact,
+                                 .run = run_perplexity};
 
 }  // namespace llmcalc

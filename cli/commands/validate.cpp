@@ -33,8 +33,8 @@ validate::Case asked(const Arguments& arguments, Request& r) {
   const auto weights = model::holds_weights(word) ? std::make_shared<model::ModelFolder>(word) : nullptr;
   r.model = load_model(word);
   r.usual_seq = 256;
-  const bool narrow = weights != nullptr ? weights->number() == model::Number::bf16
-                                         : is_gpu(arguments.text("--device", "cpu"));
+  const bool narrow =
+      weights != nullptr ? weights->number() == model::Number::bf16 : is_gpu(arguments.text("--device", "cpu"));
   r.usual_precision = narrow ? dtypes::bf16 : dtypes::fp32;
   r.plan.prompt = std::clamp<Count>(r.model.arch.context / 2, 1, 64);
   r.plan.generate = std::clamp<Count>(r.model.arch.context - r.plan.prompt, 1, 8);
@@ -160,9 +160,10 @@ std::vector<std::string> run_notes(const Options& o, const Request& r, const std
     all.push_back(fmt::format(
         "a step is {} micro-batches: bytes are at the worst moment of them all, FLOPs and operators those of one", n));
   if (cases[0].load)
-    all.push_back(fmt::format("the weights are those of {}: every tensor has the name and shape that its config.json asks "
-                              "for",
-                              o.a.word("MODEL")));
+    all.push_back(
+        fmt::format("the weights are those of {}: every tensor has the name and shape that its config.json asks "
+                    "for",
+                    o.a.word("MODEL")));
   for (const validate::Case& c : cases)
     if (!countable(c))
       all.push_back(
@@ -229,7 +230,8 @@ int run_validate(const Arguments& arguments) {
   return exit_code(f, o.check_time());
 }
 
-constexpr std::array validate_words{Word{"MODEL", "a preset, a file, or a folder with weights; without one the suite runs", false}};
+constexpr std::array validate_words{
+    Word{"MODEL", "a preset, a file, or a folder with weights; without one the suite runs", false}};
 constexpr std::array validate_options{
     Option{"--suite", "small|full", "models of every shape; full adds GPT-2 124M [small]"},
     Option{"--device", "cpu|cuda|cuda:N", "where the reference runs [cpu]"},
@@ -246,7 +248,8 @@ const Command validate_command{
     .summary = "the transformer run, bytes and FLOPs",
     .about =
         "Runs the bundled reference transformer and compares its memory and operations with the prediction: every "
-        "byte by category and operator, every FLOP, the operators' names, shapes and order. A folder with the safetensors "
+        "byte by category and operator, every FLOP, the operators' names, shapes and order. A folder with the "
+        "safetensors "
         "of a GPT-2, Llama, Qwen or Gemma is run with its own weights. Exit 1 if anything that is exact is not.",
     .examples =
         "  llmcalc validate --suite small\n  llmcalc validate gpt2 --micro-batch 2 --seq 128\n"

@@ -65,16 +65,18 @@ void each_position(const Positions& at, Count width, Count work, const F& f) {
 template <typename T>
 void add_sinusoid(const Lookup& s, const Positions& at, T* y) {
   using W = Wide<T>;
-  each_position<T>({at.queries, at.past}, s.width, s.tokens / at.queries * s.width, [&](Count q, const W* cosine, const W* sine) {
-    for (Count t = q; t < s.tokens; t += at.queries) {
-      T* row = y + t * s.width;
-      lanes<T>(0, s.width / 2, [=](Count i) {
-        row[2 * i] = static_cast<T>(wide(row[2 * i]) + sine[i]);
-        row[2 * i + 1] = static_cast<T>(wide(row[2 * i + 1]) + cosine[i]);
-      });
-      if (s.width % 2 != 0) row[s.width - 1] = static_cast<T>(wide(row[s.width - 1]) + sine[s.width / 2]);
-    }
-  });
+  each_position<T>({at.queries, at.past}, s.width, s.tokens / at.queries * s.width,
+                   [&](Count q, const W* cosine, const W* sine) {
+                     for (Count t = q; t < s.tokens; t += at.queries) {
+                       T* row = y + t * s.width;
+                       lanes<T>(0, s.width / 2, [=](Count i) {
+                         row[2 * i] = static_cast<T>(wide(row[2 * i]) + sine[i]);
+                         row[2 * i + 1] = static_cast<T>(wide(row[2 * i + 1]) + cosine[i]);
+                       });
+                       if (s.width % 2 != 0)
+                         row[s.width - 1] = static_cast<T>(wide(row[s.width - 1]) + sine[s.width / 2]);
+                     }
+                   });
 }
 
 template <typename T>

@@ -11,8 +11,8 @@
 
 namespace llmcalc::model::cuda {
 
-/// Scaled cos and sin of every frequency at every position of a pass: two rows of `pairs` numbers per position. Kept while
-/// passes are alike, or until forget().
+/// Scaled cos and sin of every frequency at every position of a pass: two rows of `pairs` numbers per position. Kept
+/// while passes are alike, or until forget().
 template <typename Device>
 class Turns {
  public:

@@ -27,9 +27,9 @@ RopeScaling scaling_named(const Config& c) {
   const std::string name = c.text("rope_type", c.text("type", "default"));
   for (const auto& [value, known] : choices<RopeScaling>)
     if (known == name) return value;
-  c.refuse(fmt::format(
-      "rotary scaling {} is not known to the reference transformer; linear, dynamic, yarn and llama3 are",
-      in_quotes(name)));
+  c.refuse(
+      fmt::format("rotary scaling {} is not known to the reference transformer; linear, dynamic, yarn and llama3 are",
+                  in_quotes(name)));
 }
 
 /// hf modeling_rope_utils.py, _compute_yarn_parameters: 0.1 m ln(factor) + 1.
@@ -100,9 +100,7 @@ Numerics gemma_numerics(const Config& c, const Arch& a) {
 Numerics gemma2_numerics(const Config& c, const Arch& a) {
   Numerics n = gemma_numerics(c, a);
   n.score_scale = 1 / std::sqrt(above_zero(c, "query_pre_attn_scalar", 256));
-  const auto cap = [&](std::string_view key, double usual) {
-    return c.is_null(key) ? 0 : above_zero(c, key, usual);
-  };
+  const auto cap = [&](std::string_view key, double usual) { return c.is_null(key) ? 0 : above_zero(c, key, usual); };
   n.score_cap = cap("attn_logit_softcapping", 50);
   n.logit_cap = cap("final_logit_softcapping", 30);
   return n;
@@ -136,8 +134,9 @@ using Read = Numerics (*)(const Config&, const Arch&);
 
 const std::map<std::string, Read, std::less<>>& readers() {
   static const std::map<std::string, Read, std::less<>> all{
-      {"gpt2", gpt2_numerics},   {"llama", llama_numerics}, {"mistral", llama_numerics}, {"qwen2", llama_numerics},
-      {"qwen3", llama_numerics}, {"gemma", gemma_numerics}, {"gemma2", gemma2_numerics}, {"gemma3_text", gemma3_numerics}};
+      {"gpt2", gpt2_numerics},     {"llama", llama_numerics},       {"mistral", llama_numerics},
+      {"qwen2", llama_numerics},   {"qwen3", llama_numerics},       {"gemma", gemma_numerics},
+      {"gemma2", gemma2_numerics}, {"gemma3_text", gemma3_numerics}};
   return all;
 }
 

@@ -52,7 +52,9 @@ TEST_CASE("a folder continues a prompt, the same with the cache and without", "[
 
 TEST_CASE("any of the end tokens of generation_config.json ends a text", "[checkpoint]") {
   const std::string at = folder("qwen3", "ends");
-  const auto generated = [&] { return test::ask("generate " + at + " 'the' --temperature 0 --tokens 5")["generation"]; };
+  const auto generated = [&] {
+    return test::ask("generate " + at + " 'the' --temperature 0 --tokens 5")["generation"];
+  };
   const json::Value ids = generated()["token_ids"];
   CHECK(ids.size() == 5);
   test::write_file(at + "/generation_config.json", json::Value{{"eos_token_id", {339, ids[2]}}}.dump());
@@ -63,7 +65,8 @@ TEST_CASE("any of the end tokens of generation_config.json ends a text", "[check
 
 TEST_CASE("a folder's weights are run by validate, byte for byte and FLOP for FLOP", "[checkpoint]") {
   for (const std::string name : {"gpt2-prefixed", "llama-3", "mistral", "qwen2-yarn", "gemma-3"}) {
-    const test::Ran r = test::llmcalc("validate " + folder(name, "v") + " --seq 8 --micro-batch 1 --prompt 5 --generate 3");
+    const test::Ran r =
+        test::llmcalc("validate " + folder(name, "v") + " --seq 8 --micro-batch 1 --prompt 5 --generate 3");
     INFO(name << r.out << r.err);
     CHECK(r.code == 0);
     CHECK(r.out.find("the weights are those of") != std::string::npos);
@@ -88,7 +91,8 @@ TEST_CASE("perplexity is the same text by text, whatever window holds it all", "
 
 TEST_CASE("a prompt beyond the context is refused, and a text ends there", "[checkpoint]") {
   const std::string at = folder("qwen3", "c");
-  refused("generate " + at + " '" + std::string(80, '!') + "'", "the prompt has 80 tokens and the model 64 tokens of context");
+  refused("generate " + at + " '" + std::string(80, '!') + "'",
+          "the prompt has 80 tokens and the model 64 tokens of context");
   const test::Ran r = test::llmcalc("generate " + at + " '" + std::string(60, '!') + "' --tokens 50 --temperature 0");
   CHECK(r.err.find("the text ends where the model's context of 64 tokens does") != std::string::npos);
 }
@@ -116,7 +120,8 @@ TEST_CASE("a config and tensors that disagree are refused with the tensor's name
   refused(with("qwen3", "num_hidden_layers", 1), "the model of the config.json has no such weight");
   refused(with("qwen3", "model_type", "falcon"), "checkpoints of model_type \"falcon\" cannot be run");
   refused(with("qwen3", "rope_scaling", {{"rope_type", "longrope"}, {"factor", 2.0}}), "rotary scaling \"longrope\"");
-  refused(with("qwen3", "quantization_config", {{"quant_method", "gptq"}, {"bits", 4}}), "quantised weights cannot be run");
+  refused(with("qwen3", "quantization_config", {{"quant_method", "gptq"}, {"bits", 4}}),
+          "quantised weights cannot be run");
 }
 
 TEST_CASE("a truncated shard and an index that lies are refused", "[checkpoint]") {

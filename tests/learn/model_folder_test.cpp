@@ -94,7 +94,8 @@ TEST_CASE("with a cache the last token's logits are the same", "[folder]") {
     std::vector<double> last;
     for (std::ptrdiff_t i = 2; i < tokens; ++i) last = ours.t.logits(std::span(text).subspan(i, 1), 1, i, &cache);
     const auto at = torch.logits.begin() + (tokens - 1) * ours.t.arch().vocabulary;
-    for (std::size_t i = 0; i < last.size(); ++i) CHECK(last[i] == Approx(at[static_cast<std::ptrdiff_t>(i)]).epsilon(1e-9));
+    for (std::size_t i = 0; i < last.size(); ++i)
+      CHECK(last[i] == Approx(at[static_cast<std::ptrdiff_t>(i)]).epsilon(1e-9));
   }
 }
 
