@@ -7,6 +7,7 @@
 #include <set>
 
 #include "learn/json_tokenizer.hpp"
+#include "learn/sentencepiece.hpp"
 #include "learn/stored_numbers.hpp"
 #include "presets/import/import.hpp"
 #include "presets/load.hpp"
@@ -18,7 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view one_file = "model.safetensors", index_file = "model.safetensors.index.json";
 /// Numbers that are read at once.
 constexpr Count block_numbers = Count{1} << 18;
 
@@ -42,20 +42,28 @@ std::vector<Count> stored_sides(const ParameterShape& s, const StoredPlace& at) 
   return at.transposed ? std::vector{s.in, out} : std::vector{out, s.in};
 }
 
-/// The numbers of a tensor from `first` on, block by block: take(index of the first, numbers).
+/// n numbers of a tensor from `first` on, block by block: take(index of a block's first, its bytes).
 template <typename F>
-void each_block(const SafetensorsFile& file, const SafetensorsFile::Entry& e, Count first, Count n, const F& take) {
+void each_stored_block(const SafetensorsFile& file, const SafetensorsFile::Entry& e, Count first, Count n,
+                       const F& take) {
   const Count each = stored_bytes(e.dtype)->value;
   std::vector<std::byte> bytes;
-  std::vector<double> numbers;
   for (Count at = 0; at < n; at += block_numbers) {
-    const auto size = static_cast<std::size_t>(std::min(block_numbers, n - at));
-    bytes.resize(size * static_cast<std::size_t>(each));
-    numbers.resize(size);
+    bytes.resize(static_cast<std::size_t>(std::min(block_numbers, n - at) * each));
     file.read_part(e, (first + at) * each, bytes);
+    take(at, std::span<const std::byte>(bytes));
+  }
+}
+
+/// The same with the numbers in double.
+template <typename F>
+void each_block(const SafetensorsFile& file, const SafetensorsFile::Entry& e, Count first, Count n, const F& take) {
+  std::vector<double> numbers;
+  each_stored_block(file, e, first, n, [&](Count at, std::span<const std::byte> bytes) {
+    numbers.resize(bytes.size() / static_cast<std::size_t>(stored_bytes(e.dtype)->value));
     widen(e.dtype, bytes, numbers);
     take(at, std::span<const double>(numbers));
-  }
+  });
 }
 
 /// A weight (out, in) from a tensor of (in, parts x out).
@@ -189,6 +197,12 @@ void ModelFolder::load(Transformer& t, Parameter& p) const {
   if (at.transposed && p.shape.in > 0) return t.weights().set(p, turned(*s.file, *s.entry, p.shape, at));
   const Count first = p.elements() * at.part;
   auto* const to = static_cast<std::byte*>(p.value->data());
+  if (s.entry->dtype == own_dtype(t.backend().number()))
+    return each_stored_block(*s.file, *s.entry, first, p.elements(),
+                             [&](Count begin, std::span<const std::byte> bytes) {
+                               t.backend().upload(to + (begin * t.backend().number()).value, bytes.data(),
+                                                  Bytes(static_cast<Count>(bytes.size())));
+                             });
   each_block(*s.file, *s.entry, first, p.elements(), [&](Count begin, std::span<const double> numbers) {
     t.backend().write(to + (begin * t.backend().number()).value, numbers, false);
   });
@@ -206,10 +220,14 @@ void ModelFolder::load(Transformer& t, const OnLoaded& loaded) const {
 
 const Tokenizer& ModelFolder::tokenizer() const {
   if (tokenizer_ != nullptr) return *tokenizer_;
-  const std::string path = file("tokenizer.json");
-  if (!is_file(path))
-    throw InputError(fmt::format("the folder '{}' holds no tokenizer.json, so no text can be read or written", path_));
-  tokenizer_ = json_tokenizer(json::file_text(path), path);
+  const std::string json = file(json_tokenizer_name), pieces = file(sentencepiece_file_name);
+  if (!is_file(json) && !is_file(pieces))
+    throw InputError(fmt::format("the folder '{}' holds neither {} nor {}, so no text can be read or written", path_,
+                                 json_tokenizer_name, sentencepiece_file_name));
+  const std::string& path = is_file(json) ? json : pieces;
+  std::string text = json::file_text(path, "a tokenizer");
+  tokenizer_ =
+      path == json ? json_tokenizer(std::move(text), path) : sentencepiece_file_tokenizer(std::move(text), path);
   if (tokenizer_->vocabulary() > card_.arch.vocabulary)
     throw InputError(fmt::format("'{}' has {} tokens and the model {}; they do not belong together", path,
                                  tokenizer_->vocabulary(), card_.arch.vocabulary));

@@ -11,6 +11,8 @@
 
 namespace llmcalc::model {
 
+inline constexpr std::string_view one_file = "model.safetensors", index_file = "model.safetensors.index.json";
+
 /// Whether `path` is a folder with a config.json and safetensors beside it.
 bool holds_weights(const std::string& path);
 

@@ -36,6 +36,11 @@ bool is_stored_number(std::string_view dtype) {
   return dtype == "F64" || dtype == "F32" || dtype == "BF16" || dtype == "F16";
 }
 
+std::string_view own_dtype(Bytes number) {
+  if (number == Bytes(2)) return "BF16";
+  return number == Bytes(4) ? "F32" : "F64";
+}
+
 void widen(std::string_view dtype, std::span<const std::byte> from, std::span<double> to) {
   if (dtype == "F16") return each_number<std::uint16_t>(from, to, half);
   if (dtype == "BF16") return each_number<std::uint16_t>(from, to, upper_half);

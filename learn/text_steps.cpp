@@ -22,15 +22,6 @@ using Ranges = std::vector<std::pair<std::size_t, std::size_t>>;
 
 std::string step_type(const json::Object& o) { return o.text("type"); }
 
-/// Every element of a list of objects.
-template <typename F>
-void each_object(const json::Object& o, std::string_view key, const F& f) {
-  const json::Value* list = o.find(key);
-  if (list == nullptr || !list->is_array())
-    throw InputError(fmt::format("{}, {}: expected a list", o.where(), in_quotes(key)));
-  for (const json::Value& v : *list) f(json::Object(v, fmt::format("{}, {}", o.where(), in_quotes(key))));
-}
-
 // ---- normalizers
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
@@ -109,23 +100,44 @@ Cutter cutter_of(const json::Object& o) {
   const Kept how = kept(o);
   const bool invert = o.flag_or("invert", false);
   if (pattern.has("Regex"))
-    return [p = Pattern(pattern.text("Regex"), o.where()), how, invert](const std::string& text) {
+    return [p = Pattern(pattern.text("Regex"), o.where()), how, invert](const std::string& text, bool) {
       return cut(text, p.matches(text), how, invert);
     };
   const std::string plain = pattern.text("String");
   if (plain.empty()) refuse_step(o, "a split at nothing");
-  return [plain, how, invert](const std::string& text) { return cut(text, places(text, plain), how, invert); };
+  return [plain, how, invert](const std::string& text, bool) { return cut(text, places(text, plain), how, invert); };
 }
 
 void add_byte_level(TextSteps& steps, const json::Object& o) {
   steps.bytewise = true;
   if (o.flag_or("add_prefix_space", true))
     steps.cutters.emplace_back(
-        [](const std::string& text) { return Pieces{text.starts_with(' ') ? text : " " + text}; });
+        [](const std::string& text, bool) { return Pieces{text.starts_with(' ') ? text : " " + text}; });
   if (o.flag_or("use_regex", true))
-    steps.cutters.emplace_back([p = Pattern(gpt2_pattern, o.where())](const std::string& text) {
+    steps.cutters.emplace_back([p = Pattern(gpt2_pattern, o.where())](const std::string& text, bool) {
       return cut(text, p.matches(text), Kept::isolated, false);
     });
+}
+
+/// The piece with U+2581 for spaces and before it, cut before each if the file says so
+/// (pre_tokenizers/metaspace.rs).
+Cutter metaspace_cutter(const json::Object& o) {
+  const std::string mark = o.text("replacement");
+  if (mark.empty()) refuse_step(o, "a replacement of nothing");
+  return [mark, where = prepended(o), cuts = o.flag_or("split", true)](const std::string& piece, bool first) {
+    std::string text = replaced(piece, " ", mark);
+    const bool puts = where == Prepended::always || (where == Prepended::first && first);
+    if (puts && !text.starts_with(mark)) text = mark + text;
+    if (!cuts) return Pieces{text};
+    Pieces all;
+    std::size_t begin = 0;
+    for (const auto& [at, end] : places(text, mark)) {
+      if (at > begin) all.push_back(text.substr(begin, at - begin));
+      begin = at;
+    }
+    if (begin < text.size()) all.push_back(text.substr(begin));
+    return all;
+  };
 }
 
 void add_cutter(TextSteps& steps, const json::Object& o) {
@@ -134,6 +146,7 @@ void add_cutter(TextSteps& steps, const json::Object& o) {
   if (type == "Sequence")
     return each_object(o, "pretokenizers", [&](const json::Object& part) { add_cutter(steps, part); });
   if (type == "ByteLevel") return add_byte_level(steps, o);
+  if (type == "Metaspace") return steps.cutters.push_back(metaspace_cutter(o));
   if (type != "Split") refuse_step(o, "the pre-tokenizer " + in_quotes(type));
   steps.cutters.push_back(cutter_of(o));
 }
@@ -178,12 +191,28 @@ std::string TextSteps::normalized(std::string text) const {
   return text;
 }
 
-std::vector<std::string> TextSteps::pieces(const std::string& text) const {
+Prepended prepended(const json::Object& o) {
+  const std::string scheme = o.text_or("prepend_scheme", o.flag_or("add_prefix_space", true) ? "always" : "never");
+  if (scheme == "always") return Prepended::always;
+  if (scheme == "first") return Prepended::first;
+  if (scheme == "never") return Prepended::never;
+  refuse_step(o, "the scheme " + in_quotes(scheme));
+}
+
+void each_object(const json::Object& o, std::string_view key, const std::function<void(const json::Object&)>& f) {
+  const json::Value* list = o.find(key);
+  if (list == nullptr || !list->is_array())
+    throw InputError(fmt::format("{}, {}: expected a list", o.where(), in_quotes(key)));
+  for (const json::Value& v : *list) f(json::Object(v, fmt::format("{}, {}", o.where(), in_quotes(key))));
+}
+
+std::vector<std::string> TextSteps::pieces(const std::string& text, bool first) const {
+  if (text.empty()) return {};
   Pieces all{text};
   for (const Cutter& c : cutters) {
     Pieces smaller;
-    for (const std::string& piece : all)
-      for (std::string& part : c(piece)) smaller.push_back(std::move(part));
+    for (std::size_t i = 0; i < all.size(); ++i)
+      for (std::string& part : c(all[i], first && i == 0)) smaller.push_back(std::move(part));
     all = std::move(smaller);
   }
   return all;

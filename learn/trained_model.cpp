@@ -6,11 +6,24 @@
 #include "learn/model_folder.hpp"
 
 namespace llmcalc::model {
+namespace {
+
+/// The folder of a downloaded model that `path` is, or of which it is a part; nothing where it is neither.
+std::string downloaded_folder(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code failed;
+  if (fs::is_directory(path, failed)) return path;
+  const fs::path file(path), folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
+  const bool part = file.filename() == "config.json" || file.filename() == index_file || file.filename() == one_file;
+  return part && holds_weights(folder.string()) ? folder.string() : "";
+}
+
+}  // namespace
 
 std::unique_ptr<TrainedModel> trained_model(const std::string& path) {
-  std::error_code failed;
-  if (std::filesystem::is_directory(path, failed)) return std::make_unique<ModelFolder>(path);
-  return std::make_unique<Checkpoint>(path);
+  const std::string folder = downloaded_folder(path);
+  if (folder.empty()) return std::make_unique<Checkpoint>(path);
+  return std::make_unique<ModelFolder>(folder);
 }
 
 }  // namespace llmcalc::model

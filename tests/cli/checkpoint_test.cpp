@@ -50,6 +50,14 @@ TEST_CASE("a folder continues a prompt, the same with the cache and without", "[
   CHECK(r.err.find("the same 12 tokens both ways") != std::string::npos);
 }
 
+TEST_CASE("a part of a folder stands for the folder", "[checkpoint]") {
+  const std::string at = folder("qwen3", "part"), rest = " 'the' --temperature 0 --tokens 3";
+  const std::string whole = test::llmcalc("generate " + at + "/" + rest).out;
+  CHECK(whole.starts_with("the"));
+  CHECK(test::llmcalc("generate " + at + "/model.safetensors" + rest).out == whole);
+  CHECK(test::llmcalc("generate " + at + "/config.json" + rest).out == whole);
+}
+
 TEST_CASE("any of the end tokens of generation_config.json ends a text", "[checkpoint]") {
   const std::string at = folder("qwen3", "ends");
   const auto generated = [&] {
@@ -103,7 +111,7 @@ TEST_CASE("a folder without one of its parts is refused with the part's name", "
     fs::remove(at + "/" + part);
     return "generate " + at + " hello";
   };
-  refused(without("qwen3", "tokenizer.json"), "holds no tokenizer.json");
+  refused(without("qwen3", "tokenizer.json"), "holds neither tokenizer.json nor tokenizer.model");
   refused(without("qwen3", "config.json"), "holds no config.json");
   refused(without("qwen3", "model.safetensors"), "holds neither model.safetensors nor model.safetensors.index.json");
   refused(without("llama-3", "model-00002-of-00003.safetensors"), "names the shard");
