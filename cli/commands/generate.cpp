@@ -254,7 +254,6 @@ model::Generated without_cache(model::Transformer& t, std::span<const std::int32
 }
 
 int run_generate(const Arguments& arguments) {
-  stop_at_once();
   model::GenerateOptions g = read(arguments);
   const validate::Where where = place(arguments.text("--device", "cpu"));
   const std::string prompt = prompt_of(arguments);
@@ -298,7 +297,7 @@ const Command generate_command{
         "Gemma; prints both, or with --json one object at the end.",
     .examples =
         "  llmcalc generate notes.safetensors \"On the first day\"\n"
-        "  llmcalc generate ~/models/Qwen3-0.6B \"The capital of France is\" --temperature 0\n"
+        "  llmcalc generate models/Qwen3-0.6B \"The capital of\" --temperature 0\n"
         "  echo \"Once\" | llmcalc generate notes.safetensors --temperature 0",
     .words = generate_words,
     .own = generate_options,

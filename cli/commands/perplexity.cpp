@@ -137,7 +137,7 @@ const Command perplexity_command{.name = "perplexity",
                                      "comparable between tokenizers, as bits "
                                      "per byte.",
                                  .examples =
-                                     "  llmcalc perplexity ~/models/Qwen3-0.6B notes.txt\n  llmcalc perplexity "
+                                     "  llmcalc perplexity models/Qwen3-0.6B notes.txt\n  llmcalc perplexity "
                                      "notes.safetensors notes.txt --window 128",
                                  .words = perplexity_words,
                                  .own = perplexity_options,
