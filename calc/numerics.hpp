@@ -16,7 +16,7 @@ namespace llmcalc {
 enum class RopeScaling : std::uint8_t {
   none,
   linear,   ///< positions divided by the factor
-  dynamic,  ///< the base grows with the length of the text (NTK-aware)
+  dynamic,  ///< the base grows with the length of the text (NTK-aware); keys in a cache keep the turns of their time
   yarn,     ///< by parts of the frequencies (arXiv:2309.00071)
   llama3    ///< by parts, of Llama 3.1
 };

@@ -100,7 +100,7 @@ ModelFolder::ModelFolder(const std::string& path) : path_(path) {
   names_ = name_table(r.model_type);
   open_files();
   find_prefix();
-  check_weights();
+  each_weight([this](const ParameterShape& s, Count expert) { check(s, expert); });
   refuse_others();
 }
 
@@ -149,16 +149,16 @@ void ModelFolder::find_prefix() {
     if (tensors_.contains(std::string(prefix) + table)) prefix_ = prefix;
 }
 
-const ModelFolder::Stored& ModelFolder::stored(std::string_view weight) const {
-  const std::string name = prefix_ + stored_place(*names_, weight).name;
+const ModelFolder::Stored& ModelFolder::stored(std::string_view weight, Count expert) const {
+  const std::string name = prefix_ + stored_place(*names_, weight, expert).name;
   const auto at = tensors_.find(name);
   if (at == tensors_.end())
     throw InputError(fmt::format("'{}': tensor {} is missing, which the config.json asks for", path_, in_quotes(name)));
   return at->second;
 }
 
-void ModelFolder::check(const ParameterShape& shape) {
-  const Stored& s = stored(shape.name);
+void ModelFolder::check(const ParameterShape& shape, Count expert) const {
+  const Stored& s = stored(shape.name, expert);
   const std::vector<Count> sides_asked = stored_sides(shape, stored_place(*names_, shape.name));
   const std::string where = fmt::format("'{}', tensor {}", s.file->path(), in_quotes(s.entry->name));
   if (!is_stored_number(s.entry->dtype))
@@ -168,13 +168,14 @@ void ModelFolder::check(const ParameterShape& shape) {
                                  sides(s.entry->shape)));
 }
 
-void ModelFolder::check_weights() {
-  for (const ParameterShape& shape : parameter_shapes(card_.arch)) check(shape);
+void ModelFolder::each_weight(const std::function<void(const ParameterShape&, Count)>& f) const {
+  for (const ParameterShape& shape : parameter_shapes(card_.arch))
+    for (Count expert = 0; expert < shape.groups; ++expert) f(shape, expert);
 }
 
 void ModelFolder::refuse_others() const {
   std::set<std::string, std::less<>> known;
-  for (const ParameterShape& shape : parameter_shapes(card_.arch)) known.insert(stored(shape.name).entry->name);
+  each_weight([&](const ParameterShape& s, Count expert) { known.insert(stored(s.name, expert).entry->name); });
   for (const auto& [name, at] : tensors_) {
     const std::string_view bare = std::string_view(name).substr(name.starts_with(prefix_) ? prefix_.size() : 0);
     if (!known.contains(name) && !is_ignored(*names_, bare) && !is_ignored(*names_, name))
@@ -184,26 +185,26 @@ void ModelFolder::refuse_others() const {
 }
 
 Number ModelFolder::number() const {
-  const auto is_bf16 = [&](const ParameterShape& s) { return stored(s.name).entry->dtype == "BF16"; };
-  const std::vector<ParameterShape> all = parameter_shapes(card_.arch);
-  return std::all_of(all.begin(), all.end(), is_bf16) ? Number::bf16 : Number::f32;
+  bool narrow = true;
+  each_weight(
+      [&](const ParameterShape& s, Count expert) { narrow = narrow && stored(s.name, expert).entry->dtype == "BF16"; });
+  return narrow ? Number::bf16 : Number::f32;
 }
 
 // ---- weights
 
-void ModelFolder::load(Transformer& t, Parameter& p) const {
-  const Stored& s = stored(p.shape.name);
+void ModelFolder::load(Transformer& t, Parameter& p, Count expert) const {
+  const Stored& s = stored(p.shape.name, expert);
   const StoredPlace at = stored_place(*names_, p.shape.name);
   if (at.transposed && p.shape.in > 0) return t.weights().set(p, turned(*s.file, *s.entry, p.shape, at));
-  const Count first = p.elements() * at.part;
-  auto* const to = static_cast<std::byte*>(p.value->data());
+  const Count n = p.elements() / p.shape.groups, first = n * at.part;
+  auto* const to = static_cast<std::byte*>(p.value->data()) + (n * expert * t.backend().number()).value;
   if (s.entry->dtype == own_dtype(t.backend().number()))
-    return each_stored_block(*s.file, *s.entry, first, p.elements(),
-                             [&](Count begin, std::span<const std::byte> bytes) {
-                               t.backend().upload(to + (begin * t.backend().number()).value, bytes.data(),
-                                                  Bytes(static_cast<Count>(bytes.size())));
-                             });
-  each_block(*s.file, *s.entry, first, p.elements(), [&](Count begin, std::span<const double> numbers) {
+    return each_stored_block(*s.file, *s.entry, first, n, [&](Count begin, std::span<const std::byte> bytes) {
+      t.backend().upload(to + (begin * t.backend().number()).value, bytes.data(),
+                         Bytes(static_cast<Count>(bytes.size())));
+    });
+  each_block(*s.file, *s.entry, first, n, [&](Count begin, std::span<const double> numbers) {
     t.backend().write(to + (begin * t.backend().number()).value, numbers, false);
   });
 }
@@ -211,7 +212,7 @@ void ModelFolder::load(Transformer& t, Parameter& p) const {
 void ModelFolder::load(Transformer& t, const OnLoaded& loaded) const {
   OnLoadedBytes so_far(t, loaded);
   for (Parameter& p : t.weights().all()) {
-    load(t, p);
+    for (Count expert = 0; expert < p.shape.groups; ++expert) load(t, p, expert);
     so_far.add(p);
   }
 }

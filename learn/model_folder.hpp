@@ -44,11 +44,12 @@ class ModelFolder final : public TrainedModel {
   void open_shards(const std::string& index);
   void add(const SafetensorsFile& file);
   void find_prefix();
-  void check_weights();
   void refuse_others() const;
-  const Stored& stored(std::string_view name) const;
-  void check(const ParameterShape& shape);
-  void load(Transformer& t, Parameter& p) const;
+  const Stored& stored(std::string_view weight, Count expert = 0) const;
+  void check(const ParameterShape& shape, Count expert) const;
+  /// f(shape, expert) for every tensor that holds a weight, or an expert's part of one.
+  void each_weight(const std::function<void(const ParameterShape&, Count)>& f) const;
+  void load(Transformer& t, Parameter& p, Count expert) const;
   std::string file(std::string_view name) const { return path_ + "/" + std::string(name); }
 
   std::string path_;

@@ -57,9 +57,25 @@ constexpr std::array gemma2_own{
 constexpr std::array<std::string_view, 2> gemma2_prefixes{"", "language_model."};
 constexpr std::array<std::string_view, 3> gemma2_ignored{"lm_head.weight", "vision_tower.*", "multi_modal_projector.*"};
 
+/// hf qwen3_moe/modeling_qwen3_moe.py, mixtral/modeling_mixtral.py: every expert has matrices of its own.
+constexpr std::array qwen3_moe_own{
+    StoredModule{"layers.#.mlp.router", "model.layers.#.mlp.gate"},
+    StoredModule{"layers.#.mlp.expert_gate", "model.layers.#.mlp.experts.@.gate_proj"},
+    StoredModule{"layers.#.mlp.expert_up", "model.layers.#.mlp.experts.@.up_proj"},
+    StoredModule{"layers.#.mlp.expert_down", "model.layers.#.mlp.experts.@.down_proj"},
+};
+constexpr std::array mixtral_own{
+    StoredModule{"layers.#.mlp.router", "model.layers.#.block_sparse_moe.gate"},
+    StoredModule{"layers.#.mlp.expert_gate", "model.layers.#.block_sparse_moe.experts.@.w1"},
+    StoredModule{"layers.#.mlp.expert_up", "model.layers.#.block_sparse_moe.experts.@.w3"},
+    StoredModule{"layers.#.mlp.expert_down", "model.layers.#.block_sparse_moe.experts.@.w2"},
+};
+
 constexpr std::array tables{
     NameTable{"gpt2", {}, gpt2_modules, gpt2_prefixes, gpt2_ignored},
     NameTable{"llama mistral qwen2 qwen3 gemma", {}, llama_modules, llama_prefixes, llama_ignored},
+    NameTable{"qwen3_moe", qwen3_moe_own, llama_modules, llama_prefixes, llama_ignored},
+    NameTable{"mixtral", mixtral_own, llama_modules, llama_prefixes, llama_ignored},
     NameTable{"gemma2 gemma3_text", gemma2_own, llama_modules, gemma2_prefixes, gemma2_ignored},
 };
 
@@ -82,9 +98,16 @@ bool matches(std::string_view pattern, std::string_view name, std::string& layer
   return at == name.size();
 }
 
-std::string with_layer(std::string_view pattern, const std::string& layer) {
+std::string with_numbers(std::string_view pattern, const std::string& layer, Count expert) {
   std::string text;
-  for (const char c : pattern) c == '#' ? text += layer : text += c;
+  for (const char c : pattern) {
+    if (c == '#')
+      text += layer;
+    else if (c == '@')
+      text += std::to_string(expert);
+    else
+      text += c;
+  }
   return text;
 }
 
@@ -105,13 +128,13 @@ const NameTable* name_table(std::string_view model_type) {
   return found == tables.end() ? nullptr : &*found;
 }
 
-StoredPlace stored_place(const NameTable& table, std::string_view weight) {
+StoredPlace stored_place(const NameTable& table, std::string_view weight, Count expert) {
   const std::size_t dot = weight.rfind('.');
   std::string layer;
   for (const auto modules : {table.own, table.modules})
     for (const StoredModule& m : modules)
       if (matches(m.ours, weight.substr(0, dot), layer))
-        return {with_layer(m.stored, layer) + std::string(weight.substr(dot)), m.transposed, m.part, m.parts};
+        return {with_numbers(m.stored, layer, expert) + std::string(weight.substr(dot)), m.transposed, m.part, m.parts};
   throw std::logic_error("no checkpoint name for " + std::string(weight));
 }
 

@@ -9,8 +9,8 @@
 
 namespace llmcalc::model {
 
-/// A module of ours under its name in a checkpoint; # is the layer's number. Its tensors end in ".weight" and ".bias"
-/// in both.
+/// A module of ours under its name in a checkpoint; # is the layer's number, @ an expert's. Its tensors end in
+/// ".weight" and ".bias" in both.
 struct StoredModule {
   std::string_view ours, stored;
   bool transposed = false;    ///< its matrix lies as (in, out)
@@ -27,14 +27,14 @@ struct NameTable {
 /// The table of a model_type; null: its checkpoints are not read.
 const NameTable* name_table(std::string_view model_type);
 
-/// Where a weight lies in a checkpoint: "layers.3.attn.q.weight" is part of "h.3.attn.c_attn.weight". The name is
-/// without a prefix.
+/// Where a weight, or one expert's part of it, lies in a checkpoint: "layers.3.attn.q.weight" is part of
+/// "h.3.attn.c_attn.weight". The name is without a prefix.
 struct StoredPlace {
   std::string name;
   bool transposed = false;
   Count part = 0, parts = 1;
 };
-StoredPlace stored_place(const NameTable& table, std::string_view weight);
+StoredPlace stored_place(const NameTable& table, std::string_view weight, Count expert = 0);
 
 /// Whether the table says that a tensor, without a prefix, is no weight.
 bool is_ignored(const NameTable& table, std::string_view name);

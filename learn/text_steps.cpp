@@ -119,6 +119,12 @@ void add_byte_level(TextSteps& steps, const json::Object& o) {
     });
 }
 
+/// Runs of digits, or every one (pre_tokenizers/digits.rs): all that Unicode calls numbers.
+Cutter digit_cutter(const json::Object& o) {
+  return [p = Pattern(o.flag_or("individual_digits", false) ? R"(\p{N})" : R"(\p{N}+)", o.where())](
+             const std::string& text, bool) { return cut(text, p.matches(text), Kept::isolated, false); };
+}
+
 /// The piece with U+2581 for spaces and before it, cut before each if the file says so
 /// (pre_tokenizers/metaspace.rs).
 Cutter metaspace_cutter(const json::Object& o) {
@@ -146,6 +152,7 @@ void add_cutter(TextSteps& steps, const json::Object& o) {
   if (type == "Sequence")
     return each_object(o, "pretokenizers", [&](const json::Object& part) { add_cutter(steps, part); });
   if (type == "ByteLevel") return add_byte_level(steps, o);
+  if (type == "Digits") return steps.cutters.push_back(digit_cutter(o));
   if (type == "Metaspace") return steps.cutters.push_back(metaspace_cutter(o));
   if (type != "Split") refuse_step(o, "the pre-tokenizer " + in_quotes(type));
   steps.cutters.push_back(cutter_of(o));

@@ -23,7 +23,7 @@ const Arch& runnable(const Arch& a) {
 const Settings& computable(const Settings& s, const Backend& b) {
   if (!b.computes(s.numerics))
     throw InputError(
-        "the GPU's kernels have neither this model's rotary positions nor its scaling and capping; give --device cpu");
+        "the GPU's kernels do not compute this model's norms, scales, caps or rotary positions; give --device cpu");
   return s;
 }
 

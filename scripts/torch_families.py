@@ -174,8 +174,8 @@ class Attention(nn.Module):
         self.k_proj = nn.Linear(c["hidden_size"], kv * self.width, bias=bias)
         self.v_proj = nn.Linear(c["hidden_size"], kv * self.width, bias=bias)
         self.o_proj = nn.Linear(heads * self.width, c["hidden_size"], bias=bias and kind != "qwen2")
-        if kind in ("qwen3", "gemma3_text"):
-            self.q_norm, self.k_norm = (RMSNorm(self.width, c["rms_norm_eps"], kind != "qwen3") for _ in range(2))
+        if kind in ("qwen3", "qwen3_moe", "gemma3_text"):
+            self.q_norm, self.k_norm = (RMSNorm(self.width, c["rms_norm_eps"], is_gemma(c)) for _ in range(2))
 
     def heads_of(self, x, norm=None):
         x = x.unflatten(-1, (-1, self.width))
@@ -215,10 +215,45 @@ class Mlp(nn.Module):
         return self.down_proj((F.gelu(gate, approximate="tanh") if self.tanh else F.silu(gate)) * self.up_proj(x))
 
 
+class MixtralExpert(nn.Module):
+    def __init__(self, c):
+        super().__init__()
+        self.w1, self.w3 = (nn.Linear(c["hidden_size"], c["intermediate_size"], bias=False) for _ in range(2))
+        self.w2 = nn.Linear(c["intermediate_size"], c["hidden_size"], bias=False)
+
+    def forward(self, x):
+        return self.w2(F.silu(self.w1(x)) * self.w3(x))
+
+
+class Mixture(nn.Module):
+    """Softmax over all experts, then the best k of them, whose shares are made to add up to 1."""
+
+    def __init__(self, c):
+        super().__init__()
+        mixtral = c["model_type"] == "mixtral"
+        count = c["num_local_experts" if mixtral else "num_experts"]
+        self.k = c["num_experts_per_tok"]
+        self.gate = nn.Linear(c["hidden_size"], count, bias=False)
+        one = (lambda: MixtralExpert(c)) if mixtral else (
+            lambda: Mlp({**c, "intermediate_size": c["moe_intermediate_size"]}))
+        self.experts = nn.ModuleList(one() for _ in range(count))
+
+    def forward(self, x):
+        share, which = torch.softmax(self.gate(x), dim=-1).topk(self.k, dim=-1)
+        share = share / share.sum(dim=-1, keepdim=True)
+        y = torch.zeros_like(x)
+        for place in range(self.k):
+            for e, expert in enumerate(self.experts):
+                y = y + (which[..., place] == e)[..., None] * share[..., place, None] * expert(x)
+        return y
+
+
 class Block(nn.Module):
     def __init__(self, c, layer):
         super().__init__()
-        self.self_attn, self.mlp, self.four = Attention(c, layer), Mlp(c), c["model_type"] in ("gemma2", "gemma3_text")
+        self.self_attn, self.four = Attention(c, layer), c["model_type"] in ("gemma2", "gemma3_text")
+        self.second = "block_sparse_moe" if c["model_type"] == "mixtral" else "mlp"
+        setattr(self, self.second, Mixture(c) if c["model_type"] in ("mixtral", "qwen3_moe") else Mlp(c))
         names = ["input_layernorm", "post_attention_layernorm"]
         for name in names + ["pre_feedforward_layernorm", "post_feedforward_layernorm"] * self.four:
             setattr(self, name, RMSNorm(c["hidden_size"], c["rms_norm_eps"], is_gemma(c)))
@@ -226,7 +261,7 @@ class Block(nn.Module):
     def forward(self, x):
         if not self.four:
             x = x + self.self_attn(self.input_layernorm(x))
-            return x + self.mlp(self.post_attention_layernorm(x))
+            return x + getattr(self, self.second)(self.post_attention_layernorm(x))
         x = x + self.post_attention_layernorm(self.self_attn(self.input_layernorm(x)))
         return x + self.post_feedforward_layernorm(self.mlp(self.pre_feedforward_layernorm(x)))
 
@@ -247,7 +282,7 @@ class Body(nn.Module):
 
 
 class Llama(nn.Module):
-    """Llama, Mistral, Qwen 2 and 3, Gemma 1 to 3."""
+    """Llama, Mistral, Mixtral, Qwen 2 and 3, Gemma 1 to 3."""
 
     def __init__(self, c):
         super().__init__()

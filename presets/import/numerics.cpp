@@ -87,6 +87,21 @@ Numerics llama_numerics(const Config& c, const Arch& a) {
   return n;
 }
 
+/// hf qwen3_moe/modeling_qwen3_moe.py: as Qwen 3. The best experts' weights add up to 1 where norm_topk_prob says so,
+/// as the reference transformer has them.
+Numerics qwen3_moe_numerics(const Config& c, const Arch& a) {
+  if (!c.flag("norm_topk_prob", false))
+    c.refuse("\"norm_topk_prob\" is false; the reference transformer's experts have weights that add up to 1");
+  return llama_numerics(c, a);
+}
+
+/// hf mixtral/modeling_mixtral.py: as Llama, with other defaults; the best experts' weights add up to 1.
+Numerics mixtral_numerics(const Config& c, const Arch& a) {
+  Numerics n{.norm_epsilon = above_zero(c, "rms_norm_eps", 1e-5)};
+  n.rope = n.local_rope = rope_numerics(c, a, 1000000);
+  return n;
+}
+
 /// hf gemma/modeling_gemma.py: norms by 1 + w, the table's rows by the root of the hidden size.
 Numerics gemma_numerics(const Config& c, const Arch& a) {
   Numerics n = llama_numerics(c, a);
@@ -134,9 +149,10 @@ using Read = Numerics (*)(const Config&, const Arch&);
 
 const std::map<std::string, Read, std::less<>>& readers() {
   static const std::map<std::string, Read, std::less<>> all{
-      {"gpt2", gpt2_numerics},     {"llama", llama_numerics},       {"mistral", llama_numerics},
-      {"qwen2", llama_numerics},   {"qwen3", llama_numerics},       {"gemma", gemma_numerics},
-      {"gemma2", gemma2_numerics}, {"gemma3_text", gemma3_numerics}};
+      {"gpt2", gpt2_numerics},         {"llama", llama_numerics}, {"mistral", llama_numerics},
+      {"qwen2", llama_numerics},       {"qwen3", llama_numerics}, {"qwen3_moe", qwen3_moe_numerics},
+      {"mixtral", mixtral_numerics},   {"gemma", gemma_numerics}, {"gemma2", gemma2_numerics},
+      {"gemma3_text", gemma3_numerics}};
   return all;
 }
 
