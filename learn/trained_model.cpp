@@ -20,6 +20,14 @@ std::string downloaded_folder(const std::string& path) {
 
 }  // namespace
 
+Plan plan_of(const TrainedModel& m) {
+  Plan p;
+  p.precision = m.number() == Number::bf16 ? dtypes::bf16 : dtypes::fp32;
+  p.weight_precision = p.kv_precision = p.precision;
+  p.micro_batch = p.global_batch = p.batch = 1;
+  return p;
+}
+
 std::unique_ptr<TrainedModel> trained_model(const std::string& path) {
   const std::string folder = downloaded_folder(path);
   if (folder.empty()) return std::make_unique<Checkpoint>(path);

@@ -49,6 +49,9 @@ class TrainedModel {
   virtual void load(Transformer& t, const OnLoaded& loaded) const = 0;
 };
 
+/// A plan of one sequence in the format that it runs in.
+Plan plan_of(const TrainedModel& m);
+
 /// The model at `path`: a file that 'llmcalc learn' wrote, or a folder that holds a config.json and safetensors. All of
 /// it is checked before anything is loaded; every mistake is an InputError that names the file and what is wrong.
 std::unique_ptr<TrainedModel> trained_model(const std::string& path);

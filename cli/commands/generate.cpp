@@ -188,10 +188,7 @@ std::string json_report(const model::TrainedModel& c, const Arguments& a, const 
 }
 
 Plan plan_for(const model::TrainedModel& c, Count prompt, const model::GenerateOptions& g) {
-  Plan p;
-  p.precision = c.number() == model::Number::bf16 ? dtypes::bf16 : dtypes::fp32;
-  p.weight_precision = p.kv_precision = p.precision;
-  p.batch = 1;
+  Plan p = plan_of(c);
   p.prompt = prompt;
   p.generate = std::max<Count>(1, g.tokens);
   p.kv_cache = g.cache;

@@ -45,9 +45,7 @@ PredictedText predicted_text(const model::Tokenizer& tokenizer, const std::strin
 
 /// The plan of one window after another, without dropout.
 Plan window_plan(const model::TrainedModel& m, Count window) {
-  Plan p;
-  p.weight_precision = p.precision = p.kv_precision = m.number() == model::Number::bf16 ? dtypes::bf16 : dtypes::fp32;
-  p.micro_batch = p.global_batch = p.batch = 1;
+  Plan p = plan_of(m);
   p.seq = p.prompt = window;
   p.generate = 1;
   return p;
