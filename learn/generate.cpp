@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 #include "calc/price.hpp"
 #include "learn/beam.hpp"
@@ -56,6 +57,8 @@ class Reader {
     else
       for (std::size_t i = known; i < text.size(); ++i) y = run(text.subspan(i, 1), static_cast<Count>(i));
     if (cache_) in_cache_.assign(text.begin(), text.end());
+    if (!std::all_of(y.begin(), y.end(), [](double x) { return std::isfinite(x); }))
+      throw InputError("the model's logits are not numbers; its weights are damaged, or too large for their format");
     return {y.begin(), y.end()};
   }
 

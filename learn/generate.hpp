@@ -47,8 +47,8 @@ using OnToken = std::function<void(std::int32_t)>;
 void refuse_bad_generation(const Arch& arch, std::span<const std::int32_t> prompt, const GenerateOptions& options);
 
 /// Continues `prompt`. The cache changes the time and not the tokens: both ways see the same logits to rounding, and
-/// the same random numbers. InputError for an empty prompt, an option out of range, a token outside the vocabulary, or
-/// a prompt longer than the longest text.
+/// the same random numbers. InputError for an empty prompt, an option out of range, a token outside the vocabulary, a
+/// prompt longer than the longest text, or logits that are no numbers.
 Generated generate(Transformer& t, std::span<const std::int32_t> prompt, const GenerateOptions& options,
                    const OnToken& on_token = {});
 

@@ -155,3 +155,10 @@ TEST_CASE("an impossible generation is refused with a sentence", "[generate]") {
   CHECK(sentence(m.t, prompt, {.sampling = {.temperature = -1}}) ==
         "temperature -1 is out of range; give 0 (greedy) or a positive number");
 }
+
+TEST_CASE("a model whose logits are no numbers says so", "[generate]") {
+  Random m(test::tiny_llama(), test::tiny_plan());
+  Parameter& norm = m.t.weights().at(-1, "head.norm.weight");
+  m.t.weights().set(norm, std::vector<double>(static_cast<std::size_t>(norm.elements()), NAN));
+  CHECK(sentence(m.t, prompt, {.tokens = 2}).find("logits are not numbers") != std::string::npos);
+}
