@@ -42,24 +42,24 @@ std::vector<Count> stored_sides(const ParameterShape& s, const StoredPlace& at) 
   return at.transposed ? std::vector{s.in, out} : std::vector{out, s.in};
 }
 
-/// n numbers of a tensor from `first` on, block by block: take(index of a block's first, its bytes).
+/// n numbers of a tensor from `begin` on, block by block: take(index of a block's first, its bytes).
 template <typename F>
-void each_stored_block(const SafetensorsFile& file, const SafetensorsFile::Entry& e, Count first, Count n,
+void each_stored_block(const SafetensorsFile& file, const SafetensorsFile::Entry& e, Count begin, Count n,
                        const F& take) {
   const Count each = stored_bytes(e.dtype)->value;
   std::vector<std::byte> bytes;
   for (Count at = 0; at < n; at += block_numbers) {
     bytes.resize(static_cast<std::size_t>(std::min(block_numbers, n - at) * each));
-    file.read_part(e, (first + at) * each, bytes);
+    file.read_part(e, (begin + at) * each, bytes);
     take(at, std::span<const std::byte>(bytes));
   }
 }
 
 /// The same with the numbers in double.
 template <typename F>
-void each_block(const SafetensorsFile& file, const SafetensorsFile::Entry& e, Count first, Count n, const F& take) {
+void each_block(const SafetensorsFile& file, const SafetensorsFile::Entry& e, Count begin, Count n, const F& take) {
   std::vector<double> numbers;
-  each_stored_block(file, e, first, n, [&](Count at, std::span<const std::byte> bytes) {
+  each_stored_block(file, e, begin, n, [&](Count at, std::span<const std::byte> bytes) {
     numbers.resize(bytes.size() / static_cast<std::size_t>(stored_bytes(e.dtype)->value));
     widen(e.dtype, bytes, numbers);
     take(at, std::span<const double>(numbers));
@@ -69,12 +69,12 @@ void each_block(const SafetensorsFile& file, const SafetensorsFile::Entry& e, Co
 /// A weight (out, in) from a tensor of (in, parts x out).
 std::vector<double> turned(const SafetensorsFile& file, const SafetensorsFile::Entry& e, const ParameterShape& s,
                            const StoredPlace& at) {
-  const Count columns = s.out * at.parts, first = s.out * at.part;
+  const Count columns = s.out * at.parts, skipped = s.out * at.part;
   std::vector<double> weight(static_cast<std::size_t>(s.elements()));
   each_block(file, e, 0, mul(s.in, columns), [&](Count begin, std::span<const double> numbers) {
     for (std::size_t i = 0; i < numbers.size(); ++i) {
       const Count row = (begin + static_cast<Count>(i)) / columns,
-                  out = (begin + static_cast<Count>(i)) % columns - first;
+                  out = (begin + static_cast<Count>(i)) % columns - skipped;
       if (out >= 0 && out < s.out) weight[static_cast<std::size_t>(out * s.in + row)] = numbers[i];
     }
   });
@@ -197,15 +197,15 @@ void ModelFolder::load(Transformer& t, Parameter& p, Count expert) const {
   const Stored& s = stored(p.shape.name, expert);
   const StoredPlace at = stored_place(*names_, p.shape.name);
   if (at.transposed && p.shape.in > 0) return t.weights().set(p, turned(*s.file, *s.entry, p.shape, at));
-  const Count n = p.elements() / p.shape.groups, first = n * at.part;
+  const Count n = p.elements() / p.shape.groups, begin = n * at.part;
   auto* const to = static_cast<std::byte*>(p.value->data()) + (n * expert * t.backend().number()).value;
   if (s.entry->dtype == own_dtype(t.backend().number()))
-    return each_stored_block(*s.file, *s.entry, first, n, [&](Count begin, std::span<const std::byte> bytes) {
-      t.backend().upload(to + (begin * t.backend().number()).value, bytes.data(),
+    return each_stored_block(*s.file, *s.entry, begin, n, [&](Count from, std::span<const std::byte> bytes) {
+      t.backend().upload(to + (from * t.backend().number()).value, bytes.data(),
                          Bytes(static_cast<Count>(bytes.size())));
     });
-  each_block(*s.file, *s.entry, first, n, [&](Count begin, std::span<const double> numbers) {
-    t.backend().write(to + (begin * t.backend().number()).value, numbers, false);
+  each_block(*s.file, *s.entry, begin, n, [&](Count from, std::span<const double> numbers) {
+    t.backend().write(to + (from * t.backend().number()).value, numbers, false);
   });
 }
 

@@ -75,8 +75,8 @@ class PairModel {
       } else {
         refuse("a merge is no pair of strings");
       }
-      const std::int32_t first = named(left), second = named(right);
-      merges_.add(first, second, named(left + right));
+      const std::int32_t left_token = named(left), right_token = named(right);
+      merges_.add(left_token, right_token, named(left + right));
     }
   }
 
