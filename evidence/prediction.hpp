@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "evidence/inference_case.hpp"
-#include "evidence/process_memory.hpp"
+#include "presets/process_memory.hpp"
 #include "evidence/training_case.hpp"
 
 namespace llmcalc {
