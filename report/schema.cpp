@@ -31,6 +31,7 @@ constexpr std::array tables{
     Table{"rows", "measurements and their predictions: id, family, quantity, error, what was assumed"},
     Table{"skipped", "measurements that could not be predicted, and why"},
     Table{"summary", "errors of groups of measurements, as fractions"},
+    Table{"throughput", "generated tokens per second of recorded runs over time, predicted and measured"},
     Table{"booking", "a device's memory by a log, term by term, beside what is predicted"},
     Table{"sides", "the reports that are compared"},
     Table{"ops", "operators of a training micro-batch, one layer of each kind, one GPU"},
