@@ -55,6 +55,7 @@ std::vector<Command> make_commands() {
       validate_command,
       learn_command,
       generate_command,
+      perplexity_command,
       calibrate_command,
       check_command,
   };

@@ -85,6 +85,7 @@ constexpr std::array objects{
     Table{"steady_state", "the long run of a server by queueing theory"},
     Table{"learning", "a training run on a text"},
     Table{"generation", "a generated text and its speed"},
+    Table{"prediction", "how well a model predicts a text"},
 };
 
 /// Numbers of a served run that no formula gives.

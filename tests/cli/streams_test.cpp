@@ -59,6 +59,7 @@ std::map<std::string_view, std::string> calls() {
           {"calibrate", "--from evidence/operators/rtx-pro-6000/llama-3.1-8b --out " + path("tables.json")},
           {"learn", learn("again.safetensors", "--steps 2").substr(6)},
           {"generate", path("walk.safetensors") + " The --tokens 3"},
+          {"perplexity", path("walk.safetensors") + " CONTRIBUTING.md --window 16"},
           {"check", ""}};
 }
 
