@@ -133,6 +133,13 @@ bool means(const DeviceName& name, const DeviceName& preset) {
   return holds_in_order(all_words(name), preset.words) && all_explained(name.words, preset.words);
 }
 
+/// Words without the gaps between them: "RTXPRO6000" is "RTX PRO 6000".
+std::string run_together(const std::vector<std::string>& words) {
+  std::string all;
+  for (const std::string& word : words) all += word;
+  return all;
+}
+
 }  // namespace
 
 DeviceName device_name(std::string_view text) {
@@ -179,7 +186,14 @@ const HardwareCard* Devices::find(std::string_view text, std::optional<double> m
     best_words = words;
     best_distance = distance;
   }
-  return best;
+  return best != nullptr ? best : written_together(name);
+}
+
+const HardwareCard* Devices::written_together(const DeviceName& name) const {
+  const std::string word = run_together(all_words(name));
+  const auto found = std::find_if(spellings_.begin(), spellings_.end(),
+                                  [&](const Spelling& s) { return run_together(s.name.words) == word; });
+  return found == spellings_.end() ? nullptr : &cards_[found->card];
 }
 
 }  // namespace llmcalc

@@ -1,10 +1,9 @@
 #include "evidence/prediction.hpp"
 
-#include "calc/infer.hpp"
 #include "calc/train.hpp"
+#include "evidence/case_memory.hpp"
 #include "evidence/inference_fit.hpp"
 #include "evidence/inference_stack.hpp"
-#include "evidence/inference_times.hpp"
 #include "evidence/training_fit.hpp"
 #include "evidence/training_stack.hpp"
 
@@ -15,15 +14,6 @@ namespace {
 Prediction with_interval(double x, const EstimateInterval& interval) {
   if (!interval.known()) return {x};
   return {x, x / interval.factor, x * interval.factor};
-}
-
-double memory_bytes(const InferenceCase& c, const Figure& f) {
-  const Bytes peak = inference_memory(c.arch, c.plan, c.layout).peak;
-  return static_cast<double>(peak.value) * static_cast<double>(f.devices);
-}
-
-double weight_bytes(const InferenceCase& c) {
-  return static_cast<double>(weights_bytes(c.arch, c.plan, c.layout).value);
 }
 
 }  // namespace
@@ -41,30 +31,18 @@ Prediction predicted_memory(const ProcessMemory& held, MemoryKind kind) {
   return with_interval(bytes, memory_estimate().interval(memory_class(kind)));
 }
 
-std::optional<double> bound_of_figure(const InferenceCase& c, const Figure& f) {
-  return InferenceTimes(c, inference_stack(c), c.cluster()).figure(f);
-}
+PredictedCase::PredictedCase(const InferenceCase& c)
+    : c_(c),
+      estimate_(estimated_times(c, inference_stack(c), inference_estimator().parameters)),
+      bound_(c, inference_stack(c), c.cluster()) {}
 
-namespace {
+std::optional<double> PredictedCase::bound(const Figure& f) const { return bound_.figure(f); }
 
-/// Memories, which no estimator's parameter changes.
-std::optional<double> predicted_room(const InferenceCase& c, const Figure& f) {
-  if (f.quantity == FigureKind::cache_tokens) return cache_tokens(c);
-  if (f.quantity == FigureKind::memory) return memory_bytes(c, f);
-  if (f.quantity == FigureKind::weight_memory) return weight_bytes(c);
-  return std::nullopt;
-}
-
-}  // namespace
-
-std::optional<Prediction> predicted_figure(const InferenceCase& c, const Figure& f) {
-  const std::optional<InferenceClass> kind = inference_class(c, f.quantity);
-  if (!kind) {
-    const std::optional<double> room = predicted_room(c, f);
-    return room ? std::optional(Prediction{*room}) : std::nullopt;
-  }
-  const InferenceEstimator& e = inference_estimator();
-  return with_interval(*estimated_figure(c, f, inference_stack(c), e.parameters), e.interval(*kind));
+std::optional<Prediction> PredictedCase::figure(const Figure& f) const {
+  const std::optional<InferenceClass> kind = inference_class(c_, f.quantity);
+  if (kind) return with_interval(*estimate_.figure(f), inference_estimator().interval(*kind));
+  const std::optional<double> room = predicted_memory(c_, f);
+  return room ? std::optional(Prediction{*room}) : std::nullopt;
 }
 
 }  // namespace llmcalc

@@ -8,7 +8,9 @@
 ///   "norms":            "fused" or "written out"       of models with RMSNorm
 ///   "experts":          "grouped" or "one by one"      products of experts
 ///   "tensor_exchanges": "waited for", "beside weights" or "overlapped"   (TensorExchanges)
-///   "data_exchanges":   "waited for" or "overlapped" } beside layers
+///   "data_exchanges":   "waited for" or "overlapped"    beside layers
+///   "memory"?:          "megatron", "megatron with deepspeed", "transformer engine", "internevo", "torchtitan" or
+///                       "pytorch" (MemorySoftware, presets/stored_plan.hpp)   what a process holds beside its tensors }
 ///
 /// or "for": "inference",
 ///   "launching": "recorded", "compiled", "local", "eager" or "persistent"   (Launching,
@@ -30,6 +32,7 @@
 #include "calc/arch.hpp"
 #include "calc/plan.hpp"
 #include "presets/inference_estimator.hpp"
+#include "presets/stored_plan.hpp"
 #include "presets/training_estimator.hpp"
 #include "text/json.hpp"
 
@@ -40,6 +43,7 @@ struct SoftwareCard {
   std::vector<std::string> aliases;
   std::optional<TrainingStack> training;    ///< of a model with RMSNorm and flash attention
   std::optional<InferenceStack> inference;  ///< either of the two
+  std::optional<MemorySoftware> memory;     ///< what a process that trains holds; absent: not known
 };
 
 /// The word of a software file.

@@ -17,6 +17,7 @@
 #include "report/software.hpp"
 #include "report/trained_check.hpp"
 #include "text/error.hpp"
+#include "text/names.hpp"
 
 namespace llmcalc {
 namespace {
@@ -192,16 +193,18 @@ void check_sequence(const Request& r) {
 void check_batch(const Request& r) {
   const Plan& p = r.plan;
   const Count n = replicas(r.layout);
-  if (p.global_batch % mul(p.micro_batch, n) == 0) return;
+  const Count together = mul(p.micro_batch, n);
+  if (p.global_batch % together == 0) return;
+  const Count next = mul(ceil_div(p.global_batch, together), together);
   if (n == 1)
     throw InputError(
         fmt::format("--global-batch {} is not a multiple of --micro-batch {}; every optimizer step runs whole "
-                    "micro-batches",
-                    p.global_batch, p.micro_batch));
+                    "micro-batches: give --global-batch {}",
+                    p.global_batch, p.micro_batch, next));
   throw InputError(fmt::format(
       "--global-batch {} is not a multiple of --micro-batch {} x {} replicas of the model; it is that of the "
-      "whole run, and every replica runs whole micro-batches",
-      p.global_batch, p.micro_batch, n));
+      "whole run, and every replica runs whole micro-batches: give --global-batch {}",
+      p.global_batch, p.micro_batch, n, next));
 }
 
 /// Every group of ranks needs a link that joins it.
@@ -249,6 +252,21 @@ void check_measured(const Request& r) {
         fmt::format("--measured-tokens-per-s {:g} is {:.4g} % of what {} {} can compute in {}; check it, --gpus and "
                     "--precision",
                     rate, 100 * share, devices(r.layout), r.hardware->name, p.precision.name()));
+}
+
+/// A generation has no MFU, and a training step no first token; days are those of a run.
+void check_target(const Request& r, Parts parts) {
+  const bool trains = (parts & part::training) != 0;
+  const SpeedTarget& t = *r.target;
+  if (trains ? t.for_training() : t.for_inference()) {
+    if (t.kind == TargetKind::days && !r.run.tokens)
+      throw InputError("--target in days needs --tokens D, the tokens of the run; add it");
+    return;
+  }
+  throw InputError(
+      fmt::format("--target {} is for {}; for {} give {}", in_quotes(target_text(t)), trains ? "inference" : "training",
+                  trains ? "training" : "inference",
+                  trains ? "tokens/s, the time of a step, an MFU or days" : "tokens/s, a time per token or a TTFT"));
 }
 
 /// A checkpoint's own formats are for inference; training takes what training_weights says.
@@ -376,6 +394,7 @@ void check(const Request& r, Parts parts) {
   if ((parts & part::inference) != 0) check_length(r, add(p.prompt, p.generate), "--prompt plus --generate");
   if ((parts & part::time) != 0 && r.hardware) check_hardware(r);
   check_software(r, parts);
+  if (r.target) check_target(r, parts);
   if ((parts & part::run) != 0 && r.run.mfu && r.run.measured_tokens_per_s)
     throw InputError("--mfu and --measured-tokens-per-s both say how fast the run is; leave one out");
   if ((parts & part::run) != 0 && r.hardware && r.run.measured_tokens_per_s) check_measured(r);
