@@ -119,11 +119,9 @@ TEST_CASE("An estimate as tasks in time ends when the sum of its parts says", "[
 }
 
 TEST_CASE("Backward's exchanges hide beside gradients of weights, those of forward do not", "[software]") {
-  ClusterCase c{even(), {}, {.tp = 2}, device(1e12, 1e11, 1e12, 0)};
-  c.arch.layers = 8;
-  c.plan.seq = 64;
-  c.cluster.levels[0].ranks = 0;
-  c.cluster.device.achieved.present = true;
+  ClusterCase c = alone();
+  c.layout.tp = 2;
+  c.cluster.levels[0].bandwidth = BytesPerSecond(1e12);
   const double waited = run(c).estimate[Part::tp].value;
   c.cluster.device.achieved.software.hidden_by_weights = 0.5;
   const double half = waited - run(c).estimate[Part::tp].value;
