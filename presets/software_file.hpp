@@ -2,14 +2,15 @@
 /// A software profile: what a training stack or an inference engine does, as far as an estimate depends on it.
 ///
 /// { "name", "title"?, "aliases"?, "source", "notes"?, "for": "training",
-///   "fusion":    "megatron", "tuned", "compiled", "eager", "unfused" or "native"   (Fusion,
-///              presets/training_estimator.hpp)
-///   "attention": "vendor" or "flash-2"            its flash kernel on devices that have both
-///   "norms":     "fused" or "written out"         of models with RMSNorm
-///   "experts":   "grouped" or "one by one"        products of experts
-///   "tensor_exchanges": "overlapped" or "waited for"
-///   "memory"?:   "megatron", "megatron with deepspeed", "transformer engine", "internevo", "torchtitan" or "pytorch"
-///                (MemorySoftware, presets/stored_plan.hpp)   what a process holds beside its tensors }
+///   "fusion":           "megatron", "tuned", "compiled", "eager", "unfused" or "native"   (Fusion,
+///                       presets/training_estimator.hpp)
+///   "attention":        "vendor" or "flash-2"          its flash kernel on devices that have both
+///   "norms":            "fused" or "written out"       of models with RMSNorm
+///   "experts":          "grouped" or "one by one"      products of experts
+///   "tensor_exchanges": "waited for", "beside weights" or "overlapped"   (TensorExchanges)
+///   "data_exchanges":   "waited for" or "overlapped"    beside layers
+///   "memory"?:          "megatron", "megatron with deepspeed", "transformer engine", "internevo", "torchtitan" or
+///                       "pytorch" (MemorySoftware, presets/stored_plan.hpp)   what a process holds beside its tensors }
 ///
 /// or "for": "inference",
 ///   "launching": "recorded", "compiled", "local", "eager" or "persistent"   (Launching,

@@ -12,7 +12,8 @@ namespace {
 
 json::Value profile() {
   return json::parse(R"({"name": "mine", "for": "training", "fusion": "eager", "attention": "flash-2",
-    "norms": "written out", "experts": "one by one", "tensor_exchanges": "waited for", "source": "a test"})",
+    "norms": "written out", "experts": "one by one", "tensor_exchanges": "waited for",
+    "data_exchanges": "overlapped", "source": "a test"})",
                      "test");
 }
 std::string refused(const json::Value& value) {
