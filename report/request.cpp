@@ -340,8 +340,8 @@ void settle(Request& r) {
   if (!r.gave("--seq")) p.seq = p.documents.empty() ? std::min(a.context, r.usual_seq) : tokens_in(p.documents);
   p.working = default_precision(r);
   if (!r.gave("--precision")) p.precision = r.usual_precision.value_or(p.working);
-  if (!r.gave("--weight-precision")) p.weight_precision = default_weights(r, {});
-  if (!r.gave("--base-precision")) p.base_precision = default_weights(r, p.narrowed);
+  p.weight_precision = settled(r.weights_given, default_weights(r, {}), a);
+  if (!r.gave("--base-precision")) p.base_precision = default_weights(r, p.narrowed).formats_alone();
   if (!r.gave("--kv-precision")) p.kv_precision = working_format(p);
   if (!r.gave("--state-precision"))
     p.state_precision = p.master || p.precision.format().element_bits >= 32 ? dtypes::fp32 : working_format(p);

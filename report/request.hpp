@@ -11,6 +11,7 @@
 #include "presets/model_card.hpp"
 #include "presets/software_file.hpp"
 #include "report/target.hpp"
+#include "report/weight_precision.hpp"
 
 namespace llmcalc {
 
@@ -54,6 +55,7 @@ struct Request {
   std::optional<SoftwareCard> software;  ///< that a training step is estimated for; absent: none
   std::optional<SoftwareCard> engine;    ///< the same of inference
   Plan plan;
+  WeightsGiven weights_given;  ///< by --weight-precision; settle() makes the plan's formats of it
   Layout layout;
   std::optional<Count> gpus;  ///< of the run; absent: those that hold the model once
   RunInputs run;
