@@ -133,6 +133,13 @@ bool means(const DeviceName& name, const DeviceName& preset) {
   return holds_in_order(all_words(name), preset.words) && all_explained(name.words, preset.words);
 }
 
+/// Words without the gaps between them: "RTXPRO6000" is "RTX PRO 6000".
+std::string run_together(const std::vector<std::string>& words) {
+  std::string all;
+  for (const std::string& word : words) all += word;
+  return all;
+}
+
 }  // namespace
 
 DeviceName device_name(std::string_view text) {
@@ -167,7 +174,7 @@ const HardwareCard* Devices::find(std::string_view text, std::optional<double> m
   std::size_t best_words = 0;
   double best_distance = 0;
   for (const Spelling& s : spellings_) {
-    if (!means(name, s.name)) continue;
+    if (!means(name, s.name) && run_together(all_words(name)) != run_together(s.name.words)) continue;
     const HardwareCard& card = cards_[s.card];
     const std::size_t words = s.name.words.size() + (s.name.cores ? 1 : 0);
     const double gib = static_cast<double>(card.cluster.device.memory.value) / 0x1p30;

@@ -1,5 +1,7 @@
 #include "evidence/engine_name.hpp"
 
+#include <algorithm>
+#include <cstdlib>
 #include <regex>
 
 #include "text/names.hpp"
@@ -66,6 +68,23 @@ EngineName engine_name(const std::string& said, const std::string& notes) {
     }
   e.eager = about.find("enforce_eager=true") != std::string::npos;
   return e;
+}
+
+std::optional<Count> minor_version(const std::string& version) {
+  if (version.empty()) return std::nullopt;
+  return version.starts_with("0.") ? std::atoi(version.c_str() + 2) : 1000;
+}
+
+std::optional<Count> said_option(const std::string& notes, std::string name) {
+  std::replace(name.begin(), name.end(), '_', '.');  // any sign: "max_num_seqs", "max-num-seqs"
+  const std::regex pattern(name + "[ =:]+([0-9][0-9,]{0,12})");
+  std::smatch found;
+  const std::string about = lower(notes);
+  if (!std::regex_search(about, found, pattern)) return std::nullopt;
+  std::string digits = found[1];
+  std::erase(digits, ',');
+  const Count n = std::atoll(digits.c_str());
+  return n > 0 ? std::optional(n) : std::nullopt;
 }
 
 }  // namespace llmcalc

@@ -1,7 +1,10 @@
 #pragma once
 /// The engine that ran an inference, from how a row calls it.
 
+#include <optional>
 #include <string>
+
+#include "calc/units.hpp"
 
 namespace llmcalc {
 
@@ -13,5 +16,11 @@ struct EngineName {
 };
 
 EngineName engine_name(const std::string& said, const std::string& notes);
+
+/// The first number of a version behind its first point, 0.6.3: 6; of versions from 1.0 on: 1000. Not stated: nothing.
+std::optional<Count> minor_version(const std::string& version);
+
+/// The value of an engine's option that notes tell in words: "max_num_seqs=256", "max-num-seqs 256". Nothing: none is.
+std::optional<Count> said_option(const std::string& notes, std::string name);
 
 }  // namespace llmcalc

@@ -99,7 +99,7 @@ const std::vector<EstimatorTerm>& terms_of_inference() {
       {"request", "a request takes no time besides passes", {{at(P::request), 0}}},
       {"links",
        "exchanges start at once and reach the bandwidth of the links",
-       {{at(P::link), 1}, {at(P::start), 0}, {at(P::start_library), 0}, {at(P::start_host), 0}, {at(P::round), 0}}},
+       {{at(P::link), 1}, {at(P::link_host), 1}, {at(P::start), 0}, {at(P::start_library), 0}, {at(P::start_host), 0}}},
   };
   return all;
 }

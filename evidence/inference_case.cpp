@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "evidence/engine_memory_table.hpp"
 #include "evidence/format_name.hpp"
 #include "evidence/row_arch.hpp"
 #include "evidence/row_figures.hpp"
@@ -168,6 +169,39 @@ void use_batch(const InferenceRow& row, InferenceCase& c) {
   c.plan.memory_utilization = b.gpu_memory_utilization.value_or(0.9);
 }
 
+/// What the engine may fill of a device, by how directly the row says it.
+Bytes granted_by(const InferenceRow& row, const InferenceCase& c) {
+  const InferenceHardware& h = row.hardware;
+  if (h.usable_gib) return granted_memory(Bytes(Count{1} << 30), *h.usable_gib);
+  const Bytes device =
+      h.total_gib ? granted_memory(Bytes(Count{1} << 30), *h.total_gib) : visible_memory(c.on.hardware);
+  return granted_memory(device, c.plan.memory_utilization);
+}
+
+/// The value of a limit: stated, told in the notes, or the usual one, with a sentence.
+Count limit_of(const InferenceRow& row, InferenceCase& c, const std::optional<Count>& stated, const char* option,
+               Count usual) {
+  if (stated) return *stated;
+  if (const auto said = said_option(row.notes, option)) return *said;
+  if (c.kind == BatchKind::capacity)
+    c.assumed.push_back(
+        fmt::format("{} {}: vLLM's default on such a device; the row does not state it", option, usual));
+  return usual;
+}
+
+void use_limits(const InferenceRow& row, InferenceCase& c) {
+  const InferenceBatch& b = row.batch;
+  const auto version = c.engine.name == "vllm" ? minor_version(c.engine.version) : std::nullopt;
+  const EngineLimits usual = usual_limits({version, ranks(c.layout, Group::tensor), c.on.hardware},
+                                          static_cast<Count>(std::min(b.max_model_len.value_or(0), 0x1p30)));
+  c.limits.pass_tokens = limit_of(row, c, b.max_num_batched_tokens, "max_num_batched_tokens", usual.pass_tokens);
+  c.limits.sequences = limit_of(row, c, b.max_num_seqs, "max_num_seqs", usual.sequences);
+  c.limits.block_tokens = b.block_size.value_or(usual.block_tokens);
+  c.granted = granted_by(row, c);
+  if (c.kind == BatchKind::capacity && c.engine.name == "vllm" && c.engine.version.empty())
+    c.assumed.push_back("the latest vLLM: the row does not state the version");
+}
+
 void note_doubts(const InferenceRow& row, InferenceCase& c) {
   if (!c.engine.known) weigh(c, fmt::format("an engine that replays graphs: {} is not known", in_quotes(row.engine)));
   if (notes_say(row, "ws 2d") || notes_say(row, "wg xyz") || c.engine.name == "jax")
@@ -204,6 +238,7 @@ void use_requests(const InferenceRow& row, InferenceCase& c) {
   c.engine = engine_name(row.engine, row.notes);
   use_lengths(row, c);
   use_batch(row, c);
+  use_limits(row, c);
   note_doubts(row, c);
   c.figures = figures_of(row, c);
   if (c.figures.empty()) c.skip = "nothing was measured under a known key";

@@ -11,6 +11,7 @@
 #include "evidence/figure.hpp"
 #include "evidence/inference_row.hpp"
 #include "evidence/row_cluster.hpp"
+#include "serve/engine_memory.hpp"
 
 namespace llmcalc {
 
@@ -51,6 +52,8 @@ struct InferenceCase {
   std::optional<double> requests;         ///< how many were sent
   std::optional<double> bits_per_weight;  ///< as stated: more exact than the plan's formats
   std::optional<double> weight_bytes;
+  EngineLimits limits;  ///< as stated, else what vLLM allows itself on such a device
+  Bytes granted;        ///< bytes of a device that the engine may fill
   std::vector<Figure> figures;
   std::vector<std::string> assumed;  ///< sentences
   bool input_assumed = false;        ///< whether a figure depends strongly on something assumed

@@ -89,6 +89,8 @@ void read_requests(const RowObject& o, InferenceBatch& b) {
   if (const auto depth = o.amount("context_depth"); depth && !b.cached_context) b.cached_context = depth;
   b.length_range_ratio = o.fraction("length_range_ratio");
   b.gpu_memory_utilization = o.fraction("gpu_memory_utilization");
+  b.max_num_batched_tokens = o.positive("max_num_batched_tokens");
+  b.max_num_seqs = o.positive("max_num_seqs");
   b.kv_limited_estimate = o.flag("kv_limited_estimate");
   o.known({"total_len", "max_context"});
   o.finish();
@@ -97,6 +99,7 @@ void read_requests(const RowObject& o, InferenceBatch& b) {
 void read_figures(const RowObject& o, InferenceRow& r) {
   double block = 1;
   if (const auto size = o.positive("kv_block_size")) block = static_cast<double>(*size);
+  r.batch.block_size = o.positive("kv_block_size");
   for (const FigureKey& f : figure_keys()) {
     auto value = f.may_be_negative ? o.number(f.key) : o.quantity(f.key);
     if (!value) continue;
@@ -106,7 +109,9 @@ void read_figures(const RowObject& o, InferenceRow& r) {
     r.measured.emplace_back(f.key, f.key == "kv_blocks" ? *value * block : *value);
   }
   r.prefill_suspect = o.flag("prefill_suspect").value_or(false);
-  o.known({"layer_breakdown_ms", "fits", "total_gpu_gib", "usable_gib"});
+  r.hardware.total_gib = o.quantity("total_gpu_gib");
+  r.hardware.usable_gib = o.quantity("usable_gib");
+  o.known({"layer_breakdown_ms", "fits"});
   o.finish();
 }
 

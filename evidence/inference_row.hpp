@@ -24,6 +24,7 @@ struct InferenceHardware {
   Count count = 1;
   std::optional<Count> nodes, gpu_cores;
   std::optional<double> memory_gb, peak_bw_gb_s, power_limit_w;
+  std::optional<double> total_gib, usable_gib;  ///< as the engine sees one device, and what it may fill of it
 };
 
 /// Requests and their lengths in tokens; means may be fractions.
@@ -32,6 +33,7 @@ struct InferenceBatch {
   std::optional<double> batch, input_len, output_len, nominal_input_len, nominal_output_len, length_range_ratio,
       context_len, decode_context_mean, cached_context, tokens_per_gpu, num_requests, gpu_memory_utilization,
       max_model_len;
+  std::optional<Count> max_num_batched_tokens, max_num_seqs, block_size;
   std::optional<bool> kv_limited_estimate;
 };
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <optional>
 #include <string>
 
@@ -26,15 +25,9 @@ std::string_view profile_of_engine(std::string_view engine) {
   return find_builtin(builtin_software(), name) == nullptr ? "vllm" : name;
 }
 
-/// The first number of a version behind its first point, 0.6.3: 6; of versions from 1.0 on: 1000. Not stated: nothing.
-std::optional<int> minor_version(const std::string& version) {
-  if (version.empty()) return std::nullopt;
-  return version.starts_with("0.") ? std::atoi(version.c_str() + 2) : 1000;
-}
-
 /// The profile of an engine of that age.
 std::string_view profile_of(const EngineName& engine) {
-  const std::optional<int> minor = minor_version(engine.version);
+  const std::optional<Count> minor = minor_version(engine.version);
   if (engine.name == "vllm" && minor && *minor < 8) return "vllm-legacy";
   if (engine.name == "tensorrt-llm" && minor && *minor < 1000) return "tensorrt-llm-legacy";
   return profile_of_engine(engine.name);
@@ -42,9 +35,9 @@ std::string_view profile_of(const EngineName& engine) {
 
 }  // namespace
 
-InferenceStack inference_stack(const InferenceCase& c) {
-  InferenceStack s = *load_software(profile_of(c.engine)).inference;
-  if (c.engine.eager) s.launching = Launching::eager;
+InferenceStack inference_stack(const EngineName& engine) {
+  InferenceStack s = *load_software(profile_of(engine)).inference;
+  if (engine.eager) s.launching = Launching::eager;
   return s;
 }
 

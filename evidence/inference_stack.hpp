@@ -6,7 +6,8 @@
 
 namespace llmcalc {
 
-InferenceStack inference_stack(const InferenceCase& c);
+InferenceStack inference_stack(const EngineName& engine);
+inline InferenceStack inference_stack(const InferenceCase& c) { return inference_stack(c.engine); }
 
 /// Figures of a class are predicted about as well. Nothing of those that are no times or rates.
 std::optional<InferenceClass> inference_class(const InferenceCase& c, FigureKind quantity);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "calc/infer.hpp"
+#include "evidence/case_memory.hpp"
 
 namespace llmcalc {
 
@@ -15,13 +16,6 @@ Count whole_context(double context) { return std::max<Count>(1, std::llround(std
 
 /// Tokens that an engine takes at most into one pass (vLLM's max_num_batched_tokens).
 constexpr Count most_in_a_pass = 8192;
-
-/// A plan whose prompts come one after another, as servers take them.
-Plan one_pass(Plan plan) {
-  plan.batch = 1;
-  plan.prompt = std::min(plan.prompt, most_in_a_pass);
-  return plan;
-}
 
 /// Sequences that an engine has in progress at most (vLLM's max_num_seqs on large devices).
 constexpr Count usual_sequences = 1024;
@@ -146,14 +140,6 @@ std::optional<double> InferenceTimes::figure(const Figure& f) const {
     default:
       return std::nullopt;
   }
-}
-
-double cache_tokens(const InferenceCase& c) {
-  const Memory m = inference_memory(c.arch, one_pass(c.plan), c.layout);
-  const double usable = c.plan.memory_utilization * static_cast<double>(c.cluster().device.memory.value);
-  const double left = usable - static_cast<double>(m.weights.value) - static_cast<double>(m.workspace.value);
-  const auto per_token = static_cast<double>(cache_bytes_per_token(c.arch, c.plan, c.layout).value);
-  return left / per_token * static_cast<double>(replicas(c.layout));
 }
 
 }  // namespace llmcalc

@@ -35,7 +35,4 @@ class InferenceTimes {
   Seconds request_;
 };
 
-/// Tokens for which weights and the largest pass leave room, on all replicas.
-double cache_tokens(const InferenceCase& c);
-
 }  // namespace llmcalc

@@ -1,7 +1,8 @@
 #include "evidence/memory_booking.hpp"
 
 #include <algorithm>
-#include <cmath>
+
+#include "serve/engine_memory.hpp"
 
 namespace llmcalc {
 
@@ -39,8 +40,6 @@ class Ledger {
   MemoryBooking b_;
 };
 
-Bytes share_of_bytes(Bytes all, double share) { return Bytes(std::llround(share * static_cast<double>(all.value))); }
-
 // ---- A server's start
 
 /// The device of a server and the part of it that the server may fill, as far as log and defaults say.
@@ -54,7 +53,7 @@ ServerRoom room_of(const VllmStart& s, const BookingDefaults& defaults) {
   if (s.memory.granted)
     r.granted = s.memory.granted->bytes;
   else if (r.total && share)
-    r.granted = share_of_bytes(*r.total, *share);
+    r.granted = granted_memory(*r.total, *share);
   return r;
 }
 

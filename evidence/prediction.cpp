@@ -1,7 +1,7 @@
 #include "evidence/prediction.hpp"
 
-#include "calc/infer.hpp"
 #include "calc/train.hpp"
+#include "evidence/case_memory.hpp"
 #include "evidence/inference_fit.hpp"
 #include "evidence/inference_stack.hpp"
 #include "evidence/inference_times.hpp"
@@ -15,15 +15,6 @@ namespace {
 Prediction with_interval(double x, const EstimateInterval& interval) {
   if (!interval.known()) return {x};
   return {x, x / interval.factor, x * interval.factor};
-}
-
-double memory_bytes(const InferenceCase& c, const Figure& f) {
-  const Bytes peak = inference_memory(c.arch, c.plan, c.layout).peak;
-  return static_cast<double>(peak.value) * static_cast<double>(f.devices);
-}
-
-double weight_bytes(const InferenceCase& c) {
-  return static_cast<double>(weights_bytes(c.arch, c.plan, c.layout).value);
 }
 
 }  // namespace
@@ -45,22 +36,10 @@ std::optional<double> bound_of_figure(const InferenceCase& c, const Figure& f) {
   return InferenceTimes(c, inference_stack(c), c.cluster()).figure(f);
 }
 
-namespace {
-
-/// Memories, which no estimator's parameter changes.
-std::optional<double> predicted_room(const InferenceCase& c, const Figure& f) {
-  if (f.quantity == FigureKind::cache_tokens) return cache_tokens(c);
-  if (f.quantity == FigureKind::memory) return memory_bytes(c, f);
-  if (f.quantity == FigureKind::weight_memory) return weight_bytes(c);
-  return std::nullopt;
-}
-
-}  // namespace
-
 std::optional<Prediction> predicted_figure(const InferenceCase& c, const Figure& f) {
   const std::optional<InferenceClass> kind = inference_class(c, f.quantity);
   if (!kind) {
-    const std::optional<double> room = predicted_room(c, f);
+    const std::optional<double> room = predicted_memory(c, f);
     return room ? std::optional(Prediction{*room}) : std::nullopt;
   }
   const InferenceEstimator& e = inference_estimator();

@@ -13,6 +13,14 @@ namespace llmcalc {
 std::span<const std::string_view> training_lines();
 std::span<const std::string_view> inference_lines();
 
+/// A file by the name of its run.
+struct NamedLines {
+  std::string_view name;
+  std::span<const std::string_view> lines;
+};
+/// The recorded runs, evidence/serving/*.json.
+std::span<const NamedLines> serving_lines();
+
 /// Lines as one text.
 std::string joined(std::span<const std::string_view> lines);
 

@@ -62,17 +62,31 @@ std::string_view last_part(std::string_view path) {
   return path.substr(path.rfind('/') + 1);
 }
 
+/// Without the month of a release behind it: "-2507".
+std::string_view without_month(std::string_view name) {
+  constexpr std::size_t size = 5;
+  if (name.size() <= size || name[name.size() - size] != '-') return name;
+  const std::string_view month = name.substr(name.size() - size + 1);
+  return month.find_first_not_of("0123456789") == std::string_view::npos ? name.substr(0, name.size() - size) : name;
+}
+
 }  // namespace
 
 const Builtin* served_preset(std::string_view model) {
   std::string name(last_part(model));
   if (name.empty()) return nullptr;
   if (const Builtin* preset = find_meant(builtin_models(), name)) return preset;
+  if (const Builtin* preset = find_meant(builtin_models(), without_month(name))) return preset;
   std::size_t longest = 0;
   for (const std::string_view suffix : format_suffixes)
     if (lower(name).ends_with(suffix)) longest = std::max(longest, suffix.size());
   name.resize(name.size() - longest);
   return longest == 0 || name.empty() ? nullptr : find_meant(builtin_models(), name);
+}
+
+std::string meant_format(std::string_view said) {
+  const std::string_view plain = meant_by(dtypes_said, said), quantized = meant_by(quantizations_said, said);
+  return std::string(!plain.empty() ? plain : !quantized.empty() ? quantized : said);
 }
 
 std::optional<DType> said_weights(const VllmConfig& config) {

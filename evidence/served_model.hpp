@@ -12,7 +12,7 @@
 namespace llmcalc {
 
 /// The preset that "meta-llama/Llama-3.1-8B-Instruct", a folder of that name or one of a Hugging Face cache means; with
-/// a suffix that names a format ("-AWQ", "-FP8") the model without it. Null if there is none.
+/// a suffix that names a format ("-AWQ", "-FP8") or a month ("-2507") the model without it. Null if there is none.
 const Builtin* served_preset(std::string_view model);
 
 /// An option of a plan as a user would type it.
@@ -25,6 +25,9 @@ struct SaidOption {
 /// no option does.
 std::vector<SaidOption> said_options(const VllmConfig& config, const ModelCard& model,
                                      std::vector<std::string>& unknown);
+
+/// The format that a word of vLLM for a dtype or a quantization means: "bfloat16", "awq_marlin"; another word as it is.
+std::string meant_format(std::string_view said);
 
 /// The format of the blocks' weights that the configuration says; absent where it says none or one that is not known.
 std::optional<DType> said_weights(const VllmConfig& config);

@@ -101,6 +101,7 @@ class StartReader {
     keep(c.max_model_len, line, "max_seq_len");
     keep(c.max_model_len, line, "max_model_len");
     keep(c.batched_tokens, line, "max_num_batched_tokens");
+    keep(c.sequences, line, "max_num_seqs");
     keep(c.block_size, line, "block_size");
     const std::string share = configured(line, "gpu_memory_utilization");
     if (!share.empty()) c.utilization = LogLine{share, line.file, line.number}.real_behind("");

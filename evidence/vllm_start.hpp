@@ -12,7 +12,8 @@ namespace llmcalc {
 /// The configuration, as the line "Initializing an LLM engine" and the arguments say it.
 struct VllmConfig {
   std::string version{}, model{}, dtype{}, quantization{}, cache_dtype{};  ///< empty: not said
-  std::optional<Count> tensor_parallel{}, pipeline_parallel{}, max_model_len{}, batched_tokens{}, block_size{};
+  std::optional<Count> tensor_parallel{}, pipeline_parallel{}, max_model_len{}, batched_tokens{}, sequences{},
+      block_size{};
   std::optional<double> utilization{};  ///< share of the device that the server may fill
 };
 

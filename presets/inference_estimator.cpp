@@ -14,6 +14,8 @@ constexpr std::string_view vendors = "the vendor's datasheet, whose peaks few ke
 constexpr std::string_view empty_kernels = "empty kernels in a row: 2 to 5 us; from a recording 1 to 2 us";
 constexpr std::string_view host_loop = "scheduling, sampling and text of an engine's loop: 1 to 5 ms";
 constexpr std::string_view flash_share = "FlashAttention-2 (arXiv:2307.08691), FlashAttention-3 (arXiv:2407.08608)";
+constexpr std::string_view host_staging =
+    "messages are written to the host's memory and read from there (NCCL's SHM transport): less than half of the link";
 constexpr std::string_view small_messages =
     "all-reduces of kilobytes: 8 to 15 us by kernels of an engine's own, more by NCCL";
 }  // namespace
@@ -56,10 +58,10 @@ const std::array<ParameterCard, inference_parameter_count> inference_parameter_c
     {"step.neuron",       4.0e-3, 0, 2e-2, "the same: compiled programs of other accelerators", host_loop},
     {"request",           2.0e-2, 0, 2e-1, "time of a request besides passes: network, tokenizer, queue of the engine", host_loop},
     {"link",              0.75, 0.4, 0.95, "share of a link's bandwidth that exchanges reach", "nccl-tests: bus bandwidth 0.75 to 0.95 of a link's"},
+    {"link.host",         0.35, 0.15, 0.90, "the same through the host: PCI Express without direct access", host_staging},
     {"start",             6e-6, 1e-6, 3e-5, "start of an exchange over a switch or direct links", small_messages},
     {"start.library",     2e-5, 5e-6, 6e-5, "the same by a library for collectives", small_messages},
     {"start.host",        3e-5, 5e-6, 1e-4, "the same through the host", small_messages},
-    {"round",             8e-7, 1e-7, 5e-6, "one round of an exchange", "NCCL's base latencies (src/graph/tuning.cc)"},
 }};
 // clang-format on
 
@@ -140,10 +142,11 @@ void put_kernels(const InferenceParameters& p, Launching launching, Achieved& a)
 LinkRates link_rates(const InferenceParameters& p, const HardwareCard& card, const InferenceStack& stack) {
   const bool through_host = card.link_type.find("PCI") != std::string::npos;
   const I start = through_host ? I::start_host : stack.own_exchanges ? I::start : I::start_library;
-  return {.inside = p[I::link],
+  constexpr Seconds round(8e-7);  // NCCL's base latencies (src/graph/tuning.cc)
+  return {.inside = p[through_host ? I::link_host : I::link],
           .between = p[I::link],
-          .round_inside = Seconds(p[I::round]),
-          .round_between = Seconds(p[I::round]),
+          .round_inside = round,
+          .round_between = round,
           .start = Seconds(p[start]),
           .trees = true};
 }

@@ -53,10 +53,10 @@ enum class InferenceParameter : std::uint8_t {
   step_neuron,
   request,
   link,
+  link_host,
   start,
   start_library,
-  start_host,
-  round
+  start_host
 };
 inline constexpr std::size_t inference_parameter_count = 40;
 

@@ -206,6 +206,12 @@ bool is_bounded(const Request& r) {
   return cache_bytes(a, r.plan, a.context, r.layout) != a.context * cache_bytes_per_token(a, r.plan, r.layout);
 }
 
+/// Where the tokens of a pass are from.
+std::string_view pass_said(const Request& r, const VllmStart& s) {
+  if (s.config.batched_tokens) return ", the log's,";
+  return r.gave("--prompt") ? " (--prompt)" : ", vLLM's default,";
+}
+
 void add_server_notes(std::vector<std::string>& notes, const BookedLog& booked) {
   const DiagnosisQuestion& q = booked.asked;
   const VllmStart& s = q.log.vllm;
@@ -221,8 +227,10 @@ void add_server_notes(std::vector<std::string>& notes, const BookedLog& booked) 
   if (!q.plan) return;
   if (is_bounded(*q.plan))
     notes.push_back("not every layer's cache grows with the sequence: the cache is predicted as if all did");
-  notes.push_back(fmt::format("activations are predicted for a pass over {} tokens{}", q.plan->plan.prompt,
-                              s.config.batched_tokens == q.plan->plan.prompt ? ", the log's" : " (--prompt)"));
+  const EngineLimits limits = server_limits(*q.plan, s);
+  notes.push_back(fmt::format("activations are predicted for passes of {} tokens{} and {} sequences{}",
+                              limits.pass_tokens, pass_said(*q.plan, s), limits.sequences,
+                              s.config.sequences ? ", the log's" : ", vLLM's default"));
 }
 
 /// A device that is not the log's.

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "evidence/engine_memory_table.hpp"
+#include "evidence/engine_name.hpp"
 #include "report/stages.hpp"
 
 namespace llmcalc {
@@ -34,14 +36,27 @@ std::vector<PredictedShare> tensors_of(const Memory& m) {
   return all;
 }
 
+EngineHost host_of(const Request& r, const VllmStart& s) {
+  static const HardwareCard unknown;
+  return {minor_version(s.config.version), ranks(r.layout, Group::tensor), r.hardware ? *r.hardware : unknown};
+}
+
+/// What was measured on this machine, else what the version's logs say.
+Bytes libraries_of(const Request& r, const VllmStart& s) {
+  const Bytes measured = process_bytes(r);
+  return measured != Bytes() ? measured : engine_terms(host_of(r, s)).libraries;
+}
+
 std::vector<PredictedShare> server_terms(const Request& r, const VllmStart& s) {
-  const Memory m = inference_memory(r.model.arch, r.plan, r.layout, process_bytes(r));
-  std::vector<PredictedShare> all{{MemoryTerm::weights, "weights", "weights", m.weights},
-                                  {MemoryTerm::activations, "activations", "activations", m.workspace}};
+  const Bytes activations = profiled_activations(r.model.arch, r.plan, r.layout, server_limits(r, s),
+                                                 engine_terms(host_of(r, s)).logit_bytes);
+  std::vector<PredictedShare> all{
+      {MemoryTerm::weights, "weights", "weights", weights_bytes(r.model.arch, r.plan, r.layout)},
+      {MemoryTerm::activations, "activations", "activations", activations}};
   if (const auto tokens = s.cache_tokens())
     all.push_back({MemoryTerm::kv_cache, "kv_cache", "KV cache",
                    *tokens * cache_bytes_per_token(r.model.arch, r.plan, r.layout)});
-  if (m.process != Bytes()) all.push_back({MemoryTerm::libraries, "process", "process", m.process});
+  all.push_back({MemoryTerm::libraries, "process", "process", libraries_of(r, s)});
   return all;
 }
 
@@ -61,6 +76,14 @@ std::vector<PredictedShare> joined(std::vector<PredictedShare> all, const Memory
 }
 
 }  // namespace
+
+EngineLimits server_limits(const Request& r, const VllmStart& s) {
+  EngineLimits limits = usual_limits(host_of(r, s), s.config.max_model_len.value_or(0));
+  if (r.gave("--prompt")) limits.pass_tokens = r.plan.prompt;
+  limits.pass_tokens = s.config.batched_tokens.value_or(limits.pass_tokens);
+  limits.sequences = s.config.sequences.value_or(limits.sequences);
+  return limits;
+}
 
 std::vector<PredictedShare> predicted_memory(const Request& r, const MemoryLog& log, const MemoryBooking& booking) {
   const bool training = r.has(part::training);

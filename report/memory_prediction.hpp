@@ -7,6 +7,7 @@
 
 #include "evidence/memory_booking.hpp"
 #include "report/request.hpp"
+#include "serve/engine_memory.hpp"
 
 namespace llmcalc {
 
@@ -16,6 +17,9 @@ struct PredictedShare {
   std::string_view key, label;  ///< in JSON and in text: "kv_cache", "KV cache"
   Bytes bytes{};                ///< below 0 for what is not alive at the same time
 };
+
+/// What a server's log says that it allows itself; else --prompt as the tokens of a pass; else its version's defaults.
+EngineLimits server_limits(const Request& r, const VllmStart& s);
 
 /// Predictions for the terms of a log. A server has weights, a cache of the log's tokens, activations; a process that
 /// trains or generates has everything that its tensors consist of at the peak, all of it in what is allocated. Terms

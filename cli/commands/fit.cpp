@@ -1,0 +1,81 @@
+#include <fmt/format.h>
+
+#include <array>
+
+#include "cli/command.hpp"
+#include "cli/commands/ask.hpp"
+#include "cli/progress_line.hpp"
+#include "cli/shares.hpp"
+#include "presets/builtin.hpp"
+#include "presets/load.hpp"
+#include "report/fit.hpp"
+#include "text/error.hpp"
+#include "text/quantity.hpp"
+
+namespace llmcalc {
+namespace {
+
+FitQuestion fit_question(const Arguments& arguments) {
+  FitQuestion q{.all_formats = !arguments.word("MODEL").empty()};
+  if (const std::string text = arguments.text("--context"); !text.empty()) {
+    if (arguments.has("--prompt"))
+      throw InputError("--context is the prompt and the answer; leave out --prompt, or --context");
+    q.context = parse_positive(text, "--context");
+  }
+  if (const std::string text = arguments.text("--min-speed"); !text.empty())
+    q.min_speed = parse_positive_real(text, "--min-speed");
+  return q;
+}
+
+/// A model that cannot be run as asked is left out, with the reason.
+ModelFit fit_of(const Arguments& arguments, const FitQuestion& q, const ModelCard& model) {
+  try {
+    Request r;
+    r.model = model;
+    arguments.apply(r);
+    return model_fit(request_to_fit(std::move(r), q), q);
+  } catch (const InputError& e) {
+    return {.model = model.name, .why = e.what()};
+  }
+}
+
+std::vector<ModelFit> fits_of(const Arguments& arguments, const FitQuestion& q) {
+  const std::vector<std::string> names = arguments.words_from("MODEL");
+  const ProgressLine line("asking every model");
+  if (!names.empty())
+    return on_all_cores(std::span<const std::string>(names),
+                        [&](const std::string& name) { return fit_of(arguments, q, load_model(name)); });
+  return on_all_cores(builtin_models(), [&](const Builtin& b) { return fit_of(arguments, q, load_model(b)); });
+}
+
+int run_fit(const Arguments& arguments) {
+  if (!arguments.has("--hardware"))
+    throw InputError("'llmcalc fit' needs --hardware HW; 'llmcalc list hardware' shows what there is");
+  const FitQuestion q = fit_question(arguments);
+  return print(fit_report(q, fits_of(arguments, q)), arguments.screen());
+}
+
+constexpr std::array fit_words{Word{"MODEL", "models to show in every format [all that are built in]", false, true}};
+constexpr std::array own_fit_options{
+    Option{"--context", "N", "tokens of a sequence that must fit, prompt and answer [as --prompt and --generate say]"},
+    Option{"--min-speed", "X", "tokens per second that a sequence must reach [any]"}};
+
+}  // namespace
+
+const Command fit_command{
+    .name = "fit",
+    .arguments = "[MODEL ...] --hardware HW",
+    .summary = "what a device can run, how fast",
+    .about =
+        "Every built-in model that a device can run: in which weights, with how long a context, how large a batch, "
+        "how fast. The largest model comes first.",
+    .examples =
+        "  llmcalc fit --hardware rtx-4090\n"
+        "  llmcalc fit --hardware m4-max --context 32k --min-speed 20\n"
+        "  llmcalc fit llama-3.1-8b qwen3-14b --hardware rtx-3060",
+    .words = fit_words,
+    .own = own_fit_options,
+    .parts = part::of_inference | part::time | part::hardware | part::styles,
+    .run = run_fit};
+
+}  // namespace llmcalc

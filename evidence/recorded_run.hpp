@@ -1,0 +1,59 @@
+#pragma once
+/// A run of a server, recorded request by request: what evidence/serving/ holds.
+///
+/// { "name", "source", "engine": {"name", "version", "tensor_parallel_size", "data_parallel_size",
+///   "enable_expert_parallel", "max_num_seqs", "max_num_batched_tokens", "max_model_len", "dtype", "quantization"?,
+///   "kv_cache_dtype"},
+///   "model", "hardware", "instances": [{"hardware", "npu_mem": {"mem_size", "mem_bw", "mem_util"}, "tp_size", ...}],
+///   "requests": [{"id", "queued_s", "first_token_s", "last_token_s", "prompt", "generated", ...}],
+///   "per_second"?: {"columns": ["t", "prompt_throughput", "gen_throughput", "running", "waiting", ...], "rows"} }
+///
+/// Seconds are those of one clock. A request reaches the engine at `queued_s`; its first token is there at
+/// `first_token_s`.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "evidence/training_row.hpp"
+
+namespace llmcalc {
+
+struct RecordedRequest {
+  std::string id;
+  Seconds queued, first_token, last_token;
+  Count prompt = 1, generated = 1;
+  Seconds to_first() const { return first_token - queued; }
+  Seconds whole() const { return last_token - queued; }
+  /// Nothing where a single token was generated.
+  std::optional<Seconds> per_token() const;
+};
+
+/// What the engine told of one second.
+struct RecordedSecond {
+  Seconds end;
+  double prompt_rate = 0, output_rate = 0;  ///< tokens per second
+  double running = 0, waiting = 0;          ///< requests
+};
+
+struct RecordedRun {
+  std::string where;  ///< the file's path, or what else it was read from
+  std::string name;
+  RowSource source;
+  std::string engine, version, model, hardware, dtype, quantization, cache_dtype;
+  std::optional<double> memory_gb, bandwidth_gb_s, utilization;  ///< of one device
+  Count tensor_ranks = 1, data_ranks = 1;                        ///< `data_ranks` engines of `tensor_ranks` devices
+  bool expert_parallel = false;                                  ///< experts are divided over all these devices
+  std::optional<Count> max_num_seqs, max_num_batched_tokens, max_model_len;  ///< of one engine
+  std::vector<RecordedRequest> requests;                                     ///< by `queued`
+  std::vector<RecordedSecond> seconds;
+  std::vector<std::string> unknown_keys;  ///< "engine.new_key": once each, of no consequence
+};
+
+/// `where` names the text in errors. Throws InputError with one sentence: file, request or second, and reason.
+RecordedRun read_recorded_run(std::string_view text, const std::string& where);
+RecordedRun read_recorded_run_file(const std::string& path);
+/// The recorded runs that are compiled into the program.
+std::vector<RecordedRun> published_runs();
+
+}  // namespace llmcalc

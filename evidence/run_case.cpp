@@ -1,0 +1,106 @@
+#include "evidence/run_case.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "evidence/engine_memory_table.hpp"
+#include "evidence/format_name.hpp"
+#include "evidence/inference_stack.hpp"
+#include "evidence/served_model.hpp"
+#include "presets/load.hpp"
+#include "text/names.hpp"
+
+namespace llmcalc {
+
+namespace {
+
+void use_run_model(const RecordedRun& run, RunCase& c) {
+  const Builtin* preset = served_preset(run.model);
+  if (preset == nullptr) {
+    c.skip = fmt::format("no preset is called {}", in_quotes(run.model));
+    return;
+  }
+  const ModelCard card = load_model(*preset);
+  c.model = card.name;
+  c.arch = card.arch;
+}
+
+void use_run_device(const RecordedRun& run, const Devices& devices, RunCase& c) {
+  HardwareSaid said;
+  said.device = run.hardware;
+  said.memory_gb = run.memory_gb;
+  said.bandwidth_gb_s = run.bandwidth_gb_s;
+  said.count = mul(run.tensor_ranks, run.data_ranks);
+  c.on = cluster_of(said, devices);
+  c.skip = c.on.skip;
+  c.assumed.insert(c.assumed.end(), c.on.assumed.begin(), c.on.assumed.end());
+}
+
+/// With expert parallelism every device holds its share of whole experts; else all devices hold a part of each.
+void use_run_ranks(const RecordedRun& run, RunCase& c) {
+  c.layout.tp = run.tensor_ranks;
+  c.layout.dp = run.data_ranks;
+  if (run.expert_parallel && c.arch.has_experts()) c.layout.ep = mul(run.tensor_ranks, run.data_ranks);
+  if (c.layout.ep > 1) c.layout.etp = 1;
+  c.layout.sp = c.layout.ep > 1 && c.layout.tp > 1;  // what divides tokens among experts' ranks
+  if (flaw(c.arch, c.layout) != LayoutFlaw::none)
+    c.skip = fmt::format("{} tensor-parallel and {} data-parallel ranks do not divide {}", run.tensor_ranks,
+                         run.data_ranks, c.model);
+}
+
+void use_run_formats(const RecordedRun& run, RunCase& c) {
+  const bool has_bf16 = c.cluster().device.peak(dtypes::bf16).value > 0;
+  const bool unsaid = run.dtype.empty() || same_name(run.dtype, "auto");
+  const std::string half = unsaid ? (has_bf16 ? "bf16" : "fp16") : meant_format(run.dtype);
+  const std::string weights = run.quantization.empty() ? half : meant_format(run.quantization);
+  const std::string cache = same_name(run.cache_dtype, "auto") ? half : run.cache_dtype;
+  const FormatsSaid f = formats_of(weights, cache, weights + " " + half, has_bf16 ? dtypes::bf16 : dtypes::fp16);
+  c.skip = f.skip;
+  c.plan.weight_precision = f.weights;
+  c.plan.working = f.working;
+  c.plan.kv_precision = f.cache;
+  c.plan.precision = c.cluster().device.peak(f.precision).value > 0 ? f.precision : f.working;
+  if (c.skip.empty() && c.cluster().device.peak(c.plan.precision).value <= 0)
+    c.skip = fmt::format("{} does not multiply in {}", c.on.hardware.name, c.plan.precision.name());
+}
+
+Count limit(RunCase& c, const std::optional<Count>& said, const char* option, Count usual) {
+  if (!said)
+    c.assumed.push_back(
+        fmt::format("{} {}: vLLM's default on such a device; the run does not state it", option, usual));
+  return said.value_or(usual);
+}
+
+void use_run_engine(const RecordedRun& run, RunCase& c) {
+  c.engine = engine_name(run.engine + " " + run.version, "");
+  c.stack = inference_stack(c.engine);
+  const EngineHost host{minor_version(c.engine.version), ranks(c.layout, Group::tensor), c.on.hardware};
+  const EngineLimits usual = usual_limits(host, run.max_model_len.value_or(0));
+  c.limits.pass_tokens = limit(c, run.max_num_batched_tokens, "max_num_batched_tokens", usual.pass_tokens);
+  c.limits.sequences = limit(c, run.max_num_seqs, "max_num_seqs", usual.sequences);
+  c.plan.batch = 1;
+  c.plan.memory_utilization = run.utilization.value_or(0.9);
+  const Bytes granted = granted_memory(visible_memory(c.on.hardware), c.plan.memory_utilization);
+  c.memory = engine_memory(c.arch, c.plan, c.layout, granted, c.limits, engine_terms(host));
+  if (c.memory.blocks == 0)
+    c.skip = fmt::format("{} leaves no memory for a KV cache on {}", c.model, c.on.hardware.title);
+}
+
+}  // namespace
+
+RunCase run_case(const RecordedRun& run, const Devices& devices) {
+  RunCase c;
+  try {
+    use_run_model(run, c);
+    if (c.skip.empty()) use_run_device(run, devices, c);
+    if (c.skip.empty()) use_run_ranks(run, c);
+    if (c.skip.empty()) use_run_formats(run, c);
+    if (c.skip.empty()) use_run_engine(run, c);
+  } catch (const Overflow&) {
+    c.skip = "its numbers multiply to more than 2^63";
+  }
+  return c;
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,35 @@
+#pragma once
+/// A recorded run as the engine's inputs.
+
+#include <string>
+#include <vector>
+
+#include "evidence/engine_name.hpp"
+#include "evidence/recorded_run.hpp"
+#include "evidence/row_cluster.hpp"
+#include "presets/inference_estimator.hpp"
+#include "serve/engine_memory.hpp"
+
+namespace llmcalc {
+
+struct RunCase {
+  std::string model;  ///< the preset's name
+  Arch arch;
+  Plan plan;  ///< number formats and the share of memory alone
+  Layout layout;
+  RowCluster on;
+  EngineName engine;
+  InferenceStack stack;
+  EngineLimits limits;               ///< of one engine
+  EngineMemory memory;               ///< of one device
+  std::vector<std::string> assumed;  ///< sentences
+  std::string skip;                  ///< not empty: why the run cannot be expressed; all else is undefined
+
+  const Cluster& cluster() const { return on.cluster(); }
+  /// Whether the engines step together, because they exchange tokens for experts.
+  bool in_step() const { return arch.has_experts() && layout.dp > 1; }
+};
+
+RunCase run_case(const RecordedRun& run, const Devices& devices);
+
+}  // namespace llmcalc

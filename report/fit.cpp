@@ -1,0 +1,133 @@
+#include "report/fit.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "calc/parameters.hpp"
+#include "report/options.hpp"
+#include "report/sections.hpp"
+#include "report/software.hpp"
+#include "text/error.hpp"
+
+namespace llmcalc {
+namespace {
+
+constexpr double usual_utilization = 0.9;
+
+/// A format of weights by its name, and what its products are in; empty: the default of both.
+struct FitFormat {
+  std::string_view weights, precision{};
+};
+
+/// The formats of a device's usual engine, widest first: GGUF's blocks where llama.cpp runs; else 8 bits, in which a
+/// device with a peak of 8 bits multiplies too, and 4, the same.
+std::vector<FitFormat> usual_formats(const Request& r) {
+  const Device& device = r.hardware->cluster.device;
+  if (r.engine && r.engine->name == "llama.cpp") return {{"bf16"}, {"q8_0"}, {"q6_k"}, {"q5_k"}, {"q4_k"}, {"q3_k"}};
+  const bool has_fp8 = device.peak(dtypes::fp8).value > 0;
+  std::vector<FitFormat> all{{"bf16"}, has_fp8 ? FitFormat{"fp8-row", "fp8"} : FitFormat{"int8-row"}, {"awq"}};
+  if (device.peak(*dtype("nvfp4")).value > 0) all.push_back({"nvfp4", "nvfp4"});
+  return all;
+}
+
+Request in_format(const Request& r, const FitFormat& f) {
+  Request one = r;
+  const std::string wide(working_format(r.plan).name());  // fp16 on a device without bf16
+  give(one, *find_option("--weight-precision"), f.weights == "bf16" ? wide : std::string(f.weights));
+  if (!f.precision.empty() && !one.gave("--precision")) give(one, *find_option("--precision"), f.precision);
+  settle(one);
+  return one;
+}
+
+/// Bytes of the model's weights, by which formats are sorted.
+Bytes stored_bytes(const Request& r) { return weights_bytes(price_holdings(r.model.arch, r.plan, r.layout)); }
+
+/// The request in each format that is worth a row, widest first: the one that was given, else the checkpoint's and
+/// those of the engine. A format wider than a quantised checkpoint's holds nothing more than that.
+std::vector<Request> in_formats(const Request& r) {
+  std::vector<Request> all{r};
+  if (r.gave("--weight-precision")) return all;
+  const bool quantised = r.model.weights && !r.model.weights->plain();
+  for (const FitFormat& f : usual_formats(r)) {
+    Request one = in_format(r, f);
+    if (!quantised || stored_bytes(one) < stored_bytes(r)) all.push_back(std::move(one));
+  }
+  const auto is_wider = [](const Request& a, const Request& b) { return stored_bytes(a) > stored_bytes(b); };
+  const auto same = [](const Request& a, const Request& b) {
+    return a.plan.weight_precision == b.plan.weight_precision;
+  };
+  std::stable_sort(all.begin(), all.end(), is_wider);
+  all.erase(std::unique(all.begin(), all.end(), same), all.end());
+  return all;
+}
+
+/// The row of a request but for what depends on its time.
+FitRow row_of_memory(const Request& r) {
+  const Device& device = r.hardware->cluster.device;
+  FitRow row{.model = r.model.name,
+             .parameters = parameters(r.model.arch).total,
+             .weights = r.plan.weight_precision,
+             .precision = r.plan.precision,
+             .tokens = add(r.plan.prompt, r.plan.generate)};
+  row.peak = inference_memory(r.model.arch, r.plan, r.layout, process_bytes(r)).peak;
+  row.fits = real(row.peak.value) <= r.plan.memory_utilization * real(device.memory.value);
+  return row;
+}
+
+double factor_of(const Request& r, InferenceClass kind) {
+  const auto interval = interval_of(r, kind);
+  return interval ? interval->factor : 1;
+}
+
+void add_speeds(FitRow& row, const Request& r) {
+  const Plan& p = r.plan;
+  const Cluster& on = r.hardware->cluster;
+  const PassEstimate prompts = prefill(r.model.arch, p, r.layout, on, p.prompt),
+                     step = DecodeSteps(r.model.arch, p, r.layout, on).at(p.prompt + p.generate / 2);
+  row.speed = 1 / step.estimate.total().value;
+  row.prompt_speed = real(mul(p.batch, p.prompt)) / prompts.estimate.total().value;
+  row.speed_factor = factor_of(r, InferenceClass::decode);
+  row.prompt_factor = factor_of(r, InferenceClass::prefill);
+}
+
+void add_limits(FitRow& row, const Request& r) {
+  row.limits = limits(r.model.arch, r.plan, r.layout, r.hardware->cluster.device);
+  if (!row.limits.max_batch) return;  // without a cache there are none
+  const Count longest = std::max(r.model.arch.context, row.tokens);
+  row.limits.max_context = std::min(row.limits.max_context.value_or(longest), longest);
+}
+
+}  // namespace
+
+Request request_to_fit(Request r, const FitQuestion& q) {
+  const Count made_for = r.model.arch.context;
+  if (q.context && *q.context > made_for)
+    throw InputError(fmt::format("--context {}: {} was made for {} tokens", *q.context, r.model.name, made_for));
+  const Count tokens = q.context.value_or(add(r.plan.prompt, r.plan.generate));
+  const bool given = r.gave("--prompt") || r.gave("--generate");
+  r.plan = with_context(r.plan, given ? tokens : std::min(tokens, made_for));
+  r.given.push_back("--prompt");  // so that it stays when a format is settled
+  if (!r.gave("--memory-utilization")) r.plan.memory_utilization = usual_utilization;
+  check(r);
+  return r;
+}
+
+ModelFit model_fit(const Request& r, const FitQuestion& q) {
+  ModelFit fit{.model = r.model.name, .request = r};
+  for (const Request& one : in_formats(r)) {
+    FitRow row = row_of_memory(one);
+    fit.least = row;
+    if (!row.fits) continue;
+    add_speeds(row, one);
+    fit.least = row;
+    if (row.speed < q.min_speed) continue;
+    add_limits(row, one);
+    fit.rows.push_back(row);
+    if (!q.all_formats) break;
+  }
+  return fit;
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,194 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "presets/weight_formats.hpp"
+#include "report/fit.hpp"
+#include "report/options.hpp"
+#include "report/question.hpp"
+#include "report/sections.hpp"
+#include "text/error.hpp"
+
+namespace llmcalc {
+namespace {
+
+/// "q4_k"; of a checkpoint in several formats that of its experts, or of its MLPs, which hold most numbers: "mxfp4+".
+std::string format_text(const FitRow& row) {
+  if (row.weights.uniform()) return std::string(row.weights[Component::mlp].name());
+  const DType most = std::min(row.weights[Component::experts], row.weights[Component::mlp],
+                              [](DType a, DType b) { return bits_per_weight(a) < bits_per_weight(b); });
+  return std::string(most.name()) + "+";
+}
+
+std::string gibibytes(Bytes b) { return fmt::format("{:.1f}", real(b.value) / real(Count{1} << 30)); }
+/// An estimate whose interval is wide needs no more digits.
+std::string rate_text(double tokens_per_s) {
+  return tokens_per_s < 10 ? fmt::format("{:.1f}", tokens_per_s) : grouped_digits(fmt::format("{:.0f}", tokens_per_s));
+}
+
+/// "93 (52-167)": the estimate, and where 9 of 10 measurements lie.
+std::string speed_text(const FitRow& row) {
+  if (row.speed_factor == 1) return rate_text(row.speed);
+  return fmt::format("{} ({}-{})", rate_text(row.speed), rate_text(row.speed / row.speed_factor),
+                     rate_text(row.speed * row.speed_factor));
+}
+
+std::string count_or_dash(std::optional<Count> n) { return n ? exact_text(*n) : "-"; }
+
+json::Value fit_row_json(const FitRow& row) {
+  json::Value v{{"model", row.model},
+                {"parameters", row.parameters},
+                {"weight_precision", weight_formats_json(row.weights)},
+                {"precision", row.precision.name()},
+                {"tokens", row.tokens},
+                {"peak_bytes", row.peak.value},
+                {"tokens_per_s_per_sequence", row.speed},
+                {"prompt_tokens_per_s", row.prompt_speed}};
+  if (row.limits.max_batch) v["max_batch"] = *row.limits.max_batch;
+  if (row.limits.max_context) v["max_context"] = *row.limits.max_context;
+  const auto add_ends_of = [&](const std::string& key, double value, double factor) {
+    if (factor == 1) return;
+    v[key + "_low"] = value / factor;
+    v[key + "_high"] = value * factor;
+  };
+  add_ends_of("tokens_per_s_per_sequence", row.speed, row.speed_factor);
+  add_ends_of("prompt_tokens_per_s", row.prompt_speed, row.prompt_factor);
+  return v;
+}
+
+Grid runnable_grid(const std::vector<ModelFit>& models) {
+  Grid g{.key = "runnable",
+         .title = "",
+         .columns = {"model", "weights", "GiB", "longest context", "largest batch", "tokens/s (9 of 10)",
+                     "prompt tokens/s"},
+         .left = 2,
+         .rows = {}};
+  for (const ModelFit& m : models)
+    for (const FitRow& row : m.rows) {
+      g.rows.push_back({row.model, format_text(row), gibibytes(row.peak), count_or_dash(row.limits.max_context),
+                        count_or_dash(row.limits.max_batch), speed_text(row), rate_text(row.prompt_speed)});
+      g.json.push_back(fit_row_json(row));
+    }
+  return g;
+}
+
+/// Models without a row, and why; in JSON alone.
+Grid left_out_models_grid(const Request& like, const FitQuestion& q, const std::vector<ModelFit>& models) {
+  Grid g{.key = "left_out", .title = "", .columns = {}, .rows = {}};
+  for (const ModelFit& m : models) {
+    if (!m.rows.empty()) continue;
+    json::Value row{{"model", m.model}, {"reason", m.why}};
+    if (m.least) {
+      row["weight_precision"] = weight_formats_json(m.least->weights);
+      row["peak_bytes"] = m.least->peak.value;
+      row["reason"] = m.least->fits ? fmt::format("slower than {:g} tokens/s", q.min_speed)
+                                    : fmt::format("does not fit {}", like.hardware->name);
+      if (m.least->fits) row["tokens_per_s_per_sequence"] = m.least->speed;
+    }
+    g.json.push_back(std::move(row));
+  }
+  return g;
+}
+
+Count parameters_of(const ModelFit& m) {
+  if (!m.rows.empty()) return m.rows[0].parameters;
+  return m.least ? m.least->parameters : 0;
+}
+
+std::string memory_of(const Request& r) {
+  return human_text(Quantity(r.hardware->cluster.device.memory.value), Unit::bytes);
+}
+
+/// The smallest model that does not fit, or that is too slow.
+const FitRow* smallest_missing(const std::vector<ModelFit>& models) {
+  const FitRow* least = nullptr;
+  for (const ModelFit& m : models)
+    if (m.rows.empty() && m.least && (least == nullptr || m.least->parameters < least->parameters)) least = &*m.least;
+  return least;
+}
+
+std::string missing_text(const Request& like, const FitRow& row) {
+  if (row.fits) return fmt::format("{} in {} reaches {} tokens/s", row.model, format_text(row), rate_text(row.speed));
+  return fmt::format("{} in {} needs {} of {}", row.model, format_text(row),
+                     human_text(Quantity(row.peak.value), Unit::bytes), memory_of(like));
+}
+
+std::string row_sentence(const FitRow& row) {
+  return fmt::format("{} in {}: {} tokens/s, context up to {}", row.model, format_text(row), rate_text(row.speed),
+                     count_or_dash(row.limits.max_context));
+}
+
+std::vector<Finding> fit_verdict(const Request& like, const FitQuestion& q, const std::vector<ModelFit>& models) {
+  const auto with_rows = std::count_if(models.begin(), models.end(), [](const ModelFit& m) { return !m.rows.empty(); });
+  const std::string how = q.min_speed > 0 ? fmt::format(" at {:g} tokens/s or more", q.min_speed) : "";
+  const FitRow* missing = smallest_missing(models);
+  std::vector<Finding> v{{"runs", fmt::format("{} of {} models{}", with_rows, models.size(), how), with_rows == 0}};
+  if (with_rows > 0) v.push_back({"largest", row_sentence(models[0].rows[0])});
+  if (missing != nullptr) v.push_back({"not", missing_text(like, *missing)});
+  return v;
+}
+
+/// Largest first; those without a row last.
+void sort_by_size(std::vector<ModelFit>& models) {
+  std::stable_sort(models.begin(), models.end(), [](const ModelFit& a, const ModelFit& b) {
+    if (a.rows.empty() != b.rows.empty()) return b.rows.empty();
+    return parameters_of(a) > parameters_of(b);
+  });
+}
+
+/// The request of any model, for the device and the options that all share. Throws InputError where no model can be run
+/// as asked, with what is wrong with the first.
+const Request& any_request(const std::vector<ModelFit>& models) {
+  for (const ModelFit& m : models)
+    if (m.request) return *m.request;
+  throw InputError(models.front().why);
+}
+
+/// The options that all models share, and the question's.
+json::Value shared_inputs(const Request& like, const FitQuestion& q) {
+  json::Value v = inputs_json(like);
+  for (const char* of_model :
+       {"--prompt", "--precision", "--weight-precision", "--kv-precision", "--mla", "--expert-load"})
+    if (!like.gave(of_model)) v.erase(find_option(of_model)->key());
+  if (q.context) v["context"] = *q.context;
+  if (q.min_speed > 0) v["min_speed"] = q.min_speed;
+  return v;
+}
+
+std::vector<std::string> fit_notes(const Request& like, const FitQuestion& q, const std::vector<ModelFit>& models) {
+  std::vector<std::string> notes;
+  const Plan& p = like.plan;
+  const Count tokens = q.context.value_or(add(p.prompt, p.generate));
+  notes.push_back(
+      fmt::format("GiB and speeds are of {} sequence{} of {} tokens, or of all that a model was made for, "
+                  "in {:g} % of the memory; tokens/s are those of one sequence",
+                  p.batch, p.batch == 1 ? "" : "s", exact_text(tokens), 100 * p.memory_utilization));
+  if (like.engine)
+    notes.push_back(fmt::format("estimates under {}; --software names another engine", like.engine->name));
+  if (!q.all_formats)
+    notes.push_back(
+        fmt::format("each model in the widest weights that fit; 'llmcalc fit MODEL --hardware {}' shows all "
+                    "formats of one; '+': some weights are wider, as in the checkpoint",
+                    like.hardware->name));
+  const auto impossible = std::find_if(models.begin(), models.end(), [](const ModelFit& m) { return !m.why.empty(); });
+  if (impossible != models.end()) notes.push_back(fmt::format("left out, among others: {}", impossible->why));
+  return notes;
+}
+
+}  // namespace
+
+Report fit_report(const FitQuestion& q, std::vector<ModelFit> models) {
+  const Request like = any_request(models);
+  sort_by_size(models);
+  Report report;
+  report.command = "fit";
+  report.title = "What " + devices(like, devices(like.layout)) + " can run";
+  report.hardware = hardware_json(*like.hardware);
+  report.inputs = shared_inputs(like, q);
+  report.verdict = fit_verdict(like, q, models);
+  report.grids = {runnable_grid(models), left_out_models_grid(like, q, models)};
+  report.notes = fit_notes(like, q, models);
+  return report;
+}
+
+}  // namespace llmcalc

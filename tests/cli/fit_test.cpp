@@ -1,0 +1,113 @@
+// 'llmcalc fit': what a device can run.
+
+#include <sstream>
+
+#include "tests/catch.hpp"
+#include "tests/cli/program.hpp"
+
+using namespace llmcalc;
+
+namespace {
+
+std::string refusal(const std::string& words) {
+  const test::Ran r = test::llmcalc(words);
+  CHECK(r.code == 2);
+  CHECK(r.out.empty());
+  return r.err;
+}
+
+/// The row of a model in a report of 'fit'; fails the test if there is none.
+json::Value row_of(const json::Value& report, const std::string& model) {
+  for (const json::Value& row : report["runnable"])
+    if (row["model"] == model) return row;
+  FAIL("no row of " << model);
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("a row of fit is what infer says of that model in those weights", "[fit][cli]") {
+  const json::Value fit = test::ask("fit llama-3.1-8b --hardware rtx-4090 --context 4096");
+  REQUIRE(fit["runnable"].size() == 6);  // bf16 and five of GGUF's formats
+  for (const json::Value& row : fit["runnable"]) {
+    const std::string weights = row["weight_precision"]["all"];
+    CAPTURE(weights);
+    const json::Value infer = test::ask(
+        "infer llama-3.1-8b --hardware rtx-4090 --prompt 3840 --generate 256 --memory-utilization 0.9 "
+        "--weight-precision " +
+        weights);
+    CHECK(row["tokens_per_s_per_sequence"] == infer["decode"]["tokens_per_s_per_sequence"]);
+    CHECK(row["tokens_per_s_per_sequence_low"] == infer["decode"]["tokens_per_s_per_sequence_low"]);
+    CHECK(row["prompt_tokens_per_s"] == infer["prefill"]["tokens_per_s"]);
+    CHECK(row["peak_bytes"] == infer["inference_memory"]["peak_bytes"]);
+    CHECK(row["max_batch"] == infer["limits"]["max_batch"]);
+    CHECK(row["max_context"] == std::min<Count>(131072, infer["limits"]["max_context"]));
+  }
+}
+
+TEST_CASE("fit shows every model once, largest first, in the widest weights that fit", "[fit][cli]") {
+  const json::Value fit = test::ask("fit --hardware rtx-4090");
+  const std::size_t models = test::ask("list models")["models"].size();
+  CHECK(fit["runnable"].size() + fit["left_out"].size() == models);
+  Count last = fit["runnable"][0]["parameters"];
+  for (const json::Value& row : fit["runnable"]) {
+    CHECK(row["parameters"] <= last);
+    last = row["parameters"];
+    CHECK(row["peak_bytes"].get<double>() <= 0.9 * 24 * (1 << 30));
+  }
+  CHECK(row_of(fit, "llama-3.1-8b")["weight_precision"]["all"] == "bf16");  // 15 of 24 GiB
+  CHECK(row_of(fit, "qwen2.5-14b")["weight_precision"]["all"] == "q8_0");   // 27.5 GiB in bf16, 14.6 in 8.5 bits
+  CHECK(row_of(fit, "qwen2.5-32b")["weight_precision"]["all"] == "q4_k");   // 32.8e9 x 5.5 bits are 21 GiB, 4.5 bits 17
+  for (const json::Value& out : fit["left_out"]) CHECK(out["reason"] == "does not fit rtx-4090");
+}
+
+TEST_CASE("fit leaves out what is too slow or was made for fewer tokens", "[fit][cli]") {
+  const json::Value fit = test::ask("fit --hardware rtx-4090 --context 32k --min-speed 100");
+  for (const json::Value& row : fit["runnable"]) {
+    CHECK(row["tokens_per_s_per_sequence"] >= 100);
+    CHECK(row["max_context"] >= 32000);
+  }
+  const json::Value slow = test::ask("fit qwen2.5-32b gpt2 --hardware rtx-4090 --context 4k --min-speed 100");
+  REQUIRE(slow["runnable"].empty());
+  CHECK(slow["left_out"][0]["reason"] == "slower than 100 tokens/s");
+  CHECK(slow["left_out"][1]["reason"] == "--context 4000: gpt-2-124m was made for 1024 tokens");
+}
+
+TEST_CASE("fit on a server's card has the formats in which it multiplies", "[fit][cli]") {
+  const json::Value h100 = test::ask("fit llama-3.1-8b --hardware h100")["runnable"];
+  REQUIRE(h100.size() == 3);
+  CHECK(h100[1]["weight_precision"]["all"] == "fp8-row");
+  CHECK(h100[1]["precision"] == "fp8");
+  CHECK(h100[2]["precision"] == "bf16");
+  const json::Value a100 = test::ask("fit llama-3.1-8b --hardware a100")["runnable"];
+  CHECK(a100[1]["precision"] == "bf16");  // without products in fp8, weights are widened
+}
+
+TEST_CASE("a card that runs nothing says what the smallest model needs", "[fit][cli]") {
+  const test::Ran r = test::llmcalc("fit llama-3.1-405b --hardware rtx-4090");
+  CHECK(r.code == 0);
+  CHECK(r.out.find("runs  0 of 1 models") != std::string::npos);
+  CHECK(r.out.find("llama-3.1-405b in q3_k needs") != std::string::npos);
+}
+
+TEST_CASE("fit refuses what it cannot use", "[fit][cli]") {
+  CHECK(refusal("fit") == "llmcalc: 'llmcalc fit' needs --hardware HW; 'llmcalc list hardware' shows what there is\n");
+  CHECK(refusal("fit --hardware h10").find("did you mean") != std::string::npos);
+  CHECK(refusal("fit lama --hardware h100").find("unknown model \"lama\"") != std::string::npos);
+  CHECK(refusal("fit --hardware h100 --context 0").find("--context: expected a positive") != std::string::npos);
+  CHECK(refusal("fit --hardware h100 --min-speed -1").find("--min-speed: ") != std::string::npos);
+  CHECK(refusal("fit --hardware h100 --context 4k --prompt 2k") ==
+        "llmcalc: --context is the prompt and the answer; leave out --prompt, or --context\n");
+  CHECK(refusal("fit --hardware a100 --precision fp8").find("a100-sxm-80gb") != std::string::npos);
+  CHECK(refusal("fit --hardware h100 --batch none").find("--batch: expected") != std::string::npos);
+}
+
+TEST_CASE("the table of fit is as wide as 80 columns at most", "[fit][cli]") {
+  for (const char* hardware : {"rtx-4090", "h200", "m1", "amd-epyc-9755", "trainium2"}) {
+    std::istringstream lines(test::llmcalc("fit --hardware " + std::string(hardware)).out);
+    for (std::string line; std::getline(lines, line);) {
+      CAPTURE(hardware, line);
+      CHECK(line.size() <= 80);
+    }
+  }
+}

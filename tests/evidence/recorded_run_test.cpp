@@ -1,0 +1,95 @@
+// Recorded runs of servers: what is read, and what is refused with which sentence.
+
+#include "evidence/recorded_run.hpp"
+
+#include <fmt/format.h>
+
+#include "tests/catch.hpp"
+#include "tests/sentence.hpp"
+
+using namespace llmcalc;
+using Catch::Contains;
+
+namespace {
+
+const std::string two =
+    R"({"id": "b", "queued_s": 2, "first_token_s": 2.5, "last_token_s": 4.5, "prompt": 7, "generated": 5},
+  {"id": "a", "queued_s": 1, "first_token_s": 1.25, "last_token_s": 1.25, "prompt": 3, "generated": 1})";
+
+std::string run_text(const std::string& requests, const std::string& more = "") {
+  return fmt::format(R"({{"name": "run", "model": "meta-llama/Llama-3.1-8B", "hardware": "RTXPRO6000",
+    "engine": {{"name": "vLLM", "version": "0.19.0", "tensor_parallel_size": 2, "data_parallel_size": 3,
+    "enable_expert_parallel": true, "max_num_seqs": 8, "max_num_batched_tokens": 64, "max_model_len": null,
+    "dtype": "bfloat16", "kv_cache_dtype": "auto", "seed": 1}}, "requests": [{}]{}}})",
+                     requests, more);
+}
+RecordedRun read(const std::string& text) { return read_recorded_run(text, "run.json"); }
+std::string refused(const std::string& text) {
+  return test::sentence([&] { read(text); });
+}
+std::string request(const std::string& numbers) { return run_text("{" + numbers + "}"); }
+
+}  // namespace
+
+TEST_CASE("a recorded run says its engine, and its requests stand in the order of their arrival", "[recorded]") {
+  const RecordedRun r = read(run_text(two));
+  CHECK(r.name == "run");
+  CHECK(r.version == "0.19.0");
+  CHECK(r.tensor_ranks == 2);
+  CHECK(r.data_ranks == 3);
+  CHECK(r.expert_parallel);
+  CHECK(r.max_num_seqs == 8);
+  CHECK(r.max_num_batched_tokens == 64);
+  CHECK_FALSE(r.max_model_len);
+  REQUIRE(r.requests.size() == 2);
+  CHECK(r.requests[0].id == "a");
+  CHECK_FALSE(r.requests[0].per_token());
+  CHECK(r.requests[1].to_first() == Seconds(0.5));
+  CHECK(r.requests[1].per_token()->value == Approx(0.5));  // 2 s for the 4 tokens behind the first
+  CHECK(r.requests[1].whole() == Seconds(2.5));
+}
+
+TEST_CASE("instances tell the device, and seconds what went on", "[recorded]") {
+  const RecordedRun r = read(run_text(
+      two,
+      R"(, "instances": [{"hardware": "X", "npu_mem": {"mem_size": 96, "mem_bw": 1597, "mem_util": 0.8}, "tp_size": 1}],
+      "per_second": {"columns": ["gen_throughput", "t", "odd"], "rows": [[10, 1, 5], [20, 2, 6]]})"));
+  CHECK(r.hardware == "RTXPRO6000");
+  CHECK(r.memory_gb == 96);
+  CHECK(r.bandwidth_gb_s == 1597);
+  CHECK(r.utilization == 0.8);
+  CHECK(r.tensor_ranks == 1);
+  REQUIRE(r.seconds.size() == 2);
+  CHECK(r.seconds[1].end == Seconds(2));
+  CHECK(r.seconds[1].output_rate == 20);
+  CHECK(r.seconds[1].running == 0);
+}
+
+TEST_CASE("a recorded run that cannot be is refused in one sentence", "[recorded]") {
+  CHECK(refused("[]") == "run.json: expected an object in braces, got a list");
+  CHECK(refused(R"({"name": "run", "model": "m", "hardware": "h"})") ==
+        "run.json: \"requests\" is missing; a recorded run has a list of at least one");
+  CHECK(refused(run_text("")) == "run.json: \"requests\" is missing; a recorded run has a list of at least one");
+  CHECK(refused(R"({"model": "m"})") == "run.json: \"name\" is missing; a recorded run says it");
+  CHECK(refused(request(R"("prompt": 1)")) == "run.json, request 1: \"queued_s\" is missing");
+  const std::string times = R"("queued_s": 2, "first_token_s": 3, "last_token_s": 4, )";
+  CHECK_THAT(refused(request(times + R"("prompt": 0, "generated": 1)")), Contains("run.json, request 1, \"prompt\""));
+  CHECK_THAT(refused(request(times + R"("prompt": 1, "generated": -3)")), Contains("\"generated\""));
+  CHECK(refused(request(R"("queued_s": -1)")) ==
+        "run.json, request 1, \"queued_s\": expected seconds of at least 0, got -1");
+  CHECK(refused(request(R"("queued_s": 2, "first_token_s": 1, "last_token_s": 4, "prompt": 1, "generated": 1)")) ==
+        "run.json, request 1: \"first_token_s\" (1) lies before \"queued_s\" (2)");
+  CHECK(refused(run_text(two, R"(, "per_second": {"columns": ["t"], "rows": [["x"]]})")) ==
+        "run.json, \"per_second\", row 1: expected a number in column 1");
+}
+
+TEST_CASE("the runs of the program are whole", "[recorded]") {
+  const std::vector<RecordedRun> runs = published_runs();
+  REQUIRE(runs.size() == 2);
+  for (const RecordedRun& r : runs) {
+    CHECK(r.requests.size() == 300);
+    CHECK(r.max_num_seqs == 128);
+    CHECK_FALSE(r.seconds.empty());
+    CHECK(r.unknown_keys.empty());
+  }
+}

@@ -1,0 +1,67 @@
+// Recorded runs as the engine's inputs.
+
+#include "evidence/run_case.hpp"
+
+#include "tests/catch.hpp"
+#include "tests/evidence/rows.hpp"
+
+using namespace llmcalc;
+
+namespace {
+
+const RecordedRun& published_run(std::string_view name) {
+  static const std::vector<RecordedRun> runs = published_runs();
+  return *std::find_if(runs.begin(), runs.end(), [&](const RecordedRun& r) { return r.name == name; });
+}
+RunCase case_of(const RecordedRun& run) { return run_case(run, test::devices_once()); }
+RunCase published_case(std::string_view name) { return case_of(published_run(name)); }
+
+}  // namespace
+
+TEST_CASE("a run's model, device, formats and limits are the engine's", "[recorded]") {
+  const RunCase c = published_case("rtx-pro-6000-llama-3.1-8b");
+  CHECK(c.skip.empty());
+  CHECK(c.model == "llama-3.1-8b");
+  CHECK(c.on.hardware.name == "rtx-pro-6000-blackwell-server");
+  CHECK(c.cluster().device.bandwidth == BytesPerSecond(1597e9));
+  CHECK(c.plan.precision == dtypes::bf16);
+  CHECK(c.plan.kv_precision == dtypes::bf16);
+  CHECK(c.limits == EngineLimits{.pass_tokens = 2048, .sequences = 128});
+  CHECK(c.stack.loop == ServingLoop::vllm);
+  CHECK(c.layout == Layout{});
+  // 0.9 of 0.99 of 96 GiB without 15 GiB of weights, in 128 KiB a token
+  CHECK(c.memory.kv_tokens == Approx(575000).epsilon(0.01));
+}
+
+TEST_CASE("tensor-parallel ranks divide a run's model", "[recorded]") {
+  const RunCase c = published_case("rtx-pro-6000-qwen3-32b");
+  CHECK(c.skip.empty());
+  CHECK(c.layout.tp == 2);
+  CHECK_FALSE(c.in_step());
+}
+
+TEST_CASE("engines that divide experts step together, and others do not", "[recorded]") {
+  RecordedRun run = published_run("rtx-pro-6000-llama-3.1-8b");
+  run.data_ranks = 2;
+  run.expert_parallel = true;
+  CHECK(case_of(run).layout.dp == 2);
+  CHECK(case_of(run).layout.ep == 1);
+  CHECK_FALSE(case_of(run).in_step());
+  run.model = "Qwen/Qwen3-30B-A3B-Instruct-2507";
+  const RunCase experts = case_of(run);
+  CHECK(experts.skip.empty());
+  CHECK(experts.layout.ep == 2);
+  CHECK(experts.layout.etp == 1);
+  CHECK(experts.in_step());
+}
+
+TEST_CASE("what a run does not state is assumed and said, and what cannot be is skipped", "[recorded]") {
+  RecordedRun run = published_run("rtx-pro-6000-llama-3.1-8b");
+  run.max_num_seqs = std::nullopt;
+  CHECK(case_of(run).limits.sequences == 1024);  // 96 GiB
+  CHECK(case_of(run).assumed.size() == published_case("rtx-pro-6000-llama-3.1-8b").assumed.size() + 1);
+  run.tensor_ranks = 7;
+  CHECK(case_of(run).skip == "7 tensor-parallel and 1 data-parallel ranks do not divide llama-3.1-8b");
+  run.model = "a-model-of-tomorrow";
+  CHECK(case_of(run).skip == "no preset is called \"a-model-of-tomorrow\"");
+}

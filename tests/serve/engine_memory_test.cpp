@@ -1,0 +1,97 @@
+// The memory of a serving engine: its law, its terms, its blocks.
+
+#include "serve/engine_memory.hpp"
+
+#include "calc/memory.hpp"
+#include "tests/calc/textbook_archs.hpp"
+#include "tests/catch.hpp"
+
+using namespace llmcalc;
+
+namespace {
+
+constexpr EngineLimits small{.pass_tokens = 512, .sequences = 8, .block_tokens = 16};
+constexpr Bytes gib{Count{1} << 30};
+
+/// Two layers that two ranks divide: h 26, f 80, 4 heads of 5 in 2 groups, V 104.
+Arch even_llama() {
+  Arch a = test::tiny_llama();
+  a.heads = 4;
+  a.kv_heads = 2;
+  a.mlp_width = 80;
+  a.vocabulary = 104;
+  return a;
+}
+
+Plan of_16_bits() {
+  Plan p;
+  p.batch = 1;
+  return p;
+}
+Layout tensor_ranks(Count n) {
+  Layout l;
+  l.tp = n;
+  return l;
+}
+
+}  // namespace
+
+TEST_CASE("An engine's activations are those of an MLP with three more hidden states", "[engine-memory]") {
+  const Arch arch = even_llama();
+  for (const Count t : {1, 2}) {
+    // 2 T (3 f/t + 4 h)
+    const Count expected = 2 * 512 * (3 * arch.mlp_width / t + 4 * arch.hidden);
+    CHECK(profiled_activations(arch, of_16_bits(), tensor_ranks(t), small, 0) == Bytes(expected));
+  }
+}
+
+TEST_CASE("A large sampler outweighs the MLP, and its ranks do not share it", "[engine-memory]") {
+  const Arch arch = even_llama();
+  const EngineLimits many{.pass_tokens = 16, .sequences = 4096, .block_tokens = 16};
+  const Count sampler = 38 * 4096 * arch.vocabulary + 2 * 16 * arch.hidden;  // c S V + 2 T h
+  CHECK(profiled_activations(arch, of_16_bits(), {}, many, 38) == Bytes(sampler));
+  CHECK(profiled_activations(arch, of_16_bits(), tensor_ranks(2), many, 38) == Bytes(sampler));
+}
+
+TEST_CASE("The terms of an engine's memory add up to what it is granted", "[engine-memory]") {
+  const Arch arch = even_llama();
+  const EngineTerms terms{.logit_bytes = 15,
+                          .libraries = Bytes(100),
+                          .graphs = Bytes(20),
+                          .adapters = Bytes(3),
+                          .draft = Bytes(400),
+                          .draft_token_cache = Bytes(64)};
+  const EngineMemory m = engine_memory(arch, of_16_bits(), {}, gib, small, terms);
+  CHECK(m.weights + m.draft + m.adapters + m.activations + m.libraries + m.graphs + m.kv_cache == gib);
+  CHECK(m.token_cache == cache_bytes_per_token(arch, of_16_bits()) + Bytes(64));
+  CHECK(m.kv_tokens == 16 * m.blocks);
+  CHECK(m.kv_tokens * m.token_cache <= m.kv_cache);
+  CHECK((m.kv_tokens + 16) * m.token_cache > m.kv_cache);
+}
+
+TEST_CASE("A model that does not fit leaves a cache below nothing, and no tokens", "[engine-memory]") {
+  const EngineMemory m = engine_memory(even_llama(), of_16_bits(), {}, Bytes(1000), small, {});
+  CHECK(m.kv_cache < Bytes());
+  CHECK(m.kv_tokens == 0);
+  CHECK(most_sequences(m, even_llama(), of_16_bits(), {}, 100, small) == 0);
+}
+
+TEST_CASE("A sequence takes whole blocks, and a window one more than fill it", "[engine-memory]") {
+  Arch arch = even_llama();
+  const Bytes token = cache_bytes_per_token(arch, of_16_bits());
+  CHECK(paged_cache(price_holdings(arch, of_16_bits()), 33, 16) == 48 * token);
+  arch.local = {.reach = {.tokens = 20}, .layers = LayerSet::all(arch.layers)};
+  const Prices local = price_holdings(arch, of_16_bits());
+  CHECK(paged_cache(local, 20, 16) == 32 * token);
+  CHECK(paged_cache(local, 33, 16) == 48 * token);  // two blocks for 20 tokens, and one
+  CHECK(paged_cache(local, 10000, 16) == 48 * token);
+}
+
+TEST_CASE("As many sequences at once as blocks hold, and no more than the engine is allowed", "[engine-memory]") {
+  const Arch arch = even_llama();
+  EngineMemory m = engine_memory(arch, of_16_bits(), {}, gib, small, {});
+  m.kv_cache = 5 * (48 * m.token_cache) + Bytes(1);
+  CHECK(most_sequences(m, arch, of_16_bits(), {}, 33, small) == 5);
+  CHECK(most_sequences(m, arch, of_16_bits(), {}, 49, small) == 3);
+  CHECK(most_sequences(m, arch, of_16_bits(), {}, 1, small) == small.sequences);
+}
