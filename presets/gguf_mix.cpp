@@ -23,7 +23,7 @@ constexpr std::array mix_rows{
     Mix{"iq1_m", "iq1_m"}, Mix{"iq2_xxs", "iq2_xxs"}, Mix{"iq2_xs", "iq2_xs"}, Mix{"iq2_s", "iq2_xs"},
     Mix{"iq2_m", "iq2_s"}, Mix{"iq3_xxs", "iq3_xxs"}, Mix{"iq3_xs", "iq3_s"},  Mix{"iq3_s", "iq3_s"},
     Mix{"iq3_m", "iq3_s"}, Mix{"iq4_nl", "iq4_nl"},   Mix{"iq4_xs", "iq4_xs"}, Mix{"tq1_0", "tq1_0"},
-    Mix{"tq2_0", "tq2_0"}, Mix{"mxfp4_moe", "mxfp4"}};
+    Mix{"tq2_0", "tq2_0"}, Mix{"mxfp4_moe", "mxfp4"}, Mix{"bf16", "bf16"},     Mix{"f16", "fp16"}};
 
 const Mix* mix_called(std::string_view name) {
   const auto at = std::find_if(mix_rows.begin(), mix_rows.end(), [&](const Mix& m) { return m.name == name; });
@@ -88,6 +88,7 @@ class Rules {
 
   DType type(TensorKind kind, const Turn& turn, const MixedTensor& t) const {
     if (kind == TensorKind::vector) return dtypes::fp32;
+    if (base_.plain()) return base_;
     return fitting(chosen(kind, turn, t), t.columns);
   }
 

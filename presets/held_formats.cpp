@@ -29,14 +29,13 @@ std::optional<DType> most_of(const std::map<std::size_t, Count>& numbers) {
   return best;
 }
 
-/// Bytes of an engine's weights by component, all on one device.
-ComponentBytes engine_bytes(const Arch& arch, const WeightFormats& weights) {
+}  // namespace
+
+ComponentBytes component_bytes(const Arch& arch, const WeightFormats& weights) {
   Plan p;
   p.weight_precision = weights;
   return price_holdings(arch, p, {}).weights;
 }
-
-}  // namespace
 
 void HeldComponents::add_numbers(Component c, DType t, Count n) {
   Count& all = (*this)[c].numbers[row_of(t)];
@@ -55,18 +54,18 @@ WeightFormats most_common_formats(const HeldComponents& all, const Arch& arch) {
 }
 
 void hold_bytes(WeightFormats& weights, const Arch& arch, const HeldComponents& all) {
-  const ComponentBytes alone = engine_bytes(arch, weights);
+  const ComponentBytes alone = component_bytes(arch, weights);
   const auto differs = [&](Component c) { return all[c].bytes != alone[c]; };
   WeightFormats marked = weights;
   for_each_component([&](Component c) {
     if (differs(c)) marked.hold(c, {Bytes(1), {}});
   });
-  const ComponentBytes nominal = engine_bytes(arch, marked);
+  const ComponentBytes nominal = component_bytes(arch, marked);
   for_each_component([&](Component c) {
     if (differs(c)) weights.hold(c, {all[c].bytes, nominal[c]});
   });
 }
 
-ComponentBytes component_numbers(const Arch& arch) { return engine_bytes(arch, dtypes::fp8); }
+ComponentBytes component_numbers(const Arch& arch) { return component_bytes(arch, dtypes::fp8); }
 
 }  // namespace llmcalc

@@ -33,6 +33,9 @@ WeightFormats most_common_formats(const HeldComponents& all, const Arch& arch);
 /// Says of every component of `weights` what is held, unless its format alone says the same.
 void hold_bytes(WeightFormats& weights, const Arch& arch, const HeldComponents& all);
 
+/// Bytes of the weights by component, all on one device, vectors that a format leaves out in bf16.
+ComponentBytes component_bytes(const Arch& arch, const WeightFormats& weights);
+
 /// Parameters by component: bytes in a format of one byte.
 ComponentBytes component_numbers(const Arch& arch);
 

@@ -42,7 +42,7 @@ constexpr std::array show_words{
 const Command show_command{
     .name = "show",
     .arguments = "NAME",
-    .summary = "a preset as JSON, or a checkpoint's tensors",
+    .summary = "a preset as JSON, a checkpoint's tensors",
     .about =
         "Prints a preset as its JSON file. Of a checkpoint, of which only headers are read, prints the tensors by "
         "group, and those whose name tells no group by name.",

@@ -1,11 +1,13 @@
 #pragma once
 /// Numbers, texts and values of a GGUF file, one after another, read in blocks and within bounds.
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 

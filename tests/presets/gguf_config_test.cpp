@@ -129,7 +129,7 @@ TEST_CASE("keys of GGUF give the architecture of the published config", "[gguf]"
            Said{"command-r-plus",
                 "command-r",
                 256000,
-                sizes(64, 12288, 96, 8, 131072, {{"feed_forward_length", 33792}}),
+                sizes(64, 12288, 96, 8, 8192, {{"feed_forward_length", 33792}}),
                 {"blk.0.attn_q_norm.weight"}},
            Said{"olmo-2-7b", "olmo2", 100352, sizes(32, 4096, 32, 32, 4096, {{"feed_forward_length", 11008}})},
            Said{"minimax-m2", "minimax-m2", 200064,

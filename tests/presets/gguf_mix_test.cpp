@@ -4,6 +4,8 @@
 #include "presets/gguf_mix.hpp"
 
 #include "calc/memory.hpp"
+#include "calc/parameters.hpp"
+#include "presets/import/import.hpp"
 #include "presets/load.hpp"
 #include "presets/weight_formats.hpp"
 #include "tests/catch.hpp"
@@ -27,9 +29,11 @@ struct PublishedFile {
 }  // namespace
 
 // TheBloke/Llama-2-7B-Chat-GGUF; bartowski/Meta-Llama-3.1-8B-Instruct-GGUF and Llama-3.2-3B-Instruct-GGUF, which hold
-// 64 rotary factors of float32 too; Qwen/Qwen2.5-Coder-7B-Instruct-GGUF; unsloth/Qwen3-30B-A3B-Instruct-2507-GGUF;
-// TheBloke/Mistral-7B-Instruct-v0.2-GGUF; lmstudio-community/Meta-Llama-3-8B-Instruct-GGUF. Two files of a repository
-// have one header, which checks both; a header alone is known from its file and these rules.
+// 64 rotary factors of float32 too; Qwen/Qwen2.5-Coder-7B-Instruct-GGUF; unsloth/Qwen3-30B-A3B-Instruct-2507-GGUF and
+// Qwen3-Coder-30B-A3B-Instruct-GGUF; TheBloke/Mistral-7B-Instruct-v0.2-GGUF; bartowski/google_gemma-3-27b-it-GGUF;
+// lmstudio-community/Meta-Llama-3-8B-Instruct-GGUF. Two files of a repository have one header, which checks both; a
+// header alone is known from its file and these rules. Without a header: the bytes of tensors that llama.cpp reports
+// for unsloth/gemma-3-27b-it-GGUF and gpt-oss-120b.
 TEST_CASE("a mix of llama-quantize has the bytes of published files", "[mix]") {
   constexpr Count rotary = 4 * 64;
   for (const PublishedFile& f : {PublishedFile{"llama-2-7b", "q4_k_m", 4081004224, 741056},
@@ -41,6 +45,11 @@ TEST_CASE("a mix of llama-quantize has the bytes of published files", "[mix]") {
                                  PublishedFile{"qwen2.5-7b", "q5_k_m", 5444831232, 5953536},
                                  PublishedFile{"qwen3-30b-a3b", "q6_k", 25092532640, 5970336},
                                  PublishedFile{"qwen3-30b-a3b", "q8_0", 32483932576, 5970336},
+                                 PublishedFile{"qwen3-30b-a3b", "q4_k_m", 18556689568, 5973152},
+                                 PublishedFile{"gpt-oss-120b", "mxfp4_moe", 63374323968, 0},
+                                 PublishedFile{"gemma-3-27b", "q8_0", 28701409280, 0},
+                                 PublishedFile{"gemma-3-27b", "q4_k_m", 16546404992, 6279168},
+                                 PublishedFile{"gemma-3-27b", "q6_k", 22166690432, 6279168},
                                  PublishedFile{"mistral-7b-v0.1", "q4_k_s", 4140374304, 735520},
                                  PublishedFile{"llama-3-8b", "q4_k_m", 4920733888, 7835840}}) {
     INFO(f.model << " " << f.mix);
@@ -51,6 +60,31 @@ TEST_CASE("a mix of llama-quantize has the bytes of published files", "[mix]") {
 // The rules with today's llama.cpp for the shape of Llama 2 7B, which the file of 2023 (2825940672 bytes) did not
 // follow.
 TEST_CASE("the mix of Q2_K is today's", "[mix]") { CHECK(bytes_under("llama-2-7b", "q2_k") == 2532122624); }
+
+// unsloth/GLM-4.6V-Flash-GGUF in BF16: 9400279040 parameters in 18802245632 bytes of tensors (llama.cpp).
+TEST_CASE("a file of 16 bits keeps vectors in float32", "[mix]") {
+  const json::Value config = {
+      {"model_type", "glm4"},       {"num_hidden_layers", 40},     {"hidden_size", 4096},
+      {"num_attention_heads", 32},  {"num_key_value_heads", 2},    {"head_dim", 128},
+      {"intermediate_size", 13696}, {"vocab_size", 151552},        {"max_position_embeddings", 131072},
+      {"attention_bias", true},     {"tie_word_embeddings", false}};
+  const Arch a = import_config(config, "c.json").arch;
+  CHECK(parameters(a).total == 9400279040);
+  Plan p;
+  p.weight_precision = gguf_mix(a, "bf16");
+  CHECK(weights_bytes(a, p) == Bytes(18802245632));
+}
+
+// bartowski/microsoft_Phi-4-mini-instruct-GGUF, which has q, k and v in one matrix: 2491874688 bytes in Q4_K_M and
+// 4084611456 in Q8_0. Its llama.cpp (of February 2025) kept fused projections of Q4_K_M in Q5_K, in all 32 layers; the
+// rules here take them apart, q and k in Q4_K and v in Q6_K in 16 layers.
+TEST_CASE("Phi-4-mini's file differs by its fused projections alone", "[mix]") {
+  constexpr Count header = 8251776, q_and_k = 3072 * (3072 + 1024), v = 3072 * 1024;
+  CHECK(bytes_under("phi-4-mini", "q8_0") == 4084611456 - header);
+  constexpr Count apart = 32 * (q_and_k + v) / 256 * 144 + 16 * v / 256 * (210 - 144),
+                  fused = 32 * (q_and_k + v) / 256 * 176;
+  CHECK(bytes_under("phi-4-mini", "q4_k_m") - apart + fused == 2491874688 - header);
+}
 
 TEST_CASE("a mix keeps norms, biases and routers in float32 and names the format of most numbers", "[mix]") {
   const auto formats = [](const char* model, std::string_view mix) {
