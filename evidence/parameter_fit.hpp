@@ -32,16 +32,28 @@ struct FitSet {
   std::function<double(std::size_t row, std::span<const double> values)> error{};
 };
 
+/// Errors around some values, linear in the parameters.
+struct LinearErrors {
+  std::vector<double> values;
+  std::vector<double> errors;  ///< of each row of a set; 0 for those without a weight
+  std::vector<std::vector<double>>
+      derivatives;  ///< by parameter: of each row, by its fraction of the parameter's range
+};
+
 struct FitOptions {
   double ridge = 1;
   std::vector<std::size_t> fixed{};  ///< parameters that stay as they begin, also outside of their bounds
   std::vector<bool> without{};       ///< rows that are left out; empty: none
   int most_steps = 30;
+  const LinearErrors* linear = nullptr;  ///< in place of FitSet::error
   std::function<void(int step, double loss)> progress{};
 };
 
 /// Leaves every n-th row of a family its weight, so that at most 80 have one, and divides the weights by n^0.35.
 void weigh_families(FitSet& set);
+
+/// The errors of the rows that a fit sees, and what they are near `values`.
+LinearErrors linear_errors(const FitSet& set, std::span<const double> values);
 
 /// The fitted values, from those to begin with.
 std::vector<double> fit(const FitSet& set, std::span<const double> begin, const FitOptions& options);

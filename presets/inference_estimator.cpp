@@ -117,16 +117,20 @@ bool widens_weights(const Plan& plan) {
 }
 
 void put_products_of_inference(const InferenceParameters& p, const HardwareCard& card, const InferenceStack& stack,
-                               const Plan& plan, Achieved& a) {
-  double share = p[matmul_parameter(chip_of(card))];
-  if (widens_weights(plan)) share *= p[I::weight_only];
-  if (stack.own_products) share *= p[I::own_products];
+                               const Plan& plan, const MeasuredRates& measured, Achieved& a) {
+  double kept = 1;  // of the library's rate in 16 bits
+  if (widens_weights(plan)) kept *= p[I::weight_only];
+  if (stack.own_products) kept *= p[I::own_products];
+  double share = kept * p[matmul_parameter(chip_of(card))];
   if (stack.half_sums && is_geforce(card)) share = std::min(1.0, 2 * share);
-  a.matmul = for_each_format(share);
-  for (const Peak narrow : {Peak::fp8, Peak::fp4, Peak::int8})
-    a.matmul[static_cast<std::size_t>(narrow)] = p[I::narrow] * share;
-  a.exposed = for_each_format(p[I::exposed]);
+  for (std::size_t i = 0; i < peak_count; ++i) {
+    const auto format = static_cast<Peak>(i);
+    const bool narrow = format == Peak::fp8 || format == Peak::fp4 || format == Peak::int8;
+    a.matmul[i] = measured.products[i] ? kept * a.matmul[i] : narrow ? p[I::narrow] * share : share;
+    if (!measured.products[i]) a.exposed[i] = p[I::exposed];
+  }
   for (std::size_t i = 0; i < a.flash.size(); ++i) {
+    if (a.flash[i].forward.value > 0) continue;  // measured
     const FlopsPerSecond core = p[I::flash] * card.cluster.device.peaks[i];
     a.flash[i] = {core, core};
   }
@@ -134,9 +138,15 @@ void put_products_of_inference(const InferenceParameters& p, const HardwareCard&
 
 void put_kernels(const InferenceParameters& p, Launching launching, Achieved& a) {
   constexpr std::array by_launching{I::kernel_compiled, I::kernel_compiled, I::kernel_local, I::kernel_eager};
+  const Achieved measured = a;
+  a.launch = a.recorded = a.recorded_backward = {};
   if (launching == Launching::persistent) return;
-  a.launch = Seconds(p[by_launching[static_cast<std::size_t>(launching)]]);
-  if (launching == Launching::recorded) a.recorded = a.recorded_backward = Seconds(p[I::kernel_recorded]);
+  // What a kernel takes from C++ is the device's, as it was measured; from other software its host decides.
+  const bool by_device = launching == Launching::recorded || launching == Launching::compiled;
+  a.launch = by_device && measured.launch.value > 0 ? measured.launch
+                                                    : Seconds(p[by_launching[static_cast<std::size_t>(launching)]]);
+  if (launching == Launching::recorded)
+    a.recorded = a.recorded_backward = measured.recorded.value > 0 ? measured.recorded : Seconds(p[I::kernel_recorded]);
 }
 
 LinkRates link_rates(const InferenceParameters& p, const HardwareCard& card, const InferenceStack& stack) {
@@ -161,21 +171,16 @@ Seconds step_seconds(const InferenceParameters& p, ServingLoop loop) {
 
 Achieved inference_rates(const InferenceParameters& p, const HardwareCard& card, const InferenceStack& stack,
                          const Plan& plan) {
-  Achieved a = card.cluster.device.achieved;
-  const bool measured = !card.achieved_how.empty();
-  const LinkRates links = a.links;
+  const MeasuredRates measured = card.measured.value_or(MeasuredRates{});
+  Achieved a = measured.rates;
+  a.present = true;
   a.links = link_rates(p, card, stack);
-  if (measured) {
-    a.links.inside = links.inside;
-    a.links.between = links.between;
-  } else {
-    put_products_of_inference(p, card, stack, plan, a);
-    put_kernels(p, stack.launching, a);
-    a.memory = p[memory_parameter(chip_of(card))];
-    a.present = true;
-  }
+  if (measured.links) a.links.inside = a.links.between = measured.rates.links.inside;
+  put_products_of_inference(p, card, stack, plan, measured, a);
+  put_kernels(p, stack.launching, a);
+  if (!measured.memory) a.memory = p[memory_parameter(chip_of(card))];
   a.software.step = step_seconds(p, stack.loop);
-  a.software.experts = measured ? 1 : p[I::experts];
+  a.software.experts = p[I::experts];
   return a;
 }
 

@@ -26,6 +26,12 @@ constexpr std::array attention_words{Said{"vendor", CoreKernel::vendor}, Said{"f
 constexpr std::array norm_words{Said{"fused", false}, Said{"written out", true}};
 constexpr std::array expert_words{Said{"grouped", false}, Said{"one by one", true}};
 constexpr std::array exchange_words{Said{"waited for", false}, Said{"overlapped", true}};
+constexpr std::array memory_words{Said{"megatron", MemorySoftware::megatron},
+                                  Said{"megatron with deepspeed", MemorySoftware::megatron_deepspeed},
+                                  Said{"transformer engine", MemorySoftware::transformer_engine},
+                                  Said{"internevo", MemorySoftware::internevo},
+                                  Said{"torchtitan", MemorySoftware::titan},
+                                  Said{"pytorch", MemorySoftware::pytorch}};
 constexpr std::array launching_words{Said{"recorded", Launching::recorded}, Said{"compiled", Launching::compiled},
                                      Said{"local", Launching::local}, Said{"eager", Launching::eager},
                                      Said{"persistent", Launching::persistent}};
@@ -90,6 +96,7 @@ SoftwareCard read_software_file(const json::Value& value, const std::string& whe
     card.training = read_training(o);
   else
     card.inference = read_inference(o);
+  if (card.training && o.has("memory")) card.memory = read_word(o, "memory", memory_words);
   card.source = o.text("source");
   card.notes = o.text_or("notes", "");
   o.refuse_unread();

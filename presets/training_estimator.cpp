@@ -96,19 +96,23 @@ Seconds kernel(const TrainingParameters& p, Fusion f) {
   return Seconds(p[f == Fusion::tuned || f == Fusion::compiled ? P::kernel_tuned : P::kernel_torch]);
 }
 
-void put_products(const TrainingParameters& p, const HardwareCard& card, Achieved& a) {
+/// The curve of a format's products is measured as a whole, or not at all.
+void put_products(const TrainingParameters& p, const HardwareCard& card, const MeasuredRates& measured, Achieved& a) {
   const double share = matmul_share(p, silicon_of(card));
-  a.matmul = for_each_format(share);
-  a.matmul[static_cast<std::size_t>(Peak::fp8)] = p[P::matmul_fp8] * share;
-  a.matmul[static_cast<std::size_t>(Peak::fp4)] = p[P::matmul_fp4] * share;
-  a.half_matmul = for_each_format(p[P::half_matmul]);
-  a.exposed = for_each_format(p[P::exposed]);
+  for (std::size_t i = 0; i < peak_count; ++i) {
+    if (measured.products[i]) continue;
+    const auto format = static_cast<Peak>(i);
+    a.matmul[i] = share * (format == Peak::fp8 ? p[P::matmul_fp8] : format == Peak::fp4 ? p[P::matmul_fp4] : 1);
+    a.half_matmul[i] = p[P::half_matmul];
+    a.exposed[i] = p[P::exposed];
+  }
 }
 
 void put_attention(const TrainingParameters& p, const HardwareCard& card, CoreKernel core, Achieved& a) {
   if (core == CoreKernel::unfused || core == CoreKernel::fused_softmax) return;
   const double share = flash_share_of(p, silicon_of(card), core);
   for (std::size_t i = 0; i < a.flash.size(); ++i) {
+    if (a.flash[i].forward.value > 0) continue;  // measured
     const FlopsPerSecond forward = share * card.cluster.device.peaks[i];
     a.flash[i] = {forward, p[P::flash_backward] * forward};
   }
@@ -134,20 +138,16 @@ KernelCounts kernel_counts(const TrainingStack& s) {
 }  // namespace
 
 Achieved training_rates(const TrainingParameters& p, const HardwareCard& card, const TrainingStack& stack) {
-  Achieved a = card.cluster.device.achieved;
-  const bool measured = !card.achieved_how.empty();
-  const LinkRates links = a.links;
+  const MeasuredRates measured = card.measured.value_or(MeasuredRates{});
+  Achieved a = measured.rates;
+  a.present = true;
   put_links(p, a);
-  if (measured) {
-    a.links.inside = links.inside;
-    a.links.between = links.between;
-  } else {
-    put_products(p, card, a);
-    put_attention(p, card, stack.core, a);
-    a.memory = p[P::memory];
-    a.launch = Seconds(p[P::launch]);
-    a.present = true;
-  }
+  if (measured.links) a.links.inside = a.links.between = measured.rates.links.inside;
+  put_products(p, card, measured, a);
+  put_attention(p, card, stack.core, a);
+  if (!measured.memory) a.memory = p[P::memory];
+  if (a.launch.value == 0) a.launch = Seconds(p[P::launch]);
+  a.recorded = a.recorded_backward = {};  // these stacks launch kernel by kernel
   a.software = {.elementwise = elementwise(p, stack.fusion),
                 .norm = stack.writes_norms ? p[P::norm] : elementwise(p, stack.fusion),
                 .scores = p[P::scores],

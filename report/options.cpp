@@ -24,11 +24,15 @@ constexpr Field device{[](Request& r, Text text, Text) { r.hardware = load_hardw
                        [](const Request&) { return json::Value(); }};
 constexpr Field gpus{value<&Request::gpus, parse_positive>.read,
                      [](const Request& r) { return json::Value(devices(r.layout)); }};
+constexpr Text no_software = "none";
 constexpr Field software{[](Request& r, Text text, Text) {
+                           r.without_software = text == no_software;
+                           if (r.without_software) return;
                            const SoftwareCard card = load_software(std::string(text));
                            (card.training ? r.software : r.engine) = card;
                          },
                          [](const Request& r) {
+                           if (r.without_software) return json::Value(no_software);
                            const auto& card = r.software ? r.software : r.engine;
                            return card ? json::Value(card->name) : json::Value();
                          }};
@@ -122,6 +126,8 @@ constexpr bool common = true;
 
 constexpr std::array rank_options{
     Option{"--hardware", "HW", "a hardware preset or file", common, part::hardware, "", "", device},
+    Option{"--memory-utilization", "X", "fraction of the memory that tensors may fill [1]", !common, fit | training,
+           "--hardware", "", value<&Plan::memory_utilization, parse_fraction>},
     Option{"--gpus", "N", "GPUs of the run [--tp x --cp x --pp x --dp]", common, run, "", "", gpus},
     Option{"--tp", "N", "tensor-parallel ranks; must divide the heads [1]", common, both, "", "",
            value<&Layout::tp, parse_positive>},
@@ -169,11 +175,10 @@ constexpr std::array inference_options{
            value<&Plan::kv_precision, read_stored>},
     Option{"--no-kv-cache", "", "run the whole sequence again for every token [cache on]", !common, inference, "", "",
            flag<&Plan::kv_cache, false>},
-    Option{"--memory-utilization", "X", "fraction of the memory that may be filled [1]", !common, fit, "--hardware", "",
-           value<&Plan::memory_utilization, parse_fraction>},
     Option{"--target", "SPEED",
-           "speed of one sequence, for what would reach it: 50 tokens/s, 20 ms (per token), TTFT 0.5 s [none]", common,
-           part::target, "--hardware", "", value<&Request::target, read_target>},
+           "a speed, for what would reach it: 50 tokens/s, 20 ms (per token, or per training step), TTFT 0.5 s; of "
+           "training also 45 % MFU, and 30 days with --tokens [none]",
+           common, part::target, "--hardware", "", value<&Request::target, read_target>},
 };
 constexpr std::array kernel_options{
     Option{"--precision", "F",
@@ -199,9 +204,10 @@ constexpr std::array kernel_options{
 };
 constexpr std::array time_options{
     Option{"--software", "NAME",
-           "the software to estimate for: 'llmcalc list software', or a file [training: megatron-lm with --tp or --pp, "
+           "the software to estimate for: 'llmcalc list software', a file, or none [training: megatron-lm with --tp or "
+           "--pp, "
            "else torch-fsdp; inference: vllm, or llama.cpp on personal devices]",
-           common, time, "--hardware", "", software},
+           common, time | part::process, "--hardware", "", software},
     Option{"--efficiency", "X", "achieved fraction of the matmul peak, for an estimate [none]", !common, time,
            "--hardware", "", efficiency},
     Option{"--memory-efficiency", "X", "achieved fraction of the memory bandwidth [none]", !common, time, "--hardware",
@@ -223,7 +229,8 @@ constexpr std::array run_options{
            run | formulas, "", "", value<&RunInputs::tokens, parse_positive>},
     Option{"--price", "USD/h", "price of one GPU-hour [the first of the hardware file]", common, run, "--tokens", "",
            value<&RunInputs::price, read_price>},
-    Option{"--measured-tokens-per-s", "X", "measured throughput of all --gpus, for MFU [none]", !common, run,
+    Option{"--measured-tokens-per-s", "X",
+           "measured throughput of all --gpus, for MFU and for what the estimate is off by [none]", !common, run,
            "--hardware", "", value<&RunInputs::measured_tokens_per_s, parse_positive_real>},
     Option{"--mfu", "X", "MFU that the run reaches, instead of the predicted one [none]", !common, run, "--tokens", "",
            value<&RunInputs::mfu, parse_fraction>},

@@ -31,6 +31,7 @@ constexpr std::array tables{
     Table{"rows", "measurements and their predictions: id, family, quantity, error, what was assumed"},
     Table{"skipped", "measurements that could not be predicted, and why"},
     Table{"summary", "errors of groups of measurements, as fractions"},
+    Table{"throughput", "generated tokens per second of recorded runs over time, predicted and measured"},
     Table{"booking", "a device's memory by a log, term by term, beside what is predicted"},
     Table{"sides", "the reports that are compared"},
     Table{"ops", "operators of a training micro-batch, one layer of each kind, one GPU"},
@@ -88,7 +89,7 @@ Value described(std::string type, std::string_view meaning) {
 
 /// Bytes, parameters and sequences are whole; FLOPs are where they are not a mean.
 std::string type_of(const explain::Definition& d) {
-  if (d.path.ends_with(".fits")) return "boolean";
+  if (d.path.ends_with(".fits") || d.path.ends_with(".reached")) return "boolean";
   if (d.path.ends_with(".bound")) return "string";
   return d.unit == "bytes" || d.unit == "parameters" ? "integer" : "number";
 }
@@ -153,6 +154,8 @@ Value report_json_schema() {
   for (const explain::Definition& d : explain::definitions()) at(schema, d.path) = described(type_of(d), meaning(d));
   at(schema, "parameters.published") = described("integer", "the published number of parameters");
   at(schema, "step.mfu_causal_exact") = described("number", "step.mfu where only causal pairs count; above 100 % only");
+  at(schema, "memory.process.software") =
+      described("string", "the profile of --software, or the usual one, whose training process is estimated");
   at(schema, "estimate.class") =
       described("string", "runs that are predicted about as well: dense, assumed input, experts");
   at(schema, "inference_estimate.software") =
@@ -164,6 +167,10 @@ Value report_json_schema() {
   at(schema, "target.weight_precision") = described("string", "the first of fp8, int8, int4-g128 that reaches it");
   for (const auto& [key, of] :
        {std::pair{"target.no_bandwidth", "memory bandwidth"}, std::pair{"target.no_batch", "batch"},
+        std::pair{"step_target.no_bandwidth", "memory bandwidth"}, std::pair{"step_target.no_peak", "matmul peak"},
+        std::pair{"step_target.no_link", "bandwidth of the link"},
+        std::pair{"step_target.no_network", "bandwidth of the network"},
+        std::pair{"step_target.no_gpus", "number of GPUs"},
         std::pair{"target.no_tp", "number of tensor-parallel devices"},
         std::pair{"target.no_weight_precision", "format of weights"}})
     at(schema, key) = described("string", fmt::format("why no {} reaches the target", of));

@@ -50,7 +50,7 @@ bool any(const Wanted& all, Subject s) {
 Parts parts_of(const Wanted& all) {
   Parts parts = explain_question.parts;
   if (!any(all, Subject::training)) parts &= ~part::of_training;
-  if (!any(all, Subject::inference)) parts &= ~(part::of_inference | part::target);
+  if (!any(all, Subject::inference)) parts &= ~part::of_inference;
   return parts;
 }
 
@@ -90,7 +90,10 @@ Answers answers(const Request& r, const Wanted& wanted) {
   std::size_t without_device = 0;
   for (const Definition* d : wanted) {
     const explain::Setting& setting = d->about() == Subject::training ? of_training : rest;
-    if (auto e = explain::explanation(setting, *d)) a.all.push_back(std::move(*e));
+    if (auto e = explain::explanation(setting, *d)) {
+      e->estimate = explain::estimate_terms(setting, d->path);
+      a.all.push_back(std::move(*e));
+    }
     without_device += d->hardware() && !r.hardware;
   }
   if (a.all.empty() && a.notes.empty()) throw InputError(lacks(*wanted.front(), r));

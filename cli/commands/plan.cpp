@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <mutex>
@@ -13,6 +14,7 @@
 #include "cli/progress_line.hpp"
 #include "cli/stop.hpp"
 #include "presets/load.hpp"
+#include "report/measured_scale.hpp"
 #include "report/offload.hpp"
 #include "report/plan_goals.hpp"
 #include "report/plan_report.hpp"
@@ -115,7 +117,7 @@ int print_plans(const Report& report, const SearchResult& found, const Arguments
 }
 
 /// The best plans of all numbers of GPUs up to a most.
-int plan_numbers(Request r, Space space, const Arguments& arguments) {
+int plan_numbers(Request r, Space space, const std::optional<Request>& measured, const Arguments& arguments) {
   space.gpus = numbers_up_to(*r.gpus);
   const std::vector<OfNumber> numbers = search_numbers(
       space, [](const Space& one) { return search_on_all_cores(one, fmt::format("{} GPUs, ", one.gpus[0])); });
@@ -126,11 +128,12 @@ int plan_numbers(Request r, Space space, const Arguments& arguments) {
   if (!found.best.empty()) r.gpus = found.best[0].candidate.gpus;
   Report report = plan_report(r, space, found, arguments.has("--pareto"));
   add_numbers(report, r, space, numbers);
+  if (measured) note_rescaled(r, *measured, report);
   return print_plans(report, found, arguments);
 }
 
 /// The most of something that fits, and the best plans that hold it.
-int plan_largest(Request r, const Arguments& arguments) {
+int plan_largest(Request r, const std::optional<Request>& measured, const Arguments& arguments) {
   for (const char* other : {"--max-gpus", "--deadline"})
     if (arguments.has(other))
       throw InputError(fmt::format("--largest asks what fits on --gpus N; leave {} out", other));
@@ -144,6 +147,7 @@ int plan_largest(Request r, const Arguments& arguments) {
   const SearchResult found = search_on_all_cores(there);
   Report report = plan_report(at, there, found, arguments.has("--pareto"));
   add_largest(report, space, q, most, found.best.empty() ? nullptr : &found.best[0].candidate);
+  if (measured) note_rescaled(r, *measured, report);
   return print_plans(report, found, arguments);
 }
 
@@ -157,9 +161,48 @@ Request request_of_plan(const Arguments& arguments) {
   return r;
 }
 
+/// The plan of --measured-tokens-per-s: the options of --measured-plan, and besides them those of the search, under the
+/// software of its estimates.
+Request measured_plan(const Arguments& arguments, const Request& searched) {
+  const auto train =
+      std::find_if(commands().begin(), commands().end(), [](const Command& c) { return c.name == "train"; });
+  std::vector<std::string> words = words_of(arguments.text("--measured-plan"));
+  words.insert(words.begin(), arguments.word("MODEL"));
+  try {
+    const Arguments typed(*train, words);
+    Request m;
+    m.model = searched.model;
+    m.software = searched.software;
+    typed.with_plan_of(arguments).apply(m);
+    check(m);
+    return m;
+  } catch (const InputError& e) {
+    throw InputError(fmt::format(
+        "--measured-tokens-per-s: {}; --measured-plan '--tp 8 ...' says which plan was measured", e.what()));
+  }
+}
+
+/// Takes the factor by which the measured plan's estimate is off.
+std::optional<Request> take_measured_scale(Request& r, const Arguments& arguments) {
+  if (!r.run.measured_tokens_per_s) {
+    if (arguments.has("--measured-plan"))
+      throw InputError("--measured-plan says which plan --measured-tokens-per-s is of; give both");
+    return std::nullopt;
+  }
+  if (arguments.has("--max-gpus") && !arguments.has("--measured-plan"))
+    throw InputError(
+        "--measured-tokens-per-s with --max-gpus needs --measured-plan '--gpus N ...', the plan that was measured");
+  const Request m = measured_plan(arguments, r);
+  const auto scale = measured_scale(m, train(m.model.arch, m.plan, m.layout, m.hardware->cluster));
+  if (!scale)
+    throw InputError("--measured-tokens-per-s re-scales estimates under software; leave out what goes without it");
+  r.run.measured_scale = *scale;
+  return m;
+}
+
 /// Options that have no answer for several kinds of hardware.
 void refuse_for_rivals(const Arguments& arguments, Objective objective) {
-  for (const char* other : {"--largest", "--pareto", "--price"})
+  for (const char* other : {"--largest", "--pareto", "--price", "--measured-tokens-per-s"})
     if (arguments.has(other))
       throw InputError(fmt::format("{} is for one hardware, and --hardware names several; leave one out", other));
   if (objective == Objective::memory)
@@ -249,15 +292,17 @@ int run_plan(const Arguments& arguments) {
   if (const auto names = hardware_names(arguments.text("--hardware")); !names.empty())
     return plan_hardware(names, arguments);
   Request r = request_of_plan(arguments);
-  if (arguments.has("--largest")) return plan_largest(std::move(r), arguments);
+  const std::optional<Request> measured = take_measured_scale(r, arguments);
+  if (arguments.has("--largest")) return plan_largest(std::move(r), measured, arguments);
   keep_deadline(r, arguments);
   Space space = space_of(r, objective_of(arguments), top_of(arguments));
-  if (arguments.has("--max-gpus") && !arguments.has("--deadline")) return plan_numbers(r, space, arguments);
+  if (arguments.has("--max-gpus") && !arguments.has("--deadline")) return plan_numbers(r, space, measured, arguments);
   const SearchResult found = search_with_offload(r, space);
   Report report = plan_report(r, space, found, arguments.has("--pareto"));
   if (r.plan.offload.any() && !arguments.has("--offload"))
     report.notes.insert(report.notes.begin(), fmt::format("no plan fits without offload; these are with --offload {}",
                                                           offload_text(r.plan.offload)));
+  if (measured) note_rescaled(r, *measured, report);
   return print_plans(report, found, arguments);
 }
 
@@ -271,6 +316,8 @@ constexpr std::array plan_options{
     Option{"--deadline", "DAYS",
            "the fewest GPUs, up to --gpus or --max-gpus, that train --tokens in time; of several --hardware the best "
            "that does"},
+    Option{"--measured-plan", "OPTIONS",
+           "the plan that --measured-tokens-per-s is of, in quotes: '--gpus 64 --tp 8'; what it leaves out is as here"},
     Option{"--pareto", "", "also the plans that need less memory for more time"}};
 
 }  // namespace

@@ -42,6 +42,7 @@ std::map<std::string_view, std::string> calls() {
           {"train", "gpt2 --hardware h100"},
           {"infer", "gpt2 --hardware h100"},
           {"report", "gpt2 --hardware h100"},
+          {"fit", "--hardware rtx-4090 --context 2k"},
           {"explain", "parameters gpt2"},
           {"plan", "train gpt2 --hardware h100 --max-gpus 2"},
           {"compare", "--of 'train gpt2 --hardware h100' --vs '--dp 2'"},

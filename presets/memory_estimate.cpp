@@ -1,4 +1,4 @@
-#include "evidence/memory_estimate.hpp"
+#include "presets/memory_estimate.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "evidence/process_memory.hpp"
+#include "presets/process_memory.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "calc/train.hpp"
-#include "evidence/memory_software.hpp"
+#include "presets/training_estimator.hpp"
 
 namespace llmcalc {
 
@@ -34,43 +34,29 @@ struct HeadNumbers {
 
 class RankMemory {
  public:
-  RankMemory(const TrainingCase& c, const MeasuredMemory& of, const MemoryParameters& fitted)
-      : c_(c),
-        kind_(of.kind),
+  RankMemory(const TrainedProcess& p, MemoryKind kind, const MemoryParameters& fitted)
+      : p_(p),
+        plan_(p.plan),
+        layout_(p.layout),
+        kind_(kind),
         fitted_(fitted),
-        software_(memory_software(c)),
-        plan_(memory_plan(c)),
-        layout_(memory_layout(c)),
-        prices_(price(c.arch, plan_, layout_, c.cluster().device)),
-        partition_(partition(prices_, plan_, layout_, c.cluster())),
-        stages_(stages_of(of)),
-        keeps_alternate_(keeps_alternate_products(c)),
+        prices_(price(p.arch, plan_, layout_, device())),
+        partition_(partition(prices_, plan_, layout_, p.on.cluster)),
         head_(head_numbers()) {}
 
-  ProcessMemory fullest() const {
-    ProcessMemory most;
-    for (Count r = 0; r < stages_; ++r)
-      if (const ProcessMemory m = of_rank(stage(prices_, plan_, layout_, partition_, r)); total(m) > total(most))
-        most = m;
-    return most;
-  }
+  ProcessMemory of_rank(Count rank) const { return of_stage(stage(prices_, plan_, layout_, partition_, rank)); }
 
  private:
-  /// Stages follow each other over the nodes.
-  Count stages_of(const MeasuredMemory& of) const {
-    const Count all = ranks(layout_, Group::pipeline), devices_in_all = devices(layout_);
-    if (of.devices == 0) return all;
-    return std::clamp<Count>(ceil_div(mul(all, of.devices), devices_in_all), 1, all);
-  }
+  const Device& device() const { return p_.on.cluster.device; }
 
-  ProcessMemory of_rank(const Stage& s) const {
+  ProcessMemory of_stage(const Stage& s) const {
     const Memory& m = s.memory;
     ProcessMemory out{.tensors = m.peak};
-    if (software_ == MemorySoftware::titan) use_titan(s, out);
-    if (software_ == MemorySoftware::transformer_engine) use_transformer_engine(m, out);
-    if (software_ == MemorySoftware::megatron) use_update(m, copies_of_megatron(m), out);
-    if (software_ == MemorySoftware::internevo) use_update(m, copies_of_internevo(m), out);
-    if (software_ == MemorySoftware::megatron_deepspeed) use_deepspeed(m, out);
+    if (p_.software == MemorySoftware::titan) use_titan(s, out);
+    if (p_.software == MemorySoftware::transformer_engine) use_transformer_engine(m, out);
+    if (p_.software == MemorySoftware::megatron) use_update(m, copies_of_megatron(m), out);
+    if (p_.software == MemorySoftware::internevo) use_update(m, copies_of_internevo(m), out);
+    if (p_.software == MemorySoftware::megatron_deepspeed) use_deepspeed(m, out);
     use_process(out);
     return out;
   }
@@ -81,7 +67,7 @@ class RankMemory {
 
   HeadNumbers head_numbers() const {
     HeadNumbers n;
-    for_each_operator(c_.arch, plan_, layout_, training_step(plan_), [&](const OperatorRow& row) {
+    for_each_operator(p_.arch, plan_, layout_, training_step(plan_), [&](const OperatorRow& row) {
       const Linear* l = std::get_if<Linear>(&row.op.shape);
       if (l != nullptr && row.op.component == Component::lm_head) n = {mul(l->in, l->out), mul(l->rows, l->out)};
     });
@@ -103,25 +89,32 @@ class RankMemory {
   // ---- TransformerEngine (pytorch/module/base.py, get_dummy_wgrad): where products add their weight gradients to
   // main_grad themselves, autograd is handed a buffer in the weights' format, one for every shape, kept for good.
   // Megatron-Core's head (core/tensor_parallel/layers.py) makes such a buffer when it runs. Its loss has a float32 copy
-  // of the logits, which softmax overwrites (core/fusions/fused_cross_entropy.py).
+  // of the logits, which softmax overwrites (core/fusions/fused_cross_entropy.py). Not known: the buffers where a part
+  // of the model is frozen.
 
   void use_transformer_engine(const Memory& m, ProcessMemory& out) const {
+    const DType format = working_format(plan_);
+    if (!trains_part(plan_)) out.weight_gradients = bytes_of(format, numbers_of_shapes());
+    if (!has_head(m)) return;
+    const Bytes copy(plan_.logits.format == LogitFormat::compute ? mul(4, head_.logits) : 0);
+    out.loss = beyond(m, std::max(copy, trains_part(plan_) ? Bytes() : bytes_of(format, head_.matrix)));
+  }
+  Count numbers_of_shapes() const {
     std::set<MatrixOfLayer> shapes;
-    for_each_operator(c_.arch, plan_, layout_, training_step(plan_), [&](const OperatorRow& row) {
+    for_each_operator(p_.arch, plan_, layout_, training_step(plan_), [&](const OperatorRow& row) {
       const Linear* l = std::get_if<Linear>(&row.op.shape);
       if (l != nullptr && row.segment.kind == SegmentKind::block && row.op.component != Component::router)
         shapes.insert({l->in, l->out, role_of(row.op.name)});
     });
     Count numbers = 0;
     for (const MatrixOfLayer& one : shapes) numbers = add(numbers, one.numbers());
-    const DType format = working_format(plan_);
-    out.weight_gradients = bytes_of(format, numbers);
-    if (has_head(m)) out.loss = beyond(m, std::max(Bytes(mul(4, head_.logits)), bytes_of(format, head_.matrix)));
+    return numbers;
   }
 
-  // ---- Copies of gradients while the optimizer steps, when no activations are left.
+  // ---- Copies of gradients while the optimizer steps, when no activations are left. Not known where the host steps.
 
   void use_update(const Memory& m, Bytes copies, ProcessMemory& out) const {
+    if (plan_.offload.optimizer.numerator > 0) return;
     const Bytes rest = alive_beside_states(m);
     if (copies > rest) out.update = copies - rest;
   }
@@ -144,8 +137,10 @@ class RankMemory {
   /// bf16 (runtime/bf16_optimizer.py): float32 gradients of all of the rank's weights, and autograd's own in bf16 until
   /// the next backward pass; each is added as a float32 copy. fp16 under ZeRO (runtime/zero/stage_1_and_2.py, step):
   /// the shard's gradients are flattened, then copied to float32. Without ZeRO (runtime/fp16/fused_optimizer.py, step):
-  /// a float32 copy of each gradient, and all of them flattened. A bucket of 5e8 gradients is reduced at a time.
+  /// a float32 copy of each gradient, and all of them flattened. A bucket of 5e8 gradients is reduced at a time. Not
+  /// known: what ZeRO 2 and 3 hold.
   void use_deepspeed(const Memory& m, ProcessMemory& out) const {
+    if (layout_.zero > Zero::optimizer) return;
     const Count shard = ranks(layout_, Group::data);
     if (plan_.gradient_bytes == 4)
       out.weight_gradients = Bytes(mul(2, m.trained)) + Bytes(mul(4, largest_matrix()));
@@ -157,7 +152,7 @@ class RankMemory {
   }
   Count largest_matrix() const {
     Count most = 0;
-    for_each_operator(c_.arch, plan_, layout_, training_step(plan_), [&](const OperatorRow& row) {
+    for_each_operator(p_.arch, plan_, layout_, training_step(plan_), [&](const OperatorRow& row) {
       if (const Linear* l = std::get_if<Linear>(&row.op.shape)) most = std::max(most, mul(l->in, l->out));
     });
     return most;
@@ -171,15 +166,19 @@ class RankMemory {
   /// backward_maybe_with_nosync; fsdp/_fully_shard/_fsdp_param.py: to_accumulated_grad_if_needed).
   void use_titan(const Stage& s, ProcessMemory& out) const {
     const Memory& m = s.memory;
-    out.tensors -= Bytes(m.gathered.value / 2) + m.buckets;
+    const bool narrowed = training_weights(plan_) == dtypes::fp32 && plan_.precision != dtypes::fp32;
+    out.tensors -= m.buckets;
+    if (narrowed) out.tensors -= Bytes(m.gathered.value / 2);
     if (micro_batches(plan_, layout_) == 1) out.tensors -= m.gradients;
-    if (ranks(layout_, Group::pipeline) > 1) out.weight_gradients = Bytes(mul(4, m.trained));
-    if (keeps_alternate_) out.products = Bytes(mul(s.in_flight, s.layers, kept_products().value) / c_.arch.layers);
-    out.buckets = Bytes(mul(plan_.gradient_bytes, largest_layer()));
+    const bool shards = layout_.zero == Zero::weights;
+    if (shards && ranks(layout_, Group::pipeline) > 1) out.weight_gradients = Bytes(mul(4, m.trained));
+    if (p_.keeps_alternate) out.products = Bytes(mul(s.in_flight, s.layers, kept_products().value) / p_.arch.layers);
     const Bytes loss = has_head(m) ? beyond(m, loss_of_titan()) : Bytes();
-    if (loss < *out.buckets) return;
-    out.loss = loss;
-    out.buckets.reset();
+    const Bytes bucket(shards ? mul(plan_.gradient_bytes, largest_layer()) : 0);
+    if (loss < bucket)
+      out.buckets = bucket;
+    else
+      out.loss = loss;
   }
   /// What per-operator recomputation keeps besides the layers' inputs, in all layers: the results of every second
   /// product and of the core, and its log-sum-exps (torchtitan/distributed/activation_checkpoint.py).
@@ -187,7 +186,7 @@ class RankMemory {
     const DType format = working_format(plan_);
     Bytes kept;
     Count nth = 0;
-    for_each_operator(c_.arch, plan_, layout_, training_step(plan_), [&](const OperatorRow& row) {
+    for_each_operator(p_.arch, plan_, layout_, training_step(plan_), [&](const OperatorRow& row) {
       if (row.segment.kind != SegmentKind::block) return;
       if (row.index == 0) nth = 0;
       const Count layers = row.segment.repeats;
@@ -198,9 +197,12 @@ class RankMemory {
     });
     return kept;
   }
-  /// Beside the logits in 16 bits. Operator by operator: a float32 copy's log-softmax, its gradient and the copy's,
-  /// less the logits, which are gone by then. Compiled: their gradient.
-  Bytes loss_of_titan() const { return Bytes(mul(head_.logits, c_.compiles_loss ? 2 : 10)); }
+  /// Beside the logits in 16 bits, nothing where the plan counts more of them. Operator by operator: a float32 copy's
+  /// log-softmax, its gradient and the copy's, less the logits, which are gone by then. Compiled: their gradient.
+  Bytes loss_of_titan() const {
+    if (plan_.logits.format != LogitFormat::compute) return {};
+    return Bytes(mul(head_.logits, p_.compiles_loss ? 2 : 10));
+  }
   Count largest_layer() const {
     Count most = 0;
     for (std::size_t k = 0; k < prices_.kinds.size; ++k) most = std::max(most, prices_.layer(k).learned.total);
@@ -213,26 +215,25 @@ class RankMemory {
   /// CublasHandlePool.cpp: 4096:8, 4096:2:16:8), and TransformerEngine's own 32 MiB and 4 MiB (pytorch/module/base.py,
   /// get_cublas_workspace_size_bytes).
   void use_process(ProcessMemory& out) const {
-    const bool recent = c_.cluster().device.peak(dtypes::fp8).value > 0;
+    const Silicon silicon = silicon_of(p_.on);
+    const bool recent = silicon == Silicon::hopper || silicon == Silicon::blackwell;
     Bytes workspaces(recent ? 32 * mebibyte : 8 * mebibyte + mebibyte / 8);
-    if (software_ == MemorySoftware::transformer_engine) workspaces += Bytes((recent ? 32 : 4) * mebibyte);
+    if (p_.software == MemorySoftware::transformer_engine) workspaces += Bytes((recent ? 32 : 4) * mebibyte);
     out.workspaces = workspaces;
     if (kind_ == MemoryKind::reserved) out.slack = share(fitted_.reserved, total(out));
     if (kind_ != MemoryKind::process) return;
     out.slack = share(fitted_.fragmented, total(out));
-    out.process = Bytes(std::llround(fitted_.process));
+    const Bytes measured = device().achieved.overhead;
+    out.process = measured != Bytes() ? measured : Bytes(std::llround(fitted_.process));
   }
 
-  const TrainingCase& c_;
+  const TrainedProcess& p_;
+  const Plan& plan_;
+  const Layout& layout_;
   MemoryKind kind_;
   MemoryParameters fitted_;
-  MemorySoftware software_;
-  Plan plan_;
-  Layout layout_;
   Prices prices_;
   Partition partition_;
-  Count stages_ = 1;
-  bool keeps_alternate_ = false;
   HeadNumbers head_;
 };
 
@@ -245,17 +246,27 @@ Bytes total(const ProcessMemory& m) {
   return all;
 }
 
+Bytes needed(const ProcessMemory& m) { return total(m) - m.slack.value_or(Bytes()); }
+
 MemoryClass memory_class(MemoryKind kind) {
   return kind == MemoryKind::process ? MemoryClass::process : MemoryClass::allocator;
 }
 
-ProcessMemory process_memory(const TrainingCase& c, const MeasuredMemory& of, const MemoryParameters& fitted) {
-  const ProcessMemory m = RankMemory(c, of, fitted).fullest();
-  if (c.recomputed.stated() || total(m) <= c.cluster().device.memory) return m;
-  TrainingCase again = c;  // it ran, so that it fitted
-  again.recomputed = {.layers = true};
-  again.plan.recompute = Recompute::full;
-  return RankMemory(again, of, fitted).fullest();
+bool has_known_process(const HardwareCard& card) {
+  return card.vendor == "NVIDIA" && card.architecture.find("Neoverse") == std::string::npos;
+}
+
+std::vector<ProcessMemory> process_memories(const TrainedProcess& p, Count stages, MemoryKind kind,
+                                            const MemoryParameters& fitted) {
+  const RankMemory ranks_of(p, kind, fitted);
+  std::vector<ProcessMemory> all;
+  for (Count r = 0; r < stages; ++r) all.push_back(ranks_of.of_rank(r));
+  return all;
+}
+
+const ProcessMemory& fullest(const std::vector<ProcessMemory>& all) {
+  return *std::max_element(all.begin(), all.end(),
+                           [](const ProcessMemory& a, const ProcessMemory& b) { return total(a) < total(b); });
 }
 
 }  // namespace llmcalc

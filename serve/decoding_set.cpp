@@ -1,0 +1,135 @@
+#include "serve/decoding_set.hpp"
+
+#include <algorithm>
+
+namespace llmcalc {
+
+Count saturating_tokens(const SchedulerRules& rules, const Reach& reach) {
+  return (ceil_div(reach.tokens, rules.block_tokens) + 1) * rules.block_tokens;
+}
+
+Count blocks_of(const SchedulerRules& rules, const Reach& reach, Count tokens) {
+  const Count all = ceil_div(tokens, rules.block_tokens);
+  if (rules.limited_groups == 0 || !reach.limited()) return rules.whole_groups * all;
+  const Count limited = ceil_div(std::min(tokens, saturating_tokens(rules, reach)), rules.block_tokens);
+  return rules.whole_groups * all + rules.limited_groups * limited;
+}
+
+DecodingSet::DecodingSet(const SchedulerRules& rules, const Reach& reach)
+    : rules_(rules),
+      reach_(reach),
+      saturating_(rules.limited_groups > 0 && reach.limited() ? saturating_tokens(rules, reach) : 0),
+      by_start_(static_cast<std::size_t>(rules.block_tokens)) {}
+
+void DecodingSet::expect(SequenceSlot slot, Count context, Border border) {
+  const Member& m = members_[slot];
+  events_.push_back({context - m.start, m.order, slot, m.stamp, border});
+  std::push_heap(events_.begin(), events_.end(), std::greater<>());
+}
+
+void DecodingSet::join(SequenceSlot slot, Count order, Count context, Count left) {
+  if (slot >= members_.size()) members_.resize(slot + 1);
+  Member& m = members_[slot];
+  m.start = context - step_;
+  m.end = step_ + left;
+  m.order = order;
+  ++m.stamp;
+  m.present = true;
+  ++size_;
+  keys_[0] += context;
+  ++growing_[0];
+  expect(slot, context + left, Border::end);
+  expect_borders(slot, context);
+  blocks_at(m) += weight(m);
+  per_block_ += weight(m);
+}
+
+/// Layers of a limited reach: keys that a window has no more room for, the end of a chunk, the last block.
+void DecodingSet::expect_borders(SequenceSlot slot, Count context) {
+  Member& m = members_[slot];
+  m.grows = m.fills_limited = false;
+  if (!reach_.limited()) return;
+  m.grows = reach_.chunked || context < reach_.tokens;
+  m.fills_limited = context <= saturating_;
+  keys_[1] += reach_.seen(context - 1);
+  growing_[1] += m.grows ? 1 : 0;
+  if (reach_.chunked)
+    expect(slot, ((context - 1) / reach_.tokens + 1) * reach_.tokens + 1, Border::chunk);
+  else if (m.grows)
+    expect(slot, reach_.tokens, Border::window);
+  if (m.fills_limited) expect(slot, saturating_ + 1, Border::blocks);
+}
+
+void DecodingSet::leave(SequenceSlot slot) {
+  Member& m = members_[slot];
+  const Count now = context(slot);
+  --size_;
+  keys_[0] -= now;
+  --growing_[0];
+  if (reach_.limited()) keys_[1] -= reach_.seen(now - 1);
+  growing_[1] -= m.grows ? 1 : 0;
+  blocks_at(m) -= weight(m);
+  per_block_ -= weight(m);
+  m.present = false;
+  ++m.stamp;
+}
+
+/// The sum over passes step + 1 to step + n: whole cycles, and what is left.
+Count DecodingSet::later_blocks(Count passes) const {
+  const Count cycles = passes / rules_.block_tokens;
+  Count sum = cycles * per_block_;
+  for (Count i = cycles * rules_.block_tokens; i < passes; ++i) sum += by_start_[place(step_ + 1 + i)];
+  return sum;
+}
+
+Count DecodingSet::passes_alike() const {
+  return events_.empty() ? 1 : std::max<Count>(1, events_.front().pass - step_);
+}
+
+/// Takes the next event that counts and is due.
+bool DecodingSet::pop(Event& event) {
+  while (!events_.empty()) {
+    event = events_.front();
+    const Member& m = members_[event.slot];
+    const bool counts = m.present && m.stamp == event.stamp;
+    if (counts && event.pass > step_) return false;
+    std::pop_heap(events_.begin(), events_.end(), std::greater<>());
+    events_.pop_back();
+    if (counts) return true;
+  }
+  return false;
+}
+
+void DecodingSet::cross(SequenceSlot slot, Border border) {
+  Member& m = members_[slot];
+  switch (border) {
+    case Border::window:
+      m.grows = false;
+      --growing_[1];
+      return;
+    case Border::chunk:
+      keys_[1] -= reach_.tokens;
+      return expect(slot, context(slot) + reach_.tokens, Border::chunk);
+    case Border::blocks:
+      m.fills_limited = false;
+      blocks_at(m) -= rules_.limited_groups;
+      per_block_ -= rules_.limited_groups;
+      return;
+    case Border::end:
+      return;
+  }
+}
+
+void DecodingSet::advance(Count passes, std::vector<SequenceSlot>& done) {
+  step_ += passes;
+  for (std::size_t i = 0; i < reach_kinds; ++i) keys_[i] += passes * growing_[i];
+  Event event{};
+  while (pop(event)) {
+    cross(event.slot, event.border);
+    if (event.border != Border::end) continue;
+    leave(event.slot);
+    done.push_back(event.slot);
+  }
+}
+
+}  // namespace llmcalc

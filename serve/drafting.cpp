@@ -1,0 +1,57 @@
+// Sequences whose drafts are verified. How many a pass keeps is drawn for each, so that passes are run one by one.
+
+#include <algorithm>
+
+#include "serve/scheduler.hpp"
+
+namespace llmcalc {
+
+/// A pass has room for all drafts, whether they are kept or not.
+Count Scheduler::drafting_blocks() const {
+  Count sum = 0;
+  for (const SequenceSlot slot : drafting_) sum += next_blocks(slot, decoded_tokens());
+  return sum;
+}
+
+void Scheduler::take_drafting_blocks() {
+  for (const SequenceSlot slot : drafting_) sequences_[slot].held += next_blocks(slot, decoded_tokens());
+}
+
+void Scheduler::stop_drafting(SequenceSlot slot) {
+  drafting_.erase(std::find(drafting_.begin(), drafting_.end(), slot));
+}
+
+void Scheduler::add_drafting(PassWork& w) const {
+  const Count n = decoded_tokens();
+  for (const SequenceSlot slot : drafting_) {
+    const Sequence& s = sequences_[slot];
+    w.decodes[0] += chunk_work(s.computed, n, {});
+    if (reach_.limited()) w.decodes[1] += chunk_work(s.computed, n, reach_);
+  }
+  w.decoding = static_cast<Count>(drafting_.size());
+  w.decoded = n * w.decoding;
+  w.sampled += w.decoded;
+  w.drafting += w.decoding;
+}
+
+/// The tokens of a pass come at once; the time since the last one counts as if they had come evenly.
+void Scheduler::verify_drafts(Ticks end) {
+  std::size_t kept = 0;
+  for (const SequenceSlot slot : drafting_) {
+    Sequence& s = sequences_[slot];
+    const Count left = answer_tokens(s) - s.generated;
+    const Count gain = std::min(left, 1 + accepted_drafts(rules_.speculation, s.random));
+    end_.gaps.push_back({gain, (end - s.token) / gain});
+    end_.tokens += gain;
+    s.generated += gain;
+    s.computed = all_tokens(s) - 1;
+    s.token = end;
+    if (gain == left)
+      done_.push_back(slot);
+    else
+      drafting_[kept++] = slot;
+  }
+  drafting_.resize(kept);
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,43 @@
+#pragma once
+/// Replicas behind a router, and the loop that runs them.
+
+#include <functional>
+
+#include "serve/server.hpp"
+#include "serve/traffic.hpp"
+
+namespace llmcalc {
+
+enum class Routing : std::uint8_t {
+  round_robin,
+  least_loaded,  ///< to the replica with the fewest requests that wait or are in progress
+  prefix_aware   ///< to where the session, or else the prefix, was before, unless that replica is much busier
+};
+template <>
+inline constexpr auto choices<Routing> =
+    std::array{Choice{Routing::round_robin, "round-robin"}, Choice{Routing::least_loaded, "least-loaded"},
+               Choice{Routing::prefix_aware, "prefix-aware"}};
+
+struct Fleet {
+  EngineRules server{};
+  Count replicas = 1;
+  Routing routing = Routing::round_robin;
+};
+
+/// Who looks on while a simulation runs.
+struct ServerWatch {
+  std::function<void(const PassRecord&)> pass{};  ///< called at the end of each row of passes
+  /// Called now and then with the numbers of requests that are answered and of all; false: stop.
+  std::function<bool(Count, Count)> goes_on{};
+};
+
+/// Serves the traffic until all is answered. Time and memory grow with requests, not with tokens (but for drafts, whose
+/// acceptance is drawn pass by pass).
+/// Preconditions: those of Scheduler; replicas above 0.
+ServerRun serve(const Fleet& fleet, const PassTimes& times, const RequestTraffic& traffic,
+                const ServerWatch& watch = {});
+
+/// The longest sequence that the rules have room for: the most tokens of prompt and answer together.
+Count longest_sequence(const SchedulerRules& rules, const Reach& reach);
+
+}  // namespace llmcalc

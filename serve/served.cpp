@@ -1,0 +1,187 @@
+#include "serve/served.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace llmcalc {
+namespace {
+
+constexpr double first_bin = 1e-6, ratio = 1.02;
+
+/// The end of a bin of gaps, in seconds.
+double bin_end(std::size_t i) { return first_bin * std::pow(ratio, static_cast<double>(i)); }
+
+std::size_t bin_of(double gap, std::size_t bins) {
+  if (gap <= first_bin) return 0;
+  const double i = std::ceil(std::log(gap / first_bin) / std::log(ratio));
+  return std::min(bins - 1, static_cast<std::size_t>(i));
+}
+
+}  // namespace
+
+void TokenGaps::add(Ticks gap, Count tokens) {
+  const double s = seconds(gap).value;
+  counts_[bin_of(s, bins)] += tokens;
+  size_ += tokens;
+  sum_ += s * static_cast<double>(tokens);
+}
+
+/// Bin by bin: the passes whose length lies in it.
+void TokenGaps::add(Ticks first, Ticks last, Count n, Count tokens) {
+  if (n == 0) return;
+  const double from = seconds(first).value, to = seconds(last).value;
+  const double step = n > 1 ? (to - from) / static_cast<double>(n - 1) : 0;
+  size_ += n * tokens;
+  sum_ += (from + to) / 2 * static_cast<double>(n * tokens);
+  for (Count i = 0; i < n;) {
+    const std::size_t bin = bin_of(from + step * static_cast<double>(i), bins);
+    const double until = step > 0 ? (bin_end(bin) - from) / step : static_cast<double>(n);
+    const Count end = until < static_cast<double>(n) ? std::max(i + 1, static_cast<Count>(until) + 1) : n;
+    counts_[bin] += (end - i) * tokens;
+    i = end;
+  }
+}
+
+void TokenGaps::add(const TokenGaps& other) {
+  for (std::size_t i = 0; i < bins; ++i) counts_[i] += other.counts_[i];
+  size_ += other.size_;
+  sum_ += other.sum_;
+}
+
+Seconds TokenGaps::mean() const { return Seconds(size_ > 0 ? sum_ / static_cast<double>(size_) : 0); }
+
+Seconds TokenGaps::percentile(double percent) const {
+  if (size_ == 0) return {};
+  const auto rank = static_cast<Count>(std::ceil(percent / 100 * static_cast<double>(size_)));
+  Count below = 0;
+  for (std::size_t i = 0; i < bins; ++i) {
+    below += counts_[i];
+    if (below >= rank) return Seconds(bin_end(i) / std::sqrt(ratio));
+  }
+  return Seconds(bin_end(bins - 1));
+}
+
+/// Adds the share of a stretch that lies in sample i.
+void ServerTimeline::add(const Stretch& s, std::size_t i, double share) {
+  Sample& sum = sums_[i];
+  const double time = share * seconds(s.end - s.start).value;
+  sum.in_progress += time * static_cast<double>(s.in_progress);
+  sum.waiting += time * static_cast<double>(s.waiting);
+  sum.blocks_used += time * static_cast<double>(s.blocks_used);
+  sum.busy += time * static_cast<double>(s.busy);
+  sum.prompt_tokens += share * static_cast<double>(s.prompt_tokens);
+  sum.tokens += share * static_cast<double>(s.tokens);
+}
+
+void ServerTimeline::add(const Stretch& s) {
+  if (s.end <= s.start) return;
+  while (s.end > static_cast<Ticks>(most) * width_) widen();
+  const auto first = static_cast<std::size_t>(s.start / width_), last = static_cast<std::size_t>((s.end - 1) / width_);
+  if (last >= sums_.size()) sums_.resize(last + 1);
+  for (std::size_t i = first; i <= last; ++i) {
+    const Ticks from = std::max(s.start, static_cast<Ticks>(i) * width_);
+    const Ticks to = std::min(s.end, static_cast<Ticks>(i + 1) * width_);
+    add(s, i, static_cast<double>(to - from) / static_cast<double>(s.end - s.start));
+  }
+}
+
+void ServerTimeline::widen() {
+  for (std::size_t i = 0; i < sums_.size(); ++i) {
+    if (i % 2 == 0) {
+      sums_[i / 2] = sums_[i];
+      continue;
+    }
+    Sample& sum = sums_[i / 2];
+    sum.in_progress += sums_[i].in_progress;
+    sum.waiting += sums_[i].waiting;
+    sum.blocks_used += sums_[i].blocks_used;
+    sum.busy += sums_[i].busy;
+    sum.prompt_tokens += sums_[i].prompt_tokens;
+    sum.tokens += sums_[i].tokens;
+  }
+  sums_.resize((sums_.size() + 1) / 2);
+  width_ *= 2;
+}
+
+std::vector<Sample> ServerTimeline::samples() const {
+  std::vector<Sample> all = sums_;
+  const Seconds width = seconds(width_);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    Sample& s = all[i];
+    s.start = static_cast<double>(i) * width;
+    s.length = width;
+    for (double* x : {&s.in_progress, &s.waiting, &s.blocks_used, &s.busy}) *x /= width.value;
+  }
+  return all;
+}
+
+Seconds percentile(std::span<const Seconds> values, double percent) {
+  const double at = percent / 100 * static_cast<double>(values.size() - 1);
+  const auto i = static_cast<std::size_t>(at);
+  if (i + 1 >= values.size()) return values.back();
+  const double part = at - static_cast<double>(i);
+  return (1 - part) * values[i] + part * values[i + 1];
+}
+
+Spread spread(std::vector<Seconds> values) {
+  if (values.empty()) return {};
+  std::sort(values.begin(), values.end());
+  Seconds sum;
+  for (const Seconds v : values) sum += v;
+  const auto at = [&](double percent) { return percentile(values, percent); };
+  return {(1 / static_cast<double>(values.size())) * sum, at(50), at(90), at(95), at(99), at(99.9)};
+}
+
+namespace {
+
+Spread spread_of(const TokenGaps& g) {
+  return {g.mean(), g.percentile(50), g.percentile(90), g.percentile(95), g.percentile(99), g.percentile(99.9)};
+}
+
+/// The times of each request.
+struct RequestTimes {
+  std::vector<Seconds> first, per_token, whole;
+};
+
+}  // namespace
+
+Served served(const ServerRun& run, std::span<const ServerRequest> requests, Count replicas, const Slo& slo) {
+  Served s;
+  RequestTimes times;
+  Ticks begin = never;
+  Count prompts = 0, tokens = 0, met = 0, cached = 0;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const Answer& a = run.answers[i];
+    if (a.last == never) continue;
+    const Count further = requests[i].generate - 1;
+    const Seconds first = seconds(a.first - a.sent);
+    const Seconds each = further > 0 ? (1 / static_cast<double>(further)) * seconds(a.last - a.first) : Seconds();
+    times.first.push_back(first);
+    times.whole.push_back(seconds(a.last - a.sent));
+    if (further > 0) times.per_token.push_back(each);
+    met += first <= slo.first_token && each <= slo.per_token ? 1 : 0;
+    begin = std::min(begin, a.sent);
+    prompts += requests[i].prompt;
+    tokens += requests[i].generate;
+    cached += a.cached;
+    s.preemptions += a.preemptions;
+    ++s.requests;
+  }
+  if (s.requests == 0) return s;
+  s.duration = seconds(run.end - begin);
+  s.first_token = spread(std::move(times.first));
+  s.per_token = spread(std::move(times.per_token));
+  s.latency = spread(std::move(times.whole));
+  s.gap = spread_of(run.gaps);
+  const double rate = 1 / s.duration.value, n = static_cast<double>(s.requests);
+  s.prompt_rate = rate * static_cast<double>(prompts);
+  s.token_rate = rate * static_cast<double>(tokens);
+  s.request_rate = rate * n;
+  s.goodput = rate * static_cast<double>(met);
+  s.met = static_cast<double>(met) / n;
+  s.cached = static_cast<double>(cached) / static_cast<double>(prompts);
+  s.utilization = seconds(run.busy) / s.duration / static_cast<double>(replicas);
+  return s;
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,147 @@
+#include "serve/server.hpp"
+
+#include <algorithm>
+
+namespace llmcalc {
+
+Server::Server(const EngineRules& rules, const PassTimes& times, std::span<const ServerRequest> requests,
+               std::uint32_t replica)
+    : times_(times), replica_(replica) {
+  for (Count i = 0; i < rules.ranks; ++i) ranks_.emplace_back(rules.scheduler, times.reach, requests);
+}
+
+Scheduler& Server::least_loaded() {
+  const auto load = [](const Scheduler& s) { return s.in_progress() + s.waiting(); };
+  return *std::min_element(ranks_.begin(), ranks_.end(),
+                           [&](const Scheduler& a, const Scheduler& b) { return load(a) < load(b); });
+}
+
+bool Server::idle() const {
+  return std::all_of(ranks_.begin(), ranks_.end(), [](const Scheduler& s) { return s.idle(); });
+}
+Count Server::in_system() const {
+  Count n = 0;
+  for (const Scheduler& s : ranks_) n += s.in_progress() + s.waiting();
+  return n;
+}
+Count Server::waiting() const {
+  Count n = 0;
+  for (const Scheduler& s : ranks_) n += s.waiting();
+  return n;
+}
+
+/// An arrival is looked at when the pass that is running ends, so that no further pass of the row is certain.
+void Server::arrive(RequestId id, Ticks now, const Progress& progress) {
+  least_loaded().arrive(id, progress);
+  if (!passing_) return;
+  came_.push_back(now);
+  Count too_few = 0, enough = passes_;
+  while (enough - too_few > 1) {
+    const Count middle = too_few + (enough - too_few) / 2;
+    (start_ + duration(middle) >= now ? enough : too_few) = middle;
+  }
+  passes_ = enough;
+  end_ = start_ + duration(passes_);
+}
+
+void Server::start(Ticks now) {
+  if (idle()) return;
+  start_ = now;
+  for (Scheduler& s : ranks_) s.schedule();
+  passes_ = passes_alike();
+  end_ = start_ + duration(passes_);
+  passing_ = true;
+  came_.clear();
+}
+
+/// Time of the ranks' first passes in a row. In each all wait for the slowest; where it is not the same one in all, see
+/// passes_alike().
+Ticks Server::duration(Count passes) const {
+  Ticks longest = 0;
+  for (const Scheduler& s : ranks_) longest = std::max(longest, times_.passes(s.work(), s.growth(), passes));
+  return longest;
+}
+
+Count Server::passes_alike() const {
+  Count passes = Count{1} << 40;
+  for (const Scheduler& s : ranks_)
+    if (!s.idle()) passes = std::min(passes, s.passes_alike());
+  while (ranks_.size() > 1 && passes > 1 && !leads_throughout(passes)) passes /= 2;
+  return passes;
+}
+
+/// Whether one rank is the slowest in all of the passes: it is in the first and the last one, and its time is a line
+/// between them, while that of the others is convex.
+bool Server::leads_throughout(Count passes) const {
+  const auto at = [&](const Scheduler& s, Count n) { return times_.pass(grown(s.work(), s.growth(), n)); };
+  const Scheduler* lead = &ranks_.front();
+  for (const Scheduler& s : ranks_)
+    if (std::pair(at(s, 0), at(s, passes - 1)) > std::pair(at(*lead, 0), at(*lead, passes - 1))) lead = &s;
+  const Ticks first = at(*lead, 0), last = at(*lead, passes - 1);
+  const bool ahead =
+      std::all_of(ranks_.begin(), ranks_.end(), [&](const Scheduler& s) { return at(s, passes - 1) <= last; });
+  return ahead && 2 * times_.passes(lead->work(), lead->growth(), passes) == passes * (first + last);
+}
+
+PassRecord Server::record(std::size_t rank) const {
+  const Scheduler& s = ranks_[rank];
+  return {
+      replica_,       static_cast<std::uint32_t>(rank), start_, end_, passes_, s.work(), s.in_progress(), s.waiting(),
+      s.blocks_used()};
+}
+
+void Server::finish(ServerRun& run, const std::function<void(RequestId)>& done) {
+  note_stretch(run);
+  const PassEnds ends{start_ + duration(1), end_};
+  passing_ = false;
+  for (Scheduler& s : ranks_) {
+    note_decisions(run, s);
+    const PassEnd& end = s.finish(passes_, ends);
+    run.most_blocks = std::max(run.most_blocks, s.most_blocks());
+    note_end(run, s, end, ends);
+    for (const RequestId id : end.last) done(id);
+  }
+}
+
+void Server::note_stretch(ServerRun& run) {
+  const Ticks length = end_ - start_;
+  ServerTimeline::Stretch all{.start = start_, .end = end_, .busy = 1};
+  for (const Scheduler& s : ranks_) {
+    all.in_progress += s.in_progress();
+    all.waiting += s.waiting();
+    all.blocks_used += s.blocks_used();
+    all.prompt_tokens += s.work().prompt_tokens;
+    all.tokens += s.work().decoding * (passes_ - 1) + s.work().sampled;
+  }
+  all.waiting -= static_cast<Count>(came_.size());
+  run.presence += (all.in_progress + all.waiting) * length;
+  for (const Ticks t : came_) {
+    run.presence += end_ - t;
+    run.timeline.add({.start = t, .end = end_, .waiting = 1});
+  }
+  run.timeline.add(all);
+  run.busy += length;
+  run.passes += passes_;
+  run.prompt_tokens += all.prompt_tokens;
+}
+
+void Server::note_decisions(ServerRun& run, const Scheduler& rank) const {
+  for (const Scheduler::Admitted& a : rank.admitted())
+    if (!a.again && run.answers[a.id].first == never) run.answers[a.id].cached = a.cached;
+  for (const RequestId id : rank.preempted()) ++run.answers[id].preemptions;
+}
+
+void Server::note_end(ServerRun& run, const Scheduler& rank, const PassEnd& end, const PassEnds& ends) const {
+  for (const RequestId id : end.first) run.answers[id].first = ends.last + times_.request;
+  for (const RequestId id : end.last) {
+    run.answers[id].last = ends.last + times_.request;
+    run.answers[id].replica = replica_;
+  }
+  run.tokens += end.tokens;
+  for (const PassEnd::Gap& g : end.gaps) run.gaps.add(g.time, g.tokens);
+  if (passes_ < 2) return;
+  const Ticks last = duration(passes_) - duration(passes_ - 1);
+  run.gaps.add(duration(2) - duration(1), last, passes_ - 1, rank.work().decoding);
+}
+
+}  // namespace llmcalc

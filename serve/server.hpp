@@ -1,0 +1,60 @@
+#pragma once
+/// A replica in time: one scheduler, or data-parallel ranks of attention that step together, and the times of passes.
+
+#include <deque>
+#include <functional>
+#include <optional>
+#include <span>
+
+#include "serve/scheduler.hpp"
+#include "serve/served.hpp"
+
+namespace llmcalc {
+
+struct EngineRules {
+  SchedulerRules scheduler{};
+  Count ranks = 1;  ///< data-parallel ranks of attention: each has requests, blocks and limits of its own, and all wait
+                    ///< for the slowest, because they exchange tokens for experts
+};
+
+class Server {
+ public:
+  Server(const EngineRules& rules, const PassTimes& times, std::span<const ServerRequest> requests,
+         std::uint32_t replica);
+
+  /// A request comes at `now`, which is not before the start of the pass in progress.
+  void arrive(RequestId id, Ticks now, const Progress& progress = {});
+  /// Whether no pass is in progress.
+  bool resting() const { return !passing_; }
+  bool idle() const;
+  /// When the passes in progress end; never: there are none.
+  Ticks end() const { return passing_ ? end_ : never; }
+  /// Begins the next pass at `now`, if there is work.
+  void start(Ticks now);
+  /// Ends the passes in progress, notes what they gave in `run`, and visits the requests that have their last token.
+  void finish(ServerRun& run, const std::function<void(RequestId)>& done);
+
+  Count in_system() const;
+  Count waiting() const;
+  PassRecord record(std::size_t rank) const;
+  std::size_t ranks() const { return ranks_.size(); }
+
+ private:
+  Ticks duration(Count passes) const;
+  Count passes_alike() const;
+  bool leads_throughout(Count passes) const;
+  Scheduler& least_loaded();
+  void note_stretch(ServerRun& run);
+  void note_decisions(ServerRun& run, const Scheduler& rank) const;
+  void note_end(ServerRun& run, const Scheduler& rank, const PassEnd& end, const PassEnds& ends) const;
+
+  const PassTimes& times_;
+  std::deque<Scheduler> ranks_;
+  std::uint32_t replica_;
+  Ticks start_ = 0, end_ = 0;
+  Count passes_ = 0;
+  std::vector<Ticks> came_;  ///< arrivals since the start of the passes in progress
+  bool passing_ = false;
+};
+
+}  // namespace llmcalc

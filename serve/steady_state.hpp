@@ -1,0 +1,62 @@
+#pragma once
+/// The long run of a server without a simulation: what it can serve, and how long requests take, from the same times of
+/// passes and the same rules.
+///
+/// A request of P prompt and G answer tokens takes part in c = P / (tokens of a chunk) passes of its prompt, and in
+/// (G - 1) / e passes that decode, e tokens each (1 without drafts). At a rate of r requests per second and passes of t
+/// seconds each holds r t c chunks and n = r t (G - 1) / e decoding sequences:
+///   capacity   the r at which n and the chunks fill the pass: k requests per pass / T(k), the largest k that tokens,
+///              sequences and blocks leave room for
+///   a pass     t = T(1 + r t (G - 1) / e decoding sequences, r t c chunks): a request that is being answered sees as
+///              many others as there are on average (as in M/G/infinity)
+///   the wait   for a place among N: (1 + v) / 2 rho^(sqrt(2 (N + 1)) - 1) / (1 - rho) H / N, rho = r / capacity, H the
+///              time in progress and v its squared coefficient of variation (Sakasegawa 1977, "An approximation formula
+///              L_q = alpha rho^beta / (1 - rho)"); of one place (1 + v) / 2 rho / (1 - rho) H: Pollaczek-Khinchine,
+///              exact for M/G/1
+///   and for the end of the pass that runs: E[T^2] / (2 E[T]), the mean rest of a pass, with the probability
+///              1 - exp(-r latency) that one runs (M/G/infinity)
+/// Arrivals are Poisson. Left out: preemption, and that lengths differ, but for v.
+
+#include <optional>
+
+#include "serve/fleet.hpp"
+
+namespace llmcalc {
+
+/// Mean traffic.
+struct SteadyLoad {
+  double rate = 0;                  ///< requests per second, all replicas together
+  double prompt = 1, generate = 1;  ///< tokens, at least 1 each
+  double cached = 0;                ///< tokens of a prompt that are in the cache, below `prompt`
+  double variation = 0;  ///< of the time in progress: its variance over its squared mean; 0: all alike, 1: exponential
+};
+
+/// What keeps a pass from holding more.
+enum class SteadyLimit : std::uint8_t { tokens, sequences, blocks };
+template <>
+inline constexpr auto choices<SteadyLimit> =
+    std::array{Choice{SteadyLimit::tokens, "tokens of a pass"}, Choice{SteadyLimit::sequences, "sequences in progress"},
+               Choice{SteadyLimit::blocks, "blocks of the cache"}};
+
+/// Times of requests in the long run.
+struct SteadyTimes {
+  Seconds pass{};  ///< mean, as a request sees it
+  Seconds wait{};  ///< until a place is free and the pass that runs has ended
+  Seconds first_token{}, per_token{}, latency{};
+  double decoding = 0;  ///< sequences in a pass
+};
+struct SteadyState {
+  double capacity = 0;  ///< requests per second, all replicas together
+  SteadyLimit limit = SteadyLimit::tokens;
+  double most_in_progress = 0;       ///< sequences on one rank at capacity
+  double load = 0;                   ///< rate over capacity
+  double growth = 0;                 ///< requests per second by which the queue grows; 0 below capacity
+  std::optional<SteadyTimes> times;  ///< absent at or beyond capacity
+};
+SteadyState steady_state(const Fleet& fleet, const PassTimes& times, const SteadyLoad& load);
+
+/// The rate of `users` who each send a request `think` seconds after an answer: by Little's law the one at which
+/// rate x (latency + think) = users; at most the capacity.
+double closed_rate(const Fleet& fleet, const PassTimes& times, SteadyLoad load, Count users, Seconds think);
+
+}  // namespace llmcalc

@@ -1,0 +1,99 @@
+#include "serve/traffic.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace llmcalc {
+namespace {
+
+double drawn_bin(const Distribution& d, Random& random) {
+  double all = 0;
+  for (const auto& bin : d.bins) all += bin.second;
+  double at = random.uniform() * all, from = 0;
+  for (const auto& [to, weight] : d.bins) {
+    if (at < weight) return from + (to - from) * at / weight;
+    at -= weight;
+    from = to;
+  }
+  return d.bins.back().first;
+}
+
+Count drawn_length(const Distribution& d, Random& random) {
+  return std::max<Count>(1, static_cast<Count>(std::floor(draw(d, random) + 0.5)));
+}
+
+/// A prompt behind the shared prefix, and an answer.
+ServerRequest drawn_request(const Distribution& prompt, const Distribution& generate, Count prefix, Random& random) {
+  ServerRequest r;
+  r.prompt = prefix + drawn_length(prompt, random);
+  r.generate = drawn_length(generate, random);
+  if (prefix > 0) {
+    r.prefix = 0;
+    r.prefix_tokens = prefix;
+  }
+  return r;
+}
+
+}  // namespace
+
+double draw(const Distribution& d, Random& random) {
+  switch (d.kind) {
+    case Distribution::Kind::constant:
+      return d.mean;
+    case Distribution::Kind::exponential:
+      return d.mean * exponential(random);
+    case Distribution::Kind::gamma:
+      return d.spread > 0 ? d.mean * gamma(random, 1 / (d.spread * d.spread)) : d.mean;
+    case Distribution::Kind::log_normal:
+      return d.mean * log_normal(random, std::sqrt(portable_log(1 + d.spread * d.spread)));
+    case Distribution::Kind::uniform:
+      return d.mean * (1 + d.spread * (2 * random.uniform() - 1));
+    case Distribution::Kind::histogram:
+      return drawn_bin(d, random);
+  }
+  return d.mean;
+}
+
+double mean(const Distribution& d) {
+  if (d.kind != Distribution::Kind::histogram) return d.mean;
+  double all = 0, sum = 0, from = 0;
+  for (const auto& [to, weight] : d.bins) {
+    all += weight;
+    sum += weight * (from + to) / 2;
+    from = to;
+  }
+  return sum / all;
+}
+
+RequestTraffic open_traffic(const OpenTraffic& t) {
+  Random random(t.seed);
+  RequestTraffic all;
+  double now = 0;
+  for (Count i = 0; i < t.count; ++i) {
+    now += draw(t.interval, random);
+    Count before = 0;
+    for (Count turn = 0; turn < t.turns; ++turn) {
+      ServerRequest r = drawn_request(t.prompt, t.generate, t.prefix_tokens, random);
+      if (turn > 0) r.prompt = before + r.prompt - t.prefix_tokens;
+      before = r.prompt + r.generate;
+      r.at = Seconds(turn == 0 ? now : draw(t.think, random));
+      if (turn > 0) r.after = static_cast<RequestId>(all.requests.size() - 1);
+      if (t.turns > 1) r.session = static_cast<ChainId>(i);
+      all.requests.push_back(r);
+    }
+  }
+  return all;
+}
+
+RequestTraffic closed_traffic(const ClosedTraffic& t) {
+  Random random(t.seed);
+  RequestTraffic all{.requests = {}, .users = t.users};
+  for (Count i = 0; i < t.count; ++i) {
+    ServerRequest r = drawn_request(t.prompt, t.generate, t.prefix_tokens, random);
+    r.at = Seconds(i < t.users ? 0 : draw(t.think, random));
+    all.requests.push_back(r);
+  }
+  return all;
+}
+
+}  // namespace llmcalc

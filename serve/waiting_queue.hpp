@@ -1,0 +1,46 @@
+#pragma once
+/// Sequences that wait for admission: in order of arrival, preempted ones before all others; or by priority.
+
+#include <algorithm>
+#include <deque>
+#include <tuple>
+#include <vector>
+
+#include "serve/decoding_set.hpp"
+
+namespace llmcalc {
+
+class WaitingQueue {
+ public:
+  explicit WaitingQueue(Admission admission) : by_priority_(admission == Admission::priority) {}
+
+  struct Entry {
+    int priority = 0;
+    Count arrival = 0;  ///< rank of its arrival
+    SequenceSlot slot = no_slot;
+    bool operator>(const Entry& o) const { return std::tie(priority, arrival) > std::tie(o.priority, o.arrival); }
+  };
+  bool empty() const { return entries_.empty(); }
+  Count size() const { return static_cast<Count>(entries_.size()); }
+  SequenceSlot front() const { return entries_.front().slot; }
+  void push(const Entry& e) {
+    entries_.push_back(e);
+    if (by_priority_) std::push_heap(entries_.begin(), entries_.end(), std::greater<>());
+  }
+  /// Puts a preempted sequence back.
+  void push_front(const Entry& e) {
+    if (by_priority_) return push(e);
+    entries_.push_front(e);
+  }
+  void pop() {
+    if (!by_priority_) return entries_.pop_front();
+    std::pop_heap(entries_.begin(), entries_.end(), std::greater<>());
+    entries_.pop_back();
+  }
+
+ private:
+  bool by_priority_;
+  std::deque<Entry> entries_;
+};
+
+}  // namespace llmcalc

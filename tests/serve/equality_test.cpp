@@ -1,0 +1,141 @@
+// The server against one that looks at every sequence in every pass: the same to the attosecond.
+
+#include <vector>
+
+#include "serve/fleet.hpp"
+#include "tests/catch.hpp"
+#include "tests/serve/even_times.hpp"
+#include "tests/serve/plain_server.hpp"
+
+using namespace llmcalc;
+
+namespace {
+
+/// A server and its load, drawn from a seed.
+struct Drawn {
+  SchedulerRules rules;
+  PassTimes times;
+  RequestTraffic traffic;
+};
+
+Count between(Random& r, Count least, Count most) {
+  return least + static_cast<Count>(r.next() % static_cast<std::uint64_t>(most - least + 1));
+}
+bool chance(Random& r, Count of) { return between(r, 1, of) == 1; }
+
+PassTimes drawn_times(Random& r) {
+  PassTimes t;
+  t.rows = PassRowTimes({{1, between(r, 100, 1000)}, {8, between(r, 1000, 2000)}, {32, between(r, 2000, 9000)}});
+  t.head = PassRowTimes({{1, between(r, 1, 50)}, {16, between(r, 50, 99)}});
+  t.prompts[0].push({.query = between(r, 1, 9), .pair = between(r, 1, 3)});
+  t.decodes[0].push({.constant = between(r, 0, 3000), .query = between(r, 0, 9)});
+  t.decodes[0].push({.constant = between(r, 0, 300), .key = between(r, 1, 9)});
+  t.decodes[1].push({.key = between(r, 1, 9)});
+  t.prompts[1].push({.key = between(r, 1, 9)});
+  t.drafts = PassRowTimes({{1, 7}, {3, 9}});
+  t.sequence = between(r, 0, 5);
+  t.moved_block = between(r, 0, 50);
+  if (chance(r, 2)) t.reach = {.tokens = between(r, 1, 40), .chunked = chance(r, 2)};
+  return t;
+}
+
+ServerRequest drawn_request(Random& r, Count i, Count longest) {
+  ServerRequest q;
+  q.at = Seconds(static_cast<double>(between(r, 0, 40000)) * 1e-18);
+  q.prompt = between(r, 1, longest / 2);
+  q.generate = chance(r, 5) ? 1 : between(r, 1, longest / 2);
+  q.priority = static_cast<int>(between(r, 0, 2));
+  if (chance(r, 2)) {
+    q.prefix = static_cast<ChainId>(between(r, 0, 1));
+    q.prefix_tokens = std::min<Count>(q.prompt, q.prefix == 0 ? 9 : 17);
+    if (q.prefix_tokens < (q.prefix == 0 ? 9 : 17)) q.prefix = no_chain;
+  }
+  if (i > 0 && chance(r, 3)) {
+    q.after = static_cast<RequestId>(between(r, 0, i - 1));
+    q.at = Seconds(static_cast<double>(between(r, 0, 3000)) * 1e-18);
+  }
+  return q;
+}
+
+/// Turns of a session follow one another.
+void put_into_sessions(std::vector<ServerRequest>& all, Random& r) {
+  ChainId sessions = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    ServerRequest& q = all[i];
+    if (q.after == no_request || chance(r, 3)) {
+      if (chance(r, 2)) q.session = sessions++;
+      continue;
+    }
+    const ServerRequest& before = all[q.after];
+    q.session = before.session;
+    q.prefix = before.prefix;
+    q.prefix_tokens = before.prefix_tokens;
+    q.prompt = std::max(q.prompt, q.prefix_tokens);
+  }
+}
+
+SchedulerRules drawn_rules(Random& r) {
+  SchedulerRules s;
+  s.pass_tokens = between(r, 8, 64);
+  s.sequences = between(r, 1, 8);
+  s.batching = chance(r, 4) ? Batching::prompts_first : Batching::continuous;
+  s.admission = chance(r, 3) ? Admission::priority : Admission::first_come;
+  s.preemption = chance(r, 3) ? Preemption::swap : Preemption::recompute;
+  s.whole_prompt_fits = !chance(r, 3);
+  s.block_tokens = between(r, 1, 6);
+  s.whole_groups = between(r, 1, 2);
+  s.limited_groups = between(r, 0, 1);
+  s.prefix_cache = chance(r, 2);
+  if (chance(r, 4)) {
+    s.speculation = {.length = between(r, 1, 3), .acceptance = {0.8, 0.6, 0.5}, .seed = r.next()};
+    s.sequences = std::min(s.sequences, s.pass_tokens / (1 + s.speculation.length));
+  } else if (chance(r, 3)) {
+    s.chunk_tokens = between(r, 1, 20);
+  }
+  return s;
+}
+
+Drawn drawn(std::uint64_t seed) {
+  Random r(seed);
+  Drawn d{.rules = drawn_rules(r), .times = drawn_times(r), .traffic = {}};
+  const Count longest = between(r, 4, 90);
+  const Count room = blocks_of(d.rules, d.times.reach, longest + d.rules.speculation.length);
+  d.rules.blocks = room + between(r, 0, room);
+  for (Count i = 0; i < between(r, 1, 30); ++i) d.traffic.requests.push_back(drawn_request(r, i, longest));
+  put_into_sessions(d.traffic.requests, r);
+  if (chance(r, 3)) {
+    d.traffic.users = between(r, 1, 12);
+  } else {
+    // in order of arrival
+    Seconds last;
+    for (ServerRequest& q : d.traffic.requests)
+      if (q.after == no_request) last = q.at = last + Seconds(q.at.value / 10);
+  }
+  return d;
+}
+
+}  // namespace
+
+TEST_CASE("The server equals one that looks at every sequence in every pass", "[serve][equality]") {
+  Count preempted = 0, cached = 0, alike = 0;
+  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+    CAPTURE(seed);
+    const Drawn d = drawn(seed);
+    test::PlainServer plain(d.rules, d.times, d.traffic);
+    plain.run();
+    const ServerWatch watch{.pass = [&](const PassRecord& p) { alike += p.passes - 1; }};
+    const ServerRun run = serve({.server = {.scheduler = d.rules}}, d.times, d.traffic, watch);
+    REQUIRE(run.passes == plain.passes);
+    REQUIRE(run.most_blocks == plain.most_blocks);
+    for (std::size_t i = 0; i < run.answers.size(); ++i) {
+      const Answer &a = run.answers[i], &b = plain.answers[i];
+      REQUIRE(std::tie(a.sent, a.first, a.last) == std::tie(b.sent, b.first, b.last));
+      REQUIRE(std::tie(a.cached, a.preemptions) == std::tie(b.cached, b.preemptions));
+      preempted += a.preemptions;
+      cached += a.cached;
+    }
+  }
+  CHECK(preempted > 1000);
+  CHECK(cached > 1000);
+  CHECK(alike > 10000);  // passes that were counted off together
+}

@@ -1,0 +1,110 @@
+// A server in time, by hand.
+
+#include "serve/fleet.hpp"
+
+#include <vector>
+
+#include "tests/catch.hpp"
+#include "tests/serve/even_times.hpp"
+
+using namespace llmcalc;
+using test::even_times;
+using test::one_second;
+using test::request;
+
+namespace {
+
+RequestTraffic alike(std::size_t n, Count users, Count prompt, Count generate) {
+  return {.requests = std::vector<ServerRequest>(n, request(prompt, generate)), .users = users};
+}
+Fleet with(const SchedulerRules& rules) { return {.server = {.scheduler = rules}}; }
+/// First and last token of a request, in tenths of a second.
+std::pair<Count, Count> tenths(const Answer& a) {
+  return {static_cast<Count>(a.first * 10 / one_second), static_cast<Count>(a.last * 10 / one_second)};
+}
+using Tenths = std::pair<Count, Count>;
+
+}  // namespace
+
+TEST_CASE("A user alone waits for the prompt, then for a pass per token", "[serve]") {
+  const ServerRun run = serve({}, even_times(), alike(3, 1, 10, 5));
+  CHECK(tenths(run.answers[0]) == Tenths{20, 60});  // a pass of 1 s + 10 x 0.1 s, and four of 1 s
+  CHECK(tenths(run.answers[1]) == Tenths{80, 120});
+  CHECK(run.end == 18 * one_second);
+  CHECK(run.tokens == 15);
+  CHECK(run.prompt_tokens == 30);
+  CHECK(run.passes == 15);
+}
+
+TEST_CASE("Prompts that arrive together share a pass", "[serve]") {
+  const ServerRun run = serve({}, even_times(), alike(2, 2, 10, 3));
+  CHECK(tenths(run.answers[0]) == Tenths{30, 50});  // 1 s + 20 x 0.1 s
+  CHECK(tenths(run.answers[1]) == Tenths{30, 50});
+}
+
+TEST_CASE("A budget of tokens divides prompts over passes, those in progress first", "[serve]") {
+  // 8 tokens; then 2 + 6; then one that decodes and 4: the first ends at 1.8 + 1.8, the second a pass of 1.4 s later.
+  const ServerRun run = serve(with({.pass_tokens = 8, .sequences = 8}), even_times(), alike(2, 2, 10, 2));
+  CHECK(tenths(run.answers[0]) == Tenths{36, 50});
+  CHECK(tenths(run.answers[1]) == Tenths{50, 60});
+}
+
+TEST_CASE("With prompts first, decoding waits as long as a prompt does", "[serve]") {
+  const SchedulerRules first{.pass_tokens = 10, .sequences = 10, .batching = Batching::prompts_first};
+  const ServerRun run = serve(with(first), even_times(), alike(2, 2, 10, 4));
+  CHECK(tenths(run.answers[0]) == Tenths{20, 70});
+  CHECK(tenths(run.answers[1]) == Tenths{40, 70});
+}
+
+TEST_CASE("A fixed batch begins when the one before has ended", "[serve]") {
+  RequestTraffic t = alike(3, 3, 10, 5);
+  t.requests[0].generate = 2;
+  const SchedulerRules fixed{.sequences = 2, .batching = Batching::fixed};
+  const ServerRun run = serve(with(fixed), even_times(), t);
+  CHECK(tenths(run.answers[0]) == Tenths{30, 40});
+  CHECK(tenths(run.answers[1]) == Tenths{30, 70});
+  CHECK(tenths(run.answers[2]) == Tenths{90, 130});
+}
+
+TEST_CASE("No more sequences than allowed are in progress", "[serve]") {
+  Count most = 0;
+  const ServerWatch watch{.pass = [&](const PassRecord& r) { most = std::max(most, r.in_progress); }};
+  serve(with({.sequences = 4}), even_times(), alike(20, 10, 10, 7), watch);
+  CHECK(most == 4);
+}
+
+TEST_CASE("Where blocks run out the newest sequence is preempted and computed again", "[serve]") {
+  // Blocks of 4 tokens, 5 in all. Both prompts take 2; the first needs a third for its second token, the second too,
+  // and has one; at 13 tokens the first needs a fourth: the second gives up, and comes back when the first is done.
+  const SchedulerRules rules{.block_tokens = 4, .blocks = 5};
+  RequestTraffic t = alike(2, 2, 8, 8);
+  t.requests[1].prompt = 7;
+  const ServerRun run = serve(with(rules), even_times(), t);
+  CHECK(run.answers[0].preemptions == 0);
+  CHECK(run.answers[1].preemptions == 1);
+  CHECK(run.tokens == 16);
+  CHECK(run.most_blocks == 5);
+  CHECK(run.answers[1].last > run.answers[0].last);
+}
+
+TEST_CASE("A request of one token ends with the pass of its prompt", "[serve]") {
+  const ServerRun run = serve({}, even_times(), alike(4, 2, 10, 1));
+  CHECK(run.tokens == 4);
+  CHECK(run.end == 6 * one_second);
+}
+
+TEST_CASE("An arrival waits for the end of the pass that is running", "[serve]") {
+  RequestTraffic t{.requests = {request(10, 9), request(10, 1, Seconds(4.5))}};
+  const ServerRun run = serve({}, even_times(), t);
+  CHECK(tenths(run.answers[1]) == Tenths{70, 70});  // begins at 5 s
+  CHECK(tenths(run.answers[0]) == Tenths{20, 110});
+}
+
+TEST_CASE("A request waits besides passes, and keeps no other waiting", "[serve]") {
+  PassTimes times = even_times();
+  times.request = one_second / 2;
+  RequestTraffic t{.requests = {request(10, 3), request(10, 3)}};
+  const ServerRun run = serve({}, times, t);
+  CHECK(tenths(run.answers[0]) == Tenths{35, 55});
+  CHECK(tenths(run.answers[1]) == Tenths{35, 55});
+}

@@ -1,0 +1,106 @@
+// Times of passes, from prices and from tables.
+
+#include "serve/pass_times.hpp"
+
+#include "tests/calc/engine_archs.hpp"
+#include "tests/catch.hpp"
+#include "tests/serve/even_times.hpp"
+#include "tests/serve/fast_card.hpp"
+
+using namespace llmcalc;
+
+namespace {
+
+PassWork decoding(Count n, Count context) {
+  PassWork w;
+  w.decoding = w.decoded = w.sampled = n;
+  w.decodes[0] = {n, n * context, n * context};
+  return w;
+}
+PassWork prompt(Count tokens) {
+  PassWork w;
+  w.prompt_tokens = tokens;
+  w.chunks = w.sampled = 1;
+  w.prompts[0] = chunk_work(0, tokens, {});
+  return w;
+}
+
+}  // namespace
+
+TEST_CASE("A pass of decoding sequences takes what a decode step does", "[pass-times]") {
+  const Arch arch = test::llama31_8b();
+  const Plan plan;
+  const PassTimes times = pass_times(arch, plan, {}, test::fast_card());
+  for (const Count batch : {1, 8, 64, 256}) {
+    const PassTime step = decode(arch, with_batch(plan, batch), {}, test::fast_card(), 3000);
+    CHECK(seconds(times.pass(decoding(batch, 3000))).value == Approx(step.estimate.total().value).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("A pass of one prompt takes what prefill does", "[pass-times]") {
+  const Arch arch = test::llama31_8b();
+  const Plan plan = with_batch({}, 1);
+  const PassTimes times = pass_times(arch, plan, {}, test::fast_card());
+  for (const Count tokens : {1024, 2048, 8192}) {
+    const PassTime pass = prefill(arch, plan, {}, test::fast_card(), tokens);
+    CHECK(seconds(times.pass(prompt(tokens))).value == Approx(pass.estimate.total().value).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("Windows, experts, latent and linear attention decode and prefill as the engine says", "[pass-times]") {
+  Arch window = test::llama31_8b(), linear = window;
+  window.local = {.reach = {.tokens = 1024}, .layers = LayerSet::every(0, 2, window.layers)};
+  linear.linear_layers = LayerSet::every(1, 2, linear.layers);
+  for (const Arch& arch : {window, linear, test::even_moe(), test::even_latent()}) {
+    const PassTimes times = pass_times(arch, {}, {}, test::fast_card());
+    PassWork w = decoding(16, 3000);
+    w.decodes[1] = {16, 16 * 1024, 16 * 1024};
+    const PassTime step = decode(arch, with_batch({}, 16), {}, test::fast_card(), 3000);
+    CHECK(seconds(times.pass(w)).value == Approx(step.estimate.total().value).epsilon(1e-6));
+    PassWork p = prompt(4096);
+    p.prompts[1] = chunk_work(0, 4096, arch.local.reach);
+    const PassTime pass = prefill(arch, with_batch({}, 1), {}, test::fast_card(), 4096);
+    CHECK(seconds(times.pass(p)).value == Approx(pass.estimate.total().value).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("Between knots a pass takes what a step of that many sequences does, within 2 %", "[pass-times]") {
+  const Arch arch = test::llama31_8b();
+  const PassTimes times = pass_times(arch, {}, {}, test::fast_card());
+  for (const Count batch : {3, 11, 45, 90, 150, 210, 300, 350, 410, 500}) {
+    const PassTime step = decode(arch, with_batch({}, batch), {}, test::fast_card(), 1000);
+    CHECK(seconds(times.pass(decoding(batch, 1000))).value == Approx(step.estimate.total().value).epsilon(0.02));
+  }
+}
+
+TEST_CASE("Passes in a row take the sum of their times, wherever a line overtakes another", "[pass-times]") {
+  PassTimes t = test::even_times();
+  t.decodes[0].push({.constant = 5000});
+  t.decodes[0].push({.constant = 100, .key = 7});
+  t.decodes[0].push({.query = 3, .pair = 9});
+  const PassWork first = decoding(5, 30);
+  const CoreGrowth growth{CoreWork{0, 5, 5}, CoreWork{}};
+  Ticks sum = 0;
+  for (Count n = 1; n < 300; ++n) {
+    sum += t.pass(grown(first, growth, n - 1));
+    REQUIRE(t.passes(first, growth, n) == sum);
+  }
+}
+
+TEST_CASE("Between knots a duration is linear, and beyond the last too", "[pass-times]") {
+  const PassRowTimes t({{1, 100}, {3, 200}, {7, 1000}});
+  CHECK(t.at(0) == 0);
+  CHECK(t.at(1) == 100);
+  CHECK(t.at(2) == 150);
+  CHECK(t.at(5) == 600);
+  CHECK(t.at(9) == 1400);
+}
+
+TEST_CASE("A chunk scores the pairs that are left of its prompt", "[pass-times]") {
+  CHECK(chunk_work(0, 100, {}).pairs == 5050);
+  CHECK(chunk_work(60, 40, {}).pairs + chunk_work(0, 60, {}).pairs == 5050);
+  CHECK(chunk_work(60, 40, {}).keys == 100);
+  const Reach window{.tokens = 16};
+  CHECK(chunk_work(60, 40, window).pairs == 40 * 16);
+  CHECK(chunk_work(60, 40, window).keys == 55);  // the last 15 before it, and its own
+}

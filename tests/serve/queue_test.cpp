@@ -1,0 +1,161 @@
+// What every queue obeys, and what queueing theory says where it applies.
+
+#include <algorithm>
+#include <cmath>
+
+#include "serve/fleet.hpp"
+#include "tests/catch.hpp"
+#include "tests/serve/even_times.hpp"
+
+using namespace llmcalc;
+using test::even_times;
+using test::one_second;
+
+namespace {
+
+using Kind = Distribution::Kind;
+
+/// Requests of one token that come at random, one in `interval` seconds.
+RequestTraffic poisson(double interval, const Distribution& prompt, Count n) {
+  return open_traffic({.count = n,
+                       .interval = {.kind = Kind::exponential, .mean = interval},
+                       .prompt = prompt,
+                       .generate = {.mean = 1},
+                       .seed = 7});
+}
+/// A server of one request at a time, which takes a second per 1000 tokens of its prompt.
+Fleet one_at_a_time() { return {.server = {.scheduler = {.pass_tokens = 1 << 20, .sequences = 1}}}; }
+PassTimes by_tokens() {
+  PassTimes t;
+  t.prompts[0].push({.query = one_second / 1000});
+  return t;
+}
+double mean_latency(const ServerRun& run, const RequestTraffic& t) {
+  return served(run, t.requests, 1).latency.mean.value;
+}
+
+/// Traffic with everything, on blocks that do not suffice.
+RequestTraffic mixed(Count n) {
+  return open_traffic({.count = n,
+                       .interval = {.kind = Kind::exponential, .mean = 2},
+                       .prompt = {.kind = Kind::log_normal, .mean = 50, .spread = 1},
+                       .generate = {.kind = Kind::gamma, .mean = 20, .spread = 1},
+                       .turns = 2,
+                       .think = {.kind = Kind::uniform, .mean = 5, .spread = 1},
+                       .prefix_tokens = 16,
+                       .seed = 3});
+}
+Fleet tight() {
+  return {.server = {.scheduler = {
+                         .pass_tokens = 64, .sequences = 8, .block_tokens = 4, .blocks = 260, .prefix_cache = true}}};
+}
+
+}  // namespace
+
+TEST_CASE("M/D/1 and M/G/1: requests wait as Pollaczek and Khinchine say", "[serve][queue]") {
+  // W = rate E[S^2] / (2 (1 - load)); one request at a time, of 1 s on average.
+  for (const double load : {0.2, 0.5}) {
+    const RequestTraffic same = poisson(1 / load, {.mean = 1000}, 100'000);
+    CHECK(mean_latency(serve(one_at_a_time(), by_tokens(), same), same) ==
+          Approx(1 + load / (2 * (1 - load))).epsilon(0.01));
+    const RequestTraffic gamma = poisson(1 / load, {.kind = Kind::gamma, .mean = 1000, .spread = 0.7}, 100'000);
+    CHECK(mean_latency(serve(one_at_a_time(), by_tokens(), gamma), gamma) ==
+          Approx(1 + load * 1.49 / (2 * (1 - load))).epsilon(0.02));
+  }
+}
+
+TEST_CASE("Little's law holds exactly: time of requests in the system is the sum of their latencies",
+          "[serve][queue]") {
+  const RequestTraffic t = mixed(300);
+  const ServerRun run = serve(tight(), even_times(), t);
+  Ticks latencies = 0;
+  for (const Answer& a : run.answers) latencies += a.last - a.sent;
+  CHECK(run.presence == latencies);
+}
+
+TEST_CASE("No request is lost, no token is lost, and the cache is never larger than it is", "[serve][queue]") {
+  const RequestTraffic t = mixed(300);
+  const ServerRun run = serve(tight(), even_times(), t);
+  Count tokens = 0, preempted = 0;
+  for (std::size_t i = 0; i < t.requests.size(); ++i) {
+    const Answer& a = run.answers[i];
+    CHECK(a.sent < a.first);
+    CHECK((a.first < a.last) == (t.requests[i].generate > 1));
+    CHECK(a.last != never);
+    tokens += t.requests[i].generate;
+    preempted += a.preemptions;
+  }
+  CHECK(run.tokens == tokens);
+  CHECK(run.gaps.size() == tokens - static_cast<Count>(t.requests.size()));
+  CHECK(preempted > 10);
+  CHECK(run.most_blocks <= 260);
+}
+
+TEST_CASE("Work is conserved: while a request is there a pass runs", "[serve][queue]") {
+  const RequestTraffic t = mixed(100);
+  Ticks end = 0, rested = 0, present = 0;
+  std::vector<std::pair<Ticks, int>> changes;
+  const ServerWatch watch{.pass = [&](const PassRecord& p) {
+    rested += p.start - end;
+    end = p.end;
+  }};
+  const ServerRun run = serve(tight(), even_times(), t, watch);
+  for (const Answer& a : run.answers) {
+    changes.emplace_back(a.sent, 1);
+    changes.emplace_back(a.last, -1);
+  }
+  std::sort(changes.begin(), changes.end());
+  int in_system = 0;
+  for (std::size_t i = 0; i + 1 < changes.size(); ++i) {
+    in_system += changes[i].second;
+    if (in_system > 0) present += changes[i + 1].first - changes[i].first;
+  }
+  CHECK(run.busy == present);
+  CHECK(run.end == run.busy + rested);
+}
+
+TEST_CASE("A run is the same on every machine", "[serve][queue]") {
+  const ServerRun run = serve(tight(), even_times(), mixed(200));
+  std::uint64_t hash = 0;
+  for (const Answer& a : run.answers) {
+    // Arrivals are doubles, which count here to the microsecond.
+    hash = (hash ^ static_cast<std::uint64_t>(a.last / (one_second / 1'000'000))) * 0x100000001b3;
+    hash = (hash ^ static_cast<std::uint64_t>(a.cached + 1000 * a.preemptions)) * 0x100000001b3;
+  }
+  CHECK(hash == 0xbad3122b710a68d0);
+  CHECK(run.passes == 1161);
+}
+
+TEST_CASE("Random numbers have the moments of their distributions", "[serve][random]") {
+  const auto moments = [](const Distribution& d) {
+    Random r(5);
+    double sum = 0, squares = 0;
+    for (int i = 0; i < 100'000; ++i) {
+      const double x = draw(d, r);
+      sum += x;
+      squares += x * x;
+    }
+    const double mean = sum / 1e5;
+    return std::pair(mean, std::sqrt(squares / 1e5 - mean * mean) / mean);
+  };
+  for (const Kind kind : {Kind::gamma, Kind::log_normal}) {
+    for (const double spread : {0.5, 1.5}) {
+      const auto [mean, deviation] = moments({.kind = kind, .mean = 3, .spread = spread});
+      CHECK(mean == Approx(3).epsilon(0.02));
+      CHECK(deviation == Approx(spread).epsilon(0.05));
+    }
+  }
+  CHECK(moments({.kind = Kind::exponential, .mean = 3}).second == Approx(1).epsilon(0.02));
+  CHECK(moments({.kind = Kind::uniform, .mean = 3, .spread = 1}).second == Approx(1 / std::sqrt(3)).epsilon(0.02));
+  const Distribution bins{.kind = Kind::histogram, .bins = {{10, 1}, {20, 3}}};  // 5 and 15, one to three
+  CHECK(mean(bins) == Approx(12.5));
+  CHECK(moments(bins).first == Approx(12.5).epsilon(0.01));
+}
+
+TEST_CASE("Logarithm and exponential are those of the library within a few units of the last place",
+          "[serve][random]") {
+  for (const double x : {1e-300, 1e-9, 0.3, 0.70710678, 1.0, 1.5, 12345.678, 1e200}) {
+    CHECK(portable_log(x) == Approx(std::log(x)).epsilon(1e-15).margin(1e-16));
+    CHECK(portable_exp(portable_log(x)) == Approx(x).epsilon(1e-12));
+  }
+}
