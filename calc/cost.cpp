@@ -363,7 +363,7 @@ Pricing without_gradients(Pricing p) {
 
 Costs costs(const Op& op, const Pricing& p) {
   const Stored w = stored(op, p);
-  if (!has_backward(op)) return {forward(op, p), {}, {}};
+  if (!has_backward(op) || !p.training()) return {forward(op, p), {}, {}};
   if (op.is_frozen()) {
     const Pricing frozen = without_gradients(p);
     if (std::holds_alternative<Lookup>(op.shape)) return {forward(op, frozen), {}, {}};
@@ -376,14 +376,15 @@ Costs costs(const Op& op, const Pricing& p) {
   return std::visit(
       [&](const auto& s) -> Costs {
         const Cost ahead = forward(s, p, w);
-        if (!p.training()) return {ahead, {}, {}};
         return {ahead, has_input_gradient(op) ? backward_input(s, p, w) : Cost(), backward_weight(s, p, w)};
       },
       op.shape);
 }
 Cost forward(const Op& op, const Pricing& p) {
   const Stored w = stored(op, p);
-  return std::visit([&](const auto& s) { return forward(s, p, w); }, op.shape);
+  Cost c = std::visit([&](const auto& s) { return forward(s, p, w); }, op.shape);
+  c.moved.weights *= p.weight.held_ratio(stored_component(op.shape, op.component));
+  return c;
 }
 Cost backward(const Op& op, const Pricing& p) {
   Costs c = costs(op, p);

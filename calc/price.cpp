@@ -157,6 +157,7 @@ class Pricer {
     }
     const Bytes bytes = weight_bytes(op.shape, stored(op, p_));
     row.weights += bytes;
+    prices_.weights[stored_component(op.shape, op.component)] += row.layers * bytes;
     if (op.is_frozen()) (divided ? row.frozen_experts : row.frozen) += bytes;
     row.cache += cache_row(op.shape, p_);
   }

@@ -78,7 +78,7 @@ double matmul_share(const TrainingParameters& p, Silicon s) {
 }
 
 /// Share of the peak in flash attention.
-double flash_share(const TrainingParameters& p, Silicon s, CoreKernel k) {
+double flash_share_of(const TrainingParameters& p, Silicon s, CoreKernel k) {
   const bool young = s == Silicon::hopper || s == Silicon::blackwell;
   if (k == CoreKernel::flash_1) return p[P::flash_1];
   if (k == CoreKernel::vendor && young) return p[P::flash_vendor];
@@ -111,7 +111,7 @@ void put_products(const TrainingParameters& p, const HardwareCard& card, const M
 
 void put_attention(const TrainingParameters& p, const HardwareCard& card, CoreKernel core, Achieved& a) {
   if (core == CoreKernel::unfused || core == CoreKernel::fused_softmax) return;
-  const double share = flash_share(p, silicon_of(card), core);
+  const double share = flash_share_of(p, silicon_of(card), core);
   for (std::size_t i = 0; i < a.flash.size(); ++i) {
     if (a.flash[i].forward.value > 0) continue;  // measured
     const FlopsPerSecond forward = share * card.cluster.device.peaks[i];

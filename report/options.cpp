@@ -11,6 +11,7 @@
 #include "report/serving_options.hpp"
 #include "report/software.hpp"
 #include "report/training_options.hpp"
+#include "report/weight_precision.hpp"
 #include "text/error.hpp"
 #include "text/quantity.hpp"
 
@@ -68,6 +69,17 @@ constexpr Field wide_layers{[](Request& r, Text text, Text where) {
                               const std::string text = wide_layers_text(r.plan.narrowed);
                               return text.empty() ? json::Value() : json::Value(text);
                             }};
+constexpr Field weight_precision{[](Request& r, Text text, Text where) {
+                                   WeightFormats& w = r.plan.weight_precision;
+                                   r.weights_given = read_weight_precision(text, where, r.model.arch);
+                                   w = settled(r.weights_given, w, r.model.arch);
+                                 },
+                                 [](const Request& r) {
+                                   const WeightFormats& w = r.plan.weight_precision;
+                                   const bool one = w.uniform() && !w.any_held();
+                                   return one || !r.gave("--weight-precision") ? shown(w)
+                                                                               : json::Value(r.weights_given.text);
+                                 }};
 constexpr Field restart{value<&RunInputs::restart, parse_real>.read,
                         [](const Request& r) { return r.run.mtbf ? json::Value(r.run.restart) : json::Value(); }};
 constexpr Field pue{value<&RunInputs::pue, read_pue>.read,
@@ -182,8 +194,10 @@ constexpr std::array kernel_options{
     Option{"--wide-layers", "first:N,last:M",
            "blocks at the model's start and end whose products stay in 16 bits [none]", !common, step, "--precision",
            "", wide_layers},
-    Option{"--weight-precision", "F", "weights: any of 'llmcalc list dtypes' [the checkpoint's, else as --precision]",
-           common, both, "", "", value<&Plan::weight_precision, read_stored>},
+    Option{"--weight-precision", "F",
+           "weights: any of 'llmcalc list dtypes'; a mix of llama-quantize's (q4_k_m, gguf:q6_k); by component "
+           "(experts=mxfp4,attention=bf16) [the checkpoint's, else as --precision]",
+           common, both, "", "", weight_precision},
     Option{"--attention", choice_names<AttentionImpl>, "how attention is computed [flash]", !common, both | formulas,
            "", "", choice<AttentionImpl, &Plan::attention>},
     Option{"--mla", choice_names<Mla>,

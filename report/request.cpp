@@ -30,6 +30,14 @@ DType default_precision(const Request& r) {
   return dtypes::bf16;
 }
 
+/// What the blocks' products are in: a checkpoint that quantises inputs too is multiplied in its format where the
+/// hardware has a peak for it; all others in 16 bits, into which weights are dequantised as they are multiplied.
+DType default_products(const Request& r) {
+  const std::optional<DType>& stated = r.model.products;
+  const bool own = stated && !r.has(part::training) && !r.gave("--weight-precision") && r.hardware;
+  return own && r.hardware->cluster.device.peak(*stated).value > 0 ? *stated : r.plan.working;
+}
+
 /// As the checkpoint stores them, unless another precision is asked for and they are not quantised; the reference
 /// transformer, whose precision is given by its use, keeps them in that.
 WeightFormats default_weights(const Request& r, const Narrowed& narrowed) {
@@ -342,9 +350,9 @@ void settle(Request& r) {
   if (r.infer) r.parts &= ~part::of_training;
   if (!r.gave("--seq")) p.seq = p.documents.empty() ? std::min(a.context, r.usual_seq) : tokens_in(p.documents);
   p.working = default_precision(r);
-  if (!r.gave("--precision")) p.precision = r.usual_precision.value_or(p.working);
-  if (!r.gave("--weight-precision")) p.weight_precision = default_weights(r, {});
-  if (!r.gave("--base-precision")) p.base_precision = default_weights(r, p.narrowed);
+  if (!r.gave("--precision")) p.precision = r.usual_precision.value_or(default_products(r));
+  p.weight_precision = settled(r.weights_given, default_weights(r, {}), a);
+  if (!r.gave("--base-precision")) p.base_precision = default_weights(r, p.narrowed).formats_alone();
   if (!r.gave("--kv-precision")) p.kv_precision = working_format(p);
   if (!r.gave("--state-precision"))
     p.state_precision = p.master || p.precision.format().element_bits >= 32 ? dtypes::fp32 : working_format(p);

@@ -12,6 +12,7 @@
 #include "presets/software_file.hpp"
 #include "report/serving_inputs.hpp"
 #include "report/target.hpp"
+#include "report/weight_precision.hpp"
 
 namespace llmcalc {
 
@@ -62,6 +63,7 @@ struct Request {
   std::optional<SoftwareCard> engine;    ///< the same of inference
   bool without_software = false;         ///< --software none: at the device's measured rates, or the bound
   Plan plan;
+  WeightsGiven weights_given;  ///< by --weight-precision; settle() makes the plan's formats of it
   Layout layout;
   std::optional<Count> gpus;  ///< of the run; absent: those that hold the model once
   RunInputs run;

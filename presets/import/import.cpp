@@ -168,6 +168,7 @@ ModelCard import_text(const Config& c, bool composite) {
 void take_weights(ModelCard& card, const Config& whole, const Config& text) {
   import::StoredWeights stored = import::stored_weights(whole, text, card.arch);
   card.weights = stored.formats;
+  card.products = stored.products;
   card.caveats.insert(card.caveats.end(), stored.caveats.begin(), stored.caveats.end());
 }
 

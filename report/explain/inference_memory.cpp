@@ -143,8 +143,13 @@ constexpr Definition memory[] = {
      "projections, MLPs, table and head are cut over the T ranks; norms, routers, row biases are on every one",
      "Megatron (arXiv:1909.08053); Goon (2.12)"},
     {"inference_memory.weights_bytes", "weights", "bytes",
-     [](S s) { return weight_bytes(s, s.plan().weight_precision, "inference_memory.parameters"); }, per_gpu,
-     "Goon (7.1); formats: ggml-common.h, OCP MX v1.0, QLoRA arXiv:2305.14314, GPTQ arXiv:2210.17323"},
+     [](S s) {
+       if (s.plan().weight_precision.any_held())
+         return from_engine(s, "M_held", "bytes that the checkpoint holds of the tensors of one rank",
+                            "inference_memory.weights_bytes");
+       return weight_bytes(s, s.plan().weight_precision, "inference_memory.parameters");
+     },
+     per_gpu, "Goon (7.1); formats: ggml-common.h, OCP MX v1.0, QLoRA arXiv:2305.14314, GPTQ arXiv:2210.17323"},
     {"inference_memory.kv_cache_bytes", "KV cache", "bytes",
      [](S s) -> Formula { return {s.plan().kv_cache ? "B*M_seq" : "0"}; }, per_gpu, "Goon (6.1), (7.1)"},
     {"inference_memory.workspace_bytes", "workspace: alive at the worst moment of prefill or decode", "bytes",

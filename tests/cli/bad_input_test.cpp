@@ -168,8 +168,8 @@ TEST_CASE("a malformed number, or one of the wrong kind, is refused and never tr
           "--recompute: expected none, selective, selective:MODULES, block:N, uniform:N or full, got \"some\"");
   refused(train + "--precision fp7",
           "--precision: expected a number format ('llmcalc list dtypes' shows them), got \"fp7\", did you mean fp8?");
-  refused("memory llama-3-8b --infer --weight-precision q4_k_m",
-          "--weight-precision: \"q4_k_m\" is a mix of formats; give q4_k, its smallest, for a lower bound");
+  refused("memory llama-3-8b --infer --kv-precision q4_k_m",
+          "--kv-precision: \"q4_k_m\" is a mix of formats; give q4_k, its smallest, for a lower bound");
   refused(train + "--state-precision q8_0",
           "--state-precision: expected a format without blocks (bf16, fp8, fp32), got \"q8_0\"; --weight-precision and "
           "--kv-precision take it");
