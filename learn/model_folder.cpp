@@ -9,6 +9,7 @@
 #include "learn/json_tokenizer.hpp"
 #include "learn/sentencepiece.hpp"
 #include "learn/stored_numbers.hpp"
+#include "presets/header/checkpoint.hpp"
 #include "presets/import/import.hpp"
 #include "presets/load.hpp"
 #include "text/json.hpp"
@@ -84,8 +85,7 @@ std::vector<double> turned(const SafetensorsFile& file, const SafetensorsFile::E
 }  // namespace
 
 bool holds_weights(const std::string& path) {
-  const auto has = [&](std::string_view name) { return is_file(path + "/" + std::string(name)); };
-  return has("config.json") && (has(one_file) || has(index_file));
+  return is_file(path + "/config.json") && is_checkpoint(path) && !read_checkpoint(path).is_gguf();
 }
 
 ModelFolder::ModelFolder(const std::string& path) : path_(path) {
@@ -107,30 +107,10 @@ ModelFolder::ModelFolder(const std::string& path) : path_(path) {
 // ---- files
 
 void ModelFolder::open_files() {
-  if (is_file(file(index_file))) return open_shards(file(index_file));
-  if (!is_file(file(one_file)))
-    throw InputError(
-        fmt::format("the folder '{}' holds neither {} nor {}; only safetensors are read", path_, one_file, index_file));
-  add(files_.emplace_back(file(one_file)));
-}
-
-/// The shards that the index names, and nothing in them that it does not.
-void ModelFolder::open_shards(const std::string& index) {
-  const json::Value all = parsed(index);
-  const json::Object map = json::Object(all, index).object("weight_map");
-  std::set<std::string> shards;
-  for (const std::string& name : map.keys()) shards.insert(map.text(name));
-  for (const std::string& shard : shards) {
-    if (shard.empty() || shard.find('/') != std::string::npos)
-      throw InputError(fmt::format("'{}': the shard {} is no file of this folder", index, in_quotes(shard)));
-    if (!is_file(file(shard)))
-      throw InputError(fmt::format("'{}' names the shard {}, which is not in the folder; download it again", index,
-                                   in_quotes(shard)));
-    add(files_.emplace_back(file(shard)));
-  }
-  for (const std::string& name : map.keys())
-    if (const auto at = tensors_.find(name); at == tensors_.end() || at->second.file->path() != file(map.text(name)))
-      throw InputError(fmt::format("'{}': tensor {} is not in its shard {}", index, in_quotes(name), map.text(name)));
+  const llmcalc::Checkpoint headers = read_checkpoint(path_);
+  if (headers.is_gguf())
+    throw InputError(fmt::format("'{}' holds GGUF, whose weights are not run; give a folder of safetensors", path_));
+  for (const std::string& path : headers.files) add(files_.emplace_back(path));
 }
 
 void ModelFolder::add(const SafetensorsFile& from) {

@@ -11,8 +11,6 @@
 
 namespace llmcalc::model {
 
-inline constexpr std::string_view one_file = "model.safetensors", index_file = "model.safetensors.index.json";
-
 /// Whether `path` is a folder with a config.json and safetensors beside it.
 bool holds_weights(const std::string& path);
 
@@ -41,7 +39,6 @@ class ModelFolder final : public TrainedModel {
   };
 
   void open_files();
-  void open_shards(const std::string& index);
   void add(const SafetensorsFile& file);
   void find_prefix();
   void refuse_others() const;

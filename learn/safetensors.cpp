@@ -83,7 +83,7 @@ void SafetensorsFile::read(const Entry& entry, std::span<std::byte> into) const 
 void SafetensorsFile::read_part(const Entry& entry, Count first, std::span<std::byte> into) const {
   if (first < 0 || add(first, static_cast<Count>(into.size())) > entry.bytes.value)
     throw std::logic_error("a part of a tensor that passes its end");
-  read_at(data_begin_ + entry.offset + first, into, fmt::format("tensor {}", in_quotes(entry.name)));
+  file_.read(data_begin_ + entry.offset + first, into, fmt::format("tensor {}", in_quotes(entry.name)));
 }
 
 std::vector<std::byte> SafetensorsFile::bytes(const Entry& entry) const {

@@ -14,7 +14,8 @@ std::string downloaded_folder(const std::string& path) {
   std::error_code failed;
   if (fs::is_directory(path, failed)) return path;
   const fs::path file(path), folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
-  const bool part = file.filename() == "config.json" || file.filename() == index_file || file.filename() == one_file;
+  const std::string name = file.filename().string();
+  const bool part = name == "config.json" || name == "model.safetensors" || name == "model.safetensors.index.json";
   return part && holds_weights(folder.string()) ? folder.string() : "";
 }
 
