@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "evidence/process_memory.hpp"
+#include "evidence/trained_process.hpp"
 
 namespace llmcalc {
 
@@ -52,7 +52,7 @@ std::string no_rate(const HardwareCard& hardware, DType precision) {
 
 class Predictor {
  public:
-  explicit Predictor(Accuracy& out) : out_(out) {}
+  Predictor(Accuracy& out, const ReplayBasis& basis) : out_(out), basis_(basis) {}
 
   void add(const TrainingRow& row) {
     if (out_.kind == AccuracyKind::memory && !states_memory(row.measured)) return;
@@ -62,11 +62,18 @@ class Predictor {
     guarded(row.id, "", [&] { out_.kind == AccuracyKind::memory ? add_memories(row, c) : add_step(row, c); });
   }
 
+  void add(const RecordedRun& run) {
+    const RunCase c = run_case(run, devices_, basis_.hardware ? &*basis_.hardware : nullptr);
+    if (!c.skip.empty()) return skip(run.name, c.skip);
+    guarded(run.name, "", [&] { add_run(run, c); });
+  }
+
   void add(const InferenceRow& row) {
     const InferenceCase c = inference_case(row, devices_);
     if (!c.skip.empty()) return skip(row.id, c.skip);
     if (const std::string why = no_rate(c.on.hardware, c.plan.precision); !why.empty()) return skip(row.id, why);
-    for (const Figure& f : c.figures) guarded(row.id, f.key + ": ", [&] { add_figure(row, c, f); });
+    const PredictedCase predicted(c);
+    for (const Figure& f : c.figures) guarded(row.id, f.key + ": ", [&] { add_figure(row, c, f, predicted); });
   }
 
  private:
@@ -103,13 +110,13 @@ class Predictor {
     }
   }
 
-  void add_figure(const InferenceRow& row, const InferenceCase& c, const Figure& f) {
+  void add_figure(const InferenceRow& row, const InferenceCase& c, const Figure& f, const PredictedCase& of_row) {
     if (f.value <= 0) return skip(row.id, fmt::format("{}: {}", f.key, f.doubt));
-    const auto predicted = predicted_figure(c, f);
+    const auto predicted = of_row.figure(f);
     if (!predicted) return skip(row.id, fmt::format("{}: nothing predicts it", f.key));
     PredictedRow r{.id = row.id, .of = subject_of(row, c, f), .quantity = f.key};
     r.predicted = divided(*predicted, f.unit);
-    if (const auto bound = bound_of_figure(c, f)) r.bound = *bound / f.unit;
+    if (const auto bound = of_row.bound(f)) r.bound = *bound / f.unit;
     r.measured = f.value / f.unit;
     r.repeats = f.repeats;
     r.doubt = f.doubt;
@@ -125,17 +132,35 @@ class Predictor {
                            r.predicted.value, r.measured));
   }
 
+  /// Each number of a run beside the recorded one; keys of both are in the same order.
+  void add_run(const RecordedRun& run, const RunCase& c) {
+    const Replay served = replay(run, c, passes_of(c, basis_));
+    const std::vector<RunFigure> predicted = run_figures(served.times), recorded = run_figures(recorded_times(run));
+    for (std::size_t i = 0; i < predicted.size(); ++i) {
+      PredictedRow r{.id = run.name, .of = subject_of(run, c), .quantity = predicted[i].key};
+      r.predicted = {predicted[i].value};
+      r.measured = recorded[i].value;
+      r.assumed = c.assumed;
+      keep(std::move(r));
+    }
+    out_.runs.push_back({run.name, served.rates});
+  }
+
   Accuracy& out_;
+  const ReplayBasis& basis_;
   Devices devices_;
 };
 
 }  // namespace
 
-Accuracy accuracy(const MeasurementFile& file, AccuracyKind kind, const AccuracyWatch& watch) {
+Accuracy accuracy(const MeasurementFile& file, AccuracyKind kind, const AccuracyWatch& watch,
+                  const ReplayBasis& basis) {
   Accuracy out;
   out.kind = kind;
-  Predictor predictor(out);
-  const auto all = static_cast<Count>(file.training.size() + file.inference.size());
+  Predictor predictor(out, basis);
+  const std::vector<RecordedRun>& runs = file.serving;
+  const std::size_t replayed = kind == AccuracyKind::serving ? runs.size() : 0;
+  const auto all = static_cast<Count>(file.training.size() + file.inference.size() + replayed);
   Count done = 0;
   const auto add = [&](const auto& row) {
     if (watch) watch(done++, all);
@@ -143,6 +168,7 @@ Accuracy accuracy(const MeasurementFile& file, AccuracyKind kind, const Accuracy
   };
   for (const TrainingRow& row : file.training) add(row);
   for (const InferenceRow& row : file.inference) add(row);
+  for (std::size_t i = 0; i < replayed; ++i) add(runs[i]);
   return out;
 }
 

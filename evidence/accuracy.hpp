@@ -10,19 +10,21 @@
 #include "evidence/errors.hpp"
 #include "evidence/measurement_file.hpp"
 #include "evidence/prediction.hpp"
+#include "evidence/replay.hpp"
 #include "evidence/row_subject.hpp"
 
 namespace llmcalc {
 
 /// What is predicted.
-enum class AccuracyKind : std::uint8_t { training, memory, inference };
+enum class AccuracyKind : std::uint8_t { training, memory, inference, serving };
 template <>
 inline constexpr auto choices<AccuracyKind> =
     std::array{Choice{AccuracyKind::training, "training"}, Choice{AccuracyKind::memory, "memory"},
-               Choice{AccuracyKind::inference, "inference"}};
+               Choice{AccuracyKind::inference, "inference"}, Choice{AccuracyKind::serving, "serving"}};
 
 /// The rows that it needs.
 constexpr MeasurementKind rows_for(AccuracyKind k) {
+  if (k == AccuracyKind::serving) return MeasurementKind::serving;
   return k == AccuracyKind::inference ? MeasurementKind::inference : MeasurementKind::training;
 }
 
@@ -58,16 +60,25 @@ struct SkippedRow {
   std::string id, reason;
 };
 
+/// Generated tokens per second of a recorded run over time.
+struct RunRates {
+  std::string id;
+  std::vector<RateOverTime> rates;
+};
+
 struct Accuracy {
   AccuracyKind kind = AccuracyKind::training;
   std::vector<PredictedRow> rows;
   std::vector<SkippedRow> skipped;
+  std::vector<RunRates> runs;  ///< of servers alone
 };
 
 /// Called before each row with the number of rows that are done, and of all.
 using AccuracyWatch = std::function<void(Count done, Count all)>;
 
-/// Predicts every row of a file of the kind that is needed.
-Accuracy accuracy(const MeasurementFile& file, AccuracyKind kind, const AccuracyWatch& watch = {});
+/// Predicts every row of a file of the kind that is needed. `basis` is of servers alone. Throws InputError where tables
+/// lack a layer of a run's model.
+Accuracy accuracy(const MeasurementFile& file, AccuracyKind kind, const AccuracyWatch& watch = {},
+                  const ReplayBasis& basis = {});
 
 }  // namespace llmcalc

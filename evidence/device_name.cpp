@@ -174,7 +174,7 @@ const HardwareCard* Devices::find(std::string_view text, std::optional<double> m
   std::size_t best_words = 0;
   double best_distance = 0;
   for (const Spelling& s : spellings_) {
-    if (!means(name, s.name) && run_together(all_words(name)) != run_together(s.name.words)) continue;
+    if (!means(name, s.name)) continue;
     const HardwareCard& card = cards_[s.card];
     const std::size_t words = s.name.words.size() + (s.name.cores ? 1 : 0);
     const double gib = static_cast<double>(card.cluster.device.memory.value) / 0x1p30;
@@ -186,7 +186,14 @@ const HardwareCard* Devices::find(std::string_view text, std::optional<double> m
     best_words = words;
     best_distance = distance;
   }
-  return best;
+  return best != nullptr ? best : written_together(name);
+}
+
+const HardwareCard* Devices::written_together(const DeviceName& name) const {
+  const std::string word = run_together(all_words(name));
+  const auto found = std::find_if(spellings_.begin(), spellings_.end(),
+                                  [&](const Spelling& s) { return run_together(s.name.words) == word; });
+  return found == spellings_.end() ? nullptr : &cards_[found->card];
 }
 
 }  // namespace llmcalc

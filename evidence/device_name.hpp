@@ -35,6 +35,9 @@ class Devices {
     DeviceName name;
     std::size_t card;
   };
+  /// The preset whose words the name has without gaps: "RTXPRO6000".
+  const HardwareCard* written_together(const DeviceName& name) const;
+
   std::vector<HardwareCard> cards_;
   std::vector<Spelling> spellings_;
 };

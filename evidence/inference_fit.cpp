@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <memory>
 
 #include "evidence/inference_stack.hpp"
-#include "evidence/inference_times.hpp"
+#include "evidence/replay.hpp"
 #include "evidence/row_subject.hpp"
 
 namespace llmcalc {
@@ -25,13 +26,28 @@ struct FigureRow {
   Figure figure;
 };
 
+/// The times of the row that was asked for last: its figures come one after another and are of one simulation.
+class LastTimes {
+ public:
+  const InferenceTimes& of(const FigureRow& row, std::span<const double> values) {
+    if (c_ == row.c && std::equal(values.begin(), values.end(), values_.begin(), values_.end())) return *times_;
+    c_ = row.c;
+    values_.assign(values.begin(), values.end());
+    return times_.emplace(estimated_times(*row.c, row.stack, inference_parameters(values)));
+  }
+
+ private:
+  std::shared_ptr<const InferenceCase> c_;
+  std::vector<double> values_;
+  std::optional<InferenceTimes> times_;
+};
+
 }  // namespace
 
-std::optional<double> estimated_figure(const InferenceCase& c, const Figure& f, const InferenceStack& stack,
-                                       const InferenceParameters& p) {
+InferenceTimes estimated_times(const InferenceCase& c, const InferenceStack& stack, const InferenceParameters& p) {
   Cluster cluster = c.cluster();
   cluster.device.achieved = inference_rates(p, c.on.hardware, stack, c.plan);
-  return InferenceTimes(c, stack, cluster, request_seconds(p, stack)).figure(f);
+  return {c, stack, cluster, request_seconds(p, stack)};
 }
 
 InferenceParameters inference_parameters(std::span<const double> values) {
@@ -40,26 +56,61 @@ InferenceParameters inference_parameters(std::span<const double> values) {
   return p;
 }
 
-FitSet inference_fit_set(const std::vector<InferenceRow>& rows, const Devices& devices) {
+namespace {
+
+/// ln(predicted / measured) under values of the parameters.
+using FitError = std::function<double(std::span<const double>)>;
+
+struct InferenceFitRows {
   FitSet set{.cards = inference_parameter_cards};
-  const auto all = std::make_shared<std::vector<FigureRow>>();
-  for (const InferenceRow& row : rows) {
-    const auto c = std::make_shared<const InferenceCase>(inference_case(row, devices));
-    if (!c->skip.empty() || c->cluster().device.peak(c->plan.precision).value <= 0) continue;
-    for (const Figure& f : c->figures) {
-      if (!inference_class(*c, f.quantity) || f.value <= 0) continue;
-      set.keys.push_back(fit_key(row.id, f.key));
-      set.families.push_back(family_of(row));
-      set.weights.push_back(figure_weight(row, *c, f));
-      all->push_back({c, inference_stack(*c), f});
-    }
+  std::vector<FitError> errors;
+
+  void add(std::string key, std::string family, double weight, FitError error) {
+    set.keys.push_back(std::move(key));
+    set.families.push_back(std::move(family));
+    set.weights.push_back(weight);
+    errors.push_back(std::move(error));
   }
-  weigh_families(set);
-  set.error = [all](std::size_t i, std::span<const double> values) {
-    const FigureRow& row = (*all)[i];
-    return std::log(*estimated_figure(*row.c, row.figure, row.stack, inference_parameters(values)) / row.figure.value);
-  };
-  return set;
+};
+
+void add_figures(InferenceFitRows& to, const InferenceRow& row, const Devices& devices) {
+  const auto c = std::make_shared<const InferenceCase>(inference_case(row, devices));
+  if (!c->skip.empty() || c->cluster().device.peak(c->plan.precision).value <= 0) return;
+  for (const Figure& f : c->figures) {
+    if (!inference_class(*c, f.quantity) || f.value <= 0) continue;
+    to.add(fit_key(row.id, f.key), family_of(row), figure_weight(row, *c, f),
+           [of = FigureRow{c, inference_stack(*c), f}](std::span<const double> values) {
+             thread_local LastTimes last;
+             return std::log(*last.of(of, values).figure(of.figure) / of.figure.value);
+           });
+  }
+}
+
+double mean_seconds(const std::vector<Seconds>& all) { return spread(all).mean.value; }
+
+void add_means(InferenceFitRows& to, const RecordedRun& run, const Devices& devices) {
+  const auto c = std::make_shared<const RunCase>(run_case(run, devices));
+  if (!c->skip.empty()) return;
+  const auto of = std::make_shared<const RecordedRun>(run);
+  for (const auto& [key, times] :
+       {std::pair{"ttft_mean_ms", &RequestTimes::first_token}, {"tpot_mean_ms", &RequestTimes::per_token}})
+    to.add(fit_key(run.name, key), run.source.title, 1, [c, of, times = times](std::span<const double> values) {
+      const Replay served = replay(*of, *c, estimated_passes(*c, inference_parameters(values)));
+      return std::log(mean_seconds(served.times.*times) / mean_seconds(recorded_times(*of).*times));
+    });
+}
+
+}  // namespace
+
+FitSet inference_fit_set(const std::vector<InferenceRow>& rows, const std::vector<RecordedRun>& runs,
+                         const Devices& devices) {
+  InferenceFitRows all;
+  for (const InferenceRow& row : rows) add_figures(all, row, devices);
+  for (const RecordedRun& run : runs) add_means(all, run, devices);
+  weigh_families(all.set);
+  all.set.error = [errors = std::make_shared<const std::vector<FitError>>(std::move(all.errors))](
+                      std::size_t i, std::span<const double> values) { return (*errors)[i](values); };
+  return all.set;
 }
 
 }  // namespace llmcalc

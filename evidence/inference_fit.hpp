@@ -5,20 +5,22 @@
 #include <span>
 #include <vector>
 
-#include "evidence/inference_case.hpp"
+#include "evidence/inference_times.hpp"
 #include "evidence/parameter_fit.hpp"
+#include "evidence/recorded_run.hpp"
 #include "presets/inference_estimator.hpp"
 
 namespace llmcalc {
 
-/// A figure under parameters, in its base unit; nothing where it is no time or rate.
-std::optional<double> estimated_figure(const InferenceCase& c, const Figure& f, const InferenceStack& stack,
-                                       const InferenceParameters& p);
+/// The times of a case under parameters. The case outlives them.
+InferenceTimes estimated_times(const InferenceCase& c, const InferenceStack& stack, const InferenceParameters& p);
 
 /// The figures that are times or rates. A row weighs 1, 0.6 or 0.1 by its tier A, B or C, times 0.3 where an input had
 /// to be assumed; a first token under load 0.1, since bursts of requests decide it; figures that repeat others, or that
 /// the row itself advises against, nothing.
-FitSet inference_fit_set(const std::vector<InferenceRow>& rows, const Devices& devices);
+/// Of a recorded run the means of TTFT and TPOT count, 1 each.
+FitSet inference_fit_set(const std::vector<InferenceRow>& rows, const std::vector<RecordedRun>& runs,
+                         const Devices& devices);
 
 InferenceParameters inference_parameters(std::span<const double> values);
 

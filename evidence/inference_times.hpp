@@ -3,15 +3,13 @@
 
 #include <optional>
 
-#include "evidence/inference_case.hpp"
-#include "presets/inference_estimator.hpp"
-#include "serve/closed_loop.hpp"
+#include "evidence/served_case.hpp"
 
 namespace llmcalc {
 
 class InferenceTimes {
  public:
-  /// Case and cluster outlive it. `request`: seconds of a request besides passes.
+  /// The case outlives it. `request`: seconds of a request besides passes.
   InferenceTimes(const InferenceCase& c, const InferenceStack& stack, const Cluster& cluster, Seconds request = {})
       : c_(c), stack_(stack), cluster_(cluster), request_(request) {}
 
@@ -21,18 +19,17 @@ class InferenceTimes {
  private:
   double prefill_seconds() const;
   double decode_seconds(const Figure& f) const;
-  double decode_seconds(Count sequences, double context) const;
   double whole_seconds() const;
   double decoding_seconds() const;
   double output_rate() const;
   bool serves() const;
-  ServedMeans served() const;
-  Seconds prompt_token(Seconds step_of_one) const;
+  const ServedMeans& served() const;
 
   const InferenceCase& c_;
   InferenceStack stack_;
-  const Cluster& cluster_;
+  Cluster cluster_;
   Seconds request_;
+  mutable std::optional<ServedMeans> served_;  ///< the figures of a row are of one run
 };
 
 }  // namespace llmcalc

@@ -13,8 +13,8 @@ namespace llmcalc {
 namespace {
 
 /// Beginnings of families whose runs are one another's: of one cluster, one program or the same authors.
-constexpr std::array kin_families{"vTrain", "NVIDIA aiconfigurator", "TensorRT-LLM performance.md", "GLM-130B",
-                                  "Pope et al. 2022"};
+constexpr std::array kin_families{"vTrain",   "NVIDIA aiconfigurator", "TensorRT-LLM performance.md",
+                                  "GLM-130B", "Pope et al. 2022",      "LLMServingSim"};
 
 std::string kin(const std::string& family) {
   for (const char* begin : kin_families)
@@ -22,13 +22,14 @@ std::string kin(const std::string& family) {
   return family;
 }
 
-constexpr int steps_without_a_family = 8;  // from the fit to all rows
-
+/// From the fit to all rows, with the derivatives there: a family moves few parameters, and those that it alone knows
+/// return to their defaults, of which no other row tells.
 std::vector<double> fitted_without_family(const FitSet& set, double ridge, const std::string& left_out,
-                                          std::span<const double> begin) {
-  FitOptions options{.ridge = ridge, .most_steps = steps_without_a_family};
+                                          const LinearErrors& around) {
+  FitOptions options{.ridge = ridge};
+  options.linear = &around;
   for (const std::string& family : set.families) options.without.push_back(kin(family) == left_out);
-  return fit(set, begin, options);
+  return fit(set, around.values, options);
 }
 
 std::vector<double> standard_values(const FitSet& set) {
@@ -60,18 +61,18 @@ void replace_predictions(Accuracy& a, const FitSet& set, const F& values_of) {
 
 }  // namespace
 
-double chosen_ridge(AccuracyKind kind) { return kind == AccuracyKind::inference ? 3 : 1; }
+double chosen_ridge(AccuracyKind kind) { return kind == AccuracyKind::inference ? 3 : 0.5; }
 
 FitSet fit_set(const MeasurementFile& file, AccuracyKind kind) {
   const Devices devices;
-  return kind == AccuracyKind::inference ? inference_fit_set(file.inference, devices)
+  return kind == AccuracyKind::inference ? inference_fit_set(file.inference, file.serving, devices)
                                          : training_fit_set(file.training, devices);
 }
 
 std::vector<double> fitted(const FitSet& set, double ridge, const AccuracyWatch& watch) {
   FitOptions options{.ridge = ridge};
   watch_steps(options, watch);
-  return fit(set, standard_values(set), options);
+  return fit_from_afar(set, standard_values(set), options);
 }
 
 std::vector<double> fitted_without(const FitSet& set, double ridge, const EstimatorTerm& term,
@@ -83,7 +84,7 @@ std::vector<double> fitted_without(const FitSet& set, double ridge, const Estima
     options.fixed.push_back(parameter);
   }
   watch_steps(options, watch);
-  return fit(set, begin, options);
+  return fit_from_afar(set, begin, options);
 }
 
 void predict_again(Accuracy& a, const FitSet& set, std::span<const double> values) {
@@ -93,10 +94,12 @@ void predict_again(Accuracy& a, const FitSet& set, std::span<const double> value
 void leave_out(Accuracy& a, const FitSet& set, double ridge, std::span<const double> all, const AccuracyWatch& watch) {
   std::map<std::string, std::vector<double>> without;
   for (const PredictedRow& r : a.rows) without[kin(r.of.family)];
+  if (watch) watch(0, static_cast<Count>(without.size()));
+  const LinearErrors around = linear_errors(set, all);
   Count done = 0;
   for (auto& [family, values] : without) {
     if (watch) watch(done++, static_cast<Count>(without.size()));
-    values = fitted_without_family(set, ridge, family, all);
+    values = fitted_without_family(set, ridge, family, around);
   }
   replace_predictions(a, set, [&](const std::string& family) { return std::span<const double>(without[kin(family)]); });
 }

@@ -120,9 +120,35 @@ class Rows {
 
 }  // namespace
 
+namespace {
+
+bool is_recorded_run(const json::Value& whole) { return whole.is_object() && whole.contains("requests"); }
+
+MeasurementFile file_of(RecordedRun run) {
+  MeasurementFile file;
+  file.where = run.where;
+  file.kind = MeasurementKind::serving;
+  file.unknown_keys = run.unknown_keys;
+  file.serving.push_back(std::move(run));
+  return file;
+}
+
+MeasurementFile published_servings() {
+  MeasurementFile file;
+  file.where = "published runs of servers";
+  file.kind = MeasurementKind::serving;
+  file.serving = published_runs();
+  return file;
+}
+
+}  // namespace
+
 MeasurementFile read_measurements(std::string_view text, const std::string& where) {
   const json::Value list = json::parse(text, where);
-  if (!list.is_array()) throw InputError(where + ": expected a list of rows in square brackets, got something else");
+  if (is_recorded_run(list)) return file_of(read_recorded_run(text, where));
+  if (!list.is_array())
+    throw InputError(where +
+                     ": expected a list of rows in square brackets or a recorded run in braces, with \"requests\"");
   if (list.empty()) throw InputError(where + ": the list is empty; a file of measurements has at least one row");
   MeasurementFile file;
   file.where = where;
@@ -138,9 +164,13 @@ MeasurementFile read_measurement_file(const std::string& path) {
 }
 
 MeasurementFile published_measurements(MeasurementKind kind) {
+  if (kind == MeasurementKind::serving) return published_servings();
   const bool training = kind == MeasurementKind::training;
-  return read_measurements(joined(training ? training_lines() : inference_lines()),
-                           training ? "published training measurements" : "published inference measurements");
+  MeasurementFile file =
+      read_measurements(joined(training ? training_lines() : inference_lines()),
+                        training ? "published training measurements" : "published inference measurements");
+  if (!training) file.serving = published_runs();
+  return file;
 }
 
 }  // namespace llmcalc

@@ -12,7 +12,7 @@ namespace {
 
 constexpr double soft_residual = 0.07;  // beyond which residuals count by size
 constexpr std::size_t most_of_family = 80;
-constexpr int steps_of_a_pattern = 4;
+constexpr int steps_of_a_pattern = 8;
 
 using Vector = Eigen::VectorXd;
 using Matrix = Eigen::MatrixXd;
@@ -57,6 +57,20 @@ class Fitter {
       if (set.weights[i] > 0 && (options.without.empty() || !options.without[i])) rows_.push_back(i);
   }
 
+  LinearErrors linear(std::span<const double> values) const {
+    const Vector x = ranges_.fractions(values), r = residuals(x);
+    const Matrix j = jacobian(x, r, true);
+    LinearErrors all{{values.begin(), values.end()}, std::vector<double>(set_.weights.size()), {}};
+    all.derivatives.assign(set_.cards.size(), all.errors);
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      const auto row = static_cast<Eigen::Index>(i);
+      all.errors[rows_[i]] = r[row];
+      for (std::size_t k = 0; k < set_.cards.size(); ++k)
+        all.derivatives[k][rows_[i]] = j(row, static_cast<Eigen::Index>(k));
+    }
+    return all;
+  }
+
   std::vector<double> run(std::span<const double> begin) {
     Vector x = ranges_.fractions(begin), r = residuals(x);
     for (Eigen::Index k = 0; k < x.size(); ++k)
@@ -78,19 +92,33 @@ class Fitter {
   Vector residuals(const Vector& x) const {
     const std::vector<double> values = ranges_.values(x);
     Vector r(static_cast<Eigen::Index>(rows_.size()));
+    if (options_.linear != nullptr) return linear_residuals(x);
     for (Eigen::Index i = 0; i < r.size(); ++i) r[i] = error(i, values);
     return r;
+  }
+  Vector linear_residuals(const Vector& x) const {
+    const Vector by = x - ranges_.fractions(options_.linear->values);
+    Vector r = Vector::Zero(static_cast<Eigen::Index>(rows_.size()));
+    for (Eigen::Index i = 0; i < r.size(); ++i) r[i] = options_.linear->errors[rows_[static_cast<std::size_t>(i)]];
+    return r + linear_jacobian() * by;
+  }
+  Matrix linear_jacobian() const {
+    Matrix j(static_cast<Eigen::Index>(rows_.size()), ranges_.size());
+    for (Eigen::Index k = 0; k < ranges_.size(); ++k)
+      for (Eigen::Index i = 0; i < j.rows(); ++i)
+        j(i, k) = options_.linear->derivatives[static_cast<std::size_t>(k)][rows_[static_cast<std::size_t>(i)]];
+    return j;
   }
   double error(Eigen::Index i, std::span<const double> values) const {
     return set_.error(rows_[static_cast<std::size_t>(i)], values);
   }
 
-  /// 2 a^2 (sqrt(1 + (r / a)^2) - 1) of each residual, and the pull of the defaults.
+  /// The loss of each residual, and the pull of the defaults.
   double loss(const Vector& r, const Vector& x) const {
     double all = 0;
     for (Eigen::Index i = 0; i < r.size(); ++i) {
-      const double t = r[i] / soft_residual;
-      all += weight(i) * 2 * soft_residual * soft_residual * (std::sqrt(1 + t * t) - 1);
+      const double t = r[i] / soft_residual, size = is_soft() ? 2 * (std::sqrt(1 + t * t) - 1) : std::log1p(t * t);
+      all += weight(i) * soft_residual * soft_residual * size;
     }
     return all + pull() * (x - standard_).squaredNorm();
   }
@@ -100,6 +128,7 @@ class Fitter {
   /// Most rows depend on few parameters: their own device's and software's. `all`: looks at every pair of a row and a
   /// parameter, else at those of the last time that all were.
   Matrix jacobian(const Vector& x, const Vector& r, bool all) const {
+    if (options_.linear != nullptr) return linear_jacobian();
     Matrix j(r.size(), ranges_.size());
     const auto column = [&](Eigen::Index k) {
       j.col(k).setZero();
@@ -122,7 +151,10 @@ class Fitter {
   /// Takes the step if it lowers the loss. Clamped parameters stay at their bounds.
   bool try_step(const Matrix& j, double damping, Vector& x, Vector& r, double& now) const {
     Vector w(r.size());
-    for (Eigen::Index i = 0; i < r.size(); ++i) w[i] = weight(i) / std::hypot(1, r[i] / soft_residual);
+    for (Eigen::Index i = 0; i < r.size(); ++i) {
+      const double t = r[i] / soft_residual;
+      w[i] = weight(i) / (is_soft() ? std::sqrt(1 + t * t) : 1 + t * t);
+    }
     Matrix a = j.transpose() * w.asDiagonal() * j;
     a.diagonal().array() += pull();
     const Vector gradient = j.transpose() * w.asDiagonal() * r + pull() * (x - standard_);
@@ -139,6 +171,7 @@ class Fitter {
     return true;
   }
 
+  bool is_soft() const { return set_.loss == FitLoss::soft_l1; }
   bool fixed(Eigen::Index k) const { return is_fixed_[static_cast<std::size_t>(k)]; }
 
   const FitSet& set_;
@@ -163,8 +196,17 @@ void weigh_families(FitSet& set) {
   }
 }
 
+LinearErrors linear_errors(const FitSet& set, std::span<const double> values) { return Fitter(set, {}).linear(values); }
+
 std::vector<double> fit(const FitSet& set, std::span<const double> begin, const FitOptions& options) {
   return Fitter(set, options).run(begin);
+}
+
+std::vector<double> fit_from_afar(const FitSet& set, std::span<const double> begin, const FitOptions& options) {
+  if (set.loss == FitLoss::soft_l1) return fit(set, begin, options);
+  FitSet softly = set;
+  softly.loss = FitLoss::soft_l1;
+  return fit(set, fit(softly, begin, options), options);
 }
 
 }  // namespace llmcalc

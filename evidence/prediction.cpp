@@ -4,7 +4,6 @@
 #include "evidence/case_memory.hpp"
 #include "evidence/inference_fit.hpp"
 #include "evidence/inference_stack.hpp"
-#include "evidence/inference_times.hpp"
 #include "evidence/training_fit.hpp"
 #include "evidence/training_stack.hpp"
 
@@ -32,18 +31,18 @@ Prediction predicted_memory(const ProcessMemory& held, MemoryKind kind) {
   return with_interval(bytes, memory_estimate().interval(memory_class(kind)));
 }
 
-std::optional<double> bound_of_figure(const InferenceCase& c, const Figure& f) {
-  return InferenceTimes(c, inference_stack(c), c.cluster()).figure(f);
-}
+PredictedCase::PredictedCase(const InferenceCase& c)
+    : c_(c),
+      estimate_(estimated_times(c, inference_stack(c), inference_estimator().parameters)),
+      bound_(c, inference_stack(c), c.cluster()) {}
 
-std::optional<Prediction> predicted_figure(const InferenceCase& c, const Figure& f) {
-  const std::optional<InferenceClass> kind = inference_class(c, f.quantity);
-  if (!kind) {
-    const std::optional<double> room = predicted_memory(c, f);
-    return room ? std::optional(Prediction{*room}) : std::nullopt;
-  }
-  const InferenceEstimator& e = inference_estimator();
-  return with_interval(*estimated_figure(c, f, inference_stack(c), e.parameters), e.interval(*kind));
+std::optional<double> PredictedCase::bound(const Figure& f) const { return bound_.figure(f); }
+
+std::optional<Prediction> PredictedCase::figure(const Figure& f) const {
+  const std::optional<InferenceClass> kind = inference_class(c_, f.quantity);
+  if (kind) return with_interval(*estimate_.figure(f), inference_estimator().interval(*kind));
+  const std::optional<double> room = predicted_memory(c_, f);
+  return room ? std::optional(Prediction{*room}) : std::nullopt;
 }
 
 }  // namespace llmcalc

@@ -3,9 +3,9 @@
 
 #include <optional>
 
-#include "evidence/inference_case.hpp"
-#include "evidence/process_memory.hpp"
+#include "evidence/inference_times.hpp"
 #include "evidence/training_case.hpp"
+#include "presets/process_memory.hpp"
 
 namespace llmcalc {
 
@@ -23,10 +23,19 @@ Prediction predicted_step(const TrainingCase& c);
 double bound_of_step(const TrainingCase& c);
 /// The bytes that a process holds, as that kind of memory counts them, and their interval.
 Prediction predicted_memory(const ProcessMemory& held, MemoryKind kind);
-/// A figure of inference, rates over all devices: of times and rates the estimate under the row's engine, and its
-/// interval. Nothing where the engine has no such quantity.
-std::optional<Prediction> predicted_figure(const InferenceCase& c, const Figure& figure);
-/// The same at the datasheet's rates; nothing where the figure is no time or rate.
-std::optional<double> bound_of_figure(const InferenceCase& c, const Figure& figure);
+/// The figures of a row of inference, rates over all devices: of times and rates the estimate under the row's engine,
+/// and its interval. Nothing where the engine has no such quantity.
+class PredictedCase {
+ public:
+  /// The case outlives it.
+  explicit PredictedCase(const InferenceCase& c);
+  std::optional<Prediction> figure(const Figure& f) const;
+  /// The same at the datasheet's rates; nothing where the figure is no time or rate.
+  std::optional<double> bound(const Figure& f) const;
+
+ private:
+  const InferenceCase& c_;
+  InferenceTimes estimate_, bound_;
+};
 
 }  // namespace llmcalc

@@ -117,4 +117,18 @@ RowSubject subject_of(const InferenceRow& row, const InferenceCase& c, const Fig
           .kind = class_of(c, figure.quantity)};
 }
 
+RowSubject subject_of(const RecordedRun& run, const RunCase& c) {
+  return {.family = or_not_stated(run.source.title),
+          .model = c.model,
+          .gpu = c.on.hardware.name,
+          .gpus = devices(c.layout),
+          .parallelism = kinds_of(c.layout),
+          .layout = ranks_of(c.layout),
+          .batch = fmt::format("{} requests", run.requests.size()),
+          .precision = std::string(c.plan.weight_precision[Component::mlp].name()),
+          .recompute = "",
+          .software = c.engine.name,
+          .kind = "recorded run"};
+}
+
 }  // namespace llmcalc

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "evidence/inference_case.hpp"
+#include "evidence/run_case.hpp"
 #include "evidence/training_case.hpp"
 
 namespace llmcalc {
@@ -27,8 +28,9 @@ struct RowSubject {
 std::string family_of(const TrainingRow& row);
 std::string family_of(const InferenceRow& row);
 
-/// Precondition of both: the case is not to be skipped.
+/// Precondition of all: the case is not to be skipped.
 RowSubject subject_of(const TrainingRow& row, const TrainingCase& c);
 RowSubject subject_of(const InferenceRow& row, const InferenceCase& c, const Figure& figure);
+RowSubject subject_of(const RecordedRun& run, const RunCase& c);
 
 }  // namespace llmcalc

@@ -26,7 +26,11 @@ void use_run_model(const RecordedRun& run, RunCase& c) {
   c.arch = card.arch;
 }
 
-void use_run_device(const RecordedRun& run, const Devices& devices, RunCase& c) {
+void use_run_device(const RecordedRun& run, const Devices& devices, const HardwareCard* measured, RunCase& c) {
+  if (measured != nullptr) {
+    c.on.hardware = *measured;
+    return;
+  }
   HardwareSaid said;
   said.device = run.hardware;
   said.memory_gb = run.memory_gb;
@@ -89,11 +93,11 @@ void use_run_engine(const RecordedRun& run, RunCase& c) {
 
 }  // namespace
 
-RunCase run_case(const RecordedRun& run, const Devices& devices) {
+RunCase run_case(const RecordedRun& run, const Devices& devices, const HardwareCard* measured) {
   RunCase c;
   try {
     use_run_model(run, c);
-    if (c.skip.empty()) use_run_device(run, devices, c);
+    if (c.skip.empty()) use_run_device(run, devices, measured, c);
     if (c.skip.empty()) use_run_ranks(run, c);
     if (c.skip.empty()) use_run_formats(run, c);
     if (c.skip.empty()) use_run_engine(run, c);

@@ -30,6 +30,7 @@ struct RunCase {
   bool in_step() const { return arch.has_experts() && layout.dp > 1; }
 };
 
-RunCase run_case(const RecordedRun& run, const Devices& devices);
+/// `measured`: the device in place of the preset that the run's means, where it is not null.
+RunCase run_case(const RecordedRun& run, const Devices& devices, const HardwareCard* measured = nullptr);
 
 }  // namespace llmcalc

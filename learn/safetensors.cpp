@@ -131,6 +131,12 @@ void SafetensorsFile::read(const Entry& entry, std::span<std::byte> into) const 
   read_at(data_begin_ + entry.offset, into, fmt::format("tensor {}", in_quotes(entry.name)));
 }
 
+void SafetensorsFile::read_part(const Entry& entry, Count first, std::span<std::byte> into) const {
+  if (first < 0 || add(first, static_cast<Count>(into.size())) > entry.bytes.value)
+    throw std::logic_error("a part of a tensor that passes its end");
+  read_at(data_begin_ + entry.offset + first, into, fmt::format("tensor {}", in_quotes(entry.name)));
+}
+
 std::vector<std::byte> SafetensorsFile::bytes(const Entry& entry) const {
   std::vector<std::byte> all(static_cast<std::size_t>(entry.bytes.value));
   read(entry, all);

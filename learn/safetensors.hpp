@@ -71,6 +71,8 @@ class SafetensorsFile {
 
   /// The bytes of a tensor of this file, into room of exactly their size.
   void read(const Entry& entry, std::span<std::byte> into) const;
+  /// Some of its bytes, those from `first` on.
+  void read_part(const Entry& entry, Count first, std::span<std::byte> into) const;
   std::vector<std::byte> bytes(const Entry& entry) const;
 
  private:

@@ -11,6 +11,7 @@
 
 #include "evidence/accuracy_groups.hpp"
 #include "report/lines.hpp"
+#include "report/replay_report.hpp"
 
 namespace llmcalc {
 namespace {
@@ -270,7 +271,7 @@ void add_verdict(Report& report, const Accuracy& a, const std::vector<ErrorGroup
 // ---- The rest
 
 std::string title_of(const Accuracy& a, const AccuracyQuestion& q) {
-  constexpr const char* what[] = {"optimizer steps", "peaks of memory in training", "inference"};
+  constexpr const char* what[] = {"optimizer steps", "peaks of memory in training", "inference", "servers"};
   const std::string beside = q.files.empty() ? "published measurements" : fmt::format("{}", fmt::join(q.files, ", "));
   return fmt::format("{}: predictions beside {}", what[static_cast<std::size_t>(a.kind)], beside);
 }
@@ -301,7 +302,9 @@ Report accuracy_report(const Accuracy& a, const AccuracyQuestion& q) {
   add_verdict(report, a, groups);
   Grid summaries = summary_grid(groups, q.rows);
   if (groups.empty()) summaries.columns.clear();
-  report.grids = {std::move(summaries), skipped_grid(a, q.rows), rows_grid(a, q.rows)};
+  const bool each = q.rows || a.kind == AccuracyKind::serving;
+  report.grids = {std::move(summaries), skipped_grid(a, each), rows_grid(a, each)};
+  if (!a.runs.empty()) report.grids.push_back(throughput_grid(a));
   add_notes(report, a, q);
   return report;
 }

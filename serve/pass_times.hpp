@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstddef>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -82,12 +83,24 @@ struct CoreRate {
 /// The longest of up to four lines: compute, memory, a floor. No work takes no time.
 using CoreTimes = InPlace<CoreRate, 4>;
 
+/// Durations of attention's cores that lines do not describe, such as measured ones.
+class MeasuredCores {
+ public:
+  MeasuredCores() = default;
+  MeasuredCores(const MeasuredCores&) = delete;
+  MeasuredCores& operator=(const MeasuredCores&) = delete;
+  virtual ~MeasuredCores() = default;
+  /// Of `n` passes in a row, as PassTimes::passes().
+  virtual Ticks passes(const PassWork& work, const CoreGrowth& growth, Count n) const = 0;
+};
+
 /// Durations of the parts of a pass.
 struct PassTimes {
   PassRowTimes rows;    ///< all but cores and head, of the rows of a pass; the engine's loop around a pass included
   PassRowTimes head;    ///< the head, of sampled rows
   PassRowTimes drafts;  ///< proposing the drafts of a number of sequences
   std::array<CoreTimes, reach_kinds> prompts{}, decodes{};
+  std::shared_ptr<const MeasuredCores> measured{};  ///< in place of the two; null: there are none
   Ticks sequence = 0;     ///< of a sequence in a pass, whatever its length: the state of linear attention
   Ticks moved_block = 0;  ///< of a block of the cache on its way to or from the host
   Reach reach{};          ///< of the layers of kind 1; not limited: there are none

@@ -12,7 +12,9 @@
 #include "cli/progress_line.hpp"
 #include "cli/stop.hpp"
 #include "evidence/left_out.hpp"
+#include "evidence/operator_table.hpp"
 #include "presets/inference_estimator.hpp"
+#include "presets/load.hpp"
 #include "presets/training_estimator.hpp"
 #include "report/accuracy_report.hpp"
 #include "text/error.hpp"
@@ -24,20 +26,17 @@ namespace {
 
 AccuracyKind accuracy_kind(const std::string& said) {
   if (const auto kind = parse<AccuracyKind>(said)) return *kind;
-  if (same_spelling(said, "serving"))
-    throw InputError(
-        "accuracy serving: recorded runs of servers cannot be compared yet; training, memory and inference can");
-  throw InputError(fmt::format("accuracy: expected training, memory or inference, got {}", in_quotes(said)));
+  throw InputError(fmt::format("accuracy: expected training, memory, inference or serving, got {}", in_quotes(said)));
 }
 
 /// A file of measurements that the kind of prediction can be made for.
 MeasurementFile suitable(const std::string& path, AccuracyKind kind) {
   MeasurementFile file = read_measurement_file(path);
   if (file.kind == rows_for(kind)) return file;
-  const bool training = file.kind == MeasurementKind::training;
-  throw InputError(fmt::format("{}: it has rows of {}; 'llmcalc accuracy {}' reads it", path,
-                               training ? "training" : "inference",
-                               training ? "training' or 'accuracy memory" : "inference"));
+  constexpr std::array what{"rows of training", "rows of inference", "a server's requests"};
+  constexpr std::array command{"training' or 'accuracy memory", "inference", "serving"};
+  const auto is = static_cast<std::size_t>(file.kind);
+  throw InputError(fmt::format("{}: it has {}; 'llmcalc accuracy {}' reads it", path, what[is], command[is]));
 }
 
 /// Moves the rows of one file behind those of others. A row is told from others by its id, in a report of several
@@ -46,6 +45,7 @@ void join_rows(MeasurementFile& all, MeasurementFile next) {
   std::set<std::string_view> ids;
   for (const TrainingRow& r : all.training) ids.insert(r.id);
   for (const InferenceRow& r : all.inference) ids.insert(r.id);
+  for (const RecordedRun& r : all.serving) ids.insert(r.name);
   const auto check_id = [&](const std::string& id) {
     if (ids.contains(id))
       throw InputError(
@@ -53,9 +53,11 @@ void join_rows(MeasurementFile& all, MeasurementFile next) {
   };
   for (const TrainingRow& r : next.training) check_id(r.id);
   for (const InferenceRow& r : next.inference) check_id(r.id);
+  for (const RecordedRun& r : next.serving) check_id(r.name);
   all.where += ", " + next.where;
   for (TrainingRow& r : next.training) all.training.push_back(std::move(r));
   for (InferenceRow& r : next.inference) all.inference.push_back(std::move(r));
+  for (RecordedRun& r : next.serving) all.serving.push_back(std::move(r));
   all.unknown_keys.insert(all.unknown_keys.end(), next.unknown_keys.begin(), next.unknown_keys.end());
 }
 
@@ -68,11 +70,23 @@ MeasurementFile measurements(const std::vector<std::string>& paths, AccuracyKind
   return all;
 }
 
-Accuracy predicted(const MeasurementFile& file, AccuracyKind kind, ProgressLine& line) {
-  return accuracy(file, kind, [&](Count done, Count all) {
+Accuracy predicted(const MeasurementFile& file, AccuracyKind kind, const ReplayBasis& basis, ProgressLine& line) {
+  const auto watch = [&](Count done, Count all) {
     const double share = static_cast<double>(done) / static_cast<double>(all);
     line.show(fmt::format("row {} of {}{}", done + 1, all, left_text(line.seconds(), share)));
-  });
+  };
+  return accuracy(file, kind, watch, basis);
+}
+
+/// What a replay rests on, by the options that replays alone have.
+ReplayBasis basis_of(const Arguments& arguments, AccuracyKind kind) {
+  for (const char* option : {"--tables", "--hardware"})
+    if (arguments.has(option) && kind != AccuracyKind::serving)
+      throw InputError(fmt::format("accuracy: {} is for serving, whose runs are replayed; leave it out", option));
+  ReplayBasis basis;
+  if (arguments.has("--hardware")) basis.hardware = load_hardware(arguments.text("--hardware"));
+  if (arguments.has("--tables")) basis.tables = read_operator_tables(arguments.text("--tables"));
+  return basis;
 }
 
 AccuracyWatch told(ProgressLine& line, const char* what) {
@@ -125,7 +139,7 @@ constexpr std::array fit_options{"--fit", "--leave-out", "--without"};
 
 void check_fit(const Arguments& arguments, AccuracyKind kind) {
   for (const char* option : fit_options)
-    if (arguments.has(option) && kind == AccuracyKind::memory)
+    if (arguments.has(option) && (kind == AccuracyKind::memory || kind == AccuracyKind::serving))
       throw InputError(
           fmt::format("accuracy: {} is for training and inference, whose estimators are fitted; leave it out", option));
 }
@@ -145,22 +159,25 @@ int run_accuracy(const Arguments& arguments) {
   const AccuracyKind kind = accuracy_kind(arguments.word("KIND"));
   const std::vector<std::string> paths = arguments.words_from("FILE");
   check_fit(arguments, kind);
+  const ReplayBasis basis = basis_of(arguments, kind);
   stop_at_once();
   ProgressLine line("reading measurements");
   const MeasurementFile file = measurements(paths, kind);
-  Accuracy a = predicted(file, kind, line);
+  Accuracy a = predicted(file, kind, basis, line);
   refit(arguments, file, a, line);
   line.clear();
   return print(accuracy_report(a, {paths, file.unknown_keys, arguments.has("--rows")}), arguments.screen());
 }
 
 constexpr std::array accuracy_words{
-    Word{"KIND", "training, memory or inference"},
+    Word{"KIND", "training, memory, inference or serving"},
     Word{.name = "FILE", .help = "files of measurements [those of the program]", .required = false, .repeats = true}};
 constexpr std::array accuracy_options{
     Option{"--rows", "", "every row, with what it is about and what was assumed"},
     Option{"--leave-out", "", "each source predicted by parameters fitted to all others (minutes)"},
     Option{"--without", "TERM", "the estimator fitted without one of its terms: host, launch, fusion, links, ..."},
+    Option{"--tables", "DIR", "serving: times of layers from tables of operators, as calibrate --from reads them"},
+    Option{"--hardware", "HW", "serving: a preset or hardware file in place of the recorded device"},
     Option{"--fit", "FILE",
            "fit the estimator to the rows and write it to FILE (minutes); the errors are those left out"}};
 
@@ -172,10 +189,13 @@ const Command accuracy_command{
     .summary = "predictions and measurements",
     .about =
         "Predicts every row of a file of published measurements and sums up the errors: all rows, sources, GPUs, "
-        "parallelism, precision, software. Without a file those that the program has. --json always has every row.",
+        "parallelism, precision, software. Without a file those that the program has. --json always has every row. "
+        "serving "
+        "replays recorded runs of servers and shows times, rates and throughput over time beside the recorded ones.",
     .examples =
         "  llmcalc accuracy training\n  llmcalc accuracy memory --rows\n"
-        "  llmcalc accuracy inference mine.json others.json --json",
+        "  llmcalc accuracy inference mine.json others.json --json\n"
+        "  llmcalc accuracy serving --tables evidence/operators/rtx-pro-6000",
     .words = accuracy_words,
     .own = accuracy_options,
     .parts = part::styles,

@@ -106,7 +106,7 @@ TEST_CASE("a prediction is the engine's, in the unit of the measurement", "[accu
   const PredictedRow& r = row_called(rows, "ft-gpt-89b-tp8-b1-i128-o8");
   CHECK(r.quantity == "e2e_latency_ms");
   CHECK(r.measured == Approx(279.44));
-  CHECK(about(r.predicted.value, predicted_figure(c, c.figures[0])->value * 1000));
+  CHECK(about(r.predicted.value, PredictedCase(c).figure(c.figures[0])->value * 1000));
   // Korthikanti et al. 2022, Table 5: 1.42 s of the 22B model with full recomputation.
   const PredictedRow& step = row_called(published_accuracy(AccuracyKind::training).rows, "korthikanti-22B-full");
   CHECK(step.measured == 1.42);

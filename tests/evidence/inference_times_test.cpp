@@ -55,12 +55,13 @@ TEST_CASE("no published figure is estimated faster than its bound", "[inference-
   for (const InferenceRow& row : published_rows()) {
     const InferenceCase c = inference_case(row, known_devices());
     if (!c.skip.empty() || c.cluster().device.peak(c.plan.precision).value <= 0) continue;
+    const PredictedCase predicted(c);
     for (const Figure& f : c.figures) {
-      const std::optional<double> bound = bound_of_figure(c, f);
+      const std::optional<double> bound = predicted.bound(f);
       if (!bound) continue;
       INFO(row.id << " " << f.key);
       const double slower =
-          is_time(f.quantity) ? predicted_figure(c, f)->value / *bound : *bound / predicted_figure(c, f)->value;
+          is_time(f.quantity) ? predicted.figure(f)->value / *bound : *bound / predicted.figure(f)->value;
       CHECK(slower >= 1 - 1e-9);
       ++seen;
     }

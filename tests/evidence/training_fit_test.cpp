@@ -103,7 +103,8 @@ TEST_CASE("No family has more than 80 rows in a fit, and a family's weight grows
     }
   };
   check(all_rows(), 20);
-  check(inference_fit_set(published_measurements(MeasurementKind::inference).inference, Devices()), 25);
+  check(inference_fit_set(published_measurements(MeasurementKind::inference).inference, published_runs(), Devices()),
+        25);
 }
 
 TEST_CASE("Terms of an estimator are left out by parameters of their own", "[fit]") {

@@ -1,0 +1,68 @@
+#include "evidence/served_case.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "evidence/case_memory.hpp"
+#include "evidence/engine_scheduler.hpp"
+#include "serve/fleet.hpp"
+
+namespace llmcalc {
+
+namespace {
+
+/// A number that lies anywhere in [0, 1) with the same chance, evenly spread: the fraction of i times the golden ratio.
+double spread_evenly(std::size_t i) {
+  const double x = static_cast<double>(i) * 0.6180339887498949;
+  return x - std::floor(x);
+}
+
+/// Limits of a simulation: more requests or clients would have the same means, and no context is longer.
+constexpr double most_requests = 4096, most_clients = 1e6, most_tokens = 0x1p22;
+
+RequestTraffic clients_of(const InferenceCase& c) {
+  const double ratio = c.length_ratio.value_or(1), all = static_cast<double>(replicas(c.layout));
+  const double clients = std::max(1.0, std::round(std::min(c.batch / all, most_clients)));
+  const double n = c.kind == BatchKind::max_inflight ? clients : c.requests.value_or(10 * clients);
+  const auto drawn = [&](double mean, double at) {
+    const double nominal = std::min(2 * mean / (1 + ratio), most_tokens);
+    return std::max<Count>(1, std::llround(nominal * (ratio + (1 - ratio) * at)));
+  };
+  RequestTraffic t;
+  t.users = static_cast<Count>(clients);
+  for (std::size_t i = 0; static_cast<double>(i) < std::clamp(n, 1.0, most_requests); ++i) {
+    ServerRequest r;
+    r.prompt = drawn(c.prompt, spread_evenly(i));
+    r.generate = drawn(c.generate, spread_evenly(7 * i + 3));
+    t.requests.push_back(r);
+  }
+  return t;
+}
+
+/// A row that was measured had room for its requests, whatever the law of its memory says.
+SchedulerRules rules_of(const InferenceCase& c, const InferenceStack& stack, const RequestTraffic& traffic) {
+  SchedulerRules rules = scheduler_rules(c.arch, engine_memory(c), c.limits, stack);
+  Count longest = 1;
+  for (const ServerRequest& r : traffic.requests) longest = std::max(longest, add(r.prompt, r.generate));
+  rules.blocks = std::max(rules.blocks, blocks_of(rules, c.arch.local.reach, longest));
+  return rules;
+}
+
+}  // namespace
+
+ServedMeans served_means(const InferenceCase& c, const InferenceStack& stack, const Cluster& cluster, Seconds request) {
+  const RequestTraffic traffic = clients_of(c);
+  Fleet fleet;
+  fleet.server.scheduler = rules_of(c, stack, traffic);
+  PassTimes times = pass_times(c.arch, c.plan, c.layout, cluster, {.most_rows = c.limits.pass_tokens});
+  times.request = ticks(request);
+  const ServerRun run = serve(fleet, times, traffic);
+  const Served s = served(run, traffic.requests, 1);
+  return {.first_token = s.first_token.mean,
+          .per_token = s.per_token.mean,
+          .request = s.latency.mean,
+          .all = seconds(run.end),
+          .tokens = static_cast<double>(run.tokens)};
+}
+
+}  // namespace llmcalc

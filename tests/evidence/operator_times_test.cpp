@@ -1,0 +1,110 @@
+// Passes from tables of operators: each layer as often as the model runs it, linear between rows.
+
+#include "evidence/operator_times.hpp"
+
+#include "tests/calc/textbook_archs.hpp"
+#include "tests/catch.hpp"
+#include "tests/sentence.hpp"
+
+using namespace llmcalc;
+
+namespace {
+
+Seconds us(double n) { return Seconds(n * 1e-6); }
+
+/// Tables of one rank: a projection takes 10 us and 1 us per token, a norm 1 us, the head 50 us and 5 us per sequence;
+/// a prompt of n tokens n us, 2 n us behind 100 others; a step of n sequences n (1 + context / 100) us.
+OperatorTables tables() {
+  OperatorTables t;
+  t.path = "dir";
+  for (const Count n : {1, 101}) {
+    for (const char* layer : {"qkv_proj", "o_proj", "gate_up_proj", "down_proj"})
+      t.dense.push_back({layer, n, us(10 + static_cast<double>(n))});
+    t.dense.push_back({"layernorm", n, us(1)});
+    t.dense.push_back({"embedding", n, us(3)});
+    t.per_sequence.push_back({"lm_head", n, us(50 + 5 * static_cast<double>(n))});
+  }
+  for (const Count n : {1, 101})
+    for (const Count past : {0, 100})
+      t.attention.push_back({n, past, 0, 0, us(static_cast<double>(n * (past > 0 ? 2 : 1)))});
+  for (const Count n : {1, 11})
+    for (const Count context : {100, 200, 300})
+      t.attention.push_back({0, 0, n, context, us(static_cast<double>(n * (100 + context)) / 100)});
+  return t;
+}
+
+OperatorTimes times_of(const OperatorTables& t, const Arch& arch, const Layout& layout = {}) {
+  return {{&t}, arch, Plan{}, layout};
+}
+OperatorTimes llama_times() { return times_of(tables(), test::tiny_llama()); }
+std::string refused(const OperatorTables& t, const Arch& arch, const Layout& layout = {}) {
+  return test::sentence([&] { times_of(t, arch, layout); });
+}
+
+}  // namespace
+
+TEST_CASE("a pass has each layer as often as the model", "[operator-times]") {
+  // 2 layers: four products of 10 + 51 us and two norms; the table of tokens
+  CHECK(llama_times().rows(51).value == Approx(us(2 * (4 * 61 + 2) + 3).value));
+  CHECK(llama_times().head(51).value == Approx(us(305).value));
+}
+
+TEST_CASE("chunks take as long as one after another and start once", "[operator-times]") {
+  const OperatorTimes t = llama_times();
+  CHECK(t.attention({.chunks = 1, .chunk = 51, .past = 50}).value == Approx(us(1.5 * 51).value));
+  CHECK(t.attention({.chunks = 3, .chunk = 51}).value == Approx(us(51 + 2 * (51 - 1)).value));
+  CHECK(t.attention({.decoding = 6, .context = 150}).value == Approx(us(15).value));
+  CHECK(t.attention({.chunks = 1, .chunk = 51, .decoding = 6, .context = 150}).value == Approx(us(51 + 15).value));
+  CHECK(t.attention({}) == Seconds());
+}
+
+TEST_CASE("prompts and decoding in one call have the time that was measured for both", "[operator-times]") {
+  OperatorTables both = tables();
+  both.attention.push_back({51, 0, 6, 150, us(500)});
+  const OperatorTimes t = times_of(both, test::tiny_llama());
+  CHECK(t.attention({.chunks = 1, .chunk = 51, .decoding = 6, .context = 150}).value == Approx(us(500).value));
+}
+
+TEST_CASE("decoding steps in a row take as long as one by one", "[operator-times]") {
+  const OperatorTimes t = llama_times();
+  for (const double context : {10.0, 95.5, 150.0, 250.0, 290.0}) {
+    Seconds one_by_one;
+    for (int i = 0; i < 130; ++i) one_by_one += t.attention({.decoding = 4, .context = context + i});
+    CHECK(t.decoding(4, context, 130).value == Approx(one_by_one.value).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("experts take the time of those that a pass reaches", "[operator-times]") {
+  OperatorTables t = tables();
+  const Arch arch = test::tiny_moe();  // 8 experts, 2 per token, on one layer of two
+  for (const Count tokens : {1, 101})
+    for (const Count reached : {2, 8}) t.experts.push_back({tokens, reached, us(static_cast<double>(1000 * reached))});
+  // One token reaches 2 of 8. Of the layer without experts two products, and of both layers two.
+  const double dense = 6 * 11 + 2 * 2 + 3;
+  CHECK(times_of(t, arch).rows(1).value == Approx(us(2000 + dense).value));
+  Layout two;
+  two.dp = two.ep = 2;
+  two.etp = 1;
+  // Two ranks with a token each, 4 experts of 8 on this one: 4 (1 - (6/8)^2) = 1.75, below the least measured
+  CHECK(times_of(t, arch, two).rows(1).value == Approx(us(2000 + dense).value));
+  // 100 tokens each: all 4
+  CHECK(times_of(t, arch, two).rows(100).value == Approx(us(4000 + 6 * 110 + 2 * 2 + 3).value));
+}
+
+TEST_CASE("tables without a layer of the model are refused", "[operator-times]") {
+  OperatorTables t = tables();
+  std::erase_if(t.dense, [](const LayerTime& l) { return l.layer == "o_proj"; });
+  CHECK(refused(t, test::tiny_llama()) == "'dir/dense.csv': o_proj is missing; without it a pass has no time");
+  t = tables();
+  t.per_sequence.clear();
+  CHECK(refused(t, test::tiny_llama()) == "'dir/per_sequence.csv': lm_head is missing; without it a pass has no time");
+  t = tables();
+  t.attention.clear();
+  CHECK(refused(t, test::tiny_llama()) ==
+        "'dir/attention.csv': rows of prompts alone and of decoding alone are needed");
+  CHECK(refused(tables(), test::tiny_moe()) == "'dir': moe.csv is missing, and the model has experts; measure them");
+  Layout two;
+  two.tp = 2;
+  CHECK(refused(tables(), test::tiny_llama(), two) ==
+        "the tables in 'dir' and beside it are not of 2 tensor-parallel ranks; measure these");
+}
