@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "calc/arch.hpp"
 #include "calc/choice.hpp"
 #include "serve/drafts.hpp"
 #include "serve/request.hpp"
