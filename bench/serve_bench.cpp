@@ -10,7 +10,7 @@
 #include <iostream>
 
 #include "bench/allocations.hpp"
-#include "serve/fleet.hpp"
+#include "serve/steady_state.hpp"
 #include "tests/calc/engine_archs.hpp"
 
 namespace llmcalc::bench {
@@ -33,20 +33,22 @@ Cluster h100() {
   return c;
 }
 
-/// Llama-3.1 8B with room for 400 thousand tokens, at 9 of 10 requests per second that it can serve.
+/// An engine with room for 400 thousand tokens.
 Fleet fleet() { return {.server = {.scheduler = {.sequences = 256, .blocks = 25'000}}}; }
 
-RequestTraffic traffic(Count requests) {
+/// Requests of which so many come for each that the engine can serve.
+RequestTraffic traffic(const PassTimes& times, Count requests, double load) {
+  const double capacity = steady_state(fleet(), times, {.prompt = 500, .generate = 200}).capacity;
   return open_traffic({.count = requests,
-                       .interval = {.kind = Distribution::Kind::exponential, .mean = 1 / 40.0},
+                       .interval = {.kind = Distribution::Kind::exponential, .mean = 1 / (load * capacity)},
                        .prompt = {.kind = Distribution::Kind::log_normal, .mean = 500, .spread = 0.5},
                        .generate = {.kind = Distribution::Kind::log_normal, .mean = 200, .spread = 0.5},
                        .seed = 1});
 }
 
-void serving(benchmark::State& state) {
+void serve_at(benchmark::State& state, double load) {
   const PassTimes times = pass_times(test::llama31_8b(), {}, {}, h100());
-  const RequestTraffic t = traffic(state.range(0));
+  const RequestTraffic t = traffic(times, state.range(0), load);
   ServerRun run;
   const std::int64_t before = allocations();
   for (auto _ : state) run = serve(fleet(), times, t);
@@ -57,14 +59,18 @@ void serving(benchmark::State& state) {
   state.counters["requests/s"] = benchmark::Counter(all, benchmark::Counter::kIsIterationInvariantRate);
 }
 
+void serving(benchmark::State& state) { serve_at(state, 0.8); }
+void overloaded(benchmark::State& state) { serve_at(state, 1.5); }
+
 /// As a recorded run is replayed: the times of passes are priced, too.
 void replay(benchmark::State& state) {
-  const RequestTraffic t = traffic(300);
   const Arch arch = test::llama31_8b();
+  const RequestTraffic t = traffic(pass_times(arch, {}, {}, h100()), 300, 0.8);
   for (auto _ : state) benchmark::DoNotOptimize(serve(fleet(), pass_times(arch, {}, {}, h100()), t));
 }
 
 BENCHMARK(serving)->RangeMultiplier(10)->Range(1'000, 1'000'000)->Unit(benchmark::kMillisecond);
+BENCHMARK(overloaded)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
 BENCHMARK(replay)->Unit(benchmark::kMillisecond);
 
 }  // namespace

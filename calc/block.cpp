@@ -1,5 +1,6 @@
 #include "calc/block.hpp"
 
+#include "calc/block/recurrent.hpp"
 #include "calc/segment_builder.hpp"
 
 namespace llmcalc {
@@ -9,7 +10,7 @@ constexpr Component attn = Component::attention;
 constexpr Component mlp = Component::mlp;
 
 /// One qk-norm over `heads` heads: a row per head, its weights shared or of its own, or a row of all heads.
-Norm qk_norm_shape(const Arch& a, Count tokens, Count heads) {
+Norm qk_norm_shape(const Mixer& a, Count tokens, Count heads) {
   const bool spans = a.qk_norm == QkNorm::full || a.qk_norm == QkNorm::full_bias;
   const bool own = spans || a.qk_norm == QkNorm::each_head;
   const bool bias = a.qk_norm == QkNorm::per_head_bias || a.qk_norm == QkNorm::full_bias;
@@ -29,24 +30,34 @@ struct Qkv {
 };
 
 Qkv grouped_qkv(SegmentBuilder& b, TensorId x) {
-  const Arch& a = b.arch();
-  const Count q = mul(a.heads, a.head_dim), kv = mul(a.kv_heads, a.head_dim);
-  Qkv r{b.linear("attn.q", attn, Split::column, x, a.hidden, q, a.qkv_bias, a.head_dim),
-        b.linear("attn.k", attn, Split::column, x, a.hidden, kv, a.qkv_bias, a.head_dim),
-        b.linear("attn.v", attn, Split::column, x, a.hidden, kv, a.qkv_bias, a.head_dim)};
+  const Mixer& a = b.mixer();
+  const Count d = b.arch().hidden, q = mul(a.heads, a.head_dim), kv = mul(a.kv_heads, a.head_dim);
+  Qkv r{b.linear("attn.q", attn, Split::column, x, d, q, a.qkv_bias, a.head_dim),
+        b.linear("attn.k", attn, Split::column, x, d, kv, a.qkv_bias, a.head_dim),
+        b.linear("attn.v", attn, Split::column, x, d, mul(a.kv_heads, a.v_dim()), a.qkv_bias, a.v_dim())};
   if (a.qk_norm != QkNorm::none) {
     r.q = b.add("attn.q_norm", attn, qk_norm_shape(a, b.tokens(), a.heads), Split::heads, r.q, a.heads);
     r.k = b.add("attn.k_norm", attn, qk_norm_shape(a, b.tokens(), a.kv_heads), Split::heads, r.k, a.kv_heads);
   }
-  if (a.position == Position::rope)
+  if (b.arch().position == Position::rope)
     b.in_place("attn.rope", attn, {.kind = PointwiseKind::rope, .rows = b.tokens(), .width = q + kv}, Split::width, r.q,
                r.k, a.head_dim);
   return r;
 }
 
+/// The output of the heads under a sigmoid of the layer's input: one gate per head, or one per number.
+TensorId gated_heads(SegmentBuilder& b, TensorId x, TensorId o) {
+  const Mixer& m = b.mixer();
+  if (m.attention_gate == AttentionGate::none) return o;
+  const Count each = m.attention_gate == AttentionGate::per_head ? 1 : m.v_dim(), width = m.attention_width();
+  const TensorId g = b.linear("attn.gate", attn, Split::column, x, b.arch().hidden, mul(m.heads, each), false, each);
+  return b.add("attn.gate_mul", attn, Pointwise{.kind = PointwiseKind::gate, .rows = b.tokens(), .width = width},
+               Split::width, {g, o}, m.v_dim());
+}
+
 /// MHA, GQA or MQA: 3 projections, scores, output projection.
 TensorId grouped_attention(SegmentBuilder& b, const LayerKind& kind, TensorId x) {
-  const Arch& a = b.arch();
+  const Mixer& a = b.mixer();
   const Step& s = b.step();
   const Qkv r = grouped_qkv(b, x);
   const Attention core{.sequences = s.sequences,
@@ -55,21 +66,21 @@ TensorId grouped_attention(SegmentBuilder& b, const LayerKind& kind, TensorId x)
                        .queries = s.queries,
                        .keys = add(s.past, s.queries),
                        .qk_dim = a.head_dim,
-                       .v_dim = a.head_dim,
+                       .v_dim = a.v_dim(),
                        .reach = kind.reach,
                        .sinks = a.attention_sinks};
-  const TensorId o = b.add("attn.core", attn, core, Split::heads, {r.q, r.k, r.v});
-  return b.linear("attn.out", attn, Split::row, o, mul(a.heads, a.head_dim), a.hidden, a.attention_out_bias,
-                  a.head_dim);
+  const TensorId o = gated_heads(b, x, b.add("attn.core", attn, core, Split::heads, {r.q, r.k, r.v}));
+  return b.linear("attn.out", attn, Split::row, o, a.attention_width(), b.arch().hidden, a.attention_out_bias,
+                  a.v_dim());
 }
 
 /// Queries of latent attention: through a low rank with a norm, or directly (q_rank 0).
 TensorId latent_queries(SegmentBuilder& b, TensorId x) {
-  const Arch& a = b.arch();
+  const Mixer& a = b.mixer();
   const Latent& l = a.latent;
-  const Count head = l.nope_dim + l.rope_dim;
-  if (l.q_rank == 0) return b.linear("attn.q", attn, Split::column, x, a.hidden, mul(a.heads, head), false, head);
-  const TensorId down = b.linear("attn.q_down", attn, Split::tokens, x, a.hidden, l.q_rank, a.qkv_bias);
+  const Count head = l.nope_dim + l.rope_dim, d = b.arch().hidden;
+  if (l.q_rank == 0) return b.linear("attn.q", attn, Split::column, x, d, mul(a.heads, head), false, head);
+  const TensorId down = b.linear("attn.q_down", attn, Split::tokens, x, d, l.q_rank, a.qkv_bias);
   const TensorId c = b.add("attn.q_norm", attn, Norm{b.tokens(), l.q_rank, l.q_rank}, Split::tokens, down);
   return b.linear("attn.q_up", attn, Split::column, c, l.q_rank, mul(a.heads, head), false, head);
 }
@@ -77,12 +88,12 @@ TensorId latent_queries(SegmentBuilder& b, TensorId x) {
 /// Multi-head latent attention (arXiv:2405.04434). Expanded: the latent row is projected to keys and values of every
 /// head. Absorbed: that projection is split per head and applied to the queries and to the core's output instead.
 TensorId latent_attention(SegmentBuilder& b, const LayerKind& kind, TensorId x) {
-  const Arch& a = b.arch();
+  const Mixer& a = b.mixer();
   const Step& s = b.step();
   const Latent& l = a.latent;
   const Count head = l.nope_dim + l.rope_dim, latent = l.kv_rank + l.rope_dim, t = b.tokens();
   const TensorId q = latent_queries(b, x);
-  const TensorId down = b.linear("attn.kv_down", attn, Split::tokens, x, a.hidden, latent, a.qkv_bias);
+  const TensorId down = b.linear("attn.kv_down", attn, Split::tokens, x, b.arch().hidden, latent, a.qkv_bias);
   const TensorId c = b.add("attn.kv_norm", attn, Norm{t, l.kv_rank, l.kv_rank}, Split::tokens, down);
   Attention core{.sequences = s.sequences,
                  .heads = a.heads,
@@ -97,6 +108,7 @@ TensorId latent_attention(SegmentBuilder& b, const LayerKind& kind, TensorId x) 
                  .absorbed = s.absorbed,
                  .expanded_cache = s.expanded_cache};
   const auto rope = [&] {
+    if (b.arch().position == Position::none) return;
     b.in_place("attn.rope", attn, {.kind = PointwiseKind::rope, .rows = t, .width = mul(a.heads + 1, l.rope_dim)},
                Split::width, q, down, l.rope_dim);
   };
@@ -119,7 +131,8 @@ TensorId latent_attention(SegmentBuilder& b, const LayerKind& kind, TensorId x) 
   if (s.absorbed)
     o = b.add("attn.v_absorb", attn,
               Linear{.rows = mul(t, a.heads), .in = l.kv_rank, .out = l.v_dim, .groups = a.heads}, Split::heads, o);
-  return b.linear("attn.out", attn, Split::row, o, mul(a.heads, l.v_dim), a.hidden, a.attention_out_bias, l.v_dim);
+  return b.linear("attn.out", attn, Split::row, gated_heads(b, x, o), mul(a.heads, l.v_dim), b.arch().hidden,
+                  a.attention_out_bias, l.v_dim);
 }
 
 /// Lightning attention of MiniMax: q, k, v, a norm on the output, a sigmoid gate from the input.
@@ -131,7 +144,8 @@ TensorId linear_attention(SegmentBuilder& b, TensorId x) {
   const TensorId v = b.linear("attn.v", attn, Split::column, x, a.hidden, w, false, a.head_dim);
   const Step& s = b.step();
   const TensorId o =
-      b.add("attn.core", attn, LinearAttention{s.sequences, a.heads, s.queries, a.head_dim}, Split::heads, {q, k, v});
+      b.add("attn.core", attn, LinearAttention{s.sequences, a.heads, s.queries, a.head_dim, a.heads, a.head_dim},
+            Split::heads, {q, k, v});
   const TensorId n = b.add("attn.o_norm", attn, Norm{b.tokens(), w, w}, Split::width, o, a.head_dim);
   const TensorId g = b.linear("attn.gate", attn, Split::column, x, a.hidden, w, false, a.head_dim);
   const TensorId y =
@@ -141,8 +155,17 @@ TensorId linear_attention(SegmentBuilder& b, TensorId x) {
 }
 
 TensorId attention(SegmentBuilder& b, const LayerKind& kind, TensorId x) {
+  return b.mixer().attention == AttentionKind::latent ? latent_attention(b, kind, x) : grouped_attention(b, kind, x);
+}
+
+/// What mixes the tokens of a layer: attention, a recurrence, or both of the same input, added.
+TensorId mixed(SegmentBuilder& b, const LayerKind& kind, TensorId x) {
+  const Mixer& m = b.mixer();
   if (kind.linear) return linear_attention(b, x);
-  return b.arch().attention == AttentionKind::latent ? latent_attention(b, kind, x) : grouped_attention(b, kind, x);
+  if (m.recurrent.kind == RecurrentKind::none) return attention(b, kind, x);
+  const TensorId y = recurrence(b, x);
+  if (m.attention == AttentionKind::none) return y;
+  return b.pointwise("attn.sum", attn, PointwiseKind::add, Split::partial, attention(b, kind, x), y, b.arch().hidden);
 }
 
 /// One MLP's component and its operators' names: dense, routed experts, shared experts.
@@ -156,9 +179,11 @@ constexpr MlpNames expert_names{Component::experts, "mlp.expert_gate", "mlp.expe
 constexpr MlpNames shared_names{Component::shared_experts, "mlp.shared_gate", "mlp.shared_up",
                                 "mlp.shared_act",          "mlp.shared_mul",  "mlp.shared_down"};
 
-/// Up (and gate), activation, down. `matrix` gives rows, groups and top_k; its widths are filled in here.
+/// Up (and gate), activation, down. `matrix` gives rows, groups and top_k, and the width of the input where that is not
+/// the model's; the widths of each matrix are filled in here.
 TensorId feed_forward(SegmentBuilder& b, const MlpNames& names, TensorId x, Linear matrix, Count width) {
   const Arch& a = b.arch();
+  const Count outer = matrix.in > 0 ? matrix.in : a.hidden;
   const auto project = [&](std::string_view name, Split split, TensorId in, Count from, Count to) {
     matrix.in = from;
     matrix.out = to;
@@ -171,11 +196,11 @@ TensorId feed_forward(SegmentBuilder& b, const MlpNames& names, TensorId x, Line
   const Count learned = a.activation == Activation::xielu ? 2 : 0;
   TensorId h = no_tensor;
   if (a.mlp == MlpKind::plain) {
-    const TensorId up = project(names.up, Split::column, x, a.hidden, width);
+    const TensorId up = project(names.up, Split::column, x, outer, width);
     h = element(names.act, PointwiseKind::activate, up, no_tensor, learned);
   } else {
-    const TensorId gate = project(names.gate, Split::column, x, a.hidden, width);
-    const TensorId up = project(names.up, Split::column, x, a.hidden, width);
+    const TensorId gate = project(names.gate, Split::column, x, outer, width);
+    const TensorId up = project(names.up, Split::column, x, outer, width);
     if (b.step().fused_glu) {
       h = element(names.act, PointwiseKind::gate, gate, up, learned);
     } else {
@@ -183,7 +208,7 @@ TensorId feed_forward(SegmentBuilder& b, const MlpNames& names, TensorId x, Line
       h = element(names.mul, PointwiseKind::multiply, act, up, 0);
     }
   }
-  return project(names.down, Split::row, h, width, a.hidden);
+  return project(names.down, Split::row, h, width, outer);
 }
 
 /// Experts that always run, their outputs added to the routed ones.
@@ -200,21 +225,27 @@ TensorId shared_experts(SegmentBuilder& b, TensorId x) {
 TensorId experts(SegmentBuilder& b, TensorId x) {
   const Arch& a = b.arch();
   const Moe& m = a.moe;
+  const bool narrow = m.latent_width > 0;
+  const Count wide = narrow ? m.latent_width : a.hidden;  // of the routed experts' input and output
   const Count t = b.tokens(), routed = mul(t, m.top_k);
   const TensorId logits =
       b.linear("mlp.router", Component::router, Split::inside, x, a.hidden, m.experts, m.router_bias);
   const TensorId gates =
       b.add("mlp.route", mlp, Pointwise{.kind = PointwiseKind::route, .rows = t, .width = m.experts, .top_k = m.top_k},
             Split::inside, logits);
-  const TensorId sent =
-      b.add("mlp.dispatch", mlp,
-            Pointwise{.kind = PointwiseKind::dispatch, .rows = routed, .width = a.hidden, .top_k = m.top_k},
-            Split::inside, x);
-  const TensorId out = feed_forward(
-      b, expert_names, sent, {.rows = routed, .groups = m.experts, .top_k = m.top_k, .bias = m.expert_bias}, m.width);
-  TensorId y = b.add("mlp.combine", mlp,
-                     Pointwise{.kind = PointwiseKind::combine, .rows = t, .width = a.hidden, .top_k = m.top_k},
-                     Split::partial, {out, gates});
+  TensorId own = x;
+  if (narrow) own = b.linear("mlp.latent_down", mlp, Split::inside, x, a.hidden, wide, false);
+  if (m.latent_norm) own = b.add("mlp.latent_norm", mlp, Norm{t, wide, wide}, Split::inside, own);
+  const TensorId sent = b.add(
+      "mlp.dispatch", mlp, Pointwise{.kind = PointwiseKind::dispatch, .rows = routed, .width = wide, .top_k = m.top_k},
+      Split::inside, own);
+  const TensorId out =
+      feed_forward(b, expert_names, sent,
+                   {.rows = routed, .in = wide, .groups = m.experts, .top_k = m.top_k, .bias = m.expert_bias}, m.width);
+  TensorId y =
+      b.add("mlp.combine", mlp, Pointwise{.kind = PointwiseKind::combine, .rows = t, .width = wide, .top_k = m.top_k},
+            Split::partial, {out, gates});
+  if (narrow) y = b.linear("mlp.latent_up", mlp, Split::partial, y, wide, a.hidden, false);
   if (m.shared_experts > 0) {
     const TensorId shared = shared_experts(b, x);
     y = b.pointwise("mlp.shared_add", mlp, PointwiseKind::add, Split::partial, y, shared, a.hidden);
@@ -224,7 +255,7 @@ TensorId experts(SegmentBuilder& b, TensorId x) {
 
 TensorId mlp_part(SegmentBuilder& b, const LayerKind& kind, TensorId x) {
   if (kind.experts) return experts(b, x);
-  return feed_forward(b, dense_names, x, {.rows = b.tokens(), .bias = b.arch().mlp_bias}, b.arch().mlp_width);
+  return feed_forward(b, dense_names, x, {.rows = b.tokens(), .bias = b.arch().mlp_bias}, kind.mlp_width);
 }
 
 struct SubLayerNames {
@@ -251,7 +282,7 @@ void parallel_block(SegmentBuilder& b, const LayerKind& kind) {
   const Arch& a = b.arch();
   const TensorId n = b.norm("attn.norm", block_input, b.tokens());
   const TensorId m = a.norms_per_layer == 2 ? b.norm("mlp.norm", block_input, b.tokens()) : n;
-  const TensorId x = attention(b, kind, n);
+  const TensorId x = mixed(b, kind, n);
   const TensorId y = mlp_part(b, kind, m);
   b.dropout("attn.dropout", attn, x, b.tokens());
   b.dropout("mlp.dropout", mlp, y, b.tokens());
@@ -284,9 +315,10 @@ OpList block_ops(const Arch& a, const LayerKind& kind, const Step& s) {
     parallel_block(b, kind);
     return b.ops();
   }
-  const TensorId x =
-      sub_layer(b, attention_names, attn, block_input, [&](TensorId in) { return attention(b, kind, in); });
-  sub_layer(b, mlp_names, mlp, x, [&](TensorId in) { return mlp_part(b, kind, in); });
+  TensorId x = block_input;
+  if (!b.mixer().is_empty())
+    x = sub_layer(b, attention_names, attn, x, [&](TensorId in) { return mixed(b, kind, in); });
+  if (kind.has_mlp()) sub_layer(b, mlp_names, mlp, x, [&](TensorId in) { return mlp_part(b, kind, in); });
   return b.ops();
 }
 

@@ -164,19 +164,67 @@ Learned learned(const Attention& s) {
   return {.total = n, .factored = n};
 }
 
-// ---- Linear attention, recurrent form: per token and head, update of the state k v' and its product with q: 4
-// head_dim^2.
+// ---- A state per head. Model FLOPs are those of the recurrent form, 2 per number of the state and pass over it.
+// Kernels that take C tokens at once do, per token and head of N x P:
+//   delta        4 C N + 4 C P + 6 N P   scores k k' and q k', the triangular system's two results; S read twice,
+//   updated
+//                                        (arXiv:2412.06464; C of the system itself left out)
+//   state space  2 C P + 4 N P           and 2 C N per group: scores C B' (arXiv:2405.21060, 6)
+// Half of the C x C scores are masked, but multiplied. Element-wise decays, normalised queries and keys are left out.
 
-Cost forward(const LinearAttention& s, const Pricing& p, const Stored&) {
-  const Flops f = flops(4, s.rows(), s.heads, s.head_dim, s.head_dim);
-  const double state = p.cached ? 2 * 4 * d(s.sequences) * d(s.heads) * d(s.head_dim) * d(s.head_dim) : 0;  // float32
-  return {f, f, {.cache = state, .activations = bytes(p.activation, 4 * d(s.rows()) * d(s.heads) * d(s.head_dim))}};
+Count passes(StateRule rule) { return rule == StateRule::sum ? 2 : rule == StateRule::state_space ? 3 : 4; }
+Flops recurrent_flops(const LinearAttention& s) { return flops(mul(2, passes(s.rule)), s.rows(), s.state()); }
+Flops state_flops(const LinearAttention& s) {
+  const Count c = std::min(s.chunk, s.queries), n = s.key_dim, p = s.head_dim;
+  if (c <= 1 || s.rule == StateRule::sum) return recurrent_flops(s);
+  const Count heads = s.rule == StateRule::delta ? mul(s.heads, add(mul(4, c, n + p), mul(6, n, p)))
+                                                 : mul(s.heads, add(mul(2, c, p), mul(4, n, p)));
+  const Count groups = s.rule == StateRule::delta ? 0 : mul(2, s.key_heads, c, n);
+  return flops(s.rows(), add(heads, groups));
 }
-Cost backward_input(const LinearAttention& s, const Pricing& p, const Stored&) {
-  const Flops f = flops(8, s.rows(), s.heads, s.head_dim, s.head_dim);
-  return {f, f, {.activations = bytes(p.activation, 8 * d(s.rows()) * d(s.heads) * d(s.head_dim))}};
+double linear_numbers(const LinearAttention& s) { return d(s.rows()) * d(add(s.inputs(), mul(s.heads, s.head_dim))); }
+
+Cost forward(const LinearAttention& s, const Pricing& p, const Stored& w) {
+  const double state = p.cached ? 2 * d(s.sequences) * d(s.state()) * d(s.state_bytes) : 0;  // read and written
+  return {recurrent_flops(s),
+          state_flops(s),
+          {.weights = bytes(w.vector, d(s.weights)),
+           .cache = state,
+           .activations = bytes(p.activation, linear_numbers(s))}};
 }
-Learned learned(const LinearAttention&) { return {}; }
+/// Twice forward; inputs and the output's gradient are read, the gradients of inputs written.
+Cost backward_input(const LinearAttention& s, const Pricing& p, const Stored& w) {
+  return {2 * recurrent_flops(s),
+          2 * state_flops(s),
+          {.weights = bytes(w.vector, d(s.weights)) + gradient_traffic(p, d(s.weights)),
+           .activations = 2 * bytes(p.activation, linear_numbers(s))}};
+}
+Learned learned(const LinearAttention& s) { return {.total = s.weights, .factored = s.weights}; }
+
+// ---- Convolution: taps multiply-adds per number. Backward: the same for the input's gradient and for the weights'.
+
+double taps_and_bias(const Convolution& s) { return d(s.channels) * d(s.taps + (s.bias ? 1 : 0)); }
+
+Cost forward(const Convolution& s, const Pricing& p, const Stored& w) {
+  const Flops f = flops(2, s.rows(), s.channels, s.taps);
+  const double state = p.cached ? 2 * bytes(p.activation, d(s.sequences) * d(s.channels) * d(s.taps - 1)) : 0;
+  return {f,
+          f,
+          {.weights = bytes(w.vector, taps_and_bias(s)),
+           .cache = state,
+           .activations = 2 * bytes(p.activation, d(s.rows()) * d(s.channels))}};
+}
+Cost backward_input(const Convolution& s, const Pricing& p, const Stored& w) {
+  const Flops f = flops(4, s.rows(), s.channels, s.taps);
+  return {f,
+          f,
+          {.weights = bytes(w.vector, taps_and_bias(s)) + gradient_traffic(p, taps_and_bias(s)),
+           .activations = 3 * bytes(p.activation, d(s.rows()) * d(s.channels))}};
+}
+Learned learned(const Convolution& s) {
+  const Count taps = mul(s.channels, s.taps), all = add(taps, s.bias ? s.channels : 0);
+  return {.total = all, .matmul = taps, .factored = all};
+}
 
 // ---- Pointwise: bytes only. Numbers read and written per number of the output.
 
@@ -253,6 +301,7 @@ Learned learned(const Collective&) { return {}; }
 Cost backward_weight(const Norm&, const Pricing&, const Stored&) { return {}; }
 Cost backward_weight(const Attention&, const Pricing&, const Stored&) { return {}; }
 Cost backward_weight(const LinearAttention&, const Pricing&, const Stored&) { return {}; }
+Cost backward_weight(const Convolution&, const Pricing&, const Stored&) { return {}; }
 Cost backward_weight(const Pointwise&, const Pricing&, const Stored&) { return {}; }
 Cost backward_weight(const Loss&, const Pricing&, const Stored&) { return {}; }
 Cost backward_weight(const Collective&, const Pricing&, const Stored&) { return {}; }
@@ -264,6 +313,7 @@ Count out_elements(const Linear& s) { return mul(s.rows, s.out); }
 Count out_elements(const Norm& s) { return mul(s.rows, s.width); }
 Count out_elements(const Attention& s) { return mul(s.rows(), s.heads, s.v_dim); }
 Count out_elements(const LinearAttention& s) { return mul(s.rows(), s.heads, s.head_dim); }
+Count out_elements(const Convolution& s) { return mul(s.rows(), s.channels); }
 Count out_elements(const Pointwise& s) { return mul(s.rows, s.width); }
 Count out_elements(const Loss&) { return 0; }
 Count out_elements(const Collective& s) { return s.out_elements; }
@@ -280,6 +330,9 @@ double functions(const Linear&, bool) { return 0; }
 double functions(const Norm&, bool) { return 0; }
 double functions(const Attention&, bool) { return 0; }
 double functions(const LinearAttention&, bool) { return 0; }
+double functions(const Convolution& s, bool is_backward) {
+  return s.activated ? (is_backward ? 2 : 1) * d(s.rows()) * d(s.channels) : 0;
+}
 double functions(const Collective&, bool) { return 0; }
 
 }  // namespace
@@ -310,7 +363,7 @@ Pricing without_gradients(Pricing p) {
 
 Costs costs(const Op& op, const Pricing& p) {
   const Stored w = stored(op, p);
-  if (!has_backward(op)) return {forward(op, p), {}, {}};
+  if (!has_backward(op) || !p.training()) return {forward(op, p), {}, {}};
   if (op.is_frozen()) {
     const Pricing frozen = without_gradients(p);
     if (std::holds_alternative<Lookup>(op.shape)) return {forward(op, frozen), {}, {}};
@@ -323,14 +376,15 @@ Costs costs(const Op& op, const Pricing& p) {
   return std::visit(
       [&](const auto& s) -> Costs {
         const Cost ahead = forward(s, p, w);
-        if (!p.training()) return {ahead, {}, {}};
         return {ahead, has_input_gradient(op) ? backward_input(s, p, w) : Cost(), backward_weight(s, p, w)};
       },
       op.shape);
 }
 Cost forward(const Op& op, const Pricing& p) {
   const Stored w = stored(op, p);
-  return std::visit([&](const auto& s) { return forward(s, p, w); }, op.shape);
+  Cost c = std::visit([&](const auto& s) { return forward(s, p, w); }, op.shape);
+  c.moved.weights *= p.weight.held_ratio(stored_component(op.shape, op.component));
+  return c;
 }
 Cost backward(const Op& op, const Pricing& p) {
   Costs c = costs(op, p);

@@ -39,6 +39,7 @@ void Exchanges::add(const Exchange& e) {
     if (known.group == e.group && known.op == e.op && same_size(known, e)) {
       known.messages = llmcalc::add(known.messages, e.messages);
       known.bytes += e.bytes;
+      known.beside = llmcalc::add(known.beside, e.beside);
       return;
     }
   list_.push(e);
@@ -49,8 +50,13 @@ void add_forward(Exchanges& all, const Collective& c, const Pricing& p) {
 }
 
 void add_backward(Exchanges& all, const Collective& c, const Pricing& p) {
-  if (c.backward_on) all.add(exchange(c, c.backward, p));
-  if (c.regather) all.add(exchange(c, c.forward, p));
+  const auto add = [&](CollectiveOp op, bool is_beside) {
+    Exchange e = exchange(c, op, p);
+    if (is_beside) e.beside = e.messages;
+    all.add(e);
+  };
+  if (c.backward_on) add(c.backward, c.backward != CollectiveOp::all_gather);
+  if (c.regather) add(c.forward, true);
 }
 
 double tree_rounds(double ranks) { return 2 * std::log2(ranks) + 4; }

@@ -18,6 +18,7 @@ struct Exchange {
   Count messages = 0;
   Bytes bytes;
   ExpertRouting routing{};  ///< of rows that are sent to experts
+  Count beside = 0;         ///< messages that gradients of weights do not wait for: they can run beside them
 };
 
 class Exchanges {

@@ -34,7 +34,9 @@ Held held(const Attention& s, const Pricing& p) {
           .scratch = (p.training() ? Bytes() : passing) + block,
           .scratch_backward = passing + 2 * block};
 }
-Held held(const LinearAttention&, const Pricing&) { return {.needs = {{true, true, true}}}; }
+/// States at the ends of chunks are found again in backward.
+Held held(const LinearAttention&, const Pricing&) { return {.needs = {{true, true, true, true, true}}}; }
+Held held(const Convolution&, const Pricing&) { return {.needs = {{true}}}; }
 Held held(const Pointwise& s, const Pricing&) {
   switch (s.kind) {
     case PointwiseKind::multiply:
@@ -73,25 +75,29 @@ Bytes weight_bytes(const Attention& s, const Stored& w) {
   return s.sinks ? bytes_of(w.vector, mul(s.heads, s.head_ranks)) : Bytes();
 }
 Bytes weight_bytes(const Pointwise& s, const Stored& w) { return bytes_of(w.vector, s.weights); }
-Bytes weight_bytes(const LinearAttention&, const Stored&) { return {}; }
+Bytes weight_bytes(const LinearAttention& s, const Stored& w) { return bytes_of(w.vector, s.weights); }
+Bytes weight_bytes(const Convolution& s, const Stored& w) {
+  return bytes_of(w.vector, mul(s.channels, s.taps + (s.bias ? 1 : 0)));
+}
 Bytes weight_bytes(const Loss&, const Stored&) { return {}; }
 Bytes weight_bytes(const Collective&, const Stored&) { return {}; }
 
 // ---- Cache of one sequence in one layer.
 
-CacheRow cache_row(const Attention& s, DType cache) {
-  return {.per_token = token_rows(s, cache, s.caches_latent()), .reach = s.reach};
+CacheRow cache_row(const Attention& s, const Pricing& p) {
+  return {.per_token = token_rows(s, p.cache, s.caches_latent()), .reach = s.reach};
 }
-/// A float32 state of head_dim x head_dim per head.
-CacheRow cache_row(const LinearAttention& s, DType) {
-  return {.state = Bytes(mul(4, s.heads, s.head_dim, s.head_dim))};
+CacheRow cache_row(const LinearAttention& s, const Pricing&) { return {.state = Bytes(mul(s.state_bytes, s.state()))}; }
+/// The last inputs, as they were computed.
+CacheRow cache_row(const Convolution& s, const Pricing& p) {
+  return {.state = bytes_of(p.activation, mul(s.channels, s.taps - 1))};
 }
-CacheRow cache_row(const Lookup&, DType) { return {}; }
-CacheRow cache_row(const Linear&, DType) { return {}; }
-CacheRow cache_row(const Norm&, DType) { return {}; }
-CacheRow cache_row(const Pointwise&, DType) { return {}; }
-CacheRow cache_row(const Loss&, DType) { return {}; }
-CacheRow cache_row(const Collective&, DType) { return {}; }
+CacheRow cache_row(const Lookup&, const Pricing&) { return {}; }
+CacheRow cache_row(const Linear&, const Pricing&) { return {}; }
+CacheRow cache_row(const Norm&, const Pricing&) { return {}; }
+CacheRow cache_row(const Pointwise&, const Pricing&) { return {}; }
+CacheRow cache_row(const Loss&, const Pricing&) { return {}; }
+CacheRow cache_row(const Collective&, const Pricing&) { return {}; }
 
 }  // namespace
 
@@ -109,9 +115,9 @@ Bytes weight_bytes(const Shape& s, const Stored& w) {
   return std::visit([&](const auto& shape) { return weight_bytes(shape, w); }, s);
 }
 
-Bytes token_cache(const Attention& a, DType cache) { return cache_row(a, cache).per_token; }
-CacheRow cache_row(const Shape& s, DType cache) {
-  return std::visit([&](const auto& shape) { return cache_row(shape, cache); }, s);
+Bytes token_cache(const Attention& a, DType cache) { return token_rows(a, cache, a.caches_latent()); }
+CacheRow cache_row(const Shape& s, const Pricing& p) {
+  return std::visit([&](const auto& shape) { return cache_row(shape, p); }, s);
 }
 
 Bytes logits_bytes(const Loss& s, const Pricing& p, Count chunks) {

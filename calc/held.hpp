@@ -15,8 +15,15 @@ struct CacheRow {
   Reach reach{};
   Bytes state{};
   constexpr Bytes of(Count context) const { return reach.held(context) * per_token + state; }
+  /// Adds what another operator of the layer caches; only one of them caches tokens.
+  constexpr CacheRow& operator+=(const CacheRow& o) {
+    if (o.per_token != Bytes()) reach = o.reach;
+    per_token += o.per_token;
+    state += o.state;
+    return *this;
+  }
 };
-CacheRow cache_row(const Shape& shape, DType cache);
+CacheRow cache_row(const Shape& shape, const Pricing& p);
 
 /// Bytes of one token in this layer's cache on this rank: a key and a value of every KV head, or one latent row, each
 /// a row of its own.

@@ -111,7 +111,7 @@ Limits limits(const Arch& arch, const Plan& plan, const Layout& layout, const De
 
 std::optional<Count> cache_equals_weights_context(const Arch& arch, const Plan& plan, const Layout& layout) {
   const Prices held = price_holdings(arch, plan, layout);
-  const double weights = static_cast<double>(weights_bytes(held).value);
+  const double weights = static_cast<double>(weights_bytes(held, plan.weight_precision).value);
   return first(longest_searched, [&](Count context) {
     return static_cast<double>(plan.batch) * static_cast<double>(cache_bytes(held, context).value) >= weights;
   });

@@ -18,23 +18,53 @@ void insert(LayerKinds& kinds, const LayerKind& kind) {
   for (; i > 0 && kinds.kinds[i - 1].first > kind.first; --i) kinds.kinds[i] = kinds.kinds[i - 1];
   kinds.kinds[i] = kind;
 }
+/// The layers that no list names, and those of each list.
+template <typename List>
+LayerSet layers_of(const List& list, std::size_t i, const LayerSet& all) {
+  if (i > 0) return list[i - 1].layers;
+  LayerSet own = all;
+  for (std::size_t other = 0; other < list.size(); ++other) own = own.filtered(list[other].layers, false);
+  return own;
+}
+
+/// Calls visit(kind, layers) for every way in which layers can differ in what they do, those of no layer among them.
+template <typename Visit>
+void for_each_unlike(const Arch& a, const Visit& visit) {
+  const LayerSet all = LayerSet::all(a.layers);
+  for (std::size_t mixer = 0; mixer <= a.mixers.size(); ++mixer) {
+    const LayerSet mixed = layers_of(a.mixers, mixer, all);
+    for (unsigned bits = 0; bits < (mixer == 0 ? 4U : 1U); ++bits) {
+      const bool local = bits & 1U, linear = bits & 2U;
+      LayerKind kind;
+      kind.linear = linear;
+      kind.mixer = static_cast<std::uint8_t>(mixer);
+      kind.reach = mixer > 0 ? a.mixers[mixer - 1].reach : local ? a.local.reach : Reach();
+      const LayerSet alike =
+          mixer > 0 ? mixed : mixed.filtered(local_layers(a), local).filtered(a.linear_layers, linear);
+      if (alike.empty()) continue;
+      kind.experts = true;
+      visit(kind, alike.filtered(a.moe.layers, true));
+      kind.experts = false;
+      const LayerSet dense = alike.filtered(a.moe.layers, false);
+      for (std::size_t mlp = 0; mlp <= a.mlps.size(); ++mlp) {
+        kind.mlp_width = mlp == 0 ? a.mlp_width : a.mlps[mlp - 1].width;
+        visit(kind, dense.filtered(layers_of(a.mlps, mlp, all), true));
+      }
+    }
+  }
+}
+
 /// Layers that do the same.
 LayerKinds alike(const Arch& a) {
   LayerKinds r;
-  const LayerSet all = LayerSet::all(a.layers);
-  const bool mixed = a.local.reach.limited() || a.has_experts() || !a.linear_layers.empty();
-  if (a.layers == 0) return r;
-  if (!mixed) {
-    r.kinds[r.size++] = {.count = a.layers, .first = 0, .last = a.layers - 1, .layers = all};
-    return r;
-  }
-  for (unsigned bits = 0; bits < 8; ++bits) {
-    const bool local = bits & 1U, experts = bits & 2U, linear = bits & 4U;
-    const LayerSet s =
-        all.filtered(local_layers(a), local).filtered(a.moe.layers, experts).filtered(a.linear_layers, linear);
-    if (s.empty()) continue;
-    insert(r, {local ? a.local.reach : Reach(), experts, linear, s.size(), s.first(), s.last(), s});
-  }
+  for_each_unlike(a, [&](LayerKind kind, const LayerSet& s) {
+    if (s.empty()) return;
+    kind.count = s.size();
+    kind.first = s.first();
+    kind.last = s.last();
+    kind.layers = s;
+    insert(r, kind);
+  });
   return r;
 }
 
@@ -65,6 +95,12 @@ LayerKinds split_by_format(const LayerKinds& kinds, const LayerSet& wide_layers)
   return all;
 }
 }  // namespace
+
+std::size_t unlike_kinds(const Arch& a) {
+  std::size_t n = 0;
+  for_each_unlike(a, [&](const LayerKind&, const LayerSet& s) { n += s.empty() ? 0 : 1; });
+  return n;
+}
 
 LayerKinds layer_kinds(const Arch& a, const Frozen& f, const Narrowed& narrowed) {
   const LayerKinds by_format = split_by_format(alike(a), narrowed.wide(a.layers));

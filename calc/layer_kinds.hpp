@@ -13,17 +13,22 @@ namespace llmcalc {
 struct LayerKind {
   Reach reach{};
   bool experts = false, linear = false;
+  std::uint8_t mixer = 0;  ///< number of its mixer (Arch::mixer)
+  Count mlp_width = 0;     ///< of its dense MLP; 0: it has experts, or none
   Count count = 0;
   Count first = 0, last = 0;  ///< indices of the first and the last layer of this kind
   LayerSet layers;            ///< all layers of this kind
   bool frozen = false;        ///< none of its weights is trained
   bool asks = true;           ///< whether its input asks for a gradient: something before it is trained
   bool wide = false;          ///< its products stay in the working format
+  constexpr bool has_mlp() const { return experts || mlp_width > 0; }
 };
 
-/// The most kinds of layer: six that differ in what they do, each in up to two parts by the format of its products and
-/// three by what is trained, and the lowest trained layer.
-inline constexpr std::size_t most_kinds = 38;
+/// The most kinds of layer that differ in what they do (check_arch refuses more).
+inline constexpr std::size_t most_unlike = 8;
+/// The most kinds of layer: those, each in up to two parts by the format of its products and three by what is trained,
+/// and the lowest trained layer.
+inline constexpr std::size_t most_kinds = 6 * most_unlike + 2;
 
 /// The kinds of layer that a model has, in order of first appearance.
 struct LayerKinds {
@@ -32,6 +37,9 @@ struct LayerKinds {
   const LayerKind* begin() const { return kinds.data(); }
   const LayerKind* end() const { return kinds.data() + size; }
 };
+
+/// Number of kinds that differ in what their layers do.
+std::size_t unlike_kinds(const Arch& arch);
 
 /// `frozen`: layers that are trained alike, too; `narrowed`: whose products are in the same format.
 LayerKinds layer_kinds(const Arch& arch, const Frozen& frozen = {}, const Narrowed& narrowed = {});

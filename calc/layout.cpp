@@ -111,9 +111,24 @@ namespace {
 /// Equal parts into which context ranks divide a sequence: 2 for each, or under Ulysses, whose core sees all, 1.
 Count context_parts(const Layout& l) { return l.context_method == ContextMethod::ulysses ? l.cp : mul(2, l.cp); }
 
+/// Whether some layer keeps a state, which context ranks would have to pass on.
+bool has_state(const Arch& arch) {
+  if (!arch.linear_layers.empty()) return true;
+  for (std::size_t i = 0; i <= arch.mixers.size(); ++i)
+    if (arch.mixer(i).recurrent.kind != RecurrentKind::none) return true;
+  return false;
+}
+
+/// Whether the heads of every mixer lie evenly over the ranks.
+bool heads_divide(const Arch& arch, Count ranks) {
+  for (std::size_t i = 0; i <= arch.mixers.size(); ++i)
+    if (arch.mixer(i).heads % ranks != 0 || arch.mixer(i).recurrent.heads % ranks != 0) return false;
+  return true;
+}
+
 LayoutFlaw context_flaw(const Arch& arch, const Layout& l) {
   if (l.cp == 1) return LayoutFlaw::none;
-  if (!arch.linear_layers.empty()) return LayoutFlaw::context_state;
+  if (has_state(arch)) return LayoutFlaw::context_state;
   const bool by_heads = l.context_method == ContextMethod::ulysses;
   return by_heads && arch.heads / l.tp % l.cp != 0 ? LayoutFlaw::context_heads : LayoutFlaw::none;
 }
@@ -132,7 +147,7 @@ LayoutFlaw expert_flaw(const Arch& arch, const Layout& l) {
 }  // namespace
 
 LayoutFlaw flaw(const Arch& arch, const Layout& l) {
-  if (arch.heads % l.tp != 0) return LayoutFlaw::heads;
+  if (!heads_divide(arch, l.tp)) return LayoutFlaw::heads;
   if (l.sp && l.tp == 1) return LayoutFlaw::sequence_of_one;
   const LayoutFlaw context = context_flaw(arch, l);
   return context != LayoutFlaw::none ? context : expert_flaw(arch, l);

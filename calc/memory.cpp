@@ -258,8 +258,13 @@ Bytes pass_workspace(const Prices& pass) {
   return most;
 }
 
-Bytes weights_bytes(const Prices& prices) {
-  return sum_of(prices, [](const LayerPrice& row) { return row.weights; });
+Bytes weights_bytes(const Prices& prices, const WeightFormats& stored_in) {
+  Bytes all;
+  for (std::size_t i = 0; i < component_count; ++i) {
+    const auto c = static_cast<Component>(i);
+    all += stored_in.held(c, prices.weights[c]);
+  }
+  return all;
 }
 
 Bytes kept_bytes(const Prices& prices, const Plan& plan, const ModelChunk& chunk) {
@@ -334,7 +339,7 @@ Memory training_memory(const Prices& prices, const Plan& plan, const Layout& lay
 }
 
 Memory inference_memory(const Prices& prefill, Bytes workspace_of_last, const Plan& plan, Bytes process) {
-  Memory m{.weights = weights_bytes(prefill), .process = process};
+  Memory m{.weights = weights_bytes(prefill, plan.weight_precision), .process = process};
   m.parameters = sum_of(prefill, [](const LayerPrice& row) { return row.learned; }).total;
   if (plan.kv_cache) m.kv_cache = plan.batch * cache_bytes(prefill, add(plan.prompt, plan.generate));
   m.workspace = std::max(pass_workspace(prefill), workspace_of_last);
@@ -362,7 +367,7 @@ States training_states(const Arch& arch, const Plan& plan, const Layout& layout)
   return training_states(prices, plan, layout, {&all, 1});
 }
 Bytes weights_bytes(const Arch& arch, const Plan& plan, const Layout& layout) {
-  return weights_bytes(price_holdings(arch, plan, layout));
+  return weights_bytes(price_holdings(arch, plan, layout), plan.weight_precision);
 }
 Memory training_memory(const Arch& arch, const Plan& plan, const Layout& layout, Bytes process) {
   return training_memory(price(arch, plan, layout, {}), plan, layout, process);

@@ -141,9 +141,9 @@ Memory inference_memory(const Arch& arch, const Plan& plan, const Layout& layout
 /// Peak bytes that an inference pass holds besides weights and cache.
 Bytes pass_workspace(const Prices& pass);
 
-/// Bytes of one device's weights in the plan's weight formats, as the priced pass (or, of a plan, inference) holds
-/// them.
-Bytes weights_bytes(const Prices& prices);
+/// Bytes of one device's weights in the formats that they were priced in, as the pass (or, of a plan, inference) holds
+/// them; of a component whose bytes a checkpoint states, its share of those.
+Bytes weights_bytes(const Prices& prices, const WeightFormats& stored_in);
 Bytes weights_bytes(const Arch& arch, const Plan& plan, const Layout& layout = {});
 
 /// Whether the optimizer keeps a float32 copy of the weights: only of those in fewer bits.

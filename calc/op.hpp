@@ -73,11 +73,38 @@ struct Attention {
   constexpr bool reads_cache() const { return absorbed || !caches_latent(); }
 };
 
-/// Linear attention with a state of head_dim x head_dim per head (lightning attention, arXiv:2501.08313).
+/// How a token updates the state of a head.
+enum class StateRule : std::uint8_t {
+  sum,          ///< S + k v': 2 passes over the state, an update and the product with q (lightning attention)
+  state_space,  ///< a S + k v': 3 passes, the decay among them (Mamba)
+  delta         ///< a S + k (v - k' a S)': 4 passes, the product with k among them (DeltaNet, KDA)
+};
+
+/// A state of key_dim x head_dim per head that every token updates and reads with its query: o = q' S (lightning
+/// attention, arXiv:2501.08313; DeltaNet, arXiv:2412.06464; Mamba, whose queries and keys are C and B). q and k
+/// (sequences, queries, key_heads, key_dim), v and o (sequences, queries, heads, head_dim); `gates` numbers per token
+/// besides: decays, betas, steps. `weights`: learned numbers of the heads: decays, steps, skips.
 struct LinearAttention {
   Count sequences = 0, heads = 0, queries = 0, head_dim = 0;
+  Count key_heads = 0, key_dim = 0;
+  StateRule rule = StateRule::sum;
+  Count chunk = 0;  ///< tokens that the kernels take at once; 0: one by one
+  Count gates = 0, weights = 0;
+  Count state_bytes = 4;  ///< per number of the state
   constexpr bool operator==(const LinearAttention&) const = default;
-  constexpr Count rows() const { return sequences * queries; }
+  constexpr Count rows() const { return mul(sequences, queries); }
+  constexpr Count state() const { return mul(heads, key_dim, head_dim); }
+  /// Numbers of one token's queries, keys, values and gates.
+  constexpr Count inputs() const { return add(add(mul(2, key_heads, key_dim), mul(heads, head_dim)), gates); }
+};
+
+/// y (sequences, queries, channels) = x convolved along the tokens with `taps` weights of its own per channel, + b,
+/// causal, under silu where it is `activated`, in one kernel; a sequence's cache holds the last taps - 1 inputs.
+struct Convolution {
+  Count sequences = 0, queries = 0, channels = 0, taps = 0;
+  bool bias = false, activated = false;
+  constexpr bool operator==(const Convolution&) const = default;
+  constexpr Count rows() const { return mul(sequences, queries); }
 };
 
 enum class PointwiseKind : std::uint8_t {
@@ -127,7 +154,7 @@ struct Collective {
   constexpr bool operator==(const Collective&) const = default;
 };
 
-using Shape = std::variant<Lookup, Linear, Norm, Attention, LinearAttention, Pointwise, Loss, Collective>;
+using Shape = std::variant<Lookup, Linear, Norm, Attention, LinearAttention, Convolution, Pointwise, Loss, Collective>;
 
 /// The ways in which tensor parallelism cuts an operator.
 enum class Split : std::uint8_t {
@@ -147,10 +174,12 @@ inline constexpr TensorId block_input = 0;
 /// The tensors that an operator reads: those before the first no_tensor.
 class Inputs {
  public:
-  static constexpr std::size_t most = 4;
-  constexpr Inputs(TensorId a = no_tensor, TensorId b = no_tensor, TensorId c = no_tensor, TensorId d = no_tensor)
-      : ids_{a, b, c, d},
-        size_(static_cast<std::uint8_t>((a != no_tensor) + (b != no_tensor) + (c != no_tensor) + (d != no_tensor))) {}
+  static constexpr std::size_t most = 5;
+  constexpr Inputs(TensorId a = no_tensor, TensorId b = no_tensor, TensorId c = no_tensor, TensorId d = no_tensor,
+                   TensorId e = no_tensor)
+      : ids_{a, b, c, d, e},
+        size_(static_cast<std::uint8_t>((a != no_tensor) + (b != no_tensor) + (c != no_tensor) + (d != no_tensor) +
+                                        (e != no_tensor))) {}
   constexpr void push(TensorId t) {
     assert(size_ < most);
     ids_[size_++] = t;

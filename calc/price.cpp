@@ -157,9 +157,9 @@ class Pricer {
     }
     const Bytes bytes = weight_bytes(op.shape, stored(op, p_));
     row.weights += bytes;
+    prices_.weights[stored_component(op.shape, op.component)] += row.layers * bytes;
     if (op.is_frozen()) (divided ? row.frozen_experts : row.frozen) += bytes;
-    const CacheRow cache = cache_row(op.shape, plan_.kv_precision);
-    if (cache.per_token != Bytes() || cache.state != Bytes()) row.cache = cache;
+    row.cache += cache_row(op.shape, p_);
   }
 
   /// Adds the work of Muon on the matrices that this rank holds whole or in part.

@@ -120,7 +120,8 @@ struct LayerPrice {
 struct Prices {
   InPlace<LayerPrice, most_kinds + 2> rows;
   LayerKinds kinds;
-  WholeFlops whole;  ///< of all layers
+  WholeFlops whole;        ///< of all layers
+  ComponentBytes weights;  ///< of all layers of the rank, in the components' formats
   Rates bound_rates, estimated_rates;
   bool estimated = false, uniform = false;  ///< the estimated rates are Rates::uniform()
   const LayerPrice& embedding() const { return rows[0]; }

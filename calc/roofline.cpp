@@ -22,7 +22,8 @@ Rates bound_rates(const Device& d, const Plan& plan) {
           .orthogonalizing = d.peak(muon_format(d, plan)),
           .host = d.host,
           .hidden_inside = plan.overlap.value_or(d.achieved.software.hidden_inside > 0 ? 1 : 0),
-          .hidden_beside = hidden_beside(plan)};
+          .hidden_beside = hidden_beside(plan),
+          .hidden_by_weights = !plan.overlap && d.achieved.software.hidden_by_weights > 0 ? 1.0 : 0.0};
 }
 
 bool has_estimate(const Device& d, const Plan& plan) {
@@ -53,6 +54,7 @@ Rates estimated_rates(const Device& d, const Plan& plan) {
   r.software = a.software;
   r.hidden_inside = plan.overlap.value_or(a.software.hidden_inside);
   r.hidden_beside = plan.overlap.value_or(a.software.hidden_beside);
+  r.hidden_by_weights = plan.overlap ? 0 : a.software.hidden_by_weights;
   return r;
 }
 

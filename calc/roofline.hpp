@@ -37,7 +37,7 @@ struct Rates {
   Bytes cache{};
   HostSide host{};  ///< as the datasheet has it
   Software software{};
-  double hidden_inside = 0, hidden_beside = 1;  ///< by the plan, else by the software
+  double hidden_inside = 0, hidden_beside = 1, hidden_by_weights = 0;  ///< by the plan, else by the software
   /// Whether the products of the blocks are in another format than all else.
   constexpr bool mixed() const { return working.value > 0; }
   /// Whether all operators reach the same rates, and launching them takes no time.

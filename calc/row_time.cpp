@@ -53,6 +53,7 @@ class Clock {
     spend(row.forward, t.forward);
     spend(row.backward_input, t.backward_input, true);
     spend(row.backward_weight, t.backward_weight);
+    hide(row.backward_input, t.backward_weight.total(), t.backward_input);
     if (again_too) t.backward_input += again(row);
     if (paired_) {
       t.experts_forward = expert_exchange(row.forward);
@@ -101,6 +102,17 @@ class Clock {
       s[part_of(e.group)] +=
           ring ? exposed(e, s[Part::attention], waiting, backward) : (1 - rates_.hidden_inside) * seconds(e);
     }
+  }
+
+  /// Takes from backward what its tensor-parallel exchanges hide beside `weights`, the seconds of gradients of weights.
+  void hide(const PassPrice& pass, Seconds weights, Spent& s) {
+    if (rates_.hidden_by_weights <= rates_.hidden_inside || splits_backward(layout_.schedule)) return;
+    Seconds all;
+    for (const Exchange& e : pass.exchanges)
+      if (e.group == Group::tensor && e.beside > 0)
+        all += static_cast<double>(e.beside) / static_cast<double>(e.messages) * seconds(e);
+    const Seconds hidden = all + weights - beside(all, weights, rates_.hidden_by_weights);
+    s[Part::tp] = s[Part::tp] - std::max(Seconds(), hidden - rates_.hidden_inside * all);
   }
 
   /// Seconds that a device, busy for `busy` seconds, waits for the host that starts its kernels and collectives. The

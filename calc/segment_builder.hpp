@@ -12,6 +12,7 @@ class SegmentBuilder {
   /// `kind`: the layers', if the segment is a block.
   SegmentBuilder(const Arch& a, const Step& s, const LayerKind& kind = {})
       : a_(a),
+        mixer_(a.mixer(kind.mixer)),
         s_(s),
         t_(s.tokens()),
         wide_(kind.wide),
@@ -73,6 +74,7 @@ class SegmentBuilder {
   }
 
   const Arch& arch() const { return a_; }
+  const Mixer& mixer() const { return mixer_; }
   const Step& step() const { return s_; }
   Count tokens() const { return t_; }
   const OpList& ops() const { return ops_; }
@@ -85,6 +87,7 @@ class SegmentBuilder {
   }
 
   const Arch& a_;
+  const Mixer& mixer_;  ///< the layers'
   const Step& s_;
   Count t_;
   bool wide_;

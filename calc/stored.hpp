@@ -12,10 +12,17 @@ struct Stored {
   DType operand, result;  ///< of its matrix product: the input besides the matrix, the output
   DType factor;           ///< of its matrix product: the matrix as it is read
 };
-/// The formats of an operator's weights. Norms of queries, keys and latent rows are stored as norms, though they are
-/// attention's parameters.
+/// The component whose format an operator's weights have: norms of queries, keys and latent rows are stored as norms,
+/// though they are attention's parameters.
+inline Component stored_component(const Shape& shape, Component c) {
+  return std::holds_alternative<Norm>(shape) ? Component::norm : c;
+}
+
+/// The formats of an operator's weights.
 inline Stored stored(const Shape& shape, Component c, const WeightFormats& weights, DType compute) {
-  const DType weight = weights[std::holds_alternative<Norm>(shape) ? Component::norm : c];
+  const Component in = stored_component(shape, c);
+  const DType weight = weights[in];
+  if (weights.is_held(in)) return {weight, weight, compute, compute, weight};
   const Format& f = weight.format();
   const bool table = c == Component::embedding || c == Component::position || c == Component::lm_head;
   const DType matrix = table && !f.covers_embedding ? compute : weight;

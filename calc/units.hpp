@@ -102,7 +102,7 @@ struct Ratio {
   constexpr double value() const { return static_cast<double>(numerator) / static_cast<double>(denominator); }
   constexpr bool operator==(const Ratio&) const = default;
 };
-/// A fraction of at most 1 of some bytes, rounded down.
+/// A fraction of some bytes, rounded down.
 constexpr Bytes share_of(Bytes all, Ratio f) {
   if (f.numerator == 0) return {};
   return Bytes(static_cast<Count>(static_cast<Wide>(all.value) * static_cast<Wide>(f.numerator) /

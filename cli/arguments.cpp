@@ -173,6 +173,13 @@ Arguments Arguments::with(std::string_view flag, const std::string& text) const 
   return other;
 }
 
+Arguments Arguments::with_plan_of(const Arguments& others) const {
+  Arguments all = *this;
+  for (const Given& g : others.given_)
+    if (g.option->field.read != nullptr && !has(g.option->flag)) all.given_.push_back(g);
+  return all;
+}
+
 const Option* Arguments::first_of_plan(std::string_view besides) const {
   for (const Given& g : given_)
     if (g.option->field.read != nullptr && g.option->parts != part::halves && g.option->flag != besides)

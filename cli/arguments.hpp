@@ -29,6 +29,8 @@ class Arguments {
   std::string text(std::string_view flag, std::string_view otherwise = "") const;
   /// The same arguments with another value of an option that was given.
   Arguments with(std::string_view flag, const std::string& text) const;
+  /// These arguments, and options of a plan that `others` have besides.
+  Arguments with_plan_of(const Arguments& others) const;
   /// The first option on the command line that describes a plan, `besides` apart; null if there is none.
   const Option* first_of_plan(std::string_view besides = "") const;
 

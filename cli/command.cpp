@@ -41,6 +41,7 @@ std::vector<Command> make_commands() {
       asks(report_question, "MODEL --hardware HW", "all of it",
            [](const Arguments& a) { return ask(report_question, a); }),
       plan_command,
+      serve_command,
       fit_command,
       explain_command,
       compare_command,
@@ -54,6 +55,7 @@ std::vector<Command> make_commands() {
       validate_command,
       learn_command,
       generate_command,
+      perplexity_command,
       calibrate_command,
       check_command,
   };

@@ -30,7 +30,7 @@ std::span<const Command> commands();
 int run_llmcalc(Args args);
 
 extern const Command explain_command, scaling_command, collective_command, list_command, show_command, import_command,
-    check_command, compare_command, accuracy_command, diagnose_command, plan_command, fit_command, learn_command, generate_command,
-    validate_command, calibrate_command;
+    check_command, compare_command, accuracy_command, diagnose_command, plan_command, fit_command, serve_command,
+    learn_command, generate_command, validate_command, calibrate_command, perplexity_command;
 
 }  // namespace llmcalc

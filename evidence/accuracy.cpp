@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "evidence/process_memory.hpp"
+#include "evidence/trained_process.hpp"
 
 namespace llmcalc {
 

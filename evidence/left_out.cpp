@@ -61,7 +61,7 @@ void replace_predictions(Accuracy& a, const FitSet& set, const F& values_of) {
 
 }  // namespace
 
-double chosen_ridge(AccuracyKind kind) { return kind == AccuracyKind::inference ? 3 : 1; }
+double chosen_ridge(AccuracyKind kind) { return kind == AccuracyKind::inference ? 3 : 0.5; }
 
 FitSet fit_set(const MeasurementFile& file, AccuracyKind kind) {
   const Devices devices;
@@ -72,7 +72,7 @@ FitSet fit_set(const MeasurementFile& file, AccuracyKind kind) {
 std::vector<double> fitted(const FitSet& set, double ridge, const AccuracyWatch& watch) {
   FitOptions options{.ridge = ridge};
   watch_steps(options, watch);
-  return fit(set, standard_values(set), options);
+  return fit_from_afar(set, standard_values(set), options);
 }
 
 std::vector<double> fitted_without(const FitSet& set, double ridge, const EstimatorTerm& term,
@@ -84,7 +84,7 @@ std::vector<double> fitted_without(const FitSet& set, double ridge, const Estima
     options.fixed.push_back(parameter);
   }
   watch_steps(options, watch);
-  return fit(set, begin, options);
+  return fit_from_afar(set, begin, options);
 }
 
 void predict_again(Accuracy& a, const FitSet& set, std::span<const double> values) {

@@ -5,7 +5,7 @@
 #include <map>
 
 #include "evidence/errors.hpp"
-#include "evidence/process_memory.hpp"
+#include "evidence/trained_process.hpp"
 #include "evidence/training_case.hpp"
 
 namespace llmcalc {

@@ -6,7 +6,7 @@
 
 #include "evidence/device_name.hpp"
 #include "evidence/measurement_file.hpp"
-#include "evidence/memory_estimate.hpp"
+#include "presets/memory_estimate.hpp"
 
 namespace llmcalc {
 

@@ -113,12 +113,12 @@ class Fitter {
     return set_.error(rows_[static_cast<std::size_t>(i)], values);
   }
 
-  /// 2 a^2 (sqrt(1 + (r / a)^2) - 1) of each residual, and the pull of the defaults.
+  /// The loss of each residual, and the pull of the defaults.
   double loss(const Vector& r, const Vector& x) const {
     double all = 0;
     for (Eigen::Index i = 0; i < r.size(); ++i) {
-      const double t = r[i] / soft_residual;
-      all += weight(i) * 2 * soft_residual * soft_residual * (std::sqrt(1 + t * t) - 1);
+      const double t = r[i] / soft_residual, size = is_soft() ? 2 * (std::sqrt(1 + t * t) - 1) : std::log1p(t * t);
+      all += weight(i) * soft_residual * soft_residual * size;
     }
     return all + pull() * (x - standard_).squaredNorm();
   }
@@ -151,7 +151,10 @@ class Fitter {
   /// Takes the step if it lowers the loss. Clamped parameters stay at their bounds.
   bool try_step(const Matrix& j, double damping, Vector& x, Vector& r, double& now) const {
     Vector w(r.size());
-    for (Eigen::Index i = 0; i < r.size(); ++i) w[i] = weight(i) / std::hypot(1, r[i] / soft_residual);
+    for (Eigen::Index i = 0; i < r.size(); ++i) {
+      const double t = r[i] / soft_residual;
+      w[i] = weight(i) / (is_soft() ? std::sqrt(1 + t * t) : 1 + t * t);
+    }
     Matrix a = j.transpose() * w.asDiagonal() * j;
     a.diagonal().array() += pull();
     const Vector gradient = j.transpose() * w.asDiagonal() * r + pull() * (x - standard_);
@@ -168,6 +171,7 @@ class Fitter {
     return true;
   }
 
+  bool is_soft() const { return set_.loss == FitLoss::soft_l1; }
   bool fixed(Eigen::Index k) const { return is_fixed_[static_cast<std::size_t>(k)]; }
 
   const FitSet& set_;
@@ -196,6 +200,13 @@ LinearErrors linear_errors(const FitSet& set, std::span<const double> values) { 
 
 std::vector<double> fit(const FitSet& set, std::span<const double> begin, const FitOptions& options) {
   return Fitter(set, options).run(begin);
+}
+
+std::vector<double> fit_from_afar(const FitSet& set, std::span<const double> begin, const FitOptions& options) {
+  if (set.loss == FitLoss::soft_l1) return fit(set, begin, options);
+  FitSet softly = set;
+  softly.loss = FitLoss::soft_l1;
+  return fit(set, fit(softly, begin, options), options);
 }
 
 }  // namespace llmcalc

@@ -2,9 +2,10 @@
 /// Fits the parameters of an estimator to measurements.
 ///
 /// Least squares of ln(predicted / measured), by Levenberg and Marquardt's method with differences for derivatives.
-/// A residual above 7 % counts by its size rather than by its square (soft L1), so that rows that the source
-/// describes wrongly do not pull. A family has at most 80 rows in a fit, and its n rows weigh over n^0.35: families of
-/// a hundred sweeps of one run do not drown others. Every parameter is pulled towards its default: by `ridge` residuals
+/// A residual above 7 % counts by its size rather than by its square (soft L1), or by its logarithm alone (Cauchy), so
+/// that rows that the source describes wrongly do not pull. Cauchy's loss has several minima: a fit with it begins
+/// where one with soft L1 ends. A family has at most 80 rows in a fit, and its n rows weigh over n^0.35: families of a
+/// hundred sweeps of one run do not drown others. Every parameter is pulled towards its default: by `ridge` residuals
 /// of 7 % per quarter of its range. It stays within its bounds.
 
 #include <functional>
@@ -22,12 +23,19 @@ inline std::string fit_key(const std::string& id, std::string_view quantity) {
   return id + " " + std::string(quantity);
 }
 
+/// What a residual of r a counts for, a = 7 %.
+enum class FitLoss {
+  soft_l1,  ///< 2 a^2 (sqrt(1 + r^2) - 1)
+  cauchy    ///< a^2 ln(1 + r^2)
+};
+
 /// Measurements that parameters are fitted to.
 struct FitSet {
   std::span<const ParameterCard> cards;
   std::vector<std::string> keys{};      ///< of each row: its id and quantity
   std::vector<std::string> families{};  ///< the same
   std::vector<double> weights{};        ///< the same; 0: a fit passes over it
+  FitLoss loss = FitLoss::soft_l1;
   /// ln(predicted / measured) of a row under values of the parameters. Called from two threads at once.
   std::function<double(std::size_t row, std::span<const double> values)> error{};
 };
@@ -55,7 +63,10 @@ void weigh_families(FitSet& set);
 /// The errors of the rows that a fit sees, and what they are near `values`.
 LinearErrors linear_errors(const FitSet& set, std::span<const double> values);
 
-/// The fitted values, from those to begin with.
+/// The fitted values, from those to begin with, which are near.
 std::vector<double> fit(const FitSet& set, std::span<const double> begin, const FitOptions& options);
+
+/// The same from values that need not be near.
+std::vector<double> fit_from_afar(const FitSet& set, std::span<const double> begin, const FitOptions& options);
 
 }  // namespace llmcalc

@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "evidence/inference_times.hpp"
-#include "evidence/process_memory.hpp"
 #include "evidence/training_case.hpp"
+#include "presets/process_memory.hpp"
 
 namespace llmcalc {
 

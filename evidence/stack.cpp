@@ -112,6 +112,9 @@ Stack stack_of(const TrainingRow& row) {
   }
   if (has_word(notes, "eager")) s.compiled = false;
   if (has_word(notes, "torch.compile")) s.compiled = true;
+  // Megatron-LM's README says of its runs that they set --tp-comm-overlap.
+  if (has_word(lower(row.family), "megatron-lm readme")) s.tp_overlap = true;
+  s.waits_for_tensor = has_word(lower(row.source.title + row.family), "narayanan");
   if (row.parallelism.tp_comm_overlap) s.tp_overlap = row.parallelism.tp_comm_overlap;
   if (row.parallelism.async_tp) s.tp_overlap = row.parallelism.async_tp;
   if (has_word(notes, "no overlap of tp")) s.tp_overlap = false;

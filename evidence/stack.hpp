@@ -13,6 +13,7 @@ struct Stack {
   bool named = true;               ///< whether the row names it; else it is guessed from the layout
   std::optional<bool> compiled;    ///< torch.compile or eager, where the row says so
   std::optional<bool> tp_overlap;  ///< exchanges of tensor parallelism hidden behind products
+  bool waits_for_tensor = false;   ///< Megatron-LM before 2022, which hides no exchange of tensor parallelism
   bool graphs = false;             ///< steps are recorded CUDA graphs
   bool rocm = false;
 };

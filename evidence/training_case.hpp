@@ -9,16 +9,11 @@
 #include "calc/plan.hpp"
 #include "evidence/row_cluster.hpp"
 #include "evidence/stack.hpp"
+#include "presets/process_memory.hpp"
 
 namespace llmcalc {
 
-/// What a figure of memory is about.
-enum class MemoryKind {
-  allocated,  ///< peak of what the framework's tensors take
-  reserved,   ///< peak of what the framework's allocator holds
-  process,    ///< all of the process, as nvidia-smi shows it
-  peak        ///< a peak, not said of what
-};
+/// A peak of memory that was measured.
 struct MeasuredMemory {
   double bytes = 0;  ///< of the fullest device
   MemoryKind kind = MemoryKind::peak;

@@ -19,7 +19,7 @@ constexpr std::array like_profiles{
     LikeProfile{"deepseek", "megatron-lm"},           LikeProfile{"internevo", "megatron-lm"},
     LikeProfile{"nanotron", "megatron-lm"},           LikeProfile{"unsloth", "megatron-lm"},
     LikeProfile{"flash-attention", "megatron-lm"},    LikeProfile{"lit-gpt", "megatron-lm"},
-    LikeProfile{"meta-llama", "megatron-lm"},         LikeProfile{"aleph-alpha", "megatron-deepspeed"}};
+    LikeProfile{"meta-llama", "megatron-lm"},         LikeProfile{"aleph-alpha", "deepspeed"}};
 
 /// Profiles, each read once.
 const SoftwareCard& profile(std::string name) {
@@ -66,7 +66,10 @@ TrainingStack training_stack(const TrainingCase& c) {
   TrainingStack s = stack_of(software, c.arch, c.plan);
   s.core = core_of(c.attention.kernel, software.training->core);
   s.writes_norms &= !c.attention.fused_norm;
-  if (c.stack.tp_overlap) s.hides_tensor = *c.stack.tp_overlap;
+  if (c.stack.waits_for_tensor) s.tensor_exchanges = TensorExchanges::waited_for;
+  if (c.stack.tp_overlap && *c.stack.tp_overlap) s.tensor_exchanges = TensorExchanges::overlapped;
+  if (c.stack.tp_overlap && !*c.stack.tp_overlap)
+    s.tensor_exchanges = std::min(s.tensor_exchanges, TensorExchanges::beside_weights);
   return s;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "text/error.hpp"
 
@@ -25,7 +26,7 @@ void refuse_bad(const BeamOptions& o) {
 }
 
 bool is_complete(const Sequence& s, const BeamOptions& o) {
-  return o.end && !s.tokens.empty() && s.tokens.back() == *o.end;
+  return !s.tokens.empty() && std::find(o.ends.begin(), o.ends.end(), s.tokens.back()) != o.ends.end();
 }
 
 /// Keeps the best `width` steps, in order.

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -20,9 +19,9 @@ struct Sequence {
 };
 
 struct BeamOptions {
-  Count width = 4;                                 ///< sequences that are carried on
-  Count length = 1;                                ///< tokens after the prompt, at most
-  std::optional<std::int32_t> end = std::nullopt;  ///< a sequence is complete with this token
+  Count width = 4;                      ///< sequences that are carried on
+  Count length = 1;                     ///< tokens after the prompt, at most
+  std::vector<std::int32_t> ends = {};  ///< a sequence is complete with any of these tokens
   /// Called with the kept sequences, best first, whenever they have become longer.
   std::function<void(const std::vector<Sequence>&)> kept = {};
 };

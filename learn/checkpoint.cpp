@@ -12,10 +12,10 @@ namespace llmcalc::model {
 namespace {
 
 constexpr std::string_view format_key = "llmcalc_checkpoint", format_number = "1";
-constexpr const char* last = "last.";
-constexpr const char* master = "master.";
-constexpr const char* first = "first.";
-constexpr const char* second = "second.";
+constexpr const char* last_prefix = "last.";
+constexpr const char* master_prefix = "master.";
+constexpr const char* first_prefix = "first.";
+constexpr const char* second_prefix = "second.";
 
 struct Precision {
   std::string_view name, stored, wide;
@@ -115,14 +115,14 @@ void add_weights(Collector& all, Transformer& t, const Precision& p, const Weigh
     std::vector<std::byte> own = downloaded(t, w.value);
     const std::vector<std::byte>& kept = best != nullptr ? (*best)[i++] : own;
     all.add(w.shape.name, p.stored, stored_shape(w.shape), kept);
-    if (best != nullptr) all.add(last + w.shape.name, p.stored, stored_shape(w.shape), std::move(own));
+    if (best != nullptr) all.add(last_prefix + w.shape.name, p.stored, stored_shape(w.shape), std::move(own));
   }
 }
 
 void add_state(Collector& all, Transformer& t, const Precision& p) {
   for (const Parameter& w : t.weights().all())
     for (const auto& [prefix, tensor] :
-         {std::pair{master, &w.master}, std::pair{first, &w.first}, std::pair{second, &w.second}})
+         {std::pair{master_prefix, &w.master}, std::pair{first_prefix, &w.first}, std::pair{second_prefix, &w.second}})
       if (*tensor) all.add(prefix + w.shape.name, p.wide, stored_shape(w.shape), downloaded(t, *tensor));
 }
 
@@ -174,7 +174,7 @@ void Checkpoint::read_texts() {
   if (!file_.metadata().contains(std::string(format_key)))
     throw InputError(
         fmt::format("'{}' is no checkpoint of llmcalc: \"__metadata__\" has no {}; give a file that "
-                    "'llmcalc learn' wrote",
+                    "'llmcalc learn' wrote, or the folder of a downloaded model",
                     path, in_quotes(format_key)));
   if (const std::string& found = file_.text(std::string(format_key)); found != format_number)
     throw InputError(fmt::format("'{}': {} is {} and {} is read; it is damaged or was written by a later llmcalc", path,
@@ -221,9 +221,9 @@ void Checkpoint::check_tensors() {
     const auto& all = file_.entries();
     return std::any_of(all.begin(), all.end(), [&](const auto& e) { return e.name.starts_with(prefix); });
   };
-  if (there(last)) check(last, p.stored);
-  has_moments_ = there(first);
-  for (const char* prefix : {master, first, second})
+  if (there(last_prefix)) check(last_prefix, p.stored);
+  has_moments_ = there(first_prefix);
+  for (const char* prefix : {master_prefix, first_prefix, second_prefix})
     if (there(prefix)) check(prefix, p.wide);
   for (const auto& e : file_.entries())
     if (!known.contains(e.name))
@@ -258,7 +258,7 @@ void Checkpoint::read_tokenizer() {
 std::vector<std::pair<std::string, Tensor>> Checkpoint::state(const Parameter& p) {
   std::vector<std::pair<std::string, Tensor>> all;
   for (const auto& [prefix, tensor] :
-       {std::pair{master, p.master}, std::pair{first, p.first}, std::pair{second, p.second}})
+       {std::pair{master_prefix, p.master}, std::pair{first_prefix, p.first}, std::pair{second_prefix, p.second}})
     if (tensor) all.emplace_back(prefix + p.shape.name, tensor);
   return all;
 }
@@ -270,15 +270,24 @@ void Checkpoint::upload(Transformer& t, const std::string& name, const Tensor& t
   t.backend().upload(to->data(), bytes.data(), to->bytes());
 }
 
-void Checkpoint::load(Transformer& t) const {
-  for (const Parameter& w : t.weights().all()) upload(t, w.shape.name, w.value);
+void Checkpoint::load(Transformer& t, const OnLoaded& loaded) const {
+  OnLoadedBytes so_far(t, loaded);
+  for (const Parameter& w : t.weights().all()) {
+    upload(t, w.shape.name, w.value);
+    so_far.add(w);
+  }
+}
+
+std::vector<std::int32_t> Checkpoint::ends() const {
+  const auto end = tokenizer_->end_of_text();
+  return end ? std::vector{*end} : std::vector<std::int32_t>();
 }
 
 void Checkpoint::resume(Transformer& t) const {
   for (const Parameter& w : t.weights().all())
     for (const auto& [name, tensor] : state(w)) file_.entry(name);  // all of it is there before any of it is loaded
   for (const Parameter& w : t.weights().all()) {
-    upload(t, (file_.has(last + w.shape.name) ? last : "") + w.shape.name, w.value);
+    upload(t, (file_.has(last_prefix + w.shape.name) ? last_prefix : "") + w.shape.name, w.value);
     for (const auto& [name, tensor] : state(w)) upload(t, name, tensor);
   }
   t.set_updates(card_.progress.updates);

@@ -14,7 +14,7 @@
 #include <optional>
 
 #include "learn/safetensors.hpp"
-#include "learn/tokenizer.hpp"
+#include "learn/trained_model.hpp"
 #include "model/transformer.hpp"
 #include "presets/model_card.hpp"
 #include "text/json.hpp"
@@ -47,17 +47,21 @@ void save_checkpoint(const std::string& path, Transformer& t, const CheckpointCa
 
 /// A checkpoint that is open for reading. All of it is checked before anything is loaded: every damage, and every
 /// tensor that is missing, of another shape, or not of the model, is an InputError that names the file and the field.
-class Checkpoint {
+class Checkpoint final : public TrainedModel {
  public:
   explicit Checkpoint(const std::string& path);
 
   const CheckpointCard& card() const { return card_; }
-  const Tokenizer& tokenizer() const { return *tokenizer_; }
-  Number number() const { return number_; }
+  const ModelCard& model() const override { return card_.model; }
+  const Numerics& numerics() const override { return numerics_; }
+  const Tokenizer& tokenizer() const override { return *tokenizer_; }
+  Number number() const override { return number_; }
+  std::vector<std::int32_t> ends() const override;
+  Count longest() const override { return 0; }
   bool can_resume() const { return has_moments_; }
 
   /// Loads the weights to generate with. The model must be of this card's architecture and number.
-  void load(Transformer& t) const;
+  void load(Transformer& t, const OnLoaded& loaded = {}) const override;
   /// Loads the weights to continue training with, master weights, moments and counts; the model must be trainable.
   void resume(Transformer& t) const;
 
@@ -76,6 +80,7 @@ class Checkpoint {
   std::shared_ptr<const Tokenizer> tokenizer_;
   Number number_ = Number::f32;
   bool has_moments_ = false;
+  Numerics numerics_;  ///< the usual ones
 };
 
 }  // namespace llmcalc::model

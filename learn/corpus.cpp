@@ -70,9 +70,8 @@ Corpus::Corpus(std::string_view text, const Tokenizer& tokenizer) {
                      static_cast<Count>(tokenizer.decode(std::span(held_out_).first(1)).size());
 }
 
-double Corpus::bits_per_byte(double loss) const {
-  const auto tokens = static_cast<double>(held_out_.size() - 1);
-  return loss * tokens / std::numbers::ln2 / static_cast<double>(predicted_bytes_);
+double bits_per_byte(double loss, Count tokens, Count bytes) {
+  return loss * static_cast<double>(tokens) / std::numbers::ln2 / static_cast<double>(bytes);
 }
 
 Batch Corpus::batch(std::uint64_t seed, std::uint64_t index, Count sequences, Count seq) const {
@@ -92,7 +91,8 @@ Batch Corpus::batch(std::uint64_t seed, std::uint64_t index, Count sequences, Co
   return b;
 }
 
-double Corpus::loss(Transformer& t, std::span<const std::int32_t> piece, Count tokens) {
+double Corpus::loss(Transformer& t, std::span<const std::int32_t> piece, Count tokens,
+                    const std::function<void(Count done, Count all)>& on_token) {
   const PlanHeld held(t.settings());
   const Count seq = t.settings().plan.seq, width = t.settings().plan.micro_batch;
   const Count all = static_cast<Count>(piece.size()) - 1, whole = all / seq;
@@ -107,6 +107,7 @@ double Corpus::loss(Transformer& t, std::span<const std::int32_t> piece, Count t
              piece.subspan(static_cast<std::size_t>(j * whole / stretches * seq), static_cast<std::size_t>(seq) + 1));
     sum += loss_sum(t, b, n);
     counted += n * seq;
+    if (on_token) on_token(counted, all);
   }
   if (const Count rest = all - whole * seq; rest > 0 && stretches == whole) {
     Batch b;

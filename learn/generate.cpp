@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 
 #include "calc/price.hpp"
 #include "learn/beam.hpp"
@@ -26,22 +27,14 @@ class Clock {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-/// The maximum length of a text in tokens; nothing if positions are not learned.
-std::optional<Count> longest(const Arch& a) {
-  return a.position == Position::learned ? std::optional(a.position_rows) : std::nullopt;
+/// The maximum length of a text in tokens; nothing if there is none.
+std::optional<Count> longest(const Arch& a, const GenerateOptions& o) {
+  if (a.position == Position::learned) return a.position_rows;
+  return o.longest > 0 ? std::optional(o.longest) : std::nullopt;
 }
 
-void refuse_bad(const Arch& a, std::span<const std::int32_t> prompt, const GenerateOptions& o) {
-  if (prompt.empty()) throw InputError("the prompt has no token; give a text of at least one character");
-  if (o.tokens < 0) throw InputError(fmt::format("{} tokens are out of range; give 0 or more", o.tokens));
-  if (o.beams < 1) throw InputError(fmt::format("{} beams are out of range; give 1 or more", o.beams));
-  for (const std::int32_t t : prompt)
-    if (t < 0 || t >= a.vocabulary)
-      throw InputError(fmt::format("token {} of the prompt is not in the model's vocabulary of {}", t, a.vocabulary));
-  if (const auto most = longest(a); most && static_cast<Count>(prompt.size()) > *most)
-    throw InputError(fmt::format("the prompt has {} tokens and the model {} learned positions; give a shorter one",
-                                 prompt.size(), *most));
-  candidates(std::vector<float>{0}, o.sampling);  // refuses options out of range
+bool is_end(std::int32_t token, const GenerateOptions& o) {
+  return std::find(o.ends.begin(), o.ends.end(), token) != o.ends.end();
 }
 
 /// The model as a function of the text so far. Its cache holds the keys and values of the last text it was asked about;
@@ -64,6 +57,8 @@ class Reader {
     else
       for (std::size_t i = known; i < text.size(); ++i) y = run(text.subspan(i, 1), static_cast<Count>(i));
     if (cache_) in_cache_.assign(text.begin(), text.end());
+    if (!std::all_of(y.begin(), y.end(), [](double x) { return std::isfinite(x); }))
+      throw InputError("the model's logits are not numbers; its weights are damaged, or too large for their format");
     return {y.begin(), y.end()};
   }
 
@@ -106,7 +101,7 @@ void sample_on(Reader& reader, std::vector<std::int32_t> text, Count tokens, con
   for (Count i = 0; i < tokens; ++i) {
     const std::int32_t token = next_token(reader.logits(text), o, i);
     i == 0 ? g.prefill = clock.taken() : g.decode = clock.taken() - g.prefill;
-    if (token == o.end) {
+    if (is_end(token, o)) {
       g.ended = Ended::end_of_text;
       return;
     }
@@ -132,12 +127,12 @@ void search_on(Reader& reader, std::span<const std::int32_t> prompt, Count token
     g.log_probability = beam.front().log_probability;
     g.tokens = beam.front().tokens;
   };
-  beam_search(model, prompt, {.width = o.beams, .length = tokens, .end = o.end, .kept = keep});
+  beam_search(model, prompt, {.width = o.beams, .length = tokens, .ends = o.ends, .kept = keep});
 }
 
 /// Shows the best text of a search, finished or stopped.
 void show_found(const GenerateOptions& o, const OnToken& on_token, Generated& g) {
-  if (o.end && !g.tokens.empty() && g.tokens.back() == *o.end) {
+  if (!g.tokens.empty() && is_end(g.tokens.back(), o)) {
     g.tokens.pop_back();
     if (g.ended != Ended::stopped) g.ended = Ended::end_of_text;
   }
@@ -158,12 +153,26 @@ class Watch {
 
 }  // namespace
 
+void refuse_bad_generation(const Arch& a, std::span<const std::int32_t> prompt, const GenerateOptions& o) {
+  if (prompt.empty()) throw InputError("the prompt has no token; give a text of at least one character");
+  if (o.tokens < 0) throw InputError(fmt::format("{} tokens are out of range; give 0 or more", o.tokens));
+  if (o.beams < 1) throw InputError(fmt::format("{} beams are out of range; give 1 or more", o.beams));
+  for (const std::int32_t t : prompt)
+    if (t < 0 || t >= a.vocabulary)
+      throw InputError(fmt::format("token {} of the prompt is not in the model's vocabulary of {}", t, a.vocabulary));
+  if (const auto most = longest(a, o); most && static_cast<Count>(prompt.size()) > *most)
+    throw InputError(fmt::format("the prompt has {} tokens and the model {} {}; give a shorter one", prompt.size(),
+                                 *most, a.position == Position::learned ? "learned positions" : "tokens of context"));
+  candidates(std::vector<float>{0}, o.sampling);  // refuses options out of range
+}
+
 Generated generate(Transformer& t, std::span<const std::int32_t> prompt, const GenerateOptions& o,
                    const OnToken& on_token) {
-  refuse_bad(t.arch(), prompt, o);
+  refuse_bad_generation(t.arch(), prompt, o);
   const auto given = static_cast<Count>(prompt.size());
   // The last token of a text is never run, so it needs no position.
-  const Count room = longest(t.arch()) ? *longest(t.arch()) - given + 1 : o.tokens;
+  const auto most = longest(t.arch(), o);
+  const Count room = most ? *most - given + 1 : o.tokens;
   const Count tokens = std::min(o.tokens, room);
   Generated g;
   g.ended = tokens < o.tokens ? Ended::positions : Ended::length;

@@ -3,8 +3,8 @@
 
 #include <atomic>
 #include <functional>
-#include <optional>
 #include <span>
+#include <vector>
 
 #include "learn/sampling.hpp"
 #include "model/transformer.hpp"
@@ -14,11 +14,12 @@ namespace llmcalc::model {
 struct GenerateOptions {
   Count tokens = 200;  ///< maximum number of new tokens
   SamplingOptions sampling = {};
-  Count beams = 1;         ///< above 1: beam search, and nothing is drawn
-  std::uint64_t seed = 1;  ///< token i is drawn by number i of this seed's stream
-  bool cache = true;       ///< keys and values are kept; without, every token runs the whole text again
-  std::optional<std::int32_t> end = std::nullopt;  ///< nothing follows this token
-  const std::atomic<bool>* stop = nullptr;         ///< true: the text ends before the next operator
+  Count beams = 1;                      ///< above 1: beam search, and nothing is drawn
+  std::uint64_t seed = 1;               ///< token i is drawn by number i of this seed's stream
+  bool cache = true;                    ///< keys and values are kept; without, every token runs the whole text again
+  std::vector<std::int32_t> ends = {};  ///< nothing follows any of these tokens
+  Count longest = 0;                    ///< tokens of the longest text; 0: the model's learned positions alone bound it
+  const std::atomic<bool>* stop = nullptr;  ///< true: the text ends before the next operator
   /// Beam search: called before each text that the model is asked about, with how many there were and will be at most.
   std::function<void(Count done, Count most)> searching = {};
 };
@@ -26,7 +27,7 @@ struct GenerateOptions {
 enum class Ended : std::uint8_t {
   length,       ///< all the tokens that were asked for
   end_of_text,  ///< the model said so; the token is not among the result's
-  positions,    ///< the table of learned positions has no row for a further token
+  positions,    ///< the longest text: the table of learned positions has no further row, or GenerateOptions says so
   stopped       ///< the user
 };
 
@@ -42,9 +43,12 @@ struct Generated {
 /// Called with each token as soon as it is known; beam search knows them all at its end.
 using OnToken = std::function<void(std::int32_t)>;
 
+/// Throws InputError for what generate() refuses, before a model is there.
+void refuse_bad_generation(const Arch& arch, std::span<const std::int32_t> prompt, const GenerateOptions& options);
+
 /// Continues `prompt`. The cache changes the time and not the tokens: both ways see the same logits to rounding, and
-/// the same random numbers. InputError for an empty prompt, an option out of range, a token outside the vocabulary, or
-/// a prompt longer than the learned positions.
+/// the same random numbers. InputError for an empty prompt, an option out of range, a token outside the vocabulary, a
+/// prompt longer than the longest text, or logits that are no numbers.
 Generated generate(Transformer& t, std::span<const std::int32_t> prompt, const GenerateOptions& options,
                    const OnToken& on_token = {});
 

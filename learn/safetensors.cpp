@@ -1,17 +1,14 @@
 #include "learn/safetensors.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
-#include <cerrno>
-#include <cstring>
+#include <cstdint>
+#include <utility>
 
 #include "learn/safetensors_header.hpp"
-#include "text/json.hpp"
+#include "text/error.hpp"
 #include "text/names.hpp"
 #include "text/whole_file.hpp"
 
@@ -20,8 +17,6 @@ namespace llmcalc::model {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "tensors are stored as they lie in memory");
-
-constexpr std::size_t length_bytes = 8;
 
 std::string shape_text(std::span<const Count> shape) {
   std::string text;
@@ -41,57 +36,11 @@ void write_safetensors(const std::string& path, std::span<const StoredTensor> te
   file.finish();
 }
 
-SafetensorsFile::SafetensorsFile(std::string path) : path_(std::move(path)) {
-  file_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe without a writer must not hang
-  if (file_ < 0) throw InputError(fmt::format("cannot read '{}': {}", path_, std::strerror(errno)));
-  try {
-    read_header();
-  } catch (...) {
-    ::close(file_);
-    throw;
-  }
-}
-
-SafetensorsFile::~SafetensorsFile() { ::close(file_); }
-
-void SafetensorsFile::read_header() {
-  struct stat status {};
-  if (::fstat(file_, &status) != 0) throw InputError(fmt::format("cannot read '{}': {}", path_, std::strerror(errno)));
-  if (!S_ISREG(status.st_mode))
-    throw InputError(fmt::format("cannot read '{}': it is not a regular file; give a safetensors file", path_));
-  const auto size = static_cast<std::uint64_t>(status.st_size);
-  if (size < length_bytes)
-    throw InputError(fmt::format("'{}' has {} bytes, too few for a safetensors file; it is cut short or something else",
-                                 path_, size));
-  std::uint64_t length = 0;
-  read_at(0, std::as_writable_bytes(std::span(&length, 1)), "its header length");
-  if (length > size - length_bytes)
-    throw InputError(
-        fmt::format("'{}': its header length, {}, passes the end of the file at {} bytes; it is cut short or not a "
-                    "safetensors file",
-                    path_, length, size));
-  if (length > json::max_bytes)
-    throw InputError(fmt::format("'{}': its header length, {}, is more than the {} MiB that are read", path_, length,
-                                 json::max_bytes >> 20U));
-  std::string text(length, '\0');
-  read_at(length_bytes, std::as_writable_bytes(std::span(text)), "its header");
-  if (!text.starts_with('{'))
-    throw InputError(fmt::format("'{}': its header does not begin with a brace; it is not a safetensors file", path_));
-  data_begin_ = static_cast<Count>(length_bytes + length);
-  SafetensorsHeader header = parsed_header(text, Bytes(static_cast<Count>(size) - data_begin_), path_);
+SafetensorsFile::SafetensorsFile(std::string path) : file_(std::move(path), "a safetensors file") {
+  SafetensorsHeader header = safetensors_header(file_);
+  data_begin_ = header.data_begin;
   metadata_ = std::move(header.metadata);
   entries_ = std::move(header.entries);
-}
-
-void SafetensorsFile::read_at(Count offset, std::span<std::byte> into, std::string_view what) const {
-  while (!into.empty()) {
-    const ssize_t n = ::pread(file_, into.data(), into.size(), offset);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) throw InputError(fmt::format("cannot read '{}', {}: {}", path_, what, std::strerror(errno)));
-    if (n == 0) throw InputError(fmt::format("cannot read '{}', {}: the file became shorter meanwhile", path_, what));
-    into = into.subspan(static_cast<std::size_t>(n));
-    offset += n;
-  }
 }
 
 const SafetensorsFile::Entry* SafetensorsFile::find(std::string_view name) const {
@@ -102,8 +51,8 @@ const SafetensorsFile::Entry* SafetensorsFile::find(std::string_view name) const
 const SafetensorsFile::Entry& SafetensorsFile::entry(std::string_view name) const {
   const Entry* e = find(name);
   if (e == nullptr)
-    throw InputError(fmt::format("'{}': tensor {} is missing; this file belongs to a different model or program", path_,
-                                 in_quotes(name)));
+    throw InputError(fmt::format("'{}': tensor {} is missing; this file belongs to a different model or program",
+                                 path(), in_quotes(name)));
   return *e;
 }
 
@@ -112,7 +61,7 @@ const SafetensorsFile::Entry& SafetensorsFile::entry(std::string_view name, std:
   const Entry& e = entry(name);
   if (e.dtype != dtype || !std::equal(e.shape.begin(), e.shape.end(), shape.begin(), shape.end()))
     throw InputError(fmt::format("'{}', tensor {}: expected {} {}, got {} {}; this file belongs to a different model",
-                                 path_, in_quotes(name), dtype, shape_text(shape), e.dtype, shape_text(e.shape)));
+                                 path(), in_quotes(name), dtype, shape_text(shape), e.dtype, shape_text(e.shape)));
   return e;
 }
 
@@ -120,15 +69,21 @@ const std::string& SafetensorsFile::text(const std::string& key) const {
   const auto at = metadata_.find(key);
   if (at == metadata_.end())
     throw InputError(fmt::format("'{}', \"__metadata__\": {} is missing; this file belongs to a different program",
-                                 path_, in_quotes(key)));
+                                 path(), in_quotes(key)));
   return at->second;
 }
 
 void SafetensorsFile::read(const Entry& entry, std::span<std::byte> into) const {
   if (into.size() != static_cast<std::size_t>(entry.bytes.value))
-    throw InputError(fmt::format("'{}', tensor {}: its {} bytes do not go into {}", path_, in_quotes(entry.name),
+    throw InputError(fmt::format("'{}', tensor {}: its {} bytes do not go into {}", path(), in_quotes(entry.name),
                                  entry.bytes.value, into.size()));
-  read_at(data_begin_ + entry.offset, into, fmt::format("tensor {}", in_quotes(entry.name)));
+  file_.read(data_begin_ + entry.offset, into, fmt::format("tensor {}", in_quotes(entry.name)));
+}
+
+void SafetensorsFile::read_part(const Entry& entry, Count first, std::span<std::byte> into) const {
+  if (first < 0 || add(first, static_cast<Count>(into.size())) > entry.bytes.value)
+    throw std::logic_error("a part of a tensor that passes its end");
+  file_.read(data_begin_ + entry.offset + first, into, fmt::format("tensor {}", in_quotes(entry.name)));
 }
 
 std::vector<std::byte> SafetensorsFile::bytes(const Entry& entry) const {

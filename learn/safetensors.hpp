@@ -1,7 +1,5 @@
 #pragma once
-/// Tensors in a file, in the safetensors format (huggingface/safetensors, README "Format"): 8 bytes that hold the
-/// length of the header, little-endian; the header, JSON, with dtype, shape and data_offsets of every tensor and
-/// "__metadata__", texts by name; then the tensors' bytes, one after another, little-endian and row by row.
+/// Tensors in a file, in the safetensors format (text/safetensors_header.hpp).
 
 #include <cstddef>
 #include <map>
@@ -12,10 +10,11 @@
 #include <vector>
 
 #include "calc/units.hpp"
+#include "text/safetensors_header.hpp"
 
 namespace llmcalc::model {
 
-/// Bytes of one number: F64 and I64 8, F32 and I32 4, BF16 and F16 2, U8 1. Nothing for another name.
+/// Bytes of one number of that dtype. Nothing for a name that the format does not have, or numbers of less than a byte.
 std::optional<Bytes> stored_bytes(std::string_view dtype);
 
 /// A tensor to be written to a file; its bytes are viewed, not copied.
@@ -40,20 +39,10 @@ void write_safetensors(const std::string& path, std::span<const StoredTensor> te
 class SafetensorsFile {
  public:
   explicit SafetensorsFile(std::string path);
-  ~SafetensorsFile();
-  SafetensorsFile(const SafetensorsFile&) = delete;
-  SafetensorsFile& operator=(const SafetensorsFile&) = delete;
 
-  /// The name, dtype, shape and place of a tensor.
-  struct Entry {
-    std::string name;
-    std::string dtype;
-    std::vector<Count> shape;
-    Count offset = 0;  ///< from the end of the header
-    Bytes bytes;
-  };
+  using Entry = SafetensorsEntry;
 
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return file_.path(); }
   const Metadata& metadata() const { return metadata_; }
   /// All tensors, in the order of their bytes in the file.
   const std::vector<Entry>& entries() const { return entries_; }
@@ -71,14 +60,12 @@ class SafetensorsFile {
 
   /// The bytes of a tensor of this file, into room of exactly their size.
   void read(const Entry& entry, std::span<std::byte> into) const;
+  /// Some of its bytes, those from `first` on.
+  void read_part(const Entry& entry, Count first, std::span<std::byte> into) const;
   std::vector<std::byte> bytes(const Entry& entry) const;
 
  private:
-  void read_header();
-  void read_at(Count offset, std::span<std::byte> into, std::string_view what) const;
-
-  std::string path_;
-  int file_ = -1;
+  BinaryFile file_;
   Count data_begin_ = 0;
   Metadata metadata_;
   std::vector<Entry> entries_;

@@ -242,7 +242,66 @@ class BytePairs : public Tokenizer {
   bool has_space_ = false;  ///< learnt from a text with spaces: else a space would become the mark's bytes
 };
 
+/// A model as it was trained elsewhere.
+class ForeignPieces final : public Tokenizer {
+ public:
+  ForeignPieces(std::string model, const std::string& where) : model_(std::move(model)) {
+    if (const auto status = library_.LoadFromSerializedProto(model_); !status.ok())
+      throw InputError(fmt::format("'{}' is not a SentencePiece model: {}", where, reason(status)));
+    const std::vector<int> probe = library_.EncodeAsIds("a");
+    adds_space_ = !probe.empty() && library_.IdToPiece(probe[0]).starts_with(space_mark);
+  }
+
+  Count vocabulary() const override { return library_.GetPieceSize(); }
+  std::string_view name() const override { return sentencepiece_file_name; }
+  std::optional<std::int32_t> end_of_text() const override {
+    return library_.eos_id() < 0 ? std::nullopt : std::optional<std::int32_t>(library_.eos_id());
+  }
+
+  std::vector<std::int32_t> encode(std::string_view text) const override {
+    if (text.size() > 16 * longest_stretch)
+      throw InputError(
+          fmt::format("a text of {} bytes is too long for a tokenizer.model, which takes some hundred times its "
+                      "memory; give at most {}, or the model's tokenizer.json",
+                      text.size(), 16 * longest_stretch));
+    std::vector<int> tokens;
+    if (const auto status = library_.Encode(text, &tokens); !status.ok())
+      throw InputError("SentencePiece cannot encode the text: " + reason(status));
+    if (library_.bos_id() >= 0) tokens.insert(tokens.begin(), library_.bos_id());
+    return {tokens.begin(), tokens.end()};
+  }
+
+  /// The space that is put before a text is taken away where the tokens begin one.
+  std::string decode(std::span<const std::int32_t> tokens) const override {
+    std::string text;
+    for (const std::int32_t t : tokens) text += text_of(t);
+    const bool whole = !tokens.empty() && library_.bos_id() >= 0 && tokens[0] == library_.bos_id();
+    return whole && adds_space_ && text.starts_with(' ') ? text.substr(1) : text;
+  }
+
+ private:
+  std::string body() const override { return model_; }
+
+  std::string text_of(std::int32_t t) const {
+    if (t < 0) throw InputError(fmt::format("token {} is not in the tokenizer's vocabulary of {}", t, vocabulary()));
+    if (t >= vocabulary() || library_.IsUnknown(t) || library_.IsControl(t)) return {};
+    const std::string& piece = library_.IdToPiece(t);
+    if (library_.IsByte(t)) return {static_cast<char>(std::stoi(piece.substr(3, 2), nullptr, 16))};
+    std::string text;
+    each_character(piece, [&](std::string_view c, bool) { text += c == space_mark ? " " : c; });
+    return text;
+  }
+
+  std::string model_;
+  sentencepiece::SentencePieceProcessor library_;
+  bool adds_space_ = false;
+};
+
 }  // namespace
+
+std::unique_ptr<Tokenizer> sentencepiece_file_tokenizer(std::string model, const std::string& where) {
+  return std::make_unique<ForeignPieces>(std::move(model), where);
+}
 
 std::string learnt_sentencepiece(std::string_view text, Count vocabulary) {
   if (vocabulary < least_vocabulary || vocabulary > std::numeric_limits<std::int32_t>::max())
@@ -254,6 +313,19 @@ std::string learnt_sentencepiece(std::string_view text, Count vocabulary) {
   const auto status = sentencepiece::SentencePieceTrainer::Train(learning_options(vocabulary), &all, &model);
   if (!status.ok()) throw InputError("SentencePiece cannot learn from the text: " + reason(status));
   return model;
+}
+
+std::function<std::vector<std::int32_t>(const std::string& text)> sentencepiece_encoder(const std::string& model,
+                                                                                        const std::string& where) {
+  const auto library = std::make_shared<sentencepiece::SentencePieceProcessor>();
+  if (const auto status = library->LoadFromSerializedProto(model); !status.ok())
+    throw InputError(fmt::format("{}: SentencePiece does not read it: {}", where, reason(status)));
+  return [library](const std::string& text) {
+    std::vector<int> tokens;
+    if (const auto status = library->Encode(text, &tokens); !status.ok())
+      throw InputError("SentencePiece cannot encode the text: " + reason(status));
+    return std::vector<std::int32_t>(tokens.begin(), tokens.end());
+  };
 }
 
 std::unique_ptr<Tokenizer> sentencepiece_tokenizer(std::string model, const std::string& where) {
@@ -279,6 +351,15 @@ namespace {
 }  // namespace
 
 std::string learnt_sentencepiece(std::string_view, Count) { missing("byte-pair encoding"); }
+
+std::unique_ptr<Tokenizer> sentencepiece_file_tokenizer(std::string, const std::string& where) {
+  missing("'" + where + "'");
+}
+
+std::function<std::vector<std::int32_t>(const std::string& text)> sentencepiece_encoder(const std::string&,
+                                                                                        const std::string& where) {
+  missing(where + ": its model Unigram");
+}
 
 std::unique_ptr<Tokenizer> sentencepiece_tokenizer(std::string, const std::string& where) {
   missing("'" + where + "': its tokenizer");

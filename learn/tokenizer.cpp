@@ -1,7 +1,12 @@
 #include "learn/tokenizer.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <array>
+
+#include "learn/json_tokenizer.hpp"
 #include "learn/sentencepiece.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"
@@ -82,12 +87,15 @@ std::unique_ptr<Tokenizer> loaded_tokenizer(std::string_view serialized, const s
     throw InputError(
         fmt::format("'{}': its tokenizer does not begin with \"{}\"; it is damaged or was written by another program",
                     where, opening));
-  if (found->name != bytes_name && found->name != sentencepiece_name)
-    throw InputError(fmt::format("'{}': unknown tokenizer {}; {} and {} are known", where, in_quotes(found->name),
-                                 bytes_name, sentencepiece_name));
+  constexpr std::array known{bytes_name, sentencepiece_name, sentencepiece_file_name, json_tokenizer_name};
+  if (std::find(known.begin(), known.end(), found->name) == known.end())
+    throw InputError(
+        fmt::format("'{}': unknown tokenizer {}; {} are known", where, in_quotes(found->name), fmt::join(known, ", ")));
   if (found->checksum != checksum(found->body))
     throw InputError(fmt::format("'{}': the checksum of its tokenizer is not that of its bytes; it is damaged", where));
   if (found->name == bytes_name) return byte_tokenizer();
+  if (found->name == sentencepiece_file_name) return sentencepiece_file_tokenizer(std::string(found->body), where);
+  if (found->name == json_tokenizer_name) return json_tokenizer(std::string(found->body), where);
   return sentencepiece_tokenizer(std::string(found->body), where);
 }
 

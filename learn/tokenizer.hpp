@@ -13,7 +13,8 @@
 
 namespace llmcalc::model {
 
-/// decode(encode(text)) is `text`, byte for byte, whatever it holds. Unchanged once made, and safe to share by threads.
+/// decode(encode(text)) is `text`, byte for byte, whatever it holds (of a tokenizer.json: unless its normalizers or
+/// special tokens change that, see learn/json_tokenizer.hpp). Unchanged once made, and safe to share by threads.
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
@@ -27,7 +28,7 @@ class Tokenizer {
   /// The token that ends a text, where there is one. It decodes to nothing.
   virtual std::optional<std::int32_t> end_of_text() const = 0;
 
-  /// "bytes" or "sentencepiece-bpe".
+  /// "bytes", "sentencepiece-bpe", "tokenizer.model" or "tokenizer.json".
   virtual std::string_view name() const = 0;
   /// The tokenizer as bytes, for a checkpoint; loaded_tokenizer() restores it.
   std::string serialized() const;

@@ -18,6 +18,7 @@
 #include "model/arena.hpp"
 #include "model/attention_core.hpp"
 #include "model/instruments.hpp"
+#include "model/math/rotary.hpp"
 #include "model/random.hpp"
 
 namespace llmcalc::model {
@@ -25,9 +26,10 @@ namespace llmcalc::model {
 using In = const void*;
 using Out = void*;
 
-/// The positions of the tokens of a pass.
+/// The positions of the tokens of a pass, and how far they turn rotary pairs; null: 10000^(-2i/width).
 struct Positions {
   Count queries = 1, past = 0;
+  const Rotary* rotary = nullptr;
 };
 
 /// Token ids, valid until all calls are done: the host's, and a copy in the backend's memory where one is kept.
@@ -49,6 +51,7 @@ struct AttentionInputs {
   HeadView q, q_rope, k, k_rope, v;
   Count rope_dim = 0;  ///< of qk_dim, the numbers in q_rope and k_rope
   double scale = 1;    ///< of the scores
+  double cap = 0;      ///< scores s become cap tanh(s / cap); 0: they do not
   const void* sinks = nullptr;
   bool alibi = false;
 };
@@ -113,6 +116,7 @@ struct NormView {
   Count heads = 1;     ///< weights of `heads` rows follow each other (qk-norms with weights of their own)
   Count x_stride = 0;  ///< numbers from row to row; 0: width
   double epsilon = 1e-5;
+  double offset = 0;  ///< added to every weight: 1 where they are stored less 1
 };
 
 struct AdamW {
@@ -160,6 +164,8 @@ class Backend : public Memory {
   virtual std::string_view name() const = 0;  ///< of the device; on a processor, of its instruction set
   /// The code that flash attention ran in last; none where there is but one.
   virtual AttentionCores attention_cores() const { return {}; }
+  /// Whether it computes with these; every backend does with the default ones and any epsilon.
+  virtual bool computes(const Numerics&) const = 0;
   virtual Bytes capacity() const = 0;                     ///< bytes of the device's memory; 0: not known
   virtual Bytes available() const { return capacity(); }  ///< those that nobody uses
 
@@ -192,12 +198,17 @@ class Backend : public Memory {
   virtual void attention_gradient(const Attention&, const AttentionInputs&, AttentionImpl, const Dropout&,
                                   const AttentionKept&, In o, In d_o, Out scratch, const AttentionGradients&) = 0;
 
-  /// Rotates pairs (i, i + width/2) of every head by position x 10000^(-2i/width) (RoFormer, arXiv:2104.09864);
-  /// `inverse`: back, which is the gradient too. A row is `heads` heads `head` apart, rotated from `offset` on.
+  /// Rotates pairs (i, i + width/2) of every head by position x frequency i of its Positions (RoFormer,
+  /// arXiv:2104.09864), and scales them; `inverse`: back, and scaled again, which is the gradient. A row is `heads`
+  /// heads `head` apart, rotated from `offset` on.
   virtual void rope(Count rows, const Positions&, Out x, Count row, Count heads, Count head, Count width, Count offset,
                     bool inverse) = 0;
   virtual void add(const Pointwise&, In a, In b, Out y) = 0;
   virtual void accumulate(Count n, In x, Out y) = 0;  ///< y += x
+  /// n numbers times a factor, which is rounded to the backend's format first (hf gemma/modeling_gemma.py, normalizer).
+  virtual void multiply_all(Count n, double factor, Out x) = 0;
+  /// n numbers x, wide or not, become most tanh(x / most).
+  virtual void cap(Count n, double most, Out x, bool wide) = 0;
   virtual void multiply(const Pointwise&, In a, In b, Out y) = 0;
   virtual void multiply_gradient(const Pointwise&, In a, In b, In dy, Out da, bool add_a, Out db, bool add_b) = 0;
   /// y = a sigmoid(g), one g per row: the gate on shared experts.

@@ -42,6 +42,7 @@ AttentionInputs Pass::inputs(const CoreLayout& l, const std::vector<Tensor>& dat
           .v = view(l.v, data),
           .rope_dim = l.rope_dim,
           .scale = l.scale,
+          .cap = l.cap,
           .sinks = sinks != nullptr ? sinks->value->data() : nullptr,
           .alibi = l.alibi};
 }

@@ -33,6 +33,12 @@ Value qk_norm(Pass& p, std::string_view op, Value x, Count heads) {
   return p.norm(op, std::move(x), shape);
 }
 
+/// The scale of q k': the model's own, or 1 / sqrt(width).
+double score_scale(const Pass& p, Count width) {
+  const double own = p.numerics().score_scale;
+  return own > 0 ? own : 1 / std::sqrt(static_cast<double>(width));
+}
+
 /// softmax(Q K' / sqrt(d_h)) V W_o, with as many key and value heads as there are: multi-head, grouped, multi-query.
 /// Rotary positions turn pairs of each query's and key's numbers (RoFormer, arXiv:2104.09864); ALiBi takes
 /// slope x distance from head's scores (Press et al. 2021, arXiv:2108.12409).
@@ -63,7 +69,8 @@ Value grouped_attention(Pass& p, const Reach& reach, Value x) {
                           .k = {1, 0, k.width, one},
                           .k_rope = {},
                           .v = {2, 0, v.width, one},
-                          .scale = 1 / std::sqrt(static_cast<double>(one)),
+                          .scale = score_scale(p, one),
+                          .cap = p.numerics().score_cap,
                           .alibi = a.position == Position::alibi};
   Value o = p.attention("attn.core", core, layout, {std::move(q), std::move(k), std::move(v)});
   return p.linear("attn.out", std::move(o));
@@ -103,12 +110,12 @@ Value latent_attention(Pass& p, const Reach& reach, Value x) {
   Value down = p.linear("attn.kv_down", std::move(x));
   Value c = p.norm("attn.kv_norm", down, {.rows = down.rows, .width = l.kv_rank}, latent);
   p.cache_latent(core, c);
-  const double scale = 1 / std::sqrt(static_cast<double>(head));
+  const double scale = score_scale(p, head);
   const RopePart rotary_q{q, a.heads, head, l.rope_dim, l.nope_dim};
   const RopePart rotary_k{down, 1, latent, l.rope_dim, l.kv_rank};
   Value o;
   if (s.absorbed) {
-    p.rope("attn.rope", rotary_q, rotary_k);
+    if (a.position != Position::none) p.rope("attn.rope", rotary_q, rotary_k);
     Value q_latent = p.absorbed("attn.q_absorb", q, false);
     core.kv_heads = 1;
     core.qk_dim = latent;
@@ -119,19 +126,21 @@ Value latent_attention(Pass& p, const Reach& reach, Value x) {
                             .k_rope = {3, l.kv_rank, latent, 0},
                             .v = {2, 0, l.kv_rank, 0},
                             .rope_dim = l.rope_dim,
-                            .scale = scale};
+                            .scale = scale,
+                            .cap = p.numerics().score_cap};
     o = p.attention("attn.core", core, layout, {std::move(q_latent), std::move(q), std::move(c), std::move(down)});
     o = p.absorbed("attn.v_absorb", o, true);
   } else {
     Value kv = p.linear("attn.kv_up", std::move(c));
-    p.rope("attn.rope", rotary_q, rotary_k);
+    if (a.position != Position::none) p.rope("attn.rope", rotary_q, rotary_k);
     const CoreLayout layout{.q = {0, 0, q.width, head},
                             .q_rope = {0, l.nope_dim, q.width, head},
                             .k = {1, 0, kv.width, up},
                             .k_rope = {2, l.kv_rank, latent, 0},
                             .v = {1, l.nope_dim, kv.width, up},
                             .rope_dim = l.rope_dim,
-                            .scale = scale};
+                            .scale = scale,
+                            .cap = p.numerics().score_cap};
     o = p.attention("attn.core", core, layout, {std::move(q), std::move(kv), std::move(down)});
   }
   return p.linear("attn.out", std::move(o));
@@ -139,7 +148,7 @@ Value latent_attention(Pass& p, const Reach& reach, Value x) {
 
 Value attention(Pass& p, Value x) {
   const Arch& a = p.arch();
-  const Reach reach = a.local.layers.contains(p.layer()) ? a.local.reach : Reach();
+  const Reach reach = p.is_local() ? a.local.reach : Reach();
   return a.attention == AttentionKind::latent ? latent_attention(p, reach, std::move(x))
                                               : grouped_attention(p, reach, std::move(x));
 }

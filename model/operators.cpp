@@ -21,13 +21,16 @@ Value Pass::lookup(std::string_view op, std::span<const std::int64_t> ids) {
     kept = own(op, Bytes(static_cast<Count>(ids.size_bytes())));
     backend_.upload(kept->data(), ids.data(), kept->bytes());
   }
+  const double scale = numerics().embedding_scale;
   forward(op, s, [&] {
     backend_.lookup(s, {ids.data(), data(kept)}, positions(), table.value->data(), y.data->data());
+    if (!ids.empty() && scale != 1) backend_.multiply_all(y.elements(), scale, y.data->data());
     if (!ids.empty() && arch_.position == Position::sinusoidal) backend_.add_sinusoid(s, positions(), y.data->data());
   });
   if (taping())
-    remember(op, s, [this, s, ids, kept, at = positions(), &table, out = y.slot] {
-      const Tensor dy = taken(out);
+    remember(op, s, [this, s, ids, kept, scale, at = positions(), &table, out = y.slot] {
+      const Tensor dy = taken(out);  // nobody else holds it by now
+      if (!ids.empty() && scale != 1) backend_.multiply_all(mul(s.tokens, s.width), scale, dy->data());
       backend_.lookup_gradient(s, {ids.data(), data(kept)}, at, dy->data(), weights_.sum(&table));
     });
   return y;
@@ -66,7 +69,11 @@ Value Pass::product(std::string_view op, Value given, bool for_loss, const Value
   Value y = make(for_loss ? Purpose::logits : Purpose::activations, op, s.rows, s.out, each);
   v.x = static_cast<const std::byte*>(data(x.data)) +
         (v.x_stride > 0 ? (step_.queries - 1) * s.in * backend_.number().value : 0);
-  forward(op, s, [&] { backend_.linear(s, v, y.data->data()); });
+  const double most = op == "head.logits" ? numerics().logit_cap : 0;
+  forward(op, s, [&] {
+    backend_.linear(s, v, y.data->data());
+    if (most > 0) backend_.cap(mul(s.rows, s.out), most, y.data->data(), wide);
+  });
   if (taping())
     remember(op, s,
              [this, op, s, v, kept = keep(op, x), in = x.slot, n = x.elements(), out = y.slot, w, b,
@@ -90,7 +97,8 @@ Value Pass::norm(std::string_view op, Value given, Norm s, Count stride, Count f
   NormView v{.weight = value(w),
              .bias = value(b),
              .x_stride = stride > 0 ? stride : s.width,
-             .epsilon = settings_.norm_epsilon};
+             .epsilon = numerics().norm_epsilon,
+             .offset = numerics().unit_offset ? 1.0 : 0.0};
   if (w != nullptr) v.heads = w->elements() / s.width;
   const Bytes offset = first * backend_.number();
   const auto from = [offset](const Tensor& t) { return static_cast<std::byte*>(t->data()) + offset.value; };

@@ -3,6 +3,7 @@
 /// each operator's gradient rule on a tape. A value that is moved into its last reader is freed there.
 
 #include <atomic>
+#include <optional>
 #include <stdexcept>
 
 #include "calc/block.hpp"
@@ -19,7 +20,7 @@ struct Settings {
   double dropout = 0.1;     ///< where the plan has dropout on
   std::uint64_t seed = 1;   ///< of dropout
   std::uint64_t steps = 0;  ///< steps trained: each has new dropout masks
-  double norm_epsilon = 1e-5;
+  Numerics numerics = {};
   bool operator==(const Settings&) const = default;
 };
 
@@ -32,6 +33,7 @@ struct CoreLayout {
   Part q, q_rope, k, k_rope, v;
   Count rope_dim = 0;
   double scale = 1;
+  double cap = 0;  ///< of the scores, see AttentionInputs
   bool alibi = false;
 };
 
@@ -39,6 +41,24 @@ struct CoreLayout {
 struct RopePart {
   Value& x;
   Count heads = 0, head = 0, width = 0, offset = 0;
+};
+
+/// How a pass turns rotary pairs: null where that is the usual way.
+class Rotaries {
+ public:
+  Rotaries(const Arch& arch, const Numerics& numerics, Count length) {
+    if (arch.position != Position::rope) return;
+    const Count width = arch.attention == AttentionKind::latent ? arch.latent.rope_dim : arch.head_dim;
+    if (numerics.rope != Rope()) whole_ = rotary(numerics.rope, width, length);
+    if (numerics.local_rope != Rope()) local_ = rotary(numerics.local_rope, width, length);
+  }
+  const Rotary* of(bool local) const {
+    const std::optional<Rotary>& r = local ? local_ : whole_;
+    return r ? &*r : nullptr;
+  }
+
+ private:
+  std::optional<Rotary> whole_, local_;
 };
 
 class Pass {
@@ -52,7 +72,10 @@ class Pass {
   const Plan& plan() const { return settings_.plan; }
   /// Whether the logits of a loss are wide.
   bool wide_logits() const { return plan().logits.format != LogitFormat::compute; }
-  Positions positions() const { return {step_.queries, step_.past}; }
+  Positions positions() const { return {step_.queries, step_.past, rotaries_.of(is_local())}; }
+  const Numerics& numerics() const { return settings_.numerics; }
+  /// Whether the current layer's tokens see only those near by.
+  bool is_local() const { return layer_ >= 0 && arch_.local.layers.contains(layer_); }
   void enter(Count layer) { layer_ = layer; }
   Count layer() const { return layer_; }
   /// Watches a flag: once set, the pass ends before its next operator with Stopped.
@@ -138,6 +161,7 @@ class Pass {
   Weights& weights_;
   const Settings& settings_;
   Step step_;
+  Rotaries rotaries_;
   Trace* trace_;
   Tape* tape_;
   Cache* cache_;

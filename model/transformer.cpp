@@ -13,6 +13,16 @@ const Arch& runnable(const Arch& a) {
     throw InputError(
         "the reference transformer has no linear attention, which this model's layers use; its numbers "
         "can be calculated but not run");
+  for (std::size_t i = 0; i <= a.mixers.size(); ++i)
+    if (const RecurrentKind kind = a.mixer(i).recurrent.kind; kind != RecurrentKind::none)
+      throw InputError("the reference transformer has no " + std::string(name(kind)) +
+                       ", which this model's layers use; its numbers can be calculated but not run");
+  const bool gated = a.attention_gate != AttentionGate::none || a.value_dim > 0;
+  if (a.mixers.size() > 0 || a.mlps.size() > 0 || gated || a.moe.latent_width > 0)
+    throw InputError(
+        "the reference transformer has no layers with heads or MLPs of their own, gated heads, values narrower than "
+        "keys, "
+        "or experts of a latent width, which this model uses; its numbers can be calculated but not run");
   if (a.activation == Activation::xielu)
     throw InputError(
         "the reference transformer has no xIELU, which this model uses; its numbers can be calculated "
@@ -20,13 +30,21 @@ const Arch& runnable(const Arch& a) {
   return a;
 }
 
+const Settings& computable(const Settings& s, const Backend& b) {
+  if (!b.computes(s.numerics))
+    throw InputError(
+        "the GPU's kernels do not compute this model's norms, scales, caps or rotary positions; give --device cpu");
+  return s;
+}
+
 }  // namespace
 
-Transformer::Transformer(const Arch& arch, Backend& backend, const Settings& settings, std::uint64_t seed)
+Transformer::Transformer(const Arch& arch, Backend& backend, const Settings& settings,
+                         std::optional<std::uint64_t> seed)
     : arch_(runnable(arch)),
       backend_(backend),
       arena_(backend),
-      settings_(settings),
+      settings_(computable(settings, backend)),
       weights_(arch_, backend, arena_, seed) {}
 
 Step Transformer::training_step() const { return llmcalc::training_step(settings_.plan); }
@@ -45,6 +63,8 @@ double Transformer::gradients(const Batch& batch, double scale, Trace* trace,
 
 void Transformer::add_gradients(const Batch& batch, double scale, Trace* trace, double* loss,
                                 const std::function<void()>& at_end_of_forward) {
+  if (settings_.numerics.score_cap > 0 || settings_.numerics.logit_cap > 0)
+    throw InputError("the reference transformer does not train a model that caps its scores or logits; add --infer");
   Tape tape;
   Pass pass(arch_, backend_, arena_, weights_, settings_, training_step(), trace, &tape, nullptr);
   pass.watch(stop_);

@@ -17,8 +17,9 @@ struct Batch {
 
 class Transformer {
  public:
-  /// Throws InputError for what the reference does not run (linear attention, xIELU), in a sentence.
-  Transformer(const Arch& arch, Backend& backend, const Settings& settings, std::uint64_t seed);
+  /// Throws InputError for what the reference does not run (linear attention, xIELU), in a sentence. seed: of the
+  /// weights, see Weights.
+  Transformer(const Arch& arch, Backend& backend, const Settings& settings, std::optional<std::uint64_t> seed);
 
   const Arch& arch() const { return arch_; }
   Settings& settings() { return settings_; }

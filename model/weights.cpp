@@ -131,12 +131,12 @@ class Shapes {
 
 std::vector<ParameterShape> parameter_shapes(const Arch& arch) { return Shapes(arch).list(); }
 
-Weights::Weights(const Arch& arch, Backend& backend, Arena& arena, std::uint64_t seed)
+Weights::Weights(const Arch& arch, Backend& backend, Arena& arena, std::optional<std::uint64_t> seed)
     : backend_(backend), arena_(arena) {
   for (const ParameterShape& s : parameter_shapes(arch)) {
     all_.push_back({s, arena.make(Purpose::weights, "", backend.number() * s.elements()), {}, {}, {}, {}});
     by_name_[s.name] = &all_.back();
-    start(all_.back(), all_.size(), arch.layers, seed);
+    if (seed) start(all_.back(), all_.size(), arch.layers, *seed);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,8 +43,8 @@ struct Parameter {
 
 class Weights {
  public:
-  /// Weights alone; drawn from `seed`.
-  Weights(const Arch& arch, Backend& backend, Arena& arena, std::uint64_t seed);
+  /// Weights alone, drawn from `seed`; without one they hold nothing until they are loaded.
+  Weights(const Arch& arch, Backend& backend, Arena& arena, std::optional<std::uint64_t> seed);
 
   /// Allocates gradients and the state of the plan's optimizer.
   void make_trainable(const Plan& plan);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "calc/layer_kinds.hpp"
 #include "calc/parameters.hpp"
 #include "text/error.hpp"
 
@@ -26,33 +27,97 @@ class Check {
   const std::string& where_;
 };
 
-void check_grouped(const Arch& a, const Check& check) {
-  check.size(a.kv_heads, "the number of KV heads");
-  check.size(a.head_dim, "the head width");
-  check.that(a.heads % a.kv_heads == 0,
-             fmt::format("{} heads cannot share {} KV heads evenly; heads must be a multiple of KV heads", a.heads,
-                         a.kv_heads));
-  check.size(mul(a.heads, a.head_dim), "the attention width (heads x head width)");
-  check.that(a.latent == Latent{}, "latent widths are given, but the attention kind is grouped; remove them");
+void check_grouped(const Mixer& m, const Check& check) {
+  check.size(m.kv_heads, "the number of KV heads");
+  check.size(m.head_dim, "the head width");
+  check.size(m.value_dim, "the width of the values", 0);
+  check.that(m.heads % m.kv_heads == 0,
+             fmt::format("{} heads cannot share {} KV heads evenly; heads must be a multiple of KV heads", m.heads,
+                         m.kv_heads));
+  check.size(mul(m.heads, m.head_dim), "the attention width (heads x head width)");
+  check.size(m.attention_width(), "the width of all heads' values");
+  check.that(m.latent == Latent{}, "latent widths are given, but the attention kind is grouped; remove them");
 }
 
-void check_latent(const Arch& a, const Check& check) {
-  check.size(a.latent.q_rank, "the latent q_rank", 0);
-  check.size(a.latent.kv_rank, "the latent kv_rank");
-  check.size(a.latent.nope_dim, "the latent nope_width", 0);
-  check.size(a.latent.rope_dim, "the latent rope_width", 0);
-  check.size(a.latent.nope_dim + a.latent.rope_dim, "the latent nope_width + rope_width");
-  check.size(a.latent.v_dim, "the latent v_width");
-  check.size(mul(a.heads, a.latent.nope_dim + a.latent.rope_dim), "the width of all latent queries");
-  check.size(mul(a.heads, a.latent.nope_dim + a.latent.v_dim), "the width of all latent keys and values");
-  check.that(a.qk_norm == QkNorm::none, "latent attention has norms of its own; qk_norm must be \"none\"");
-  check.that(a.linear_layers.empty(), "latent and linear attention cannot be mixed; choose one");
+void check_latent(const Mixer& m, const Check& check) {
+  check.size(m.latent.q_rank, "the latent q_rank", 0);
+  check.size(m.latent.kv_rank, "the latent kv_rank");
+  check.size(m.latent.nope_dim, "the latent nope_width", 0);
+  check.size(m.latent.rope_dim, "the latent rope_width", 0);
+  check.size(m.latent.nope_dim + m.latent.rope_dim, "the latent nope_width + rope_width");
+  check.size(m.latent.v_dim, "the latent v_width");
+  check.size(mul(m.heads, m.latent.nope_dim + m.latent.rope_dim), "the width of all latent queries");
+  check.size(mul(m.heads, m.latent.nope_dim + m.latent.v_dim), "the width of all latent keys and values");
+  check.that(m.qk_norm == QkNorm::none, "latent attention has norms of its own; qk_norm must be \"none\"");
+}
+
+void check_recurrent(const Recurrent& r, const Check& check) {
+  check.size(r.heads, "the number of the recurrence's heads or channels");
+  check.size(r.head_dim, "the width of the recurrence's heads");
+  check.size(r.width(), "the width of all the recurrence's heads");
+  check.size(r.taps, "the number of taps", 1, 1024);
+  check.size(r.rank, "the recurrence's rank", 0);
+  check.size(r.chunk, "the recurrence's chunk", 0);
+  check.size(r.decays, "the number of learned decays", 0);
+  check.that(r.state_bytes == 2 || r.state_bytes == 4,
+             fmt::format("state_bytes: expected 2 or 4 bytes per number of the state, got {}", r.state_bytes));
+  if (r.kind == RecurrentKind::short_convolution) return;
+  check.size(r.key_heads, "the number of the recurrence's key heads or groups");
+  check.size(r.key_dim, "the width of the recurrence's keys or states");
+  check.size(mul(r.key_heads, r.key_dim), "the width of all the recurrence's keys");
+  check.that(r.heads % r.key_heads == 0, fmt::format("{} heads of the recurrence cannot share {} heads of keys, or "
+                                                     "groups, evenly; give a multiple",
+                                                     r.heads, r.key_heads));
+}
+
+void check_mixer(const Mixer& m, const Check& check) {
+  if (m.attention != AttentionKind::none) check.size(m.heads, "the number of heads");
+  if (m.attention == AttentionKind::latent) check_latent(m, check);
+  if (m.attention == AttentionKind::grouped) check_grouped(m, check);
+  if (m.recurrent.kind != RecurrentKind::none) check_recurrent(m.recurrent, check);
 }
 
 void check_attention(const Arch& a, const Check& check) {
-  check.size(a.heads, "the number of heads");
-  if (a.attention == AttentionKind::latent) return check_latent(a, check);
-  check_grouped(a, check);
+  for (std::size_t i = 0; i <= a.mixers.size(); ++i) check_mixer(a.mixer(i), check);
+  check.that(a.attention == AttentionKind::grouped || a.linear_layers.empty(),
+             "latent and linear attention cannot be mixed; choose one");
+  check.that(a.attention != AttentionKind::none || a.local.layers.empty(),
+             "there is no attention for a sliding window; remove the window");
+}
+
+/// Names the first layer that two of the sets hold.
+void check_apart(const LayerSet& a, const LayerSet& b, const char* what, const Check& check) {
+  const LayerSet both = a.filtered(b, true);
+  if (!both.empty()) check.that(false, fmt::format("layer {} has two {}; name it once", both.first(), what));
+}
+
+/// Every layer is in one list of mixers and one of MLPs at most, and some layer has what the model itself describes.
+void check_lists(const Arch& a, const Check& check) {
+  LayerSet own = LayerSet::all(a.layers);
+  for (std::size_t i = 0; i < a.mixers.size(); ++i) {
+    const LayerMixer& m = a.mixers[i];
+    for (std::size_t j = 0; j < i; ++j) check_apart(m.layers, a.mixers[j].layers, "mixers", check);
+    check_apart(m.layers, a.local.layers, "mixers, one with a window of the model's attention", check);
+    check_apart(m.layers, a.linear_layers, "mixers, one of them linear attention", check);
+    if (m.attention == AttentionKind::none)
+      check.that(!m.reach.limited(), "a mixer without attention has a window; remove it");
+    own = own.filtered(m.layers, false);
+  }
+  check.that(!own.empty(),
+             "every layer is in \"mixers\", and none has the model's own attention; describe one of the "
+             "mixers there");
+  for (std::size_t i = 0; i < a.mlps.size(); ++i) {
+    if (i > 0) check_apart(a.mlps[i].layers, a.mlps[0].layers, "MLPs", check);
+    check_apart(a.mlps[i].layers, a.has_experts() ? a.moe.layers : LayerSet(), "MLPs, one of them experts", check);
+    check.size(a.mlps[i].width, "the width of an MLP", 0);
+  }
+  check.that(
+      unlike_kinds(a) <= most_unlike,
+      fmt::format("there are {} kinds of layer that differ in mixer, window or MLP; at most {} can be told apart",
+                  unlike_kinds(a), most_unlike));
+  for (const LayerKind& kind : layer_kinds(a))
+    check.that(kind.has_mlp() || !a.mixer(kind.mixer).is_empty() || kind.linear,
+               fmt::format("layer {} has neither a mixer nor an MLP; give it one", kind.first));
 }
 
 void check_patterns(const Arch& a, const Check& check) {
@@ -69,6 +134,8 @@ void check_experts(const Arch& a, const Check& check) {
   const Moe& m = a.moe;
   check.size(m.experts, "the number of experts", 1, Count{1} << 20);
   check.size(m.width, "the experts' width");
+  check.size(m.latent_width, "the latent width of the experts", 0);
+  check.that(m.latent_width > 0 || !m.latent_norm, "latent_norm is true, but there is no latent_width");
   check.that(!m.layers.empty(), "the experts are used by no layer; remove them");
   check.that(
       m.top_k >= 1 && m.top_k <= m.experts,
@@ -80,15 +147,27 @@ void check_experts(const Arch& a, const Check& check) {
   check.that(!m.shared_gate || m.shared_experts > 0, "shared_gate is true, but there is no shared expert");
 }
 
+/// Layers with a dense MLP of the model's own width.
+Count dense_layers(const Arch& a) {
+  LayerSet dense = LayerSet::all(a.layers);
+  if (a.has_experts()) dense = dense.filtered(a.moe.layers, false);
+  for (const LayerMlp& m : a.mlps) dense = dense.filtered(m.layers, false);
+  return dense.size();
+}
+
 void check_mlp(const Arch& a, const Check& check) {
   if (a.has_experts()) check_experts(a, check);
-  const bool dense = !a.has_experts() || a.moe.layers.size() < a.layers;
-  check.that(dense || a.mlp_width == 0, "every layer has experts, so nothing uses the mlp width; remove it");
+  const bool dense = dense_layers(a) > 0, lists = a.mlps.size() > 0;
+  check.that(dense || a.mlp_width == 0,
+             fmt::format("{}, so nothing uses the mlp width; remove it",
+                         lists ? "every layer has experts or is in \"mlps\"" : "every layer has experts"));
   if (dense) check.size(a.mlp_width, "the mlp width");
 }
 
 void check_norms(const Arch& a, const Check& check) {
   const bool parallel = a.block == BlockKind::parallel;
+  check.that(!parallel || (a.mixers.size() == 0 && a.mlps.size() == 0),
+             "the layers of a parallel block are alike; \"mixers\" and \"mlps\" are for serial blocks");
   check.that(!parallel || a.norm_placement == NormPlacement::pre,
              "a parallel block has its norms before the sub-layers; norm placement must be \"pre\"");
   if (parallel) return check.size(a.norms_per_layer, "the number of norms per layer of a parallel block", 1, 2);
@@ -129,6 +208,7 @@ void check_arch(const Arch& arch, const std::string& where) {
   check_attention(arch, check);
   check_patterns(arch, check);
   check_mlp(arch, check);
+  check_lists(arch, check);
   check_norms(arch, check);
   check_positions(arch, check);
   check_count(arch, check);

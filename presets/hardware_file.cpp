@@ -215,6 +215,14 @@ std::array<double, peak_count> shares(const Object& o, const char* key) {
   return all;
 }
 
+/// The formats that such shares are stated for.
+std::array<bool, peak_count> formats_of(const Object& o, const char* key) {
+  const json::Value* v = o.find(key);
+  std::array<bool, peak_count> all = for_each_format(v != nullptr && !v->is_object());
+  if (v != nullptr && v->is_object()) each_format(o, key, [&](const Object&, std::size_t i) { all[i] = true; });
+  return all;
+}
+
 void read_achieved(Sheet& s) {
   if (!s.file.has("achieved")) return unknown(s, "achieved");
   const Object o = s.file.object("achieved");
@@ -245,6 +253,8 @@ void read_achieved(Sheet& s) {
   a.functions = not_negative(o, "functions");
   s.card.achieved_how = o.text("how");
   if (s.card.achieved_how.empty()) throw InputError(o.where() + ": \"how\" is empty; say how it was measured");
+  s.card.measured = {
+      .rates = a, .products = formats_of(o, "matmul"), .memory = o.has("memory"), .links = o.has("link")};
   o.refuse_unread();
 }
 

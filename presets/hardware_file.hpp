@@ -27,6 +27,8 @@
 /// "host" states another (NVLink-C2C); both numbers of "host" are a device's own share. A card that has no other link
 /// says PCI Express under "link" too.
 
+#include <array>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,15 +43,23 @@ struct Price {
   std::string source;
 };
 
+/// What a file says was achieved on the device. A field of `rates` that was not measured is neutral.
+struct MeasuredRates {
+  Achieved rates{};
+  std::array<bool, peak_count> products{};  ///< by format
+  bool memory = false, links = false;
+};
+
 /// A device as a preset or a file describes it: what calc needs, and what is said about it.
 struct HardwareCard {
   std::string name, title;
   std::vector<std::string> aliases;
   std::string source;  ///< where it was read: a preset or a file's path
   std::string vendor, architecture, form_factor, memory_type, link_type;
-  Cluster cluster;      ///< the device, and its links from the innermost outwards
-  BytesPerSecond pcie;  ///< one way; 0: not known
-  double watts = 0;     ///< 0: not known
+  Cluster cluster;                        ///< the device, and its links from the innermost outwards
+  std::optional<MeasuredRates> measured;  ///< of Device::achieved, which an estimate changes
+  BytesPerSecond pcie;                    ///< one way; 0: not known
+  double watts = 0;                       ///< 0: not known
   std::vector<Price> prices;
   std::vector<std::pair<std::string, std::string>> sources;  ///< "memory.capacity" and what it rests on
   std::string achieved_how;                                  ///< how Device::achieved was measured; empty: it was not

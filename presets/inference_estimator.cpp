@@ -15,7 +15,7 @@ constexpr std::string_view trained =
 constexpr std::string_view vendors = "the vendor's datasheet, whose peaks few kernels reach";
 constexpr std::string_view empty_kernels = "empty kernels in a row: 2 to 5 us; from a recording 1 to 2 us";
 constexpr std::string_view host_loop = "scheduling, sampling and text of an engine's loop: 1 to 5 ms";
-constexpr std::string_view flash_share = "FlashAttention-2 (arXiv:2307.08691), FlashAttention-3 (arXiv:2407.08608)";
+constexpr std::string_view flash_source = "FlashAttention-2 (arXiv:2307.08691), FlashAttention-3 (arXiv:2407.08608)";
 constexpr std::string_view host_staging =
     "NCCL, src/graph/topo.h: 10 and 16 GB/s from root to root on hosts with PCI Express 4.0 and 5.0 (31.5 and 63 GB/s)";
 constexpr std::string_view small_messages =
@@ -46,7 +46,7 @@ const std::array<ParameterCard, inference_parameter_count> inference_parameter_c
     {"weight_only",       0.80, 0.4, 1.00, "share of that where weights are widened before they are multiplied", "the products' kernels unpack weights beside their arithmetic"},
     {"own_products",      0.50, 0.2, 1.00, "share of that by kernels of an engine's own", "llama.cpp's kernels for quantized blocks"},
     {"exposed",           0.3,  0,   1.00, "share of the shorter of a product's arithmetic and traffic that does not overlap", "prologue and epilogue of each tile (CUTLASS)"},
-    {"flash",             0.35, 0.1, 0.80, "share of the peak in attention", flash_share},
+    {"flash",             0.35, 0.1, 0.80, "share of the peak in attention", flash_source},
     {"experts",           0.50, 0.2, 1.00, "share of a product's rate that those of experts keep", "grouped products of unequal sizes"},
     {"kernel.recorded",   1.5e-6, 2e-7, 6e-6, "start and end of a kernel in a decode step: from a recording", empty_kernels},
     {"kernel.compiled",   4e-6, 1e-6, 1e-5, "the same: compiled; and in prompts of recorded ones", empty_kernels},
@@ -119,16 +119,20 @@ bool widens_weights(const Plan& plan) {
 }
 
 void put_products_of_inference(const InferenceParameters& p, const HardwareCard& card, const InferenceStack& stack,
-                               const Plan& plan, Achieved& a) {
-  double share = p[matmul_parameter(chip_of(card))];
-  if (widens_weights(plan)) share *= p[I::weight_only];
-  if (stack.own_products) share *= p[I::own_products];
+                               const Plan& plan, const MeasuredRates& measured, Achieved& a) {
+  double kept = 1;  // of the library's rate in 16 bits
+  if (widens_weights(plan)) kept *= p[I::weight_only];
+  if (stack.own_products) kept *= p[I::own_products];
+  double share = kept * p[matmul_parameter(chip_of(card))];
   if (stack.half_sums && is_geforce(card)) share = std::min(1.0, 2 * share);
-  a.matmul = for_each_format(share);
-  for (const Peak narrow : {Peak::fp8, Peak::fp4, Peak::int8})
-    a.matmul[static_cast<std::size_t>(narrow)] = p[I::narrow] * share;
-  a.exposed = for_each_format(p[I::exposed]);
+  for (std::size_t i = 0; i < peak_count; ++i) {
+    const auto format = static_cast<Peak>(i);
+    const bool narrow = format == Peak::fp8 || format == Peak::fp4 || format == Peak::int8;
+    a.matmul[i] = measured.products[i] ? kept * a.matmul[i] : narrow ? p[I::narrow] * share : share;
+    if (!measured.products[i]) a.exposed[i] = p[I::exposed];
+  }
   for (std::size_t i = 0; i < a.flash.size(); ++i) {
+    if (a.flash[i].forward.value > 0) continue;  // measured
     const FlopsPerSecond core = p[I::flash] * card.cluster.device.peaks[i];
     a.flash[i] = {core, core};
   }
@@ -136,9 +140,15 @@ void put_products_of_inference(const InferenceParameters& p, const HardwareCard&
 
 void put_kernels(const InferenceParameters& p, Launching launching, Achieved& a) {
   constexpr std::array by_launching{I::kernel_compiled, I::kernel_compiled, I::kernel_local, I::kernel_eager};
+  const Achieved measured = a;
+  a.launch = a.recorded = a.recorded_backward = {};
   if (launching == Launching::persistent) return;
-  a.launch = Seconds(p[by_launching[static_cast<std::size_t>(launching)]]);
-  if (launching == Launching::recorded) a.recorded = a.recorded_backward = Seconds(p[I::kernel_recorded]);
+  // What a kernel takes from C++ is the device's, as it was measured; from other software its host decides.
+  const bool by_device = launching == Launching::recorded || launching == Launching::compiled;
+  a.launch = by_device && measured.launch.value > 0 ? measured.launch
+                                                    : Seconds(p[by_launching[static_cast<std::size_t>(launching)]]);
+  if (launching == Launching::recorded)
+    a.recorded = a.recorded_backward = measured.recorded.value > 0 ? measured.recorded : Seconds(p[I::kernel_recorded]);
 }
 
 LinkRates link_rates(const InferenceParameters& p, const HardwareCard& card, const InferenceStack& stack) {
@@ -163,21 +173,16 @@ Seconds step_seconds(const InferenceParameters& p, ServingLoop loop) {
 
 Achieved inference_rates(const InferenceParameters& p, const HardwareCard& card, const InferenceStack& stack,
                          const Plan& plan) {
-  Achieved a = card.cluster.device.achieved;
-  const bool measured = !card.achieved_how.empty();
-  const LinkRates links = a.links;
+  const MeasuredRates measured = card.measured.value_or(MeasuredRates{});
+  Achieved a = measured.rates;
+  a.present = true;
   a.links = link_rates(p, card, stack);
-  if (measured) {
-    a.links.inside = links.inside;
-    a.links.between = links.between;
-  } else {
-    put_products_of_inference(p, card, stack, plan, a);
-    put_kernels(p, stack.launching, a);
-    a.memory = p[memory_parameter(chip_of(card))];
-    a.present = true;
-  }
+  if (measured.links) a.links.inside = a.links.between = measured.rates.links.inside;
+  put_products_of_inference(p, card, stack, plan, measured, a);
+  put_kernels(p, stack.launching, a);
+  if (!measured.memory) a.memory = p[memory_parameter(chip_of(card))];
   a.software.step = step_seconds(p, stack.loop);
-  a.software.experts = measured ? 1 : p[I::experts];
+  a.software.experts = p[I::experts];
   return a;
 }
 

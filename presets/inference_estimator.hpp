@@ -88,7 +88,7 @@ struct InferenceStack {
   ServingLoop loop = ServingLoop::vllm;
   bool own_products = false;   ///< products of prompts by kernels of its own, not of the vendor's library
   bool own_exchanges = false;  ///< exchanges by kernels of its own, not of a library for collectives
-  bool prompts_first = false;  ///< passes of prompts alone as long as one waits (serve/closed_loop.hpp)
+  bool prompts_first = false;  ///< passes of prompts alone as long as one waits (Batching::prompts_first)
   bool half_sums = false;      ///< sums products in fp16, which GeForce cards do at twice the rate of fp32 sums
   bool operator==(const InferenceStack&) const = default;
 };

@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <fstream>
 #include <span>
 
+#include "presets/header/checkpoint_model.hpp"
+#include "presets/header/gguf_config.hpp"
 #include "presets/import/import.hpp"
 #include "presets/model_file.hpp"
 #include "text/names.hpp"
@@ -55,30 +56,11 @@ std::string model_path(const std::string& path) {
   return config.string();
 }
 
-/// Whether a file that begins with `start` holds weights: GGUF's magic, or the length of a safetensors header before
-/// its brace (github.com/ggml-org/ggml, docs/gguf.md; github.com/huggingface/safetensors, README).
-bool begins_as_weights(std::string_view start) {
-  return start.starts_with("GGUF") || (start.size() > 8 && start[8] == '{' && start[7] == '\0');
-}
-
-bool ends_as_weights(const std::string& path) {
-  static constexpr std::array<std::string_view, 5> endings{".gguf", ".safetensors", ".bin", ".pt", ".pth"};
-  return std::any_of(endings.begin(), endings.end(), [&](std::string_view e) { return lower(path).ends_with(e); });
-}
-
-/// The first bytes of a regular file; none of a pipe, which would lose them.
-std::string first_bytes(const std::string& path) {
-  std::error_code failed;
-  std::string start(9, '\0');
-  if (!fs::is_regular_file(path, failed)) return "";
-  std::ifstream file(path, std::ios::binary);
-  file.read(start.data(), static_cast<std::streamsize>(start.size()));
-  start.resize(static_cast<std::size_t>(file.gcount()));
-  return start;
-}
-
+/// What is said of weights that state no shapes, or come through a pipe.
 void refuse_weights(const std::string& where, std::string_view start) {
-  if (begins_as_weights(start) || (!start.starts_with('{') && ends_as_weights(where)))
+  static constexpr std::array<std::string_view, 3> endings{".bin", ".pt", ".pth"};
+  const bool pickled = std::any_of(endings.begin(), endings.end(), [&](auto e) { return lower(where).ends_with(e); });
+  if (begins_as_checkpoint(start) || (!start.starts_with('{') && pickled))
     throw InputError(
         fmt::format("'{}' holds weights, which say no shape; give the config.json of the model that they belong to, or "
                     "an llmcalc model file",
@@ -92,7 +74,6 @@ struct Document {
 };
 
 Document read_document(const std::string& path) {
-  refuse_weights(path, first_bytes(path));
   const std::string text = json::file_text(path);
   std::string where = path == json::standard_input ? "standard input" : path;
   refuse_weights(where, text);
@@ -104,13 +85,44 @@ bool is_hardware_file(const json::Value& value) {
   return value.is_object() && value.contains("memory") && value.contains("matmul");
 }
 
-/// ModelOpt may write its block into a file beside the config.
+/// ModelOpt, AutoGPTQ and AutoAWQ may write their block into a file beside the config.
 void add_quantization(Document& config) {
-  const fs::path path(config.where), beside = path.parent_path() / "hf_quant_config.json";
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 3> files{
+      {{"hf_quant_config.json", ""}, {"quantize_config.json", "gptq"}, {"quant_config.json", "awq"}}};
+  const fs::path path(config.where);
+  if (path.filename() != "config.json" || !config.value.is_object()) return;
+  for (const auto& [name, method] : files) {
+    const fs::path beside = path.parent_path() / name;
+    std::error_code failed;
+    if (!fs::is_regular_file(beside, failed) || config.value.contains("quantization_config")) continue;
+    json::Value block = json::parse(json::file_text(beside.string()), beside.string());
+    if (!method.empty() && block.is_object() && !block.contains("quant_method")) block["quant_method"] = method;
+    config.value["quantization_config"] = std::move(block);
+  }
+}
+
+/// The config.json of a checkpoint of safetensors: in its folder.
+std::string config_beside(const Checkpoint& c) {
+  const fs::path config = fs::path(c.files.front()).parent_path() / "config.json";
   std::error_code failed;
-  if (path.filename() != "config.json" || !fs::is_regular_file(beside, failed)) return;
-  if (!config.value.is_object() || config.value.contains("quantization_config")) return;
-  config.value["quantization_config"] = json::parse(json::file_text(beside.string()), beside.string());
+  if (fs::is_regular_file(config, failed)) return config.string();
+  throw InputError(
+      fmt::format("'{}' holds tensors, which say no architecture; put the model's config.json beside it", c.where));
+}
+
+/// What config and headers of a checkpoint say together.
+ModelCard checkpoint_card(const std::string& path) {
+  const Checkpoint c = read_checkpoint(path);
+  ModelCard card;
+  if (c.is_gguf()) {
+    card = import_config(gguf_config(c), c.where);
+  } else {
+    Document config = read_document(config_beside(c));
+    add_quantization(config);
+    card = import_config(config.value, config.where);
+  }
+  add_checkpoint(card, c);
+  return card;
 }
 
 }  // namespace
@@ -155,7 +167,9 @@ ModelCard load_model(const Builtin& preset) { return read_model_file(preset_json
 ModelCard load_model(std::string_view name_or_path) {
   if (const Builtin* preset = preset_named(builtin_models(), name_or_path)) return load_model(*preset);
   if (!is_path(name_or_path)) refuse_name("model", name_or_path, builtin_models());
-  Document d = read_document(model_path(std::string(name_or_path)));
+  const std::string path(name_or_path);
+  if (path != json::standard_input && is_checkpoint(path)) return checkpoint_card(path);
+  Document d = read_document(model_path(path));
   if (is_model_file(d.value)) return read_model_file(d.value, d.where);
   if (is_hardware_file(d.value)) throw InputError(fmt::format("'{}': expected a model, got a hardware file", d.where));
   add_quantization(d);

@@ -22,8 +22,9 @@ json::Value hardware_json(std::string_view name_or_path);
 /// The same for software.
 SoftwareCard load_software(std::string_view name_or_path);
 
-/// Loads a model. A path may lead to an llmcalc model file, to a Hugging Face config.json, or to a folder that
-/// holds one; the content decides which.
+/// Loads a model. A path may lead to an llmcalc model file, to a Hugging Face config.json or a folder that holds one,
+/// or to a checkpoint (presets/header/checkpoint.hpp), of which only headers are read; the content decides which. A
+/// checkpoint's own bytes are the weights of its model.
 ModelCard load_model(std::string_view name_or_path);
 ModelCard load_model(const Builtin& preset);
 

@@ -20,8 +20,9 @@ struct ModelCard {
   std::string published_source;
   std::optional<Count> stored;  ///< parameters that the published checkpoint file holds, where that differs
   std::string notes;
-  std::vector<std::string> caveats;       ///< what a reader of any number must know: what is left out, what was assumed
-  std::optional<WeightFormats> weights;   ///< as the checkpoint stores them
+  std::vector<std::string> caveats;      ///< what a reader of any number must know: what is left out, what was assumed
+  std::optional<WeightFormats> weights;  ///< as the checkpoint stores them
+  std::optional<DType> products;  ///< both operands of the blocks' products, where inputs are quantised too (w8a8)
   std::vector<std::string> unknown_keys;  ///< of a config.json: not understood, and their names hint at parameters
 };
 

@@ -5,6 +5,7 @@
 #include "calc/parameters.hpp"
 #include "presets/arch_check.hpp"
 #include "presets/layer_pattern.hpp"
+#include "presets/mixer_file.hpp"
 #include "presets/weight_formats.hpp"
 #include "text/names.hpp"
 
@@ -15,15 +16,6 @@ namespace {
 using json::Object;
 using json::Value;
 
-/// The choice of type E that `key` names.
-template <Named E>
-E choice(const Object& o, std::string_view key) {
-  const std::string text = o.text(key);
-  if (const auto found = parse<E>(text)) return *found;
-  throw InputError(
-      fmt::format("{}: {}: expected {}, got {}", o.where(), in_quotes(key), one_of(choice_names<E>), in_quotes(text)));
-}
-
 LayerSet layers(const Object& o, Count count) {
   const Value* pattern = o.find("layers");
   if (pattern == nullptr)
@@ -31,48 +23,44 @@ LayerSet layers(const Object& o, Count count) {
   return read_layer_pattern(*pattern, count, o.where() + ", \"layers\"");
 }
 
-Count head_width(const Object& o, const Arch& a) {
-  if (o.has("head_width")) return o.positive("head_width");
-  if (a.hidden % a.heads != 0)
-    throw InputError(
-        fmt::format("{}: hidden {} is no multiple of {} heads; give \"head_width\"", o.where(), a.hidden, a.heads));
-  return a.hidden / a.heads;
-}
-
-void read_grouped(const Object& o, Arch& a) {
-  a.kv_heads = o.positive("kv_heads");
-  a.head_dim = head_width(o, a);
-  a.qk_norm = choice<QkNorm>(o, "qk_norm");
-  a.attention_sinks = o.flag_or("sinks", false);
-}
-
-void read_latent(const Object& o, Arch& a) {
-  a.latent = {.q_rank = o.count("q_rank"),
-              .kv_rank = o.positive("kv_rank"),
-              .nope_dim = o.count("nope_width"),
-              .rope_dim = o.count("rope_width"),
-              .v_dim = o.positive("v_width")};
-  if (a.latent.nope_dim > max_size || a.latent.rope_dim > max_size)
-    throw InputError(fmt::format("{}: expected nope_width and rope_width of at most {}, got {} and {}", o.where(),
-                                 max_size, a.latent.nope_dim, a.latent.rope_dim));
-  a.kv_heads = a.heads;
-  a.head_dim = a.latent.nope_dim + a.latent.rope_dim;
-}
-
-void read_attention(const Object& o, Arch& a) {
-  a.attention = choice<AttentionKind>(o, "kind");
-  a.heads = o.positive("heads");
-  a.qkv_bias = o.flag("qkv_bias");
-  a.attention_out_bias = o.flag("out_bias");
-  a.attention == AttentionKind::latent ? read_latent(o, a) : read_grouped(o, a);
-  o.refuse_unread();
-}
-
 void read_local(const Object& o, const char* size, bool chunked, Arch& a) {
   if (a.local.reach.limited())
     throw InputError(o.where() + ": there is a \"sliding_window\" besides; give one of the two");
   a.local = {.reach = {o.positive(size), chunked}, .layers = layers(o, a.layers)};
   o.refuse_unread();
+}
+
+/// The objects of the list `key`, each through read(object); at most `most`.
+template <typename Read>
+void read_list(const Object& o, std::string_view key, std::size_t most, const Read& read) {
+  const Value& list = *o.find(key);
+  const std::string where = fmt::format("{}, {}", o.where(), in_quotes(key));
+  if (!list.is_array() || list.empty() || list.size() > most)
+    throw InputError(fmt::format("{}: expected a list of 1 to {} objects, got {}", where, most,
+                                 list.is_array() ? fmt::format("{}", list.size()) : list.dump()));
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const Object item(list[i], fmt::format("{}, entry {}", where, i));
+    read(item);
+    item.refuse_unread();
+  }
+}
+
+void read_mixers(const Object& o, Arch& a) {
+  read_list(o, "mixers", decltype(a.mixers)::capacity, [&](const Object& item) {
+    LayerMixer m;
+    m.layers = layers(item, a.layers);
+    m.reach.tokens = item.positive_or("window", 0);
+    m.attention = AttentionKind::none;
+    if (item.has("attention")) read_attention(item.object("attention"), a.hidden, m);
+    if (item.has("recurrent")) m.recurrent = read_recurrent(item.object("recurrent"));
+    a.mixers.push(m);
+  });
+}
+
+void read_mlps(const Object& o, Arch& a) {
+  read_list(o, "mlps", decltype(a.mlps)::capacity, [&](const Object& item) {
+    a.mlps.push({item.count("width"), layers(item, a.layers)});
+  });
 }
 
 void read_linear_attention(const Object& o, Arch& a) {
@@ -92,6 +80,8 @@ void read_moe(const Object& o, Arch& a) {
   a.moe = {.experts = o.positive("experts"),
            .top_k = o.positive("top_k"),
            .width = o.positive("width"),
+           .latent_width = o.count_or("latent_width", 0),
+           .latent_norm = o.flag_or("latent_norm", false),
            .shared_experts = o.count_or("shared_experts", 0),
            .shared_width = o.count_or("shared_width", 0),
            .shared_gate = o.flag_or("shared_gate", false),
@@ -140,11 +130,14 @@ Arch read_arch(const Object& o) {
   a.context = o.positive("context");
   a.embedding_width = o.positive_or("embedding_width", a.hidden);
   a.block = choice<BlockKind>(o, "block");
-  read_attention(o.object("attention"), a);
+  read_attention(o.object("attention"), a.hidden, a);
+  if (o.has("recurrent")) a.recurrent = read_recurrent(o.object("recurrent"));
   if (o.has("sliding_window")) read_local(o.object("sliding_window"), "window", false, a);
   if (o.has("chunked_attention")) read_local(o.object("chunked_attention"), "chunk", true, a);
   if (o.has("linear_attention")) read_linear_attention(o.object("linear_attention"), a);
+  if (o.has("mixers")) read_mixers(o, a);
   read_mlp(o.object("mlp"), a);
+  if (o.has("mlps")) read_mlps(o, a);
   if (o.has("moe")) read_moe(o.object("moe"), a);
   read_norm(o.object("norm"), a);
   read_position(o.object("position"), a);
@@ -211,26 +204,6 @@ ModelCard read_model_file(const Value& value, const std::string& where) {
 
 namespace {
 
-Value attention_json(const Arch& a) {
-  Value v = {{"kind", name(a.attention)}, {"heads", a.heads}};
-  if (a.attention == AttentionKind::latent) {
-    v["q_rank"] = a.latent.q_rank;
-    v["kv_rank"] = a.latent.kv_rank;
-    v["nope_width"] = a.latent.nope_dim;
-    v["rope_width"] = a.latent.rope_dim;
-    v["v_width"] = a.latent.v_dim;
-  } else {
-    v["kv_heads"] = a.kv_heads;
-    v["head_width"] = a.head_dim;
-  }
-  v["qkv_bias"] = a.qkv_bias;
-  v["out_bias"] = a.attention_out_bias;
-  if (a.attention == AttentionKind::latent) return v;
-  v["qk_norm"] = name(a.qk_norm);
-  v["sinks"] = a.attention_sinks;
-  return v;
-}
-
 Value mlp_json(const Arch& a) {
   Value v = {{"kind", name(a.mlp)}};
   if (a.mlp_width > 0) v["width"] = a.mlp_width;
@@ -239,18 +212,27 @@ Value mlp_json(const Arch& a) {
   return v;
 }
 
+Value mixer_json(const LayerMixer& m, Count layers) {
+  Value v = {{"layers", layer_pattern_json(m.layers, layers)}};
+  if (m.reach.limited()) v["window"] = m.reach.tokens;
+  if (m.attention != AttentionKind::none) v["attention"] = attention_json(m);
+  if (m.recurrent.kind != RecurrentKind::none) v["recurrent"] = recurrent_json(m.recurrent);
+  return v;
+}
+
 Value moe_json(const Arch& a) {
   const Moe& m = a.moe;
-  return {{"experts", m.experts},
-          {"top_k", m.top_k},
-          {"width", m.width},
-          {"shared_experts", m.shared_experts},
-          {"shared_width", m.shared_width},
-          {"shared_gate", m.shared_gate},
-          {"router_bias", m.router_bias},
-          {"expert_bias", m.expert_bias},
-          {"router_correction_bias", m.router_correction},
-          {"layers", layer_pattern_json(m.layers, a.layers)}};
+  Value v = {{"experts", m.experts}, {"top_k", m.top_k}, {"width", m.width}};
+  if (m.latent_width > 0) v["latent_width"] = m.latent_width;
+  if (m.latent_norm) v["latent_norm"] = true;
+  v["shared_experts"] = m.shared_experts;
+  v["shared_width"] = m.shared_width;
+  v["shared_gate"] = m.shared_gate;
+  v["router_bias"] = m.router_bias;
+  v["expert_bias"] = m.expert_bias;
+  v["router_correction_bias"] = m.router_correction;
+  v["layers"] = layer_pattern_json(m.layers, a.layers);
+  return v;
 }
 
 Value norm_json(const Arch& a) {
@@ -275,12 +257,16 @@ void put_arch(Value& v, const Arch& a) {
   if (a.embedding_width != a.hidden) v["embedding_width"] = a.embedding_width;
   v["block"] = name(a.block);
   v["attention"] = attention_json(a);
+  if (a.recurrent.kind != RecurrentKind::none) v["recurrent"] = recurrent_json(a.recurrent);
   const auto& [reach, local_layers] = a.local;
   if (reach.limited())
     v[reach.chunked ? "chunked_attention" : "sliding_window"] = {
         {reach.chunked ? "chunk" : "window", reach.tokens}, {"layers", layer_pattern_json(local_layers, a.layers)}};
   if (!a.linear_layers.empty()) v["linear_attention"] = {{"layers", layer_pattern_json(a.linear_layers, a.layers)}};
+  for (const LayerMixer& m : a.mixers) v["mixers"].push_back(mixer_json(m, a.layers));
   v["mlp"] = mlp_json(a);
+  for (const LayerMlp& m : a.mlps)
+    v["mlps"].push_back({{"width", m.width}, {"layers", layer_pattern_json(m.layers, a.layers)}});
   if (a.has_experts()) v["moe"] = moe_json(a);
   v["norm"] = norm_json(a);
   v["position"] = position_json(a);

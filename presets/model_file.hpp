@@ -3,14 +3,15 @@
 ///
 /// { "llmcalc_model": 1, "name", "title"?, "aliases"?,
 ///   "layers", "hidden", "vocabulary", "context", "embedding_width"?  (default: hidden),  "block": serial | parallel,
-///   "attention": { "kind": "grouped", "heads", "kv_heads", "head_width"?  (default: hidden / heads),
-///                  "qkv_bias", "out_bias", "qk_norm", "sinks"? }
-///             or { "kind": "latent", "heads", "q_rank" (0: none), "kv_rank", "nope_width", "rope_width", "v_width",
-///                  "qkv_bias", "out_bias" },
+///   "attention": ATTENTION, "recurrent"?: RECURRENT  (beside the attention, or alone where its kind is none),
 ///   "sliding_window"?: { "window", "layers": PATTERN }  or  "chunked_attention"?: { "chunk", "layers": PATTERN },
 ///   "linear_attention"?: { "layers": PATTERN },
-///   "mlp": { "kind": plain | gated, "width"  (left out where every layer has experts), "activation", "bias" },
-///   "moe"?: { "experts", "top_k", "width", "shared_experts"?, "shared_width"?, "shared_gate"?, "router_bias"?,
+///   "mixers"?: [ { "layers": PATTERN, "attention"?: ATTENTION, "window"?, "recurrent"?: RECURRENT }, ... ]  (layers
+///              with another mixer; one that has neither mixes no tokens),
+///   "mlp": { "kind": plain | gated, "width"  (left out where no layer has a dense MLP of that width), "activation",
+///   "bias" }, "mlps"?: [ { "layers": PATTERN, "width" }, ... ]  (layers with a dense MLP of another width; 0: with
+///   none), "moe"?: { "experts", "top_k", "width", "latent_width"? (of the routed experts' input), "latent_norm"?,
+///   "shared_experts"?, "shared_width"?, "shared_gate"?, "router_bias"?,
 ///             "expert_bias"?, "router_correction_bias"?, "layers": PATTERN },
 ///   "norm": { "kind", "placement": pre | post | output | both, "per_layer", "final", "embedding" },
 ///   "position": { "kind": none | learned | sinusoidal | rope | alibi, "rows"  (learned only) },
@@ -19,7 +20,8 @@
 ///                 "lm_head"?: number formats of the checkpoint },
 ///   "published"?: { "parameters", "source" },  "stored_parameters"?,  "notes"?,  "caveats"?: [ ... ] }
 ///
-/// Caveats are repeated in every report, notes are not. PATTERN: see presets/layer_pattern.hpp. A key marked ? may be
+/// Caveats are repeated in every report, notes are not. PATTERN: see presets/layer_pattern.hpp; ATTENTION, RECURRENT:
+/// see presets/mixer_file.hpp. A key marked ? may be
 /// left out, and then counts as none, 0 or false unless said otherwise; every other key must be there, and no other key
 /// may be.
 

@@ -25,7 +25,16 @@ constexpr std::array fusion_words{Said{"megatron", Fusion::megatron}, Said{"tune
 constexpr std::array attention_words{Said{"vendor", CoreKernel::vendor}, Said{"flash-2", CoreKernel::flash_2}};
 constexpr std::array norm_words{Said{"fused", false}, Said{"written out", true}};
 constexpr std::array expert_words{Said{"grouped", false}, Said{"one by one", true}};
+constexpr std::array tensor_words{Said{"waited for", TensorExchanges::waited_for},
+                                  Said{"beside weights", TensorExchanges::beside_weights},
+                                  Said{"overlapped", TensorExchanges::overlapped}};
 constexpr std::array exchange_words{Said{"waited for", false}, Said{"overlapped", true}};
+constexpr std::array memory_words{Said{"megatron", MemorySoftware::megatron},
+                                  Said{"megatron with deepspeed", MemorySoftware::megatron_deepspeed},
+                                  Said{"transformer engine", MemorySoftware::transformer_engine},
+                                  Said{"internevo", MemorySoftware::internevo},
+                                  Said{"torchtitan", MemorySoftware::titan},
+                                  Said{"pytorch", MemorySoftware::pytorch}};
 constexpr std::array launching_words{Said{"recorded", Launching::recorded}, Said{"compiled", Launching::compiled},
                                      Said{"local", Launching::local}, Said{"eager", Launching::eager},
                                      Said{"persistent", Launching::persistent}};
@@ -63,7 +72,8 @@ TrainingStack read_training(const json::Object& o) {
           .core = read_word(o, "attention", attention_words),
           .writes_norms = read_word(o, "norms", norm_words),
           .loops_experts = read_word(o, "experts", expert_words),
-          .hides_tensor = read_word(o, "tensor_exchanges", exchange_words)};
+          .tensor_exchanges = read_word(o, "tensor_exchanges", tensor_words),
+          .hides_data = read_word(o, "data_exchanges", exchange_words)};
 }
 
 InferenceStack read_inference(const json::Object& o) {
@@ -90,6 +100,7 @@ SoftwareCard read_software_file(const json::Value& value, const std::string& whe
     card.training = read_training(o);
   else
     card.inference = read_inference(o);
+  if (card.training && o.has("memory")) card.memory = read_word(o, "memory", memory_words);
   card.source = o.text("source");
   card.notes = o.text_or("notes", "");
   o.refuse_unread();

@@ -2,10 +2,15 @@
 /// A software profile: what a training stack or an inference engine does, as far as an estimate depends on it.
 ///
 /// { "name", "title"?, "aliases"?, "source", "notes"?, "for": "training",
-///   "fusion":    "megatron", "tuned", "compiled", "eager", "unfused" or "native"   (Fusion,
-///   presets/training_estimator.hpp) "attention": "vendor" or "flash-2"            its flash kernel on devices that
-///   have both "norms":     "fused" or "written out"         of models with RMSNorm "experts":   "grouped" or "one by
-///   one"        products of experts "tensor_exchanges": "overlapped" or "waited for" }
+///   "fusion":           "megatron", "tuned", "compiled", "eager", "unfused" or "native"   (Fusion,
+///                       presets/training_estimator.hpp)
+///   "attention":        "vendor" or "flash-2"          its flash kernel on devices that have both
+///   "norms":            "fused" or "written out"       of models with RMSNorm
+///   "experts":          "grouped" or "one by one"      products of experts
+///   "tensor_exchanges": "waited for", "beside weights" or "overlapped"   (TensorExchanges)
+///   "data_exchanges":   "waited for" or "overlapped"    beside layers
+///   "memory"?:          "megatron", "megatron with deepspeed", "transformer engine", "internevo", "torchtitan" or
+///                       "pytorch" (MemorySoftware, presets/stored_plan.hpp)   what a process holds beside its tensors }
 ///
 /// or "for": "inference",
 ///   "launching": "recorded", "compiled", "local", "eager" or "persistent"   (Launching,
@@ -27,6 +32,7 @@
 #include "calc/arch.hpp"
 #include "calc/plan.hpp"
 #include "presets/inference_estimator.hpp"
+#include "presets/stored_plan.hpp"
 #include "presets/training_estimator.hpp"
 #include "text/json.hpp"
 
@@ -37,6 +43,7 @@ struct SoftwareCard {
   std::vector<std::string> aliases;
   std::optional<TrainingStack> training;    ///< of a model with RMSNorm and flash attention
   std::optional<InferenceStack> inference;  ///< either of the two
+  std::optional<MemorySoftware> memory;     ///< what a process that trains holds; absent: not known
 };
 
 /// The word of a software file.

@@ -86,13 +86,21 @@ enum class Fusion : std::uint8_t {
 /// Kernels of attention's core in training.
 enum class CoreKernel : std::uint8_t { unfused, fused_softmax, flash_1, flash_2, vendor };
 
+/// Exchanges of tensor parallelism in a layer.
+enum class TensorExchanges : std::uint8_t {
+  waited_for,
+  beside_weights,  ///< those of backward that gradients of weights do not wait for run beside these
+  overlapped       ///< all run in pieces beside the products that they belong to
+};
+
 /// A training stack, as far as time depends on it.
 struct TrainingStack {
   Fusion fusion = Fusion::megatron;
   CoreKernel core = CoreKernel::flash_2;
   bool writes_norms = false;   ///< RMSNorm is a chain of PyTorch operators
   bool loops_experts = false;  ///< a product for each expert
-  bool hides_tensor = false;   ///< exchanges of tensor parallelism run beside products
+  TensorExchanges tensor_exchanges = TensorExchanges::waited_for;
+  bool hides_data = false;  ///< exchanges of data parallelism run beside layers
   bool operator==(const TrainingStack&) const = default;
 };
 

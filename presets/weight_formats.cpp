@@ -34,6 +34,24 @@ DType most_common(const WeightFormats& weights) {
 
 }  // namespace
 
+std::string_view component_name(Component c) {
+  for (const auto& [component, name] : names)
+    if (component == c) return name;
+  return "position";
+}
+
+std::optional<Component> component_called(std::string_view name) {
+  for (const auto& [component, known] : names)
+    if (known == name) return component;
+  return std::nullopt;
+}
+
+std::string component_names() {
+  std::string all;
+  for (const auto& [component, name] : names) all += (all.empty() ? "" : "|") + std::string(name);
+  return all;
+}
+
 DType format_called(const std::string& name, const std::string& where) {
   if (const auto t = dtype(lower(name))) return *t;
   throw InputError(

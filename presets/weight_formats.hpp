@@ -1,12 +1,21 @@
 #pragma once
 /// Weight formats as files and tables name them.
 
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "calc/weight_formats.hpp"
 #include "text/json.hpp"
 
 namespace llmcalc {
+
+/// "attention", "mlp", ...: a component as files and tables name it.
+std::string_view component_name(Component c);
+
+/// The component of that name, and all names as "a|b|c".
+std::optional<Component> component_called(std::string_view name);
+std::string component_names();
 
 /// The number format called `name` in any case. Throws InputError; `where` begins the sentence.
 DType format_called(const std::string& name, const std::string& where);

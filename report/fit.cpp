@@ -42,7 +42,7 @@ Request in_format(const Request& r, const FitFormat& f) {
 }
 
 /// Bytes of the model's weights, by which formats are sorted.
-Bytes stored_bytes(const Request& r) { return weights_bytes(price_holdings(r.model.arch, r.plan, r.layout)); }
+Bytes stored_bytes(const Request& r) { return weights_bytes(r.model.arch, r.plan, r.layout); }
 
 /// The request in each format that is worth a row, widest first: the one that was given, else the checkpoint's and
 /// those of the engine. A format wider than a quantised checkpoint's holds nothing more than that.

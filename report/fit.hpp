@@ -1,5 +1,5 @@
 #pragma once
-/// What a device can run: models in weight formats, the memory, batch and context of each, and its speeds.
+/// Models that a device can run: in which weight formats, with which memory, batch, context and speeds.
 
 #include <optional>
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace llmcalc {
 
-/// What is asked of every model.
+/// The question to every model.
 struct FitQuestion {
   std::optional<Count> context{};  ///< tokens of a sequence that must fit; absent: prompt and answer of the request
   double min_speed = 0;            ///< generated tokens per second of a sequence, at least

@@ -28,4 +28,24 @@ void note_measured_scale(const Request& r, const TrainEstimate& e, Report& repor
       *scale));
 }
 
+StepTime rescaled(const Request& r, StepTime t) {
+  for (Seconds& part : t.parts) part = r.run.measured_scale * part;
+  return t;
+}
+
+void note_rescaled(const Request& r, const Request& measured, Report& report) {
+  Section s{"estimate", "", {}};
+  s.add("measured_scale", "", r.run.measured_scale);
+  report.sections.push_back(std::move(s));
+  report.notes.insert(
+      report.notes.begin(),
+      fmt::format(
+          "times are estimates times {:.3g}, by which a measured step is off: {} of {} GPUs at tp {}, cp {}, ep "
+          "{}, pp {}, dp {}, micro-batch {}; their intervals keep the width of their class",
+          r.run.measured_scale, human_text(Quantity(*measured.run.measured_tokens_per_s), Unit::tokens_per_second),
+          devices(measured.layout), ranks(measured.layout, Group::tensor), ranks(measured.layout, Group::context),
+          ranks(measured.layout, Group::expert), ranks(measured.layout, Group::pipeline), measured.layout.dp,
+          measured.plan.micro_batch));
+}
+
 }  // namespace llmcalc

@@ -16,4 +16,10 @@ std::optional<double> measured_scale(const Request& r, const TrainEstimate& e);
 /// Adds the note that says so, where there is one.
 void note_measured_scale(const Request& r, const TrainEstimate& e, Report& report);
 
+/// A step's time multiplied by the request's measured scale.
+StepTime rescaled(const Request& r, StepTime t);
+
+/// Adds a note that says of which plan the scale is, by which a report's times are multiplied.
+void note_rescaled(const Request& r, const Request& measured, Report& report);
+
 }  // namespace llmcalc

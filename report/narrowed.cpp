@@ -54,9 +54,23 @@ std::string wide_layers_text(const Narrowed& n) {
   return s;
 }
 
+/// Weights in fewer bits than they are multiplied in.
+std::string dequantised_note(const Plan& p) {
+  std::string names;
+  for (const Component c : {Component::attention, Component::mlp, Component::experts, Component::shared_experts}) {
+    const DType t = p.weight_precision[c];
+    const bool named = names.find(t.name()) != std::string::npos;
+    if (whole_bits(t.format()) < whole_bits(p.precision.format()) && !named)
+      names += fmt::format("{}{}", names.empty() ? "" : " and ", t.name());
+  }
+  return names.empty()
+             ? ""
+             : fmt::format("weights in {} are dequantised and multiplied in {}", names, p.precision.name());
+}
+
 std::string formats_note(const Request& r) {
   const Plan& p = r.plan;
-  if (!is_narrow(p)) return "";
+  if (!is_narrow(p)) return r.has(part::inference) ? dequantised_note(p) : "";
   std::string wide;
   if (p.narrowed.parts != NarrowParts::all())
     wide = fmt::format("; in training those of {} alone are", set_text(p.narrowed.parts));

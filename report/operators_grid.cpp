@@ -17,6 +17,8 @@ std::string segment_name(const Segment& s) {
   if (s.layer.experts) n = "expert " + n;
   if (s.layer.reach.limited()) n = (s.layer.reach.chunked ? "chunked " : "window ") + n;
   if (s.layer.linear) n = "linear " + n;
+  if (s.layer.mixer > 0) n = fmt::format("mixer {} {}", s.layer.mixer + 1, n);
+  if (!s.layer.has_mlp()) n += " without MLP";
   if (s.layer.wide) n = "wide " + n;
   return n;
 }

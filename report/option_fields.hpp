@@ -28,6 +28,10 @@ auto& in(R& r, T RunInputs::*member) {
   return r.run.*member;
 }
 template <typename R, typename T>
+auto& in(R& r, T ServingInputs::*member) {
+  return r.serving.*member;
+}
+template <typename R, typename T>
 auto& in(R& r, T Request::*member) {
   return r.*member;
 }
@@ -44,6 +48,7 @@ inline json::Value shown(const LogitStore& l) {
 }
 inline json::Value shown(BytesPerSecond r) { return r.value; }
 inline json::Value shown(const SpeedTarget& t) { return target_text(t); }
+inline json::Value shown(Seconds t) { return t.value; }
 inline json::Value shown(const Ratio& r) { return r.value(); }
 template <typename T>
 json::Value shown(const T& value) {

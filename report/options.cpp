@@ -8,8 +8,10 @@
 #include "report/narrowed.hpp"
 #include "report/option_fields.hpp"
 #include "report/option_values.hpp"
+#include "report/serving_options.hpp"
 #include "report/software.hpp"
 #include "report/training_options.hpp"
+#include "report/weight_precision.hpp"
 #include "text/error.hpp"
 #include "text/quantity.hpp"
 
@@ -23,11 +25,15 @@ constexpr Field device{[](Request& r, Text text, Text) { r.hardware = load_hardw
                        [](const Request&) { return json::Value(); }};
 constexpr Field gpus{value<&Request::gpus, parse_positive>.read,
                      [](const Request& r) { return json::Value(devices(r.layout)); }};
+constexpr Text no_software = "none";
 constexpr Field software{[](Request& r, Text text, Text) {
+                           r.without_software = text == no_software;
+                           if (r.without_software) return;
                            const SoftwareCard card = load_software(std::string(text));
                            (card.training ? r.software : r.engine) = card;
                          },
                          [](const Request& r) {
+                           if (r.without_software) return json::Value(no_software);
                            const auto& card = r.software ? r.software : r.engine;
                            return card ? json::Value(card->name) : json::Value();
                          }};
@@ -63,6 +69,17 @@ constexpr Field wide_layers{[](Request& r, Text text, Text where) {
                               const std::string text = wide_layers_text(r.plan.narrowed);
                               return text.empty() ? json::Value() : json::Value(text);
                             }};
+constexpr Field weight_precision{[](Request& r, Text text, Text where) {
+                                   WeightFormats& w = r.plan.weight_precision;
+                                   r.weights_given = read_weight_precision(text, where, r.model.arch);
+                                   w = settled(r.weights_given, w, r.model.arch);
+                                 },
+                                 [](const Request& r) {
+                                   const WeightFormats& w = r.plan.weight_precision;
+                                   const bool one = w.uniform() && !w.any_held();
+                                   return one || !r.gave("--weight-precision") ? shown(w)
+                                                                               : json::Value(r.weights_given.text);
+                                 }};
 constexpr Field restart{value<&RunInputs::restart, parse_real>.read,
                         [](const Request& r) { return r.run.mtbf ? json::Value(r.run.restart) : json::Value(); }};
 constexpr Field pue{value<&RunInputs::pue, read_pue>.read,
@@ -110,6 +127,8 @@ constexpr bool common = true;
 
 constexpr std::array rank_options{
     Option{"--hardware", "HW", "a hardware preset or file", common, part::hardware, "", "", device},
+    Option{"--memory-utilization", "X", "fraction of the memory that tensors may fill [1; 0.9 in fit and of a server]",
+           !common, fit | training, "--hardware", "", value<&Plan::memory_utilization, parse_fraction>},
     Option{"--gpus", "N", "GPUs of the run [--tp x --cp x --pp x --dp]", common, run, "", "", gpus},
     Option{"--tp", "N", "tensor-parallel ranks; must divide the heads [1]", common, both, "", "",
            value<&Layout::tp, parse_positive>},
@@ -118,13 +137,13 @@ constexpr std::array rank_options{
     Option{"--cp", "N", "context-parallel ranks [1]", common, training, "", "", value<&Layout::cp, parse_positive>},
     Option{"--cp-method", choice_names<ContextMethod>, "how they compute attention [ring]", !common, training, "--cp",
            "", cp_method},
-    Option{"--ep", "N", "expert-parallel ranks, from those of --tp, --cp and --dp [1]", common, training, "", "",
-           value<&Layout::ep, parse_positive>},
-    Option{"--etp", "N", "tensor-parallel ranks of an expert [as --tp]", !common, training, "", "", etp},
+    Option{"--ep", "N", "expert-parallel ranks, from those of --tp, --cp and --dp [1]", common, training | serving, "",
+           "", value<&Layout::ep, parse_positive>},
+    Option{"--etp", "N", "tensor-parallel ranks of an expert [as --tp]", !common, training | serving, "", "", etp},
     Option{"--expert-nodes", "N", "nodes to whose experts a token may go, sent once to each [any, once per expert]",
            !common, step, "--hardware", "", expert_nodes},
     Option{"--expert-load", "X", "tokens of the most loaded expert rank over the mean, or the capacity factor [1]",
-           !common, training, "", "", expert_load},
+           !common, training | serving, "", "", expert_load},
     Option{"--pp", "N", "pipeline ranks [1]", common, training, "", "", value<&Layout::pp, parse_positive>},
     Option{"--chunks", "N", "chunks of layers per pipeline rank [1; 2 where the schedule is a V]", !common, training,
            "--pp", "", value<&Layout::chunks, parse_positive>},
@@ -135,8 +154,9 @@ constexpr std::array rank_options{
     Option{"--stage-layers", "N,N,...",
            "layers of every chunk [spread so that the slowest stage is as fast as possible]", !common, training, "--pp",
            "", stage_layers},
-    Option{"--dp", "N", "data-parallel replicas [what --gpus leaves, else 1]", common, training, "", "",
-           value<&Layout::dp, parse_positive>},
+    Option{"--dp", "N",
+           "data-parallel replicas; of a server: ranks of attention that step together [what --gpus leaves, else 1]",
+           common, training | serving, "", "", value<&Layout::dp, parse_positive>},
     Option{"--zero", "0..3",
            "ZeRO: data-parallel ranks share out the optimizer's states (1), gradients (2), weights (3) [0]", common,
            training, "", "", zero},
@@ -147,7 +167,7 @@ constexpr std::array rank_options{
            order},
 };
 constexpr std::array inference_options{
-    Option{"--batch", "N", "sequences served at once [1]", common, inference, "", "--micro-batch",
+    Option{"--batch", "N", "sequences served at once [1]", common, one_batch, "", "--micro-batch",
            value<&Plan::batch, parse_positive>},
     Option{"--prompt", "N", "tokens of the prompt [2048, fewer where learned positions end]", common, inference, "",
            "--seq", value<&Plan::prompt, parse_positive>},
@@ -155,13 +175,12 @@ constexpr std::array inference_options{
            value<&Plan::generate, parse_positive>},
     Option{"--kv-precision", "F", "KV cache: any of 'llmcalc list dtypes' [as --precision]", !common, inference, "", "",
            value<&Plan::kv_precision, read_stored>},
-    Option{"--no-kv-cache", "", "run the whole sequence again for every token [cache on]", !common, inference, "", "",
+    Option{"--no-kv-cache", "", "run the whole sequence again for every token [cache on]", !common, one_batch, "", "",
            flag<&Plan::kv_cache, false>},
-    Option{"--memory-utilization", "X", "fraction of the memory that may be filled [1]", !common, fit, "--hardware", "",
-           value<&Plan::memory_utilization, parse_fraction>},
     Option{"--target", "SPEED",
-           "speed of one sequence, for what would reach it: 50 tokens/s, 20 ms (per token), TTFT 0.5 s [none]", common,
-           part::target, "--hardware", "", value<&Request::target, read_target>},
+           "a speed, for what would reach it: 50 tokens/s, 20 ms (per token, or per training step), TTFT 0.5 s; of "
+           "training also 45 % MFU, and 30 days with --tokens [none]",
+           common, part::target, "--hardware", "", value<&Request::target, read_target>},
 };
 constexpr std::array kernel_options{
     Option{"--precision", "F",
@@ -175,8 +194,10 @@ constexpr std::array kernel_options{
     Option{"--wide-layers", "first:N,last:M",
            "blocks at the model's start and end whose products stay in 16 bits [none]", !common, step, "--precision",
            "", wide_layers},
-    Option{"--weight-precision", "F", "weights: any of 'llmcalc list dtypes' [the checkpoint's, else as --precision]",
-           common, both, "", "", value<&Plan::weight_precision, read_stored>},
+    Option{"--weight-precision", "F",
+           "weights: any of 'llmcalc list dtypes'; a mix of llama-quantize's (q4_k_m, gguf:q6_k); by component "
+           "(experts=mxfp4,attention=bf16) [the checkpoint's, else as --precision]",
+           common, both, "", "", weight_precision},
     Option{"--attention", choice_names<AttentionImpl>, "how attention is computed [flash]", !common, both | formulas,
            "", "", choice<AttentionImpl, &Plan::attention>},
     Option{"--mla", choice_names<Mla>,
@@ -185,9 +206,10 @@ constexpr std::array kernel_options{
 };
 constexpr std::array time_options{
     Option{"--software", "NAME",
-           "the software to estimate for: 'llmcalc list software', or a file [training: megatron-lm with --tp or --pp, "
+           "the software to estimate for: 'llmcalc list software', a file, or none [training: megatron-lm with --tp or "
+           "--pp, "
            "else torch-fsdp; inference: vllm, or llama.cpp on personal devices]",
-           common, time, "--hardware", "", software},
+           common, time | part::process, "--hardware", "", software},
     Option{"--efficiency", "X", "achieved fraction of the matmul peak, for an estimate [none]", !common, time,
            "--hardware", "", efficiency},
     Option{"--memory-efficiency", "X", "achieved fraction of the memory bandwidth [none]", !common, time, "--hardware",
@@ -207,9 +229,10 @@ constexpr std::array time_options{
 constexpr std::array run_options{
     Option{"--tokens", "D", "tokens of the whole run, for its FLOPs, days, energy and cost [none]", common,
            run | formulas, "", "", value<&RunInputs::tokens, parse_positive>},
-    Option{"--price", "USD/h", "price of one GPU-hour [the first of the hardware file]", common, run, "--tokens", "",
-           value<&RunInputs::price, read_price>},
-    Option{"--measured-tokens-per-s", "X", "measured throughput of all --gpus, for MFU [none]", !common, run,
+    Option{"--price", "USD/h", "price of one GPU-hour [the first of the hardware file]", common, run | serving,
+           "--tokens", "", value<&RunInputs::price, read_price>},
+    Option{"--measured-tokens-per-s", "X",
+           "measured throughput of all --gpus, for MFU and for what the estimate is off by [none]", !common, run,
            "--hardware", "", value<&RunInputs::measured_tokens_per_s, parse_positive_real>},
     Option{"--mfu", "X", "MFU that the run reaches, instead of the predicted one [none]", !common, run, "--tokens", "",
            value<&RunInputs::mfu, parse_fraction>},
@@ -220,9 +243,10 @@ constexpr std::array run_options{
     Option{"--checkpoint-bandwidth", "B/S", "rate at which all GPUs together write a checkpoint [none]", !common, run,
            "--mtbf", "", value<&RunInputs::storage, read_storage>},
     Option{"--restart", "S", "seconds from a failure until training goes on [0]", !common, run, "--mtbf", "", restart},
-    Option{"--watts", "W", "power of one GPU [none]", !common, run, "--tokens", "",
+    Option{"--watts", "W", "power of one GPU [none]", !common, run | serving, "--tokens", "",
            value<&RunInputs::watts, read_watts>},
-    Option{"--pue", "X", "power of the data centre over that of its machines [1]", !common, run, "--watts", "", pue},
+    Option{"--pue", "X", "power of the data centre over that of its machines [1]", !common, run | serving, "--watts",
+           "", pue},
     Option{"--co2", "KG/KWH", "carbon of the grid [none]", !common, run, "--watts", "",
            value<&RunInputs::co2, parse_real>},
 };
@@ -240,11 +264,13 @@ constexpr std::array output_options{
     Option{"--help", "", "the options that people use most", common, help},
     Option{"--help-all", "", "all options", common, help},
 };
-const std::array<Topic, 7>& all_topics() {
+const std::array<Topic, 9>& all_topics() {
   static const std::array all{
       Topic{"Hardware and ranks", rank_options},
       Topic{"Training", training_options()},
       Topic{"Inference", inference_options},
+      Topic{"Traffic", traffic_options()},
+      Topic{"Server", server_options()},
       Topic{"Number formats and kernels", kernel_options},
       Topic{"Estimates and conventions", time_options},
       Topic{"The whole run", run_options},
@@ -293,6 +319,24 @@ json::Value inputs_json(const Request& r) {
     if (json::Value effective = o.field.effective(r); !effective.is_null()) v[o.key()] = std::move(effective);
   }
   return v;
+}
+
+std::string given_text(const Request& r, std::initializer_list<std::string_view> besides) {
+  std::vector<std::string_view> said(besides);
+  const json::Value inputs = inputs_json(r);
+  std::string s;
+  for (const std::string_view flag : r.given) {
+    if (std::find(said.begin(), said.end(), flag) != said.end()) continue;
+    said.push_back(flag);
+    const Option& o = *find_option(flag);
+    const auto value = inputs.find(o.key());
+    s += " " + std::string(flag);
+    if (!o.value.empty() && value != inputs.end())
+      s += " " + (value->is_string()         ? value->get<std::string>()
+                  : value->is_number_float() ? fmt::format("{}", value->get<double>())
+                                             : value->dump());
+  }
+  return s;
 }
 
 }  // namespace llmcalc

@@ -2,6 +2,7 @@
 /// The one table of options that describe a plan, a run and what is printed. Parsing, help, the manual, completions,
 /// the keys under `inputs` and what is refused all follow from a row.
 
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <string_view>
@@ -48,5 +49,8 @@ void give(Request& r, const Option& o, std::string_view text);
 
 /// Every option of the request's parts that has a value in the end.
 json::Value inputs_json(const Request& r);
+
+/// " --precision fp8 --overlap 0.5": the options that were given as they are in effect, each once, `besides` these.
+std::string given_text(const Request& r, std::initializer_list<std::string_view> besides);
 
 }  // namespace llmcalc

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "calc/run.hpp"
+#include "report/measured_scale.hpp"
 #include "report/plan_report.hpp"
 #include "report/sections.hpp"
 #include "report/stages.hpp"
@@ -17,6 +18,15 @@ namespace {
 
 std::string seconds_text(Seconds t) { return human_text(Quantity(t.value), Unit::seconds); }
 std::string bytes_text(Bytes b) { return human_text(Quantity(b.value), Unit::bytes); }
+
+/// A plan's evaluation, its times and what follows from them multiplied by the measured scale.
+Evaluated evaluated(const Request& r, const Space& space, const Candidate& c) {
+  Evaluated e = evaluate(space, c);
+  e.time = rescaled(r, e.time);
+  e.found.step = r.run.measured_scale * e.found.step;
+  if (space.objective != Objective::memory) e.found.value *= r.run.measured_scale;
+  return e;
+}
 
 /// What the objective is worth, in the words of its unit; a step's time is in every table anyway.
 std::string value_text(const Space& space, double value) {
@@ -104,9 +114,9 @@ void add_number_row(Grid& g, const Request& r, const Space& space, const OfNumbe
     g.json.push_back({{"gpus", n.gpus}, {"fits", false}, {"reasons", {why}}});
     return;
   }
-  const Evaluated e = evaluate(space, n.found.best[0].candidate);
+  const Evaluated e = evaluated(r, space, n.found.best[0].candidate);
   const std::string why =
-      &n == &best ? why_best(space) : why_behind(space, evaluate(space, best.found.best[0].candidate), e);
+      &n == &best ? why_best(space) : why_behind(space, evaluated(r, space, best.found.best[0].candidate), e);
   g.rows.push_back({number, degrees_text(e.found.candidate), why, seconds_text(e.found.step)});
   if (g.columns.size() > g.rows.back().size()) g.rows.back().push_back(value_text(space, e.found.value));
   json::Value row = goal_json(r, space, e, why);

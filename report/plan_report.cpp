@@ -8,10 +8,13 @@
 #include <cmath>
 
 #include "calc/run.hpp"
+#include "report/measured_scale.hpp"
 #include "report/option_values.hpp"
 #include "report/options.hpp"
+#include "report/process_estimate.hpp"
 #include "report/question.hpp"
 #include "report/sections.hpp"
+#include "report/software.hpp"
 #include "report/stages.hpp"
 #include "search/neighbours.hpp"
 #include "search/reverse.hpp"
@@ -24,11 +27,14 @@ namespace {
 struct Planned {
   Request request;
   TrainEstimate estimate;
+  std::optional<ProcessEstimate> process;
 };
 
 Planned planned(const Request& r, const Space& space, const Found& f) {
-  Planned p{request_of(r, space, f.candidate), {}};
+  Planned p{request_of(r, space, f.candidate), {}, {}};
   p.estimate = train(p.request.model.arch, p.request.plan, p.request.layout, p.request.hardware->cluster);
+  p.estimate.estimate = rescaled(r, p.estimate.estimate);
+  p.process = process_estimate(p.request);
   return p;
 }
 
@@ -51,7 +57,7 @@ std::string reason(const Planned& p, const Planned& best, std::size_t place) {
 
 json::Value plan_json(const Planned& p, const std::string& why, const std::string& command) {
   Report r;
-  r.sections = {step_section(p.request, p.estimate), training_memory_section(p.request)};
+  r.sections = {step_section(p.request, p.estimate), training_memory_section(p.request), process_section(p.request)};
   const json::Value all = report_json(r);
   return {{"layout", layout_json(p.request)},
           {"inputs", {{"micro_batch", p.request.plan.micro_batch}, {"recompute", recomputation_text(p.request.plan)}}},
@@ -63,6 +69,7 @@ json::Value plan_json(const Planned& p, const std::string& why, const std::strin
 
 Grid plans_grid(const Request& r, const Space& space, std::span<const Found> all, const char* key, const char* title) {
   Grid g{.key = key, .title = title, .columns = {"plan", "how", "step", "MFU", "peak"}, .left = 2, .rows = {}};
+  if (has_process_estimate(r)) g.columns.push_back("process");
   if (space.gpus.size() > 1) g.columns.push_back("GPUs");
   std::optional<Planned> best;
   for (std::size_t i = 0; i < all.size(); ++i) {
@@ -75,6 +82,7 @@ Grid plans_grid(const Request& r, const Space& space, std::span<const Found> all
                                                             r.hardware->cluster.device)),
                                  Unit::ratio),
                       human_text(Quantity(p.estimate.memory.peak.value), Unit::bytes)});
+    if (p.process) g.rows.back().push_back(human_text(Quantity(needed(p.process->fullest()).value), Unit::bytes));
     if (space.gpus.size() > 1) g.rows.back().push_back(fmt::format("{}", all[i].candidate.gpus));
     g.json.push_back(plan_json(p, reason(p, *best, i), command_of(r, all[i].candidate)));
   }
@@ -134,7 +142,8 @@ std::string change_text(const Request& r, const Neighbour& n) {
 Grid neighbours_grid(const Request& r, const Space& space, const Candidate& best) {
   Grid g{
       .key = "neighbours", .title = "the best plan but for", .columns = {"change", "why not"}, .left = 2, .rows = {}};
-  for (const Neighbour& n : neighbours(space, best)) {
+  for (Neighbour n : neighbours(space, best)) {
+    for (Seconds* t : {&n.slower, &n.part.by, &n.plan.found.step}) *t = r.run.measured_scale * *t;
     if (n.verdict == Verdict::impossible) continue;
     const Candidate& c = n.plan.found.candidate;
     const std::string why = why_lost(n);
@@ -164,6 +173,26 @@ Grid searched_grid(const Space& space, const SearchResult& found) {
   return g;
 }
 
+/// The share of the memory within which tensors leave room for what the best plan's process has beside them.
+void note_room(Report& report, const Planned& p) {
+  if (!p.process || fits(*p.process, p.request.hardware->cluster.device)) return;
+  const Bytes beside = needed(p.process->fullest()) - p.estimate.memory.peak;
+  const double room = 1 - real(beside.value) / real(p.request.hardware->cluster.device.memory.value);
+  const double percent = std::floor(100 * std::max(0.01, room));
+  report.notes.push_back(
+      fmt::format("plans are searched by their tensors, and the best one's process needs more than there is: "
+                  "--memory-utilization {:g} searches those that leave it room",
+                  percent / 100));
+}
+
+/// " (4.9 to 7.6 s)"
+std::string step_interval(const Planned& p) {
+  const auto interval = interval_of(p.request);
+  if (!interval) return "";
+  const double t = p.estimate.estimate.total().value;
+  return fmt::format(" ({})", interval_text(t / interval->factor, t * interval->factor, Unit::seconds));
+}
+
 void add_verdict(Report& report, const Request& r, const Space& space, const SearchResult& found) {
   if (found.best.empty()) {
     report.verdict = {{"best", "none: no plan fits", true}};
@@ -172,26 +201,27 @@ void add_verdict(Report& report, const Request& r, const Space& space, const Sea
   const Found& f = found.best[0];
   const Planned p = planned(r, space, f);
   const StepTime& t = p.estimate.estimate;
-  report.verdict = {{"best", fmt::format("{}; {}", degrees_text(f.candidate), run_text(r, f.candidate))},
-                    {p.estimate.estimated ? "time" : "at best",
-                     fmt::format("{} per step, {} MFU, {}", human_text(Quantity(t.total().value), Unit::seconds),
-                                 human_text(Quantity(model_utilization(p.estimate, t, p.request.plan, p.request.layout,
-                                                                       r.hardware->cluster.device)),
-                                            Unit::ratio),
-                                 human_text(Quantity(tokens_per_second(p.estimate, t)), Unit::tokens_per_second))},
-                    {"fits", fmt::format("{} of {} per GPU", human_text(Quantity(f.peak.value), Unit::bytes),
-                                         human_text(Quantity(r.hardware->cluster.device.memory.value), Unit::bytes))},
-                    {"type", command_of(r, f.candidate)}};
+  report.verdict = {
+      {"best", fmt::format("{}; {}", degrees_text(f.candidate), run_text(r, f.candidate))},
+      {p.estimate.estimated ? "time" : "at best",
+       fmt::format("{} per step{}, {} MFU, {}", human_text(Quantity(t.total().value), Unit::seconds), step_interval(p),
+                   human_text(Quantity(model_utilization(p.estimate, t, p.request.plan, p.request.layout,
+                                                         r.hardware->cluster.device)),
+                              Unit::ratio),
+                   human_text(Quantity(tokens_per_second(p.estimate, t)), Unit::tokens_per_second))},
+      {"fits", fmt::format("{} of {} per GPU", human_text(Quantity(f.peak.value), Unit::bytes),
+                           human_text(Quantity(r.hardware->cluster.device.memory.value), Unit::bytes))}};
+  if (p.process)
+    report.verdict.push_back({"process", fmt::format("{} under {}", process_text(*p.process), p.process->software),
+                              !fits(*p.process, r.hardware->cluster.device)});
+  report.verdict.push_back({"type", command_of(r, f.candidate)});
+  note_room(report, p);
 }
 
 /// Options of training that change nothing in a search.
 void refuse_unsearched(const Request& r) {
-  constexpr std::array ignored{"--dp",          "--stage-layers",
-                               "--stages",      "--mfu",
-                               "--days",        "--mtbf",
-                               "--restart",     "--checkpoint-bandwidth",
-                               "--pue",         "--measured-tokens-per-s",
-                               "--require-fit", "--co2"};
+  constexpr std::array ignored{"--dp",      "--stage-layers",         "--stages", "--mfu",         "--days", "--mtbf",
+                               "--restart", "--checkpoint-bandwidth", "--pue",    "--require-fit", "--co2"};
   for (const char* option : ignored)
     if (r.gave(option))
       throw InputError(
@@ -265,7 +295,7 @@ Space space_of(const Request& r, Objective objective, std::size_t best) {
 
 Count gpus_for(const Request& r, Space space, double days, const Watch& watch) {
   if (!r.run.tokens) throw InputError("--deadline needs --tokens D, the tokens that it is for");
-  const double tokens = real(*r.run.tokens);
+  const double tokens = real(*r.run.tokens) * r.run.measured_scale;  // each takes so much longer
   const Count most = space.gpus.back();
   space.gpus = numbers_up_to(most);
   const Seconds deadline(days * seconds_per_day);
@@ -308,21 +338,18 @@ std::string command_of(const Request& r, const Candidate& c) {
   add("--micro-batch", c.micro_batch);
   if (c.recompute != Recompute::none) s += " --recompute " + recompute_text(r, c);
   s += fmt::format(" --global-batch {}", r.plan.global_batch);
-  constexpr std::array searched{"--tp",           "--sp",       "--cp",       "--ep",   "--etp",         "--pp",
-                                "--chunks",       "--schedule", "--zero",     "--fsdp", "--micro-batch", "--recompute",
-                                "--global-batch", "--gpus",     "--hardware", "--dp",   "--json",        "--markdown",
-                                "--exact",        "--price",    "--watts"};
-  const json::Value inputs = inputs_json(r);
   if (r.software && !r.gave("--software") && c.tp == 1 && c.pp == 1) s += " --software " + r.software->name;
-  for (const std::string_view flag : r.given) {
-    if (std::find(searched.begin(), searched.end(), flag) != searched.end()) continue;
-    const Option& o = *find_option(flag);
-    const auto value = inputs.find(o.key());
-    s += " " + std::string(flag);
-    if (!o.value.empty() && value != inputs.end())
-      s += " " + (value->is_string() ? value->get<std::string>() : value->dump());
-  }
-  return s;
+  return s + given_text(r, {"--tp",          "--sp",
+                            "--cp",          "--ep",
+                            "--etp",         "--pp",
+                            "--chunks",      "--schedule",
+                            "--zero",        "--fsdp",
+                            "--micro-batch", "--recompute",
+                            "--gpus",        "--hardware",
+                            "--dp",          "--json",
+                            "--markdown",    "--global-batch",
+                            "--exact",       "--price",
+                            "--watts",       "--measured-tokens-per-s"});
 }
 
 Report plan_report(const Request& r, const Space& space, const SearchResult& found, bool pareto) {

@@ -150,7 +150,7 @@ void add_rival_notes(Report& report, std::span<const Rival> rivals) {
   for (const Rival& r : rivals) {
     if (!is_compared(r)) continue;
     ++precisions[std::string(r.request.plan.precision.name())];
-    ++how[r.request.hardware->achieved_how.empty() ? "bound" : "measured"];
+    if (!r.request.software) ++how[r.request.hardware->measured ? "measured" : "bound"];
   }
   if (precisions.size() > 1)
     report.notes.push_back("each hardware computes in the first of bf16, fp16, fp32 that it has; --precision says one");

@@ -15,6 +15,7 @@
 #include "report/option_values.hpp"
 #include "report/options.hpp"
 #include "report/software.hpp"
+#include "report/target_check.hpp"
 #include "report/trained_check.hpp"
 #include "text/error.hpp"
 
@@ -29,6 +30,14 @@ DType default_precision(const Request& r) {
   return dtypes::bf16;
 }
 
+/// What the blocks' products are in: a checkpoint that quantises inputs too is multiplied in its format where the
+/// hardware has a peak for it; all others in 16 bits, into which weights are dequantised as they are multiplied.
+DType default_products(const Request& r) {
+  const std::optional<DType>& stated = r.model.products;
+  const bool own = stated && !r.has(part::training) && !r.gave("--weight-precision") && r.hardware;
+  return own && r.hardware->cluster.device.peak(*stated).value > 0 ? *stated : r.plan.working;
+}
+
 /// As the checkpoint stores them, unless another precision is asked for and they are not quantised; the reference
 /// transformer, whose precision is given by its use, keeps them in that.
 WeightFormats default_weights(const Request& r, const Narrowed& narrowed) {
@@ -40,7 +49,7 @@ WeightFormats default_weights(const Request& r, const Narrowed& narrowed) {
   return w;
 }
 
-std::string divisors(Count n) {
+std::string divisors_text(Count n) {
   std::string s;
   for (Count d = 1; d <= n && d <= 1024; ++d)
     if (n % d == 0) s += (s.empty() ? "" : ", ") + fmt::format("{}", d);
@@ -64,7 +73,7 @@ void check_layout(const Request& r) {
     case LayoutFlaw::heads: {
       const Count heads = r.model.arch.heads;
       throw InputError(fmt::format("--tp {} does not divide the {} attention heads of {}; {} do",
-                                   ranks(r.layout, Group::tensor), heads, r.model.name, divisors(heads)));
+                                   ranks(r.layout, Group::tensor), heads, r.model.name, divisors_text(heads)));
     }
     case LayoutFlaw::sequence_of_one:
       throw InputError("--sp needs several tensor-parallel ranks; add --tp, or leave it out");
@@ -72,7 +81,7 @@ void check_layout(const Request& r) {
       throw InputError(
           fmt::format("--cp {} does not divide the {} attention heads of a rank of {}, as Ulysses needs; {} do",
                       ranks(l, Group::context), r.model.arch.heads / ranks(l, Group::tensor), model,
-                      divisors(r.model.arch.heads / ranks(l, Group::tensor))));
+                      divisors_text(r.model.arch.heads / ranks(l, Group::tensor))));
     case LayoutFlaw::context_state:
       throw InputError(
           fmt::format("--cp {} cannot be: {} has linear attention, whose state passes from token to token; "
@@ -91,7 +100,7 @@ void check_layout(const Request& r) {
         throw InputError(fmt::format("--ep {} is for models with experts, and {} has none; leave it out",
                                      ranks(l, Group::expert), model));
       throw InputError(fmt::format("--ep {} does not divide the {} experts of {}; {} do", ranks(l, Group::expert),
-                                   r.model.arch.moe.experts, model, divisors(r.model.arch.moe.experts)));
+                                   r.model.arch.moe.experts, model, divisors_text(r.model.arch.moe.experts)));
     case LayoutFlaw::expert_ranks:
       throw InputError(
           fmt::format("--ep {} x --etp {} does not divide --tp x --cp x --dp = {}, from which experts take "
@@ -168,7 +177,7 @@ void check_sharding(const Request& r) {
   if (all % l.hsdp != 0 || ranks(l, Group::shard) != l.hsdp)
     throw InputError(
         fmt::format("--hsdp {} does not divide the {} ranks that hold the same weights (--dp x --cp); {} do", l.hsdp,
-                    all, divisors(all)));
+                    all, divisors_text(all)));
 }
 
 void check_length(const Request& r, Count tokens, std::string_view option) {
@@ -192,16 +201,18 @@ void check_sequence(const Request& r) {
 void check_batch(const Request& r) {
   const Plan& p = r.plan;
   const Count n = replicas(r.layout);
-  if (p.global_batch % mul(p.micro_batch, n) == 0) return;
+  const Count together = mul(p.micro_batch, n);
+  if (p.global_batch % together == 0) return;
+  const Count next = mul(ceil_div(p.global_batch, together), together);
   if (n == 1)
     throw InputError(
         fmt::format("--global-batch {} is not a multiple of --micro-batch {}; every optimizer step runs whole "
-                    "micro-batches",
-                    p.global_batch, p.micro_batch));
+                    "micro-batches: give --global-batch {}",
+                    p.global_batch, p.micro_batch, next));
   throw InputError(fmt::format(
       "--global-batch {} is not a multiple of --micro-batch {} x {} replicas of the model; it is that of the "
-      "whole run, and every replica runs whole micro-batches",
-      p.global_batch, p.micro_batch, n));
+      "whole run, and every replica runs whole micro-batches: give --global-batch {}",
+      p.global_batch, p.micro_batch, n, next));
 }
 
 /// Every group of ranks needs a link that joins it.
@@ -339,9 +350,9 @@ void settle(Request& r) {
   if (r.infer) r.parts &= ~part::of_training;
   if (!r.gave("--seq")) p.seq = p.documents.empty() ? std::min(a.context, r.usual_seq) : tokens_in(p.documents);
   p.working = default_precision(r);
-  if (!r.gave("--precision")) p.precision = r.usual_precision.value_or(p.working);
-  if (!r.gave("--weight-precision")) p.weight_precision = default_weights(r, {});
-  if (!r.gave("--base-precision")) p.base_precision = default_weights(r, p.narrowed);
+  if (!r.gave("--precision")) p.precision = r.usual_precision.value_or(default_products(r));
+  p.weight_precision = settled(r.weights_given, default_weights(r, {}), a);
+  if (!r.gave("--base-precision")) p.base_precision = default_weights(r, p.narrowed).formats_alone();
   if (!r.gave("--kv-precision")) p.kv_precision = working_format(p);
   if (!r.gave("--state-precision"))
     p.state_precision = p.master || p.precision.format().element_bits >= 32 ? dtypes::fp32 : working_format(p);
@@ -350,6 +361,7 @@ void settle(Request& r) {
   if (!r.gave("--global-batch")) p.global_batch = mul(p.micro_batch, replicas(r.layout));
   if (!r.gave("--prompt") && a.position == Position::learned && a.position_rows < p.prompt + p.generate)
     p.prompt = std::max<Count>(1, a.position_rows - p.generate);
+  if (!r.gave("--memory-utilization") && has_traffic(r.serving)) p.memory_utilization = 0.9;
   choose_software(r);
   if (!r.has(part::inference)) r = for_training(std::move(r));
   if (!r.has(part::training)) r = for_inference(std::move(r));
@@ -376,6 +388,7 @@ void check(const Request& r, Parts parts) {
   if ((parts & part::inference) != 0) check_length(r, add(p.prompt, p.generate), "--prompt plus --generate");
   if ((parts & part::time) != 0 && r.hardware) check_hardware(r);
   check_software(r, parts);
+  if (r.target) check_target(r, parts);
   if ((parts & part::run) != 0 && r.run.mfu && r.run.measured_tokens_per_s)
     throw InputError("--mfu and --measured-tokens-per-s both say how fast the run is; leave one out");
   if ((parts & part::run) != 0 && r.hardware && r.run.measured_tokens_per_s) check_measured(r);
@@ -385,7 +398,7 @@ void refuse_ignored(const Request& r) {
   for (const std::string_view flag : r.given) {
     const Option& o = *find_option(flag);
     if (!r.has(o.parts)) refuse_other_part(r, o);
-    if (!o.needs.empty() && !r.gave(o.needs))
+    if (!o.needs.empty() && !r.gave(o.needs) && r.has(find_option(o.needs)->parts))
       throw InputError(fmt::format("{} changes nothing without {}; add it, or leave {} out", flag, o.needs, flag));
     if (const std::string_view why = lacking(r, o); !why.empty()) throw InputError(fmt::format("{} {}", flag, why));
   }

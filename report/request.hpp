@@ -10,7 +10,9 @@
 #include "presets/hardware_file.hpp"
 #include "presets/model_card.hpp"
 #include "presets/software_file.hpp"
+#include "report/serving_inputs.hpp"
 #include "report/target.hpp"
+#include "report/weight_precision.hpp"
 
 namespace llmcalc {
 
@@ -18,7 +20,8 @@ namespace llmcalc {
 struct RunInputs {
   std::optional<Count> tokens;
   std::optional<double> measured_tokens_per_s;  ///< of all GPUs together
-  std::optional<double> price, watts, co2;      ///< USD per device-hour, W per device, kg per kWh
+  double measured_scale = 1;  ///< by which estimated times are multiplied, since another plan was measured
+  std::optional<double> price, watts, co2;  ///< USD per device-hour, W per device, kg per kWh
   double pue = 1;
   std::optional<double> mfu;              ///< reached, instead of the predicted one
   std::optional<double> days;             ///< in which the run should end
@@ -43,8 +46,13 @@ inline constexpr Parts operators = 256;  ///< a line per operator
 inline constexpr Parts halves = 512;     ///< training or inference alone
 inline constexpr Parts fit = 1024;       ///< what fits in a device when serving
 inline constexpr Parts json = 2048, markdown = 4096, exact = 8192, help = 16384;
-inline constexpr Parts target = 32768;  ///< what would reach a speed
-inline constexpr Parts of_training = training | step | formulas | run, of_inference = inference | fit;
+inline constexpr Parts target = 32768;      ///< what would reach a speed
+inline constexpr Parts process = 65536;     ///< what a training process takes beside its tensors
+inline constexpr Parts one_batch = 131072;  ///< a batch that is served by itself
+inline constexpr Parts serving = 262144;    ///< a server under traffic
+inline constexpr Parts simulated = 524288;  ///< a run of that server, request by request
+inline constexpr Parts of_training = training | step | formulas | run | process,
+                       of_inference = inference | one_batch | fit;
 inline constexpr Parts styles = json | markdown | help;
 }  // namespace part
 
@@ -53,11 +61,14 @@ struct Request {
   std::optional<HardwareCard> hardware;
   std::optional<SoftwareCard> software;  ///< that a training step is estimated for; absent: none
   std::optional<SoftwareCard> engine;    ///< the same of inference
+  bool without_software = false;         ///< --software none: at the device's measured rates, or the bound
   Plan plan;
+  WeightsGiven weights_given;  ///< by --weight-precision; settle() makes the plan's formats of it
   Layout layout;
   std::optional<Count> gpus;  ///< of the run; absent: those that hold the model once
   RunInputs run;
-  std::optional<SpeedTarget> target;     ///< speed that a generation should reach
+  std::optional<SpeedTarget> target;  ///< speed that a generation, or a training step, should reach
+  ServingInputs serving;
   Parts parts = 0;                       ///< the question's, without the half that --train or --infer leaves out
   bool train = false, infer = false;     ///< that half alone
   bool ops = false;                      ///< a line per operator too

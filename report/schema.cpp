@@ -20,13 +20,15 @@ struct Table {
 };
 constexpr std::array tables{
     Table{"stages", "ranks of the pipeline: layers, micro-batches in flight, memory of one GPU"},
-    Table{"plans", "the best plans, best first: layout, step, memory, why, and what to type"},
+    Table{"plans", "the best plans, best first: layout, step or serving, memory, why, and what to type"},
     Table{"numbers", "numbers of GPUs that were tried, the best plan on each, and why it won or lost"},
     Table{"tried", "values that were tried for the largest, whether a plan holds them, and why not"},
     Table{"rivals", "hardware that was compared: GPUs, layout, step, the whole run, and why it won or lost"},
     Table{"left_out", "hardware that could not be compared, or models that cannot be run, and why"},
+    Table{"timeline", "what a server was doing over time: requests, KV cache, tokens"},
     Table{"neighbours", "plans that differ from the best by one step, and why they lost"},
-    Table{"front", "plans of which none is both faster and smaller than another"},
+    Table{"front",
+          "plans of which none is both faster and smaller than another, or gives both more per user and per GPU"},
     Table{"runnable", "models and weight formats that a device can run: memory, context, batch, speeds"},
     Table{"rows", "measurements and their predictions: id, family, quantity, error, what was assumed"},
     Table{"skipped", "measurements that could not be predicted, and why"},
@@ -79,8 +81,33 @@ constexpr std::array objects{
     Table{"attention_core", "which code computed attention"},
     Table{"utilization", "utilisation of a measured step, by convention"},
     Table{"learnt_model", "the model that was trained"},
+    Table{"engine_memory", "what a serving engine holds on a GPU, by named terms, and its KV cache"},
+    Table{"steady_state", "the long run of a server by queueing theory"},
     Table{"learning", "a training run on a text"},
     Table{"generation", "a generated text and its speed"},
+    Table{"prediction", "how well a model predicts a text"},
+};
+
+/// Numbers of a served run that no formula gives.
+constexpr std::array served_numbers{
+    Table{"throughput_in_tok_s", "tokens of prompts per second"},
+    Table{"throughput_out_tok_s", "answered tokens per second"},
+    Table{"throughput_req_s", "answered requests per second"},
+    Table{"capacity_req_s", "requests per second that are answered while others wait without end"},
+    Table{"goodput_req_s", "requests per second within --slo-ttft and --slo-tpot"},
+    Table{"slo_met", "share of requests within them"},
+    Table{"utilization", "share of the time that a pass runs, mean over engines"},
+    Table{"kv_occupancy", "share of the KV cache in use, mean over time"},
+    Table{"kv_occupancy_max", "the same at most"},
+    Table{"prefix_hits", "share of the prompts' tokens that were in the cache"},
+    Table{"preemptions", "sequences that gave up their blocks for others"},
+    Table{"prompt_share", "share of the passes' time that prompts take"},
+};
+constexpr std::array served_times{
+    Table{"ttft_s", "time to the first token [s]"},
+    Table{"tpot_s", "time per token behind the first, mean of a request [s]"},
+    Table{"itl_s", "time between two tokens [s]"},
+    Table{"latency_s", "time to the last token [s]"},
 };
 
 Value described(std::string type, std::string_view meaning) {
@@ -89,7 +116,7 @@ Value described(std::string type, std::string_view meaning) {
 
 /// Bytes, parameters and sequences are whole; FLOPs are where they are not a mean.
 std::string type_of(const explain::Definition& d) {
-  if (d.path.ends_with(".fits")) return "boolean";
+  if (d.path.ends_with(".fits") || d.path.ends_with(".reached")) return "boolean";
   if (d.path.ends_with(".bound")) return "string";
   return d.unit == "bytes" || d.unit == "parameters" ? "integer" : "number";
 }
@@ -154,6 +181,8 @@ Value report_json_schema() {
   for (const explain::Definition& d : explain::definitions()) at(schema, d.path) = described(type_of(d), meaning(d));
   at(schema, "parameters.published") = described("integer", "the published number of parameters");
   at(schema, "step.mfu_causal_exact") = described("number", "step.mfu where only causal pairs count; above 100 % only");
+  at(schema, "memory.process.software") =
+      described("string", "the profile of --software, or the usual one, whose training process is estimated");
   at(schema, "estimate.class") =
       described("string", "runs that are predicted about as well: dense, assumed input, experts");
   at(schema, "inference_estimate.software") =
@@ -165,10 +194,18 @@ Value report_json_schema() {
   at(schema, "target.weight_precision") = described("string", "the first of fp8, int8, int4-g128 that reaches it");
   for (const auto& [key, of] :
        {std::pair{"target.no_bandwidth", "memory bandwidth"}, std::pair{"target.no_batch", "batch"},
+        std::pair{"step_target.no_bandwidth", "memory bandwidth"}, std::pair{"step_target.no_peak", "matmul peak"},
+        std::pair{"step_target.no_link", "bandwidth of the link"},
+        std::pair{"step_target.no_network", "bandwidth of the network"},
+        std::pair{"step_target.no_gpus", "number of GPUs"},
         std::pair{"target.no_tp", "number of tensor-parallel devices"},
         std::pair{"target.no_weight_precision", "format of weights"}})
     at(schema, key) = described("string", fmt::format("why no {} reaches the target", of));
   at(schema, "decode.compute_bound") = described("string", "\"never\" where no batch is compute-bound");
+  for (const Table& t : served_numbers) at(schema, fmt::format("serving.{}", t.key)) = described("number", t.meaning);
+  for (const Table& t : served_times)
+    for (const char* of : {"mean", "p50", "p90", "p95", "p99", "p999"})
+      at(schema, fmt::format("serving.{}.{}", t.key, of)) = described("number", fmt::format("{}: {}", t.meaning, of));
   for (const Table& t : objects) schema["properties"][std::string(t.key)] = described("object", t.meaning);
   for (const Table& t : tables) {
     Value& table = schema["properties"][std::string(t.key)] = described("array", t.meaning);

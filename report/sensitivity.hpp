@@ -7,7 +7,7 @@
 
 namespace llmcalc {
 
-/// Precondition: the request has software.
+/// Empty without software, whose terms it changes.
 Section sensitivity_section(const Request& r, const TrainEstimate& e);
 
 }  // namespace llmcalc

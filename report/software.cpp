@@ -1,6 +1,7 @@
 #include "report/software.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <initializer_list>
@@ -47,13 +48,15 @@ std::string_view usual_engine(const Request& r) {
 }
 
 void choose_software(Request& r) {
-  if (!r.hardware || !r.has(part::time) || is_given_by_hand(r) || !r.hardware->achieved_how.empty()) return;
+  if (!r.hardware || !r.has(part::time) || is_given_by_hand(r) || r.without_software) return;
   if (!r.software && r.has(part::training)) r.software = load_software(usual_software(r));
   if (!r.engine && r.has(part::of_inference)) r.engine = load_software(usual_engine(r));
 }
 
 void check_software(const Request& r, Parts parts) {
-  const bool trains = (parts & part::training) != 0, infers = (parts & part::of_inference) != 0;
+  const bool trains = (parts & part::training) != 0;
+  // Only times of inference depend on an engine.
+  const bool infers = (parts & part::of_inference) != 0 && (parts & part::time) != 0;
   if (trains == infers || !r.gave("--software")) return;
   const SoftwareCard* other = trains ? (r.engine ? &*r.engine : nullptr) : r.software ? &*r.software : nullptr;
   if (other != nullptr)
@@ -77,6 +80,44 @@ Request for_inference(Request r) {
   return r;
 }
 
+void scale_peaks(HardwareCard& card, double times) {
+  for (FlopsPerSecond& peak : card.cluster.device.peaks) peak = times * peak;
+  if (!card.measured) return;
+  Achieved& a = card.measured->rates;
+  for (auto* cores : {&a.flash, &a.naive, &a.plain})
+    for (CoreRates& c : *cores) c = {times * c.forward, times * c.backward};
+}
+
+namespace {
+
+/// "products in bf16, memory, launches"
+std::string measured_text(const MeasuredRates& m) {
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < peak_count; ++i)
+    if (m.products[i]) parts.push_back(fmt::format("products in {}", peak_names[i]));
+  const auto add = [&](bool measured, const char* what) {
+    if (measured) parts.emplace_back(what);
+  };
+  const auto has_core = [](const CoreRates& c) { return c.forward.value > 0; };
+  add(std::any_of(m.rates.flash.begin(), m.rates.flash.end(), has_core), "attention");
+  add(m.memory, "memory");
+  add(m.links, "links");
+  add(m.rates.launch.value > 0, "launches");
+  return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+}  // namespace
+
+void note_measured_device(const Request& r, Report& report) {
+  const auto& measured = r.hardware->measured;
+  if (!measured || (!r.software && !r.engine)) return;
+  report.notes.push_back(fmt::format(
+      "measured on the device: {}; the rest of the estimate has the defaults of its class, and its interval: fewer "
+      "than three published sources measured both operators and whole runs of one machine, so nothing says how much "
+      "narrower it is",
+      measured_text(*measured)));
+}
+
 EstimateClass class_of(const Request& r) { return estimate_class(r.model.arch, *r.hardware, false); }
 
 std::optional<EstimateInterval> interval_of(const Request& r) {
@@ -85,10 +126,13 @@ std::optional<EstimateInterval> interval_of(const Request& r) {
   return i.known() ? std::optional(i) : std::nullopt;
 }
 
+InferenceClass class_of(const Request& r, InferenceClass kind) {
+  return chip_of(*r.hardware) != Chip::other ? kind : InferenceClass::assumed;
+}
+
 std::optional<EstimateInterval> interval_of(const Request& r, InferenceClass kind) {
   if (!r.engine || is_given_by_hand(r) || r.plan.overlap) return std::nullopt;
-  const bool measured = chip_of(*r.hardware) != Chip::other;
-  const EstimateInterval i = inference_estimator().interval(measured ? kind : InferenceClass::assumed);
+  const EstimateInterval i = inference_estimator().interval(class_of(r, kind));
   return i.known() ? std::optional(i) : std::nullopt;
 }
 

@@ -16,8 +16,8 @@ std::string_view usual_software(const Request& r);
 /// shares a processor's memory; that of the vendor on Neuron, Gaudi and TPU; else vllm.
 std::string_view usual_engine(const Request& r);
 
-/// Puts in what is not given. A device whose file states what was measured on it, and efficiencies given by hand, go
-/// without, and so do answers that are not about times.
+/// Puts in what is not given. Efficiencies given by hand and --software none go without, and so do answers that are not
+/// about times. What was measured on a device stays under any software.
 void choose_software(Request& r);
 /// Throws InputError where the software that was given is of the half that these parts of the answer lack.
 void check_software(const Request& r, Parts parts);
@@ -27,11 +27,18 @@ Request for_training(Request r);
 /// The same in inference under the engine.
 Request for_inference(Request r);
 
+/// Every peak of the device so many times as high, and the rates that were measured of its arithmetic.
+void scale_peaks(HardwareCard& card, double times);
+
+/// Adds a note that says what of the estimate was measured on the device, where anything was.
+void note_measured_device(const Request& r, Report& report);
+
 /// The class of the estimate of training, and its interval; nothing where no software stands behind it, or a part of it
 /// was given by hand.
 EstimateClass class_of(const Request& r);
 std::optional<EstimateInterval> interval_of(const Request& r);
-/// The same of inference.
+/// The same of inference, of that kind of figure.
+InferenceClass class_of(const Request& r, InferenceClass kind);
 std::optional<EstimateInterval> interval_of(const Request& r, InferenceClass kind);
 
 /// "4.9 to 7.6 s"

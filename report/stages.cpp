@@ -6,6 +6,8 @@
 #include <array>
 #include <utility>
 
+#include "report/process_estimate.hpp"
+
 namespace llmcalc {
 namespace {
 
@@ -31,7 +33,7 @@ json::Value stage_json(const Request& r, const Stage& s) {
     if (has(r, s.memory, part)) v[key] = (s.memory.*part).value;
   if (!r.hardware) return v;
   v["capacity_bytes"] = r.hardware->cluster.device.memory.value;
-  v["fits"] = s.memory.peak <= r.hardware->cluster.device.memory;
+  v["fits"] = s.memory.peak <= usable_memory(r);
   return v;
 }
 
@@ -57,15 +59,21 @@ Grid stages_grid(const Request& r) {
   Grid g;
   g.key = "stages";
   const Stages all = stages_of(r);
-  for (const Stage& s : all.stages) g.json.push_back(stage_json(r, s));
+  const auto process = process_estimate(r);
+  for (const Stage& s : all.stages) {
+    g.json.push_back(stage_json(r, s));
+    if (process) g.json.back()["process"] = process_json(process->stages[static_cast<std::size_t>(s.rank)]);
+  }
   if (!r.stages) return g;
   g.title = "stages of the pipeline, one GPU of each";
   g.columns = {"stage", "layers", "in flight", "states", "activations", "peak"};
+  if (process) g.columns.push_back("process");
   for (const Stage& s : all.stages) {
     const Memory& m = s.memory;
     g.rows.push_back({fmt::format("{}", s.rank + 1), fmt::format("{}", s.layers), fmt::format("{}", s.in_flight),
                       bytes_text(m.weights + m.gradients + m.optimizer), bytes_text(m.activations),
                       bytes_text(m.peak)});
+    if (process) g.rows.back().push_back(bytes_text(needed(process->stages[static_cast<std::size_t>(s.rank)])));
   }
   return g;
 }

@@ -12,15 +12,16 @@
 #include "calc/infer.hpp"
 #include "calc/search.hpp"
 #include "report/options.hpp"
+#include "report/process_estimate.hpp"
 #include "report/sections.hpp"
 #include "report/software.hpp"
+#include "report/target_search.hpp"
 
 namespace llmcalc {
 namespace {
 
 constexpr Count most_sequences = Count{1} << 24;
-constexpr Count times_the_bandwidth = Count{1} << 16;  ///< from here on memory takes no time
-constexpr double megabyte = 1e6;                       ///< the step in which bandwidths are searched
+constexpr double megabyte = 1e6;  ///< the step in which bandwidths are searched
 constexpr std::array<std::string_view, 3> narrower_formats{"fp8", "int8", "int4-g128"};
 
 std::string took(Seconds t) { return human_text(Quantity(t.value), Unit::seconds); }
@@ -30,65 +31,32 @@ Seconds target_seconds(const Request& r) {
   const Request asked = for_inference(r);
   const Cluster& on = asked.hardware->cluster;
   const Plan& p = r.plan;
-  const PassEstimate pass = r.target->first_token ? prefill(r.model.arch, p, r.layout, on, p.prompt)
-                                                  : decode(r.model.arch, p, r.layout, on, p.prompt + p.generate / 2);
+  const PassEstimate pass = r.target->kind == TargetKind::first_token
+                                ? prefill(r.model.arch, p, r.layout, on, p.prompt)
+                                : decode(r.model.arch, p, r.layout, on, p.prompt + p.generate / 2);
   return pass.estimate.total();
 }
 
-/// A request with one thing changed: its time, and whether the device holds it.
-struct Attempt {
-  std::string change;
-  bool fits = false;
-  Bytes weights;
-  Seconds time;
-};
-
-/// Counts beyond the engine's range fit nowhere.
 Attempt attempt(const Request& r, std::string change) {
-  const Device& device = r.hardware->cluster.device;
   try {
-    const Memory m = inference_memory(r.model.arch, r.plan, r.layout, device.achieved.overhead);
-    const bool fits = real(m.peak.value) <= r.plan.memory_utilization * real(device.memory.value);
-    return {std::move(change), fits, m.weights, target_seconds(r)};
+    const Memory m = inference_memory(r.model.arch, r.plan, r.layout, r.hardware->cluster.device.achieved.overhead);
+    return {std::move(change), m.peak <= usable_memory(r), m.weights, target_seconds(r), r.target->time};
   } catch (const Overflow&) {
-    return {std::move(change), false, {}, {}};
+    return {std::move(change), false, {}, endless, r.target->time};
   }
 }
 
-bool reaches(const Request& r, const Attempt& a) { return a.fits && a.time <= r.target->time; }
-
-/// The reason why none of these attempts reaches the target.
-std::string why_none(const std::vector<Attempt>& all) {
-  const Attempt* fastest = nullptr;
-  for (const Attempt& a : all)
-    if (a.fits && (fastest == nullptr || a.time < fastest->time)) fastest = &a;
-  if (fastest == nullptr) return fmt::format("does not fit, not even with {}", all.back().change);
-  return fmt::format("{} takes {}{}", fastest->change, took(fastest->time), all.size() > 1 ? ", the least" : "");
-}
-
-/// A line that says why there is no answer, under a key of its own.
-void add_none(Section& s, const char* key, const char* label, const std::string& why) {
-  s.add("", label, std::string("none"), Unit::none, why);
-  s.add(key, "", why);
-}
-
 void add_bandwidth(Section& s, const Request& r) {
-  const auto time_at = [&](Count megabytes_per_s) {
-    Request other = r;
-    other.hardware->cluster.device.bandwidth = BytesPerSecond(megabyte * real(megabytes_per_s));
-    return target_seconds(other);
-  };
-  const double now = r.hardware->cluster.device.bandwidth.value;
-  const Count guess = std::max<Count>(1, static_cast<Count>(now / megabyte)), most = mul(guess, times_the_bandwidth);
-  const std::optional<Count> least = first(
-      most, [&](Count n) { return time_at(n) <= r.target->time; }, guess);
-  if (!least)
-    return add_none(s, "no_bandwidth", "memory bandwidth",
-                    fmt::format("all else takes {}, however fast the memory is", took(time_at(most))));
-  const double bandwidth = megabyte * real(*least);
-  s.add("bandwidth_factor", "memory bandwidth", bandwidth / now, Unit::none,
-        fmt::format("times the {:.0f} GB/s of the device: {:.0f} GB/s", now / 1e9, bandwidth / 1e9));
-  s.add("memory_bytes_per_s", "", bandwidth);
+  const HardwareRate rate{
+      .key = "bandwidth",
+      .label = "memory bandwidth",
+      .slow_else = "however fast the memory is",
+      .now = r.hardware->cluster.device.bandwidth.value,
+      .step = megabyte,
+      .unit = "GB/s",
+      .in_unit = 1e9,
+      .set = [](HardwareCard& card, double x) { card.cluster.device.bandwidth = BytesPerSecond(x); }};
+  if (const auto found = add_rate(s, r, rate, attempt)) s.add("memory_bytes_per_s", "", *found);
 }
 
 Attempt with_sequences(const Request& r, Count batch) {
@@ -99,7 +67,7 @@ Attempt with_sequences(const Request& r, Count batch) {
 
 void add_batch(Section& s, const Request& r) {
   const std::optional<Count> too_many = first(
-      most_sequences, [&](Count n) { return !reaches(r, with_sequences(r, n)); }, r.plan.batch);
+      most_sequences, [&](Count n) { return !with_sequences(r, n).reaches(); }, r.plan.batch);
   const Count most = too_many.value_or(most_sequences + 1) - 1;
   if (most == 0) return add_none(s, "no_batch", "largest batch", why_none({with_sequences(r, 1)}));
   const Attempt a = with_sequences(r, most);
@@ -122,14 +90,14 @@ std::vector<std::pair<Count, Attempt>> device_attempts(const Request& r) {
     give(other, *find_option("--tp"), fmt::format("{}", n));
     if (flaw(r.model.arch, other.layout) != LayoutFlaw::none) continue;
     all.emplace_back(n, attempt(other, fmt::format("--tp {}", n)));
-    if (reaches(r, all.back().second)) break;
+    if (all.back().second.reaches()) break;
   }
   return all;
 }
 
 void add_devices(Section& s, const Request& r) {
   const auto all = device_attempts(r);
-  if (!all.empty() && reaches(r, all.back().second)) {
+  if (!all.empty() && all.back().second.reaches()) {
     s.add("tp", "tensor parallel", all.back().first, Unit::none,
           fmt::format("{}, {}", all.back().first == 1 ? "device" : "devices", took(all.back().second.time)));
     return;
@@ -147,7 +115,7 @@ void add_weights(Section& s, const Request& r, const Attempt& now) {
     give(other, *find_option("--weight-precision"), format);
     const Attempt a = attempt(other, fmt::format("--weight-precision {}", format));
     if (a.weights >= now.weights) continue;
-    if (reaches(r, a))
+    if (a.reaches())
       return s.add("weight_precision", "narrower weights", std::string(format), Unit::none, took(a.time));
     all.push_back(a);
   }
@@ -157,16 +125,16 @@ void add_weights(Section& s, const Request& r, const Attempt& now) {
 
 std::string as_it_is(const Request& r, const Attempt& now) {
   const std::string speed = human_text(Quantity(1 / now.time.value), Unit::tokens_per_second);
-  return fmt::format("{}{}{}", r.target->first_token ? "" : speed + ", ", took(now.time),
-                     now.time <= r.target->time && !now.fits ? ", but does not fit" : "");
+  return fmt::format("{}{}{}", r.target->kind == TargetKind::first_token ? "" : speed + ", ", took(now.time),
+                     now.in_time() && !now.fits ? ", but does not fit" : "");
 }
 
 }  // namespace
 
 Section target_section(const Request& r) {
-  const bool first_token = r.target->first_token;
+  const bool first_token = r.target->kind == TargetKind::first_token;
   const Attempt now = attempt(r, "the plan as it is");
-  const bool reached = reaches(r, now);
+  const bool reached = now.reaches();
   Section s{"target", "what reaches " + target_text(*r.target), {}};
   s.add(first_token ? "ttft_s" : "time_per_token_s", first_token ? "first token within" : "a token within",
         r.target->time);
@@ -180,44 +148,13 @@ Section target_section(const Request& r) {
 
 namespace {
 
-/// A number as an option takes it, or rounded where it is not whole.
-std::string option_text(const Quantity& q) {
-  const Count* whole = std::get_if<Count>(&q);
-  return whole != nullptr ? fmt::format("{}", *whole) : human_text(q, Unit::none);
-}
-
-/// "1.62 times the memory bandwidth, --tp 2": the changes of which each reaches the target.
-std::string enough(const Report& report) {
-  std::string all;
-  const auto add = [&](const char* key, const char* words) {
-    const Row* row = report.row(fmt::format("target.{}", key));
-    if (row == nullptr) return;
-    all += all.empty() ? "" : ", ";
-    all += fmt::format(fmt::runtime(words), option_text(row->value));
-  };
-  add("bandwidth_factor", "{} times the memory bandwidth");
-  add("batch", "--batch {}");
-  add("tp", "--tp {}");
-  add("weight_precision", "--weight-precision {}");
-  return all;
-}
-
 /// Whether a measurement may lie on the other side of the target than the estimate.
 bool is_near(const Request& r) {
-  const auto interval = interval_of(r, r.target->first_token ? InferenceClass::prefill : InferenceClass::decode);
+  const auto interval =
+      interval_of(r, r.target->kind == TargetKind::first_token ? InferenceClass::prefill : InferenceClass::decode);
   if (!interval) return false;
   const double times = target_seconds(r) / r.target->time;
   return times <= interval->factor && 1 / times <= interval->factor;
-}
-
-Finding target_finding(const Request& r, const Report& report) {
-  const Row& reached = *report.row("target.reached");
-  const bool yes = std::get<bool>(reached.value);
-  std::string text = fmt::format("{} is {}: {}", target_text(*r.target), yes ? "reached" : "missed", reached.note);
-  if (is_near(r)) text += ", near enough to turn out otherwise";
-  if (yes) return {"target", text, false};
-  const std::string changes = enough(report);
-  return {"target", text + (changes.empty() ? "; no single change reaches it" : "; each reaches it: " + changes), true};
 }
 
 }  // namespace
@@ -225,7 +162,7 @@ Finding target_finding(const Request& r, const Report& report) {
 void add_target(const Request& r, Report& report) {
   if (!r.target) return;
   report.sections.push_back(target_section(r));
-  report.verdict.push_back(target_finding(r, report));
+  report.verdict.push_back(target_finding(report, "target", *r.target, is_near(r)));
 }
 
 }  // namespace llmcalc

@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "calc/step_events.hpp"
+#include "report/trace_text.hpp"
 
 namespace llmcalc {
 namespace {
 
 /// Whole nanoseconds, so that events which follow each other do not overlap by rounding.
 std::int64_t nanoseconds(Seconds s) { return std::llround(1e9 * s.value); }
-std::string microseconds(std::int64_t ns) { return fmt::format("{}.{:03}", ns / 1000, ns % 1000); }
 
 std::string slot_name(std::string_view letter, Count micro_batch) {
   return fmt::format("{}{}", letter, micro_batch + 1);
@@ -110,30 +110,10 @@ std::string_view stream_name(const TaskStream& s) {
   return s.backward ? "to the stage before" : "to the next stage";
 }
 
-/// Puts events into a text, one a line.
-class TraceText {
- public:
-  void metadata(std::string_view what, Count rank, Count thread, std::string_view key, const std::string& value) {
-    line(fmt::format(R"({{"name":"{}","ph":"M","pid":{},"tid":{},"args":{{"{}":{}}}}})", what, rank, thread, key,
-                     value));
-  }
-  void event(const Task& t, Count rank, Count thread) {
-    const std::int64_t start = nanoseconds(t.start), end = nanoseconds(t.end);
-    line(fmt::format(R"({{"name":"{}","cat":"{}","ph":"X","pid":{},"tid":{},"ts":{},"dur":{},"args":{}}})",
-                     task_name(t), category(t.kind), rank, thread, microseconds(start), microseconds(end - start),
-                     arguments(t)));
-  }
-  std::string whole() && { return std::move(text_) + "\n],\n\"displayTimeUnit\":\"ms\"}\n"; }
-
- private:
-  void line(const std::string& event) {
-    text_ += first_ ? "\n" : ",\n";
-    text_ += event;
-    first_ = false;
-  }
-  std::string text_ = "{\"traceEvents\":[";
-  bool first_ = true;
-};
+void put_task(TraceText& text, const Task& t, const TracePlace& at) {
+  const std::int64_t start = nanoseconds(t.start), end = nanoseconds(t.end);
+  text.event(task_name(t), category(t.kind), at, start, end - start, arguments(t));
+}
 
 /// The tasks of the step, on a timeline that has run.
 void put_step(Timeline& timeline, const Request& r) {
@@ -157,17 +137,17 @@ std::string step_trace(const Request& r) {
   const std::span<const TaskStream> streams = timeline.streams();
   TraceRows rows(streams);
   TraceText text;
-  for (const Task* t : tasks) text.event(*t, streams[t->stream].rank, rows.thread(t->stream, rows.of(*t)));
+  for (const Task* t : tasks) put_task(text, *t, {streams[t->stream].rank, rows.thread(t->stream, rows.of(*t))});
   for (Count rank = 0; rank < ranks(r.layout, Group::pipeline); ++rank) {
-    text.metadata("process_name", rank, 0, "name",
+    text.metadata("process_name", {rank, 0}, "name",
                   fmt::format("\"stage {} of {}\"", rank + 1, ranks(r.layout, Group::pipeline)));
-    text.metadata("process_sort_index", rank, 0, "sort_index", fmt::format("{}", rank));
+    text.metadata("process_sort_index", {rank, 0}, "sort_index", fmt::format("{}", rank));
   }
   for (std::size_t s = 0; s < streams.size(); ++s)
     for (std::size_t row = 0; row < rows.rows(s); ++row) {
       const Count thread = rows.thread(s, row);
-      text.metadata("thread_name", streams[s].rank, thread, "name", fmt::format("\"{}\"", stream_name(streams[s])));
-      text.metadata("thread_sort_index", streams[s].rank, thread, "sort_index", fmt::format("{}", thread));
+      text.metadata("thread_name", {streams[s].rank, thread}, "name", fmt::format("\"{}\"", stream_name(streams[s])));
+      text.metadata("thread_sort_index", {streams[s].rank, thread}, "sort_index", fmt::format("{}", thread));
     }
   return std::move(text).whole();
 }

@@ -9,6 +9,7 @@
 #include "report/conventions.hpp"
 #include "report/measured_scale.hpp"
 #include "report/offload.hpp"
+#include "report/process_estimate.hpp"
 #include "report/sections.hpp"
 #include "report/software.hpp"
 #include "report/stages.hpp"
@@ -16,14 +17,10 @@
 namespace llmcalc {
 namespace {
 
-bool fits(const Request& r, Bytes peak, double utilization) {
-  return real(peak.value) <= utilization * real(r.hardware->cluster.device.memory.value);
-}
-
-void add_capacity(Section& s, const Request& r, Bytes peak, double utilization) {
+void add_capacity(Section& s, const Request& r, Bytes peak) {
   if (!r.hardware) return;
   s.add("capacity_bytes", "capacity", r.hardware->cluster.device.memory, r.hardware->name);
-  s.add("fits", "fits", fits(r, peak, utilization));
+  s.add("fits", "fits", peak <= usable_memory(r));
 }
 
 void add_process(Section& s, const Memory& m) {
@@ -124,7 +121,7 @@ Section training_memory_section(const Request& r) {
   if (trains_part(r.plan))
     s.add("trained_parameters", "trained", m.trained, Unit::parameters,
           trains_adapters(r.plan) ? "adapters" : "the rest is frozen");
-  add_capacity(s, r, m.peak, 1);
+  add_capacity(s, r, m.peak);
   return s;
 }
 
@@ -139,7 +136,7 @@ Section inference_memory_section(const Request& r) {
   s.add("total_bytes", "sum", m.total);
   s.add("peak_bytes", "", m.peak);
   s.add("parameters", "", m.parameters, Unit::parameters);
-  add_capacity(s, r, m.peak, r.plan.memory_utilization);
+  add_capacity(s, r, m.peak);
   return s;
 }
 
@@ -248,7 +245,7 @@ class RunTable {
  public:
   RunTable(const Request& r, const TrainEstimate& e)
       : r_(r), run_(r.run), e_(e), gpus_(devices(r.layout)), rate_(throughput()) {
-    possible_ = run_.measured_tokens_per_s || run_.mfu || fits(r, e.memory.peak, 1);
+    possible_ = run_.measured_tokens_per_s || run_.mfu || e.memory.peak <= usable_memory(r);
   }
 
   Section section() {

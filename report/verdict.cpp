@@ -71,6 +71,22 @@ std::string spent_text(const Report& r) {
   return text;
 }
 
+/// What would help an estimated step most: "a tenth more matmul peak -4.4 %, link -2.6 %".
+std::string helps_text(const Report& r) {
+  const Section* s = r.find("sensitivity");
+  std::vector<const Row*> rows;
+  for (const Row& row : s->rows)
+    if (std::get<double>(row.value) < 0) rows.push_back(&row);
+  std::stable_sort(rows.begin(), rows.end(),
+                   [](const Row* a, const Row* b) { return std::get<double>(a->value) < std::get<double>(b->value); });
+  rows.resize(std::min<std::size_t>(rows.size(), 3));
+  std::string text;
+  for (const Row* row : rows)
+    text += fmt::format("{}{} {:.1f} %", text.empty() ? "a tenth more " : ", ", row->label,
+                        100 * std::get<double>(row->value));
+  return text;
+}
+
 std::string run_text(const Report& r) {
   const std::string cost = said(r, "run.cost_usd");
   std::string hours = said(r, "run.gpu_hours");
@@ -93,15 +109,28 @@ Finding fit_finding(const Report& r, std::string_view memory, std::string_view a
   return {labelled(about, "fits"), fmt::format("no: needs {} per GPU, {}", of, why), true};
 }
 
-void add_train_verdict(Report& r, std::string_view about) {
+void add_training_fit(Report& r, std::string_view about) {
   r.verdict.push_back(fit_finding(r, "memory", about));
-  const bool fits = !r.verdict.back().bad;
+  const Row* fits = r.row("memory.process.fits");
+  if (fits == nullptr) return;
+  const Row *low = r.row("memory.process.needed_low_bytes"), *high = r.row("memory.process.needed_high_bytes");
+  r.verdict.push_back(
+      {labelled(about, "process"),
+       fmt::format("needs about {} per GPU ({}) under {}", said(r, "memory.process.needed_bytes"),
+                   interval_text(bytes(*low), bytes(*high), Unit::bytes), said(r, "memory.process.software")),
+       !std::get<bool>(fits->value)});
+}
+
+void add_train_verdict(Report& r, std::string_view about) {
+  add_training_fit(r, about);
   r.verdict.push_back({labelled(about, time_label(r, "step.bound_time_s")),
                        fmt::format("{} per step{}, {} MFU, {}", said(r, "step.time_s"), interval_of_row(r, "step.time"),
                                    said(r, "step.mfu"), said(r, "step.tokens_per_s"))});
   r.verdict.push_back({labelled(about, "bound by"), bound_text(r)});
   if (r.row("estimate.software") != nullptr) r.verdict.push_back({labelled(about, "spent on"), spent_text(r)});
-  if (fits && r.row("run.days") != nullptr) r.verdict.push_back({labelled(about, "run"), run_text(r)});
+  if (r.row("sensitivity.peak") != nullptr) r.verdict.push_back({labelled(about, "helps"), helps_text(r)});
+  if (std::get<bool>(r.row("memory.fits")->value) && r.row("run.days") != nullptr)
+    r.verdict.push_back({labelled(about, "run"), run_text(r)});
 }
 
 void add_infer_verdict(Report& r, std::string_view about) {

@@ -11,6 +11,8 @@ namespace llmcalc {
 Finding fit_finding(const Report& report, std::string_view memory, std::string_view about = "");
 
 /// Adds what the sections of a training step and its run, or of prefill and decode, come to.
+/// Whether training fits: its tensors, and what a process of the software needs.
+void add_training_fit(Report& r, std::string_view about = "");
 void add_train_verdict(Report& report, std::string_view about = "");
 void add_infer_verdict(Report& report, std::string_view about = "");
 

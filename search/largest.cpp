@@ -7,9 +7,10 @@ namespace {
 
 /// Whether layers a and b are of one kind.
 bool same_kind(const Arch& arch, Count a, Count b) {
-  for (const LayerSet* set : {&arch.moe.layers, &arch.local.layers, &arch.linear_layers})
-    if (set->contains(a) != set->contains(b)) return false;
-  return true;
+  const auto alike = [&](const LayerSet& set) { return set.contains(a) == set.contains(b); };
+  return alike(arch.moe.layers) && alike(arch.local.layers) && alike(arch.linear_layers) &&
+         std::all_of(arch.mixers.begin(), arch.mixers.end(), [&](const LayerMixer& m) { return alike(m.layers); }) &&
+         std::all_of(arch.mlps.begin(), arch.mlps.end(), [&](const LayerMlp& m) { return alike(m.layers); });
 }
 
 /// The shortest period of the kinds of layers in the second half; all of that half where it has none.
@@ -144,6 +145,8 @@ Arch of_layers(const Arch& arch, Count layers) {
   other.layers = layers;
   for (LayerSet* set : {&other.moe.layers, &other.local.layers, &other.linear_layers})
     *set = of_layers(*set, arch.layers, every, layers);
+  for (LayerMixer& m : other.mixers) m.layers = of_layers(m.layers, arch.layers, every, layers);
+  for (LayerMlp& m : other.mlps) m.layers = of_layers(m.layers, arch.layers, every, layers);
   return other;
 }
 

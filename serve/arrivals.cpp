@@ -33,7 +33,7 @@ Ticks Arrivals::listed() const { return closed_ || next_ == requests_.size() ? n
 Ticks Arrivals::next() const { return std::min(due_.empty() ? never : due_.top().time, listed()); }
 
 RequestId Arrivals::pop() {
-  if (!due_.empty() && due_.top().time <= listed()) {
+  if (!due_.empty() && (due_.top().time < listed() || (due_.top().time == listed() && due_.top().id < next_))) {
     const RequestId id = due_.top().id;
     due_.pop();
     return id;

@@ -45,7 +45,7 @@ EngineMemory engine_memory(const Arch& arch, const Plan& plan, const Layout& lay
                            const EngineLimits& limits, const EngineTerms& terms) {
   const Prices holdings = price_holdings(arch, plan, layout);
   EngineMemory m{.granted = granted,
-                 .weights = weights_bytes(holdings),
+                 .weights = weights_bytes(holdings, plan.weight_precision),
                  .draft = terms.draft,
                  .adapters = terms.adapters,
                  .activations = profiled_activations(arch, plan, layout, limits, terms.logit_bytes),

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "calc/arch.hpp"
 #include "calc/choice.hpp"
 #include "serve/drafts.hpp"
 #include "serve/request.hpp"
@@ -42,7 +43,9 @@ struct SchedulerRules {
   Batching batching = Batching::continuous;
   Admission admission = Admission::first_come;
   Preemption preemption = Preemption::recompute;
-  bool prompts_only = false;      ///< requests leave with their first token, for an engine that decodes
+  bool ahead = false;         ///< a pass is decided when the one before it begins (vLLM's asynchronous scheduling, its
+                              ///< default since 0.14): arrivals, and what a request gives free, wait one pass longer
+  bool prompts_only = false;  ///< requests leave with their first token, for an engine that decodes
   bool whole_prompt_fits = true;  ///< admits a prompt in chunks only if there is room for all (vLLM since 0.18)
 
   // the cache: a sequence of c tokens holds ceil(c / block_tokens) blocks for every group of layers that see all

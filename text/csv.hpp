@@ -24,6 +24,8 @@ class CsvTable {
   /// The index of a column. Throws InputError with all columns if there is none of that name.
   std::size_t column(std::string_view name) const;
 
+  /// A cell as it stands, without spaces around it; empty ones too.
+  const std::string& text(std::size_t row, std::size_t column) const { return rows_[row].cells[column]; }
   /// A cell that is not empty.
   const std::string& name(std::size_t row, std::size_t column) const;
   /// A whole number of at least 0.

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "calc/memory.hpp"
+#include "validate/case_model.hpp"
 #include "validate/measure.hpp"
 
 namespace llmcalc::validate {
@@ -14,14 +15,10 @@ using model::Instruments;
 using Wall = std::chrono::steady_clock;
 
 /// A model that is trained, and one that generates: made once, run as often as there is something to measure.
-struct Training {
-  std::unique_ptr<model::Backend> backend;
-  model::Transformer t;
+struct Training : CaseModel {
   std::vector<model::Batch> batches;
   Training(const Case& c, const Where& where)
-      : backend(where.make(number_of(c.plan.precision))),
-        t(c.arch, *backend, {.plan = c.plan}, 1),
-        batches(random_step(c.arch, c.plan, 1)) {
+      : CaseModel(c, number_of(c.plan.precision), where), batches(random_step(c.arch, c.plan, 1)) {
     t.weights().make_trainable(c.plan);
   }
   void step() { t.train(batches, {.clip = 0}); }
@@ -33,16 +30,13 @@ struct Training {
   }
 };
 
-struct Generation {
-  std::unique_ptr<model::Backend> backend;
-  model::Transformer t;
+struct Generation : CaseModel {
   Plan plan;
   Count context;
   std::vector<std::int64_t> ids;
   std::optional<model::Cache> cache;
   Generation(const Case& c, const Where& where)
-      : backend(where.make(number_of(c.plan.precision))),
-        t(c.arch, *backend, {.plan = c.plan}, 1),
+      : CaseModel(c, number_of(c.plan.precision), where),
         plan(c.plan),
         context(add(c.plan.prompt, c.plan.generate)),
         ids(random_batch(c.arch, mul(c.plan.batch, context), 1).ids),

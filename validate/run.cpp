@@ -5,13 +5,12 @@
 #include "calc/memory.hpp"
 #include "model/machine_memory.hpp"
 #include "text/error.hpp"
+#include "validate/case_model.hpp"
 #include "validate/measure.hpp"
 #include "validate/predict.hpp"
 
 namespace llmcalc::validate {
 namespace {
-
-constexpr std::uint64_t weights_seed = 1;
 
 void refuse(const std::string& what) { throw InputError("the reference transformer does not run this plan: " + what); }
 
@@ -31,7 +30,10 @@ void check_plan(const Case& c, const Where& where) {
     refuse("--attention-flops is about model FLOPs, and those that it executes are compared; leave it out");
 }
 
-void check_training(const Plan& p) {
+void check_training(const Case& c) {
+  const Plan& p = c.plan;
+  if (c.numerics.score_cap > 0 || c.numerics.logit_cap > 0)
+    refuse("it does not train a model that caps its scores or logits; add --infer");
   if (p.optimizer != Optimizer::adam && p.optimizer != Optimizer::momentum && p.optimizer != Optimizer::sgd)
     refuse("it knows the optimizers adam, momentum and sgd");
   if (p.gradient_bytes != 4) refuse("its gradients are float32; leave out --gradient-bytes");
@@ -64,15 +66,13 @@ Bytes peak(const Case& c, const Parts& parts) {
 
 /// One training step or one generation on a fresh model.
 Ledger run_training(const Case& c, model::Number number, const Where& where) {
-  const std::unique_ptr<model::Backend> backend = where.make(number);
-  model::Transformer t(c.arch, *backend, {.plan = c.plan}, weights_seed);
-  t.weights().make_trainable(c.plan);
-  return measured_training(t, weights_seed);
+  CaseModel m(c, number, where);
+  m.t.weights().make_trainable(c.plan);
+  return measured_training(m.t, CaseModel::seed);
 }
 Ledger run_inference(const Case& c, model::Number number, const Where& where) {
-  const std::unique_ptr<model::Backend> backend = where.make(number);
-  model::Transformer t(c.arch, *backend, {.plan = c.plan}, weights_seed);
-  return measured_inference(t, weights_seed);
+  CaseModel m(c, number, where);
+  return measured_inference(m.t, CaseModel::seed);
 }
 
 Case one_micro_batch(Case c) {
@@ -100,7 +100,7 @@ model::Room Where::room() const {
 
 void check_runnable(const Case& c, const Parts& parts, const Where& where) {
   check_plan(c, where);
-  if (parts.training) check_training(c.plan);
+  if (parts.training) check_training(c);
   model::refuse_beyond_memory(peak(c, parts), "running this",
                               "choose a smaller model, --seq or --micro-batch, or --infer alone", where.room());
 }

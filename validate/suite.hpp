@@ -1,12 +1,18 @@
 #pragma once
 /// Small models that cover every choice of architecture and plan, and every pair of choices that can go together.
 
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "calc/arch.hpp"
 #include "calc/layout.hpp"
+#include "calc/numerics.hpp"
 #include "calc/plan.hpp"
+
+namespace llmcalc::model {
+class Transformer;
+}
 
 namespace llmcalc::validate {
 
@@ -15,6 +21,8 @@ struct Case {
   Arch arch;
   Plan plan;
   Layout layout{};
+  Numerics numerics{};
+  std::function<void(model::Transformer&)> load{};  ///< weights to run it with; else they are drawn
 };
 
 /// One factor: its name and its levels, of which the first is the plain one.

@@ -7,6 +7,7 @@
 #include "calc/infer.hpp"
 #include "calc/program.hpp"
 #include "calc/train.hpp"
+#include "validate/case_model.hpp"
 #include "validate/measure.hpp"
 
 namespace llmcalc::validate {
@@ -96,8 +97,9 @@ std::vector<Timing> joined(const std::string& part, const std::map<Key, double>&
 
 std::vector<Timing> timed_training(const Case& asked, const Device& device, int repeats, const Where& where) {
   const Case c = as_trained(asked);
-  const std::unique_ptr<model::Backend> backend = where.make(number_of(c.plan.precision));
-  model::Transformer t(c.arch, *backend, {.plan = c.plan}, 1);
+  CaseModel m(c, number_of(c.plan.precision), where);
+  const std::unique_ptr<model::Backend>& backend = m.backend;
+  model::Transformer& t = m.t;
   t.weights().make_trainable(c.plan);
   const std::vector<model::Batch> batches = random_step(c.arch, c.plan, 1);
   Samples samples;
@@ -125,8 +127,9 @@ std::vector<Timing> timed_training(const Case& asked, const Device& device, int 
 
 std::vector<Timing> timed_inference(const Case& c, const Device& device, int repeats, const Where& where) {
   const Plan& p = c.plan;
-  const std::unique_ptr<model::Backend> backend = where.make(number_of(p.precision));
-  model::Transformer t(c.arch, *backend, {.plan = p}, 1);
+  CaseModel m(c, number_of(p.precision), where);
+  const std::unique_ptr<model::Backend>& backend = m.backend;
+  model::Transformer& t = m.t;
   const std::vector<std::int64_t> ids = random_batch(c.arch, p.batch * p.prompt, 1).ids;
   const Count again = p.kv_cache ? 0 : p.prompt;  // without a cache the whole text runs for every token
   const std::vector<std::int64_t> next = random_batch(c.arch, p.batch * (again + 1), 2).ids;

@@ -49,8 +49,9 @@ class ExpertPass {
   }
   /// Whether the operator works on a rank's own tokens on the way to the experts and back.
   bool routes(const Op& op) const {
-    return (logits_ != no_tensor && op.out == logits_) || kind_is(op, PointwiseKind::route) ||
-           kind_is(op, PointwiseKind::dispatch) || kind_is(op, PointwiseKind::combine);
+    return (logits_ != no_tensor && op.out == logits_) || op.name == "mlp.latent_down" ||
+           op.name == "mlp.latent_norm" || kind_is(op, PointwiseKind::route) || kind_is(op, PointwiseKind::dispatch) ||
+           kind_is(op, PointwiseKind::combine);
   }
   bool reads_shard(const Op& op) const {
     return std::any_of(op.in.begin(), op.in.end(), [&](TensorId t) { return is_shard_[t]; });

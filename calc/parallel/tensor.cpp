@@ -23,6 +23,7 @@ void cut_rows(Collective& s, Count ranks) {
 }
 void cut_rows(Attention&, Count) {}        // works on whole sequences
 void cut_rows(LinearAttention&, Count) {}  // the same
+void cut_rows(Convolution&, Count) {}      // the same
 
 /// A qk-norm works on tokens x heads rows; its weights are shared by the heads or one set per head.
 void cut_heads(Norm& s, Count heads, Count ranks) {
@@ -51,7 +52,14 @@ void cut_width(const Op&, Attention& s, Count ranks) {
   s.heads = ceil_div(s.heads, ranks);
   s.kv_heads = ceil_div(s.kv_heads, ranks);
 }
-void cut_width(const Op&, LinearAttention& s, Count ranks) { s.heads = ceil_div(s.heads, ranks); }
+void cut_width(const Op&, LinearAttention& s, Count ranks) {
+  const Count mine = ceil_div(s.heads, ranks);
+  s.weights = ceil_div(mul(s.weights, mine), s.heads);
+  s.gates = s.gates / s.heads * mine;
+  s.heads = mine;
+  s.key_heads = ceil_div(s.key_heads, ranks);
+}
+void cut_width(const Op& op, Convolution& s, Count ranks) { s.channels = cut(s.channels, op.unit, ranks); }
 void cut_width(const Op& op, Pointwise& s, Count ranks) { s.width = cut(s.width, op.unit, ranks); }
 void cut_width(const Op&, Loss& s, Count ranks) { s.vocabulary = ceil_div(s.vocabulary, ranks); }
 void cut_width(const Op&, Collective&, Count) {}  // is put in by this pass
@@ -66,9 +74,8 @@ class Pass {
     for (std::size_t t = 0; t < ops.tensors(); ++t) inside_[t] = static_cast<TensorId>(t);
     for (const Op& op : ops) {
       if (!op.in_place()) maker_[op.out] = &op;
-      if (!works_inside(op.split)) continue;
       for (const TensorId t : op.in)
-        if (t != no_tensor) read_inside_[t] = true;
+        if (t != no_tensor && op.split == Split::partial) summed_later_[t] = true;
     }
   }
 
@@ -123,7 +130,7 @@ class Pass {
       return;
     }
     const bool sums = op.split == Split::row || op.split == Split::partial;
-    if (!sums || op.in_place() || read_inside_[op.out]) return;
+    if (!sums || op.in_place() || summed_later_[op.out]) return;
     const Count n = out_elements(op.shape);
     Collective c{.forward_on = true, .elements = n, .ranks = layout_.tp};
     if (layout_.sp) {
@@ -157,10 +164,10 @@ class Pass {
   const OpList& in_;
   const Layout& layout_;
   OpList out_;
-  std::array<TensorId, 128> inside_{};   // a whole tensor's name inside
-  std::array<bool, 128> is_inside_{};    // made by a cut operator
-  std::array<bool, 128> read_inside_{};  // by a cut operator
-  std::array<const Op*, 128> maker_{};   // null: the block's input
+  std::array<TensorId, 128> inside_{};    // a whole tensor's name inside
+  std::array<bool, 128> is_inside_{};     // made by a cut operator
+  std::array<bool, 128> summed_later_{};  // by an operator on what is still to be summed
+  std::array<const Op*, 128> maker_{};    // null: the block's input
 };
 
 }  // namespace

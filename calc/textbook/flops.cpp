@@ -10,9 +10,12 @@ Count head_rows(const Pass& p) {
   return p.head == Head::last ? p.batch : p.batch * p.seq;
 }
 
-/// FLOPs of `width` per pair over all layers.
-Fraction over_pairs(const Sizes<Fraction>& s, const Pass& p, const Fraction& width) {
-  return width * Fraction(p.batch) * layer_pairs<Fraction>(s, p.pairs, p.seq, p.seq + p.past);
+/// FLOPs of width(sizes) per pair over all layers.
+template <class Width>
+Fraction over_pairs(const Sizes<Fraction>& all, const Pass& p, const Width& width) {
+  return over_parts(all, [&](const Sizes<Fraction>& s) {
+    return width(s, p.absorbed) * Fraction(p.batch) * layer_pairs<Fraction>(s, p.pairs, p.seq, p.seq + p.past);
+  });
 }
 
 }  // namespace
@@ -26,19 +29,20 @@ ForwardFlops forward_flops(const Arch& a, const Pass& p) {
   const Exact tokens = Exact(p.batch) * p.seq, head = head_matmul_parameters(a);
   const Exact matrices = Exact(2) * tokens * (Exact(matmul_parameters(a)) - head);
   const Flops linear = (Fraction(matrices, 1) + linear_attention_flops<Fraction>(s, p.batch, p.seq)).flops();
-  const Flops core = over_pairs(s, p, core_width(a, s, p.absorbed)).flops();
+  const Flops core = over_pairs(s, p, core_width<Fraction>).flops();
   return {linear, core, (Exact(2) * head_rows(p) * head).flops()};
 }
 
 Flops scores_flops(const Arch& a, const Pass& p) {
   const Sizes<Fraction> s = exact_sizes(a);
-  return over_pairs(s, p, scores_width(a, s, p.absorbed)).flops();
+  return over_pairs(s, p, scores_width<Fraction>).flops();
 }
 
 Flops mlp_flops(const Arch& a, const Pass& p) {
   Arch without = a;
   without.moe = {};
   without.mlp_width = 0;
+  without.mlps = {};
   const Exact weights = Exact(matmul_parameters(a)) - matmul_parameters(without);
   return (Exact(2) * p.batch * p.seq * weights).flops();
 }

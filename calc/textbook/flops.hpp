@@ -23,20 +23,21 @@ N query_key_pairs(AttentionFlops convention, const N& queries, const N& context,
 Fraction attention_pairs(AttentionFlops convention, Count seq, Count past = 0, const Reach& reach = {});
 
 /// FLOPs of the scores and their product with the values, per pair: 2 A (2 d_h), of latent attention
-/// 2 A (d_n + d_r + d_v), absorbed 2 A (2 r_kv + d_r).
+/// 2 A (d_n + d_r + d_v), absorbed 2 A (2 r_kv + d_r). Of the layers with one mixer.
 template <class N>
-N core_width(const Arch& a, const Sizes<N>& s, bool absorbed) {
-  if (a.attention == AttentionKind::grouped) return N(4) * s.A * s.d_h;
+N core_width(const Sizes<N>& s, bool absorbed) {
+  if (s.mixer.attention != AttentionKind::latent)
+    return s.d_v == s.d_h ? N(4) * s.A * s.d_h : N(2) * s.A * (s.d_h + s.d_v);
   return N(2) * s.A * (absorbed ? N(2) * s.r_kv + s.d_r : s.d_n + s.d_r + s.d_v);
 }
 /// FLOPs of the scores alone, per pair.
 template <class N>
-N scores_width(const Arch& a, const Sizes<N>& s, bool absorbed) {
-  if (a.attention == AttentionKind::grouped) return N(2) * s.A * s.d_h;
+N scores_width(const Sizes<N>& s, bool absorbed) {
+  if (s.mixer.attention != AttentionKind::latent) return N(2) * s.A * s.d_h;
   return N(2) * s.A * (absorbed ? s.r_kv + s.d_r : s.d_n + s.d_r);
 }
 
-/// Pairs per head and sequence, summed over the layers. `local`: whether windows and chunks limit them.
+/// Pairs per head and sequence, summed over the layers with one mixer. `local`: whether windows and chunks limit them.
 template <class N>
 N layer_pairs(const Sizes<N>& s, AttentionFlops convention, const N& queries, const N& context, bool local = true) {
   Layered<N> sum;
@@ -45,10 +46,19 @@ N layer_pairs(const Sizes<N>& s, AttentionFlops convention, const N& queries, co
   return sum.total();
 }
 
-/// FLOPs of linear attention in recurrent form: update of a d_h x d_h state per head, times q: 4 A d_h^2 per token.
+/// FLOPs of states in recurrent form, per token 2 for each of their numbers and each pass over them: a d_h x d_h state
+/// per head of linear attention, update and product with q; a d_k x d_p state per head of a recurrence, with its decay
+/// (Mamba), with k' S besides (DeltaNet, KDA).
 template <class N>
-N linear_attention_flops(const Sizes<N>& s, const N& batch, const N& queries) {
-  return N(4) * batch * queries * s.L_l * s.A * s.d_h * s.d_h;
+N linear_attention_flops(const Sizes<N>& all, const N& batch, const N& queries) {
+  return over_parts(all, [&](const Sizes<N>& s) {
+    N each = 0;
+    if (!(s.L_l == N(0))) each = N(4) * batch * queries * s.L_l * s.A * s.d_h * s.d_h;
+    const RecurrentKind kind = s.mixer.recurrent.kind;
+    if (s.L_r == N(0) || kind == RecurrentKind::short_convolution) return each;
+    const bool scans = kind == RecurrentKind::mamba || kind == RecurrentKind::mamba2;
+    return each + N(scans ? 6 : 8) * batch * queries * s.L_r * s.r.H * s.r.P * s.r.d;
+  });
 }
 
 // ---- A model's forward pass

@@ -10,17 +10,20 @@ namespace {
 
 double real(Count n) { return static_cast<double>(n); }
 
-/// Bytes of one token in one layer on one rank.
-Exact layer_token_bytes(const Arch& a, Count precision, Count tensor_parallel, Count scale_bytes) {
+/// Bytes of one token in one layer with this mixer on one rank.
+Exact layer_token_bytes(const Mixer& m, Count precision, Count tensor_parallel, Count scale_bytes) {
   const Exact p = precision;
-  if (a.attention == AttentionKind::latent) return p * (a.latent.kv_rank + a.latent.rope_dim) + scale_bytes;
-  return Exact(2) * ceil(a.kv_heads, tensor_parallel) * (p * a.head_dim + scale_bytes);
+  if (m.attention == AttentionKind::latent) return p * (m.latent.kv_rank + m.latent.rope_dim) + scale_bytes;
+  return ceil(m.kv_heads, tensor_parallel) * (p * (m.head_dim + m.v_dim()) + Exact(2) * scale_bytes);
 }
 
-/// Cached tokens over all layers; those with a window or chunks hold `local` each.
-Exact layer_tokens(const Arch& a, Exact context, Exact local) {
-  const LayerCounts n = layer_counts(a);
-  return n.full * context + n.local * local;
+/// The sum of f(mixer, reach, layers of each kind) over the model's mixers.
+template <class F>
+Exact over_mixers(const Arch& a, const F& f) {
+  Exact all = 0;
+  for (std::size_t i = 0; i <= a.mixers.size(); ++i)
+    all = all + f(a.mixer(i), i == 0 ? a.local.reach : a.mixers[i - 1].reach, layer_counts(a, i));
+  return all;
 }
 
 double step_seconds(double flops, double bytes, const Machine& m) {
@@ -36,15 +39,23 @@ double free_bytes(const Room& r) {
 }  // namespace
 
 Bytes kv_bytes_per_token(const Arch& a, Count precision, Count tensor_parallel, Count scale_bytes) {
-  const Count layers = a.layers - a.linear_layers.size();
-  return (Exact(layers) * layer_token_bytes(a, precision, tensor_parallel, scale_bytes)).bytes();
+  return over_mixers(a,
+                     [&](const Mixer& m, const Reach&, const LayerCounts& n) {
+                       return (Exact(n.full) + n.local) * layer_token_bytes(m, precision, tensor_parallel, scale_bytes);
+                     })
+      .bytes();
 }
 
 Bytes kv_cache_bytes(const Arch& a, Count batch, Count context, Count precision, Count tensor_parallel, Count page,
                      Count scale_bytes) {
-  const Count local = std::min(context, a.local.reach.tokens);
-  const Exact tokens = layer_tokens(a, ceil(context, page) * page, ceil(local, page) * page);
-  return (Exact(batch) * tokens * layer_token_bytes(a, precision, tensor_parallel, scale_bytes)).bytes();
+  return over_mixers(a,
+                     [&](const Mixer& m, const Reach& reach, const LayerCounts& n) {
+                       const Exact all = ceil(context, page) * page,
+                                   local = ceil(std::min(context, reach.tokens), page) * page;
+                       return Exact(batch) * (n.full * all + n.local * local) *
+                              layer_token_bytes(m, precision, tensor_parallel, scale_bytes);
+                     })
+      .bytes();
 }
 
 Flops decode_flops(const Arch& a, Count batch, Count context, bool absorbed) {
@@ -69,9 +80,11 @@ double weight_bytes_read(const Arch& a, Count tokens, Count weight_bytes) {
 double decode_step_seconds(const Arch& a, Count batch, Count context, Count weight_bytes, Count kv_bytes,
                            const Machine& m, double communication) {
   const double flops = static_cast<double>(decode_flops(a, batch, context).value);
-  const auto [reach, chunked] = a.local.reach;
-  const Count seen = chunked ? (context - 1) % reach + 1 : std::min(context, reach);
-  const double cache = (Exact(batch) * layer_tokens(a, context, seen) * layer_token_bytes(a, kv_bytes, 1, 0)).real();
+  const double cache = over_mixers(a, [&](const Mixer& mixer, const Reach& r, const LayerCounts& n) {
+                         const Count seen = r.chunked ? (context - 1) % r.tokens + 1 : std::min(context, r.tokens);
+                         return Exact(batch) * (Exact(n.full) * context + Exact(n.local) * seen) *
+                                layer_token_bytes(mixer, kv_bytes, 1, 0);
+                       }).real();
   return step_seconds(flops, weight_bytes_read(a, batch, weight_bytes) + cache, m) + communication;
 }
 

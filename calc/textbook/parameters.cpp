@@ -11,6 +11,8 @@ Arch one_layer(const Arch& a) {
   one.layers = 1;
   one.linear_layers = {};
   one.moe = {};
+  one.mixers = {};
+  one.mlps = {};
   return one;
 }
 

@@ -2,18 +2,22 @@
 /// The sizes of a model under the letters that the formulas use, as numbers of type N.
 
 #include <array>
+#include <string>
+#include <vector>
 
 #include "calc/arch.hpp"
 #include "calc/textbook/exact.hpp"
 
 namespace llmcalc::textbook {
 
-/// Number of layers of each kind.
+/// Number of layers of each kind, of those with the mixer of one number (Arch::mixer).
 struct LayerCounts {
-  Count full = 0, local = 0, linear = 0;  ///< attention: add up to all layers
-  Count dense = 0, experts = 0;           ///< MLP: add up to all layers
+  Count all = 0;
+  Count full = 0, local = 0, linear = 0, recurrent = 0;  ///< by what mixes their tokens
+  Count dense = 0, experts = 0;                          ///< by MLP; dense: of the Arch's own width
+  std::array<Count, 2> other{};                          ///< of the widths of Arch::mlps
 };
-LayerCounts layer_counts(const Arch& arch);
+LayerCounts layer_counts(const Arch& arch, std::size_t mixer = 0);
 
 /// The window or chunk that a token attends within; 0: all tokens up to itself.
 template <class N>
@@ -22,61 +26,129 @@ struct Span {
   bool chunked = false;
 };
 
-/// The sizes of a model; 0 where it has no such part. T: the ranks that widths are cut over.
+/// The sizes of a recurrence: heads of values and of keys, their widths, taps, a rank, and learned logarithms of decay.
+template <class N>
+struct RecurrentSizes {
+  N H = 0, G = 0, P = 0, d = 0, K = 0, R = 0, Z = 0;
+};
+
+/// Layers with a dense MLP of one width.
+template <class N>
+struct MlpLayers {
+  N L = 0, F = 0;
+};
+
+/// The sizes of a model, or of its layers with one mixer; 0 where it has no such part. T: the ranks that widths are cut
+/// over.
 template <class N>
 struct Sizes {
+  Mixer mixer;
   N L, L_f, L_w, L_l, L_s, L_d, L_m;                    ///< layers: all; of a kind; with softmax attention
+  N L_p, L_r = 0;                                       ///< layers with this mixer; with its recurrence
   N D, D_e, V, K, A, G, d_h, r_q, r_kv, d_n, d_r, d_v;  ///< widths, tables, heads, latent attention
   Span<N> span;                                         ///< of the L_w layers
-  N F, n_E, k, F_e, n_s, F_s;                           ///< MLP and experts
+  N F, n_E, k, F_e, n_s, F_s, D_l;                      ///< MLP and experts, and the width that routed ones work in
+  RecurrentSizes<N> r{};
+  std::array<MlpLayers<N>, 2> mlps{};  ///< dense MLPs of other widths
+  bool all_have_mlp = true;
   N T;
+  std::vector<Sizes> others;  ///< the layers with each of Arch::mixers
   /// A width on the fullest rank.
   N cut(const N& width) const { return quotient_up(width, T); }
 };
 
+/// The sum of f(sizes) over the layers with each mixer.
+template <class N, class F>
+N over_parts(const Sizes<N>& s, const F& f) {
+  N all = f(s);
+  for (const Sizes<N>& other : s.others) all = all + f(other);
+  return all;
+}
+
+/// The layers with this mixer that have an MLP; where all have one, L_p itself.
+template <class N>
+N layers_with_mlp(const Sizes<N>& s) {
+  return s.all_have_mlp ? s.L_p : s.L_d + s.L_m + s.mlps[0].L + s.mlps[1].L;
+}
+
 namespace detail {
 template <class N, class Letter>
-void set_layers(Sizes<N>& s, const Arch& a, const Letter& letter) {
-  const LayerCounts n = layer_counts(a);
-  s.L = letter("L", a.layers);
+void set_layers(Sizes<N>& s, const Arch& a, std::size_t mixer, const Letter& letter) {
+  const LayerCounts n = layer_counts(a, mixer);
+  s.L_p = n.all == a.layers ? s.L : letter("L_p", n.all);
   const auto some = [&](const char* name, Count count) {
-    if (count == a.layers) return s.L;
+    if (count == n.all) return s.L_p;
     return count == 0 ? N(0) : letter(name, count);
   };
   s.L_f = some("L_f", n.full);
   s.L_w = some("L_w", n.local);
   s.L_l = some("L_l", n.linear);
+  s.L_r = some("L_r", n.recurrent);
   s.L_d = some("L_d", n.dense);
   s.L_m = some("L_m", n.experts);
-  s.L_s = n.linear == a.layers ? N(0) : s.L - s.L_l;
+  const bool attends = n.full + n.local > 0;
+  s.L_s = !attends ? N(0) : n.full + n.local == n.all ? s.L_p : s.L_p - s.L_l;
+  Count with_mlp = n.dense + n.experts;
+  for (std::size_t i = 0; i < a.mlps.size(); ++i) with_mlp += a.mlps[i].width > 0 ? n.other[i] : 0;
+  s.all_have_mlp = with_mlp == n.all;
+  constexpr std::array names{std::array{"L_x", "F_x"}, std::array{"L_y", "F_y"}};
+  for (std::size_t i = 0; i < a.mlps.size(); ++i)
+    if (n.other[i] > 0 && a.mlps[i].width > 0)
+      s.mlps[i] = {some(names[i][0], n.other[i]), letter(names[i][1], a.mlps[i].width)};
+}
+/// The letters of one mixer.
+template <class N, class Letter>
+void set_mixer(Sizes<N>& s, const Mixer& m, const Reach& reach, const Letter& letter) {
+  s.mixer = m;
+  s.A = letter("A", m.heads);
+  s.G = letter("G", m.kv_heads);
+  s.d_h = letter("d_h", m.head_dim);
+  s.r_q = letter("r_q", m.latent.q_rank);
+  s.r_kv = letter("r_kv", m.latent.kv_rank);
+  s.d_n = letter("d_n", m.latent.nope_dim);
+  s.d_r = letter("d_r", m.latent.rope_dim);
+  const bool alike = m.attention != AttentionKind::latent && m.v_dim() == m.head_dim;
+  s.d_v = alike ? s.d_h : letter("d_v", m.v_dim());
+  s.span = {letter(reach.chunked ? "W_c" : "W", reach.tokens), reach.chunked};
+  const Recurrent& r = m.recurrent;
+  if (r.kind == RecurrentKind::none) return;
+  s.r = {letter("H", r.heads),  letter("H_k", r.key_heads), letter("d_p", r.head_dim), letter("d_k", r.key_dim),
+         letter("n_t", r.taps), letter("r_h", r.rank),      letter("n_z", r.decays)};
 }
 }  // namespace detail
 
-/// The sizes of a model, each by letter(name, value), which returns an N.
+/// The sizes of a model, each by letter(name, value), which returns an N. Those of the layers with the second mixer
+/// have letters that end in 2, and so on.
 template <class N, class Letter>
 Sizes<N> sizes(const Arch& a, Count ranks, const Letter& letter) {
   Sizes<N> s;
-  detail::set_layers(s, a, letter);
+  s.L = letter("L", a.layers);
+  detail::set_layers(s, a, 0, letter);
   s.D = letter("D", a.hidden);
   s.V = letter("V", a.vocabulary);
   s.K = letter("K", a.position_rows);
   s.D_e = a.embedding_width == 0 || a.embedding_width == a.hidden ? s.D : letter("D_e", a.embedding_width);
-  s.A = letter("A", a.heads);
-  s.G = letter("G", a.kv_heads);
-  s.d_h = letter("d_h", a.head_dim);
-  s.r_q = letter("r_q", a.latent.q_rank);
-  s.r_kv = letter("r_kv", a.latent.kv_rank);
-  s.d_n = letter("d_n", a.latent.nope_dim);
-  s.d_r = letter("d_r", a.latent.rope_dim);
-  s.d_v = letter("d_v", a.latent.v_dim);
-  s.span = {letter(a.local.reach.chunked ? "W_c" : "W", a.local.reach.tokens), a.local.reach.chunked};
+  detail::set_mixer(s, a, a.local.reach, letter);
   s.F = letter("F", a.mlp_width);
   s.F_e = letter("F_e", a.moe.width);
   s.F_s = letter("F_s", a.moe.shared_width);
   s.n_E = letter("n_E", a.moe.experts);
   s.k = letter("k", a.moe.top_k);
   s.n_s = a.moe.shared_experts == 1 ? N(1) : letter("n_s", a.moe.shared_experts);
+  s.D_l = a.moe.latent_width > 0 ? letter("D_l", a.moe.latent_width) : s.D;
   s.T = ranks == 1 ? N(1) : letter("T", ranks);
+  for (std::size_t i = 0; i < a.mixers.size(); ++i) {
+    const auto own = [&](const char* name, Count value) {
+      const std::string numbered = name + std::to_string(i + 2);
+      return letter(numbered.c_str(), value);
+    };
+    Sizes<N> other = s;
+    other.others.clear();
+    other.mlps = {};
+    detail::set_layers(other, a, i + 1, own);
+    detail::set_mixer(other, a.mixers[i], a.mixers[i].reach, own);
+    s.others.push_back(other);
+  }
   return s;
 }
 inline Sizes<Fraction> exact_sizes(const Arch& a, Count ranks = 1) {

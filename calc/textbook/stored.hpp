@@ -52,20 +52,28 @@ template <class N, class Visit>
 class StoredTable {
  public:
   StoredTable(const Arch& a, const Sizes<N>& s, const MicroBatch<N>& m, Visit& visit)
-      : a_(a), s_(s), m_(m), visit_(visit) {}
+      : a_(a), mixer_(s.mixer), s_(s), m_(m), visit_(visit) {}
 
   void each() {
     embedding();
-    residual();
-    if (has(s_.L_s)) a_.attention == AttentionKind::latent ? latent() : grouped();
-    if (has(s_.L_l)) linear();
-    if (has(s_.L_d)) mlp(s_.L_d, s_.cut(s_.F));
-    if (has(s_.L_m)) experts();
+    blocks();
+    for (const Sizes<N>& other : s_.others) StoredTable(a_, other, m_, visit_).blocks();
     head();
   }
 
  private:
   static bool has(const N& layers) { return !(layers == N(0)); }
+  /// Layers with one mixer.
+  void blocks() {
+    residual();
+    if (has(s_.L_s)) mixer_.attention == AttentionKind::latent ? latent() : grouped();
+    if (has(s_.L_l)) linear();
+    if (has(s_.L_r)) recurrent();
+    if (has(s_.L_d)) mlp(s_.L_d, s_.cut(s_.F));
+    for (const MlpLayers<N>& other : s_.mlps)
+      if (has(other.L)) mlp(other.L, s_.cut(other.F));
+    if (has(s_.L_m)) experts();
+  }
   void numbers(const N& layers, Tokens tokens, const N& each) { visit_(Stored<N>{layers, tokens, true, each}); }
   void bytes(const N& layers, Tokens tokens, const N& each) { visit_(Stored<N>{layers, tokens, false, each}); }
   void once(Tokens tokens, bool number, const N& each) { visit_(Stored<N>{1, tokens, number, each, false}); }
@@ -88,17 +96,27 @@ class StoredTable {
     if (m_.hidden_dropout) once(Tokens::mine, false, s_.D);
   }
 
-  /// Tensors of the residual stream: inputs of norms, of the attention and of the MLP; dropout masks.
+  /// Tensors of the residual stream: inputs of norms, of the mixer and of the MLP; dropout masks.
   void residual() {
-    const bool parallel = a_.block == BlockKind::parallel;
-    const bool both = !parallel && a_.norm_placement == NormPlacement::both;
-    const bool after = !parallel && a_.norm_placement == NormPlacement::output;
-    const Count serial_norms = both ? 4 : 2, norms = parallel ? a_.norms_per_layer : serial_norms;
-    const Count serial_whole = after ? 2 : 4, whole = parallel ? 1 + a_.norms_per_layer : serial_whole;
-    numbers(s_.L, Tokens::mine, N(whole) * s_.D);
-    if (both || after) numbers(s_.L, Tokens::scattered, N(2) * s_.D);  // a sub-layer's summed result, before its norm
-    statistics(s_.L, Tokens::mine, N(norms), centred());
-    if (m_.hidden_dropout) bytes(s_.L, Tokens::mine, N(2) * s_.D);
+    if (a_.block == BlockKind::parallel) {
+      numbers(s_.L_p, Tokens::mine, N(1 + a_.norms_per_layer) * s_.D);
+      statistics(s_.L_p, Tokens::mine, N(a_.norms_per_layer), centred());
+      if (m_.hidden_dropout) bytes(s_.L_p, Tokens::mine, N(2) * s_.D);
+      return;
+    }
+    const N with_mlp = layers_with_mlp(s_);
+    const bool mixes = !mixer_.is_empty();
+    if (mixes && with_mlp == s_.L_p) return halves(s_.L_p, 2);
+    if (mixes) halves(s_.L_p, 1);
+    if (has(with_mlp)) halves(with_mlp, 1);
+  }
+  /// `each` halves of a serial block in some layers.
+  void halves(const N& layers, Count each) {
+    const bool both = a_.norm_placement == NormPlacement::both, after = a_.norm_placement == NormPlacement::output;
+    numbers(layers, Tokens::mine, N(each * (after ? 1 : 2)) * s_.D);
+    if (both || after) numbers(layers, Tokens::scattered, N(each) * s_.D);  // its summed result, before its norm
+    statistics(layers, Tokens::mine, N(each * (both ? 2 : 1)), centred());
+    if (m_.hidden_dropout) bytes(layers, Tokens::mine, N(each) * s_.D);
   }
 
   /// Tensors inside the attention core: log-sum-exps (flash), or S x S scores.
@@ -115,14 +133,24 @@ class StoredTable {
 
   void grouped() {
     const N heads = s_.cut(s_.A), groups = s_.cut(s_.G);
-    const bool normed = a_.qk_norm != QkNorm::none;
-    numbers(s_.L_s, Tokens::all, N(normed ? 3 : 2) * heads * s_.d_h);  // queries (before and after a norm), output
-    numbers(s_.L_s, Tokens::all, N(normed ? 3 : 2) * groups * s_.d_h);
+    const bool normed = mixer_.qk_norm != QkNorm::none, alike = s_.d_v == s_.d_h;
+    const Count before = normed ? 2 : 1;  // queries and keys before and after a norm; values, output
+    numbers(s_.L_s, Tokens::all, N(before + (alike ? 1 : 0)) * heads * s_.d_h);
+    numbers(s_.L_s, Tokens::all, N(before + (alike ? 1 : 0)) * groups * s_.d_h);
+    if (!alike) numbers(s_.L_s, Tokens::all, (heads + groups) * s_.d_v);
     if (normed) qk_statistics(heads, groups);
     scores();
+    gate();
+  }
+  /// The gate, and the output under it.
+  void gate() {
+    if (mixer_.attention_gate == AttentionGate::none) return;
+    const N heads = s_.cut(s_.A);
+    numbers(s_.L_s, Tokens::all,
+            heads * s_.d_v + (mixer_.attention_gate == AttentionGate::per_head ? heads : heads * s_.d_v));
   }
   void qk_statistics(const N& heads, const N& groups) {
-    const QkNorm k = a_.qk_norm;
+    const QkNorm k = mixer_.qk_norm;
     const bool two = k == QkNorm::per_head_bias || k == QkNorm::each_head || k == QkNorm::full_bias;
     if (k == QkNorm::full || k == QkNorm::full_bias) {
       statistics(s_.L_s, Tokens::all, 2, two);  // one for all heads
@@ -134,7 +162,7 @@ class StoredTable {
 
   void latent() {
     const N heads = s_.cut(s_.A);
-    if (a_.latent.q_rank > 0) {
+    if (mixer_.latent.q_rank > 0) {
       numbers(s_.L_s, Tokens::mine, N(2) * s_.r_q);
       statistics(s_.L_s, Tokens::mine, 1, false);
     }
@@ -146,12 +174,39 @@ class StoredTable {
     numbers(s_.L_s, Tokens::all, absorbed ? N(2) * heads * s_.r_kv : heads * (s_.d_n + s_.d_v));
     numbers(s_.L_s, Tokens::all, heads * s_.d_v);
     scores();
+    gate();
   }
 
   /// Tensors of linear attention: q, k, v, the core's output before and after its norm, the gate, their product.
   void linear() {
     numbers(s_.L_l, Tokens::all, N(7) * s_.cut(s_.A) * s_.d_h);
     statistics(s_.L_l, Tokens::all, 1, false);
+  }
+
+  /// Tensors of a recurrence: inputs of the convolutions and of the core, its output, the gate, what they multiply to.
+  void recurrent() {
+    const RecurrentSizes<N>& r = s_.r;
+    const N heads = s_.cut(r.H), values = heads * r.P, keys = s_.cut(r.G) * r.d;
+    const auto all = [&](const N& each) { numbers(s_.L_r, Tokens::all, each); };
+    switch (mixer_.recurrent.kind) {
+      case RecurrentKind::none:
+        return;
+      case RecurrentKind::gated_delta_net:  // q, k, v twice; o, normed o, z, product; decay, beta
+        all(N(4) * keys + N(6) * values + N(2) * heads);
+        return statistics(s_.L_r, Tokens::all, heads, false);
+      case RecurrentKind::kimi_delta:  // the same, and decays per channel
+        all(N(11) * values + heads);
+        numbers(s_.L_r, Tokens::mine, N(mixer_.recurrent.full_rank_gate ? 1 : 2) * r.R);
+        return statistics(s_.L_r, Tokens::all, heads, false);
+      case RecurrentKind::mamba:  // x twice; step, o, z, product; step's rank, B, C
+        return all(N(6) * values + r.R + N(2) * r.d);
+      case RecurrentKind::mamba2:  // x, B, C twice; o, z, product, and that after a norm
+        all(N(mixer_.recurrent.gated_norm ? 6 : 5) * values + N(4) * keys + heads);
+        if (mixer_.recurrent.gated_norm) statistics(s_.L_r, Tokens::all, 1, false);
+        return;
+      case RecurrentKind::short_convolution:  // b, x, their product, c, the convolution, the second product
+        return all(N(6) * values);
+    }
   }
 
   /// Number of tensors inside an MLP. Plain: up, act(up); gated: gate, act(gate), up, product, less fused or
@@ -165,7 +220,9 @@ class StoredTable {
   /// Tensors of the experts: router logits, probabilities and gates in float32; tokens as dispatched and as returned.
   void experts() {
     const Moe& m = a_.moe;
-    numbers(s_.L_m, Tokens::all, N(2) * s_.k * s_.D);
+    numbers(s_.L_m, Tokens::all, N(2) * s_.k * s_.D_l);
+    if (m.latent_width > 0) numbers(s_.L_m, Tokens::all, N(m.latent_norm ? 2 : 1) * s_.D_l);
+    if (m.latent_norm) statistics(s_.L_m, Tokens::all, 1, false);
     mlp(s_.L_m, s_.k * s_.cut(s_.F_e));
     bytes(s_.L_m, Tokens::all, N(8) * s_.n_E);
     bytes(s_.L_m, Tokens::all, N(4) * s_.k);
@@ -182,6 +239,7 @@ class StoredTable {
   }
 
   const Arch& a_;
+  const Mixer& mixer_;
   const Sizes<N>& s_;
   const MicroBatch<N>& m_;
   Visit& visit_;

@@ -29,6 +29,7 @@ struct Weight {
   bool routed = false;  ///< an expert's
   bool tied = false;    ///< the token table, counted there
   bool lookup = false;  ///< a table that is read, not multiplied
+  bool taps = false;    ///< of a depthwise convolution: each multiplied once per token
   bool norm = false;    ///< of a norm inside attention, stored like other norms
   N numbers() const { return N(times) * copies * in * out; }
 };
@@ -36,20 +37,29 @@ struct Weight {
 template <class N, class Visit>
 class WeightTable {
  public:
-  WeightTable(const Arch& a, const Sizes<N>& s, Visit& visit) : a_(a), s_(s), visit_(visit) {}
+  WeightTable(const Arch& a, const Sizes<N>& s, Visit& visit) : a_(a), m_(s.mixer), s_(s), visit_(visit) {}
 
   void each() {
     embedding();
-    if (has(s_.L_s)) a_.attention == AttentionKind::latent ? latent() : grouped();
-    if (has(s_.L_l)) linear();
-    if (has(s_.L_d)) dense();
-    if (has(s_.L_m)) experts();
-    norms();
+    blocks();
+    for (const Sizes<N>& other : s_.others) WeightTable(a_, other, visit_).blocks();
+    norms_outside();
     head();
   }
 
  private:
   static bool has(const N& layers) { return !(layers == N(0)); }
+  /// Layers with one mixer.
+  void blocks() {
+    if (has(s_.L_s)) m_.attention == AttentionKind::latent ? latent() : grouped();
+    if (has(s_.L_l)) linear();
+    if (has(s_.L_r)) recurrent();
+    if (has(s_.L_d)) dense(s_.L_d, s_.F);
+    for (const MlpLayers<N>& mlp : s_.mlps)
+      if (has(mlp.L)) dense(mlp.L, mlp.F);
+    if (has(s_.L_m)) experts();
+    norms();
+  }
   void matrix(Component c, const N& layers, Count times, const N& in, const N& out, Place place = Place::cut) {
     visit_(Weight<N>{
         .component = c, .layers = layers, .times = times, .matrix = true, .in = in, .out = out, .place = place});
@@ -85,21 +95,30 @@ class WeightTable {
 
   void grouped() {
     const Component c = Component::attention;
-    const N q = s_.cut(s_.A) * s_.d_h, kv = s_.cut(s_.G) * s_.d_h;
+    const N q = s_.cut(s_.A) * s_.d_h, kv = s_.cut(s_.G) * s_.d_h, v = s_.cut(s_.G) * s_.d_v;
+    const bool alike = s_.d_v == s_.d_h;
     matrix(c, s_.L_s, 1, s_.D, q);
-    matrix(c, s_.L_s, 2, s_.D, kv);
-    matrix(c, s_.L_s, 1, q, s_.D);
-    if (a_.qkv_bias) {
+    matrix(c, s_.L_s, alike ? 2 : 1, s_.D, kv);
+    if (!alike) matrix(c, s_.L_s, 1, s_.D, v);
+    matrix(c, s_.L_s, 1, s_.cut(s_.A) * s_.d_v, s_.D);
+    if (m_.qkv_bias) {
       vector(c, s_.L_s, 1, q);
-      vector(c, s_.L_s, 2, kv);
+      vector(c, s_.L_s, alike ? 2 : 1, kv);
+      if (!alike) vector(c, s_.L_s, 1, v);
     }
-    if (a_.attention_out_bias) vector(c, s_.L_s, 1, s_.D, Place::after);
-    if (a_.attention_sinks) vector(c, s_.L_s, 1, s_.cut(s_.A));
+    if (m_.attention_out_bias) vector(c, s_.L_s, 1, s_.D, Place::after);
+    if (m_.attention_sinks) vector(c, s_.L_s, 1, s_.cut(s_.A));
     qk_norms(q, kv);
+    gate();
+  }
+  void gate() {
+    if (m_.attention_gate == AttentionGate::none) return;
+    const bool per_head = m_.attention_gate == AttentionGate::per_head;
+    matrix(Component::attention, s_.L_s, 1, s_.D, s_.cut(s_.A) * (per_head ? N(1) : s_.d_v));
   }
   void qk_norms(const N& q, const N& kv) {
-    const bool bias = a_.qk_norm == QkNorm::per_head_bias || a_.qk_norm == QkNorm::full_bias;
-    switch (a_.qk_norm) {
+    const bool bias = m_.qk_norm == QkNorm::per_head_bias || m_.qk_norm == QkNorm::full_bias;
+    switch (m_.qk_norm) {
       case QkNorm::none:
       case QkNorm::weight_free:
         break;
@@ -121,21 +140,22 @@ class WeightTable {
   void latent() {
     const Component c = Component::attention;
     const N heads = s_.cut(s_.A), q = heads * (s_.d_n + s_.d_r), down = s_.r_kv + s_.d_r;
-    if (a_.latent.q_rank == 0) {
+    if (m_.latent.q_rank == 0) {
       matrix(c, s_.L_s, 1, s_.D, q);
     } else {
       matrix(c, s_.L_s, 1, s_.D, s_.r_q, Place::whole);
       inner_norm(s_.L_s, 1, s_.r_q, Place::whole);
       matrix(c, s_.L_s, 1, s_.r_q, q);
-      if (a_.qkv_bias) vector(c, s_.L_s, 1, s_.r_q, Place::whole);
+      if (m_.qkv_bias) vector(c, s_.L_s, 1, s_.r_q, Place::whole);
     }
     matrix(c, s_.L_s, 1, s_.D, down, Place::whole);
     inner_norm(s_.L_s, 1, s_.r_kv, Place::whole);
-    if (a_.qkv_bias) vector(c, s_.L_s, 1, down, Place::whole);
+    if (m_.qkv_bias) vector(c, s_.L_s, 1, down, Place::whole);
     matrix(c, s_.L_s, 1, s_.r_kv, heads * (s_.d_n + s_.d_v));
     matrix(c, s_.L_s, 1, heads * s_.d_v, s_.D);
-    if (a_.attention_out_bias) vector(c, s_.L_s, 1, s_.D, Place::after);
-    if (a_.attention_sinks) vector(c, s_.L_s, 1, heads);
+    if (m_.attention_out_bias) vector(c, s_.L_s, 1, s_.D, Place::after);
+    if (m_.attention_sinks) vector(c, s_.L_s, 1, heads);
+    gate();
   }
 
   /// Lightning attention (MiniMax-01, arXiv:2501.08313): query, key, value, gate, output, and a norm of the core's
@@ -147,8 +167,67 @@ class WeightTable {
     inner_norm(s_.L_l, 1, width);
   }
 
+  void projection(const N& width, Count times = 1) { matrix(Component::attention, s_.L_r, times, s_.D, width); }
+  void learned(Count times, const N& size) { vector(Component::attention, s_.L_r, times, size); }
+  /// Depthwise convolutions of `width` channels, their bias.
+  void convolution(const N& width) {
+    visit_(Weight<N>{.component = Component::attention, .layers = s_.L_r, .in = s_.r.K, .out = width, .taps = true});
+    if (m_.recurrent.convolution_bias) learned(1, width);
+  }
+  /// Two matrices with a rank between them.
+  void through_rank(const N& width) {
+    matrix(Component::attention, s_.L_r, 1, s_.D, s_.r.R, Place::whole);
+    matrix(Component::attention, s_.L_r, 1, s_.r.R, width);
+  }
+  void recurrent() {
+    const RecurrentSizes<N>& r = s_.r;
+    const N heads = s_.cut(r.H), values = heads * r.P, keys = s_.cut(r.G) * r.d;
+    switch (m_.recurrent.kind) {
+      case RecurrentKind::none:
+        return;
+      case RecurrentKind::gated_delta_net:  // q, k; v, z; a, b; A_log, dt_bias
+        projection(keys, 2);
+        projection(values, 2);
+        projection(heads, 2);
+        convolution(N(2) * keys + values);
+        learned(2, heads);
+        inner_norm(s_.L_r, 1, r.P, Place::shared);
+        break;
+      case RecurrentKind::kimi_delta:  // q, k, v; beta; decay; dt_bias and A_log
+        projection(values, 3);
+        projection(heads);
+        through_rank(values);
+        m_.recurrent.full_rank_gate ? projection(values) : through_rank(values);
+        convolution(N(3) * values);
+        learned(1, r.Z == N(0) ? values + heads : quotient_up((r.H * r.P + r.Z) * heads, r.H));
+        inner_norm(s_.L_r, 1, r.P, Place::shared);
+        break;
+      case RecurrentKind::mamba:  // x, z; step, B, C of x; A_log, D
+        projection(values, 2);
+        convolution(values);
+        matrix(Component::attention, s_.L_r, 1, values, r.R + N(2) * r.d);
+        matrix(Component::attention, s_.L_r, 1, r.R, values);
+        learned(1, values);
+        learned(1, values * r.d + values);
+        break;
+      case RecurrentKind::mamba2:  // x, z; B, C; dt; A_log, D, dt_bias
+        projection(values, 2);
+        projection(N(2) * keys);
+        projection(heads);
+        convolution(values + N(2) * keys);
+        learned(3, heads);
+        if (m_.recurrent.gated_norm) inner_norm(s_.L_r, 1, values);
+        break;
+      case RecurrentKind::short_convolution:
+        projection(values, 3);
+        convolution(values);
+        break;
+    }
+    matrix(Component::attention, s_.L_r, 1, values, s_.D);
+  }
+
   /// Up (and gate) and down, their biases; `one` says which layers and how many copies.
-  void mlp(Weight<N> one, const N& width, bool bias) {
+  void mlp(Weight<N> one, const N& outer, const N& width, bool bias) {
     const Count ups = a_.mlp == MlpKind::gated ? 2 : 1;
     const auto add = [&](Count times, bool matrix, const N& in, const N& out, Place place) {
       one.times = times;
@@ -158,40 +237,56 @@ class WeightTable {
       one.place = place;
       visit_(one);
     };
-    add(ups, true, s_.D, width, Place::cut);
-    add(1, true, width, s_.D, Place::cut);
+    add(ups, true, outer, width, Place::cut);
+    add(1, true, width, outer, Place::cut);
     if (!bias) return;
     add(ups, false, 1, width, Place::cut);
-    add(1, false, 1, s_.D, Place::after);
+    add(1, false, 1, outer, Place::after);
   }
   void learned_activation(Component c, const N& layers) {
     if (a_.activation == Activation::xielu) vector(c, layers, 1, 2);
   }
-  void dense() {
-    mlp({.component = Component::mlp, .layers = s_.L_d}, s_.cut(s_.F), a_.mlp_bias);
-    learned_activation(Component::mlp, s_.L_d);
+  void dense(const N& layers, const N& width) {
+    mlp({.component = Component::mlp, .layers = layers}, s_.D, s_.cut(width), a_.mlp_bias);
+    learned_activation(Component::mlp, layers);
   }
   void experts() {
     const Moe& m = a_.moe;
     matrix(Component::router, s_.L_m, 1, s_.D, s_.n_E);
     if (m.router_bias) vector(Component::router, s_.L_m, 1, s_.n_E);
-    mlp({.component = Component::experts, .layers = s_.L_m, .copies = s_.n_E, .visited = s_.k, .routed = true},
+    mlp({.component = Component::experts, .layers = s_.L_m, .copies = s_.n_E, .visited = s_.k, .routed = true}, s_.D_l,
         s_.cut(s_.F_e), m.expert_bias);
     learned_activation(Component::experts, s_.L_m);
+    if (m.latent_width > 0) {
+      matrix(Component::mlp, s_.L_m, 1, s_.D, s_.D_l, Place::whole);
+      matrix(Component::mlp, s_.L_m, 1, s_.D_l, s_.D, Place::whole);
+      if (m.latent_norm)
+        visit_(Weight<N>{
+            .component = Component::mlp, .layers = s_.L_m, .out = s_.D_l, .place = Place::whole, .norm = true});
+    }
     if (m.shared_experts == 0) return;
-    mlp({.component = Component::shared_experts, .layers = s_.L_m}, s_.cut(s_.n_s * s_.F_s), false);
+    mlp({.component = Component::shared_experts, .layers = s_.L_m}, s_.D, s_.cut(s_.n_s * s_.F_s), false);
     learned_activation(Component::shared_experts, s_.L_m);
     if (m.shared_gate) matrix(Component::router, s_.L_m, 1, s_.D, 1);
   }
 
+  /// Norms of the layers with this mixer: in serial blocks one or two for each half that they have.
   void norms() {
     if (a_.norm == NormKind::weight_free) return;
     const Count width = a_.norm == NormKind::layer_norm ? 2 : 1;
-    const bool sandwich = a_.block == BlockKind::serial && a_.norm_placement == NormPlacement::both;
-    const Count each = sandwich ? 4 : a_.norms_per_layer;
+    if (a_.block == BlockKind::parallel)
+      return vector(Component::norm, s_.L_p, a_.norms_per_layer * width, s_.D, Place::whole);
+    const Count both = a_.norm_placement == NormPlacement::both ? 4 : a_.norms_per_layer;
+    const N with_mlp = layers_with_mlp(s_);
+    const bool mixes = !m_.is_empty();
+    if (mixes && with_mlp == s_.L_p) return vector(Component::norm, s_.L_p, both * width, s_.D, Place::whole);
+    if (mixes) vector(Component::norm, s_.L_p, both / 2 * width, s_.D, Place::whole);
+    if (has(with_mlp)) vector(Component::norm, with_mlp, both / 2 * width, s_.D, Place::whole);
+  }
+  void norms_outside() {
+    const Count width = a_.norm == NormKind::layer_norm ? 2 : 1;
     const Count once = (a_.final_norm ? 1 : 0) + (a_.embedding_norm ? 1 : 0);
-    vector(Component::norm, s_.L, each * width, s_.D, Place::whole);
-    if (once > 0) vector(Component::norm, 1, once * width, s_.D, Place::whole);
+    if (a_.norm != NormKind::weight_free && once > 0) vector(Component::norm, 1, once * width, s_.D, Place::whole);
   }
 
   void head() {
@@ -201,6 +296,7 @@ class WeightTable {
   }
 
   const Arch& a_;
+  const Mixer& m_;
   const Sizes<N>& s_;
   Visit& visit_;
 };
@@ -240,8 +336,9 @@ N idle_parameters(const Arch& a, const Sizes<N>& s) {
 /// Weights that enter a matmul once per token: the head in even where it is tied, tables and vectors out.
 template <class N>
 N matmul_weights(const Arch& a, const Sizes<N>& s) {
-  return sum_of_weights(
-      a, s, [](const Weight<N>& w) { return w.matrix && !w.lookup ? N(w.times) * w.visited * w.in * w.out : N(0); });
+  return sum_of_weights(a, s, [](const Weight<N>& w) {
+    return (w.matrix && !w.lookup) || w.taps ? N(w.times) * w.visited * w.in * w.out : N(0);
+  });
 }
 
 /// Numbers of Adafactor's state: rows and columns of a matrix, all of a vector (arXiv:1804.04235).
@@ -249,7 +346,7 @@ template <class N>
 N factored_numbers(const Arch& a, const Sizes<N>& s) {
   return sum_of_weights(a, s, [](const Weight<N>& w) {
     if (w.tied) return N(0);
-    return N(w.times) * w.copies * (w.matrix ? w.in + w.out : w.out);
+    return N(w.times) * w.copies * (w.matrix ? w.in + w.out : w.in * w.out);
   });
 }
 
@@ -289,8 +386,8 @@ N weight_bytes(const Format& f, const FormatSizes<N>& s, const N& p, const Weigh
     if (in_table && !f.covers_embedding) return p * w.out * w.in;
     return matrix_bytes(f, s, w.in, w.out) + (f.tensor_bytes > 0 ? s.tensor : N(0));
   }
-  if (!f.covers_vectors) return p * w.out;
-  return f.element_bits % 8 == 0 ? s.each * w.out : ceil(s.each * w.out);
+  if (!f.covers_vectors) return p * w.in * w.out;
+  return f.element_bits % 8 == 0 ? s.each * w.in * w.out : ceil(s.each * w.in * w.out);
 }
 /// A number format and its sizes.
 template <class N>

@@ -1,5 +1,7 @@
 #include "cli/commands/ask.hpp"
 
+#include <sstream>
+
 #include <fmt/format.h>
 
 #include "cli/output.hpp"
@@ -44,6 +46,13 @@ int print(const Report& report, const Screen& screen) {
   } catch (const PipeClosed&) {  // the exit code still says what was found
   }
   return 0;
+}
+
+std::vector<std::string> words_of(const std::string& text) {
+  std::istringstream in(text);
+  std::vector<std::string> all;
+  for (std::string w; in >> w;) all.push_back(w);
+  return all;
 }
 
 }  // namespace llmcalc

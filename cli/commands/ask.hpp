@@ -18,4 +18,7 @@ int print_answer(const Question& question, const Request& r, const Screen& scree
 /// Prints it; the exit code.
 int print(const Report& report, const Screen& screen);
 
+/// The words of an option that holds options of its own.
+std::vector<std::string> words_of(const std::string& text);
+
 }  // namespace llmcalc

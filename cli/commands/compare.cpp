@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <sstream>
 
 #include "cli/command.hpp"
 #include "cli/commands/ask.hpp"
@@ -15,13 +14,6 @@
 
 namespace llmcalc {
 namespace {
-
-std::vector<std::string> words_of(const std::string& text) {
-  std::istringstream in(text);
-  std::vector<std::string> all;
-  for (std::string w; in >> w;) all.push_back(w);
-  return all;
-}
 
 /// A report by the command that makes it: "train llama-3-8b --hardware h100".
 Side asked(const std::string& name, const std::vector<std::string>& words) {

@@ -36,8 +36,9 @@ constexpr const char* examples =
 constexpr Question explain_question{.name = "explain",
                                     .summary = "Formulas: their symbols, the numbers put in, the source.",
                                     .examples = examples,
-                                    .parts = part::of_training | part::of_inference | part::target | part::model_flops |
-                                             part::time | part::hardware | part::styles,
+                                    .parts = part::of_training | part::of_inference | part::target | part::serving |
+                                             part::simulated | part::model_flops | part::time | part::hardware |
+                                             part::styles,
                                     .fill = [](const Request&, Report&) {}};
 
 bool any(const Wanted& all, Subject s) {
@@ -50,7 +51,7 @@ bool any(const Wanted& all, Subject s) {
 Parts parts_of(const Wanted& all) {
   Parts parts = explain_question.parts;
   if (!any(all, Subject::training)) parts &= ~part::of_training;
-  if (!any(all, Subject::inference)) parts &= ~(part::of_inference | part::target);
+  if (!any(all, Subject::inference)) parts &= ~(part::of_inference | part::serving | part::simulated);
   return parts;
 }
 
@@ -90,7 +91,10 @@ Answers answers(const Request& r, const Wanted& wanted) {
   std::size_t without_device = 0;
   for (const Definition* d : wanted) {
     const explain::Setting& setting = d->about() == Subject::training ? of_training : rest;
-    if (auto e = explain::explanation(setting, *d)) a.all.push_back(std::move(*e));
+    if (auto e = explain::explanation(setting, *d)) {
+      e->estimate = explain::estimate_terms(setting, d->path);
+      a.all.push_back(std::move(*e));
+    }
     without_device += d->hardware() && !r.hardware;
   }
   if (a.all.empty() && a.notes.empty()) throw InputError(lacks(*wanted.front(), r));

@@ -11,12 +11,13 @@
 #include "calc/memory.hpp"
 #include "cli/bounded_text.hpp"
 #include "cli/command.hpp"
+#include "cli/loading.hpp"
 #include "cli/output.hpp"
 #include "cli/place.hpp"
 #include "cli/progress_line.hpp"
 #include "cli/stop.hpp"
 #include "learn/beam.hpp"
-#include "learn/checkpoint.hpp"
+#include "learn/trained_model.hpp"
 #include "model/machine_memory.hpp"
 #include "report/sections.hpp"
 #include "text/error.hpp"
@@ -26,7 +27,7 @@
 namespace llmcalc {
 namespace {
 
-constexpr std::array generate_words{Word{"CHECKPOINT", "a checkpoint that 'llmcalc learn' wrote"},
+constexpr std::array generate_words{Word{"CHECKPOINT", "a file of 'llmcalc learn', or a downloaded model's folder"},
                                     Word{"PROMPT", "the text to continue [standard input]", false}};
 constexpr std::array generate_options{
     Option{"--tokens", "N", "how many more, at most [200]"},
@@ -110,9 +111,11 @@ double tokens_per_second(const model::Generated& g) {
   return decoded > 0 && g.decode.value > 0 ? decoded / g.decode.value : 0;
 }
 
-void say_timing(const Arch& a, Count prompt, const model::Generated& g) {
+void say_timing(const Arch& a, Count longest, Count prompt, const model::Generated& g) {
   if (g.ended == model::Ended::positions)
-    say(fmt::format("llmcalc: note: the text ends where the model's {} learned positions do", a.position_rows));
+    say(a.position == Position::learned
+            ? fmt::format("llmcalc: note: the text ends where the model's {} learned positions do", a.position_rows)
+            : fmt::format("llmcalc: note: the text ends where the model's context of {} tokens does", longest));
   say(fmt::format("prefill {} tokens in {}, then {} tokens in {}{}", prompt, human_text(g.prefill.value, Unit::seconds),
                   g.tokens.size(), human_text(g.decode.value, Unit::seconds),
                   tokens_per_second(g) > 0 ? ": " + human_text(tokens_per_second(g), Unit::tokens_per_second) : ""));
@@ -155,12 +158,12 @@ int say_whether_same(const model::Generated& with, const model::Generated& witho
   return 1;
 }
 
-std::string json_report(const model::Checkpoint& c, const Arguments& a, const model::GenerateOptions& g,
+std::string json_report(const model::TrainedModel& c, const Arguments& a, const model::GenerateOptions& g,
                         const std::string& prompt, const std::string& text, const model::Generated& done,
                         const std::optional<model::Generated>& without) {
   Report r;
   r.command = "generate";
-  r.model = model_json(c.card().model);
+  r.model = model_json(c.model());
   r.model["source"] = a.word("CHECKPOINT");
   r.inputs = {{"tokens", g.tokens}, {"beams", g.beams}, {"kv_cache", g.cache}};
   if (g.beams == 1)
@@ -184,11 +187,8 @@ std::string json_report(const model::Checkpoint& c, const Arguments& a, const mo
   return dump(v);
 }
 
-Plan plan_for(const model::Checkpoint& c, Count prompt, const model::GenerateOptions& g) {
-  Plan p;
-  p.precision = c.number() == model::Number::bf16 ? dtypes::bf16 : dtypes::fp32;
-  p.weight_precision = p.kv_precision = p.precision;
-  p.batch = 1;
+Plan plan_for(const model::TrainedModel& c, Count prompt, const model::GenerateOptions& g) {
+  Plan p = plan_of(c);
   p.prompt = prompt;
   p.generate = std::max<Count>(1, g.tokens);
   p.kv_cache = g.cache;
@@ -217,7 +217,7 @@ std::function<void(Count, Count)> counted_on(ProgressLine& line, const char* wha
 }
 
 /// The text on its way out, whose first token ends the line of progress; its own line is ended before an error is said.
-model::Generated shown(model::Transformer& t, const model::Checkpoint& c, std::span<const std::int32_t> prompt,
+model::Generated shown(model::Transformer& t, const model::TrainedModel& c, std::span<const std::int32_t> prompt,
                        model::GenerateOptions g, Stream& stream, ProgressLine& line) {
   line.show("reading the prompt");
   if (g.beams > 1) g.searching = counted_on(line, "searching: text");
@@ -255,21 +255,24 @@ int run_generate(const Arguments& arguments) {
   const validate::Where where = place(arguments.text("--device", "cpu"));
   const std::string prompt = prompt_of(arguments);
   ProgressLine line("reading the checkpoint");
-  const model::Checkpoint c(arguments.word("CHECKPOINT"));
+  const std::unique_ptr<model::TrainedModel> opened = model::trained_model(arguments.word("CHECKPOINT"));
+  const model::TrainedModel& c = *opened;
   const std::vector<std::int32_t> tokens = c.tokenizer().encode(prompt);
   const auto given = static_cast<Count>(tokens.size());
   const Plan plan = plan_for(c, given, g);
-  const Arch& arch = c.card().model.arch;
+  const Arch& arch = c.model().arch;
+  g.longest = c.longest();
+  model::refuse_bad_generation(arch, tokens, g);
   refuse_what_cannot_be(arch, plan, g, where.room());
   const std::unique_ptr<model::Backend> backend = where.make(c.number());
-  model::Transformer t(arch, *backend, {.plan = plan}, 1);
-  c.load(t);
+  model::Transformer t(arch, *backend, {.plan = plan, .numerics = c.numerics()}, std::nullopt);
+  load_shown(c, t, line);
   g.stop = &stop_flag();
-  g.end = c.tokenizer().end_of_text();
+  g.ends = c.ends();
   const bool json = arguments.has("--json");
   Stream stream(!json, prompt);
   const model::Generated done = shown(t, c, tokens, g, stream, line);
-  if (!json) say_timing(arch, given, done);
+  if (!json) say_timing(arch, g.longest, given, done);
   const bool stopped = done.ended == model::Ended::stopped;
   const auto without =
       arguments.has("--compare-kv-cache") && !stopped ? std::optional(without_cache(t, tokens, g, line)) : std::nullopt;
@@ -286,10 +289,12 @@ const Command generate_command{
     .arguments = "CHECKPOINT [PROMPT]",
     .summary = "continue a text with it",
     .about =
-        "Continues a text with a model that 'llmcalc learn' trained; prints both, or with --json one object at "
-        "the end.",
+        "Continues a text with a model that 'llmcalc learn' trained, or with the safetensors of a GPT-2, Llama, Qwen "
+        "or "
+        "Gemma; prints both, or with --json one object at the end.",
     .examples =
         "  llmcalc generate notes.safetensors \"On the first day\"\n"
+        "  llmcalc generate models/Qwen3-0.6B \"The capital of\" --temperature 0\n"
         "  echo \"Once\" | llmcalc generate notes.safetensors --temperature 0",
     .words = generate_words,
     .own = generate_options,

@@ -3,8 +3,11 @@
 #include <array>
 
 #include "cli/command.hpp"
+#include "cli/commands/ask.hpp"
 #include "cli/output.hpp"
 #include "presets/builtin.hpp"
+#include "presets/header/checkpoint.hpp"
+#include "report/checkpoint_report.hpp"
 #include "text/error.hpp"
 #include "text/names.hpp"
 
@@ -14,6 +17,7 @@ namespace {
 
 int run_show(const Arguments& arguments) {
   const std::string name = arguments.word("NAME");
+  if (is_checkpoint(name)) return print(checkpoint_report(read_checkpoint(name)), arguments.screen());
   const std::array all{builtin_models(), builtin_hardware(), builtin_software(), builtin_estimates()};
   for (const auto presets : all)
     if (const Builtin* b = find_meant(presets, name)) {
@@ -29,18 +33,22 @@ int run_show(const Arguments& arguments) {
 }
 
 constexpr std::array show_words{
-    Word{"NAME", "a preset: a model, hardware, software, or 'training' and 'inference', the estimators' parameters"}};
+    Word{"NAME",
+         "a preset: a model, hardware, software, or 'training' and 'inference', the estimators' parameters; or a "
+         "checkpoint: a GGUF or safetensors file, an index of shards, a folder that holds one"}};
 
 }  // namespace
 
 const Command show_command{
     .name = "show",
     .arguments = "NAME",
-    .summary = "a preset as JSON",
-    .about = "Prints a preset as its JSON file.",
-    .examples = "  llmcalc show h100 > my-h100.json\n  llmcalc show megatron-lm\n  llmcalc show training",
+    .summary = "a preset as JSON, a checkpoint's tensors",
+    .about =
+        "Prints a preset as its JSON file. Of a checkpoint, of which only headers are read, prints the tensors by "
+        "group, and those whose name tells no group by name.",
+    .examples = "  llmcalc show h100 > my-h100.json\n  llmcalc show training\n  llmcalc show model.gguf",
     .words = show_words,
-    .parts = part::json | part::help,
+    .parts = part::styles,
     .run = run_show};
 
 }  // namespace llmcalc

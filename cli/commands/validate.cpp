@@ -9,6 +9,7 @@
 #include "cli/stop.hpp"
 #include "cli/validate/found.hpp"
 #include "cli/validate/instrument_sections.hpp"
+#include "learn/model_folder.hpp"
 #include "presets/load.hpp"
 #include "report/sections.hpp"
 #include "text/error.hpp"
@@ -26,16 +27,22 @@ bool countable(const validate::Case& c) { return c.arch.hidden <= countable_widt
 using validate::Verdict;
 
 /// The case of one model that the user asks for; by default small enough for any machine, in float32 on a processor and
-/// in bf16 on a GPU, whose tensor cores have no other format here.
+/// in bf16 on a GPU, whose tensor cores have no other format here, or as a checkpoint stores its weights.
 validate::Case asked(const Arguments& arguments, Request& r) {
-  r.model = load_model(arguments.word("MODEL"));
+  const std::string& word = arguments.word("MODEL");
+  const auto weights = model::holds_weights(word) ? std::make_shared<model::ModelFolder>(word) : nullptr;
+  r.model = load_model(word);
   r.usual_seq = 256;
-  r.usual_precision = is_gpu(arguments.text("--device", "cpu")) ? dtypes::bf16 : dtypes::fp32;
+  const bool narrow =
+      weights != nullptr ? weights->number() == model::Number::bf16 : is_gpu(arguments.text("--device", "cpu"));
+  r.usual_precision = narrow ? dtypes::bf16 : dtypes::fp32;
   r.plan.prompt = std::clamp<Count>(r.model.arch.context / 2, 1, 64);
   r.plan.generate = std::clamp<Count>(r.model.arch.context - r.plan.prompt, 1, 8);
   arguments.apply(r);
   check(r, r.parts | part::time);
-  return {r.model.name, r.model.arch, r.plan, r.layout};
+  if (weights == nullptr) return {r.model.name, r.model.arch, r.plan, r.layout};
+  const auto load = [weights](model::Transformer& t) { weights->load(t); };
+  return {r.model.name, r.model.arch, r.plan, r.layout, weights->numerics(), load};
 }
 
 std::vector<validate::Case> cases_of(const std::string& suite) {
@@ -152,6 +159,11 @@ std::vector<std::string> run_notes(const Options& o, const Request& r, const std
   if (const Count n = micro_batches(cases[0].plan, cases[0].layout); o.one() && o.parts().training && n > 1)
     all.push_back(fmt::format(
         "a step is {} micro-batches: bytes are at the worst moment of them all, FLOPs and operators those of one", n));
+  if (cases[0].load)
+    all.push_back(
+        fmt::format("the weights are those of {}: every tensor has the name and shape that its config.json asks "
+                    "for",
+                    o.a.word("MODEL")));
   for (const validate::Case& c : cases)
     if (!countable(c))
       all.push_back(
@@ -218,7 +230,8 @@ int run_validate(const Arguments& arguments) {
   return exit_code(f, o.check_time());
 }
 
-constexpr std::array validate_words{Word{"MODEL", "a preset or a file; without one the suite runs", false}};
+constexpr std::array validate_words{
+    Word{"MODEL", "a preset, a file, or a folder with weights; without one the suite runs", false}};
 constexpr std::array validate_options{
     Option{"--suite", "small|full", "models of every shape; full adds GPT-2 124M [small]"},
     Option{"--device", "cpu|cuda|cuda:N", "where the reference runs [cpu]"},
@@ -235,14 +248,16 @@ const Command validate_command{
     .summary = "the transformer run, bytes and FLOPs",
     .about =
         "Runs the bundled reference transformer and compares its memory and operations with the prediction: every "
-        "byte by category and operator, every FLOP, the operators' names, shapes and order. Exit 1 if anything "
-        "that is exact is not.",
+        "byte by category and operator, every FLOP, the operators' names, shapes and order. A folder with the "
+        "safetensors "
+        "of a GPT-2, Llama, Qwen or Gemma is run with its own weights. Exit 1 if anything that is exact is not.",
     .examples =
         "  llmcalc validate --suite small\n  llmcalc validate gpt2 --micro-batch 2 --seq 128\n"
         "  llmcalc validate my-model.json --infer --prompt 32 --generate 8 --json",
     .words = validate_words,
     .own = validate_options,
-    .parts = part::training | part::step | part::inference | part::model_flops | part::halves | part::styles,
+    .parts = part::training | part::step | part::inference | part::one_batch | part::model_flops | part::halves |
+             part::styles,
     .run = run_validate};
 
 }  // namespace llmcalc

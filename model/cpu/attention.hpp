@@ -9,6 +9,7 @@
 #include "model/cpu/aligned.hpp"
 #include "model/cpu/dropout.hpp"
 #include "model/cpu/loss.hpp"
+#include "model/cpu/pointwise.hpp"
 #include "model/cpu/product.hpp"
 #include "model/math/alibi.hpp"
 
@@ -65,6 +66,7 @@ struct Core {
       lanes<W>(0, n, [=](Count j) { to[j] = to[j] * scale - alibi * W(static_cast<Plain<W>>(distance - j)); });
     else
       lanes<W>(0, n, [=](Count j) { to[j] = to[j] * scale; });
+    if (in.cap > 0) cap(n, number<W>(in.cap), to);
   }
   W sink() const { return wide(static_cast<const T*>(in.sinks)[head]); }
 };

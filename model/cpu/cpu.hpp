@@ -41,6 +41,7 @@ class Cpu final : public Backend {
   Bytes number() const override { return Bytes(sizeof(T)); }
   Bytes wide() const override { return Bytes(sizeof(W)); }
   std::string_view name() const override { return name_; }
+  bool computes(const Numerics&) const override { return true; }
   Bytes capacity() const override { return Bytes(mul(::sysconf(_SC_PHYS_PAGES), ::sysconf(_SC_PAGE_SIZE))); }
   void upload(Out to, const void* from, Bytes bytes) override {
     std::memcpy(to, from, static_cast<std::size_t>(bytes.value));
@@ -115,6 +116,14 @@ class Cpu final : public Backend {
   }
   void add(const Pointwise& s, In a, In c, Out y) override { LLMCALC_ISA::add(size(s), n(a), n(c), n(y)); }
   void accumulate(Count count, In x, Out y) override { LLMCALC_ISA::add(count, n(In(y)), n(x), n(y)); }
+  void multiply_all(Count count, double factor, Out x) override {
+    const W f = model::wide(T(W(static_cast<Plain<W>>(factor))));
+    put_everywhere<T>(count, n(x), [f, from = n(In(x))](Count i) { return model::wide(from[i]) * f; });
+  }
+  void cap(Count count, double most, Out x, bool is_wide) override {
+    const W m = model::number<W>(most);
+    is_wide ? LLMCALC_ISA::cap_everywhere(count, m, w(x)) : LLMCALC_ISA::cap_everywhere(count, m, n(x));
+  }
   void multiply(const Pointwise& s, In a, In c, Out y) override { LLMCALC_ISA::multiply(size(s), n(a), n(c), n(y)); }
   void multiply_gradient(const Pointwise& s, In a, In c, In dy, Out da, bool add_a, Out dc, bool add_c) override {
     LLMCALC_ISA::multiply_gradient(size(s), n(a), n(c), n(dy), n(da), add_a, n(dc), add_c);

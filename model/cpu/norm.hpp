@@ -38,15 +38,21 @@ void norm(const Norm& s, const NormView& v, T* y, Wide<T>* statistics) {
     const T *x = static_cast<const T*>(v.x) + r * v.x_stride, *w = static_cast<const T*>(v.weight),
             *b = static_cast<const T*>(v.bias);
     const auto [mean, inverse] = row_statistics(s, x, v.epsilon);
-    const W m = mean, f = inverse;
+    const W m = mean, f = inverse, more = number<W>(v.offset);
     T* to = y + r * s.width;
     const Count o = weights_of(s, v, r);
-    if (w != nullptr && b != nullptr)
-      put_lanes(0, s.width, to, false, [=](Count i) { return (wide(x[i]) - m) * f * wide(w[o + i]) + wide(b[o + i]); });
-    else if (w != nullptr)
-      put_lanes(0, s.width, to, false, [=](Count i) { return (wide(x[i]) - m) * f * wide(w[o + i]); });
-    else
+    const auto weighted = [&](const auto& weight) {
+      if (b != nullptr)
+        put_lanes(0, s.width, to, false, [=](Count i) { return (wide(x[i]) - m) * f * weight(i) + wide(b[o + i]); });
+      else
+        put_lanes(0, s.width, to, false, [=](Count i) { return (wide(x[i]) - m) * f * weight(i); });
+    };
+    if (w == nullptr)
       put_lanes(0, s.width, to, false, [=](Count i) { return (wide(x[i]) - m) * f; });
+    else if (v.offset != 0)
+      weighted([=](Count i) { return wide(w[o + i]) + more; });
+    else
+      weighted([=](Count i) { return wide(w[o + i]); });
     if (statistics == nullptr) return;
     if (s.centred) statistics[2 * r] = m;
     statistics[s.centred ? 2 * r + 1 : r] = f;
@@ -83,6 +89,7 @@ void norm_rows_gradient(const Norm& s, const NormView& v, const Wide<T>* statist
                         const T* dy, T* dx, bool add, WeightSums<Wide<T>> sums) {
   using W = Wide<T>;
   const T *x = static_cast<const T*>(v.x), *w = static_cast<const T*>(v.weight);
+  const W more = number<W>(v.offset);
   for (Count r = first; r < last; ++r) {
     const T *from = x + r * v.x_stride, *d = dy + r * s.width;
     const Count ahead = r + 1 < last ? s.width : 0, at = weights_of(s, v, r);
@@ -93,7 +100,9 @@ void norm_rows_gradient(const Norm& s, const NormView& v, const Wide<T>* statist
     const WeightSums<W> mine{sums.weight != nullptr ? sums.weight + at : nullptr,
                              sums.bias != nullptr ? sums.bias + at : nullptr};
     T* const to = dx + r * v.x_stride;
-    if (w != nullptr)
+    if (w != nullptr && v.offset != 0)
+      norm_row_gradient(s, from, d, st, to, add, mine, [row = w + at, more](Count i) { return wide(row[i]) + more; });
+    else if (w != nullptr)
       norm_row_gradient(s, from, d, st, to, add, mine, [row = w + at](Count i) { return wide(row[i]); });
     else
       norm_row_gradient(s, from, d, st, to, add, mine, [](Count) { return W(1); });

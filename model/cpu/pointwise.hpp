@@ -19,6 +19,17 @@ void add(Count n, const T* a, const T* b, T* y) {
   put_everywhere<T>(n, y, [=](Count i) { return wide(a[i]) + wide(b[i]); });
 }
 
+/// x becomes most tanh(x / most).
+template <typename T>
+void cap(Count n, Wide<T> most, T* x) {
+  for (Count i = 0; i < n; ++i) x[i] = static_cast<T>(most * tanh_of(wide(x[i]) / most));
+}
+
+template <typename T>
+void cap_everywhere(Count n, Wide<T> most, T* x) {
+  chunks<T>(n, [=](Count first, Count last) { cap(last - first, most, x + first); });
+}
+
 template <typename T>
 void multiply(Count n, const T* a, const T* b, T* y) {
   put_everywhere<T>(n, y, [=](Count i) { return wide(a[i]) * wide(b[i]); });

@@ -11,8 +11,6 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-inline constexpr double rotary_base = 10000;
-
 /// The row of the table for token t.
 inline Count row_of_table(const std::int64_t* ids, const Positions& at, Count t) {
   return ids != nullptr ? ids[t] : at.past + t % at.queries;
@@ -36,22 +34,15 @@ void lookup_gradient(const Lookup& s, const std::int64_t* ids, const Positions& 
   });
 }
 
-/// Radians per position of every pair of a row: 10000^(-2i/width).
-inline std::vector<double> frequencies(Count width) {
-  std::vector<double> f(static_cast<std::size_t>((width + 1) / 2));
-  for (std::size_t i = 0; i < f.size(); ++i)
-    f[i] = std::pow(rotary_base, -2.0 * static_cast<double>(i) / static_cast<double>(width));
-  return f;
-}
-
-/// cos and sin of position p for `pairs` frequencies.
+/// cos and sin of position p for every pair, scaled.
 template <typename W>
-void angles(Count p, Count pairs, const double* frequency, W* cosine, W* sine) {
-  const double position = static_cast<double>(p);
-  lanes<W>(0, pairs, [=](Count i) {
+void angles(Count p, const Rotary& r, W* cosine, W* sine) {
+  const double position = static_cast<double>(p), scale = r.scale;
+  const double* const frequency = r.frequency.data();
+  lanes<W>(0, static_cast<Count>(r.frequency.size()), [=](Count i) {
     const auto [c, s] = cos_sin(position * frequency[i]);
-    cosine[i] = W(static_cast<Plain<W>>(c));
-    sine[i] = W(static_cast<Plain<W>>(s));
+    cosine[i] = W(static_cast<Plain<W>>(c * scale));
+    sine[i] = W(static_cast<Plain<W>>(s * scale));
   });
 }
 
@@ -59,12 +50,13 @@ void angles(Count p, Count pairs, const double* frequency, W* cosine, W* sine) {
 template <typename T, typename F>
 void each_position(const Positions& at, Count width, Count work, const F& f) {
   using W = Wide<T>;
-  const std::vector<double> frequency = frequencies(width);
-  const std::size_t pairs = frequency.size();
+  const Rotary usual = at.rotary == nullptr ? rotary({}, width, 0) : Rotary();
+  const Rotary& r = at.rotary == nullptr ? usual : *at.rotary;
+  const std::size_t pairs = r.frequency.size();
   each<T>(at.queries, work, [&](Count q) {
     thread_local Aligned<W> turn;
     turn.resize(2 * pairs);
-    angles(at.past + q, static_cast<Count>(pairs), frequency.data(), turn.data(), turn.data() + pairs);
+    angles(at.past + q, r, turn.data(), turn.data() + pairs);
     f(q, static_cast<const W*>(turn.data()), static_cast<const W*>(turn.data() + pairs));
   });
 }
@@ -73,16 +65,18 @@ void each_position(const Positions& at, Count width, Count work, const F& f) {
 template <typename T>
 void add_sinusoid(const Lookup& s, const Positions& at, T* y) {
   using W = Wide<T>;
-  each_position<T>(at, s.width, s.tokens / at.queries * s.width, [&](Count q, const W* cosine, const W* sine) {
-    for (Count t = q; t < s.tokens; t += at.queries) {
-      T* row = y + t * s.width;
-      lanes<T>(0, s.width / 2, [=](Count i) {
-        row[2 * i] = static_cast<T>(wide(row[2 * i]) + sine[i]);
-        row[2 * i + 1] = static_cast<T>(wide(row[2 * i + 1]) + cosine[i]);
-      });
-      if (s.width % 2 != 0) row[s.width - 1] = static_cast<T>(wide(row[s.width - 1]) + sine[s.width / 2]);
-    }
-  });
+  each_position<T>({at.queries, at.past}, s.width, s.tokens / at.queries * s.width,
+                   [&](Count q, const W* cosine, const W* sine) {
+                     for (Count t = q; t < s.tokens; t += at.queries) {
+                       T* row = y + t * s.width;
+                       lanes<T>(0, s.width / 2, [=](Count i) {
+                         row[2 * i] = static_cast<T>(wide(row[2 * i]) + sine[i]);
+                         row[2 * i + 1] = static_cast<T>(wide(row[2 * i + 1]) + cosine[i]);
+                       });
+                       if (s.width % 2 != 0)
+                         row[s.width - 1] = static_cast<T>(wide(row[s.width - 1]) + sine[s.width / 2]);
+                     }
+                   });
 }
 
 template <typename T>

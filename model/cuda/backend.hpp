@@ -59,6 +59,11 @@ class Cuda final : public Backend {
   void release(void* data, Bytes bytes) override { device_.release(data, bytes.value); }
   Bytes number() const override { return Bytes(sizeof(T)); }
   Bytes wide() const override { return Bytes(sizeof(W)); }
+  /// Epsilon, and rotary positions that are the same in every layer and for every length.
+  bool computes(const Numerics& all) const override {
+    const Numerics known{.norm_epsilon = all.norm_epsilon, .rope = all.rope, .local_rope = all.rope};
+    return all == known && all.rope.scaling != RopeScaling::dynamic;
+  }
   std::string_view name() const override { return name_; }
   AttentionCores attention_cores() const override { return cores_.ran(); }
   Bytes capacity() const override { return Bytes(device_.capacity()); }
@@ -152,6 +157,8 @@ class Cuda final : public Backend {
   // ---- number by number
   void add(const Pointwise& s, In a, In b, Out y) override { cuda::sum(device_, size(s), n(a), n(b), n(y)); }
   void accumulate(Count count, In x, Out y) override { cuda::sum(device_, count, n(In(y)), n(x), n(y)); }
+  void multiply_all(Count, double, Out) override { refuse_uncomputed(); }
+  void cap(Count, double, Out, bool) override { refuse_uncomputed(); }
   void multiply(const Pointwise& s, In a, In b, Out y) override { cuda::multiply(device_, size(s), n(a), n(b), n(y)); }
   void multiply_gradient(const Pointwise& s, In a, In b, In dy, Out da, bool add_a, Out db, bool add_b) override {
     cuda::multiply_gradient(device_, size(s), n(a), n(b), n(dy), n(da), add_a, n(db), add_b);
@@ -262,6 +269,7 @@ class Cuda final : public Backend {
   }
 
  private:
+  [[noreturn]] static void refuse_uncomputed() { throw std::logic_error("a model that computes() refuses"); }
   static constexpr Count wide_bytes = static_cast<Count>(sizeof(W));
 
   template <typename Kernel>

@@ -11,8 +11,8 @@
 
 namespace llmcalc::model::cuda {
 
-/// cos and sin of every frequency at every position of a pass: two rows of `pairs` numbers per position. Kept while
-/// passes are alike, or until forget().
+/// Scaled cos and sin of every frequency at every position of a pass: two rows of `pairs` numbers per position. Kept
+/// while passes are alike, or until forget().
 template <typename Device>
 class Turns {
  public:
@@ -27,29 +27,27 @@ class Turns {
 
   template <typename Past>
   const float* of(const Positions& p, Count width, const Past& moved) {
-    const std::tuple key(p.queries, p.past, width);
+    const std::tuple key(p.queries, p.past, p.rotary != nullptr ? *p.rotary : rotary({}, width, 0));
     if (data_ != nullptr && key == key_) return data_;
     forget();
     const Count pairs = (width + 1) / 2;
     key_ = key;
     bytes_ = 2 * p.queries * pairs * static_cast<Count>(sizeof(float));
     data_ = static_cast<float*>(device_.allocate(bytes_));
-    std::vector<double> frequency(static_cast<std::size_t>(pairs));
-    for (std::size_t i = 0; i < frequency.size(); ++i)
-      frequency[i] = std::pow(10000.0, -2.0 * static_cast<double>(i) / static_cast<double>(width));
-    fill(p.queries, moved(p.past), pairs, frequency);
+    fill(p.queries, moved(p.past), pairs, std::get<Rotary>(key_));
     return data_;
   }
 
-  void fill(Count queries, const Moved<Count>& past, Count pairs, const std::vector<double>& frequency) {
-    const Room<Device, double> room(device_, frequency);
+  void fill(Count queries, const Moved<Count>& past, Count pairs, const Rotary& turns) {
+    const Room<Device, double> room(device_, turns.frequency);
+    const double scale = turns.scale;
     const double* const f = room.data();
     float* const to = data_;
     everywhere(device_, queries * pairs, [=] LLMCALC_DEVICE(Count i) {
       const Count q = i / pairs, k = i % pairs;
       const CosSin t = cos_sin(static_cast<double>(past.now() + q) * f[k]);
-      to[2 * q * pairs + k] = static_cast<float>(t.cosine);
-      to[(2 * q + 1) * pairs + k] = static_cast<float>(t.sine);
+      to[2 * q * pairs + k] = static_cast<float>(t.cosine * scale);
+      to[(2 * q + 1) * pairs + k] = static_cast<float>(t.sine * scale);
     });
   }
 
@@ -57,7 +55,7 @@ class Turns {
   Device& device_;
   float* data_ = nullptr;
   Count bytes_ = 0;
-  std::tuple<Count, Count, Count> key_;
+  std::tuple<Count, Count, Rotary> key_;
 };
 
 /// Number 2i of a row += sin of frequency i at its position, number 2i + 1 its cosine.

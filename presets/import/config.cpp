@@ -111,7 +111,9 @@ std::vector<std::string> Config::suspicious() const {
 
 Arch base_arch(const Config& c, const Defaults& d) {
   Arch a;
-  a.layers = c.required({"num_hidden_layers", "n_layer", "n_layers", "num_layers"}, d.layers);
+  a.layers = c.has("num_hidden_layers") || !c.has("layers_block_type")
+                 ? c.required({"num_hidden_layers", "n_layer", "n_layers", "num_layers"}, d.layers)
+                 : static_cast<Count>(c.texts("layers_block_type").size());
   a.hidden = c.required({"hidden_size", "n_embd", "n_embed", "d_model"}, d.hidden);
   a.heads = c.required({"num_attention_heads", "n_head", "n_heads", "num_heads"}, d.heads);
   a.kv_heads = c.size("num_key_value_heads", c.is_null("num_key_value_heads") ? 0 : d.kv_heads);
@@ -174,14 +176,27 @@ void set_reach(Arch& arch, const Reach& reach, const LayerSet& layers) {
   arch.local = {.reach = reach, .layers = layers};
 }
 
-std::optional<LayerSet> layers_of_type(const Config& c, const Arch& arch, std::string_view type, std::string_view key) {
+std::optional<LayerSet> layers_of_type(const Config& c, const Arch& arch, std::string_view type, std::string_view key,
+                                       bool longer) {
   if (!c.has(key)) return std::nullopt;
   const std::vector<std::string> types = c.texts(key);
-  if (static_cast<Count>(types.size()) != arch.layers)
+  const auto given = static_cast<Count>(types.size());
+  if (given < arch.layers || (given > arch.layers && !longer))
     c.refuse(fmt::format("\"{}\": expected one entry per layer ({}), got {}", key, arch.layers, types.size()));
   LayerSet set;
   for (Count i = 0; i < arch.layers; ++i)
     if (types[static_cast<std::size_t>(i)] == type) set.insert(i);
+  return set;
+}
+
+std::optional<LayerSet> marked_layers(const Config& c, const Arch& arch, std::string_view key) {
+  if (!c.has(key)) return std::nullopt;
+  const std::vector<Count> marks = c.counts(key);
+  if (static_cast<Count>(marks.size()) != arch.layers)
+    c.refuse(fmt::format("\"{}\": expected one entry per layer ({}), got {}", key, arch.layers, marks.size()));
+  LayerSet set;
+  for (Count i = 0; i < arch.layers; ++i)
+    if (marks[static_cast<std::size_t>(i)] != 0) set.insert(i);
   return set;
 }
 
@@ -190,6 +205,17 @@ LayerSet others(const LayerSet& set, Count layers) {
   for (Count i = 0; i < layers; ++i)
     if (!set.contains(i)) out.insert(i);
   return out;
+}
+
+void set_mixer(Arch& arch, const LayerMixer& mixer) {
+  if (mixer.layers.empty()) return;
+  if (mixer.layers.size() < arch.layers) {
+    arch.mixers.push(mixer);
+    return;
+  }
+  static_cast<Mixer&>(arch) = mixer;
+  arch.mixers = {};
+  arch.local = mixer.reach.limited() ? LocalAttention{mixer.reach, mixer.layers} : LocalAttention();
 }
 
 void set_experts(Arch& arch, const Moe& moe) {

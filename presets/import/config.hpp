@@ -99,12 +99,19 @@ Activation activation(const Config& config, Keys keys, std::string_view otherwis
 /// Gives `layers` a sliding window or chunks, unless absent (0) or as long as the context.
 void set_reach(Arch& arch, const Reach& reach, const LayerSet& layers);
 
-/// The layers whose entry in the list `key` is `type`; nothing if the list is absent.
+/// The layers whose entry in the list `key` is `type`; nothing if the list is absent. `longer`: the list may go on to
+/// layers beside the model.
 std::optional<LayerSet> layers_of_type(const Config& config, const Arch& arch, std::string_view type,
-                                       std::string_view key = "layer_types");
+                                       std::string_view key = "layer_types", bool longer = false);
+
+/// The layers whose entry in the list of numbers `key` is not 0; nothing if the list is absent.
+std::optional<LayerSet> marked_layers(const Config& config, const Arch& arch, std::string_view key);
 
 /// The layers outside `set`.
 LayerSet others(const LayerSet& set, Count layers);
+
+/// Gives mixer.layers that mixer; where all layers have it, it is the model's own. Of no layer: nothing.
+void set_mixer(Arch& arch, const LayerMixer& mixer);
 
 /// Experts in `layers`; a dense MLP that is then used by no layer is dropped.
 void set_experts(Arch& arch, const Moe& moe);

@@ -94,6 +94,90 @@ Arch glm4_moe(const Config& c, const Defaults& d) {
   return a;
 }
 
+/// hf glm4_moe_lite/modeling_glm4_moe_lite.py: DeepSeek-V3 with other widths.
+Arch glm4_moe_lite(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
+  latent_attention(c, a, {.q_rank = 768, .kv_rank = 512, .nope_dim = 192, .rope_dim = 64, .v_dim = 256});
+  deepseek_experts(c, a, {.routed = 64, .shared = 1, .top_k = 4, .width = 1536, .first_dense = 1, .correction = true});
+  return a;
+}
+
+/// hf dots1/modeling_dots1.py: grouped attention with RMSNorms of the head width on q and k, `attention_bias` on q, k,
+/// v and o, DeepSeek-V3's mixture.
+Arch dots1(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
+  a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
+  a.qk_norm = QkNorm::per_head;
+  const Count window = c.has("sliding_window") ? c.count("sliding_window", 0) : 0;
+  const auto typed = layers_of_type(c, a, "sliding_attention");
+  if (typed) set_reach(a, {window}, *typed);
+  deepseek_experts(c, a, {.routed = 128, .shared = 2, .top_k = 6, .width = 1408, .correction = true});
+  return a;
+}
+
+/// hub inclusionAI/Ling-mini-2.0, modeling_bailing_moe_v2.py: `use_qkv_bias` on q, k, v, `use_bias` on o, RMSNorms of
+/// the head width on q and k (`use_qk_norm`); the first layers are dense, the rest have experts and shared ones fused
+/// into one MLP. The load-balancing bias is a buffer.
+Arch bailing_moe(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
+  a.qkv_bias = c.flag("use_qkv_bias", false);
+  a.attention_out_bias = c.flag("use_bias", false);
+  if (c.flag("use_qk_norm", false)) a.qk_norm = QkNorm::per_head;
+  const Count width = c.size("moe_intermediate_size", 512), shared = c.count("num_shared_experts", 1);
+  set_experts(a, {.experts = c.size("num_experts", 256),
+                  .top_k = c.size("num_experts_per_tok", 8),
+                  .width = width,
+                  .shared_experts = shared,
+                  .shared_width = shared > 0 ? c.size("moe_shared_expert_intermediate_size", width) : 0,
+                  .router_correction = c.flag("moe_router_enable_expert_bias", true),
+                  .layers = LayerSet::every(c.count("first_k_dense_replace", 1), 1, a.layers)});
+  return a;
+}
+
+/// The layers in the list `key`, which counts from 1.
+LayerSet layers_from_one(const Config& c, const Arch& a, std::string_view key) {
+  LayerSet set;
+  for (const Count i : c.counts(key))
+    if (i >= 1 && i <= a.layers) set.insert(i - 1);
+  return set;
+}
+
+/// hub moonshotai/Kimi-Linear-48B-A3B-Base, modeling_kimi.py: KDA in kda_layers, which count from 1, latent attention
+/// without rotation in the others; DeepSeek-V3's mixture under other names.
+Arch kimi_linear(const Config& c, const Defaults& d) {
+  if (c.has("attn_res_block_size"))
+    c.refuse("\"attn_res_block_size\" is given; residual streams that mix the outputs of earlier blocks are not known");
+  Arch a = base_arch(c, d);
+  latent_attention(c, a, {.kv_rank = 512, .nope_dim = 128, .rope_dim = 64, .v_dim = 128});
+  if (c.flag("mla_use_nope", true)) a.position = Position::none;
+  c.ignore({"head_dim", "num_expert_group", "moe_layer_freq", "moe_router_activation_func"});
+  if (!c.has("linear_attn_config")) c.refuse("\"linear_attn_config\" is missing; it says which layers have KDA");
+  const Config linear = c.object("linear_attn_config");
+  const Count heads = linear.size("num_heads", 32), width = linear.size("head_dim", 128);
+  LayerMixer kda;
+  kda.attention = AttentionKind::none;
+  kda.recurrent = {.kind = RecurrentKind::kimi_delta,
+                   .heads = heads,
+                   .head_dim = width,
+                   .key_heads = heads,
+                   .key_dim = width,
+                   .taps = linear.size("short_conv_kernel_size", 4),
+                   .rank = width,
+                   .full_rank_gate = linear.flag("use_full_rank_gate", false),
+                   .chunk = 64};
+  kda.layers = layers_from_one(linear, a, "kda_layers");
+  set_mixer(a, kda);
+  const Count shared = c.count("num_shared_experts", 1), expert = c.size("moe_intermediate_size", 1024);
+  set_experts(a, {.experts = c.size("num_experts", 256),
+                  .top_k = c.size({"num_experts_per_token", "num_experts_per_tok"}, 8),
+                  .width = expert,
+                  .shared_experts = shared,
+                  .shared_width = shared > 0 ? expert : 0,
+                  .router_correction = true,
+                  .layers = LayerSet::every(c.count("first_k_dense_replace", 1), 1, a.layers)});
+  return a;
+}
+
 }  // namespace
 
 std::vector<Family> deepseek_families() {
@@ -102,6 +186,10 @@ std::vector<Family> deepseek_families() {
       {"deepseek_v2", deepseek_v2, {32, 4096, 32, 0, 64, 11008, 32000, 2048}},
       {"deepseek_v3 kimi_k2", deepseek_v3, {61, 7168, 128, 0, 64, 18432, 129280, 4096}},
       {"minicpm3", minicpm3, {62, 2560, 40, 0, 0, 6400, 73448, 32768, true}},
+      {"glm4_moe_lite", glm4_moe_lite, {47, 2048, 20, 0, 64, 10240, 154880, 202752}},
+      {"kimi_linear", kimi_linear, {27, 2304, 32, 0, 72, 9216, 163840, 1048576}},
+      {"dots1", dots1, {62, 4096, 32, 0, 0, 10944, 152064, 2048}},
+      {"bailing_moe bailing_moe_v2", bailing_moe, {20, 2048, 16, 4, 128, 5120, 157184, 32768}},
       {"glm4_moe glm4v_moe_text", glm4_moe, {46, 4096, 96, 8, 128, 10944, 151552, 131072}},
   };
 }

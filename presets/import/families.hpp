@@ -31,5 +31,12 @@ std::vector<Family> glm_families();
 std::vector<Family> mixtral_families();
 std::vector<Family> llama4_families();
 std::vector<Family> minimax_families();
+std::vector<Family> mimo_families();
+std::vector<Family> delta_families();
+std::vector<Family> mamba_families();
+std::vector<Family> lfm_families();
+
+/// Every decoder_sparse_step-th layer, less mlp_only_layers: where the Qwens have experts.
+LayerSet sparse_layers(const Config& config, const Arch& arch);
 
 }  // namespace llmcalc::import

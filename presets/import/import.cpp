@@ -10,6 +10,7 @@
 
 #include "presets/arch_check.hpp"
 #include "presets/import/families.hpp"
+#include "presets/import/numerics.hpp"
 #include "presets/import/quantization.hpp"
 #include "text/names.hpp"
 
@@ -27,7 +28,8 @@ const std::vector<Family>& families() {
          {import::llama_families, import::gpt_families, import::falcon_families, import::gemma_families,
           import::cohere_families, import::olmo_families, import::phi_families, import::stablelm_families,
           import::qwen_families, import::deepseek_families, import::glm_families, import::mixtral_families,
-          import::llama4_families, import::minimax_families})
+          import::llama4_families, import::minimax_families, import::mimo_families, import::delta_families,
+          import::mamba_families, import::lfm_families})
       for (const Family& f : group()) out.push_back(f);
     return out;
   }();
@@ -166,6 +168,7 @@ ModelCard import_text(const Config& c, bool composite) {
 void take_weights(ModelCard& card, const Config& whole, const Config& text) {
   import::StoredWeights stored = import::stored_weights(whole, text, card.arch);
   card.weights = stored.formats;
+  card.products = stored.products;
   card.caveats.insert(card.caveats.end(), stored.caveats.begin(), stored.caveats.end());
 }
 
@@ -177,6 +180,17 @@ std::vector<std::string> importable_types() {
     for (std::string& type : types(f)) out.push_back(std::move(type));
   std::sort(out.begin(), out.end());
   return out;
+}
+
+Runnable import_runnable(const json::Value& config, const std::string& where) {
+  const Config c(config, where);
+  if (c.has("quantization_config"))
+    c.refuse("\"quantization_config\": quantised weights cannot be run; give a checkpoint in fp32, bf16 or fp16");
+  const bool composite = c.has("text_config");
+  const json::Value text = composite ? text_part(c) : config;
+  const Config part(text, composite ? where + ", \"text_config\"" : where, composite);
+  const Arch arch = import_text(part, composite).arch;
+  return {part.text("model_type", ""), arch, import::numerics(part, arch)};
 }
 
 ModelCard import_config(const json::Value& config, const std::string& where) {

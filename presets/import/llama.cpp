@@ -23,6 +23,13 @@ Arch mistral(const Config& c, const Defaults& d) {
   return a;
 }
 
+/// hf ministral3/modeling_ministral3.py: Mistral without a window unless one is given; RoPE in rope_parameters.
+Arch ministral3(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
+  set_reach(a, {c.has("sliding_window") ? c.count("sliding_window", 0) : 0}, LayerSet::all(a.layers));
+  return a;
+}
+
 /// hf granite/modeling_granite.py: Llama with scalar multipliers, which are no parameters.
 Arch granite(const Config& c, const Defaults& d) {
   c.ignore({"attention_multiplier", "embedding_multiplier", "logits_scaling", "residual_multiplier"});
@@ -139,13 +146,14 @@ LayerSet local_layers(const Config& c, Count layers) {
 }
 
 /// hf exaone4/modeling_exaone4.py: norms on the output of each half, RMSNorms of the head width on q and k, no biases;
-/// three layers in four slide where a window is given.
+/// three layers in four slide where a window is given (the 1.2B model leaves the key out, and has none).
 Arch exaone4(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.norm_placement = NormPlacement::output;
   a.qk_norm = QkNorm::per_head;
-  const Count window = c.is_null("sliding_window") ? 0 : c.count("sliding_window", 4096);
+  const Count window = c.has("sliding_window") ? c.count("sliding_window", 0) : 0;
   const auto typed = layers_of_type(c, a, "sliding_attention");
+  c.ignore({"mtp_loss_scaling_factor", "mtp_share_layers"});
   if (window > 0) set_reach(a, {window}, typed ? *typed : local_layers(c, a.layers));
   return a;
 }
@@ -169,11 +177,12 @@ std::vector<Family> llama_families() {
       {"baichuan", baichuan, {32, 4096, 32, 0, 0, 11008, 64000, 4096}},
       {"smollm3", smollm3, {36, 2048, 16, 4, 0, 11008, 128256, 32768, true}},
       {"seed_oss", seed_oss, {64, 4096, 80, 8, 128, 27648, 155136, 524288}},
+      {"ministral3", ministral3, {34, 4096, 32, 8, 128, 14336, 131072, 262144}},
       {"arcee", arcee, {32, 2560, 32, 0, 0, 18432, 32000, 4096}},
       {"apertus", apertus, {32, 4096, 32, 0, 0, 14336, 131072, 65536}},
       {"ernie4_5", ernie4_5, {18, 1024, 16, 2, 128, 3072, 103424, 131072, true}},
       {"exaone", exaone, {32, 2048, 32, 0, 0, 0, 102400, 2048, true}},
-      {"exaone4", exaone4, {32, 4096, 32, 0, 0, 16384, 102400, 2048}},
+      {"exaone4 exaone4_5_text", exaone4, {32, 4096, 32, 0, 0, 16384, 102400, 2048}},
       {"hunyuan_v1_dense", hunyuan, {32, 4096, 32, 0, 0, 11008, 290943, 2048}},
       {"orion", orion, {40, 5120, 40, 0, 0, 15360, 84608, 4096}},
       {"minicpm", llama, {32, 4096, 32, 0, 0, 11008, 32000, 2048, true}},

@@ -70,8 +70,9 @@ class Layer {
   Layer(Count index, const std::function<void(const Matrix&)>& visit)
       : prefix_(fmt::format("layers.{}.", index)), visit_(visit) {}
 
-  void matrix(Component c, const Names& parents, const Names& leaves, Count elements) const {
-    Matrix m{c, {}, elements};
+  void matrix(Component c, const Names& parents, const Names& leaves, Count rows, Count columns,
+              Count groups = 1) const {
+    Matrix m{c, {}, groups, rows, columns};
     for (const std::string& parent : parents)
       for (const std::string& leaf : leaves) m.paths.push_back(prefix_ + parent + "." + leaf);
     visit_(m);
@@ -86,7 +87,7 @@ const Names attention_names{"self_attn", "attn", "attention", "self_attention"};
 
 void grouped(const Layer& l, const Arch& a) {
   const auto projection = [&](const Names& leaves, Count width) {
-    l.matrix(Component::attention, attention_names, leaves, mul(a.hidden, width));
+    l.matrix(Component::attention, attention_names, leaves, width, a.hidden);
   };
   const Count q = mul(a.heads, a.head_dim), kv = mul(a.kv_heads, a.head_dim);
   const Names fused{"qkv_proj", "query_key_value", "W_pack", "c_attn", "Wqkv", "wqkv"};
@@ -97,13 +98,13 @@ void grouped(const Layer& l, const Arch& a) {
   projection(with_fused({"q_proj", "wq"}), q);
   projection(with_fused({"k_proj", "wk"}), kv);
   projection(with_fused({"v_proj", "wv"}), kv);
-  projection({"o_proj", "out_proj", "dense", "c_proj", "wo"}, q);
+  l.matrix(Component::attention, attention_names, {"o_proj", "out_proj", "dense", "c_proj", "wo"}, a.hidden, q);
 }
 
 void latent(const Layer& l, const Arch& a) {
   const Latent& m = a.latent;
   const auto projection = [&](const char* leaf, Count in, Count out) {
-    l.matrix(Component::attention, attention_names, {leaf}, mul(in, out));
+    l.matrix(Component::attention, attention_names, {leaf}, out, in);
   };
   const Count q = mul(a.heads, m.nope_dim + m.rope_dim);
   if (m.q_rank == 0) {
@@ -117,18 +118,18 @@ void latent(const Layer& l, const Arch& a) {
   projection("o_proj", mul(a.heads, m.v_dim), a.hidden);
 }
 
-void feed_forward(const Layer& l, const Arch& a, Component c, const Names& parents, Count width) {
-  const Count elements = mul(a.hidden, width);
-  if (a.mlp == MlpKind::gated) l.matrix(c, parents, {"gate_proj", "gate_up_proj", "w1"}, elements);
-  l.matrix(c, parents, {"up_proj", "gate_up_proj", "w3", "c_fc", "fc1", "dense_h_to_4h"}, elements);
-  l.matrix(c, parents, {"down_proj", "w2", "c_proj", "fc2", "dense_4h_to_h"}, elements);
+void feed_forward(const Layer& l, const Arch& a, Component c, const Names& parents, Count width, Count groups = 1) {
+  const Names up{"up_proj", "gate_up_proj", "w3", "c_fc", "fc1", "dense_h_to_4h"};
+  if (a.mlp == MlpKind::gated) l.matrix(c, parents, {"gate_proj", "gate_up_proj", "w1"}, width, a.hidden, groups);
+  l.matrix(c, parents, up, width, a.hidden, groups);
+  l.matrix(c, parents, {"down_proj", "w2", "c_proj", "fc2", "dense_4h_to_h"}, a.hidden, width, groups);
 }
 
 void mixture(const Layer& l, const Arch& a) {
   const Moe& m = a.moe;
   feed_forward(l, a, Component::experts,
                {"mlp.experts.0", "mlp.experts", "block_sparse_moe.experts.0", "feed_forward.experts", "ffn.experts.0"},
-               mul(m.experts, m.width));
+               m.width, m.experts);
   if (m.shared_experts > 0)
     feed_forward(l, a, Component::shared_experts,
                  {"mlp.shared_experts", "mlp.shared_expert", "feed_forward.shared_expert", "ffn.shared_experts"},
@@ -146,8 +147,7 @@ void for_each_matrix(const Arch& a, const std::function<void(const Matrix&)>& vi
     else
       feed_forward(l, a, Component::mlp, {"mlp", "feed_forward", "ffn"}, a.mlp_width);
   }
-  if (!a.tied_head)
-    visit({Component::lm_head, {"lm_head", "embed_out", "output", "head"}, mul(a.hidden, a.vocabulary)});
+  if (!a.tied_head) visit({Component::lm_head, {"lm_head", "embed_out", "output", "head"}, 1, a.vocabulary, a.hidden});
 }
 
 }  // namespace llmcalc::import

@@ -36,7 +36,8 @@ class Modules {
 struct Matrix {
   Component component;
   std::vector<std::string> paths;
-  Count elements;
+  Count groups = 1, rows = 0, columns = 0;  ///< of one expert, and their number
+  Count numbers() const { return mul(groups, rows, columns); }
 };
 
 /// Calls visit(const Matrix&) for the matrices of all layers and for an untied head; routers and tables are left out.

@@ -13,6 +13,7 @@ namespace llmcalc::import {
 struct StoredWeights {
   std::optional<WeightFormats> formats;  ///< nothing where the config is silent
   std::vector<std::string> caveats;
+  std::optional<DType> products{};  ///< of both operands, where the block quantises inputs too
 };
 
 /// From `dtype` (`torch_dtype`) and `quantization_config`, of the whole config or of its text part. Embedding, norms

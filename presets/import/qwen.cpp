@@ -43,20 +43,6 @@ Arch qwen3(const Config& c, const Defaults& d) {
   return a;
 }
 
-/// Every decoder_sparse_step-th layer, less mlp_only_layers.
-LayerSet sparse_layers(const Config& c, const Arch& a) {
-  const Count step = c.size("decoder_sparse_step", 1);
-  LayerSet set = LayerSet::every(step - 1, step, a.layers);
-  if (!c.has("mlp_only_layers")) return set;
-  LayerSet dense;
-  for (const Count i : c.counts("mlp_only_layers"))
-    if (i < a.layers) dense.insert(i);
-  LayerSet out;
-  for (Count i = 0; i < a.layers; ++i)
-    if (set.contains(i) && !dense.contains(i)) out.insert(i);
-  return out;
-}
-
 /// hf qwen2_moe/modeling_qwen2_moe.py: `qkv_bias` (default true) on q, k, v; one shared expert behind a sigmoid gate;
 /// router without bias.
 Arch qwen2_moe(const Config& c, const Defaults& d) {
@@ -88,6 +74,19 @@ Arch qwen3_moe(const Config& c, const Defaults& d) {
 }
 
 }  // namespace
+
+LayerSet sparse_layers(const Config& c, const Arch& a) {
+  const Count step = c.size("decoder_sparse_step", 1);
+  LayerSet set = LayerSet::every(step - 1, step, a.layers);
+  if (!c.has("mlp_only_layers")) return set;
+  LayerSet dense;
+  for (const Count i : c.counts("mlp_only_layers"))
+    if (i < a.layers) dense.insert(i);
+  LayerSet out;
+  for (Count i = 0; i < a.layers; ++i)
+    if (set.contains(i) && !dense.contains(i)) out.insert(i);
+  return out;
+}
 
 std::vector<Family> qwen_families() {
   return {

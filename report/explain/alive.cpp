@@ -69,7 +69,9 @@ std::string name_of(const Segment& s) {
   if (s.kind == SegmentKind::head) return "head";
   const char* local = s.layer.reach.chunked ? "chunked " : "windowed ";
   const char* attention = s.layer.linear ? "linear " : s.layer.reach.limited() ? local : "";
-  return fmt::format("{}{}{}block", s.layer.wide ? "wide " : "", s.layer.experts ? "experts " : "", attention);
+  const std::string mixer = s.layer.mixer > 0 ? fmt::format("mixer {} ", s.layer.mixer + 1) : "";
+  return fmt::format("{}{}{}{}block{}", s.layer.wide ? "wide " : "", mixer, s.layer.experts ? "experts " : "",
+                     attention, s.layer.has_mlp() ? "" : " without MLP");
 }
 
 HeldPart part(const Segment& s, const Plan& plan, Bytes logits) {

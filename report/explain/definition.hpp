@@ -50,6 +50,7 @@ std::span<const Definition> parameter_definitions();
 std::span<const Definition> flops_definitions();
 std::span<const Definition> formula_definitions();
 std::span<const Definition> training_memory_definitions();
+std::span<const Definition> process_definitions();
 std::span<const Definition> activation_definitions();
 std::span<const Definition> inference_memory_definitions();
 std::span<const Definition> step_definitions();
@@ -58,6 +59,8 @@ std::span<const Definition> run_definitions();
 std::span<const Definition> pass_definitions();
 std::span<const Definition> limit_definitions();
 std::span<const Definition> target_definitions();
+std::span<const Definition> step_target_definitions();
+std::span<const Definition> serving_definitions();
 
 /// All definitions, in the order of a report.
 const std::vector<Definition>& definitions();

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "report/explain/definition.hpp"
+#include "report/explain/estimate_terms.hpp"
 
 namespace llmcalc::explain {
 
@@ -15,6 +16,7 @@ struct Explanation {
   std::vector<Symbol> symbols;  ///< in order of appearance
   std::vector<Piece> numbers;   ///< the formula with the values put in
   Row answer;                   ///< the report's row
+  EstimateTerms estimate{};     ///< the parameters behind it, where it is an estimated time
 };
 
 /// Nothing if the report of this setting has no such row.

@@ -15,17 +15,23 @@ const textbook::Sizes<Expr>& n(S s) { return s.sizes(); }
 Expr linear_flops(S s) { return s.quantity("F_lin", "flops.forward_linear"); }
 bool absorbed(S s) { return s.plan().mla == Mla::absorbed; }
 
-/// FLOPs of the attention cores, `width` per pair.
-Expr over_pairs(S s, const Expr& width, AttentionFlops convention, bool local = true) {
-  const auto pairs = [&](const Expr& tokens) { return textbook::layer_pairs(n(s), convention, tokens, tokens, local); };
-  if (s.plan().documents.empty() || !local) return width * s.micro_batch() * pairs(s.seq());
-  Expr all(0);
-  Count run = 0;
-  for (const DocumentRun& d : s.plan().documents) {
-    const std::string i = std::to_string(++run);
-    all = all + Expr("n_" + i, d.count) * pairs(Expr("l_" + i, d.length));
-  }
-  return width * s.micro_batch() * all;
+/// FLOPs of the attention cores, width(sizes, absorbed) per pair.
+template <typename Width>
+Expr over_pairs(S s, const Width& width, AttentionFlops convention, bool local = true) {
+  return textbook::over_parts(n(s), [&](const textbook::Sizes<Expr>& part) {
+    const auto pairs = [&](const Expr& tokens) {
+      return textbook::layer_pairs(part, convention, tokens, tokens, local);
+    };
+    const Expr each = width(part, absorbed(s)) * s.micro_batch();
+    if (s.plan().documents.empty() || !local) return each * pairs(s.seq());
+    Expr all(0);
+    Count run = 0;
+    for (const DocumentRun& d : s.plan().documents) {
+      const std::string i = std::to_string(++run);
+      all = all + Expr("n_" + i, d.count) * pairs(Expr("l_" + i, d.length));
+    }
+    return each * all;
+  });
 }
 /// A formula over pairs, with the letters of the documents of a packed sequence.
 Formula with_documents(S s, const Expr& e) {
@@ -43,7 +49,7 @@ Formula with_documents(S s, const Expr& e) {
   }
   return f;
 }
-Expr core_width(S s) { return textbook::core_width(s.arch(), n(s), absorbed(s)); }
+constexpr auto core_width = textbook::core_width<Expr>;
 
 /// Where the token table is narrower than the model, the projections to and from it are no blocks.
 Expr outside(S s) { return n(s).D_e == n(s).D ? Expr(0) : Expr(4) * s.tokens() * n(s).D * n(s).D_e; }
@@ -55,7 +61,7 @@ Formula linear(S s) {
   const Expr recurrent = textbook::linear_attention_flops(n(s), s.micro_batch(), s.seq());
   return {(Expr(2) * s.tokens() * weights + recurrent).text()};
 }
-Formula core(S s) { return with_documents(s, over_pairs(s, core_width(s), s.plan().attention_flops)); }
+Formula core(S s) { return with_documents(s, over_pairs(s, core_width, s.plan().attention_flops)); }
 Formula head(S s) { return {(Expr(2) * s.tokens() * n(s).D_e * n(s).V).text()}; }
 /// Two products for the one of forward; frozen matrices have no gradient of their own.
 Formula backward(S s) {
@@ -88,8 +94,8 @@ Formula executed(S s) {
   const AttentionFlops pairs = causal ? AttentionFlops::causal_exact : AttentionFlops::full;
   Expr done = Expr(3) * (linear_flops(s) + s.quantity("F_head", "flops.forward_head"));
   if (p.recompute == Recompute::full) done = done + linear_flops(s) - outside(s);
-  done = done + Expr(p.recompute == Recompute::none ? 3 : 4) * over_pairs(s, core_width(s), pairs, causal);
-  if (flash) done = done + over_pairs(s, textbook::scores_width(s.arch(), n(s), absorbed(s)), pairs);
+  done = done + Expr(p.recompute == Recompute::none ? 3 : 4) * over_pairs(s, core_width, pairs, causal);
+  if (flash) done = done + over_pairs(s, textbook::scores_width<Expr>, pairs);
   return with_documents(s, done);
 }
 

@@ -9,58 +9,114 @@ namespace {
 using S = const Setting&;
 
 const textbook::Sizes<Expr>& rank(S s) { return s.rank_sizes(); }
-bool expanded(S s) { return s.latent() && s.plan().mla == Mla::expanded; }
+using Sizes = textbook::Sizes<Expr>;
 
-/// Numbers cached per token by one softmax layer: keys and values of the heads, or MLA's latent row.
-Expr cached_numbers(S s, const textbook::Sizes<Expr>& of) {
-  return s.latent() ? of.r_kv + of.d_r : Expr(2) * of.cut(of.G) * of.d_h;
+bool is_latent(const Sizes& of) { return of.mixer.attention == AttentionKind::latent; }
+
+/// Numbers cached per token by one layer with attention: keys and values of the heads, or MLA's latent row.
+Expr cached_numbers(const Sizes& of) {
+  if (is_latent(of)) return of.r_kv + of.d_r;
+  return of.d_v == of.d_h ? Expr(2) * of.cut(of.G) * of.d_h : of.cut(of.G) * (of.d_h + of.d_v);
 }
 
-/// Bytes of the rows that one rank caches per token in one softmax layer, each with its scales.
-Expr cached_bytes(S s) {
+/// Bytes of the rows that one rank caches per token in one layer with attention, each with its scales.
+Expr cached_bytes(S s, const Sizes& of) {
   const Format& f = s.plan().kv_precision.format();
   const textbook::FormatSizes<Expr> format = cache_format(s);
-  const Expr heads = rank(s).cut(rank(s).A);
+  const Expr heads = of.cut(of.A);
+  const bool expanded = is_latent(of) && s.plan().mla == Mla::expanded;
   if (f.group == 0 && f.element_bits % 8 == 0)
-    return format.each * (expanded(s) ? heads * (rank(s).d_n + rank(s).d_r + rank(s).d_v) : cached_numbers(s, rank(s)));
+    return format.each * (expanded ? heads * (of.d_n + of.d_r + of.d_v) : cached_numbers(of));
   const auto row = [&](const Expr& width) { return textbook::matrix_bytes<Expr>(f, format, width, 1); };
-  if (expanded(s)) return heads * (row(rank(s).d_n + rank(s).d_r) + row(rank(s).d_v));
-  return s.latent() ? row(rank(s).r_kv + rank(s).d_r) : Expr(2) * rank(s).cut(rank(s).G) * row(rank(s).d_h);
+  if (expanded) return heads * (row(of.d_n + of.d_r) + row(of.d_v));
+  if (is_latent(of)) return row(of.r_kv + of.d_r);
+  return of.d_v == of.d_h ? Expr(2) * of.cut(of.G) * row(of.d_h) : of.cut(of.G) * (row(of.d_h) + row(of.d_v));
 }
 
 /// Bytes per token of the layers whose cache grows for ever, or up to the window or chunk.
-Expr growing(S s) { return rank(s).L_f * cached_bytes(s); }
-Expr local(S s) { return rank(s).L_w * cached_bytes(s); }
-/// Linear layers keep a float32 state per head.
-Expr state(S s) { return Expr(4) * rank(s).L_l * rank(s).cut(rank(s).A) * rank(s).d_h * rank(s).d_h; }
+Expr growing(S s) {
+  return over_parts(rank(s),
+                    [&](const Sizes& of) { return of.L_f == Expr(0) ? Expr(0) : of.L_f * cached_bytes(s, of); });
+}
+Expr local(S s, const Sizes& of) { return of.L_w == Expr(0) ? Expr(0) : of.L_w * cached_bytes(s, of); }
+
+/// Channels of a recurrence's convolutions on one rank.
+Expr convolved(const Sizes& of) {
+  const Expr values = of.cut(of.r.H) * of.r.P, keys = of.cut(of.r.G) * of.r.d;
+  switch (of.mixer.recurrent.kind) {
+    case RecurrentKind::gated_delta_net:
+    case RecurrentKind::mamba2:
+      return values + Expr(2) * keys;
+    case RecurrentKind::kimi_delta:
+      return Expr(3) * values;
+    default:
+      return values;
+  }
+}
+/// States of fixed size: a float32 one per head of linear attention; of a recurrence that of its heads, and the last
+/// inputs of its convolutions.
+Expr state(S s) {
+  return over_parts(rank(s), [&](const Sizes& of) {
+    Expr all(0);
+    if (!(of.L_l == Expr(0))) all = Expr(4) * of.L_l * of.cut(of.A) * of.d_h * of.d_h;
+    const Recurrent& r = of.mixer.recurrent;
+    if (of.L_r == Expr(0)) return all;
+    const Expr taps = compute_bytes(s) * (of.r.K - Expr(1)) * convolved(of);
+    if (r.kind == RecurrentKind::short_convolution) return all + of.L_r * taps;
+    return all + of.L_r * (Expr(r.state_bytes) * of.cut(of.r.H) * of.r.P * of.r.d + taps);
+  });
+}
 bool is_some(const Expr& e) { return !(e == Expr(0)); }
 
 Formula bytes_per_sequence(S s) {
   const Expr context = Expr("n_in", s.plan().prompt) + Expr("n_out", s.plan().generate);
-  return {(rank(s).L_f * context * cached_bytes(s) + rank(s).L_w * min(context, rank(s).span.tokens) * cached_bytes(s) +
-           state(s))
-              .text()};
+  const Expr cached = over_parts(rank(s), [&](const Sizes& of) {
+    if (!is_some(of.L_f) && !is_some(of.L_w)) return Expr(0);
+    return of.L_f * context * cached_bytes(s, of) + of.L_w * min(context, of.span.tokens) * cached_bytes(s, of);
+  });
+  return {(cached + state(s)).text()};
+}
+
+/// The layers whose cache ends at a window or chunk: of one mixer; null where there are none, or of several.
+struct Windowed {
+  const Sizes* part = nullptr;
+  Count mixers = 0;
+};
+Windowed windowed(S s) {
+  Windowed w;
+  const auto see = [&](const Sizes& of) {
+    if (!is_some(of.L_w)) return;
+    w.part = &of;
+    ++w.mixers;
+  };
+  see(rank(s));
+  for (const Sizes& other : rank(s).others) see(other);
+  return w;
 }
 
 /// The bytes of `batch` sequences reach `room` at this many tokens: where windows and chunks are not full yet, or
 /// beyond.
-std::string context_at(S s, const std::string& room, const char* rounding) {
+std::string context_at(S s, const Sizes* part, const std::string& room, const char* rounding) {
   const std::string left = is_some(state(s)) ? room + " - B*" + state(s).text() : room;
   const auto tokens = [&](const std::string& bytes, const Expr& rate) {
     return std::string(rounding) + "(" + ratio(bytes, product({"B", rate.text()})) + ")";
   };
-  if (!is_some(local(s))) return tokens(left, growing(s));
-  const std::string filling = tokens(left, growing(s) + local(s));
+  if (part == nullptr) return tokens(left, growing(s));
+  const std::string filling = tokens(left, growing(s) + local(s, *part));
   if (!is_some(growing(s))) return filling;
   return "max(" + filling + ", " +
-         tokens(left + " - B*" + rank(s).span.tokens.text() + "*" + local(s).text(), growing(s)) + ")";
+         tokens(left + " - B*" + part->span.tokens.text() + "*" + local(s, *part).text(), growing(s)) + ")";
 }
 
 /// Where no layer has a cache that grows there is nothing to solve: the states alone outgrow the weights, or do not
 /// fit.
 Formula equals_weights(S s) {
-  if (!is_some(rank(s).L_s)) return {"1"};
-  const std::string context = context_at(s, "M_w", "ceil");
+  const Windowed w = windowed(s);
+  if (!is_some(growing(s)) && w.mixers == 0) return {"1"};
+  if (w.mixers > 1)
+    return from_engine(s, "c_w", "found by search: layers have windows of several sizes",
+                       "kv_cache.equals_weights_context");
+  const std::string context = context_at(s, w.part, "M_w", "ceil");
   return {is_some(state(s)) ? "max(1, " + context + ")" : context};
 }
 /// A limit with the memory that it takes, and that one more would take.
@@ -87,8 +143,13 @@ constexpr Definition memory[] = {
      "projections, MLPs, table and head are cut over the T ranks; norms, routers, row biases are on every one",
      "Megatron (arXiv:1909.08053); Goon (2.12)"},
     {"inference_memory.weights_bytes", "weights", "bytes",
-     [](S s) { return weight_bytes(s, s.plan().weight_precision, "inference_memory.parameters"); }, per_gpu,
-     "Goon (7.1); formats: ggml-common.h, OCP MX v1.0, QLoRA arXiv:2305.14314, GPTQ arXiv:2210.17323"},
+     [](S s) {
+       if (s.plan().weight_precision.any_held())
+         return from_engine(s, "M_held", "bytes that the checkpoint holds of the tensors of one rank",
+                            "inference_memory.weights_bytes");
+       return weight_bytes(s, s.plan().weight_precision, "inference_memory.parameters");
+     },
+     per_gpu, "Goon (7.1); formats: ggml-common.h, OCP MX v1.0, QLoRA arXiv:2305.14314, GPTQ arXiv:2210.17323"},
     {"inference_memory.kv_cache_bytes", "KV cache", "bytes",
      [](S s) -> Formula { return {s.plan().kv_cache ? "B*M_seq" : "0"}; }, per_gpu, "Goon (6.1), (7.1)"},
     {"inference_memory.workspace_bytes", "workspace: alive at the worst moment of prefill or decode", "bytes",
@@ -103,10 +164,15 @@ constexpr Definition memory[] = {
     {"inference_memory.fits", "does it fit?", "", fixed<"M_peak/(u*M)">, per_gpu, "the hardware file", "",
      "yes where this is at most 1"},
     {"kv_cache.elements_per_token", "numbers cached per token", "",
-     [](S s) -> Formula { return {(s.sizes().L_s * cached_numbers(s, s.sizes())).text()}; },
+     [](S s) -> Formula {
+       return {over_parts(s.sizes(), [](const Sizes& of) { return of.L_s * cached_numbers(of); }).text()};
+     },
      "whole model, all layers, windows and chunks ignored", "Goon (6.1); GQA arXiv:2305.13245; MLA arXiv:2405.04434"},
     {"kv_cache.bytes_per_token", "bytes cached per token while no window or chunk is full", "bytes",
-     [](S s) -> Formula { return {(rank(s).L_s * cached_bytes(s)).text()}; }, heads, "Goon (6.1) with G d_h = D"},
+     [](S s) -> Formula {
+       return {over_parts(rank(s), [&](const Sizes& of) { return of.L_s * cached_bytes(s, of); }).text()};
+     },
+     heads, "Goon (6.1) with G d_h = D"},
     {"kv_cache.bytes_per_sequence", "bytes cached per sequence", "bytes", bytes_per_sequence,
      "the cache full: prompt and generated tokens; a window keeps W of them, a chunk W_c; a row starts on a byte, its "
      "groups with "

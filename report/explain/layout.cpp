@@ -140,6 +140,48 @@ std::vector<Symbol> all_symbols(const std::vector<Variant>& variants) {
   return all;
 }
 
+std::string percent(double x) { return fmt::format("{:+.2f} %", 100 * x); }
+
+/// The parameters behind an estimate, a line each with its provenance below it.
+std::string estimate_text(const EstimateTerms& t, const Screen& screen) {
+  if (t.parameters.empty()) return "";
+  Grid g{.key = "",
+         .title = "  parameters that enter, and what a tenth more of each changes",
+         .columns = {"  parameter", "what it is; where its default is from", "fitted", "default", "change"},
+         .left = 2,
+         .rows = {}};
+  for (const EnteringParameter& p : t.parameters)
+    g.rows.push_back({"  " + p.name, fmt::format("{}; {}", p.meaning, p.source), fmt::format("{:.4g}", p.value),
+                      fmt::format("{:.4g}", p.standard), percent(p.effect)});
+  std::string out = "\n" + grid_text(g, screen) + wrapped("  fitted:  ", t.fitted, screen.columns);
+  return t.interval.empty() ? out : out + wrapped("  interval: ", t.interval, screen.columns);
+}
+
+std::string estimate_markdown(const EstimateTerms& t) {
+  if (t.parameters.empty()) return "";
+  std::string out =
+      "| parameter | what it is | source of the default | fitted | default | a tenth more |\n"
+      "|---|---|---|---:|---:|---:|\n";
+  for (const EnteringParameter& p : t.parameters)
+    out += fmt::format("| {} | {} | {} | {:.4g} | {:.4g} | {} |\n", p.name, p.meaning, p.source, p.value, p.standard,
+                       percent(p.effect));
+  out += fmt::format("\n- fitted: {}\n", t.fitted);
+  return out + (t.interval.empty() ? "\n" : fmt::format("- interval: {}\n\n", t.interval));
+}
+
+json::Value estimate_json(const EstimateTerms& t) {
+  json::Value v{{"fitted", t.fitted}, {"parameters", json::Value::array()}};
+  for (const EnteringParameter& p : t.parameters)
+    v["parameters"].push_back({{"name", p.name},
+                               {"meaning", p.meaning},
+                               {"source", p.source},
+                               {"value", p.value},
+                               {"default", p.standard},
+                               {"change_with_a_tenth_more", p.effect}});
+  if (!t.interval.empty()) v["interval"] = t.interval;
+  return v;
+}
+
 }  // namespace
 
 std::string text(const Explanation& e, const Screen& screen) {
@@ -151,7 +193,7 @@ std::string text(const Explanation& e, const Screen& screen) {
     out += wrapped("  = ", answer(e.answer, d.unit), screen.columns);
   else
     out += wrapped("  -> ", exact_text(e.answer.value), screen.columns);
-  return out + "\n" + footer(d, screen);
+  return out + estimate_text(e.estimate, screen) + "\n" + footer(d, screen);
 }
 
 std::string markdown(const Explanation& e) {
@@ -159,7 +201,8 @@ std::string markdown(const Explanation& e) {
   std::string out =
       fmt::format("## {}\n\n{}\n\n{}", d.path, d.title, fenced(formula_text("", e.formula.expression, fence)));
   out += markdown_legend(e.symbols, true);
-  return out + fenced(numbers_text(e.numbers, fence) + "  = " + answer(e.answer, d.unit) + "\n") + markdown_footer(d);
+  return out + fenced(numbers_text(e.numbers, fence) + "  = " + answer(e.answer, d.unit) + "\n") +
+         estimate_markdown(e.estimate) + markdown_footer(d);
 }
 
 json::Value json_of(const Explanation& e) {
@@ -173,6 +216,7 @@ json::Value json_of(const Explanation& e) {
   one.sections.push_back({"answer", "", {e.answer}});
   one.sections[0].rows[0].key = "value";
   v["value"] = report_json(one)["answer"]["value"];
+  if (!e.estimate.parameters.empty()) v["estimate"] = estimate_json(e.estimate);
   return v;
 }
 

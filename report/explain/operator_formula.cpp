@@ -53,9 +53,16 @@ class Writer {
     }
     return Expr(2) * heads * width * batch * all;
   }
+  /// 2 FLOPs for each number of the state and each pass over it.
   Expr operator()(const LinearAttention& s) {
-    const Expr width = letter("d_h", "head width", s.head_dim);
-    return Expr(4) * rows(s.rows()) * letter("A", "heads", s.heads) * width * width;
+    const Count passes = s.rule == StateRule::sum ? 2 : s.rule == StateRule::state_space ? 3 : 4;
+    const Expr value = letter("d_h", "head width", s.head_dim);
+    const Expr key = s.key_dim == s.head_dim ? value : letter("d_k", "width of queries and keys", s.key_dim);
+    return Expr(2 * passes) * rows(s.rows()) * letter("A", "heads", s.heads) * key * value;
+  }
+  Expr operator()(const Convolution& s) {
+    return Expr(2) * rows(s.rows()) * letter("channels", "channels", s.channels) *
+           letter("n_t", "taps per channel", s.taps);
   }
 
   Expr operator()(const Lookup& s) { return moved(1, s.tokens, s.width); }

@@ -18,8 +18,10 @@ Formula model_flops(S s, const Expr& queries, const Expr& seen, bool absorbed) {
   const textbook::Sizes<Expr>& n = s.sizes();
   const Expr batch("B", s.plan().batch), head = n.V * n.D_e + (n.D_e == n.D ? Expr(0) : n.D * n.D_e);
   const Expr matrices = s.quantity("N_mm", "parameters.matmul") - head;
-  const Expr core = textbook::core_width(s.arch(), n, absorbed) * batch *
-                    textbook::layer_pairs(n, s.plan().attention_flops, queries, seen);
+  const Expr core = textbook::over_parts(n, [&](const textbook::Sizes<Expr>& part) {
+    return textbook::core_width(part, absorbed) * batch *
+           textbook::layer_pairs(part, s.plan().attention_flops, queries, seen);
+  });
   const Expr recurrent = textbook::linear_attention_flops(n, batch, queries);
   return {(Expr(2) * batch * queries * matrices + Expr(2) * batch * head + core + recurrent).text()};
 }

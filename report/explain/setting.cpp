@@ -5,15 +5,21 @@
 #include <array>
 #include <cmath>
 
+#include "report/process_estimate.hpp"
 #include "report/sections.hpp"
 #include "report/sensitivity.hpp"
+#include "report/serving_report.hpp"
+#include "report/step_target.hpp"
 #include "report/target_report.hpp"
 
 namespace llmcalc::explain {
 namespace {
 
-textbook::Sizes<Expr> letters(const Request& r, Count ranks) {
-  return textbook::sizes<Expr>(r.model.arch, ranks, [](const char* name, Count value) { return Expr(name, value); });
+textbook::Sizes<Expr> letters(const Request& r, Count ranks, std::map<std::string, Count, std::less<>>& values) {
+  return textbook::sizes<Expr>(r.model.arch, ranks, [&](const char* name, Count value) {
+    values[name] = value;
+    return Expr(name, value);
+  });
 }
 
 }  // namespace
@@ -21,9 +27,13 @@ textbook::Sizes<Expr> letters(const Request& r, Count ranks) {
 Setting::Setting(const Request& request, const Parts& parts)
     : request_(request),
       parts_(parts),
-      layers_(textbook::layer_counts(request.model.arch)),
-      sizes_(letters(request, 1)),
-      rank_sizes_(letters(request, ranks(request.layout, Group::tensor))) {}
+      sizes_(letters(request, 1, letters_)),
+      rank_sizes_(letters(request, ranks(request.layout, Group::tensor), letters_)) {}
+
+std::optional<Count> Setting::letter(std::string_view name) const {
+  const auto found = letters_.find(name);
+  return found == letters_.end() ? std::nullopt : std::optional(found->second);
+}
 
 const TrainEstimate& Setting::train() const {
   if (!train_) train_ = llmcalc::train(arch(), plan(), layout(), cluster());
@@ -48,7 +58,18 @@ bool inference_time(S s) { return inference(s) && s.request().hardware; }
 bool estimated_inference(S s) { return inference_time(s) && s.request().engine.has_value(); }
 bool estimated_training(S s) { return training_time(s) && s.request().software.has_value(); }
 
-bool asks_speed(S s) { return inference_time(s) && s.request().target.has_value(); }
+bool asks_speed(S s) {
+  const auto& target = s.request().target;
+  return inference_time(s) && target && target->for_inference();
+}
+bool asks_step(S s) {
+  const auto& target = s.request().target;
+  return training_time(s) && target && target->for_training();
+}
+
+bool is_served(S s) { return inference_time(s) && has_traffic(s.request().serving); }
+
+bool has_one_pool(S s) { return is_served(s) && !s.request().serving.pools; }
 
 /// A section of the report, and what it needs.
 struct Source {
@@ -56,12 +77,13 @@ struct Source {
   bool (*available)(S);
   Section (*section)(S);
 };
-constexpr std::array<Source, 19> sources{{
+constexpr std::array<Source, 23> sources{{
     {"parameters", always, [](S s) { return parameters_section(s.request().model); }},
     {"flops", training, [](S s) { return flops_section(s.request()); }},
     {"flops", training, [](S s) { return formulas_section(s.request()); }},
     {"flops", training, [](S s) { return run_flops_section(s.request()); }},
     {"memory", training, [](S s) { return training_memory_section(s.request()); }},
+    {"memory", training, [](S s) { return process_section(s.request()); }},
     {"activations", training, [](S s) { return activations_section(s.request()); }},
     {"inference_memory", inference, [](S s) { return inference_memory_section(s.request()); }},
     {"kv_cache", inference, [](S s) { return kv_cache_section(s.request()); }},
@@ -76,6 +98,9 @@ constexpr std::array<Source, 19> sources{{
     {"inference_estimate", estimated_inference, [](S s) { return inference_estimate_section(s.request()); }},
     {"limits", inference_time, [](S s) { return limits_section(s.request()); }},
     {"target", asks_speed, [](S s) { return target_section(s.request()); }},
+    {"step_target", asks_step, [](S s) { return step_target_section(s.request()); }},
+    {"serving", is_served, [](S s) { return served_section(s.request()); }},
+    {"steady_state", has_one_pool, [](S s) { return long_run_section(s.request()); }},
 }};
 
 }  // namespace
@@ -84,8 +109,9 @@ void Setting::keep(std::string_view section) const {
   if (!kept_.emplace(section).second) return;
   for (const Source& source : sources) {
     if (source.key != section || !source.available(*this)) continue;
-    for (const Row& r : source.section(*this).rows)
-      if (!r.key.empty()) rows_.emplace(fmt::format("{}.{}", section, r.key), r);
+    const Section made = source.section(*this);  // "memory.process" is a part of "memory"
+    for (const Row& r : made.rows)
+      if (!r.key.empty()) rows_.emplace(fmt::format("{}.{}", made.key, r.key), r);
   }
 }
 

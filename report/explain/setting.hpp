@@ -35,10 +35,11 @@ class Setting {
   bool tensor_parallel() const { return ranks(layout(), Group::tensor) > 1; }
   const Cluster& cluster() const { return request_.hardware->cluster; }
   const Device& device() const { return request_.hardware->cluster.device; }
-  const textbook::LayerCounts& layers() const { return layers_; }
   /// The model's sizes as letters; of one tensor-parallel rank.
   const textbook::Sizes<Expr>& sizes() const { return sizes_; }
   const textbook::Sizes<Expr>& rank_sizes() const { return rank_sizes_; }
+  /// What a letter of sizes() or rank_sizes() is; nothing if there is no such letter.
+  std::optional<Count> letter(std::string_view name) const;
   const Parts& parts() const { return parts_; }
 
   /// A row of the report, or null. A section is worked out when one of its rows is first asked for.
@@ -64,7 +65,7 @@ class Setting {
 
   const Request& request_;
   Parts parts_;
-  textbook::LayerCounts layers_;
+  std::map<std::string, Count, std::less<>> letters_;
   textbook::Sizes<Expr> sizes_, rank_sizes_;
   mutable std::set<std::string, std::less<>> kept_;  ///< sections whose rows are in rows_
   mutable std::map<std::string, Row, std::less<>> rows_;

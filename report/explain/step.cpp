@@ -14,10 +14,11 @@ namespace {
 
 using S = const Setting&;
 
-/// The parts of a step add up to it.
-Formula sum_of_parts(S s) {
+/// The parts of a step add up to it; those without one of them.
+Formula sum_of_parts(S s, std::string_view without = "") {
   Formula f;
   for (const std::string_view name : part_names) {
+    if (name == without) continue;
     const std::string path = fmt::format("step.breakdown_s.{}", name);
     const std::string symbol = fmt::format("t_{}", name);
     if (s.number(path) == "0") continue;
@@ -100,7 +101,8 @@ constexpr const char* exchange_seconds =
 
 /// One rank's work and its tensor-parallel group's exchanges in one formula; elsewhere the sum of the parts.
 Formula step_time(S s, bool bound) {
-  const bool hides = s.device().achieved.software.hidden_inside > 0;
+  const Software& software = s.device().achieved.software;
+  const bool hides = software.hidden_inside > 0 || software.hidden_by_weights > 0;
   if (!is_one_group(s) || (has_software(s) && (!bound || hides))) return bound ? bound_time(s) : sum_of_parts(s);
   Formula f = pass_time(s, training_pass(s.plan()), bound);
   f.expression = product({repeats(s), f.expression});
@@ -238,6 +240,8 @@ constexpr Definition step_table[] = {
      [](S s) { return changed(s, "sensitivity.link"); }, tenth, the_same, several_gpus},
     {"sensitivity.network", "change of the step with a tenth more bandwidth of the network", "",
      [](S s) { return changed(s, "sensitivity.network"); }, tenth, the_same, several_nodes},
+    {"sensitivity.latency", "change of the step where links' starts and rounds are a tenth faster", "",
+     [](S s) { return changed(s, "sensitivity.latency"); }, tenth, the_same, several_gpus},
     {"sensitivity.host", "change of the step with a tenth more speed of the host", "",
      [](S s) { return changed(s, "sensitivity.host"); }, tenth, the_same, known_interval},
     {"estimate.families", "sources of measurements behind the interval", "",
@@ -293,10 +297,15 @@ constexpr Definition step_table[] = {
      "of a step's micro-batches", "Narayanan 2021 (arXiv:2104.04473)"},
     {"step.breakdown_s.bubble", "waiting while the pipeline fills and drains", "s",
      [](S s) {
-       return from_engine(s, "t_bub", "the rest of the step: slots of the schedule run as early as they can, s",
-                          "step.breakdown_s.bubble");
+       const double bubble = s.train().estimate[Part::bubble].value, step = s.train().estimate.total().value;
+       if (bubble < 1e-12 * step)
+         return from_engine(s, "t_bub", "nothing but what rounding leaves, s", "step.breakdown_s.bubble");
+       Formula others = sum_of_parts(s, "bubble");
+       others.expression = "step_time - (" + others.expression + ")";
+       return others;
      },
-     "1F1B with equal stages: (P - 1)(t_f + t_b); interleaved: that over the chunks",
+     "the rest of the step: slots of the schedule run as early as they can; 1F1B with equal stages: (P - 1)(t_f + "
+     "t_b); interleaved: that over the chunks",
      "Narayanan 2021 (arXiv:2104.04473); zero bubble arXiv:2401.10241"},
     {"step.breakdown_s.optimizer", "time of the optimizer's pass over the states", "s", update_time,
      "states read and written, gradients read, weights written; Muon's iterations in bf16",

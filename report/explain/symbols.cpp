@@ -26,29 +26,14 @@ const char* either(bool first, const char* a, const char* b) { return first ? a 
 
 constexpr Size sizes[] = {
     {"L", "layers", [](S s) { return number_text(s.arch().layers); }},
-    {"L_f", "layers with full attention", [](S s) { return number_text(s.layers().full); }},
-    {"L_w", "layers with a window or chunks", [](S s) { return number_text(s.layers().local); }},
-    {"L_l", "layers with linear attention", [](S s) { return number_text(s.layers().linear); }},
-    {"L_d", "layers with a dense MLP", [](S s) { return number_text(s.layers().dense); }},
-    {"L_m", "layers with experts", [](S s) { return number_text(s.layers().experts); }},
     {"D", "hidden size", [](S s) { return number_text(s.arch().hidden); }},
     {"D_e", "width of the token table", [](S s) { return number_text(s.arch().embedding_width); }},
     {"V", "vocabulary", [](S s) { return number_text(s.arch().vocabulary); }},
     {"K", "rows of the position table", [](S s) { return number_text(s.arch().position_rows); }},
-    {"A", "query heads", [](S s) { return number_text(s.arch().heads); }},
-    {"G", "key/value heads", [](S s) { return number_text(s.arch().kv_heads); }},
-    {"d_h", "head width", [](S s) { return number_text(s.arch().head_dim); }},
-    {"r_q", "rank of the queries", [](S s) { return number_text(s.arch().latent.q_rank); }},
-    {"r_kv", "rank of keys and values", [](S s) { return number_text(s.arch().latent.kv_rank); }},
-    {"d_n", "head width without positions", [](S s) { return number_text(s.arch().latent.nope_dim); }},
-    {"d_r", "head width with rotary positions", [](S s) { return number_text(s.arch().latent.rope_dim); }},
-    {"d_v", "head width of the values", [](S s) { return number_text(s.arch().latent.v_dim); }},
-    {"W", "window, the token itself included", [](S s) { return number_text(s.arch().local.reach.tokens); }},
-    {"W_c", "chunk that a token attends within", [](S s) { return number_text(s.arch().local.reach.tokens); }},
-    {"F", "MLP width", [](S s) { return number_text(s.arch().mlp_width); }},
     {"n_E", "experts", [](S s) { return number_text(s.arch().moe.experts); }},
     {"k", "experts per token", [](S s) { return number_text(s.arch().moe.top_k); }},
     {"F_e", "width of an expert", [](S s) { return number_text(s.arch().moe.width); }},
+    {"D_l", "width that routed experts work in", [](S s) { return number_text(s.arch().moe.latent_width); }},
     {"n_s", "shared experts", [](S s) { return number_text(s.arch().moe.shared_experts); }},
     {"F_s", "width of a shared expert", [](S s) { return number_text(s.arch().moe.shared_width); }},
     {"S", "tokens per sequence", [](S s) { return number_text(s.plan().seq); }},
@@ -101,6 +86,56 @@ constexpr Size sizes[] = {
     {"co2_per_kwh", "kg CO2 per kWh", [](S s) { return number_text(s.request().run.co2.value_or(0)); }},
     {"price", "price of a GPU-hour, USD", [](S s) { return number_text(price_of(s.request()).value_or(0)); }},
 };
+
+/// A size of the layers with one mixer; those of the second mixer have letters that end in 2, and so on.
+struct LayerSize {
+  std::string_view name, meaning;
+};
+constexpr LayerSize layer_sizes[] = {
+    {"L_p", "layers with this mixer"},
+    {"L_f", "layers with full attention"},
+    {"L_w", "layers with a window or chunks"},
+    {"L_l", "layers with linear attention"},
+    {"L_r", "layers with a recurrence"},
+    {"L_d", "layers with a dense MLP"},
+    {"L_m", "layers with experts"},
+    {"L_x", "layers with an MLP of width F_x"},
+    {"L_y", "layers with an MLP of width F_y"},
+    {"A", "query heads"},
+    {"G", "key/value heads"},
+    {"d_h", "head width"},
+    {"r_q", "rank of the queries"},
+    {"r_kv", "rank of keys and values"},
+    {"d_n", "head width without positions"},
+    {"d_r", "head width with rotary positions"},
+    {"d_v", "head width of the values"},
+    {"W", "window, the token itself included"},
+    {"W_c", "chunk that a token attends within"},
+    {"F", "MLP width"},
+    {"F_x", "another MLP width"},
+    {"F_y", "another MLP width"},
+    {"H", "heads, or channels, of the recurrence"},
+    {"H_k", "heads of its keys, or groups"},
+    {"d_p", "width of its heads"},
+    {"d_k", "width of its keys, or its state per channel"},
+    {"n_t", "taps of its convolutions"},
+    {"r_h", "rank inside it"},
+    {"n_z", "learned logarithms of its decays"},
+};
+/// The meaning of a letter, and of one with the number of a mixer behind it.
+std::optional<Symbol> layer_symbol(S s, std::string_view name) {
+  const std::optional<Count> value = s.letter(name);
+  if (!value) return std::nullopt;
+  const std::size_t digits = name.size() - 1 - name.find_last_not_of("0123456789");
+  const std::string_view base = name.substr(0, name.size() - digits);
+  for (const LayerSize& l : layer_sizes)
+    if (l.name == base)
+      return Symbol{std::string(name),
+                    std::string(l.meaning) +
+                        (digits == 0 ? "" : ", of the layers with mixer " + std::string(name.substr(base.size()))),
+                    number_text(*value)};
+  return std::nullopt;
+}
 
 /// Another quantity that is explained itself.
 struct Other {
@@ -157,6 +192,7 @@ std::optional<Symbol> symbol(S s, Subject about, std::string_view name) {
                   number_text(inference ? s.plan().batch : s.plan().micro_batch)};
   for (const Size& size : sizes)
     if (size.name == name) return Symbol{std::string(name), std::string(size.meaning), size.value(s)};
+  if (auto of_layers = layer_symbol(s, name)) return of_layers;
   for (const Other& o : others) {
     if (o.name != name) continue;
     const std::string_view path = inference ? o.inference : o.training;

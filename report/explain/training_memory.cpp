@@ -227,7 +227,7 @@ constexpr Definition training_memory_table[] = {
      "a tensor lives from the operator that makes it to the last that reads it, in forward or in backward",
      "liveness of the operators' tensors"},
     {"memory.capacity_bytes", "memory of the device", "bytes", fixed<"M">, "datasheet", "the hardware file"},
-    {"memory.fits", "does it fit?", "", fixed<"M_peak/M">, per_gpu, "the hardware file", "",
+    {"memory.fits", "does it fit?", "", fixed<"M_peak/(u*M)">, per_gpu, "the hardware file", "",
      "yes where this is at most 1"},
 };
 

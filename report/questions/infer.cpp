@@ -1,5 +1,6 @@
 #include "report/question.hpp"
 #include "report/sections.hpp"
+#include "report/software.hpp"
 #include "report/target_report.hpp"
 #include "report/verdict.hpp"
 
@@ -16,6 +17,7 @@ void fill_infer(const Request& r, Report& report) {
   }
   if (r.ops) report.grids = {operators_grid(r, Phase::prefill), operators_grid(r, Phase::decode)};
   add_infer_verdict(report);
+  note_measured_device(r, report);
   add_target(r, report);
 }
 

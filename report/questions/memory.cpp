@@ -1,3 +1,4 @@
+#include "report/process_estimate.hpp"
 #include "report/question.hpp"
 #include "report/sections.hpp"
 #include "report/verdict.hpp"
@@ -7,7 +8,7 @@ namespace {
 
 void fill_memory(const Request& r, Report& report) {
   const bool training = r.has(part::training), inference = r.has(part::inference);
-  if (training) report.sections = {training_memory_section(r), activations_section(r)};
+  if (training) report.sections = {training_memory_section(r), process_section(r), activations_section(r)};
   if (inference) {
     report.sections.push_back(inference_memory_section(r));
     report.sections.push_back(kv_cache_section(r));
@@ -15,7 +16,7 @@ void fill_memory(const Request& r, Report& report) {
   if (r.ops && training) report.grids.push_back(operators_grid(r, Phase::training));
   if (r.ops && !training)
     for (const Phase phase : {Phase::prefill, Phase::decode}) report.grids.push_back(operators_grid(r, phase));
-  if (training) report.verdict.push_back(fit_finding(report, "memory", inference ? "training" : ""));
+  if (training) add_training_fit(report, inference ? "training" : "");
   if (inference) report.verdict.push_back(fit_finding(report, "inference_memory", training ? "inference" : ""));
 }
 
@@ -27,8 +28,8 @@ const Question memory_question{
     .examples =
         "  llmcalc memory llama-3.1-8b --train --seq 8Ki --recompute full --hardware h100\n"
         "  llmcalc memory llama-3.1-70b --infer --weight-precision q4_k --batch 16",
-    .parts = part::training | part::of_inference | part::halves | part::hardware | part::operators | part::styles |
-             part::exact,
+    .parts = part::training | part::process | part::of_inference | part::halves | part::hardware | part::operators |
+             part::styles | part::exact,
     .fill = fill_memory};
 
 }  // namespace llmcalc

@@ -1,6 +1,8 @@
 #include "report/measured_scale.hpp"
+#include "report/process_estimate.hpp"
 #include "report/question.hpp"
 #include "report/sections.hpp"
+#include "report/sensitivity.hpp"
 #include "report/software.hpp"
 #include "report/verdict.hpp"
 
@@ -15,8 +17,10 @@ void fill_report(const Request& r, Report& report) {
                      flops_section(r),
                      formulas_section(r),
                      training_memory_section(r),
+                     process_section(r),
                      activations_section(r),
                      step_section(trained, t),
+                     sensitivity_section(trained, t),
                      utilization_section(trained, t),
                      run_flops_section(r),
                      run_section(trained, t),
@@ -37,6 +41,7 @@ void fill_report(const Request& r, Report& report) {
   add_train_verdict(report, "training");
   add_infer_verdict(report, "inference");
   note_measured_scale(trained, t, report);
+  note_measured_device(trained.software ? trained : asked, report);
 }
 
 }  // namespace

@@ -1,21 +1,38 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "report/measured_scale.hpp"
+#include "report/process_estimate.hpp"
 #include "report/question.hpp"
 #include "report/sections.hpp"
 #include "report/sensitivity.hpp"
+#include "report/software.hpp"
+#include "report/step_target.hpp"
 #include "report/verdict.hpp"
 #include "search/reverse.hpp"
 
 namespace llmcalc {
 namespace {
 
-/// The smallest changes that make a plan fit, the one that costs least first.
+bool is_false(const Report& report, const char* path) {
+  const Row* row = report.row(path);
+  return row != nullptr && !std::get<bool>(row->value);
+}
+
+/// The smallest changes that make a plan fit, the one that costs least first; where its tensors fit and a process does
+/// not, with as much room as this plan's process takes beside them.
 void add_remedies(const Request& r, Report& report) {
-  const Row* fits = report.row("memory.fits");
-  if (fits == nullptr || std::get<bool>(fits->value)) return;
+  Cluster cluster = r.hardware->cluster;
+  if (!is_false(report, "memory.fits")) {
+    if (!is_false(report, "memory.process.fits")) return;
+    const auto bytes = [&](const char* path) { return Bytes(std::get<Count>(report.row(path)->value)); };
+    const Bytes beside = bytes("memory.process.needed_bytes") - bytes("memory.peak_bytes");
+    cluster.device.memory -= std::min(cluster.device.memory, beside);
+  }
+  const char* what = is_false(report, "memory.fits") ? "it" : "its process";
   std::string text;
-  for (const Remedied& remedy : remedies({r.model.arch, r.plan, r.layout, r.hardware->cluster})) {
+  for (const Remedied& remedy : remedies({r.model.arch, r.plan, r.layout, cluster})) {
     if (!text.empty()) text += "; ";
     text += fmt::format(
         "{} ({}{}, {} per step)", remedy_names[static_cast<std::size_t>(remedy.remedy)],
@@ -24,22 +41,23 @@ void add_remedies(const Request& r, Report& report) {
         human_text(Quantity(remedy.step.value), Unit::seconds));
   }
   report.notes.push_back(text.empty()
-                             ? "no single change makes this plan fit; 'llmcalc plan train' searches for one that does"
-                             : "to make it fit: " + text);
+                             ? fmt::format("no single change makes {} fit; 'llmcalc plan train' searches for a plan "
+                                           "that fits",
+                                           what)
+                             : fmt::format("to make {} fit: {}", what, text));
 }
 
 void fill_train(const Request& r, Report& report) {
   const TrainEstimate e = train(r.model.arch, r.plan, r.layout, r.hardware->cluster);
-  report.sections = {step_section(r, e), training_memory_section(r), flops_section(r), utilization_section(r, e),
-                     run_section(r, e)};
-  if (r.software) {
-    report.sections.insert(report.sections.begin() + 1, sensitivity_section(r, e));
-    report.sections.push_back(estimate_section(r, e));
-  }
+  report.sections = {step_section(r, e), sensitivity_section(r, e), training_memory_section(r), process_section(r),
+                     flops_section(r),   utilization_section(r, e), run_section(r, e)};
+  if (r.software) report.sections.push_back(estimate_section(r, e));
   if (r.ops) report.grids.push_back(operators_grid(r, Phase::training));
   add_train_verdict(report);
   add_remedies(r, report);
+  add_step_target(r, report);
   note_measured_scale(r, e, report);
+  note_measured_device(r, report);
 }
 
 }  // namespace
@@ -49,8 +67,9 @@ const Question train_question{
     .summary = "One optimizer step: time, MFU, HFU, memory, what bounds it; and the whole run.",
     .examples =
         "  llmcalc train llama-3.1-8b --hardware h100 --tp 8 --sp --global-batch 64\n"
-        "  llmcalc train llama-3.1-8b --hardware h100 --gpus 512 --tp 8 --sp --tokens 9T",
-    .parts = part::training | part::step | part::model_flops | part::time | part::run | part::hardware |
+        "  llmcalc train llama-3.1-8b --hardware h100 --gpus 512 --tp 8 --sp --tokens 9T\n"
+        "  llmcalc train llama-3.1-8b --hardware h100 --tp 8 --sp --target '1 s'",
+    .parts = part::training | part::step | part::model_flops | part::time | part::run | part::target | part::hardware |
              part::operators | part::styles | part::exact,
     .needs_hardware = true,
     .fill = fill_train};

@@ -5,16 +5,16 @@
 
 namespace llmcalc {
 
-/// y (rows, width) = x convolved along the tokens with `taps` weights per channel.
-struct Convolution {
+/// y (rows, width) = x filtered along the tokens with `taps` weights that all channels share.
+struct Filter {
   Count rows = 0, width = 0, taps = 0;
-  constexpr bool operator==(const Convolution&) const = default;
+  constexpr bool operator==(const Filter&) const = default;
 };
 
 namespace {
 
-// ---- Convolution: taps multiply-adds per number.
-Cost forward(const Convolution& s, const Pricing& p, const Stored&) {
+// ---- Filter: taps multiply-adds per number.
+Cost forward(const Filter& s, const Pricing& p, const Stored&) {
   const Flops f = flops(2, s.rows, s.width, s.taps);
   return {f, f, {.activations = 2 * bytes(p.activation, d(s.rows) * d(s.width))}};
 }
@@ -22,7 +22,7 @@ Cost forward(const Convolution& s, const Pricing& p, const Stored&) {
 }  // namespace
 
 TEST_CASE("the example operator: 3 rows of 5 channels under 2 taps are 60 FLOPs", "[adding]") {
-  const Cost c = forward(Convolution{3, 5, 2}, {.activation = dtypes::bf16}, {});
+  const Cost c = forward(Filter{3, 5, 2}, {.activation = dtypes::bf16}, {});
   CHECK(c.model == Flops(60));
   CHECK(c.moved.total() == 2 * 2 * 15);  // read and written, 2 bytes each
 }

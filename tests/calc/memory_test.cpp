@@ -33,6 +33,7 @@ Bytes walked(const Arch& a, const Plan& p) {
     LayerKind k;
     k.reach = a.local.layers.contains(i) ? a.local.reach : Reach(), k.experts = a.moe.layers.contains(i),
     k.linear = a.linear_layers.contains(i);
+    k.mlp_width = k.experts ? 0 : a.mlp_width;
     return alive(block_ops(a, k, s), input);
   };
   const Liveness embedding = alive(embedding_ops(a, s), 0),

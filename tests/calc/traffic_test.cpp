@@ -112,7 +112,7 @@ TEST_CASE("sinks are read, and their gradient written, or added to", "[cost][tra
 }
 
 TEST_CASE("linear attention updates and reads a float32 state, which training keeps at hand", "[cost][traffic]") {
-  const Shape s = LinearAttention{.sequences = 3, .heads = 6, .queries = 4, .head_dim = 5};
+  const Shape s = LinearAttention{3, 6, 4, 5, 6, 5};
   CHECK(forward(s, train).model == Flops(4 * 12 * 6 * 5 * 5));
   CHECK(forward(s, train).executed == Flops(4 * 12 * 6 * 5 * 5));
   CHECK(backward(s, train).model == Flops(8 * 12 * 6 * 5 * 5));
@@ -211,7 +211,7 @@ TEST_CASE("results have so many numbers", "[cost][traffic]") {
   CHECK(out_elements(Linear{.rows = 3, .in = 13, .out = 5}) == 3 * 5);
   CHECK(out_elements(Norm{3, 13, 26, true}) == 3 * 13);
   CHECK(out_elements(core(10)) == 12 * 6 * 5);
-  CHECK(out_elements(LinearAttention{3, 6, 4, 5}) == 12 * 6 * 5);
+  CHECK(out_elements(LinearAttention{3, 6, 4, 5, 6, 5}) == 12 * 6 * 5);
   CHECK(out_elements(Pointwise{.rows = 3, .width = 5}) == 15);
   CHECK(out_elements(Loss{3, 19}) == 0);
 }
@@ -241,18 +241,18 @@ TEST_CASE("a gradient needs what its operator read, and flash's its output too",
     for (const bool in : n.in) which += in ? 'i' : '-';
     return which + (n.out ? 'o' : '-');
   };
-  CHECK(needed(core(), train) == "iiiio");  // four where queries meet latent rows themselves
-  CHECK(needed(core(), of(Phase::training, AttentionImpl::naive)) == "iiii-");
-  CHECK(needed(LinearAttention{3, 6, 4, 5}, train) == "iii--");
-  CHECK(needed(Linear{.rows = 3, .in = 13, .out = 5}, train) == "i----");
-  CHECK(needed(Norm{3, 13, 13, false}, train) == "i----");
-  CHECK(needed(Lookup{3, 19, 13}, train) == "-----");
+  CHECK(needed(core(), train) == "iiii-o");  // four where queries meet latent rows themselves
+  CHECK(needed(core(), of(Phase::training, AttentionImpl::naive)) == "iiii--");
+  CHECK(needed(LinearAttention{3, 6, 4, 5, 6, 5}, train) == "iiiii-");
+  CHECK(needed(Linear{.rows = 3, .in = 13, .out = 5}, train) == "i-----");
+  CHECK(needed(Norm{3, 13, 13, false}, train) == "i-----");
+  CHECK(needed(Lookup{3, 19, 13}, train) == "------");
   const auto pointwise = [&](PointwiseKind k) { return needed(Pointwise{.kind = k, .rows = 3, .width = 5}, train); };
-  CHECK(pointwise(PointwiseKind::multiply) == "ii---");
-  CHECK(pointwise(PointwiseKind::gate) == "ii---");
-  CHECK(pointwise(PointwiseKind::activate) == "i----");
-  CHECK(pointwise(PointwiseKind::combine) == "i----");
+  CHECK(pointwise(PointwiseKind::multiply) == "ii----");
+  CHECK(pointwise(PointwiseKind::gate) == "ii----");
+  CHECK(pointwise(PointwiseKind::activate) == "i-----");
+  CHECK(pointwise(PointwiseKind::combine) == "i-----");
   for (const PointwiseKind k :
        {PointwiseKind::add, PointwiseKind::rope, PointwiseKind::dropout, PointwiseKind::route, PointwiseKind::dispatch})
-    CHECK(pointwise(k) == "-----");
+    CHECK(pointwise(k) == "------");
 }

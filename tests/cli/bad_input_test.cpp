@@ -8,17 +8,9 @@
 #include "tests/cli/program.hpp"
 
 using namespace llmcalc;
+using test::refused;
 
 namespace {
-
-/// Exit code 2, this one sentence on stderr, nothing on stdout.
-void refused(const std::string& arguments, const std::string& sentence) {
-  const test::Ran r = test::llmcalc(arguments);
-  INFO("llmcalc " << arguments);
-  CHECK(r.err == "llmcalc: " + sentence + "\n");
-  CHECK(r.code == 2);
-  CHECK(r.out.empty());
-}
 
 std::string file(const std::string& name, const std::string& text) {
   const std::string path = test::scratch() + "/" + name;
@@ -59,8 +51,14 @@ TEST_CASE("an unknown command, model or device is answered with the nearest name
       "--software: nemo is for training, and the question is about inference; 'llmcalc list software' shows what there "
       "is for it");
   refused("memory gpt2 --hardware h100 --software vllm",
-          "--software is no option of 'llmcalc memory', only of train, infer, report, plan or explain; "
-          "'llmcalc memory --help-all' shows all");
+          "--software: vllm is for inference, and the question is about training; 'llmcalc list software' shows what "
+          "there is for it");
+  for (const char* command : {"flops", "validate"})
+    CHECK_THAT(test::llmcalc(std::string(command) + " gpt2 --software nemo").err,
+               Catch::StartsWith(std::string("llmcalc: --software is no option of 'llmcalc ") + command +
+                                 "', only of memory, train, infer, report, plan, "));
+  refused("memory gpt2 --infer --hardware h100 --software nemo",
+          "--software is for training, and this is about inference; leave it out");
 }
 
 TEST_CASE("missing and unexpected arguments are reported in one sentence", "[cli]") {
@@ -170,8 +168,8 @@ TEST_CASE("a malformed number, or one of the wrong kind, is refused and never tr
           "--recompute: expected none, selective, selective:MODULES, block:N, uniform:N or full, got \"some\"");
   refused(train + "--precision fp7",
           "--precision: expected a number format ('llmcalc list dtypes' shows them), got \"fp7\", did you mean fp8?");
-  refused("memory llama-3-8b --infer --weight-precision q4_k_m",
-          "--weight-precision: \"q4_k_m\" is a mix of formats; give q4_k, its smallest, for a lower bound");
+  refused("memory llama-3-8b --infer --kv-precision q4_k_m",
+          "--kv-precision: \"q4_k_m\" is a mix of formats; give q4_k, its smallest, for a lower bound");
   refused(train + "--state-precision q8_0",
           "--state-precision: expected a format without blocks (bf16, fp8, fp32), got \"q8_0\"; --weight-precision and "
           "--kv-precision take it");
@@ -215,7 +213,8 @@ TEST_CASE("an impossible plan is refused with a possible one", "[cli]") {
   refused("train gpt2 --hardware h100 --seq 2048",
           "--seq 2048 is longer than the 1024 learned positions of gpt-2-124m; give at most 1024");
   refused("train llama-3-8b --hardware h100 --micro-batch 3 --global-batch 8",
-          "--global-batch 8 is not a multiple of --micro-batch 3; every optimizer step runs whole micro-batches");
+          "--global-batch 8 is not a multiple of --micro-batch 3; every optimizer step runs whole micro-batches: give "
+          "--global-batch 9");
   refused(
       "train llama-3-8b --hardware h100 --tp 8 --gpus 12",
       "--gpus 12 is not a multiple of the 8 GPUs that hold the model once (--tp x --cp x --pp); give a multiple of 8");

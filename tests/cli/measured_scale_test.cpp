@@ -60,3 +60,39 @@ TEST_CASE("a measured step says nothing about other hardware or software", "[mea
   for (const char* other : {"'--hardware h200'", "'--software torchtitan'"})
     CHECK_THAT(test::ask(of + other).dump(), !Contains("rescaled_time_s"));
 }
+
+TEST_CASE("plans are re-scaled by a measured one, each by the same factor, and in the same order", "[measured][plan]") {
+  const std::string plan = "plan train gpt2 --hardware h100 --gpus 8 --global-batch 64 --top 5 ";
+  const json::Value as_estimated = test::ask(plan),
+                    measured = test::ask(plan + "--measured-tokens-per-s 400000 --measured-plan '--tp 2'");
+  const json::Value train =
+      test::ask("train gpt2 --hardware h100 --gpus 8 --global-batch 64 --tp 2 --measured-tokens-per-s 400000");
+  const double scale = train["estimate"]["measured_scale"];
+  CHECK(measured["estimate"]["measured_scale"].get<double>() == Approx(scale).epsilon(1e-12));
+  REQUIRE(measured["plans"].size() == as_estimated["plans"].size());
+  for (std::size_t i = 0; i < measured["plans"].size(); ++i) {
+    const json::Value &a = as_estimated["plans"][i], &b = measured["plans"][i];
+    CHECK(a["command"] == b["command"]);
+    CHECK(b["step"]["time_s"].get<double>() == Approx(scale * a["step"]["time_s"].get<double>()).epsilon(1e-12));
+    CHECK(b["step"]["time_low_s"].get<double>() ==
+          Approx(scale * a["step"]["time_low_s"].get<double>()).epsilon(1e-12));
+  }
+  for (std::size_t i = 0; i < measured["neighbours"].size(); ++i)
+    CHECK(measured["neighbours"][i]["step"]["time_s"].get<double>() ==
+          Approx(scale * as_estimated["neighbours"][i]["step"]["time_s"].get<double>()).epsilon(1e-12));
+}
+
+TEST_CASE("a measured plan that cannot be is refused with the way to say it", "[measured][plan][errors]") {
+  const auto refused = [](const std::string& more) {
+    const test::Ran r = test::llmcalc("plan train gpt2 --hardware h100 --global-batch 64 " + more);
+    CHECK(r.code == 2);
+    CHECK(std::count(r.err.begin(), r.err.end(), '\n') == 1);
+    return r.err;
+  };
+  CHECK_THAT(refused("--gpus 8 --measured-plan '--tp 2'"), Catch::Contains("give both"));
+  CHECK_THAT(refused("--gpus 8 --measured-tokens-per-s 1e5 --measured-plan '--tp 5'"),
+             Catch::Contains("--measured-plan '--tp 8 ...' says which plan was measured"));
+  CHECK_THAT(refused("--max-gpus 8 --measured-tokens-per-s 1e5"), Catch::Contains("needs --measured-plan"));
+  CHECK_THAT(refused("--gpus 8 --measured-tokens-per-s 1e9"), Catch::Contains("can compute"));
+  CHECK_THAT(refused("--gpus 8 --measured-tokens-per-s 1e5 --efficiency 0.5"), Catch::Contains("under software"));
+}

@@ -81,7 +81,7 @@ TEST_CASE("a search that lacks something says what", "[plan][cli]") {
   CHECK(sentence("plan train gpt2 --hardware h100") ==
         "llmcalc: 'llmcalc plan train' needs --gpus N, the GPUs to plan for\n");
   CHECK(sentence("plan train gpt2 --gpus 8").find("needs --hardware") != std::string::npos);
-  CHECK(sentence("plan serve gpt2 --hardware h100 --gpus 8").find("plans training") != std::string::npos);
+  CHECK(sentence("plan tune gpt2 --hardware h100 --gpus 8").find("plans training or serving") != std::string::npos);
   CHECK(sentence("plan train gpt2 --hardware h100 --gpus 8 --objective fun") ==
         "llmcalc: --objective: expected time, cost, energy or memory, got \"fun\"\n");
   CHECK(sentence("plan train gpt2 --hardware h100 --gpus 8 --top 0").find("--top: expected a positive") !=

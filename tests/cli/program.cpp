@@ -134,4 +134,12 @@ json::Value ask(const std::string& arguments) {
   return json::parse(r.out, "the report");
 }
 
+void refused(const std::string& arguments, const std::string& sentence) {
+  const Ran r = llmcalc(arguments);
+  INFO("llmcalc " << arguments);
+  CHECK(r.err == "llmcalc: " + sentence + "\n");
+  CHECK(r.code == 2);
+  CHECK(r.out.empty());
+}
+
 }  // namespace llmcalc::test

@@ -24,6 +24,9 @@ struct Shell {
 /// "llmcalc ARGUMENTS" through a shell, in the root of the source tree.
 Ran llmcalc(const std::string& arguments, const Shell& shell = {});
 
+/// Exit code 2, this one sentence on stderr, nothing on stdout; fails the test otherwise.
+void refused(const std::string& arguments, const std::string& sentence);
+
 /// The same without a shell, with these signals, one right after the other, so long after the program listens to them.
 Ran signalled(const std::string& arguments, const std::vector<int>& signals, std::chrono::milliseconds after = {});
 /// With one Ctrl-C.

@@ -82,6 +82,11 @@ const char* const commands[] = {
     "scaling --params 70B --fit chinchilla-3",
     "collective all-reduce --bytes 1GB --ranks 8 --hardware h100",
     "collective all-to-all --bytes 1GB --ranks 8 --bandwidth 50GB/s --latency 5us",
+    "serve llama-3.1-8b --hardware h100 --rate 4 --slo-ttft 500ms --shared-prefix 100 --api-price 1,2 --num-requests "
+    "300",
+    "serve llama-3.1-70b --hardware h100 --rate 1",
+    "plan serve llama-3.1-8b --hardware h100,l40s --rate 4 --slo-ttft 500ms --top 2",
+    "fit --hardware rtx-4090",
     "list models",
     "list hardware",
     "list dtypes",

@@ -100,14 +100,17 @@ TEST_CASE("no line of any text is wider than the screen", "[screen][cli][every]"
 
 TEST_CASE("a report leads with its verdict: does it fit, how long, bound by what, a line each", "[screen][cli]") {
   const std::vector<std::string> train = lines(test::llmcalc("train llama-3.1-8b --hardware h200 --tp 8").out);
-  REQUIRE(train.size() > 6);
+  REQUIRE(train.size() > 8);
   CHECK_THAT(train[2], Catch::Matches("fits +yes: [0-9.]+ of 141[.0-9]* GB per GPU \\([0-9]+ %\\)") ||
                            Catch::Matches("fits +yes: [0-9.]+ of [0-9.]+ GiB per GPU \\([0-9]+ %\\)"));
-  CHECK_THAT(train[3], Catch::Matches("time +[0-9.]+ m?s per step \\([0-9.]+ to [0-9.]+ m?s\\), [0-9.]+ % MFU, "
+  CHECK_THAT(train[3], Catch::Matches("process +needs about [0-9.]+ GiB per GPU \\([0-9.]+ to [0-9.]+ GiB\\) under "
+                                      "megatron-lm"));
+  CHECK_THAT(train[4], Catch::Matches("time +[0-9.]+ m?s per step \\([0-9.]+ to [0-9.]+ m?s\\), [0-9.]+ % MFU, "
                                       "[0-9,.]+ tokens/s"));
-  CHECK_THAT(train[4], Catch::Matches("bound by +compute, +[0-9.]+ % of the step"));
-  CHECK_THAT(train[5], Catch::Matches("spent on +matrix products [0-9.]+ %, .*"));
-  CHECK(train[6].empty());
+  CHECK_THAT(train[5], Catch::Matches("bound by +compute, +[0-9.]+ % of the step"));
+  CHECK_THAT(train[6], Catch::Matches("spent on +matrix products [0-9.]+ %, .*"));
+  CHECK_THAT(train[7], Catch::Matches("helps +a tenth more matmul peak -[0-9.]+ %, link -[0-9.]+ %, .*"));
+  CHECK(train[8].empty());
 
   const json::Value infer = test::ask("infer llama-3.1-8b --hardware h100 --efficiency 0.5")["verdict"];
   REQUIRE(infer.size() == 3);

@@ -42,7 +42,10 @@ std::map<std::string_view, std::string> calls() {
           {"train", "gpt2 --hardware h100"},
           {"infer", "gpt2 --hardware h100"},
           {"report", "gpt2 --hardware h100"},
+          {"fit", "--hardware rtx-4090 --context 2k"},
           {"explain", "parameters gpt2"},
+          {"fit", "llama-3.1-8b --hardware rtx-4090"},
+          {"serve", "llama-3.1-8b --hardware h100 --rate 4 --num-requests 100"},
           {"plan", "train gpt2 --hardware h100 --max-gpus 2"},
           {"compare", "--of 'train gpt2 --hardware h100' --vs '--dp 2'"},
           {"accuracy", "memory"},
@@ -56,6 +59,7 @@ std::map<std::string_view, std::string> calls() {
           {"calibrate", "--from evidence/operators/rtx-pro-6000/llama-3.1-8b --out " + path("tables.json")},
           {"learn", learn("again.safetensors", "--steps 2").substr(6)},
           {"generate", path("walk.safetensors") + " The --tokens 3"},
+          {"perplexity", path("walk.safetensors") + " CONTRIBUTING.md --window 16"},
           {"check", ""}};
 }
 

@@ -147,7 +147,7 @@ TEST_CASE("the verdict says whether the plan reaches the target, and what would"
     return std::string("none");
   };
   CHECK_THAT(line(as_fast_as(llama + "--tp 4")),
-             Contains(" tokens/s is missed: ") && Contains("each reaches it: ") &&
+             Contains(" ms is missed: ") && Contains("each reaches it: ") &&
                  Contains("times the memory bandwidth, --tp 4, --weight-precision int4-g128"));
   CHECK_THAT(line("--target '5 s'"), Contains("is reached: ") && !Contains("each reaches it"));
   CHECK_THAT(line("--target '1 us'"), Contains("no single change reaches it") && !Contains("near enough"));
@@ -159,27 +159,41 @@ TEST_CASE("a speed is read in tokens/s, per token or of the first token", "[targ
   CHECK(read("50 tokens/s").time == Seconds(0.02));
   CHECK(read("50tok/s").time == Seconds(0.02));
   CHECK(read("20 ms").time == Seconds(0.02));
-  CHECK_FALSE(read("20 ms").first_token);
-  CHECK(read("TTFT 0.5 s").first_token);
+  CHECK(read("20 ms").kind == TargetKind::time);
+  CHECK(read("TTFT 0.5 s").kind == TargetKind::first_token);
   CHECK(read("ttft 500 ms").time == Seconds(0.5));
-  CHECK(target_text(read("20 ms")) == "50 tokens/s");
+  CHECK(read("45 % MFU").amount == 0.45);
+  CHECK(read("0.45 mfu").amount == 0.45);
+  CHECK(read("30 days").amount == 30);
+  for (const char* text : {"50 tokens/s", "20 ms", "8.5 s", "TTFT 0.5 s", "45 % MFU", "30 days"})
+    CHECK(target_text(read(text)) == text);
   CHECK(target_text(read("TTFT 500 ms")) == "TTFT 0.5 s");
 }
 
 TEST_CASE("a target that is no speed is refused in one sentence", "[target][errors]") {
   for (const char* text : {"", "0", "50", "fast", "0 tokens/s", "-5 tokens/s", "-20 ms", "0 ms", "TTFT", "TTFT 0 s",
-                           "TTFT 5 tokens/s", "inf tokens/s", "1e-320 s", "30 % MFU"}) {
+                           "TTFT 5 tokens/s", "inf tokens/s", "1e-320 s", "130 % MFU", "0 days", "-3 % MFU", "MFU"}) {
     INFO(text);
     CHECK_THAT(test::sentence([&] { read_target(text, "--target"); }),
-               Catch::StartsWith("--target: expected a speed of one sequence above 0"));
+               Catch::StartsWith("--target: expected a speed above 0"));
   }
   const test::Ran r = test::llmcalc("infer " + llama + "--target 0");
   CHECK(r.code == 2);
   CHECK(std::count(r.err.begin(), r.err.end(), '\n') == 1);
 }
 
-TEST_CASE("--target is for infer, and other commands say so", "[target][errors]") {
-  const test::Ran r = test::llmcalc("train llama-3.1-8b --hardware h100 --target '50 tokens/s'");
-  CHECK(r.code == 2);
-  CHECK_THAT(r.err, Contains("--target is no option of 'llmcalc train', only of infer or explain"));
+TEST_CASE("--target is for what a command is about, and it says so", "[target][errors]") {
+  const auto refused = [](const std::string& arguments) {
+    const test::Ran r = test::llmcalc(arguments);
+    CHECK(r.code == 2);
+    CHECK(std::count(r.err.begin(), r.err.end(), '\n') == 1);
+    return r.err;
+  };
+  CHECK_THAT(refused("memory llama-3.1-8b --hardware h100 --target '50 tokens/s'"),
+             Contains("--target is no option of 'llmcalc memory', only of"));
+  CHECK_THAT(refused("train llama-3.1-8b --hardware h100 --target 'TTFT 1 s'"),
+             Contains("is for inference; for training give"));
+  CHECK_THAT(refused("infer llama-3.1-8b --hardware h100 --target '45 % MFU'"),
+             Contains("is for training; for inference give"));
+  CHECK_THAT(refused("train llama-3.1-8b --hardware h100 --target '30 days'"), Contains("needs --tokens D"));
 }

@@ -32,7 +32,7 @@ std::vector<float> any_model(std::span<const std::int32_t> prefix) {
 
 /// Every sequence of `length` tokens, or shorter with the end token last.
 void extend(const Tokens& prompt, const Sequence& s, const BeamOptions& o, std::vector<Sequence>& all) {
-  const bool complete = o.end && !s.tokens.empty() && s.tokens.back() == *o.end;
+  const bool complete = !o.ends.empty() && !s.tokens.empty() && s.tokens.back() == o.ends[0];
   if (complete || static_cast<Count>(s.tokens.size()) == o.length) return all.push_back(s);
   Tokens prefix = prompt;
   prefix.insert(prefix.end(), s.tokens.begin(), s.tokens.end());
@@ -74,7 +74,7 @@ TEST_CASE("a wide beam is exhaustive search", "[beam]") {
 
 TEST_CASE("a wide beam with an end token is exhaustive search over sequences of every length", "[beam]") {
   for (const std::int32_t end : {0, 2}) {
-    const BeamOptions options{.width = 200, .length = 4, .end = end};
+    const BeamOptions options{.width = 200, .length = 4, .ends = {end}};
     const auto wanted = exhaustive({1}, options);
     CHECK(wanted.size() == 1 + 3 + 9 + 27 * 4);
     const auto found = beam_search(any_model, Tokens{1}, options);
@@ -128,11 +128,11 @@ TEST_CASE("a search ends when every sequence is complete", "[beam]") {
     ++calls;
     return {-std::numeric_limits<float>::infinity(), 0.0f};
   };
-  const auto found = beam_search(model, Tokens{0}, {.width = 3, .length = 100, .end = 1});
+  const auto found = beam_search(model, Tokens{0}, {.width = 3, .length = 100, .ends = {1}});
   REQUIRE(found.size() == 1);
   CHECK(found[0].tokens == Tokens{1});
   CHECK(calls == 1);
-  CHECK(beam_search(model, Tokens{1}, {.width = 3, .length = 0, .end = 1}).front().tokens.empty());
+  CHECK(beam_search(model, Tokens{1}, {.width = 3, .length = 0, .ends = {1}}).front().tokens.empty());
 }
 
 TEST_CASE("the memory of a search grows with its beams, their length and the vocabulary", "[beam]") {

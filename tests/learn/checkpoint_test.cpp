@@ -196,7 +196,7 @@ TEST_CASE("a file of another program or model is refused with the wrong field", 
   write_safetensors(path, foreign, {{"format", "pt"}});
   CHECK(refused() == "'" + path +
                          "' is no checkpoint of llmcalc: \"__metadata__\" has no \"llmcalc_checkpoint\"; give a file "
-                         "that 'llmcalc learn' wrote");
+                         "that 'llmcalc learn' wrote, or the folder of a downloaded model");
   write(path, "some text");
   CHECK(refused().find("'" + path + "'") == 0);
   CHECK(sentence([&] { const Checkpoint c(folder.file("nowhere")); }).find("nowhere") != std::string::npos);

@@ -81,7 +81,7 @@ TEST_CASE("the text ends at the end token, which is not part of it", "[generate]
   const GenerateOptions greedy{.tokens = 6, .sampling = {.temperature = 0}};
   const auto all = tokens(m.t, greedy);
   GenerateOptions o = greedy;
-  o.end = all[3];
+  o.ends = {all[3]};
   const Generated g = generate(m.t, prompt, o);
   const auto first = std::find(all.begin(), all.end(), all[3]);
   CHECK(g.tokens == std::vector<std::int32_t>(all.begin(), first));
@@ -154,4 +154,11 @@ TEST_CASE("an impossible generation is refused with a sentence", "[generate]") {
   CHECK(sentence(m.t, prompt, {.beams = 0}) == "0 beams are out of range; give 1 or more");
   CHECK(sentence(m.t, prompt, {.sampling = {.temperature = -1}}) ==
         "temperature -1 is out of range; give 0 (greedy) or a positive number");
+}
+
+TEST_CASE("a model whose logits are no numbers says so", "[generate]") {
+  Random m(test::tiny_llama(), test::tiny_plan());
+  Parameter& norm = m.t.weights().at(-1, "head.norm.weight");
+  m.t.weights().set(norm, std::vector<double>(static_cast<std::size_t>(norm.elements()), NAN));
+  CHECK(sentence(m.t, prompt, {.tokens = 2}).find("logits are not numbers") != std::string::npos);
 }

@@ -83,8 +83,9 @@ TEST_CASE("a damaged tokenizer, or one of another program, is refused", "[tokeni
                     "written by another program");
   CHECK_THROWS_AS(loaded_tokenizer("llmcalc-tokenizer bytes", "x"), InputError);
   CHECK_THROWS_AS(loaded_tokenizer("llmcalc-tokenizer \nbytes ", "x"), InputError);
-  CHECK_THROWS_WITH(loaded_tokenizer("llmcalc-tokenizer words cbf29ce484222325\n", "x"),
-                    "'x': unknown tokenizer \"words\"; bytes and sentencepiece-bpe are known");
+  CHECK_THROWS_WITH(
+      loaded_tokenizer("llmcalc-tokenizer words cbf29ce484222325\n", "x"),
+      "'x': unknown tokenizer \"words\"; bytes, sentencepiece-bpe, tokenizer.model, tokenizer.json are known");
   CHECK_THROWS_WITH(loaded_tokenizer("llmcalc-tokenizer bytes cbf29ce484222325\n!", "x"),
                     "'x': the checksum of its tokenizer is not that of its bytes; it is damaged");
 }

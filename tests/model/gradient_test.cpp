@@ -6,6 +6,7 @@
 #include "model/random.hpp"
 #include "tests/catch.hpp"
 #include "tests/model/tiny.hpp"
+#include "text/error.hpp"
 
 using namespace llmcalc;
 using namespace llmcalc::model;
@@ -67,25 +68,58 @@ class Probe {
   std::vector<double> values_;
 };
 
+/// Compares every gradient of a variant with differences.
+void check_gradients(const test::Variant& v, const Numerics& numerics) {
+  const std::unique_ptr<Backend> cpu = make_cpu(Number::f64, true);
+  Transformer t(v.arch, *cpu, {.plan = v.plan, .numerics = numerics}, 7);
+  test::scramble(t, 11);
+  t.weights().make_trainable(v.plan);
+  const Batch batch = test::tiny_batch(v.arch, v.plan, 5);
+  t.gradients(batch, 1, nullptr);
+  std::vector<double> squares(t.weights().all().size());
+  t.backend().square_sums(t.weights().updates(), squares.data());
+  const double whole = std::accumulate(squares.begin(), squares.end(), 0.0);
+  REQUIRE(whole > 0);
+  for (Parameter& p : t.weights().all()) {
+    const Differences d = Probe(t, p, batch).differences();
+    INFO(v.name << ": " << p.shape.name << ", gradient " << std::sqrt(d.gradient) << " of " << std::sqrt(whole)
+                << ", difference " << std::sqrt(d.difference));
+    CHECK(std::sqrt(d.difference) < 1e-6 * std::max(std::sqrt(d.gradient), 1e-3 * std::sqrt(whole)));
+  }
+}
+
 }  // namespace
 
 TEST_CASE("every gradient equals central differences in double", "[gradient]") {
-  for (const test::Variant& v : test::variants()) {
-    const std::unique_ptr<Backend> cpu = make_cpu(Number::f64, true);
-    Transformer t(v.arch, *cpu, {.plan = v.plan}, 7);
-    test::scramble(t, 11);
-    t.weights().make_trainable(v.plan);
-    const Batch batch = test::tiny_batch(v.arch, v.plan, 5);
-    t.gradients(batch, 1, nullptr);
-    std::vector<double> squares(t.weights().all().size());
-    t.backend().square_sums(t.weights().updates(), squares.data());
-    const double whole = std::accumulate(squares.begin(), squares.end(), 0.0);
-    REQUIRE(whole > 0);
-    for (Parameter& p : t.weights().all()) {
-      const Differences d = Probe(t, p, batch).differences();
-      INFO(v.name << ": " << p.shape.name << ", gradient " << std::sqrt(d.gradient) << " of " << std::sqrt(whole)
-                  << ", difference " << std::sqrt(d.difference));
-      CHECK(std::sqrt(d.difference) < 1e-6 * std::max(std::sqrt(d.gradient), 1e-3 * std::sqrt(whole)));
-    }
+  for (const test::Variant& v : test::variants()) check_gradients(v, {});
+}
+
+TEST_CASE("so does every gradient of norms by 1 + w, scaled tables and scores, and stretched rotations", "[gradient]") {
+  test::Variant v{"gemma", test::tiny_llama(), test::tiny_plan()};
+  v.arch.qk_norm = QkNorm::per_head;
+  v.arch.local = {.reach = {3}, .layers = LayerSet::every(0, 2, v.arch.layers)};
+  const Rope yarn{.base = 500, .scaling = RopeScaling::yarn, .factor = 4, .trained = 8, .attention_factor = 1.2};
+  const Numerics numerics{.norm_epsilon = 0.1,
+                          .unit_offset = true,
+                          .embedding_scale = 3,
+                          .score_scale = 0.4,
+                          .rope = yarn,
+                          .local_rope = {.base = 100}};
+  check_gradients(v, numerics);
+  v.arch.tied_head = true;
+  v.plan.attention = AttentionImpl::naive;
+  v.plan.recompute = Recompute::full;
+  check_gradients(v, numerics);
+}
+
+TEST_CASE("a model that caps its scores or its logits is not trained", "[gradient]") {
+  const std::unique_ptr<Backend> cpu = make_cpu(Number::f64, true);
+  const Arch arch = test::tiny_llama();
+  const Plan plan = test::tiny_plan();
+  for (const Numerics& n : {Numerics{.score_cap = 5}, Numerics{.logit_cap = 5}}) {
+    Transformer t(arch, *cpu, {.plan = plan, .numerics = n}, 7);
+    t.weights().make_trainable(plan);
+    CHECK_THROWS_AS(t.gradients(test::tiny_batch(arch, plan, 5), 1, nullptr), InputError);
+    CHECK(std::isfinite(t.loss(test::tiny_batch(arch, plan, 5))));
   }
 }

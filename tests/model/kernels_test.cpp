@@ -121,6 +121,46 @@ TEST_CASE("norms and their gradients equal those in double", "[kernels]") {
   });
 }
 
+TEST_CASE("scaling, capping and norms by 1 + w equal those in double", "[kernels]") {
+  for (const Number number : {Number::f32, Number::bf16})
+    for (const Count width : {Count{7}, Count{130}, Count{1000}}) {
+      Lab lab(number, make_cpu(number, true));
+      const Count n = rows * width;
+      const Pair x = lab.input(n), y = lab.input(n, false, 50), wide = lab.input(n, true, 50);
+      lab.run([&](Backend& k, auto p) {
+        k.multiply_all(n, 1.5, p(x));
+        k.cap(n, 30, p(y), false);
+        k.cap(n, 30, p(wide), true);
+      });
+      lab.check("multiply_all", x);
+      lab.check("cap", y);
+      lab.check("cap of wide numbers", wide);
+      const Norm s{.rows = rows, .width = width};
+      const Pair from = lab.input(n), w = lab.input(width), dy = lab.input(n), to = lab.output(n), dx = lab.output(n);
+      const Pair dw = lab.input(width, true);
+      lab.run([&](Backend& k, auto p) {
+        const NormView v{.x = p(from), .weight = p(w), .x_stride = width, .offset = 1};
+        k.norm(s, v, p(to), nullptr);
+        k.norm_gradient(s, v, nullptr, p(dy), p(dx), false, p(dw), nullptr);
+      });
+      lab.check("norm", to);
+      lab.check("dx", dx);
+      lab.check("dw", dw);
+    }
+}
+
+TEST_CASE("a stretched rotation equals that in double", "[kernels]") {
+  everywhere([](Lab& lab, Count width) {
+    const Count even = width / 2 * 2, tokens = 6;
+    const Rotary slow = rotary({.base = 500, .scaling = RopeScaling::linear, .factor = 3}, even, 0);
+    const Rotary louder{slow.frequency, 1.25};
+    const Pair x = lab.input(tokens * even);
+    for (const Rotary* r : {&slow, &louder})
+      lab.run([&](Backend& k, auto p) { k.rope(tokens, {3, 10, r}, p(x), even, 1, even, even, 0, false); });
+    lab.check("rotation", x);
+  });
+}
+
 TEST_CASE("positions and tables equal those in double", "[kernels]") {
   everywhere([](Lab& lab, Count width) {
     const Count vocabulary = 5, queries = 4, tokens = 3 * queries, even = width / 2 * 2;

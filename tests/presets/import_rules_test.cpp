@@ -251,7 +251,7 @@ TEST_CASE("an unknown family is refused by name with the nearest and where the l
   CHECK(said.find("model_type \"lama\" is not known; the nearest are \"llama\", ") != std::string::npos);
   CHECK(said.find("'llmcalc list families'") != std::string::npos);
   CHECK(said.size() < 220);
-  CHECK(refusal(R"({"model_type": "mamba", "hidden_size": 768})").find("\"mamba\" is not known") != std::string::npos);
+  CHECK(refusal(R"({"model_type": "zamba", "hidden_size": 768})").find("\"zamba\" is not known") != std::string::npos);
   CHECK(refusal(R"({"hidden_size": 768})").find("\"model_type\" is missing") != std::string::npos);
   CHECK(refusal("[]").find("an object") != std::string::npos);
   CHECK(refusal(R"({"model_type": 5})").find("\"model_type\"") != std::string::npos);

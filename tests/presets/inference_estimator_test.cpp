@@ -140,9 +140,8 @@ TEST_CASE("Weights that are widened before they are multiplied cost a share of t
 
 TEST_CASE("What was measured on a device stays under any engine", "[inference-estimator]") {
   HardwareCard card = load_hardware("h100-sxm-80gb");
-  card.achieved_how = "measured";
-  card.cluster.device.achieved.present = true;
-  card.cluster.device.achieved.memory = 0.5;
+  card.measured = MeasuredRates{.memory = true};
+  card.measured->rates.memory = 0.5;
   const Achieved a = under(card, "vllm", short_plan()).device.achieved;
   CHECK(a.memory == 0.5);
   CHECK(a.software.step.value > 0);

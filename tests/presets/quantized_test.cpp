@@ -1,7 +1,9 @@
 // Checkpoints of which the bytes of all tensors are published, and what stays in 16 bits in them.
 
 #include "calc/memory.hpp"
+#include "calc/parameters.hpp"
 #include "presets/import/import.hpp"
+#include "presets/import/scheme.hpp"
 #include "presets/model_file.hpp"
 #include "presets/weight_formats.hpp"
 #include "tests/catch.hpp"
@@ -21,8 +23,19 @@ json::Value config(const std::string& name) {
   throw InputError("no config of " + name);
 }
 
+/// MiniMaxAI/MiniMax-M2.5 and moonshotai/Kimi-K2-Instruct: the sizes of their config.json.
+const std::string minimax = R"({"model_type": "minimax_m2", "num_hidden_layers": 62, "hidden_size": 3072,
+  "num_attention_heads": 48, "num_key_value_heads": 8, "head_dim": 128, "intermediate_size": 1536, "vocab_size": 200064,
+  "num_experts_per_tok": 8, "num_local_experts": 256, "max_position_embeddings": 196608, "use_qk_norm": true,
+  "use_routing_bias": true, "shared_intermediate_size": 0, "tie_word_embeddings": false})";
+const std::string kimi = R"({"model_type": "kimi_k2", "num_hidden_layers": 61, "hidden_size": 7168,
+  "num_attention_heads": 64, "q_lora_rank": 1536, "kv_lora_rank": 512, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64,
+  "v_head_dim": 128, "intermediate_size": 18432, "moe_intermediate_size": 2048, "n_routed_experts": 384,
+  "n_shared_experts": 1, "num_experts_per_tok": 8, "first_k_dense_replace": 1, "vocab_size": 163840,
+  "max_position_embeddings": 131072, "tie_word_embeddings": false})";
+
 ModelCard quantised(const std::string& name, const std::string& block) {
-  json::Value v = config(name);
+  json::Value v = name.starts_with("{") ? json::parse(name, "config") : config(name);
   v["quantization_config"] = json::parse(block, "block");
   return import_config(v, "c.json");
 }
@@ -123,14 +136,112 @@ TEST_CASE("what a quantisation block names stays in the config's dtype", "[quant
         "gptq-8bit (attention, mlp, lm_head), bf16");
 }
 
-TEST_CASE("a component that is stored in two formats is counted in one, and that is said", "[quantized]") {
+TEST_CASE("a component that is stored in two formats has the bytes of both", "[quantized]") {
   // One attention of 32: 3.125 %.
   const ModelCard card = quantised("llama-3.1-8b", R"({"quant_method": "fp8", "weight_block_size": [128, 128],
     "modules_to_not_convert": ["model.layers.0.self_attn"]})");
   CHECK((*card.weights)[Component::attention].name() == "fp8-block");
   REQUIRE(card.caveats.size() == 1);
   CHECK(card.caveats[0] ==
-        "3 % of the weights of attention are stored in another format than fp8-block, in which all are counted");
+        "3 % of the weights of attention are stored in another format than fp8-block; their bytes are counted as they "
+        "are, their products as the others'");
+  const ModelCard all = quantised("llama-3.1-8b", R"({"quant_method": "fp8", "weight_block_size": [128, 128]})");
+  // 2 x 4096 x 4096 and 2 x 1024 x 4096 numbers in two bytes, not in one and a float32 per 128 x 128.
+  constexpr Count numbers = 2 * 4096 * 4096 + 2 * 1024 * 4096;
+  CHECK(bytes(card) - bytes(all) == numbers - 4 * numbers / (128 * 128));
+}
+
+// MiniMaxAI/MiniMax-M2.5: 228703644928 stored elements, float32 scales among them; a router's 256 biases of each of 62
+// layers are no parameters.
+TEST_CASE("MiniMax-M2.5 has its published elements", "[quantized]") {
+  const std::string block = R"({"quant_method": "fp8", "fmt": "float8_e4m3fn", "activation_scheme": "dynamic",
+    "weight_block_size": [128, 128], "modules_to_not_convert": ["gate", "e_score_correction_bias", "lm_head"]})";
+  const ModelCard card = quantised(minimax, block);
+  const Count numbers = parameters(card.arch).total, fp8 = 227410968576, others = numbers - fp8;
+  const Count scales = (bytes(card) - fp8 - 2 * others) / 4;
+  CHECK(scales == 13880064);
+  CHECK(numbers + scales + 62 * 256 == 228703644928);
+}
+
+// moonshotai/Kimi-K2-Instruct: 1026470731056 stored elements are published; parameters, float32 scales and 384 router
+// biases of each of 60 layers are 3416 fewer.
+TEST_CASE("Kimi-K2 has all but 3416 of its published elements", "[quantized]") {
+  const ModelCard card = quantised(kimi, deepseek_block);
+  const Count numbers = parameters(card.arch).total, fp8 = 1023893241856;
+  const Count scales = (bytes(card) - fp8 - 2 * (numbers - fp8)) / 4;
+  CHECK(numbers == 1026408209408);
+  CHECK(numbers + scales + 60 * 384 == 1026470731056 - 3416);
+}
+
+// moonshotai/Kimi-K2.5: 1014686023680 numbers of routed experts in int4 with a bf16 scale per 32, 11722208768 others of
+// the text model in bf16; 16 bytes of shape for each of 60 x 384 x 3 matrices.
+TEST_CASE("Kimi-K2.5's routed experts are packed integers with their shapes", "[quantized]") {
+  const ModelCard card = quantised(kimi, R"({"config_groups": {"group_0": {"targets": ["Linear"], "weights":
+    {"actorder": null, "group_size": 32, "num_bits": 4, "strategy": "group", "symmetric": true, "type": "int"}}},
+    "format": "pack-quantized", "ignore": ["lm_head", "re:.*self_attn.*", "re:.*shared_experts.*",
+    "re:.*mlp\\.(gate|up|gate_up|down)_proj.*"], "kv_cache_scheme": null, "quant_method": "compressed-tensors"})");
+  constexpr Count experts = 1014686023680;
+  CHECK(bytes(card) == experts / 2 + experts / 32 * 2 + 16 * 60 * 384 * 3 + 2 * (11722208768 - 60 * 384));
+}
+
+// reubzdubz/Molmo7B_D_NF4Quant, whose text model is Qwen2 7B with fused projections: 112 matrices of 6525288448
+// numbers. The index states 6661964712 bytes, of which 2 x 1495736832 are float16.
+TEST_CASE("nf4 of bitsandbytes has its published bytes, the texts of states among them", "[quantized]") {
+  const json::Value block = json::parse(R"({"quant_method": "bitsandbytes", "_load_in_4bit": true,
+    "bnb_4bit_quant_type": "nf4", "bnb_4bit_use_double_quant": false})",
+                                        "block");
+  const import::Scheme s = import::scheme(json::Object(block, "block"), {.model_type = "molmo", .dtype = "float16"});
+  Bytes all;
+  for (const auto& [rows, columns] :
+       {std::pair<Count, Count>{4608, 3584}, {3584, 3584}, {37888, 3584}, {3584, 18944}}) {
+    const import::Matrix m{Component::mlp, {"layers.0.mlp"}, 1, rows, columns};
+    all += 28 * import::packed_bytes(*import::packing_of(s, m), m);
+  }
+  CHECK(all.value == 6661964712 - Count{2} * 1495736832);
+}
+
+TEST_CASE("blocks of fp8 have the scales of their family", "[quantized]") {
+  const auto scale_bits = [](const char* family) {
+    const json::Value block = json::parse(deepseek_block, "block");
+    return import::scheme(json::Object(block, "block"), {.model_type = family, .dtype = "bfloat16"})
+        .groups[0]
+        .packing.bytes.group_bits;
+  };
+  CHECK(scale_bits("deepseek_v3") == 32);
+  CHECK(scale_bits("qwen3_5_moe_text") == 16);
+  CHECK(scale_bits("deepseek_v4") == 8);
+}
+
+// Bytes of one matrix of 512 x 1024 by the layouts of the methods' own code.
+TEST_CASE("every method of quantisation has its layout to the byte", "[quantized]") {
+  constexpr Count rows = 512, columns = 1024, n = rows * columns;
+  const auto packed = [](const std::string& block) {
+    const json::Value v = json::parse(block, "block");
+    const import::Scheme s = import::scheme(json::Object(v, "block"), {.model_type = "llama", .dtype = "bfloat16"});
+    const import::Matrix m{Component::mlp, {"layers.0.mlp.up_proj"}, 1, rows, columns};
+    return import::packed_bytes(*import::packing_of(s, m), m).value;
+  };
+  CHECK(packed(R"({"quant_method": "hqq", "quant_config": {"weight_quant_params": {"nbits": 4, "group_size": 64}}})") ==
+        n / 2 + n / 64 * 4);
+  CHECK(packed(R"({"quant_method": "exl3", "bits": 3.0})") == n * 3 / 8 + 2 * (rows + columns));
+  CHECK(packed(R"({"quant_method": "exl2", "bits": 4.5})") == n * 9 / 16);
+  CHECK(packed(R"({"quant_method": "torchao", "quant_type": {"default": {"_type": "Int4WeightOnlyConfig", "_data":
+    {"group_size": 64}}}})") == n / 2 + n / 64 * 4);
+  CHECK(packed(R"({"quant_method": "torchao", "quant_type": "int8_weight_only"})") == n + 2 * rows);
+  CHECK(packed(R"({"quant_method": "quark", "global_quant_config": {"weight": {"dtype": "fp4", "qscheme": "per_group",
+    "group_size": 32}}})") == n / 2 + n / 32);
+  CHECK(packed(R"({"quant_method": "fp8", "weight_block_size": [1, 32]})") == n + n / 32);
+  CHECK(packed(R"({"quant_method": "bitsandbytes", "load_in_8bit": true})") == n + 4 * rows + 1);
+  const std::string group = R"({"quant_method": "compressed-tensors", "config_groups": {"g": {"targets": ["Linear"],
+    "weights": {"num_bits": 4, "type": "int", "strategy": "group", "group_size": 128, "symmetric": true, "actorder": )";
+  CHECK(packed(group + R"("group"}}}, "format": "pack-quantized"})") == n / 2 + n / 128 * 2 + 16 + 4 * columns);
+  CHECK(packed(group + R"(null}}}, "format": "pack-quantized"})") == n / 2 + n / 128 * 2 + 16);
+  // Half of the fp8 numbers, a bit for each, the shape, and a bf16 scale per row.
+  CHECK(packed(R"({"quant_method": "compressed-tensors", "sparsity_config": {"format": "sparse-24-bitmask"},
+    "config_groups": {"g": {"targets": ["Linear"], "weights": {"num_bits": 8, "type": "float", "strategy":
+    "channel"}}}})") == n / 2 + n / 8 + 16 + 2 * rows);
+  CHECK(packed(R"({"quant_algo": "MIXED_PRECISION", "quantized_layers": {"layers.0.mlp.up_proj": {"quant_algo":
+    "NVFP4", "group_size": 16}}})") == n / 2 + n / 16 + 8);
 }
 
 TEST_CASE("a config's dtype is the format of its weights", "[quantized]") {
@@ -152,7 +263,7 @@ TEST_CASE("a quantisation that is not known is refused by its name", "[quantized
   const auto says = [](const std::string& block, const char* what) {
     CHECK_THAT(refusal(block), Catch::Contains(what) && Catch::Contains("is not known; write the formats"));
   };
-  says(R"({"quant_method": "hqq"})", "quant_method \"hqq\"");
+  says(R"({"quant_method": "aqlm"})", "quant_method \"aqlm\"");
   says(R"({"bits": 4})", "quant_method \"\"");
   says(R"({"quant_method": "gptq", "bits": 3})", "GPTQ with 3 bits in groups of 128");
   says(R"({"quant_method": "awq", "group_size": 48})", "AWQ with 4 bits in groups of 48");

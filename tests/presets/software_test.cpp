@@ -12,7 +12,8 @@ namespace {
 
 json::Value profile() {
   return json::parse(R"({"name": "mine", "for": "training", "fusion": "eager", "attention": "flash-2",
-    "norms": "written out", "experts": "one by one", "tensor_exchanges": "waited for", "source": "a test"})",
+    "norms": "written out", "experts": "one by one", "tensor_exchanges": "waited for",
+    "data_exchanges": "overlapped", "source": "a test"})",
                      "test");
 }
 std::string refused(const json::Value& value) {
@@ -143,13 +144,36 @@ TEST_CASE("No estimate is below its bound, on any device and under any software"
 
 TEST_CASE("What was measured on a device stays under any software", "[software]") {
   HardwareCard card = load_hardware("h100-sxm-80gb");
-  card.achieved_how = "measured";
-  Achieved& a = card.cluster.device.achieved;
-  a.present = true;
+  card.measured = MeasuredRates{.memory = true, .links = true};
+  Achieved& a = card.measured->rates;
   a.memory = 0.5;
   a.links.inside = 0.4;
   const Achieved under = training_rates(training_estimator().parameters, card, {});
   CHECK(under.memory == 0.5);
   CHECK(under.links.inside == 0.4);
   CHECK(under.software.kernel.value > 0);
+}
+
+TEST_CASE("What was not measured on a device comes from the estimator", "[software]") {
+  HardwareCard card = load_hardware("h100-sxm-80gb");
+  const auto bf16 = static_cast<std::size_t>(Peak::bf16), fp8 = static_cast<std::size_t>(Peak::fp8);
+  const TrainingParameters& p = training_estimator().parameters;
+  const TrainingStack stack = *load_software("megatron-lm").training;
+  const Achieved whole = training_rates(p, card, stack);
+  card.measured = MeasuredRates{};
+  card.measured->products[bf16] = true;
+  card.measured->rates.matmul[bf16] = 0.77;
+  card.measured->rates.flash[bf16].forward = FlopsPerSecond(5e14);
+  const Achieved some = training_rates(p, card, stack);
+  CHECK(some.matmul[bf16] == 0.77);
+  CHECK(some.half_matmul[bf16] == 0);  // of the measured curve
+  CHECK(some.matmul[fp8] == whole.matmul[fp8]);
+  CHECK(some.flash[bf16].forward.value == 5e14);
+  CHECK(some.flash[fp8].forward.value == whole.flash[fp8].forward.value);
+  CHECK(some.memory == whole.memory);
+  CHECK(some.launch == whole.launch);
+  CHECK(some.links == whole.links);
+  // Twice the same: an estimate does not become a measurement.
+  card.cluster.device.achieved = some;
+  CHECK(training_rates(p, card, stack).memory == whole.memory);
 }

@@ -47,6 +47,32 @@ TEST_CASE("A pass of one prompt takes what prefill does", "[pass-times]") {
   }
 }
 
+TEST_CASE("Windows, experts, latent and linear attention decode and prefill as the engine says", "[pass-times]") {
+  Arch window = test::llama31_8b(), linear = window;
+  window.local = {.reach = {.tokens = 1024}, .layers = LayerSet::every(0, 2, window.layers)};
+  linear.linear_layers = LayerSet::every(1, 2, linear.layers);
+  for (const Arch& arch : {window, linear, test::even_moe(), test::even_latent()}) {
+    const PassTimes times = pass_times(arch, {}, {}, test::fast_card());
+    PassWork w = decoding(16, 3000);
+    w.decodes[1] = {16, 16 * 1024, 16 * 1024};
+    const PassTime step = decode(arch, with_batch({}, 16), {}, test::fast_card(), 3000);
+    CHECK(seconds(times.pass(w)).value == Approx(step.estimate.total().value).epsilon(1e-6));
+    PassWork p = prompt(4096);
+    p.prompts[1] = chunk_work(0, 4096, arch.local.reach);
+    const PassTime pass = prefill(arch, with_batch({}, 1), {}, test::fast_card(), 4096);
+    CHECK(seconds(times.pass(p)).value == Approx(pass.estimate.total().value).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("Between knots a pass takes what a step of that many sequences does, within 2 %", "[pass-times]") {
+  const Arch arch = test::llama31_8b();
+  const PassTimes times = pass_times(arch, {}, {}, test::fast_card());
+  for (const Count batch : {3, 11, 45, 90, 150, 210, 300, 350, 410, 500}) {
+    const PassTime step = decode(arch, with_batch({}, batch), {}, test::fast_card(), 1000);
+    CHECK(seconds(times.pass(decoding(batch, 1000))).value == Approx(step.estimate.total().value).epsilon(0.02));
+  }
+}
+
 TEST_CASE("Passes in a row take the sum of their times, wherever a line overtakes another", "[pass-times]") {
   PassTimes t = test::even_times();
   t.decodes[0].push({.constant = 5000});

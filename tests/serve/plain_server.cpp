@@ -45,11 +45,32 @@ void PlainServer::take_arrivals() {
     const auto i = static_cast<std::size_t>(std::min_element(due_.begin(), due_.end()) - due_.begin());
     answers[i].sent = due_[i];
     due_[i] = never;
-    put({.id = static_cast<RequestId>(i),
-         .arrival = arrivals_++,
-         .random = draft_random(rules_.speculation, static_cast<RequestId>(i))},
-        false);
+    const auto id = static_cast<RequestId>(i);
+    late_.push_back({.id = id, .arrival = arrivals_++, .random = draft_random(rules_.speculation, id)});
   }
+}
+
+/// Whether anybody came or ended.
+bool PlainServer::settle() {
+  std::vector<Sequence> left;
+  for (Sequence& s : running_) s.leaving ? release(s) : left.push_back(s);
+  const bool any = !late_.empty() || left.size() < running_.size();
+  running_ = left;
+  for (const Sequence& s : late_) put(s, false);
+  late_.clear();
+  return any;
+}
+
+void PlainServer::decide() {
+  for (Sequence& s : running_) s.now = 0;
+  budget_ = rules_.pass_tokens;
+  preempted_ = false;
+  moved_ = 0;
+  const bool apart = rules_.batching == Batching::prompts_first;
+  serve_running(true, !apart);
+  if (!preempted_) admit();
+  const bool any = std::any_of(running_.begin(), running_.end(), [](const Sequence& s) { return s.now > 0; });
+  if (apart && !any) serve_running(false, true);
 }
 
 void PlainServer::run() {
@@ -58,21 +79,18 @@ void PlainServer::run() {
   while (!waiting_.empty() || !running_.empty() || next_due() != never) {
     if (waiting_.empty() && running_.empty()) now_ = std::max(now_, next_due());
     take_arrivals();
-    for (Sequence& s : running_) s.now = 0;
-    budget_ = rules_.pass_tokens;
-    preempted_ = false;
-    moved_ = 0;
-    const bool apart = rules_.batching == Batching::prompts_first;
-    serve_running(true, !apart);
-    if (!preempted_) admit();
+    if (!rules_.ahead) settle();
+    decide();
     const bool any = std::any_of(running_.begin(), running_.end(), [](const Sequence& s) { return s.now > 0; });
-    if (apart && !any) serve_running(false, true);
+    if (settle() && !any && !preempted_) decide();
     const PassWork w = work();
     most_rows = std::max(most_rows, w.rows());
     most_blocks = std::max(most_blocks, rules_.blocks - available());
     now_ += times_.pass(w);
     ++passes;
     finish();
+    const bool ended = std::all_of(running_.begin(), running_.end(), [](const Sequence& s) { return s.leaving; });
+    if (ended && waiting_.empty()) settle();
   }
 }
 
@@ -81,7 +99,7 @@ bool PlainServer::serve_running(bool prompts, bool decoding) {
   for (std::size_t i = 0; i < running_.size() && budget_ > 0;) {
     const RequestId id = running_[i].id;
     const bool decode = decodes(running_[i]);
-    if (!(decode ? decoding : prompts)) {
+    if (running_[i].leaving || !(decode ? decoding : prompts)) {
       ++i;
       continue;
     }
@@ -110,8 +128,13 @@ bool PlainServer::serve_running(bool prompts, bool decoding) {
 }
 
 std::size_t PlainServer::victim() const {
-  if (rules_.admission == Admission::first_come) return running_.size() - 1;
+  if (rules_.admission == Admission::first_come) {
+    std::size_t i = running_.size() - 1;
+    while (running_[i].leaving) --i;
+    return i;
+  }
   const auto before = [&](const Sequence& a, const Sequence& b) {
+    if (a.leaving || b.leaving) return a.leaving && !b.leaving;
     return std::pair(request(a).priority, a.arrival) < std::pair(request(b).priority, b.arrival);
   };
   return static_cast<std::size_t>(std::max_element(running_.begin(), running_.end(), before) - running_.begin());
@@ -230,9 +253,11 @@ void PlainServer::finish() {
     answers[s.id].last = now_;
     done.push_back(s.id);
     keep(s);
-    release(s);
+    s.leaving = true;
+    left.push_back(s);
   }
   running_ = left;
+  if (!rules_.ahead) settle();
   for (const RequestId id : done) answered(id);
 }
 

@@ -1,0 +1,140 @@
+#include "calc/block/recurrent.hpp"
+
+namespace llmcalc {
+namespace {
+
+constexpr Component attn = Component::attention;
+
+/// Builds one recurrence: heads are cut over tensor-parallel ranks.
+class Recurrence {
+ public:
+  Recurrence(SegmentBuilder& b, TensorId x) : b_(b), r_(b.mixer().recurrent), x_(x) {}
+
+  /// Hk heads of queries and keys of dk, Hv heads of values of dv. A_log and dt_bias: 2 Hv numbers of the core.
+  TensorId gated_delta_net() {
+    const Count keys = mul(r_.key_heads, r_.key_dim);
+    const TensorId q = convolved("delta.q", "delta.q_conv", keys, r_.key_dim);
+    const TensorId k = convolved("delta.k", "delta.k_conv", keys, r_.key_dim);
+    const TensorId v = convolved("delta.v", "delta.v_conv", r_.width(), r_.head_dim);
+    const TensorId decay = projected("delta.decay", r_.heads, 1), beta = projected("delta.beta", r_.heads, 1);
+    const LinearAttention state = core(StateRule::delta, mul(2, r_.heads), mul(2, r_.heads));
+    const TensorId o = b_.add("delta.core", attn, state, Split::heads, {q, k, v, decay, beta});
+    const TensorId z = projected("delta.gate", r_.width(), r_.head_dim);
+    return out("delta.out", gated("delta.gate_mul", z, head_norm("delta.o_norm", o)));
+  }
+
+  /// H heads of D throughout, decays per channel from a low rank. A_log (one per head) and dt_bias (one per channel)
+  /// are numbers of the core.
+  TensorId kimi_delta() {
+    const Count w = r_.width(), d = r_.head_dim;
+    const TensorId q = convolved("kda.q", "kda.q_conv", w, d), k = convolved("kda.k", "kda.k_conv", w, d);
+    const TensorId v = convolved("kda.v", "kda.v_conv", w, d);
+    const TensorId decay = through_rank("kda.decay_down", "kda.decay_up");
+    const TensorId beta = projected("kda.beta", r_.heads, 1);
+    const Count logarithms = r_.decays > 0 ? r_.decays : r_.heads;
+    const LinearAttention state = core(StateRule::delta, add(w, r_.heads), add(w, logarithms));
+    const TensorId o = b_.add("kda.core", attn, state, Split::heads, {q, k, v, decay, beta});
+    const TensorId z = r_.full_rank_gate ? projected("kda.gate", w, d) : through_rank("kda.gate_down", "kda.gate_up");
+    return out("kda.out", gated("kda.gate_mul", z, head_norm("kda.o_norm", o)));
+  }
+
+  /// I channels with a state of N each. The step's projection goes through a low rank, B and C are shared by all
+  /// channels. A_log (I N) and D (I) are numbers of the core.
+  TensorId mamba() {
+    const Count i = r_.heads, n = r_.key_dim;
+    const TensorId x = convolved("ssm.x", "ssm.x_conv", i, 1);
+    const TensorId low = b_.linear("ssm.select", attn, Split::row, x, i, add(r_.rank, mul(2, n)), false);
+    const TensorId step = b_.linear("ssm.step", attn, Split::column, low, r_.rank, i, true);
+    const LinearAttention state = core(StateRule::state_space, i, add(mul(i, n), i));
+    const TensorId o = b_.add("ssm.core", attn, state, Split::heads, {x, low, step});
+    return out("ssm.out", gated("ssm.gate_mul", projected("ssm.gate", i, 1), o));
+  }
+
+  /// H heads of P, B and C of N shared by the heads of a group. A_log, D and dt_bias: 3 H numbers of the core. The norm
+  /// over all heads comes behind the gate.
+  TensorId mamba2() {
+    const Count w = r_.width(), shared = mul(2, r_.key_heads, r_.key_dim);
+    const TensorId x = convolved("ssm.x", "ssm.x_conv", w, r_.head_dim);
+    const TensorId select = convolved("ssm.select", "ssm.select_conv", shared, mul(2, r_.key_dim));
+    const TensorId step = projected("ssm.step", r_.heads, 1);
+    const LinearAttention state = core(StateRule::state_space, r_.heads, mul(3, r_.heads));
+    const TensorId o = b_.add("ssm.core", attn, state, Split::heads, {x, select, step});
+    TensorId y = gated("ssm.gate_mul", projected("ssm.gate", w, r_.head_dim), o);
+    if (r_.gated_norm) y = b_.add("ssm.norm", attn, Norm{b_.tokens(), w, w}, Split::width, y, r_.head_dim);
+    return out("ssm.out", y);
+  }
+
+  /// y = W (c * conv(b * x)), all three projections of the input.
+  TensorId short_convolution() {
+    const Count w = r_.width();
+    const TensorId b = projected("conv.in_gate", w, 1), c = projected("conv.out_gate", w, 1);
+    const TensorId x = product("conv.in_mul", b, projected("conv.x", w, 1));
+    const Step& s = b_.step();
+    const Convolution conv{s.sequences, s.queries, w, r_.taps, r_.convolution_bias, false};
+    const TensorId y = b_.add("conv.core", attn, conv, Split::width, x);
+    return out("conv.out", product("conv.out_mul", c, y));
+  }
+
+ private:
+  LinearAttention core(StateRule rule, Count gates, Count weights) const {
+    const Step& s = b_.step();
+    return {s.sequences, r_.heads, s.queries, r_.head_dim, r_.key_heads,  r_.key_dim,
+            rule,        r_.chunk, gates,     weights,     r_.state_bytes};
+  }
+  TensorId projected(std::string_view name, Count width, Count unit) {
+    return b_.linear(name, attn, Split::column, x_, b_.arch().hidden, width, false, unit);
+  }
+  TensorId convolved(std::string_view name, std::string_view conv, Count width, Count unit) {
+    const Step& s = b_.step();
+    return b_.add(conv, attn, Convolution{s.sequences, s.queries, width, r_.taps, r_.convolution_bias, true},
+                  Split::width, projected(name, width, unit), unit);
+  }
+  TensorId through_rank(std::string_view down, std::string_view up) {
+    const TensorId low = b_.linear(down, attn, Split::tokens, x_, b_.arch().hidden, r_.rank, false);
+    return b_.linear(up, attn, Split::column, low, r_.rank, r_.width(), false, r_.head_dim);
+  }
+  /// An RMSNorm of every head's output under weights that the heads share.
+  TensorId head_norm(std::string_view name, TensorId o) {
+    return b_.add(name, attn, Norm{mul(b_.tokens(), r_.heads), r_.head_dim, r_.head_dim}, Split::heads, o, r_.heads);
+  }
+  TensorId gated(std::string_view name, TensorId gate, TensorId y) {
+    return element(name, PointwiseKind::gate, gate, y);
+  }
+  TensorId product(std::string_view name, TensorId a, TensorId y) {
+    return element(name, PointwiseKind::multiply, a, y);
+  }
+  TensorId element(std::string_view name, PointwiseKind kind, TensorId a, TensorId y) {
+    return b_.add(name, attn, Pointwise{.kind = kind, .rows = b_.tokens(), .width = r_.width()}, Split::width, {a, y},
+                  r_.head_dim);
+  }
+  TensorId out(std::string_view name, TensorId y) {
+    return b_.linear(name, attn, Split::row, y, r_.width(), b_.arch().hidden, false, r_.head_dim);
+  }
+
+  SegmentBuilder& b_;
+  const Recurrent& r_;
+  TensorId x_;
+};
+
+}  // namespace
+
+TensorId recurrence(SegmentBuilder& b, TensorId x) {
+  Recurrence r(b, x);
+  switch (b.mixer().recurrent.kind) {
+    case RecurrentKind::gated_delta_net:
+      return r.gated_delta_net();
+    case RecurrentKind::kimi_delta:
+      return r.kimi_delta();
+    case RecurrentKind::mamba:
+      return r.mamba();
+    case RecurrentKind::mamba2:
+      return r.mamba2();
+    case RecurrentKind::short_convolution:
+      return r.short_convolution();
+    case RecurrentKind::none:
+      break;
+  }
+  return x;
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,19 @@
+#pragma once
+/// Recurrences as operators: projections, depthwise convolutions, the update of a state, a gate, the output projection.
+/// Checkpoints that fuse some of the projections hold the same numbers; convolutions over queries, keys and values,
+/// which kernels run at once, are an operator each, so that every one is cut in whole heads.
+///
+///   gated DeltaNet   arXiv:2412.06464, hf qwen3_next/modeling_qwen3_next.py
+///   KDA              arXiv:2510.26692, hub moonshotai/Kimi-Linear-48B-A3B-Base, modeling_kimi.py
+///   Mamba-1          arXiv:2312.00752, hf mamba/modeling_mamba.py
+///   Mamba-2          arXiv:2405.21060, hf nemotron_h, granitemoehybrid, falcon_h1
+///   short convolution  hf lfm2/modeling_lfm2.py
+
+#include "calc/segment_builder.hpp"
+
+namespace llmcalc {
+
+/// The layer's recurrence (Mixer::recurrent) on x (tokens, hidden); the result is as wide.
+TensorId recurrence(SegmentBuilder& b, TensorId x);
+
+}  // namespace llmcalc

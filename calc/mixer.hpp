@@ -1,0 +1,147 @@
+#pragma once
+/// Shapes of what mixes the tokens of a layer: attention, a recurrence, both side by side, or neither.
+
+#include <array>
+#include <cstdint>
+
+#include "calc/choice.hpp"
+#include "calc/layer_set.hpp"
+#include "calc/units.hpp"
+
+namespace llmcalc {
+
+enum class AttentionKind : std::uint8_t {
+  grouped,  ///< MHA (kv_heads = heads), GQA, MQA (kv_heads = 1)
+  latent,   ///< multi-head latent attention of DeepSeek-V2 (arXiv:2405.04434)
+  none      ///< no attention: a recurrence alone, or nothing that mixes tokens
+};
+template <>
+inline constexpr auto choices<AttentionKind> =
+    std::array{Choice{AttentionKind::grouped, "grouped"}, Choice{AttentionKind::latent, "latent"},
+               Choice{AttentionKind::none, "none"}};
+
+/// A sigmoid of a projection of the layer's input, by which the output of attention is multiplied.
+enum class AttentionGate : std::uint8_t {
+  none,
+  per_head,    ///< one number per head: hidden x heads (Step 3.5)
+  per_channel  ///< one per number of the output: hidden x heads x value width (Qwen3-Next)
+};
+template <>
+inline constexpr auto choices<AttentionGate> =
+    std::array{Choice{AttentionGate::none, "none"}, Choice{AttentionGate::per_head, "per_head"},
+               Choice{AttentionGate::per_channel, "per_channel"}};
+
+/// Normalisation of queries and keys before the scores.
+enum class QkNorm : std::uint8_t {
+  none,
+  weight_free,    ///< 0 parameters (Llama 4)
+  per_head,       ///< RMSNorm of the head width, shared by the heads: 2 x head_dim (Qwen 3, Gemma 3)
+  per_head_bias,  ///< LayerNorm of the head width with bias: 4 x head_dim (Persimmon, Phi)
+  each_head,      ///< LayerNorm of each head without bias, weights of its own: (heads + kv_heads) x head_dim (Cohere,
+                  ///< StableLM)
+  full,           ///< RMSNorm of the whole projected width: (heads + kv_heads) x head_dim (OLMo 2)
+  full_bias       ///< LayerNorm of the whole projected width with bias: twice as many
+};
+template <>
+inline constexpr auto choices<QkNorm> =
+    std::array{Choice{QkNorm::none, "none"},           Choice{QkNorm::weight_free, "weight_free"},
+               Choice{QkNorm::per_head, "per_head"},   Choice{QkNorm::per_head_bias, "per_head_bias"},
+               Choice{QkNorm::each_head, "each_head"}, Choice{QkNorm::full, "full"},
+               Choice{QkNorm::full_bias, "full_bias"}};
+
+/// Widths of multi-head latent attention. q_rank = 0: queries are projected directly.
+struct Latent {
+  Count q_rank = 0, kv_rank = 0, nope_dim = 0, rope_dim = 0, v_dim = 0;
+  constexpr bool operator==(const Latent&) const = default;
+};
+
+/// The tokens that a token attends to, counted from 0: all up to itself, the last `tokens` (a sliding window,
+/// arXiv:2004.05150), or those in its own chunk of `tokens` (hf llama4/modeling_llama4.py).
+template <typename Int>
+struct ReachOf {
+  Int tokens = 0;  ///< 0: all
+  bool chunked = false;
+  constexpr bool operator==(const ReachOf&) const = default;
+  constexpr bool limited() const { return tokens > 0; }
+  /// The first token that token t sees.
+  constexpr Int first(Int t) const {
+    if (tokens <= 0) return 0;
+    if (chunked) return t - t % tokens;
+    return t < tokens ? 0 : t - tokens + 1;
+  }
+  /// Number of tokens that token t sees, itself included.
+  constexpr Int seen(Int t) const { return t + 1 - first(t); }
+  /// The first of `all` tokens that no longer sees token t.
+  constexpr Int end(Int t, Int all) const {
+    if (tokens <= 0) return all;
+    const Int behind = chunked ? first(t) + tokens : t + tokens;
+    return behind < all ? behind : all;
+  }
+  /// Tokens that the cache holds of `all`. A chunk needs as large a cache as a window (hf cache_utils.py treats both
+  /// alike).
+  constexpr Int held(Int all) const { return tokens > 0 && tokens < all ? tokens : all; }
+};
+using Reach = ReachOf<Count>;
+
+/// What a layer keeps of a sequence in a state of fixed size, which every token updates. H heads with a state of
+/// N x P each; taps K of the depthwise convolutions before it.
+enum class RecurrentKind : std::uint8_t {
+  none,
+  gated_delta_net,   ///< Qwen3-Next: the delta rule under one decay per head (arXiv:2412.06464)
+  kimi_delta,        ///< Kimi Linear: the delta rule under one decay per channel of the key (arXiv:2510.26692)
+  mamba,             ///< Mamba-1: selective scan of hidden channels with a state of N each (arXiv:2312.00752)
+  mamba2,            ///< Mamba-2: state-space duality, one decay per head (arXiv:2405.21060)
+  short_convolution  ///< LFM2: a gated convolution alone; no state besides its taps
+};
+template <>
+inline constexpr auto choices<RecurrentKind> =
+    std::array{Choice{RecurrentKind::none, "none"},
+               Choice{RecurrentKind::gated_delta_net, "gated_delta_net"},
+               Choice{RecurrentKind::kimi_delta, "kimi_delta"},
+               Choice{RecurrentKind::mamba, "mamba"},
+               Choice{RecurrentKind::mamba2, "mamba2"},
+               Choice{RecurrentKind::short_convolution, "short_convolution"}};
+
+/// Sizes of a recurrence. Its kind says what each is; those that it does not name are 0.
+struct Recurrent {
+  RecurrentKind kind = RecurrentKind::none;
+  Count heads = 0;      ///< H: value heads; of mamba and of a short convolution their channels
+  Count head_dim = 0;   ///< P: width of a head's values; of mamba and of a short convolution 1
+  Count key_heads = 0;  ///< heads of queries and keys (DeltaNet), groups (Mamba-2); KDA: H; mamba: 1
+  Count key_dim = 0;    ///< N: width of queries and keys, size of the state per channel
+  Count taps = 0;       ///< K of the convolutions
+  Count rank = 0;       ///< mamba: of the step's projection; KDA: of decay and gate
+  bool convolution_bias = false;
+  bool gated_norm = false;      ///< Mamba-2: an RMSNorm of all heads' outputs
+  bool full_rank_gate = false;  ///< KDA: the output gate is one matrix
+  Count decays = 0;             ///< KDA: learned logarithms of decay, where they are not one per head
+  Count chunk = 0;              ///< tokens that a prompt's or a training step's kernels take at once; 0: one by one
+  Count state_bytes = 4;        ///< per number of the state: float32
+  constexpr bool operator==(const Recurrent&) const = default;
+  /// Channels of all heads' values.
+  constexpr Count width() const { return mul(heads, head_dim); }
+};
+
+/// What mixes the tokens of a layer. Attention and a recurrence in one layer read the same input and are added (Falcon
+/// H1).
+struct Mixer {
+  AttentionKind attention = AttentionKind::grouped;
+  Count heads = 0, kv_heads = 0, head_dim = 0;
+  Count value_dim = 0;  ///< of grouped attention's values; 0: as wide as its keys
+  Latent latent;
+  QkNorm qk_norm = QkNorm::none;
+  bool qkv_bias = false, attention_out_bias = false;
+  bool attention_sinks = false;  ///< one learned logit per head (gpt-oss)
+  AttentionGate attention_gate = AttentionGate::none;
+  Recurrent recurrent;
+  constexpr bool operator==(const Mixer&) const = default;
+  /// Width of one head's values.
+  constexpr Count v_dim() const {
+    if (attention == AttentionKind::latent) return latent.v_dim;
+    return value_dim > 0 ? value_dim : head_dim;
+  }
+  constexpr Count attention_width() const { return mul(heads, v_dim()); }
+  constexpr bool is_empty() const { return attention == AttentionKind::none && recurrent.kind == RecurrentKind::none; }
+};
+
+}  // namespace llmcalc

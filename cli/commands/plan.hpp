@@ -1,0 +1,19 @@
+#pragma once
+/// 'llmcalc plan' by what is planned.
+
+#include "cli/arguments.hpp"
+
+namespace llmcalc {
+
+/// Options of the table that concern each.
+inline constexpr Parts plan_train_parts =
+    part::training | part::step | part::model_flops | part::time | part::run | part::hardware | part::styles;
+inline constexpr Parts plan_serve_parts =
+    part::inference | part::fit | part::serving | part::time | part::hardware | part::styles;
+
+/// The best layouts of a training run.
+int plan_train(const Arguments& arguments);
+/// The fewest GPUs and the cheapest hardware that serve a load within limits.
+int plan_serve(const Arguments& arguments);
+
+}  // namespace llmcalc

@@ -1,0 +1,89 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+
+#include "cli/commands/ask.hpp"
+#include "cli/commands/plan.hpp"
+#include "cli/progress_line.hpp"
+#include "cli/shares.hpp"
+#include "cli/stop.hpp"
+#include "presets/load.hpp"
+#include "report/plan_goals.hpp"
+#include "report/serving_plan.hpp"
+#include "text/error.hpp"
+#include "text/quantity.hpp"
+
+namespace llmcalc {
+namespace {
+
+/// A hardware's layouts; none where the question cannot be asked of it, and why.
+struct Hardware {
+  std::string name;
+  std::vector<Request> layouts{};
+  std::string why{};
+};
+
+Request served_request(const Arguments& arguments) {
+  Request r;
+  r.model = load_model(arguments.word("MODEL"));
+  arguments.apply(r, plan_serve_parts);
+  check(r);
+  check_serving(r);
+  if (!r.serving.slo_first_token && !r.serving.slo_per_token)
+    throw InputError("'llmcalc plan serve' needs limits: --slo-ttft TIME, --slo-tpot TIME or both");
+  return r;
+}
+
+/// Several names are compared, and those that the question cannot be asked of are left out.
+std::vector<Hardware> hardware_of(const Arguments& arguments, const std::vector<std::string>& names) {
+  if (names.empty()) {
+    const Request r = served_request(arguments);
+    return {{r.hardware->name, serving_layouts(r)}};
+  }
+  std::vector<Hardware> all;
+  for (const std::string& name : names) {
+    Hardware h{.name = load_hardware(name).name};
+    try {
+      h.layouts = serving_layouts(served_request(arguments.with("--hardware", name)));
+    } catch (const InputError& e) {
+      h.why = e.what();
+    }
+    all.push_back(std::move(h));
+  }
+  return all;
+}
+
+/// The offers of all layouts, every core taking a share.
+std::vector<ServingOffer> offers_of(const std::vector<Request>& layouts) {
+  const std::atomic<bool>& stop = stop_flag();
+  ProgressLine line("searching");
+  std::atomic<std::size_t> done = 0;
+  return on_all_cores(std::span<const Request>(layouts), [&](const Request& r) {
+    ServingOffer offer = serving_offer(r, [&] { return !stop.load(); });
+    line.show(fmt::format("{} of {} layouts looked at", ++done, layouts.size()));
+    return offer;
+  });
+}
+
+}  // namespace
+
+int plan_serve(const Arguments& arguments) {
+  const std::vector<std::string> names = hardware_names(arguments.text("--hardware"));
+  std::vector<Request> layouts;
+  std::vector<LeftOut> left_out;
+  for (const Hardware& h : hardware_of(arguments, names)) {
+    layouts.insert(layouts.end(), h.layouts.begin(), h.layouts.end());
+    if (!h.why.empty()) left_out.push_back({h.name, h.why});
+  }
+  if (layouts.empty()) throw InputError(left_out.front().why);
+  std::vector<ServingOffer> offers = offers_of(layouts);
+  const Count top = std::min<Count>(parse_positive(arguments.text("--top", "10"), "--top"), 1000);
+  const bool stopped = stop_flag().load();
+  const int code = print(serving_plan_report(layouts.front(), std::move(offers), left_out,
+                                             {static_cast<std::size_t>(top), !names.empty(), stopped}),
+                         arguments.screen());
+  return stopped ? stopped_code() : code;
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,81 @@
+#include <fmt/format.h>
+
+#include <array>
+
+#include "cli/command.hpp"
+#include "cli/commands/ask.hpp"
+#include "cli/progress_line.hpp"
+#include "cli/stop.hpp"
+#include "report/question.hpp"
+#include "report/serving_report.hpp"
+#include "report/serving_trace.hpp"
+#include "text/whole_file.hpp"
+
+namespace llmcalc {
+namespace {
+
+/// The question whose name and parts head the answer.
+constexpr Question serve_question{
+    .name = "serve",
+    .summary =
+        "A server under traffic: times to the first token and per token, throughput, capacity, dollars per "
+        "million tokens. Requests are drawn, or come from a log, and are served one by one in simulated time.",
+    .examples =
+        "  llmcalc serve llama-3.1-8b --hardware h100 --rate 5 --slo-ttft '500 ms'\n"
+        "  llmcalc serve llama-3.1-70b --hardware h100 --tp 4 --users 100 --prompt 4k\n"
+        "  llmcalc serve qwen3-32b --hardware h200 --requests log.jsonl",
+    .parts = part::inference | part::fit | part::serving | part::simulated | part::time | part::hardware | part::styles,
+    .needs_hardware = true,
+    .fill = nullptr};
+
+/// Ctrl-C ends the run; what is known by then is printed.
+ServingRun watched_run(const Request& r, const ServingEngine& e, const ServingTraffic& traffic, bool keep_passes) {
+  const std::atomic<bool>& stop = stop_flag();
+  ProgressLine line("serving");
+  return serving_run(r, e, traffic, keep_passes, [&](Count answered, Count all) {
+    const double done = static_cast<double>(answered) / static_cast<double>(all);
+    line.show(fmt::format("{} of {} requests answered{}", answered, all, left_text(line.seconds(), done)));
+    return !stop.load();
+  });
+}
+
+void write_trace(const std::string& path, const ServingRun& run) {
+  WholeFile file(path);
+  const std::string trace = serving_trace(run);
+  file.write(std::as_bytes(std::span(trace)));
+  file.finish();
+}
+
+int run_serve(const Arguments& arguments) {
+  const Request r = request(serve_question, arguments);
+  check_serving(r);
+  const ServingEngine e = serving_engine(r);
+  if (!holds_a_request(r, e)) {
+    const int code = print(refused_serving_report(r, e), arguments.screen());
+    return r.require_fit ? 1 : code;
+  }
+  const ServingTraffic traffic = serving_traffic(r, e);
+  const bool traced = arguments.has("--trace");
+  const ServingRun run = watched_run(r, e, traffic, traced);
+  if (traced) write_trace(arguments.text("--trace"), run);
+  const int code = print(serving_report(r, e, traffic, run), arguments.screen());
+  return run.run.stopped ? stopped_code() : code;
+}
+
+constexpr std::array serve_words{Word{"MODEL", "a preset, a model file, a config.json or its folder"}};
+constexpr std::array own_serve_options{
+    Option{"--trace", "FILE", "writes passes and requests as a trace, for ui.perfetto.dev or chrome://tracing"}};
+
+}  // namespace
+
+const Command serve_command{.name = "serve",
+                            .arguments = "MODEL --hardware HW",
+                            .summary = "a server under traffic",
+                            .about = serve_question.summary,
+                            .examples = serve_question.examples,
+                            .words = serve_words,
+                            .own = own_serve_options,
+                            .parts = serve_question.parts,
+                            .run = run_serve};
+
+}  // namespace llmcalc

@@ -1,0 +1,16 @@
+#pragma once
+/// A row of training as a process that holds memory (presets/process_memory.hpp).
+
+#include "evidence/training_case.hpp"
+#include "presets/process_memory.hpp"
+
+namespace llmcalc {
+
+/// The case's plan and layout, with what its software stores by default.
+TrainedProcess trained_process(const TrainingCase& c);
+
+/// Memory of the fullest rank of those that were looked at, as that kind counts it. Precondition: the case is not to be
+/// skipped.
+ProcessMemory process_memory(const TrainingCase& c, const MeasuredMemory& of, const MemoryParameters& fitted);
+
+}  // namespace llmcalc

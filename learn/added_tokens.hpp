@@ -1,0 +1,51 @@
+#pragma once
+/// Tokens that are found in a text before anything else is done with it: "<|end_of_text|>" and the like.
+
+#include <array>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "text/json.hpp"
+
+namespace llmcalc::model {
+
+struct AddedToken {
+  std::int32_t id = 0;
+  std::string content;
+  bool special = false;  ///< decodes to nothing
+};
+
+class AddedTokens {
+ public:
+  AddedTokens() = default;
+  AddedTokens(const AddedTokens&) = delete;  ///< the names in by_content_ are those in all_
+  AddedTokens& operator=(const AddedTokens&) = delete;
+  AddedTokens(AddedTokens&&) = default;
+  AddedTokens& operator=(AddedTokens&&) = default;
+  ~AddedTokens() = default;
+  /// "added_tokens" of a tokenizer.json. normalizes: whether its normalizer changes texts. Throws InputError for
+  /// options that are not known.
+  AddedTokens(const json::Object& file, bool normalizes);
+
+  const std::vector<AddedToken>& all() const { return all_; }
+  /// The id of a content; nothing where there is none.
+  std::optional<std::int32_t> id(std::string_view content) const;
+
+  /// Calls text(stretch) and token(id) for the parts of a text in order; where several tokens begin, the longest is
+  /// taken.
+  void split(std::string_view text, const std::function<void(std::string_view)>& on_text,
+             const std::function<void(std::int32_t)>& on_token) const;
+
+ private:
+  const AddedToken* longest_at(std::string_view text) const;
+
+  std::vector<AddedToken> all_;
+  std::unordered_map<std::string_view, std::size_t> by_content_;
+  std::array<std::vector<std::size_t>, 256> lengths_;  ///< of the tokens that begin with a byte, longest first
+};
+
+}  // namespace llmcalc::model

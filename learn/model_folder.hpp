@@ -1,0 +1,62 @@
+#pragma once
+/// A folder with the layout of Hugging Face checkpoints: config.json; model.safetensors, or shards with
+/// model.safetensors.index.json; tokenizer.json or tokenizer.model; generation_config.json where there is one.
+
+#include <deque>
+#include <map>
+
+#include "learn/safetensors.hpp"
+#include "learn/tensor_names.hpp"
+#include "learn/trained_model.hpp"
+
+namespace llmcalc::model {
+
+/// Whether `path` is a folder with a config.json and safetensors beside it.
+bool holds_weights(const std::string& path);
+
+class ModelFolder final : public TrainedModel {
+ public:
+  /// Reads the config and the headers of all files. Throws InputError for a family, a convention or a format that is
+  /// not run, and for a tensor that is missing, of another shape or not of the model.
+  explicit ModelFolder(const std::string& path);
+
+  const ModelCard& model() const override { return card_; }
+  const Numerics& numerics() const override { return numerics_; }
+  /// bf16 where all weights are stored so; else float32, which holds every number of float16.
+  Number number() const override;
+  const Tokenizer& tokenizer() const override;
+  std::vector<std::int32_t> ends() const override;
+  Count longest() const override;
+  /// Reads weight after weight, each in blocks. A weight that is stored transposed is turned in memory.
+  void load(Transformer& t, const OnLoaded& loaded = {}) const override;
+
+ private:
+  using Entry = SafetensorsFile::Entry;
+  /// A tensor and the file that holds it.
+  struct Stored {
+    const SafetensorsFile* file = nullptr;
+    const Entry* entry = nullptr;
+  };
+
+  void open_files();
+  void add(const SafetensorsFile& file);
+  void find_prefix();
+  void refuse_others() const;
+  const Stored& stored(std::string_view weight, Count expert = 0) const;
+  void check(const ParameterShape& shape, Count expert) const;
+  /// f(shape, expert) for every tensor that holds a weight, or an expert's part of one.
+  void each_weight(const std::function<void(const ParameterShape&, Count)>& f) const;
+  void load(Transformer& t, Parameter& p, Count expert) const;
+  std::string file(std::string_view name) const { return path_ + "/" + std::string(name); }
+
+  std::string path_;
+  ModelCard card_;
+  Numerics numerics_;
+  const NameTable* names_ = nullptr;
+  std::string prefix_;
+  std::deque<SafetensorsFile> files_;
+  std::map<std::string, Stored, std::less<>> tensors_;
+  mutable std::shared_ptr<const Tokenizer> tokenizer_;
+};
+
+}  // namespace llmcalc::model

@@ -1,0 +1,235 @@
+#include "learn/text_steps.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <unordered_map>
+
+#include "learn/unicode.hpp"
+#include "text/names.hpp"
+#include "text/utf8.hpp"
+
+namespace llmcalc::model {
+namespace {
+
+using Pieces = std::vector<std::string>;
+using Ranges = std::vector<std::pair<std::size_t, std::size_t>>;
+
+[[noreturn]] void refuse_step(const json::Object& o, const std::string& what) {
+  throw InputError(
+      fmt::format("{}: {} is not read; GPT-2's, Llama's, Qwen's and Gemma's tokenizers are", o.where(), what));
+}
+
+std::string step_type(const json::Object& o) { return o.text("type"); }
+
+// ---- normalizers
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+    text.replace(at, from.size(), to);
+  return text;
+}
+
+void add_normalizer(TextSteps& steps, const json::Object& o) {
+  const std::string type = step_type(o);
+  if (type == "Sequence")
+    return each_object(o, "normalizers", [&](const json::Object& part) { add_normalizer(steps, part); });
+  if (type == "NFC" || type == "NFD" || type == "NFKC" || type == "NFKD") {
+    steps.normalizers.emplace_back([type](const std::string& text) { return normal_form(text, type); });
+  } else if (type == "Prepend") {
+    steps.normalizers.emplace_back(
+        [before = o.text("prepend")](const std::string& text) { return text.empty() ? text : before + text; });
+  } else if (type == "Replace" && o.object("pattern").has("String")) {
+    const std::string from = o.object("pattern").text("String");
+    if (from.empty()) refuse_step(o, "a replacement of nothing");
+    steps.normalizers.emplace_back(
+        [from, to = o.text("content")](const std::string& text) { return replaced(text, from, to); });
+  } else {
+    refuse_step(o, "the normalizer " + in_quotes(type));
+  }
+}
+
+// ---- pre-tokenizers
+
+enum class Kept : std::uint8_t { isolated, removed, with_previous };
+
+Kept kept(const json::Object& o) {
+  const std::string behavior = o.text("behavior");
+  if (behavior == "Isolated") return Kept::isolated;
+  if (behavior == "Removed") return Kept::removed;
+  if (behavior == "MergedWithPrevious") return Kept::with_previous;
+  refuse_step(o, "the behavior " + in_quotes(behavior));
+}
+
+/// The text cut at its matches; `invert`: at what lies between them.
+Pieces cut(const std::string& text, const Ranges& matches, Kept how, bool invert) {
+  Pieces all;
+  bool after_match = false;
+  const auto add = [&](std::size_t first, std::size_t end, bool is_match) {
+    if (first == end) return;
+    const std::string piece = text.substr(first, end - first);
+    if (is_match && how == Kept::with_previous && !after_match && !all.empty())
+      all.back() += piece;
+    else if (!is_match || how != Kept::removed)
+      all.push_back(piece);
+    after_match = is_match;
+  };
+  std::size_t at = 0;
+  for (const auto& [first, end] : matches) {
+    add(at, first, invert);
+    add(first, end, !invert);
+    at = end;
+  }
+  add(at, text.size(), invert);
+  return all;
+}
+
+Ranges places(const std::string& text, const std::string& of) {
+  Ranges all;
+  for (std::size_t at = 0; (at = text.find(of, at)) != std::string::npos; at += of.size())
+    all.emplace_back(at, at + of.size());
+  return all;
+}
+
+/// hf tokenizers, pre_tokenizers/byte_level.rs: GPT-2's pattern.
+constexpr std::string_view gpt2_pattern =
+    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+
+Cutter cutter_of(const json::Object& o) {
+  const json::Object pattern = o.object("pattern");
+  const Kept how = kept(o);
+  const bool invert = o.flag_or("invert", false);
+  if (pattern.has("Regex"))
+    return [p = Pattern(pattern.text("Regex"), o.where()), how, invert](const std::string& text, bool) {
+      return cut(text, p.matches(text), how, invert);
+    };
+  const std::string plain = pattern.text("String");
+  if (plain.empty()) refuse_step(o, "a split at nothing");
+  return [plain, how, invert](const std::string& text, bool) { return cut(text, places(text, plain), how, invert); };
+}
+
+void add_byte_level(TextSteps& steps, const json::Object& o) {
+  steps.bytewise = true;
+  if (o.flag_or("add_prefix_space", true))
+    steps.cutters.emplace_back(
+        [](const std::string& text, bool) { return Pieces{text.starts_with(' ') ? text : " " + text}; });
+  if (o.flag_or("use_regex", true))
+    steps.cutters.emplace_back([p = Pattern(gpt2_pattern, o.where())](const std::string& text, bool) {
+      return cut(text, p.matches(text), Kept::isolated, false);
+    });
+}
+
+/// Runs of digits, or every one (pre_tokenizers/digits.rs): all that Unicode calls numbers.
+Cutter digit_cutter(const json::Object& o) {
+  return [p = Pattern(o.flag_or("individual_digits", false) ? R"(\p{N})" : R"(\p{N}+)", o.where())](
+             const std::string& text, bool) { return cut(text, p.matches(text), Kept::isolated, false); };
+}
+
+/// The piece with U+2581 for spaces and before it, cut before each if the file says so
+/// (pre_tokenizers/metaspace.rs).
+Cutter metaspace_cutter(const json::Object& o) {
+  const std::string mark = o.text("replacement");
+  if (mark.empty()) refuse_step(o, "a replacement of nothing");
+  return [mark, where = prepended(o), cuts = o.flag_or("split", true)](const std::string& piece, bool first) {
+    std::string text = replaced(piece, " ", mark);
+    const bool puts = where == Prepended::always || (where == Prepended::first && first);
+    if (puts && !text.starts_with(mark)) text = mark + text;
+    if (!cuts) return Pieces{text};
+    Pieces all;
+    std::size_t begin = 0;
+    for (const auto& [at, end] : places(text, mark)) {
+      if (at > begin) all.push_back(text.substr(begin, at - begin));
+      begin = at;
+    }
+    if (begin < text.size()) all.push_back(text.substr(begin));
+    return all;
+  };
+}
+
+void add_cutter(TextSteps& steps, const json::Object& o) {
+  const std::string type = step_type(o);
+  if (steps.bytewise) refuse_step(o, "a pre-tokenizer behind \"ByteLevel\"");
+  if (type == "Sequence")
+    return each_object(o, "pretokenizers", [&](const json::Object& part) { add_cutter(steps, part); });
+  if (type == "ByteLevel") return add_byte_level(steps, o);
+  if (type == "Digits") return steps.cutters.push_back(digit_cutter(o));
+  if (type == "Metaspace") return steps.cutters.push_back(metaspace_cutter(o));
+  if (type != "Split") refuse_step(o, "the pre-tokenizer " + in_quotes(type));
+  steps.cutters.push_back(cutter_of(o));
+}
+
+/// GPT-2, encoder.py, bytes_to_unicode: printable bytes stand for themselves, the others for U+0100 and what follows.
+std::array<std::string, 256> byte_letters() {
+  std::array<std::string, 256> letters;
+  unsigned other = 0x100;
+  for (unsigned b = 0; b < 256; ++b) {
+    const bool printable = (b >= 0x21 && b <= 0x7e) || (b >= 0xa1 && b <= 0xac) || b >= 0xae;
+    const unsigned code = printable ? b : other++;
+    if (code < 0x80)
+      letters[b] = static_cast<char>(code);
+    else
+      letters[b] = {static_cast<char>(0xc0U | code >> 6U), static_cast<char>(0x80U | (code & 0x3fU))};
+  }
+  return letters;
+}
+
+}  // namespace
+
+std::string bytes_of_letters(const std::string& letters) {
+  static const std::unordered_map<std::string, char> bytes = [] {
+    std::unordered_map<std::string, char> all;
+    const std::array<std::string, 256> of_byte = byte_letters();
+    for (std::size_t b = 0; b < 256; ++b) all.emplace(of_byte[b], static_cast<char>(static_cast<unsigned char>(b)));
+    return all;
+  }();
+  std::string out;
+  for (std::size_t at = 0; at < letters.size();) {
+    const std::size_t n = character_length(letters, at);
+    const auto byte = bytes.find(letters.substr(at, n));
+    if (n == 0 || byte == bytes.end()) return letters;
+    out += byte->second;
+    at += n;
+  }
+  return out;
+}
+
+std::string TextSteps::normalized(std::string text) const {
+  for (const Normalizer& n : normalizers) text = n(std::move(text));
+  return text;
+}
+
+Prepended prepended(const json::Object& o) {
+  const std::string scheme = o.text_or("prepend_scheme", o.flag_or("add_prefix_space", true) ? "always" : "never");
+  if (scheme == "always") return Prepended::always;
+  if (scheme == "first") return Prepended::first;
+  if (scheme == "never") return Prepended::never;
+  refuse_step(o, "the scheme " + in_quotes(scheme));
+}
+
+void each_object(const json::Object& o, std::string_view key, const std::function<void(const json::Object&)>& f) {
+  const json::Value* list = o.find(key);
+  if (list == nullptr || !list->is_array())
+    throw InputError(fmt::format("{}, {}: expected a list", o.where(), in_quotes(key)));
+  for (const json::Value& v : *list) f(json::Object(v, fmt::format("{}, {}", o.where(), in_quotes(key))));
+}
+
+std::vector<std::string> TextSteps::pieces(const std::string& text, bool first) const {
+  if (text.empty()) return {};
+  Pieces all{text};
+  for (const Cutter& c : cutters) {
+    Pieces smaller;
+    for (std::size_t i = 0; i < all.size(); ++i)
+      for (std::string& part : c(all[i], first && i == 0)) smaller.push_back(std::move(part));
+    all = std::move(smaller);
+  }
+  return all;
+}
+
+TextSteps text_steps(const json::Object& file) {
+  TextSteps steps;
+  if (file.has("normalizer")) add_normalizer(steps, file.object("normalizer"));
+  if (file.has("pre_tokenizer")) add_cutter(steps, file.object("pre_tokenizer"));
+  return steps;
+}
+
+}  // namespace llmcalc::model

@@ -1,0 +1,38 @@
+#include "learn/trained_model.hpp"
+
+#include <filesystem>
+
+#include "learn/checkpoint.hpp"
+#include "learn/model_folder.hpp"
+
+namespace llmcalc::model {
+namespace {
+
+/// The folder of a downloaded model that `path` is, or of which it is a part; nothing where it is neither.
+std::string downloaded_folder(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code failed;
+  if (fs::is_directory(path, failed)) return path;
+  const fs::path file(path), folder = file.has_parent_path() ? file.parent_path() : fs::path(".");
+  const std::string name = file.filename().string();
+  const bool part = name == "config.json" || name == "model.safetensors" || name == "model.safetensors.index.json";
+  return part && holds_weights(folder.string()) ? folder.string() : "";
+}
+
+}  // namespace
+
+Plan plan_of(const TrainedModel& m) {
+  Plan p;
+  p.precision = m.number() == Number::bf16 ? dtypes::bf16 : dtypes::fp32;
+  p.weight_precision = p.kv_precision = p.precision;
+  p.micro_batch = p.global_batch = p.batch = 1;
+  return p;
+}
+
+std::unique_ptr<TrainedModel> trained_model(const std::string& path) {
+  const std::string folder = downloaded_folder(path);
+  if (folder.empty()) return std::make_unique<Checkpoint>(path);
+  return std::make_unique<ModelFolder>(folder);
+}
+
+}  // namespace llmcalc::model

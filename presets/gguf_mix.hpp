@@ -1,0 +1,32 @@
+#pragma once
+/// The mixes of llama-quantize: which type each tensor of a GGUF file gets under one file type
+/// (github.com/ggml-org/llama.cpp, src/llama-quant.cpp @007dbbf3), without an importance matrix.
+
+#include <string_view>
+#include <vector>
+
+#include "calc/arch.hpp"
+#include "calc/weight_formats.hpp"
+
+namespace llmcalc {
+
+/// A tensor of a model in GGUF, without its name: its kind and place, and its type under a mix.
+struct MixedTensor {
+  Component component;
+  Count layer = 0;
+  Count groups = 1, rows = 0, columns = 0;  ///< an expert's matrix, and the number of experts
+  DType format;
+};
+
+/// The names of the mixes, in lower case: "q4_k_m".
+std::vector<std::string_view> gguf_mixes();
+bool is_gguf_mix(std::string_view name);
+
+/// Every tensor of the model under the mix. Vectors (norms, biases, sinks), routers and position tables are in float32.
+std::vector<MixedTensor> mixed_tensors(const Arch& arch, std::string_view mix);
+
+/// The formats and bytes of the components under the mix: all tensors of mixed_tensors(), exactly. Left out: rotary
+/// factors, which some models' files hold besides.
+WeightFormats gguf_mix(const Arch& arch, std::string_view mix);
+
+}  // namespace llmcalc

@@ -1,0 +1,240 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+
+#include "presets/header/checkpoint.hpp"
+#include "presets/header/gguf.hpp"
+#include "text/names.hpp"
+#include "text/safetensors_header.hpp"
+
+namespace llmcalc {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view index_ending = ".safetensors.index.json";
+
+bool ends(const fs::path& path, std::string_view ending) { return lower(path.string()).ends_with(ending); }
+
+/// The number format of a dtype of safetensors; none for integers, which pack numbers or are no weights.
+std::optional<DType> format_of_dtype(std::string_view name) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 6> known{
+      {{"F64", "fp64"}, {"F32", "fp32"}, {"F16", "fp16"}, {"BF16", "bf16"}, {"F8_E4M3", "fp8"}, {"F8_E5M2", "fp8"}}};
+  for (const auto& [dtype_name, format] : known)
+    if (dtype_name == name) return dtype(format);
+  return std::nullopt;
+}
+
+CheckpointTensor tensor_of(SafetensorsEntry& e) {
+  CheckpointTensor t{.name = std::move(e.name),
+                     .format = e.dtype,
+                     .dtype = format_of_dtype(e.dtype),
+                     .shape = std::move(e.shape),
+                     .numbers = 1,
+                     .bytes = e.bytes};
+  for (const Count n : t.shape) t.numbers = mul(t.numbers, n);
+  return t;
+}
+
+void add_safetensors(Checkpoint& c, const std::string& path) {
+  const BinaryFile file(path, "a safetensors file");
+  SafetensorsHeader header = safetensors_header(file);
+  for (SafetensorsEntry& e : header.entries) c.tensors.push_back(tensor_of(e));
+  c.files.push_back(path);
+  c.file_bytes += Bytes(file.size());
+}
+
+/// A tensor in two files has two sizes, or is counted twice.
+void refuse_duplicates(const Checkpoint& c) {
+  std::set<std::string_view> names;
+  if (c.tensors.size() > max_tensors)
+    throw InputError(fmt::format("'{}' holds {} tensors; at most {} are read", c.where, c.tensors.size(), max_tensors));
+  for (const CheckpointTensor& t : c.tensors)
+    if (!names.insert(t.name).second)
+      throw InputError(fmt::format("'{}': tensor {} is there twice; these files are not of one checkpoint", c.where,
+                                   in_quotes(t.name)));
+}
+
+/// "NAME-00002-of-00005.ENDING": part 2 of 5.
+struct Part {
+  std::string stem, ending;
+  std::size_t number = 0, parts = 0;
+  std::string name(std::size_t n) const { return fmt::format("{}-{:05}-of-{:05}{}", stem, n, parts, ending); }
+};
+
+std::optional<Part> part(const fs::path& file) {
+  static const std::regex pattern(R"((.*)-(\d{5})-of-(\d{5})(\.(gguf|safetensors)))");
+  const std::string name = file.filename().string();
+  std::smatch m;
+  if (name.size() > 4096 || !std::regex_match(name, m, pattern)) return std::nullopt;
+  return Part{m[1], m[4], std::stoul(m[2]), std::stoul(m[3])};
+}
+
+/// All parts that the name of one announces; the file alone where it is none. Throws InputError for a missing one.
+std::vector<std::string> parts_of(const fs::path& file) {
+  const auto p = part(file);
+  if (!p) return {file.string()};
+  std::vector<std::string> all;
+  for (std::size_t n = 1; n <= p->parts; ++n) {
+    const fs::path one = file.parent_path() / p->name(n);
+    std::error_code failed;
+    if (!fs::exists(one, failed))
+      throw InputError(fmt::format("'{}' is part {} of {}, and '{}' is missing; give a checkpoint with all its parts",
+                                   file.string(), p->number, p->parts, one.string()));
+    all.push_back(one.string());
+  }
+  if (p->number < 1 || p->number > p->parts)
+    throw InputError(fmt::format("'{}' calls itself part {} of {}; rename it", file.string(), p->number, p->parts));
+  return all;
+}
+
+Checkpoint gguf_checkpoint(const fs::path& file) {
+  Checkpoint c{.where = file.string()};
+  for (const std::string& path : parts_of(file)) add_gguf(c, BinaryFile(path, "a GGUF file"));
+  refuse_duplicates(c);
+  const Count stated =
+      json::Object(c.keys, c.where).count_or("split.tensors.count", static_cast<Count>(c.tensors.size()));
+  if (static_cast<std::size_t>(stated) != c.tensors.size())
+    throw InputError(
+        fmt::format("'{}': \"split.tensors.count\" is {}, and its parts hold {} tensors; one is missing or "
+                    "of another model",
+                    c.where, stated, c.tensors.size()));
+  return c;
+}
+
+Checkpoint safetensors_checkpoint(const fs::path& file) {
+  Checkpoint c{.where = file.string()};
+  for (const std::string& path : parts_of(file)) add_safetensors(c, path);
+  refuse_duplicates(c);
+  return c;
+}
+
+/// The shards that an index names, each with its tensors. A shard lies beside the index.
+std::map<std::string, std::set<std::string>> shards(const json::Object& map) {
+  std::map<std::string, std::set<std::string>> out;
+  for (const auto& [tensor, file] : map.value().get_ref<const json::Value::object_t&>()) {
+    if (!file.is_string() || file.get_ref<const std::string&>().find('/') != std::string::npos)
+      throw InputError(fmt::format("{}, {}: expected the name of a file in the index's folder, got {}", map.where(),
+                                   in_quotes(tensor),
+                                   in_quotes(file.dump(-1, ' ', false, json::Value::error_handler_t::replace))));
+    out[file.get<std::string>()].insert(tensor);
+  }
+  return out;
+}
+
+/// The tensors of one shard that the index names; each must be there.
+void add_shard(Checkpoint& c, const fs::path& file, const std::set<std::string>& named) {
+  std::error_code failed;
+  if (!fs::exists(file, failed))
+    throw InputError(fmt::format("'{}' names the shard '{}', which is missing; give a checkpoint with all its shards",
+                                 c.where, file.string()));
+  const std::size_t before = c.tensors.size();
+  add_safetensors(c, file.string());
+  std::set<std::string_view> held;
+  for (std::size_t i = before; i < c.tensors.size(); ++i) held.insert(c.tensors[i].name);
+  for (const std::string& name : named)
+    if (!held.contains(name))
+      throw InputError(fmt::format("'{}' says that tensor {} is in '{}', which does not hold it", c.where,
+                                   in_quotes(name), file.string()));
+  const std::size_t others = held.size() - named.size();
+  if (others > 0)
+    c.caveats.push_back(
+        fmt::format("{} of the tensors in {} are not in the index, and are counted", others, file.filename().string()));
+}
+
+Checkpoint indexed_checkpoint(const fs::path& index) {
+  Checkpoint c{.where = index.string()};
+  const json::Value value = json::parse(json::file_text(c.where, "an index of shards"), c.where);
+  const json::Object o(value, c.where);
+  for (const auto& [file, named] : shards(o.object("weight_map"))) add_shard(c, index.parent_path() / file, named);
+  refuse_duplicates(c);
+  if (!o.has("metadata")) return c;
+  const Count stated = o.object("metadata").count_or("total_size", c.tensor_bytes().value);
+  if (stated != c.tensor_bytes().value)
+    c.caveats.push_back(fmt::format("the index states {} bytes of tensors, and the shards hold {}, which count", stated,
+                                    c.tensor_bytes().value));
+  return c;
+}
+
+/// The files of a folder that hold weights: indexes, single safetensors and GGUF files, and the first parts of split
+/// ones. Files of shards belong to their index; Mistral's own format lies beside Hugging Face's in many folders.
+std::vector<fs::path> weights_in(const fs::path& folder) {
+  std::vector<fs::path> all;
+  std::error_code failed;
+  for (const auto& entry : fs::directory_iterator(folder, failed)) {
+    const fs::path& file = entry.path();
+    const auto p = part(file);
+    if (ends(file, index_ending) || (p && p->number == 1) ||
+        (!p && (ends(file, ".gguf") || ends(file, ".safetensors"))))
+      all.push_back(file);
+  }
+  std::sort(all.begin(), all.end());
+  const bool indexed = std::any_of(all.begin(), all.end(), [](const fs::path& f) { return ends(f, index_ending); });
+  std::erase_if(all, [&](const fs::path& f) {
+    const std::string name = f.filename().string();
+    const bool of_index = indexed && part(f) && ends(f, ".safetensors");
+    return of_index || (all.size() > 1 && name.starts_with("consolidated"));
+  });
+  return all;
+}
+
+/// The one file of a folder that leads to its weights; none where there are none.
+std::optional<fs::path> weights_of(const fs::path& folder) {
+  const std::vector<fs::path> all = weights_in(folder);
+  if (all.size() > 1)
+    throw InputError(fmt::format("the folder '{}' holds several checkpoints: {} and {}{}; give one of these files",
+                                 folder.string(), all[0].filename().string(), all[1].filename().string(),
+                                 all.size() > 2 ? fmt::format(" and {} more", all.size() - 2) : ""));
+  return all.empty() ? std::nullopt : std::optional(all[0]);
+}
+
+/// The first bytes of a regular file; none of a pipe, which would lose them.
+std::string first_bytes(const std::string& path) {
+  std::error_code failed;
+  std::string start(9, '\0');
+  if (!fs::is_regular_file(path, failed)) return "";
+  std::ifstream file(path, std::ios::binary);
+  file.read(start.data(), static_cast<std::streamsize>(start.size()));
+  start.resize(static_cast<std::size_t>(file.gcount()));
+  return start;
+}
+
+}  // namespace
+
+Bytes Checkpoint::tensor_bytes() const {
+  Bytes all;
+  for (const CheckpointTensor& t : tensors) all += t.bytes;
+  return all;
+}
+
+bool begins_as_checkpoint(std::string_view start) {
+  return start.starts_with("GGUF") || (start.size() > 8 && start[8] == '{' && start[7] == '\0');
+}
+
+bool is_checkpoint(const std::string& path) {
+  std::error_code failed;
+  if (fs::is_directory(path, failed)) return weights_of(path).has_value();
+  return begins_as_checkpoint(first_bytes(path)) || ends(path, ".gguf") || ends(path, ".safetensors") ||
+         ends(path, index_ending);
+}
+
+Checkpoint read_checkpoint(const std::string& path) {
+  std::error_code failed;
+  if (fs::is_directory(path, failed)) {
+    const auto weights = weights_of(path);
+    if (!weights) throw InputError(fmt::format("the folder '{}' holds no GGUF and no safetensors files", path));
+    return read_checkpoint(weights->string());
+  }
+  if (ends(path, index_ending)) return indexed_checkpoint(path);
+  if (first_bytes(path).starts_with("GGUF") || ends(path, ".gguf")) return gguf_checkpoint(path);
+  return safetensors_checkpoint(path);
+}
+
+}  // namespace llmcalc

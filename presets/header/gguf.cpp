@@ -1,0 +1,170 @@
+#include "presets/header/gguf.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <set>
+#include <utility>
+
+#include "presets/header/gguf_reader.hpp"
+#include "text/names.hpp"
+
+namespace llmcalc {
+
+namespace {
+
+constexpr GgufType of_format(std::uint32_t id, std::string_view name, std::string_view row) {
+  const DType t = *dtype(row);
+  const Format& f = t.format();
+  return {id, name, t, f.group > 0 ? f.group : 1, (f.group > 0 ? f.group_bits : f.element_bits) / 8};
+}
+
+constexpr std::array gguf_types{of_format(0, "F32", "fp32"),
+                                of_format(1, "F16", "fp16"),
+                                of_format(2, "Q4_0", "q4_0"),
+                                of_format(3, "Q4_1", "q4_1"),
+                                of_format(6, "Q5_0", "q5_0"),
+                                of_format(7, "Q5_1", "q5_1"),
+                                of_format(8, "Q8_0", "q8_0"),
+                                GgufType{9, "Q8_1", std::nullopt, 32, 36},
+                                of_format(10, "Q2_K", "q2_k"),
+                                of_format(11, "Q3_K", "q3_k"),
+                                of_format(12, "Q4_K", "q4_k"),
+                                of_format(13, "Q5_K", "q5_k"),
+                                of_format(14, "Q6_K", "q6_k"),
+                                GgufType{15, "Q8_K", std::nullopt, 256, 292},
+                                of_format(16, "IQ2_XXS", "iq2_xxs"),
+                                of_format(17, "IQ2_XS", "iq2_xs"),
+                                of_format(18, "IQ3_XXS", "iq3_xxs"),
+                                of_format(19, "IQ1_S", "iq1_s"),
+                                of_format(20, "IQ4_NL", "iq4_nl"),
+                                of_format(21, "IQ3_S", "iq3_s"),
+                                of_format(22, "IQ2_S", "iq2_s"),
+                                of_format(23, "IQ4_XS", "iq4_xs"),
+                                GgufType{24, "I8", std::nullopt, 1, 1},
+                                GgufType{25, "I16", std::nullopt, 1, 2},
+                                GgufType{26, "I32", std::nullopt, 1, 4},
+                                GgufType{27, "I64", std::nullopt, 1, 8},
+                                of_format(28, "F64", "fp64"),
+                                of_format(29, "IQ1_M", "iq1_m"),
+                                of_format(30, "BF16", "bf16"),
+                                of_format(34, "TQ1_0", "tq1_0"),
+                                of_format(35, "TQ2_0", "tq2_0"),
+                                of_format(39, "MXFP4", "mxfp4")};
+
+/// A tensor and where it lies from the begin of the data.
+struct Placed {
+  CheckpointTensor tensor;
+  std::uint64_t offset = 0;
+};
+
+CheckpointTensor described(const GgufReader& in, std::string name, std::vector<Count> shape, const GgufType& type) {
+  CheckpointTensor t{.name = std::move(name),
+                     .format = std::string(type.name),
+                     .dtype = type.dtype,
+                     .shape = std::move(shape),
+                     .numbers = 1};
+  if (!t.shape.empty() && t.shape.back() % type.block != 0)
+    in.refuse(fmt::format("tensor {}: its rows of {} numbers are no whole blocks of {}, as {} has; the file is damaged",
+                          in_quotes(t.name), t.shape.back(), type.block, type.name));
+  try {
+    for (const Count n : t.shape) t.numbers = mul(t.numbers, n);
+    t.bytes = Bytes(mul(t.numbers / type.block, type.bytes));
+  } catch (const Overflow&) {
+    in.refuse(fmt::format("tensor {}: its shape has more than 2^63 numbers or bytes; the file is damaged",
+                          in_quotes(t.name)));
+  }
+  return t;
+}
+
+Placed placed_tensor(GgufReader& in) {
+  std::string name = in.text(max_gguf_name, "a tensor's name");
+  const auto dimensions = in.number<std::uint32_t>();
+  if (dimensions > 4)
+    in.refuse(fmt::format("tensor {} has {} dimensions; GGUF knows up to 4, so the file is damaged", in_quotes(name),
+                          dimensions));
+  std::vector<Count> shape(dimensions);
+  for (Count& n : shape) n = in.count("a dimension");
+  std::reverse(shape.begin(), shape.end());
+  const auto id = in.number<std::uint32_t>();
+  const auto type = gguf_type(id);
+  if (!type)
+    in.refuse(
+        fmt::format("tensor {} is of type {}, which is not known (or no longer); convert the file with a current "
+                    "llama.cpp",
+                    in_quotes(name), id));
+  const auto offset = in.number<std::uint64_t>();
+  return {described(in, std::move(name), std::move(shape), *type), offset};
+}
+
+/// The tensors must lie in the data without overlap, each at a multiple of the alignment.
+void check_places(const GgufReader& in, std::vector<Placed>& tensors, std::uint64_t alignment) {
+  const std::uint64_t begin = (in.position() + alignment - 1) / alignment * alignment;
+  const std::uint64_t data = in.size() > begin ? in.size() - begin : 0;
+  std::stable_sort(tensors.begin(), tensors.end(), [](const Placed& a, const Placed& b) {
+    return std::pair(a.offset, a.tensor.bytes) < std::pair(b.offset, b.tensor.bytes);
+  });
+  std::uint64_t end = 0;
+  for (const Placed& p : tensors) {
+    const auto bytes = static_cast<std::uint64_t>(p.tensor.bytes.value);
+    if (p.offset > data || bytes > data - p.offset)
+      in.refuse(
+          fmt::format("tensor {}: its {} bytes from {} on pass the {} bytes of data; the file is cut short or "
+                      "damaged",
+                      in_quotes(p.tensor.name), bytes, p.offset, data));
+    if (p.offset < end)
+      in.refuse(
+          fmt::format("tensor {}: it begins at {} and overlaps the tensor before, which ends at {}; the file is "
+                      "damaged",
+                      in_quotes(p.tensor.name), p.offset, end));
+    if (p.offset % alignment != 0)
+      in.refuse(fmt::format("tensor {}: its place, {}, is no multiple of the alignment, {}; the file is damaged",
+                            in_quotes(p.tensor.name), p.offset, alignment));
+    end = p.offset + bytes;
+  }
+}
+
+std::uint64_t alignment_of(const GgufReader& in, const json::Value& keys) {
+  const Count n = json::Object(keys, in.where()).count_or("general.alignment", 32);
+  if (n < 1 || n > 1 << 20 || !std::has_single_bit(static_cast<std::uint64_t>(n)))
+    in.refuse(fmt::format("\"general.alignment\": expected a power of 2 up to 2^20, got {}", n));
+  return static_cast<std::uint64_t>(n);
+}
+
+json::Value read_pairs(GgufReader& in, std::uint64_t pairs) {
+  json::Value keys = json::Value::object();
+  auto& list = keys.get_ref<json::Value::object_t&>();
+  std::set<std::string> known;
+  for (std::uint64_t i = 0; i < pairs; ++i) {
+    std::string key = in.text(max_gguf_name, "a key");
+    if (!known.insert(key).second) in.refuse(fmt::format("key {} appears twice; the file is damaged", in_quotes(key)));
+    if (auto value = in.value(key)) list.emplace_back(std::move(key), std::move(*value));
+  }
+  return keys;
+}
+
+}  // namespace
+
+std::optional<GgufType> gguf_type(std::uint32_t id) {
+  for (const GgufType& t : gguf_types)
+    if (t.id == id) return t;
+  return std::nullopt;
+}
+
+void add_gguf(Checkpoint& c, const BinaryFile& file) {
+  GgufReader in(file);
+  const auto tensors = in.counted("tensors", max_tensors), pairs = in.counted("keys", max_gguf_keys);
+  json::Value keys = read_pairs(in, pairs);
+  std::vector<Placed> all;
+  for (std::uint64_t i = 0; i < tensors; ++i) all.push_back(placed_tensor(in));
+  check_places(in, all, alignment_of(in, keys));
+  for (Placed& p : all) c.tensors.push_back(std::move(p.tensor));
+  c.file_bytes += Bytes(file.size());
+  c.files.push_back(file.path());
+  if (!c.is_gguf()) c.keys = std::move(keys);
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,33 @@
+#pragma once
+/// The header of a GGUF file (github.com/ggml-org/ggml, docs/gguf.md), versions 1 to 3, in either byte order.
+///
+///   "GGUF", version u32, tensors N, pairs N;  every pair: key S, type u32, value;
+///   every tensor: name S, dimensions u32, each N (the shortest stride first), type u32, offset u64 from the data;
+///   padding; the data, at a multiple of "general.alignment" (32).
+///
+/// N is u64, in version 1 u32; S is a length N and bytes. An array is a type u32, a length N and its values.
+
+#include <optional>
+#include <string_view>
+
+#include "presets/header/checkpoint.hpp"
+#include "text/binary_file.hpp"
+
+namespace llmcalc {
+
+/// Types of tensors (ggml.h, enum ggml_type): the name, and the number format; integers and the types of activations
+/// have no such format, but `block` numbers in `bytes`.
+struct GgufType {
+  std::uint32_t id;
+  std::string_view name;
+  std::optional<DType> dtype;
+  Count block, bytes;
+};
+/// The type with that number, if there is one.
+std::optional<GgufType> gguf_type(std::uint32_t id);
+
+/// Adds what one file holds to `c`: tensors, bytes, and keys, which of a split file are the first part's. Vocabularies
+/// (lists of texts, and long lists) are passed over. Throws InputError for a damaged file; time and memory are bounded.
+void add_gguf(Checkpoint& c, const BinaryFile& file);
+
+}  // namespace llmcalc

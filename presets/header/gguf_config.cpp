@@ -1,0 +1,304 @@
+#include "presets/header/gguf_config.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+
+#include "text/names.hpp"
+
+namespace llmcalc {
+
+namespace {
+
+using json::Value;
+
+/// A GGUF file's keys without the architecture's name before them, and its tensors by name.
+class GgufModel {
+ public:
+  GgufModel(const Checkpoint& c, std::string prefix)
+      : keys_(c.keys, fmt::format("'{}'", c.where)), prefix_(std::move(prefix)) {
+    for (const CheckpointTensor& t : c.tensors) tensors_.emplace(t.name, &t);
+  }
+
+  bool has(std::string_view key) const { return keys_.has(full(key)); }
+  Count count(std::string_view key) const {
+    const Value* v = keys_.find(full(key));
+    return v != nullptr && v->is_array() ? same_in_all_layers(key) : keys_.count(full(key));
+  }
+  Count count_or(std::string_view key, Count otherwise) const { return has(key) ? count(key) : otherwise; }
+  bool flag_or(std::string_view key, bool otherwise) const { return keys_.flag_or(full(key), otherwise); }
+  std::string text_or(const std::string& key, std::string_view otherwise) const {
+    return keys_.text_or(key, otherwise);
+  }
+
+  const CheckpointTensor* tensor(const std::string& name) const {
+    const auto at = tensors_.find(name);
+    return at == tensors_.end() ? nullptr : at->second;
+  }
+  /// Whether some layer has a tensor of that name: "attn_q.bias".
+  bool in_a_layer(const std::string& name) const {
+    for (Count i = 0; i < count("block_count"); ++i)
+      if (tensor(fmt::format("blk.{}.{}", i, name)) != nullptr) return true;
+    return false;
+  }
+  [[noreturn]] void refuse(const std::string& what) const {
+    throw InputError(fmt::format("{}: {}", keys_.where(), what));
+  }
+
+ private:
+  std::string full(std::string_view key) const { return fmt::format("{}.{}", prefix_, key); }
+  Count same_in_all_layers(std::string_view key) const {
+    const std::vector<Count> all = keys_.counts(full(key));
+    if (all.empty() || std::any_of(all.begin(), all.end(), [&](Count n) { return n != all[0]; }))
+      refuse(
+          fmt::format("\"{}\" differs from layer to layer, which this program cannot price from a GGUF file; give the "
+                      "model's config.json",
+                      full(key)));
+    return all[0];
+  }
+
+  json::Object keys_;
+  std::string prefix_;
+  std::unordered_map<std::string_view, const CheckpointTensor*> tensors_;
+};
+
+/// Sets `to` to the key `from`, where the file has it.
+void copy(const GgufModel& m, Value& config, const char* from, const char* to) {
+  if (m.has(from)) config[to] = m.count(from);
+}
+
+/// The keys that every architecture has under one name.
+Value common(const GgufModel& m, std::string_view model_type) {
+  const CheckpointTensor* table = m.tensor("token_embd.weight");
+  if (table == nullptr || table->shape.size() != 2)
+    m.refuse("tensor \"token_embd.weight\" is missing, so it holds no language model; give the file of the text model");
+  const Count predicting = m.count_or("nextn_predict_layers", 0), blocks = m.count("block_count");
+  if (predicting > 0 && predicting >= blocks)
+    m.refuse("it has as many prediction layers as layers; the file is damaged");
+  Value c = {{"model_type", model_type},
+             {"num_hidden_layers", blocks - predicting},
+             {"hidden_size", m.count("embedding_length")},
+             {"num_attention_heads", m.count("attention.head_count")},
+             {"max_position_embeddings", m.count("context_length")},
+             {"vocab_size", table->shape[0]},
+             {"tie_word_embeddings", m.tensor("output.weight") == nullptr}};
+  copy(m, c, "attention.head_count_kv", "num_key_value_heads");
+  copy(m, c, "attention.key_length", "head_dim");
+  copy(m, c, "feed_forward_length", "intermediate_size");
+  if (predicting > 0) c["num_nextn_predict_layers"] = predicting;
+  return c;
+}
+
+void experts(const GgufModel& m, Value& c, const char* number = "num_experts") {
+  copy(m, c, "expert_count", number);
+  copy(m, c, "expert_used_count", "num_experts_per_tok");
+  copy(m, c, "expert_feed_forward_length", "moe_intermediate_size");
+}
+
+/// The window that the file states, or none.
+void window(const GgufModel& m, Value& c) {
+  c["sliding_window"] = m.has("attention.sliding_window") ? Value(m.count("attention.sliding_window")) : Value();
+}
+
+// ---- What an architecture says besides.
+
+void plain(const GgufModel&, Value&) {}
+
+/// llama.cpp keeps Llama, Mistral and Mixtral under one name, and knows no window of theirs.
+void llama(const GgufModel& m, Value& c) {
+  c["attention_bias"] = m.in_a_layer("attn_q.bias");
+  c["mlp_bias"] = m.in_a_layer("ffn_up.bias");
+  if (m.count_or("expert_count", 0) == 0) return;
+  c["model_type"] = "mixtral";
+  experts(m, c, "num_local_experts");
+  c.erase("attention_bias");
+  c.erase("mlp_bias");
+}
+void biased_attention(const GgufModel& m, Value& c) { c["attention_bias"] = m.in_a_layer("attn_q.bias"); }
+void qwen_moe(const GgufModel& m, Value& c) {
+  experts(m, c);
+  copy(m, c, "expert_shared_feed_forward_length", "shared_expert_intermediate_size");
+}
+void fused_bias(const GgufModel& m, Value& c) { c["attention_bias"] = m.in_a_layer("attn_qkv.bias"); }
+void granite_moe(const GgufModel& m, Value& c) {
+  experts(m, c, "num_local_experts");
+  c["attention_bias"] = m.in_a_layer("attn_q.bias");
+  copy(m, c, "expert_shared_feed_forward_length", "shared_intermediate_size");
+}
+void gpt2(const GgufModel& m, Value& c) {
+  if (const CheckpointTensor* rows = m.tensor("position_embd.weight"); rows != nullptr && rows->shape.size() == 2)
+    c["max_position_embeddings"] = rows->shape[0];
+}
+void gpt_neox(const GgufModel& m, Value& c) {
+  c["use_parallel_residual"] = m.flag_or("use_parallel_residual", true);
+  fused_bias(m, c);
+}
+void falcon(const GgufModel& m, Value& c) {
+  const bool two_norms = m.in_a_layer("attn_norm_2.weight");
+  const Count kv = m.count_or("attention.head_count_kv", 1);
+  c["new_decoder_architecture"] = two_norms;
+  c["num_kv_heads"] = kv;
+  c["multi_query"] = kv == 1;
+  c["num_ln_in_parallel_attn"] = two_norms ? 2 : 1;
+}
+void starcoder2(const GgufModel& m, Value& c) { c["use_bias"] = m.in_a_layer("attn_q.bias"); }
+void stablelm(const GgufModel& m, Value& c) {
+  c["use_qkv_bias"] = m.in_a_layer("attn_q.bias");
+  c["qk_layernorm"] = m.in_a_layer("attn_q_norm.weight");
+  c["use_parallel_residual"] = !m.in_a_layer("ffn_norm.weight");
+}
+void own_bias(const GgufModel& m, Value& c) { c["bias"] = m.in_a_layer("attn_q.bias"); }
+void ernie(const GgufModel& m, Value& c) { c["use_bias"] = m.in_a_layer("attn_q.bias"); }
+
+void deepseek_experts(const GgufModel& m, Value& c) {
+  c["n_routed_experts"] = m.has("expert_count") ? Value(m.count("expert_count")) : Value();
+  c["n_shared_experts"] = m.has("expert_shared_count") ? Value(m.count("expert_shared_count")) : Value();
+  copy(m, c, "expert_used_count", "num_experts_per_tok");
+  copy(m, c, "expert_feed_forward_length", "moe_intermediate_size");
+  c["first_k_dense_replace"] = m.count_or("leading_dense_block_count", 0);
+  const bool correction = m.in_a_layer("exp_probs_b.bias") || m.in_a_layer("exp_probs_b");
+  c["topk_method"] = correction ? "noaux_tc" : "greedy";
+}
+/// The widths of latent attention: newer files state those of a head as key_length_mla, and the cached row's as
+/// key_length.
+void deepseek2(const GgufModel& m, Value& c) {
+  const bool absorbed = m.has("attention.key_length_mla");
+  const Count rope = m.count("rope.dimension_count");
+  const Count key = m.count(absorbed ? "attention.key_length_mla" : "attention.key_length");
+  if (key < rope) m.refuse(fmt::format("the heads' width is {}, below the {} of RoPE; the file is damaged", key, rope));
+  c["q_lora_rank"] = m.has("attention.q_lora_rank") ? Value(m.count("attention.q_lora_rank")) : Value();
+  c["kv_lora_rank"] = m.count("attention.kv_lora_rank");
+  c["qk_rope_head_dim"] = rope;
+  c["qk_nope_head_dim"] = key - rope;
+  c["v_head_dim"] = m.count(absorbed ? "attention.value_length_mla" : "attention.value_length");
+  c["num_key_value_heads"] = c["num_attention_heads"];
+  c.erase("head_dim");
+  deepseek_experts(m, c);
+}
+void glm4_moe(const GgufModel& m, Value& c) {
+  c["attention_bias"] = m.in_a_layer("attn_q.bias");
+  c["use_qk_norm"] = m.in_a_layer("attn_q_norm.weight");
+  deepseek_experts(m, c);
+}
+void gpt_oss(const GgufModel& m, Value& c) {
+  experts(m, c, "num_local_experts");
+  c["intermediate_size"] = m.count("expert_feed_forward_length");
+  c.erase("moe_intermediate_size");
+  window(m, c);
+}
+void olmo2(const GgufModel& m, Value& c) {
+  if (!m.has("attention.sliding_window")) return;
+  c["model_type"] = "olmo3";
+  window(m, c);
+}
+void olmoe(const GgufModel& m, Value& c) {
+  experts(m, c);
+  c.erase("moe_intermediate_size");
+}
+void cohere(const GgufModel& m, Value& c) {
+  c["use_qk_norm"] = m.in_a_layer("attn_q_norm.weight");
+  biased_attention(m, c);
+}
+void llama4(const GgufModel& m, Value& c) {
+  experts(m, c, "num_local_experts");
+  c["intermediate_size"] = m.count("expert_feed_forward_length");
+  c["intermediate_size_mlp"] = m.count("feed_forward_length");
+  c["interleave_moe_layer_step"] = m.count_or("interleave_moe_layer_step", 1);
+  c.erase("moe_intermediate_size");
+  if (m.has("attention.chunk_size")) c["attention_chunk_size"] = m.count("attention.chunk_size");
+}
+void minimax_m2(const GgufModel& m, Value& c) {
+  experts(m, c, "num_local_experts");
+  if (m.has("expert_feed_forward_length")) c["intermediate_size"] = m.count("expert_feed_forward_length");
+  c.erase("moe_intermediate_size");
+}
+
+/// github.com/ggml-org/llama.cpp, src/llama-arch.cpp: an architecture's name and keys.
+struct GgufFamily {
+  std::string_view name, model_type;
+  void (*more)(const GgufModel&, Value&);
+};
+constexpr std::array gguf_families{
+    GgufFamily{"llama", "llama", llama},
+    GgufFamily{"qwen2", "qwen2", plain},
+    GgufFamily{"qwen2vl", "qwen2_vl_text", plain},
+    GgufFamily{"qwen2moe", "qwen2_moe", qwen_moe},
+    GgufFamily{"qwen3", "qwen3", biased_attention},
+    GgufFamily{"qwen3vl", "qwen3_vl_text", biased_attention},
+    GgufFamily{"qwen3moe", "qwen3_moe", qwen_moe},
+    GgufFamily{"qwen3vlmoe", "qwen3_vl_moe_text", qwen_moe},
+    GgufFamily{"gemma", "gemma", plain},
+    GgufFamily{"gemma2", "gemma2", window},
+    GgufFamily{"gemma3", "gemma3_text", window},
+    GgufFamily{"phi2", "phi", plain},
+    GgufFamily{"phi3", "phi3", window},
+    GgufFamily{"phimoe", "phimoe", llama},
+    GgufFamily{"gpt2", "gpt2", gpt2},
+    GgufFamily{"gptneox", "gpt_neox", gpt_neox},
+    GgufFamily{"bloom", "bloom", plain},
+    GgufFamily{"falcon", "falcon", falcon},
+    GgufFamily{"starcoder2", "starcoder2", starcoder2},
+    GgufFamily{"stablelm", "stablelm", stablelm},
+    GgufFamily{"granite", "granite", biased_attention},
+    GgufFamily{"granitemoe", "granitemoe", granite_moe},
+    GgufFamily{"internlm2", "internlm2", own_bias},
+    GgufFamily{"orion", "orion", plain},
+    GgufFamily{"smollm3", "smollm3", plain},
+    GgufFamily{"arcee", "arcee", plain},
+    GgufFamily{"exaone", "exaone", plain},
+    GgufFamily{"exaone4", "exaone4", window},
+    GgufFamily{"ernie4_5", "ernie4_5", ernie},
+    GgufFamily{"seed_oss", "seed_oss", biased_attention},
+    GgufFamily{"hunyuan-dense", "hunyuan_v1_dense", biased_attention},
+    GgufFamily{"minicpm", "minicpm", plain},
+    GgufFamily{"nemotron", "nemotron", plain},
+    GgufFamily{"olmo", "olmo", plain},
+    GgufFamily{"olmo2", "olmo2", olmo2},
+    GgufFamily{"olmoe", "olmoe", olmoe},
+    GgufFamily{"command-r", "cohere", cohere},
+    GgufFamily{"cohere2", "cohere2", window},
+    GgufFamily{"deepseek", "deepseek", deepseek_experts},
+    GgufFamily{"deepseek2", "deepseek_v3", deepseek2},
+    GgufFamily{"glm4", "glm4", biased_attention},
+    GgufFamily{"glm4moe", "glm4_moe", glm4_moe},
+    GgufFamily{"gpt-oss", "gpt_oss", gpt_oss},
+    GgufFamily{"llama4", "llama4_text", llama4},
+    GgufFamily{"minimax-m2", "minimax_m2", minimax_m2},
+};
+
+const GgufFamily& gguf_family(const json::Object& keys) {
+  const std::string name = keys.text("general.architecture");
+  for (const GgufFamily& f : gguf_families)
+    if (f.name == name) return f;
+  std::vector<std::string> known = gguf_architectures();
+  const auto distance = [&](const std::string& other) { return edit_distance(name, other); };
+  std::stable_sort(known.begin(), known.end(),
+                   [&](const std::string& a, const std::string& b) { return distance(a) < distance(b); });
+  throw InputError(
+      fmt::format("{}: \"general.architecture\" {} is not known; the nearest are {}, {} and {}; give the model's "
+                  "config.json or an llmcalc model file",
+                  keys.where(), in_quotes(name), known[0], known[1], known[2]));
+}
+
+}  // namespace
+
+std::vector<std::string> gguf_architectures() {
+  std::vector<std::string> all;
+  for (const GgufFamily& f : gguf_families) all.emplace_back(f.name);
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+json::Value gguf_config(const Checkpoint& c) {
+  const json::Object keys(c.keys, fmt::format("'{}'", c.where));
+  const GgufFamily& f = gguf_family(keys);
+  const GgufModel m(c, std::string(f.name));
+  Value config = common(m, f.model_type);
+  f.more(m, config);
+  if (const std::string name = m.text_or("general.name", ""); !name.empty()) config["_name_or_path"] = name;
+  return config;
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,71 @@
+#include "presets/held_formats.hpp"
+
+#include "calc/memory.hpp"
+
+namespace llmcalc {
+
+namespace {
+
+template <typename Visit>
+void for_each_component(const Visit& visit) {
+  for (std::size_t i = 0; i < component_count; ++i) visit(static_cast<Component>(i));
+}
+
+std::size_t row_of(DType t) {
+  std::size_t row = 0;
+  while (DType(row) != t) ++row;
+  return row;
+}
+
+/// The format of most numbers; nothing where there are none.
+std::optional<DType> most_of(const std::map<std::size_t, Count>& numbers) {
+  std::optional<DType> best;
+  Count most = 0;
+  for (const auto& [row, n] : numbers)
+    if (n > most) {
+      most = n;
+      best = DType(row);
+    }
+  return best;
+}
+
+}  // namespace
+
+ComponentBytes component_bytes(const Arch& arch, const WeightFormats& weights) {
+  Plan p;
+  p.weight_precision = weights;
+  return price_holdings(arch, p, {}).weights;
+}
+
+void HeldComponents::add_numbers(Component c, DType t, Count n) {
+  Count& all = (*this)[c].numbers[row_of(t)];
+  all = add(all, n);
+}
+
+WeightFormats most_common_formats(const HeldComponents& all, const Arch& arch) {
+  std::map<std::size_t, Count> components;
+  for_each_component([&](Component c) {
+    if (const auto t = most_of(all[c].numbers)) ++components[row_of(*t)];
+  });
+  WeightFormats w = most_of(components).value_or(dtypes::bf16);
+  for_each_component([&](Component c) { w[c] = most_of(all[c].numbers).value_or(w[c]); });
+  if (arch.tied_head) w[Component::lm_head] = w[Component::embedding];
+  return w;
+}
+
+void hold_bytes(WeightFormats& weights, const Arch& arch, const HeldComponents& all) {
+  const ComponentBytes alone = component_bytes(arch, weights);
+  const auto differs = [&](Component c) { return all[c].bytes != alone[c]; };
+  WeightFormats marked = weights;
+  for_each_component([&](Component c) {
+    if (differs(c)) marked.hold(c, {Bytes(1), {}});
+  });
+  const ComponentBytes nominal = component_bytes(arch, marked);
+  for_each_component([&](Component c) {
+    if (differs(c)) weights.hold(c, {all[c].bytes, nominal[c]});
+  });
+}
+
+ComponentBytes component_numbers(const Arch& arch) { return component_bytes(arch, dtypes::fp8); }
+
+}  // namespace llmcalc

@@ -1,0 +1,67 @@
+#include "presets/import/families.hpp"
+
+namespace llmcalc::import {
+
+namespace {
+
+/// Layers with full attention: those that layer_types names, or every full_attention_interval-th.
+LayerSet full_layers(const Config& c, const Arch& a) {
+  const Count step = c.size("full_attention_interval", 4);
+  return layers_of_type(c, a, "full_attention").value_or(LayerSet::every(step - 1, step, a.layers));
+}
+
+/// hf qwen3_next/modeling_qwen3_next.py, Qwen3NextGatedDeltaNet. Kernels take chunks of 64 tokens. The state is in
+/// mamba_ssm_dtype, float32 where that is not said.
+Recurrent delta_net(const Config& c) {
+  return {.kind = RecurrentKind::gated_delta_net,
+          .heads = c.size("linear_num_value_heads", 32),
+          .head_dim = c.size("linear_value_head_dim", 128),
+          .key_heads = c.size("linear_num_key_heads", 16),
+          .key_dim = c.size("linear_key_head_dim", 128),
+          .taps = c.size("linear_conv_kernel_dim", 4),
+          .chunk = 64,
+          .state_bytes = c.text("mamba_ssm_dtype", "float32") == "float32" ? 4 : 2};
+}
+
+/// hf qwen3_5/modeling_qwen3_5.py, the text model: full layers have a sigmoid gate per number of the output
+/// (`attn_output_gate`, default true) and RMSNorms of the head width on q and k; the others a gated DeltaNet. The
+/// multi-token-prediction layer stands beside the model.
+Arch qwen3_5(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
+  a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
+  a.qk_norm = QkNorm::per_head;
+  if (c.flag("attn_output_gate", true)) a.attention_gate = AttentionGate::per_channel;
+  LayerMixer linear;
+  linear.attention = AttentionKind::none;
+  linear.recurrent = delta_net(c);
+  linear.layers = others(full_layers(c, a), a.layers);
+  set_mixer(a, linear);
+  c.ignore({"mlp_only_layers"});
+  return a;
+}
+
+/// hf qwen3_next/modeling_qwen3_next.py and qwen3_5_moe/modeling_qwen3_5_moe.py: the same with experts, one of them
+/// shared behind a sigmoid gate; router without bias.
+Arch qwen3_next(const Config& c, const Defaults& d) {
+  Arch a = qwen3_5(c, d);
+  set_experts(a, {.experts = c.size("num_experts", 512),
+                  .top_k = c.size("num_experts_per_tok", 10),
+                  .width = c.size("moe_intermediate_size", 512),
+                  .shared_experts = 1,
+                  .shared_width = c.size("shared_expert_intermediate_size", 512),
+                  .shared_gate = true,
+                  .layers = sparse_layers(c, a)});
+  return a;
+}
+
+}  // namespace
+
+std::vector<Family> delta_families() {
+  return {
+      {"qwen3_next", qwen3_next, {48, 2048, 16, 2, 256, 5632, 151936, 32768}},
+      {"qwen3_5_text", qwen3_5, {32, 4096, 16, 4, 256, 12288, 248320, 32768}},
+      {"qwen3_5_moe_text", qwen3_next, {40, 2048, 16, 2, 256, 0, 248320, 32768}},
+  };
+}
+
+}  // namespace llmcalc::import

@@ -1,0 +1,73 @@
+#include <cmath>
+
+#include "presets/import/families.hpp"
+
+namespace llmcalc::import {
+
+namespace {
+
+/// Layers with attention: those that layer_types names, or full_attn_idxs.
+LayerSet attention_layers(const Config& c, const Arch& a) {
+  if (const auto typed = layers_of_type(c, a, "full_attention")) return *typed;
+  if (!c.has("full_attn_idxs")) return LayerSet::all(a.layers);
+  LayerSet set;
+  for (const Count i : c.counts("full_attn_idxs"))
+    if (i < a.layers) set.insert(i);
+  return set;
+}
+
+/// hf lfm2_moe/modeling_lfm2_moe.py without its experts: attention with RMSNorms of the head width on q and k in some
+/// layers, a gated short convolution in the others; "embedding_norm" is the norm at the end. Tied by default.
+Arch lfm2_layers(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
+  a.tied_head = c.flag("tie_word_embeddings", c.flag("tie_embedding", d.tied));
+  a.qk_norm = QkNorm::per_head;
+  LayerMixer convolution;
+  convolution.attention = AttentionKind::none;
+  convolution.recurrent = {.kind = RecurrentKind::short_convolution,
+                           .heads = a.hidden,
+                           .head_dim = 1,
+                           .taps = c.size("conv_L_cache", 3),
+                           .convolution_bias = c.flag("conv_bias", false)};
+  if (convolution.recurrent.convolution_bias)
+    c.refuse("\"conv_bias\" is true; biases on the projections of the convolution are not known");
+  convolution.layers = others(attention_layers(c, a), a.layers);
+  set_mixer(a, convolution);
+  return a;
+}
+
+/// hf lfm2/modeling_lfm2.py, Lfm2MLP: under block_auto_adjust_ff_dim (default true) two thirds of the width that the
+/// config states, times block_ffn_dim_multiplier, rounded up to a multiple of block_multiple_of.
+Arch lfm2(const Config& c, const Defaults& d) {
+  Arch a = lfm2_layers(c, d);
+  c.ignore({"block_mlp_init_scale", "block_norm_eps", "num_heads"});
+  const Count width = c.size({"block_ff_dim", "intermediate_size"}, d.mlp), step = c.size("block_multiple_of", 256);
+  const bool adjusted = c.flag("block_auto_adjust_ff_dim", true);
+  const double factor = c.number("block_ffn_dim_multiplier", 1);
+  a.mlp_width = width;
+  if (adjusted)
+    a.mlp_width = mul(step, ceil_div(static_cast<Count>(factor * static_cast<double>(mul(2, width) / 3)), step));
+  return a;
+}
+
+/// The first num_dense_layers are dense, of the plain intermediate_size; the load-balancing bias is a buffer.
+Arch lfm2_moe(const Config& c, const Defaults& d) {
+  Arch a = lfm2_layers(c, d);
+  set_experts(a, {.experts = c.size("num_experts", 32),
+                  .top_k = c.size("num_experts_per_tok", 4),
+                  .width = c.size("moe_intermediate_size", 1792),
+                  .router_correction = c.flag("use_expert_bias", true),
+                  .layers = LayerSet::every(c.count("num_dense_layers", 2), 1, a.layers)});
+  return a;
+}
+
+}  // namespace
+
+std::vector<Family> lfm_families() {
+  return {
+      {"lfm2", lfm2, {32, 2560, 32, 8, 0, 12288, 65536, 128000, true}},
+      {"lfm2_moe", lfm2_moe, {32, 2048, 32, 8, 0, 7168, 65536, 128000, true}},
+  };
+}
+
+}  // namespace llmcalc::import

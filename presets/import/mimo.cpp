@@ -1,0 +1,110 @@
+#include "presets/import/families.hpp"
+
+namespace llmcalc::import {
+
+namespace {
+
+/// hub XiaomiMiMo/MiMo-7B-Base, modeling_mimo.py: Qwen 2 with a multi-token-prediction layer beside it;
+/// `attention_bias` (true) on q, k and v.
+Arch mimo(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
+  a.qkv_bias = c.flag("attention_bias", true);
+  if (c.flag("use_sliding_window", false))
+    set_reach(a, {c.count("sliding_window", 4096)}, LayerSet::every(c.count("max_window_layers", 28), 1, a.layers));
+  c.ignore({"sliding_window", "max_window_layers"});
+  return a;
+}
+
+/// hub XiaomiMiMo/MiMo-V2-Flash, modeling_mimo_v2_flash.py. Layers marked 1 in hybrid_layer_pattern have a window and
+/// heads of their own (swa_*) with a sink each; values are narrower than keys (v_head_dim). Experts where
+/// moe_layer_freq is 1, with a load-balancing bias that is a buffer; no biases elsewhere.
+Arch mimo_v2_flash(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
+  a.value_dim = c.size("v_head_dim", a.head_dim);
+  a.qkv_bias = c.flag("attention_bias", false);
+  a.attention_sinks = c.flag("add_full_attention_sink_bias", false);
+  c.ignore({"attention_chunk_size", "layernorm_epsilon"});
+  LayerMixer window;
+  static_cast<Mixer&>(window) = a;
+  window.heads = c.size("swa_num_attention_heads", a.heads);
+  window.kv_heads = c.size("swa_num_key_value_heads", a.kv_heads);
+  window.head_dim = c.size("swa_head_dim", a.head_dim);
+  window.value_dim = c.size("swa_v_head_dim", a.value_dim);
+  window.attention_sinks = c.flag("add_swa_attention_sink_bias", true);
+  window.reach.tokens = c.size({"sliding_window", "sliding_window_size"}, 128);
+  window.layers = marked_layers(c, a, "hybrid_layer_pattern").value_or(LayerSet());
+  set_mixer(a, window);
+  const Count shared = c.is_null("n_shared_experts") ? 0 : c.count("n_shared_experts", 0);
+  const Count width = c.size("moe_intermediate_size", 2048);
+  set_experts(a, {.experts = c.size("n_routed_experts", 256),
+                  .top_k = c.size("num_experts_per_tok", 8),
+                  .width = width,
+                  .shared_experts = shared,
+                  .shared_width = shared > 0 ? width : 0,
+                  .router_correction = c.text("topk_method", "noaux_tc") == "noaux_tc",
+                  .layers = marked_layers(c, a, "moe_layer_freq").value_or(LayerSet::every(1, 1, a.layers))});
+  return a;
+}
+
+/// The layers in a list like "3,4,5".
+LayerSet listed_layers(const Config& c, const Arch& a, std::string_view key) {
+  LayerSet set;
+  const std::string text = c.text(key, "");
+  for (std::size_t from = 0; from < text.size();) {
+    std::size_t end = text.find(',', from);
+    if (end == std::string::npos) end = text.size();
+    const std::string word = text.substr(from, end - from);
+    if (word.empty() || word.size() > 6 || word.find_first_not_of("0123456789 ") != std::string::npos)
+      c.refuse("\"" + std::string(key) + "\": expected numbers of layers with commas between them, got \"" + word +
+               "\"");
+    if (const Count layer = std::stol(word); layer < a.layers) set.insert(layer);
+    from = end + 1;
+  }
+  return set;
+}
+
+/// hub stepfun-ai/Step-3.5-Flash, modeling_step3p5.py. Window layers have heads of their own (attention_other_setting);
+/// a sigmoid gate per head, RMSNorms of the head width on q and k; experts in moe_layers_enum with one shared expert
+/// without a gate, and a load-balancing bias that is a buffer. layer_types goes on to the multi-token-prediction
+/// layers.
+Arch step3p5(const Config& c, const Defaults& d) {
+  Defaults own = d;
+  own.kv_heads = c.size("num_attention_groups", d.kv_heads);
+  Arch a = base_arch(c, own);
+  a.qk_norm = QkNorm::per_head;
+  c.ignore({"moe_router_activation", "moe_router_scaling_factor"});
+  if (c.flag("use_head_wise_attn_gate", true)) a.attention_gate = AttentionGate::per_head;
+  LayerMixer window;
+  static_cast<Mixer&>(window) = a;
+  if (c.has("attention_other_setting")) {
+    const Config other = c.object("attention_other_setting");
+    other.ignore({"attention_type"});
+    window.heads = other.size("num_attention_heads", a.heads);
+    window.kv_heads = other.size("num_attention_groups", a.kv_heads);
+    window.head_dim = other.size("head_dim", a.head_dim);
+  }
+  window.reach.tokens = c.size("sliding_window", 512);
+  window.layers = layers_of_type(c, a, "sliding_attention", "layer_types", true).value_or(LayerSet());
+  set_mixer(a, window);
+  const Count shared = c.count("share_expert_dim", 0);
+  set_experts(a, {.experts = c.size("moe_num_experts", 288),
+                  .top_k = c.size("moe_top_k", 8),
+                  .width = c.size("moe_intermediate_size", 1280),
+                  .shared_experts = shared > 0 ? 1 : 0,
+                  .shared_width = shared,
+                  .router_correction = c.flag("use_moe_router_bias", true),
+                  .layers = listed_layers(c, a, "moe_layers_enum")});
+  return a;
+}
+
+}  // namespace
+
+std::vector<Family> mimo_families() {
+  return {
+      {"mimo", mimo, {36, 4096, 32, 8, 128, 11008, 151680, 32768}},
+      {"mimo_v2_flash", mimo_v2_flash, {48, 4096, 64, 4, 192, 16384, 152576, 262144}},
+      {"step3p5", step3p5, {45, 4096, 64, 8, 128, 11264, 128896, 262144}},
+  };
+}
+
+}  // namespace llmcalc::import

@@ -1,0 +1,24 @@
+#pragma once
+/// How a checkpoint stores the numbers of a matrix.
+
+#include <string>
+
+#include "calc/dtype.hpp"
+#include "presets/import/modules.hpp"
+
+namespace llmcalc::import {
+
+struct Packing {
+  DType format;       ///< the format that names the matrix and prices its products
+  Format bytes;       ///< what a matrix takes to the byte: the format, or a variant of it
+  std::string state;  ///< of bitsandbytes: a text of its state but for the shape; empty: none
+  constexpr static std::string_view shape_mark = "SHAPE";
+};
+
+/// A packing that is a row of `formats`.
+Packing packing(DType format);
+
+/// Bytes of the matrix, or of all experts'.
+Bytes packed_bytes(const Packing& p, const Matrix& m);
+
+}  // namespace llmcalc::import

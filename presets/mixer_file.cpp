@@ -1,0 +1,165 @@
+#include "presets/mixer_file.hpp"
+
+#include <fmt/format.h>
+
+#include "calc/arch.hpp"
+#include "presets/arch_check.hpp"
+#include "text/names.hpp"
+
+namespace llmcalc {
+
+using json::Object;
+using json::Value;
+
+template <Named E>
+E choice(const Object& o, std::string_view key) {
+  const std::string text = o.text(key);
+  if (const auto found = parse<E>(text)) return *found;
+  throw InputError(
+      fmt::format("{}: {}: expected {}, got {}", o.where(), in_quotes(key), one_of(choice_names<E>), in_quotes(text)));
+}
+
+template AttentionKind choice<AttentionKind>(const Object&, std::string_view);
+template AttentionGate choice<AttentionGate>(const Object&, std::string_view);
+template QkNorm choice<QkNorm>(const Object&, std::string_view);
+template RecurrentKind choice<RecurrentKind>(const Object&, std::string_view);
+template BlockKind choice<BlockKind>(const Object&, std::string_view);
+template MlpKind choice<MlpKind>(const Object&, std::string_view);
+template Activation choice<Activation>(const Object&, std::string_view);
+template NormKind choice<NormKind>(const Object&, std::string_view);
+template NormPlacement choice<NormPlacement>(const Object&, std::string_view);
+template Position choice<Position>(const Object&, std::string_view);
+
+namespace {
+
+Count head_width(const Object& o, Count hidden, Count heads) {
+  if (o.has("head_width")) return o.positive("head_width");
+  if (hidden % heads != 0)
+    throw InputError(
+        fmt::format("{}: hidden {} is no multiple of {} heads; give \"head_width\"", o.where(), hidden, heads));
+  return hidden / heads;
+}
+
+void read_grouped(const Object& o, Count hidden, Mixer& m) {
+  m.kv_heads = o.positive("kv_heads");
+  m.head_dim = head_width(o, hidden, m.heads);
+  m.value_dim = o.positive_or("value_width", 0);
+  m.qk_norm = choice<QkNorm>(o, "qk_norm");
+  m.attention_sinks = o.flag_or("sinks", false);
+}
+
+void read_latent(const Object& o, Mixer& m) {
+  m.latent = {.q_rank = o.count("q_rank"),
+              .kv_rank = o.positive("kv_rank"),
+              .nope_dim = o.count("nope_width"),
+              .rope_dim = o.count("rope_width"),
+              .v_dim = o.positive("v_width")};
+  if (m.latent.nope_dim > max_size || m.latent.rope_dim > max_size)
+    throw InputError(fmt::format("{}: expected nope_width and rope_width of at most {}, got {} and {}", o.where(),
+                                 max_size, m.latent.nope_dim, m.latent.rope_dim));
+  m.kv_heads = m.heads;
+  m.head_dim = m.latent.nope_dim + m.latent.rope_dim;
+}
+
+}  // namespace
+
+void read_attention(const Object& o, Count hidden, Mixer& m) {
+  m.attention = choice<AttentionKind>(o, "kind");
+  if (m.attention == AttentionKind::none) return o.refuse_unread();
+  m.heads = o.positive("heads");
+  m.qkv_bias = o.flag("qkv_bias");
+  m.attention_out_bias = o.flag("out_bias");
+  if (o.has("gate")) m.attention_gate = choice<AttentionGate>(o, "gate");
+  m.attention == AttentionKind::latent ? read_latent(o, m) : read_grouped(o, hidden, m);
+  o.refuse_unread();
+}
+
+Recurrent read_recurrent(const Object& o) {
+  Recurrent r{.kind = choice<RecurrentKind>(o, "kind")};
+  r.taps = o.positive("taps");
+  r.chunk = o.count_or("chunk", 0);
+  r.state_bytes = o.positive_or("state_bytes", 4);
+  const bool in_channels = r.kind == RecurrentKind::mamba || r.kind == RecurrentKind::short_convolution;
+  r.heads = o.positive(in_channels ? "channels" : "heads");
+  r.head_dim = in_channels ? 1 : o.positive("head_width");
+  switch (r.kind) {
+    case RecurrentKind::none:
+      throw InputError(o.where() + ": \"kind\" is none; leave the whole block out instead");
+    case RecurrentKind::gated_delta_net:
+      r.key_heads = o.positive("key_heads");
+      r.key_dim = o.positive("key_width");
+      break;
+    case RecurrentKind::kimi_delta:
+      r.key_heads = r.heads;
+      r.key_dim = r.head_dim;
+      r.rank = o.positive("rank");
+      r.full_rank_gate = o.flag_or("full_rank_gate", false);
+      r.decays = o.count_or("decays", 0);
+      break;
+    case RecurrentKind::mamba:
+      r.key_heads = 1;
+      r.key_dim = o.positive("state");
+      r.rank = o.positive("rank");
+      break;
+    case RecurrentKind::mamba2:
+      r.key_heads = o.positive("groups");
+      r.key_dim = o.positive("state");
+      r.gated_norm = o.flag("norm");
+      break;
+    case RecurrentKind::short_convolution:
+      break;
+  }
+  const bool biased = r.kind != RecurrentKind::gated_delta_net && r.kind != RecurrentKind::kimi_delta;
+  if (biased) r.convolution_bias = o.flag("convolution_bias");
+  o.refuse_unread();
+  return r;
+}
+
+Value attention_json(const Mixer& m) {
+  Value v = {{"kind", name(m.attention)}};
+  if (m.attention == AttentionKind::none) return v;
+  v["heads"] = m.heads;
+  if (m.attention == AttentionKind::latent) {
+    v["q_rank"] = m.latent.q_rank;
+    v["kv_rank"] = m.latent.kv_rank;
+    v["nope_width"] = m.latent.nope_dim;
+    v["rope_width"] = m.latent.rope_dim;
+    v["v_width"] = m.latent.v_dim;
+  } else {
+    v["kv_heads"] = m.kv_heads;
+    v["head_width"] = m.head_dim;
+    if (m.value_dim > 0) v["value_width"] = m.value_dim;
+  }
+  v["qkv_bias"] = m.qkv_bias;
+  v["out_bias"] = m.attention_out_bias;
+  if (m.attention_gate != AttentionGate::none) v["gate"] = name(m.attention_gate);
+  if (m.attention == AttentionKind::latent) return v;
+  v["qk_norm"] = name(m.qk_norm);
+  v["sinks"] = m.attention_sinks;
+  return v;
+}
+
+Value recurrent_json(const Recurrent& r) {
+  Value v = {{"kind", name(r.kind)}};
+  const bool in_channels = r.kind == RecurrentKind::mamba || r.kind == RecurrentKind::short_convolution;
+  v[in_channels ? "channels" : "heads"] = r.heads;
+  if (!in_channels) v["head_width"] = r.head_dim;
+  if (r.kind == RecurrentKind::gated_delta_net) {
+    v["key_heads"] = r.key_heads;
+    v["key_width"] = r.key_dim;
+  }
+  if (r.kind == RecurrentKind::mamba2) v["groups"] = r.key_heads;
+  if (r.kind == RecurrentKind::mamba || r.kind == RecurrentKind::mamba2) v["state"] = r.key_dim;
+  if (r.rank > 0) v["rank"] = r.rank;
+  v["taps"] = r.taps;
+  if (r.kind != RecurrentKind::gated_delta_net && r.kind != RecurrentKind::kimi_delta)
+    v["convolution_bias"] = r.convolution_bias;
+  if (r.kind == RecurrentKind::mamba2) v["norm"] = r.gated_norm;
+  if (r.full_rank_gate) v["full_rank_gate"] = true;
+  if (r.decays > 0) v["decays"] = r.decays;
+  if (r.chunk > 0) v["chunk"] = r.chunk;
+  if (r.state_bytes != 4) v["state_bytes"] = r.state_bytes;
+  return v;
+}
+
+}  // namespace llmcalc

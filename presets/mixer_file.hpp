@@ -1,0 +1,34 @@
+#pragma once
+/// What mixes the tokens of a layer, as model files say it.
+///
+/// ATTENTION { "kind": "grouped", "heads", "kv_heads", "head_width"?  (default: hidden / heads), "value_width"?
+///             (default: the head width), "qkv_bias", "out_bias", "qk_norm", "sinks"?, "gate"?: none | per_head |
+///             per_channel }
+///        or { "kind": "latent", "heads", "q_rank" (0: none), "kv_rank", "nope_width", "rope_width", "v_width",
+///             "qkv_bias", "out_bias", "gate"? }
+///        or { "kind": "none" }
+/// RECURRENT { "kind": "gated_delta_net", "heads", "head_width" (of the values), "key_heads", "key_width", "taps" }
+///        or { "kind": "kimi_delta", "heads", "head_width", "rank", "taps", "full_rank_gate"?, "decays"? (learned
+///             logarithms, default: heads) }
+///        or { "kind": "mamba", "channels", "state", "rank", "taps", "convolution_bias" }
+///        or { "kind": "mamba2", "heads", "head_width", "groups", "state", "taps", "convolution_bias", "norm" }
+///        or { "kind": "short_convolution", "channels", "taps", "convolution_bias" }
+///           with "chunk"? (tokens that kernels take at once, default 0: one by one) and "state_bytes"? (default 4)
+
+#include "calc/mixer.hpp"
+#include "text/json.hpp"
+
+namespace llmcalc {
+
+/// `hidden`: the model's, from which a head width that is not given follows. Throws InputError.
+void read_attention(const json::Object& o, Count hidden, Mixer& mixer);
+Recurrent read_recurrent(const json::Object& o);
+
+json::Value attention_json(const Mixer& mixer);
+json::Value recurrent_json(const Recurrent& recurrent);
+
+/// The choice of type E that `key` names. Throws InputError.
+template <Named E>
+E choice(const json::Object& o, std::string_view key);
+
+}  // namespace llmcalc

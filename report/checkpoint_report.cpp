@@ -1,0 +1,102 @@
+#include "report/checkpoint_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "presets/header/tensor_group.hpp"
+#include "text/names.hpp"
+
+namespace llmcalc {
+namespace {
+
+/// Tensors of one group.
+struct GroupRow {
+  Count tensors = 0;
+  Bytes bytes{};
+  std::map<std::string, Bytes> formats;
+};
+
+/// Formats as the file calls them, that of most bytes first.
+std::string formats_of(const GroupRow& row) {
+  std::vector<std::pair<std::string, Bytes>> all(row.formats.begin(), row.formats.end());
+  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  std::string text;
+  for (const auto& [name, bytes] : all) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+std::map<std::string, GroupRow> group_rows(const Checkpoint& c, Count predicting) {
+  std::map<std::string, GroupRow> rows;
+  for (const CheckpointTensor& t : c.tensors) {
+    GroupRow& row = rows[std::string(tensor_group(t.name, predicting).name)];
+    ++row.tensors;
+    row.bytes += t.bytes;
+    row.formats[t.format] += t.bytes;
+  }
+  return rows;
+}
+
+Grid groups_grid(const std::map<std::string, GroupRow>& rows) {
+  Grid g{.key = "groups",
+         .title = "tensors",
+         .columns = {"group", "formats", "tensors", "bytes", "size"},
+         .left = 2,
+         .rows = {}};
+  std::vector<std::pair<std::string, GroupRow>> all(rows.begin(), rows.end());
+  std::stable_sort(all.begin(), all.end(),
+                   [](const auto& a, const auto& b) { return a.second.bytes > b.second.bytes; });
+  for (const auto& [name, row] : all) {
+    g.rows.push_back({name, formats_of(row), exact_text(row.tensors), exact_text(row.bytes.value),
+                      human_text(row.bytes.value, Unit::bytes)});
+    json::Value formats = json::Value::object();
+    for (const auto& [format, bytes] : row.formats) formats[format] = bytes.value;
+    g.json.push_back(
+        {{"group", name}, {"tensors", row.tensors}, {"bytes", row.bytes.value}, {"formats", std::move(formats)}});
+  }
+  return g;
+}
+
+std::string dimensions_text(const std::vector<Count>& shape) {
+  std::string text;
+  for (const Count n : shape) text += fmt::format("{}{}", text.empty() ? "" : " x ", n);
+  return text.empty() ? "1 number" : text;
+}
+
+Grid unknown_grid(const Checkpoint& c, Count predicting) {
+  Grid g{.key = "not_recognised",
+         .title = "not recognised",
+         .columns = {"tensor", "format", "shape", "bytes"},
+         .left = 3,
+         .rows = {}};
+  for (const CheckpointTensor& t : c.tensors) {
+    if (tensor_group(t.name, predicting).name != unknown_group) continue;
+    g.rows.push_back({printable(t.name), t.format, dimensions_text(t.shape), exact_text(t.bytes.value)});
+    g.json.push_back({{"tensor", t.name}, {"format", t.format}, {"shape", t.shape}, {"bytes", t.bytes.value}});
+  }
+  return g;
+}
+
+}  // namespace
+
+Report checkpoint_report(const Checkpoint& c) {
+  const Count predicting = first_predicting_layer(c);
+  Report report;
+  report.command = "show";
+  report.title = fmt::format("{}: {} tensors in {} file{}", c.where, c.tensors.size(), c.files.size(),
+                             c.files.size() == 1 ? "" : "s");
+  report.inputs = {{"files", c.files}};
+  if (c.is_gguf()) report.inputs["keys"] = c.keys;
+  Section s{.key = "checkpoint", .title = "bytes", .rows = {}};
+  s.add("tensor_bytes", "tensors", c.tensor_bytes());
+  s.add("other_bytes", "headers and padding", c.file_bytes - c.tensor_bytes());
+  s.add("file_bytes", "files", c.file_bytes);
+  report.sections.push_back(std::move(s));
+  report.grids.push_back(groups_grid(group_rows(c, predicting)));
+  if (Grid unknown = unknown_grid(c, predicting); !unknown.rows.empty()) report.grids.push_back(std::move(unknown));
+  report.notes = c.caveats;
+  return report;
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,101 @@
+#include <fmt/format.h>
+
+#include "calc/parameters.hpp"
+#include "presets/load.hpp"
+#include "report/serving.hpp"
+#include "text/error.hpp"
+
+namespace llmcalc {
+namespace {
+
+void check_who_asks(const ServingInputs& v) {
+  const int said = int{v.rate.has_value()} + int{v.users.has_value()} + int{!v.log.empty()};
+  if (said == 0)
+    throw InputError("a server needs traffic: --rate R (requests per second), --users N or --requests FILE");
+  if (said > 1)
+    throw InputError(fmt::format("{} both say who asks; give one of --rate, --users and --requests",
+                                 v.log.empty() ? "--rate and --users"
+                                 : v.rate      ? "--rate and --requests"
+                                               : "--users and --requests"));
+}
+
+/// Options of drawn traffic, beside a log that says all.
+void check_log_alone(const Request& r) {
+  if (r.serving.log.empty()) return;
+  for (const char* option : {"--prompt", "--generate", "--arrivals", "--lengths", "--turns", "--shared-prefix",
+                             "--num-requests", "--duration", "--seed", "--think-time"})
+    if (r.gave(option))
+      throw InputError(fmt::format("{} is for drawn requests, and --requests gives each; leave one out", option));
+}
+
+void check_traffic(const Request& r) {
+  const ServingInputs& v = r.serving;
+  check_who_asks(v);
+  check_log_alone(r);
+  if (v.requests && v.duration)
+    throw InputError("--num-requests and --duration both say how long it goes on; give one of them");
+  if (!v.users && v.turns == 1 && r.gave("--think-time"))
+    throw InputError("--think-time is between an answer and the next request; add --users N or --turns N");
+  if (v.users && v.turns > 1)
+    throw InputError("--turns is for sessions that begin at a --rate; users ask one thing after another anyway");
+  if (!v.lengths.empty() && (r.gave("--prompt") || r.gave("--generate")))
+    throw InputError("--lengths FILE has the lengths; leave out --prompt and --generate");
+}
+
+void check_lengths(const Request& r) {
+  const ServingInputs& v = r.serving;
+  const Count all = usual_tokens(r), context = r.model.arch.context;
+  if (all <= context) return;
+  if (v.turns > 1 || v.shared_prefix > 0)
+    throw InputError(
+        fmt::format("--shared-prefix {} and {} turns of --prompt {} and --generate {} are {} tokens, more than the "
+                    "context of {}, {}; shorten them",
+                    v.shared_prefix, v.turns, r.plan.prompt, r.plan.generate, all, r.model.name, context));
+  throw InputError(
+      fmt::format("--prompt {} and --generate {} are longer than the context of {}, {} tokens; shorten them",
+                  r.plan.prompt, r.plan.generate, r.model.name, context));
+}
+
+void check_drafts(const Request& r) {
+  const ServingInputs& v = r.serving;
+  if (v.draft_tokens == 0) return;
+  if (v.acceptance.empty())
+    throw InputError(
+        "--draft-tokens needs --acceptance X,X,...: the share of drafts at each position that the model accepts");
+  if (v.draft_model.empty()) return;
+  const ModelCard draft = load_model(v.draft_model);
+  const Count small = parameters(draft.arch).total, large = parameters(r.model.arch).total;
+  if (small >= large)
+    throw InputError(
+        fmt::format("--draft-model {} has {} parameters and {} has {}: a draft model is smaller than its target",
+                    draft.name, small, r.model.name, large));
+}
+
+void check_engines(const Request& r) {
+  const ServingInputs& v = r.serving;
+  if (v.pools && r.gave("--replicas"))
+    throw InputError("--pools says how many engines there are of each kind; leave out --replicas");
+  if (v.pools && v.batching != Batching::continuous)
+    throw InputError(fmt::format("--pools needs --batching continuous, not {}", name(v.batching)));
+  if (v.pools && link_between_engines(r).bandwidth.value <= 0)
+    throw InputError(
+        fmt::format("--pools {}P{}D: {} states no link that joins {} devices, over which keys and values would go",
+                    v.pools->prefill, v.pools->decode, r.hardware->name, serving_gpus(r)));
+  if (v.preemption == Preemption::swap && r.hardware->cluster.device.host.link.value <= 0)
+    throw InputError(fmt::format("--preemption swap needs the way to the host, which {} does not state; use recompute",
+                                 r.hardware->name));
+  if (v.pass_tokens && *v.pass_tokens <= v.draft_tokens)
+    throw InputError(fmt::format("--max-batched-tokens {} has no room for a token and {} drafts; raise it",
+                                 *v.pass_tokens, v.draft_tokens));
+}
+
+}  // namespace
+
+void check_serving(const Request& r) {
+  check_traffic(r);
+  check_lengths(r);
+  check_drafts(r);
+  check_engines(r);
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,277 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+
+#include "report/options.hpp"
+#include "report/question.hpp"
+#include "report/sections.hpp"
+#include "report/serving_plan.hpp"
+#include "report/serving_prices.hpp"
+#include "report/serving_report.hpp"
+
+namespace llmcalc {
+namespace {
+
+constexpr std::array not_searched_of_serving{"pipelines", "engines for prompts and answers apart",
+                                             "other formats of weights and cache", "other limits of a pass"};
+
+std::string duration_text(Seconds t) { return human_text(Quantity(t.value), Unit::seconds); }
+
+std::optional<double> usd_per_hour(const ServingOffer& o) {
+  const std::optional<double> price = price_of(o.request);
+  return price ? std::optional(real(o.gpus()) * *price) : std::nullopt;
+}
+
+/// Fewest GPUs first, of as many the cheapest.
+bool has_fewer_gpus(const ServingOffer& a, const ServingOffer& b) {
+  if (a.gpus() != b.gpus()) return a.gpus() < b.gpus();
+  return usd_per_hour(a).value_or(1e300) < usd_per_hour(b).value_or(1e300);
+}
+
+/// Cheapest first, of those without a price the fewest GPUs.
+bool is_cheaper(const ServingOffer& a, const ServingOffer& b) {
+  const double x = usd_per_hour(a).value_or(1e300), y = usd_per_hour(b).value_or(1e300);
+  return x != y ? x < y : has_fewer_gpus(a, b);
+}
+
+/// "2 x tp 4": engines and what each is cut into.
+std::string engines_text(const ServingOffer& o) {
+  const Layout& l = o.request.layout;
+  const Count tensor = ranks(l, Group::tensor), data = replicas(l), expert = ranks(l, Group::expert);
+  std::string cut = tensor > 1 ? fmt::format("tp {}", tensor) : "";
+  if (data > 1) cut += fmt::format("{}dp {}", cut.empty() ? "" : ", ", data);
+  if (expert > 1) cut += fmt::format(", ep {}", expert);
+  return fmt::format("{} x {}", o.engines, cut.empty() ? "one GPU" : cut);
+}
+
+/// The command that serves a plan.
+std::string serve_command(const ServingOffer& o) {
+  const Request& r = o.request;
+  const Layout& l = r.layout;
+  std::string s = fmt::format("llmcalc serve {} --hardware {}", r.model.name, r.hardware->name);
+  const auto add_ranks = [&](const char* flag, Count n) {
+    if (n > 1) s += fmt::format(" {} {}", flag, n);
+  };
+  add_ranks("--tp", ranks(l, Group::tensor));
+  add_ranks("--dp", replicas(l));
+  add_ranks("--ep", ranks(l, Group::expert));
+  if (o.engines > 1) s += fmt::format(" --replicas {} --router least-loaded", o.engines);
+  return s + given_text(r, {"--hardware", "--tp", "--dp", "--ep", "--json", "--markdown"});
+}
+
+/// Why a plan stands behind the first.
+std::string reason_of(const ServingOffer& o, const ServingOffer& best) {
+  if (&o == &best) return "the best of all that keep the limits";
+  const auto mine = usd_per_hour(o), least = usd_per_hour(best);
+  const std::string more =
+      mine && least && *mine > *least ? fmt::format(", {:.0f} % dearer", 100 * (*mine / *least - 1)) : "";
+  return fmt::format("{} GPUs instead of {}{}", o.gpus(), best.gpus(), more);
+}
+
+json::Value offer_json(const ServingOffer& o, const std::string& why) {
+  Report part;
+  const ServingEngine e = serving_engine(o.request);
+  const double capacity = serving_capacity(o.request, e, serving_traffic(o.request, e));
+  part.sections = {serving_section(o.request, e, o.run, o.at, capacity), engine_memory_section(o.request, e)};
+  const json::Value all = report_json(part);
+  json::Value v{{"hardware", o.request.hardware->name},
+                {"engines", o.engines},
+                {"layout", serving_head(o.request).layout},
+                {"most_per_engine", o.most},
+                {"serving", all["serving"]},
+                {"memory", all["engine_memory"]},
+                {"reasons", {why}},
+                {"command", serve_command(o)}};
+  if (const auto usd = usd_per_hour(o)) v["usd_per_h"] = *usd;
+  return v;
+}
+
+Grid offers_grid(const std::vector<const ServingOffer*>& shown, bool several) {
+  Grid g{.key = "plans",
+         .title = "",
+         .columns = {"hardware", "engines", "GPUs", "USD/h", "USD per 1M out", "TTFT P95", "TPOT P95", "tokens/s"},
+         .left = 2,
+         .rows = {}};
+  for (const ServingOffer* o : shown) {
+    const auto usd = usd_per_hour(*o);
+    const auto prices = serving_prices(o->request, o->run, o->at);
+    g.rows.push_back({o->request.hardware->name, engines_text(*o), fmt::format("{}", o->gpus()),
+                      usd ? fmt::format("{:.2f}", *usd) : "-",
+                      prices ? fmt::format("{:.3g}", 1e6 * prices->output) : "-", duration_text(o->at.first_token.p95),
+                      duration_text(o->at.per_token.p95), grouped_digits(fmt::format("{:.0f}", o->at.token_rate))});
+    g.json.push_back(offer_json(*o, reason_of(*o, *shown.front())));
+  }
+  if (!several) g.drop(0), --g.left;
+  return g;
+}
+
+Grid front_grid(const std::vector<ServingPoint>& front) {
+  Grid g{.key = "front",
+         .title = "faster for a user, or more from a GPU",
+         .columns = {"engine", "users", "tokens/s and user", "tokens/s and GPU"},
+         .rows = {}};
+  for (const ServingPoint& p : front) {
+    ServingOffer one = *p.offer;
+    one.engines = 1;
+    g.rows.push_back({engines_text(one).substr(4), fmt::format("{}", p.users), fmt::format("{:.1f}", p.user_speed),
+                      fmt::format("{:.1f}", p.gpu_rate)});
+    g.json.push_back({{"layout", serving_head(one.request).layout},
+                      {"users", p.users},
+                      {"tokens_per_s_per_user", p.user_speed},
+                      {"tokens_per_s_per_gpu", p.gpu_rate}});
+  }
+  return g;
+}
+
+// ---- What is said first
+
+std::string load_text(const Request& r) {
+  return r.serving.users ? fmt::format("{} users", *r.serving.users) : fmt::format("{:g} requests/s", *r.serving.rate);
+}
+
+std::string offer_text(const ServingOffer& o) {
+  const auto usd = usd_per_hour(o);
+  const auto prices = serving_prices(o.request, o.run, o.at);
+  std::string s = fmt::format("{} {} of {}, {}", o.gpus(), o.gpus() == 1 ? "GPU" : "GPUs", title(*o.request.hardware),
+                              engines_text(o));
+  if (usd) s += fmt::format("; {:.2f} USD/h", *usd);
+  if (prices)
+    s += fmt::format(", {:.3g} and {:.3g} USD per million input and output tokens", 1e6 * prices->input,
+                     1e6 * prices->output);
+  return s;
+}
+
+/// How far a request alone is from the limits: the larger ratio.
+double distance(const ServingOffer& o) {
+  const ServingInputs& v = o.request.serving;
+  double most = 0;
+  if (v.slo_first_token) most = std::max(most, o.alone.first_token.mean / *v.slo_first_token);
+  if (v.slo_per_token) most = std::max(most, o.alone.per_token.mean / *v.slo_per_token);
+  return most;
+}
+
+/// The bounds of prompt and decode of a request alone.
+std::string bound_text(const Request& r) {
+  const Plan alone = with_batch(r.plan, 1);
+  const Cluster& on = r.hardware->cluster;
+  const auto name = [](const PassEstimate& p) { return bound_names[static_cast<std::size_t>(bound(p.estimate))]; };
+  return fmt::format("prompts are bound by {}, tokens by {}",
+                     name(prefill(r.model.arch, alone, r.layout, on, alone.prompt)),
+                     name(decode(r.model.arch, alone, r.layout, on, alone.prompt + alone.generate)));
+}
+
+/// The best that can be had where nothing keeps the limits.
+void add_nearest(Report& report, const std::vector<ServingOffer>& offers) {
+  const ServingOffer* best = nullptr;
+  for (const ServingOffer& o : offers)
+    if (o.fits && (best == nullptr || distance(o) < distance(*best))) best = &o;
+  if (best == nullptr) {
+    report.verdict.push_back({"because", "nothing that was searched has room for a request", true});
+    return;
+  }
+  const Request& r = best->request;
+  report.verdict.push_back(
+      {"nearest", fmt::format("{} x {}: alone, a request has its first token after {} and takes {} per token",
+                              devices(r.layout), title(*r.hardware), duration_text(best->alone.first_token.mean),
+                              duration_text(best->alone.per_token.mean))});
+  report.verdict.push_back({"because", distance(*best) > 1 ? bound_text(r) : best->why});
+}
+
+void add_best(Report& report, const std::vector<const ServingOffer*>& shown, const ServingOffer& fewest) {
+  const bool both = &fewest == shown.front();
+  report.verdict.push_back({both ? "best" : "fewest", offer_text(fewest)});
+  if (!both && usd_per_hour(*shown.front())) report.verdict.push_back({"cheapest", offer_text(*shown.front())});
+  report.verdict.push_back({"type", serve_command(*shown.front())});
+}
+
+// ---- Which offers are shown
+
+/// The offers that serve, settled as far as they can be shown: the `top` cheapest and the one of fewest GPUs.
+void settle_best(std::vector<ServingOffer>& offers, std::size_t top) {
+  std::vector<ServingOffer*> serve;
+  for (ServingOffer& o : offers)
+    if (o.why.empty()) serve.push_back(&o);
+  std::sort(serve.begin(), serve.end(),
+            [](const ServingOffer* a, const ServingOffer* b) { return is_cheaper(*a, *b); });
+  const auto fewest = std::min_element(
+      serve.begin(), serve.end(), [](const ServingOffer* a, const ServingOffer* b) { return has_fewer_gpus(*a, *b); });
+  for (std::size_t i = 0; i < serve.size(); ++i)
+    if (i < top || serve[i] == *fewest) settle_offer(*serve[i]);
+}
+
+std::vector<const ServingOffer*> settled(const std::vector<ServingOffer>& offers) {
+  std::vector<const ServingOffer*> all;
+  for (const ServingOffer& o : offers)
+    if (o.why.empty() && o.at.requests > 0) all.push_back(&o);
+  std::sort(all.begin(), all.end(), [](const ServingOffer* a, const ServingOffer* b) { return is_cheaper(*a, *b); });
+  return all;
+}
+
+/// Those of one hardware that have room.
+std::vector<const ServingOffer*> offers_of(const std::vector<ServingOffer>& offers, const std::string& hardware) {
+  std::vector<const ServingOffer*> all;
+  for (const ServingOffer& o : offers)
+    if (o.fits && o.request.hardware->name == hardware) all.push_back(&o);
+  return all;
+}
+
+Grid left_out_of_plan(const std::vector<ServingOffer>& offers, const std::vector<LeftOut>& left_out) {
+  Grid g{.key = "left_out", .title = "", .columns = {}, .rows = {}};
+  for (const ServingOffer& o : offers)
+    if (!o.why.empty())
+      g.json.push_back(
+          {{"hardware", o.request.hardware->name}, {"layout", serving_head(o.request).layout}, {"reason", o.why}});
+  for (const LeftOut& l : left_out) g.json.push_back({{"hardware", l.name}, {"reason", l.why}});
+  return g;
+}
+
+Grid searched_offers(const std::vector<ServingOffer>& offers, bool stopped) {
+  Grid g{.key = "searched", .title = "", .columns = {}, .rows = {}};
+  Count fit = 0, serve = 0;
+  for (const ServingOffer& o : offers) {
+    fit += o.fits;
+    serve += o.why.empty();
+  }
+  g.json = {{"candidates", offers.size()},
+            {"fit", fit},
+            {"serve", serve},
+            {"stopped", stopped},
+            {"not_searched", not_searched_of_serving}};
+  return g;
+}
+
+}  // namespace
+
+Report serving_plan_report(const Request& like, std::vector<ServingOffer> offers, const std::vector<LeftOut>& left_out,
+                           const ServingPlanQuestion& q) {
+  settle_best(offers, q.top);
+  const std::vector<const ServingOffer*> shown = settled(offers);
+  Report report;
+  report.command = "plan";
+  report.title = fmt::format("{} for {}: {} for {:g} % of requests", title(like.model), load_text(like), slo_text(like),
+                             like.serving.percentile);
+  report.model = model_json(like.model);
+  report.inputs = inputs_json(like);
+  if (shown.empty()) {
+    report.verdict = {{"best", "none keeps the limits", true}};
+    add_nearest(report, offers);
+  } else {
+    add_best(report, shown,
+             **std::min_element(shown.begin(), shown.end(),
+                                [](const ServingOffer* a, const ServingOffer* b) { return has_fewer_gpus(*a, *b); }));
+    report.grids = {offers_grid(shown, q.several),
+                    front_grid(serving_front(offers_of(offers, shown.front()->request.hardware->name)))};
+  }
+  report.grids.push_back(left_out_of_plan(offers, left_out));
+  report.grids.push_back(searched_offers(offers, q.stopped));
+  const json::Value& counts = report.grids.back().json;
+  report.notes.push_back(fmt::format("{} layouts: {} have room, {} keep the limits{}",
+                                     counts["candidates"].get<Count>(), counts["fit"].get<Count>(),
+                                     counts["serve"].get<Count>(), q.stopped ? "; stopped before the end" : ""));
+  report.notes.push_back(fmt::format("not searched: {}", fmt::join(not_searched_of_serving, "; ")));
+  return report;
+}
+
+}  // namespace llmcalc

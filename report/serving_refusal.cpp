@@ -1,0 +1,79 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <utility>
+
+#include "report/options.hpp"
+#include "report/question.hpp"
+#include "report/sections.hpp"
+#include "report/serving_report.hpp"
+#include "text/error.hpp"
+
+namespace llmcalc {
+namespace {
+
+/// One option that would make room.
+struct Remedy {
+  std::string_view flag, value;
+};
+constexpr std::array remedies{Remedy{"--tp", "2"},
+                              Remedy{"--tp", "4"},
+                              Remedy{"--tp", "8"},
+                              Remedy{"--tp", "16"},
+                              Remedy{"--weight-precision", "fp8"},
+                              Remedy{"--weight-precision", "awq"},
+                              Remedy{"--kv-precision", "fp8"},
+                              Remedy{"--max-seqs", "64"},
+                              Remedy{"--memory-utilization", "0.95"}};
+
+/// Whether the engine has room with that option instead.
+bool has_room_with(const Request& r, const Remedy& remedy) {
+  try {
+    Request one = r;
+    give(one, *find_option(remedy.flag), remedy.value);
+    settle(one);
+    check(one);
+    return holds_a_request(one, serving_engine(one));
+  } catch (const InputError&) {
+    return false;
+  }
+}
+
+/// The first value of each option that makes room by itself: "--tp 2".
+std::vector<std::string> what_helps(const Request& r) {
+  std::vector<std::string> all;
+  std::string_view last;
+  for (const Remedy& remedy : remedies) {
+    if (remedy.flag == last || !has_room_with(r, remedy)) continue;
+    last = remedy.flag;
+    all.push_back(fmt::format("{} {}", remedy.flag, remedy.value));
+  }
+  return all;
+}
+
+std::string bytes_of(Bytes b) { return human_text(Quantity(b.value), Unit::bytes); }
+
+std::string why_no_room(const Request& r, const ServingEngine& e) {
+  const EngineMemory& m = e.memory;
+  if (m.kv_cache <= Bytes())
+    return fmt::format(
+        "no: weights of {} and {} of activations and libraries leave nothing of {} per GPU for a KV cache",
+        bytes_of(m.weights + m.draft), bytes_of(m.activations + m.libraries + m.graphs), bytes_of(m.granted));
+  return fmt::format("no: the KV cache, {}, holds {} tokens, and a request has {}", bytes_of(m.kv_cache), e.longest,
+                     usual_tokens(r));
+}
+
+}  // namespace
+
+Report refused_serving_report(const Request& r, const ServingEngine& e) {
+  Report report = serving_head(r);
+  const std::vector<std::string> helps = what_helps(r);
+  report.verdict = {{"fits", why_no_room(r, e), true},
+                    {"helps", helps.empty() ? "no single option; several together, or another device"
+                                            : fmt::format("{}", fmt::join(helps, "; "))}};
+  report.sections = {engine_memory_section(r, e)};
+  return report;
+}
+
+}  // namespace llmcalc

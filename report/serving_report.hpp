@@ -1,0 +1,29 @@
+#pragma once
+/// A run of a server as a report.
+
+#include "report/report.hpp"
+#include "report/serving.hpp"
+
+namespace llmcalc {
+
+/// The KV cache that an engine has, and what takes the rest of a GPU.
+Section engine_memory_section(const Request& r, const ServingEngine& e);
+/// Times, rates and prices of a run on a server of that capacity.
+Section serving_section(const Request& r, const ServingEngine& e, const ServingRun& run, const Served& s,
+                        double capacity);
+/// The same in the long run, by queueing theory.
+Section steady_state_section(const SteadyState& s);
+/// The section of a whole run of the request's traffic; without rows where the engine has no room.
+Section served_section(const Request& r);
+/// The section of its long run, the same.
+Section long_run_section(const Request& r);
+
+/// "first token within 500.0 ms and 33.00 ms per token": the limits of a request.
+std::string slo_text(const Request& r);
+/// The beginning of any report of a server.
+Report serving_head(const Request& r);
+/// The report of an engine that has no room for a request: which limit, and what would help.
+Report refused_serving_report(const Request& r, const ServingEngine& e);
+Report serving_report(const Request& r, const ServingEngine& e, const ServingTraffic& traffic, const ServingRun& run);
+
+}  // namespace llmcalc

@@ -1,0 +1,72 @@
+#include "report/serving.hpp"
+
+namespace llmcalc {
+namespace {
+
+/// The share of a pass that its prompts take: what it would take with them alone, over that and what it would take with
+/// its answers alone. Both read all weights; a pass with both shares that out.
+double prompt_share(const PassWork& work, const PassTimes& times) {
+  if (work.decoding == 0) return 1;
+  if (work.prompt_tokens == 0) return 0;
+  PassWork prompts = work, answers = work;
+  prompts.decoding = prompts.decoded = prompts.drafting = 0;
+  prompts.sampled = work.sampled - work.decoded;
+  prompts.decodes = {};
+  answers.prompt_tokens = answers.chunks = 0;
+  answers.sampled = work.decoded;
+  answers.prompts = {};
+  const double of_prompts = seconds(times.pass(prompts)).value, of_answers = seconds(times.pass(answers)).value;
+  return of_prompts / (of_prompts + of_answers);
+}
+
+/// Keys and values of a request on their way: each GPU of an engine sends what it holds of a token over its own link to
+/// another engine.
+CacheTransfer transfer_of(const Request& r, const ServingEngine& e) {
+  const Link link = link_between_engines(r);
+  return {.wait = ticks(link.latency),
+          .token = ticks(Seconds(static_cast<double>(e.memory.token_cache.value) / link.bandwidth.value))};
+}
+
+Disaggregated pools_of(const Request& r, const ServingEngine& e) {
+  const Pools& n = *r.serving.pools;
+  Disaggregated all{.prompts = {.server = e.rules, .replicas = n.prefill, .routing = r.serving.routing},
+                    .answers = {.server = e.rules, .replicas = n.decode, .routing = Routing::least_loaded},
+                    .transfer = transfer_of(r, e)};
+  all.prompts.server.scheduler.prompts_only = true;
+  return all;
+}
+
+}  // namespace
+
+Link link_between_engines(const Request& r) { return joining_link(r.hardware->cluster, serving_gpus(r)); }
+
+Fleet serving_fleet(const Request& r, const ServingEngine& e) {
+  return {.server = e.rules, .replicas = r.serving.replicas, .routing = r.serving.routing};
+}
+
+ServingRun serving_run(const Request& r, const ServingEngine& e, const ServingTraffic& traffic, bool keep_passes,
+                       const GoesOn& goes_on) {
+  ServingRun all;
+  const auto note = [&](const PassRecord& p) {
+    if (keep_passes) all.passes.push_back(p);
+    const double time = seconds(p.end - p.start).value, share = prompt_share(p.work, e.times);
+    all.prompt_seconds += share * time;
+    all.answer_seconds += (1 - share) * time;
+  };
+  const ServerWatch watch{.pass = note, .goes_on = goes_on};
+  if (r.serving.pools)
+    all.run = serve(pools_of(r, e), e.times, e.times, traffic.requests, watch);
+  else
+    all.run = serve(serving_fleet(r, e), e.times, traffic.requests, watch);
+  return all;
+}
+
+Served served_of(const Request& r, const ServingTraffic& traffic, const ServingRun& run) {
+  const ServingInputs& v = r.serving;
+  Slo slo;
+  slo.first_token = v.slo_first_token.value_or(slo.first_token);
+  slo.per_token = v.slo_per_token.value_or(slo.per_token);
+  return served(run.run, traffic.requests.requests, serving_engines(r), slo);
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,129 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+
+#include "report/sections.hpp"
+#include "report/serving_prices.hpp"
+#include "report/serving_report.hpp"
+
+namespace llmcalc {
+namespace {
+
+constexpr double million = 1e6;
+
+/// A time's mean and percentiles in JSON; the table of times shows them.
+void add_spread(Section& s, const std::string& key, const Spread& t) {
+  const std::array values{std::pair{"mean", t.mean}, std::pair{"p50", t.p50}, std::pair{"p90", t.p90},
+                          std::pair{"p95", t.p95},   std::pair{"p99", t.p99}, std::pair{"p999", t.p999}};
+  for (const auto& [name, value] : values) s.add(fmt::format("{}.{}", key, name), "", value);
+}
+
+void add_rates(Section& s, const Request& r, const Served& of) {
+  s.add("throughput_in_tok_s", "prompts", of.prompt_rate, Unit::tokens_per_second);
+  s.add("throughput_out_tok_s", "answers", of.token_rate, Unit::tokens_per_second,
+        fmt::format("{} per GPU", human_text(of.token_rate / real(serving_gpus(r)), Unit::tokens_per_second)));
+  s.add("throughput_req_s", "requests per second", of.request_rate, Unit::none,
+        fmt::format("{} in {}", of.requests, human_text(of.duration.value, Unit::seconds)));
+}
+
+void add_limits_of(Section& s, const Request& r, const Served& of) {
+  const ServingInputs& v = r.serving;
+  if (!v.slo_first_token && !v.slo_per_token) return;
+  s.add("goodput_req_s", "within the SLO", of.goodput, Unit::none, "requests per second");
+  s.add("slo_met", "  of all requests", of.met, Unit::ratio);
+}
+
+void add_load(Section& s, const ServingEngine& e, const ServingRun& run, const Served& of) {
+  double used = 0, time = 0;
+  for (const Sample& sample : run.run.timeline.samples()) {
+    used += sample.blocks_used * sample.length.value;
+    time += sample.length.value;
+  }
+  const double blocks = real(mul(e.rules.scheduler.blocks, e.rules.ranks));
+  s.add("utilization", "busy", of.utilization, Unit::ratio, "of the time, a pass runs");
+  if (time > 0) s.add("kv_occupancy", "KV cache in use", used / time / blocks, Unit::ratio, "on average");
+  s.add("kv_occupancy_max", "  at most", real(run.run.most_blocks) / real(e.rules.scheduler.blocks), Unit::ratio);
+  if (of.cached > 0) s.add("prefix_hits", "prompts from the cache", of.cached, Unit::ratio);
+  s.add("preemptions", "preemptions", of.preemptions);
+}
+
+void add_costs(Section& s, const Request& r, const ServingRun& run, const Served& of) {
+  if (const auto watts = serving_watts(r))
+    s.add("joules_per_token", "energy of a token, J", *watts / of.token_rate, Unit::none,
+          fmt::format("at {:g} W of all GPUs", *watts));
+  const auto p = serving_prices(r, run, of);
+  if (!p) return;
+  s.add("usd_per_h", "cost per hour", 3600 * p->usd_per_second, Unit::dollars,
+        fmt::format("{} at {:g} USD", serving_gpus(r) == 1 ? "a GPU" : fmt::format("{} GPUs", serving_gpus(r)),
+                    *price_of(r)));
+  s.add("prompt_share", "  of it for prompts", p->prompt_share, Unit::ratio);
+  s.add("usd_per_1m_input", "a million input tokens", million * p->input, Unit::dollars);
+  s.add("usd_per_1m_output", "a million output tokens", million * p->output, Unit::dollars);
+  if (p->break_even)
+    s.add("break_even_req_s", "an API costs as much at", *p->break_even, Unit::none, "requests per second");
+}
+
+}  // namespace
+
+Section engine_memory_section(const Request& r, const ServingEngine& e) {
+  const EngineMemory& m = e.memory;
+  Section s{"engine_memory", "memory of a GPU", {}};
+  s.add("granted_bytes", "granted", m.granted, fmt::format("{:g} % of the device", 100 * r.plan.memory_utilization));
+  s.add("weights_bytes", "weights", m.weights);
+  if (m.draft > Bytes()) s.add("draft_bytes", "draft model", m.draft);
+  s.add("activations_bytes", "activations", m.activations,
+        fmt::format("of {} tokens and {} sequences", e.limits.pass_tokens, e.limits.sequences));
+  if (m.libraries > Bytes()) s.add("libraries_bytes", "libraries", m.libraries);
+  if (m.kv_cache < Bytes())
+    s.add("missing_bytes", "missing", Bytes() - m.kv_cache);
+  else
+    s.add("kv_cache_bytes", "KV cache", m.kv_cache, "what is left");
+  if (m.kv_tokens > 0)
+    s.add("kv_tokens", "  tokens", m.kv_tokens, Unit::tokens,
+          fmt::format("{} blocks of {}", m.blocks, e.limits.block_tokens));
+  return s;
+}
+
+Section serving_section(const Request& r, const ServingEngine& e, const ServingRun& run, const Served& of,
+                        double capacity) {
+  Section s{"serving", "served", {}};
+  add_spread(s, "ttft_s", of.first_token);
+  add_spread(s, "tpot_s", of.per_token);
+  add_spread(s, "itl_s", of.gap);
+  add_spread(s, "latency_s", of.latency);
+  add_rates(s, r, of);
+  s.add("capacity_req_s", "  at most", capacity, Unit::none, "with an endless queue");
+  add_limits_of(s, r, of);
+  add_load(s, e, run, of);
+  add_costs(s, r, run, of);
+  return s;
+}
+
+namespace {
+
+/// A section of a whole run; without rows where the engine has no room.
+template <typename Of>
+Section section_of_run(const Request& r, const Of& of) {
+  check_serving(r);
+  const ServingEngine e = serving_engine(r);
+  if (!holds_a_request(r, e)) return {};
+  const ServingTraffic traffic = serving_traffic(r, e);
+  const ServingRun run = serving_run(r, e, traffic, false, [](Count, Count) { return true; });
+  return of(e, traffic, run, served_of(r, traffic, run));
+}
+
+}  // namespace
+
+Section served_section(const Request& r) {
+  return section_of_run(r, [&](const ServingEngine& e, const ServingTraffic& t, const ServingRun& run,
+                               const Served& s) { return serving_section(r, e, run, s, serving_capacity(r, e, t)); });
+}
+
+Section long_run_section(const Request& r) {
+  return section_of_run(r, [&](const ServingEngine& e, const ServingTraffic& t, const ServingRun&, const Served& s) {
+    return steady_state_section(steady_state_of(r, e, t, s));
+  });
+}
+
+}  // namespace llmcalc

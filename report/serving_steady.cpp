@@ -1,0 +1,65 @@
+// The long run of a server by queueing theory.
+
+#include <algorithm>
+#include <cmath>
+
+#include "report/sections.hpp"
+#include "report/serving_report.hpp"
+
+namespace llmcalc {
+namespace {
+
+double mean_of(const std::vector<ServerRequest>& all, Count ServerRequest::*tokens) {
+  double sum = 0;
+  for (const ServerRequest& r : all) sum += real(r.*tokens);
+  return sum / static_cast<double>(all.size());
+}
+
+/// Variance of the answers' lengths over their squared mean: of the time in progress, which they make up.
+double variation_of(const std::vector<ServerRequest>& all) {
+  const double mean = mean_of(all, &ServerRequest::generate);
+  double sum = 0;
+  for (const ServerRequest& r : all) sum += (real(r.generate) - mean) * (real(r.generate) - mean);
+  return sum / static_cast<double>(all.size()) / (mean * mean);
+}
+
+/// Requests per second of a log.
+double rate_of(const std::vector<ServerRequest>& log) {
+  const double span = log.back().at.value - log.front().at.value;
+  return span > 0 ? static_cast<double>(log.size() - 1) / span : 0;
+}
+
+}  // namespace
+
+SteadyState steady_state_of(const Request& r, const ServingEngine& e, const ServingTraffic& traffic,
+                            const Served& served) {
+  const ServingInputs& v = r.serving;
+  const std::vector<ServerRequest>& all = traffic.requests.requests;
+  SteadyLoad load{.prompt = mean_of(all, &ServerRequest::prompt), .generate = mean_of(all, &ServerRequest::generate)};
+  load.cached = std::min(served.cached * load.prompt, load.prompt - 1);
+  load.variation = variation_of(all);
+  const Fleet fleet = serving_fleet(r, e);
+  if (v.users)
+    load.rate = closed_rate(fleet, e.times, load, *v.users, v.think);
+  else
+    load.rate = v.rate ? *v.rate : rate_of(all);
+  return steady_state(fleet, e.times, load);
+}
+
+Section steady_state_section(const SteadyState& s) {
+  Section section{"steady_state", "the long run, by queueing theory", {}};
+  section.add("capacity_req_s", "capacity", s.capacity, Unit::none, "requests per second");
+  section.add("limit", "  limited by", std::string(name(s.limit)));
+  section.add("rate_req_s", "rate", s.load * s.capacity, Unit::none, "requests per second");
+  section.add("load", "load", s.load, Unit::ratio, "of the capacity");
+  if (s.growth > 0) section.add("growth_req_s", "the queue grows by", s.growth, Unit::none, "requests per second");
+  if (!s.times) return section;
+  section.add("wait_s", "wait for a place", s.times->wait);
+  section.add("ttft_s", "to the first token", s.times->first_token);
+  section.add("tpot_s", "per token behind it", s.times->per_token);
+  section.add("latency_s", "to the last token", s.times->latency);
+  section.add("decoding", "sequences in a pass", s.times->decoding);
+  return section;
+}
+
+}  // namespace llmcalc

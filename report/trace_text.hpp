@@ -1,0 +1,35 @@
+#pragma once
+/// A trace in Chrome's format, which ui.perfetto.dev and chrome://tracing read: events, a line each.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "calc/units.hpp"
+
+namespace llmcalc {
+
+/// The row of an event: a process and a thread of it.
+struct TracePlace {
+  Count process = 0, thread = 0;
+};
+
+class TraceText {
+ public:
+  /// "process_name", "thread_sort_index" and the like of a row; `value` is JSON.
+  void metadata(std::string_view what, const TracePlace& at, std::string_view key, const std::string& value);
+  /// Work at a place from `start` on, in whole nanoseconds, so that events which follow each other do not
+  /// overlap by rounding. `arguments` is a JSON object.
+  void event(std::string_view name, std::string_view category, const TracePlace& at, std::int64_t start,
+             std::int64_t duration, std::string_view arguments);
+  /// Numbers from a moment on, drawn as curves; `values` is a JSON object.
+  void counter(std::string_view name, Count process, std::int64_t at, std::string_view values);
+  std::string whole() && { return std::move(text_) + "\n],\n\"displayTimeUnit\":\"ms\"}\n"; }
+
+ private:
+  void line(const std::string& event);
+  std::string text_ = "{\"traceEvents\":[";
+  bool first_ = true;
+};
+
+}  // namespace llmcalc

@@ -1,0 +1,68 @@
+#include "report/weight_precision.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "presets/gguf_mix.hpp"
+#include "presets/weight_formats.hpp"
+#include "report/option_values.hpp"
+#include "text/names.hpp"
+
+namespace llmcalc {
+namespace {
+
+constexpr std::string_view gguf_prefix = "gguf:";
+
+WeightFormats formats_for_all(std::string_view text, std::string_view where, const Arch& arch) {
+  const bool said = text.starts_with(gguf_prefix);
+  const std::string_view name = said ? text.substr(gguf_prefix.size()) : text;
+  if (is_gguf_mix(name) && (said || !dtype(name))) return gguf_mix(arch, name);
+  if (!said) return read_stored(text, where);
+  std::string known;
+  for (const std::string_view mix : gguf_mixes()) known += (known.empty() ? "" : "|") + std::string(mix);
+  refuse_value(where, fmt::format("gguf: and one of {}", one_of(known)), text);
+}
+
+std::pair<Component, DType> part_of(std::string_view text, std::size_t equals, std::string_view where) {
+  const std::string_view name = text.substr(0, equals);
+  const auto c = component_called(name);
+  if (!c) refuse_value(where, fmt::format("{} before '='", one_of(component_names())), name);
+  return {*c, read_stored(text.substr(equals + 1), where)};
+}
+
+}  // namespace
+
+WeightsGiven read_weight_precision(std::string_view text, std::string_view where, const Arch& arch) {
+  WeightsGiven given{lower(text), {}, {}};
+  std::string_view rest = given.text;
+  while (true) {
+    const std::size_t comma = rest.find(',');
+    const std::string_view one = rest.substr(0, comma);
+    const std::size_t equals = one.find('=');
+    if (equals == std::string_view::npos && given.all)
+      refuse_value(where, "one format for all components and others as COMPONENT=FORMAT", text);
+    if (equals == std::string_view::npos)
+      given.all = formats_for_all(one, where, arch);
+    else
+      given.parts.push_back(part_of(one, equals, where));
+    if (comma == std::string_view::npos) return given;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+WeightFormats settled(const WeightsGiven& given, const WeightFormats& otherwise, const Arch& arch) {
+  WeightFormats w = given.all.value_or(otherwise);
+  const auto set = [&](Component c, DType t) {
+    w[c] = t;
+    w.hold(c, {});
+  };
+  for (const auto& [component, format] : given.parts) {
+    set(component, format);
+    if (component == Component::embedding) set(Component::position, format);
+    if (component == Component::embedding && arch.tied_head) set(Component::lm_head, format);
+  }
+  return w;
+}
+
+}  // namespace llmcalc

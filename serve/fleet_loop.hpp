@@ -1,0 +1,53 @@
+#pragma once
+/// The loop of replicas, one fleet of them or two: passes, arrivals and transfers in order of time.
+
+#include <deque>
+#include <queue>
+#include <vector>
+
+#include "serve/arrivals.hpp"
+#include "serve/disaggregated.hpp"
+#include "serve/router.hpp"
+
+namespace llmcalc {
+
+class FleetLoop {
+ public:
+  FleetLoop(const RequestTraffic& traffic, const ServerWatch& watch);
+  /// The first fleet takes arrivals; a second one, requests that leave the first.
+  void add(const Fleet& fleet, const PassTimes& times, const CacheTransfer& from_here = {});
+  ServerRun run();
+
+ private:
+  struct Pool {
+    Router router;
+    std::deque<Server> servers;
+    CacheTransfer transfer;
+    std::vector<Ticks> sending;  ///< until when each replica sends
+    std::uint32_t first = 0;     ///< number of its first replica
+  };
+  struct Travelling {
+    Ticks time;
+    RequestId id;
+    bool operator>(const Travelling& o) const { return time != o.time ? time > o.time : id > o.id; }
+  };
+
+  Ticks next() const;
+  void arrive(Ticks now);
+  void land(Ticks now);
+  void finish(std::size_t pool, Server& s);
+  void leave(std::size_t pool, RequestId id);
+  void send(Pool& from, RequestId id);
+  bool goes_on();
+
+  const std::vector<ServerRequest>& requests_;
+  const ServerWatch& watch_;
+  Arrivals arrivals_;
+  std::deque<Pool> pools_;
+  std::priority_queue<Travelling, std::vector<Travelling>, std::greater<>> travelling_;
+  ServerRun run_;
+  std::uint32_t replicas_ = 0;
+  Count answered_ = 0, times_asked_ = 0;
+};
+
+}  // namespace llmcalc

@@ -1,0 +1,144 @@
+// A downloaded checkpoint's folder, as a user has it: generate, validate and perplexity on it, and damaged ones.
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "tests/catch.hpp"
+#include "tests/cli/program.hpp"
+
+using namespace llmcalc;
+
+namespace {
+
+namespace fs = std::filesystem;
+const std::string fixtures = LLMCALC_SOURCE_DIR "/tests/learn";
+
+/// A copy of a checkpoint of tests/learn/checkpoints, with a tokenizer where its vocabulary has room for one.
+std::string folder(const std::string& name, const std::string& copy) {
+  const std::string to = test::scratch() + "/" + copy;
+  fs::remove_all(to);
+  fs::copy(fixtures + "/checkpoints/" + name, to);
+  if (name == "qwen3") fs::copy_file(fixtures + "/tokenizers/qwen.json", to + "/tokenizer.json");
+  return to;
+}
+
+/// Changes a JSON file of a folder.
+template <typename F>
+void edit(const std::string& file, const F& change) {
+  json::Value v = json::Value::parse(test::read_file(file));
+  change(v);
+  test::write_file(file, v.dump());
+}
+
+void refused(const std::string& arguments, const std::string& part) {
+  const test::Ran r = test::llmcalc(arguments);
+  INFO(arguments << ": " << r.err);
+  CHECK(r.code == 2);
+  CHECK(r.err.find(part) != std::string::npos);
+  CHECK(std::count(r.err.begin(), r.err.end(), '\n') == 1);
+}
+
+}  // namespace
+
+TEST_CASE("a folder continues a prompt, the same with the cache and without", "[checkpoint]") {
+  const std::string go = "generate " + folder("qwen3", "text") + " 'the first day' --temperature 0 --tokens 12";
+  const test::Ran r = test::llmcalc(go + " --compare-kv-cache");
+  INFO(r.err);
+  CHECK(r.code == 0);
+  CHECK(r.out.starts_with("the first day"));
+  CHECK(r.err.find("the same 12 tokens both ways") != std::string::npos);
+}
+
+TEST_CASE("a part of a folder stands for the folder", "[checkpoint]") {
+  const std::string at = folder("qwen3", "part"), rest = " 'the' --temperature 0 --tokens 3";
+  const std::string whole = test::llmcalc("generate " + at + "/" + rest).out;
+  CHECK(whole.starts_with("the"));
+  CHECK(test::llmcalc("generate " + at + "/model.safetensors" + rest).out == whole);
+  CHECK(test::llmcalc("generate " + at + "/config.json" + rest).out == whole);
+}
+
+TEST_CASE("any of the end tokens of generation_config.json ends a text", "[checkpoint]") {
+  const std::string at = folder("qwen3", "ends");
+  const auto generated = [&] {
+    return test::ask("generate " + at + " 'the' --temperature 0 --tokens 5")["generation"];
+  };
+  const json::Value ids = generated()["token_ids"];
+  CHECK(ids.size() == 5);
+  test::write_file(at + "/generation_config.json", json::Value{{"eos_token_id", {339, ids[2]}}}.dump());
+  const json::Value ended = generated();
+  CHECK(ended["ended"] == "end of text");
+  CHECK(ended["token_ids"].size() == 2);
+}
+
+TEST_CASE("a folder's weights are run by validate, byte for byte and FLOP for FLOP", "[checkpoint]") {
+  for (const std::string name : {"gpt2-prefixed", "llama-3", "mistral", "qwen2-yarn", "gemma-3", "mixtral"}) {
+    const test::Ran r =
+        test::llmcalc("validate " + folder(name, "v") + " --seq 8 --micro-batch 1 --prompt 5 --generate 3");
+    INFO(name << r.out << r.err);
+    CHECK(r.code == 0);
+    CHECK(r.out.find("the weights are those of") != std::string::npos);
+  }
+  refused("validate " + folder("gemma-2", "v") + " --seq 8", "caps its scores or logits; add --infer");
+  CHECK(test::llmcalc("validate " + folder("gemma-2", "v") + " --infer --prompt 5 --generate 3").code == 0);
+}
+
+TEST_CASE("perplexity is the same text by text, whatever window holds it all", "[checkpoint]") {
+  const std::string at = folder("qwen3", "p"), file = test::scratch() + "/p.txt";
+  test::write_file(file, "the first day of the year, and the end of the text.\n");
+  const json::Value whole = test::ask("perplexity " + at + " " + file);
+  const double loss = whole["prediction"]["loss"].get<double>();
+  CHECK(whole["prediction"]["perplexity"].get<double>() == Approx(std::exp(loss)));
+  CHECK(loss > 2);  // 340 tokens, drawn at random
+  const json::Value same = test::ask("perplexity " + at + " " + file + " --window 64");
+  CHECK(same["prediction"]["loss"] == loss);
+  const json::Value short_ = test::ask("perplexity " + at + " " + file + " --window 2");
+  CHECK(short_["prediction"]["loss"].get<double>() != Approx(loss));
+  refused("perplexity " + at + " " + file + " --window 65", "the model's context has 64 tokens");
+}
+
+TEST_CASE("a prompt beyond the context is refused, and a text ends there", "[checkpoint]") {
+  const std::string at = folder("qwen3", "c");
+  refused("generate " + at + " '" + std::string(80, '!') + "'",
+          "the prompt has 80 tokens and the model 64 tokens of context");
+  const test::Ran r = test::llmcalc("generate " + at + " '" + std::string(60, '!') + "' --tokens 50 --temperature 0");
+  CHECK(r.err.find("the text ends where the model's context of 64 tokens does") != std::string::npos);
+}
+
+TEST_CASE("a folder without one of its parts is refused with the part's name", "[checkpoint]") {
+  const auto without = [](const char* name, const std::string& part) {
+    const std::string at = folder(name, "without");
+    fs::remove(at + "/" + part);
+    return "generate " + at + " hello";
+  };
+  refused(without("qwen3", "tokenizer.json"), "holds neither tokenizer.json nor tokenizer.model");
+  refused(without("qwen3", "config.json"), "holds no config.json");
+  refused(without("qwen3", "model.safetensors"), "holds neither model.safetensors nor model.safetensors.index.json");
+  refused(without("llama-3", "model-00002-of-00003.safetensors"), "names the shard");
+}
+
+TEST_CASE("a config and tensors that disagree are refused with the tensor's name", "[checkpoint]") {
+  const auto with = [](const char* name, const char* key, const json::Value& value) {
+    const std::string at = folder(name, "edited");
+    edit(at + "/config.json", [&](json::Value& v) { v[key] = value; });
+    return "generate " + at + " hello";
+  };
+  refused(with("qwen3", "intermediate_size", 25), "expected the shape [25, 16] of the config.json, got [24, 16]");
+  refused(with("qwen3", "num_hidden_layers", 3), "tensor \"model.layers.2.input_layernorm.weight\" is missing");
+  refused(with("qwen3", "num_hidden_layers", 1), "the model of the config.json has no such weight");
+  refused(with("qwen3", "model_type", "falcon"), "checkpoints of model_type \"falcon\" cannot be run");
+  refused(with("qwen3", "rope_scaling", {{"rope_type", "longrope"}, {"factor", 2.0}}), "rotary scaling \"longrope\"");
+  refused(with("qwen3", "quantization_config", {{"quant_method", "gptq"}, {"bits", 4}}),
+          "quantised weights cannot be run");
+}
+
+TEST_CASE("a truncated shard and an index that lies are refused", "[checkpoint]") {
+  const std::string at = folder("llama-3", "cut"), shard = at + "/model-00001-of-00003.safetensors";
+  fs::resize_file(shard, fs::file_size(shard) - 10);
+  refused("generate " + at + " hello", "model-00001-of-00003.safetensors'");
+  const std::string lying = folder("llama-3", "lying"), index = lying + "/model.safetensors.index.json";
+  edit(index, [](json::Value& v) { v["weight_map"]["model.norm.weight"] = "model-00001-of-00003.safetensors"; });
+  refused("generate " + lying + " hello", "tensor \"model.norm.weight\" is not in its shard");
+  edit(index, [](json::Value& v) { v["weight_map"]["model.norm.weight"] = "../x.safetensors"; });
+  refused("generate " + lying + " hello", "is no file of this folder");
+}

@@ -1,0 +1,79 @@
+// 'llmcalc serve': what it refuses, a sentence each.
+
+#include "tests/catch.hpp"
+#include "tests/cli/program.hpp"
+
+using namespace llmcalc;
+using test::refused;
+
+namespace {
+
+const std::string llama = "serve llama-3.1-8b --hardware h100 ";
+
+std::string log_file(const std::string& name, const std::string& text) {
+  const std::string path = test::scratch() + "/" + name;
+  test::write_file(path, text);
+  return path;
+}
+
+/// The log is refused at this place with this sentence behind it.
+void refused_log(const std::string& name, const std::string& text, const std::string& says) {
+  const std::string path = log_file(name, text);
+  refused(llama + "--requests " + path, path + says);
+}
+
+const std::string columns = "arrival,prompt,generated\n";
+
+}  // namespace
+
+TEST_CASE("a server needs one kind of traffic", "[serve][cli]") {
+  refused(llama, "a server needs traffic: --rate R (requests per second), --users N or --requests FILE");
+  refused(llama + "--rate 3 --users 4",
+          "--rate and --users both say who asks; give one of --rate, --users and --requests");
+  refused(llama + "--users 0", "--users: expected a positive whole number (8192, 8k, 8Ki, 300B, 3e11), got \"0\"");
+  refused(llama + "--rate 0", "--rate: expected a number above 0 (0.5, 1200), got \"0\"");
+  refused("serve llama-3.1-8b --rate 3",
+          "'llmcalc serve' needs --hardware HW; 'llmcalc list hardware' shows what there is");
+  refused(llama + "--rate 3 --num-requests 9 --duration 5s",
+          "--num-requests and --duration both say how long it goes on; give one of them");
+  refused(llama + "--rate 3 --think-time 2s",
+          "--think-time is between an answer and the next request; add --users N or --turns N");
+}
+
+TEST_CASE("limits of a server are possible ones", "[serve][cli]") {
+  for (const char* p : {"0", "100"})
+    refused(
+        llama + "--rate 3 --percentile " + p,
+        std::string("--percentile: expected a percentile above 0 and below 100: no limit can hold for none or be asked "
+                    "of the worst of all, got \"") +
+            p + "\"");
+  refused(llama + "--rate 3 --pools 0P2D",
+          "--pools, engines for prompts: expected a positive whole number (8192, 8k, 8Ki, 300B, 3e11), got \"0\"");
+  refused(llama + "--rate 3 --pools 2D", "--pools: expected engines for prompts and for answers as 2P6D, got \"2D\"");
+  refused(
+      llama + "--rate 3 --prompt 200k",
+      "--prompt 200000 and --generate 256 are longer than the context of llama-3.1-8b, 131072 tokens; shorten them");
+  refused(llama + "--rate 3 --draft-tokens 3 --acceptance 0.8 --draft-model llama-3.1-70b",
+          "--draft-model llama-3.1-70b has 70553706496 parameters and llama-3.1-8b has 8030261248: a draft model is "
+          "smaller than its target");
+  refused(llama + "--rate 3 --draft-tokens 3",
+          "--draft-tokens needs --acceptance X,X,...: the share of drafts at each position that the model accepts");
+  refused(llama + "--rate 3 --batch 4",
+          "--batch is no option of 'llmcalc serve', only of memory, infer, report, fit, explain, diagnose or validate; "
+          "'llmcalc serve --help-all' shows all");
+}
+
+TEST_CASE("a log that cannot be read is refused with the line", "[serve][cli]") {
+  refused_log("empty.jsonl", "\n\n", " is empty; expected a request per line");
+  refused_log("order.csv", columns + "2,10,10\n1,10,10\n",
+              ", line 3: the request arrives at 1 s, before the one above it at 2 s; sort the log by arrival");
+  refused_log("missing.jsonl", "{\"arrival\": 0, \"prompt\": 9, \"generated\": 9}\n\n{\"arrival\": 1, \"prompt\": 9}\n",
+              ", line 3: \"generated\" is missing; every request has arrival, prompt and generated");
+  refused_log("negative.csv", columns + "0,-5,10\n",
+              ", line 2, \"prompt\": expected a positive whole number (8192, 8k, 8Ki, 300B, 3e11), got \"-5\"");
+  refused_log("column.csv", "arrival,prompt\n0,9\n", ": no column \"generated\"; it has arrival, prompt");
+  refused_log("prefix.csv", "arrival,prompt,generated,prefix\n0,9,9,rules:20\n",
+              ", line 2: a prefix of 20 tokens is longer than the prompt of 9");
+  refused_log("long.csv", columns + "0,9,9\n1,131072,9\n",
+              ", line 3: prompt and answer are 131081 tokens, and llama-3.1-8b was made for 131072");
+}

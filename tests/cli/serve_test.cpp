@@ -1,0 +1,111 @@
+// 'llmcalc serve': a server under traffic.
+
+#include <csignal>
+
+#include "tests/catch.hpp"
+#include "tests/cli/program.hpp"
+
+using namespace llmcalc;
+
+namespace {
+
+const std::string llama = "serve llama-3.1-8b --hardware h100 ";
+
+bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+std::string shown(const std::string& arguments) {
+  const test::Ran r = test::llmcalc(arguments);
+  INFO(r.err);
+  CHECK(r.code == 0);
+  return r.out;
+}
+
+}  // namespace
+
+TEST_CASE("a report of a server has the names that other programs read", "[serve][contract][cli]") {
+  const json::Value r = test::ask(llama + "--rate 4 --slo-ttft 500ms --slo-tpot 33ms --price 2 --num-requests 500");
+  const json::Value& s = r["serving"];
+  for (const char* time : {"ttft_s", "tpot_s", "itl_s", "latency_s"})
+    for (const char* of : {"mean", "p50", "p90", "p95", "p99", "p999"}) {
+      CAPTURE(time, of);
+      CHECK(s[time].contains(of));
+    }
+  for (const char* key : {"throughput_in_tok_s", "throughput_out_tok_s", "goodput_req_s", "capacity_req_s",
+                          "kv_occupancy", "utilization", "usd_per_1m_input", "usd_per_1m_output", "joules_per_token"}) {
+    CAPTURE(key);
+    CHECK(s.contains(key));
+  }
+  CHECK(r["inputs"]["rate"] == 4);
+  CHECK(r["inputs"]["memory_utilization"] == 0.9);
+  CHECK(r["layout"]["gpus"] == 1);
+  CHECK(r["timeline"].size() > 1);
+}
+
+TEST_CASE("a run is the same for a seed, and another for another", "[serve][cli]") {
+  const std::string run = llama + "--rate 4 --num-requests 300 --lengths lognormal:1 --json --seed ";
+  CHECK(shown(run + "7") == shown(run + "7"));
+  CHECK(shown(run + "7") != shown(run + "8"));
+}
+
+TEST_CASE("the prices of input and output add up to what the GPUs cost", "[serve][cli]") {
+  const json::Value s = test::ask(llama + "--tp 2 --rate 4 --price 3 --num-requests 500")["serving"];
+  const double in = s["usd_per_1m_input"], out = s["usd_per_1m_output"];
+  const double per_second =
+      (in * s["throughput_in_tok_s"].get<double>() + out * s["throughput_out_tok_s"].get<double>()) / 1e6;
+  CHECK(per_second == Approx(2 * 3.0 / 3600).epsilon(1e-12));
+  CHECK(s["usd_per_h"] == 6);
+}
+
+TEST_CASE("an API is as dear at the break-even rate", "[serve][cli]") {
+  // 2048 tokens at 0.5 and 256 at 1.5 USD per million cost 0.001408 USD; a GPU of 3.6 USD/h costs 0.001 USD/s.
+  const json::Value s =
+      test::ask(llama + "--rate 4 --arrivals constant --price 3.6 --api-price 0.5,1.5 --num-requests 200")["serving"];
+  CHECK(s["break_even_req_s"].get<double>() == Approx(0.001 / 0.001408).epsilon(1e-9));
+}
+
+TEST_CASE("a rate beyond capacity says how fast the queue grows, and ends", "[serve][cli]") {
+  const json::Value r = test::ask(llama + "--rate 1000 --num-requests 2000");
+  const double capacity = r["serving"]["capacity_req_s"];
+  CHECK(capacity > 1);
+  CHECK(capacity < 100);
+  CHECK(has(shown(llama + "--rate 1000 --num-requests 2000"), "overload"));
+}
+
+TEST_CASE("a log is served alike from JSON Lines and CSV", "[serve][cli]") {
+  std::string lines, table = "arrival,prompt,generated,session,id\n";
+  for (int i = 0; i < 40; ++i) {
+    lines += "{\"id\": \"a\", \"arrival\": " + std::to_string(5 + i) +
+             ", \"prompt\": 700, \"generated\": 30, \"session\": \"s" + std::to_string(i % 4) + "\"}\n";
+    table += std::to_string(5 + i) + ",700,30,s" + std::to_string(i % 4) + ",a\n";
+  }
+  test::write_file(test::scratch() + "/log.jsonl", lines);
+  test::write_file(test::scratch() + "/log.csv", table);
+  const json::Value a = test::ask(llama + "--requests " + test::scratch() + "/log.jsonl"),
+                    b = test::ask(llama + "--requests " + test::scratch() + "/log.csv");
+  CHECK(a["serving"] == b["serving"]);
+  CHECK(a["serving"]["latency_s"]["mean"] > 0);
+  CHECK(has(a["notes"].dump(), "id"));  // a field that is not used is named
+}
+
+TEST_CASE("a server without room says which limit and what would help", "[serve][cli]") {
+  const test::Ran r = test::llmcalc("serve llama-3.1-70b --hardware h100 --rate 1");
+  CHECK(r.code == 0);
+  CHECK(has(r.out, "fits   no: weights of 131.4 GiB"));
+  CHECK(has(r.out, "helps  --tp 2"));
+  CHECK(test::llmcalc("serve llama-3.1-70b --hardware h100 --rate 1 --require-fit").code == 1);
+}
+
+TEST_CASE("Ctrl-C prints what is known of a run", "[serve][cli]") {
+  const test::Ran r = test::signalled(llama + "--rate 20 --num-requests 20M --lengths lognormal:1", {SIGINT},
+                                      std::chrono::milliseconds(400));
+  CHECK((r.code == 130 || r.code == 0));  // a fast machine may be done
+  CHECK(has(r.out, "first token"));
+  CHECK((r.code == 0) == !has(r.out, "stopped before the end"));
+}
+
+TEST_CASE("a prefix that all prompts share is computed once", "[serve][cli]") {
+  const std::string run = llama + "--rate 4 --num-requests 300 --prompt 1000 --shared-prefix 3000 --prefix-cache ";
+  const json::Value kept = test::ask(run + "on")["serving"], again = test::ask(run + "off")["serving"];
+  CHECK(kept["prefix_hits"].get<double>() == Approx(3000.0 / 4000).margin(0.01));
+  CHECK(kept["ttft_s"]["mean"] < again["ttft_s"]["mean"]);
+}

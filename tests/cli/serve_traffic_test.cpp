@@ -1,0 +1,71 @@
+// 'llmcalc serve': traffic as it is asked for.
+
+#include "tests/catch.hpp"
+#include "tests/cli/program.hpp"
+
+using namespace llmcalc;
+
+namespace {
+
+const std::string llama = "serve llama-3.1-8b --hardware h100 --num-requests 400 ";
+
+/// Mean tokens of an answer.
+double mean_answer(const json::Value& report) {
+  const json::Value& s = report["serving"];
+  return s["throughput_out_tok_s"].get<double>() / s["throughput_req_s"].get<double>();
+}
+
+}  // namespace
+
+TEST_CASE("lengths come from a table of weights", "[serve][cli]") {
+  const std::string path = test::scratch() + "/lengths.csv";
+  test::write_file(path,
+                   "up_to,prompts,answers\n100,1,0\n200,0,0\n300,0,1\n");  // prompts to 100, answers of 201 to 300
+  const json::Value r = test::ask(llama + "--rate 5 --lengths " + path);
+  CHECK(mean_answer(r) == Approx(250).epsilon(0.03));
+  const json::Value& s = r["serving"];
+  CHECK(s["throughput_in_tok_s"].get<double>() / s["throughput_req_s"].get<double>() == Approx(50).epsilon(0.08));
+}
+
+TEST_CASE("log-normal lengths keep their mean, and lengthen the longest waits", "[serve][cli]") {
+  const json::Value even = test::ask(llama + "--rate 5"), spread = test::ask(llama + "--rate 5 --lengths lognormal:1");
+  CHECK(mean_answer(even) == Approx(256).epsilon(1e-9));
+  CHECK(mean_answer(spread) == Approx(256).epsilon(0.15));
+  CHECK(spread["serving"]["latency_s"]["p99"] > even["serving"]["latency_s"]["p99"]);
+}
+
+TEST_CASE("the burstier the arrivals, the longer the wait for the first token", "[serve][cli]") {
+  const auto wait = [](const std::string& arrivals) {
+    return test::ask(llama + "--rate 8 --arrivals " + arrivals)["serving"]["ttft_s"]["p95"].get<double>();
+  };
+  CHECK(wait("constant") < wait("poisson"));
+  CHECK(wait("poisson") < wait("gamma:3"));
+}
+
+TEST_CASE("users who think longer ask less", "[serve][cli]") {
+  const auto rate = [](const std::string& options) {
+    return test::ask(llama + "--users 8 " + options)["serving"]["throughput_req_s"].get<double>();
+  };
+  CHECK(rate("--think-time 20s") < 8 / 20.0);  // Little's law: users over think time and latency
+  CHECK(rate("") > rate("--think-time 20s"));
+}
+
+TEST_CASE("a session's later turns find what was said before in the cache", "[serve][cli]") {
+  const json::Value r = test::ask(llama + "--rate 4 --turns 4 --prompt 500 --generate 100");
+  CHECK(r["serving"]["prefix_hits"] > 0.5);  // of 500, 1100, 1700 and 2300 tokens 0, 600, 1200 and 1800 are known
+}
+
+TEST_CASE("drafts shorten the time per token", "[serve][cli]") {
+  const auto per_token = [](const std::string& options) {
+    return test::ask(llama + "--rate 2 " + options)["serving"]["tpot_s"]["mean"].get<double>();
+  };
+  CHECK(per_token("--draft-tokens 2 --acceptance 0.9 --draft-model llama-3.2-1b") < per_token(""));
+  CHECK(per_token("--draft-tokens 2 --acceptance 0.9") < per_token("--draft-tokens 2 --acceptance 0.1"));
+}
+
+TEST_CASE("engines for answers alone give even times between tokens", "[serve][cli]") {
+  const json::Value one = test::ask(llama + "--rate 8 --replicas 3"),
+                    apart = test::ask(llama + "--rate 8 --pools 1P2D");
+  CHECK(apart["layout"]["gpus"] == one["layout"]["gpus"]);
+  CHECK(apart["serving"]["itl_s"]["p99"] < one["serving"]["itl_s"]["p99"]);
+}

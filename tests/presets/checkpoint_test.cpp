@@ -1,0 +1,266 @@
+// Models that are loaded from checkpoints: files with the layout of real ones, of which only headers are there.
+
+#include "calc/memory.hpp"
+#include "calc/parameters.hpp"
+#include "calc/price.hpp"
+#include "presets/header/checkpoint_model.hpp"
+#include "presets/header/tensor_group.hpp"
+#include "presets/load.hpp"
+#include "presets/weight_formats.hpp"
+#include "tests/catch.hpp"
+#include "tests/presets/checkpoint_writer.hpp"
+#include "tests/sentence.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::test;
+
+namespace {
+
+Bytes weights_of(const ModelCard& card) {
+  Plan p;
+  p.weight_precision = *card.weights;
+  return weights_bytes(card.arch, p);
+}
+
+/// The layers that llama-quantize keeps wider in its _M mixes (github.com/ggml-org/llama.cpp, src/llama-quant.cpp,
+/// use_more_bits).
+bool is_wider(Count i, Count n) { return i < n / 8 || i >= 7 * n / 8 || (i - n / 8) % 3 == 2; }
+
+const char* q4_k_m(const std::string& name, Count layer, Count layers) {
+  const bool wide = name == "output" || ((name == "attn_v" || name == "ffn_down") && is_wider(layer, layers));
+  return wide ? "Q6_K" : "Q4_K";
+}
+
+const LlamaSizes tiny{.d = 256, .layers = 2, .vocabulary = 512, .heads = 4, .kv = 2, .head_dim = 64, .ff = 512};
+
+std::vector<WrittenTensor> q4_k_m_llama(const LlamaSizes& s) {
+  return gguf_llama(s, [&](const std::string& name, Count i) { return q4_k_m(name, i, s.layers); });
+}
+
+json::Value tiny_config() {
+  return {{"model_type", "llama"},     {"hidden_size", 256},          {"num_hidden_layers", 2},
+          {"num_attention_heads", 4},  {"num_key_value_heads", 2},    {"head_dim", 64},
+          {"intermediate_size", 512},  {"vocab_size", 512},           {"max_position_embeddings", 4096},
+          {"torch_dtype", "bfloat16"}, {"tie_word_embeddings", false}};
+}
+
+/// The tensors of a Llama under Hugging Face's names.
+std::vector<WrittenTensor> hf_llama(const LlamaSizes& s, const std::string& dtype) {
+  std::vector<WrittenTensor> all{{"model.embed_tokens.weight", dtype, {s.vocabulary, s.d}}};
+  for (Count i = 0; i < s.layers; ++i) {
+    const std::string layer = "model.layers." + std::to_string(i) + ".";
+    const auto add = [&](const std::string& name, std::vector<Count> shape) {
+      all.push_back({layer + name + ".weight", dtype, std::move(shape)});
+    };
+    add("input_layernorm", {s.d});
+    add("self_attn.q_proj", {s.heads * s.head_dim, s.d});
+    add("self_attn.k_proj", {s.kv * s.head_dim, s.d});
+    add("self_attn.v_proj", {s.kv * s.head_dim, s.d});
+    add("self_attn.o_proj", {s.d, s.heads * s.head_dim});
+    add("post_attention_layernorm", {s.d});
+    add("mlp.gate_proj", {s.ff, s.d});
+    add("mlp.up_proj", {s.ff, s.d});
+    add("mlp.down_proj", {s.d, s.ff});
+  }
+  all.push_back({"model.norm.weight", dtype, {s.d}});
+  all.push_back({"lm_head.weight", dtype, {s.vocabulary, s.d}});
+  return all;
+}
+
+std::string model_refusal(const std::string& path) {
+  return sentence([&] { load_model(path); });
+}
+
+}  // namespace
+
+// TheBloke/Llama-2-7B-Chat-GGUF: 4081004224 bytes in Q4_K_M and 7161089728 in Q8_0, with a header of 741056.
+TEST_CASE("a GGUF file's model has the file's own bytes as weights", "[checkpoint]") {
+  const LlamaSizes s;
+  const CheckpointFolder folder;
+  const std::string mixed = write_gguf(folder, "m.gguf", llama_keys(s), q4_k_m_llama(s));
+  const ModelCard card = load_model(mixed);
+  CHECK(card.name == "A Llama");
+  CHECK(card.source == mixed);
+  CHECK(parameters(card.arch).total == 6738415616);  // huggingface.co/meta-llama/Llama-2-7b, safetensors index
+  CHECK(weights_of(card) == Bytes(4081004224 - 741056));
+  CHECK(weight_formats_text(*card.weights) == "fp32 (norm), q6_k (lm_head), q4_k");
+  CHECK(card.caveats.empty());
+  const std::string one_type =
+      write_gguf(folder, "q8.gguf", llama_keys(s), gguf_llama(s, [](const std::string&, Count) { return "Q8_0"; }));
+  CHECK(weights_of(load_model(one_type)) == Bytes(7161089728 - 741056));
+}
+
+TEST_CASE("tensor-parallel ranks share a file's bytes as they share its matrices", "[checkpoint]") {
+  const LlamaSizes s{.d = 1024, .layers = 8, .vocabulary = 512, .heads = 8, .kv = 8, .head_dim = 128, .ff = 2048};
+  const CheckpointFolder folder;
+  const ModelCard card = load_model(write_gguf(folder, "m.gguf", llama_keys(s), q4_k_m_llama(s)));
+  Plan p;
+  p.weight_precision = *card.weights;
+  // Two ranks hold all matrices once and the 17 norms of 1024 float32 twice; shares of five components are rounded
+  // down.
+  const Count held = weights_of(card).value + 17 * 1024 * 4, both = 2 * weights_bytes(card.arch, p, {.tp = 2}).value;
+  CHECK(both <= held);
+  CHECK(held - both <= 2 * 5);
+}
+
+TEST_CASE("a decoded token reads a file's bytes, all but the token table", "[checkpoint]") {
+  const CheckpointFolder folder;
+  const LlamaSizes s;
+  const ModelCard card = load_model(write_gguf(folder, "m.gguf", llama_keys(s), q4_k_m_llama(s)));
+  Plan p;
+  p.weight_precision = *card.weights;
+  const Prices step = price_decode(card.arch, p, {}, {}, 2);
+  double read = 0;
+  for (const LayerPrice& row : step.rows) read += static_cast<double>(row.layers) * row.forward.cost.moved.weights;
+  const double table = 32000.0 * 4096 / 256 * 144, row = 4096.0 / 256 * 144;  // of q4_k
+  CHECK(read == Approx(static_cast<double>(weights_of(card).value) - table + row).epsilon(1e-12));
+}
+
+TEST_CASE("rotary factors of a file are weights, and a split file is one model", "[checkpoint]") {
+  const CheckpointFolder folder;
+  std::vector<WrittenTensor> all = gguf_llama(tiny, [](const std::string&, Count) { return "Q8_0"; });
+  const Bytes without = weights_of(load_model(write_gguf(folder, "a.gguf", llama_keys(tiny), all)));
+  all.push_back({"rope_freqs.weight", "F32", {32}});
+  write_gguf(folder, "b-00001-of-00002.gguf", llama_keys(tiny), {all.begin(), all.begin() + 9});
+  const std::string second = write_gguf(folder, "b-00002-of-00002.gguf", {}, {all.begin() + 9, all.end()});
+  CHECK(weights_of(load_model(second)) == without + Bytes(4 * 32));
+}
+
+TEST_CASE("a folder of Hugging Face is one model, whatever of it is named", "[checkpoint]") {
+  const CheckpointFolder folder;
+  const std::vector<WrittenTensor> all = hf_llama(tiny, "BF16");
+  folder.write("m/config.json", tiny_config().dump());
+  folder.write("m/generation_config.json", R"({"eos_token_id": 2})");
+  const std::string one = write_safetensors(folder, "m/model.safetensors", all);
+  const ModelCard card = load_model(folder.file("m"));
+  CHECK(card.name == "m");
+  CHECK(card.source == folder.file("m/config.json"));
+  CHECK(*card.weights == WeightFormats(dtypes::bf16));
+  CHECK(weights_of(card) == Bytes(2 * parameters(card.arch).total));
+  CHECK(load_model(one).arch == card.arch);
+  std::filesystem::remove(one);
+  write_safetensors(folder, "m/model-00001-of-00002.safetensors", {all.begin(), all.begin() + 5});
+  write_safetensors(folder, "m/model-00002-of-00002.safetensors", {all.begin() + 5, all.end()});
+  json::Value map = json::Value::object();
+  for (std::size_t i = 0; i < all.size(); ++i)
+    map[all[i].name] = i < 5 ? "model-00001-of-00002.safetensors" : "model-00002-of-00002.safetensors";
+  const Count size = weights_of(card).value;
+  const std::string index = folder.write("m/model.safetensors.index.json",
+                                         json::Value{{"metadata", {{"total_size", size}}}, {"weight_map", map}}.dump());
+  for (const std::string& path : {folder.file("m"), index, folder.file("m/model-00002-of-00002.safetensors")})
+    CHECK(load_model(path).weights == card.weights);
+  CHECK(load_model(index).caveats.empty());
+}
+
+TEST_CASE("an index that names a missing shard, a missing tensor or a path is refused", "[checkpoint]") {
+  const CheckpointFolder folder;
+  folder.write("config.json", tiny_config().dump());
+  write_safetensors(folder, "a.safetensors", hf_llama(tiny, "BF16"));
+  const auto said = [&](const char* map) {
+    return model_refusal(folder.write("model.safetensors.index.json", std::string(R"({"weight_map": )") + map + "}"));
+  };
+  const std::string index = folder.file("model.safetensors.index.json");
+  CHECK(said(R"({"x": "b.safetensors"})") == "'" + index + "' names the shard '" + folder.file("b.safetensors") +
+                                                 "', which is missing; give a checkpoint with all its shards");
+  CHECK(said(R"({"x": "a.safetensors"})") ==
+        "'" + index + "' says that tensor \"x\" is in '" + folder.file("a.safetensors") + "', which does not hold it");
+  CHECK_THAT(said(R"({"x": "../a.safetensors"})"),
+             Catch::Contains("expected the name of a file in the index's folder"));
+  CHECK_THAT(said(R"({"x": 7})"), Catch::Contains("expected the name of a file in the index's folder"));
+  CHECK_THAT(said("[]"), Catch::Contains("\"weight_map\": expected an object in braces"));
+  CHECK_THAT(said(std::string(200, '[').c_str()), Catch::Contains("nested more than 64 deep"));
+}
+
+TEST_CASE("a folder with two models is refused, and one with Mistral's own file is not", "[checkpoint]") {
+  const CheckpointFolder folder;
+  folder.write("config.json", tiny_config().dump());
+  write_safetensors(folder, "model.safetensors", hf_llama(tiny, "BF16"));
+  write_safetensors(folder, "consolidated.safetensors", hf_llama(tiny, "BF16"));
+  CHECK(load_model(folder.path.string()).arch.layers == 2);
+  write_gguf(folder, "m.gguf", llama_keys(tiny), {});
+  CHECK(model_refusal(folder.path.string()) ==
+        "the folder '" + folder.path.string() +
+            "' holds several checkpoints: m.gguf and model.safetensors; give one "
+            "of these files");
+}
+
+TEST_CASE("a config and tensors of different models are refused", "[checkpoint]") {
+  const CheckpointFolder folder;
+  const std::string path = write_safetensors(folder, "model.safetensors", hf_llama(tiny, "BF16"));
+  const auto said = [&](const char* key, int value) {
+    json::Value config = tiny_config();
+    config[key] = value;
+    const std::string where = folder.write("config.json", config.dump());
+    const std::string sentence = model_refusal(path);
+    CHECK_THAT(sentence, Catch::StartsWith(where + " and the tensors of '" + path + "' disagree: "));
+    return sentence.substr(sentence.find("disagree: ") + 10);
+  };
+  CHECK(said("num_hidden_layers", 3) == "3 layers against 2; they are of different models");
+  CHECK(said("vocab_size", 500) ==
+        "a token table of 500 x 256 against \"model.embed_tokens.weight\", which is 512 x 256; they are of different "
+        "models");
+  CHECK(said("intermediate_size", 500) ==
+        "768000 parameters of mlp against 786432; they are of different models");  // 2 x 3 x 256 x 500 and 512
+  CHECK_THAT(said("num_key_value_heads", 4), Catch::Contains("parameters of attention against"));
+  std::filesystem::remove(folder.path / "config.json");
+  CHECK(model_refusal(path) ==
+        "'" + path + "' holds tensors, which say no architecture; put the model's config.json beside it");
+}
+
+TEST_CASE("tensors beside the model are named with their size and not counted", "[checkpoint]") {
+  const CheckpointFolder folder;
+  folder.write("config.json", tiny_config().dump());
+  std::vector<WrittenTensor> all = hf_llama(tiny, "BF16");
+  all.push_back({"vision_tower.blocks.0.mlp.fc1.weight", "F16", {10, 20}});
+  all.push_back({"model.layers.0.self_attn.rotary_emb.inv_freq", "F32", {32}});
+  all.push_back({"strange.thing", "F32", {7}});
+  const ModelCard card = load_model(write_safetensors(folder, "model.safetensors", all));
+  CHECK(*card.weights == WeightFormats(dtypes::bf16));
+  CHECK(card.caveats ==
+        std::vector<std::string>{"buffers: 1 tensor of 128 bytes, the largest "
+                                 "\"model.layers.0.self_attn.rotary_emb.inv_freq\", is not counted",
+                                 "not recognised: 1 tensor of 28 bytes, the largest \"strange.thing\", is not counted",
+                                 "vision and audio: 1 tensor of 400 bytes, the largest "
+                                 "\"vision_tower.blocks.0.mlp.fc1.weight\", is not counted"});
+}
+
+TEST_CASE("a quantised folder has the formats of its config and the bytes of its files", "[checkpoint]") {
+  const CheckpointFolder folder;
+  json::Value config = tiny_config();
+  config["quantization_config"] = {{"quant_method", "fp8"}, {"weight_block_size", {128, 128}}};
+  folder.write("config.json", config.dump());
+  std::vector<WrittenTensor> all;
+  for (const WrittenTensor& t : hf_llama(tiny, "BF16")) {
+    const bool matrix = t.name.find("_proj.") != std::string::npos;
+    all.push_back({t.name, matrix ? "F8_E4M3" : "BF16", t.shape});
+    if (matrix) all.push_back({t.name + "_scale_inv", "F32", {ceil_div(t.shape[0], 128), ceil_div(t.shape[1], 128)}});
+  }
+  const ModelCard card = load_model(write_safetensors(folder, "model.safetensors", all));
+  CHECK(weight_formats_text(*card.weights) == "fp8-block (attention, mlp), bf16");
+  CHECK_FALSE(card.weights->any_held());  // the format alone gives every byte
+  Bytes held;
+  for (const WrittenTensor& t : all) held += llmcalc::safetensors_bytes(t.type, t.shape, t.name);
+  CHECK(weights_of(card) == held);
+}
+
+TEST_CASE("a tensor's name tells its group", "[checkpoint]") {
+  const auto group = [](const char* name) { return std::string(tensor_group(name, 4).name); };
+  CHECK(group("model.layers.3.self_attn.q_norm.weight") == "norm");
+  CHECK(group("model.layers.3.mlp.experts.7.down_proj.weight") == "experts");
+  CHECK(group("model.layers.3.mlp.shared_experts.up_proj.weight") == "shared_experts");
+  CHECK(group("model.layers.3.mlp.gate.e_score_correction_bias") == "router");
+  CHECK(group("model.layers.3.mlp.gate_proj.weight") == "mlp");
+  CHECK(group("model.layers.4.mlp.up_proj.weight") == "prediction layers");
+  CHECK(group("model.visual.blocks.9.attn.qkv.weight") == "vision and audio");
+  CHECK(group("transformer.h.0.attn.bias") == "buffers");
+  CHECK(group("transformer.h.0.attn.c_attn.bias") == "attention");
+  CHECK(group("blk.0.ffn_gate_inp.weight") == "router");
+  CHECK(group("blk.0.ffn_up_exps.weight") == "experts");
+  CHECK(group("blk.0.ffn_down_shexp.weight") == "shared_experts");
+  CHECK(group("blk.0.attn_q_norm.weight") == "norm");
+  CHECK(group("blk.0.attn_sinks.weight") == "attention");
+  CHECK(group("output.weight") == "lm_head");
+  CHECK(group("output_norm.weight") == "norm");
+  CHECK(group("rope_freqs.weight") == "position");
+  CHECK(group("something.else") == "not recognised");
+}

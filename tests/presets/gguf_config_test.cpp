@@ -1,0 +1,163 @@
+// A GGUF file's keys give the model that the published config.json gives.
+
+#include "presets/header/gguf_config.hpp"
+
+#include "presets/import/import.hpp"
+#include "presets/load.hpp"
+#include "tests/catch.hpp"
+#include "tests/sentence.hpp"
+
+using namespace llmcalc;
+using test::sentence;
+
+namespace {
+
+/// What a file of the architecture says: keys after the architecture's name, and names of tensors beside the token
+/// table, which is `vocabulary` x the embedding length.
+struct Said {
+  const char *preset, *architecture;
+  Count vocabulary;
+  std::vector<std::pair<std::string, Count>> keys;
+  std::vector<std::string> tensors{"output.weight"};
+};
+
+CheckpointTensor named(const std::string& name, std::vector<Count> shape) {
+  CheckpointTensor t;
+  t.name = name;
+  t.shape = std::move(shape);
+  return t;
+}
+
+Checkpoint checkpoint(const Said& s) {
+  Checkpoint c;
+  c.where = "m.gguf";
+  c.keys = {{"general.architecture", s.architecture}};
+  Count width = 0;
+  for (const auto& [key, value] : s.keys) {
+    c.keys[std::string(s.architecture) + "." + key] = value;
+    if (key == "embedding_length") width = value;
+  }
+  c.tensors.push_back(named("token_embd.weight", {s.vocabulary, width}));
+  for (const std::string& name : s.tensors) c.tensors.push_back(named(name, {}));
+  return c;
+}
+
+Arch arch_of(const Said& s) { return import_config(gguf_config(checkpoint(s)), "m.gguf").arch; }
+
+std::vector<std::pair<std::string, Count>> sizes(Count layers, Count width, Count heads, Count kv, Count context,
+                                                 std::vector<std::pair<std::string, Count>> more = {}) {
+  more.insert(more.end(), {{"block_count", layers},
+                           {"embedding_length", width},
+                           {"attention.head_count", heads},
+                           {"attention.head_count_kv", kv},
+                           {"context_length", context}});
+  return more;
+}
+
+}  // namespace
+
+TEST_CASE("keys of GGUF give the architecture of the published config", "[gguf]") {
+  for (const Said& s : {
+           Said{"llama-3.1-8b", "llama", 128256, sizes(32, 4096, 32, 8, 131072, {{"feed_forward_length", 14336}})},
+           Said{"llama-3.2-1b", "llama", 128256, sizes(16, 2048, 32, 8, 131072, {{"feed_forward_length", 8192}}), {}},
+           Said{"mixtral-8x7b", "llama", 32000,
+                sizes(32, 4096, 32, 8, 32768,
+                      {{"feed_forward_length", 14336}, {"expert_count", 8}, {"expert_used_count", 2}})},
+           Said{"qwen2.5-7b", "qwen2", 152064, sizes(28, 3584, 28, 4, 32768, {{"feed_forward_length", 18944}})},
+           Said{"qwen3-30b-a3b", "qwen3moe", 151936,
+                sizes(48, 2048, 32, 4, 40960,
+                      {{"attention.key_length", 128},
+                       {"feed_forward_length", 6144},
+                       {"expert_count", 128},
+                       {"expert_used_count", 8},
+                       {"expert_feed_forward_length", 768}})},
+           Said{
+               "gemma-3-27b",
+               "gemma3",
+               262208,
+               sizes(
+                   62, 5376, 32, 16, 131072,
+                   {{"attention.key_length", 128}, {"feed_forward_length", 21504}, {"attention.sliding_window", 1024}}),
+               {}},
+           Said{
+               "gemma-2-9b",
+               "gemma2",
+               256000,
+               sizes(
+                   42, 3584, 16, 8, 8192,
+                   {{"attention.key_length", 256}, {"feed_forward_length", 14336}, {"attention.sliding_window", 4096}}),
+               {}},
+           Said{"phi-4-mini", "phi3", 200064, sizes(32, 3072, 24, 8, 131072, {{"feed_forward_length", 8192}}), {}},
+           Said{"gpt-oss-20b", "gpt-oss", 201088,
+                sizes(24, 2880, 64, 8, 131072,
+                      {{"attention.key_length", 64},
+                       {"attention.sliding_window", 128},
+                       {"expert_count", 32},
+                       {"expert_used_count", 4},
+                       {"expert_feed_forward_length", 2880}})},
+           Said{"deepseek-v3",
+                "deepseek2",
+                129280,
+                sizes(61, 7168, 128, 1, 163840,
+                      {{"feed_forward_length", 18432},
+                       {"leading_dense_block_count", 3},
+                       {"expert_count", 256},
+                       {"expert_used_count", 8},
+                       {"expert_shared_count", 1},
+                       {"expert_feed_forward_length", 2048},
+                       {"attention.q_lora_rank", 1536},
+                       {"attention.kv_lora_rank", 512},
+                       {"rope.dimension_count", 64},
+                       {"attention.key_length", 576},
+                       {"attention.key_length_mla", 192},
+                       {"attention.value_length", 512},
+                       {"attention.value_length_mla", 128}}),
+                {"output.weight", "blk.3.exp_probs_b.bias"}},
+           Said{"glm-4.5-air",
+                "glm4moe",
+                151552,
+                sizes(47, 4096, 96, 8, 131072,
+                      {{"attention.key_length", 128},
+                       {"feed_forward_length", 10944},
+                       {"leading_dense_block_count", 1},
+                       {"expert_count", 128},
+                       {"expert_used_count", 8},
+                       {"expert_shared_count", 1},
+                       {"expert_feed_forward_length", 1408},
+                       {"nextn_predict_layers", 1}}),
+                {"output.weight", "blk.0.attn_q.bias", "blk.1.exp_probs_b.bias"}},
+           Said{"command-r-plus",
+                "command-r",
+                256000,
+                sizes(64, 12288, 96, 8, 8192, {{"feed_forward_length", 33792}}),
+                {"blk.0.attn_q_norm.weight"}},
+           Said{"olmo-2-7b", "olmo2", 100352, sizes(32, 4096, 32, 32, 4096, {{"feed_forward_length", 11008}})},
+           Said{"minimax-m2", "minimax-m2", 200064,
+                sizes(62, 3072, 48, 8, 196608,
+                      {{"attention.key_length", 128},
+                       {"feed_forward_length", 1536},
+                       {"expert_count", 256},
+                       {"expert_used_count", 8},
+                       {"expert_feed_forward_length", 1536}})},
+       }) {
+    INFO(s.preset);
+    CHECK(arch_of(s) == load_model(s.preset).arch);
+  }
+}
+
+TEST_CASE("an architecture or a file that GGUF's keys do not explain is refused", "[gguf]") {
+  const auto said = [](const Said& s) { return sentence([&] { arch_of(s); }); };
+  CHECK_THAT(
+      said({"", "qwen3moee", 8, {}}),
+      Catch::Contains("'m.gguf': \"general.architecture\" \"qwen3moee\" is not known; the nearest are qwen3moe, "));
+  CHECK(said({"", "llama", 8, {}}) ==
+        "'m.gguf', \"llama.block_count\": expected a whole number of at least 0, got nothing");
+  Checkpoint c = checkpoint({"", "llama", 8, sizes(2, 64, 4, 4, 128)});
+  c.keys["llama.attention.head_count_kv"] = {4, 2};
+  CHECK_THAT(sentence([&] { gguf_config(c); }), Catch::Contains("differs from layer to layer"));
+  c.keys["llama.attention.head_count_kv"] = {2, 2};
+  CHECK(gguf_config(c)["num_key_value_heads"] == 2);
+  c.tensors.clear();
+  CHECK_THAT(sentence([&] { gguf_config(c); }),
+             Catch::Contains("\"token_embd.weight\" is missing, so it holds no language model"));
+}

@@ -1,0 +1,74 @@
+// Engines for prompts and engines for answers, by hand.
+
+#include "serve/disaggregated.hpp"
+
+#include <cmath>
+
+#include "tests/catch.hpp"
+#include "tests/serve/even_times.hpp"
+
+using namespace llmcalc;
+using test::even_times;
+using test::one_second;
+using test::request;
+
+namespace {
+Disaggregated pools(Count x, Count y, const CacheTransfer& transfer = {}) {
+  return {.prompts = {.replicas = x}, .answers = {.replicas = y}, .transfer = transfer};
+}
+ServerRun run_of(const Disaggregated& d, const RequestTraffic& t) { return serve(d, even_times(), even_times(), t); }
+}  // namespace
+
+TEST_CASE("A prompt's engine gives the first token; the others come after the transfer", "[serve][disaggregated]") {
+  const RequestTraffic t{.requests = {request(10, 4)}};
+  const ServerRun run = run_of(pools(1, 1, {.wait = one_second / 2, .token = one_second / 20}), t);
+  const Answer& a = run.answers[0];
+  CHECK(a.first == 2 * one_second);
+  // 0.5 s + 10 x 0.05 s; a pass of one row of the prompt's kind (1.1 s), whose token is the second; then 1 s each
+  CHECK(a.last == 6 * one_second + one_second / 10);
+  CHECK(a.replica == 1);
+  CHECK(run.tokens == 4);
+}
+
+TEST_CASE("A prompt's engine sends one request after another", "[serve][disaggregated]") {
+  const RequestTraffic t{.requests = {request(10, 2), request(10, 2)}};
+  const ServerRun run = run_of(pools(1, 2, {.wait = 5 * one_second}), t);
+  CHECK(run.answers[0].last == 3 * one_second + 5 * one_second + one_second * 11 / 10);
+  CHECK(run.answers[1].last == 3 * one_second + 10 * one_second + one_second * 11 / 10);
+}
+
+TEST_CASE("A request of one token does not travel", "[serve][disaggregated]") {
+  const RequestTraffic t{.requests = {request(10, 1)}};
+  const ServerRun run = run_of(pools(1, 1, {.wait = 5 * one_second}), t);
+  CHECK(run.answers[0].last == 2 * one_second);
+  CHECK(run.end == 2 * one_second);
+}
+
+TEST_CASE("Decoding is not interrupted by other prompts", "[serve][disaggregated]") {
+  RequestTraffic t{.requests = {request(10, 20)}};
+  for (int i = 0; i < 8; ++i) t.requests.push_back(request(500, 1, Seconds(3 + i)));
+  const ServerRun apart = run_of(pools(1, 1), t), together = serve({}, even_times(), t);
+  CHECK(apart.answers[0].last == 21 * one_second + one_second / 10);
+  CHECK(together.answers[0].last > 2 * apart.answers[0].last);
+}
+
+TEST_CASE("Two fleets obey Little's law and lose nothing", "[serve][disaggregated]") {
+  const RequestTraffic t = open_traffic({.count = 200,
+                                         .interval = {.kind = Distribution::Kind::exponential, .mean = 0.5},
+                                         .prompt = {.kind = Distribution::Kind::log_normal, .mean = 50, .spread = 1},
+                                         .generate = {.kind = Distribution::Kind::gamma, .mean = 20, .spread = 1},
+                                         .seed = 3});
+  Disaggregated d = pools(2, 3, {.wait = one_second / 3, .token = one_second / 500});
+  d.answers.server.scheduler = {.sequences = 12, .block_tokens = 4, .blocks = 130};
+  const ServerRun run = run_of(d, t);
+  Ticks latencies = 0;
+  Count tokens = 0, preempted = 0;
+  for (std::size_t i = 0; i < t.requests.size(); ++i) {
+    latencies += run.answers[i].last - run.answers[i].sent;
+    tokens += t.requests[i].generate;
+    preempted += run.answers[i].preemptions;
+  }
+  CHECK(run.presence == latencies);
+  CHECK(run.tokens == tokens);
+  CHECK(preempted > 0);
+}

@@ -1,0 +1,80 @@
+// Replicas behind a router.
+
+#include "serve/router.hpp"
+
+#include "tests/catch.hpp"
+#include "tests/serve/even_times.hpp"
+
+using namespace llmcalc;
+using test::even_times;
+using test::one_second;
+using test::request;
+
+namespace {
+
+RequestTraffic chats() {
+  return open_traffic({.count = 60,
+                       .interval = {.kind = Distribution::Kind::exponential, .mean = 4},
+                       .prompt = {.mean = 40},
+                       .generate = {.mean = 10},
+                       .turns = 5,
+                       .think = {.kind = Distribution::Kind::exponential, .mean = 10},
+                       .seed = 2});
+}
+Served chat(Routing routing) {
+  const RequestTraffic t = chats();
+  const Fleet fleet{.server = {.scheduler = {.block_tokens = 4, .blocks = 2000, .prefix_cache = true}},
+                    .replicas = 4,
+                    .routing = routing};
+  return served(serve(fleet, even_times(), t), t.requests, 4);
+}
+
+}  // namespace
+
+TEST_CASE("Round robin takes replicas in turns; the least loaded has the fewest requests", "[serve][router]") {
+  Router turns(Routing::round_robin, 3), least(Routing::least_loaded, 3);
+  const ServerRequest r = request(1, 1);
+  for (const std::size_t expected : {0, 1, 2, 0}) CHECK(turns.route(r) == expected);
+  for (const std::size_t expected : {0, 1, 2, 0}) CHECK(least.route(r) == expected);
+  least.done(2);
+  CHECK(least.route(r) == 2);
+}
+
+TEST_CASE("A session stays where it was, unless that replica is much busier", "[serve][router]") {
+  Router router(Routing::prefix_aware, 2);
+  ServerRequest session = request(1, 1);
+  session.session = 5;
+  const std::size_t home = router.route(session);
+  for (int i = 0; i < 8; ++i) CHECK(router.route(session) == home);
+  CHECK(router.route(session) != home);  // 9 there, none here
+}
+
+TEST_CASE("Sessions that stay find their tokens in the cache", "[serve][router]") {
+  const Served turns = chat(Routing::round_robin), near = chat(Routing::prefix_aware);
+  // Turn k of 5 has 40 k + 10 (k - 1) tokens, of which 50 (k - 1) were there before: 500 of 700.
+  CHECK(near.cached > 0.65);
+  CHECK(near.cached <= 500.0 / 700);
+  CHECK(turns.cached < 0.5 * near.cached);
+  CHECK(near.first_token.mean < turns.first_token.mean);
+}
+
+TEST_CASE("Data-parallel ranks wait for the slowest in every pass", "[serve][ranks]") {
+  // Two ranks, a request each: a prompt of 10 and one of 40 tokens share a pass of 1 s + 40 x 0.1 s.
+  const RequestTraffic t{.requests = {request(10, 3), request(40, 3)}};
+  const ServerRun run = serve({.server = {.ranks = 2}}, even_times(), t);
+  CHECK(run.answers[0].first == 5 * one_second);
+  CHECK(run.answers[1].first == 5 * one_second);
+  CHECK(run.passes == 3);
+}
+
+TEST_CASE("Ranks that step together take as long as the slowest does, pass by pass", "[serve][ranks]") {
+  PassTimes t = even_times();
+  t.decodes[0].push({.constant = 100 * one_second});
+  t.decodes[0].push({.key = one_second});
+  // Contexts 98 and 60: keys of the first overtake the floor after two passes.
+  const RequestTraffic traffic{.requests = {request(98, 11), request(60, 11)}};
+  const ServerRun run = serve({.server = {.ranks = 2}}, t, traffic);
+  // 1 s + 98 x 0.1 s; ten passes of 1 s and max(100, 99 .. 108) s
+  const Count keys = 100 + 100 + 101 + 102 + 103 + 104 + 105 + 106 + 107 + 108;
+  CHECK(run.end == one_second * 108 / 10 + (10 + keys) * one_second);
+}

@@ -1,0 +1,87 @@
+// Summaries of runs.
+
+#include "serve/served.hpp"
+
+#include <vector>
+
+#include "serve/fleet.hpp"
+#include "tests/catch.hpp"
+#include "tests/serve/even_times.hpp"
+
+using namespace llmcalc;
+using test::even_times;
+using test::one_second;
+using test::request;
+
+TEST_CASE("Percentiles lie between the two nearest values", "[serve][served]") {
+  std::vector<Seconds> values;
+  for (int i = 1; i <= 5; ++i) values.emplace_back(i);
+  CHECK(percentile(values, 50).value == Approx(3));
+  CHECK(percentile(values, 90).value == Approx(4.6));
+  CHECK(percentile(values, 99.9).value == Approx(4.996));
+  const Spread s = spread({Seconds(7)});
+  CHECK(s.mean == Seconds(7));
+  CHECK(s.p999 == Seconds(7));
+}
+
+TEST_CASE("Gaps between tokens of a row of passes are those of the passes one by one", "[serve][served]") {
+  TokenGaps together, single;
+  together.add(one_second / 10, one_second / 5, 1001, 3);
+  for (int i = 0; i <= 1000; ++i) single.add(one_second / 10 + i * (one_second / 10'000), 3);
+  CHECK(together.size() == 3003);
+  CHECK(together.mean().value == Approx(0.15));
+  for (const double percent : {1.0, 10.0, 50.0, 90.0, 99.0}) {
+    CHECK(together.percentile(percent).value == Approx(single.percentile(percent).value).epsilon(0.021));
+    CHECK(together.percentile(percent).value == Approx(0.1 + percent / 1000).epsilon(0.011));
+  }
+}
+
+TEST_CASE("A summary of a run, by hand", "[serve][served]") {
+  // Passes of 3, 1, 1 s give both the tokens; the second request comes at 1 s and waits until 2 s.
+  const RequestTraffic t{.requests = {request(10, 3), request(20, 2, Seconds(1))}};
+  const ServerRun run = serve({}, even_times(), t);
+  // 0 to 2 s: the first's prompt; 2 to 5 s: its second token beside the other's prompt; 5 to 6 s: both.
+  const Served s = served(run, t.requests, 1, {.first_token = Seconds(3)});
+  CHECK(s.requests == 2);
+  CHECK(s.first_token.mean.value == Approx((2.0 + 4.0) / 2));
+  CHECK(s.per_token.mean.value == Approx((4.0 / 2 + 1.0) / 2));
+  CHECK(s.latency.mean.value == Approx((6.0 + 5.0) / 2));
+  CHECK(s.gap.mean.value == Approx((3.0 + 1.0 + 1.0) / 3));
+  CHECK(s.duration.value == Approx(6));
+  CHECK(s.prompt_rate == Approx(30.0 / 6));
+  CHECK(s.token_rate == Approx(5.0 / 6));
+  CHECK(s.goodput == Approx(1.0 / 6));
+  CHECK(s.met == Approx(0.5));
+  CHECK(s.utilization == Approx(1));
+}
+
+TEST_CASE("Samples over time add up to the run, however long it is", "[serve][served]") {
+  for (const Count n : {3, 300}) {
+    const RequestTraffic t{.requests = std::vector<ServerRequest>(static_cast<std::size_t>(n), request(10, 50)),
+                           .users = 2};
+    const ServerRun run = serve({}, even_times(), t);
+    double tokens = 0, prompts = 0, presence = 0, busy = 0;
+    const std::vector<Sample> samples = run.timeline.samples();
+    for (const Sample& s : samples) {
+      tokens += s.tokens;
+      prompts += s.prompt_tokens;
+      presence += s.length.value * (s.in_progress + s.waiting);
+      busy += s.length.value * s.busy;
+    }
+    CHECK(samples.size() <= 512);
+    CHECK(tokens == Approx(static_cast<double>(run.tokens)));
+    CHECK(prompts == Approx(static_cast<double>(run.prompt_tokens)));
+    CHECK(presence == Approx(seconds(run.presence).value));
+    CHECK(busy == Approx(seconds(run.busy).value));
+  }
+}
+
+TEST_CASE("Whoever watches can stop a run, and has what is known by then", "[serve][served]") {
+  const RequestTraffic t{.requests = std::vector<ServerRequest>(20'000, request(10, 2)), .users = 4};
+  const ServerWatch watch{.goes_on = [](Count answered, Count all) { return answered < all / 2; }};
+  const ServerRun run = serve({}, even_times(), t, watch);
+  CHECK(run.stopped);
+  const Served s = served(run, t.requests, 1);
+  CHECK(s.requests >= 10'000);
+  CHECK(s.requests < 15'000);
+}

@@ -1,0 +1,35 @@
+#pragma once
+/// A regular file of which some bytes are read, wherever they lie, and the rest is not.
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "calc/units.hpp"
+
+namespace llmcalc {
+
+class BinaryFile {
+ public:
+  /// Opens the file; `expected` says in a sentence what to give instead ("a safetensors file"). Throws InputError if it
+  /// is missing, unreadable or not a regular file.
+  BinaryFile(std::string path, std::string_view expected);
+  ~BinaryFile();
+  BinaryFile(const BinaryFile&) = delete;
+  BinaryFile& operator=(const BinaryFile&) = delete;
+
+  const std::string& path() const { return path_; }
+  Count size() const { return size_; }
+
+  /// Fills `into` with the bytes from `offset` on. Throws InputError naming the path and `what`, also where the file
+  /// ends before.
+  void read(Count offset, std::span<std::byte> into, std::string_view what) const;
+
+ private:
+  std::string path_;
+  int file_ = -1;
+  Count size_ = 0;
+};
+
+}  // namespace llmcalc

@@ -1,0 +1,25 @@
+#pragma once
+/// The reference transformer of a case, with the weights that the case loads, or drawn ones.
+
+#include <memory>
+#include <optional>
+
+#include "model/transformer.hpp"
+#include "validate/run.hpp"
+
+namespace llmcalc::validate {
+
+struct CaseModel {
+  static constexpr std::uint64_t seed = 1;  ///< of drawn weights
+
+  CaseModel(const Case& c, model::Number number, const Where& where)
+      : backend(where.make(number)),
+        t(c.arch, *backend, {.plan = c.plan, .numerics = c.numerics}, c.load ? std::nullopt : std::optional(seed)) {
+    if (c.load) c.load(t);
+  }
+
+  std::unique_ptr<model::Backend> backend;
+  model::Transformer t;
+};
+
+}  // namespace llmcalc::validate
