@@ -105,8 +105,9 @@ class Clock {
   }
 
   /// Takes from backward what its tensor-parallel exchanges hide beside `weights`, the seconds of gradients of weights.
+  /// Left out: schedules that put these gradients off have nothing there to hide beside.
   void hide(const PassPrice& pass, Seconds weights, Spent& s) {
-    if (rates_.hidden_by_weights <= rates_.hidden_inside || splits_backward(layout_.schedule)) return;
+    if (rates_.hidden_by_weights <= rates_.hidden_inside) return;
     Seconds all;
     for (const Exchange& e : pass.exchanges)
       if (e.group == Group::tensor && e.beside > 0)

@@ -121,11 +121,23 @@ class OperatorTable {
       Exchanges all;
       for (int passes = again ? 2 : 1; passes > 0; --passes) add_forward(all, *sent, price_);
       if (training()) add_backward(all, *sent, price_);
-      return {.communication = (1 - rates.hidden_inside) * exchange_time(all, r_.layout, c, rates.links).total()};
+      return {.communication = exposed(all, rates, c)};
     }
     Time t = (again ? 2.0 : 1.0) * operator_time(op, price_, Direction::forward, rates);
     if (training()) t += backward_time(op, price_, rates);
     return t;
+  }
+
+  /// Seconds of exchanges that nothing hides, if gradients of weights take as long as those that run beside them.
+  Seconds exposed(const Exchanges& all, const Rates& rates, const Cluster& c) const {
+    Seconds sum;
+    for (const Exchange& e : all) {
+      const double beside = static_cast<double>(e.beside) / static_cast<double>(e.messages);
+      const double more = std::max(0.0, rates.hidden_by_weights - rates.hidden_inside);
+      const double hidden = rates.hidden_inside + (e.group == Group::tensor ? beside * more : 0);
+      sum += (1 - hidden) * exchange_time(e, r_.layout, c, rates.links).total();
+    }
+    return sum;
   }
 
   std::vector<std::string> text(const Line& l) const {

@@ -28,7 +28,9 @@ EngineLimits limits_of(const Request& r) {
 EngineTerms terms_of(const Request& r, const std::optional<ModelCard>& draft) {
   EngineTerms t = is_vllm(r) ? engine_terms(host_of(r)) : EngineTerms{};
   if (!draft) return t;
-  t.draft = weights_bytes(price_holdings(draft->arch, r.plan, r.layout));
+  Plan plan = r.plan;
+  plan.weight_precision = plan.weight_precision.formats_alone();  // the bytes of a checkpoint are the model's
+  t.draft = weights_bytes(draft->arch, plan, r.layout);
   t.draft_token_cache = cache_bytes_per_token(draft->arch, r.plan, r.layout);
   return t;
 }

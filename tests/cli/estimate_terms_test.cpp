@@ -70,7 +70,7 @@ TEST_CASE("the parameters of a step are those that change it, each with its defa
 TEST_CASE("a part of a step has the parameters of that part alone", "[explain]") {
   const json::Value e = explained("step.breakdown_s.tp", on_h100);
   CHECK(parameter(e, "link") != nullptr);
-  CHECK(parameter(e, "matmul.hopper") == nullptr);
+  CHECK(parameter(e, "elementwise.tuned") == nullptr);
 }
 
 TEST_CASE("the interval names as many sources as stand behind it", "[explain]") {
