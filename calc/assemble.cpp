@@ -78,19 +78,23 @@ struct Paths {
   double ranks_reached = 1;        ///< by a message to another node
   double inside = 1, between = 1;  ///< bytes inside a node and between nodes, over those of that
 };
-/// Tokens go to each of their nodes, and there on to the experts, where their nodes are limited.
-Paths paths(const Exchange& e, double all, double node, Count most_nodes) {
-  if (most_nodes == 0 || e.routing.top_k == 0) return {};
-  const double reached = expected_nodes(e.routing, all / node, most_nodes);
-  return {node, all / node, reached / static_cast<double>(e.routing.top_k)};
+/// Tokens go to each of their nodes, and there on to the experts, where their nodes are limited. Where a rank has a
+/// token once for all its experts, the X ranks that are reached in the mean are its messages, not its K experts.
+Paths paths(const Exchange& e, double all, double node, const Layout& layout) {
+  if (e.routing.top_k == 0) return {};
+  const auto k = static_cast<double>(e.routing.top_k);
+  const double copies = layout.once_per_rank ? expected_nodes(e.routing, all, 0) / k : 1;
+  if (layout.expert_nodes == 0) return {1, copies, copies};
+  const double reached = expected_nodes(e.routing, all / node, layout.expert_nodes);
+  return {node, all / node, reached / k};
 }
 
 /// A message to every other rank, over the innermost level that joins the two.
-ExchangeTime all_to_all(const Exchange& e, const Route& route, const Cluster& cluster, Count most_nodes,
+ExchangeTime all_to_all(const Exchange& e, const Route& route, const Cluster& cluster, const Layout& layout,
                         const LinkRates& reached) {
   double all = 1, inside = 1, messages = static_cast<double>(e.messages);
   for (const Count n : route.ranks) all *= static_cast<double>(n);
-  const Paths p = paths(e, all, static_cast<double>(route.ranks[0]), most_nodes);
+  const Paths p = paths(e, all, static_cast<double>(route.ranks[0]), layout);
   ExchangeTime t;
   for (std::size_t i = 0; i < cluster.levels.size(); ++i) {
     const double joined = inside * static_cast<double>(route.ranks[i]), others = joined - inside;
@@ -117,7 +121,7 @@ ExchangeTime started_exchange(const Exchange& e, const Layout& layout, const Clu
     return exchange_time(e, default_algorithm(e.op), ranks(layout, e.group), group_link(cluster, layout, e.group),
                          reached, !is_inside(cluster, layout, e.group));
   const Route r = route(cluster, layout, e.group);
-  if (e.op == CollectiveOp::all_to_all) return all_to_all(e, r, cluster, layout.expert_nodes, reached);
+  if (e.op == CollectiveOp::all_to_all) return all_to_all(e, r, cluster, layout, reached);
   const Levels levels(e, r, cluster, reached);
   return layout.collectives == Collectives::ring ? levels.by_rings() : levels.by(layout.collectives);
 }

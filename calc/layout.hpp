@@ -104,10 +104,11 @@ struct Layout {
   bool sp = false;  ///< sequence parallelism over the tensor-parallel ranks
   Count cp = 1;     ///< context-parallel ranks
   ContextMethod context_method = ContextMethod::ring;
-  Count ep = 1;             ///< ranks over which experts are divided
-  Count etp = 0;            ///< ranks over which the width of each expert is cut; 0: as many as tp
-  Count expert_nodes = 0;   ///< nodes to whose experts a token may go, sent to each once; 0: any, sent to each expert
-  Ratio expert_load{1, 1};  ///< expert rows of the most loaded rank over the balanced number, at least 1
+  Count ep = 1;            ///< ranks over which experts are divided
+  Count etp = 0;           ///< ranks over which the width of each expert is cut; 0: as many as tp
+  Count expert_nodes = 0;  ///< nodes to whose experts a token may go, sent to each once; 0: any, sent to each expert
+  bool once_per_rank = false;  ///< a rank has a token once for all its experts (nodes not limited)
+  Ratio expert_load{1, 1};     ///< expert rows of the most loaded rank over the balanced number, at least 1
   Count pp = 1;
   Count chunks = 1;            ///< chunks of layers per pipeline rank
   Count dp = 1;                ///< data-parallel replicas

@@ -47,6 +47,7 @@ void use_run_ranks(const RecordedRun& run, RunCase& c) {
   c.layout.dp = run.data_ranks;
   if (run.expert_parallel && c.arch.has_experts()) c.layout.ep = mul(run.tensor_ranks, run.data_ranks);
   if (c.layout.ep > 1) c.layout.etp = 1;
+  c.layout.once_per_rank = c.layout.ep > 1;          // vLLM gathers the tokens of all ranks, and scatters their sums
   c.layout.sp = c.layout.ep > 1 && c.layout.tp > 1;  // what divides tokens among experts' ranks
   if (flaw(c.arch, c.layout) != LayoutFlaw::none)
     c.skip = fmt::format("{} tensor-parallel and {} data-parallel ranks do not divide {}", run.tensor_ranks,

@@ -16,11 +16,12 @@
 /// and 3.2.2): with K = top_k, D nodes of r ranks and X = expected_nodes() of M / K bytes each (calc/exchange.hpp)
 ///   between nodes   X (D-1)/D M / K      at most expert_nodes / K of M, in place of all of it
 ///   inside          (r-1)/r M            each of the K rows, wherever it came from
-/// The way back is the mirror image: a node's rows are summed before they cross.
+/// The way back is the mirror image: a node's rows are summed before they cross. Where Layout::once_per_rank holds, a
+/// rank has a token once for all its experts, so that X / K of M moves with X = expected_nodes() of ranks; engines that
+/// gather all tokens before the experts and scatter the sums behind them send hardly more.
 ///
 /// Shared experts are dense MLPs and follow tensor parallelism; routers stay whole. Left out: the order by expert in
-/// which received rows are put, gates and counts that are sent, and copies for several experts of one rank that need
-/// only one message.
+/// which received rows are put, and gates and counts that are sent.
 
 #include "calc/layout.hpp"
 #include "calc/op.hpp"

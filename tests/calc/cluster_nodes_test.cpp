@@ -87,6 +87,18 @@ TEST_CASE("DeepSeek-V3's tokens cross the network once for each node and pass on
   CHECK(bytes(limited, 0) == Approx(7.0 / 8 * all).epsilon(1e-12));
 }
 
+TEST_CASE("A token that a rank has once for all its experts moves once for each rank that is reached",
+          "[cluster][nodes]") {
+  // 100 tokens of 4,096 bytes to 8 of 128 experts on 2 ranks: all 8 are on one of them with 2 C(64, 8) / C(128, 8).
+  const ExpertRouting r{.top_k = 8, .experts = 128};
+  double on_one = 1;
+  for (int i = 0; i < 8; ++i) on_one *= (64.0 - i) / (128.0 - i);
+  const double once = 100 * 4096, reached = 2 * (1 - on_one);
+  const auto bytes = [&](const Layout& l) { return seconds(only(h800(), 0), l, r, Bytes(100 * 8 * 4096)) * nvlink; };
+  CHECK(bytes({.ep = 2, .dp = 2}) == Approx(0.5 * 8 * once).epsilon(1e-12));
+  CHECK(bytes({.ep = 2, .once_per_rank = true, .dp = 2}) == Approx(0.5 * reached * once).epsilon(1e-12));
+}
+
 TEST_CASE("Four nodes have time for 13 experts a token, 3.2 on each, before NVLink is what takes longer",
           "[cluster][nodes]") {
   // DeepSeek-V3 (arXiv:2412.19437), 3.2.2: NVLink has 3.2 times the bandwidth of InfiniBand, so that 4 nodes x 3.2

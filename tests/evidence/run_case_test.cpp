@@ -52,6 +52,7 @@ TEST_CASE("engines that divide experts step together, and others do not", "[reco
   CHECK(experts.skip.empty());
   CHECK(experts.layout.ep == 2);
   CHECK(experts.layout.etp == 1);
+  CHECK(experts.layout.once_per_rank);
   CHECK(experts.in_step());
 }
 
