@@ -73,7 +73,11 @@ void quantity(std::string_view text) {
   tried([&] { parse_seconds(text, "n", Bare::allowed); });
   tried([&] { parse_watts(text, "n", Bare::allowed); });
   tried([&] { parse_price(text, "n", Bare::allowed); });
-  tried([&] { read_weight_precision(text, "n", {.layers = 1, .hidden = 64, .vocabulary = 64, .heads = 1, .kv_heads = 1, .head_dim = 64, .mlp_width = 64}); });
+  tried([&] {
+    read_weight_precision(
+        text, "n",
+        {.layers = 1, .hidden = 64, .vocabulary = 64, .heads = 1, .kv_heads = 1, .head_dim = 64, .mlp_width = 64});
+  });
 }
 
 using Parser = void (*)(std::string_view);
