@@ -18,7 +18,8 @@ bool about(double a, double b) { return std::fabs(a - b) <= 1e-12 * std::fabs(b)
 const MeasurementFile& published(MeasurementKind kind) {
   static const std::map<MeasurementKind, MeasurementFile> files{
       {MeasurementKind::training, published_measurements(MeasurementKind::training)},
-      {MeasurementKind::inference, published_measurements(MeasurementKind::inference)}};
+      {MeasurementKind::inference, published_measurements(MeasurementKind::inference)},
+      {MeasurementKind::serving, published_measurements(MeasurementKind::serving)}};
   return files.at(kind);
 }
 

@@ -50,7 +50,8 @@ TEST_CASE("a mistake in a file is one sentence with file, line and row", "[measu
   CHECK(refused("[") == "my.json:1:2: unexpected end of input; the file is cut short or not JSON");
   CHECK(refused("[\n{\"id\": \"a\",}]") == "my.json:2:12: unexpected '}'; the file is not JSON from here on");
   CHECK(refused("[]") == "my.json: the list is empty; a file of measurements has at least one row");
-  CHECK(refused("{}") == "my.json: expected a list of rows in square brackets, got something else");
+  CHECK(refused("{}") ==
+        "my.json: expected a list of rows in square brackets or a recorded run in braces, with \"requests\"");
   CHECK(refused("[\n\n3]") == "my.json:3: expected an object in braces, got 3");
   CHECK(refused("[\n{}]") == "my.json:2: \"id\" is missing; a row is told from others by it");
   CHECK(refused("[" + training() + ",\n" + training() + "]") ==
