@@ -11,7 +11,8 @@ using I = InferenceParameter;
 constexpr std::string_view stream = "copies as in STREAM reach 0.8 to 0.95 of the datasheet's bandwidth";
 constexpr std::string_view clocks = "a peak assumes the boost clock, which power does not hold under load";
 constexpr std::string_view trained =
-    "training on RTX 4090 and RTX PRO 6000 reaches 0.9 of it (presets/estimates/training.json); less where power is short";
+    "training on RTX 4090 and RTX PRO 6000 reaches 0.9 of it (presets/estimates/training.json); less where power is "
+    "short";
 constexpr std::string_view vendors = "the vendor's datasheet, whose peaks few kernels reach";
 constexpr std::string_view empty_kernels = "empty kernels in a row: 2 to 5 us; from a recording 1 to 2 us";
 constexpr std::string_view host_loop = "scheduling, sampling and text of an engine's loop: 1 to 5 ms";

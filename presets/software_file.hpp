@@ -10,7 +10,8 @@
 ///   "tensor_exchanges": "waited for", "beside weights" or "overlapped"   (TensorExchanges)
 ///   "data_exchanges":   "waited for" or "overlapped"    beside layers
 ///   "memory"?:          "megatron", "megatron with deepspeed", "transformer engine", "internevo", "torchtitan" or
-///                       "pytorch" (MemorySoftware, presets/stored_plan.hpp)   what a process holds beside its tensors }
+///                       "pytorch" (MemorySoftware, presets/stored_plan.hpp)   what a process holds beside its tensors
+///                       }
 ///
 /// or "for": "inference",
 ///   "launching": "recorded", "compiled", "local", "eager" or "persistent"   (Launching,

@@ -63,9 +63,8 @@ std::string dequantised_note(const Plan& p) {
     if (whole_bits(t.format()) < whole_bits(p.precision.format()) && !named)
       names += fmt::format("{}{}", names.empty() ? "" : " and ", t.name());
   }
-  return names.empty()
-             ? ""
-             : fmt::format("weights in {} are dequantised and multiplied in {}", names, p.precision.name());
+  return names.empty() ? ""
+                       : fmt::format("weights in {} are dequantised and multiplied in {}", names, p.precision.name());
 }
 
 std::string formats_note(const Request& r) {

@@ -113,7 +113,7 @@ TEST_CASE("a folder without one of its parts is refused with the part's name", "
   };
   refused(without("qwen3", "tokenizer.json"), "holds neither tokenizer.json nor tokenizer.model");
   refused(without("qwen3", "config.json"), "holds no config.json");
-  refused(without("qwen3", "model.safetensors"), "holds neither model.safetensors nor model.safetensors.index.json");
+  refused(without("qwen3", "model.safetensors"), "holds no GGUF and no safetensors files");
   refused(without("llama-3", "model-00002-of-00003.safetensors"), "names the shard");
 }
 
@@ -138,7 +138,8 @@ TEST_CASE("a truncated shard and an index that lies are refused", "[checkpoint]"
   refused("generate " + at + " hello", "model-00001-of-00003.safetensors'");
   const std::string lying = folder("llama-3", "lying"), index = lying + "/model.safetensors.index.json";
   edit(index, [](json::Value& v) { v["weight_map"]["model.norm.weight"] = "model-00001-of-00003.safetensors"; });
-  refused("generate " + lying + " hello", "tensor \"model.norm.weight\" is not in its shard");
+  refused("generate " + lying + " hello", "says that tensor \"model.norm.weight\" is in '" + lying +
+                                              "/model-00001-of-00003.safetensors', which does not hold it");
   edit(index, [](json::Value& v) { v["weight_map"]["model.norm.weight"] = "../x.safetensors"; });
-  refused("generate " + lying + " hello", "is no file of this folder");
+  refused("generate " + lying + " hello", "expected the name of a file in the index's folder");
 }

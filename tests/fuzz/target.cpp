@@ -73,7 +73,11 @@ void quantity(std::string_view text) {
   tried([&] { parse_seconds(text, "n", Bare::allowed); });
   tried([&] { parse_watts(text, "n", Bare::allowed); });
   tried([&] { parse_price(text, "n", Bare::allowed); });
-  tried([&] { read_weight_precision(text, "n", {.layers = 1, .hidden = 64, .vocabulary = 64, .heads = 1, .kv_heads = 1, .head_dim = 64, .mlp_width = 64}); });
+  Arch arch;
+  arch.layers = 1;
+  arch.heads = arch.kv_heads = 1;
+  arch.hidden = arch.vocabulary = arch.head_dim = arch.mlp_width = 64;
+  tried([&] { read_weight_precision(text, "n", arch); });
 }
 
 using Parser = void (*)(std::string_view);
