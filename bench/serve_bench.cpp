@@ -36,7 +36,7 @@ Cluster h100() {
 /// An engine with room for 400 thousand tokens.
 Fleet fleet() { return {.server = {.scheduler = {.sequences = 256, .blocks = 25'000}}}; }
 
-/// Requests of which so many come for each that the engine can serve.
+/// Open traffic whose rate is `load` times the capacity of the engine.
 RequestTraffic traffic(const PassTimes& times, Count requests, double load) {
   const double capacity = steady_state(fleet(), times, {.prompt = 500, .generate = 200}).capacity;
   return open_traffic({.count = requests,

@@ -158,7 +158,7 @@ TensorId attention(SegmentBuilder& b, const LayerKind& kind, TensorId x) {
   return b.mixer().attention == AttentionKind::latent ? latent_attention(b, kind, x) : grouped_attention(b, kind, x);
 }
 
-/// What mixes the tokens of a layer: attention, a recurrence, or both of the same input, added.
+/// The mixer of a layer: attention, a recurrence, or the sum of both on the same input.
 TensorId mixed(SegmentBuilder& b, const LayerKind& kind, TensorId x) {
   const Mixer& m = b.mixer();
   if (kind.linear) return linear_attention(b, x);

@@ -83,8 +83,8 @@ struct ReachOf {
 };
 using Reach = ReachOf<Count>;
 
-/// What a layer keeps of a sequence in a state of fixed size, which every token updates. H heads with a state of
-/// N x P each; taps K of the depthwise convolutions before it.
+/// The kind of a recurrence: a layer keeps a state of fixed size of a sequence, and every token updates it. H heads
+/// with a state of N x P each; taps K of the depthwise convolutions before it.
 enum class RecurrentKind : std::uint8_t {
   none,
   gated_delta_net,   ///< Qwen3-Next: the delta rule under one decay per head (arXiv:2412.06464)
@@ -122,8 +122,8 @@ struct Recurrent {
   constexpr Count width() const { return mul(heads, head_dim); }
 };
 
-/// What mixes the tokens of a layer. Attention and a recurrence in one layer read the same input and are added (Falcon
-/// H1).
+/// The part of a layer that mixes tokens. Attention and a recurrence in one layer read the same input and are added
+/// (Falcon H1).
 struct Mixer {
   AttentionKind attention = AttentionKind::grouped;
   Count heads = 0, kv_heads = 0, head_dim = 0;

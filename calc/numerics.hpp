@@ -1,7 +1,8 @@
 #pragma once
-/// What a model's arithmetic needs beside its sizes. It changes results, and neither parameters nor FLOPs of products
-/// nor bytes: scaling, capping and shifting happen within operators that are there anyway. presets/import reads it from
-/// a config; the reference transformer computes with it. The defaults are those of a model file, which says none of it.
+/// Constants of a model's arithmetic beside its sizes. They change results, but neither parameters nor FLOPs of
+/// products nor bytes: scaling, capping and shifting happen within operators that are there anyway. presets/import
+/// reads them from a config; the reference transformer computes with them. The defaults are those of a model file,
+/// which states none of them.
 
 #include <array>
 #include <cstdint>

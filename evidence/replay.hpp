@@ -42,7 +42,7 @@ struct Replay {
 /// case is not to be skipped.
 Replay replay(const RecordedRun& run, const RunCase& c, const PassTimes& times);
 
-/// What a replay rests on: the shipped estimator, where nothing is given.
+/// The times that a replay uses: those of the shipped estimator, where nothing is given.
 struct ReplayBasis {
   std::optional<HardwareCard> hardware{};  ///< in place of the run's device
   std::vector<OperatorTables> tables{};    ///< measured times of layers, in place of the estimator's

@@ -78,7 +78,7 @@ Accuracy predicted(const MeasurementFile& file, AccuracyKind kind, const ReplayB
   return accuracy(file, kind, watch, basis);
 }
 
-/// What a replay rests on, by the options that replays alone have.
+/// The times that a replay uses, from the options that replays alone have.
 ReplayBasis basis_of(const Arguments& arguments, AccuracyKind kind) {
   for (const char* option : {"--tables", "--hardware"})
     if (arguments.has(option) && kind != AccuracyKind::serving)
