@@ -232,7 +232,7 @@ TEST_CASE("a file of the other kind is told which command reads it", "[accuracy]
   refused("", "'llmcalc accuracy' needs KIND (training, memory, inference or serving)");
 }
 
-TEST_CASE("the text leads with the errors, and --rows shows every row", "[accuracy][cli]") {
+TEST_CASE("the text leads with the errors, and --rows shows every row", "[accuracy][cli][long]") {
   const test::Ran r = test::llmcalc("accuracy inference " + inference);
   CHECK(r.code == 0);
   CHECK_THAT(r.out, Catch::StartsWith("inference: predictions beside " + inference + "\n\nerror "));

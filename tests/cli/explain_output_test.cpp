@@ -139,7 +139,7 @@ TEST_CASE("every number of a report is explained", "[explain][cli]") {
   CHECK(held > 90);
 }
 
-TEST_CASE("explanations fit 80 columns", "[explain][cli]") {
+TEST_CASE("explanations fit 80 columns", "[explain][cli][every]") {
   for (const char* arguments :
        {"", "parameters", "memory", "step", "end_to_end", "scaling", "collective", "hardware", "ridge h100",
         "attn.core gemma-3-27b", "all llama-3.1-405b --hardware h100 --tp 8 --tokens 15T",
