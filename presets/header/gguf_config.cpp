@@ -39,9 +39,9 @@ class GgufModel {
   }
   /// Whether some layer has a tensor of that name: "attn_q.bias".
   bool in_a_layer(const std::string& name) const {
-    for (Count i = 0; i < count("block_count"); ++i)
-      if (tensor(fmt::format("blk.{}.{}", i, name)) != nullptr) return true;
-    return false;
+    return std::any_of(tensors_.begin(), tensors_.end(), [end = "." + name](const auto& t) {
+      return t.first.starts_with("blk.") && t.first.ends_with(end);
+    });
   }
   [[noreturn]] void refuse(const std::string& what) const {
     throw InputError(fmt::format("{}: {}", keys_.where(), what));

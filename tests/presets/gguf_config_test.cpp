@@ -161,3 +161,8 @@ TEST_CASE("an architecture or a file that GGUF's keys do not explain is refused"
   CHECK_THAT(sentence([&] { gguf_config(c); }),
              Catch::Contains("\"token_embd.weight\" is missing, so it holds no language model"));
 }
+
+TEST_CASE("a file that claims 2^40 layers is refused at once", "[gguf]") {
+  const Said huge{"", "llama", 64, sizes(Count{1} << 40, 64, 2, 2, 128, {{"feed_forward_length", 128}})};
+  CHECK_THAT(sentence([&] { arch_of(huge); }), Catch::Contains("expected 1 to 1024 layers, got 1099511627776"));
+}
