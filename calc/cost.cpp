@@ -33,6 +33,7 @@ Cost backward_weight(const Lookup& s, const Pricing& p, const Stored&) {
   return {.moved = {.weights = gradient_traffic(p, n), .activations = bytes(p.activation, n)}};
 }
 Learned learned(const Lookup& s) {
+  if (s.tied) return {};
   const Count n = mul(s.rows, s.width);
   return {.total = n, .factored = add(s.rows, s.width)};
 }

@@ -11,14 +11,23 @@ namespace {
 class ChunkTensors {
  public:
   ChunkTensors(const Prices& p, const Plan& plan, const ModelChunk& c)
-      : p_(p), c_(c), again_(first_layers(c, 0)), group_(plan.recompute_layers), away_(plan.offload.activations) {
+      : p_(p),
+        c_(c),
+        again_(first_layers(c, 0)),
+        group_(plan.recompute_layers),
+        away_(plan.offload.activations),
+        whole_logits_(plan.logits.chunks == 1) {
     if (plan.recompute != Recompute::full) return;
     again_ = recomputes_block(plan) ? first_layers(c, plan.recompute_layers) : c;
+    modules_again_ = !recomputes_block(plan);
     in_groups_ = !recomputes_block(plan) && group_ > 1;
   }
 
   /// Bytes kept for backward on the device.
-  Bytes kept() const { return kept_below(c_.end) + (c_.head ? p_.head().alive.kept : Bytes()); }
+  Bytes kept() const {
+    if (!c_.head) return kept_below(c_.end);
+    return kept_below(c_.end) + p_.head().alive.kept + modules() * kept_of_module();
+  }
 
   /// Bytes kept for backward on the host, and the most of one layer.
   Bytes on_host() const {
@@ -38,7 +47,7 @@ class ChunkTensors {
   /// among those that run again and among the others. The peak is never in the embedding (a layer's final residual add
   /// holds as much) nor in the head's forward pass (its backward pass holds the same tensors plus a gradient).
   Bytes peak() const {
-    const Bytes live = kept_below(c_.end) + (c_.head ? p_.head().alive.backward : Bytes());
+    const Bytes live = c_.head ? peak_of_end() : kept_below(c_.end);
     if (in_groups_) return std::max(live, peak_of_groups());
     return std::max(live, std::max(peak_of(again_, true), peak_of({again_.end, c_.end, false, false}, false)));
   }
@@ -93,6 +102,36 @@ class ChunkTensors {
     }
     return live;
   }
+  /// Modules behind the head.
+  Count modules() const { return p_.mtp().empty() ? 0 : p_.mtp()[0].layers; }
+  /// What a module's first norm keeps, and the head before it keeps already.
+  Bytes shared_input() const { return p_.head().alive.keeps_input ? p_.mtp()[0].alive.input : Bytes(); }
+  /// Bytes that the layer of a module keeps: under recomputation of all layers its input alone.
+  Bytes kept_of_layer() const {
+    const Liveness& l = p_.mtp()[1].alive;
+    return modules_again_ ? l.input : l.kept;
+  }
+  Bytes kept_of_module() const {
+    if (modules() == 0) return {};
+    const auto& parts = p_.mtp();
+    return parts[0].alive.kept - shared_input() + kept_of_layer() + parts[2].alive.kept;
+  }
+  /// Peak of head and modules. Logits of every head live until its backward, unless the loss takes them in chunks. Kept
+  /// bytes grow from module to module, so each part's worst moment is in the last one; the head's backward also holds
+  /// the gradient of what the first module read.
+  Bytes peak_of_end() const {
+    const LayerPrice& head = p_.head();
+    const Bytes below = kept_below(c_.end);
+    if (modules() == 0) return below + head.alive.backward;
+    const auto& parts = p_.mtp();
+    const Bytes logits = whole_logits_ ? head.logits : Bytes();
+    const Bytes before = below + head.alive.kept + logits + (modules() - 1) * (kept_of_module() + logits);
+    const Bytes input = before + std::max(parts[0].alive.forward, parts[0].alive.backward) - shared_input();
+    const Bytes layer_from = before + kept_of_module() - kept_of_layer() - parts[2].alive.kept;
+    const Bytes layer = layer_from + worst(parts[1].alive, modules_again_);
+    const Bytes end = layer_from + kept_of_layer() + parts[2].alive.backward;
+    return std::max({below + head.alive.backward + parts[0].alive.input, input, layer, end});
+  }
   /// A group runs forward again as a whole, keeping what its backward needs, and then backward.
   Bytes peak_of_groups() const {
     Bytes live, within;
@@ -112,7 +151,8 @@ class ChunkTensors {
   ModelChunk again_;  // layers of which only inputs are kept
   Count group_;
   Ratio away_;  // of kept bytes on the host
-  bool in_groups_ = false;
+  bool whole_logits_, in_groups_ = false;
+  bool modules_again_ = false;  // the layer of a module runs again, by itself
 };
 
 /// Numbers of a rank, or of its shard.
@@ -206,6 +246,25 @@ void hold(HeldSums& s, const LayerPrice& row, Count n) {
 }
 }  // namespace
 
+namespace {
+/// A module is gathered and summed as a layer is.
+void hold_modules(HeldSums& s, const Prices& p) {
+  SharedNumbers all, trained;
+  Bytes weights;
+  for (const LayerPrice& part : p.mtp()) {
+    hold(s, part, part.layers);
+    s.weights.layers.add(all_of(part), part.layers);
+    s.gradients.layers.add(trained_of(part), part.layers);
+    all.add(all_of(part), 1);
+    trained.add(trained_of(part), 1);
+    weights += part.weights;
+  }
+  s.weights.largest.see(all);
+  s.gradients.largest.see(trained);
+  s.largest_layer = std::max(s.largest_layer, weights);
+}
+}  // namespace
+
 HeldSums held_sums(const Prices& p, const HeldRows& rows) {
   HeldSums s;
   const auto outside = [&](const LayerPrice& row) {
@@ -226,7 +285,10 @@ HeldSums held_sums(const Prices& p, const HeldRows& rows) {
     s.gradients.largest.see(trained_of(row));
     s.largest_layer = std::max(s.largest_layer, row.weights);
   }
-  if (rows.head) outside(p.head());
+  if (rows.head) {
+    outside(p.head());
+    hold_modules(s, p);
+  }
   if (rows.head && !rows.embedding) {  // the last stage has a copy of the table
     const Learned& table = p.head().tied;
     s.all += table;
@@ -277,6 +339,16 @@ Bytes kept_for_weights(const Prices& prices, const ModelChunk& chunk) {
   return all;
 }
 
+namespace {
+/// Logits of the head, and of every module's where the loss takes them whole.
+Bytes all_logits(const Prices& prices, const Plan& plan) {
+  Bytes all = prices.head().logits;
+  if (plan.logits.chunks > 1) return all;
+  for (const LayerPrice& part : prices.mtp()) all += part.layers * part.logits;
+  return all;
+}
+}  // namespace
+
 ChunkAlive chunk_alive(const Prices& prices, const Plan& plan, const ModelChunk& chunk) {
   const ChunkTensors tensors(prices, plan, chunk);
   ChunkAlive a{.kept = tensors.kept(), .for_weights = kept_for_weights(prices, chunk)};
@@ -285,7 +357,7 @@ ChunkAlive chunk_alive(const Prices& prices, const Plan& plan, const ModelChunk&
     a.host = tensors.on_host();
     a.transit = tensors.in_transit();
   }
-  if (chunk.head) a.logits = prices.head().logits;
+  if (chunk.head) a.logits = all_logits(prices, plan);
   return a;
 }
 

@@ -14,11 +14,12 @@ struct Sum {
   }
 };
 
-}  // namespace
-
-Parameters parameters(const Arch& arch) {
+/// `modules`: of the model's modules rather than of the model.
+Parameters counted(const Arch& arch, bool modules) {
   Sum sum;
-  for_each_operator(arch, {}, {}, {.training = true}, [&](const OperatorRow& row) {
+  const Step step{.training = true, .mtp = modules ? arch.mtp.modules : 0};
+  for_each_operator(arch, {}, {}, step, [&](const OperatorRow& row) {
+    if (row.segment.mtp != modules) return;
     sum.by[static_cast<std::size_t>(row.op.component)] += row.segment.repeats * learned(row.op.shape);
   });
 
@@ -39,6 +40,12 @@ Parameters parameters(const Arch& arch) {
   p.non_embedding = p.total - p.embedding - p.position - p.lm_head;
   return p;
 }
+
+}  // namespace
+
+Parameters parameters(const Arch& arch) { return counted(arch, false); }
+
+Parameters mtp_parameters(const Arch& arch) { return counted(arch, true); }
 
 Count cache_elements_per_token(const Arch& arch) {
   Count n = 0;

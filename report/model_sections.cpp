@@ -63,6 +63,9 @@ Section parameters_section(const ModelCard& card) {
         card.arch.has_experts() ? fmt::format("{} of {} experts", card.arch.moe.top_k, card.arch.moe.experts) : "");
   s.add("non_embedding", "non-embedding", p.non_embedding, Unit::parameters, "Kaplan: no table, positions, head");
   s.add("matmul", "in matmuls", p.matmul_active, Unit::parameters, "per token, head in, tables out");
+  if (const Mtp& m = card.arch.mtp; m.modules > 0)
+    s.add("mtp", m.modules == 1 ? "MTP module" : fmt::format("{} MTP modules", m.modules),
+          mtp_parameters(card.arch).total, Unit::parameters, "for further tokens; beside the total");
   if (card.arch.tied_head)
     s.add("with_stored_head", "with a stored head", add(p.total, mul(card.arch.vocabulary, card.arch.embedding_width)),
           Unit::parameters, "if its file stores it twice");
