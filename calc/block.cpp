@@ -327,9 +327,8 @@ namespace {
 struct HeadWeights {
   bool norm = true, own_norm = true, tied = false, bias = false;
 };
-OpList head(const Arch& a, const Step& s, const HeadWeights& w) {
+OpList head(const Arch& a, const Step& s, Count rows, const HeadWeights& w) {
   SegmentBuilder b(a, s);
-  const Count rows = s.training ? b.tokens() : s.sequences;
   TensorId x = block_input;
   if (w.norm) {
     Norm norm = b.norm_shape(rows, a.hidden);
@@ -347,7 +346,8 @@ OpList head(const Arch& a, const Step& s, const HeadWeights& w) {
 }  // namespace
 
 OpList head_ops(const Arch& a, const Step& s) {
-  return head(a, s, {.norm = a.final_norm, .tied = a.tied_head, .bias = a.head_bias});
+  const Count rows = s.training || s.verifies ? s.tokens() : s.sequences;
+  return head(a, s, rows, {.norm = a.final_norm, .tied = a.tied_head, .bias = a.head_bias});
 }
 
 OpList mtp_input_ops(const Arch& a, const Step& s) {
@@ -365,7 +365,7 @@ OpList mtp_input_ops(const Arch& a, const Step& s) {
 
 OpList mtp_head_ops(const Arch& a, const Step& s) {
   const Mtp& m = a.mtp;
-  return head(a, s,
+  return head(a, s, s.training ? s.tokens() : s.sequences,
               {.norm = m.own_norm || a.final_norm,
                .own_norm = m.own_norm,
                .tied = !m.own_head,

@@ -12,6 +12,7 @@ namespace llmcalc {
 struct Step {
   Count sequences = 1, queries = 1, past = 0;
   bool training = false;  ///< loss over every position and dropout may be on; else the head sees the last position only
+  bool verifies = false;  ///< the model's head sees every position: they are drafts
   bool absorbed = false;  ///< latent attention: queries meet the latent cache directly
   bool expanded_cache = false;  ///< latent attention: the cache holds every head's keys and values
   bool dropout = false;

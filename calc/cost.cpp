@@ -120,8 +120,8 @@ Cost core_cost(const Attention& s, const Pricing& p) {
       .model = pair_flops(s, width, p.convention, s.reach, p.documents),
       .executed = every_pair ? pair_flops(s, width, done, {}, {}) : pair_flops(s, width, done, s.reach, p.documents)};
 }
-/// Cached tokens that a pass reads: in decode those that the new token sees, in prefill all.
-Count cached_tokens(const Attention& s) { return s.queries == 1 ? s.reach.seen(s.keys - 1) : s.keys; }
+/// Cached tokens that a pass reads: those that one of its queries sees.
+Count cached_tokens(const Attention& s) { return s.keys - s.reach.first(s.past()); }
 /// Bytes of the S x S scores moved once.
 double scores(const Attention& s, const Pricing& p) {
   return bytes(p.activation, d(s.rows()) * d(s.heads) * d(s.keys));

@@ -272,12 +272,12 @@ Prices price_decode(const Arch& arch, const Plan& plan, const Layout& layout, co
 }
 
 Prices price_without_cores(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device,
-                           Count context, Cores& cores) {
+                           const Step& step, Cores& cores) {
   Prices prices;
   prices.kinds = layer_kinds(arch);
   Pricer pricer(plan, layout, device, Phase::decode, prices);
   pricer.put_cores_into(cores);
-  walk(arch, prices.kinds, decode_step(plan, context), layout, [&](const Segment& s) { pricer.add(s, false); });
+  walk(arch, prices.kinds, step, layout, [&](const Segment& s) { pricer.add(s, false); });
   return prices;
 }
 

@@ -154,16 +154,17 @@ Prices price_prefill(const Arch& arch, const Plan& plan, const Layout& layout, c
 /// whole sequence.
 Prices price_decode(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device, Count context);
 
-/// The attention core of a kind of layer, on one rank and of the whole model.
+/// The attention core of a kind of layer or of a module, on one rank and of the whole model.
 struct Core {
   Op op, whole;
   Count layers;
   bool cut;  ///< whether `op` is a part of `whole`
 };
-using Cores = InPlace<Core, 8>;
-/// Prices of a decode step with the attention cores in `cores` instead of the rows; liveness is that at `context`.
+using Cores = InPlace<Core, most_unlike + 1>;
+/// Prices of a decode step with the attention cores in `cores` instead of the rows; liveness is that at the step's
+/// context.
 Prices price_without_cores(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device,
-                           Count context, Cores& cores);
+                           const Step& step, Cores& cores);
 /// The price of a core at any other context.
 struct CorePrice {
   PassPrice pass;

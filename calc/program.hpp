@@ -54,6 +54,17 @@ constexpr Step decode_step(const Plan& p, Count context) {
           .fused_glu = true};
 }
 
+/// The step that verifies what modules have drafted, a token each, and in which they draft again: the token at
+/// `context`, which counts it, and one more for each module. Modules read all of these tokens, since some may have been
+/// accepted; the last position's result is the next draft.
+constexpr Step drafting_step(const Plan& p, Count context) {
+  Step s = decode_step(p, context);
+  s.queries += p.mtp;
+  s.verifies = true;
+  s.mtp = p.mtp;
+  return s;
+}
+
 /// Calls visit(const Segment&) for each segment in order, those of modules last, one list of operators alive at a time.
 template <typename Visit>
 void for_each_segment(const Arch& arch, const LayerKinds& kinds, const Step& step, const Layout& layout, Visit visit) {

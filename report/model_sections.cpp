@@ -126,6 +126,11 @@ bool gathers_matrices(const Request& r) {
 std::vector<std::string> notes(const Request& r) {
   std::vector<std::string> n = r.model.caveats;
   const Plan& p = r.plan;
+  if (const Count modules = r.model.arch.mtp.modules;
+      modules > 0 && p.mtp == 0 && r.has(part::training | part::inference))
+    n.push_back(fmt::format("{} for further tokens (MTP) {} left out; --mtp {} counts {}",
+                            modules == 1 ? "a module" : fmt::format("{} modules", modules), modules == 1 ? "is" : "are",
+                            modules, modules == 1 ? "it" : "them"));
   if (p.weight_precision == r.model.weights && !p.weight_precision.uniform())
     n.push_back(fmt::format("weights are stored as in the checkpoint: {}; training keeps them in {}",
                             weight_formats_text(p.weight_precision), training_weights(p).name()));
