@@ -47,9 +47,9 @@ Parameters parameters(const Arch& arch) { return counted(arch, false); }
 
 Parameters mtp_parameters(const Arch& arch) { return counted(arch, true); }
 
-Count cache_elements_per_token(const Arch& arch) {
+Count cache_elements_per_token(const Arch& arch, Count modules) {
   Count n = 0;
-  for_each_operator(arch, {}, {}, {}, [&](const OperatorRow& row) {
+  for_each_operator(arch, {}, {}, {.mtp = modules}, [&](const OperatorRow& row) {
     if (const Attention* a = std::get_if<Attention>(&row.op.shape)) n = add(n, mul(row.segment.repeats, a->cached()));
   });
   return n;

@@ -28,7 +28,7 @@ Parameters parameters(const Arch& arch);
 Parameters mtp_parameters(const Arch& arch);
 
 /// Numbers cached per token by all layers together, windows and chunks ignored and without the recurrent state of
-/// linear layers. MHA, GQA, MQA: 2 kv_heads head_dim per layer; MLA: kv_rank + rope_dim.
-Count cache_elements_per_token(const Arch& arch);
+/// linear layers. MHA, GQA, MQA: 2 kv_heads head_dim per layer; MLA: kv_rank + rope_dim. With so many modules (Mtp).
+Count cache_elements_per_token(const Arch& arch, Count modules = 0);
 
 }  // namespace llmcalc

@@ -80,7 +80,7 @@ Section kv_cache_section(const Request& r) {
   const Count context = add(p.prompt, p.generate);
   const Bytes sequence = cache_bytes(r.model.arch, p, context, r.layout);
   Section s{"kv_cache", "KV cache, per GPU", {}};
-  s.add("elements_per_token", "numbers per token", cache_elements_per_token(r.model.arch), Unit::none,
+  s.add("elements_per_token", "numbers per token", cache_elements_per_token(r.model.arch, p.mtp), Unit::none,
         "whole model, all layers");
   s.add("bytes_per_token", "per token", cache_bytes_per_token(r.model.arch, p, r.layout),
         std::string(p.kv_precision.name()));

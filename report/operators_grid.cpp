@@ -12,10 +12,9 @@ constexpr std::array<const char*, 3> phase_names{"training micro-batch", "prefil
 constexpr std::array<const char*, 3> phase_keys{"ops", "prefill_ops", "decode_ops"};
 
 std::string segment_name(const Segment& s) {
-  if (s.mtp && s.kind == SegmentKind::embedding) return "module input";
-  if (s.kind != SegmentKind::block)
-    return s.kind == SegmentKind::embedding ? "embedding" : s.mtp ? "module head" : "head";
-  std::string n = s.mtp ? "module block" : "block";
+  const std::string part = s.mtp ? "module " : "";
+  if (s.kind != SegmentKind::block) return part + (s.kind == SegmentKind::embedding ? "embedding" : "head");
+  std::string n = part + "block";
   if (s.layer.experts) n = "expert " + n;
   if (s.layer.reach.limited()) n = (s.layer.reach.chunked ? "chunked " : "window ") + n;
   if (s.layer.linear) n = "linear " + n;

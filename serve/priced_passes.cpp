@@ -116,27 +116,35 @@ class RowPricer {
     const Prices p = decode_prices(n, 0);
     return time(p, any) - time(p, is_body);
   }
-  /// `each` drafts of n sequences by the modules, whose first ones are rows of the pass already.
+  /// `each` drafts of n sequences by the modules, whose first runs are in the rows of the pass already.
   double drafts(Count n, Count each) const {
-    const Prices p = decode_prices(n, 1);
-    const double model = time(p, is_model), module = time(p, is_body) - time(p, is_model_body);
-    return static_cast<double>(each) * (time(p, any) - model) - static_cast<double>(plan_.mtp) * module;
+    const Count again = each - plan_.mtp;
+    return static_cast<double>(each) * module_head(n) + (again > 0 ? static_cast<double>(again) * module(n) : 0);
   }
 
  private:
   static bool any(const LayerPrice&) { return true; }
   static bool is_body(const LayerPrice& row) { return row.segment != SegmentKind::head; }
-  static bool is_read(const LayerPrice& row) { return is_body(row) || !row.mtp; }
   static bool is_model(const LayerPrice& row) { return !row.mtp; }
   static bool is_model_body(const LayerPrice& row) { return is_model(row) && is_body(row); }
 
   double recorded_rows(Count n) const {
     return time(decode_prices(n, plan_.mtp), is_body) - static_cast<double>(n) * state_;
   }
-  /// A prompt's pass has a head of one row.
+  /// A module without its head, and its head.
+  double module(Count n) const {
+    const Prices p = decode_prices(n, 1);
+    return time(p, is_body) - time(p, is_model_body);
+  }
+  double module_head(Count n) const {
+    const Prices p = decode_prices(n, 1);
+    return time(p, any) - time(p, is_model) - module(n);
+  }
+  /// A prompt's pass has heads of one row.
   double long_rows(Count n) const {
     const Prices p = price_prefill(arch_, with_batch(plan_, 1), layout_, cluster_.device, n);
-    return time(p, is_read) - attention(p) - state_ - head(1);
+    const double modules = plan_.mtp > 0 ? static_cast<double>(plan_.mtp) * module_head(1) : 0;
+    return time(p, any) - attention(p) - state_ - head(1) - modules;
   }
   Prices decode_prices(Count n, Count modules) const {
     Cores cores;

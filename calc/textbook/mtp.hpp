@@ -16,7 +16,7 @@ template <class N>
 N module_parameters(const Arch& model, const Sizes<N>& s, bool own_embedding) {
   const Count norms = model.norm == NormKind::weight_free ? 0 : model.norm == NormKind::layer_norm ? 4 : 2;
   const N all = all_parameters(model, s) + N(2) * s.D * s.D + N(norms) * s.D;
-  return own_embedding ? all : all - s.V * s.D;
+  return own_embedding ? all : all - s.cut(s.V) * s.D;
 }
 /// Parameters of one module.
 Count module_parameters(const Arch& arch);
