@@ -207,9 +207,10 @@ class StartReader {
     try {
       s_.cache_tokens();
     } catch (const Overflow&) {
-      throw InputError(fmt::format("{}: the cache has {} blocks, which hold more than 2^63 tokens; give the log as vLLM "
-                                   "printed it",
-                                   last_.file, *s_.blocks));
+      throw InputError(
+          fmt::format("{}: the cache has {} blocks, which hold more than 2^63 tokens; give the log as vLLM "
+                      "printed it",
+                      last_.file, *s_.blocks));
     }
   }
 
