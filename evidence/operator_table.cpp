@@ -65,7 +65,7 @@ std::vector<fs::path> folders_in(const fs::path& folder) {
   return all;
 }
 
-/// The folders with tables that `folder` is or holds, so many levels down.
+/// The folders with tables that `folder` is or holds, `levels` levels down.
 void add_table_folders(const fs::path& folder, int levels, std::vector<fs::path>& all) {
   if (holds_tables(folder)) {
     all.push_back(folder);

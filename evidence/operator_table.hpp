@@ -22,7 +22,7 @@
 
 namespace llmcalc {
 
-/// A layer's time on so many tokens, or sequences.
+/// A layer's time on a number of tokens, or of sequences.
 struct LayerTime {
   std::string layer;
   Count tokens = 0;
