@@ -50,7 +50,7 @@ TEST_CASE("modules that cannot do what is asked are refused in a sentence", "[cl
                 "--mtp is for modules that predict further tokens (MTP), which this model does not have; leave it out");
   test::refused("memory deepseek-v3 --mtp 2",
                 "--mtp 2 is more than the 1 module for further tokens of deepseek-v3; give at most 1");
-  test::refused("memory deepseek-v3 --mtp 0", "--mtp: expected a whole number above 0, got \"0\"");
+  test::refused("memory deepseek-v3 --mtp 0", "--mtp: expected a positive whole number (8192, 8k, 8Ki, 300B, 3e11), got \"0\"");
   test::refused("memory deepseek-v3 --train --mtp 1 --lora 8",
                 "--mtp trains modules beside a model that is trained whole; leave out --mtp or --lora");
   test::refused("memory deepseek-v3 --train --mtp 1 --freeze embedding",
