@@ -51,6 +51,24 @@ TEST_CASE("infer says from how many accepted drafts on a module is worth it", "[
   CHECK_FALSE(test::ask("infer deepseek-v3 --hardware h200 --tp 8").contains("drafts"));
 }
 
+TEST_CASE("what a plan with modules says to type gives the plan's numbers", "[plan][cli][mtp]") {
+  const std::string file = test::scratch() + "/two-ahead.json";
+  json::Value model = json::parse(test::llmcalc("show gpt2").out, "gpt2");
+  model["name"] = "two-ahead";
+  model.erase("aliases");
+  model["mtp"] = {{"modules", 2},     {"mixer_of", 11},         {"mlp_of", 11},
+                  {"own_norm", true}, {"own_embedding", false}, {"own_head", false}};
+  test::write_file(file, model.dump());
+  const std::string words = "plan train " + file + " --hardware a100 --gpus 8 --global-batch 32 --mtp 2 --top 2";
+  for (const json::Value& plan : test::ask(words)["plans"]) {
+    const std::string command = plan["command"];
+    const json::Value trained = test::ask(command.substr(command.find(' ') + 1));
+    CHECK(trained["inputs"]["mtp"] == 2);
+    CHECK(trained["step"]["time_s"] == plan["step"]["time_s"]);
+    CHECK(trained["memory"] == plan["memory"]);
+  }
+}
+
 TEST_CASE("modules that cannot do what is asked are refused in a sentence", "[cli][mtp][bad_input]") {
   test::refused("train llama-3.1-8b --hardware h100 --mtp 1",
                 "--mtp is for modules that predict further tokens (MTP), which this model does not have; leave it out");
