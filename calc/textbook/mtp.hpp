@@ -11,7 +11,7 @@ namespace llmcalc::textbook {
 /// That model of one layer. Its table counts in any case; its head is tied where it is not the module's own.
 Arch module_model(const Arch& arch);
 
-/// Of a module's input: 2 D D + 2 norms of D (LayerNorms of 2 D), whole on every tensor-parallel rank.
+/// Parameters of a module's input: 2 D D + 2 norms of D (LayerNorms of 2 D), whole on every tensor-parallel rank.
 template <class N>
 N module_input_parameters(const Arch& model, const Sizes<N>& s) {
   const Count norms = model.norm == NormKind::weight_free ? 0 : model.norm == NormKind::layer_norm ? 4 : 2;

@@ -85,7 +85,7 @@ void compare_inference(const Arch& a, Comparison& c) {
   c.count("kv_cache.bytes_per_token", cache_bytes_per_token(held).value, textbook::kv_bytes_per_token(a, 2).value);
 }
 
-/// What all modules for further tokens have, do and cache.
+/// Parameters, FLOPs and cache of all modules for further tokens.
 void compare_modules(const Arch& a, Comparison& c) {
   const Count n = a.mtp.modules;
   if (n == 0) return;
