@@ -323,7 +323,7 @@ OpList block_ops(const Arch& a, const LayerKind& kind, const Step& s) {
 }
 
 namespace {
-/// The parts of a head, and which of them is another's: the model's norm, its token table or its head.
+/// What a head has, and which of it is another's: the model's norm, its token table or its head.
 struct HeadWeights {
   bool norm = true, own_norm = true, tied = false, bias = false;
 };

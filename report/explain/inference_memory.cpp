@@ -67,7 +67,7 @@ Expr state(S s) {
     return all + of.L_r * (Expr(r.state_bytes) * of.cut(of.r.H) * of.r.P * of.r.d + taps);
   });
 }
-/// The letters of a model do not say what modules hold besides.
+/// What modules hold besides is not among the letters of a model.
 bool has_modules(S s) { return s.plan().mtp > 0; }
 
 bool is_some(const Expr& e) { return !(e == Expr(0)); }
