@@ -61,6 +61,24 @@ N linear_attention_flops(const Sizes<N>& all, const N& batch, const N& queries) 
   });
 }
 
+/// FLOPs of states where kernels take C tokens at once, C = min(chunk, S), per token: DeltaNet and KDA H (4 C (d_k +
+/// d_p) + 6 d_k d_p) (arXiv:2412.06464; the triangular system itself left out), Mamba-2 H (2 C d_p + 4 d_k d_p) + 2 C
+/// H_k d_k (arXiv:2405.21060, 6); the recurrent form where a kernel takes them one by one.
+template <class N>
+N chunked_state_flops(const Sizes<N>& all, const N& batch, const N& queries) {
+  return over_parts(all, [&](const Sizes<N>& s) {
+    Sizes<N> alone = s;
+    alone.others.clear();
+    const Recurrent& r = s.mixer.recurrent;
+    const N c = min(N(r.chunk), queries), heads = s.r.H, n = s.r.d, p = s.r.P;
+    if (s.L_r == N(0) || c == N(0) || c == N(1)) return linear_attention_flops(alone, batch, queries);
+    const bool scans = r.kind == RecurrentKind::mamba2;
+    const N delta = heads * (N(4) * c * (n + p) + N(6) * n * p);
+    const N scan = heads * (N(2) * c * p + N(4) * n * p) + N(2) * c * s.r.G * n;
+    return batch * queries * s.L_r * (scans ? scan : delta);
+  });
+}
+
 // ---- A model's forward pass
 
 /// The positions that the head is applied to.
@@ -73,10 +91,11 @@ struct Pass {
   Head head = Head::all;
   bool absorbed = false;  ///< latent attention scores against the latent rows: 2A (2 r_kv + d_r) instead of
                           ///< 2A (d_n + d_r + d_v) per pair; the projections cost the same
+  bool chunked = false;   ///< states as kernels work on them, a chunk at once; false: in recurrent form
 };
 
-/// linear: 2 t (N_mm - head), and linear attention's state; core: QK' and AV over the scored pairs; head: 2 V D per
-/// position.
+/// linear: 2 t (N_mm - head), and the states of linear attention and recurrences; core: QK' and AV over the scored
+/// pairs; head: 2 V D per position.
 struct ForwardFlops {
   Flops linear, core, head;
   Flops total() const { return linear + core + head; }
@@ -107,16 +126,25 @@ N six_nd(const N& params, const N& tokens) {
   return N(6) * params * tokens;
 }
 
-/// Per token 6N + 12 L A d_h S, full attention (PaLM, arXiv:2204.02311, App. B); causal: 6N + 6 L A d_h S.
+/// L A d_h: the width of the queries of all heads, summed over the layers with softmax attention; latent: d_n + d_r.
 template <class N>
-N palm_per_token(const N& params, const N& layers, const N& heads, const N& head_dim, const N& seq, bool causal) {
-  return N(6) * params + N(causal ? 6 : 12) * layers * heads * head_dim * seq;
+N query_widths(const Sizes<N>& all) {
+  return over_parts(all, [](const Sizes<N>& s) {
+    const bool latent = s.mixer.attention == AttentionKind::latent, attends = !(s.L_s == N(0));
+    return attends ? s.L_s * s.A * (latent ? s.d_n + s.d_r : s.d_h) : N(0);
+  });
 }
 
-/// Forward per token 2N + 2 L S d_attn, N without embedding (Kaplan et al. 2020, Table 1): the causal_half count.
+/// Per token 6N + 12 L A d_h S, full attention (PaLM, arXiv:2204.02311, App. B); causal: 6N + 6 L A d_h S.
 template <class N>
-N kaplan_per_token(const N& non_embedding, const N& layers, const N& seq, const N& attention_width) {
-  return N(2) * non_embedding + N(2) * layers * seq * attention_width;
+N palm_per_token(const N& params, const N& query_widths, const N& seq, bool causal) {
+  return N(6) * params + N(causal ? 6 : 12) * query_widths * seq;
+}
+
+/// Forward per token 2N + 2 L A d_h S, N without embedding (Kaplan et al. 2020, Table 1): the causal_half count.
+template <class N>
+N kaplan_per_token(const N& non_embedding, const N& query_widths, const N& seq) {
+  return N(2) * non_embedding + N(2) * query_widths * seq;
 }
 
 /// One step of a GPT: A d_h = D, F = 4D, full attention, head included:
@@ -140,8 +168,9 @@ struct GptStep {
   Count batch = 0, seq = 0, layers = 0, hidden = 0, vocabulary = 0;
 };
 Flops six_nd(Count params, Count tokens);
-Flops palm_flops_per_token(Count params, Count layers, Count heads, Count head_dim, Count seq, bool causal = false);
-Flops kaplan_flops_per_token(Count non_embedding, Count layers, Count seq, Count attention_width);
+Count query_widths(const Arch& arch);
+Flops palm_flops_per_token(Count params, Count query_widths, Count seq, bool causal = false);
+Flops kaplan_flops_per_token(Count non_embedding, Count query_widths, Count seq);
 Flops megatron_flops(const GptStep& step, Recompute recompute, bool as_printed = false);
 
 // ---- Pairs, case by case

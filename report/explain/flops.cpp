@@ -170,13 +170,12 @@ Expr chosen_n(S s) {
   }
   return 0;
 }
-Expr width(S s) { return s.latent() ? n(s).d_n + n(s).d_r : n(s).d_h; }
 Formula palm(S s, bool causal) {
-  return {(s.tokens() * textbook::palm_per_token(chosen_n(s), n(s).L, n(s).A, width(s), s.seq(), causal)).text()};
+  return {(s.tokens() * textbook::palm_per_token(chosen_n(s), textbook::query_widths(n(s)), s.seq(), causal)).text()};
 }
 Formula kaplan(S s) {
   const Expr weights = s.quantity("N_ne", "parameters.non_embedding");
-  return {(s.tokens() * textbook::kaplan_per_token(weights, n(s).L, s.seq(), n(s).A * width(s))).text()};
+  return {(s.tokens() * textbook::kaplan_per_token(weights, textbook::query_widths(n(s)), s.seq())).text()};
 }
 Formula six_nd(S s) { return {textbook::six_nd(chosen_n(s), s.tokens()).text()}; }
 Formula six_nd_run(S s) {
