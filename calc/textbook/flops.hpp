@@ -61,17 +61,17 @@ N linear_attention_flops(const Sizes<N>& all, const N& batch, const N& queries) 
   });
 }
 
-/// FLOPs of states where kernels take C tokens at once, C = min(chunk, S), per token: DeltaNet and KDA H (4 C (d_k +
-/// d_p) + 6 d_k d_p) (arXiv:2412.06464; the triangular system itself left out), Mamba-2 H (2 C d_p + 4 d_k d_p) + 2 C
-/// H_k d_k (arXiv:2405.21060, 6); the recurrent form where a kernel takes them one by one.
+/// FLOPs of states where kernels take c = min(c_h, S) tokens at once, per token: DeltaNet and KDA H (4 c (d_k + d_p) +
+/// 6 d_k d_p) (arXiv:2412.06464; the triangular system itself left out), Mamba-2 H (2 c d_p + 4 d_k d_p) + 2 c H_k d_k
+/// (arXiv:2405.21060, 6); the recurrent form where they take one by one.
 template <class N>
 N chunked_state_flops(const Sizes<N>& all, const N& batch, const N& queries) {
   return over_parts(all, [&](const Sizes<N>& s) {
     Sizes<N> alone = s;
     alone.others.clear();
     const Recurrent& r = s.mixer.recurrent;
-    const N c = min(N(r.chunk), queries), heads = s.r.H, n = s.r.d, p = s.r.P;
-    if (s.L_r == N(0) || c == N(0) || c == N(1)) return linear_attention_flops(alone, batch, queries);
+    if (s.L_r == N(0) || r.chunk <= 1 || queries == N(1)) return linear_attention_flops(alone, batch, queries);
+    const N c = min(s.r.C, queries), heads = s.r.H, n = s.r.d, p = s.r.P;
     const bool scans = r.kind == RecurrentKind::mamba2;
     const N delta = heads * (N(4) * c * (n + p) + N(6) * n * p);
     const N scan = heads * (N(2) * c * p + N(4) * n * p) + N(2) * c * s.r.G * n;

@@ -39,7 +39,7 @@ N convolved_channels(const Sizes<N>& s) {
 }
 
 /// Bytes of a sequence's states on one rank: linear attention 4 A d_h^2 per layer (float32); a recurrence H d_p d_k
-/// numbers in the format of its state and the last n_t - 1 inputs of its convolutions, p bytes each. A short
+/// numbers in the format of its state and the last t_c - 1 inputs of its convolutions, p bytes each. A short
 /// convolution has only the latter.
 template <class N>
 N sequence_state(const Sizes<N>& all, const N& p) {

@@ -26,10 +26,11 @@ struct Span {
   bool chunked = false;
 };
 
-/// The sizes of a recurrence: heads of values and of keys, their widths, taps, a rank, and learned logarithms of decay.
+/// The sizes of a recurrence: heads of values and of keys, their widths, taps, a rank, learned logarithms of decay, and
+/// the tokens that kernels take at once.
 template <class N>
 struct RecurrentSizes {
-  N H = 0, G = 0, P = 0, d = 0, K = 0, R = 0, Z = 0;
+  N H = 0, G = 0, P = 0, d = 0, K = 0, R = 0, Z = 0, C = 0;
 };
 
 /// Layers with a dense MLP of one width.
@@ -113,7 +114,7 @@ void set_mixer(Sizes<N>& s, const Mixer& m, const Reach& reach, const Letter& le
   const Recurrent& r = m.recurrent;
   if (r.kind == RecurrentKind::none) return;
   s.r = {letter("H", r.heads),  letter("H_k", r.key_heads), letter("d_p", r.head_dim), letter("d_k", r.key_dim),
-         letter("n_t", r.taps), letter("r_h", r.rank),      letter("n_z", r.decays)};
+         letter("t_c", r.taps), letter("r_h", r.rank),      letter("n_z", r.decays),   letter("c_h", r.chunk)};
 }
 }  // namespace detail
 
