@@ -34,8 +34,11 @@ void say_readings(const Document& config) {
 
 int run_import(const Arguments& arguments) {
   const std::string path = arguments.word("CONFIG");
+  const bool verbose = arguments.has("--verbose");
+  if (verbose && path == json::standard_input)
+    throw InputError("--verbose reads the config more than once, which standard input does not allow; give a file");
   const ModelCard card = load_model(path);
-  if (arguments.has("--verbose")) say_readings(config_document(path));
+  if (verbose) say_readings(config_document(path));
   for (const std::string& caveat : card.caveats) say("llmcalc: note: " + caveat);
   for (const std::string& key : card.unknown_keys)
     say(fmt::format("llmcalc: warning: {} in {} is not understood and was not counted", in_quotes(key), card.source));

@@ -31,8 +31,11 @@ Count state_head_width(const GgufModel& m) {
 /// The largest of the numbers by layer; those of layers that lack the part are 0.
 Count largest_of(const std::vector<Count>& all) { return all.empty() ? 0 : *std::max_element(all.begin(), all.end()); }
 
-/// A gated DeltaNet: ssm.state_size is the width of a key, ssm.group_count counts the heads of keys.
+/// A gated DeltaNet: ssm.state_size is the width of a key, ssm.group_count counts the heads of keys. Modules for
+/// further tokens are those that the file holds.
 void delta_net(const GgufModel& m, Value& c) {
+  c.erase("num_nextn_predict_layers");
+  c["mtp_num_hidden_layers"] = m.count_or("nextn_predict_layers", 0);
   c["linear_conv_kernel_dim"] = m.count("ssm.conv_kernel");
   c["linear_key_head_dim"] = m.count("ssm.state_size");
   c["linear_num_key_heads"] = m.count("ssm.group_count");

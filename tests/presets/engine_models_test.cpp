@@ -333,7 +333,7 @@ bool is_on_every_rank(const Op& op) {
 template <typename Which>
 Flops rank_flops(const Arch& a, Count ranks, const Which& which) {
   Flops all;
-  for_each_operator(a, {}, {.tp = ranks}, {.sequences = 1, .queries = 8, .training = true},
+  for_each_operator(a, {}, {.tp = ranks}, {.sequences = 1, .queries = 8, .training = true, .mtp = a.mtp.modules},
                     [&](const OperatorRow& row) {
                       if (which(row.op)) all += row.segment.repeats * forward(row.op.shape, {}).model;
                     });
