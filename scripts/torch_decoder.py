@@ -230,8 +230,9 @@ class LatentAttention(nn.Module):
         latent, k_rope = self.kv_down(x).split((self.kv_rank, self.rope), dim=-1)
         kv = self.kv_up(self.kv_norm(latent)).unflatten(-1, (self.heads, -1)).transpose(1, 2)
         k_plain, v = kv.split((self.nope, self.value), dim=-1)
-        k_rope = rotated(k_rope[:, None]).expand(-1, self.heads, -1, -1)
-        q, k = torch.cat((q_plain, rotated(q_rope)), dim=-1), torch.cat((k_plain, k_rope), dim=-1)
+        turned = (lambda x: x) if self.m["position"]["kind"] == "none" else rotated
+        k_rope = turned(k_rope[:, None]).expand(-1, self.heads, -1, -1)
+        q, k = torch.cat((q_plain, turned(q_rope)), dim=-1), torch.cat((k_plain, k_rope), dim=-1)
         return self.out(gated(self.gate, x, attended(self.m, self.layer, q, k, v)))
 
 

@@ -42,7 +42,7 @@ const std::vector<Factor> all_factors{
 };
 
 /// Whether the middle layer's state can take several tokens at once.
-bool has_chunks(const Choice& c) { return (c[mixer] >= 2 && c[mixer] <= 4) || c[mixer] == 6; }
+bool has_chunks(const Choice& c) { return (c[middle_layer] >= 2 && c[middle_layer] <= 4) || c[middle_layer] == 6; }
 
 /// Two levels of two factors, the first factor the lower.
 using Pair = std::tuple<std::size_t, std::size_t, std::size_t, std::size_t>;
@@ -119,10 +119,10 @@ Choice possible(Choice c) {
   if (is_latent(c)) c[position] = 0;  // its rotary part is its own
   if (c[mlp] == 0) c[glu_store] = 0;
   if (c[core] == 0) c[softmax_store] = 0;
-  if (c[activation] == 5) c[glu_store] = 0;         // its gate is a product of its own
-  if (is_latent(c) && c[mixer] == 7) c[mixer] = 0;  // linear attention has the heads of grouped attention
+  if (c[activation] == 5) c[glu_store] = 0;                       // its gate is a product of its own
+  if (is_latent(c) && c[middle_layer] == 7) c[middle_layer] = 0;  // linear attention has the heads of grouped attention
   if (!has_chunks(c)) c[chunk] = 0;
-  if (c[placement] >= 4 && c[layers] == 2) c[layers] = 0;  // a parallel block has both
+  if (c[placement] >= 4 && c[last_layer] == 2) c[last_layer] = 0;  // a parallel block has both
   return c;
 }
 

@@ -30,7 +30,7 @@ void set_attention(Arch& a, const Choice& c) {
 /// Sizes that are unlike each other, as many as each kind has.
 Recurrent recurrent(const Choice& c) {
   const Count together = c[chunk] == 0 ? 0 : 4;
-  switch (c[mixer]) {
+  switch (c[middle_layer]) {
     case 1:
       return {.kind = RecurrentKind::short_convolution, .heads = 18, .head_dim = 1, .taps = 3};
     case 2:
@@ -42,7 +42,7 @@ Recurrent recurrent(const Choice& c) {
               .key_dim = 3,
               .taps = 4,
               .convolution_bias = true,
-              .gated_norm = c[mixer] == 2,
+              .gated_norm = c[middle_layer] == 2,
               .chunk = together};
     case 3:
       return {.kind = RecurrentKind::gated_delta_net,
@@ -82,11 +82,11 @@ void set_mixers(Arch& a, const Choice& c) {
   static_cast<Mixer&>(m) = a;
   m.recurrent = recurrent(c);
   m.layers = LayerSet::every(1, 1, 2);
-  if (c[mixer] != 6) m.attention = AttentionKind::none;
-  if (c[mixer] == 7) a.linear_layers = m.layers;
+  if (c[middle_layer] != 6) m.attention = AttentionKind::none;
+  if (c[middle_layer] == 7) a.linear_layers = m.layers;
   if (m.recurrent.kind != RecurrentKind::none) a.mixers.push(m);
-  if (c[mixer] != 0) a.local.layers = a.local.layers.filtered(m.layers, false);
-  if (c[layers] == 1) {
+  if (c[middle_layer] != 0) a.local.layers = a.local.layers.filtered(m.layers, false);
+  if (c[last_layer] == 1) {
     static_cast<Mixer&>(m) = a;
     m.heads = m.kv_heads = 2;
     m.head_dim = 8;
@@ -122,7 +122,7 @@ void set_mlp(Arch& a, const Choice& c) {
 
 /// The last layer without an MLP: it has neither a dense one nor experts.
 void set_last_layer(Arch& a, const Choice& c) {
-  if (c[layers] != 2) return;
+  if (c[last_layer] != 2) return;
   const LayerSet last = LayerSet::every(2, 1, 3);
   a.moe.layers = a.moe.layers.filtered(last, false);
   a.mlps.push({.width = 0, .layers = last});

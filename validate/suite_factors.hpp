@@ -31,10 +31,10 @@ enum Which : std::size_t {
   mla,
   cache,
   logits,
-  mixer,
+  middle_layer,
   chunk,
   gate,
-  layers
+  last_layer
 };
 
 inline bool is_latent(const Choice& c) { return c[attention] >= 3; }

@@ -67,7 +67,7 @@ class HeadState {
   /// From the gradient of o: runs the updates once more, then goes back. The state before the first token is zero.
   void backward(const W* d_o, const HeadGradients<W>& to) {
     const Count size = in_.state(), width = in_.values;
-    Rows<W> states(in_.tokens + 1, size), u(in_.tokens, width), rest(in_.tokens, width), ds(1, size);
+    Rows<W> states(in_.tokens + 1, size), u(in_.tokens, width), rest(in_.tokens, width), ds(1, size), decayed(1, size);
     for (Count t = 0; t < in_.tokens; ++t) {
       std::copy_n(states.row(t), size, states.row(t + 1));
       update(t, states.row(t + 1), u.row(t), rest.row(t));
@@ -75,9 +75,10 @@ class HeadState {
     for (Count t = in_.tokens; t-- > 0;) {
       add_dots(t, d_o + t * width, states.row(t + 1), to.q);
       products_.add_with_columns(in_.keys, width, 1, q(t), d_o + t * width, ds.data());
-      decay(in_, log_decay(t), states.row(t));
-      update_gradient(t, states.row(t), u.row(t), rest.row(t), ds.data(), to);
-      add_decay_gradient(in_, ds.data(), states.row(t), to.log_decay + t * in_.decays);
+      std::copy_n(states.row(t), size, decayed.data());
+      decay(in_, log_decay(t), decayed.data());
+      update_gradient(t, decayed.data(), u.row(t), rest.row(t), ds.data(), to);
+      add_decay_gradient(in_, ds.data(), decayed.data(), to.log_decay + t * in_.decays);
       decay(in_, log_decay(t), ds.data());
     }
   }
