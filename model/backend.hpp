@@ -218,10 +218,10 @@ class Backend : public Memory {
   virtual void gate(const Pointwise&, Activation, In a, In b, Out y) = 0;
   virtual void gate_gradient(const Pointwise&, Activation, In a, In b, In dy, Out da, bool add_a, Out db,
                              bool add_b) = 0;
-  /// xIELU (arXiv:2411.13010) of x by two learned numbers; their gradients, wide, are added.
-  virtual void xielu(const Pointwise&, In /*bends*/, In /*x*/, Out /*y*/) { throw_lack(); }
-  virtual void xielu_gradient(const Pointwise&, In /*bends*/, In /*x*/, In /*dy*/, Out /*dx*/, bool /*add*/,
-                              Out /*dbends*/) {
+  /// xIELU (arXiv:2411.13010) of x by two learned numbers, times b where it is there. Their gradients, wide, are added.
+  virtual void xielu(const Pointwise&, In /*bends*/, In /*x*/, In /*b*/, Out /*y*/) { throw_lack(); }
+  virtual void xielu_gradient(const Pointwise&, In /*bends*/, In /*x*/, In /*b*/, In /*dy*/, Out /*dx*/, bool /*add_x*/,
+                              Out /*db*/, bool /*add_b*/, Out /*dbends*/) {
     throw_lack();
   }
   /// y: x convolved along the tokens, under silu where the shape says so.

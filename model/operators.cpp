@@ -229,16 +229,16 @@ Value Pass::activate(std::string_view op, Value given) {
   const Activation act = arch_.activation;
   Value y = make(op, x.rows, x.width);
   forward(op, s, [&] {
-    bends != nullptr ? backend_.xielu(s, value(bends), x.data->data(), y.data->data())
+    bends != nullptr ? backend_.xielu(s, value(bends), x.data->data(), nullptr, y.data->data())
                      : backend_.activate(s, act, x.data->data(), y.data->data());
   });
   if (taping())
     remember(op, s, [this, op, s, act, bends, kept = keep(op, x), in = x.slot, out = y.slot, n = x.elements()] {
       const Tensor dy = taken(out), x_data = kept.get();
       const Into dx = into(op, in, n);
-      bends != nullptr
-          ? backend_.xielu_gradient(s, value(bends), x_data->data(), dy->data(), dx.data, dx.add, weights_.sum(bends))
-          : backend_.activate_gradient(s, act, x_data->data(), dy->data(), dx.data, dx.add);
+      bends != nullptr ? backend_.xielu_gradient(s, value(bends), x_data->data(), nullptr, dy->data(), dx.data, dx.add,
+                                                 nullptr, false, weights_.sum(bends))
+                       : backend_.activate_gradient(s, act, x_data->data(), dy->data(), dx.data, dx.add);
     });
   return y;
 }
@@ -254,10 +254,15 @@ Value Pass::silu_gate(std::string_view op, Value g, Value y) {
 /// act(a) b; remade: the product is not kept but recomputed for the matrix that reads it.
 Value Pass::gated(std::string_view op, Activation act, bool remade, Value a, Value b) {
   const Value left = std::move(a), right = std::move(b);
-  const Pointwise s{.kind = PointwiseKind::gate, .rows = left.rows, .width = left.width};
-  const auto make_it = [this, s, act, op](const Tensor& x, const Tensor& z) {
+  Parameter* const bends = weight(op, "bends");  // xIELU's
+  const Pointwise s{.kind = PointwiseKind::gate,
+                    .rows = left.rows,
+                    .width = left.width,
+                    .weights = bends != nullptr ? bends->elements() : 0};
+  const auto make_it = [this, s, act, op, bends](const Tensor& x, const Tensor& z) {
     Value y = make(op, s.rows, s.width);
-    backend_.gate(s, act, x->data(), z->data(), y.data->data());
+    bends != nullptr ? backend_.xielu(s, value(bends), x->data(), z->data(), y.data->data())
+                     : backend_.gate(s, act, x->data(), z->data(), y.data->data());
     return y;
   };
   Value y;
@@ -265,11 +270,14 @@ Value Pass::gated(std::string_view op, Activation act, bool remade, Value a, Val
   if (!taping()) return y;
   if (remade) y.slot->again = [make_it, x = left.data, z = right.data] { return make_it(x, z).data; };
   remember(op, s,
-           [this, op, s, act, l = keep(op, left), r = keep(op, right), first = left.slot, second = right.slot,
+           [this, op, s, act, bends, l = keep(op, left), r = keep(op, right), first = left.slot, second = right.slot,
             out = y.slot, n = left.elements()] {
              const Tensor dy = taken(out), x = l.get(), z = r.get();
              const Into da = into(op, first, n), db = into(op, second, n);
-             backend_.gate_gradient(s, act, x->data(), z->data(), dy->data(), da.data, da.add, db.data, db.add);
+             bends != nullptr
+                 ? backend_.xielu_gradient(s, value(bends), x->data(), z->data(), dy->data(), da.data, da.add, db.data,
+                                           db.add, weights_.sum(bends))
+                 : backend_.gate_gradient(s, act, x->data(), z->data(), dy->data(), da.data, da.add, db.data, db.add);
            });
   return y;
 }

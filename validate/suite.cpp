@@ -52,16 +52,18 @@ Choice row_with(const Pair& pair) {
   const auto [f, i, g, k] = pair;
   for (const std::size_t a : {0UL, 3UL})  // either kind of attention
     for (const std::size_t gated : {0UL, 1UL})
-      for (const std::size_t naive : {0UL, 1UL}) {
-        Choice c(all_factors.size(), 0);
-        c[attention] = a;
-        c[mlp] = gated;
-        c[core] = naive;
-        c[f] = i;
-        c[g] = k;
-        c = possible(c);
-        if (c[f] == i && c[g] == k) return c;
-      }
+      for (const std::size_t naive : {0UL, 1UL})
+        for (const std::size_t middle : {0UL, 2UL}) {  // one that takes chunks
+          Choice c(all_factors.size(), 0);
+          c[attention] = a;
+          c[mlp] = gated;
+          c[core] = naive;
+          c[middle_layer] = middle;
+          c[f] = i;
+          c[g] = k;
+          c = possible(c);
+          if (c[f] == i && c[g] == k) return c;
+        }
   return {};
 }
 
@@ -119,7 +121,6 @@ Choice possible(Choice c) {
   if (is_latent(c)) c[position] = 0;  // its rotary part is its own
   if (c[mlp] == 0) c[glu_store] = 0;
   if (c[core] == 0) c[softmax_store] = 0;
-  if (c[activation] == 5) c[glu_store] = 0;                       // its gate is a product of its own
   if (is_latent(c) && c[middle_layer] == 7) c[middle_layer] = 0;  // linear attention has the heads of grouped attention
   if (!has_chunks(c)) c[chunk] = 0;
   if (c[placement] >= 4 && c[last_layer] == 2) c[last_layer] = 0;  // a parallel block has both

@@ -150,9 +150,12 @@ class Cpu final : public Backend {
       LLMCALC_ISA::gate_gradient<decltype(f)>(size(s), n(x), n(c), n(dy), n(dx), add_x, n(dc), add_c);
     });
   }
-  void xielu(const Pointwise& s, In bends, In x, Out y) override { LLMCALC_ISA::xielu(size(s), n(bends), n(x), n(y)); }
-  void xielu_gradient(const Pointwise& s, In bends, In x, In dy, Out dx, bool add, Out dbends) override {
-    LLMCALC_ISA::xielu_gradient(size(s), n(bends), n(x), n(dy), n(dx), add, w(dbends));
+  void xielu(const Pointwise& s, In bends, In x, In c, Out y) override {
+    LLMCALC_ISA::xielu(size(s), n(bends), n(x), n(c), n(y));
+  }
+  void xielu_gradient(const Pointwise& s, In bends, In x, In c, In dy, Out dx, bool add_x, Out dc, bool add_c,
+                      Out dbends) override {
+    LLMCALC_ISA::xielu_gradient(size(s), n(bends), n(x), n(c), n(dy), n(dx), add_x, n(dc), add_c, w(dbends));
   }
   void convolve(const Convolution& s, const ConvolutionView& v, Out y) override {
     done_ += LLMCALC_ISA::convolve(s, v, n(y));

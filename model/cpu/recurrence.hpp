@@ -8,11 +8,6 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// Tokens that are taken at once; 1: the state is updated token by token.
-inline Count tokens_at_once(const LinearAttention& s) {
-  return s.rule == StateRule::sum ? 1 : std::max<Count>(1, std::min(s.chunk, s.queries));
-}
-
 /// One group in one sequence.
 template <typename T>
 class StateGroup {
@@ -24,7 +19,7 @@ class StateGroup {
         in_(in),
         sequence_(sequence),
         group_(group),
-        chunk_(tokens_at_once(s)),
+        chunk_(s.tokens_at_once()),
         q_(s, in.kind, 1 / std::sqrt(static_cast<double>(s.key_dim)), in.q, sequence, group),
         k_(s, in.kind, 1, in.k, sequence, group),
         scores_(s.queries, chunk_),

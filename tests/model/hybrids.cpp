@@ -64,6 +64,10 @@ std::vector<Variant> attention_variants() {
       [](Arch& a, Plan&) { a.moe.latent_width = 7, a.moe.latent_norm = true; });
   add("xIELU", tiny_gpt(), [](Arch& a, Plan&) { a.activation = Activation::xielu; });
   add("xIELU of experts", tiny_deepseek(), [](Arch& a, Plan&) { a.activation = Activation::xielu; });
+  add("xIELU as a gate, made again", llama, [](Arch& a, Plan& p) {
+    a.activation = Activation::xielu;
+    p.glu_store = GluStore::recompute;
+  });
   add("linear attention", llama, [](Arch& a, Plan&) { a.linear_layers = LayerSet::every(0, 2, 2); });
   return all;
 }
