@@ -13,7 +13,7 @@ namespace llmcalc {
 class Partition {
  public:
   Partition() = default;
-  /// Ends a chunk behind so many layers.
+  /// Ends a chunk behind a number of layers.
   void end_at(Count layer) { ends_.push(static_cast<std::uint16_t>(layer)); }
   Count size() const { return static_cast<Count>(ends_.size()); }
   ModelChunk operator[](Count i) const {
@@ -25,7 +25,8 @@ class Partition {
   InPlace<std::uint16_t, max_layers> ends_;
 };
 
-/// What the embedding, a layer of each kind and the head cost, in any unit: seconds, or FLOPs.
+/// What the embedding, a layer of each kind, and the head with all modules behind it cost, in any unit: seconds, or
+/// FLOPs.
 struct RowCosts {
   double embedding = 0, head = 0;
   std::array<double, most_kinds> layer{};
