@@ -6,6 +6,7 @@
 #include "calc/held.hpp"
 #include "calc/muon.hpp"
 #include "calc/operand.hpp"
+#include "calc/state_chunk.hpp"
 #include "calc/stored.hpp"
 
 namespace llmcalc {
@@ -179,18 +180,18 @@ Count passes(StateRule rule) { return rule == StateRule::sum ? 2 : rule == State
 Flops recurrent_flops(const LinearAttention& s) { return flops(mul(2, passes(s.rule)), s.rows(), s.state()); }
 /// The sum of C over all tokens of the sequences: of C^2 over all chunks.
 Count chunk_places(const LinearAttention& s) {
-  const Count c = s.tokens_at_once(), rest = s.queries % c;
+  const Count c = tokens_at_once(s), rest = s.queries % c;
   return mul(s.sequences, add(mul(s.queries - rest, c), mul(rest, rest)));
 }
 /// Products with the state, and with a chunk's values, that give the output.
 Flops reading_flops(const LinearAttention& s) {
   const Flops state = flops(2, s.rows(), s.state());
-  return s.tokens_at_once() == 1 ? state : state + flops(2, chunk_places(s), s.heads, s.head_dim);
+  return tokens_at_once(s) == 1 ? state : state + flops(2, chunk_places(s), s.heads, s.head_dim);
 }
 Flops state_flops(const LinearAttention& s) {
   const bool is_delta = s.rule == StateRule::delta;
   const Flops state = flops(is_delta ? 6 : 4, s.rows(), s.state());
-  if (s.tokens_at_once() == 1) return state;
+  if (tokens_at_once(s) == 1) return state;
   const Count keys = is_delta ? mul(4, s.heads, s.key_dim) : mul(2, s.key_heads, s.key_dim);
   return state + flops(chunk_places(s), add(keys, mul(is_delta ? 4 : 2, s.heads, s.head_dim)));
 }

@@ -95,10 +95,6 @@ struct LinearAttention {
   constexpr bool operator==(const LinearAttention&) const = default;
   constexpr Count rows() const { return mul(sequences, queries); }
   constexpr Count state() const { return mul(heads, key_dim, head_dim); }
-  /// Tokens that update the state together; 1: it is updated token by token.
-  constexpr Count tokens_at_once() const {
-    return rule == StateRule::sum ? 1 : std::max<Count>(1, std::min(chunk, queries));
-  }
   /// Numbers of one token's queries, keys, values and gates.
   constexpr Count inputs() const { return add(add(mul(2, key_heads, key_dim), mul(heads, head_dim)), gates); }
 };

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <vector>
 
+#include "calc/state_chunk.hpp"
 #include "model/cpu/state_inputs.hpp"
 
 namespace llmcalc::model::LLMCALC_ISA {
@@ -19,7 +20,7 @@ class StateGroup {
         in_(in),
         sequence_(sequence),
         group_(group),
-        chunk_(s.tokens_at_once()),
+        chunk_(tokens_at_once(s)),
         q_(s, in.kind, 1 / std::sqrt(static_cast<double>(s.key_dim)), in.q, sequence, group),
         k_(s, in.kind, 1, in.k, sequence, group),
         scores_(s.queries, chunk_),
