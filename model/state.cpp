@@ -38,8 +38,8 @@ Value Pass::convolve(std::string_view op, Value given, Convolution s) {
 }
 
 StateView Pass::state_view(std::string_view op, const StateLayout& l, const std::vector<Tensor>& data) const {
-  // Slopes fall from layer to layer (hf minimax/modeling_minimax.py, get_slope_rate).
-  const double share = static_cast<double>(layer_) / std::max(1.0, static_cast<double>(arch_.layers - 1));
+  // Lightning attention's slopes fall from layer to layer (hf minimax/modeling_minimax.py, get_slope_rate).
+  const double share = static_cast<double>(layer_) / (static_cast<double>(arch_.layers - 1) + 1e-5);
   return {.kind = l.kind,
           .q = view(l.q, data),
           .k = view(l.k, data),

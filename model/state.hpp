@@ -14,14 +14,14 @@ namespace llmcalc::model {
 ///   kimi_delta       the same with a decay per channel of the key
 ///   mamba2           step s(d + bias); decay e^(-A step) per head; the state takes step x v; + skip v
 ///   mamba            the same with step s(d), and an A for each channel and number of its state
-///   none             lightning attention: silu of q, k and v; decay e^(-slope) per head, slopes like ALiBi's
+///   none             lightning attention: silu of q, k and v; decay e^(-slope), the slope 2^(-8 (h + 1) / H) x `slope`
 ///
 /// Sources: calc/block/recurrent.hpp; hf minimax/modeling_minimax.py.
 struct StateView {
   RecurrentKind kind = RecurrentKind::none;
   HeadView q, k, v, decay, beta;
   const void *log_decay = nullptr, *step_bias = nullptr, *skip = nullptr;
-  double slope = 1;       ///< lightning attention: the layer's factor of all slopes
+  double slope = 1;       ///< lightning attention: the layer's factor
   void* state = nullptr;  ///< wide, (sequences, heads, N, P), replaced by that after the last token; null: not kept
   bool begins = true;     ///< the state before the first token is zero, whatever `state` holds
 };

@@ -174,8 +174,9 @@ class ShortConvolution(nn.Module):
 
 
 def slopes(heads, layer, layers):
-    """Of MiniMax-01's decays (arXiv:2501.08313): as ALiBi's for a power of two, less in later layers."""
-    return torch.tensor([2 ** (-8 * (h + 1) / heads) for h in range(heads)]) * (1 - layer / max(1, layers - 1) + 1e-5)
+    """Of MiniMax-01's decays (arXiv:2501.08313; hf minimax/modeling_minimax.py, get_slope_rate)."""
+    factor = 1 - layer / (layers - 1 + 1e-5) + 1e-5
+    return torch.tensor([2 ** (-8 * (h + 1) / heads) for h in range(heads)]) * factor
 
 
 class LinearAttention(nn.Module):

@@ -4,7 +4,6 @@
 #include "model/backend.hpp"
 #include "model/cpu/attention.hpp"
 #include "model/cpu/head_chunks.hpp"
-#include "model/math/alibi.hpp"
 
 namespace llmcalc::model::LLMCALC_ISA {
 
@@ -135,6 +134,10 @@ class HeadRows {
   static W learned(In numbers, Count i) { return wide(static_cast<const T*>(numbers)[i]); }
   const T* value(Count t) const { return at<T>(in_.v, sequence_, t, head_); }
   Count place(Count t) const { return ((sequence_ * s_.queries + t) * s_.heads + head_) * s_.head_dim; }
+  /// Of lightning attention: 2^(-8 (h + 1) / H) (hf minimax/modeling_minimax.py, get_slope_rate).
+  double slope() const {
+    return in_.slope * std::exp2(-8.0 * static_cast<double>(head_ + 1) / static_cast<double>(s_.heads));
+  }
   /// exp(log_decay) of decay n.
   W rate(Count n) const { return exp_of(learned(in_.log_decay, head_ * make_.logs + n % make_.logs)); }
   /// What softplus makes a step of.
@@ -147,7 +150,7 @@ class HeadRows {
     W* const v = v_.row(t);
     if (in_.kind == RecurrentKind::none) {
       lanes<W>(0, s_.head_dim, [=](Count p) { v[p] = Silu::value(wide(x[p])); });
-      *log_decay_.row(t) = number<W>(-alibi_slope(s_.heads, head_) * in_.slope);
+      *log_decay_.row(t) = number<W>(-slope());
       return;
     }
     const T* const raw = at<T>(in_.decay, sequence_, t, head_);
