@@ -9,6 +9,8 @@
 /// b_i e_ij (k_i' k_j) for j < i (arXiv:2412.06464, 3.3). The masked half of the scores is multiplied too, as tiles of
 /// a processor do; the inverse, by substitution, is no product.
 
+#include <vector>
+
 #include "model/cpu/head_state.hpp"
 
 namespace llmcalc::model::LLMCALC_ISA {

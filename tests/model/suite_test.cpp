@@ -41,6 +41,23 @@ TEST_CASE("every two choices that can go together appear together", "[suite]") {
   }
 }
 
+TEST_CASE("a backend that lacks recurrences has every case of the suite with the usual layers instead", "[suite]") {
+  const auto lacks = [](const Arch& a) -> std::string {
+    const bool recurs =
+        !a.linear_layers.empty() || (!a.mixers.empty() && a.mixers[0].recurrent.kind != RecurrentKind{});
+    return recurs ? "recurrence" : a.activation == Activation::xielu ? "xIELU" : "";
+  };
+  const std::vector<Case> all = small_suite(), some = small_suite(lacks);
+  REQUIRE(some.size() == all.size());
+  std::set<std::string> changed;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    CHECK(lacks(some[i].arch).empty());
+    if (some[i].name == all[i].name) continue;
+    changed.insert(lacks(all[i].arch));
+  }
+  CHECK(changed == std::set<std::string>{"recurrence", "xIELU"});
+}
+
 namespace {
 
 class Dice {
