@@ -159,7 +159,7 @@ Value mixed(Pass& p, Value x) {
   if (m.attention == AttentionKind::none) return recurrence(p, std::move(x));
   Value y = recurrence(p, x);
   Value z = attention(p, std::move(x));
-  return p.add("attn.sum", std::move(z), std::move(y));
+  return p.add("attn.sum", std::move(y), std::move(z));
 }
 
 }  // namespace llmcalc::model

@@ -122,8 +122,9 @@ Choice possible(Choice c) {
   if (c[mlp] == 0) c[glu_store] = 0;
   if (c[core] == 0) c[softmax_store] = 0;
   if (is_latent(c) && c[middle_layer] == 7) c[middle_layer] = 0;  // linear attention has the heads of grouped attention
+  if (c[placement] >= 4) c[last_layer] = 0;                       // layers of parallel blocks are alike,
+  if (c[placement] >= 4 && c[middle_layer] != 7) c[middle_layer] = 0;  // but for linear attention
   if (!has_chunks(c)) c[chunk] = 0;
-  if (c[placement] >= 4 && c[last_layer] == 2) c[last_layer] = 0;  // a parallel block has both
   return c;
 }
 

@@ -90,8 +90,8 @@ std::vector<Variant> recurrent_variants() {
   both.heads = 2, both.kv_heads = 1, both.head_dim = 4;
   both.recurrent.gated_norm = false;
   all.back().plan.glu_store = GluStore::recompute;
-  all.push_back(with("a convolution in a parallel block, dropout", short_convolution()));
-  all.back().arch.block = BlockKind::parallel;
+  all.push_back(with("a convolution, norms of outputs, dropout", short_convolution()));
+  all.back().arch.norm_placement = NormPlacement::output;
   all.back().plan.dropout = true;
   return all;
 }
