@@ -28,8 +28,8 @@ ForwardFlops forward_flops(const Arch& a, const Pass& p) {
   const Sizes<Fraction> s = exact_sizes(a);
   const Exact tokens = Exact(p.batch) * p.seq, head = head_matmul_parameters(a);
   const Exact matrices = Exact(2) * tokens * (Exact(matmul_parameters(a)) - head);
-  const Fraction states = p.chunked ? chunked_state_flops<Fraction>(s, p.batch, p.seq)
-                                    : linear_attention_flops<Fraction>(s, p.batch, p.seq);
+  const Fraction states =
+      p.done ? states_done_forward<Fraction>(s, p.batch, p.seq) : linear_attention_flops<Fraction>(s, p.batch, p.seq);
   const Flops linear = (Fraction(matrices, 1) + states).flops();
   const Flops core = over_pairs(s, p, core_width<Fraction>).flops();
   return {linear, core, (Exact(2) * head_rows(p) * head).flops()};
@@ -38,6 +38,10 @@ ForwardFlops forward_flops(const Arch& a, const Pass& p) {
 Flops scores_flops(const Arch& a, const Pass& p) {
   const Sizes<Fraction> s = exact_sizes(a);
   return over_pairs(s, p, scores_width<Fraction>).flops();
+}
+
+Flops recurrences_again(const Arch& a, const Pass& p) {
+  return recurrences_again<Fraction>(exact_sizes(a), p.batch, p.seq).flops();
 }
 
 Flops mlp_flops(const Arch& a, const Pass& p) {

@@ -61,21 +61,53 @@ N linear_attention_flops(const Sizes<N>& all, const N& batch, const N& queries) 
   });
 }
 
-/// FLOPs of states where kernels take c = min(c_h, S) tokens at once, per token: DeltaNet and KDA H (4 c (d_k + d_p) +
-/// 6 d_k d_p) (arXiv:2412.06464; the triangular system itself left out), Mamba-2 H (2 c d_p + 4 d_k d_p) + 2 c H_k d_k
-/// (arXiv:2405.21060, 6); the recurrent form where they take one by one.
+/// The sum of c^2 over the chunks of a sequence, c = min(c_h, S) tokens in each but the last.
 template <class N>
-N chunked_state_flops(const Sizes<N>& all, const N& batch, const N& queries) {
+N chunk_places(const Sizes<N>& s, const N& queries) {
+  if (s.mixer.recurrent.chunk <= 1 || queries == N(1)) return 0;
+  const N c = min(s.r.C, queries), whole = floor(queries / c) * c, rest = queries - whole;
+  return whole * c + rest * rest;
+}
+
+/// FLOPs that kernels do of states, and those of them that backward runs again: all but the reading of the state, since
+/// neither states nor scores are kept. Products alone: element-wise decays are left out.
+template <class N>
+struct StatesDone {
+  N forward = 0, again = 0;
+};
+/// Linear attention 4 A d_h^2 per token, of them 2 again; the delta rule H (6 d_k d_p), of them 4, and in chunks 4 H
+/// d_k + 4 H d_p for each place (query and key of one chunk), of them 4 H d_k + 2 H d_p (arXiv:2412.06464; the
+/// triangular system's inverse left out); Mamba H (4 d_k d_p), of them 2, and in chunks 2 H_k d_k + 2 H d_p, of them 2
+/// H_k d_k (arXiv:2405.21060, 6).
+template <class N>
+StatesDone<N> states_done(const Sizes<N>& s, const N& batch, const N& queries) {
+  const N tokens = batch * queries;
+  StatesDone<N> done;
+  if (!(s.L_l == N(0))) {
+    const N state = s.L_l * s.A * s.d_h * s.d_h;
+    done = {N(4) * tokens * state, N(2) * tokens * state};
+  }
+  const RecurrentKind kind = s.mixer.recurrent.kind;
+  if (s.L_r == N(0) || kind == RecurrentKind::short_convolution) return done;
+  const bool scans = kind == RecurrentKind::mamba || kind == RecurrentKind::mamba2;
+  const N state = s.L_r * s.r.H * s.r.P * s.r.d, places = s.L_r * batch * chunk_places(s, queries);
+  const N scores = scans ? N(2) * s.r.G * s.r.d : N(4) * s.r.H * s.r.d, values = N(2) * s.r.H * s.r.P;
+  done.forward = done.forward + N(scans ? 4 : 6) * tokens * state + places * (scores + N(scans ? 1 : 2) * values);
+  done.again = done.again + N(scans ? 2 : 4) * tokens * state + places * (scans ? scores : scores + values);
+  return done;
+}
+template <class N>
+N states_done_forward(const Sizes<N>& all, const N& batch, const N& queries) {
+  return over_parts(all, [&](const Sizes<N>& s) { return states_done(s, batch, queries).forward; });
+}
+/// What backward runs again of recurrences: of states, and each convolution under an activation once, 2 t_c per
+/// channel, for the slope; a short convolution has none.
+template <class N>
+N recurrences_again(const Sizes<N>& all, const N& batch, const N& queries) {
   return over_parts(all, [&](const Sizes<N>& s) {
-    Sizes<N> alone = s;
-    alone.others.clear();
-    const Recurrent& r = s.mixer.recurrent;
-    if (s.L_r == N(0) || r.chunk <= 1 || queries == N(1)) return linear_attention_flops(alone, batch, queries);
-    const N c = min(s.r.C, queries), heads = s.r.H, n = s.r.d, p = s.r.P;
-    const bool scans = r.kind == RecurrentKind::mamba2;
-    const N delta = heads * (N(4) * c * (n + p) + N(6) * n * p);
-    const N scan = heads * (N(2) * c * p + N(4) * n * p) + N(2) * c * s.r.G * n;
-    return batch * queries * s.L_r * (scans ? scan : delta);
+    const N states = states_done(s, batch, queries).again;
+    if (s.L_r == N(0) || s.mixer.recurrent.kind == RecurrentKind::short_convolution) return states;
+    return states + N(2) * batch * queries * s.L_r * s.r.K * convolved_channels(s);
   });
 }
 
@@ -91,7 +123,7 @@ struct Pass {
   Head head = Head::all;
   bool absorbed = false;  ///< latent attention scores against the latent rows: 2A (2 r_kv + d_r) instead of
                           ///< 2A (d_n + d_r + d_v) per pair; the projections cost the same
-  bool chunked = false;   ///< states as kernels work on them, a chunk at once; false: in recurrent form
+  bool done = false;      ///< states as kernels work on them, a chunk at once; false: in recurrent form
 };
 
 /// linear: 2 t (N_mm - head), and the states of linear attention and recurrences; core: QK' and AV over the scored
@@ -105,6 +137,8 @@ ForwardFlops forward_flops(const Arch& arch, const Pass& pass);
 /// FLOPs of QK' alone, and of all MLPs (router and shared experts included), over all layers.
 Flops scores_flops(const Arch& arch, const Pass& pass);
 Flops mlp_flops(const Arch& arch, const Pass& pass);
+/// FLOPs of states and convolutions that a backward pass runs again.
+Flops recurrences_again(const Arch& arch, const Pass& pass);
 
 // ---- Training
 

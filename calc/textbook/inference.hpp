@@ -22,22 +22,6 @@ Bytes kv_cache_bytes(const Arch& arch, Count batch, Count context, Count precisi
 
 // ---- States that do not grow
 
-/// Channels of a recurrence's convolutions on one rank: those of values, and of queries and keys (DeltaNet) or of B and
-/// C (Mamba-2); KDA convolves all three by themselves.
-template <class N>
-N convolved_channels(const Sizes<N>& s) {
-  const N values = s.cut(s.r.H) * s.r.P, keys = s.cut(s.r.G) * s.r.d;
-  switch (s.mixer.recurrent.kind) {
-    case RecurrentKind::gated_delta_net:
-    case RecurrentKind::mamba2:
-      return values + N(2) * keys;
-    case RecurrentKind::kimi_delta:
-      return N(3) * values;
-    default:
-      return values;
-  }
-}
-
 /// Bytes of a sequence's states on one rank: linear attention 4 A d_h^2 per layer (float32); a recurrence H d_p d_k
 /// numbers in the format of its state and the last t_c - 1 inputs of its convolutions, p bytes each. A short
 /// convolution has only the latter.

@@ -66,6 +66,22 @@ N over_parts(const Sizes<N>& s, const F& f) {
   return all;
 }
 
+/// Channels of a recurrence's convolutions on one rank: those of values, and of queries and keys (DeltaNet) or of B and
+/// C (Mamba-2); KDA convolves all three by themselves.
+template <class N>
+N convolved_channels(const Sizes<N>& s) {
+  const N values = s.cut(s.r.H) * s.r.P, keys = s.cut(s.r.G) * s.r.d;
+  switch (s.mixer.recurrent.kind) {
+    case RecurrentKind::gated_delta_net:
+    case RecurrentKind::mamba2:
+      return values + N(2) * keys;
+    case RecurrentKind::kimi_delta:
+      return N(3) * values;
+    default:
+      return values;
+  }
+}
+
 /// The layers with this mixer that have an MLP; where all have one, L_p itself.
 template <class N>
 N layers_with_mlp(const Sizes<N>& s) {

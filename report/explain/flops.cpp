@@ -13,12 +13,13 @@ using S = const Setting&;
 
 const textbook::Sizes<Expr>& n(S s) { return s.sizes(); }
 Expr linear_flops(S s) { return s.quantity("F_lin", "flops.forward_linear"); }
-/// The same as kernels do it: states a chunk at once, not in recurrent form. Of one token there is no chunk.
+/// The tokens of a sequence; of one token there is no chunk.
+Expr tokens_in_chunks(S s) { return s.plan().seq == 1 ? Expr(1) : s.seq(); }
+/// The same as kernels do it: states a chunk at once, not in recurrent form.
 Expr executed_linear_flops(S s) {
-  if (s.plan().seq == 1) return linear_flops(s);
   const Expr recurrent = textbook::linear_attention_flops(n(s), s.micro_batch(), s.seq());
-  const Expr chunked = textbook::chunked_state_flops(n(s), s.micro_batch(), s.seq());
-  return chunked == recurrent ? linear_flops(s) : linear_flops(s) + chunked - recurrent;
+  const Expr done = textbook::states_done_forward(n(s), s.micro_batch(), tokens_in_chunks(s));
+  return done == recurrent ? linear_flops(s) : linear_flops(s) + done - recurrent;
 }
 bool absorbed(S s) { return s.plan().mla == Mla::absorbed; }
 
@@ -108,6 +109,7 @@ Formula executed(S s) {
   const bool causal = flash || p.seq == 1;  // of one token there is one pair
   const AttentionFlops pairs = causal ? AttentionFlops::causal_exact : AttentionFlops::full;
   Expr done = Expr(3) * (executed_linear_flops(s) + s.quantity("F_head", "flops.forward_head"));
+  done = done + textbook::recurrences_again(n(s), s.micro_batch(), tokens_in_chunks(s));
   if (p.recompute == Recompute::full) done = done + executed_linear_flops(s) - outside(s);
   done = done + Expr(p.recompute == Recompute::none ? 3 : 4) * over_pairs(s, core_width, pairs, causal);
   if (flash) done = done + over_pairs(s, textbook::scores_width<Expr>, pairs);

@@ -66,7 +66,8 @@ TEST_CASE("Qwen3.5 35B-A3B in fp8 has its published elements", "[quantized]") {
 // routed experts are in fp8.
 TEST_CASE("Step 3.5 Flash in fp8 has its published scales", "[quantized]") {
   const ModelCard card = quantised_2026("Step-3.5-Flash", R"({"quant_method": "fp8", "weight_block_size": [128, 128],
-    "modules_to_not_convert": ["self_attn", "mlp.gate_proj", "mlp.up_proj", "mlp.down_proj", "share_expert", "lm_head"]})");
+    "modules_to_not_convert": ["self_attn", "mlp.gate_proj", "mlp.up_proj", "mlp.down_proj", "share_expert",
+    "lm_head"]})");
   const Count experts = Count{42} * 288 * 3 * 1280 * 4096;
   const Count numbers = parameters(card.arch).total;
   CHECK(weight_formats_text(*card.weights) == "fp8-block (experts), bf16");
