@@ -41,6 +41,8 @@ constexpr Field recompute{[](Request& r, Text text, Text where) {
                           [](const Request& r) { return json::Value(recomputation_text(r.plan)); }};
 constexpr Field offload{[](Request& r, Text text, Text where) { r.plan.offload = read_offload(text, where); },
                         [](const Request& r) { return json::Value(offload_text(r.plan.offload)); }};
+constexpr Field mtp{value<&Plan::mtp, parse_positive>.read,
+                    [](const Request& r) { return r.plan.mtp > 0 ? json::Value(r.plan.mtp) : json::Value(); }};
 constexpr Field ns_steps{value<&Plan::newton_schulz_steps, parse_positive>.read, [](const Request& r) {
                            const bool muon = r.plan.optimizer == Optimizer::muon;
                            return muon ? json::Value(r.plan.newton_schulz_steps) : json::Value();
@@ -64,7 +66,7 @@ constexpr std::array rows{
     Option{"--global-batch", "N", "sequences per optimizer step, all GPUs together [one micro-batch per replica]",
            common, training | step, "", "--batch", value<&Plan::global_batch, parse_positive>},
     Option{"--mtp", "N", "the model's modules for further tokens (MTP): trained with it, or drafting for it [0]",
-           common, training | inference | formulas, "", "", value<&Plan::mtp, parse_positive>},
+           common, training | inference | formulas, "", "", mtp},
     Option{"--recompute", recomputation_forms,
            "what runs again in backward: nothing; modules of every block (core, norm, act, mlp, up; alone: core); the "
            "first N layers of each chunk; all layers, in groups of N; all layers [none]",

@@ -283,7 +283,7 @@ TEST_CASE("every printed formula gives the report's number with modules for furt
     for (const Way& way : {Way{"--mtp 1"}, Way{"--mtp 1 --tp 2 --sp --recompute full --batch 3"},
                            Way{"--mtp 1 --recompute selective --optimizer muon --logits chunked:4 --attention naive"},
                            Way{"--mtp 1 --pp 2 --dp 2 --zero 3 --global-batch 8 --seq 512", true, false},
-                           Way{"--mtp 1 --dp 4 --ep 2 --zero 1 --documents 100,3x52", true, false},
+                           Way{"--mtp 1 --dp 4 --ep 2 --zero 1 --seq 256 --documents 100,3x52", true, false},
                            Way{"--mtp 1 --weight-precision q4_k --kv-precision q8_0 --tp 2", false, true}})
       check_all(model, way);
   CHECK(evaluated > 1000);
