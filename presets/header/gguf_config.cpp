@@ -102,6 +102,29 @@ void deepseek_experts(const GgufModel& m, Value& c) {
   const bool correction = m.in_a_layer("exp_probs_b.bias") || m.in_a_layer("exp_probs_b");
   c["topk_method"] = correction ? "noaux_tc" : "greedy";
 }
+void dots1(const GgufModel& m, Value& c) {
+  biased_attention(m, c);
+  deepseek_experts(m, c);
+}
+/// expert_shared_feed_forward_length is the width of one shared expert, or of all together.
+void bailing_moe2(const GgufModel& m, Value& c) {
+  experts(m, c);
+  const Count shared = m.count_or("expert_shared_count", 0), width = m.count("expert_feed_forward_length");
+  const Count stated = m.count_or("expert_shared_feed_forward_length", width);
+  c["num_shared_experts"] = shared;
+  c["moe_shared_expert_intermediate_size"] = stated == mul(shared, width) ? width : stated;
+  c["first_k_dense_replace"] = m.count_or("leading_dense_block_count", 0);
+  c["use_qkv_bias"] = m.in_a_layer("attn_qkv.bias") || m.in_a_layer("attn_q.bias");
+  c["use_bias"] = m.in_a_layer("attn_output.bias");
+  c["use_qk_norm"] = m.in_a_layer("attn_q_norm.weight");
+  c["moe_router_enable_expert_bias"] = m.in_a_layer("exp_probs_b.bias");
+}
+void ernie_moe(const GgufModel& m, Value& c) {
+  experts(m, c, "moe_num_experts");
+  c["moe_num_shared_experts"] = m.count_or("expert_shared_count", 0);
+  c["moe_layer_start_index"] = m.count_or("leading_dense_block_count", 0);
+  c["moe_layer_interval"] = m.count_or("interleave_moe_layer_step", 1);
+}
 void deepseek2(const GgufModel& m, Value& c) {
   latent_attention(m, c);
   deepseek_experts(m, c);
@@ -185,6 +208,9 @@ constexpr std::array gguf_families{
     GgufFamily{"cohere2", "cohere2", window},
     GgufFamily{"deepseek", "deepseek", deepseek_experts},
     GgufFamily{"deepseek2", "deepseek_v3", deepseek2},
+    GgufFamily{"dots1", "dots1", dots1},
+    GgufFamily{"bailingmoe2", "bailing_moe_v2", bailing_moe2},
+    GgufFamily{"ernie4_5-moe", "ernie4_5_moe", ernie_moe},
     GgufFamily{"glm4", "glm4", biased_attention},
     GgufFamily{"glm4moe", "glm4_moe", glm4_moe},
     GgufFamily{"gpt-oss", "gpt_oss", gpt_oss},
