@@ -165,7 +165,8 @@ TensorId mixed(SegmentBuilder& b, const LayerKind& kind, TensorId x) {
   if (m.recurrent.kind == RecurrentKind::none) return attention(b, kind, x);
   const TensorId y = recurrence(b, x);
   if (m.attention == AttentionKind::none) return y;
-  return b.pointwise("attn.sum", attn, PointwiseKind::add, Split::partial, attention(b, kind, x), y, b.arch().hidden);
+  const TensorId z = attention(b, kind, x);
+  return b.pointwise("attn.sum", attn, PointwiseKind::add, Split::partial, y, z, b.arch().hidden);
 }
 
 /// One MLP's component and its operators' names: dense, routed experts, shared experts.

@@ -6,6 +6,7 @@
 #include "calc/held.hpp"
 #include "calc/muon.hpp"
 #include "calc/operand.hpp"
+#include "calc/state_chunk.hpp"
 #include "calc/stored.hpp"
 
 namespace llmcalc {
@@ -168,22 +169,33 @@ Learned learned(const Attention& s) {
 }
 
 // ---- A state per head. Model FLOPs are those of the recurrent form, 2 per number of the state and pass over it.
-// Kernels that take C tokens at once do, per token and head of N x P:
-//   delta        4 C N + 4 C P + 6 N P   scores k k' and q k', the triangular system's two results; S read twice,
-//   updated
-//                                        (arXiv:2412.06464; C of the system itself left out)
-//   state space  2 C P + 4 N P           and 2 C N per group: scores C B' (arXiv:2405.21060, 6)
-// Half of the C x C scores are masked, but multiplied. Element-wise decays, normalised queries and keys are left out.
+// Done are the products of it, token by token or C tokens at once, per token and head of N x P:
+//   token by token   4 N P, and 2 N P more by the delta rule
+//   delta            4 C N + 4 C P + 6 N P   scores k k' and q k', the triangular system's two results; S read twice,
+//                                            updated (arXiv:2412.06464; the inverse of the system itself left out)
+//   state space      2 C P + 4 N P           and 2 C N per group: scores C B' (arXiv:2405.21060, 6)
+// The last chunk may have fewer tokens. Half of the C x C scores are masked, but multiplied. Element-wise decays,
+// normalised queries and keys are left out. Backward has two products for each, and runs again all but the reading of
+// the state (2 N P, and of a chunk 2 C P): states and scores are not kept.
 
 Count passes(StateRule rule) { return rule == StateRule::sum ? 2 : rule == StateRule::state_space ? 3 : 4; }
 Flops recurrent_flops(const LinearAttention& s) { return flops(mul(2, passes(s.rule)), s.rows(), s.state()); }
+/// The sum of C over all tokens of the sequences: of C^2 over all chunks.
+Count chunk_places(const LinearAttention& s) {
+  const Count c = tokens_at_once(s), rest = s.queries % c;
+  return mul(s.sequences, add(mul(s.queries - rest, c), mul(rest, rest)));
+}
+/// Products with the state, and with a chunk's values, that give the output.
+Flops reading_flops(const LinearAttention& s) {
+  const Flops state = flops(2, s.rows(), s.state());
+  return tokens_at_once(s) == 1 ? state : state + flops(2, chunk_places(s), s.heads, s.head_dim);
+}
 Flops state_flops(const LinearAttention& s) {
-  const Count c = std::min(s.chunk, s.queries), n = s.key_dim, p = s.head_dim;
-  if (c <= 1 || s.rule == StateRule::sum) return recurrent_flops(s);
-  const Count heads = s.rule == StateRule::delta ? mul(s.heads, add(mul(4, c, n + p), mul(6, n, p)))
-                                                 : mul(s.heads, add(mul(2, c, p), mul(4, n, p)));
-  const Count groups = s.rule == StateRule::delta ? 0 : mul(2, s.key_heads, c, n);
-  return flops(s.rows(), add(heads, groups));
+  const bool is_delta = s.rule == StateRule::delta;
+  const Flops state = flops(is_delta ? 6 : 4, s.rows(), s.state());
+  if (tokens_at_once(s) == 1) return state;
+  const Count keys = is_delta ? mul(4, s.heads, s.key_dim) : mul(2, s.key_heads, s.key_dim);
+  return state + flops(chunk_places(s), add(keys, mul(is_delta ? 4 : 2, s.heads, s.head_dim)));
 }
 double linear_numbers(const LinearAttention& s) { return d(s.rows()) * d(add(s.inputs(), mul(s.heads, s.head_dim))); }
 
@@ -195,16 +207,17 @@ Cost forward(const LinearAttention& s, const Pricing& p, const Stored& w) {
            .cache = state,
            .activations = bytes(p.activation, linear_numbers(s))}};
 }
-/// Twice forward; inputs and the output's gradient are read, the gradients of inputs written.
+/// Inputs and the output's gradient are read, the gradients of inputs written.
 Cost backward_input(const LinearAttention& s, const Pricing& p, const Stored& w) {
   return {2 * recurrent_flops(s),
-          2 * state_flops(s),
+          3 * state_flops(s) - reading_flops(s),
           {.weights = bytes(w.vector, d(s.weights)) + gradient_traffic(p, d(s.weights)),
            .activations = 2 * bytes(p.activation, linear_numbers(s))}};
 }
 Learned learned(const LinearAttention& s) { return {.total = s.weights, .factored = s.weights}; }
 
-// ---- Convolution: taps multiply-adds per number. Backward: the same for the input's gradient and for the weights'.
+// ---- Convolution: taps multiply-adds per number, zeros before the first token among them. Backward: the same for the
+// input's gradient and for the weights', and once more for the sums that the activation's slope asks for.
 
 double taps_and_bias(const Convolution& s) { return d(s.channels) * d(s.taps + (s.bias ? 1 : 0)); }
 
@@ -218,9 +231,9 @@ Cost forward(const Convolution& s, const Pricing& p, const Stored& w) {
            .activations = 2 * bytes(p.activation, d(s.rows()) * d(s.channels))}};
 }
 Cost backward_input(const Convolution& s, const Pricing& p, const Stored& w) {
-  const Flops f = flops(4, s.rows(), s.channels, s.taps);
-  return {f,
-          f,
+  const Flops f = flops(2, s.rows(), s.channels, s.taps);
+  return {2 * f,
+          (s.activated ? 3 : 2) * f,
           {.weights = bytes(w.vector, taps_and_bias(s)) + gradient_traffic(p, taps_and_bias(s)),
            .activations = 3 * bytes(p.activation, d(s.rows()) * d(s.channels))}};
 }

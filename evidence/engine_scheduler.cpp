@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "evidence/attending_layers.hpp"
+
 namespace llmcalc {
 
 namespace {
@@ -9,7 +11,7 @@ namespace {
 /// Groups of layers with as many layers each, as far as they divide: vLLM's hybrid cache makes groups as large as the
 /// smaller of the two kinds (kv_cache_utils.py), and a block holds tokens of one group.
 void use_groups(const Arch& arch, const EngineMemory& memory, SchedulerRules& rules) {
-  const Count limited = arch.local.layers.size(), whole = arch.layers - arch.linear_layers.size() - limited;
+  const auto [whole, limited] = attending_layers(arch);
   rules.blocks = memory.blocks;
   if (limited == 0 || whole <= 0) return;
   const Count size = std::min(whole, limited);

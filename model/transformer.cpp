@@ -8,25 +8,13 @@
 namespace llmcalc::model {
 namespace {
 
-const Arch& runnable(const Arch& a) {
-  if (!a.linear_layers.empty())
-    throw InputError(
-        "the reference transformer has no linear attention, which this model's layers use; its numbers "
-        "can be calculated but not run");
+const Arch& runnable(const Arch& a, const Backend& b) {
   for (std::size_t i = 0; i <= a.mixers.size(); ++i)
-    if (const RecurrentKind kind = a.mixer(i).recurrent.kind; kind != RecurrentKind::none)
-      throw InputError("the reference transformer has no " + std::string(name(kind)) +
-                       ", which this model's layers use; its numbers can be calculated but not run");
-  const bool gated = a.attention_gate != AttentionGate::none || a.value_dim > 0;
-  if (a.mixers.size() > 0 || a.mlps.size() > 0 || gated || a.moe.latent_width > 0)
-    throw InputError(
-        "the reference transformer has no layers with heads or MLPs of their own, gated heads, values narrower than "
-        "keys, "
-        "or experts of a latent width, which this model uses; its numbers can be calculated but not run");
-  if (a.activation == Activation::xielu)
-    throw InputError(
-        "the reference transformer has no xIELU, which this model uses; its numbers can be calculated "
-        "but not run");
+    if (a.mixer(i).recurrent.state_bytes != 4)
+      throw InputError("the reference transformer keeps the states of recurrences in float32, and this model's have " +
+                       std::to_string(a.mixer(i).recurrent.state_bytes) + " bytes per number; give \"state_bytes\": 4");
+  if (const std::string lack = b.lacks(a); !lack.empty())
+    throw InputError("the GPU's kernels have no " + lack + ", which this model's layers use; give --device cpu");
   return a;
 }
 
@@ -41,7 +29,7 @@ const Settings& computable(const Settings& s, const Backend& b) {
 
 Transformer::Transformer(const Arch& arch, Backend& backend, const Settings& settings,
                          std::optional<std::uint64_t> seed)
-    : arch_(runnable(arch)),
+    : arch_(runnable(arch, backend)),
       backend_(backend),
       arena_(backend),
       settings_(computable(settings, backend)),

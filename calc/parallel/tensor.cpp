@@ -187,8 +187,9 @@ Count summed_over_tensor_ranks(const OpList& ops, const Layout& layout) {
     const Linear* linear = std::get_if<Linear>(&op.shape);
     if (op.is_frozen()) continue;
     const bool whole = op.split == Split::inside || op.split == Split::partial;
-    const bool shared =
-        (norm && op.split == Split::heads && !norm->per_head) || (op.weights == Op::Weights::adapter && whole);
+    const bool around_experts = whole && op.component == Component::mlp;  // latent projections: experts are cut
+    const bool shared = (norm && op.split == Split::heads && !norm->per_head) || around_experts ||
+                        (op.weights == Op::Weights::adapter && whole);
     if (shared || (layout.sp && op.split == Split::tokens)) n = add(n, learned(op.shape).total);
     if (layout.sp && linear && linear->bias && op.split == Split::row) n = add(n, mul(linear->groups, linear->out));
   }

@@ -28,7 +28,9 @@ ForwardFlops forward_flops(const Arch& a, const Pass& p) {
   const Sizes<Fraction> s = exact_sizes(a);
   const Exact tokens = Exact(p.batch) * p.seq, head = head_matmul_parameters(a);
   const Exact matrices = Exact(2) * tokens * (Exact(matmul_parameters(a)) - head);
-  const Flops linear = (Fraction(matrices, 1) + linear_attention_flops<Fraction>(s, p.batch, p.seq)).flops();
+  const Fraction states =
+      p.done ? states_done_forward<Fraction>(s, p.batch, p.seq) : linear_attention_flops<Fraction>(s, p.batch, p.seq);
+  const Flops linear = (Fraction(matrices, 1) + states).flops();
   const Flops core = over_pairs(s, p, core_width<Fraction>).flops();
   return {linear, core, (Exact(2) * head_rows(p) * head).flops()};
 }
@@ -36,6 +38,10 @@ ForwardFlops forward_flops(const Arch& a, const Pass& p) {
 Flops scores_flops(const Arch& a, const Pass& p) {
   const Sizes<Fraction> s = exact_sizes(a);
   return over_pairs(s, p, scores_width<Fraction>).flops();
+}
+
+Flops recurrences_again(const Arch& a, const Pass& p) {
+  return recurrences_again<Fraction>(exact_sizes(a), p.batch, p.seq).flops();
 }
 
 Flops mlp_flops(const Arch& a, const Pass& p) {
@@ -60,12 +66,14 @@ Flops linear_backward_flops(Count tokens, Count in, Count out, bool input_needs_
 
 Flops six_nd(Count params, Count tokens) { return six_nd<Fraction>(params, tokens).flops(); }
 
-Flops palm_flops_per_token(Count params, Count layers, Count heads, Count head_dim, Count seq, bool causal) {
-  return palm_per_token<Fraction>(params, layers, heads, head_dim, seq, causal).flops();
+Count query_widths(const Arch& a) { return query_widths(exact_sizes(a)).exact().count(); }
+
+Flops palm_flops_per_token(Count params, Count query_widths, Count seq, bool causal) {
+  return palm_per_token<Fraction>(params, query_widths, seq, causal).flops();
 }
 
-Flops kaplan_flops_per_token(Count non_embedding, Count layers, Count seq, Count attention_width) {
-  return kaplan_per_token<Fraction>(non_embedding, layers, seq, attention_width).flops();
+Flops kaplan_flops_per_token(Count non_embedding, Count query_widths, Count seq) {
+  return kaplan_per_token<Fraction>(non_embedding, query_widths, seq).flops();
 }
 
 Flops megatron_flops(const GptStep& g, Recompute recompute, bool as_printed) {

@@ -58,6 +58,10 @@ Bytes kv_cache_bytes(const Arch& a, Count batch, Count context, Count precision,
       .bytes();
 }
 
+Bytes state_bytes_per_sequence(const Arch& a, Count precision) {
+  return sequence_state<Fraction>(exact_sizes(a), precision).bytes();
+}
+
 Flops decode_flops(const Arch& a, Count batch, Count context, bool absorbed) {
   return forward_flops(a, {batch, 1, context - 1, AttentionFlops::causal_exact, Head::all, absorbed}).total();
 }

@@ -26,10 +26,11 @@ struct Span {
   bool chunked = false;
 };
 
-/// The sizes of a recurrence: heads of values and of keys, their widths, taps, a rank, and learned logarithms of decay.
+/// The sizes of a recurrence: heads of values and of keys, their widths, taps, a rank, learned logarithms of decay, and
+/// the tokens that kernels take at once.
 template <class N>
 struct RecurrentSizes {
-  N H = 0, G = 0, P = 0, d = 0, K = 0, R = 0, Z = 0;
+  N H = 0, G = 0, P = 0, d = 0, K = 0, R = 0, Z = 0, C = 0;
 };
 
 /// Layers with a dense MLP of one width.
@@ -63,6 +64,22 @@ N over_parts(const Sizes<N>& s, const F& f) {
   N all = f(s);
   for (const Sizes<N>& other : s.others) all = all + f(other);
   return all;
+}
+
+/// Channels of a recurrence's convolutions on one rank: those of values, and of queries and keys (DeltaNet) or of B and
+/// C (Mamba-2); KDA convolves all three by themselves.
+template <class N>
+N convolved_channels(const Sizes<N>& s) {
+  const N values = s.cut(s.r.H) * s.r.P, keys = s.cut(s.r.G) * s.r.d;
+  switch (s.mixer.recurrent.kind) {
+    case RecurrentKind::gated_delta_net:
+    case RecurrentKind::mamba2:
+      return values + N(2) * keys;
+    case RecurrentKind::kimi_delta:
+      return N(3) * values;
+    default:
+      return values;
+  }
 }
 
 /// The layers with this mixer that have an MLP; where all have one, L_p itself.
@@ -113,7 +130,7 @@ void set_mixer(Sizes<N>& s, const Mixer& m, const Reach& reach, const Letter& le
   const Recurrent& r = m.recurrent;
   if (r.kind == RecurrentKind::none) return;
   s.r = {letter("H", r.heads),  letter("H_k", r.key_heads), letter("d_p", r.head_dim), letter("d_k", r.key_dim),
-         letter("n_t", r.taps), letter("r_h", r.rank),      letter("n_z", r.decays)};
+         letter("t_c", r.taps), letter("r_h", r.rank),      letter("n_z", r.decays),   letter("c_h", r.chunk)};
 }
 }  // namespace detail
 

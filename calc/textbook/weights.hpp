@@ -12,7 +12,7 @@ namespace llmcalc::textbook {
 enum class Place : std::uint8_t {
   cut,     ///< a share of it on every rank
   whole,   ///< on every rank, for its tokens only
-  shared,  ///< on every rank, for its heads only
+  shared,  ///< on every rank, for its heads or its share of the experts only
   after    ///< on every rank: a bias that is added after the ranks' sum
 };
 
@@ -199,7 +199,7 @@ class WeightTable {
         through_rank(values);
         m_.recurrent.full_rank_gate ? projection(values) : through_rank(values);
         convolution(N(3) * values);
-        learned(1, r.Z == N(0) ? values + heads : quotient_up((r.H * r.P + r.Z) * heads, r.H));
+        learned(1, m_.recurrent.decays == 0 ? values + heads : quotient_up((r.H * r.P + r.Z) * heads, r.H));
         inner_norm(s_.L_r, 1, r.P, Place::shared);
         break;
       case RecurrentKind::mamba:  // x, z; step, B, C of x; A_log, D
@@ -258,11 +258,11 @@ class WeightTable {
         s_.cut(s_.F_e), m.expert_bias);
     learned_activation(Component::experts, s_.L_m);
     if (m.latent_width > 0) {
-      matrix(Component::mlp, s_.L_m, 1, s_.D, s_.D_l, Place::whole);
-      matrix(Component::mlp, s_.L_m, 1, s_.D_l, s_.D, Place::whole);
+      matrix(Component::mlp, s_.L_m, 1, s_.D, s_.D_l, Place::shared);
+      matrix(Component::mlp, s_.L_m, 1, s_.D_l, s_.D, Place::shared);
       if (m.latent_norm)
         visit_(Weight<N>{
-            .component = Component::mlp, .layers = s_.L_m, .out = s_.D_l, .place = Place::whole, .norm = true});
+            .component = Component::mlp, .layers = s_.L_m, .out = s_.D_l, .place = Place::shared, .norm = true});
     }
     if (m.shared_experts == 0) return;
     mlp({.component = Component::shared_experts, .layers = s_.L_m}, s_.D, s_.cut(s_.n_s * s_.F_s), false);

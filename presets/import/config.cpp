@@ -116,7 +116,8 @@ Arch base_arch(const Config& c, const Defaults& d) {
                  : static_cast<Count>(c.texts("layers_block_type").size());
   a.hidden = c.required({"hidden_size", "n_embd", "n_embed", "d_model"}, d.hidden);
   a.heads = c.required({"num_attention_heads", "n_head", "n_heads", "num_heads"}, d.heads);
-  a.kv_heads = c.size("num_key_value_heads", c.is_null("num_key_value_heads") ? 0 : d.kv_heads);
+  a.kv_heads =
+      c.size({"num_key_value_heads", "num_attention_groups"}, c.is_null("num_key_value_heads") ? 0 : d.kv_heads);
   if (a.kv_heads == 0) a.kv_heads = a.heads;
   const Count head_dim = c.is_null("head_dim") ? 0 : d.head_dim;
   a.head_dim = c.size({"head_dim", "kv_channels", "d_head"}, head_dim);

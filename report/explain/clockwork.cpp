@@ -360,10 +360,11 @@ Formula work_time(const Setting& s, const Pass& pass, Part part, const std::stri
                             ratio("M_i", memory_rate(s, false)) + "))"}),
             {},
             {work_terms(s, pass, part)}};
-  if (part == Part::elementwise) return {"0"};
+  Terms terms = work_at_peaks(s, pass, part);
+  if (terms.rows.empty()) return {"0"};
   return {product({n, "kappa*sum(n_i*F_i/c_i)"}),
           {{"kappa", "time of the step over that of its FLOPs", number_text(step_slowdown(s, pass))}},
-          {work_at_peaks(s, pass, part)}};
+          {std::move(terms)}};
 }
 
 Formula launch_time(const Setting& s, const Pass& pass, const std::string& n) {

@@ -29,6 +29,8 @@ const std::vector<Example>& examples() {
       {"chunks, experts everywhere (Llama 4)", "llama-4-scout"},
       {"experts (Mixtral)", "mixtral-8x7b"},
       {"latent attention, shared experts (DeepSeek-V3)", "deepseek-v3"},
+      {"gated DeltaNet in three layers of four, gated attention (Qwen3-Next)", "qwen3-next-80b-a3b"},
+      {"Mamba-2 beside attention (Falcon-H1)", "falcon-h1-0.5b"},
       {"measured throughput", llama, {{"--measured-tokens-per-s", "1e4"}}},
       {"--attention naive --dropout", llama, {{"--attention", "naive"}, {"--dropout", ""}}},
       {"--tp 8", llama, {{"--tp", "8"}}},

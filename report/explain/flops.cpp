@@ -13,6 +13,14 @@ using S = const Setting&;
 
 const textbook::Sizes<Expr>& n(S s) { return s.sizes(); }
 Expr linear_flops(S s) { return s.quantity("F_lin", "flops.forward_linear"); }
+/// The tokens of a sequence; of one token there is no chunk.
+Expr tokens_in_chunks(S s) { return s.plan().seq == 1 ? Expr(1) : s.seq(); }
+/// The same as kernels do it: states a chunk at once, not in recurrent form.
+Expr executed_linear_flops(S s) {
+  const Expr recurrent = textbook::linear_attention_flops(n(s), s.micro_batch(), s.seq());
+  const Expr done = textbook::states_done_forward(n(s), s.micro_batch(), tokens_in_chunks(s));
+  return done == recurrent ? linear_flops(s) : linear_flops(s) + done - recurrent;
+}
 bool absorbed(S s) { return s.plan().mla == Mla::absorbed; }
 
 /// FLOPs of the attention cores, width(sizes, absorbed) per pair.
@@ -100,8 +108,9 @@ Formula executed(S s) {
   const bool flash = p.attention == AttentionImpl::flash;
   const bool causal = flash || p.seq == 1;  // of one token there is one pair
   const AttentionFlops pairs = causal ? AttentionFlops::causal_exact : AttentionFlops::full;
-  Expr done = Expr(3) * (linear_flops(s) + s.quantity("F_head", "flops.forward_head"));
-  if (p.recompute == Recompute::full) done = done + linear_flops(s) - outside(s);
+  Expr done = Expr(3) * (executed_linear_flops(s) + s.quantity("F_head", "flops.forward_head"));
+  done = done + textbook::recurrences_again(n(s), s.micro_batch(), tokens_in_chunks(s));
+  if (p.recompute == Recompute::full) done = done + executed_linear_flops(s) - outside(s);
   done = done + Expr(p.recompute == Recompute::none ? 3 : 4) * over_pairs(s, core_width, pairs, causal);
   if (flash) done = done + over_pairs(s, textbook::scores_width<Expr>, pairs);
   return with_documents(s, done);
@@ -180,13 +189,12 @@ Expr chosen_n(S s) {
   }
   return 0;
 }
-Expr width(S s) { return s.latent() ? n(s).d_n + n(s).d_r : n(s).d_h; }
 Formula palm(S s, bool causal) {
-  return {(s.tokens() * textbook::palm_per_token(chosen_n(s), n(s).L, n(s).A, width(s), s.seq(), causal)).text()};
+  return {(s.tokens() * textbook::palm_per_token(chosen_n(s), textbook::query_widths(n(s)), s.seq(), causal)).text()};
 }
 Formula kaplan(S s) {
   const Expr weights = s.quantity("N_ne", "parameters.non_embedding");
-  return {(s.tokens() * textbook::kaplan_per_token(weights, n(s).L, s.seq(), n(s).A * width(s))).text()};
+  return {(s.tokens() * textbook::kaplan_per_token(weights, textbook::query_widths(n(s)), s.seq())).text()};
 }
 Formula six_nd(S s) { return {textbook::six_nd(chosen_n(s), s.tokens()).text()}; }
 Formula six_nd_run(S s) {

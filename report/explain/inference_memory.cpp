@@ -1,3 +1,4 @@
+#include "calc/textbook/inference.hpp"
 #include "report/explain/alive.hpp"
 #include "report/explain/definition.hpp"
 #include "report/explain/formats.hpp"
@@ -41,32 +42,8 @@ Expr growing(S s) {
 }
 Expr local(S s, const Sizes& of) { return of.L_w == Expr(0) ? Expr(0) : of.L_w * cached_bytes(s, of); }
 
-/// Channels of a recurrence's convolutions on one rank.
-Expr convolved(const Sizes& of) {
-  const Expr values = of.cut(of.r.H) * of.r.P, keys = of.cut(of.r.G) * of.r.d;
-  switch (of.mixer.recurrent.kind) {
-    case RecurrentKind::gated_delta_net:
-    case RecurrentKind::mamba2:
-      return values + Expr(2) * keys;
-    case RecurrentKind::kimi_delta:
-      return Expr(3) * values;
-    default:
-      return values;
-  }
-}
-/// States of fixed size: a float32 one per head of linear attention; of a recurrence that of its heads, and the last
-/// inputs of its convolutions.
-Expr state(S s) {
-  return over_parts(rank(s), [&](const Sizes& of) {
-    Expr all(0);
-    if (!(of.L_l == Expr(0))) all = Expr(4) * of.L_l * of.cut(of.A) * of.d_h * of.d_h;
-    const Recurrent& r = of.mixer.recurrent;
-    if (of.L_r == Expr(0)) return all;
-    const Expr taps = compute_bytes(s) * (of.r.K - Expr(1)) * convolved(of);
-    if (r.kind == RecurrentKind::short_convolution) return all + of.L_r * taps;
-    return all + of.L_r * (Expr(r.state_bytes) * of.cut(of.r.H) * of.r.P * of.r.d + taps);
-  });
-}
+/// States of fixed size: textbook::sequence_state.
+Expr state(S s) { return textbook::sequence_state(rank(s), compute_bytes(s)); }
 /// What modules hold besides is not among the letters of a model.
 bool has_modules(S s) { return s.plan().mtp > 0; }
 
@@ -196,6 +173,14 @@ constexpr Definition memory[] = {
      "groups with "
      "it",
      "Goon (6.1)"},
+    {"kv_cache.state_bytes", "bytes of a sequence's states", "bytes",
+     [](S s) -> Formula {
+       if (has_modules(s))
+         return from_engine(s, "M_st", "bytes of the states of all layers and modules", "kv_cache.state_bytes");
+       return {state(s).text()};
+     },
+     "they do not grow: a state per head, and the last inputs of convolutions",
+     "DeltaNet arXiv:2412.06464; Mamba arXiv:2312.00752, arXiv:2405.21060", "linear attention or a recurrence"},
     {"kv_cache.bytes_total", "bytes cached in all", "bytes",
      [](S s) -> Formula { return {s.plan().kv_cache ? "B*M_seq" : "0"}; }, per_gpu, "Goon (6.1)"},
     {"kv_cache.equals_weights_context", "context from which the cache is larger than the weights", "tokens",

@@ -62,7 +62,7 @@ class Writer {
   }
   Expr operator()(const Convolution& s) {
     return Expr(2) * rows(s.rows()) * letter("channels", "channels", s.channels) *
-           letter("n_t", "taps per channel", s.taps);
+           letter("t_c", "taps per channel", s.taps);
   }
 
   Expr operator()(const Lookup& s) { return moved(1, s.tokens, s.width); }

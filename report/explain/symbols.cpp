@@ -118,9 +118,10 @@ constexpr LayerSize layer_sizes[] = {
     {"H_k", "heads of its keys, or groups"},
     {"d_p", "width of its heads"},
     {"d_k", "width of its keys, or its state per channel"},
-    {"n_t", "taps of its convolutions"},
+    {"t_c", "taps of its convolutions"},
     {"r_h", "rank inside it"},
     {"n_z", "learned logarithms of its decays"},
+    {"c_h", "tokens that its kernels take at once"},
 };
 /// The meaning of a letter, and of one with the number of a mixer behind it.
 std::optional<Symbol> layer_symbol(S s, std::string_view name) {

@@ -1,16 +1,10 @@
 // Models of mid-2025 to 2026: published configurations, and counts worked out from the modelling code.
 
-#include "calc/liveness.hpp"
 #include "calc/memory.hpp"
 #include "calc/parameters.hpp"
 #include "calc/textbook/mtp.hpp"
-#include "calc/textbook/stored.hpp"
-#include "calc/textbook/textbook.hpp"
-#include "calc/train.hpp"
 #include "presets/import/import.hpp"
 #include "presets/model_file.hpp"
-#include "tests/calc/engine_archs.hpp"
-#include "tests/calc/estimates.hpp"
 #include "tests/catch.hpp"
 
 using namespace llmcalc;
@@ -83,76 +77,5 @@ TEST_CASE("a model of 2026 caches its bytes per token and per sequence", "[impor
 TEST_CASE("a model of 2026 survives being written as a model file and read back", "[import][architectures]") {
   for_each_row([](const json::Value&, const ModelCard& card) {
     CHECK(read_model_file(model_file_json(card), "a file").arch == card.arch);
-  });
-}
-
-TEST_CASE("the parameters of a model of 2026 are those of the closed forms", "[textbook][architectures]") {
-  for_each_row([](const json::Value&, const ModelCard& card) {
-    const Arch& a = card.arch;
-    const Parameters p = parameters(a);
-    const textbook::ParameterSums t = textbook::parameters(a);
-    CHECK(p.attention == t.attention);
-    CHECK(p.mlp == t.mlp);
-    CHECK(p.norm == t.norm);
-    CHECK(p.total == t.total());
-    CHECK(p.active == textbook::active_parameters(a));
-    CHECK(p.matmul_active == textbook::matmul_parameters(a));
-    CHECK(p.factored == textbook::adafactor_numbers(a));
-  });
-}
-
-TEST_CASE("the FLOPs of a model of 2026 are those of the closed forms", "[textbook][architectures]") {
-  for_each_row([](const json::Value&, const ModelCard& card) {
-    const Arch& a = card.arch;
-    for (const Count queries : {1, 700}) {
-      const Step s{.sequences = 3, .queries = queries, .past = 900};
-      const Work w = test::forward_work(a, s, {.convention = AttentionFlops::causal_exact});
-      const textbook::ForwardFlops t =
-          textbook::forward_flops(a, {3, queries, 900, AttentionFlops::causal_exact, textbook::Head::last, false});
-      CHECK(w.core == t.core);
-      CHECK(w.linear + w.head == t.linear + t.head);
-    }
-    for (const Count ranks : {1, 2, 8})
-      CHECK(cache_bytes_per_token(a, {}, {.tp = ranks}) == textbook::kv_bytes_per_token(a, 2, ranks));
-  });
-}
-
-TEST_CASE("the layers of a model of 2026 keep for backward what the table of stored tensors says",
-          "[textbook][architectures]") {
-  for_each_row([](const json::Value&, const ModelCard& card) {
-    const Arch& a = card.arch;
-    const Plan p{.seq = 64, .micro_batch = 1, .global_batch = 1};
-    Bytes kept;
-    for (const LayerKind& kind : layer_kinds(a))
-      kept +=
-          kind.count * liveness(block_ops(a, kind, training_step(p)), pricing(p, Phase::training), 64 * a.hidden).kept;
-    const auto in_block = [](const textbook::Stored<textbook::Fraction>& x) { return x.in_block; };
-    const textbook::MicroBatch<textbook::Fraction> m{.B = 1, .S = 64, .p = 2};
-    CHECK(kept == textbook::stored(a, textbook::exact_sizes(a), m, in_block).bytes(2).bytes());
-  });
-}
-
-TEST_CASE("the ranks of a model of 2026 do and hold together what one device does, and what is on every rank",
-          "[contract][architectures]") {
-  for_each_row([](const json::Value&, const ModelCard& card) {
-    const Arch& a = card.arch;
-    if (flaw(a, {.tp = 2}) != LayoutFlaw::none || a.vocabulary % 2 != 0) return;
-    const Step s{.sequences = 1, .queries = 8, .training = true, .mtp = a.mtp.modules};
-    Flops whole, ranks, replicas;
-    const auto visit = [&](const OperatorRow& row) {
-      const Flops f = row.segment.repeats * forward(row.op.shape, {}).model;
-      const bool is_product = std::holds_alternative<Linear>(row.op.shape);
-      const bool on_every_rank = row.op.split == Split::tokens || row.op.split == Split::inside ||
-                                 (row.op.split == Split::partial && is_product);
-      whole += f;
-      if (on_every_rank) replicas += f;
-    };
-    for_each_operator(a, {}, {}, s, visit);
-    for_each_operator(a, {}, {.tp = 2}, s,
-                      [&](const OperatorRow& row) { ranks += row.segment.repeats * forward(row.op.shape, {}).model; });
-    const Flops twice = 2 * ranks;
-    CHECK(twice.value >= (whole + replicas).value);  // one group of Mamba's B and C lies on both
-    if (card.arch.recurrent.key_heads != 1 && (a.mixers.empty() || a.mixers[0].recurrent.key_heads != 1))
-      CHECK(twice == whole + replicas);
   });
 }
