@@ -9,10 +9,14 @@ namespace llmcalc::model {
 namespace {
 
 const Arch& runnable(const Arch& a, const Backend& b) {
-  for (std::size_t i = 0; i <= a.mixers.size(); ++i)
-    if (a.mixer(i).recurrent.state_bytes != 4)
+  for (std::size_t i = 0; i <= a.mixers.size(); ++i) {
+    const Recurrent& r = a.mixer(i).recurrent;
+    if (r.state_bytes != 4)
       throw InputError("the reference transformer keeps the states of recurrences in float32, and this model's have " +
-                       std::to_string(a.mixer(i).recurrent.state_bytes) + " bytes per number; give \"state_bytes\": 4");
+                       std::to_string(r.state_bytes) + " bytes per number; give \"state_bytes\": 4");
+    if (r.kind == RecurrentKind::mamba && r.chunk > 0)
+      throw InputError("the reference transformer scans Mamba-1's channels token by token; leave out \"chunk\"");
+  }
   if (const std::string lack = b.lacks(a); !lack.empty())
     throw InputError("the GPU's kernels have no " + lack + ", which this model's layers use; give --device cpu");
   return a;

@@ -60,10 +60,19 @@ std::vector<Variant> attention_variants() {
     a.attention_gate = AttentionGate::per_channel;
     p.recompute = Recompute::selective;
   });
-  add("experts of a latent width", tiny_deepseek(),
-      [](Arch& a, Plan&) { a.moe.latent_width = 7, a.moe.latent_norm = true; });
+  // bf16's rounding must not decide between two experts, nor add up in absorbed heads: grouped ones.
+  add("experts of a latent width", tiny_deepseek(), [](Arch& a, Plan&) {
+    a.attention = AttentionKind::grouped;
+    a.latent = {};
+    a.moe.latent_width = 7;
+    a.moe.latent_norm = true;
+  });
   add("xIELU", tiny_gpt(), [](Arch& a, Plan&) { a.activation = Activation::xielu; });
-  add("xIELU of experts", tiny_deepseek(), [](Arch& a, Plan&) { a.activation = Activation::xielu; });
+  add("xIELU of experts", tiny_deepseek(), [](Arch& a, Plan&) {
+    a.attention = AttentionKind::grouped;
+    a.latent = {};
+    a.activation = Activation::xielu;
+  });
   add("xIELU as a gate, made again", llama, [](Arch& a, Plan& p) {
     a.activation = Activation::xielu;
     p.glu_store = GluStore::recompute;

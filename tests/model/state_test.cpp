@@ -90,14 +90,19 @@ TEST_CASE("a cache is used for a second text as if it were new", "[state]") {
   }
 }
 
-TEST_CASE("states of two bytes are refused, and on a GPU what its kernels do not have", "[state]") {
+TEST_CASE("states of two bytes and a scan in chunks are refused, and on a GPU what its kernels do not have",
+          "[state]") {
   Arch arch = hybrid(test::mamba2(0)).arch;
   const std::unique_ptr<Backend> cpu = make_cpu(Number::f32, true);
   arch.mixers[0].recurrent.state_bytes = 2;
   CHECK(sentence(arch, *cpu) ==
         "the reference transformer keeps the states of recurrences in float32, and this model's have 2 bytes per "
         "number; give \"state_bytes\": 4");
-  arch.mixers[0].recurrent.state_bytes = 4;
+  arch.mixers[0].recurrent = test::mamba();
+  arch.mixers[0].recurrent.chunk = 64;
+  CHECK(sentence(arch, *cpu) ==
+        "the reference transformer scans Mamba-1's channels token by token; leave out \"chunk\"");
+  arch = hybrid(test::mamba2(0)).arch;
   Arch bent = test::tiny_gpt();
   bent.activation = Activation::xielu;
   for (const test::MakeBackend make : test::gpus()) {
