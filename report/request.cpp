@@ -139,6 +139,13 @@ std::string pipeline_sentence(const Request& r, const Pipeline& p) {
   return "";
 }
 
+void check_served_stages(const Request& r) {
+  const Count stages = ranks(r.layout, Group::pipeline), layers = r.model.arch.layers;
+  if (stages > layers)
+    throw InputError(
+        fmt::format("--pp {} is more than the {} layers of {}; give at most {}", stages, layers, r.model.name, layers));
+}
+
 void check_stage_layers(const Request& r, Count chunks) {
   const StageLayers& stated = r.layout.stage_layers;
   if (stated.empty()) return;
@@ -384,6 +391,7 @@ void check(const Request& r, Parts parts) {
     check_offload(r);
     check_weights(r);
   }
+  if ((parts & part::serving) != 0) check_served_stages(r);
   if (r.has(part::inference) && r.has(part::training)) check_both_halves(r);
   if ((parts & part::inference) != 0) check_length(r, add(p.prompt, p.generate), "--prompt plus --generate");
   if ((parts & part::time) != 0 && r.hardware) check_hardware(r);

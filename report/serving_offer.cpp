@@ -12,6 +12,7 @@ namespace llmcalc {
 namespace {
 
 constexpr Count most_ranks = 16;    ///< of one engine
+constexpr Count most_stages = 4;    ///< of a pipeline; more add waiting and no room that tensor-parallel ranks lack
 constexpr double load_step = 1.03;  ///< loads closer than this count as one
 constexpr double most_load = 1e6;   ///< requests per second, or users, of one engine
 
@@ -114,6 +115,8 @@ std::vector<Request> serving_layouts(const Request& r) {
   std::vector<Request> all;
   for (Count n = 1; n <= most_ranks; n *= 2) {
     all.push_back(with_option(r, "--tp", n));
+    for (Count stages = 2; stages <= most_stages && mul(n, stages) <= most_ranks; stages *= 2)
+      all.push_back(with_option(with_option(r, "--tp", n), "--pp", stages));
     if (n > 1 && r.model.arch.has_experts()) all.push_back(with_option(with_option(r, "--dp", n), "--ep", n));
   }
   return all;

@@ -14,7 +14,7 @@
 namespace llmcalc {
 namespace {
 
-constexpr std::array not_searched_of_serving{"pipelines", "engines for prompts and answers apart",
+constexpr std::array not_searched_of_serving{"pipelines of more stages", "engines for prompts and answers apart",
                                              "other formats of weights and cache", "other limits of a pass"};
 
 std::string duration_text(Seconds t) { return human_text(Quantity(t.value), Unit::seconds); }
@@ -39,10 +39,14 @@ bool is_cheaper(const ServingOffer& a, const ServingOffer& b) {
 /// "2 x tp 4": engines and what each is cut into.
 std::string engines_text(const ServingOffer& o) {
   const Layout& l = o.request.layout;
-  const Count tensor = ranks(l, Group::tensor), data = replicas(l), expert = ranks(l, Group::expert);
-  std::string cut = tensor > 1 ? fmt::format("tp {}", tensor) : "";
-  if (data > 1) cut += fmt::format("{}dp {}", cut.empty() ? "" : ", ", data);
-  if (expert > 1) cut += fmt::format(", ep {}", expert);
+  std::string cut;
+  const auto add_ranks = [&](const char* kind, Count n) {
+    if (n > 1) cut += fmt::format("{}{} {}", cut.empty() ? "" : ", ", kind, n);
+  };
+  add_ranks("tp", ranks(l, Group::tensor));
+  add_ranks("pp", ranks(l, Group::pipeline));
+  add_ranks("dp", replicas(l));
+  add_ranks("ep", ranks(l, Group::expert));
   return fmt::format("{} x {}", o.engines, cut.empty() ? "one GPU" : cut);
 }
 
@@ -55,10 +59,11 @@ std::string serve_command(const ServingOffer& o) {
     if (n > 1) s += fmt::format(" {} {}", flag, n);
   };
   add_ranks("--tp", ranks(l, Group::tensor));
+  add_ranks("--pp", ranks(l, Group::pipeline));
   add_ranks("--dp", replicas(l));
   add_ranks("--ep", ranks(l, Group::expert));
   if (o.engines > 1) s += fmt::format(" --replicas {} --router least-loaded", o.engines);
-  return s + given_text(r, {"--hardware", "--tp", "--dp", "--ep", "--json", "--markdown"});
+  return s + given_text(r, {"--hardware", "--tp", "--pp", "--dp", "--ep", "--json", "--markdown"});
 }
 
 /// Why a plan stands behind the first.

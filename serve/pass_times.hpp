@@ -9,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -43,13 +44,14 @@ CoreWork chunk_work(Count past, Count n, const Reach& reach);
 
 /// Work of one pass.
 struct PassWork {
-  Count prompt_tokens = 0;  ///< of the chunks of prompts
-  Count chunks = 0;         ///< sequences with a chunk
-  Count decoding = 0;       ///< sequences that decode
-  Count decoded = 0;        ///< tokens of these: one each, and drafts that are verified
-  Count sampled = 0;        ///< rows of the head: sequences whose prompt ends, and decoded tokens
-  Count drafting = 0;       ///< sequences for which drafts are proposed
-  Count moved_blocks = 0;   ///< blocks of the cache that go to the host or come from there
+  Count prompt_tokens = 0;             ///< of the chunks of prompts
+  Count chunks = 0;                    ///< sequences with a chunk
+  Count decoding = 0;                  ///< sequences that decode
+  Count decoded = 0;                   ///< tokens of these: one each, and drafts that are verified
+  Count sampled = 0;                   ///< rows of the head: sequences whose prompt ends, and decoded tokens
+  Count drafting = 0;                  ///< sequences for which drafts are proposed
+  Count moved_blocks = 0;              ///< blocks of the cache that go to the host or come from there
+  std::optional<Count> expert_rows{};  ///< rows whose experts the rank computes; absent: its own
   std::array<CoreWork, reach_kinds> prompts{}, decodes{};
   constexpr Count rows() const { return prompt_tokens + decoded; }
   constexpr bool operator==(const PassWork&) const = default;
@@ -96,9 +98,10 @@ class MeasuredCores {
 
 /// Durations of the parts of a pass.
 struct PassTimes {
-  PassRowTimes rows;    ///< all but cores and head, of the rows of a pass; the engine's loop around a pass included
-  PassRowTimes head;    ///< the head, of sampled rows
-  PassRowTimes drafts;  ///< proposing the drafts of a number of sequences
+  PassRowTimes rows;     ///< all but what follows, of the rows of a pass; the engine's loop around a pass included
+  PassRowTimes experts;  ///< experts that are spread over ranks, of the mean number of rows of a rank
+  PassRowTimes head;     ///< the head, of sampled rows
+  PassRowTimes drafts;   ///< proposing the drafts of a number of sequences
   std::array<CoreTimes, reach_kinds> prompts{}, decodes{};
   std::shared_ptr<const MeasuredCores> measured{};  ///< in place of the two; null: there are none
   Ticks sequence = 0;     ///< of a sequence in a pass, whatever its length: the state of linear attention
@@ -121,6 +124,15 @@ struct PassSizes {
 /// datasheet's where it has none. A pass of T rows is priced as a decode step of T sequences as long as it is
 /// recorded, and as a prompt of T tokens above; a decode pass of n sequences takes what decode() says, a prompt's
 /// what prefill() says, between knots within what lines leave.
+///
+/// Experts on ranks of their own take the rows of all data-parallel ranks, evenly spread: their time is that of the
+/// mean number of rows, while exchanges, over the links of the rank with most rows, are of that one's.
+///
+/// A pipeline of p stages, of which the largest has M of L layers and the last one M', runs at the pace of its slowest
+/// stage, with a micro-batch in each: a pass takes p M / L times what the layers take, p max(0, head - (M - M') / L x
+/// layers) for the head, and between two stages it sends its hidden states and the residual stream. A micro-batch that
+/// is alone in a pipeline whose stages are unlike is that much faster than counted.
+///
 /// Left out: latent rows of earlier chunks that are expanded once more for each later chunk of a prompt;
 /// Roofline::step.
 PassTimes pass_times(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster,

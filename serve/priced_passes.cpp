@@ -2,10 +2,27 @@
 
 #include <algorithm>
 
+#include "calc/row_time.hpp"
 #include "serve/pass_times.hpp"
+#include "serve/stages.hpp"
 
 namespace llmcalc {
 namespace {
+
+/// How the pace of a pipeline's slowest stage lengthens a pass (pass_times.hpp); one stage lengthens nothing.
+struct StagePace {
+  Count stages = 1;
+  double layers = 1;  ///< p M / L
+  double slack = 0;   ///< (M - M') / L
+  explicit StagePace(const Arch& arch, const Layout& layout) : stages(ranks(layout, Group::pipeline)) {
+    const auto in = [&](Count i) { return static_cast<double>(served_stage(arch.layers, stages, i).layers()); };
+    double most = 0;
+    for (Count i = 0; i < stages; ++i) most = std::max(most, in(i));
+    const auto all = static_cast<double>(arch.layers);
+    layers = static_cast<double>(stages) * most / all;
+    slack = (most - in(stages - 1)) / all;
+  }
+};
 
 /// Prices attention's cores of one phase as lines over their work.
 class CoreLines {
@@ -19,10 +36,10 @@ class CoreLines {
   /// Adds the cores of `layers` layers, launched one after another: max(c, m) + exposed min(c, m) and the launch, where
   /// c = seconds per pair, and m = seconds per query and key. Both come from two shapes, a chunk after many keys and
   /// after twice as many, since cost is linear in them.
-  void add(CoreTimes& lines, const Op& op, Count layers) const {
+  void add(CoreTimes& lines, const Op& op, double layers) const {
     constexpr Count past = 4096;
     const Parts near = parts(op, past + queries_), far = parts(op, 2 * past + queries_);
-    const double n = static_cast<double>(layers), q = static_cast<double>(queries_);
+    const double n = layers, q = static_cast<double>(queries_);
     const double pair = n * near.compute / static_cast<double>(chunk_work(past, queries_, {}).pairs);
     const double key = n * (far.memory - near.memory) / static_cast<double>(past);
     const double query = (n * near.memory - key * static_cast<double>(past + queries_)) / q;
@@ -70,10 +87,11 @@ std::array<CoreTimes, reach_kinds> core_times(const Arch& arch, const Plan& plan
                                               const Device& device, Phase phase) {
   std::array<CoreTimes, reach_kinds> all;
   const CoreLines cores(plan, layout, device, phase);
+  const double pace = StagePace(arch, layout).layers;
   const Step step = phase == Phase::decode ? decode_step(plan, 1) : prefill_step(plan, 1);
   for_each_operator(arch, plan, layout, step, [&](const OperatorRow& row) {
     if (const Attention* core = std::get_if<Attention>(&row.op.shape))
-      cores.add(all[core->reach.limited() ? 1 : 0], row.op, row.segment.repeats);
+      cores.add(all[core->reach.limited() ? 1 : 0], row.op, pace * static_cast<double>(row.segment.repeats));
   });
   return all;
 }
@@ -90,6 +108,20 @@ double state_seconds(const Arch& arch, const Plan& plan, const Layout& layout, c
   return all;
 }
 
+/// Seconds of the experts of `rows` rows, where they are spread over ranks; else 0: they are counted with all else.
+double expert_seconds(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device, const Step& step,
+                      Phase phase) {
+  if (ranks(layout, Group::expert) == 1) return 0;
+  double all = 0;
+  const Pricing p = pricing(plan, phase, layout);
+  const Rates r = has_estimate(device, plan) ? estimated_rates(device, plan) : bound_rates(device, plan);
+  for_each_operator(arch, plan, layout, step, [&](const OperatorRow& row) {
+    if (row.op.component != Component::experts) return;
+    all += static_cast<double>(row.segment.repeats) * operator_time(row.op, p, Direction::forward, r).total().value;
+  });
+  return all;
+}
+
 /// Seconds of parts of a pass of T rows.
 class RowPricer {
  public:
@@ -99,33 +131,69 @@ class RowPricer {
         layout_(layout),
         cluster_(cluster),
         recorded_(recorded),
+        pace_(arch, layout),
         state_(with_batch(plan, 1).kv_cache ? state_seconds(arch, with_batch(plan, 1), layout, cluster.device) : 0) {}
 
-  double state() const { return state_; }
-  /// All but cores and head, and the state of linear attention, which is counted by sequence.
-  double rows(Count n) const { return n <= recorded_ ? recorded_rows(n) : long_rows(n); }
+  double state() const { return pace_.layers * state_; }
+  /// All but cores, head and experts, and the state of linear attention, which is counted by sequence.
+  double rows(Count n) const {
+    const Prices p = of_rows(n);
+    return beside(p, n) + pace_.layers * (layers(p, n) - expert_part(n)) + sends(p);
+  }
+  double experts(Count n) const { return pace_.layers * expert_part(n); }
   /// The head, and no pass around it.
   double head(Count n) const {
-    const Prices p = decode_prices(n);
-    return time(p, true) - time(p, false);
+    const double alone = head_alone(n);
+    if (pace_.stages == 1) return alone;
+    return static_cast<double>(pace_.stages) * std::max(0.0, alone - pace_.slack * layers(of_rows(n), n));
   }
 
  private:
-  double recorded_rows(Count n) const { return time(decode_prices(n), false) - static_cast<double>(n) * state_; }
-  /// A prompt's pass has a head of one row.
-  double long_rows(Count n) const {
-    const Prices p = price_prefill(arch_, with_batch(plan_, 1), layout_, cluster_.device, n);
-    return time(p, true) - attention(p) - state_ - head(1);
-  }
-  Prices decode_prices(Count n) const {
+  /// Rows of prices that are counted.
+  struct Parts {
+    bool embedding = false, blocks = false, head = false;
+  };
+  bool is_recorded(Count n) const { return n <= recorded_; }
+  /// A pass of n rows: a decode step without cores, or a prompt.
+  Prices of_rows(Count n) const {
+    if (!is_recorded(n)) return price_prefill(arch_, with_batch(plan_, 1), layout_, cluster_.device, n);
     Cores cores;
     return price_without_cores(arch_, with_batch(plan_, n), layout_, cluster_.device, 1, cores);
   }
-  /// With or without the head.
-  double time(const Prices& prices, bool head) const {
+  /// The embedding and the loop around a pass. A prompt's pass has a head of one row.
+  double beside(const Prices& p, Count n) const {
+    if (is_recorded(n)) return time(p, {.embedding = true});
+    return time(p, {.embedding = true, .head = true}) - head_alone(1);
+  }
+  /// The blocks of a pass of n rows, without cores.
+  double layers(const Prices& p, Count n) const {
+    const double all = time(p, {.embedding = true, .blocks = true}) - time(p, {.embedding = true});
+    return is_recorded(n) ? all - static_cast<double>(n) * state_ : all - attention(p) - state_;
+  }
+  double expert_part(Count n) const {
+    const Plan plan = with_batch(plan_, is_recorded(n) ? n : 1);
+    const Step step = is_recorded(n) ? decode_step(plan, 1) : prefill_step(plan, n);
+    return expert_seconds(arch_, plan, layout_, cluster_.device, step, is_recorded(n) ? Phase::decode : Phase::prefill);
+  }
+  double head_alone(Count n) const {
+    Cores cores;
+    const Prices p = price_without_cores(arch_, with_batch(plan_, n), layout_, cluster_.device, 1, cores);
+    return time(p, {.blocks = true, .head = true}) - time(p, {.blocks = true});
+  }
+  /// Hidden states and the residual stream, from stage to stage.
+  double sends(const Prices& p) const {
+    if (pace_.stages == 1) return 0;
+    const Efficiency e = p.estimated ? Efficiency::estimated : Efficiency::full;
+    return 2 * static_cast<double>(pace_.stages - 1) * send_seconds(p, layout_, cluster_, e).value;
+  }
+  double time(const Prices& prices, const Parts& parts) const {
     PassSum sum;
-    for (const LayerPrice& row : prices.rows)
-      if (head || row.segment != SegmentKind::head) sum.add(row.forward, row.layers, true);
+    for (const LayerPrice& row : prices.rows) {
+      const bool counts = row.segment == SegmentKind::embedding ? parts.embedding
+                          : row.segment == SegmentKind::head    ? parts.head
+                                                                : parts.blocks;
+      if (counts) sum.add(row.forward, row.layers, true);
+    }
     return pass_time(sum, prices, plan_, layout_, cluster_).estimate.total().value;
   }
   /// Of the cores, launches included.
@@ -151,6 +219,7 @@ class RowPricer {
   const Layout& layout_;
   const Cluster& cluster_;
   Count recorded_;
+  StagePace pace_;
   double state_;
 };
 
@@ -184,6 +253,7 @@ PassTimes pass_times(const Arch& arch, const Plan& plan, const Layout& layout, c
   const std::vector<Count> knots = knot_rows(sizes);
   PassTimes t;
   t.rows = priced_rows(knots, [&](Count n) { return pricer.rows(n); });
+  if (ranks(layout, Group::expert) > 1) t.experts = priced_rows(knots, [&](Count n) { return pricer.experts(n); });
   t.head = priced_rows(knots, [&](Count n) { return pricer.head(n); });
   t.prompts = core_times(arch, one, layout, cluster.device, Phase::prefill);
   t.decodes = core_times(arch, one, layout, cluster.device, Phase::decode);

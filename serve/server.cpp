@@ -47,18 +47,29 @@ void Server::arrive(RequestId id, Ticks now, const Progress& progress) {
 void Server::start(Ticks now) {
   if (idle()) return;
   start_ = now;
-  for (Scheduler& s : ranks_) s.schedule();
+  works_.clear();
+  for (Scheduler& s : ranks_) works_.push_back(s.schedule());
+  share_experts();
   passes_ = passes_alike();
   end_ = start_ + duration(passes_);
   passing_ = true;
   came_.clear();
 }
 
+/// Experts take the rows of all ranks, evenly spread.
+void Server::share_experts() {
+  if (works_.size() == 1) return;
+  Count rows = 0;
+  for (const PassWork& w : works_) rows += w.rows();
+  for (PassWork& w : works_) w.expert_rows = ceil_div(rows, static_cast<Count>(works_.size()));
+}
+
 /// Time of the ranks' first passes in a row. In each all wait for the slowest; where it is not the same one in all, see
 /// passes_alike().
 Ticks Server::duration(Count passes) const {
   Ticks longest = 0;
-  for (const Scheduler& s : ranks_) longest = std::max(longest, times_.passes(s.work(), s.growth(), passes));
+  for (std::size_t i = 0; i < ranks_.size(); ++i)
+    longest = std::max(longest, times_.passes(works_[i], ranks_[i].growth(), passes));
   return longest;
 }
 
@@ -73,14 +84,16 @@ Count Server::passes_alike() const {
 /// Whether one rank is the slowest in all of the passes: it is in the first and the last one, and its time is a line
 /// between them, while that of the others is convex.
 bool Server::leads_throughout(Count passes) const {
-  const auto at = [&](const Scheduler& s, Count n) { return times_.pass(grown(s.work(), s.growth(), n)); };
-  const Scheduler* lead = &ranks_.front();
-  for (const Scheduler& s : ranks_)
-    if (std::pair(at(s, 0), at(s, passes - 1)) > std::pair(at(*lead, 0), at(*lead, passes - 1))) lead = &s;
-  const Ticks first = at(*lead, 0), last = at(*lead, passes - 1);
-  const bool ahead =
-      std::all_of(ranks_.begin(), ranks_.end(), [&](const Scheduler& s) { return at(s, passes - 1) <= last; });
-  return ahead && 2 * times_.passes(lead->work(), lead->growth(), passes) == passes * (first + last);
+  const auto at = [&](std::size_t i, Count n) { return times_.pass(grown(works_[i], ranks_[i].growth(), n)); };
+  std::size_t lead = 0;
+  Ticks longest = 0;  // last pass of all ranks
+  for (std::size_t i = 0; i < ranks_.size(); ++i) {
+    const Ticks last = at(i, passes - 1);
+    longest = std::max(longest, last);
+    if (std::pair(at(i, 0), last) > std::pair(at(lead, 0), at(lead, passes - 1))) lead = i;
+  }
+  const Ticks first = at(lead, 0), last = at(lead, passes - 1);
+  return last == longest && 2 * times_.passes(works_[lead], ranks_[lead].growth(), passes) == passes * (first + last);
 }
 
 PassRecord Server::record(std::size_t rank) const {
