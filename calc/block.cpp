@@ -322,19 +322,54 @@ OpList block_ops(const Arch& a, const LayerKind& kind, const Step& s) {
   return b.ops();
 }
 
-OpList head_ops(const Arch& a, const Step& s) {
+namespace {
+/// What a head has, and which of it is another's: the model's norm, its token table or its head.
+struct HeadWeights {
+  bool norm = true, own_norm = true, tied = false, bias = false;
+};
+OpList head(const Arch& a, const Step& s, Count rows, const HeadWeights& w) {
   SegmentBuilder b(a, s);
-  const Count rows = s.training ? b.tokens() : s.sequences;
   TensorId x = block_input;
-  if (a.final_norm) x = b.norm("head.norm", x, rows);
+  if (w.norm) {
+    Norm norm = b.norm_shape(rows, a.hidden);
+    if (!w.own_norm) norm.weights = 0;
+    x = b.add("head.norm", Component::norm, norm, Split::tokens, x);
+  }
   if (a.embedding_width != a.hidden)
     x = b.add("head.project", Component::embedding, Linear{.rows = rows, .in = a.hidden, .out = a.embedding_width},
               Split::tokens, x);
-  const Linear head{
-      .rows = rows, .in = a.embedding_width, .out = a.vocabulary, .bias = a.head_bias, .tied = a.tied_head};
-  x = b.add("head.logits", Component::lm_head, head, Split::column, x);
+  const Linear logits{.rows = rows, .in = a.embedding_width, .out = a.vocabulary, .bias = w.bias, .tied = w.tied};
+  x = b.add("head.logits", Component::lm_head, logits, Split::column, x);
   if (s.training) b.add("head.loss", Component::lm_head, Loss{rows, a.vocabulary}, Split::column, x);
   return b.ops();
+}
+}  // namespace
+
+OpList head_ops(const Arch& a, const Step& s) {
+  const Count rows = s.training || s.verifies ? s.tokens() : s.sequences;
+  return head(a, s, rows, {.norm = a.final_norm, .tied = a.tied_head, .bias = a.head_bias});
+}
+
+OpList mtp_input_ops(const Arch& a, const Step& s) {
+  SegmentBuilder b(a, s);
+  const Count t = b.tokens();
+  const Lookup table{.tokens = t, .rows = a.vocabulary, .width = a.embedding_width, .tied = !a.mtp.own_embedding};
+  TensorId e = b.add("mtp.tokens", Component::embedding, table, Split::row, block_input);
+  e = b.norm("mtp.token_norm", e, t);
+  e = b.linear("mtp.project_token", Component::embedding, Split::tokens, e, a.hidden, a.hidden, false);
+  TensorId h = b.norm("mtp.result_norm", block_input, t);
+  h = b.linear("mtp.project_result", Component::embedding, Split::tokens, h, a.hidden, a.hidden, false);
+  b.pointwise("mtp.add", Component::embedding, PointwiseKind::add, Split::tokens, h, e, a.hidden);
+  return b.ops();
+}
+
+OpList mtp_head_ops(const Arch& a, const Step& s) {
+  const Mtp& m = a.mtp;
+  return head(a, s, s.training ? s.tokens() : s.sequences,
+              {.norm = m.own_norm || a.final_norm,
+               .own_norm = m.own_norm,
+               .tied = !m.own_head,
+               .bias = m.own_head && a.head_bias});
 }
 
 }  // namespace llmcalc

@@ -33,6 +33,7 @@ Cost backward_weight(const Lookup& s, const Pricing& p, const Stored&) {
   return {.moved = {.weights = gradient_traffic(p, n), .activations = bytes(p.activation, n)}};
 }
 Learned learned(const Lookup& s) {
+  if (s.tied) return {};
   const Count n = mul(s.rows, s.width);
   return {.total = n, .factored = add(s.rows, s.width)};
 }
@@ -119,8 +120,8 @@ Cost core_cost(const Attention& s, const Pricing& p) {
       .model = pair_flops(s, width, p.convention, s.reach, p.documents),
       .executed = every_pair ? pair_flops(s, width, done, {}, {}) : pair_flops(s, width, done, s.reach, p.documents)};
 }
-/// Cached tokens that a pass reads: in decode those that the new token sees, in prefill all.
-Count cached_tokens(const Attention& s) { return s.queries == 1 ? s.reach.seen(s.keys - 1) : s.keys; }
+/// Cached tokens that a pass reads: those that one of its queries sees.
+Count cached_tokens(const Attention& s) { return s.keys - s.reach.first(s.past()); }
 /// Bytes of the S x S scores moved once.
 double scores(const Attention& s, const Pricing& p) {
   return bytes(p.activation, d(s.rows()) * d(s.heads) * d(s.keys));

@@ -118,6 +118,7 @@ struct PassTimes {
 struct PassSizes {
   Count most_rows = 8192;     ///< in a pass; times of more are extrapolated
   Count recorded_rows = 512;  ///< passes of up to as many rows are launched from recordings (CUDA graphs)
+  Count drafts = 0;           ///< of a sequence in a pass, by the plan's modules, of which there are no more
 };
 
 /// Times of the passes of one replica, at the estimated rates of the cluster's device (Device::achieved), or at the
@@ -132,6 +133,10 @@ struct PassSizes {
 /// stage, with a micro-batch in each: a pass takes p M / L times what the layers take, p max(0, head - (M - M') / L x
 /// layers) for the head, and between two stages it sends its hidden states and the residual stream. A micro-batch that
 /// is alone in a pipeline whose stages are unlike is that much faster than counted.
+///
+/// The plan's modules (Plan::mtp) draft: behind the model each runs over all rows of a pass, so that its cache has
+/// every token; the last of them runs again for each draft more, over a row of each sequence; each draft takes a head.
+/// Their cores read the cache of a sequence once per draft.
 ///
 /// Left out: latent rows of earlier chunks that are expanded once more for each later chunk of a prompt;
 /// Roofline::step.

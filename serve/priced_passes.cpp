@@ -83,12 +83,19 @@ class CoreLines {
   Count queries_;
 };
 
+Step with_modules(Step step, Count modules) {
+  step.mtp = modules;
+  return step;
+}
+
+/// `drafts`: of modules, in a decoding sequence.
 std::array<CoreTimes, reach_kinds> core_times(const Arch& arch, const Plan& plan, const Layout& layout,
-                                              const Device& device, Phase phase) {
+                                              const Device& device, Phase phase, Count drafts = 0) {
   std::array<CoreTimes, reach_kinds> all;
   const CoreLines cores(plan, layout, device, phase);
   const double pace = StagePace(arch, layout).layers;
-  const Step step = phase == Phase::decode ? decode_step(plan, 1) : prefill_step(plan, 1);
+  Step step = prefill_step(plan, 1);
+  if (phase == Phase::decode) step = with_modules(decode_step(plan, 1), drafts);
   for_each_operator(arch, plan, layout, step, [&](const OperatorRow& row) {
     if (const Attention* core = std::get_if<Attention>(&row.op.shape))
       cores.add(all[core->reach.limited() ? 1 : 0], row.op, pace * static_cast<double>(row.segment.repeats));
@@ -135,39 +142,63 @@ class RowPricer {
         state_(with_batch(plan, 1).kv_cache ? state_seconds(arch, with_batch(plan, 1), layout, cluster.device) : 0) {}
 
   double state() const { return pace_.layers * state_; }
-  /// All but cores, head and experts, and the state of linear attention, which is counted by sequence.
+  /// All but cores, heads and experts, and the state of linear attention, which is counted by sequence.
   double rows(Count n) const {
     const Prices p = of_rows(n);
     return beside(p, n) + pace_.layers * (layers(p, n) - expert_part(n)) + sends(p);
   }
   double experts(Count n) const { return pace_.layers * expert_part(n); }
-  /// The head, and no pass around it.
+  /// The model's head, and no pass around it.
   double head(Count n) const {
     const double alone = head_alone(n);
     if (pace_.stages == 1) return alone;
     return static_cast<double>(pace_.stages) * std::max(0.0, alone - pace_.slack * layers(of_rows(n), n));
   }
+  /// `each` drafts of n sequences by the modules, whose first runs are in the rows of the pass already.
+  double drafts(Count n, Count each) const {
+    const Count again = each - plan_.mtp;
+    return static_cast<double>(each) * module_head(n) + (again > 0 ? static_cast<double>(again) * module(n) : 0);
+  }
 
  private:
-  /// Rows of prices that are counted.
-  struct Parts {
-    bool embedding = false, blocks = false, head = false;
-  };
+  static bool any(const LayerPrice&) { return true; }
+  static bool is_body(const LayerPrice& row) { return row.segment != SegmentKind::head; }
+  static bool is_model(const LayerPrice& row) { return !row.mtp; }
+  static bool is_model_body(const LayerPrice& row) { return is_model(row) && is_body(row); }
+  static bool is_beside_layers(const LayerPrice& row) { return row.mtp || row.segment != SegmentKind::block; }
+  static bool is_body_beside_layers(const LayerPrice& row) { return is_body(row) && is_beside_layers(row); }
+
   bool is_recorded(Count n) const { return n <= recorded_; }
   /// A pass of n rows: a decode step without cores, or a prompt.
   Prices of_rows(Count n) const {
-    if (!is_recorded(n)) return price_prefill(arch_, with_batch(plan_, 1), layout_, cluster_.device, n);
+    if (is_recorded(n)) return decode_prices(n, plan_.mtp);
+    return price_prefill(arch_, with_batch(plan_, 1), layout_, cluster_.device, n);
+  }
+  /// A module without its head, and its head.
+  double module(Count n) const {
+    const Prices p = decode_prices(n, 1);
+    return time(p, is_body) - time(p, is_model_body);
+  }
+  double module_head(Count n) const {
+    const Prices p = decode_prices(n, 1);
+    return time(p, any) - time(p, is_model) - module(n);
+  }
+  Prices decode_prices(Count n, Count modules) const {
     Cores cores;
-    return price_without_cores(arch_, with_batch(plan_, n), layout_, cluster_.device, 1, cores);
+    const Plan plan = with_batch(plan_, n);
+    const Step step = with_modules(decode_step(plan, 1), modules);
+    return price_without_cores(arch_, plan, layout_, cluster_.device, step, cores);
   }
-  /// The embedding and the loop around a pass. A prompt's pass has a head of one row.
+  /// What is no layer of the model: the embedding, modules, the loop around a pass. A prompt's pass has heads of one
+  /// row.
   double beside(const Prices& p, Count n) const {
-    if (is_recorded(n)) return time(p, {.embedding = true});
-    return time(p, {.embedding = true, .head = true}) - head_alone(1);
+    if (is_recorded(n)) return time(p, is_body_beside_layers);
+    const double modules = plan_.mtp > 0 ? static_cast<double>(plan_.mtp) * module_head(1) : 0;
+    return time(p, is_beside_layers) - head_alone(1) - modules;
   }
-  /// The blocks of a pass of n rows, without cores.
+  /// The model's layers in a pass of n rows, without cores.
   double layers(const Prices& p, Count n) const {
-    const double all = time(p, {.embedding = true, .blocks = true}) - time(p, {.embedding = true});
+    const double all = time(p, is_body) - time(p, is_body_beside_layers);
     return is_recorded(n) ? all - static_cast<double>(n) * state_ : all - attention(p) - state_;
   }
   double expert_part(Count n) const {
@@ -176,9 +207,8 @@ class RowPricer {
     return expert_seconds(arch_, plan, layout_, cluster_.device, step, is_recorded(n) ? Phase::decode : Phase::prefill);
   }
   double head_alone(Count n) const {
-    Cores cores;
-    const Prices p = price_without_cores(arch_, with_batch(plan_, n), layout_, cluster_.device, 1, cores);
-    return time(p, {.blocks = true, .head = true}) - time(p, {.blocks = true});
+    const Prices p = decode_prices(n, 0);
+    return time(p, any) - time(p, is_body);
   }
   /// Hidden states and the residual stream, from stage to stage.
   double sends(const Prices& p) const {
@@ -186,14 +216,11 @@ class RowPricer {
     const Efficiency e = p.estimated ? Efficiency::estimated : Efficiency::full;
     return 2 * static_cast<double>(pace_.stages - 1) * send_seconds(p, layout_, cluster_, e).value;
   }
-  double time(const Prices& prices, const Parts& parts) const {
+  /// Of the rows that `counts` accepts, and the pass around them.
+  double time(const Prices& prices, bool (*counts)(const LayerPrice&)) const {
     PassSum sum;
-    for (const LayerPrice& row : prices.rows) {
-      const bool counts = row.segment == SegmentKind::embedding ? parts.embedding
-                          : row.segment == SegmentKind::head    ? parts.head
-                                                                : parts.blocks;
-      if (counts) sum.add(row.forward, row.layers, true);
-    }
+    for (const LayerPrice& row : prices.rows)
+      if (counts(row)) sum.add(row.forward, row.layers, true);
     return pass_time(sum, prices, plan_, layout_, cluster_).estimate.total().value;
   }
   /// Of the cores, launches included.
@@ -256,7 +283,8 @@ PassTimes pass_times(const Arch& arch, const Plan& plan, const Layout& layout, c
   if (ranks(layout, Group::expert) > 1) t.experts = priced_rows(knots, [&](Count n) { return pricer.experts(n); });
   t.head = priced_rows(knots, [&](Count n) { return pricer.head(n); });
   t.prompts = core_times(arch, one, layout, cluster.device, Phase::prefill);
-  t.decodes = core_times(arch, one, layout, cluster.device, Phase::decode);
+  t.decodes = core_times(arch, one, layout, cluster.device, Phase::decode, sizes.drafts);
+  if (sizes.drafts > 0) t.drafts = priced_rows(knots, [&](Count n) { return pricer.drafts(n, sizes.drafts); });
   t.sequence = ticks(Seconds(pricer.state()));
   t.reach = arch.local.reach;
   return t;

@@ -3,6 +3,7 @@
 #include "calc/liveness.hpp"
 #include "calc/memory.hpp"
 #include "calc/parameters.hpp"
+#include "calc/textbook/mtp.hpp"
 #include "calc/textbook/stored.hpp"
 #include "calc/textbook/textbook.hpp"
 #include "calc/train.hpp"
@@ -44,6 +45,27 @@ TEST_CASE("a configuration of 2026 imports to its parameters by component", "[im
     CHECK(p.lm_head == row["lm_head"].get<Count>());
     if (row.contains("active")) CHECK(p.active == row["active"].get<Count>());
     CHECK(card.unknown_keys == std::vector<std::string>());
+  });
+}
+
+// mtp: the published total less the model's, where files hold the modules; correction biases of routers, which files
+// hold too, left out of both.
+TEST_CASE("the modules for further tokens of a configuration of 2026 have the parameters that its files have besides",
+          "[import][architectures][mtp]") {
+  for_each_row([](const json::Value& row, const ModelCard& card) {
+    CHECK(mtp_parameters(card.arch).total == row.value("mtp", Count{0}));
+    CHECK(mtp_parameters(card.arch).total == card.arch.mtp.modules * textbook::module_parameters(card.arch));
+  });
+}
+
+// hidden 2560: attention 15728640, dense MLP 3 x 2560 x 12288, projection 2 x 2560^2, 4 norms; the model's final norm.
+TEST_CASE("a module of ERNIE 4.5 has the dense MLP and no norm before the head", "[import][architectures][mtp]") {
+  for_each_row([](const json::Value& row, const ModelCard& card) {
+    if (row["name"] != "ERNIE-4.5-21B-A3B") return;
+    CHECK(card.arch.mtp.modules == 0);
+    json::Value config = row["config"];
+    config["num_nextn_predict_layers"] = 1;
+    CHECK(mtp_parameters(import_config(config, "config.json").arch).total == 123217920);
   });
 }
 
