@@ -120,8 +120,10 @@ Cost core_cost(const Attention& s, const Pricing& p) {
       .model = pair_flops(s, width, p.convention, s.reach, p.documents),
       .executed = every_pair ? pair_flops(s, width, done, {}, {}) : pair_flops(s, width, done, s.reach, p.documents)};
 }
-/// Cached tokens that a pass reads: those that one of its queries sees.
-Count cached_tokens(const Attention& s) { return s.keys - s.reach.first(s.past()); }
+/// Cached tokens that a pass reads: in decode those that one of the new tokens sees, in prefill all.
+Count cached_tokens(const Attention& s, const Pricing& p) {
+  return p.phase == Phase::decode || s.queries == 1 ? s.keys - s.reach.first(s.past()) : s.keys;
+}
 /// Bytes of the S x S scores moved once.
 double scores(const Attention& s, const Pricing& p) {
   return bytes(p.activation, d(s.rows()) * d(s.heads) * d(s.keys));
@@ -140,7 +142,7 @@ Cost forward(const Attention& s, const Pricing& p, const Stored& w) {
   c.moved.weights = sinks(s, w);
   c.moved.activations = queries_and_outputs(s, p);
   if (p.cached && s.reads_cache())
-    c.moved.cache = keys_and_values(s, p.cache, cached_tokens(s));
+    c.moved.cache = keys_and_values(s, p.cache, cached_tokens(s, p));
   else
     c.moved.activations += keys_and_values(s, p.activation, s.keys);
   if (p.cached) c.moved.activations += d(s.rows()) * d(token_cache(s, p.cache).value);  // the new tokens are written

@@ -137,7 +137,7 @@ TEST_CASE("the ranks of a model of 2026 do and hold together what one device doe
   for_each_row([](const json::Value&, const ModelCard& card) {
     const Arch& a = card.arch;
     if (flaw(a, {.tp = 2}) != LayoutFlaw::none || a.vocabulary % 2 != 0) return;
-    const Step s{.sequences = 1, .queries = 8, .training = true};
+    const Step s{.sequences = 1, .queries = 8, .training = true, .mtp = a.mtp.modules};
     Flops whole, ranks, replicas;
     const auto visit = [&](const OperatorRow& row) {
       const Flops f = row.segment.repeats * forward(row.op.shape, {}).model;
