@@ -88,7 +88,7 @@ void use_run_engine(const RecordedRun& run, RunCase& c) {
   c.plan.batch = 1;
   c.plan.memory_utilization = run.utilization.value_or(0.9);
   const Bytes granted = granted_memory(visible_memory(c.on.hardware), c.plan.memory_utilization);
-  c.memory = engine_memory(c.arch, c.plan, c.layout, granted, c.limits, engine_terms(host));
+  c.memory = engine_memory(c.arch, c.plan, c.layout, granted, c.limits, engine_terms(host, c.arch, c.plan, c.layout));
   if (c.memory.blocks == 0)
     c.skip = fmt::format("{} leaves no memory for a KV cache on {}", c.model, c.on.hardware.title);
 }

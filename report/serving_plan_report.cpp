@@ -14,7 +14,8 @@
 namespace llmcalc {
 namespace {
 
-constexpr std::array not_searched_of_serving{"pipelines of more stages", "engines for prompts and answers apart",
+constexpr std::array not_searched_of_serving{"pipelines over faster links than PCI Express",
+                                             "engines for prompts and answers apart",
                                              "other formats of weights and cache", "other limits of a pass"};
 
 std::string duration_text(Seconds t) { return human_text(Quantity(t.value), Unit::seconds); }
@@ -41,12 +42,12 @@ std::string engines_text(const ServingOffer& o) {
   const Layout& l = o.request.layout;
   std::string cut;
   const auto add_ranks = [&](const char* kind, Count n) {
-    if (n > 1) cut += fmt::format("{}{} {}", cut.empty() ? "" : ", ", kind, n);
+    if (n > 1) cut += fmt::format("{}{}{}", cut.empty() ? "" : " ", kind, n);
   };
-  add_ranks("tp", ranks(l, Group::tensor));
-  add_ranks("pp", ranks(l, Group::pipeline));
-  add_ranks("dp", replicas(l));
-  add_ranks("ep", ranks(l, Group::expert));
+  add_ranks("tp ", ranks(l, Group::tensor));
+  add_ranks("pp ", ranks(l, Group::pipeline));
+  add_ranks("dp ", replicas(l));
+  add_ranks("ep ", ranks(l, Group::expert));
   return fmt::format("{} x {}", o.engines, cut.empty() ? "one GPU" : cut);
 }
 
@@ -96,7 +97,7 @@ json::Value offer_json(const ServingOffer& o, const std::string& why) {
 Grid offers_grid(const std::vector<const ServingOffer*>& shown, bool several) {
   Grid g{.key = "plans",
          .title = "",
-         .columns = {"hardware", "engines", "GPUs", "USD/h", "USD per 1M out", "TTFT P95", "TPOT P95", "tokens/s"},
+         .columns = {"hardware", "engines", "GPUs", "USD/h", "USD per 1M out", "TTFT P95", "TPOT P95"},
          .left = 2,
          .rows = {}};
   for (const ServingOffer* o : shown) {
@@ -105,7 +106,7 @@ Grid offers_grid(const std::vector<const ServingOffer*>& shown, bool several) {
     g.rows.push_back({o->request.hardware->name, engines_text(*o), fmt::format("{}", o->gpus()),
                       usd ? fmt::format("{:.2f}", *usd) : "-",
                       prices ? fmt::format("{:.3g}", 1e6 * prices->output) : "-", duration_text(o->at.first_token.p95),
-                      duration_text(o->at.per_token.p95), grouped_digits(fmt::format("{:.0f}", o->at.token_rate))});
+                      duration_text(o->at.per_token.p95)});
     g.json.push_back(offer_json(*o, reason_of(*o, *shown.front())));
   }
   if (!several) g.drop(0), --g.left;

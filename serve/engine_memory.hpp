@@ -31,6 +31,7 @@ struct EngineTerms {
   Bytes libraries{};          ///< driver, communicators, libraries: what PyTorch does not allocate
   Bytes graphs{};             ///< set aside for recorded graphs; 0 where they lie outside of what the engine is granted
   Bytes adapters{};           ///< low-rank adapters in memory at once
+  Bytes padding{};            ///< of weights, to sizes that their kernels take
   Bytes draft{};              ///< weights of a draft model
   Bytes draft_token_cache{};  ///< bytes of a token in the draft model's cache, which lies beside the model's own
 };
@@ -38,12 +39,13 @@ struct EngineTerms {
 /// Bytes of one device. The terms add up to `granted`.
 struct EngineMemory {
   Bytes granted{};  ///< share of the device that the engine may fill
-  Bytes weights{}, draft{}, adapters{}, activations{}, libraries{}, graphs{};
+  Bytes weights{}, padding{}, draft{}, adapters{}, activations{}, libraries{}, graphs{};
   Bytes kv_cache{};     ///< the rest; below 0: so much is missing
   Count blocks = 0;     ///< of the KV cache, whole ones
   Count kv_tokens = 0;  ///< in these blocks, if every layer kept every token
-  Bytes token_cache{};  ///< bytes of a token in the caches of all layers, the draft model's among them
+  Bytes token_cache{};  ///< bytes of a token in the caches of all layers, the draft model's among them, on the device
   Bytes state{};        ///< bytes of a sequence that do not grow with it: the states of linear attention
+  Bytes host{};         ///< weights that lie on the host instead
 };
 
 /// The share of a device that an engine may fill (--memory-utilization), rounded to bytes.

@@ -15,6 +15,7 @@
 
 #include "calc/in_place.hpp"
 #include "calc/infer.hpp"
+#include "serve/adapters.hpp"
 #include "serve/clock.hpp"
 
 namespace llmcalc {
@@ -119,6 +120,7 @@ struct PassSizes {
   Count most_rows = 8192;     ///< in a pass; times of more are extrapolated
   Count recorded_rows = 512;  ///< passes of up to as many rows are launched from recordings (CUDA graphs)
   Count drafts = 0;           ///< of a sequence in a pass, by the plan's modules, of which there are no more
+  ServedAdapters adapters{};
 };
 
 /// Times of the passes of one replica, at the estimated rates of the cluster's device (Device::achieved), or at the

@@ -43,9 +43,10 @@ class CoreLines {
     const double pair = n * near.compute / static_cast<double>(chunk_work(past, queries_, {}).pairs);
     const double key = n * (far.memory - near.memory) / static_cast<double>(past);
     const double query = (n * near.memory - key * static_cast<double>(past + queries_)) / q;
+    const double host = n * (far.host - near.host) / static_cast<double>(past);  // a key's way from the host
     const auto line = [&](double compute, double memory) {
-      return CoreRate{ticks(Seconds(n * near.launch)), ticks(Seconds(memory * query)), ticks(Seconds(memory * key)),
-                      ticks(Seconds(compute * pair))};
+      return CoreRate{ticks(Seconds(n * near.launch)), ticks(Seconds(memory * query)),
+                      ticks(Seconds(memory * key + host)), ticks(Seconds(compute * pair))};
     };
     const CoreTimes old = lines;
     lines = {};
@@ -54,7 +55,7 @@ class CoreLines {
 
  private:
   struct Parts {
-    double compute, memory, launch, exposed;
+    double compute, memory, host, launch, exposed;
   };
   Parts parts(Op op, Count keys) const {
     Attention& core = std::get<Attention>(op.shape);
@@ -65,8 +66,8 @@ class CoreLines {
     const Cost c = forward(op, pricing_);
     const OpRates r =
         estimated_ && !rates_.uniform() ? reached(op, c, pricing_, Direction::forward, rates_) : op_rates(op, rates_);
-    return {static_cast<double>(c.executed.value) / r.compute.value, c.moved.total() / r.memory.value, r.launch.value,
-            r.exposed};
+    return {static_cast<double>(c.executed.value) / r.compute.value, c.moved.total() / r.memory.value,
+            host_seconds(op, c, pricing_, rates_).value, r.launch.value, r.exposed};
   }
   /// Layers of one reach differ in nothing else that a core depends on, so that lines of a kind add up one by one.
   static void push(CoreTimes& lines, CoreRate r, const CoreTimes& old) {
@@ -109,8 +110,10 @@ double state_seconds(const Arch& arch, const Plan& plan, const Layout& layout, c
   const Pricing p = pricing(plan, Phase::decode, layout);
   const Rates r = has_estimate(device, plan) ? estimated_rates(device, plan) : bound_rates(device, plan);
   for_each_operator(arch, plan, layout, decode_step(plan, 1), [&](const OperatorRow& row) {
-    if (std::holds_alternative<LinearAttention>(row.op.shape))
-      all += static_cast<double>(row.segment.repeats) * forward(row.op, p).moved.cache / r.memory.value;
+    if (!std::holds_alternative<LinearAttention>(row.op.shape)) return;
+    const double state = forward(row.op, p).moved.cache;
+    const double way = r.host.link.value > 0 ? p.offload.cache.value() * state / r.host.link.value : 0;
+    all += static_cast<double>(row.segment.repeats) * (state / r.memory.value + way);
   });
   return all;
 }
@@ -132,12 +135,12 @@ double expert_seconds(const Arch& arch, const Plan& plan, const Layout& layout, 
 /// Seconds of parts of a pass of T rows.
 class RowPricer {
  public:
-  RowPricer(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster, Count recorded)
+  RowPricer(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster, const PassSizes& sizes)
       : arch_(arch),
         plan_(plan),
         layout_(layout),
         cluster_(cluster),
-        recorded_(recorded),
+        sizes_(sizes),
         pace_(arch, layout),
         state_(with_batch(plan, 1).kv_cache ? state_seconds(arch, with_batch(plan, 1), layout, cluster.device) : 0) {}
 
@@ -145,7 +148,7 @@ class RowPricer {
   /// All but cores, heads and experts, and the state of linear attention, which is counted by sequence.
   double rows(Count n) const {
     const Prices p = of_rows(n);
-    return beside(p, n) + pace_.layers * (layers(p, n) - expert_part(n)) + sends(p);
+    return beside(p, n) + pace_.layers * (layers(p, n) - expert_part(n) + adapters(n)) + sends(p);
   }
   double experts(Count n) const { return pace_.layers * expert_part(n); }
   /// The model's head, and no pass around it.
@@ -168,7 +171,7 @@ class RowPricer {
   static bool is_beside_layers(const LayerPrice& row) { return row.mtp || row.segment != SegmentKind::block; }
   static bool is_body_beside_layers(const LayerPrice& row) { return is_body(row) && is_beside_layers(row); }
 
-  bool is_recorded(Count n) const { return n <= recorded_; }
+  bool is_recorded(Count n) const { return n <= sizes_.recorded_rows; }
   /// A pass of n rows: a decode step without cores, or a prompt.
   Prices of_rows(Count n) const {
     if (is_recorded(n)) return decode_prices(n, plan_.mtp);
@@ -201,10 +204,14 @@ class RowPricer {
     const double all = time(p, is_body) - time(p, is_body_beside_layers);
     return is_recorded(n) ? all - static_cast<double>(n) * state_ : all - attention(p) - state_;
   }
+  Plan plan_of(Count n) const { return with_batch(plan_, is_recorded(n) ? n : 1); }
+  Step step_of(Count n) const { return is_recorded(n) ? decode_step(plan_of(n), 1) : prefill_step(plan_of(n), n); }
+  Phase phase_of(Count n) const { return is_recorded(n) ? Phase::decode : Phase::prefill; }
   double expert_part(Count n) const {
-    const Plan plan = with_batch(plan_, is_recorded(n) ? n : 1);
-    const Step step = is_recorded(n) ? decode_step(plan, 1) : prefill_step(plan, n);
-    return expert_seconds(arch_, plan, layout_, cluster_.device, step, is_recorded(n) ? Phase::decode : Phase::prefill);
+    return expert_seconds(arch_, plan_of(n), layout_, cluster_.device, step_of(n), phase_of(n));
+  }
+  double adapters(Count n) const {
+    return adapter_seconds(arch_, plan_of(n), layout_, cluster_.device, step_of(n), phase_of(n), sizes_.adapters).value;
   }
   double head_alone(Count n) const {
     const Prices p = decode_prices(n, 0);
@@ -245,7 +252,7 @@ class RowPricer {
   const Plan& plan_;
   const Layout& layout_;
   const Cluster& cluster_;
-  Count recorded_;
+  const PassSizes& sizes_;
   StagePace pace_;
   double state_;
 };
@@ -276,7 +283,7 @@ PassRowTimes priced_rows(const std::vector<Count>& knots, const Price& price) {
 PassTimes pass_times(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster,
                      const PassSizes& sizes) {
   const Plan one = with_batch(plan, 1);
-  const RowPricer pricer(arch, plan, layout, cluster, sizes.recorded_rows);
+  const RowPricer pricer(arch, plan, layout, cluster, sizes);
   const std::vector<Count> knots = knot_rows(sizes);
   PassTimes t;
   t.rows = priced_rows(knots, [&](Count n) { return pricer.rows(n); });

@@ -64,36 +64,35 @@ void Server::share_experts() {
   for (PassWork& w : works_) w.expert_rows = ceil_div(rows, static_cast<Count>(works_.size()));
 }
 
-/// Time of the ranks' first passes in a row. In each all wait for the slowest; where it is not the same one in all, see
-/// passes_alike().
-Ticks Server::duration(Count passes) const {
-  Ticks longest = 0;
-  for (std::size_t i = 0; i < ranks_.size(); ++i)
-    longest = std::max(longest, times_.passes(works_[i], ranks_[i].growth(), passes));
-  return longest;
-}
+/// Time of the ranks' first passes in a row: in each all wait for the slowest, which is the same one in all
+/// (passes_alike).
+Ticks Server::duration(Count passes) const { return times_.passes(works_[lead_], ranks_[lead_].growth(), passes); }
 
-Count Server::passes_alike() const {
+/// Passes in which nothing changes, and one rank is the slowest.
+Count Server::passes_alike() {
   Count passes = Count{1} << 40;
   for (const Scheduler& s : ranks_)
     if (!s.idle()) passes = std::min(passes, s.passes_alike());
-  while (ranks_.size() > 1 && passes > 1 && !leads_throughout(passes)) passes /= 2;
+  lead_ = 0;
+  if (ranks_.size() == 1) return passes;
+  while (!leads_throughout(passes)) passes /= 2;
   return passes;
 }
 
-/// Whether one rank is the slowest in all of the passes: it is in the first and the last one, and its time is a line
-/// between them, while that of the others is convex.
-bool Server::leads_throughout(Count passes) const {
+/// Finds the rank that is slowest in the first pass, and of those that are, in the last. Whether it is in all of them:
+/// it is in the last one too, and its time is a line between them, while that of the others is convex.
+bool Server::leads_throughout(Count passes) {
   const auto at = [&](std::size_t i, Count n) { return times_.pass(grown(works_[i], ranks_[i].growth(), n)); };
-  std::size_t lead = 0;
-  Ticks longest = 0;  // last pass of all ranks
+  Ticks first = -1, last = -1, longest = -1;  // of the lead, and in the last pass of all
   for (std::size_t i = 0; i < ranks_.size(); ++i) {
-    const Ticks last = at(i, passes - 1);
-    longest = std::max(longest, last);
-    if (std::pair(at(i, 0), last) > std::pair(at(lead, 0), at(lead, passes - 1))) lead = i;
+    const Ticks begin = at(i, 0), end = passes > 1 ? at(i, passes - 1) : begin;
+    longest = std::max(longest, end);
+    if (std::pair(begin, end) <= std::pair(first, last)) continue;
+    lead_ = i;
+    first = begin;
+    last = end;
   }
-  const Ticks first = at(lead, 0), last = at(lead, passes - 1);
-  return last == longest && 2 * times_.passes(works_[lead], ranks_[lead].growth(), passes) == passes * (first + last);
+  return passes == 1 || (last == longest && 2 * duration(passes) == passes * (first + last));
 }
 
 PassRecord Server::record(std::size_t rank) const {

@@ -42,8 +42,8 @@ class Server {
  private:
   void share_experts();
   Ticks duration(Count passes) const;
-  Count passes_alike() const;
-  bool leads_throughout(Count passes) const;
+  Count passes_alike();
+  bool leads_throughout(Count passes);
   Scheduler& least_loaded();
   void note_stretch(ServerRun& run);
   void note_decisions(ServerRun& run, const Scheduler& rank) const;
@@ -52,6 +52,7 @@ class Server {
   const PassTimes& times_;
   std::deque<Scheduler> ranks_;
   std::vector<PassWork> works_;  ///< of the ranks' next passes
+  std::size_t lead_ = 0;         ///< the slowest rank in these
   std::uint32_t replica_;
   Ticks start_ = 0, end_ = 0;
   Count passes_ = 0;

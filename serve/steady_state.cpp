@@ -13,8 +13,8 @@ class SteadyRank {
  public:
   SteadyRank(const EngineRules& engine, const PassTimes& times, const SteadyLoad& load)
       : rules_(engine.scheduler), ranks_(static_cast<double>(engine.ranks)), times_(times), load_(load) {
-    const double most = static_cast<double>(
-        rules_.chunk_tokens > 0 ? std::min(rules_.chunk_tokens, rules_.pass_tokens) : rules_.pass_tokens);
+    const double most = static_cast<double>(rules_.chunk_tokens > 0 ? std::min(rules_.chunk_tokens, rules_.pass_tokens)
+                                                                    : rules_.pass_tokens);
     chunk_ = std::min(new_tokens(), most);
     decodes_ = (load.generate - 1) / expected_tokens(rules_.speculation);
   }

@@ -303,6 +303,18 @@ std::string ring_text(const Setting& s, bool bound, const std::string& passes, c
   return passes + "*(T - 1)*(alpha + " + bytes + "/(T*" + (slowed ? "e_l*beta_l" : "beta_l") + "))";
 }
 
+namespace {
+double host_time(const Setting& s, const Pass& pass) {
+  double all = 0;
+  const Pricing p = pricing(s.plan(), pass.phase, s.layout());
+  const Rates r = rates_of(s, true);
+  for_each_operator(s.arch(), s.plan(), s.layout(), pass.step, [&](const OperatorRow& row) {
+    all += static_cast<double>(row.segment.repeats) * host_seconds(row.op, forward(row.op, p), p, r).value;
+  });
+  return all;
+}
+}  // namespace
+
 Formula pass_time(const Setting& s, const Pass& pass, bool bound) {
   const bool own = has_own_rates(s, bound);
   const std::string c = own ? "c_i" : compute_rate(s, bound), b = own ? "b_i" : memory_rate(s, bound);
@@ -319,6 +331,10 @@ Formula pass_time(const Setting& s, const Pass& pass, bool bound) {
     f.expression += " + t_loop";
     f.own.push_back(
         {"t_loop", "time of a pass in the engine's loop that overlaps nothing, s", number_text(loop.value)});
+  }
+  if (const double host = host_time(s, pass); host > 0) {
+    f.expression += " + t_host";
+    f.own.push_back({"t_host", "time of what comes from the host, over its link, s", number_text(host)});
   }
   if (!s.tensor_parallel()) return f;
   const Formula messages = exchanges(s, pass, Part::tp, bound);
