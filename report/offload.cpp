@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <numeric>
@@ -70,6 +71,17 @@ std::string offload_text(const Offload& o) {
     if (f != Ratio{1, 1}) s += fmt::format(":{:.7g}", f.value());
   }
   return s.empty() ? "none" : s;
+}
+
+void settle_way_to_host(Request& r) {
+  if (!r.offload_rate || !r.hardware) return;
+  BytesPerSecond& link = r.hardware->cluster.device.host.link;
+  link = link.value > 0 ? std::min(link, *r.offload_rate) : *r.offload_rate;
+}
+
+double usual_utilization(const Request& r) {
+  if (has_traffic(r.serving)) return 0.9;  // of what is visible
+  return r.hardware && r.hardware->usable > 0 && !r.has(part::training) ? r.hardware->usable : 1;
 }
 
 namespace {

@@ -352,23 +352,6 @@ bool Request::gave(std::string_view option) const {
   return std::find(given.begin(), given.end(), option) != given.end();
 }
 
-namespace {
-
-/// The way to the host is as fast as its slowest part.
-void settle_host(Request& r) {
-  if (!r.offload_rate || !r.hardware) return;
-  BytesPerSecond& link = r.hardware->cluster.device.host.link;
-  link = link.value > 0 ? std::min(link, *r.offload_rate) : *r.offload_rate;
-}
-
-/// The share of a device that tensors fill by default: of memory that a system shares out, what it gives a program.
-double usual_utilization(const Request& r) {
-  if (has_traffic(r.serving)) return 0.9;  // of what is visible
-  return r.hardware && r.hardware->usable > 0 && !r.has(part::training) ? r.hardware->usable : 1;
-}
-
-}  // namespace
-
 void settle(Request& r) {
   Plan& p = r.plan;
   const Arch& a = r.model.arch;
@@ -389,7 +372,7 @@ void settle(Request& r) {
   if (!r.gave("--prompt") && a.position == Position::learned && a.position_rows < p.prompt + p.generate)
     p.prompt = std::max<Count>(1, a.position_rows - p.generate);
   if (!r.gave("--memory-utilization") && p.memory_utilization == 1) p.memory_utilization = usual_utilization(r);
-  settle_host(r);
+  settle_way_to_host(r);
   choose_software(r);
   if (!r.has(part::inference)) r = for_training(std::move(r));
   if (!r.has(part::training)) r = for_inference(std::move(r));

@@ -265,6 +265,16 @@ Terms step_terms(const Setting& s, const Pass& pass, bool bound) {
   return is_mixed(s) ? operators_at_peaks(s, pass, bound) : operators(s, pass, Limited::either);
 }
 
+double host_time(const Setting& s, const Pass& pass) {
+  double all = 0;
+  const Pricing p = pricing(s.plan(), pass.phase, s.layout());
+  const Rates r = rates_of(s, true);
+  for_each_operator(s.arch(), s.plan(), s.layout(), pass.step, [&](const OperatorRow& row) {
+    all += static_cast<double>(row.segment.repeats) * host_seconds(row.op, forward(row.op, p), p, r).value;
+  });
+  return all;
+}
+
 }  // namespace
 
 double step_slowdown(const Setting& s, const Pass& pass) {
@@ -302,18 +312,6 @@ std::string ring_text(const Setting& s, bool bound, const std::string& passes, c
   const bool slowed = !bound && s.estimated() && s.device().achieved.present;
   return passes + "*(T - 1)*(alpha + " + bytes + "/(T*" + (slowed ? "e_l*beta_l" : "beta_l") + "))";
 }
-
-namespace {
-double host_time(const Setting& s, const Pass& pass) {
-  double all = 0;
-  const Pricing p = pricing(s.plan(), pass.phase, s.layout());
-  const Rates r = rates_of(s, true);
-  for_each_operator(s.arch(), s.plan(), s.layout(), pass.step, [&](const OperatorRow& row) {
-    all += static_cast<double>(row.segment.repeats) * host_seconds(row.op, forward(row.op, p), p, r).value;
-  });
-  return all;
-}
-}  // namespace
 
 Formula pass_time(const Setting& s, const Pass& pass, bool bound) {
   const bool own = has_own_rates(s, bound);

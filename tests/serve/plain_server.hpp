@@ -36,7 +36,7 @@ class PlainServer {
     Count now = 0;                    ///< tokens in the pass
     bool decoding = false;            ///< it has had a token, and was not preempted since
     bool swapped = false;
-    bool alone = false;    ///< has a copy of keys and values of its own, in no chain
+    bool alone = false;  ///< has a copy of keys and values of its own, in no chain
     Random random{0};
   };
 
