@@ -181,6 +181,15 @@ Bytes weights_bytes(const Prices& prices, const WeightFormats& stored_in) {
   return all;
 }
 
+Bytes host_weights_bytes(const Prices& prices, const Plan& plan) {
+  Bytes all;
+  for (std::size_t i = 0; i < component_count; ++i) {
+    const auto c = static_cast<Component>(i);
+    all += share_of(plan.weight_precision.held(c, prices.weights[c]), host_share(plan.offload, c));
+  }
+  return all;
+}
+
 Memory stage_memory(const Prices& prices, const HeldSums& sums, const StageAlive& alive, const Plan& plan,
                     const Layout& layout, Bytes process) {
   const States s = training_states(sums, plan, layout);
@@ -225,6 +234,10 @@ Memory inference_memory(const Prices& prefill, Bytes workspace_of_last, const Pl
   Memory m{.weights = weights_bytes(prefill, plan.weight_precision), .process = process};
   m.parameters = sum_of(prefill, [](const LayerPrice& row) { return row.learned; }).total;
   if (plan.kv_cache) m.kv_cache = plan.batch * cache_bytes(prefill, add(plan.prompt, plan.generate));
+  const Bytes weights = host_weights_bytes(prefill, plan), cache = share_of(m.kv_cache, plan.offload.cache);
+  m.weights -= weights;
+  m.kv_cache -= cache;
+  m.host = weights + cache;
   m.workspace = std::max(pass_workspace(prefill), workspace_of_last);
   m.total = m.peak = m.weights + m.kv_cache + m.workspace + m.process;
   return m;

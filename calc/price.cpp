@@ -49,11 +49,16 @@ void add_operator(PassPrice& pass, const Op& op, const Cost& c, const Pricing& p
     if (prices.estimated) add_time(pass.estimate, pass.estimate_work, op, alone(prices.estimated_rates));
     return;
   }
-  add_time(pass.bound, pass.bound_work, op, op_time(executed, moved, op_rates(op, prices.bound_rates)));
+  const auto with_host = [&](Time t, const Rates& r) {
+    t.memory += host_seconds(op, c, p, r);
+    return t;
+  };
+  add_time(pass.bound, pass.bound_work, op,
+           with_host(op_time(executed, moved, op_rates(op, prices.bound_rates)), prices.bound_rates));
   if (!prices.estimated) return;
   const Rates& rates = prices.estimated_rates;
-  add_time(pass.estimate, pass.estimate_work, op,
-           op_time(executed, moved, prices.uniform ? op_rates(rates) : reached(op, c, p, direction, rates)));
+  const OpRates own = prices.uniform ? op_rates(rates) : reached(op, c, p, direction, rates);
+  add_time(pass.estimate, pass.estimate_work, op, with_host(op_time(executed, moved, own), rates));
   if (!prices.uniform && executed + moved > 0) pass.kernels += kernels(op, p, rates.software);
 }
 

@@ -140,6 +140,13 @@ std::string pipeline_sentence(const Request& r, const Pipeline& p) {
   return "";
 }
 
+void check_served_stages(const Request& r) {
+  const Count stages = ranks(r.layout, Group::pipeline), layers = r.model.arch.layers;
+  if (stages > layers)
+    throw InputError(
+        fmt::format("--pp {} is more than the {} layers of {}; give at most {}", stages, layers, r.model.name, layers));
+}
+
 void check_stage_layers(const Request& r, Count chunks) {
   const StageLayers& stated = r.layout.stage_layers;
   if (stated.empty()) return;
@@ -364,7 +371,8 @@ void settle(Request& r) {
   if (!r.gave("--global-batch")) p.global_batch = mul(p.micro_batch, replicas(r.layout));
   if (!r.gave("--prompt") && a.position == Position::learned && a.position_rows < p.prompt + p.generate)
     p.prompt = std::max<Count>(1, a.position_rows - p.generate);
-  if (!r.gave("--memory-utilization") && has_traffic(r.serving)) p.memory_utilization = 0.9;
+  if (!r.gave("--memory-utilization") && p.memory_utilization == 1) p.memory_utilization = usual_utilization(r);
+  settle_way_to_host(r);
   choose_software(r);
   if (!r.has(part::inference)) r = for_training(std::move(r));
   if (!r.has(part::training)) r = for_inference(std::move(r));
@@ -385,9 +393,10 @@ void check(const Request& r, Parts parts) {
     check_batch(r);
     check_pipeline(r);
     check_sharding(r);
-    check_offload(r);
     check_weights(r);
   }
+  if ((parts & (part::training | part::inference)) != 0) check_offload(r, parts);
+  if ((parts & part::serving) != 0) check_served_stages(r);
   if (r.has(part::inference) && r.has(part::training)) check_both_halves(r);
   if ((parts & part::inference) != 0) check_length(r, add(p.prompt, p.generate), "--prompt plus --generate");
   if ((parts & part::time) != 0 && r.hardware) check_hardware(r);

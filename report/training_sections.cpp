@@ -135,6 +135,7 @@ Section inference_memory_section(const Request& r) {
   add_process(s, m);
   s.add("total_bytes", "sum", m.total);
   s.add("peak_bytes", "", m.peak);
+  if (m.host != Bytes()) s.add("host_bytes", "on the host", m.host, offload_text(r.plan.offload) + "; per GPU");
   s.add("parameters", "", m.parameters, Unit::parameters);
   add_capacity(s, r, m.peak);
   return s;

@@ -17,14 +17,14 @@ Subject Definition::about() const {
     return Subject::training;
   const bool inference =
       is_one_of(section(), {"inference_memory", "kv_cache", "prefill", "decode", "drafts", "end_to_end", "limits",
-                            "inference_estimate", "target", "serving", "steady_state"});
+                            "inference_estimate", "target", "serving", "engine_memory", "steady_state"});
   return inference ? Subject::inference : Subject::model;
 }
 
 bool Definition::hardware() const {
-  return is_one_of(section(),
-                   {"step", "run", "estimate", "sensitivity", "utilization", "step_target", "prefill", "decode",
-                    "drafts", "end_to_end", "limits", "inference_estimate", "target", "serving", "steady_state"}) ||
+  return is_one_of(section(), {"step", "run", "estimate", "sensitivity", "utilization", "step_target", "prefill",
+                               "decode", "drafts", "end_to_end", "limits", "inference_estimate", "target", "serving",
+                               "engine_memory", "steady_state"}) ||
          path.starts_with("memory.process.") || path.ends_with("memory.fits") ||
          path.ends_with("memory.capacity_bytes");
 }

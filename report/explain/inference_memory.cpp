@@ -134,6 +134,9 @@ constexpr Definition memory[] = {
      "Megatron (arXiv:1909.08053); Goon (2.12)"},
     {"inference_memory.weights_bytes", "weights", "bytes",
      [](S s) {
+       if (s.plan().offload.weights.numerator + s.plan().offload.experts.numerator > 0)
+         return from_engine(s, "M_dev", "bytes of the weights that are not on the host",
+                            "inference_memory.weights_bytes");
        if (s.plan().weight_precision.any_held() || has_modules(s))
          return from_engine(s, "M_held", "bytes of the tensors of one rank, as they are stored",
                             "inference_memory.weights_bytes");
@@ -141,7 +144,18 @@ constexpr Definition memory[] = {
      },
      per_gpu, "Goon (7.1); formats: ggml-common.h, OCP MX v1.0, QLoRA arXiv:2305.14314, GPTQ arXiv:2210.17323"},
     {"inference_memory.kv_cache_bytes", "KV cache", "bytes",
-     [](S s) -> Formula { return {s.plan().kv_cache ? "B*M_seq" : "0"}; }, per_gpu, "Goon (6.1), (7.1)"},
+     [](S s) -> Formula {
+       if (s.plan().offload.cache.numerator > 0)
+         return from_engine(s, "M_kv_dev", "bytes of the cache that are not on the host",
+                            "inference_memory.kv_cache_bytes");
+       return {s.plan().kv_cache ? "B*M_seq" : "0"};
+     },
+     per_gpu, "Goon (6.1), (7.1)"},
+    {"inference_memory.host_bytes", "on the host", "bytes",
+     [](S s) {
+       return from_engine(s, "M_host", "the offloaded shares of weights and cache", "inference_memory.host_bytes");
+     },
+     per_gpu, "--offload", "--offload"},
     {"inference_memory.workspace_bytes", "workspace: alive at the worst moment of prefill or decode", "bytes",
      [](S s) -> Formula {
        return {"sum(b_i)", {}, {alive_terms(alive_in_inference(s))}};
