@@ -80,6 +80,8 @@ struct Moe {
   bool shared_gate = false;                    ///< a hidden x 1 gate on the shared experts' output
   bool router_bias = false, expert_bias = false;
   bool router_correction = false;  ///< a stored load-balancing bias: one per expert, a buffer, not a parameter
+  bool router_scales = false;      ///< an RMSNorm before the router, and a learned factor per expert (Gemma 4)
+  bool beside_dense = false;       ///< a dense MLP of the Arch's width beside them, three more norms (Gemma 4)
   LayerSet layers;
   constexpr bool operator==(const Moe&) const = default;
 };
@@ -103,6 +105,14 @@ struct LayerMlp {
   Count width = 0;
   LayerSet layers;
   constexpr bool operator==(const LayerMlp&) const = default;
+};
+
+/// An input of its own for every layer, looked up by token and projected from the embedding (Gemma 3n, Gemma 4): a
+/// table of rows x (layers width), a projection hidden x (layers width) with a norm of `width`; in every layer a gate
+/// hidden x width, a projection width x hidden and a norm.
+struct PerLayerInput {
+  Count rows = 0, width = 0;
+  constexpr bool operator==(const PerLayerInput&) const = default;
 };
 
 struct Arch : Mixer {
@@ -130,6 +140,9 @@ struct Arch : Mixer {
 
   Position position = Position::rope;
   Count position_rows = 0;  ///< rows of the learned position table: the context, or more (OPT: + 2)
+
+  PerLayerInput per_layer;   ///< width 0: none
+  bool layer_scale = false;  ///< a learned number multiplies the result of every layer
 
   bool tied_head = false, head_bias = false;
 

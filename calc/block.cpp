@@ -1,5 +1,6 @@
 #include "calc/block.hpp"
 
+#include "calc/block/per_layer.hpp"
 #include "calc/block/recurrent.hpp"
 #include "calc/segment_builder.hpp"
 
@@ -29,19 +30,38 @@ struct Qkv {
   TensorId q, k, v;
 };
 
+/// Projections of keys and values; where values are the keys, of the latter alone.
+void project_kv(SegmentBuilder& b, TensorId x, Qkv& r) {
+  const Mixer& a = b.mixer();
+  const Count d = b.arch().hidden;
+  r.k = b.linear("attn.k", attn, Split::column, x, d, mul(a.kv_heads, a.head_dim), a.qkv_bias, a.head_dim);
+  r.v = a.key_is_value
+            ? r.k
+            : b.linear("attn.v", attn, Split::column, x, d, mul(a.kv_heads, a.v_dim()), a.qkv_bias, a.v_dim());
+}
+
+void norm_heads(SegmentBuilder& b, Qkv& r) {
+  const Mixer& a = b.mixer();
+  const bool own = !a.shared_kv, qk = a.qk_norm != QkNorm::none;
+  const Norm value{.rows = mul(b.tokens(), a.kv_heads), .width = a.v_dim()};
+  if (own && a.value_norm) r.v = b.add("attn.v_norm", attn, value, Split::heads, r.v, a.kv_heads);
+  if (qk) r.q = b.add("attn.q_norm", attn, qk_norm_shape(a, b.tokens(), a.heads), Split::heads, r.q, a.heads);
+  if (own && qk)
+    r.k = b.add("attn.k_norm", attn, qk_norm_shape(a, b.tokens(), a.kv_heads), Split::heads, r.k, a.kv_heads);
+}
+
 Qkv grouped_qkv(SegmentBuilder& b, TensorId x) {
   const Mixer& a = b.mixer();
-  const Count d = b.arch().hidden, q = mul(a.heads, a.head_dim), kv = mul(a.kv_heads, a.head_dim);
-  Qkv r{b.linear("attn.q", attn, Split::column, x, d, q, a.qkv_bias, a.head_dim),
-        b.linear("attn.k", attn, Split::column, x, d, kv, a.qkv_bias, a.head_dim),
-        b.linear("attn.v", attn, Split::column, x, d, mul(a.kv_heads, a.v_dim()), a.qkv_bias, a.v_dim())};
-  if (a.qk_norm != QkNorm::none) {
-    r.q = b.add("attn.q_norm", attn, qk_norm_shape(a, b.tokens(), a.heads), Split::heads, r.q, a.heads);
-    r.k = b.add("attn.k_norm", attn, qk_norm_shape(a, b.tokens(), a.kv_heads), Split::heads, r.k, a.kv_heads);
-  }
+  const Count q = mul(a.heads, a.head_dim), kv = a.shared_kv ? 0 : mul(a.kv_heads, a.head_dim);
+  Qkv r{b.linear("attn.q", attn, Split::column, x, b.arch().hidden, q, a.qkv_bias, a.head_dim), no_tensor, no_tensor};
+  if (!a.shared_kv) project_kv(b, x, r);
+  norm_heads(b, r);
   if (b.arch().position == Position::rope)
     b.in_place("attn.rope", attn, {.kind = PointwiseKind::rope, .rows = b.tokens(), .width = q + kv}, Split::width, r.q,
                r.k, a.head_dim);
+  if (!a.shared_kv) return r;
+  r.k = b.outside();
+  r.v = b.outside();
   return r;
 }
 
@@ -68,7 +88,8 @@ TensorId grouped_attention(SegmentBuilder& b, const LayerKind& kind, TensorId x)
                        .qk_dim = a.head_dim,
                        .v_dim = a.v_dim(),
                        .reach = kind.reach,
-                       .sinks = a.attention_sinks};
+                       .sinks = a.attention_sinks,
+                       .shared_kv = a.shared_kv};
   const TensorId o = gated_heads(b, x, b.add("attn.core", attn, core, Split::heads, {r.q, r.k, r.v}));
   return b.linear("attn.out", attn, Split::row, o, a.attention_width(), b.arch().hidden, a.attention_out_bias,
                   a.v_dim());
@@ -221,18 +242,30 @@ TensorId shared_experts(SegmentBuilder& b, TensorId x) {
   return b.pointwise("mlp.shared_scale", mlp, PointwiseKind::multiply, Split::partial, y, g, a.hidden);
 }
 
-/// Mixture of experts: router, dispatch of every token to top_k experts, their MLPs, combination.
-TensorId experts(SegmentBuilder& b, TensorId x) {
+/// Logits of the router, which may have a norm of its own.
+TensorId router(SegmentBuilder& b, TensorId x) {
+  const Arch& a = b.arch();
+  const Moe& m = a.moe;
+  if (m.router_scales)
+    x = b.add("mlp.router_norm", Component::router, Norm{b.tokens(), a.hidden, a.hidden}, Split::tokens, x);
+  return b.linear("mlp.router", Component::router, Split::inside, x, a.hidden, m.experts, m.router_bias);
+}
+
+/// Mixture of experts: router, dispatch of every token to top_k experts, their MLPs, combination. `routed`: what the
+/// router reads.
+TensorId experts(SegmentBuilder& b, TensorId x, TensorId routed_by) {
   const Arch& a = b.arch();
   const Moe& m = a.moe;
   const bool narrow = m.latent_width > 0;
   const Count wide = narrow ? m.latent_width : a.hidden;  // of the routed experts' input and output
   const Count t = b.tokens(), routed = mul(t, m.top_k);
-  const TensorId logits =
-      b.linear("mlp.router", Component::router, Split::inside, x, a.hidden, m.experts, m.router_bias);
-  const TensorId gates =
-      b.add("mlp.route", mlp, Pointwise{.kind = PointwiseKind::route, .rows = t, .width = m.experts, .top_k = m.top_k},
-            Split::inside, logits);
+  const TensorId gates = b.add("mlp.route", mlp,
+                               Pointwise{.kind = PointwiseKind::route,
+                                         .rows = t,
+                                         .width = m.experts,
+                                         .top_k = m.top_k,
+                                         .weights = m.router_scales ? m.experts : 0},
+                               Split::inside, router(b, routed_by));
   TensorId own = x;
   if (narrow) own = b.linear("mlp.latent_down", mlp, Split::inside, x, a.hidden, wide, false);
   if (m.latent_norm) own = b.add("mlp.latent_norm", mlp, Norm{t, wide, wide}, Split::inside, own);
@@ -253,9 +286,24 @@ TensorId experts(SegmentBuilder& b, TensorId x) {
   return y;
 }
 
-TensorId mlp_part(SegmentBuilder& b, const LayerKind& kind, TensorId x) {
-  if (kind.experts) return experts(b, x);
+TensorId dense(SegmentBuilder& b, const LayerKind& kind, TensorId x) {
   return feed_forward(b, dense_names, x, {.rows = b.tokens(), .bias = b.arch().mlp_bias}, kind.mlp_width);
+}
+
+/// The sum of a dense MLP and of experts, each result under a norm; `x` is the MLP's input under its norm, and experts
+/// and their router read the residual stream under norms of their own (hf gemma4/modeling_gemma4.py).
+TensorId dense_and_experts(SegmentBuilder& b, const LayerKind& kind, TensorId x, TensorId residual) {
+  const Count t = b.tokens();
+  const TensorId y = b.norm("mlp.dense_norm", dense(b, kind, x), t);
+  const TensorId own = b.norm("mlp.expert_norm", residual, t);
+  const TensorId z = b.norm("mlp.combined_norm", experts(b, own, b.arch().moe.router_scales ? residual : own), t);
+  return b.pointwise("mlp.sum", mlp, PointwiseKind::add, Split::tokens, y, z, b.arch().hidden);
+}
+
+/// The MLP's part of a layer: `x` is its input, and `residual` that without the norm.
+TensorId mlp_part(SegmentBuilder& b, const LayerKind& kind, TensorId x, TensorId residual) {
+  if (!kind.experts) return dense(b, kind, x);
+  return b.arch().moe.beside_dense ? dense_and_experts(b, kind, x, residual) : experts(b, x, x);
 }
 
 struct SubLayerNames {
@@ -283,7 +331,7 @@ void parallel_block(SegmentBuilder& b, const LayerKind& kind) {
   const TensorId n = b.norm("attn.norm", block_input, b.tokens());
   const TensorId m = a.norms_per_layer == 2 ? b.norm("mlp.norm", block_input, b.tokens()) : n;
   const TensorId x = mixed(b, kind, n);
-  const TensorId y = mlp_part(b, kind, m);
+  const TensorId y = mlp_part(b, kind, m, block_input);
   b.dropout("attn.dropout", attn, x, b.tokens());
   b.dropout("mlp.dropout", mlp, y, b.tokens());
   const TensorId sum = b.pointwise("block.sum", mlp, PointwiseKind::add, Split::partial, x, y, a.hidden);
@@ -306,6 +354,7 @@ OpList embedding_ops(const Arch& a, const Step& s) {
   }
   if (a.embedding_norm) x = b.norm("embedding.norm", x, t);
   b.dropout("embedding.dropout", Component::embedding, x, t);
+  if (a.per_layer.width > 0) make_per_layer_inputs(b, x);
   return b.ops();
 }
 
@@ -318,7 +367,11 @@ OpList block_ops(const Arch& a, const LayerKind& kind, const Step& s) {
   TensorId x = block_input;
   if (!b.mixer().is_empty())
     x = sub_layer(b, attention_names, attn, x, [&](TensorId in) { return mixed(b, kind, in); });
-  if (kind.has_mlp()) sub_layer(b, mlp_names, mlp, x, [&](TensorId in) { return mlp_part(b, kind, in); });
+  if (kind.has_mlp()) x = sub_layer(b, mlp_names, mlp, x, [&](TensorId in) { return mlp_part(b, kind, in, x); });
+  if (a.per_layer.width > 0) x = add_per_layer_input(b, x);
+  if (a.layer_scale)
+    b.in_place("block.scale", Component::norm,
+               {.kind = PointwiseKind::scale, .rows = b.tokens(), .width = a.hidden, .weights = 1}, Split::tokens, x);
   return b.ops();
 }
 

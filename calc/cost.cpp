@@ -142,7 +142,8 @@ Cost forward(const Attention& s, const Pricing& p, const Stored& w) {
     c.moved.cache = keys_and_values(s, p.cache, cached_tokens(s));
   else
     c.moved.activations += keys_and_values(s, p.activation, s.keys);
-  if (p.cached) c.moved.activations += d(s.rows()) * d(token_cache(s, p.cache).value);  // the new tokens are written
+  if (p.cached && !s.shared_kv)  // the new tokens are written
+    c.moved.activations += d(s.rows()) * d(token_cache(s, p.cache).value);
   // Scores written, read by softmax, written again, read by the second product.
   if (p.attention == AttentionImpl::naive) c.moved.activations += 4 * scores(s, p);
   return c;
@@ -236,6 +237,7 @@ double forward_touches(PointwiseKind k, Count top_k) {
       return 3;
     case PointwiseKind::activate:
     case PointwiseKind::rope:
+    case PointwiseKind::scale:
     case PointwiseKind::dropout:
     case PointwiseKind::route:
     case PointwiseKind::dispatch:
@@ -249,7 +251,8 @@ double backward_touches(PointwiseKind k, Count top_k) {
   switch (k) {
     case PointwiseKind::add:
     case PointwiseKind::activate:
-      return 3;  // add: the branch's gradient joins the residual's
+    case PointwiseKind::scale:
+      return 3;  // add: the branch's gradient joins the residual's; scale: the result is read for its own gradient
     case PointwiseKind::multiply:
     case PointwiseKind::gate:
       return 5;

@@ -43,6 +43,7 @@ void for_each_unlike(const Arch& a, const Visit& visit) {
           mixer > 0 ? mixed : mixed.filtered(local_layers(a), local).filtered(a.linear_layers, linear);
       if (alike.empty()) continue;
       kind.experts = true;
+      kind.mlp_width = a.moe.beside_dense ? a.mlp_width : 0;
       visit(kind, alike.filtered(a.moe.layers, true));
       kind.experts = false;
       const LayerSet dense = alike.filtered(a.moe.layers, false);

@@ -126,6 +126,13 @@ bool heads_divide(const Arch& arch, Count ranks) {
   return true;
 }
 
+/// Whether layers read what another segment made besides their input.
+bool reads_others(const Arch& arch) {
+  bool shared = arch.per_layer.width > 0;
+  for (std::size_t i = 0; i <= arch.mixers.size(); ++i) shared = shared || arch.mixer(i).shared_kv;
+  return shared;
+}
+
 LayoutFlaw context_flaw(const Arch& arch, const Layout& l) {
   if (l.cp == 1) return LayoutFlaw::none;
   if (has_state(arch)) return LayoutFlaw::context_state;
@@ -149,6 +156,7 @@ LayoutFlaw expert_flaw(const Arch& arch, const Layout& l) {
 LayoutFlaw flaw(const Arch& arch, const Layout& l) {
   if (!heads_divide(arch, l.tp)) return LayoutFlaw::heads;
   if (l.sp && l.tp == 1) return LayoutFlaw::sequence_of_one;
+  if (l.pp > 1 && reads_others(arch)) return LayoutFlaw::pipeline_state;
   const LayoutFlaw context = context_flaw(arch, l);
   return context != LayoutFlaw::none ? context : expert_flaw(arch, l);
 }

@@ -254,7 +254,9 @@ States updated_states(const Prices& prices, const Plan& plan, const Layout& layo
 
 Bytes pass_workspace(const Prices& pass) {
   Bytes most;
-  for (const LayerPrice& row : pass.rows) most = std::max(most, row.alive.forward);
+  const Bytes carried = pass.embedding().alive.carried;
+  for (const LayerPrice& row : pass.rows)
+    most = std::max(most, row.alive.forward + (row.segment == SegmentKind::block ? carried : Bytes()));
   return most;
 }
 

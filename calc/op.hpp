@@ -55,9 +55,10 @@ struct Attention {
   Reach reach{};
   Count latent_dim = 0, rope_dim = 0;
   bool absorbed = false, expanded_cache = false, sinks = false;
-  Count pair_ranks = 1;  ///< ranks that share the query-key pairs evenly, each with its own queries
-  Count head_ranks = 1;  ///< ranks that share the heads; each holds the sinks of all
-  bool ring = false;     ///< keys and values of the other ranks pass by, one rank's at a time
+  Count pair_ranks = 1;    ///< ranks that share the query-key pairs evenly, each with its own queries
+  Count head_ranks = 1;    ///< ranks that share the heads; each holds the sinks of all
+  bool ring = false;       ///< keys and values of the other ranks pass by, one rank's at a time
+  bool shared_kv = false;  ///< keys and values are those of another layer, which caches them
   constexpr bool operator==(const Attention&) const = default;
   constexpr Count rows() const { return mul(sequences, queries); }
   /// Queries of all ranks.
@@ -68,7 +69,10 @@ struct Attention {
   constexpr Count key_numbers() const { return absorbed ? latent_dim : mul(kv_heads, add(qk_dim, v_dim)); }
   constexpr bool caches_latent() const { return latent_dim > 0 && !expanded_cache; }
   /// Numbers cached per token by this layer on this rank.
-  constexpr Count cached() const { return caches_latent() ? latent_dim : mul(kv_heads, add(qk_dim, v_dim)); }
+  constexpr Count cached() const {
+    if (shared_kv) return 0;
+    return caches_latent() ? latent_dim : mul(kv_heads, add(qk_dim, v_dim));
+  }
   /// Whether the core reads the cache itself, not keys and values expanded from it.
   constexpr bool reads_cache() const { return absorbed || !caches_latent(); }
 };
@@ -113,6 +117,7 @@ enum class PointwiseKind : std::uint8_t {
   activate,  ///< y = act(a): keeps a
   gate,      ///< y = act(a) * b in one kernel: keeps both
   rope,      ///< rotates q and k in place: keeps nothing
+  scale,     ///< in place, by learned numbers: keeps nothing, for the next layer keeps the result as its input
   dropout,   ///< in place: keeps a mask of one byte per number
   route,     ///< top-k of the router's logits: keeps logits and probabilities in float32
   dispatch,  ///< copies each token to its experts: keeps nothing
@@ -216,15 +221,24 @@ struct Op {
   constexpr bool in_place() const { return out == no_tensor; }
 };
 
-/// A list of up to 88 operators, stored in place.
+/// A list of up to 88 operators, stored in place. A tensor that none of them makes is another segment's; one that none
+/// of them reads, besides the result, is for other segments.
 class OpList : public InPlace<Op, 88> {
  public:
   TensorId new_tensor() { return next_++; }
   std::size_t tensors() const { return next_; }
-  void clear_tensors(std::size_t n) { next_ = static_cast<TensorId>(n); }
+  /// Takes over the tensors of the list that this one is made from.
+  void take_tensors(const OpList& from) {
+    next_ = from.next_;
+    result_ = from.result_;
+  }
+  /// The tensor that the next segment reads, where it is not the last one made; no_tensor: it is.
+  TensorId result() const { return result_; }
+  void set_result(TensorId t) { result_ = t; }
 
  private:
   TensorId next_ = 1;  // tensor 0 is the block's input
+  TensorId result_ = no_tensor;
 };
 
 }  // namespace llmcalc

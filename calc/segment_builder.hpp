@@ -30,7 +30,8 @@ class SegmentBuilder {
   }
   void in_place(std::string_view name, Component c, const Pointwise& shape, Split split, TensorId a,
                 TensorId b = no_tensor, Count unit = 1) {
-    ops_.push({name, shape, c, split, unit, {a, b}, no_tensor});
+    Op& op = ops_.push({name, shape, c, split, unit, {a, b}, no_tensor});
+    if (shape.weights > 0) op.weights = is_frozen(c, shape) ? Op::Weights::frozen : weights_;
   }
 
   /// y = x W + b on all tokens.
@@ -72,6 +73,11 @@ class SegmentBuilder {
     if (s_.dropout)
       in_place(name, c, {.kind = PointwiseKind::dropout, .rows = rows, .width = a_.hidden}, Split::tokens, x);
   }
+
+  /// A tensor that another segment made.
+  TensorId outside() { return ops_.new_tensor(); }
+  /// Names the segment's result, where it is not the last tensor made.
+  void set_result(TensorId t) { ops_.set_result(t); }
 
   const Arch& arch() const { return a_; }
   const Mixer& mixer() const { return mixer_; }

@@ -36,6 +36,8 @@ void check_grouped(const Mixer& m, const Check& check) {
                          m.kv_heads));
   check.size(mul(m.heads, m.head_dim), "the attention width (heads x head width)");
   check.size(m.attention_width(), "the width of all heads' values");
+  check.that(!m.key_is_value || (m.value_norm && m.qk_norm != QkNorm::none && m.v_dim() == m.head_dim && !m.shared_kv),
+             "key_is_value needs values as wide as keys, norms of both (value_norm and qk_norm), and no shared_kv");
   check.that(m.latent == Latent{}, "latent widths are given, but the attention kind is grouped; remove them");
 }
 
@@ -75,6 +77,41 @@ void check_mixer(const Mixer& m, const Check& check) {
   if (m.attention == AttentionKind::latent) check_latent(m, check);
   if (m.attention == AttentionKind::grouped) check_grouped(m, check);
   if (m.recurrent.kind != RecurrentKind::none) check_recurrent(m.recurrent, check);
+}
+
+/// Whether layers of this mixer and reach before `layer` have keys and values that a mixer could read.
+bool has_source(const Arch& a, const Mixer& reader, const Reach& reach, Count layer) {
+  for (const LayerKind& kind : layer_kinds(a)) {
+    const Mixer& m = a.mixer(kind.mixer);
+    if (kind.first < layer && !kind.linear && kind.reach == reach && m.attention == AttentionKind::grouped &&
+        !m.shared_kv && m.kv_heads == reader.kv_heads && m.head_dim == reader.head_dim && m.v_dim() == reader.v_dim())
+      return true;
+  }
+  return false;
+}
+
+/// Layers without keys and values of their own find those of a layer before them.
+void check_sharing(const Arch& a, const Check& check) {
+  for (const LayerKind& kind : layer_kinds(a)) {
+    const Mixer& m = a.mixer(kind.mixer);
+    if (!m.shared_kv) continue;
+    check.that(m.attention == AttentionKind::grouped, "shared_kv is for grouped attention; remove it");
+    check.that(has_source(a, m, kind.reach, kind.first),
+               fmt::format("layer {} shares keys and values, but no layer before it has its own with the same window, "
+                           "heads and widths; give one",
+                           kind.first));
+  }
+}
+
+void check_ends(const Arch& a, const Check& check) {
+  const bool some = a.per_layer.width > 0 || a.per_layer.rows > 0;
+  if (some) {
+    check.size(a.per_layer.width, "the width of the per-layer input");
+    check.size(a.per_layer.rows, "the rows of the per-layer input's table");
+    check.size(mul(a.layers, a.per_layer.width), "the width of all per-layer inputs");
+  }
+  check.that(a.block == BlockKind::serial || (!some && !a.layer_scale),
+             "per-layer inputs and layer scales are for serial blocks; remove them");
 }
 
 void check_attention(const Arch& a, const Check& check) {
@@ -145,12 +182,14 @@ void check_experts(const Arch& a, const Check& check) {
              m.shared_experts > 0 ? max_size : 0);
   check.size(mul(m.shared_experts, m.shared_width), "the width of all shared experts", 0);
   check.that(!m.shared_gate || m.shared_experts > 0, "shared_gate is true, but there is no shared expert");
+  check.that(!m.beside_dense || (a.block == BlockKind::serial && a.mlps.empty()),
+             "beside_dense is for serial blocks whose dense MLPs have one width");
 }
 
 /// Layers with a dense MLP of the model's own width.
 Count dense_layers(const Arch& a) {
   LayerSet dense = LayerSet::all(a.layers);
-  if (a.has_experts()) dense = dense.filtered(a.moe.layers, false);
+  if (a.has_experts() && !a.moe.beside_dense) dense = dense.filtered(a.moe.layers, false);
   for (const LayerMlp& m : a.mlps) dense = dense.filtered(m.layers, false);
   return dense.size();
 }
@@ -209,6 +248,8 @@ void check_arch(const Arch& arch, const std::string& where) {
   check_patterns(arch, check);
   check_mlp(arch, check);
   check_lists(arch, check);
+  check_sharing(arch, check);
+  check_ends(arch, check);
   check_norms(arch, check);
   check_positions(arch, check);
   check_count(arch, check);

@@ -46,6 +46,9 @@ void read_grouped(const Object& o, Count hidden, Mixer& m) {
   m.value_dim = o.positive_or("value_width", 0);
   m.qk_norm = choice<QkNorm>(o, "qk_norm");
   m.attention_sinks = o.flag_or("sinks", false);
+  m.value_norm = o.flag_or("value_norm", false);
+  m.key_is_value = o.flag_or("key_is_value", false);
+  m.shared_kv = o.flag_or("shared_kv", false);
 }
 
 void read_latent(const Object& o, Mixer& m) {
@@ -136,6 +139,9 @@ Value attention_json(const Mixer& m) {
   if (m.attention == AttentionKind::latent) return v;
   v["qk_norm"] = name(m.qk_norm);
   v["sinks"] = m.attention_sinks;
+  if (m.value_norm) v["value_norm"] = true;
+  if (m.key_is_value) v["key_is_value"] = true;
+  if (m.shared_kv) v["shared_kv"] = true;
   return v;
 }
 

@@ -88,7 +88,14 @@ void read_moe(const Object& o, Arch& a) {
            .router_bias = o.flag_or("router_bias", false),
            .expert_bias = o.flag_or("expert_bias", false),
            .router_correction = o.flag_or("router_correction_bias", false),
+           .router_scales = o.flag_or("router_scales", false),
+           .beside_dense = o.flag_or("beside_dense", false),
            .layers = layers(o, a.layers)};
+  o.refuse_unread();
+}
+
+void read_per_layer_input(const Object& o, Arch& a) {
+  a.per_layer = {.rows = o.positive("rows"), .width = o.positive("width")};
   o.refuse_unread();
 }
 
@@ -142,6 +149,8 @@ Arch read_arch(const Object& o) {
   read_norm(o.object("norm"), a);
   read_position(o.object("position"), a);
   read_head(o.object("head"), a);
+  if (o.has("layered_input")) read_per_layer_input(o.object("layered_input"), a);
+  a.layer_scale = o.flag_or("output_scale", false);
   return a;
 }
 
@@ -231,6 +240,8 @@ Value moe_json(const Arch& a) {
   v["router_bias"] = m.router_bias;
   v["expert_bias"] = m.expert_bias;
   v["router_correction_bias"] = m.router_correction;
+  if (m.router_scales) v["router_scales"] = true;
+  if (m.beside_dense) v["beside_dense"] = true;
   v["layers"] = layer_pattern_json(m.layers, a.layers);
   return v;
 }
@@ -271,6 +282,8 @@ void put_arch(Value& v, const Arch& a) {
   v["norm"] = norm_json(a);
   v["position"] = position_json(a);
   v["head"] = {{"tied", a.tied_head}, {"bias", a.head_bias}};
+  if (a.per_layer.width > 0) v["layered_input"] = {{"rows", a.per_layer.rows}, {"width", a.per_layer.width}};
+  if (a.layer_scale) v["output_scale"] = true;
 }
 
 /// JSON on one line, with a space after every comma and colon.

@@ -12,10 +12,12 @@
 ///   "bias" }, "mlps"?: [ { "layers": PATTERN, "width" }, ... ]  (layers with a dense MLP of another width; 0: with
 ///   none), "moe"?: { "experts", "top_k", "width", "latent_width"? (of the routed experts' input), "latent_norm"?,
 ///   "shared_experts"?, "shared_width"?, "shared_gate"?, "router_bias"?,
-///             "expert_bias"?, "router_correction_bias"?, "layers": PATTERN },
+///             "expert_bias"?, "router_correction_bias"?, "router_scales"?, "beside_dense"? (a dense MLP of the mlp's
+///             width runs beside them), "layers": PATTERN },
 ///   "norm": { "kind", "placement": pre | post | output | both, "per_layer", "final", "embedding" },
 ///   "position": { "kind": none | learned | sinusoidal | rope | alibi, "rows"  (learned only) },
-///   "head": { "tied", "bias" },
+///   "head": { "tied", "bias" },  "layered_input"?: { "rows", "width" } (of the table, of one layer's input),
+///   "output_scale"?,
 ///   "weights"?: { "all", "attention"?, "mlp"?, "router"?, "experts"?, "shared_experts"?, "norm"?, "embedding"?,
 ///                 "lm_head"?: number formats of the checkpoint },
 ///   "published"?: { "parameters", "source" },  "stored_parameters"?,  "notes"?,  "caveats"?: [ ... ] }

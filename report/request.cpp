@@ -87,6 +87,11 @@ void check_layout(const Request& r) {
           fmt::format("--cp {} cannot be: {} has linear attention, whose state passes from token to token; "
                       "leave it out",
                       ranks(l, Group::context), model));
+    case LayoutFlaw::pipeline_state:
+      throw InputError(
+          fmt::format("--pp {} cannot be: layers of {} read keys, values or inputs that earlier layers made, which the "
+                      "stages of a pipeline do not pass on here; leave it out",
+                      ranks(l, Group::pipeline), model));
     case LayoutFlaw::context_tokens:
       throw InputError(fmt::format(
           "--seq {} is not a multiple of {} (--cp {}: every rank has {} of a sequence); give "

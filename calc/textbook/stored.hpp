@@ -73,6 +73,14 @@ class StoredTable {
     for (const MlpLayers<N>& other : s_.mlps)
       if (has(other.L)) mlp(other.L, s_.cut(other.F));
     if (has(s_.L_m)) experts();
+    if (a_.per_layer.width > 0) per_layer_input();
+  }
+  /// The residual stream before the gate; gate, act(gate) and product, less fused or recomputed; its projection before
+  /// the norm.
+  void per_layer_input() {
+    const Count inside = m_.glu == GluStore::recompute ? 1 : m_.glu == GluStore::all ? 3 : 2;
+    numbers(s_.L_p, Tokens::mine, N(2) * s_.D + N(inside) * s_.D_p);
+    statistics(s_.L_p, Tokens::mine, 1, centred());
   }
   void numbers(const N& layers, Tokens tokens, const N& each) { visit_(Stored<N>{layers, tokens, true, each}); }
   void bytes(const N& layers, Tokens tokens, const N& each) { visit_(Stored<N>{layers, tokens, false, each}); }
@@ -94,6 +102,9 @@ class StoredTable {
       if (m_.norm_stats) once(Tokens::mine, false, statistic(centred()));
     }
     if (m_.hidden_dropout) once(Tokens::mine, false, s_.D);
+    if (a_.per_layer.width == 0) return;
+    once(Tokens::mine, true, N(2) * s_.L * s_.D_p);  // the projection before its norm, and the sum
+    if (m_.norm_stats) once(Tokens::mine, false, statistic(false) * s_.L);
   }
 
   /// Tensors of the residual stream: inputs of norms, of the mixer and of the MLP; dropout masks.
@@ -135,10 +146,12 @@ class StoredTable {
     const N heads = s_.cut(s_.A), groups = s_.cut(s_.G);
     const bool normed = mixer_.qk_norm != QkNorm::none, alike = s_.d_v == s_.d_h;
     const Count before = normed ? 2 : 1;  // queries and keys before and after a norm; values, output
+    const Count values = mixer_.value_norm && !mixer_.key_is_value ? 2 : 1;
     numbers(s_.L_s, Tokens::all, N(before + (alike ? 1 : 0)) * heads * s_.d_h);
-    numbers(s_.L_s, Tokens::all, N(before + (alike ? 1 : 0)) * groups * s_.d_h);
-    if (!alike) numbers(s_.L_s, Tokens::all, (heads + groups) * s_.d_v);
-    if (normed) qk_statistics(heads, groups);
+    if (!mixer_.shared_kv) numbers(s_.L_s, Tokens::all, N(before + (alike ? values : 0)) * groups * s_.d_h);
+    if (!alike) numbers(s_.L_s, Tokens::all, (mixer_.shared_kv ? heads : heads + N(values) * groups) * s_.d_v);
+    if (mixer_.value_norm && !mixer_.shared_kv) statistics(s_.L_s, Tokens::all, groups, false);
+    if (normed) qk_statistics(heads, mixer_.shared_kv ? N(0) : groups);
     scores();
     gate();
   }
@@ -153,7 +166,7 @@ class StoredTable {
     const QkNorm k = mixer_.qk_norm;
     const bool two = k == QkNorm::per_head_bias || k == QkNorm::each_head || k == QkNorm::full_bias;
     if (k == QkNorm::full || k == QkNorm::full_bias) {
-      statistics(s_.L_s, Tokens::all, 2, two);  // one for all heads
+      statistics(s_.L_s, Tokens::all, mixer_.shared_kv ? 1 : 2, two);  // one for all heads
       return;
     }
     statistics(s_.L_s, Tokens::all, heads, two);
@@ -224,6 +237,15 @@ class StoredTable {
     if (m.latent_width > 0) numbers(s_.L_m, Tokens::all, N(m.latent_norm ? 2 : 1) * s_.D_l);
     if (m.latent_norm) statistics(s_.L_m, Tokens::all, 1, false);
     mlp(s_.L_m, s_.k * s_.cut(s_.F_e));
+    if (m.router_scales) {  // the router's input
+      numbers(s_.L_m, Tokens::mine, s_.D);
+      statistics(s_.L_m, Tokens::mine, 1, false);
+    }
+    if (m.beside_dense) {  // both results before their norms
+      mlp(s_.L_m, s_.cut(s_.F));
+      numbers(s_.L_m, Tokens::scattered, N(2) * s_.D);
+      statistics(s_.L_m, Tokens::mine, 3, centred());
+    }
     bytes(s_.L_m, Tokens::all, N(8) * s_.n_E);
     bytes(s_.L_m, Tokens::all, N(4) * s_.k);
     if (m.shared_experts == 0) return;

@@ -59,6 +59,7 @@ class WeightTable {
       if (has(mlp.L)) dense(mlp.L, mlp.F);
     if (has(s_.L_m)) experts();
     norms();
+    ends();
   }
   void matrix(Component c, const N& layers, Count times, const N& in, const N& out, Place place = Place::cut) {
     visit_(Weight<N>{
@@ -91,21 +92,40 @@ class WeightTable {
                        .out = s_.K,
                        .place = Place::whole,
                        .lookup = true});
+    if (a_.per_layer.width > 0) per_layer_inputs();
+  }
+  /// A table of V_p rows and a projection, both for all layers, and one norm (hf gemma3n/modeling_gemma3n.py).
+  void per_layer_inputs() {
+    const Component c = Component::embedding;
+    const N all = s_.L * s_.D_p;
+    visit_(Weight<N>{.component = c, .matrix = true, .in = all, .out = s_.cut(s_.V_p), .lookup = true});
+    matrix(c, 1, 1, s_.D, all, Place::whole);
+    vector(Component::norm, 1, 1, s_.D_p, Place::whole);
+  }
+  /// What a layer does with its input: gate, projection, norm; and the factor of its result.
+  void ends() {
+    if (a_.per_layer.width > 0) {
+      matrix(Component::mlp, s_.L_p, 1, s_.D, s_.D_p, Place::whole);
+      matrix(Component::mlp, s_.L_p, 1, s_.D_p, s_.D, Place::whole);
+      if (a_.norm != NormKind::weight_free)
+        vector(Component::norm, s_.L_p, a_.norm == NormKind::layer_norm ? 2 : 1, s_.D, Place::whole);
+    }
+    if (a_.layer_scale) vector(Component::norm, s_.L_p, 1, 1, Place::whole);
   }
 
   void grouped() {
     const Component c = Component::attention;
     const N q = s_.cut(s_.A) * s_.d_h, kv = s_.cut(s_.G) * s_.d_h, v = s_.cut(s_.G) * s_.d_v;
-    const bool alike = s_.d_v == s_.d_h;
+    const bool alike = s_.d_v == s_.d_h && !m_.key_is_value, own_values = !alike && !m_.key_is_value;
     matrix(c, s_.L_s, 1, s_.D, q);
-    matrix(c, s_.L_s, alike ? 2 : 1, s_.D, kv);
-    if (!alike) matrix(c, s_.L_s, 1, s_.D, v);
-    matrix(c, s_.L_s, 1, s_.cut(s_.A) * s_.d_v, s_.D);
-    if (m_.qkv_bias) {
-      vector(c, s_.L_s, 1, q);
-      vector(c, s_.L_s, alike ? 2 : 1, kv);
-      if (!alike) vector(c, s_.L_s, 1, v);
+    if (m_.qkv_bias) vector(c, s_.L_s, 1, q);
+    if (!m_.shared_kv) {
+      matrix(c, s_.L_s, alike ? 2 : 1, s_.D, kv);
+      if (own_values) matrix(c, s_.L_s, 1, s_.D, v);
+      if (m_.qkv_bias) vector(c, s_.L_s, alike ? 2 : 1, kv);
+      if (m_.qkv_bias && own_values) vector(c, s_.L_s, 1, v);
     }
+    matrix(c, s_.L_s, 1, s_.cut(s_.A) * s_.d_v, s_.D);
     if (m_.attention_out_bias) vector(c, s_.L_s, 1, s_.D, Place::after);
     if (m_.attention_sinks) vector(c, s_.L_s, 1, s_.cut(s_.A));
     qk_norms(q, kv);
@@ -124,13 +144,13 @@ class WeightTable {
         break;
       case QkNorm::per_head:
       case QkNorm::per_head_bias:
-        inner_norm(s_.L_s, bias ? 4 : 2, s_.d_h, Place::shared);
+        inner_norm(s_.L_s, (bias ? 2 : 1) * (m_.shared_kv ? 1 : 2), s_.d_h, Place::shared);
         break;
       case QkNorm::each_head:
       case QkNorm::full:
       case QkNorm::full_bias:
         inner_norm(s_.L_s, bias ? 2 : 1, q);
-        inner_norm(s_.L_s, bias ? 2 : 1, kv);
+        if (!m_.shared_kv) inner_norm(s_.L_s, bias ? 2 : 1, kv);
         break;
     }
   }
@@ -254,6 +274,12 @@ class WeightTable {
     const Moe& m = a_.moe;
     matrix(Component::router, s_.L_m, 1, s_.D, s_.n_E);
     if (m.router_bias) vector(Component::router, s_.L_m, 1, s_.n_E);
+    if (m.router_scales) {
+      vector(Component::mlp, s_.L_m, 1, s_.n_E);
+      visit_(Weight<N>{
+          .component = Component::router, .layers = s_.L_m, .out = s_.D, .place = Place::whole, .norm = true});
+    }
+    if (m.beside_dense) dense(s_.L_m, s_.F);
     mlp({.component = Component::experts, .layers = s_.L_m, .copies = s_.n_E, .visited = s_.k, .routed = true}, s_.D_l,
         s_.cut(s_.F_e), m.expert_bias);
     learned_activation(Component::experts, s_.L_m);
@@ -277,6 +303,7 @@ class WeightTable {
     if (a_.block == BlockKind::parallel)
       return vector(Component::norm, s_.L_p, a_.norms_per_layer * width, s_.D, Place::whole);
     const Count both = a_.norm_placement == NormPlacement::both ? 4 : a_.norms_per_layer;
+    if (a_.moe.beside_dense && has(s_.L_m)) vector(Component::norm, s_.L_m, 3 * width, s_.D, Place::whole);
     const N with_mlp = layers_with_mlp(s_);
     const bool mixes = !m_.is_empty();
     if (mixes && with_mlp == s_.L_p) return vector(Component::norm, s_.L_p, both * width, s_.D, Place::whole);

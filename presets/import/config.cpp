@@ -221,7 +221,7 @@ void set_mixer(Arch& arch, const LayerMixer& mixer) {
 void set_experts(Arch& arch, const Moe& moe) {
   if (moe.layers.empty()) return;
   arch.moe = moe;
-  if (moe.layers.size() == arch.layers) arch.mlp_width = 0;
+  if (moe.layers.size() == arch.layers && !moe.beside_dense) arch.mlp_width = 0;
 }
 
 }  // namespace llmcalc::import

@@ -82,6 +82,7 @@ class Writer {
         return moved(Expr(1) + letter("k", "experts per token", s.top_k), s.rows, s.width);
       case PointwiseKind::activate:
       case PointwiseKind::rope:
+      case PointwiseKind::scale:
       case PointwiseKind::route:
       case PointwiseKind::dispatch:
         break;

@@ -87,6 +87,27 @@ TEST_CASE("Gemma, Cohere, OLMo and gpt-oss slide in their own patterns and layer
   }
 }
 
+TEST_CASE("Gemma 4 shares keys and values in its last layers, and has wider MLPs there", "[import]") {
+  const std::string types = R"("layer_types": ["sliding_attention", "full_attention", "sliding_attention",
+    "full_attention", "sliding_attention", "full_attention", "sliding_attention", "full_attention"])";
+  const Arch a = arch(small("gemma4_text", types + R"(, "sliding_window": 16, "num_kv_shared_layers": 4,
+    "use_double_wide_mlp": true, "head_dim": 16, "global_head_dim": 32, "hidden_size_per_layer_input": 8)"));
+  REQUIRE(a.mixers.size() == 3);
+  CHECK(a.local == LocalAttention{{16}, layers({0, 2})});
+  CHECK(a.mixers[0].layers == layers({1, 3}));
+  CHECK(a.mixers[0].head_dim == 32);
+  CHECK(a.mixers[1].layers == layers({4, 6}));
+  CHECK(a.mixers[1].reach == Reach{16});
+  CHECK((a.mixers[1].shared_kv && a.mixers[2].shared_kv && !a.mixers[0].shared_kv));
+  CHECK(a.mlps[0] == LayerMlp{512, layers({4, 5, 6, 7})});
+  CHECK(a.per_layer == PerLayerInput{262144, 8});
+  CHECK(refusal(small("gemma4_text", R"("num_kv_shared_layers": 8)")) ==
+        "c.json: \"num_kv_shared_layers\" is not below the number of layers; lower it");
+  CHECK(refusal(small("gemma4_text", R"("num_kv_shared_layers": 3)")) ==
+        "c.json: layer 5 shares keys and values, but no layer before it has its own with the same window, heads and "
+        "widths; give one");
+}
+
 TEST_CASE("Llama 4 attends in chunks where it has RoPE and has experts where it says", "[import]") {
   const std::string chunk = R"("attention_chunk_size": 16)";
   CHECK(arch(small("llama4_text", chunk)).local == LocalAttention{{16, true}, layers({0, 1, 2, 4, 5, 6})});
