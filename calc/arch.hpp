@@ -142,7 +142,7 @@ struct Arch : Mixer {
   Count position_rows = 0;  ///< rows of the learned position table: the context, or more (OPT: + 2)
 
   PerLayerInput per_layer;   ///< width 0: none
-  bool layer_scale = false;  ///< a learned number multiplies the result of every layer
+  bool output_scale = false;  ///< a learned number multiplies the result of every layer
 
   bool tied_head = false, head_bias = false;
 

@@ -369,7 +369,7 @@ OpList block_ops(const Arch& a, const LayerKind& kind, const Step& s) {
     x = sub_layer(b, attention_names, attn, x, [&](TensorId in) { return mixed(b, kind, in); });
   if (kind.has_mlp()) x = sub_layer(b, mlp_names, mlp, x, [&](TensorId in) { return mlp_part(b, kind, in, x); });
   if (a.per_layer.width > 0) x = add_per_layer_input(b, x);
-  if (a.layer_scale)
+  if (a.output_scale)
     b.in_place("block.scale", Component::norm,
                {.kind = PointwiseKind::scale, .rows = b.tokens(), .width = a.hidden, .weights = 1}, Split::tokens, x);
   return b.ops();

@@ -110,7 +110,7 @@ void check_ends(const Arch& a, const Check& check) {
     check.size(a.per_layer.rows, "the rows of the per-layer input's table");
     check.size(mul(a.layers, a.per_layer.width), "the width of all per-layer inputs");
   }
-  check.that(a.block == BlockKind::serial || (!some && !a.layer_scale),
+  check.that(a.block == BlockKind::serial || (!some && !a.output_scale),
              "per-layer inputs and layer scales are for serial blocks; remove them");
 }
 

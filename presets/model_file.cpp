@@ -150,7 +150,7 @@ Arch read_arch(const Object& o) {
   read_position(o.object("position"), a);
   read_head(o.object("head"), a);
   if (o.has("layered_input")) read_per_layer_input(o.object("layered_input"), a);
-  a.layer_scale = o.flag_or("output_scale", false);
+  a.output_scale = o.flag_or("output_scale", false);
   return a;
 }
 
@@ -283,7 +283,7 @@ void put_arch(Value& v, const Arch& a) {
   v["position"] = position_json(a);
   v["head"] = {{"tied", a.tied_head}, {"bias", a.head_bias}};
   if (a.per_layer.width > 0) v["layered_input"] = {{"rows", a.per_layer.rows}, {"width", a.per_layer.width}};
-  if (a.layer_scale) v["output_scale"] = true;
+  if (a.output_scale) v["output_scale"] = true;
 }
 
 /// JSON on one line, with a space after every comma and colon.

@@ -110,7 +110,7 @@ class WeightTable {
       if (a_.norm != NormKind::weight_free)
         vector(Component::norm, s_.L_p, a_.norm == NormKind::layer_norm ? 2 : 1, s_.D, Place::whole);
     }
-    if (a_.layer_scale) vector(Component::norm, s_.L_p, 1, 1, Place::whole);
+    if (a_.output_scale) vector(Component::norm, s_.L_p, 1, 1, Place::whole);
   }
 
   void grouped() {

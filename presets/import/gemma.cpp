@@ -90,7 +90,7 @@ Arch gemma4(const Config& c, const Defaults& d) {
   sandwich(a);
   a.qk_norm = QkNorm::per_head;
   a.value_norm = true;
-  a.layer_scale = true;
+  a.output_scale = true;
   const Count shared = c.is_null("num_kv_shared_layers") ? 0 : c.count("num_kv_shared_layers", 0);
   if (shared >= a.layers) c.refuse("\"num_kv_shared_layers\" is not below the number of layers; lower it");
   gemma4_mixers(c, a, a.layers - shared);

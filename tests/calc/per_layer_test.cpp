@@ -16,7 +16,7 @@ namespace {
 Arch with_input() {
   Arch a = prime_gated();
   a.per_layer = {.rows = 23, .width = 7};
-  a.layer_scale = true;
+  a.output_scale = true;
   return a;
 }
 

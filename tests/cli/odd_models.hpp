@@ -76,6 +76,40 @@ inline std::vector<ModelCard> odd_attentions() {
             a.mlp = MlpKind::gated;
             a.activation = Activation::xielu;
           }),
+      odd("layers that share keys and values, inputs and factors of their own, wider MLPs",
+          [](Arch& a) {
+            a.qk_norm = QkNorm::per_head;
+            a.value_norm = a.output_scale = true;
+            a.norm = NormKind::rms_norm;
+            a.norm_placement = NormPlacement::both;
+            a.norms_per_layer = 4;
+            a.mlp = MlpKind::gated;
+            a.local = {{100}, LayerSet::every(0, 1, 3)};
+            LayerMixer full, sharing;
+            static_cast<Mixer&>(full) = static_cast<Mixer&>(sharing) = a;
+            full.head_dim = 20;
+            full.layers.insert(3);
+            sharing.shared_kv = true;
+            sharing.reach.tokens = 100;
+            sharing.layers = LayerSet::every(4, 1, 7);
+            a.mixers.push(full);
+            a.mixers.push(sharing);
+            a.mlps.push({500, LayerSet::every(4, 1, 7)});
+            a.per_layer = {.rows = 333, .width = 10};
+          }),
+      odd("experts beside a dense MLP, keys that are values",
+          [](Arch& a) {
+            a.qk_norm = QkNorm::per_head;
+            a.value_norm = a.key_is_value = true;
+            a.norm_placement = NormPlacement::both;
+            a.norms_per_layer = 4;
+            a.moe = {.experts = 6,
+                     .top_k = 2,
+                     .width = 50,
+                     .router_scales = true,
+                     .beside_dense = true,
+                     .layers = LayerSet::all(7)};
+          }),
       odd("chunks in some layers",
           [](Arch& a) {
             a.local = {{100, true}, LayerSet::every(0, 2, 7)};
