@@ -65,6 +65,16 @@ inline constexpr auto choices<Activation> =
                Choice{Activation::gelu, "gelu"}, Choice{Activation::gelu_tanh, "gelu_tanh"},
                Choice{Activation::silu, "silu"}, Choice{Activation::xielu, "xielu"}};
 
+enum class HeadKind : std::uint8_t {
+  next_token,    ///< logits of every position: vocabulary x hidden
+  masked_token,  ///< the same behind a dense layer with bias, the activation and a norm (BERT)
+  none           ///< no logits: an encoder whose result is used as it is
+};
+template <>
+inline constexpr auto choices<HeadKind> =
+    std::array{Choice{HeadKind::next_token, "next_token"}, Choice{HeadKind::masked_token, "masked_token"},
+               Choice{HeadKind::none, "none"}};
+
 enum class Position : std::uint8_t { none, learned, sinusoidal, rope, alibi };
 template <>
 inline constexpr auto choices<Position> = std::array{
@@ -107,6 +117,15 @@ struct LayerMlp {
   constexpr bool operator==(const LayerMlp&) const = default;
 };
 
+/// The head: logits, and what an encoder makes of the first token of a sequence.
+struct ModelHead {
+  HeadKind kind = HeadKind::next_token;
+  bool pooler = false;         ///< a dense layer with bias and tanh: hidden x hidden (BERT)
+  bool sentence_pair = false;  ///< two logits of the pooler's result: whether the second sentence follows the first
+  constexpr bool operator==(const ModelHead&) const = default;
+  constexpr bool has_logits() const { return kind != HeadKind::none; }
+};
+
 /// An input of its own for every layer, looked up by token and projected from the embedding (Gemma 3n, Gemma 4): a
 /// table of rows x (layers width), a projection hidden x (layers width) with a norm of `width`; in every layer a gate
 /// hidden x width, a projection width x hidden and a norm.
@@ -138,16 +157,21 @@ struct Arch : Mixer {
   Count norms_per_layer = 2;  ///< 2 pre or post, 4 both; a parallel block has 1 or 2
   bool final_norm = true, embedding_norm = false;
 
+  Count token_types = 0;  ///< rows of a table of segments, added to the embedding (BERT)
+
   Position position = Position::rope;
   Count position_rows = 0;  ///< rows of the learned position table: the context, or more (OPT: + 2)
 
   PerLayerInput per_layer;   ///< width 0: none
   bool output_scale = false;  ///< a learned number multiplies the result of every layer
 
+  ModelHead head;
   bool tied_head = false, head_bias = false;
 
   constexpr bool operator==(const Arch&) const = default;
   constexpr bool has_experts() const { return moe.experts > 0; }
+  /// Whether every token sees later ones, so that nothing is generated token by token.
+  constexpr bool is_encoder() const { return bidirectional; }
   /// The mixer of number i: 0 is the Arch's own.
   constexpr const Mixer& mixer(std::size_t i) const {
     return i == 0 ? *this : static_cast<const Mixer&>(mixers[i - 1]);

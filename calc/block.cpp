@@ -89,7 +89,8 @@ TensorId grouped_attention(SegmentBuilder& b, const LayerKind& kind, TensorId x)
                        .v_dim = a.v_dim(),
                        .reach = kind.reach,
                        .sinks = a.attention_sinks,
-                       .shared_kv = a.shared_kv};
+                       .shared_kv = a.shared_kv,
+                       .bidirectional = a.bidirectional};
   const TensorId o = gated_heads(b, x, b.add("attn.core", attn, core, Split::heads, {r.q, r.k, r.v}));
   return b.linear("attn.out", attn, Split::row, o, a.attention_width(), b.arch().hidden, a.attention_out_bias,
                   a.v_dim());
@@ -352,6 +353,11 @@ OpList embedding_ops(const Arch& a, const Step& s) {
                              Split::tokens, block_input);
     x = b.pointwise("embedding.add", Component::position, PointwiseKind::add, Split::tokens, x, p, a.hidden);
   }
+  if (a.token_types > 0) {
+    const TensorId y =
+        b.add("embedding.types", Component::embedding, Lookup{t, a.token_types, a.hidden}, Split::tokens, block_input);
+    x = b.pointwise("embedding.types_add", Component::embedding, PointwiseKind::add, Split::tokens, x, y, a.hidden);
+  }
   if (a.embedding_norm) x = b.norm("embedding.norm", x, t);
   b.dropout("embedding.dropout", Component::embedding, x, t);
   if (a.per_layer.width > 0) make_per_layer_inputs(b, x);
@@ -375,10 +381,38 @@ OpList block_ops(const Arch& a, const LayerKind& kind, const Step& s) {
   return b.ops();
 }
 
+namespace {
+/// What an encoder makes of the first token of each sequence. A loss of it is left out.
+void pooled(SegmentBuilder& b) {
+  const Arch& a = b.arch();
+  constexpr Component c = Component::lm_head;
+  const Count rows = b.step().sequences, d = a.hidden;
+  const auto dense = [&](std::string_view name, TensorId x, Count out) {
+    return b.add(name, c, Linear{.rows = rows, .in = d, .out = out, .bias = true}, Split::tokens, x);
+  };
+  const TensorId y = b.add("head.pooler_act", c, Pointwise{.kind = PointwiseKind::activate, .rows = rows, .width = d},
+                           Split::tokens, dense("head.pooler", block_input, d));
+  if (a.head.sentence_pair) dense("head.sentence_pair", y, 2);
+}
+
+/// The layer before the logits of masked tokens (hf bert/modeling_bert.py, BertPredictionHeadTransform).
+TensorId transformed(SegmentBuilder& b, TensorId x, Count rows) {
+  const Count d = b.arch().hidden;
+  constexpr Component c = Component::lm_head;
+  const TensorId y =
+      b.add("head.transform", c, Linear{.rows = rows, .in = d, .out = d, .bias = true}, Split::tokens, x);
+  const Pointwise act{.kind = PointwiseKind::activate, .rows = rows, .width = d};
+  return b.norm("head.transform_norm", b.add("head.transform_act", c, act, Split::tokens, y), rows);
+}
+}  // namespace
+
 OpList head_ops(const Arch& a, const Step& s) {
   SegmentBuilder b(a, s);
+  if (a.head.pooler) pooled(b);
+  if (!a.head.has_logits()) return b.ops();
   const Count rows = s.training ? b.tokens() : s.sequences;
   TensorId x = block_input;
+  if (a.head.kind == HeadKind::masked_token) x = transformed(b, x, rows);
   if (a.final_norm) x = b.norm("head.norm", x, rows);
   if (a.embedding_width != a.hidden)
     x = b.add("head.project", Component::embedding, Linear{.rows = rows, .in = a.hidden, .out = a.embedding_width},

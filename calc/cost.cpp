@@ -95,11 +95,15 @@ Learned learned(const Norm& s) { return {.total = s.weights, .factored = s.weigh
 AttentionFlops executed_convention(const Attention& s, const Pricing& p) {
   return p.attention == AttentionImpl::naive && s.queries > 1 ? AttentionFlops::full : AttentionFlops::causal_exact;
 }
-/// Twice the query-key pairs per head and sequence: of a packed one, the sum over its documents.
+/// Twice the query-key pairs per head and sequence: of a packed one, the sum over its documents. Where every query sees
+/// all keys, there is one convention.
 Count pairs_twice(const Attention& s, AttentionFlops convention, const Reach& reach, const Documents& documents) {
-  if (documents.empty()) return twice_pairs(s.all_queries(), s.past(), reach, convention);
+  const auto pairs = [&](Count queries, Count past) {
+    return twice_pairs(queries, past, reach, s.bidirectional ? AttentionFlops::full : convention);
+  };
+  if (documents.empty()) return pairs(s.all_queries(), s.past());
   Count all = 0;
-  for (const DocumentRun& d : documents) all = add(all, mul(d.count, twice_pairs(d.length, 0, reach, convention)));
+  for (const DocumentRun& d : documents) all = add(all, mul(d.count, pairs(d.length, 0)));
   return all;
 }
 /// `width` FLOPs for each of twice the pairs. Ranks that share the pairs have equal parts: exactly where every query
@@ -142,7 +146,7 @@ Cost forward(const Attention& s, const Pricing& p, const Stored& w) {
     c.moved.cache = keys_and_values(s, p.cache, cached_tokens(s));
   else
     c.moved.activations += keys_and_values(s, p.activation, s.keys);
-  if (p.cached && !s.shared_kv)  // the new tokens are written
+  if (p.cached && s.caches())  // the new tokens are written
     c.moved.activations += d(s.rows()) * d(token_cache(s, p.cache).value);
   // Scores written, read by softmax, written again, read by the second product.
   if (p.attention == AttentionImpl::naive) c.moved.activations += 4 * scores(s, p);

@@ -86,7 +86,7 @@ Bytes weight_bytes(const Collective&, const Stored&) { return {}; }
 // ---- Cache of one sequence in one layer.
 
 CacheRow cache_row(const Attention& s, const Pricing& p) {
-  if (s.shared_kv) return {};
+  if (!s.caches()) return {};
   return {.per_token = token_rows(s, p.cache, s.caches_latent()), .reach = s.reach};
 }
 CacheRow cache_row(const LinearAttention& s, const Pricing&) { return {.state = Bytes(mul(s.state_bytes, s.state()))}; }

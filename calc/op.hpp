@@ -46,19 +46,20 @@ struct Norm {
   constexpr bool operator==(const Norm&) const = default;
 };
 
-/// o = softmax(q k' / sqrt(qk_dim)) v, causal. q (sequences, queries, heads, qk_dim), k and v over `keys` tokens, of
-/// which the queries are the last, in kv_heads groups. latent_dim > 0: the cache holds one latent row of that width per
-/// token (MLA); absorbed: queries meet the latent rows themselves. Over context ranks (calc/parallel/context.hpp)
-/// either the queries are divided, and `queries` are this rank's, or the heads.
+/// o = softmax(q k' / sqrt(qk_dim)) v, causal unless it is bidirectional. q (sequences, queries, heads, qk_dim), k and
+/// v over `keys` tokens, of which the queries are the last, in kv_heads groups. latent_dim > 0: the cache holds one
+/// latent row of that width per token (MLA); absorbed: queries meet the latent rows themselves. Over context ranks
+/// (calc/parallel/context.hpp) either the queries are divided, and `queries` are this rank's, or the heads.
 struct Attention {
   Count sequences = 0, heads = 0, kv_heads = 0, queries = 0, keys = 0, qk_dim = 0, v_dim = 0;
   Reach reach{};
   Count latent_dim = 0, rope_dim = 0;
   bool absorbed = false, expanded_cache = false, sinks = false;
-  Count pair_ranks = 1;    ///< ranks that share the query-key pairs evenly, each with its own queries
-  Count head_ranks = 1;    ///< ranks that share the heads; each holds the sinks of all
-  bool ring = false;       ///< keys and values of the other ranks pass by, one rank's at a time
-  bool shared_kv = false;  ///< keys and values are those of another layer, which caches them
+  Count pair_ranks = 1;        ///< ranks that share the query-key pairs evenly, each with its own queries
+  Count head_ranks = 1;        ///< ranks that share the heads; each holds the sinks of all
+  bool ring = false;           ///< keys and values of the other ranks pass by, one rank's at a time
+  bool shared_kv = false;      ///< keys and values are those of another layer, which caches them
+  bool bidirectional = false;  ///< every query sees all keys
   constexpr bool operator==(const Attention&) const = default;
   constexpr Count rows() const { return mul(sequences, queries); }
   /// Queries of all ranks.
@@ -67,14 +68,16 @@ struct Attention {
   constexpr Count past() const { return keys - all_queries(); }
   /// Numbers of one token's keys and values, as the core reads them.
   constexpr Count key_numbers() const { return absorbed ? latent_dim : mul(kv_heads, add(qk_dim, v_dim)); }
+  /// Whether the layer keeps its keys and values for later tokens.
+  constexpr bool caches() const { return !shared_kv && !bidirectional; }
   constexpr bool caches_latent() const { return latent_dim > 0 && !expanded_cache; }
   /// Numbers cached per token by this layer on this rank.
   constexpr Count cached() const {
-    if (shared_kv) return 0;
+    if (!caches()) return 0;
     return caches_latent() ? latent_dim : mul(kv_heads, add(qk_dim, v_dim));
   }
   /// Whether the core reads the cache itself, not keys and values expanded from it.
-  constexpr bool reads_cache() const { return absorbed || !caches_latent(); }
+  constexpr bool reads_cache() const { return !bidirectional && (absorbed || !caches_latent()); }
 };
 
 /// How a token updates the state of a head.
@@ -220,6 +223,11 @@ struct Op {
 
   constexpr bool in_place() const { return out == no_tensor; }
 };
+
+/// Whether the operator makes logits of the vocabulary: dense layers of an encoder's head make none, and are not cut.
+inline bool makes_logits(const Op& op) {
+  return op.component == Component::lm_head && op.split == Split::column && std::holds_alternative<Linear>(op.shape);
+}
 
 /// A list of up to 88 operators, stored in place. A tensor that none of them makes is another segment's; one that none
 /// of them reads, besides the result, is for other segments.

@@ -114,6 +114,31 @@ void check_ends(const Arch& a, const Check& check) {
              "per-layer inputs and layer scales are for serial blocks; remove them");
 }
 
+/// An encoder's layers all see both ways, and none has a window.
+void check_direction(const Arch& a, const Check& check) {
+  for (const LayerKind& kind : layer_kinds(a)) {
+    const Mixer& m = a.mixer(kind.mixer);
+    check.that(m.bidirectional == a.bidirectional,
+               fmt::format("layer {} and the model's own attention differ in \"bidirectional\"; all layers of an "
+                           "encoder, or none, are",
+                           kind.first));
+    check.that(
+        !m.bidirectional || (m.attention == AttentionKind::grouped && !kind.linear && !kind.reach.limited() &&
+                             m.recurrent.kind == RecurrentKind::none),
+        fmt::format("layer {} is bidirectional, which grouped attention without a window alone can be", kind.first));
+  }
+}
+
+void check_head(const Arch& a, const Check& check) {
+  check.that(a.head.has_logits() || (!a.tied_head && !a.head_bias),
+             "the head's kind is none, so it is neither tied nor biased; say false");
+  check.that(a.head.has_logits() || a.is_encoder(), "a decoder without logits cannot be; give the head another kind");
+  check.that(!a.head.sentence_pair || a.head.pooler, "sentence_pair reads the pooler's result; add the pooler");
+  check.that(a.head.kind != HeadKind::masked_token || a.embedding_width == a.hidden,
+             "a masked_token head needs an embedding as wide as the model");
+  check.size(a.token_types, "the number of token types", 0);
+}
+
 void check_attention(const Arch& a, const Check& check) {
   for (std::size_t i = 0; i <= a.mixers.size(); ++i) check_mixer(a.mixer(i), check);
   check.that(a.attention == AttentionKind::grouped || a.linear_layers.empty(),
@@ -249,6 +274,8 @@ void check_arch(const Arch& arch, const std::string& where) {
   check_mlp(arch, check);
   check_lists(arch, check);
   check_sharing(arch, check);
+  check_direction(arch, check);
+  check_head(arch, check);
   check_ends(arch, check);
   check_norms(arch, check);
   check_positions(arch, check);

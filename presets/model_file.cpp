@@ -117,6 +117,9 @@ void read_position(const Object& o, Arch& a) {
 void read_head(const Object& o, Arch& a) {
   a.tied_head = o.flag("tied");
   a.head_bias = o.flag("bias");
+  if (o.has("kind")) a.head.kind = choice<HeadKind>(o, "kind");
+  a.head.pooler = o.flag_or("pooler", false);
+  a.head.sentence_pair = o.flag_or("sentence_pair", false);
   o.refuse_unread();
 }
 
@@ -151,6 +154,7 @@ Arch read_arch(const Object& o) {
   read_head(o.object("head"), a);
   if (o.has("layered_input")) read_per_layer_input(o.object("layered_input"), a);
   a.output_scale = o.flag_or("output_scale", false);
+  a.token_types = o.count_or("token_types", 0);
   return a;
 }
 
@@ -254,6 +258,14 @@ Value norm_json(const Arch& a) {
           {"embedding", a.embedding_norm}};
 }
 
+Value head_json(const Arch& a) {
+  Value v = {{"tied", a.tied_head}, {"bias", a.head_bias}};
+  if (a.head.kind != HeadKind::next_token) v["kind"] = name(a.head.kind);
+  if (a.head.pooler) v["pooler"] = true;
+  if (a.head.sentence_pair) v["sentence_pair"] = true;
+  return v;
+}
+
 Value position_json(const Arch& a) {
   Value v = {{"kind", name(a.position)}};
   if (a.position == Position::learned) v["rows"] = a.position_rows;
@@ -281,7 +293,8 @@ void put_arch(Value& v, const Arch& a) {
   if (a.has_experts()) v["moe"] = moe_json(a);
   v["norm"] = norm_json(a);
   v["position"] = position_json(a);
-  v["head"] = {{"tied", a.tied_head}, {"bias", a.head_bias}};
+  v["head"] = head_json(a);
+  if (a.token_types > 0) v["token_types"] = a.token_types;
   if (a.per_layer.width > 0) v["layered_input"] = {{"rows", a.per_layer.rows}, {"width", a.per_layer.width}};
   if (a.output_scale) v["output_scale"] = true;
 }

@@ -192,6 +192,14 @@ void check_length(const Request& r, Count tokens, std::string_view option) {
                                  a.position_rows, r.model.name, a.position_rows));
 }
 
+/// Answers about inference are about a prompt and the tokens after it.
+void check_generates(const Request& r) {
+  if (!r.model.arch.is_encoder()) return;
+  throw InputError(fmt::format("{} is an encoder: it reads a text and generates none; ask for its training{}",
+                               r.model.name,
+                               r.has(part::halves) ? ": add --train" : " ('llmcalc train', 'llmcalc memory --train')"));
+}
+
 /// Documents fill the sequence, and each has positions of its own.
 void check_sequence(const Request& r) {
   const Plan& p = r.plan;
@@ -390,6 +398,7 @@ void check(const Request& r, Parts parts) {
     check_weights(r);
   }
   if (r.has(part::inference) && r.has(part::training)) check_both_halves(r);
+  if ((parts & part::inference) != 0) check_generates(r);
   if ((parts & part::inference) != 0) check_length(r, add(p.prompt, p.generate), "--prompt plus --generate");
   if ((parts & part::time) != 0 && r.hardware) check_hardware(r);
   check_software(r, parts);

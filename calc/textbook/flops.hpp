@@ -38,8 +38,10 @@ N scores_width(const Sizes<N>& s, bool absorbed) {
 }
 
 /// Pairs per head and sequence, summed over the layers with one mixer. `local`: whether windows and chunks limit them.
+/// In an encoder every query meets every key.
 template <class N>
 N layer_pairs(const Sizes<N>& s, AttentionFlops convention, const N& queries, const N& context, bool local = true) {
+  if (s.mixer.bidirectional) return s.L_f == N(0) ? N(0) : s.L_f * queries * context;
   Layered<N> sum;
   sum.add(s.L_f, query_key_pairs(convention, queries, context, {}));
   sum.add(s.L_w, query_key_pairs(convention, queries, context, local ? s.span : Span<N>()));

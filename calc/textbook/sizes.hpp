@@ -48,6 +48,7 @@ struct Sizes {
   N D, D_e, V, K, A, G, d_h, r_q, r_kv, d_n, d_r, d_v;  ///< widths, tables, heads, latent attention
   Span<N> span;                                         ///< of the L_w layers
   N F, n_E, k, F_e, n_s, F_s, D_l;                      ///< MLP and experts, and the width that routed ones work in
+  N n_T = 0;                                            ///< types of tokens
   N D_p = 0, V_p = 0;                                   ///< width of per-layer inputs, rows of their table
   RecurrentSizes<N> r{};
   std::array<MlpLayers<N>, 2> mlps{};  ///< dense MLPs of other widths
@@ -137,6 +138,7 @@ Sizes<N> sizes(const Arch& a, Count ranks, const Letter& letter) {
   s.k = letter("k", a.moe.top_k);
   s.n_s = a.moe.shared_experts == 1 ? N(1) : letter("n_s", a.moe.shared_experts);
   s.D_l = a.moe.latent_width > 0 ? letter("D_l", a.moe.latent_width) : s.D;
+  if (a.token_types > 0) s.n_T = letter("n_T", a.token_types);
   if (a.per_layer.width > 0) {
     s.D_p = letter("D_p", a.per_layer.width);
     s.V_p = letter("V_p", a.per_layer.rows);

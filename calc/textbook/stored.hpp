@@ -27,6 +27,7 @@ struct MicroBatch {
 /// The tokens of the micro-batch that a rank works on.
 enum class Tokens : std::uint8_t {
   all,       ///< B S
+  first,     ///< the first of every sequence: B
   mine,      ///< B S/T under sequence parallelism
   scattered  ///< B S/T too, but cut number by number, not token by token
 };
@@ -44,7 +45,7 @@ struct Stored {
 /// Number of tokens: B S, or the rank's share under sequence parallelism.
 template <class N>
 N tokens_of(const MicroBatch<N>& m, const N& ranks, Tokens tokens) {
-  const N all = m.B * m.S;
+  const N all = tokens == Tokens::first ? m.B : m.B * m.S;
   return tokens == Tokens::all || !m.sequence_parallel ? all : quotient_up(all, ranks);
 }
 
@@ -254,6 +255,16 @@ class StoredTable {
   }
 
   void head() {
+    const ModelHead& h = a_.head;
+    if (h.pooler) {  // before tanh; behind it, for two logits; what a loss reads besides those of the vocabulary
+      const N result = h.sentence_pair ? N(2) : s_.D;
+      once(Tokens::first, true, N(h.sentence_pair ? 2 : 1) * s_.D + (h.has_logits() ? result : N(0)));
+    }
+    if (!h.has_logits()) return h.pooler ? once(Tokens::mine, true, s_.D) : void();
+    if (h.kind == HeadKind::masked_token) {  // the dense layer's input and result, act of it
+      once(Tokens::mine, true, N(3) * s_.D);
+      if (m_.norm_stats) once(Tokens::mine, false, statistic(centred()));
+    }
     once(Tokens::mine, true, N(a_.final_norm ? 2 : 1) * s_.D);
     if (a_.final_norm && m_.norm_stats) once(Tokens::mine, false, statistic(centred()));
     if (narrow()) once(Tokens::mine, true, s_.D_e);
@@ -289,8 +300,8 @@ class StoredSum {
   }
 
  private:
-  std::array<N, 3> tokens_{};
-  std::array<Layered<N>, 3> numbers_{}, bytes_{};
+  std::array<N, 4> tokens_{};
+  std::array<Layered<N>, 4> numbers_{}, bytes_{};
   std::size_t size_ = 0;
 };
 

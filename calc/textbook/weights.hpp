@@ -92,6 +92,9 @@ class WeightTable {
                        .out = s_.K,
                        .place = Place::whole,
                        .lookup = true});
+    if (a_.token_types > 0)
+      visit_(
+          Weight<N>{.component = c, .matrix = true, .in = s_.D, .out = s_.n_T, .place = Place::whole, .lookup = true});
     if (a_.per_layer.width > 0) per_layer_inputs();
   }
   /// A table of V_p rows and a projection, both for all layers, and one norm (hf gemma3n/modeling_gemma3n.py).
@@ -316,7 +319,21 @@ class WeightTable {
     if (a_.norm != NormKind::weight_free && once > 0) vector(Component::norm, 1, once * width, s_.D, Place::whole);
   }
 
+  /// A square dense layer outside of the blocks.
+  void dense_layer(const N& out) {
+    matrix(Component::lm_head, 1, 1, s_.D, out, Place::whole);
+    vector(Component::lm_head, 1, 1, out, Place::whole);
+  }
   void head() {
+    const ModelHead& h = a_.head;
+    if (h.pooler) dense_layer(s_.D);
+    if (h.sentence_pair) dense_layer(2);
+    if (!h.has_logits()) return;
+    if (h.kind == HeadKind::masked_token) {
+      dense_layer(s_.D);
+      if (a_.norm != NormKind::weight_free)
+        vector(Component::norm, 1, a_.norm == NormKind::layer_norm ? 2 : 1, s_.D, Place::whole);
+    }
     const N rows = s_.cut(s_.V);
     visit_(Weight<N>{.component = Component::lm_head, .matrix = true, .in = s_.D_e, .out = rows, .tied = a_.tied_head});
     if (a_.head_bias) vector(Component::lm_head, 1, 1, rows);
@@ -366,6 +383,17 @@ N matmul_weights(const Arch& a, const Sizes<N>& s) {
   return sum_of_weights(a, s, [](const Weight<N>& w) {
     return (w.matrix && !w.lookup) || w.taps ? N(w.times) * w.visited * w.in * w.out : N(0);
   });
+}
+
+/// Weights of the head that multiply every position with a loss; and those that multiply one of each sequence.
+template <class N>
+N head_weights(const Arch& a, const Sizes<N>& s) {
+  if (!a.head.has_logits()) return 0;
+  return s.V * s.D_e + (a.head.kind == HeadKind::masked_token ? s.D * s.D : N(0));
+}
+template <class N>
+N pooled_weights(const Arch& a, const Sizes<N>& s) {
+  return (a.head.pooler ? s.D * s.D : N(0)) + (a.head.sentence_pair ? N(2) * s.D : N(0));
 }
 
 /// Numbers of Adafactor's state: rows and columns of a matrix, all of a vector (arXiv:1804.04235).

@@ -4,6 +4,7 @@
 
 #include "calc/search.hpp"
 #include "calc/textbook/muon.hpp"
+#include "calc/textbook/weights.hpp"
 #include "report/explain/definition.hpp"
 
 namespace llmcalc::explain {
@@ -57,12 +58,17 @@ Expr outside(S s) { return n(s).D_e == n(s).D ? Expr(0) : Expr(4) * s.tokens() *
 Formula linear(S s) {
   if (trains_adapters(s.plan()))
     return from_engine(s, "F_mat", "forward FLOPs of the matrices and their adapters", "flops.forward_linear");
-  const Expr weights = s.quantity("N_mm", "parameters.matmul") - n(s).V * n(s).D_e;
+  const Expr weights = s.quantity("N_mm", "parameters.matmul") - textbook::head_weights(s.arch(), n(s)) -
+                       textbook::pooled_weights(s.arch(), n(s));
   const Expr recurrent = textbook::linear_attention_flops(n(s), s.micro_batch(), s.seq());
   return {(Expr(2) * s.tokens() * weights + recurrent).text()};
 }
 Formula core(S s) { return with_documents(s, over_pairs(s, core_width, s.plan().attention_flops)); }
-Formula head(S s) { return {(Expr(2) * s.tokens() * n(s).D_e * n(s).V).text()}; }
+Formula head(S s) {
+  return {(Expr(2) * s.tokens() * textbook::head_weights(s.arch(), n(s)) +
+           Expr(2) * s.micro_batch() * textbook::pooled_weights(s.arch(), n(s)))
+              .text()};
+}
 /// Two products for the one of forward; frozen matrices have no gradient of their own.
 Formula backward(S s) {
   if (trains_part(s.plan()))

@@ -41,6 +41,7 @@ class Writer {
     const Expr queries = s.queries == 1 ? Expr(1) : letter("S", "queries per sequence", s.queries);
     const Expr context = s.past() == 0 ? queries : letter("c", "keys per sequence", s.keys);
     const auto pairs = [&](const Expr& q, const Expr& c) {
+      if (s.bidirectional) return q * c;
       return textbook::query_key_pairs(p_.convention, q, c, {tokens, s.reach.chunked});
     };
     if (p_.documents.empty()) return Expr(2) * heads * width * batch * pairs(queries, context);
