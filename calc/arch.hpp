@@ -75,11 +75,18 @@ inline constexpr auto choices<HeadKind> =
     std::array{Choice{HeadKind::next_token, "next_token"}, Choice{HeadKind::masked_token, "masked_token"},
                Choice{HeadKind::none, "none"}};
 
-enum class Position : std::uint8_t { none, learned, sinusoidal, rope, alibi };
+enum class Position : std::uint8_t {
+  none,
+  learned,
+  sinusoidal,
+  rope,
+  alibi,
+  relative  ///< a learned number per head and range of distances, added to the scores; a table per stack (T5)
+};
 template <>
 inline constexpr auto choices<Position> = std::array{
     Choice{Position::none, "none"}, Choice{Position::learned, "learned"}, Choice{Position::sinusoidal, "sinusoidal"},
-    Choice{Position::rope, "rope"}, Choice{Position::alibi, "alibi"}};
+    Choice{Position::rope, "rope"}, Choice{Position::alibi, "alibi"},     Choice{Position::relative, "relative"}};
 
 /// Mixture of experts. `layers` says which layers have one; the others keep the dense MLP.
 struct Moe {
@@ -160,7 +167,8 @@ struct Arch : Mixer {
   Count token_types = 0;  ///< rows of a table of segments, added to the embedding (BERT)
 
   Position position = Position::rope;
-  Count position_rows = 0;  ///< rows of the learned position table: the context, or more (OPT: + 2)
+  Count position_rows = 0;  ///< rows of the learned position table: the context, or more (OPT: + 2); of relative
+                            ///< positions: ranges of distances
 
   PerLayerInput per_layer;   ///< width 0: none
   bool output_scale = false;  ///< a learned number multiplies the result of every layer
@@ -171,10 +179,19 @@ struct Arch : Mixer {
   constexpr bool operator==(const Arch&) const = default;
   constexpr bool has_experts() const { return moe.experts > 0; }
   /// Whether every token sees later ones, so that nothing is generated token by token.
-  constexpr bool is_encoder() const { return bidirectional; }
+  constexpr bool is_encoder() const { return bidirectional && !has_cross_attention(); }
+  /// Whether the first layers are an encoder, whose result the other ones read.
+  constexpr bool is_encoder_decoder() const { return bidirectional && has_cross_attention(); }
   /// The mixer of number i: 0 is the Arch's own.
   constexpr const Mixer& mixer(std::size_t i) const {
     return i == 0 ? *this : static_cast<const Mixer&>(mixers[i - 1]);
+  }
+
+ private:
+  constexpr bool has_cross_attention() const {
+    for (std::size_t i = 0; i < mixers.size(); ++i)
+      if (mixers[i].cross_attention) return true;
+    return false;
   }
 };
 

@@ -1,5 +1,6 @@
 #include "calc/block.hpp"
 
+#include "calc/block/cross.hpp"
 #include "calc/block/per_layer.hpp"
 #include "calc/block/recurrent.hpp"
 #include "calc/segment_builder.hpp"
@@ -90,7 +91,8 @@ TensorId grouped_attention(SegmentBuilder& b, const LayerKind& kind, TensorId x)
                        .reach = kind.reach,
                        .sinks = a.attention_sinks,
                        .shared_kv = a.shared_kv,
-                       .bidirectional = a.bidirectional};
+                       .bidirectional = a.bidirectional,
+                       .relative = b.arch().position == Position::relative};
   const TensorId o = gated_heads(b, x, b.add("attn.core", attn, core, Split::heads, {r.q, r.k, r.v}));
   return b.linear("attn.out", attn, Split::row, o, a.attention_width(), b.arch().hidden, a.attention_out_bias,
                   a.v_dim());
@@ -311,6 +313,7 @@ struct SubLayerNames {
   std::string_view norm, post_norm, dropout, add;
 };
 constexpr SubLayerNames attention_names{"attn.norm", "attn.post_norm", "attn.dropout", "attn.add"};
+constexpr SubLayerNames cross_names{"cross.norm", "cross.post_norm", "cross.dropout", "cross.add"};
 constexpr SubLayerNames mlp_names{"mlp.norm", "mlp.post_norm", "mlp.dropout", "mlp.add"};
 
 /// x + [norm] f([norm] x): one residual sub-layer of a serial block.
@@ -341,9 +344,20 @@ void parallel_block(SegmentBuilder& b, const LayerKind& kind) {
 
 }  // namespace
 
+Step half_step(const Arch& a, const Step& s, bool encoder) {
+  if (s.training || !a.is_encoder_decoder()) return s;
+  Step half = s;
+  const bool decodes = s.past > 0;
+  if (encoder) half.queries = decodes ? 0 : s.queries;
+  if (encoder || !decodes) half.past = 0;
+  if (!encoder && decodes) half.past = s.past - s.encoded;
+  if (!encoder && !decodes) half.queries = 1;
+  return half;
+}
+
 OpList embedding_ops(const Arch& a, const Step& s) {
   SegmentBuilder b(a, s);
-  const Count t = b.tokens();
+  const Count t = embedded_tokens(a, s);
   TensorId x = b.add("embedding.tokens", Component::embedding, Lookup{t, a.vocabulary, a.embedding_width}, Split::row,
                      block_input);
   if (a.embedding_width != a.hidden)
@@ -360,12 +374,14 @@ OpList embedding_ops(const Arch& a, const Step& s) {
   }
   if (a.embedding_norm) x = b.norm("embedding.norm", x, t);
   b.dropout("embedding.dropout", Component::embedding, x, t);
+  if (a.position == Position::relative) make_distances(b, s, x);
   if (a.per_layer.width > 0) make_per_layer_inputs(b, x);
   return b.ops();
 }
 
 OpList block_ops(const Arch& a, const LayerKind& kind, const Step& s) {
   SegmentBuilder b(a, s, kind);
+  if (b.tokens() == 0) return b.ops();
   if (a.block == BlockKind::parallel) {
     parallel_block(b, kind);
     return b.ops();
@@ -373,11 +389,17 @@ OpList block_ops(const Arch& a, const LayerKind& kind, const Step& s) {
   TensorId x = block_input;
   if (!b.mixer().is_empty())
     x = sub_layer(b, attention_names, attn, x, [&](TensorId in) { return mixed(b, kind, in); });
+  if (b.mixer().cross_attention)
+    x = sub_layer(b, cross_names, attn, x, [&](TensorId in) { return cross_attention(b, in); });
   if (kind.has_mlp()) x = sub_layer(b, mlp_names, mlp, x, [&](TensorId in) { return mlp_part(b, kind, in, x); });
   if (a.per_layer.width > 0) x = add_per_layer_input(b, x);
   if (a.output_scale)
     b.in_place("block.scale", Component::norm,
                {.kind = PointwiseKind::scale, .rows = b.tokens(), .width = a.hidden, .weights = 1}, Split::tokens, x);
+  if (kind.closes_encoder) {
+    if (a.final_norm) b.norm("encoder.norm", x, b.tokens());
+    b.carry_result();
+  }
   return b.ops();
 }
 

@@ -124,7 +124,10 @@ Cost core_cost(const Attention& s, const Pricing& p) {
       .executed = every_pair ? pair_flops(s, width, done, {}, {}) : pair_flops(s, width, done, s.reach, p.documents)};
 }
 /// Cached tokens that a pass reads: in decode those that the new token sees, in prefill all.
-Count cached_tokens(const Attention& s) { return s.queries == 1 ? s.reach.seen(s.keys - 1) : s.keys; }
+Count cached_tokens(const Attention& s) {
+  if (s.bidirectional) return s.keys;
+  return s.queries == 1 ? s.reach.seen(s.keys - 1) : s.keys;
+}
 /// Bytes of the S x S scores moved once.
 double scores(const Attention& s, const Pricing& p) {
   return bytes(p.activation, d(s.rows()) * d(s.heads) * d(s.keys));
@@ -134,6 +137,10 @@ double queries_and_outputs(const Attention& s, const Pricing& p) {
 }
 double keys_and_values(const Attention& s, DType t, Count tokens) {
   return d(s.sequences) * d(tokens) * d(token_rows(s, t, s.absorbed).value);
+}
+/// Bytes of what relative positions add to the scores.
+double pair_numbers(const Attention& s, const Pricing& p) {
+  return bytes(p.activation, d(s.heads) * d(s.queries) * d(s.keys));
 }
 /// The learned logit of each head.
 double sinks(const Attention& s, const Stored& w) { return s.sinks ? bytes(w.vector, d(s.heads)) : 0; }
@@ -147,7 +154,8 @@ Cost forward(const Attention& s, const Pricing& p, const Stored& w) {
   else
     c.moved.activations += keys_and_values(s, p.activation, s.keys);
   if (p.cached && s.caches())  // the new tokens are written
-    c.moved.activations += d(s.rows()) * d(token_cache(s, p.cache).value);
+    c.moved.activations += d(s.cross ? mul(s.sequences, s.keys) : s.rows()) * d(token_cache(s, p.cache).value);
+  if (s.relative) c.moved.activations += pair_numbers(s, p);
   // Scores written, read by softmax, written again, read by the second product.
   if (p.attention == AttentionImpl::naive) c.moved.activations += 4 * scores(s, p);
   return c;
@@ -162,6 +170,7 @@ Cost backward_input(const Attention& s, const Pricing& p, const Stored& w) {
   // q, k, v, o and do are read, dq, dk and dv written; naive: P twice, dP and dS written and read.
   c.moved.activations = 2 * (queries_and_outputs(s, p) + keys_and_values(s, p.activation, s.keys));
   if (!flash) c.moved.activations += 7 * scores(s, p);
+  if (s.relative) c.moved.activations += 2 * pair_numbers(s, p);  // and their gradient
   return c;
 }
 Learned learned(const Attention& s) {

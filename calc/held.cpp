@@ -86,6 +86,7 @@ Bytes weight_bytes(const Collective&, const Stored&) { return {}; }
 // ---- Cache of one sequence in one layer.
 
 CacheRow cache_row(const Attention& s, const Pricing& p) {
+  if (s.cross) return {.state = s.keys * token_rows(s, p.cache, false), .encoded = s.keys};
   if (!s.caches()) return {};
   return {.per_token = token_rows(s, p.cache, s.caches_latent()), .reach = s.reach};
 }

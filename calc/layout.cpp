@@ -128,7 +128,7 @@ bool heads_divide(const Arch& arch, Count ranks) {
 
 /// Whether layers read what another segment made besides their input.
 bool reads_others(const Arch& arch) {
-  bool shared = arch.per_layer.width > 0;
+  bool shared = arch.per_layer.width > 0 || arch.is_encoder_decoder() || arch.position == Position::relative;
   for (std::size_t i = 0; i <= arch.mixers.size(); ++i) shared = shared || arch.mixer(i).shared_kv;
   return shared;
 }
@@ -136,6 +136,7 @@ bool reads_others(const Arch& arch) {
 LayoutFlaw context_flaw(const Arch& arch, const Layout& l) {
   if (l.cp == 1) return LayoutFlaw::none;
   if (has_state(arch)) return LayoutFlaw::context_state;
+  if (arch.is_encoder_decoder() || arch.position == Position::relative) return LayoutFlaw::context_encoder;
   const bool by_heads = l.context_method == ContextMethod::ulysses;
   return by_heads && arch.heads / l.tp % l.cp != 0 ? LayoutFlaw::context_heads : LayoutFlaw::none;
 }

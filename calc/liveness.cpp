@@ -50,6 +50,7 @@ class Walk {
     if (!p.again.empty()) mark_again();
     for (std::size_t i = 0; i < ops.size(); ++i) mark_needs(static_cast<OpId>(i));
     if (ops.result() != no_tensor) tensors_[result_].needed = false;  // the next segment keeps its input
+    if (ops.result_is_carried()) keep_carried(result_);
     for (std::size_t i = 0; i < ops.size(); ++i)
       if (std::holds_alternative<Loss>(ops[i].shape)) mark_logits(of_[i].in[0], logits);
   }
@@ -122,8 +123,9 @@ class Walk {
     made.asks = has_backward(op);
     result_ = t.out;
   }
-  /// Bytes of another segment's tensor: keys or values of an attention core, a factor of a product.
+  /// Bytes of another segment's tensor: keys or values of an attention core, an encoder's result, a factor.
   Bytes outside_bytes(const Op& op, std::size_t in) const {
+    if (const Linear* l = std::get_if<Linear>(&op.shape)) return bytes_of(p_.activation, mul(l->rows, l->in));
     const Attention* a = std::get_if<Attention>(&op.shape);
     if (a == nullptr) return bytes_of(p_.activation, out_elements(op.shape));
     return bytes_of(p_.activation, mul(a->sequences, a->keys, a->kv_heads, in == 1 ? a->qk_dim : a->v_dim));
@@ -131,12 +133,16 @@ class Walk {
   /// Marks the results that only other segments read.
   void mark_carried() {
     for (TensorId t = 1; t < ops_.tensors(); ++t) {
-      Tensor& x = tensors_[t];
-      if (x.outside || x.same != t || t == result_ || x.last_use != x.producer) continue;
-      x.first_need = x.producer;
-      x.needed = p_.training();
-      r_.carried += x.size;
+      const Tensor& x = tensors_[t];
+      if (!x.outside && x.same == t && t != result_ && x.last_use == x.producer) keep_carried(t);
     }
+    if (ops_.result_is_carried()) r_.carried += tensors_[result_].size;
+  }
+  void keep_carried(TensorId t) {
+    Tensor& x = tensors_[t];
+    x.first_need = x.producer;
+    x.needed = p_.training();
+    if (t != result_) r_.carried += x.size;
   }
   static bool is_dropout(const Op& op) {
     const Pointwise* p = std::get_if<Pointwise>(&op.shape);

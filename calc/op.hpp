@@ -60,6 +60,8 @@ struct Attention {
   bool ring = false;           ///< keys and values of the other ranks pass by, one rank's at a time
   bool shared_kv = false;      ///< keys and values are those of another layer, which caches them
   bool bidirectional = false;  ///< every query sees all keys
+  bool cross = false;          ///< keys and values are of the encoder's tokens, and cached once
+  bool relative = false;       ///< a number per head and pair is added to the scores, the same in every sequence
   constexpr bool operator==(const Attention&) const = default;
   constexpr Count rows() const { return mul(sequences, queries); }
   /// Queries of all ranks.
@@ -69,15 +71,15 @@ struct Attention {
   /// Numbers of one token's keys and values, as the core reads them.
   constexpr Count key_numbers() const { return absorbed ? latent_dim : mul(kv_heads, add(qk_dim, v_dim)); }
   /// Whether the layer keeps its keys and values for later tokens.
-  constexpr bool caches() const { return !shared_kv && !bidirectional; }
+  constexpr bool caches() const { return !shared_kv && (cross || !bidirectional); }
   constexpr bool caches_latent() const { return latent_dim > 0 && !expanded_cache; }
   /// Numbers cached per token by this layer on this rank.
   constexpr Count cached() const {
-    if (!caches()) return 0;
+    if (!caches() || cross) return 0;
     return caches_latent() ? latent_dim : mul(kv_heads, add(qk_dim, v_dim));
   }
   /// Whether the core reads the cache itself, not keys and values expanded from it.
-  constexpr bool reads_cache() const { return !bidirectional && (absorbed || !caches_latent()); }
+  constexpr bool reads_cache() const { return (cross || !bidirectional) && (absorbed || !caches_latent()); }
 };
 
 /// How a token updates the state of a head.
@@ -239,14 +241,19 @@ class OpList : public InPlace<Op, 88> {
   void take_tensors(const OpList& from) {
     next_ = from.next_;
     result_ = from.result_;
+    result_is_carried_ = from.result_is_carried_;
   }
   /// The tensor that the next segment reads, where it is not the last one made; no_tensor: it is.
   TensorId result() const { return result_; }
+  /// Whether several later segments read the result.
+  bool result_is_carried() const { return result_is_carried_; }
+  void carry_result() { result_is_carried_ = true; }
   void set_result(TensorId t) { result_ = t; }
 
  private:
   TensorId next_ = 1;  // tensor 0 is the block's input
   TensorId result_ = no_tensor;
+  bool result_is_carried_ = false;
 };
 
 }  // namespace llmcalc

@@ -13,8 +13,8 @@ class SegmentBuilder {
   SegmentBuilder(const Arch& a, const Step& s, const LayerKind& kind = {})
       : a_(a),
         mixer_(a.mixer(kind.mixer)),
-        s_(s),
-        t_(s.tokens()),
+        s_(half_step(a, s, mixer_.bidirectional)),
+        t_(s_.tokens()),
         wide_(kind.wide),
         weights_(kind.frozen || s.lora_rank > 0 ? Op::Weights::frozen : Op::Weights::trained) {}
 
@@ -78,6 +78,7 @@ class SegmentBuilder {
   TensorId outside() { return ops_.new_tensor(); }
   /// Names the segment's result, where it is not the last tensor made.
   void set_result(TensorId t) { ops_.set_result(t); }
+  void carry_result() { ops_.carry_result(); }
 
   const Arch& arch() const { return a_; }
   const Mixer& mixer() const { return mixer_; }
@@ -94,7 +95,7 @@ class SegmentBuilder {
 
   const Arch& a_;
   const Mixer& mixer_;  ///< the layers'
-  const Step& s_;
+  const Step s_;        ///< as the layers see it
   Count t_;
   bool wide_;
   Op::Weights weights_;

@@ -147,6 +147,7 @@ std::string spoken(LayoutFlaw f) {
     case LayoutFlaw::sequence_of_one:
     case LayoutFlaw::context_heads:
     case LayoutFlaw::context_state:
+    case LayoutFlaw::context_encoder:
     case LayoutFlaw::context_tokens:
       return "the context-parallel ranks do not divide the sequence";
   }

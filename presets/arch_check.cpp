@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "calc/layer_kinds.hpp"
 #include "calc/parameters.hpp"
 #include "text/error.hpp"
@@ -114,13 +116,20 @@ void check_ends(const Arch& a, const Check& check) {
              "per-layer inputs and layer scales are for serial blocks; remove them");
 }
 
-/// An encoder's layers all see both ways, and none has a window.
+/// An encoder's layers see both ways, and none has a window. A decoder's layers follow it and all read its result.
 void check_direction(const Arch& a, const Check& check) {
+  Count encoder_end = 0;
+  for (const LayerKind& kind : layer_kinds(a))
+    if (a.mixer(kind.mixer).bidirectional) encoder_end = std::max(encoder_end, kind.last + 1);
   for (const LayerKind& kind : layer_kinds(a)) {
     const Mixer& m = a.mixer(kind.mixer);
-    check.that(m.bidirectional == a.bidirectional,
-               fmt::format("layer {} and the model's own attention differ in \"bidirectional\"; all layers of an "
-                           "encoder, or none, are",
+    check.that(!m.cross_attention || (!m.bidirectional && a.bidirectional && m.attention == AttentionKind::grouped),
+               fmt::format("layer {} has attention to an encoder, which only grouped attention of a decoder behind one "
+                           "has",
+                           kind.first));
+    check.that(m.bidirectional || encoder_end == 0 || (m.cross_attention && kind.first >= encoder_end),
+               fmt::format("layer {} neither sees both ways nor is behind an encoder with attention to it; describe an "
+                           "encoder first, then its decoder",
                            kind.first));
     check.that(
         !m.bidirectional || (m.attention == AttentionKind::grouped && !kind.linear && !kind.reach.limited() &&
@@ -243,6 +252,7 @@ void check_norms(const Arch& a, const Check& check) {
 
 void check_positions(const Arch& a, const Check& check) {
   const bool learned = a.position == Position::learned;
+  if (a.position == Position::relative) return check.size(a.position_rows, "the number of ranges of distances");
   check.that(learned || a.position_rows == 0,
              "position rows are given, but the positions are not learned; remove them");
   if (!learned) return;

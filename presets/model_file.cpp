@@ -108,9 +108,11 @@ void read_norm(const Object& o, Arch& a) {
   o.refuse_unread();
 }
 
+bool has_table(Position p) { return p == Position::learned || p == Position::relative; }
+
 void read_position(const Object& o, Arch& a) {
   a.position = choice<Position>(o, "kind");
-  a.position_rows = a.position == Position::learned ? o.positive("rows") : 0;
+  a.position_rows = has_table(a.position) ? o.positive("rows") : 0;
   o.refuse_unread();
 }
 
@@ -268,7 +270,7 @@ Value head_json(const Arch& a) {
 
 Value position_json(const Arch& a) {
   Value v = {{"kind", name(a.position)}};
-  if (a.position == Position::learned) v["rows"] = a.position_rows;
+  if (has_table(a.position)) v["rows"] = a.position_rows;
   return v;
 }
 

@@ -15,11 +15,11 @@
 ///             "expert_bias"?, "router_correction_bias"?, "router_scales"?, "beside_dense"? (a dense MLP of the mlp's
 ///             width runs beside them), "layers": PATTERN },
 ///   "norm": { "kind", "placement": pre | post | output | both, "per_layer", "final", "embedding" },
-///   "position": { "kind": none | learned | sinusoidal | rope | alibi, "rows"  (learned only) },
-///   "head": { "tied", "bias", "kind"?: next_token (the default) | masked_token | none, "pooler"?, "sentence_pair"? },
-///   "token_types"? (rows of a table of segments),  "layered_input"?: { "rows", "width" } (of the table, of one layer's input),
-///   "output_scale"?,
-///   "weights"?: { "all", "attention"?, "mlp"?, "router"?, "experts"?, "shared_experts"?, "norm"?, "embedding"?,
+///   "position": { "kind": none | learned | sinusoidal | rope | alibi | relative, "rows"  (of a learned table, or of
+///   ranges of distances) }, "head": { "tied", "bias", "kind"?: next_token (the default) | masked_token | none,
+///   "pooler"?, "sentence_pair"? }, "token_types"? (rows of a table of segments),  "layered_input"?: { "rows",
+///   "width" } (of the table, of one layer's input), "output_scale"?, "weights"?: { "all", "attention"?, "mlp"?,
+///   "router"?, "experts"?, "shared_experts"?, "norm"?, "embedding"?,
 ///                 "lm_head"?: number formats of the checkpoint },
 ///   "published"?: { "parameters", "source" },  "stored_parameters"?,  "notes"?,  "caveats"?: [ ... ] }
 ///

@@ -34,7 +34,10 @@ void cut_heads(Norm& s, Count heads, Count ranks) {
 }
 
 // Tensor parallelism: cuts columns, rows, heads or width, by the operator's split.
-void cut_width(const Op&, Lookup& s, Count ranks) { s.rows = ceil_div(s.rows, ranks); }
+void cut_width(const Op& op, Lookup& s, Count ranks) {
+  Count& size = op.split == Split::heads ? s.width : s.rows;  // numbers of every head, or rows of a vocabulary
+  size = ceil_div(size, ranks);
+}
 void cut_width(const Op& op, Linear& s, Count ranks) {
   if (op.split == Split::column) s.out = cut(s.out, op.unit, ranks);
   if (op.split == Split::row) s.in = cut(s.in, op.unit, ranks);

@@ -41,7 +41,7 @@ double free_bytes(const Room& r) {
 Bytes kv_bytes_per_token(const Arch& a, Count precision, Count tensor_parallel, Count scale_bytes) {
   return over_mixers(a,
                      [&](const Mixer& m, const Reach&, const LayerCounts& n) {
-                       if (m.shared_kv) return Exact(0);
+                       if (m.shared_kv || m.bidirectional) return Exact(0);
                        return (Exact(n.full) + n.local) * layer_token_bytes(m, precision, tensor_parallel, scale_bytes);
                      })
       .bytes();
@@ -51,7 +51,7 @@ Bytes kv_cache_bytes(const Arch& a, Count batch, Count context, Count precision,
                      Count scale_bytes) {
   return over_mixers(a,
                      [&](const Mixer& m, const Reach& reach, const LayerCounts& n) {
-                       if (m.shared_kv) return Exact(0);
+                       if (m.shared_kv || m.bidirectional) return Exact(0);
                        const Exact all = ceil(context, page) * page,
                                    local = ceil(std::min(context, reach.tokens), page) * page;
                        return Exact(batch) * (n.full * all + n.local * local) *

@@ -96,7 +96,10 @@ class StoredTable {
   bool narrow() const { return !(s_.D_e == s_.D); }
 
   void embedding() {
-    once(Tokens::all, false, 8);  // 64-bit ids
+    once(Tokens::all, false, a_.is_encoder_decoder() ? 16 : 8);  // 64-bit ids, of each stack
+    if (a_.position == Position::relative)  // numbers of every pair and head, which all sequences share
+      once(Tokens::first, true, N(a_.is_encoder_decoder() ? 2 : 1) * m_.S * m_.S * s_.cut(s_.A) / m_.B);
+    if (a_.is_encoder_decoder()) encoded();
     if (narrow()) once(Tokens::scattered, true, s_.D_e);
     if (a_.embedding_norm) {
       once(a_.position != Position::learned && !narrow() ? Tokens::scattered : Tokens::mine, true, s_.D);
@@ -106,6 +109,12 @@ class StoredTable {
     if (a_.per_layer.width == 0) return;
     once(Tokens::mine, true, N(2) * s_.L * s_.D_p);  // the projection before its norm, and the sum
     if (m_.norm_stats) once(Tokens::mine, false, statistic(false) * s_.L);
+  }
+
+  /// The encoder's result, before and behind its norm.
+  void encoded() {
+    numbers(1, Tokens::mine, N(a_.final_norm ? 2 : 1) * s_.D);
+    if (a_.final_norm) statistics(1, Tokens::mine, 1, centred());
   }
 
   /// Tensors of the residual stream: inputs of norms, of the mixer and of the MLP; dropout masks.
@@ -118,7 +127,7 @@ class StoredTable {
     }
     const N with_mlp = layers_with_mlp(s_);
     const bool mixes = !mixer_.is_empty();
-    if (mixes && with_mlp == s_.L_p) return halves(s_.L_p, 2);
+    if (mixes && with_mlp == s_.L_p) return halves(s_.L_p, mixer_.cross_attention ? 3 : 2);
     if (mixes) halves(s_.L_p, 1);
     if (has(with_mlp)) halves(with_mlp, 1);
   }
@@ -143,7 +152,11 @@ class StoredTable {
     if (m_.attention_dropout) core(false, heads * m_.S);
   }
 
+  /// Attention, and in a decoder behind an encoder the same once more, over as many tokens.
   void grouped() {
+    for (Count i = 0; i < (mixer_.cross_attention ? 2 : 1); ++i) one_grouped();
+  }
+  void one_grouped() {
     const N heads = s_.cut(s_.A), groups = s_.cut(s_.G);
     const bool normed = mixer_.qk_norm != QkNorm::none, alike = s_.d_v == s_.d_h;
     const Count before = normed ? 2 : 1;  // queries and keys before and after a norm; values, output

@@ -85,6 +85,7 @@ class WeightTable {
       matrix(c, 1, 1, s_.D_e, s_.D, Place::whole);
       matrix(c, 1, 1, s_.D, s_.D_e, Place::whole);
     }
+    if (a_.position == Position::relative) distances();
     if (a_.position == Position::learned)
       visit_(Weight<N>{.component = Component::position,
                        .matrix = true,
@@ -96,6 +97,15 @@ class WeightTable {
       visit_(
           Weight<N>{.component = c, .matrix = true, .in = s_.D, .out = s_.n_T, .place = Place::whole, .lookup = true});
     if (a_.per_layer.width > 0) per_layer_inputs();
+  }
+  /// A table of K ranges of distances per stack.
+  void distances() {
+    visit_(Weight<N>{.component = Component::position,
+                     .times = a_.is_encoder_decoder() ? 2 : 1,
+                     .matrix = true,
+                     .in = s_.cut(s_.A),
+                     .out = s_.K,
+                     .lookup = true});
   }
   /// A table of V_p rows and a projection, both for all layers, and one norm (hf gemma3n/modeling_gemma3n.py).
   void per_layer_inputs() {
@@ -116,7 +126,11 @@ class WeightTable {
     if (a_.output_scale) vector(Component::norm, s_.L_p, 1, 1, Place::whole);
   }
 
+  /// Attention, and in a decoder behind an encoder the same once more.
   void grouped() {
+    for (Count i = 0; i < (m_.cross_attention ? 2 : 1); ++i) one_grouped();
+  }
+  void one_grouped() {
     const Component c = Component::attention;
     const N q = s_.cut(s_.A) * s_.d_h, kv = s_.cut(s_.G) * s_.d_h, v = s_.cut(s_.G) * s_.d_v;
     const bool alike = s_.d_v == s_.d_h && !m_.key_is_value, own_values = !alike && !m_.key_is_value;
@@ -307,6 +321,7 @@ class WeightTable {
       return vector(Component::norm, s_.L_p, a_.norms_per_layer * width, s_.D, Place::whole);
     const Count both = a_.norm_placement == NormPlacement::both ? 4 : a_.norms_per_layer;
     if (a_.moe.beside_dense && has(s_.L_m)) vector(Component::norm, s_.L_m, 3 * width, s_.D, Place::whole);
+    if (m_.cross_attention) vector(Component::norm, s_.L_p, both / 2 * width, s_.D, Place::whole);
     const N with_mlp = layers_with_mlp(s_);
     const bool mixes = !m_.is_empty();
     if (mixes && with_mlp == s_.L_p) return vector(Component::norm, s_.L_p, both * width, s_.D, Place::whole);
@@ -315,7 +330,8 @@ class WeightTable {
   }
   void norms_outside() {
     const Count width = a_.norm == NormKind::layer_norm ? 2 : 1;
-    const Count once = (a_.final_norm ? 1 : 0) + (a_.embedding_norm ? 1 : 0);
+    const Count stacks = a_.is_encoder_decoder() ? 2 : 1;
+    const Count once = (a_.final_norm ? stacks : 0) + (a_.embedding_norm ? 1 : 0);
     if (a_.norm != NormKind::weight_free && once > 0) vector(Component::norm, 1, once * width, s_.D, Place::whole);
   }
 

@@ -43,10 +43,34 @@ Arch bert(const Config& c, const Defaults& d) {
   return a;
 }
 
+/// hf t5/modeling_t5.py: num_layers layers of an encoder, then num_decoder_layers of a decoder that reads its result.
+/// RMSNorms before every sub-layer and behind each stack, no biases; heads of d_kv, whatever the hidden size; a table
+/// of relative_attention_num_buckets x heads in each stack. feed_forward_proj is an activation, or "gated-" and one.
+Arch t5(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
+  const Count encoder = a.layers;
+  a.layers = add(encoder, c.size("num_decoder_layers", encoder));
+  require_layers(c, a.layers);
+  const std::string mlp = c.text("feed_forward_proj", "relu");
+  const bool gated = mlp.starts_with("gated-");
+  a.mlp = gated ? MlpKind::gated : MlpKind::plain;
+  a.activation = named_activation(c, mlp == "gated-gelu" ? "gelu_new" : gated ? mlp.substr(6) : mlp);
+  a.position = Position::relative;
+  a.position_rows = c.size("relative_attention_num_buckets", 32);
+  LayerMixer decoder;
+  static_cast<Mixer&>(decoder) = a;
+  decoder.cross_attention = true;
+  decoder.layers = LayerSet::every(encoder, 1, a.layers);
+  a.bidirectional = true;
+  a.mixers.push(decoder);
+  return a;
+}
+
 }  // namespace
 
 std::vector<Family> encoder_families() {
   return {
+      {"t5", t5, {6, 512, 8, 8, 64, 2048, 32128, 512, true}},
       {"bert", bert, {12, 768, 12, 12, 0, 3072, 30522, 512, true}},
   };
 }

@@ -153,12 +153,13 @@ Arch arch_of(const Family& family, const Config& c) {
 }
 
 ModelCard import_text(const Config& c, bool composite) {
-  if (c.flag("is_encoder_decoder", false)) c.refuse("\"is_encoder_decoder\" is true; only decoders are known");
   const std::string type = c.text("model_type", "");
   const Family* family = family_called(type);
   if (family == nullptr) refuse_type(c, type);
   ModelCard card;
   card.arch = arch_of(*family, c);
+  if (c.flag("is_encoder_decoder", false) && !card.arch.is_encoder_decoder())
+    c.refuse("\"is_encoder_decoder\" is true, but " + in_quotes(type) + " is known without the other half");
   check_arch(card.arch, c.where());
   card.caveats = caveats(c, card.arch, composite);
   card.unknown_keys = c.suspicious();

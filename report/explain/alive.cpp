@@ -138,9 +138,10 @@ std::vector<AliveTensor> alive_in_inference(const Setting& s) {
       if (row.index > 0) return;
       const Segment& seg = row.segment;
       const Moment m = worst_moments(seg.ops, p, seg.input_elements).forward;
-      if (seg.kind == SegmentKind::embedding) carried = liveness(seg.ops, p, seg.input_elements).carried;
+      if (seg.kind == SegmentKind::embedding) carried = Bytes();
       std::vector<AliveTensor> all = named(m, seg.ops, p);
-      if (seg.kind == SegmentKind::block && carried != Bytes()) all.push_back({"inputs of all layers", carried});
+      if (seg.kind == SegmentKind::block && carried != Bytes()) all.push_back({"what later layers read", carried});
+      carried += liveness(seg.ops, p, seg.input_elements).carried;
       if (total(all) <= total(worst)) return;
       worst.clear();
       append(worst, all, name);

@@ -13,17 +13,20 @@ using Sizes = textbook::Sizes<Expr>;
 
 bool is_latent(const Sizes& of) { return of.mixer.attention == AttentionKind::latent; }
 
+/// Layers that read other layers' keys and values, or see a whole sequence at once.
+bool caches_none(const Sizes& of) { return of.mixer.shared_kv || of.mixer.bidirectional; }
+
 /// Numbers cached per token by one layer with attention: keys and values of the heads, MLA's latent row, or nothing
 /// where they are another layer's.
 Expr cached_numbers(const Sizes& of) {
-  if (of.mixer.shared_kv) return 0;
+  if (caches_none(of)) return 0;
   if (is_latent(of)) return of.r_kv + of.d_r;
   return of.d_v == of.d_h ? Expr(2) * of.cut(of.G) * of.d_h : of.cut(of.G) * (of.d_h + of.d_v);
 }
 
 /// Bytes of the rows that one rank caches per token in one layer with attention, each with its scales.
 Expr cached_bytes(S s, const Sizes& of) {
-  if (of.mixer.shared_kv) return 0;
+  if (caches_none(of)) return 0;
   const Format& f = s.plan().kv_precision.format();
   const textbook::FormatSizes<Expr> format = cache_format(s);
   const Expr heads = of.cut(of.A);
@@ -36,7 +39,7 @@ Expr cached_bytes(S s, const Sizes& of) {
   return of.d_v == of.d_h ? Expr(2) * of.cut(of.G) * row(of.d_h) : of.cut(of.G) * (row(of.d_h) + row(of.d_v));
 }
 
-bool has_cache(const Expr& layers, const Sizes& of) { return !(layers == Expr(0)) && !of.mixer.shared_kv; }
+bool has_cache(const Expr& layers, const Sizes& of) { return !(layers == Expr(0)) && !caches_none(of); }
 
 /// Bytes per token of the layers whose cache grows for ever, or up to the window or chunk.
 Expr growing(S s) {
