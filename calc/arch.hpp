@@ -170,6 +170,9 @@ struct Arch : Mixer {
   Count position_rows = 0;  ///< rows of the learned position table: the context, or more (OPT: + 2); of relative
                             ///< positions: ranges of distances
 
+  Count residual_block = 0;  ///< every sub-layer, and the head, reads a mix of the residual stream and of those that
+                             ///< began the blocks of so many layers before, by a learned vector under a norm: 2 hidden
+                             ///< each (attention residuals of Kimi K3, arXiv:2607.24653, 2.2); 0: the stream itself
   PerLayerInput per_layer;   ///< width 0: none
   bool output_scale = false;  ///< a learned number multiplies the result of every layer
 

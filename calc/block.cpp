@@ -1,6 +1,8 @@
 #include "calc/block.hpp"
 
 #include "calc/block/cross.hpp"
+#include "calc/block/encoder_head.hpp"
+#include "calc/block/mixed_residual.hpp"
 #include "calc/block/per_layer.hpp"
 #include "calc/block/recurrent.hpp"
 #include "calc/segment_builder.hpp"
@@ -310,11 +312,11 @@ TensorId mlp_part(SegmentBuilder& b, const LayerKind& kind, TensorId x, TensorId
 }
 
 struct SubLayerNames {
-  std::string_view norm, post_norm, dropout, add;
+  std::string_view mix, norm, post_norm, dropout, add;
 };
-constexpr SubLayerNames attention_names{"attn.norm", "attn.post_norm", "attn.dropout", "attn.add"};
-constexpr SubLayerNames cross_names{"cross.norm", "cross.post_norm", "cross.dropout", "cross.add"};
-constexpr SubLayerNames mlp_names{"mlp.norm", "mlp.post_norm", "mlp.dropout", "mlp.add"};
+constexpr SubLayerNames attention_names{"attn.mix", "attn.norm", "attn.post_norm", "attn.dropout", "attn.add"};
+constexpr SubLayerNames cross_names{"cross.mix", "cross.norm", "cross.post_norm", "cross.dropout", "cross.add"};
+constexpr SubLayerNames mlp_names{"mlp.mix", "mlp.norm", "mlp.post_norm", "mlp.dropout", "mlp.add"};
 
 /// x + [norm] f([norm] x): one residual sub-layer of a serial block.
 template <typename F>
@@ -322,7 +324,7 @@ TensorId sub_layer(SegmentBuilder& b, const SubLayerNames& names, Component c, T
   const Arch& a = b.arch();
   const NormPlacement p = a.norm_placement;
   const bool before = p == NormPlacement::pre || p == NormPlacement::both;
-  TensorId y = f(before ? b.norm(names.norm, x, b.tokens()) : x);
+  TensorId y = f(before ? b.norm(names.norm, mixed_residual(b, names.mix, x, b.tokens()), b.tokens()) : x);
   if (p == NormPlacement::output || p == NormPlacement::both) y = b.norm(names.post_norm, y, b.tokens());
   b.dropout(names.dropout, c, y, b.tokens());
   y = b.pointwise(names.add, c, PointwiseKind::add, Split::tokens, x, y, a.hidden);
@@ -343,17 +345,6 @@ void parallel_block(SegmentBuilder& b, const LayerKind& kind) {
 }
 
 }  // namespace
-
-Step half_step(const Arch& a, const Step& s, bool encoder) {
-  if (s.training || !a.is_encoder_decoder()) return s;
-  Step half = s;
-  const bool decodes = s.past > 0;
-  if (encoder) half.queries = decodes ? 0 : s.queries;
-  if (encoder || !decodes) half.past = 0;
-  if (!encoder && decodes) half.past = s.past - s.encoded;
-  if (!encoder && !decodes) half.queries = 1;
-  return half;
-}
 
 OpList embedding_ops(const Arch& a, const Step& s) {
   SegmentBuilder b(a, s);
@@ -376,6 +367,7 @@ OpList embedding_ops(const Arch& a, const Step& s) {
   b.dropout("embedding.dropout", Component::embedding, x, t);
   if (a.position == Position::relative) make_distances(b, s, x);
   if (a.per_layer.width > 0) make_per_layer_inputs(b, x);
+  if (a.residual_block > 0) b.save(saved_residuals(a, t));
   return b.ops();
 }
 
@@ -403,38 +395,14 @@ OpList block_ops(const Arch& a, const LayerKind& kind, const Step& s) {
   return b.ops();
 }
 
-namespace {
-/// What an encoder makes of the first token of each sequence. A loss of it is left out.
-void pooled(SegmentBuilder& b) {
-  const Arch& a = b.arch();
-  constexpr Component c = Component::lm_head;
-  const Count rows = b.step().sequences, d = a.hidden;
-  const auto dense = [&](std::string_view name, TensorId x, Count out) {
-    return b.add(name, c, Linear{.rows = rows, .in = d, .out = out, .bias = true}, Split::tokens, x);
-  };
-  const TensorId y = b.add("head.pooler_act", c, Pointwise{.kind = PointwiseKind::activate, .rows = rows, .width = d},
-                           Split::tokens, dense("head.pooler", block_input, d));
-  if (a.head.sentence_pair) dense("head.sentence_pair", y, 2);
-}
-
-/// The layer before the logits of masked tokens (hf bert/modeling_bert.py, BertPredictionHeadTransform).
-TensorId transformed(SegmentBuilder& b, TensorId x, Count rows) {
-  const Count d = b.arch().hidden;
-  constexpr Component c = Component::lm_head;
-  const TensorId y =
-      b.add("head.transform", c, Linear{.rows = rows, .in = d, .out = d, .bias = true}, Split::tokens, x);
-  const Pointwise act{.kind = PointwiseKind::activate, .rows = rows, .width = d};
-  return b.norm("head.transform_norm", b.add("head.transform_act", c, act, Split::tokens, y), rows);
-}
-}  // namespace
-
 OpList head_ops(const Arch& a, const Step& s) {
   SegmentBuilder b(a, s);
-  if (a.head.pooler) pooled(b);
+  if (a.head.pooler) add_pooled(b);
   if (!a.head.has_logits()) return b.ops();
   const Count rows = s.training ? b.tokens() : s.sequences;
   TensorId x = block_input;
   if (a.head.kind == HeadKind::masked_token) x = transformed(b, x, rows);
+  x = mixed_residual(b, "head.mix", x, rows);
   if (a.final_norm) x = b.norm("head.norm", x, rows);
   if (a.embedding_width != a.hidden)
     x = b.add("head.project", Component::embedding, Linear{.rows = rows, .in = a.hidden, .out = a.embedding_width},

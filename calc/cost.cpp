@@ -255,6 +255,7 @@ double forward_touches(PointwiseKind k, Count top_k) {
     case PointwiseKind::route:
     case PointwiseKind::dispatch:
       return 2;
+    case PointwiseKind::mix:
     case PointwiseKind::combine:
       return 1 + d(top_k);
   }
@@ -274,6 +275,7 @@ double backward_touches(PointwiseKind k, Count top_k) {
     case PointwiseKind::route:
     case PointwiseKind::dispatch:
       return 2;
+    case PointwiseKind::mix:
     case PointwiseKind::combine:
       return 1 + 2 * d(top_k);
   }

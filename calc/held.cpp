@@ -44,6 +44,7 @@ Held held(const Pointwise& s, const Pricing&) {
       return {.needs = {{true, true}}};
     case PointwiseKind::activate:
       return {.needs = {{true}}};
+    case PointwiseKind::mix:
     case PointwiseKind::combine:
       return {.needs = {{true}}, .kept = Bytes(mul(4, s.rows, s.top_k))};
     case PointwiseKind::dropout:

@@ -136,6 +136,7 @@ class Walk {
       const Tensor& x = tensors_[t];
       if (!x.outside && x.same == t && t != result_ && x.last_use == x.producer) keep_carried(t);
     }
+    r_.carried += bytes_of(p_.activation, ops_.saved());
     if (ops_.result_is_carried()) r_.carried += tensors_[result_].size;
   }
   void keep_carried(TensorId t) {

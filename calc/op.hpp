@@ -126,6 +126,7 @@ enum class PointwiseKind : std::uint8_t {
   dropout,   ///< in place: keeps a mask of one byte per number
   route,     ///< top-k of the router's logits: keeps logits and probabilities in float32
   dispatch,  ///< copies each token to its experts: keeps nothing
+  mix,       ///< softmax-weighted sum of top_k tensors, in one kernel: keeps the stream and the shares in float32
   combine    ///< gate-weighted sum of the experts' outputs: keeps them and the gates in float32
 };
 
@@ -133,7 +134,7 @@ enum class PointwiseKind : std::uint8_t {
 struct Pointwise {
   PointwiseKind kind = PointwiseKind::add;
   Count rows = 0, width = 0;
-  Count top_k = 0;    ///< route, dispatch, combine
+  Count top_k = 0;    ///< route, dispatch, mix, combine
   Count weights = 0;  ///< learned numbers (xIELU: 2)
   constexpr bool operator==(const Pointwise&) const = default;
 };
@@ -242,18 +243,23 @@ class OpList : public InPlace<Op, 88> {
     next_ = from.next_;
     result_ = from.result_;
     result_is_carried_ = from.result_is_carried_;
+    saved_ = from.saved_;
   }
   /// The tensor that the next segment reads, where it is not the last one made; no_tensor: it is.
   TensorId result() const { return result_; }
   /// Whether several later segments read the result.
   bool result_is_carried() const { return result_is_carried_; }
   void carry_result() { result_is_carried_ = true; }
+  /// Numbers that layers will save beside their results until the last one has run.
+  Count saved() const { return saved_; }
+  void save(Count numbers) { saved_ = numbers; }
   void set_result(TensorId t) { result_ = t; }
 
  private:
   TensorId next_ = 1;  // tensor 0 is the block's input
   TensorId result_ = no_tensor;
   bool result_is_carried_ = false;
+  Count saved_ = 0;
 };
 
 }  // namespace llmcalc

@@ -78,6 +78,7 @@ class SegmentBuilder {
   TensorId outside() { return ops_.new_tensor(); }
   /// Names the segment's result, where it is not the last tensor made.
   void set_result(TensorId t) { ops_.set_result(t); }
+  void save(Count numbers) { ops_.save(numbers); }
   void carry_result() { ops_.carry_result(); }
 
   const Arch& arch() const { return a_; }

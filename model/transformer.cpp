@@ -23,9 +23,10 @@ const Arch& runnable(const Arch& a) {
         "the reference transformer has no layers with heads or MLPs of their own, gated heads, values narrower than "
         "keys, "
         "or experts of a latent width, which this model uses; its numbers can be calculated but not run");
-  if (a.is_encoder() || a.head != ModelHead{} || a.token_types > 0)
+  if (a.residual_block > 0 || a.is_encoder() || a.head != ModelHead{} || a.token_types > 0)
     throw InputError(
-        "the reference transformer has no attention to later tokens, token types or heads of an encoder, which this "
+        "the reference transformer has no attention to later tokens, token types, heads of an encoder or mixed "
+        "residual streams, which this "
         "model uses; its numbers can be calculated but not run");
   if (a.per_layer.width > 0 || a.output_scale || a.value_norm || a.moe.router_scales || a.moe.beside_dense)
     throw InputError(

@@ -106,6 +106,9 @@ void check_sharing(const Arch& a, const Check& check) {
 }
 
 void check_ends(const Arch& a, const Check& check) {
+  check.size(a.residual_block, "residual_block", 0, max_layers);
+  check.that(a.residual_block == 0 || (a.block == BlockKind::serial && a.norm_placement == NormPlacement::pre),
+             "residual streams are mixed before the norms of serial blocks; norm placement must be \"pre\"");
   const bool some = a.per_layer.width > 0 || a.per_layer.rows > 0;
   if (some) {
     check.size(a.per_layer.width, "the width of the per-layer input");

@@ -157,6 +157,7 @@ Arch read_arch(const Object& o) {
   if (o.has("layered_input")) read_per_layer_input(o.object("layered_input"), a);
   a.output_scale = o.flag_or("output_scale", false);
   a.token_types = o.count_or("token_types", 0);
+  a.residual_block = o.count_or("residual_block", 0);
   return a;
 }
 
@@ -297,6 +298,7 @@ void put_arch(Value& v, const Arch& a) {
   v["position"] = position_json(a);
   v["head"] = head_json(a);
   if (a.token_types > 0) v["token_types"] = a.token_types;
+  if (a.residual_block > 0) v["residual_block"] = a.residual_block;
   if (a.per_layer.width > 0) v["layered_input"] = {{"rows", a.per_layer.rows}, {"width", a.per_layer.width}};
   if (a.output_scale) v["output_scale"] = true;
 }

@@ -30,6 +30,17 @@ TensorId cross_attention(SegmentBuilder& b, TensorId x) {
   return b.linear("cross.out", c, Split::row, o, m.attention_width(), d, m.attention_out_bias, m.v_dim());
 }
 
+Step half_step(const Arch& a, const Step& s, bool encoder) {
+  if (s.training || !a.is_encoder_decoder()) return s;
+  Step half = s;
+  const bool decodes = s.past > 0;
+  if (encoder) half.queries = decodes ? 0 : s.queries;
+  if (encoder || !decodes) half.past = 0;
+  if (!encoder && decodes) half.past = s.past - s.encoded;
+  if (!encoder && !decodes) half.queries = 1;
+  return half;
+}
+
 Count embedded_tokens(const Arch& a, const Step& s) {
   const Count decoded = half_step(a, s, false).tokens();
   return a.is_encoder_decoder() ? add(half_step(a, s, true).tokens(), decoded) : decoded;

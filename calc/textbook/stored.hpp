@@ -136,6 +136,10 @@ class StoredTable {
     const bool both = a_.norm_placement == NormPlacement::both, after = a_.norm_placement == NormPlacement::output;
     numbers(layers, Tokens::mine, N(each * (after ? 1 : 2)) * s_.D);
     if (both || after) numbers(layers, Tokens::scattered, N(each) * s_.D);  // its summed result, before its norm
+    if (a_.residual_block > 0) {  // the stream before the mix, and the shares in float32
+      numbers(layers, Tokens::mine, N(each) * s_.D);
+      bytes(layers, Tokens::mine, N(4 * each) * s_.n_M);
+    }
     statistics(layers, Tokens::mine, N(each * (both ? 2 : 1)), centred());
     if (m_.hidden_dropout) bytes(layers, Tokens::mine, N(each) * s_.D);
   }
@@ -277,6 +281,10 @@ class StoredTable {
     if (h.kind == HeadKind::masked_token) {  // the dense layer's input and result, act of it
       once(Tokens::mine, true, N(3) * s_.D);
       if (m_.norm_stats) once(Tokens::mine, false, statistic(centred()));
+    }
+    if (a_.residual_block > 0) {
+      once(Tokens::mine, true, s_.D);
+      once(Tokens::mine, false, N(4) * s_.n_M);
     }
     once(Tokens::mine, true, N(a_.final_norm ? 2 : 1) * s_.D);
     if (a_.final_norm && m_.norm_stats) once(Tokens::mine, false, statistic(centred()));

@@ -320,6 +320,7 @@ class WeightTable {
     if (a_.block == BlockKind::parallel)
       return vector(Component::norm, s_.L_p, a_.norms_per_layer * width, s_.D, Place::whole);
     const Count both = a_.norm_placement == NormPlacement::both ? 4 : a_.norms_per_layer;
+    if (a_.residual_block > 0) mixes();
     if (a_.moe.beside_dense && has(s_.L_m)) vector(Component::norm, s_.L_m, 3 * width, s_.D, Place::whole);
     if (m_.cross_attention) vector(Component::norm, s_.L_p, both / 2 * width, s_.D, Place::whole);
     const N with_mlp = layers_with_mlp(s_);
@@ -328,7 +329,14 @@ class WeightTable {
     if (mixes) vector(Component::norm, s_.L_p, both / 2 * width, s_.D, Place::whole);
     if (has(with_mlp)) vector(Component::norm, with_mlp, both / 2 * width, s_.D, Place::whole);
   }
+  /// A vector and a norm for each half of a layer that mixes residual streams.
+  void mixes() {
+    if (!m_.is_empty()) vector(Component::norm, s_.L_p, 2, s_.D, Place::whole);
+    const N with_mlp = layers_with_mlp(s_);
+    if (has(with_mlp)) vector(Component::norm, with_mlp, 2, s_.D, Place::whole);
+  }
   void norms_outside() {
+    if (a_.residual_block > 0) vector(Component::norm, 1, 2, s_.D, Place::whole);
     const Count width = a_.norm == NormKind::layer_norm ? 2 : 1;
     const Count stacks = a_.is_encoder_decoder() ? 2 : 1;
     const Count once = (a_.final_norm ? stacks : 0) + (a_.embedding_norm ? 1 : 0);

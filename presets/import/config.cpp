@@ -152,8 +152,9 @@ Activation activation(const Config& c, Keys keys, std::string_view otherwise) {
 }
 
 Activation named_activation(const Config& c, const std::string& name) {
-  // transformers/activations.py, ACT2FN. quick_gelu, x sigmoid(1.702 x), costs what silu costs.
-  static constexpr std::array<std::pair<std::string_view, Activation>, 15> known = {{
+  // transformers/activations.py, ACT2FN. quick_gelu, x sigmoid(1.702 x), costs what silu costs, and so does situ (Kimi
+  // K3), whose two factors are kept within bounds by tanh.
+  static constexpr std::array<std::pair<std::string_view, Activation>, 16> known = {{
       {"relu", Activation::relu},
       {"relu2", Activation::relu_squared},
       {"gelu", Activation::gelu},
@@ -168,6 +169,7 @@ Activation named_activation(const Config& c, const std::string& name) {
       {"silu", Activation::silu},
       {"swish", Activation::silu},
       {"quick_gelu", Activation::silu},
+      {"situ", Activation::silu},
       {"xielu", Activation::xielu},
   }};
   for (const auto& [known_name, value] : known)

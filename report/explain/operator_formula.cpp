@@ -79,6 +79,8 @@ class Writer {
         counts = Counts::bytes;
         return masks * rows(s.rows) * width(s.width);
       }
+      case PointwiseKind::mix:
+        return moved(Expr(1) + letter("k", "tensors that it mixes", s.top_k), s.rows, s.width);
       case PointwiseKind::combine:
         return moved(Expr(1) + letter("k", "experts per token", s.top_k), s.rows, s.width);
       case PointwiseKind::activate:

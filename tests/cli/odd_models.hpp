@@ -64,6 +64,43 @@ inline std::vector<ModelCard> odd_tables() {
   };
 }
 
+/// An encoder, and one before a decoder.
+inline std::vector<ModelCard> odd_encoders() {
+  return {
+      odd("an encoder with token types, a pooler and a head for masked tokens",
+          [](Arch& a) {
+            a.bidirectional = true;
+            a.qkv_bias = a.attention_out_bias = a.mlp_bias = true;
+            a.norm_placement = NormPlacement::post;
+            a.final_norm = false;
+            a.embedding_norm = true;
+            a.position = Position::learned;
+            a.position_rows = 4096;
+            a.token_types = 3;
+            a.head = {.kind = HeadKind::masked_token, .pooler = true, .sentence_pair = true};
+            a.tied_head = a.head_bias = true;
+          }),
+      odd("an encoder without a head",
+          [](Arch& a) {
+            a.bidirectional = true;
+            a.head = {.kind = HeadKind::none, .pooler = true};
+          }),
+      odd("an encoder before a decoder, relative positions",
+          [](Arch& a) {
+            a.norm = NormKind::rms_norm;
+            a.position = Position::relative;
+            a.position_rows = 32;
+            a.mlp = MlpKind::gated;
+            LayerMixer decoder;
+            static_cast<Mixer&>(decoder) = a;
+            decoder.cross_attention = true;
+            decoder.layers = LayerSet::every(3, 1, 7);
+            a.bidirectional = true;
+            a.mixers.push(decoder);
+          }),
+  };
+}
+
 /// Unlike kinds of attention, and experts.
 inline std::vector<ModelCard> odd_attentions() {
   return {
