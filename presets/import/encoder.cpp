@@ -70,8 +70,8 @@ Arch t5(const Config& c, const Defaults& d) {
 
 std::vector<Family> encoder_families() {
   return {
-      {"t5", t5, {6, 512, 8, 8, 64, 2048, 32128, 512, true}},
-      {"bert", bert, {12, 768, 12, 12, 0, 3072, 30522, 512, true}},
+      {"t5", t5, {6, 512, 8, 0, 64, 2048, 32128, 512, true}},
+      {"bert", bert, {12, 768, 12, 0, 0, 3072, 30522, 512, true}},
   };
 }
 

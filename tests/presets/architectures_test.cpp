@@ -124,11 +124,11 @@ TEST_CASE("encoder and decoder of T5 read as many tokens in training, and do the
     const Arch& a = card.arch;
     if (!a.is_encoder_decoder()) return;
     const Plan plan{.seq = 96, .micro_batch = 3, .global_batch = 3, .attention_flops = AttentionFlops::causal_exact};
-    const TrainingFlops f = training_flops(a, plan);
+    const Work w = whole_flops(a, plan, training_step(plan), Phase::training).forward;
     const textbook::ForwardFlops t =
         textbook::forward_flops(a, {3, 96, 0, AttentionFlops::causal_exact, textbook::Head::all, false});
-    CHECK(f.forward.core == t.core);
-    CHECK(f.forward.linear + f.forward.head == t.linear + t.head);
+    CHECK(w.core == t.core);
+    CHECK(w.linear + w.head == t.linear + t.head);
     CHECK(cache_bytes_per_token(a, {}, {.tp = 2}) == textbook::kv_bytes_per_token(a, 2, 2));
   });
 }
