@@ -1,7 +1,6 @@
 #include "calc/block.hpp"
 
 #include "calc/block/cross.hpp"
-#include "calc/block/encoder_head.hpp"
 #include "calc/block/mixed_residual.hpp"
 #include "calc/block/per_layer.hpp"
 #include "calc/block/recurrent.hpp"
@@ -346,31 +345,6 @@ void parallel_block(SegmentBuilder& b, const LayerKind& kind) {
 
 }  // namespace
 
-OpList embedding_ops(const Arch& a, const Step& s) {
-  SegmentBuilder b(a, s);
-  const Count t = embedded_tokens(a, s);
-  TensorId x = b.add("embedding.tokens", Component::embedding, Lookup{t, a.vocabulary, a.embedding_width}, Split::row,
-                     block_input);
-  if (a.embedding_width != a.hidden)
-    x = b.linear("embedding.project", Component::embedding, Split::tokens, x, a.embedding_width, a.hidden, false);
-  if (a.position == Position::learned) {
-    const TensorId p = b.add("embedding.positions", Component::position, Lookup{t, a.position_rows, a.hidden},
-                             Split::tokens, block_input);
-    x = b.pointwise("embedding.add", Component::position, PointwiseKind::add, Split::tokens, x, p, a.hidden);
-  }
-  if (a.token_types > 0) {
-    const TensorId y =
-        b.add("embedding.types", Component::embedding, Lookup{t, a.token_types, a.hidden}, Split::tokens, block_input);
-    x = b.pointwise("embedding.types_add", Component::embedding, PointwiseKind::add, Split::tokens, x, y, a.hidden);
-  }
-  if (a.embedding_norm) x = b.norm("embedding.norm", x, t);
-  b.dropout("embedding.dropout", Component::embedding, x, t);
-  if (a.position == Position::relative) make_distances(b, s, x);
-  if (a.per_layer.width > 0) make_per_layer_inputs(b, x);
-  if (a.residual_block > 0) b.save(saved_residuals(a, t));
-  return b.ops();
-}
-
 OpList block_ops(const Arch& a, const LayerKind& kind, const Step& s) {
   SegmentBuilder b(a, s, kind);
   if (b.tokens() == 0) return b.ops();
@@ -392,25 +366,6 @@ OpList block_ops(const Arch& a, const LayerKind& kind, const Step& s) {
     if (a.final_norm) b.norm("encoder.norm", x, b.tokens());
     b.carry_result();
   }
-  return b.ops();
-}
-
-OpList head_ops(const Arch& a, const Step& s) {
-  SegmentBuilder b(a, s);
-  if (a.head.pooler) add_pooled(b);
-  if (!a.head.has_logits()) return b.ops();
-  const Count rows = s.training ? b.tokens() : s.sequences;
-  TensorId x = block_input;
-  if (a.head.kind == HeadKind::masked_token) x = transformed(b, x, rows);
-  x = mixed_residual(b, "head.mix", x, rows);
-  if (a.final_norm) x = b.norm("head.norm", x, rows);
-  if (a.embedding_width != a.hidden)
-    x = b.add("head.project", Component::embedding, Linear{.rows = rows, .in = a.hidden, .out = a.embedding_width},
-              Split::tokens, x);
-  const Linear head{
-      .rows = rows, .in = a.embedding_width, .out = a.vocabulary, .bias = a.head_bias, .tied = a.tied_head};
-  x = b.add("head.logits", Component::lm_head, head, Split::column, x);
-  if (s.training) b.add("head.loss", Component::lm_head, Loss{rows, a.vocabulary}, Split::column, x);
   return b.ops();
 }
 

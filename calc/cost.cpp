@@ -33,6 +33,7 @@ Cost backward_weight(const Lookup& s, const Pricing& p, const Stored&) {
   return {.moved = {.weights = gradient_traffic(p, n), .activations = bytes(p.activation, n)}};
 }
 Learned learned(const Lookup& s) {
+  if (s.tied) return {};
   const Count n = mul(s.rows, s.width);
   return {.total = n, .factored = add(s.rows, s.width)};
 }
@@ -123,10 +124,11 @@ Cost core_cost(const Attention& s, const Pricing& p) {
       .model = pair_flops(s, width, p.convention, s.reach, p.documents),
       .executed = every_pair ? pair_flops(s, width, done, {}, {}) : pair_flops(s, width, done, s.reach, p.documents)};
 }
-/// Cached tokens that a pass reads: in decode those that the new token sees, in prefill all.
-Count cached_tokens(const Attention& s) {
+/// Cached tokens that a pass reads: in decode those that one of the new tokens sees, in prefill, and of an encoder,
+/// all.
+Count cached_tokens(const Attention& s, const Pricing& p) {
   if (s.bidirectional) return s.keys;
-  return s.queries == 1 ? s.reach.seen(s.keys - 1) : s.keys;
+  return p.phase == Phase::decode || s.queries == 1 ? s.keys - s.reach.first(s.past()) : s.keys;
 }
 /// Bytes of the S x S scores moved once.
 double scores(const Attention& s, const Pricing& p) {
@@ -150,7 +152,7 @@ Cost forward(const Attention& s, const Pricing& p, const Stored& w) {
   c.moved.weights = sinks(s, w);
   c.moved.activations = queries_and_outputs(s, p);
   if (p.cached && s.reads_cache())
-    c.moved.cache = keys_and_values(s, p.cache, cached_tokens(s));
+    c.moved.cache = keys_and_values(s, p.cache, cached_tokens(s, p));
   else
     c.moved.activations += keys_and_values(s, p.activation, s.keys);
   if (p.cached && s.caches())  // the new tokens are written

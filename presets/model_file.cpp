@@ -125,6 +125,16 @@ void read_head(const Object& o, Arch& a) {
   o.refuse_unread();
 }
 
+void read_mtp(const Object& o, Arch& a) {
+  a.mtp = {.modules = o.positive("modules"),
+           .mixer_of = o.count("mixer_of"),
+           .mlp_of = o.count("mlp_of"),
+           .own_norm = o.flag("own_norm"),
+           .own_embedding = o.flag("own_embedding"),
+           .own_head = o.flag("own_head")};
+  o.refuse_unread();
+}
+
 /// A layer set holds max_layers; a pattern must not be read against more.
 Count layer_count(const Object& o) {
   const Count n = o.positive("layers");
@@ -158,6 +168,7 @@ Arch read_arch(const Object& o) {
   a.output_scale = o.flag_or("output_scale", false);
   a.token_types = o.count_or("token_types", 0);
   a.residual_block = o.count_or("residual_block", 0);
+  if (o.has("mtp")) read_mtp(o.object("mtp"), a);
   return a;
 }
 
@@ -275,6 +286,11 @@ Value position_json(const Arch& a) {
   return v;
 }
 
+Value mtp_json(const Mtp& m) {
+  return {{"modules", m.modules},   {"mixer_of", m.mixer_of},           {"mlp_of", m.mlp_of},
+          {"own_norm", m.own_norm}, {"own_embedding", m.own_embedding}, {"own_head", m.own_head}};
+}
+
 void put_arch(Value& v, const Arch& a) {
   v["layers"] = a.layers;
   v["hidden"] = a.hidden;
@@ -301,6 +317,7 @@ void put_arch(Value& v, const Arch& a) {
   if (a.residual_block > 0) v["residual_block"] = a.residual_block;
   if (a.per_layer.width > 0) v["layered_input"] = {{"rows", a.per_layer.rows}, {"width", a.per_layer.width}};
   if (a.output_scale) v["output_scale"] = true;
+  if (a.mtp.modules > 0) v["mtp"] = mtp_json(a.mtp);
 }
 
 /// JSON on one line, with a space after every comma and colon.

@@ -5,7 +5,7 @@
 #include "calc/search.hpp"
 #include "calc/textbook/muon.hpp"
 #include "calc/textbook/weights.hpp"
-#include "report/explain/definition.hpp"
+#include "report/explain/modules.hpp"
 
 namespace llmcalc::explain {
 namespace {
@@ -64,6 +64,14 @@ Formula linear(S s) {
   return {(Expr(2) * s.tokens() * weights + recurrent).text()};
 }
 Formula core(S s) { return with_documents(s, over_pairs(s, core_width, s.plan().attention_flops)); }
+/// Documents and adapters aside, modules do what one layer and a head do.
+Formula forward_of_modules(S s) {
+  if (!s.plan().documents.empty())
+    return from_engine(s, "F_mod", "forward FLOPs of the modules, within documents", "flops.forward_modules");
+  const ModuleFormulas module(s, 1);
+  return module.formula(Expr("n_u", s.plan().mtp) * module.flops());
+}
+Formula forward_pass(S s) { return {s.plan().mtp > 0 ? "F_lin + F_core + F_head + F_mtp" : "F_lin + F_core + F_head"}; }
 Formula head(S s) {
   return {(Expr(2) * s.tokens() * textbook::head_weights(s.arch(), n(s)) +
            Expr(2) * s.micro_batch() * textbook::pooled_weights(s.arch(), n(s)))
@@ -76,7 +84,7 @@ Formula backward(S s) {
   return {"2*F_fwd"};
 }
 Formula recompute(S s) {
-  if (trains_part(s.plan()) || recomputes_partly(s.plan()))
+  if (trains_part(s.plan()) || recomputes_partly(s.plan()) || s.plan().mtp > 0)
     return from_engine(s, "F_again", "forward FLOPs of the operators that run again, all layers", "flops.recompute");
   switch (s.plan().recompute) {
     case Recompute::none:
@@ -92,7 +100,7 @@ Formula recompute(S s) {
 /// Forward, backward and what is recomputed of the kernels' own core.
 Formula executed(S s) {
   const Plan& p = s.plan();
-  if (trains_part(p) || recomputes_partly(p))
+  if (trains_part(p) || recomputes_partly(p) || p.mtp > 0)
     return from_engine(s, "F_done", "FLOPs that the kernels of all passes do, those that run again among them",
                        "flops.executed");
   const bool flash = p.attention == AttentionImpl::flash;
@@ -107,7 +115,7 @@ Formula executed(S s) {
 
 /// Muon's iterations, of all matrices of the blocks.
 Formula optimizer(S s) {
-  if (trains_part(s.plan()))
+  if (trains_part(s.plan()) || s.plan().mtp > 0)
     return from_engine(s, "F_ns", "FLOPs of Newton-Schulz iterations of the matrices that are trained",
                        "flops.optimizer");
   return {textbook::newton_schulz_flops(s.arch(), n(s), Expr("k_ns", s.plan().newton_schulz_steps)).text(),
@@ -125,8 +133,7 @@ Formula attention_share(S s) {
 
 constexpr std::string_view matmuls = "matmuls only, 1 multiply-add = 2 FLOP; whole model, one micro-batch";
 constexpr Definition flops_table[] = {
-    {"flops.forward", "FLOPs of the forward pass", "FLOP", fixed<"F_lin + F_core + F_head">, matmuls,
-     "Narayanan 2021 (arXiv:2104.04473)"},
+    {"flops.forward", "FLOPs of the forward pass", "FLOP", forward_pass, matmuls, "Narayanan 2021 (arXiv:2104.04473)"},
     {"flops.forward_linear", "FLOPs of projections, MLPs and routers", "FLOP", linear,
      "2 per weight and token; the head is a row of its own", "Goon §3; Narayanan 2021 (arXiv:2104.04473)"},
     {"flops.forward_attention", "FLOPs of scores and their product with the values", "FLOP", core,
@@ -135,6 +142,9 @@ constexpr Definition flops_table[] = {
      "Goon (3.2); FlashAttention's benchmark for causal-half"},
     {"flops.forward_head", "FLOPs of the head", "FLOP", head,
      "every position in training; only the last one in prefill and decode", "Narayanan 2021 (arXiv:2104.04473)"},
+    {"flops.forward_modules", "FLOPs of modules for further tokens", "FLOP", forward_of_modules,
+     "every position; of each a projection of 2 D to D, a layer and a head", "DeepSeek-V3 (arXiv:2412.19437) 2.2",
+     "--mtp N"},
     {"flops.backward", "FLOPs of the backward pass", "FLOP", backward,
      "gradients of inputs and of weights, each as much as forward",
      "Goon §3.1 with its factor corrected: 4 D I J, not 5"},
