@@ -123,12 +123,12 @@ class Walk {
     made.asks = has_backward(op);
     result_ = t.out;
   }
-  /// Bytes of another segment's tensor: keys or values of an attention core, an encoder's result, a factor.
+  /// Bytes of another segment's tensor: keys of an attention core, with their values; an encoder's result; a factor.
   Bytes outside_bytes(const Op& op, std::size_t in) const {
     if (const Linear* l = std::get_if<Linear>(&op.shape)) return bytes_of(p_.activation, mul(l->rows, l->in));
     const Attention* a = std::get_if<Attention>(&op.shape);
     if (a == nullptr) return bytes_of(p_.activation, out_elements(op.shape));
-    return bytes_of(p_.activation, mul(a->sequences, a->keys, a->kv_heads, in == 1 ? a->qk_dim : a->v_dim));
+    return in == 1 ? bytes_of(p_.activation, mul(a->sequences, a->keys, a->key_numbers())) : Bytes();
   }
   /// Marks the results that only other segments read.
   void mark_carried() {

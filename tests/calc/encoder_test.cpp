@@ -102,7 +102,7 @@ TEST_CASE("a decoding step runs the decoder alone, on the encoder's cached keys 
   const Step step = decode_step(plan, 111);
   CHECK(block_ops(a, kind_of(kinds, 0), step).empty());
   const OpList decoder = block_ops(a, kind_of(kinds, 1), step);
-  CHECK(shape_of<Attention>(decoder, "attn.core").keys == 11);
+  CHECK(shape_of<Attention>(decoder, "attn.core").keys == 1 + 11);  // the token that begins the decoder, and 11
   CHECK(shape_of<Attention>(decoder, "cross.core").keys == 100);
   CHECK(names(decoder).find("cross.k") == std::string::npos);
   CHECK(cache_bytes(a, plan, 111) == Bytes(2 * (100 + 11) * 2 * 8 * 8 * 2));

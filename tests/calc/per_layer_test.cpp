@@ -1,5 +1,7 @@
 // Layers that read more than their input: keys and values of another layer, an input of their own (Gemma 3n, Gemma 4).
 
+#include <algorithm>
+
 #include "calc/layout.hpp"
 #include "calc/liveness.hpp"
 #include "calc/memory.hpp"
@@ -77,8 +79,8 @@ TEST_CASE("a layer that shares keys and values makes gradients of them, and its 
   CHECK(w.backward.total() == l.backward);
   Bytes foreign;
   for (const Alive& x : w.backward)
-    if (x.op == Alive::no_op && x.as == Alive::As::gradient && x.bytes == Bytes(3 * 8 * 8 * 2)) foreign += x.bytes;
-  CHECK(foreign == Bytes(2 * 3 * 8 * 8 * 2));
+    if (x.op == Alive::no_op && x.as == Alive::As::gradient) foreign = std::max(foreign, x.bytes);
+  CHECK(foreign == Bytes(2 * 3 * 8 * 8 * 2));  // of keys and values
 }
 
 TEST_CASE("ranks share the heads of keys and values of another layer without an exchange", "[engine][per_layer]") {
