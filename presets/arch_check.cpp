@@ -147,6 +147,8 @@ void check_direction(const Arch& a, const Check& check) {
 void check_head(const Arch& a, const Check& check) {
   check.that(a.head.has_logits() || (!a.tied_head && !a.head_bias),
              "the head's kind is none, so it is neither tied nor biased; say false");
+  check.that(a.head == ModelHead{} || !a.final_norm,
+             "an encoder's head has no norm before it; the norm's \"final\" must be false");
   check.that(a.head.has_logits() || a.is_encoder(), "a decoder without logits cannot be; give the head another kind");
   check.that(!a.head.sentence_pair || a.head.pooler, "sentence_pair reads the pooler's result; add the pooler");
   check.that(a.head.kind != HeadKind::masked_token || a.embedding_width == a.hidden,

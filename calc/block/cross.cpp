@@ -50,7 +50,7 @@ void make_distances(SegmentBuilder& b, const Step& step, TensorId x) {
   const Arch& a = b.arch();
   const auto table = [&](std::string_view name, const Mixer& m, const Step& s) {
     const Lookup numbers{mul(s.queries, add(s.past, s.queries)), a.position_rows, m.heads};
-    if (numbers.tokens > 0) b.add(name, Component::position, numbers, Split::heads, block_input);
+    if (numbers.tokens > 0 && step.past == 0) b.add(name, Component::position, numbers, Split::heads, block_input);
   };
   if (a.bidirectional) table("embedding.encoder_distances", a, half_step(a, step, true));
   if (!a.is_encoder()) table("embedding.distances", a.mixer(a.mixers.size()), half_step(a, step, false));

@@ -6,7 +6,8 @@
 /// decoding step reads keys and values of the encoder's tokens from the cache, so that their projections run in the
 /// prefill alone. The token that begins the decoder is run by the prefill and seen by every step; its row in the cache
 /// is left out. Relative positions give (queries x keys) numbers per head, which all layers of a stack add to their
-/// scores; they are kept like the encoder's result. How a distance finds its row of the table is left out.
+/// scores; they are kept like the encoder's result. A decoding step's core reads its own from the table. How a distance
+/// finds its row of the table is left out.
 
 #include "calc/segment_builder.hpp"
 

@@ -95,17 +95,20 @@ class StoredTable {
   bool centred() const { return a_.norm != NormKind::rms_norm; }
   bool narrow() const { return !(s_.D_e == s_.D); }
 
+  /// Stacks of layers that have an embedding.
+  Count stacks() const { return a_.is_encoder_decoder() ? 2 : 1; }
+
   void embedding() {
-    once(Tokens::all, false, a_.is_encoder_decoder() ? 16 : 8);  // 64-bit ids, of each stack
-    if (a_.position == Position::relative)  // numbers of every pair and head, which all sequences share
-      once(Tokens::first, true, N(a_.is_encoder_decoder() ? 2 : 1) * m_.S * m_.S * s_.cut(s_.A) / m_.B);
+    once(Tokens::all, false, N(8 * stacks()));  // 64-bit ids, of each stack
+    if (a_.position == Position::relative)      // numbers of every pair and head, which all sequences share
+      once(Tokens::all, true, N(stacks()) * m_.S * s_.cut(s_.A) / m_.B);
     if (a_.is_encoder_decoder()) encoded();
     if (narrow()) once(Tokens::scattered, true, s_.D_e);
     if (a_.embedding_norm) {
       once(a_.position != Position::learned && !narrow() ? Tokens::scattered : Tokens::mine, true, s_.D);
       if (m_.norm_stats) once(Tokens::mine, false, statistic(centred()));
     }
-    if (m_.hidden_dropout) once(Tokens::mine, false, s_.D);
+    if (m_.hidden_dropout) once(Tokens::mine, false, N(stacks()) * s_.D);
     if (a_.per_layer.width == 0) return;
     once(Tokens::mine, true, N(2) * s_.L * s_.D_p);  // the projection before its norm, and the sum
     if (m_.norm_stats) once(Tokens::mine, false, statistic(false) * s_.L);

@@ -16,6 +16,7 @@ Arch encoder() {
   Arch a = even();
   a.bidirectional = true;
   a.head = {.kind = HeadKind::none, .pooler = true};
+  a.final_norm = false;
   return a;
 }
 
@@ -62,7 +63,7 @@ TEST_CASE("an encoder of masked tokens has a dense layer and a norm before its l
   CHECK(parameters(a).lm_head == 2 * (64 * 64 + 64) + 2 * 64 + 2 + 512);
   CHECK(names(head_ops(a, training)) ==
         "head.pooler head.pooler_act head.sentence_pair head.transform head.transform_act head.transform_norm "
-        "head.norm head.logits head.loss");
+        "head.logits head.loss");
 }
 
 TEST_CASE("a decoder reads the encoder's result by a second attention, and the encoder ends with a norm",

@@ -84,6 +84,7 @@ inline std::vector<ModelCard> odd_encoders() {
           [](Arch& a) {
             a.bidirectional = true;
             a.head = {.kind = HeadKind::none, .pooler = true};
+            a.final_norm = false;
           }),
       odd("an encoder before a decoder, relative positions",
           [](Arch& a) {
