@@ -111,7 +111,8 @@ class StoredTable {
     if (m_.hidden_dropout) once(Tokens::mine, false, N(stacks()) * s_.D);
     if (a_.per_layer.width == 0) return;
     once(Tokens::mine, true, N(2) * s_.L * s_.D_p);  // the projection before its norm, and the sum
-    if (m_.norm_stats) once(Tokens::mine, false, statistic(false) * s_.L);
+    if (m_.norm_stats)                               // a float32 per token and layer, cut row by row
+      for (int byte = 0; byte < 4; ++byte) once(Tokens::scattered, false, s_.L);
   }
 
   /// The encoder's result, before and behind its norm.
@@ -130,16 +131,22 @@ class StoredTable {
     }
     const N with_mlp = layers_with_mlp(s_);
     const bool mixes = !mixer_.is_empty();
-    if (mixes && with_mlp == s_.L_p) return halves(s_.L_p, mixer_.cross_attention ? 3 : 2);
+    const bool beside = a_.moe.beside_dense && has(s_.L_m);
+    if (mixes && with_mlp == s_.L_p && !beside) return halves(s_.L_p, mixer_.cross_attention ? 3 : 2);
     if (mixes) halves(s_.L_p, 1);
-    if (has(with_mlp)) halves(with_mlp, 1);
+    if (beside) {  // what is summed behind two norms is cut by tokens
+      halves(s_.L_m, 1, Tokens::mine);
+      if (has(s_.L_d)) halves(s_.L_d, 1);
+    } else if (has(with_mlp)) {
+      halves(with_mlp, 1);
+    }
   }
   /// `each` halves of a serial block in some layers.
-  void halves(const N& layers, Count each) {
+  void halves(const N& layers, Count each, Tokens result = Tokens::scattered) {
     const bool both = a_.norm_placement == NormPlacement::both, after = a_.norm_placement == NormPlacement::output;
     numbers(layers, Tokens::mine, N(each * (after ? 1 : 2)) * s_.D);
-    if (both || after) numbers(layers, Tokens::scattered, N(each) * s_.D);  // its summed result, before its norm
-    if (a_.residual_block > 0) {  // the stream before the mix, and the shares in float32
+    if (both || after) numbers(layers, result, N(each) * s_.D);  // its summed result, before its norm
+    if (a_.residual_block > 0) {                                 // the stream before the mix, and the shares in float32
       numbers(layers, Tokens::mine, N(each) * s_.D);
       bytes(layers, Tokens::mine, N(4 * each) * s_.n_M);
     }
