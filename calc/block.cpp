@@ -347,7 +347,7 @@ void parallel_block(SegmentBuilder& b, const LayerKind& kind) {
 
 OpList block_ops(const Arch& a, const LayerKind& kind, const Step& s) {
   SegmentBuilder b(a, s, kind);
-  if (b.tokens() == 0) return b.ops();
+  if (!s.training && b.tokens() == 0) return b.ops();  // an encoder in a decoding step
   if (a.block == BlockKind::parallel) {
     parallel_block(b, kind);
     return b.ops();
