@@ -1,5 +1,8 @@
 #include "calc/block.hpp"
 
+#include "calc/block/cross.hpp"
+#include "calc/block/mixed_residual.hpp"
+#include "calc/block/per_layer.hpp"
 #include "calc/block/recurrent.hpp"
 #include "calc/segment_builder.hpp"
 
@@ -29,19 +32,38 @@ struct Qkv {
   TensorId q, k, v;
 };
 
+/// Projections of keys and values; where values are the keys, of the latter alone.
+void project_kv(SegmentBuilder& b, TensorId x, Qkv& r) {
+  const Mixer& a = b.mixer();
+  const Count d = b.arch().hidden;
+  r.k = b.linear("attn.k", attn, Split::column, x, d, mul(a.kv_heads, a.head_dim), a.qkv_bias, a.head_dim);
+  r.v = a.key_is_value
+            ? r.k
+            : b.linear("attn.v", attn, Split::column, x, d, mul(a.kv_heads, a.v_dim()), a.qkv_bias, a.v_dim());
+}
+
+void norm_heads(SegmentBuilder& b, Qkv& r) {
+  const Mixer& a = b.mixer();
+  const bool own = !a.shared_kv, qk = a.qk_norm != QkNorm::none;
+  const Norm value{.rows = mul(b.tokens(), a.kv_heads), .width = a.v_dim()};
+  if (own && a.value_norm) r.v = b.add("attn.v_norm", attn, value, Split::heads, r.v, a.kv_heads);
+  if (qk) r.q = b.add("attn.q_norm", attn, qk_norm_shape(a, b.tokens(), a.heads), Split::heads, r.q, a.heads);
+  if (own && qk)
+    r.k = b.add("attn.k_norm", attn, qk_norm_shape(a, b.tokens(), a.kv_heads), Split::heads, r.k, a.kv_heads);
+}
+
 Qkv grouped_qkv(SegmentBuilder& b, TensorId x) {
   const Mixer& a = b.mixer();
-  const Count d = b.arch().hidden, q = mul(a.heads, a.head_dim), kv = mul(a.kv_heads, a.head_dim);
-  Qkv r{b.linear("attn.q", attn, Split::column, x, d, q, a.qkv_bias, a.head_dim),
-        b.linear("attn.k", attn, Split::column, x, d, kv, a.qkv_bias, a.head_dim),
-        b.linear("attn.v", attn, Split::column, x, d, mul(a.kv_heads, a.v_dim()), a.qkv_bias, a.v_dim())};
-  if (a.qk_norm != QkNorm::none) {
-    r.q = b.add("attn.q_norm", attn, qk_norm_shape(a, b.tokens(), a.heads), Split::heads, r.q, a.heads);
-    r.k = b.add("attn.k_norm", attn, qk_norm_shape(a, b.tokens(), a.kv_heads), Split::heads, r.k, a.kv_heads);
-  }
+  const Count q = mul(a.heads, a.head_dim), kv = a.shared_kv ? 0 : mul(a.kv_heads, a.head_dim);
+  Qkv r{b.linear("attn.q", attn, Split::column, x, b.arch().hidden, q, a.qkv_bias, a.head_dim), no_tensor, no_tensor};
+  if (!a.shared_kv) project_kv(b, x, r);
+  norm_heads(b, r);
   if (b.arch().position == Position::rope)
     b.in_place("attn.rope", attn, {.kind = PointwiseKind::rope, .rows = b.tokens(), .width = q + kv}, Split::width, r.q,
                r.k, a.head_dim);
+  if (!a.shared_kv) return r;
+  r.k = b.outside();
+  r.v = b.outside();
   return r;
 }
 
@@ -68,7 +90,10 @@ TensorId grouped_attention(SegmentBuilder& b, const LayerKind& kind, TensorId x)
                        .qk_dim = a.head_dim,
                        .v_dim = a.v_dim(),
                        .reach = kind.reach,
-                       .sinks = a.attention_sinks};
+                       .sinks = a.attention_sinks,
+                       .shared_kv = a.shared_kv,
+                       .bidirectional = a.bidirectional,
+                       .relative = b.arch().position == Position::relative};
   const TensorId o = gated_heads(b, x, b.add("attn.core", attn, core, Split::heads, {r.q, r.k, r.v}));
   return b.linear("attn.out", attn, Split::row, o, a.attention_width(), b.arch().hidden, a.attention_out_bias,
                   a.v_dim());
@@ -222,18 +247,30 @@ TensorId shared_experts(SegmentBuilder& b, TensorId x) {
   return b.pointwise("mlp.shared_scale", mlp, PointwiseKind::multiply, Split::partial, y, g, a.hidden);
 }
 
-/// Mixture of experts: router, dispatch of every token to top_k experts, their MLPs, combination.
-TensorId experts(SegmentBuilder& b, TensorId x) {
+/// Logits of the router, which may have a norm of its own.
+TensorId router(SegmentBuilder& b, TensorId x) {
+  const Arch& a = b.arch();
+  const Moe& m = a.moe;
+  if (m.router_scales)
+    x = b.add("mlp.router_norm", Component::router, Norm{b.tokens(), a.hidden, a.hidden}, Split::tokens, x);
+  return b.linear("mlp.router", Component::router, Split::inside, x, a.hidden, m.experts, m.router_bias);
+}
+
+/// Mixture of experts: router, dispatch of every token to top_k experts, their MLPs, combination. `routed`: what the
+/// router reads.
+TensorId experts(SegmentBuilder& b, TensorId x, TensorId routed_by) {
   const Arch& a = b.arch();
   const Moe& m = a.moe;
   const bool narrow = m.latent_width > 0;
   const Count wide = narrow ? m.latent_width : a.hidden;  // of the routed experts' input and output
   const Count t = b.tokens(), routed = mul(t, m.top_k);
-  const TensorId logits =
-      b.linear("mlp.router", Component::router, Split::inside, x, a.hidden, m.experts, m.router_bias);
-  const TensorId gates =
-      b.add("mlp.route", mlp, Pointwise{.kind = PointwiseKind::route, .rows = t, .width = m.experts, .top_k = m.top_k},
-            Split::inside, logits);
+  const TensorId gates = b.add("mlp.route", mlp,
+                               Pointwise{.kind = PointwiseKind::route,
+                                         .rows = t,
+                                         .width = m.experts,
+                                         .top_k = m.top_k,
+                                         .weights = m.router_scales ? m.experts : 0},
+                               Split::inside, router(b, routed_by));
   TensorId own = x;
   if (narrow) own = b.linear("mlp.latent_down", mlp, Split::inside, x, a.hidden, wide, false);
   if (m.latent_norm) own = b.add("mlp.latent_norm", mlp, Norm{t, wide, wide}, Split::inside, own);
@@ -254,16 +291,32 @@ TensorId experts(SegmentBuilder& b, TensorId x) {
   return y;
 }
 
-TensorId mlp_part(SegmentBuilder& b, const LayerKind& kind, TensorId x) {
-  if (kind.experts) return experts(b, x);
+TensorId dense(SegmentBuilder& b, const LayerKind& kind, TensorId x) {
   return feed_forward(b, dense_names, x, {.rows = b.tokens(), .bias = b.arch().mlp_bias}, kind.mlp_width);
 }
 
+/// The sum of a dense MLP and of experts, each result under a norm; `x` is the MLP's input under its norm, and experts
+/// and their router read the residual stream under norms of their own (hf gemma4/modeling_gemma4.py).
+TensorId dense_and_experts(SegmentBuilder& b, const LayerKind& kind, TensorId x, TensorId residual) {
+  const Count t = b.tokens();
+  const TensorId y = b.norm("mlp.dense_norm", dense(b, kind, x), t);
+  const TensorId own = b.norm("mlp.expert_norm", residual, t);
+  const TensorId z = b.norm("mlp.combined_norm", experts(b, own, b.arch().moe.router_scales ? residual : own), t);
+  return b.pointwise("mlp.sum", mlp, PointwiseKind::add, Split::tokens, y, z, b.arch().hidden);
+}
+
+/// The MLP's part of a layer: `x` is its input, and `residual` that without the norm.
+TensorId mlp_part(SegmentBuilder& b, const LayerKind& kind, TensorId x, TensorId residual) {
+  if (!kind.experts) return dense(b, kind, x);
+  return b.arch().moe.beside_dense ? dense_and_experts(b, kind, x, residual) : experts(b, x, x);
+}
+
 struct SubLayerNames {
-  std::string_view norm, post_norm, dropout, add;
+  std::string_view mix, norm, post_norm, dropout, add;
 };
-constexpr SubLayerNames attention_names{"attn.norm", "attn.post_norm", "attn.dropout", "attn.add"};
-constexpr SubLayerNames mlp_names{"mlp.norm", "mlp.post_norm", "mlp.dropout", "mlp.add"};
+constexpr SubLayerNames attention_names{"attn.mix", "attn.norm", "attn.post_norm", "attn.dropout", "attn.add"};
+constexpr SubLayerNames cross_names{"cross.mix", "cross.norm", "cross.post_norm", "cross.dropout", "cross.add"};
+constexpr SubLayerNames mlp_names{"mlp.mix", "mlp.norm", "mlp.post_norm", "mlp.dropout", "mlp.add"};
 
 /// x + [norm] f([norm] x): one residual sub-layer of a serial block.
 template <typename F>
@@ -271,7 +324,7 @@ TensorId sub_layer(SegmentBuilder& b, const SubLayerNames& names, Component c, T
   const Arch& a = b.arch();
   const NormPlacement p = a.norm_placement;
   const bool before = p == NormPlacement::pre || p == NormPlacement::both;
-  TensorId y = f(before ? b.norm(names.norm, x, b.tokens()) : x);
+  TensorId y = f(before ? b.norm(names.norm, mixed_residual(b, names.mix, x, b.tokens()), b.tokens()) : x);
   if (p == NormPlacement::output || p == NormPlacement::both) y = b.norm(names.post_norm, y, b.tokens());
   b.dropout(names.dropout, c, y, b.tokens());
   y = b.pointwise(names.add, c, PointwiseKind::add, Split::tokens, x, y, a.hidden);
@@ -284,7 +337,7 @@ void parallel_block(SegmentBuilder& b, const LayerKind& kind) {
   const TensorId n = b.norm("attn.norm", block_input, b.tokens());
   const TensorId m = a.norms_per_layer == 2 ? b.norm("mlp.norm", block_input, b.tokens()) : n;
   const TensorId x = mixed(b, kind, n);
-  const TensorId y = mlp_part(b, kind, m);
+  const TensorId y = mlp_part(b, kind, m, block_input);
   b.dropout("attn.dropout", attn, x, b.tokens());
   b.dropout("mlp.dropout", mlp, y, b.tokens());
   const TensorId sum = b.pointwise("block.sum", mlp, PointwiseKind::add, Split::partial, x, y, a.hidden);
@@ -293,25 +346,9 @@ void parallel_block(SegmentBuilder& b, const LayerKind& kind) {
 
 }  // namespace
 
-OpList embedding_ops(const Arch& a, const Step& s) {
-  SegmentBuilder b(a, s);
-  const Count t = b.tokens();
-  TensorId x = b.add("embedding.tokens", Component::embedding, Lookup{t, a.vocabulary, a.embedding_width}, Split::row,
-                     block_input);
-  if (a.embedding_width != a.hidden)
-    x = b.linear("embedding.project", Component::embedding, Split::tokens, x, a.embedding_width, a.hidden, false);
-  if (a.position == Position::learned) {
-    const TensorId p = b.add("embedding.positions", Component::position, Lookup{t, a.position_rows, a.hidden},
-                             Split::tokens, block_input);
-    x = b.pointwise("embedding.add", Component::position, PointwiseKind::add, Split::tokens, x, p, a.hidden);
-  }
-  if (a.embedding_norm) x = b.norm("embedding.norm", x, t);
-  b.dropout("embedding.dropout", Component::embedding, x, t);
-  return b.ops();
-}
-
 OpList block_ops(const Arch& a, const LayerKind& kind, const Step& s) {
   SegmentBuilder b(a, s, kind);
+  if (!s.training && b.tokens() == 0) return b.ops();  // an encoder in a decoding step
   if (a.block == BlockKind::parallel) {
     parallel_block(b, kind);
     return b.ops();
@@ -319,58 +356,18 @@ OpList block_ops(const Arch& a, const LayerKind& kind, const Step& s) {
   TensorId x = block_input;
   if (!b.mixer().is_empty())
     x = sub_layer(b, attention_names, attn, x, [&](TensorId in) { return mixed(b, kind, in); });
-  if (kind.has_mlp()) sub_layer(b, mlp_names, mlp, x, [&](TensorId in) { return mlp_part(b, kind, in); });
-  return b.ops();
-}
-
-namespace {
-/// What a head has, and which of it is another's: the model's norm, its token table or its head.
-struct HeadWeights {
-  bool norm = true, own_norm = true, tied = false, bias = false;
-};
-OpList head(const Arch& a, const Step& s, Count rows, const HeadWeights& w) {
-  SegmentBuilder b(a, s);
-  TensorId x = block_input;
-  if (w.norm) {
-    Norm norm = b.norm_shape(rows, a.hidden);
-    if (!w.own_norm) norm.weights = 0;
-    x = b.add("head.norm", Component::norm, norm, Split::tokens, x);
+  if (b.mixer().cross_attention)
+    x = sub_layer(b, cross_names, attn, x, [&](TensorId in) { return cross_attention(b, in); });
+  if (kind.has_mlp()) x = sub_layer(b, mlp_names, mlp, x, [&](TensorId in) { return mlp_part(b, kind, in, x); });
+  if (a.per_layer.width > 0) x = add_per_layer_input(b, x);
+  if (a.output_scale)
+    b.in_place("block.scale", Component::norm,
+               {.kind = PointwiseKind::scale, .rows = b.tokens(), .width = a.hidden, .weights = 1}, Split::tokens, x);
+  if (kind.closes_encoder) {
+    if (a.final_norm) b.norm("encoder.norm", x, b.tokens());
+    b.carry_result();
   }
-  if (a.embedding_width != a.hidden)
-    x = b.add("head.project", Component::embedding, Linear{.rows = rows, .in = a.hidden, .out = a.embedding_width},
-              Split::tokens, x);
-  const Linear logits{.rows = rows, .in = a.embedding_width, .out = a.vocabulary, .bias = w.bias, .tied = w.tied};
-  x = b.add("head.logits", Component::lm_head, logits, Split::column, x);
-  if (s.training) b.add("head.loss", Component::lm_head, Loss{rows, a.vocabulary}, Split::column, x);
   return b.ops();
-}
-}  // namespace
-
-OpList head_ops(const Arch& a, const Step& s) {
-  const Count rows = s.training || s.verifies ? s.tokens() : s.sequences;
-  return head(a, s, rows, {.norm = a.final_norm, .tied = a.tied_head, .bias = a.head_bias});
-}
-
-OpList mtp_input_ops(const Arch& a, const Step& s) {
-  SegmentBuilder b(a, s);
-  const Count t = b.tokens();
-  const Lookup table{.tokens = t, .rows = a.vocabulary, .width = a.embedding_width, .tied = !a.mtp.own_embedding};
-  TensorId e = b.add("mtp.tokens", Component::embedding, table, Split::row, block_input);
-  e = b.norm("mtp.token_norm", e, t);
-  e = b.linear("mtp.project_token", Component::embedding, Split::tokens, e, a.hidden, a.hidden, false);
-  TensorId h = b.norm("mtp.result_norm", block_input, t);
-  h = b.linear("mtp.project_result", Component::embedding, Split::tokens, h, a.hidden, a.hidden, false);
-  b.pointwise("mtp.add", Component::embedding, PointwiseKind::add, Split::tokens, h, e, a.hidden);
-  return b.ops();
-}
-
-OpList mtp_head_ops(const Arch& a, const Step& s) {
-  const Mtp& m = a.mtp;
-  return head(a, s, s.training ? s.tokens() : s.sequences,
-              {.norm = m.own_norm || a.final_norm,
-               .own_norm = m.own_norm,
-               .tied = !m.own_head,
-               .bias = m.own_head && a.head_bias});
 }
 
 }  // namespace llmcalc

@@ -97,11 +97,15 @@ Learned learned(const Norm& s) { return {.total = s.weights, .factored = s.weigh
 AttentionFlops executed_convention(const Attention& s, const Pricing& p) {
   return p.attention == AttentionImpl::naive && s.queries > 1 ? AttentionFlops::full : AttentionFlops::causal_exact;
 }
-/// Twice the query-key pairs per head and sequence: of a packed one, the sum over its documents.
+/// Twice the query-key pairs per head and sequence: of a packed one, the sum over its documents. Where every query sees
+/// all keys, there is one convention.
 Count pairs_twice(const Attention& s, AttentionFlops convention, const Reach& reach, const Documents& documents) {
-  if (documents.empty()) return twice_pairs(s.all_queries(), s.past(), reach, convention);
+  const auto pairs = [&](Count queries, Count past) {
+    return twice_pairs(queries, past, reach, s.bidirectional ? AttentionFlops::full : convention);
+  };
+  if (documents.empty()) return pairs(s.all_queries(), s.past());
   Count all = 0;
-  for (const DocumentRun& d : documents) all = add(all, mul(d.count, twice_pairs(d.length, 0, reach, convention)));
+  for (const DocumentRun& d : documents) all = add(all, mul(d.count, pairs(d.length, 0)));
   return all;
 }
 /// `width` FLOPs for each of twice the pairs. Ranks that share the pairs have equal parts: exactly where every query
@@ -121,8 +125,10 @@ Cost core_cost(const Attention& s, const Pricing& p) {
       .model = pair_flops(s, width, p.convention, s.reach, p.documents),
       .executed = every_pair ? pair_flops(s, width, done, {}, {}) : pair_flops(s, width, done, s.reach, p.documents)};
 }
-/// Cached tokens that a pass reads: in decode those that one of the new tokens sees, in prefill all.
+/// Cached tokens that a pass reads: in decode those that one of the new tokens sees, in prefill, and of an encoder,
+/// all.
 Count cached_tokens(const Attention& s, const Pricing& p) {
+  if (s.bidirectional) return s.keys;
   return p.phase == Phase::decode || s.queries == 1 ? s.keys - s.reach.first(s.past()) : s.keys;
 }
 /// Bytes of the S x S scores moved once.
@@ -135,6 +141,10 @@ double queries_and_outputs(const Attention& s, const Pricing& p) {
 double keys_and_values(const Attention& s, DType t, Count tokens) {
   return d(s.sequences) * d(tokens) * d(token_rows(s, t, s.absorbed).value);
 }
+/// Bytes of what relative positions add to the scores.
+double pair_numbers(const Attention& s, const Pricing& p) {
+  return bytes(p.activation, d(s.heads) * d(s.queries) * d(s.keys));
+}
 /// The learned logit of each head.
 double sinks(const Attention& s, const Stored& w) { return s.sinks ? bytes(w.vector, d(s.heads)) : 0; }
 
@@ -146,7 +156,9 @@ Cost forward(const Attention& s, const Pricing& p, const Stored& w) {
     c.moved.cache = keys_and_values(s, p.cache, cached_tokens(s, p));
   else
     c.moved.activations += keys_and_values(s, p.activation, s.keys);
-  if (p.cached) c.moved.activations += d(s.rows()) * d(token_cache(s, p.cache).value);  // the new tokens are written
+  if (p.cached && s.caches())  // the new tokens are written
+    c.moved.activations += d(s.cross ? mul(s.sequences, s.keys) : s.rows()) * d(token_cache(s, p.cache).value);
+  if (s.relative) c.moved.activations += pair_numbers(s, p);
   // Scores written, read by softmax, written again, read by the second product.
   if (p.attention == AttentionImpl::naive) c.moved.activations += 4 * scores(s, p);
   return c;
@@ -161,6 +173,7 @@ Cost backward_input(const Attention& s, const Pricing& p, const Stored& w) {
   // q, k, v, o and do are read, dq, dk and dv written; naive: P twice, dP and dS written and read.
   c.moved.activations = 2 * (queries_and_outputs(s, p) + keys_and_values(s, p.activation, s.keys));
   if (!flash) c.moved.activations += 7 * scores(s, p);
+  if (s.relative) c.moved.activations += 2 * pair_numbers(s, p);  // and their gradient
   return c;
 }
 Learned learned(const Attention& s) {
@@ -252,10 +265,12 @@ double forward_touches(PointwiseKind k, Count top_k) {
       return 3;
     case PointwiseKind::activate:
     case PointwiseKind::rope:
+    case PointwiseKind::scale:
     case PointwiseKind::dropout:
     case PointwiseKind::route:
     case PointwiseKind::dispatch:
       return 2;
+    case PointwiseKind::mix:
     case PointwiseKind::combine:
       return 1 + d(top_k);
   }
@@ -265,7 +280,8 @@ double backward_touches(PointwiseKind k, Count top_k) {
   switch (k) {
     case PointwiseKind::add:
     case PointwiseKind::activate:
-      return 3;  // add: the branch's gradient joins the residual's
+    case PointwiseKind::scale:
+      return 3;  // add: the branch's gradient joins the residual's; scale: the result is read for its own gradient
     case PointwiseKind::multiply:
     case PointwiseKind::gate:
       return 5;
@@ -274,6 +290,7 @@ double backward_touches(PointwiseKind k, Count top_k) {
     case PointwiseKind::route:
     case PointwiseKind::dispatch:
       return 2;
+    case PointwiseKind::mix:
     case PointwiseKind::combine:
       return 1 + 2 * d(top_k);
   }

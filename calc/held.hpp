@@ -9,17 +9,21 @@ namespace llmcalc {
 Bytes weight_bytes(const Shape& shape, const Stored& w);
 
 /// The bytes that one layer caches of one sequence on one rank: `per_token` for every token held, and a state of fixed
-/// size.
+/// size. Of an encoder's tokens, which a decoder's layer caches for its cross attention, the state has the bytes.
 struct CacheRow {
   Bytes per_token{};
   Reach reach{};
   Bytes state{};
-  constexpr Bytes of(Count context) const { return reach.held(context) * per_token + state; }
+  Count encoded = 0;  ///< of the context, tokens that the encoder read
+  constexpr Bytes of(Count context) const {
+    return reach.held(context > encoded ? context - encoded : 0) * per_token + state;
+  }
   /// Adds what another operator of the layer caches; only one of them caches tokens.
   constexpr CacheRow& operator+=(const CacheRow& o) {
     if (o.per_token != Bytes()) reach = o.reach;
     per_token += o.per_token;
     state += o.state;
+    encoded += o.encoded;
     return *this;
   }
 };

@@ -167,8 +167,11 @@ States updated_states(const Prices& prices, const Plan& plan, const Layout& layo
 }
 
 Bytes pass_workspace(const Prices& pass) {
-  Bytes most;
-  for (const LayerPrice& row : pass.rows) most = std::max(most, row.alive.forward);
+  Bytes most, carried;  // from the rows before
+  for (const LayerPrice& row : pass.rows) {
+    most = std::max(most, row.alive.forward + (row.segment == SegmentKind::block ? carried : Bytes()));
+    carried += row.alive.carried;
+  }
   return most;
 }
 
@@ -252,7 +255,8 @@ Bytes cache_bytes_per_token(const Prices& prices) {
 }
 
 Prices price_holdings(const Arch& arch, const Plan& plan, const Layout& layout) {
-  return price_pass(arch, plan, layout, {}, prefill_step(plan, 1), Phase::prefill);
+  const Count tokens = arch.is_encoder_decoder() ? plan.prompt : 1;  // which the decoder's layers cache
+  return price_pass(arch, plan, layout, {}, prefill_step(plan, tokens), Phase::prefill);
 }
 
 States training_states(const Arch& arch, const Plan& plan, const Layout& layout) {

@@ -99,7 +99,10 @@ class Pricer {
   }
 
   /// Collects the attention cores of later segments in `cores` instead of pricing them.
-  void put_cores_into(Cores& cores) { cores_ = &cores; }
+  void put_cores_into(Cores& cores, Count context) {
+    cores_ = &cores;
+    context_ = context;
+  }
 
   void hold(LayerPrice& row, const Segment& s) const {
     for (const Op& op : s.ops) hold(row, op);
@@ -107,7 +110,11 @@ class Pricer {
   }
 
  private:
-  bool is_aside(const Op& op) const { return cores_ != nullptr && std::holds_alternative<Attention>(op.shape); }
+  /// Cores whose keys grow with the context.
+  bool is_aside(const Op& op) const {
+    const Attention* a = std::get_if<Attention>(&op.shape);
+    return cores_ != nullptr && a != nullptr && !a->cross;
+  }
   Bytes read_for_weights(const OpList& ops) const {
     std::array<bool, 256> counted{};
     Bytes all;
@@ -125,7 +132,9 @@ class Pricer {
       return std::find_if(ops.begin(), ops.end(), [&](const Op& op) { return is_aside(op); });
     };
     const Op* mine = core_of(s.ops);
-    if (mine != s.ops.end()) cores_->push({*mine, *core_of(s.whole), s.repeats, &s.whole != &s.ops});
+    if (mine == s.ops.end()) return;
+    const Count keys = std::get<Attention>(mine->shape).keys;
+    cores_->push({*mine, *core_of(s.whole), s.repeats, &s.whole != &s.ops, context_ - keys});
   }
 
   /// Prices one operator of one rank; `whole`: it is also the whole model's.
@@ -231,6 +240,7 @@ class Pricer {
   Prices& prices_;
   bool holds_ = true;
   Cores* cores_ = nullptr;
+  Count context_ = 0;  ///< of those cores
 };
 
 /// Calls visit for every segment of a pass.
@@ -281,7 +291,7 @@ Prices price_without_cores(const Arch& arch, const Plan& plan, const Layout& lay
   Prices prices;
   prices.kinds = layer_kinds(arch);
   Pricer pricer(plan, layout, device, Phase::decode, prices);
-  pricer.put_cores_into(cores);
+  pricer.put_cores_into(cores, add(step.past, step.queries));
   walk(arch, prices.kinds, step, layout, [&](const Segment& s) { pricer.add(s, false); });
   return prices;
 }
@@ -289,7 +299,7 @@ Prices price_without_cores(const Arch& arch, const Plan& plan, const Layout& lay
 CorePrice price_core(const Core& core, const Prices& prices, const Plan& plan, const Layout& layout, Count context) {
   const Pricing p = pricing(plan, Phase::decode, layout);
   const auto at_context = [&](Op op) {
-    std::get<Attention>(op.shape).keys = context;
+    std::get<Attention>(op.shape).keys = context - core.other;
     return op;
   };
   const Op op = at_context(core.op);

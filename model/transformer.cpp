@@ -19,6 +19,15 @@ const Arch& runnable(const Arch& a, const Backend& b) {
   }
   if (const std::string lack = b.lacks(a); !lack.empty())
     throw InputError("the GPU's kernels have no " + lack + ", which this model's layers use; give --device cpu");
+  if (a.residual_block > 0 || a.is_encoder() || a.head != ModelHead{} || a.token_types > 0)
+    throw InputError(
+        "the reference transformer has no attention to later tokens, token types, heads of an encoder or mixed "
+        "residual streams, which this "
+        "model uses; its numbers can be calculated but not run");
+  if (a.per_layer.width > 0 || a.output_scale || a.value_norm || a.moe.router_scales || a.moe.beside_dense)
+    throw InputError(
+        "the reference transformer has no inputs or factors per layer, norms of values, or dense MLPs beside experts, "
+        "which this model uses; its numbers can be calculated but not run");
   return a;
 }
 

@@ -88,6 +88,16 @@ void check_layout(const Request& r) {
           fmt::format("--cp {} cannot be: {} has linear attention, whose state passes from token to token; "
                       "leave it out",
                       ranks(l, Group::context), model));
+    case LayoutFlaw::context_encoder:
+      throw InputError(
+          fmt::format("--cp {} cannot be: {} has attention to an encoder, or relative positions, which context "
+                      "parallelism is not known to divide; leave it out",
+                      ranks(l, Group::context), model));
+    case LayoutFlaw::pipeline_state:
+      throw InputError(
+          fmt::format("--pp {} cannot be: layers of {} read keys, values or inputs that earlier layers made, which the "
+                      "stages of a pipeline do not pass on here; leave it out",
+                      ranks(l, Group::pipeline), model));
     case LayoutFlaw::context_tokens:
       throw InputError(fmt::format(
           "--seq {} is not a multiple of {} (--cp {}: every rank has {} of a sequence); give "
@@ -193,6 +203,25 @@ void check_length(const Request& r, Count tokens, std::string_view option) {
   if (a.position == Position::learned && tokens > a.position_rows)
     throw InputError(fmt::format("{} {} is longer than the {} learned positions of {}; give at most {}", option, tokens,
                                  a.position_rows, r.model.name, a.position_rows));
+}
+
+/// Answers about inference are about a prompt and the tokens after it.
+void check_generates(const Request& r, Parts parts) {
+  const bool served = (parts & part::serving) != 0 && (parts & part::one_batch) == 0;
+  if (r.model.arch.is_encoder_decoder() && served)
+    throw InputError(
+        fmt::format("{} has an encoder, and how a server mixes its prompts with decoding is not known; "
+                    "'llmcalc infer' prices a batch alone",
+                    r.model.name));
+  if (r.model.arch.is_encoder_decoder() && !r.plan.kv_cache)
+    throw InputError(
+        fmt::format("{} has an encoder, whose keys and values every decoding step reads from the cache; "
+                    "leave --no-kv-cache out",
+                    r.model.name));
+  if (!r.model.arch.is_encoder()) return;
+  throw InputError(fmt::format("{} is an encoder: it reads a text and generates none; ask for its training{}",
+                               r.model.name,
+                               r.has(part::halves) ? ": add --train" : " ('llmcalc train', 'llmcalc memory --train')"));
 }
 
 /// Documents fill the sequence, and each has positions of its own.
@@ -398,6 +427,7 @@ void check(const Request& r, Parts parts) {
   if ((parts & (part::training | part::inference)) != 0) check_offload(r, parts);
   if ((parts & part::serving) != 0) check_served_stages(r);
   if (r.has(part::inference) && r.has(part::training)) check_both_halves(r);
+  if ((parts & part::inference) != 0) check_generates(r, parts);
   if ((parts & part::inference) != 0) check_length(r, add(p.prompt, p.generate), "--prompt plus --generate");
   if ((parts & part::time) != 0 && r.hardware) check_hardware(r);
   check_software(r, parts);

@@ -34,7 +34,10 @@ void cut_heads(Norm& s, Count heads, Count ranks) {
 }
 
 // Tensor parallelism: cuts columns, rows, heads or width, by the operator's split.
-void cut_width(const Op&, Lookup& s, Count ranks) { s.rows = ceil_div(s.rows, ranks); }
+void cut_width(const Op& op, Lookup& s, Count ranks) {
+  Count& size = op.split == Split::heads ? s.width : s.rows;  // numbers of every head, or rows of a vocabulary
+  size = ceil_div(size, ranks);
+}
 void cut_width(const Op& op, Linear& s, Count ranks) {
   if (op.split == Split::column) s.out = cut(s.out, op.unit, ranks);
   if (op.split == Split::row) s.in = cut(s.in, op.unit, ranks);
@@ -70,7 +73,7 @@ bool works_inside(Split s) { return s != Split::tokens; }
 class Pass {
  public:
   Pass(const OpList& ops, const Layout& layout) : in_(ops), layout_(layout) {
-    out_.clear_tensors(ops.tensors());
+    out_.take_tensors(ops);
     for (std::size_t t = 0; t < ops.tensors(); ++t) inside_[t] = static_cast<TensorId>(t);
     for (const Op& op : ops) {
       if (!op.in_place()) maker_[op.out] = &op;
@@ -102,6 +105,7 @@ class Pass {
     if (!works_inside(op.split) || std::holds_alternative<Lookup>(op.shape)) return;
     for (const TensorId t : op.in) {
       if (t == no_tensor || is_inside_[t] || inside_[t] != t || (op.in_place() && op.split == Split::width)) continue;
+      if (is_cut_elsewhere(op, t)) continue;
       const Op* maker = maker_[t];
       const Count n = maker ? entering(op, t, out_elements(maker->shape)) : input_elements(op);
       Collective c{.backward_on = true, .elements = n, .ranks = layout_.tp};
@@ -145,6 +149,10 @@ class Pass {
     out_.push({op.name, c, op.component, Split::inside, 1, partial, op.out});
   }
 
+  /// Keys and values of another layer are those of this rank's heads.
+  bool is_cut_elsewhere(const Op& op, TensorId t) const {
+    return t != block_input && maker_[t] == nullptr && std::holds_alternative<Attention>(op.shape);
+  }
   /// Elements that enter the heads: of a latent row only the shared RoPE part, since kv_up or the latent norm brings
   /// the rest.
   static Count entering(const Op& op, TensorId t, Count all) {

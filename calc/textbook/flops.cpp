@@ -26,13 +26,13 @@ Fraction attention_pairs(AttentionFlops convention, Count seq, Count past, const
 
 ForwardFlops forward_flops(const Arch& a, const Pass& p) {
   const Sizes<Fraction> s = exact_sizes(a);
-  const Exact tokens = Exact(p.batch) * p.seq, head = head_matmul_parameters(a);
-  const Exact matrices = Exact(2) * tokens * (Exact(matmul_parameters(a)) - head);
+  const Exact tokens = Exact(p.batch) * p.seq, head = head_matmul_parameters(a), pooled = pooled_matmul_parameters(a);
+  const Exact matrices = Exact(2) * tokens * (Exact(matmul_parameters(a)) - head - pooled);
   const Fraction states =
       p.done ? states_done_forward<Fraction>(s, p.batch, p.seq) : linear_attention_flops<Fraction>(s, p.batch, p.seq);
   const Flops linear = (Fraction(matrices, 1) + states).flops();
   const Flops core = over_pairs(s, p, core_width<Fraction>).flops();
-  return {linear, core, (Exact(2) * head_rows(p) * head).flops()};
+  return {linear, core, (Exact(2) * head_rows(p) * head + Exact(2) * p.batch * pooled).flops()};
 }
 
 Flops scores_flops(const Arch& a, const Pass& p) {

@@ -38,9 +38,12 @@ N scores_width(const Sizes<N>& s, bool absorbed) {
 }
 
 /// Pairs per head and sequence, summed over the layers with one mixer. `local`: whether windows and chunks limit them.
+/// In an encoder every query meets every key; a decoder behind it has both kinds of pairs, in training as many tokens.
 template <class N>
 N layer_pairs(const Sizes<N>& s, AttentionFlops convention, const N& queries, const N& context, bool local = true) {
+  if (s.mixer.bidirectional) return s.L_f == N(0) ? N(0) : s.L_f * queries * context;
   Layered<N> sum;
+  if (s.mixer.cross_attention) sum.add(s.L_f, queries * context);
   sum.add(s.L_f, query_key_pairs(convention, queries, context, {}));
   sum.add(s.L_w, query_key_pairs(convention, queries, context, local ? s.span : Span<N>()));
   return sum.total();

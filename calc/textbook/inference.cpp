@@ -10,7 +10,7 @@ namespace {
 
 double real(Count n) { return static_cast<double>(n); }
 
-/// Bytes of one token in one layer with this mixer on one rank.
+/// Bytes of one token in one layer with this mixer on one rank, as its attention reads them.
 Exact layer_token_bytes(const Mixer& m, Count precision, Count tensor_parallel, Count scale_bytes) {
   const Exact p = precision;
   if (m.attention == AttentionKind::latent) return p * (m.latent.kv_rank + m.latent.rope_dim) + scale_bytes;
@@ -41,6 +41,7 @@ double free_bytes(const Room& r) {
 Bytes kv_bytes_per_token(const Arch& a, Count precision, Count tensor_parallel, Count scale_bytes) {
   return over_mixers(a,
                      [&](const Mixer& m, const Reach&, const LayerCounts& n) {
+                       if (m.shared_kv || m.bidirectional) return Exact(0);
                        return (Exact(n.full) + n.local) * layer_token_bytes(m, precision, tensor_parallel, scale_bytes);
                      })
       .bytes();
@@ -50,6 +51,7 @@ Bytes kv_cache_bytes(const Arch& a, Count batch, Count context, Count precision,
                      Count scale_bytes) {
   return over_mixers(a,
                      [&](const Mixer& m, const Reach& reach, const LayerCounts& n) {
+                       if (m.shared_kv || m.bidirectional) return Exact(0);
                        const Exact all = ceil(context, page) * page,
                                    local = ceil(std::min(context, reach.tokens), page) * page;
                        return Exact(batch) * (n.full * all + n.local * local) *
@@ -74,7 +76,9 @@ double experts_touched(Count experts, Count top_k, Count tokens) {
 double weight_bytes_read(const Arch& a, Count tokens, Count weight_bytes) {
   const ParameterSums s = parameters(a);
   const Count routed = routed_parameters(a);
-  const Exact rows = Exact(tokens) * (a.hidden + (a.position == Position::learned ? a.hidden : 0));
+  const Exact per_layer = Exact(a.layers) * a.per_layer.width;
+  const Exact rows =
+      Exact(tokens) * (a.hidden + (a.position == Position::learned ? a.hidden : 0) + per_layer) + per_layer * a.hidden;
   const Exact head = Exact(head_matmul_parameters(a)) + (a.head_bias ? a.vocabulary : 0);
   const double fixed = (Exact(s.attention) + s.mlp + s.norm - routed + head + rows).real();
   const double share = routed > 0 ? experts_touched(a.moe.experts, a.moe.top_k, tokens) / real(a.moe.experts) : 0;

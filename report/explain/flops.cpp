@@ -4,6 +4,7 @@
 
 #include "calc/search.hpp"
 #include "calc/textbook/muon.hpp"
+#include "calc/textbook/weights.hpp"
 #include "report/explain/modules.hpp"
 
 namespace llmcalc::explain {
@@ -59,13 +60,18 @@ Formula with_documents(S s, const Expr& e) {
 }
 constexpr auto core_width = textbook::core_width<Expr>;
 
-/// Where the token table is narrower than the model, the projections to and from it are no blocks.
-Expr outside(S s) { return n(s).D_e == n(s).D ? Expr(0) : Expr(4) * s.tokens() * n(s).D * n(s).D_e; }
+/// Projections outside of the blocks: to and from a token table that is narrower than the model, and to the inputs of
+/// all layers.
+Expr outside(S s) {
+  const Expr table = n(s).D_e == n(s).D ? Expr(0) : Expr(4) * s.tokens() * n(s).D * n(s).D_e;
+  return n(s).D_p == Expr(0) ? table : table + Expr(2) * s.tokens() * n(s).D * n(s).L * n(s).D_p;
+}
 
 Formula linear(S s) {
   if (trains_adapters(s.plan()))
     return from_engine(s, "F_mat", "forward FLOPs of the matrices and their adapters", "flops.forward_linear");
-  const Expr weights = s.quantity("N_mm", "parameters.matmul") - n(s).V * n(s).D_e;
+  const Expr weights = s.quantity("N_mm", "parameters.matmul") - textbook::head_weights(s.arch(), n(s)) -
+                       textbook::pooled_weights(s.arch(), n(s));
   const Expr recurrent = textbook::linear_attention_flops(n(s), s.micro_batch(), s.seq());
   return {(Expr(2) * s.tokens() * weights + recurrent).text()};
 }
@@ -78,7 +84,11 @@ Formula forward_of_modules(S s) {
   return module.formula(Expr("n_u", s.plan().mtp) * module.flops());
 }
 Formula forward_pass(S s) { return {s.plan().mtp > 0 ? "F_lin + F_core + F_head + F_mtp" : "F_lin + F_core + F_head"}; }
-Formula head(S s) { return {(Expr(2) * s.tokens() * n(s).D_e * n(s).V).text()}; }
+Formula head(S s) {
+  return {(Expr(2) * s.tokens() * textbook::head_weights(s.arch(), n(s)) +
+           Expr(2) * s.micro_batch() * textbook::pooled_weights(s.arch(), n(s)))
+              .text()};
+}
 /// Two products for the one of forward; frozen matrices have no gradient of their own.
 Formula backward(S s) {
   if (trains_part(s.plan()))

@@ -15,14 +15,20 @@ using Sizes = textbook::Sizes<Expr>;
 
 bool is_latent(const Sizes& of) { return of.mixer.attention == AttentionKind::latent; }
 
-/// Numbers cached per token by one layer with attention: keys and values of the heads, or MLA's latent row.
+/// Layers that read other layers' keys and values, or see a whole sequence at once.
+bool caches_none(const Sizes& of) { return of.mixer.shared_kv || of.mixer.bidirectional; }
+
+/// Numbers cached per token by one layer with attention: keys and values of the heads, MLA's latent row, or nothing
+/// where they are another layer's.
 Expr cached_numbers(const Sizes& of) {
+  if (caches_none(of)) return 0;
   if (is_latent(of)) return of.r_kv + of.d_r;
   return of.d_v == of.d_h ? Expr(2) * of.cut(of.G) * of.d_h : of.cut(of.G) * (of.d_h + of.d_v);
 }
 
 /// Bytes of the rows that one rank caches per token in one layer with attention, each with its scales.
 Expr cached_bytes(S s, const Sizes& of) {
+  if (caches_none(of)) return 0;
   const Format& f = s.plan().kv_precision.format();
   const textbook::FormatSizes<Expr> format = cache_format(s);
   const Expr heads = of.cut(of.A);
@@ -35,12 +41,14 @@ Expr cached_bytes(S s, const Sizes& of) {
   return of.d_v == of.d_h ? Expr(2) * of.cut(of.G) * row(of.d_h) : of.cut(of.G) * (row(of.d_h) + row(of.d_v));
 }
 
+bool has_cache(const Expr& layers, const Sizes& of) { return !(layers == Expr(0)) && !caches_none(of); }
+
 /// Bytes per token of the layers whose cache grows for ever, or up to the window or chunk.
 Expr growing(S s) {
   return over_parts(rank(s),
-                    [&](const Sizes& of) { return of.L_f == Expr(0) ? Expr(0) : of.L_f * cached_bytes(s, of); });
+                    [&](const Sizes& of) { return has_cache(of.L_f, of) ? of.L_f * cached_bytes(s, of) : Expr(0); });
 }
-Expr local(S s, const Sizes& of) { return of.L_w == Expr(0) ? Expr(0) : of.L_w * cached_bytes(s, of); }
+Expr local(S s, const Sizes& of) { return has_cache(of.L_w, of) ? of.L_w * cached_bytes(s, of) : Expr(0); }
 
 /// States of fixed size: textbook::sequence_state.
 Expr state(S s) { return textbook::sequence_state(rank(s), compute_bytes(s)); }
@@ -55,7 +63,7 @@ Formula bytes_per_sequence(S s) {
                        "kv_cache.bytes_per_sequence");
   const Expr context = Expr("n_in", s.plan().prompt) + Expr("n_out", s.plan().generate);
   const Expr cached = over_parts(rank(s), [&](const Sizes& of) {
-    if (!is_some(of.L_f) && !is_some(of.L_w)) return Expr(0);
+    if (!has_cache(of.L_f, of) && !has_cache(of.L_w, of)) return Expr(0);
     return of.L_f * context * cached_bytes(s, of) + of.L_w * min(context, of.span.tokens) * cached_bytes(s, of);
   });
   return {(cached + state(s)).text()};
@@ -69,7 +77,7 @@ struct Windowed {
 Windowed windowed(S s) {
   Windowed w;
   const auto see = [&](const Sizes& of) {
-    if (!is_some(of.L_w)) return;
+    if (!has_cache(of.L_w, of)) return;
     w.part = &of;
     ++w.mixers;
   };

@@ -41,6 +41,7 @@ class Writer {
     const Expr queries = s.queries == 1 ? Expr(1) : letter("S", "queries per sequence", s.queries);
     const Expr context = s.past() == 0 ? queries : letter("c", "keys per sequence", s.keys);
     const auto pairs = [&](const Expr& q, const Expr& c) {
+      if (s.bidirectional) return q * c;
       return textbook::query_key_pairs(p_.convention, q, c, {tokens, s.reach.chunked});
     };
     if (p_.documents.empty()) return Expr(2) * heads * width * batch * pairs(queries, context);
@@ -78,10 +79,13 @@ class Writer {
         counts = Counts::bytes;
         return masks * rows(s.rows) * width(s.width);
       }
+      case PointwiseKind::mix:
+        return moved(Expr(1) + letter("k", "tensors that it mixes", s.top_k), s.rows, s.width);
       case PointwiseKind::combine:
         return moved(Expr(1) + letter("k", "experts per token", s.top_k), s.rows, s.width);
       case PointwiseKind::activate:
       case PointwiseKind::rope:
+      case PointwiseKind::scale:
       case PointwiseKind::route:
       case PointwiseKind::dispatch:
         break;

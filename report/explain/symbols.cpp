@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "calc/block/mixed_residual.hpp"
 #include "calc/roofline.hpp"
 #include "report/sections.hpp"
 
@@ -30,6 +31,10 @@ constexpr Size sizes[] = {
     {"D_e", "width of the token table", [](S s) { return number_text(s.arch().embedding_width); }},
     {"V", "vocabulary", [](S s) { return number_text(s.arch().vocabulary); }},
     {"K", "rows of the position table", [](S s) { return number_text(s.arch().position_rows); }},
+    {"n_M", "tensors in a mix of residual streams", [](S s) { return number_text(mixed_tensors(s.arch())); }},
+    {"n_T", "types of tokens", [](S s) { return number_text(s.arch().token_types); }},
+    {"D_p", "width of a layer's own input", [](S s) { return number_text(s.arch().per_layer.width); }},
+    {"V_p", "rows of the table of layers' own inputs", [](S s) { return number_text(s.arch().per_layer.rows); }},
     {"n_E", "experts", [](S s) { return number_text(s.arch().moe.experts); }},
     {"k", "experts per token", [](S s) { return number_text(s.arch().moe.top_k); }},
     {"F_e", "width of an expert", [](S s) { return number_text(s.arch().moe.width); }},

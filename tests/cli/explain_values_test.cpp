@@ -18,6 +18,7 @@ using namespace llmcalc;
 using explain::Definition;
 using explain::Explanation;
 using test::odd_attentions;
+using test::odd_encoders;
 using test::odd_tables;
 
 namespace {
@@ -316,4 +317,15 @@ TEST_CASE("every printed formula gives the report's number for shapes that no pr
     for (const ModelCard& model : models)
       for (const Way& way : ways) check_all(model, way);
   CHECK(evaluated > 15000);
+}
+
+TEST_CASE("every printed formula gives the report's number for encoders, which train, and for one before a decoder",
+          "[explain]") {
+  evaluated = 0;
+  for (const ModelCard& model : odd_encoders())
+    for (const char* options : {"", "--tp 2 --sp --micro-batch 2 --global-batch 2",
+                                "--attention naive --recompute full --dropout", "--optimizer muon --logits compute",
+                                "--attention-flops causal-exact --recompute selective --optimizer adafactor"})
+      check_all(model, {options, true, model.arch.is_encoder_decoder()});
+  CHECK(evaluated > 700);
 }

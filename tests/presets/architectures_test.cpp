@@ -19,7 +19,7 @@ json::Value rows_2026() {
 template <typename Act>
 void for_each_row(const Act& act) {
   const json::Value rows = rows_2026();
-  REQUIRE(rows.size() == 32);
+  REQUIRE(rows.size() == 37);
   for (const json::Value& row : rows) {
     CAPTURE(row["name"].get<std::string>());
     act(row, import_config(row["config"], "config.json"));
@@ -33,12 +33,34 @@ TEST_CASE("a configuration of 2026 imports to its parameters by component", "[im
     const Parameters p = parameters(card.arch);
     CHECK(p.total == row["parameters"].get<Count>());
     CHECK(p.embedding == row["embedding"].get<Count>());
+    CHECK(p.position == row.value("position", Count{0}));
     CHECK(p.attention == row["attention"].get<Count>());
     CHECK(p.mlp == row["mlp"].get<Count>());
     CHECK(p.norm == row["norm"].get<Count>());
     CHECK(p.lm_head == row["lm_head"].get<Count>());
     if (row.contains("active")) CHECK(p.active == row["active"].get<Count>());
     CHECK(card.unknown_keys == std::vector<std::string>());
+  });
+}
+
+namespace {
+/// Parameters of the operators whose names begin so, over all layers.
+Count parameters_of(const Arch& a, std::initializer_list<std::string_view> names) {
+  Count n = 0;
+  for_each_operator(a, {}, {}, {.training = true}, [&](const OperatorRow& row) {
+    for (const std::string_view name : names)
+      if (row.op.name.starts_with(name)) n += row.segment.repeats * learned(row.op.shape).total;
+  });
+  return n;
+}
+}  // namespace
+
+TEST_CASE("Gemma 4 E2B has its table of per-layer inputs and the rest of them apart", "[import][architectures]") {
+  for_each_row([](const json::Value& row, const ModelCard& card) {
+    if (row["name"] != "gemma-4-E2B") return;
+    const Count all = parameters_of(card.arch, {"embedding.per_layer", "per_layer."});
+    CHECK(all == 2348810240 + 41341696);  // vocabulary x 35 x 256, and projections and norms
+    CHECK(parameters(card.arch).total - 2348810240 == 2279759139);
   });
 }
 
@@ -77,5 +99,93 @@ TEST_CASE("a model of 2026 caches its bytes per token and per sequence", "[impor
 TEST_CASE("a model of 2026 survives being written as a model file and read back", "[import][architectures]") {
   for_each_row([](const json::Value&, const ModelCard& card) {
     CHECK(read_model_file(model_file_json(card), "a file").arch == card.arch);
+  });
+}
+
+TEST_CASE("the parameters of a model of 2026 are those of the closed forms", "[textbook][architectures]") {
+  for_each_row([](const json::Value&, const ModelCard& card) {
+    const Arch& a = card.arch;
+    const Parameters p = parameters(a);
+    const textbook::ParameterSums t = textbook::parameters(a);
+    CHECK(p.attention == t.attention);
+    CHECK(p.mlp == t.mlp);
+    CHECK(p.norm == t.norm);
+    CHECK(p.total == t.total());
+    CHECK(p.active == textbook::active_parameters(a));
+    CHECK(p.matmul_active == textbook::matmul_parameters(a));
+    CHECK(p.factored == textbook::adafactor_numbers(a));
+  });
+}
+
+TEST_CASE("the FLOPs of a model of 2026 are those of the closed forms", "[textbook][architectures]") {
+  for_each_row([](const json::Value&, const ModelCard& card) {
+    const Arch& a = card.arch;
+    if (a.is_encoder_decoder()) return;  // its halves have tokens of their own: see the next test
+    for (const Count queries : {1, 700}) {
+      const Step s{.sequences = 3, .queries = queries, .past = 900};
+      const Work w = test::forward_work(a, s, {.convention = AttentionFlops::causal_exact});
+      const textbook::ForwardFlops t =
+          textbook::forward_flops(a, {3, queries, 900, AttentionFlops::causal_exact, textbook::Head::last, false});
+      CHECK(w.core == t.core);
+      CHECK(w.linear + w.head == t.linear + t.head);
+    }
+    for (const Count ranks : {1, 2, 8})
+      CHECK(cache_bytes_per_token(a, {}, {.tp = ranks}) == textbook::kv_bytes_per_token(a, 2, ranks));
+  });
+}
+
+TEST_CASE("encoder and decoder of T5 read as many tokens in training, and do the FLOPs of the closed forms",
+          "[textbook][architectures]") {
+  for_each_row([](const json::Value&, const ModelCard& card) {
+    const Arch& a = card.arch;
+    if (!a.is_encoder_decoder()) return;
+    const Plan plan{.seq = 96, .micro_batch = 3, .global_batch = 3, .attention_flops = AttentionFlops::causal_exact};
+    const Work w = whole_flops(a, plan, training_step(plan), Phase::training).forward;
+    const textbook::ForwardFlops t =
+        textbook::forward_flops(a, {3, 96, 0, AttentionFlops::causal_exact, textbook::Head::all, false});
+    CHECK(w.core == t.core);
+    CHECK(w.linear + w.head == t.linear + t.head);
+    CHECK(cache_bytes_per_token(a, {}, {.tp = 2}) == textbook::kv_bytes_per_token(a, 2, 2));
+  });
+}
+
+TEST_CASE("the layers of a model of 2026 keep for backward what the table of stored tensors says",
+          "[textbook][architectures]") {
+  for_each_row([](const json::Value&, const ModelCard& card) {
+    const Arch& a = card.arch;
+    const Plan p{.seq = 64, .micro_batch = 1, .global_batch = 1};
+    Bytes kept;
+    for (const LayerKind& kind : layer_kinds(a))
+      kept +=
+          kind.count * liveness(block_ops(a, kind, training_step(p)), pricing(p, Phase::training), 64 * a.hidden).kept;
+    const auto in_block = [](const textbook::Stored<textbook::Fraction>& x) { return x.in_block; };
+    const textbook::MicroBatch<textbook::Fraction> m{.B = 1, .S = 64, .p = 2};
+    CHECK(kept == textbook::stored(a, textbook::exact_sizes(a), m, in_block).bytes(2).bytes());
+  });
+}
+
+TEST_CASE("the ranks of a model of 2026 do and hold together what one device does, and what is on every rank",
+          "[contract][architectures]") {
+  for_each_row([](const json::Value&, const ModelCard& card) {
+    const Arch& a = card.arch;
+    if (flaw(a, {.tp = 2}) != LayoutFlaw::none || a.vocabulary % 2 != 0) return;
+    const Step s{.sequences = 1, .queries = 8, .training = true, .mtp = a.mtp.modules};
+    Flops whole, ranks, replicas;
+    const auto visit = [&](const OperatorRow& row) {
+      const Flops f = row.segment.repeats * forward(row.op.shape, {}).model;
+      const bool is_product = std::holds_alternative<Linear>(row.op.shape);
+      const bool on_every_rank = row.op.split == Split::tokens || row.op.split == Split::inside ||
+                                 (row.op.split == Split::partial && is_product);
+      whole += f;
+      if (on_every_rank) replicas += f;
+    };
+    for_each_operator(a, {}, {}, s, visit);
+    for_each_operator(a, {}, {.tp = 2}, s,
+                      [&](const OperatorRow& row) { ranks += row.segment.repeats * forward(row.op.shape, {}).model; });
+    const Flops twice = 2 * ranks;
+    CHECK(twice.value >= (whole + replicas).value);  // one group of Mamba's B and C, or one KV head, lies on both
+    if (a.kv_heads == 1) return;
+    if (card.arch.recurrent.key_heads != 1 && (a.mixers.empty() || a.mixers[0].recurrent.key_heads != 1))
+      CHECK(twice == whole + replicas);
   });
 }
