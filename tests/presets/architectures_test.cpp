@@ -1,10 +1,16 @@
 // Models of mid-2025 to 2026: published configurations, and counts worked out from the modelling code.
 
+#include "calc/liveness.hpp"
 #include "calc/memory.hpp"
 #include "calc/parameters.hpp"
 #include "calc/textbook/mtp.hpp"
+#include "calc/textbook/stored.hpp"
+#include "calc/textbook/textbook.hpp"
+#include "calc/train.hpp"
 #include "presets/import/import.hpp"
 #include "presets/model_file.hpp"
+#include "tests/calc/engine_archs.hpp"
+#include "tests/calc/estimates.hpp"
 #include "tests/catch.hpp"
 
 using namespace llmcalc;
