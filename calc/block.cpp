@@ -1,5 +1,6 @@
 #include "calc/block.hpp"
 
+#include "calc/block/indexer.hpp"
 #include "calc/block/recurrent.hpp"
 #include "calc/segment_builder.hpp"
 
@@ -68,21 +69,28 @@ TensorId grouped_attention(SegmentBuilder& b, const LayerKind& kind, TensorId x)
                        .qk_dim = a.head_dim,
                        .v_dim = a.v_dim(),
                        .reach = kind.reach,
-                       .sinks = a.attention_sinks};
+                       .sinks = a.attention_sinks,
+                       .selection = a.indexer.selection()};
+  index_scores(b, x, no_tensor);
   const TensorId o = gated_heads(b, x, b.add("attn.core", attn, core, Split::heads, {r.q, r.k, r.v}));
   return b.linear("attn.out", attn, Split::row, o, a.attention_width(), b.arch().hidden, a.attention_out_bias,
                   a.v_dim());
 }
 
+/// Queries of latent attention, and the low rank that they come from.
+struct LatentQueries {
+  TensorId q, low = no_tensor;
+};
+
 /// Queries of latent attention: through a low rank with a norm, or directly (q_rank 0).
-TensorId latent_queries(SegmentBuilder& b, TensorId x) {
+LatentQueries latent_queries(SegmentBuilder& b, TensorId x) {
   const Mixer& a = b.mixer();
   const Latent& l = a.latent;
   const Count head = l.nope_dim + l.rope_dim, d = b.arch().hidden;
-  if (l.q_rank == 0) return b.linear("attn.q", attn, Split::column, x, d, mul(a.heads, head), false, head);
+  if (l.q_rank == 0) return {b.linear("attn.q", attn, Split::column, x, d, mul(a.heads, head), false, head)};
   const TensorId down = b.linear("attn.q_down", attn, Split::tokens, x, d, l.q_rank, a.qkv_bias);
   const TensorId c = b.add("attn.q_norm", attn, Norm{b.tokens(), l.q_rank, l.q_rank}, Split::tokens, down);
-  return b.linear("attn.q_up", attn, Split::column, c, l.q_rank, mul(a.heads, head), false, head);
+  return {b.linear("attn.q_up", attn, Split::column, c, l.q_rank, mul(a.heads, head), false, head), c};
 }
 
 /// Multi-head latent attention (arXiv:2405.04434). Expanded: the latent row is projected to keys and values of every
@@ -92,7 +100,8 @@ TensorId latent_attention(SegmentBuilder& b, const LayerKind& kind, TensorId x) 
   const Step& s = b.step();
   const Latent& l = a.latent;
   const Count head = l.nope_dim + l.rope_dim, latent = l.kv_rank + l.rope_dim, t = b.tokens();
-  const TensorId q = latent_queries(b, x);
+  const LatentQueries queries = latent_queries(b, x);
+  const TensorId q = queries.q;
   const TensorId down = b.linear("attn.kv_down", attn, Split::tokens, x, b.arch().hidden, latent, a.qkv_bias);
   const TensorId c = b.add("attn.kv_norm", attn, Norm{t, l.kv_rank, l.kv_rank}, Split::tokens, down);
   Attention core{.sequences = s.sequences,
@@ -106,7 +115,9 @@ TensorId latent_attention(SegmentBuilder& b, const LayerKind& kind, TensorId x) 
                  .latent_dim = latent,
                  .rope_dim = l.rope_dim,
                  .absorbed = s.absorbed,
-                 .expanded_cache = s.expanded_cache};
+                 .expanded_cache = s.expanded_cache,
+                 .selection = a.indexer.selection()};
+  index_scores(b, x, queries.low);
   const auto rope = [&] {
     if (b.arch().position == Position::none) return;
     b.in_place("attn.rope", attn, {.kind = PointwiseKind::rope, .rows = t, .width = mul(a.heads + 1, l.rope_dim)},

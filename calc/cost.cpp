@@ -92,35 +92,47 @@ Learned learned(const Norm& s) { return {.total = s.weights, .factored = s.weigh
 // ---- Attention core: q k' and softmax(.) v, 2 (qk_dim + v_dim) FLOPs per head and scored pair. Backward has four such
 // products (dV, dP, dQ, dK): twice forward; flash also recomputes q k': 2.5 times where keys are as wide as values.
 
-AttentionFlops executed_convention(const Attention& s, const Pricing& p) {
-  return p.attention == AttentionImpl::naive && s.queries > 1 ? AttentionFlops::full : AttentionFlops::causal_exact;
+AttentionFlops executed_convention(Count queries, const Pricing& p) {
+  return p.attention == AttentionImpl::naive && queries > 1 ? AttentionFlops::full : AttentionFlops::causal_exact;
 }
+/// Pairs that are counted: under a convention, of the keys in reach, or those chosen of them.
+struct Pairs {
+  AttentionFlops convention;
+  Reach reach{};
+  Selection selection{};
+};
 /// Twice the query-key pairs per head and sequence: of a packed one, the sum over its documents.
-Count pairs_twice(const Attention& s, AttentionFlops convention, const Reach& reach, const Documents& documents) {
-  if (documents.empty()) return twice_pairs(s.all_queries(), s.past(), reach, convention);
+Count pairs_twice(Count queries, Count past, const Pairs& of, const Documents& documents) {
+  const auto each = [&](Count n, Count before) {
+    return of.selection.chooses() ? twice_chosen_pairs(n, before, of.selection, of.convention)
+                                  : twice_pairs(n, before, of.reach, of.convention);
+  };
+  if (documents.empty()) return each(queries, past);
   Count all = 0;
-  for (const DocumentRun& d : documents) all = add(all, mul(d.count, twice_pairs(d.length, 0, reach, convention)));
+  for (const DocumentRun& d : documents) all = add(all, mul(d.count, each(d.length, 0)));
   return all;
 }
 /// `width` FLOPs for each of twice the pairs. Ranks that share the pairs have equal parts: exactly where every query
 /// sees all before it (calc/parallel/context.hpp), and rounded up under a window, whose first queries see fewer keys.
-Flops pair_flops(const Attention& s, Count width, AttentionFlops convention, const Reach& reach,
-                 const Documents& documents) {
-  const Flops all = flops(s.sequences, s.heads, width, pairs_twice(s, convention, reach, documents));
+Flops pair_flops(const Attention& s, Count width, const Pairs& of, const Documents& documents) {
+  const Flops all = flops(s.sequences, s.heads, width, pairs_twice(s.all_queries(), s.past(), of, documents));
   if (s.pair_ranks == 1) return all;
   const Wide ranks = static_cast<Wide>(s.pair_ranks);
   return Flops(all.value / ranks + (all.value % ranks != 0 ? 1 : 0));
 }
 Cost core_cost(const Attention& s, const Pricing& p) {
-  const AttentionFlops done = executed_convention(s, p);
+  const AttentionFlops done = executed_convention(s.queries, p);
   const bool every_pair = done == AttentionFlops::full;  // masks come after the products
   const Count width = s.qk_dim + s.v_dim;
-  return {
-      .model = pair_flops(s, width, p.convention, s.reach, p.documents),
-      .executed = every_pair ? pair_flops(s, width, done, {}, {}) : pair_flops(s, width, done, s.reach, p.documents)};
+  return {.model = pair_flops(s, width, {p.convention, s.reach, s.selection}, p.documents),
+          .executed = every_pair ? pair_flops(s, width, {done}, {})
+                                 : pair_flops(s, width, {done, s.reach, s.selection}, p.documents)};
 }
-/// Cached tokens that a pass reads: in decode those that the new token sees, in prefill all.
-Count cached_tokens(const Attention& s) { return s.queries == 1 ? s.reach.seen(s.keys - 1) : s.keys; }
+/// Cached tokens that a pass reads: in decode those that the new token sees or chooses, in prefill all.
+Count cached_tokens(const Attention& s) {
+  if (s.queries > 1) return s.keys;
+  return s.selection.chooses() ? s.selection.seen(s.keys - 1) : s.reach.seen(s.keys - 1);
+}
 /// Bytes of the S x S scores moved once.
 double scores(const Attention& s, const Pricing& p) {
   return bytes(p.activation, d(s.rows()) * d(s.heads) * d(s.keys));
@@ -152,7 +164,7 @@ Cost backward_input(const Attention& s, const Pricing& p, const Stored& w) {
   const bool flash = p.attention == AttentionImpl::flash;
   c.model = 2 * c.model;
   c.executed = 2 * c.executed;
-  if (flash) c.executed += pair_flops(s, s.qk_dim, executed_convention(s, p), s.reach, p.documents);
+  if (flash) c.executed += pair_flops(s, s.qk_dim, {AttentionFlops::causal_exact, s.reach, s.selection}, p.documents);
   c.moved.weights = sinks(s, w) + (s.sinks ? gradient_traffic(p, d(s.heads)) : 0);
   // q, k, v, o and do are read, dq, dk and dv written; naive: P twice, dP and dS written and read.
   c.moved.activations = 2 * (queries_and_outputs(s, p) + keys_and_values(s, p.activation, s.keys));
@@ -163,6 +175,43 @@ Learned learned(const Attention& s) {
   const Count n = s.sinks ? mul(s.heads, s.head_ranks) : 0;
   return {.total = n, .factored = n};
 }
+
+// ---- Index scores: q k' of every index head and token in reach, 2 width FLOPs each. Backward works on the chosen keys
+// alone (arXiv:2512.02556, 2.1): dq and dk are twice as many FLOPs for each, and fused kernels find the scores again.
+// Left out: ReLU and the weighted sum over heads, a multiply-add per head and pair.
+
+Flops index_flops(const IndexScores& s, const Pairs& of, const Documents& documents) {
+  return flops(s.sequences, s.heads, s.width, pairs_twice(s.queries, s.past(), of, documents));
+}
+/// Bytes of the queries and of the heads' weights.
+double index_queries(const IndexScores& s, const Pricing& p) {
+  return bytes(p.activation, d(s.rows()) * d(s.heads) * d(s.width + 1));
+}
+double index_keys(const IndexScores& s, DType t) { return d(s.sequences) * d(s.keys) * d(row_bytes(t, s.width).value); }
+
+Cost forward(const IndexScores& s, const Pricing& p, const Stored&) {
+  const AttentionFlops done = executed_convention(s.queries, p);
+  const Documents& documents = done == AttentionFlops::full ? Documents() : p.documents;
+  Cost c{index_flops(s, {p.convention}, p.documents), index_flops(s, {done}, documents), {}};
+  c.moved.activations = index_queries(s, p) + 4 * d(s.chosen());
+  if (!p.cached) {
+    c.moved.activations += index_keys(s, p.activation);
+    return c;
+  }
+  c.moved.cache = index_keys(s, p.cache);
+  c.moved.activations += d(s.rows()) * d(row_bytes(p.cache, s.width).value);  // the new tokens' keys are written
+  return c;
+}
+Cost backward_input(const IndexScores& s, const Pricing& p, const Stored&) {
+  const auto chosen = [&](AttentionFlops convention) {
+    return index_flops(s, {convention, {}, s.selection}, p.documents);
+  };
+  const Count products = p.attention == AttentionImpl::flash ? 3 : 2;
+  return {2 * chosen(p.convention),
+          products * chosen(AttentionFlops::causal_exact),
+          {.activations = 2 * (index_queries(s, p) + index_keys(s, p.activation)) + 4 * d(s.chosen())}};
+}
+Learned learned(const IndexScores&) { return {}; }
 
 // ---- A state per head. Model FLOPs are those of the recurrent form, 2 per number of the state and pass over it.
 // Kernels that take C tokens at once do, per token and head of N x P:
@@ -300,6 +349,7 @@ Learned learned(const Collective&) { return {}; }
 
 Cost backward_weight(const Norm&, const Pricing&, const Stored&) { return {}; }
 Cost backward_weight(const Attention&, const Pricing&, const Stored&) { return {}; }
+Cost backward_weight(const IndexScores&, const Pricing&, const Stored&) { return {}; }
 Cost backward_weight(const LinearAttention&, const Pricing&, const Stored&) { return {}; }
 Cost backward_weight(const Convolution&, const Pricing&, const Stored&) { return {}; }
 Cost backward_weight(const Pointwise&, const Pricing&, const Stored&) { return {}; }
@@ -312,6 +362,7 @@ Count out_elements(const Lookup& s) { return mul(s.tokens, s.width); }
 Count out_elements(const Linear& s) { return mul(s.rows, s.out); }
 Count out_elements(const Norm& s) { return mul(s.rows, s.width); }
 Count out_elements(const Attention& s) { return mul(s.rows(), s.heads, s.v_dim); }
+Count out_elements(const IndexScores&) { return 0; }  // indices, which the operator holds
 Count out_elements(const LinearAttention& s) { return mul(s.rows(), s.heads, s.head_dim); }
 Count out_elements(const Convolution& s) { return mul(s.rows(), s.channels); }
 Count out_elements(const Pointwise& s) { return mul(s.rows, s.width); }
@@ -329,6 +380,7 @@ double functions(const Lookup&, bool) { return 0; }
 double functions(const Linear&, bool) { return 0; }
 double functions(const Norm&, bool) { return 0; }
 double functions(const Attention&, bool) { return 0; }
+double functions(const IndexScores&, bool) { return 0; }
 double functions(const LinearAttention&, bool) { return 0; }
 double functions(const Convolution& s, bool is_backward) {
   return s.activated ? (is_backward ? 2 : 1) * d(s.rows()) * d(s.channels) : 0;
@@ -430,7 +482,20 @@ Count twice_chunk_pairs(Count past, Count keys, Count chunk, AttentionFlops conv
   const Count exact = add(mul(whole, chunk, chunk + 1), mul(end, end + 1)) - mul(begin, begin + 1);
   return convention == AttentionFlops::causal_half ? exact - (keys - past) : exact;
 }
+
+/// The sum over the tokens below n of the whole blocks before their own, at most `most` each.
+Count blocks_before(Count n, Count block, Count most) {
+  const Count full = std::min(n / block, most);
+  return add(mul(block, full * (full - 1) / 2), mul(n - mul(full, block), full));
+}
 }  // namespace
+
+Count twice_chosen_pairs(Count queries, Count past, const Selection& s, AttentionFlops convention) {
+  if (s.block == 0) return twice_pairs(queries, past, Reach{s.keys}, convention);
+  const Count keys = add(past, queries), most = s.keys / s.block;
+  const Count whole = blocks_before(keys, s.block, most) - blocks_before(past, s.block, most);
+  return add(twice_pairs(queries, past, Reach{s.block, true}, convention), mul(2, s.block, whole));
+}
 
 Count twice_pairs(Count queries, Count past, const Reach& reach, AttentionFlops convention) {
   const Count keys = add(past, queries), window = reach.held(keys);

@@ -107,5 +107,7 @@ Count out_elements(const Shape& shape);
 /// counts as a sequence of its own. Source: formulas of Goon (3.2) for full; FlashAttention's benchmark for
 /// causal_half.
 Count twice_pairs(Count queries, Count past, const Reach& reach, AttentionFlops convention);
+/// The same of the keys that a selection chooses.
+Count twice_chosen_pairs(Count queries, Count past, const Selection& selection, AttentionFlops convention);
 
 }  // namespace llmcalc

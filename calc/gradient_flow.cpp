@@ -30,7 +30,7 @@ bool mark_asking(OpList& ops, bool input_asks) {
   asks[block_input] = input_asks;
   bool result = input_asks;
   for (Op& op : ops) {
-    op.asks = std::any_of(op.in.begin(), op.in.end(), [&](TensorId t) { return asks[t]; });
+    op.asks = !op.detached && std::any_of(op.in.begin(), op.in.end(), [&](TensorId t) { return asks[t]; });
     if (Collective* c = std::get_if<Collective>(&op.shape); c != nullptr && !op.asks) c->backward_on = false;
     if (op.in_place()) continue;
     result = asks[op.out] = has_backward(op);

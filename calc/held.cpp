@@ -25,14 +25,22 @@ Bytes kept_of_core(const Attention& s, const Pricing& p, Count scores) {
 Bytes arriving(const Attention& s, const Pricing& p) {
   return s.ring ? bytes_of(p.activation, mul(s.rows(), s.key_numbers())) : Bytes();
 }
+/// Indices of the keys that were chosen, 4 bytes each, one set for all heads. In training the indexer keeps them.
+Bytes indices(const Attention& s) {
+  return s.selection.chooses() ? Bytes(mul(4, s.rows(), s.selection.indices(s.keys))) : Bytes();
+}
 Held held(const Attention& s, const Pricing& p) {
   const bool flash = p.attention == AttentionImpl::flash;
   const Count scores = flash ? 0 : mul(s.rows(), s.heads, s.keys);
   const Bytes passing = bytes_of(p.activation, scores), block = arriving(s, p);
   return {.needs = {{true, true, true, true}, flash},
           .kept = kept_of_core(s, p, scores),
-          .scratch = (p.training() ? Bytes() : passing) + block,
+          .scratch = (p.training() ? Bytes() : passing + indices(s)) + block,
           .scratch_backward = passing + 2 * block};
+}
+Held held(const IndexScores& s, const Pricing& p) {
+  const Bytes indices(mul(4, s.chosen()));
+  return {.needs = {{true, true, true}}, .kept = indices, .scratch = p.training() ? Bytes() : indices};
 }
 /// States at the ends of chunks are found again in backward.
 Held held(const LinearAttention&, const Pricing&) { return {.needs = {{true, true, true, true, true}}}; }
@@ -74,6 +82,7 @@ Bytes weight_bytes(const Norm& s, const Stored& w) { return bytes_of(w.vector, s
 Bytes weight_bytes(const Attention& s, const Stored& w) {
   return s.sinks ? bytes_of(w.vector, mul(s.heads, s.head_ranks)) : Bytes();
 }
+Bytes weight_bytes(const IndexScores&, const Stored&) { return {}; }
 Bytes weight_bytes(const Pointwise& s, const Stored& w) { return bytes_of(w.vector, s.weights); }
 Bytes weight_bytes(const LinearAttention& s, const Stored& w) { return bytes_of(w.vector, s.weights); }
 Bytes weight_bytes(const Convolution& s, const Stored& w) {
@@ -87,6 +96,8 @@ Bytes weight_bytes(const Collective&, const Stored&) { return {}; }
 CacheRow cache_row(const Attention& s, const Pricing& p) {
   return {.per_token = token_rows(s, p.cache, s.caches_latent()), .reach = s.reach};
 }
+/// The key of every token; attention caches its own beside it.
+CacheRow cache_row(const IndexScores& s, const Pricing& p) { return {.per_token = row_bytes(p.cache, s.width)}; }
 CacheRow cache_row(const LinearAttention& s, const Pricing&) { return {.state = Bytes(mul(s.state_bytes, s.state()))}; }
 /// The last inputs, as they were computed.
 CacheRow cache_row(const Convolution& s, const Pricing& p) {

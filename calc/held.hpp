@@ -15,7 +15,7 @@ struct CacheRow {
   Reach reach{};
   Bytes state{};
   constexpr Bytes of(Count context) const { return reach.held(context) * per_token + state; }
-  /// Adds what another operator of the layer caches; only one of them caches tokens.
+  /// Adds what another operator of the layer caches; if two cache tokens, both keep all of them.
   constexpr CacheRow& operator+=(const CacheRow& o) {
     if (o.per_token != Bytes()) reach = o.reach;
     per_token += o.per_token;

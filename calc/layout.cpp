@@ -111,11 +111,13 @@ namespace {
 /// Equal parts into which context ranks divide a sequence: 2 for each, or under Ulysses, whose core sees all, 1.
 Count context_parts(const Layout& l) { return l.context_method == ContextMethod::ulysses ? l.cp : mul(2, l.cp); }
 
-/// Whether some layer keeps a state, which context ranks would have to pass on.
+/// Whether some layer keeps a state, which context ranks would have to pass on, or chooses keys among those of all.
 bool has_state(const Arch& arch) {
   if (!arch.linear_layers.empty()) return true;
-  for (std::size_t i = 0; i <= arch.mixers.size(); ++i)
-    if (arch.mixer(i).recurrent.kind != RecurrentKind::none) return true;
+  for (std::size_t i = 0; i <= arch.mixers.size(); ++i) {
+    const Mixer& m = arch.mixer(i);
+    if (m.recurrent.kind != RecurrentKind::none || m.indexer.kind != IndexerKind::none) return true;
+  }
   return false;
 }
 

@@ -160,7 +160,8 @@ enum class LayoutFlaw : std::uint8_t {
   heads,            ///< the tensor-parallel ranks do not divide the attention heads
   sequence_of_one,  ///< sequence parallelism without tensor-parallel ranks
   context_heads,    ///< Ulysses: the context ranks do not divide the heads of a tensor-parallel rank
-  context_state,    ///< linear attention, whose state passes through a sequence in order, under context parallelism
+  context_state,    ///< a state that passes through a sequence in order, or an indexer that chooses among the keys of
+                    ///< all tokens, under context parallelism
   context_tokens,   ///< a sequence has no equal parts for the context ranks: 2 for each, or under Ulysses 1
   experts,          ///< the expert-parallel ranks do not divide the experts, or there are none
   expert_ranks,     ///< ep x etp does not divide tp x cp x dp

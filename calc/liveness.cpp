@@ -212,7 +212,7 @@ class Walk {
       const Bytes mine = own(i);
       live += mine;
       r_.kept += mine;
-      if (std::holds_alternative<Attention>(op.shape) && p_.training()) r_.core += held_[i].kept;
+      if (reads_past(op.shape) && p_.training()) r_.core += held_[i].kept;
       raise(live + passing(i, false), i, r_.forward, forward_at_);
       for (const TensorId in : t.in) live -= freed(in, i);
     }
@@ -281,8 +281,8 @@ class Walk {
   Bytes gradients_of_inputs(std::size_t i, Gradients& gradient) const {
     const Op& op = ops_[i];
     const Operands& t = of_[i];
-    if (t.out == no_tensor || std::holds_alternative<Lookup>(op.shape) || std::holds_alternative<Loss>(op.shape))
-      return {};
+    const bool ends = std::holds_alternative<Lookup>(op.shape) || std::holds_alternative<Loss>(op.shape);
+    if (t.out == no_tensor || ends || op.detached) return {};
     const Pointwise* p = std::get_if<Pointwise>(&op.shape);
     const bool sum = p && p->kind == PointwiseKind::add;
     const auto asks = [&](TensorId in) { return in != no_tensor && tensors_[in].asks; };

@@ -49,6 +49,54 @@ inline constexpr auto choices<QkNorm> =
                Choice{QkNorm::each_head, "each_head"}, Choice{QkNorm::full, "full"},
                Choice{QkNorm::full_bias, "full_bias"}};
 
+/// The keys that attention reads of those in reach, chosen for every query: the `keys` best, or (block > 0) `keys` in
+/// whole blocks of `block` tokens and, of the query's own block, those up to itself. keys = 0: all.
+struct Selection {
+  Count keys = 0, block = 0;
+  constexpr bool operator==(const Selection&) const = default;
+  constexpr bool chooses() const { return keys > 0; }
+  /// Number of keys that the query of token t reads.
+  constexpr Count seen(Count t) const {
+    if (!chooses()) return t + 1;
+    if (block == 0) return t < keys ? t + 1 : keys;
+    const Count whole = t - t % block;
+    return (whole < keys ? whole : keys) + t % block + 1;
+  }
+  /// Number of indices, of tokens or of blocks, that a query's choice among `all` tokens takes.
+  constexpr Count indices(Count all) const {
+    const Count each = block == 0 ? 1 : block, most = keys / each, there = ceil_div(all, each);
+    return most < there ? most : there;
+  }
+};
+
+/// The small attention that chooses the keys of a layer: its queries meet one key per token, which it caches.
+enum class IndexerKind : std::uint8_t {
+  none,
+  lightning,  ///< DeepSeek-V3.2 (arXiv:2512.02556): queries from the low rank of latent attention; scores under ReLU,
+              ///< weighted by head and summed; single tokens are chosen
+  blocks      ///< MiniMax-M3: queries from the layer's input, norms on queries and key; blocks of tokens are chosen
+};
+template <>
+inline constexpr auto choices<IndexerKind> =
+    std::array{Choice{IndexerKind::none, "none"}, Choice{IndexerKind::lightning, "lightning"},
+               Choice{IndexerKind::blocks, "blocks"}};
+
+/// Sizes of an indexer.
+struct Indexer {
+  IndexerKind kind = IndexerKind::none;
+  Count heads = 0, width = 0;  ///< queries per token, and the width of each and of the key
+  Count top_k = 0;             ///< tokens, or blocks, that are chosen
+  Count block = 0;             ///< tokens of a block
+  bool shared = false;  ///< the layer takes what the last layer with an indexer chose: no weights, no cache (GLM-5.2)
+  constexpr bool operator==(const Indexer&) const = default;
+  constexpr Selection selection() const {
+    if (kind == IndexerKind::none) return {};
+    return kind == IndexerKind::lightning ? Selection{top_k, 0} : Selection{mul(top_k, block), block};
+  }
+  /// Whether the layer computes scores of its own.
+  constexpr bool runs() const { return kind != IndexerKind::none && !shared; }
+};
+
 /// Widths of multi-head latent attention. q_rank = 0: queries are projected directly.
 struct Latent {
   Count q_rank = 0, kv_rank = 0, nope_dim = 0, rope_dim = 0, v_dim = 0;
@@ -133,6 +181,7 @@ struct Mixer {
   bool qkv_bias = false, attention_out_bias = false;
   bool attention_sinks = false;  ///< one learned logit per head (gpt-oss)
   AttentionGate attention_gate = AttentionGate::none;
+  Indexer indexer;
   Recurrent recurrent;
   constexpr bool operator==(const Mixer&) const = default;
   /// Width of one head's values.

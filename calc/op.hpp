@@ -55,9 +55,10 @@ struct Attention {
   Reach reach{};
   Count latent_dim = 0, rope_dim = 0;
   bool absorbed = false, expanded_cache = false, sinks = false;
-  Count pair_ranks = 1;  ///< ranks that share the query-key pairs evenly, each with its own queries
-  Count head_ranks = 1;  ///< ranks that share the heads; each holds the sinks of all
-  bool ring = false;     ///< keys and values of the other ranks pass by, one rank's at a time
+  Selection selection{};  ///< of the keys in reach: what an indexer chose
+  Count pair_ranks = 1;   ///< ranks that share the query-key pairs evenly, each with its own queries
+  Count head_ranks = 1;   ///< ranks that share the heads; each holds the sinks of all
+  bool ring = false;      ///< keys and values of the other ranks pass by, one rank's at a time
   constexpr bool operator==(const Attention&) const = default;
   constexpr Count rows() const { return mul(sequences, queries); }
   /// Queries of all ranks.
@@ -71,6 +72,21 @@ struct Attention {
   constexpr Count cached() const { return caches_latent() ? latent_dim : mul(kv_heads, add(qk_dim, v_dim)); }
   /// Whether the core reads the cache itself, not keys and values expanded from it.
   constexpr bool reads_cache() const { return absorbed || !caches_latent(); }
+};
+
+/// Scores of an indexer, and the keys that it chooses: relu(q k'), weighted by head and summed, where attention's core
+/// has a softmax. q (sequences, queries, heads, width) meets one key of `width` numbers for each of `keys` tokens, of
+/// which the queries are the last. All heads of attention read the same keys, so that tensor-parallel ranks each
+/// compute all scores.
+struct IndexScores {
+  Count sequences = 0, heads = 0, queries = 0, keys = 0, width = 0;
+  Selection selection{};
+  constexpr bool operator==(const IndexScores&) const = default;
+  constexpr Count rows() const { return mul(sequences, queries); }
+  /// Tokens before the first query.
+  constexpr Count past() const { return keys - queries; }
+  /// Indices of what it chooses, 4 bytes each.
+  constexpr Count chosen() const { return mul(rows(), selection.indices(keys)); }
 };
 
 /// How a token updates the state of a head.
@@ -154,7 +170,26 @@ struct Collective {
   constexpr bool operator==(const Collective&) const = default;
 };
 
-using Shape = std::variant<Lookup, Linear, Norm, Attention, LinearAttention, Convolution, Pointwise, Loss, Collective>;
+using Shape = std::variant<Lookup, Linear, Norm, Attention, IndexScores, LinearAttention, Convolution, Pointwise, Loss,
+                           Collective>;
+/// Whether the work grows with the tokens that came before: an attention core, an indexer's scores.
+constexpr bool reads_past(const Shape& s) {
+  return std::holds_alternative<Attention>(s) || std::holds_alternative<IndexScores>(s);
+}
+/// Sets the keys of a shape that reads the past.
+constexpr void set_keys(Shape& s, Count keys) {
+  if (Attention* core = std::get_if<Attention>(&s)) core->keys = keys;
+  if (IndexScores* scores = std::get_if<IndexScores>(&s)) scores->keys = keys;
+}
+/// Sets the sequences and the new tokens of each.
+constexpr void set_queries(Shape& s, Count sequences, Count queries) {
+  const auto set = [&](auto& of) {
+    of.sequences = sequences;
+    of.queries = queries;
+  };
+  if (Attention* core = std::get_if<Attention>(&s)) set(*core);
+  if (IndexScores* scores = std::get_if<IndexScores>(&s)) set(*scores);
+}
 
 /// The ways in which tensor parallelism cuts an operator.
 enum class Split : std::uint8_t {
@@ -208,8 +243,9 @@ struct Op {
   /// Adapters alone are trained beside frozen weights (calc/adapter.hpp).
   enum class Weights : std::uint8_t { trained, frozen, adapter } weights = Weights::trained;
 
-  bool asks = true;     ///< whether its inputs ask for gradients; where nothing before it is trained they need none
-  bool narrow = false;  ///< a product in the plan's format, where that has fewer than 16 bits
+  bool detached = false;  ///< returns no gradient to its inputs: an indexer, whose own loss trains it alone
+  bool asks = true;       ///< whether its inputs ask for gradients; where nothing before it is trained they need none
+  bool narrow = false;    ///< a product in the plan's format, where that has fewer than 16 bits
 
   constexpr bool is_frozen() const { return weights == Weights::frozen; }
 

@@ -44,6 +44,7 @@ Count cache_elements_per_token(const Arch& arch) {
   Count n = 0;
   for_each_operator(arch, {}, {}, {}, [&](const OperatorRow& row) {
     if (const Attention* a = std::get_if<Attention>(&row.op.shape)) n = add(n, mul(row.segment.repeats, a->cached()));
+    if (const IndexScores* i = std::get_if<IndexScores>(&row.op.shape)) n = add(n, mul(row.segment.repeats, i->width));
   });
   return n;
 }

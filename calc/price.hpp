@@ -153,7 +153,7 @@ struct Core {
   Count layers;
   bool cut;  ///< whether `op` is a part of `whole`
 };
-using Cores = InPlace<Core, 8>;
+using Cores = InPlace<Core, 16>;
 /// Prices of a decode step with the attention cores in `cores` instead of the rows; liveness is that at `context`.
 Prices price_without_cores(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device,
                            Count context, Cores& cores);

@@ -17,6 +17,11 @@ const Arch& runnable(const Arch& a) {
     if (const RecurrentKind kind = a.mixer(i).recurrent.kind; kind != RecurrentKind::none)
       throw InputError("the reference transformer has no " + std::string(name(kind)) +
                        ", which this model's layers use; its numbers can be calculated but not run");
+  for (std::size_t i = 0; i <= a.mixers.size(); ++i)
+    if (a.mixer(i).indexer.kind != IndexerKind::none)
+      throw InputError(
+          "the reference transformer has no attention to keys that an indexer chooses, which this model's layers use; "
+          "its numbers can be calculated but not run");
   const bool gated = a.attention_gate != AttentionGate::none || a.value_dim > 0;
   if (a.mixers.size() > 0 || a.mlps.size() > 0 || gated || a.moe.latent_width > 0)
     throw InputError(

@@ -70,11 +70,47 @@ void check_recurrent(const Recurrent& r, const Check& check) {
                                                      r.heads, r.key_heads));
 }
 
+void check_indexer(const Mixer& m, const Check& check) {
+  const Indexer& i = m.indexer;
+  check.size(i.heads, "the number of the indexer's heads");
+  check.size(i.width, "the width of the indexer's heads");
+  check.size(mul(i.heads, i.width), "the width of all the indexer's heads");
+  check.size(i.top_k, "the number of keys or blocks that the indexer chooses");
+  const bool lightning = i.kind == IndexerKind::lightning;
+  check.size(i.block, "the indexer's block", lightning ? 0 : 1, lightning ? 0 : max_size);
+  check.size(i.selection().keys, "the number of keys that the indexer chooses");
+  check.that(!lightning || (m.attention == AttentionKind::latent && m.latent.q_rank > 0),
+             "a lightning indexer reads the low rank of latent attention's queries; give \"kind\": \"latent\" with a "
+             "q_rank");
+  check.that(lightning || m.attention == AttentionKind::grouped,
+             "an indexer of blocks is for grouped attention; give \"kind\": \"grouped\", or a lightning indexer");
+}
+
 void check_mixer(const Mixer& m, const Check& check) {
   if (m.attention != AttentionKind::none) check.size(m.heads, "the number of heads");
   if (m.attention == AttentionKind::latent) check_latent(m, check);
   if (m.attention == AttentionKind::grouped) check_grouped(m, check);
   if (m.recurrent.kind != RecurrentKind::none) check_recurrent(m.recurrent, check);
+  if (m.indexer.kind != IndexerKind::none) check_indexer(m, check);
+}
+
+/// No layer has both an indexer and a window, and before one that takes another's choice there is one that chooses.
+void check_choices(const Arch& a, const Check& check) {
+  check.that(a.indexer.kind == IndexerKind::none || (a.local.layers.empty() && a.linear_layers.empty()),
+             "an indexer chooses among all tokens; leave out the window, the chunks or linear attention of the same "
+             "layers");
+  for (std::size_t i = 0; i < a.mixers.size(); ++i)
+    check.that(a.mixers[i].indexer.kind == IndexerKind::none || !a.mixers[i].reach.limited(),
+               "a mixer has both an indexer and a window; remove one");
+  bool chosen = false;
+  for (const LayerKind& kind : layer_kinds(a)) {
+    const Indexer& i = a.mixer(kind.mixer).indexer;
+    chosen = chosen || i.runs();
+    check.that(
+        i.kind == IndexerKind::none || chosen,
+        fmt::format("layer {} takes what an earlier indexer chose, but there is none before it; remove \"shared\"",
+                    kind.first));
+  }
 }
 
 void check_attention(const Arch& a, const Check& check) {
@@ -207,6 +243,7 @@ void check_arch(const Arch& arch, const std::string& where) {
   check.size(arch.embedding_width, "the embedding width");
   check_attention(arch, check);
   check_patterns(arch, check);
+  check_choices(arch, check);
   check_mlp(arch, check);
   check_lists(arch, check);
   check_norms(arch, check);

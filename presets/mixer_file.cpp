@@ -22,6 +22,7 @@ E choice(const Object& o, std::string_view key) {
 template AttentionKind choice<AttentionKind>(const Object&, std::string_view);
 template AttentionGate choice<AttentionGate>(const Object&, std::string_view);
 template QkNorm choice<QkNorm>(const Object&, std::string_view);
+template IndexerKind choice<IndexerKind>(const Object&, std::string_view);
 template RecurrentKind choice<RecurrentKind>(const Object&, std::string_view);
 template BlockKind choice<BlockKind>(const Object&, std::string_view);
 template MlpKind choice<MlpKind>(const Object&, std::string_view);
@@ -61,6 +62,24 @@ void read_latent(const Object& o, Mixer& m) {
   m.head_dim = m.latent.nope_dim + m.latent.rope_dim;
 }
 
+Indexer read_indexer(const Object& o) {
+  Indexer i{.kind = choice<IndexerKind>(o, "kind"),
+            .heads = o.positive("heads"),
+            .width = o.positive("width"),
+            .top_k = o.positive("top_k")};
+  if (i.kind == IndexerKind::blocks) i.block = o.positive("block");
+  i.shared = o.flag_or("shared", false);
+  o.refuse_unread();
+  return i;
+}
+
+Value indexer_json(const Indexer& i) {
+  Value v = {{"kind", name(i.kind)}, {"heads", i.heads}, {"width", i.width}, {"top_k", i.top_k}};
+  if (i.kind == IndexerKind::blocks) v["block"] = i.block;
+  if (i.shared) v["shared"] = true;
+  return v;
+}
+
 }  // namespace
 
 void read_attention(const Object& o, Count hidden, Mixer& m) {
@@ -70,6 +89,7 @@ void read_attention(const Object& o, Count hidden, Mixer& m) {
   m.qkv_bias = o.flag("qkv_bias");
   m.attention_out_bias = o.flag("out_bias");
   if (o.has("gate")) m.attention_gate = choice<AttentionGate>(o, "gate");
+  if (o.has("indexer")) m.indexer = read_indexer(o.object("indexer"));
   m.attention == AttentionKind::latent ? read_latent(o, m) : read_grouped(o, hidden, m);
   o.refuse_unread();
 }
@@ -133,6 +153,7 @@ Value attention_json(const Mixer& m) {
   v["qkv_bias"] = m.qkv_bias;
   v["out_bias"] = m.attention_out_bias;
   if (m.attention_gate != AttentionGate::none) v["gate"] = name(m.attention_gate);
+  if (m.indexer.kind != IndexerKind::none) v["indexer"] = indexer_json(m.indexer);
   if (m.attention == AttentionKind::latent) return v;
   v["qk_norm"] = name(m.qk_norm);
   v["sinks"] = m.attention_sinks;

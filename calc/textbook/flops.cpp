@@ -18,6 +18,13 @@ Fraction over_pairs(const Sizes<Fraction>& all, const Pass& p, const Width& widt
   });
 }
 
+/// FLOPs of index scores over all layers.
+Fraction over_index(const Sizes<Fraction>& all, const Pass& p, bool chosen) {
+  return over_parts(all, [&](const Sizes<Fraction>& s) {
+    return index_flops<Fraction>(s, p.pairs, p.batch, p.seq, p.seq + p.past, chosen);
+  });
+}
+
 }  // namespace
 
 Fraction attention_pairs(AttentionFlops convention, Count seq, Count past, const Reach& reach) {
@@ -29,13 +36,15 @@ ForwardFlops forward_flops(const Arch& a, const Pass& p) {
   const Exact tokens = Exact(p.batch) * p.seq, head = head_matmul_parameters(a);
   const Exact matrices = Exact(2) * tokens * (Exact(matmul_parameters(a)) - head);
   const Flops linear = (Fraction(matrices, 1) + linear_attention_flops<Fraction>(s, p.batch, p.seq)).flops();
-  const Flops core = over_pairs(s, p, core_width<Fraction>).flops();
-  return {linear, core, (Exact(2) * head_rows(p) * head).flops()};
+  const Flops core = (over_pairs(s, p, core_width<Fraction>) + over_index(s, p, false)).flops();
+  const Fraction spared = over_parts(
+      s, [&](const Sizes<Fraction>& part) { return index_backward_spared<Fraction>(part, p.pairs, p.batch, p.seq); });
+  return {linear, core, (Exact(2) * head_rows(p) * head).flops(), spared.flops()};
 }
 
 Flops scores_flops(const Arch& a, const Pass& p) {
   const Sizes<Fraction> s = exact_sizes(a);
-  return over_pairs(s, p, scores_width<Fraction>).flops();
+  return (over_pairs(s, p, scores_width<Fraction>) + over_index(s, p, true)).flops();
 }
 
 Flops mlp_flops(const Arch& a, const Pass& p) {
@@ -48,7 +57,7 @@ Flops mlp_flops(const Arch& a, const Pass& p) {
 }
 
 Flops train_flops(const ForwardFlops& f, Recompute recomputed, Flops scores_again) {
-  Flops total = 3 * f.total() + scores_again;
+  Flops total = 3 * f.total() - f.index_spared + scores_again;
   if (recomputed == Recompute::selective) total += f.core;
   if (recomputed == Recompute::full) total += f.linear + f.core;
   return total;

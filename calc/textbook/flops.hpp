@@ -20,6 +20,11 @@ namespace llmcalc::textbook {
 template <class N>
 N query_key_pairs(AttentionFlops convention, const N& queries, const N& context, const Span<N>& span);
 
+/// The same of `keys` chosen for each query (block 0), as many as in a window; or of `keys` in the whole blocks of b
+/// before the query's own, of which row i scores (i - 1) mod b + 1: sum over i of b min(floor((i - 1)/b), keys/b) more.
+template <class N>
+N chosen_pairs(AttentionFlops convention, const N& queries, const N& context, const N& keys, const N& block);
+
 Fraction attention_pairs(AttentionFlops convention, Count seq, Count past = 0, const Reach& reach = {});
 
 /// FLOPs of the scores and their product with the values, per pair: 2 A (2 d_h), of latent attention
@@ -37,13 +42,41 @@ N scores_width(const Sizes<N>& s, bool absorbed) {
   return N(2) * s.A * (absorbed ? s.r_kv + s.d_r : s.d_n + s.d_r);
 }
 
-/// Pairs per head and sequence, summed over the layers with one mixer. `local`: whether windows and chunks limit them.
+/// Pairs per head and sequence, summed over the layers with one mixer. `local`: whether windows, chunks and choices
+/// limit them.
 template <class N>
 N layer_pairs(const Sizes<N>& s, AttentionFlops convention, const N& queries, const N& context, bool local = true) {
   Layered<N> sum;
-  sum.add(s.L_f, query_key_pairs(convention, queries, context, {}));
+  const bool chooses = local && s.mixer.indexer.kind != IndexerKind::none;
+  sum.add(s.L_f, chooses ? chosen_pairs(convention, queries, context, s.i.keys, s.i.block)
+                         : query_key_pairs(convention, queries, context, {}));
   sum.add(s.L_w, query_key_pairs(convention, queries, context, local ? s.span : Span<N>()));
   return sum.total();
+}
+
+/// FLOPs of an indexer's scores, 2 A_i d_i for each pair, over the layers with one mixer: of all keys in reach, as
+/// forward has them, or of the chosen ones, as backward does. Weights of the heads and ReLU are left out.
+template <class N>
+N index_flops(const Sizes<N>& s, AttentionFlops convention, const N& batch, const N& queries, const N& context,
+              bool chosen) {
+  if (s.i.L == N(0)) return 0;
+  return N(2) * s.i.A * s.i.d * batch * s.i.L *
+         (chosen ? chosen_pairs(convention, queries, context, s.i.keys, s.i.block)
+                 : query_key_pairs(convention, queries, context, {}));
+}
+/// Weights of an indexer's matrices in one layer: queries, key and, of a lightning indexer, the heads' weights.
+template <class N>
+N index_weights(const Sizes<N>& s) {
+  if (s.mixer.indexer.kind == IndexerKind::lightning) return (s.r_q * s.i.d + s.D) * s.i.A + s.D * s.i.d;
+  return s.D * (s.i.A + N(1)) * s.i.d;
+}
+/// FLOPs of a training step's indexers that twice forward counts too many in backward: their inputs get no gradient,
+/// and their scores have one for the chosen keys alone (arXiv:2512.02556, 2.1). Over the layers with one mixer.
+template <class N>
+N index_backward_spared(const Sizes<N>& s, AttentionFlops convention, const N& batch, const N& seq) {
+  if (s.i.L == N(0)) return 0;
+  return N(2) * batch * seq * s.i.L * index_weights(s) + N(2) * (index_flops(s, convention, batch, seq, seq, false) -
+                                                                 index_flops(s, convention, batch, seq, seq, true));
 }
 
 /// FLOPs of states in recurrent form, per token 2 for each of their numbers and each pass over them: a d_h x d_h state
@@ -75,23 +108,24 @@ struct Pass {
                           ///< 2A (d_n + d_r + d_v) per pair; the projections cost the same
 };
 
-/// linear: 2 t (N_mm - head), and linear attention's state; core: QK' and AV over the scored pairs; head: 2 V D per
-/// position.
+/// linear: 2 t (N_mm - head), and linear attention's state; core: QK' and AV over the scored pairs, and an indexer's
+/// scores; head: 2 V D per position. index_spared: of an indexer, what twice these counts too many in backward.
 struct ForwardFlops {
-  Flops linear, core, head;
+  Flops linear, core, head, index_spared{};
   Flops total() const { return linear + core + head; }
 };
 ForwardFlops forward_flops(const Arch& arch, const Pass& pass);
 
-/// FLOPs of QK' alone, and of all MLPs (router and shared experts included), over all layers.
+/// FLOPs of QK' alone (an indexer's of the chosen keys, as a fused backward repeats them), and of all MLPs (router and
+/// shared experts included), over all layers.
 Flops scores_flops(const Arch& arch, const Pass& pass);
 Flops mlp_flops(const Arch& arch, const Pass& pass);
 
 // ---- Training
 
-/// FLOPs of forward and backward. Backward is exactly twice forward in every matmul (dgrad and wgrad); a flash backward
-/// recomputes the scores (QK', 5 products for 4: half a core more where keys are as wide as values); selective
-/// recomputation repeats the core, full the blocks, never the head.
+/// FLOPs of forward and backward. Backward is exactly twice forward in every matmul (dgrad and wgrad), less
+/// ForwardFlops::index_spared; a flash backward recomputes the scores (QK', 5 products for 4: half a core more where
+/// keys are as wide as values); selective recomputation repeats the core, full the blocks, never the head.
 Flops train_flops(const ForwardFlops& forward, Recompute recomputed = Recompute::none, Flops scores_again = {});
 
 /// FLOPs of the backward of y = x W, x (tokens, in), W (in, out): dgrad 2tIJ and wgrad 2tIJ; wgrad alone where x needs
@@ -194,6 +228,17 @@ N query_key_pairs(AttentionFlops convention, const N& queries, const N& context,
   }
   if (convention == AttentionFlops::full) return queries * (window == N(0) ? context : min(context, window));
   return sequence_pairs(convention, context, window) - sequence_pairs(convention, context - queries, window);
+}
+
+template <class N>
+N chosen_pairs(AttentionFlops convention, const N& queries, const N& context, const N& keys, const N& block) {
+  if (block == N(0)) return query_key_pairs(convention, queries, context, {keys});
+  const auto before = [&](const N& n) {  // whole blocks before the tokens below n
+    const N full = min(floor(n / block), keys / block);
+    return block * full * (full - N(1)) / N(2) + (n - full * block) * full;
+  };
+  const N own = query_key_pairs(convention, queries, context, {block, true});
+  return own + block * (queries == context ? before(context) : before(context) - before(context - queries));
 }
 
 }  // namespace llmcalc::textbook

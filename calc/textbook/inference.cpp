@@ -10,11 +10,15 @@ namespace {
 
 double real(Count n) { return static_cast<double>(n); }
 
-/// Bytes of one token in one layer with this mixer on one rank.
+/// Bytes of an indexer's key of one token, on every rank.
+Exact index_key_bytes(const Mixer& m, Count precision, Count scale_bytes) {
+  return m.indexer.runs() ? Exact(precision) * m.indexer.width + scale_bytes : Exact(0);
+}
+/// Bytes of one token in one layer with this mixer on one rank, an indexer's key among them.
 Exact layer_token_bytes(const Mixer& m, Count precision, Count tensor_parallel, Count scale_bytes) {
-  const Exact p = precision;
-  if (m.attention == AttentionKind::latent) return p * (m.latent.kv_rank + m.latent.rope_dim) + scale_bytes;
-  return ceil(m.kv_heads, tensor_parallel) * (p * (m.head_dim + m.v_dim()) + Exact(2) * scale_bytes);
+  const Exact p = precision, index = index_key_bytes(m, precision, scale_bytes);
+  if (m.attention == AttentionKind::latent) return p * (m.latent.kv_rank + m.latent.rope_dim) + scale_bytes + index;
+  return ceil(m.kv_heads, tensor_parallel) * (p * (m.head_dim + m.v_dim()) + Exact(2) * scale_bytes) + index;
 }
 
 /// The sum of f(mixer, reach, layers of each kind) over the model's mixers.
@@ -82,8 +86,11 @@ double decode_step_seconds(const Arch& a, Count batch, Count context, Count weig
   const double flops = static_cast<double>(decode_flops(a, batch, context).value);
   const double cache = over_mixers(a, [&](const Mixer& mixer, const Reach& r, const LayerCounts& n) {
                          const Count seen = r.chunked ? (context - 1) % r.tokens + 1 : std::min(context, r.tokens);
-                         return Exact(batch) * (Exact(n.full) * context + Exact(n.local) * seen) *
-                                layer_token_bytes(mixer, kv_bytes, 1, 0);
+                         const Count chosen = mixer.indexer.selection().seen(context - 1);
+                         const Exact index = index_key_bytes(mixer, kv_bytes, 0);
+                         const Exact own = layer_token_bytes(mixer, kv_bytes, 1, 0) - index;
+                         return Exact(batch) * ((Exact(n.full) * chosen + Exact(n.local) * seen) * own +
+                                                Exact(n.full) * context * index);
                        }).real();
   return step_seconds(flops, weight_bytes_read(a, batch, weight_bytes) + cache, m) + communication;
 }

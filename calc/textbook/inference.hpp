@@ -10,8 +10,8 @@ namespace llmcalc::textbook {
 // ---- KV cache
 
 /// Bytes of one token over all layers on one of T ranks: 2 ceil(G/T) (d_h p + scale) L; latent: (r_kv + d_r) p L on
-/// every rank. `scale_bytes`: scales of a quantised cache per head vector. The state of linear attention, which does
-/// not grow, is not counted.
+/// every rank; an indexer's key d_i p more on every rank. `scale_bytes`: scales of a quantised cache per head vector.
+/// The state of linear attention, which does not grow, is not counted.
 Bytes kv_bytes_per_token(const Arch& arch, Count precision, Count tensor_parallel = 1, Count scale_bytes = 0);
 
 /// Bytes of B sequences of c tokens: layers with a window or chunks of W keep min(c, W); tokens round up to whole

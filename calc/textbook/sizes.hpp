@@ -32,6 +32,13 @@ struct RecurrentSizes {
   N H = 0, G = 0, P = 0, d = 0, K = 0, R = 0, Z = 0;
 };
 
+/// The sizes of an indexer: layers that run it, its heads and their width, the keys that a query reads, and the tokens
+/// of a block where blocks are chosen.
+template <class N>
+struct IndexerSizes {
+  N L = 0, A = 0, d = 0, keys = 0, block = 0;
+};
+
 /// Layers with a dense MLP of one width.
 template <class N>
 struct MlpLayers {
@@ -49,6 +56,7 @@ struct Sizes {
   Span<N> span;                                         ///< of the L_w layers
   N F, n_E, k, F_e, n_s, F_s, D_l;                      ///< MLP and experts, and the width that routed ones work in
   RecurrentSizes<N> r{};
+  IndexerSizes<N> i{};
   std::array<MlpLayers<N>, 2> mlps{};  ///< dense MLPs of other widths
   bool all_have_mlp = true;
   N T;
@@ -110,6 +118,16 @@ void set_mixer(Sizes<N>& s, const Mixer& m, const Reach& reach, const Letter& le
   const bool alike = m.attention != AttentionKind::latent && m.v_dim() == m.head_dim;
   s.d_v = alike ? s.d_h : letter("d_v", m.v_dim());
   s.span = {letter(reach.chunked ? "W_c" : "W", reach.tokens), reach.chunked};
+  s.i = {};
+  if (const Indexer& i = m.indexer; i.kind != IndexerKind::none) {
+    s.i.keys = letter("k_i", i.selection().keys);
+    if (i.selection().block > 0) s.i.block = letter("b_i", i.block);
+    if (i.runs()) {
+      s.i.L = s.L_s;
+      s.i.A = letter("A_i", i.heads);
+      s.i.d = letter("d_i", i.width);
+    }
+  }
   const Recurrent& r = m.recurrent;
   if (r.kind == RecurrentKind::none) return;
   s.r = {letter("H", r.heads),  letter("H_k", r.key_heads), letter("d_p", r.head_dim), letter("d_k", r.key_dim),

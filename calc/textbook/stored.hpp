@@ -141,6 +141,21 @@ class StoredTable {
     if (normed) qk_statistics(heads, groups);
     scores();
     gate();
+    indexer();
+  }
+  /// Queries and key of an indexer, before and after their norms, the weights of its heads, and the indices that it
+  /// chose, in 4 bytes.
+  void indexer() {
+    const IndexerSizes<N>& i = s_.i;
+    if (!has(i.L)) return;
+    const bool lightning = mixer_.indexer.kind == IndexerKind::lightning;
+    numbers(i.L, Tokens::all, lightning ? i.A * i.d + N(2) * i.d + i.A : N(2) * (i.A + N(1)) * i.d);
+    if (lightning)
+      statistics(i.L, Tokens::all, 1, true);
+    else
+      statistics(i.L, Tokens::all, i.A + N(1), false);
+    const N chosen = lightning ? min(i.keys, m_.S) : min(i.keys / i.block, quotient_up(m_.S, i.block));
+    visit_(Stored<N>{i.L, Tokens::all, false, N(4) * chosen, true, true});
   }
   /// The gate, and the output under it.
   void gate() {
@@ -175,6 +190,7 @@ class StoredTable {
     numbers(s_.L_s, Tokens::all, heads * s_.d_v);
     scores();
     gate();
+    indexer();
   }
 
   /// Tensors of linear attention: q, k, v, the core's output before and after its norm, the gate, their product.

@@ -110,6 +110,17 @@ class WeightTable {
     if (m_.attention_sinks) vector(c, s_.L_s, 1, s_.cut(s_.A));
     qk_norms(q, kv);
     gate();
+    indexer();
+  }
+  /// Whole on every rank.
+  void indexer() {
+    const IndexerSizes<N>& i = s_.i;
+    if (!has(i.L)) return;
+    const bool lightning = m_.indexer.kind == IndexerKind::lightning;
+    matrix(Component::attention, i.L, 1, lightning ? s_.r_q : s_.D, i.A * i.d);
+    matrix(Component::attention, i.L, 1, s_.D, i.d);
+    if (lightning) matrix(Component::attention, i.L, 1, s_.D, i.A);
+    inner_norm(i.L, 2, i.d);  // LayerNorm of the key; or RMSNorms of queries and key
   }
   void gate() {
     if (m_.attention_gate == AttentionGate::none) return;
@@ -156,6 +167,7 @@ class WeightTable {
     if (m_.attention_out_bias) vector(c, s_.L_s, 1, s_.D, Place::after);
     if (m_.attention_sinks) vector(c, s_.L_s, 1, heads);
     gate();
+    indexer();
   }
 
   /// Lightning attention (MiniMax-01, arXiv:2501.08313): query, key, value, gate, output, and a norm of the core's

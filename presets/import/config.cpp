@@ -148,8 +148,9 @@ Activation activation(const Config& c, Keys keys, std::string_view otherwise) {
       name = c.text(key, otherwise);
       break;
     }
-  // transformers/activations.py, ACT2FN. quick_gelu, x sigmoid(1.702 x), costs what silu costs.
-  static constexpr std::array<std::pair<std::string_view, Activation>, 15> known = {{
+  // transformers/activations.py, ACT2FN. quick_gelu, x sigmoid(1.702 x), and swigluoai, the same of a clamped gate
+  // whose factor is the other half + 1 (gpt-oss, MiniMax-M3), cost what silu costs.
+  static constexpr std::array<std::pair<std::string_view, Activation>, 16> known = {{
       {"relu", Activation::relu},
       {"relu2", Activation::relu_squared},
       {"gelu", Activation::gelu},
@@ -164,6 +165,7 @@ Activation activation(const Config& c, Keys keys, std::string_view otherwise) {
       {"silu", Activation::silu},
       {"swish", Activation::silu},
       {"quick_gelu", Activation::silu},
+      {"swigluoai", Activation::silu},
       {"xielu", Activation::xielu},
   }};
   for (const auto& [known_name, value] : known)

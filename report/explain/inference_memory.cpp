@@ -13,11 +13,15 @@ using Sizes = textbook::Sizes<Expr>;
 
 bool is_latent(const Sizes& of) { return of.mixer.attention == AttentionKind::latent; }
 
+/// The width of the key that a layer's indexer caches.
+Expr index_key(const Sizes& of) { return of.i.L == Expr(0) ? Expr(0) : of.i.d; }
 /// Numbers cached per token by one layer with attention: keys and values of the heads, or MLA's latent row.
-Expr cached_numbers(const Sizes& of) {
+Expr cached_by_core(const Sizes& of) {
   if (is_latent(of)) return of.r_kv + of.d_r;
   return of.d_v == of.d_h ? Expr(2) * of.cut(of.G) * of.d_h : of.cut(of.G) * (of.d_h + of.d_v);
 }
+
+Expr cached_numbers(const Sizes& of) { return cached_by_core(of) + index_key(of); }
 
 /// Bytes of the rows that one rank caches per token in one layer with attention, each with its scales.
 Expr cached_bytes(S s, const Sizes& of) {
@@ -26,11 +30,12 @@ Expr cached_bytes(S s, const Sizes& of) {
   const Expr heads = of.cut(of.A);
   const bool expanded = is_latent(of) && s.plan().mla == Mla::expanded;
   if (f.group == 0 && f.element_bits % 8 == 0)
-    return format.each * (expanded ? heads * (of.d_n + of.d_r + of.d_v) : cached_numbers(of));
+    return format.each * (expanded ? heads * (of.d_n + of.d_r + of.d_v) + index_key(of) : cached_numbers(of));
   const auto row = [&](const Expr& width) { return textbook::matrix_bytes<Expr>(f, format, width, 1); };
-  if (expanded) return heads * (row(of.d_n + of.d_r) + row(of.d_v));
-  if (is_latent(of)) return row(of.r_kv + of.d_r);
-  return of.d_v == of.d_h ? Expr(2) * of.cut(of.G) * row(of.d_h) : of.cut(of.G) * (row(of.d_h) + row(of.d_v));
+  const Expr index = of.i.L == Expr(0) ? Expr(0) : row(of.i.d);
+  if (expanded) return heads * (row(of.d_n + of.d_r) + row(of.d_v)) + index;
+  if (is_latent(of)) return row(of.r_kv + of.d_r) + index;
+  return (of.d_v == of.d_h ? Expr(2) * of.cut(of.G) * row(of.d_h) : of.cut(of.G) * (row(of.d_h) + row(of.d_v))) + index;
 }
 
 /// Bytes per token of the layers whose cache grows for ever, or up to the window or chunk.

@@ -40,18 +40,22 @@ class Writer {
                                            : letter("W", "window, the token itself included", s.reach.tokens);
     const Expr queries = s.queries == 1 ? Expr(1) : letter("S", "queries per sequence", s.queries);
     const Expr context = s.past() == 0 ? queries : letter("c", "keys per sequence", s.keys);
-    const auto pairs = [&](const Expr& q, const Expr& c) {
-      return textbook::query_key_pairs(p_.convention, q, c, {tokens, s.reach.chunked});
-    };
-    if (p_.documents.empty()) return Expr(2) * heads * width * batch * pairs(queries, context);
-    Expr all(0);
-    Count run = 0;
-    for (const DocumentRun& d : p_.documents) {
-      const std::string i = std::to_string(++run);
-      const Expr length = letter("l_" + i, "their tokens", d.length);
-      all = all + letter("n_" + i, "documents of one length in a sequence", d.count) * pairs(length, length);
-    }
-    return Expr(2) * heads * width * batch * all;
+    const bool chooses = s.selection.chooses();
+    const Expr chosen = chooses ? letter("k_i", "keys that a query reads", s.selection.keys) : Expr(0);
+    const Expr block = s.selection.block > 0 ? letter("b_i", "tokens of a block", s.selection.block) : Expr(0);
+    return Expr(2) * heads * width * batch * over_documents(queries, context, [&](const Expr& q, const Expr& c) {
+             return chooses ? textbook::chosen_pairs(p_.convention, q, c, chosen, block)
+                            : textbook::query_key_pairs(p_.convention, q, c, {tokens, s.reach.chunked});
+           });
+  }
+  Expr operator()(const IndexScores& s) {
+    const Expr width = letter("d_i", "width of the indexer's heads and of its key", s.width);
+    const Expr heads = letter("A_i", "heads of the indexer", s.heads), batch = letter("B", "sequences", s.sequences);
+    const Expr queries = s.queries == 1 ? Expr(1) : letter("S", "queries per sequence", s.queries);
+    const Expr context = s.past() == 0 ? queries : letter("c", "keys per sequence", s.keys);
+    return Expr(2) * heads * width * batch * over_documents(queries, context, [&](const Expr& q, const Expr& c) {
+             return textbook::query_key_pairs(p_.convention, q, c, {});
+           });
   }
   /// 2 FLOPs for each number of the state and each pass over it.
   Expr operator()(const LinearAttention& s) {
@@ -100,6 +104,19 @@ class Writer {
   }
 
  private:
+  /// pairs(queries, context), of a packed sequence summed over its documents.
+  template <typename Pairs>
+  Expr over_documents(const Expr& queries, const Expr& context, const Pairs& pairs) {
+    if (p_.documents.empty()) return pairs(queries, context);
+    Expr all(0);
+    Count run = 0;
+    for (const DocumentRun& d : p_.documents) {
+      const std::string i = std::to_string(++run);
+      const Expr length = letter("l_" + i, "their tokens", d.length);
+      all = all + letter("n_" + i, "documents of one length in a sequence", d.count) * pairs(length, length);
+    }
+    return all;
+  }
   Expr letter(const std::string& name, const char* meaning, const Fraction& value) {
     symbols.push_back({name, meaning, explain::number_text(value.value())});
     return {name, value};

@@ -19,8 +19,9 @@ Formula model_flops(S s, const Expr& queries, const Expr& seen, bool absorbed) {
   const Expr batch("B", s.plan().batch), head = n.V * n.D_e + (n.D_e == n.D ? Expr(0) : n.D * n.D_e);
   const Expr matrices = s.quantity("N_mm", "parameters.matmul") - head;
   const Expr core = textbook::over_parts(n, [&](const textbook::Sizes<Expr>& part) {
-    return textbook::core_width(part, absorbed) * batch *
-           textbook::layer_pairs(part, s.plan().attention_flops, queries, seen);
+    const AttentionFlops convention = s.plan().attention_flops;
+    return textbook::core_width(part, absorbed) * batch * textbook::layer_pairs(part, convention, queries, seen) +
+           textbook::index_flops(part, convention, batch, queries, seen, false);
   });
   const Expr recurrent = textbook::linear_attention_flops(n, batch, queries);
   return {(Expr(2) * batch * queries * matrices + Expr(2) * batch * head + core + recurrent).text()};

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "calc/cluster.hpp"
+#include "calc/cost.hpp"
 #include "calc/program.hpp"
 
 namespace llmcalc::test {
@@ -77,6 +78,23 @@ inline Arch even_latent() {
   a.latent = {.q_rank = 24, .kv_rank = 32, .nope_dim = 16, .rope_dim = 8, .v_dim = 16};
   return a;
 }
+/// Latent attention to 3 tokens that 2 index heads of 4 choose; the last layer takes the choice of the one before it.
+inline Arch even_sparse() {
+  Arch a = even_latent();
+  a.indexer = {.kind = IndexerKind::lightning, .heads = 2, .width = 4, .top_k = 3};
+  LayerMixer shared;
+  static_cast<Mixer&>(shared) = a;
+  shared.indexer.shared = true;
+  shared.layers.insert(2);
+  a.mixers.push(shared);
+  return a;
+}
+/// Grouped attention to 2 blocks of 3 tokens and the query's own block; 2 index heads of 4 choose them.
+inline Arch even_blocks() {
+  Arch a = even();
+  a.indexer = {.kind = IndexerKind::blocks, .heads = 2, .width = 4, .top_k = 2, .block = 3};
+  return a;
+}
 
 /// Llama-2-7B, Llama-3.1-8B, Llama-3.1-70B, GPT-3 and Mixtral-8x7B as published.
 inline Arch llama2_7b() {
@@ -141,6 +159,14 @@ inline OpList first_block(const Arch& a, const Step& s, const Layout& layout = {
   return cut(block_ops(a, first_kind(a), s), layout);
 }
 
+/// Learned numbers of the operators whose names begin so, in all layers.
+inline Count parameters_of(const Arch& a, std::string_view prefix) {
+  Count n = 0;
+  for (const LayerKind& kind : layer_kinds(a))
+    for (const Op& op : block_ops(a, kind, {.training = true}))
+      if (op.name.starts_with(prefix)) n += kind.count * learned(op.shape).total;
+  return n;
+}
 /// The names in order; a collective is "+" before the operator that needs it, or after the one that made a sum.
 inline std::string names(const OpList& ops) {
   std::string s;

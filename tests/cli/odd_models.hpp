@@ -95,6 +95,21 @@ inline std::vector<ModelCard> odd_attentions() {
             a.moe.shared_gate = a.moe.router_bias = a.moe.expert_bias = true;
             a.moe.layers = LayerSet::every(2, 2, 7);
           }),
+      odd("latent attention to tokens that an indexer chooses, shared by some layers",
+          [](Arch& a) {
+            latent(a);
+            a.indexer = {.kind = IndexerKind::lightning, .heads = 3, .width = 6, .top_k = 50};
+            LayerMixer shared;
+            static_cast<Mixer&>(shared) = a;
+            shared.indexer.shared = true;
+            shared.layers = LayerSet::every(2, 2, 7);
+            a.mixers.push(shared);
+          }),
+      odd("grouped attention to blocks that an indexer chooses",
+          [](Arch& a) {
+            a.indexer = {.kind = IndexerKind::blocks, .heads = 2, .width = 6, .top_k = 4, .block = 16};
+            a.mlp = MlpKind::gated;
+          }),
       odd("linear attention alone",
           [](Arch& a) {
             a.linear_layers = LayerSet::all(7);

@@ -24,7 +24,7 @@ json::Value rows_2026() {
 template <typename Act>
 void for_each_row(const Act& act) {
   const json::Value rows = rows_2026();
-  REQUIRE(rows.size() == 32);
+  REQUIRE(rows.size() == 35);
   for (const json::Value& row : rows) {
     CAPTURE(row["name"].get<std::string>());
     act(row, import_config(row["config"], "config.json"));
@@ -43,6 +43,7 @@ TEST_CASE("a configuration of 2026 imports to its parameters by component", "[im
     CHECK(p.norm == row["norm"].get<Count>());
     CHECK(p.lm_head == row["lm_head"].get<Count>());
     if (row.contains("active")) CHECK(p.active == row["active"].get<Count>());
+    CHECK(test::parameters_of(card.arch, "attn.index") == row.value("indexer", Count{0}));
     CHECK(card.unknown_keys == std::vector<std::string>());
   });
 }
@@ -92,6 +93,27 @@ TEST_CASE("the FLOPs of a model of 2026 are those of the closed forms", "[textbo
     }
     for (const Count ranks : {1, 2, 8})
       CHECK(cache_bytes_per_token(a, {}, {.tp = ranks}) == textbook::kv_bytes_per_token(a, 2, ranks));
+  });
+}
+
+TEST_CASE("the training FLOPs of a model of 2026 are those of the closed forms", "[textbook][architectures]") {
+  for_each_row([](const json::Value&, const ModelCard& card) {
+    const Arch& a = card.arch;
+    for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
+      const Plan p{.seq = 5000,
+                   .micro_batch = 2,
+                   .global_batch = 2,
+                   .recompute = recompute,
+                   .attention_flops = AttentionFlops::causal_exact};
+      const textbook::Pass pass{.batch = 2, .seq = 5000, .pairs = p.attention_flops, .head = textbook::Head::all};
+      const textbook::ForwardFlops t = textbook::forward_flops(a, pass);
+      const TrainingFlops f = training_flops(a, p);
+      CHECK(f.model_total == textbook::train_flops(t));
+      CHECK(f.hardware_total == textbook::train_flops(t, recompute));
+      bool scans = false;  // kernels of a chunk do more than the recurrence
+      for (std::size_t i = 0; i <= a.mixers.size(); ++i) scans = scans || a.mixer(i).recurrent.chunk > 1;
+      if (!scans) CHECK(f.executed == textbook::train_flops(t, recompute, textbook::scores_flops(a, pass)));
+    }
   });
 }
 

@@ -289,6 +289,30 @@ TEST_CASE("latent attention is checked", "[model_file]") {
   CHECK_THAT(refusal(with("/attention", none)), Catch::Contains("nope_width + rope_width"));
 }
 
+TEST_CASE("an indexer is checked", "[model_file]") {
+  const auto of = [](const json::Value& attention, const char* indexer) {
+    json::Value a = attention;
+    a["indexer"] = j(indexer);
+    return with("/attention", a);
+  };
+  json::Value low = latent;
+  low["q_rank"] = 24;
+  const char* lightning = R"({"kind": "lightning", "heads": 2, "width": 8, "top_k": 64})";
+  CHECK(read(of(low, lightning)).arch.indexer ==
+        Indexer{.kind = IndexerKind::lightning, .heads = 2, .width = 8, .top_k = 64});
+  CHECK_THAT(refusal(of(latent, lightning)), Catch::Contains("low rank"));
+  CHECK_THAT(refusal(of(gpt2["attention"], lightning)), Catch::Contains("low rank"));
+  CHECK_THAT(refusal(of(low, R"({"kind": "blocks", "heads": 2, "width": 8, "top_k": 4, "block": 16})")),
+             Catch::Contains("grouped"));
+  CHECK_THAT(refusal(of(low, R"({"kind": "lightning", "heads": 2, "width": 8, "top_k": 64, "block": 16})")),
+             Catch::Contains("unknown key \"block\""));
+  CHECK_THAT(refusal(of(low, R"({"kind": "lightning", "heads": 2, "width": 8, "top_k": 64, "shared": true})")),
+             Catch::Contains("none before it"));
+  json::Value windowed = of(low, lightning);
+  windowed["sliding_window"] = j(R"({"window": 16, "layers": "all"})");
+  CHECK_THAT(refusal(windowed), Catch::Contains("leave out the window"));
+}
+
 TEST_CASE("a layer pattern is checked", "[model_file]") {
   const auto says = [](const char* pattern, const char* what) {
     CAPTURE(pattern);
