@@ -13,7 +13,7 @@ namespace llmcalc {
 class Partition {
  public:
   Partition() = default;
-  /// Ends a chunk behind so many layers.
+  /// Ends a chunk behind a number of layers.
   void end_at(Count layer) { ends_.push(static_cast<std::uint16_t>(layer)); }
   Count size() const { return static_cast<Count>(ends_.size()); }
   ModelChunk operator[](Count i) const {

@@ -65,7 +65,7 @@ std::vector<fs::path> folders_in(const fs::path& folder) {
   return all;
 }
 
-/// The folders with tables that `folder` is or holds, so many levels down.
+/// The folders with tables that `folder` is or holds, `levels` levels down.
 void add_table_folders(const fs::path& folder, int levels, std::vector<fs::path>& all) {
   if (holds_tables(folder)) {
     all.push_back(folder);
@@ -225,24 +225,27 @@ class TableReader {
   }
 
   OperatorTables read() {
-    if (!is_there(folder_ / dense_file))
-      throw InputError(fmt::format("'{}' has no {} (layer,tokens,time_us), without which nothing can be derived",
-                                   t_.path, dense_file));
+    require(dense_file, "layer,tokens,time_us", "projections, norms and activations");
+    require(per_sequence_file, "layer,sequences,time_us", "the head and the sampler");
+    require(attention_file, "prefill_chunk,kv_prefill,n_decode,kv_decode,time_us", "attention");
     t_.dense = layer_times(dense_file, "tokens");
-    if (present(per_sequence_file)) t_.per_sequence = layer_times(per_sequence_file, "sequences");
-    if (present(attention_file)) read_attention();
+    t_.per_sequence = layer_times(per_sequence_file, "sequences");
+    read_attention();
     if (is_there(folder_ / experts_file)) read_experts();
-    if (present(meta_file)) t_.origin = meta_of(json::file_text(path(meta_file)));
+    t_.has_meta = is_there(folder_ / meta_file);
+    if (t_.has_meta) t_.origin = meta_of(json::file_text(path(meta_file)));
     return std::move(t_);
   }
 
  private:
   std::string path(const char* file) const { return (folder_ / file).string(); }
 
-  bool present(const char* file) {
-    if (is_there(folder_ / file)) return true;
-    t_.missing.emplace_back(file);
-    return false;
+  void require(const char* file, const char* columns, const char* what) const {
+    if (!is_there(folder_ / file))
+      throw InputError(
+          fmt::format("'{}' has no {} ({}), the times of {}: a step takes them all; measure them, or give "
+                      "the folder that has them",
+                      t_.path, file, columns, what));
   }
 
   CsvTable table(const char* file) const { return CsvTable(json::file_text(path(file)), path(file)); }

@@ -10,8 +10,9 @@
 ///   moe.csv           tokens, activated_experts, time_us          a layer's experts with their router
 ///   meta.yaml         what was measured
 ///
-/// of one of N tensor-parallel ranks. dense.csv must be there. Of meta.yaml the lines `gpu`, `hardware`, `model`,
-/// `variant`, `vllm_version`, `profiled_at` and, at any depth, `enforce_eager` are read, and nothing else.
+/// of one of N tensor-parallel ranks. The first three must be there, moe.csv for models with experts. Of meta.yaml the
+/// lines `gpu`, `hardware`, `model`, `variant`, `vllm_version`, `profiled_at` and, at any depth, `enforce_eager` are
+/// read, and nothing else.
 
 #include <optional>
 #include <string>
@@ -21,7 +22,7 @@
 
 namespace llmcalc {
 
-/// A layer's time on so many tokens, or sequences.
+/// A layer's time on a number of tokens, or of sequences.
 struct LayerTime {
   std::string layer;
   Count tokens = 0;
@@ -51,8 +52,8 @@ struct OperatorTables {
   std::vector<LayerTime> dense, per_sequence;
   std::vector<AttentionTime> attention;
   std::vector<ExpertsTime> experts;
-  std::vector<std::string> unread;   ///< columns that mean nothing here: "dense.csv: power_w"
-  std::vector<std::string> missing;  ///< files that are not there
+  std::vector<std::string> unread;  ///< columns that mean nothing here: "dense.csv: power_w"
+  bool has_meta = false;            ///< meta.yaml is there
 };
 
 /// A time below this share of one with fewer tokens is a mistake. Kernels change with the size, and a few of them are

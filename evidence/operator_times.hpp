@@ -28,7 +28,7 @@ class OperatorTimes {
   OperatorTimes(const std::vector<const OperatorTables*>& tables, const Arch& arch, const Plan& plan,
                 const Layout& layout);
 
-  /// All layers but attention's cores and the head, on so many tokens of a rank. Exchanges are left out.
+  /// All layers but attention's cores and the head, on a number of tokens of a rank. Exchanges are left out.
   Seconds rows(Count tokens) const;
   /// Head and sampler.
   Seconds head(Count sequences) const;

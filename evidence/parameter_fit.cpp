@@ -10,7 +10,6 @@ namespace llmcalc {
 
 namespace {
 
-constexpr double soft_residual = 0.07;  // beyond which residuals count by size
 constexpr std::size_t most_of_family = 80;
 constexpr int steps_of_a_pattern = 8;
 
@@ -117,13 +116,13 @@ class Fitter {
   double loss(const Vector& r, const Vector& x) const {
     double all = 0;
     for (Eigen::Index i = 0; i < r.size(); ++i) {
-      const double t = r[i] / soft_residual, size = is_soft() ? 2 * (std::sqrt(1 + t * t) - 1) : std::log1p(t * t);
-      all += weight(i) * soft_residual * soft_residual * size;
+      const double t = r[i] / set_.width, size = is_soft() ? 2 * (std::sqrt(1 + t * t) - 1) : std::log1p(t * t);
+      all += weight(i) * set_.width * set_.width * size;
     }
     return all + pull() * (x - standard_).squaredNorm();
   }
   double weight(Eigen::Index i) const { return set_.weights[rows_[static_cast<std::size_t>(i)]]; }
-  double pull() const { return options_.ridge * 16 * soft_residual * soft_residual; }
+  double pull() const { return options_.ridge * 16 * set_.width * set_.width; }
 
   /// Most rows depend on few parameters: their own device's and software's. `all`: looks at every pair of a row and a
   /// parameter, else at those of the last time that all were.
@@ -152,7 +151,7 @@ class Fitter {
   bool try_step(const Matrix& j, double damping, Vector& x, Vector& r, double& now) const {
     Vector w(r.size());
     for (Eigen::Index i = 0; i < r.size(); ++i) {
-      const double t = r[i] / soft_residual;
+      const double t = r[i] / set_.width;
       w[i] = weight(i) / (is_soft() ? std::sqrt(1 + t * t) : 1 + t * t);
     }
     Matrix a = j.transpose() * w.asDiagonal() * j;

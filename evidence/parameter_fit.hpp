@@ -2,11 +2,11 @@
 /// Fits the parameters of an estimator to measurements.
 ///
 /// Least squares of ln(predicted / measured), by Levenberg and Marquardt's method with differences for derivatives.
-/// A residual above 7 % counts by its size rather than by its square (soft L1), or by its logarithm alone (Cauchy), so
-/// that rows that the source describes wrongly do not pull. Cauchy's loss has several minima: a fit with it begins
-/// where one with soft L1 ends. A family has at most 80 rows in a fit, and its n rows weigh over n^0.35: families of a
-/// hundred sweeps of one run do not drown others. Every parameter is pulled towards its default: by `ridge` residuals
-/// of 7 % per quarter of its range. It stays within its bounds.
+/// A residual above the width of the loss (7 % or 5 %) counts by its size rather than by its square (soft L1), or by
+/// its logarithm alone (Cauchy), so that rows that the source describes wrongly do not pull. Cauchy's loss has several
+/// minima: a fit with it begins where one with soft L1 ends. A family has at most 80 rows in a fit, and its n rows
+/// weigh over n^0.35: families of a hundred sweeps of one run do not drown others. Every parameter is pulled towards
+/// its default: by `ridge` residuals of that width per quarter of its range. It stays within its bounds.
 
 #include <functional>
 #include <span>
@@ -23,7 +23,7 @@ inline std::string fit_key(const std::string& id, std::string_view quantity) {
   return id + " " + std::string(quantity);
 }
 
-/// What a residual of r a counts for, a = 7 %.
+/// The loss of a residual of r times the width a.
 enum class FitLoss {
   soft_l1,  ///< 2 a^2 (sqrt(1 + r^2) - 1)
   cauchy    ///< a^2 ln(1 + r^2)
@@ -36,6 +36,7 @@ struct FitSet {
   std::vector<std::string> families{};  ///< the same
   std::vector<double> weights{};        ///< the same; 0: a fit passes over it
   FitLoss loss = FitLoss::soft_l1;
+  double width = 0.07;  ///< of the loss, in ln(predicted / measured)
   /// ln(predicted / measured) of a row under values of the parameters. Called from two threads at once.
   std::function<double(std::size_t row, std::span<const double> values)> error{};
 };

@@ -18,7 +18,7 @@ struct MeasuredMemory {
   double bytes = 0;  ///< of the fullest device
   MemoryKind kind = MemoryKind::peak;
   bool stated = true;  ///< what was read is said, not guessed
-  Count devices = 0;   ///< it is the fullest of the first so many; 0: of all
+  Count devices = 0;   ///< it is the fullest of the first `devices`; 0: of all
 };
 
 /// The quantity that is predicted of a row: the seconds of its step.

@@ -40,7 +40,7 @@ TrainingParameters training_parameters(std::span<const double> values) {
 }
 
 FitSet training_fit_set(const std::vector<TrainingRow>& rows, const Devices& devices) {
-  FitSet set{.cards = training_parameter_cards, .loss = FitLoss::cauchy};
+  FitSet set{.cards = training_parameter_cards, .loss = FitLoss::cauchy, .width = 0.05};
   const auto all = std::make_shared<std::vector<StepRow>>();
   for (const TrainingRow& row : rows) {
     TrainingCase c = training_case(row, devices);

@@ -185,7 +185,7 @@ std::vector<Count> repeated(const std::vector<Count>& chunk_layers, Count times)
   return out;
 }
 
-/// Layers divided evenly over chunks, the first and last with so many less.
+/// Layers divided evenly over chunks, the first and last with fewer by the given numbers.
 std::vector<Count> even(Count layers, Count chunks, Count less_first, Count less_last) {
   const Count units = layers + less_first + less_last;
   if (units % chunks != 0) return {};

@@ -201,6 +201,17 @@ class StartReader {
         throw InputError(fmt::format(
             "{}: {:.2f} GiB are said of a device of {:.2f} GiB; give the log as vLLM printed it", last_.file,
             static_cast<double>(part->bytes.value) / 0x1p30, static_cast<double>(m.total->bytes.value) / 0x1p30));
+    check_tokens();
+  }
+  void check_tokens() const {
+    try {
+      s_.cache_tokens();
+    } catch (const Overflow&) {
+      throw InputError(
+          fmt::format("{}: the cache has {} blocks, which hold more than 2^63 tokens; give the log as vLLM "
+                      "printed it",
+                      last_.file, *s_.blocks));
+    }
   }
 
   VllmStart s_;
@@ -219,6 +230,7 @@ std::optional<Count> VllmStart::cache_tokens() const {
   if (config.block_size) return mul(*blocks, *config.block_size);
   if (!concurrency || !config.max_model_len || *blocks == 0) return mul(*blocks, usual_block);
   const double per_block = *concurrency * static_cast<double>(*config.max_model_len) / static_cast<double>(*blocks);
+  if (per_block > 0x1p62) overflow();
   return mul(*blocks, std::max<Count>(1, std::llround(per_block)));
 }
 

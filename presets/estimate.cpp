@@ -24,7 +24,7 @@ EstimateInterval read_interval(const json::Object& o) {
   return i;
 }
 
-/// To so many digits as a fit tells.
+/// Rounded to the digits that a fit tells.
 double rounded(double x) { return std::stod(fmt::format("{:.4g}", x)); }
 
 /// The value, and what a reader needs to judge it.

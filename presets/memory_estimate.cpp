@@ -22,7 +22,7 @@ EstimateInterval interval_of(const json::Object& o) {
   return i;
 }
 
-/// To so many digits as a fit tells.
+/// Rounded to the digits that a fit tells.
 double to_four_digits(double x) { return std::stod(fmt::format("{:.4g}", x)); }
 
 }  // namespace

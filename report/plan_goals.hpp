@@ -36,7 +36,7 @@ struct Rival {
   std::string left_out{};  ///< why it is not compared; empty: it is
   Offer offer{};
 };
-/// Why hardware cannot be compared: it has no price; its power is not known, or no link joins so many; empty: it can.
+/// Why hardware cannot be compared: it has no price; its power is not known, or no link joins them; empty: it can.
 std::string why_left_out(const HardwareCard& h);
 std::string why_left_out(const Request& r, const Space& space);
 

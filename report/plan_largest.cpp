@@ -86,7 +86,7 @@ void drop_commands(Report& report) {
         if (row.is_object()) row.erase("command");
   std::erase_if(report.verdict, [](const Finding& f) { return f.label == "type"; });
   report.notes.push_back(
-      "to ask about the model of so many layers, write it as a file: 'llmcalc show MODEL --json' prints a start");
+      "to ask about a model of another depth, write it as a file: 'llmcalc show MODEL --json' prints a start");
 }
 
 }  // namespace

@@ -35,9 +35,9 @@ void put_pass(TraceText& text, const PassRecord& p) {
   const std::int64_t start = whole_nanoseconds(p.start), end = whole_nanoseconds(p.end);
   const Count engine = p.replica;
   text.event(pass_name(p), pass_kind(p.work), {engine, p.rank}, start, end - start, pass_arguments(p));
-  text.counter(fmt::format("requests of rank {}", p.rank), engine, start,
+  text.counter(fmt::format("requests of rank {}", p.rank), engine, end,
                fmt::format(R"({{"in progress":{},"waiting":{}}})", p.in_progress, p.waiting));
-  text.counter(fmt::format("KV blocks of rank {}", p.rank), engine, start,
+  text.counter(fmt::format("KV blocks of rank {}", p.rank), engine, end,
                fmt::format(R"({{"used":{}}})", p.blocks_used));
 }
 

@@ -27,7 +27,7 @@ Request for_training(Request r);
 /// The same in inference under the engine.
 Request for_inference(Request r);
 
-/// Every peak of the device so many times as high, and the rates that were measured of its arithmetic.
+/// Every peak of the device `times` as high, and the rates that were measured of its arithmetic.
 void scale_peaks(HardwareCard& card, double times);
 
 /// Adds a note that says what of the estimate was measured on the device, where anything was.

@@ -5,10 +5,10 @@
 
 namespace llmcalc {
 
-/// Seconds of a run of so many tokens.
+/// Seconds of a run of that number of tokens.
 Seconds run_time(const Space& space, const Found& f, double tokens);
 
-/// The best plan of the smallest number of devices, of those of the space, that trains so many tokens in time. Numbers
+/// The best plan of the smallest number of devices, of those of the space, that trains the tokens in time. Numbers
 /// are tried one by one, since more devices need not be faster.
 std::optional<Found> fewest_gpus(const Space& space, double tokens, Seconds deadline, const Watch& watch = {});
 
@@ -29,7 +29,7 @@ std::vector<OfNumber> search_numbers(const Space& space, const Searching& search
 /// The numbers of devices of a space that some link joins.
 std::vector<Count> joined_numbers(const Space& space);
 
-/// What a cluster has to offer to a run of so many tokens, each number of its devices searched by itself.
+/// What a cluster has to offer to a run, each number of its devices searched by itself.
 struct Offer {
   std::optional<Found> best{};     ///< the best by the objective of those that end in time; without a deadline of all
   std::optional<Found> fastest{};  ///< in time or not

@@ -109,7 +109,7 @@ std::vector<Count> powers_up_to(Count most);
 std::vector<Candidate> keys(const Space& space);
 /// The numbers of pipeline stages that a key can have.
 std::vector<Count> stage_counts(const Space& space, const Candidate& key);
-/// Schedules and chunks for so many stages.
+/// Schedules and chunks for a number of stages.
 struct Run {
   Schedule schedule = Schedule::one_f_one_b;
   Count chunks = 1;

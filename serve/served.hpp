@@ -16,8 +16,8 @@ struct PassRecord {
   std::uint32_t replica = 0, rank = 0;
   Ticks start = 0, end = 0;
   Count passes = 1;
-  PassWork work{};  ///< of the first
-  Count in_progress = 0, waiting = 0, blocks_used = 0;
+  PassWork work{};                                      ///< of the first
+  Count in_progress = 0, waiting = 0, blocks_used = 0;  ///< at its end, before requests leave
 };
 
 /// Times between two tokens: counts by length, in bins of which each is 2 % longer than the one before, from 1 us on.

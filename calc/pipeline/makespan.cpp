@@ -9,7 +9,7 @@ namespace llmcalc {
 
 /// Runs the slots of all ranks in an order in which every slot's inputs are there before it.
 ///
-/// Steady runs are not always run to their end. A cut is the state after so many rounds on every rank: the clock of
+/// Steady runs are not always run to their end. A cut is the state after a number of rounds on every rank: the clock of
 /// each rank, the ends of slots whose results were not used yet, and how many weight gradients are pending. What
 /// follows depends on nothing else, and on times only through maxima, sums and, where weight gradients fill gaps,
 /// differences. So if a cut is an earlier one with all times later by the same L, then so are all that follow at this

@@ -86,7 +86,7 @@ Count& slots_left(SlotsLeft& left, const OrderStep& s) {
   return left[runs_forward(s.kind) ? 0 : 1][static_cast<std::size_t>(s.chunk)];
 }
 
-/// Repeats a pattern so many times, each step as long as slots of its kind are left.
+/// Repeats a pattern, each step as long as slots of its kind are left.
 void push_while_left(RankOrder& order, SlotsLeft& left, Count times, OrderRun pattern) {
   while (times > 0 && pattern.size > 0) {
     pattern.times = times;

@@ -2,7 +2,7 @@
 /// The order in which every rank runs its slots, for the schedules whose order is written down.
 ///
 /// A rank's order is a short list of runs: a pattern of steps, repeated. Micro-batches need not be named, since every
-/// chunk runs each kind of work in the order of micro-batches. Steady runs are the same on every rank: so many rounds,
+/// chunk runs each kind of work in the order of micro-batches. Steady runs are the same on every rank: some rounds,
 /// a round being one or more repetitions of the pattern, so that a simulation can leave rounds out once times repeat
 /// too.
 ///

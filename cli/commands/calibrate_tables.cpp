@@ -190,7 +190,8 @@ std::vector<std::string> notes_of(const FromTables& f, bool hardware_given) {
     if (!list.empty()) all.push_back(fmt::format("{}: {}", what, fmt::join(list, ", ")));
   };
   sentence("columns that mean nothing here", once(f.tables, &OperatorTables::unread));
-  sentence("not there", once(f.tables, &OperatorTables::missing));
+  if (std::any_of(f.tables.begin(), f.tables.end(), [](const OperatorTables& t) { return !t.has_meta; }))
+    all.push_back("not there: meta.yaml");
   for (const auto& more : {f.assumed, f.left_out, f.rates.notes}) all.insert(all.end(), more.begin(), more.end());
   if (std::any_of(f.rates.numbers.begin(), f.rates.numbers.end(), [](const auto& n) { return !n.in_file; }))
     all.push_back("* of the datasheet's bandwidth; a hardware file has one share of memory, and no number for this");

@@ -237,7 +237,7 @@ void GpuDevice::reset_memory() {
   trim();
   trim_graphs();
   std::uint64_t none = 0;
-  check(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrUsedMemHigh, &none), "counting memory anew");
+  check(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrUsedMemHigh, &none), "counting memory again");
 }
 void GpuDevice::kernels_loaded() { points_.kernels = outside(); }
 

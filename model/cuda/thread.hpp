@@ -43,7 +43,7 @@ class GpuThread {
     return reinterpret_cast<std::byte*>(shared);
   }
 
-  /// Its number in its warp. Read anew by every use: what follows from it would else be held in registers for long.
+  /// Its number in its warp. Read again by every use: what follows from it would else be held in registers for long.
   __device__ unsigned lane() const {
     unsigned l;
     asm volatile("mov.u32 %0, %%laneid;" : "=r"(l));

@@ -126,7 +126,7 @@ constexpr Definition run_table[] = {
      "Daly 2006", failing},
     {"run.effective_gpu_hours", "GPU-hours with failures", "h", [](S s) { return with_failures(s, "gpus*days*24/g"); },
      "", "Daly 2006", failing},
-    {"run.gpus_needed", "GPUs for a run in so many days", "",
+    {"run.gpus_needed", "GPUs for a run in a given number of days", "",
      [](S s) -> Formula {
        Formula f{"n_rep*ceil(ceil(D_run*gpus/(days_in*86400*" + rate(s) + "))/n_rep)", measured(s)};
        f.own.push_back({"days_in", "days in which the run should end", number_text(s.request().run.days.value_or(1))});

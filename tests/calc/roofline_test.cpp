@@ -185,7 +185,7 @@ TEST_CASE("attention's core has a rate of its own", "[cost][roofline]") {
   CHECK(reached(op_of(Linear{.rows = 3, .in = 5, .out = 7}), {}, train, Direction::forward, r).compute.value == 100);
 }
 
-TEST_CASE("16 bytes hold so many numbers of each format, those of micro-scaled groups without their scales",
+TEST_CASE("16 bytes hold a fixed number of numbers of each format, those of micro-scaled groups without their scales",
           "[cost][roofline]") {
   Device d;
   d.achieved.present = true;

@@ -206,7 +206,7 @@ TEST_CASE("tables, norms and biases are read in the format that they are stored 
   CHECK(backward(head, q, Component::mlp).moved.weights == packed + 4 * (64 + 1) * 5);
 }
 
-TEST_CASE("results have so many numbers", "[cost][traffic]") {
+TEST_CASE("results have the numbers of their shapes", "[cost][traffic]") {
   CHECK(out_elements(Lookup{3, 19, 13}) == 3 * 13);
   CHECK(out_elements(Linear{.rows = 3, .in = 13, .out = 5}) == 3 * 5);
   CHECK(out_elements(Norm{3, 13, 26, true}) == 3 * 13);

@@ -5,7 +5,7 @@
 
 using namespace llmcalc;
 
-// Whole outputs. Each transcript is a command and what it prints, to the letter; scripts/transcripts writes them anew,
+// Whole outputs. Each transcript is a command and what it prints, to the letter; scripts/transcripts writes them again,
 // and the difference is then read by a person. The README's outputs are held the same way.
 
 namespace {

@@ -92,7 +92,7 @@ TEST_CASE("differences are shown in the tables of one model and of a suite", "[v
 
 namespace {
 
-/// One case's step, so many times its prediction.
+/// One case's step, at a multiple of its prediction.
 Validated timed(double ratio) {
   return {{judged(ledger(plain()), ledger(plain()))},
           {{{"training", "step", "", 2e-3, 2e-3 * ratio}, {"training", "forward", "attn.q", 1e-3, 9e-3}}},

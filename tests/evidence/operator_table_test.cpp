@@ -39,6 +39,13 @@ class TableFolder {
     fs::create_directories((device_ / file).parent_path());
     std::ofstream(device_ / file) << text;
   }
+  /// Tables of one rank, with such a dense.csv.
+  void write_tables(const std::string& folder, const std::string& dense) const {
+    write(folder + "dense.csv", dense);
+    write(folder + "per_sequence.csv", "layer,sequences,time_us\nlm_head,3,700\n");
+    write(folder + "attention.csv", "prefill_chunk,kv_prefill,n_decode,kv_decode,time_us\n512,64,4,256,50\n");
+  }
+  void remove(const std::string& file) const { fs::remove(device_ / file); }
   std::string refused(const std::string& inside = "") const {
     return test::sentence([&] { read_operator_tables(path(inside)); });
   }
@@ -54,11 +61,9 @@ const std::string dense = "layer,tokens,time_us\no_proj,1,25\no_proj,16,24.5\nac
 
 TEST_CASE("the folder of a device, of a model and of its ranks give the same tables", "[operators]") {
   const TableFolder f;
-  f.write(tp1 + "dense.csv", dense);
-  f.write("llama-3.1-8b/tp2/dense.csv", dense);
-  f.write("qwen3-32b/tp4/dense.csv", dense);
-  f.write(tp1 + "per_sequence.csv", "layer,sequences,time_us\nlm_head,3,700\n");
-  f.write(tp1 + "attention.csv", "prefill_chunk,kv_prefill,n_decode,kv_decode,time_us\n512,64,4,256,50\n");
+  f.write_tables(tp1, dense);
+  f.write_tables("llama-3.1-8b/tp2/", dense);
+  f.write_tables("qwen3-32b/tp4/", dense);
   f.write(tp1 + "moe.csv", "tokens,activated_experts,time_us\n4,8,90\n");
   const auto all = read_operator_tables(f.path());
   REQUIRE(all.size() == 3);
@@ -77,7 +82,7 @@ TEST_CASE("the folder of a device, of a model and of its ranks give the same tab
   CHECK(all[0].attention[0].sequences == 4);
   CHECK(all[0].attention[0].context == 256);
   CHECK(all[0].experts[0].activated == 8);
-  CHECK(all[0].missing == std::vector<std::string>{"meta.yaml"});
+  CHECK_FALSE(all[0].has_meta);
   CHECK(read_operator_tables(f.path("llama-3.1-8b")).size() == 2);
   CHECK(read_operator_tables(f.path(tp1)).size() == 1);
   CHECK(read_operator_tables(f.path(tp1))[0].model_folder == "llama-3.1-8b");
@@ -85,7 +90,7 @@ TEST_CASE("the folder of a device, of a model and of its ranks give the same tab
 
 TEST_CASE("of meta.yaml the lines that matter are read, and no others", "[operators]") {
   const TableFolder f;
-  f.write(tp1 + "dense.csv", dense);
+  f.write_tables(tp1, dense);
   f.write(tp1 + "meta.yaml",
           "vllm_version: 0.19.0\ngpu: 'NVIDIA H100 PCIe'\nhardware: H100\nmodel: meta-llama/Llama-3.1-8B\n"
           "variant: bf16\nengine_effective:\n  model: other\n  enforce_eager: false\nlist: [1, 2]\n- odd\n");
@@ -102,7 +107,7 @@ TEST_CASE("of meta.yaml the lines that matter are read, and no others", "[operat
 
 TEST_CASE("columns without a meaning are listed, once for each file", "[operators]") {
   const TableFolder f;
-  f.write(tp1 + "dense.csv", "layer,watts,tokens,time_us\no_proj,300,1,25\no_proj,310,2,25\n");
+  f.write_tables(tp1, "layer,watts,tokens,time_us\no_proj,300,1,25\no_proj,310,2,25\n");
   CHECK(read_operator_tables(f.path())[0].unread == std::vector<std::string>{"dense.csv: watts"});
 }
 
@@ -115,19 +120,31 @@ TEST_CASE("folders without tables are refused with what is expected", "[operator
   f.write("file", "text");
   CHECK(f.refused("file") == "'" + f.path("file") + "' is a file; give the folder of a device, of a model or of tpN");
   f.write(tp1 + "attention.csv", "prefill_chunk,kv_prefill,n_decode,kv_decode,time_us\n512,64,4,256,50\n");
-  CHECK(f.refused() == "'" + f.path("llama-3.1-8b/tp1") +
-                           "' has no dense.csv (layer,tokens,time_us), without which nothing can be derived");
+  CHECK(f.refused() ==
+        "'" + f.path("llama-3.1-8b/tp1") +
+            "' has no dense.csv (layer,tokens,time_us), the times of projections, norms and activations: a step "
+            "takes them all; measure them, or give the folder that has them");
   fs::rename(f.path("llama-3.1-8b/tp1"), f.path("llama-3.1-8b/two"));
   CHECK(f.refused() == "'" + f.path("llama-3.1-8b/two") +
                            "' holds tables, and its name does not say of how many tensor-parallel ranks; call it tp1, "
                            "tp2 ...");
 }
 
+TEST_CASE("a folder without one of the tables that a step takes is refused with the table's name", "[operators]") {
+  const TableFolder f;
+  for (const std::string missing : {"per_sequence.csv", "attention.csv"}) {
+    f.write_tables(tp1, dense);
+    f.remove(tp1 + missing);
+    CHECK_THAT(f.refused(),
+               Catch::Matchers::Contains("tp1' has no " + missing) && Catch::Matchers::Contains("measure them"));
+  }
+}
+
 TEST_CASE("rows that cannot be are refused with file, line and reason", "[operators]") {
   const TableFolder f;
   const std::string file = f.path(tp1 + "dense.csv");
   const auto refused = [&](const std::string& rows) {
-    f.write(tp1 + "dense.csv", "layer,tokens,time_us\n" + rows);
+    f.write_tables(tp1, "layer,tokens,time_us\n" + rows);
     return f.refused();
   };
   CHECK(refused("o_proj,1,0\n") == file + ", line 2, \"time_us\": expected a number above 0 (0.5, 1200), got \"0\"");
@@ -157,17 +174,17 @@ TEST_CASE("rows that cannot be are refused with file, line and reason", "[operat
 
 TEST_CASE("the device is the one that meta.yaml names, or the folder, and one for all tables", "[operators]") {
   const TableFolder f;
-  f.write(tp1 + "dense.csv", dense);
+  f.write_tables(tp1, dense);
   CHECK(device_of(read_operator_tables(f.path())) == "rtx-4090");
   f.write(tp1 + "meta.yaml", "gpu: NVIDIA H100 PCIe\n");
   CHECK(device_of(read_operator_tables(f.path())) == "h100-pcie-80gb");
-  f.write("qwen3-32b/tp2/dense.csv", dense);
+  f.write_tables("qwen3-32b/tp2/", dense);
   const auto two = read_operator_tables(f.path());
   CHECK(test::sentence([&] { device_of(two); }) ==
         "'" + f.path("llama-3.1-8b/tp1") + "' is of h100-pcie-80gb and '" + f.path("qwen3-32b/tp2") +
             "' of rtx-4090; one hardware file is of one device, so give the folder of one, or --hardware HW");
   const TableFolder odd("rtx-409");
-  odd.write(tp1 + "dense.csv", dense);
+  odd.write_tables(tp1, dense);
   const auto unknown = read_operator_tables(odd.path());
   CHECK(test::sentence([&] { device_of(unknown); })
             .starts_with("the tables in '" + odd.path("llama-3.1-8b/tp1") +
@@ -181,7 +198,7 @@ TEST_CASE("the model is the one that meta.yaml names, or the folder, and its ran
   const auto subject = [&](const std::optional<ModelCard>& said) {
     return subject_of(read_operator_tables(f.path())[0], said, device, assumed);
   };
-  f.write(tp1 + "dense.csv", dense);
+  f.write_tables(tp1, dense);
   CHECK(subject({}).name == "llama-3.1-8b, tp 1");
   CHECK(assumed.size() == 1);  // its format
   f.write(tp1 + "meta.yaml", "model: Qwen/Qwen3-32B\nvariant: fp8\n");

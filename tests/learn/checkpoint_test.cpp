@@ -171,7 +171,7 @@ TEST_CASE("every damaged byte is found, and so is every missing end", "[checkpoi
   const std::string good = content(folder.file("good"));
   const std::string path = folder.file("damaged");
   std::size_t silent = 0;
-  // All of the length and the beginning of the header, then every so many bytes of the rest.
+  // All of the length and the beginning of the header, then bytes of the rest at even distances.
   for (std::size_t i = 0; i < good.size(); i += i < 600 ? 1 : 397) {
     std::string bad = good;
     bad[i] = static_cast<char>(bad[i] ^ 0x11);

@@ -89,14 +89,14 @@ inline Numbers loss_and_gradients(const Variant& v, model::Number number, bool p
   return all;
 }
 
-/// The same model with room for so many tokens.
+/// The same model with room for a given number of tokens.
 inline Variant with_context(Variant v, Count tokens) {
   v.arch.context = tokens;
   if (v.arch.position == Position::learned) v.arch.position_rows = tokens;
   return v;
 }
 
-/// The same model, so wide and on so many tokens that its loops run on several threads and its products in blocks.
+/// The same model, wide enough, and on enough tokens, that its loops run on several threads and its products in blocks.
 inline Variant grown(const Variant& given) {
   Variant v = with_context(given, 48);
   Arch& a = v.arch;

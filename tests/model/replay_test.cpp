@@ -147,7 +147,7 @@ TEST_CASE("what the host must read while it runs is not recorded, and says so", 
   with_and_without(longer(v), Number::f32, decoded, why);
 }
 
-TEST_CASE("a step is recorded anew when what it was recorded for has changed", "[replay]") {
+TEST_CASE("a step is recorded again when what it was recorded for has changed", "[replay]") {
   const test::Variant v{"", test::tiny_llama(), test::tiny_plan()};
   const auto run = [](Backend& b, const test::Variant& of) {
     Transformer t(of.arch, b, {.plan = of.plan}, 7);

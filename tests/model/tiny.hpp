@@ -30,7 +30,7 @@ std::vector<Variant> variants();
 /// `n` token ids of a vocabulary, and those that follow them.
 model::Batch tiny_batch(const Arch& arch, const Plan& plan, std::uint64_t seed);
 
-/// Every weight drawn anew, norms' and biases' too, so that nothing is zero or one.
+/// Every weight drawn at random, norms' and biases' too, so that nothing is zero or one.
 void scramble(model::Transformer& t, std::uint64_t seed, double deviation = 0.3);
 
 }  // namespace llmcalc::test

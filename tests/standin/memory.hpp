@@ -15,7 +15,7 @@ class Memory {
  public:
   Memory();
 
-  /// An address for so many bytes, which are nobody's yet.
+  /// An address for a number of bytes, which are nobody's yet.
   void* place(std::size_t bytes);
   /// Makes [p, p + bytes) an allocation, filled with zeros.
   void take(void* p, std::size_t bytes, Owner owner);

@@ -140,7 +140,7 @@ struct DecodeShare {
       at.p[h * at.tile + which * at.groups + at.group] = j < at.end ? x : -std::numeric_limits<float>::infinity();
     }
   }
-  /// A row of the cache, whose slots begin anew past the last.
+  /// A row of the cache, whose slots begin again at the first past the last.
   LLMCALC_HD static const T* row(const HeadView& x, const Here& at, Count slot) {
     const Count wrapped = x.capacity > 0 && slot >= x.capacity ? slot - x.capacity : slot;
     return static_cast<const T*>(x.data) + at.b * x.sequence + wrapped * x.token + at.g * x.head;

@@ -31,7 +31,7 @@ struct Moved {
   LLMCALC_HD X now() const { return at != nullptr ? *at : value; }
 };
 
-/// Numbers that kernels read: in memory that is there for one operator, or, in a recording, filled anew for every run.
+/// Numbers that kernels read: in memory that is there for one operator, or, in a recording, filled again for every run.
 template <typename Device, typename X>
 class Fed {
  public:
