@@ -1,5 +1,6 @@
 #include "calc/block.hpp"
 
+#include "calc/block/compressed.hpp"
 #include "calc/block/indexer.hpp"
 #include "calc/block/recurrent.hpp"
 #include "calc/segment_builder.hpp"
@@ -166,6 +167,7 @@ TensorId linear_attention(SegmentBuilder& b, TensorId x) {
 }
 
 TensorId attention(SegmentBuilder& b, const LayerKind& kind, TensorId x) {
+  if (b.mixer().attention == AttentionKind::compressed) return compressed_attention(b, kind, x);
   return b.mixer().attention == AttentionKind::latent ? latent_attention(b, kind, x) : grouped_attention(b, kind, x);
 }
 
@@ -232,31 +234,32 @@ TensorId shared_experts(SegmentBuilder& b, TensorId x) {
   return b.pointwise("mlp.shared_scale", mlp, PointwiseKind::multiply, Split::partial, y, g, a.hidden);
 }
 
-/// Mixture of experts: router, dispatch of every token to top_k experts, their MLPs, combination.
+/// Mixture of experts: router, dispatch of every token to its experts, their MLPs, combination; with experts that
+/// return their input, that is added under the sum of their gates.
 TensorId experts(SegmentBuilder& b, TensorId x) {
   const Arch& a = b.arch();
   const Moe& m = a.moe;
   const bool narrow = m.latent_width > 0;
   const Count wide = narrow ? m.latent_width : a.hidden;  // of the routed experts' input and output
-  const Count t = b.tokens(), routed = mul(t, m.top_k);
+  const Count t = b.tokens(), each = m.visited(), routed = mul(t, each);
   const TensorId logits =
-      b.linear("mlp.router", Component::router, Split::inside, x, a.hidden, m.experts, m.router_bias);
-  const TensorId gates =
-      b.add("mlp.route", mlp, Pointwise{.kind = PointwiseKind::route, .rows = t, .width = m.experts, .top_k = m.top_k},
-            Split::inside, logits);
+      b.linear("mlp.router", Component::router, Split::inside, x, a.hidden, m.choices(), m.router_bias);
+  const Pointwise route{.kind = PointwiseKind::route, .rows = t, .width = m.choices(), .top_k = m.top_k};
+  const TensorId gates = b.add("mlp.route", mlp, route, Split::inside, logits);
   TensorId own = x;
   if (narrow) own = b.linear("mlp.latent_down", mlp, Split::inside, x, a.hidden, wide, false);
   if (m.latent_norm) own = b.add("mlp.latent_norm", mlp, Norm{t, wide, wide}, Split::inside, own);
-  const TensorId sent = b.add(
-      "mlp.dispatch", mlp, Pointwise{.kind = PointwiseKind::dispatch, .rows = routed, .width = wide, .top_k = m.top_k},
-      Split::inside, own);
+  const TensorId sent = b.add("mlp.dispatch", mlp,
+                              Pointwise{.kind = PointwiseKind::dispatch, .rows = routed, .width = wide, .top_k = each},
+                              Split::inside, own);
   const TensorId out =
       feed_forward(b, expert_names, sent,
-                   {.rows = routed, .in = wide, .groups = m.experts, .top_k = m.top_k, .bias = m.expert_bias}, m.width);
+                   {.rows = routed, .in = wide, .groups = m.experts, .top_k = each, .bias = m.expert_bias}, m.width);
   TensorId y =
-      b.add("mlp.combine", mlp, Pointwise{.kind = PointwiseKind::combine, .rows = t, .width = wide, .top_k = m.top_k},
+      b.add("mlp.combine", mlp, Pointwise{.kind = PointwiseKind::combine, .rows = t, .width = wide, .top_k = each},
             Split::partial, {out, gates});
   if (narrow) y = b.linear("mlp.latent_up", mlp, Split::partial, y, wide, a.hidden, false);
+  if (m.zero_experts > 0) y = b.pointwise("mlp.zero_add", mlp, PointwiseKind::add, Split::partial, y, x, a.hidden);
   if (m.shared_experts > 0) {
     const TensorId shared = shared_experts(b, x);
     y = b.pointwise("mlp.shared_add", mlp, PointwiseKind::add, Split::partial, y, shared, a.hidden);
@@ -264,21 +267,43 @@ TensorId experts(SegmentBuilder& b, TensorId x) {
   return y;
 }
 
+TensorId dense_mlp(SegmentBuilder& b, TensorId x, Count width) {
+  return feed_forward(b, dense_names, x, {.rows = b.tokens(), .bias = b.arch().mlp_bias}, width);
+}
+
 TensorId mlp_part(SegmentBuilder& b, const LayerKind& kind, TensorId x) {
-  if (kind.experts) return experts(b, x);
-  return feed_forward(b, dense_names, x, {.rows = b.tokens(), .bias = b.arch().mlp_bias}, kind.mlp_width);
+  return kind.experts ? experts(b, x) : dense_mlp(b, x, kind.mlp_width);
 }
 
 struct SubLayerNames {
-  std::string_view norm, post_norm, dropout, add;
+  std::string_view norm, post_norm, dropout, add, mix, gather, spread;
 };
-constexpr SubLayerNames attention_names{"attn.norm", "attn.post_norm", "attn.dropout", "attn.add"};
-constexpr SubLayerNames mlp_names{"mlp.norm", "mlp.post_norm", "mlp.dropout", "mlp.add"};
+constexpr SubLayerNames attention_names{"attn.norm", "attn.post_norm", "attn.dropout", "attn.add",
+                                        "attn.mix",  "attn.gather",    "attn.spread"};
+constexpr SubLayerNames mlp_names{"mlp.norm", "mlp.post_norm", "mlp.dropout", "mlp.add",
+                                  "mlp.mix",  "mlp.gather",    "mlp.spread"};
+
+/// One sub-layer of hyper-connections (hf deepseek_v4/modeling_deepseek_v4.py): of n residual streams x (tokens, n hidden) a
+/// matrix makes n weights that sum them to f's input, n that spread its result and n x n that mix the streams, under a
+/// bias and three learned scales. Left out: the norm of the streams, sigmoids and the balancing of the n x n weights.
+template <typename F>
+TensorId streamed_layer(SegmentBuilder& b, const SubLayerNames& names, Component c, TensorId x, F f) {
+  const Arch& a = b.arch();
+  const Count n = a.streams, t = b.tokens();
+  const TensorId mix = b.linear(names.mix, Component::norm, Split::tokens, x, mul(n, a.hidden), mul(n, n + 2), true);
+  const Pointwise gather{.kind = PointwiseKind::gather, .rows = t, .width = a.hidden, .top_k = n, .weights = 3};
+  const TensorId in = b.add(names.gather, Component::norm, gather, Split::tokens, {x, mix});
+  const TensorId y = f(b.norm(names.norm, in, t));
+  b.dropout(names.dropout, c, y, t);
+  const Pointwise spread{.kind = PointwiseKind::spread, .rows = t, .width = mul(n, a.hidden), .top_k = n};
+  return b.add(names.spread, c, spread, Split::tokens, {x, y, mix});
+}
 
 /// x + [norm] f([norm] x): one residual sub-layer of a serial block.
 template <typename F>
 TensorId sub_layer(SegmentBuilder& b, const SubLayerNames& names, Component c, TensorId x, F f) {
   const Arch& a = b.arch();
+  if (a.streams > 1) return streamed_layer(b, names, c, x, f);
   const NormPlacement p = a.norm_placement;
   const bool before = p == NormPlacement::pre || p == NormPlacement::both;
   TensorId y = f(before ? b.norm(names.norm, x, b.tokens()) : x);
@@ -301,6 +326,21 @@ void parallel_block(SegmentBuilder& b, const LayerKind& kind) {
   b.pointwise("block.add", mlp, PointwiseKind::add, Split::tokens, block_input, sum, a.hidden);
 }
 
+/// Two halves of attention and dense MLP, whose operators have the same names; the experts begin beside the first MLP,
+/// and their result joins after the second.
+void shortcut_block(SegmentBuilder& b, const LayerKind& kind) {
+  const Arch& a = b.arch();
+  TensorId x = block_input, routed = no_tensor;
+  for (const bool first : {true, false}) {
+    x = sub_layer(b, attention_names, attn, x, [&](TensorId in) { return mixed(b, kind, in); });
+    x = sub_layer(b, mlp_names, mlp, x, [&](TensorId in) {
+      if (first) routed = experts(b, in);
+      return dense_mlp(b, in, a.mlp_width);
+    });
+  }
+  b.pointwise("block.shortcut_add", mlp, PointwiseKind::add, Split::tokens, x, routed, a.hidden);
+}
+
 }  // namespace
 
 OpList embedding_ops(const Arch& a, const Step& s) {
@@ -317,6 +357,10 @@ OpList embedding_ops(const Arch& a, const Step& s) {
   }
   if (a.embedding_norm) x = b.norm("embedding.norm", x, t);
   b.dropout("embedding.dropout", Component::embedding, x, t);
+  if (a.streams > 1)
+    b.add("embedding.repeat", Component::embedding,
+          Pointwise{.kind = PointwiseKind::repeat, .rows = t, .width = mul(a.streams, a.hidden), .top_k = a.streams},
+          Split::tokens, x);
   return b.ops();
 }
 
@@ -324,6 +368,10 @@ OpList block_ops(const Arch& a, const LayerKind& kind, const Step& s) {
   SegmentBuilder b(a, s, kind);
   if (a.block == BlockKind::parallel) {
     parallel_block(b, kind);
+    return b.ops();
+  }
+  if (a.block == BlockKind::shortcut) {
+    shortcut_block(b, kind);
     return b.ops();
   }
   TensorId x = block_input;
@@ -337,6 +385,13 @@ OpList head_ops(const Arch& a, const Step& s) {
   SegmentBuilder b(a, s);
   const Count rows = s.training ? b.tokens() : s.sequences;
   TensorId x = block_input;
+  if (a.streams > 1) {
+    const Linear weights{.rows = rows, .in = mul(a.streams, a.hidden), .out = a.streams, .bias = true};
+    const TensorId mix = b.add("head.mix", Component::lm_head, weights, Split::tokens, x);
+    const Pointwise gather{
+        .kind = PointwiseKind::gather, .rows = rows, .width = a.hidden, .top_k = a.streams, .weights = 1};
+    x = b.add("head.gather", Component::lm_head, gather, Split::tokens, {x, mix});
+  }
   if (a.final_norm) x = b.norm("head.norm", x, rows);
   if (a.embedding_width != a.hidden)
     x = b.add("head.project", Component::embedding, Linear{.rows = rows, .in = a.hidden, .out = a.embedding_width},

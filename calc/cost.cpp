@@ -95,21 +95,11 @@ Learned learned(const Norm& s) { return {.total = s.weights, .factored = s.weigh
 AttentionFlops executed_convention(Count queries, const Pricing& p) {
   return p.attention == AttentionImpl::naive && queries > 1 ? AttentionFlops::full : AttentionFlops::causal_exact;
 }
-/// Pairs that are counted: under a convention, of the keys in reach, or those chosen of them.
-struct Pairs {
-  AttentionFlops convention;
-  Reach reach{};
-  Selection selection{};
-};
 /// Twice the query-key pairs per head and sequence: of a packed one, the sum over its documents.
 Count pairs_twice(Count queries, Count past, const Pairs& of, const Documents& documents) {
-  const auto each = [&](Count n, Count before) {
-    return of.selection.chooses() ? twice_chosen_pairs(n, before, of.selection, of.convention)
-                                  : twice_pairs(n, before, of.reach, of.convention);
-  };
-  if (documents.empty()) return each(queries, past);
+  if (documents.empty()) return twice_pairs(queries, past, of);
   Count all = 0;
-  for (const DocumentRun& d : documents) all = add(all, mul(d.count, each(d.length, 0)));
+  for (const DocumentRun& d : documents) all = add(all, mul(d.count, twice_pairs(d.length, 0, of)));
   return all;
 }
 /// `width` FLOPs for each of twice the pairs. Ranks that share the pairs have equal parts: exactly where every query
@@ -120,22 +110,30 @@ Flops pair_flops(const Attention& s, Count width, const Pairs& of, const Documen
   const Wide ranks = static_cast<Wide>(s.pair_ranks);
   return Flops(all.value / ranks + (all.value % ranks != 0 ? 1 : 0));
 }
+Pairs scored_pairs(const Attention& s, AttentionFlops convention) {
+  return {convention, s.reach, s.selection, s.pooled};
+}
 Cost core_cost(const Attention& s, const Pricing& p) {
   const AttentionFlops done = executed_convention(s.queries, p);
   const bool every_pair = done == AttentionFlops::full;  // masks come after the products
   const Count width = s.qk_dim + s.v_dim;
-  return {.model = pair_flops(s, width, {p.convention, s.reach, s.selection}, p.documents),
-          .executed = every_pair ? pair_flops(s, width, {done}, {})
-                                 : pair_flops(s, width, {done, s.reach, s.selection}, p.documents)};
+  const Pairs every{.convention = done, .pooled = s.pooled};
+  return {.model = pair_flops(s, width, scored_pairs(s, p.convention), p.documents),
+          .executed =
+              every_pair ? pair_flops(s, width, every, {}) : pair_flops(s, width, scored_pairs(s, done), p.documents)};
 }
-/// Cached tokens that a pass reads: in decode those that the new token sees or chooses, in prefill all.
-Count cached_tokens(const Attention& s) {
-  if (s.queries > 1) return s.keys;
-  return s.selection.chooses() ? s.selection.seen(s.keys - 1) : s.reach.seen(s.keys - 1);
+/// Keys of all tokens, pooled ones among them.
+Count all_keys(const Attention& s) { return s.pooled > 0 ? add(s.keys, ceil_div(s.keys, s.pooled)) : s.keys; }
+/// Cached rows that a pass reads: in decode those that the new token sees or chooses, in prefill all.
+Count cached_rows(const Attention& s) {
+  if (s.queries > 1) return all_keys(s);
+  const Count last = s.keys - 1;
+  if (s.pooled > 0) return add(s.reach.seen(last), s.pooled_seen(last));
+  return s.selection.chooses() ? s.selection.seen(last) : s.reach.seen(last);
 }
 /// Bytes of the S x S scores moved once.
 double scores(const Attention& s, const Pricing& p) {
-  return bytes(p.activation, d(s.rows()) * d(s.heads) * d(s.keys));
+  return bytes(p.activation, d(s.rows()) * d(s.heads) * d(all_keys(s)));
 }
 double queries_and_outputs(const Attention& s, const Pricing& p) {
   return bytes(p.activation, d(s.rows()) * d(s.heads) * d(s.qk_dim + s.v_dim));
@@ -151,9 +149,9 @@ Cost forward(const Attention& s, const Pricing& p, const Stored& w) {
   c.moved.weights = sinks(s, w);
   c.moved.activations = queries_and_outputs(s, p);
   if (p.cached && s.reads_cache())
-    c.moved.cache = keys_and_values(s, p.cache, cached_tokens(s));
+    c.moved.cache = keys_and_values(s, p.cache, cached_rows(s));
   else
-    c.moved.activations += keys_and_values(s, p.activation, s.keys);
+    c.moved.activations += keys_and_values(s, p.activation, all_keys(s));
   if (p.cached) c.moved.activations += d(s.rows()) * d(token_cache(s, p.cache).value);  // the new tokens are written
   // Scores written, read by softmax, written again, read by the second product.
   if (p.attention == AttentionImpl::naive) c.moved.activations += 4 * scores(s, p);
@@ -164,10 +162,10 @@ Cost backward_input(const Attention& s, const Pricing& p, const Stored& w) {
   const bool flash = p.attention == AttentionImpl::flash;
   c.model = 2 * c.model;
   c.executed = 2 * c.executed;
-  if (flash) c.executed += pair_flops(s, s.qk_dim, {AttentionFlops::causal_exact, s.reach, s.selection}, p.documents);
+  if (flash) c.executed += pair_flops(s, s.qk_dim, scored_pairs(s, AttentionFlops::causal_exact), p.documents);
   c.moved.weights = sinks(s, w) + (s.sinks ? gradient_traffic(p, d(s.heads)) : 0);
   // q, k, v, o and do are read, dq, dk and dv written; naive: P twice, dP and dS written and read.
-  c.moved.activations = 2 * (queries_and_outputs(s, p) + keys_and_values(s, p.activation, s.keys));
+  c.moved.activations = 2 * (queries_and_outputs(s, p) + keys_and_values(s, p.activation, all_keys(s)));
   if (!flash) c.moved.activations += 7 * scores(s, p);
   return c;
 }
@@ -187,24 +185,29 @@ Flops index_flops(const IndexScores& s, const Pairs& of, const Documents& docume
 double index_queries(const IndexScores& s, const Pricing& p) {
   return bytes(p.activation, d(s.rows()) * d(s.heads) * d(s.width + 1));
 }
-double index_keys(const IndexScores& s, DType t) { return d(s.sequences) * d(s.keys) * d(row_bytes(t, s.width).value); }
+double index_keys(const IndexScores& s, DType t) {
+  return d(s.sequences) * d(s.all_keys()) * d(row_bytes(t, s.width).value);
+}
 
 Cost forward(const IndexScores& s, const Pricing& p, const Stored&) {
   const AttentionFlops done = executed_convention(s.queries, p);
   const Documents& documents = done == AttentionFlops::full ? Documents() : p.documents;
-  Cost c{index_flops(s, {p.convention}, p.documents), index_flops(s, {done}, documents), {}};
+  const Pairs of{.convention = p.convention, .pooled = s.pooled, .pooled_alone = s.pooled > 0};
+  Pairs in_kernel = of;
+  in_kernel.convention = done;
+  Cost c{index_flops(s, of, p.documents), index_flops(s, in_kernel, documents), {}};
   c.moved.activations = index_queries(s, p) + 4 * d(s.chosen());
   if (!p.cached) {
     c.moved.activations += index_keys(s, p.activation);
     return c;
   }
   c.moved.cache = index_keys(s, p.cache);
-  c.moved.activations += d(s.rows()) * d(row_bytes(p.cache, s.width).value);  // the new tokens' keys are written
+  if (s.pooled == 0) c.moved.activations += d(s.rows()) * d(row_bytes(p.cache, s.width).value);  // new keys are written
   return c;
 }
 Cost backward_input(const IndexScores& s, const Pricing& p, const Stored&) {
   const auto chosen = [&](AttentionFlops convention) {
-    return index_flops(s, {convention, {}, s.selection}, p.documents);
+    return index_flops(s, {convention, {}, s.selection, s.pooled, s.pooled > 0}, p.documents);
   };
   const Count products = p.attention == AttentionImpl::flash ? 3 : 2;
   return {2 * chosen(p.convention),
@@ -212,6 +215,25 @@ Cost backward_input(const IndexScores& s, const Pricing& p, const Stored&) {
           {.activations = 2 * (index_queries(s, p) + index_keys(s, p.activation)) + 4 * d(s.chosen())}};
 }
 Learned learned(const IndexScores&) { return {}; }
+
+// ---- Pool: element-wise; keys and gates are read, pooled keys written, to the cache too.
+
+double pool_numbers(const Pool& s) { return 2 * d(s.rows()) * d(s.wide) + d(s.pooled()) * d(s.width); }
+Cost forward(const Pool& s, const Pricing& p, const Stored& w) {
+  const double written = p.cached ? d(s.pooled()) * d(row_bytes(p.cache, s.width).value) : 0;
+  return {.moved = {.weights = bytes(w.vector, d(s.ratio) * d(s.wide)),
+                    .activations = bytes(p.activation, pool_numbers(s)) + written}};
+}
+/// Keys, gates and the result's gradient are read, gradients of keys and gates written.
+Cost backward_input(const Pool& s, const Pricing& p, const Stored& w) {
+  const double bias = d(s.ratio) * d(s.wide);
+  return {.moved = {.weights = bytes(w.vector, bias) + gradient_traffic(p, bias),
+                    .activations = bytes(p.activation, pool_numbers(s) + 2 * d(s.rows()) * d(s.wide))}};
+}
+Learned learned(const Pool& s) {
+  const Count bias = mul(s.ratio, s.wide);
+  return {.total = bias, .factored = bias};
+}
 
 // ---- A state per head. Model FLOPs are those of the recurrent form, 2 per number of the state and pass over it.
 // Kernels that take C tokens at once do, per token and head of N x P:
@@ -290,7 +312,12 @@ double forward_touches(PointwiseKind k, Count top_k) {
     case PointwiseKind::dispatch:
       return 2;
     case PointwiseKind::combine:
+    case PointwiseKind::gather:
       return 1 + d(top_k);
+    case PointwiseKind::repeat:
+      return 1 + 1 / d(top_k);
+    case PointwiseKind::spread:
+      return 2 + 1 / d(top_k);
   }
   return 0;
 }
@@ -308,7 +335,12 @@ double backward_touches(PointwiseKind k, Count top_k) {
     case PointwiseKind::dispatch:
       return 2;
     case PointwiseKind::combine:
+    case PointwiseKind::gather:
       return 1 + 2 * d(top_k);
+    case PointwiseKind::repeat:
+      return 1 + 1 / d(top_k);
+    case PointwiseKind::spread:
+      return 3 + 2 / d(top_k);
   }
   return 0;
 }
@@ -350,6 +382,7 @@ Learned learned(const Collective&) { return {}; }
 Cost backward_weight(const Norm&, const Pricing&, const Stored&) { return {}; }
 Cost backward_weight(const Attention&, const Pricing&, const Stored&) { return {}; }
 Cost backward_weight(const IndexScores&, const Pricing&, const Stored&) { return {}; }
+Cost backward_weight(const Pool&, const Pricing&, const Stored&) { return {}; }
 Cost backward_weight(const LinearAttention&, const Pricing&, const Stored&) { return {}; }
 Cost backward_weight(const Convolution&, const Pricing&, const Stored&) { return {}; }
 Cost backward_weight(const Pointwise&, const Pricing&, const Stored&) { return {}; }
@@ -363,6 +396,7 @@ Count out_elements(const Linear& s) { return mul(s.rows, s.out); }
 Count out_elements(const Norm& s) { return mul(s.rows, s.width); }
 Count out_elements(const Attention& s) { return mul(s.rows(), s.heads, s.v_dim); }
 Count out_elements(const IndexScores&) { return 0; }  // indices, which the operator holds
+Count out_elements(const Pool& s) { return mul(s.pooled(), s.width); }
 Count out_elements(const LinearAttention& s) { return mul(s.rows(), s.heads, s.head_dim); }
 Count out_elements(const Convolution& s) { return mul(s.rows(), s.channels); }
 Count out_elements(const Pointwise& s) { return mul(s.rows, s.width); }
@@ -381,6 +415,7 @@ double functions(const Linear&, bool) { return 0; }
 double functions(const Norm&, bool) { return 0; }
 double functions(const Attention&, bool) { return 0; }
 double functions(const IndexScores&, bool) { return 0; }
+double functions(const Pool& s, bool) { return d(s.rows()) * d(s.wide); }  // the softmax of the gates
 double functions(const LinearAttention&, bool) { return 0; }
 double functions(const Convolution& s, bool is_backward) {
   return s.activated ? (is_backward ? 2 : 1) * d(s.rows()) * d(s.channels) : 0;
@@ -470,40 +505,6 @@ Learned learned(const Op& op) {
 }
 Count out_elements(const Shape& s) {
   return std::visit([](const auto& shape) { return out_elements(shape); }, s);
-}
-namespace {
-/// Twice the pairs within chunks: whole chunks, and parts of those of the first query and of the token after the last.
-Count twice_chunk_pairs(Count past, Count keys, Count chunk, AttentionFlops convention) {
-  const Count whole = keys / chunk - past / chunk, begin = past % chunk, end = keys % chunk;
-  if (convention == AttentionFlops::full) {
-    const Count of_the_past = mul(begin, std::min(chunk, keys - past + begin));
-    return mul(2, add(mul(whole, chunk, chunk), mul(end, end)) - of_the_past);
-  }
-  const Count exact = add(mul(whole, chunk, chunk + 1), mul(end, end + 1)) - mul(begin, begin + 1);
-  return convention == AttentionFlops::causal_half ? exact - (keys - past) : exact;
-}
-
-/// The sum over the tokens below n of the whole blocks before their own, at most `most` each.
-Count blocks_before(Count n, Count block, Count most) {
-  const Count full = std::min(n / block, most);
-  return add(mul(block, full * (full - 1) / 2), mul(n - mul(full, block), full));
-}
-}  // namespace
-
-Count twice_chosen_pairs(Count queries, Count past, const Selection& s, AttentionFlops convention) {
-  if (s.block == 0) return twice_pairs(queries, past, Reach{s.keys}, convention);
-  const Count keys = add(past, queries), most = s.keys / s.block;
-  const Count whole = blocks_before(keys, s.block, most) - blocks_before(past, s.block, most);
-  return add(twice_pairs(queries, past, Reach{s.block, true}, convention), mul(2, s.block, whole));
-}
-
-Count twice_pairs(Count queries, Count past, const Reach& reach, AttentionFlops convention) {
-  const Count keys = add(past, queries), window = reach.held(keys);
-  if (reach.chunked && window < keys) return twice_chunk_pairs(past, keys, window, convention);
-  if (convention == AttentionFlops::full) return mul(2, queries, window);
-  const Count growing = std::clamp<Count>(window - past, 0, queries);  // rows that see fewer keys than the window
-  const Count exact = add(mul(growing, add(mul(2, past), growing + 1)), mul(2, queries - growing, window));
-  return convention == AttentionFlops::causal_half ? exact - growing : exact;
 }
 
 }  // namespace llmcalc

@@ -26,7 +26,7 @@ bool has_backward(const Op& op) { return op.asks || trains(op); }
 bool has_input_gradient(const Op& op) { return op.asks || (trains(op) && !std::holds_alternative<Linear>(op.shape)); }
 
 bool mark_asking(OpList& ops, bool input_asks) {
-  std::array<bool, 256> asks{};
+  std::array<bool, most_tensors> asks{};
   asks[block_input] = input_asks;
   bool result = input_asks;
   for (Op& op : ops) {

@@ -12,8 +12,6 @@
 namespace llmcalc {
 namespace {
 
-constexpr std::size_t max_tensors = OpList::capacity + 8;
-
 using OpId = std::uint8_t;
 
 /// A tensor, the operators that write it, read it last and need it first, and how backward treats it.
@@ -34,7 +32,7 @@ struct Operands {
 class Walk {
  public:
   Walk(const OpList& ops, const Pricing& p, Count input_elements, Bytes logits = {}) : ops_(ops), p_(p) {
-    assert(ops.tensors() <= max_tensors);
+    assert(ops.tensors() <= most_tensors);
     for (std::size_t t = 0; t < ops.tensors(); ++t) tensors_.push({.size = {}, .same = static_cast<TensorId>(t)});
     tensors_[block_input].size = bytes_of(p.activation, input_elements);
     tensors_[block_input].asks = ops.empty() || ops[0].asks;
@@ -227,7 +225,7 @@ class Walk {
     return x.last_use == i && !x.needed ? x.size : Bytes();
   }
 
-  using Gradients = std::array<Bytes, max_tensors>;
+  using Gradients = std::array<Bytes, most_tensors>;
 
   /// Calls see(i, gradients) when all tensors that operator i's backward pass needs are alive.
   template <typename See>
@@ -309,7 +307,7 @@ class Walk {
   std::array<bool, OpList::capacity> own_again_{};  // has run again, its gradient not yet
   InPlace<Held, OpList::capacity> held_;
   InPlace<Operands, OpList::capacity> of_;
-  InPlace<Tensor, max_tensors> tensors_;
+  InPlace<Tensor, most_tensors> tensors_;
 };
 
 }  // namespace

@@ -13,12 +13,13 @@ namespace llmcalc {
 enum class AttentionKind : std::uint8_t {
   grouped,  ///< MHA (kv_heads = heads), GQA, MQA (kv_heads = 1)
   latent,   ///< multi-head latent attention of DeepSeek-V2 (arXiv:2405.04434)
+  compressed,  ///< DeepSeek-V4: one head of keys that are the values, too, of a window and of pooled tokens (Compressed)
   none      ///< no attention: a recurrence alone, or nothing that mixes tokens
 };
 template <>
 inline constexpr auto choices<AttentionKind> =
     std::array{Choice{AttentionKind::grouped, "grouped"}, Choice{AttentionKind::latent, "latent"},
-               Choice{AttentionKind::none, "none"}};
+               Choice{AttentionKind::compressed, "compressed"}, Choice{AttentionKind::none, "none"}};
 
 /// A sigmoid of a projection of the layer's input, by which the output of attention is multiplied.
 enum class AttentionGate : std::uint8_t {
@@ -72,8 +73,8 @@ struct Selection {
 /// The small attention that chooses the keys of a layer: its queries meet one key per token, which it caches.
 enum class IndexerKind : std::uint8_t {
   none,
-  lightning,  ///< DeepSeek-V3.2 (arXiv:2512.02556): queries from the low rank of latent attention; scores under ReLU,
-              ///< weighted by head and summed; single tokens are chosen
+  lightning,  ///< DeepSeek-V3.2 (arXiv:2512.02556): queries from the low rank of attention's; scores under ReLU, weighted
+              ///< by head and summed; single tokens are chosen, or pooled keys of compressed attention
   blocks      ///< MiniMax-M3: queries from the layer's input, norms on queries and key; blocks of tokens are chosen
 };
 template <>
@@ -95,6 +96,14 @@ struct Indexer {
   }
   /// Whether the layer computes scores of its own.
   constexpr bool runs() const { return kind != IndexerKind::none && !shared; }
+};
+
+/// Sizes of compressed attention besides its heads (hf deepseek_v4/modeling_deepseek_v4.py).
+struct Compressed {
+  Count ratio = 0;       ///< tokens that are pooled into one key, which every later query sees; 0: the window alone
+  bool overlap = false;  ///< a pooled key is made of its own tokens and of those before them: projections twice as wide
+  Count out_groups = 0, out_rank = 0;  ///< the heads' outputs go through a low rank, each group of heads through its own
+  constexpr bool operator==(const Compressed&) const = default;
 };
 
 /// Widths of multi-head latent attention. q_rank = 0: queries are projected directly.
@@ -176,7 +185,8 @@ struct Mixer {
   AttentionKind attention = AttentionKind::grouped;
   Count heads = 0, kv_heads = 0, head_dim = 0;
   Count value_dim = 0;  ///< of grouped attention's values; 0: as wide as its keys
-  Latent latent;
+  Latent latent;          ///< of compressed attention: q_rank and rope_dim
+  Compressed compressed;
   QkNorm qk_norm = QkNorm::none;
   bool qkv_bias = false, attention_out_bias = false;
   bool attention_sinks = false;  ///< one learned logit per head (gpt-oss)
@@ -189,6 +199,8 @@ struct Mixer {
     if (attention == AttentionKind::latent) return latent.v_dim;
     return value_dim > 0 ? value_dim : head_dim;
   }
+  /// Width of a pooled key's projections: twice its own where pooled tokens overlap.
+  constexpr Count pool_width(Count key) const { return compressed.overlap ? mul(2, key) : key; }
   constexpr Count attention_width() const { return mul(heads, v_dim()); }
   constexpr bool is_empty() const { return attention == AttentionKind::none && recurrent.kind == RecurrentKind::none; }
 };

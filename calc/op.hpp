@@ -55,7 +55,9 @@ struct Attention {
   Reach reach{};
   Count latent_dim = 0, rope_dim = 0;
   bool absorbed = false, expanded_cache = false, sinks = false;
-  Selection selection{};  ///< of the keys in reach: what an indexer chose
+  Selection selection{};  ///< of the keys in reach, or of the pooled ones: what an indexer chose
+  Count pooled = 0;       ///< tokens of a pooled key; these are read besides those in reach
+  bool shared = false;    ///< values are the keys
   Count pair_ranks = 1;   ///< ranks that share the query-key pairs evenly, each with its own queries
   Count head_ranks = 1;   ///< ranks that share the heads; each holds the sinks of all
   bool ring = false;      ///< keys and values of the other ranks pass by, one rank's at a time
@@ -65,11 +67,18 @@ struct Attention {
   constexpr Count all_queries() const { return queries * pair_ranks; }
   /// Tokens before the first query.
   constexpr Count past() const { return keys - all_queries(); }
+  /// Pooled keys that the query of token t sees: those of whole groups up to itself, or the chosen ones.
+  constexpr Count pooled_seen(Count t) const {
+    const Count all = pooled > 0 ? (t + 1) / pooled : 0;
+    return selection.chooses() && selection.keys < all ? selection.keys : all;
+  }
   /// Numbers of one token's keys and values, as the core reads them.
-  constexpr Count key_numbers() const { return absorbed ? latent_dim : mul(kv_heads, add(qk_dim, v_dim)); }
+  constexpr Count key_numbers() const { return absorbed ? latent_dim : mul(kv_heads, add(qk_dim, shared ? 0 : v_dim)); }
   constexpr bool caches_latent() const { return latent_dim > 0 && !expanded_cache; }
   /// Numbers cached per token by this layer on this rank.
-  constexpr Count cached() const { return caches_latent() ? latent_dim : mul(kv_heads, add(qk_dim, v_dim)); }
+  constexpr Count cached() const {
+    return caches_latent() ? latent_dim : mul(kv_heads, add(qk_dim, shared ? 0 : v_dim));
+  }
   /// Whether the core reads the cache itself, not keys and values expanded from it.
   constexpr bool reads_cache() const { return absorbed || !caches_latent(); }
 };
@@ -81,12 +90,15 @@ struct Attention {
 struct IndexScores {
   Count sequences = 0, heads = 0, queries = 0, keys = 0, width = 0;
   Selection selection{};
+  Count pooled = 0;  ///< tokens of a pooled key; 0: every token has a key
   constexpr bool operator==(const IndexScores&) const = default;
   constexpr Count rows() const { return mul(sequences, queries); }
   /// Tokens before the first query.
   constexpr Count past() const { return keys - queries; }
+  /// Keys of all tokens.
+  constexpr Count all_keys() const { return pooled > 0 ? ceil_div(keys, pooled) : keys; }
   /// Indices of what it chooses, 4 bytes each.
-  constexpr Count chosen() const { return mul(rows(), selection.indices(keys)); }
+  constexpr Count chosen() const { return mul(rows(), selection.indices(all_keys())); }
 };
 
 /// How a token updates the state of a head.
@@ -123,6 +135,15 @@ struct Convolution {
   constexpr Count rows() const { return mul(sequences, queries); }
 };
 
+/// y (sequences, queries / ratio, width) = sums of `ratio` tokens' keys under the softmax of their gates and of a learned
+/// bias per place; both (sequences, queries, wide). The last group of a pass may be open, and counts.
+struct Pool {
+  Count sequences = 0, queries = 0, width = 0, wide = 0, ratio = 1;
+  constexpr bool operator==(const Pool&) const = default;
+  constexpr Count rows() const { return mul(sequences, queries); }
+  constexpr Count pooled() const { return mul(sequences, ceil_div(queries, ratio)); }
+};
+
 enum class PointwiseKind : std::uint8_t {
   add,       ///< y = a + b: keeps nothing
   multiply,  ///< y = a * b: keeps both
@@ -132,14 +153,17 @@ enum class PointwiseKind : std::uint8_t {
   dropout,   ///< in place: keeps a mask of one byte per number
   route,     ///< top-k of the router's logits: keeps logits and probabilities in float32
   dispatch,  ///< copies each token to its experts: keeps nothing
-  combine    ///< gate-weighted sum of the experts' outputs: keeps them and the gates in float32
+  combine,   ///< gate-weighted sum of the experts' outputs: keeps them and the gates in float32
+  repeat,    ///< copies a token to all residual streams: keeps nothing
+  gather,    ///< weighted sum of the residual streams: keeps them and their weights
+  spread     ///< mixes the residual streams and adds a weighted result to each: keeps all three
 };
 
 /// Element-wise work on (rows, width) outputs.
 struct Pointwise {
   PointwiseKind kind = PointwiseKind::add;
   Count rows = 0, width = 0;
-  Count top_k = 0;    ///< route, dispatch, combine
+  Count top_k = 0;    ///< route, dispatch, combine; residual streams of repeat, gather, spread
   Count weights = 0;  ///< learned numbers (xIELU: 2)
   constexpr bool operator==(const Pointwise&) const = default;
 };
@@ -170,8 +194,8 @@ struct Collective {
   constexpr bool operator==(const Collective&) const = default;
 };
 
-using Shape = std::variant<Lookup, Linear, Norm, Attention, IndexScores, LinearAttention, Convolution, Pointwise, Loss,
-                           Collective>;
+using Shape = std::variant<Lookup, Linear, Norm, Attention, IndexScores, Pool, LinearAttention, Convolution, Pointwise,
+                           Loss, Collective>;
 /// Whether the work grows with the tokens that came before: an attention core, an indexer's scores.
 constexpr bool reads_past(const Shape& s) {
   return std::holds_alternative<Attention>(s) || std::holds_alternative<IndexScores>(s);
@@ -205,6 +229,7 @@ enum class Split : std::uint8_t {
 using TensorId = std::uint8_t;
 inline constexpr TensorId no_tensor = 255;
 inline constexpr TensorId block_input = 0;
+inline constexpr std::size_t most_tensors = 192;  ///< of one list of operators
 
 /// The tensors that an operator reads: those before the first no_tensor.
 class Inputs {
@@ -252,8 +277,8 @@ struct Op {
   constexpr bool in_place() const { return out == no_tensor; }
 };
 
-/// A list of up to 88 operators, stored in place.
-class OpList : public InPlace<Op, 88> {
+/// A list of up to 128 operators, stored in place.
+class OpList : public InPlace<Op, 128> {
  public:
   TensorId new_tensor() { return next_++; }
   std::size_t tensors() const { return next_; }

@@ -104,7 +104,7 @@ class Pricer {
  private:
   bool is_aside(const Op& op) const { return cores_ != nullptr && reads_past(op.shape); }
   Bytes read_for_weights(const OpList& ops) const {
-    std::array<bool, 256> counted{};
+    std::array<bool, most_tensors> counted{};
     Bytes all;
     for (const Op& op : ops) {
       const Linear* l = std::get_if<Linear>(&op.shape);

@@ -53,7 +53,7 @@ constexpr Step decode_step(const Plan& p, Count context) {
 /// Calls visit(const Segment&) for each segment in order, one list of operators alive at a time.
 template <typename Visit>
 void for_each_segment(const Arch& arch, const LayerKinds& kinds, const Step& step, const Layout& layout, Visit visit) {
-  const Count input = mul(own_tokens(step.tokens(), layout), arch.hidden);
+  const Count input = mul(own_tokens(step.tokens(), layout), arch.hidden, arch.streams);
   const auto marked = [&](OpList& ops, bool asks) { return step.frozen.empty() || mark_asking(ops, asks); };
   const auto segment = [&](SegmentKind kind, const LayerKind& layer, Count repeats, Count elements, OpList whole,
                            bool asks) {

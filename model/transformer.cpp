@@ -22,6 +22,15 @@ const Arch& runnable(const Arch& a) {
       throw InputError(
           "the reference transformer has no attention to keys that an indexer chooses, which this model's layers use; "
           "its numbers can be calculated but not run");
+  if (a.block == BlockKind::shortcut || a.moe.zero_experts > 0)
+    throw InputError(
+        "the reference transformer has no shortcut blocks and no experts that return their input, which this model "
+        "uses; "
+        "its numbers can be calculated but not run");
+  if (a.streams > 1 || a.attention == AttentionKind::compressed)
+    throw InputError(
+        "the reference transformer has no compressed attention and no residual streams, which this model uses; its "
+        "numbers can be calculated but not run");
   const bool gated = a.attention_gate != AttentionGate::none || a.value_dim > 0;
   if (a.mixers.size() > 0 || a.mlps.size() > 0 || gated || a.moe.latent_width > 0)
     throw InputError(

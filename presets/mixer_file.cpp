@@ -62,6 +62,18 @@ void read_latent(const Object& o, Mixer& m) {
   m.head_dim = m.latent.nope_dim + m.latent.rope_dim;
 }
 
+void read_compressed(const Object& o, Mixer& m) {
+  m.kv_heads = 1;
+  m.head_dim = o.positive("head_width");
+  m.latent.q_rank = o.positive("q_rank");
+  m.latent.rope_dim = o.count("rope_width");
+  m.compressed = {.ratio = o.count_or("ratio", 0),
+                  .overlap = o.flag_or("overlap", false),
+                  .out_groups = o.positive("out_groups"),
+                  .out_rank = o.positive("out_rank")};
+  m.attention_sinks = o.flag_or("sinks", false);
+}
+
 Indexer read_indexer(const Object& o) {
   Indexer i{.kind = choice<IndexerKind>(o, "kind"),
             .heads = o.positive("heads"),
@@ -90,7 +102,10 @@ void read_attention(const Object& o, Count hidden, Mixer& m) {
   m.attention_out_bias = o.flag("out_bias");
   if (o.has("gate")) m.attention_gate = choice<AttentionGate>(o, "gate");
   if (o.has("indexer")) m.indexer = read_indexer(o.object("indexer"));
-  m.attention == AttentionKind::latent ? read_latent(o, m) : read_grouped(o, hidden, m);
+  if (m.attention == AttentionKind::compressed)
+    read_compressed(o, m);
+  else
+    m.attention == AttentionKind::latent ? read_latent(o, m) : read_grouped(o, hidden, m);
   o.refuse_unread();
 }
 
@@ -145,6 +160,14 @@ Value attention_json(const Mixer& m) {
     v["nope_width"] = m.latent.nope_dim;
     v["rope_width"] = m.latent.rope_dim;
     v["v_width"] = m.latent.v_dim;
+  } else if (m.attention == AttentionKind::compressed) {
+    v["head_width"] = m.head_dim;
+    v["q_rank"] = m.latent.q_rank;
+    v["rope_width"] = m.latent.rope_dim;
+    v["out_groups"] = m.compressed.out_groups;
+    v["out_rank"] = m.compressed.out_rank;
+    if (m.compressed.ratio > 0) v["ratio"] = m.compressed.ratio;
+    if (m.compressed.overlap) v["overlap"] = true;
   } else {
     v["kv_heads"] = m.kv_heads;
     v["head_width"] = m.head_dim;
@@ -155,7 +178,7 @@ Value attention_json(const Mixer& m) {
   if (m.attention_gate != AttentionGate::none) v["gate"] = name(m.attention_gate);
   if (m.indexer.kind != IndexerKind::none) v["indexer"] = indexer_json(m.indexer);
   if (m.attention == AttentionKind::latent) return v;
-  v["qk_norm"] = name(m.qk_norm);
+  if (m.attention == AttentionKind::grouped) v["qk_norm"] = name(m.qk_norm);
   v["sinks"] = m.attention_sinks;
   return v;
 }

@@ -6,6 +6,9 @@
 ///             per_channel, "indexer"?: INDEXER }
 ///        or { "kind": "latent", "heads", "q_rank" (0: none), "kv_rank", "nope_width", "rope_width", "v_width",
 ///             "qkv_bias", "out_bias", "gate"?, "indexer"?: INDEXER }
+///        or { "kind": "compressed", "heads", "head_width", "q_rank", "rope_width", "out_groups", "out_rank", "ratio"?
+///             (tokens of a pooled key; none: the window alone), "overlap"?, "sinks"?, "qkv_bias", "out_bias" (false),
+///             "indexer"?: INDEXER }
 ///        or { "kind": "none" }
 /// INDEXER { "kind": "lightning", "heads", "width", "top_k" (tokens), "shared"? (takes what the last indexer chose) }
 ///      or { "kind": "blocks", "heads", "width", "top_k" (blocks), "block" (tokens of one), "shared"? }

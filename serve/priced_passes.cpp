@@ -43,6 +43,7 @@ class CoreLines {
     if (Attention* core = std::get_if<Attention>(&op.shape)) {
       core->reach = {};
       core->selection = {};
+      core->pooled = 0;
     }
     set_queries(op.shape, 1, queries_);
     set_keys(op.shape, keys);
@@ -68,11 +69,13 @@ class CoreLines {
 };
 
 /// The tokens that a core reads where that is not all: in a window or chunk, or as many as are chosen, priced like a
-/// window. Not limited: all. Blocks that are chosen count as if the query's own were full.
+/// window. Not limited: all. Blocks that are chosen count as if the query's own were full. Of pooled keys those count
+/// that are chosen; what every query sees of them, one per group of tokens, is left out.
 Reach limited_reach(const Shape& s) {
   const Attention* core = std::get_if<Attention>(&s);
   if (core == nullptr) return {};
-  return core->selection.chooses() ? Reach{core->selection.keys + core->selection.block} : core->reach;
+  if (!core->selection.chooses()) return core->reach;
+  return {(core->pooled > 0 ? core->reach.tokens : core->selection.block) + core->selection.keys};
 }
 
 std::array<CoreTimes, reach_kinds> core_times(const Arch& arch, const Plan& plan, const Layout& layout,

@@ -1,5 +1,7 @@
 #include "calc/block/indexer.hpp"
 
+#include "calc/block/compressed.hpp"
+
 namespace llmcalc {
 namespace {
 
@@ -10,15 +12,23 @@ struct Indexed {
   TensorId q, k, weights = no_tensor;
 };
 
+constexpr PoolNames pool_names{"attn.index_keys", "attn.index_gate", "attn.index_pool", "attn.index_k_norm",
+                               "attn.index_k_rope"};
+
+/// The key of every token under a LayerNorm, or pooled ones.
+TensorId lightning_key(SegmentBuilder& b, TensorId x) {
+  const Count width = b.mixer().indexer.width;
+  if (b.mixer().compressed.ratio > 0) return pooled_keys(b, pool_names, x, width, true);
+  const TensorId k = b.detached("attn.index_k", attn, x, b.arch().hidden, width);
+  const Norm norm{.rows = b.tokens(), .width = width, .weights = mul(2, width), .centred = true};
+  return b.add("attn.index_k_norm", attn, norm, Split::inside, k);
+}
+
 Indexed lightning(SegmentBuilder& b, TensorId x, TensorId low) {
   const Mixer& m = b.mixer();
   const Indexer& i = m.indexer;
-  const Count d = b.arch().hidden;
   const TensorId q = b.detached("attn.index_q", attn, low, m.latent.q_rank, mul(i.heads, i.width));
-  const TensorId k = b.detached("attn.index_k", attn, x, d, i.width);
-  const Norm norm{.rows = b.tokens(), .width = i.width, .weights = mul(2, i.width), .centred = true};
-  return {q, b.add("attn.index_k_norm", attn, norm, Split::inside, k),
-          b.detached("attn.index_weights", attn, x, d, i.heads)};
+  return {q, lightning_key(b, x), b.detached("attn.index_weights", attn, x, b.arch().hidden, i.heads)};
 }
 
 Indexed blocks(SegmentBuilder& b, TensorId x) {
@@ -38,17 +48,19 @@ void index_scores(SegmentBuilder& b, TensorId x, TensorId low) {
   if (!i.runs()) return;
   const bool is_lightning = i.kind == IndexerKind::lightning;
   const Indexed in = is_lightning ? lightning(b, x, low) : blocks(b, x);
-  const Count rotated = mul(i.heads + 1, is_lightning ? m.latent.rope_dim : i.width);
+  const bool pools = m.compressed.ratio > 0;  // then the key is rotated already
+  const Count rotated = mul(i.heads + (pools ? 0 : 1), is_lightning ? m.latent.rope_dim : i.width);
   if (b.arch().position == Position::rope)
     b.in_place("attn.index_rope", attn, {.kind = PointwiseKind::rope, .rows = b.tokens(), .width = rotated},
-               Split::inside, in.q, in.k);
+               Split::inside, in.q, pools ? no_tensor : in.k);
   const Step& s = b.step();
   const IndexScores scores{.sequences = s.sequences,
                            .heads = i.heads,
                            .queries = s.queries,
                            .keys = add(s.past, s.queries),
                            .width = i.width,
-                           .selection = i.selection()};
+                           .selection = i.selection(),
+                           .pooled = m.compressed.ratio};
   b.add("attn.index_scores", attn, scores, Split::inside, {in.q, in.k, in.weights});
 }
 

@@ -23,6 +23,7 @@ void cut_rows(Collective& s, Count ranks) {
 }
 void cut_rows(Attention&, Count) {}        // works on whole sequences
 void cut_rows(IndexScores&, Count) {}      // the same
+void cut_rows(Pool& s, Count ranks) { s.queries = ceil_div(s.queries, ranks); }
 void cut_rows(LinearAttention&, Count) {}  // the same
 void cut_rows(Convolution&, Count) {}      // the same
 
@@ -54,6 +55,7 @@ void cut_width(const Op&, Attention& s, Count ranks) {
   s.kv_heads = ceil_div(s.kv_heads, ranks);
 }
 void cut_width(const Op&, IndexScores&, Count) {}  // whole on every rank
+void cut_width(const Op&, Pool&, Count) {}         // the same
 void cut_width(const Op&, LinearAttention& s, Count ranks) {
   const Count mine = ceil_div(s.heads, ranks);
   s.weights = ceil_div(mul(s.weights, mine), s.heads);
@@ -177,11 +179,11 @@ class Pass {
   const OpList& in_;
   const Layout& layout_;
   OpList out_;
-  std::array<TensorId, 128> inside_{};    // a whole tensor's name inside
-  std::array<Op*, 128> exchange_{};       // that made it
-  std::array<bool, 128> is_inside_{};     // made by a cut operator
-  std::array<bool, 128> summed_later_{};  // by an operator on what is still to be summed
-  std::array<const Op*, 128> maker_{};    // null: the block's input
+  std::array<TensorId, most_tensors> inside_{};    // a whole tensor's name inside
+  std::array<Op*, most_tensors> exchange_{};       // that made it
+  std::array<bool, most_tensors> is_inside_{};     // made by a cut operator
+  std::array<bool, most_tensors> summed_later_{};  // by an operator on what is still to be summed
+  std::array<const Op*, most_tensors> maker_{};    // null: the block's input
 };
 
 }  // namespace

@@ -25,6 +25,11 @@ N query_key_pairs(AttentionFlops convention, const N& queries, const N& context,
 template <class N>
 N chosen_pairs(AttentionFlops convention, const N& queries, const N& context, const N& keys, const N& block);
 
+/// Pairs with pooled keys of r tokens each: row i sees floor(i / r) of them, at most `most` (0: all); full: all rows see
+/// those of the last.
+template <class N>
+N pooled_pairs(AttentionFlops convention, const N& queries, const N& context, const N& r, const N& most);
+
 Fraction attention_pairs(AttentionFlops convention, Count seq, Count past = 0, const Reach& reach = {});
 
 /// FLOPs of the scores and their product with the values, per pair: 2 A (2 d_h), of latent attention
@@ -47,10 +52,12 @@ N scores_width(const Sizes<N>& s, bool absorbed) {
 template <class N>
 N layer_pairs(const Sizes<N>& s, AttentionFlops convention, const N& queries, const N& context, bool local = true) {
   Layered<N> sum;
-  const bool chooses = local && s.mixer.indexer.kind != IndexerKind::none;
+  const bool chooses = local && s.mixer.indexer.kind != IndexerKind::none && s.c.ratio == N(0);
   sum.add(s.L_f, chooses ? chosen_pairs(convention, queries, context, s.i.keys, s.i.block)
                          : query_key_pairs(convention, queries, context, {}));
   sum.add(s.L_w, query_key_pairs(convention, queries, context, local ? s.span : Span<N>()));
+  if (!(s.c.ratio == N(0)))
+    sum.add(s.L_s, pooled_pairs(convention, queries, context, s.c.ratio, local ? s.i.keys : N(0)));
   return sum.total();
 }
 
@@ -60,13 +67,17 @@ template <class N>
 N index_flops(const Sizes<N>& s, AttentionFlops convention, const N& batch, const N& queries, const N& context,
               bool chosen) {
   if (s.i.L == N(0)) return 0;
-  return N(2) * s.i.A * s.i.d * batch * s.i.L *
+  const N all = N(2) * s.i.A * s.i.d * batch * s.i.L;
+  if (!(s.c.ratio == N(0)))
+    return all * pooled_pairs(convention, queries, context, s.c.ratio, chosen ? s.i.keys : N(0));
+  return all *
          (chosen ? chosen_pairs(convention, queries, context, s.i.keys, s.i.block)
                  : query_key_pairs(convention, queries, context, {}));
 }
 /// Weights of an indexer's matrices in one layer: queries, key and, of a lightning indexer, the heads' weights.
 template <class N>
 N index_weights(const Sizes<N>& s) {
+  if (!(s.c.ratio == N(0))) return (s.r_q * s.i.d + s.D) * s.i.A + N(2) * s.D * s.c.wide * s.i.d;
   if (s.mixer.indexer.kind == IndexerKind::lightning) return (s.r_q * s.i.d + s.D) * s.i.A + s.D * s.i.d;
   return s.D * (s.i.A + N(1)) * s.i.d;
 }
@@ -92,6 +103,14 @@ N linear_attention_flops(const Sizes<N>& all, const N& batch, const N& queries) 
     const bool scans = kind == RecurrentKind::mamba || kind == RecurrentKind::mamba2;
     return each + N(scans ? 6 : 8) * batch * queries * s.L_r * s.r.H * s.r.P * s.r.d;
   });
+}
+
+/// Weights that multiply each position of the head: its matrix, a projection to a narrower table, and the matrix that
+/// weighs the residual streams.
+template <class N>
+N head_weights(const Sizes<N>& s) {
+  const N head = s.V * s.D_e + (s.D_e == s.D ? N(0) : s.D * s.D_e);
+  return s.n_h == N(1) ? head : head + s.n_h * s.n_h * s.D;
 }
 
 // ---- A model's forward pass
@@ -230,13 +249,27 @@ N query_key_pairs(AttentionFlops convention, const N& queries, const N& context,
   return sequence_pairs(convention, context, window) - sequence_pairs(convention, context - queries, window);
 }
 
+namespace detail {
+/// Sum over the tokens below n of the whole blocks before their own, at most `most` each.
+template <class N>
+N blocks_before(const N& n, const N& block, const N& most) {
+  const N full = min(floor(n / block), most);
+  return block * full * (full - N(1)) / N(2) + (n - full * block) * full;
+}
+}  // namespace detail
+
+template <class N>
+N pooled_pairs(AttentionFlops convention, const N& queries, const N& context, const N& r, const N& most) {
+  const N all = floor(context / r), largest = most == N(0) ? all : most;
+  if (convention == AttentionFlops::full || queries == N(1)) return queries * min(all, largest);
+  const N upto = detail::blocks_before(context + N(1), r, largest);
+  return queries == context ? upto : upto - detail::blocks_before(context - queries + N(1), r, largest);
+}
+
 template <class N>
 N chosen_pairs(AttentionFlops convention, const N& queries, const N& context, const N& keys, const N& block) {
   if (block == N(0)) return query_key_pairs(convention, queries, context, {keys});
-  const auto before = [&](const N& n) {  // whole blocks before the tokens below n
-    const N full = min(floor(n / block), keys / block);
-    return block * full * (full - N(1)) / N(2) + (n - full * block) * full;
-  };
+  const auto before = [&](const N& n) { return detail::blocks_before(n, block, keys / block); };
   const N own = query_key_pairs(convention, queries, context, {block, true});
   return own + block * (queries == context ? before(context) : before(context) - before(context - queries));
 }

@@ -12,11 +12,18 @@ double real(Count n) { return static_cast<double>(n); }
 
 /// Bytes of an indexer's key of one token, on every rank.
 Exact index_key_bytes(const Mixer& m, Count precision, Count scale_bytes) {
-  return m.indexer.runs() ? Exact(precision) * m.indexer.width + scale_bytes : Exact(0);
+  return m.indexer.runs() && m.compressed.ratio == 0 ? Exact(precision) * m.indexer.width + scale_bytes : Exact(0);
+}
+/// Bytes of the pooled keys of one group of tokens, an indexer's among them.
+Exact pooled_bytes(const Mixer& m, Count precision, Count scale_bytes) {
+  if (m.compressed.ratio == 0) return 0;
+  const Exact key = Exact(precision) * m.head_dim + scale_bytes;
+  return m.indexer.runs() ? key + Exact(precision) * m.indexer.width + scale_bytes : key;
 }
 /// Bytes of one token in one layer with this mixer on one rank, an indexer's key among them.
 Exact layer_token_bytes(const Mixer& m, Count precision, Count tensor_parallel, Count scale_bytes) {
   const Exact p = precision, index = index_key_bytes(m, precision, scale_bytes);
+  if (m.attention == AttentionKind::compressed) return p * m.head_dim + scale_bytes;
   if (m.attention == AttentionKind::latent) return p * (m.latent.kv_rank + m.latent.rope_dim) + scale_bytes + index;
   return ceil(m.kv_heads, tensor_parallel) * (p * (m.head_dim + m.v_dim()) + Exact(2) * scale_bytes) + index;
 }
@@ -45,7 +52,9 @@ double free_bytes(const Room& r) {
 Bytes kv_bytes_per_token(const Arch& a, Count precision, Count tensor_parallel, Count scale_bytes) {
   return over_mixers(a,
                      [&](const Mixer& m, const Reach&, const LayerCounts& n) {
-                       return (Exact(n.full) + n.local) * layer_token_bytes(m, precision, tensor_parallel, scale_bytes);
+                       const Exact pooled = pooled_bytes(m, precision, scale_bytes) / std::max<Count>(1, m.compressed.ratio);
+                       return (Exact(n.full) + n.local) *
+                              (layer_token_bytes(m, precision, tensor_parallel, scale_bytes) + pooled);
                      })
       .bytes();
 }
@@ -56,8 +65,11 @@ Bytes kv_cache_bytes(const Arch& a, Count batch, Count context, Count precision,
                      [&](const Mixer& m, const Reach& reach, const LayerCounts& n) {
                        const Exact all = ceil(context, page) * page,
                                    local = ceil(std::min(context, reach.tokens), page) * page;
-                       return Exact(batch) * (n.full * all + n.local * local) *
-                              layer_token_bytes(m, precision, tensor_parallel, scale_bytes);
+                       const Exact groups = context / std::max<Count>(1, m.compressed.ratio);
+                       return Exact(batch) *
+                              ((n.full * all + n.local * local) *
+                                   layer_token_bytes(m, precision, tensor_parallel, scale_bytes) +
+                               (Exact(n.full) + n.local) * groups * pooled_bytes(m, precision, scale_bytes));
                      })
       .bytes();
 }
@@ -89,6 +101,15 @@ double decode_step_seconds(const Arch& a, Count batch, Count context, Count weig
                          const Count chosen = mixer.indexer.selection().seen(context - 1);
                          const Exact index = index_key_bytes(mixer, kv_bytes, 0);
                          const Exact own = layer_token_bytes(mixer, kv_bytes, 1, 0) - index;
+                         if (mixer.attention == AttentionKind::compressed) {
+                           const Count groups = mixer.compressed.ratio > 0 ? context / mixer.compressed.ratio : 0;
+                           const bool runs = mixer.indexer.runs();
+                           const Exact read = runs ? std::min(groups, mixer.indexer.top_k) : groups;
+                           const Exact keys = Exact(kv_bytes) * mixer.head_dim;
+                           return Exact(batch) * (Exact(n.full) + n.local) *
+                                  ((r.limited() ? Exact(seen) : Exact(context)) * keys + read * keys +
+                                   (runs ? Exact(groups) * kv_bytes * mixer.indexer.width : Exact(0)));
+                         }
                          return Exact(batch) * ((Exact(n.full) * chosen + Exact(n.local) * seen) * own +
                                                 Exact(n.full) * context * index);
                        }).real();

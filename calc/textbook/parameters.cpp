@@ -1,5 +1,6 @@
 #include "calc/textbook/parameters.hpp"
 
+#include "calc/textbook/flops.hpp"
 #include "calc/textbook/weights.hpp"
 
 namespace llmcalc::textbook {
@@ -61,7 +62,7 @@ Count routed_parameters(const Arch& a) {
 
 Count active_parameters(const Arch& a) {
   const Sizes<Fraction> s = exact_sizes(a);
-  return (all_parameters(a, s) - idle_parameters(a, s)).count();
+  return (all_parameters(a, s) - idle_parameters(a, s, Fraction(a.moe.top_k))).count();
 }
 
 Count non_embedding_parameters(const Arch& a) {
@@ -78,7 +79,7 @@ Count matmul_parameters(const Arch& a) { return matmul_weights(a, exact_sizes(a)
 
 Count head_matmul_parameters(const Arch& a) {
   const Sizes<Fraction> s = exact_sizes(a);
-  return (s.D_e * (s.V + (s.D_e == s.D ? Fraction(0) : s.D))).count();
+  return head_weights(s).count();
 }
 
 Count adafactor_numbers(const Arch& a) { return factored_numbers(a, exact_sizes(a)).count(); }

@@ -66,13 +66,17 @@ class StoredTable {
   /// Layers with one mixer.
   void blocks() {
     residual();
-    if (has(s_.L_s)) mixer_.attention == AttentionKind::latent ? latent() : grouped();
+    if (has(s_.L_s)) attention();
     if (has(s_.L_l)) linear();
     if (has(s_.L_r)) recurrent();
     if (has(s_.L_d)) mlp(s_.L_d, s_.cut(s_.F));
     for (const MlpLayers<N>& other : s_.mlps)
       if (has(other.L)) mlp(other.L, s_.cut(other.F));
     if (has(s_.L_m)) experts();
+  }
+  void attention() {
+    if (mixer_.attention == AttentionKind::compressed) return compressed();
+    mixer_.attention == AttentionKind::latent ? latent() : grouped();
   }
   void numbers(const N& layers, Tokens tokens, const N& each) { visit_(Stored<N>{layers, tokens, true, each}); }
   void bytes(const N& layers, Tokens tokens, const N& each) { visit_(Stored<N>{layers, tokens, false, each}); }
@@ -104,6 +108,7 @@ class StoredTable {
       if (m_.hidden_dropout) bytes(s_.L_p, Tokens::mine, N(2) * s_.D);
       return;
     }
+    if (a_.block == BlockKind::shortcut) return halves(s_.L_p, 4);
     const N with_mlp = layers_with_mlp(s_);
     const bool mixes = !mixer_.is_empty();
     if (mixes && with_mlp == s_.L_p) return halves(s_.L_p, 2);
@@ -112,6 +117,10 @@ class StoredTable {
   }
   /// `each` halves of a serial block in some layers.
   void halves(const N& layers, Count each) {
+    if (a_.streams > 1) {  // the streams, their weights, and the result that is spread
+      numbers(layers, Tokens::mine, N(each) * s_.n_h * (s_.D + s_.n_h + N(2)));
+      numbers(layers, Tokens::scattered, N(each) * s_.D);
+    }
     const bool both = a_.norm_placement == NormPlacement::both, after = a_.norm_placement == NormPlacement::output;
     numbers(layers, Tokens::mine, N(each * (after ? 1 : 2)) * s_.D);
     if (both || after) numbers(layers, Tokens::scattered, N(each) * s_.D);  // its summed result, before its norm
@@ -121,14 +130,14 @@ class StoredTable {
 
   /// Tensors inside the attention core: log-sum-exps (flash), or S x S scores.
   void scores() {
-    const N heads = s_.cut(s_.A);
+    const N heads = s_.cut(s_.A), keys = has(s_.c.ratio) ? m_.S + quotient_up(m_.S, s_.c.ratio) : m_.S;
     if (m_.attention == AttentionImpl::flash) {
       core(false, N(4) * heads);
       return;
     }
     const bool twice = m_.softmax == SoftmaxStore::seed || m_.attention_dropout;
-    core(true, N(twice ? 2 : 1) * heads * m_.S);
-    if (m_.attention_dropout) core(false, heads * m_.S);
+    core(true, N(twice ? 2 : 1) * heads * keys);
+    if (m_.attention_dropout) core(false, heads * keys);
   }
 
   void grouped() {
@@ -149,6 +158,12 @@ class StoredTable {
     const IndexerSizes<N>& i = s_.i;
     if (!has(i.L)) return;
     const bool lightning = mixer_.indexer.kind == IndexerKind::lightning;
+    if (has(s_.c.ratio)) {
+      numbers(i.L, Tokens::all, i.A * i.d + i.A);
+      pool(i.L, i.d, Tokens::all);
+      visit_(Stored<N>{i.L, Tokens::all, false, N(4) * min(i.keys, quotient_up(m_.S, s_.c.ratio)), true, true});
+      return;
+    }
     numbers(i.L, Tokens::all, lightning ? i.A * i.d + N(2) * i.d + i.A : N(2) * (i.A + N(1)) * i.d);
     if (lightning)
       statistics(i.L, Tokens::all, 1, true);
@@ -173,6 +188,24 @@ class StoredTable {
     }
     statistics(s_.L_s, Tokens::all, heads, two);
     statistics(s_.L_s, Tokens::all, groups, two);
+  }
+
+  /// The low rank of the queries, queries and keys before and after their norms, the output before and after its rank.
+  void compressed() {
+    const N heads = s_.cut(s_.A);
+    numbers(s_.L_s, Tokens::mine, N(2) * (s_.r_q + s_.d_h));
+    statistics(s_.L_s, Tokens::mine, 2, false);
+    numbers(s_.L_s, Tokens::all, N(3) * heads * s_.d_h + s_.cut(s_.c.groups) * s_.c.rank);
+    statistics(s_.L_s, Tokens::all, heads, false);
+    scores();
+    if (has(s_.c.ratio)) pool(s_.L_s, s_.d_h, Tokens::mine);
+    indexer();
+  }
+  /// Keys and gates of a pool; pooled keys before and after their norm.
+  void pool(const N& layers, const N& width, Tokens tokens) {
+    const N each = quotient_up(m_.S, s_.c.ratio) / m_.S;  // pooled keys per token
+    numbers(layers, tokens, N(2) * (s_.c.wide + each) * width);
+    statistics(layers, tokens, each, false);
   }
 
   void latent() {
@@ -240,7 +273,7 @@ class StoredTable {
     if (m.latent_width > 0) numbers(s_.L_m, Tokens::all, N(m.latent_norm ? 2 : 1) * s_.D_l);
     if (m.latent_norm) statistics(s_.L_m, Tokens::all, 1, false);
     mlp(s_.L_m, s_.k * s_.cut(s_.F_e));
-    bytes(s_.L_m, Tokens::all, N(8) * s_.n_E);
+    bytes(s_.L_m, Tokens::all, N(8) * (s_.n_E + s_.n_I));
     bytes(s_.L_m, Tokens::all, N(4) * s_.k);
     if (m.shared_experts == 0) return;
     mlp(s_.L_m, s_.cut(s_.n_s * s_.F_s));
@@ -249,6 +282,7 @@ class StoredTable {
 
   void head() {
     once(Tokens::mine, true, N(a_.final_norm ? 2 : 1) * s_.D);
+    if (a_.streams > 1) once(Tokens::mine, true, s_.n_h * (s_.D + N(1)));
     if (a_.final_norm && m_.norm_stats) once(Tokens::mine, false, statistic(centred()));
     if (narrow()) once(Tokens::mine, true, s_.D_e);
     if (m_.log_sum_exps) once(Tokens::all, false, 4);

@@ -109,10 +109,10 @@ std::vector<std::string> Config::suspicious() const {
   return out;
 }
 
-Arch base_arch(const Config& c, const Defaults& d) {
+Arch base_arch(const Config& c, const Defaults& d, Keys layer_keys) {
   Arch a;
   a.layers = c.has("num_hidden_layers") || !c.has("layers_block_type")
-                 ? c.required({"num_hidden_layers", "n_layer", "n_layers", "num_layers"}, d.layers)
+                 ? c.required(layer_keys, d.layers)
                  : static_cast<Count>(c.texts("layers_block_type").size());
   a.hidden = c.required({"hidden_size", "n_embd", "n_embed", "d_model"}, d.hidden);
   a.heads = c.required({"num_attention_heads", "n_head", "n_heads", "num_heads"}, d.heads);

@@ -233,6 +233,33 @@ Arch kimi_linear(const Config& c, const Defaults& d) {
   return a;
 }
 
+/// hf longcat_flash/modeling_longcat_flash.py: layers of two latent attentions, two dense MLPs and a mixture beside
+/// them, some of whose experts return their input. num_hidden_layers, where it is given, counts both halves of each
+/// layer. The load-balancing bias is a buffer. Without its keys for other kinds of tables.
+Arch longcat_flash(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d, {"num_layers"});
+  if (c.count("num_hidden_layers", 2 * a.layers) != 2 * a.layers)
+    c.refuse("\"num_hidden_layers\" must be twice \"num_layers\": it counts both halves of every layer");
+  if (c.text("zero_expert_type", "identity") != "identity")
+    c.refuse("\"zero_expert_type\" must be \"identity\"; other experts without weights are not known");
+  if (c.has("ngram_vocab_size_ratio") || c.has("oe_vocab_size_ratio"))
+    c.refuse("tables of n-grams (\"ngram_vocab_size_ratio\", \"oe_vocab_size_ratio\") are not known");
+  c.ignore({"attention_method", "mla_scale_q_lora", "mla_scale_kv_lora"});
+  latent_attention(c, a, deepseek_latent);
+  const Count width = a.mlp_width;
+  set_experts(a, {.experts = c.size("n_routed_experts", 512),
+                  .top_k = c.size("moe_topk", 12),
+                  .width = c.size("expert_ffn_hidden_size", 2048),
+                  .zero_experts = c.is_null("zero_expert_num") ? 0 : c.count("zero_expert_num", 256),
+                  .router_bias = c.flag("router_bias", false),
+                  .router_correction = true,
+                  .layers = LayerSet::all(a.layers)});
+  a.mlp_width = width;
+  a.block = BlockKind::shortcut;
+  a.norms_per_layer = 4;
+  return a;
+}
+
 }  // namespace
 
 std::vector<Family> deepseek_families() {
@@ -242,6 +269,7 @@ std::vector<Family> deepseek_families() {
       {"deepseek_v3 kimi_k2", deepseek_v3, {61, 7168, 128, 0, 64, 18432, 129280, 4096}},
       {"deepseek_v32", deepseek_v32, {61, 7168, 128, 0, 64, 18432, 129280, 163840}},
       {"glm_moe_dsa", glm_moe_dsa, {78, 6144, 64, 0, 64, 12288, 154880, 202752}},
+      {"longcat_flash", longcat_flash, {28, 6144, 64, 0, 0, 12288, 131072, 131072}},
       {"minicpm3", minicpm3, {62, 2560, 40, 0, 0, 6400, 73448, 32768, true}},
       {"glm4_moe_lite", glm4_moe_lite, {47, 2048, 20, 0, 64, 10240, 154880, 202752}},
       {"kimi_linear", kimi_linear, {27, 2304, 32, 0, 72, 9216, 163840, 1048576}},

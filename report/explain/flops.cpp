@@ -74,10 +74,14 @@ constexpr auto core_width = textbook::core_width<Expr>;
 /// Where the token table is narrower than the model, the projections to and from it are no blocks.
 Expr outside(S s) { return n(s).D_e == n(s).D ? Expr(0) : Expr(4) * s.tokens() * n(s).D * n(s).D_e; }
 
+bool has_streams(S s) { return !(n(s).n_h == Expr(1)); }
+/// Weights of the head's sum of the residual streams.
+Expr stream_weights(S s) { return has_streams(s) ? n(s).n_h * n(s).n_h * n(s).D : Expr(0); }
+
 Formula linear(S s) {
   if (trains_adapters(s.plan()))
     return from_engine(s, "F_mat", "forward FLOPs of the matrices and their adapters", "flops.forward_linear");
-  const Expr weights = s.quantity("N_mm", "parameters.matmul") - n(s).V * n(s).D_e;
+  const Expr weights = s.quantity("N_mm", "parameters.matmul") - n(s).V * n(s).D_e - stream_weights(s);
   const Expr recurrent = textbook::linear_attention_flops(n(s), s.micro_batch(), s.seq());
   return {(Expr(2) * s.tokens() * weights + recurrent).text()};
 }
@@ -85,7 +89,10 @@ Formula core(S s) {
   const AttentionFlops convention = s.plan().attention_flops;
   return with_documents(s, over_pairs(s, core_width, convention) + index_scores(s, convention, false));
 }
-Formula head(S s) { return {(Expr(2) * s.tokens() * n(s).D_e * n(s).V).text()}; }
+Formula head(S s) {
+  const Expr table = Expr(2) * s.tokens() * n(s).D_e * n(s).V;
+  return {(has_streams(s) ? table + Expr(2) * s.tokens() * stream_weights(s) : table).text()};
+}
 /// Two products for the one of forward; frozen matrices have no gradient of their own.
 Formula backward(S s) {
   if (trains_part(s.plan()))

@@ -13,15 +13,25 @@ using Sizes = textbook::Sizes<Expr>;
 
 bool is_latent(const Sizes& of) { return of.mixer.attention == AttentionKind::latent; }
 
-/// The width of the key that a layer's indexer caches.
-Expr index_key(const Sizes& of) { return of.i.L == Expr(0) ? Expr(0) : of.i.d; }
+bool pools(const Sizes& of) { return !(of.c.ratio == Expr(0)); }
+/// The width of the key that a layer's indexer caches for every token.
+Expr index_key(const Sizes& of) { return of.i.L == Expr(0) || pools(of) ? Expr(0) : of.i.d; }
+/// Numbers of the pooled keys of one group of tokens, an indexer's among them.
+Expr pooled_numbers(const Sizes& of) { return of.i.L == Expr(0) ? of.d_h : of.d_h + of.i.d; }
 /// Numbers cached per token by one layer with attention: keys and values of the heads, or MLA's latent row.
 Expr cached_by_core(const Sizes& of) {
   if (is_latent(of)) return of.r_kv + of.d_r;
+  if (of.mixer.attention == AttentionKind::compressed) return of.d_h;
   return of.d_v == of.d_h ? Expr(2) * of.cut(of.G) * of.d_h : of.cut(of.G) * (of.d_h + of.d_v);
 }
 
 Expr cached_numbers(const Sizes& of) { return cached_by_core(of) + index_key(of); }
+/// Numbers of all layers with one mixer, of pooled keys the mean.
+Expr cached_in_mean(const Sizes& of) {
+  if (!pools(of)) return of.L_s * cached_numbers(of);
+  const Expr index = of.i.L == Expr(0) ? Expr(0) : floor(of.i.L * of.i.d / of.c.ratio);
+  return of.L_s * cached_numbers(of) + floor(of.L_s * of.d_h / of.c.ratio) + index;
+}
 
 /// Bytes of the rows that one rank caches per token in one layer with attention, each with its scales.
 Expr cached_bytes(S s, const Sizes& of) {
@@ -32,10 +42,21 @@ Expr cached_bytes(S s, const Sizes& of) {
   if (f.group == 0 && f.element_bits % 8 == 0)
     return format.each * (expanded ? heads * (of.d_n + of.d_r + of.d_v) + index_key(of) : cached_numbers(of));
   const auto row = [&](const Expr& width) { return textbook::matrix_bytes<Expr>(f, format, width, 1); };
-  const Expr index = of.i.L == Expr(0) ? Expr(0) : row(of.i.d);
+  const Expr index = of.i.L == Expr(0) || pools(of) ? Expr(0) : row(of.i.d);
+  if (of.mixer.attention == AttentionKind::compressed) return row(of.d_h);
   if (expanded) return heads * (row(of.d_n + of.d_r) + row(of.d_v)) + index;
   if (is_latent(of)) return row(of.r_kv + of.d_r) + index;
   return (of.d_v == of.d_h ? Expr(2) * of.cut(of.G) * row(of.d_h) : of.cut(of.G) * (row(of.d_h) + row(of.d_v))) + index;
+}
+
+/// Bytes of the pooled keys of one group of tokens in one layer.
+Expr pooled_bytes(S s, const Sizes& of) {
+  if (!pools(of)) return 0;
+  const Format& f = s.plan().kv_precision.format();
+  const textbook::FormatSizes<Expr> format = cache_format(s);
+  if (f.group == 0 && f.element_bits % 8 == 0) return format.each * pooled_numbers(of);
+  const auto row = [&](const Expr& width) { return textbook::matrix_bytes<Expr>(f, format, width, 1); };
+  return of.i.L == Expr(0) ? row(of.d_h) : row(of.d_h) + row(of.i.d);
 }
 
 /// Bytes per token of the layers whose cache grows for ever, or up to the window or chunk.
@@ -77,7 +98,9 @@ Formula bytes_per_sequence(S s) {
   const Expr context = Expr("n_in", s.plan().prompt) + Expr("n_out", s.plan().generate);
   const Expr cached = over_parts(rank(s), [&](const Sizes& of) {
     if (!is_some(of.L_f) && !is_some(of.L_w)) return Expr(0);
-    return of.L_f * context * cached_bytes(s, of) + of.L_w * min(context, of.span.tokens) * cached_bytes(s, of);
+    const Expr rows =
+        of.L_f * context * cached_bytes(s, of) + of.L_w * min(context, of.span.tokens) * cached_bytes(s, of);
+    return pools(of) ? rows + of.L_s * floor(context / of.c.ratio) * pooled_bytes(s, of) : rows;
   });
   return {(cached + state(s)).text()};
 }
@@ -118,8 +141,9 @@ std::string context_at(S s, const Sizes* part, const std::string& room, const ch
 Formula equals_weights(S s) {
   const Windowed w = windowed(s);
   if (!is_some(growing(s)) && w.mixers == 0) return {"1"};
-  if (w.mixers > 1)
-    return from_engine(s, "c_w", "found by search: layers have windows of several sizes",
+  const bool in_groups = !(over_parts(rank(s), [&](const Sizes& of) { return pooled_bytes(s, of); }) == Expr(0));
+  if (w.mixers > 1 || in_groups)
+    return from_engine(s, "c_w", "found by search: layers have windows of several sizes, or pool keys",
                        "kv_cache.equals_weights_context");
   const std::string context = context_at(s, w.part, "M_w", "ceil");
   return {is_some(state(s)) ? "max(1, " + context + ")" : context};
@@ -170,12 +194,17 @@ constexpr Definition memory[] = {
      "yes where this is at most 1"},
     {"kv_cache.elements_per_token", "numbers cached per token", "",
      [](S s) -> Formula {
-       return {over_parts(s.sizes(), [](const Sizes& of) { return of.L_s * cached_numbers(of); }).text()};
+       return {over_parts(s.sizes(), cached_in_mean).text()};
      },
      "whole model, all layers, windows and chunks ignored", "Goon (6.1); GQA arXiv:2305.13245; MLA arXiv:2405.04434"},
     {"kv_cache.bytes_per_token", "bytes cached per token while no window or chunk is full", "bytes",
      [](S s) -> Formula {
-       return {over_parts(rank(s), [&](const Sizes& of) { return of.L_s * cached_bytes(s, of); }).text()};
+       return {over_parts(rank(s),
+                          [&](const Sizes& of) {
+                            const Expr rows = of.L_s * cached_bytes(s, of);
+                            return pools(of) ? rows + of.L_s * floor(pooled_bytes(s, of) / of.c.ratio) : rows;
+                          })
+                   .text()};
      },
      heads, "Goon (6.1) with G d_h = D"},
     {"kv_cache.bytes_per_sequence", "bytes cached per sequence", "bytes", bytes_per_sequence,

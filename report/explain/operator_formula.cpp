@@ -40,10 +40,13 @@ class Writer {
                                            : letter("W", "window, the token itself included", s.reach.tokens);
     const Expr queries = s.queries == 1 ? Expr(1) : letter("S", "queries per sequence", s.queries);
     const Expr context = s.past() == 0 ? queries : letter("c", "keys per sequence", s.keys);
-    const bool chooses = s.selection.chooses();
+    const bool pools = s.pooled > 0, chooses = s.selection.chooses();
     const Expr chosen = chooses ? letter("k_i", "keys that a query reads", s.selection.keys) : Expr(0);
     const Expr block = s.selection.block > 0 ? letter("b_i", "tokens of a block", s.selection.block) : Expr(0);
     return Expr(2) * heads * width * batch * over_documents(queries, context, [&](const Expr& q, const Expr& c) {
+             if (pools)
+               return textbook::query_key_pairs(p_.convention, q, c, {tokens, s.reach.chunked}) +
+                      textbook::pooled_pairs(p_.convention, q, c, group(s.pooled), chosen);
              return chooses ? textbook::chosen_pairs(p_.convention, q, c, chosen, block)
                             : textbook::query_key_pairs(p_.convention, q, c, {tokens, s.reach.chunked});
            });
@@ -54,8 +57,15 @@ class Writer {
     const Expr queries = s.queries == 1 ? Expr(1) : letter("S", "queries per sequence", s.queries);
     const Expr context = s.past() == 0 ? queries : letter("c", "keys per sequence", s.keys);
     return Expr(2) * heads * width * batch * over_documents(queries, context, [&](const Expr& q, const Expr& c) {
-             return textbook::query_key_pairs(p_.convention, q, c, {});
+             return s.pooled > 0 ? textbook::pooled_pairs(p_.convention, q, c, group(s.pooled), Expr(0))
+                                 : textbook::query_key_pairs(p_.convention, q, c, {});
            });
+  }
+  /// Keys and gates read, pooled keys written.
+  Expr operator()(const Pool& s) {
+    counts = Counts::bytes;
+    return number_bytes() * (Expr(2) * rows(s.rows()) * letter("wide", "numbers of a token's key and gate", s.wide) +
+                             letter("pooled", "pooled keys", s.pooled()) * width(s.width));
   }
   /// 2 FLOPs for each number of the state and each pass over it.
   Expr operator()(const LinearAttention& s) {
@@ -84,6 +94,12 @@ class Writer {
       }
       case PointwiseKind::combine:
         return moved(Expr(1) + letter("k", "experts per token", s.top_k), s.rows, s.width);
+      case PointwiseKind::gather:
+        return moved(Expr(1) + letter("n_h", "residual streams", s.top_k), s.rows, s.width);
+      case PointwiseKind::repeat:
+        return moved(Expr(1) + Expr(1) / letter("n_h", "residual streams", s.top_k), s.rows, s.width);
+      case PointwiseKind::spread:
+        return moved(Expr(2) + Expr(1) / letter("n_h", "residual streams", s.top_k), s.rows, s.width);
       case PointwiseKind::activate:
       case PointwiseKind::rope:
       case PointwiseKind::route:
@@ -138,6 +154,7 @@ class Writer {
             0,
             some("b_t", "bytes per tensor", f.tensor_bytes)};
   }
+  Expr group(Count tokens) { return letter("r_c", "tokens of a pooled key", tokens); }
   Expr number_bytes() { return letter("p", "bytes per number", {p_.activation.format().element_bits, 8}); }
   Expr rows(Count n) { return letter("rows", "tokens that it works on", n); }
   Expr width(Count n) { return letter("width", "numbers per token", n); }

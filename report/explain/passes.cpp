@@ -16,7 +16,7 @@ Symbol context(Count c, const char* meaning) { return {"c", meaning, number_text
 /// Model FLOPs of `queries` tokens at the end of `context`; the head sees the last position of each sequence.
 Formula model_flops(S s, const Expr& queries, const Expr& seen, bool absorbed) {
   const textbook::Sizes<Expr>& n = s.sizes();
-  const Expr batch("B", s.plan().batch), head = n.V * n.D_e + (n.D_e == n.D ? Expr(0) : n.D * n.D_e);
+  const Expr batch("B", s.plan().batch), head = textbook::head_weights(n);
   const Expr matrices = s.quantity("N_mm", "parameters.matmul") - head;
   const Expr core = textbook::over_parts(n, [&](const textbook::Sizes<Expr>& part) {
     const AttentionFlops convention = s.plan().attention_flops;

@@ -89,6 +89,30 @@ inline Arch even_sparse() {
   a.mixers.push(shared);
   return a;
 }
+/// Compressed attention of windows of 5 in three layers: no pooled keys; of 2 tokens overlapping, 3 of them chosen by 2
+/// index heads of 4; of 4 tokens. 2 residual streams.
+inline Arch even_compressed() {
+  Arch a = even();
+  a.attention = AttentionKind::compressed;
+  a.kv_heads = 1;
+  a.latent = {.q_rank = 24, .rope_dim = 2};
+  a.compressed = {.out_groups = 4, .out_rank = 10};
+  a.streams = 2;
+  LayerMixer chosen, pooled;
+  static_cast<Mixer&>(chosen) = static_cast<Mixer&>(pooled) = a;
+  chosen.compressed.ratio = 2;
+  chosen.compressed.overlap = true;
+  chosen.indexer = {.kind = IndexerKind::lightning, .heads = 2, .width = 4, .top_k = 3};
+  pooled.compressed.ratio = 4;
+  chosen.reach = pooled.reach = {5};
+  chosen.layers.insert(1);
+  pooled.layers.insert(2);
+  a.mixers.push(chosen);
+  a.mixers.push(pooled);
+  a.local.reach = {5};
+  a.local.layers.insert(0);
+  return a;
+}
 /// Grouped attention to 2 blocks of 3 tokens and the query's own block; 2 index heads of 4 choose them.
 inline Arch even_blocks() {
   Arch a = even();

@@ -24,7 +24,7 @@ json::Value rows_2026() {
 template <typename Act>
 void for_each_row(const Act& act) {
   const json::Value rows = rows_2026();
-  REQUIRE(rows.size() == 35);
+  REQUIRE(rows.size() == 37);
   for (const json::Value& row : rows) {
     CAPTURE(row["name"].get<std::string>());
     act(row, import_config(row["config"], "config.json"));
@@ -43,17 +43,24 @@ TEST_CASE("a configuration of 2026 imports to its parameters by component", "[im
     CHECK(p.norm == row["norm"].get<Count>());
     CHECK(p.lm_head == row["lm_head"].get<Count>());
     if (row.contains("active")) CHECK(p.active == row["active"].get<Count>());
+    CHECK(p.active_mean == row.value("active_mean", p.active));
+    CHECK(p.active_least == row.value("active_least", p.active));
     CHECK(test::parameters_of(card.arch, "attn.index") == row.value("indexer", Count{0}));
+    CHECK(test::parameters_of(card.arch, "attn.pool") == row.value("compressor", Count{0}));
+    const Count streams = test::parameters_of(card.arch, "attn.mix") + test::parameters_of(card.arch, "attn.gather") +
+                          test::parameters_of(card.arch, "mlp.mix") + test::parameters_of(card.arch, "mlp.gather");
+    CHECK(streams == row.value("hyper_connections_of_layers", Count{0}));
     CHECK(card.unknown_keys == std::vector<std::string>());
   });
 }
 
-// fixed_per_sequence: full windows, recurrent states in float32, the last K - 1 inputs of convolutions in 16 bits.
+// Every 128 tokens all pools have a key more. fixed_per_sequence: full windows, recurrent states in float32, the last K
+// - 1 inputs of convolutions in 16 bits.
 TEST_CASE("a model of 2026 caches its bytes per token and per sequence", "[import][architectures]") {
   for_each_row([](const json::Value& row, const ModelCard& card) {
     constexpr Count far = 1 << 20;
     const Bytes at = cache_bytes(card.arch, {}, far);
-    const Bytes each = cache_bytes(card.arch, {}, far + 1) - at;
+    const Bytes each((cache_bytes(card.arch, {}, far + 128) - at).value / 128);
     CHECK(each == Bytes(row["cache_per_token"].get<Count>()));
     CHECK(at - far * each == Bytes(row["fixed_per_sequence"].get<Count>()));
   });
@@ -125,7 +132,8 @@ TEST_CASE("the layers of a model of 2026 keep for backward what the table of sto
     Bytes kept;
     for (const LayerKind& kind : layer_kinds(a))
       kept +=
-          kind.count * liveness(block_ops(a, kind, training_step(p)), pricing(p, Phase::training), 64 * a.hidden).kept;
+          kind.count *
+          liveness(block_ops(a, kind, training_step(p)), pricing(p, Phase::training), 64 * a.hidden * a.streams).kept;
     const auto in_block = [](const textbook::Stored<textbook::Fraction>& x) { return x.in_block; };
     const textbook::MicroBatch<textbook::Fraction> m{.B = 1, .S = 64, .p = 2};
     CHECK(kept == textbook::stored(a, textbook::exact_sizes(a), m, in_block).bytes(2).bytes());

@@ -118,6 +118,36 @@ TEST_CASE("experts sit in the layers that the family's keys name", "[import]") {
             .moe.layers == layers({3, 5}));
 }
 
+TEST_CASE("LongCat's layers are counted once, whatever num_hidden_layers says", "[import]") {
+  const auto longcat = [](const char* layers) {
+    return R"({"model_type": "longcat_flash", "hidden_size": 96, "num_attention_heads": 6, "ffn_hidden_size": 256,
+      "vocab_size": 1000, "max_position_embeddings": 64, )" +
+           std::string(layers) + "}";
+  };
+  CHECK(arch(longcat(R"("num_layers": 4)")).layers == 4);
+  CHECK(arch(longcat(R"("num_layers": 4, "num_hidden_layers": 8)")).layers == 4);
+  CHECK(arch(longcat(R"("num_layers": 4)")).block == BlockKind::shortcut);
+  CHECK(arch(longcat(R"("num_layers": 4, "zero_expert_num": null)")).moe.zero_experts == 0);
+  CHECK_THAT(refusal(longcat(R"("num_layers": 4, "num_hidden_layers": 4)")), Catch::Contains("must be twice"));
+  CHECK_THAT(refusal(longcat(R"("num_layers": 4, "zero_expert_type": "copy")")), Catch::Contains("must be"));
+}
+
+TEST_CASE("DeepSeek-V4 pools keys where its ratios say so", "[import]") {
+  const auto v4 = [](const char* ratios) {
+    return small("deepseek_v4", std::string(R"("o_groups": 2, "sliding_window": 16, "compress_ratios": )") + ratios);
+  };
+  const Arch a = arch(v4("[0, 0, 4, 128, 4, 128, 4, 128, 0]"));  // the ninth is that of multi-token prediction
+  CHECK(a.compressed.ratio == 0);
+  CHECK(a.local == LocalAttention{{16}, layers({0, 1})});
+  CHECK(a.mixers[0].layers == layers({2, 4, 6}));
+  CHECK(a.mixers[0].indexer.runs());
+  CHECK(a.mixers[1].layers == layers({3, 5, 7}));
+  CHECK(a.mixers[1].reach == Reach{16});
+  CHECK(arch(small("deepseek_v4", R"("o_groups": 2)")).mixers[0].layers == layers({3, 5, 7}));
+  CHECK_THAT(refusal(v4("[0, 0, 4]")), Catch::Contains("per layer (8), got 3"));
+  CHECK_THAT(refusal(v4("[0, 0, 4, 128, 4, 128, 4, 7]")), Catch::Contains("expected 0, 4 or 128, got 7"));
+}
+
 TEST_CASE("an indexer's choice is shared where the config says so", "[import]") {
   const auto shared = [](const char* keys) {
     const Arch a = arch(small("glm_moe_dsa", keys));

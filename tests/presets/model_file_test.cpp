@@ -289,6 +289,22 @@ TEST_CASE("latent attention is checked", "[model_file]") {
   CHECK_THAT(refusal(with("/attention", none)), Catch::Contains("nope_width + rope_width"));
 }
 
+TEST_CASE("a shortcut block and experts without weights are checked", "[model_file]") {
+  json::Value v = with("/block", "shortcut");
+  CHECK_THAT(refusal(v), Catch::Contains("give the experts"));
+  v["moe"] = experts;
+  v["moe"]["layers"] = "all";
+  v["moe"]["zero_experts"] = 4;
+  CHECK_THAT(refusal(v), Catch::Contains("four norms"));
+  v["norm"]["per_layer"] = 4;
+  const ModelCard card = read(v);
+  CHECK(card.arch.block == BlockKind::shortcut);
+  CHECK(card.arch.moe.choices() == 12);
+  CHECK(read(model_file_json(card)).arch == card.arch);
+  v["moe"]["top_k"] = 13;
+  CHECK_THAT(refusal(v), Catch::Contains("from 1 to 12"));
+}
+
 TEST_CASE("an indexer is checked", "[model_file]") {
   const auto of = [](const json::Value& attention, const char* indexer) {
     json::Value a = attention;
