@@ -115,6 +115,19 @@ struct LayerMlp {
   constexpr bool operator==(const LayerMlp&) const = default;
 };
 
+/// Modules that predict tokens further ahead than the next one (MTP; DeepSeek-V3, arXiv:2412.19437, 2.2). Module k
+/// reads of token i the result of module k - 1 (of the first: of the last layer) and the embedding of token i + k, each
+/// under a norm of its own, and predicts token i + k + 1:
+///   result = layer(W [norm(result before) ; norm(embedding)]),  logits = head(norm(result))
+/// Parameters of each: W (2 hidden x hidden), the layer, 2 norms and what is its own of norm, table and head.
+struct Mtp {
+  Count modules = 0;               ///< that the model has; 0: none
+  Count mixer_of = 0, mlp_of = 0;  ///< the layers of the model whose mixer, and whose MLP or experts, its layer has
+  bool own_norm = false;           ///< a norm before the head; else the model's final one
+  bool own_embedding = false, own_head = false;  ///< a token table and a head; else the model's
+  constexpr bool operator==(const Mtp&) const = default;
+};
+
 struct Arch : Mixer {
   Count layers = 0, hidden = 0, vocabulary = 0;
   Count context = 0;          ///< longest sequence that the model was trained for
@@ -144,6 +157,8 @@ struct Arch : Mixer {
   Count position_rows = 0;  ///< rows of the learned position table: the context, or more (OPT: + 2)
 
   bool tied_head = false, head_bias = false;
+
+  Mtp mtp;  ///< beside the model, in none of its counts
 
   constexpr bool operator==(const Arch&) const = default;
   constexpr bool has_experts() const { return moe.experts > 0; }

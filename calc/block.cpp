@@ -283,9 +283,10 @@ constexpr SubLayerNames attention_names{"attn.norm", "attn.post_norm", "attn.dro
 constexpr SubLayerNames mlp_names{"mlp.norm", "mlp.post_norm", "mlp.dropout", "mlp.add",
                                   "mlp.mix",  "mlp.gather",    "mlp.spread"};
 
-/// One sub-layer of hyper-connections (hf deepseek_v4/modeling_deepseek_v4.py): of n residual streams x (tokens, n hidden) a
-/// matrix makes n weights that sum them to f's input, n that spread its result and n x n that mix the streams, under a
-/// bias and three learned scales. Left out: the norm of the streams, sigmoids and the balancing of the n x n weights.
+/// One sub-layer of hyper-connections (hf deepseek_v4/modeling_deepseek_v4.py): of n residual streams x (tokens, n
+/// hidden) a matrix makes n weights that sum them to f's input, n that spread its result and n x n that mix the
+/// streams, under a bias and three learned scales. Left out: the norm of the streams, sigmoids and the balancing of the
+/// n x n weights.
 template <typename F>
 TensorId streamed_layer(SegmentBuilder& b, const SubLayerNames& names, Component c, TensorId x, F f) {
   const Arch& a = b.arch();
@@ -381,9 +382,13 @@ OpList block_ops(const Arch& a, const LayerKind& kind, const Step& s) {
   return b.ops();
 }
 
-OpList head_ops(const Arch& a, const Step& s) {
+namespace {
+/// What a head has, and which of it is another's: the model's norm, its token table or its head.
+struct HeadWeights {
+  bool norm = true, own_norm = true, tied = false, bias = false;
+};
+OpList head(const Arch& a, const Step& s, Count rows, const HeadWeights& w) {
   SegmentBuilder b(a, s);
-  const Count rows = s.training ? b.tokens() : s.sequences;
   TensorId x = block_input;
   if (a.streams > 1) {
     const Linear weights{.rows = rows, .in = mul(a.streams, a.hidden), .out = a.streams, .bias = true};
@@ -392,15 +397,46 @@ OpList head_ops(const Arch& a, const Step& s) {
         .kind = PointwiseKind::gather, .rows = rows, .width = a.hidden, .top_k = a.streams, .weights = 1};
     x = b.add("head.gather", Component::lm_head, gather, Split::tokens, {x, mix});
   }
-  if (a.final_norm) x = b.norm("head.norm", x, rows);
+  if (w.norm) {
+    Norm norm = b.norm_shape(rows, a.hidden);
+    if (!w.own_norm) norm.weights = 0;
+    x = b.add("head.norm", Component::norm, norm, Split::tokens, x);
+  }
   if (a.embedding_width != a.hidden)
     x = b.add("head.project", Component::embedding, Linear{.rows = rows, .in = a.hidden, .out = a.embedding_width},
               Split::tokens, x);
-  const Linear head{
-      .rows = rows, .in = a.embedding_width, .out = a.vocabulary, .bias = a.head_bias, .tied = a.tied_head};
-  x = b.add("head.logits", Component::lm_head, head, Split::column, x);
+  const Linear logits{.rows = rows, .in = a.embedding_width, .out = a.vocabulary, .bias = w.bias, .tied = w.tied};
+  x = b.add("head.logits", Component::lm_head, logits, Split::column, x);
   if (s.training) b.add("head.loss", Component::lm_head, Loss{rows, a.vocabulary}, Split::column, x);
   return b.ops();
+}
+}  // namespace
+
+OpList head_ops(const Arch& a, const Step& s) {
+  const Count rows = s.training || s.verifies ? s.tokens() : s.sequences;
+  return head(a, s, rows, {.norm = a.final_norm, .tied = a.tied_head, .bias = a.head_bias});
+}
+
+OpList mtp_input_ops(const Arch& a, const Step& s) {
+  SegmentBuilder b(a, s);
+  const Count t = b.tokens();
+  const Lookup table{.tokens = t, .rows = a.vocabulary, .width = a.embedding_width, .tied = !a.mtp.own_embedding};
+  TensorId e = b.add("mtp.tokens", Component::embedding, table, Split::row, block_input);
+  e = b.norm("mtp.token_norm", e, t);
+  e = b.linear("mtp.project_token", Component::embedding, Split::tokens, e, a.hidden, a.hidden, false);
+  TensorId h = b.norm("mtp.result_norm", block_input, t);
+  h = b.linear("mtp.project_result", Component::embedding, Split::tokens, h, a.hidden, a.hidden, false);
+  b.pointwise("mtp.add", Component::embedding, PointwiseKind::add, Split::tokens, h, e, a.hidden);
+  return b.ops();
+}
+
+OpList mtp_head_ops(const Arch& a, const Step& s) {
+  const Mtp& m = a.mtp;
+  return head(a, s, s.training ? s.tokens() : s.sequences,
+              {.norm = m.own_norm || a.final_norm,
+               .own_norm = m.own_norm,
+               .tied = !m.own_head,
+               .bias = m.own_head && a.head_bias});
 }
 
 }  // namespace llmcalc

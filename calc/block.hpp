@@ -12,6 +12,7 @@ namespace llmcalc {
 struct Step {
   Count sequences = 1, queries = 1, past = 0;
   bool training = false;  ///< loss over every position and dropout may be on; else the head sees the last position only
+  bool verifies = false;  ///< the model's head sees every position: they are drafts
   bool absorbed = false;  ///< latent attention: queries meet the latent cache directly
   bool expanded_cache = false;  ///< latent attention: the cache holds every head's keys and values
   bool dropout = false;
@@ -19,6 +20,7 @@ struct Step {
   Count lora_rank = 0;     ///< of adapters beside the matrices; all else is frozen then
   LoraTargets lora_targets{};
   Frozen frozen{};      ///< what else is not trained
+  Count mtp = 0;        ///< modules that predict further tokens (Mtp), which run behind the head
   Narrowed narrowed{};  ///< which products of the blocks are in the plan's format, where that has fewer than 16 bits
   constexpr Count tokens() const { return mul(sequences, queries); }
 };
@@ -31,5 +33,13 @@ OpList block_ops(const Arch& arch, const LayerKind& kind, const Step& step);
 
 /// Final norm, head and, in training, the loss.
 OpList head_ops(const Arch& arch, const Step& step);
+
+/// A module's input (Mtp): token table, norms and projection. W [h ; e] is W_h h + W_e e here: the same parameters,
+/// FLOPs and bytes that move, since the two halves of the concatenated tensor are written and read either way. Every
+/// tensor-parallel rank holds the projection whole.
+OpList mtp_input_ops(const Arch& arch, const Step& step);
+/// A module's norm, head and, in training, the loss of its own. It sees all positions: the last k of a sequence, which
+/// module k has no token to predict for, are not left out (Megatron-Core masks them in the loss).
+OpList mtp_head_ops(const Arch& arch, const Step& step);
 
 }  // namespace llmcalc

@@ -1,5 +1,6 @@
 #pragma once
-/// Chunks of a model: neighbouring layers that a rank of a pipeline runs one after another.
+/// Chunks of a model: neighbouring layers that a rank of a pipeline runs one after another. Modules that predict
+/// further tokens go with the head.
 
 #include <algorithm>
 #include <span>
@@ -42,13 +43,16 @@ inline Count layers_in(const LayerKind& kind, const ModelChunk& c) {
   return kind.layers.below(c.end) - kind.layers.below(c.first);
 }
 
-/// Calls f(row, n) for the embedding, each kind of layer of which the chunk has n, and the head.
+/// Calls f(row, n) for the embedding, each kind of layer of which the chunk has n, the head, and the parts of n
+/// modules.
 template <typename F>
 void for_each_row(const Prices& p, const ModelChunk& c, const F& f) {
   if (c.embedding) f(p.embedding(), Count{1});
   for (std::size_t k = 0; k < p.kinds.size; ++k)
     if (const Count n = layers_in(p.kinds.kinds[k], c); n > 0) f(p.layer(k), n);
-  if (c.head) f(p.head(), Count{1});
+  if (!c.head) return;
+  f(p.head(), Count{1});
+  for (const LayerPrice& row : p.mtp()) f(row, row.layers);
 }
 
 /// Calls f(kind, n) for every run of n neighbouring layers of one kind, from the first to the last.

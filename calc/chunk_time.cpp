@@ -52,7 +52,7 @@ class ChunkClock {
     });
     if (!chunk_.head) return all + running;
     const double head = in(times_.head().forward);
-    return all + head + (head_too ? beside(running, times_.head().gather.value) : running);
+    return all + head + (head_too ? beside(running, times_.head().gather.value) : running) + gathered_modules(head);
   }
 
   /// Backward of ZeRO-3, from the head down: beside a layer the weights of the one below come and the gradients of the
@@ -86,7 +86,8 @@ class ChunkClock {
     finish(nullptr);
     const double head = chunk_.head ? backward(times_.head()) : 0;
     const double embedding = chunk_.embedding ? backward(times_.embedding()) : 0;
-    return all + beside(head, gather(here)) + beside(embedding, reduce(lowest)) +
+    const double reduced = chunk_.head ? module_reduced() : 0;
+    return all + sharded_modules(gathers) + beside(head, gather(here) + reduced) + beside(embedding, reduce(lowest)) +
            outside(&RowTime::reduce, chunk_.embedding, chunk_.head);
   }
 
@@ -143,7 +144,15 @@ class ChunkClock {
     };
     if (chunk_.embedding) t.precede(1, beat(times_.embedding()));
     times_.for_each_run_of(prices_.kinds, chunk_, [&](const RowTime& row, Count n) { t.precede(n, beat(row)); });
-    if (chunk_.head) t.precede(1, beat(times_.head()));
+    if (!chunk_.head) return t;
+    t.precede(1, beat(times_.head()));
+    if (times_.modules == 0) return t;
+    Beat module;
+    for (const RowTime& part : times_.mtp()) {
+      const Beat b = beat(part);
+      module = {module.compute + b.compute, module.reduce + b.reduce, module.down + b.down};
+    }
+    t.precede(times_.modules, module);
     return t;
   }
 
@@ -151,11 +160,41 @@ class ChunkClock {
   double backward(const RowTime& t) const { return in(t.backward_input) + in(t.backward_weight); }
 
   template <typename F>
+  double of_module(const F& f) const {
+    double all = 0;
+    for (const RowTime& part : times_.mtp()) all += f(part);
+    return all;
+  }
+  double module_gathered() const {
+    return of_module([](const RowTime& t) { return t.gather.value; });
+  }
+  double module_reduced() const {
+    return of_module([](const RowTime& t) { return t.reduce.value; });
+  }
+  /// What the modules add to a forward in which each one's weights are gathered while what is before it runs: the head,
+  /// before the first.
+  double gathered_modules(double head) const {
+    if (times_.modules == 0) return 0;
+    const double c = of_module([&](const RowTime&t) { return in(t.forward); }), g = module_gathered();
+    return beside(head, g) - head + static_cast<double>(times_.modules - 1) * beside(c, g) + c;
+  }
+  /// The modules' backward under ZeRO-3, from the last down to the first, whose gradients go beside the head's.
+  double sharded_modules(bool gathers) const {
+    if (!chunk_.head || times_.modules == 0) return 0;
+    const double c = of_module([&](const RowTime& t) { return backward(t); });
+    const double g = gathers ? module_gathered() : 0, r = module_reduced();
+    if (times_.modules == 1) return g + c;
+    return g + beside(c, g) + static_cast<double>(times_.modules - 2) * beside(c, g + r) + beside(c, r);
+  }
+
+  template <typename F>
   double sum(const F& f) const {
     double all = chunk_.embedding ? f(times_.embedding()) : 0;
     times_.for_each_kind(prices_.kinds, chunk_,
                          [&](const RowTime& row, Count n) { all += static_cast<double>(n) * f(row); });
-    return chunk_.head ? all + f(times_.head()) : all;
+    if (!chunk_.head) return all;
+    all += f(times_.head());
+    return times_.modules == 0 ? all : all + static_cast<double>(times_.modules) * of_module(f);
   }
   double outside(Seconds RowTime::*part, bool embedding, bool head) const {
     return (embedding ? (times_.embedding().*part).value : 0) + (head ? (times_.head().*part).value : 0);

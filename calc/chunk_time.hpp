@@ -41,7 +41,8 @@ struct ChunkSeconds {
 ///          next layer's while one runs
 ///   2      as 1, in every micro-batch: all but the last one's beside the next micro-batch
 ///   3      weights are gathered in every forward and backward, the next layer's while one runs; gradients of a layer
-///          are reduced during the next one's backward. Embedding and head are one unit, gathered once per micro-batch
+///          are reduced during the next one's backward. Embedding and head are one unit, gathered once per micro-batch;
+///          a module that predicts a further token is one like a layer
 /// Compute of a seconds that overlaps an exchange of b seconds takes max(a, b) + (1 - hidden) min(a, b) with it.
 /// Gradients that go to the host once per step follow their layer's reduction, one layer after another.
 /// Sources: PyTorch DDP (arXiv:2006.15704), FSDP (arXiv:2304.11277); Megatron-Core's distributed optimizer.

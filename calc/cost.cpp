@@ -33,6 +33,7 @@ Cost backward_weight(const Lookup& s, const Pricing& p, const Stored&) {
   return {.moved = {.weights = gradient_traffic(p, n), .activations = bytes(p.activation, n)}};
 }
 Learned learned(const Lookup& s) {
+  if (s.tied) return {};
   const Count n = mul(s.rows, s.width);
   return {.total = n, .factored = add(s.rows, s.width)};
 }
@@ -124,12 +125,13 @@ Cost core_cost(const Attention& s, const Pricing& p) {
 }
 /// Keys of all tokens, pooled ones among them.
 Count all_keys(const Attention& s) { return s.pooled > 0 ? add(s.keys, ceil_div(s.keys, s.pooled)) : s.keys; }
-/// Cached rows that a pass reads: in decode those that the new token sees or chooses, in prefill all.
-Count cached_rows(const Attention& s) {
-  if (s.queries > 1) return all_keys(s);
-  const Count last = s.keys - 1;
-  if (s.pooled > 0) return add(s.reach.seen(last), s.pooled_seen(last));
-  return s.selection.chooses() ? s.selection.seen(last) : s.reach.seen(last);
+/// Cached rows that a pass reads: in decode those that one of the new tokens sees, or others that each chooses; in
+/// prefill all.
+Count cached_rows(const Attention& s, const Pricing& p) {
+  if (p.phase != Phase::decode && s.queries > 1) return all_keys(s);
+  const Count last = s.keys - 1, near = s.keys - s.reach.first(s.past());
+  if (s.pooled > 0) return add(near, std::min(ceil_div(s.keys, s.pooled), mul(s.queries, s.pooled_seen(last))));
+  return s.selection.chooses() ? std::min(s.keys, mul(s.queries, s.selection.seen(last))) : near;
 }
 /// Bytes of the S x S scores moved once.
 double scores(const Attention& s, const Pricing& p) {
@@ -149,7 +151,7 @@ Cost forward(const Attention& s, const Pricing& p, const Stored& w) {
   c.moved.weights = sinks(s, w);
   c.moved.activations = queries_and_outputs(s, p);
   if (p.cached && s.reads_cache())
-    c.moved.cache = keys_and_values(s, p.cache, cached_rows(s));
+    c.moved.cache = keys_and_values(s, p.cache, cached_rows(s, p));
   else
     c.moved.activations += keys_and_values(s, p.activation, all_keys(s));
   if (p.cached) c.moved.activations += d(s.rows()) * d(token_cache(s, p.cache).value);  // the new tokens are written

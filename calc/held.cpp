@@ -80,7 +80,9 @@ Held held(const Collective&, const Pricing&) { return {}; }
 
 // ---- Weights as stored.
 
-Bytes weight_bytes(const Lookup& s, const Stored& w) { return tensor_bytes(w.matrix, s.rows, s.width); }
+Bytes weight_bytes(const Lookup& s, const Stored& w) {
+  return s.tied ? Bytes() : tensor_bytes(w.matrix, s.rows, s.width);
+}
 Bytes weight_bytes(const Linear& s, const Stored& w) {
   const Bytes matrix = s.tied ? Bytes() : tensor_bytes(w.matrix, s.out, s.in);
   return s.groups * (matrix + (s.bias ? bytes_of(w.vector, s.out) : Bytes()));

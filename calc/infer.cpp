@@ -23,6 +23,11 @@ PassEstimate decode(const Arch& arch, const Plan& plan, const Layout& layout, co
   return assemble_pass(price_decode(arch, plan, layout, cluster.device, context), plan, layout, cluster);
 }
 
+PassEstimate drafted(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster, Count context) {
+  const Step step = drafting_step(plan, context);
+  return assemble_pass(price_pass(arch, plan, layout, cluster.device, step, Phase::decode), plan, layout, cluster);
+}
+
 DecodeSteps::DecodeSteps(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster)
     : arch_(arch),
       plan_(plan),

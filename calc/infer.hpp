@@ -16,6 +16,10 @@ PassEstimate prefill(const Arch& arch, const Plan& plan, const Layout& layout, c
 /// recomputed.
 PassEstimate decode(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster, Count context);
 
+/// A step in which the plan's modules draft a token each, and the model verifies those of the step before: 1 + modules
+/// tokens of every sequence. Precondition: a KV cache, and at least one module.
+PassEstimate drafted(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster, Count context);
+
 /// The decode steps of a plan's generation: the second token and those after it.
 class DecodeSteps {
  public:

@@ -130,6 +130,18 @@ LayerKinds layer_kinds(const Arch& a, const Frozen& f, const Narrowed& narrowed)
   return all;
 }
 
+LayerKind mtp_layer(const Arch& a) {
+  const LayerKinds kinds = alike(a);
+  const auto like = [&](Count layer) { return kinds.kinds[kind_index(kinds, layer)]; };
+  LayerKind k = like(a.mtp.mixer_of);
+  const LayerKind mlp = like(a.mtp.mlp_of);
+  k.experts = mlp.experts;
+  k.mlp_width = mlp.mlp_width;
+  k.layers = {};
+  k.count = 1;
+  return k;
+}
+
 std::size_t kind_index(const LayerKinds& kinds, Count layer) {
   std::size_t i = 0;
   while (i + 1 < kinds.size && !kinds.kinds[i].layers.contains(layer)) ++i;

@@ -44,6 +44,9 @@ std::size_t unlike_kinds(const Arch& arch);
 /// `frozen`: layers that are trained alike, too; `narrowed`: whose products are in the same format.
 LayerKinds layer_kinds(const Arch& arch, const Frozen& frozen = {}, const Narrowed& narrowed = {});
 
+/// The layer of a module that predicts a further token (Mtp). Its products are in the plan's format.
+LayerKind mtp_layer(const Arch& arch);
+
 /// The index of a layer's kind in `kinds`.
 std::size_t kind_index(const LayerKinds& kinds, Count layer);
 

@@ -7,114 +7,6 @@
 namespace llmcalc {
 namespace {
 
-/// Bytes that a chunk keeps for backward per micro-batch, and its peak while it runs.
-class ChunkTensors {
- public:
-  ChunkTensors(const Prices& p, const Plan& plan, const ModelChunk& c)
-      : p_(p), c_(c), again_(first_layers(c, 0)), group_(plan.recompute_layers), away_(plan.offload.activations) {
-    if (plan.recompute != Recompute::full) return;
-    again_ = recomputes_block(plan) ? first_layers(c, plan.recompute_layers) : c;
-    in_groups_ = !recomputes_block(plan) && group_ > 1;
-  }
-
-  /// Bytes kept for backward on the device.
-  Bytes kept() const { return kept_below(c_.end) + (c_.head ? p_.head().alive.kept : Bytes()); }
-
-  /// Bytes kept for backward on the host, and the most of one layer.
-  Bytes on_host() const {
-    if (in_groups_) return ceil_div(c_.layers(), group_) * share_of(p_.layer(0).alive.input, away_);
-    Bytes all;
-    for_each_kept([&](Bytes one, Count n) { all += n * share_of(one, away_); });
-    return all;
-  }
-  Bytes in_transit() const {
-    if (in_groups_) return share_of(p_.layer(0).alive.input, away_);
-    Bytes most;
-    for_each_kept([&](Bytes one, Count) { most = std::max(most, share_of(one, away_)); });
-    return most;
-  }
-
-  /// Peak of what is alive besides the states. Kept bytes only grow, so each kind's worst moment is in its last layer,
-  /// among those that run again and among the others. The peak is never in the embedding (a layer's final residual add
-  /// holds as much) nor in the head's forward pass (its backward pass holds the same tensors plus a gradient).
-  Bytes peak() const {
-    const Bytes live = kept_below(c_.end) + (c_.head ? p_.head().alive.backward : Bytes());
-    if (in_groups_) return std::max(live, peak_of_groups());
-    return std::max(live, std::max(peak_of(again_, true), peak_of({again_.end, c_.end, false, false}, false)));
-  }
-
- private:
-  /// Bytes of its layers below `end`, and of the embedding. Of layers that run again only inputs are kept, one for each
-  /// group.
-  Bytes kept_below(Count end) const {
-    Bytes kept = c_.embedding ? p_.embedding().alive.kept : Bytes();
-    if (in_groups_) return kept + groups_below(end) * here(p_.layer(0).alive.input);
-    const Count split = std::min(end, again_.end);
-    for (std::size_t k = 0; k < p_.kinds.size; ++k) {
-      const LayerKind& kind = p_.kinds.kinds[k];
-      const Liveness& l = p_.layer(k).alive;
-      if (split > c_.first) kept += layers_in(kind, {c_.first, split}) * here(input_of(k));
-      if (end > split) kept += layers_in(kind, {split, end}) * here(l.kept);
-    }
-    return kept;
-  }
-  Bytes here(Bytes kept) const { return kept - share_of(kept, away_); }
-  /// Bytes that a recomputed layer keeps: its input, or nothing where no gradient passes through it.
-  Bytes input_of(std::size_t k) const { return p_.layer(k).backward ? p_.layer(k).alive.input : Bytes(); }
-  /// Calls f(bytes, n) for n layers of a kind that keep so much each.
-  template <typename F>
-  void for_each_kept(const F& f) const {
-    for (std::size_t k = 0; k < p_.kinds.size; ++k) {
-      const LayerKind& kind = p_.kinds.kinds[k];
-      if (const Count n = layers_in(kind, {c_.first, again_.end}); n > 0) f(input_of(k), n);
-      if (const Count n = layers_in(kind, {again_.end, c_.end}); n > 0) f(p_.layer(k).alive.kept, n);
-    }
-  }
-  /// Groups that begin below `end`, without those through which backward does not pass.
-  Count groups_below(Count end) const {
-    Count lowest = c_.end;
-    for (std::size_t k = 0; k < p_.kinds.size; ++k)
-      if (p_.layer(k).backward) lowest = std::min(lowest, p_.kinds.kinds[k].first);
-    const Count before = std::max(lowest, c_.first) - c_.first;
-    return std::max(Count{0}, ceil_div(end - c_.first, group_) - before / group_);
-  }
-  /// Peak of one layer, without the bytes that the layers below it keep. A recomputed layer also holds the gradient of
-  /// its result.
-  static Bytes worst(const Liveness& l, bool again) {
-    return std::max(again ? l.forward + l.output : l.forward, l.backward);
-  }
-  Bytes peak_of(const ModelChunk& part, bool again) const {
-    Bytes live;
-    for (std::size_t k = 0; k < p_.kinds.size; ++k) {
-      const LayerKind& kind = p_.kinds.kinds[k];
-      if (layers_in(kind, part) > 0)
-        live = std::max(live, kept_below(kind.layers.last_below(part.end)) +
-                                  worst(p_.layer(k).alive, again && p_.layer(k).backward));
-    }
-    return live;
-  }
-  /// A group runs forward again as a whole, keeping what its backward needs, and then backward.
-  Bytes peak_of_groups() const {
-    Bytes live, within;
-    for (Count i = c_.first; i < c_.end; ++i) {
-      const Count begin = i - (i - c_.first) % group_;
-      if (i == begin) within = Bytes();
-      const LayerPrice& row = p_.layer(kind_index(p_.kinds, i));
-      const Liveness& l = row.alive;
-      live = std::max(live, kept_below(begin) + within + worst(l, row.backward));
-      within += l.kept;
-    }
-    return live;
-  }
-
-  const Prices& p_;
-  const ModelChunk& c_;
-  ModelChunk again_;  // layers of which only inputs are kept
-  Count group_;
-  Ratio away_;  // of kept bytes on the host
-  bool in_groups_ = false;
-};
-
 /// Numbers of a rank, or of its shard.
 struct Shares {
   const Layout& layout;
@@ -206,6 +98,25 @@ void hold(HeldSums& s, const LayerPrice& row, Count n) {
 }
 }  // namespace
 
+namespace {
+/// A module is gathered and summed as a layer is.
+void hold_modules(HeldSums& s, const Prices& p) {
+  SharedNumbers all, trained;
+  Bytes weights;
+  for (const LayerPrice& part : p.mtp()) {
+    hold(s, part, part.layers);
+    s.weights.layers.add(all_of(part), part.layers);
+    s.gradients.layers.add(trained_of(part), part.layers);
+    all.add(all_of(part), 1);
+    trained.add(trained_of(part), 1);
+    weights += part.weights;
+  }
+  s.weights.largest.see(all);
+  s.gradients.largest.see(trained);
+  s.largest_layer = std::max(s.largest_layer, weights);
+}
+}  // namespace
+
 HeldSums held_sums(const Prices& p, const HeldRows& rows) {
   HeldSums s;
   const auto outside = [&](const LayerPrice& row) {
@@ -226,7 +137,10 @@ HeldSums held_sums(const Prices& p, const HeldRows& rows) {
     s.gradients.largest.see(trained_of(row));
     s.largest_layer = std::max(s.largest_layer, row.weights);
   }
-  if (rows.head) outside(p.head());
+  if (rows.head) {
+    outside(p.head());
+    hold_modules(s, p);
+  }
   if (rows.head && !rows.embedding) {  // the last stage has a copy of the table
     const Learned& table = p.head().tied;
     s.all += table;
@@ -265,37 +179,6 @@ Bytes weights_bytes(const Prices& prices, const WeightFormats& stored_in) {
     all += stored_in.held(c, prices.weights[c]);
   }
   return all;
-}
-
-Bytes kept_bytes(const Prices& prices, const Plan& plan, const ModelChunk& chunk) {
-  return ChunkTensors(prices, plan, chunk).kept();
-}
-
-Bytes kept_for_weights(const Prices& prices, const ModelChunk& chunk) {
-  Bytes all;
-  for_each_row(prices, chunk, [&](const LayerPrice& row, Count n) { all += n * row.for_weights; });
-  return all;
-}
-
-ChunkAlive chunk_alive(const Prices& prices, const Plan& plan, const ModelChunk& chunk) {
-  const ChunkTensors tensors(prices, plan, chunk);
-  ChunkAlive a{.kept = tensors.kept(), .for_weights = kept_for_weights(prices, chunk)};
-  a.rest = tensors.peak() - a.kept;
-  if (plan.offload.activations.numerator > 0) {
-    a.host = tensors.on_host();
-    a.transit = tensors.in_transit();
-  }
-  if (chunk.head) a.logits = prices.head().logits;
-  return a;
-}
-
-void add(StageAlive& alive, const ChunkAlive& chunk, Count micro_batches, Count for_weights) {
-  alive.kept += micro_batches * chunk.kept + for_weights * chunk.for_weights;
-  alive.logits += chunk.logits;
-  alive.host += micro_batches * chunk.host;
-  if (micro_batches == 0) return;
-  alive.rest = std::max(alive.rest, chunk.rest);
-  alive.transit = std::max(alive.transit, chunk.transit);
 }
 
 Memory stage_memory(const Prices& prices, const HeldSums& sums, const StageAlive& alive, const Plan& plan,

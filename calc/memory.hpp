@@ -55,7 +55,7 @@ struct ChunkInFlight {
 Bytes kept_bytes(const Prices& prices, const Plan& plan, const ModelChunk& chunk);
 Bytes kept_for_weights(const Prices& prices, const ModelChunk& chunk);
 
-/// Rows that a rank holds, of whatever chunks: layers of each kind, embedding, head.
+/// Rows that a rank holds, of whatever chunks: layers of each kind, embedding, head with the modules behind it.
 struct HeldRows {
   std::array<Count, most_kinds> layers{};
   bool embedding = false, head = false;

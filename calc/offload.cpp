@@ -26,9 +26,10 @@ Bytes gradients_of(const LayerPrice& row, const Plan& plan, const Layout& l) {
   return Bytes(mul(plan.gradient_bytes, l.zero == Zero::none ? add(own, experts) : shard(own, experts, l)));
 }
 
-/// What a layer keeps; of a group that runs again, its input's share of every layer.
+/// What a layer keeps; of a group that runs again, its input's share of every layer. What modules behind the head keep
+/// stays.
 Bytes kept_by(const LayerPrice& row, const Plan& plan, bool runs_again) {
-  if (row.segment != SegmentKind::block || !row.backward) return {};
+  if (row.segment != SegmentKind::block || !row.backward || row.mtp) return {};
   if (runs_again || (plan.recompute == Recompute::full && !recomputes_block(plan)))
     return Bytes(row.alive.input.value / (recomputes_groups(plan) ? plan.recompute_layers : 1));
   return row.alive.kept;

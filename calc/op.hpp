@@ -22,6 +22,7 @@ namespace llmcalc {
 /// y (tokens, width) = table (rows, width) [ids].
 struct Lookup {
   Count tokens = 0, rows = 0, width = 0;
+  bool tied = false;  ///< the table is the model's, counted there
   constexpr bool operator==(const Lookup&) const = default;
 };
 
@@ -31,7 +32,7 @@ struct Lookup {
 struct Linear {
   Count rows = 0, in = 0, out = 0, groups = 1, top_k = 0;
   bool bias = false;
-  bool tied = false;  ///< W is the token table, counted there
+  bool tied = false;  ///< W is the token table, or the head of the model, counted there
   Count expert_ranks = 1;
   constexpr bool operator==(const Linear&) const = default;
 };

@@ -16,12 +16,13 @@ struct Sum {
   }
 };
 
-}  // namespace
-
-Parameters parameters(const Arch& arch) {
+/// `modules`: of the model's modules rather than of the model.
+Parameters counted(const Arch& arch, bool modules) {
   Sum sum;
   Count one = 0;  // expert of every layer
-  for_each_operator(arch, {}, {}, {.training = true}, [&](const OperatorRow& row) {
+  const Step step{.training = true, .mtp = modules ? arch.mtp.modules : 0};
+  for_each_operator(arch, {}, {}, step, [&](const OperatorRow& row) {
+    if (row.segment.mtp != modules) return;
     const Learned l = row.segment.repeats * learned(row.op.shape);
     sum.by[static_cast<std::size_t>(row.op.component)] += l;
     if (const Linear* e = std::get_if<Linear>(&row.op.shape); e != nullptr && e->top_k > 0) one += l.total / e->groups;
@@ -49,9 +50,15 @@ Parameters parameters(const Arch& arch) {
   return p;
 }
 
-Count cache_elements_per_token(const Arch& arch) {
+}  // namespace
+
+Parameters parameters(const Arch& arch) { return counted(arch, false); }
+
+Parameters mtp_parameters(const Arch& arch) { return counted(arch, true); }
+
+Count cache_elements_per_token(const Arch& arch, Count modules) {
   Count n = 0;
-  for_each_operator(arch, {}, {}, {}, [&](const OperatorRow& row) {
+  for_each_operator(arch, {}, {}, {.mtp = modules}, [&](const OperatorRow& row) {
     if (const Attention* a = std::get_if<Attention>(&row.op.shape)) n = add(n, mul(row.segment.repeats, a->cached()));
     if (const IndexScores* i = std::get_if<IndexScores>(&row.op.shape); i != nullptr && i->pooled == 0)
       n = add(n, mul(row.segment.repeats, i->width));

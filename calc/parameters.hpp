@@ -26,8 +26,12 @@ struct Parameters {
 
 Parameters parameters(const Arch& arch);
 
+/// The same of all modules that the model has beside it (Mtp), which none of its own counts include. What they share
+/// with the model counts there.
+Parameters mtp_parameters(const Arch& arch);
+
 /// Numbers cached per token by all layers together, windows and chunks ignored and without the recurrent state of
-/// linear layers. MHA, GQA, MQA: 2 kv_heads head_dim per layer; MLA: kv_rank + rope_dim.
-Count cache_elements_per_token(const Arch& arch);
+/// linear layers. MHA, GQA, MQA: 2 kv_heads head_dim per layer; MLA: kv_rank + rope_dim. With so many modules (Mtp).
+Count cache_elements_per_token(const Arch& arch, Count modules = 0);
 
 }  // namespace llmcalc

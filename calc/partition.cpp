@@ -177,6 +177,7 @@ RowCosts row_costs(const RowTimes& times, const LayerKinds& kinds) {
     return (t.forward.total() + t.backward() - host).value;
   };
   RowCosts c{.embedding = all(times.embedding()), .head = all(times.head())};
+  for (const RowTime& part : times.mtp()) c.head += static_cast<double>(times.modules) * all(part);
   for (std::size_t k = 0; k < kinds.size; ++k) c.layer[k] = all(times.layer(k));
   return c;
 }
@@ -184,6 +185,7 @@ RowCosts row_costs(const RowTimes& times, const LayerKinds& kinds) {
 RowCosts row_costs(const Prices& prices) {
   const auto all = [](const LayerPrice& row) { return static_cast<double>(row.whole.executed.value); };
   RowCosts c{.embedding = all(prices.embedding()), .head = all(prices.head())};
+  for (const LayerPrice& part : prices.mtp()) c.head += static_cast<double>(part.layers) * all(part);
   for (std::size_t k = 0; k < prices.kinds.size; ++k) c.layer[k] = all(prices.layer(k));
   return c;
 }

@@ -25,7 +25,8 @@ class Partition {
   InPlace<std::uint16_t, max_layers> ends_;
 };
 
-/// What the embedding, a layer of each kind and the head cost, in any unit: seconds, or FLOPs.
+/// What the embedding, a layer of each kind, and the head with all modules behind it cost, in any unit: seconds, or
+/// FLOPs.
 struct RowCosts {
   double embedding = 0, head = 0;
   std::array<double, most_kinds> layer{};

@@ -23,7 +23,7 @@ PassCurve::PassCurve(const Arch& arch, const Plan& plan, const Layout& layout, c
     : plan_(plan),
       layout_(layout),
       cluster_(cluster),
-      prices_(price_without_cores(arch, plan, layout, cluster.device, largest_context, cores_)),
+      prices_(price_without_cores(arch, plan, layout, cluster.device, decode_step(plan, largest_context), cores_)),
       sum_(forward_sum(prices_)),
       flops_(prices_.whole.forward.total()) {}
 

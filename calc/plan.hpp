@@ -184,6 +184,7 @@ struct Plan {
   Mla mla = Mla::automatic;
 
   // both
+  Count mtp = 0;                   ///< modules of the model (Mtp) that are trained with it, or that draft for it
   DType precision = dtypes::bf16;  ///< what the matrices of the blocks are multiplied in
   DType working = dtypes::bf16;    ///< all else where `precision` has fewer than 16 bits: see working_format
   DType kv_precision = dtypes::bf16;

@@ -71,7 +71,7 @@ class Pricer {
   /// Prices a segment. `holds`: its operators are those whose weights are stored.
   void add(const Segment& s, bool holds) {
     holds_ = holds;
-    LayerPrice& row = prices_.rows.push({.segment = s.kind, .layers = s.repeats, .backward = s.backward});
+    LayerPrice& row = prices_.rows.push({.segment = s.kind, .layers = s.repeats, .backward = s.backward, .mtp = s.mtp});
     const bool uncut = &s.whole == &s.ops;
     for (const Op& op : s.ops)
       if (!is_aside(op)) price(row, op, uncut);
@@ -147,19 +147,27 @@ class Pricer {
     const bool divided = folds_experts(layout_) && is_divided_over_experts(op);
     row.learned += mine;
     if (divided) row.experts += mine;
-    if (const Linear* l = std::get_if<Linear>(&op.shape); l != nullptr && l->tied) {
-      Linear table = *l;
-      table.tied = false;
-      Op own = op;
-      own.shape = table;
-      row.tied += learned(own);
-      if (op.is_frozen()) row.tied_frozen += weight_bytes(table, stored(own, p_));
-    }
+    hold_table(row, op);
     const Bytes bytes = weight_bytes(op.shape, stored(op, p_));
     row.weights += bytes;
     prices_.weights[stored_component(op.shape, op.component)] += row.layers * bytes;
     if (op.is_frozen()) (divided ? row.frozen_experts : row.frozen) += bytes;
     row.cache += cache_row(op.shape, p_);
+  }
+
+  /// Notes the token table of a head that is tied to it, or of modules: with them the head's rank has one in any case.
+  void hold_table(LayerPrice& row, const Op& op) const {
+    Op own = op;
+    if (Linear* l = std::get_if<Linear>(&own.shape); l != nullptr && l->tied && !row.mtp) {
+      l->tied = false;
+      row.tied += learned(own);
+      if (op.is_frozen()) row.tied_frozen += weight_bytes(own.shape, stored(own, p_));
+    }
+    if (Lookup* t = std::get_if<Lookup>(&own.shape); t != nullptr && t->tied) {
+      LayerPrice& head = prices_.rows[1 + prices_.kinds.size];
+      t->tied = false;
+      if (head.tied.total == 0) head.tied = learned(own);
+    }
   }
 
   /// Adds the work of Muon on the matrices that this rank holds whole or in part.
@@ -264,12 +272,12 @@ Prices price_decode(const Arch& arch, const Plan& plan, const Layout& layout, co
 }
 
 Prices price_without_cores(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device,
-                           Count context, Cores& cores) {
+                           const Step& step, Cores& cores) {
   Prices prices;
   prices.kinds = layer_kinds(arch);
   Pricer pricer(plan, layout, device, Phase::decode, prices);
   pricer.put_cores_into(cores);
-  walk(arch, prices.kinds, decode_step(plan, context), layout, [&](const Segment& s) { pricer.add(s, false); });
+  walk(arch, prices.kinds, step, layout, [&](const Segment& s) { pricer.add(s, false); });
   return prices;
 }
 

@@ -1,12 +1,13 @@
 #pragma once
 /// The price list of a model: one walk over the operators of one rank, and a row for the embedding, every kind of layer
-/// and the head. A row holds all that depends on shapes (FLOPs, bytes, seconds of compute, kept tensors, exchanges);
-/// counting and scheduling rows is arithmetic on them: memory.hpp, train.hpp, infer.hpp. Nothing else walks the
-/// operators.
+/// and the head, and for those of modules that predict further tokens. A row holds all that depends on shapes (FLOPs,
+/// bytes, seconds of compute, kept tensors, exchanges); counting and scheduling rows is arithmetic on them: memory.hpp,
+/// train.hpp, infer.hpp. Nothing else walks the operators.
 
 #include <algorithm>
 #include <array>
 #include <functional>
+#include <span>
 
 #include "calc/cluster.hpp"
 #include "calc/exchange.hpp"
@@ -96,15 +97,16 @@ constexpr Orthogonalizing operator*(Count n, const Orthogonalizing& o) {
 /// The price of one layer of one kind, the embedding or the head: one micro-batch or one inference pass on one rank.
 struct LayerPrice {
   SegmentKind segment = SegmentKind::block;
-  Count layers = 1;      ///< layers of this kind
+  Count layers = 1;      ///< layers of this kind, or modules
   bool backward = true;  ///< whether backward passes through it
+  bool mtp = false;      ///< of modules that predict further tokens
   PassPrice forward{};
   PassPrice backward_input{}, backward_weight{};  ///< training only
   PassPrice again{};                              ///< forward work that backward recomputes
   WholeFlops whole{};
   Learned learned{};
   Learned experts{};    ///< the part of `learned` that is divided over expert-parallel ranks
-  Learned tied{};       ///< the token table's, where the head uses it too
+  Learned tied{};       ///< of the head: the token table's, where the head or a module uses it too
   Bytes tied_frozen{};  ///< its bytes, where it is not trained
   Bytes weights{};
   Bytes frozen{}, frozen_experts{};  ///< of them, those that are not trained, without and of divided experts
@@ -116,9 +118,12 @@ struct LayerPrice {
   Orthogonalizing muon{}, muon_experts{};  ///< without and of divided experts
 };
 
+/// The most rows: of the kinds of layer, the embedding, the head, and the three parts of a module.
+inline constexpr std::size_t most_rows = most_kinds + 5;
+
 /// A model under a plan and a layout: rows in the order of the model.
 struct Prices {
-  InPlace<LayerPrice, most_kinds + 2> rows;
+  InPlace<LayerPrice, most_rows> rows;
   LayerKinds kinds;
   WholeFlops whole;        ///< of all layers
   ComponentBytes weights;  ///< of all layers of the rank, in the components' formats
@@ -126,7 +131,9 @@ struct Prices {
   bool estimated = false, uniform = false;  ///< the estimated rates are Rates::uniform()
   const LayerPrice& embedding() const { return rows[0]; }
   const LayerPrice& layer(std::size_t kind) const { return rows[1 + kind]; }
-  const LayerPrice& head() const { return rows[rows.size() - 1]; }
+  const LayerPrice& head() const { return rows[1 + kinds.size]; }
+  /// A module's input, layer and head; nothing where the plan has no modules. They lie with the head.
+  std::span<const LayerPrice> mtp() const { return {rows.begin() + 2 + kinds.size, rows.end()}; }
 };
 
 /// Prices of one micro-batch of training.
@@ -147,16 +154,17 @@ Prices price_prefill(const Arch& arch, const Plan& plan, const Layout& layout, c
 /// whole sequence.
 Prices price_decode(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device, Count context);
 
-/// The attention core of a kind of layer, on one rank and of the whole model.
+/// The attention core of a kind of layer or of a module, on one rank and of the whole model.
 struct Core {
   Op op, whole;
   Count layers;
   bool cut;  ///< whether `op` is a part of `whole`
 };
-using Cores = InPlace<Core, 16>;
-/// Prices of a decode step with the attention cores in `cores` instead of the rows; liveness is that at `context`.
+using Cores = InPlace<Core, 2 * most_unlike + 2>;
+/// Prices of a decode step with the attention cores in `cores` instead of the rows; liveness is that at the step's
+/// context.
 Prices price_without_cores(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device,
-                           Count context, Cores& cores);
+                           const Step& step, Cores& cores);
 /// The price of a core at any other context.
 struct CorePrice {
   PassPrice pass;

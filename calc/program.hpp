@@ -9,6 +9,7 @@
 
 namespace llmcalc {
 
+/// A module that predicts a further token (Mtp) is an embedding, a block and a head again.
 enum class SegmentKind : std::uint8_t { embedding, block, head };
 
 struct Segment {
@@ -19,6 +20,7 @@ struct Segment {
   const OpList& whole;   ///< of the whole model
   const OpList& ops;     ///< of one rank
   bool backward = true;  ///< whether backward passes through it
+  bool mtp = false;      ///< of modules, one after another: `repeats` is their number
 };
 
 constexpr Step training_step(const Plan& p) {
@@ -31,6 +33,7 @@ constexpr Step training_step(const Plan& p) {
           .lora_rank = p.lora_rank,
           .lora_targets = p.lora_targets,
           .frozen = p.frozen,
+          .mtp = p.mtp,
           .narrowed = p.narrowed};
 }
 constexpr Step prefill_step(const Plan& p, Count tokens) {
@@ -38,7 +41,8 @@ constexpr Step prefill_step(const Plan& p, Count tokens) {
           .queries = tokens,
           .absorbed = p.mla == Mla::absorbed,
           .expanded_cache = p.mla == Mla::expanded,
-          .fused_glu = true};
+          .fused_glu = true,
+          .mtp = p.mtp};
 }
 /// The step that decodes one token; `context` counts it.
 constexpr Step decode_step(const Plan& p, Count context) {
@@ -50,21 +54,32 @@ constexpr Step decode_step(const Plan& p, Count context) {
           .fused_glu = true};
 }
 
-/// Calls visit(const Segment&) for each segment in order, one list of operators alive at a time.
+/// The step that verifies what modules have drafted, a token each, and in which they draft again: the token at
+/// `context`, which counts it, and one more for each module. Modules read all of these tokens, since some may have been
+/// accepted; the last position's result is the next draft.
+constexpr Step drafting_step(const Plan& p, Count context) {
+  Step s = decode_step(p, context);
+  s.queries += p.mtp;
+  s.verifies = true;
+  s.mtp = p.mtp;
+  return s;
+}
+
+/// Calls visit(const Segment&) for each segment in order, those of modules last, one list of operators alive at a time.
 template <typename Visit>
 void for_each_segment(const Arch& arch, const LayerKinds& kinds, const Step& step, const Layout& layout, Visit visit) {
   const Count input = mul(own_tokens(step.tokens(), layout), arch.hidden, arch.streams);
   const auto marked = [&](OpList& ops, bool asks) { return step.frozen.empty() || mark_asking(ops, asks); };
   const auto segment = [&](SegmentKind kind, const LayerKind& layer, Count repeats, Count elements, OpList whole,
-                           bool asks) {
+                           bool asks, bool mtp = false) {
     const bool backward = marked(whole, asks);
     if (!is_cut(layout)) {
-      visit(Segment{kind, layer, repeats, elements, whole, whole, backward});
+      visit(Segment{kind, layer, repeats, elements, whole, whole, backward, mtp});
       return backward;
     }
     OpList ops = cut(whole, layout);
     marked(ops, asks);
-    visit(Segment{kind, layer, repeats, elements, whole, ops, backward});
+    visit(Segment{kind, layer, repeats, elements, whole, ops, backward, mtp});
     return backward;
   };
   const LayerKind none;
@@ -72,6 +87,11 @@ void for_each_segment(const Arch& arch, const LayerKinds& kinds, const Step& ste
   for (const LayerKind& kind : kinds)
     asks = segment(SegmentKind::block, kind, kind.count, input, block_ops(arch, kind, step), kind.asks) || asks;
   segment(SegmentKind::head, none, 1, input, head_ops(arch, step), asks);
+  if (step.mtp == 0) return;
+  const LayerKind layer = mtp_layer(arch);
+  segment(SegmentKind::embedding, none, step.mtp, input, mtp_input_ops(arch, step), true, true);
+  segment(SegmentKind::block, layer, step.mtp, input, block_ops(arch, layer, step), true, true);
+  segment(SegmentKind::head, none, step.mtp, input, mtp_head_ops(arch, step), true, true);
 }
 
 }  // namespace llmcalc

@@ -16,7 +16,10 @@ Spent RankEnd::sums(const HeldRows& rows) const {
   Count shared = rows.embedding ? prices_.embedding().summed : 0;
   for (std::size_t k = 0; k < prices_.kinds.size; ++k)
     shared = llmcalc::add(shared, mul(rows.layers[k], prices_.layer(k).summed));
-  if (rows.head) shared = llmcalc::add(shared, prices_.head().summed);
+  if (rows.head) {
+    shared = llmcalc::add(shared, prices_.head().summed);
+    for (const LayerPrice& part : prices_.mtp()) shared = llmcalc::add(shared, mul(part.layers, part.summed));
+  }
   if (shared > 0)
     s[Part::tp] = (1 - rates_.hidden_inside) * over(Group::tensor, CollectiveOp::all_reduce, gradients(shared));
   const Count tied = prices_.head().tied.trained();
@@ -45,6 +48,11 @@ void RankEnd::orthogonalize(const HeldRows& rows, Spent& s) const {
     if (rows.layers[k] == 0) continue;
     own += rows.layers[k] * prices_.layer(k).muon;
     experts += rows.layers[k] * prices_.layer(k).muon_experts;
+  }
+  for (const LayerPrice& part : prices_.mtp()) {
+    if (!rows.head) break;
+    own += part.layers * part.muon;
+    experts += part.layers * part.muon_experts;
   }
   const HeldSums sums = held_sums(prices_, rows);
   const auto matrices = [](const Learned& l) { return l.trained() - l.adamw; };

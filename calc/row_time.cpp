@@ -218,6 +218,7 @@ RowTimes row_times(const Prices& prices, const Plan& plan, const Layout& layout,
   }
   const RowTime none;
   for (const LayerPrice& row : prices.rows) clock.put(row, t.rows.push(none));
+  if (!prices.mtp().empty()) t.modules = prices.mtp()[0].layers;
   if (recomputes_block(plan)) t.first_again = plan.recompute_layers;
   for (std::size_t i = 0; i < t.rows.size() && t.first_again > 0; ++i) {
     RowTime& r = t.again.push(t.rows[i]);

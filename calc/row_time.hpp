@@ -3,6 +3,7 @@
 /// of weights and gradients over data-parallel ranks.
 
 #include <algorithm>
+#include <span>
 
 #include "calc/assemble.hpp"
 #include "calc/chunk.hpp"
@@ -21,10 +22,11 @@ struct RowTime {
 };
 
 struct RowTimes {
-  InPlace<RowTime, most_kinds + 2> rows;
+  InPlace<RowTime, most_rows> rows;
   /// Under recomputation of a block: the same for layers that run again, else empty.
-  InPlace<RowTime, most_kinds + 2> again{};
+  InPlace<RowTime, most_rows> again{};
   Count first_again = 0;  ///< layers of each chunk, its first, that do
+  Count modules = 0;      ///< that predict further tokens; the last three rows are their parts
   double hidden = 1;      ///< fraction of gathers and reductions that other work hides
   bool lands = false;     ///< gradients go to the host once per step
   /// What a slot of a chunk waits for its message to the next stage or from it, without and with chunks.
@@ -32,7 +34,9 @@ struct RowTimes {
   const RowTime& embedding() const { return rows[0]; }
   const RowTime& layer(std::size_t kind) const { return rows[1 + kind]; }
   const RowTime& layer(std::size_t kind, bool runs_again) const { return (runs_again ? again : rows)[1 + kind]; }
-  const RowTime& head() const { return rows[rows.size() - 1]; }
+  const RowTime& head() const { return *(rows.end() - mtp().size() - 1); }
+  /// The input, layer and head of one of the modules, or nothing.
+  std::span<const RowTime> mtp() const { return {rows.end() - (modules > 0 ? 3 : 0), rows.end()}; }
   /// Calls f(row, n) for each kind of layer of which the chunk has n, those that run again apart.
   template <typename F>
   void for_each_kind(const LayerKinds& kinds, const ModelChunk& c, const F& f) const {

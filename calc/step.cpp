@@ -193,7 +193,9 @@ class StepClock {
     };
     if (c.embedding) add(rows_.embedding(), 1);
     rows_.for_each_kind(prices_.kinds, c, add);
-    if (c.head) add(rows_.head(), 1);
+    if (!c.head) return all;
+    add(rows_.head(), 1);
+    for (const RowTime& part : rows_.mtp()) add(part, rows_.modules);
     return all;
   }
 

@@ -25,6 +25,10 @@ TrainingFlops training_flops(const Prices& prices, const Plan& plan, const Parti
     all.again -= once * prices.layer(k).whole.again;
     all.executed -= once * prices.layer(k).whole.executed_again;
   }
+  for (const LayerPrice& part : prices.mtp()) {
+    all.again -= part.layers * part.whole.again;
+    all.executed -= part.layers * part.whole.executed_again;
+  }
   return training_flops(all);
 }
 

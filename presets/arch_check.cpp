@@ -267,10 +267,24 @@ void check_positions(const Arch& a, const Check& check) {
              fmt::format("{} position rows cannot serve a context of {}; give as many", a.position_rows, a.context));
 }
 
+/// At most as many modules as drafts of a pass that anything verifies.
+void check_mtp(const Arch& a, const Check& check) {
+  const Mtp& m = a.mtp;
+  check.size(m.modules, "the number of MTP modules", 0, 16);
+  if (m.modules == 0) return check.that(m == Mtp{}, "MTP modules are described, but there are none; remove them");
+  check.size(m.mixer_of, "mixer_of of the MTP modules", 0, a.layers - 1);
+  check.size(m.mlp_of, "mlp_of of the MTP modules", 0, a.layers - 1);
+  check.that(a.embedding_width == a.hidden, "MTP modules need a token table as wide as the model; remove them");
+  const LayerKind layer = mtp_layer(a);
+  check.that(layer.has_mlp() || layer.linear || !a.mixer(layer.mixer).is_empty(),
+             "the layer of the MTP modules has neither a mixer nor an MLP; name a layer that has one");
+}
+
 /// Sizes that are each possible can still multiply to a count that no integer holds.
 void check_count(const Arch& a, const Check& check) {
   try {
     parameters(a);
+    mtp_parameters(a);
   } catch (const Overflow&) {
     check.that(false, "the parameter count passes 2^63; one of the sizes is absurd");
   }
@@ -293,6 +307,7 @@ void check_arch(const Arch& arch, const std::string& where) {
   check_norms(arch, check);
   check_streams(arch, check);
   check_positions(arch, check);
+  check_mtp(arch, check);
   check_count(arch, check);
 }
 

@@ -114,6 +114,16 @@ void read_head(const Object& o, Arch& a) {
   o.refuse_unread();
 }
 
+void read_mtp(const Object& o, Arch& a) {
+  a.mtp = {.modules = o.positive("modules"),
+           .mixer_of = o.count("mixer_of"),
+           .mlp_of = o.count("mlp_of"),
+           .own_norm = o.flag("own_norm"),
+           .own_embedding = o.flag("own_embedding"),
+           .own_head = o.flag("own_head")};
+  o.refuse_unread();
+}
+
 /// A layer set holds max_layers; a pattern must not be read against more.
 Count layer_count(const Object& o) {
   const Count n = o.positive("layers");
@@ -144,6 +154,7 @@ Arch read_arch(const Object& o) {
   read_norm(o.object("norm"), a);
   read_position(o.object("position"), a);
   read_head(o.object("head"), a);
+  if (o.has("mtp")) read_mtp(o.object("mtp"), a);
   return a;
 }
 
@@ -252,6 +263,11 @@ Value position_json(const Arch& a) {
   return v;
 }
 
+Value mtp_json(const Mtp& m) {
+  return {{"modules", m.modules},   {"mixer_of", m.mixer_of},           {"mlp_of", m.mlp_of},
+          {"own_norm", m.own_norm}, {"own_embedding", m.own_embedding}, {"own_head", m.own_head}};
+}
+
 void put_arch(Value& v, const Arch& a) {
   v["layers"] = a.layers;
   v["hidden"] = a.hidden;
@@ -275,6 +291,7 @@ void put_arch(Value& v, const Arch& a) {
   v["norm"] = norm_json(a);
   v["position"] = position_json(a);
   v["head"] = {{"tied", a.tied_head}, {"bias", a.head_bias}};
+  if (a.mtp.modules > 0) v["mtp"] = mtp_json(a.mtp);
 }
 
 /// JSON on one line, with a space after every comma and colon.

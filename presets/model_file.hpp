@@ -18,6 +18,8 @@
 ///   "norm": { "kind", "placement": pre | post | output | both, "per_layer", "final", "embedding" },
 ///   "position": { "kind": none | learned | sinusoidal | rope | alibi, "rows"  (learned only) },
 ///   "head": { "tied", "bias" },
+///   "mtp"?: { "modules", "mixer_of", "mlp_of"  (layers whose mixer, and whose MLP or experts, a module's layer has),
+///             "own_norm", "own_embedding", "own_head" }  (modules that predict further tokens, in none of the counts),
 ///   "weights"?: { "all", "attention"?, "mlp"?, "router"?, "experts"?, "shared_experts"?, "norm"?, "embedding"?,
 ///                 "lm_head"?: number formats of the checkpoint },
 ///   "published"?: { "parameters", "source" },  "stored_parameters"?,  "notes"?,  "caveats"?: [ ... ] }

@@ -46,13 +46,16 @@ Section flops_section(const Request& r) {
   const Plan& p = r.plan;
   const Count tokens = mul(p.micro_batch, p.seq);
   const TrainingFlops f = flops_of(r);
-  const Work w = whole_flops(r.model.arch, p, training_step(p), Phase::training).forward;
+  Plan alone = p;
+  alone.mtp = 0;
+  const Work w = whole_flops(r.model.arch, alone, training_step(alone), Phase::training).forward;
   Section s{"flops", fmt::format("FLOPs of one micro-batch, {} x {} tokens", p.micro_batch, p.seq), {}};
   s.add("forward", "forward", f.forward);
   s.add("forward_linear", "  matrices", w.linear);
   s.add("forward_attention", "  attention core", w.core,
         fmt::format("{:.1f} %", 100 * static_cast<double>(w.core.value) / static_cast<double>(w.total().value)));
   s.add("forward_head", "  head", w.head);
+  if (p.mtp > 0) s.add("forward_modules", "  modules", f.forward - w.total(), "MTP: projection, layer, head");
   s.add("backward", "backward", f.backward,
         trains_adapters(p) ? "of inputs and adapters; the rest is frozen"
         : trains_part(p)   ? "of inputs, and of what is trained"

@@ -80,6 +80,22 @@ Section decode_section(const Request& r, const InferEstimate& e) {
   return s;
 }
 
+Section drafts_section(const Request& r, const InferEstimate& e) {
+  const Plan& p = r.plan;
+  Section s{"drafts", "drafts of modules (MTP)", {}};
+  if (p.mtp == 0) return s;
+  const Count context = p.prompt + p.generate / 2, most = p.mtp + 1;
+  const Seconds step = drafted(r.model.arch, p, r.layout, r.hardware->cluster, context).estimate.total();
+  const double longer = step / e.middle.estimate.total();
+  s.add("step_s", "a step", step, fmt::format("verifies and drafts {} token{}", p.mtp, p.mtp == 1 ? "" : "s"));
+  s.add("over_decode_step", "over one without", longer, Unit::none, fmt::format("at context {}", context));
+  s.add("break_even_accepted", "as fast at", longer - 1, Unit::none,
+        fmt::format("accepted drafts per step, of {}", p.mtp));
+  s.add("most_tokens_per_s_per_sequence", "per sequence, at most", static_cast<double>(most) / step.value,
+        Unit::tokens_per_second, "if all are accepted");
+  return s;
+}
+
 Section end_to_end_section(const Request& r, const InferEstimate& e) {
   const Plan& p = r.plan;
   Section s{"end_to_end", "whole generation", {}};

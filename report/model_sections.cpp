@@ -69,6 +69,9 @@ Section parameters_section(const ModelCard& card) {
   }
   s.add("non_embedding", "non-embedding", p.non_embedding, Unit::parameters, "Kaplan: no table, positions, head");
   s.add("matmul", "in matmuls", p.matmul_active, Unit::parameters, "per token, head in, tables out");
+  if (const Mtp& m = card.arch.mtp; m.modules > 0)
+    s.add("mtp", m.modules == 1 ? "MTP module" : fmt::format("{} MTP modules", m.modules),
+          mtp_parameters(card.arch).total, Unit::parameters, "for further tokens; beside the total");
   if (card.arch.tied_head)
     s.add("with_stored_head", "with a stored head", add(p.total, mul(card.arch.vocabulary, card.arch.embedding_width)),
           Unit::parameters, "if its file stores it twice");
@@ -83,7 +86,7 @@ Section kv_cache_section(const Request& r) {
   const Count context = add(p.prompt, p.generate);
   const Bytes sequence = cache_bytes(r.model.arch, p, context, r.layout);
   Section s{"kv_cache", "KV cache, per GPU", {}};
-  s.add("elements_per_token", "numbers per token", cache_elements_per_token(r.model.arch), Unit::none,
+  s.add("elements_per_token", "numbers per token", cache_elements_per_token(r.model.arch, p.mtp), Unit::none,
         "whole model, all layers");
   s.add("bytes_per_token", "per token", cache_bytes_per_token(r.model.arch, p, r.layout),
         std::string(p.kv_precision.name()));
@@ -129,6 +132,11 @@ bool gathers_matrices(const Request& r) {
 std::vector<std::string> notes(const Request& r) {
   std::vector<std::string> n = r.model.caveats;
   const Plan& p = r.plan;
+  if (const Count modules = r.model.arch.mtp.modules;
+      modules > 0 && p.mtp == 0 && r.has(part::training | part::inference))
+    n.push_back(fmt::format("{} for further tokens (MTP) {} left out; --mtp {} counts {}",
+                            modules == 1 ? "a module" : fmt::format("{} modules", modules), modules == 1 ? "is" : "are",
+                            modules, modules == 1 ? "it" : "them"));
   if (p.weight_precision == r.model.weights && !p.weight_precision.uniform())
     n.push_back(fmt::format("weights are stored as in the checkpoint: {}; training keeps them in {}",
                             weight_formats_text(p.weight_precision), training_weights(p).name()));

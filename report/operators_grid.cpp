@@ -12,7 +12,8 @@ constexpr std::array<const char*, 3> phase_names{"training micro-batch", "prefil
 constexpr std::array<const char*, 3> phase_keys{"ops", "prefill_ops", "decode_ops"};
 
 std::string segment_name(const Segment& s) {
-  if (s.kind != SegmentKind::block) return s.kind == SegmentKind::embedding ? "embedding" : "head";
+  const std::string part = s.mtp ? "module " : "";
+  if (s.kind != SegmentKind::block) return part + (s.kind == SegmentKind::embedding ? "embedding" : "head");
   std::string n = "block";
   if (s.layer.experts) n = "expert " + n;
   if (s.layer.reach.limited()) n = (s.layer.reach.chunked ? "chunked " : "window ") + n;
@@ -20,7 +21,7 @@ std::string segment_name(const Segment& s) {
   if (s.layer.mixer > 0) n = fmt::format("mixer {} {}", s.layer.mixer + 1, n);
   if (!s.layer.has_mlp()) n += " without MLP";
   if (s.layer.wide) n = "wide " + n;
-  return n;
+  return part + n;
 }
 
 Step step_of(const Request& r, Phase phase) {

@@ -10,6 +10,7 @@
 #include "calc/run.hpp"
 #include "calc/train.hpp"
 #include "presets/weight_formats.hpp"
+#include "report/modules_check.hpp"
 #include "report/narrowed.hpp"
 #include "report/offload.hpp"
 #include "report/option_values.hpp"
@@ -307,6 +308,8 @@ std::string_view lacking(const Request& r, const Option& o) {
   const Arch& a = r.model.arch;
   if (o.flag == "--mla" && a.attention != AttentionKind::latent)
     return "is for latent attention, which this model does not have; leave it out";
+  if (o.flag == "--mtp" && a.mtp.modules == 0)
+    return "is for modules that predict further tokens (MTP), which this model does not have; leave it out";
   if (o.flag == "--glu-store" && a.mlp != MlpKind::gated)
     return "is for gated MLPs, which this model does not have; leave it out";
   if (o.flag == "--recompute" && selected_modules(r.plan).has(RecomputeModule::up) &&
@@ -372,6 +375,7 @@ Bytes process_bytes(const Request& r) { return r.hardware ? r.hardware->cluster.
 void check(const Request& r, Parts parts) {
   const Plan& p = r.plan;
   check_layout(r);
+  check_modules(r);
   if ((parts & (part::training | part::formulas)) != 0) {
     check_sequence(r);
     check_trained(r);

@@ -46,6 +46,8 @@ Section run_section(const Request& r, const TrainEstimate& e);
 
 Section prefill_section(const Request& r, const InferEstimate& e);
 Section decode_section(const Request& r, const InferEstimate& e);
+/// Of a plan without modules: nothing.
+Section drafts_section(const Request& r, const InferEstimate& e);
 Section end_to_end_section(const Request& r, const InferEstimate& e);
 Section limits_section(const Request& r);
 

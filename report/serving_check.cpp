@@ -56,8 +56,20 @@ void check_lengths(const Request& r) {
                   r.plan.prompt, r.plan.generate, r.model.name, context));
 }
 
+/// Each module drafts a token at least, and nothing else does.
+void check_modules_draft(const Request& r) {
+  const Count modules = r.plan.mtp;
+  if (modules == 0) return;
+  if (!r.serving.draft_model.empty()) throw InputError("--mtp and --draft-model both draft; leave one out");
+  if (modules > r.serving.draft_tokens)
+    throw InputError(
+        fmt::format("--mtp {} drafts a token with each module; give --draft-tokens {} or more, or fewer modules",
+                    modules, modules));
+}
+
 void check_drafts(const Request& r) {
   const ServingInputs& v = r.serving;
+  check_modules_draft(r);
   if (v.draft_tokens == 0) return;
   if (v.acceptance.empty())
     throw InputError(

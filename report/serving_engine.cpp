@@ -47,8 +47,8 @@ Speculation speculation_of(const ServingInputs& v) {
   return s;
 }
 
-/// Seconds to draft for n sequences: so many decode steps of the draft model; or of one layer of the model itself and
-/// its head, as its modules for further tokens (MTP, DeepSeek-V3, arXiv:2412.19437) are. Contexts are not counted.
+/// Seconds to draft for n sequences: so many decode steps of the draft model; or, without one and without modules, of
+/// one layer of the model itself and its head. Contexts are not counted.
 PassRowTimes draft_times(const Request& r, const PassTimes& own, const std::optional<PassTimes>& draft,
                          Count sequences) {
   PassRowTimes::Knots knots;
@@ -62,11 +62,11 @@ PassRowTimes draft_times(const Request& r, const PassTimes& own, const std::opti
 
 PassTimes times_of(const Request& r, const EngineLimits& limits, const std::optional<ModelCard>& draft) {
   const Request asked = for_inference(r);
-  const PassSizes sizes{.most_rows = limits.pass_tokens};
+  const PassSizes sizes{.most_rows = limits.pass_tokens, .drafts = r.plan.mtp > 0 ? r.serving.draft_tokens : 0};
   const auto of = [&](const Arch& arch) { return pass_times(arch, r.plan, r.layout, asked.hardware->cluster, sizes); };
   PassTimes t = of(r.model.arch);
   if (r.engine) t.request = ticks(request_seconds(inference_estimator().parameters, *r.engine->inference));
-  if (r.serving.draft_tokens > 0)
+  if (r.serving.draft_tokens > 0 && r.plan.mtp == 0)
     t.drafts = draft_times(r, t, draft ? std::optional(of(draft->arch)) : std::nullopt, limits.sequences);
   return t;
 }

@@ -63,6 +63,8 @@ constexpr std::array rows{
            value<&Plan::micro_batch, parse_positive>},
     Option{"--global-batch", "N", "sequences per optimizer step, all GPUs together [one micro-batch per replica]",
            common, training | step, "", "--batch", value<&Plan::global_batch, parse_positive>},
+    Option{"--mtp", "N", "the model's modules for further tokens (MTP): trained with it, or drafting for it [0]",
+           common, training | inference | formulas, "", "", value<&Plan::mtp, parse_positive>},
     Option{"--recompute", recomputation_forms,
            "what runs again in backward: nothing; modules of every block (core, norm, act, mlp, up; alone: core); the "
            "first N layers of each chunk; all layers, in groups of N; all layers [none]",

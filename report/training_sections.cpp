@@ -148,6 +148,7 @@ Section activations_section(const Request& r) {
   const Prices prices = price(r.model.arch, kept_all, r.layout, {});
   Bytes blocks, core, outside;
   for (const LayerPrice& row : prices.rows) {
+    if (row.mtp) continue;
     const bool block = row.segment == SegmentKind::block;
     (block ? blocks : outside) += row.layers * row.alive.kept;
     if (block) core += row.layers * row.alive.core;
@@ -156,6 +157,10 @@ Section activations_section(const Request& r) {
   s.add("attention_core_bytes", "of it scores", core,
         p.attention == AttentionImpl::naive ? "S x S terms" : "log-sum-exps");
   s.add("outside_blocks_bytes", "embedding and head", outside, "ids, masks, final norm, head");
+  if (p.mtp > 0) {
+    const Bytes all = kept_bytes(prices, kept_all, whole_model(prices.kinds));
+    s.add("modules_bytes", "modules", all - blocks - outside, "MTP: ids, norms, projection, layer, head");
+  }
   s.add("selective_bytes", "selective recompute", kept_with(r, p.precision, Recompute::selective));
   s.add("full_bytes", "full recompute", kept_with(r, p.precision, Recompute::full), "the blocks' inputs");
   if (p.attention == AttentionImpl::naive && core.value > 0)

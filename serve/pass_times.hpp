@@ -115,12 +115,18 @@ struct PassTimes {
 struct PassSizes {
   Count most_rows = 8192;     ///< in a pass; times of more are extrapolated
   Count recorded_rows = 512;  ///< passes of up to as many rows are launched from recordings (CUDA graphs)
+  Count drafts = 0;           ///< of a sequence in a pass, by the plan's modules, of which there are no more
 };
 
 /// Times of the passes of one replica, at the estimated rates of the cluster's device (Device::achieved), or at the
 /// datasheet's where it has none. A pass of T rows is priced as a decode step of T sequences as long as it is
 /// recorded, and as a prompt of T tokens above; a decode pass of n sequences takes what decode() says, a prompt's
 /// what prefill() says, between knots within what lines leave.
+///
+/// The plan's modules (Plan::mtp) draft: behind the model each runs over all rows of a pass, so that its cache has
+/// every token; the last of them runs again for each draft more, over a row of each sequence; each draft takes a head.
+/// Their cores read the cache of a sequence once per draft.
+///
 /// Left out: latent rows of earlier chunks that are expanded once more for each later chunk of a prompt;
 /// Roofline::step.
 PassTimes pass_times(const Arch& arch, const Plan& plan, const Layout& layout, const Cluster& cluster,

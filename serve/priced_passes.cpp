@@ -78,11 +78,18 @@ Reach limited_reach(const Shape& s) {
   return {(core->pooled > 0 ? core->reach.tokens : core->selection.block) + core->selection.keys};
 }
 
+Step with_modules(Step step, Count modules) {
+  step.mtp = modules;
+  return step;
+}
+
+/// `drafts`: of modules, in a decoding sequence.
 std::array<CoreTimes, reach_kinds> core_times(const Arch& arch, const Plan& plan, const Layout& layout,
-                                              const Device& device, Phase phase) {
+                                              const Device& device, Phase phase, Count drafts = 0) {
   std::array<CoreTimes, reach_kinds> all;
   const CoreLines cores(plan, layout, device, phase);
-  const Step step = phase == Phase::decode ? decode_step(plan, 1) : prefill_step(plan, 1);
+  Step step = prefill_step(plan, 1);
+  if (phase == Phase::decode) step = with_modules(decode_step(plan, 1), drafts);
   for_each_operator(arch, plan, layout, step, [&](const OperatorRow& row) {
     if (reads_past(row.op.shape))
       cores.add(all[limited_reach(row.op.shape).limited() ? 1 : 0], row.op, row.segment.repeats);
@@ -99,10 +106,10 @@ Reach first_limited_reach(const Arch& arch, const Plan& plan) {
   return found;
 }
 
-/// Cores of a pass.
+/// Cores of a prompt's pass.
 Count core_count(const Arch& arch, const Plan& plan) {
   Count n = 0;
-  for_each_operator(arch, plan, {}, decode_step(plan, 1), [&](const OperatorRow& row) {
+  for_each_operator(arch, plan, {}, prefill_step(plan, 1), [&](const OperatorRow& row) {
     if (reads_past(row.op.shape)) n += row.segment.repeats;
   });
   return n;
@@ -133,30 +140,54 @@ class RowPricer {
         state_(with_batch(plan, 1).kv_cache ? state_seconds(arch, with_batch(plan, 1), layout, cluster.device) : 0) {}
 
   double state() const { return state_; }
-  /// All but cores and head, and the state of linear attention, which is counted by sequence.
+  /// All but cores and heads, and the state of linear attention, which is counted by sequence.
   double rows(Count n) const { return n <= recorded_ ? recorded_rows(n) : long_rows(n); }
-  /// The head, and no pass around it.
+  /// The model's head, and no pass around it.
   double head(Count n) const {
-    const Prices p = decode_prices(n);
-    return time(p, true) - time(p, false);
+    const Prices p = decode_prices(n, 0);
+    return time(p, any) - time(p, is_body);
+  }
+  /// `each` drafts of n sequences by the modules, whose first runs are in the rows of the pass already.
+  double drafts(Count n, Count each) const {
+    const Count again = each - plan_.mtp;
+    return static_cast<double>(each) * module_head(n) + (again > 0 ? static_cast<double>(again) * module(n) : 0);
   }
 
  private:
-  double recorded_rows(Count n) const { return time(decode_prices(n), false) - static_cast<double>(n) * state_; }
-  /// A prompt's pass has a head of one row.
+  static bool any(const LayerPrice&) { return true; }
+  static bool is_body(const LayerPrice& row) { return row.segment != SegmentKind::head; }
+  static bool is_model(const LayerPrice& row) { return !row.mtp; }
+  static bool is_model_body(const LayerPrice& row) { return is_model(row) && is_body(row); }
+
+  double recorded_rows(Count n) const {
+    return time(decode_prices(n, plan_.mtp), is_body) - static_cast<double>(n) * state_;
+  }
+  /// A module without its head, and its head.
+  double module(Count n) const {
+    const Prices p = decode_prices(n, 1);
+    return time(p, is_body) - time(p, is_model_body);
+  }
+  double module_head(Count n) const {
+    const Prices p = decode_prices(n, 1);
+    return time(p, any) - time(p, is_model) - module(n);
+  }
+  /// A prompt's pass has heads of one row.
   double long_rows(Count n) const {
     const Prices p = price_prefill(arch_, with_batch(plan_, 1), layout_, cluster_.device, n);
-    return time(p, true) - attention(p) - state_ - head(1);
+    const double modules = plan_.mtp > 0 ? static_cast<double>(plan_.mtp) * module_head(1) : 0;
+    return time(p, any) - attention(p) - state_ - head(1) - modules;
   }
-  Prices decode_prices(Count n) const {
+  Prices decode_prices(Count n, Count modules) const {
     Cores cores;
-    return price_without_cores(arch_, with_batch(plan_, n), layout_, cluster_.device, 1, cores);
+    const Plan plan = with_batch(plan_, n);
+    const Step step = with_modules(decode_step(plan, 1), modules);
+    return price_without_cores(arch_, plan, layout_, cluster_.device, step, cores);
   }
-  /// With or without the head.
-  double time(const Prices& prices, bool head) const {
+  /// Of the rows that `counts` accepts, and the pass around them.
+  double time(const Prices& prices, bool (*counts)(const LayerPrice&)) const {
     PassSum sum;
     for (const LayerPrice& row : prices.rows)
-      if (head || row.segment != SegmentKind::head) sum.add(row.forward, row.layers, true);
+      if (counts(row)) sum.add(row.forward, row.layers, true);
     return pass_time(sum, prices, plan_, layout_, cluster_).estimate.total().value;
   }
   /// Of the cores, launches included.
@@ -214,7 +245,8 @@ PassTimes pass_times(const Arch& arch, const Plan& plan, const Layout& layout, c
   t.rows = priced_rows(knots, [&](Count n) { return pricer.rows(n); });
   t.head = priced_rows(knots, [&](Count n) { return pricer.head(n); });
   t.prompts = core_times(arch, one, layout, cluster.device, Phase::prefill);
-  t.decodes = core_times(arch, one, layout, cluster.device, Phase::decode);
+  t.decodes = core_times(arch, one, layout, cluster.device, Phase::decode, sizes.drafts);
+  if (sizes.drafts > 0) t.drafts = priced_rows(knots, [&](Count n) { return pricer.drafts(n, sizes.drafts); });
   t.sequence = ticks(Seconds(pricer.state()));
   t.reach = first_limited_reach(arch, one);
   return t;

@@ -21,6 +21,7 @@ void check_plan(const Case& c, const Where& where) {
     refuse("--precision " + std::string(p.precision.name()) + " is neither fp32 nor bf16");
   if (p.weight_precision != p.precision)
     refuse("its weights have the --precision of the rest; leave out --weight-precision");
+  if (p.mtp > 0) refuse("it runs no modules for further tokens; leave out --mtp");
   if (p.kv_precision != p.precision) refuse("its cache has the --precision of the rest; leave out --kv-precision");
   if (p.memory_utilization < 1)
     refuse("--memory-utilization is for the largest batch and context, which it does not look for; leave it out");

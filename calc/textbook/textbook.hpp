@@ -6,6 +6,7 @@
 #include "calc/textbook/exact.hpp"
 #include "calc/textbook/flops.hpp"
 #include "calc/textbook/inference.hpp"
+#include "calc/textbook/mtp.hpp"
 #include "calc/textbook/muon.hpp"
 #include "calc/textbook/operands.hpp"
 #include "calc/textbook/parallel.hpp"

@@ -220,6 +220,12 @@ void set_mixer(Arch& arch, const LayerMixer& mixer) {
   arch.local = mixer.reach.limited() ? LocalAttention{mixer.reach, mixer.layers} : LocalAttention();
 }
 
+Mtp modules_like_last(const Config& c, const Arch& a, std::string_view key, Count otherwise) {
+  const Count n = c.count(key, otherwise);
+  if (n == 0) return {};
+  return {.modules = n, .mixer_of = a.layers - 1, .mlp_of = a.layers - 1, .own_norm = true};
+}
+
 void set_experts(Arch& arch, const Moe& moe) {
   if (moe.layers.empty()) return;
   arch.moe = moe;

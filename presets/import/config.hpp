@@ -115,6 +115,11 @@ LayerSet others(const LayerSet& set, Count layers);
 /// Gives mixer.layers that mixer; where all layers have it, it is the model's own. Of no layer: nothing.
 void set_mixer(Arch& arch, const LayerMixer& mixer);
 
+/// Modules that predict further tokens, as many as `key` says, as DeepSeek-V3 has them: each with a layer like the
+/// model's last and a norm of its own; table and head are the model's.
+Mtp modules_like_last(const Config& config, const Arch& arch, std::string_view key = "num_nextn_predict_layers",
+                      Count otherwise = 0);
+
 /// Experts in `layers`; a dense MLP that is then used by no layer is dropped.
 void set_experts(Arch& arch, const Moe& moe);
 

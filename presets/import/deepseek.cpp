@@ -62,11 +62,12 @@ Arch deepseek_v2(const Config& c, const Defaults& d) {
 }
 
 /// hf deepseek_v3/modeling_deepseek_v3.py; also hub moonshotai/Kimi-K2-Instruct. What num_nextn_predict_layers adds
-/// stands beside the model and is not built.
+/// stands beside the model (arXiv:2412.19437, 2.2); files repeat table and head for it.
 Arch deepseek_v3(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   latent_attention(c, a, deepseek_latent);
   deepseek_experts(c, a, {.routed = 256, .shared = 1, .top_k = 8, .width = 2048, .first_dense = 3, .correction = true});
+  a.mtp = modules_like_last(c, a);
   return a;
 }
 
@@ -102,6 +103,7 @@ void sparse_attention(const Config& c, Arch& a, Count heads) {
   shared.indexer.shared = true;
   shared.layers = layers_without_indexer(c, a);
   set_mixer(a, shared);
+  while (a.mtp.modules > 0 && shared.layers.contains(a.mtp.mixer_of)) --a.mtp.mixer_of;  // its indexer is its own
 }
 
 /// hub deepseek-ai/DeepSeek-V3.2, inference/model.py; hf deepseek_v32/: DeepSeek-V3 with sparse attention.
@@ -115,6 +117,7 @@ Arch deepseek_v32(const Config& c, const Defaults& d) {
 Arch glm_moe_dsa(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   latent_attention(c, a, {.q_rank = 2048, .kv_rank = 512, .nope_dim = 192, .rope_dim = 64, .v_dim = 256});
+  a.mtp = modules_like_last(c, a);
   sparse_attention(c, a, 32);
   deepseek_experts(c, a, {.routed = 256, .shared = 1, .top_k = 8, .width = 2048, .first_dense = 3, .correction = true});
   const auto sparse = layers_of_type(c, a, "sparse", "mlp_layer_types", true);
@@ -146,6 +149,7 @@ Arch glm4_moe(const Config& c, const Defaults& d) {
   a.qkv_bias = c.flag("attention_bias", false);
   if (c.flag("use_qk_norm", false)) a.qk_norm = QkNorm::per_head;
   deepseek_experts(c, a, {.routed = 128, .shared = 1, .top_k = 8, .width = 1408, .first_dense = 1, .correction = true});
+  a.mtp = modules_like_last(c, a);
   return a;
 }
 
@@ -154,6 +158,7 @@ Arch glm4_moe_lite(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   latent_attention(c, a, {.q_rank = 768, .kv_rank = 512, .nope_dim = 192, .rope_dim = 64, .v_dim = 256});
   deepseek_experts(c, a, {.routed = 64, .shared = 1, .top_k = 4, .width = 1536, .first_dense = 1, .correction = true});
+  a.mtp = modules_like_last(c, a);
   return a;
 }
 
@@ -172,7 +177,8 @@ Arch dots1(const Config& c, const Defaults& d) {
 
 /// hub inclusionAI/Ling-mini-2.0, modeling_bailing_moe_v2.py: `use_qkv_bias` on q, k, v, `use_bias` on o, RMSNorms of
 /// the head width on q and k (`use_qk_norm`); the first layers are dense, the rest have experts and shared ones fused
-/// into one MLP. The load-balancing bias is a buffer.
+/// into one MLP. The load-balancing bias is a buffer. Modules for further tokens are DeepSeek-V3's
+/// (BailingMoeV2MTPLayer).
 Arch bailing_moe(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = c.flag("use_qkv_bias", false);
@@ -186,6 +192,7 @@ Arch bailing_moe(const Config& c, const Defaults& d) {
                   .shared_width = shared > 0 ? c.size("moe_shared_expert_intermediate_size", width) : 0,
                   .router_correction = c.flag("moe_router_enable_expert_bias", true),
                   .layers = LayerSet::every(c.count("first_k_dense_replace", 1), 1, a.layers)});
+  a.mtp = modules_like_last(c, a);
   return a;
 }
 

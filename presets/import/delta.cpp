@@ -23,9 +23,17 @@ Recurrent delta_net(const Config& c) {
           .state_bytes = c.text("mamba_ssm_dtype", "float32") == "float32" ? 4 : 2};
 }
 
+/// `otherwise`: their number where no key says it.
+void set_modules(const Config& c, Arch& a, Count otherwise) {
+  a.mtp = modules_like_last(c, a, "mtp_num_hidden_layers", otherwise);
+  if (a.mtp.modules == 0) return;
+  a.mtp.mixer_of = full_layers(c, a).last();
+  a.mtp.own_embedding = c.flag("mtp_use_dedicated_embeddings", false);
+}
+
 /// hf qwen3_5/modeling_qwen3_5.py, the text model: full layers have a sigmoid gate per number of the output
-/// (`attn_output_gate`, default true) and RMSNorms of the head width on q and k; the others a gated DeltaNet. The
-/// multi-token-prediction layer stands beside the model.
+/// (`attn_output_gate`, default true) and RMSNorms of the head width on q and k; the others a gated DeltaNet.
+/// mtp_num_hidden_layers modules for further tokens have full attention and the MLP of the model's layers.
 Arch qwen3_5(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
@@ -37,12 +45,13 @@ Arch qwen3_5(const Config& c, const Defaults& d) {
   linear.layers = others(full_layers(c, a), a.layers);
   set_mixer(a, linear);
   c.ignore({"mlp_only_layers"});
+  set_modules(c, a, 0);
   return a;
 }
 
 /// hf qwen3_next/modeling_qwen3_next.py and qwen3_5_moe/modeling_qwen3_5_moe.py: the same with experts, one of them
 /// shared behind a sigmoid gate; router without bias.
-Arch qwen3_next(const Config& c, const Defaults& d) {
+Arch qwen3_5_moe(const Config& c, const Defaults& d) {
   Arch a = qwen3_5(c, d);
   set_experts(a, {.experts = c.size("num_experts", 512),
                   .top_k = c.size("num_experts_per_tok", 10),
@@ -54,13 +63,20 @@ Arch qwen3_next(const Config& c, const Defaults& d) {
   return a;
 }
 
+/// No key speaks of modules: Qwen3-Next-80B-A3B's files have one, Qwen3-Coder-Next's none.
+Arch qwen3_next(const Config& c, const Defaults& d) {
+  Arch a = qwen3_5_moe(c, d);
+  set_modules(c, a, 1);
+  return a;
+}
+
 }  // namespace
 
 std::vector<Family> delta_families() {
   return {
       {"qwen3_next", qwen3_next, {48, 2048, 16, 2, 256, 5632, 151936, 32768}},
       {"qwen3_5_text", qwen3_5, {32, 4096, 16, 4, 256, 12288, 248320, 32768}},
-      {"qwen3_5_moe_text", qwen3_next, {40, 2048, 16, 2, 256, 0, 248320, 32768}},
+      {"qwen3_5_moe_text", qwen3_5_moe, {40, 2048, 16, 2, 256, 0, 248320, 32768}},
   };
 }
 

@@ -136,7 +136,7 @@ std::vector<std::string> caveats(const Config& c, const Arch& a, bool composite)
   std::vector<std::string> out;
   if (composite) out.emplace_back("text part only: a vision or audio tower beside it is not counted");
   const Count predicted = c.count("num_nextn_predict_layers", 0);
-  if (predicted > 0)
+  if (predicted > 0 && a.mtp.modules == 0)
     out.push_back(fmt::format("{} multi-token-prediction layer{} beside the model {} not counted", predicted,
                               predicted == 1 ? "" : "s", predicted == 1 ? "is" : "are"));
   if (const std::string taken = defaults_taken(c, a); !taken.empty())

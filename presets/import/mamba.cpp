@@ -130,6 +130,18 @@ NemotronLayers nemotron_layers(const Config& c, const Arch& a) {
   return n;
 }
 
+/// Modules of two of the model's layers, attention and experts, which are one layer with both.
+Mtp nemotron_modules(const Config& c, const Arch& a, const NemotronLayers& n) {
+  const std::vector<std::string> words{"attention", "moe"};
+  const bool known = c.has("mtp_layers_block_type") ? c.texts("mtp_layers_block_type") == words
+                                                    : c.text("mtp_hybrid_override_pattern", "*E") == "*E";
+  Mtp m = modules_like_last(c, a);
+  if (m.modules == 0 || !known || n.attention.empty()) return {};
+  m.mixer_of = n.attention.first();
+  m.mlp_of = n.experts.first();
+  return m;
+}
+
 /// hub nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-BF16, modeling_nemotron_h.py: every layer is one norm and one of Mamba-2,
 /// attention without rotation, a plain MLP, and plain experts (with moe_latent_size between two projections) beside a
 /// shared one. The load-balancing bias is a buffer.
@@ -139,7 +151,7 @@ Arch nemotron_h(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, own);
   refuse_bias(c, {"mamba_proj_bias", "use_bias"});
   c.ignore({"expand", "mamba_hidden_act", "layer_norm_epsilon", "moe_shared_expert_overlap", "rescale_prenorm_residual",
-            "num_attention_heads", "mtp_hybrid_override_pattern", "mtp_layers_block_type"});
+            "num_attention_heads"});
   a.qkv_bias = a.attention_out_bias = c.flag("attention_bias", false);
   a.mlp_bias = c.flag("mlp_bias", false);
   a.mlp = MlpKind::plain;
@@ -177,6 +189,7 @@ Arch nemotron_h(const Config& c, const Defaults& d) {
                   .shared_width = shared > 0 ? c.size("moe_shared_expert_intermediate_size", 7688) : 0,
                   .router_correction = true,
                   .layers = n.experts});
+  a.mtp = nemotron_modules(c, a, n);
   return a;
 }
 

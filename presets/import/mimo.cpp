@@ -4,7 +4,7 @@ namespace llmcalc::import {
 
 namespace {
 
-/// hub XiaomiMiMo/MiMo-7B-Base, modeling_mimo.py: Qwen 2 with a multi-token-prediction layer beside it;
+/// hub XiaomiMiMo/MiMo-7B-Base, modeling_mimo.py: Qwen 2 with a module for a further token (MiMoMTPLayers);
 /// `attention_bias` (true) on q, k and v.
 Arch mimo(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
@@ -12,12 +12,25 @@ Arch mimo(const Config& c, const Defaults& d) {
   if (c.flag("use_sliding_window", false))
     set_reach(a, {c.count("sliding_window", 4096)}, LayerSet::every(c.count("max_window_layers", 28), 1, a.layers));
   c.ignore({"sliding_window", "max_window_layers"});
+  a.mtp = modules_like_last(c, a);
   return a;
+}
+
+/// Modules whose layer has the attention of the first layer with a window, and the MLP of the first dense layer. Where
+/// the model lacks one of the two, it is not known what the modules are.
+Mtp modules_of_layers(const Config& c, const Arch& a, Count otherwise) {
+  Mtp m = modules_like_last(c, a, "num_nextn_predict_layers", otherwise);
+  const LayerSet dense = others(a.moe.layers, a.layers);
+  if (m.modules == 0 || a.mixers.empty() || dense.empty()) return {};
+  m.mixer_of = a.mixers[0].layers.first();
+  m.mlp_of = dense.first();
+  return m;
 }
 
 /// hub XiaomiMiMo/MiMo-V2-Flash, modeling_mimo_v2_flash.py. Layers marked 1 in hybrid_layer_pattern have a window and
 /// heads of their own (swa_*) with a sink each; values are narrower than keys (v_head_dim). Experts where
-/// moe_layer_freq is 1, with a load-balancing bias that is a buffer; no biases elsewhere.
+/// moe_layer_freq is 1, with a load-balancing bias that is a buffer; no biases elsewhere. Three modules for further
+/// tokens, of which no key speaks, have window attention and the dense MLP.
 Arch mimo_v2_flash(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   a.value_dim = c.size("v_head_dim", a.head_dim);
@@ -43,6 +56,7 @@ Arch mimo_v2_flash(const Config& c, const Defaults& d) {
                   .shared_width = shared > 0 ? width : 0,
                   .router_correction = c.text("topk_method", "noaux_tc") == "noaux_tc",
                   .layers = marked_layers(c, a, "moe_layer_freq").value_or(LayerSet::every(1, 1, a.layers))});
+  a.mtp = modules_of_layers(c, a, 3);
   return a;
 }
 
@@ -65,8 +79,8 @@ LayerSet listed_layers(const Config& c, const Arch& a, std::string_view key) {
 
 /// hub stepfun-ai/Step-3.5-Flash, modeling_step3p5.py. Window layers have heads of their own (attention_other_setting);
 /// a sigmoid gate per head, RMSNorms of the head width on q and k; experts in moe_layers_enum with one shared expert
-/// without a gate, and a load-balancing bias that is a buffer. layer_types goes on to the multi-token-prediction
-/// layers.
+/// without a gate, and a load-balancing bias that is a buffer. layer_types goes on to the modules for further tokens:
+/// window attention, the dense MLP, a norm and a head of their own.
 Arch step3p5(const Config& c, const Defaults& d) {
   Defaults own = d;
   own.kv_heads = c.size("num_attention_groups", d.kv_heads);
@@ -94,6 +108,8 @@ Arch step3p5(const Config& c, const Defaults& d) {
                   .shared_width = shared,
                   .router_correction = c.flag("use_moe_router_bias", true),
                   .layers = listed_layers(c, a, "moe_layers_enum")});
+  a.mtp = modules_of_layers(c, a, 0);
+  a.mtp.own_head = a.mtp.modules > 0;
   return a;
 }
 

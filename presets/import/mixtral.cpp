@@ -102,7 +102,8 @@ Arch gpt_oss(const Config& c, const Defaults& d) {
 }
 
 /// hf ernie4_5_moe/modeling_ernie4_5_moe.py: experts in every moe_layer_interval-th layer from moe_layer_start_index to
-/// moe_layer_end_index, shared ones fused into one MLP; the load-balancing bias is a buffer; tied by default.
+/// moe_layer_end_index, shared ones fused into one MLP; the load-balancing bias is a buffer; tied by default. Modules
+/// for further tokens have the dense MLP and the model's norm.
 Arch ernie4_5_moe(const Config& c, const Defaults& d) {
   Arch a = base_arch(c, d);
   if (c.flag("use_bias", false)) c.refuse("\"use_bias\" is true; experts with biases beside shared ones are not known");
@@ -120,6 +121,11 @@ Arch ernie4_5_moe(const Config& c, const Defaults& d) {
                   .shared_width = shared > 0 ? width : 0,
                   .router_correction = true,
                   .layers = layers});
+  const LayerSet dense = others(layers, a.layers);
+  if (dense.empty()) return a;
+  a.mtp = modules_like_last(c, a);
+  if (a.mtp.modules > 0) a.mtp.mlp_of = dense.first();
+  a.mtp.own_norm = false;
   return a;
 }
 

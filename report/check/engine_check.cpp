@@ -85,6 +85,19 @@ void compare_inference(const Arch& a, Comparison& c) {
   c.count("kv_cache.bytes_per_token", cache_bytes_per_token(held).value, textbook::kv_bytes_per_token(a, 2).value);
 }
 
+/// What all modules for further tokens have, do and cache.
+void compare_modules(const Arch& a, Comparison& c) {
+  const Count n = a.mtp.modules;
+  if (n == 0) return;
+  c.count("parameters.mtp", mtp_parameters(a).total, mul(n, textbook::module_parameters(a)));
+  Plan none{.seq = std::min<Count>(a.context, 2048), .micro_batch = 3, .global_batch = 3}, all = none;
+  all.mtp = n;
+  c.flops("flops.forward_modules", training_flops(a, all).forward - training_flops(a, none).forward,
+          n * textbook::module_forward_flops(a, {.batch = 3, .seq = none.seq}));
+  c.count("kv_cache.bytes_per_token of modules", (cache_bytes_per_token(a, all) - cache_bytes_per_token(a, none)).value,
+          mul(n, textbook::kv_bytes_per_token(textbook::module_model(a), 2).value));
+}
+
 }  // namespace
 
 Count check_model(const ModelCard& card, std::vector<Difference>& differences) {
@@ -92,6 +105,7 @@ Count check_model(const ModelCard& card, std::vector<Difference>& differences) {
   compare_parameters(card.arch, c);
   compare_training(card.arch, c);
   compare_inference(card.arch, c);
+  compare_modules(card.arch, c);
   if (card.published) c.count("published parameters", parameters(card.arch).total, *card.published);
   return c.made();
 }

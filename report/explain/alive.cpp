@@ -65,13 +65,14 @@ struct HeldPart {
 };
 
 std::string name_of(const Segment& s) {
-  if (s.kind == SegmentKind::embedding) return "embedding";
-  if (s.kind == SegmentKind::head) return "head";
+  const std::string part = s.mtp ? "module " : "";
+  if (s.kind == SegmentKind::embedding) return part + "embedding";
+  if (s.kind == SegmentKind::head) return part + "head";
   const char* local = s.layer.reach.chunked ? "chunked " : "windowed ";
   const char* attention = s.layer.linear ? "linear " : s.layer.reach.limited() ? local : "";
   const std::string mixer = s.layer.mixer > 0 ? fmt::format("mixer {} ", s.layer.mixer + 1) : "";
-  return fmt::format("{}{}{}{}block{}", s.layer.wide ? "wide " : "", mixer, s.layer.experts ? "experts " : "",
-                     attention, s.layer.has_mlp() ? "" : " without MLP");
+  return part + fmt::format("{}{}{}{}block{}", s.layer.wide ? "wide " : "", mixer, s.layer.experts ? "experts " : "",
+                            attention, s.layer.has_mlp() ? "" : " without MLP");
 }
 
 HeldPart part(const Segment& s, const Plan& plan, Bytes logits) {

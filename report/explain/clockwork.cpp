@@ -142,7 +142,7 @@ Terms operators_at_peaks(const Setting& s, const Pass& pass, bool bound) {
 }
 
 Part work_part(const Op& op) {
-  if (std::holds_alternative<Attention>(op.shape)) return Part::attention;
+  if (reads_past(op.shape)) return Part::attention;
   const bool product = std::holds_alternative<Linear>(op.shape) || std::holds_alternative<LinearAttention>(op.shape);
   return product ? Part::matmul : Part::elementwise;
 }
@@ -291,6 +291,7 @@ Pass decode_pass(const Plan& p, Count context) {
   if (!p.kv_cache) return {prefill_step(p, context), Phase::prefill};
   return {decode_step(p, context), Phase::decode};
 }
+Pass drafting_pass(const Plan& p, Count context) { return {drafting_step(p, context), Phase::decode}; }
 
 std::string compute_rate(const Setting& s, bool bound) { return bound || !s.estimated() ? "pi" : "e*pi"; }
 std::string memory_rate(const Setting& s, bool bound) { return bound || !s.estimated() ? "beta" : "e_m*beta"; }

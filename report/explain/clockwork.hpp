@@ -18,6 +18,7 @@ struct Pass {
 Pass training_pass(const Plan& p);
 Pass prefill_pass(const Plan& p);
 Pass decode_pass(const Plan& p, Count context);
+Pass drafting_pass(const Plan& p, Count context);
 
 /// Time of one pass on one rank: operators and collectives. bound: at full efficiency.
 Formula pass_time(const Setting& s, const Pass& pass, bool bound);

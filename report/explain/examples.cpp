@@ -42,6 +42,7 @@ const std::vector<Example>& examples() {
       {"--days X", llama, {{"--days", "30"}}},
       {"--offload WHAT", llama, {{"--offload", "optimizer,activations:0.5"}}},
       {"--lora RANK", llama, {{"--lora", "16"}}},
+      {"--mtp N", "deepseek-v3", {{"--mtp", "1"}}},
       {"--freeze PARTS", llama, {{"--freeze", "embedding,layers:0-15"}}},
       {"--recompute selective", llama, {{"--recompute", "selective"}}},
       {"--recompute full", llama, {{"--recompute", "full"}}},

@@ -4,7 +4,7 @@
 
 #include "calc/search.hpp"
 #include "calc/textbook/muon.hpp"
-#include "report/explain/definition.hpp"
+#include "report/explain/modules.hpp"
 
 namespace llmcalc::explain {
 namespace {
@@ -93,17 +93,28 @@ Formula head(S s) {
   const Expr table = Expr(2) * s.tokens() * n(s).D_e * n(s).V;
   return {(has_streams(s) ? table + Expr(2) * s.tokens() * stream_weights(s) : table).text()};
 }
+/// Documents and adapters aside, modules do what one layer and a head do.
+Formula forward_of_modules(S s) {
+  if (!s.plan().documents.empty())
+    return from_engine(s, "F_mod", "forward FLOPs of the modules, within documents", "flops.forward_modules");
+  const ModuleFormulas module(s, 1);
+  return module.formula(Expr("n_u", s.plan().mtp) * module.flops());
+}
+Formula forward_pass(S s) { return {s.plan().mtp > 0 ? "F_lin + F_core + F_head + F_mtp" : "F_lin + F_core + F_head"}; }
 /// Two products for the one of forward; frozen matrices have no gradient of their own.
 Formula backward(S s) {
   if (trains_part(s.plan()))
     return from_engine(s, "F_back", "FLOPs of the gradients of inputs, and of what is trained", "flops.backward");
   if (!has_indexer(s)) return {"2*F_fwd"};
+  if (s.plan().mtp > 0)
+    return from_engine(s, "F_back", "FLOPs of all gradients, those of modules and their indexers among them",
+                       "flops.backward");
   const AttentionFlops convention = s.plan().attention_flops;
   const Expr twice = Expr(2) * s.quantity("F_fwd", "flops.forward"), all = index_scores(s, convention, false);
   return with_documents(s, twice - index_products(s) - Expr(2) * (all - index_scores(s, convention, true)));
 }
 Formula recompute(S s) {
-  if (trains_part(s.plan()) || recomputes_partly(s.plan()))
+  if (trains_part(s.plan()) || recomputes_partly(s.plan()) || s.plan().mtp > 0)
     return from_engine(s, "F_again", "forward FLOPs of the operators that run again, all layers", "flops.recompute");
   switch (s.plan().recompute) {
     case Recompute::none:
@@ -119,7 +130,7 @@ Formula recompute(S s) {
 /// Forward, backward and what is recomputed of the kernels' own core.
 Formula executed(S s) {
   const Plan& p = s.plan();
-  if (trains_part(p) || recomputes_partly(p))
+  if (trains_part(p) || recomputes_partly(p) || p.mtp > 0)
     return from_engine(s, "F_done", "FLOPs that the kernels of all passes do, those that run again among them",
                        "flops.executed");
   const bool flash = p.attention == AttentionImpl::flash;
@@ -137,7 +148,7 @@ Formula executed(S s) {
 
 /// Muon's iterations, of all matrices of the blocks.
 Formula optimizer(S s) {
-  if (trains_part(s.plan()))
+  if (trains_part(s.plan()) || s.plan().mtp > 0)
     return from_engine(s, "F_ns", "FLOPs of Newton-Schulz iterations of the matrices that are trained",
                        "flops.optimizer");
   return {textbook::newton_schulz_flops(s.arch(), n(s), Expr("k_ns", s.plan().newton_schulz_steps)).text(),
@@ -155,8 +166,7 @@ Formula attention_share(S s) {
 
 constexpr std::string_view matmuls = "matmuls only, 1 multiply-add = 2 FLOP; whole model, one micro-batch";
 constexpr Definition flops_table[] = {
-    {"flops.forward", "FLOPs of the forward pass", "FLOP", fixed<"F_lin + F_core + F_head">, matmuls,
-     "Narayanan 2021 (arXiv:2104.04473)"},
+    {"flops.forward", "FLOPs of the forward pass", "FLOP", forward_pass, matmuls, "Narayanan 2021 (arXiv:2104.04473)"},
     {"flops.forward_linear", "FLOPs of projections, MLPs and routers", "FLOP", linear,
      "2 per weight and token; the head is a row of its own", "Goon §3; Narayanan 2021 (arXiv:2104.04473)"},
     {"flops.forward_attention", "FLOPs of scores and their product with the values", "FLOP", core,
@@ -165,10 +175,12 @@ constexpr Definition flops_table[] = {
      "Goon (3.2); FlashAttention's benchmark for causal-half"},
     {"flops.forward_head", "FLOPs of the head", "FLOP", head,
      "every position in training; only the last one in prefill and decode", "Narayanan 2021 (arXiv:2104.04473)"},
+    {"flops.forward_modules", "FLOPs of modules for further tokens", "FLOP", forward_of_modules,
+     "every position; of each a projection of 2 D to D, a layer and a head", "DeepSeek-V3 (arXiv:2412.19437) 2.2",
+     "--mtp N"},
     {"flops.backward", "FLOPs of the backward pass", "FLOP", backward,
-     "gradients of inputs and of weights, each as much as forward; an indexer's inputs get none, and its scores those "
-     "of "
-     "the chosen keys",
+     "gradients of inputs and of weights, each as much as forward; an indexer's inputs get none, and its scores "
+     "those of the chosen keys",
      "Goon §3.1 with its factor corrected: 4 D I J, not 5"},
     {"flops.recompute", "FLOPs of the forward pass done again", "FLOP", recompute,
      "--recompute selective: the attention cores; full: the blocks; never the head",

@@ -1,6 +1,7 @@
 #include "report/explain/alive.hpp"
 #include "report/explain/definition.hpp"
 #include "report/explain/formats.hpp"
+#include "report/explain/modules.hpp"
 #include "report/explain/sum.hpp"
 
 namespace llmcalc::explain {
@@ -92,9 +93,15 @@ Expr state(S s) {
     return all + of.L_r * (Expr(r.state_bytes) * of.cut(of.r.H) * of.r.P * of.r.d + taps);
   });
 }
+/// What modules hold besides is not among the letters of a model.
+bool has_modules(S s) { return s.plan().mtp > 0; }
+
 bool is_some(const Expr& e) { return !(e == Expr(0)); }
 
 Formula bytes_per_sequence(S s) {
+  if (has_modules(s))
+    return from_engine(s, "M_all", "bytes cached per sequence by all layers and modules",
+                       "kv_cache.bytes_per_sequence");
   const Expr context = Expr("n_in", s.plan().prompt) + Expr("n_out", s.plan().generate);
   const Expr cached = over_parts(rank(s), [&](const Sizes& of) {
     if (!is_some(of.L_f) && !is_some(of.L_w)) return Expr(0);
@@ -142,9 +149,10 @@ Formula equals_weights(S s) {
   const Windowed w = windowed(s);
   if (!is_some(growing(s)) && w.mixers == 0) return {"1"};
   const bool in_groups = !(over_parts(rank(s), [&](const Sizes& of) { return pooled_bytes(s, of); }) == Expr(0));
-  if (w.mixers > 1 || in_groups)
-    return from_engine(s, "c_w", "found by search: layers have windows of several sizes, or pool keys",
-                       "kv_cache.equals_weights_context");
+  if (w.mixers > 1 || in_groups || has_modules(s))
+    return from_engine(
+        s, "c_w", "found by search: layers have windows of several sizes or pool keys, or modules a cache of their own",
+        "kv_cache.equals_weights_context");
   const std::string context = context_at(s, w.part, "M_w", "ceil");
   return {is_some(state(s)) ? "max(1, " + context + ")" : context};
 }
@@ -168,13 +176,18 @@ Formula max_context(S s) { return limit(s, "limits.max_context", with_context); 
 constexpr std::string_view heads = "KV heads fewer than the ranks are on several, the latent row of MLA on every one";
 constexpr Definition memory[] = {
     {"inference_memory.parameters", "parameters on one rank", "parameters",
-     [](S s) -> Formula { return {textbook::all_parameters(s.arch(), rank(s)).text()}; },
+     [](S s) {
+       if (!has_modules(s)) return Formula{textbook::all_parameters(s.arch(), rank(s)).text()};
+       const ModuleFormulas module(s, ranks(s.layout(), Group::tensor));
+       return module.formula(textbook::all_parameters(s.arch(), rank(s)) +
+                             Expr("n_u", s.plan().mtp) * module.parameters());
+     },
      "projections, MLPs, table and head are cut over the T ranks; norms, routers, row biases are on every one",
      "Megatron (arXiv:1909.08053); Goon (2.12)"},
     {"inference_memory.weights_bytes", "weights", "bytes",
      [](S s) {
-       if (s.plan().weight_precision.any_held())
-         return from_engine(s, "M_held", "bytes that the checkpoint holds of the tensors of one rank",
+       if (s.plan().weight_precision.any_held() || has_modules(s))
+         return from_engine(s, "M_held", "bytes of the tensors of one rank, as they are stored",
                             "inference_memory.weights_bytes");
        return weight_bytes(s, s.plan().weight_precision, "inference_memory.parameters");
      },
@@ -193,18 +206,21 @@ constexpr Definition memory[] = {
     {"inference_memory.fits", "does it fit?", "", fixed<"M_peak/(u*M)">, per_gpu, "the hardware file", "",
      "yes where this is at most 1"},
     {"kv_cache.elements_per_token", "numbers cached per token", "",
-     [](S s) -> Formula {
-       return {over_parts(s.sizes(), cached_in_mean).text()};
+     [](S s) {
+       if (has_modules(s))
+         return from_engine(s, "n_kv", "numbers cached per token by all layers and modules",
+                            "kv_cache.elements_per_token");
+       return Formula{over_parts(s.sizes(), cached_in_mean).text()};
      },
      "whole model, all layers, windows and chunks ignored", "Goon (6.1); GQA arXiv:2305.13245; MLA arXiv:2405.04434"},
     {"kv_cache.bytes_per_token", "bytes cached per token while no window or chunk is full", "bytes",
-     [](S s) -> Formula {
-       return {over_parts(rank(s),
-                          [&](const Sizes& of) {
-                            const Expr rows = of.L_s * cached_bytes(s, of);
-                            return pools(of) ? rows + of.L_s * floor(pooled_bytes(s, of) / of.c.ratio) : rows;
-                          })
-                   .text()};
+     [](S s) {
+       if (has_modules(s))
+         return from_engine(s, "M_tok", "bytes cached per token by all layers and modules", "kv_cache.bytes_per_token");
+       return Formula{over_parts(rank(s), [&](const Sizes& of) {
+                        const Expr rows = of.L_s * cached_bytes(s, of);
+                        return pools(of) ? rows + of.L_s * floor(pooled_bytes(s, of) / of.c.ratio) : rows;
+                      }).text()};
      },
      heads, "Goon (6.1) with G d_h = D"},
     {"kv_cache.bytes_per_sequence", "bytes cached per sequence", "bytes", bytes_per_sequence,

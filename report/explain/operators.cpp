@@ -1,5 +1,6 @@
 #include "report/explain/operators.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "calc/price.hpp"
@@ -82,7 +83,8 @@ class Collector {
 
 bool is_operator(const Arch& arch, std::string_view name) {
   bool found = false;
-  const Step training{.queries = 2, .training = true, .dropout = true};
+  const Count modules = std::min<Count>(arch.mtp.modules, 1);
+  const Step training{.queries = 2, .training = true, .dropout = true, .mtp = modules};
   for (const Step& step : {training, Step{.queries = 1, .past = 1}, Step{.queries = 1, .past = 1, .absorbed = true}})
     for_each_operator(arch, {}, {}, step, [&](const OperatorRow& row) { found = found || row.op.name == name; });
   return found;

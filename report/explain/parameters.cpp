@@ -1,5 +1,5 @@
 #include "calc/textbook/weights.hpp"
-#include "report/explain/definition.hpp"
+#include "report/explain/modules.hpp"
 
 namespace llmcalc::explain {
 namespace {
@@ -23,6 +23,11 @@ Formula active_mean(S s) { return visiting(s, s.sizes().k); }
 Formula active_least(S s) { return visiting(s, max(Expr(0), Expr("k_r", s.arch().moe.top_k) - s.sizes().n_I)); }
 Formula matmul(S s) { return {textbook::matmul_weights(s.arch(), s.sizes()).text()}; }
 Formula with_stored_head(S s) { return {(all_of_them(s) + s.sizes().V * s.sizes().D_e).text()}; }
+
+Formula modules_beside(S s) {
+  const ModuleFormulas module(s, 1);
+  return module.formula(Expr("n_p", s.arch().mtp.modules) * module.parameters());
+}
 
 constexpr std::string_view counted = "trainable tensors; buffers and router correction biases are not parameters";
 constexpr Definition parameter_table[] = {
@@ -56,6 +61,9 @@ constexpr Definition parameter_table[] = {
     {"parameters.matmul", "weights that multiply each token", "parameters", matmul,
      "the head counts even where it is tied; tables, vectors and idle experts do not",
      "forward FLOPs are 2 of these per token: Narayanan 2021 (arXiv:2104.04473)"},
+    {"parameters.mtp", "parameters of modules for further tokens", "parameters", modules_beside,
+     "a layer, two norms and a projection of 2 D to D each; table and head where they are its own; in no other count",
+     "DeepSeek-V3 (arXiv:2412.19437) 2.2", "a model with MTP modules"},
     {"parameters.with_stored_head", "parameters of a file that stores the tied head twice", "parameters",
      with_stored_head, counted, "published checkpoints", "a tied head"},
 };

@@ -27,6 +27,8 @@ Formula model_flops(S s, const Expr& queries, const Expr& seen, bool absorbed) {
   return {(Expr(2) * batch * queries * matrices + Expr(2) * batch * head + core + recurrent).text()};
 }
 Formula prefill_flops(S s) {
+  if (s.plan().mtp > 0)
+    return from_engine(s, "F_all", "FLOPs of the prompt in the model and in its modules", "prefill.flops");
   const Expr prompt("n_in", s.plan().prompt);
   return model_flops(s, prompt, prompt, s.plan().mla == Mla::absorbed);
 }
@@ -112,6 +114,10 @@ constexpr std::string_view pass_roofline =
     "per operator the larger of FLOPs/peak and bytes/bandwidth (--roofline op), or of the whole pass (step)";
 constexpr std::string_view pass_sources = "Goon App. D; Pope 2022 (arXiv:2211.05102); Williams 2009";
 constexpr std::string_view model = "matmuls; the head sees the last position of each sequence";
+constexpr std::string_view drafting =
+    "1 + modules tokens of every sequence through the model, whose head sees all of them, and through the modules";
+constexpr std::string_view drafting_source = "DeepSeek-V3 (arXiv:2412.19437) 5.4.3; arXiv:2211.17192";
+Symbol drafting_time(S s) { return as_symbol(s, "t_d", "time of a step that verifies and drafts, s", "drafts.step_s"); }
 constexpr std::string_view chen = "Chen, Transformer inference arithmetic";
 
 constexpr Definition pass_table[] = {
@@ -171,6 +177,19 @@ constexpr Definition pass_table[] = {
      [](S s) { return of_decode(s, "1/(decode_time*w)"); }, interval_law, left_out_figures, known_interval},
     {"decode.tokens_per_s_per_sequence_high", "the most throughput of a sequence of 9 in 10 cases", "tokens/s",
      [](S s) { return of_decode(s, "w/decode_time"); }, interval_law, left_out_figures, known_interval},
+    {"drafts.step_s", "time of a step that verifies and drafts", "s",
+     [](S s) { return pass_time(s, drafting_pass(s.plan(), middle(s.plan())), false); }, drafting, drafting_source,
+     "--mtp N"},
+    {"drafts.over_decode_step", "that time over a decode step's", "",
+     [](S s) { return with({"t_d/decode_time"}, drafting_time(s)); }, drafting, drafting_source, "--mtp N"},
+    {"drafts.break_even_accepted", "accepted drafts per step from which drafting is faster", "",
+     [](S s) { return with({"t_d/decode_time - 1"}, drafting_time(s)); },
+     "a step gives a token and the drafts that are accepted", drafting_source, "--mtp N"},
+    {"drafts.most_tokens_per_s_per_sequence", "throughput of a sequence whose drafts are all accepted", "tokens/s",
+     [](S s) {
+       return with(with({"(1 + n_u)/t_d"}, drafting_time(s)), {"n_u", "modules in use", number_text(s.plan().mtp)});
+     },
+     "a step gives a token and the drafts that are accepted", drafting_source, "--mtp N"},
     {"end_to_end.ttft_s", "time to the first token", "s",
      [](S s) { return pass_time(s, prefill_pass(s.plan()), false); }, "the prefill", "Pope 2022 (arXiv:2211.05102)"},
     {"end_to_end.ttft_alone_s", "time to the first token of a request alone", "s",

@@ -77,7 +77,7 @@ struct Source {
   bool (*available)(S);
   Section (*section)(S);
 };
-constexpr std::array<Source, 23> sources{{
+constexpr std::array<Source, 24> sources{{
     {"parameters", always, [](S s) { return parameters_section(s.request().model); }},
     {"flops", training, [](S s) { return flops_section(s.request()); }},
     {"flops", training, [](S s) { return formulas_section(s.request()); }},
@@ -94,6 +94,7 @@ constexpr std::array<Source, 23> sources{{
     {"run", training_time, [](S s) { return run_section(s.request(), s.train()); }},
     {"prefill", inference_time, [](S s) { return prefill_section(s.request(), s.infer()); }},
     {"decode", inference_time, [](S s) { return decode_section(s.request(), s.infer()); }},
+    {"drafts", inference_time, [](S s) { return drafts_section(s.request(), s.infer()); }},
     {"end_to_end", inference_time, [](S s) { return end_to_end_section(s.request(), s.infer()); }},
     {"inference_estimate", estimated_inference, [](S s) { return inference_estimate_section(s.request()); }},
     {"limits", inference_time, [](S s) { return limits_section(s.request()); }},

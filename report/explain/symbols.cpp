@@ -180,6 +180,7 @@ constexpr Other others[] = {
     {"F_lin", "of it in matrices", "flops.forward_linear", none},
     {"F_core", "of it in attention cores", "flops.forward_attention", none},
     {"F_head", "of it in the head", "flops.forward_head", none},
+    {"F_mtp", "of it in modules", "flops.forward_modules", none},
     {"F_bwd", "FLOPs backward", "flops.backward", none},
     {"F_re", "FLOPs recomputed", "flops.recompute", none},
     {"F_model", "model FLOPs of a micro-batch", "flops.model_total", none},

@@ -12,11 +12,12 @@ namespace {
 
 using S = const Setting&;
 
-/// Whether a GPU holds layers of one stage of several, experts of its own or a part of each sequence, of which the
-/// textbook's formulas know nothing.
+/// Whether a GPU holds layers of one stage of several, experts of its own, a part of each sequence or modules, of which
+/// the textbook's formulas of a model know nothing.
 bool is_beyond_textbook(S s) {
   const Layout& l = s.layout();
-  return ranks(l, Group::pipeline) > 1 || folds_experts(l) || ranks(l, Group::context) > 1 || trains_part(s.plan());
+  return ranks(l, Group::pipeline) > 1 || folds_experts(l) || ranks(l, Group::context) > 1 || trains_part(s.plan()) ||
+         s.plan().mtp > 0;
 }
 
 Formula held(S s) {
@@ -132,7 +133,7 @@ std::string named_parts(S s) {
 
 Formula peak(S s) {
   if (ranks(s.layout(), Group::pipeline) > 1 || recomputes_block(s.plan()) || recomputes_groups(s.plan()) ||
-      s.plan().offload.activations.numerator > 0 || !s.plan().frozen.empty())
+      s.plan().offload.activations.numerator > 0 || !s.plan().frozen.empty() || s.plan().mtp > 0)
     return {named_parts(s) + " + M_ws" + besides(s) + " - M_dead", [&] {
               std::vector<Symbol> all = besides_symbols(s);
               const Row *sum = s.row("memory.total_bytes"), *most = s.row("memory.peak_bytes");
@@ -258,7 +259,8 @@ textbook::StoredSum<Expr> kept(S s, const What& what) {
 }
 template <class What>
 Formula kept_bytes(S s, const What& what, const char* path) {
-  if (trains_part(s.plan()) || (is_beyond_textbook(s) && ranks(s.layout(), Group::pipeline) == 1))
+  const bool modules = s.plan().mtp > 0;
+  if (trains_part(s.plan()) || modules || (is_beyond_textbook(s) && ranks(s.layout(), Group::pipeline) == 1))
     return from_engine(s, "M_kept", "sum over the GPU's operators of what backward needs, bytes", path);
   return {kept(s, what).bytes(compute_bytes(s)).text()};
 }
@@ -304,6 +306,12 @@ constexpr Definition activations[] = {
            s, [](const Tensor& x) { return !x.in_block; }, "activations.outside_blocks_bytes");
      },
      inputs, "Korthikanti 2022 (arXiv:2205.05198) 4.3"},
+    {"activations.modules_bytes", "kept by modules for further tokens", "bytes",
+     [](S s) {
+       return from_engine(s, "M_mod", "ids, norms, projection, layer and head of each module, bytes",
+                          "activations.modules_bytes");
+     },
+     inputs, "DeepSeek-V3 (arXiv:2412.19437) 2.2", "--mtp N"},
     {"activations.selective_bytes", "kept under selective recomputation", "bytes",
      [](S s) { return kept_bytes(s, Recompute::selective, "activations.selective_bytes"); },
      "attention cores run again", "Korthikanti 2022 (arXiv:2205.05198)"},

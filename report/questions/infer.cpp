@@ -9,7 +9,7 @@ namespace {
 
 void fill_infer(const Request& r, Report& report) {
   const InferEstimate e = infer(r.model.arch, r.plan, r.layout, r.hardware->cluster);
-  report.sections = {prefill_section(r, e),       decode_section(r, e), end_to_end_section(r, e),
+  report.sections = {prefill_section(r, e),       decode_section(r, e), drafts_section(r, e), end_to_end_section(r, e),
                      inference_memory_section(r), kv_cache_section(r),  limits_section(r)};
   if (r.engine) {
     report.sections.push_back(inference_estimate_section(r));

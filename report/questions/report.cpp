@@ -28,6 +28,7 @@ void fill_report(const Request& r, Report& report) {
                      kv_cache_section(r),
                      prefill_section(asked, i),
                      decode_section(asked, i),
+                     drafts_section(asked, i),
                      end_to_end_section(asked, i),
                      limits_section(r)};
   if (trained.software) report.sections.push_back(estimate_section(trained, t));

@@ -12,10 +12,17 @@ using namespace llmcalc::test;
 
 namespace {
 
-/// A layer (or embedding, or head) by itself: the long way.
+/// A layer (or embedding, head or module) by itself: the long way.
 struct Unit {
-  double forward, backward, weights, gather, reduce;  ///< weights: their part of backward
-  bool outside;                                       ///< embedding or head
+  double forward = 0, backward = 0, weights = 0, gather = 0, reduce = 0;  ///< weights: their part of backward
+  bool outside = false;                                                   ///< embedding or head
+  void add(const RowTime& t) {
+    forward += t.forward.total().value;
+    backward += t.backward().value;
+    weights += t.backward_weight.total().value;
+    gather += t.gather.value;
+    reduce += t.reduce.value;
+  }
 };
 
 Spent spent(double s) {
@@ -33,8 +40,9 @@ struct Sample {
 
 Sample sample(Cases& cases) {
   Sample s;
-  const Arch a = cases.arch(3 + cases.below(9));
+  Arch a = cases.arch(3 + cases.below(9));
   Plan p;
+  a.mtp.modules = p.mtp = cases.below(4);
   p.seq = 8;
   p.global_batch = 1;
   s.prices = price(a, p, {}, {});
@@ -46,15 +54,20 @@ Sample sample(Cases& cases) {
                        .backward_weight = spent(some()),
                        .gather = Seconds(some()),
                        .reduce = Seconds(some())});
+  s.times.modules = p.mtp;
   const Count first = cases.below(a.layers), end = first + 1 + cases.below(a.layers - first);
   s.chunk = {first, end, cases.coin(), cases.coin()};
   const auto push = [&](const RowTime& t, bool outside) {
-    s.units.push_back({t.forward.total().value, t.backward().value, t.backward_weight.total().value, t.gather.value,
-                       t.reduce.value, outside});
+    s.units.emplace_back().add(t);
+    s.units.back().outside = outside;
   };
   if (s.chunk.embedding) push(s.times.embedding(), true);
   for (Count i = first; i < end; ++i) push(s.times.layer(kind_index(s.prices.kinds, i)), false);
   if (s.chunk.head) push(s.times.head(), true);
+  for (Count i = 0; i < (s.chunk.head ? p.mtp : 0); ++i) {
+    s.units.emplace_back();
+    for (const RowTime& part : s.times.mtp()) s.units.back().add(part);
+  }
   return s;
 }
 

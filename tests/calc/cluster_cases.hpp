@@ -35,7 +35,7 @@ inline std::string text_of(const Layout& l) {
 
 class Cases {
  public:
-  explicit Cases(unsigned seed) : random_(seed), of_links_(seed) {}
+  explicit Cases(unsigned seed) : random_(seed), of_links_(seed), of_modules_(seed) {}
 
   Count below(Count n) { return static_cast<Count>(random_() % static_cast<unsigned>(n)); }
   Count one_of(std::initializer_list<Count> all) { return all.begin()[below(static_cast<Count>(all.size()))]; }
@@ -67,6 +67,7 @@ class Cases {
     for (;;) {
       ClusterCase c{arch(18 + below(8)), {}, layout(), clusters()};
       c.plan = plan(c.layout);
+      add_modules(c);
       if (sound(c)) return c;
     }
   }
@@ -113,7 +114,20 @@ class Cases {
     if (dual) return 2 * l.pp + 2 * below(8);
     return l.schedule == Schedule::interleaved ? l.pp * (1 + below(4)) : m;
   }
-  std::mt19937 random_, of_links_;  // of_links_: how ranks exchange; so that other choices are the same with any
+  /// Modules for further tokens in every third model, with tables of their own or the model's.
+  void add_modules(ClusterCase& c) {
+    const auto any = [&](Count n) { return static_cast<Count>(of_modules_() % static_cast<unsigned>(n)); };
+    if (any(3) != 0) return;
+    c.arch.mtp = {.modules = 1 + any(3),
+                  .mixer_of = any(c.arch.layers),
+                  .mlp_of = any(c.arch.layers),
+                  .own_norm = any(2) == 0,
+                  .own_embedding = any(2) == 0,
+                  .own_head = any(2) == 0};
+    c.plan.mtp = 1 + any(c.arch.mtp.modules);
+  }
+  // How ranks exchange, and modules: apart, so that other choices are the same with any of them.
+  std::mt19937 random_, of_links_, of_modules_;
 };
 
 }  // namespace llmcalc::test

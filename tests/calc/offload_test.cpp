@@ -127,11 +127,28 @@ TEST_CASE("a device keeps the rest of every layer, the running layer whole, and 
       host += part(kept, f);
       on_way = std::max(on_way, part(kept, f));
     }
-    most = std::max(most, here + prices.head().alive.backward);
+    const auto ends = [&](const LayerPrice& head, bool last) {  // with the gradient of what the next module read
+      const Bytes gradient = last ? Bytes() : prices.mtp()[0].alive.input;
+      most = std::max(most, here + head.alive.backward + gradient);
+      here += head.alive.kept + head.logits;
+    };
+    ends(prices.head(), c.plan.mtp == 0);
+    Bytes logits = prices.head().logits;
+    for (Count module = 0; module < c.plan.mtp; ++module) {
+      const Liveness &input = prices.mtp()[0].alive, &l = prices.mtp()[1].alive;
+      here -= input.input;  // which the head before it has kept
+      most = std::max({most, here + input.forward, here + input.backward});
+      here += input.kept;
+      most = std::max({most, here + (all_again ? l.forward + l.output : l.forward), here + l.backward});
+      here += all_again ? l.input : l.kept;
+      ends(prices.mtp()[2], module + 1 == c.plan.mtp);
+      logits += prices.mtp()[2].logits;
+    }
     const Memory m = training_memory(prices, c.plan, {});
     REQUIRE(m.host == host);
     REQUIRE(m.transit == on_way);
-    REQUIRE(m.activations == here + prices.head().alive.kept);
+    REQUIRE(m.activations == here - logits);
+    REQUIRE(m.logits == logits);
     REQUIRE(m.peak == m.weights + m.gradients + m.optimizer + on_way + most);
   }
 }

@@ -59,6 +59,13 @@ TEST_CASE("a prefill writes its tokens to the cache and reads all that lie there
   CHECK(forward(windowed, prefill).moved.cache == 3 * 14 * token);
 }
 
+TEST_CASE("a step that verifies drafts reads the tokens that one of them sees", "[cost][traffic][mtp]") {
+  Attention s = core(10);  // tokens 10 to 13
+  CHECK(forward(s, decode).moved.cache == 3 * 14 * token);
+  s.reach = {5};  // token 10 sees 6 to 10
+  CHECK(forward(s, decode).moved.cache == 3 * 8 * token);
+}
+
 TEST_CASE("a decode step behind a window of one token reads that token", "[cost][traffic]") {
   Attention s = core(10);
   s.queries = 1;

@@ -272,6 +272,23 @@ TEST_CASE("every printed formula gives the report's number for weights in severa
   CHECK(evaluated > 1000);
 }
 
+// Modules of a layer like the model's last, and of window attention beside a dense MLP with tables of their own.
+TEST_CASE("every printed formula gives the report's number with modules for further tokens", "[explain][mtp]") {
+  evaluated = 0;
+  ModelCard other = load_model("gpt-oss-20b");
+  other.arch.mlps.push({.width = 4096, .layers = LayerSet::every(0, 24, 24)});
+  other.arch.moe.layers = LayerSet::every(1, 1, 24);
+  other.arch.mtp = {.modules = 3, .mixer_of = 2, .mlp_of = 0, .own_embedding = true, .own_head = true};
+  for (const ModelCard& model : {load_model("deepseek-v3"), load_model("glm-4.5-air"), other})
+    for (const Way& way : {Way{"--mtp 1"}, Way{"--mtp 1 --tp 2 --sp --recompute full --batch 3"},
+                           Way{"--mtp 1 --recompute selective --optimizer muon --logits chunked:4 --attention naive"},
+                           Way{"--mtp 1 --pp 2 --dp 2 --zero 3 --global-batch 8 --seq 512", true, false},
+                           Way{"--mtp 1 --dp 4 --ep 2 --zero 1 --documents 100,3x52", true, false},
+                           Way{"--mtp 1 --weight-precision q4_k --kv-precision q8_0 --tp 2", false, true}})
+      check_all(model, way);
+  CHECK(evaluated > 1000);
+}
+
 TEST_CASE("every printed formula gives the report's number for every model, each plan for some", "[explain][every]") {
   evaluated = 0;
   std::size_t n = 0;

@@ -63,6 +63,22 @@ TEST_CASE("drafts shorten the time per token", "[serve][cli]") {
   CHECK(per_token("--draft-tokens 2 --acceptance 0.9") < per_token("--draft-tokens 2 --acceptance 0.1"));
 }
 
+TEST_CASE("a model's own modules draft: the engine holds them, and their passes take time", "[serve][cli][mtp]") {
+  const auto asked = [](const std::string& options) {
+    return test::ask(
+        "serve glm-4.5-air --hardware h200 --tp 4 --rate 2 --num-requests 100 --draft-tokens 1 "
+        "--acceptance 0.9 " +
+        options);
+  };
+  const json::Value with = asked("--mtp 1"), without = asked("");
+  const auto weights = [](const json::Value& r) { return r["engine_memory"]["weights_bytes"].get<Count>(); };
+  const json::Value model = test::ask("params glm-4.5-air")["parameters"];
+  CHECK(weights(with) > weights(without) + model["mtp"].get<Count>() / 4 * 2);  // norms and projection on every rank
+  CHECK(with["serving"]["tpot_s"]["mean"] < test::ask("serve glm-4.5-air --hardware h200 --tp 4 --rate 2 "
+                                                      "--num-requests 100")["serving"]["tpot_s"]["mean"]);
+  CHECK(with["serving"]["ttft_s"]["mean"] > without["serving"]["ttft_s"]["mean"]);  // prompts pass through the module
+}
+
 TEST_CASE("engines for answers alone give even times between tokens", "[serve][cli]") {
   const json::Value one = test::ask(llama + "--rate 8 --replicas 3"),
                     apart = test::ask(llama + "--rate 8 --pools 1P2D");

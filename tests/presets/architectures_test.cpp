@@ -3,6 +3,7 @@
 #include "calc/liveness.hpp"
 #include "calc/memory.hpp"
 #include "calc/parameters.hpp"
+#include "calc/textbook/mtp.hpp"
 #include "calc/textbook/stored.hpp"
 #include "calc/textbook/textbook.hpp"
 #include "calc/train.hpp"
@@ -51,6 +52,27 @@ TEST_CASE("a configuration of 2026 imports to its parameters by component", "[im
                           test::parameters_of(card.arch, "mlp.mix") + test::parameters_of(card.arch, "mlp.gather");
     CHECK(streams == row.value("hyper_connections_of_layers", Count{0}));
     CHECK(card.unknown_keys == std::vector<std::string>());
+  });
+}
+
+// mtp: the published total less the model's, where files hold the modules; correction biases of routers, which files
+// hold too, left out of both.
+TEST_CASE("the modules for further tokens of a configuration of 2026 have the parameters that its files have besides",
+          "[import][architectures][mtp]") {
+  for_each_row([](const json::Value& row, const ModelCard& card) {
+    CHECK(mtp_parameters(card.arch).total == row.value("mtp", Count{0}));
+    CHECK(mtp_parameters(card.arch).total == card.arch.mtp.modules * textbook::module_parameters(card.arch));
+  });
+}
+
+// hidden 2560: attention 15728640, dense MLP 3 x 2560 x 12288, projection 2 x 2560^2, 4 norms; the model's final norm.
+TEST_CASE("a module of ERNIE 4.5 has the dense MLP and no norm before the head", "[import][architectures][mtp]") {
+  for_each_row([](const json::Value& row, const ModelCard& card) {
+    if (row["name"] != "ERNIE-4.5-21B-A3B") return;
+    CHECK(card.arch.mtp.modules == 0);
+    json::Value config = row["config"];
+    config["num_nextn_predict_layers"] = 1;
+    CHECK(mtp_parameters(import_config(config, "config.json").arch).total == 123217920);
   });
 }
 
@@ -145,7 +167,7 @@ TEST_CASE("the ranks of a model of 2026 do and hold together what one device doe
   for_each_row([](const json::Value&, const ModelCard& card) {
     const Arch& a = card.arch;
     if (flaw(a, {.tp = 2}) != LayoutFlaw::none || a.vocabulary % 2 != 0) return;
-    const Step s{.sequences = 1, .queries = 8, .training = true};
+    const Step s{.sequences = 1, .queries = 8, .training = true, .mtp = a.mtp.modules};
     Flops whole, ranks, replicas;
     const auto visit = [&](const OperatorRow& row) {
       const Flops f = row.segment.repeats * forward(row.op.shape, {}).model;

@@ -141,7 +141,11 @@ TEST_CASE("keys of GGUF give the architecture of the published config", "[gguf]"
                        {"expert_feed_forward_length", 1536}})},
        }) {
     INFO(s.preset);
-    CHECK(arch_of(s) == load_model(s.preset).arch);
+    Arch published = load_model(s.preset).arch;
+    const bool modules =
+        std::any_of(s.keys.begin(), s.keys.end(), [](const auto& k) { return k.first == "nextn_predict_layers"; });
+    if (!modules) published.mtp = {};  // llama.cpp's converter leaves DeepSeek-V3's out
+    CHECK(arch_of(s) == published);
   }
 }
 

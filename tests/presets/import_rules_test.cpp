@@ -335,10 +335,14 @@ TEST_CASE("unknown keys that sound like parameters are reported and others are n
   CHECK(unknown(R"("extra_bias": false, "lora_rank": 0, "norm_extra": null, "moe_layers": [])").empty());
 }
 
-TEST_CASE("what stands beside the model is noted and not counted", "[import]") {
+TEST_CASE("modules for further tokens stand beside the model, or are noted where their family's are not known",
+          "[import]") {
   const ModelCard one = imported(small("deepseek_v3", R"("num_nextn_predict_layers": 1)"));
-  CHECK(one.caveats.front() == "1 multi-token-prediction layer beside the model is not counted");
-  CHECK(parameters(one.arch).total == parameters(arch(small("deepseek_v3", ""))).total);
+  CHECK(one.arch.mtp.modules == 1);
+  CHECK(parameters(one.arch) == parameters(arch(small("deepseek_v3", ""))));
+  const ModelCard other = imported(small("llama", R"("num_nextn_predict_layers": 2)"));
+  CHECK(other.arch.mtp == Mtp{});
+  CHECK(other.caveats.front() == "2 multi-token-prediction layers beside the model are not counted");
 }
 
 TEST_CASE("an imported model is called by its checkpoint, its file or its folder", "[import]") {

@@ -271,6 +271,27 @@ TEST_CASE("experts are checked", "[model_file]") {
   CHECK(read(dense).arch.mlp_width == 0);
 }
 
+TEST_CASE("modules for further tokens are read, written back and checked", "[model_file][mtp]") {
+  const json::Value modules = j(R"({"modules": 2, "mixer_of": 11, "mlp_of": 0, "own_norm": true, "own_embedding": false,
+    "own_head": true})");
+  const ModelCard card = read(with("/mtp", modules));
+  CHECK(card.arch.mtp == Mtp{.modules = 2, .mixer_of = 11, .mlp_of = 0, .own_norm = true, .own_head = true});
+  CHECK(model_file_json(card)["mtp"] == modules);
+  const auto says = [&](const char* key, const json::Value& value, const char* what) {
+    json::Value m = modules;
+    m[key] = value;
+    CHECK_THAT(refusal(with("/mtp", m)), Catch::Contains(what));
+  };
+  says("modules", 0, "\"modules\"");
+  says("modules", 17, "from 0 to 16, got 17");
+  says("mixer_of", 12, "mixer_of of the MTP modules: expected a whole number from 0 to 11, got 12");
+  says("mlp_of", 12, "mlp_of of the MTP modules");
+  says("own_norm", 1, "\"own_norm\"");
+  json::Value narrow = with("/mtp", modules);
+  narrow["embedding_width"] = 512;
+  CHECK_THAT(refusal(narrow), Catch::Contains("a token table as wide as the model"));
+}
+
 TEST_CASE("latent attention is checked", "[model_file]") {
   const auto says = [](const char* key, const json::Value& value, const char* what) {
     CAPTURE(key, value.dump());

@@ -64,6 +64,57 @@ TEST_CASE("Windows, experts, latent and linear attention decode and prefill as t
   }
 }
 
+namespace {
+
+Arch with_modules(Count n) {
+  Arch a = test::llama31_8b();
+  a.mtp = {.modules = n, .mixer_of = 31, .mlp_of = 31, .own_norm = true};
+  return a;
+}
+Plan drafting(Count modules, Count batch) {
+  Plan p = with_batch({}, batch);
+  p.mtp = modules;
+  return p;
+}
+/// n sequences that verify `drafts` and draft as many.
+PassWork verifying(Count n, Count context, Count drafts) {
+  PassWork w;
+  w.decoding = w.drafting = n;
+  w.decoded = w.sampled = n * (1 + drafts);
+  w.decodes[0] = n * chunk_work(context - 1, 1 + drafts, {});
+  return w;
+}
+
+}  // namespace
+
+TEST_CASE("A pass that verifies and drafts with modules takes what the engine's step does", "[pass-times][mtp]") {
+  for (const Count modules : {1, 3}) {
+    const Arch arch = with_modules(modules);
+    const Plan plan = drafting(modules, 1);
+    const PassTimes times = pass_times(arch, plan, {}, test::fast_card(), {.drafts = modules});
+    for (const Count n : {1, 16, 64}) {
+      const PassEstimate step = drafted(arch, drafting(modules, n), {}, test::fast_card(), 3000);
+      CHECK(seconds(times.pass(verifying(n, 3000, modules))).value ==
+            Approx(step.estimate.total().value).epsilon(1e-6));
+    }
+    PassWork w = prompt(4096);
+    w.drafting = 1;
+    const PassTime pass = prefill(arch, plan, {}, test::fast_card(), 4096);
+    CHECK(seconds(times.pass(w)).value == Approx(pass.estimate.total().value).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("A draft beyond the modules runs the last one again over a row of each sequence", "[pass-times][mtp]") {
+  const Arch arch = with_modules(1);
+  const auto drafts = [&](Count n) {
+    return pass_times(arch, drafting(1, 1), {}, test::fast_card(), {.drafts = n}).drafts.at(8);
+  };
+  const Ticks more = drafts(2) - drafts(1);
+  CHECK(more > drafts(1));  // a layer and a head, the first draft a head
+  CHECK(seconds(drafts(5) - drafts(1)).value == Approx(4 * seconds(more).value).epsilon(1e-9));
+  CHECK(pass_times(arch, drafting(0, 1), {}, test::fast_card()).drafts.at(8) == 0);
+}
+
 TEST_CASE("Between knots a pass takes what a step of that many sequences does, within 2 %", "[pass-times]") {
   const Arch arch = test::llama31_8b();
   const PassTimes times = pass_times(arch, {}, {}, test::fast_card());

@@ -1,0 +1,27 @@
+#pragma once
+/// Modules that predict further tokens (MTP; DeepSeek-V3, arXiv:2412.19437, 2.2) in closed form. A module is a model of
+/// one layer with two norms and a projection of 2 D to D besides; what is not its own of token table and head is that
+/// of the model beside it.
+
+#include "calc/textbook/flops.hpp"
+#include "calc/textbook/weights.hpp"
+
+namespace llmcalc::textbook {
+
+/// That model of one layer. Its table counts in any case; its head is tied where it is not the module's own.
+Arch module_model(const Arch& arch);
+
+/// The module's own share of that model's parameters, and 2 D D + 2 norms of D (LayerNorms of 2 D). `s`: its sizes.
+template <class N>
+N module_parameters(const Arch& model, const Sizes<N>& s, bool own_embedding) {
+  const Count norms = model.norm == NormKind::weight_free ? 0 : model.norm == NormKind::layer_norm ? 4 : 2;
+  const N all = all_parameters(model, s) + N(2) * s.D * s.D + N(norms) * s.D;
+  return own_embedding ? all : all - s.cut(s.V) * s.D;
+}
+/// Parameters of one module.
+Count module_parameters(const Arch& arch);
+
+/// FLOPs of one module's forward pass: those of that model, head included, and 4 t D^2 of the projection.
+Flops module_forward_flops(const Arch& arch, const Pass& pass);
+
+}  // namespace llmcalc::textbook

@@ -1,0 +1,27 @@
+#pragma once
+/// Modules that predict further tokens (Mtp) in formulas: their sizes are the model's letters where they are the same,
+/// else letters that end in _p.
+
+#include "report/explain/definition.hpp"
+
+namespace llmcalc::explain {
+
+/// One module on one of `ranks` tensor-parallel ranks.
+class ModuleFormulas {
+ public:
+  ModuleFormulas(const Setting& s, Count ranks);
+  /// Parameters of one.
+  Expr parameters() const;
+  /// Forward FLOPs of one, for a micro-batch.
+  Expr flops() const;
+  /// A formula with the letters that the model does not have.
+  Formula formula(const Expr& e) const;
+
+ private:
+  const Setting& s_;
+  Arch model_;
+  std::vector<Symbol> own_;
+  textbook::Sizes<Expr> sizes_;
+};
+
+}  // namespace llmcalc::explain

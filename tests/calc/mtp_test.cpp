@@ -1,0 +1,155 @@
+// Modules that predict further tokens: what they are made of, and what they add to a model.
+
+#include "calc/textbook/mtp.hpp"
+#include "calc/textbook/textbook.hpp"
+#include "tests/calc/cluster_cases.hpp"
+#include "tests/calc/estimates.hpp"
+#include "tests/catch.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::test;
+
+namespace {
+
+Arch with_modules(Arch a, Count n) {
+  a.mtp = {.modules = n, .mixer_of = a.layers - 1, .mlp_of = a.layers - 1, .own_norm = true};
+  return a;
+}
+
+/// Dense, of experts, latent; of windows and of experts in some layers.
+std::vector<Arch> models() {
+  Arch mixed = even_moe();
+  mixed.local = {.reach = {16}, .layers = LayerSet::every(1, 2, 3)};
+  mixed.moe.layers = LayerSet::every(2, 1, 3);
+  std::vector<Arch> all;
+  for (const Arch& a : {prime_gqa(), prime_gated(), prime_moe(), prime_latent(), even_moe(), mixed})
+    for (const unsigned own : {0U, 1U, 2U, 4U, 7U}) {
+      Arch m = with_modules(a, 2);
+      m.mtp.own_norm = (own & 1U) != 0;
+      m.mtp.own_embedding = (own & 2U) != 0;
+      m.mtp.own_head = (own & 4U) != 0;
+      all.push_back(m);
+    }
+  mixed.mtp = {.modules = 1, .mixer_of = 1, .mlp_of = 2};
+  all.push_back(mixed);
+  return all;
+}
+
+Plan trained(Count modules) {
+  Plan p;
+  p.seq = 32;
+  p.global_batch = 1;
+  p.mtp = modules;
+  return p;
+}
+
+}  // namespace
+
+TEST_CASE("A module has a layer, two norms and a projection of both, and shares table and head", "[mtp]") {
+  const Arch a = with_modules(prime_gated(), 1);  // D 13: q and o 2 x 13 x 15, k and v 2 x 13 x 5, MLP 3 x 13 x 17
+  const Count layer = 2 * 13 * 15 + 2 * 13 * 5 + 3 * 13 * 17 + 2 * 13;
+  CHECK(mtp_parameters(a).total == layer + 2 * 13 * 13 + 3 * 13);
+  CHECK(parameters(a) == parameters(prime_gated()));
+  CHECK(names(mtp_input_ops(a, {.training = true})) ==
+        "mtp.tokens mtp.token_norm mtp.project_token mtp.result_norm mtp.project_result mtp.add");
+  CHECK(names(mtp_head_ops(a, {.training = true})) == "head.norm head.logits head.loss");
+}
+
+TEST_CASE("Parameters and FLOPs of modules are those of the closed forms", "[mtp][textbook]") {
+  for (const Arch& a : models()) {
+    CHECK(mtp_parameters(a).total == a.mtp.modules * textbook::module_parameters(a));
+    const Plan p = trained(a.mtp.modules);
+    const Flops one = textbook::module_forward_flops(a, {1, 32});
+    const Flops added = training_flops(a, p).forward - training_flops(a, trained(0)).forward;
+    CHECK(added == a.mtp.modules * one);
+    CHECK(training_flops(a, p).backward - training_flops(a, trained(0)).backward == 2 * added);
+  }
+}
+
+TEST_CASE("A model whose modules are left out has the numbers of one without", "[mtp]") {
+  const Cluster c = device(1e12, 1e11);
+  for (const Arch& a : models()) {
+    Arch without = a;
+    without.mtp = {};
+    const TrainEstimate one = train(a, trained(0), c), other = train(without, trained(0), c);
+    CHECK(one.memory.peak == other.memory.peak);
+    CHECK(one.bound.total() == other.bound.total());
+    CHECK(infer(a, {}, c).memory.peak == infer(without, {}, c).memory.peak);
+  }
+}
+
+TEST_CASE("A module's layer holds, keeps and does what a layer of its kind does", "[mtp]") {
+  const Cluster c = device(1e12, 1e11);
+  for (const Layout& l : {Layout{}, Layout{.tp = 2, .sp = true}, Layout{.ep = 2}}) {
+    const Prices p = price(with_modules(even_moe(), 2), trained(2), l, c.device);
+    const LayerPrice &layer = p.layer(0), &module = p.mtp()[1];
+    CHECK(module.layers == 2);
+    CHECK(module.learned.total == layer.learned.total);
+    CHECK(module.alive.kept == layer.alive.kept);
+    CHECK(module.forward.bound.total() == layer.forward.bound.total());
+    CHECK(p.mtp()[2].alive.kept == p.head().alive.kept);
+  }
+}
+
+// D 64, 32 tokens of 2 bytes. Per module: the ids, 8 bytes; the table's row, both norms' results; of the norms' inputs
+// the result before is what the head before keeps; 4 bytes of each norm's statistics.
+TEST_CASE("A module keeps its ids, its norms' inputs and results, its layer's and its head's tensors", "[mtp]") {
+  const Arch a = with_modules(even(), 2);
+  const Plan none = trained(0), both = trained(2);
+  const auto kept = [&](const Plan& p) {
+    const Prices prices = price(a, p, {}, {});
+    return kept_bytes(prices, p, whole_model(prices.kinds));
+  };
+  const Prices p = price(a, both, {}, {});
+  const Count input = 32 * (8 + 3 * 64 * 2 + 2 * 4);
+  CHECK(kept(both) - kept(none) == 2 * (Bytes(input) + p.layer(0).alive.kept + p.head().alive.kept));
+}
+
+TEST_CASE("Logits of every module live until backward, unless the loss takes them in chunks", "[mtp]") {
+  const Arch a = with_modules(even(), 2);
+  Plan p = trained(2);
+  const Count one = 32 * 512 * 4;
+  CHECK(training_memory(a, p).logits == Bytes(3 * one));
+  p.logits.chunks = 4;
+  CHECK(training_memory(a, p).logits == Bytes(one / 4));
+}
+
+TEST_CASE("Modules lie on the last stage, which therefore gets fewer layers", "[mtp][cluster]") {
+  Arch a = even();
+  a.layers = 16;
+  a = with_modules(a, 1);
+  const Layout four{.pp = 4};
+  Plan p = trained(0);
+  p.global_batch = 8;
+  const Cluster c = device(1e12, 1e11, 1e10);
+  const auto of = [&](Count modules, Count rank) {
+    p.mtp = modules;
+    const Prices prices = price(a, p, four, c.device);
+    return stage(prices, p, four, partition(prices, p, four, c), rank);
+  };
+  CHECK(of(1, 3).layers < of(0, 3).layers);
+  // A module, and the table of which the last stage has a copy.
+  const Count added = of(1, 3).memory.parameters - of(0, 3).memory.parameters;
+  const Count layer = parameters(a).attention / 16 + parameters(a).mlp / 16 + 2 * 64;
+  CHECK(added == mtp_parameters(a).total + 512 * 64 - layer * (of(0, 3).layers - of(1, 3).layers));
+}
+
+TEST_CASE("Recomputation of all layers runs a module's layer again, that of a block does not", "[mtp]") {
+  const Arch a = with_modules(even(), 1);
+  Plan p = trained(1), none = trained(0);
+  p.recompute = none.recompute = Recompute::full;
+  const Flops layers = training_flops(a, none).recompute, all = training_flops(a, p).recompute;
+  CHECK(3 * (all - layers) == layers);
+  p.recompute_method = none.recompute_method = RecomputeMethod::block;
+  CHECK(training_flops(a, p).recompute == training_flops(a, none).recompute);
+}
+
+TEST_CASE("The cache of a model with modules is that of as many layers more", "[mtp]") {
+  Arch longer = even();
+  longer.layers += 2;
+  Plan p;
+  p.mtp = 2;
+  CHECK(cache_bytes(with_modules(even(), 2), p, 100) == cache_bytes(longer, {}, 100));
+  CHECK(weights_bytes(with_modules(even(), 2), p) ==
+        weights_bytes(even(), {}) + Bytes(2 * mtp_parameters(with_modules(even(), 2)).total));
+}

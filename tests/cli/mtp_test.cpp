@@ -1,0 +1,64 @@
+// Modules that predict further tokens, as users meet them.
+
+#include "tests/catch.hpp"
+#include "tests/cli/program.hpp"
+
+using namespace llmcalc;
+
+// DeepSeek-V3's module less the shared table and head, and GLM-4.5's: the published checkpoint's total less the model's
+// (358337791296 - 352797829024) and the correction biases of 160 experts.
+TEST_CASE("params names the modules beside the total", "[cli][mtp]") {
+  const json::Value deepseek = test::ask("params deepseek-v3")["parameters"],
+                    glm = test::ask("params glm-4.5")["parameters"];
+  CHECK(deepseek["total"] == 671026404352);
+  CHECK(deepseek["mtp"] == 11610068224);
+  CHECK(glm["total"] == 352797814784);
+  CHECK(glm["mtp"] == 358337791296 - 352797829024 - 160);
+  CHECK_FALSE(test::ask("params llama-3.1-8b")["parameters"].contains("mtp"));
+}
+
+TEST_CASE("training and inference hold and run a module where it is asked for", "[cli][mtp]") {
+  const json::Value with = test::ask("memory deepseek-v3 --mtp 1"), without = test::ask("memory deepseek-v3");
+  for (const char* section : {"memory", "inference_memory"})
+    CHECK(with[section]["parameters"].get<Count>() - without[section]["parameters"].get<Count>() == 11610068224);
+  CHECK(with["kv_cache"]["elements_per_token"] == 62 * 576);
+  CHECK(with["activations"]["modules_bytes"] > 0);
+  const json::Value flops = test::ask("flops deepseek-v3 --mtp 1")["flops"];
+  CHECK(flops["forward_modules"].get<Count>() == flops["forward"].get<Count>() - flops["forward_linear"].get<Count>() -
+                                                     flops["forward_attention"].get<Count>() -
+                                                     flops["forward_head"].get<Count>());
+}
+
+TEST_CASE("a model whose modules are left out says so", "[cli][mtp]") {
+  const auto first_note = [](const std::string& ask) { return test::ask(ask)["notes"].dump(); };
+  const char* note = "a module for further tokens (MTP) is left out; --mtp 1 counts it";
+  CHECK_THAT(first_note("memory deepseek-v3"), Catch::Contains(note));
+  CHECK_THAT(first_note("memory deepseek-v3 --mtp 1"), !Catch::Contains(note));
+}
+
+TEST_CASE("infer says from how many accepted drafts on a module is worth it", "[cli][mtp]") {
+  const json::Value r = test::ask("infer deepseek-v3 --hardware h200 --tp 8 --precision fp8 --mtp 1");
+  const json::Value& drafts = r["drafts"];
+  CHECK(drafts["over_decode_step"].get<double>() > 1);
+  CHECK(drafts["break_even_accepted"].get<double>() < 1);  // one sequence: weights are read anyway
+  CHECK(drafts["break_even_accepted"].get<double>() == drafts["over_decode_step"].get<double>() - 1);
+  CHECK_FALSE(test::ask("infer deepseek-v3 --hardware h200 --tp 8").contains("drafts"));
+}
+
+TEST_CASE("modules that cannot do what is asked are refused in a sentence", "[cli][mtp][bad_input]") {
+  test::refused("train llama-3.1-8b --hardware h100 --mtp 1",
+                "--mtp is for modules that predict further tokens (MTP), which this model does not have; leave it out");
+  test::refused("memory deepseek-v3 --mtp 2",
+                "--mtp 2 is more than the 1 module for further tokens of deepseek-v3; give at most 1");
+  test::refused("memory deepseek-v3 --mtp 0", "--mtp: expected a positive whole number (8192, 8k, 8Ki, 300B, 3e11), got \"0\"");
+  test::refused("memory deepseek-v3 --train --mtp 1 --lora 8",
+                "--mtp trains modules beside a model that is trained whole; leave out --mtp or --lora");
+  test::refused("memory deepseek-v3 --train --mtp 1 --freeze embedding",
+                "--mtp trains modules beside a model that is trained whole; leave out --mtp or --freeze");
+  test::refused("infer deepseek-v3 --hardware h200 --tp 8 --mtp 1 --no-kv-cache",
+                "--mtp drafts tokens that a cache keeps; leave out --mtp or --no-kv-cache");
+  const std::string serve = "serve deepseek-v3 --hardware b200 --tp 8 --rate 1 --mtp 1 ";
+  test::refused(serve, "--mtp 1 drafts a token with each module; give --draft-tokens 1 or more, or fewer modules");
+  test::refused(serve + "--draft-tokens 1 --acceptance 0.8 --draft-model llama-3.2-1b",
+                "--mtp and --draft-model both draft; leave one out");
+}
