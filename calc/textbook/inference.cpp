@@ -32,8 +32,12 @@ Exact layer_token_bytes(const Mixer& m, Count precision, Count tensor_parallel, 
 template <class F>
 Exact over_mixers(const Arch& a, const F& f) {
   Exact all = 0;
-  for (std::size_t i = 0; i <= a.mixers.size(); ++i)
-    all = all + f(a.mixer(i), i == 0 ? a.local.reach : a.mixers[i - 1].reach, layer_counts(a, i));
+  for (std::size_t i = 0; i <= a.mixers.size(); ++i) {
+    LayerCounts n = layer_counts(a, i);
+    if (a.block == BlockKind::shortcut)
+      for (Count* attentions : {&n.full, &n.local}) *attentions *= 2;  // two in every layer
+    all = all + f(a.mixer(i), i == 0 ? a.local.reach : a.mixers[i - 1].reach, n);
+  }
   return all;
 }
 
@@ -52,7 +56,8 @@ double free_bytes(const Room& r) {
 Bytes kv_bytes_per_token(const Arch& a, Count precision, Count tensor_parallel, Count scale_bytes) {
   return over_mixers(a,
                      [&](const Mixer& m, const Reach&, const LayerCounts& n) {
-                       const Exact pooled = pooled_bytes(m, precision, scale_bytes) / std::max<Count>(1, m.compressed.ratio);
+                       const Exact pooled =
+                           pooled_bytes(m, precision, scale_bytes) / std::max<Count>(1, m.compressed.ratio);
                        return (Exact(n.full) + n.local) *
                               (layer_token_bytes(m, precision, tensor_parallel, scale_bytes) + pooled);
                      })
@@ -61,16 +66,15 @@ Bytes kv_bytes_per_token(const Arch& a, Count precision, Count tensor_parallel, 
 
 Bytes kv_cache_bytes(const Arch& a, Count batch, Count context, Count precision, Count tensor_parallel, Count page,
                      Count scale_bytes) {
-  return over_mixers(a,
-                     [&](const Mixer& m, const Reach& reach, const LayerCounts& n) {
-                       const Exact all = ceil(context, page) * page,
-                                   local = ceil(std::min(context, reach.tokens), page) * page;
-                       const Exact groups = context / std::max<Count>(1, m.compressed.ratio);
-                       return Exact(batch) *
-                              ((n.full * all + n.local * local) *
-                                   layer_token_bytes(m, precision, tensor_parallel, scale_bytes) +
-                               (Exact(n.full) + n.local) * groups * pooled_bytes(m, precision, scale_bytes));
-                     })
+  return over_mixers(
+             a,
+             [&](const Mixer& m, const Reach& reach, const LayerCounts& n) {
+               const Exact all = ceil(context, page) * page, local = ceil(std::min(context, reach.tokens), page) * page;
+               const Exact groups = context / std::max<Count>(1, m.compressed.ratio);
+               return Exact(batch) * ((n.full * all + n.local * local) *
+                                          layer_token_bytes(m, precision, tensor_parallel, scale_bytes) +
+                                      (Exact(n.full) + n.local) * groups * pooled_bytes(m, precision, scale_bytes));
+             })
       .bytes();
 }
 

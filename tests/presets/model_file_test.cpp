@@ -224,7 +224,7 @@ TEST_CASE("choices that contradict each other are refused", "[model_file]") {
     CAPTURE(pointer, value.dump());
     CHECK_THAT(refusal(with(pointer, value)), Catch::Contains(what));
   };
-  says("/block", "sideways", "expected serial or parallel, got \"sideways\"");
+  says("/block", "sideways", "expected serial, parallel or shortcut, got \"sideways\"");
   says("/attention/qk_norm", "some", "expected none, weight_free, per_head");
   says("/norm/per_layer", 4, "expected 2 norms");
   says("/norm/per_layer", 1, "expected 2 norms");
