@@ -118,6 +118,47 @@ void latent(const Layer& l, const Arch& a) {
   projection("o_proj", mul(a.heads, m.v_dim), a.hidden);
 }
 
+/// The mixer of a layer.
+const Mixer& mixer_of(const Arch& a, Count layer) {
+  for (const LayerMixer& m : a.mixers)
+    if (m.layers.contains(layer)) return m;
+  return a;
+}
+
+/// Queries and, where every token has one, the key of a lightning indexer; its heads' weights stay in the config's
+/// dtype.
+void lightning_indexer(const Layer& l, const Arch& a, const Mixer& m) {
+  if (!m.indexer.runs() || m.indexer.kind != IndexerKind::lightning) return;
+  const Indexer& i = m.indexer;
+  l.matrix(Component::attention, attention_names, {"indexer.wq_b", "indexer.q_b_proj"}, mul(i.heads, i.width),
+           m.latent.q_rank);
+  if (m.compressed.ratio == 0)
+    l.matrix(Component::attention, attention_names, {"indexer.wk", "indexer.k_proj"}, i.width, a.hidden);
+}
+
+/// DeepSeek-V4's; what pools keys stays in the config's dtype.
+void compressed(const Layer& l, const Arch& a, const Mixer& m) {
+  const auto projection = [&](const Names& leaves, Count in, Count out, Count groups = 1) {
+    l.matrix(Component::attention, attention_names, leaves, out, in, groups);
+  };
+  const Count width = mul(m.heads, m.head_dim);
+  const Count groups = m.compressed.out_groups, rank = m.compressed.out_rank;
+  projection({"wq_a", "q_a_proj"}, a.hidden, m.latent.q_rank);
+  projection({"wq_b", "q_b_proj"}, m.latent.q_rank, width);
+  projection({"wkv", "kv_proj"}, a.hidden, m.head_dim);
+  projection({"wo_a", "o_a_proj"}, mul(m.heads / groups, m.head_dim), rank, groups);
+  projection({"wo_b", "o_b_proj"}, mul(groups, rank), a.hidden);
+}
+
+void attention(const Layer& l, const Arch& a, Count layer) {
+  const Mixer& m = mixer_of(a, layer);
+  if (m.attention == AttentionKind::compressed)
+    compressed(l, a, m);
+  else
+    a.attention == AttentionKind::latent ? latent(l, a) : grouped(l, a);
+  lightning_indexer(l, a, m);
+}
+
 void feed_forward(const Layer& l, const Arch& a, Component c, const Names& parents, Count width, Count groups = 1) {
   const Names up{"up_proj", "gate_up_proj", "w3", "c_fc", "fc1", "dense_h_to_4h"};
   if (a.mlp == MlpKind::gated) l.matrix(c, parents, {"gate_proj", "gate_up_proj", "w1"}, width, a.hidden, groups);
@@ -141,7 +182,7 @@ void mixture(const Layer& l, const Arch& a) {
 void for_each_matrix(const Arch& a, const std::function<void(const Matrix&)>& visit) {
   for (Count i = 0; i < a.layers; ++i) {
     const Layer l(i, visit);
-    a.attention == AttentionKind::latent ? latent(l, a) : grouped(l, a);
+    attention(l, a, i);
     if (a.moe.layers.contains(i))
       mixture(l, a);
     else

@@ -88,6 +88,46 @@ TEST_CASE("a model of 2026 caches its bytes per token and per sequence", "[impor
   });
 }
 
+namespace {
+
+/// Bytes of a (out, in) matrix in fp8 with a scale of `scale` bytes for each block of 128 x 128.
+Count in_blocks(Count out, Count in, Count scale) { return out * in + scale * ceil_div(out, 128) * ceil_div(in, 128); }
+
+/// Bytes of attention's weights as the checkpoint has them.
+Bytes stored_attention(const ModelCard& card) {
+  Plan p;
+  p.weight_precision = *card.weights;
+  return p.weight_precision.held(Component::attention, price_holdings(card.arch, p, {}).weights[Component::attention]);
+}
+
+}  // namespace
+
+// Of 61 layers: five projections of latent attention and two of the indexer in fp8, weights of 64 index heads in bf16.
+TEST_CASE("DeepSeek-V3.2's indexer is stored in fp8 but for the weights of its heads", "[quantized][architectures]") {
+  for_each_row([](const json::Value& row, const ModelCard& card) {
+    if (row["name"] != "DeepSeek-V3.2") return;
+    const Count each = in_blocks(1536, 7168, 4) + in_blocks(128 * 192, 1536, 4) + in_blocks(576, 7168, 4) +
+                       in_blocks(128 * 256, 512, 4) + in_blocks(7168, 128 * 128, 4) + in_blocks(64 * 128, 1536, 4) +
+                       in_blocks(128, 7168, 4);
+    CHECK(stored_attention(card) == Bytes(61 * (each + 2 * 7168 * 64)));
+  });
+}
+
+// Of 43 layers five projections in fp8 with scales of one byte, and of 21 the indexer's queries; in bf16 the pools of
+// 21 layers (4096 x 1024 x 2, 4 x 1024) and of 20 (4096 x 512 x 2, 128 x 512), keys of 21 indexers (4096 x 256 x 2, 4 x
+// 256), weights of 64 index heads, and 64 sinks.
+TEST_CASE("DeepSeek-V4's attention is stored in fp8 but for what pools keys", "[quantized][architectures]") {
+  for_each_row([](const json::Value& row, const ModelCard& card) {
+    if (row["name"] != "DeepSeek-V4-Flash") return;
+    const Count each = in_blocks(1024, 4096, 1) + in_blocks(64 * 512, 1024, 1) + in_blocks(512, 4096, 1) +
+                       8 * in_blocks(1024, 4096, 1) + in_blocks(4096, 8 * 1024, 1);
+    const Count pools = 21 * (2 * 4096 * 1024 + 4 * 1024) + 20 * (2 * 4096 * 512 + 128 * 512);
+    const Count index = 21 * (2 * 4096 * 256 + 4 * 256 + 4096 * 64);
+    CHECK(stored_attention(card) ==
+          Bytes(43 * each + 21 * in_blocks(64 * 128, 1024, 1) + 2 * (pools + index + 43 * 64)));
+  });
+}
+
 TEST_CASE("a model of 2026 survives being written as a model file and read back", "[import][architectures]") {
   for_each_row([](const json::Value&, const ModelCard& card) {
     CHECK(read_model_file(model_file_json(card), "a file").arch == card.arch);
