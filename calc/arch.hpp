@@ -146,7 +146,8 @@ struct Arch : Mixer {
   bool mlp_bias = false;
   Moe moe;  ///< moe.experts = 0: dense
 
-  Count streams = 1;  ///< residual streams, mixed before and after each half of a layer (hyper-connections; DeepSeek-V4)
+  Count streams =
+      1;  ///< residual streams, mixed before and after each half of a layer (hyper-connections; DeepSeek-V4)
 
   NormKind norm = NormKind::layer_norm;
   NormPlacement norm_placement = NormPlacement::pre;

@@ -11,10 +11,11 @@
 namespace llmcalc {
 
 enum class AttentionKind : std::uint8_t {
-  grouped,  ///< MHA (kv_heads = heads), GQA, MQA (kv_heads = 1)
-  latent,   ///< multi-head latent attention of DeepSeek-V2 (arXiv:2405.04434)
-  compressed,  ///< DeepSeek-V4: one head of keys that are the values, too, of a window and of pooled tokens (Compressed)
-  none      ///< no attention: a recurrence alone, or nothing that mixes tokens
+  grouped,     ///< MHA (kv_heads = heads), GQA, MQA (kv_heads = 1)
+  latent,      ///< multi-head latent attention of DeepSeek-V2 (arXiv:2405.04434)
+  compressed,  ///< DeepSeek-V4: one head of keys that are the values, too, of a window and of pooled tokens
+               ///< (Compressed)
+  none         ///< no attention: a recurrence alone, or nothing that mixes tokens
 };
 template <>
 inline constexpr auto choices<AttentionKind> =
@@ -73,9 +74,9 @@ struct Selection {
 /// The small attention that chooses the keys of a layer: its queries meet one key per token, which it caches.
 enum class IndexerKind : std::uint8_t {
   none,
-  lightning,  ///< DeepSeek-V3.2 (arXiv:2512.02556): queries from the low rank of attention's; scores under ReLU, weighted
-              ///< by head and summed; single tokens are chosen, or pooled keys of compressed attention
-  blocks      ///< MiniMax-M3: queries from the layer's input, norms on queries and key; blocks of tokens are chosen
+  lightning,  ///< DeepSeek-V3.2 (arXiv:2512.02556): queries from the low rank of attention's; scores under ReLU,
+              ///< weighted by head and summed; single tokens are chosen, or pooled keys of compressed attention
+  blocks  ///< MiniMax-M3: queries from the layer's input, norms on queries and key; blocks of tokens are chosen
 };
 template <>
 inline constexpr auto choices<IndexerKind> =
@@ -102,7 +103,8 @@ struct Indexer {
 struct Compressed {
   Count ratio = 0;       ///< tokens that are pooled into one key, which every later query sees; 0: the window alone
   bool overlap = false;  ///< a pooled key is made of its own tokens and of those before them: projections twice as wide
-  Count out_groups = 0, out_rank = 0;  ///< the heads' outputs go through a low rank, each group of heads through its own
+  Count out_groups = 0,
+        out_rank = 0;  ///< the heads' outputs go through a low rank, each group of heads through its own
   constexpr bool operator==(const Compressed&) const = default;
 };
 
@@ -185,7 +187,7 @@ struct Mixer {
   AttentionKind attention = AttentionKind::grouped;
   Count heads = 0, kv_heads = 0, head_dim = 0;
   Count value_dim = 0;  ///< of grouped attention's values; 0: as wide as its keys
-  Latent latent;          ///< of compressed attention: q_rank and rope_dim
+  Latent latent;        ///< of compressed attention: q_rank and rope_dim
   Compressed compressed;
   QkNorm qk_norm = QkNorm::none;
   bool qkv_bias = false, attention_out_bias = false;

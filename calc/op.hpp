@@ -136,8 +136,8 @@ struct Convolution {
   constexpr Count rows() const { return mul(sequences, queries); }
 };
 
-/// y (sequences, queries / ratio, width) = sums of `ratio` tokens' keys under the softmax of their gates and of a learned
-/// bias per place; both (sequences, queries, wide). The last group of a pass may be open, and counts.
+/// y (sequences, queries / ratio, width) = sums of `ratio` tokens' keys under the softmax of their gates and of a
+/// learned bias per place; both (sequences, queries, wide). The last group of a pass may be open, and counts.
 struct Pool {
   Count sequences = 0, queries = 0, width = 0, wide = 0, ratio = 1;
   constexpr bool operator==(const Pool&) const = default;

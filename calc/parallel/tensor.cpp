@@ -21,8 +21,8 @@ void cut_rows(Collective& s, Count ranks) {
   s.elements = ceil_div(s.elements, ranks);
   s.out_elements = ceil_div(s.out_elements, ranks);
 }
-void cut_rows(Attention&, Count) {}        // works on whole sequences
-void cut_rows(IndexScores&, Count) {}      // the same
+void cut_rows(Attention&, Count) {}    // works on whole sequences
+void cut_rows(IndexScores&, Count) {}  // the same
 void cut_rows(Pool& s, Count ranks) { s.queries = ceil_div(s.queries, ranks); }
 void cut_rows(LinearAttention&, Count) {}  // the same
 void cut_rows(Convolution&, Count) {}      // the same

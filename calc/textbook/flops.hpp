@@ -25,8 +25,8 @@ N query_key_pairs(AttentionFlops convention, const N& queries, const N& context,
 template <class N>
 N chosen_pairs(AttentionFlops convention, const N& queries, const N& context, const N& keys, const N& block);
 
-/// Pairs with pooled keys of r tokens each: row i sees floor(i / r) of them, at most `most` (0: all); full: all rows see
-/// those of the last.
+/// Pairs with pooled keys of r tokens each: row i sees floor(i / r) of them, at most `most` (0: all); full: all rows
+/// see those of the last.
 template <class N>
 N pooled_pairs(AttentionFlops convention, const N& queries, const N& context, const N& r, const N& most);
 
@@ -70,9 +70,8 @@ N index_flops(const Sizes<N>& s, AttentionFlops convention, const N& batch, cons
   const N all = N(2) * s.i.A * s.i.d * batch * s.i.L;
   if (!(s.c.ratio == N(0)))
     return all * pooled_pairs(convention, queries, context, s.c.ratio, chosen ? s.i.keys : N(0));
-  return all *
-         (chosen ? chosen_pairs(convention, queries, context, s.i.keys, s.i.block)
-                 : query_key_pairs(convention, queries, context, {}));
+  return all * (chosen ? chosen_pairs(convention, queries, context, s.i.keys, s.i.block)
+                       : query_key_pairs(convention, queries, context, {}));
 }
 /// Weights of an indexer's matrices in one layer: queries, key and, of a lightning indexer, the heads' weights.
 template <class N>

@@ -66,7 +66,7 @@ struct Sizes {
   RecurrentSizes<N> r{};
   IndexerSizes<N> i{};
   CompressedSizes<N> c{};
-  N n_h = 1;  ///< residual streams
+  N n_h = 1;                           ///< residual streams
   std::array<MlpLayers<N>, 2> mlps{};  ///< dense MLPs of other widths
   bool all_have_mlp = true;
   N T;
@@ -136,7 +136,7 @@ void set_mixer(Sizes<N>& s, const Mixer& m, const Reach& reach, const Letter& le
   if (m.attention == AttentionKind::compressed) {
     if (m.compressed.ratio > 0) s.c.ratio = letter("r_c", m.compressed.ratio);
     s.c.wide = m.compressed.overlap ? 2 : 1;
-    s.c.groups = letter("g_o", m.compressed.out_groups);
+    s.c.groups = letter("A_o", m.compressed.out_groups);
     s.c.rank = letter("r_o", m.compressed.out_rank);
   }
   s.i = {};

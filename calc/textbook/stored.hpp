@@ -344,7 +344,7 @@ StoredSum<N> stored(const Arch& a, const Sizes<N>& s, const MicroBatch<N>& m, Re
     return recompute == Recompute::none || (recompute == Recompute::selective ? !x.core : !x.in_block);
   });
   if (recompute == Recompute::full)
-    sum.add(tokens_of(m, s.T, Tokens::mine), Stored<N>{s.L, Tokens::mine, true, s.D}, s.D);
+    sum.add(tokens_of(m, s.T, Tokens::mine), Stored<N>{s.L, Tokens::mine, true, s.n_h * s.D}, s.n_h * s.D);
   return sum;
 }
 

@@ -113,7 +113,7 @@ constexpr LayerSize layer_sizes[] = {
     {"d_r", "head width with rotary positions"},
     {"d_v", "head width of the values"},
     {"r_c", "tokens of a pooled key"},
-    {"g_o", "groups of heads in the output"},
+    {"A_o", "groups of heads in the output"},
     {"r_o", "rank of each group's output"},
     {"A_i", "heads of the indexer"},
     {"d_i", "width of its heads and of its key"},
