@@ -39,6 +39,7 @@ struct Stored {
   bool numbers = true;  ///< p bytes each; false: bytes
   N each;
   bool in_block = true, core = false;  ///< core: scores, masks, log-sum-exps of the attention core
+  N rows = 0;                          ///< in place of the tokens: pooled ones
 };
 
 /// Number of tokens: B S, or the rank's share under sequence parallelism.
@@ -203,9 +204,17 @@ class StoredTable {
   }
   /// Keys and gates of a pool; pooled keys before and after their norm.
   void pool(const N& layers, const N& width, Tokens tokens) {
-    const N each = quotient_up(m_.S, s_.c.ratio) / m_.S;  // pooled keys per token
-    numbers(layers, tokens, N(2) * (s_.c.wide + each) * width);
-    statistics(layers, tokens, each, false);
+    numbers(layers, tokens, N(2) * s_.c.wide * width);
+    const bool shared = tokens == Tokens::mine && m_.sequence_parallel;
+    const N all = m_.B * quotient_up(m_.S, s_.c.ratio);
+    const N made = shared ? m_.B * quotient_up(quotient_up(m_.S, s_.T), s_.c.ratio) : all;
+    const N normed = shared ? quotient_up(all, s_.T) : all;
+    pooled(layers, made, true, width);
+    pooled(layers, normed, true, width);
+    if (m_.norm_stats) pooled(layers, normed, false, statistic(false));
+  }
+  void pooled(const N& layers, const N& rows, bool number, const N& each) {
+    visit_(Stored<N>{.layers = layers, .numbers = number, .each = each, .rows = rows});
   }
 
   void latent() {
@@ -317,8 +326,8 @@ class StoredSum {
   }
 
  private:
-  std::array<N, 3> tokens_{};
-  std::array<Layered<N>, 3> numbers_{}, bytes_{};
+  std::array<N, 12> tokens_{};
+  std::array<Layered<N>, 12> numbers_{}, bytes_{};
   std::size_t size_ = 0;
 };
 
@@ -327,6 +336,7 @@ StoredSum<N> stored(const Arch& a, const Sizes<N>& s, const MicroBatch<N>& m, co
   StoredSum<N> sum;
   const auto add = [&](const Stored<N>& x) {
     if (!which(x)) return;
+    if (!(x.rows == N(0))) return sum.add(x.rows, x, x.each);
     const bool uneven = x.tokens == Tokens::scattered && m.sequence_parallel && !m.even;
     if (uneven)
       sum.add(1, x, quotient_up(m.B * m.S * x.each, s.T));
