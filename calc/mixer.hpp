@@ -76,7 +76,7 @@ enum class IndexerKind : std::uint8_t {
   none,
   lightning,  ///< DeepSeek-V3.2 (arXiv:2512.02556): queries from the low rank of attention's; scores under ReLU,
               ///< weighted by head and summed; single tokens are chosen, or pooled keys of compressed attention
-  blocks  ///< MiniMax-M3: queries from the layer's input, norms on queries and key; blocks of tokens are chosen
+  blocks      ///< MiniMax-M3: queries from the layer's input, norms on queries and key; blocks of tokens are chosen
 };
 template <>
 inline constexpr auto choices<IndexerKind> =
