@@ -68,11 +68,28 @@ inline constexpr auto choices<Activation> =
                Choice{Activation::gelu, "gelu"}, Choice{Activation::gelu_tanh, "gelu_tanh"},
                Choice{Activation::silu, "silu"}, Choice{Activation::xielu, "xielu"}};
 
-enum class Position : std::uint8_t { none, learned, sinusoidal, rope, alibi };
+enum class HeadKind : std::uint8_t {
+  next_token,    ///< logits of every position: vocabulary x hidden
+  masked_token,  ///< the same behind a dense layer with bias, the activation and a norm (BERT)
+  none           ///< no logits: an encoder whose result is used as it is
+};
+template <>
+inline constexpr auto choices<HeadKind> =
+    std::array{Choice{HeadKind::next_token, "next_token"}, Choice{HeadKind::masked_token, "masked_token"},
+               Choice{HeadKind::none, "none"}};
+
+enum class Position : std::uint8_t {
+  none,
+  learned,
+  sinusoidal,
+  rope,
+  alibi,
+  relative  ///< a learned number per head and range of distances, added to the scores; a table per stack (T5)
+};
 template <>
 inline constexpr auto choices<Position> = std::array{
     Choice{Position::none, "none"}, Choice{Position::learned, "learned"}, Choice{Position::sinusoidal, "sinusoidal"},
-    Choice{Position::rope, "rope"}, Choice{Position::alibi, "alibi"}};
+    Choice{Position::rope, "rope"}, Choice{Position::alibi, "alibi"},     Choice{Position::relative, "relative"}};
 
 /// Mixture of experts. `layers` says which layers have one; the others keep the dense MLP.
 struct Moe {
@@ -84,6 +101,8 @@ struct Moe {
   bool shared_gate = false;                    ///< a hidden x 1 gate on the shared experts' output
   bool router_bias = false, expert_bias = false;
   bool router_correction = false;  ///< a stored load-balancing bias: one per expert, a buffer, not a parameter
+  bool router_scales = false;      ///< an RMSNorm before the router, and a learned factor per expert (Gemma 4)
+  bool beside_dense = false;       ///< a dense MLP of the Arch's width beside them, three more norms (Gemma 4)
   LayerSet layers;
   constexpr bool operator==(const Moe&) const = default;
   /// Numbers that the router makes for a token.
@@ -113,6 +132,23 @@ struct LayerMlp {
   Count width = 0;
   LayerSet layers;
   constexpr bool operator==(const LayerMlp&) const = default;
+};
+
+/// The head: logits, and what an encoder makes of the first token of a sequence.
+struct ModelHead {
+  HeadKind kind = HeadKind::next_token;
+  bool pooler = false;         ///< a dense layer with bias and tanh: hidden x hidden (BERT)
+  bool sentence_pair = false;  ///< two logits of the pooler's result: whether the second sentence follows the first
+  constexpr bool operator==(const ModelHead&) const = default;
+  constexpr bool has_logits() const { return kind != HeadKind::none; }
+};
+
+/// An input of its own for every layer, looked up by token and projected from the embedding (Gemma 3n, Gemma 4): a
+/// table of rows x (layers width), a projection hidden x (layers width) with a norm of `width`; in every layer a gate
+/// hidden x width, a projection width x hidden and a norm.
+struct PerLayerInput {
+  Count rows = 0, width = 0;
+  constexpr bool operator==(const PerLayerInput&) const = default;
 };
 
 /// Modules that predict tokens further ahead than the next one (MTP; DeepSeek-V3, arXiv:2412.19437, 2.2). Module k
@@ -154,18 +190,39 @@ struct Arch : Mixer {
   Count norms_per_layer = 2;  ///< 2 pre or post, 4 both; a parallel block has 1 or 2, a shortcut block 4
   bool final_norm = true, embedding_norm = false;
 
-  Position position = Position::rope;
-  Count position_rows = 0;  ///< rows of the learned position table: the context, or more (OPT: + 2)
+  Count token_types = 0;  ///< rows of a table of segments, added to the embedding (BERT)
 
+  Position position = Position::rope;
+  Count position_rows = 0;  ///< rows of the learned position table: the context, or more (OPT: + 2); of relative
+                            ///< positions: ranges of distances
+
+  Count residual_block = 0;   ///< every sub-layer, and the head, reads a mix of the residual stream and of those that
+                              ///< began the blocks of so many layers before, by a learned vector under a norm: 2 hidden
+                              ///< each (attention residuals of Kimi K3, arXiv:2607.24653, 2.2); 0: the stream itself
+  PerLayerInput per_layer;    ///< width 0: none
+  bool output_scale = false;  ///< a learned number multiplies the result of every layer
+
+  ModelHead head;
   bool tied_head = false, head_bias = false;
 
   Mtp mtp;  ///< beside the model, in none of its counts
 
   constexpr bool operator==(const Arch&) const = default;
   constexpr bool has_experts() const { return moe.experts > 0; }
+  /// Whether every token sees later ones, so that nothing is generated token by token.
+  constexpr bool is_encoder() const { return bidirectional && !has_cross_attention(); }
+  /// Whether the first layers are an encoder, whose result the other ones read.
+  constexpr bool is_encoder_decoder() const { return bidirectional && has_cross_attention(); }
   /// The mixer of number i: 0 is the Arch's own.
   constexpr const Mixer& mixer(std::size_t i) const {
     return i == 0 ? *this : static_cast<const Mixer&>(mixers[i - 1]);
+  }
+
+ private:
+  constexpr bool has_cross_attention() const {
+    for (std::size_t i = 0; i < mixers.size(); ++i)
+      if (mixers[i].cross_attention) return true;
+    return false;
   }
 };
 

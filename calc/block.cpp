@@ -1,8 +1,11 @@
 #include "calc/block.hpp"
 
 #include "calc/block/compressed.hpp"
+#include "calc/block/cross.hpp"
 #include "calc/block/indexer.hpp"
+#include "calc/block/mixed_residual.hpp"
 #include "calc/block/mlp.hpp"
+#include "calc/block/per_layer.hpp"
 #include "calc/block/recurrent.hpp"
 #include "calc/segment_builder.hpp"
 
@@ -32,19 +35,38 @@ struct Qkv {
   TensorId q, k, v;
 };
 
+/// Projections of keys and values; where values are the keys, of the latter alone.
+void project_kv(SegmentBuilder& b, TensorId x, Qkv& r) {
+  const Mixer& a = b.mixer();
+  const Count d = b.arch().hidden;
+  r.k = b.linear("attn.k", attn, Split::column, x, d, mul(a.kv_heads, a.head_dim), a.qkv_bias, a.head_dim);
+  r.v = a.key_is_value
+            ? r.k
+            : b.linear("attn.v", attn, Split::column, x, d, mul(a.kv_heads, a.v_dim()), a.qkv_bias, a.v_dim());
+}
+
+void norm_heads(SegmentBuilder& b, Qkv& r) {
+  const Mixer& a = b.mixer();
+  const bool own = !a.shared_kv, qk = a.qk_norm != QkNorm::none;
+  const Norm value{.rows = mul(b.tokens(), a.kv_heads), .width = a.v_dim()};
+  if (own && a.value_norm) r.v = b.add("attn.v_norm", attn, value, Split::heads, r.v, a.kv_heads);
+  if (qk) r.q = b.add("attn.q_norm", attn, qk_norm_shape(a, b.tokens(), a.heads), Split::heads, r.q, a.heads);
+  if (own && qk)
+    r.k = b.add("attn.k_norm", attn, qk_norm_shape(a, b.tokens(), a.kv_heads), Split::heads, r.k, a.kv_heads);
+}
+
 Qkv grouped_qkv(SegmentBuilder& b, TensorId x) {
   const Mixer& a = b.mixer();
-  const Count d = b.arch().hidden, q = mul(a.heads, a.head_dim), kv = mul(a.kv_heads, a.head_dim);
-  Qkv r{b.linear("attn.q", attn, Split::column, x, d, q, a.qkv_bias, a.head_dim),
-        b.linear("attn.k", attn, Split::column, x, d, kv, a.qkv_bias, a.head_dim),
-        b.linear("attn.v", attn, Split::column, x, d, mul(a.kv_heads, a.v_dim()), a.qkv_bias, a.v_dim())};
-  if (a.qk_norm != QkNorm::none) {
-    r.q = b.add("attn.q_norm", attn, qk_norm_shape(a, b.tokens(), a.heads), Split::heads, r.q, a.heads);
-    r.k = b.add("attn.k_norm", attn, qk_norm_shape(a, b.tokens(), a.kv_heads), Split::heads, r.k, a.kv_heads);
-  }
+  const Count q = mul(a.heads, a.head_dim), kv = a.shared_kv ? 0 : mul(a.kv_heads, a.head_dim);
+  Qkv r{b.linear("attn.q", attn, Split::column, x, b.arch().hidden, q, a.qkv_bias, a.head_dim), no_tensor, no_tensor};
+  if (!a.shared_kv) project_kv(b, x, r);
+  norm_heads(b, r);
   if (b.arch().position == Position::rope)
     b.in_place("attn.rope", attn, {.kind = PointwiseKind::rope, .rows = b.tokens(), .width = q + kv}, Split::width, r.q,
                r.k, a.head_dim);
+  if (!a.shared_kv) return r;
+  r.k = b.outside();
+  r.v = b.outside();
   return r;
 }
 
@@ -72,6 +94,9 @@ TensorId grouped_attention(SegmentBuilder& b, const LayerKind& kind, TensorId x)
                        .v_dim = a.v_dim(),
                        .reach = kind.reach,
                        .sinks = a.attention_sinks,
+                       .shared_kv = a.shared_kv,
+                       .bidirectional = a.bidirectional,
+                       .relative = b.arch().position == Position::relative,
                        .selection = a.indexer.selection()};
   index_scores(b, x, no_tensor);
   const TensorId o = gated_heads(b, x, b.add("attn.core", attn, core, Split::heads, {r.q, r.k, r.v}));
@@ -179,20 +204,35 @@ TensorId mixed(SegmentBuilder& b, const LayerKind& kind, TensorId x) {
   if (m.recurrent.kind == RecurrentKind::none) return attention(b, kind, x);
   const TensorId y = recurrence(b, x);
   if (m.attention == AttentionKind::none) return y;
-  return b.pointwise("attn.sum", attn, PointwiseKind::add, Split::partial, attention(b, kind, x), y, b.arch().hidden);
+  const TensorId z = attention(b, kind, x);
+  return b.pointwise("attn.sum", attn, PointwiseKind::add, Split::partial, y, z, b.arch().hidden);
 }
 
-TensorId mlp_part(SegmentBuilder& b, const LayerKind& kind, TensorId x) {
-  return kind.experts ? experts(b, x) : dense_mlp(b, x, kind.mlp_width);
+/// The sum of a dense MLP and of experts, each result under a norm; `x` is the MLP's input under its norm, and experts
+/// and their router read the residual stream under norms of their own (hf gemma4/modeling_gemma4.py).
+TensorId dense_and_experts(SegmentBuilder& b, const LayerKind& kind, TensorId x, TensorId residual) {
+  const Count t = b.tokens();
+  const TensorId y = b.norm("mlp.dense_norm", dense_mlp(b, x, kind.mlp_width), t);
+  const TensorId own = b.norm("mlp.expert_norm", residual, t);
+  const TensorId z = b.norm("mlp.combined_norm", experts(b, own, b.arch().moe.router_scales ? residual : own), t);
+  return b.pointwise("mlp.sum", mlp, PointwiseKind::add, Split::tokens, y, z, b.arch().hidden);
+}
+
+/// The MLP's part of a layer: `x` is its input, and `residual` that without the norm.
+TensorId mlp_part(SegmentBuilder& b, const LayerKind& kind, TensorId x, TensorId residual) {
+  if (!kind.experts) return dense_mlp(b, x, kind.mlp_width);
+  return b.arch().moe.beside_dense ? dense_and_experts(b, kind, x, residual) : experts(b, x, x);
 }
 
 struct SubLayerNames {
-  std::string_view norm, post_norm, dropout, add, mix, gather, spread;
+  std::string_view mix, norm, post_norm, dropout, add, weights, gather, spread;
 };
-constexpr SubLayerNames attention_names{"attn.norm", "attn.post_norm", "attn.dropout", "attn.add",
-                                        "attn.mix",  "attn.gather",    "attn.spread"};
-constexpr SubLayerNames mlp_names{"mlp.norm", "mlp.post_norm", "mlp.dropout", "mlp.add",
-                                  "mlp.mix",  "mlp.gather",    "mlp.spread"};
+constexpr SubLayerNames attention_names{"attn.mix", "attn.norm",           "attn.post_norm", "attn.dropout",
+                                        "attn.add", "attn.stream_weights", "attn.gather",    "attn.spread"};
+constexpr SubLayerNames cross_names{"cross.mix", "cross.norm",           "cross.post_norm", "cross.dropout",
+                                    "cross.add", "cross.stream_weights", "cross.gather",    "cross.spread"};
+constexpr SubLayerNames mlp_names{"mlp.mix", "mlp.norm",           "mlp.post_norm", "mlp.dropout",
+                                  "mlp.add", "mlp.stream_weights", "mlp.gather",    "mlp.spread"};
 
 /// One sub-layer of hyper-connections (hf deepseek_v4/modeling_deepseek_v4.py): of n residual streams x (tokens, n
 /// hidden) a matrix makes n weights that sum them to f's input, n that spread its result and n x n that mix the
@@ -202,13 +242,14 @@ template <typename F>
 TensorId streamed_layer(SegmentBuilder& b, const SubLayerNames& names, Component c, TensorId x, F f) {
   const Arch& a = b.arch();
   const Count n = a.streams, t = b.tokens();
-  const TensorId mix = b.linear(names.mix, Component::norm, Split::tokens, x, mul(n, a.hidden), mul(n, n + 2), true);
+  const TensorId weights =
+      b.linear(names.weights, Component::norm, Split::tokens, x, mul(n, a.hidden), mul(n, n + 2), true);
   const Pointwise gather{.kind = PointwiseKind::gather, .rows = t, .width = a.hidden, .top_k = n, .weights = 3};
-  const TensorId in = b.add(names.gather, Component::norm, gather, Split::tokens, {x, mix});
+  const TensorId in = b.add(names.gather, Component::norm, gather, Split::tokens, {x, weights});
   const TensorId y = f(b.norm(names.norm, in, t));
   b.dropout(names.dropout, c, y, t);
   const Pointwise spread{.kind = PointwiseKind::spread, .rows = t, .width = mul(n, a.hidden), .top_k = n};
-  return b.add(names.spread, c, spread, Split::tokens, {x, y, mix});
+  return b.add(names.spread, c, spread, Split::tokens, {x, y, weights});
 }
 
 /// x + [norm] f([norm] x): one residual sub-layer of a serial block.
@@ -218,7 +259,7 @@ TensorId sub_layer(SegmentBuilder& b, const SubLayerNames& names, Component c, T
   if (a.streams > 1) return streamed_layer(b, names, c, x, f);
   const NormPlacement p = a.norm_placement;
   const bool before = p == NormPlacement::pre || p == NormPlacement::both;
-  TensorId y = f(before ? b.norm(names.norm, x, b.tokens()) : x);
+  TensorId y = f(before ? b.norm(names.norm, mixed_residual(b, names.mix, x, b.tokens()), b.tokens()) : x);
   if (p == NormPlacement::output || p == NormPlacement::both) y = b.norm(names.post_norm, y, b.tokens());
   b.dropout(names.dropout, c, y, b.tokens());
   y = b.pointwise(names.add, c, PointwiseKind::add, Split::tokens, x, y, a.hidden);
@@ -231,7 +272,7 @@ void parallel_block(SegmentBuilder& b, const LayerKind& kind) {
   const TensorId n = b.norm("attn.norm", block_input, b.tokens());
   const TensorId m = a.norms_per_layer == 2 ? b.norm("mlp.norm", block_input, b.tokens()) : n;
   const TensorId x = mixed(b, kind, n);
-  const TensorId y = mlp_part(b, kind, m);
+  const TensorId y = mlp_part(b, kind, m, block_input);
   b.dropout("attn.dropout", attn, x, b.tokens());
   b.dropout("mlp.dropout", mlp, y, b.tokens());
   const TensorId sum = b.pointwise("block.sum", mlp, PointwiseKind::add, Split::partial, x, y, a.hidden);
@@ -246,7 +287,7 @@ void shortcut_block(SegmentBuilder& b, const LayerKind& kind) {
   for (const bool first : {true, false}) {
     x = sub_layer(b, attention_names, attn, x, [&](TensorId in) { return mixed(b, kind, in); });
     x = sub_layer(b, mlp_names, mlp, x, [&](TensorId in) {
-      if (first) routed = experts(b, in);
+      if (first) routed = experts(b, in, in);
       return dense_mlp(b, in, a.mlp_width);
     });
   }
@@ -255,29 +296,9 @@ void shortcut_block(SegmentBuilder& b, const LayerKind& kind) {
 
 }  // namespace
 
-OpList embedding_ops(const Arch& a, const Step& s) {
-  SegmentBuilder b(a, s);
-  const Count t = b.tokens();
-  TensorId x = b.add("embedding.tokens", Component::embedding, Lookup{t, a.vocabulary, a.embedding_width}, Split::row,
-                     block_input);
-  if (a.embedding_width != a.hidden)
-    x = b.linear("embedding.project", Component::embedding, Split::tokens, x, a.embedding_width, a.hidden, false);
-  if (a.position == Position::learned) {
-    const TensorId p = b.add("embedding.positions", Component::position, Lookup{t, a.position_rows, a.hidden},
-                             Split::tokens, block_input);
-    x = b.pointwise("embedding.add", Component::position, PointwiseKind::add, Split::tokens, x, p, a.hidden);
-  }
-  if (a.embedding_norm) x = b.norm("embedding.norm", x, t);
-  b.dropout("embedding.dropout", Component::embedding, x, t);
-  if (a.streams > 1)
-    b.add("embedding.repeat", Component::embedding,
-          Pointwise{.kind = PointwiseKind::repeat, .rows = t, .width = mul(a.streams, a.hidden), .top_k = a.streams},
-          Split::tokens, x);
-  return b.ops();
-}
-
 OpList block_ops(const Arch& a, const LayerKind& kind, const Step& s) {
   SegmentBuilder b(a, s, kind);
+  if (!s.training && b.tokens() == 0) return b.ops();  // an encoder in a decoding step
   if (a.block == BlockKind::parallel) {
     parallel_block(b, kind);
     return b.ops();
@@ -289,65 +310,18 @@ OpList block_ops(const Arch& a, const LayerKind& kind, const Step& s) {
   TensorId x = block_input;
   if (!b.mixer().is_empty())
     x = sub_layer(b, attention_names, attn, x, [&](TensorId in) { return mixed(b, kind, in); });
-  if (kind.has_mlp()) sub_layer(b, mlp_names, mlp, x, [&](TensorId in) { return mlp_part(b, kind, in); });
-  return b.ops();
-}
-
-namespace {
-/// What a head has, and which of it is another's: the model's norm, its token table or its head.
-struct HeadWeights {
-  bool norm = true, own_norm = true, tied = false, bias = false;
-};
-OpList head(const Arch& a, const Step& s, Count rows, const HeadWeights& w) {
-  SegmentBuilder b(a, s);
-  TensorId x = block_input;
-  if (a.streams > 1) {
-    const Linear weights{.rows = rows, .in = mul(a.streams, a.hidden), .out = a.streams, .bias = true};
-    const TensorId mix = b.add("head.mix", Component::lm_head, weights, Split::tokens, x);
-    const Pointwise gather{
-        .kind = PointwiseKind::gather, .rows = rows, .width = a.hidden, .top_k = a.streams, .weights = 1};
-    x = b.add("head.gather", Component::lm_head, gather, Split::tokens, {x, mix});
+  if (b.mixer().cross_attention)
+    x = sub_layer(b, cross_names, attn, x, [&](TensorId in) { return cross_attention(b, in); });
+  if (kind.has_mlp()) x = sub_layer(b, mlp_names, mlp, x, [&](TensorId in) { return mlp_part(b, kind, in, x); });
+  if (a.per_layer.width > 0) x = add_per_layer_input(b, x);
+  if (a.output_scale)
+    b.in_place("block.scale", Component::norm,
+               {.kind = PointwiseKind::scale, .rows = b.tokens(), .width = a.hidden, .weights = 1}, Split::tokens, x);
+  if (kind.closes_encoder) {
+    if (a.final_norm) b.norm("encoder.norm", x, b.tokens());
+    b.carry_result();
   }
-  if (w.norm) {
-    Norm norm = b.norm_shape(rows, a.hidden);
-    if (!w.own_norm) norm.weights = 0;
-    x = b.add("head.norm", Component::norm, norm, Split::tokens, x);
-  }
-  if (a.embedding_width != a.hidden)
-    x = b.add("head.project", Component::embedding, Linear{.rows = rows, .in = a.hidden, .out = a.embedding_width},
-              Split::tokens, x);
-  const Linear logits{.rows = rows, .in = a.embedding_width, .out = a.vocabulary, .bias = w.bias, .tied = w.tied};
-  x = b.add("head.logits", Component::lm_head, logits, Split::column, x);
-  if (s.training) b.add("head.loss", Component::lm_head, Loss{rows, a.vocabulary}, Split::column, x);
   return b.ops();
-}
-}  // namespace
-
-OpList head_ops(const Arch& a, const Step& s) {
-  const Count rows = s.training || s.verifies ? s.tokens() : s.sequences;
-  return head(a, s, rows, {.norm = a.final_norm, .tied = a.tied_head, .bias = a.head_bias});
-}
-
-OpList mtp_input_ops(const Arch& a, const Step& s) {
-  SegmentBuilder b(a, s);
-  const Count t = b.tokens();
-  const Lookup table{.tokens = t, .rows = a.vocabulary, .width = a.embedding_width, .tied = !a.mtp.own_embedding};
-  TensorId e = b.add("mtp.tokens", Component::embedding, table, Split::row, block_input);
-  e = b.norm("mtp.token_norm", e, t);
-  e = b.linear("mtp.project_token", Component::embedding, Split::tokens, e, a.hidden, a.hidden, false);
-  TensorId h = b.norm("mtp.result_norm", block_input, t);
-  h = b.linear("mtp.project_result", Component::embedding, Split::tokens, h, a.hidden, a.hidden, false);
-  b.pointwise("mtp.add", Component::embedding, PointwiseKind::add, Split::tokens, h, e, a.hidden);
-  return b.ops();
-}
-
-OpList mtp_head_ops(const Arch& a, const Step& s) {
-  const Mtp& m = a.mtp;
-  return head(a, s, s.training ? s.tokens() : s.sequences,
-              {.norm = m.own_norm || a.final_norm,
-               .own_norm = m.own_norm,
-               .tied = !m.own_head,
-               .bias = m.own_head && a.head_bias});
 }
 
 }  // namespace llmcalc

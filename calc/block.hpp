@@ -8,9 +8,10 @@
 
 namespace llmcalc {
 
-/// The tokens of one pass: `sequences` of `queries` new tokens after `past` cached ones.
+/// The tokens of one pass: `sequences` of `queries` new tokens after `past` cached ones. `encoded`: of them, those that
+/// an encoder reads before a decoder; in training both have `queries` tokens.
 struct Step {
-  Count sequences = 1, queries = 1, past = 0;
+  Count sequences = 1, queries = 1, past = 0, encoded = 0;
   bool training = false;  ///< loss over every position and dropout may be on; else the head sees the last position only
   bool verifies = false;  ///< the model's head sees every position: they are drafts
   bool absorbed = false;  ///< latent attention: queries meet the latent cache directly
@@ -24,6 +25,10 @@ struct Step {
   Narrowed narrowed{};  ///< which products of the blocks are in the plan's format, where that has fewer than 16 bits
   constexpr Count tokens() const { return mul(sequences, queries); }
 };
+
+/// The step as one half of an encoder-decoder sees it: an encoder reads the prompt and has nothing to do later, a
+/// decoder begins with one token behind it. The same step for all other models.
+Step half_step(const Arch& arch, const Step& step, bool encoder);
 
 /// Token table (and learned positions, embedding norm, dropout) up to the first block's input.
 OpList embedding_ops(const Arch& arch, const Step& step);

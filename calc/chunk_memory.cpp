@@ -1,4 +1,4 @@
-// What a chunk of a model keeps for backward, and the most that is alive while it runs.
+// The bytes that a chunk of a model keeps for backward, and the most that is alive while it runs.
 
 #include <algorithm>
 
@@ -104,7 +104,7 @@ class ChunkTensors {
   }
   /// Modules behind the head.
   Count modules() const { return p_.mtp().empty() ? 0 : p_.mtp()[0].layers; }
-  /// What a module's first norm keeps, and the head before it keeps already.
+  /// The input of a module's norm, which the head before it keeps already.
   Bytes shared_input() const { return p_.head().alive.keeps_input ? p_.mtp()[0].alive.input : Bytes(); }
   /// Bytes that the layer of a module keeps: under recomputation of all layers its input alone.
   Bytes kept_of_layer() const {

@@ -171,8 +171,8 @@ class ChunkClock {
   double module_reduced() const {
     return of_module([](const RowTime& t) { return t.reduce.value; });
   }
-  /// What the modules add to a forward in which each one's weights are gathered while what is before it runs: the head,
-  /// before the first.
+  /// Seconds that the modules add to a forward in which each one's weights are gathered while what is before it runs:
+  /// the head, before the first.
   double gathered_modules(double head) const {
     if (times_.modules == 0) return 0;
     const double c = of_module([&](const RowTime&t) { return in(t.forward); }), g = module_gathered();

@@ -6,6 +6,7 @@
 #include "calc/held.hpp"
 #include "calc/muon.hpp"
 #include "calc/operand.hpp"
+#include "calc/state_chunk.hpp"
 #include "calc/stored.hpp"
 
 namespace llmcalc {
@@ -111,8 +112,9 @@ Flops pair_flops(const Attention& s, Count width, const Pairs& of, const Documen
   const Wide ranks = static_cast<Wide>(s.pair_ranks);
   return Flops(all.value / ranks + (all.value % ranks != 0 ? 1 : 0));
 }
+/// Where every query sees all keys, there is one convention.
 Pairs scored_pairs(const Attention& s, AttentionFlops convention) {
-  return {convention, s.reach, s.selection, s.pooled};
+  return {s.bidirectional ? AttentionFlops::full : convention, s.reach, s.selection, s.pooled};
 }
 Cost core_cost(const Attention& s, const Pricing& p) {
   const AttentionFlops done = executed_convention(s.queries, p);
@@ -126,9 +128,9 @@ Cost core_cost(const Attention& s, const Pricing& p) {
 /// Keys of all tokens, pooled ones among them.
 Count all_keys(const Attention& s) { return s.pooled > 0 ? add(s.keys, ceil_div(s.keys, s.pooled)) : s.keys; }
 /// Cached rows that a pass reads: in decode those that one of the new tokens sees, or others that each chooses; in
-/// prefill all.
+/// prefill, and of an encoder, all.
 Count cached_rows(const Attention& s, const Pricing& p) {
-  if (p.phase != Phase::decode && s.queries > 1) return all_keys(s);
+  if (s.bidirectional || (p.phase != Phase::decode && s.queries > 1)) return all_keys(s);
   const Count last = s.keys - 1, near = s.keys - s.reach.first(s.past());
   if (s.pooled > 0) return add(near, std::min(ceil_div(s.keys, s.pooled), mul(s.queries, s.pooled_seen(last))));
   return s.selection.chooses() ? std::min(s.keys, mul(s.queries, s.selection.seen(last))) : near;
@@ -143,6 +145,10 @@ double queries_and_outputs(const Attention& s, const Pricing& p) {
 double keys_and_values(const Attention& s, DType t, Count tokens) {
   return d(s.sequences) * d(tokens) * d(token_rows(s, t, s.absorbed).value);
 }
+/// Bytes of what relative positions add to the scores.
+double pair_numbers(const Attention& s, const Pricing& p) {
+  return bytes(p.activation, d(s.heads) * d(s.queries) * d(s.keys));
+}
 /// The learned logit of each head.
 double sinks(const Attention& s, const Stored& w) { return s.sinks ? bytes(w.vector, d(s.heads)) : 0; }
 
@@ -154,7 +160,9 @@ Cost forward(const Attention& s, const Pricing& p, const Stored& w) {
     c.moved.cache = keys_and_values(s, p.cache, cached_rows(s, p));
   else
     c.moved.activations += keys_and_values(s, p.activation, all_keys(s));
-  if (p.cached) c.moved.activations += d(s.rows()) * d(token_cache(s, p.cache).value);  // the new tokens are written
+  if (p.cached && s.caches())  // the new tokens are written
+    c.moved.activations += d(s.cross ? mul(s.sequences, s.keys) : s.rows()) * d(token_cache(s, p.cache).value);
+  if (s.relative) c.moved.activations += pair_numbers(s, p);
   // Scores written, read by softmax, written again, read by the second product.
   if (p.attention == AttentionImpl::naive) c.moved.activations += 4 * scores(s, p);
   return c;
@@ -169,6 +177,7 @@ Cost backward_input(const Attention& s, const Pricing& p, const Stored& w) {
   // q, k, v, o and do are read, dq, dk and dv written; naive: P twice, dP and dS written and read.
   c.moved.activations = 2 * (queries_and_outputs(s, p) + keys_and_values(s, p.activation, all_keys(s)));
   if (!flash) c.moved.activations += 7 * scores(s, p);
+  if (s.relative) c.moved.activations += 2 * pair_numbers(s, p);  // and their gradient
   return c;
 }
 Learned learned(const Attention& s) {
@@ -238,22 +247,33 @@ Learned learned(const Pool& s) {
 }
 
 // ---- A state per head. Model FLOPs are those of the recurrent form, 2 per number of the state and pass over it.
-// Kernels that take C tokens at once do, per token and head of N x P:
-//   delta        4 C N + 4 C P + 6 N P   scores k k' and q k', the triangular system's two results; S read twice,
-//   updated
-//                                        (arXiv:2412.06464; C of the system itself left out)
-//   state space  2 C P + 4 N P           and 2 C N per group: scores C B' (arXiv:2405.21060, 6)
-// Half of the C x C scores are masked, but multiplied. Element-wise decays, normalised queries and keys are left out.
+// Done are the products of it, token by token or C tokens at once, per token and head of N x P:
+//   token by token   4 N P, and 2 N P more by the delta rule
+//   delta            4 C N + 4 C P + 6 N P   scores k k' and q k', the triangular system's two results; S read twice,
+//                                            updated (arXiv:2412.06464; the inverse of the system itself left out)
+//   state space      2 C P + 4 N P           and 2 C N per group: scores C B' (arXiv:2405.21060, 6)
+// The last chunk may have fewer tokens. Half of the C x C scores are masked, but multiplied. Element-wise decays,
+// normalised queries and keys are left out. Backward has two products for each, and runs again all but the reading of
+// the state (2 N P, and of a chunk 2 C P): states and scores are not kept.
 
 Count passes(StateRule rule) { return rule == StateRule::sum ? 2 : rule == StateRule::state_space ? 3 : 4; }
 Flops recurrent_flops(const LinearAttention& s) { return flops(mul(2, passes(s.rule)), s.rows(), s.state()); }
+/// The sum of C over all tokens of the sequences: of C^2 over all chunks.
+Count chunk_places(const LinearAttention& s) {
+  const Count c = tokens_at_once(s), rest = s.queries % c;
+  return mul(s.sequences, add(mul(s.queries - rest, c), mul(rest, rest)));
+}
+/// Products with the state, and with a chunk's values, that give the output.
+Flops reading_flops(const LinearAttention& s) {
+  const Flops state = flops(2, s.rows(), s.state());
+  return tokens_at_once(s) == 1 ? state : state + flops(2, chunk_places(s), s.heads, s.head_dim);
+}
 Flops state_flops(const LinearAttention& s) {
-  const Count c = std::min(s.chunk, s.queries), n = s.key_dim, p = s.head_dim;
-  if (c <= 1 || s.rule == StateRule::sum) return recurrent_flops(s);
-  const Count heads = s.rule == StateRule::delta ? mul(s.heads, add(mul(4, c, n + p), mul(6, n, p)))
-                                                 : mul(s.heads, add(mul(2, c, p), mul(4, n, p)));
-  const Count groups = s.rule == StateRule::delta ? 0 : mul(2, s.key_heads, c, n);
-  return flops(s.rows(), add(heads, groups));
+  const bool is_delta = s.rule == StateRule::delta;
+  const Flops state = flops(is_delta ? 6 : 4, s.rows(), s.state());
+  if (tokens_at_once(s) == 1) return state;
+  const Count keys = is_delta ? mul(4, s.heads, s.key_dim) : mul(2, s.key_heads, s.key_dim);
+  return state + flops(chunk_places(s), add(keys, mul(is_delta ? 4 : 2, s.heads, s.head_dim)));
 }
 double linear_numbers(const LinearAttention& s) { return d(s.rows()) * d(add(s.inputs(), mul(s.heads, s.head_dim))); }
 
@@ -265,16 +285,17 @@ Cost forward(const LinearAttention& s, const Pricing& p, const Stored& w) {
            .cache = state,
            .activations = bytes(p.activation, linear_numbers(s))}};
 }
-/// Twice forward; inputs and the output's gradient are read, the gradients of inputs written.
+/// Inputs and the output's gradient are read, the gradients of inputs written.
 Cost backward_input(const LinearAttention& s, const Pricing& p, const Stored& w) {
   return {2 * recurrent_flops(s),
-          2 * state_flops(s),
+          3 * state_flops(s) - reading_flops(s),
           {.weights = bytes(w.vector, d(s.weights)) + gradient_traffic(p, d(s.weights)),
            .activations = 2 * bytes(p.activation, linear_numbers(s))}};
 }
 Learned learned(const LinearAttention& s) { return {.total = s.weights, .factored = s.weights}; }
 
-// ---- Convolution: taps multiply-adds per number. Backward: the same for the input's gradient and for the weights'.
+// ---- Convolution: taps multiply-adds per number, zeros before the first token among them. Backward: the same for the
+// input's gradient and for the weights', and once more for the sums that the activation's slope asks for.
 
 double taps_and_bias(const Convolution& s) { return d(s.channels) * d(s.taps + (s.bias ? 1 : 0)); }
 
@@ -288,9 +309,9 @@ Cost forward(const Convolution& s, const Pricing& p, const Stored& w) {
            .activations = 2 * bytes(p.activation, d(s.rows()) * d(s.channels))}};
 }
 Cost backward_input(const Convolution& s, const Pricing& p, const Stored& w) {
-  const Flops f = flops(4, s.rows(), s.channels, s.taps);
-  return {f,
-          f,
+  const Flops f = flops(2, s.rows(), s.channels, s.taps);
+  return {2 * f,
+          (s.activated ? 3 : 2) * f,
           {.weights = bytes(w.vector, taps_and_bias(s)) + gradient_traffic(p, taps_and_bias(s)),
            .activations = 3 * bytes(p.activation, d(s.rows()) * d(s.channels))}};
 }
@@ -309,10 +330,12 @@ double forward_touches(PointwiseKind k, Count top_k) {
       return 3;
     case PointwiseKind::activate:
     case PointwiseKind::rope:
+    case PointwiseKind::scale:
     case PointwiseKind::dropout:
     case PointwiseKind::route:
     case PointwiseKind::dispatch:
       return 2;
+    case PointwiseKind::mix:
     case PointwiseKind::combine:
     case PointwiseKind::gather:
       return 1 + d(top_k);
@@ -327,7 +350,8 @@ double backward_touches(PointwiseKind k, Count top_k) {
   switch (k) {
     case PointwiseKind::add:
     case PointwiseKind::activate:
-      return 3;  // add: the branch's gradient joins the residual's
+    case PointwiseKind::scale:
+      return 3;  // add: the branch's gradient joins the residual's; scale: the result is read for its own gradient
     case PointwiseKind::multiply:
     case PointwiseKind::gate:
       return 5;
@@ -336,6 +360,7 @@ double backward_touches(PointwiseKind k, Count top_k) {
     case PointwiseKind::route:
     case PointwiseKind::dispatch:
       return 2;
+    case PointwiseKind::mix:
     case PointwiseKind::combine:
     case PointwiseKind::gather:
       return 1 + 2 * d(top_k);

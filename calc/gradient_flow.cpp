@@ -27,7 +27,7 @@ bool has_input_gradient(const Op& op) { return op.asks || (trains(op) && !std::h
 
 bool mark_asking(OpList& ops, bool input_asks) {
   std::array<bool, most_tensors> asks{};
-  asks[block_input] = input_asks;
+  asks.fill(input_asks);  // of the block's input, and of other segments' tensors
   bool result = input_asks;
   for (Op& op : ops) {
     op.asks = !op.detached && std::any_of(op.in.begin(), op.in.end(), [&](TensorId t) { return asks[t]; });

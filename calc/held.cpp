@@ -58,6 +58,7 @@ Held held(const Pointwise& s, const Pricing&) {
       return {.needs = {{true, true, true}}};
     case PointwiseKind::activate:
       return {.needs = {{true}}};
+    case PointwiseKind::mix:
     case PointwiseKind::combine:
       return {.needs = {{true}}, .kept = Bytes(mul(4, s.rows, s.top_k))};
     case PointwiseKind::dropout:
@@ -66,6 +67,7 @@ Held held(const Pointwise& s, const Pricing&) {
       return {.kept = Bytes(mul(8, s.rows, s.width))};
     case PointwiseKind::add:
     case PointwiseKind::rope:
+    case PointwiseKind::scale:
     case PointwiseKind::dispatch:
     case PointwiseKind::repeat:
       return {};
@@ -104,6 +106,8 @@ Bytes weight_bytes(const Collective&, const Stored&) { return {}; }
 // ---- Cache of one sequence in one layer.
 
 CacheRow cache_row(const Attention& s, const Pricing& p) {
+  if (s.cross) return {.state = s.keys * token_rows(s, p.cache, false), .encoded = s.keys};
+  if (!s.caches()) return {};
   return {.per_token = token_rows(s, p.cache, s.caches_latent()), .reach = s.reach};
 }
 /// The key of every token; attention caches its own beside it.

@@ -9,15 +9,18 @@ namespace llmcalc {
 Bytes weight_bytes(const Shape& shape, const Stored& w);
 
 /// The bytes that one layer caches of one sequence on one rank: `per_token` for every token held, `per_pool` for every
-/// `ratio` tokens, and a state of fixed size.
+/// `ratio` tokens, and a state of fixed size. Of an encoder's tokens, which a decoder's layer caches for its cross
+/// attention, the state has the bytes.
 struct CacheRow {
   Bytes per_token{};
   Reach reach{};
   Bytes state{};
+  Count encoded = 0;  ///< of the context, tokens that the encoder read
   Bytes per_pool{};
   Count ratio = 1;
   constexpr Bytes of(Count context) const {
-    return reach.held(context) * per_token + (context / ratio) * per_pool + state;
+    const Count own = context > encoded ? context - encoded : 0;
+    return reach.held(own) * per_token + (own / ratio) * per_pool + state;
   }
   /// Bytes per token while no window is full; of pooled tokens the mean, rounded down.
   constexpr Bytes each() const { return per_token + Bytes(per_pool.value / ratio); }
@@ -29,6 +32,7 @@ struct CacheRow {
     state += o.state;
     if (o.per_pool != Bytes()) ratio = o.ratio;
     per_pool += o.per_pool;
+    encoded += o.encoded;
     return *this;
   }
 };

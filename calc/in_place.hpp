@@ -34,7 +34,7 @@ class InPlace {
       if (!(a[i] == b[i])) return false;
     return true;
   }
-  std::size_t size() const { return size_; }
+  constexpr std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   constexpr const T& operator[](std::size_t i) const { return slots_[i].value; }
   T& operator[](std::size_t i) { return slots_[i].value; }

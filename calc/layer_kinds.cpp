@@ -27,6 +27,28 @@ LayerSet layers_of(const List& list, std::size_t i, const LayerSet& all) {
   return own;
 }
 
+/// The last layer of an encoder before a decoder, alone.
+LayerSet encoder_end(const Arch& a) {
+  LayerSet last;
+  if (a.is_encoder_decoder()) last.insert(layers_of(a.mixers, 0, LayerSet::all(a.layers)).last());
+  return last;
+}
+
+/// Calls visit(kind, layers) for the layers of each MLP among those that are alike otherwise.
+template <typename Visit>
+void for_each_mlp(const Arch& a, LayerKind kind, const LayerSet& alike, const Visit& visit) {
+  if (alike.empty()) return;
+  kind.experts = true;
+  kind.mlp_width = a.moe.beside_dense ? a.mlp_width : 0;
+  visit(kind, alike.filtered(a.moe.layers, true));
+  kind.experts = false;
+  const LayerSet dense = alike.filtered(a.moe.layers, false);
+  for (std::size_t mlp = 0; mlp <= a.mlps.size(); ++mlp) {
+    kind.mlp_width = mlp == 0 ? a.mlp_width : a.mlps[mlp - 1].width;
+    visit(kind, dense.filtered(layers_of(a.mlps, mlp, LayerSet::all(a.layers)), true));
+  }
+}
+
 /// Calls visit(kind, layers) for every way in which layers can differ in what they do, those of no layer among them.
 template <typename Visit>
 void for_each_unlike(const Arch& a, const Visit& visit) {
@@ -41,14 +63,10 @@ void for_each_unlike(const Arch& a, const Visit& visit) {
       kind.reach = mixer > 0 ? a.mixers[mixer - 1].reach : local ? a.local.reach : Reach();
       const LayerSet alike =
           mixer > 0 ? mixed : mixed.filtered(local_layers(a), local).filtered(a.linear_layers, linear);
-      if (alike.empty()) continue;
-      kind.experts = true;
-      visit(kind, alike.filtered(a.moe.layers, true));
-      kind.experts = false;
-      const LayerSet dense = alike.filtered(a.moe.layers, false);
-      for (std::size_t mlp = 0; mlp <= a.mlps.size(); ++mlp) {
-        kind.mlp_width = mlp == 0 ? a.mlp_width : a.mlps[mlp - 1].width;
-        visit(kind, dense.filtered(layers_of(a.mlps, mlp, all), true));
+      const LayerSet last = encoder_end(a).filtered(alike, true);
+      for (const bool closes : {false, true}) {
+        kind.closes_encoder = closes;
+        for_each_mlp(a, kind, alike.filtered(last, closes), visit);
       }
     }
   }

@@ -13,8 +13,9 @@ namespace llmcalc {
 struct LayerKind {
   Reach reach{};
   bool experts = false, linear = false;
-  std::uint8_t mixer = 0;  ///< number of its mixer (Arch::mixer)
-  Count mlp_width = 0;     ///< of its dense MLP; 0: it has experts, or none
+  bool closes_encoder = false;  ///< the encoder's last: its norm follows
+  std::uint8_t mixer = 0;       ///< number of its mixer (Arch::mixer)
+  Count mlp_width = 0;          ///< of its dense MLP, beside experts too; 0: it has none
   Count count = 0;
   Count first = 0, last = 0;  ///< indices of the first and the last layer of this kind
   LayerSet layers;            ///< all layers of this kind

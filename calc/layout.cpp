@@ -131,9 +131,18 @@ bool heads_divide(const Arch& arch, Count ranks) {
   return true;
 }
 
+/// Whether layers read what another segment made besides their input.
+bool reads_others(const Arch& arch) {
+  bool shared = arch.residual_block > 0 || arch.per_layer.width > 0 || arch.is_encoder_decoder() ||
+                arch.position == Position::relative;
+  for (std::size_t i = 0; i <= arch.mixers.size(); ++i) shared = shared || arch.mixer(i).shared_kv;
+  return shared;
+}
+
 LayoutFlaw context_flaw(const Arch& arch, const Layout& l) {
   if (l.cp == 1) return LayoutFlaw::none;
   if (has_state(arch)) return LayoutFlaw::context_state;
+  if (arch.is_encoder_decoder() || arch.position == Position::relative) return LayoutFlaw::context_encoder;
   const bool by_heads = l.context_method == ContextMethod::ulysses;
   return by_heads && arch.heads / l.tp % l.cp != 0 ? LayoutFlaw::context_heads : LayoutFlaw::none;
 }
@@ -154,6 +163,7 @@ LayoutFlaw expert_flaw(const Arch& arch, const Layout& l) {
 LayoutFlaw flaw(const Arch& arch, const Layout& l) {
   if (!heads_divide(arch, l.tp)) return LayoutFlaw::heads;
   if (l.sp && l.tp == 1) return LayoutFlaw::sequence_of_one;
+  if (l.pp > 1 && reads_others(arch)) return LayoutFlaw::pipeline_state;
   const LayoutFlaw context = context_flaw(arch, l);
   return context != LayoutFlaw::none ? context : expert_flaw(arch, l);
 }

@@ -20,7 +20,8 @@ struct Tensor {
   TensorId same;  ///< the tensor that it is after aliasing
   OpId producer = 0, last_use = 0, first_need = 0;
   bool needed = false, masked = false, discarded = false, remade = false, alive_again = false;
-  bool asks = true;  ///< for a gradient
+  bool asks = true;      ///< for a gradient
+  bool outside = false;  ///< another segment's, and alive there; a gradient of it is made here
 };
 
 /// An operator's tensors after aliasing: an exchange that makes nothing new (an all-reduce) works in place.
@@ -33,16 +34,21 @@ class Walk {
  public:
   Walk(const OpList& ops, const Pricing& p, Count input_elements, Bytes logits = {}) : ops_(ops), p_(p) {
     assert(ops.tensors() <= most_tensors);
-    for (std::size_t t = 0; t < ops.tensors(); ++t) tensors_.push({.size = {}, .same = static_cast<TensorId>(t)});
+    for (std::size_t t = 0; t < ops.tensors(); ++t)
+      tensors_.push({.size = {}, .same = static_cast<TensorId>(t), .outside = t != block_input});
     tensors_[block_input].size = bytes_of(p.activation, input_elements);
     tensors_[block_input].asks = ops.empty() || ops[0].asks;
     for (std::size_t i = 0; i < ops.size(); ++i) {
       held_.push(held(ops[i], p));
       read(static_cast<OpId>(i));
     }
+    if (ops.result() != no_tensor) result_ = tensors_[ops.result()].same;
+    mark_carried();
     if (!p.training()) return;
     if (!p.again.empty()) mark_again();
     for (std::size_t i = 0; i < ops.size(); ++i) mark_needs(static_cast<OpId>(i));
+    if (ops.result() != no_tensor) tensors_[result_].needed = false;  // the next segment keeps its input
+    if (ops.result_is_carried()) keep_carried(result_);
     for (std::size_t i = 0; i < ops.size(); ++i)
       if (std::holds_alternative<Loss>(ops[i].shape)) mark_logits(of_[i].in[0], logits);
   }
@@ -63,7 +69,7 @@ class Walk {
     for (std::size_t t = 0; t < ops_.tensors(); ++t) {
       const Tensor& x = tensors_[t];
       const bool alive = x.needed || x.last_use >= forward_at_ || t == result_;
-      if (alive && x.producer <= forward_at_) w.forward.add(tensor(Alive::As::result, t));
+      if (alive && !x.outside && x.producer <= forward_at_) w.forward.add(tensor(Alive::As::result, t));
     }
     add_own(w.forward, forward_at_, false);
     if (!p_.training()) return w;
@@ -102,8 +108,10 @@ class Walk {
     for (TensorId* in = t.in.begin(); in != t.in.end(); ++in) {
       *in = tensors_[*in].same;
       tensors_[*in].last_use = i;
+      if (tensors_[*in].outside) tensors_[*in].size = outside_bytes(op, static_cast<std::size_t>(in - t.in.begin()));
       if (std::find(t.in.begin(), in, *in) != in) *in = no_tensor;  // each once
     }
+    if (!op.in_place()) tensors_[op.out].outside = false;
     if (!op.in_place() && t.out == no_tensor) tensors_[op.out].same = t.in[0];
     if (is_dropout(op)) tensors_[t.in[0]].masked = true;
     if (t.out == no_tensor) return;
@@ -112,6 +120,28 @@ class Walk {
     made.producer = made.last_use = i;
     made.asks = has_backward(op);
     result_ = t.out;
+  }
+  /// Bytes of another segment's tensor: keys of an attention core, with their values; an encoder's result; a factor.
+  Bytes outside_bytes(const Op& op, std::size_t in) const {
+    if (const Linear* l = std::get_if<Linear>(&op.shape)) return bytes_of(p_.activation, mul(l->rows, l->in));
+    const Attention* a = std::get_if<Attention>(&op.shape);
+    if (a == nullptr) return bytes_of(p_.activation, out_elements(op.shape));
+    return in == 1 ? bytes_of(p_.activation, mul(a->sequences, a->keys, a->key_numbers())) : Bytes();
+  }
+  /// Marks the results that only other segments read.
+  void mark_carried() {
+    for (TensorId t = 1; t < ops_.tensors(); ++t) {
+      const Tensor& x = tensors_[t];
+      if (!x.outside && x.same == t && t != result_ && x.last_use == x.producer && x.size != Bytes()) keep_carried(t);
+    }
+    r_.carried += bytes_of(p_.activation, ops_.saved());
+    if (ops_.result_is_carried()) r_.carried += tensors_[result_].size;
+  }
+  void keep_carried(TensorId t) {
+    Tensor& x = tensors_[t];
+    x.first_need = x.producer;
+    x.needed = p_.training();
+    if (t != result_) r_.carried += x.size;
   }
   static bool is_dropout(const Op& op) {
     const Pointwise* p = std::get_if<Pointwise>(&op.shape);
@@ -150,7 +180,7 @@ class Walk {
            (p && p->kind == PointwiseKind::gate && in_mlp(maker.component) && p_.glu_store == GluStore::recompute);
   }
   void need(TensorId t, OpId by) {
-    if (t == no_tensor) return;
+    if (t == no_tensor || tensors_[t].outside) return;
     Tensor& x = tensors_[t];
     x.first_need = x.needed || x.remade ? std::min(x.first_need, by) : by;
     if (is_remade(t)) {
@@ -179,7 +209,8 @@ class Walk {
 
   /// Bytes that the operator keeps besides tensors.
   Bytes own(std::size_t i) const {
-    if (!p_.training() || ops_[i].component == Component::position) return {};  // positions need no ids
+    const bool later_table = i > 0 && std::holds_alternative<Lookup>(ops_[i].shape);
+    if (!p_.training() || later_table) return {};  // positions need no ids, other tables have those of the first
     return again_[i] ? Bytes() : held_[i].kept;
   }
   /// Bytes held only while the operator runs; one that runs again needs what it would keep, too, from when it runs
@@ -190,7 +221,7 @@ class Walk {
     return (is_backward ? h.scratch_backward : h.scratch) + (mine ? h.kept : Bytes());
   }
   Alive tensor(Alive::As as, std::size_t t) const {
-    return {as, t == block_input ? Alive::no_op : tensors_[t].producer, tensors_[t].size};
+    return {as, t == block_input || tensors_[t].outside ? Alive::no_op : tensors_[t].producer, tensors_[t].size};
   }
   void add_own(Moment& m, std::size_t until, bool is_backward) const {
     for (std::size_t i = 0; i <= until; ++i) m.add({Alive::As::own, i, own_again_[i] ? held_[i].kept : own(i)});
@@ -222,7 +253,7 @@ class Walk {
   Bytes freed(TensorId t, std::size_t i) const {
     if (t == no_tensor || t == result_) return {};
     const Tensor& x = tensors_[t];
-    return x.last_use == i && !x.needed ? x.size : Bytes();
+    return x.last_use == i && !x.needed && !x.outside ? x.size : Bytes();
   }
 
   using Gradients = std::array<Bytes, most_tensors>;

@@ -167,8 +167,11 @@ States updated_states(const Prices& prices, const Plan& plan, const Layout& layo
 }
 
 Bytes pass_workspace(const Prices& pass) {
-  Bytes most;
-  for (const LayerPrice& row : pass.rows) most = std::max(most, row.alive.forward);
+  Bytes most, carried;  // from the rows before
+  for (const LayerPrice& row : pass.rows) {
+    most = std::max(most, row.alive.forward + (row.segment == SegmentKind::block ? carried : Bytes()));
+    carried += row.alive.carried;
+  }
   return most;
 }
 
@@ -177,6 +180,15 @@ Bytes weights_bytes(const Prices& prices, const WeightFormats& stored_in) {
   for (std::size_t i = 0; i < component_count; ++i) {
     const auto c = static_cast<Component>(i);
     all += stored_in.held(c, prices.weights[c]);
+  }
+  return all;
+}
+
+Bytes host_weights_bytes(const Prices& prices, const Plan& plan) {
+  Bytes all;
+  for (std::size_t i = 0; i < component_count; ++i) {
+    const auto c = static_cast<Component>(i);
+    all += share_of(plan.weight_precision.held(c, prices.weights[c]), host_share(plan.offload, c));
   }
   return all;
 }
@@ -225,6 +237,10 @@ Memory inference_memory(const Prices& prefill, Bytes workspace_of_last, const Pl
   Memory m{.weights = weights_bytes(prefill, plan.weight_precision), .process = process};
   m.parameters = sum_of(prefill, [](const LayerPrice& row) { return row.learned; }).total;
   if (plan.kv_cache) m.kv_cache = plan.batch * cache_bytes(prefill, add(plan.prompt, plan.generate));
+  const Bytes weights = host_weights_bytes(prefill, plan), cache = share_of(m.kv_cache, plan.offload.cache);
+  m.weights -= weights;
+  m.kv_cache -= cache;
+  m.host = weights + cache;
   m.workspace = std::max(pass_workspace(prefill), workspace_of_last);
   m.total = m.peak = m.weights + m.kv_cache + m.workspace + m.process;
   return m;
@@ -239,7 +255,8 @@ Bytes cache_bytes_per_token(const Prices& prices) {
 }
 
 Prices price_holdings(const Arch& arch, const Plan& plan, const Layout& layout) {
-  return price_pass(arch, plan, layout, {}, prefill_step(plan, 1), Phase::prefill);
+  const Count tokens = arch.is_encoder_decoder() ? plan.prompt : 1;  // which the decoder's layers cache
+  return price_pass(arch, plan, layout, {}, prefill_step(plan, tokens), Phase::prefill);
 }
 
 States training_states(const Arch& arch, const Plan& plan, const Layout& layout) {

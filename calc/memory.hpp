@@ -134,7 +134,8 @@ Memory stage_memory(const Prices& prices, const HeldSums& sums, const StageAlive
 Memory training_memory(const Prices& prices, const Plan& plan, const Layout& layout, Bytes process = {});
 Memory training_memory(const Arch& arch, const Plan& plan, const Layout& layout = {}, Bytes process = {});
 
-/// Memory of the generation of batch sequences, the cache full: prompt + generate tokens.
+/// Memory of the generation of batch sequences, the cache full: prompt + generate tokens. What is offloaded is in
+/// `host` and not on the device; the tensors on their way are not counted.
 Memory inference_memory(const Prices& prefill, Bytes workspace_of_last, const Plan& plan, Bytes process = {});
 Memory inference_memory(const Arch& arch, const Plan& plan, const Layout& layout = {}, Bytes process = {});
 
@@ -145,6 +146,8 @@ Bytes pass_workspace(const Prices& pass);
 /// them; of a component whose bytes a checkpoint states, its share of those.
 Bytes weights_bytes(const Prices& prices, const WeightFormats& stored_in);
 Bytes weights_bytes(const Arch& arch, const Plan& plan, const Layout& layout = {});
+/// Those of them that inference has on the host.
+Bytes host_weights_bytes(const Prices& prices, const Plan& plan);
 
 /// Whether the optimizer keeps a float32 copy of the weights: only of those in fewer bits.
 bool keeps_master(const Plan& plan);

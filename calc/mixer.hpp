@@ -192,6 +192,12 @@ struct Mixer {
   QkNorm qk_norm = QkNorm::none;
   bool qkv_bias = false, attention_out_bias = false;
   bool attention_sinks = false;  ///< one learned logit per head (gpt-oss)
+  bool bidirectional = false;    ///< a token sees all of its sequence (an encoder's); nothing is cached
+  bool cross_attention = false;  ///< a second attention of the same shape reads the encoder's result (T5's decoder)
+  bool value_norm = false;       ///< of grouped attention: an RMSNorm of each head's values without weights (Gemma 4)
+  bool key_is_value = false;     ///< no projection of values: they are the keys before norm and rotation (Gemma 4)
+  bool shared_kv = false;        ///< no keys and values of its own: those of the last layer before it that has the same
+                                 ///< reach and its own ones, which alone caches them (Gemma 3n, Gemma 4)
   AttentionGate attention_gate = AttentionGate::none;
   Indexer indexer;
   Recurrent recurrent;

@@ -47,21 +47,25 @@ struct Norm {
   constexpr bool operator==(const Norm&) const = default;
 };
 
-/// o = softmax(q k' / sqrt(qk_dim)) v, causal. q (sequences, queries, heads, qk_dim), k and v over `keys` tokens, of
-/// which the queries are the last, in kv_heads groups. latent_dim > 0: the cache holds one latent row of that width per
-/// token (MLA); absorbed: queries meet the latent rows themselves. Over context ranks (calc/parallel/context.hpp)
-/// either the queries are divided, and `queries` are this rank's, or the heads.
+/// o = softmax(q k' / sqrt(qk_dim)) v, causal unless it is bidirectional. q (sequences, queries, heads, qk_dim), k and
+/// v over `keys` tokens, of which the queries are the last, in kv_heads groups. latent_dim > 0: the cache holds one
+/// latent row of that width per token (MLA); absorbed: queries meet the latent rows themselves. Over context ranks
+/// (calc/parallel/context.hpp) either the queries are divided, and `queries` are this rank's, or the heads.
 struct Attention {
   Count sequences = 0, heads = 0, kv_heads = 0, queries = 0, keys = 0, qk_dim = 0, v_dim = 0;
   Reach reach{};
   Count latent_dim = 0, rope_dim = 0;
   bool absorbed = false, expanded_cache = false, sinks = false;
-  Selection selection{};  ///< of the keys in reach, or of the pooled ones: what an indexer chose
-  Count pooled = 0;       ///< tokens of a pooled key; these are read besides those in reach
-  bool shared = false;    ///< values are the keys
-  Count pair_ranks = 1;   ///< ranks that share the query-key pairs evenly, each with its own queries
-  Count head_ranks = 1;   ///< ranks that share the heads; each holds the sinks of all
-  bool ring = false;      ///< keys and values of the other ranks pass by, one rank's at a time
+  Count pair_ranks = 1;        ///< ranks that share the query-key pairs evenly, each with its own queries
+  Count head_ranks = 1;        ///< ranks that share the heads; each holds the sinks of all
+  bool ring = false;           ///< keys and values of the other ranks pass by, one rank's at a time
+  bool shared_kv = false;      ///< keys and values are those of another layer, which caches them
+  bool bidirectional = false;  ///< every query sees all keys
+  bool cross = false;          ///< keys and values are of the encoder's tokens, and cached once
+  bool relative = false;       ///< a number per head and pair is added to the scores, the same in every sequence
+  Selection selection{};       ///< of the keys in reach, or of the pooled ones: what an indexer chose
+  Count pooled = 0;            ///< tokens of a pooled key; these are read besides those in reach
+  bool shared = false;         ///< values are the keys
   constexpr bool operator==(const Attention&) const = default;
   constexpr Count rows() const { return mul(sequences, queries); }
   /// Queries of all ranks.
@@ -75,13 +79,16 @@ struct Attention {
   }
   /// Numbers of one token's keys and values, as the core reads them.
   constexpr Count key_numbers() const { return absorbed ? latent_dim : mul(kv_heads, add(qk_dim, shared ? 0 : v_dim)); }
+  /// Whether the layer keeps its keys and values for later tokens.
+  constexpr bool caches() const { return !shared_kv && (cross || !bidirectional); }
   constexpr bool caches_latent() const { return latent_dim > 0 && !expanded_cache; }
   /// Numbers cached per token by this layer on this rank.
   constexpr Count cached() const {
+    if (!caches() || cross) return 0;
     return caches_latent() ? latent_dim : mul(kv_heads, add(qk_dim, shared ? 0 : v_dim));
   }
   /// Whether the core reads the cache itself, not keys and values expanded from it.
-  constexpr bool reads_cache() const { return absorbed || !caches_latent(); }
+  constexpr bool reads_cache() const { return (cross || !bidirectional) && (absorbed || !caches_latent()); }
 };
 
 /// Scores of an indexer, and the keys that it chooses: relu(q k'), weighted by head and summed, where attention's core
@@ -151,9 +158,11 @@ enum class PointwiseKind : std::uint8_t {
   activate,  ///< y = act(a): keeps a
   gate,      ///< y = act(a) * b in one kernel: keeps both
   rope,      ///< rotates q and k in place: keeps nothing
+  scale,     ///< in place, by learned numbers: keeps nothing, for the next layer keeps the result as its input
   dropout,   ///< in place: keeps a mask of one byte per number
   route,     ///< top-k of the router's logits: keeps logits and probabilities in float32
   dispatch,  ///< copies each token to its experts: keeps nothing
+  mix,       ///< softmax-weighted sum of top_k tensors, in one kernel: keeps the stream and the shares in float32
   combine,   ///< gate-weighted sum of the experts' outputs: keeps them and the gates in float32
   repeat,    ///< copies a token to all residual streams: keeps nothing
   gather,    ///< weighted sum of the residual streams: keeps them and their weights
@@ -164,7 +173,7 @@ enum class PointwiseKind : std::uint8_t {
 struct Pointwise {
   PointwiseKind kind = PointwiseKind::add;
   Count rows = 0, width = 0;
-  Count top_k = 0;    ///< route, dispatch, combine; residual streams of repeat, gather, spread
+  Count top_k = 0;    ///< route, dispatch, mix, combine; residual streams of repeat, gather, spread
   Count weights = 0;  ///< learned numbers (xIELU: 2)
   constexpr bool operator==(const Pointwise&) const = default;
 };
@@ -200,6 +209,12 @@ using Shape = std::variant<Lookup, Linear, Norm, Attention, IndexScores, Pool, L
 /// Whether the work grows with the tokens that came before: an attention core, an indexer's scores.
 constexpr bool reads_past(const Shape& s) {
   return std::holds_alternative<Attention>(s) || std::holds_alternative<IndexScores>(s);
+}
+/// Keys of a shape that reads the past, 0 of others.
+constexpr Count keys_of(const Shape& s) {
+  if (const Attention* core = std::get_if<Attention>(&s)) return core->keys;
+  const IndexScores* scores = std::get_if<IndexScores>(&s);
+  return scores ? scores->keys : 0;
 }
 /// Sets the keys of a shape that reads the past.
 constexpr void set_keys(Shape& s, Count keys) {
@@ -278,15 +293,39 @@ struct Op {
   constexpr bool in_place() const { return out == no_tensor; }
 };
 
-/// A list of up to 128 operators, stored in place.
+/// Whether the operator makes logits of the vocabulary: dense layers of an encoder's head make none, and are not cut.
+inline bool makes_logits(const Op& op) {
+  return op.component == Component::lm_head && op.split == Split::column && std::holds_alternative<Linear>(op.shape);
+}
+
+/// A list of up to 128 operators, stored in place. A tensor that none of them makes is another segment's; one that none
+/// of them reads, besides the result, is for other segments.
 class OpList : public InPlace<Op, 128> {
  public:
   TensorId new_tensor() { return next_++; }
   std::size_t tensors() const { return next_; }
-  void clear_tensors(std::size_t n) { next_ = static_cast<TensorId>(n); }
+  /// Takes over the tensors of the list that this one is made from.
+  void take_tensors(const OpList& from) {
+    next_ = from.next_;
+    result_ = from.result_;
+    result_is_carried_ = from.result_is_carried_;
+    saved_ = from.saved_;
+  }
+  /// The tensor that the next segment reads, where it is not the last one made; no_tensor: it is.
+  TensorId result() const { return result_; }
+  /// Whether several later segments read the result.
+  bool result_is_carried() const { return result_is_carried_; }
+  void carry_result() { result_is_carried_ = true; }
+  /// Numbers that layers will save beside their results until the last one has run.
+  Count saved() const { return saved_; }
+  void save(Count numbers) { saved_ = numbers; }
+  void set_result(TensorId t) { result_ = t; }
 
  private:
   TensorId next_ = 1;  // tensor 0 is the block's input
+  TensorId result_ = no_tensor;
+  bool result_is_carried_ = false;
+  Count saved_ = 0;
 };
 
 }  // namespace llmcalc

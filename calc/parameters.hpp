@@ -31,7 +31,8 @@ Parameters parameters(const Arch& arch);
 Parameters mtp_parameters(const Arch& arch);
 
 /// Numbers cached per token by all layers together, windows and chunks ignored and without the recurrent state of
-/// linear layers. MHA, GQA, MQA: 2 kv_heads head_dim per layer; MLA: kv_rank + rope_dim. With so many modules (Mtp).
+/// linear layers. MHA, GQA, MQA: 2 kv_heads head_dim per layer; MLA: kv_rank + rope_dim. `modules`: as many
+/// modules (Mtp) cache theirs besides.
 Count cache_elements_per_token(const Arch& arch, Count modules = 0);
 
 }  // namespace llmcalc

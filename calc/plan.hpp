@@ -145,14 +145,23 @@ struct DocumentRun {
 /// The documents that fill a packed sequence. A token attends within its own document.
 using Documents = InPlace<DocumentRun, 8>;
 
-/// Fractions of what a device holds in training that lie in the host's memory instead (calc/offload.hpp).
+/// Fractions of what a device holds that lie in the host's memory, or on its drives, instead (calc/offload.hpp).
 struct Offload {
-  Ratio activations{};  ///< of the bytes that each layer keeps for backward
-  Ratio optimizer{};    ///< of the optimizer's states, and of the updates, which the host computes
-  Ratio weights{};      ///< of the weights, or of the rank's shard of them
-  constexpr bool any() const { return activations.numerator + optimizer.numerator + weights.numerator > 0; }
+  Ratio activations{};  ///< training: of the bytes that each layer keeps for backward
+  Ratio optimizer{};    ///< training: of the optimizer's states, and of the updates, which the host computes
+  Ratio weights{};      ///< of the weights, or of the rank's shard of them; in inference of the blocks' weights
+  Ratio experts{};      ///< inference: of the routed experts' weights; 0: as `weights`
+  Ratio cache{};        ///< inference: of keys and values
+  constexpr bool any() const { return for_training_alone() || weights.numerator > 0 || for_inference_alone(); }
+  constexpr bool for_training_alone() const { return activations.numerator + optimizer.numerator > 0; }
+  constexpr bool for_inference_alone() const { return experts.numerator + cache.numerator > 0; }
   constexpr bool operator==(const Offload&) const = default;
 };
+/// The share of a component's weights that inference has on the host. The token table, norms and the head stay.
+constexpr Ratio host_share(const Offload& o, Component c) {
+  if (!is_inside_block(c)) return {};
+  return c == Component::experts && o.experts.numerator > 0 ? o.experts : o.weights;
+}
 
 struct Plan {
   // training

@@ -49,11 +49,16 @@ void add_operator(PassPrice& pass, const Op& op, const Cost& c, const Pricing& p
     if (prices.estimated) add_time(pass.estimate, pass.estimate_work, op, alone(prices.estimated_rates));
     return;
   }
-  add_time(pass.bound, pass.bound_work, op, op_time(executed, moved, op_rates(op, prices.bound_rates)));
+  const auto with_host = [&](Time t, const Rates& r) {
+    t.memory += host_seconds(op, c, p, r);
+    return t;
+  };
+  add_time(pass.bound, pass.bound_work, op,
+           with_host(op_time(executed, moved, op_rates(op, prices.bound_rates)), prices.bound_rates));
   if (!prices.estimated) return;
   const Rates& rates = prices.estimated_rates;
-  add_time(pass.estimate, pass.estimate_work, op,
-           op_time(executed, moved, prices.uniform ? op_rates(rates) : reached(op, c, p, direction, rates)));
+  const OpRates own = prices.uniform ? op_rates(rates) : reached(op, c, p, direction, rates);
+  add_time(pass.estimate, pass.estimate_work, op, with_host(op_time(executed, moved, own), rates));
   if (!prices.uniform && executed + moved > 0) pass.kernels += kernels(op, p, rates.software);
 }
 
@@ -94,7 +99,10 @@ class Pricer {
   }
 
   /// Collects the attention cores of later segments in `cores` instead of pricing them.
-  void put_cores_into(Cores& cores) { cores_ = &cores; }
+  void put_cores_into(Cores& cores, Count context) {
+    cores_ = &cores;
+    context_ = context;
+  }
 
   void hold(LayerPrice& row, const Segment& s) const {
     for (const Op& op : s.ops) hold(row, op);
@@ -102,7 +110,11 @@ class Pricer {
   }
 
  private:
-  bool is_aside(const Op& op) const { return cores_ != nullptr && reads_past(op.shape); }
+  /// Cores whose keys grow with the context.
+  bool is_aside(const Op& op) const {
+    const Attention* a = std::get_if<Attention>(&op.shape);
+    return cores_ != nullptr && reads_past(op.shape) && (a == nullptr || !a->cross);
+  }
   Bytes read_for_weights(const OpList& ops) const {
     std::array<bool, most_tensors> counted{};
     Bytes all;
@@ -119,7 +131,7 @@ class Pricer {
     for (const Op& op : s.ops)
       if (is_aside(op)) {
         const Op* whole = std::find_if(s.whole.begin(), s.whole.end(), [&](const Op& o) { return o.name == op.name; });
-        cores_->push({op, *whole, s.repeats, &s.whole != &s.ops});
+        cores_->push({op, *whole, s.repeats, &s.whole != &s.ops, context_ - keys_of(op.shape)});
       }
   }
 
@@ -226,6 +238,7 @@ class Pricer {
   Prices& prices_;
   bool holds_ = true;
   Cores* cores_ = nullptr;
+  Count context_ = 0;  ///< of those cores
 };
 
 /// Calls visit for every segment of a pass.
@@ -276,7 +289,7 @@ Prices price_without_cores(const Arch& arch, const Plan& plan, const Layout& lay
   Prices prices;
   prices.kinds = layer_kinds(arch);
   Pricer pricer(plan, layout, device, Phase::decode, prices);
-  pricer.put_cores_into(cores);
+  pricer.put_cores_into(cores, add(step.past, step.queries));
   walk(arch, prices.kinds, step, layout, [&](const Segment& s) { pricer.add(s, false); });
   return prices;
 }
@@ -284,7 +297,7 @@ Prices price_without_cores(const Arch& arch, const Plan& plan, const Layout& lay
 CorePrice price_core(const Core& core, const Prices& prices, const Plan& plan, const Layout& layout, Count context) {
   const Pricing p = pricing(plan, Phase::decode, layout);
   const auto at_context = [&](Op op) {
-    set_keys(op.shape, context);
+    set_keys(op.shape, context - core.other);
     return op;
   };
   const Op op = at_context(core.op);

@@ -158,7 +158,8 @@ Prices price_decode(const Arch& arch, const Plan& plan, const Layout& layout, co
 struct Core {
   Op op, whole;
   Count layers;
-  bool cut;  ///< whether `op` is a part of `whole`
+  bool cut;     ///< whether `op` is a part of `whole`
+  Count other;  ///< tokens of the context that are not its keys: those of an encoder
 };
 using Cores = InPlace<Core, 2 * most_unlike + 2>;
 /// Prices of a decode step with the attention cores in `cores` instead of the rows; liveness is that at the step's

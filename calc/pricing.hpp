@@ -26,6 +26,7 @@ struct Pricing {
   Count gradient_bytes = 4;
   bool accumulate = false;  ///< gradients are added to those of earlier micro-batches
   bool cached = true;       ///< inference keeps keys and values
+  Offload offload{};        ///< of inference
 
   constexpr bool training() const { return phase == Phase::training; }
   /// Format of the logits that the head writes; only a loss needs wide ones.
@@ -58,7 +59,8 @@ constexpr Pricing pricing(const Plan& p, Phase phase, const Layout& l = {}) {
           .dropout = training && p.dropout,
           .gradient_bytes = p.gradient_bytes,
           .accumulate = training && micro_batches(p, l) > 1,
-          .cached = !training && p.kv_cache};
+          .cached = !training && p.kv_cache,
+          .offload = training ? Offload() : p.offload};
 }
 
 }  // namespace llmcalc

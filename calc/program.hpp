@@ -39,6 +39,7 @@ constexpr Step training_step(const Plan& p) {
 constexpr Step prefill_step(const Plan& p, Count tokens) {
   return {.sequences = p.batch,
           .queries = tokens,
+          .encoded = tokens,
           .absorbed = p.mla == Mla::absorbed,
           .expanded_cache = p.mla == Mla::expanded,
           .fused_glu = true,
@@ -49,6 +50,7 @@ constexpr Step decode_step(const Plan& p, Count context) {
   return {.sequences = p.batch,
           .queries = 1,
           .past = context - 1,
+          .encoded = p.prompt,
           .absorbed = p.mla != Mla::expanded,
           .expanded_cache = p.mla == Mla::expanded,
           .fused_glu = true};
@@ -68,7 +70,9 @@ constexpr Step drafting_step(const Plan& p, Count context) {
 /// Calls visit(const Segment&) for each segment in order, those of modules last, one list of operators alive at a time.
 template <typename Visit>
 void for_each_segment(const Arch& arch, const LayerKinds& kinds, const Step& step, const Layout& layout, Visit visit) {
-  const Count input = mul(own_tokens(step.tokens(), layout), arch.hidden, arch.streams);
+  const auto input = [&](bool encoder) {
+    return mul(own_tokens(half_step(arch, step, encoder).tokens(), layout), arch.hidden, arch.streams);
+  };
   const auto marked = [&](OpList& ops, bool asks) { return step.frozen.empty() || mark_asking(ops, asks); };
   const auto segment = [&](SegmentKind kind, const LayerKind& layer, Count repeats, Count elements, OpList whole,
                            bool asks, bool mtp = false) {
@@ -85,13 +89,15 @@ void for_each_segment(const Arch& arch, const LayerKinds& kinds, const Step& ste
   const LayerKind none;
   bool asks = segment(SegmentKind::embedding, none, 1, 0, embedding_ops(arch, step), false);
   for (const LayerKind& kind : kinds)
-    asks = segment(SegmentKind::block, kind, kind.count, input, block_ops(arch, kind, step), kind.asks) || asks;
-  segment(SegmentKind::head, none, 1, input, head_ops(arch, step), asks);
+    asks = segment(SegmentKind::block, kind, kind.count, input(arch.mixer(kind.mixer).bidirectional),
+                   block_ops(arch, kind, step), kind.asks) ||
+           asks;
+  segment(SegmentKind::head, none, 1, input(false), head_ops(arch, step), asks);
   if (step.mtp == 0) return;
   const LayerKind layer = mtp_layer(arch);
-  segment(SegmentKind::embedding, none, step.mtp, input, mtp_input_ops(arch, step), true, true);
-  segment(SegmentKind::block, layer, step.mtp, input, block_ops(arch, layer, step), true, true);
-  segment(SegmentKind::head, none, step.mtp, input, mtp_head_ops(arch, step), true, true);
+  segment(SegmentKind::embedding, none, step.mtp, input(false), mtp_input_ops(arch, step), true, true);
+  segment(SegmentKind::block, layer, step.mtp, input(false), block_ops(arch, layer, step), true, true);
+  segment(SegmentKind::head, none, step.mtp, input(false), mtp_head_ops(arch, step), true, true);
 }
 
 }  // namespace llmcalc

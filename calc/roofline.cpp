@@ -141,9 +141,17 @@ OpRates reached(const Op& op, const Cost& c, const Pricing& p, Direction directi
   return own;
 }
 
+Seconds host_seconds(const Op& op, const Cost& c, const Pricing& p, const Rates& r) {
+  if (!p.offload.any() || r.host.link.value <= 0) return {};
+  const double weights = host_share(p.offload, op.component).value() * c.moved.weights;
+  return Seconds((weights + p.offload.cache.value() * c.moved.cache) / r.host.link.value);
+}
+
 Time operator_time(const Op& op, const Pricing& p, Direction direction, const Rates& r) {
   const Cost c = cost(op, p, direction);
-  return op_time(c, reached(op, c, p, direction, r));
+  Time t = op_time(c, reached(op, c, p, direction, r));
+  t.memory += host_seconds(op, c, p, r);
+  return t;
 }
 
 Time backward_time(const Op& op, const Pricing& p, const Rates& r) {

@@ -114,6 +114,11 @@ constexpr Time op_time(const Cost& c, const OpRates& r) {
   return op_time(static_cast<double>(c.executed.value), c.moved.total(), r);
 }
 
+/// Seconds that the bytes of an operator which lie on the host take to the device: in inference the shares of its
+/// weights and of the cached keys and values that it reads, over the link to the host. They are added: nothing hides
+/// them.
+Seconds host_seconds(const Op& op, const Cost& c, const Pricing& p, const Rates& r);
+
 /// Time of one direction of one operator at these rates.
 Time operator_time(const Op& op, const Pricing& p, Direction direction, const Rates& r);
 Time backward_time(const Op& op, const Pricing& p, const Rates& r);

@@ -13,8 +13,8 @@ class SegmentBuilder {
   SegmentBuilder(const Arch& a, const Step& s, const LayerKind& kind = {})
       : a_(a),
         mixer_(a.mixer(kind.mixer)),
-        s_(s),
-        t_(s.tokens()),
+        s_(half_step(a, s, mixer_.bidirectional)),
+        t_(s_.tokens()),
         wide_(kind.wide),
         weights_(kind.frozen || s.lora_rank > 0 ? Op::Weights::frozen : Op::Weights::trained) {}
 
@@ -30,7 +30,8 @@ class SegmentBuilder {
   }
   void in_place(std::string_view name, Component c, const Pointwise& shape, Split split, TensorId a,
                 TensorId b = no_tensor, Count unit = 1) {
-    ops_.push({name, shape, c, split, unit, {a, b}, no_tensor});
+    Op& op = ops_.push({name, shape, c, split, unit, {a, b}, no_tensor});
+    if (shape.weights > 0) op.weights = is_frozen(c, shape) ? Op::Weights::frozen : weights_;
   }
 
   /// y = x W + b on all tokens.
@@ -81,6 +82,13 @@ class SegmentBuilder {
       in_place(name, c, {.kind = PointwiseKind::dropout, .rows = rows, .width = a_.hidden}, Split::tokens, x);
   }
 
+  /// A tensor that another segment made.
+  TensorId outside() { return ops_.new_tensor(); }
+  /// Names the segment's result, where it is not the last tensor made.
+  void set_result(TensorId t) { ops_.set_result(t); }
+  void save(Count numbers) { ops_.save(numbers); }
+  void carry_result() { ops_.carry_result(); }
+
   const Arch& arch() const { return a_; }
   const Mixer& mixer() const { return mixer_; }
   const Step& step() const { return s_; }
@@ -96,7 +104,7 @@ class SegmentBuilder {
 
   const Arch& a_;
   const Mixer& mixer_;  ///< the layers'
-  const Step& s_;
+  const Step s_;        ///< as the layers see it
   Count t_;
   bool wide_;
   Op::Weights weights_;

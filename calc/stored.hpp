@@ -44,7 +44,11 @@ inline Stored stored(const Shape& shape, Component c, const Pricing& p) { return
 
 /// The same of an operator: an adapter's are in the format that is trained.
 inline Stored stored(const Op& op, const Pricing& p) {
-  if (op.weights != Op::Weights::adapter) return stored(op.shape, op.component, p, op.narrow);
+  if (op.weights != Op::Weights::adapter) {
+    Stored s = stored(op.shape, op.component, p, op.narrow);
+    if (!makes_logits(op)) s.result = p.activation;
+    return s;
+  }
   Pricing own = p;
   own.weight = p.trained;
   return stored(op.shape, op.component, own, op.narrow);

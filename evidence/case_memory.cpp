@@ -11,7 +11,8 @@ bool is_vllm(const InferenceCase& c) { return c.engine.name == "vllm"; }
 
 EngineTerms terms_of(const InferenceCase& c) {
   if (!is_vllm(c)) return {};
-  return engine_terms({minor_version(c.engine.version), ranks(c.layout, Group::tensor), c.on.hardware});
+  return engine_terms({minor_version(c.engine.version), ranks(c.layout, Group::tensor), c.on.hardware}, c.arch, c.plan,
+                      c.layout);
 }
 
 double as_real(Bytes b) { return static_cast<double>(b.value); }
@@ -43,7 +44,7 @@ std::optional<double> predicted_memory(const InferenceCase& c, const Figure& f) 
     case FigureKind::memory:
       return as_real(inference_memory(c.arch, c.plan, c.layout).peak) * static_cast<double>(f.devices);
     case FigureKind::weight_memory:
-      return as_real(weights_bytes(c.arch, c.plan, c.layout));
+      return as_real(weights_bytes(c.arch, c.plan, c.layout) + terms_of(c).padding);
     default:
       return told_at_start(c, f.quantity);
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "calc/memory.hpp"
 #include "presets/estimate.hpp"
 #include "text/error.hpp"
 
@@ -71,6 +72,10 @@ EngineMemoryTable read_engine_memory_table(const json::Value& value, const std::
     return Table::Libraries{count_if_said(l, "until"), count_if_said(l, "ranks"), l.text_or("architecture", ""),
                             from_gib(positive_number(l, "gib"))};
   });
+  t.padding = lines<Table::Padding>(o, "padding", [](const json::Object& l) {
+    return Table::Padding{count_if_said(l, "until"), l.text_or("architecture", ""), l.positive("width"),
+                          l.positive("hidden")};
+  });
   t.limits = lines<Table::Limits>(o, "limits", [](const json::Object& l) {
     return Table::Limits{count_if_said(l, "until"), from_gib(l.number_or("least_gib", 0)),
                          l.text_or("not", ""),      l.positive("sequences"),
@@ -100,6 +105,33 @@ EngineTerms engine_terms(const EngineHost& host) {
           .libraries = first_line(t.libraries, is_meant).bytes};
 }
 
+namespace {
+
+/// A size padded to a multiple, over the size.
+double padded_over(Count size, Count multiple) {
+  return static_cast<double>(ceil_div(size, multiple) * multiple) / static_cast<double>(size);
+}
+
+}  // namespace
+
+Bytes expert_padding(const EngineHost& host, const Arch& arch, const Plan& plan, const Layout& layout) {
+  const WeightFormats& stored = plan.weight_precision;
+  if (!arch.has_experts() || stored[Component::experts].name() != "mxfp4") return {};
+  const Table::Padding& to = first_line(engine_memory_table().padding, [&](const Table::Padding& p) {
+    return is_at_most(host.version, p.until) && host.card.architecture.find(p.architecture) != std::string::npos;
+  });
+  const Bytes experts = stored.held(Component::experts, price_holdings(arch, plan, layout).weights[Component::experts]);
+  const Count width = ceil_div(arch.moe.width, ranks(layout, Group::expert_tensor));
+  const double over = padded_over(width, to.width) * padded_over(arch.hidden, to.hidden);
+  return Bytes(std::llround((over - 1) * static_cast<double>(experts.value)));
+}
+
+EngineTerms engine_terms(const EngineHost& host, const Arch& arch, const Plan& plan, const Layout& layout) {
+  EngineTerms t = engine_terms(host);
+  t.padding = expert_padding(host, arch, plan, layout);
+  return t;
+}
+
 EngineLimits usual_limits(const EngineHost& host, Count longest) {
   const Table::Limits& l = first_line(engine_memory_table().limits, [&](const Table::Limits& said) {
     const bool excluded = !said.not_named.empty() && host.card.title.find(said.not_named) != std::string::npos;
@@ -110,7 +142,7 @@ EngineLimits usual_limits(const EngineHost& host, Count longest) {
 }
 
 Bytes visible_memory(const HardwareCard& card) {
-  return granted_memory(card.cluster.device.memory, engine_memory_table().visible);
+  return granted_memory(card.cluster.device.memory, card.usable > 0 ? card.usable : engine_memory_table().visible);
 }
 
 }  // namespace llmcalc

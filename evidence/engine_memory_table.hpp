@@ -5,6 +5,7 @@
 /// { "visible":     {"share"},                       of a device's memory, that processes are given
 ///   "logit_bytes": [{"until"?, "value"}],           EngineTerms::logit_bytes
 ///   "libraries":   [{"until"?, "ranks"?, "architecture"?, "gib"}],
+///   "padding":     [{"until"?, "architecture"?, "width", "hidden"}],      of experts in mxfp4: sizes are multiples
 ///   "limits":      [{"until"?, "least_gib"?, "not"?, "sequences", "pass_tokens", "whole_prompts_to"?}] }
 ///
 /// each with its source. Of a list that line holds which is the first whose conditions are met: version 0.N with N at
@@ -31,6 +32,12 @@ struct EngineMemoryTable {
     std::string architecture;  ///< empty: any
     Bytes bytes;
   };
+  /// Multiples to which the width of a rank's experts and the hidden size are padded.
+  struct Padding {
+    std::optional<Count> until;
+    std::string architecture;  ///< empty: any
+    Count width = 1, hidden = 1;
+  };
   struct Limits {
     std::optional<Count> until;
     Bytes least;
@@ -41,6 +48,7 @@ struct EngineMemoryTable {
   double visible = 1;
   std::vector<LogitBytes> logit_bytes;
   std::vector<Libraries> libraries;
+  std::vector<Padding> padding;
   std::vector<Limits> limits;
 };
 
@@ -57,9 +65,14 @@ struct EngineHost {
 };
 /// Logits and libraries; the other terms are 0.
 EngineTerms engine_terms(const EngineHost& host);
+/// The same with the padding of the model's experts.
+EngineTerms engine_terms(const EngineHost& host, const Arch& arch, const Plan& plan, const Layout& layout);
+/// Bytes by which vLLM pads a rank's experts in mxfp4: of width f per rank and hidden size h, padded to f' and h', they
+/// take f' h' / (f h) times their own. 0 in other formats.
+Bytes expert_padding(const EngineHost& host, const Arch& arch, const Plan& plan, const Layout& layout);
 /// What vLLM allows itself by default; `longest` is the longest request that it takes, 0 where it is not known.
 EngineLimits usual_limits(const EngineHost& host, Count longest);
-/// Bytes of the device that processes are given.
+/// Bytes of the device that processes are given: the share that its file states, or that of other devices.
 Bytes visible_memory(const HardwareCard& card);
 
 }  // namespace llmcalc

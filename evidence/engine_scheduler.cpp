@@ -2,20 +2,34 @@
 
 #include <algorithm>
 
+#include "evidence/attending_layers.hpp"
+
 namespace llmcalc {
 
 namespace {
 
-/// Groups of layers with as many layers each, as far as they divide: vLLM's hybrid cache makes groups as large as the
-/// smaller of the two kinds (kv_cache_utils.py), and a block holds tokens of one group.
-void use_groups(const Arch& arch, const EngineMemory& memory, SchedulerRules& rules) {
-  const Count limited = arch.local.layers.size(), whole = arch.layers - arch.linear_layers.size() - limited;
+/// Layers of a group of vLLM's hybrid cache (kv_cache_utils.py): as many as the rarer of the two kinds has, or, where
+/// the other has less than 1.5 times as many, as many as that one. Groups that layers do not fill are padded.
+Count group_layers(Count whole, Count limited) {
+  const Count fewer = std::min(whole, limited), more = std::max(whole, limited);
+  return 2 * more < 3 * fewer ? more : fewer;
+}
+
+/// The blocks of the cache. Where layers of two kinds share it, a block holds tokens of one group of layers, so that
+/// as many bytes are more blocks: one of all layers is as many as there are groups, without padding. A state takes
+/// blocks by its bytes.
+void use_cache(const Arch& arch, const EngineMemory& memory, SchedulerRules& rules) {
+  const auto [whole, limited] = attending_layers(arch);
   rules.blocks = memory.blocks;
-  if (limited == 0 || whole <= 0) return;
-  const Count size = std::min(whole, limited);
-  rules.whole_groups = ceil_div(whole, size);
-  rules.limited_groups = ceil_div(limited, size);
-  rules.blocks = mul(memory.blocks, rules.whole_groups + rules.limited_groups);
+  Bytes block = rules.block_tokens * memory.token_cache;  // of all layers
+  if (limited > 0 && whole > 0) {
+    const Count size = group_layers(whole, limited), all = add(whole, limited);
+    rules.whole_groups = ceil_div(whole, size);
+    rules.limited_groups = ceil_div(limited, size);
+    rules.blocks = mul(memory.blocks, all) / size;
+    block = Bytes(ceil_div(mul(block.value, size), all));
+  }
+  if (memory.state > Bytes() && block > Bytes()) rules.state_blocks = ceil_div(memory.state.value, block.value);
 }
 
 }  // namespace
@@ -25,9 +39,18 @@ SchedulerRules scheduler_rules(const Arch& arch, const EngineMemory& memory, con
   SchedulerRules rules{.pass_tokens = limits.pass_tokens,
                        .sequences = std::min(limits.sequences, limits.pass_tokens),
                        .batching = stack.prompts_first ? Batching::prompts_first : Batching::continuous,
+
                        .block_tokens = limits.block_tokens};
-  use_groups(arch, memory, rules);
+  use_cache(arch, memory, rules);
   return rules;
+}
+
+Layout with_gathered_tokens(Layout layout, const Cluster& cluster) {
+  const Count experts = ranks(layout, Group::expert);
+  const Count nodes = experts / route(cluster, layout, Group::expert).ranks[0];
+  layout.once_per_rank = experts > 1 && nodes <= 1;
+  if (nodes > 1) layout.expert_nodes = nodes;
+  return layout;
 }
 
 }  // namespace llmcalc

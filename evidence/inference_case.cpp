@@ -169,6 +169,38 @@ void use_batch(const InferenceRow& row, InferenceCase& c) {
   c.plan.memory_utilization = b.gpu_memory_utilization.value_or(0.9);
 }
 
+double measured_or_nan(const InferenceRow& row, std::string_view key) {
+  const auto found =
+      std::find_if(row.measured.begin(), row.measured.end(), [&](const auto& m) { return m.first == key; });
+  return found == row.measured.end() ? std::nan("") : found->second;
+}
+
+/// GiB that the terms of a start add up to, cache included: the engine gives the cache what the others leave. Not a
+/// number where one is not stated.
+double sum_of_terms(const InferenceRow& row) {
+  double all = 0;
+  for (const char* key : {"weights_gib_per_gpu", "activation_gib_per_gpu", "non_torch_gib_per_gpu", "kv_gib_per_gpu"})
+    all += measured_or_nan(row, key);
+  return all;
+}
+
+/// The share of the device that a row's own terms add up to, where it is not the one that the row states.
+std::optional<double> contradicted_share(const InferenceRow& row, const InferenceCase& c) {
+  const InferenceHardware& h = row.hardware;
+  if (h.usable_gib || !h.total_gib) return std::nullopt;
+  const double share = sum_of_terms(row) / *h.total_gib;
+  const bool differs = std::abs(share - c.plan.memory_utilization) > 0.01;
+  return differs ? std::optional(share) : std::nullopt;
+}
+
+void use_granted_share(const InferenceRow& row, InferenceCase& c) {
+  const std::optional<double> share = contradicted_share(row, c);
+  if (!share) return;
+  c.assumed.push_back(fmt::format("gpu_memory_utilization {:.2f}: the row states {:g}, and its terms are {:.2f} GiB",
+                                  *share, c.plan.memory_utilization, sum_of_terms(row)));
+  c.plan.memory_utilization = *share;
+}
+
 /// What the engine may fill of a device, by how directly the row says it.
 Bytes granted_by(const InferenceRow& row, const InferenceCase& c) {
   const InferenceHardware& h = row.hardware;
@@ -197,6 +229,7 @@ void use_limits(const InferenceRow& row, InferenceCase& c) {
   c.limits.pass_tokens = limit_of(row, c, b.max_num_batched_tokens, "max_num_batched_tokens", usual.pass_tokens);
   c.limits.sequences = limit_of(row, c, b.max_num_seqs, "max_num_seqs", usual.sequences);
   c.limits.block_tokens = b.block_size.value_or(usual.block_tokens);
+  use_granted_share(row, c);
   c.granted = granted_by(row, c);
   if (c.kind == BatchKind::capacity && c.engine.name == "vllm" && c.engine.version.empty())
     c.assumed.push_back("the latest vLLM: the row does not state the version");

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "evidence/engine_memory_table.hpp"
+#include "evidence/engine_scheduler.hpp"
 #include "evidence/format_name.hpp"
 #include "evidence/inference_stack.hpp"
 #include "evidence/served_model.hpp"
@@ -47,7 +48,7 @@ void use_run_ranks(const RecordedRun& run, RunCase& c) {
   c.layout.dp = run.data_ranks;
   if (run.expert_parallel && c.arch.has_experts()) c.layout.ep = mul(run.tensor_ranks, run.data_ranks);
   if (c.layout.ep > 1) c.layout.etp = 1;
-  c.layout.once_per_rank = c.layout.ep > 1;          // vLLM gathers the tokens of all ranks, and scatters their sums
+  c.layout = with_gathered_tokens(c.layout, c.cluster());
   c.layout.sp = c.layout.ep > 1 && c.layout.tp > 1;  // what divides tokens among experts' ranks
   if (flaw(c.arch, c.layout) != LayoutFlaw::none)
     c.skip = fmt::format("{} tensor-parallel and {} data-parallel ranks do not divide {}", run.tensor_ranks,
@@ -87,7 +88,7 @@ void use_run_engine(const RecordedRun& run, RunCase& c) {
   c.plan.batch = 1;
   c.plan.memory_utilization = run.utilization.value_or(0.9);
   const Bytes granted = granted_memory(visible_memory(c.on.hardware), c.plan.memory_utilization);
-  c.memory = engine_memory(c.arch, c.plan, c.layout, granted, c.limits, engine_terms(host));
+  c.memory = engine_memory(c.arch, c.plan, c.layout, granted, c.limits, engine_terms(host, c.arch, c.plan, c.layout));
   if (c.memory.blocks == 0)
     c.skip = fmt::format("{} leaves no memory for a KV cache on {}", c.model, c.on.hardware.title);
 }

@@ -39,12 +39,16 @@ RequestTraffic clients_of(const InferenceCase& c) {
   return t;
 }
 
+Count longest_request(const RequestTraffic& traffic) {
+  Count longest = 1;
+  for (const ServerRequest& r : traffic.requests) longest = std::max(longest, add(r.prompt, r.generate));
+  return longest;
+}
+
 /// A row that was measured had room for its requests, whatever the law of its memory says.
 SchedulerRules rules_of(const InferenceCase& c, const InferenceStack& stack, const RequestTraffic& traffic) {
   SchedulerRules rules = scheduler_rules(c.arch, engine_memory(c), c.limits, stack);
-  Count longest = 1;
-  for (const ServerRequest& r : traffic.requests) longest = std::max(longest, add(r.prompt, r.generate));
-  rules.blocks = std::max(rules.blocks, blocks_of(rules, c.arch.local.reach, longest));
+  rules.blocks = std::max(rules.blocks, blocks_of(rules, c.arch.local.reach, longest_request(traffic)));
   return rules;
 }
 
@@ -54,6 +58,8 @@ ServedMeans served_means(const InferenceCase& c, const InferenceStack& stack, co
   const RequestTraffic traffic = clients_of(c);
   Fleet fleet;
   fleet.server.scheduler = rules_of(c, stack, traffic);
+  fleet.server =
+      with_micro_batches(fleet.server, c.arch.local.reach, ranks(c.layout, Group::pipeline), longest_request(traffic));
   PassTimes times = pass_times(c.arch, c.plan, c.layout, cluster, {.most_rows = c.limits.pass_tokens});
   times.request = ticks(request);
   const ServerRun run = serve(fleet, times, traffic);

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "calc/infer.hpp"
+#include "evidence/attending_layers.hpp"
 #include "evidence/operator_times.hpp"
 #include "evidence/served_model.hpp"
 #include "text/error.hpp"
@@ -32,7 +33,8 @@ AttentionWork mean_work(const PassWork& w, std::size_t reach) {
 class TableCores : public MeasuredCores {
  public:
   TableCores(OperatorTimes times, const Arch& arch) : times_(std::move(times)) {
-    layers_ = {arch.layers - arch.linear_layers.size() - arch.local.layers.size(), arch.local.layers.size()};
+    const auto [whole, limited] = attending_layers(arch);
+    layers_ = {whole, limited};
   }
 
   Ticks passes(const PassWork& work, const CoreGrowth& growth, Count n) const override {

@@ -142,9 +142,12 @@ std::string spoken(LayoutFlaw f) {
     case LayoutFlaw::expert_load:
     case LayoutFlaw::expert_nodes:
       return "the expert-parallel ranks fit neither experts nor other ranks";
+    case LayoutFlaw::pipeline_state:
+      return "the stages of the pipeline do not pass on what later layers read";
     case LayoutFlaw::sequence_of_one:
     case LayoutFlaw::context_heads:
     case LayoutFlaw::context_state:
+    case LayoutFlaw::context_encoder:
     case LayoutFlaw::context_tokens:
       return "the context-parallel ranks do not divide the sequence";
   }

@@ -41,12 +41,10 @@ bool is_end(std::int32_t token, const GenerateOptions& o) {
 /// the prefix that a new text shares with it is not run again.
 class Reader {
  public:
-  /// rewinds: texts may not continue the previous one; the cache of a window or a chunk cannot go back. Counts tokens
-  /// and FLOPs in `g`.
+  /// rewinds: texts may not continue the previous one; a state, and the cache of a window or a chunk, cannot go back.
+  /// Counts tokens and FLOPs in `g`.
   Reader(Transformer& t, Count tokens, bool cached, bool rewinds, Generated& g) : t_(t), g_(g) {
-    const LocalAttention& w = t.arch().local;
-    const bool forgets = !w.layers.empty() && w.reach.tokens < tokens;
-    if (cached && !(rewinds && forgets)) cache_.emplace(t.make_cache(1, tokens));
+    if (cached && !(rewinds && Cache::forgets(t.arch(), tokens))) cache_.emplace(t.make_cache(1, tokens));
   }
 
   std::vector<float> logits(std::span<const std::int32_t> text) {

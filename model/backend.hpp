@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -17,9 +18,11 @@
 #include "calc/plan.hpp"
 #include "model/arena.hpp"
 #include "model/attention_core.hpp"
+#include "model/heads.hpp"
 #include "model/instruments.hpp"
 #include "model/math/rotary.hpp"
 #include "model/random.hpp"
+#include "model/state.hpp"
 
 namespace llmcalc::model {
 
@@ -37,13 +40,6 @@ struct Ids {
   const std::int64_t* host = nullptr;
   In kept = nullptr;
   Ids(const std::int64_t* on_host = nullptr, In copy = nullptr) : host(on_host), kept(copy) {}
-};
-
-/// Numbers of heads in memory: token t of sequence s, head h begins at data + s sequence + t token + h head.
-struct HeadView {
-  const void* data = nullptr;
-  Count sequence = 0, token = 0, head = 0;
-  Count capacity = 0;  ///< slots for tokens: token t lies at t mod capacity; 0: all tokens
 };
 
 /// Inputs of the attention core. Latent attention's rotary numbers, which the heads share, lie apart.
@@ -166,6 +162,8 @@ class Backend : public Memory {
   virtual AttentionCores attention_cores() const { return {}; }
   /// Whether it computes with these; every backend does with the default ones and any epsilon.
   virtual bool computes(const Numerics&) const = 0;
+  /// What a model needs that the backend does not have, in the words of a sentence; empty: nothing.
+  virtual std::string lacks(const Arch&) const { return {}; }
   virtual Bytes capacity() const = 0;                     ///< bytes of the device's memory; 0: not known
   virtual Bytes available() const { return capacity(); }  ///< those that nobody uses
 
@@ -220,6 +218,23 @@ class Backend : public Memory {
   virtual void gate(const Pointwise&, Activation, In a, In b, Out y) = 0;
   virtual void gate_gradient(const Pointwise&, Activation, In a, In b, In dy, Out da, bool add_a, Out db,
                              bool add_b) = 0;
+  /// xIELU (arXiv:2411.13010) of x by two learned numbers, times b where it is there. Their gradients, wide, are added.
+  virtual void xielu(const Pointwise&, In /*bends*/, In /*x*/, In /*b*/, Out /*y*/) { throw_lack(); }
+  virtual void xielu_gradient(const Pointwise&, In /*bends*/, In /*x*/, In /*b*/, In /*dy*/, Out /*dx*/, bool /*add_x*/,
+                              Out /*db*/, bool /*add_b*/, Out /*dbends*/) {
+    throw_lack();
+  }
+  /// y: x convolved along the tokens, under silu where the shape says so.
+  virtual void convolve(const Convolution&, const ConvolutionView&, Out /*y*/) { throw_lack(); }
+  virtual void convolve_gradient(const Convolution&, const ConvolutionView&, In /*dy*/, Out /*dx*/, bool /*add*/,
+                                 Out /*dw*/, Out /*db*/) {
+    throw_lack();
+  }
+  /// o = q' S of the state S that every token updates, in chunks where the shape has them, else token by token.
+  virtual void recur(const LinearAttention&, const StateView&, Out /*o*/) { throw_lack(); }
+  virtual void recur_gradient(const LinearAttention&, const StateView&, In /*d_o*/, const StateGradients&) {
+    throw_lack();
+  }
   /// Dropout of x in place; mask: a byte per number, or absent in inference.
   virtual void dropout(const Pointwise&, const Dropout&, Out x, Out mask) = 0;
   virtual void dropout_gradient(const Pointwise&, const Dropout&, In mask, Out dx) = 0;
@@ -275,6 +290,10 @@ class Backend : public Memory {
   virtual void replay(std::unique_ptr<Recording>& /*held*/, const Moving& /*moving*/, const std::function<void()>& f) {
     f();
   }
+
+ private:
+  /// A model with what the backend lacks() is refused before it runs.
+  [[noreturn]] static void throw_lack() { throw std::logic_error("the backend has no such operator"); }
 };
 
 }  // namespace llmcalc::model

@@ -2,7 +2,9 @@
 /// The KV cache, layer by layer: rows of heads, or latent rows; layers with a window or chunks keep that many tokens
 /// and overwrite the oldest.
 
+#include <map>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "calc/block.hpp"
@@ -17,6 +19,7 @@ struct LayerCache {
   Tensor k, v;         ///< grouped: (sequence, slot, KV heads x width); latent: k holds the latent rows; expanded: k
                        ///< holds keys and values without positions, v the rotary keys of every head
   Count capacity = 0;  ///< slots
+  std::map<std::string_view, Tensor> states;  ///< by operator: a recurrence's state, a convolution's last inputs
 };
 
 class Cache {
@@ -26,24 +29,47 @@ class Cache {
   Cache(Backend& backend, Arena& arena, const Arch& arch, bool expanded, Count sequences, Count tokens)
       : backend_(backend), arena_(arena), sequences_(sequences), tokens_(tokens) {
     const LayerKinds kinds = layer_kinds(arch);
-    for (Count i = 0; i < arch.layers; ++i)
-      for (const Op& op : block_ops(arch, kinds.kinds[kind_index(kinds, i)], {.expanded_cache = expanded}))
-        if (const Attention* a = std::get_if<Attention>(&op.shape)) layers_.push_back(made(*a));
+    for (Count i = 0; i < arch.layers; ++i) {
+      LayerCache& layer = layers_.emplace_back();
+      for (const Op& op : block_ops(arch, kinds.kinds[kind_index(kinds, i)], {.expanded_cache = expanded})) {
+        if (const Attention* a = std::get_if<Attention>(&op.shape)) add(layer, *a);
+        if (const LinearAttention* a = std::get_if<LinearAttention>(&op.shape))
+          layer.states[op.name] = held(op.name, a->state() * backend_.wide());
+        if (const Convolution* a = std::get_if<Convolution>(&op.shape))
+          layer.states[op.name] = held(op.name, mul(a->channels, a->taps - 1) * backend_.number());
+      }
+    }
+  }
+
+  /// Whether a cache of so many tokens cannot go back to an earlier one: it keeps a state, or overwrites old tokens.
+  static bool forgets(const Arch& arch, Count tokens) {
+    for (const LayerKind& kind : layer_kinds(arch))
+      for (const Op& op : block_ops(arch, kind, {})) {
+        const Attention* a = std::get_if<Attention>(&op.shape);
+        if (a != nullptr && a->reach.held(tokens) < tokens) return true;
+        if (std::holds_alternative<LinearAttention>(op.shape) || std::holds_alternative<Convolution>(op.shape))
+          return true;
+      }
+    return false;
   }
 
   const LayerCache& layer(Count i) const { return layers_[static_cast<std::size_t>(i)]; }
 
  private:
-  LayerCache made(const Attention& s) {
-    const Count capacity = s.reach.held(tokens_);
-    const auto rows = [&](Count width) {
-      return arena_.make(Purpose::kv_cache, "attn.core", mul(sequences_, capacity, width) * backend_.number());
-    };
-    if (s.caches_latent()) return {rows(s.latent_dim), nullptr, capacity};
-    if (s.latent_dim == 0) return {rows(mul(s.kv_heads, s.qk_dim)), rows(mul(s.kv_heads, s.v_dim)), capacity};
-    // Expanded latent heads: keys without positions lie with the values.
-    const Count plain = s.qk_dim - s.rope_dim;
-    return {rows(mul(s.kv_heads, plain + s.v_dim)), rows(mul(s.kv_heads, s.rope_dim)), capacity};
+  /// A tensor of `each` bytes for every sequence.
+  Tensor held(std::string_view op, Bytes each) { return arena_.make(Purpose::kv_cache, op, sequences_ * each); }
+  void add(LayerCache& to, const Attention& s) {
+    to.capacity = s.reach.held(tokens_);
+    const auto rows = [&](Count width) { return held("attn.core", mul(to.capacity, width) * backend_.number()); };
+    if (s.caches_latent()) {
+      to.k = rows(s.latent_dim);
+    } else if (s.latent_dim == 0) {
+      to.k = rows(mul(s.kv_heads, s.qk_dim));
+      to.v = rows(mul(s.kv_heads, s.v_dim));
+    } else {  // expanded latent heads: keys without positions lie with the values
+      to.k = rows(mul(s.kv_heads, s.qk_dim - s.rope_dim + s.v_dim));
+      to.v = rows(mul(s.kv_heads, s.rope_dim));
+    }
   }
 
   Backend& backend_;

@@ -57,10 +57,11 @@ Value Pass::combine(std::string_view op, Value given, Value given_gates) {
 }
 
 Value Pass::absorbed(std::string_view op, const Value& x, bool values) {
-  const Latent& l = arch_.latent;
-  const Count up = l.nope_dim + l.v_dim, x_head = x.width / arch_.heads;
+  const Mixer& m = mixer();
+  const Latent& l = m.latent;
+  const Count up = l.nope_dim + l.v_dim, x_head = x.width / m.heads;
   const Parameter* w = weight("attn.kv_up", "weight");
-  Linear s{.rows = mul(x.rows, arch_.heads), .in = l.nope_dim, .out = l.kv_rank, .groups = arch_.heads};
+  Linear s{.rows = mul(x.rows, m.heads), .in = l.nope_dim, .out = l.kv_rank, .groups = m.heads};
   if (values) {
     s.in = l.kv_rank;
     s.out = l.v_dim;
@@ -73,7 +74,7 @@ Value Pass::absorbed(std::string_view op, const Value& x, bool values) {
                      .transposed = !values,
                      .x_head = x_head,
                      .y_head = s.out};
-  Value y = make(op, x.rows, mul(arch_.heads, s.out));
+  Value y = make(op, x.rows, mul(m.heads, s.out));
   forward(op, s, [&] { backend_.linear(s, v, y.data->data()); });
   return y;
 }

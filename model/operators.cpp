@@ -65,10 +65,12 @@ Value Pass::product(std::string_view op, Value given, bool for_loss, const Value
     s.rows = step_.sequences;  // generation looks at the last token of each sequence only
     v.x_stride = step_.queries * s.in;
   }
+  const bool strided = gates == nullptr && x.width != s.in;  // the first numbers of each row
+  if (strided) v.x_stride = x.width;
   const Bytes each = wide ? backend_.wide() : backend_.number();
   Value y = make(for_loss ? Purpose::logits : Purpose::activations, op, s.rows, s.out, each);
   v.x = static_cast<const std::byte*>(data(x.data)) +
-        (v.x_stride > 0 ? (step_.queries - 1) * s.in * backend_.number().value : 0);
+        (s.rows < x.rows ? (step_.queries - 1) * s.in * backend_.number().value : 0);
   const double most = op == "head.logits" ? numerics().logit_cap : 0;
   forward(op, s, [&] {
     backend_.linear(s, v, y.data->data());
@@ -76,10 +78,10 @@ Value Pass::product(std::string_view op, Value given, bool for_loss, const Value
   });
   if (taping())
     remember(op, s,
-             [this, op, s, v, kept = keep(op, x), in = x.slot, n = x.elements(), out = y.slot, w, b,
+             [this, op, s, v, strided, kept = keep(op, x), in = x.slot, n = x.elements(), out = y.slot, w, b,
               chosen = gates != nullptr ? gates->slot->kept : nullptr]() mutable {
                const Tensor dy = taken(out), x_data = kept.get();
-               const Into dx = into(op, in, n);
+               const Into dx = into_rows(op, in, n, strided);
                v.x = x_data->data();
                v.choice = data(chosen);
                v.add_weight_gradient = !std::exchange(w->blank, false);
@@ -90,7 +92,12 @@ Value Pass::product(std::string_view op, Value given, bool for_loss, const Value
 
 // ---- y = norm(x) w + b
 
-Value Pass::norm(std::string_view op, Value given, Norm s, Count stride, Count first) {
+Value Pass::norm(std::string_view op, Value x, const Norm& s, Count stride, Count first) {
+  return normed(op, std::move(x), s, numerics().unit_offset ? 1 : 0, stride, first);
+}
+Value Pass::output_norm(std::string_view op, Value x, const Norm& s) { return normed(op, std::move(x), s, 0, 0, 0); }
+
+Value Pass::normed(std::string_view op, Value given, Norm s, double offset, Count stride, Count first) {
   const Value x = std::move(given);
   Parameter *w = weight(op, "weight"), *b = weight(op, "bias");
   s.weights = (w != nullptr ? w->elements() : 0) + (b != nullptr ? b->elements() : 0);
@@ -98,10 +105,10 @@ Value Pass::norm(std::string_view op, Value given, Norm s, Count stride, Count f
              .bias = value(b),
              .x_stride = stride > 0 ? stride : s.width,
              .epsilon = numerics().norm_epsilon,
-             .offset = numerics().unit_offset ? 1.0 : 0.0};
+             .offset = offset};
   if (w != nullptr) v.heads = w->elements() / s.width;
-  const Bytes offset = first * backend_.number();
-  const auto from = [offset](const Tensor& t) { return static_cast<std::byte*>(t->data()) + offset.value; };
+  const Bytes before = first * backend_.number();
+  const auto from = [before](const Tensor& t) { return static_cast<std::byte*>(t->data()) + before.value; };
   v.x = from(x.data);
   Value y = stride > 0 ? make(op, s.rows, s.width) : make(op, x.rows, x.width);
   Tensor statistics;
@@ -188,57 +195,89 @@ Value Pass::multiply(std::string_view op, Value a, Value b) {
 }
 
 Value Pass::scale(std::string_view op, Value a, Value g) {
+  return scaled(op, {.kind = PointwiseKind::multiply, .rows = a.rows, .width = a.width}, std::move(a), std::move(g));
+}
+
+Value Pass::sigmoid_gate(std::string_view op, Value g, Value y) {
+  return scaled(op, {.kind = PointwiseKind::gate, .rows = y.rows, .width = y.width}, std::move(y), std::move(g));
+}
+
+/// y sigmoid(g): a row of the kernel is what one number of g gates.
+Value Pass::scaled(std::string_view op, const Pointwise& s, Value a, Value g) {
   const Value left = std::move(a), gate = std::move(g);
-  const Pointwise s{.kind = PointwiseKind::multiply, .rows = left.rows, .width = left.width};
+  const Pointwise rows{.kind = s.kind, .rows = gate.elements(), .width = left.elements() / gate.elements()};
   Value y = make(op, left.rows, left.width);
-  forward(op, s, [&] { backend_.scale(s, left.data->data(), gate.data->data(), y.data->data()); });
+  forward(op, s, [&] { backend_.scale(rows, left.data->data(), gate.data->data(), y.data->data()); });
   if (taping())
     remember(
         op, s,
-        [this, op, s, l = keep(op, left), r = keep(op, gate), first = left.slot, second = gate.slot, out = y.slot] {
+        [this, op, rows, l = keep(op, left), r = keep(op, gate), first = left.slot, second = gate.slot, out = y.slot] {
           const Tensor dy = taken(out), x = l.get(), z = r.get();
-          const Into da = into(op, first, mul(s.rows, s.width)), dg = into(op, second, s.rows);
-          backend_.scale_gradient(s, x->data(), z->data(), dy->data(), da.data, da.add, dg.data, dg.add);
+          const Into da = into(op, first, mul(rows.rows, rows.width)), dg = into(op, second, rows.rows);
+          backend_.scale_gradient(rows, x->data(), z->data(), dy->data(), da.data, da.add, dg.data, dg.add);
         });
   return y;
 }
 
 Value Pass::activate(std::string_view op, Value given) {
   const Value x = std::move(given);
-  const Pointwise s{.kind = PointwiseKind::activate, .rows = x.rows, .width = x.width};
+  Parameter* const bends = weight(op, "bends");  // xIELU's
+  const Pointwise s{.kind = PointwiseKind::activate,
+                    .rows = x.rows,
+                    .width = x.width,
+                    .weights = bends != nullptr ? bends->elements() : 0};
   const Activation act = arch_.activation;
   Value y = make(op, x.rows, x.width);
-  forward(op, s, [&] { backend_.activate(s, act, x.data->data(), y.data->data()); });
+  forward(op, s, [&] {
+    bends != nullptr ? backend_.xielu(s, value(bends), x.data->data(), nullptr, y.data->data())
+                     : backend_.activate(s, act, x.data->data(), y.data->data());
+  });
   if (taping())
-    remember(op, s, [this, op, s, act, kept = keep(op, x), in = x.slot, out = y.slot, n = x.elements()] {
+    remember(op, s, [this, op, s, act, bends, kept = keep(op, x), in = x.slot, out = y.slot, n = x.elements()] {
       const Tensor dy = taken(out), x_data = kept.get();
       const Into dx = into(op, in, n);
-      backend_.activate_gradient(s, act, x_data->data(), dy->data(), dx.data, dx.add);
+      bends != nullptr ? backend_.xielu_gradient(s, value(bends), x_data->data(), nullptr, dy->data(), dx.data, dx.add,
+                                                 nullptr, false, weights_.sum(bends))
+                       : backend_.activate_gradient(s, act, x_data->data(), dy->data(), dx.data, dx.add);
     });
   return y;
 }
 
-/// act(a) b; under GluStore::recompute the product is not kept but recomputed for the matrix that reads it.
 Value Pass::gate(std::string_view op, Value a, Value b) {
+  return gated(op, arch_.activation, plan().glu_store == GluStore::recompute, std::move(a), std::move(b));
+}
+
+Value Pass::silu_gate(std::string_view op, Value g, Value y) {
+  return gated(op, Activation::silu, false, std::move(g), std::move(y));
+}
+
+/// act(a) b; remade: the product is not kept but recomputed for the matrix that reads it.
+Value Pass::gated(std::string_view op, Activation act, bool remade, Value a, Value b) {
   const Value left = std::move(a), right = std::move(b);
-  const Pointwise s{.kind = PointwiseKind::gate, .rows = left.rows, .width = left.width};
-  const Activation act = arch_.activation;
-  const auto make_it = [this, s, act, op](const Tensor& x, const Tensor& z) {
+  Parameter* const bends = weight(op, "bends");  // xIELU's
+  const Pointwise s{.kind = PointwiseKind::gate,
+                    .rows = left.rows,
+                    .width = left.width,
+                    .weights = bends != nullptr ? bends->elements() : 0};
+  const auto make_it = [this, s, act, op, bends](const Tensor& x, const Tensor& z) {
     Value y = make(op, s.rows, s.width);
-    backend_.gate(s, act, x->data(), z->data(), y.data->data());
+    bends != nullptr ? backend_.xielu(s, value(bends), x->data(), z->data(), y.data->data())
+                     : backend_.gate(s, act, x->data(), z->data(), y.data->data());
     return y;
   };
   Value y;
   forward(op, s, [&] { y = make_it(left.data, right.data); });
   if (!taping()) return y;
-  if (plan().glu_store == GluStore::recompute)
-    y.slot->again = [make_it, x = left.data, z = right.data] { return make_it(x, z).data; };
+  if (remade) y.slot->again = [make_it, x = left.data, z = right.data] { return make_it(x, z).data; };
   remember(op, s,
-           [this, op, s, act, l = keep(op, left), r = keep(op, right), first = left.slot, second = right.slot,
+           [this, op, s, act, bends, l = keep(op, left), r = keep(op, right), first = left.slot, second = right.slot,
             out = y.slot, n = left.elements()] {
              const Tensor dy = taken(out), x = l.get(), z = r.get();
              const Into da = into(op, first, n), db = into(op, second, n);
-             backend_.gate_gradient(s, act, x->data(), z->data(), dy->data(), da.data, da.add, db.data, db.add);
+             bends != nullptr
+                 ? backend_.xielu_gradient(s, value(bends), x->data(), z->data(), dy->data(), da.data, da.add, db.data,
+                                           db.add, weights_.sum(bends))
+                 : backend_.gate_gradient(s, act, x->data(), z->data(), dy->data(), da.data, da.add, db.data, db.add);
            });
   return y;
 }

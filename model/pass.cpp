@@ -16,6 +16,7 @@ Pass::Pass(const Arch& arch, Backend& backend, Arena& arena, Weights& weights, c
       weights_(weights),
       settings_(settings),
       step_(step),
+      kinds_(layer_kinds(arch)),
       rotaries_(arch, settings.numerics, llmcalc::add(step.past, step.queries)),
       trace_(trace),
       tape_(tape),

@@ -37,28 +37,41 @@ struct CoreLayout {
   bool alibi = false;
 };
 
+/// The location of a recurrence's inputs among its operands, and the kind that says what becomes of them.
+struct StateLayout {
+  RecurrentKind kind = RecurrentKind::none;
+  Part q, k, v, decay, beta;
+};
+
 /// Heads of x that positions rotate: `width` numbers of each from `offset` on.
 struct RopePart {
   Value& x;
   Count heads = 0, head = 0, width = 0, offset = 0;
 };
 
-/// How a pass turns rotary pairs: null where that is the usual way.
+/// How a pass turns the rotary pairs of each mixer: null where that is the usual way.
 class Rotaries {
  public:
   Rotaries(const Arch& arch, const Numerics& numerics, Count length) {
     if (arch.position != Position::rope) return;
-    const Count width = arch.attention == AttentionKind::latent ? arch.latent.rope_dim : arch.head_dim;
-    if (numerics.rope != Rope()) whole_ = rotary(numerics.rope, width, length);
-    if (numerics.local_rope != Rope()) local_ = rotary(numerics.local_rope, width, length);
+    for (std::size_t i = 0; i <= arch.mixers.size(); ++i) {
+      const Mixer& m = arch.mixer(i);
+      const Count width = m.attention == AttentionKind::latent ? m.latent.rope_dim : m.head_dim;
+      whole_.push_back(stretched(numerics.rope, width, length));
+      local_.push_back(stretched(numerics.local_rope, width, length));
+    }
   }
-  const Rotary* of(bool local) const {
-    const std::optional<Rotary>& r = local ? local_ : whole_;
-    return r ? &*r : nullptr;
+  const Rotary* of(const LayerKind& kind) const {
+    const std::vector<std::optional<Rotary>>& all = kind.reach.limited() ? local_ : whole_;
+    return kind.mixer < all.size() && all[kind.mixer] ? &*all[kind.mixer] : nullptr;
   }
 
  private:
-  std::optional<Rotary> whole_, local_;
+  static std::optional<Rotary> stretched(const Rope& rope, Count width, Count length) {
+    return rope != Rope() ? std::optional(rotary(rope, width, length)) : std::nullopt;
+  }
+
+  std::vector<std::optional<Rotary>> whole_, local_;
 };
 
 class Pass {
@@ -72,10 +85,13 @@ class Pass {
   const Plan& plan() const { return settings_.plan; }
   /// Whether the logits of a loss are wide.
   bool wide_logits() const { return plan().logits.format != LogitFormat::compute; }
-  Positions positions() const { return {step_.queries, step_.past, rotaries_.of(is_local())}; }
+  Positions positions() const { return {step_.queries, step_.past, rotaries_.of(kind())}; }
   const Numerics& numerics() const { return settings_.numerics; }
-  /// Whether the current layer's tokens see only those near by.
-  bool is_local() const { return layer_ >= 0 && arch_.local.layers.contains(layer_); }
+  /// The kind of the current layer; outside of layers one without anything.
+  const LayerKind& kind() const { return layer_ < 0 ? no_layer_ : kinds_.kinds[kind_index(kinds_, layer_)]; }
+  const Mixer& mixer() const { return arch_.mixer(kind().mixer); }
+  /// The tokens that the current layer's attention reaches.
+  const Reach& reach() const { return kind().reach; }
   void enter(Count layer) { layer_ = layer; }
   Count layer() const { return layer_; }
   /// Watches a flag: once set, the pass ends before its next operator with Stopped.
@@ -91,16 +107,27 @@ class Pass {
   /// Latent attention: y = x W per head, with part of attn.kv_up.
   Value absorbed(std::string_view op, const Value& x, bool values);
   /// `stride` > 0: the rows lie so far apart in x, the first at `first`; the result has them side by side.
-  Value norm(std::string_view op, Value x, Norm shape, Count stride = 0, Count first = 0);
+  Value norm(std::string_view op, Value x, const Norm& shape, Count stride = 0, Count first = 0);
+  /// A norm whose weights are stored as they are in every family, that of a recurrence's output.
+  Value output_norm(std::string_view op, Value x, const Norm& shape);
   void rope(std::string_view op, const RopePart& a, const RopePart& b);
   Value attention(std::string_view op, const Attention& shape, const CoreLayout& layout, std::vector<Value> in);
   /// Appends latent rows to the cache before they are freed.
   void cache_latent(const Attention& shape, const Value& rows);
+  /// The convolution of x along the tokens with the weights of `op`.
+  Value convolve(std::string_view op, Value x, Convolution shape);
+  /// The outputs of a state that every token updates.
+  Value recur(std::string_view op, const LinearAttention& shape, const StateLayout& layout, std::vector<Value> in);
   Value add(std::string_view op, Value a, Value b);
   Value multiply(std::string_view op, Value a, Value b);
   Value scale(std::string_view op, Value a, Value g);
   Value activate(std::string_view op, Value x);
+  /// The MLP's act(a) b.
   Value gate(std::string_view op, Value a, Value b);
+  /// silu(g) y
+  Value silu_gate(std::string_view op, Value g, Value y);
+  /// sigmoid(g) y, where each number of g gates as many neighbours of y as y has more of them.
+  Value sigmoid_gate(std::string_view op, Value g, Value y);
   void dropout(std::string_view op, Value& x);
   Value route(std::string_view op, Value logits);
   Value dispatch(std::string_view op, Value x, const Value& gates);
@@ -145,13 +172,18 @@ class Pass {
   /// Hands dy on as the gradient of `to`. alone: nobody else holds it.
   void share(std::string_view op, const Tensor& dy, const std::shared_ptr<Slot>& to, Count elements, bool alone);
   void rotate(const RopePart& p, const Positions& at, void* x, bool inverse);
+  Value normed(std::string_view op, Value x, Norm shape, double offset, Count stride, Count first);
   Value product(std::string_view op, Value x, bool for_loss, const Value* gates);
+  Value gated(std::string_view op, Activation act, bool remade, Value a, Value b);
+  Value scaled(std::string_view op, const Pointwise& s, Value y, Value g);
   HeadView view(const Part& p, const std::vector<Tensor>& data) const;
   AttentionInputs inputs(const CoreLayout& l, const std::vector<Tensor>& data) const;
   void to_cache(const LayerCache& c, const Tensor& to, Count row, Count offset, const HeadView& from, Count width);
   HeadView cached(const LayerCache& c, const Tensor& rows, Count row, Count head, Count offset) const;
   void write_cache(const Attention& s, const AttentionInputs& in);
   void read_cache(const Attention& s, AttentionInputs& in);
+  StateView state_view(std::string_view op, const StateLayout& l, const std::vector<Tensor>& data) const;
+  void* cached_state(std::string_view op) const;
   struct CoreKept;
   CoreKept core_kept(std::string_view op, const Attention& s, bool passing);
 
@@ -161,6 +193,8 @@ class Pass {
   Weights& weights_;
   const Settings& settings_;
   Step step_;
+  LayerKinds kinds_;
+  LayerKind no_layer_;
   Rotaries rotaries_;
   Trace* trace_;
   Tape* tape_;

@@ -17,7 +17,7 @@ struct Batch {
 
 class Transformer {
  public:
-  /// Throws InputError for what the reference does not run (linear attention, xIELU), in a sentence. seed: of the
+  /// Throws InputError for what the backend does not have (recurrences on a GPU, say), in a sentence. seed: of the
   /// weights, see Weights.
   Transformer(const Arch& arch, Backend& backend, const Settings& settings, std::optional<std::uint64_t> seed);
 

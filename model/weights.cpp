@@ -9,127 +9,6 @@
 #include "text/error.hpp"
 
 namespace llmcalc::model {
-namespace {
-
-/// Collects the parameters of one model.
-class Shapes {
- public:
-  explicit Shapes(const Arch& a) : a_(a) {}
-
-  std::vector<ParameterShape> list() {
-    embedding();
-    for (Count i = 0; i < a_.layers; ++i) layer(i);
-    head();
-    return std::move(all_);
-  }
-
- private:
-  void matrix(const std::string& name, Count out, Count in, bool bias, Start start = Start::normal, Count groups = 1) {
-    all_.push_back({prefix_ + name + ".weight", groups, out, in, start});
-    if (bias) all_.push_back({prefix_ + name + ".bias", groups, out, 0, Start::zero});
-  }
-  void scale(const std::string& name, Count width, bool bias) {
-    all_.push_back({prefix_ + name + ".weight", 1, width, 0, Start::one});
-    if (bias) all_.push_back({prefix_ + name + ".bias", 1, width, 0, Start::zero});
-  }
-  void norm(const std::string& name) {
-    if (a_.norm != NormKind::weight_free) scale(name, a_.hidden, a_.norm == NormKind::layer_norm);
-  }
-
-  void embedding() {
-    matrix("embedding.tokens", a_.vocabulary, a_.embedding_width, false);
-    if (a_.embedding_width != a_.hidden) matrix("embedding.project", a_.hidden, a_.embedding_width, false);
-    if (a_.position == Position::learned) matrix("embedding.positions", a_.position_rows, a_.hidden, false);
-    if (a_.embedding_norm) norm("embedding.norm");
-  }
-  void head() {
-    prefix_.clear();
-    if (a_.final_norm) norm("head.norm");
-    if (a_.embedding_width != a_.hidden) matrix("head.project", a_.embedding_width, a_.hidden, false);
-    if (!a_.tied_head) matrix("head.logits", a_.vocabulary, a_.embedding_width, false);
-    if (a_.head_bias) all_.push_back({"head.logits.bias", 1, a_.vocabulary, 0, Start::zero});
-  }
-
-  void layer(Count i) {
-    prefix_ = "layers." + std::to_string(i) + ".";
-    const bool parallel = a_.block == BlockKind::parallel;
-    const NormPlacement p = a_.norm_placement;
-    const bool before = parallel || p == NormPlacement::pre || p == NormPlacement::both;
-    const bool after = !parallel && p != NormPlacement::pre;
-    if (before) norm("attn.norm");
-    a_.attention == AttentionKind::latent ? latent() : grouped();
-    if (after) norm("attn.post_norm");
-    if (before && (!parallel || a_.norms_per_layer == 2)) norm("mlp.norm");
-    a_.has_experts() && a_.moe.layers.contains(i) ? experts() : mlp("", a_.mlp_width, a_.mlp_bias);
-    if (after) norm("mlp.post_norm");
-  }
-
-  void grouped() {
-    const Count q = a_.heads * a_.head_dim, kv = a_.kv_heads * a_.head_dim;
-    matrix("attn.q", q, a_.hidden, a_.qkv_bias);
-    matrix("attn.k", kv, a_.hidden, a_.qkv_bias);
-    matrix("attn.v", kv, a_.hidden, a_.qkv_bias);
-    qk_norm("attn.q_norm", a_.heads);
-    qk_norm("attn.k_norm", a_.kv_heads);
-    if (a_.attention_sinks) all_.push_back({prefix_ + "attn.core.sinks", 1, a_.heads, 0, Start::zero});
-    matrix("attn.out", a_.hidden, q, a_.attention_out_bias, Start::residual);
-  }
-  void qk_norm(const std::string& name, Count heads) {
-    switch (a_.qk_norm) {
-      case QkNorm::none:
-      case QkNorm::weight_free:
-        return;
-      case QkNorm::per_head:
-        return scale(name, a_.head_dim, false);
-      case QkNorm::per_head_bias:
-        return scale(name, a_.head_dim, true);
-      case QkNorm::each_head:
-      case QkNorm::full:
-        return scale(name, heads * a_.head_dim, false);
-      case QkNorm::full_bias:
-        return scale(name, heads * a_.head_dim, true);
-    }
-  }
-
-  void latent() {
-    const Latent& l = a_.latent;
-    const Count head = l.nope_dim + l.rope_dim;
-    if (l.q_rank > 0) {
-      matrix("attn.q_down", l.q_rank, a_.hidden, a_.qkv_bias);
-      scale("attn.q_norm", l.q_rank, false);
-      matrix("attn.q_up", a_.heads * head, l.q_rank, false);
-    } else {
-      matrix("attn.q", a_.heads * head, a_.hidden, false);
-    }
-    matrix("attn.kv_down", l.kv_rank + l.rope_dim, a_.hidden, a_.qkv_bias);
-    scale("attn.kv_norm", l.kv_rank, false);
-    matrix("attn.kv_up", a_.heads * (l.nope_dim + l.v_dim), l.kv_rank, false);
-    matrix("attn.out", a_.hidden, a_.heads * l.v_dim, a_.attention_out_bias, Start::residual);
-  }
-
-  /// kind: "", "expert_", "shared_".
-  void mlp(const std::string& kind, Count width, bool bias, Count groups = 1) {
-    if (a_.mlp == MlpKind::gated) matrix("mlp." + kind + "gate", width, a_.hidden, bias, Start::normal, groups);
-    matrix("mlp." + kind + "up", width, a_.hidden, bias, Start::normal, groups);
-    matrix("mlp." + kind + "down", a_.hidden, width, bias, Start::residual, groups);
-  }
-  void experts() {
-    const Moe& m = a_.moe;
-    matrix("mlp.router", m.experts, a_.hidden, m.router_bias);
-    mlp("expert_", m.width, m.expert_bias, m.experts);
-    if (m.shared_experts == 0) return;
-    mlp("shared_", m.shared_experts * m.shared_width, false);
-    if (m.shared_gate) matrix("mlp.shared_weight", 1, a_.hidden, false);
-  }
-
-  const Arch& a_;
-  std::string prefix_;
-  std::vector<ParameterShape> all_;
-};
-
-}  // namespace
-
-std::vector<ParameterShape> parameter_shapes(const Arch& arch) { return Shapes(arch).list(); }
 
 Weights::Weights(const Arch& arch, Backend& backend, Arena& arena, std::optional<std::uint64_t> seed)
     : backend_(backend), arena_(arena) {
@@ -176,7 +55,8 @@ void Weights::start(Parameter& p, std::size_t index, Count layers, std::uint64_t
   if (p.shape.start == Start::normal) return draw(p, index, 0.02, seed);
   if (p.shape.start == Start::residual)
     return draw(p, index, 0.02 / std::sqrt(2.0 * static_cast<double>(layers)), seed);
-  set(p, std::vector<double>(static_cast<std::size_t>(p.elements()), p.shape.start == Start::one ? 1.0 : 0.0));
+  const double value = p.shape.start == Start::one ? 1.0 : p.shape.start == Start::step ? short_step : 0.0;
+  set(p, std::vector<double>(static_cast<std::size_t>(p.elements()), value));
 }
 
 void Weights::set(Parameter& p, std::span<const double> values) {

@@ -18,8 +18,12 @@ enum class Start : std::uint8_t {
   normal,    ///< mean 0, deviation 0.02 (GPT-2)
   residual,  ///< deviation 0.02 / sqrt(2 layers), for outputs added to the residual stream (GPT-2)
   one,
-  zero
+  zero,
+  step  ///< short_step, the bias of a recurrence's step
 };
+
+/// softplus of it is 0.01, the middle of the steps, 0.001 to 0.1, that Mamba begins with (arXiv:2312.00752, 3.6).
+inline constexpr double short_step = -4.6;
 
 /// `groups` matrices (out, in), or vectors (out) where in is 0.
 struct ParameterShape {

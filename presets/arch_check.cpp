@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "calc/layer_kinds.hpp"
 #include "calc/parameters.hpp"
 #include "text/error.hpp"
@@ -36,6 +38,8 @@ void check_grouped(const Mixer& m, const Check& check) {
                          m.kv_heads));
   check.size(mul(m.heads, m.head_dim), "the attention width (heads x head width)");
   check.size(m.attention_width(), "the width of all heads' values");
+  check.that(!m.key_is_value || (m.value_norm && m.qk_norm != QkNorm::none && m.v_dim() == m.head_dim && !m.shared_kv),
+             "key_is_value needs values as wide as keys, norms of both (value_norm and qk_norm), and no shared_kv");
   check.that(m.latent == Latent{}, "latent widths are given, but the attention kind is grouped; remove them");
 }
 
@@ -102,6 +106,9 @@ void check_indexer(const Mixer& m, const Check& check) {
              "\"compressed\" with a ratio");
   check.that(lightning || m.attention == AttentionKind::grouped,
              "an indexer of blocks is for grouped attention; give \"kind\": \"grouped\", or a lightning indexer");
+  check.that(!m.bidirectional && !m.cross_attention && !m.shared_kv,
+             "an indexer chooses among the keys of its own layer up to the query; remove \"bidirectional\", "
+             "\"cross_attention\" or \"shared_kv\"");
 }
 
 void check_mixer(const Mixer& m, const Check& check) {
@@ -133,6 +140,81 @@ void check_choices(const Arch& a, const Check& check) {
         fmt::format("layer {} takes what an earlier indexer chose, but there is none before it; remove \"shared\"",
                     kind.first));
   }
+}
+
+/// Whether layers of this mixer and reach before `layer` have keys and values that a mixer could read.
+bool has_source(const Arch& a, const Mixer& reader, const Reach& reach, Count layer) {
+  for (const LayerKind& kind : layer_kinds(a)) {
+    const Mixer& m = a.mixer(kind.mixer);
+    if (kind.first < layer && !kind.linear && kind.reach == reach && m.attention == AttentionKind::grouped &&
+        !m.shared_kv && m.kv_heads == reader.kv_heads && m.head_dim == reader.head_dim && m.v_dim() == reader.v_dim())
+      return true;
+  }
+  return false;
+}
+
+/// Layers without keys and values of their own find those of a layer before them.
+void check_sharing(const Arch& a, const Check& check) {
+  for (const LayerKind& kind : layer_kinds(a)) {
+    const Mixer& m = a.mixer(kind.mixer);
+    if (!m.shared_kv) continue;
+    check.that(m.attention == AttentionKind::grouped, "shared_kv is for grouped attention; remove it");
+    check.that(has_source(a, m, kind.reach, kind.first),
+               fmt::format("layer {} shares keys and values, but no layer before it has its own with the same window, "
+                           "heads and widths; give one",
+                           kind.first));
+  }
+}
+
+void check_ends(const Arch& a, const Check& check) {
+  check.size(a.residual_block, "residual_block", 0, max_layers);
+  check.that(a.residual_block == 0 || (a.block == BlockKind::serial && a.norm_placement == NormPlacement::pre),
+             "residual streams are mixed before the norms of serial blocks; norm placement must be \"pre\"");
+  const bool some = a.per_layer.width > 0 || a.per_layer.rows > 0;
+  if (some) {
+    check.size(a.per_layer.width, "the width of the per-layer input");
+    check.size(a.per_layer.rows, "the rows of the per-layer input's table");
+    check.size(mul(a.layers, a.per_layer.width), "the width of all per-layer inputs");
+  }
+  check.that(a.mtp.modules == 0 || (!some && a.residual_block == 0 && !a.bidirectional),
+             "modules for further tokens stand beside decoders alone, without per-layer inputs or mixed residual "
+             "streams; remove \"mtp\"");
+  check.that(a.block == BlockKind::serial || (!some && !a.output_scale),
+             "per-layer inputs and layer scales are for serial blocks; remove them");
+}
+
+/// An encoder's layers see both ways, and none has a window. A decoder's layers follow it and all read its result.
+void check_direction(const Arch& a, const Check& check) {
+  Count encoder_end = 0;
+  for (const LayerKind& kind : layer_kinds(a))
+    if (a.mixer(kind.mixer).bidirectional) encoder_end = std::max(encoder_end, kind.last + 1);
+  for (const LayerKind& kind : layer_kinds(a)) {
+    const Mixer& m = a.mixer(kind.mixer);
+    check.that(!m.cross_attention || (!m.bidirectional && a.bidirectional && m.attention == AttentionKind::grouped),
+               fmt::format("layer {} has attention to an encoder, which only grouped attention of a decoder behind one "
+                           "has",
+                           kind.first));
+    check.that(m.bidirectional || encoder_end == 0 || (m.cross_attention && kind.first >= encoder_end),
+               fmt::format("layer {} neither sees both ways nor is behind an encoder with attention to it; describe an "
+                           "encoder first, then its decoder",
+                           kind.first));
+    check.that(
+        !m.bidirectional || (m.attention == AttentionKind::grouped && !kind.linear && !kind.reach.limited() &&
+                             m.recurrent.kind == RecurrentKind::none),
+        fmt::format("layer {} is bidirectional, which grouped attention without a window alone can be", kind.first));
+  }
+}
+
+void check_head(const Arch& a, const Check& check) {
+  check.that(a.head.has_logits() || (!a.tied_head && !a.head_bias),
+             "the head's kind is none, so it is neither tied nor biased; say false");
+  check.that(a.head == ModelHead{} || !a.final_norm,
+             "an encoder's head has no norm before it; the norm's \"final\" must be false");
+  check.that(a.head.has_logits() || a.is_encoder(), "a decoder without logits cannot be; give the head another kind");
+  check.that(!a.head.sentence_pair || a.head.pooler, "sentence_pair reads the pooler's result; add the pooler");
+  check.that(a.head.kind != HeadKind::masked_token || a.embedding_width == a.hidden,
+             "a masked_token head needs an embedding as wide as the model");
+  check.size(a.token_types, "the number of token types", 0);
 }
 
 void check_attention(const Arch& a, const Check& check) {
@@ -204,13 +286,15 @@ void check_experts(const Arch& a, const Check& check) {
              m.shared_experts > 0 ? max_size : 0);
   check.size(mul(m.shared_experts, m.shared_width), "the width of all shared experts", 0);
   check.that(!m.shared_gate || m.shared_experts > 0, "shared_gate is true, but there is no shared expert");
+  check.that(!m.beside_dense || (a.block == BlockKind::serial && a.mlps.empty()),
+             "beside_dense is for serial blocks whose dense MLPs have one width");
 }
 
 /// Layers with a dense MLP of the model's own width.
 Count dense_layers(const Arch& a) {
   if (a.block == BlockKind::shortcut) return a.layers;
   LayerSet dense = LayerSet::all(a.layers);
-  if (a.has_experts()) dense = dense.filtered(a.moe.layers, false);
+  if (a.has_experts() && !a.moe.beside_dense) dense = dense.filtered(a.moe.layers, false);
   for (const LayerMlp& m : a.mlps) dense = dense.filtered(m.layers, false);
   return dense.size();
 }
@@ -241,6 +325,10 @@ void check_streams(const Arch& a, const Check& check) {
   check.that(a.streams == 1 || (a.block == BlockKind::serial && a.norm_placement == NormPlacement::pre),
              "several residual streams are for serial blocks with their norms before the sub-layers; block must be "
              "\"serial\" and norm placement \"pre\"");
+  check.that(a.streams == 1 || (a.residual_block == 0 && a.per_layer.width == 0 && !a.output_scale &&
+                                !a.moe.beside_dense && !a.bidirectional && a.position != Position::relative),
+             "several residual streams are for decoders without mixed residuals, per-layer inputs, layer scales, dense "
+             "MLPs beside experts and relative positions; remove these, or \"streams\"");
 }
 
 void check_norms(const Arch& a, const Check& check) {
@@ -259,6 +347,7 @@ void check_norms(const Arch& a, const Check& check) {
 
 void check_positions(const Arch& a, const Check& check) {
   const bool learned = a.position == Position::learned;
+  if (a.position == Position::relative) return check.size(a.position_rows, "the number of ranges of distances");
   check.that(learned || a.position_rows == 0,
              "position rows are given, but the positions are not learned; remove them");
   if (!learned) return;
@@ -304,6 +393,10 @@ void check_arch(const Arch& arch, const std::string& where) {
   check_choices(arch, check);
   check_mlp(arch, check);
   check_lists(arch, check);
+  check_sharing(arch, check);
+  check_direction(arch, check);
+  check_head(arch, check);
+  check_ends(arch, check);
   check_norms(arch, check);
   check_streams(arch, check);
   check_positions(arch, check);

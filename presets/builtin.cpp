@@ -9,9 +9,9 @@ namespace llmcalc {
 namespace {
 
 constexpr std::string_view idle_words[] = {
-    "base",  "chat",   "hf",      "instruct",   "it",     "pt",     "meta",     "amd",
-    "apple", "aws",    "geforce", "generation", "google", "hbm2",   "hbm2e",    "hbm3",
-    "hbm3e", "huawei", "intel",   "nvidia",     "tesla",  "radeon", "instinct",
+    "base",  "bf16",   "chat",  "hf",      "instruct",   "it",     "pt",       "meta",  "thinking",
+    "amd",   "apple",  "aws",   "geforce", "generation", "google", "hbm2",     "hbm2e", "hbm3",
+    "hbm3e", "huawei", "intel", "nvidia",  "tesla",      "radeon", "instinct",
 };
 
 bool is_idle(std::string_view word) {

@@ -27,8 +27,8 @@ std::span<const Builtin> builtin_estimates();
 const Builtin* find_builtin(std::span<const Builtin> presets, std::string_view name);
 
 /// The preset, also if `name` says more than the preset's: an organisation before a '/' ("meta-llama/Llama-3.1-8B"), a
-/// maker ("NVIDIA H200"), or how a model was tuned ("-instruct", "-it", "-chat", "-base", "-pt", "-hf"), none of which
-/// changes a shape or a peak.
+/// maker ("NVIDIA H200"), or how a model was tuned or stored ("-instruct", "-it", "-thinking", "-chat", "-base", "-pt",
+/// "-hf", "-bf16"), none of which changes a shape or a peak.
 const Builtin* find_meant(std::span<const Builtin> presets, std::string_view name);
 
 /// Every name and alias, for suggestions.

@@ -75,6 +75,12 @@ void read_memory(Sheet& s) {
     throw InputError(memory.where() + ": \"capacity\" is zero; nothing fits there");
   s.card.cluster.device.bandwidth = s.quantity(memory, "bandwidth", "memory.bandwidth", parse_rate);
   s.card.memory_type = memory.text_or("type", "");
+  if (memory.has("usable")) {
+    s.card.usable = memory.number_or("usable", 0);
+    if (s.card.usable <= 0 || s.card.usable > 1)
+      throw InputError(memory.where() + ": \"usable\" is a share of the memory, above 0 and at most 1");
+    s.cite("memory.usable");
+  }
   memory.refuse_unread();
 }
 

@@ -2,7 +2,8 @@
 /// A hardware file: a datasheet with a unit in every value and a source for every number.
 ///
 /// { "name", "title"?, "aliases"?, "vendor"?, "architecture"?, "form_factor"?,
-///   "memory": { "capacity": "80 GiB", "bandwidth": "3.35 TB/s", "type"? },
+///   "memory": { "capacity": "80 GiB", "bandwidth": "3.35 TB/s", "type"?,
+///               "usable"?: 0.75 }                  share that the system lets a program use, of memory that it shares
 ///   "matmul": { "bf16": "989.4 TFLOP/s", ... }     dense peaks: fp64 fp32 tf32 fp16 bf16 fp8 fp4 int8; those of fewer
 ///                                                  than 32 bits with FP32 accumulate
 ///   "cache"?: "50 MiB",
@@ -60,6 +61,7 @@ struct HardwareCard {
   std::optional<MeasuredRates> measured;  ///< of Device::achieved, which an estimate changes
   BytesPerSecond pcie;                    ///< one way; 0: not known
   double watts = 0;                       ///< 0: not known
+  double usable = 0;                      ///< share of the memory that a program may use; 0: not known, or all
   std::vector<Price> prices;
   std::vector<std::pair<std::string, std::string>> sources;  ///< "memory.capacity" and what it rests on
   std::string achieved_how;                                  ///< how Device::achieved was measured; empty: it was not

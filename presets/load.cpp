@@ -67,12 +67,6 @@ void refuse_weights(const std::string& where, std::string_view start) {
                     where));
 }
 
-/// A file as the user named it, and what it holds.
-struct Document {
-  std::string where;
-  json::Value value;
-};
-
 Document read_document(const std::string& path) {
   const std::string text = json::file_text(path);
   std::string where = path == json::standard_input ? "standard input" : path;
@@ -110,20 +104,27 @@ std::string config_beside(const Checkpoint& c) {
       fmt::format("'{}' holds tensors, which say no architecture; put the model's config.json beside it", c.where));
 }
 
+/// The config.json of a file or beside it, with its quantisation block.
+Document whole_config(const std::string& path) {
+  Document config = read_document(path);
+  add_quantization(config);
+  return config;
+}
+
+Document checkpoint_config(const Checkpoint& c) {
+  return c.is_gguf() ? Document{c.where, gguf_config(c)} : whole_config(config_beside(c));
+}
+
 /// What config and headers of a checkpoint say together.
 ModelCard checkpoint_card(const std::string& path) {
   const Checkpoint c = read_checkpoint(path);
-  ModelCard card;
-  if (c.is_gguf()) {
-    card = import_config(gguf_config(c), c.where);
-  } else {
-    Document config = read_document(config_beside(c));
-    add_quantization(config);
-    card = import_config(config.value, config.where);
-  }
+  const Document config = checkpoint_config(c);
+  ModelCard card = import_config(config.value, config.where);
   add_checkpoint(card, c);
   return card;
 }
+
+bool is_checkpoint_path(const std::string& path) { return path != json::standard_input && is_checkpoint(path); }
 
 }  // namespace
 
@@ -168,12 +169,20 @@ ModelCard load_model(std::string_view name_or_path) {
   if (const Builtin* preset = preset_named(builtin_models(), name_or_path)) return load_model(*preset);
   if (!is_path(name_or_path)) refuse_name("model", name_or_path, builtin_models());
   const std::string path(name_or_path);
-  if (path != json::standard_input && is_checkpoint(path)) return checkpoint_card(path);
-  Document d = read_document(model_path(path));
+  if (is_checkpoint_path(path)) return checkpoint_card(path);
+  const Document d = whole_config(model_path(path));
   if (is_model_file(d.value)) return read_model_file(d.value, d.where);
   if (is_hardware_file(d.value)) throw InputError(fmt::format("'{}': expected a model, got a hardware file", d.where));
-  add_quantization(d);
   return import_config(d.value, d.where);
+}
+
+Document config_document(const std::string& path) {
+  if (!is_path(path)) throw InputError(fmt::format("'{}' is no file; expected a config.json or its folder", path));
+  if (is_checkpoint_path(path)) return checkpoint_config(read_checkpoint(path));
+  Document d = whole_config(model_path(path));
+  if (is_model_file(d.value))
+    throw InputError(fmt::format("'{}' is an llmcalc model file, which says every key's part itself", d.where));
+  return d;
 }
 
 }  // namespace llmcalc

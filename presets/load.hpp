@@ -28,4 +28,13 @@ SoftwareCard load_software(std::string_view name_or_path);
 ModelCard load_model(std::string_view name_or_path);
 ModelCard load_model(const Builtin& preset);
 
+/// A file's JSON, and what errors call the file.
+struct Document {
+  std::string where;
+  json::Value value;
+};
+/// The config.json that a path leads to, with the quantisation block of a file beside it; of a GGUF file the config
+/// that its keys amount to. Throws InputError where the path leads to no config.
+Document config_document(const std::string& path);
+
 }  // namespace llmcalc

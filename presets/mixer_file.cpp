@@ -30,6 +30,7 @@ template Activation choice<Activation>(const Object&, std::string_view);
 template NormKind choice<NormKind>(const Object&, std::string_view);
 template NormPlacement choice<NormPlacement>(const Object&, std::string_view);
 template Position choice<Position>(const Object&, std::string_view);
+template HeadKind choice<HeadKind>(const Object&, std::string_view);
 
 namespace {
 
@@ -47,6 +48,11 @@ void read_grouped(const Object& o, Count hidden, Mixer& m) {
   m.value_dim = o.positive_or("value_width", 0);
   m.qk_norm = choice<QkNorm>(o, "qk_norm");
   m.attention_sinks = o.flag_or("sinks", false);
+  m.bidirectional = o.flag_or("bidirectional", false);
+  m.cross_attention = o.flag_or("cross_attention", false);
+  m.value_norm = o.flag_or("value_norm", false);
+  m.key_is_value = o.flag_or("key_is_value", false);
+  m.shared_kv = o.flag_or("shared_kv", false);
 }
 
 void read_latent(const Object& o, Mixer& m) {
@@ -180,6 +186,11 @@ Value attention_json(const Mixer& m) {
   if (m.attention == AttentionKind::latent) return v;
   if (m.attention == AttentionKind::grouped) v["qk_norm"] = name(m.qk_norm);
   v["sinks"] = m.attention_sinks;
+  if (m.bidirectional) v["bidirectional"] = true;
+  if (m.cross_attention) v["cross_attention"] = true;
+  if (m.value_norm) v["value_norm"] = true;
+  if (m.key_is_value) v["key_is_value"] = true;
+  if (m.shared_kv) v["shared_kv"] = true;
   return v;
 }
 

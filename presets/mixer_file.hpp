@@ -3,7 +3,9 @@
 ///
 /// ATTENTION { "kind": "grouped", "heads", "kv_heads", "head_width"?  (default: hidden / heads), "value_width"?
 ///             (default: the head width), "qkv_bias", "out_bias", "qk_norm", "sinks"?, "gate"?: none | per_head |
-///             per_channel, "indexer"?: INDEXER }
+///             per_channel, "bidirectional"? (an encoder's), "cross_attention"? (to the encoder), "value_norm"?,
+///             "key_is_value"? (no projection of values), "shared_kv"? (those of the last layer before with the same
+///             window), "indexer"?: INDEXER }
 ///        or { "kind": "latent", "heads", "q_rank" (0: none), "kv_rank", "nope_width", "rope_width", "v_width",
 ///             "qkv_bias", "out_bias", "gate"?, "indexer"?: INDEXER }
 ///        or { "kind": "compressed", "heads", "head_width", "q_rank", "rope_width", "out_groups", "out_rank", "ratio"?

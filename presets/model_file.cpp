@@ -89,7 +89,14 @@ void read_moe(const Object& o, Arch& a) {
            .router_bias = o.flag_or("router_bias", false),
            .expert_bias = o.flag_or("expert_bias", false),
            .router_correction = o.flag_or("router_correction_bias", false),
+           .router_scales = o.flag_or("router_scales", false),
+           .beside_dense = o.flag_or("beside_dense", false),
            .layers = layers(o, a.layers)};
+  o.refuse_unread();
+}
+
+void read_per_layer_input(const Object& o, Arch& a) {
+  a.per_layer = {.rows = o.positive("rows"), .width = o.positive("width")};
   o.refuse_unread();
 }
 
@@ -102,15 +109,20 @@ void read_norm(const Object& o, Arch& a) {
   o.refuse_unread();
 }
 
+bool has_table(Position p) { return p == Position::learned || p == Position::relative; }
+
 void read_position(const Object& o, Arch& a) {
   a.position = choice<Position>(o, "kind");
-  a.position_rows = a.position == Position::learned ? o.positive("rows") : 0;
+  a.position_rows = has_table(a.position) ? o.positive("rows") : 0;
   o.refuse_unread();
 }
 
 void read_head(const Object& o, Arch& a) {
   a.tied_head = o.flag("tied");
   a.head_bias = o.flag("bias");
+  if (o.has("kind")) a.head.kind = choice<HeadKind>(o, "kind");
+  a.head.pooler = o.flag_or("pooler", false);
+  a.head.sentence_pair = o.flag_or("sentence_pair", false);
   o.refuse_unread();
 }
 
@@ -154,6 +166,10 @@ Arch read_arch(const Object& o) {
   read_norm(o.object("norm"), a);
   read_position(o.object("position"), a);
   read_head(o.object("head"), a);
+  if (o.has("layered_input")) read_per_layer_input(o.object("layered_input"), a);
+  a.output_scale = o.flag_or("output_scale", false);
+  a.token_types = o.count_or("token_types", 0);
+  a.residual_block = o.count_or("residual_block", 0);
   if (o.has("mtp")) read_mtp(o.object("mtp"), a);
   return a;
 }
@@ -245,6 +261,8 @@ Value moe_json(const Arch& a) {
   v["router_bias"] = m.router_bias;
   v["expert_bias"] = m.expert_bias;
   v["router_correction_bias"] = m.router_correction;
+  if (m.router_scales) v["router_scales"] = true;
+  if (m.beside_dense) v["beside_dense"] = true;
   v["layers"] = layer_pattern_json(m.layers, a.layers);
   return v;
 }
@@ -257,9 +275,17 @@ Value norm_json(const Arch& a) {
           {"embedding", a.embedding_norm}};
 }
 
+Value head_json(const Arch& a) {
+  Value v = {{"tied", a.tied_head}, {"bias", a.head_bias}};
+  if (a.head.kind != HeadKind::next_token) v["kind"] = name(a.head.kind);
+  if (a.head.pooler) v["pooler"] = true;
+  if (a.head.sentence_pair) v["sentence_pair"] = true;
+  return v;
+}
+
 Value position_json(const Arch& a) {
   Value v = {{"kind", name(a.position)}};
-  if (a.position == Position::learned) v["rows"] = a.position_rows;
+  if (has_table(a.position)) v["rows"] = a.position_rows;
   return v;
 }
 
@@ -290,7 +316,11 @@ void put_arch(Value& v, const Arch& a) {
   if (a.has_experts()) v["moe"] = moe_json(a);
   v["norm"] = norm_json(a);
   v["position"] = position_json(a);
-  v["head"] = {{"tied", a.tied_head}, {"bias", a.head_bias}};
+  v["head"] = head_json(a);
+  if (a.token_types > 0) v["token_types"] = a.token_types;
+  if (a.residual_block > 0) v["residual_block"] = a.residual_block;
+  if (a.per_layer.width > 0) v["layered_input"] = {{"rows", a.per_layer.rows}, {"width", a.per_layer.width}};
+  if (a.output_scale) v["output_scale"] = true;
   if (a.mtp.modules > 0) v["mtp"] = mtp_json(a.mtp);
 }
 

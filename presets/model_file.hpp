@@ -14,10 +14,15 @@
 ///   "bias" }, "mlps"?: [ { "layers": PATTERN, "width" }, ... ]  (layers with a dense MLP of another width; 0: with
 ///   none), "moe"?: { "experts", "top_k", "width", "zero_experts"? (that return their input), "latent_width"? (of the
 ///   routed experts' input), "latent_norm"?, "shared_experts"?, "shared_width"?, "shared_gate"?, "router_bias"?,
-///             "expert_bias"?, "router_correction_bias"?, "layers": PATTERN },
+///             "expert_bias"?, "router_correction_bias"?, "router_scales"?, "beside_dense"? (a dense MLP of the mlp's
+///             width runs beside them), "layers": PATTERN },
 ///   "norm": { "kind", "placement": pre | post | output | both, "per_layer", "final", "embedding" },
-///   "position": { "kind": none | learned | sinusoidal | rope | alibi, "rows"  (learned only) },
-///   "head": { "tied", "bias" },
+///   "position": { "kind": none | learned | sinusoidal | rope | alibi | relative, "rows"  (of a learned table, or of
+///               ranges of distances) },
+///   "head": { "tied", "bias", "kind"?: next_token (the default) | masked_token | none, "pooler"?, "sentence_pair"? },
+///   "token_types"? (rows of a table of segments),
+///   "residual_block"? (layers after which the residual stream starts again, and sub-layers mix what it was before),
+///   "layered_input"?: { "rows", "width" }  (of the table, of one layer's input),  "output_scale"?,
 ///   "mtp"?: { "modules", "mixer_of", "mlp_of"  (layers whose mixer, and whose MLP or experts, a module's layer has),
 ///             "own_norm", "own_embedding", "own_head" }  (modules that predict further tokens, in none of the counts),
 ///   "weights"?: { "all", "attention"?, "mlp"?, "router"?, "experts"?, "shared_experts"?, "norm"?, "embedding"?,

@@ -69,7 +69,7 @@ class RankMemory {
     HeadNumbers n;
     for_each_operator(p_.arch, plan_, layout_, training_step(plan_), [&](const OperatorRow& row) {
       const Linear* l = std::get_if<Linear>(&row.op.shape);
-      if (l != nullptr && row.op.component == Component::lm_head) n = {mul(l->in, l->out), mul(l->rows, l->out)};
+      if (makes_logits(row.op)) n = {mul(l->in, l->out), mul(l->rows, l->out)};
     });
     return n;
   }

@@ -11,8 +11,7 @@ std::array<Convention, convention_count> conventions(const Arch& arch, const Pla
   const Parameters p = parameters(arch);
   const double tokens = static_cast<double>(mul(plan.micro_batch, plan.seq));
   const auto palm = [&](Count n, bool causal) {
-    const Flops f = textbook::palm_flops_per_token(n, arch.layers, arch.heads, arch.head_dim, plan.seq, causal);
-    return static_cast<double>(f.value);
+    return static_cast<double>(textbook::palm_flops_per_token(n, textbook::query_widths(arch), plan.seq, causal).value);
   };
   const auto per_token = [&](Flops f) { return static_cast<double>(f.value) / tokens; };
   const auto executed = [&] {  // the optimizer's too

@@ -14,7 +14,7 @@
 namespace llmcalc {
 namespace {
 
-constexpr double usual_utilization = 0.9;
+constexpr double usual_fit = 0.9;
 
 /// A format of weights by its name, and what its products are in; empty: the default of both.
 struct FitFormat {
@@ -109,7 +109,8 @@ Request request_to_fit(Request r, const FitQuestion& q) {
   const bool given = r.gave("--prompt") || r.gave("--generate");
   r.plan = with_context(r.plan, given ? tokens : std::min(tokens, made_for));
   r.given.push_back("--prompt");  // so that it stays when a format is settled
-  if (!r.gave("--memory-utilization")) r.plan.memory_utilization = usual_utilization;
+  if (!r.gave("--memory-utilization"))
+    r.plan.memory_utilization = r.hardware->usable > 0 ? std::min(usual_fit, r.hardware->usable) : usual_fit;
   check(r);
   return r;
 }

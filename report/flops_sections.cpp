@@ -33,7 +33,8 @@ Quantity per_token(Flops f, Count tokens) {
 /// MHA as wide as the model, a plain MLP of width 4D, serial: what Megatron's formula and the seeds' describe.
 bool is_gpt(const Arch& a) {
   return a.attention == AttentionKind::grouped && a.kv_heads == a.heads && a.heads * a.head_dim == a.hidden &&
-         a.mlp == MlpKind::plain && !a.has_experts() && a.local.layers.empty() && a.linear_layers.empty();
+         a.mlp == MlpKind::plain && !a.has_experts() && layer_kinds(a).size == 1 && !layer_kinds(a).begin()->linear &&
+         !a.local.reach.limited() && a.recurrent.kind == RecurrentKind::none;
 }
 
 TrainingFlops flops_of(const Request& r) {
@@ -86,15 +87,12 @@ Section formulas_section(const Request& r) {
   };
   formula("6nd", "6ND", textbook::six_nd(chosen, tokens),
           fmt::format("N = {}, {}", which, grouped_digits(fmt::format("{}", chosen))));
-  const Count width = a.attention == AttentionKind::latent ? a.latent.nope_dim + a.latent.rope_dim : a.head_dim;
-  formula("palm", "PaLM", tokens * textbook::palm_flops_per_token(chosen, a.layers, a.heads, width, p.seq),
-          "6N + 12LAd_hS per token");
-  formula("palm_causal", "PaLM, causal",
-          tokens * textbook::palm_flops_per_token(chosen, a.layers, a.heads, width, p.seq, true),
+  const Count widths = textbook::query_widths(a);
+  formula("palm", "PaLM", tokens * textbook::palm_flops_per_token(chosen, widths, p.seq), "6N + 12LAd_hS per token");
+  formula("palm_causal", "PaLM, causal", tokens * textbook::palm_flops_per_token(chosen, widths, p.seq, true),
           "6N + 6LAd_hS per token");
   formula("kaplan_forward", "Kaplan, forward",
-          tokens * textbook::kaplan_flops_per_token(n.non_embedding, a.layers, p.seq, a.heads * width),
-          "2N + 2LSAd_h, non-embedding N");
+          tokens * textbook::kaplan_flops_per_token(n.non_embedding, widths, p.seq), "2N + 2LSAd_h, non-embedding N");
   if (is_gpt(a) && a.mlp_width % a.hidden == 0)
     formula("seed", "Goon (3.2)",
             textbook::seed_train_flops(p.micro_batch, a.layers, p.seq, a.hidden, a.mlp_width / a.hidden),

@@ -46,6 +46,20 @@ json::Value hardware_json(const HardwareCard& card) {
   return v;
 }
 
+namespace {
+/// The name of what mixes tokens.
+const char* mixer_label(const Arch& a) {
+  bool attends = false, recurs = false;
+  for (const LayerKind& kind : layer_kinds(a)) {
+    const Mixer& m = a.mixer(kind.mixer);
+    attends = attends || m.attention != AttentionKind::none;
+    recurs = recurs || m.recurrent.kind != RecurrentKind::none;
+  }
+  if (!recurs) return "attention";
+  return attends ? "attention, recurrences" : "recurrences";
+}
+}  // namespace
+
 Section parameters_section(const ModelCard& card) {
   const Parameters p = parameters(card.arch);
   Section s{"parameters", "parameters", {}};
@@ -54,7 +68,7 @@ Section parameters_section(const ModelCard& card) {
   };
   part("embedding", "token embedding", p.embedding);
   part("position", "positions", p.position);
-  part("attention", "attention", p.attention);
+  part("attention", mixer_label(card.arch), p.attention);
   part("mlp", card.arch.has_experts() ? "MLP and experts" : "MLP", p.mlp);
   part("norm", "norms", p.norm);
   part("lm_head", "head", p.lm_head);
@@ -91,6 +105,8 @@ Section kv_cache_section(const Request& r) {
   s.add("bytes_per_token", "per token", cache_bytes_per_token(r.model.arch, p, r.layout),
         std::string(p.kv_precision.name()));
   s.add("bytes_per_sequence", "per sequence", sequence, fmt::format("of {} tokens", context));
+  const Bytes states = cache_bytes(r.model.arch, p, 0, r.layout);
+  if (states != Bytes()) s.add("state_bytes", "  of it states", states, "which do not grow");
   s.add("bytes_total", "in all", p.kv_cache ? p.batch * sequence : Bytes(),
         p.kv_cache ? fmt::format("{} sequence{}", p.batch, p.batch == 1 ? "" : "s") : "no cache is kept");
   const std::optional<Count> equal = cache_equals_weights_context(r.model.arch, p, r.layout);

@@ -153,9 +153,9 @@ LoraText read_lora(Text text, Text where) {
   return lora;
 }
 
-std::string lora_text(const Plan& p) {
-  const std::string rank = std::to_string(p.lora_rank);
-  return p.lora_targets == LoraTargets::all() ? rank : rank + ":" + set_text(p.lora_targets);
+std::string lora_text(Count rank, LoraTargets targets) {
+  const std::string text = std::to_string(rank);
+  return targets == LoraTargets::all() ? text : text + ":" + set_text(targets);
 }
 
 namespace {

@@ -74,7 +74,7 @@ struct LoraText {
   LoraTargets targets = LoraTargets::all();
 };
 LoraText read_lora(std::string_view text, std::string_view where);  ///< "16", "16:q,v"
-std::string lora_text(const Plan& plan);
+std::string lora_text(Count rank, LoraTargets targets);
 
 Frozen read_freeze(std::string_view text, std::string_view where);  ///< "attention,norm,layers:0-15"
 std::string freeze_text(const Frozen& frozen);

@@ -144,7 +144,7 @@ constexpr std::array rank_options{
            !common, step, "--hardware", "", expert_nodes},
     Option{"--expert-load", "X", "tokens of the most loaded expert rank over the mean, or the capacity factor [1]",
            !common, training | serving, "", "", expert_load},
-    Option{"--pp", "N", "pipeline ranks [1]", common, training, "", "", value<&Layout::pp, parse_positive>},
+    Option{"--pp", "N", "pipeline ranks [1]", common, training | serving, "", "", value<&Layout::pp, parse_positive>},
     Option{"--chunks", "N", "chunks of layers per pipeline rank [1; 2 where the schedule is a V]", !common, training,
            "--pp", "", value<&Layout::chunks, parse_positive>},
     Option{"--schedule", "NAME",

@@ -88,6 +88,16 @@ void check_layout(const Request& r) {
           fmt::format("--cp {} cannot be: {} has layers whose state passes from token to token, or whose indexer "
                       "chooses among the keys of all tokens; leave it out",
                       ranks(l, Group::context), model));
+    case LayoutFlaw::context_encoder:
+      throw InputError(
+          fmt::format("--cp {} cannot be: {} has attention to an encoder, or relative positions, which context "
+                      "parallelism is not known to divide; leave it out",
+                      ranks(l, Group::context), model));
+    case LayoutFlaw::pipeline_state:
+      throw InputError(
+          fmt::format("--pp {} cannot be: layers of {} read keys, values or inputs that earlier layers made, which the "
+                      "stages of a pipeline do not pass on here; leave it out",
+                      ranks(l, Group::pipeline), model));
     case LayoutFlaw::context_tokens:
       throw InputError(fmt::format(
           "--seq {} is not a multiple of {} (--cp {}: every rank has {} of a sequence); give "
@@ -140,6 +150,13 @@ std::string pipeline_sentence(const Request& r, const Pipeline& p) {
   return "";
 }
 
+void check_served_stages(const Request& r) {
+  const Count stages = ranks(r.layout, Group::pipeline), layers = r.model.arch.layers;
+  if (stages > layers)
+    throw InputError(
+        fmt::format("--pp {} is more than the {} layers of {}; give at most {}", stages, layers, r.model.name, layers));
+}
+
 void check_stage_layers(const Request& r, Count chunks) {
   const StageLayers& stated = r.layout.stage_layers;
   if (stated.empty()) return;
@@ -186,6 +203,25 @@ void check_length(const Request& r, Count tokens, std::string_view option) {
   if (a.position == Position::learned && tokens > a.position_rows)
     throw InputError(fmt::format("{} {} is longer than the {} learned positions of {}; give at most {}", option, tokens,
                                  a.position_rows, r.model.name, a.position_rows));
+}
+
+/// Answers about inference are about a prompt and the tokens after it.
+void check_generates(const Request& r, Parts parts) {
+  const bool served = (parts & part::serving) != 0 && (parts & part::one_batch) == 0;
+  if (r.model.arch.is_encoder_decoder() && served)
+    throw InputError(
+        fmt::format("{} has an encoder, and how a server mixes its prompts with decoding is not known; "
+                    "'llmcalc infer' prices a batch alone",
+                    r.model.name));
+  if (r.model.arch.is_encoder_decoder() && !r.plan.kv_cache)
+    throw InputError(
+        fmt::format("{} has an encoder, whose keys and values every decoding step reads from the cache; "
+                    "leave --no-kv-cache out",
+                    r.model.name));
+  if (!r.model.arch.is_encoder()) return;
+  throw InputError(fmt::format("{} is an encoder: it reads a text and generates none; ask for its training{}",
+                               r.model.name,
+                               r.has(part::halves) ? ": add --train" : " ('llmcalc train', 'llmcalc memory --train')"));
 }
 
 /// Documents fill the sequence, and each has positions of its own.
@@ -364,7 +400,8 @@ void settle(Request& r) {
   if (!r.gave("--global-batch")) p.global_batch = mul(p.micro_batch, replicas(r.layout));
   if (!r.gave("--prompt") && a.position == Position::learned && a.position_rows < p.prompt + p.generate)
     p.prompt = std::max<Count>(1, a.position_rows - p.generate);
-  if (!r.gave("--memory-utilization") && has_traffic(r.serving)) p.memory_utilization = 0.9;
+  if (!r.gave("--memory-utilization") && p.memory_utilization == 1) p.memory_utilization = usual_utilization(r);
+  settle_way_to_host(r);
   choose_software(r);
   if (!r.has(part::inference)) r = for_training(std::move(r));
   if (!r.has(part::training)) r = for_inference(std::move(r));
@@ -385,10 +422,12 @@ void check(const Request& r, Parts parts) {
     check_batch(r);
     check_pipeline(r);
     check_sharding(r);
-    check_offload(r);
     check_weights(r);
   }
+  if ((parts & (part::training | part::inference)) != 0) check_offload(r, parts);
+  if ((parts & part::serving) != 0) check_served_stages(r);
   if (r.has(part::inference) && r.has(part::training)) check_both_halves(r);
+  if ((parts & part::inference) != 0) check_generates(r, parts);
   if ((parts & part::inference) != 0) check_length(r, add(p.prompt, p.generate), "--prompt plus --generate");
   if ((parts & part::time) != 0 && r.hardware) check_hardware(r);
   check_software(r, parts);

@@ -67,7 +67,8 @@ struct Request {
   Layout layout;
   std::optional<Count> gpus;  ///< of the run; absent: those that hold the model once
   RunInputs run;
-  std::optional<SpeedTarget> target;  ///< speed that a generation, or a training step, should reach
+  std::optional<BytesPerSecond> offload_rate;  ///< at which what is offloaded comes, where it is below the host's link
+  std::optional<SpeedTarget> target;           ///< speed that a generation, or a training step, should reach
   ServingInputs serving;
   Parts parts = 0;                       ///< the question's, without the half that --train or --infer leaves out
   bool train = false, infer = false;     ///< that half alone

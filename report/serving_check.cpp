@@ -83,6 +83,13 @@ void check_drafts(const Request& r) {
                     draft.name, small, r.model.name, large));
 }
 
+void check_served_adapters(const Request& r) {
+  const Count rank = r.serving.adapters.rank, hidden = r.model.arch.hidden;
+  if (rank > hidden)
+    throw InputError(fmt::format("--adapters of rank {} are wider than the hidden size of {}, {}; give a rank below it",
+                                 rank, r.model.name, hidden));
+}
+
 void check_engines(const Request& r) {
   const ServingInputs& v = r.serving;
   if (v.pools && r.gave("--replicas"))
@@ -107,6 +114,7 @@ void check_serving(const Request& r) {
   check_traffic(r);
   check_lengths(r);
   check_drafts(r);
+  check_served_adapters(r);
   check_engines(r);
 }
 

@@ -4,6 +4,7 @@
 #include "calc/memory.hpp"
 #include "calc/parameters.hpp"
 #include "evidence/engine_memory_table.hpp"
+#include "evidence/engine_scheduler.hpp"
 #include "presets/load.hpp"
 #include "report/serving.hpp"
 #include "report/software.hpp"
@@ -26,7 +27,8 @@ EngineLimits limits_of(const Request& r) {
 
 /// The samplers and libraries of engines other than vLLM take an unknown amount, and count as nothing.
 EngineTerms terms_of(const Request& r, const std::optional<ModelCard>& draft) {
-  EngineTerms t = is_vllm(r) ? engine_terms(host_of(r)) : EngineTerms{};
+  EngineTerms t = is_vllm(r) ? engine_terms(host_of(r), r.model.arch, r.plan, r.layout) : EngineTerms{};
+  t.adapters = adapter_bytes(r.model.arch, r.plan, r.layout, r.serving.adapters);
   if (!draft) return t;
   Plan plan = r.plan;
   plan.weight_precision = plan.weight_precision.formats_alone();  // the bytes of a checkpoint are the model's
@@ -62,35 +64,43 @@ PassRowTimes draft_times(const Request& r, const PassTimes& own, const std::opti
 
 PassTimes times_of(const Request& r, const EngineLimits& limits, const std::optional<ModelCard>& draft) {
   const Request asked = for_inference(r);
-  const PassSizes sizes{.most_rows = limits.pass_tokens, .drafts = r.plan.mtp > 0 ? r.serving.draft_tokens : 0};
-  const auto of = [&](const Arch& arch) { return pass_times(arch, r.plan, r.layout, asked.hardware->cluster, sizes); };
-  PassTimes t = of(r.model.arch);
+  const PassSizes sizes{.most_rows = limits.pass_tokens,
+                        .drafts = r.plan.mtp > 0 ? r.serving.draft_tokens : 0,
+                        .adapters = r.serving.adapters};
+  const Cluster& cluster = asked.hardware->cluster;
+  const Layout layout = is_vllm(r) ? with_gathered_tokens(r.layout, cluster) : r.layout;
+  const auto of = [&](const Arch& arch, const PassSizes& s) { return pass_times(arch, r.plan, layout, cluster, s); };
+  PassTimes t = of(r.model.arch, sizes);
   if (r.engine) t.request = ticks(request_seconds(inference_estimator().parameters, *r.engine->inference));
   if (r.serving.draft_tokens > 0 && r.plan.mtp == 0)
-    t.drafts = draft_times(r, t, draft ? std::optional(of(draft->arch)) : std::nullopt, limits.sequences);
+    t.drafts =
+        draft_times(r, t, draft ? std::optional(of(draft->arch, {.most_rows = limits.pass_tokens})) : std::nullopt,
+                    limits.sequences);
   return t;
 }
 
-/// The time of a block of the cache on its way to the host or back; 0 where nothing goes there.
+/// The time of a block of the cache on its way to the host or back; 0 where nothing goes there. Where groups of layers
+/// have blocks of their own, a block has its share of a token's bytes.
 Ticks moved_block_time(const Request& r, const ServingEngine& e) {
   const BytesPerSecond link = r.hardware->cluster.device.host.link;
   if (r.serving.preemption != Preemption::swap || link.value <= 0) return 0;
-  return ticks(Seconds(static_cast<double>(mul(e.limits.block_tokens, e.memory.token_cache.value)) / link.value));
+  const SchedulerRules& s = e.rules.scheduler;
+  const double groups = static_cast<double>(s.whole_groups + s.limited_groups);
+  const double bytes = static_cast<double>(mul(s.block_tokens, e.memory.token_cache.value)) / groups;
+  return ticks(Seconds(bytes / link.value));
 }
 
+/// The engine's own rules, and what was said otherwise.
 SchedulerRules scheduler_of(const Request& r, const EngineLimits& limits, const EngineMemory& memory) {
   const ServingInputs& v = r.serving;
-  const bool prompts_first = r.engine && r.engine->inference->prompts_first && !r.gave("--batching");
-  SchedulerRules s{.pass_tokens = limits.pass_tokens,
-                   .sequences = limits.sequences,
-                   .chunk_tokens = v.chunk_tokens,
-                   .batching = prompts_first ? Batching::prompts_first : v.batching,
-                   .admission = v.admission,
-                   .preemption = v.preemption,
-                   .block_tokens = limits.block_tokens,
-                   .blocks = std::max<Count>(memory.blocks, 0),
-                   .prefix_cache = v.prefix_cache,
-                   .speculation = speculation_of(v)};
+  const InferenceStack stack = r.engine ? *r.engine->inference : InferenceStack();
+  SchedulerRules s = scheduler_rules(r.model.arch, memory, limits, stack);
+  s.chunk_tokens = v.chunk_tokens;
+  if (r.gave("--batching")) s.batching = v.batching;
+  s.admission = v.admission;
+  s.preemption = v.preemption;
+  s.prefix_cache = v.prefix_cache;
+  s.speculation = speculation_of(v);
   return s;
 }
 
@@ -102,8 +112,10 @@ ServingEngine serving_engine(const Request& r) {
   e.limits = limits_of(r);
   const Bytes granted = granted_memory(visible_memory(*r.hardware), r.plan.memory_utilization);
   e.memory = engine_memory(r.model.arch, r.plan, r.layout, granted, e.limits, terms_of(r, draft));
-  e.rules = {.scheduler = scheduler_of(r, e.limits, e.memory), .ranks = replicas(r.layout)};
-  e.longest = longest_sequence(e.rules.scheduler, r.model.arch.local.reach);
+  const Reach& reach = r.model.arch.local.reach;
+  e.rules = with_micro_batches({.scheduler = scheduler_of(r, e.limits, e.memory), .ranks = replicas(r.layout)}, reach,
+                               ranks(r.layout, Group::pipeline), usual_tokens(r));
+  e.longest = longest_sequence(e.rules.scheduler, reach);
   if (!holds_a_request(r, e)) return e;
   e.times = times_of(r, e.limits, draft);
   e.times.moved_block = moved_block_time(r, e);

@@ -42,6 +42,7 @@ struct ServingInputs {
   Admission admission = Admission::first_come;
   Preemption preemption = Preemption::recompute;
   bool prefix_cache = true;
+  ServedAdapters adapters{};  ///< that requests choose from
   std::string draft_model;
   Count draft_tokens = 0;
   std::vector<double> acceptance;  ///< by position; the last holds for all further ones

@@ -12,6 +12,7 @@ namespace llmcalc {
 namespace {
 
 constexpr Count most_ranks = 16;    ///< of one engine
+constexpr Count most_stages = 4;    ///< of a pipeline; more add waiting and no room that tensor-parallel ranks lack
 constexpr double load_step = 1.03;  ///< loads closer than this count as one
 constexpr double most_load = 1e6;   ///< requests per second, or users, of one engine
 
@@ -22,6 +23,12 @@ Request with_option(Request r, std::string_view flag, Count n) {
 
 /// Whether some option that a layout consists of was given.
 bool gives_layout(const Request& r) { return r.gave("--tp") || r.gave("--ep") || r.gave("--dp") || r.gave("--pp"); }
+
+/// Whether a node's GPUs have no faster link than PCI Express.
+bool joins_by_pcie(const HardwareCard& card) {
+  const auto& levels = card.cluster.levels;
+  return card.pcie.value > 0 && !levels.empty() && levels[0].bandwidth <= card.pcie;
+}
 
 /// The same question of one engine under another load.
 Request with_load(Request r, double load) {
@@ -111,9 +118,12 @@ std::vector<ServingPoint> undominated(std::vector<ServingPoint> all) {
 
 std::vector<Request> serving_layouts(const Request& r) {
   if (gives_layout(r)) return {r};
+  const bool pipelines = joins_by_pcie(*r.hardware);
   std::vector<Request> all;
   for (Count n = 1; n <= most_ranks; n *= 2) {
     all.push_back(with_option(r, "--tp", n));
+    for (Count stages = 2; pipelines && stages <= most_stages && mul(n, stages) <= most_ranks; stages *= 2)
+      all.push_back(with_option(with_option(r, "--tp", n), "--pp", stages));
     if (n > 1 && r.model.arch.has_experts()) all.push_back(with_option(with_option(r, "--dp", n), "--ep", n));
   }
   return all;

@@ -47,6 +47,11 @@ constexpr Field acceptance{value<&V::acceptance, read_acceptance>.read, [](const
 constexpr Field pools{
     [](Request& r, Text text, Text where) { r.serving.pools = read_pools(text, where); },
     [](const Request& r) { return r.serving.pools ? json::Value(pools_text(*r.serving.pools)) : json::Value(); }};
+constexpr Field adapters{[](Request& r, Text text, Text where) { r.serving.adapters = read_adapters(text, where); },
+                         [](const Request& r) {
+                           return r.serving.adapters.resident > 0 ? json::Value(adapters_text(r.serving.adapters))
+                                                                  : json::Value();
+                         }};
 constexpr Field api_price{[](Request& r, Text text, Text where) { r.serving.api_price = read_api_price(text, where); },
                           [](const Request& r) {
                             const auto& p = r.serving.api_price;
@@ -112,6 +117,10 @@ constexpr std::array server_rows{
            of_server<&V::block_tokens, parse_positive>},
     Option{"--prefix-cache", "on|off", "keeps what prompts have in common [on]", !common, serving, "", "",
            of_server<&V::prefix_cache, read_switch>},
+    Option{"--adapters", "N:RANK[:TARGETS]",
+           "low-rank adapters in memory at once, of which each request has one, beside the blocks' matrices (q, k, v, "
+           "out, gate, up, down) [none; all matrices]",
+           !common, serving, "", "", adapters},
     Option{"--draft-tokens", "N", "tokens that are drafted ahead and verified in one pass [0]", !common, serving, "",
            "", unusual<&V::draft_tokens, read_drafts>},
     Option{"--acceptance", "X,X,...",

@@ -24,8 +24,9 @@ struct ServingOffer {
   Count gpus() const { return mul(engines, devices(request.layout)); }
 };
 
-/// The layouts that are searched: 1 to 16 tensor-parallel ranks and, with experts, as many data-parallel ranks of
-/// attention; none where a layout was given.
+/// The layouts that are searched: 1 to 16 tensor-parallel ranks, alone and, where no link is faster than PCI Express,
+/// as the stages of a pipeline of 2 or 4; with experts as many data-parallel ranks of attention. None where a layout
+/// was given.
 std::vector<Request> serving_layouts(const Request& r);
 
 /// Whether as many requests keep --slo-ttft and --slo-tpot as --percentile says.

@@ -14,7 +14,8 @@
 namespace llmcalc {
 namespace {
 
-constexpr std::array not_searched_of_serving{"pipelines", "engines for prompts and answers apart",
+constexpr std::array not_searched_of_serving{"pipelines over faster links than PCI Express",
+                                             "engines for prompts and answers apart",
                                              "other formats of weights and cache", "other limits of a pass"};
 
 std::string duration_text(Seconds t) { return human_text(Quantity(t.value), Unit::seconds); }
@@ -39,10 +40,14 @@ bool is_cheaper(const ServingOffer& a, const ServingOffer& b) {
 /// "2 x tp 4": engines and what each is cut into.
 std::string engines_text(const ServingOffer& o) {
   const Layout& l = o.request.layout;
-  const Count tensor = ranks(l, Group::tensor), data = replicas(l), expert = ranks(l, Group::expert);
-  std::string cut = tensor > 1 ? fmt::format("tp {}", tensor) : "";
-  if (data > 1) cut += fmt::format("{}dp {}", cut.empty() ? "" : ", ", data);
-  if (expert > 1) cut += fmt::format(", ep {}", expert);
+  std::string cut;
+  const auto add_ranks = [&](const char* kind, Count n) {
+    if (n > 1) cut += fmt::format("{}{}{}", cut.empty() ? "" : " ", kind, n);
+  };
+  add_ranks("tp ", ranks(l, Group::tensor));
+  add_ranks("pp ", ranks(l, Group::pipeline));
+  add_ranks("dp ", replicas(l));
+  add_ranks("ep ", ranks(l, Group::expert));
   return fmt::format("{} x {}", o.engines, cut.empty() ? "one GPU" : cut);
 }
 
@@ -55,10 +60,11 @@ std::string serve_command(const ServingOffer& o) {
     if (n > 1) s += fmt::format(" {} {}", flag, n);
   };
   add_ranks("--tp", ranks(l, Group::tensor));
+  add_ranks("--pp", ranks(l, Group::pipeline));
   add_ranks("--dp", replicas(l));
   add_ranks("--ep", ranks(l, Group::expert));
   if (o.engines > 1) s += fmt::format(" --replicas {} --router least-loaded", o.engines);
-  return s + given_text(r, {"--hardware", "--tp", "--dp", "--ep", "--json", "--markdown"});
+  return s + given_text(r, {"--hardware", "--tp", "--pp", "--dp", "--ep", "--json", "--markdown"});
 }
 
 /// Why a plan stands behind the first.
@@ -91,7 +97,7 @@ json::Value offer_json(const ServingOffer& o, const std::string& why) {
 Grid offers_grid(const std::vector<const ServingOffer*>& shown, bool several) {
   Grid g{.key = "plans",
          .title = "",
-         .columns = {"hardware", "engines", "GPUs", "USD/h", "USD per 1M out", "TTFT P95", "TPOT P95", "tokens/s"},
+         .columns = {"hardware", "engines", "GPUs", "USD/h", "USD per 1M out", "TTFT P95", "TPOT P95"},
          .left = 2,
          .rows = {}};
   for (const ServingOffer* o : shown) {
@@ -100,7 +106,7 @@ Grid offers_grid(const std::vector<const ServingOffer*>& shown, bool several) {
     g.rows.push_back({o->request.hardware->name, engines_text(*o), fmt::format("{}", o->gpus()),
                       usd ? fmt::format("{:.2f}", *usd) : "-",
                       prices ? fmt::format("{:.3g}", 1e6 * prices->output) : "-", duration_text(o->at.first_token.p95),
-                      duration_text(o->at.per_token.p95), grouped_digits(fmt::format("{:.0f}", o->at.token_rate))});
+                      duration_text(o->at.per_token.p95)});
     g.json.push_back(offer_json(*o, reason_of(*o, *shown.front())));
   }
   if (!several) g.drop(0), --g.left;

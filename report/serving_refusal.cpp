@@ -21,6 +21,10 @@ constexpr std::array remedies{Remedy{"--tp", "2"},
                               Remedy{"--tp", "4"},
                               Remedy{"--tp", "8"},
                               Remedy{"--tp", "16"},
+                              Remedy{"--pp", "2"},
+                              Remedy{"--pp", "4"},
+                              Remedy{"--pp", "8"},
+                              Remedy{"--offload", "weights:0.5"},
                               Remedy{"--weight-precision", "fp8"},
                               Remedy{"--weight-precision", "awq"},
                               Remedy{"--kv-precision", "fp8"},
@@ -59,7 +63,8 @@ std::string why_no_room(const Request& r, const ServingEngine& e) {
   if (m.kv_cache <= Bytes())
     return fmt::format(
         "no: weights of {} and {} of activations and libraries leave nothing of {} per GPU for a KV cache",
-        bytes_of(m.weights + m.draft), bytes_of(m.activations + m.libraries + m.graphs), bytes_of(m.granted));
+        bytes_of(m.weights + m.padding + m.draft + m.adapters), bytes_of(m.activations + m.libraries + m.graphs),
+        bytes_of(m.granted));
   return fmt::format("no: the KV cache, {}, holds {} tokens, and a request has {}", bytes_of(m.kv_cache), e.longest,
                      usual_tokens(r));
 }

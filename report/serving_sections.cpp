@@ -3,6 +3,7 @@
 #include <array>
 #include <utility>
 
+#include "report/offload.hpp"
 #include "report/sections.hpp"
 #include "report/serving_prices.hpp"
 #include "report/serving_report.hpp"
@@ -68,10 +69,15 @@ void add_costs(Section& s, const Request& r, const ServingRun& run, const Served
 
 Section engine_memory_section(const Request& r, const ServingEngine& e) {
   const EngineMemory& m = e.memory;
+  const ServedAdapters& a = r.serving.adapters;
   Section s{"engine_memory", "memory of a GPU", {}};
   s.add("granted_bytes", "granted", m.granted, fmt::format("{:g} % of the device", 100 * r.plan.memory_utilization));
   s.add("weights_bytes", "weights", m.weights);
+  if (m.host > Bytes()) s.add("host_bytes", "  on the host", m.host, offload_text(r.plan.offload));
   if (m.draft > Bytes()) s.add("draft_bytes", "draft model", m.draft);
+  if (m.padding > Bytes()) s.add("padding_bytes", "padding", m.padding, "of experts, for their kernels");
+  if (m.adapters > Bytes())
+    s.add("adapters_bytes", "adapters", m.adapters, fmt::format("{} of rank {}", a.resident, a.rank));
   s.add("activations_bytes", "activations", m.activations,
         fmt::format("of {} tokens and {} sequences", e.limits.pass_tokens, e.limits.sequences));
   if (m.libraries > Bytes()) s.add("libraries_bytes", "libraries", m.libraries);

@@ -68,6 +68,14 @@ Pools read_pools(std::string_view text, std::string_view where) {
           pool_size(text.substr(letter + 1), 'd', where, text)};
 }
 
+ServedAdapters read_adapters(std::string_view text, std::string_view where) {
+  const std::size_t colon = text.find(':');
+  if (colon == std::string_view::npos)
+    refuse_value(where, "adapters in memory at once and their rank, as 8:16, or with matrices, 8:16:q,v", text);
+  const LoraText each = read_lora(text.substr(colon + 1), where);
+  return {parse_positive(text.substr(0, colon), where), each.rank, each.targets};
+}
+
 ApiPrice read_api_price(std::string_view text, std::string_view where) {
   const std::vector<std::string_view> parts = split_at(',', text);
   if (parts.size() != 2) refuse_value(where, "two prices per million tokens, of input and of output, as 0.5,1.5", text);
@@ -87,6 +95,10 @@ std::string read_words(std::string_view text, std::string_view) { return std::st
 std::string arrivals_text(double variation) {
   if (variation == 0) return "constant";
   return variation == 1 ? "poisson" : fmt::format("gamma:{:g}", variation);
+}
+
+std::string adapters_text(const ServedAdapters& a) {
+  return fmt::format("{}:{}", a.resident, lora_text(a.rank, a.targets));
 }
 
 std::string pools_text(const Pools& pools) { return fmt::format("{}P{}D", pools.prefill, pools.decode); }

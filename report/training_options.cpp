@@ -18,13 +18,15 @@ constexpr Field documents{[](Request& r, Text text, Text where) { r.plan.documen
                             return r.plan.documents.empty() ? json::Value()
                                                             : json::Value(documents_text(r.plan.documents));
                           }};
-constexpr Field lora{
-    [](Request& r, Text text, Text where) {
-      const LoraText adapters = read_lora(text, where);
-      r.plan.lora_rank = adapters.rank;
-      r.plan.lora_targets = adapters.targets;
-    },
-    [](const Request& r) { return trains_adapters(r.plan) ? json::Value(lora_text(r.plan)) : json::Value(); }};
+constexpr Field lora{[](Request& r, Text text, Text where) {
+                       const LoraText adapters = read_lora(text, where);
+                       r.plan.lora_rank = adapters.rank;
+                       r.plan.lora_targets = adapters.targets;
+                     },
+                     [](const Request& r) {
+                       return trains_adapters(r.plan) ? json::Value(lora_text(r.plan.lora_rank, r.plan.lora_targets))
+                                                      : json::Value();
+                     }};
 constexpr Field freeze{
     [](Request& r, Text text, Text where) { r.plan.frozen = read_freeze(text, where); },
     [](const Request& r) { return r.plan.frozen.empty() ? json::Value() : json::Value(freeze_text(r.plan.frozen)); }};
@@ -40,7 +42,15 @@ constexpr Field recompute{[](Request& r, Text text, Text where) {
                           },
                           [](const Request& r) { return json::Value(recomputation_text(r.plan)); }};
 constexpr Field offload{[](Request& r, Text text, Text where) { r.plan.offload = read_offload(text, where); },
-                        [](const Request& r) { return json::Value(offload_text(r.plan.offload)); }};
+                        [](const Request& r) {
+                          const Offload& o = r.plan.offload;
+                          return r.has(part::training) || o.any() ? json::Value(offload_text(o)) : json::Value();
+                        }};
+constexpr Field offload_bandwidth{value<&Request::offload_rate, read_storage>.read, [](const Request& r) {
+                                    return r.offload_rate ? json::Value(r.offload_rate->value) : json::Value();
+                                  }};
+constexpr Field mtp{value<&Plan::mtp, parse_positive>.read,
+                    [](const Request& r) { return r.plan.mtp > 0 ? json::Value(r.plan.mtp) : json::Value(); }};
 constexpr Field ns_steps{value<&Plan::newton_schulz_steps, parse_positive>.read, [](const Request& r) {
                            const bool muon = r.plan.optimizer == Optimizer::muon;
                            return muon ? json::Value(r.plan.newton_schulz_steps) : json::Value();
@@ -64,15 +74,19 @@ constexpr std::array rows{
     Option{"--global-batch", "N", "sequences per optimizer step, all GPUs together [one micro-batch per replica]",
            common, training | step, "", "--batch", value<&Plan::global_batch, parse_positive>},
     Option{"--mtp", "N", "the model's modules for further tokens (MTP): trained with it, or drafting for it [0]",
-           common, training | inference | formulas, "", "", value<&Plan::mtp, parse_positive>},
+           common, training | inference | formulas, "", "", mtp},
     Option{"--recompute", recomputation_forms,
            "what runs again in backward: nothing; modules of every block (core, norm, act, mlp, up; alone: core); the "
            "first N layers of each chunk; all layers, in groups of N; all layers [none]",
            common, training | formulas, "", "", recompute},
     Option{"--offload", "WHAT[:FRACTION],...",
-           "what lies in the host's memory: activations, optimizer (whose updates the host computes), weights; all of "
-           "it, or a fraction [none]",
-           common, training, "", "", offload},
+           "what lies in the host's memory: activations, optimizer (whose updates the host computes), weights; of "
+           "inference the blocks' weights, experts, kv; all of it, or a fraction [none]",
+           common, training | inference, "", "", offload},
+    Option{"--offload-bandwidth", "B/S",
+           "rate at which it comes to a GPU, where something is slower than the link to the host: a drive (NVMe) [the "
+           "link's]",
+           !common, training | inference, "--offload", "", offload_bandwidth},
     Option{"--lora", "RANK[:TARGETS]",
            "train adapters of this rank beside the blocks' matrices (q, k, v, out, gate, up, down), all else frozen "
            "[none; all matrices]",

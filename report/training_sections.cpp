@@ -135,6 +135,7 @@ Section inference_memory_section(const Request& r) {
   add_process(s, m);
   s.add("total_bytes", "sum", m.total);
   s.add("peak_bytes", "", m.peak);
+  if (m.host != Bytes()) s.add("host_bytes", "on the host", m.host, offload_text(r.plan.offload) + "; per GPU");
   s.add("parameters", "", m.parameters, Unit::parameters);
   add_capacity(s, r, m.peak);
   return s;
@@ -169,7 +170,7 @@ Section activations_section(const Request& r) {
   const bool whole =
       replica_devices(r.layout) == 1 && ranks(r.layout, Group::expert) == 1 && r.layout.zero == Zero::none;
   if (p.precision.format().element_bits == 16 && whole && p.master && p.weight_precision == p.precision &&
-      !recomputes_partly(p) && !trains_part(p) && !p.offload.any()) {
+      !recomputes_partly(p) && !trains_part(p) && !p.offload.any() && p.mtp == 0) {
     // With a float32 master copy, 16 bits cost 2 bytes more per parameter in states and save activations.
     const Count saved = (kept_with(r, dtypes::fp32, p.recompute) - kept_with(r, p.precision, p.recompute)).value;
     const Count params = parameters(r.model.arch).total;

@@ -10,6 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from torch_recurrent import RECURRENCES, LinearAttention, Weight
+
 EPSILON = 1e-5  # of every norm
 
 
@@ -59,14 +61,30 @@ def norm(m):
 
 def has(m, part, layer):
     """Whether a pattern of layers names this one."""
-    if part not in m:
-        return False
-    pattern = m[part]["layers"]
+    return part in m and names(m[part]["layers"], layer)
+
+
+def names(pattern, layer):
     if pattern == "all":
         return True
     if isinstance(pattern, list):
         return layer in pattern
     return layer >= pattern["from"] and (layer - pattern["from"]) % pattern["every"] == 0
+
+
+def of_layer(m, layer):
+    """The model as this layer is: with its own mixer and MLP."""
+    m = dict(m)
+    for mixer in m.get("mixers", []):
+        if names(mixer["layers"], layer):
+            m = {**m, "attention": mixer["attention"], "recurrent": mixer.get("recurrent")}
+            m.pop("sliding_window", None)
+            if "window" in mixer:
+                m["sliding_window"] = {"window": mixer["window"], "layers": "all"}
+    for mlp in m.get("mlps", []):
+        if names(mlp["layers"], layer):
+            m["mlp"] = {**m["mlp"], "width": mlp["width"]}
+    return m
 
 
 def rotated(x):
@@ -120,6 +138,21 @@ def attended(m, layer, q, k, v, sinks=None):
     return (p @ v).transpose(1, 2).flatten(2)
 
 
+def gate(m, value_width):
+    """Of the heads' output, per head or per channel."""
+    a = m["attention"]
+    each = {"none": 0, "per_head": 1, "per_channel": value_width}[a.get("gate", "none")]
+    return nn.Linear(m["hidden"], a["heads"] * each, bias=False) if each else None
+
+
+def gated(gate, x, o):
+    """arXiv:2505.06708: o under the sigmoid of a projection of x."""
+    if gate is None:
+        return o
+    g = torch.sigmoid(gate(x))
+    return o * g.repeat_interleave(o.shape[-1] // g.shape[-1], dim=-1)
+
+
 class Sinks(nn.Module):
     def __init__(self, heads):
         super().__init__()
@@ -134,8 +167,10 @@ class GroupedAttention(nn.Module):
         self.heads, self.kv_heads, self.kind = a["heads"], a["kv_heads"], a["qk_norm"]
         self.q = nn.Linear(m["hidden"], self.heads * self.width, bias=a["qkv_bias"])
         self.k = nn.Linear(m["hidden"], self.kv_heads * self.width, bias=a["qkv_bias"])
-        self.v = nn.Linear(m["hidden"], self.kv_heads * self.width, bias=a["qkv_bias"])
-        self.out = nn.Linear(self.heads * self.width, m["hidden"], bias=a["out_bias"])
+        self.value_width = a.get("value_width", self.width)
+        self.v = nn.Linear(m["hidden"], self.kv_heads * self.value_width, bias=a["qkv_bias"])
+        self.out = nn.Linear(self.heads * self.value_width, m["hidden"], bias=a["out_bias"])
+        self.gate = gate(m, self.value_width)
         self.q_norm, self.k_norm = self.qk_norm(self.heads), self.qk_norm(self.kv_heads)
         self.core = Sinks(self.heads) if a.get("sinks") else None
 
@@ -159,11 +194,12 @@ class GroupedAttention(nn.Module):
     def forward(self, x):
         q = self.heads_of(self.q(x), self.heads, self.q_norm)
         k = self.heads_of(self.k(x), self.kv_heads, self.k_norm)
-        v = self.heads_of(self.v(x), self.kv_heads, nn.Identity())
+        v = self.v(x).unflatten(-1, (self.kv_heads, self.value_width)).transpose(1, 2)
         if self.m["position"]["kind"] == "rope":
             q, k = rotated(q), rotated(k)
         k, v = (t.repeat_interleave(self.heads // self.kv_heads, dim=1) for t in (k, v))
-        return self.out(attended(self.m, self.layer, q, k, v, self.core.sinks if self.core else None))
+        o = attended(self.m, self.layer, q, k, v, self.core.sinks if self.core else None)
+        return self.out(gated(self.gate, x, o))
 
 
 class LatentAttention(nn.Module):
@@ -186,6 +222,7 @@ class LatentAttention(nn.Module):
         self.kv_norm = RMSNorm(self.kv_rank)
         self.kv_up = nn.Linear(self.kv_rank, self.heads * (self.nope + self.value), bias=False)
         self.out = nn.Linear(self.heads * self.value, m["hidden"], bias=a["out_bias"])
+        self.gate = gate(m, self.value)
 
     def forward(self, x):
         q = self.q_up(self.q_norm(self.q_down(x))) if hasattr(self, "q_down") else self.q(x)
@@ -193,9 +230,10 @@ class LatentAttention(nn.Module):
         latent, k_rope = self.kv_down(x).split((self.kv_rank, self.rope), dim=-1)
         kv = self.kv_up(self.kv_norm(latent)).unflatten(-1, (self.heads, -1)).transpose(1, 2)
         k_plain, v = kv.split((self.nope, self.value), dim=-1)
-        k_rope = rotated(k_rope[:, None]).expand(-1, self.heads, -1, -1)
-        q, k = torch.cat((q_plain, rotated(q_rope)), dim=-1), torch.cat((k_plain, k_rope), dim=-1)
-        return self.out(attended(self.m, self.layer, q, k, v))
+        turned = (lambda x: x) if self.m["position"]["kind"] == "none" else rotated
+        k_rope = turned(k_rope[:, None]).expand(-1, self.heads, -1, -1)
+        q, k = torch.cat((q_plain, turned(q_rope)), dim=-1), torch.cat((k_plain, k_rope), dim=-1)
+        return self.out(gated(self.gate, x, attended(self.m, self.layer, q, k, v)))
 
 
 ACTIVATIONS = {
@@ -205,6 +243,18 @@ ACTIVATIONS = {
     "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
     "silu": F.silu,
 }
+
+
+class Xielu(nn.Module):
+    """arXiv:2411.13010, with beta = 0.5: the places of two learned numbers."""
+
+    def __init__(self):
+        super().__init__()
+        self.bends = nn.Parameter(torch.zeros(2))
+
+    def forward(self, x):
+        up, down = F.softplus(self.bends[0]), 0.5 + F.softplus(self.bends[1])
+        return torch.where(x > 0, up * x * x, down * (torch.expm1(x) - x)) + 0.5 * x
 
 
 class ExpertLinear(nn.Module):
@@ -227,16 +277,22 @@ class Mlp(nn.Module):
         names = ("gate", "up", "down") if m["mlp"]["kind"] == "gated" else ("up", "down")
         hidden = m["hidden"]
 
-        def matrices(prefix, width, make):
+        def matrices(prefix, width, make, outer=hidden):
             for name in names:
-                setattr(self, prefix + name, make(width, hidden) if name == "down" else make(hidden, width))
+                setattr(self, prefix + name, make(width, outer) if name == "down" else make(outer, width))
+            if m["mlp"]["activation"] == "xielu":
+                setattr(self, prefix + "act", Xielu())
 
         if self.moe is None:
             matrices("", m["mlp"]["width"], lambda i, o: nn.Linear(i, o, bias=m["mlp"]["bias"]))
             return
         e, bias = self.moe["experts"], self.moe.get("expert_bias", False)
         self.router = nn.Linear(hidden, e, bias=self.moe.get("router_bias", False))
-        matrices("expert_", self.moe["width"], lambda i, o: ExpertLinear(e, i, o, bias))
+        latent = self.moe.get("latent_width", 0)
+        if latent:
+            self.latent_down, self.latent_up = (nn.Linear(*w, bias=False) for w in ((hidden, latent), (latent, hidden)))
+        self.latent_norm = RMSNorm(latent) if self.moe.get("latent_norm") else nn.Identity()
+        matrices("expert_", self.moe["width"], lambda i, o: ExpertLinear(e, i, o, bias), latent or hidden)
         if self.moe.get("shared_experts"):
             width = self.moe["shared_experts"] * self.moe["shared_width"]
             matrices("shared_", width, lambda i, o: nn.Linear(i, o, bias=False))
@@ -244,7 +300,8 @@ class Mlp(nn.Module):
                 self.shared_weight = nn.Linear(hidden, 1, bias=False)
 
     def run(self, x, prefix, pick=lambda matrix: matrix):
-        act = ACTIVATIONS[self.m["mlp"]["activation"]]
+        kind = self.m["mlp"]["activation"]
+        act = getattr(self, prefix + "act") if kind == "xielu" else ACTIVATIONS[kind]
         up, down = pick(getattr(self, prefix + "up")), pick(getattr(self, prefix + "down"))
         if self.m["mlp"]["kind"] == "plain":
             return down(act(up(x)))
@@ -255,45 +312,64 @@ class Mlp(nn.Module):
             return self.run(x, "")
         best, which = self.router(x).topk(self.moe["top_k"], dim=-1)
         gates = torch.zeros(*x.shape[:-1], self.moe["experts"]).scatter(-1, which, torch.softmax(best, dim=-1))
-        every = [self.run(x, "expert_", lambda w, e=e: w.of(e)) for e in range(self.moe["experts"])]
+        narrow = "latent_width" in self.moe
+        own = self.latent_norm(self.latent_down(x) if narrow else x)
+        every = [self.run(own, "expert_", lambda w, e=e: w if isinstance(w, Xielu) else w.of(e))
+                 for e in range(self.moe["experts"])]
         y = (torch.stack(every, dim=-1) * gates[..., None, :]).sum(dim=-1)
+        y = self.latent_up(y) if narrow else y
         if not self.moe.get("shared_experts"):
             return y
         shared = self.run(x, "shared_")
         return y + (shared * torch.sigmoid(self.shared_weight(x)) if self.moe.get("shared_gate") else shared)
 
 
-class Block(nn.Module):
-    def __init__(self, m, layer):
-        super().__init__()
-        self.parallel, self.place = m["block"] == "parallel", m["norm"]["placement"]
-        self.attn = (LatentAttention if m["attention"]["kind"] == "latent" else GroupedAttention)(m, layer)
-        self.mlp = Mlp(m, layer)
-        if self.place in ("pre", "both"):
-            self.attn.norm = norm(m)
-            if m["norm"]["per_layer"] > 1:
-                self.mlp.norm = norm(m)
-        if self.place != "pre":
-            self.attn.post_norm, self.mlp.post_norm = norm(m), norm(m)
+class Ends(nn.Module):
+    """A place for the modules of the embedding or the head, or for norms alone."""
 
-    def sub_layer(self, f, x):
+
+class Block(nn.Module):
+    def __init__(self, model, layer):
+        super().__init__()
+        m = of_layer(model, layer)
+        self.parallel, self.place = m["block"] == "parallel", m["norm"]["placement"]
+        kind = {"latent": LatentAttention, "grouped": GroupedAttention, "none": lambda *_: Ends()}
+        linear = has(m, "linear_attention", layer)
+        self.attn = LinearAttention(m, layer) if linear else kind[m["attention"]["kind"]](m, layer)
+        self.mixers = [] if isinstance(self.attn, Ends) else ["attn"]
+        if m.get("recurrent"):
+            name, make = RECURRENCES[m["recurrent"]["kind"]]
+            setattr(self, name, make(m["hidden"], m["recurrent"]))
+            self.mixers.append(name)
+        has_mlp = has(m, "moe", layer) or m["mlp"].get("width", 0) > 0
+        self.mlp = Mlp(m, layer) if has_mlp else None
+        parts = ([self.attn] if self.mixers else []) + ([self.mlp] if has_mlp else [])
+        if self.place in ("pre", "both"):
+            for part in parts[: m["norm"]["per_layer"]]:
+                part.norm = norm(m)
+        if self.place != "pre":
+            for part in parts:
+                part.post_norm = norm(m)
+
+    def mix(self, x):
+        return sum(getattr(self, name)(x) for name in self.mixers)
+
+    def sub_layer(self, f, norms, x):
         if self.place == "pre":
-            return x + f(f.norm(x))
+            return x + f(norms.norm(x))
         if self.place == "post":
-            return f.post_norm(x + f(x))
+            return norms.post_norm(x + f(x))
         if self.place == "output":
-            return x + f.post_norm(f(x))
-        return x + f.post_norm(f(f.norm(x)))
+            return x + norms.post_norm(f(x))
+        return x + norms.post_norm(f(norms.norm(x)))
 
     def forward(self, x):
         if self.parallel:
             second = getattr(self.mlp, "norm", self.attn.norm)
-            return x + self.attn(self.attn.norm(x)) + self.mlp(second(x))
-        return self.sub_layer(self.mlp, self.sub_layer(self.attn, x))
-
-
-class Ends(nn.Module):
-    """A place for the modules of the embedding or the head."""
+            return x + self.mix(self.attn.norm(x)) + self.mlp(second(x))
+        if self.mixers:
+            x = self.sub_layer(self.mix, self.attn, x)
+        return x if self.mlp is None else self.sub_layer(self.mlp, self.mlp, x)
 
 
 class Decoder(nn.Module):
@@ -327,5 +403,5 @@ class Decoder(nn.Module):
 
 def scales(net):
     """Names of the norms' weights, which lie around 1."""
-    kinds = (nn.LayerNorm, RMSNorm, LayerNormWithoutBias, LayerNormOfEachHead)
+    kinds = (nn.LayerNorm, RMSNorm, LayerNormWithoutBias, LayerNormOfEachHead, Weight)
     return {f"{name}.weight" for name, module in net.named_modules() if isinstance(module, kinds)}

@@ -9,10 +9,10 @@ Count saturating_tokens(const SchedulerRules& rules, const Reach& reach) {
 }
 
 Count blocks_of(const SchedulerRules& rules, const Reach& reach, Count tokens) {
-  const Count all = ceil_div(tokens, rules.block_tokens);
-  if (rules.limited_groups == 0 || !reach.limited()) return rules.whole_groups * all;
-  const Count limited = ceil_div(std::min(tokens, saturating_tokens(rules, reach)), rules.block_tokens);
-  return rules.whole_groups * all + rules.limited_groups * limited;
+  if (tokens <= 0) return 0;
+  const Count all = rules.state_blocks + rules.whole_groups * ceil_div(tokens, rules.block_tokens);
+  if (rules.limited_groups == 0 || !reach.limited()) return all;
+  return all + rules.limited_groups * ceil_div(std::min(tokens, saturating_tokens(rules, reach)), rules.block_tokens);
 }
 
 DecodingSet::DecodingSet(const SchedulerRules& rules, const Reach& reach)

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "calc/memory.hpp"
+#include "serve/stages.hpp"
 
 namespace llmcalc {
 
@@ -41,22 +42,68 @@ Bytes profiled_activations(const Arch& arch, const Plan& plan, const Layout& lay
   return std::max(sampler + hidden, pass_workspace(pass) + 3 * hidden);
 }
 
-EngineMemory engine_memory(const Arch& arch, const Plan& plan, const Layout& layout, Bytes granted,
-                           const EngineLimits& limits, const EngineTerms& terms) {
-  const Prices holdings = price_holdings(arch, plan, layout);
-  EngineMemory m{.granted = granted,
-                 .weights = weights_bytes(holdings, plan.weight_precision),
-                 .draft = terms.draft,
-                 .adapters = terms.adapters,
-                 .activations = profiled_activations(arch, plan, layout, limits, terms.logit_bytes),
-                 .libraries = terms.libraries,
-                 .graphs = terms.graphs};
-  m.kv_cache = granted - (m.weights + m.draft + m.adapters + m.activations + m.libraries + m.graphs);
-  m.token_cache = cache_bytes_per_token(holdings) + terms.draft_token_cache;
+namespace {
+
+/// Bytes of a chunk, as its share of all: by the rows' weights. A head that is tied to the token table needs the table
+/// on its own stage too.
+Bytes stage_share(Bytes whole, const Prices& all, const ModelChunk& chunk, const Arch& arch) {
+  Bytes part, sum;
+  for_each_row(all, chunk, [&](const LayerPrice& row, Count n) { part += n * row.weights; });
+  for (const LayerPrice& row : all.rows) sum += row.layers * row.weights;
+  if (part == sum) return whole;
+  if (chunk.head && arch.tied_head) part += all.embedding().weights;
+  return whole_bytes(static_cast<double>(whole.value) * static_cast<double>(part.value) /
+                     static_cast<double>(sum.value));
+}
+
+/// Fills in weights, and the cache bytes of a token and of a state; what is offloaded is not on the device.
+void put_model(EngineMemory& m, const Arch& arch, const Plan& plan, const Prices& all, const ModelChunk& chunk) {
+  m.host = stage_share(host_weights_bytes(all, plan), all, chunk, arch);
+  m.weights = stage_share(weights_bytes(all, plan.weight_precision), all, chunk, arch) - m.host;
+  for_each_row(all, chunk, [&](const LayerPrice& row, Count n) {
+    m.token_cache += n * row.cache.per_token;
+    m.state += n * row.cache.state;
+  });
+  m.token_cache -= share_of(m.token_cache, plan.offload.cache);
+  m.state -= share_of(m.state, plan.offload.cache);
+}
+
+/// The cache that the other terms leave.
+void put_cache(EngineMemory& m, const EngineLimits& limits) {
+  m.kv_cache = m.granted - (m.weights + m.padding + m.draft + m.adapters + m.activations + m.libraries + m.graphs);
   const Bytes block = limits.block_tokens * m.token_cache;
   if (block > Bytes()) m.blocks = std::max(Bytes(), m.kv_cache).value / block.value;
   m.kv_tokens = mul(m.blocks, limits.block_tokens);
-  return m;
+}
+
+/// Whether the cache of `a` ends before that of `b`.
+bool is_fuller(const EngineMemory& a, const EngineMemory& b) {
+  return a.blocks != b.blocks ? a.blocks < b.blocks : a.kv_cache < b.kv_cache;
+}
+
+}  // namespace
+
+EngineMemory engine_memory(const Arch& arch, const Plan& plan, const Layout& layout, Bytes granted,
+                           const EngineLimits& limits, const EngineTerms& terms) {
+  const Prices holdings = price_holdings(arch, plan, layout);
+  const Count stages = ranks(layout, Group::pipeline);
+  EngineMemory fullest;
+  for (Count i = 0; i < stages; ++i) {
+    const ModelChunk chunk = served_stage(arch.layers, stages, i);
+    const auto of_layers = [&](Bytes all) { return share_of(all, {chunk.layers(), arch.layers}); };
+    EngineMemory m{.granted = granted,
+                   .padding = of_layers(terms.padding),
+                   .draft = terms.draft,
+                   .adapters = of_layers(terms.adapters),
+                   .activations = profiled_activations(arch, plan, layout, limits, chunk.head ? terms.logit_bytes : 0),
+                   .libraries = terms.libraries,
+                   .graphs = terms.graphs,
+                   .token_cache = terms.draft_token_cache};
+    put_model(m, arch, plan, holdings, chunk);
+    put_cache(m, limits);
+    if (i == 0 || is_fuller(m, fullest)) fullest = m;
+  }
+  return fullest;
 }
 
 Bytes paged_cache(const Prices& prices, Count context, Count block_tokens) {

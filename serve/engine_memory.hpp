@@ -10,7 +10,8 @@
 /// sequences: logits, their copy in float32, sorted values, indices. Of a dense model with 16-bit activations, T tokens
 /// in a pass and t ranks, A + 3 H = 2 T (3 f/t + 4 h). S V is not divided: every rank gathers all logits. Source: vLLM,
 /// gpu_worker.py (determine_available_memory) and gpu_model_runner.py (profile_run); c is fitted to logs of starts
-/// (evidence/engine_memory_table.hpp). Left out: pipelines, inputs of images.
+/// (evidence/engine_memory_table.hpp). Of a pipeline that stage counts which has room for the fewest tokens; the
+/// sampler runs on the last one. Left out: inputs of images.
 
 #include "calc/price.hpp"
 
@@ -30,6 +31,7 @@ struct EngineTerms {
   Bytes libraries{};          ///< driver, communicators, libraries: what PyTorch does not allocate
   Bytes graphs{};             ///< set aside for recorded graphs; 0 where they lie outside of what the engine is granted
   Bytes adapters{};           ///< low-rank adapters in memory at once
+  Bytes padding{};            ///< of weights, to sizes that their kernels take
   Bytes draft{};              ///< weights of a draft model
   Bytes draft_token_cache{};  ///< bytes of a token in the draft model's cache, which lies beside the model's own
 };
@@ -37,21 +39,24 @@ struct EngineTerms {
 /// Bytes of one device. The terms add up to `granted`.
 struct EngineMemory {
   Bytes granted{};  ///< share of the device that the engine may fill
-  Bytes weights{}, draft{}, adapters{}, activations{}, libraries{}, graphs{};
+  Bytes weights{}, padding{}, draft{}, adapters{}, activations{}, libraries{}, graphs{};
   Bytes kv_cache{};     ///< the rest; below 0: so much is missing
   Count blocks = 0;     ///< of the KV cache, whole ones
   Count kv_tokens = 0;  ///< in these blocks, if every layer kept every token
-  Bytes token_cache{};  ///< bytes of a token in the caches of all layers, the draft model's among them
+  Bytes token_cache{};  ///< bytes of a token in the caches of all layers, the draft model's among them, on the device
+  Bytes state{};        ///< bytes of a sequence that do not grow with it: the states of linear attention
+  Bytes host{};         ///< weights that lie on the host instead
 };
 
 /// The share of a device that an engine may fill (--memory-utilization), rounded to bytes.
 Bytes granted_memory(Bytes of_device, double utilization);
 
-/// Memory of one tensor-parallel rank. Throws Overflow where a count passes 2^63. Preconditions: limits above 0.
+/// Memory of one tensor-parallel rank; of a pipeline, of the stage whose cache holds the fewest tokens. Throws Overflow
+/// where a count passes 2^63. Preconditions: limits above 0.
 EngineMemory engine_memory(const Arch& arch, const Plan& plan, const Layout& layout, Bytes granted,
                            const EngineLimits& limits, const EngineTerms& terms);
 
-/// The peak of the largest pass, by the law above.
+/// The peak of the largest pass, by the law above; logit_bytes 0: of a stage that samples nothing.
 Bytes profiled_activations(const Arch& arch, const Plan& plan, const Layout& layout, const EngineLimits& limits,
                            double logit_bytes);
 

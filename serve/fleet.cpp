@@ -20,6 +20,17 @@ ServerRun serve(const Disaggregated& pools, const PassTimes& prompt_times, const
   return loop.run();
 }
 
+EngineRules with_micro_batches(const EngineRules& engine, const Reach& reach, Count stages, Count longest) {
+  EngineRules cut = engine;
+  SchedulerRules& s = cut.scheduler;
+  const Count one = std::max<Count>(1, blocks_of(s, reach, longest));
+  const Count parts = std::clamp<Count>(std::min(s.sequences, s.blocks / one), 1, stages);
+  s.sequences /= parts;
+  s.blocks /= parts;
+  cut.ranks = mul(engine.ranks, parts);
+  return cut;
+}
+
 Count longest_sequence(const SchedulerRules& rules, const Reach& reach) {
   Count fits = 0, too_long = rules.blocks / rules.whole_groups * rules.block_tokens + 1;
   while (too_long - fits > 1) {

@@ -37,6 +37,12 @@ struct ServerWatch {
 ServerRun serve(const Fleet& fleet, const PassTimes& times, const RequestTraffic& traffic,
                 const ServerWatch& watch = {});
 
+/// The engine with its ranks cut into the micro-batches of a pipeline: as many as it has stages are in flight, each
+/// with an equal part of a rank's sequences and blocks, but no more than leave a part room for a sequence of `longest`
+/// tokens. vLLM gives each pass all sequences that are in no other (V1 core.py, step_with_batch_queue): evenly only
+/// where they come one after another, as is assumed. Precondition: stages above 0.
+EngineRules with_micro_batches(const EngineRules& engine, const Reach& reach, Count stages, Count longest);
+
 /// The longest sequence that the rules have room for: the most tokens of prompt and answer together.
 Count longest_sequence(const SchedulerRules& rules, const Reach& reach);
 

@@ -78,8 +78,8 @@ Ticks cores(const CoreTimes& lines, CoreWork work, const CoreWork& growth, Count
 }  // namespace
 
 Ticks PassTimes::passes(const PassWork& w, const CoreGrowth& growth, Count n) const {
-  Ticks each = rows.at(w.rows()) + head.at(w.sampled) + drafts.at(w.drafting) + (w.chunks + w.decoding) * sequence +
-               w.moved_blocks * moved_block;
+  Ticks each = rows.at(w.rows()) + experts.at(w.expert_rows.value_or(w.rows())) + head.at(w.sampled) +
+               drafts.at(w.drafting) + (w.chunks + w.decoding) * sequence + w.moved_blocks * moved_block;
   if (measured) return n * each + measured->passes(w, growth, n);
   for (std::size_t i = 0; i < reach_kinds; ++i) each += longest(prompts[i], w.prompts[i]);
   Ticks sum = n * each;

@@ -9,11 +9,13 @@
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "calc/in_place.hpp"
 #include "calc/infer.hpp"
+#include "serve/adapters.hpp"
 #include "serve/clock.hpp"
 
 namespace llmcalc {
@@ -43,13 +45,14 @@ CoreWork chunk_work(Count past, Count n, const Reach& reach);
 
 /// Work of one pass.
 struct PassWork {
-  Count prompt_tokens = 0;  ///< of the chunks of prompts
-  Count chunks = 0;         ///< sequences with a chunk
-  Count decoding = 0;       ///< sequences that decode
-  Count decoded = 0;        ///< tokens of these: one each, and drafts that are verified
-  Count sampled = 0;        ///< rows of the head: sequences whose prompt ends, and decoded tokens
-  Count drafting = 0;       ///< sequences for which drafts are proposed
-  Count moved_blocks = 0;   ///< blocks of the cache that go to the host or come from there
+  Count prompt_tokens = 0;             ///< of the chunks of prompts
+  Count chunks = 0;                    ///< sequences with a chunk
+  Count decoding = 0;                  ///< sequences that decode
+  Count decoded = 0;                   ///< tokens of these: one each, and drafts that are verified
+  Count sampled = 0;                   ///< rows of the head: sequences whose prompt ends, and decoded tokens
+  Count drafting = 0;                  ///< sequences for which drafts are proposed
+  Count moved_blocks = 0;              ///< blocks of the cache that go to the host or come from there
+  std::optional<Count> expert_rows{};  ///< rows whose experts the rank computes; absent: its own
   std::array<CoreWork, reach_kinds> prompts{}, decodes{};
   constexpr Count rows() const { return prompt_tokens + decoded; }
   constexpr bool operator==(const PassWork&) const = default;
@@ -96,9 +99,10 @@ class MeasuredCores {
 
 /// Durations of the parts of a pass.
 struct PassTimes {
-  PassRowTimes rows;    ///< all but cores and head, of the rows of a pass; the engine's loop around a pass included
-  PassRowTimes head;    ///< the head, of sampled rows
-  PassRowTimes drafts;  ///< proposing the drafts of a number of sequences
+  PassRowTimes rows;     ///< all but what follows, of the rows of a pass; the engine's loop around a pass included
+  PassRowTimes experts;  ///< experts that are spread over ranks, of the mean number of rows of a rank
+  PassRowTimes head;     ///< the head, of sampled rows
+  PassRowTimes drafts;   ///< proposing the drafts of a number of sequences
   std::array<CoreTimes, reach_kinds> prompts{}, decodes{};
   std::shared_ptr<const MeasuredCores> measured{};  ///< in place of the two; null: there are none
   Ticks sequence = 0;     ///< of a sequence in a pass, whatever its length: the state of linear attention
@@ -116,12 +120,21 @@ struct PassSizes {
   Count most_rows = 8192;     ///< in a pass; times of more are extrapolated
   Count recorded_rows = 512;  ///< passes of up to as many rows are launched from recordings (CUDA graphs)
   Count drafts = 0;           ///< of a sequence in a pass, by the plan's modules, of which there are no more
+  ServedAdapters adapters{};
 };
 
 /// Times of the passes of one replica, at the estimated rates of the cluster's device (Device::achieved), or at the
 /// datasheet's where it has none. A pass of T rows is priced as a decode step of T sequences as long as it is
 /// recorded, and as a prompt of T tokens above; a decode pass of n sequences takes what decode() says, a prompt's
 /// what prefill() says, between knots within what lines leave.
+///
+/// Experts on ranks of their own take the rows of all data-parallel ranks, evenly spread: their time is that of the
+/// mean number of rows, while exchanges, over the links of the rank with most rows, are of that one's.
+///
+/// A pipeline of p stages, of which the largest has M of L layers and the last one M', runs at the pace of its slowest
+/// stage, with a micro-batch in each: a pass takes p M / L times what the layers take, p max(0, head - (M - M') / L x
+/// layers) for the head, and between two stages it sends its hidden states and the residual stream. A micro-batch that
+/// is alone in a pipeline whose stages are unlike is that much faster than counted.
 ///
 /// The plan's modules (Plan::mtp) draft: behind the model each runs over all rows of a pass, so that its cache has
 /// every token; the last of them runs again for each draft more, over a row of each sequence; each draft takes a head.

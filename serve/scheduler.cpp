@@ -37,7 +37,6 @@ void Scheduler::arrive(RequestId id, const Progress& progress) {
   s.token = progress.token;
   s.arrival = arrivals_++;
   if (rules_.speculation.on()) s.random = draft_random(rules_.speculation, id);
-  if (rules_.ahead) return late_.push_back(slot);
   waiting_.push(entry(slot));
 }
 
@@ -70,7 +69,6 @@ const PassEnd& Scheduler::finish(Count passes, const PassEnds& ends) {
   for (const SequenceSlot slot : stalled_) decode(slot);
   stalled_.clear();
   end_done();
-  if (idle()) settle();
   return end_;
 }
 
@@ -156,9 +154,8 @@ void Scheduler::end_done() {
 void Scheduler::end(SequenceSlot slot) {
   Sequence& s = sequences_[slot];
   keep(s, s.computed);
-  if (rules_.batching != Batching::fixed && !rules_.ahead) return leave(slot);
+  if (rules_.batching != Batching::fixed) return leave(slot);
   s.state = State::padding;
-  if (rules_.batching != Batching::fixed) return leaving_.push_back(slot);
   padding_.push_back(slot);
   padding_work_[0] += CoreWork{1, all_tokens(s), all_tokens(s)};
   if (!reach_.limited()) return;

@@ -61,8 +61,8 @@ class Scheduler {
   /// The pass has run `passes` times, at most passes_alike().
   const PassEnd& finish(Count passes, const PassEnds& ends);
 
-  Count in_progress() const { return running_ - static_cast<Count>(leaving_.size()); }
-  Count waiting() const { return waiting_.size() + static_cast<Count>(late_.size()); }
+  Count in_progress() const { return running_; }
+  Count waiting() const { return waiting_.size(); }
   Count blocks_used() const { return cache_.used(); }
   Count most_blocks() const { return most_blocks_; }
   /// Sequences that the decided pass begins with, and tokens of their prompts that were in the cache.
@@ -121,7 +121,6 @@ class Scheduler {
 
   // scheduling.cpp: what a pass holds
   void decide();
-  bool settle();
   void schedule_together();
   void schedule_apart();
   void serve(const Served& who);
@@ -176,8 +175,7 @@ class Scheduler {
   WaitingQueue waiting_;
   std::vector<Sequence> sequences_;
   std::vector<SequenceSlot> unused_, prompts_, stalled_, done_, padding_;
-  std::vector<SequenceSlot> late_, leaving_;  ///< that came, and that ended, since the next pass was decided
-  std::vector<SequenceSlot> drafting_;        ///< sequences that decode with drafts; the others are in decoding_
+  std::vector<SequenceSlot> drafting_;  ///< sequences that decode with drafts; the others are in decoding_
   std::vector<Chunk> chunks_;
   std::vector<Admitted> admitted_;
   std::vector<RequestId> preempted_;
@@ -189,7 +187,6 @@ class Scheduler {
   SequenceSlot oldest_ = no_slot, newest_ = no_slot;
   Count running_ = 0, budget_ = 0, order_ = 0, arrivals_ = 0, moved_blocks_ = 0, most_blocks_ = 0;
   bool decodes_ = false;  ///< the decided pass has decoding sequences
-  bool changed_ = false;  ///< somebody waits, and something was settled, since the pass was decided
   bool filling_ = true;   ///< a fixed batch that has not begun to decode
   Ticks decoded_ = 0;     ///< end of the last decode pass
   std::array<CoreWork, reach_kinds> padding_work_{};

@@ -43,16 +43,15 @@ struct SchedulerRules {
   Batching batching = Batching::continuous;
   Admission admission = Admission::first_come;
   Preemption preemption = Preemption::recompute;
-  bool ahead = false;         ///< a pass is decided when the one before it begins (vLLM's asynchronous scheduling, its
-                              ///< default since 0.14): arrivals, and what a request gives free, wait one pass longer
-  bool prompts_only = false;  ///< requests leave with their first token, for an engine that decodes
+  bool prompts_only = false;      ///< requests leave with their first token, for an engine that decodes
   bool whole_prompt_fits = true;  ///< admits a prompt in chunks only if there is room for all (vLLM since 0.18)
 
   // the cache: a sequence of c tokens holds ceil(c / block_tokens) blocks for every group of layers that see all
-  // tokens, and as many, up to those of its window and one, for every group of a limited reach
+  // tokens, as many, up to those of its window and one, for every group of a limited reach, and blocks for its states
   Count block_tokens = 16;
   Count blocks = Count{1} << 40;               ///< of the cache of one replica
   Count whole_groups = 1, limited_groups = 0;  ///< groups of layers (vLLM's hybrid cache); one of whole reach or more
+  Count state_blocks = 0;                      ///< of a sequence, for the states of linear attention
   bool prefix_cache = false;                   ///< blocks of finished requests are kept until their room is needed
   Speculation speculation{};
 };

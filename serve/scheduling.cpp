@@ -6,25 +6,9 @@
 
 namespace llmcalc {
 
-/// Decided ahead, a pass knows nothing of what came or ended in the one before it; if there is nothing else to do, it
-/// waits for that one's end.
 const PassWork& Scheduler::schedule() {
   decide();
-  const bool nothing = chunks_.empty() && !decodes_ && preempted_.empty();
-  const bool settled = settle();
-  if (settled && nothing) decide();
-  changed_ = settled && !nothing && !waiting_.empty();
   return work_ = pass_work();
-}
-
-/// Those that ended give free what they had, and those that came wait with the others; whether there were any.
-bool Scheduler::settle() {
-  if (late_.empty() && leaving_.empty()) return false;
-  for (const SequenceSlot slot : leaving_) leave(slot);
-  for (const SequenceSlot slot : late_) waiting_.push(entry(slot));
-  leaving_.clear();
-  late_.clear();
-  return true;
 }
 
 void Scheduler::decide() {
@@ -270,8 +254,7 @@ void Scheduler::add_decoding(PassWork& w) const {
 
 /// Passes alike until a sequence is done or there are no blocks for the next.
 Count Scheduler::passes_alike() const {
-  if (changed_ || !chunks_.empty() || !stalled_.empty() || !preempted_.empty() || !decodes_ || rules_.speculation.on())
-    return 1;
+  if (!chunks_.empty() || !stalled_.empty() || !preempted_.empty() || !decodes_ || rules_.speculation.on()) return 1;
   const Count most = decoding_.passes_alike(), room = cache_.available();
   if (decoding_.later_blocks(most - 1) <= room) return most;
   Count fits = 1, too_many = most;

@@ -47,40 +47,52 @@ void Server::arrive(RequestId id, Ticks now, const Progress& progress) {
 void Server::start(Ticks now) {
   if (idle()) return;
   start_ = now;
-  for (Scheduler& s : ranks_) s.schedule();
+  works_.clear();
+  for (Scheduler& s : ranks_) works_.push_back(s.schedule());
+  share_experts();
   passes_ = passes_alike();
   end_ = start_ + duration(passes_);
   passing_ = true;
   came_.clear();
 }
 
-/// Time of the ranks' first passes in a row. In each all wait for the slowest; where it is not the same one in all, see
-/// passes_alike().
-Ticks Server::duration(Count passes) const {
-  Ticks longest = 0;
-  for (const Scheduler& s : ranks_) longest = std::max(longest, times_.passes(s.work(), s.growth(), passes));
-  return longest;
+/// Experts take the rows of all ranks, evenly spread.
+void Server::share_experts() {
+  if (works_.size() == 1) return;
+  Count rows = 0;
+  for (const PassWork& w : works_) rows += w.rows();
+  for (PassWork& w : works_) w.expert_rows = ceil_div(rows, static_cast<Count>(works_.size()));
 }
 
-Count Server::passes_alike() const {
+/// Time of the ranks' first passes in a row: in each all wait for the slowest, which is the same one in all
+/// (passes_alike).
+Ticks Server::duration(Count passes) const { return times_.passes(works_[lead_], ranks_[lead_].growth(), passes); }
+
+/// Passes in which nothing changes, and one rank is the slowest.
+Count Server::passes_alike() {
   Count passes = Count{1} << 40;
   for (const Scheduler& s : ranks_)
     if (!s.idle()) passes = std::min(passes, s.passes_alike());
-  while (ranks_.size() > 1 && passes > 1 && !leads_throughout(passes)) passes /= 2;
+  lead_ = 0;
+  if (ranks_.size() == 1) return passes;
+  while (!leads_throughout(passes)) passes /= 2;
   return passes;
 }
 
-/// Whether one rank is the slowest in all of the passes: it is in the first and the last one, and its time is a line
-/// between them, while that of the others is convex.
-bool Server::leads_throughout(Count passes) const {
-  const auto at = [&](const Scheduler& s, Count n) { return times_.pass(grown(s.work(), s.growth(), n)); };
-  const Scheduler* lead = &ranks_.front();
-  for (const Scheduler& s : ranks_)
-    if (std::pair(at(s, 0), at(s, passes - 1)) > std::pair(at(*lead, 0), at(*lead, passes - 1))) lead = &s;
-  const Ticks first = at(*lead, 0), last = at(*lead, passes - 1);
-  const bool ahead =
-      std::all_of(ranks_.begin(), ranks_.end(), [&](const Scheduler& s) { return at(s, passes - 1) <= last; });
-  return ahead && 2 * times_.passes(lead->work(), lead->growth(), passes) == passes * (first + last);
+/// Finds the rank that is slowest in the first pass, and of those that are, in the last. Whether it is in all of them:
+/// it is in the last one too, and its time is a line between them, while that of the others is convex.
+bool Server::leads_throughout(Count passes) {
+  const auto at = [&](std::size_t i, Count n) { return times_.pass(grown(works_[i], ranks_[i].growth(), n)); };
+  Ticks first = -1, last = -1, longest = -1;  // of the lead, and in the last pass of all
+  for (std::size_t i = 0; i < ranks_.size(); ++i) {
+    const Ticks begin = at(i, 0), end = passes > 1 ? at(i, passes - 1) : begin;
+    longest = std::max(longest, end);
+    if (std::pair(begin, end) <= std::pair(first, last)) continue;
+    lead_ = i;
+    first = begin;
+    last = end;
+  }
+  return passes == 1 || (last == longest && 2 * duration(passes) == passes * (first + last));
 }
 
 PassRecord Server::record(std::size_t rank) const {

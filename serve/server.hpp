@@ -14,7 +14,7 @@ namespace llmcalc {
 struct EngineRules {
   SchedulerRules scheduler{};
   Count ranks = 1;  ///< data-parallel ranks of attention: each has requests, blocks and limits of its own, and all wait
-                    ///< for the slowest, because they exchange tokens for experts
+                    ///< for the slowest, because they exchange tokens for experts; of a pipeline, its micro-batches
 };
 
 class Server {
@@ -40,9 +40,10 @@ class Server {
   std::size_t ranks() const { return ranks_.size(); }
 
  private:
+  void share_experts();
   Ticks duration(Count passes) const;
-  Count passes_alike() const;
-  bool leads_throughout(Count passes) const;
+  Count passes_alike();
+  bool leads_throughout(Count passes);
   Scheduler& least_loaded();
   void note_stretch(ServerRun& run);
   void note_decisions(ServerRun& run, const Scheduler& rank) const;
@@ -50,6 +51,8 @@ class Server {
 
   const PassTimes& times_;
   std::deque<Scheduler> ranks_;
+  std::vector<PassWork> works_;  ///< of the ranks' next passes
+  std::size_t lead_ = 0;         ///< the slowest rank in these
   std::uint32_t replica_;
   Ticks start_ = 0, end_ = 0;
   Count passes_ = 0;

@@ -11,12 +11,12 @@ Count nearest(double x) { return static_cast<Count>(std::floor(x + 0.5)); }
 /// One rank of one replica under a load.
 class SteadyRank {
  public:
-  SteadyRank(const SchedulerRules& rules, const PassTimes& times, const SteadyLoad& load)
-      : rules_(rules), times_(times), load_(load) {
-    const double most = static_cast<double>(rules.chunk_tokens > 0 ? std::min(rules.chunk_tokens, rules.pass_tokens)
-                                                                   : rules.pass_tokens);
+  SteadyRank(const EngineRules& engine, const PassTimes& times, const SteadyLoad& load)
+      : rules_(engine.scheduler), ranks_(static_cast<double>(engine.ranks)), times_(times), load_(load) {
+    const double most = static_cast<double>(rules_.chunk_tokens > 0 ? std::min(rules_.chunk_tokens, rules_.pass_tokens)
+                                                                    : rules_.pass_tokens);
     chunk_ = std::min(new_tokens(), most);
-    decodes_ = (load.generate - 1) / expected_tokens(rules.speculation);
+    decodes_ = (load.generate - 1) / expected_tokens(rules_.speculation);
   }
 
   double chunks() const { return new_tokens() / chunk_; }
@@ -40,7 +40,8 @@ class SteadyRank {
     SteadyTimes t;
     const double pass = pass_seen(rate, capacity), others = rate * pass * decodes_;
     const double n = others + (decodes_ > 0 ? 1 : 0);
-    const double own = chunks() * time(n, std::min(1 + rate * pass * chunks(), most_chunks(n))).mean;
+    const double others_chunks = rate * pass * chunks();
+    const double own = chunks() * time(n, std::min(1 + others_chunks, most_chunks(n)), others_chunks + 1 / ranks_).mean;
     const double busy = places > 1 ? 1 - std::exp(-rate * (own + decodes_ * pass)) : 0;
     t.pass = Seconds(pass);
     t.wait = Seconds(queue(rate / capacity, places, places / capacity) + busy * rest(rate, pass, n));
@@ -69,10 +70,11 @@ class SteadyRank {
     return std::max(1.0, room / chunk_);
   }
 
-  PassWork work(Count decoding, Count chunks) const {
+  PassWork work(Count decoding, Count chunks, double mean_rows) const {
     const Count tokens = nearest(chunk_), passes = std::max<Count>(1, nearest(this->chunks()));
     const Count context = nearest(load_.prompt + load_.generate / 2), past = nearest(load_.cached);
     PassWork w;
+    if (ranks_ > 1) w.expert_rows = std::max<Count>(1, nearest(mean_rows));
     w.chunks = chunks;
     w.prompt_tokens = chunks * tokens;
     w.decoding = decoding;
@@ -90,15 +92,24 @@ class SteadyRank {
     return w;
   }
 
-  /// Seconds of a pass and their square, where numbers lie between two integers and are one or the other.
+  /// The same of a pass of ranks that step together, each with `chunks` in the mean: they wait for one that has a
+  /// chunk.
   Moments time(double decoding, double chunks) const {
+    const double any = ranks_ > 1 ? 1 - std::exp(-ranks_ * chunks) : 0;
+    return time(decoding, std::max(chunks, any), chunks);
+  }
+  /// Seconds of a pass and their square, where numbers lie between two integers and are one or the other; `mean`:
+  /// chunks of a rank in the mean.
+  Moments time(double decoding, double chunks, double mean) const {
     const double n = std::floor(decoding), m = std::floor(chunks);
+    const double rows = decoding * static_cast<double>(1 + rules_.speculation.length) + mean * chunk_;
     Moments sum{0, 0};
     for (const bool more_n : {false, true}) {
       for (const bool more_m : {false, true}) {
         const double share = (more_n ? decoding - n : 1 - (decoding - n)) * (more_m ? chunks - m : 1 - (chunks - m));
         if (share == 0) continue;
-        const PassWork w = work(static_cast<Count>(n) + (more_n ? 1 : 0), static_cast<Count>(m) + (more_m ? 1 : 0));
+        const PassWork w =
+            work(static_cast<Count>(n) + (more_n ? 1 : 0), static_cast<Count>(m) + (more_m ? 1 : 0), rows);
         const double s = w.rows() == 0 ? 0 : seconds(times_.pass(w)).value;
         sum.mean += share * s;
         sum.square += share * s * s;
@@ -133,6 +144,7 @@ class SteadyRank {
   }
 
   const SchedulerRules& rules_;
+  double ranks_;  ///< that step together
   const PassTimes& times_;
   const SteadyLoad& load_;
   double chunk_ = 1, decodes_ = 0;
@@ -142,7 +154,7 @@ class SteadyRank {
 
 SteadyState steady_state(const Fleet& fleet, const PassTimes& times, const SteadyLoad& load) {
   const double ranks = static_cast<double>(fleet.replicas * fleet.server.ranks);
-  const SteadyRank rank(fleet.server.scheduler, times, load);
+  const SteadyRank rank(fleet.server, times, load);
   SteadyState s;
   const double k = rank.most_per_pass(s.limit), capacity = k / rank.pass(k);
   s.capacity = ranks * capacity;

@@ -15,6 +15,8 @@
 ///              exact for M/G/1
 ///   and for the end of the pass that runs: E[T^2] / (2 E[T]), the mean rest of a pass, with the probability
 ///              1 - exp(-r latency) that one runs (M/G/infinity)
+/// Ranks that step together, and micro-batches of a pipeline, wait for one that has a chunk: with R of them a pass has
+/// one with the probability 1 - exp(-R r t c) of any, or the r t c of each, whichever is more.
 /// Arrivals are Poisson. Left out: preemption, and that lengths differ, but for v.
 
 #include <optional>

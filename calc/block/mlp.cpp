@@ -58,18 +58,29 @@ TensorId shared_experts(SegmentBuilder& b, TensorId x) {
   return b.pointwise("mlp.shared_scale", mlp, PointwiseKind::multiply, Split::partial, y, g, a.hidden);
 }
 
+/// Logits of the router, which may have a norm of its own.
+TensorId router(SegmentBuilder& b, TensorId x) {
+  const Arch& a = b.arch();
+  const Moe& m = a.moe;
+  if (m.router_scales)
+    x = b.add("mlp.router_norm", Component::router, Norm{b.tokens(), a.hidden, a.hidden}, Split::tokens, x);
+  return b.linear("mlp.router", Component::router, Split::inside, x, a.hidden, m.choices(), m.router_bias);
+}
+
 }  // namespace
 
-TensorId experts(SegmentBuilder& b, TensorId x) {
+TensorId experts(SegmentBuilder& b, TensorId x, TensorId routed_by) {
   const Arch& a = b.arch();
   const Moe& m = a.moe;
   const bool narrow = m.latent_width > 0;
   const Count wide = narrow ? m.latent_width : a.hidden;  // of the routed experts' input and output
   const Count t = b.tokens(), each = m.visited(), routed = mul(t, each);
-  const TensorId logits =
-      b.linear("mlp.router", Component::router, Split::inside, x, a.hidden, m.choices(), m.router_bias);
-  const Pointwise route{.kind = PointwiseKind::route, .rows = t, .width = m.choices(), .top_k = m.top_k};
-  const TensorId gates = b.add("mlp.route", mlp, route, Split::inside, logits);
+  const Pointwise route{.kind = PointwiseKind::route,
+                        .rows = t,
+                        .width = m.choices(),
+                        .top_k = m.top_k,
+                        .weights = m.router_scales ? m.experts : 0};
+  const TensorId gates = b.add("mlp.route", mlp, route, Split::inside, router(b, routed_by));
   TensorId own = x;
   if (narrow) own = b.linear("mlp.latent_down", mlp, Split::inside, x, a.hidden, wide, false);
   if (m.latent_norm) own = b.add("mlp.latent_norm", mlp, Norm{t, wide, wide}, Split::inside, own);

@@ -18,7 +18,7 @@ Inputs key_inputs(const Op& op, const Attention& a) {
 class ContextPass {
  public:
   ContextPass(const OpList& ops, const Layout& layout) : in_(ops), ranks_(layout.cp), method_(layout.context_method) {
-    out_.clear_tensors(ops.tensors());
+    out_.take_tensors(ops);
   }
 
   OpList run() {

@@ -13,7 +13,7 @@ class ExpertPass {
         experts_(ranks(layout, Group::expert)),
         widths_(ranks(layout, Group::expert_tensor)),
         load_(layout.expert_load) {
-    out_.clear_tensors(ops.tensors());
+    out_.take_tensors(ops);
     for (std::size_t t = 0; t < ops.tensors(); ++t) now_[t] = static_cast<TensorId>(t);
     for (const Op& op : ops)
       if (kind_is(op, PointwiseKind::route)) read_router(op);

@@ -36,7 +36,10 @@ void cut_heads(Norm& s, Count heads, Count ranks) {
 }
 
 // Tensor parallelism: cuts columns, rows, heads or width, by the operator's split.
-void cut_width(const Op&, Lookup& s, Count ranks) { s.rows = ceil_div(s.rows, ranks); }
+void cut_width(const Op& op, Lookup& s, Count ranks) {
+  Count& size = op.split == Split::heads ? s.width : s.rows;  // numbers of every head, or rows of a vocabulary
+  size = ceil_div(size, ranks);
+}
 void cut_width(const Op& op, Linear& s, Count ranks) {
   if (op.split == Split::column) s.out = cut(s.out, op.unit, ranks);
   if (op.split == Split::row) s.in = cut(s.in, op.unit, ranks);
@@ -74,7 +77,7 @@ bool works_inside(Split s) { return s != Split::tokens; }
 class Pass {
  public:
   Pass(const OpList& ops, const Layout& layout) : in_(ops), layout_(layout) {
-    out_.clear_tensors(ops.tensors());
+    out_.take_tensors(ops);
     for (std::size_t t = 0; t < ops.tensors(); ++t) inside_[t] = static_cast<TensorId>(t);
     for (const Op& op : ops) {
       if (!op.in_place()) maker_[op.out] = &op;
@@ -111,6 +114,7 @@ class Pass {
         if (!op.detached) return_gradient(*exchange_[t]);
         continue;
       }
+      if (is_cut_elsewhere(op, t)) continue;
       const Op* maker = maker_[t];
       const Count n = maker ? entering(op, t, out_elements(maker->shape)) : input_elements(op);
       Collective c{.backward_on = !op.detached, .elements = n, .ranks = layout_.tp};
@@ -160,6 +164,10 @@ class Pass {
     out_.push({op.name, c, op.component, Split::inside, 1, partial, op.out});
   }
 
+  /// Keys and values of another layer are those of this rank's heads.
+  bool is_cut_elsewhere(const Op& op, TensorId t) const {
+    return t != block_input && maker_[t] == nullptr && std::holds_alternative<Attention>(op.shape);
+  }
   /// Elements that enter the heads: of a latent row only the shared RoPE part, since kv_up or the latent norm brings
   /// the rest.
   static Count entering(const Op& op, TensorId t, Count all) {
@@ -203,8 +211,9 @@ Count summed_over_tensor_ranks(const OpList& ops, const Layout& layout) {
     const Linear* linear = std::get_if<Linear>(&op.shape);
     if (op.is_frozen()) continue;
     const bool whole = op.split == Split::inside || op.split == Split::partial;
-    const bool shared =
-        (norm && op.split == Split::heads && !norm->per_head) || (op.weights == Op::Weights::adapter && whole);
+    const bool around_experts = whole && op.component == Component::mlp;  // latent projections: experts are cut
+    const bool shared = (norm && op.split == Split::heads && !norm->per_head) || around_experts ||
+                        (op.weights == Op::Weights::adapter && whole);
     if (shared || (layout.sp && op.split == Split::tokens)) n = add(n, learned(op.shape).total);
     if (layout.sp && linear && linear->bias && op.split == Split::row) n = add(n, mul(linear->groups, linear->out));
   }

@@ -33,18 +33,25 @@ Fraction attention_pairs(AttentionFlops convention, Count seq, Count past, const
 
 ForwardFlops forward_flops(const Arch& a, const Pass& p) {
   const Sizes<Fraction> s = exact_sizes(a);
-  const Exact tokens = Exact(p.batch) * p.seq, head = head_matmul_parameters(a);
-  const Exact matrices = Exact(2) * tokens * (Exact(matmul_parameters(a)) - head);
-  const Flops linear = (Fraction(matrices, 1) + linear_attention_flops<Fraction>(s, p.batch, p.seq)).flops();
+  const Exact tokens = Exact(p.batch) * p.seq, head = head_matmul_parameters(a), pooled = pooled_matmul_parameters(a);
+  const Exact matrices = Exact(2) * tokens * (Exact(matmul_parameters(a)) - head - pooled);
+  const Fraction states =
+      p.done ? states_done_forward<Fraction>(s, p.batch, p.seq) : linear_attention_flops<Fraction>(s, p.batch, p.seq);
+  const Flops linear = (Fraction(matrices, 1) + states).flops();
   const Flops core = (over_pairs(s, p, core_width<Fraction>) + over_index(s, p, false)).flops();
   const Fraction spared = over_parts(
       s, [&](const Sizes<Fraction>& part) { return index_backward_spared<Fraction>(part, p.pairs, p.batch, p.seq); });
-  return {linear, core, (Exact(2) * head_rows(p) * head).flops(), spared.flops()};
+  const Flops positions = (Exact(2) * head_rows(p) * head + Exact(2) * p.batch * pooled).flops();
+  return {linear, core, positions, spared.flops()};
 }
 
 Flops scores_flops(const Arch& a, const Pass& p) {
   const Sizes<Fraction> s = exact_sizes(a);
   return (over_pairs(s, p, scores_width<Fraction>) + over_index(s, p, true)).flops();
+}
+
+Flops recurrences_again(const Arch& a, const Pass& p) {
+  return recurrences_again<Fraction>(exact_sizes(a), p.batch, p.seq).flops();
 }
 
 Flops mlp_flops(const Arch& a, const Pass& p) {
@@ -69,12 +76,14 @@ Flops linear_backward_flops(Count tokens, Count in, Count out, bool input_needs_
 
 Flops six_nd(Count params, Count tokens) { return six_nd<Fraction>(params, tokens).flops(); }
 
-Flops palm_flops_per_token(Count params, Count layers, Count heads, Count head_dim, Count seq, bool causal) {
-  return palm_per_token<Fraction>(params, layers, heads, head_dim, seq, causal).flops();
+Count query_widths(const Arch& a) { return query_widths(exact_sizes(a)).exact().count(); }
+
+Flops palm_flops_per_token(Count params, Count query_widths, Count seq, bool causal) {
+  return palm_per_token<Fraction>(params, query_widths, seq, causal).flops();
 }
 
-Flops kaplan_flops_per_token(Count non_embedding, Count layers, Count seq, Count attention_width) {
-  return kaplan_per_token<Fraction>(non_embedding, layers, seq, attention_width).flops();
+Flops kaplan_flops_per_token(Count non_embedding, Count query_widths, Count seq) {
+  return kaplan_per_token<Fraction>(non_embedding, query_widths, seq).flops();
 }
 
 Flops megatron_flops(const GptStep& g, Recompute recompute, bool as_printed) {

@@ -48,10 +48,13 @@ N scores_width(const Sizes<N>& s, bool absorbed) {
 }
 
 /// Pairs per head and sequence, summed over the layers with one mixer. `local`: whether windows, chunks and choices
-/// limit them.
+/// limit them. In an encoder every query meets every key; a decoder behind it has both kinds of pairs, in training as
+/// many tokens.
 template <class N>
 N layer_pairs(const Sizes<N>& s, AttentionFlops convention, const N& queries, const N& context, bool local = true) {
+  if (s.mixer.bidirectional) return s.L_f == N(0) ? N(0) : s.L_f * queries * context;
   Layered<N> sum;
+  if (s.mixer.cross_attention) sum.add(s.L_f, queries * context);
   const bool chooses = local && s.mixer.indexer.kind != IndexerKind::none && s.c.ratio == N(0);
   sum.add(s.L_f, chooses ? chosen_pairs(convention, queries, context, s.i.keys, s.i.block)
                          : query_key_pairs(convention, queries, context, {}));
@@ -104,12 +107,54 @@ N linear_attention_flops(const Sizes<N>& all, const N& batch, const N& queries) 
   });
 }
 
-/// Weights that multiply each position of the head: its matrix, a projection to a narrower table, and the matrix that
-/// weighs the residual streams.
+/// The sum of c^2 over the chunks of a sequence, c = min(c_h, S) tokens in each but the last.
 template <class N>
-N head_weights(const Sizes<N>& s) {
-  const N head = s.V * s.D_e + (s.D_e == s.D ? N(0) : s.D * s.D_e);
-  return s.n_h == N(1) ? head : head + s.n_h * s.n_h * s.D;
+N chunk_places(const Sizes<N>& s, const N& queries) {
+  if (s.mixer.recurrent.chunk <= 1 || queries == N(1)) return 0;
+  const N c = min(s.r.C, queries), whole = floor(queries / c) * c, rest = queries - whole;
+  return whole * c + rest * rest;
+}
+
+/// FLOPs that kernels do of states, and those of them that backward runs again: all but the reading of the state, since
+/// neither states nor scores are kept. Products alone: element-wise decays are left out.
+template <class N>
+struct StatesDone {
+  N forward = 0, again = 0;
+};
+/// Linear attention 4 A d_h^2 per token, of them 2 again; the delta rule H (6 d_k d_p), of them 4, and in chunks 4 H
+/// d_k + 4 H d_p for each place (query and key of one chunk), of them 4 H d_k + 2 H d_p (arXiv:2412.06464; the
+/// triangular system's inverse left out); Mamba H (4 d_k d_p), of them 2, and in chunks 2 H_k d_k + 2 H d_p, of them 2
+/// H_k d_k (arXiv:2405.21060, 6).
+template <class N>
+StatesDone<N> states_done(const Sizes<N>& s, const N& batch, const N& queries) {
+  const N tokens = batch * queries;
+  StatesDone<N> done;
+  if (!(s.L_l == N(0))) {
+    const N state = s.L_l * s.A * s.d_h * s.d_h;
+    done = {N(4) * tokens * state, N(2) * tokens * state};
+  }
+  const RecurrentKind kind = s.mixer.recurrent.kind;
+  if (s.L_r == N(0) || kind == RecurrentKind::short_convolution) return done;
+  const bool scans = kind == RecurrentKind::mamba || kind == RecurrentKind::mamba2;
+  const N state = s.L_r * s.r.H * s.r.P * s.r.d, places = s.L_r * batch * chunk_places(s, queries);
+  const N scores = scans ? N(2) * s.r.G * s.r.d : N(4) * s.r.H * s.r.d, values = N(2) * s.r.H * s.r.P;
+  done.forward = done.forward + N(scans ? 4 : 6) * tokens * state + places * (scores + N(scans ? 1 : 2) * values);
+  done.again = done.again + N(scans ? 2 : 4) * tokens * state + places * (scans ? scores : scores + values);
+  return done;
+}
+template <class N>
+N states_done_forward(const Sizes<N>& all, const N& batch, const N& queries) {
+  return over_parts(all, [&](const Sizes<N>& s) { return states_done(s, batch, queries).forward; });
+}
+/// What backward runs again of recurrences: of states, and each convolution under an activation once, 2 t_c per
+/// channel, for the slope; a short convolution has none.
+template <class N>
+N recurrences_again(const Sizes<N>& all, const N& batch, const N& queries) {
+  return over_parts(all, [&](const Sizes<N>& s) {
+    const N states = states_done(s, batch, queries).again;
+    if (s.L_r == N(0) || s.mixer.recurrent.kind == RecurrentKind::short_convolution) return states;
+    return states + N(2) * batch * queries * s.L_r * s.r.K * convolved_channels(s);
+  });
 }
 
 // ---- A model's forward pass
@@ -124,10 +169,12 @@ struct Pass {
   Head head = Head::all;
   bool absorbed = false;  ///< latent attention scores against the latent rows: 2A (2 r_kv + d_r) instead of
                           ///< 2A (d_n + d_r + d_v) per pair; the projections cost the same
+  bool done = false;      ///< states as kernels work on them, a chunk at once; false: in recurrent form
 };
 
-/// linear: 2 t (N_mm - head), and linear attention's state; core: QK' and AV over the scored pairs, and an indexer's
-/// scores; head: 2 V D per position. index_spared: of an indexer, what twice these counts too many in backward.
+/// linear: 2 t (N_mm - head), and the states of linear attention and recurrences; core: QK' and AV over the scored
+/// pairs, and an indexer's scores; head: 2 V D per position. index_spared: of an indexer, what twice these counts too
+/// many in backward.
 struct ForwardFlops {
   Flops linear, core, head, index_spared{};
   Flops total() const { return linear + core + head; }
@@ -138,6 +185,8 @@ ForwardFlops forward_flops(const Arch& arch, const Pass& pass);
 /// shared experts included), over all layers.
 Flops scores_flops(const Arch& arch, const Pass& pass);
 Flops mlp_flops(const Arch& arch, const Pass& pass);
+/// FLOPs of states and convolutions that a backward pass runs again.
+Flops recurrences_again(const Arch& arch, const Pass& pass);
 
 // ---- Training
 
@@ -159,16 +208,25 @@ N six_nd(const N& params, const N& tokens) {
   return N(6) * params * tokens;
 }
 
-/// Per token 6N + 12 L A d_h S, full attention (PaLM, arXiv:2204.02311, App. B); causal: 6N + 6 L A d_h S.
+/// L A d_h: the width of the queries of all heads, summed over the layers with softmax attention; latent: d_n + d_r.
 template <class N>
-N palm_per_token(const N& params, const N& layers, const N& heads, const N& head_dim, const N& seq, bool causal) {
-  return N(6) * params + N(causal ? 6 : 12) * layers * heads * head_dim * seq;
+N query_widths(const Sizes<N>& all) {
+  return over_parts(all, [](const Sizes<N>& s) {
+    const bool latent = s.mixer.attention == AttentionKind::latent, attends = !(s.L_s == N(0));
+    return attends ? s.L_s * s.A * (latent ? s.d_n + s.d_r : s.d_h) : N(0);
+  });
 }
 
-/// Forward per token 2N + 2 L S d_attn, N without embedding (Kaplan et al. 2020, Table 1): the causal_half count.
+/// Per token 6N + 12 L A d_h S, full attention (PaLM, arXiv:2204.02311, App. B); causal: 6N + 6 L A d_h S.
 template <class N>
-N kaplan_per_token(const N& non_embedding, const N& layers, const N& seq, const N& attention_width) {
-  return N(2) * non_embedding + N(2) * layers * seq * attention_width;
+N palm_per_token(const N& params, const N& query_widths, const N& seq, bool causal) {
+  return N(6) * params + N(causal ? 6 : 12) * query_widths * seq;
+}
+
+/// Forward per token 2N + 2 L A d_h S, N without embedding (Kaplan et al. 2020, Table 1): the causal_half count.
+template <class N>
+N kaplan_per_token(const N& non_embedding, const N& query_widths, const N& seq) {
+  return N(2) * non_embedding + N(2) * query_widths * seq;
 }
 
 /// One step of a GPT: A d_h = D, F = 4D, full attention, head included:
@@ -192,8 +250,9 @@ struct GptStep {
   Count batch = 0, seq = 0, layers = 0, hidden = 0, vocabulary = 0;
 };
 Flops six_nd(Count params, Count tokens);
-Flops palm_flops_per_token(Count params, Count layers, Count heads, Count head_dim, Count seq, bool causal = false);
-Flops kaplan_flops_per_token(Count non_embedding, Count layers, Count seq, Count attention_width);
+Count query_widths(const Arch& arch);
+Flops palm_flops_per_token(Count params, Count query_widths, Count seq, bool causal = false);
+Flops kaplan_flops_per_token(Count non_embedding, Count query_widths, Count seq);
 Flops megatron_flops(const GptStep& step, Recompute recompute, bool as_printed = false);
 
 // ---- Pairs, case by case

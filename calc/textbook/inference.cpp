@@ -20,7 +20,7 @@ Exact pooled_bytes(const Mixer& m, Count precision, Count scale_bytes) {
   const Exact key = Exact(precision) * m.head_dim + scale_bytes;
   return m.indexer.runs() ? key + Exact(precision) * m.indexer.width + scale_bytes : key;
 }
-/// Bytes of one token in one layer with this mixer on one rank, an indexer's key among them.
+/// Bytes of one token in one layer with this mixer on one rank, as its attention and its indexer read them.
 Exact layer_token_bytes(const Mixer& m, Count precision, Count tensor_parallel, Count scale_bytes) {
   const Exact p = precision, index = index_key_bytes(m, precision, scale_bytes);
   if (m.attention == AttentionKind::compressed) return p * m.head_dim + scale_bytes;
@@ -56,6 +56,7 @@ double free_bytes(const Room& r) {
 Bytes kv_bytes_per_token(const Arch& a, Count precision, Count tensor_parallel, Count scale_bytes) {
   return over_mixers(a,
                      [&](const Mixer& m, const Reach&, const LayerCounts& n) {
+                       if (m.shared_kv || m.bidirectional) return Exact(0);
                        const Exact pooled =
                            pooled_bytes(m, precision, scale_bytes) / std::max<Count>(1, m.compressed.ratio);
                        return (Exact(n.full) + n.local) *
@@ -69,6 +70,7 @@ Bytes kv_cache_bytes(const Arch& a, Count batch, Count context, Count precision,
   return over_mixers(
              a,
              [&](const Mixer& m, const Reach& reach, const LayerCounts& n) {
+               if (m.shared_kv || m.bidirectional) return Exact(0);
                const Exact all = ceil(context, page) * page, local = ceil(std::min(context, reach.tokens), page) * page;
                const Exact groups = context / std::max<Count>(1, m.compressed.ratio);
                return Exact(batch) * ((n.full * all + n.local * local) *
@@ -76,6 +78,10 @@ Bytes kv_cache_bytes(const Arch& a, Count batch, Count context, Count precision,
                                       (Exact(n.full) + n.local) * groups * pooled_bytes(m, precision, scale_bytes));
              })
       .bytes();
+}
+
+Bytes state_bytes_per_sequence(const Arch& a, Count precision) {
+  return sequence_state<Fraction>(exact_sizes(a), precision).bytes();
 }
 
 Flops decode_flops(const Arch& a, Count batch, Count context, bool absorbed) {
@@ -90,7 +96,9 @@ double experts_touched(Count experts, Count top_k, Count tokens) {
 double weight_bytes_read(const Arch& a, Count tokens, Count weight_bytes) {
   const ParameterSums s = parameters(a);
   const Count routed = routed_parameters(a);
-  const Exact rows = Exact(tokens) * (a.hidden + (a.position == Position::learned ? a.hidden : 0));
+  const Exact per_layer = Exact(a.layers) * a.per_layer.width;
+  const Exact rows =
+      Exact(tokens) * (a.hidden + (a.position == Position::learned ? a.hidden : 0) + per_layer) + per_layer * a.hidden;
   const Exact head = Exact(head_matmul_parameters(a)) + (a.head_bias ? a.vocabulary : 0);
   const double fixed = (Exact(s.attention) + s.mlp + s.norm - routed + head + rows).real();
   const double share = routed > 0 ? experts_touched(a.moe.experts, a.moe.top_k, tokens) / real(a.moe.experts) : 0;

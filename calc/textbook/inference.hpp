@@ -4,6 +4,7 @@
 #include "calc/arch.hpp"
 #include "calc/textbook/exact.hpp"
 #include "calc/textbook/flops.hpp"
+#include "calc/textbook/sizes.hpp"
 
 namespace llmcalc::textbook {
 
@@ -11,13 +12,34 @@ namespace llmcalc::textbook {
 
 /// Bytes of one token over all layers on one of T ranks: 2 ceil(G/T) (d_h p + scale) L; latent: (r_kv + d_r) p L on
 /// every rank; an indexer's key d_i p more on every rank. `scale_bytes`: scales of a quantised cache per head vector.
-/// The state of linear attention, which does not grow, is not counted.
+/// Layers that read the keys and values of others cache none, nor do an encoder's; a decoder behind one caches as many
+/// bytes per token of the encoder, which are not counted. States, which do not grow, are not counted.
 Bytes kv_bytes_per_token(const Arch& arch, Count precision, Count tensor_parallel = 1, Count scale_bytes = 0);
 
 /// Bytes of B sequences of c tokens: layers with a window or chunks of W keep min(c, W); tokens round up to whole
 /// pages.
 Bytes kv_cache_bytes(const Arch& arch, Count batch, Count context, Count precision, Count tensor_parallel = 1,
                      Count page = 1, Count scale_bytes = 0);
+
+// ---- States that do not grow
+
+/// Bytes of a sequence's states on one rank: linear attention 4 A d_h^2 per layer (float32); a recurrence H d_p d_k
+/// numbers in the format of its state and the last t_c - 1 inputs of its convolutions, p bytes each. A short
+/// convolution has only the latter.
+template <class N>
+N sequence_state(const Sizes<N>& all, const N& p) {
+  return over_parts(all, [&](const Sizes<N>& s) {
+    const bool linear = !(s.L_l == N(0)), recurs = !(s.L_r == N(0));
+    const N attention = linear ? N(4) * s.L_l * s.cut(s.A) * s.d_h * s.d_h : N(0);
+    if (!recurs) return attention;
+    const Recurrent& r = s.mixer.recurrent;
+    const N taps = p * (s.r.K - N(1)) * convolved_channels(s);
+    if (r.kind == RecurrentKind::short_convolution) return attention + s.L_r * taps;
+    return attention + s.L_r * (N(r.state_bytes) * s.cut(s.r.H) * s.r.P * s.r.d + taps);
+  });
+}
+/// The same of a whole model, p = `precision` bytes per number of a convolution's inputs.
+Bytes state_bytes_per_sequence(const Arch& arch, Count precision);
 
 // ---- Work and traffic
 

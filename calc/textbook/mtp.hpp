@@ -11,11 +11,16 @@ namespace llmcalc::textbook {
 /// That model of one layer. Its table counts in any case; its head is tied where it is not the module's own.
 Arch module_model(const Arch& arch);
 
-/// The module's own share of that model's parameters, and 2 D D + 2 norms of D (LayerNorms of 2 D). `s`: its sizes.
+/// Parameters of a module's input: 2 D D + 2 norms of D (LayerNorms of 2 D), whole on every tensor-parallel rank.
+template <class N>
+N module_input_parameters(const Arch& model, const Sizes<N>& s) {
+  const Count norms = model.norm == NormKind::weight_free ? 0 : model.norm == NormKind::layer_norm ? 4 : 2;
+  return N(2) * s.D * s.D + N(norms) * s.D;
+}
+/// The module's own share of that model's parameters, and those of its input. `s`: the model's sizes.
 template <class N>
 N module_parameters(const Arch& model, const Sizes<N>& s, bool own_embedding) {
-  const Count norms = model.norm == NormKind::weight_free ? 0 : model.norm == NormKind::layer_norm ? 4 : 2;
-  const N all = all_parameters(model, s) + N(2) * s.D * s.D + N(norms) * s.D;
+  const N all = all_parameters(model, s) + module_input_parameters(model, s);
   return own_embedding ? all : all - s.cut(s.V) * s.D;
 }
 /// Parameters of one module.

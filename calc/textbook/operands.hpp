@@ -2,7 +2,7 @@
 /// Bytes that a matrix product reads of its operands in a format with scales: OCP Microscaling specification v1.0 (MX),
 /// DeepSeek-V3 (arXiv:2412.19437) 3.3.2, NVFP4 (arXiv:2509.25149).
 
-#include "calc/textbook/weights.hpp"
+#include "calc/textbook/weight_bytes.hpp"
 
 namespace llmcalc::textbook {
 

@@ -79,8 +79,10 @@ Count matmul_parameters(const Arch& a) { return matmul_weights(a, exact_sizes(a)
 
 Count head_matmul_parameters(const Arch& a) {
   const Sizes<Fraction> s = exact_sizes(a);
-  return head_weights(s).count();
+  return (head_weights(a, s) + (s.D_e == s.D ? Fraction(0) : s.D_e * s.D)).count();
 }
+
+Count pooled_matmul_parameters(const Arch& a) { return pooled_weights(a, exact_sizes(a)).count(); }
 
 Count adafactor_numbers(const Arch& a) { return factored_numbers(a, exact_sizes(a)).count(); }
 

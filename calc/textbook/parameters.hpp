@@ -47,8 +47,11 @@ Count nanogpt_parameters(const Arch& arch);
 /// N_mm: weights that enter a matmul for each token: active, with the head (tied or not), without tables, norms and
 /// biases. Forward linear FLOPs are 2 N_mm per token.
 Count matmul_parameters(const Arch& arch);
-/// The head's share of N_mm: V x embedding width, and the projection down to it where the widths differ.
+/// The head's share of N_mm: V x embedding width, the dense layer before it in an encoder, and the projection down to
+/// it where the widths differ.
 Count head_matmul_parameters(const Arch& arch);
+/// The share of N_mm that multiplies one position of each sequence: an encoder's pooler, and its two logits.
+Count pooled_matmul_parameters(const Arch& arch);
 
 /// Numbers in Adafactor's state without momentum: rows + columns of each matrix, all of each vector; experts, and the
 /// token table, are factored one by one (arXiv:1804.04235).

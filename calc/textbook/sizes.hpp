@@ -26,10 +26,11 @@ struct Span {
   bool chunked = false;
 };
 
-/// The sizes of a recurrence: heads of values and of keys, their widths, taps, a rank, and learned logarithms of decay.
+/// The sizes of a recurrence: heads of values and of keys, their widths, taps, a rank, learned logarithms of decay, and
+/// the tokens that kernels take at once.
 template <class N>
 struct RecurrentSizes {
-  N H = 0, G = 0, P = 0, d = 0, K = 0, R = 0, Z = 0;
+  N H = 0, G = 0, P = 0, d = 0, K = 0, R = 0, Z = 0, C = 0;
 };
 
 /// The sizes of an indexer: layers that run it, its heads and their width, the keys that a query reads, and the tokens
@@ -63,6 +64,9 @@ struct Sizes {
   Span<N> span;                                         ///< of the L_w layers
   N F, n_E, k, F_e, n_s, F_s, D_l;                      ///< MLP and experts, and the width that routed ones work in
   N n_I = 0;                                            ///< experts that return their input
+  N n_M = 0;                                            ///< tensors in a mix of residual streams
+  N n_T = 0;                                            ///< types of tokens
+  N D_p = 0, V_p = 0;                                   ///< width of per-layer inputs, rows of their table
   RecurrentSizes<N> r{};
   IndexerSizes<N> i{};
   CompressedSizes<N> c{};
@@ -83,6 +87,22 @@ N over_parts(const Sizes<N>& s, const F& f) {
   return all;
 }
 
+/// Channels of a recurrence's convolutions on one rank: those of values, and of queries and keys (DeltaNet) or of B and
+/// C (Mamba-2); KDA convolves all three by themselves.
+template <class N>
+N convolved_channels(const Sizes<N>& s) {
+  const N values = s.cut(s.r.H) * s.r.P, keys = s.cut(s.r.G) * s.r.d;
+  switch (s.mixer.recurrent.kind) {
+    case RecurrentKind::gated_delta_net:
+    case RecurrentKind::mamba2:
+      return values + N(2) * keys;
+    case RecurrentKind::kimi_delta:
+      return N(3) * values;
+    default:
+      return values;
+  }
+}
+
 /// The layers with this mixer that have an MLP; where all have one, L_p itself.
 template <class N>
 N layers_with_mlp(const Sizes<N>& s) {
@@ -90,6 +110,14 @@ N layers_with_mlp(const Sizes<N>& s) {
 }
 
 namespace detail {
+/// Tensors in the mean mix of residual streams, rounded up: of layers i > 0 by twos, sums over blocks of n.
+inline Count mean_mix(const Arch& a) {
+  const Count n = a.residual_block, blocks = a.layers / n, rest = a.layers % n;
+  const Count whole = n * (blocks * (blocks - 1) / 2) + rest * blocks;                // of floor(i/n)
+  const Count up = whole + a.layers - blocks - (rest > 0 ? 1 : 0);                    // of ceil(i/n)
+  const Count all = whole + up + 3 * a.layers - 1 + blocks + (rest > 0 ? 1 : 0) + 1;  // and of the head
+  return (all + 2 * a.layers) / (2 * a.layers + 1);
+}
 template <class N, class Letter>
 void set_layers(Sizes<N>& s, const Arch& a, std::size_t mixer, const Letter& letter) {
   const LayerCounts n = layer_counts(a, mixer);
@@ -152,7 +180,7 @@ void set_mixer(Sizes<N>& s, const Mixer& m, const Reach& reach, const Letter& le
   const Recurrent& r = m.recurrent;
   if (r.kind == RecurrentKind::none) return;
   s.r = {letter("H", r.heads),  letter("H_k", r.key_heads), letter("d_p", r.head_dim), letter("d_k", r.key_dim),
-         letter("n_t", r.taps), letter("r_h", r.rank),      letter("n_z", r.decays)};
+         letter("t_c", r.taps), letter("r_h", r.rank),      letter("n_z", r.decays),   letter("c_h", r.chunk)};
 }
 }  // namespace detail
 
@@ -177,6 +205,12 @@ Sizes<N> sizes(const Arch& a, Count ranks, const Letter& letter) {
   s.k = letter("k", a.moe.visited());
   s.n_s = a.moe.shared_experts == 1 ? N(1) : letter("n_s", a.moe.shared_experts);
   s.D_l = a.moe.latent_width > 0 ? letter("D_l", a.moe.latent_width) : s.D;
+  if (a.residual_block > 0) s.n_M = letter("n_M", detail::mean_mix(a));
+  if (a.token_types > 0) s.n_T = letter("n_T", a.token_types);
+  if (a.per_layer.width > 0) {
+    s.D_p = letter("D_p", a.per_layer.width);
+    s.V_p = letter("V_p", a.per_layer.rows);
+  }
   s.T = ranks == 1 ? N(1) : letter("T", ranks);
   for (std::size_t i = 0; i < a.mixers.size(); ++i) {
     const auto own = [&](const char* name, Count value) {

@@ -27,6 +27,7 @@ struct MicroBatch {
 /// The tokens of the micro-batch that a rank works on.
 enum class Tokens : std::uint8_t {
   all,       ///< B S
+  first,     ///< the first of every sequence: B
   mine,      ///< B S/T under sequence parallelism
   scattered  ///< B S/T too, but cut number by number, not token by token
 };
@@ -45,7 +46,7 @@ struct Stored {
 /// Number of tokens: B S, or the rank's share under sequence parallelism.
 template <class N>
 N tokens_of(const MicroBatch<N>& m, const N& ranks, Tokens tokens) {
-  const N all = m.B * m.S;
+  const N all = tokens == Tokens::first ? m.B : m.B * m.S;
   return tokens == Tokens::all || !m.sequence_parallel ? all : quotient_up(all, ranks);
 }
 
@@ -74,6 +75,14 @@ class StoredTable {
     for (const MlpLayers<N>& other : s_.mlps)
       if (has(other.L)) mlp(other.L, s_.cut(other.F));
     if (has(s_.L_m)) experts();
+    if (a_.per_layer.width > 0) per_layer_input();
+  }
+  /// The residual stream before the gate; gate, act(gate) and product, less fused or recomputed; its projection before
+  /// the norm.
+  void per_layer_input() {
+    const Count inside = m_.glu == GluStore::recompute ? 1 : m_.glu == GluStore::all ? 3 : 2;
+    numbers(s_.L_p, Tokens::mine, N(2) * s_.D + N(inside) * s_.D_p);
+    statistics(s_.L_p, Tokens::mine, 1, centred());
   }
   void attention() {
     if (mixer_.attention == AttentionKind::compressed) return compressed();
@@ -91,14 +100,30 @@ class StoredTable {
   bool centred() const { return a_.norm != NormKind::rms_norm; }
   bool narrow() const { return !(s_.D_e == s_.D); }
 
+  /// Stacks of layers that have an embedding.
+  Count stacks() const { return a_.is_encoder_decoder() ? 2 : 1; }
+
   void embedding() {
-    once(Tokens::all, false, 8);  // 64-bit ids
+    once(Tokens::all, false, N(8 * stacks()));  // 64-bit ids, of each stack
+    if (a_.position == Position::relative)      // numbers of every pair and head, which all sequences share
+      once(Tokens::all, true, N(stacks()) * m_.S * s_.cut(s_.A) / m_.B);
+    if (a_.is_encoder_decoder()) encoded();
     if (narrow()) once(Tokens::scattered, true, s_.D_e);
     if (a_.embedding_norm) {
       once(a_.position != Position::learned && !narrow() ? Tokens::scattered : Tokens::mine, true, s_.D);
       if (m_.norm_stats) once(Tokens::mine, false, statistic(centred()));
     }
-    if (m_.hidden_dropout) once(Tokens::mine, false, s_.D);
+    if (m_.hidden_dropout) once(Tokens::mine, false, N(stacks()) * s_.D);
+    if (a_.per_layer.width == 0) return;
+    once(Tokens::mine, true, N(2) * s_.L * s_.D_p);  // the projection before its norm, and the sum
+    if (m_.norm_stats)                               // a float32 per token and layer, cut row by row
+      for (int byte = 0; byte < 4; ++byte) once(Tokens::scattered, false, s_.L);
+  }
+
+  /// The encoder's result, before and behind its norm.
+  void encoded() {
+    numbers(1, Tokens::mine, N(a_.final_norm ? 2 : 1) * s_.D);
+    if (a_.final_norm) statistics(1, Tokens::mine, 1, centred());
   }
 
   /// Tensors of the residual stream: inputs of norms, of the mixer and of the MLP; dropout masks.
@@ -112,19 +137,29 @@ class StoredTable {
     if (a_.block == BlockKind::shortcut) return halves(s_.L_p, 4);
     const N with_mlp = layers_with_mlp(s_);
     const bool mixes = !mixer_.is_empty();
-    if (mixes && with_mlp == s_.L_p) return halves(s_.L_p, 2);
+    const bool beside = a_.moe.beside_dense && has(s_.L_m);
+    if (mixes && with_mlp == s_.L_p && !beside) return halves(s_.L_p, mixer_.cross_attention ? 3 : 2);
     if (mixes) halves(s_.L_p, 1);
-    if (has(with_mlp)) halves(with_mlp, 1);
+    if (beside) {  // what is summed behind two norms is cut by tokens
+      halves(s_.L_m, 1, Tokens::mine);
+      if (has(s_.L_d)) halves(s_.L_d, 1);
+    } else if (has(with_mlp)) {
+      halves(with_mlp, 1);
+    }
   }
   /// `each` halves of a serial block in some layers.
-  void halves(const N& layers, Count each) {
+  void halves(const N& layers, Count each, Tokens result = Tokens::scattered) {
     if (a_.streams > 1) {  // the streams, their weights, and the result that is spread
       numbers(layers, Tokens::mine, N(each) * s_.n_h * (s_.D + s_.n_h + N(2)));
       numbers(layers, Tokens::scattered, N(each) * s_.D);
     }
     const bool both = a_.norm_placement == NormPlacement::both, after = a_.norm_placement == NormPlacement::output;
     numbers(layers, Tokens::mine, N(each * (after ? 1 : 2)) * s_.D);
-    if (both || after) numbers(layers, Tokens::scattered, N(each) * s_.D);  // its summed result, before its norm
+    if (both || after) numbers(layers, result, N(each) * s_.D);  // its summed result, before its norm
+    if (a_.residual_block > 0) {                                 // the stream before the mix, and the shares in float32
+      numbers(layers, Tokens::mine, N(each) * s_.D);
+      bytes(layers, Tokens::mine, N(4 * each) * s_.n_M);
+    }
     statistics(layers, Tokens::mine, N(each * (both ? 2 : 1)), centred());
     if (m_.hidden_dropout) bytes(layers, Tokens::mine, N(each) * s_.D);
   }
@@ -141,14 +176,20 @@ class StoredTable {
     if (m_.attention_dropout) core(false, heads * keys);
   }
 
+  /// Attention, and in a decoder behind an encoder the same once more, over as many tokens.
   void grouped() {
+    for (Count i = 0; i < (mixer_.cross_attention ? 2 : 1); ++i) one_grouped();
+  }
+  void one_grouped() {
     const N heads = s_.cut(s_.A), groups = s_.cut(s_.G);
     const bool normed = mixer_.qk_norm != QkNorm::none, alike = s_.d_v == s_.d_h;
     const Count before = normed ? 2 : 1;  // queries and keys before and after a norm; values, output
+    const Count values = mixer_.value_norm && !mixer_.key_is_value ? 2 : 1;
     numbers(s_.L_s, Tokens::all, N(before + (alike ? 1 : 0)) * heads * s_.d_h);
-    numbers(s_.L_s, Tokens::all, N(before + (alike ? 1 : 0)) * groups * s_.d_h);
-    if (!alike) numbers(s_.L_s, Tokens::all, (heads + groups) * s_.d_v);
-    if (normed) qk_statistics(heads, groups);
+    if (!mixer_.shared_kv) numbers(s_.L_s, Tokens::all, N(before + (alike ? values : 0)) * groups * s_.d_h);
+    if (!alike) numbers(s_.L_s, Tokens::all, (mixer_.shared_kv ? heads : heads + N(values) * groups) * s_.d_v);
+    if (mixer_.value_norm && !mixer_.shared_kv) statistics(s_.L_s, Tokens::all, groups, false);
+    if (normed) qk_statistics(heads, mixer_.shared_kv ? N(0) : groups);
     scores();
     gate();
     indexer();
@@ -184,7 +225,7 @@ class StoredTable {
     const QkNorm k = mixer_.qk_norm;
     const bool two = k == QkNorm::per_head_bias || k == QkNorm::each_head || k == QkNorm::full_bias;
     if (k == QkNorm::full || k == QkNorm::full_bias) {
-      statistics(s_.L_s, Tokens::all, 2, two);  // one for all heads
+      statistics(s_.L_s, Tokens::all, mixer_.shared_kv ? 1 : 2, two);  // one for all heads
       return;
     }
     statistics(s_.L_s, Tokens::all, heads, two);
@@ -256,8 +297,9 @@ class StoredTable {
         all(N(11) * values + heads);
         numbers(s_.L_r, Tokens::mine, N(mixer_.recurrent.full_rank_gate ? 1 : 2) * r.R);
         return statistics(s_.L_r, Tokens::all, heads, false);
-      case RecurrentKind::mamba:  // x twice; step, o, z, product; step's rank, B, C
-        return all(N(6) * values + r.R + N(2) * r.d);
+      case RecurrentKind::mamba:  // x twice; step, o, z, product; step's rank, B, C, of which a rank has its tokens
+        all(N(6) * values);
+        return numbers(s_.L_r, Tokens::mine, r.R + N(2) * r.d);
       case RecurrentKind::mamba2:  // x, B, C twice; o, z, product, and that after a norm
         all(N(mixer_.recurrent.gated_norm ? 6 : 5) * values + N(4) * keys + heads);
         if (mixer_.recurrent.gated_norm) statistics(s_.L_r, Tokens::all, 1, false);
@@ -282,6 +324,15 @@ class StoredTable {
     if (m.latent_width > 0) numbers(s_.L_m, Tokens::all, N(m.latent_norm ? 2 : 1) * s_.D_l);
     if (m.latent_norm) statistics(s_.L_m, Tokens::all, 1, false);
     mlp(s_.L_m, s_.k * s_.cut(s_.F_e));
+    if (m.router_scales) {  // the router's input
+      numbers(s_.L_m, Tokens::mine, s_.D);
+      statistics(s_.L_m, Tokens::mine, 1, false);
+    }
+    if (m.beside_dense) {  // both results before their norms
+      mlp(s_.L_m, s_.cut(s_.F));
+      numbers(s_.L_m, Tokens::scattered, N(2) * s_.D);
+      statistics(s_.L_m, Tokens::mine, 3, centred());
+    }
     bytes(s_.L_m, Tokens::all, N(8) * (s_.n_E + s_.n_I));
     bytes(s_.L_m, Tokens::all, N(4) * s_.k);
     if (m.shared_experts == 0) return;
@@ -290,6 +341,20 @@ class StoredTable {
   }
 
   void head() {
+    const ModelHead& h = a_.head;
+    if (h.pooler) {  // before tanh; behind it, for two logits; what a loss reads besides those of the vocabulary
+      const N result = h.sentence_pair ? N(2) : s_.D;
+      once(Tokens::first, true, N(h.sentence_pair ? 2 : 1) * s_.D + (h.has_logits() ? result : N(0)));
+    }
+    if (!h.has_logits()) return h.pooler ? once(Tokens::mine, true, s_.D) : void();
+    if (h.kind == HeadKind::masked_token) {  // the dense layer's input and result, act of it
+      once(Tokens::mine, true, N(3) * s_.D);
+      if (m_.norm_stats) once(Tokens::mine, false, statistic(centred()));
+    }
+    if (a_.residual_block > 0) {
+      once(Tokens::mine, true, s_.D);
+      once(Tokens::mine, false, N(4) * s_.n_M);
+    }
     once(Tokens::mine, true, N(a_.final_norm ? 2 : 1) * s_.D);
     if (a_.streams > 1) once(Tokens::mine, true, s_.n_h * (s_.D + N(1)));
     if (a_.final_norm && m_.norm_stats) once(Tokens::mine, false, statistic(centred()));

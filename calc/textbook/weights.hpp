@@ -1,8 +1,7 @@
 #pragma once
-/// The weights of a model as a table of matrices and vectors. Parameters, bytes in any number format, multiply-adds and
-/// Adafactor's state follow from it, of the whole model or of one of T tensor-parallel ranks.
+/// The weights of a model as a table of matrices and vectors. Parameters, multiply-adds, Adafactor's state
+/// and bytes (calc/textbook/weight_bytes.hpp) follow from it, of the whole model or of one of T tensor-parallel ranks.
 
-#include "calc/dtype.hpp"
 #include "calc/op.hpp"
 #include "calc/textbook/sizes.hpp"
 
@@ -12,7 +11,7 @@ namespace llmcalc::textbook {
 enum class Place : std::uint8_t {
   cut,     ///< a share of it on every rank
   whole,   ///< on every rank, for its tokens only
-  shared,  ///< on every rank, for its heads only
+  shared,  ///< on every rank, for its heads or its share of the experts only
   after    ///< on every rank: a bias that is added after the ranks' sum
 };
 
@@ -59,6 +58,7 @@ class WeightTable {
       if (has(mlp.L)) dense(mlp.L, mlp.F);
     if (has(s_.L_m)) experts();
     norms();
+    ends();
   }
   void attention() {
     if (m_.attention == AttentionKind::compressed) return compressed();
@@ -88,6 +88,7 @@ class WeightTable {
       matrix(c, 1, 1, s_.D_e, s_.D, Place::whole);
       matrix(c, 1, 1, s_.D, s_.D_e, Place::whole);
     }
+    if (a_.position == Position::relative) distances();
     if (a_.position == Position::learned)
       visit_(Weight<N>{.component = Component::position,
                        .matrix = true,
@@ -95,21 +96,56 @@ class WeightTable {
                        .out = s_.K,
                        .place = Place::whole,
                        .lookup = true});
+    if (a_.token_types > 0)
+      visit_(
+          Weight<N>{.component = c, .matrix = true, .in = s_.D, .out = s_.n_T, .place = Place::whole, .lookup = true});
+    if (a_.per_layer.width > 0) per_layer_inputs();
+  }
+  /// A table of K ranges of distances per stack.
+  void distances() {
+    visit_(Weight<N>{.component = Component::position,
+                     .times = a_.is_encoder_decoder() ? 2 : 1,
+                     .matrix = true,
+                     .in = s_.cut(s_.A),
+                     .out = s_.K,
+                     .lookup = true});
+  }
+  /// A table of V_p rows and a projection, both for all layers, and one norm (hf gemma3n/modeling_gemma3n.py).
+  void per_layer_inputs() {
+    const Component c = Component::embedding;
+    const N all = s_.L * s_.D_p;
+    visit_(Weight<N>{.component = c, .matrix = true, .in = all, .out = s_.cut(s_.V_p), .lookup = true});
+    matrix(c, 1, 1, s_.D, all, Place::whole);
+    vector(Component::norm, 1, 1, s_.D_p, Place::whole);
+  }
+  /// What a layer does with its input: gate, projection, norm; and the factor of its result.
+  void ends() {
+    if (a_.per_layer.width > 0) {
+      matrix(Component::mlp, s_.L_p, 1, s_.D, s_.D_p, Place::whole);
+      matrix(Component::mlp, s_.L_p, 1, s_.D_p, s_.D, Place::whole);
+      if (a_.norm != NormKind::weight_free)
+        vector(Component::norm, s_.L_p, a_.norm == NormKind::layer_norm ? 2 : 1, s_.D, Place::whole);
+    }
+    if (a_.output_scale) vector(Component::norm, s_.L_p, 1, 1, Place::whole);
   }
 
+  /// Attention, and in a decoder behind an encoder the same once more.
   void grouped() {
+    for (Count i = 0; i < (m_.cross_attention ? 2 : 1); ++i) one_grouped();
+  }
+  void one_grouped() {
     const Component c = Component::attention;
     const N q = s_.cut(s_.A) * s_.d_h, kv = s_.cut(s_.G) * s_.d_h, v = s_.cut(s_.G) * s_.d_v;
-    const bool alike = s_.d_v == s_.d_h;
+    const bool alike = s_.d_v == s_.d_h && !m_.key_is_value, own_values = !alike && !m_.key_is_value;
     matrix(c, s_.L_s, 1, s_.D, q);
-    matrix(c, s_.L_s, alike ? 2 : 1, s_.D, kv);
-    if (!alike) matrix(c, s_.L_s, 1, s_.D, v);
-    matrix(c, s_.L_s, 1, s_.cut(s_.A) * s_.d_v, s_.D);
-    if (m_.qkv_bias) {
-      vector(c, s_.L_s, 1, q);
-      vector(c, s_.L_s, alike ? 2 : 1, kv);
-      if (!alike) vector(c, s_.L_s, 1, v);
+    if (m_.qkv_bias) vector(c, s_.L_s, 1, q);
+    if (!m_.shared_kv) {
+      matrix(c, s_.L_s, alike ? 2 : 1, s_.D, kv);
+      if (own_values) matrix(c, s_.L_s, 1, s_.D, v);
+      if (m_.qkv_bias) vector(c, s_.L_s, alike ? 2 : 1, kv);
+      if (m_.qkv_bias && own_values) vector(c, s_.L_s, 1, v);
     }
+    matrix(c, s_.L_s, 1, s_.cut(s_.A) * s_.d_v, s_.D);
     if (m_.attention_out_bias) vector(c, s_.L_s, 1, s_.D, Place::after);
     if (m_.attention_sinks) vector(c, s_.L_s, 1, s_.cut(s_.A));
     qk_norms(q, kv);
@@ -143,13 +179,13 @@ class WeightTable {
         break;
       case QkNorm::per_head:
       case QkNorm::per_head_bias:
-        inner_norm(s_.L_s, bias ? 4 : 2, s_.d_h, Place::shared);
+        inner_norm(s_.L_s, (bias ? 2 : 1) * (m_.shared_kv ? 1 : 2), s_.d_h, Place::shared);
         break;
       case QkNorm::each_head:
       case QkNorm::full:
       case QkNorm::full_bias:
         inner_norm(s_.L_s, bias ? 2 : 1, q);
-        inner_norm(s_.L_s, bias ? 2 : 1, kv);
+        if (!m_.shared_kv) inner_norm(s_.L_s, bias ? 2 : 1, kv);
         break;
     }
   }
@@ -248,7 +284,7 @@ class WeightTable {
         through_rank(values);
         m_.recurrent.full_rank_gate ? projection(values) : through_rank(values);
         convolution(N(3) * values);
-        learned(1, r.Z == N(0) ? values + heads : quotient_up((r.H * r.P + r.Z) * heads, r.H));
+        learned(1, m_.recurrent.decays == 0 ? values + heads : quotient_up((r.H * r.P + r.Z) * heads, r.H));
         inner_norm(s_.L_r, 1, r.P, Place::shared);
         break;
       case RecurrentKind::mamba:  // x, z; step, B, C of x; A_log, D
@@ -303,15 +339,21 @@ class WeightTable {
     const Moe& m = a_.moe;
     matrix(Component::router, s_.L_m, 1, s_.D, s_.n_E + s_.n_I);
     if (m.router_bias) vector(Component::router, s_.L_m, 1, s_.n_E + s_.n_I);
+    if (m.router_scales) {
+      vector(Component::mlp, s_.L_m, 1, s_.n_E);
+      visit_(Weight<N>{
+          .component = Component::router, .layers = s_.L_m, .out = s_.D, .place = Place::whole, .norm = true});
+    }
+    if (m.beside_dense) dense(s_.L_m, s_.F);
     mlp({.component = Component::experts, .layers = s_.L_m, .copies = s_.n_E, .visited = s_.k, .routed = true}, s_.D_l,
         s_.cut(s_.F_e), m.expert_bias);
     learned_activation(Component::experts, s_.L_m);
     if (m.latent_width > 0) {
-      matrix(Component::mlp, s_.L_m, 1, s_.D, s_.D_l, Place::whole);
-      matrix(Component::mlp, s_.L_m, 1, s_.D_l, s_.D, Place::whole);
+      matrix(Component::mlp, s_.L_m, 1, s_.D, s_.D_l, Place::shared);
+      matrix(Component::mlp, s_.L_m, 1, s_.D_l, s_.D, Place::shared);
       if (m.latent_norm)
         visit_(Weight<N>{
-            .component = Component::mlp, .layers = s_.L_m, .out = s_.D_l, .place = Place::whole, .norm = true});
+            .component = Component::mlp, .layers = s_.L_m, .out = s_.D_l, .place = Place::shared, .norm = true});
     }
     if (m.shared_experts == 0) return;
     mlp({.component = Component::shared_experts, .layers = s_.L_m}, s_.D, s_.cut(s_.n_s * s_.F_s), false);
@@ -332,19 +374,44 @@ class WeightTable {
     if (a_.block == BlockKind::parallel)
       return vector(Component::norm, s_.L_p, a_.norms_per_layer * width, s_.D, Place::whole);
     const Count both = a_.norm_placement == NormPlacement::both ? 4 : a_.norms_per_layer;
+    if (a_.residual_block > 0) mixes();
+    if (a_.moe.beside_dense && has(s_.L_m)) vector(Component::norm, s_.L_m, 3 * width, s_.D, Place::whole);
+    if (m_.cross_attention) vector(Component::norm, s_.L_p, both / 2 * width, s_.D, Place::whole);
     const N with_mlp = layers_with_mlp(s_);
     const bool mixes = !m_.is_empty();
     if (mixes && with_mlp == s_.L_p) return vector(Component::norm, s_.L_p, both * width, s_.D, Place::whole);
     if (mixes) vector(Component::norm, s_.L_p, both / 2 * width, s_.D, Place::whole);
     if (has(with_mlp)) vector(Component::norm, with_mlp, both / 2 * width, s_.D, Place::whole);
   }
+  /// A vector and a norm for each half of a layer that mixes residual streams.
+  void mixes() {
+    if (!m_.is_empty()) vector(Component::norm, s_.L_p, 2, s_.D, Place::whole);
+    const N with_mlp = layers_with_mlp(s_);
+    if (has(with_mlp)) vector(Component::norm, with_mlp, 2, s_.D, Place::whole);
+  }
   void norms_outside() {
+    if (a_.residual_block > 0) vector(Component::norm, 1, 2, s_.D, Place::whole);
     const Count width = a_.norm == NormKind::layer_norm ? 2 : 1;
-    const Count once = (a_.final_norm ? 1 : 0) + (a_.embedding_norm ? 1 : 0);
+    const Count stacks = a_.is_encoder_decoder() ? 2 : 1;
+    const Count once = (a_.final_norm ? stacks : 0) + (a_.embedding_norm ? 1 : 0);
     if (a_.norm != NormKind::weight_free && once > 0) vector(Component::norm, 1, once * width, s_.D, Place::whole);
   }
 
+  /// A square dense layer outside of the blocks.
+  void dense_layer(const N& out) {
+    matrix(Component::lm_head, 1, 1, s_.D, out, Place::whole);
+    vector(Component::lm_head, 1, 1, out, Place::whole);
+  }
   void head() {
+    const ModelHead& h = a_.head;
+    if (h.pooler) dense_layer(s_.D);
+    if (h.sentence_pair) dense_layer(2);
+    if (!h.has_logits()) return;
+    if (h.kind == HeadKind::masked_token) {
+      dense_layer(s_.D);
+      if (a_.norm != NormKind::weight_free)
+        vector(Component::norm, 1, a_.norm == NormKind::layer_norm ? 2 : 1, s_.D, Place::whole);
+    }
     const N rows = s_.cut(s_.V);
     if (a_.streams > 1) {
       matrix(Component::lm_head, 1, 1, s_.n_h * s_.D, s_.n_h, Place::whole);
@@ -401,68 +468,25 @@ N matmul_weights(const Arch& a, const Sizes<N>& s) {
   });
 }
 
+/// Weights of the head that multiply every position with a loss, among them the matrix that weighs the residual
+/// streams, but not the projection to a narrower table; and those that multiply one of each sequence.
+template <class N>
+N head_weights(const Arch& a, const Sizes<N>& s) {
+  if (!a.head.has_logits()) return 0;
+  const N head = s.V * s.D_e + (a.head.kind == HeadKind::masked_token ? s.D * s.D : N(0));
+  return a.streams > 1 ? head + s.n_h * s.n_h * s.D : head;
+}
+template <class N>
+N pooled_weights(const Arch& a, const Sizes<N>& s) {
+  return (a.head.pooler ? s.D * s.D : N(0)) + (a.head.sentence_pair ? N(2) * s.D : N(0));
+}
+
 /// Numbers of Adafactor's state: rows and columns of a matrix, all of a vector (arXiv:1804.04235).
 template <class N>
 N factored_numbers(const Arch& a, const Sizes<N>& s) {
   return sum_of_weights(a, s, [](const Weight<N>& w) {
     if (w.tied) return N(0);
     return N(w.times) * w.copies * (w.matrix ? w.in + w.out : w.in * w.out);
-  });
-}
-
-// ---- Bytes in a number format
-
-/// The sizes of a format: bytes per number, per group and per outer group, their lengths, and bytes once per tensor.
-template <class N>
-struct FormatSizes {
-  N each, group_bytes, group, outer_bytes, outer, tensor;
-};
-
-/// Bytes of `out` rows of `in` numbers, in groups along a row or in blocks of `group_rows` rows; without the bytes that
-/// occur once per tensor.
-template <class N>
-N matrix_bytes(const Format& f, const FormatSizes<N>& s, const N& in, const N& out) {
-  const N rows = f.group_rows > 1 ? quotient_up(out, N(f.group_rows)) : out;
-  const N groups = f.group > 0 ? rows * quotient_up(in, s.group) : rows;
-  N b = f.element_bits > 0 ? s.each * out * in : N(0);
-  if (f.group != 0) b = b + s.group_bytes * groups;
-  if (f.outer > 0) b = b + s.outer_bytes * quotient_up(groups, s.outer);
-  if (f.row_bits > 0) b = b + N(f.row_bits / 8) * out;
-  if (f.column_bits > 0) b = b + N(f.column_bits / 8) * in;
-  return f.element_bits % 8 == 0 && f.group_bits % 8 == 0 && f.outer_bits % 8 == 0 ? b : ceil(b);
-}
-
-/// Whether every number takes the same bytes, in matrices, tables and vectors alike.
-inline bool is_uniform(const Format& f) {
-  return f.group == 0 && f.element_bits % 8 == 0 && f.tensor_bytes == 0 && f.covers_embedding && f.covers_vectors;
-}
-
-/// Bytes of one weight; numbers that the format does not cover take p bytes each.
-template <class N>
-N weight_bytes(const Format& f, const FormatSizes<N>& s, const N& p, const Weight<N>& w) {
-  const bool in_table =
-      w.component == Component::embedding || w.component == Component::position || w.component == Component::lm_head;
-  if (w.matrix) {
-    if (in_table && !f.covers_embedding) return p * w.out * w.in;
-    return matrix_bytes(f, s, w.in, w.out) + (f.tensor_bytes > 0 ? s.tensor : N(0));
-  }
-  if (!f.covers_vectors) return p * w.in * w.out;
-  return f.element_bits % 8 == 0 ? s.each * w.in * w.out : ceil(s.each * w.in * w.out);
-}
-/// A number format and its sizes.
-template <class N>
-struct SizedFormat {
-  const Format& format;
-  FormatSizes<N> sizes;
-};
-
-/// Bytes of all weights, matrix by matrix; stored_in(component) is the SizedFormat of each.
-template <class N, class StoredIn>
-N weights_bytes(const Arch& a, const Sizes<N>& s, const StoredIn& stored_in, const N& p) {
-  return sum_of_weights(a, s, [&](const Weight<N>& w) {
-    if (w.tied) return N(0);
-    const SizedFormat<N> t = stored_in(w.norm ? Component::norm : w.component);
-    return N(w.times) * w.copies * weight_bytes(t.format, t.sizes, p, w);
   });
 }
 

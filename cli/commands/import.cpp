@@ -1,28 +1,54 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 
 #include "cli/command.hpp"
 #include "cli/output.hpp"
+#include "presets/import/reading.hpp"
 #include "presets/load.hpp"
 #include "presets/model_file.hpp"
-#include "report/report.hpp"
+#include "report/lines.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
 
 namespace {
 
+/// A line for each key of the config: its value, and what it became or why nothing.
+void say_readings(const Document& config) {
+  const std::vector<KeyReading> all = key_readings(config.value, config.where);
+  std::size_t key = 0, value = 0;
+  constexpr std::size_t widest_key = 40, widest_value = 16;
+  for (const KeyReading& r : all) {
+    key = std::max(key, std::min(widest_key, columns_of(r.key)));
+    value = std::max(value, std::min(widest_value, columns_of(r.value)));
+  }
+  for (const KeyReading& r : all) {
+    const std::string shown = r.value.size() > widest_value ? r.value.substr(0, widest_value - 3) + "..." : r.value;
+    const std::string meaning = r.why.empty() ? fmt::format("-> {}", fmt::join(r.becomes, ", ")) : "ignored: " + r.why;
+    say_raw(wrapped(flush_left(r.key, key) + "  " + flush_left(shown, value) + "  ", meaning, output_columns()));
+  }
+}
+
 int run_import(const Arguments& arguments) {
-  const ModelCard card = load_model(arguments.word("CONFIG"));
+  const std::string path = arguments.word("CONFIG");
+  const bool verbose = arguments.has("--verbose");
+  if (verbose && path == json::standard_input)
+    throw InputError("--verbose reads the config more than once, which standard input does not allow; give a file");
+  const ModelCard card = load_model(path);
+  if (verbose) say_readings(config_document(path));
   for (const std::string& caveat : card.caveats) say("llmcalc: note: " + caveat);
   for (const std::string& key : card.unknown_keys)
     say(fmt::format("llmcalc: warning: {} in {} is not understood and was not counted", in_quotes(key), card.source));
-  write_out(dump(model_file_json(card)));
+  write_out(model_file_text(model_file_json(card)));
   return 0;
 }
 
 constexpr std::array import_words{Word{"CONFIG", "a config.json, or the folder that holds it"}};
+constexpr std::array import_options{
+    Option{"--verbose", "", "show on stderr what each key of the config became, and which were ignored, and why"}};
 
 }  // namespace
 
@@ -33,6 +59,7 @@ const Command import_command{
     .about = "A Hugging Face config.json as an explicit llmcalc model file.",
     .examples = "  llmcalc import ./Llama-3.1-8B > my-model.json\n  llmcalc params my-model.json",
     .words = import_words,
+    .own = import_options,
     .parts = part::json | part::help,
     .run = run_import};
 

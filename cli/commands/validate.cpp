@@ -45,9 +45,10 @@ validate::Case asked(const Arguments& arguments, Request& r) {
   return {r.model.name, r.model.arch, r.plan, r.layout, weights->numerics(), load};
 }
 
-std::vector<validate::Case> cases_of(const std::string& suite) {
-  if (suite == "small") return validate::small_suite();
-  std::vector<validate::Case> cases = validate::small_suite();
+std::vector<validate::Case> cases_of(const std::string& suite, const validate::Where& where) {
+  const std::unique_ptr<model::Backend> backend = where.make(model::Number::f32);
+  std::vector<validate::Case> cases = validate::small_suite([&](const Arch& a) { return backend->lacks(a); });
+  if (suite == "small") return cases;
   cases.push_back(validate::gpt2_case(load_model("gpt-2-124m").arch));
   return cases;
 }
@@ -223,7 +224,7 @@ int run_validate(const Arguments& arguments) {
   o.runs();
   Request r;
   if (arguments.has("--hardware")) r.hardware = load_hardware(arguments.text("--hardware"));
-  const std::vector<validate::Case> cases = o.one() ? std::vector{asked(arguments, r)} : cases_of(o.suite());
+  const std::vector<validate::Case> cases = o.one() ? std::vector{asked(arguments, r)} : cases_of(o.suite(), o.where());
   check_all(o, cases, r.hardware.has_value());
   const Validated f = found(o, r, cases);
   print(report_of(o, r, cases, f), arguments.screen());

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "model/cpu/attention.hpp"
+#include "model/cpu/convolution.hpp"
 #include "model/cpu/experts.hpp"
 #include "model/cpu/linear.hpp"
 #include "model/cpu/norm.hpp"
@@ -14,6 +15,8 @@
 #include "model/cpu/pointwise.hpp"
 #include "model/cpu/pool.hpp"
 #include "model/cpu/position.hpp"
+#include "model/cpu/recurrence.hpp"
+#include "model/cpu/xielu.hpp"
 #include "model/math/clip.hpp"
 
 namespace llmcalc::model::LLMCALC_ISA {
@@ -88,8 +91,8 @@ class Cpu final : public Backend {
     else if (v.wide_output && sizeof(W) != sizeof(T))
       done_ += rounded_gradient(s, v, w(const_cast<Out>(dy)), n(dx), add, w(dw), w(db));
     else
-      done_ +=
-          dense_gradient(s, s.rows, n(v.x), n(v.weight), n(dy), s.out, n(dx), add, w(dw), v.add_weight_gradient, w(db));
+      done_ += dense_gradient(s, s.rows, n(v.x), v.x_stride > 0 ? v.x_stride : s.in, n(v.weight), n(dy), s.out, n(dx),
+                              add, w(dw), v.add_weight_gradient, w(db));
   }
 
   void norm(const Norm& s, const NormView& v, Out y, Out statistics) override {
@@ -146,6 +149,24 @@ class Cpu final : public Backend {
     with_activation(a, [&](auto f) {
       LLMCALC_ISA::gate_gradient<decltype(f)>(size(s), n(x), n(c), n(dy), n(dx), add_x, n(dc), add_c);
     });
+  }
+  void xielu(const Pointwise& s, In bends, In x, In c, Out y) override {
+    LLMCALC_ISA::xielu(size(s), n(bends), n(x), n(c), n(y));
+  }
+  void xielu_gradient(const Pointwise& s, In bends, In x, In c, In dy, Out dx, bool add_x, Out dc, bool add_c,
+                      Out dbends) override {
+    LLMCALC_ISA::xielu_gradient(size(s), n(bends), n(x), n(c), n(dy), n(dx), add_x, n(dc), add_c, w(dbends));
+  }
+  void convolve(const Convolution& s, const ConvolutionView& v, Out y) override {
+    done_ += LLMCALC_ISA::convolve(s, v, n(y));
+  }
+  void convolve_gradient(const Convolution& s, const ConvolutionView& v, In dy, Out dx, bool add, Out dw,
+                         Out db) override {
+    done_ += LLMCALC_ISA::convolve_gradient(s, v, n(dy), n(dx), add, w(dw), w(db));
+  }
+  void recur(const LinearAttention& s, const StateView& v, Out o) override { done_ += LLMCALC_ISA::recur(s, v, n(o)); }
+  void recur_gradient(const LinearAttention& s, const StateView& v, In d_o, const StateGradients& to) override {
+    done_ += LLMCALC_ISA::recur_gradient(s, v, n(d_o), to);
   }
   void dropout(const Pointwise& s, const Dropout& d, Out x, Out mask) override {
     LLMCALC_ISA::dropout(size(s), d, n(x), b(mask));
@@ -247,7 +268,7 @@ class Cpu final : public Backend {
       }
     });
     const Count stride = s.out * static_cast<Count>(sizeof(W) / sizeof(T));
-    return dense_gradient(s, s.rows, n(v.x), n(v.weight), reinterpret_cast<const T*>(dy), stride, dx, add, dw,
+    return dense_gradient(s, s.rows, n(v.x), s.in, n(v.weight), reinterpret_cast<const T*>(dy), stride, dx, add, dw,
                           v.add_weight_gradient, db);
   }
 

@@ -37,18 +37,18 @@ Flops dense(const Linear& s, Count rows, const T* x, Count x_stride, const T* w,
   return product_flops(rows, s.out, s.in);
 }
 
-/// dx = dy W, dW = dy' x or added to, db += sum of dy.
+/// dx = dy W, dW = dy' x or added to, db += sum of dy. Rows of x and dx lie x_stride apart.
 template <typename T>
-Flops dense_gradient(const Linear& s, Count rows, const T* x, const T* w, const T* dy, Count dy_stride, T* dx, bool add,
-                     Wide<T>* dw, bool add_dw, Wide<T>* db, Count following = 0) {
+Flops dense_gradient(const Linear& s, Count rows, const T* x, Count x_stride, const T* w, const T* dy, Count dy_stride,
+                     T* dx, bool add, Wide<T>* dw, bool add_dw, Wide<T>* db, Count following = 0) {
   if (rows == 0) {
     if (!add_dw) std::fill_n(dw, s.out * s.in, Wide<T>(0));
     return {};
   }
   if (add) following = 0;
-  matmul(MatmulShape{rows, s.in, s.out, false, false, add, dy_stride, s.in, s.in, routed_rows(s), following}, dy, w,
+  matmul(MatmulShape{rows, s.in, s.out, false, false, add, dy_stride, s.in, x_stride, routed_rows(s), following}, dy, w,
          dx);
-  matmul(MatmulShape{s.out, s.in, rows, true, false, add_dw, dy_stride, s.in, s.in, routed_rows(s)}, dy, x, dw);
+  matmul(MatmulShape{s.out, s.in, rows, true, false, add_dw, dy_stride, x_stride, s.in, routed_rows(s)}, dy, x, dw);
   if (db != nullptr) bias_gradient(rows, s.out, dy, dy_stride, db);
   return product_flops(rows, s.in, s.out) + product_flops(s.out, s.in, rows);
 }
@@ -73,7 +73,7 @@ Flops routed_gradient(const Linear& s, const LinearView& v, const T* x, const T*
   Flops done;
   for (Count e = 0; e < s.groups; ++e) {
     const Count first = r.first[static_cast<std::size_t>(e)], rows = r.first[static_cast<std::size_t>(e) + 1] - first;
-    done += dense_gradient(s, rows, x + first * s.in, w + e * s.out * s.in, dy + first * s.out, s.out,
+    done += dense_gradient(s, rows, x + first * s.in, s.in, w + e * s.out * s.in, dy + first * s.out, s.out,
                            dx + first * s.in, add, dw + e * s.out * s.in, v.add_weight_gradient,
                            db != nullptr ? db + e * s.out : nullptr, s.rows - first - rows);
   }

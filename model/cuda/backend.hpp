@@ -64,6 +64,13 @@ class Cuda final : public Backend {
     const Numerics known{.norm_epsilon = all.norm_epsilon, .rope = all.rope, .local_rope = all.rope};
     return all == known && all.rope.scaling != RopeScaling::dynamic;
   }
+  std::string lacks(const Arch& a) const override {
+    if (!a.linear_layers.empty()) return "linear attention";
+    for (std::size_t i = 0; i <= a.mixers.size(); ++i)
+      if (const RecurrentKind kind = a.mixer(i).recurrent.kind; kind != RecurrentKind::none)
+        return std::string(llmcalc::name(kind));
+    return a.activation == Activation::xielu ? "xIELU" : "";
+  }
   std::string_view name() const override { return name_; }
   AttentionCores attention_cores() const override { return cores_.ran(); }
   Bytes capacity() const override { return Bytes(device_.capacity()); }

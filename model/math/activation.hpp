@@ -11,6 +11,12 @@ LLMCALC_HD W sigmoid(W x) {
   return reciprocal_of(W(1) + exp_of(-x));
 }
 
+/// log(1 + e^x); its slope is sigmoid(x).
+template <typename W>
+LLMCALC_HD W softplus(W x) {
+  return x > W(0) ? x + log1p_of(exp_of(-x)) : log1p_of(exp_of(x));
+}
+
 /// max(0, x)
 struct Relu {
   template <typename W>
@@ -80,6 +86,19 @@ struct Silu {
   }
 };
 
+/// xIELU (arXiv:2411.13010): p x^2 + x / 2 above 0, n (e^x - 1 - x) + x / 2 below, with p = softplus of the first
+/// learned number and n = 1/2 + softplus of the second (hf activations.py, XIELUActivation).
+template <typename W>
+struct Xielu {
+  W up, down;
+  LLMCALC_HD Xielu(W first, W second) : up(softplus(first)), down(W(0.5) + softplus(second)) {}
+  /// The slopes of p and n.
+  LLMCALC_HD static W by_up(W x) { return x > W(0) ? x * x : W(0); }
+  LLMCALC_HD static W by_down(W x) { return x > W(0) ? W(0) : exp_of(x) - W(1) - x; }
+  LLMCALC_HD W value(W x) const { return up * by_up(x) + down * by_down(x) + W(0.5) * x; }
+  LLMCALC_HD W slope(W x) const { return (x > W(0) ? W(2) * up * x : down * (exp_of(x) - W(1))) + W(0.5); }
+};
+
 /// f(an instance of the activation's struct).
 template <typename F>
 void with_activation(Activation a, F f) {
@@ -93,7 +112,7 @@ void with_activation(Activation a, F f) {
     case Activation::gelu_tanh:
       return f(GeluTanh());
     case Activation::silu:
-    case Activation::xielu:  // refused before a model is made
+    case Activation::xielu:  // has learned numbers and functions of its own
       return f(Silu());
   }
 }

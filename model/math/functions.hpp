@@ -134,6 +134,10 @@ LLMCALC_HD inline float tanh_of(float x) { return std::tanh(x); }
 inline double tanh_of(double x) { return std::tanh(x); }
 inline Counted tanh_of(Counted x) { return ++Counted::tally.functions, Counted(std::tanh(x.value)); }
 
+LLMCALC_HD inline float log1p_of(float x) { return std::log1p(x); }
+inline double log1p_of(double x) { return std::log1p(x); }
+inline Counted log1p_of(Counted x) { return ++Counted::tally.functions, Counted(std::log1p(x.value)); }
+
 LLMCALC_HD inline float log_of(float x) { return std::log(x); }
 inline double log_of(double x) { return std::log(x); }
 inline Counted log_of(Counted x) { return ++Counted::tally.functions, Counted(std::log(x.value)); }

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <unordered_map>
 
+#include "presets/header/gguf_model.hpp"
 #include "text/names.hpp"
 
 namespace llmcalc {
@@ -14,87 +14,28 @@ namespace {
 
 using json::Value;
 
-/// A GGUF file's keys without the architecture's name before them, and its tensors by name.
-class GgufModel {
- public:
-  GgufModel(const Checkpoint& c, std::string prefix)
-      : keys_(c.keys, fmt::format("'{}'", c.where)), prefix_(std::move(prefix)) {
-    for (const CheckpointTensor& t : c.tensors) tensors_.emplace(t.name, &t);
-  }
-
-  bool has(std::string_view key) const { return keys_.has(full(key)); }
-  Count count(std::string_view key) const {
-    const Value* v = keys_.find(full(key));
-    return v != nullptr && v->is_array() ? same_in_all_layers(key) : keys_.count(full(key));
-  }
-  Count count_or(std::string_view key, Count otherwise) const { return has(key) ? count(key) : otherwise; }
-  bool flag_or(std::string_view key, bool otherwise) const { return keys_.flag_or(full(key), otherwise); }
-  std::string text_or(const std::string& key, std::string_view otherwise) const {
-    return keys_.text_or(key, otherwise);
-  }
-
-  const CheckpointTensor* tensor(const std::string& name) const {
-    const auto at = tensors_.find(name);
-    return at == tensors_.end() ? nullptr : at->second;
-  }
-  /// Whether some layer has a tensor of that name: "attn_q.bias".
-  bool in_a_layer(const std::string& name) const {
-    return std::any_of(tensors_.begin(), tensors_.end(), [end = "." + name](const auto& t) {
-      return t.first.starts_with("blk.") && t.first.ends_with(end);
-    });
-  }
-  [[noreturn]] void refuse(const std::string& what) const {
-    throw InputError(fmt::format("{}: {}", keys_.where(), what));
-  }
-
- private:
-  std::string full(std::string_view key) const { return fmt::format("{}.{}", prefix_, key); }
-  Count same_in_all_layers(std::string_view key) const {
-    const std::vector<Count> all = keys_.counts(full(key));
-    if (all.empty() || std::any_of(all.begin(), all.end(), [&](Count n) { return n != all[0]; }))
-      refuse(
-          fmt::format("\"{}\" differs from layer to layer, which this program cannot price from a GGUF file; give the "
-                      "model's config.json",
-                      full(key)));
-    return all[0];
-  }
-
-  json::Object keys_;
-  std::string prefix_;
-  std::unordered_map<std::string_view, const CheckpointTensor*> tensors_;
-};
-
-/// Sets `to` to the key `from`, where the file has it.
-void copy(const GgufModel& m, Value& config, const char* from, const char* to) {
-  if (m.has(from)) config[to] = m.count(from);
-}
-
 /// The keys that every architecture has under one name.
-Value common(const GgufModel& m, std::string_view model_type) {
+Value common(const GgufModel& m, const GgufFamily& f) {
   const CheckpointTensor* table = m.tensor("token_embd.weight");
   if (table == nullptr || table->shape.size() != 2)
     m.refuse("tensor \"token_embd.weight\" is missing, so it holds no language model; give the file of the text model");
   const Count predicting = m.count_or("nextn_predict_layers", 0), blocks = m.count("block_count");
   if (predicting > 0 && predicting >= blocks)
     m.refuse("it has as many prediction layers as layers; the file is damaged");
-  Value c = {{"model_type", model_type},
+  Value c = {{"model_type", f.model_type},
              {"num_hidden_layers", blocks - predicting},
              {"hidden_size", m.count("embedding_length")},
              {"num_attention_heads", m.count("attention.head_count")},
              {"max_position_embeddings", m.count("context_length")},
              {"vocab_size", table->shape[0]},
              {"tie_word_embeddings", m.tensor("output.weight") == nullptr}};
-  copy(m, c, "attention.head_count_kv", "num_key_value_heads");
   copy(m, c, "attention.key_length", "head_dim");
-  copy(m, c, "feed_forward_length", "intermediate_size");
+  if (!f.by_layer) {
+    copy(m, c, "attention.head_count_kv", "num_key_value_heads");
+    copy(m, c, "feed_forward_length", "intermediate_size");
+  }
   if (predicting > 0) c["num_nextn_predict_layers"] = predicting;
   return c;
-}
-
-void experts(const GgufModel& m, Value& c, const char* number = "num_experts") {
-  copy(m, c, "expert_count", number);
-  copy(m, c, "expert_used_count", "num_experts_per_tok");
-  copy(m, c, "expert_feed_forward_length", "moe_intermediate_size");
 }
 
 /// The window that the file states, or none.
@@ -161,20 +102,31 @@ void deepseek_experts(const GgufModel& m, Value& c) {
   const bool correction = m.in_a_layer("exp_probs_b.bias") || m.in_a_layer("exp_probs_b");
   c["topk_method"] = correction ? "noaux_tc" : "greedy";
 }
-/// The widths of latent attention: newer files state those of a head as key_length_mla, and the cached row's as
-/// key_length.
+void dots1(const GgufModel& m, Value& c) {
+  biased_attention(m, c);
+  deepseek_experts(m, c);
+}
+/// expert_shared_feed_forward_length is the width of one shared expert, or of all together.
+void bailing_moe2(const GgufModel& m, Value& c) {
+  experts(m, c);
+  const Count shared = m.count_or("expert_shared_count", 0), width = m.count("expert_feed_forward_length");
+  const Count stated = m.count_or("expert_shared_feed_forward_length", width);
+  c["num_shared_experts"] = shared;
+  c["moe_shared_expert_intermediate_size"] = stated == mul(shared, width) ? width : stated;
+  c["first_k_dense_replace"] = m.count_or("leading_dense_block_count", 0);
+  c["use_qkv_bias"] = m.in_a_layer("attn_qkv.bias") || m.in_a_layer("attn_q.bias");
+  c["use_bias"] = m.in_a_layer("attn_output.bias");
+  c["use_qk_norm"] = m.in_a_layer("attn_q_norm.weight");
+  c["moe_router_enable_expert_bias"] = m.in_a_layer("exp_probs_b.bias");
+}
+void ernie_moe(const GgufModel& m, Value& c) {
+  experts(m, c, "moe_num_experts");
+  c["moe_num_shared_experts"] = m.count_or("expert_shared_count", 0);
+  c["moe_layer_start_index"] = m.count_or("leading_dense_block_count", 0);
+  c["moe_layer_interval"] = m.count_or("interleave_moe_layer_step", 1);
+}
 void deepseek2(const GgufModel& m, Value& c) {
-  const bool absorbed = m.has("attention.key_length_mla");
-  const Count rope = m.count("rope.dimension_count");
-  const Count key = m.count(absorbed ? "attention.key_length_mla" : "attention.key_length");
-  if (key < rope) m.refuse(fmt::format("the heads' width is {}, below the {} of RoPE; the file is damaged", key, rope));
-  c["q_lora_rank"] = m.has("attention.q_lora_rank") ? Value(m.count("attention.q_lora_rank")) : Value();
-  c["kv_lora_rank"] = m.count("attention.kv_lora_rank");
-  c["qk_rope_head_dim"] = rope;
-  c["qk_nope_head_dim"] = key - rope;
-  c["v_head_dim"] = m.count(absorbed ? "attention.value_length_mla" : "attention.value_length");
-  c["num_key_value_heads"] = c["num_attention_heads"];
-  c.erase("head_dim");
+  latent_attention(m, c);
   deepseek_experts(m, c);
 }
 void glm4_moe(const GgufModel& m, Value& c) {
@@ -215,11 +167,6 @@ void minimax_m2(const GgufModel& m, Value& c) {
   c.erase("moe_intermediate_size");
 }
 
-/// github.com/ggml-org/llama.cpp, src/llama-arch.cpp: an architecture's name and keys.
-struct GgufFamily {
-  std::string_view name, model_type;
-  void (*more)(const GgufModel&, Value&);
-};
 constexpr std::array gguf_families{
     GgufFamily{"llama", "llama", llama},
     GgufFamily{"qwen2", "qwen2", plain},
@@ -261,6 +208,9 @@ constexpr std::array gguf_families{
     GgufFamily{"cohere2", "cohere2", window},
     GgufFamily{"deepseek", "deepseek", deepseek_experts},
     GgufFamily{"deepseek2", "deepseek_v3", deepseek2},
+    GgufFamily{"dots1", "dots1", dots1},
+    GgufFamily{"bailingmoe2", "bailing_moe_v2", bailing_moe2},
+    GgufFamily{"ernie4_5-moe", "ernie4_5_moe", ernie_moe},
     GgufFamily{"glm4", "glm4", biased_attention},
     GgufFamily{"glm4moe", "glm4_moe", glm4_moe},
     GgufFamily{"gpt-oss", "gpt_oss", gpt_oss},
@@ -268,9 +218,16 @@ constexpr std::array gguf_families{
     GgufFamily{"minimax-m2", "minimax_m2", minimax_m2},
 };
 
-const GgufFamily& gguf_family(const json::Object& keys) {
+std::vector<GgufFamily> all_families() {
+  std::vector<GgufFamily> all(gguf_families.begin(), gguf_families.end());
+  const std::span<const GgufFamily> hybrids = gguf_hybrids();
+  all.insert(all.end(), hybrids.begin(), hybrids.end());
+  return all;
+}
+
+GgufFamily gguf_family(const json::Object& keys) {
   const std::string name = keys.text("general.architecture");
-  for (const GgufFamily& f : gguf_families)
+  for (const GgufFamily& f : all_families())
     if (f.name == name) return f;
   std::vector<std::string> known = gguf_architectures();
   const auto distance = [&](const std::string& other) { return edit_distance(name, other); };
@@ -284,18 +241,32 @@ const GgufFamily& gguf_family(const json::Object& keys) {
 
 }  // namespace
 
+void latent_attention(const GgufModel& m, json::Value& c) {
+  const bool absorbed = m.has("attention.key_length_mla");
+  const Count rope = m.count("rope.dimension_count");
+  const Count key = m.count(absorbed ? "attention.key_length_mla" : "attention.key_length");
+  if (key < rope) m.refuse(fmt::format("the heads' width is {}, below the {} of RoPE; the file is damaged", key, rope));
+  c["q_lora_rank"] = m.has("attention.q_lora_rank") ? json::Value(m.count("attention.q_lora_rank")) : json::Value();
+  c["kv_lora_rank"] = m.count("attention.kv_lora_rank");
+  c["qk_rope_head_dim"] = rope;
+  c["qk_nope_head_dim"] = key - rope;
+  c["v_head_dim"] = m.count(absorbed ? "attention.value_length_mla" : "attention.value_length");
+  c["num_key_value_heads"] = c["num_attention_heads"];
+  c.erase("head_dim");
+}
+
 std::vector<std::string> gguf_architectures() {
   std::vector<std::string> all;
-  for (const GgufFamily& f : gguf_families) all.emplace_back(f.name);
+  for (const GgufFamily& f : all_families()) all.emplace_back(f.name);
   std::sort(all.begin(), all.end());
   return all;
 }
 
 json::Value gguf_config(const Checkpoint& c) {
   const json::Object keys(c.keys, fmt::format("'{}'", c.where));
-  const GgufFamily& f = gguf_family(keys);
+  const GgufFamily f = gguf_family(keys);
   const GgufModel m(c, std::string(f.name));
-  Value config = common(m, f.model_type);
+  Value config = common(m, f);
   f.more(m, config);
   if (const std::string name = m.text_or("general.name", ""); !name.empty()) config["_name_or_path"] = name;
   return config;

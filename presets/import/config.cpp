@@ -116,15 +116,16 @@ Arch base_arch(const Config& c, const Defaults& d, Keys layer_keys) {
                  : static_cast<Count>(c.texts("layers_block_type").size());
   a.hidden = c.required({"hidden_size", "n_embd", "n_embed", "d_model"}, d.hidden);
   a.heads = c.required({"num_attention_heads", "n_head", "n_heads", "num_heads"}, d.heads);
-  a.kv_heads = c.size("num_key_value_heads", c.is_null("num_key_value_heads") ? 0 : d.kv_heads);
+  a.kv_heads =
+      c.size({"num_key_value_heads", "num_attention_groups"}, c.is_null("num_key_value_heads") ? 0 : d.kv_heads);
   if (a.kv_heads == 0) a.kv_heads = a.heads;
   const Count head_dim = c.is_null("head_dim") ? 0 : d.head_dim;
-  a.head_dim = c.size({"head_dim", "kv_channels", "d_head"}, head_dim);
+  a.head_dim = c.size({"head_dim", "kv_channels", "d_head", "d_kv"}, head_dim);
   if (a.head_dim == 0 && a.hidden % a.heads != 0)
     c.refuse(fmt::format("hidden size {} is no multiple of {} heads, and no head_dim is given; give one", a.hidden,
                          a.heads));
   if (a.head_dim == 0) a.head_dim = a.hidden / a.heads;
-  a.mlp_width = c.size({"intermediate_size", "ffn_hidden_size"}, d.mlp);
+  a.mlp_width = c.size({"intermediate_size", "ffn_hidden_size", "d_ff"}, d.mlp);
   if (!c.has("padded_vocab_size")) a.vocabulary = c.required({"vocab_size"}, d.vocabulary);
   a.context = c.first_size({"max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "n_ctx"}, d.context);
   a.tied_head = c.flag("tie_word_embeddings", d.tied);
@@ -148,9 +149,14 @@ Activation activation(const Config& c, Keys keys, std::string_view otherwise) {
       name = c.text(key, otherwise);
       break;
     }
-  // transformers/activations.py, ACT2FN. quick_gelu, x sigmoid(1.702 x), and swigluoai, the same of a clamped gate
-  // whose factor is the other half + 1 (gpt-oss, MiniMax-M3), cost what silu costs.
-  static constexpr std::array<std::pair<std::string_view, Activation>, 16> known = {{
+  return named_activation(c, name);
+}
+
+Activation named_activation(const Config& c, const std::string& name) {
+  // transformers/activations.py, ACT2FN. Some cost what silu costs: quick_gelu, x sigmoid(1.702 x); swigluoai, the same
+  // of a clamped gate whose factor is the other half + 1 (gpt-oss, MiniMax-M3); situ (Kimi K3), whose two factors are
+  // kept within bounds by tanh.
+  static constexpr std::array<std::pair<std::string_view, Activation>, 17> known = {{
       {"relu", Activation::relu},
       {"relu2", Activation::relu_squared},
       {"gelu", Activation::gelu},
@@ -166,6 +172,7 @@ Activation activation(const Config& c, Keys keys, std::string_view otherwise) {
       {"swish", Activation::silu},
       {"quick_gelu", Activation::silu},
       {"swigluoai", Activation::silu},
+      {"situ", Activation::silu},
       {"xielu", Activation::xielu},
   }};
   for (const auto& [known_name, value] : known)
@@ -229,7 +236,7 @@ Mtp modules_like_last(const Config& c, const Arch& a, std::string_view key, Coun
 void set_experts(Arch& arch, const Moe& moe) {
   if (moe.layers.empty()) return;
   arch.moe = moe;
-  if (moe.layers.size() == arch.layers) arch.mlp_width = 0;
+  if (moe.layers.size() == arch.layers && !moe.beside_dense) arch.mlp_width = 0;
 }
 
 }  // namespace llmcalc::import

@@ -95,6 +95,9 @@ Arch base_arch(const Config& config, const Defaults& defaults,
 /// Refuses more layers than an Arch can tell apart; a LayerSet must not be filled before.
 void require_layers(const Config& config, Count layers);
 
+/// The function of that name in hf transformers. Throws InputError for an unknown one.
+Activation named_activation(const Config& config, const std::string& name);
+
 /// The function that `hidden_act`, `activation_function` or the like names.
 Activation activation(const Config& config, Keys keys, std::string_view otherwise);
 

@@ -205,13 +205,15 @@ LayerSet layers_from_one(const Config& c, const Arch& a, std::string_view key) {
 }
 
 /// hub moonshotai/Kimi-Linear-48B-A3B-Base, modeling_kimi.py: KDA in kda_layers, which count from 1, latent attention
-/// without rotation in the others; DeepSeek-V3's mixture under other names.
+/// without rotation in the others; DeepSeek-V3's mixture under other names. hub moonshotai/Kimi-K3,
+/// modeling_kimi_linear.py: besides, gates on latent attention, experts in a latent width, and residual streams that
+/// are mixed.
 Arch kimi_linear(const Config& c, const Defaults& d) {
-  if (c.has("attn_res_block_size"))
-    c.refuse("\"attn_res_block_size\" is given; residual streams that mix the outputs of earlier blocks are not known");
   Arch a = base_arch(c, d);
   latent_attention(c, a, {.kv_rank = 512, .nope_dim = 128, .rope_dim = 64, .v_dim = 128});
   if (c.flag("mla_use_nope", true)) a.position = Position::none;
+  if (c.flag("mla_use_output_gate", false)) a.attention_gate = AttentionGate::per_channel;
+  if (c.has("attn_res_block_size")) a.residual_block = c.size("attn_res_block_size", 12);
   c.ignore({"head_dim", "num_expert_group", "moe_layer_freq", "moe_router_activation_func"});
   if (!c.has("linear_attn_config")) c.refuse("\"linear_attn_config\" is missing; it says which layers have KDA");
   const Config linear = c.object("linear_attn_config");
@@ -233,6 +235,8 @@ Arch kimi_linear(const Config& c, const Defaults& d) {
   set_experts(a, {.experts = c.size("num_experts", 256),
                   .top_k = c.size({"num_experts_per_token", "num_experts_per_tok"}, 8),
                   .width = expert,
+                  .latent_width = c.has("routed_expert_hidden_size") ? c.size("routed_expert_hidden_size", 0) : 0,
+                  .latent_norm = c.flag("latent_moe_use_norm", false),
                   .shared_experts = shared,
                   .shared_width = shared > 0 ? expert : 0,
                   .router_correction = true,

@@ -25,11 +25,11 @@ const std::vector<Family>& families() {
   static const std::vector<Family> all = [] {
     std::vector<Family> out;
     for (const auto group :
-         {import::llama_families, import::gpt_families, import::falcon_families, import::gemma_families,
-          import::cohere_families, import::olmo_families, import::phi_families, import::stablelm_families,
-          import::qwen_families, import::deepseek_families, import::glm_families, import::mixtral_families,
-          import::llama4_families, import::minimax_families, import::mimo_families, import::delta_families,
-          import::mamba_families, import::lfm_families, import::deepseek_v4_families})
+         {import::llama_families,  import::gpt_families,      import::falcon_families,  import::gemma_families,
+          import::cohere_families, import::olmo_families,     import::phi_families,     import::stablelm_families,
+          import::qwen_families,   import::deepseek_families, import::glm_families,     import::mixtral_families,
+          import::llama4_families, import::minimax_families,  import::mimo_families,    import::delta_families,
+          import::mamba_families,  import::lfm_families,      import::encoder_families, import::deepseek_v4_families})
       for (const Family& f : group()) out.push_back(f);
     return out;
   }();
@@ -153,12 +153,13 @@ Arch arch_of(const Family& family, const Config& c) {
 }
 
 ModelCard import_text(const Config& c, bool composite) {
-  if (c.flag("is_encoder_decoder", false)) c.refuse("\"is_encoder_decoder\" is true; only decoders are known");
   const std::string type = c.text("model_type", "");
   const Family* family = family_called(type);
   if (family == nullptr) refuse_type(c, type);
   ModelCard card;
   card.arch = arch_of(*family, c);
+  if (c.flag("is_encoder_decoder", false) && !card.arch.is_encoder_decoder())
+    c.refuse("\"is_encoder_decoder\" is true, but " + in_quotes(type) + " is known without the other half");
   check_arch(card.arch, c.where());
   card.caveats = caveats(c, card.arch, composite);
   card.unknown_keys = c.suspicious();

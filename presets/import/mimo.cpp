@@ -82,9 +82,7 @@ LayerSet listed_layers(const Config& c, const Arch& a, std::string_view key) {
 /// without a gate, and a load-balancing bias that is a buffer. layer_types goes on to the modules for further tokens:
 /// window attention, the dense MLP, a norm and a head of their own.
 Arch step3p5(const Config& c, const Defaults& d) {
-  Defaults own = d;
-  own.kv_heads = c.size("num_attention_groups", d.kv_heads);
-  Arch a = base_arch(c, own);
+  Arch a = base_arch(c, d);
   a.qk_norm = QkNorm::per_head;
   c.ignore({"moe_router_activation", "moe_router_scaling_factor"});
   if (c.flag("use_head_wise_attn_gate", true)) a.attention_gate = AttentionGate::per_head;

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "calc/layer_kinds.hpp"
+
 namespace llmcalc::import {
 
 namespace {
@@ -83,110 +85,163 @@ class Layer {
   const std::function<void(const Matrix&)>& visit_;
 };
 
-const Names attention_names{"self_attn", "attn", "attention", "self_attention"};
+const Names attention_names{"self_attn", "attn", "attention", "self_attention", "mixer"};
 
-void grouped(const Layer& l, const Arch& a) {
-  const auto projection = [&](const Names& leaves, Count width) {
-    l.matrix(Component::attention, attention_names, leaves, width, a.hidden);
-  };
-  const Count q = mul(a.heads, a.head_dim), kv = mul(a.kv_heads, a.head_dim);
-  const Names fused{"qkv_proj", "query_key_value", "W_pack", "c_attn", "Wqkv", "wqkv"};
-  const auto with_fused = [&](Names own) {
+/// A layer's matrices under some parents, all of attention.
+class Projections {
+ public:
+  Projections(const Layer& l, Names parents) : l_(l), parents_(std::move(parents)) {}
+  void operator()(const Names& leaves, Count rows, Count columns) const {
+    l_.matrix(Component::attention, parents_, leaves, rows, columns);
+  }
+
+ private:
+  const Layer& l_;
+  Names parents_;
+};
+
+/// A gate per channel is fused into the queries (Qwen3-Next), one per head is a matrix of its own (Step 3.5).
+void grouped(const Layer& l, const Mixer& m, Count hidden) {
+  const Projections p(l, attention_names);
+  const Count q = mul(m.heads, m.head_dim), kv = mul(m.kv_heads, m.head_dim), v = mul(m.kv_heads, m.v_dim());
+  const bool fused_gate = m.attention_gate == AttentionGate::per_channel;
+  const auto with_fused = [](Names own) {
+    const Names fused{"qkv_proj", "query_key_value", "W_pack", "c_attn", "Wqkv", "wqkv"};
     own.insert(own.end(), fused.begin(), fused.end());
     return own;
   };
-  projection(with_fused({"q_proj", "wq"}), q);
-  projection(with_fused({"k_proj", "wk"}), kv);
-  projection(with_fused({"v_proj", "wv"}), kv);
-  l.matrix(Component::attention, attention_names, {"o_proj", "out_proj", "dense", "c_proj", "wo"}, a.hidden, q);
+  p(with_fused({"q_proj", "wq"}), fused_gate ? add(q, m.attention_width()) : q, hidden);
+  p(with_fused({"k_proj", "wk"}), kv, hidden);
+  p(with_fused({"v_proj", "wv"}), v, hidden);
+  p({"o_proj", "out_proj", "dense", "c_proj", "wo"}, hidden, m.attention_width());
+  if (m.attention_gate == AttentionGate::per_head) p({"g_proj"}, m.heads, hidden);
 }
 
-void latent(const Layer& l, const Arch& a) {
-  const Latent& m = a.latent;
-  const auto projection = [&](const char* leaf, Count in, Count out) {
-    l.matrix(Component::attention, attention_names, {leaf}, out, in);
-  };
-  const Count q = mul(a.heads, m.nope_dim + m.rope_dim);
-  if (m.q_rank == 0) {
-    projection("q_proj", a.hidden, q);
+void latent(const Layer& l, const Mixer& m, Count hidden) {
+  const Projections p(l, attention_names);
+  const Latent& w = m.latent;
+  const Count q = mul(m.heads, w.nope_dim + w.rope_dim);
+  if (w.q_rank == 0) {
+    p({"q_proj"}, q, hidden);
   } else {
-    projection("q_a_proj", a.hidden, m.q_rank);
-    projection("q_b_proj", m.q_rank, q);
+    p({"q_a_proj"}, w.q_rank, hidden);
+    p({"q_b_proj"}, q, w.q_rank);
   }
-  projection("kv_a_proj_with_mqa", a.hidden, m.kv_rank + m.rope_dim);
-  projection("kv_b_proj", m.kv_rank, mul(a.heads, m.nope_dim + m.v_dim));
-  projection("o_proj", mul(a.heads, m.v_dim), a.hidden);
+  p({"kv_a_proj_with_mqa"}, w.kv_rank + w.rope_dim, hidden);
+  p({"kv_b_proj"}, mul(m.heads, w.nope_dim + w.v_dim), w.kv_rank);
+  p({"o_proj"}, hidden, mul(m.heads, w.v_dim));
 }
 
-/// The mixer of a layer.
-const Mixer& mixer_of(const Arch& a, Count layer) {
-  for (const LayerMixer& m : a.mixers)
-    if (m.layers.contains(layer)) return m;
-  return a;
+/// Matrices of a recurrence by the names of hf qwen3_next, qwen3_5, hub Kimi-Linear, hf mamba, granitemoehybrid,
+/// falcon_h1, hub Nemotron-H and hf lfm2. Convolutions and the vectors of heads are none.
+void recurrent(const Layer& l, const Recurrent& r, Count hidden) {
+  const Count values = r.width(), keys = mul(r.key_heads, r.key_dim);
+  const Projections delta(l, {"linear_attn"}), kda(l, attention_names), ssm(l, {"mixer", "mamba"}), conv(l, {"conv"});
+  switch (r.kind) {
+    case RecurrentKind::none:
+      return;
+    case RecurrentKind::gated_delta_net:
+      delta({"in_proj_qkv", "in_proj_qkvz"}, add(mul(2, keys), values), hidden);
+      delta({"in_proj_z", "in_proj_qkvz"}, values, hidden);
+      delta({"in_proj_b", "in_proj_ba"}, r.heads, hidden);
+      delta({"in_proj_a", "in_proj_ba"}, r.heads, hidden);
+      return delta({"out_proj"}, hidden, values);
+    case RecurrentKind::kimi_delta:
+      for (const char* name : {"q_proj", "k_proj", "v_proj"}) kda({name}, values, hidden);
+      kda({"f_a_proj"}, r.rank, hidden);
+      kda({"f_b_proj"}, values, r.rank);
+      kda({"b_proj"}, r.heads, hidden);
+      if (r.full_rank_gate) {
+        kda({"g_proj"}, values, hidden);
+      } else {
+        kda({"g_a_proj"}, r.rank, hidden);
+        kda({"g_b_proj"}, values, r.rank);
+      }
+      return kda({"o_proj"}, hidden, values);
+    case RecurrentKind::mamba:
+      ssm({"in_proj"}, mul(2, values), hidden);
+      ssm({"x_proj"}, add(r.rank, mul(2, r.key_dim)), values);
+      ssm({"dt_proj"}, values, r.rank);
+      return ssm({"out_proj"}, hidden, values);
+    case RecurrentKind::mamba2:
+      ssm({"in_proj"}, add(add(mul(2, values), mul(2, keys)), r.heads), hidden);
+      return ssm({"out_proj"}, hidden, values);
+    case RecurrentKind::short_convolution:
+      conv({"in_proj"}, mul(3, hidden), hidden);
+      return conv({"out_proj"}, hidden, hidden);
+  }
 }
 
 /// Queries and, where every token has one, the key of a lightning indexer; its heads' weights stay in the config's
 /// dtype.
-void lightning_indexer(const Layer& l, const Arch& a, const Mixer& m) {
+void lightning_indexer(const Layer& l, const Mixer& m, Count hidden) {
   if (!m.indexer.runs() || m.indexer.kind != IndexerKind::lightning) return;
+  const Projections p(l, attention_names);
   const Indexer& i = m.indexer;
-  l.matrix(Component::attention, attention_names, {"indexer.wq_b", "indexer.q_b_proj"}, mul(i.heads, i.width),
-           m.latent.q_rank);
-  if (m.compressed.ratio == 0)
-    l.matrix(Component::attention, attention_names, {"indexer.wk", "indexer.k_proj"}, i.width, a.hidden);
+  p({"indexer.wq_b", "indexer.q_b_proj"}, mul(i.heads, i.width), m.latent.q_rank);
+  if (m.compressed.ratio == 0) p({"indexer.wk", "indexer.k_proj"}, i.width, hidden);
 }
 
 /// DeepSeek-V4's; what pools keys stays in the config's dtype.
-void compressed(const Layer& l, const Arch& a, const Mixer& m) {
-  const auto projection = [&](const Names& leaves, Count in, Count out, Count groups = 1) {
-    l.matrix(Component::attention, attention_names, leaves, out, in, groups);
-  };
-  const Count width = mul(m.heads, m.head_dim);
+void compressed(const Layer& l, const Mixer& m, Count hidden) {
+  const Projections p(l, attention_names);
   const Count groups = m.compressed.out_groups, rank = m.compressed.out_rank;
-  projection({"wq_a", "q_a_proj"}, a.hidden, m.latent.q_rank);
-  projection({"wq_b", "q_b_proj"}, m.latent.q_rank, width);
-  projection({"wkv", "kv_proj"}, a.hidden, m.head_dim);
-  projection({"wo_a", "o_a_proj"}, mul(m.heads / groups, m.head_dim), rank, groups);
-  projection({"wo_b", "o_b_proj"}, mul(groups, rank), a.hidden);
+  p({"wq_a", "q_a_proj"}, m.latent.q_rank, hidden);
+  p({"wq_b", "q_b_proj"}, mul(m.heads, m.head_dim), m.latent.q_rank);
+  p({"wkv", "kv_proj"}, m.head_dim, hidden);
+  l.matrix(Component::attention, attention_names, {"wo_a", "o_a_proj"}, rank, mul(m.heads / groups, m.head_dim),
+           groups);
+  p({"wo_b", "o_b_proj"}, hidden, mul(groups, rank));
 }
 
-void attention(const Layer& l, const Arch& a, Count layer) {
-  const Mixer& m = mixer_of(a, layer);
-  if (m.attention == AttentionKind::compressed)
-    compressed(l, a, m);
-  else
-    a.attention == AttentionKind::latent ? latent(l, a) : grouped(l, a);
-  lightning_indexer(l, a, m);
+void mix(const Layer& l, const Mixer& m, Count hidden) {
+  if (m.attention == AttentionKind::latent) latent(l, m, hidden);
+  if (m.attention == AttentionKind::grouped) grouped(l, m, hidden);
+  if (m.attention == AttentionKind::compressed) compressed(l, m, hidden);
+  lightning_indexer(l, m, hidden);
+  recurrent(l, m.recurrent, hidden);
 }
 
-void feed_forward(const Layer& l, const Arch& a, Component c, const Names& parents, Count width, Count groups = 1) {
+/// `in`: the width of the MLP's input and output.
+void feed_forward(const Layer& l, const Arch& a, Component c, const Names& parents, Count width, Count in,
+                  Count groups = 1) {
   const Names up{"up_proj", "gate_up_proj", "w3", "c_fc", "fc1", "dense_h_to_4h"};
-  if (a.mlp == MlpKind::gated) l.matrix(c, parents, {"gate_proj", "gate_up_proj", "w1"}, width, a.hidden, groups);
-  l.matrix(c, parents, up, width, a.hidden, groups);
-  l.matrix(c, parents, {"down_proj", "w2", "c_proj", "fc2", "dense_4h_to_h"}, a.hidden, width, groups);
+  if (a.mlp == MlpKind::gated) l.matrix(c, parents, {"gate_proj", "gate_up_proj", "w1"}, width, in, groups);
+  l.matrix(c, parents, up, width, in, groups);
+  l.matrix(c, parents, {"down_proj", "w2", "c_proj", "fc2", "dense_4h_to_h"}, in, width, groups);
 }
 
 void mixture(const Layer& l, const Arch& a) {
   const Moe& m = a.moe;
+  const Count in = m.latent_width > 0 ? m.latent_width : a.hidden;
   feed_forward(l, a, Component::experts,
-               {"mlp.experts.0", "mlp.experts", "block_sparse_moe.experts.0", "feed_forward.experts", "ffn.experts.0"},
-               m.width, m.experts);
+               {"mlp.experts.0", "mlp.experts", "block_sparse_moe.experts.0", "feed_forward.experts.0",
+                "feed_forward.experts", "ffn.experts.0", "mixer.experts.0", "moe"},
+               m.width, in, m.experts);
+  if (m.latent_width > 0) {
+    l.matrix(Component::mlp, {"mixer"}, {"fc1_latent_proj"}, m.latent_width, a.hidden);
+    l.matrix(Component::mlp, {"mixer"}, {"fc2_latent_proj"}, a.hidden, m.latent_width);
+  }
   if (m.shared_experts > 0)
     feed_forward(l, a, Component::shared_experts,
-                 {"mlp.shared_experts", "mlp.shared_expert", "feed_forward.shared_expert", "ffn.shared_experts"},
-                 mul(m.shared_experts, m.shared_width));
+                 {"mlp.shared_experts", "mlp.shared_expert", "feed_forward.shared_expert", "ffn.shared_experts",
+                  "mixer.shared_experts", "share_expert", "shared_mlp"},
+                 mul(m.shared_experts, m.shared_width), a.hidden);
 }
 
 }  // namespace
 
 void for_each_matrix(const Arch& a, const std::function<void(const Matrix&)>& visit) {
+  const LayerKinds kinds = layer_kinds(a);
   for (Count i = 0; i < a.layers; ++i) {
     const Layer l(i, visit);
-    attention(l, a, i);
-    if (a.moe.layers.contains(i))
+    const LayerKind& kind = kinds.kinds[kind_index(kinds, i)];
+    mix(l, a.mixer(kind.mixer), a.hidden);
+    if (kind.experts)
       mixture(l, a);
-    else
-      feed_forward(l, a, Component::mlp, {"mlp", "feed_forward", "ffn"}, a.mlp_width);
+    else if (kind.mlp_width > 0)
+      feed_forward(l, a, Component::mlp, {"mlp", "feed_forward", "ffn", "mixer", "shared_mlp"}, kind.mlp_width,
+                   a.hidden);
   }
   if (!a.tied_head) visit({Component::lm_head, {"lm_head", "embed_out", "output", "head"}, 1, a.vocabulary, a.hidden});
 }

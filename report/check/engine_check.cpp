@@ -78,14 +78,14 @@ void compare_inference(const Arch& a, Comparison& c) {
   for (const Count context : {Count{1}, Count{777}, Count{5000}}) {
     const WholeFlops step = whole_flops(a, p, decode_step(p, context), Phase::decode);
     c.flops("decode.flops", step.forward.total(), textbook::decode_flops(a, p.batch, context));
-    if (a.linear_layers.empty())
-      c.count("kv_cache.bytes_total", (p.batch * cache_bytes(held, context)).value,
-              textbook::kv_cache_bytes(a, p.batch, context, 2).value);
+    c.count("kv_cache.bytes_total", (p.batch * cache_bytes(held, context)).value,
+            textbook::kv_cache_bytes(a, p.batch, context, 2).value +
+                p.batch * textbook::state_bytes_per_sequence(a, 2).value);
   }
   c.count("kv_cache.bytes_per_token", cache_bytes_per_token(held).value, textbook::kv_bytes_per_token(a, 2).value);
 }
 
-/// What all modules for further tokens have, do and cache.
+/// Parameters, FLOPs and cache of all modules for further tokens.
 void compare_modules(const Arch& a, Comparison& c) {
   const Count n = a.mtp.modules;
   if (n == 0) return;

@@ -132,15 +132,20 @@ std::vector<AliveTensor> alive_in_inference(const Setting& s) {
   if (!s.parts().terms) return {};
   const Plan& plan = s.plan();
   std::vector<AliveTensor> worst;
+  Bytes carried;
   const auto run = [&](const Step& step, Phase phase, const char* name) {
     const Pricing p = pricing(plan, phase);
     for_each_operator(s.arch(), plan, s.layout(), step, [&](const OperatorRow& row) {
       if (row.index > 0) return;
       const Segment& seg = row.segment;
       const Moment m = worst_moments(seg.ops, p, seg.input_elements).forward;
-      if (m.total() <= total(worst)) return;
+      if (seg.kind == SegmentKind::embedding) carried = Bytes();
+      std::vector<AliveTensor> all = named(m, seg.ops, p);
+      if (seg.kind == SegmentKind::block && carried != Bytes()) all.push_back({"what later layers read", carried});
+      carried += liveness(seg.ops, p, seg.input_elements).carried;
+      if (total(all) <= total(worst)) return;
       worst.clear();
-      append(worst, named(m, seg.ops, p), name);
+      append(worst, all, name);
     });
   };
   const Count context = plan.prompt + plan.generate;

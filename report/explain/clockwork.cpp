@@ -265,6 +265,16 @@ Terms step_terms(const Setting& s, const Pass& pass, bool bound) {
   return is_mixed(s) ? operators_at_peaks(s, pass, bound) : operators(s, pass, Limited::either);
 }
 
+double host_time(const Setting& s, const Pass& pass) {
+  double all = 0;
+  const Pricing p = pricing(s.plan(), pass.phase, s.layout());
+  const Rates r = rates_of(s, true);
+  for_each_operator(s.arch(), s.plan(), s.layout(), pass.step, [&](const OperatorRow& row) {
+    all += static_cast<double>(row.segment.repeats) * host_seconds(row.op, forward(row.op, p), p, r).value;
+  });
+  return all;
+}
+
 }  // namespace
 
 double step_slowdown(const Setting& s, const Pass& pass) {
@@ -320,6 +330,10 @@ Formula pass_time(const Setting& s, const Pass& pass, bool bound) {
     f.own.push_back(
         {"t_loop", "time of a pass in the engine's loop that overlaps nothing, s", number_text(loop.value)});
   }
+  if (const double host = host_time(s, pass); host > 0) {
+    f.expression += " + t_host";
+    f.own.push_back({"t_host", "time of what comes from the host, over its link, s", number_text(host)});
+  }
   if (!s.tensor_parallel()) return f;
   const Formula messages = exchanges(s, pass, Part::tp, bound);
   f.expression += " + " + messages.expression;
@@ -360,10 +374,11 @@ Formula work_time(const Setting& s, const Pass& pass, Part part, const std::stri
                             ratio("M_i", memory_rate(s, false)) + "))"}),
             {},
             {work_terms(s, pass, part)}};
-  if (part == Part::elementwise) return {"0"};
+  Terms terms = work_at_peaks(s, pass, part);
+  if (terms.rows.empty()) return {"0"};
   return {product({n, "kappa*sum(n_i*F_i/c_i)"}),
           {{"kappa", "time of the step over that of its FLOPs", number_text(step_slowdown(s, pass))}},
-          {work_at_peaks(s, pass, part)}};
+          {std::move(terms)}};
 }
 
 Formula launch_time(const Setting& s, const Pass& pass, const std::string& n) {

@@ -15,15 +15,16 @@ Subject Definition::about() const {
   if (is_one_of(section(), {"flops", "memory", "activations", "step", "run", "estimate", "sensitivity", "utilization",
                             "step_target"}))
     return Subject::training;
-  const bool inference = is_one_of(section(), {"inference_memory", "kv_cache", "prefill", "decode", "end_to_end",
-                                               "limits", "inference_estimate", "target", "serving", "steady_state"});
+  const bool inference =
+      is_one_of(section(), {"inference_memory", "kv_cache", "prefill", "decode", "drafts", "end_to_end", "limits",
+                            "inference_estimate", "target", "serving", "engine_memory", "steady_state"});
   return inference ? Subject::inference : Subject::model;
 }
 
 bool Definition::hardware() const {
-  return is_one_of(section(),
-                   {"step", "run", "estimate", "sensitivity", "utilization", "step_target", "prefill", "decode",
-                    "end_to_end", "limits", "inference_estimate", "target", "serving", "steady_state"}) ||
+  return is_one_of(section(), {"step", "run", "estimate", "sensitivity", "utilization", "step_target", "prefill",
+                               "decode", "drafts", "end_to_end", "limits", "inference_estimate", "target", "serving",
+                               "engine_memory", "steady_state"}) ||
          path.starts_with("memory.process.") || path.ends_with("memory.fits") ||
          path.ends_with("memory.capacity_bytes");
 }

@@ -4,6 +4,7 @@
 
 #include "calc/search.hpp"
 #include "calc/textbook/muon.hpp"
+#include "calc/textbook/weights.hpp"
 #include "report/explain/modules.hpp"
 
 namespace llmcalc::explain {
@@ -13,6 +14,14 @@ using S = const Setting&;
 
 const textbook::Sizes<Expr>& n(S s) { return s.sizes(); }
 Expr linear_flops(S s) { return s.quantity("F_lin", "flops.forward_linear"); }
+/// The tokens of a sequence; of one token there is no chunk.
+Expr tokens_in_chunks(S s) { return s.plan().seq == 1 ? Expr(1) : s.seq(); }
+/// The same as kernels do it: states a chunk at once, not in recurrent form.
+Expr executed_linear_flops(S s) {
+  const Expr recurrent = textbook::linear_attention_flops(n(s), s.micro_batch(), s.seq());
+  const Expr done = textbook::states_done_forward(n(s), s.micro_batch(), tokens_in_chunks(s));
+  return done == recurrent ? linear_flops(s) : linear_flops(s) + done - recurrent;
+}
 bool absorbed(S s) { return s.plan().mla == Mla::absorbed; }
 
 /// The sum of of(tokens) over the documents of a sequence; `packed` false: as if it were one.
@@ -71,17 +80,18 @@ Formula with_documents(S s, const Expr& e) {
 }
 constexpr auto core_width = textbook::core_width<Expr>;
 
-/// Where the token table is narrower than the model, the projections to and from it are no blocks.
-Expr outside(S s) { return n(s).D_e == n(s).D ? Expr(0) : Expr(4) * s.tokens() * n(s).D * n(s).D_e; }
-
-bool has_streams(S s) { return !(n(s).n_h == Expr(1)); }
-/// Weights of the head's sum of the residual streams.
-Expr stream_weights(S s) { return has_streams(s) ? n(s).n_h * n(s).n_h * n(s).D : Expr(0); }
+/// Projections outside of the blocks: to and from a token table that is narrower than the model, and to the inputs of
+/// all layers.
+Expr outside(S s) {
+  const Expr table = n(s).D_e == n(s).D ? Expr(0) : Expr(4) * s.tokens() * n(s).D * n(s).D_e;
+  return n(s).D_p == Expr(0) ? table : table + Expr(2) * s.tokens() * n(s).D * n(s).L * n(s).D_p;
+}
 
 Formula linear(S s) {
   if (trains_adapters(s.plan()))
     return from_engine(s, "F_mat", "forward FLOPs of the matrices and their adapters", "flops.forward_linear");
-  const Expr weights = s.quantity("N_mm", "parameters.matmul") - n(s).V * n(s).D_e - stream_weights(s);
+  const Expr weights = s.quantity("N_mm", "parameters.matmul") - textbook::head_weights(s.arch(), n(s)) -
+                       textbook::pooled_weights(s.arch(), n(s));
   const Expr recurrent = textbook::linear_attention_flops(n(s), s.micro_batch(), s.seq());
   return {(Expr(2) * s.tokens() * weights + recurrent).text()};
 }
@@ -90,8 +100,9 @@ Formula core(S s) {
   return with_documents(s, over_pairs(s, core_width, convention) + index_scores(s, convention, false));
 }
 Formula head(S s) {
-  const Expr table = Expr(2) * s.tokens() * n(s).D_e * n(s).V;
-  return {(has_streams(s) ? table + Expr(2) * s.tokens() * stream_weights(s) : table).text()};
+  return {(Expr(2) * s.tokens() * textbook::head_weights(s.arch(), n(s)) +
+           Expr(2) * s.micro_batch() * textbook::pooled_weights(s.arch(), n(s)))
+              .text()};
 }
 /// Documents and adapters aside, modules do what one layer and a head do.
 Formula forward_of_modules(S s) {
@@ -136,8 +147,9 @@ Formula executed(S s) {
   const bool flash = p.attention == AttentionImpl::flash;
   const bool causal = flash || p.seq == 1;  // of one token there is one pair
   const AttentionFlops pairs = causal ? AttentionFlops::causal_exact : AttentionFlops::full;
-  Expr done = Expr(3) * (linear_flops(s) + s.quantity("F_head", "flops.forward_head"));
-  if (p.recompute == Recompute::full) done = done + linear_flops(s) - outside(s);
+  Expr done = Expr(3) * (executed_linear_flops(s) + s.quantity("F_head", "flops.forward_head"));
+  done = done + textbook::recurrences_again(n(s), s.micro_batch(), tokens_in_chunks(s));
+  if (p.recompute == Recompute::full) done = done + executed_linear_flops(s) - outside(s);
   done = done + Expr(p.recompute == Recompute::none ? 3 : 4) * over_pairs(s, core_width, pairs, causal);
   if (flash) done = done + over_pairs(s, textbook::scores_width<Expr>, pairs);
   if (!has_indexer(s)) return with_documents(s, done);
@@ -220,13 +232,12 @@ Expr chosen_n(S s) {
   }
   return 0;
 }
-Expr width(S s) { return s.latent() ? n(s).d_n + n(s).d_r : n(s).d_h; }
 Formula palm(S s, bool causal) {
-  return {(s.tokens() * textbook::palm_per_token(chosen_n(s), n(s).L, n(s).A, width(s), s.seq(), causal)).text()};
+  return {(s.tokens() * textbook::palm_per_token(chosen_n(s), textbook::query_widths(n(s)), s.seq(), causal)).text()};
 }
 Formula kaplan(S s) {
   const Expr weights = s.quantity("N_ne", "parameters.non_embedding");
-  return {(s.tokens() * textbook::kaplan_per_token(weights, n(s).L, s.seq(), n(s).A * width(s))).text()};
+  return {(s.tokens() * textbook::kaplan_per_token(weights, textbook::query_widths(n(s)), s.seq())).text()};
 }
 Formula six_nd(S s) { return {textbook::six_nd(chosen_n(s), s.tokens()).text()}; }
 Formula six_nd_run(S s) {

@@ -1,7 +1,7 @@
 #pragma once
 /// Number formats as letters: bytes of weights and of rows of the cache.
 
-#include "calc/textbook/weights.hpp"
+#include "calc/textbook/weight_bytes.hpp"
 #include "report/explain/formula.hpp"
 #include "report/explain/setting.hpp"
 

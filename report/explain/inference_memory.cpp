@@ -1,3 +1,4 @@
+#include "calc/textbook/inference.hpp"
 #include "report/explain/alive.hpp"
 #include "report/explain/definition.hpp"
 #include "report/explain/formats.hpp"
@@ -19,8 +20,13 @@ bool pools(const Sizes& of) { return !(of.c.ratio == Expr(0)); }
 Expr index_key(const Sizes& of) { return of.i.L == Expr(0) || pools(of) ? Expr(0) : of.i.d; }
 /// Numbers of the pooled keys of one group of tokens, an indexer's among them.
 Expr pooled_numbers(const Sizes& of) { return of.i.L == Expr(0) ? of.d_h : of.d_h + of.i.d; }
-/// Numbers cached per token by one layer with attention: keys and values of the heads, or MLA's latent row.
+/// Layers that read other layers' keys and values, or see a whole sequence at once.
+bool caches_none(const Sizes& of) { return of.mixer.shared_kv || of.mixer.bidirectional; }
+
+/// Numbers cached per token by one layer with attention: keys and values of the heads, MLA's latent row, or nothing
+/// where they are another layer's.
 Expr cached_by_core(const Sizes& of) {
+  if (caches_none(of)) return 0;
   if (is_latent(of)) return of.r_kv + of.d_r;
   if (of.mixer.attention == AttentionKind::compressed) return of.d_h;
   return of.d_v == of.d_h ? Expr(2) * of.cut(of.G) * of.d_h : of.cut(of.G) * (of.d_h + of.d_v);
@@ -36,6 +42,7 @@ Expr cached_in_mean(const Sizes& of) {
 
 /// Bytes of the rows that one rank caches per token in one layer with attention, each with its scales.
 Expr cached_bytes(S s, const Sizes& of) {
+  if (caches_none(of)) return 0;
   const Format& f = s.plan().kv_precision.format();
   const textbook::FormatSizes<Expr> format = cache_format(s);
   const Expr heads = of.cut(of.A);
@@ -60,39 +67,17 @@ Expr pooled_bytes(S s, const Sizes& of) {
   return of.i.L == Expr(0) ? row(of.d_h) : row(of.d_h) + row(of.i.d);
 }
 
+bool has_cache(const Expr& layers, const Sizes& of) { return !(layers == Expr(0)) && !caches_none(of); }
+
 /// Bytes per token of the layers whose cache grows for ever, or up to the window or chunk.
 Expr growing(S s) {
   return over_parts(rank(s),
-                    [&](const Sizes& of) { return of.L_f == Expr(0) ? Expr(0) : of.L_f * cached_bytes(s, of); });
+                    [&](const Sizes& of) { return has_cache(of.L_f, of) ? of.L_f * cached_bytes(s, of) : Expr(0); });
 }
-Expr local(S s, const Sizes& of) { return of.L_w == Expr(0) ? Expr(0) : of.L_w * cached_bytes(s, of); }
+Expr local(S s, const Sizes& of) { return has_cache(of.L_w, of) ? of.L_w * cached_bytes(s, of) : Expr(0); }
 
-/// Channels of a recurrence's convolutions on one rank.
-Expr convolved(const Sizes& of) {
-  const Expr values = of.cut(of.r.H) * of.r.P, keys = of.cut(of.r.G) * of.r.d;
-  switch (of.mixer.recurrent.kind) {
-    case RecurrentKind::gated_delta_net:
-    case RecurrentKind::mamba2:
-      return values + Expr(2) * keys;
-    case RecurrentKind::kimi_delta:
-      return Expr(3) * values;
-    default:
-      return values;
-  }
-}
-/// States of fixed size: a float32 one per head of linear attention; of a recurrence that of its heads, and the last
-/// inputs of its convolutions.
-Expr state(S s) {
-  return over_parts(rank(s), [&](const Sizes& of) {
-    Expr all(0);
-    if (!(of.L_l == Expr(0))) all = Expr(4) * of.L_l * of.cut(of.A) * of.d_h * of.d_h;
-    const Recurrent& r = of.mixer.recurrent;
-    if (of.L_r == Expr(0)) return all;
-    const Expr taps = compute_bytes(s) * (of.r.K - Expr(1)) * convolved(of);
-    if (r.kind == RecurrentKind::short_convolution) return all + of.L_r * taps;
-    return all + of.L_r * (Expr(r.state_bytes) * of.cut(of.r.H) * of.r.P * of.r.d + taps);
-  });
-}
+/// States of fixed size: textbook::sequence_state.
+Expr state(S s) { return textbook::sequence_state(rank(s), compute_bytes(s)); }
 /// What modules hold besides is not among the letters of a model.
 bool has_modules(S s) { return s.plan().mtp > 0; }
 
@@ -104,7 +89,7 @@ Formula bytes_per_sequence(S s) {
                        "kv_cache.bytes_per_sequence");
   const Expr context = Expr("n_in", s.plan().prompt) + Expr("n_out", s.plan().generate);
   const Expr cached = over_parts(rank(s), [&](const Sizes& of) {
-    if (!is_some(of.L_f) && !is_some(of.L_w)) return Expr(0);
+    if (!has_cache(of.L_f, of) && !has_cache(of.L_w, of)) return Expr(0);
     const Expr rows =
         of.L_f * context * cached_bytes(s, of) + of.L_w * min(context, of.span.tokens) * cached_bytes(s, of);
     return pools(of) ? rows + of.L_s * floor(context / of.c.ratio) * pooled_bytes(s, of) : rows;
@@ -120,7 +105,7 @@ struct Windowed {
 Windowed windowed(S s) {
   Windowed w;
   const auto see = [&](const Sizes& of) {
-    if (!is_some(of.L_w)) return;
+    if (!has_cache(of.L_w, of)) return;
     w.part = &of;
     ++w.mixers;
   };
@@ -186,6 +171,9 @@ constexpr Definition memory[] = {
      "Megatron (arXiv:1909.08053); Goon (2.12)"},
     {"inference_memory.weights_bytes", "weights", "bytes",
      [](S s) {
+       if (s.plan().offload.weights.numerator + s.plan().offload.experts.numerator > 0)
+         return from_engine(s, "M_dev", "bytes of the weights that are not on the host",
+                            "inference_memory.weights_bytes");
        if (s.plan().weight_precision.any_held() || has_modules(s))
          return from_engine(s, "M_held", "bytes of the tensors of one rank, as they are stored",
                             "inference_memory.weights_bytes");
@@ -193,7 +181,18 @@ constexpr Definition memory[] = {
      },
      per_gpu, "Goon (7.1); formats: ggml-common.h, OCP MX v1.0, QLoRA arXiv:2305.14314, GPTQ arXiv:2210.17323"},
     {"inference_memory.kv_cache_bytes", "KV cache", "bytes",
-     [](S s) -> Formula { return {s.plan().kv_cache ? "B*M_seq" : "0"}; }, per_gpu, "Goon (6.1), (7.1)"},
+     [](S s) -> Formula {
+       if (s.plan().offload.cache.numerator > 0)
+         return from_engine(s, "M_kv_dev", "bytes of the cache that are not on the host",
+                            "inference_memory.kv_cache_bytes");
+       return {s.plan().kv_cache ? "B*M_seq" : "0"};
+     },
+     per_gpu, "Goon (6.1), (7.1)"},
+    {"inference_memory.host_bytes", "on the host", "bytes",
+     [](S s) {
+       return from_engine(s, "M_host", "the offloaded shares of weights and cache", "inference_memory.host_bytes");
+     },
+     per_gpu, "--offload", "--offload"},
     {"inference_memory.workspace_bytes", "workspace: alive at the worst moment of prefill or decode", "bytes",
      [](S s) -> Formula {
        return {"sum(b_i)", {}, {alive_terms(alive_in_inference(s))}};
@@ -228,6 +227,14 @@ constexpr Definition memory[] = {
      "groups with "
      "it",
      "Goon (6.1)"},
+    {"kv_cache.state_bytes", "bytes of a sequence's states", "bytes",
+     [](S s) -> Formula {
+       if (has_modules(s))
+         return from_engine(s, "M_st", "bytes of the states of all layers and modules", "kv_cache.state_bytes");
+       return {state(s).text()};
+     },
+     "they do not grow: a state per head, and the last inputs of convolutions",
+     "DeltaNet arXiv:2412.06464; Mamba arXiv:2312.00752, arXiv:2405.21060", "linear attention or a recurrence"},
     {"kv_cache.bytes_total", "bytes cached in all", "bytes",
      [](S s) -> Formula { return {s.plan().kv_cache ? "B*M_seq" : "0"}; }, per_gpu, "Goon (6.1)"},
     {"kv_cache.equals_weights_context", "context from which the cache is larger than the weights", "tokens",

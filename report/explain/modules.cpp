@@ -21,6 +21,15 @@ Expr ModuleFormulas::parameters() const {
   return textbook::module_parameters(model_, sizes_, s_.arch().mtp.own_embedding);
 }
 
+Expr ModuleFormulas::parameters_for_tokens() const {
+  const auto whole = [](const textbook::Weight<Expr>& w) { return w.place != textbook::Place::cut; };
+  return textbook::parameters_of(model_, sizes_, whole) + textbook::module_input_parameters(model_, sizes_);
+}
+Expr ModuleFormulas::parameters_for_heads() const {
+  return textbook::parameters_of(model_, sizes_,
+                                 [](const textbook::Weight<Expr>& w) { return w.place == textbook::Place::shared; });
+}
+
 Expr ModuleFormulas::flops() const {
   const Expr t = s_.tokens();
   const Expr matrices = textbook::matmul_weights(model_, sizes_) + Expr(2) * sizes_.D * sizes_.D;

@@ -10,8 +10,10 @@ namespace llmcalc::explain {
 class ModuleFormulas {
  public:
   ModuleFormulas(const Setting& s, Count ranks);
-  /// Parameters of one.
+  /// Parameters of one; those that every rank has and works with for its tokens alone, or for its heads.
   Expr parameters() const;
+  Expr parameters_for_tokens() const;
+  Expr parameters_for_heads() const;
   /// Forward FLOPs of one, for a micro-batch.
   Expr flops() const;
   /// A formula with the letters that the model does not have.

@@ -44,6 +44,7 @@ class Writer {
     const Expr chosen = chooses ? letter("k_i", "keys that a query reads", s.selection.keys) : Expr(0);
     const Expr block = s.selection.block > 0 ? letter("b_i", "tokens of a block", s.selection.block) : Expr(0);
     return Expr(2) * heads * width * batch * over_documents(queries, context, [&](const Expr& q, const Expr& c) {
+             if (s.bidirectional) return q * c;
              if (pools)
                return textbook::query_key_pairs(p_.convention, q, c, {tokens, s.reach.chunked}) +
                       textbook::pooled_pairs(p_.convention, q, c, group(s.pooled), chosen);
@@ -76,7 +77,7 @@ class Writer {
   }
   Expr operator()(const Convolution& s) {
     return Expr(2) * rows(s.rows()) * letter("channels", "channels", s.channels) *
-           letter("n_t", "taps per channel", s.taps);
+           letter("t_c", "taps per channel", s.taps);
   }
 
   Expr operator()(const Lookup& s) { return moved(1, s.tokens, s.width); }
@@ -92,6 +93,8 @@ class Writer {
         counts = Counts::bytes;
         return masks * rows(s.rows) * width(s.width);
       }
+      case PointwiseKind::mix:
+        return moved(Expr(1) + letter("k", "tensors that it mixes", s.top_k), s.rows, s.width);
       case PointwiseKind::combine:
         return moved(Expr(1) + letter("k", "experts per token", s.top_k), s.rows, s.width);
       case PointwiseKind::gather:
@@ -102,6 +105,7 @@ class Writer {
         return moved(Expr(2) + Expr(1) / letter("n_h", "residual streams", s.top_k), s.rows, s.width);
       case PointwiseKind::activate:
       case PointwiseKind::rope:
+      case PointwiseKind::scale:
       case PointwiseKind::route:
       case PointwiseKind::dispatch:
         break;

@@ -1,4 +1,5 @@
 #include "calc/textbook/flops.hpp"
+#include "calc/textbook/weights.hpp"
 #include "report/explain/clockwork.hpp"
 #include "report/explain/definition.hpp"
 #include "report/explain/interval.hpp"
@@ -14,9 +15,12 @@ Count middle(const Plan& p) { return p.prompt + p.generate / 2; }
 Symbol context(Count c, const char* meaning) { return {"c", meaning, number_text(c)}; }
 
 /// Model FLOPs of `queries` tokens at the end of `context`; the head sees the last position of each sequence.
-Formula model_flops(S s, const Expr& queries, const Expr& seen, bool absorbed) {
+Formula model_flops(S s, const Expr& queries, const Expr& seen, bool absorbed, const char* path) {
+  if (s.arch().is_encoder_decoder())
+    return from_engine(s, "F_pass", "FLOPs of the encoder over the prompt, or of the decoder over one token", path);
   const textbook::Sizes<Expr>& n = s.sizes();
-  const Expr batch("B", s.plan().batch), head = textbook::head_weights(n);
+  const Expr batch("B", s.plan().batch), project = n.D_e == n.D ? Expr(0) : n.D * n.D_e;
+  const Expr head = textbook::head_weights(s.arch(), n) + project + textbook::pooled_weights(s.arch(), n);
   const Expr matrices = s.quantity("N_mm", "parameters.matmul") - head;
   const Expr core = textbook::over_parts(n, [&](const textbook::Sizes<Expr>& part) {
     const AttentionFlops convention = s.plan().attention_flops;
@@ -30,12 +34,13 @@ Formula prefill_flops(S s) {
   if (s.plan().mtp > 0)
     return from_engine(s, "F_all", "FLOPs of the prompt in the model and in its modules", "prefill.flops");
   const Expr prompt("n_in", s.plan().prompt);
-  return model_flops(s, prompt, prompt, s.plan().mla == Mla::absorbed);
+  return model_flops(s, prompt, prompt, s.plan().mla == Mla::absorbed, "prefill.flops");
 }
 Formula decode_flops(S s) {
   const Expr seen("c", middle(s.plan()));
-  if (!s.plan().kv_cache) return model_flops(s, seen, seen, s.plan().mla == Mla::absorbed);
-  return model_flops(s, 1, seen, s.plan().mla != Mla::expanded);
+  constexpr const char* path = "decode.flops";
+  if (!s.plan().kv_cache) return model_flops(s, seen, seen, s.plan().mla == Mla::absorbed, path);
+  return model_flops(s, 1, seen, s.plan().mla != Mla::expanded, path);
 }
 
 Formula decode_time(S s, Count c, const char* meaning, bool bound) {

@@ -53,6 +53,30 @@ constexpr std::string_view priced = "--rate R, --users N or --requests FILE, and
 constexpr std::string_view by_time =
     "the GPUs are paid for busy or not; a pass with prompts and answers counts to each as either would take alone";
 
+/// What the other terms leave; those that the engine does not have are 0.
+Formula cache_of_engine(S s) {
+  const EngineMemory m = serving_engine(s.request()).memory;
+  const auto symbol = [](const char* name, const char* meaning, Bytes b) {
+    return Symbol{name, meaning, number_text(b.value)};
+  };
+  return {"M_g - (M_w + M_pad + M_dr + M_ad + M_act + M_lib + M_gr)",
+          {symbol("M_g", "bytes that the engine may fill", m.granted), symbol("M_w", "weights, bytes", m.weights),
+           symbol("M_pad", "padding of experts, bytes", m.padding), symbol("M_dr", "draft model, bytes", m.draft),
+           symbol("M_ad", "adapters, bytes", m.adapters), symbol("M_act", "activations, bytes", m.activations),
+           symbol("M_lib", "libraries, bytes", m.libraries), symbol("M_gr", "recorded graphs, bytes", m.graphs)}};
+}
+
+Formula adapters_of_engine(S s) {
+  const Request& r = s.request();
+  ServedAdapters one = r.serving.adapters;
+  const Count all = one.resident;
+  one.resident = 1;
+  const Bytes bytes = adapter_bytes(r.model.arch, r.plan, r.layout, one);
+  return {"N_a*M_a",
+          {{"N_a", "adapters in memory", number_text(all)}, {"M_a", "bytes of one", number_text(bytes.value)}}};
+}
+
+constexpr std::string_view of_engine = "of one GPU; of a pipeline the stage with room for the fewest tokens";
 constexpr std::string_view passes = "the passes that the run takes, at mean lengths";
 constexpr std::string_view queueing =
     "Poisson arrivals; Sakasegawa 1977 for a place among N, Pollaczek-Khinchine for one; M/G/infinity for the batch";
@@ -99,6 +123,21 @@ constexpr Definition serving_table[] = {
        return from_engine(s, "t_last", "to the first token, and a pass for each further one", "steady_state.latency_s");
      },
      "", passes, "a rate below capacity"},
+    {"engine_memory.kv_cache_bytes", "KV cache of an engine", "bytes", cache_of_engine, of_engine,
+     "vLLM, gpu_worker.py (determine_available_memory)", traffic},
+    {"engine_memory.host_bytes", "weights on the host", "bytes",
+     [](S s) {
+       return from_engine(s, "M_host", "the offloaded shares of the blocks' weights", "engine_memory.host_bytes");
+     },
+     of_engine, "--offload", "traffic and --offload"},
+    {"engine_memory.padding_bytes", "padding of experts in MXFP4", "bytes",
+     [](S s) {
+       return from_engine(s, "M_pad", "experts' bytes times f' h' / (f h) - 1, widths and hidden sizes as padded",
+                          "engine_memory.padding_bytes");
+     },
+     of_engine, "vLLM, quantization/mxfp4.py", "traffic and experts in MXFP4 under vLLM"},
+    {"engine_memory.adapters_bytes", "adapters in memory", "bytes", adapters_of_engine, "one GPU, no pipeline",
+     "LoRA (arXiv:2106.09685)", "traffic and --adapters"},
     {"serving.usd_per_h", "cost of all GPUs in an hour", "USD",
      [](S s) -> Formula {
        return {"G*price", {all_gpus(s)}};

@@ -77,7 +77,7 @@ struct Source {
   bool (*available)(S);
   Section (*section)(S);
 };
-constexpr std::array<Source, 24> sources{{
+constexpr std::array<Source, 25> sources{{
     {"parameters", always, [](S s) { return parameters_section(s.request().model); }},
     {"flops", training, [](S s) { return flops_section(s.request()); }},
     {"flops", training, [](S s) { return formulas_section(s.request()); }},
@@ -101,6 +101,7 @@ constexpr std::array<Source, 24> sources{{
     {"target", asks_speed, [](S s) { return target_section(s.request()); }},
     {"step_target", asks_step, [](S s) { return step_target_section(s.request()); }},
     {"serving", is_served, [](S s) { return served_section(s.request()); }},
+    {"engine_memory", is_served, [](S s) { return engine_memory_section(s.request(), serving_engine(s.request())); }},
     {"steady_state", has_one_pool, [](S s) { return long_run_section(s.request()); }},
 }};
 

@@ -3,8 +3,8 @@
 #include "calc/textbook/weights.hpp"
 #include "report/conventions.hpp"
 #include "report/explain/clockwork.hpp"
-#include "report/explain/definition.hpp"
 #include "report/explain/interval.hpp"
+#include "report/explain/modules.hpp"
 #include "report/explain/ring.hpp"
 #include "report/explain/sum.hpp"
 #include "report/software.hpp"
@@ -69,19 +69,25 @@ Formula update_time(S s) {
 
 /// Numbers whose gradients the ranks sum once per step: norms that the heads share; under sequence parallelism also
 /// what works on a shard of the tokens, and the biases added after the sum.
-std::string summed_gradients(S s) {
-  if (!s.tensor_parallel()) return "0";
+Formula summed_gradients(S s) {
+  if (!s.tensor_parallel()) return {"0"};
   const bool sp = sequence_parallel(s.layout());
   const auto summed = [sp](const textbook::Weight<Expr>& w) {
     return sp ? w.place != textbook::Place::cut : w.place == textbook::Place::shared;
   };
-  return textbook::parameters_of(s.arch(), s.rank_sizes(), summed).text();
+  const Expr all = textbook::parameters_of(s.arch(), s.rank_sizes(), summed);
+  if (s.plan().mtp == 0) return {all.text()};
+  const ModuleFormulas module(s, ranks(s.layout(), Group::tensor));
+  const Expr one = sp ? module.parameters_for_tokens() : module.parameters_for_heads();
+  return module.formula(all + Expr("n_u", s.plan().mtp) * one);
 }
-std::string gradient_exchange(S s, bool bound) {
-  const std::string numbers = summed_gradients(s);
-  return numbers == "0" ? "" : product({exposed(s), ring_text(s, bound, "2", product({"p_g", numbers}))});
+/// Adds the sum of these gradients to a formula, where there is one.
+void add_gradient_exchange(S s, bool bound, Formula& f) {
+  const Formula numbers = summed_gradients(s);
+  if (numbers.expression == "0") return;
+  f.expression += " + " + product({exposed(s), ring_text(s, bound, "2", product({"p_g", numbers.expression}))});
+  f.own.insert(f.own.end(), numbers.own.begin(), numbers.own.end());
 }
-std::string added(const std::string& a, const std::string& b) { return b.empty() ? a : a + " + " + b; }
 
 /// The rows of an estimate are priced at what software reaches (calc/roofline.hpp, calc/row_time.hpp).
 bool has_software(S s) { return s.request().software.has_value(); }
@@ -106,7 +112,8 @@ Formula step_time(S s, bool bound) {
   if (!is_one_group(s) || (has_software(s) && (!bound || hides))) return bound ? bound_time(s) : sum_of_parts(s);
   Formula f = pass_time(s, training_pass(s.plan()), bound);
   f.expression = product({repeats(s), f.expression});
-  f.expression = added(f.expression + " + " + optimizer_text(s, bound), gradient_exchange(s, bound));
+  f.expression += " + " + optimizer_text(s, bound);
+  add_gradient_exchange(s, bound, f);
   return f;
 }
 Formula work(S s, Part p, const char* estimated, const char* path) {
@@ -141,7 +148,7 @@ Formula tensor_messages(S s) {
                        "and Muon's gathers of matrices, in the mean over the stages, s",
                        "step.breakdown_s.tp");
   Formula f = messages(s, Part::tp);
-  f.expression = added(f.expression, gradient_exchange(s, false));
+  add_gradient_exchange(s, false, f);
   return f;
 }
 

@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "calc/block/mixed_residual.hpp"
 #include "calc/roofline.hpp"
 #include "report/sections.hpp"
 
@@ -31,6 +32,10 @@ constexpr Size sizes[] = {
     {"n_h", "residual streams", [](S s) { return number_text(s.arch().streams); }},
     {"V", "vocabulary", [](S s) { return number_text(s.arch().vocabulary); }},
     {"K", "rows of the position table", [](S s) { return number_text(s.arch().position_rows); }},
+    {"n_M", "tensors in a mix of residual streams", [](S s) { return number_text(mixed_tensors(s.arch())); }},
+    {"n_T", "types of tokens", [](S s) { return number_text(s.arch().token_types); }},
+    {"D_p", "width of a layer's own input", [](S s) { return number_text(s.arch().per_layer.width); }},
+    {"V_p", "rows of the table of layers' own inputs", [](S s) { return number_text(s.arch().per_layer.rows); }},
     {"n_E", "experts", [](S s) { return number_text(s.arch().moe.experts); }},
     {"n_I", "experts that return their input", [](S s) { return number_text(s.arch().moe.zero_experts); }},
     {"k", "experts per token, in the mean", [](S s) { return number_text(s.arch().moe.visited()); }},
@@ -128,9 +133,10 @@ constexpr LayerSize layer_sizes[] = {
     {"H_k", "heads of its keys, or groups"},
     {"d_p", "width of its heads"},
     {"d_k", "width of its keys, or its state per channel"},
-    {"n_t", "taps of its convolutions"},
+    {"t_c", "taps of its convolutions"},
     {"r_h", "rank inside it"},
     {"n_z", "learned logarithms of its decays"},
+    {"c_h", "tokens that its kernels take at once"},
 };
 /// The meaning of a letter, and of one with the number of a mixer behind it.
 std::optional<Symbol> layer_symbol(S s, std::string_view name) {

@@ -103,6 +103,7 @@ Expr logit_bytes(S s) {
   return format == LogitFormat::compute ? compute_bytes(s) : compute_bytes(s) + Expr(8);
 }
 Formula logits(S s) {
+  if (!s.arch().head.has_logits()) return {"0"};
   if (is_beyond_textbook(s))
     return from_engine(s, "M_log", "logits of a micro-batch's tokens on one GPU, bytes", "memory.logits_bytes");
   const Expr all = logit_bytes(s) * s.tokens() * s.rank_sizes().cut(s.sizes().V);

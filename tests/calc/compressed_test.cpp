@@ -65,8 +65,8 @@ TEST_CASE("residual streams are mixed before and after each half and summed befo
   CHECK(p.norm == 3 * 2 * 64 + 64 + 3 * 2 * (128 * 8 + 8 + 3));
   CHECK(p.lm_head == 512 * 64 + 128 * 2 + 2 + 1);
   const OpList ops = layer(a, 0, training);
-  CHECK(names(ops).starts_with("attn.mix attn.gather attn.norm attn.q_down"));
-  CHECK(names(ops).find("attn.out attn.spread mlp.mix mlp.gather mlp.norm") != std::string::npos);
+  CHECK(names(ops).starts_with("attn.stream_weights attn.gather attn.norm attn.q_down"));
+  CHECK(names(ops).find("attn.out attn.spread mlp.stream_weights mlp.gather mlp.norm") != std::string::npos);
   CHECK(out_elements(ops[ops.size() - 1].shape) == 16 * 128);
   CHECK(out_elements(shape_of<Pointwise>(embedding_ops(a, training), "embedding.repeat")) == 16 * 128);
 }

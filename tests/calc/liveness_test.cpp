@@ -280,6 +280,21 @@ TEST_CASE("a plain block keeps and holds what a pencil says", "[cost][liveness]"
   CHECK(l.backward == l.kept + Bytes(tokens * 2 * (13 + 17)));
 }
 
+TEST_CASE("the first number of a sum is made first: backward needs its gradient, which both have, longest",
+          "[cost][liveness]") {
+  std::vector<std::pair<std::string, Arch>> all = variants();
+  Arch both = prime_gated();
+  both.recurrent = {.kind = RecurrentKind::short_convolution, .heads = 7, .head_dim = 1, .taps = 3};
+  all.emplace_back("a recurrence beside attention", both);
+  for (const auto& [name, arch] : all) {
+    CAPTURE(name);
+    for (const Op& op : first_block(arch, training)) {
+      const Pointwise* p = std::get_if<Pointwise>(&op.shape);
+      if (p != nullptr && p->kind == PointwiseKind::add) CHECK(op.in[0] < op.in[1]);
+    }
+  }
+}
+
 TEST_CASE("kept tensors and both high-water marks of training are those of the simulation", "[contract][liveness]") {
   for (const auto& [name, arch] : variants()) {
     CAPTURE(name);

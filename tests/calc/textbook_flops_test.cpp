@@ -141,9 +141,9 @@ TEST_CASE("Kaplan's forward pass is the causal half without head, its N without 
   const ForwardFlops f =
       forward_flops(a, {.batch = 1, .seq = 8, .pairs = AttentionFlops::causal_half, .head = Head::none});
   const Count matrices = matmul_parameters(a) - head_matmul_parameters(a);
-  CHECK(8 * kaplan_flops_per_token(matrices, a.layers, 8, 30) == f.total());
+  CHECK(8 * kaplan_flops_per_token(matrices, a.layers * 30, 8) == f.total());
   // With Kaplan's own N the norms are counted too, at 2 FLOPs each
-  CHECK(8 * kaplan_flops_per_token(non_embedding_parameters(a), a.layers, 8, 30) - f.total() ==
+  CHECK(8 * kaplan_flops_per_token(non_embedding_parameters(a), a.layers * 30, 8) - f.total() ==
         Flops(2 * 8 * parameters(a).norm));
 }
 
@@ -151,8 +151,8 @@ TEST_CASE("PaLM's formula is three forward passes, if N counts the matmul weight
   const Arch a = test::tiny_llama();
   const Flops full = train_flops(forward_flops(a, {.batch = 1, .seq = 8}));
   const Flops half = train_flops(forward_flops(a, {.batch = 1, .seq = 8, .pairs = AttentionFlops::causal_half}));
-  CHECK(8 * palm_flops_per_token(matmul_parameters(a), 2, 6, 5, 8) == full);
-  CHECK(8 * palm_flops_per_token(matmul_parameters(a), 2, 6, 5, 8, true) == half);
+  CHECK(8 * palm_flops_per_token(matmul_parameters(a), 2 * 6 * 5, 8) == full);
+  CHECK(8 * palm_flops_per_token(matmul_parameters(a), 2 * 6 * 5, 8, true) == half);
 }
 
 TEST_CASE("six N D drops the attention core and counts what enters no matmul", "[textbook]") {

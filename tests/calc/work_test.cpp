@@ -154,14 +154,14 @@ TEST_CASE("PaLM's and Kaplan's formulas differ from the operators by named terms
   p.global_batch = 1;
   const Flops per_token(training_flops(a, p).model_total.value / 2048);
   // 6N counts every parameter: the token table, which is looked up, and the norms, which are element-wise, too.
-  CHECK(per_token + flops(6, n.embedding + n.norm) == textbook::palm_flops_per_token(n.total, 32, 32, 128, 2048));
+  CHECK(per_token + flops(6, n.embedding + n.norm) == textbook::palm_flops_per_token(n.total, 32 * 4096, 2048));
   p.attention_flops = AttentionFlops::causal_half;
   const Flops causal(training_flops(a, p).model_total.value / 2048);
-  CHECK(causal + flops(6, n.embedding + n.norm) == textbook::palm_flops_per_token(n.total, 32, 32, 128, 2048, true));
+  CHECK(causal + flops(6, n.embedding + n.norm) == textbook::palm_flops_per_token(n.total, 32 * 4096, 2048, true));
   // Kaplan leaves the head out and counts the norms.
   const Work w = forward_work(a, training_step(p), pricing(p, Phase::training));
   const Flops blocks((w.linear + w.core).value / 2048);
-  CHECK(blocks + flops(2, n.norm) == textbook::kaplan_flops_per_token(n.non_embedding, 32, 2048, 4096));
+  CHECK(blocks + flops(2, n.norm) == textbook::kaplan_flops_per_token(n.non_embedding, 32 * 4096, 2048));
 }
 
 TEST_CASE("a run of 10^15 tokens is counted to the last FLOP", "[contract][work]") {

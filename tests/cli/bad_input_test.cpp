@@ -36,9 +36,9 @@ TEST_CASE("an unknown command, model or device is answered with the nearest name
   refused("params lama-3.1-70b",
           "unknown model \"lama-3.1-70b\", did you mean 'llama-3.1-70b' or 'llama-3.3-70b' or 'llama-3-70b'? ('llmcalc "
           "list "
-          "models' shows all 123)");
+          "models' shows all 153)");
   refused("train gpt2 --hardware h10",
-          "unknown hardware \"h10\", did you mean 'a10' or 'h100' or 'h20'? ('llmcalc list hardware' shows all 121)");
+          "unknown hardware \"h10\", did you mean 'a10' or 'h100' or 'h20'? ('llmcalc list hardware' shows all 126)");
   refused("show h1000",
           "no preset is called \"h1000\", did you mean 'h100'? ('llmcalc list models', 'hardware' and "
           "'software' show all)");
@@ -147,7 +147,7 @@ TEST_CASE("a malformed number, or one of the wrong kind, is refused and never tr
       train + "--dp 2 --zero 3 --lora 8 --base-precision nf4",
       "--zero 3 gathers weights of one format, and the frozen ones are nf4; give --zero 2, or --base-precision bf16");
   refused(train + "--offload cache",
-          "--offload: expected activations, optimizer or weights, each with a fraction if not all of it "
+          "--offload: expected activations, optimizer, weights, experts or kv, each with a fraction if not all of it "
           "(optimizer:0.5), got \"cache\"");
   for (const char* f : {"0", "1.5", "0.0000001"})
     refused(
@@ -157,8 +157,8 @@ TEST_CASE("a malformed number, or one of the wrong kind, is refused and never tr
   refused(train + "--offload optimizer --optimizer sgd --master none",
           "--offload optimizer: this optimizer keeps no state without a master copy; leave it out");
   refused("train llama-3-8b --hardware mi250x-gcd --offload weights",
-          "--offload needs a link to the host, and mi250x-gcd states none; give a hardware file with \"pcie\": "
-          "{\"bandwidth\": \"...\"}");
+          "--offload needs a link to the host, and mi250x-gcd states none; give --offload-bandwidth, or a hardware "
+          "file with \"pcie\": {\"bandwidth\": \"...\"}");
   refused(train + "--recompute selective:up",
           "--recompute up is for latent attention, which this model does not have; leave it out");
   refused(train + "--recompute selective:norms", "--recompute: expected core, norm, act, mlp or up, got \"norms\"");

@@ -107,7 +107,7 @@ TEST_CASE("another datasheet and another model can be given for tables", "[calib
                                one + "/" + name);
   const std::string from = "--from " + path("box/dev");
   refused(from, "the tables in '" + one +
-                    "': unknown hardware \"dev\" ('llmcalc list hardware' shows all 121); or give --hardware HW");
+                    "': unknown hardware \"dev\" ('llmcalc list hardware' shows all 126); or give --hardware HW");
   const test::Ran no_model = test::llmcalc("calibrate " + from + " --hardware rtx-pro-6000 --out " + path("x.json"));
   CHECK(no_model.code == 2);
   CHECK_THAT(no_model.err, Contains("unknown model \"some\"") && Contains("; or give --model MODEL"));

@@ -18,6 +18,7 @@ using namespace llmcalc;
 using explain::Definition;
 using explain::Explanation;
 using test::odd_attentions;
+using test::odd_encoders;
 using test::odd_tables;
 
 namespace {
@@ -283,7 +284,7 @@ TEST_CASE("every printed formula gives the report's number with modules for furt
     for (const Way& way : {Way{"--mtp 1"}, Way{"--mtp 1 --tp 2 --sp --recompute full --batch 3"},
                            Way{"--mtp 1 --recompute selective --optimizer muon --logits chunked:4 --attention naive"},
                            Way{"--mtp 1 --pp 2 --dp 2 --zero 3 --global-batch 8 --seq 512", true, false},
-                           Way{"--mtp 1 --dp 4 --ep 2 --zero 1 --documents 100,3x52", true, false},
+                           Way{"--mtp 1 --dp 4 --ep 2 --zero 1 --seq 256 --documents 100,3x52", true, false},
                            Way{"--mtp 1 --weight-precision q4_k --kv-precision q8_0 --tp 2", false, true}})
       check_all(model, way);
   CHECK(evaluated > 1000);
@@ -316,4 +317,15 @@ TEST_CASE("every printed formula gives the report's number for shapes that no pr
     for (const ModelCard& model : models)
       for (const Way& way : ways) check_all(model, way);
   CHECK(evaluated > 15000);
+}
+
+TEST_CASE("every printed formula gives the report's number for encoders, which train, and for one before a decoder",
+          "[explain]") {
+  evaluated = 0;
+  for (const ModelCard& model : odd_encoders())
+    for (const char* options : {"", "--tp 2 --sp --micro-batch 2 --global-batch 2",
+                                "--attention naive --recompute full --dropout", "--optimizer muon --logits compute",
+                                "--attention-flops causal-exact --recompute selective --optimizer adafactor"})
+      check_all(model, {options, true, model.arch.is_encoder_decoder()});
+  CHECK(evaluated > 700);
 }

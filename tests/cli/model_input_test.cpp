@@ -63,6 +63,18 @@ TEST_CASE("a model's caveats stand in every report and in the file that import w
   CHECK_THAT(ask("params " + file)["notes"].dump(), Catch::Contains(note));
 }
 
+TEST_CASE("import --verbose says what each key became, beside the same file", "[cli]") {
+  const std::string path = config(R"("rope_theta": 10000.0, "extra_lora_rank": 3)");
+  const Ran plain = llmcalc::test::llmcalc("import " + path), told = llmcalc::test::llmcalc("import --verbose " + path);
+  CHECK(told.code == 0);
+  CHECK(told.out == plain.out);
+  for (const char* line : {"hidden_size              64       -> attention.head_width 16, hidden 64",
+                           "rope_theta               10000.0  ignored: rotary positions have no size",
+                           "extra_lora_rank          3        ignored: not understood"})
+    CHECK_THAT(told.err, Catch::Contains(line));
+  CHECK(llmcalc::test::llmcalc("import --verbose - < " + path).code == 2);
+}
+
 TEST_CASE("a model comes through a pipe", "[cli]") {
   const std::string path = config("");
   CHECK(ask("params - < " + path)["parameters"]["total"] == in_matrices + others);

@@ -5,22 +5,28 @@
 
 using namespace llmcalc;
 
-// DeepSeek-V3's module less the shared table and head, and GLM-4.5's: the published checkpoint's total less the model's
-// (358337791296 - 352797829024) and the correction biases of 160 experts.
+namespace {
+// DeepSeek-V3's module as published, without the table and the head that it shares, less its router's correction bias.
+constexpr Count module_of_deepseek = 11610068224 - 256;
+// GLM-4.5's published checkpoint less the model with correction biases, less the copies of table and head and the
+// module's own correction bias.
+constexpr Count module_of_glm = 358337791296 - 352797829024 - 2 * 775946240 - 160;
+}  // namespace
+
 TEST_CASE("params names the modules beside the total", "[cli][mtp]") {
   const json::Value deepseek = test::ask("params deepseek-v3")["parameters"],
                     glm = test::ask("params glm-4.5")["parameters"];
   CHECK(deepseek["total"] == 671026404352);
-  CHECK(deepseek["mtp"] == 11610068224);
+  CHECK(deepseek["mtp"] == module_of_deepseek);
   CHECK(glm["total"] == 352797814784);
-  CHECK(glm["mtp"] == 358337791296 - 352797829024 - 160);
+  CHECK(glm["mtp"] == module_of_glm);
   CHECK_FALSE(test::ask("params llama-3.1-8b")["parameters"].contains("mtp"));
 }
 
 TEST_CASE("training and inference hold and run a module where it is asked for", "[cli][mtp]") {
   const json::Value with = test::ask("memory deepseek-v3 --mtp 1"), without = test::ask("memory deepseek-v3");
   for (const char* section : {"memory", "inference_memory"})
-    CHECK(with[section]["parameters"].get<Count>() - without[section]["parameters"].get<Count>() == 11610068224);
+    CHECK(with[section]["parameters"].get<Count>() - without[section]["parameters"].get<Count>() == module_of_deepseek);
   CHECK(with["kv_cache"]["elements_per_token"] == 62 * 576);
   CHECK(with["activations"]["modules_bytes"] > 0);
   const json::Value flops = test::ask("flops deepseek-v3 --mtp 1")["flops"];
@@ -45,12 +51,31 @@ TEST_CASE("infer says from how many accepted drafts on a module is worth it", "[
   CHECK_FALSE(test::ask("infer deepseek-v3 --hardware h200 --tp 8").contains("drafts"));
 }
 
+TEST_CASE("what a plan with modules says to type gives the plan's numbers", "[plan][cli][mtp]") {
+  const std::string file = test::scratch() + "/two-ahead.json";
+  json::Value model = json::parse(test::llmcalc("show gpt2").out, "gpt2");
+  model["name"] = "two-ahead";
+  model.erase("aliases");
+  model["mtp"] = {{"modules", 2},     {"mixer_of", 11},         {"mlp_of", 11},
+                  {"own_norm", true}, {"own_embedding", false}, {"own_head", false}};
+  test::write_file(file, model.dump());
+  const std::string words = "plan train " + file + " --hardware a100 --gpus 8 --global-batch 32 --mtp 2 --top 2";
+  for (const json::Value& plan : test::ask(words)["plans"]) {
+    const std::string command = plan["command"];
+    const json::Value trained = test::ask(command.substr(command.find(' ') + 1));
+    CHECK(trained["inputs"]["mtp"] == 2);
+    CHECK(trained["step"]["time_s"] == plan["step"]["time_s"]);
+    CHECK(trained["memory"] == plan["memory"]);
+  }
+}
+
 TEST_CASE("modules that cannot do what is asked are refused in a sentence", "[cli][mtp][bad_input]") {
   test::refused("train llama-3.1-8b --hardware h100 --mtp 1",
                 "--mtp is for modules that predict further tokens (MTP), which this model does not have; leave it out");
   test::refused("memory deepseek-v3 --mtp 2",
                 "--mtp 2 is more than the 1 module for further tokens of deepseek-v3; give at most 1");
-  test::refused("memory deepseek-v3 --mtp 0", "--mtp: expected a positive whole number (8192, 8k, 8Ki, 300B, 3e11), got \"0\"");
+  test::refused("memory deepseek-v3 --mtp 0",
+                "--mtp: expected a positive whole number (8192, 8k, 8Ki, 300B, 3e11), got \"0\"");
   test::refused("memory deepseek-v3 --train --mtp 1 --lora 8",
                 "--mtp trains modules beside a model that is trained whole; leave out --mtp or --lora");
   test::refused("memory deepseek-v3 --train --mtp 1 --freeze embedding",

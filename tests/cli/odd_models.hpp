@@ -64,6 +64,44 @@ inline std::vector<ModelCard> odd_tables() {
   };
 }
 
+/// An encoder, and one before a decoder.
+inline std::vector<ModelCard> odd_encoders() {
+  return {
+      odd("an encoder with token types, a pooler and a head for masked tokens",
+          [](Arch& a) {
+            a.bidirectional = true;
+            a.qkv_bias = a.attention_out_bias = a.mlp_bias = true;
+            a.norm_placement = NormPlacement::post;
+            a.final_norm = false;
+            a.embedding_norm = true;
+            a.position = Position::learned;
+            a.position_rows = 4096;
+            a.token_types = 3;
+            a.head = {.kind = HeadKind::masked_token, .pooler = true, .sentence_pair = true};
+            a.tied_head = a.head_bias = true;
+          }),
+      odd("an encoder without a head",
+          [](Arch& a) {
+            a.bidirectional = true;
+            a.head = {.kind = HeadKind::none, .pooler = true};
+            a.final_norm = false;
+          }),
+      odd("an encoder before a decoder, relative positions",
+          [](Arch& a) {
+            a.norm = NormKind::rms_norm;
+            a.position = Position::relative;
+            a.position_rows = 32;
+            a.mlp = MlpKind::gated;
+            LayerMixer decoder;
+            static_cast<Mixer&>(decoder) = a;
+            decoder.cross_attention = true;
+            decoder.layers = LayerSet::every(3, 1, 7);
+            a.bidirectional = true;
+            a.mixers.push(decoder);
+          }),
+  };
+}
+
 /// Unlike kinds of attention, and experts.
 inline std::vector<ModelCard> odd_attentions() {
   return {
@@ -75,6 +113,40 @@ inline std::vector<ModelCard> odd_attentions() {
             a.local = {{64}, LayerSet::all(7)};
             a.mlp = MlpKind::gated;
             a.activation = Activation::xielu;
+          }),
+      odd("layers that share keys and values, inputs and factors of their own, wider MLPs",
+          [](Arch& a) {
+            a.qk_norm = QkNorm::per_head;
+            a.value_norm = a.output_scale = true;
+            a.norm = NormKind::rms_norm;
+            a.norm_placement = NormPlacement::both;
+            a.norms_per_layer = 4;
+            a.mlp = MlpKind::gated;
+            a.local = {{100}, LayerSet::every(0, 1, 3)};
+            LayerMixer full, sharing;
+            static_cast<Mixer&>(full) = static_cast<Mixer&>(sharing) = a;
+            full.head_dim = 20;
+            full.layers.insert(3);
+            sharing.shared_kv = true;
+            sharing.reach.tokens = 100;
+            sharing.layers = LayerSet::every(4, 1, 7);
+            a.mixers.push(full);
+            a.mixers.push(sharing);
+            a.mlps.push({500, LayerSet::every(4, 1, 7)});
+            a.per_layer = {.rows = 333, .width = 10};
+          }),
+      odd("experts beside a dense MLP, keys that are values",
+          [](Arch& a) {
+            a.qk_norm = QkNorm::per_head;
+            a.value_norm = a.key_is_value = true;
+            a.norm_placement = NormPlacement::both;
+            a.norms_per_layer = 4;
+            a.moe = {.experts = 6,
+                     .top_k = 2,
+                     .width = 50,
+                     .router_scales = true,
+                     .beside_dense = true,
+                     .layers = LayerSet::all(7)};
           }),
       odd("chunks in some layers",
           [](Arch& a) {

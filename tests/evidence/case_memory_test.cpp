@@ -96,3 +96,17 @@ TEST_CASE("a table of engines' memory that says nothing is refused", "[engine-me
   CHECK(refused(R"({"name": "x", "visible": {"share": 0, "source": "s"}})") ==
         "t, \"visible\", \"share\": expected a number above 0");
 }
+
+TEST_CASE("experts in mxfp4 are padded to what their kernels take", "[engine-memory]") {
+  const InferenceCase c = case_of(row_called(inference_rows(), "llmd-vllm-mem-gpt-oss-120b-tp1"));
+  // 128 experts of 3 x 2880 x 2880 in 36 layers, 4.25 bits each; biases beside them
+  const double experts = 128.0 * 36 * 3 * 2880 * 2880 * 4.25 / 8;
+  const auto padding = [&](std::optional<Count> version, const char* device) {
+    return static_cast<double>(expert_padding({version, 1, card(device)}, c.arch, c.plan, c.layout).value);
+  };
+  CHECK(padding(11, "h100") == Approx(experts * (2944.0 * 3072 / (2880.0 * 2880) - 1)).epsilon(2e-3));
+  CHECK(padding(std::nullopt, "h100") == 0);
+  CHECK(padding(std::nullopt, "b200") == Approx(experts * (3072.0 * 3072 / (2880.0 * 2880) - 1)).epsilon(2e-3));
+  CHECK(padding(std::nullopt, "rtx-5090") == padding(11, "h100"));
+  CHECK(expert_padding({11, 1, card("h100")}, c.arch, {}, c.layout) == Bytes());  // in 16 bits
+}

@@ -90,12 +90,12 @@ Number flops_linear_backward(const Object& in) {
 }
 Number flops_6nd(const Object& in) { return whole(tb::six_nd(in.count("n_params"), in.count("tokens"))); }
 Number flops_palm(const Object& in) {
-  return whole(tb::palm_flops_per_token(in.count("n_params"), in.count("n_layers"), in.count("n_heads"),
-                                        in.count("d_head"), in.count("seq")));
+  const Count widths = in.count("n_layers") * in.count("n_heads") * in.count("d_head");
+  return whole(tb::palm_flops_per_token(in.count("n_params"), widths, in.count("seq")));
 }
 Number flops_kaplan(const Object& in) {
-  return whole(tb::kaplan_flops_per_token(in.count("n_non_embedding"), in.count("n_layers"), in.count("seq"),
-                                          in.count("d_attn")));
+  const Count widths = in.count("n_layers") * in.count("d_attn");
+  return whole(tb::kaplan_flops_per_token(in.count("n_non_embedding"), widths, in.count("seq")));
 }
 Number flops_megatron(const Object& in) {
   const tb::GptStep step{in.count("batch"), in.count("seq"), in.count("n_layers"), in.count("d_model"),

@@ -43,7 +43,7 @@ template <typename F>
 void each_variant(test::MakeBackend make, F f) {
   for (const auto& [number, format] :
        {std::pair{model::Number::f32, dtypes::fp32}, {model::Number::bf16, dtypes::bf16}})
-    for (test::Variant v : test::variants()) {
+    for (test::Variant v : test::variants(*make(number, false))) {
       v.plan.weight_precision = v.plan.precision = v.plan.kv_precision = format;
       const std::unique_ptr<model::Backend> backend = make(number, true);
       INFO(v.name << ", " << backend->name());

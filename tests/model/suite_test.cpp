@@ -41,6 +41,23 @@ TEST_CASE("every two choices that can go together appear together", "[suite]") {
   }
 }
 
+TEST_CASE("a backend that lacks recurrences has every case of the suite with the usual layers instead", "[suite]") {
+  const auto lacks = [](const Arch& a) -> std::string {
+    const bool recurs =
+        !a.linear_layers.empty() || (!a.mixers.empty() && a.mixers[0].recurrent.kind != RecurrentKind{});
+    return recurs ? "recurrence" : a.activation == Activation::xielu ? "xIELU" : "";
+  };
+  const std::vector<Case> all = small_suite(), some = small_suite(lacks);
+  REQUIRE(some.size() == all.size());
+  std::set<std::string> changed;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    CHECK(lacks(some[i].arch).empty());
+    if (some[i].name == all[i].name) continue;
+    changed.insert(lacks(all[i].arch));
+  }
+  CHECK(changed == std::set<std::string>{"recurrence", "xIELU"});
+}
+
 namespace {
 
 class Dice {
@@ -55,6 +72,23 @@ class Dice {
   std::uint64_t state_ = 1;
 };
 
+/// Layers with a mixer or an MLP of their own have neither the model's window nor its experts.
+void leave_apart(Arch& a) {
+  LayerSet& local = a.local.layers;
+  local = local.filtered(a.linear_layers, false);
+  for (const LayerMixer& m : a.mixers) local = local.filtered(m.layers, false);
+  for (const LayerMlp& m : a.mlps) a.moe.layers = a.moe.layers.filtered(m.layers, false);
+  if (local.empty()) a.local = {};
+  if (a.moe.layers.empty()) a.moe = {};
+}
+
+/// Whether some layer has the model's own dense MLP.
+bool uses_mlp(const Arch& a) {
+  LayerSet own = LayerSet::all(a.layers).filtered(a.moe.layers, false);
+  for (const LayerMlp& m : a.mlps) own = own.filtered(m.layers, false);
+  return !own.empty();
+}
+
 /// Any choice of the suite at any size: a narrow MLP beside wide heads, one layer, a token's vocabulary.
 Case any_case(Dice& dice) {
   validate::Choice row;
@@ -63,7 +97,8 @@ Case any_case(Dice& dice) {
   Case c = make_case(possible(row));
   Arch& a = c.arch;
   const Count width = a.hidden;
-  a.layers = dice.of(1, 4);
+  const bool unlike = !a.mixers.empty() || !a.mlps.empty() || !a.linear_layers.empty();  // the second or third layer is
+  a.layers = dice.of(unlike ? 3 : 1, 4);
   a.hidden = 2 * dice.of(1, 20);
   a.vocabulary = dice.of(1, 200);
   a.embedding_width = a.embedding_width == width ? a.hidden : dice.of(1, 40);
@@ -78,6 +113,7 @@ Case any_case(Dice& dice) {
   }
   for (LayerSet* layers : {&a.local.layers, &a.moe.layers})
     if (!layers->empty()) *layers = LayerSet::every(dice.of(0, a.layers - 1), dice.of(1, 2), a.layers);
+  leave_apart(a);
   a.local.reach.tokens = std::min<Count>(a.local.reach.tokens, 1) * dice.of(1, 12);
   c.plan.seq = dice.of(1, a.context);
   c.plan.micro_batch = c.plan.global_batch = dice.of(1, 3);
@@ -141,7 +177,7 @@ TEST_CASE("a model file of any size can be cut over any ranks, and its parameter
   Dice dice;
   for (int i = 0; i < 400; ++i) {
     Case c = any_case(dice);
-    if (c.arch.moe.layers.size() == c.arch.layers) c.arch.mlp_width = 0;  // a file must not say what nothing uses
+    if (!uses_mlp(c.arch)) c.arch.mlp_width = 0;  // a file must not say what nothing uses
     ModelCard card;
     card.name = "any";
     card.arch = c.arch;

@@ -1,6 +1,7 @@
 #include "tests/model/tiny.hpp"
 
 #include "model/random.hpp"
+#include "tests/model/hybrids.hpp"
 
 namespace llmcalc::test {
 
@@ -212,7 +213,14 @@ std::vector<Variant> variants() {
   position_variants(c);
   dropout_variants(c);
   recompute_variants(c);
+  for (Variant& v : hybrid_variants()) c.all.push_back(std::move(v));
   return c.all;
+}
+
+std::vector<Variant> variants(const model::Backend& b) {
+  std::vector<Variant> all = variants();
+  std::erase_if(all, [&](const Variant& v) { return !b.lacks(v.arch).empty(); });
+  return all;
 }
 
 model::Batch tiny_batch(const Arch& arch, const Plan& plan, std::uint64_t seed) {

@@ -26,6 +26,8 @@ Plan tiny_plan();
 
 /// Every operator, size, place and choice at least once.
 std::vector<Variant> variants();
+/// Those that the backend has all operators of.
+std::vector<Variant> variants(const model::Backend& backend);
 
 /// `n` token ids of a vocabulary, and those that follow them.
 model::Batch tiny_batch(const Arch& arch, const Plan& plan, std::uint64_t seed);

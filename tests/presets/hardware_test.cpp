@@ -267,3 +267,18 @@ TEST_CASE("a hardware file with a mistake gets a sentence", "[hardware]") {
         "mine.json, \"prices\"[0], \"source\": expected a string in quotes, got nothing");
   CHECK(refusal(R"({"powr": "700 W"})") == "mine.json: unknown key \"powr\"; did you mean \"power\"?");
 }
+
+TEST_CASE("memory that a system shares states what a program may use of it", "[presets]") {
+  CHECK(read_hardware_file(file(), "mine.json").usable == 0);
+  CHECK(read_hardware_file(file(R"({"memory": {"usable": 0.75}})"), "mine.json").usable == 0.75);
+  CHECK(refusal(R"({"memory": {"usable": 1.5}})") ==
+        "mine.json, \"memory\": \"usable\" is a share of the memory, above 0 and at most 1");
+  CHECK(load_hardware("m1").usable == 0.67);
+  CHECK(load_hardware("m4-max").usable == 0.75);
+  CHECK(load_hardware("strix-halo").usable == 0.5);
+  for (const Builtin& b : builtin_hardware()) {
+    const HardwareCard card = load_hardware(b);
+    CAPTURE(card.name);
+    if (card.usable > 0) CHECK((card.vendor == "Apple" || card.memory_type.starts_with("LPDDR")));
+  }
+}

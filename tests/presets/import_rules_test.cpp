@@ -88,6 +88,27 @@ TEST_CASE("Gemma, Cohere, OLMo and gpt-oss slide in their own patterns and layer
   }
 }
 
+TEST_CASE("Gemma 4 shares keys and values in its last layers, and has wider MLPs there", "[import]") {
+  const std::string types = R"("layer_types": ["sliding_attention", "full_attention", "sliding_attention",
+    "full_attention", "sliding_attention", "full_attention", "sliding_attention", "full_attention"])";
+  const Arch a = arch(small("gemma4_text", types + R"(, "sliding_window": 16, "num_kv_shared_layers": 4,
+    "use_double_wide_mlp": true, "head_dim": 16, "global_head_dim": 32, "hidden_size_per_layer_input": 8)"));
+  REQUIRE(a.mixers.size() == 3);
+  CHECK(a.local == LocalAttention{{16}, layers({0, 2})});
+  CHECK(a.mixers[0].layers == layers({1, 3}));
+  CHECK(a.mixers[0].head_dim == 32);
+  CHECK(a.mixers[1].layers == layers({4, 6}));
+  CHECK(a.mixers[1].reach == Reach{16});
+  CHECK((a.mixers[1].shared_kv && a.mixers[2].shared_kv && !a.mixers[0].shared_kv));
+  CHECK(a.mlps[0] == LayerMlp{512, layers({4, 5, 6, 7})});
+  CHECK(a.per_layer == PerLayerInput{262144, 8});
+  CHECK(refusal(small("gemma4_text", R"("num_kv_shared_layers": 8)")) ==
+        "c.json: \"num_kv_shared_layers\" is not below the number of layers; lower it");
+  CHECK(refusal(small("gemma4_text", R"("num_kv_shared_layers": 3)")) ==
+        "c.json: layer 5 shares keys and values, but no layer before it has its own with the same window, heads and "
+        "widths; give one");
+}
+
 TEST_CASE("Llama 4 attends in chunks where it has RoPE and has experts where it says", "[import]") {
   const std::string chunk = R"("attention_chunk_size": 16)";
   CHECK(arch(small("llama4_text", chunk)).local == LocalAttention{{16, true}, layers({0, 1, 2, 4, 5, 6})});
@@ -381,4 +402,35 @@ TEST_CASE("a config that cannot be built is refused with one sentence", "[import
           R"({"model_type": "llama", "hidden_size": 2147483648, "num_attention_heads": 8, "intermediate_size": 2147483648,
            "num_hidden_layers": 1000})"),
       "passes 2^63");
+}
+
+TEST_CASE("BERT's head is that of the class that its config names", "[import]") {
+  const auto head = [](const char* name) {
+    return arch(small("bert", R"("architectures": [")" + std::string(name) + "\"]")).head;
+  };
+  CHECK(arch(small("bert", "")).head == ModelHead{.kind = HeadKind::none, .pooler = true});
+  CHECK(head("BertModel") == ModelHead{.kind = HeadKind::none, .pooler = true});
+  CHECK(head("BertForMaskedLM") == ModelHead{.kind = HeadKind::masked_token});
+  CHECK(head("BertForPreTraining") == ModelHead{.kind = HeadKind::masked_token, .pooler = true, .sentence_pair = true});
+  CHECK(refusal(small("bert", R"("architectures": ["BertForTokenClassification"])")) ==
+        "c.json: \"architectures\" names BertForTokenClassification, whose head is not known; expected BertModel, "
+        "BertForMaskedLM, BertForPreTraining or BertForNextSentencePrediction");
+  CHECK(refusal(small("bert", R"("is_decoder": true)")) ==
+        "c.json: \"is_decoder\" is true; BERT is known as an encoder alone");
+}
+
+TEST_CASE("T5 has as many layers in its decoder as in its encoder unless it says otherwise", "[import]") {
+  const auto t5 = [](const std::string& more) {
+    return arch(R"({"model_type": "t5", "d_model": 96, "num_layers": 3, "num_heads": 4, "d_kv": 16, "d_ff": 256,
+      "vocab_size": 1000)" +
+                more + "}");
+  };
+  CHECK(t5("").layers == 6);
+  CHECK(t5("").mixers[0].layers == layers({3, 4, 5}));
+  CHECK(t5(R"(, "num_decoder_layers": 1)").mixers[0].layers == layers({3}));
+  CHECK(t5("").mlp == MlpKind::plain);
+  CHECK(t5("").activation == Activation::relu);
+  CHECK(t5("").tied_head);
+  CHECK(t5(R"(, "feed_forward_proj": "gated-gelu")").mlp == MlpKind::gated);
+  CHECK(t5(R"(, "feed_forward_proj": "gated-gelu")").activation == Activation::gelu_tanh);
 }

@@ -82,10 +82,10 @@ SchedulerRules drawn_rules(Random& r) {
   s.admission = chance(r, 3) ? Admission::priority : Admission::first_come;
   s.preemption = chance(r, 3) ? Preemption::swap : Preemption::recompute;
   s.whole_prompt_fits = !chance(r, 3);
-  s.ahead = chance(r, 3);
   s.block_tokens = between(r, 1, 6);
   s.whole_groups = between(r, 1, 2);
   s.limited_groups = between(r, 0, 1);
+  s.state_blocks = chance(r, 4) ? between(r, 1, 3) : 0;
   s.prefix_cache = chance(r, 2);
   if (chance(r, 4)) {
     s.speculation = {.length = between(r, 1, 3), .acceptance = {0.8, 0.6, 0.5}, .seed = r.next()};

@@ -100,14 +100,6 @@ TEST_CASE("An arrival waits for the end of the pass that is running", "[serve]")
   CHECK(tenths(run.answers[0]) == Tenths{20, 110});
 }
 
-TEST_CASE("Passes that are decided ahead know an arrival one pass later, unless there is none", "[serve]") {
-  RequestTraffic t{.requests = {request(10, 9), request(10, 1, Seconds(4.5)), request(10, 1, Seconds(20))}};
-  const ServerRun run = serve(with({.ahead = true}), even_times(), t);
-  CHECK(tenths(run.answers[1]) == Tenths{80, 80});  // the pass from 5 s was decided at 4 s
-  CHECK(tenths(run.answers[0]) == Tenths{20, 110});
-  CHECK(tenths(run.answers[2]) == Tenths{220, 220});  // at once
-}
-
 TEST_CASE("A request waits besides passes, and keeps no other waiting", "[serve]") {
   PassTimes times = even_times();
   times.request = one_second / 2;

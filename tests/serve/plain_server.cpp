@@ -46,19 +46,8 @@ void PlainServer::take_arrivals() {
     answers[i].sent = due_[i];
     due_[i] = never;
     const auto id = static_cast<RequestId>(i);
-    late_.push_back({.id = id, .arrival = arrivals_++, .random = draft_random(rules_.speculation, id)});
+    put({.id = id, .arrival = arrivals_++, .random = draft_random(rules_.speculation, id)}, false);
   }
-}
-
-/// Whether anybody came or ended.
-bool PlainServer::settle() {
-  std::vector<Sequence> left;
-  for (Sequence& s : running_) s.leaving ? release(s) : left.push_back(s);
-  const bool any = !late_.empty() || left.size() < running_.size();
-  running_ = left;
-  for (const Sequence& s : late_) put(s, false);
-  late_.clear();
-  return any;
 }
 
 void PlainServer::decide() {
@@ -79,18 +68,13 @@ void PlainServer::run() {
   while (!waiting_.empty() || !running_.empty() || next_due() != never) {
     if (waiting_.empty() && running_.empty()) now_ = std::max(now_, next_due());
     take_arrivals();
-    if (!rules_.ahead) settle();
     decide();
-    const bool any = std::any_of(running_.begin(), running_.end(), [](const Sequence& s) { return s.now > 0; });
-    if (settle() && !any && !preempted_) decide();
     const PassWork w = work();
     most_rows = std::max(most_rows, w.rows());
     most_blocks = std::max(most_blocks, rules_.blocks - available());
     now_ += times_.pass(w);
     ++passes;
     finish();
-    const bool ended = std::all_of(running_.begin(), running_.end(), [](const Sequence& s) { return s.leaving; });
-    if (ended && waiting_.empty()) settle();
   }
 }
 
@@ -99,7 +83,7 @@ bool PlainServer::serve_running(bool prompts, bool decoding) {
   for (std::size_t i = 0; i < running_.size() && budget_ > 0;) {
     const RequestId id = running_[i].id;
     const bool decode = decodes(running_[i]);
-    if (running_[i].leaving || !(decode ? decoding : prompts)) {
+    if (!(decode ? decoding : prompts)) {
       ++i;
       continue;
     }
@@ -128,13 +112,8 @@ bool PlainServer::serve_running(bool prompts, bool decoding) {
 }
 
 std::size_t PlainServer::victim() const {
-  if (rules_.admission == Admission::first_come) {
-    std::size_t i = running_.size() - 1;
-    while (running_[i].leaving) --i;
-    return i;
-  }
+  if (rules_.admission == Admission::first_come) return running_.size() - 1;
   const auto before = [&](const Sequence& a, const Sequence& b) {
-    if (a.leaving || b.leaving) return a.leaving && !b.leaving;
     return std::pair(request(a).priority, a.arrival) < std::pair(request(b).priority, b.arrival);
   };
   return static_cast<std::size_t>(std::max_element(running_.begin(), running_.end(), before) - running_.begin());
@@ -253,11 +232,9 @@ void PlainServer::finish() {
     answers[s.id].last = now_;
     done.push_back(s.id);
     keep(s);
-    s.leaving = true;
-    left.push_back(s);
+    release(s);
   }
   running_ = left;
-  if (!rules_.ahead) settle();
   for (const RequestId id : done) answered(id);
 }
 

@@ -36,8 +36,7 @@ class PlainServer {
     Count now = 0;                    ///< tokens in the pass
     bool decoding = false;            ///< it has had a token, and was not preempted since
     bool swapped = false;
-    bool leaving = false;  ///< ended in a pass that the next one does not know yet
-    bool alone = false;    ///< has a copy of keys and values of its own, in no chain
+    bool alone = false;  ///< has a copy of keys and values of its own, in no chain
     Random random{0};
   };
 
@@ -51,7 +50,6 @@ class PlainServer {
   void answered(RequestId id);
   void take_arrivals();
   void decide();
-  bool settle();
   Ticks next_due() const;
   void put(const Sequence& s, bool front);
 
@@ -79,7 +77,7 @@ class PlainServer {
 
  private:
   std::vector<Ticks> due_;
-  std::vector<Sequence> waiting_, running_, late_;
+  std::vector<Sequence> waiting_, running_;
   std::map<std::pair<int, Count>, Chain> chains_;
   Ticks now_ = 0;
   Count free_ = 0, arrivals_ = 0, releases_ = 0, moved_ = 0, budget_ = 0;

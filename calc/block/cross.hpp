@@ -1,0 +1,25 @@
+#pragma once
+/// What an encoder-decoder has besides its blocks (T5: arXiv:1910.10683, hf t5/modeling_t5.py): attention of the
+/// decoder to the encoder's result, one token table for both, and tables of relative positions, one per stack.
+///
+/// The encoder's result (tokens, hidden) is alive until the last layer has run and is kept for backward once. A
+/// decoding step reads keys and values of the encoder's tokens from the cache, so that their projections run in the
+/// prefill alone. The token that begins the decoder is run by the prefill and seen by every step; its row in the cache
+/// is left out. Relative positions give (queries x keys) numbers per head, which all layers of a stack add to their
+/// scores; they are kept like the encoder's result. A decoding step's core reads its own from the table. How a distance
+/// finds its row of the table is left out.
+
+#include "calc/segment_builder.hpp"
+
+namespace llmcalc {
+
+/// Attention to the encoder's result; a layer's second.
+TensorId cross_attention(SegmentBuilder& builder, TensorId x);
+
+/// Tokens that the token table is asked for, of encoder and decoder together.
+Count embedded_tokens(const Arch& arch, const Step& step);
+
+/// What relative positions add to the scores, of both stacks; the embedding x stays the segment's result.
+void make_distances(SegmentBuilder& builder, const Step& step, TensorId x);
+
+}  // namespace llmcalc

@@ -1,0 +1,26 @@
+#include "calc/block/encoder_head.hpp"
+
+namespace llmcalc {
+
+void add_pooled(SegmentBuilder& b) {
+  const Arch& a = b.arch();
+  constexpr Component c = Component::lm_head;
+  const Count rows = b.step().sequences, d = a.hidden;
+  const auto dense = [&](std::string_view name, TensorId x, Count out) {
+    return b.add(name, c, Linear{.rows = rows, .in = d, .out = out, .bias = true}, Split::tokens, x);
+  };
+  const TensorId y = b.add("head.pooler_act", c, Pointwise{.kind = PointwiseKind::activate, .rows = rows, .width = d},
+                           Split::tokens, dense("head.pooler", block_input, d));
+  if (a.head.sentence_pair) dense("head.sentence_pair", y, 2);
+}
+
+TensorId transformed(SegmentBuilder& b, TensorId x, Count rows) {
+  const Count d = b.arch().hidden;
+  constexpr Component c = Component::lm_head;
+  const TensorId y =
+      b.add("head.transform", c, Linear{.rows = rows, .in = d, .out = d, .bias = true}, Split::tokens, x);
+  const Pointwise act{.kind = PointwiseKind::activate, .rows = rows, .width = d};
+  return b.norm("head.transform_norm", b.add("head.transform_act", c, act, Split::tokens, y), rows);
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,17 @@
+#pragma once
+/// The heads of an encoder (BERT: arXiv:1810.04805, hf bert/modeling_bert.py). Their dense layers are whole on every
+/// rank.
+
+#include "calc/segment_builder.hpp"
+
+namespace llmcalc {
+
+/// What an encoder makes of the first token of each sequence: tanh of a dense layer, and two logits for a pair of
+/// sentences. A loss of it is left out.
+void add_pooled(SegmentBuilder& builder);
+
+/// The dense layer, activation and norm before the logits of masked tokens (BertPredictionHeadTransform). Logits of all
+/// positions follow, as the library computes them.
+TensorId transformed(SegmentBuilder& builder, TensorId x, Count rows);
+
+}  // namespace llmcalc

@@ -1,0 +1,106 @@
+#include "calc/block.hpp"
+#include "calc/block/cross.hpp"
+#include "calc/block/encoder_head.hpp"
+#include "calc/block/mixed_residual.hpp"
+#include "calc/block/per_layer.hpp"
+#include "calc/segment_builder.hpp"
+
+namespace llmcalc {
+
+OpList embedding_ops(const Arch& a, const Step& s) {
+  SegmentBuilder b(a, s);
+  const Count t = embedded_tokens(a, s);
+  TensorId x = b.add("embedding.tokens", Component::embedding, Lookup{t, a.vocabulary, a.embedding_width}, Split::row,
+                     block_input);
+  if (a.embedding_width != a.hidden)
+    x = b.linear("embedding.project", Component::embedding, Split::tokens, x, a.embedding_width, a.hidden, false);
+  if (a.position == Position::learned) {
+    const TensorId p = b.add("embedding.positions", Component::position, Lookup{t, a.position_rows, a.hidden},
+                             Split::tokens, block_input);
+    x = b.pointwise("embedding.add", Component::position, PointwiseKind::add, Split::tokens, x, p, a.hidden);
+  }
+  if (a.token_types > 0) {
+    const TensorId y =
+        b.add("embedding.types", Component::embedding, Lookup{t, a.token_types, a.hidden}, Split::tokens, block_input);
+    x = b.pointwise("embedding.types_add", Component::embedding, PointwiseKind::add, Split::tokens, x, y, a.hidden);
+  }
+  if (a.embedding_norm) x = b.norm("embedding.norm", x, t);
+  b.dropout("embedding.dropout", Component::embedding, x, t);
+  if (a.position == Position::relative) make_distances(b, s, x);
+  if (a.per_layer.width > 0) make_per_layer_inputs(b, x);
+  if (a.residual_block > 0) b.save(saved_residuals(a, t));
+  if (a.streams > 1)
+    b.add("embedding.repeat", Component::embedding,
+          Pointwise{.kind = PointwiseKind::repeat, .rows = t, .width = mul(a.streams, a.hidden), .top_k = a.streams},
+          Split::tokens, x);
+  return b.ops();
+}
+
+namespace {
+/// What a head has, and which of it is another's: the model's norm, its token table or its head.
+struct HeadWeights {
+  bool norm = true, own_norm = true, tied = false, bias = false;
+  bool of_model = false;  ///< and what else the model's own head has
+};
+/// The sum of the residual streams under n weights, which a matrix makes of them, and a learned scale.
+TensorId gathered_streams(SegmentBuilder& b, TensorId x, Count rows) {
+  const Arch& a = b.arch();
+  const Linear matrix{.rows = rows, .in = mul(a.streams, a.hidden), .out = a.streams, .bias = true};
+  const TensorId weights = b.add("head.stream_weights", Component::lm_head, matrix, Split::tokens, x);
+  const Pointwise gather{
+      .kind = PointwiseKind::gather, .rows = rows, .width = a.hidden, .top_k = a.streams, .weights = 1};
+  return b.add("head.gather", Component::lm_head, gather, Split::tokens, {x, weights});
+}
+OpList head(const Arch& a, const Step& s, Count rows, const HeadWeights& w) {
+  SegmentBuilder b(a, s);
+  TensorId x = block_input;
+  if (a.streams > 1) x = gathered_streams(b, x, rows);
+  if (w.of_model) {
+    if (a.head.pooler) add_pooled(b);
+    if (!a.head.has_logits()) return b.ops();
+    if (a.head.kind == HeadKind::masked_token) x = transformed(b, x, rows);
+    x = mixed_residual(b, "head.mix", x, rows);
+  }
+  if (w.norm) {
+    Norm norm = b.norm_shape(rows, a.hidden);
+    if (!w.own_norm) norm.weights = 0;
+    x = b.add("head.norm", Component::norm, norm, Split::tokens, x);
+  }
+  if (a.embedding_width != a.hidden)
+    x = b.add("head.project", Component::embedding, Linear{.rows = rows, .in = a.hidden, .out = a.embedding_width},
+              Split::tokens, x);
+  const Linear logits{.rows = rows, .in = a.embedding_width, .out = a.vocabulary, .bias = w.bias, .tied = w.tied};
+  x = b.add("head.logits", Component::lm_head, logits, Split::column, x);
+  if (s.training) b.add("head.loss", Component::lm_head, Loss{rows, a.vocabulary}, Split::column, x);
+  return b.ops();
+}
+}  // namespace
+
+OpList head_ops(const Arch& a, const Step& s) {
+  const Count rows = s.training || s.verifies ? s.tokens() : s.sequences;
+  return head(a, s, rows, {.norm = a.final_norm, .tied = a.tied_head, .bias = a.head_bias, .of_model = true});
+}
+
+OpList mtp_input_ops(const Arch& a, const Step& s) {
+  SegmentBuilder b(a, s);
+  const Count t = b.tokens();
+  const Lookup table{.tokens = t, .rows = a.vocabulary, .width = a.embedding_width, .tied = !a.mtp.own_embedding};
+  TensorId e = b.add("mtp.tokens", Component::embedding, table, Split::row, block_input);
+  e = b.norm("mtp.token_norm", e, t);
+  e = b.linear("mtp.project_token", Component::embedding, Split::tokens, e, a.hidden, a.hidden, false);
+  TensorId h = b.norm("mtp.result_norm", block_input, t);
+  h = b.linear("mtp.project_result", Component::embedding, Split::tokens, h, a.hidden, a.hidden, false);
+  b.pointwise("mtp.add", Component::embedding, PointwiseKind::add, Split::tokens, h, e, a.hidden);
+  return b.ops();
+}
+
+OpList mtp_head_ops(const Arch& a, const Step& s) {
+  const Mtp& m = a.mtp;
+  return head(a, s, s.training ? s.tokens() : s.sequences,
+              {.norm = m.own_norm || a.final_norm,
+               .own_norm = m.own_norm,
+               .tied = !m.own_head,
+               .bias = m.own_head && a.head_bias});
+}
+
+}  // namespace llmcalc

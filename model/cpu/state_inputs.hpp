@@ -1,0 +1,202 @@
+#pragma once
+/// What a recurrence's heads read, made from its operands, and the way back of the gradients: see StateView.
+
+#include "model/backend.hpp"
+#include "model/cpu/attention.hpp"
+#include "model/cpu/head_chunks.hpp"
+
+namespace llmcalc::model::LLMCALC_ISA {
+
+/// How a kind makes decays: e^(-exp(log) step).
+struct DecayMaker {
+  Count decays = 1, steps = 1, logs = 1;  ///< numbers per head: decays and steps of a token, learned logarithms
+  DecayMaker(const LinearAttention& s, RecurrentKind kind) {
+    if (kind == RecurrentKind::kimi_delta) decays = steps = s.key_dim;
+    if (kind == RecurrentKind::mamba) decays = logs = s.key_dim;
+  }
+};
+
+inline bool has_unit_keys(RecurrentKind k) {
+  return k == RecurrentKind::gated_delta_net || k == RecurrentKind::kimi_delta;
+}
+inline bool scales_inputs(RecurrentKind k) { return k == RecurrentKind::mamba || k == RecurrentKind::mamba2; }
+
+/// Queries or keys of one group of heads in one sequence.
+template <typename T>
+struct KeyRows {
+  using W = Wide<T>;
+  const LinearAttention& s;
+  RecurrentKind kind;
+  double scale;  ///< of rows of length 1
+  Rows<W> rows;
+  Rows<W> inverse;  ///< 1 / length of each row before
+
+  KeyRows(const LinearAttention& shape, RecurrentKind k, double times, const HeadView& from, Count sequence,
+          Count group)
+      : s(shape), kind(k), scale(times), rows(s.queries, s.key_dim), inverse(s.queries, 1) {
+    for (Count t = 0; t < s.queries; ++t) read(at<T>(from, sequence, t, group), rows.row(t), *inverse.row(t));
+  }
+  void read(const T* x, W* to, W& inverse_length) const {
+    if (has_unit_keys(kind)) {
+      const W square = sum_of<W>(s.key_dim, [=](Count i) { return wide(x[i]) * wide(x[i]); });
+      inverse_length = W(1) / sqrt_of(square + number<W>(1e-6));
+      const W factor = inverse_length * number<W>(scale);
+      lanes<W>(0, s.key_dim, [=](Count i) { to[i] = wide(x[i]) * factor; });
+    } else if (kind == RecurrentKind::none) {
+      lanes<W>(0, s.key_dim, [=](Count i) { to[i] = Silu::value(wide(x[i])); });
+    } else {
+      lanes<W>(0, s.key_dim, [=](Count i) { to[i] = wide(x[i]); });
+    }
+  }
+  /// Adds the gradient of the operand, from that of the rows.
+  void add_gradient(const Rows<W>& d, const HeadView& from, const HeadView& to, Count sequence, Count group) const {
+    for (Count t = 0; t < s.queries; ++t) {
+      const T* const x = at<T>(from, sequence, t, group);
+      T* const dx = at_mutable<T>(to, sequence, t, group);
+      const W *const dy = d.row(t), *const y = rows.row(t);
+      if (has_unit_keys(kind)) {
+        const W factor = *inverse.row(t) * number<W>(scale), less = number<W>(1 / (scale * scale));
+        const W along = sum_of<W>(s.key_dim, [=](Count i) { return dy[i] * y[i]; }) * less;
+        put_lanes(0, s.key_dim, dx, true, [=](Count i) { return factor * (dy[i] - y[i] * along); });
+      } else if (kind == RecurrentKind::none) {
+        put_lanes(0, s.key_dim, dx, true, [=](Count i) { return dy[i] * Silu::slope(wide(x[i])); });
+      } else {
+        put_lanes(0, s.key_dim, dx, true, [=](Count i) { return dy[i]; });
+      }
+    }
+  }
+};
+
+/// Wide gradients of a recurrence's learned numbers; null where there are none.
+template <typename W>
+struct LearnedGradients {
+  W *log_decay = nullptr, *step_bias = nullptr, *skip = nullptr;
+};
+
+/// Values, decays and strengths of one head in one sequence.
+template <typename T>
+class HeadRows {
+  using W = Wide<T>;
+
+ public:
+  HeadRows(const LinearAttention& s, const StateView& in, Count sequence, Count head)
+      : s_(s),
+        in_(in),
+        make_(s, in.kind),
+        sequence_(sequence),
+        head_(head),
+        v_(s.queries, s.head_dim),
+        steps_(s.queries, make_.steps),
+        log_decay_(s.queries, make_.decays),
+        beta_(s.queries, 1) {
+    for (Count t = 0; t < s.queries; ++t) read(t);
+  }
+  HeadInputs<W> inputs(const Rows<W>& q, const Rows<W>& k) const {
+    return {.tokens = s_.queries,
+            .keys = s_.key_dim,
+            .values = s_.head_dim,
+            .decays = make_.decays,
+            .is_delta = s_.rule == StateRule::delta,
+            .q = q.data(),
+            .k = k.data(),
+            .v = v_.data(),
+            .log_decay = log_decay_.data(),
+            .beta = beta_.data()};
+  }
+  /// o (tokens, P) and what skips the state, to the result.
+  void write(const Rows<W>& o, T* to) const {
+    const W skip = in_.skip != nullptr ? learned(in_.skip, head_) : W(0);
+    for (Count t = 0; t < s_.queries; ++t) {
+      const W* const from = o.row(t);
+      const T* const x = value(t);
+      put_lanes(0, s_.head_dim, to + place(t), false, [=](Count p) { return from[p] + skip * wide(x[p]); });
+    }
+  }
+  Rows<W> output_gradient(const T* d_o) const {
+    Rows<W> d(s_.queries, s_.head_dim);
+    for (Count t = 0; t < s_.queries; ++t)
+      for (Count p = 0; p < s_.head_dim; ++p) d.row(t)[p] = wide(d_o[place(t) + p]);
+    return d;
+  }
+  /// Adds the gradients of the operands and of the learned numbers.
+  void add_gradients(const Rows<W>& d_o, const Rows<W>& dv, const Rows<W>& dlog, const Rows<W>& dbeta,
+                     const StateGradients& to, const LearnedGradients<W>& sums) const {
+    for (Count t = 0; t < s_.queries; ++t) {
+      add_value_gradient(t, d_o.row(t), dv.row(t), to, sums);
+      if (in_.kind != RecurrentKind::none) add_decay_gradient(t, dv.row(t), dlog.row(t), to, sums);
+      if (s_.rule != StateRule::delta) continue;
+      const W b = *beta_.row(t);
+      put(at_mutable<T>(to.beta, sequence_, t, head_), *dbeta.row(t) * b * (W(1) - b), true);
+    }
+  }
+
+ private:
+  static W learned(In numbers, Count i) { return wide(static_cast<const T*>(numbers)[i]); }
+  const T* value(Count t) const { return at<T>(in_.v, sequence_, t, head_); }
+  Count place(Count t) const { return ((sequence_ * s_.queries + t) * s_.heads + head_) * s_.head_dim; }
+  /// Of lightning attention: 2^(-8 (h + 1) / H) (hf minimax/modeling_minimax.py, get_slope_rate).
+  double slope() const {
+    return in_.slope * std::exp2(-8.0 * static_cast<double>(head_ + 1) / static_cast<double>(s_.heads));
+  }
+  /// exp(log_decay) of decay n.
+  W rate(Count n) const { return exp_of(learned(in_.log_decay, head_ * make_.logs + n % make_.logs)); }
+  /// What softplus makes a step of.
+  W before_step(const T* raw, Count n) const {
+    return wide(raw[n]) + (in_.step_bias != nullptr ? learned(in_.step_bias, head_ * make_.steps + n) : W(0));
+  }
+
+  void read(Count t) {
+    const T* const x = value(t);
+    W* const v = v_.row(t);
+    if (in_.kind == RecurrentKind::none) {
+      lanes<W>(0, s_.head_dim, [=](Count p) { v[p] = Silu::value(wide(x[p])); });
+      *log_decay_.row(t) = number<W>(-slope());
+      return;
+    }
+    const T* const raw = at<T>(in_.decay, sequence_, t, head_);
+    for (Count n = 0; n < make_.steps; ++n) steps_.row(t)[n] = softplus(before_step(raw, n));
+    for (Count n = 0; n < make_.decays; ++n) log_decay_.row(t)[n] = -(rate(n) * steps_.row(t)[n % make_.steps]);
+    const W times = scales_inputs(in_.kind) ? *steps_.row(t) : W(1);
+    lanes<W>(0, s_.head_dim, [=](Count p) { v[p] = wide(x[p]) * times; });
+    if (s_.rule == StateRule::delta) *beta_.row(t) = sigmoid(wide(*at<T>(in_.beta, sequence_, t, head_)));
+  }
+
+  void add_value_gradient(Count t, const W* d_o, const W* dv, const StateGradients& to,
+                          const LearnedGradients<W>& sums) const {
+    const T* const x = value(t);
+    T* const dx = at_mutable<T>(to.v, sequence_, t, head_);
+    const W skip = in_.skip != nullptr ? learned(in_.skip, head_) : W(0);
+    const W times = scales_inputs(in_.kind) ? *steps_.row(t) : W(1);
+    if (in_.kind == RecurrentKind::none)
+      put_lanes(0, s_.head_dim, dx, true, [=](Count p) { return dv[p] * Silu::slope(wide(x[p])); });
+    else
+      put_lanes(0, s_.head_dim, dx, true, [=](Count p) { return dv[p] * times + d_o[p] * skip; });
+    if (sums.skip != nullptr) sums.skip[head_] += sum_of<W>(s_.head_dim, [=](Count p) { return d_o[p] * wide(x[p]); });
+  }
+
+  void add_decay_gradient(Count t, const W* dv, const W* dlog, const StateGradients& to,
+                          const LearnedGradients<W>& sums) const {
+    const T *const raw = at<T>(in_.decay, sequence_, t, head_), *const x = value(t);
+    T* const draw = at_mutable<T>(to.decay, sequence_, t, head_);
+    Rows<W> dsteps(1, make_.steps);
+    if (scales_inputs(in_.kind)) *dsteps.row(0) = sum_of<W>(s_.head_dim, [=](Count p) { return dv[p] * wide(x[p]); });
+    for (Count n = 0; n < make_.decays; ++n) {
+      dsteps.row(0)[n % make_.steps] -= dlog[n] * rate(n);
+      if (sums.log_decay != nullptr)
+        sums.log_decay[head_ * make_.logs + n % make_.logs] += dlog[n] * log_decay_.row(t)[n];
+    }
+    for (Count n = 0; n < make_.steps; ++n) {
+      const W d = dsteps.row(0)[n] * sigmoid(before_step(raw, n));
+      put(draw + n, d, true);
+      if (sums.step_bias != nullptr) sums.step_bias[head_ * make_.steps + n] += d;
+    }
+  }
+
+  const LinearAttention& s_;
+  const StateView& in_;
+  DecayMaker make_;
+  Count sequence_, head_;
+  Rows<W> v_, steps_, log_decay_, beta_;
+};
+
+}  // namespace llmcalc::model::LLMCALC_ISA

@@ -1,0 +1,235 @@
+#include "calc/layer_kinds.hpp"
+#include "model/weights.hpp"
+
+namespace llmcalc::model {
+namespace {
+
+/// Collects the parameters of one model.
+class Shapes {
+ public:
+  explicit Shapes(const Arch& a) : a_(a), kinds_(layer_kinds(a)) {}
+
+  std::vector<ParameterShape> list() {
+    embedding();
+    for (Count i = 0; i < a_.layers; ++i) layer(i);
+    head();
+    return std::move(all_);
+  }
+
+ private:
+  void matrix(const std::string& name, Count out, Count in, bool bias, Start start = Start::normal, Count groups = 1) {
+    all_.push_back({prefix_ + name + ".weight", groups, out, in, start});
+    if (bias) all_.push_back({prefix_ + name + ".bias", groups, out, 0, Start::zero});
+  }
+  void scale(const std::string& name, Count width, bool bias) {
+    all_.push_back({prefix_ + name + ".weight", 1, width, 0, Start::one});
+    if (bias) all_.push_back({prefix_ + name + ".bias", 1, width, 0, Start::zero});
+  }
+  void vector(const std::string& name, Count numbers, Start start) {
+    all_.push_back({prefix_ + name, 1, numbers, 0, start});
+  }
+  void norm(const std::string& name) {
+    if (a_.norm != NormKind::weight_free) scale(name, a_.hidden, a_.norm == NormKind::layer_norm);
+  }
+
+  void embedding() {
+    matrix("embedding.tokens", a_.vocabulary, a_.embedding_width, false);
+    if (a_.embedding_width != a_.hidden) matrix("embedding.project", a_.hidden, a_.embedding_width, false);
+    if (a_.position == Position::learned) matrix("embedding.positions", a_.position_rows, a_.hidden, false);
+    if (a_.embedding_norm) norm("embedding.norm");
+  }
+  void head() {
+    prefix_.clear();
+    if (a_.final_norm) norm("head.norm");
+    if (a_.embedding_width != a_.hidden) matrix("head.project", a_.embedding_width, a_.hidden, false);
+    if (!a_.tied_head) matrix("head.logits", a_.vocabulary, a_.embedding_width, false);
+    if (a_.head_bias) vector("head.logits.bias", a_.vocabulary, Start::zero);
+  }
+
+  void layer(Count i) {
+    prefix_ = "layers." + std::to_string(i) + ".";
+    const LayerKind& kind = kinds_.kinds[kind_index(kinds_, i)];
+    const Mixer& m = a_.mixer(kind.mixer);
+    const bool parallel = a_.block == BlockKind::parallel;
+    const NormPlacement p = a_.norm_placement;
+    const bool before = parallel || p == NormPlacement::pre || p == NormPlacement::both;
+    const bool after = !parallel && p != NormPlacement::pre;
+    const bool mixes = parallel || !m.is_empty(), has_mlp = parallel || kind.has_mlp();
+    if (before && mixes) norm("attn.norm");
+    kind.linear ? lightning() : mixer(m);
+    if (after && mixes) norm("attn.post_norm");
+    if (before && has_mlp && (!parallel || a_.norms_per_layer == 2)) norm("mlp.norm");
+    if (kind.experts) experts();
+    if (!kind.experts && has_mlp) mlp("", kind.mlp_width, a_.hidden, a_.mlp_bias);
+    if (after && has_mlp) norm("mlp.post_norm");
+  }
+
+  void mixer(const Mixer& m) {
+    recurrence(m.recurrent);
+    if (m.attention == AttentionKind::grouped) grouped(m);
+    if (m.attention == AttentionKind::latent) latent(m);
+  }
+
+  void grouped(const Mixer& m) {
+    const Count q = m.heads * m.head_dim, k = m.kv_heads * m.head_dim, v = m.kv_heads * m.v_dim();
+    matrix("attn.q", q, a_.hidden, m.qkv_bias);
+    matrix("attn.k", k, a_.hidden, m.qkv_bias);
+    matrix("attn.v", v, a_.hidden, m.qkv_bias);
+    qk_norm("attn.q_norm", m, m.heads);
+    qk_norm("attn.k_norm", m, m.kv_heads);
+    if (m.attention_sinks) vector("attn.core.sinks", m.heads, Start::zero);
+    gate_and_out(m);
+  }
+  void gate_and_out(const Mixer& m) {
+    if (m.attention_gate == AttentionGate::per_head) matrix("attn.gate", m.heads, a_.hidden, false);
+    if (m.attention_gate == AttentionGate::per_channel) matrix("attn.gate", m.attention_width(), a_.hidden, false);
+    matrix("attn.out", a_.hidden, m.attention_width(), m.attention_out_bias, Start::residual);
+  }
+  void qk_norm(const std::string& name, const Mixer& m, Count heads) {
+    switch (m.qk_norm) {
+      case QkNorm::none:
+      case QkNorm::weight_free:
+        return;
+      case QkNorm::per_head:
+        return scale(name, m.head_dim, false);
+      case QkNorm::per_head_bias:
+        return scale(name, m.head_dim, true);
+      case QkNorm::each_head:
+      case QkNorm::full:
+        return scale(name, heads * m.head_dim, false);
+      case QkNorm::full_bias:
+        return scale(name, heads * m.head_dim, true);
+    }
+  }
+
+  void latent(const Mixer& m) {
+    const Latent& l = m.latent;
+    const Count head = l.nope_dim + l.rope_dim;
+    if (l.q_rank > 0) {
+      matrix("attn.q_down", l.q_rank, a_.hidden, m.qkv_bias);
+      scale("attn.q_norm", l.q_rank, false);
+      matrix("attn.q_up", m.heads * head, l.q_rank, false);
+    } else {
+      matrix("attn.q", m.heads * head, a_.hidden, false);
+    }
+    matrix("attn.kv_down", l.kv_rank + l.rope_dim, a_.hidden, m.qkv_bias);
+    scale("attn.kv_norm", l.kv_rank, false);
+    matrix("attn.kv_up", m.heads * (l.nope_dim + l.v_dim), l.kv_rank, false);
+    gate_and_out(m);
+  }
+
+  void recurrence(const Recurrent& r) {
+    switch (r.kind) {
+      case RecurrentKind::none:
+        return;
+      case RecurrentKind::gated_delta_net:
+        return gated_delta_net(r);
+      case RecurrentKind::kimi_delta:
+        return kimi_delta(r);
+      case RecurrentKind::mamba:
+        return mamba(r);
+      case RecurrentKind::mamba2:
+        return mamba2(r);
+      case RecurrentKind::short_convolution:
+        return short_convolution(r);
+    }
+  }
+  void gated_delta_net(const Recurrent& r) {
+    const Count keys = r.key_heads * r.key_dim;
+    convolved("delta.q", r, keys);
+    convolved("delta.k", r, keys);
+    convolved("delta.v", r, r.width());
+    matrix("delta.decay", r.heads, a_.hidden, false);
+    matrix("delta.beta", r.heads, a_.hidden, false);
+    vector("delta.core.log_decay", r.heads, Start::zero);
+    vector("delta.core.step_bias", r.heads, Start::step);
+    matrix("delta.gate", r.width(), a_.hidden, false);
+    scale("delta.o_norm", r.head_dim, false);
+    out("delta.out", r.width());
+  }
+  void kimi_delta(const Recurrent& r) {
+    for (const char* name : {"kda.q", "kda.k", "kda.v"}) convolved(name, r, r.width());
+    through_rank("kda.decay", r);
+    matrix("kda.beta", r.heads, a_.hidden, false);
+    vector("kda.core.log_decay", r.decays > 0 ? r.decays : r.heads, Start::zero);
+    vector("kda.core.step_bias", r.width(), Start::step);
+    r.full_rank_gate ? matrix("kda.gate", r.width(), a_.hidden, false) : through_rank("kda.gate", r);
+    scale("kda.o_norm", r.head_dim, false);
+    out("kda.out", r.width());
+  }
+  void mamba(const Recurrent& r) {
+    convolved("ssm.x", r, r.heads);
+    matrix("ssm.select", r.rank + 2 * r.key_dim, r.heads, false);
+    matrix("ssm.step", r.heads, r.rank, true);
+    vector("ssm.core.log_decay", r.heads * r.key_dim, Start::zero);
+    vector("ssm.core.skip", r.heads, Start::one);
+    matrix("ssm.gate", r.heads, a_.hidden, false);
+    out("ssm.out", r.heads);
+  }
+  void mamba2(const Recurrent& r) {
+    convolved("ssm.x", r, r.width());
+    convolved("ssm.select", r, 2 * r.key_heads * r.key_dim);
+    matrix("ssm.step", r.heads, a_.hidden, false);
+    vector("ssm.core.log_decay", r.heads, Start::zero);
+    vector("ssm.core.step_bias", r.heads, Start::step);
+    vector("ssm.core.skip", r.heads, Start::one);
+    matrix("ssm.gate", r.width(), a_.hidden, false);
+    if (r.gated_norm) scale("ssm.norm", r.width(), false);
+    out("ssm.out", r.width());
+  }
+  void short_convolution(const Recurrent& r) {
+    for (const char* name : {"conv.in_gate", "conv.out_gate", "conv.x"}) matrix(name, r.width(), a_.hidden, false);
+    matrix("conv.core", r.width(), r.taps, r.convolution_bias);
+    out("conv.out", r.width());
+  }
+  /// A projection and a convolution of its result, `taps` weights per channel.
+  void convolved(const std::string& name, const Recurrent& r, Count width) {
+    matrix(name, width, a_.hidden, false);
+    matrix(name + "_conv", width, r.taps, r.convolution_bias);
+  }
+  void through_rank(const std::string& name, const Recurrent& r) {
+    matrix(name + "_down", r.rank, a_.hidden, false);
+    matrix(name + "_up", r.width(), r.rank, false);
+  }
+  void out(const char* name, Count width) { matrix(name, a_.hidden, width, false, Start::residual); }
+
+  void lightning() {
+    const Count w = a_.heads * a_.head_dim;
+    for (const char* name : {"attn.q", "attn.k", "attn.v"}) matrix(name, w, a_.hidden, false);
+    scale("attn.o_norm", w, false);
+    matrix("attn.gate", w, a_.hidden, false);
+    out("attn.out", w);
+  }
+
+  /// kind: "", "expert_", "shared_"; outer: the width of its input and output.
+  void mlp(const std::string& kind, Count width, Count outer, bool bias, Count groups = 1) {
+    if (a_.mlp == MlpKind::gated) matrix("mlp." + kind + "gate", width, outer, bias, Start::normal, groups);
+    matrix("mlp." + kind + "up", width, outer, bias, Start::normal, groups);
+    if (a_.activation == Activation::xielu) vector("mlp." + kind + "act.bends", 2, Start::zero);
+    matrix("mlp." + kind + "down", outer, width, bias, Start::residual, groups);
+  }
+  void experts() {
+    const Moe& m = a_.moe;
+    const bool narrow = m.latent_width > 0;
+    const Count outer = narrow ? m.latent_width : a_.hidden;
+    matrix("mlp.router", m.experts, a_.hidden, m.router_bias);
+    if (narrow) matrix("mlp.latent_down", outer, a_.hidden, false);
+    if (m.latent_norm) scale("mlp.latent_norm", outer, false);
+    mlp("expert_", m.width, outer, m.expert_bias, m.experts);
+    if (narrow) matrix("mlp.latent_up", a_.hidden, outer, false, Start::residual);
+    if (m.shared_experts == 0) return;
+    mlp("shared_", m.shared_experts * m.shared_width, a_.hidden, false);
+    if (m.shared_gate) matrix("mlp.shared_weight", 1, a_.hidden, false);
+  }
+
+  const Arch& a_;
+  const LayerKinds kinds_;
+  std::string prefix_;
+  std::vector<ParameterShape> all_;
+};
+
+}  // namespace
+
+std::vector<ParameterShape> parameter_shapes(const Arch& arch) { return Shapes(arch).list(); }
+
+}  // namespace llmcalc::model

@@ -1,0 +1,180 @@
+// Recurrences, top to bottom: projections, convolutions, the state, a gate. Sources: calc/block/recurrent.hpp.
+
+#include <utility>
+
+#include "model/mixer.hpp"
+
+namespace llmcalc::model {
+namespace {
+
+/// One layer's recurrence on x; the last projection of x frees it.
+class Recurrence {
+ public:
+  Recurrence(Pass& p, Value x) : p_(p), r_(p.mixer().recurrent), x_(std::move(x)) {}
+
+  /// S = a S + k b (v - a S' k)', o = q' S, with a decay a and a strength b per head; norm(o) under silu(z).
+  Value gated_delta_net() {
+    Value q = convolved("delta.q", "delta.q_conv"), k = convolved("delta.k", "delta.k_conv");
+    Value v = convolved("delta.v", "delta.v_conv");
+    Value decay = p_.linear("delta.decay", x_), beta = p_.linear("delta.beta", x_);
+    const StateLayout at{.kind = r_.kind,
+                         .q = heads(0, r_.key_heads, r_.key_dim),
+                         .k = heads(1, r_.key_heads, r_.key_dim),
+                         .v = heads(2, r_.heads, r_.head_dim),
+                         .decay = heads(3, r_.heads, 1),
+                         .beta = heads(4, r_.heads, 1)};
+    Value o = state("delta.core", StateRule::delta, mul(2, r_.heads), at,
+                    {std::move(q), std::move(k), std::move(v), std::move(decay), std::move(beta)});
+    Value z = p_.linear("delta.gate", std::exchange(x_, {}));
+    o = head_norm("delta.o_norm", std::move(o));
+    return p_.linear("delta.out", p_.silu_gate("delta.gate_mul", std::move(z), std::move(o)));
+  }
+
+  /// The same with a decay per channel of the keys; norm(o) under sigmoid(z).
+  Value kimi_delta() {
+    Value q = convolved("kda.q", "kda.q_conv"), k = convolved("kda.k", "kda.k_conv");
+    Value v = convolved("kda.v", "kda.v_conv");
+    Value decay = through_rank("kda.decay_down", "kda.decay_up", x_), beta = p_.linear("kda.beta", x_);
+    const Part row = heads(0, r_.heads, r_.head_dim);
+    StateLayout at{.kind = r_.kind, .q = row, .k = row, .v = row, .decay = row, .beta = heads(4, r_.heads, 1)};
+    at.k.tensor = 1, at.v.tensor = 2, at.decay.tensor = 3;
+    Value o = state("kda.core", StateRule::delta, add(r_.width(), r_.heads), at,
+                    {std::move(q), std::move(k), std::move(v), std::move(decay), std::move(beta)});
+    Value x = std::exchange(x_, {});
+    Value z = r_.full_rank_gate ? p_.linear("kda.gate", std::move(x))
+                                : through_rank("kda.gate_down", "kda.gate_up", std::move(x));
+    o = head_norm("kda.o_norm", std::move(o));
+    return p_.linear("kda.out", p_.sigmoid_gate("kda.gate_mul", std::move(z), std::move(o)));
+  }
+
+  /// S = e^(-A t) S + t B x, y = C' S + D x for every channel x by itself, with a step t of its own; B, C and the low
+  /// rank of t are projections of all channels.
+  Value mamba() {
+    Value x = convolved("ssm.x", "ssm.x_conv");
+    Value low = p_.linear("ssm.select", x), step = p_.linear("ssm.step", low);
+    const StateLayout at{.kind = r_.kind,
+                         .q = {1, add(r_.rank, r_.key_dim), low.width, 0},
+                         .k = {1, r_.rank, low.width, 0},
+                         .v = heads(0, r_.heads, 1),
+                         .decay = heads(2, r_.heads, 1),
+                         .beta = {}};
+    Value y = state("ssm.core", StateRule::state_space, r_.heads, at, {std::move(x), std::move(low), std::move(step)});
+    return gated_out(std::move(y));
+  }
+
+  /// The same for heads of channels, which share a step and A; B and C are the keys and queries of a group of heads.
+  Value mamba2() {
+    const Count shared = mul(r_.key_heads, r_.key_dim);
+    Value x = convolved("ssm.x", "ssm.x_conv"), select = convolved("ssm.select", "ssm.select_conv");
+    Value step = p_.linear("ssm.step", x_);
+    const StateLayout at{.kind = r_.kind,
+                         .q = {1, shared, select.width, r_.key_dim},
+                         .k = {1, 0, select.width, r_.key_dim},
+                         .v = heads(0, r_.heads, r_.head_dim),
+                         .decay = heads(2, r_.heads, 1),
+                         .beta = {}};
+    Value y =
+        state("ssm.core", StateRule::state_space, r_.heads, at, {std::move(x), std::move(select), std::move(step)});
+    return gated_out(std::move(y));
+  }
+
+  /// c * convolution(b * x): b, c and x are projections.
+  Value short_convolution() {
+    Value b = p_.linear("conv.in_gate", x_), c = p_.linear("conv.out_gate", x_);
+    Value y = p_.multiply("conv.in_mul", std::move(b), p_.linear("conv.x", std::exchange(x_, {})));
+    const Convolution shape = convolution(y.width, false);
+    y = p_.convolve("conv.core", std::move(y), shape);
+    return p_.linear("conv.out", p_.multiply("conv.out_mul", std::move(c), std::move(y)));
+  }
+
+ private:
+  static Part heads(std::size_t tensor, Count heads, Count width) { return {tensor, 0, mul(heads, width), width}; }
+
+  Convolution convolution(Count channels, bool activated) const {
+    const Step& s = p_.step();
+    return {
+        .sequences = s.sequences, .queries = s.queries, .channels = channels, .taps = r_.taps, .activated = activated};
+  }
+  /// silu(convolution(W x))
+  Value convolved(std::string_view name, std::string_view conv) {
+    Value y = p_.linear(name, x_);
+    const Convolution shape = convolution(y.width, true);
+    return p_.convolve(conv, std::move(y), shape);
+  }
+  Value through_rank(std::string_view down, std::string_view up, Value x) {
+    return p_.linear(up, p_.linear(down, std::move(x)));
+  }
+  Value state(std::string_view op, StateRule rule, Count gates, const StateLayout& at, std::vector<Value> in) {
+    const Step& s = p_.step();
+    const LinearAttention shape{.sequences = s.sequences,
+                                .heads = r_.heads,
+                                .queries = s.queries,
+                                .head_dim = r_.head_dim,
+                                .key_heads = r_.key_heads,
+                                .key_dim = r_.key_dim,
+                                .rule = rule,
+                                .chunk = r_.chunk,
+                                .gates = gates,
+                                .state_bytes = r_.state_bytes};
+    return p_.recur(op, shape, at, std::move(in));
+  }
+  /// An RMSNorm of every head's output.
+  Value head_norm(std::string_view op, Value o) {
+    const Norm shape{.rows = mul(o.rows, r_.heads), .width = r_.head_dim};
+    return p_.output_norm(op, std::move(o), shape);
+  }
+  /// Mamba's end: y under silu(z), a norm of all heads where there is one, the last projection.
+  Value gated_out(Value y) {
+    y = p_.silu_gate("ssm.gate_mul", p_.linear("ssm.gate", std::exchange(x_, {})), std::move(y));
+    const Norm whole{.rows = y.rows, .width = y.width};
+    if (r_.gated_norm) y = p_.output_norm("ssm.norm", std::move(y), whole);
+    return p_.linear("ssm.out", std::move(y));
+  }
+
+  Pass& p_;
+  const Recurrent& r_;
+  Value x_;
+};
+
+}  // namespace
+
+Value recurrence(Pass& p, Value x) {
+  Recurrence r(p, std::move(x));
+  switch (p.mixer().recurrent.kind) {
+    case RecurrentKind::gated_delta_net:
+      return r.gated_delta_net();
+    case RecurrentKind::kimi_delta:
+      return r.kimi_delta();
+    case RecurrentKind::mamba:
+      return r.mamba();
+    case RecurrentKind::mamba2:
+      return r.mamba2();
+    case RecurrentKind::short_convolution:
+      return r.short_convolution();
+    case RecurrentKind::none:
+      break;
+  }
+  return {};
+}
+
+/// S = e^(-slope) S + k v', o = q' S under silu of q, k and v; norm(o) under sigmoid(z).
+Value linear_attention(Pass& p, Value x) {
+  const Mixer& m = p.mixer();
+  const Step& s = p.step();
+  Value q = p.linear("attn.q", x), k = p.linear("attn.k", x), v = p.linear("attn.v", x);
+  const LinearAttention shape{.sequences = s.sequences,
+                              .heads = m.heads,
+                              .queries = s.queries,
+                              .head_dim = m.head_dim,
+                              .key_heads = m.heads,
+                              .key_dim = m.head_dim};
+  const auto part = [&](std::size_t tensor) { return Part{tensor, 0, mul(m.heads, m.head_dim), m.head_dim}; };
+  const StateLayout at{.kind = RecurrentKind::none, .q = part(0), .k = part(1), .v = part(2), .decay = {}, .beta = {}};
+  Value o = p.recur("attn.core", shape, at, {std::move(q), std::move(k), std::move(v)});
+  const Norm whole{.rows = o.rows, .width = o.width};
+  o = p.output_norm("attn.o_norm", std::move(o), whole);
+  Value z = p.linear("attn.gate", std::move(x));
+  return p.linear("attn.out", p.sigmoid_gate("attn.gate_mul", std::move(z), std::move(o)));
+}
+
+}  // namespace llmcalc::model

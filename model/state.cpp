@@ -1,0 +1,97 @@
+// Operators that keep a state of a sequence: convolutions along the tokens, and recurrences. Backward needs their
+// inputs alone: it finds the states again.
+
+#include "calc/cost.hpp"
+#include "model/pass.hpp"
+
+namespace llmcalc::model {
+namespace {
+
+const void* value_of(const Parameter* p) { return p != nullptr ? p->value->data() : nullptr; }
+
+}  // namespace
+
+/// The state of this operator in the current layer's cache; null where none is kept.
+void* Pass::cached_state(std::string_view op) const {
+  return cache_ != nullptr ? cache_->layer(layer_).states.at(op)->data() : nullptr;
+}
+
+Value Pass::convolve(std::string_view op, Value given, Convolution s) {
+  const Value x = std::move(given);
+  Parameter *w = weight(op, "weight"), *b = weight(op, "bias");
+  s.bias = b != nullptr;
+  ConvolutionView v{.x = x.data->data(),
+                    .weight = value_of(w),
+                    .bias = value_of(b),
+                    .state = cached_state(op),
+                    .begins = step_.past == 0};
+  Value y = make(op, x.rows, x.width);
+  forward(op, s, [&] { backend_.convolve(s, v, y.data->data()); });
+  if (taping())
+    remember(op, s, [this, op, s, v, kept = keep(op, x), in = x.slot, n = x.elements(), out = y.slot, w, b]() mutable {
+      const Tensor dy = taken(out), x_data = kept.get();
+      const Into dx = into(op, in, n);
+      v.x = x_data->data();
+      backend_.convolve_gradient(s, v, dy->data(), dx.data, dx.add, weights_.sum(w), weights_.sum(b));
+    });
+  return y;
+}
+
+StateView Pass::state_view(std::string_view op, const StateLayout& l, const std::vector<Tensor>& data) const {
+  // Lightning attention's slopes fall from layer to layer (hf minimax/modeling_minimax.py, get_slope_rate).
+  const double share = static_cast<double>(layer_) / (static_cast<double>(arch_.layers - 1) + 1e-5);
+  return {.kind = l.kind,
+          .q = view(l.q, data),
+          .k = view(l.k, data),
+          .v = view(l.v, data),
+          .decay = view(l.decay, data),
+          .beta = view(l.beta, data),
+          .log_decay = value_of(weight(op, "log_decay")),
+          .step_bias = value_of(weight(op, "step_bias")),
+          .skip = value_of(weight(op, "skip")),
+          .slope = 1 - share + 1e-5};
+}
+
+Value Pass::recur(std::string_view op, const LinearAttention& shape, const StateLayout& l, std::vector<Value> given) {
+  const std::vector<Value> in = std::move(given);
+  LinearAttention s = shape;
+  std::vector<Tensor> read;
+  for (const Value& x : in) read.push_back(x.data);
+  std::array<Parameter*, 3> learned{weight(op, "log_decay"), weight(op, "step_bias"), weight(op, "skip")};
+  s.weights = 0;
+  for (const Parameter* p : learned) s.weights += p != nullptr ? p->elements() : 0;
+  StateView v = state_view(op, l, read);
+  v.state = cached_state(op);
+  v.begins = step_.past == 0;
+  Value y = make(op, s.rows(), mul(s.heads, s.head_dim));
+  forward(op, s, [&] { backend_.recur(s, v, y.data->data()); });
+  if (!taping()) return y;
+
+  std::vector<Tensor> held;
+  std::vector<std::shared_ptr<Slot>> slots;
+  for (const Value& x : in) {
+    held.push_back(keep(op, x).data);
+    slots.push_back(x.slot);
+  }
+  remember(op, s, [this, op, s, l, held, slots, learned, out = y.slot] {
+    const Tensor dy = taken(out);
+    std::vector<Tensor> gradients;
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+      into_rows(op, slots[i], held[i]->bytes().value / backend_.number().value, true);
+      gradients.push_back(slots[i]->gradient);
+    }
+    const StateView to = state_view(op, l, gradients);
+    backend_.recur_gradient(s, state_view(op, l, held), dy->data(),
+                            {.q = to.q,
+                             .k = to.k,
+                             .v = to.v,
+                             .decay = to.decay,
+                             .beta = to.beta,
+                             .log_decay = weights_.sum(learned[0]),
+                             .step_bias = weights_.sum(learned[1]),
+                             .skip = weights_.sum(learned[2])});
+  });
+  return y;
+}
+
+}  // namespace llmcalc::model

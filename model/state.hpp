@@ -1,0 +1,43 @@
+#pragma once
+/// Inputs of the operators whose layer keeps a state of a sequence instead of all its tokens: recurrences and
+/// convolutions.
+
+#include "calc/mixer.hpp"
+#include "model/heads.hpp"
+
+namespace llmcalc::model {
+
+/// Inputs of a recurrence, as they come from its projections. `kind` says what becomes of them (s: softplus, A:
+/// exp(log_decay)):
+///
+///   gated_delta_net  q, k of length 1, q / sqrt(N); decay e^(-A s(d + bias)) per head; beta sigmoid(b)
+///   kimi_delta       the same with a decay per channel of the key
+///   mamba2           step s(d + bias); decay e^(-A step) per head; the state takes step x v; + skip v
+///   mamba            the same with step s(d), and an A for each channel and number of its state
+///   none             lightning attention: silu of q, k and v; decay e^(-slope), the slope 2^(-8 (h + 1) / H) x `slope`
+///
+/// Sources: calc/block/recurrent.hpp; hf minimax/modeling_minimax.py.
+struct StateView {
+  RecurrentKind kind = RecurrentKind::none;
+  HeadView q, k, v, decay, beta;
+  const void *log_decay = nullptr, *step_bias = nullptr, *skip = nullptr;
+  double slope = 1;       ///< lightning attention: the layer's factor
+  void* state = nullptr;  ///< wide, (sequences, heads, N, P), replaced by that after the last token; null: not kept
+  bool begins = true;     ///< the state before the first token is zero, whatever `state` holds
+};
+
+/// Destinations of the gradients, which are added there; those of learned numbers are wide.
+struct StateGradients {
+  HeadView q, k, v, decay, beta;
+  void *log_decay = nullptr, *step_bias = nullptr, *skip = nullptr;
+};
+
+/// Inputs of a convolution along the tokens: weight (channels, taps).
+struct ConvolutionView {
+  const void *x = nullptr, *weight = nullptr, *bias = nullptr;
+  void* state =
+      nullptr;         ///< (sequences, taps - 1, channels): the last inputs, replaced by the new ones; null: not kept
+  bool begins = true;  ///< there are zeros before the first token, whatever `state` holds
+};
+
+}  // namespace llmcalc::model

@@ -1,0 +1,184 @@
+// Architectures of GGUF whose layers mix tokens by recurrences or convolutions: keys by github.com/ggml-org/llama.cpp,
+// conversion/{qwen,mamba,granite,nemotron,falcon_h1,lfm2,kimi_linear}.py and gguf-py/gguf/constants.py.
+
+#include <array>
+
+#include "presets/header/gguf_model.hpp"
+
+namespace llmcalc {
+
+namespace {
+
+using json::Value;
+
+/// The converters of Mamba and its hybrids write this where they know no context.
+constexpr Count unknown_context = Count{1} << 20;
+void forget_unknown_context(Value& c) {
+  if (c["max_position_embeddings"] == unknown_context) c.erase("max_position_embeddings");
+}
+
+Count layers_of(const Value& c) { return c["num_hidden_layers"].get<Count>(); }
+
+/// ssm.inner_size, the width of all heads, in one of ssm.time_step_rank heads.
+Count state_head_width(const GgufModel& m) {
+  const Count inner = m.count("ssm.inner_size"), heads = m.count("ssm.time_step_rank");
+  if (heads == 0 || inner % heads != 0)
+    m.refuse(
+        fmt::format("the recurrence's width {} is no multiple of its {} heads; the file is damaged", inner, heads));
+  return inner / heads;
+}
+
+/// The largest of the numbers by layer; those of layers that lack the part are 0.
+Count largest_of(const std::vector<Count>& all) { return all.empty() ? 0 : *std::max_element(all.begin(), all.end()); }
+
+/// A gated DeltaNet: ssm.state_size is the width of a key, ssm.group_count counts the heads of keys. Modules for
+/// further tokens are those that the file holds.
+void delta_net(const GgufModel& m, Value& c) {
+  c.erase("num_nextn_predict_layers");
+  c["mtp_num_hidden_layers"] = m.count_or("nextn_predict_layers", 0);
+  c["linear_conv_kernel_dim"] = m.count("ssm.conv_kernel");
+  c["linear_key_head_dim"] = m.count("ssm.state_size");
+  c["linear_num_key_heads"] = m.count("ssm.group_count");
+  c["linear_num_value_heads"] = m.count("ssm.time_step_rank");
+  c["linear_value_head_dim"] = state_head_width(m);
+  copy(m, c, "full_attention_interval", "full_attention_interval");
+}
+void delta_net_experts(const GgufModel& m, Value& c) {
+  delta_net(m, c);
+  experts(m, c);
+  copy(m, c, "expert_shared_feed_forward_length", "shared_expert_intermediate_size");
+}
+
+void mamba(const GgufModel& m, Value& c) {
+  if (m.flag_or("ssm.dt_b_c_rms", false)) c["model_type"] = "falcon_mamba";
+  c["intermediate_size"] = m.count("ssm.inner_size");
+  c["state_size"] = m.count("ssm.state_size");
+  c["conv_kernel"] = m.count("ssm.conv_kernel");
+  c["time_step_rank"] = m.count("ssm.time_step_rank");
+  c["use_conv_bias"] = m.in_a_layer("ssm_conv1d.bias");
+}
+
+/// Sizes of Mamba-2 under the names of granitemoehybrid and falcon_h1.
+void mamba2_sizes(const GgufModel& m, Value& c) {
+  c["mamba_n_heads"] = m.count("ssm.time_step_rank");
+  c["mamba_d_head"] = state_head_width(m);
+  c["mamba_n_groups"] = m.count("ssm.group_count");
+  c["mamba_d_state"] = m.count("ssm.state_size");
+  c["mamba_d_conv"] = m.count("ssm.conv_kernel");
+  c["mamba_conv_bias"] = m.in_a_layer("ssm_conv1d.bias");
+  c["attention_bias"] = m.in_a_layer("attn_q.bias");
+}
+
+/// The words for layers with and without KV heads.
+Value layer_types(const std::vector<Count>& kv_heads, Count layers, const char* with, const char* without) {
+  Value types = Value::array();
+  for (Count i = 0; i < layers; ++i) types.push_back(kv_heads[static_cast<std::size_t>(i)] > 0 ? with : without);
+  return types;
+}
+
+void granite_hybrid(const GgufModel& m, Value& c) {
+  const std::vector<Count> kv = m.counts("attention.head_count_kv", layers_of(c));
+  c["layer_types"] = layer_types(kv, layers_of(c), "attention", "mamba");
+  c["num_key_value_heads"] = largest_of(kv);
+  c["position_embedding_type"] = m.flag_or("rope.scaling.finetuned", false) ? "rope" : "nope";
+  const Count width = m.count("feed_forward_length");
+  c["num_local_experts"] = m.count_or("expert_count", 0);
+  copy(m, c, "expert_used_count", "num_experts_per_tok");
+  c["intermediate_size"] = width;
+  c["shared_intermediate_size"] = m.count_or("expert_shared_feed_forward_length", width);
+  mamba2_sizes(m, c);
+  forget_unknown_context(c);
+}
+
+void falcon_h1(const GgufModel& m, Value& c) {
+  mamba2_sizes(m, c);
+  c["mamba_d_ssm"] = m.count("ssm.inner_size");
+  c["mamba_rms_norm"] = m.in_a_layer("ssm_norm.weight");
+}
+
+/// A layer has KV heads, a feed-forward width, or neither: then it is Mamba-2.
+std::string nemotron_pattern(const std::vector<Count>& kv, const std::vector<Count>& widths, Count layers, char mlp) {
+  std::string pattern;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(layers); ++i)
+    pattern += kv[i] > 0 ? '*' : widths[i] > 0 ? mlp : 'M';
+  return pattern;
+}
+void nemotron_h(const GgufModel& m, Value& c) {
+  const Count layers = layers_of(c);
+  const std::vector<Count> kv = m.counts("attention.head_count_kv", layers),
+                           widths = m.counts("feed_forward_length", layers);
+  const bool mixture = m.count_or("expert_count", 0) > 0;
+  c["hybrid_override_pattern"] = nemotron_pattern(kv, widths, layers, mixture ? 'E' : '-');
+  c["num_key_value_heads"] = largest_of(kv);
+  c["intermediate_size"] = largest_of(widths);
+  c["attention_bias"] = m.in_a_layer("attn_q.bias");
+  c["mlp_bias"] = m.in_a_layer("ffn_up.bias");
+  c["mamba_num_heads"] = m.count("ssm.time_step_rank");
+  c["mamba_head_dim"] = state_head_width(m);
+  c["n_groups"] = m.count("ssm.group_count");
+  c["ssm_state_size"] = m.count("ssm.state_size");
+  c["conv_kernel"] = m.count("ssm.conv_kernel");
+  c["use_conv_bias"] = m.in_a_layer("ssm_conv1d.bias");
+  if (mixture) {
+    experts(m, c, "n_routed_experts");
+    c["n_shared_experts"] = m.count_or("expert_shared_count", 1);
+    copy(m, c, "expert_shared_feed_forward_length", "moe_shared_expert_intermediate_size");
+    copy(m, c, "moe_latent_size", "moe_latent_size");
+  }
+  forget_unknown_context(c);
+}
+
+/// feed_forward_length is the width after block_auto_adjust_ff_dim.
+void lfm2(const GgufModel& m, Value& c) {
+  const std::vector<Count> kv = m.counts("attention.head_count_kv", layers_of(c));
+  c["layer_types"] = layer_types(kv, layers_of(c), "full_attention", "conv");
+  c["num_key_value_heads"] = largest_of(kv);
+  c["conv_L_cache"] = m.count("shortconv.l_cache");
+  c["intermediate_size"] = m.count("feed_forward_length");
+  c["block_auto_adjust_ff_dim"] = false;
+  c["block_multiple_of"] = 1;
+}
+void lfm2_moe(const GgufModel& m, Value& c) {
+  lfm2(m, c);
+  for (const char* of_dense : {"block_auto_adjust_ff_dim", "block_multiple_of"}) c.erase(of_dense);
+  experts(m, c);
+  c["num_dense_layers"] = m.count_or("leading_dense_block_count", 0);
+  c["use_expert_bias"] = m.in_a_layer("exp_probs_b.bias");
+}
+
+/// KDA where a layer has no KV heads, as many heads as attention has; linear_attn_config counts layers from 1.
+void kimi_linear(const GgufModel& m, Value& c) {
+  latent_attention(m, c);
+  const std::vector<Count> kv = m.counts("attention.head_count_kv", layers_of(c));
+  Value kda = Value::array(), full = Value::array();
+  for (Count i = 0; i < layers_of(c); ++i) (kv[static_cast<std::size_t>(i)] > 0 ? full : kda).push_back(i + 1);
+  c["linear_attn_config"] = {{"kda_layers", kda},
+                             {"full_attn_layers", full},
+                             {"num_heads", c["num_attention_heads"]},
+                             {"head_dim", m.count("kda.head_dim")},
+                             {"short_conv_kernel_size", m.count("ssm.conv_kernel")}};
+  c["intermediate_size"] = m.count("feed_forward_length");
+  experts(m, c);
+  copy(m, c, "expert_shared_count", "num_shared_experts");
+  copy(m, c, "leading_dense_block_count", "first_k_dense_replace");
+}
+
+constexpr std::array gguf_hybrid_rows{
+    GgufFamily{"qwen3next", "qwen3_next", delta_net_experts},
+    GgufFamily{"qwen35", "qwen3_5_text", delta_net},
+    GgufFamily{"qwen35moe", "qwen3_5_moe_text", delta_net_experts},
+    GgufFamily{"mamba", "mamba", mamba},
+    GgufFamily{"granitehybrid", "granitemoehybrid", granite_hybrid, true},
+    GgufFamily{"falcon-h1", "falcon_h1", falcon_h1},
+    GgufFamily{"nemotron_h", "nemotron_h", nemotron_h, true},
+    GgufFamily{"nemotron_h_moe", "nemotron_h", nemotron_h, true},
+    GgufFamily{"lfm2", "lfm2", lfm2, true},
+    GgufFamily{"lfm2moe", "lfm2_moe", lfm2_moe, true},
+    GgufFamily{"kimi-linear", "kimi_linear", kimi_linear, true},
+};
+
+}  // namespace
+
+std::span<const GgufFamily> gguf_hybrids() { return gguf_hybrid_rows; }
+
+}  // namespace llmcalc

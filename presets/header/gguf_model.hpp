@@ -1,0 +1,101 @@
+#pragma once
+/// A GGUF file as the rows of gguf_config.cpp and gguf_hybrid.cpp read it.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "presets/header/checkpoint.hpp"
+#include "text/error.hpp"
+#include "text/json.hpp"
+
+namespace llmcalc {
+
+/// A GGUF file's keys without the architecture's name before them, and its tensors by name.
+class GgufModel {
+ public:
+  GgufModel(const Checkpoint& c, std::string prefix)
+      : keys_(c.keys, fmt::format("'{}'", c.where)), prefix_(std::move(prefix)) {
+    for (const CheckpointTensor& t : c.tensors) tensors_.emplace(t.name, &t);
+  }
+
+  bool has(std::string_view key) const { return keys_.has(full(key)); }
+  Count count(std::string_view key) const {
+    const json::Value* v = keys_.find(full(key));
+    return v != nullptr && v->is_array() ? same_in_all_layers(key) : keys_.count(full(key));
+  }
+  Count count_or(std::string_view key, Count otherwise) const { return has(key) ? count(key) : otherwise; }
+  bool flag_or(std::string_view key, bool otherwise) const { return keys_.flag_or(full(key), otherwise); }
+  /// One number for each of `layers` layers; a single number stands for all.
+  std::vector<Count> counts(std::string_view key, Count layers) const {
+    const json::Value* v = keys_.find(full(key));
+    if (v == nullptr || !v->is_array()) return std::vector<Count>(static_cast<std::size_t>(layers), count(key));
+    const std::vector<Count> all = keys_.counts(full(key));
+    if (static_cast<Count>(all.size()) < layers)
+      refuse(fmt::format("\"{}\" has {} numbers for {} layers; the file is damaged", full(key), all.size(), layers));
+    return all;
+  }
+  std::string text_or(const std::string& key, std::string_view otherwise) const {
+    return keys_.text_or(key, otherwise);
+  }
+
+  const CheckpointTensor* tensor(const std::string& name) const {
+    const auto at = tensors_.find(name);
+    return at == tensors_.end() ? nullptr : at->second;
+  }
+  /// Whether some layer has a tensor of that name: "attn_q.bias".
+  bool in_a_layer(const std::string& name) const {
+    return std::any_of(tensors_.begin(), tensors_.end(), [end = "." + name](const auto& t) {
+      return t.first.starts_with("blk.") && t.first.ends_with(end);
+    });
+  }
+  [[noreturn]] void refuse(const std::string& what) const {
+    throw InputError(fmt::format("{}: {}", keys_.where(), what));
+  }
+
+ private:
+  std::string full(std::string_view key) const { return fmt::format("{}.{}", prefix_, key); }
+  Count same_in_all_layers(std::string_view key) const {
+    const std::vector<Count> all = keys_.counts(full(key));
+    if (all.empty() || std::any_of(all.begin(), all.end(), [&](Count n) { return n != all[0]; }))
+      refuse(
+          fmt::format("\"{}\" differs from layer to layer, which this program cannot price from a GGUF file; give the "
+                      "model's config.json",
+                      full(key)));
+    return all[0];
+  }
+
+  json::Object keys_;
+  std::string prefix_;
+  std::unordered_map<std::string_view, const CheckpointTensor*> tensors_;
+};
+
+/// Sets `to` to the key `from`, where the file has it.
+inline void copy(const GgufModel& m, json::Value& config, const char* from, const char* to) {
+  if (m.has(from)) config[to] = m.count(from);
+}
+
+inline void experts(const GgufModel& m, json::Value& c, const char* number = "num_experts") {
+  copy(m, c, "expert_count", number);
+  copy(m, c, "expert_used_count", "num_experts_per_tok");
+  copy(m, c, "expert_feed_forward_length", "moe_intermediate_size");
+}
+
+/// Sets the widths of latent attention: newer files state those of a head as key_length_mla, and the cached row's as
+/// key_length.
+void latent_attention(const GgufModel& m, json::Value& c);
+
+/// github.com/ggml-org/llama.cpp, src/llama-arch.cpp: an architecture's name and keys.
+struct GgufFamily {
+  std::string_view name, model_type;
+  void (*more)(const GgufModel&, json::Value&);
+  bool by_layer = false;  ///< KV heads and widths of MLPs are lists by layer, which `more` reads
+};
+/// Architectures with recurrences or convolutions.
+std::span<const GgufFamily> gguf_hybrids();
+
+}  // namespace llmcalc

@@ -1,0 +1,225 @@
+#include "presets/import/reading.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+
+#include "presets/import/import.hpp"
+#include "presets/model_file.hpp"
+#include "text/error.hpp"
+
+namespace llmcalc {
+
+namespace {
+
+using json::Value;
+
+/// The parts of a model file by their path: "attention.heads". What the file is called is none of them.
+using Parts = std::map<std::string, std::string>;
+
+/// What a caveat is called among the parts.
+constexpr std::string_view note = "a note: ";
+
+void add_parts(const Value& v, const std::string& path, Parts& parts) {
+  const bool of_objects = v.is_array() && !v.empty() && v.front().is_object();
+  if (!v.is_object() && !of_objects) {
+    parts[path] = v.dump();
+    return;
+  }
+  for (const auto& [key, value] : v.items()) add_parts(value, path.empty() ? key : path + "." + key, parts);
+}
+
+std::optional<Parts> parts_of(const Value& config) {
+  try {
+    const ModelCard card = import_config(config, "config");
+    Value file = model_file_json(card);
+    for (const char* name : {"name", "title", "caveats"}) file.erase(name);
+    Parts parts;
+    add_parts(file, "", parts);
+    for (const std::string& caveat : card.caveats) parts[std::string(note) + caveat] = "";
+    return parts;
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
+}
+
+/// A list with an entry more or fewer, as one per layer has it when there are more or fewer layers.
+void resize_list(Value& list, std::size_t size) {
+  while (list.size() > size) list.erase(list.size() - 1);
+  while (list.size() < size) list.push_back(list.back());
+}
+
+/// `object` with the number `key` set to `n`, and every list with as many entries as it was made as long.
+Value with_count(const Value& object, const std::string& key, Count n) {
+  Value changed = object;
+  const Count old = object[key].get<Count>();
+  changed[key] = n;
+  for (auto& [name, v] : changed.items())
+    if (v.is_array() && old > 1 && static_cast<Count>(v.size()) == old) resize_list(v, static_cast<std::size_t>(n));
+  return changed;
+}
+
+/// The list with its first two different entries exchanged.
+Value exchanged(Value list) {
+  for (std::size_t i = 1; i < list.size(); ++i)
+    if (list[i] != list[0]) {
+      std::swap(list[i], list[0]);
+      break;
+    }
+  return list;
+}
+
+/// Other objects in which only `key` is another, or is left out.
+std::vector<Value> others_of(const Value& object, const std::string& key) {
+  std::vector<Value> all;
+  const Value& v = object[key];
+  const auto set = [&](const Value& other) {
+    all.push_back(object);
+    all.back()[key] = other;
+  };
+  constexpr Count largest = Count{1} << 40;
+  if (v.is_number_integer() && v >= 0 && v < largest) {
+    const Count n = v.get<Count>();
+    for (const Count other : {2 * n, n + 1, n / 2, n - 1, Count{0}, Count{1}, Count{2}})
+      if (other != n && other >= 0) all.push_back(with_count(object, key, other));
+  } else if (v.is_number()) {
+    set(v.get<double>() * 2);
+  } else if (v.is_boolean()) {
+    set(!v.get<bool>());
+  } else if (v.is_array() && !v.empty()) {
+    set(exchanged(v));
+    set(Value(v.begin(), v.end() - 1));
+  } else if (v.is_string()) {
+    for (const char* word : {"float32", "float16", "relu", "gelu", "rope", "nope"}) set(word);
+  }
+  all.push_back(object);
+  all.back().erase(key);
+  return all;
+}
+
+/// Why no size depends on a key, by a word in its name.
+struct Reason {
+  std::string_view word, why;
+};
+constexpr std::array reasons{
+    Reason{"architectures", "model_type says the family"},
+    Reason{"auto_map", "modelling code"},
+    Reason{"vision", "beside the text model"},
+    Reason{"audio", "beside the text model"},
+    Reason{"image", "beside the text model"},
+    Reason{"video", "beside the text model"},
+    Reason{"rope", "rotary positions have no size"},
+    Reason{"rotary", "rotary positions have no size"},
+    Reason{"eps", "a norm's epsilon has no size"},
+    Reason{"dropout", "for training alone, and holds nothing"},
+    Reason{"pdrop", "for training alone, and holds nothing"},
+    Reason{"aux", "for training alone, and holds nothing"},
+    Reason{"loss", "for training alone, and holds nothing"},
+    Reason{"init", "the first weights"},
+    Reason{"token_id", "the tokenizer's"},
+    Reason{"version", "the software's"},
+    Reason{"multiplier", "a factor"},
+    Reason{"scal", "a factor"},
+    Reason{"softcap", "a cap"},
+    Reason{"topk", "how experts are chosen, not how many"},
+    Reason{"group", "how experts are chosen, not how many"},
+    Reason{"window", "no layer has a window"},
+};
+std::string why_nothing(const std::string& key) {
+  for (const Reason& r : reasons)
+    if (key.find(r.word) != std::string::npos) return std::string(r.why);
+  return "no size depends on it";
+}
+
+/// A value that a line has room for.
+std::string shortened(const std::string& value) { return value.size() > 30 ? value.substr(0, 27) + "..." : value; }
+
+class Readings {
+ public:
+  Readings(const Value& config, const std::string& where) : config_(config), now_(*parts_of(config)) {
+    unknown_ = import_config(config, where).unknown_keys;
+  }
+
+  std::vector<KeyReading> all() {
+    std::vector<KeyReading> out;
+    read_object(Value::json_pointer(), "", out);
+    return out;
+  }
+
+ private:
+  using Pointer = Value::json_pointer;
+
+  /// Reads the keys of the object at `at`; says whether something depends on one of them.
+  bool read_object(const Pointer& at, const std::string& prefix, std::vector<KeyReading>& out) {
+    bool any = false;
+    for (const auto& [key, value] : config_.at(at).items()) {
+      std::vector<KeyReading> inside;
+      if (value.is_object() && read_object(at / key, prefix + key + ".", inside)) {
+        out.insert(out.end(), inside.begin(), inside.end());
+        any = true;
+        continue;
+      }
+      out.push_back(reading(at, key, prefix + key));
+      any = any || out.back().why.empty();
+    }
+    return any;
+  }
+
+  KeyReading reading(const Pointer& at, const std::string& key, const std::string& name) const {
+    KeyReading r{.key = name, .value = config_.at(at)[key].dump(), .becomes = {}, .why = {}};
+    if (key == "model_type") {
+      r.becomes = {"the family"};
+      return r;
+    }
+    bool refused = false;
+    for (const Value& other : others_of(config_.at(at), key)) {
+      const std::optional<Parts> parts = parts_with(at, other);
+      refused = refused || !parts;
+      if (parts) r.becomes = differing(*parts);
+      if (!r.becomes.empty()) return r;
+    }
+    if (std::find(unknown_.begin(), unknown_.end(), key) != unknown_.end())
+      r.why = "not understood, and its name hints at parameters: it was not counted";
+    else if (refused)
+      r.becomes = {"checked: another value is refused"};
+    else
+      r.why = why_nothing(key);
+    return r;
+  }
+
+  std::optional<Parts> parts_with(const Pointer& at, const Value& other) const {
+    Value whole = config_;
+    whole.at(at) = other;
+    return parts_of(whole);
+  }
+
+  /// The parts that are others, or are no more, as they are now.
+  std::vector<std::string> differing(const Parts& other) const {
+    std::vector<std::string> out;
+    for (const auto& [path, value] : now_) {
+      const auto at = other.find(path);
+      if (at != other.end() && at->second == value) continue;
+      out.push_back(path.starts_with(note) ? "a note" : path + " " + shortened(value));
+    }
+    if (!out.empty()) return out;
+    for (const auto& [path, value] : other)
+      if (!now_.contains(path) && !path.starts_with(note)) out.push_back("the usual " + path);
+    return out;
+  }
+
+  const Value& config_;
+  Parts now_;
+  std::vector<std::string> unknown_;
+};
+
+}  // namespace
+
+std::vector<KeyReading> key_readings(const Value& config, const std::string& where) {
+  import_config(config, where);  // refuses what it does not take
+  return Readings(config, where).all();
+}
+
+}  // namespace llmcalc

@@ -1,0 +1,69 @@
+// FLOPs of recurrences and convolutions, model and done, counted by hand: heads of N x P, T tokens, chunks of C.
+
+#include "calc/cost.hpp"
+#include "tests/catch.hpp"
+
+using namespace llmcalc;
+
+namespace {
+
+constexpr Count sequences = 3, heads = 4, queries = 10, p = 5, groups = 2, n = 7;
+constexpr Count rows = sequences * queries, state = heads * n * p;
+
+LinearAttention shape(StateRule rule, Count chunk) {
+  return {.sequences = sequences,
+          .heads = heads,
+          .queries = queries,
+          .head_dim = p,
+          .key_heads = groups,
+          .key_dim = n,
+          .rule = rule,
+          .chunk = chunk};
+}
+
+const Pricing train{};
+
+}  // namespace
+
+TEST_CASE("a state that takes one token at a time is updated and read by products, under the delta rule read twice",
+          "[cost][state]") {
+  const Cost ssm = forward(shape(StateRule::state_space, 0), train), delta = forward(shape(StateRule::delta, 0), train);
+  CHECK(ssm.executed == Flops(4 * rows * state));
+  CHECK(delta.executed == Flops(6 * rows * state));
+  CHECK(ssm.model == Flops(6 * rows * state));  // the decay is a pass over the state of its own
+  CHECK(delta.model == Flops(8 * rows * state));
+  // Two products for each, and the states once more: all but the reading.
+  CHECK(backward(shape(StateRule::state_space, 0), train).executed == Flops((8 + 2) * rows * state));
+  CHECK(backward(shape(StateRule::delta, 0), train).executed == Flops((12 + 4) * rows * state));
+  CHECK(backward(shape(StateRule::delta, 0), train).model == Flops(16 * rows * state));
+}
+
+TEST_CASE("chunks of four tokens multiply 4 x 4 scores, the last one those of the two that are left", "[cost][state]") {
+  const Count places = sequences * (4 * 4 + 4 * 4 + 2 * 2);
+  const Count ssm = 2 * places * groups * n + 2 * places * heads * p + 4 * rows * state;
+  const Count delta = 4 * places * heads * (n + p) + 6 * rows * state;
+  const Count reading = 2 * places * heads * p + 2 * rows * state;
+  CHECK(forward(shape(StateRule::state_space, 4), train).executed == Flops(static_cast<Wide>(ssm)));
+  CHECK(forward(shape(StateRule::delta, 4), train).executed == Flops(static_cast<Wide>(delta)));
+  CHECK(backward(shape(StateRule::state_space, 4), train).executed == Flops(static_cast<Wide>(3 * ssm - reading)));
+  CHECK(backward(shape(StateRule::delta, 4), train).executed == Flops(static_cast<Wide>(3 * delta - reading)));
+}
+
+TEST_CASE("a chunk longer than the text is the text, and one token's is the recurrent form", "[cost][state]") {
+  for (const StateRule rule : {StateRule::state_space, StateRule::delta}) {
+    CHECK(forward(shape(rule, 64), train).executed == forward(shape(rule, queries), train).executed);
+    LinearAttention one = shape(rule, 64);
+    one.queries = 1;
+    CHECK(forward(one, train).executed == Flops((rule == StateRule::delta ? 6 : 4) * sequences * state));
+  }
+}
+
+TEST_CASE("a convolution under an activation finds its sums again in backward", "[cost][state]") {
+  Convolution s{.sequences = sequences, .queries = queries, .channels = 9, .taps = 4};
+  const Count once = 2 * rows * 9 * 4;
+  CHECK(forward(s, train).executed == Flops(static_cast<Wide>(once)));
+  CHECK(backward(s, train).executed == Flops(static_cast<Wide>(2 * once)));
+  s.activated = true;
+  CHECK(backward(s, train).executed == Flops(static_cast<Wide>(3 * once)));
+  CHECK(backward(s, train).model == Flops(static_cast<Wide>(2 * once)));
+}

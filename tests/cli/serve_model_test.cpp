@@ -1,0 +1,75 @@
+// 'llmcalc serve': how the model lies: pipelines, offload, adapters, memory that a system shares.
+
+#include "tests/catch.hpp"
+#include "tests/cli/program.hpp"
+
+using namespace llmcalc;
+using test::refused;
+
+namespace {
+
+const std::string load = " --rate 0.2 --num-requests 60";
+
+json::Value served(const std::string& words) { return test::ask("serve " + words + load); }
+
+double bytes(const json::Value& r, const char* key) { return r["engine_memory"][key].get<double>(); }
+
+}  // namespace
+
+TEST_CASE("a pipeline holds the model in parts, and answers in more time than one GPU with room", "[serve][cli]") {
+  const json::Value one = served("llama-3.1-8b --hardware h100"), two = served("llama-3.1-8b --hardware h100 --pp 2");
+  CHECK(two["layout"]["gpus"] == 2);
+  CHECK(two["layout"]["pp"] == 2);
+  CHECK(bytes(two, "weights_bytes") == Approx(bytes(one, "weights_bytes") / 2).epsilon(1e-3));
+  CHECK(bytes(two, "kv_tokens") > 2 * bytes(one, "kv_tokens"));
+  CHECK(two["serving"]["tpot_s"]["mean"] > one["serving"]["tpot_s"]["mean"]);
+  CHECK(two["serving"]["capacity_req_s"] > one["serving"]["capacity_req_s"]);
+  refused("serve llama-3.1-8b --hardware h100 --pp 33 --rate 1",
+          "--pp 33 is more than the 32 layers of llama-3.1-8b; give at most 32");
+}
+
+TEST_CASE("offloaded experts leave the GPU and come over the link in every pass", "[serve][offload][cli]") {
+  const std::string mixtral = "mixtral-8x7b --hardware h200";
+  const json::Value plain = served(mixtral), away = served(mixtral + " --offload experts:0.5");
+  CHECK(bytes(away, "weights_bytes") + bytes(away, "host_bytes") == bytes(plain, "weights_bytes"));
+  CHECK(away["serving"]["tpot_s"]["mean"] > plain["serving"]["tpot_s"]["mean"]);
+  const json::Value drive = served(mixtral + " --offload experts:0.5 --offload-bandwidth 7GB/s");
+  CHECK(drive["serving"]["tpot_s"]["mean"] > away["serving"]["tpot_s"]["mean"]);
+  CHECK(bytes(served("llama-3.1-8b --hardware h100 --offload kv:0.5"), "kv_tokens") ==
+        Approx(2 * bytes(served("llama-3.1-8b --hardware h100"), "kv_tokens")).epsilon(1e-3));
+}
+
+TEST_CASE("what cannot lie on the host is refused", "[offload][cli]") {
+  refused("infer llama-3.1-8b --hardware h100 --offload experts",
+          "--offload experts: llama-3.1-8b has none; use weights");
+  refused("infer llama-3.1-8b --hardware h100 --offload optimizer",
+          "--offload activations and optimizer are for training; inference has weights, experts and kv");
+  refused("train llama-3.1-8b --hardware h100 --offload kv:0.5",
+          "--offload experts and kv are for inference; training has weights, optimizer and activations");
+  refused("infer llama-3.1-8b --hardware h100 --offload kv",
+          "--offload kv leaves no cache on the device for the tokens of a pass; give a part, as kv:0.9");
+  refused("infer llama-3.1-8b --hardware h100 --offload weights --roofline step",
+          "--offload adds the way of each operator's bytes; use --roofline op");
+}
+
+TEST_CASE("adapters take memory and time", "[serve][adapters][cli]") {
+  const json::Value plain = served("llama-3.1-8b --hardware h100");
+  const json::Value adapted = served("llama-3.1-8b --hardware h100 --adapters 8:16");
+  CHECK(adapted["inputs"]["adapters"] == "8:16");
+  CHECK(bytes(adapted, "adapters_bytes") == 8.0 * 32 * 16 * 81920 * 2);
+  CHECK(bytes(plain, "kv_cache_bytes") - bytes(adapted, "kv_cache_bytes") == bytes(adapted, "adapters_bytes"));
+  CHECK(adapted["serving"]["tpot_s"]["mean"] > plain["serving"]["tpot_s"]["mean"]);
+  refused("serve llama-3.1-8b --hardware h100 --rate 1 --adapters 8",
+          "--adapters: expected adapters in memory at once and their rank, as 8:16, or with matrices, 8:16:q,v, got "
+          "\"8\"");
+  refused("serve llama-3.1-8b --hardware h100 --rate 1 --adapters 8:9000",
+          "--adapters of rank 9000 are wider than the hidden size of llama-3.1-8b, 4096; give a rank below it");
+}
+
+TEST_CASE("of memory that a system shares, what it gives a program can be filled", "[serve][cli]") {
+  const auto fits = [](const std::string& hw) {
+    return test::ask("infer llama-3.1-8b --prompt 1k --hardware " + hw)["limits"]["max_batch"].get<Count>();
+  };
+  CHECK(fits("m4-max --memory-utilization 0.75") == fits("m4-max"));
+  CHECK(fits("m4-max --memory-utilization 1") > fits("m4-max"));
+}

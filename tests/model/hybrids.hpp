@@ -1,0 +1,17 @@
+#pragma once
+/// Small models whose layers differ, and recurrences of every kind.
+
+#include "tests/model/tiny.hpp"
+
+namespace llmcalc::test {
+
+Recurrent short_convolution();
+/// chunk: tokens that are taken at once; 0: one.
+Recurrent mamba2(Count chunk);
+Recurrent gated_delta_net(Count chunk);
+Recurrent kimi_delta(Count chunk);
+Recurrent mamba();
+
+std::vector<Variant> hybrid_variants();
+
+}  // namespace llmcalc::test

@@ -1,0 +1,113 @@
+// Recurrences: one form and the other, prompts in parts, and what is refused.
+
+#include "tests/catch.hpp"
+#include "tests/model/compare.hpp"
+#include "tests/model/emulated.hpp"
+#include "tests/model/hybrids.hpp"
+#include "text/error.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::model;
+using test::Numbers;
+
+namespace {
+
+/// A Llama with the recurrence in its first layer.
+test::Variant hybrid(const Recurrent& r) {
+  test::Variant v{"hybrid", test::tiny_llama(), test::tiny_plan()};
+  LayerMixer m;
+  m.attention = AttentionKind::none;
+  m.recurrent = r;
+  m.layers = LayerSet::every(0, 2, 2);
+  v.arch.mixers.push(m);
+  v.plan.seq = 11;
+  return v;
+}
+
+using Sized = Recurrent (*)(Count chunk);
+constexpr Sized in_chunks[] = {test::mamba2, test::gated_delta_net, test::kimi_delta};
+
+std::string sentence(const Arch& arch, Backend& backend) {
+  try {
+    const Transformer t(arch, backend, {.plan = test::tiny_plan()}, 1);
+  } catch (const InputError& e) {
+    return e.what();
+  }
+  return "nothing was refused";
+}
+
+}  // namespace
+
+TEST_CASE("chunks of any size give the loss and the gradients of a state that takes token by token", "[state]") {
+  for (const Sized sized : in_chunks) {
+    const Numbers one = test::loss_and_gradients(hybrid(sized(0)), Number::f64, true);
+    for (const Count chunk : {2, 4, 11, 64}) {
+      INFO(name(sized(0).kind) << " in chunks of " << chunk);
+      CHECK(test::difference(test::loss_and_gradients(hybrid(sized(chunk)), Number::f64, true), one) < 1e-12);
+    }
+  }
+}
+
+TEST_CASE("a state that forgets nearly all within a chunk stays finite: no quotient of decays overflows", "[state]") {
+  for (const Sized sized : in_chunks) {
+    const test::Variant v = hybrid(sized(8));
+    test::Run r(v, Number::f32);
+    for (Parameter& p : r.t.weights().all())
+      if (p.shape.name.ends_with("log_decay"))
+        r.t.weights().set(p, Numbers(static_cast<std::size_t>(p.elements()), 5));  // e^-148 times the step
+    r.make_trainable();
+    CHECK(std::isfinite(r.t.gradients(test::tiny_batch(v.arch, v.plan, 5), 1, nullptr)));
+    const Numbers all = test::gradients(r.t);
+    CHECK(std::all_of(all.begin(), all.end(), [](double g) { return std::isfinite(g); }));
+  }
+}
+
+TEST_CASE("a prompt in parts of any length leaves the states of the whole prompt", "[state]") {
+  for (const Recurrent& r :
+       {test::short_convolution(), test::mamba(), test::mamba2(4), test::gated_delta_net(4), test::kimi_delta(4)}) {
+    const test::Variant v = hybrid(r);
+    test::Run run(v, Number::f64);
+    const std::vector<std::int64_t> ids{3, 1, 4, 1, 5, 9, 2, 6, 5, 3};
+    const Numbers whole = run.t.logits(ids, 1, 0, nullptr);
+    for (const Count first : {1, 2, 5, 9}) {
+      INFO(name(r.kind) << ", the first " << first);
+      Cache cache = run.t.make_cache(1, 10);
+      run.t.logits(std::span(ids).first(static_cast<std::size_t>(first)), 1, 0, &cache);
+      CHECK(test::difference(run.t.logits(std::span(ids).subspan(static_cast<std::size_t>(first)), 1, first, &cache),
+                             whole) < 1e-12);
+    }
+  }
+}
+
+TEST_CASE("a cache is used for a second text as if it were new", "[state]") {
+  for (const Recurrent& r : {test::short_convolution(), test::mamba2(0), test::gated_delta_net(4)}) {
+    test::Run run(hybrid(r), Number::f32, true);
+    const std::vector<std::int64_t> one{3, 1, 4}, other{2, 7, 1};
+    Cache cache = run.t.make_cache(1, 4), fresh = run.t.make_cache(1, 4);
+    run.t.logits(one, 1, 0, &cache);
+    CHECK(test::identical(run.t.logits(other, 1, 0, &cache), run.t.logits(other, 1, 0, &fresh)));
+    CHECK(test::identical(run.t.logits(one, 1, 3, &cache), run.t.logits(one, 1, 3, &fresh)));
+  }
+}
+
+TEST_CASE("states of two bytes and a scan in chunks are refused, and on a GPU what its kernels do not have",
+          "[state]") {
+  Arch arch = hybrid(test::mamba2(0)).arch;
+  const std::unique_ptr<Backend> cpu = make_cpu(Number::f32, true);
+  arch.mixers[0].recurrent.state_bytes = 2;
+  CHECK(sentence(arch, *cpu) ==
+        "the reference transformer keeps the states of recurrences in float32, and this model's have 2 bytes per "
+        "number; give \"state_bytes\": 4");
+  arch.mixers[0].recurrent = test::mamba();
+  arch.mixers[0].recurrent.chunk = 64;
+  CHECK(sentence(arch, *cpu) ==
+        "the reference transformer scans Mamba-1's channels token by token; leave out \"chunk\"");
+  arch = hybrid(test::mamba2(0)).arch;
+  Arch bent = test::tiny_gpt();
+  bent.activation = Activation::xielu;
+  for (const test::MakeBackend make : test::gpus()) {
+    const std::unique_ptr<Backend> gpu = make(Number::f32, true);
+    CHECK(sentence(arch, *gpu) == "the GPU's kernels have no mamba2, which this model's layers use; give --device cpu");
+    CHECK(sentence(bent, *gpu) == "the GPU's kernels have no xIELU, which this model's layers use; give --device cpu");
+  }
+}

@@ -1,0 +1,326 @@
+// GGUF files of models with recurrences: keys and tensors as llama.cpp's converters write them (github.com/ggml-org/
+// llama.cpp, conversion/, gguf-py/gguf/constants.py). Loading one compares its tensors' numbers with the engine's, part
+// by part.
+
+#include <functional>
+
+#include "presets/load.hpp"
+#include "tests/catch.hpp"
+#include "tests/presets/checkpoint_writer.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::test;
+
+namespace {
+
+using List = std::vector<std::int32_t>;
+
+/// A file in the making: matrices in `matrices`, all else in float32.
+class HybridFile {
+ public:
+  HybridFile(std::string architecture, Count layers, Count width, Count vocabulary, bool tied)
+      : architecture_(std::move(architecture)), width_(width) {
+    keys_ = {{"general.architecture", architecture_}};
+    key("block_count", layers);
+    key("embedding_length", width);
+    key("context_length", 262144);
+    add("token_embd.weight", {vocabulary, width});
+    if (!tied) add("output.weight", {vocabulary, width});
+    norm("output_norm.weight", width);
+  }
+
+  HybridFile& key(const std::string& name, Count n) {
+    keys_.emplace_back(architecture_ + "." + name, static_cast<std::uint32_t>(n));
+    return *this;
+  }
+  HybridFile& key(const std::string& name, List list) {
+    keys_.emplace_back(architecture_ + "." + name, std::move(list));
+    return *this;
+  }
+  /// Names of the tensors that follow begin with that of a layer.
+  void layer(Count i) { prefix_ = "blk." + std::to_string(i) + "."; }
+  void add(const std::string& name, std::vector<Count> shape) { tensors_.push_back({prefix_ + name, "BF16", shape}); }
+  void norm(const std::string& name, Count width) { tensors_.push_back({prefix_ + name, "F32", {width}}); }
+  void matrix(const std::string& name, Count rows, Count columns) { add(name + ".weight", {rows, columns}); }
+  /// A matrix to and one from `inner` numbers.
+  void projections(const std::vector<std::string>& to, Count inner, const std::string& from) {
+    for (const std::string& name : to) matrix(name, inner, width_);
+    matrix(from, width_, inner);
+  }
+  void gated_mlp(const std::string& end, Count inner) {
+    projections({"ffn_gate" + end, "ffn_up" + end}, inner, "ffn_down" + end);
+  }
+  void experts(Count n, Count inner) {
+    matrix("ffn_gate_inp", n, width_);
+    for (const char* name : {"ffn_gate_exps.weight", "ffn_up_exps.weight"}) add(name, {n, inner, width_});
+    add("ffn_down_exps.weight", {n, width_, inner});
+  }
+  void attention(Count queries, Count kv, Count out) {
+    matrix("attn_q", queries, width_);
+    matrix("attn_k", kv, width_);
+    matrix("attn_v", kv, width_);
+    matrix("attn_output", width_, out);
+  }
+  /// Mamba-2: gate, x, B, C and steps in one matrix.
+  void mamba2(Count heads, Count head, Count groups, Count state, bool normed) {
+    const Count inner = heads * head, convolved = inner + 2 * groups * state;
+    matrix("ssm_in", inner + convolved + heads, width_);
+    add("ssm_conv1d.weight", {convolved, 4});
+    norm("ssm_conv1d.bias", convolved);
+    for (const char* name : {"ssm_dt.bias", "ssm_a", "ssm_d"}) norm(name, heads);
+    if (normed) add("ssm_norm.weight", {groups, inner / groups});
+    matrix("ssm_out", width_, inner);
+  }
+  ModelCard load() const {
+    const CheckpointFolder folder;
+    return load_model(write_gguf(folder, "m.gguf", keys_, tensors_));
+  }
+
+ private:
+  std::string architecture_;
+  Count width_;
+  std::string prefix_;
+  std::vector<GgufPair> keys_;
+  std::vector<WrittenTensor> tensors_;
+};
+
+/// Gated DeltaNet but in every fourth layer: 16 heads of keys, `heads` of values, all 128 wide. `decays`: the names of
+/// the projections to decay and beta.
+void delta_layers(HybridFile& f, Count layers, Count width, Count heads, Count queries, Count kv,
+                  const std::vector<std::string>& decays, const std::function<void()>& mlp) {
+  for (const auto& [name, n] : {std::pair{"ssm.conv_kernel", 4L},
+                                {"ssm.state_size", 128L},
+                                {"ssm.group_count", 16L},
+                                {"ssm.time_step_rank", heads},
+                                {"ssm.inner_size", 128 * heads},
+                                {"attention.head_count", queries},
+                                {"attention.head_count_kv", kv},
+                                {"attention.key_length", 256L},
+                                {"full_attention_interval", 4L}})
+    f.key(name, n);
+  const Count convolved = 2 * 16 * 128 + 128 * heads;
+  for (Count i = 0; i < layers; ++i) {
+    f.layer(i);
+    f.norm("attn_norm.weight", width);
+    f.norm("post_attention_norm.weight", width);
+    if (i % 4 == 3) {
+      f.attention(2 * 256 * queries, 256 * kv, 256 * queries);
+      f.norm("attn_q_norm.weight", 256);
+      f.norm("attn_k_norm.weight", 256);
+    } else {
+      f.matrix("attn_qkv", convolved, width);
+      f.matrix("attn_gate", 128 * heads, width);
+      for (const std::string& name : decays) f.matrix(name, 2 * heads / static_cast<Count>(decays.size()), width);
+      f.add("ssm_conv1d.weight", {convolved, 4});
+      f.norm("ssm_dt.bias", heads);
+      f.norm("ssm_a", heads);
+      f.norm("ssm_norm.weight", 128);
+      f.matrix("ssm_out", width, 128 * heads);
+    }
+    mlp();
+  }
+}
+
+List heads_in(Count layers, const std::vector<Count>& with, std::int32_t n) {
+  List all(static_cast<std::size_t>(layers), 0);
+  for (const Count i : with) all[static_cast<std::size_t>(i)] = n;
+  return all;
+}
+
+/// Every tensor is booked, and the architecture is the preset's. The file says no chunk of kernels and, of some
+/// converters, no context; `modules`: whether it holds those for further tokens.
+void check(const HybridFile& f, const char* preset, bool modules = false) {
+  const ModelCard card = f.load();
+  for (const std::string& caveat : card.caveats) {
+    CAPTURE(caveat);
+    CHECK(caveat.find("not recognised") == std::string::npos);
+    CHECK(caveat.find("differ") == std::string::npos);
+  }
+  Arch expected = load_model(preset).arch;
+  expected.context = card.arch.context;
+  expected.recurrent.chunk = card.arch.recurrent.chunk;
+  if (!modules) expected.mtp = {};
+  CHECK(card.arch == expected);
+}
+
+}  // namespace
+
+TEST_CASE("a GGUF file of Qwen3-Next has every tensor booked", "[gguf][hybrid]") {
+  HybridFile f("qwen3next", 48, 2048, 151936, false);
+  f.key("feed_forward_length", 5120).key("expert_count", 512).key("expert_used_count", 10);
+  f.key("expert_feed_forward_length", 512).key("expert_shared_feed_forward_length", 512);
+  delta_layers(f, 48, 2048, 32, 16, 2, {"ssm_ba"}, [&] {
+    f.experts(512, 512);
+    f.norm("ffn_gate_inp_shexp.weight", 2048);
+    f.gated_mlp("_shexp", 512);
+  });
+  check(f, "qwen3-next-80b-a3b");
+}
+
+TEST_CASE("a GGUF file of Qwen3.5 27B has every tensor booked, its prediction layer beside the model",
+          "[gguf][hybrid]") {
+  HybridFile f("qwen35", 65, 5120, 248320, false);
+  f.key("feed_forward_length", 17408).key("nextn_predict_layers", 1);
+  delta_layers(f, 64, 5120, 48, 24, 4, {"ssm_alpha", "ssm_beta"}, [&] { f.gated_mlp("", 17408); });
+  f.layer(64);
+  f.matrix("nextn.eh_proj", 5120, 10240);
+  check(f, "qwen3.5-27b", true);
+}
+
+TEST_CASE("a GGUF file of Falcon-Mamba 7B has every tensor booked", "[gguf][hybrid]") {
+  HybridFile f("mamba", 64, 4096, 65024, false);
+  f.key("attention.head_count", 0).key("feed_forward_length", 0).key("ssm.conv_kernel", 4);
+  f.key("ssm.inner_size", 8192).key("ssm.state_size", 16).key("ssm.time_step_rank", 256);
+  for (Count i = 0; i < 64; ++i) {
+    f.layer(i);
+    f.norm("attn_norm.weight", 4096);
+    f.matrix("ssm_in", 2 * 8192, 4096);
+    f.add("ssm_conv1d.weight", {8192, 4});
+    f.norm("ssm_conv1d.bias", 8192);
+    f.matrix("ssm_x", 256 + 2 * 16, 8192);
+    f.matrix("ssm_dt", 8192, 256);
+    f.norm("ssm_dt.bias", 8192);
+    f.add("ssm_a", {8192, 16});
+    f.norm("ssm_d", 8192);
+    f.matrix("ssm_out", 4096, 8192);
+  }
+  check(f, "falcon-mamba-7b");
+}
+
+TEST_CASE("a GGUF file of Granite 4.0 H has every tensor booked", "[gguf][hybrid]") {
+  const std::vector<Count> attention{5, 15, 25, 35};
+  HybridFile f("granitehybrid", 40, 1536, 100352, true);
+  f.key("attention.head_count", 12).key("attention.head_count_kv", heads_in(40, attention, 4));
+  f.key("feed_forward_length", 512).key("expert_count", 64).key("expert_used_count", 6);
+  f.key("expert_shared_feed_forward_length", 1024).key("ssm.conv_kernel", 4).key("ssm.state_size", 128);
+  f.key("ssm.group_count", 1).key("ssm.inner_size", 3072).key("ssm.time_step_rank", 48);
+  for (Count i = 0; i < 40; ++i) {
+    f.layer(i);
+    f.norm("attn_norm.weight", 1536);
+    f.norm("ffn_norm.weight", 1536);
+    i % 10 == 5 ? f.attention(1536, 512, 1536) : f.mamba2(48, 64, 1, 128, true);
+    f.experts(64, 512);
+    f.gated_mlp("_shexp", 1024);
+  }
+  check(f, "granite-4.0-h-tiny");
+}
+
+TEST_CASE("a GGUF file of Falcon-H1 has every tensor booked", "[gguf][hybrid]") {
+  HybridFile f("falcon-h1", 36, 1024, 32784, false);
+  f.key("attention.head_count", 8).key("attention.head_count_kv", 2).key("attention.key_length", 64);
+  f.key("feed_forward_length", 2048).key("ssm.conv_kernel", 4).key("ssm.state_size", 128);
+  f.key("ssm.group_count", 1).key("ssm.inner_size", 1536).key("ssm.time_step_rank", 24);
+  for (Count i = 0; i < 36; ++i) {
+    f.layer(i);
+    f.norm("attn_norm.weight", 1024);
+    f.norm("ffn_norm.weight", 1024);
+    f.attention(512, 128, 512);
+    f.mamba2(24, 64, 1, 128, false);
+    f.gated_mlp("", 2048);
+  }
+  check(f, "falcon-h1-0.5b");
+}
+
+TEST_CASE("a GGUF file of Nemotron 3 Ultra has every tensor booked, experts in a latent width", "[gguf][hybrid]") {
+  const Arch a = load_model("nemotron-3-ultra-550b-a55b").arch;
+  List kv, widths;
+  for (Count i = 0; i < 108; ++i) {
+    const bool mamba = a.mixers[0].layers.contains(i), mixture = a.moe.layers.contains(i);
+    kv.push_back(mamba || mixture ? 0 : 2);
+    widths.push_back(mixture ? 5120 : 0);
+  }
+  HybridFile f("nemotron_h_moe", 108, 8192, 131072, false);
+  f.key("attention.head_count", 64).key("attention.key_length", 128).key("expert_count", 512);
+  f.key("expert_used_count", 22).key("expert_feed_forward_length", 5120).key("expert_shared_count", 1);
+  f.key("expert_shared_feed_forward_length", 10240).key("moe_latent_size", 2048).key("ssm.conv_kernel", 4);
+  f.key("ssm.state_size", 128).key("ssm.group_count", 8).key("ssm.inner_size", 16384).key("ssm.time_step_rank", 256);
+  for (Count i = 0; i < 108; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    f.layer(i);
+    f.norm("attn_norm.weight", 8192);
+    if (kv[at] > 0) f.attention(8192, 256, 8192);
+    if (kv[at] == 0 && widths[at] == 0) f.mamba2(256, 64, 8, 128, true);
+    if (widths[at] == 0) continue;
+    f.matrix("ffn_gate_inp", 512, 8192);
+    f.norm("exp_probs_b.bias", 512);
+    f.matrix("ffn_latent_down", 2048, 8192);
+    f.matrix("ffn_latent_up", 8192, 2048);
+    f.add("ffn_up_exps.weight", {512, 5120, 2048});
+    f.add("ffn_down_exps.weight", {512, 2048, 5120});
+    f.projections({"ffn_up_shexp"}, 10240, "ffn_down_shexp");
+  }
+  f.key("attention.head_count_kv", kv).key("feed_forward_length", widths);
+  check(f, "nemotron-3-ultra-550b-a55b");
+}
+
+TEST_CASE("a GGUF file of LFM2 8B-A1B has every tensor booked", "[gguf][hybrid]") {
+  const std::vector<Count> attention{2, 6, 10, 14, 18, 21};
+  const List kv = heads_in(24, attention, 8);
+  HybridFile f("lfm2moe", 24, 2048, 65536, true);
+  f.key("attention.head_count", 32).key("attention.head_count_kv", kv).key("shortconv.l_cache", 3);
+  f.key("feed_forward_length", 7168).key("leading_dense_block_count", 2).key("expert_count", 32);
+  f.key("expert_used_count", 4).key("expert_feed_forward_length", 1792);
+  for (Count i = 0; i < 24; ++i) {
+    f.layer(i);
+    f.norm("attn_norm.weight", 2048);
+    f.norm("ffn_norm.weight", 2048);
+    if (kv[static_cast<std::size_t>(i)] > 0) {
+      f.attention(2048, 512, 2048);
+      f.norm("attn_q_norm.weight", 64);
+      f.norm("attn_k_norm.weight", 64);
+    } else {
+      f.matrix("shortconv.in_proj", 3 * 2048, 2048);
+      f.matrix("shortconv.out_proj", 2048, 2048);
+      f.add("shortconv.conv.weight", {2048, 3});
+    }
+    if (i < 2) {
+      f.gated_mlp("", 7168);
+    } else {
+      f.experts(32, 1792);
+      f.norm("exp_probs_b.bias", 32);
+    }
+  }
+  check(f, "lfm2-8b-a1b");
+}
+
+TEST_CASE("a GGUF file of Kimi Linear has every tensor booked", "[gguf][hybrid]") {
+  List kv(27, 0);
+  for (const std::size_t i : {3, 7, 11, 15, 19, 23, 26}) kv[i] = 1;
+  HybridFile f("kimi-linear", 27, 2304, 163840, false);
+  f.key("attention.head_count", 32).key("attention.head_count_kv", kv).key("kda.head_dim", 128);
+  f.key("ssm.conv_kernel", 4).key("attention.kv_lora_rank", 512).key("rope.dimension_count", 64);
+  f.key("attention.key_length", 576).key("attention.key_length_mla", 192).key("attention.value_length_mla", 128);
+  f.key("feed_forward_length", 9216).key("leading_dense_block_count", 1).key("expert_count", 256);
+  f.key("expert_used_count", 8).key("expert_feed_forward_length", 1024).key("expert_shared_count", 1);
+  for (Count i = 0; i < 27; ++i) {
+    f.layer(i);
+    f.norm("attn_norm.weight", 2304);
+    f.norm("ffn_norm.weight", 2304);
+    if (kv[static_cast<std::size_t>(i)] > 0) {
+      f.matrix("attn_q", 32 * 192, 2304);
+      f.matrix("attn_kv_a_mqa", 576, 2304);
+      f.norm("attn_kv_a_norm.weight", 512);
+      f.add("attn_k_b.weight", {32, 512, 128});
+      f.add("attn_v_b.weight", {32, 128, 512});
+      f.matrix("attn_output", 2304, 4096);
+    } else {
+      f.attention(4096, 4096, 4096);
+      for (const char* name : {"ssm_conv1d_q.weight", "ssm_conv1d_k.weight", "ssm_conv1d_v.weight"})
+        f.add(name, {1, 4096, 1, 4});
+      for (const char* low : {"ssm_f_a", "ssm_g_a"}) f.matrix(low, 128, 2304);
+      for (const char* high : {"ssm_f_b", "ssm_g_b"}) f.matrix(high, 4096, 128);
+      f.matrix("ssm_beta", 32, 2304);
+      f.norm("ssm_a", 32);
+      f.norm("ssm_dt.bias", 4096);
+      f.norm("ssm_norm.weight", 128);
+    }
+    if (i == 0) {
+      f.gated_mlp("", 9216);
+    } else {
+      f.experts(256, 1024);
+      f.norm("exp_probs_b.bias", 256);
+      f.gated_mlp("_shexp", 1024);
+    }
+  }
+  check(f, "kimi-linear-48b-a3b");
+}

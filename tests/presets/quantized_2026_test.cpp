@@ -1,0 +1,123 @@
+// Quantised checkpoints of 2025 and 2026 whose layers differ, against published sizes. What stands beside the text
+// model is counted by hand: vision towers (transformers classes), prediction layers.
+
+#include "calc/memory.hpp"
+#include "calc/parameters.hpp"
+#include "presets/gguf_mix.hpp"
+#include "presets/import/import.hpp"
+#include "presets/load.hpp"
+#include "presets/weight_formats.hpp"
+#include "tests/catch.hpp"
+
+using namespace llmcalc;
+
+namespace {
+
+ModelCard quantised_2026(const std::string& name, const std::string& block) {
+  const std::string path = LLMCALC_SOURCE_DIR "/tests/presets/data/configs_2026.json";
+  for (const json::Value& row : json::parse(json::file_text(path), path)) {
+    if (row["name"] != name) continue;
+    json::Value v = row["config"];
+    v["quantization_config"] = json::parse(block, "block");
+    return import_config(v, "c.json");
+  }
+  throw InputError("no config of " + name);
+}
+
+Count stored_bytes(const ModelCard& card) {
+  Plan p;
+  p.weight_precision = *card.weights;
+  return weights_bytes(card.arch, p).value;
+}
+
+constexpr Count block = 128 * 128;
+
+/// Qwen3.5's: embedding, head, norms, convolutions, decays, routers and the gate of shared experts stay in 16 bits.
+const std::string qwen_block = R"({"quant_method": "fp8", "weight_block_size": [128, 128], "modules_to_not_convert":
+  ["lm_head", "embed_tokens", "in_proj_a", "in_proj_b", "mlp.gate", "shared_expert_gate", "visual"]})";
+
+}  // namespace
+
+// Qwen/Qwen3.5-27B-FP8: 30866680160 bytes of tensors (safetensors index). Scales are bf16; A_log and the gated norm of
+// each of 48 DeltaNet layers are float32.
+TEST_CASE("Qwen3.5 27B in fp8 has its published bytes", "[quantized]") {
+  constexpr Count d = 5120, vision = 460730096;
+  constexpr Count attention = d * 2 * 6144 + 2 * d * 1024 + 6144 * d, mlp = 3 * d * 17408, fp8 = attention + mlp;
+  constexpr Count sixteen = 2 * d * d + 5 * d + 2 * 256;  // two hidden states joined, norms
+  constexpr Count prediction = fp8 + fp8 / block * 2 + 2 * sixteen;
+  constexpr Count in_float32 = 48 * (48 + 128);
+  const ModelCard card = quantised_2026("Qwen3.5-27B", qwen_block);
+  CHECK(stored_bytes(card) == 30866680160 - 2 * vision - prediction - 2 * in_float32);
+}
+
+// Qwen/Qwen3.5-35B-A3B-FP8: 35953925552 elements, scales among them (Hugging Face's count).
+TEST_CASE("Qwen3.5 35B-A3B in fp8 has its published elements", "[quantized]") {
+  constexpr Count d = 2048, vision = 446571248;
+  constexpr Count attention = d * 2 * 4096 + 2 * d * 512 + 4096 * d, experts = 257 * 3 * d * 512;
+  constexpr Count fp8 = attention + experts;  // of the prediction layer
+  constexpr Count prediction = fp8 + fp8 / block + 2 * d * d + 256 * d + d + 5 * d + 2 * 256;
+  const ModelCard card = quantised_2026("Qwen3.5-35B-A3B", qwen_block);
+  const Count numbers = parameters(card.arch).total, in_fp8 = 34453061632 - fp8;
+  const Count scales = (stored_bytes(card) - in_fp8 - 2 * (numbers - in_fp8)) / 2;
+  CHECK(numbers + scales == 35953925552 - vision - prediction);
+}
+
+// stepfun-ai/Step-3.5-Flash-FP8: 199395913536 elements, 11612160 float32 scales more than the file in 16 bits; only
+// routed experts are in fp8.
+TEST_CASE("Step 3.5 Flash in fp8 has its published scales", "[quantized]") {
+  const ModelCard card = quantised_2026("Step-3.5-Flash", R"({"quant_method": "fp8", "weight_block_size": [128, 128],
+    "modules_to_not_convert": ["self_attn", "mlp.gate_proj", "mlp.up_proj", "mlp.down_proj", "share_expert",
+    "lm_head"]})");
+  const Count experts = Count{42} * 288 * 3 * 1280 * 4096;
+  const Count numbers = parameters(card.arch).total;
+  CHECK(weight_formats_text(*card.weights) == "fp8-block (experts), bf16");
+  CHECK((stored_bytes(card) - experts - 2 * (numbers - experts)) / 4 == 199395913536 - 199384301376);
+}
+
+// nvidia/NVIDIA-Nemotron-3-Nano-30B-A3B-NVFP4: 18237772608 elements, two numbers in a byte, an e4m3 scale per 16 and
+// the router's 23 x 128 biases among them, the two float32 scales of a matrix not.
+TEST_CASE("Nemotron 3 Nano in nvfp4 has its published elements", "[quantized]") {
+  std::string excluded = R"("lm_head")";
+  for (const int attention : {5, 12, 19, 26, 33, 42}) {
+    const auto layer = [](int i) { return ", \"backbone.layers." + std::to_string(i) + ".mixer."; };
+    for (const char* name : {"in_proj\"", "out_proj\""}) excluded += layer(attention - 1) + name;
+    for (const char* name : {"q_proj\"", "k_proj\"", "v_proj\"", "o_proj\""}) excluded += layer(attention) + name;
+  }
+  const ModelCard card = quantised_2026("NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", R"({"producer": {"name": "modelopt"},
+    "quantization": {"quant_algo": "NVFP4", "kv_cache_quant_algo": "FP8", "group_size": 16, "exclude_modules": [)" +
+                                                                                   excluded + "]}}");
+  constexpr Count d = 2688, inner = 64 * 64, gates = 2 * 8 * 128 + 64, mamba = d * (2 * inner + gates) + inner * d;
+  constexpr Count packed = 17 * mamba + 23 * (128 * 2 * d * 1856 + 2 * d * 3712), matrices = 17 * 2 + 23 * (256 + 2);
+  const Count numbers = parameters(card.arch).total;
+  CHECK(stored_bytes(card) == packed / 2 + packed / 16 + 8 * matrices + 2 * (numbers - packed));
+  CHECK(numbers - packed + packed / 2 + packed / 16 + 23 * 128 == 18237772608);
+}
+
+// unsloth/granite-4.0-h-small-GGUF in Q8_0: 32207337984 parameters in 34261297152 bytes of tensors (llama.cpp).
+TEST_CASE("a GGUF file of Granite 4.0 H Small has its published bytes", "[mix]") {
+  json::Value types = json::Value::array();
+  for (int i = 0; i < 40; ++i) types.push_back(i % 10 == 5 ? "attention" : "mamba");
+  const json::Value config = {{"model_type", "granitemoehybrid"},
+                              {"num_hidden_layers", 40},
+                              {"layer_types", types},
+                              {"hidden_size", 4096},
+                              {"num_attention_heads", 32},
+                              {"num_key_value_heads", 8},
+                              {"intermediate_size", 768},
+                              {"shared_intermediate_size", 1536},
+                              {"num_local_experts", 72},
+                              {"num_experts_per_tok", 10},
+                              {"mamba_n_heads", 128},
+                              {"mamba_d_head", 64},
+                              {"mamba_d_state", 128},
+                              {"mamba_n_groups", 1},
+                              {"mamba_d_conv", 4},
+                              {"vocab_size", 100352},
+                              {"max_position_embeddings", 131072},
+                              {"tie_word_embeddings", true}};
+  const Arch a = import_config(config, "c.json").arch;
+  CHECK(parameters(a).total == 32207337984);
+  Plan p;
+  p.weight_precision = gguf_mix(a, "q8_0");
+  CHECK(weights_bytes(a, p) == Bytes(34261297152));
+}

@@ -1,0 +1,70 @@
+// What each key of a config.json became.
+
+#include "presets/import/reading.hpp"
+
+#include <algorithm>
+
+#include "tests/catch.hpp"
+#include "tests/sentence.hpp"
+
+using namespace llmcalc;
+
+namespace {
+
+json::Value small_llama() {
+  return {{"model_type", "llama"},    {"hidden_size", 256},          {"num_hidden_layers", 2},
+          {"num_attention_heads", 4}, {"num_key_value_heads", 2},    {"intermediate_size", 512},
+          {"vocab_size", 512},        {"rope_theta", 10000.0},       {"max_position_embeddings", 4096},
+          {"torch_dtype", "float16"}, {"tie_word_embeddings", true}, {"extra_lora_rank", 8},
+          {"attention_dropout", 0.0}};
+}
+
+KeyReading reading_of(const json::Value& config, const std::string& key) {
+  for (KeyReading& r : key_readings(config, "c.json"))
+    if (r.key == key) return r;
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("a key becomes the parts of the model file that are others when it is another", "[import][reading]") {
+  const auto becomes = [](const char* key) { return reading_of(small_llama(), key).becomes; };
+  using Parts = std::vector<std::string>;
+  CHECK(becomes("num_key_value_heads") == Parts{"attention.kv_heads 2"});
+  CHECK(becomes("num_attention_heads") == Parts{"attention.head_width 64", "attention.heads 4"});
+  CHECK(becomes("torch_dtype") == Parts{"weights.all \"fp16\""});
+  CHECK(becomes("tie_word_embeddings") == Parts{"head.tied true"});
+  CHECK(becomes("model_type") == Parts{"the family"});
+}
+
+TEST_CASE("an ignored key says why", "[import][reading]") {
+  const auto why = [](const char* key) { return reading_of(small_llama(), key).why; };
+  CHECK(why("hidden_size").empty());
+  CHECK(why("rope_theta") == "rotary positions have no size");
+  CHECK(why("attention_dropout") == "for training alone, and holds nothing");
+  CHECK(why("extra_lora_rank") == "not understood, and its name hints at parameters: it was not counted");
+}
+
+TEST_CASE("every key of a configuration of 2026 is read or ignored for a reason, the sizes among the first",
+          "[import][reading]") {
+  const std::string path = LLMCALC_SOURCE_DIR "/tests/presets/data/configs_2026.json";
+  for (const json::Value& row : json::parse(json::file_text(path), path)) {
+    const json::Value& config = row["config"];
+    const std::string text = config.contains("text_config") ? "text_config." : "";
+    const std::vector<KeyReading> all = key_readings(config, "c.json");
+    CHECK(all.size() >= config.size());
+    for (const KeyReading& r : all) {
+      CAPTURE(row["name"].get<std::string>(), r.key);
+      CHECK(r.becomes.empty() != r.why.empty());
+      for (const char* size : {"hidden_size", "vocab_size", "num_hidden_layers"})
+        if (r.key == text + size) CHECK(r.why.empty());
+    }
+  }
+}
+
+TEST_CASE("the keys of a config that is not taken are not read", "[import][reading]") {
+  CHECK_THAT(test::sentence([] {
+               key_readings({{"model_type", "qwen9"}}, "c.json");
+             }),
+             Catch::Contains("\"qwen9\" is not known; the nearest are "));
+}

@@ -1,0 +1,238 @@
+// The model and the plan of a choice.
+
+#include <array>
+
+#include "validate/suite_factors.hpp"
+
+namespace llmcalc::validate {
+
+namespace {
+
+void set_attention(Arch& a, const Choice& c) {
+  a.heads = 4;
+  a.head_dim = 6;
+  a.kv_heads = c[attention] == 1 ? 2 : 4;
+  if (c[attention] == 2) a.kv_heads = 1;
+  if (is_latent(c)) {
+    a.attention = AttentionKind::latent;
+    a.latent = {.q_rank = c[attention] == 3 ? 7 : 0, .kv_rank = 9, .nope_dim = 6, .rope_dim = 4, .v_dim = 5};
+  }
+  if (c[window] > 0)
+    a.local = {.reach = {3, c[window] == 3}, .layers = LayerSet::every(0, c[window] == 2 ? 1 : 2, a.layers)};
+  a.qk_norm = static_cast<QkNorm>(c[qk_norm]);
+  a.attention_sinks = c[sinks] == 1;
+  a.position =
+      std::array{Position::rope, Position::learned, Position::sinusoidal, Position::alibi, Position::none}[c[position]];
+  if (a.position == Position::learned) a.position_rows = a.context;
+  a.qkv_bias = a.attention_out_bias = c[biases] == 1 || c[biases] == 3;
+}
+
+/// Sizes that are unlike each other, as many as each kind has.
+Recurrent recurrent(const Choice& c) {
+  const Count together = c[chunk] == 0 ? 0 : 4;
+  switch (c[middle_layer]) {
+    case 1:
+      return {.kind = RecurrentKind::short_convolution, .heads = 18, .head_dim = 1, .taps = 3};
+    case 2:
+    case 6:
+      return {.kind = RecurrentKind::mamba2,
+              .heads = 4,
+              .head_dim = 5,
+              .key_heads = 2,
+              .key_dim = 3,
+              .taps = 4,
+              .convolution_bias = true,
+              .gated_norm = c[middle_layer] == 2,
+              .chunk = together};
+    case 3:
+      return {.kind = RecurrentKind::gated_delta_net,
+              .heads = 4,
+              .head_dim = 5,
+              .key_heads = 2,
+              .key_dim = 3,
+              .taps = 4,
+              .chunk = together};
+    case 4:
+      return {.kind = RecurrentKind::kimi_delta,
+              .heads = 3,
+              .head_dim = 4,
+              .key_heads = 3,
+              .key_dim = 4,
+              .taps = 2,
+              .rank = 5,
+              .chunk = together};
+    case 5:
+      return {.kind = RecurrentKind::mamba,
+              .heads = 14,
+              .head_dim = 1,
+              .key_heads = 1,
+              .key_dim = 3,
+              .taps = 4,
+              .rank = 2,
+              .convolution_bias = true};
+    default:
+      return {};
+  }
+}
+
+/// A recurrence in the middle layer, and what the last layer has of its own.
+void set_mixers(Arch& a, const Choice& c) {
+  a.attention_gate = static_cast<AttentionGate>(c[gate]);
+  LayerMixer m;
+  static_cast<Mixer&>(m) = a;
+  m.recurrent = recurrent(c);
+  m.layers = LayerSet::every(1, 1, 2);
+  if (c[middle_layer] != 6) m.attention = AttentionKind::none;
+  if (c[middle_layer] == 7) a.linear_layers = m.layers;
+  if (m.recurrent.kind != RecurrentKind::none) a.mixers.push(m);
+  if (c[middle_layer] != 0) a.local.layers = a.local.layers.filtered(m.layers, false);
+  if (c[last_layer] == 1) {
+    static_cast<Mixer&>(m) = a;
+    m.heads = m.kv_heads = 2;
+    m.head_dim = 8;
+    m.value_dim = is_latent(c) ? 0 : 3;
+    m.layers = LayerSet::every(2, 1, 3);
+    m.reach = {.tokens = 2};
+    a.local.layers = a.local.layers.filtered(m.layers, false);
+    a.mixers.push(m);
+  }
+  if (a.local.layers.empty()) a.local = {};
+}
+
+void set_mlp(Arch& a, const Choice& c) {
+  a.mlp = c[mlp] == 0 ? MlpKind::plain : MlpKind::gated;
+  a.activation = std::array{Activation::gelu, Activation::gelu_tanh,    Activation::silu,
+                            Activation::relu, Activation::relu_squared, Activation::xielu}[c[activation]];
+  a.mlp_width = 22;
+  a.mlp_bias = c[biases] >= 2;
+  if (c[experts] == 0) return;
+  a.moe.experts = 5;
+  a.moe.top_k = 2;
+  a.moe.width = 11;
+  a.moe.layers = LayerSet::every(c[experts] == 2 ? 1 : 0, 1, a.layers);
+  a.moe.router_bias = a.moe.expert_bias = a.mlp_bias;
+  if (c[experts] >= 2) {
+    a.moe.shared_experts = 1;
+    a.moe.shared_width = 9;
+  }
+  a.moe.shared_gate = c[experts] == 3;
+  a.moe.latent_norm = c[experts] == 4;
+  if (c[experts] == 4) a.moe.latent_width = 13;
+}
+
+/// The last layer without an MLP: it has neither a dense one nor experts.
+void set_last_layer(Arch& a, const Choice& c) {
+  if (c[last_layer] != 2) return;
+  const LayerSet last = LayerSet::every(2, 1, 3);
+  a.moe.layers = a.moe.layers.filtered(last, false);
+  a.mlps.push({.width = 0, .layers = last});
+}
+
+void set_block(Arch& a, const Choice& c) {
+  a.norm = static_cast<NormKind>(c[norm]);
+  a.block = c[placement] >= 4 ? BlockKind::parallel : BlockKind::serial;
+  if (c[placement] < 4) a.norm_placement = static_cast<NormPlacement>(c[placement]);
+  a.norms_per_layer = c[placement] == 3 ? 4 : 2;
+  if (c[placement] == 4) a.norms_per_layer = 1;
+  a.final_norm = a.norm_placement != NormPlacement::post;
+  a.embedding_norm = c[embedding] == 1;
+  if (c[embedding] == 2) a.embedding_width = 10;
+  a.tied_head = c[head] == 0;
+  a.head_bias = c[head] == 2;
+}
+
+Plan make_plan(const Choice& c) {
+  Plan p;
+  p.seq = 7;
+  p.micro_batch = p.global_batch = 2;
+  p.batch = 2;
+  p.prompt = 5;
+  p.generate = 4;
+  p.weight_precision = p.precision = p.kv_precision = c[precision] == 0 ? dtypes::fp32 : dtypes::bf16;
+  p.state_precision = dtypes::fp32;
+  p.attention = c[core] == 0 ? AttentionImpl::flash : AttentionImpl::naive;
+  p.softmax_store = c[softmax_store] == 0 ? SoftmaxStore::minimal : SoftmaxStore::seed;
+  p.glu_store = static_cast<GluStore>(c[glu_store]);
+  p.norm_stats = c[statistics] == 0;
+  p.dropout = c[dropout] == 1;
+  p.recompute = static_cast<Recompute>(c[recompute]);
+  p.optimizer = std::array{Optimizer::adam, Optimizer::momentum, Optimizer::sgd}[c[optimizer]];
+  p.mla = static_cast<Mla>(c[mla]);
+  p.kv_cache = c[cache] == 0;
+  p.logits.format = c[logits] == 0 ? LogitFormat::fp32 : LogitFormat::compute;
+  return p;
+}
+
+std::string name_of(const Choice& c) {
+  const std::vector<Factor>& all = factors();
+  std::string s = all[attention].levels[c[attention]];
+  for (std::size_t f = 1; f < c.size(); ++f)
+    if (c[f] != 0) s += ", " + all[f].name + ": " + all[f].levels[c[f]];
+  return s;
+}
+
+}  // namespace
+
+Case make_case(const Choice& c) {
+  Arch a;
+  a.layers = 3;
+  a.hidden = a.embedding_width = 16;
+  a.vocabulary = 29;
+  a.context = 16;
+  set_attention(a, c);
+  set_mixers(a, c);
+  set_mlp(a, c);
+  set_last_layer(a, c);
+  set_block(a, c);
+  return {name_of(c), a, make_plan(c)};
+}
+
+namespace {
+
+void enlarge(Mixer& m, Count times) {
+  Latent& l = m.latent;
+  Recurrent& r = m.recurrent;
+  m.heads *= 2;
+  m.kv_heads *= 2;
+  m.head_dim = 64;
+  if (m.value_dim > 0) m.value_dim = 32;
+  l.q_rank *= times;
+  l.kv_rank *= times;
+  if (l.kv_rank > 0) {
+    l.nope_dim = l.v_dim = 64;
+    l.rope_dim = 32;
+  }
+  r.rank *= times;
+  r.chunk *= 8;
+  r.head_dim > 1 ? r.head_dim = 64 : r.heads *= times;
+  if (r.head_dim > 1) r.key_dim = 64;
+}
+
+}  // namespace
+
+Case enlarged(const Case& small) {
+  constexpr Count times = 32;
+  Case c = small;
+  Arch& a = c.arch;
+  for (Count* n : {&a.hidden, &a.embedding_width, &a.vocabulary, &a.context, &a.position_rows, &a.local.reach.tokens,
+                   &a.mlp_width, &a.moe.width, &a.moe.latent_width, &a.moe.shared_width, &c.plan.seq, &c.plan.prompt})
+    *n *= times;
+  enlarge(a, times);
+  for (std::size_t i = 0; i < a.mixers.size(); ++i) {
+    enlarge(a.mixers[i], times);
+    a.mixers[i].reach.tokens *= times;
+  }
+  return c;
+}
+
+Case gpt2_case(const Arch& gpt2) {
+  Plan p;
+  p.seq = 256;
+  p.global_batch = 1;
+  p.prompt = 64;
+  p.generate = 64;
+  p.weight_precision = p.precision = p.kv_precision = dtypes::fp32;
+  return {"GPT-2 124M", gpt2, p};
+}
+
+}  // namespace llmcalc::validate

@@ -1,0 +1,42 @@
+#pragma once
+/// The factors of the suite, by name.
+
+#include "validate/suite.hpp"
+
+namespace llmcalc::validate {
+
+/// The factors, in the order of factors().
+enum Which : std::size_t {
+  attention,
+  window,
+  qk_norm,
+  sinks,
+  norm,
+  placement,
+  mlp,
+  activation,
+  experts,
+  position,
+  biases,
+  head,
+  embedding,
+  precision,
+  core,
+  softmax_store,
+  glu_store,
+  statistics,
+  dropout,
+  recompute,
+  optimizer,
+  mla,
+  cache,
+  logits,
+  middle_layer,
+  chunk,
+  gate,
+  last_layer
+};
+
+inline bool is_latent(const Choice& c) { return c[attention] >= 3; }
+
+}  // namespace llmcalc::validate
