@@ -9,11 +9,12 @@ struct AttendingLayers {
   Count whole = 0, limited = 0;
 };
 
-/// Layers with a recurrence alone, with linear attention or without a mixer cache none.
+/// Layers with a recurrence alone, with linear attention, without a mixer or with another layer's keys cache none.
 inline AttendingLayers attending_layers(const Arch& arch) {
   AttendingLayers n;
   for (const LayerKind& kind : layer_kinds(arch)) {
-    if (kind.linear || arch.mixer(kind.mixer).attention == AttentionKind::none) continue;
+    const Mixer& m = arch.mixer(kind.mixer);
+    if (kind.linear || m.attention == AttentionKind::none || m.shared_kv) continue;
     (kind.reach.limited() ? n.limited : n.whole) += kind.count;
   }
   return n;

@@ -105,7 +105,8 @@ Section kv_cache_section(const Request& r) {
   s.add("bytes_per_token", "per token", cache_bytes_per_token(r.model.arch, p, r.layout),
         std::string(p.kv_precision.name()));
   s.add("bytes_per_sequence", "per sequence", sequence, fmt::format("of {} tokens", context));
-  const Bytes states = cache_bytes(r.model.arch, p, 0, r.layout);
+  // Behind an encoder the rows that do not grow are those of its result, and no states.
+  const Bytes states = r.model.arch.is_encoder_decoder() ? Bytes() : cache_bytes(r.model.arch, p, 0, r.layout);
   if (states != Bytes()) s.add("state_bytes", "  of it states", states, "which do not grow");
   s.add("bytes_total", "in all", p.kv_cache ? p.batch * sequence : Bytes(),
         p.kv_cache ? fmt::format("{} sequence{}", p.batch, p.batch == 1 ? "" : "s") : "no cache is kept");

@@ -211,7 +211,8 @@ Count summed_over_tensor_ranks(const OpList& ops, const Layout& layout) {
     const Linear* linear = std::get_if<Linear>(&op.shape);
     if (op.is_frozen()) continue;
     const bool whole = op.split == Split::inside || op.split == Split::partial;
-    const bool around_experts = whole && op.component == Component::mlp;  // latent projections: experts are cut
+    // Latent projections, since experts are cut; a router's weights are not summed.
+    const bool around_experts = whole && op.component == Component::mlp && (norm || linear);
     const bool shared = (norm && op.split == Split::heads && !norm->per_head) || around_experts ||
                         (op.weights == Op::Weights::adapter && whole);
     if (shared || (layout.sp && op.split == Split::tokens)) n = add(n, learned(op.shape).total);

@@ -51,7 +51,6 @@ class Setting {
   const InferEstimate& infer() const;
   bool estimated() const { return has_estimate(device(), plan()); }
 
-
   /// A quantity that is explained itself, as a letter.
   Expr quantity(const char* letter, std::string_view path) const;
   /// S and B of training.

@@ -326,10 +326,12 @@ TEST_CASE("texts that say nothing of memory are refused with what is recognised"
   CHECK_THAT(refused(std::string("a\0b", 3)), Contains("binary or UTF-16"));
   CHECK_THAT(refused("DefaultCPUAllocator: can't allocate memory: you tried to allocate 67108864 bytes."),
              Contains("nothing in it"));
-  CHECK_THAT(refused("# GPU blocks: 888888888888888888\n"), Contains("888888888888888888 blocks, which hold more than"));
+  CHECK_THAT(refused("# GPU blocks: 888888888888888888\n"),
+             Contains("888888888888888888 blocks, which hold more than"));
   CHECK_THAT(refused("total_gpu_memory (79.15GiB) x gpu_memory_utilization (9.0) = 71.24GiB\n"),
              Contains("gpu_memory_utilization is 9"));
-  CHECK_THAT(refused("# GPU blocks: 888888888888888888\n"), Contains("888888888888888888 blocks, which hold more than"));
+  CHECK_THAT(refused("# GPU blocks: 888888888888888888\n"),
+             Contains("888888888888888888 blocks, which hold more than"));
   CHECK_THAT(refused("total_gpu_memory (79.15GiB) x\nmodel weights take 800.00GiB;\n"),
              Contains("800.00 GiB are said of a device of 79.15 GiB"));
 }

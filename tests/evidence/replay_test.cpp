@@ -111,6 +111,7 @@ TEST_CASE("layers of a limited reach have groups of blocks of their own", "[reco
   gemma.layers = 48;
   for (Count i = 0; i < 48; ++i)
     if (i % 6 != 5) gemma.local.layers.insert(i);
+  gemma.local.reach.tokens = 1024;
   const SchedulerRules mixed = scheduler_rules(gemma, c.memory, c.limits, c.stack);
   CHECK(mixed.whole_groups == 1);
   CHECK(mixed.limited_groups == 5);

@@ -69,7 +69,7 @@ Bytes kept(const Arch& a, const Plan& p, bool attention_dropout, const Layout& t
 Bytes kept_of(const Arch& a, const Plan& p, std::string_view first, std::string_view last) {
   OpList part;
   const OpList ops = block(a, training_step(p), {});
-  part.clear_tensors(ops.tensors());
+  part.take_tensors(ops);
   bool on = false;
   for (const Op& op : ops) {
     on = on || op.name == first;
