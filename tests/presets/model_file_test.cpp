@@ -326,6 +326,21 @@ TEST_CASE("a shortcut block and experts without weights are checked", "[model_fi
   CHECK_THAT(refusal(v), Catch::Contains("from 1 to 12"));
 }
 
+TEST_CASE("several residual streams and an indexer are refused with what they do not combine with", "[model_file]") {
+  json::Value streams = with("/streams", 4);
+  CHECK(read(streams).arch.streams == 4);
+  streams["output_scale"] = true;
+  CHECK_THAT(refusal(streams), Catch::Contains("remove these, or \"streams\""));
+  streams.erase("output_scale");
+  streams["residual_block"] = 2;
+  CHECK_THAT(refusal(streams), Catch::Contains("remove these, or \"streams\""));
+  json::Value attention = gpt2["attention"];
+  attention["indexer"] = j(R"({"kind": "blocks", "heads": 2, "width": 8, "top_k": 4, "block": 16})");
+  CHECK(read(with("/attention", attention)).arch.indexer.top_k == 4);
+  attention["bidirectional"] = true;
+  CHECK_THAT(refusal(with("/attention", attention)), Catch::Contains("up to the query; remove \"bidirectional\""));
+}
+
 TEST_CASE("an indexer is checked", "[model_file]") {
   const auto of = [](const json::Value& attention, const char* indexer) {
     json::Value a = attention;
