@@ -74,11 +74,72 @@ void check_recurrent(const Recurrent& r, const Check& check) {
                                                      r.heads, r.key_heads));
 }
 
+void check_compressed(const Mixer& m, const Check& check) {
+  const Compressed& c = m.compressed;
+  check.size(m.head_dim, "the head width");
+  check.size(mul(m.heads, m.head_dim), "the attention width (heads x head width)");
+  check.size(m.latent.q_rank, "the q_rank");
+  check.size(m.latent.rope_dim, "the rope_width", 0, m.head_dim);
+  check.size(c.ratio, "the number of tokens of a pooled key", 0);
+  check.size(c.out_rank, "the out_rank");
+  check.that(c.out_groups >= 1 && m.heads % c.out_groups == 0,
+             fmt::format("{} heads cannot lie evenly in {} out_groups; give a divisor", m.heads, c.out_groups));
+  check.size(mul(c.out_groups, c.out_rank), "the width of all groups' outputs");
+  check.that(c.ratio > 0 || !c.overlap, "overlap is true, but no tokens are pooled; give a ratio");
+  check.that(!m.qkv_bias && !m.attention_out_bias && m.qk_norm == QkNorm::none,
+             "compressed attention has no biases, and norms of its own; \"qkv_bias\" and \"out_bias\" must be false");
+  check.that(m.attention_gate == AttentionGate::none, "compressed attention has no gate; leave it out");
+}
+
+void check_indexer(const Mixer& m, const Check& check) {
+  const Indexer& i = m.indexer;
+  check.size(i.heads, "the number of the indexer's heads");
+  check.size(i.width, "the width of the indexer's heads");
+  check.size(mul(i.heads, i.width), "the width of all the indexer's heads");
+  check.size(i.top_k, "the number of keys or blocks that the indexer chooses");
+  const bool lightning = i.kind == IndexerKind::lightning;
+  check.size(i.block, "the indexer's block", lightning ? 0 : 1, lightning ? 0 : max_size);
+  check.size(i.selection().keys, "the number of keys that the indexer chooses");
+  const bool ranked = m.attention == AttentionKind::latent && m.latent.q_rank > 0;
+  check.that(!lightning || ranked || m.compressed.ratio > 0,
+             "a lightning indexer reads the low rank of the queries; give \"kind\": \"latent\" with a q_rank, or "
+             "\"compressed\" with a ratio");
+  check.that(lightning || m.attention == AttentionKind::grouped,
+             "an indexer of blocks is for grouped attention; give \"kind\": \"grouped\", or a lightning indexer");
+  check.that(!m.bidirectional && !m.cross_attention && !m.shared_kv,
+             "an indexer chooses among the keys of its own layer up to the query; remove \"bidirectional\", "
+             "\"cross_attention\" or \"shared_kv\"");
+}
+
 void check_mixer(const Mixer& m, const Check& check) {
   if (m.attention != AttentionKind::none) check.size(m.heads, "the number of heads");
   if (m.attention == AttentionKind::latent) check_latent(m, check);
   if (m.attention == AttentionKind::grouped) check_grouped(m, check);
+  if (m.attention == AttentionKind::compressed) check_compressed(m, check);
   if (m.recurrent.kind != RecurrentKind::none) check_recurrent(m.recurrent, check);
+  if (m.indexer.kind != IndexerKind::none) check_indexer(m, check);
+}
+
+/// No layer has both an indexer and a window, and before one that takes another's choice there is one that chooses.
+void check_choices(const Arch& a, const Check& check) {
+  const auto chooses_all = [](const Mixer& m) {
+    return m.indexer.kind != IndexerKind::none && m.attention != AttentionKind::compressed;
+  };
+  check.that(!chooses_all(a) || (a.local.layers.empty() && a.linear_layers.empty()),
+             "an indexer chooses among all tokens; leave out the window, the chunks or linear attention of the same "
+             "layers");
+  for (std::size_t i = 0; i < a.mixers.size(); ++i)
+    check.that(!chooses_all(a.mixers[i]) || !a.mixers[i].reach.limited(),
+               "a mixer has both an indexer and a window; remove one");
+  bool chosen = false;
+  for (const LayerKind& kind : layer_kinds(a)) {
+    const Indexer& i = a.mixer(kind.mixer).indexer;
+    chosen = chosen || i.runs();
+    check.that(
+        i.kind == IndexerKind::none || chosen,
+        fmt::format("layer {} takes what an earlier indexer chose, but there is none before it; remove \"shared\"",
+                    kind.first));
+  }
 }
 
 /// Whether layers of this mixer and reach before `layer` have keys and values that a mixer could read.
@@ -216,9 +277,10 @@ void check_experts(const Arch& a, const Check& check) {
   check.size(m.latent_width, "the latent width of the experts", 0);
   check.that(m.latent_width > 0 || !m.latent_norm, "latent_norm is true, but there is no latent_width");
   check.that(!m.layers.empty(), "the experts are used by no layer; remove them");
+  check.size(m.zero_experts, "the number of zero_experts", 0, Count{1} << 20);
   check.that(
-      m.top_k >= 1 && m.top_k <= m.experts,
-      fmt::format("top_k: expected a whole number from 1 to {}, the number of experts, got {}", m.experts, m.top_k));
+      m.top_k >= 1 && m.top_k <= m.choices(),
+      fmt::format("top_k: expected a whole number from 1 to {}, the number of experts, got {}", m.choices(), m.top_k));
   check.size(m.shared_experts, "the number of shared experts", 0, Count{1} << 20);
   check.size(m.shared_width, "the shared experts' width", m.shared_experts > 0 ? 1 : 0,
              m.shared_experts > 0 ? max_size : 0);
@@ -230,6 +292,7 @@ void check_experts(const Arch& a, const Check& check) {
 
 /// Layers with a dense MLP of the model's own width.
 Count dense_layers(const Arch& a) {
+  if (a.block == BlockKind::shortcut) return a.layers;
   LayerSet dense = LayerSet::all(a.layers);
   if (a.has_experts() && !a.moe.beside_dense) dense = dense.filtered(a.moe.layers, false);
   for (const LayerMlp& m : a.mlps) dense = dense.filtered(m.layers, false);
@@ -245,6 +308,29 @@ void check_mlp(const Arch& a, const Check& check) {
   if (dense) check.size(a.mlp_width, "the mlp width");
 }
 
+void check_shortcut(const Arch& a, const Check& check) {
+  check.that(a.mixers.size() == 0 && a.mlps.size() == 0,
+             "the layers of a shortcut block are alike; \"mixers\" and \"mlps\" are for serial blocks");
+  check.that(a.has_experts() && a.moe.layers == LayerSet::all(a.layers) && a.linear_layers.empty(),
+             "every layer of a shortcut block has softmax attention and experts; give the experts \"layers\": \"all\", "
+             "and no linear attention");
+  check.that(
+      a.norm_placement == NormPlacement::pre && a.norms_per_layer == 4,
+      "a shortcut block has four norms before its four sub-layers; norm placement must be \"pre\", and 4 per layer");
+}
+
+void check_streams(const Arch& a, const Check& check) {
+  check.size(a.streams, "the number of residual streams", 1, 64);
+  check.size(mul(a.streams, a.hidden), "the width of all residual streams");
+  check.that(a.streams == 1 || (a.block == BlockKind::serial && a.norm_placement == NormPlacement::pre),
+             "several residual streams are for serial blocks with their norms before the sub-layers; block must be "
+             "\"serial\" and norm placement \"pre\"");
+  check.that(a.streams == 1 || (a.residual_block == 0 && a.per_layer.width == 0 && !a.output_scale &&
+                                !a.moe.beside_dense && !a.bidirectional && a.position != Position::relative),
+             "several residual streams are for decoders without mixed residuals, per-layer inputs, layer scales, dense "
+             "MLPs beside experts and relative positions; remove these, or \"streams\"");
+}
+
 void check_norms(const Arch& a, const Check& check) {
   const bool parallel = a.block == BlockKind::parallel;
   check.that(!parallel || (a.mixers.size() == 0 && a.mlps.size() == 0),
@@ -252,6 +338,7 @@ void check_norms(const Arch& a, const Check& check) {
   check.that(!parallel || a.norm_placement == NormPlacement::pre,
              "a parallel block has its norms before the sub-layers; norm placement must be \"pre\"");
   if (parallel) return check.size(a.norms_per_layer, "the number of norms per layer of a parallel block", 1, 2);
+  if (a.block == BlockKind::shortcut) return check_shortcut(a, check);
   const Count expected = a.norm_placement == NormPlacement::both ? 4 : 2;
   check.that(a.norms_per_layer == expected,
              fmt::format("expected {} norms per layer with placement \"{}\" in a serial block, got {}", expected,
@@ -303,6 +390,7 @@ void check_arch(const Arch& arch, const std::string& where) {
   check.size(arch.embedding_width, "the embedding width");
   check_attention(arch, check);
   check_patterns(arch, check);
+  check_choices(arch, check);
   check_mlp(arch, check);
   check_lists(arch, check);
   check_sharing(arch, check);
@@ -310,6 +398,7 @@ void check_arch(const Arch& arch, const std::string& where) {
   check_head(arch, check);
   check_ends(arch, check);
   check_norms(arch, check);
+  check_streams(arch, check);
   check_positions(arch, check);
   check_mtp(arch, check);
   check_count(arch, check);

@@ -172,9 +172,33 @@ void recurrent(const Layer& l, const Recurrent& r, Count hidden) {
   }
 }
 
+/// Queries and, where every token has one, the key of a lightning indexer; its heads' weights stay in the config's
+/// dtype.
+void lightning_indexer(const Layer& l, const Mixer& m, Count hidden) {
+  if (!m.indexer.runs() || m.indexer.kind != IndexerKind::lightning) return;
+  const Projections p(l, attention_names);
+  const Indexer& i = m.indexer;
+  p({"indexer.wq_b", "indexer.q_b_proj"}, mul(i.heads, i.width), m.latent.q_rank);
+  if (m.compressed.ratio == 0) p({"indexer.wk", "indexer.k_proj"}, i.width, hidden);
+}
+
+/// DeepSeek-V4's; what pools keys stays in the config's dtype.
+void compressed(const Layer& l, const Mixer& m, Count hidden) {
+  const Projections p(l, attention_names);
+  const Count groups = m.compressed.out_groups, rank = m.compressed.out_rank;
+  p({"wq_a", "q_a_proj"}, m.latent.q_rank, hidden);
+  p({"wq_b", "q_b_proj"}, mul(m.heads, m.head_dim), m.latent.q_rank);
+  p({"wkv", "kv_proj"}, m.head_dim, hidden);
+  l.matrix(Component::attention, attention_names, {"wo_a", "o_a_proj"}, rank, mul(m.heads / groups, m.head_dim),
+           groups);
+  p({"wo_b", "o_b_proj"}, hidden, mul(groups, rank));
+}
+
 void mix(const Layer& l, const Mixer& m, Count hidden) {
   if (m.attention == AttentionKind::latent) latent(l, m, hidden);
   if (m.attention == AttentionKind::grouped) grouped(l, m, hidden);
+  if (m.attention == AttentionKind::compressed) compressed(l, m, hidden);
+  lightning_indexer(l, m, hidden);
   recurrent(l, m.recurrent, hidden);
 }
 
