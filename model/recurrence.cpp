@@ -64,11 +64,11 @@ class Recurrence {
 
   /// The same for heads of channels, which share a step and A; B and C are the keys and queries of a group of heads.
   Value mamba2() {
-    const Count shared = mul(r_.key_heads, r_.key_dim);
+    const Count key_width = mul(r_.key_heads, r_.key_dim);
     Value x = convolved("ssm.x", "ssm.x_conv"), select = convolved("ssm.select", "ssm.select_conv");
     Value step = p_.linear("ssm.step", x_);
     const StateLayout at{.kind = r_.kind,
-                         .q = {1, shared, select.width, r_.key_dim},
+                         .q = {1, key_width, select.width, r_.key_dim},
                          .k = {1, 0, select.width, r_.key_dim},
                          .v = heads(0, r_.heads, r_.head_dim),
                          .decay = heads(2, r_.heads, 1),
