@@ -24,9 +24,27 @@ bool is_glob_of(const std::string& glob, const std::string& path) {
   return fnmatch(glob.c_str(), path.c_str(), 0) == 0 || fnmatch((glob + ".*").c_str(), path.c_str(), 0) == 0;
 }
 
-bool is_expression_of(const std::regex& e, const std::string& path) {
-  return std::regex_search(path, e, std::regex_constants::match_continuous) ||
-         std::regex_search("model." + path, e, std::regex_constants::match_continuous);
+bool is_plain(const std::string& text) {
+  return text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") ==
+         std::string::npos;
+}
+
+/// Most expressions are ".*name.*", which a search for the name answers sooner than std::regex.
+Expression expression(const std::string& pattern) {
+  constexpr std::string_view any = ".*";
+  const std::size_t n = pattern.size();
+  if (n >= 2 * any.size() && pattern.starts_with(any) && pattern.ends_with(any)) {
+    const std::string name = pattern.substr(any.size(), n - 2 * any.size());
+    if (is_plain(name)) return {.name = name};
+  }
+  return {.regex = std::regex(pattern), .name = {}};
+}
+
+bool is_matched(const Expression& e, const std::string& path) {
+  const std::string whole = "model." + path;
+  if (!e.regex) return whole.find(e.name) != std::string::npos;
+  constexpr auto from_begin = std::regex_constants::match_continuous;
+  return std::regex_search(path, *e.regex, from_begin) || std::regex_search(whole, *e.regex, from_begin);
 }
 
 /// Calls visit(part) for every run of whole dotted segments in `path` until it says true.
@@ -47,7 +65,7 @@ bool any_part(const std::string& path, Visit visit) {
 Modules::Modules(const std::vector<std::string>& patterns) {
   for (const std::string& p : patterns) {
     if (p.starts_with("re:"))
-      expressions_.emplace_back(p.substr(3));
+      expressions_.push_back(expression(p.substr(3)));
     else if (p.find_first_of("*?[") != std::string::npos)
       globs_.push_back(from_layers(p));
     else
@@ -59,7 +77,7 @@ bool Modules::contain(const std::string& path) const {
   if (!names_.empty() && any_part(path, [&](const std::string& part) { return names_.contains(part); })) return true;
   return std::any_of(globs_.begin(), globs_.end(), [&](const std::string& g) { return is_glob_of(g, path); }) ||
          std::any_of(expressions_.begin(), expressions_.end(),
-                     [&](const std::regex& e) { return is_expression_of(e, path); });
+                     [&](const Expression& e) { return is_matched(e, path); });
 }
 
 namespace {
