@@ -29,20 +29,40 @@ bool is_plain(const std::string& text) {
          std::string::npos;
 }
 
-/// Most expressions are ".*name.*", which a search for the name answers sooner than std::regex.
+/// Whether an expression has alternatives that no brackets enclose.
+bool has_alternatives(const std::string& pattern) {
+  int depth = 0;
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] == '\\')
+      ++i;
+    else if (pattern[i] == '(')
+      ++depth;
+    else if (pattern[i] == ')')
+      --depth;
+    else if (pattern[i] == '|' && depth == 0)
+      return true;
+  }
+  return false;
+}
+
+/// Most expressions are ".*name.*": a search for the name anywhere answers sooner than std::regex does.
 Expression expression(const std::string& pattern) {
   constexpr std::string_view any = ".*";
-  const std::size_t n = pattern.size();
-  if (n >= 2 * any.size() && pattern.starts_with(any) && pattern.ends_with(any)) {
-    const std::string name = pattern.substr(any.size(), n - 2 * any.size());
-    if (is_plain(name)) return {.name = name};
-  }
-  return {.regex = std::regex(pattern), .name = {}};
+  Expression e{.regex = std::regex(pattern), .name = {}};
+  if (!pattern.starts_with(any) || has_alternatives(pattern)) return e;
+  std::string rest = pattern.substr(any.size());
+  if (rest.ends_with(any) && !rest.ends_with("\\.*")) rest.resize(rest.size() - any.size());
+  if (rest.empty() || std::string_view("?*+{").find(rest.front()) != std::string_view::npos) return e;
+  e.anywhere = true;
+  e.regex = is_plain(rest) ? std::nullopt : std::optional(std::regex(rest));
+  e.name = rest;
+  return e;
 }
 
 bool is_matched(const Expression& e, const std::string& path) {
   const std::string whole = "model." + path;
   if (!e.regex) return whole.find(e.name) != std::string::npos;
+  if (e.anywhere) return std::regex_search(whole, *e.regex);
   constexpr auto from_begin = std::regex_constants::match_continuous;
   return std::regex_search(path, *e.regex, from_begin) || std::regex_search(whole, *e.regex, from_begin);
 }
