@@ -15,12 +15,15 @@
 namespace llmcalc {
 
 enum class BlockKind : std::uint8_t {
-  serial,   ///< attention, then MLP
-  parallel  ///< both read the same residual stream and are added at once
+  serial,    ///< attention, then MLP
+  parallel,  ///< both read the same residual stream and are added at once
+  shortcut  ///< attention, dense MLP, attention, dense MLP; the experts read the first MLP's input, and their result is
+            ///< added at the end (LongCat-Flash, arXiv:2509.01322)
 };
 template <>
 inline constexpr auto choices<BlockKind> =
-    std::array{Choice{BlockKind::serial, "serial"}, Choice{BlockKind::parallel, "parallel"}};
+    std::array{Choice{BlockKind::serial, "serial"}, Choice{BlockKind::parallel, "parallel"},
+               Choice{BlockKind::shortcut, "shortcut"}};
 
 enum class NormPlacement : std::uint8_t {
   pre,     ///< y = x + f(norm x)
@@ -91,8 +94,9 @@ inline constexpr auto choices<Position> = std::array{
 /// Mixture of experts. `layers` says which layers have one; the others keep the dense MLP.
 struct Moe {
   Count experts = 0, top_k = 0, width = 0;
-  Count latent_width = 0;    ///< routed experts work in this width, between two projections; 0: in hidden (LatentMoE)
-  bool latent_norm = false;  ///< an RMSNorm behind the first of them
+  Count zero_experts = 0;  ///< that the router chooses among besides: they return their input, without weights or FLOPs
+  Count latent_width = 0;  ///< routed experts work in this width, between two projections; 0: in hidden (LatentMoE)
+  bool latent_norm = false;                    ///< an RMSNorm behind the first of them
   Count shared_experts = 0, shared_width = 0;  ///< always-on experts and the width of each
   bool shared_gate = false;                    ///< a hidden x 1 gate on the shared experts' output
   bool router_bias = false, expert_bias = false;
@@ -101,6 +105,12 @@ struct Moe {
   bool beside_dense = false;       ///< a dense MLP of the Arch's width beside them, three more norms (Gemma 4)
   LayerSet layers;
   constexpr bool operator==(const Moe&) const = default;
+  /// Numbers that the router makes for a token.
+  constexpr Count choices() const { return add(experts, zero_experts); }
+  /// Experts with weights that a token visits in the mean, where each choice is as likely as any other; rounded up.
+  constexpr Count visited() const {
+    return zero_experts == 0 ? top_k : ceil_div(mul(top_k, experts), add(experts, zero_experts));
+  }
 };
 
 /// Layers with a sliding window or chunks.
@@ -172,9 +182,12 @@ struct Arch : Mixer {
   bool mlp_bias = false;
   Moe moe;  ///< moe.experts = 0: dense
 
+  Count streams =
+      1;  ///< residual streams, mixed before and after each half of a layer (hyper-connections; DeepSeek-V4)
+
   NormKind norm = NormKind::layer_norm;
   NormPlacement norm_placement = NormPlacement::pre;
-  Count norms_per_layer = 2;  ///< 2 pre or post, 4 both; a parallel block has 1 or 2
+  Count norms_per_layer = 2;  ///< 2 pre or post, 4 both; a parallel block has 1 or 2, a shortcut block 4
   bool final_norm = true, embedding_norm = false;
 
   Count token_types = 0;  ///< rows of a table of segments, added to the embedding (BERT)

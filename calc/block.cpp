@@ -1,7 +1,10 @@
 #include "calc/block.hpp"
 
+#include "calc/block/compressed.hpp"
 #include "calc/block/cross.hpp"
+#include "calc/block/indexer.hpp"
 #include "calc/block/mixed_residual.hpp"
+#include "calc/block/mlp.hpp"
 #include "calc/block/per_layer.hpp"
 #include "calc/block/recurrent.hpp"
 #include "calc/segment_builder.hpp"
@@ -93,21 +96,28 @@ TensorId grouped_attention(SegmentBuilder& b, const LayerKind& kind, TensorId x)
                        .sinks = a.attention_sinks,
                        .shared_kv = a.shared_kv,
                        .bidirectional = a.bidirectional,
-                       .relative = b.arch().position == Position::relative};
+                       .relative = b.arch().position == Position::relative,
+                       .selection = a.indexer.selection()};
+  index_scores(b, x, no_tensor);
   const TensorId o = gated_heads(b, x, b.add("attn.core", attn, core, Split::heads, {r.q, r.k, r.v}));
   return b.linear("attn.out", attn, Split::row, o, a.attention_width(), b.arch().hidden, a.attention_out_bias,
                   a.v_dim());
 }
 
+/// Queries of latent attention, and the low rank that they come from.
+struct LatentQueries {
+  TensorId q, low = no_tensor;
+};
+
 /// Queries of latent attention: through a low rank with a norm, or directly (q_rank 0).
-TensorId latent_queries(SegmentBuilder& b, TensorId x) {
+LatentQueries latent_queries(SegmentBuilder& b, TensorId x) {
   const Mixer& a = b.mixer();
   const Latent& l = a.latent;
   const Count head = l.nope_dim + l.rope_dim, d = b.arch().hidden;
-  if (l.q_rank == 0) return b.linear("attn.q", attn, Split::column, x, d, mul(a.heads, head), false, head);
+  if (l.q_rank == 0) return {b.linear("attn.q", attn, Split::column, x, d, mul(a.heads, head), false, head)};
   const TensorId down = b.linear("attn.q_down", attn, Split::tokens, x, d, l.q_rank, a.qkv_bias);
   const TensorId c = b.add("attn.q_norm", attn, Norm{b.tokens(), l.q_rank, l.q_rank}, Split::tokens, down);
-  return b.linear("attn.q_up", attn, Split::column, c, l.q_rank, mul(a.heads, head), false, head);
+  return {b.linear("attn.q_up", attn, Split::column, c, l.q_rank, mul(a.heads, head), false, head), c};
 }
 
 /// Multi-head latent attention (arXiv:2405.04434). Expanded: the latent row is projected to keys and values of every
@@ -117,7 +127,8 @@ TensorId latent_attention(SegmentBuilder& b, const LayerKind& kind, TensorId x) 
   const Step& s = b.step();
   const Latent& l = a.latent;
   const Count head = l.nope_dim + l.rope_dim, latent = l.kv_rank + l.rope_dim, t = b.tokens();
-  const TensorId q = latent_queries(b, x);
+  const LatentQueries queries = latent_queries(b, x);
+  const TensorId q = queries.q;
   const TensorId down = b.linear("attn.kv_down", attn, Split::tokens, x, b.arch().hidden, latent, a.qkv_bias);
   const TensorId c = b.add("attn.kv_norm", attn, Norm{t, l.kv_rank, l.kv_rank}, Split::tokens, down);
   Attention core{.sequences = s.sequences,
@@ -131,7 +142,9 @@ TensorId latent_attention(SegmentBuilder& b, const LayerKind& kind, TensorId x) 
                  .latent_dim = latent,
                  .rope_dim = l.rope_dim,
                  .absorbed = s.absorbed,
-                 .expanded_cache = s.expanded_cache};
+                 .expanded_cache = s.expanded_cache,
+                 .selection = a.indexer.selection()};
+  index_scores(b, x, queries.low);
   const auto rope = [&] {
     if (b.arch().position == Position::none) return;
     b.in_place("attn.rope", attn, {.kind = PointwiseKind::rope, .rows = t, .width = mul(a.heads + 1, l.rope_dim)},
@@ -180,6 +193,7 @@ TensorId linear_attention(SegmentBuilder& b, TensorId x) {
 }
 
 TensorId attention(SegmentBuilder& b, const LayerKind& kind, TensorId x) {
+  if (b.mixer().attention == AttentionKind::compressed) return compressed_attention(b, kind, x);
   return b.mixer().attention == AttentionKind::latent ? latent_attention(b, kind, x) : grouped_attention(b, kind, x);
 }
 
@@ -194,112 +208,11 @@ TensorId mixed(SegmentBuilder& b, const LayerKind& kind, TensorId x) {
   return b.pointwise("attn.sum", attn, PointwiseKind::add, Split::partial, y, z, b.arch().hidden);
 }
 
-/// One MLP's component and its operators' names: dense, routed experts, shared experts.
-struct MlpNames {
-  Component component;
-  std::string_view gate, up, act, mul, down;
-};
-constexpr MlpNames dense_names{mlp, "mlp.gate", "mlp.up", "mlp.act", "mlp.mul", "mlp.down"};
-constexpr MlpNames expert_names{Component::experts, "mlp.expert_gate", "mlp.expert_up",
-                                "mlp.expert_act",   "mlp.expert_mul",  "mlp.expert_down"};
-constexpr MlpNames shared_names{Component::shared_experts, "mlp.shared_gate", "mlp.shared_up",
-                                "mlp.shared_act",          "mlp.shared_mul",  "mlp.shared_down"};
-
-/// Up (and gate), activation, down. `matrix` gives rows, groups and top_k, and the width of the input where that is not
-/// the model's; the widths of each matrix are filled in here.
-TensorId feed_forward(SegmentBuilder& b, const MlpNames& names, TensorId x, Linear matrix, Count width) {
-  const Arch& a = b.arch();
-  const Count outer = matrix.in > 0 ? matrix.in : a.hidden;
-  const auto project = [&](std::string_view name, Split split, TensorId in, Count from, Count to) {
-    matrix.in = from;
-    matrix.out = to;
-    return b.matrix(name, names.component, matrix, split, in);
-  };
-  const auto element = [&](std::string_view name, PointwiseKind kind, TensorId in, TensorId other, Count weights) {
-    const Pointwise p{.kind = kind, .rows = matrix.rows, .width = width, .weights = weights};
-    return b.add(name, names.component, p, Split::width, {in, other});
-  };
-  const Count learned = a.activation == Activation::xielu ? 2 : 0;
-  TensorId h = no_tensor;
-  if (a.mlp == MlpKind::plain) {
-    const TensorId up = project(names.up, Split::column, x, outer, width);
-    h = element(names.act, PointwiseKind::activate, up, no_tensor, learned);
-  } else {
-    const TensorId gate = project(names.gate, Split::column, x, outer, width);
-    const TensorId up = project(names.up, Split::column, x, outer, width);
-    if (b.step().fused_glu) {
-      h = element(names.act, PointwiseKind::gate, gate, up, learned);
-    } else {
-      const TensorId act = element(names.act, PointwiseKind::activate, gate, no_tensor, learned);
-      h = element(names.mul, PointwiseKind::multiply, act, up, 0);
-    }
-  }
-  return project(names.down, Split::row, h, width, outer);
-}
-
-/// Experts that always run, their outputs added to the routed ones.
-TensorId shared_experts(SegmentBuilder& b, TensorId x) {
-  const Arch& a = b.arch();
-  const Moe& m = a.moe;
-  const TensorId y = feed_forward(b, shared_names, x, {.rows = b.tokens()}, mul(m.shared_experts, m.shared_width));
-  if (!m.shared_gate) return y;
-  const TensorId g = b.linear("mlp.shared_weight", Component::router, Split::inside, x, a.hidden, 1, false);
-  return b.pointwise("mlp.shared_scale", mlp, PointwiseKind::multiply, Split::partial, y, g, a.hidden);
-}
-
-/// Logits of the router, which may have a norm of its own.
-TensorId router(SegmentBuilder& b, TensorId x) {
-  const Arch& a = b.arch();
-  const Moe& m = a.moe;
-  if (m.router_scales)
-    x = b.add("mlp.router_norm", Component::router, Norm{b.tokens(), a.hidden, a.hidden}, Split::tokens, x);
-  return b.linear("mlp.router", Component::router, Split::inside, x, a.hidden, m.experts, m.router_bias);
-}
-
-/// Mixture of experts: router, dispatch of every token to top_k experts, their MLPs, combination. `routed`: what the
-/// router reads.
-TensorId experts(SegmentBuilder& b, TensorId x, TensorId routed_by) {
-  const Arch& a = b.arch();
-  const Moe& m = a.moe;
-  const bool narrow = m.latent_width > 0;
-  const Count wide = narrow ? m.latent_width : a.hidden;  // of the routed experts' input and output
-  const Count t = b.tokens(), routed = mul(t, m.top_k);
-  const TensorId gates = b.add("mlp.route", mlp,
-                               Pointwise{.kind = PointwiseKind::route,
-                                         .rows = t,
-                                         .width = m.experts,
-                                         .top_k = m.top_k,
-                                         .weights = m.router_scales ? m.experts : 0},
-                               Split::inside, router(b, routed_by));
-  TensorId own = x;
-  if (narrow) own = b.linear("mlp.latent_down", mlp, Split::inside, x, a.hidden, wide, false);
-  if (m.latent_norm) own = b.add("mlp.latent_norm", mlp, Norm{t, wide, wide}, Split::inside, own);
-  const TensorId sent = b.add(
-      "mlp.dispatch", mlp, Pointwise{.kind = PointwiseKind::dispatch, .rows = routed, .width = wide, .top_k = m.top_k},
-      Split::inside, own);
-  const TensorId out =
-      feed_forward(b, expert_names, sent,
-                   {.rows = routed, .in = wide, .groups = m.experts, .top_k = m.top_k, .bias = m.expert_bias}, m.width);
-  TensorId y =
-      b.add("mlp.combine", mlp, Pointwise{.kind = PointwiseKind::combine, .rows = t, .width = wide, .top_k = m.top_k},
-            Split::partial, {out, gates});
-  if (narrow) y = b.linear("mlp.latent_up", mlp, Split::partial, y, wide, a.hidden, false);
-  if (m.shared_experts > 0) {
-    const TensorId shared = shared_experts(b, x);
-    y = b.pointwise("mlp.shared_add", mlp, PointwiseKind::add, Split::partial, y, shared, a.hidden);
-  }
-  return y;
-}
-
-TensorId dense(SegmentBuilder& b, const LayerKind& kind, TensorId x) {
-  return feed_forward(b, dense_names, x, {.rows = b.tokens(), .bias = b.arch().mlp_bias}, kind.mlp_width);
-}
-
 /// The sum of a dense MLP and of experts, each result under a norm; `x` is the MLP's input under its norm, and experts
 /// and their router read the residual stream under norms of their own (hf gemma4/modeling_gemma4.py).
 TensorId dense_and_experts(SegmentBuilder& b, const LayerKind& kind, TensorId x, TensorId residual) {
   const Count t = b.tokens();
-  const TensorId y = b.norm("mlp.dense_norm", dense(b, kind, x), t);
+  const TensorId y = b.norm("mlp.dense_norm", dense_mlp(b, x, kind.mlp_width), t);
   const TensorId own = b.norm("mlp.expert_norm", residual, t);
   const TensorId z = b.norm("mlp.combined_norm", experts(b, own, b.arch().moe.router_scales ? residual : own), t);
   return b.pointwise("mlp.sum", mlp, PointwiseKind::add, Split::tokens, y, z, b.arch().hidden);
@@ -307,21 +220,43 @@ TensorId dense_and_experts(SegmentBuilder& b, const LayerKind& kind, TensorId x,
 
 /// The MLP's part of a layer: `x` is its input, and `residual` that without the norm.
 TensorId mlp_part(SegmentBuilder& b, const LayerKind& kind, TensorId x, TensorId residual) {
-  if (!kind.experts) return dense(b, kind, x);
+  if (!kind.experts) return dense_mlp(b, x, kind.mlp_width);
   return b.arch().moe.beside_dense ? dense_and_experts(b, kind, x, residual) : experts(b, x, x);
 }
 
 struct SubLayerNames {
-  std::string_view mix, norm, post_norm, dropout, add;
+  std::string_view mix, norm, post_norm, dropout, add, weights, gather, spread;
 };
-constexpr SubLayerNames attention_names{"attn.mix", "attn.norm", "attn.post_norm", "attn.dropout", "attn.add"};
-constexpr SubLayerNames cross_names{"cross.mix", "cross.norm", "cross.post_norm", "cross.dropout", "cross.add"};
-constexpr SubLayerNames mlp_names{"mlp.mix", "mlp.norm", "mlp.post_norm", "mlp.dropout", "mlp.add"};
+constexpr SubLayerNames attention_names{"attn.mix", "attn.norm",           "attn.post_norm", "attn.dropout",
+                                        "attn.add", "attn.stream_weights", "attn.gather",    "attn.spread"};
+constexpr SubLayerNames cross_names{"cross.mix", "cross.norm",           "cross.post_norm", "cross.dropout",
+                                    "cross.add", "cross.stream_weights", "cross.gather",    "cross.spread"};
+constexpr SubLayerNames mlp_names{"mlp.mix", "mlp.norm",           "mlp.post_norm", "mlp.dropout",
+                                  "mlp.add", "mlp.stream_weights", "mlp.gather",    "mlp.spread"};
+
+/// One sub-layer of hyper-connections (hf deepseek_v4/modeling_deepseek_v4.py): of n residual streams x (tokens, n
+/// hidden) a matrix makes n weights that sum them to f's input, n that spread its result and n x n that mix the
+/// streams, under a bias and three learned scales. Left out: the norm of the streams, sigmoids and the balancing of the
+/// n x n weights.
+template <typename F>
+TensorId streamed_layer(SegmentBuilder& b, const SubLayerNames& names, Component c, TensorId x, F f) {
+  const Arch& a = b.arch();
+  const Count n = a.streams, t = b.tokens();
+  const TensorId weights =
+      b.linear(names.weights, Component::norm, Split::tokens, x, mul(n, a.hidden), mul(n, n + 2), true);
+  const Pointwise gather{.kind = PointwiseKind::gather, .rows = t, .width = a.hidden, .top_k = n, .weights = 3};
+  const TensorId in = b.add(names.gather, Component::norm, gather, Split::tokens, {x, weights});
+  const TensorId y = f(b.norm(names.norm, in, t));
+  b.dropout(names.dropout, c, y, t);
+  const Pointwise spread{.kind = PointwiseKind::spread, .rows = t, .width = mul(n, a.hidden), .top_k = n};
+  return b.add(names.spread, c, spread, Split::tokens, {x, y, weights});
+}
 
 /// x + [norm] f([norm] x): one residual sub-layer of a serial block.
 template <typename F>
 TensorId sub_layer(SegmentBuilder& b, const SubLayerNames& names, Component c, TensorId x, F f) {
   const Arch& a = b.arch();
+  if (a.streams > 1) return streamed_layer(b, names, c, x, f);
   const NormPlacement p = a.norm_placement;
   const bool before = p == NormPlacement::pre || p == NormPlacement::both;
   TensorId y = f(before ? b.norm(names.norm, mixed_residual(b, names.mix, x, b.tokens()), b.tokens()) : x);
@@ -344,6 +279,21 @@ void parallel_block(SegmentBuilder& b, const LayerKind& kind) {
   b.pointwise("block.add", mlp, PointwiseKind::add, Split::tokens, block_input, sum, a.hidden);
 }
 
+/// Two halves of attention and dense MLP, whose operators have the same names; the experts begin beside the first MLP,
+/// and their result joins after the second.
+void shortcut_block(SegmentBuilder& b, const LayerKind& kind) {
+  const Arch& a = b.arch();
+  TensorId x = block_input, routed = no_tensor;
+  for (const bool first : {true, false}) {
+    x = sub_layer(b, attention_names, attn, x, [&](TensorId in) { return mixed(b, kind, in); });
+    x = sub_layer(b, mlp_names, mlp, x, [&](TensorId in) {
+      if (first) routed = experts(b, in, in);
+      return dense_mlp(b, in, a.mlp_width);
+    });
+  }
+  b.pointwise("block.shortcut_add", mlp, PointwiseKind::add, Split::tokens, x, routed, a.hidden);
+}
+
 }  // namespace
 
 OpList block_ops(const Arch& a, const LayerKind& kind, const Step& s) {
@@ -351,6 +301,10 @@ OpList block_ops(const Arch& a, const LayerKind& kind, const Step& s) {
   if (!s.training && b.tokens() == 0) return b.ops();  // an encoder in a decoding step
   if (a.block == BlockKind::parallel) {
     parallel_block(b, kind);
+    return b.ops();
+  }
+  if (a.block == BlockKind::shortcut) {
+    shortcut_block(b, kind);
     return b.ops();
   }
   TensorId x = block_input;

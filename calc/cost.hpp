@@ -3,6 +3,7 @@
 
 #include "calc/op.hpp"
 #include "calc/operand.hpp"
+#include "calc/pairs.hpp"
 #include "calc/pricing.hpp"
 
 namespace llmcalc {
@@ -102,10 +103,5 @@ double functions(const Shape& shape, bool is_backward);
 
 /// Numbers in the result, and in input i.
 Count out_elements(const Shape& shape);
-
-/// Twice the number of scored query-key pairs per head and sequence, so that causal_half is an integer. A chunk
-/// counts as a sequence of its own. Source: formulas of Goon (3.2) for full; FlashAttention's benchmark for
-/// causal_half.
-Count twice_pairs(Count queries, Count past, const Reach& reach, AttentionFlops convention);
 
 }  // namespace llmcalc

@@ -26,11 +26,11 @@ bool has_backward(const Op& op) { return op.asks || trains(op); }
 bool has_input_gradient(const Op& op) { return op.asks || (trains(op) && !std::holds_alternative<Linear>(op.shape)); }
 
 bool mark_asking(OpList& ops, bool input_asks) {
-  std::array<bool, 256> asks{};
+  std::array<bool, most_tensors> asks{};
   asks.fill(input_asks);  // of the block's input, and of other segments' tensors
   bool result = input_asks;
   for (Op& op : ops) {
-    op.asks = std::any_of(op.in.begin(), op.in.end(), [&](TensorId t) { return asks[t]; });
+    op.asks = !op.detached && std::any_of(op.in.begin(), op.in.end(), [&](TensorId t) { return asks[t]; });
     if (Collective* c = std::get_if<Collective>(&op.shape); c != nullptr && !op.asks) c->backward_on = false;
     if (op.in_place()) continue;
     result = asks[op.out] = has_backward(op);

@@ -25,15 +25,26 @@ Bytes kept_of_core(const Attention& s, const Pricing& p, Count scores) {
 Bytes arriving(const Attention& s, const Pricing& p) {
   return s.ring ? bytes_of(p.activation, mul(s.rows(), s.key_numbers())) : Bytes();
 }
+/// Indices of the keys that were chosen, 4 bytes each, one set for all heads. In training the indexer keeps them.
+Bytes indices(const Attention& s) {
+  const Count all = s.pooled > 0 ? ceil_div(s.keys, s.pooled) : s.keys;
+  return s.selection.chooses() ? Bytes(mul(4, s.rows(), s.selection.indices(all))) : Bytes();
+}
 Held held(const Attention& s, const Pricing& p) {
   const bool flash = p.attention == AttentionImpl::flash;
-  const Count scores = flash ? 0 : mul(s.rows(), s.heads, s.keys);
+  const Count keys = s.pooled > 0 ? add(s.keys, ceil_div(s.keys, s.pooled)) : s.keys;
+  const Count scores = flash ? 0 : mul(s.rows(), s.heads, keys);
   const Bytes passing = bytes_of(p.activation, scores), block = arriving(s, p);
   return {.needs = {{true, true, true, true}, flash},
           .kept = kept_of_core(s, p, scores),
-          .scratch = (p.training() ? Bytes() : passing) + block,
+          .scratch = (p.training() ? Bytes() : passing + indices(s)) + block,
           .scratch_backward = passing + 2 * block};
 }
+Held held(const IndexScores& s, const Pricing& p) {
+  const Bytes indices(mul(4, s.chosen()));
+  return {.needs = {{true, true, true}}, .kept = indices, .scratch = p.training() ? Bytes() : indices};
+}
+Held held(const Pool&, const Pricing&) { return {.needs = {{true, true}}}; }
 /// States at the ends of chunks are found again in backward.
 Held held(const LinearAttention&, const Pricing&) { return {.needs = {{true, true, true, true, true}}}; }
 Held held(const Convolution&, const Pricing&) { return {.needs = {{true}}}; }
@@ -41,7 +52,10 @@ Held held(const Pointwise& s, const Pricing&) {
   switch (s.kind) {
     case PointwiseKind::multiply:
     case PointwiseKind::gate:
+    case PointwiseKind::gather:
       return {.needs = {{true, true}}};
+    case PointwiseKind::spread:
+      return {.needs = {{true, true, true}}};
     case PointwiseKind::activate:
       return {.needs = {{true}}};
     case PointwiseKind::mix:
@@ -55,6 +69,7 @@ Held held(const Pointwise& s, const Pricing&) {
     case PointwiseKind::rope:
     case PointwiseKind::scale:
     case PointwiseKind::dispatch:
+    case PointwiseKind::repeat:
       return {};
   }
   return {};
@@ -78,6 +93,8 @@ Bytes weight_bytes(const Norm& s, const Stored& w) { return bytes_of(w.vector, s
 Bytes weight_bytes(const Attention& s, const Stored& w) {
   return s.sinks ? bytes_of(w.vector, mul(s.heads, s.head_ranks)) : Bytes();
 }
+Bytes weight_bytes(const IndexScores&, const Stored&) { return {}; }
+Bytes weight_bytes(const Pool& s, const Stored& w) { return bytes_of(w.vector, mul(s.ratio, s.wide)); }
 Bytes weight_bytes(const Pointwise& s, const Stored& w) { return bytes_of(w.vector, s.weights); }
 Bytes weight_bytes(const LinearAttention& s, const Stored& w) { return bytes_of(w.vector, s.weights); }
 Bytes weight_bytes(const Convolution& s, const Stored& w) {
@@ -92,6 +109,14 @@ CacheRow cache_row(const Attention& s, const Pricing& p) {
   if (s.cross) return {.state = s.keys * token_rows(s, p.cache, false), .encoded = s.keys};
   if (!s.caches()) return {};
   return {.per_token = token_rows(s, p.cache, s.caches_latent()), .reach = s.reach};
+}
+/// The key of every token; attention caches its own beside it.
+CacheRow cache_row(const IndexScores& s, const Pricing& p) {
+  return {.per_token = s.pooled > 0 ? Bytes() : row_bytes(p.cache, s.width)};
+}
+/// Pooled keys. Left out: keys and gates of a group that is still open.
+CacheRow cache_row(const Pool& s, const Pricing& p) {
+  return {.per_pool = row_bytes(p.cache, s.width), .ratio = s.ratio};
 }
 CacheRow cache_row(const LinearAttention& s, const Pricing&) { return {.state = Bytes(mul(s.state_bytes, s.state()))}; }
 /// The last inputs, as they were computed.

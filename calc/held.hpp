@@ -8,21 +8,30 @@ namespace llmcalc {
 /// Bytes of the weights as stored.
 Bytes weight_bytes(const Shape& shape, const Stored& w);
 
-/// The bytes that one layer caches of one sequence on one rank: `per_token` for every token held, and a state of fixed
-/// size. Of an encoder's tokens, which a decoder's layer caches for its cross attention, the state has the bytes.
+/// The bytes that one layer caches of one sequence on one rank: `per_token` for every token held, `per_pool` for every
+/// `ratio` tokens, and a state of fixed size. Of an encoder's tokens, which a decoder's layer caches for its cross
+/// attention, the state has the bytes.
 struct CacheRow {
   Bytes per_token{};
   Reach reach{};
   Bytes state{};
   Count encoded = 0;  ///< of the context, tokens that the encoder read
+  Bytes per_pool{};
+  Count ratio = 1;
   constexpr Bytes of(Count context) const {
-    return reach.held(context > encoded ? context - encoded : 0) * per_token + state;
+    const Count own = context > encoded ? context - encoded : 0;
+    return reach.held(own) * per_token + (own / ratio) * per_pool + state;
   }
-  /// Adds what another operator of the layer caches; only one of them caches tokens.
+  /// Bytes per token while no window is full; of pooled tokens the mean, rounded down.
+  constexpr Bytes each() const { return per_token + Bytes(per_pool.value / ratio); }
+  /// Adds what another operator of the layer caches; if two cache tokens, both keep all of them, and two that pool
+  /// tokens pool as many.
   constexpr CacheRow& operator+=(const CacheRow& o) {
     if (o.per_token != Bytes()) reach = o.reach;
     per_token += o.per_token;
     state += o.state;
+    if (o.per_pool != Bytes()) ratio = o.ratio;
+    per_pool += o.per_pool;
     encoded += o.encoded;
     return *this;
   }

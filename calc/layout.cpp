@@ -111,18 +111,23 @@ namespace {
 /// Equal parts into which context ranks divide a sequence: 2 for each, or under Ulysses, whose core sees all, 1.
 Count context_parts(const Layout& l) { return l.context_method == ContextMethod::ulysses ? l.cp : mul(2, l.cp); }
 
-/// Whether some layer keeps a state, which context ranks would have to pass on.
+/// Whether some layer keeps a state, which context ranks would have to pass on, or pools keys or chooses among all.
 bool has_state(const Arch& arch) {
   if (!arch.linear_layers.empty()) return true;
-  for (std::size_t i = 0; i <= arch.mixers.size(); ++i)
-    if (arch.mixer(i).recurrent.kind != RecurrentKind::none) return true;
+  for (std::size_t i = 0; i <= arch.mixers.size(); ++i) {
+    const Mixer& m = arch.mixer(i);
+    const bool pools = m.attention == AttentionKind::compressed;
+    if (m.recurrent.kind != RecurrentKind::none || m.indexer.kind != IndexerKind::none || pools) return true;
+  }
   return false;
 }
 
 /// Whether the heads of every mixer lie evenly over the ranks.
 bool heads_divide(const Arch& arch, Count ranks) {
-  for (std::size_t i = 0; i <= arch.mixers.size(); ++i)
-    if (arch.mixer(i).heads % ranks != 0 || arch.mixer(i).recurrent.heads % ranks != 0) return false;
+  for (std::size_t i = 0; i <= arch.mixers.size(); ++i) {
+    const Mixer& m = arch.mixer(i);
+    if (m.heads % ranks != 0 || m.recurrent.heads % ranks != 0 || m.compressed.out_groups % ranks != 0) return false;
+  }
   return true;
 }
 

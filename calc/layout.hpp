@@ -160,7 +160,8 @@ enum class LayoutFlaw : std::uint8_t {
   heads,            ///< the tensor-parallel ranks do not divide the attention heads
   sequence_of_one,  ///< sequence parallelism without tensor-parallel ranks
   context_heads,    ///< Ulysses: the context ranks do not divide the heads of a tensor-parallel rank
-  context_state,    ///< linear attention, whose state passes through a sequence in order, under context parallelism
+  context_state,    ///< a state that passes through a sequence in order, or an indexer that chooses among the keys of
+                    ///< all tokens, under context parallelism
   pipeline_state,   ///< a stage would have to pass on more than its result: keys and values, per-layer inputs
   context_encoder,  ///< context parallelism over an encoder-decoder, or over relative positions
   context_tokens,   ///< a sequence has no equal parts for the context ranks: 2 for each, or under Ulysses 1

@@ -12,8 +12,6 @@
 namespace llmcalc {
 namespace {
 
-constexpr std::size_t max_tensors = OpList::capacity + 8;
-
 using OpId = std::uint8_t;
 
 /// A tensor, the operators that write it, read it last and need it first, and how backward treats it.
@@ -35,7 +33,7 @@ struct Operands {
 class Walk {
  public:
   Walk(const OpList& ops, const Pricing& p, Count input_elements, Bytes logits = {}) : ops_(ops), p_(p) {
-    assert(ops.tensors() <= max_tensors);
+    assert(ops.tensors() <= most_tensors);
     for (std::size_t t = 0; t < ops.tensors(); ++t)
       tensors_.push({.size = {}, .same = static_cast<TensorId>(t), .outside = t != block_input});
     tensors_[block_input].size = bytes_of(p.activation, input_elements);
@@ -134,7 +132,7 @@ class Walk {
   void mark_carried() {
     for (TensorId t = 1; t < ops_.tensors(); ++t) {
       const Tensor& x = tensors_[t];
-      if (!x.outside && x.same == t && t != result_ && x.last_use == x.producer) keep_carried(t);
+      if (!x.outside && x.same == t && t != result_ && x.last_use == x.producer && x.size != Bytes()) keep_carried(t);
     }
     r_.carried += bytes_of(p_.activation, ops_.saved());
     if (ops_.result_is_carried()) r_.carried += tensors_[result_].size;
@@ -243,7 +241,7 @@ class Walk {
       const Bytes mine = own(i);
       live += mine;
       r_.kept += mine;
-      if (std::holds_alternative<Attention>(op.shape) && p_.training()) r_.core += held_[i].kept;
+      if (reads_past(op.shape) && p_.training()) r_.core += held_[i].kept;
       raise(live + passing(i, false), i, r_.forward, forward_at_);
       for (const TensorId in : t.in) live -= freed(in, i);
     }
@@ -258,7 +256,7 @@ class Walk {
     return x.last_use == i && !x.needed && !x.outside ? x.size : Bytes();
   }
 
-  using Gradients = std::array<Bytes, max_tensors>;
+  using Gradients = std::array<Bytes, most_tensors>;
 
   /// Calls see(i, gradients) when all tensors that operator i's backward pass needs are alive.
   template <typename See>
@@ -312,8 +310,8 @@ class Walk {
   Bytes gradients_of_inputs(std::size_t i, Gradients& gradient) const {
     const Op& op = ops_[i];
     const Operands& t = of_[i];
-    if (t.out == no_tensor || std::holds_alternative<Lookup>(op.shape) || std::holds_alternative<Loss>(op.shape))
-      return {};
+    const bool ends = std::holds_alternative<Lookup>(op.shape) || std::holds_alternative<Loss>(op.shape);
+    if (t.out == no_tensor || ends || op.detached) return {};
     const Pointwise* p = std::get_if<Pointwise>(&op.shape);
     const bool sum = p && p->kind == PointwiseKind::add;
     const auto asks = [&](TensorId in) { return in != no_tensor && tensors_[in].asks; };
@@ -340,7 +338,7 @@ class Walk {
   std::array<bool, OpList::capacity> own_again_{};  // has run again, its gradient not yet
   InPlace<Held, OpList::capacity> held_;
   InPlace<Operands, OpList::capacity> of_;
-  InPlace<Tensor, max_tensors> tensors_;
+  InPlace<Tensor, most_tensors> tensors_;
 };
 
 }  // namespace

@@ -251,7 +251,7 @@ Bytes cache_bytes(const Prices& prices, Count context) {
 }
 
 Bytes cache_bytes_per_token(const Prices& prices) {
-  return sum_of(prices, [](const LayerPrice& row) { return row.cache.per_token; });
+  return sum_of(prices, [](const LayerPrice& row) { return row.cache.each(); });
 }
 
 Prices price_holdings(const Arch& arch, const Plan& plan, const Layout& layout) {

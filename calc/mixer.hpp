@@ -11,14 +11,16 @@
 namespace llmcalc {
 
 enum class AttentionKind : std::uint8_t {
-  grouped,  ///< MHA (kv_heads = heads), GQA, MQA (kv_heads = 1)
-  latent,   ///< multi-head latent attention of DeepSeek-V2 (arXiv:2405.04434)
-  none      ///< no attention: a recurrence alone, or nothing that mixes tokens
+  grouped,     ///< MHA (kv_heads = heads), GQA, MQA (kv_heads = 1)
+  latent,      ///< multi-head latent attention of DeepSeek-V2 (arXiv:2405.04434)
+  compressed,  ///< DeepSeek-V4: one head of keys that are the values, too, of a window and of pooled tokens
+               ///< (Compressed)
+  none         ///< no attention: a recurrence alone, or nothing that mixes tokens
 };
 template <>
 inline constexpr auto choices<AttentionKind> =
     std::array{Choice{AttentionKind::grouped, "grouped"}, Choice{AttentionKind::latent, "latent"},
-               Choice{AttentionKind::none, "none"}};
+               Choice{AttentionKind::compressed, "compressed"}, Choice{AttentionKind::none, "none"}};
 
 /// A sigmoid of a projection of the layer's input, by which the output of attention is multiplied.
 enum class AttentionGate : std::uint8_t {
@@ -48,6 +50,63 @@ inline constexpr auto choices<QkNorm> =
                Choice{QkNorm::per_head, "per_head"},   Choice{QkNorm::per_head_bias, "per_head_bias"},
                Choice{QkNorm::each_head, "each_head"}, Choice{QkNorm::full, "full"},
                Choice{QkNorm::full_bias, "full_bias"}};
+
+/// The keys that attention reads of those in reach, chosen for every query: the `keys` best, or (block > 0) `keys` in
+/// whole blocks of `block` tokens and, of the query's own block, those up to itself. keys = 0: all.
+struct Selection {
+  Count keys = 0, block = 0;
+  constexpr bool operator==(const Selection&) const = default;
+  constexpr bool chooses() const { return keys > 0; }
+  /// Number of keys that the query of token t reads.
+  constexpr Count seen(Count t) const {
+    if (!chooses()) return t + 1;
+    if (block == 0) return t < keys ? t + 1 : keys;
+    const Count whole = t - t % block;
+    return (whole < keys ? whole : keys) + t % block + 1;
+  }
+  /// Number of indices, of tokens or of blocks, that a query's choice among `all` tokens takes.
+  constexpr Count indices(Count all) const {
+    const Count each = block == 0 ? 1 : block, most = keys / each, there = ceil_div(all, each);
+    return most < there ? most : there;
+  }
+};
+
+/// The small attention that chooses the keys of a layer: its queries meet one key per token, which it caches.
+enum class IndexerKind : std::uint8_t {
+  none,
+  lightning,  ///< DeepSeek-V3.2 (arXiv:2512.02556): queries from the low rank of attention's; scores under ReLU,
+              ///< weighted by head and summed; single tokens are chosen, or pooled keys of compressed attention
+  blocks      ///< MiniMax-M3: queries from the layer's input, norms on queries and key; blocks of tokens are chosen
+};
+template <>
+inline constexpr auto choices<IndexerKind> =
+    std::array{Choice{IndexerKind::none, "none"}, Choice{IndexerKind::lightning, "lightning"},
+               Choice{IndexerKind::blocks, "blocks"}};
+
+/// Sizes of an indexer.
+struct Indexer {
+  IndexerKind kind = IndexerKind::none;
+  Count heads = 0, width = 0;  ///< queries per token, and the width of each and of the key
+  Count top_k = 0;             ///< tokens, or blocks, that are chosen
+  Count block = 0;             ///< tokens of a block
+  bool shared = false;  ///< the layer takes what the last layer with an indexer chose: no weights, no cache (GLM-5.2)
+  constexpr bool operator==(const Indexer&) const = default;
+  constexpr Selection selection() const {
+    if (kind == IndexerKind::none) return {};
+    return kind == IndexerKind::lightning ? Selection{top_k, 0} : Selection{mul(top_k, block), block};
+  }
+  /// Whether the layer computes scores of its own.
+  constexpr bool runs() const { return kind != IndexerKind::none && !shared; }
+};
+
+/// Sizes of compressed attention besides its heads (hf deepseek_v4/modeling_deepseek_v4.py).
+struct Compressed {
+  Count ratio = 0;       ///< tokens that are pooled into one key, which every later query sees; 0: the window alone
+  bool overlap = false;  ///< a pooled key is made of its own tokens and of those before them: projections twice as wide
+  Count out_groups = 0,
+        out_rank = 0;  ///< the heads' outputs go through a low rank, each group of heads through its own
+  constexpr bool operator==(const Compressed&) const = default;
+};
 
 /// Widths of multi-head latent attention. q_rank = 0: queries are projected directly.
 struct Latent {
@@ -128,7 +187,8 @@ struct Mixer {
   AttentionKind attention = AttentionKind::grouped;
   Count heads = 0, kv_heads = 0, head_dim = 0;
   Count value_dim = 0;  ///< of grouped attention's values; 0: as wide as its keys
-  Latent latent;
+  Latent latent;        ///< of compressed attention: q_rank and rope_dim
+  Compressed compressed;
   QkNorm qk_norm = QkNorm::none;
   bool qkv_bias = false, attention_out_bias = false;
   bool attention_sinks = false;  ///< one learned logit per head (gpt-oss)
@@ -139,6 +199,7 @@ struct Mixer {
   bool shared_kv = false;        ///< no keys and values of its own: those of the last layer before it that has the same
                                  ///< reach and its own ones, which alone caches them (Gemma 3n, Gemma 4)
   AttentionGate attention_gate = AttentionGate::none;
+  Indexer indexer;
   Recurrent recurrent;
   constexpr bool operator==(const Mixer&) const = default;
   /// Width of one head's values.
@@ -146,6 +207,8 @@ struct Mixer {
     if (attention == AttentionKind::latent) return latent.v_dim;
     return value_dim > 0 ? value_dim : head_dim;
   }
+  /// Width of a pooled key's projections: twice its own where pooled tokens overlap.
+  constexpr Count pool_width(Count key) const { return compressed.overlap ? mul(2, key) : key; }
   constexpr Count attention_width() const { return mul(heads, v_dim()); }
   constexpr bool is_empty() const { return attention == AttentionKind::none && recurrent.kind == RecurrentKind::none; }
 };

@@ -63,24 +63,50 @@ struct Attention {
   bool bidirectional = false;  ///< every query sees all keys
   bool cross = false;          ///< keys and values are of the encoder's tokens, and cached once
   bool relative = false;       ///< a number per head and pair is added to the scores, the same in every sequence
+  Selection selection{};       ///< of the keys in reach, or of the pooled ones: what an indexer chose
+  Count pooled = 0;            ///< tokens of a pooled key; these are read besides those in reach
+  bool shared = false;         ///< values are the keys
   constexpr bool operator==(const Attention&) const = default;
   constexpr Count rows() const { return mul(sequences, queries); }
   /// Queries of all ranks.
   constexpr Count all_queries() const { return queries * pair_ranks; }
   /// Tokens before the first query.
   constexpr Count past() const { return keys - all_queries(); }
+  /// Pooled keys that the query of token t sees: those of whole groups up to itself, or the chosen ones.
+  constexpr Count pooled_seen(Count t) const {
+    const Count all = pooled > 0 ? (t + 1) / pooled : 0;
+    return selection.chooses() && selection.keys < all ? selection.keys : all;
+  }
   /// Numbers of one token's keys and values, as the core reads them.
-  constexpr Count key_numbers() const { return absorbed ? latent_dim : mul(kv_heads, add(qk_dim, v_dim)); }
+  constexpr Count key_numbers() const { return absorbed ? latent_dim : mul(kv_heads, add(qk_dim, shared ? 0 : v_dim)); }
   /// Whether the layer keeps its keys and values for later tokens.
   constexpr bool caches() const { return !shared_kv && (cross || !bidirectional); }
   constexpr bool caches_latent() const { return latent_dim > 0 && !expanded_cache; }
   /// Numbers cached per token by this layer on this rank.
   constexpr Count cached() const {
     if (!caches() || cross) return 0;
-    return caches_latent() ? latent_dim : mul(kv_heads, add(qk_dim, v_dim));
+    return caches_latent() ? latent_dim : mul(kv_heads, add(qk_dim, shared ? 0 : v_dim));
   }
   /// Whether the core reads the cache itself, not keys and values expanded from it.
   constexpr bool reads_cache() const { return (cross || !bidirectional) && (absorbed || !caches_latent()); }
+};
+
+/// Scores of an indexer, and the keys that it chooses: relu(q k'), weighted by head and summed, where attention's core
+/// has a softmax. q (sequences, queries, heads, width) meets one key of `width` numbers for each of `keys` tokens, of
+/// which the queries are the last. All heads of attention read the same keys, so that tensor-parallel ranks each
+/// compute all scores.
+struct IndexScores {
+  Count sequences = 0, heads = 0, queries = 0, keys = 0, width = 0;
+  Selection selection{};
+  Count pooled = 0;  ///< tokens of a pooled key; 0: every token has a key
+  constexpr bool operator==(const IndexScores&) const = default;
+  constexpr Count rows() const { return mul(sequences, queries); }
+  /// Tokens before the first query.
+  constexpr Count past() const { return keys - queries; }
+  /// Keys of all tokens.
+  constexpr Count all_keys() const { return pooled > 0 ? ceil_div(keys, pooled) : keys; }
+  /// Indices of what it chooses, 4 bytes each.
+  constexpr Count chosen() const { return mul(rows(), selection.indices(all_keys())); }
 };
 
 /// How a token updates the state of a head.
@@ -117,6 +143,15 @@ struct Convolution {
   constexpr Count rows() const { return mul(sequences, queries); }
 };
 
+/// y (sequences, queries / ratio, width) = sums of `ratio` tokens' keys under the softmax of their gates and of a
+/// learned bias per place; both (sequences, queries, wide). The last group of a pass may be open, and counts.
+struct Pool {
+  Count sequences = 0, queries = 0, width = 0, wide = 0, ratio = 1;
+  constexpr bool operator==(const Pool&) const = default;
+  constexpr Count rows() const { return mul(sequences, queries); }
+  constexpr Count pooled() const { return mul(sequences, ceil_div(queries, ratio)); }
+};
+
 enum class PointwiseKind : std::uint8_t {
   add,       ///< y = a + b: keeps nothing
   multiply,  ///< y = a * b: keeps both
@@ -128,14 +163,17 @@ enum class PointwiseKind : std::uint8_t {
   route,     ///< top-k of the router's logits: keeps logits and probabilities in float32
   dispatch,  ///< copies each token to its experts: keeps nothing
   mix,       ///< softmax-weighted sum of top_k tensors, in one kernel: keeps the stream and the shares in float32
-  combine    ///< gate-weighted sum of the experts' outputs: keeps them and the gates in float32
+  combine,   ///< gate-weighted sum of the experts' outputs: keeps them and the gates in float32
+  repeat,    ///< copies a token to all residual streams: keeps nothing
+  gather,    ///< weighted sum of the residual streams: keeps them and their weights
+  spread     ///< mixes the residual streams and adds a weighted result to each: keeps all three
 };
 
 /// Element-wise work on (rows, width) outputs.
 struct Pointwise {
   PointwiseKind kind = PointwiseKind::add;
   Count rows = 0, width = 0;
-  Count top_k = 0;    ///< route, dispatch, mix, combine
+  Count top_k = 0;    ///< route, dispatch, mix, combine; residual streams of repeat, gather, spread
   Count weights = 0;  ///< learned numbers (xIELU: 2)
   constexpr bool operator==(const Pointwise&) const = default;
 };
@@ -166,7 +204,32 @@ struct Collective {
   constexpr bool operator==(const Collective&) const = default;
 };
 
-using Shape = std::variant<Lookup, Linear, Norm, Attention, LinearAttention, Convolution, Pointwise, Loss, Collective>;
+using Shape = std::variant<Lookup, Linear, Norm, Attention, IndexScores, Pool, LinearAttention, Convolution, Pointwise,
+                           Loss, Collective>;
+/// Whether the work grows with the tokens that came before: an attention core, an indexer's scores.
+constexpr bool reads_past(const Shape& s) {
+  return std::holds_alternative<Attention>(s) || std::holds_alternative<IndexScores>(s);
+}
+/// Keys of a shape that reads the past, 0 of others.
+constexpr Count keys_of(const Shape& s) {
+  if (const Attention* core = std::get_if<Attention>(&s)) return core->keys;
+  const IndexScores* scores = std::get_if<IndexScores>(&s);
+  return scores ? scores->keys : 0;
+}
+/// Sets the keys of a shape that reads the past.
+constexpr void set_keys(Shape& s, Count keys) {
+  if (Attention* core = std::get_if<Attention>(&s)) core->keys = keys;
+  if (IndexScores* scores = std::get_if<IndexScores>(&s)) scores->keys = keys;
+}
+/// Sets the sequences and the new tokens of each.
+constexpr void set_queries(Shape& s, Count sequences, Count queries) {
+  const auto set = [&](auto& of) {
+    of.sequences = sequences;
+    of.queries = queries;
+  };
+  if (Attention* core = std::get_if<Attention>(&s)) set(*core);
+  if (IndexScores* scores = std::get_if<IndexScores>(&s)) set(*scores);
+}
 
 /// The ways in which tensor parallelism cuts an operator.
 enum class Split : std::uint8_t {
@@ -182,6 +245,7 @@ enum class Split : std::uint8_t {
 using TensorId = std::uint8_t;
 inline constexpr TensorId no_tensor = 255;
 inline constexpr TensorId block_input = 0;
+inline constexpr std::size_t most_tensors = 192;  ///< of one list of operators
 
 /// The tensors that an operator reads: those before the first no_tensor.
 class Inputs {
@@ -220,8 +284,9 @@ struct Op {
   /// Adapters alone are trained beside frozen weights (calc/adapter.hpp).
   enum class Weights : std::uint8_t { trained, frozen, adapter } weights = Weights::trained;
 
-  bool asks = true;     ///< whether its inputs ask for gradients; where nothing before it is trained they need none
-  bool narrow = false;  ///< a product in the plan's format, where that has fewer than 16 bits
+  bool detached = false;  ///< returns no gradient to its inputs: an indexer, whose own loss trains it alone
+  bool asks = true;       ///< whether its inputs ask for gradients; where nothing before it is trained they need none
+  bool narrow = false;    ///< a product in the plan's format, where that has fewer than 16 bits
 
   constexpr bool is_frozen() const { return weights == Weights::frozen; }
 
@@ -233,9 +298,9 @@ inline bool makes_logits(const Op& op) {
   return op.component == Component::lm_head && op.split == Split::column && std::holds_alternative<Linear>(op.shape);
 }
 
-/// A list of up to 88 operators, stored in place. A tensor that none of them makes is another segment's; one that none
+/// A list of up to 128 operators, stored in place. A tensor that none of them makes is another segment's; one that none
 /// of them reads, besides the result, is for other segments.
-class OpList : public InPlace<Op, 88> {
+class OpList : public InPlace<Op, 128> {
  public:
   TensorId new_tensor() { return next_++; }
   std::size_t tensors() const { return next_; }

@@ -1,5 +1,7 @@
 #include "calc/parameters.hpp"
 
+#include <algorithm>
+
 #include "calc/price.hpp"
 
 namespace llmcalc {
@@ -17,16 +19,23 @@ struct Sum {
 /// `modules`: of the model's modules rather than of the model.
 Parameters counted(const Arch& arch, bool modules) {
   Sum sum;
+  Count one = 0;  // expert of every layer
   const Step step{.training = true, .mtp = modules ? arch.mtp.modules : 0};
   for_each_operator(arch, {}, {}, step, [&](const OperatorRow& row) {
     if (row.segment.mtp != modules) return;
-    sum.by[static_cast<std::size_t>(row.op.component)] += row.segment.repeats * learned(row.op.shape);
+    const Learned l = row.segment.repeats * learned(row.op.shape);
+    sum.by[static_cast<std::size_t>(row.op.component)] += l;
+    if (const Linear* e = std::get_if<Linear>(&row.op.shape); e != nullptr && e->top_k > 0) one += l.total / e->groups;
   });
 
   Learned all;
   for (const Learned& l : sum.by) all += l;
+  const Moe& m = arch.moe;
+  const Count mean = all.total - all.idle, least = std::max(Count{0}, m.top_k - m.zero_experts);
   Parameters p{.total = all.total,
-               .active = all.total - all.idle,
+               .active = add(mean, mul(m.top_k - m.visited(), one)),
+               .active_mean = mean,
+               .active_least = mean - mul(m.visited() - least, one),
                .non_embedding = 0,
                .embedding = sum.total(Component::embedding),
                .position = sum.total(Component::position),
@@ -51,6 +60,9 @@ Count cache_elements_per_token(const Arch& arch, Count modules) {
   Count n = 0;
   for_each_operator(arch, {}, {}, {.mtp = modules}, [&](const OperatorRow& row) {
     if (const Attention* a = std::get_if<Attention>(&row.op.shape)) n = add(n, mul(row.segment.repeats, a->cached()));
+    if (const IndexScores* i = std::get_if<IndexScores>(&row.op.shape); i != nullptr && i->pooled == 0)
+      n = add(n, mul(row.segment.repeats, i->width));
+    if (const Pool* p = std::get_if<Pool>(&row.op.shape)) n = add(n, mul(row.segment.repeats, p->width) / p->ratio);
   });
   return n;
 }

@@ -12,7 +12,10 @@ namespace llmcalc {
 /// Counts of learned numbers: a tied head counts once, buffers and a router's correction bias do not count.
 struct Parameters {
   Count total = 0;
-  Count active = 0;         ///< total less the routed experts that a token does not visit
+  Count active = 0;         ///< total less the routed experts that a token does not visit; of those that return their
+                            ///< input (Moe::zero_experts) it chooses none
+  Count active_mean = 0;    ///< the same where each of its choices is as likely as any other
+  Count active_least = 0;   ///< the same where it chooses as many of those as there are
   Count non_embedding = 0;  ///< Kaplan's: total less token table, positions and head (arXiv:2001.08361)
   Count embedding = 0, position = 0, attention = 0, mlp = 0, norm = 0, lm_head = 0;
   Count matmul = 0;         ///< weights that enter a matmul once per token: head in (even tied), lookup tables out

@@ -26,14 +26,14 @@ bool runs_again(const Plan& plan, SegmentKind segment, bool backward, const Op& 
 }
 
 Flops& part(Work& w, const Op& op) {
-  if (std::holds_alternative<Attention>(op.shape)) return w.core;
+  if (reads_past(op.shape)) return w.core;
   return op.component == Component::lm_head ? w.head : w.linear;
 }
 
 void add_time(Time& all, WorkTime& work, const Op& op, const Time& t) {
   all += t;
   const bool product = std::holds_alternative<Linear>(op.shape) || std::holds_alternative<LinearAttention>(op.shape);
-  const bool core = std::holds_alternative<Attention>(op.shape);
+  const bool core = reads_past(op.shape);
   (product ? work.matmul : core ? work.attention : work.elementwise) += t.compute + t.memory;
 }
 
@@ -113,10 +113,10 @@ class Pricer {
   /// Cores whose keys grow with the context.
   bool is_aside(const Op& op) const {
     const Attention* a = std::get_if<Attention>(&op.shape);
-    return cores_ != nullptr && a != nullptr && !a->cross;
+    return cores_ != nullptr && reads_past(op.shape) && (a == nullptr || !a->cross);
   }
   Bytes read_for_weights(const OpList& ops) const {
-    std::array<bool, 256> counted{};
+    std::array<bool, most_tensors> counted{};
     Bytes all;
     for (const Op& op : ops) {
       const Linear* l = std::get_if<Linear>(&op.shape);
@@ -128,13 +128,11 @@ class Pricer {
     return all;
   }
   void put_aside(const Segment& s) const {
-    const auto core_of = [&](const OpList& ops) {
-      return std::find_if(ops.begin(), ops.end(), [&](const Op& op) { return is_aside(op); });
-    };
-    const Op* mine = core_of(s.ops);
-    if (mine == s.ops.end()) return;
-    const Count keys = std::get<Attention>(mine->shape).keys;
-    cores_->push({*mine, *core_of(s.whole), s.repeats, &s.whole != &s.ops, context_ - keys});
+    for (const Op& op : s.ops)
+      if (is_aside(op)) {
+        const Op* whole = std::find_if(s.whole.begin(), s.whole.end(), [&](const Op& o) { return o.name == op.name; });
+        cores_->push({op, *whole, s.repeats, &s.whole != &s.ops, context_ - keys_of(op.shape)});
+      }
   }
 
   /// Prices one operator of one rank; `whole`: it is also the whole model's.
@@ -299,7 +297,7 @@ Prices price_without_cores(const Arch& arch, const Plan& plan, const Layout& lay
 CorePrice price_core(const Core& core, const Prices& prices, const Plan& plan, const Layout& layout, Count context) {
   const Pricing p = pricing(plan, Phase::decode, layout);
   const auto at_context = [&](Op op) {
-    std::get<Attention>(op.shape).keys = context - core.other;
+    set_keys(op.shape, context - core.other);
     return op;
   };
   const Op op = at_context(core.op);

@@ -161,7 +161,7 @@ struct Core {
   bool cut;     ///< whether `op` is a part of `whole`
   Count other;  ///< tokens of the context that are not its keys: those of an encoder
 };
-using Cores = InPlace<Core, most_unlike + 1>;
+using Cores = InPlace<Core, 2 * most_unlike + 2>;
 /// Prices of a decode step with the attention cores in `cores` instead of the rows; liveness is that at the step's
 /// context.
 Prices price_without_cores(const Arch& arch, const Plan& plan, const Layout& layout, const Device& device,

@@ -71,7 +71,7 @@ constexpr Step drafting_step(const Plan& p, Count context) {
 template <typename Visit>
 void for_each_segment(const Arch& arch, const LayerKinds& kinds, const Step& step, const Layout& layout, Visit visit) {
   const auto input = [&](bool encoder) {
-    return mul(own_tokens(half_step(arch, step, encoder).tokens(), layout), arch.hidden);
+    return mul(own_tokens(half_step(arch, step, encoder).tokens(), layout), arch.hidden, arch.streams);
   };
   const auto marked = [&](OpList& ops, bool asks) { return step.frozen.empty() || mark_asking(ops, asks); };
   const auto segment = [&](SegmentKind kind, const LayerKind& layer, Count repeats, Count elements, OpList whole,

@@ -39,6 +39,14 @@ class SegmentBuilder {
                   Count unit = 1) {
     return matrix(name, c, {.rows = t_, .in = in, .out = out, .bias = bias}, split, x, unit);
   }
+  /// y = x W of an indexer: whole on every rank, and x gets no gradient.
+  TensorId detached(std::string_view name, Component c, TensorId x, Count in, Count out) {
+    const TensorId y = linear(name, c, Split::inside, x, in, out, false);
+    Op& op = ops_[ops_.size() - 1];
+    op.detached = true;
+    op.asks = false;
+    return y;
+  }
   /// y = x W, and the adapter's part where it has one: tensor-parallel ranks cut the width that they cut of W, and a
   /// sum over ranks is one for both.
   TensorId matrix(std::string_view name, Component c, const Linear& w, Split split, TensorId x, Count unit = 1) {

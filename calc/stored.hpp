@@ -56,7 +56,8 @@ inline Stored stored(const Op& op, const Pricing& p) {
 
 /// Bytes of one token's keys and values in format t, each a row of its own: one per KV head, or the latent row.
 inline Bytes token_rows(const Attention& a, DType t, bool latent) {
-  return latent ? row_bytes(t, a.latent_dim) : a.kv_heads * (row_bytes(t, a.qk_dim) + row_bytes(t, a.v_dim));
+  if (latent) return row_bytes(t, a.latent_dim);
+  return a.kv_heads * (row_bytes(t, a.qk_dim) + (a.shared ? Bytes() : row_bytes(t, a.v_dim)));
 }
 
 }  // namespace llmcalc

@@ -61,17 +61,17 @@ Work work_of_sequence(const Arch& arch, const Plan& plan, Count seq) {
 std::optional<Count> attention_equals_rest_seq(const Arch& arch, const Plan& plan) {
   // All but the cores does the same for every token.
   const Work token = work_of_sequence(arch, plan, 1);
-  InPlace<std::pair<Attention, Count>, most_kinds> cores;
+  InPlace<std::pair<Shape, Count>, 2 * most_kinds> cores;
   for_each_operator(arch, plan, {}, training_step(plan), [&](const OperatorRow& row) {
-    if (const Attention* core = std::get_if<Attention>(&row.op.shape)) cores.push({*core, row.segment.repeats});
+    if (reads_past(row.op.shape)) cores.push({row.op.shape, row.segment.repeats});
   });
   Pricing p = pricing(plan, Phase::training);
   p.documents = {};
   return first(longest_searched, [&](Count seq) {
     Flops all;
     for (auto [core, layers] : cores) {
-      core.sequences = 1;
-      core.queries = core.keys = seq;
+      set_queries(core, 1, seq);
+      set_keys(core, seq);
       all += layers * forward(core, p).model;
     }
     return all >= seq * (token.linear + token.head);

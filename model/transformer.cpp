@@ -8,22 +8,42 @@
 namespace llmcalc::model {
 namespace {
 
+/// Refuses mixers that the reference transformer does not have.
+void require_mixer(const Mixer& m) {
+  if (m.recurrent.state_bytes != 4)
+    throw InputError("the reference transformer keeps the states of recurrences in float32, and this model's have " +
+                     std::to_string(m.recurrent.state_bytes) + " bytes per number; give \"state_bytes\": 4");
+  if (m.recurrent.kind == RecurrentKind::mamba && m.recurrent.chunk > 0)
+    throw InputError("the reference transformer scans Mamba-1's channels token by token; leave out \"chunk\"");
+  if (m.indexer.kind != IndexerKind::none)
+    throw InputError(
+        "the reference transformer has no attention to keys that an indexer chooses, which this model's layers use; "
+        "its numbers can be calculated but not run");
+  if (m.cross_attention || m.shared_kv || m.key_is_value)
+    throw InputError(
+        "the reference transformer has no attention to an encoder's result, to another layer's keys and values, or to "
+        "keys that are the values, which this model's layers use; its numbers can be calculated but not run");
+  if (m.attention == AttentionKind::compressed)
+    throw InputError(
+        "the reference transformer has no compressed attention, which this model's layers use; its numbers can be "
+        "calculated but not run");
+}
+
 const Arch& runnable(const Arch& a, const Backend& b) {
-  for (std::size_t i = 0; i <= a.mixers.size(); ++i) {
-    const Recurrent& r = a.mixer(i).recurrent;
-    if (r.state_bytes != 4)
-      throw InputError("the reference transformer keeps the states of recurrences in float32, and this model's have " +
-                       std::to_string(r.state_bytes) + " bytes per number; give \"state_bytes\": 4");
-    if (r.kind == RecurrentKind::mamba && r.chunk > 0)
-      throw InputError("the reference transformer scans Mamba-1's channels token by token; leave out \"chunk\"");
-  }
+  for (std::size_t i = 0; i <= a.mixers.size(); ++i) require_mixer(a.mixer(i));
   if (const std::string lack = b.lacks(a); !lack.empty())
     throw InputError("the GPU's kernels have no " + lack + ", which this model's layers use; give --device cpu");
+  if (a.block == BlockKind::shortcut || a.moe.zero_experts > 0)
+    throw InputError(
+        "the reference transformer has no shortcut blocks and no experts that return their input, which this model "
+        "uses; its numbers can be calculated but not run");
+  if (a.streams > 1)
+    throw InputError("the reference transformer has one residual stream, and this model has " +
+                     std::to_string(a.streams) + "; its numbers can be calculated but not run");
   if (a.residual_block > 0 || a.is_encoder() || a.head != ModelHead{} || a.token_types > 0)
     throw InputError(
         "the reference transformer has no attention to later tokens, token types, heads of an encoder or mixed "
-        "residual streams, which this "
-        "model uses; its numbers can be calculated but not run");
+        "residual streams, which this model uses; its numbers can be calculated but not run");
   if (a.per_layer.width > 0 || a.output_scale || a.value_norm || a.moe.router_scales || a.moe.beside_dense)
     throw InputError(
         "the reference transformer has no inputs or factors per layer, norms of values, or dense MLPs beside experts, "

@@ -6,79 +6,32 @@
 
 #include "calc/layer_kinds.hpp"
 #include "calc/parameters.hpp"
-#include "text/error.hpp"
+#include "presets/mixer_check.hpp"
 
 namespace llmcalc {
 
 namespace {
 
-/// Refuses with one sentence; carries the place along.
-class Check {
- public:
-  explicit Check(const std::string& where) : where_(where) {}
-
-  void that(bool good, const std::string& sentence) const {
-    if (!good) throw InputError(where_ + ": " + sentence);
+/// No layer has both an indexer and a window, and before one that takes another's choice there is one that chooses.
+void check_choices(const Arch& a, const Check& check) {
+  const auto chooses_all = [](const Mixer& m) {
+    return m.indexer.kind != IndexerKind::none && m.attention != AttentionKind::compressed;
+  };
+  check.that(!chooses_all(a) || (a.local.layers.empty() && a.linear_layers.empty()),
+             "an indexer chooses among all tokens; leave out the window, the chunks or linear attention of the same "
+             "layers");
+  for (std::size_t i = 0; i < a.mixers.size(); ++i)
+    check.that(!chooses_all(a.mixers[i]) || !a.mixers[i].reach.limited(),
+               "a mixer has both an indexer and a window; remove one");
+  bool chosen = false;
+  for (const LayerKind& kind : layer_kinds(a)) {
+    const Indexer& i = a.mixer(kind.mixer).indexer;
+    chosen = chosen || i.runs();
+    check.that(
+        i.kind == IndexerKind::none || chosen,
+        fmt::format("layer {} takes what an earlier indexer chose, but there is none before it; remove \"shared\"",
+                    kind.first));
   }
-  void size(Count value, std::string_view name, Count least = 1, Count most = max_size) const {
-    if (value >= least && value <= most) return;  // a sentence is made only where it is needed
-    that(false, fmt::format("{}: expected a whole number from {} to {}, got {}", name, least, most, value));
-  }
-
- private:
-  const std::string& where_;
-};
-
-void check_grouped(const Mixer& m, const Check& check) {
-  check.size(m.kv_heads, "the number of KV heads");
-  check.size(m.head_dim, "the head width");
-  check.size(m.value_dim, "the width of the values", 0);
-  check.that(m.heads % m.kv_heads == 0,
-             fmt::format("{} heads cannot share {} KV heads evenly; heads must be a multiple of KV heads", m.heads,
-                         m.kv_heads));
-  check.size(mul(m.heads, m.head_dim), "the attention width (heads x head width)");
-  check.size(m.attention_width(), "the width of all heads' values");
-  check.that(!m.key_is_value || (m.value_norm && m.qk_norm != QkNorm::none && m.v_dim() == m.head_dim && !m.shared_kv),
-             "key_is_value needs values as wide as keys, norms of both (value_norm and qk_norm), and no shared_kv");
-  check.that(m.latent == Latent{}, "latent widths are given, but the attention kind is grouped; remove them");
-}
-
-void check_latent(const Mixer& m, const Check& check) {
-  check.size(m.latent.q_rank, "the latent q_rank", 0);
-  check.size(m.latent.kv_rank, "the latent kv_rank");
-  check.size(m.latent.nope_dim, "the latent nope_width", 0);
-  check.size(m.latent.rope_dim, "the latent rope_width", 0);
-  check.size(m.latent.nope_dim + m.latent.rope_dim, "the latent nope_width + rope_width");
-  check.size(m.latent.v_dim, "the latent v_width");
-  check.size(mul(m.heads, m.latent.nope_dim + m.latent.rope_dim), "the width of all latent queries");
-  check.size(mul(m.heads, m.latent.nope_dim + m.latent.v_dim), "the width of all latent keys and values");
-  check.that(m.qk_norm == QkNorm::none, "latent attention has norms of its own; qk_norm must be \"none\"");
-}
-
-void check_recurrent(const Recurrent& r, const Check& check) {
-  check.size(r.heads, "the number of the recurrence's heads or channels");
-  check.size(r.head_dim, "the width of the recurrence's heads");
-  check.size(r.width(), "the width of all the recurrence's heads");
-  check.size(r.taps, "the number of taps", 1, 1024);
-  check.size(r.rank, "the recurrence's rank", 0);
-  check.size(r.chunk, "the recurrence's chunk", 0);
-  check.size(r.decays, "the number of learned decays", 0);
-  check.that(r.state_bytes == 2 || r.state_bytes == 4,
-             fmt::format("state_bytes: expected 2 or 4 bytes per number of the state, got {}", r.state_bytes));
-  if (r.kind == RecurrentKind::short_convolution) return;
-  check.size(r.key_heads, "the number of the recurrence's key heads or groups");
-  check.size(r.key_dim, "the width of the recurrence's keys or states");
-  check.size(mul(r.key_heads, r.key_dim), "the width of all the recurrence's keys");
-  check.that(r.heads % r.key_heads == 0, fmt::format("{} heads of the recurrence cannot share {} heads of keys, or "
-                                                     "groups, evenly; give a multiple",
-                                                     r.heads, r.key_heads));
-}
-
-void check_mixer(const Mixer& m, const Check& check) {
-  if (m.attention != AttentionKind::none) check.size(m.heads, "the number of heads");
-  if (m.attention == AttentionKind::latent) check_latent(m, check);
-  if (m.attention == AttentionKind::grouped) check_grouped(m, check);
-  if (m.recurrent.kind != RecurrentKind::none) check_recurrent(m.recurrent, check);
 }
 
 /// Whether layers of this mixer and reach before `layer` have keys and values that a mixer could read.
@@ -216,9 +169,10 @@ void check_experts(const Arch& a, const Check& check) {
   check.size(m.latent_width, "the latent width of the experts", 0);
   check.that(m.latent_width > 0 || !m.latent_norm, "latent_norm is true, but there is no latent_width");
   check.that(!m.layers.empty(), "the experts are used by no layer; remove them");
+  check.size(m.zero_experts, "the number of zero_experts", 0, Count{1} << 20);
   check.that(
-      m.top_k >= 1 && m.top_k <= m.experts,
-      fmt::format("top_k: expected a whole number from 1 to {}, the number of experts, got {}", m.experts, m.top_k));
+      m.top_k >= 1 && m.top_k <= m.choices(),
+      fmt::format("top_k: expected a whole number from 1 to {}, the number of experts, got {}", m.choices(), m.top_k));
   check.size(m.shared_experts, "the number of shared experts", 0, Count{1} << 20);
   check.size(m.shared_width, "the shared experts' width", m.shared_experts > 0 ? 1 : 0,
              m.shared_experts > 0 ? max_size : 0);
@@ -230,6 +184,7 @@ void check_experts(const Arch& a, const Check& check) {
 
 /// Layers with a dense MLP of the model's own width.
 Count dense_layers(const Arch& a) {
+  if (a.block == BlockKind::shortcut) return a.layers;
   LayerSet dense = LayerSet::all(a.layers);
   if (a.has_experts() && !a.moe.beside_dense) dense = dense.filtered(a.moe.layers, false);
   for (const LayerMlp& m : a.mlps) dense = dense.filtered(m.layers, false);
@@ -245,6 +200,29 @@ void check_mlp(const Arch& a, const Check& check) {
   if (dense) check.size(a.mlp_width, "the mlp width");
 }
 
+void check_shortcut(const Arch& a, const Check& check) {
+  check.that(a.mixers.size() == 0 && a.mlps.size() == 0,
+             "the layers of a shortcut block are alike; \"mixers\" and \"mlps\" are for serial blocks");
+  check.that(a.has_experts() && a.moe.layers == LayerSet::all(a.layers) && a.linear_layers.empty(),
+             "every layer of a shortcut block has softmax attention and experts; give the experts \"layers\": \"all\", "
+             "and no linear attention");
+  check.that(
+      a.norm_placement == NormPlacement::pre && a.norms_per_layer == 4,
+      "a shortcut block has four norms before its four sub-layers; norm placement must be \"pre\", and 4 per layer");
+}
+
+void check_streams(const Arch& a, const Check& check) {
+  check.size(a.streams, "the number of residual streams", 1, 64);
+  check.size(mul(a.streams, a.hidden), "the width of all residual streams");
+  check.that(a.streams == 1 || (a.block == BlockKind::serial && a.norm_placement == NormPlacement::pre),
+             "several residual streams are for serial blocks with their norms before the sub-layers; block must be "
+             "\"serial\" and norm placement \"pre\"");
+  check.that(a.streams == 1 || (a.residual_block == 0 && a.per_layer.width == 0 && !a.output_scale &&
+                                !a.moe.beside_dense && !a.bidirectional && a.position != Position::relative),
+             "several residual streams are for decoders without mixed residuals, per-layer inputs, layer scales, dense "
+             "MLPs beside experts and relative positions; remove these, or \"streams\"");
+}
+
 void check_norms(const Arch& a, const Check& check) {
   const bool parallel = a.block == BlockKind::parallel;
   check.that(!parallel || (a.mixers.size() == 0 && a.mlps.size() == 0),
@@ -252,6 +230,7 @@ void check_norms(const Arch& a, const Check& check) {
   check.that(!parallel || a.norm_placement == NormPlacement::pre,
              "a parallel block has its norms before the sub-layers; norm placement must be \"pre\"");
   if (parallel) return check.size(a.norms_per_layer, "the number of norms per layer of a parallel block", 1, 2);
+  if (a.block == BlockKind::shortcut) return check_shortcut(a, check);
   const Count expected = a.norm_placement == NormPlacement::both ? 4 : 2;
   check.that(a.norms_per_layer == expected,
              fmt::format("expected {} norms per layer with placement \"{}\" in a serial block, got {}", expected,
@@ -303,6 +282,7 @@ void check_arch(const Arch& arch, const std::string& where) {
   check.size(arch.embedding_width, "the embedding width");
   check_attention(arch, check);
   check_patterns(arch, check);
+  check_choices(arch, check);
   check_mlp(arch, check);
   check_lists(arch, check);
   check_sharing(arch, check);
@@ -310,6 +290,7 @@ void check_arch(const Arch& arch, const std::string& where) {
   check_head(arch, check);
   check_ends(arch, check);
   check_norms(arch, check);
+  check_streams(arch, check);
   check_positions(arch, check);
   check_mtp(arch, check);
   check_count(arch, check);

@@ -22,6 +22,7 @@ E choice(const Object& o, std::string_view key) {
 template AttentionKind choice<AttentionKind>(const Object&, std::string_view);
 template AttentionGate choice<AttentionGate>(const Object&, std::string_view);
 template QkNorm choice<QkNorm>(const Object&, std::string_view);
+template IndexerKind choice<IndexerKind>(const Object&, std::string_view);
 template RecurrentKind choice<RecurrentKind>(const Object&, std::string_view);
 template BlockKind choice<BlockKind>(const Object&, std::string_view);
 template MlpKind choice<MlpKind>(const Object&, std::string_view);
@@ -67,6 +68,36 @@ void read_latent(const Object& o, Mixer& m) {
   m.head_dim = m.latent.nope_dim + m.latent.rope_dim;
 }
 
+void read_compressed(const Object& o, Mixer& m) {
+  m.kv_heads = 1;
+  m.head_dim = o.positive("head_width");
+  m.latent.q_rank = o.positive("q_rank");
+  m.latent.rope_dim = o.count("rope_width");
+  m.compressed = {.ratio = o.count_or("ratio", 0),
+                  .overlap = o.flag_or("overlap", false),
+                  .out_groups = o.positive("out_groups"),
+                  .out_rank = o.positive("out_rank")};
+  m.attention_sinks = o.flag_or("sinks", false);
+}
+
+Indexer read_indexer(const Object& o) {
+  Indexer i{.kind = choice<IndexerKind>(o, "kind"),
+            .heads = o.positive("heads"),
+            .width = o.positive("width"),
+            .top_k = o.positive("top_k")};
+  if (i.kind == IndexerKind::blocks) i.block = o.positive("block");
+  i.shared = o.flag_or("shared", false);
+  o.refuse_unread();
+  return i;
+}
+
+Value indexer_json(const Indexer& i) {
+  Value v = {{"kind", name(i.kind)}, {"heads", i.heads}, {"width", i.width}, {"top_k", i.top_k}};
+  if (i.kind == IndexerKind::blocks) v["block"] = i.block;
+  if (i.shared) v["shared"] = true;
+  return v;
+}
+
 }  // namespace
 
 void read_attention(const Object& o, Count hidden, Mixer& m) {
@@ -76,7 +107,11 @@ void read_attention(const Object& o, Count hidden, Mixer& m) {
   m.qkv_bias = o.flag("qkv_bias");
   m.attention_out_bias = o.flag("out_bias");
   if (o.has("gate")) m.attention_gate = choice<AttentionGate>(o, "gate");
-  m.attention == AttentionKind::latent ? read_latent(o, m) : read_grouped(o, hidden, m);
+  if (o.has("indexer")) m.indexer = read_indexer(o.object("indexer"));
+  if (m.attention == AttentionKind::compressed)
+    read_compressed(o, m);
+  else
+    m.attention == AttentionKind::latent ? read_latent(o, m) : read_grouped(o, hidden, m);
   o.refuse_unread();
 }
 
@@ -131,6 +166,14 @@ Value attention_json(const Mixer& m) {
     v["nope_width"] = m.latent.nope_dim;
     v["rope_width"] = m.latent.rope_dim;
     v["v_width"] = m.latent.v_dim;
+  } else if (m.attention == AttentionKind::compressed) {
+    v["head_width"] = m.head_dim;
+    v["q_rank"] = m.latent.q_rank;
+    v["rope_width"] = m.latent.rope_dim;
+    v["out_groups"] = m.compressed.out_groups;
+    v["out_rank"] = m.compressed.out_rank;
+    if (m.compressed.ratio > 0) v["ratio"] = m.compressed.ratio;
+    if (m.compressed.overlap) v["overlap"] = true;
   } else {
     v["kv_heads"] = m.kv_heads;
     v["head_width"] = m.head_dim;
@@ -139,8 +182,9 @@ Value attention_json(const Mixer& m) {
   v["qkv_bias"] = m.qkv_bias;
   v["out_bias"] = m.attention_out_bias;
   if (m.attention_gate != AttentionGate::none) v["gate"] = name(m.attention_gate);
+  if (m.indexer.kind != IndexerKind::none) v["indexer"] = indexer_json(m.indexer);
   if (m.attention == AttentionKind::latent) return v;
-  v["qk_norm"] = name(m.qk_norm);
+  if (m.attention == AttentionKind::grouped) v["qk_norm"] = name(m.qk_norm);
   v["sinks"] = m.attention_sinks;
   if (m.bidirectional) v["bidirectional"] = true;
   if (m.cross_attention) v["cross_attention"] = true;

@@ -5,10 +5,15 @@
 ///             (default: the head width), "qkv_bias", "out_bias", "qk_norm", "sinks"?, "gate"?: none | per_head |
 ///             per_channel, "bidirectional"? (an encoder's), "cross_attention"? (to the encoder), "value_norm"?,
 ///             "key_is_value"? (no projection of values), "shared_kv"? (those of the last layer before with the same
-///             window) }
+///             window), "indexer"?: INDEXER }
 ///        or { "kind": "latent", "heads", "q_rank" (0: none), "kv_rank", "nope_width", "rope_width", "v_width",
-///             "qkv_bias", "out_bias", "gate"? }
+///             "qkv_bias", "out_bias", "gate"?, "indexer"?: INDEXER }
+///        or { "kind": "compressed", "heads", "head_width", "q_rank", "rope_width", "out_groups", "out_rank", "ratio"?
+///             (tokens of a pooled key; none: the window alone), "overlap"?, "sinks"?, "qkv_bias", "out_bias" (false),
+///             "indexer"?: INDEXER }
 ///        or { "kind": "none" }
+/// INDEXER { "kind": "lightning", "heads", "width", "top_k" (tokens), "shared"? (takes what the last indexer chose) }
+///      or { "kind": "blocks", "heads", "width", "top_k" (blocks), "block" (tokens of one), "shared"? }
 /// RECURRENT { "kind": "gated_delta_net", "heads", "head_width" (of the values), "key_heads", "key_width", "taps" }
 ///        or { "kind": "kimi_delta", "heads", "head_width", "rank", "taps", "full_rank_gate"?, "decays"? (learned
 ///             logarithms, default: heads) }

@@ -80,6 +80,7 @@ void read_moe(const Object& o, Arch& a) {
   a.moe = {.experts = o.positive("experts"),
            .top_k = o.positive("top_k"),
            .width = o.positive("width"),
+           .zero_experts = o.count_or("zero_experts", 0),
            .latent_width = o.count_or("latent_width", 0),
            .latent_norm = o.flag_or("latent_norm", false),
            .shared_experts = o.count_or("shared_experts", 0),
@@ -151,6 +152,7 @@ Arch read_arch(const Object& o) {
   a.vocabulary = o.positive("vocabulary");
   a.context = o.positive("context");
   a.embedding_width = o.positive_or("embedding_width", a.hidden);
+  a.streams = o.positive_or("streams", 1);
   a.block = choice<BlockKind>(o, "block");
   read_attention(o.object("attention"), a.hidden, a);
   if (o.has("recurrent")) a.recurrent = read_recurrent(o.object("recurrent"));
@@ -250,6 +252,7 @@ Value mixer_json(const LayerMixer& m, Count layers) {
 Value moe_json(const Arch& a) {
   const Moe& m = a.moe;
   Value v = {{"experts", m.experts}, {"top_k", m.top_k}, {"width", m.width}};
+  if (m.zero_experts > 0) v["zero_experts"] = m.zero_experts;
   if (m.latent_width > 0) v["latent_width"] = m.latent_width;
   if (m.latent_norm) v["latent_norm"] = true;
   v["shared_experts"] = m.shared_experts;
@@ -297,6 +300,7 @@ void put_arch(Value& v, const Arch& a) {
   v["vocabulary"] = a.vocabulary;
   v["context"] = a.context;
   if (a.embedding_width != a.hidden) v["embedding_width"] = a.embedding_width;
+  if (a.streams > 1) v["streams"] = a.streams;
   v["block"] = name(a.block);
   v["attention"] = attention_json(a);
   if (a.recurrent.kind != RecurrentKind::none) v["recurrent"] = recurrent_json(a.recurrent);

@@ -2,7 +2,9 @@
 /// The llmcalc model file: an architecture, said in full. Nothing in it is implied by a family's name.
 ///
 /// { "llmcalc_model": 1, "name", "title"?, "aliases"?,
-///   "layers", "hidden", "vocabulary", "context", "embedding_width"?  (default: hidden),  "block": serial | parallel,
+///   "layers", "hidden", "vocabulary", "context", "embedding_width"?  (default: hidden), "streams"?  (residual ones,
+///   default: 1),  "block": serial | parallel |
+///   shortcut,
 ///   "attention": ATTENTION, "recurrent"?: RECURRENT  (beside the attention, or alone where its kind is none),
 ///   "sliding_window"?: { "window", "layers": PATTERN }  or  "chunked_attention"?: { "chunk", "layers": PATTERN },
 ///   "linear_attention"?: { "layers": PATTERN },
@@ -10,8 +12,8 @@
 ///              with another mixer; one that has neither mixes no tokens),
 ///   "mlp": { "kind": plain | gated, "width"  (left out where no layer has a dense MLP of that width), "activation",
 ///   "bias" }, "mlps"?: [ { "layers": PATTERN, "width" }, ... ]  (layers with a dense MLP of another width; 0: with
-///   none), "moe"?: { "experts", "top_k", "width", "latent_width"? (of the routed experts' input), "latent_norm"?,
-///   "shared_experts"?, "shared_width"?, "shared_gate"?, "router_bias"?,
+///   none), "moe"?: { "experts", "top_k", "width", "zero_experts"? (that return their input), "latent_width"? (of the
+///   routed experts' input), "latent_norm"?, "shared_experts"?, "shared_width"?, "shared_gate"?, "router_bias"?,
 ///             "expert_bias"?, "router_correction_bias"?, "router_scales"?, "beside_dense"? (a dense MLP of the mlp's
 ///             width runs beside them), "layers": PATTERN },
 ///   "norm": { "kind", "placement": pre | post | output | both, "per_layer", "final", "embedding" },

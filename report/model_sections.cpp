@@ -75,6 +75,12 @@ Section parameters_section(const ModelCard& card) {
   s.add("total", "total", p.total, Unit::parameters, card.arch.tied_head ? "tied head counted once" : "");
   s.add("active", "active per token", p.active, Unit::parameters,
         card.arch.has_experts() ? fmt::format("{} of {} experts", card.arch.moe.top_k, card.arch.moe.experts) : "");
+  if (const Moe& m = card.arch.moe; m.zero_experts > 0) {
+    s.add("active_mean", "  in the mean", p.active_mean, Unit::parameters,
+          fmt::format("{} choices among {} experts, of which {} return their input", m.top_k, m.choices(),
+                      m.zero_experts));
+    s.add("active_least", "  at least", p.active_least, Unit::parameters, "as many of those as possible");
+  }
   s.add("non_embedding", "non-embedding", p.non_embedding, Unit::parameters, "Kaplan: no table, positions, head");
   s.add("matmul", "in matmuls", p.matmul_active, Unit::parameters, "per token, head in, tables out");
   if (const Mtp& m = card.arch.mtp; m.modules > 0)

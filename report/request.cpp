@@ -85,8 +85,8 @@ void check_layout(const Request& r) {
                       divisors_text(r.model.arch.heads / ranks(l, Group::tensor))));
     case LayoutFlaw::context_state:
       throw InputError(
-          fmt::format("--cp {} cannot be: {} has linear attention, whose state passes from token to token; "
-                      "leave it out",
+          fmt::format("--cp {} cannot be: {} has layers whose state passes from token to token, or whose indexer "
+                      "chooses among the keys of all tokens; leave it out",
                       ranks(l, Group::context), model));
     case LayoutFlaw::context_encoder:
       throw InputError(

@@ -36,6 +36,8 @@ std::string shape_text(const Attention& s) {
   return fmt::format("{}/{}h {}/{}{}", s.heads, s.kv_heads, s.queries, s.keys,
                      s.reach.limited() ? fmt::format(" {}{}", s.reach.chunked ? 'c' : 'w', s.reach.tokens) : "");
 }
+std::string shape_text(const IndexScores& s) { return fmt::format("{}h {}/{}", s.heads, s.queries, s.keys); }
+std::string shape_text(const Pool& s) { return dims({s.rows(), s.wide}) + fmt::format(" /{}", s.ratio); }
 std::string shape_text(const LinearAttention& s) { return fmt::format("{}h {}", s.heads, s.queries); }
 std::string shape_text(const Convolution& s) { return dims({s.rows(), s.channels}) + fmt::format(" *{}", s.taps); }
 std::string shape_text(const Pointwise& s) { return dims({s.rows, s.width}); }

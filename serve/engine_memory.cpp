@@ -112,8 +112,8 @@ Bytes paged_cache(const Prices& prices, Count context, Count block_tokens) {
     const Count reach = row.cache.reach.tokens;
     const bool slides = row.cache.reach.limited() && context > reach;
     const Count blocks = slides ? add(ceil_div(reach, block_tokens), 1) : ceil_div(context, block_tokens);
-    all += row.layers *
-           (std::min(blocks, ceil_div(context, block_tokens)) * (block_tokens * row.cache.per_token) + row.cache.state);
+    all += row.layers * (std::min(blocks, ceil_div(context, block_tokens)) * (block_tokens * row.cache.per_token) +
+                         ceil_div(context, row.cache.ratio) * row.cache.per_pool + row.cache.state);
   }
   return all;
 }

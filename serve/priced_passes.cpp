@@ -58,11 +58,13 @@ class CoreLines {
     double compute, memory, host, launch, exposed;
   };
   Parts parts(Op op, Count keys) const {
-    Attention& core = std::get<Attention>(op.shape);
-    core.reach = {};
-    core.sequences = 1;
-    core.queries = queries_;
-    core.keys = keys;
+    if (Attention* core = std::get_if<Attention>(&op.shape)) {
+      core->reach = {};
+      core->selection = {};
+      core->pooled = 0;
+    }
+    set_queries(op.shape, 1, queries_);
+    set_keys(op.shape, keys);
     const Cost c = forward(op, pricing_);
     const OpRates r =
         estimated_ && !rates_.uniform() ? reached(op, c, pricing_, Direction::forward, rates_) : op_rates(op, rates_);
@@ -84,6 +86,16 @@ class CoreLines {
   Count queries_;
 };
 
+/// The tokens that a core reads where that is not all: in a window or chunk, or as many as are chosen, priced like a
+/// window. Not limited: all. Blocks that are chosen count as if the query's own were full. Of pooled keys those count
+/// that are chosen; what every query sees of them, one per group of tokens, is left out.
+Reach limited_reach(const Shape& s) {
+  const Attention* core = std::get_if<Attention>(&s);
+  if (core == nullptr) return {};
+  if (!core->selection.chooses()) return core->reach;
+  return {(core->pooled > 0 ? core->reach.tokens : core->selection.block) + core->selection.keys};
+}
+
 Step with_modules(Step step, Count modules) {
   step.mtp = modules;
   return step;
@@ -98,10 +110,29 @@ std::array<CoreTimes, reach_kinds> core_times(const Arch& arch, const Plan& plan
   Step step = prefill_step(plan, 1);
   if (phase == Phase::decode) step = with_modules(decode_step(plan, 1), drafts);
   for_each_operator(arch, plan, layout, step, [&](const OperatorRow& row) {
-    if (const Attention* core = std::get_if<Attention>(&row.op.shape))
-      cores.add(all[core->reach.limited() ? 1 : 0], row.op, pace * static_cast<double>(row.segment.repeats));
+    if (reads_past(row.op.shape))
+      cores.add(all[limited_reach(row.op.shape).limited() ? 1 : 0], row.op,
+                pace * static_cast<double>(row.segment.repeats));
   });
   return all;
+}
+
+/// The limited reach of the first layer that has one.
+Reach first_limited_reach(const Arch& arch, const Plan& plan) {
+  Reach found;
+  for_each_operator(arch, plan, {}, decode_step(plan, 1), [&](const OperatorRow& row) {
+    if (!found.limited()) found = limited_reach(row.op.shape);
+  });
+  return found;
+}
+
+/// Cores of a prompt's pass.
+Count core_count(const Arch& arch, const Plan& plan) {
+  Count n = 0;
+  for_each_operator(arch, plan, {}, prefill_step(plan, 1), [&](const OperatorRow& row) {
+    if (reads_past(row.op.shape)) n += row.segment.repeats;
+  });
+  return n;
 }
 
 /// Seconds that the state of linear attention takes for each sequence of a pass: it is read and written.
@@ -142,6 +173,7 @@ class RowPricer {
         cluster_(cluster),
         sizes_(sizes),
         pace_(arch, layout),
+        cores_(core_count(arch, plan)),
         state_(with_batch(plan, 1).kv_cache ? state_seconds(arch, with_batch(plan, 1), layout, cluster.device) : 0) {}
 
   double state() const { return pace_.layers * state_; }
@@ -240,12 +272,8 @@ class RowPricer {
     return all + launches(prices);
   }
   double launches(const Prices& prices) const {
-    double all = 0;
-    if (!prices.estimated || prices.uniform) return all;
-    for (const LayerPrice& row : prices.rows)
-      if (row.forward.estimate_work.attention.value > 0)
-        all += static_cast<double>(row.layers) * prices.estimated_rates.launch.value;
-    return all;
+    if (!prices.estimated || prices.uniform) return 0;
+    return static_cast<double>(cores_) * prices.estimated_rates.launch.value;
   }
 
   const Arch& arch_;
@@ -254,6 +282,7 @@ class RowPricer {
   const Cluster& cluster_;
   const PassSizes& sizes_;
   StagePace pace_;
+  Count cores_;
   double state_;
 };
 
@@ -293,7 +322,7 @@ PassTimes pass_times(const Arch& arch, const Plan& plan, const Layout& layout, c
   t.decodes = core_times(arch, one, layout, cluster.device, Phase::decode, sizes.drafts);
   if (sizes.drafts > 0) t.drafts = priced_rows(knots, [&](Count n) { return pricer.drafts(n, sizes.drafts); });
   t.sequence = ticks(Seconds(pricer.state()));
-  t.reach = arch.local.reach;
+  t.reach = first_limited_reach(arch, one);
   return t;
 }
 

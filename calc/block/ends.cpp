@@ -29,6 +29,10 @@ OpList embedding_ops(const Arch& a, const Step& s) {
   if (a.position == Position::relative) make_distances(b, s, x);
   if (a.per_layer.width > 0) make_per_layer_inputs(b, x);
   if (a.residual_block > 0) b.save(saved_residuals(a, t));
+  if (a.streams > 1)
+    b.add("embedding.repeat", Component::embedding,
+          Pointwise{.kind = PointwiseKind::repeat, .rows = t, .width = mul(a.streams, a.hidden), .top_k = a.streams},
+          Split::tokens, x);
   return b.ops();
 }
 
@@ -38,9 +42,19 @@ struct HeadWeights {
   bool norm = true, own_norm = true, tied = false, bias = false;
   bool of_model = false;  ///< and what else the model's own head has
 };
+/// The sum of the residual streams under n weights, which a matrix makes of them, and a learned scale.
+TensorId gathered_streams(SegmentBuilder& b, TensorId x, Count rows) {
+  const Arch& a = b.arch();
+  const Linear matrix{.rows = rows, .in = mul(a.streams, a.hidden), .out = a.streams, .bias = true};
+  const TensorId weights = b.add("head.stream_weights", Component::lm_head, matrix, Split::tokens, x);
+  const Pointwise gather{
+      .kind = PointwiseKind::gather, .rows = rows, .width = a.hidden, .top_k = a.streams, .weights = 1};
+  return b.add("head.gather", Component::lm_head, gather, Split::tokens, {x, weights});
+}
 OpList head(const Arch& a, const Step& s, Count rows, const HeadWeights& w) {
   SegmentBuilder b(a, s);
   TensorId x = block_input;
+  if (a.streams > 1) x = gathered_streams(b, x, rows);
   if (w.of_model) {
     if (a.head.pooler) add_pooled(b);
     if (!a.head.has_logits()) return b.ops();

@@ -39,9 +39,10 @@ class ExpertPass {
 
  private:
   void read_router(const Op& route) {
-    const Pointwise& p = std::get<Pointwise>(route.shape);
     logits_ = route.in[0];
-    routing_ = {p.top_k, p.width};
+    for (const Op& op : in_)
+      if (const Linear* l = std::get_if<Linear>(&op.shape); l != nullptr && l->top_k > 0)
+        routing_ = {l->top_k, l->groups};
   }
   static bool kind_is(const Op& op, PointwiseKind kind) {
     const Pointwise* p = std::get_if<Pointwise>(&op.shape);
@@ -114,8 +115,8 @@ class ExpertPass {
   OpList out_;
   ExpertRouting routing_{};
   TensorId logits_ = no_tensor;
-  std::array<TensorId, 128> now_{};   // a tensor after its exchanges
-  std::array<bool, 128> is_shard_{};  // of a rank's own tokens, summed already
+  std::array<TensorId, most_tensors> now_{};   // a tensor after its exchanges
+  std::array<bool, most_tensors> is_shard_{};  // of a rank's own tokens, summed already
 };
 
 }  // namespace

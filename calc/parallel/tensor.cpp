@@ -21,7 +21,9 @@ void cut_rows(Collective& s, Count ranks) {
   s.elements = ceil_div(s.elements, ranks);
   s.out_elements = ceil_div(s.out_elements, ranks);
 }
-void cut_rows(Attention&, Count) {}        // works on whole sequences
+void cut_rows(Attention&, Count) {}    // works on whole sequences
+void cut_rows(IndexScores&, Count) {}  // the same
+void cut_rows(Pool& s, Count ranks) { s.queries = ceil_div(s.queries, ranks); }
 void cut_rows(LinearAttention&, Count) {}  // the same
 void cut_rows(Convolution&, Count) {}      // the same
 
@@ -55,6 +57,8 @@ void cut_width(const Op&, Attention& s, Count ranks) {
   s.heads = ceil_div(s.heads, ranks);
   s.kv_heads = ceil_div(s.kv_heads, ranks);
 }
+void cut_width(const Op&, IndexScores&, Count) {}  // whole on every rank
+void cut_width(const Op&, Pool&, Count) {}         // the same
 void cut_width(const Op&, LinearAttention& s, Count ranks) {
   const Count mine = ceil_div(s.heads, ranks);
   s.weights = ceil_div(mul(s.weights, mine), s.heads);
@@ -100,15 +104,20 @@ class Pass {
   }
 
  private:
-  /// Inserts the exchange before the first cut operator that reads a whole tensor.
+  /// Inserts the exchange before the first cut operator that reads a whole tensor. For an operator that returns no
+  /// gradient, tokens at most are gathered.
   void enter(const Op& op) {
-    if (!works_inside(op.split) || std::holds_alternative<Lookup>(op.shape)) return;
+    if (!works_inside(op.split) || std::holds_alternative<Lookup>(op.shape) || (op.detached && !layout_.sp)) return;
     for (const TensorId t : op.in) {
-      if (t == no_tensor || is_inside_[t] || inside_[t] != t || (op.in_place() && op.split == Split::width)) continue;
+      if (t == no_tensor || is_inside_[t] || (op.in_place() && op.split == Split::width)) continue;
+      if (inside_[t] != t) {
+        if (!op.detached) return_gradient(*exchange_[t]);
+        continue;
+      }
       if (is_cut_elsewhere(op, t)) continue;
       const Op* maker = maker_[t];
       const Count n = maker ? entering(op, t, out_elements(maker->shape)) : input_elements(op);
-      Collective c{.backward_on = true, .elements = n, .ranks = layout_.tp};
+      Collective c{.backward_on = !op.detached, .elements = n, .ranks = layout_.tp};
       if (layout_.sp) {
         c.forward_on = c.regather = true;
         c.forward = CollectiveOp::all_gather;
@@ -116,9 +125,15 @@ class Pass {
         c.out_elements = n;
       }
       const TensorId gathered = out_.new_tensor();
-      out_.push({op.name, c, op.component, Split::inside, 1, t, gathered});
+      exchange_[t] = &out_.push({op.name, c, op.component, Split::inside, 1, t, gathered});
+      exchange_[t]->asks = !op.detached;
       inside_[t] = gathered;
     }
+  }
+
+  static void return_gradient(Op& exchange) {
+    std::get<Collective>(exchange.shape).backward_on = true;
+    exchange.asks = true;
   }
 
   /// Inserts the exchange after an operator whose result is a sum over the ranks, before readers of whole tensors.
@@ -172,10 +187,11 @@ class Pass {
   const OpList& in_;
   const Layout& layout_;
   OpList out_;
-  std::array<TensorId, 128> inside_{};    // a whole tensor's name inside
-  std::array<bool, 128> is_inside_{};     // made by a cut operator
-  std::array<bool, 128> summed_later_{};  // by an operator on what is still to be summed
-  std::array<const Op*, 128> maker_{};    // null: the block's input
+  std::array<TensorId, most_tensors> inside_{};    // a whole tensor's name inside
+  std::array<Op*, most_tensors> exchange_{};       // that made it
+  std::array<bool, most_tensors> is_inside_{};     // made by a cut operator
+  std::array<bool, most_tensors> summed_later_{};  // by an operator on what is still to be summed
+  std::array<const Op*, most_tensors> maker_{};    // null: the block's input
 };
 
 }  // namespace

@@ -18,6 +18,13 @@ Fraction over_pairs(const Sizes<Fraction>& all, const Pass& p, const Width& widt
   });
 }
 
+/// FLOPs of index scores over all layers.
+Fraction over_index(const Sizes<Fraction>& all, const Pass& p, bool chosen) {
+  return over_parts(all, [&](const Sizes<Fraction>& s) {
+    return index_flops<Fraction>(s, p.pairs, p.batch, p.seq, p.seq + p.past, chosen);
+  });
+}
+
 }  // namespace
 
 Fraction attention_pairs(AttentionFlops convention, Count seq, Count past, const Reach& reach) {
@@ -31,13 +38,16 @@ ForwardFlops forward_flops(const Arch& a, const Pass& p) {
   const Fraction states =
       p.done ? states_done_forward<Fraction>(s, p.batch, p.seq) : linear_attention_flops<Fraction>(s, p.batch, p.seq);
   const Flops linear = (Fraction(matrices, 1) + states).flops();
-  const Flops core = over_pairs(s, p, core_width<Fraction>).flops();
-  return {linear, core, (Exact(2) * head_rows(p) * head + Exact(2) * p.batch * pooled).flops()};
+  const Flops core = (over_pairs(s, p, core_width<Fraction>) + over_index(s, p, false)).flops();
+  const Fraction spared = over_parts(
+      s, [&](const Sizes<Fraction>& part) { return index_backward_spared<Fraction>(part, p.pairs, p.batch, p.seq); });
+  const Flops positions = (Exact(2) * head_rows(p) * head + Exact(2) * p.batch * pooled).flops();
+  return {linear, core, positions, spared.flops()};
 }
 
 Flops scores_flops(const Arch& a, const Pass& p) {
   const Sizes<Fraction> s = exact_sizes(a);
-  return over_pairs(s, p, scores_width<Fraction>).flops();
+  return (over_pairs(s, p, scores_width<Fraction>) + over_index(s, p, true)).flops();
 }
 
 Flops recurrences_again(const Arch& a, const Pass& p) {
@@ -54,7 +64,7 @@ Flops mlp_flops(const Arch& a, const Pass& p) {
 }
 
 Flops train_flops(const ForwardFlops& f, Recompute recomputed, Flops scores_again) {
-  Flops total = 3 * f.total() + scores_again;
+  Flops total = 3 * f.total() - f.index_spared + scores_again;
   if (recomputed == Recompute::selective) total += f.core;
   if (recomputed == Recompute::full) total += f.linear + f.core;
   return total;

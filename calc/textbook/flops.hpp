@@ -20,6 +20,16 @@ namespace llmcalc::textbook {
 template <class N>
 N query_key_pairs(AttentionFlops convention, const N& queries, const N& context, const Span<N>& span);
 
+/// The same of `keys` chosen for each query (block 0), as many as in a window; or of `keys` in the whole blocks of b
+/// before the query's own, of which row i scores (i - 1) mod b + 1: sum over i of b min(floor((i - 1)/b), keys/b) more.
+template <class N>
+N chosen_pairs(AttentionFlops convention, const N& queries, const N& context, const N& keys, const N& block);
+
+/// Pairs with pooled keys of r tokens each: row i sees floor(i / r) of them, at most `most` (0: all); full: all rows
+/// see those of the last.
+template <class N>
+N pooled_pairs(AttentionFlops convention, const N& queries, const N& context, const N& r, const N& most);
+
 Fraction attention_pairs(AttentionFlops convention, Count seq, Count past = 0, const Reach& reach = {});
 
 /// FLOPs of the scores and their product with the values, per pair: 2 A (2 d_h), of latent attention
@@ -37,16 +47,49 @@ N scores_width(const Sizes<N>& s, bool absorbed) {
   return N(2) * s.A * (absorbed ? s.r_kv + s.d_r : s.d_n + s.d_r);
 }
 
-/// Pairs per head and sequence, summed over the layers with one mixer. `local`: whether windows and chunks limit them.
-/// In an encoder every query meets every key; a decoder behind it has both kinds of pairs, in training as many tokens.
+/// Pairs per head and sequence, summed over the layers with one mixer. `local`: whether windows, chunks and choices
+/// limit them. In an encoder every query meets every key; a decoder behind it has both kinds of pairs, in training as
+/// many tokens.
 template <class N>
 N layer_pairs(const Sizes<N>& s, AttentionFlops convention, const N& queries, const N& context, bool local = true) {
   if (s.mixer.bidirectional) return s.L_f == N(0) ? N(0) : s.L_f * queries * context;
   Layered<N> sum;
   if (s.mixer.cross_attention) sum.add(s.L_f, queries * context);
-  sum.add(s.L_f, query_key_pairs(convention, queries, context, {}));
+  const bool chooses = local && s.mixer.indexer.kind != IndexerKind::none && s.c.ratio == N(0);
+  sum.add(s.L_f, chooses ? chosen_pairs(convention, queries, context, s.i.keys, s.i.block)
+                         : query_key_pairs(convention, queries, context, {}));
   sum.add(s.L_w, query_key_pairs(convention, queries, context, local ? s.span : Span<N>()));
+  if (!(s.c.ratio == N(0)))
+    sum.add(s.L_s, pooled_pairs(convention, queries, context, s.c.ratio, local ? s.i.keys : N(0)));
   return sum.total();
+}
+
+/// FLOPs of an indexer's scores, 2 A_i d_i for each pair, over the layers with one mixer: of all keys in reach, as
+/// forward has them, or of the chosen ones, as backward does. Weights of the heads and ReLU are left out.
+template <class N>
+N index_flops(const Sizes<N>& s, AttentionFlops convention, const N& batch, const N& queries, const N& context,
+              bool chosen) {
+  if (s.i.L == N(0)) return 0;
+  const N all = N(2) * s.i.A * s.i.d * batch * s.i.L;
+  if (!(s.c.ratio == N(0)))
+    return all * pooled_pairs(convention, queries, context, s.c.ratio, chosen ? s.i.keys : N(0));
+  return all * (chosen ? chosen_pairs(convention, queries, context, s.i.keys, s.i.block)
+                       : query_key_pairs(convention, queries, context, {}));
+}
+/// Weights of an indexer's matrices in one layer: queries, key and, of a lightning indexer, the heads' weights.
+template <class N>
+N index_weights(const Sizes<N>& s) {
+  if (!(s.c.ratio == N(0))) return (s.r_q * s.i.d + s.D) * s.i.A + N(2) * s.D * s.c.wide * s.i.d;
+  if (s.mixer.indexer.kind == IndexerKind::lightning) return (s.r_q * s.i.d + s.D) * s.i.A + s.D * s.i.d;
+  return s.D * (s.i.A + N(1)) * s.i.d;
+}
+/// FLOPs of a training step's indexers that twice forward counts too many in backward: their inputs get no gradient,
+/// and their scores have one for the chosen keys alone (arXiv:2512.02556, 2.1). Over the layers with one mixer.
+template <class N>
+N index_backward_spared(const Sizes<N>& s, AttentionFlops convention, const N& batch, const N& seq) {
+  if (s.i.L == N(0)) return 0;
+  return N(2) * batch * seq * s.i.L * index_weights(s) + N(2) * (index_flops(s, convention, batch, seq, seq, false) -
+                                                                 index_flops(s, convention, batch, seq, seq, true));
 }
 
 /// FLOPs of states in recurrent form, per token 2 for each of their numbers and each pass over them: a d_h x d_h state
@@ -130,14 +173,16 @@ struct Pass {
 };
 
 /// linear: 2 t (N_mm - head), and the states of linear attention and recurrences; core: QK' and AV over the scored
-/// pairs; head: 2 V D per position.
+/// pairs, and an indexer's scores; head: 2 V D per position. index_spared: of an indexer, what twice these counts too
+/// many in backward.
 struct ForwardFlops {
-  Flops linear, core, head;
+  Flops linear, core, head, index_spared{};
   Flops total() const { return linear + core + head; }
 };
 ForwardFlops forward_flops(const Arch& arch, const Pass& pass);
 
-/// FLOPs of QK' alone, and of all MLPs (router and shared experts included), over all layers.
+/// FLOPs of QK' alone (an indexer's of the chosen keys, as a fused backward repeats them), and of all MLPs (router and
+/// shared experts included), over all layers.
 Flops scores_flops(const Arch& arch, const Pass& pass);
 Flops mlp_flops(const Arch& arch, const Pass& pass);
 /// FLOPs of states and convolutions that a backward pass runs again.
@@ -145,9 +190,9 @@ Flops recurrences_again(const Arch& arch, const Pass& pass);
 
 // ---- Training
 
-/// FLOPs of forward and backward. Backward is exactly twice forward in every matmul (dgrad and wgrad); a flash backward
-/// recomputes the scores (QK', 5 products for 4: half a core more where keys are as wide as values); selective
-/// recomputation repeats the core, full the blocks, never the head.
+/// FLOPs of forward and backward. Backward is exactly twice forward in every matmul (dgrad and wgrad), less
+/// ForwardFlops::index_spared; a flash backward recomputes the scores (QK', 5 products for 4: half a core more where
+/// keys are as wide as values); selective recomputation repeats the core, full the blocks, never the head.
 Flops train_flops(const ForwardFlops& forward, Recompute recomputed = Recompute::none, Flops scores_again = {});
 
 /// FLOPs of the backward of y = x W, x (tokens, in), W (in, out): dgrad 2tIJ and wgrad 2tIJ; wgrad alone where x needs
@@ -260,6 +305,31 @@ N query_key_pairs(AttentionFlops convention, const N& queries, const N& context,
   }
   if (convention == AttentionFlops::full) return queries * (window == N(0) ? context : min(context, window));
   return sequence_pairs(convention, context, window) - sequence_pairs(convention, context - queries, window);
+}
+
+namespace detail {
+/// Sum over the tokens below n of the whole blocks before their own, at most `most` each.
+template <class N>
+N blocks_before(const N& n, const N& block, const N& most) {
+  const N full = min(floor(n / block), most);
+  return block * full * (full - N(1)) / N(2) + (n - full * block) * full;
+}
+}  // namespace detail
+
+template <class N>
+N pooled_pairs(AttentionFlops convention, const N& queries, const N& context, const N& r, const N& most) {
+  const N all = floor(context / r), largest = most == N(0) ? all : most;
+  if (convention == AttentionFlops::full || queries == N(1)) return queries * min(all, largest);
+  const N upto = detail::blocks_before(context + N(1), r, largest);
+  return queries == context ? upto : upto - detail::blocks_before(context - queries + N(1), r, largest);
+}
+
+template <class N>
+N chosen_pairs(AttentionFlops convention, const N& queries, const N& context, const N& keys, const N& block) {
+  if (block == N(0)) return query_key_pairs(convention, queries, context, {keys});
+  const auto before = [&](const N& n) { return detail::blocks_before(n, block, keys / block); };
+  const N own = query_key_pairs(convention, queries, context, {block, true});
+  return own + block * (queries == context ? before(context) : before(context) - before(context - queries));
 }
 
 }  // namespace llmcalc::textbook

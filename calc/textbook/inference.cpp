@@ -10,19 +10,34 @@ namespace {
 
 double real(Count n) { return static_cast<double>(n); }
 
-/// Bytes of one token in one layer with this mixer on one rank, as its attention reads them.
+/// Bytes of an indexer's key of one token, on every rank.
+Exact index_key_bytes(const Mixer& m, Count precision, Count scale_bytes) {
+  return m.indexer.runs() && m.compressed.ratio == 0 ? Exact(precision) * m.indexer.width + scale_bytes : Exact(0);
+}
+/// Bytes of the pooled keys of one group of tokens, an indexer's among them.
+Exact pooled_bytes(const Mixer& m, Count precision, Count scale_bytes) {
+  if (m.compressed.ratio == 0) return 0;
+  const Exact key = Exact(precision) * m.head_dim + scale_bytes;
+  return m.indexer.runs() ? key + Exact(precision) * m.indexer.width + scale_bytes : key;
+}
+/// Bytes of one token in one layer with this mixer on one rank, as its attention and its indexer read them.
 Exact layer_token_bytes(const Mixer& m, Count precision, Count tensor_parallel, Count scale_bytes) {
-  const Exact p = precision;
-  if (m.attention == AttentionKind::latent) return p * (m.latent.kv_rank + m.latent.rope_dim) + scale_bytes;
-  return ceil(m.kv_heads, tensor_parallel) * (p * (m.head_dim + m.v_dim()) + Exact(2) * scale_bytes);
+  const Exact p = precision, index = index_key_bytes(m, precision, scale_bytes);
+  if (m.attention == AttentionKind::compressed) return p * m.head_dim + scale_bytes;
+  if (m.attention == AttentionKind::latent) return p * (m.latent.kv_rank + m.latent.rope_dim) + scale_bytes + index;
+  return ceil(m.kv_heads, tensor_parallel) * (p * (m.head_dim + m.v_dim()) + Exact(2) * scale_bytes) + index;
 }
 
 /// The sum of f(mixer, reach, layers of each kind) over the model's mixers.
 template <class F>
 Exact over_mixers(const Arch& a, const F& f) {
   Exact all = 0;
-  for (std::size_t i = 0; i <= a.mixers.size(); ++i)
-    all = all + f(a.mixer(i), i == 0 ? a.local.reach : a.mixers[i - 1].reach, layer_counts(a, i));
+  for (std::size_t i = 0; i <= a.mixers.size(); ++i) {
+    LayerCounts n = layer_counts(a, i);
+    if (a.block == BlockKind::shortcut)
+      for (Count* attentions : {&n.full, &n.local}) *attentions *= 2;  // two in every layer
+    all = all + f(a.mixer(i), i == 0 ? a.local.reach : a.mixers[i - 1].reach, n);
+  }
   return all;
 }
 
@@ -42,21 +57,26 @@ Bytes kv_bytes_per_token(const Arch& a, Count precision, Count tensor_parallel, 
   return over_mixers(a,
                      [&](const Mixer& m, const Reach&, const LayerCounts& n) {
                        if (m.shared_kv || m.bidirectional) return Exact(0);
-                       return (Exact(n.full) + n.local) * layer_token_bytes(m, precision, tensor_parallel, scale_bytes);
+                       const Exact pooled =
+                           pooled_bytes(m, precision, scale_bytes) / std::max<Count>(1, m.compressed.ratio);
+                       return (Exact(n.full) + n.local) *
+                              (layer_token_bytes(m, precision, tensor_parallel, scale_bytes) + pooled);
                      })
       .bytes();
 }
 
 Bytes kv_cache_bytes(const Arch& a, Count batch, Count context, Count precision, Count tensor_parallel, Count page,
                      Count scale_bytes) {
-  return over_mixers(a,
-                     [&](const Mixer& m, const Reach& reach, const LayerCounts& n) {
-                       if (m.shared_kv || m.bidirectional) return Exact(0);
-                       const Exact all = ceil(context, page) * page,
-                                   local = ceil(std::min(context, reach.tokens), page) * page;
-                       return Exact(batch) * (n.full * all + n.local * local) *
-                              layer_token_bytes(m, precision, tensor_parallel, scale_bytes);
-                     })
+  return over_mixers(
+             a,
+             [&](const Mixer& m, const Reach& reach, const LayerCounts& n) {
+               if (m.shared_kv || m.bidirectional) return Exact(0);
+               const Exact all = ceil(context, page) * page, local = ceil(std::min(context, reach.tokens), page) * page;
+               const Exact groups = context / std::max<Count>(1, m.compressed.ratio);
+               return Exact(batch) * ((n.full * all + n.local * local) *
+                                          layer_token_bytes(m, precision, tensor_parallel, scale_bytes) +
+                                      (Exact(n.full) + n.local) * groups * pooled_bytes(m, precision, scale_bytes));
+             })
       .bytes();
 }
 
@@ -90,8 +110,20 @@ double decode_step_seconds(const Arch& a, Count batch, Count context, Count weig
   const double flops = static_cast<double>(decode_flops(a, batch, context).value);
   const double cache = over_mixers(a, [&](const Mixer& mixer, const Reach& r, const LayerCounts& n) {
                          const Count seen = r.chunked ? (context - 1) % r.tokens + 1 : std::min(context, r.tokens);
-                         return Exact(batch) * (Exact(n.full) * context + Exact(n.local) * seen) *
-                                layer_token_bytes(mixer, kv_bytes, 1, 0);
+                         const Count chosen = mixer.indexer.selection().seen(context - 1);
+                         const Exact index = index_key_bytes(mixer, kv_bytes, 0);
+                         const Exact own = layer_token_bytes(mixer, kv_bytes, 1, 0) - index;
+                         if (mixer.attention == AttentionKind::compressed) {
+                           const Count groups = mixer.compressed.ratio > 0 ? context / mixer.compressed.ratio : 0;
+                           const bool runs = mixer.indexer.runs();
+                           const Exact read = runs ? std::min(groups, mixer.indexer.top_k) : groups;
+                           const Exact keys = Exact(kv_bytes) * mixer.head_dim;
+                           return Exact(batch) * (Exact(n.full) + n.local) *
+                                  ((r.limited() ? Exact(seen) : Exact(context)) * keys + read * keys +
+                                   (runs ? Exact(groups) * kv_bytes * mixer.indexer.width : Exact(0)));
+                         }
+                         return Exact(batch) * ((Exact(n.full) * chosen + Exact(n.local) * seen) * own +
+                                                Exact(n.full) * context * index);
                        }).real();
   return step_seconds(flops, weight_bytes_read(a, batch, weight_bytes) + cache, m) + communication;
 }

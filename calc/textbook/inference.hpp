@@ -11,9 +11,9 @@ namespace llmcalc::textbook {
 // ---- KV cache
 
 /// Bytes of one token over all layers on one of T ranks: 2 ceil(G/T) (d_h p + scale) L; latent: (r_kv + d_r) p L on
-/// every rank. `scale_bytes`: scales of a quantised cache per head vector. Layers that read the keys and values of
-/// others cache none, nor do an encoder's; a decoder behind one caches as many bytes per token of the
-/// encoder, which are not counted. States, which do not grow, are not counted.
+/// every rank; an indexer's key d_i p more on every rank. `scale_bytes`: scales of a quantised cache per head vector.
+/// Layers that read the keys and values of others cache none, nor do an encoder's; a decoder behind one caches as many
+/// bytes per token of the encoder, which are not counted. States, which do not grow, are not counted.
 Bytes kv_bytes_per_token(const Arch& arch, Count precision, Count tensor_parallel = 1, Count scale_bytes = 0);
 
 /// Bytes of B sequences of c tokens: layers with a window or chunks of W keep min(c, W); tokens round up to whole

@@ -1,5 +1,6 @@
 #include "calc/textbook/parameters.hpp"
 
+#include "calc/textbook/flops.hpp"
 #include "calc/textbook/weights.hpp"
 
 namespace llmcalc::textbook {
@@ -61,7 +62,7 @@ Count routed_parameters(const Arch& a) {
 
 Count active_parameters(const Arch& a) {
   const Sizes<Fraction> s = exact_sizes(a);
-  return (all_parameters(a, s) - idle_parameters(a, s)).count();
+  return (all_parameters(a, s) - idle_parameters(a, s, Fraction(a.moe.top_k))).count();
 }
 
 Count non_embedding_parameters(const Arch& a) {

@@ -33,6 +33,20 @@ struct RecurrentSizes {
   N H = 0, G = 0, P = 0, d = 0, K = 0, R = 0, Z = 0, C = 0;
 };
 
+/// The sizes of an indexer: layers that run it, its heads and their width, the keys that a query reads, and the tokens
+/// of a block where blocks are chosen.
+template <class N>
+struct IndexerSizes {
+  N L = 0, A = 0, d = 0, keys = 0, block = 0;
+};
+
+/// The sizes of compressed attention: tokens of a pooled key, the factor of its projections' width, groups of heads of
+/// the output and their rank.
+template <class N>
+struct CompressedSizes {
+  N ratio = 0, wide = 1, groups = 0, rank = 0;
+};
+
 /// Layers with a dense MLP of one width.
 template <class N>
 struct MlpLayers {
@@ -49,10 +63,14 @@ struct Sizes {
   N D, D_e, V, K, A, G, d_h, r_q, r_kv, d_n, d_r, d_v;  ///< widths, tables, heads, latent attention
   Span<N> span;                                         ///< of the L_w layers
   N F, n_E, k, F_e, n_s, F_s, D_l;                      ///< MLP and experts, and the width that routed ones work in
+  N n_I = 0;                                            ///< experts that return their input
   N n_M = 0;                                            ///< tensors in a mix of residual streams
   N n_T = 0;                                            ///< types of tokens
   N D_p = 0, V_p = 0;                                   ///< width of per-layer inputs, rows of their table
   RecurrentSizes<N> r{};
+  IndexerSizes<N> i{};
+  CompressedSizes<N> c{};
+  N n_h = 1;                           ///< residual streams
   std::array<MlpLayers<N>, 2> mlps{};  ///< dense MLPs of other widths
   bool all_have_mlp = true;
   N T;
@@ -116,6 +134,10 @@ void set_layers(Sizes<N>& s, const Arch& a, std::size_t mixer, const Letter& let
   s.L_m = some("L_m", n.experts);
   const bool attends = n.full + n.local > 0;
   s.L_s = !attends ? N(0) : n.full + n.local == n.all ? s.L_p : s.L_p - s.L_l;
+  if (a.block == BlockKind::shortcut) {  // two attentions and two dense MLPs in every layer
+    for (N* layers : {&s.L_f, &s.L_w, &s.L_s}) *layers = N(2) * *layers;
+    s.L_d = N(2) * s.L_p;
+  }
   Count with_mlp = n.dense + n.experts;
   for (std::size_t i = 0; i < a.mlps.size(); ++i) with_mlp += a.mlps[i].width > 0 ? n.other[i] : 0;
   s.all_have_mlp = with_mlp == n.all;
@@ -138,6 +160,23 @@ void set_mixer(Sizes<N>& s, const Mixer& m, const Reach& reach, const Letter& le
   const bool alike = m.attention != AttentionKind::latent && m.v_dim() == m.head_dim;
   s.d_v = alike ? s.d_h : letter("d_v", m.v_dim());
   s.span = {letter(reach.chunked ? "W_c" : "W", reach.tokens), reach.chunked};
+  s.c = {};
+  if (m.attention == AttentionKind::compressed) {
+    if (m.compressed.ratio > 0) s.c.ratio = letter("r_c", m.compressed.ratio);
+    s.c.wide = m.compressed.overlap ? 2 : 1;
+    s.c.groups = letter("A_o", m.compressed.out_groups);
+    s.c.rank = letter("r_o", m.compressed.out_rank);
+  }
+  s.i = {};
+  if (const Indexer& i = m.indexer; i.kind != IndexerKind::none) {
+    s.i.keys = letter("k_i", i.selection().keys);
+    if (i.selection().block > 0) s.i.block = letter("b_i", i.block);
+    if (i.runs()) {
+      s.i.L = s.L_s;
+      s.i.A = letter("A_i", i.heads);
+      s.i.d = letter("d_i", i.width);
+    }
+  }
   const Recurrent& r = m.recurrent;
   if (r.kind == RecurrentKind::none) return;
   s.r = {letter("H", r.heads),  letter("H_k", r.key_heads), letter("d_p", r.head_dim), letter("d_k", r.key_dim),
@@ -157,11 +196,13 @@ Sizes<N> sizes(const Arch& a, Count ranks, const Letter& letter) {
   s.K = letter("K", a.position_rows);
   s.D_e = a.embedding_width == 0 || a.embedding_width == a.hidden ? s.D : letter("D_e", a.embedding_width);
   detail::set_mixer(s, a, a.local.reach, letter);
+  if (a.streams > 1) s.n_h = letter("n_h", a.streams);
   s.F = letter("F", a.mlp_width);
   s.F_e = letter("F_e", a.moe.width);
   s.F_s = letter("F_s", a.moe.shared_width);
   s.n_E = letter("n_E", a.moe.experts);
-  s.k = letter("k", a.moe.top_k);
+  if (a.moe.zero_experts > 0) s.n_I = letter("n_I", a.moe.zero_experts);
+  s.k = letter("k", a.moe.visited());
   s.n_s = a.moe.shared_experts == 1 ? N(1) : letter("n_s", a.moe.shared_experts);
   s.D_l = a.moe.latent_width > 0 ? letter("D_l", a.moe.latent_width) : s.D;
   if (a.residual_block > 0) s.n_M = letter("n_M", detail::mean_mix(a));

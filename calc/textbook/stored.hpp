@@ -40,6 +40,7 @@ struct Stored {
   bool numbers = true;  ///< p bytes each; false: bytes
   N each;
   bool in_block = true, core = false;  ///< core: scores, masks, log-sum-exps of the attention core
+  N rows = 0;                          ///< in place of the tokens: pooled ones
 };
 
 /// Number of tokens: B S, or the rank's share under sequence parallelism.
@@ -67,7 +68,7 @@ class StoredTable {
   /// Layers with one mixer.
   void blocks() {
     residual();
-    if (has(s_.L_s)) mixer_.attention == AttentionKind::latent ? latent() : grouped();
+    if (has(s_.L_s)) attention();
     if (has(s_.L_l)) linear();
     if (has(s_.L_r)) recurrent();
     if (has(s_.L_d)) mlp(s_.L_d, s_.cut(s_.F));
@@ -82,6 +83,10 @@ class StoredTable {
     const Count inside = m_.glu == GluStore::recompute ? 1 : m_.glu == GluStore::all ? 3 : 2;
     numbers(s_.L_p, Tokens::mine, N(2) * s_.D + N(inside) * s_.D_p);
     statistics(s_.L_p, Tokens::mine, 1, centred());
+  }
+  void attention() {
+    if (mixer_.attention == AttentionKind::compressed) return compressed();
+    mixer_.attention == AttentionKind::latent ? latent() : grouped();
   }
   void numbers(const N& layers, Tokens tokens, const N& each) { visit_(Stored<N>{layers, tokens, true, each}); }
   void bytes(const N& layers, Tokens tokens, const N& each) { visit_(Stored<N>{layers, tokens, false, each}); }
@@ -129,6 +134,7 @@ class StoredTable {
       if (m_.hidden_dropout) bytes(s_.L_p, Tokens::mine, N(2) * s_.D);
       return;
     }
+    if (a_.block == BlockKind::shortcut) return halves(s_.L_p, 4);
     const N with_mlp = layers_with_mlp(s_);
     const bool mixes = !mixer_.is_empty();
     const bool beside = a_.moe.beside_dense && has(s_.L_m);
@@ -143,6 +149,10 @@ class StoredTable {
   }
   /// `each` halves of a serial block in some layers.
   void halves(const N& layers, Count each, Tokens result = Tokens::scattered) {
+    if (a_.streams > 1) {  // the streams, their weights, and the result that is spread
+      numbers(layers, Tokens::mine, N(each) * s_.n_h * (s_.D + s_.n_h + N(2)));
+      numbers(layers, Tokens::scattered, N(each) * s_.D);
+    }
     const bool both = a_.norm_placement == NormPlacement::both, after = a_.norm_placement == NormPlacement::output;
     numbers(layers, Tokens::mine, N(each * (after ? 1 : 2)) * s_.D);
     if (both || after) numbers(layers, result, N(each) * s_.D);  // its summed result, before its norm
@@ -156,14 +166,14 @@ class StoredTable {
 
   /// Tensors inside the attention core: log-sum-exps (flash), or S x S scores.
   void scores() {
-    const N heads = s_.cut(s_.A);
+    const N heads = s_.cut(s_.A), keys = has(s_.c.ratio) ? m_.S + quotient_up(m_.S, s_.c.ratio) : m_.S;
     if (m_.attention == AttentionImpl::flash) {
       core(false, N(4) * heads);
       return;
     }
     const bool twice = m_.softmax == SoftmaxStore::seed || m_.attention_dropout;
-    core(true, N(twice ? 2 : 1) * heads * m_.S);
-    if (m_.attention_dropout) core(false, heads * m_.S);
+    core(true, N(twice ? 2 : 1) * heads * keys);
+    if (m_.attention_dropout) core(false, heads * keys);
   }
 
   /// Attention, and in a decoder behind an encoder the same once more, over as many tokens.
@@ -182,6 +192,27 @@ class StoredTable {
     if (normed) qk_statistics(heads, mixer_.shared_kv ? N(0) : groups);
     scores();
     gate();
+    indexer();
+  }
+  /// Queries and key of an indexer, before and after their norms, the weights of its heads, and the indices that it
+  /// chose, in 4 bytes.
+  void indexer() {
+    const IndexerSizes<N>& i = s_.i;
+    if (!has(i.L)) return;
+    const bool lightning = mixer_.indexer.kind == IndexerKind::lightning;
+    if (has(s_.c.ratio)) {
+      numbers(i.L, Tokens::all, i.A * i.d + i.A);
+      pool(i.L, i.d, Tokens::all);
+      visit_(Stored<N>{i.L, Tokens::all, false, N(4) * min(i.keys, quotient_up(m_.S, s_.c.ratio)), true, true});
+      return;
+    }
+    numbers(i.L, Tokens::all, lightning ? i.A * i.d + N(2) * i.d + i.A : N(2) * (i.A + N(1)) * i.d);
+    if (lightning)
+      statistics(i.L, Tokens::all, 1, true);
+    else
+      statistics(i.L, Tokens::all, i.A + N(1), false);
+    const N chosen = lightning ? min(i.keys, m_.S) : min(i.keys / i.block, quotient_up(m_.S, i.block));
+    visit_(Stored<N>{i.L, Tokens::all, false, N(4) * chosen, true, true});
   }
   /// The gate, and the output under it.
   void gate() {
@@ -201,6 +232,32 @@ class StoredTable {
     statistics(s_.L_s, Tokens::all, groups, two);
   }
 
+  /// The low rank of the queries, queries and keys before and after their norms, the output before and after its rank.
+  void compressed() {
+    const N heads = s_.cut(s_.A);
+    numbers(s_.L_s, Tokens::mine, N(2) * (s_.r_q + s_.d_h));
+    statistics(s_.L_s, Tokens::mine, 2, false);
+    numbers(s_.L_s, Tokens::all, N(3) * heads * s_.d_h + s_.cut(s_.c.groups) * s_.c.rank);
+    statistics(s_.L_s, Tokens::all, heads, false);
+    scores();
+    if (has(s_.c.ratio)) pool(s_.L_s, s_.d_h, Tokens::mine);
+    indexer();
+  }
+  /// Keys and gates of a pool; pooled keys before and after their norm.
+  void pool(const N& layers, const N& width, Tokens tokens) {
+    numbers(layers, tokens, N(2) * s_.c.wide * width);
+    const bool shared = tokens == Tokens::mine && m_.sequence_parallel;
+    const N all = m_.B * quotient_up(m_.S, s_.c.ratio);
+    const N made = shared ? m_.B * quotient_up(quotient_up(m_.S, s_.T), s_.c.ratio) : all;
+    const N normed = shared ? quotient_up(all, s_.T) : all;
+    pooled(layers, made, true, width);
+    pooled(layers, normed, true, width);
+    if (m_.norm_stats) pooled(layers, normed, false, statistic(false));
+  }
+  void pooled(const N& layers, const N& rows, bool number, const N& each) {
+    visit_(Stored<N>{.layers = layers, .numbers = number, .each = each, .rows = rows});
+  }
+
   void latent() {
     const N heads = s_.cut(s_.A);
     if (mixer_.latent.q_rank > 0) {
@@ -216,6 +273,7 @@ class StoredTable {
     numbers(s_.L_s, Tokens::all, heads * s_.d_v);
     scores();
     gate();
+    indexer();
   }
 
   /// Tensors of linear attention: q, k, v, the core's output before and after its norm, the gate, their product.
@@ -275,7 +333,7 @@ class StoredTable {
       numbers(s_.L_m, Tokens::scattered, N(2) * s_.D);
       statistics(s_.L_m, Tokens::mine, 3, centred());
     }
-    bytes(s_.L_m, Tokens::all, N(8) * s_.n_E);
+    bytes(s_.L_m, Tokens::all, N(8) * (s_.n_E + s_.n_I));
     bytes(s_.L_m, Tokens::all, N(4) * s_.k);
     if (m.shared_experts == 0) return;
     mlp(s_.L_m, s_.cut(s_.n_s * s_.F_s));
@@ -298,6 +356,7 @@ class StoredTable {
       once(Tokens::mine, false, N(4) * s_.n_M);
     }
     once(Tokens::mine, true, N(a_.final_norm ? 2 : 1) * s_.D);
+    if (a_.streams > 1) once(Tokens::mine, true, s_.n_h * (s_.D + N(1)));
     if (a_.final_norm && m_.norm_stats) once(Tokens::mine, false, statistic(centred()));
     if (narrow()) once(Tokens::mine, true, s_.D_e);
     if (m_.log_sum_exps) once(Tokens::all, false, 4);
@@ -332,8 +391,8 @@ class StoredSum {
   }
 
  private:
-  std::array<N, 4> tokens_{};
-  std::array<Layered<N>, 4> numbers_{}, bytes_{};
+  std::array<N, 12> tokens_{};
+  std::array<Layered<N>, 12> numbers_{}, bytes_{};
   std::size_t size_ = 0;
 };
 
@@ -342,6 +401,7 @@ StoredSum<N> stored(const Arch& a, const Sizes<N>& s, const MicroBatch<N>& m, co
   StoredSum<N> sum;
   const auto add = [&](const Stored<N>& x) {
     if (!which(x)) return;
+    if (!(x.rows == N(0))) return sum.add(x.rows, x, x.each);
     const bool uneven = x.tokens == Tokens::scattered && m.sequence_parallel && !m.even;
     if (uneven)
       sum.add(1, x, quotient_up(m.B * m.S * x.each, s.T));
@@ -359,7 +419,7 @@ StoredSum<N> stored(const Arch& a, const Sizes<N>& s, const MicroBatch<N>& m, Re
     return recompute == Recompute::none || (recompute == Recompute::selective ? !x.core : !x.in_block);
   });
   if (recompute == Recompute::full)
-    sum.add(tokens_of(m, s.T, Tokens::mine), Stored<N>{s.L, Tokens::mine, true, s.D}, s.D);
+    sum.add(tokens_of(m, s.T, Tokens::mine), Stored<N>{s.L, Tokens::mine, true, s.n_h * s.D}, s.n_h * s.D);
   return sum;
 }
 

@@ -50,7 +50,7 @@ class WeightTable {
   static bool has(const N& layers) { return !(layers == N(0)); }
   /// Layers with one mixer.
   void blocks() {
-    if (has(s_.L_s)) m_.attention == AttentionKind::latent ? latent() : grouped();
+    if (has(s_.L_s)) attention();
     if (has(s_.L_l)) linear();
     if (has(s_.L_r)) recurrent();
     if (has(s_.L_d)) dense(s_.L_d, s_.F);
@@ -59,6 +59,10 @@ class WeightTable {
     if (has(s_.L_m)) experts();
     norms();
     ends();
+  }
+  void attention() {
+    if (m_.attention == AttentionKind::compressed) return compressed();
+    m_.attention == AttentionKind::latent ? latent() : grouped();
   }
   void matrix(Component c, const N& layers, Count times, const N& in, const N& out, Place place = Place::cut) {
     visit_(Weight<N>{
@@ -146,6 +150,21 @@ class WeightTable {
     if (m_.attention_sinks) vector(c, s_.L_s, 1, s_.cut(s_.A));
     qk_norms(q, kv);
     gate();
+    indexer();
+  }
+  /// Whole on every rank.
+  void indexer() {
+    const IndexerSizes<N>& i = s_.i;
+    if (!has(i.L)) return;
+    const bool lightning = m_.indexer.kind == IndexerKind::lightning;
+    matrix(Component::attention, i.L, 1, lightning ? s_.r_q : s_.D, i.A * i.d);
+    if (has(s_.c.ratio)) {
+      matrix(Component::attention, i.L, 1, s_.D, i.A);
+      return pool(i.L, i.d, Place::cut);
+    }
+    matrix(Component::attention, i.L, 1, s_.D, i.d);
+    if (lightning) matrix(Component::attention, i.L, 1, s_.D, i.A);
+    inner_norm(i.L, 2, i.d);  // LayerNorm of the key; or RMSNorms of queries and key
   }
   void gate() {
     if (m_.attention_gate == AttentionGate::none) return;
@@ -192,6 +211,36 @@ class WeightTable {
     if (m_.attention_out_bias) vector(c, s_.L_s, 1, s_.D, Place::after);
     if (m_.attention_sinks) vector(c, s_.L_s, 1, heads);
     gate();
+    indexer();
+  }
+
+  /// DeepSeek-V4's (hf deepseek_v4): queries through a low rank, one head of keys that are values, the output through a
+  /// low rank per group of heads.
+  void compressed() {
+    const Component c = Component::attention;
+    matrix(c, s_.L_s, 1, s_.D, s_.r_q, Place::whole);
+    inner_norm(s_.L_s, 1, s_.r_q, Place::whole);
+    matrix(c, s_.L_s, 1, s_.r_q, s_.cut(s_.A) * s_.d_h);
+    matrix(c, s_.L_s, 1, s_.D, s_.d_h, Place::whole);
+    inner_norm(s_.L_s, 1, s_.d_h, Place::whole);
+    const N groups = s_.cut(s_.c.groups);
+    visit_(Weight<N>{.component = c,
+                     .layers = s_.L_s,
+                     .copies = groups,
+                     .visited = groups,
+                     .matrix = true,
+                     .in = s_.A * s_.d_h / s_.c.groups,
+                     .out = s_.c.rank});
+    matrix(c, s_.L_s, 1, groups * s_.c.rank, s_.D);
+    if (m_.attention_sinks) vector(c, s_.L_s, 1, s_.cut(s_.A));
+    if (has(s_.c.ratio)) pool(s_.L_s, s_.d_h, Place::whole);
+    indexer();
+  }
+  /// Keys and gates of a pool, a bias for each place, the norm of the pooled keys.
+  void pool(const N& layers, const N& width, Place place) {
+    matrix(Component::attention, layers, 2, s_.D, s_.c.wide * width, place);
+    vector(Component::attention, layers, 1, s_.c.ratio * s_.c.wide * width, place);
+    inner_norm(layers, 1, width, place);
   }
 
   /// Lightning attention (MiniMax-01, arXiv:2501.08313): query, key, value, gate, output, and a norm of the core's
@@ -288,8 +337,8 @@ class WeightTable {
   }
   void experts() {
     const Moe& m = a_.moe;
-    matrix(Component::router, s_.L_m, 1, s_.D, s_.n_E);
-    if (m.router_bias) vector(Component::router, s_.L_m, 1, s_.n_E);
+    matrix(Component::router, s_.L_m, 1, s_.D, s_.n_E + s_.n_I);
+    if (m.router_bias) vector(Component::router, s_.L_m, 1, s_.n_E + s_.n_I);
     if (m.router_scales) {
       vector(Component::mlp, s_.L_m, 1, s_.n_E);
       visit_(Weight<N>{
@@ -314,6 +363,12 @@ class WeightTable {
 
   /// Norms of the layers with this mixer: in serial blocks one or two for each half that they have.
   void norms() {
+    if (a_.streams > 1) {  // hyper-connections of both halves: a matrix, its bias, and three scales
+      const N n = s_.n_h, weights = n * (n + N(2));
+      matrix(Component::norm, s_.L_p, 2, n * s_.D, weights, Place::whole);
+      vector(Component::norm, s_.L_p, 2, weights, Place::whole);
+      vector(Component::norm, s_.L_p, 2, N(3), Place::whole);
+    }
     if (a_.norm == NormKind::weight_free) return;
     const Count width = a_.norm == NormKind::layer_norm ? 2 : 1;
     if (a_.block == BlockKind::parallel)
@@ -358,6 +413,11 @@ class WeightTable {
         vector(Component::norm, 1, a_.norm == NormKind::layer_norm ? 2 : 1, s_.D, Place::whole);
     }
     const N rows = s_.cut(s_.V);
+    if (a_.streams > 1) {
+      matrix(Component::lm_head, 1, 1, s_.n_h * s_.D, s_.n_h, Place::whole);
+      vector(Component::lm_head, 1, 1, s_.n_h, Place::whole);
+      vector(Component::lm_head, 1, 1, 1, Place::whole);
+    }
     visit_(Weight<N>{.component = Component::lm_head, .matrix = true, .in = s_.D_e, .out = rows, .tied = a_.tied_head});
     if (a_.head_bias) vector(Component::lm_head, 1, 1, rows);
   }
@@ -393,11 +453,11 @@ template <class N>
 N all_parameters(const Arch& a, const Sizes<N>& s) {
   return parameters_of(a, s, [](const Weight<N>&) { return true; });
 }
-/// Learned numbers of the experts that a token does not visit.
+/// Learned numbers of the experts that a token does not visit, where it visits `visited` of them.
 template <class N>
-N idle_parameters(const Arch& a, const Sizes<N>& s) {
+N idle_parameters(const Arch& a, const Sizes<N>& s, const N& visited) {
   return sum_of_weights(
-      a, s, [](const Weight<N>& w) { return w.routed ? (w.copies - w.visited) * N(w.times) * w.in * w.out : N(0); });
+      a, s, [&](const Weight<N>& w) { return w.routed ? (w.copies - visited) * N(w.times) * w.in * w.out : N(0); });
 }
 
 /// Weights that enter a matmul once per token: the head in even where it is tied, tables and vectors out.
@@ -408,11 +468,13 @@ N matmul_weights(const Arch& a, const Sizes<N>& s) {
   });
 }
 
-/// Weights of the head that multiply every position with a loss; and those that multiply one of each sequence.
+/// Weights of the head that multiply every position with a loss, among them the matrix that weighs the residual
+/// streams, but not the projection to a narrower table; and those that multiply one of each sequence.
 template <class N>
 N head_weights(const Arch& a, const Sizes<N>& s) {
   if (!a.head.has_logits()) return 0;
-  return s.V * s.D_e + (a.head.kind == HeadKind::masked_token ? s.D * s.D : N(0));
+  const N head = s.V * s.D_e + (a.head.kind == HeadKind::masked_token ? s.D * s.D : N(0));
+  return a.streams > 1 ? head + s.n_h * s.n_h * s.D : head;
 }
 template <class N>
 N pooled_weights(const Arch& a, const Sizes<N>& s) {

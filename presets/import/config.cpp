@@ -109,10 +109,10 @@ std::vector<std::string> Config::suspicious() const {
   return out;
 }
 
-Arch base_arch(const Config& c, const Defaults& d) {
+Arch base_arch(const Config& c, const Defaults& d, Keys layer_keys) {
   Arch a;
   a.layers = c.has("num_hidden_layers") || !c.has("layers_block_type")
-                 ? c.required({"num_hidden_layers", "n_layer", "n_layers", "num_layers"}, d.layers)
+                 ? c.required(layer_keys, d.layers)
                  : static_cast<Count>(c.texts("layers_block_type").size());
   a.hidden = c.required({"hidden_size", "n_embd", "n_embed", "d_model"}, d.hidden);
   a.heads = c.required({"num_attention_heads", "n_head", "n_heads", "num_heads"}, d.heads);
@@ -153,9 +153,10 @@ Activation activation(const Config& c, Keys keys, std::string_view otherwise) {
 }
 
 Activation named_activation(const Config& c, const std::string& name) {
-  // transformers/activations.py, ACT2FN. quick_gelu, x sigmoid(1.702 x), costs what silu costs, and so does situ (Kimi
-  // K3), whose two factors are kept within bounds by tanh.
-  static constexpr std::array<std::pair<std::string_view, Activation>, 16> known = {{
+  // transformers/activations.py, ACT2FN. Some cost what silu costs: quick_gelu, x sigmoid(1.702 x); swigluoai, the same
+  // of a clamped gate whose factor is the other half + 1 (gpt-oss, MiniMax-M3); situ (Kimi K3), whose two factors are
+  // kept within bounds by tanh.
+  static constexpr std::array<std::pair<std::string_view, Activation>, 17> known = {{
       {"relu", Activation::relu},
       {"relu2", Activation::relu_squared},
       {"gelu", Activation::gelu},
@@ -170,6 +171,7 @@ Activation named_activation(const Config& c, const std::string& name) {
       {"silu", Activation::silu},
       {"swish", Activation::silu},
       {"quick_gelu", Activation::silu},
+      {"swigluoai", Activation::silu},
       {"situ", Activation::silu},
       {"xielu", Activation::xielu},
   }};

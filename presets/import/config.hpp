@@ -88,7 +88,9 @@ class Config {
 
 /// Layers, widths, heads, vocabulary, context and tying as every family names them; on top of that a Llama block:
 /// serial, pre-RMSNorm, gated SiLU, RoPE, no bias anywhere. Families then say where they differ.
-Arch base_arch(const Config& config, const Defaults& defaults);
+/// `layer_keys`: the names that the number of layers goes by.
+Arch base_arch(const Config& config, const Defaults& defaults,
+               Keys layer_keys = {"num_hidden_layers", "n_layer", "n_layers", "num_layers"});
 
 /// Refuses more layers than an Arch can tell apart; a LayerSet must not be filled before.
 void require_layers(const Config& config, Count layers);

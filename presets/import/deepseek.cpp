@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "presets/import/families.hpp"
 
 namespace llmcalc::import {
@@ -66,6 +68,61 @@ Arch deepseek_v3(const Config& c, const Defaults& d) {
   latent_attention(c, a, deepseek_latent);
   deepseek_experts(c, a, {.routed = 256, .shared = 1, .top_k = 8, .width = 2048, .first_dense = 3, .correction = true});
   a.mtp = modules_like_last(c, a);
+  return a;
+}
+
+/// The layers that take what the last layer before them with an indexer chose: "shared" in indexer_types, S in
+/// index_topk_pattern, or all but every index_topk_freq-th.
+LayerSet layers_without_indexer(const Config& c, const Arch& a) {
+  if (const auto shared = layers_of_type(c, a, "shared", "indexer_types", true)) return *shared;
+  LayerSet set;
+  if (c.has("index_topk_pattern")) {
+    const std::string pattern = c.text("index_topk_pattern", "");
+    if (static_cast<Count>(pattern.size()) < a.layers)
+      c.refuse(
+          fmt::format("\"index_topk_pattern\": expected an F or S per layer ({}), got {}", a.layers, pattern.size()));
+    for (Count i = 0; i < a.layers; ++i)
+      if (pattern[static_cast<std::size_t>(i)] == 'S') set.insert(i);
+    return set;
+  }
+  const Count every = c.size("index_topk_freq", 1), offset = c.count("index_skip_topk_offset", 2);
+  for (Count i = offset; i < a.layers; ++i)
+    if ((i - offset + 1) % every != 0) set.insert(i);
+  return set;
+}
+
+/// DeepSeek sparse attention: a lightning indexer chooses the tokens that latent attention reads.
+void sparse_attention(const Config& c, Arch& a, Count heads) {
+  c.ignore({"indexer_rope_interleave"});
+  a.indexer = {.kind = IndexerKind::lightning,
+               .heads = c.size("index_n_heads", heads),
+               .width = c.size("index_head_dim", 128),
+               .top_k = c.size("index_topk", 2048)};
+  LayerMixer shared;
+  static_cast<Mixer&>(shared) = a;
+  shared.indexer.shared = true;
+  shared.layers = layers_without_indexer(c, a);
+  set_mixer(a, shared);
+  while (a.mtp.modules > 0 && shared.layers.contains(a.mtp.mixer_of)) --a.mtp.mixer_of;  // its indexer is its own
+}
+
+/// hub deepseek-ai/DeepSeek-V3.2, inference/model.py; hf deepseek_v32/: DeepSeek-V3 with sparse attention.
+Arch deepseek_v32(const Config& c, const Defaults& d) {
+  Arch a = deepseek_v3(c, d);
+  sparse_attention(c, a, 64);
+  return a;
+}
+
+/// hf glm_moe_dsa/modeling_glm_moe_dsa.py: the same; GLM-5.2 and later share choices between layers.
+Arch glm_moe_dsa(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
+  latent_attention(c, a, {.q_rank = 2048, .kv_rank = 512, .nope_dim = 192, .rope_dim = 64, .v_dim = 256});
+  a.mtp = modules_like_last(c, a);
+  sparse_attention(c, a, 32);
+  deepseek_experts(c, a, {.routed = 256, .shared = 1, .top_k = 8, .width = 2048, .first_dense = 3, .correction = true});
+  const auto sparse = layers_of_type(c, a, "sparse", "mlp_layer_types", true);
+  if (sparse && *sparse != a.moe.layers)
+    c.refuse("\"mlp_layer_types\" and \"first_k_dense_replace\" name other layers; make them agree");
   return a;
 }
 
@@ -187,6 +244,33 @@ Arch kimi_linear(const Config& c, const Defaults& d) {
   return a;
 }
 
+/// hf longcat_flash/modeling_longcat_flash.py: layers of two latent attentions, two dense MLPs and a mixture beside
+/// them, some of whose experts return their input. num_hidden_layers, where it is given, counts both halves of each
+/// layer. The load-balancing bias is a buffer. Without its keys for other kinds of tables.
+Arch longcat_flash(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d, {"num_layers"});
+  if (c.count("num_hidden_layers", 2 * a.layers) != 2 * a.layers)
+    c.refuse("\"num_hidden_layers\" must be twice \"num_layers\": it counts both halves of every layer");
+  if (c.text("zero_expert_type", "identity") != "identity")
+    c.refuse("\"zero_expert_type\" must be \"identity\"; other experts without weights are not known");
+  if (c.has("ngram_vocab_size_ratio") || c.has("oe_vocab_size_ratio"))
+    c.refuse("tables of n-grams (\"ngram_vocab_size_ratio\", \"oe_vocab_size_ratio\") are not known");
+  c.ignore({"attention_method", "mla_scale_q_lora", "mla_scale_kv_lora"});
+  latent_attention(c, a, deepseek_latent);
+  const Count width = a.mlp_width;
+  set_experts(a, {.experts = c.size("n_routed_experts", 512),
+                  .top_k = c.size("moe_topk", 12),
+                  .width = c.size("expert_ffn_hidden_size", 2048),
+                  .zero_experts = c.is_null("zero_expert_num") ? 0 : c.count("zero_expert_num", 256),
+                  .router_bias = c.flag("router_bias", false),
+                  .router_correction = true,
+                  .layers = LayerSet::all(a.layers)});
+  a.mlp_width = width;
+  a.block = BlockKind::shortcut;
+  a.norms_per_layer = 4;
+  return a;
+}
+
 }  // namespace
 
 std::vector<Family> deepseek_families() {
@@ -194,6 +278,9 @@ std::vector<Family> deepseek_families() {
       {"deepseek", deepseek, {30, 4096, 32, 0, 0, 11008, 102400, 2048}},
       {"deepseek_v2", deepseek_v2, {32, 4096, 32, 0, 64, 11008, 32000, 2048}},
       {"deepseek_v3 kimi_k2", deepseek_v3, {61, 7168, 128, 0, 64, 18432, 129280, 4096}},
+      {"deepseek_v32", deepseek_v32, {61, 7168, 128, 0, 64, 18432, 129280, 163840}},
+      {"glm_moe_dsa", glm_moe_dsa, {78, 6144, 64, 0, 64, 12288, 154880, 202752}},
+      {"longcat_flash", longcat_flash, {28, 6144, 64, 0, 0, 12288, 131072, 131072}},
       {"minicpm3", minicpm3, {62, 2560, 40, 0, 0, 6400, 73448, 32768, true}},
       {"glm4_moe_lite", glm4_moe_lite, {47, 2048, 20, 0, 64, 10240, 154880, 202752}},
       {"kimi_linear", kimi_linear, {27, 2304, 32, 0, 72, 9216, 163840, 1048576}},

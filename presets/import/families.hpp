@@ -35,6 +35,7 @@ std::vector<Family> mimo_families();
 std::vector<Family> delta_families();
 std::vector<Family> mamba_families();
 std::vector<Family> lfm_families();
+std::vector<Family> deepseek_v4_families();
 std::vector<Family> encoder_families();
 
 /// Every decoder_sparse_step-th layer, less mlp_only_layers: where the Qwens have experts.

@@ -53,12 +53,56 @@ Arch minimax_m2(const Config& c, const Defaults& d) {
   return a;
 }
 
+/// Attention to blocks that an indexer chooses, in the layers that `sparse_attention_freq` marks; the others attend to
+/// all.
+void block_sparse_attention(const Config& c, Arch& a) {
+  if (!c.has("sparse_attention_config")) return;
+  const Config s = c.object("sparse_attention_config");
+  if (!s.flag("use_sparse_attention", true)) return;
+  if (s.count("sparse_local_block", 1) != 1 || s.count("sparse_init_block", 0) != 0)
+    s.refuse("\"sparse_local_block\" must be 1 and \"sparse_init_block\" 0; other fixed blocks are not known");
+  s.ignore({"sparse_score_type"});
+  LayerMixer sparse;
+  static_cast<Mixer&>(sparse) = a;
+  sparse.indexer = {.kind = IndexerKind::blocks,
+                    .heads = s.size("sparse_num_index_heads", 4),
+                    .width = s.size("sparse_index_dim", 128),
+                    .top_k = s.size("sparse_topk_blocks", 16),
+                    .block = s.size("sparse_block_size", 128)};
+  sparse.layers = marked_layers(s, a, "sparse_attention_freq").value_or(LayerSet::all(a.layers));
+  const LayerSet keys_alone = marked_layers(s, a, "sparse_disable_index_value").value_or(sparse.layers);
+  if (!sparse.layers.filtered(keys_alone, false).empty())
+    s.refuse("\"sparse_disable_index_value\" is 0 in a sparse layer; an indexer with values is not known");
+  set_mixer(a, sparse);
+}
+
+/// github.com/ml-explore/mlx-lm, minimax_m3: grouped attention with RMSNorms of the head width on q and k, to blocks
+/// that an indexer chooses in all layers but the first; the layers that moe_layer_freq marks have experts of
+/// intermediate_size, one shared expert, and a load-balancing bias that is a buffer.
+Arch minimax_m3(const Config& c, const Defaults& d) {
+  Arch a = base_arch(c, d);
+  c.ignore({"use_gemma_norm", "qk_norm_type", "num_mtp_modules"});
+  if (c.flag("attention_output_gate", false))
+    c.refuse("\"attention_output_gate\" is true; the shape of this family's gate is not known");
+  if (c.flag("use_qk_norm", true)) a.qk_norm = QkNorm::per_head;
+  block_sparse_attention(c, a);
+  Moe m = mixture(c, a);
+  m.layers = marked_layers(c, a, "moe_layer_freq").value_or(LayerSet::all(a.layers));
+  m.shared_experts = c.count("n_shared_experts", 1);
+  m.shared_width = m.shared_experts > 0 ? c.size("shared_intermediate_size", m.width) : 0;
+  m.router_correction = c.flag("use_routing_bias", true);
+  a.mlp_width = c.size("dense_intermediate_size", 12288);
+  set_experts(a, m);
+  return a;
+}
+
 }  // namespace
 
 std::vector<Family> minimax_families() {
   return {
       {"minimax minimax_text_01 minimax_m1", minimax, {32, 4096, 32, 8, 0, 14336, 32000, 131072}},
       {"minimax_m2", minimax_m2, {32, 4096, 32, 8, 0, 14336, 32000, 131072}},
+      {"minimax_m3 minimax_m3_vl_text", minimax_m3, {60, 6144, 64, 4, 128, 3072, 200064, 1048576}},
   };
 }
 

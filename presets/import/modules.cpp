@@ -24,9 +24,47 @@ bool is_glob_of(const std::string& glob, const std::string& path) {
   return fnmatch(glob.c_str(), path.c_str(), 0) == 0 || fnmatch((glob + ".*").c_str(), path.c_str(), 0) == 0;
 }
 
-bool is_expression_of(const std::regex& e, const std::string& path) {
-  return std::regex_search(path, e, std::regex_constants::match_continuous) ||
-         std::regex_search("model." + path, e, std::regex_constants::match_continuous);
+bool is_plain(const std::string& text) {
+  return text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") ==
+         std::string::npos;
+}
+
+/// Whether an expression has alternatives that no brackets enclose.
+bool has_alternatives(const std::string& pattern) {
+  int depth = 0;
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] == '\\')
+      ++i;
+    else if (pattern[i] == '(')
+      ++depth;
+    else if (pattern[i] == ')')
+      --depth;
+    else if (pattern[i] == '|' && depth == 0)
+      return true;
+  }
+  return false;
+}
+
+/// Most expressions are ".*name.*": a search for the name anywhere answers sooner than std::regex does.
+Expression expression(const std::string& pattern) {
+  constexpr std::string_view any = ".*";
+  Expression e{.regex = std::regex(pattern), .name = {}};
+  if (!pattern.starts_with(any) || has_alternatives(pattern)) return e;
+  std::string rest = pattern.substr(any.size());
+  if (rest.ends_with(any) && !rest.ends_with("\\.*")) rest.resize(rest.size() - any.size());
+  if (rest.empty() || std::string_view("?*+{").find(rest.front()) != std::string_view::npos) return e;
+  e.anywhere = true;
+  e.regex = is_plain(rest) ? std::nullopt : std::optional(std::regex(rest));
+  e.name = rest;
+  return e;
+}
+
+bool is_matched(const Expression& e, const std::string& path) {
+  const std::string whole = "model." + path;
+  if (!e.regex) return whole.find(e.name) != std::string::npos;
+  if (e.anywhere) return std::regex_search(whole, *e.regex);
+  constexpr auto from_begin = std::regex_constants::match_continuous;
+  return std::regex_search(path, *e.regex, from_begin) || std::regex_search(whole, *e.regex, from_begin);
 }
 
 /// Calls visit(part) for every run of whole dotted segments in `path` until it says true.
@@ -47,7 +85,7 @@ bool any_part(const std::string& path, Visit visit) {
 Modules::Modules(const std::vector<std::string>& patterns) {
   for (const std::string& p : patterns) {
     if (p.starts_with("re:"))
-      expressions_.emplace_back(p.substr(3));
+      expressions_.push_back(expression(p.substr(3)));
     else if (p.find_first_of("*?[") != std::string::npos)
       globs_.push_back(from_layers(p));
     else
@@ -59,7 +97,7 @@ bool Modules::contain(const std::string& path) const {
   if (!names_.empty() && any_part(path, [&](const std::string& part) { return names_.contains(part); })) return true;
   return std::any_of(globs_.begin(), globs_.end(), [&](const std::string& g) { return is_glob_of(g, path); }) ||
          std::any_of(expressions_.begin(), expressions_.end(),
-                     [&](const std::regex& e) { return is_expression_of(e, path); });
+                     [&](const Expression& e) { return is_matched(e, path); });
 }
 
 namespace {
@@ -172,9 +210,33 @@ void recurrent(const Layer& l, const Recurrent& r, Count hidden) {
   }
 }
 
+/// Queries and, where every token has one, the key of a lightning indexer; its heads' weights stay in the config's
+/// dtype.
+void lightning_indexer(const Layer& l, const Mixer& m, Count hidden) {
+  if (!m.indexer.runs() || m.indexer.kind != IndexerKind::lightning) return;
+  const Projections p(l, attention_names);
+  const Indexer& i = m.indexer;
+  p({"indexer.wq_b", "indexer.q_b_proj"}, mul(i.heads, i.width), m.latent.q_rank);
+  if (m.compressed.ratio == 0) p({"indexer.wk", "indexer.k_proj"}, i.width, hidden);
+}
+
+/// DeepSeek-V4's; what pools keys stays in the config's dtype.
+void compressed(const Layer& l, const Mixer& m, Count hidden) {
+  const Projections p(l, attention_names);
+  const Count groups = m.compressed.out_groups, rank = m.compressed.out_rank;
+  p({"wq_a", "q_a_proj"}, m.latent.q_rank, hidden);
+  p({"wq_b", "q_b_proj"}, mul(m.heads, m.head_dim), m.latent.q_rank);
+  p({"wkv", "kv_proj"}, m.head_dim, hidden);
+  l.matrix(Component::attention, attention_names, {"wo_a", "o_a_proj"}, rank, mul(m.heads / groups, m.head_dim),
+           groups);
+  p({"wo_b", "o_b_proj"}, hidden, mul(groups, rank));
+}
+
 void mix(const Layer& l, const Mixer& m, Count hidden) {
   if (m.attention == AttentionKind::latent) latent(l, m, hidden);
   if (m.attention == AttentionKind::grouped) grouped(l, m, hidden);
+  if (m.attention == AttentionKind::compressed) compressed(l, m, hidden);
+  lightning_indexer(l, m, hidden);
   recurrent(l, m.recurrent, hidden);
 }
 

@@ -3,6 +3,7 @@
 /// picks some of them.
 
 #include <functional>
+#include <optional>
 #include <regex>
 #include <string>
 #include <unordered_set>
@@ -12,6 +13,13 @@
 #include "calc/weight_formats.hpp"
 
 namespace llmcalc::import {
+
+/// A regular expression of module names.
+struct Expression {
+  std::optional<std::regex> regex{};  ///< none: `name` stands anywhere in what it matches
+  std::string name{};
+  bool anywhere = false;  ///< it matches from any place on, not from the begin alone
+};
 
 /// A set of modules: dotted names ("lm_head", "model.layers.0.mlp"), names with * ("*.attn.*"), or regular expressions
 /// ("re:.*self_attn.*"). A name picks every module below it.
@@ -28,7 +36,7 @@ class Modules {
  private:
   std::unordered_set<std::string> names_;
   std::vector<std::string> globs_;
-  std::vector<std::regex> expressions_;
+  std::vector<Expression> expressions_;
 };
 
 /// A matrix, or all experts' of one kind in one layer. Families name the same matrix differently: each of `paths` is

@@ -142,7 +142,7 @@ Terms operators_at_peaks(const Setting& s, const Pass& pass, bool bound) {
 }
 
 Part work_part(const Op& op) {
-  if (std::holds_alternative<Attention>(op.shape)) return Part::attention;
+  if (reads_past(op.shape)) return Part::attention;
   const bool product = std::holds_alternative<Linear>(op.shape) || std::holds_alternative<LinearAttention>(op.shape);
   return product ? Part::matmul : Part::elementwise;
 }

@@ -24,23 +24,43 @@ Expr executed_linear_flops(S s) {
 }
 bool absorbed(S s) { return s.plan().mla == Mla::absorbed; }
 
+/// The sum of of(tokens) over the documents of a sequence; `packed` false: as if it were one.
+template <typename Of>
+Expr over_documents(S s, bool packed, const Of& of) {
+  if (s.plan().documents.empty() || !packed) return of(s.seq());
+  Expr all(0);
+  Count run = 0;
+  for (const DocumentRun& d : s.plan().documents) {
+    const std::string i = std::to_string(++run);
+    all = all + Expr("n_" + i, d.count) * of(Expr("l_" + i, d.length));
+  }
+  return all;
+}
 /// FLOPs of the attention cores, width(sizes, absorbed) per pair.
 template <typename Width>
 Expr over_pairs(S s, const Width& width, AttentionFlops convention, bool local = true) {
   return textbook::over_parts(n(s), [&](const textbook::Sizes<Expr>& part) {
-    const auto pairs = [&](const Expr& tokens) {
-      return textbook::layer_pairs(part, convention, tokens, tokens, local);
-    };
-    const Expr each = width(part, absorbed(s)) * s.micro_batch();
-    if (s.plan().documents.empty() || !local) return each * pairs(s.seq());
-    Expr all(0);
-    Count run = 0;
-    for (const DocumentRun& d : s.plan().documents) {
-      const std::string i = std::to_string(++run);
-      all = all + Expr("n_" + i, d.count) * pairs(Expr("l_" + i, d.length));
-    }
-    return each * all;
+    return width(part, absorbed(s)) * s.micro_batch() * over_documents(s, local, [&](const Expr& tokens) {
+             return textbook::layer_pairs(part, convention, tokens, tokens, local);
+           });
   });
+}
+/// FLOPs of the indexers' scores, of all keys or of the chosen ones.
+Expr index_scores(S s, AttentionFlops convention, bool chosen, bool packed = true) {
+  return over_documents(s, packed, [&](const Expr& tokens) {
+    return textbook::over_parts(n(s), [&](const textbook::Sizes<Expr>& part) {
+      return textbook::index_flops(part, convention, s.micro_batch(), tokens, tokens, chosen);
+    });
+  });
+}
+bool has_indexer(S s) {
+  return !(textbook::over_parts(n(s), [](const textbook::Sizes<Expr>& part) { return part.i.L; }) == Expr(0));
+}
+/// FLOPs of the indexers' matrices in forward, and as many of the gradients that their inputs do not get.
+Expr index_products(S s) {
+  return Expr(2) * s.tokens() * textbook::over_parts(n(s), [](const textbook::Sizes<Expr>& part) {
+           return part.i.L == Expr(0) ? Expr(0) : part.i.L * textbook::index_weights(part);
+         });
 }
 /// A formula over pairs, with the letters of the documents of a packed sequence.
 Formula with_documents(S s, const Expr& e) {
@@ -75,7 +95,15 @@ Formula linear(S s) {
   const Expr recurrent = textbook::linear_attention_flops(n(s), s.micro_batch(), s.seq());
   return {(Expr(2) * s.tokens() * weights + recurrent).text()};
 }
-Formula core(S s) { return with_documents(s, over_pairs(s, core_width, s.plan().attention_flops)); }
+Formula core(S s) {
+  const AttentionFlops convention = s.plan().attention_flops;
+  return with_documents(s, over_pairs(s, core_width, convention) + index_scores(s, convention, false));
+}
+Formula head(S s) {
+  return {(Expr(2) * s.tokens() * textbook::head_weights(s.arch(), n(s)) +
+           Expr(2) * s.micro_batch() * textbook::pooled_weights(s.arch(), n(s)))
+              .text()};
+}
 /// Documents and adapters aside, modules do what one layer and a head do.
 Formula forward_of_modules(S s) {
   if (!s.plan().documents.empty())
@@ -84,16 +112,17 @@ Formula forward_of_modules(S s) {
   return module.formula(Expr("n_u", s.plan().mtp) * module.flops());
 }
 Formula forward_pass(S s) { return {s.plan().mtp > 0 ? "F_lin + F_core + F_head + F_mtp" : "F_lin + F_core + F_head"}; }
-Formula head(S s) {
-  return {(Expr(2) * s.tokens() * textbook::head_weights(s.arch(), n(s)) +
-           Expr(2) * s.micro_batch() * textbook::pooled_weights(s.arch(), n(s)))
-              .text()};
-}
 /// Two products for the one of forward; frozen matrices have no gradient of their own.
 Formula backward(S s) {
   if (trains_part(s.plan()))
     return from_engine(s, "F_back", "FLOPs of the gradients of inputs, and of what is trained", "flops.backward");
-  return {"2*F_fwd"};
+  if (!has_indexer(s)) return {"2*F_fwd"};
+  if (s.plan().mtp > 0)
+    return from_engine(s, "F_back", "FLOPs of all gradients, those of modules and their indexers among them",
+                       "flops.backward");
+  const AttentionFlops convention = s.plan().attention_flops;
+  const Expr twice = Expr(2) * s.quantity("F_fwd", "flops.forward"), all = index_scores(s, convention, false);
+  return with_documents(s, twice - index_products(s) - Expr(2) * (all - index_scores(s, convention, true)));
 }
 Formula recompute(S s) {
   if (trains_part(s.plan()) || recomputes_partly(s.plan()) || s.plan().mtp > 0)
@@ -123,7 +152,10 @@ Formula executed(S s) {
   if (p.recompute == Recompute::full) done = done + executed_linear_flops(s) - outside(s);
   done = done + Expr(p.recompute == Recompute::none ? 3 : 4) * over_pairs(s, core_width, pairs, causal);
   if (flash) done = done + over_pairs(s, textbook::scores_width<Expr>, pairs);
-  return with_documents(s, done);
+  if (!has_indexer(s)) return with_documents(s, done);
+  const Expr forward = Expr(p.recompute == Recompute::none ? 1 : 2) * index_scores(s, pairs, false, causal);
+  return with_documents(s, done - index_products(s) + forward +
+                               Expr(flash ? 3 : 2) * index_scores(s, AttentionFlops::causal_exact, true));
 }
 
 /// Muon's iterations, of all matrices of the blocks.
@@ -151,7 +183,7 @@ constexpr Definition flops_table[] = {
      "2 per weight and token; the head is a row of its own", "Goon §3; Narayanan 2021 (arXiv:2104.04473)"},
     {"flops.forward_attention", "FLOPs of scores and their product with the values", "FLOP", core,
      "--attention-flops: full S^2 pairs, causal-half S^2/2, causal-exact S (S + 1)/2; a window counts its token, a "
-     "chunk or a packed document is a sequence of its own",
+     "chunk or a packed document is a sequence of its own; an indexer scores all keys, and the core those it chose",
      "Goon (3.2); FlashAttention's benchmark for causal-half"},
     {"flops.forward_head", "FLOPs of the head", "FLOP", head,
      "every position in training; only the last one in prefill and decode", "Narayanan 2021 (arXiv:2104.04473)"},
@@ -159,7 +191,8 @@ constexpr Definition flops_table[] = {
      "every position; of each a projection of 2 D to D, a layer and a head", "DeepSeek-V3 (arXiv:2412.19437) 2.2",
      "--mtp N"},
     {"flops.backward", "FLOPs of the backward pass", "FLOP", backward,
-     "gradients of inputs and of weights, each as much as forward",
+     "gradients of inputs and of weights, each as much as forward; an indexer's inputs get none, and its scores "
+     "those of the chosen keys",
      "Goon §3.1 with its factor corrected: 4 D I J, not 5"},
     {"flops.recompute", "FLOPs of the forward pass done again", "FLOP", recompute,
      "--recompute selective: the attention cores; full: the blocks; never the head",

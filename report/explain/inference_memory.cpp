@@ -15,15 +15,29 @@ using Sizes = textbook::Sizes<Expr>;
 
 bool is_latent(const Sizes& of) { return of.mixer.attention == AttentionKind::latent; }
 
+bool pools(const Sizes& of) { return !(of.c.ratio == Expr(0)); }
+/// The width of the key that a layer's indexer caches for every token.
+Expr index_key(const Sizes& of) { return of.i.L == Expr(0) || pools(of) ? Expr(0) : of.i.d; }
+/// Numbers of the pooled keys of one group of tokens, an indexer's among them.
+Expr pooled_numbers(const Sizes& of) { return of.i.L == Expr(0) ? of.d_h : of.d_h + of.i.d; }
 /// Layers that read other layers' keys and values, or see a whole sequence at once.
 bool caches_none(const Sizes& of) { return of.mixer.shared_kv || of.mixer.bidirectional; }
 
 /// Numbers cached per token by one layer with attention: keys and values of the heads, MLA's latent row, or nothing
 /// where they are another layer's.
-Expr cached_numbers(const Sizes& of) {
+Expr cached_by_core(const Sizes& of) {
   if (caches_none(of)) return 0;
   if (is_latent(of)) return of.r_kv + of.d_r;
+  if (of.mixer.attention == AttentionKind::compressed) return of.d_h;
   return of.d_v == of.d_h ? Expr(2) * of.cut(of.G) * of.d_h : of.cut(of.G) * (of.d_h + of.d_v);
+}
+
+Expr cached_numbers(const Sizes& of) { return cached_by_core(of) + index_key(of); }
+/// Numbers of all layers with one mixer, of pooled keys the mean.
+Expr cached_in_mean(const Sizes& of) {
+  if (!pools(of)) return of.L_s * cached_numbers(of);
+  const Expr index = of.i.L == Expr(0) ? Expr(0) : floor(of.i.L * of.i.d / of.c.ratio);
+  return of.L_s * cached_numbers(of) + floor(of.L_s * of.d_h / of.c.ratio) + index;
 }
 
 /// Bytes of the rows that one rank caches per token in one layer with attention, each with its scales.
@@ -34,11 +48,23 @@ Expr cached_bytes(S s, const Sizes& of) {
   const Expr heads = of.cut(of.A);
   const bool expanded = is_latent(of) && s.plan().mla == Mla::expanded;
   if (f.group == 0 && f.element_bits % 8 == 0)
-    return format.each * (expanded ? heads * (of.d_n + of.d_r + of.d_v) : cached_numbers(of));
+    return format.each * (expanded ? heads * (of.d_n + of.d_r + of.d_v) + index_key(of) : cached_numbers(of));
   const auto row = [&](const Expr& width) { return textbook::matrix_bytes<Expr>(f, format, width, 1); };
-  if (expanded) return heads * (row(of.d_n + of.d_r) + row(of.d_v));
-  if (is_latent(of)) return row(of.r_kv + of.d_r);
-  return of.d_v == of.d_h ? Expr(2) * of.cut(of.G) * row(of.d_h) : of.cut(of.G) * (row(of.d_h) + row(of.d_v));
+  const Expr index = of.i.L == Expr(0) || pools(of) ? Expr(0) : row(of.i.d);
+  if (of.mixer.attention == AttentionKind::compressed) return row(of.d_h);
+  if (expanded) return heads * (row(of.d_n + of.d_r) + row(of.d_v)) + index;
+  if (is_latent(of)) return row(of.r_kv + of.d_r) + index;
+  return (of.d_v == of.d_h ? Expr(2) * of.cut(of.G) * row(of.d_h) : of.cut(of.G) * (row(of.d_h) + row(of.d_v))) + index;
+}
+
+/// Bytes of the pooled keys of one group of tokens in one layer.
+Expr pooled_bytes(S s, const Sizes& of) {
+  if (!pools(of)) return 0;
+  const Format& f = s.plan().kv_precision.format();
+  const textbook::FormatSizes<Expr> format = cache_format(s);
+  if (f.group == 0 && f.element_bits % 8 == 0) return format.each * pooled_numbers(of);
+  const auto row = [&](const Expr& width) { return textbook::matrix_bytes<Expr>(f, format, width, 1); };
+  return of.i.L == Expr(0) ? row(of.d_h) : row(of.d_h) + row(of.i.d);
 }
 
 bool has_cache(const Expr& layers, const Sizes& of) { return !(layers == Expr(0)) && !caches_none(of); }
@@ -64,7 +90,9 @@ Formula bytes_per_sequence(S s) {
   const Expr context = Expr("n_in", s.plan().prompt) + Expr("n_out", s.plan().generate);
   const Expr cached = over_parts(rank(s), [&](const Sizes& of) {
     if (!has_cache(of.L_f, of) && !has_cache(of.L_w, of)) return Expr(0);
-    return of.L_f * context * cached_bytes(s, of) + of.L_w * min(context, of.span.tokens) * cached_bytes(s, of);
+    const Expr rows =
+        of.L_f * context * cached_bytes(s, of) + of.L_w * min(context, of.span.tokens) * cached_bytes(s, of);
+    return pools(of) ? rows + of.L_s * floor(context / of.c.ratio) * pooled_bytes(s, of) : rows;
   });
   return {(cached + state(s)).text()};
 }
@@ -105,10 +133,11 @@ std::string context_at(S s, const Sizes* part, const std::string& room, const ch
 Formula equals_weights(S s) {
   const Windowed w = windowed(s);
   if (!is_some(growing(s)) && w.mixers == 0) return {"1"};
-  if (w.mixers > 1 || has_modules(s))
-    return from_engine(s, "c_w",
-                       "found by search: layers have windows of several sizes, or modules a cache of their own",
-                       "kv_cache.equals_weights_context");
+  const bool in_groups = !(over_parts(rank(s), [&](const Sizes& of) { return pooled_bytes(s, of); }) == Expr(0));
+  if (w.mixers > 1 || in_groups || has_modules(s))
+    return from_engine(
+        s, "c_w", "found by search: layers have windows of several sizes or pool keys, or modules a cache of their own",
+        "kv_cache.equals_weights_context");
   const std::string context = context_at(s, w.part, "M_w", "ceil");
   return {is_some(state(s)) ? "max(1, " + context + ")" : context};
 }
@@ -180,14 +209,17 @@ constexpr Definition memory[] = {
        if (has_modules(s))
          return from_engine(s, "n_kv", "numbers cached per token by all layers and modules",
                             "kv_cache.elements_per_token");
-       return Formula{over_parts(s.sizes(), [](const Sizes& of) { return of.L_s * cached_numbers(of); }).text()};
+       return Formula{over_parts(s.sizes(), cached_in_mean).text()};
      },
      "whole model, all layers, windows and chunks ignored", "Goon (6.1); GQA arXiv:2305.13245; MLA arXiv:2405.04434"},
     {"kv_cache.bytes_per_token", "bytes cached per token while no window or chunk is full", "bytes",
      [](S s) {
        if (has_modules(s))
          return from_engine(s, "M_tok", "bytes cached per token by all layers and modules", "kv_cache.bytes_per_token");
-       return Formula{over_parts(rank(s), [&](const Sizes& of) { return of.L_s * cached_bytes(s, of); }).text()};
+       return Formula{over_parts(rank(s), [&](const Sizes& of) {
+                        const Expr rows = of.L_s * cached_bytes(s, of);
+                        return pools(of) ? rows + of.L_s * floor(pooled_bytes(s, of) / of.c.ratio) : rows;
+                      }).text()};
      },
      heads, "Goon (6.1) with G d_h = D"},
     {"kv_cache.bytes_per_sequence", "bytes cached per sequence", "bytes", bytes_per_sequence,

@@ -35,7 +35,8 @@ Expr ModuleFormulas::flops() const {
   const Expr matrices = textbook::matmul_weights(model_, sizes_) + Expr(2) * sizes_.D * sizes_.D;
   const Expr core = textbook::over_parts(sizes_, [&](const textbook::Sizes<Expr>& part) {
     return textbook::core_width(part, s_.plan().mla == Mla::absorbed) * s_.micro_batch() *
-           textbook::layer_pairs(part, s_.plan().attention_flops, s_.seq(), s_.seq());
+               textbook::layer_pairs(part, s_.plan().attention_flops, s_.seq(), s_.seq()) +
+           textbook::index_flops(part, s_.plan().attention_flops, s_.micro_batch(), s_.seq(), s_.seq(), false);
   });
   return Expr(2) * t * matrices + core + textbook::linear_attention_flops(sizes_, s_.micro_batch(), s_.seq());
 }

@@ -40,19 +40,33 @@ class Writer {
                                            : letter("W", "window, the token itself included", s.reach.tokens);
     const Expr queries = s.queries == 1 ? Expr(1) : letter("S", "queries per sequence", s.queries);
     const Expr context = s.past() == 0 ? queries : letter("c", "keys per sequence", s.keys);
-    const auto pairs = [&](const Expr& q, const Expr& c) {
-      if (s.bidirectional) return q * c;
-      return textbook::query_key_pairs(p_.convention, q, c, {tokens, s.reach.chunked});
-    };
-    if (p_.documents.empty()) return Expr(2) * heads * width * batch * pairs(queries, context);
-    Expr all(0);
-    Count run = 0;
-    for (const DocumentRun& d : p_.documents) {
-      const std::string i = std::to_string(++run);
-      const Expr length = letter("l_" + i, "their tokens", d.length);
-      all = all + letter("n_" + i, "documents of one length in a sequence", d.count) * pairs(length, length);
-    }
-    return Expr(2) * heads * width * batch * all;
+    const bool pools = s.pooled > 0, chooses = s.selection.chooses();
+    const Expr chosen = chooses ? letter("k_i", "keys that a query reads", s.selection.keys) : Expr(0);
+    const Expr block = s.selection.block > 0 ? letter("b_i", "tokens of a block", s.selection.block) : Expr(0);
+    return Expr(2) * heads * width * batch * over_documents(queries, context, [&](const Expr& q, const Expr& c) {
+             if (s.bidirectional) return q * c;
+             if (pools)
+               return textbook::query_key_pairs(p_.convention, q, c, {tokens, s.reach.chunked}) +
+                      textbook::pooled_pairs(p_.convention, q, c, group(s.pooled), chosen);
+             return chooses ? textbook::chosen_pairs(p_.convention, q, c, chosen, block)
+                            : textbook::query_key_pairs(p_.convention, q, c, {tokens, s.reach.chunked});
+           });
+  }
+  Expr operator()(const IndexScores& s) {
+    const Expr width = letter("d_i", "width of the indexer's heads and of its key", s.width);
+    const Expr heads = letter("A_i", "heads of the indexer", s.heads), batch = letter("B", "sequences", s.sequences);
+    const Expr queries = s.queries == 1 ? Expr(1) : letter("S", "queries per sequence", s.queries);
+    const Expr context = s.past() == 0 ? queries : letter("c", "keys per sequence", s.keys);
+    return Expr(2) * heads * width * batch * over_documents(queries, context, [&](const Expr& q, const Expr& c) {
+             return s.pooled > 0 ? textbook::pooled_pairs(p_.convention, q, c, group(s.pooled), Expr(0))
+                                 : textbook::query_key_pairs(p_.convention, q, c, {});
+           });
+  }
+  /// Keys and gates read, pooled keys written.
+  Expr operator()(const Pool& s) {
+    counts = Counts::bytes;
+    return number_bytes() * (Expr(2) * rows(s.rows()) * letter("wide", "numbers of a token's key and gate", s.wide) +
+                             letter("pooled", "pooled keys", s.pooled()) * width(s.width));
   }
   /// 2 FLOPs for each number of the state and each pass over it.
   Expr operator()(const LinearAttention& s) {
@@ -83,6 +97,12 @@ class Writer {
         return moved(Expr(1) + letter("k", "tensors that it mixes", s.top_k), s.rows, s.width);
       case PointwiseKind::combine:
         return moved(Expr(1) + letter("k", "experts per token", s.top_k), s.rows, s.width);
+      case PointwiseKind::gather:
+        return moved(Expr(1) + letter("n_h", "residual streams", s.top_k), s.rows, s.width);
+      case PointwiseKind::repeat:
+        return moved(Expr(1) + Expr(1) / letter("n_h", "residual streams", s.top_k), s.rows, s.width);
+      case PointwiseKind::spread:
+        return moved(Expr(2) + Expr(1) / letter("n_h", "residual streams", s.top_k), s.rows, s.width);
       case PointwiseKind::activate:
       case PointwiseKind::rope:
       case PointwiseKind::scale:
@@ -104,6 +124,19 @@ class Writer {
   }
 
  private:
+  /// pairs(queries, context), of a packed sequence summed over its documents.
+  template <typename Pairs>
+  Expr over_documents(const Expr& queries, const Expr& context, const Pairs& pairs) {
+    if (p_.documents.empty()) return pairs(queries, context);
+    Expr all(0);
+    Count run = 0;
+    for (const DocumentRun& d : p_.documents) {
+      const std::string i = std::to_string(++run);
+      const Expr length = letter("l_" + i, "their tokens", d.length);
+      all = all + letter("n_" + i, "documents of one length in a sequence", d.count) * pairs(length, length);
+    }
+    return all;
+  }
   Expr letter(const std::string& name, const char* meaning, const Fraction& value) {
     symbols.push_back({name, meaning, explain::number_text(value.value())});
     return {name, value};
@@ -125,6 +158,7 @@ class Writer {
             0,
             some("b_t", "bytes per tensor", f.tensor_bytes)};
   }
+  Expr group(Count tokens) { return letter("r_c", "tokens of a pooled key", tokens); }
   Expr number_bytes() { return letter("p", "bytes per number", {p_.activation.format().element_bits, 8}); }
   Expr rows(Count n) { return letter("rows", "tokens that it works on", n); }
   Expr width(Count n) { return letter("width", "numbers per token", n); }

@@ -11,7 +11,16 @@ Formula component(S s) {
   return {textbook::parameters_of(s.arch(), s.sizes(), c).text()};
 }
 Expr all_of_them(S s) { return s.quantity("N", "parameters.total"); }
-Formula active(S s) { return {(all_of_them(s) - textbook::idle_parameters(s.arch(), s.sizes())).text()}; }
+/// All but the experts that a token does not visit, where it visits so many.
+Formula visiting(S s, const Expr& visited) {
+  return {(all_of_them(s) - textbook::idle_parameters(s.arch(), s.sizes(), visited)).text()};
+}
+Formula active(S s) {
+  const Moe& m = s.arch().moe;
+  return visiting(s, m.zero_experts > 0 ? Expr("k_r", m.top_k) : s.sizes().k);
+}
+Formula active_mean(S s) { return visiting(s, s.sizes().k); }
+Formula active_least(S s) { return visiting(s, max(Expr(0), Expr("k_r", s.arch().moe.top_k) - s.sizes().n_I)); }
 Formula matmul(S s) { return {textbook::matmul_weights(s.arch(), s.sizes()).text()}; }
 Formula with_stored_head(S s) { return {(all_of_them(s) + s.sizes().V * s.sizes().D_e).text()}; }
 
@@ -41,6 +50,12 @@ constexpr Definition parameter_table[] = {
     {"parameters.active", "parameters at work on each token", "parameters", active,
      "all but the routed experts that a token does not visit; the table and the head count",
      "DeepSeek-V3 (arXiv:2412.19437)"},
+    {"parameters.active_mean", "parameters at work on each token, in the mean", "parameters", active_mean,
+     "each choice of the router as likely as any other, so that k = ceil(k_r n_E / (n_E + n_I)) experts have weights",
+     "LongCat-Flash (arXiv:2509.01322)", "experts that return their input"},
+    {"parameters.active_least", "parameters at work on a token, at least", "parameters", active_least,
+     "the router chooses as many experts that return their input as there are", "LongCat-Flash (arXiv:2509.01322)",
+     "experts that return their input"},
     {"parameters.non_embedding", "parameters without embedding", "parameters", fixed<"N - N_emb - N_pos - N_head">,
      "no token table, no positions, no head", "Kaplan 2020 (arXiv:2001.08361)"},
     {"parameters.matmul", "weights that multiply each token", "parameters", matmul,

@@ -1,4 +1,5 @@
 #include "calc/textbook/flops.hpp"
+#include "calc/textbook/weights.hpp"
 #include "report/explain/clockwork.hpp"
 #include "report/explain/definition.hpp"
 #include "report/explain/interval.hpp"
@@ -18,11 +19,13 @@ Formula model_flops(S s, const Expr& queries, const Expr& seen, bool absorbed, c
   if (s.arch().is_encoder_decoder())
     return from_engine(s, "F_pass", "FLOPs of the encoder over the prompt, or of the decoder over one token", path);
   const textbook::Sizes<Expr>& n = s.sizes();
-  const Expr batch("B", s.plan().batch), head = n.V * n.D_e + (n.D_e == n.D ? Expr(0) : n.D * n.D_e);
+  const Expr batch("B", s.plan().batch), project = n.D_e == n.D ? Expr(0) : n.D * n.D_e;
+  const Expr head = textbook::head_weights(s.arch(), n) + project + textbook::pooled_weights(s.arch(), n);
   const Expr matrices = s.quantity("N_mm", "parameters.matmul") - head;
   const Expr core = textbook::over_parts(n, [&](const textbook::Sizes<Expr>& part) {
-    return textbook::core_width(part, absorbed) * batch *
-           textbook::layer_pairs(part, s.plan().attention_flops, queries, seen);
+    const AttentionFlops convention = s.plan().attention_flops;
+    return textbook::core_width(part, absorbed) * batch * textbook::layer_pairs(part, convention, queries, seen) +
+           textbook::index_flops(part, convention, batch, queries, seen, false);
   });
   const Expr recurrent = textbook::linear_attention_flops(n, batch, queries);
   return {(Expr(2) * batch * queries * matrices + Expr(2) * batch * head + core + recurrent).text()};

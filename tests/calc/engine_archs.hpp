@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "calc/cluster.hpp"
+#include "calc/cost.hpp"
 #include "calc/program.hpp"
 
 namespace llmcalc::test {
@@ -77,6 +78,47 @@ inline Arch even_latent() {
   a.latent = {.q_rank = 24, .kv_rank = 32, .nope_dim = 16, .rope_dim = 8, .v_dim = 16};
   return a;
 }
+/// Latent attention to 3 tokens that 2 index heads of 4 choose; the last layer takes the choice of the one before it.
+inline Arch even_sparse() {
+  Arch a = even_latent();
+  a.indexer = {.kind = IndexerKind::lightning, .heads = 2, .width = 4, .top_k = 3};
+  LayerMixer shared;
+  static_cast<Mixer&>(shared) = a;
+  shared.indexer.shared = true;
+  shared.layers.insert(2);
+  a.mixers.push(shared);
+  return a;
+}
+/// Compressed attention of windows of 5 in three layers: no pooled keys; of 2 tokens overlapping, 3 of them chosen by 2
+/// index heads of 4; of 4 tokens. 2 residual streams.
+inline Arch even_compressed() {
+  Arch a = even();
+  a.attention = AttentionKind::compressed;
+  a.kv_heads = 1;
+  a.latent = {.q_rank = 24, .rope_dim = 2};
+  a.compressed = {.out_groups = 4, .out_rank = 10};
+  a.streams = 2;
+  LayerMixer chosen, pooled;
+  static_cast<Mixer&>(chosen) = static_cast<Mixer&>(pooled) = a;
+  chosen.compressed.ratio = 2;
+  chosen.compressed.overlap = true;
+  chosen.indexer = {.kind = IndexerKind::lightning, .heads = 2, .width = 4, .top_k = 3};
+  pooled.compressed.ratio = 4;
+  chosen.reach = pooled.reach = {5};
+  chosen.layers.insert(1);
+  pooled.layers.insert(2);
+  a.mixers.push(chosen);
+  a.mixers.push(pooled);
+  a.local.reach = {5};
+  a.local.layers.insert(0);
+  return a;
+}
+/// Grouped attention to 2 blocks of 3 tokens and the query's own block; 2 index heads of 4 choose them.
+inline Arch even_blocks() {
+  Arch a = even();
+  a.indexer = {.kind = IndexerKind::blocks, .heads = 2, .width = 4, .top_k = 2, .block = 3};
+  return a;
+}
 
 /// Llama-2-7B, Llama-3.1-8B, Llama-3.1-70B, GPT-3 and Mixtral-8x7B as published.
 inline Arch llama2_7b() {
@@ -141,6 +183,14 @@ inline OpList first_block(const Arch& a, const Step& s, const Layout& layout = {
   return cut(block_ops(a, first_kind(a), s), layout);
 }
 
+/// Learned numbers of the operators whose names begin so, in all layers.
+inline Count parameters_of(const Arch& a, std::string_view prefix) {
+  Count n = 0;
+  for (const LayerKind& kind : layer_kinds(a))
+    for (const Op& op : block_ops(a, kind, {.training = true}))
+      if (op.name.starts_with(prefix)) n += kind.count * learned(op.shape).total;
+  return n;
+}
 /// The names in order; a collective is "+" before the operator that needs it, or after the one that made a sum.
 inline std::string names(const OpList& ops) {
   std::string s;

@@ -23,9 +23,7 @@ inline PassEstimate decode(const Arch& a, const Plan& p, const Cluster& c, Count
 inline Work forward_work(const Arch& a, const Step& step, const Pricing& p, const Layout& l = {}) {
   Work w;
   for_each_operator(a, {}, l, step, [&](const OperatorRow& row) {
-    Flops& part = std::holds_alternative<Attention>(row.op.shape) ? w.core
-                  : row.op.component == Component::lm_head        ? w.head
-                                                                  : w.linear;
+    Flops& part = reads_past(row.op.shape) ? w.core : row.op.component == Component::lm_head ? w.head : w.linear;
     part += row.segment.repeats * forward(row.op, p).model;
   });
   return w;

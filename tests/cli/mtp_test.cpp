@@ -60,7 +60,8 @@ TEST_CASE("what a plan with modules says to type gives the plan's numbers", "[pl
                   {"own_norm", true}, {"own_embedding", false}, {"own_head", false}};
   test::write_file(file, model.dump());
   const std::string words = "plan train " + file + " --hardware a100 --gpus 8 --global-batch 32 --mtp 2 --top 2";
-  for (const json::Value& plan : test::ask(words)["plans"]) {
+  const json::Value found = test::ask(words);
+  for (const json::Value& plan : found["plans"]) {
     const std::string command = plan["command"];
     const json::Value trained = test::ask(command.substr(command.find(' ') + 1));
     CHECK(trained["inputs"]["mtp"] == 2);

@@ -167,6 +167,53 @@ inline std::vector<ModelCard> odd_attentions() {
             a.moe.shared_gate = a.moe.router_bias = a.moe.expert_bias = true;
             a.moe.layers = LayerSet::every(2, 2, 7);
           }),
+      odd("latent attention to tokens that an indexer chooses, shared by some layers",
+          [](Arch& a) {
+            latent(a);
+            a.indexer = {.kind = IndexerKind::lightning, .heads = 3, .width = 6, .top_k = 50};
+            LayerMixer shared;
+            static_cast<Mixer&>(shared) = a;
+            shared.indexer.shared = true;
+            shared.layers = LayerSet::every(2, 2, 7);
+            a.mixers.push(shared);
+          }),
+      odd("grouped attention to blocks that an indexer chooses",
+          [](Arch& a) {
+            a.indexer = {.kind = IndexerKind::blocks, .heads = 2, .width = 6, .top_k = 4, .block = 16};
+            a.mlp = MlpKind::gated;
+          }),
+      odd("two attentions and two MLPs per layer beside experts, some of which return their input",
+          [](Arch& a) {
+            latent(a);
+            a.block = BlockKind::shortcut;
+            a.norms_per_layer = 4;
+            a.mlp = MlpKind::gated;
+            a.norm = NormKind::rms_norm;
+            a.moe = {.experts = 10, .top_k = 3, .width = 50, .zero_experts = 5, .layers = LayerSet::all(7)};
+          }),
+      odd("compressed attention of three kinds between residual streams",
+          [](Arch& a) {
+            a.attention = AttentionKind::compressed;
+            a.kv_heads = 1;
+            a.latent = {.q_rank = 24, .rope_dim = 4};
+            a.attention_sinks = true;
+            a.compressed = {.out_groups = 4, .out_rank = 10};
+            a.streams = 3;
+            a.norm = NormKind::rms_norm;
+            a.mlp = MlpKind::gated;
+            LayerMixer chosen, pooled;
+            static_cast<Mixer&>(chosen) = static_cast<Mixer&>(pooled) = a;
+            chosen.compressed.ratio = 4;
+            chosen.compressed.overlap = true;
+            chosen.indexer = {.kind = IndexerKind::lightning, .heads = 3, .width = 6, .top_k = 20};
+            pooled.compressed.ratio = 16;
+            chosen.reach = pooled.reach = {100};
+            chosen.layers = LayerSet::every(1, 2, 7);
+            pooled.layers = LayerSet::every(2, 4, 7);
+            a.mixers.push(chosen);
+            a.mixers.push(pooled);
+            a.local = {{100}, LayerSet::every(0, 4, 7)};
+          }),
       odd("linear attention alone",
           [](Arch& a) {
             a.linear_layers = LayerSet::all(7);

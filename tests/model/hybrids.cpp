@@ -48,7 +48,9 @@ std::vector<Variant> attention_variants() {
   const Arch llama = tiny_llama();
   std::vector<Variant> all{unlike_layers()};
   const auto add = [&](const char* name, const Arch& a, void (*change)(Arch&, Plan&)) {
-    change(all.emplace_back(Variant{name, a, tiny_plan()}).arch, all.back().plan);
+    Variant v{name, a, tiny_plan()};
+    change(v.arch, v.plan);
+    all.push_back(std::move(v));
   };
   add("gate per head", llama, [](Arch& a, Plan&) { a.attention_gate = AttentionGate::per_head; });
   add("gate per channel, naive, values narrower than keys", llama, [](Arch& a, Plan& p) {

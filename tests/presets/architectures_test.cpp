@@ -25,7 +25,7 @@ json::Value rows_2026() {
 template <typename Act>
 void for_each_row(const Act& act) {
   const json::Value rows = rows_2026();
-  REQUIRE(rows.size() == 37);
+  REQUIRE(rows.size() == 42);
   for (const json::Value& row : rows) {
     CAPTURE(row["name"].get<std::string>());
     act(row, import_config(row["config"], "config.json"));
@@ -45,6 +45,14 @@ TEST_CASE("a configuration of 2026 imports to its parameters by component", "[im
     CHECK(p.norm == row["norm"].get<Count>());
     CHECK(p.lm_head == row["lm_head"].get<Count>());
     if (row.contains("active")) CHECK(p.active == row["active"].get<Count>());
+    CHECK(p.active_mean == row.value("active_mean", p.active));
+    CHECK(p.active_least == row.value("active_least", p.active));
+    CHECK(test::parameters_of(card.arch, "attn.index") == row.value("indexer", Count{0}));
+    CHECK(test::parameters_of(card.arch, "attn.pool") == row.value("compressor", Count{0}));
+    const Count streams =
+        test::parameters_of(card.arch, "attn.stream_weights") + test::parameters_of(card.arch, "attn.gather") +
+        test::parameters_of(card.arch, "mlp.stream_weights") + test::parameters_of(card.arch, "mlp.gather");
+    CHECK(streams == row.value("hyper_connections_of_layers", Count{0}));
     CHECK(card.unknown_keys == std::vector<std::string>());
   });
 }
@@ -91,14 +99,55 @@ TEST_CASE("a module of ERNIE 4.5 has the dense MLP and no norm before the head",
   });
 }
 
-// fixed_per_sequence: full windows, recurrent states in float32, the last K - 1 inputs of convolutions in 16 bits.
+// Every 128 tokens all pools have a key more. fixed_per_sequence: full windows, recurrent states in float32, the last K
+// - 1 inputs of convolutions in 16 bits.
 TEST_CASE("a model of 2026 caches its bytes per token and per sequence", "[import][architectures]") {
   for_each_row([](const json::Value& row, const ModelCard& card) {
     constexpr Count far = 1 << 20;
     const Bytes at = cache_bytes(card.arch, {}, far);
-    const Bytes each = cache_bytes(card.arch, {}, far + 1) - at;
+    const Bytes each((cache_bytes(card.arch, {}, far + 128) - at).value / 128);
     CHECK(each == Bytes(row["cache_per_token"].get<Count>()));
     CHECK(at - far * each == Bytes(row["fixed_per_sequence"].get<Count>()));
+  });
+}
+
+namespace {
+
+/// Bytes of a (out, in) matrix in fp8 with a scale of `scale` bytes for each block of 128 x 128.
+Count in_blocks(Count out, Count in, Count scale) { return out * in + scale * ceil_div(out, 128) * ceil_div(in, 128); }
+
+/// Bytes of attention's weights as the checkpoint has them.
+Bytes stored_attention(const ModelCard& card) {
+  Plan p;
+  p.weight_precision = *card.weights;
+  return p.weight_precision.held(Component::attention, price_holdings(card.arch, p, {}).weights[Component::attention]);
+}
+
+}  // namespace
+
+// Of 61 layers: five projections of latent attention and two of the indexer in fp8, weights of 64 index heads in bf16.
+TEST_CASE("DeepSeek-V3.2's indexer is stored in fp8 but for the weights of its heads", "[quantized][architectures]") {
+  for_each_row([](const json::Value& row, const ModelCard& card) {
+    if (row["name"] != "DeepSeek-V3.2") return;
+    const Count each = in_blocks(1536, 7168, 4) + in_blocks(128 * 192, 1536, 4) + in_blocks(576, 7168, 4) +
+                       in_blocks(128 * 256, 512, 4) + in_blocks(7168, 128 * 128, 4) + in_blocks(64 * 128, 1536, 4) +
+                       in_blocks(128, 7168, 4);
+    CHECK(stored_attention(card) == Bytes(61 * (each + 2 * 7168 * 64)));
+  });
+}
+
+// Of 43 layers five projections in fp8 with scales of one byte, and of 21 the indexer's queries; in bf16 the pools of
+// 21 layers (4096 x 1024 x 2, 4 x 1024) and of 20 (4096 x 512 x 2, 128 x 512), keys of 21 indexers (4096 x 256 x 2, 4 x
+// 256), weights of 64 index heads, and 64 sinks.
+TEST_CASE("DeepSeek-V4's attention is stored in fp8 but for what pools keys", "[quantized][architectures]") {
+  for_each_row([](const json::Value& row, const ModelCard& card) {
+    if (row["name"] != "DeepSeek-V4-Flash") return;
+    const Count each = in_blocks(1024, 4096, 1) + in_blocks(64 * 512, 1024, 1) + in_blocks(512, 4096, 1) +
+                       8 * in_blocks(1024, 4096, 1) + in_blocks(4096, 8 * 1024, 1);
+    const Count pools = 21 * (2 * 4096 * 1024 + 4 * 1024) + 20 * (2 * 4096 * 512 + 128 * 512);
+    const Count index = 21 * (2 * 4096 * 256 + 4 * 256 + 4096 * 64);
+    CHECK(stored_attention(card) ==
+          Bytes(43 * each + 21 * in_blocks(64 * 128, 1024, 1) + 2 * (pools + index + 43 * 64)));
   });
 }
 
@@ -140,6 +189,31 @@ TEST_CASE("the FLOPs of a model of 2026 are those of the closed forms", "[textbo
   });
 }
 
+TEST_CASE("the training FLOPs of a model of 2026 are those of the closed forms", "[textbook][architectures]") {
+  for_each_row([](const json::Value&, const ModelCard& card) {
+    const Arch& a = card.arch;
+    for (const Recompute recompute : {Recompute::none, Recompute::selective, Recompute::full}) {
+      const Plan p{.seq = 5000,
+                   .micro_batch = 2,
+                   .global_batch = 2,
+                   .recompute = recompute,
+                   .attention_flops = AttentionFlops::causal_exact};
+      const textbook::Pass pass{.batch = 2, .seq = 5000, .pairs = p.attention_flops, .head = textbook::Head::all};
+      const textbook::ForwardFlops t = textbook::forward_flops(a, pass);
+      const TrainingFlops f = training_flops(a, p);
+      CHECK(f.model_total == textbook::train_flops(t));
+      const bool made_before = a.per_layer.width > 0;  // their projection is in no block, and linear here
+      if (recompute == Recompute::full && made_before) continue;
+      CHECK(f.hardware_total == textbook::train_flops(t, recompute));
+      textbook::Pass done = pass;
+      done.done = true;
+      CHECK(f.executed ==
+            textbook::train_flops(textbook::forward_flops(a, done), recompute, textbook::scores_flops(a, pass)) +
+                textbook::recurrences_again(a, pass));
+    }
+  });
+}
+
 TEST_CASE("encoder and decoder of T5 read as many tokens in training, and do the FLOPs of the closed forms",
           "[textbook][architectures]") {
   for_each_row([](const json::Value&, const ModelCard& card) {
@@ -163,7 +237,8 @@ TEST_CASE("the layers of a model of 2026 keep for backward what the table of sto
     Bytes kept;
     for (const LayerKind& kind : layer_kinds(a))
       kept +=
-          kind.count * liveness(block_ops(a, kind, training_step(p)), pricing(p, Phase::training), 64 * a.hidden).kept;
+          kind.count *
+          liveness(block_ops(a, kind, training_step(p)), pricing(p, Phase::training), 64 * a.hidden * a.streams).kept;
     const auto in_block = [](const textbook::Stored<textbook::Fraction>& x) { return x.in_block; };
     const textbook::MicroBatch<textbook::Fraction> m{.B = 1, .S = 64, .p = 2};
     CHECK(kept == textbook::stored(a, textbook::exact_sizes(a), m, in_block).bytes(2).bytes());

@@ -224,7 +224,7 @@ TEST_CASE("choices that contradict each other are refused", "[model_file]") {
     CAPTURE(pointer, value.dump());
     CHECK_THAT(refusal(with(pointer, value)), Catch::Contains(what));
   };
-  says("/block", "sideways", "expected serial or parallel, got \"sideways\"");
+  says("/block", "sideways", "expected serial, parallel or shortcut, got \"sideways\"");
   says("/attention/qk_norm", "some", "expected none, weight_free, per_head");
   says("/norm/per_layer", 4, "expected 2 norms");
   says("/norm/per_layer", 1, "expected 2 norms");
@@ -308,6 +308,61 @@ TEST_CASE("latent attention is checked", "[model_file]") {
   json::Value none = latent;
   none["nope_width"] = none["rope_width"] = 0;
   CHECK_THAT(refusal(with("/attention", none)), Catch::Contains("nope_width + rope_width"));
+}
+
+TEST_CASE("a shortcut block and experts without weights are checked", "[model_file]") {
+  json::Value v = with("/block", "shortcut");
+  CHECK_THAT(refusal(v), Catch::Contains("give the experts"));
+  v["moe"] = experts;
+  v["moe"]["layers"] = "all";
+  v["moe"]["zero_experts"] = 4;
+  CHECK_THAT(refusal(v), Catch::Contains("four norms"));
+  v["norm"]["per_layer"] = 4;
+  const ModelCard card = read(v);
+  CHECK(card.arch.block == BlockKind::shortcut);
+  CHECK(card.arch.moe.choices() == 12);
+  CHECK(read(model_file_json(card)).arch == card.arch);
+  v["moe"]["top_k"] = 13;
+  CHECK_THAT(refusal(v), Catch::Contains("from 1 to 12"));
+}
+
+TEST_CASE("several residual streams and an indexer are refused with what they do not combine with", "[model_file]") {
+  json::Value streams = with("/streams", 4);
+  CHECK(read(streams).arch.streams == 4);
+  streams["output_scale"] = true;
+  CHECK_THAT(refusal(streams), Catch::Contains("remove these, or \"streams\""));
+  streams.erase("output_scale");
+  streams["residual_block"] = 2;
+  CHECK_THAT(refusal(streams), Catch::Contains("remove these, or \"streams\""));
+  json::Value attention = gpt2["attention"];
+  attention["indexer"] = j(R"({"kind": "blocks", "heads": 2, "width": 8, "top_k": 4, "block": 16})");
+  CHECK(read(with("/attention", attention)).arch.indexer.top_k == 4);
+  attention["bidirectional"] = true;
+  CHECK_THAT(refusal(with("/attention", attention)), Catch::Contains("up to the query; remove \"bidirectional\""));
+}
+
+TEST_CASE("an indexer is checked", "[model_file]") {
+  const auto of = [](const json::Value& attention, const char* indexer) {
+    json::Value a = attention;
+    a["indexer"] = j(indexer);
+    return with("/attention", a);
+  };
+  json::Value low = latent;
+  low["q_rank"] = 24;
+  const char* lightning = R"({"kind": "lightning", "heads": 2, "width": 8, "top_k": 64})";
+  CHECK(read(of(low, lightning)).arch.indexer ==
+        Indexer{.kind = IndexerKind::lightning, .heads = 2, .width = 8, .top_k = 64});
+  CHECK_THAT(refusal(of(latent, lightning)), Catch::Contains("low rank"));
+  CHECK_THAT(refusal(of(gpt2["attention"], lightning)), Catch::Contains("low rank"));
+  CHECK_THAT(refusal(of(low, R"({"kind": "blocks", "heads": 2, "width": 8, "top_k": 4, "block": 16})")),
+             Catch::Contains("grouped"));
+  CHECK_THAT(refusal(of(low, R"({"kind": "lightning", "heads": 2, "width": 8, "top_k": 64, "block": 16})")),
+             Catch::Contains("unknown key \"block\""));
+  CHECK_THAT(refusal(of(low, R"({"kind": "lightning", "heads": 2, "width": 8, "top_k": 64, "shared": true})")),
+             Catch::Contains("none before it"));
+  json::Value windowed = of(low, lightning);
+  windowed["sliding_window"] = j(R"({"window": 16, "layers": "all"})");
+  CHECK_THAT(refusal(windowed), Catch::Contains("leave out the window"));
 }
 
 TEST_CASE("a layer pattern is checked", "[model_file]") {

@@ -46,7 +46,7 @@ TEST_CASE("an ignored key says why", "[import][reading]") {
 }
 
 TEST_CASE("every key of a configuration of 2026 is read or ignored for a reason, the sizes among the first",
-          "[import][reading]") {
+          "[import][reading][every]") {
   const std::string path = LLMCALC_SOURCE_DIR "/tests/presets/data/configs_2026.json";
   for (const json::Value& row : json::parse(json::file_text(path), path)) {
     const json::Value& config = row["config"];

@@ -1,0 +1,109 @@
+#include "calc/block/mlp.hpp"
+
+namespace llmcalc {
+namespace {
+
+constexpr Component mlp = Component::mlp;
+
+/// One MLP's component and its operators' names: dense, routed experts, shared experts.
+struct MlpNames {
+  Component component;
+  std::string_view gate, up, act, mul, down;
+};
+constexpr MlpNames dense_names{mlp, "mlp.gate", "mlp.up", "mlp.act", "mlp.mul", "mlp.down"};
+constexpr MlpNames expert_names{Component::experts, "mlp.expert_gate", "mlp.expert_up",
+                                "mlp.expert_act",   "mlp.expert_mul",  "mlp.expert_down"};
+constexpr MlpNames shared_names{Component::shared_experts, "mlp.shared_gate", "mlp.shared_up",
+                                "mlp.shared_act",          "mlp.shared_mul",  "mlp.shared_down"};
+
+/// Up (and gate), activation, down. `matrix` gives rows, groups and top_k, and the width of the input where that is not
+/// the model's; the widths of each matrix are filled in here.
+TensorId feed_forward(SegmentBuilder& b, const MlpNames& names, TensorId x, Linear matrix, Count width) {
+  const Arch& a = b.arch();
+  const Count outer = matrix.in > 0 ? matrix.in : a.hidden;
+  const auto project = [&](std::string_view name, Split split, TensorId in, Count from, Count to) {
+    matrix.in = from;
+    matrix.out = to;
+    return b.matrix(name, names.component, matrix, split, in);
+  };
+  const auto element = [&](std::string_view name, PointwiseKind kind, TensorId in, TensorId other, Count weights) {
+    const Pointwise p{.kind = kind, .rows = matrix.rows, .width = width, .weights = weights};
+    return b.add(name, names.component, p, Split::width, {in, other});
+  };
+  const Count learned = a.activation == Activation::xielu ? 2 : 0;
+  TensorId h = no_tensor;
+  if (a.mlp == MlpKind::plain) {
+    const TensorId up = project(names.up, Split::column, x, outer, width);
+    h = element(names.act, PointwiseKind::activate, up, no_tensor, learned);
+  } else {
+    const TensorId gate = project(names.gate, Split::column, x, outer, width);
+    const TensorId up = project(names.up, Split::column, x, outer, width);
+    if (b.step().fused_glu) {
+      h = element(names.act, PointwiseKind::gate, gate, up, learned);
+    } else {
+      const TensorId act = element(names.act, PointwiseKind::activate, gate, no_tensor, learned);
+      h = element(names.mul, PointwiseKind::multiply, act, up, 0);
+    }
+  }
+  return project(names.down, Split::row, h, width, outer);
+}
+
+/// Experts that always run, their outputs added to the routed ones.
+TensorId shared_experts(SegmentBuilder& b, TensorId x) {
+  const Arch& a = b.arch();
+  const Moe& m = a.moe;
+  const TensorId y = feed_forward(b, shared_names, x, {.rows = b.tokens()}, mul(m.shared_experts, m.shared_width));
+  if (!m.shared_gate) return y;
+  const TensorId g = b.linear("mlp.shared_weight", Component::router, Split::inside, x, a.hidden, 1, false);
+  return b.pointwise("mlp.shared_scale", mlp, PointwiseKind::multiply, Split::partial, y, g, a.hidden);
+}
+
+/// Logits of the router, which may have a norm of its own.
+TensorId router(SegmentBuilder& b, TensorId x) {
+  const Arch& a = b.arch();
+  const Moe& m = a.moe;
+  if (m.router_scales)
+    x = b.add("mlp.router_norm", Component::router, Norm{b.tokens(), a.hidden, a.hidden}, Split::tokens, x);
+  return b.linear("mlp.router", Component::router, Split::inside, x, a.hidden, m.choices(), m.router_bias);
+}
+
+}  // namespace
+
+TensorId experts(SegmentBuilder& b, TensorId x, TensorId routed_by) {
+  const Arch& a = b.arch();
+  const Moe& m = a.moe;
+  const bool narrow = m.latent_width > 0;
+  const Count wide = narrow ? m.latent_width : a.hidden;  // of the routed experts' input and output
+  const Count t = b.tokens(), each = m.visited(), routed = mul(t, each);
+  const Pointwise route{.kind = PointwiseKind::route,
+                        .rows = t,
+                        .width = m.choices(),
+                        .top_k = m.top_k,
+                        .weights = m.router_scales ? m.experts : 0};
+  const TensorId gates = b.add("mlp.route", mlp, route, Split::inside, router(b, routed_by));
+  TensorId own = x;
+  if (narrow) own = b.linear("mlp.latent_down", mlp, Split::inside, x, a.hidden, wide, false);
+  if (m.latent_norm) own = b.add("mlp.latent_norm", mlp, Norm{t, wide, wide}, Split::inside, own);
+  const TensorId sent = b.add("mlp.dispatch", mlp,
+                              Pointwise{.kind = PointwiseKind::dispatch, .rows = routed, .width = wide, .top_k = each},
+                              Split::inside, own);
+  const TensorId out =
+      feed_forward(b, expert_names, sent,
+                   {.rows = routed, .in = wide, .groups = m.experts, .top_k = each, .bias = m.expert_bias}, m.width);
+  TensorId y =
+      b.add("mlp.combine", mlp, Pointwise{.kind = PointwiseKind::combine, .rows = t, .width = wide, .top_k = each},
+            Split::partial, {out, gates});
+  if (narrow) y = b.linear("mlp.latent_up", mlp, Split::partial, y, wide, a.hidden, false);
+  if (m.zero_experts > 0) y = b.pointwise("mlp.zero_add", mlp, PointwiseKind::add, Split::partial, y, x, a.hidden);
+  if (m.shared_experts > 0) {
+    const TensorId shared = shared_experts(b, x);
+    y = b.pointwise("mlp.shared_add", mlp, PointwiseKind::add, Split::partial, y, shared, a.hidden);
+  }
+  return y;
+}
+
+TensorId dense_mlp(SegmentBuilder& b, TensorId x, Count width) {
+  return feed_forward(b, dense_names, x, {.rows = b.tokens(), .bias = b.arch().mlp_bias}, width);
+}
+
+}  // namespace llmcalc

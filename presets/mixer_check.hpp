@@ -1,0 +1,34 @@
+#pragma once
+/// Checks of what mixes the tokens of a layer, each with a sentence for what cannot be.
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "calc/mixer.hpp"
+#include "presets/arch_check.hpp"
+#include "text/error.hpp"
+
+namespace llmcalc {
+
+/// Refuses with one sentence; carries the place along.
+class Check {
+ public:
+  explicit Check(const std::string& where) : where_(where) {}
+
+  void that(bool good, const std::string& sentence) const {
+    if (!good) throw InputError(where_ + ": " + sentence);
+  }
+  void size(Count value, std::string_view name, Count least = 1, Count most = max_size) const {
+    if (value >= least && value <= most) return;  // a sentence is made only where it is needed
+    that(false, fmt::format("{}: expected a whole number from {} to {}, got {}", name, least, most, value));
+  }
+
+ private:
+  const std::string& where_;
+};
+
+/// Throws InputError for widths, counts and combinations that no mixer has.
+void check_mixer(const Mixer& mixer, const Check& check);
+
+}  // namespace llmcalc

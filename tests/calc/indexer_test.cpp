@@ -1,0 +1,145 @@
+// Attention to keys that an indexer chooses: what it learns, scores, caches and keeps, and what its ranks exchange.
+
+#include "calc/block/indexer.hpp"
+
+#include "calc/cost.hpp"
+#include "calc/gradient_flow.hpp"
+#include "calc/held.hpp"
+#include "calc/infer.hpp"
+#include "calc/memory.hpp"
+#include "calc/parallel/tensor.hpp"
+#include "calc/parameters.hpp"
+#include "calc/textbook/flops.hpp"
+#include "tests/calc/engine_archs.hpp"
+#include "tests/catch.hpp"
+
+using namespace llmcalc;
+using namespace llmcalc::test;
+
+namespace {
+
+const Step training{.sequences = 2, .queries = 8, .training = true};
+
+const Op& op_called(const OpList& ops, std::string_view name) {
+  return *std::find_if(ops.begin(), ops.end(), [&](const Op& op) { return op.name == name; });
+}
+
+}  // namespace
+
+TEST_CASE("chosen pairs are those of a brute count, for tokens and for blocks", "[cost][textbook][indexer]") {
+  for (Count queries = 1; queries <= 9; ++queries)
+    for (Count past = 0; past <= 9; ++past)
+      for (Count keys = 1; keys <= 4; ++keys)
+        for (const Count block : {0, 1, 3}) {
+          CAPTURE(queries, past, keys, block);
+          const Selection s{block == 0 ? keys : keys * block, block};
+          Count exact = 0;
+          for (Count i = past; i < past + queries; ++i) {
+            Count seen = 0;  // the first `keys` tokens or blocks stand for the best
+            for (Count j = 0; j <= i; ++j)
+              seen += block == 0 ? j < keys : j / block < keys && j / block < i / block ? 1 : j / block == i / block;
+            exact += block == 0 ? std::min(i + 1, keys) : seen;
+            CHECK(s.seen(i) == (block == 0 ? std::min(i + 1, keys) : seen));
+          }
+          CHECK(twice_chosen_pairs(queries, past, s, AttentionFlops::causal_exact) == 2 * exact);
+          for (const auto& c : choices<AttentionFlops>)
+            CHECK(textbook::Fraction(2) *
+                      textbook::chosen_pairs<textbook::Fraction>(c.value, queries, past + queries, s.keys, s.block) ==
+                  textbook::Fraction(twice_chosen_pairs(queries, past, s, c.value)));
+        }
+}
+
+// Of D 64 and a low rank of 24: queries 24 x 2 x 4, key 64 x 4, LayerNorm 2 x 4, weights of the heads 64 x 2.
+TEST_CASE("a lightning indexer stands between the queries and the rotation", "[contract][block][indexer]") {
+  const Arch a = even_sparse();
+  const OpList ops = first_block(a, training);
+  CHECK(names(ops).find("attn.q_up attn.kv_down attn.kv_norm attn.index_q attn.index_k attn.index_k_norm "
+                        "attn.index_weights attn.index_rope attn.index_scores attn.kv_up") != std::string::npos);
+  CHECK(parameters_of(a, "attn.index") == 2 * (24 * 8 + 64 * 4 + 8 + 64 * 2));  // the third layer has none
+  CHECK(shape_of<Attention>(ops, "attn.core").selection == Selection{3, 0});
+  CHECK(shape_of<Pointwise>(ops, "attn.index_rope").width == (2 + 1) * 8);
+}
+
+TEST_CASE("an indexer of blocks reads the layer's input and norms queries and key", "[contract][block][indexer]") {
+  const Arch a = even_blocks();
+  CHECK(parameters_of(a, "attn.index") == 3 * (64 * 2 * 4 + 64 * 4 + 4 + 4));
+  const OpList ops = first_block(a, training);
+  CHECK(shape_of<Attention>(ops, "attn.core").selection == Selection{6, 3});
+  CHECK(shape_of<IndexScores>(ops, "attn.index_scores").heads == 2);
+}
+
+TEST_CASE("a token scores all keys and attends to the chosen ones", "[cost][indexer]") {
+  const OpList ops = first_block(even_sparse(), {.sequences = 2, .queries = 1, .past = 99, .absorbed = true});
+  const Pricing p{.phase = Phase::decode, .convention = AttentionFlops::causal_exact};
+  const Cost scores = forward(op_called(ops, "attn.index_scores"), p), core = forward(op_called(ops, "attn.core"), p);
+  CHECK(scores.model == Flops(2 * 2 * 2 * 4 * 100));       // sequences, heads of 4, keys
+  CHECK(scores.moved.cache == 2 * 2 * 4 * 100);            // bytes, sequences
+  CHECK(core.model == Flops(2 * 2 * 16 * (40 + 32) * 3));  // heads, latent rows of 32 + 8, chosen keys
+  CHECK(core.moved.cache == 2 * 2 * 40 * 3);
+  CHECK(held(op_called(ops, "attn.core").shape, p).scratch == Bytes(4 * 2 * 3));  // indices
+}
+
+// 3 layers cache 40 numbers of a latent row; 2 of them a key of 4.
+TEST_CASE("an indexer caches its key, and a layer that shares a choice does not", "[memory][indexer]") {
+  const Arch a = even_sparse();
+  CHECK(cache_elements_per_token(a) == 3 * 40 + 2 * 4);
+  for (const Count ranks : {1, 2, 4}) CHECK(cache_bytes_per_token(a, {}, {.tp = ranks}) == Bytes(2 * (3 * 40 + 2 * 4)));
+  CHECK(cache_bytes(a, {}, 1000) == Bytes(1000 * 2 * (3 * 40 + 2 * 4)));
+}
+
+TEST_CASE("backward passes an indexer's weights and chosen scores, and no gradient of its input",
+          "[cost][freeze][indexer]") {
+  const OpList ops = first_block(even_sparse(), training);
+  const Pricing p{.convention = AttentionFlops::causal_exact};
+  for (const char* name : {"attn.index_q", "attn.index_k", "attn.index_weights"}) {
+    const Costs c = costs(op_called(ops, name), p);
+    CHECK(c.backward_input.model == Flops());
+    CHECK(c.backward_weight.model == c.forward.model);
+  }
+  const Costs scores = costs(op_called(ops, "attn.index_scores"), p);
+  CHECK(scores.forward.model == Flops(2 * 2 * 2 * 4 * 36));                // 8 x 9 / 2 pairs
+  CHECK(scores.backward_input.model == Flops(2 * 2 * 2 * 2 * 4 * 21));     // 1 + 2 + 6 x 3
+  CHECK(scores.backward_input.executed == Flops(3 * 2 * 2 * 2 * 4 * 21));  // the scores once more
+  CHECK(held(op_called(ops, "attn.index_scores"), p).kept == Bytes(4 * 16 * 3));
+}
+
+TEST_CASE("every tensor-parallel rank runs the whole indexer, and exchanges no gradient for it",
+          "[contract][tensor][indexer]") {
+  const Arch sparse = even_sparse(), dense = even_latent();
+  const auto exchanges = [](const Arch& a, const Layout& l) {
+    Count forward = 0, backward = 0;
+    for (const Op& op : first_block(a, training, l))
+      if (const Collective* c = std::get_if<Collective>(&op.shape)) {
+        forward += c->forward_on ? c->elements : 0;
+        backward += c->backward_on ? c->elements : 0;
+      }
+    return std::pair(forward, backward);
+  };
+  for (const Count ranks : {2, 4}) {
+    CHECK(shape_of<IndexScores>(first_block(sparse, training, {ranks, false}), "attn.index_scores") ==
+          shape_of<IndexScores>(first_block(sparse, training), "attn.index_scores"));
+    CHECK(shape_of<Linear>(first_block(sparse, training, {ranks, false}), "attn.index_q").out == 8);
+    CHECK(exchanges(sparse, {ranks, false}) == exchanges(dense, {ranks, false}));
+    const auto [forward, backward] = exchanges(dense, {ranks, true});
+    CHECK(exchanges(sparse, {ranks, true}) ==
+          std::pair(forward + 16 * 64, backward));  // the input's tokens are gathered
+  }
+}
+
+TEST_CASE("context ranks do not divide the keys that an indexer chooses among", "[contract][indexer]") {
+  CHECK(flaw(even_sparse(), {.cp = 2}) == LayoutFlaw::context_state);
+  CHECK(flaw(even_blocks(), {.cp = 2}) == LayoutFlaw::context_state);
+  CHECK(flaw(even_latent(), {.cp = 2}) == LayoutFlaw::none);
+}
+
+TEST_CASE("a decode step's time follows chosen keys and index keys at every context", "[infer][indexer]") {
+  const Arch a = even_sparse();
+  const Plan p{.batch = 2, .prompt = 100, .generate = 100};
+  const Cluster c = device(1e12, 1e9);
+  const PassCurve curve(a, p, {}, c, 200);
+  for (const Count context : {1, 3, 4, 150, 200}) {
+    const PassEstimate step = decode(a, p, {}, c, context);
+    CHECK(curve.at(context).flops == step.flops);
+    CHECK(curve.at(context).bound.total().value == Approx(step.bound.total().value));
+  }
+}
