@@ -54,6 +54,7 @@ struct MeasuredRates {
 /// A device as a preset or a file describes it: what calc needs, and what is said about it.
 struct HardwareCard {
   std::string name, title;
+  std::string word;  ///< what a command names it by: the preset's name, or the path of its file
   std::vector<std::string> aliases;
   std::string source;  ///< where it was read: a preset or a file's path
   std::string vendor, architecture, form_factor, memory_type, link_type;

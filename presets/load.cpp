@@ -124,12 +124,19 @@ ModelCard checkpoint_card(const std::string& path) {
   return card;
 }
 
+/// A card and the word that a command names it by.
+template <class Card>
+Card named(Card card, std::string_view word) {
+  card.word = word;
+  return card;
+}
+
 bool is_checkpoint_path(const std::string& path) { return path != json::standard_input && is_checkpoint(path); }
 
 }  // namespace
 
 HardwareCard load_hardware(const Builtin& preset) {
-  return read_hardware_file(preset_json(preset), preset_name(preset));
+  return named(read_hardware_file(preset_json(preset), preset_name(preset)), preset.name);
 }
 
 namespace {
@@ -145,8 +152,9 @@ Document hardware_document(std::string_view name_or_path) {
 }  // namespace
 
 HardwareCard load_hardware(std::string_view name_or_path) {
+  if (const Builtin* preset = preset_named(builtin_hardware(), name_or_path)) return load_hardware(*preset);
   const Document d = hardware_document(name_or_path);
-  return read_hardware_file(d.value, d.where);
+  return named(read_hardware_file(d.value, d.where), name_or_path);
 }
 
 json::Value hardware_json(std::string_view name_or_path) {
@@ -157,23 +165,30 @@ json::Value hardware_json(std::string_view name_or_path) {
 
 SoftwareCard load_software(std::string_view name_or_path) {
   if (const Builtin* preset = preset_named(builtin_software(), name_or_path))
-    return read_software_file(preset_json(*preset), preset_name(*preset));
+    return named(read_software_file(preset_json(*preset), preset_name(*preset)), preset->name);
   if (!is_path(name_or_path)) refuse_name("software", name_or_path, builtin_software());
   const Document d = read_document(std::string(name_or_path));
-  return read_software_file(d.value, d.where);
+  return named(read_software_file(d.value, d.where), name_or_path);
 }
 
-ModelCard load_model(const Builtin& preset) { return read_model_file(preset_json(preset), preset_name(preset)); }
+ModelCard load_model(const Builtin& preset) {
+  return named(read_model_file(preset_json(preset), preset_name(preset)), preset.name);
+}
 
-ModelCard load_model(std::string_view name_or_path) {
-  if (const Builtin* preset = preset_named(builtin_models(), name_or_path)) return load_model(*preset);
-  if (!is_path(name_or_path)) refuse_name("model", name_or_path, builtin_models());
-  const std::string path(name_or_path);
+namespace {
+ModelCard model_at(const std::string& path) {
   if (is_checkpoint_path(path)) return checkpoint_card(path);
   const Document d = whole_config(model_path(path));
   if (is_model_file(d.value)) return read_model_file(d.value, d.where);
   if (is_hardware_file(d.value)) throw InputError(fmt::format("'{}': expected a model, got a hardware file", d.where));
   return import_config(d.value, d.where);
+}
+}  // namespace
+
+ModelCard load_model(std::string_view name_or_path) {
+  if (const Builtin* preset = preset_named(builtin_models(), name_or_path)) return load_model(*preset);
+  if (!is_path(name_or_path)) refuse_name("model", name_or_path, builtin_models());
+  return named(model_at(std::string(name_or_path)), name_or_path);
 }
 
 Document config_document(const std::string& path) {

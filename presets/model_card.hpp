@@ -12,6 +12,7 @@ namespace llmcalc {
 
 struct ModelCard {
   std::string name;   ///< the preset's name, or the file's
+  std::string word;   ///< what a command names it by: the preset's name, or the path of its file
   std::string title;  ///< "Llama-3.1 405B"
   std::vector<std::string> aliases;
   std::string source;  ///< where the architecture was read: a preset, a file's path, a config.json

@@ -41,6 +41,7 @@ namespace llmcalc {
 
 struct SoftwareCard {
   std::string name, title, source, notes;
+  std::string word;  ///< what a command names it by: the preset's name, or the path of its file
   std::vector<std::string> aliases;
   std::optional<TrainingStack> training;    ///< of a model with RMSNorm and flash attention
   std::optional<InferenceStack> inference;  ///< either of the two

@@ -13,6 +13,7 @@
 #include "report/training_options.hpp"
 #include "report/weight_precision.hpp"
 #include "text/error.hpp"
+#include "text/names.hpp"
 #include "text/quantity.hpp"
 
 namespace llmcalc {
@@ -35,7 +36,7 @@ constexpr Field software{[](Request& r, Text text, Text) {
                          [](const Request& r) {
                            if (r.without_software) return json::Value(no_software);
                            const auto& card = r.software ? r.software : r.engine;
-                           return card ? json::Value(card->name) : json::Value();
+                           return card ? json::Value(card->word) : json::Value();
                          }};
 Achieved reached_by(const Request& r) {
   const Request asked = r.has(part::training) ? for_training(r) : for_inference(r);
@@ -332,7 +333,7 @@ std::string given_text(const Request& r, std::initializer_list<std::string_view>
     const auto value = inputs.find(o.key());
     s += " " + std::string(flag);
     if (!o.value.empty() && value != inputs.end())
-      s += " " + (value->is_string()         ? value->get<std::string>()
+      s += " " + (value->is_string()         ? shell_word(value->get<std::string>())
                   : value->is_number_float() ? fmt::format("{}", value->get<double>())
                                              : value->dump());
   }

@@ -19,6 +19,7 @@
 #include "search/neighbours.hpp"
 #include "search/reverse.hpp"
 #include "text/error.hpp"
+#include "text/names.hpp"
 
 namespace llmcalc {
 namespace {
@@ -321,7 +322,8 @@ Request request_of(const Request& r, const Space& space, const Candidate& c) {
 }
 
 std::string command_of(const Request& r, const Candidate& c) {
-  std::string s = fmt::format("llmcalc train {} --hardware {} --gpus {}", r.model.name, r.hardware->name, c.gpus);
+  std::string s = fmt::format("llmcalc train {} --hardware {} --gpus {}", shell_word(r.model.word),
+                              shell_word(r.hardware->word), c.gpus);
   const auto add = [&](const char* flag, Count n) {
     if (n > 1) s += fmt::format(" {} {}", flag, n);
   };
@@ -338,7 +340,7 @@ std::string command_of(const Request& r, const Candidate& c) {
   add("--micro-batch", c.micro_batch);
   if (c.recompute != Recompute::none) s += " --recompute " + recompute_text(r, c);
   s += fmt::format(" --global-batch {}", r.plan.global_batch);
-  if (r.software && !r.gave("--software") && c.tp == 1 && c.pp == 1) s += " --software " + r.software->name;
+  if (r.software && !r.gave("--software") && c.tp == 1 && c.pp == 1) s += " --software " + shell_word(r.software->word);
   return s + given_text(r, {"--tp",          "--sp",
                             "--cp",          "--ep",
                             "--etp",         "--pp",

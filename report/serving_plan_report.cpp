@@ -10,6 +10,7 @@
 #include "report/serving_plan.hpp"
 #include "report/serving_prices.hpp"
 #include "report/serving_report.hpp"
+#include "text/names.hpp"
 
 namespace llmcalc {
 namespace {
@@ -55,7 +56,7 @@ std::string engines_text(const ServingOffer& o) {
 std::string serve_command(const ServingOffer& o) {
   const Request& r = o.request;
   const Layout& l = r.layout;
-  std::string s = fmt::format("llmcalc serve {} --hardware {}", r.model.name, r.hardware->name);
+  std::string s = fmt::format("llmcalc serve {} --hardware {}", shell_word(r.model.word), shell_word(r.hardware->word));
   const auto add_ranks = [&](const char* flag, Count n) {
     if (n > 1) s += fmt::format(" {} {}", flag, n);
   };

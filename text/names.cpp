@@ -89,6 +89,17 @@ std::string in_quotes(std::string_view text) {
   return "\"" + printable(text.substr(0, end)) + (end < text.size() ? "...\"" : "\"");
 }
 
+std::string shell_word(std::string_view text) {
+  const auto plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("_-./+:=@%,").find(c) != std::string_view::npos;
+  };
+  if (!text.empty() && std::all_of(text.begin(), text.end(), plain)) return std::string(text);
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? "'\\''" : std::string(1, c);
+  return out + "'";
+}
+
 std::string one_of(std::string_view names) {
   std::string out(names);
   if (const std::size_t last = out.rfind('|'); last != std::string::npos) out.replace(last, 1, " or ");

@@ -24,6 +24,10 @@ std::string printable(std::string_view text);
 /// holds.
 std::string in_quotes(std::string_view text);
 
+/// The text as one word of a shell's command: between single quotes where it holds more than letters, digits and the
+/// signs of names and paths.
+std::string shell_word(std::string_view text);
+
 /// "adam|sgd|lion" as "adam, sgd or lion".
 std::string one_of(std::string_view names);
 

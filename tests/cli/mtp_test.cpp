@@ -52,14 +52,14 @@ TEST_CASE("infer says from how many accepted drafts on a module is worth it", "[
 }
 
 TEST_CASE("what a plan with modules says to type gives the plan's numbers", "[plan][cli][mtp]") {
-  const std::string file = test::scratch() + "/two-ahead.json";
+  const std::string file = test::scratch() + "/two ahead.json";
   json::Value model = json::parse(test::llmcalc("show gpt2").out, "gpt2");
   model["name"] = "two-ahead";
   model.erase("aliases");
   model["mtp"] = {{"modules", 2},     {"mixer_of", 11},         {"mlp_of", 11},
                   {"own_norm", true}, {"own_embedding", false}, {"own_head", false}};
   test::write_file(file, model.dump());
-  const std::string words = "plan train " + file + " --hardware a100 --gpus 8 --global-batch 32 --mtp 2 --top 2";
+  const std::string words = "plan train '" + file + "' --hardware a100 --gpus 8 --global-batch 32 --mtp 2 --top 2";
   const json::Value found = test::ask(words);
   for (const json::Value& plan : found["plans"]) {
     const std::string command = plan["command"];

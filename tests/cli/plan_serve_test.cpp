@@ -1,5 +1,7 @@
 // 'llmcalc plan serve': which hardware and layout serve a load within limits.
 
+#include <filesystem>
+
 #include "tests/catch.hpp"
 #include "tests/cli/program.hpp"
 
@@ -30,6 +32,20 @@ TEST_CASE("what a plan of a server says to type gives the plan's numbers", "[pla
     CHECK(plan["serving"]["slo_met"] >= 0.95);
     CHECK_FALSE(plan["reasons"].empty());
   }
+}
+
+TEST_CASE("a plan's command names the files of model, hardware and software", "[plan][serve][cli]") {
+  const std::string folder = test::scratch() + "/a user's files";
+  std::filesystem::create_directory(folder);
+  for (const char* name : {"llama-3.1-8b", "h100", "vllm"})
+    test::write_file(folder + "/" + name + ".json", test::llmcalc("show " + std::string(name)).out);
+  const auto file = [&](const char* name) { return " \"" + folder + "/" + name + ".json\""; };
+  const json::Value plan = test::ask("plan serve" + file("llama-3.1-8b") + " --hardware" + file("h100") +
+                                     " --software" + file("vllm") + " --rate 2 --slo-ttft 1s")["plans"][0];
+  const std::string command = plan["command"];
+  CAPTURE(command);
+  const json::Value served = test::ask(command.substr(command.find(' ') + 1));
+  CHECK(served["serving"]["ttft_s"] == plan["serving"]["ttft_s"]);
 }
 
 TEST_CASE("one engine fewer than a plan has does not keep the limits", "[plan][serve][cli]") {

@@ -60,6 +60,13 @@ TEST_CASE("the choices of an option are listed as people list them", "[names]") 
   CHECK(one_of("op") == "op");
 }
 
+TEST_CASE("a word of a command is quoted where a shell would split or read it", "[names]") {
+  CHECK(shell_word("/data/Llama-3.1_8B.json") == "/data/Llama-3.1_8B.json");
+  CHECK(shell_word("my model.json") == "'my model.json'");
+  CHECK(shell_word("$HOME/it's") == "'$HOME/it'\\''s'");
+  CHECK(shell_word("") == "''");
+}
+
 TEST_CASE("a quoted text stays on one line and short", "[names]") {
   CHECK(in_quotes("a\nb\x7f") == "\"a?b?\"");
   CHECK(in_quotes("\x1b[31m\xC2\x9B"
