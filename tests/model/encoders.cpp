@@ -38,6 +38,7 @@ std::vector<Variant> encoder_variants() {
   add("masked tokens, grouped heads, three segments, RoPE", [](Arch& a, Plan&) {
     a = tiny_llama();
     a.bidirectional = true;
+    a.final_norm = false;
     a.token_types = 3;
     a.head = {.kind = HeadKind::masked_token};
   });
