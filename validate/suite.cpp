@@ -40,6 +40,7 @@ const std::vector<Factor> all_factors{
     {"gate", {"none", "per head", "per channel"}},
     {"last layer", {"like the others", "its own heads", "no MLP"}},
     {"stack", {"decoder", "encoder of masked tokens", "encoder with a pooler"}},
+    {"residual streams", {"one", "three"}},
 };
 
 /// Whether the middle layer's state can take several tokens at once.
@@ -117,8 +118,8 @@ Choice grown(const Pair& seed, const std::set<Pair>& open) {
 const std::vector<Factor>& factors() { return all_factors; }
 
 Choice possible(Choice c) {
-  if (is_encoder(c)) {  // grouped attention without windows in every layer
-    c[window] = c[middle_layer] = 0;
+  if (is_encoder(c)) {  // grouped attention without windows in every layer, and one residual stream
+    c[window] = c[middle_layer] = c[streams] = 0;
     if (is_latent(c)) c[attention] = 0;
     if (c[last_layer] == 1) c[last_layer] = 0;
     if (c[stack] == 1 && c[embedding] == 2) c[embedding] = 0;  // its head is as wide as the model
@@ -133,6 +134,7 @@ Choice possible(Choice c) {
   if (c[placement] >= 4) c[last_layer] = 0;                       // layers of parallel blocks are alike,
   if (c[placement] >= 4 && c[middle_layer] != 7) c[middle_layer] = 0;  // but for linear attention
   if (!has_chunks(c)) c[chunk] = 0;
+  if (c[placement] != 0) c[streams] = 0;  // they are mixed before norms
   return c;
 }
 
@@ -151,7 +153,7 @@ std::vector<Choice> covering_array() {
 std::vector<Case> small_suite(const std::function<std::string(const Arch&)>& lacks) {
   std::vector<Case> cases;
   for (Choice c : covering_array()) {
-    for (const Which usual : {middle_layer, activation, stack})
+    for (const Which usual : {middle_layer, activation, stack, streams})
       if (lacks && !lacks(make_case(c).arch).empty()) {
         c[usual] = 0;
         c = possible(c);

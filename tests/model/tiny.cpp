@@ -3,6 +3,7 @@
 #include "model/random.hpp"
 #include "tests/model/encoders.hpp"
 #include "tests/model/hybrids.hpp"
+#include "tests/model/residuals.hpp"
 
 namespace llmcalc::test {
 
@@ -216,6 +217,7 @@ std::vector<Variant> variants() {
   recompute_variants(c);
   for (Variant& v : hybrid_variants()) c.all.push_back(std::move(v));
   for (Variant& v : encoder_variants()) c.all.push_back(std::move(v));
+  for (Variant& v : residual_variants()) c.all.push_back(std::move(v));
   return c.all;
 }
 
