@@ -1,8 +1,8 @@
 #include "tests/model/tiny.hpp"
 
 #include "model/random.hpp"
+#include "tests/model/deepseek_v4.hpp"
 #include "tests/model/hybrids.hpp"
-#include "tests/model/residuals.hpp"
 
 namespace llmcalc::test {
 
@@ -216,6 +216,7 @@ std::vector<Variant> variants() {
   recompute_variants(c);
   for (Variant& v : hybrid_variants()) c.all.push_back(std::move(v));
   for (Variant& v : residual_variants()) c.all.push_back(std::move(v));
+  for (Variant& v : compressed_variants()) c.all.push_back(std::move(v));
   return c.all;
 }
 
