@@ -60,7 +60,8 @@ Value grouped_attention(Pass& p, Value x) {
                        .qk_dim = m.head_dim,
                        .v_dim = m.v_dim(),
                        .reach = p.reach(),
-                       .sinks = m.attention_sinks};
+                       .sinks = m.attention_sinks,
+                       .bidirectional = m.bidirectional};
   const CoreLayout layout{.q = {0, 0, q.width, m.head_dim},
                           .q_rope = {},
                           .k = {1, 0, k.width, m.head_dim},

@@ -75,6 +75,21 @@ Recurrent recurrent(const Choice& c) {
   }
 }
 
+/// Compressed attention in the last layer: pooled keys that overlap, beside a window of two tokens.
+LayerMixer compressed(const Choice& c) {
+  LayerMixer m;
+  m.attention = AttentionKind::compressed;
+  m.heads = 4;
+  m.kv_heads = 1;
+  m.head_dim = 6;
+  m.latent = {.q_rank = 7, .rope_dim = 4};
+  m.compressed = {.ratio = 2, .overlap = true, .out_groups = 2, .out_rank = 5};
+  m.attention_sinks = c[sinks] == 1;
+  m.reach = {.tokens = 2};
+  m.layers = LayerSet::every(2, 1, 3);
+  return m;
+}
+
 /// A recurrence in the middle layer, and what the last layer has of its own.
 void set_mixers(Arch& a, const Choice& c) {
   a.attention_gate = static_cast<AttentionGate>(c[gate]);
@@ -95,6 +110,10 @@ void set_mixers(Arch& a, const Choice& c) {
     m.reach = {.tokens = 2};
     a.local.layers = a.local.layers.filtered(m.layers, false);
     a.mixers.push(m);
+  }
+  if (c[last_layer] == 3) {
+    a.local.layers = a.local.layers.filtered(LayerSet::every(2, 1, 3), false);
+    a.mixers.push(compressed(c));
   }
   if (a.local.layers.empty()) a.local = {};
 }
@@ -142,13 +161,24 @@ void set_block(Arch& a, const Choice& c) {
   if (c[streams] == 1) a.streams = 3;
 }
 
+void set_stack(Arch& a, const Choice& c) {
+  if (!is_encoder(c)) return;
+  a.bidirectional = true;
+  a.token_types = 2;
+  a.final_norm = false;
+  a.head = {.kind = HeadKind::masked_token, .pooler = true, .sentence_pair = true};
+  if (c[stack] == 1) return;
+  a.head = {.kind = HeadKind::none, .pooler = true};
+  a.tied_head = false;
+}
+
 Plan make_plan(const Choice& c) {
   Plan p;
   p.seq = 7;
   p.micro_batch = p.global_batch = 2;
   p.batch = 2;
   p.prompt = 5;
-  p.generate = 4;
+  p.generate = is_encoder(c) ? 0 : 4;
   p.weight_precision = p.precision = p.kv_precision = c[precision] == 0 ? dtypes::fp32 : dtypes::bf16;
   p.state_precision = dtypes::fp32;
   p.attention = c[core] == 0 ? AttentionImpl::flash : AttentionImpl::naive;
@@ -185,6 +215,7 @@ Case make_case(const Choice& c) {
   set_mlp(a, c);
   set_last_layer(a, c);
   set_block(a, c);
+  set_stack(a, c);
   return {name_of(c), a, make_plan(c)};
 }
 

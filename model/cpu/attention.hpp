@@ -1,6 +1,7 @@
 #pragma once
-/// o = softmax(q k' scale) v, causal (Vaswani et al. 2017): naive, which forms and keeps the scores, and flash
-/// (Dao et al. 2022, arXiv:2205.14135), which keeps a log-sum-exp per row and recomputes the scores in backward.
+/// o = softmax(q k' scale) v, causal unless the shape is bidirectional (Vaswani et al. 2017): naive, which forms and
+/// keeps the scores, and flash (Dao et al. 2022, arXiv:2205.14135), which keeps a log-sum-exp per row and recomputes
+/// the scores in backward.
 
 #include <array>
 #include <cmath>
@@ -54,10 +55,10 @@ struct Core {
   const T* pooled(Count j) const { return at<T>(in.pooled, sequence, j - s.keys, 0); }
 
   /// The keys that query i (of this pass) sees: [first, last).
-  Count last(Count i) const { return s.past() + i + 1; }
-  Count first(Count i) const { return s.reach.first(last(i) - 1); }
+  Count last(Count i) const { return s.bidirectional ? s.keys : s.past() + i + 1; }
+  Count first(Count i) const { return s.bidirectional ? 0 : s.reach.first(s.past() + i); }
   /// Pooled keys that query i sees: the first ones.
-  Count seen(Count i) const { return s.pooled_seen(last(i) - 1); }
+  Count seen(Count i) const { return s.pooled_seen(s.past() + i); }
   /// Key number `at` of the n in reach, from `first` on, and of the pooled ones behind them.
   Count key(Count first, Count n, Count at) const { return at < n ? first + at : s.keys + at - n; }
   /// Index of query i's first score among those of all heads and sequences: the start of its dropout mask.
@@ -72,9 +73,10 @@ struct Core {
       to[j] = score.total();
     }
     const W scale = number<W>(in.scale), alibi = slope;
-    const Count distance = last(i) - 1 - first;
+    const Count distance = s.past() + i - first;
     if (in.alibi)
-      lanes<W>(0, n, [=](Count j) { to[j] = to[j] * scale - alibi * W(static_cast<Plain<W>>(distance - j)); });
+      lanes<W>(0, n,
+               [=](Count j) { to[j] = to[j] * scale - alibi * W(static_cast<Plain<W>>(std::abs(distance - j))); });
     else
       lanes<W>(0, n, [=](Count j) { to[j] = to[j] * scale; });
     if (in.cap > 0) cap(n, number<W>(in.cap), to);
@@ -102,7 +104,7 @@ void write_out(const Aligned<Wide<T>>& from, T* to) {
   for (std::size_t i = 0; i < from.size(); ++i) to[i] = static_cast<T>(from[i]);
 }
 
-// ---- flash: only the pairs that the causal mask leaves
+// ---- flash: only the pairs that the mask leaves
 
 template <typename T>
 Flops flash(const Attention& s, const AttentionInputs& in, const Dropout& drop, Wide<T>* log_sum_exp, T* o) {

@@ -72,6 +72,7 @@ class Cuda final : public Backend {
         return std::string(llmcalc::name(kind));
     for (std::size_t i = 0; i <= a.mixers.size(); ++i)
       if (a.mixer(i).attention == AttentionKind::compressed) return "compressed attention";
+    if (a.bidirectional) return "attention to later tokens";
     return a.activation == Activation::xielu ? "xIELU" : "";
   }
   std::string_view name() const override { return name_; }

@@ -19,11 +19,11 @@ std::vector<Variant> residual_variants() {
 
 namespace {
 
-/// Layers of the window alone, of pooled keys beside it, and of pooled keys that overlap.
-Arch tiny_compressed() {
+/// Layers of the window alone, of pooled keys beside it, and of pooled keys that overlap: those from `first` on.
+Arch tiny_compressed(Count first) {
   Arch a = tiny_llama();
-  a.layers = 3;
-  for (Count i = 0; i < 3; ++i) {
+  a.layers = 3 - first;
+  for (Count i = first; i < 3; ++i) {
     LayerMixer m;
     static_cast<Mixer&>(m) = a;
     m.attention = AttentionKind::compressed;
@@ -33,7 +33,7 @@ Arch tiny_compressed() {
     m.compressed = {.ratio = i == 0 ? 0 : 4 - i, .overlap = i == 2, .out_groups = 2, .out_rank = 5};
     m.attention_sinks = i == 1;
     m.reach = {.tokens = 3};
-    m.layers = LayerSet::every(i, 1, i + 1);
+    m.layers = LayerSet::every(i - first, 1, i - first + 1);
     a.mixers.push(m);
   }
   return a;
@@ -43,18 +43,18 @@ Arch tiny_compressed() {
 
 std::vector<Variant> compressed_variants() {
   std::vector<Variant> all;
-  const auto add = [&](const char* name, void (*change)(Arch&, Plan&)) {
-    Variant v{name, tiny_compressed(), tiny_plan()};
+  const auto add = [&](const char* name, Count first, void (*change)(Arch&, Plan&)) {
+    Variant v{name, tiny_compressed(first), tiny_plan()};
     change(v.arch, v.plan);
     all.push_back(std::move(v));
   };
-  add("compressed attention", [](Arch&, Plan&) {});
-  add("compressed attention, naive, dropout, two residual streams", [](Arch& a, Plan& p) {
+  add("compressed attention", 1, [](Arch&, Plan&) {});
+  add("compressed attention, naive, dropout, two residual streams", 0, [](Arch& a, Plan& p) {
     a.streams = 2;
     p.attention = AttentionImpl::naive;
     p.dropout = true;
   });
-  add("compressed attention without positions, again", [](Arch& a, Plan& p) {
+  add("compressed attention without positions, again", 0, [](Arch& a, Plan& p) {
     a.position = Position::none;
     p.recompute = Recompute::selective;
   });

@@ -2,6 +2,7 @@
 
 #include "model/random.hpp"
 #include "tests/model/deepseek_v4.hpp"
+#include "tests/model/encoders.hpp"
 #include "tests/model/hybrids.hpp"
 
 namespace llmcalc::test {
@@ -217,7 +218,14 @@ std::vector<Variant> variants() {
   for (Variant& v : hybrid_variants()) c.all.push_back(std::move(v));
   for (Variant& v : residual_variants()) c.all.push_back(std::move(v));
   for (Variant& v : compressed_variants()) c.all.push_back(std::move(v));
+  for (Variant& v : encoder_variants()) c.all.push_back(std::move(v));
   return c.all;
+}
+
+std::vector<Variant> generating_variants() {
+  std::vector<Variant> all = variants();
+  std::erase_if(all, [](const Variant& v) { return v.arch.bidirectional; });
+  return all;
 }
 
 std::vector<Variant> variants(const model::Backend& b) {
