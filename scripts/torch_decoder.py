@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from torch_compressed import CompressedAttention
 from torch_recurrent import RECURRENCES, LinearAttention, Weight
 from torch_streams import add_streams, gathered, streamed, weights
 
@@ -325,6 +326,13 @@ class Mlp(nn.Module):
         return y + (shared * torch.sigmoid(self.shared_weight(x)) if self.moe.get("shared_gate") else shared)
 
 
+def compressed(m, layer):
+    """Compressed attention sees a window of tokens in every layer."""
+    assert has(m, "sliding_window", layer)
+    sinks = Sinks(m["attention"]["heads"]) if m["attention"].get("sinks") else None
+    return CompressedAttention(m, m["sliding_window"]["window"], EPSILON, sinks)
+
+
 class Ends(nn.Module):
     """A place for the modules of the embedding or the head, or for norms alone."""
 
@@ -334,7 +342,8 @@ class Block(nn.Module):
         super().__init__()
         m = of_layer(model, layer)
         self.parallel, self.place = m["block"] == "parallel", m["norm"]["placement"]
-        kind = {"latent": LatentAttention, "grouped": GroupedAttention, "none": lambda *_: Ends()}
+        kind = {"latent": LatentAttention, "grouped": GroupedAttention, "compressed": compressed,
+                "none": lambda *_: Ends()}
         linear = has(m, "linear_attention", layer)
         self.attn = LinearAttention(m, layer) if linear else kind[m["attention"]["kind"]](m, layer)
         self.mixers = [] if isinstance(self.attn, Ends) else ["attn"]
