@@ -23,10 +23,6 @@ void require_mixer(const Mixer& m) {
     throw InputError(
         "the reference transformer has no attention to an encoder's result, to another layer's keys and values, or to "
         "keys that are the values, which this model's layers use; its numbers can be calculated but not run");
-  if (m.attention == AttentionKind::compressed)
-    throw InputError(
-        "the reference transformer has no compressed attention, which this model's layers use; its numbers can be "
-        "calculated but not run");
 }
 
 }  // namespace

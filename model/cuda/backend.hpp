@@ -70,6 +70,8 @@ class Cuda final : public Backend {
     for (std::size_t i = 0; i <= a.mixers.size(); ++i)
       if (const RecurrentKind kind = a.mixer(i).recurrent.kind; kind != RecurrentKind::none)
         return std::string(llmcalc::name(kind));
+    for (std::size_t i = 0; i <= a.mixers.size(); ++i)
+      if (a.mixer(i).attention == AttentionKind::compressed) return "compressed attention";
     if (a.bidirectional) return "attention to later tokens";
     return a.activation == Activation::xielu ? "xIELU" : "";
   }
