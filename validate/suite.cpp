@@ -39,8 +39,8 @@ const std::vector<Factor> all_factors{
     {"chunk", {"none", "4 tokens"}},
     {"gate", {"none", "per head", "per channel"}},
     {"last layer", {"like the others", "its own heads", "no MLP", "compressed attention"}},
-    {"residual streams", {"one", "three"}},
     {"stack", {"decoder", "encoder of masked tokens", "encoder with a pooler"}},
+    {"residual streams", {"one", "three"}},
 };
 
 /// Whether the middle layer's state can take several tokens at once.
@@ -118,7 +118,7 @@ Choice grown(const Pair& seed, const std::set<Pair>& open) {
 const std::vector<Factor>& factors() { return all_factors; }
 
 Choice possible(Choice c) {
-  if (is_encoder(c)) {  // grouped attention without windows in every layer
+  if (is_encoder(c)) {  // grouped attention without windows in every layer, and one residual stream
     c[window] = c[middle_layer] = c[streams] = 0;
     if (is_latent(c)) c[attention] = 0;
     if (c[last_layer] == 1 || c[last_layer] == 3) c[last_layer] = 0;
