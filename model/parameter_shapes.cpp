@@ -41,6 +41,7 @@ class Shapes {
   }
   void head() {
     prefix_.clear();
+    streams("head", a_.streams, 1);
     if (a_.head.pooler) matrix("head.pooler", a_.hidden, a_.hidden, true);
     if (a_.head.sentence_pair) matrix("head.sentence_pair", 2, a_.hidden, true);
     if (!a_.head.has_logits()) return;
@@ -48,7 +49,6 @@ class Shapes {
       matrix("head.transform", a_.hidden, a_.hidden, true);
       norm("head.transform_norm");
     }
-    streams("head", a_.streams, 1);
     if (a_.final_norm) norm("head.norm");
     if (a_.embedding_width != a_.hidden) matrix("head.project", a_.embedding_width, a_.hidden, false);
     if (!a_.tied_head) matrix("head.logits", a_.vocabulary, a_.embedding_width, false);

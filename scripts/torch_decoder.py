@@ -401,6 +401,8 @@ class Decoder(nn.Module):
             self.embedding.types = nn.Embedding(self.types, hidden)
         self.embedding.norm = norm(m) if m["norm"]["embedding"] else nn.Identity()
         self.layers = nn.ModuleList(Block(m, i) for i in range(m["layers"]))
+        if self.streams > 1:
+            add_streams(self.head, self.streams, hidden, in_block=False)
         self.kind, self.pairs = m["head"].get("kind", "next_token"), m["head"].get("sentence_pair", False)
         if m["head"].get("pooler"):
             self.head.pooler = nn.Linear(hidden, hidden)
@@ -411,8 +413,6 @@ class Decoder(nn.Module):
         self.act = ACTIVATIONS.get(m["mlp"]["activation"])
         if self.kind == "masked_token":
             self.head.transform, self.head.transform_norm = nn.Linear(hidden, hidden), norm(m)
-        if self.streams > 1:
-            add_streams(self.head, self.streams, hidden, in_block=False)
         self.head.norm = norm(m) if m["norm"]["final"] else nn.Identity()
         self.head.project = nn.Linear(hidden, width, bias=False) if width != hidden else nn.Identity()
         self.head.logits = nn.Linear(width, m["vocabulary"], bias=m["head"]["bias"])
@@ -433,13 +433,13 @@ class Decoder(nn.Module):
             x = x[..., None, :].expand(*x.shape[:-1], self.streams, x.shape[-1])
         for block in self.layers:
             x = block(x)
+        if self.streams > 1:
+            x = gathered(x, *weights(self.head, x, EPSILON))
         return x
 
     def logits(self, x):
         if self.kind == "masked_token":  # BERT (arXiv:1810.04805), as its code has it
             x = self.head.transform_norm(self.act(self.head.transform(x)))
-        if self.streams > 1:
-            x = gathered(x, *weights(self.head, x, EPSILON))
         return self.head.logits(self.head.project(self.head.norm(x)))
 
     def pooled(self, x):

@@ -39,8 +39,8 @@ const std::vector<Factor> all_factors{
     {"chunk", {"none", "4 tokens"}},
     {"gate", {"none", "per head", "per channel"}},
     {"last layer", {"like the others", "its own heads", "no MLP", "compressed attention"}},
-    {"stack", {"decoder", "encoder of masked tokens", "encoder with a pooler"}},
     {"residual streams", {"one", "three"}},
+    {"stack", {"decoder", "encoder of masked tokens", "encoder with a pooler"}},
 };
 
 /// Whether the middle layer's state can take several tokens at once.

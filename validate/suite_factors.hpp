@@ -35,8 +35,8 @@ enum Which : std::size_t {
   chunk,
   gate,
   last_layer,
-  stack,
-  streams
+  streams,
+  stack
 };
 
 inline bool is_latent(const Choice& c) { return c[attention] >= 3; }
