@@ -18,6 +18,7 @@ struct DecodingStep;
 struct LayerCache {
   Tensor k, v;         ///< grouped: (sequence, slot, KV heads x width); latent: k holds the latent rows; expanded: k
                        ///< holds keys and values without positions, v the rotary keys of every head
+  Tensor index_keys;   ///< (sequence, slot, width): an indexer's
   Count capacity = 0;  ///< slots
   std::map<std::string_view, Tensor> states;  ///< by operator: a recurrence's state, a convolution's last inputs
 };
@@ -33,6 +34,8 @@ class Cache {
       LayerCache& layer = layers_.emplace_back();
       for (const Op& op : block_ops(arch, kinds.kinds[kind_index(kinds, i)], {.expanded_cache = expanded})) {
         if (const Attention* a = std::get_if<Attention>(&op.shape)) add(layer, *a);
+        if (const IndexScores* a = std::get_if<IndexScores>(&op.shape))
+          layer.index_keys = held(op.name, mul(tokens, a->width) * backend_.number());
         if (const LinearAttention* a = std::get_if<LinearAttention>(&op.shape))
           layer.states[op.name] = held(op.name, a->state() * backend_.wide());
         if (const Convolution* a = std::get_if<Convolution>(&op.shape))

@@ -77,6 +77,7 @@ class Shapes {
     matrix("attn.v", v, a_.hidden, m.qkv_bias);
     qk_norm("attn.q_norm", m, m.heads);
     qk_norm("attn.k_norm", m, m.kv_heads);
+    indexer(m);
     if (m.attention_sinks) vector("attn.core.sinks", m.heads, Start::zero);
     gate_and_out(m);
   }
@@ -114,8 +115,20 @@ class Shapes {
     }
     matrix("attn.kv_down", l.kv_rank + l.rope_dim, a_.hidden, m.qkv_bias);
     scale("attn.kv_norm", l.kv_rank, false);
+    indexer(m);
     matrix("attn.kv_up", m.heads * (l.nope_dim + l.v_dim), l.kv_rank, false);
     gate_and_out(m);
+  }
+
+  void indexer(const Mixer& m) {
+    const Indexer& i = m.indexer;
+    if (!i.runs()) return;
+    const bool lightning = i.kind == IndexerKind::lightning;
+    matrix("attn.index_q", i.heads * i.width, lightning ? m.latent.q_rank : a_.hidden, false);
+    matrix("attn.index_k", i.width, a_.hidden, false);
+    if (!lightning) scale("attn.index_q_norm", i.width, false);
+    scale("attn.index_k_norm", i.width, lightning);
+    if (lightning) matrix("attn.index_weights", i.heads, a_.hidden, false);
   }
 
   void recurrence(const Recurrent& r) {

@@ -39,6 +39,7 @@ const std::vector<Factor> all_factors{
     {"chunk", {"none", "4 tokens"}},
     {"gate", {"none", "per head", "per channel"}},
     {"last layer", {"like the others", "its own heads", "no MLP"}},
+    {"keys", {"all", "chosen", "the last layer shares a choice"}},
 };
 
 /// Whether the middle layer's state can take several tokens at once.
@@ -125,6 +126,11 @@ Choice possible(Choice c) {
   if (c[placement] >= 4) c[last_layer] = 0;                       // layers of parallel blocks are alike,
   if (c[placement] >= 4 && c[middle_layer] != 7) c[middle_layer] = 0;  // but for linear attention
   if (!has_chunks(c)) c[chunk] = 0;
+  if (c[attention] == 4) c[keys] = 0;  // a lightning indexer reads the low rank of the queries
+  if (c[keys] > 0) c[window] = 0;      // chosen keys are in reach of all,
+  if (c[keys] > 0 && c[middle_layer] == 7) c[middle_layer] = 0;  // and linear attention has none
+  if (c[keys] == 2 && c[placement] >= 4) c[keys] = 1;            // layers of parallel blocks are alike
+  if (c[keys] == 2 && c[last_layer] == 1) c[last_layer] = 0;     // the last layer's mixer is the one that shares
   return c;
 }
 
@@ -143,7 +149,7 @@ std::vector<Choice> covering_array() {
 std::vector<Case> small_suite(const std::function<std::string(const Arch&)>& lacks) {
   std::vector<Case> cases;
   for (Choice c : covering_array()) {
-    for (const Which usual : {middle_layer, activation})
+    for (const Which usual : {middle_layer, activation, keys})
       if (lacks && !lacks(make_case(c).arch).empty()) {
         c[usual] = 0;
         c = possible(c);

@@ -34,7 +34,8 @@ enum Which : std::size_t {
   middle_layer,
   chunk,
   gate,
-  last_layer
+  last_layer,
+  keys
 };
 
 inline bool is_latent(const Choice& c) { return c[attention] >= 3; }

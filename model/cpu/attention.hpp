@@ -7,6 +7,7 @@
 
 #include "model/backend.hpp"
 #include "model/cpu/aligned.hpp"
+#include "model/cpu/chosen_keys.hpp"
 #include "model/cpu/dropout.hpp"
 #include "model/cpu/loss.hpp"
 #include "model/cpu/pointwise.hpp"
@@ -49,24 +50,29 @@ struct Core {
   /// The keys that query i (of this pass) sees: [first, last).
   Count last(Count i) const { return s.past() + i + 1; }
   Count first(Count i) const { return s.reach.first(last(i) - 1); }
+  /// All of them, or those that an indexer chose, in `room`.
+  Keys keys(Count i, std::vector<Count>& room) const {
+    if (in.chosen == nullptr) return {.first = first(i), .n = last(i) - first(i)};
+    return chosen_keys(s.selection, in.chosen + (sequence * s.queries + i) * in.indices, in.indices, last(i) - 1, room);
+  }
   /// Index of query i's first score among those of all heads and sequences: the start of its dropout mask.
   Count row(Count i) const { return ((sequence * s.heads + head) * s.queries + i) * (s.keys); }
 
-  /// Scores of query i with keys [first, first + n).
-  void scores(Count i, Count first, Count n, W* to) const {
-    for (Count j = 0; j < n; ++j) {
+  /// Scores of query i with these keys.
+  void scores(Count i, const Keys& keys, W* to) const {
+    for (Count j = 0; j < keys.n; ++j) {
       Dot<W> score;
-      score.add(plain(), q(i), k(first + j));
-      if (in.rope_dim > 0) score.add(in.rope_dim, q_rope(i), k_rope(first + j));
+      score.add(plain(), q(i), k(keys[j]));
+      if (in.rope_dim > 0) score.add(in.rope_dim, q_rope(i), k_rope(keys[j]));
       to[j] = score.total();
     }
     const W scale = number<W>(in.scale), alibi = slope;
-    const Count distance = last(i) - 1 - first;
+    const Count own = last(i) - 1;
     if (in.alibi)
-      lanes<W>(0, n, [=](Count j) { to[j] = to[j] * scale - alibi * W(static_cast<Plain<W>>(distance - j)); });
+      lanes<W>(0, keys.n, [=](Count j) { to[j] = to[j] * scale - alibi * W(static_cast<Plain<W>>(own - keys[j])); });
     else
-      lanes<W>(0, n, [=](Count j) { to[j] = to[j] * scale; });
-    if (in.cap > 0) cap(n, number<W>(in.cap), to);
+      lanes<W>(0, keys.n, [=](Count j) { to[j] = to[j] * scale; });
+    if (in.cap > 0) cap(keys.n, number<W>(in.cap), to);
   }
   W sink() const { return wide(static_cast<const T*>(in.sinks)[head]); }
 };
@@ -91,33 +97,51 @@ void write_out(const Aligned<Wide<T>>& from, T* to) {
   for (std::size_t i = 0; i < from.size(); ++i) to[i] = static_cast<T>(from[i]);
 }
 
-// ---- flash: only the pairs that the causal mask leaves
+/// Pairs of one sequence and head.
+template <typename T>
+Count seen_pairs(const Attention& s, const AttentionInputs& in) {
+  std::vector<Count> room;
+  const Core<T> c(s, in, 0, 0);
+  Count pairs = 0;
+  for (Count i = 0; i < s.queries; ++i) pairs += c.keys(i, room).n;
+  return pairs;
+}
+
+/// Dropout factors of a row's numbers at these keys.
+template <typename W>
+void throw_dice(const Dropout& drop, Count row, const Keys& keys, W* factor) {
+  if (keys.list == nullptr) return throw_dice(drop, row + keys.first, keys.n, factor);
+  for (Count j = 0; j < keys.n; ++j) throw_dice(drop, row + keys[j], 1, factor + j);
+}
+/// Multiplies x by them.
+template <typename W>
+void multiply_by_dice(const Dropout& drop, Count row, const Keys& keys, W* x) {
+  if (keys.list == nullptr) return multiply_by_dice(drop, row + keys.first, keys.n, x);
+  for (Count j = 0; j < keys.n; ++j) multiply_by_dice(drop, row + keys[j], 1, x + j);
+}
+
+// ---- flash: only the pairs that the causal mask, or an indexer's choice, leaves
 
 template <typename T>
 Flops flash(const Attention& s, const AttentionInputs& in, const Dropout& drop, Wide<T>* log_sum_exp, T* o) {
   using W = Wide<T>;
-  const Count keys = s.keys;
-  Count pairs = 0;
-  for (Count i = 0; i < s.queries; ++i) {
-    const Core<T> c(s, in, 0, 0);
-    pairs += c.last(i) - c.first(i);
-  }
-  each<T>(s.sequences * s.heads * s.queries, keys * (s.qk_dim + s.v_dim), [&](Count r) {
+  each<T>(s.sequences * s.heads * s.queries, s.keys * (s.qk_dim + s.v_dim), [&](Count r) {
     thread_local Aligned<W> p, out;
+    thread_local std::vector<Count> room;
     const Count i = r % s.queries, h = r / s.queries % s.heads, b = r / s.queries / s.heads;
     const Core<T> c(s, in, b, h);
-    const Count first = c.first(i), n = c.last(i) - first;
-    p.resize(static_cast<std::size_t>(n));
+    const Keys keys = c.keys(i, room);
+    p.resize(static_cast<std::size_t>(keys.n));
     out.assign(static_cast<std::size_t>(s.v_dim), W(0));
-    c.scores(i, first, n, p.data());
+    c.scores(i, keys, p.data());
     const W sink = in.sinks != nullptr ? c.sink() : W(0);
-    const W lse = softmax(n, p.data(), in.sinks != nullptr ? &sink : nullptr);
+    const W lse = softmax(keys.n, p.data(), in.sinks != nullptr ? &sink : nullptr);
     if (log_sum_exp != nullptr) log_sum_exp[(b * s.queries + i) * s.heads + h] = lse;
-    if (drop.p > 0) multiply_by_dice(drop, c.row(i) + first, n, p.data());
-    for (Count j = 0; j < n; ++j) axpy(s.v_dim, p[static_cast<std::size_t>(j)], c.v(first + j), out.data());
+    if (drop.p > 0) multiply_by_dice(drop, c.row(i), keys, p.data());
+    for (Count j = 0; j < keys.n; ++j) axpy(s.v_dim, p[static_cast<std::size_t>(j)], c.v(keys[j]), out.data());
     write_out(out, o + ((b * s.queries + i) * s.heads + h) * s.v_dim);
   });
-  return (s.sequences * s.heads) * pair_flops(pairs, s.qk_dim + s.v_dim);
+  return (s.sequences * s.heads) * pair_flops(seen_pairs<T>(s, in), s.qk_dim + s.v_dim);
 }
 
 /// Wide gradients of the keys and values of one sequence, added up over queries and heads.
@@ -149,11 +173,11 @@ struct RowGradient {
     dq.assign(static_cast<std::size_t>(c.plain()), W(0));
     dq_rope.assign(static_cast<std::size_t>(c.in.rope_dim), W(0));
   }
-  /// Propagates ds of keys [first, first + n) to q and k, and their p to v.
-  void spread(const Core<T>& c, Count i, Count first, Count n, const T* d_o, KeySums<T>& sums) {
+  /// Propagates ds of these keys to q and k, and their p to v.
+  void spread(const Core<T>& c, Count i, const Keys& keys, const T* d_o, KeySums<T>& sums) {
     const W scale = number<W>(c.in.scale);
-    for (Count at = 0; at < n; ++at) {
-      const Count j = first + at;
+    for (Count at = 0; at < keys.n; ++at) {
+      const Count j = keys[at];
       const W scaled = ds[static_cast<std::size_t>(at)] * scale;
       axpy(c.plain(), scaled, c.k(j), dq.data());
       axpy(c.plain(), scaled, c.q(i), sums.k.data() + j * sums.plain);
@@ -215,27 +239,24 @@ template <typename T>
 Flops flash_gradient(const Attention& s, const AttentionInputs& in, const Dropout& drop, const Wide<T>* log_sum_exp,
                      const T* o, const T* d_o, const AttentionGradients& to) {
   using W = Wide<T>;
-  Count pairs = 0;
   Aligned<W> sink_rows(in.sinks != nullptr ? static_cast<std::size_t>(s.rows() * s.heads) : 0);
-  for (Count i = 0; i < s.queries; ++i) {
-    const Core<T> c(s, in, 0, 0);
-    pairs += c.last(i) - c.first(i);
-  }
   each_head_gradient<T>(s, in, to, [&](const Core<T>& c, KeySums<T>& sums) {
     thread_local RowGradient<T> r;
+    thread_local std::vector<Count> room;
     for (Count i = 0; i < s.queries; ++i) {
-      const Count first = c.first(i), n = c.last(i) - first, row = (c.sequence * s.queries + i) * s.heads + c.head;
+      const Keys keys = c.keys(i, room);
+      const Count n = keys.n, row = (c.sequence * s.queries + i) * s.heads + c.head;
       const T *mine = o + row * s.v_dim, *d = d_o + row * s.v_dim;
       r.resize(n, c);
       const W mean = sum_of<W>(s.v_dim, [=](Count k) { return wide(mine[k]) * wide(d[k]); });  // sum p dp = o . do
-      c.scores(i, first, n, r.p.data());
+      c.scores(i, keys, r.p.data());
       exponentials(n, log_sum_exp[row], r.p.data());
-      if (drop.p > 0) throw_dice(drop, c.row(i) + first, n, r.keep.data());
-      for (Count j = 0; j < n; ++j) r.ds[static_cast<std::size_t>(j)] = dot(s.v_dim, d, c.v(first + j));
+      if (drop.p > 0) throw_dice(drop, c.row(i), keys, r.keep.data());
+      for (Count j = 0; j < n; ++j) r.ds[static_cast<std::size_t>(j)] = dot(s.v_dim, d, c.v(keys[j]));
       W *ds = r.ds.data(), *dropped = r.dropped.data();
       const W *p = r.p.data(), *keep = r.keep.data();
       lanes<W>(0, n, [=](Count j) { ds[j] = p[j] * (ds[j] * keep[j] - mean), dropped[j] = p[j] * keep[j]; });
-      r.spread(c, i, first, n, d, sums);
+      r.spread(c, i, keys, d, sums);
       if (in.sinks != nullptr) sink_rows[static_cast<std::size_t>(row)] = -exp_of(c.sink() - log_sum_exp[row]) * mean;
       write_query(c, to, i, r);
     }
@@ -243,7 +264,7 @@ Flops flash_gradient(const Attention& s, const AttentionInputs& in, const Dropou
   for (std::size_t i = 0; i < sink_rows.size(); ++i)
     static_cast<W*>(to.sinks)[i % static_cast<std::size_t>(s.heads)] += sink_rows[i];
   // Scores again (qk), dp and dv (v each), dq and dk (qk each).
-  return (s.sequences * s.heads) * pair_flops(pairs, 3 * s.qk_dim + 2 * s.v_dim);
+  return (s.sequences * s.heads) * pair_flops(seen_pairs<T>(s, in), 3 * s.qk_dim + 2 * s.v_dim);
 }
 
 // ---- naive: every pair; masked scores are computed and discarded
@@ -260,21 +281,26 @@ Flops naive(const Attention& s, const AttentionInputs& in, const Dropout& drop, 
   const Count keys = s.keys;
   const NaiveKept<T> k(kept);
   each<T>(s.sequences * s.heads * s.queries, keys * (s.qk_dim + s.v_dim), [&](Count r) {
-    thread_local Aligned<W> p, out, factor;
+    thread_local Aligned<W> p, few, out, factor;
+    thread_local std::vector<Count> room;
     const Count i = r % s.queries, h = r / s.queries % s.heads, b = r / s.queries / s.heads;
     const Core<T> c(s, in, b, h);
-    const Count first = c.first(i), last = c.last(i), row = c.row(i);
+    const Keys seen = c.keys(i, room),
+               done = s.queries > 1 ? Keys{.n = keys} : seen;  // a single query skips the others
+    const Count row = c.row(i), low = done[0], high = done[done.n - 1] + 1;
     p.resize(static_cast<std::size_t>(keys));
+    few.resize(static_cast<std::size_t>(done.n));
     out.assign(static_cast<std::size_t>(s.v_dim), W(0));
-    // A single query skips the keys that it does not see.
-    const Count low = s.queries > 1 ? 0 : first, high = s.queries > 1 ? keys : last;
-    c.scores(i, low, high - low, p.data() + low);
-    W* x = p.data();
-    if (k.scores != nullptr) lanes<W>(low, high, [=, to = k.scores + row](Count j) { to[j] = static_cast<T>(x[j]); });
+    c.scores(i, done, few.data());
+    W *x = p.data(), *y = few.data();
+    if (k.scores != nullptr)
+      for (Count j = 0; j < done.n; ++j) k.scores[row + done[j]] = static_cast<T>(y[j]);
+    if (s.queries > 1)
+      for (Count j = 0; j < seen.n; ++j) y[j] = y[seen[j]];  // ascending: none is read after it is written
     const W sink = in.sinks != nullptr ? c.sink() : W(0);
-    softmax(last - first, x + first, in.sinks != nullptr ? &sink : nullptr);
-    std::fill(x + low, x + first, W(0));
-    std::fill(x + last, x + high, W(0));
+    softmax(seen.n, y, in.sinks != nullptr ? &sink : nullptr);
+    std::fill(x + low, x + high, W(0));
+    for (Count j = 0; j < seen.n; ++j) x[seen[j]] = y[j];
     round_to(low, high, x, k.probabilities + row);
     if (drop.p > 0) {
       factor.resize(p.size());
@@ -285,11 +311,11 @@ Flops naive(const Attention& s, const AttentionInputs& in, const Dropout& drop, 
         lanes<W>(low, high, [=, f = factor.data(), to = k.mask + row](Count j) { to[j] = f[j] > W(0); });
       }
     }
-    for (Count j = low; j < high; ++j) axpy(s.v_dim, x[j], c.v(j), out.data());
+    for (Count j = 0; j < done.n; ++j) axpy(s.v_dim, x[done[j]], c.v(done[j]), out.data());
     write_out(out, o + ((b * s.queries + i) * s.heads + h) * s.v_dim);
   });
-  const Count pairs = s.queries > 1 ? keys : s.reach.seen(keys - 1);
-  return (s.sequences * s.heads * s.queries) * pair_flops(pairs, s.qk_dim + s.v_dim);
+  const Count pairs = s.queries > 1 ? mul(s.queries, keys) : seen_pairs<T>(s, in);
+  return (s.sequences * s.heads) * pair_flops(pairs, s.qk_dim + s.v_dim);
 }
 
 template <typename T>
@@ -317,7 +343,7 @@ Flops naive_gradient(const Attention& s, const AttentionInputs& in, const Dropou
       const W total = sum_of<W>(keys, [=](Count j) { return wide(p[j]); });
       lanes<W>(0, keys, [=](Count j) { ds[j] = wide(p[j]) * (ds[j] - mean), dropped[j] = wide(after[j]); });
       round_to(0, keys, ds, scratch + row);  // in place of dp
-      r.spread(c, i, 0, keys, d, sums);
+      r.spread(c, i, {.n = keys}, d, sums);
       if (in.sinks != nullptr) sink_rows[static_cast<std::size_t>(out_row)] = -(W(1) - total) * mean;
       write_query(c, to, i, r);
     }

@@ -66,9 +66,11 @@ class Cuda final : public Backend {
   }
   std::string lacks(const Arch& a) const override {
     if (!a.linear_layers.empty()) return "linear attention";
-    for (std::size_t i = 0; i <= a.mixers.size(); ++i)
+    for (std::size_t i = 0; i <= a.mixers.size(); ++i) {
+      if (a.mixer(i).indexer.kind != IndexerKind::none) return "attention to keys that an indexer chooses";
       if (const RecurrentKind kind = a.mixer(i).recurrent.kind; kind != RecurrentKind::none)
         return std::string(llmcalc::name(kind));
+    }
     return a.activation == Activation::xielu ? "xIELU" : "";
   }
   std::string_view name() const override { return name_; }

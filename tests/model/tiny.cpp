@@ -2,6 +2,7 @@
 
 #include "model/random.hpp"
 #include "tests/model/hybrids.hpp"
+#include "tests/model/sparse.hpp"
 
 namespace llmcalc::test {
 
@@ -214,6 +215,7 @@ std::vector<Variant> variants() {
   dropout_variants(c);
   recompute_variants(c);
   for (Variant& v : hybrid_variants()) c.all.push_back(std::move(v));
+  for (Variant& v : sparse_variants()) c.all.push_back(std::move(v));
   return c.all;
 }
 
