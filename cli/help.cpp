@@ -138,7 +138,7 @@ std::size_t place_of_last(const Command& c, Args words) {
 }  // namespace
 
 std::string program_help() {
-  std::string s = "llmcalc: parameters, memory, FLOPs, time and cost of decoder-only transformers\n\n";
+  std::string s = "llmcalc: parameters, memory, FLOPs, time and cost of language models\n\n";
   for (const Command& c : commands()) s += fmt::format("  {:<11}{:<25}{}\n", c.name, c.arguments, c.summary);
   return s +
          "\n  MODEL  a preset ('llmcalc list models'), an llmcalc model file,\n"

@@ -25,6 +25,8 @@ void require_mixer(const Mixer& m) {
         "calculated but not run");
 }
 
+}  // namespace
+
 const Arch& runnable(const Arch& a, const Backend& b) {
   for (std::size_t i = 0; i <= a.mixers.size(); ++i) require_mixer(a.mixer(i));
   if (const std::string lack = b.lacks(a); !lack.empty())
@@ -47,6 +49,7 @@ const Arch& runnable(const Arch& a, const Backend& b) {
   return a;
 }
 
+namespace {
 const Settings& computable(const Settings& s, const Backend& b) {
   if (!b.computes(s.numerics))
     throw InputError(

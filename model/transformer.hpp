@@ -15,10 +15,13 @@ struct Batch {
   std::vector<std::int64_t> ids, targets;
 };
 
+/// `arch`, if the reference transformer runs it on the backend. Throws InputError for what it or the backend does not
+/// have (recurrences on a GPU, say), in a sentence.
+const Arch& runnable(const Arch& arch, const Backend& backend);
+
 class Transformer {
  public:
-  /// Throws InputError for what the backend does not have (recurrences on a GPU, say), in a sentence. seed: of the
-  /// weights, see Weights.
+  /// Throws InputError for what is not runnable(). seed: of the weights, see Weights.
   Transformer(const Arch& arch, Backend& backend, const Settings& settings, std::optional<std::uint64_t> seed);
 
   const Arch& arch() const { return arch_; }

@@ -43,7 +43,7 @@ ForwardFlops forward_flops(const Arch& a, const Pass& p) {
   const Fraction spared = over_parts(
       s, [&](const Sizes<Fraction>& part) { return index_backward_spared<Fraction>(part, p.pairs, p.batch, p.seq); });
   const Flops positions = (Exact(2) * head_rows(p) * head + Exact(2) * p.batch * pooled).flops();
-  return {linear, core, positions, spared.flops(), index.flops()};
+  return {linear, core, positions, spared.flops(), outside_flops(s, Fraction(tokens, 1)).flops(), index.flops()};
 }
 
 Flops scores_flops(const Arch& a, const Pass& p) {
@@ -67,7 +67,7 @@ Flops mlp_flops(const Arch& a, const Pass& p) {
 Flops train_flops(const ForwardFlops& f, Recompute recomputed, Flops scores_again) {
   Flops total = 3 * f.total() - f.index_spared + scores_again;
   if (recomputed == Recompute::selective) total += f.core - f.index;
-  if (recomputed == Recompute::full) total += f.linear + f.core;
+  if (recomputed == Recompute::full) total += f.linear + f.core - f.outside;
   return total;
 }
 

@@ -92,6 +92,14 @@ N index_backward_spared(const Sizes<N>& s, AttentionFlops convention, const N& b
                                                                  index_flops(s, convention, batch, seq, seq, true));
 }
 
+/// FLOPs of the projections outside the blocks: 4 t D D_e to and from a token table that is narrower than the model,
+/// 2 t D L D_p to the inputs of all layers.
+template <class N>
+N outside_flops(const Sizes<N>& s, const N& tokens) {
+  const N table = s.D_e == s.D ? N(0) : N(4) * tokens * s.D * s.D_e;
+  return s.D_p == N(0) ? table : table + N(2) * tokens * s.D * s.L * s.D_p;
+}
+
 /// FLOPs of states in recurrent form, per token 2 for each of their numbers and each pass over them: a d_h x d_h state
 /// per head of linear attention, update and product with q; a d_k x d_p state per head of a recurrence, with its decay
 /// (Mamba), with k' S besides (DeltaNet, KDA).
@@ -174,9 +182,10 @@ struct Pass {
 
 /// linear: 2 t (N_mm - head), and the states of linear attention and recurrences; core: QK' and AV over the scored
 /// pairs, and an indexer's scores, which are `index` of it; head: 2 V D per position. index_spared: of an indexer, what
-/// twice these counts too many in backward.
+/// twice these counts too many in backward. outside: the share of linear outside the blocks, which full recomputation
+/// does not repeat.
 struct ForwardFlops {
-  Flops linear, core, head, index_spared{}, index{};
+  Flops linear, core, head, index_spared{}, outside{}, index{};
   Flops total() const { return linear + core + head; }
 };
 ForwardFlops forward_flops(const Arch& arch, const Pass& pass);

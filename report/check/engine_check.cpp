@@ -72,7 +72,9 @@ void compare_training(const Arch& a, Comparison& c) {
   }
 }
 
+/// Decoding steps and the cache of models that generate; the closed forms know no decoder behind an encoder.
 void compare_inference(const Arch& a, Comparison& c) {
+  if (a.is_encoder() || a.is_encoder_decoder()) return;
   Plan p{.batch = 5, .attention_flops = AttentionFlops::causal_exact};
   const Prices held = price_holdings(a, p);
   for (const Count context : {Count{1}, Count{777}, Count{5000}}) {

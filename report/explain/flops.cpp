@@ -80,12 +80,7 @@ Formula with_documents(S s, const Expr& e) {
 }
 constexpr auto core_width = textbook::core_width<Expr>;
 
-/// Projections outside of the blocks: to and from a token table that is narrower than the model, and to the inputs of
-/// all layers.
-Expr outside(S s) {
-  const Expr table = n(s).D_e == n(s).D ? Expr(0) : Expr(4) * s.tokens() * n(s).D * n(s).D_e;
-  return n(s).D_p == Expr(0) ? table : table + Expr(2) * s.tokens() * n(s).D * n(s).L * n(s).D_p;
-}
+Expr outside(S s) { return textbook::outside_flops(n(s), s.tokens()); }
 
 Formula linear(S s) {
   if (trains_adapters(s.plan()))
