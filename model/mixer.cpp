@@ -61,6 +61,7 @@ Value grouped_attention(Pass& p, Value x) {
                        .v_dim = m.v_dim(),
                        .reach = p.reach(),
                        .sinks = m.attention_sinks,
+                       .bidirectional = m.bidirectional,
                        .selection = m.indexer.selection()};
   Tensor chosen = chosen_keys(p, m.attention_gate == AttentionGate::none ? std::exchange(x, {}) : x, {});
   const CoreLayout layout{.q = {0, 0, q.width, m.head_dim},

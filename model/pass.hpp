@@ -115,6 +115,10 @@ class Pass {
   /// The same of an indexer, whose own loss trains it alone: x gets no gradient.
   Value detached(std::string_view op, Value x);
   Value logits(std::string_view op, Value x);
+  /// A linear layer on the first token of each sequence.
+  Value first_tokens(std::string_view op, Value x);
+  /// Rows of a table of segments: a sequence is as many segments of equal length as the table has rows.
+  Value segments(std::string_view op);
   Value routed(std::string_view op, Value x, const Value& gates);
   /// Latent attention: y = x W per head, with part of attn.kv_up.
   Value absorbed(std::string_view op, const Value& x, bool values);
@@ -143,6 +147,7 @@ class Pass {
   Value multiply(std::string_view op, Value a, Value b);
   Value scale(std::string_view op, Value a, Value g);
   Value activate(std::string_view op, Value x);
+  Value tanh(std::string_view op, Value x);
   /// The MLP's act(a) b.
   Value gate(std::string_view op, Value a, Value b);
   /// silu(g) y
@@ -153,8 +158,12 @@ class Pass {
   Value route(std::string_view op, Value logits);
   Value dispatch(std::string_view op, Value x, const Value& gates);
   Value combine(std::string_view op, Value x, Value gates);
-  /// Cross-entropy; the mean goes to the backend's memory.
+  /// Cross-entropy, its mean, and that of every result that judge() took; the sum goes to the backend's memory.
   void loss(std::string_view op, Value logits, std::span<const std::int64_t> targets, double* mean);
+  /// The mean of a result, of a model without logits.
+  void mean(const Value& result, double* to);
+  /// Adds the mean of the result of `op`, which no operator reads, to the loss of the logits.
+  void judge(std::string_view op, const Value& result);
 
   /// block(x), of which only x is kept: backward recomputes the rest.
   Value checkpoint(Value x, const std::function<Value(Value)>& block);
@@ -188,6 +197,7 @@ class Pass {
   void refuse_not_a_number(std::string_view op) const;
   /// f runs in backward, in the layer that is current now.
   void remember(std::string_view op, const Shape& shape, std::function<void()> rule);
+  std::vector<double> mean_gradient(Count numbers) const;
   Dropout dice(std::string_view op) const;
   Parameter* weight(std::string_view op, std::string_view what) const;
   /// Hands dy on as the gradient of `to`. alone: nobody else holds it.
@@ -197,6 +207,7 @@ class Pass {
   Value normed(std::string_view op, Value x, Norm shape, double offset, Count stride, Count first);
   struct Product {
     bool for_loss = false, detached = false;
+    bool first = false;  ///< of the first token of each sequence
     const Value* gates = nullptr;
   };
   Value product(std::string_view op, Value x, const Product& how);
@@ -228,7 +239,9 @@ class Pass {
   Count layer_ = -1;
   Direction direction_ = Direction::forward;
   double loss_scale_ = 1;
-  Tensor choice_;  ///< kept where later layers share it, until one makes its own
+  Tensor choice_;                       ///< kept where later layers share it, until one makes its own
+  std::vector<std::int64_t> segments_;  ///< of every token
+  std::vector<Value> judged_;
   const std::atomic<bool>* stop_ = nullptr;
   bool checking_ = false;
   Value made_;  ///< checking: the last result that was made room for

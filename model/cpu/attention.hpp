@@ -1,6 +1,7 @@
 #pragma once
-/// o = softmax(q k' scale) v, causal (Vaswani et al. 2017): naive, which forms and keeps the scores, and flash
-/// (Dao et al. 2022, arXiv:2205.14135), which keeps a log-sum-exp per row and recomputes the scores in backward.
+/// o = softmax(q k' scale) v, causal unless the shape is bidirectional (Vaswani et al. 2017): naive, which forms and
+/// keeps the scores, and flash (Dao et al. 2022, arXiv:2205.14135), which keeps a log-sum-exp per row and recomputes
+/// the scores in backward.
 
 #include <cmath>
 #include <limits>
@@ -48,12 +49,13 @@ struct Core {
   const T* v(Count j) const { return at<T>(in.v, sequence, j, group); }
 
   /// The keys that query i (of this pass) sees: [first, last).
-  Count last(Count i) const { return s.past() + i + 1; }
-  Count first(Count i) const { return s.reach.first(last(i) - 1); }
+  Count last(Count i) const { return s.bidirectional ? s.keys : s.past() + i + 1; }
+  Count first(Count i) const { return s.bidirectional ? 0 : s.reach.first(s.past() + i); }
   /// All of them, or those that an indexer chose, in `room`.
   Keys keys(Count i, std::vector<Count>& room) const {
     if (in.chosen == nullptr) return {.first = first(i), .n = last(i) - first(i)};
-    return chosen_keys(s.selection, in.chosen + (sequence * s.queries + i) * in.indices, in.indices, last(i) - 1, room);
+    const ChosenIndex* const mine = in.chosen + (sequence * s.queries + i) * in.indices;
+    return chosen_keys(s.selection, mine, in.indices, s.past() + i, room);
   }
   /// Index of query i's first score among those of all heads and sequences: the start of its dropout mask.
   Count row(Count i) const { return ((sequence * s.heads + head) * s.queries + i) * (s.keys); }
@@ -67,9 +69,10 @@ struct Core {
       to[j] = score.total();
     }
     const W scale = number<W>(in.scale), alibi = slope;
-    const Count own = last(i) - 1;
+    const Count own = s.past() + i;
+    const auto distance = [=](Count j) { return W(static_cast<Plain<W>>(std::abs(own - keys[j]))); };
     if (in.alibi)
-      lanes<W>(0, keys.n, [=](Count j) { to[j] = to[j] * scale - alibi * W(static_cast<Plain<W>>(own - keys[j])); });
+      lanes<W>(0, keys.n, [=](Count j) { to[j] = to[j] * scale - alibi * distance(j); });
     else
       lanes<W>(0, keys.n, [=](Count j) { to[j] = to[j] * scale; });
     if (in.cap > 0) cap(keys.n, number<W>(in.cap), to);
@@ -120,7 +123,7 @@ void multiply_by_dice(const Dropout& drop, Count row, const Keys& keys, W* x) {
   for (Count j = 0; j < keys.n; ++j) multiply_by_dice(drop, row + keys[j], 1, x + j);
 }
 
-// ---- flash: only the pairs that the causal mask, or an indexer's choice, leaves
+// ---- flash: only the pairs that the mask, or an indexer's choice, leaves
 
 template <typename T>
 Flops flash(const Attention& s, const AttentionInputs& in, const Dropout& drop, Wide<T>* log_sum_exp, T* o) {

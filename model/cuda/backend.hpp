@@ -71,6 +71,7 @@ class Cuda final : public Backend {
       if (const RecurrentKind kind = a.mixer(i).recurrent.kind; kind != RecurrentKind::none)
         return std::string(llmcalc::name(kind));
     }
+    if (a.bidirectional) return "attention to later tokens";
     return a.activation == Activation::xielu ? "xIELU" : "";
   }
   std::string_view name() const override { return name_; }
