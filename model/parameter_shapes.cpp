@@ -1,4 +1,5 @@
 #include "calc/layer_kinds.hpp"
+#include "model/halves.hpp"
 #include "model/weights.hpp"
 
 namespace llmcalc::model {
@@ -11,7 +12,7 @@ class Shapes {
 
   std::vector<ParameterShape> list() {
     embedding();
-    for (Count i = 0; i < a_.layers; ++i) layer(i);
+    for (Count i = 0; i < mul(a_.layers, halves(a_)); ++i) layer(i);
     head();
     return std::move(all_);
   }
@@ -56,7 +57,7 @@ class Shapes {
 
   void layer(Count i) {
     prefix_ = "layers." + std::to_string(i) + ".";
-    const LayerKind& kind = kinds_.kinds[kind_index(kinds_, i)];
+    const LayerKind& kind = kinds_.kinds[kind_index(kinds_, i / halves(a_))];
     const Mixer& m = a_.mixer(kind.mixer);
     const bool parallel = a_.block == BlockKind::parallel;
     const NormPlacement p = a_.norm_placement;
@@ -67,8 +68,10 @@ class Shapes {
     kind.linear ? lightning() : mixer(m);
     if (after && mixes) norm("attn.post_norm");
     if (before && has_mlp && (!parallel || a_.norms_per_layer == 2)) norm("mlp.norm");
-    if (kind.experts) experts();
-    if (!kind.experts && has_mlp) mlp("", kind.mlp_width, a_.hidden, a_.mlp_bias);
+    const bool shortcut = a_.block == BlockKind::shortcut;
+    if (kind.experts && i % halves(a_) == 0) experts();
+    if (shortcut || (!kind.experts && has_mlp))
+      mlp("", shortcut ? a_.mlp_width : kind.mlp_width, a_.hidden, a_.mlp_bias);
     if (after && has_mlp) norm("mlp.post_norm");
   }
 

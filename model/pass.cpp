@@ -126,13 +126,14 @@ void Pass::enter(Count layer) {
 Value Pass::checkpoint(Value given, const std::function<Value(Value)>& block) {
   if (!taping()) return block(std::move(given));
   const Value x = std::move(given);
+  const Count layer = layer_;
   Tape* const tape = std::exchange(tape_, nullptr);
   Value y = block(x);
   tape_ = tape;
   x.data->claim("block.input");
   if (choice_) choice_->claim("attn.index_scores");
   y.slot = std::make_shared<Slot>();
-  tape_->remember([this, x, block, layer = layer_, choice = choice_, y_slot = y.slot]() mutable {
+  tape_->remember([this, x, block, layer, choice = choice_, y_slot = y.slot]() mutable {
     Tape again;
     Tape* const outer = std::exchange(tape_, &again);
     choice_ = std::exchange(choice, nullptr);

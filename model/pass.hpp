@@ -8,6 +8,7 @@
 
 #include "calc/block.hpp"
 #include "model/cache.hpp"
+#include "model/halves.hpp"
 #include "model/tape.hpp"
 #include "model/trace.hpp"
 #include "model/weights.hpp"
@@ -98,7 +99,9 @@ class Pass {
   Positions positions() const { return {step_.queries, step_.past, rotaries_.of(kind())}; }
   const Numerics& numerics() const { return settings_.numerics; }
   /// The kind of the current layer; outside of layers one without anything.
-  const LayerKind& kind() const { return layer_ < 0 ? no_layer_ : kinds_.kinds[kind_index(kinds_, layer_)]; }
+  const LayerKind& kind() const {
+    return layer_ < 0 ? no_layer_ : kinds_.kinds[kind_index(kinds_, layer_ / halves(arch_))];
+  }
   const Mixer& mixer() const { return arch_.mixer(kind().mixer); }
   /// The tokens that the current layer's attention reaches.
   const Reach& reach() const { return kind().reach; }

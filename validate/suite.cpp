@@ -14,7 +14,8 @@ const std::vector<Factor> all_factors{
     {"qk-norm", {"none", "weight-free", "per head", "per head with bias", "each head", "full", "full with bias"}},
     {"sinks", {"none", "sinks"}},
     {"norm", {"LayerNorm", "LayerNorm without bias", "RMSNorm", "weight-free"}},
-    {"block", {"pre-norm", "post-norm", "output norm", "both norms", "parallel", "parallel with two norms"}},
+    {"block",
+     {"pre-norm", "post-norm", "output norm", "both norms", "parallel", "parallel with two norms", "shortcut"}},
     {"MLP", {"plain", "gated"}},
     {"activation", {"GELU", "tanh GELU", "SiLU", "ReLU", "squared ReLU", "xIELU"}},
     {"experts", {"none", "all layers", "after a dense layer, shared", "shared behind a gate", "of a latent width"}},
@@ -63,6 +64,7 @@ Choice row_with(const Pair& pair) {
           c[middle_layer] = middle;
           c[f] = i;
           c[g] = k;
+          if (c[placement] == 6 && f != experts && g != experts) c[experts] = 1;
           c = possible(c);
           if (c[f] == i && c[g] == k) return c;
         }
@@ -131,7 +133,10 @@ Choice possible(Choice c) {
   if (c[mlp] == 0) c[glu_store] = 0;
   if (c[core] == 0) c[softmax_store] = 0;
   if (is_latent(c) && c[middle_layer] == 7) c[middle_layer] = 0;  // linear attention has the heads of grouped attention
-  if (c[placement] >= 4) c[last_layer] = 0;                       // layers of parallel blocks are alike,
+  if (c[placement] == 6 && (c[experts] == 0 || is_encoder(c))) c[placement] = 0;  // its experts take the shortcut
+  if (c[placement] == 6 && c[experts] == 2) c[experts] = 1;                       // in every layer
+  if (c[placement] == 6) c[middle_layer] = 0;
+  if (c[placement] >= 4) c[last_layer] = 0;                            // layers of parallel blocks are alike,
   if (c[placement] >= 4 && c[middle_layer] != 7) c[middle_layer] = 0;  // but for linear attention
   if (!has_chunks(c)) c[chunk] = 0;
   if (c[attention] == 4) c[keys] = 0;  // a lightning indexer reads the low rank of the queries

@@ -147,9 +147,9 @@ void set_last_layer(Arch& a, const Choice& c) {
 
 void set_block(Arch& a, const Choice& c) {
   a.norm = static_cast<NormKind>(c[norm]);
-  a.block = c[placement] >= 4 ? BlockKind::parallel : BlockKind::serial;
+  a.block = c[placement] == 6 ? BlockKind::shortcut : c[placement] >= 4 ? BlockKind::parallel : BlockKind::serial;
   if (c[placement] < 4) a.norm_placement = static_cast<NormPlacement>(c[placement]);
-  a.norms_per_layer = c[placement] == 3 ? 4 : 2;
+  a.norms_per_layer = c[placement] == 3 || c[placement] == 6 ? 4 : 2;
   if (c[placement] == 4) a.norms_per_layer = 1;
   a.final_norm = a.norm_placement != NormPlacement::post;
   a.embedding_norm = c[embedding] == 1;

@@ -1,5 +1,5 @@
 #pragma once
-/// Small models whose attention reads keys that an indexer chooses.
+/// Small models whose attention reads keys that an indexer chooses, and shortcut blocks.
 
 #include "tests/model/tiny.hpp"
 
