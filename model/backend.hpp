@@ -24,6 +24,7 @@
 #include "model/math/rotary.hpp"
 #include "model/random.hpp"
 #include "model/state.hpp"
+#include "model/streams.hpp"
 
 namespace llmcalc::model {
 
@@ -249,6 +250,16 @@ class Backend : public Memory {
   /// 2512.02556, 2.1). target: wide, (rows, keys); null: there is no such loss, and the scores' gradient is zero.
   virtual void index_gradient(const IndexScores&, const IndexView&, const ChosenIndex* /*chosen*/, In /*target*/,
                               const IndexGradients&) {
+    throw_lack();
+  }
+  /// y: every row of x as top_k residual streams.
+  virtual void repeat(const Pointwise&, In /*x*/, Out /*y*/) { throw_lack(); }
+  virtual void repeat_gradient(const Pointwise&, In /*dy*/, Out /*dx*/, bool /*add*/) { throw_lack(); }
+  /// y: the sum of the streams that a sub-layer reads; out: the streams with its result y (see StreamView).
+  virtual void gather(const Pointwise&, const StreamView&, Out /*y*/) { throw_lack(); }
+  virtual void gather_gradient(const Pointwise&, const StreamView&, In /*dy*/, const StreamGradients&) { throw_lack(); }
+  virtual void spread(const Pointwise&, const StreamView&, In /*y*/, Out /*out*/) { throw_lack(); }
+  virtual void spread_gradient(const Pointwise&, const StreamView&, In /*y*/, In /*d_out*/, const StreamGradients&) {
     throw_lack();
   }
   /// Dropout of x in place; mask: a byte per number, or absent in inference.

@@ -49,6 +49,7 @@ class Shapes {
       matrix("head.transform", a_.hidden, a_.hidden, true);
       norm("head.transform_norm");
     }
+    streams("head", a_.streams, 1);
     if (a_.final_norm) norm("head.norm");
     if (a_.embedding_width != a_.hidden) matrix("head.project", a_.embedding_width, a_.hidden, false);
     if (!a_.tied_head) matrix("head.logits", a_.vocabulary, a_.embedding_width, false);
@@ -64,15 +65,26 @@ class Shapes {
     const bool before = parallel || p == NormPlacement::pre || p == NormPlacement::both;
     const bool after = !parallel && p != NormPlacement::pre;
     const bool mixes = parallel || !m.is_empty(), has_mlp = parallel || kind.has_mlp();
+    const Count weights = mul(a_.streams, a_.streams + 2);
+    if (mixes) streams("attn", weights, 3);
     if (before && mixes) norm("attn.norm");
     kind.linear ? lightning() : mixer(m);
     if (after && mixes) norm("attn.post_norm");
+    if (has_mlp) streams("mlp", weights, 3);
     if (before && has_mlp && (!parallel || a_.norms_per_layer == 2)) norm("mlp.norm");
     const bool shortcut = a_.block == BlockKind::shortcut;
     if (kind.experts && i % halves(a_) == 0) experts();
     if (shortcut || (!kind.experts && has_mlp))
       mlp("", shortcut ? a_.mlp_width : kind.mlp_width, a_.hidden, a_.mlp_bias);
     if (after && has_mlp) norm("mlp.post_norm");
+  }
+
+  /// Hyper-connections of one sub-layer: the matrix that makes weights of all streams, their scales and biases.
+  void streams(const std::string& part, Count weights, Count scales) {
+    if (a_.streams == 1) return;
+    matrix(part + ".stream_weights", weights, mul(a_.streams, a_.hidden), false);
+    vector(part + ".gather.scales", scales, Start::one);
+    vector(part + ".gather.bias", weights, Start::zero);
   }
 
   void mixer(const Mixer& m) {

@@ -158,6 +158,12 @@ class Pass {
   /// sigmoid(g) y, where each number of g gates as many neighbours of y as y has more of them.
   Value sigmoid_gate(std::string_view op, Value g, Value y);
   void dropout(std::string_view op, Value& x);
+  /// x as all residual streams.
+  Value repeat(std::string_view op, Value x);
+  /// The sum of the streams x that a sub-layer reads; `weights`: what the matrix of the streams has made of them.
+  Value gather(std::string_view op, const Value& x, const Value& weights);
+  /// The streams x with a sub-layer's result. Scales and bias of the weights stand with `gather_op`.
+  Value spread(std::string_view op, std::string_view gather_op, Value x, Value result, Value weights);
   Value route(std::string_view op, Value logits);
   Value dispatch(std::string_view op, Value x, const Value& gates);
   Value combine(std::string_view op, Value x, Value gates);
@@ -224,6 +230,10 @@ class Pass {
   void read_cache(const Attention& s, AttentionInputs& in);
   StateView state_view(std::string_view op, const StateLayout& l, const std::vector<Tensor>& data) const;
   void* cached_state(std::string_view op) const;
+  /// The value without its numbers, for a rule that keeps those apart.
+  static Value bare(const Value& x) { return {nullptr, x.rows, x.width, x.slot}; }
+  StreamView streams_of(std::string_view gather_op, const Value& x, const Tensor& x_data, const Value& weights,
+                        const Tensor& weight_data) const;
   struct CoreKept;
   CoreKept core_kept(std::string_view op, const Attention& s, bool passing);
 

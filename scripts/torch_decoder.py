@@ -12,6 +12,7 @@ from torch import nn
 
 import torch_indexer
 from torch_recurrent import RECURRENCES, LinearAttention, Weight
+from torch_streams import add_streams, gathered, streamed, weights
 
 EPSILON = 1e-5  # of every norm
 
@@ -356,6 +357,9 @@ class Block(nn.Module):
         has_mlp = has(m, "moe", layer) or m["mlp"].get("width", 0) > 0
         self.mlp = Mlp(m, layer) if has_mlp else None
         parts = ([self.attn] if self.mixers else []) + ([self.mlp] if has_mlp else [])
+        self.streams = m.get("streams", 1)
+        for part in parts if self.streams > 1 else []:
+            add_streams(part, self.streams, m["hidden"])
         if self.place in ("pre", "both"):
             for part in parts[: m["norm"]["per_layer"]]:
                 part.norm = norm(m)
@@ -367,6 +371,8 @@ class Block(nn.Module):
         return sum(getattr(self, name)(x) for name in self.mixers)
 
     def sub_layer(self, f, norms, x):
+        if self.streams > 1:
+            return streamed(norms, lambda y: f(norms.norm(y)), x, EPSILON)
         if self.place == "pre":
             return x + f(norms.norm(x))
         if self.place == "post":
@@ -394,7 +400,7 @@ class Decoder(nn.Module):
         self.embedding.project = nn.Linear(width, hidden, bias=False) if width != hidden else nn.Identity()
         if self.position == "learned":
             self.embedding.positions = nn.Embedding(m["position"]["rows"], hidden)
-        self.types = m.get("token_types", 0)
+        self.streams, self.types = m.get("streams", 1), m.get("token_types", 0)
         if self.types:
             self.embedding.types = nn.Embedding(self.types, hidden)
         self.embedding.norm = norm(m) if m["norm"]["embedding"] else nn.Identity()
@@ -409,6 +415,8 @@ class Decoder(nn.Module):
         self.act = ACTIVATIONS.get(m["mlp"]["activation"])
         if self.kind == "masked_token":
             self.head.transform, self.head.transform_norm = nn.Linear(hidden, hidden), norm(m)
+        if self.streams > 1:
+            add_streams(self.head, self.streams, hidden, in_block=False)
         self.head.norm = norm(m) if m["norm"]["final"] else nn.Identity()
         self.head.project = nn.Linear(hidden, width, bias=False) if width != hidden else nn.Identity()
         self.head.logits = nn.Linear(width, m["vocabulary"], bias=m["head"]["bias"])
@@ -425,6 +433,8 @@ class Decoder(nn.Module):
         if self.types:  # segments of equal length
             x = x + self.embedding.types(torch.arange(ids.shape[1]) * self.types // ids.shape[1])
         x = self.embedding.norm(x)
+        if self.streams > 1:
+            x = x[..., None, :].expand(*x.shape[:-1], self.streams, x.shape[-1])
         for block in self.layers:
             x = block(x)
         return x
@@ -432,6 +442,8 @@ class Decoder(nn.Module):
     def logits(self, x):
         if self.kind == "masked_token":  # BERT (arXiv:1810.04805), as its code has it
             x = self.head.transform_norm(self.act(self.head.transform(x)))
+        if self.streams > 1:
+            x = gathered(x, *weights(self.head, x, EPSILON))
         return self.head.logits(self.head.project(self.head.norm(x)))
 
     def pooled(self, x):

@@ -41,6 +41,7 @@ const std::vector<Factor> all_factors{
     {"gate", {"none", "per head", "per channel"}},
     {"last layer", {"like the others", "its own heads", "no MLP"}},
     {"stack", {"decoder", "encoder of masked tokens", "encoder with a pooler"}},
+    {"residual streams", {"one", "three"}},
     {"keys", {"all", "chosen", "the last layer shares a choice"}},
 };
 
@@ -120,8 +121,8 @@ Choice grown(const Pair& seed, const std::set<Pair>& open) {
 const std::vector<Factor>& factors() { return all_factors; }
 
 Choice possible(Choice c) {
-  if (is_encoder(c)) {  // grouped attention without windows in every layer
-    c[window] = c[middle_layer] = c[keys] = 0;
+  if (is_encoder(c)) {  // grouped attention without windows in every layer, and one residual stream
+    c[window] = c[middle_layer] = c[keys] = c[streams] = 0;
     if (is_latent(c)) c[attention] = 0;
     if (c[last_layer] == 1) c[last_layer] = 0;
     if (c[stack] == 1 && c[embedding] == 2) c[embedding] = 0;  // its head is as wide as the model
@@ -144,6 +145,7 @@ Choice possible(Choice c) {
   if (c[keys] > 0 && c[middle_layer] == 7) c[middle_layer] = 0;  // and linear attention has none
   if (c[keys] == 2 && c[placement] >= 4) c[keys] = 1;            // layers of parallel blocks are alike
   if (c[keys] == 2 && c[last_layer] == 1) c[last_layer] = 0;     // the last layer's mixer is the one that shares
+  if (c[placement] != 0) c[streams] = 0;                         // they are mixed before norms
   return c;
 }
 
@@ -162,7 +164,7 @@ std::vector<Choice> covering_array() {
 std::vector<Case> small_suite(const std::function<std::string(const Arch&)>& lacks) {
   std::vector<Case> cases;
   for (Choice c : covering_array()) {
-    for (const Which usual : {middle_layer, activation, stack, keys})
+    for (const Which usual : {middle_layer, activation, stack, streams, keys})
       if (lacks && !lacks(make_case(c).arch).empty()) {
         c[usual] = 0;
         c = possible(c);

@@ -156,6 +156,7 @@ void set_block(Arch& a, const Choice& c) {
   if (c[embedding] == 2) a.embedding_width = 10;
   a.tied_head = c[head] == 0;
   a.head_bias = c[head] == 2;
+  if (c[streams] == 1) a.streams = 3;
 }
 
 void set_stack(Arch& a, const Choice& c) {

@@ -36,6 +36,7 @@ enum Which : std::size_t {
   gate,
   last_layer,
   stack,
+  streams,
   keys
 };
 

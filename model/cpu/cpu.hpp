@@ -17,6 +17,7 @@
 #include "model/cpu/pool.hpp"
 #include "model/cpu/position.hpp"
 #include "model/cpu/recurrence.hpp"
+#include "model/cpu/streams.hpp"
 #include "model/cpu/xielu.hpp"
 #include "model/math/clip.hpp"
 
@@ -179,6 +180,22 @@ class Cpu final : public Backend {
   void index_gradient(const IndexScores& s, const IndexView& v, const ChosenIndex* chosen, In target,
                       const IndexGradients& to) override {
     done_ += LLMCALC_ISA::index_gradient<T>(s, v, chosen, w(target), to);
+  }
+  void repeat(const Pointwise& s, In x, Out y) override {
+    LLMCALC_ISA::repeat(s.rows, s.top_k, s.width / s.top_k, n(x), n(y));
+  }
+  void repeat_gradient(const Pointwise& s, In dy, Out dx, bool add) override {
+    LLMCALC_ISA::repeat_gradient(s.rows, s.top_k, s.width / s.top_k, n(dy), n(dx), add);
+  }
+  void gather(const Pointwise& s, const StreamView& v, Out y) override { LLMCALC_ISA::gather(s, v, n(y)); }
+  void gather_gradient(const Pointwise& s, const StreamView& v, In dy, const StreamGradients& to) override {
+    LLMCALC_ISA::gather_gradient(s, v, n(dy), to);
+  }
+  void spread(const Pointwise& s, const StreamView& v, In y, Out out) override {
+    LLMCALC_ISA::spread(s, v, n(y), n(out));
+  }
+  void spread_gradient(const Pointwise& s, const StreamView& v, In y, In d_out, const StreamGradients& to) override {
+    LLMCALC_ISA::spread_gradient(s, v, n(y), n(d_out), to);
   }
   void dropout(const Pointwise& s, const Dropout& d, Out x, Out mask) override {
     LLMCALC_ISA::dropout(size(s), d, n(x), b(mask));

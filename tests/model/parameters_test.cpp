@@ -24,8 +24,9 @@ std::string in_layer(const std::string& name) {
 
 /// The engine's component that a parameter belongs to, by its name.
 Count& part_of(Parameters& p, const std::string& name) {
-  for (const char* norm : {"embedding.norm.", "attn.norm.", "attn.post_norm.", "mlp.norm.", "mlp.post_norm.",
-                           "head.norm.", "head.transform_norm."})
+  for (const char* norm :
+       {"embedding.norm.", "attn.norm.", "attn.post_norm.", "attn.stream_weights.", "attn.gather.", "mlp.norm.",
+        "mlp.post_norm.", "mlp.stream_weights.", "mlp.gather.", "head.norm.", "head.transform_norm."})
     if (name.starts_with(norm)) return p.norm;
   if (name.starts_with("embedding.positions.")) return p.position;
   if (name.starts_with("embedding.") || name.starts_with("head.project.")) return p.embedding;

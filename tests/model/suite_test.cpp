@@ -115,7 +115,7 @@ Case any_case(Dice& dice) {
     a.indexer.width = std::max<Count>(2, a.latent.rope_dim) + 2 * dice.of(0, 3);
     a.indexer.top_k = dice.of(1, 9);
     for (std::size_t m = 0; m < a.mixers.size(); ++m)
-      if (a.mixers[m].indexer.shared) a.mixers[m].indexer.top_k = a.indexer.top_k;  // of the same choice
+      if (a.mixers[m].indexer.kind != IndexerKind::none) a.mixers[m].indexer.top_k = a.indexer.top_k;
   }
   for (LayerSet* layers : {&a.local.layers, &a.moe.layers})
     if (!layers->empty()) *layers = LayerSet::every(dice.of(0, a.layers - 1), dice.of(1, 2), a.layers);

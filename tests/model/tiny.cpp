@@ -3,6 +3,7 @@
 #include "model/random.hpp"
 #include "tests/model/encoders.hpp"
 #include "tests/model/hybrids.hpp"
+#include "tests/model/residuals.hpp"
 #include "tests/model/sparse.hpp"
 
 namespace llmcalc::test {
@@ -218,6 +219,7 @@ std::vector<Variant> variants() {
   for (Variant& v : hybrid_variants()) c.all.push_back(std::move(v));
   for (Variant& v : sparse_variants()) c.all.push_back(std::move(v));
   for (Variant& v : encoder_variants()) c.all.push_back(std::move(v));
+  for (Variant& v : residual_variants()) c.all.push_back(std::move(v));
   return c.all;
 }
 
