@@ -22,6 +22,7 @@
 #include "model/indexer.hpp"
 #include "model/instruments.hpp"
 #include "model/math/rotary.hpp"
+#include "model/pool.hpp"
 #include "model/random.hpp"
 #include "model/state.hpp"
 #include "model/streams.hpp"
@@ -35,6 +36,7 @@ using Out = void*;
 struct Positions {
   Count queries = 1, past = 0;
   const Rotary* rotary = nullptr;
+  Count apart = 1;  ///< from one row's position to the next: tokens of a pooled key
 };
 
 /// Token ids, valid until all calls are done: the host's, and a copy in the backend's memory where one is kept.
@@ -47,6 +49,7 @@ struct Ids {
 /// Inputs of the attention core. Latent attention's rotary numbers, which the heads share, lie apart.
 struct AttentionInputs {
   HeadView q, q_rope, k, k_rope, v;
+  HeadView pooled;     ///< keys, and values, of groups of tokens (Attention::pooled)
   Count rope_dim = 0;  ///< of qk_dim, the numbers in q_rope and k_rope
   double scale = 1;    ///< of the scores
   double cap = 0;      ///< scores s become cap tanh(s / cap); 0: they do not
@@ -94,7 +97,7 @@ inline std::uint64_t dropout_key(std::uint64_t seed, std::uint64_t steps, std::u
 
 /// Destinations of the gradients of AttentionInputs' tensors; that of the sinks is wide.
 struct AttentionGradients {
-  HeadView q, q_rope, k, k_rope, v;
+  HeadView q, q_rope, k, k_rope, v, pooled;
   void* sinks = nullptr;
 };
 
@@ -252,6 +255,9 @@ class Backend : public Memory {
                               const IndexGradients&) {
     throw_lack();
   }
+  /// y: keys of groups of tokens.
+  virtual void pool(const llmcalc::Pool&, const PoolView&, Out /*y*/) { throw_lack(); }
+  virtual void pool_gradient(const llmcalc::Pool&, const PoolView&, In /*dy*/, const PoolGradients&) { throw_lack(); }
   /// y: every row of x as top_k residual streams.
   virtual void repeat(const Pointwise&, In /*x*/, Out /*y*/) { throw_lack(); }
   virtual void repeat_gradient(const Pointwise&, In /*dy*/, Out /*dx*/, bool /*add*/) { throw_lack(); }

@@ -190,6 +190,7 @@ Count head_rows(const Step& s) { return s.training ? s.tokens() : s.sequences; }
 Value head(Pass& p, Value x) {
   const Arch& a = p.arch();
   const Step& s = p.step();
+  if (a.streams > 1) x = p.gather("head.gather", x, p.linear("head.stream_weights", x));
   Named first;
   if (a.head.pooler) first = pooled(p, x);
   if (!a.head.has_logits()) return a.head.pooler ? std::move(first.value) : std::move(x);
@@ -198,7 +199,6 @@ Value head(Pass& p, Value x) {
     x = p.activate("head.transform_act", p.linear("head.transform", std::move(x)));
     x = norm(p, "head.transform_norm", std::move(x));
   }
-  if (a.streams > 1) x = p.gather("head.gather", x, p.linear("head.stream_weights", x));
   if (a.final_norm && x.rows != head_rows(s)) {
     const Norm last{.rows = s.sequences, .width = a.hidden, .centred = a.norm != NormKind::rms_norm};
     x = p.norm("head.norm", std::move(x), last, s.queries * a.hidden, (s.queries - 1) * a.hidden);

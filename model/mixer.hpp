@@ -1,5 +1,6 @@
 #pragma once
-/// What mixes the tokens of a layer, written like the papers: attention (mixer.cpp), recurrences (recurrence.cpp).
+/// What mixes the tokens of a layer, written like the papers: attention (mixer.cpp, compressed.cpp), recurrences
+/// (recurrence.cpp).
 
 #include "model/pass.hpp"
 
@@ -11,6 +12,8 @@ Value mixed(Pass& p, Value x);
 /// The keys that the current layer's attention reads, as its indexer chooses them, or an earlier layer's: from the
 /// layer's input x and the normed low rank of the queries, where that is read. Null: all keys in reach.
 Tensor chosen_keys(Pass& p, Value x, Value low);
+/// The current layer's compressed attention on x, as wide as x.
+Value compressed_attention(Pass& p, Value x);
 
 /// The current layer's recurrence (Mixer::recurrent) on x, as wide as x.
 Value recurrence(Pass& p, Value x);

@@ -42,6 +42,7 @@ class Shapes {
   }
   void head() {
     prefix_.clear();
+    streams("head", a_.streams, 1);
     if (a_.head.pooler) matrix("head.pooler", a_.hidden, a_.hidden, true);
     if (a_.head.sentence_pair) matrix("head.sentence_pair", 2, a_.hidden, true);
     if (!a_.head.has_logits()) return;
@@ -49,7 +50,6 @@ class Shapes {
       matrix("head.transform", a_.hidden, a_.hidden, true);
       norm("head.transform_norm");
     }
-    streams("head", a_.streams, 1);
     if (a_.final_norm) norm("head.norm");
     if (a_.embedding_width != a_.hidden) matrix("head.project", a_.embedding_width, a_.hidden, false);
     if (!a_.tied_head) matrix("head.logits", a_.vocabulary, a_.embedding_width, false);
@@ -91,6 +91,7 @@ class Shapes {
     recurrence(m.recurrent);
     if (m.attention == AttentionKind::grouped) grouped(m);
     if (m.attention == AttentionKind::latent) latent(m);
+    if (m.attention == AttentionKind::compressed) compressed(m);
   }
 
   void grouped(const Mixer& m) {
@@ -152,6 +153,26 @@ class Shapes {
     if (!lightning) scale("attn.index_q_norm", i.width, false);
     scale("attn.index_k_norm", i.width, lightning);
     if (lightning) matrix("attn.index_weights", i.heads, a_.hidden, false);
+  }
+
+  void compressed(const Mixer& m) {
+    const Compressed& c = m.compressed;
+    matrix("attn.q_down", m.latent.q_rank, a_.hidden, false);
+    scale("attn.q_norm", m.latent.q_rank, false);
+    matrix("attn.q_up", m.heads * m.head_dim, m.latent.q_rank, false);
+    matrix("attn.kv", m.head_dim, a_.hidden, false);
+    scale("attn.kv_norm", m.head_dim, false);
+    if (c.ratio > 0) pool(m);
+    if (m.attention_sinks) vector("attn.core.sinks", m.heads, Start::zero);
+    matrix("attn.out_low", c.out_rank, m.heads / c.out_groups * m.head_dim, false, Start::normal, c.out_groups);
+    out("attn.out", c.out_groups * c.out_rank);
+  }
+  void pool(const Mixer& m) {
+    const Count wide = m.pool_width(m.head_dim);
+    matrix("attn.pool_keys", wide, a_.hidden, false);
+    matrix("attn.pool_gate", wide, a_.hidden, false);
+    vector("attn.pool.bias", m.compressed.ratio * wide, Start::zero);
+    scale("attn.pool_norm", m.head_dim, false);
   }
 
   void recurrence(const Recurrent& r) {

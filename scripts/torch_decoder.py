@@ -11,6 +11,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import torch_indexer
+from torch_compressed import CompressedAttention
 from torch_recurrent import RECURRENCES, LinearAttention, Weight
 from torch_streams import add_streams, gathered, streamed, weights
 
@@ -337,6 +338,13 @@ class Mlp(nn.Module):
         return y + (shared * torch.sigmoid(self.shared_weight(x)) if self.moe.get("shared_gate") else shared)
 
 
+def compressed(m, layer):
+    """Compressed attention sees a window of tokens in every layer."""
+    assert has(m, "sliding_window", layer)
+    sinks = Sinks(m["attention"]["heads"]) if m["attention"].get("sinks") else None
+    return CompressedAttention(m, m["sliding_window"]["window"], EPSILON, sinks)
+
+
 class Ends(nn.Module):
     """A place for the modules of the embedding or the head, or for norms alone."""
 
@@ -346,7 +354,8 @@ class Block(nn.Module):
         super().__init__()
         m = of_layer(model, layer)
         self.parallel, self.place = m["block"] == "parallel", m["norm"]["placement"]
-        kind = {"latent": LatentAttention, "grouped": GroupedAttention, "none": lambda *_: Ends()}
+        kind = {"latent": LatentAttention, "grouped": GroupedAttention, "compressed": compressed,
+                "none": lambda *_: Ends()}
         linear = has(m, "linear_attention", layer)
         self.attn = LinearAttention(m, layer) if linear else kind[m["attention"]["kind"]](m, layer)
         self.mixers = [] if isinstance(self.attn, Ends) else ["attn"]
@@ -405,6 +414,8 @@ class Decoder(nn.Module):
             self.embedding.types = nn.Embedding(self.types, hidden)
         self.embedding.norm = norm(m) if m["norm"]["embedding"] else nn.Identity()
         self.layers = nn.ModuleList(Block(m, i) for i in range(m["layers"]))
+        if self.streams > 1:
+            add_streams(self.head, self.streams, hidden, in_block=False)
         self.kind, self.pairs = m["head"].get("kind", "next_token"), m["head"].get("sentence_pair", False)
         if m["head"].get("pooler"):
             self.head.pooler = nn.Linear(hidden, hidden)
@@ -415,8 +426,6 @@ class Decoder(nn.Module):
         self.act = ACTIVATIONS.get(m["mlp"]["activation"])
         if self.kind == "masked_token":
             self.head.transform, self.head.transform_norm = nn.Linear(hidden, hidden), norm(m)
-        if self.streams > 1:
-            add_streams(self.head, self.streams, hidden, in_block=False)
         self.head.norm = norm(m) if m["norm"]["final"] else nn.Identity()
         self.head.project = nn.Linear(hidden, width, bias=False) if width != hidden else nn.Identity()
         self.head.logits = nn.Linear(width, m["vocabulary"], bias=m["head"]["bias"])
@@ -437,13 +446,13 @@ class Decoder(nn.Module):
             x = x[..., None, :].expand(*x.shape[:-1], self.streams, x.shape[-1])
         for block in self.layers:
             x = block(x)
+        if self.streams > 1:
+            x = gathered(x, *weights(self.head, x, EPSILON))
         return x
 
     def logits(self, x):
         if self.kind == "masked_token":  # BERT (arXiv:1810.04805), as its code has it
             x = self.head.transform_norm(self.act(self.head.transform(x)))
-        if self.streams > 1:
-            x = gathered(x, *weights(self.head, x, EPSILON))
         return self.head.logits(self.head.project(self.head.norm(x)))
 
     def pooled(self, x):

@@ -39,9 +39,9 @@ const std::vector<Factor> all_factors{
       "linear attention"}},
     {"chunk", {"none", "4 tokens"}},
     {"gate", {"none", "per head", "per channel"}},
-    {"last layer", {"like the others", "its own heads", "no MLP"}},
-    {"stack", {"decoder", "encoder of masked tokens", "encoder with a pooler"}},
+    {"last layer", {"like the others", "its own heads", "no MLP", "compressed attention"}},
     {"residual streams", {"one", "three"}},
+    {"stack", {"decoder", "encoder of masked tokens", "encoder with a pooler"}},
     {"keys", {"all", "chosen", "the last layer shares a choice"}},
 };
 
@@ -124,7 +124,7 @@ Choice possible(Choice c) {
   if (is_encoder(c)) {  // grouped attention without windows in every layer, and one residual stream
     c[window] = c[middle_layer] = c[keys] = c[streams] = 0;
     if (is_latent(c)) c[attention] = 0;
-    if (c[last_layer] == 1) c[last_layer] = 0;
+    if (c[last_layer] == 1 || c[last_layer] == 3) c[last_layer] = 0;
     if (c[stack] == 1 && c[embedding] == 2) c[embedding] = 0;  // its head is as wide as the model
     if (c[stack] == 2) c[head] = 0;                            // it has no logits
   }
@@ -142,10 +142,11 @@ Choice possible(Choice c) {
   if (!has_chunks(c)) c[chunk] = 0;
   if (c[attention] == 4) c[keys] = 0;  // a lightning indexer reads the low rank of the queries
   if (c[keys] > 0) c[window] = 0;      // chosen keys are in reach of all,
-  if (c[keys] > 0 && c[middle_layer] == 7) c[middle_layer] = 0;  // and linear attention has none
-  if (c[keys] == 2 && c[placement] >= 4) c[keys] = 1;            // layers of parallel blocks are alike
-  if (c[keys] == 2 && c[last_layer] == 1) c[last_layer] = 0;     // the last layer's mixer is the one that shares
-  if (c[placement] != 0) c[streams] = 0;                         // they are mixed before norms
+  if (c[keys] > 0 && c[middle_layer] == 7) c[middle_layer] = 0;   // and linear attention has none
+  if (c[keys] == 2 && c[placement] >= 4) c[keys] = 1;             // layers of parallel blocks are alike
+  if (c[keys] == 2 && c[last_layer] % 2 == 1) c[last_layer] = 0;  // the last layer's mixer is the one that shares
+  if (c[placement] != 0) c[streams] = 0;                          // they are mixed before norms
+  if (c[position] == 3 && c[last_layer] == 3) c[position] = 0;    // no ALiBi
   return c;
 }
 
@@ -164,7 +165,7 @@ std::vector<Choice> covering_array() {
 std::vector<Case> small_suite(const std::function<std::string(const Arch&)>& lacks) {
   std::vector<Case> cases;
   for (Choice c : covering_array()) {
-    for (const Which usual : {middle_layer, activation, stack, streams, keys})
+    for (const Which usual : {middle_layer, activation, last_layer, streams, stack, keys})
       if (lacks && !lacks(make_case(c).arch).empty()) {
         c[usual] = 0;
         c = possible(c);

@@ -82,6 +82,21 @@ Indexer indexer(const Choice& c) {
   return {.kind = IndexerKind::blocks, .heads = 2, .width = 4, .top_k = 1, .block = 2};
 }
 
+/// Compressed attention in the last layer: pooled keys that overlap, beside a window of two tokens.
+LayerMixer compressed(const Choice& c) {
+  LayerMixer m;
+  m.attention = AttentionKind::compressed;
+  m.heads = 4;
+  m.kv_heads = 1;
+  m.head_dim = 6;
+  m.latent = {.q_rank = 7, .rope_dim = 4};
+  m.compressed = {.ratio = 2, .overlap = true, .out_groups = 2, .out_rank = 5};
+  m.attention_sinks = c[sinks] == 1;
+  m.reach = {.tokens = 2};
+  m.layers = LayerSet::every(2, 1, 3);
+  return m;
+}
+
 /// A recurrence in the middle layer, and what the last layer has of its own.
 void set_mixers(Arch& a, const Choice& c) {
   a.attention_gate = static_cast<AttentionGate>(c[gate]);
@@ -107,6 +122,10 @@ void set_mixers(Arch& a, const Choice& c) {
     m.indexer = {};
     a.local.layers = a.local.layers.filtered(m.layers, false);
     a.mixers.push(m);
+  }
+  if (c[last_layer] == 3) {
+    a.local.layers = a.local.layers.filtered(LayerSet::every(2, 1, 3), false);
+    a.mixers.push(compressed(c));
   }
   if (a.local.layers.empty()) a.local = {};
   if (c[keys] != 2) return;

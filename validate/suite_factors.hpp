@@ -35,8 +35,8 @@ enum Which : std::size_t {
   chunk,
   gate,
   last_layer,
-  stack,
   streams,
+  stack,
   keys
 };
 

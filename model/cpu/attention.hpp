@@ -3,8 +3,10 @@
 /// keeps the scores, and flash (Dao et al. 2022, arXiv:2205.14135), which keeps a log-sum-exp per row and recomputes
 /// the scores in backward.
 
+#include <array>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "model/backend.hpp"
 #include "model/cpu/aligned.hpp"
@@ -28,6 +30,9 @@ T* at_mutable(const HeadView& v, Count s, Count t, Count h) {
   return const_cast<T*>(at<T>(v, s, t, h));
 }
 
+/// Keys of tokens and of groups of them, an open one included.
+inline Count all_keys(const Attention& s) { return s.keys + (s.pooled > 0 ? ceil_div(s.keys, s.pooled) : 0); }
+
 /// Attention of one sequence and one head: pointers and sizes for the loops below.
 template <typename T>
 struct Core {
@@ -44,21 +49,26 @@ struct Core {
   Count plain() const { return s.qk_dim - in.rope_dim; }
   const T* q(Count i) const { return at<T>(in.q, sequence, i, head); }
   const T* q_rope(Count i) const { return at<T>(in.q_rope, sequence, i, head); }
-  const T* k(Count j) const { return at<T>(in.k, sequence, j, group); }
+  const T* k(Count j) const { return j < s.keys ? at<T>(in.k, sequence, j, group) : pooled(j); }
   const T* k_rope(Count j) const { return at<T>(in.k_rope, sequence, j, group); }
-  const T* v(Count j) const { return at<T>(in.v, sequence, j, group); }
+  const T* v(Count j) const { return j < s.keys ? at<T>(in.v, sequence, j, group) : pooled(j); }
+  /// Keys of groups of tokens are numbered behind those of tokens.
+  const T* pooled(Count j) const { return at<T>(in.pooled, sequence, j - s.keys, 0); }
 
   /// The keys that query i (of this pass) sees: [first, last).
   Count last(Count i) const { return s.bidirectional ? s.keys : s.past() + i + 1; }
   Count first(Count i) const { return s.bidirectional ? 0 : s.reach.first(s.past() + i); }
-  /// All of them, or those that an indexer chose, in `room`.
+  /// Pooled keys that query i sees: the first ones.
+  Count seen(Count i) const { return s.pooled_seen(s.past() + i); }
+  /// All of them and the pooled ones behind them, or those that an indexer chose, in `room`.
   Keys keys(Count i, std::vector<Count>& room) const {
-    if (in.chosen == nullptr) return {.first = first(i), .n = last(i) - first(i)};
+    const Count near = last(i) - first(i);
+    if (in.chosen == nullptr) return {.first = first(i), .n = near + seen(i), .near = near, .far = s.keys};
     const ChosenIndex* const mine = in.chosen + (sequence * s.queries + i) * in.indices;
     return chosen_keys(s.selection, mine, in.indices, s.past() + i, room);
   }
   /// Index of query i's first score among those of all heads and sequences: the start of its dropout mask.
-  Count row(Count i) const { return ((sequence * s.heads + head) * s.queries + i) * (s.keys); }
+  Count row(Count i) const { return ((sequence * s.heads + head) * s.queries + i) * all_keys(s); }
 
   /// Scores of query i with these keys.
   void scores(Count i, const Keys& keys, W* to) const {
@@ -113,13 +123,23 @@ Count seen_pairs(const Attention& s, const AttentionInputs& in) {
 /// Dropout factors of a row's numbers at these keys.
 template <typename W>
 void throw_dice(const Dropout& drop, Count row, const Keys& keys, W* factor) {
-  if (keys.list == nullptr) return throw_dice(drop, row + keys.first, keys.n, factor);
+  if (keys.list == nullptr) {
+    const Count near = std::min(keys.near, keys.n);
+    throw_dice(drop, row + keys.first, near, factor);
+    if (keys.n > near) throw_dice(drop, row + keys.far, keys.n - near, factor + near);
+    return;
+  }
   for (Count j = 0; j < keys.n; ++j) throw_dice(drop, row + keys[j], 1, factor + j);
 }
 /// Multiplies x by them.
 template <typename W>
 void multiply_by_dice(const Dropout& drop, Count row, const Keys& keys, W* x) {
-  if (keys.list == nullptr) return multiply_by_dice(drop, row + keys.first, keys.n, x);
+  if (keys.list == nullptr) {
+    const Count near = std::min(keys.near, keys.n);
+    multiply_by_dice(drop, row + keys.first, near, x);
+    if (keys.n > near) multiply_by_dice(drop, row + keys.far, keys.n - near, x + near);
+    return;
+  }
   for (Count j = 0; j < keys.n; ++j) multiply_by_dice(drop, row + keys[j], 1, x + j);
 }
 
@@ -193,9 +213,23 @@ struct RowGradient {
   }
 };
 
+/// The gradient of keys that are the values, too: the sum of both.
+template <typename T>
+void write_shared_keys(const Core<T>& c, const AttentionGradients& to, const KeySums<T>& sums) {
+  for (Count j = 0; j < all_keys(c.s); ++j) {
+    T* const k = j < c.s.keys ? at_mutable<T>(to.k, c.sequence, j, c.group)
+                              : at_mutable<T>(to.pooled, c.sequence, j - c.s.keys, 0);
+    for (Count i = 0; i < sums.width; ++i) {
+      const auto at = static_cast<std::size_t>(j * sums.width + i);
+      k[i] = static_cast<T>(sums.k[at] + sums.v[at]);
+    }
+  }
+}
+
 /// One key's gradients: written, or added where heads share the rotary part of a key.
 template <typename T>
 void write_keys(const Core<T>& c, const AttentionGradients& to, Count keys, const KeySums<T>& sums) {
+  if (c.s.shared) return write_shared_keys(c, to, sums);
   for (Count j = 0; j < keys; ++j) {
     T *k = at_mutable<T>(to.k, c.sequence, j, c.group), *v = at_mutable<T>(to.v, c.sequence, j, c.group);
     for (Count i = 0; i < sums.plain; ++i) k[i] = static_cast<T>(sums.k[static_cast<std::size_t>(j * sums.plain + i)]);
@@ -216,7 +250,7 @@ void each_head_gradient(const Attention& s, const AttentionInputs& in, const Att
     Aligned<W> rope_sum;
     for (Count g = part % parts * groups; g < (part % parts + 1) * groups; ++g) {
       const Core<T> first(s, in, b, g * per_group);
-      KeySums<T> sums(keys, first);
+      KeySums<T> sums(all_keys(s), first);
       if (shared && !rope_sum.empty()) sums.k_rope.swap(rope_sum);
       for (Count h = g * per_group; h < (g + 1) * per_group; ++h) head(Core<T>(s, in, b, h), sums);
       write_keys(first, to, keys, sums);
@@ -251,13 +285,15 @@ Flops flash_gradient(const Attention& s, const AttentionInputs& in, const Dropou
       const Count n = keys.n, row = (c.sequence * s.queries + i) * s.heads + c.head;
       const T *mine = o + row * s.v_dim, *d = d_o + row * s.v_dim;
       r.resize(n, c);
-      const W mean = sum_of<W>(s.v_dim, [=](Count k) { return wide(mine[k]) * wide(d[k]); });  // sum p dp = o . do
       c.scores(i, keys, r.p.data());
       exponentials(n, log_sum_exp[row], r.p.data());
       if (drop.p > 0) throw_dice(drop, c.row(i), keys, r.keep.data());
       for (Count j = 0; j < n; ++j) r.ds[static_cast<std::size_t>(j)] = dot(s.v_dim, d, c.v(keys[j]));
       W *ds = r.ds.data(), *dropped = r.dropped.data();
       const W *p = r.p.data(), *keep = r.keep.data();
+      // Sum p dp = o . do; an output of shared keys has been rotated since.
+      const W mean = s.shared ? sum_of<W>(n, [=](Count j) { return p[j] * keep[j] * ds[j]; })
+                              : sum_of<W>(s.v_dim, [=](Count k) { return wide(mine[k]) * wide(d[k]); });
       lanes<W>(0, n, [=](Count j) { ds[j] = p[j] * (ds[j] * keep[j] - mean), dropped[j] = p[j] * keep[j]; });
       r.spread(c, i, keys, d, sums);
       if (in.sinks != nullptr) sink_rows[static_cast<std::size_t>(row)] = -exp_of(c.sink() - log_sum_exp[row]) * mean;
@@ -278,6 +314,9 @@ void round_to(Count first, Count last, Wide<T>* x, T* to) {
   lanes<Wide<T>>(first, last, [=](Count j) { to[j] = static_cast<T>(x[j]), x[j] = wide(to[j]); });
 }
 
+/// Groups of tokens that are whole, whose keys queries may see.
+inline Count whole_groups(const Attention& s) { return s.pooled > 0 ? s.keys / s.pooled : 0; }
+
 template <typename T>
 Flops naive(const Attention& s, const AttentionInputs& in, const Dropout& drop, const AttentionKept& kept, T* o) {
   using W = Wide<T>;
@@ -289,9 +328,9 @@ Flops naive(const Attention& s, const AttentionInputs& in, const Dropout& drop, 
     const Count i = r % s.queries, h = r / s.queries % s.heads, b = r / s.queries / s.heads;
     const Core<T> c(s, in, b, h);
     const Keys seen = c.keys(i, room),
-               done = s.queries > 1 ? Keys{.n = keys} : seen;  // a single query skips the others
+               done = s.queries > 1 ? Keys{.n = keys + whole_groups(s)} : seen;  // a single query skips the others
     const Count row = c.row(i), low = done[0], high = done[done.n - 1] + 1;
-    p.resize(static_cast<std::size_t>(keys));
+    p.resize(static_cast<std::size_t>(all_keys(s)));
     few.resize(static_cast<std::size_t>(done.n));
     out.assign(static_cast<std::size_t>(s.v_dim), W(0));
     c.scores(i, done, few.data());
@@ -317,7 +356,7 @@ Flops naive(const Attention& s, const AttentionInputs& in, const Dropout& drop, 
     for (Count j = 0; j < done.n; ++j) axpy(s.v_dim, x[done[j]], c.v(done[j]), out.data());
     write_out(out, o + ((b * s.queries + i) * s.heads + h) * s.v_dim);
   });
-  const Count pairs = s.queries > 1 ? mul(s.queries, keys) : seen_pairs<T>(s, in);
+  const Count pairs = s.queries > 1 ? mul(s.queries, keys + whole_groups(s)) : seen_pairs<T>(s, in);
   return (s.sequences * s.heads) * pair_flops(pairs, s.qk_dim + s.v_dim);
 }
 
@@ -325,7 +364,7 @@ template <typename T>
 Flops naive_gradient(const Attention& s, const AttentionInputs& in, const Dropout& drop, const AttentionKept& kept,
                      const T* d_o, T* scratch, const AttentionGradients& to) {
   using W = Wide<T>;
-  const Count keys = s.keys;
+  const Count keys = s.keys + whole_groups(s);
   const NaiveKept<T> k(kept);
   Aligned<W> sink_rows(in.sinks != nullptr ? static_cast<std::size_t>(s.rows() * s.heads) : 0);
   each_head_gradient<T>(s, in, to, [&](const Core<T>& c, KeySums<T>& sums) {

@@ -1,6 +1,7 @@
 #pragma once
 /// The keys that a query reads.
 
+#include <limits>
 #include <vector>
 
 #include "calc/mixer.hpp"
@@ -9,11 +10,16 @@
 
 namespace llmcalc::model::LLMCALC_ISA {
 
-/// Tokens in order: `n` from `first` on, or those of a list.
+/// `n` keys in order: those from `first` on, of which there are at most `near`, and behind them those from `far` on; or
+/// those of a list.
 struct Keys {
   Count first = 0, n = 0;
+  Count near = std::numeric_limits<Count>::max(), far = 0;
   const Count* list = nullptr;
-  Count operator[](Count i) const { return list != nullptr ? list[i] : first + i; }
+  Count operator[](Count i) const {
+    if (list != nullptr) return list[i];
+    return i < near ? first + i : far + i - near;
+  }
 };
 
 /// The tokens up to t that the choice of token t names: of blocks, all of each, and its own block's besides.

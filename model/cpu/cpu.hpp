@@ -15,6 +15,7 @@
 #include "model/cpu/optimizer.hpp"
 #include "model/cpu/pointwise.hpp"
 #include "model/cpu/pool.hpp"
+#include "model/cpu/pooled_keys.hpp"
 #include "model/cpu/position.hpp"
 #include "model/cpu/recurrence.hpp"
 #include "model/cpu/streams.hpp"
@@ -88,7 +89,9 @@ class Cpu final : public Backend {
       done_ += dense(s, s.rows, n(v.x), stride, n(v.weight), n(v.bias), n(y));
   }
   void linear_gradient(const Linear& s, const LinearView& v, In dy, Out dx, bool add, Out dw, Out db) override {
-    if (s.top_k > 0)
+    if (v.head_rows > 0)
+      done_ += per_head_gradient(s, v, n(v.x), n(v.weight), n(dy), n(dx), add, w(dw));
+    else if (s.top_k > 0)
       done_ += routed_gradient(s, v, n(v.x), n(v.weight), n(dy), n(dx), add, w(dw), w(db));
     else if (v.wide_output && sizeof(W) != sizeof(T))
       done_ += rounded_gradient(s, v, w(const_cast<Out>(dy)), n(dx), add, w(dw), w(db));
@@ -180,6 +183,10 @@ class Cpu final : public Backend {
   void index_gradient(const IndexScores& s, const IndexView& v, const ChosenIndex* chosen, In target,
                       const IndexGradients& to) override {
     done_ += LLMCALC_ISA::index_gradient<T>(s, v, chosen, w(target), to);
+  }
+  void pool(const llmcalc::Pool& s, const PoolView& v, Out y) override { LLMCALC_ISA::pool_keys(s, v, n(y)); }
+  void pool_gradient(const llmcalc::Pool& s, const PoolView& v, In dy, const PoolGradients& to) override {
+    LLMCALC_ISA::pool_keys_gradient(s, v, n(dy), to);
   }
   void repeat(const Pointwise& s, In x, Out y) override {
     LLMCALC_ISA::repeat(s.rows, s.top_k, s.width / s.top_k, n(x), n(y));

@@ -33,9 +33,9 @@ class StreamToken {
   using W = Wide<T>;
 
  public:
-  StreamToken(const StreamView& v, Count streams, Count width, Count row)
+  StreamToken(const StreamView& v, Count streams, Count numbers, Count row)
       : n(streams),
-        width(width),
+        width(numbers),
         x(static_cast<const T*>(v.x) + row * v.x_stride),
         weights_(static_cast<const T*>(v.weights) + row * v.columns),
         scales_(static_cast<const T*>(v.scales)),
@@ -112,7 +112,7 @@ void gather(const Pointwise& s, const StreamView& v, T* y) {
   each<T>(s.rows, n * width, [&](Count r) {
     const StreamToken<T> t(v, n, width, r);
     Aligned<W> share(static_cast<std::size_t>(n));
-    for (Count i = 0; i < n; ++i) share[static_cast<std::size_t>(i)] = sigmoid(t.logit(i)) + W(stream_epsilon);
+    for (Count i = 0; i < n; ++i) share[static_cast<std::size_t>(i)] = sigmoid(t.logit(i)) + number<W>(stream_epsilon);
     put_lanes(0, width, y + r * width, false, [=, of = share.data(), x = t.x](Count c) {
       W sum(0);
       for (Count i = 0; i < n; ++i) sum += of[i] * wide(x[i * width + c]);
@@ -139,7 +139,7 @@ void gather_gradient(const Pointwise& s, const StreamView& v, const T* dy, const
         to));
     for (Count i = 0; i < n; ++i) {
       const T* const x = t.x + i * width;
-      const W share = sigmoid(t.logit(i)) + W(stream_epsilon);
+      const W share = sigmoid(t.logit(i)) + number<W>(stream_epsilon);
       put_lanes(0, width, static_cast<T*>(to.x) + (r * n + i) * width, to.add_x,
                 [=](Count c) { return share * wide(d[c]) + through * wide(x[c]); });
     }

@@ -71,6 +71,7 @@ class Cuda final : public Backend {
       if (a.mixer(i).indexer.kind != IndexerKind::none) return "attention to keys that an indexer chooses";
       if (const RecurrentKind kind = a.mixer(i).recurrent.kind; kind != RecurrentKind::none)
         return std::string(llmcalc::name(kind));
+      if (a.mixer(i).attention == AttentionKind::compressed) return "compressed attention";
     }
     if (a.bidirectional) return "attention to later tokens";
     return a.activation == Activation::xielu ? "xIELU" : "";

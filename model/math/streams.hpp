@@ -30,7 +30,7 @@ class Balanced {
       W* const row = soft_ + i * n_;
       for (Count j = 0; j < n_; ++j) row[j] = logits(i * n_ + j);
       softmax(row);
-      for (Count j = 0; j < n_; ++j) mixed_[i * n_ + j] = row[j] + W(stream_epsilon);
+      for (Count j = 0; j < n_; ++j) mixed_[i * n_ + j] = row[j] + number<W>(stream_epsilon);
     }
     for (Count k = 0; k < stream_normalisations; ++k) normalise(k);
   }
@@ -56,7 +56,7 @@ class Balanced {
   Count place(Count k, Count line, Count at) const { return k % 2 == 0 ? at * n_ + line : line * n_ + at; }
   void normalise(Count k) {
     for (Count line = 0; line < n_; ++line) {
-      W sum(stream_epsilon);
+      W sum = number<W>(stream_epsilon);
       for (Count at = 0; at < n_; ++at) sum += mixed_[place(k, line, at)];
       sums_[k * n_ + line] = sum;
       for (Count at = 0; at < n_; ++at) {

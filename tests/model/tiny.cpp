@@ -1,9 +1,9 @@
 #include "tests/model/tiny.hpp"
 
 #include "model/random.hpp"
+#include "tests/model/deepseek_v4.hpp"
 #include "tests/model/encoders.hpp"
 #include "tests/model/hybrids.hpp"
-#include "tests/model/residuals.hpp"
 #include "tests/model/sparse.hpp"
 
 namespace llmcalc::test {
@@ -218,8 +218,9 @@ std::vector<Variant> variants() {
   recompute_variants(c);
   for (Variant& v : hybrid_variants()) c.all.push_back(std::move(v));
   for (Variant& v : sparse_variants()) c.all.push_back(std::move(v));
-  for (Variant& v : encoder_variants()) c.all.push_back(std::move(v));
   for (Variant& v : residual_variants()) c.all.push_back(std::move(v));
+  for (Variant& v : compressed_variants()) c.all.push_back(std::move(v));
+  for (Variant& v : encoder_variants()) c.all.push_back(std::move(v));
   return c.all;
 }
 
