@@ -217,6 +217,12 @@ struct Arch : Mixer {
   constexpr const Mixer& mixer(std::size_t i) const {
     return i == 0 ? *this : static_cast<const Mixer&>(mixers[i - 1]);
   }
+  /// Whether layers take what an earlier layer's indexer chose.
+  constexpr bool shares_choices() const {
+    for (std::size_t i = 0; i <= mixers.size(); ++i)
+      if (mixer(i).indexer.shared) return true;
+    return false;
+  }
 
  private:
   constexpr bool has_cross_attention() const {

@@ -98,8 +98,8 @@ TensorId grouped_attention(SegmentBuilder& b, const LayerKind& kind, TensorId x)
                        .bidirectional = a.bidirectional,
                        .relative = b.arch().position == Position::relative,
                        .selection = a.indexer.selection()};
-  index_scores(b, x, no_tensor);
-  const TensorId o = gated_heads(b, x, b.add("attn.core", attn, core, Split::heads, {r.q, r.k, r.v}));
+  const TensorId chosen = chosen_keys(b, x, no_tensor);
+  const TensorId o = gated_heads(b, x, b.add("attn.core", attn, core, Split::heads, {r.q, r.k, r.v, chosen}));
   return b.linear("attn.out", attn, Split::row, o, a.attention_width(), b.arch().hidden, a.attention_out_bias,
                   a.v_dim());
 }
@@ -144,7 +144,7 @@ TensorId latent_attention(SegmentBuilder& b, const LayerKind& kind, TensorId x) 
                  .absorbed = s.absorbed,
                  .expanded_cache = s.expanded_cache,
                  .selection = a.indexer.selection()};
-  index_scores(b, x, queries.low);
+  const TensorId chosen = chosen_keys(b, x, queries.low);
   const auto rope = [&] {
     if (b.arch().position == Position::none) return;
     b.in_place("attn.rope", attn, {.kind = PointwiseKind::rope, .rows = t, .width = mul(a.heads + 1, l.rope_dim)},
@@ -159,12 +159,12 @@ TensorId latent_attention(SegmentBuilder& b, const LayerKind& kind, TensorId x) 
     const TensorId absorbed =
         b.add("attn.q_absorb", attn,
               Linear{.rows = mul(t, a.heads), .in = l.nope_dim, .out = l.kv_rank, .groups = a.heads}, Split::heads, q);
-    o = b.add("attn.core", attn, core, Split::heads, {absorbed, q, c, down});
+    o = b.add("attn.core", attn, core, Split::heads, {absorbed, q, c, down, chosen});
   } else {
     const TensorId kv = b.linear("attn.kv_up", attn, Split::column, c, l.kv_rank, mul(a.heads, l.nope_dim + l.v_dim),
                                  false, l.nope_dim + l.v_dim);
     rope();
-    o = b.add("attn.core", attn, core, Split::heads, {q, kv, down});
+    o = b.add("attn.core", attn, core, Split::heads, {q, kv, down, chosen});
   }
   if (s.absorbed)
     o = b.add("attn.v_absorb", attn,

@@ -68,8 +68,12 @@ class ChunkTensors {
     return kept;
   }
   Bytes here(Bytes kept) const { return kept - share_of(kept, away_); }
-  /// Bytes that a recomputed layer keeps: its input, or nothing where no gradient passes through it.
-  Bytes input_of(std::size_t k) const { return p_.layer(k).backward ? p_.layer(k).alive.input : Bytes(); }
+  /// Bytes that a recomputed layer keeps: its input, or nothing where no gradient passes through it; and what layers
+  /// above it will read again.
+  Bytes input_of(std::size_t k) const {
+    const Liveness& l = p_.layer(k).alive;
+    return l.handed_on + (p_.layer(k).backward ? l.input : Bytes());
+  }
   /// Calls f(bytes, n) for n layers of a kind that keep so much each.
   template <typename F>
   void for_each_kept(const F& f) const {

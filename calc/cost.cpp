@@ -186,8 +186,8 @@ Learned learned(const Attention& s) {
 }
 
 // ---- Index scores: q k' of every index head and token in reach, 2 width FLOPs each. Backward works on the chosen keys
-// alone (arXiv:2512.02556, 2.1): dq and dk are twice as many FLOPs for each, and fused kernels find the scores again.
-// Left out: ReLU and the weighted sum over heads, a multiply-add per head and pair.
+// alone (arXiv:2512.02556, 2.1): dq and dk are twice as many FLOPs for each, and the scores, which nothing keeps, are
+// found again. Left out: ReLU and the weighted sum over heads, a multiply-add per head and pair.
 
 Flops index_flops(const IndexScores& s, const Pairs& of, const Documents& documents) {
   return flops(s.sequences, s.heads, s.width, pairs_twice(s.queries, s.past(), of, documents));
@@ -220,9 +220,8 @@ Cost backward_input(const IndexScores& s, const Pricing& p, const Stored&) {
   const auto chosen = [&](AttentionFlops convention) {
     return index_flops(s, {convention, {}, s.selection, s.pooled, s.pooled > 0}, p.documents);
   };
-  const Count products = p.attention == AttentionImpl::flash ? 3 : 2;
   return {2 * chosen(p.convention),
-          products * chosen(AttentionFlops::causal_exact),
+          3 * chosen(AttentionFlops::causal_exact),
           {.activations = 2 * (index_queries(s, p) + index_keys(s, p.activation)) + 4 * d(s.chosen())}};
 }
 Learned learned(const IndexScores&) { return {}; }
@@ -422,7 +421,7 @@ Count out_elements(const Lookup& s) { return mul(s.tokens, s.width); }
 Count out_elements(const Linear& s) { return mul(s.rows, s.out); }
 Count out_elements(const Norm& s) { return mul(s.rows, s.width); }
 Count out_elements(const Attention& s) { return mul(s.rows(), s.heads, s.v_dim); }
-Count out_elements(const IndexScores&) { return 0; }  // indices, which the operator holds
+Count out_elements(const IndexScores&) { return 0; }  // indices, see result_bytes
 Count out_elements(const Pool& s) { return mul(s.pooled(), s.width); }
 Count out_elements(const LinearAttention& s) { return mul(s.rows(), s.heads, s.head_dim); }
 Count out_elements(const Convolution& s) { return mul(s.rows(), s.channels); }
@@ -532,6 +531,10 @@ Learned learned(const Op& op) {
 }
 Count out_elements(const Shape& s) {
   return std::visit([](const auto& shape) { return out_elements(shape); }, s);
+}
+Bytes result_bytes(const Shape& s, DType activation) {
+  const IndexScores* scores = std::get_if<IndexScores>(&s);
+  return scores != nullptr ? Bytes(mul(4, scores->chosen())) : bytes_of(activation, out_elements(s));
 }
 
 }  // namespace llmcalc

@@ -103,5 +103,7 @@ double functions(const Shape& shape, bool is_backward);
 
 /// Numbers in the result, and in input i.
 Count out_elements(const Shape& shape);
+/// Bytes of the result: of numbers in the format of activations, or of indices.
+Bytes result_bytes(const Shape& shape, DType activation);
 
 }  // namespace llmcalc

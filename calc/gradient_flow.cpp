@@ -23,6 +23,7 @@ bool trains(const Op& op) {
   return !op.is_frozen() && (std::holds_alternative<Linear>(op.shape) || learned(op.shape).total > 0);
 }
 bool has_backward(const Op& op) { return op.asks || trains(op); }
+bool result_asks(const Op& op) { return has_backward(op) && !std::holds_alternative<IndexScores>(op.shape); }
 bool has_input_gradient(const Op& op) { return op.asks || (trains(op) && !std::holds_alternative<Linear>(op.shape)); }
 
 bool mark_asking(OpList& ops, bool input_asks) {
@@ -33,7 +34,7 @@ bool mark_asking(OpList& ops, bool input_asks) {
     op.asks = !op.detached && std::any_of(op.in.begin(), op.in.end(), [&](TensorId t) { return asks[t]; });
     if (Collective* c = std::get_if<Collective>(&op.shape); c != nullptr && !op.asks) c->backward_on = false;
     if (op.in_place()) continue;
-    result = asks[op.out] = has_backward(op);
+    result = asks[op.out] = result_asks(op);
   }
   for (Op& op : ops)
     if (Collective* c = std::get_if<Collective>(&op.shape)) c->regather = c->regather && is_read_again(ops, op.out);

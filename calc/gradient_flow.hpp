@@ -11,6 +11,8 @@ bool trains(const Op& op);
 
 /// Whether backward runs anything of it: the gradient of its inputs, of its weights, or both.
 bool has_backward(const Op& op);
+/// Whether its result asks for a gradient: indices have none.
+bool result_asks(const Op& op);
 /// The first. Products alone can leave it out and do the second: other kernels compute both at once.
 bool has_input_gradient(const Op& op);
 

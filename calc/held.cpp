@@ -25,25 +25,18 @@ Bytes kept_of_core(const Attention& s, const Pricing& p, Count scores) {
 Bytes arriving(const Attention& s, const Pricing& p) {
   return s.ring ? bytes_of(p.activation, mul(s.rows(), s.key_numbers())) : Bytes();
 }
-/// Indices of the keys that were chosen, 4 bytes each, one set for all heads. In training the indexer keeps them.
-Bytes indices(const Attention& s) {
-  const Count all = s.pooled > 0 ? ceil_div(s.keys, s.pooled) : s.keys;
-  return s.selection.chooses() ? Bytes(mul(4, s.rows(), s.selection.indices(all))) : Bytes();
-}
 Held held(const Attention& s, const Pricing& p) {
   const bool flash = p.attention == AttentionImpl::flash;
   const Count keys = s.pooled > 0 ? add(s.keys, ceil_div(s.keys, s.pooled)) : s.keys;
   const Count scores = flash ? 0 : mul(s.rows(), s.heads, keys);
   const Bytes passing = bytes_of(p.activation, scores), block = arriving(s, p);
-  return {.needs = {{true, true, true, true}, flash},
+  return {.needs = {{true, true, true, true, s.selection.chooses()}, flash},
           .kept = kept_of_core(s, p, scores),
-          .scratch = (p.training() ? Bytes() : passing + indices(s)) + block,
+          .scratch = (p.training() ? Bytes() : passing) + block,
           .scratch_backward = passing + 2 * block};
 }
-Held held(const IndexScores& s, const Pricing& p) {
-  const Bytes indices(mul(4, s.chosen()));
-  return {.needs = {{true, true, true}}, .kept = indices, .scratch = p.training() ? Bytes() : indices};
-}
+/// The scores of the chosen keys alone have a gradient.
+Held held(const IndexScores&, const Pricing&) { return {.needs = {{true, true, true}, true}}; }
 Held held(const Pool&, const Pricing&) { return {.needs = {{true, true}}}; }
 /// States at the ends of chunks are found again in backward.
 Held held(const LinearAttention&, const Pricing&) { return {.needs = {{true, true, true, true, true}}}; }

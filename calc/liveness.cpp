@@ -43,6 +43,7 @@ class Walk {
       read(static_cast<OpId>(i));
     }
     if (ops.result() != no_tensor) result_ = tensors_[ops.result()].same;
+    if (ops.handed_on() != no_tensor) r_.handed_on = tensors_[ops.handed_on()].size;
     mark_carried();
     if (!p.training()) return;
     if (!p.again.empty()) mark_again();
@@ -68,7 +69,7 @@ class Walk {
     WorstMoments w;
     for (std::size_t t = 0; t < ops_.tensors(); ++t) {
       const Tensor& x = tensors_[t];
-      const bool alive = x.needed || x.last_use >= forward_at_ || t == result_;
+      const bool alive = x.needed || x.last_use >= forward_at_ || t == result_ || t == ops_.handed_on();
       if (alive && !x.outside && x.producer <= forward_at_) w.forward.add(tensor(Alive::As::result, t));
     }
     add_own(w.forward, forward_at_, false);
@@ -116,9 +117,9 @@ class Walk {
     if (is_dropout(op)) tensors_[t.in[0]].masked = true;
     if (t.out == no_tensor) return;
     Tensor& made = tensors_[t.out];
-    made.size = bytes_of(p_.activation, out_elements(op.shape));
+    made.size = result_bytes(op.shape, p_.activation);
     made.producer = made.last_use = i;
-    made.asks = has_backward(op);
+    made.asks = result_asks(op);
     result_ = t.out;
   }
   /// Bytes of another segment's tensor: keys of an attention core, with their values; an encoder's result; a factor.
@@ -251,7 +252,7 @@ class Walk {
     peak = std::max(peak, now);
   }
   Bytes freed(TensorId t, std::size_t i) const {
-    if (t == no_tensor || t == result_) return {};
+    if (t == no_tensor || t == result_ || t == ops_.handed_on()) return {};
     const Tensor& x = tensors_[t];
     return x.last_use == i && !x.needed && !x.outside ? x.size : Bytes();
   }

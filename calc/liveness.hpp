@@ -13,13 +13,14 @@ namespace llmcalc {
 
 /// Bytes of one segment: embedding, a block, or the head.
 struct Liveness {
-  Bytes input;     ///< the segment's input tensor
-  Bytes output;    ///< its result
-  Bytes kept;      ///< for backward, the input among them if backward needs it
-  Bytes core;      ///< the part of `kept` that belongs to the attention core alone: scores, log-sum-exps
-  Bytes carried;   ///< results besides the output, which other segments read; training keeps them
-  Bytes forward;   ///< most alive at once in forward, kept tensors and input included
-  Bytes backward;  ///< most alive at once in backward, kept tensors and gradients included
+  Bytes input;      ///< the segment's input tensor
+  Bytes output;     ///< its result
+  Bytes kept;       ///< for backward, the input among them if backward needs it
+  Bytes core;       ///< the part of `kept` that belongs to the attention core alone: scores, log-sum-exps
+  Bytes carried;    ///< results besides the output, which other segments read; training keeps them
+  Bytes handed_on;  ///< of the kept: a result that lives until a later layer makes its like (an indexer's choice)
+  Bytes forward;    ///< most alive at once in forward, kept tensors and input included
+  Bytes backward;   ///< most alive at once in backward, kept tensors and gradients included
   bool keeps_input = false;
 };
 

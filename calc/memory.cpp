@@ -167,10 +167,13 @@ States updated_states(const Prices& prices, const Plan& plan, const Layout& layo
 }
 
 Bytes pass_workspace(const Prices& pass) {
-  Bytes most, carried;  // from the rows before
+  Bytes most, carried, handed;  // from the rows before
   for (const LayerPrice& row : pass.rows) {
-    most = std::max(most, row.alive.forward + (row.segment == SegmentKind::block ? carried : Bytes()));
+    const bool makes_its_own = row.alive.handed_on != Bytes();
+    const Bytes before = carried + (makes_its_own ? Bytes() : handed);
+    most = std::max(most, row.alive.forward + (row.segment == SegmentKind::block ? before : Bytes()));
     carried += row.alive.carried;
+    if (makes_its_own) handed = row.alive.handed_on;
   }
   return most;
 }

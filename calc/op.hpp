@@ -94,7 +94,7 @@ struct Attention {
 /// Scores of an indexer, and the keys that it chooses: relu(q k'), weighted by head and summed, where attention's core
 /// has a softmax. q (sequences, queries, heads, width) meets one key of `width` numbers for each of `keys` tokens, of
 /// which the queries are the last. All heads of attention read the same keys, so that tensor-parallel ranks each
-/// compute all scores.
+/// compute all scores. The result is the choice: `chosen` indices of tokens or of blocks, 4 bytes each.
 struct IndexScores {
   Count sequences = 0, heads = 0, queries = 0, keys = 0, width = 0;
   Selection selection{};
@@ -105,7 +105,7 @@ struct IndexScores {
   constexpr Count past() const { return keys - queries; }
   /// Keys of all tokens.
   constexpr Count all_keys() const { return pooled > 0 ? ceil_div(keys, pooled) : keys; }
-  /// Indices of what it chooses, 4 bytes each.
+  /// Indices of what it chooses.
   constexpr Count chosen() const { return mul(rows(), selection.indices(all_keys())); }
 };
 
@@ -312,6 +312,7 @@ class OpList : public InPlace<Op, 128> {
     result_ = from.result_;
     result_is_carried_ = from.result_is_carried_;
     saved_ = from.saved_;
+    handed_on_ = from.handed_on_;
   }
   /// The tensor that the next segment reads, where it is not the last one made; no_tensor: it is.
   TensorId result() const { return result_; }
@@ -322,12 +323,16 @@ class OpList : public InPlace<Op, 128> {
   Count saved() const { return saved_; }
   void save(Count numbers) { saved_ = numbers; }
   void set_result(TensorId t) { result_ = t; }
+  /// The tensor that later layers read until one of them makes its like, an indexer's choice; no_tensor: there is none.
+  TensorId handed_on() const { return handed_on_; }
+  void hand_on(TensorId t) { handed_on_ = t; }
 
  private:
   TensorId next_ = 1;  // tensor 0 is the block's input
   TensorId result_ = no_tensor;
   bool result_is_carried_ = false;
   Count saved_ = 0;
+  TensorId handed_on_ = no_tensor;
 };
 
 }  // namespace llmcalc

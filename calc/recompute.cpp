@@ -9,7 +9,7 @@ const Pointwise* pointwise(const Op& op) { return std::get_if<Pointwise>(&op.sha
 
 bool is_core(const Op& op) {
   const Collective* c = std::get_if<Collective>(&op.shape);
-  return reads_past(op.shape) || (c && c->group == Group::context);
+  return std::holds_alternative<Attention>(op.shape) || (c && c->group == Group::context);
 }
 
 bool is_activation(const Op& op) {

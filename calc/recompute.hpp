@@ -7,7 +7,7 @@
 namespace llmcalc {
 
 /// Whether the module holds the operator. Names follow Megatron-Core's --recompute-modules:
-///   core  attention's core and the exchanges that context ranks make for it (core_attn)
+///   core  attention's core and the exchanges that context ranks make for it (core_attn); an indexer's choice is kept
 ///   norm  the norms of the residual stream (layernorm)
 ///   act   the activation of the MLP and its product with the gate (moe_act)
 ///   mlp   the MLP, or router, experts and shared experts, with their exchanges (mlp, moe)

@@ -87,6 +87,7 @@ class SegmentBuilder {
   /// Names the segment's result, where it is not the last tensor made.
   void set_result(TensorId t) { ops_.set_result(t); }
   void save(Count numbers) { ops_.save(numbers); }
+  void hand_on(TensorId t) { ops_.hand_on(t); }
   void carry_result() { ops_.carry_result(); }
 
   const Arch& arch() const { return a_; }

@@ -19,6 +19,7 @@
 #include "model/arena.hpp"
 #include "model/attention_core.hpp"
 #include "model/heads.hpp"
+#include "model/indexer.hpp"
 #include "model/instruments.hpp"
 #include "model/math/rotary.hpp"
 #include "model/pool.hpp"
@@ -54,6 +55,8 @@ struct AttentionInputs {
   double cap = 0;      ///< scores s become cap tanh(s / cap); 0: they do not
   const void* sinks = nullptr;
   bool alibi = false;
+  const ChosenIndex* chosen = nullptr;  ///< the keys of every query; null: all in reach
+  Count indices = 0;                    ///< of a query's choice
 };
 
 /// Buffers that the core keeps for its gradient, and its implementation.
@@ -187,7 +190,8 @@ class Backend : public Memory {
   virtual void add_sinusoid(const Lookup&, const Positions&, Out y) = 0;
 
   virtual void linear(const Linear&, const LinearView&, Out y) = 0;
-  /// dx, dw, db from dy. Where the output is wide, dy is the result of loss_gradient, and may be overwritten.
+  /// dx, dw, db from dy; dx null: not asked for. Where the output is wide, dy is the result of loss_gradient, and may
+  /// be overwritten.
   virtual void linear_gradient(const Linear&, const LinearView&, In dy, Out dx, bool add, Out dw, Out db) = 0;
 
   /// `statistics`: wide; (mean,) 1/deviation per row; may be absent.
@@ -239,6 +243,16 @@ class Backend : public Memory {
   /// o = q' S of the state S that every token updates, in chunks where the shape has them, else token by token.
   virtual void recur(const LinearAttention&, const StateView&, Out /*o*/) { throw_lack(); }
   virtual void recur_gradient(const LinearAttention&, const StateView&, In /*d_o*/, const StateGradients&) {
+    throw_lack();
+  }
+  /// Every query's choice of keys by their index scores.
+  virtual void index_scores(const IndexScores&, const IndexView&, AttentionImpl, ChosenIndex* /*chosen*/) {
+    throw_lack();
+  }
+  /// The gradient of the loss that an indexer has of its own, KL(target || softmax(scores of the chosen keys)) (arXiv:
+  /// 2512.02556, 2.1). target: wide, (rows, keys); null: there is no such loss, and the scores' gradient is zero.
+  virtual void index_gradient(const IndexScores&, const IndexView&, const ChosenIndex* /*chosen*/, In /*target*/,
+                              const IndexGradients&) {
     throw_lack();
   }
   /// y: keys of groups of tokens.

@@ -10,6 +10,7 @@
 #include "calc/block.hpp"
 #include "model/arena.hpp"
 #include "model/backend.hpp"
+#include "model/halves.hpp"
 
 namespace llmcalc::model {
 
@@ -18,6 +19,7 @@ struct DecodingStep;
 struct LayerCache {
   Tensor k, v;         ///< grouped: (sequence, slot, KV heads x width); latent: k holds the latent rows; expanded: k
                        ///< holds keys and values without positions, v the rotary keys of every head
+  Tensor index_keys;   ///< (sequence, slot, width): an indexer's
   Count capacity = 0;  ///< slots
   Tensor pooled;       ///< keys of whole groups of tokens; null where there is none
   Count groups = 0;    ///< slots for them
@@ -31,10 +33,14 @@ class Cache {
   Cache(Backend& backend, Arena& arena, const Arch& arch, bool expanded, Count sequences, Count tokens)
       : backend_(backend), arena_(arena), sequences_(sequences), tokens_(tokens) {
     const LayerKinds kinds = layer_kinds(arch);
-    for (Count i = 0; i < arch.layers; ++i) {
+    for (Count i = 0; i < mul(arch.layers, halves(arch)); ++i) {
       LayerCache& layer = layers_.emplace_back();
-      for (const Op& op : block_ops(arch, kinds.kinds[kind_index(kinds, i)], {.expanded_cache = expanded})) {
-        if (const Attention* a = std::get_if<Attention>(&op.shape); a != nullptr && a->caches()) add(layer, *a);
+      for (const Op& op :
+           block_ops(arch, kinds.kinds[kind_index(kinds, i / halves(arch))], {.expanded_cache = expanded})) {
+        if (const Attention* a = std::get_if<Attention>(&op.shape); a != nullptr && a->caches() && !layer.k)
+          add(layer, *a);  // once: the halves of a shortcut block are alike
+        if (const IndexScores* a = std::get_if<IndexScores>(&op.shape); a != nullptr && !layer.index_keys)
+          layer.index_keys = held(op.name, mul(tokens, a->width) * backend_.number());
         if (const Pool* a = std::get_if<Pool>(&op.shape)) add(layer, op.name, *a);
         if (const LinearAttention* a = std::get_if<LinearAttention>(&op.shape))
           layer.states[op.name] = held(op.name, a->state() * backend_.wide());

@@ -77,12 +77,20 @@ Pass::CoreKept Pass::core_kept(std::string_view op, const Attention& s, bool pas
   return k;
 }
 
-Value Pass::attention(std::string_view op, const Attention& s, const CoreLayout& l, std::vector<Value> given) {
+Value Pass::attention(std::string_view op, const Attention& s, const CoreLayout& l, std::vector<Value> given,
+                      Tensor chosen) {
   const std::vector<Value> in = std::move(given);
   const AttentionImpl how = plan().attention;
   const Dropout d = dice(op);
   const bool remade = plan().recompute == Recompute::selective;
-  AttentionInputs from = inputs(l, tensors(in));
+  const auto reading = [this, l, chosen = std::move(chosen),
+                        indices = s.selection.indices(s.keys)](const std::vector<Tensor>& data) {
+    AttentionInputs read = inputs(l, data);
+    read.chosen = chosen ? static_cast<const ChosenIndex*>(chosen->data()) : nullptr;
+    read.indices = indices;
+    return read;
+  };
+  AttentionInputs from = reading(tensors(in));
   if (cache_ != nullptr && s.past() > 0 && s.queries > 1 && s.reach.limited())
     throw std::logic_error("a window's cache takes one token at a time after the prompt");  // else it overwrites unread
   if (cache_ != nullptr && s.caches()) {
@@ -103,14 +111,14 @@ Value Pass::attention(std::string_view op, const Attention& s, const CoreLayout&
   Tensor o;
   if (how == AttentionImpl::flash) o = keep(op, y).data;
   if (remade) kept = {};
-  const std::function<CoreKept()> again = [this, op, s, l, how, d, held, o] {
+  const std::function<CoreKept()> again = [this, op, s, reading, how, d, held, o] {
     const CoreKept k = core_kept(op, s, true);
     const Tensor out =
         o ? o : arena_.make(Purpose::activations, op, mul(s.rows(), s.heads, s.v_dim) * backend_.number());
-    run(op, s, Direction::recompute, [&] { backend_.attention(s, inputs(l, held), how, d, k.view(), out->data()); });
+    run(op, s, Direction::recompute, [&] { backend_.attention(s, reading(held), how, d, k.view(), out->data()); });
     return k;
   };
-  const std::function<void(const CoreKept&)> rule = [this, op, s, l, how, d, held, slots, o,
+  const std::function<void(const CoreKept&)> rule = [this, op, s, l, reading, how, d, held, slots, o,
                                                      out = y.slot](const CoreKept& k) {
     const Tensor dy = taken(out);
     std::vector<Tensor> gradients;
@@ -130,7 +138,7 @@ Value Pass::attention(std::string_view op, const Attention& s, const CoreLayout&
                                .pooled = to.pooled,
                                .sinks = weights_.sum(weight(op, "sinks"))};
     run(op, s, Direction::backward, [&] {
-      backend_.attention_gradient(s, inputs(l, held), how, d, k.view(), data(o), dy->data(), data(scratch), g);
+      backend_.attention_gradient(s, reading(held), how, d, k.view(), data(o), dy->data(), data(scratch), g);
     });
   };
   tape_->remember([this, layer = layer_, remade, again, rule, kept] {

@@ -120,13 +120,31 @@ Value parallel_block(Pass& p, Value x) {
   return p.add("block.add", std::move(x), std::move(sum));
 }
 
+constexpr std::array attention_names{"attn.norm", "attn.post_norm", "attn.dropout", "attn.add"};
+constexpr std::array mlp_names{"mlp.norm", "mlp.post_norm", "mlp.dropout", "mlp.add"};
+
+/// Attention, MLP, attention, MLP; the experts read the first MLP's input, and their result is added at the end, so
+/// that ranks can exchange tokens meanwhile (LongCat-Flash, arXiv:2509.01322, 2.2).
+Value shortcut_block(Pass& p, Value x) {
+  const Count first = p.layer() - p.layer() % 2;
+  Value y;
+  for (const Count half : {first, first + 1}) {
+    p.enter(half);
+    x = sub_layer(p, attention_names, attention_streams, std::move(x), mixed);
+    x = sub_layer(p, mlp_names, mlp_streams, std::move(x), [&](Pass&, Value in) {
+      if (half == first) y = experts(p, in);
+      return feed_forward(p, dense, std::move(in), nullptr);
+    });
+  }
+  return p.add("block.shortcut_add", std::move(x), std::move(y));
+}
+
 Value block(Pass& p, Value x) {
+  if (p.arch().block == BlockKind::shortcut) return shortcut_block(p, std::move(x));
   if (p.arch().block == BlockKind::parallel) return parallel_block(p, std::move(x));
-  if (!p.mixer().is_empty())
-    x = sub_layer(p, {"attn.norm", "attn.post_norm", "attn.dropout", "attn.add"}, attention_streams, std::move(x),
-                  mixed);
+  if (!p.mixer().is_empty()) x = sub_layer(p, attention_names, attention_streams, std::move(x), mixed);
   if (!p.kind().has_mlp()) return x;
-  return sub_layer(p, {"mlp.norm", "mlp.post_norm", "mlp.dropout", "mlp.add"}, mlp_streams, std::move(x), mlp);
+  return sub_layer(p, mlp_names, mlp_streams, std::move(x), mlp);
 }
 
 // ---- ends
@@ -198,7 +216,7 @@ Value forward(Pass& p, std::span<const std::int64_t> ids) {
   Value x = embedding(p, ids);
   const bool again = p.plan().recompute == Recompute::full;
   for (Count i = 0; i < p.arch().layers; ++i) {
-    p.enter(i);
+    p.enter(i * halves(p.arch()));
     x = again ? p.checkpoint(std::move(x), [&p](Value in) { return block(p, std::move(in)); }) : block(p, std::move(x));
   }
   p.enter(-1);

@@ -45,7 +45,7 @@ Value grouped_attention(Pass& p, Value x) {
   Value q = p.linear("attn.q", x);
   Value k = p.linear("attn.k", x);
   Value v = p.linear("attn.v", x);
-  if (m.attention_gate == AttentionGate::none) x = {};
+  if (m.attention_gate == AttentionGate::none && !m.indexer.runs()) x = {};
   if (m.qk_norm != QkNorm::none) {
     q = qk_norm(p, "attn.q_norm", std::move(q), m.heads);
     k = qk_norm(p, "attn.k_norm", std::move(k), m.kv_heads);
@@ -61,7 +61,9 @@ Value grouped_attention(Pass& p, Value x) {
                        .v_dim = m.v_dim(),
                        .reach = p.reach(),
                        .sinks = m.attention_sinks,
-                       .bidirectional = m.bidirectional};
+                       .bidirectional = m.bidirectional,
+                       .selection = m.indexer.selection()};
+  Tensor chosen = chosen_keys(p, m.attention_gate == AttentionGate::none ? std::exchange(x, {}) : x, {});
   const CoreLayout layout{.q = {0, 0, q.width, m.head_dim},
                           .q_rope = {},
                           .k = {1, 0, k.width, m.head_dim},
@@ -70,18 +72,25 @@ Value grouped_attention(Pass& p, Value x) {
                           .scale = score_scale(p, m.head_dim),
                           .cap = p.numerics().score_cap,
                           .alibi = p.arch().position == Position::alibi};
-  Value o = p.attention("attn.core", core, layout, {std::move(q), std::move(k), std::move(v)});
+  Value o = p.attention("attn.core", core, layout, {std::move(q), std::move(k), std::move(v)}, std::move(chosen));
   return p.linear("attn.out", gated_heads(p, std::move(x), std::move(o)));
 }
 
-/// Queries of latent attention: W_uq norm(W_dq x), or W_q x.
-Value latent_queries(Pass& p, const Value& x) {
+/// Queries of latent attention, and the normed low rank that they come from, for an indexer that reads it.
+struct LatentQueries {
+  Value q, low;
+};
+
+/// W_uq norm(W_dq x), or W_q x.
+LatentQueries latent_queries(Pass& p, const Value& x) {
   const Latent& l = p.mixer().latent;
-  if (l.q_rank == 0) return p.linear("attn.q", x);
+  if (l.q_rank == 0) return {p.linear("attn.q", x), {}};
   Value c = p.linear("attn.q_down", x);
   const Count rows = c.rows;
   c = p.norm("attn.q_norm", std::move(c), {.rows = rows, .width = l.q_rank});
-  return p.linear("attn.q_up", std::move(c));
+  if (!p.mixer().indexer.runs()) return {p.linear("attn.q_up", std::move(c)), {}};
+  Value q = p.linear("attn.q_up", c);
+  return {std::move(q), std::move(c)};
 }
 
 /// Multi-head latent attention (DeepSeek-V2, arXiv:2405.04434): keys and values come from one latent row per token,
@@ -103,12 +112,14 @@ Value latent_attention(Pass& p, Value x) {
                  .latent_dim = latent,
                  .rope_dim = l.rope_dim,
                  .absorbed = s.absorbed,
-                 .expanded_cache = s.expanded_cache};
-  Value q = latent_queries(p, x);
+                 .expanded_cache = s.expanded_cache,
+                 .selection = m.indexer.selection()};
+  auto [q, low] = latent_queries(p, x);
   Value down = p.linear("attn.kv_down", x);
-  if (m.attention_gate == AttentionGate::none) x = {};
+  if (m.attention_gate == AttentionGate::none && !m.indexer.runs()) x = {};
   Value c = p.norm("attn.kv_norm", down, {.rows = down.rows, .width = l.kv_rank}, latent);
   p.cache_latent(core, c);
+  Tensor chosen = chosen_keys(p, m.attention_gate == AttentionGate::none ? std::exchange(x, {}) : x, std::move(low));
   const double scale = score_scale(p, head);
   const bool is_rotary = p.arch().position != Position::none;
   const RopePart rotary_q{q, m.heads, head, l.rope_dim, l.nope_dim};
@@ -128,7 +139,8 @@ Value latent_attention(Pass& p, Value x) {
                             .rope_dim = l.rope_dim,
                             .scale = scale,
                             .cap = p.numerics().score_cap};
-    o = p.attention("attn.core", core, layout, {std::move(q_latent), std::move(q), std::move(c), std::move(down)});
+    o = p.attention("attn.core", core, layout, {std::move(q_latent), std::move(q), std::move(c), std::move(down)},
+                    std::move(chosen));
     o = p.absorbed("attn.v_absorb", o, true);
   } else {
     Value kv = p.linear("attn.kv_up", std::move(c));
@@ -141,7 +153,7 @@ Value latent_attention(Pass& p, Value x) {
                             .rope_dim = l.rope_dim,
                             .scale = scale,
                             .cap = p.numerics().score_cap};
-    o = p.attention("attn.core", core, layout, {std::move(q), std::move(kv), std::move(down)});
+    o = p.attention("attn.core", core, layout, {std::move(q), std::move(kv), std::move(down)}, std::move(chosen));
   }
   return p.linear("attn.out", gated_heads(p, std::move(x), std::move(o)));
 }

@@ -9,6 +9,9 @@ namespace llmcalc::model {
 /// The current layer's mixer on x (tokens, hidden): attention, a recurrence, or the sum of both.
 Value mixed(Pass& p, Value x);
 
+/// The keys that the current layer's attention reads, as its indexer chooses them, or an earlier layer's: from the
+/// layer's input x and the normed low rank of the queries, where that is read. Null: all keys in reach.
+Tensor chosen_keys(Pass& p, Value x, Value low);
 /// The current layer's compressed attention on x, as wide as x.
 Value compressed_attention(Pass& p, Value x);
 

@@ -38,15 +38,18 @@ Value Pass::lookup(std::string_view op, std::span<const std::int64_t> ids) {
 
 // ---- y = x W' + b; dx = dy W, dW = dy' x, db = the sum of dy
 
-Value Pass::linear(std::string_view op, Value x) { return product(op, std::move(x), false, nullptr, false); }
-Value Pass::logits(std::string_view op, Value x) { return product(op, std::move(x), step_.training, nullptr, false); }
-Value Pass::first_tokens(std::string_view op, Value x) { return product(op, std::move(x), false, nullptr, true); }
+Value Pass::linear(std::string_view op, Value x) { return product(op, std::move(x), {}); }
+Value Pass::detached(std::string_view op, Value x) { return product(op, std::move(x), {.detached = true}); }
+Value Pass::logits(std::string_view op, Value x) { return product(op, std::move(x), {.for_loss = step_.training}); }
+Value Pass::first_tokens(std::string_view op, Value x) { return product(op, std::move(x), {.first = true}); }
 Value Pass::routed(std::string_view op, Value x, const Value& gates) {
-  return product(op, std::move(x), false, &gates, false);
+  return product(op, std::move(x), {.gates = &gates});
 }
 
-Value Pass::product(std::string_view op, Value given, bool for_loss, const Value* gates, bool first) {
+Value Pass::product(std::string_view op, Value given, const Product& how) {
   const Value x = std::move(given);
+  const bool for_loss = how.for_loss, first = how.first;
+  const Value* const gates = how.gates;
   const bool wide = for_loss && wide_logits();
   const bool tied = arch_.tied_head && op == "head.logits";
   Parameter* w = tied ? weights_.find(-1, "embedding.tokens.weight") : weight(op, "weight");
@@ -80,10 +83,10 @@ Value Pass::product(std::string_view op, Value given, bool for_loss, const Value
   });
   if (taping())
     remember(op, s,
-             [this, op, s, v, strided = narrow || first, kept = keep(op, x), in = x.slot, n = x.elements(),
-              out = y.slot, w, b, chosen = gates != nullptr ? gates->slot->kept : nullptr]() mutable {
+             [this, op, s, v, strided = narrow || first, detached = how.detached, kept = keep(op, x), in = x.slot,
+              n = x.elements(), out = y.slot, w, b, chosen = gates != nullptr ? gates->slot->kept : nullptr]() mutable {
                const Tensor dy = taken(out), x_data = kept.get();
-               const Into dx = into_rows(op, in, n, strided);
+               const Into dx = detached ? Into{nullptr, false} : into_rows(op, in, n, strided);
                v.x = x_data->data();
                v.choice = data(chosen);
                v.add_weight_gradient = !std::exchange(w->blank, false);
@@ -135,14 +138,16 @@ void Pass::rotate(const RopePart& p, const Positions& at, void* x, bool inverse)
   backend_.rope(p.x.rows, at, x, p.x.width, p.heads, p.head, p.width, p.offset, inverse);
 }
 
-void Pass::rope(std::string_view op, const RopePart& a, const RopePart& b) {
+void Pass::rope(std::string_view op, const RopePart& a, const RopePart& b) { rope_at(op, positions(), a, b); }
+
+void Pass::rope_at(std::string_view op, const Positions& at, const RopePart& a, const RopePart& b) {
   const Pointwise s{.kind = PointwiseKind::rope, .rows = a.x.rows, .width = a.heads * a.width + b.heads * b.width};
   forward(op, s, [&] {
-    rotate(a, positions(), a.x.data->data(), false);
-    rotate(b, positions(), b.x.data->data(), false);
+    rotate(a, at, a.x.data->data(), false);
+    rotate(b, at, b.x.data->data(), false);
   });
   if (!taping()) return;
-  const auto back = [this, at = positions()](RopePart p) {
+  const auto back = [this, at](RopePart p) {
     return [this, at, p, rows = p.x.rows, width = p.x.width, slot = p.x.slot] {
       Value dx{nullptr, rows, width, nullptr};
       rotate({dx, p.heads, p.head, p.width, p.offset}, at, slot->gradient->data(), true);

@@ -1,4 +1,5 @@
 #include "calc/layer_kinds.hpp"
+#include "model/halves.hpp"
 #include "model/weights.hpp"
 
 namespace llmcalc::model {
@@ -11,7 +12,7 @@ class Shapes {
 
   std::vector<ParameterShape> list() {
     embedding();
-    for (Count i = 0; i < a_.layers; ++i) layer(i);
+    for (Count i = 0; i < mul(a_.layers, halves(a_)); ++i) layer(i);
     head();
     return std::move(all_);
   }
@@ -57,7 +58,7 @@ class Shapes {
 
   void layer(Count i) {
     prefix_ = "layers." + std::to_string(i) + ".";
-    const LayerKind& kind = kinds_.kinds[kind_index(kinds_, i)];
+    const LayerKind& kind = kinds_.kinds[kind_index(kinds_, i / halves(a_))];
     const Mixer& m = a_.mixer(kind.mixer);
     const bool parallel = a_.block == BlockKind::parallel;
     const NormPlacement p = a_.norm_placement;
@@ -71,8 +72,10 @@ class Shapes {
     if (after && mixes) norm("attn.post_norm");
     if (has_mlp) streams("mlp", weights, 3);
     if (before && has_mlp && (!parallel || a_.norms_per_layer == 2)) norm("mlp.norm");
-    if (kind.experts) experts();
-    if (!kind.experts && has_mlp) mlp("", kind.mlp_width, a_.hidden, a_.mlp_bias);
+    const bool shortcut = a_.block == BlockKind::shortcut;
+    if (kind.experts && i % halves(a_) == 0) experts();
+    if (shortcut || (!kind.experts && has_mlp))
+      mlp("", shortcut ? a_.mlp_width : kind.mlp_width, a_.hidden, a_.mlp_bias);
     if (after && has_mlp) norm("mlp.post_norm");
   }
 
@@ -98,6 +101,7 @@ class Shapes {
     matrix("attn.v", v, a_.hidden, m.qkv_bias);
     qk_norm("attn.q_norm", m, m.heads);
     qk_norm("attn.k_norm", m, m.kv_heads);
+    indexer(m);
     if (m.attention_sinks) vector("attn.core.sinks", m.heads, Start::zero);
     gate_and_out(m);
   }
@@ -135,8 +139,20 @@ class Shapes {
     }
     matrix("attn.kv_down", l.kv_rank + l.rope_dim, a_.hidden, m.qkv_bias);
     scale("attn.kv_norm", l.kv_rank, false);
+    indexer(m);
     matrix("attn.kv_up", m.heads * (l.nope_dim + l.v_dim), l.kv_rank, false);
     gate_and_out(m);
+  }
+
+  void indexer(const Mixer& m) {
+    const Indexer& i = m.indexer;
+    if (!i.runs()) return;
+    const bool lightning = i.kind == IndexerKind::lightning;
+    matrix("attn.index_q", i.heads * i.width, lightning ? m.latent.q_rank : a_.hidden, false);
+    matrix("attn.index_k", i.width, a_.hidden, false);
+    if (!lightning) scale("attn.index_q_norm", i.width, false);
+    scale("attn.index_k_norm", i.width, lightning);
+    if (lightning) matrix("attn.index_weights", i.heads, a_.hidden, false);
   }
 
   void compressed(const Mixer& m) {

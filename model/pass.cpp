@@ -118,21 +118,30 @@ Parameter* Pass::weight(std::string_view op, std::string_view what) const {
   return weights_.find(layer_, std::string(op) + "." + std::string(what));
 }
 
+void Pass::enter(Count layer) {
+  layer_ = layer;
+  if (layer < 0 || mixer().indexer.runs()) choice_ = nullptr;
+}
+
 Value Pass::checkpoint(Value given, const std::function<Value(Value)>& block) {
   if (!taping()) return block(std::move(given));
   const Value x = std::move(given);
+  const Count layer = layer_;
   Tape* const tape = std::exchange(tape_, nullptr);
   Value y = block(x);
   tape_ = tape;
   x.data->claim("block.input");
+  if (choice_) choice_->claim("attn.index_scores");
   y.slot = std::make_shared<Slot>();
-  tape_->remember([this, x, block, layer = layer_, y_slot = y.slot] {
+  tape_->remember([this, x, block, layer, choice = choice_, y_slot = y.slot]() mutable {
     Tape again;
     Tape* const outer = std::exchange(tape_, &again);
-    layer_ = layer;
+    choice_ = std::exchange(choice, nullptr);
+    enter(layer);
     direction_ = Direction::recompute;
     block(x).slot->gradient = std::exchange(y_slot->gradient, nullptr);
     direction_ = Direction::forward;
+    choice_ = nullptr;
     again.backward();
     tape_ = outer;
   });

@@ -8,6 +8,7 @@
 
 #include "calc/block.hpp"
 #include "model/cache.hpp"
+#include "model/halves.hpp"
 #include "model/tape.hpp"
 #include "model/trace.hpp"
 #include "model/weights.hpp"
@@ -60,19 +61,29 @@ class Rotaries {
       const Count width = m.attention == AttentionKind::grouped ? m.head_dim : m.latent.rope_dim;
       whole_.push_back(stretched(numerics.rope, width, length));
       local_.push_back(stretched(numerics.local_rope, width, length));
+      index_.push_back(stretched(numerics.rope, index_rotated(m), length));
     }
   }
   const Rotary* of(const LayerKind& kind) const {
     const std::vector<std::optional<Rotary>>& all = kind.reach.limited() ? local_ : whole_;
-    return kind.mixer < all.size() && all[kind.mixer] ? &*all[kind.mixer] : nullptr;
+    return in(all, kind);
+  }
+  /// The same for an indexer's queries and key.
+  const Rotary* of_index(const LayerKind& kind) const { return in(index_, kind); }
+  /// Numbers of each of an indexer's heads, and of its key, that positions turn.
+  static Count index_rotated(const Mixer& m) {
+    return m.indexer.kind == IndexerKind::lightning ? m.latent.rope_dim : m.indexer.width;
   }
 
  private:
+  static const Rotary* in(const std::vector<std::optional<Rotary>>& all, const LayerKind& kind) {
+    return kind.mixer < all.size() && all[kind.mixer] ? &*all[kind.mixer] : nullptr;
+  }
   static std::optional<Rotary> stretched(const Rope& rope, Count width, Count length) {
     return rope != Rope() ? std::optional(rotary(rope, width, length)) : std::nullopt;
   }
 
-  std::vector<std::optional<Rotary>> whole_, local_;
+  std::vector<std::optional<Rotary>> whole_, local_, index_;
 };
 
 class Pass {
@@ -89,11 +100,13 @@ class Pass {
   Positions positions() const { return {step_.queries, step_.past, rotaries_.of(kind())}; }
   const Numerics& numerics() const { return settings_.numerics; }
   /// The kind of the current layer; outside of layers one without anything.
-  const LayerKind& kind() const { return layer_ < 0 ? no_layer_ : kinds_.kinds[kind_index(kinds_, layer_)]; }
+  const LayerKind& kind() const {
+    return layer_ < 0 ? no_layer_ : kinds_.kinds[kind_index(kinds_, layer_ / halves(arch_))];
+  }
   const Mixer& mixer() const { return arch_.mixer(kind().mixer); }
   /// The tokens that the current layer's attention reaches.
   const Reach& reach() const { return kind().reach; }
-  void enter(Count layer) { layer_ = layer; }
+  void enter(Count layer);
   Count layer() const { return layer_; }
   /// Watches a flag: once set, the pass ends before its next operator with Stopped.
   void watch(const std::atomic<bool>* stop) { stop_ = stop; }
@@ -103,6 +116,8 @@ class Pass {
   // ---- operators: the names are those of the engine's
   Value lookup(std::string_view op, std::span<const std::int64_t> ids);  ///< no ids: by position
   Value linear(std::string_view op, Value x);
+  /// The same of an indexer, whose own loss trains it alone: x gets no gradient.
+  Value detached(std::string_view op, Value x);
   Value logits(std::string_view op, Value x);
   /// A linear layer on the first token of each sequence.
   Value first_tokens(std::string_view op, Value x);
@@ -122,7 +137,16 @@ class Pass {
   Value pool(std::string_view op, Value keys, Value gates, Count width, Count ratio);
   /// y = x W' for groups of neighbouring numbers of x, each with a matrix of its own.
   Value grouped(std::string_view op, Value x);
-  Value attention(std::string_view op, const Attention& shape, const CoreLayout& layout, std::vector<Value> in);
+  /// chosen: the indices of an indexer's choice; null where all keys in reach are read.
+  Value attention(std::string_view op, const Attention& shape, const CoreLayout& layout, std::vector<Value> in,
+                  Tensor chosen = nullptr);
+  /// Rotates an indexer's queries and key.
+  void rope_index(std::string_view op, const RopePart& q, const RopePart& k);
+  /// The choice that an indexer makes of its queries, key and the weights of its heads, if it has such. Its own loss is
+  /// not the model's: backward runs with a gradient of the scores that is zero.
+  Tensor choose(std::string_view op, const IndexScores& shape, Value q, Value k, Value weights);
+  /// The choice of the last layer that made one.
+  Tensor last_choice() const { return choice_; }
   /// Appends latent rows to the cache before they are freed.
   void cache_latent(const Attention& shape, const Value& rows);
   /// The convolution of x along the tokens with the weights of `op`.
@@ -195,9 +219,14 @@ class Pass {
   /// Hands dy on as the gradient of `to`. alone: nobody else holds it.
   void share(std::string_view op, const Tensor& dy, const std::shared_ptr<Slot>& to, Count elements, bool alone);
   void rotate(const RopePart& p, const Positions& at, void* x, bool inverse);
+  void rope_at(std::string_view op, const Positions& at, const RopePart& a, const RopePart& b);
   Value normed(std::string_view op, Value x, Norm shape, double offset, Count stride, Count first);
-  /// first: of the first token of each sequence.
-  Value product(std::string_view op, Value x, bool for_loss, const Value* gates, bool first);
+  struct Product {
+    bool for_loss = false, detached = false;
+    bool first = false;  ///< of the first token of each sequence
+    const Value* gates = nullptr;
+  };
+  Value product(std::string_view op, Value x, const Product& how);
   Value gated(std::string_view op, Activation act, bool remade, Value a, Value b);
   Value scaled(std::string_view op, const Pointwise& s, Value y, Value g);
   HeadView view(const Part& p, const std::vector<Tensor>& data) const;
@@ -232,6 +261,7 @@ class Pass {
   Count layer_ = -1;
   Direction direction_ = Direction::forward;
   double loss_scale_ = 1;
+  Tensor choice_;                       ///< kept where later layers share it, until one makes its own
   std::vector<std::int64_t> segments_;  ///< of every token
   std::vector<Value> judged_;
   const std::atomic<bool>* stop_ = nullptr;

@@ -24,13 +24,19 @@ void check_choices(const Arch& a, const Check& check) {
     check.that(!chooses_all(a.mixers[i]) || !a.mixers[i].reach.limited(),
                "a mixer has both an indexer and a window; remove one");
   bool chosen = false;
+  Selection last;
   for (const LayerKind& kind : layer_kinds(a)) {
     const Indexer& i = a.mixer(kind.mixer).indexer;
     chosen = chosen || i.runs();
+    if (i.runs()) last = i.selection();
     check.that(
         i.kind == IndexerKind::none || chosen,
         fmt::format("layer {} takes what an earlier indexer chose, but there is none before it; remove \"shared\"",
                     kind.first));
+    check.that(!i.shared || i.selection() == last,
+               fmt::format("layer {} shares the choice of an indexer that chooses another number of keys or other "
+                           "blocks; give it the same \"kind\", \"top_k\" and \"block\"",
+                           kind.first));
   }
 }
 

@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+import torch_indexer
 from torch_compressed import CompressedAttention
 from torch_recurrent import RECURRENCES, LinearAttention, Weight
 from torch_streams import add_streams, gathered, streamed, weights
@@ -118,8 +119,9 @@ def sinusoids(tokens, width):
     return table
 
 
-def attended(m, layer, q, k, v, sinks=None):
-    """Causal attention, or an encoder's. q, k, v: (sequences, heads, tokens, width); the result with heads side by side."""
+def attended(m, layer, q, k, v, sinks=None, unread=None):
+    """Causal attention, or an encoder's. q, k, v: (sequences, heads, tokens, width); the result with heads side by side.
+    unread: keys that an indexer did not choose."""
     tokens = q.shape[-2]
     scores = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])
     ago = torch.arange(tokens)[:, None] - torch.arange(tokens)[None, :]
@@ -131,7 +133,7 @@ def attended(m, layer, q, k, v, sinks=None):
     if has(m, "chunked_attention", layer):
         chunk = torch.arange(tokens) // m["chunked_attention"]["chunk"]
         hidden = hidden | (chunk[:, None] != chunk[None, :])
-    scores = scores.masked_fill(hidden, -math.inf)
+    scores = scores.masked_fill(hidden if unread is None else hidden | unread, -math.inf)
     if sinks is not None:  # gpt-oss: one more column, which takes its share and gives nothing
         column = sinks[None, :, None, None].expand(*scores.shape[:-1], 1)
         p = torch.softmax(torch.cat((scores, column), dim=-1), dim=-1)[..., :-1]
@@ -155,6 +157,11 @@ def gated(gate, x, o):
     return o * g.repeat_interleave(o.shape[-1] // g.shape[-1], dim=-1)
 
 
+def add_indexer(attention, m):
+    for name, module in torch_indexer.modules(m, RMSNorm, EPSILON).items():
+        setattr(attention, name, module)
+
+
 class Sinks(nn.Module):
     def __init__(self, heads):
         super().__init__()
@@ -175,6 +182,7 @@ class GroupedAttention(nn.Module):
         self.gate = gate(m, self.value_width)
         self.q_norm, self.k_norm = self.qk_norm(self.heads), self.qk_norm(self.kv_heads)
         self.core = Sinks(self.heads) if a.get("sinks") else None
+        add_indexer(self, m)
 
     def qk_norm(self, heads):
         return {
@@ -197,10 +205,11 @@ class GroupedAttention(nn.Module):
         q = self.heads_of(self.q(x), self.heads, self.q_norm)
         k = self.heads_of(self.k(x), self.kv_heads, self.k_norm)
         v = self.v(x).unflatten(-1, (self.kv_heads, self.value_width)).transpose(1, 2)
-        if self.m["position"]["kind"] == "rope":
-            q, k = rotated(q), rotated(k)
+        turned = rotated if self.m["position"]["kind"] == "rope" else (lambda t: t)
+        q, k = turned(q), turned(k)
+        unread = torch_indexer.unread(self, self.m, x, None, turned)
         k, v = (t.repeat_interleave(self.heads // self.kv_heads, dim=1) for t in (k, v))
-        o = attended(self.m, self.layer, q, k, v, self.core.sinks if self.core else None)
+        o = attended(self.m, self.layer, q, k, v, self.core.sinks if self.core else None, unread)
         return self.out(gated(self.gate, x, o))
 
 
@@ -225,9 +234,11 @@ class LatentAttention(nn.Module):
         self.kv_up = nn.Linear(self.kv_rank, self.heads * (self.nope + self.value), bias=False)
         self.out = nn.Linear(self.heads * self.value, m["hidden"], bias=a["out_bias"])
         self.gate = gate(m, self.value)
+        add_indexer(self, m)
 
     def forward(self, x):
-        q = self.q_up(self.q_norm(self.q_down(x))) if hasattr(self, "q_down") else self.q(x)
+        low = self.q_norm(self.q_down(x)) if hasattr(self, "q_down") else None
+        q = self.q(x) if low is None else self.q_up(low)
         q_plain, q_rope = q.unflatten(-1, (self.heads, -1)).transpose(1, 2).split((self.nope, self.rope), dim=-1)
         latent, k_rope = self.kv_down(x).split((self.kv_rank, self.rope), dim=-1)
         kv = self.kv_up(self.kv_norm(latent)).unflatten(-1, (self.heads, -1)).transpose(1, 2)
@@ -235,7 +246,8 @@ class LatentAttention(nn.Module):
         turned = (lambda x: x) if self.m["position"]["kind"] == "none" else rotated
         k_rope = turned(k_rope[:, None]).expand(-1, self.heads, -1, -1)
         q, k = torch.cat((q_plain, turned(q_rope)), dim=-1), torch.cat((k_plain, k_rope), dim=-1)
-        return self.out(gated(self.gate, x, attended(self.m, self.layer, q, k, v)))
+        unread = torch_indexer.unread(self, self.m, x, low, turned)
+        return self.out(gated(self.gate, x, attended(self.m, self.layer, q, k, v, unread=unread)))
 
 
 ACTIVATIONS = {
@@ -390,6 +402,7 @@ class Block(nn.Module):
 class Decoder(nn.Module):
     def __init__(self, m):
         super().__init__()
+        m = {**m, "choices": []}  # of the last indexer
         self.position = m["position"]["kind"]
         hidden, width, self.embedding, self.head = m["hidden"], m.get("embedding_width", m["hidden"]), Ends(), Ends()
         self.embedding.tokens = nn.Embedding(m["vocabulary"], width)

@@ -20,6 +20,7 @@ struct Layer {
   std::vector<Op> ops;
   std::vector<bool> again;  ///< which of them run again during backward
   KeptByOperator kept{};
+  TensorId handed_on = no_tensor;  ///< see OpList
 };
 
 /// Embedding, every kind of layer, head.
@@ -28,6 +29,7 @@ std::vector<Layer> kinds_of_layers(const Arch& arch, const Plan& plan, const Ste
   for_each_operator(arch, plan, {}, step, [&](const OperatorRow& row) {
     if (row.index == 0) {
       all.push_back({row.segment.kind, row.segment.input_elements, {}, {}});
+      all.back().handed_on = row.segment.ops.handed_on();
       if (step.training)
         all.back().kept = kept_by_operator(row.segment.ops, pricing(plan, Phase::training), row.segment.input_elements);
     }
@@ -65,6 +67,9 @@ void backward_order(std::vector<Entry>& order, const Layer& s, const Plan& plan)
 void add_kept(Ledger& l, const Layer& s, const Plan& plan) {
   if (s.kind == SegmentKind::block && plan.recompute == Recompute::full) {
     l.kept["block.input"] += bytes_of(plan.precision, s.input_elements).value;
+    for (const Op& op : s.ops)
+      if (!op.in_place() && op.out == s.handed_on)
+        l.kept[std::string(op.name)] += result_bytes(op.shape, plan.precision).value;
     return;
   }
   for (std::size_t i = 0; i < s.ops.size(); ++i)

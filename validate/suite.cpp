@@ -14,7 +14,8 @@ const std::vector<Factor> all_factors{
     {"qk-norm", {"none", "weight-free", "per head", "per head with bias", "each head", "full", "full with bias"}},
     {"sinks", {"none", "sinks"}},
     {"norm", {"LayerNorm", "LayerNorm without bias", "RMSNorm", "weight-free"}},
-    {"block", {"pre-norm", "post-norm", "output norm", "both norms", "parallel", "parallel with two norms"}},
+    {"block",
+     {"pre-norm", "post-norm", "output norm", "both norms", "parallel", "parallel with two norms", "shortcut"}},
     {"MLP", {"plain", "gated"}},
     {"activation", {"GELU", "tanh GELU", "SiLU", "ReLU", "squared ReLU", "xIELU"}},
     {"experts", {"none", "all layers", "after a dense layer, shared", "shared behind a gate", "of a latent width"}},
@@ -41,6 +42,7 @@ const std::vector<Factor> all_factors{
     {"last layer", {"like the others", "its own heads", "no MLP", "compressed attention"}},
     {"residual streams", {"one", "three"}},
     {"stack", {"decoder", "encoder of masked tokens", "encoder with a pooler"}},
+    {"keys", {"all", "chosen", "the last layer shares a choice"}},
 };
 
 /// Whether the middle layer's state can take several tokens at once.
@@ -63,6 +65,7 @@ Choice row_with(const Pair& pair) {
           c[middle_layer] = middle;
           c[f] = i;
           c[g] = k;
+          if (c[placement] == 6 && f != experts && g != experts) c[experts] = 1;
           c = possible(c);
           if (c[f] == i && c[g] == k) return c;
         }
@@ -119,7 +122,7 @@ const std::vector<Factor>& factors() { return all_factors; }
 
 Choice possible(Choice c) {
   if (is_encoder(c)) {  // grouped attention without windows in every layer, and one residual stream
-    c[window] = c[middle_layer] = c[streams] = 0;
+    c[window] = c[middle_layer] = c[keys] = c[streams] = 0;
     if (is_latent(c)) c[attention] = 0;
     if (c[last_layer] == 1 || c[last_layer] == 3) c[last_layer] = 0;
     if (c[stack] == 1 && c[embedding] == 2) c[embedding] = 0;  // its head is as wide as the model
@@ -131,11 +134,19 @@ Choice possible(Choice c) {
   if (c[mlp] == 0) c[glu_store] = 0;
   if (c[core] == 0) c[softmax_store] = 0;
   if (is_latent(c) && c[middle_layer] == 7) c[middle_layer] = 0;  // linear attention has the heads of grouped attention
-  if (c[placement] >= 4) c[last_layer] = 0;                       // layers of parallel blocks are alike,
+  if (c[placement] == 6 && (c[experts] == 0 || is_encoder(c))) c[placement] = 0;  // its experts take the shortcut
+  if (c[placement] == 6 && c[experts] == 2) c[experts] = 1;                       // in every layer
+  if (c[placement] == 6) c[middle_layer] = 0;
+  if (c[placement] >= 4) c[last_layer] = 0;                            // layers of parallel blocks are alike,
   if (c[placement] >= 4 && c[middle_layer] != 7) c[middle_layer] = 0;  // but for linear attention
   if (!has_chunks(c)) c[chunk] = 0;
-  if (c[placement] != 0) c[streams] = 0;                        // they are mixed before norms
-  if (c[position] == 3 && c[last_layer] == 3) c[position] = 0;  // no ALiBi
+  if (c[attention] == 4) c[keys] = 0;  // a lightning indexer reads the low rank of the queries
+  if (c[keys] > 0) c[window] = 0;      // chosen keys are in reach of all,
+  if (c[keys] > 0 && c[middle_layer] == 7) c[middle_layer] = 0;   // and linear attention has none
+  if (c[keys] == 2 && c[placement] >= 4) c[keys] = 1;             // layers of parallel blocks are alike
+  if (c[keys] == 2 && c[last_layer] % 2 == 1) c[last_layer] = 0;  // the last layer's mixer is the one that shares
+  if (c[placement] != 0) c[streams] = 0;                          // they are mixed before norms
+  if (c[position] == 3 && c[last_layer] == 3) c[position] = 0;    // no ALiBi
   return c;
 }
 
@@ -154,7 +165,7 @@ std::vector<Choice> covering_array() {
 std::vector<Case> small_suite(const std::function<std::string(const Arch&)>& lacks) {
   std::vector<Case> cases;
   for (Choice c : covering_array()) {
-    for (const Which usual : {middle_layer, activation, last_layer, streams, stack})
+    for (const Which usual : {middle_layer, activation, last_layer, streams, stack, keys})
       if (lacks && !lacks(make_case(c).arch).empty()) {
         c[usual] = 0;
         c = possible(c);

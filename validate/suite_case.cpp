@@ -75,6 +75,13 @@ Recurrent recurrent(const Choice& c) {
   }
 }
 
+/// Tokens by the low rank of latent queries, else blocks.
+Indexer indexer(const Choice& c) {
+  if (c[keys] == 0) return {};
+  if (is_latent(c)) return {.kind = IndexerKind::lightning, .heads = 3, .width = 6, .top_k = 4};
+  return {.kind = IndexerKind::blocks, .heads = 2, .width = 4, .top_k = 1, .block = 2};
+}
+
 /// Compressed attention in the last layer: pooled keys that overlap, beside a window of two tokens.
 LayerMixer compressed(const Choice& c) {
   LayerMixer m;
@@ -93,11 +100,15 @@ LayerMixer compressed(const Choice& c) {
 /// A recurrence in the middle layer, and what the last layer has of its own.
 void set_mixers(Arch& a, const Choice& c) {
   a.attention_gate = static_cast<AttentionGate>(c[gate]);
+  a.indexer = indexer(c);
   LayerMixer m;
   static_cast<Mixer&>(m) = a;
   m.recurrent = recurrent(c);
   m.layers = LayerSet::every(1, 1, 2);
-  if (c[middle_layer] != 6) m.attention = AttentionKind::none;
+  if (c[middle_layer] != 6) {
+    m.attention = AttentionKind::none;
+    m.indexer = {};
+  }
   if (c[middle_layer] == 7) a.linear_layers = m.layers;
   if (m.recurrent.kind != RecurrentKind::none) a.mixers.push(m);
   if (c[middle_layer] != 0) a.local.layers = a.local.layers.filtered(m.layers, false);
@@ -108,6 +119,7 @@ void set_mixers(Arch& a, const Choice& c) {
     m.value_dim = is_latent(c) ? 0 : 3;
     m.layers = LayerSet::every(2, 1, 3);
     m.reach = {.tokens = 2};
+    m.indexer = {};
     a.local.layers = a.local.layers.filtered(m.layers, false);
     a.mixers.push(m);
   }
@@ -116,6 +128,11 @@ void set_mixers(Arch& a, const Choice& c) {
     a.mixers.push(compressed(c));
   }
   if (a.local.layers.empty()) a.local = {};
+  if (c[keys] != 2) return;
+  static_cast<Mixer&>(m) = a;
+  m.indexer.shared = true;
+  m.layers = LayerSet::every(2, 1, 3);
+  a.mixers.push(m);
 }
 
 void set_mlp(Arch& a, const Choice& c) {
@@ -149,9 +166,9 @@ void set_last_layer(Arch& a, const Choice& c) {
 
 void set_block(Arch& a, const Choice& c) {
   a.norm = static_cast<NormKind>(c[norm]);
-  a.block = c[placement] >= 4 ? BlockKind::parallel : BlockKind::serial;
+  a.block = c[placement] == 6 ? BlockKind::shortcut : c[placement] >= 4 ? BlockKind::parallel : BlockKind::serial;
   if (c[placement] < 4) a.norm_placement = static_cast<NormPlacement>(c[placement]);
-  a.norms_per_layer = c[placement] == 3 ? 4 : 2;
+  a.norms_per_layer = c[placement] == 3 || c[placement] == 6 ? 4 : 2;
   if (c[placement] == 4) a.norms_per_layer = 1;
   a.final_norm = a.norm_placement != NormPlacement::post;
   a.embedding_norm = c[embedding] == 1;
@@ -234,6 +251,9 @@ void enlarge(Mixer& m, Count times) {
     l.nope_dim = l.v_dim = 64;
     l.rope_dim = 32;
   }
+  if (m.indexer.kind != IndexerKind::none) m.indexer.width = 64;
+  if (m.indexer.kind == IndexerKind::lightning) m.indexer.top_k *= times;
+  m.indexer.block *= times;
   r.rank *= times;
   r.chunk *= 8;
   r.head_dim > 1 ? r.head_dim = 64 : r.heads *= times;

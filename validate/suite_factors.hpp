@@ -36,7 +36,8 @@ enum Which : std::size_t {
   gate,
   last_layer,
   streams,
-  stack
+  stack,
+  keys
 };
 
 inline bool is_latent(const Choice& c) { return c[attention] >= 3; }

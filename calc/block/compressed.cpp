@@ -75,7 +75,7 @@ TensorId compressed_attention(SegmentBuilder& b, const LayerKind& kind, TensorId
   rotate(b, "attn.kv_rope", Split::tokens, kv, t, rope, 1);
   const bool pools = m.compressed.ratio > 0;
   const TensorId pooled = pools ? pooled_keys(b, names, x, m.head_dim, false) : no_tensor;
-  index_scores(b, x, low);
+  const TensorId chosen = chosen_keys(b, x, low);
   const Attention core{.sequences = s.sequences,
                        .heads = m.heads,
                        .kv_heads = 1,
@@ -88,7 +88,9 @@ TensorId compressed_attention(SegmentBuilder& b, const LayerKind& kind, TensorId
                        .selection = m.indexer.selection(),
                        .pooled = m.compressed.ratio,
                        .shared = true};
-  const TensorId o = b.add("attn.core", attn, core, Split::heads, {q, kv, pooled});
+  Inputs in{q, kv, pooled};
+  if (chosen != no_tensor) in.push(chosen);
+  const TensorId o = b.add("attn.core", attn, core, Split::heads, in);
   rotate(b, "attn.rope_back", Split::width, o, t, mul(m.heads, rope), rope);
   return grouped_output(b, o);
 }

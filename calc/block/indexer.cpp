@@ -42,10 +42,10 @@ Indexed blocks(SegmentBuilder& b, TensorId x) {
 
 }  // namespace
 
-void index_scores(SegmentBuilder& b, TensorId x, TensorId low) {
+TensorId chosen_keys(SegmentBuilder& b, TensorId x, TensorId low) {
   const Mixer& m = b.mixer();
   const Indexer& i = m.indexer;
-  if (!i.runs()) return;
+  if (!i.runs()) return i.shared ? b.outside() : no_tensor;
   const bool is_lightning = i.kind == IndexerKind::lightning;
   const Indexed in = is_lightning ? lightning(b, x, low) : blocks(b, x);
   const bool pools = m.compressed.ratio > 0;  // then the key is rotated already
@@ -61,7 +61,9 @@ void index_scores(SegmentBuilder& b, TensorId x, TensorId low) {
                            .width = i.width,
                            .selection = i.selection(),
                            .pooled = m.compressed.ratio};
-  b.add("attn.index_scores", attn, scores, Split::inside, {in.q, in.k, in.weights});
+  const TensorId chosen = b.add("attn.index_scores", attn, scores, Split::inside, {in.q, in.k, in.weights});
+  if (b.arch().shares_choices()) b.hand_on(chosen);
+  return chosen;
 }
 
 }  // namespace llmcalc

@@ -38,11 +38,12 @@ ForwardFlops forward_flops(const Arch& a, const Pass& p) {
   const Fraction states =
       p.done ? states_done_forward<Fraction>(s, p.batch, p.seq) : linear_attention_flops<Fraction>(s, p.batch, p.seq);
   const Flops linear = (Fraction(matrices, 1) + states).flops();
-  const Flops core = (over_pairs(s, p, core_width<Fraction>) + over_index(s, p, false)).flops();
+  const Fraction index = over_index(s, p, false);
+  const Flops core = (over_pairs(s, p, core_width<Fraction>) + index).flops();
   const Fraction spared = over_parts(
       s, [&](const Sizes<Fraction>& part) { return index_backward_spared<Fraction>(part, p.pairs, p.batch, p.seq); });
   const Flops positions = (Exact(2) * head_rows(p) * head + Exact(2) * p.batch * pooled).flops();
-  return {linear, core, positions, spared.flops(), outside_flops(s, Fraction(tokens, 1)).flops()};
+  return {linear, core, positions, spared.flops(), outside_flops(s, Fraction(tokens, 1)).flops(), index.flops()};
 }
 
 Flops scores_flops(const Arch& a, const Pass& p) {
@@ -65,7 +66,7 @@ Flops mlp_flops(const Arch& a, const Pass& p) {
 
 Flops train_flops(const ForwardFlops& f, Recompute recomputed, Flops scores_again) {
   Flops total = 3 * f.total() - f.index_spared + scores_again;
-  if (recomputed == Recompute::selective) total += f.core;
+  if (recomputed == Recompute::selective) total += f.core - f.index;
   if (recomputed == Recompute::full) total += f.linear + f.core - f.outside;
   return total;
 }

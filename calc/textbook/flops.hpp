@@ -181,10 +181,11 @@ struct Pass {
 };
 
 /// linear: 2 t (N_mm - head), and the states of linear attention and recurrences; core: QK' and AV over the scored
-/// pairs, and an indexer's scores; head: 2 V D per position. index_spared: of an indexer, what twice these counts too
-/// many in backward. outside: the share of linear outside the blocks, which full recomputation does not repeat.
+/// pairs, and an indexer's scores, which are `index` of it; head: 2 V D per position. index_spared: of an indexer, what
+/// twice these counts too many in backward. outside: the share of linear outside the blocks, which full recomputation
+/// does not repeat.
 struct ForwardFlops {
-  Flops linear, core, head, index_spared{}, outside{};
+  Flops linear, core, head, index_spared{}, outside{}, index{};
   Flops total() const { return linear + core + head; }
 };
 ForwardFlops forward_flops(const Arch& arch, const Pass& pass);
@@ -200,7 +201,8 @@ Flops recurrences_again(const Arch& arch, const Pass& pass);
 
 /// FLOPs of forward and backward. Backward is exactly twice forward in every matmul (dgrad and wgrad), less
 /// ForwardFlops::index_spared; a flash backward recomputes the scores (QK', 5 products for 4: half a core more where
-/// keys are as wide as values); selective recomputation repeats the core, full the blocks, never the head.
+/// keys are as wide as values); selective recomputation repeats the core without an indexer's scores, full the blocks,
+/// never the head.
 Flops train_flops(const ForwardFlops& forward, Recompute recomputed = Recompute::none, Flops scores_again = {});
 
 /// FLOPs of the backward of y = x W, x (tokens, in), W (in, out): dgrad 2tIJ and wgrad 2tIJ; wgrad alone where x needs

@@ -41,6 +41,7 @@ struct Stored {
   N each;
   bool in_block = true, core = false;  ///< core: scores, masks, log-sum-exps of the attention core
   N rows = 0;                          ///< in place of the tokens: pooled ones
+  bool handed_on = false;              ///< later layers read it: kept where the block's other tensors are recomputed
 };
 
 /// Number of tokens: B S, or the rank's share under sequence parallelism.
@@ -203,16 +204,17 @@ class StoredTable {
     if (has(s_.c.ratio)) {
       numbers(i.L, Tokens::all, i.A * i.d + i.A);
       pool(i.L, i.d, Tokens::all);
-      visit_(Stored<N>{i.L, Tokens::all, false, N(4) * min(i.keys, quotient_up(m_.S, s_.c.ratio)), true, true});
-      return;
+      return choice(N(4) * min(i.keys, quotient_up(m_.S, s_.c.ratio)));
     }
     numbers(i.L, Tokens::all, lightning ? i.A * i.d + N(2) * i.d + i.A : N(2) * (i.A + N(1)) * i.d);
     if (lightning)
       statistics(i.L, Tokens::all, 1, true);
     else
       statistics(i.L, Tokens::all, i.A + N(1), false);
-    const N chosen = lightning ? min(i.keys, m_.S) : min(i.keys / i.block, quotient_up(m_.S, i.block));
-    visit_(Stored<N>{i.L, Tokens::all, false, N(4) * chosen, true, true});
+    choice(N(4) * (lightning ? min(i.keys, m_.S) : min(i.keys / i.block, quotient_up(m_.S, i.block))));
+  }
+  void choice(const N& each) {
+    visit_(Stored<N>{.layers = s_.i.L, .numbers = false, .each = each, .handed_on = a_.shares_choices()});
   }
   /// The gate, and the output under it.
   void gate() {
@@ -416,7 +418,7 @@ StoredSum<N> stored(const Arch& a, const Sizes<N>& s, const MicroBatch<N>& m, co
 template <class N>
 StoredSum<N> stored(const Arch& a, const Sizes<N>& s, const MicroBatch<N>& m, Recompute recompute) {
   StoredSum<N> sum = stored(a, s, m, [recompute](const Stored<N>& x) {
-    return recompute == Recompute::none || (recompute == Recompute::selective ? !x.core : !x.in_block);
+    return recompute == Recompute::none || (recompute == Recompute::selective ? !x.core : !x.in_block || x.handed_on);
   });
   if (recompute == Recompute::full)
     sum.add(tokens_of(m, s.T, Tokens::mine), Stored<N>{s.L, Tokens::mine, true, s.n_h * s.D}, s.n_h * s.D);

@@ -10,6 +10,7 @@
 
 #include "model/backend.hpp"
 #include "model/cpu/aligned.hpp"
+#include "model/cpu/chosen_keys.hpp"
 #include "model/cpu/dropout.hpp"
 #include "model/cpu/loss.hpp"
 #include "model/cpu/pointwise.hpp"
@@ -59,27 +60,32 @@ struct Core {
   Count first(Count i) const { return s.bidirectional ? 0 : s.reach.first(s.past() + i); }
   /// Pooled keys that query i sees: the first ones.
   Count seen(Count i) const { return s.pooled_seen(s.past() + i); }
-  /// Key number `at` of the n in reach, from `first` on, and of the pooled ones behind them.
-  Count key(Count first, Count n, Count at) const { return at < n ? first + at : s.keys + at - n; }
+  /// All of them and the pooled ones behind them, or those that an indexer chose, in `room`.
+  Keys keys(Count i, std::vector<Count>& room) const {
+    const Count near = last(i) - first(i);
+    if (in.chosen == nullptr) return {.first = first(i), .n = near + seen(i), .near = near, .far = s.keys};
+    const ChosenIndex* const mine = in.chosen + (sequence * s.queries + i) * in.indices;
+    return chosen_keys(s.selection, mine, in.indices, s.past() + i, room);
+  }
   /// Index of query i's first score among those of all heads and sequences: the start of its dropout mask.
   Count row(Count i) const { return ((sequence * s.heads + head) * s.queries + i) * all_keys(s); }
 
-  /// Scores of query i with keys [first, first + n).
-  void scores(Count i, Count first, Count n, W* to) const {
-    for (Count j = 0; j < n; ++j) {
+  /// Scores of query i with these keys.
+  void scores(Count i, const Keys& keys, W* to) const {
+    for (Count j = 0; j < keys.n; ++j) {
       Dot<W> score;
-      score.add(plain(), q(i), k(first + j));
-      if (in.rope_dim > 0) score.add(in.rope_dim, q_rope(i), k_rope(first + j));
+      score.add(plain(), q(i), k(keys[j]));
+      if (in.rope_dim > 0) score.add(in.rope_dim, q_rope(i), k_rope(keys[j]));
       to[j] = score.total();
     }
     const W scale = number<W>(in.scale), alibi = slope;
-    const Count distance = s.past() + i - first;
+    const Count own = s.past() + i;
+    const auto distance = [=](Count j) { return W(static_cast<Plain<W>>(std::abs(own - keys[j]))); };
     if (in.alibi)
-      lanes<W>(0, n,
-               [=](Count j) { to[j] = to[j] * scale - alibi * W(static_cast<Plain<W>>(std::abs(distance - j))); });
+      lanes<W>(0, keys.n, [=](Count j) { to[j] = to[j] * scale - alibi * distance(j); });
     else
-      lanes<W>(0, n, [=](Count j) { to[j] = to[j] * scale; });
-    if (in.cap > 0) cap(n, number<W>(in.cap), to);
+      lanes<W>(0, keys.n, [=](Count j) { to[j] = to[j] * scale; });
+    if (in.cap > 0) cap(keys.n, number<W>(in.cap), to);
   }
   W sink() const { return wide(static_cast<const T*>(in.sinks)[head]); }
 };
@@ -104,36 +110,61 @@ void write_out(const Aligned<Wide<T>>& from, T* to) {
   for (std::size_t i = 0; i < from.size(); ++i) to[i] = static_cast<T>(from[i]);
 }
 
-// ---- flash: only the pairs that the mask leaves
+/// Pairs of one sequence and head.
+template <typename T>
+Count seen_pairs(const Attention& s, const AttentionInputs& in) {
+  std::vector<Count> room;
+  const Core<T> c(s, in, 0, 0);
+  Count pairs = 0;
+  for (Count i = 0; i < s.queries; ++i) pairs += c.keys(i, room).n;
+  return pairs;
+}
+
+/// Dropout factors of a row's numbers at these keys.
+template <typename W>
+void throw_dice(const Dropout& drop, Count row, const Keys& keys, W* factor) {
+  if (keys.list == nullptr) {
+    const Count near = std::min(keys.near, keys.n);
+    throw_dice(drop, row + keys.first, near, factor);
+    if (keys.n > near) throw_dice(drop, row + keys.far, keys.n - near, factor + near);
+    return;
+  }
+  for (Count j = 0; j < keys.n; ++j) throw_dice(drop, row + keys[j], 1, factor + j);
+}
+/// Multiplies x by them.
+template <typename W>
+void multiply_by_dice(const Dropout& drop, Count row, const Keys& keys, W* x) {
+  if (keys.list == nullptr) {
+    const Count near = std::min(keys.near, keys.n);
+    multiply_by_dice(drop, row + keys.first, near, x);
+    if (keys.n > near) multiply_by_dice(drop, row + keys.far, keys.n - near, x + near);
+    return;
+  }
+  for (Count j = 0; j < keys.n; ++j) multiply_by_dice(drop, row + keys[j], 1, x + j);
+}
+
+// ---- flash: only the pairs that the mask, or an indexer's choice, leaves
 
 template <typename T>
 Flops flash(const Attention& s, const AttentionInputs& in, const Dropout& drop, Wide<T>* log_sum_exp, T* o) {
   using W = Wide<T>;
-  const Count keys = s.keys;
-  Count pairs = 0;
-  for (Count i = 0; i < s.queries; ++i) {
-    const Core<T> c(s, in, 0, 0);
-    pairs += c.last(i) - c.first(i) + c.seen(i);
-  }
-  each<T>(s.sequences * s.heads * s.queries, keys * (s.qk_dim + s.v_dim), [&](Count r) {
+  each<T>(s.sequences * s.heads * s.queries, s.keys * (s.qk_dim + s.v_dim), [&](Count r) {
     thread_local Aligned<W> p, out;
+    thread_local std::vector<Count> room;
     const Count i = r % s.queries, h = r / s.queries % s.heads, b = r / s.queries / s.heads;
     const Core<T> c(s, in, b, h);
-    const Count first = c.first(i), n = c.last(i) - first, more = c.seen(i);
-    p.resize(static_cast<std::size_t>(n + more));
+    const Keys keys = c.keys(i, room);
+    p.resize(static_cast<std::size_t>(keys.n));
     out.assign(static_cast<std::size_t>(s.v_dim), W(0));
-    c.scores(i, first, n, p.data());
-    c.scores(i, s.keys, more, p.data() + n);
+    c.scores(i, keys, p.data());
     const W sink = in.sinks != nullptr ? c.sink() : W(0);
-    const W lse = softmax(n + more, p.data(), in.sinks != nullptr ? &sink : nullptr);
+    const W lse = softmax(keys.n, p.data(), in.sinks != nullptr ? &sink : nullptr);
     if (log_sum_exp != nullptr) log_sum_exp[(b * s.queries + i) * s.heads + h] = lse;
-    if (drop.p > 0) multiply_by_dice(drop, c.row(i) + first, n, p.data());
-    if (drop.p > 0 && more > 0) multiply_by_dice(drop, c.row(i) + s.keys, more, p.data() + n);
-    for (Count j = 0; j < n + more; ++j)
-      axpy(s.v_dim, p[static_cast<std::size_t>(j)], c.v(c.key(first, n, j)), out.data());
+    if (drop.p > 0) multiply_by_dice(drop, c.row(i), keys, p.data());
+    for (Count j = 0; j < keys.n; ++j) axpy(s.v_dim, p[static_cast<std::size_t>(j)], c.v(keys[j]), out.data());
     write_out(out, o + ((b * s.queries + i) * s.heads + h) * s.v_dim);
   });
-  return (s.sequences * s.heads) * pair_flops(pairs, s.qk_dim + s.v_dim);
+  return (s.sequences * s.heads) * pair_flops(seen_pairs<T>(s, in), s.qk_dim + s.v_dim);
 }
 
 /// Wide gradients of the keys and values of one sequence, added up over queries and heads.
@@ -165,11 +196,11 @@ struct RowGradient {
     dq.assign(static_cast<std::size_t>(c.plain()), W(0));
     dq_rope.assign(static_cast<std::size_t>(c.in.rope_dim), W(0));
   }
-  /// Propagates ds of keys [first, first + n) and of `more` pooled ones to q and k, and their p to v.
-  void spread(const Core<T>& c, Count i, Count first, Count n, Count more, const T* d_o, KeySums<T>& sums) {
+  /// Propagates ds of these keys to q and k, and their p to v.
+  void spread(const Core<T>& c, Count i, const Keys& keys, const T* d_o, KeySums<T>& sums) {
     const W scale = number<W>(c.in.scale);
-    for (Count at = 0; at < n + more; ++at) {
-      const Count j = c.key(first, n, at);
+    for (Count at = 0; at < keys.n; ++at) {
+      const Count j = keys[at];
       const W scaled = ds[static_cast<std::size_t>(at)] * scale;
       axpy(c.plain(), scaled, c.k(j), dq.data());
       axpy(c.plain(), scaled, c.q(i), sums.k.data() + j * sums.plain);
@@ -245,32 +276,26 @@ template <typename T>
 Flops flash_gradient(const Attention& s, const AttentionInputs& in, const Dropout& drop, const Wide<T>* log_sum_exp,
                      const T* o, const T* d_o, const AttentionGradients& to) {
   using W = Wide<T>;
-  Count pairs = 0;
   Aligned<W> sink_rows(in.sinks != nullptr ? static_cast<std::size_t>(s.rows() * s.heads) : 0);
-  for (Count i = 0; i < s.queries; ++i) {
-    const Core<T> c(s, in, 0, 0);
-    pairs += c.last(i) - c.first(i) + c.seen(i);
-  }
   each_head_gradient<T>(s, in, to, [&](const Core<T>& c, KeySums<T>& sums) {
     thread_local RowGradient<T> r;
+    thread_local std::vector<Count> room;
     for (Count i = 0; i < s.queries; ++i) {
-      const Count first = c.first(i), n = c.last(i) - first, more = c.seen(i), all = n + more,
-                  row = (c.sequence * s.queries + i) * s.heads + c.head;
+      const Keys keys = c.keys(i, room);
+      const Count n = keys.n, row = (c.sequence * s.queries + i) * s.heads + c.head;
       const T *mine = o + row * s.v_dim, *d = d_o + row * s.v_dim;
-      r.resize(all, c);
-      c.scores(i, first, n, r.p.data());
-      c.scores(i, s.keys, more, r.p.data() + n);
-      exponentials(all, log_sum_exp[row], r.p.data());
-      if (drop.p > 0) throw_dice(drop, c.row(i) + first, n, r.keep.data());
-      if (drop.p > 0 && more > 0) throw_dice(drop, c.row(i) + s.keys, more, r.keep.data() + n);
-      for (Count j = 0; j < all; ++j) r.ds[static_cast<std::size_t>(j)] = dot(s.v_dim, d, c.v(c.key(first, n, j)));
+      r.resize(n, c);
+      c.scores(i, keys, r.p.data());
+      exponentials(n, log_sum_exp[row], r.p.data());
+      if (drop.p > 0) throw_dice(drop, c.row(i), keys, r.keep.data());
+      for (Count j = 0; j < n; ++j) r.ds[static_cast<std::size_t>(j)] = dot(s.v_dim, d, c.v(keys[j]));
       W *ds = r.ds.data(), *dropped = r.dropped.data();
       const W *p = r.p.data(), *keep = r.keep.data();
       // Sum p dp = o . do; an output of shared keys has been rotated since.
-      const W mean = s.shared ? sum_of<W>(all, [=](Count j) { return p[j] * keep[j] * ds[j]; })
+      const W mean = s.shared ? sum_of<W>(n, [=](Count j) { return p[j] * keep[j] * ds[j]; })
                               : sum_of<W>(s.v_dim, [=](Count k) { return wide(mine[k]) * wide(d[k]); });
-      lanes<W>(0, all, [=](Count j) { ds[j] = p[j] * (ds[j] * keep[j] - mean), dropped[j] = p[j] * keep[j]; });
-      r.spread(c, i, first, n, more, d, sums);
+      lanes<W>(0, n, [=](Count j) { ds[j] = p[j] * (ds[j] * keep[j] - mean), dropped[j] = p[j] * keep[j]; });
+      r.spread(c, i, keys, d, sums);
       if (in.sinks != nullptr) sink_rows[static_cast<std::size_t>(row)] = -exp_of(c.sink() - log_sum_exp[row]) * mean;
       write_query(c, to, i, r);
     }
@@ -278,7 +303,7 @@ Flops flash_gradient(const Attention& s, const AttentionInputs& in, const Dropou
   for (std::size_t i = 0; i < sink_rows.size(); ++i)
     static_cast<W*>(to.sinks)[i % static_cast<std::size_t>(s.heads)] += sink_rows[i];
   // Scores again (qk), dp and dv (v each), dq and dk (qk each).
-  return (s.sequences * s.heads) * pair_flops(pairs, 3 * s.qk_dim + 2 * s.v_dim);
+  return (s.sequences * s.heads) * pair_flops(seen_pairs<T>(s, in), 3 * s.qk_dim + 2 * s.v_dim);
 }
 
 // ---- naive: every pair; masked scores are computed and discarded
@@ -298,45 +323,41 @@ Flops naive(const Attention& s, const AttentionInputs& in, const Dropout& drop, 
   const Count keys = s.keys;
   const NaiveKept<T> k(kept);
   each<T>(s.sequences * s.heads * s.queries, keys * (s.qk_dim + s.v_dim), [&](Count r) {
-    thread_local Aligned<W> p, visible, out, factor;
+    thread_local Aligned<W> p, few, out, factor;
+    thread_local std::vector<Count> room;
     const Count i = r % s.queries, h = r / s.queries % s.heads, b = r / s.queries / s.heads;
     const Core<T> c(s, in, b, h);
-    const Count first = c.first(i), n = c.last(i) - first, more = c.seen(i), row = c.row(i);
-    p.assign(static_cast<std::size_t>(all_keys(s)), W(0));
-    factor.assign(p.size(), W(1));
-    visible.resize(static_cast<std::size_t>(n + more));
+    const Keys seen = c.keys(i, room),
+               done = s.queries > 1 ? Keys{.n = keys + whole_groups(s)} : seen;  // a single query skips the others
+    const Count row = c.row(i), low = done[0], high = done[done.n - 1] + 1;
+    p.resize(static_cast<std::size_t>(all_keys(s)));
+    few.resize(static_cast<std::size_t>(done.n));
     out.assign(static_cast<std::size_t>(s.v_dim), W(0));
-    W* x = p.data();
-    // A single query skips the keys that it does not see.
-    const bool every = s.queries > 1;
-    const std::array parts{std::pair{every ? 0 : first, every ? keys : first + n},
-                           std::pair{keys, keys + (every ? whole_groups(s) : more)}};
-    for (const auto& [low, high] : parts) {
-      c.scores(i, low, high - low, x + low);
-      if (k.scores != nullptr) lanes<W>(low, high, [=, to = k.scores + row](Count j) { to[j] = static_cast<T>(x[j]); });
-    }
-    for (Count j = 0; j < n + more; ++j) visible[static_cast<std::size_t>(j)] = x[c.key(first, n, j)];
+    c.scores(i, done, few.data());
+    W *x = p.data(), *y = few.data();
+    if (k.scores != nullptr)
+      for (Count j = 0; j < done.n; ++j) k.scores[row + done[j]] = static_cast<T>(y[j]);
+    if (s.queries > 1)
+      for (Count j = 0; j < seen.n; ++j) y[j] = y[seen[j]];  // ascending: none is read after it is written
     const W sink = in.sinks != nullptr ? c.sink() : W(0);
-    softmax(n + more, visible.data(), in.sinks != nullptr ? &sink : nullptr);
-    std::fill(p.begin(), p.end(), W(0));
-    for (Count j = 0; j < n + more; ++j) x[c.key(first, n, j)] = visible[static_cast<std::size_t>(j)];
-    for (const auto& [low, high] : parts) {
-      round_to(low, high, x, k.probabilities + row);
-      if (drop.p > 0 && high > low) {
-        throw_dice(drop, row + low, high - low, factor.data() + low);
-        lanes<W>(low, high, [=, f = factor.data()](Count j) { x[j] = x[j] * f[j]; });
-        if (k.mask != nullptr) {
-          round_to(low, high, x, k.dropped + row);
-          lanes<W>(low, high, [=, f = factor.data(), to = k.mask + row](Count j) { to[j] = f[j] > W(0); });
-        }
+    softmax(seen.n, y, in.sinks != nullptr ? &sink : nullptr);
+    std::fill(x + low, x + high, W(0));
+    for (Count j = 0; j < seen.n; ++j) x[seen[j]] = y[j];
+    round_to(low, high, x, k.probabilities + row);
+    if (drop.p > 0) {
+      factor.resize(p.size());
+      throw_dice(drop, row + low, high - low, factor.data() + low);
+      lanes<W>(low, high, [=, f = factor.data()](Count j) { x[j] = x[j] * f[j]; });
+      if (k.mask != nullptr) {
+        round_to(low, high, x, k.dropped + row);
+        lanes<W>(low, high, [=, f = factor.data(), to = k.mask + row](Count j) { to[j] = f[j] > W(0); });
       }
-      for (Count j = low; j < high; ++j) axpy(s.v_dim, x[j], c.v(j), out.data());
     }
+    for (Count j = 0; j < done.n; ++j) axpy(s.v_dim, x[done[j]], c.v(done[j]), out.data());
     write_out(out, o + ((b * s.queries + i) * s.heads + h) * s.v_dim);
   });
-  const Count pairs =
-      s.queries > 1 ? keys + whole_groups(s) : s.reach.seen(keys - 1) + (s.pooled > 0 ? s.pooled_seen(keys - 1) : 0);
-  return (s.sequences * s.heads * s.queries) * pair_flops(pairs, s.qk_dim + s.v_dim);
+  const Count pairs = s.queries > 1 ? mul(s.queries, keys + whole_groups(s)) : seen_pairs<T>(s, in);
+  return (s.sequences * s.heads) * pair_flops(pairs, s.qk_dim + s.v_dim);
 }
 
 template <typename T>
@@ -364,7 +385,7 @@ Flops naive_gradient(const Attention& s, const AttentionInputs& in, const Dropou
       const W total = sum_of<W>(keys, [=](Count j) { return wide(p[j]); });
       lanes<W>(0, keys, [=](Count j) { ds[j] = wide(p[j]) * (ds[j] - mean), dropped[j] = wide(after[j]); });
       round_to(0, keys, ds, scratch + row);  // in place of dp
-      r.spread(c, i, 0, keys, 0, d, sums);
+      r.spread(c, i, {.n = keys}, d, sums);
       if (in.sinks != nullptr) sink_rows[static_cast<std::size_t>(out_row)] = -(W(1) - total) * mean;
       write_query(c, to, i, r);
     }

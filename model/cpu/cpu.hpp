@@ -9,6 +9,7 @@
 #include "model/cpu/attention.hpp"
 #include "model/cpu/convolution.hpp"
 #include "model/cpu/experts.hpp"
+#include "model/cpu/indexer.hpp"
 #include "model/cpu/linear.hpp"
 #include "model/cpu/norm.hpp"
 #include "model/cpu/optimizer.hpp"
@@ -175,6 +176,13 @@ class Cpu final : public Backend {
   void recur(const LinearAttention& s, const StateView& v, Out o) override { done_ += LLMCALC_ISA::recur(s, v, n(o)); }
   void recur_gradient(const LinearAttention& s, const StateView& v, In d_o, const StateGradients& to) override {
     done_ += LLMCALC_ISA::recur_gradient(s, v, n(d_o), to);
+  }
+  void index_scores(const IndexScores& s, const IndexView& v, AttentionImpl how, ChosenIndex* chosen) override {
+    done_ += LLMCALC_ISA::index_scores<T>(s, v, how == AttentionImpl::naive, chosen);
+  }
+  void index_gradient(const IndexScores& s, const IndexView& v, const ChosenIndex* chosen, In target,
+                      const IndexGradients& to) override {
+    done_ += LLMCALC_ISA::index_gradient<T>(s, v, chosen, w(target), to);
   }
   void pool(const llmcalc::Pool& s, const PoolView& v, Out y) override { LLMCALC_ISA::pool_keys(s, v, n(y)); }
   void pool_gradient(const llmcalc::Pool& s, const PoolView& v, In dy, const PoolGradients& to) override {

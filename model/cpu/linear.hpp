@@ -37,7 +37,7 @@ Flops dense(const Linear& s, Count rows, const T* x, Count x_stride, const T* w,
   return product_flops(rows, s.out, s.in);
 }
 
-/// dx = dy W, dW = dy' x or added to, db += sum of dy. Rows of x and dx lie x_stride apart.
+/// dx = dy W where it is asked for, dW = dy' x or added to, db += sum of dy. Rows of x and dx lie x_stride apart.
 template <typename T>
 Flops dense_gradient(const Linear& s, Count rows, const T* x, Count x_stride, const T* w, const T* dy, Count dy_stride,
                      T* dx, bool add, Wide<T>* dw, bool add_dw, Wide<T>* db, Count following = 0) {
@@ -46,11 +46,12 @@ Flops dense_gradient(const Linear& s, Count rows, const T* x, Count x_stride, co
     return {};
   }
   if (add) following = 0;
-  matmul(MatmulShape{rows, s.in, s.out, false, false, add, dy_stride, s.in, x_stride, routed_rows(s), following}, dy, w,
-         dx);
+  if (dx != nullptr)
+    matmul(MatmulShape{rows, s.in, s.out, false, false, add, dy_stride, s.in, x_stride, routed_rows(s), following}, dy,
+           w, dx);
   matmul(MatmulShape{s.out, s.in, rows, true, false, add_dw, dy_stride, x_stride, s.in, routed_rows(s)}, dy, x, dw);
   if (db != nullptr) bias_gradient(rows, s.out, dy, dy_stride, db);
-  return product_flops(rows, s.in, s.out) + product_flops(s.out, s.in, rows);
+  return (dx != nullptr ? 2 : 1) * product_flops(s.out, s.in, rows);
 }
 
 /// Products of the experts, in order, since a product may write into the next one's rows.

@@ -67,11 +67,12 @@ class Cuda final : public Backend {
   std::string lacks(const Arch& a) const override {
     if (!a.linear_layers.empty()) return "linear attention";
     if (a.streams > 1) return "hyper-connections";
-    for (std::size_t i = 0; i <= a.mixers.size(); ++i)
+    for (std::size_t i = 0; i <= a.mixers.size(); ++i) {
+      if (a.mixer(i).indexer.kind != IndexerKind::none) return "attention to keys that an indexer chooses";
       if (const RecurrentKind kind = a.mixer(i).recurrent.kind; kind != RecurrentKind::none)
         return std::string(llmcalc::name(kind));
-    for (std::size_t i = 0; i <= a.mixers.size(); ++i)
       if (a.mixer(i).attention == AttentionKind::compressed) return "compressed attention";
+    }
     if (a.bidirectional) return "attention to later tokens";
     return a.activation == Activation::xielu ? "xIELU" : "";
   }

@@ -126,7 +126,9 @@ Formula recompute(S s) {
     case Recompute::none:
       return {"0"};
     case Recompute::selective:
-      return {"F_core"};
+      if (!has_indexer(s)) return {"F_core"};
+      return with_documents(
+          s, s.quantity("F_core", "flops.forward_attention") - index_scores(s, s.plan().attention_flops, false));
     case Recompute::full:
       return {(linear_flops(s) + s.quantity("F_core", "flops.forward_attention") - outside(s)).text()};
   }
@@ -148,9 +150,9 @@ Formula executed(S s) {
   done = done + Expr(p.recompute == Recompute::none ? 3 : 4) * over_pairs(s, core_width, pairs, causal);
   if (flash) done = done + over_pairs(s, textbook::scores_width<Expr>, pairs);
   if (!has_indexer(s)) return with_documents(s, done);
-  const Expr forward = Expr(p.recompute == Recompute::none ? 1 : 2) * index_scores(s, pairs, false, causal);
-  return with_documents(s, done - index_products(s) + forward +
-                               Expr(flash ? 3 : 2) * index_scores(s, AttentionFlops::causal_exact, true));
+  const Expr forward = Expr(p.recompute == Recompute::full ? 2 : 1) * index_scores(s, pairs, false, causal);
+  return with_documents(
+      s, done - index_products(s) + forward + Expr(3) * index_scores(s, AttentionFlops::causal_exact, true));
 }
 
 /// Muon's iterations, of all matrices of the blocks.

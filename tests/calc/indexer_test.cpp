@@ -76,7 +76,7 @@ TEST_CASE("a token scores all keys and attends to the chosen ones", "[cost][inde
   CHECK(scores.moved.cache == 2 * 2 * 4 * 100);            // bytes, sequences
   CHECK(core.model == Flops(2 * 2 * 16 * (40 + 32) * 3));  // heads, latent rows of 32 + 8, chosen keys
   CHECK(core.moved.cache == 2 * 2 * 40 * 3);
-  CHECK(held(op_called(ops, "attn.core").shape, p).scratch == Bytes(4 * 2 * 3));  // indices
+  CHECK(result_bytes(op_called(ops, "attn.index_scores").shape, p.activation) == Bytes(4 * 2 * 3));  // indices
 }
 
 // 3 layers cache 40 numbers of a latent row; 2 of them a key of 4.
@@ -100,7 +100,8 @@ TEST_CASE("backward passes an indexer's weights and chosen scores, and no gradie
   CHECK(scores.forward.model == Flops(2 * 2 * 2 * 4 * 36));                // 8 x 9 / 2 pairs
   CHECK(scores.backward_input.model == Flops(2 * 2 * 2 * 2 * 4 * 21));     // 1 + 2 + 6 x 3
   CHECK(scores.backward_input.executed == Flops(3 * 2 * 2 * 2 * 4 * 21));  // the scores once more
-  CHECK(held(op_called(ops, "attn.index_scores"), p).kept == Bytes(4 * 16 * 3));
+  CHECK(result_bytes(op_called(ops, "attn.index_scores").shape, p.activation) == Bytes(4 * 16 * 3));
+  CHECK(held(op_called(ops, "attn.index_scores"), p).needs.out);
 }
 
 TEST_CASE("every tensor-parallel rank runs the whole indexer, and exchanges no gradient for it",

@@ -86,7 +86,7 @@ void leave_apart(Arch& a) {
 bool uses_mlp(const Arch& a) {
   LayerSet own = LayerSet::all(a.layers).filtered(a.moe.layers, false);
   for (const LayerMlp& m : a.mlps) own = own.filtered(m.layers, false);
-  return !own.empty();
+  return a.block == BlockKind::shortcut || !own.empty();
 }
 
 /// Any choice of the suite at any size: a narrow MLP beside wide heads, one layer, a token's vocabulary.
@@ -111,8 +111,15 @@ Case any_case(Dice& dice) {
     l.v_dim = dice.of(1, 8);
     l.kv_rank = dice.of(1, 20);
   }
+  if (a.indexer.runs()) {
+    a.indexer.width = std::max<Count>(2, a.latent.rope_dim) + 2 * dice.of(0, 3);
+    a.indexer.top_k = dice.of(1, 9);
+    for (std::size_t m = 0; m < a.mixers.size(); ++m)
+      if (a.mixers[m].indexer.kind != IndexerKind::none) a.mixers[m].indexer.top_k = a.indexer.top_k;
+  }
   for (LayerSet* layers : {&a.local.layers, &a.moe.layers})
     if (!layers->empty()) *layers = LayerSet::every(dice.of(0, a.layers - 1), dice.of(1, 2), a.layers);
+  if (a.block == BlockKind::shortcut) a.moe.layers = LayerSet::all(a.layers);
   leave_apart(a);
   a.local.reach.tokens = std::min<Count>(a.local.reach.tokens, 1) * dice.of(1, 12);
   c.plan.seq = dice.of(1, a.context);

@@ -4,6 +4,7 @@
 #include "tests/model/deepseek_v4.hpp"
 #include "tests/model/encoders.hpp"
 #include "tests/model/hybrids.hpp"
+#include "tests/model/sparse.hpp"
 
 namespace llmcalc::test {
 
@@ -216,6 +217,7 @@ std::vector<Variant> variants() {
   dropout_variants(c);
   recompute_variants(c);
   for (Variant& v : hybrid_variants()) c.all.push_back(std::move(v));
+  for (Variant& v : sparse_variants()) c.all.push_back(std::move(v));
   for (Variant& v : residual_variants()) c.all.push_back(std::move(v));
   for (Variant& v : compressed_variants()) c.all.push_back(std::move(v));
   for (Variant& v : encoder_variants()) c.all.push_back(std::move(v));

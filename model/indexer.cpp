@@ -1,0 +1,99 @@
+// The indexer of a layer: which keys its attention reads.
+
+#include "model/mixer.hpp"
+
+namespace llmcalc::model {
+namespace {
+
+/// Queries, the key and, of a lightning indexer, the weights of its heads.
+struct Indexed {
+  Value q, k, weights;
+};
+
+/// DeepSeek-V3.2 (arXiv:2512.02556, 2.1): queries from the low rank of attention's, one key under a LayerNorm, and a
+/// weight for each head.
+Indexed lightning(Pass& p, Value x, Value low) {
+  const Norm shape{.rows = x.rows, .width = p.mixer().indexer.width, .centred = true};
+  Value q = p.detached("attn.index_q", std::move(low));
+  Value k = p.norm("attn.index_k_norm", p.detached("attn.index_k", x), shape);
+  return {std::move(q), std::move(k), p.detached("attn.index_weights", std::move(x))};
+}
+
+/// MiniMax-M3: queries and key from the layer's input, each under an RMSNorm.
+Indexed blocks(Pass& p, Value x) {
+  const Indexer& i = p.mixer().indexer;
+  const Count rows = x.rows;
+  Value q = p.detached("attn.index_q", x);
+  Value k = p.detached("attn.index_k", std::move(x));
+  q = p.norm("attn.index_q_norm", std::move(q), {.rows = mul(rows, i.heads), .width = i.width});
+  k = p.norm("attn.index_k_norm", std::move(k), {.rows = rows, .width = i.width});
+  return {std::move(q), std::move(k), {}};
+}
+
+}  // namespace
+
+Tensor chosen_keys(Pass& p, Value x, Value low) {
+  const Indexer& i = p.mixer().indexer;
+  if (!i.runs()) return i.shared ? p.last_choice() : nullptr;
+  Indexed in = i.kind == IndexerKind::lightning ? lightning(p, std::move(x), std::move(low)) : blocks(p, std::move(x));
+  const Count rotated = Rotaries::index_rotated(p.mixer());
+  if (p.arch().position == Position::rope)
+    p.rope_index("attn.index_rope", {in.q, i.heads, i.width, rotated}, {in.k, 1, i.width, rotated});
+  const Step& s = p.step();
+  const IndexScores scores{.sequences = s.sequences,
+                           .heads = i.heads,
+                           .queries = s.queries,
+                           .keys = add(s.past, s.queries),
+                           .width = i.width,
+                           .selection = i.selection()};
+  return p.choose("attn.index_scores", scores, std::move(in.q), std::move(in.k), std::move(in.weights));
+}
+
+void Pass::rope_index(std::string_view op, const RopePart& q, const RopePart& k) {
+  rope_at(op, {step_.queries, step_.past, rotaries_.of_index(kind())}, q, k);
+}
+
+Tensor Pass::choose(std::string_view op, const IndexScores& s, Value given_q, Value given_k, Value given_weights) {
+  const std::vector<Value> in{std::move(given_q), std::move(given_k), std::move(given_weights)};
+  const auto view = [s](const std::vector<const void*>& at) {
+    return IndexView{.q = {at[0], mul(s.queries, s.heads, s.width), mul(s.heads, s.width), s.width},
+                     .k = {at[1], mul(s.queries, s.width), s.width, 0},
+                     .weights = {at[2], mul(s.queries, s.heads), s.heads, 1}};
+  };
+  std::vector<const void*> read;
+  for (const Value& x : in) read.push_back(data(x.data));
+  IndexView from = view(read);
+  if (cache_ != nullptr) {
+    const LayerCache& c = cache_->layer(layer_);
+    to_cache(c, c.index_keys, s.width, 0, from.k, s.width);
+    if (s.past() > 0) from.k = cached(c, c.index_keys, s.width, 0, 0);
+  }
+  const Tensor chosen = arena_.make(Purpose::activations, op, Bytes(mul(4, s.chosen())));
+  auto* const indices = static_cast<ChosenIndex*>(chosen->data());
+  forward(op, s, [&] { backend_.index_scores(s, from, plan().attention, indices); });
+  if (arch_.shares_choices()) choice_ = chosen;
+  if (!taping()) return chosen;
+
+  chosen->claim(op);
+  std::vector<Tensor> held;
+  std::vector<std::shared_ptr<Slot>> slots;
+  for (const Value& x : in) {
+    if (!x.data) continue;
+    held.push_back(keep(op, x).data);
+    slots.push_back(x.slot);
+  }
+  remember(op, s, [this, op, s, view, held, slots, chosen, indices] {
+    std::vector<const void*> read_again(3), to(3);
+    for (std::size_t i = 0; i < held.size(); ++i) {
+      into_rows(op, slots[i], held[i]->bytes().value / backend_.number().value, true);
+      read_again[i] = held[i]->data();
+      to[i] = slots[i]->gradient->data();
+    }
+    const IndexView gradients = view(to);
+    backend_.index_gradient(s, view(read_again), indices, nullptr,
+                            {.q = gradients.q, .k = gradients.k, .weights = gradients.weights});
+  });
+  return chosen;
+}
+
+}  // namespace llmcalc::model
