@@ -95,6 +95,7 @@ TensorId grouped_attention(SegmentBuilder& b, const LayerKind& kind, TensorId x)
                        .reach = kind.reach,
                        .sinks = a.attention_sinks,
                        .shared_kv = a.shared_kv,
+                       .hands_on_kv = kind.hands_on_kv && s.past == 0,  // else they read the cache
                        .bidirectional = a.bidirectional,
                        .relative = b.arch().position == Position::relative,
                        .selection = a.indexer.selection()};

@@ -32,7 +32,7 @@ class Cache {
     for (Count i = 0; i < arch.layers; ++i) {
       LayerCache& layer = layers_.emplace_back();
       for (const Op& op : block_ops(arch, kinds.kinds[kind_index(kinds, i)], {.expanded_cache = expanded})) {
-        if (const Attention* a = std::get_if<Attention>(&op.shape)) add(layer, *a);
+        if (const Attention* a = std::get_if<Attention>(&op.shape); a && a->caches()) add(layer, *a);
         if (const LinearAttention* a = std::get_if<LinearAttention>(&op.shape))
           layer.states[op.name] = held(op.name, a->state() * backend_.wide());
         if (const Convolution* a = std::get_if<Convolution>(&op.shape))

@@ -106,8 +106,9 @@ Value block(Pass& p, Value x) {
   if (p.arch().block == BlockKind::parallel) return parallel_block(p, std::move(x));
   if (!p.mixer().is_empty())
     x = sub_layer(p, {"attn.norm", "attn.post_norm", "attn.dropout", "attn.add"}, std::move(x), mixed);
-  if (!p.kind().has_mlp()) return x;
-  return sub_layer(p, {"mlp.norm", "mlp.post_norm", "mlp.dropout", "mlp.add"}, std::move(x), mlp);
+  if (p.kind().has_mlp()) x = sub_layer(p, {"mlp.norm", "mlp.post_norm", "mlp.dropout", "mlp.add"}, std::move(x), mlp);
+  if (p.arch().output_scale) p.multiply_by("block.scale", x);
+  return x;
 }
 
 // ---- ends
@@ -149,7 +150,13 @@ Value forward(Pass& p, std::span<const std::int64_t> ids) {
   const bool again = p.plan().recompute == Recompute::full;
   for (Count i = 0; i < p.arch().layers; ++i) {
     p.enter(i);
-    x = again ? p.checkpoint(std::move(x), [&p](Value in) { return block(p, std::move(in)); }) : block(p, std::move(x));
+    const KeysAndValues read = p.handed();
+    const auto layer = [&p, read](Value in) {
+      p.give(read);
+      return block(p, std::move(in));
+    };
+    x = again ? p.checkpoint(std::move(x), layer) : layer(std::move(x));
+    p.leave(read);
   }
   p.enter(-1);
   return head(p, std::move(x));

@@ -282,6 +282,19 @@ Value Pass::gated(std::string_view op, Activation act, bool remade, Value a, Val
   return y;
 }
 
+// ---- y = f x in place, with one learned f: dx = f dy, and df = the sum of dy x, where x = y / f. The next layer keeps
+// y as its input; only the hold on it is longer.
+
+void Pass::multiply_by(std::string_view op, Value& x) {
+  Parameter* const f = weight(op, "factor");
+  const Pointwise s{.kind = PointwiseKind::scale, .rows = x.rows, .width = x.width, .weights = f->elements()};
+  forward(op, s, [&] { backend_.multiply_by(s, value(f), x.data->data()); });
+  if (taping())
+    remember(op, s, [this, s, f, y = x.data, slot = x.slot] {
+      backend_.multiply_by_gradient(s, value(f), y->data(), slot->gradient->data(), weights_.sum(f));
+    });
+}
+
 // ---- dropout, in place
 
 void Pass::dropout(std::string_view op, Value& x) {

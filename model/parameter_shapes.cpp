@@ -62,6 +62,7 @@ class Shapes {
     if (kind.experts) experts();
     if (!kind.experts && has_mlp) mlp("", kind.mlp_width, a_.hidden, a_.mlp_bias);
     if (after && has_mlp) norm("mlp.post_norm");
+    if (a_.output_scale) vector("block.scale.factor", 1, Start::one);
   }
 
   void mixer(const Mixer& m) {
@@ -73,10 +74,10 @@ class Shapes {
   void grouped(const Mixer& m) {
     const Count q = m.heads * m.head_dim, k = m.kv_heads * m.head_dim, v = m.kv_heads * m.v_dim();
     matrix("attn.q", q, a_.hidden, m.qkv_bias);
-    matrix("attn.k", k, a_.hidden, m.qkv_bias);
-    matrix("attn.v", v, a_.hidden, m.qkv_bias);
+    if (!m.shared_kv) matrix("attn.k", k, a_.hidden, m.qkv_bias);
+    if (!m.shared_kv && !m.key_is_value) matrix("attn.v", v, a_.hidden, m.qkv_bias);
     qk_norm("attn.q_norm", m, m.heads);
-    qk_norm("attn.k_norm", m, m.kv_heads);
+    if (!m.shared_kv) qk_norm("attn.k_norm", m, m.kv_heads);
     if (m.attention_sinks) vector("attn.core.sinks", m.heads, Start::zero);
     gate_and_out(m);
   }

@@ -17,6 +17,7 @@ Pass::Pass(const Arch& arch, Backend& backend, Arena& arena, Weights& weights, c
       settings_(settings),
       step_(step),
       kinds_(layer_kinds(arch)),
+      handing_(handed_on(kinds_)),
       rotaries_(arch, settings.numerics, llmcalc::add(step.past, step.queries)),
       trace_(trace),
       tape_(tape),

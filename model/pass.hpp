@@ -2,11 +2,14 @@
 /// One pass over the model: runs operators on a backend, allocates their results, traces them, and in training records
 /// each operator's gradient rule on a tape. A value that is moved into its last reader is freed there.
 
+#include <array>
 #include <atomic>
+#include <map>
 #include <optional>
 #include <stdexcept>
 
 #include "calc/block.hpp"
+#include "calc/handed_on.hpp"
 #include "model/cache.hpp"
 #include "model/tape.hpp"
 #include "model/trace.hpp"
@@ -35,6 +38,11 @@ struct CoreLayout {
   double scale = 1;
   double cap = 0;  ///< of the scores, see AttentionInputs
   bool alibi = false;
+};
+
+/// Keys and values of all heads after norms and rotation; empty where a layer has its own, or reads a cache.
+struct KeysAndValues {
+  Value k, v;
 };
 
 /// The location of a recurrence's inputs among its operands, and the kind that says what becomes of them.
@@ -114,6 +122,15 @@ class Pass {
   Value attention(std::string_view op, const Attention& shape, const CoreLayout& layout, std::vector<Value> in);
   /// Appends latent rows to the cache before they are freed.
   void cache_latent(const Attention& shape, const Value& rows);
+  /// Keeps a layer's keys and values for the later ones that read them.
+  void hand_on(const Value& k, const Value& v);
+  /// Those that an earlier layer handed on to the current one.
+  KeysAndValues handed() const;
+  /// Gives the current layer's attention what was handed on to it.
+  void give(KeysAndValues kv) { given_ = std::move(kv); }
+  KeysAndValues given() { return std::exchange(given_, {}); }
+  /// Ends the current layer: its keys and values have a gradient from here on, and those that no later layer reads go.
+  void leave(const KeysAndValues& read);
   /// The convolution of x along the tokens with the weights of `op`.
   Value convolve(std::string_view op, Value x, Convolution shape);
   /// The outputs of a state that every token updates.
@@ -129,6 +146,8 @@ class Pass {
   /// sigmoid(g) y, where each number of g gates as many neighbours of y as y has more of them.
   Value sigmoid_gate(std::string_view op, Value g, Value y);
   void dropout(std::string_view op, Value& x);
+  /// x times a learned number, in place.
+  void multiply_by(std::string_view op, Value& x);
   Value route(std::string_view op, Value logits);
   Value dispatch(std::string_view op, Value x, const Value& gates);
   Value combine(std::string_view op, Value x, Value gates);
@@ -195,6 +214,11 @@ class Pass {
   Step step_;
   LayerKinds kinds_;
   LayerKind no_layer_;
+  std::vector<HandedOn> handing_;
+  std::map<Count, KeysAndValues> handed_;  ///< by the layer that made them
+  /// In training the places of their gradients, also of makers that run again and make new ones.
+  std::map<Count, std::array<std::shared_ptr<Slot>, 2>> awaited_;
+  KeysAndValues given_;
   Rotaries rotaries_;
   Trace* trace_;
   Tape* tape_;

@@ -19,10 +19,10 @@ void require_mixer(const Mixer& m) {
     throw InputError(
         "the reference transformer has no attention to keys that an indexer chooses, which this model's layers use; "
         "its numbers can be calculated but not run");
-  if (m.cross_attention || m.shared_kv || m.key_is_value)
+  if (m.cross_attention)
     throw InputError(
-        "the reference transformer has no attention to an encoder's result, to another layer's keys and values, or to "
-        "keys that are the values, which this model's layers use; its numbers can be calculated but not run");
+        "the reference transformer has no attention to an encoder's result, which this model's layers use; its numbers "
+        "can be calculated but not run");
   if (m.attention == AttentionKind::compressed)
     throw InputError(
         "the reference transformer has no compressed attention, which this model's layers use; its numbers can be "
@@ -46,10 +46,10 @@ const Arch& runnable(const Arch& a, const Backend& b) {
     throw InputError(
         "the reference transformer has no attention to later tokens, token types, heads of an encoder or mixed "
         "residual streams, which this model uses; its numbers can be calculated but not run");
-  if (a.per_layer.width > 0 || a.output_scale || a.value_norm || a.moe.router_scales || a.moe.beside_dense)
+  if (a.per_layer.width > 0 || a.moe.router_scales || a.moe.beside_dense)
     throw InputError(
-        "the reference transformer has no inputs or factors per layer, norms of values, or dense MLPs beside experts, "
-        "which this model uses; its numbers can be calculated but not run");
+        "the reference transformer has no inputs per layer, norms before routers, or dense MLPs beside experts, which "
+        "this model uses; its numbers can be calculated but not run");
   return a;
 }
 

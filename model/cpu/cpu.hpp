@@ -9,6 +9,7 @@
 #include "model/cpu/attention.hpp"
 #include "model/cpu/convolution.hpp"
 #include "model/cpu/experts.hpp"
+#include "model/cpu/factor.hpp"
 #include "model/cpu/linear.hpp"
 #include "model/cpu/norm.hpp"
 #include "model/cpu/optimizer.hpp"
@@ -156,6 +157,12 @@ class Cpu final : public Backend {
   void xielu_gradient(const Pointwise& s, In bends, In x, In c, In dy, Out dx, bool add_x, Out dc, bool add_c,
                       Out dbends) override {
     LLMCALC_ISA::xielu_gradient(size(s), n(bends), n(x), n(c), n(dy), n(dx), add_x, n(dc), add_c, w(dbends));
+  }
+  void multiply_by(const Pointwise& s, In factor, Out x) override {
+    LLMCALC_ISA::multiply_by_learned(size(s), n(factor), n(x));
+  }
+  void multiply_by_gradient(const Pointwise& s, In factor, In y, Out dx, Out dfactor) override {
+    LLMCALC_ISA::multiply_by_learned_gradient(size(s), n(factor), n(y), n(dx), w(dfactor));
   }
   void convolve(const Convolution& s, const ConvolutionView& v, Out y) override {
     done_ += LLMCALC_ISA::convolve(s, v, n(y));

@@ -69,6 +69,7 @@ class Cuda final : public Backend {
     for (std::size_t i = 0; i <= a.mixers.size(); ++i)
       if (const RecurrentKind kind = a.mixer(i).recurrent.kind; kind != RecurrentKind::none)
         return std::string(llmcalc::name(kind));
+    if (a.output_scale) return "factors of layers";
     return a.activation == Activation::xielu ? "xIELU" : "";
   }
   std::string_view name() const override { return name_; }

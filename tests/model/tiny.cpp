@@ -1,6 +1,7 @@
 #include "tests/model/tiny.hpp"
 
 #include "model/random.hpp"
+#include "tests/model/gemma.hpp"
 #include "tests/model/hybrids.hpp"
 
 namespace llmcalc::test {
@@ -214,6 +215,7 @@ std::vector<Variant> variants() {
   dropout_variants(c);
   recompute_variants(c);
   for (Variant& v : hybrid_variants()) c.all.push_back(std::move(v));
+  for (Variant& v : gemma_variants()) c.all.push_back(std::move(v));
   return c.all;
 }
 
