@@ -292,7 +292,7 @@ class Walk {
       if (t.out != no_tensor) live -= std::exchange(gradient[t.out], {});
       live -= own(i);
       if (std::exchange(own_again_[i], false)) live -= held_[i].kept;
-      for (const TensorId in : t.in) live -= done_with(in, i);
+      for (const TensorId in : t.in) live -= done_with(in, i) + moved_out(in, i, gradient);
       live -= done_with(t.out, i);
     }
   }
@@ -315,6 +315,11 @@ class Walk {
     for (const TensorId source : of_[x.producer].in)
       if (source != no_tensor) added += remake_tensor(source);
     return added;
+  }
+  /// Bytes of the gradient of another segment's tensor that takes that one's place: of a layer's part of an input.
+  Bytes moved_out(TensorId t, std::size_t i, Gradients& gradient) const {
+    const bool moves = t != no_tensor && tensors_[t].outside && std::holds_alternative<Pointwise>(ops_[i].shape);
+    return moves ? std::exchange(gradient[t], {}) : Bytes();
   }
   /// Bytes of a tensor that no operator before this one needs in backward.
   Bytes done_with(TensorId t, std::size_t i) const {

@@ -120,6 +120,7 @@ Value Pass::attention(std::string_view op, const Attention& s, const CoreLayout&
                                .k = to.k,
                                .k_rope = to.k_rope,
                                .v = to.v,
+                               .add_keys = s.shared_kv || s.hands_on_kv,
                                .sinks = weights_.sum(weight(op, "sinks"))};
     run(op, s, Direction::backward, [&] {
       backend_.attention_gradient(s, inputs(l, held), how, d, k.view(), data(o), dy->data(), data(scratch), g);

@@ -27,6 +27,7 @@ KeysAndValues Pass::handed() const {
 void Pass::leave(const KeysAndValues& read) {
   for (const HandedOn& h : handing_)
     if (h.last_reader == layer_) handed_.erase(h.source);
+  if (!taping() && layer_ + 1 == arch_.layers) layer_inputs_ = {};
   if (!taping() || !read.k.data) return;
   tape_->remember([this, k = read.k.slot, v = read.v.slot, keys = read.k.elements(), values = read.v.elements()] {
     into_rows("attn.core", k, keys, true);

@@ -16,12 +16,12 @@ Value Pass::lookup(std::string_view op, std::span<const std::int64_t> ids) {
   Parameter& table = weights_.at(layer_, std::string(op) + ".weight");
   const Lookup s{step_.tokens(), table.shape.out, table.shape.in};
   Value y = make(op, s.tokens, s.width);
-  Tensor kept;
-  if (step_.training && !ids.empty()) {
-    kept = own(op, Bytes(static_cast<Count>(ids.size_bytes())));
-    backend_.upload(kept->data(), ids.data(), kept->bytes());
+  if (step_.training && !ids.empty() && !ids_) {
+    ids_ = own(op, Bytes(static_cast<Count>(ids.size_bytes())));
+    backend_.upload(ids_->data(), ids.data(), ids_->bytes());
   }
-  const double scale = numerics().embedding_scale;
+  const Tensor kept = ids.empty() ? nullptr : ids_;
+  const double scale = op == "embedding.tokens" ? numerics().embedding_scale : 1;
   forward(op, s, [&] {
     backend_.lookup(s, {ids.data(), data(kept)}, positions(), table.value->data(), y.data->data());
     if (!ids.empty() && scale != 1) backend_.multiply_all(y.elements(), scale, y.data->data());

@@ -37,6 +37,18 @@ class Shapes {
     if (a_.embedding_width != a_.hidden) matrix("embedding.project", a_.hidden, a_.embedding_width, false);
     if (a_.position == Position::learned) matrix("embedding.positions", a_.position_rows, a_.hidden, false);
     if (a_.embedding_norm) norm("embedding.norm");
+    if (a_.per_layer.width > 0) layer_inputs();
+  }
+  void layer_inputs() {
+    const Count each = a_.per_layer.width, all = a_.layers * each;
+    matrix("embedding.per_layer", a_.per_layer.rows, all, false);
+    matrix("embedding.per_layer_project", all, a_.hidden, false);
+    scale("embedding.per_layer_norm", each, false);
+  }
+  void layer_input() {
+    matrix("per_layer.gate", a_.per_layer.width, a_.hidden, false);
+    matrix("per_layer.project", a_.hidden, a_.per_layer.width, false, Start::residual);
+    norm("per_layer.norm");
   }
   void head() {
     prefix_.clear();
@@ -59,9 +71,14 @@ class Shapes {
     kind.linear ? lightning() : mixer(m);
     if (after && mixes) norm("attn.post_norm");
     if (before && has_mlp && (!parallel || a_.norms_per_layer == 2)) norm("mlp.norm");
+    const bool both = kind.experts && a_.moe.beside_dense;
+    if (both) norm("mlp.expert_norm");
     if (kind.experts) experts();
-    if (!kind.experts && has_mlp) mlp("", kind.mlp_width, a_.hidden, a_.mlp_bias);
+    if (both) norm("mlp.combined_norm");
+    if (has_mlp && (both || !kind.experts)) mlp("", kind.mlp_width, a_.hidden, a_.mlp_bias);
+    if (both) norm("mlp.dense_norm");
     if (after && has_mlp) norm("mlp.post_norm");
+    if (a_.per_layer.width > 0) layer_input();
     if (a_.output_scale) vector("block.scale.factor", 1, Start::one);
   }
 
@@ -213,7 +230,9 @@ class Shapes {
     const Moe& m = a_.moe;
     const bool narrow = m.latent_width > 0;
     const Count outer = narrow ? m.latent_width : a_.hidden;
+    if (m.router_scales) scale("mlp.router_norm", a_.hidden, false);
     matrix("mlp.router", m.experts, a_.hidden, m.router_bias);
+    if (m.router_scales) vector("mlp.route.factors", m.experts, Start::one);
     if (narrow) matrix("mlp.latent_down", outer, a_.hidden, false);
     if (m.latent_norm) scale("mlp.latent_norm", outer, false);
     mlp("expert_", m.width, outer, m.expert_bias, m.experts);

@@ -41,6 +41,7 @@ Tensor Pass::own(std::string_view op, Bytes bytes) {
 
 Pass::Kept Pass::keep(std::string_view op, const Value& x) {
   if (x.slot->again) return {nullptr, x.slot->again};
+  if (op == "embedding.per_layer_project") return {x.data, {}};  // the first layer keeps it, and is booked for it
   x.data->claim(op);
   return {x.data, {}};
 }

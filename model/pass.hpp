@@ -129,7 +129,13 @@ class Pass {
   /// Gives the current layer's attention what was handed on to it.
   void give(KeysAndValues kv) { given_ = std::move(kv); }
   KeysAndValues given() { return std::exchange(given_, {}); }
-  /// Ends the current layer: its keys and values have a gradient from here on, and those that no later layer reads go.
+  /// Keeps the inputs of all layers for them; the gradient comes back to their slot.
+  void give_layers(Value inputs);
+  /// act(g) times the current layer's input, and x times it.
+  Value gate_layer_input(std::string_view op, Value g);
+  Value multiply_layer_input(std::string_view op, Value x);
+  /// Ends the current layer, which read these: in backward they have a gradient from here on. What no later layer reads
+  /// is freed.
   void leave(const KeysAndValues& read);
   /// The convolution of x along the tokens with the weights of `op`.
   Value convolve(std::string_view op, Value x, Convolution shape);
@@ -194,6 +200,9 @@ class Pass {
   Value normed(std::string_view op, Value x, Norm shape, double offset, Count stride, Count first);
   Value product(std::string_view op, Value x, bool for_loss, const Value* gates);
   Value gated(std::string_view op, Activation act, bool remade, Value a, Value b);
+  struct LayerInput;
+  LayerInput layer_input();
+  Value with_layer_input(std::string_view op, PointwiseKind kind, bool remade, Value x);
   Value scaled(std::string_view op, const Pointwise& s, Value y, Value g);
   HeadView view(const Part& p, const std::vector<Tensor>& data) const;
   AttentionInputs inputs(const CoreLayout& l, const std::vector<Tensor>& data) const;
@@ -219,6 +228,8 @@ class Pass {
   /// In training the places of their gradients, also of makers that run again and make new ones.
   std::map<Count, std::array<std::shared_ptr<Slot>, 2>> awaited_;
   KeysAndValues given_;
+  Value layer_inputs_;
+  Tensor ids_;  ///< of the tokens, which all tables that they choose rows of keep once
   Rotaries rotaries_;
   Trace* trace_;
   Tape* tape_;

@@ -188,6 +188,12 @@ class Cpu final : public Backend {
   void route_gradient(const Pointwise& s, In kept, In dgates, Out dlogits, bool add) override {
     LLMCALC_ISA::route_gradient(s, w(kept), n(dgates), n(dlogits), add);
   }
+  void scale_gates(const Pointwise& s, In factors, Out gates) override {
+    LLMCALC_ISA::scale_gates(s, n(factors), n(gates));
+  }
+  void scale_gates_gradient(const Pointwise& s, In kept, In factors, Out dgates, Out dfactors) override {
+    LLMCALC_ISA::scale_gates_gradient(s, w(kept), n(factors), n(dgates), w(dfactors));
+  }
   void dispatch(const Pointwise& s, Count experts, In gates, In x, Out y) override {
     LLMCALC_ISA::dispatch(s, experts, n(gates), n(x), n(y));
   }

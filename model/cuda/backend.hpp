@@ -66,10 +66,14 @@ class Cuda final : public Backend {
   }
   std::string lacks(const Arch& a) const override {
     if (!a.linear_layers.empty()) return "linear attention";
-    for (std::size_t i = 0; i <= a.mixers.size(); ++i)
+    for (std::size_t i = 0; i <= a.mixers.size(); ++i) {
+      if (a.mixer(i).shared_kv) return "attention to keys and values of other layers";
       if (const RecurrentKind kind = a.mixer(i).recurrent.kind; kind != RecurrentKind::none)
         return std::string(llmcalc::name(kind));
+    }
     if (a.output_scale) return "factors of layers";
+    if (a.per_layer.width > 0) return "inputs of layers";
+    if (a.moe.router_scales) return "factors of experts";
     return a.activation == Activation::xielu ? "xIELU" : "";
   }
   std::string_view name() const override { return name_; }

@@ -58,10 +58,52 @@ std::vector<Variant> layer_variants() {
     a.output_scale = true;
     p.recompute = Recompute::full;
   });
-  add("factors of layers with narrow MLPs, norms of outputs", [](Arch& a, Plan&) {
+  add("factors of layers with narrow MLPs", [](Arch& a, Plan&) { a.output_scale = true, a.mlp_width = 1; });
+  add("factors of layers with norms of outputs",
+      [](Arch& a, Plan&) { a.output_scale = true, a.norm_placement = NormPlacement::output; });
+  return all;
+}
+
+std::vector<Variant> input_variants() {
+  std::vector<Variant> all;
+  const auto add = [&](const char* name, void (*change)(Arch&, Plan&)) {
+    Variant v{name, tiny_llama(), tiny_plan()};
+    v.arch.per_layer = {.rows = 17, .width = 7};
+    v.arch.activation = Activation::gelu_tanh;
+    change(v.arch, v.plan);
+    all.push_back(std::move(v));
+  };
+  add("inputs of layers", [](Arch&, Plan&) {});
+  add("inputs of layers, gate in one kernel", [](Arch&, Plan& p) { p.glu_store = GluStore::fused; });
+  add("inputs of layers, gate made again", [](Arch&, Plan& p) { p.glu_store = GluStore::recompute; });
+  add("inputs of layers, all again, dropout", [](Arch&, Plan& p) { p.recompute = Recompute::full, p.dropout = true; });
+  add("wide inputs of layers, narrow MLPs, factors", [](Arch& a, Plan& p) {
+    a.per_layer.width = 60;
     a.output_scale = true;
     a.mlp_width = 1;
-    a.norm_placement = NormPlacement::output;
+    p.recompute = Recompute::full;
+  });
+  return all;
+}
+
+std::vector<Variant> expert_variants() {
+  std::vector<Variant> all;
+  const auto add = [&](const char* name, void (*change)(Arch&, Plan&)) {
+    Variant v{name, tiny_llama(), tiny_plan()};
+    v.arch.moe.experts = 4;
+    v.arch.moe.top_k = 2;
+    v.arch.moe.width = 6;
+    v.arch.moe.layers = LayerSet::every(1, 1, 2);
+    change(v.arch, v.plan);
+    all.push_back(std::move(v));
+  };
+  add("norm and factors of a router", [](Arch& a, Plan&) { a.moe.router_scales = true; });
+  add("experts beside a dense MLP", [](Arch& a, Plan&) { a.moe.beside_dense = true; });
+  add("experts beside a dense MLP, norm and factors of the router", [](Arch& a, Plan& p) {
+    a.moe.beside_dense = a.moe.router_scales = true;
+    a.norm_placement = NormPlacement::both;
+    a.norms_per_layer = 4;
+    p.glu_store = GluStore::recompute;
   });
   return all;
 }
@@ -79,7 +121,8 @@ Arch tiny_sharing() {
 
 std::vector<Variant> gemma_variants() {
   std::vector<Variant> all = sharing_variants();
-  for (Variant& v : layer_variants()) all.push_back(std::move(v));
+  for (const auto& more : {layer_variants(), input_variants(), expert_variants()})
+    all.insert(all.end(), more.begin(), more.end());
   return all;
 }
 
