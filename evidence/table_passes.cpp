@@ -100,8 +100,8 @@ PassTimes table_passes(const RunCase& c, const std::vector<OperatorTables>& tabl
   for (const Count n : times.measured_sequences())
     head.emplace_back(n, ticks(times.head(n) + exchanges_of(c, cluster, n).head));
   PassTimes t;
-  t.rows = PassRowTimes(std::move(rows));
-  t.head = PassRowTimes(std::move(head));
+  t.rows = PassRowTimes(rows);
+  t.head = PassRowTimes(head);
   t.reach = c.arch.local.reach;
   t.measured = std::make_shared<TableCores>(std::move(times), c.arch);
   return t;

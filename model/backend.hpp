@@ -219,6 +219,8 @@ class Backend : public Memory {
   virtual void gate(const Pointwise&, Activation, In a, In b, Out y) = 0;
   virtual void gate_gradient(const Pointwise&, Activation, In a, In b, In dy, Out da, bool add_a, Out db,
                              bool add_b) = 0;
+  virtual void tanh(const Pointwise&, In /*x*/, Out /*y*/) { throw_lack(); }
+  virtual void tanh_gradient(const Pointwise&, In /*x*/, In /*dy*/, Out /*dx*/, bool /*add*/) { throw_lack(); }
   /// xIELU (arXiv:2411.13010) of x by two learned numbers, times b where it is there. Their gradients, wide, are added.
   virtual void xielu(const Pointwise&, In /*bends*/, In /*x*/, In /*b*/, Out /*y*/) { throw_lack(); }
   virtual void xielu_gradient(const Pointwise&, In /*bends*/, In /*x*/, In /*b*/, In /*dy*/, Out /*dx*/, bool /*add_x*/,
@@ -272,6 +274,9 @@ class Backend : public Memory {
   /// Overwrites the logits of the last loss with their gradient (softmax - onehot) scale, with the same log_sums. For
   /// wide logits its format is private to loss_gradient and linear_gradient.
   virtual void loss_gradient(const Loss&, const std::int64_t* targets, double scale, Out logits, In log_sums) = 0;
+
+  /// Adds the mean of n numbers to one in the backend's memory.
+  virtual void add_mean(Count /*n*/, In /*x*/, double* /*to*/) { throw_lack(); }
 
   /// Copies `rows` rows of `width` numbers, token t of each of `sequences` to slot (past + t) mod capacity.
   virtual void cache(Count sequences, const Positions&, In x, Count x_stride, Count width, Out cache, Count row,

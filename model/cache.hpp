@@ -32,7 +32,7 @@ class Cache {
     for (Count i = 0; i < arch.layers; ++i) {
       LayerCache& layer = layers_.emplace_back();
       for (const Op& op : block_ops(arch, kinds.kinds[kind_index(kinds, i)], {.expanded_cache = expanded})) {
-        if (const Attention* a = std::get_if<Attention>(&op.shape); a && a->caches()) add(layer, *a);
+        if (const Attention* a = std::get_if<Attention>(&op.shape); a != nullptr && a->caches()) add(layer, *a);
         if (const LinearAttention* a = std::get_if<LinearAttention>(&op.shape))
           layer.states[op.name] = held(op.name, a->state() * backend_.wide());
         if (const Convolution* a = std::get_if<Convolution>(&op.shape))
@@ -46,7 +46,7 @@ class Cache {
     for (const LayerKind& kind : layer_kinds(arch))
       for (const Op& op : block_ops(arch, kind, {})) {
         const Attention* a = std::get_if<Attention>(&op.shape);
-        if (a != nullptr && a->reach.held(tokens) < tokens) return true;
+        if (a != nullptr && a->caches() && a->reach.held(tokens) < tokens) return true;
         if (std::holds_alternative<LinearAttention>(op.shape) || std::holds_alternative<Convolution>(op.shape))
           return true;
       }

@@ -1,4 +1,4 @@
-// A decoder-only transformer, top to bottom. Operators run in program order; a moved value is freed there unless the
+// A decoder or an encoder, top to bottom. Operators run in program order; a moved value is freed there unless the
 // gradient needs it.
 
 #include "model/forward.hpp"
@@ -167,16 +167,43 @@ Value embedding(Pass& p, std::span<const std::int64_t> ids) {
     Value positions = p.lookup("embedding.positions", {});
     x = p.add("embedding.add", std::move(x), std::move(positions));
   }
+  if (a.token_types > 0) {
+    Value types = p.segments("embedding.types");
+    x = p.add("embedding.types_add", std::move(x), std::move(types));
+  }
   if (a.embedding_norm) x = norm(p, "embedding.norm", std::move(x));
   p.dropout("embedding.dropout", x);
   if (a.per_layer.width > 0) p.give_layers(layer_inputs(p, ids, x));
   return x;
 }
 
-/// Final norm and head; when generating, of the last token of each sequence.
+/// The name of a result, too.
+struct Named {
+  const char* op = nullptr;
+  Value value;
+};
+
+/// An encoder's result of the first token of each sequence: tanh(W x + b), and of a pair of sentences two logits of it,
+/// whether the second follows the first (BERT, arXiv:1810.04805).
+Named pooled(Pass& p, const Value& x) {
+  Value y = p.tanh("head.pooler_act", p.first_tokens("head.pooler", x));
+  if (!p.arch().head.sentence_pair) return {"head.pooler_act", std::move(y)};
+  return {"head.sentence_pair", p.linear("head.sentence_pair", std::move(y))};
+}
+
+/// Final norm and head; when generating, of the last token of each sequence. Of a model without logits what its pooler
+/// makes, or x itself.
 Value head(Pass& p, Value x) {
   const Arch& a = p.arch();
   const Step& s = p.step();
+  Named first;
+  if (a.head.pooler) first = pooled(p, x);
+  if (!a.head.has_logits()) return a.head.pooler ? std::move(first.value) : std::move(x);
+  if (a.head.pooler) p.judge(first.op, first.value);
+  if (a.head.kind == HeadKind::masked_token) {
+    x = p.activate("head.transform_act", p.linear("head.transform", std::move(x)));
+    x = norm(p, "head.transform_norm", std::move(x));
+  }
   if (a.final_norm && !s.training) {
     const Norm last{.rows = s.sequences, .width = a.hidden, .centred = a.norm != NormKind::rms_norm};
     x = p.norm("head.norm", std::move(x), last, s.queries * a.hidden, (s.queries - 1) * a.hidden);

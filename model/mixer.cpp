@@ -89,7 +89,8 @@ Value grouped_attention(Pass& p, Value x) {
                        .reach = p.reach(),
                        .sinks = m.attention_sinks,
                        .shared_kv = m.shared_kv,
-                       .hands_on_kv = p.kind().hands_on_kv && s.past == 0};
+                       .hands_on_kv = p.kind().hands_on_kv && s.past == 0,
+                       .bidirectional = m.bidirectional};
   const CoreLayout layout{.q = {0, 0, r.q.width, m.head_dim},
                           .q_rope = {},
                           .k = {1, 0, mul(m.kv_heads, m.head_dim), m.head_dim},

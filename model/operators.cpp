@@ -38,13 +38,14 @@ Value Pass::lookup(std::string_view op, std::span<const std::int64_t> ids) {
 
 // ---- y = x W' + b; dx = dy W, dW = dy' x, db = the sum of dy
 
-Value Pass::linear(std::string_view op, Value x) { return product(op, std::move(x), false, nullptr); }
-Value Pass::logits(std::string_view op, Value x) { return product(op, std::move(x), step_.training, nullptr); }
+Value Pass::linear(std::string_view op, Value x) { return product(op, std::move(x), false, nullptr, false); }
+Value Pass::logits(std::string_view op, Value x) { return product(op, std::move(x), step_.training, nullptr, false); }
+Value Pass::first_tokens(std::string_view op, Value x) { return product(op, std::move(x), false, nullptr, true); }
 Value Pass::routed(std::string_view op, Value x, const Value& gates) {
-  return product(op, std::move(x), false, &gates);
+  return product(op, std::move(x), false, &gates, false);
 }
 
-Value Pass::product(std::string_view op, Value given, bool for_loss, const Value* gates) {
+Value Pass::product(std::string_view op, Value given, bool for_loss, const Value* gates, bool first) {
   const Value x = std::move(given);
   const bool wide = for_loss && wide_logits();
   const bool tied = arch_.tied_head && op == "head.logits";
@@ -61,16 +62,17 @@ Value Pass::product(std::string_view op, Value given, bool for_loss, const Value
     s.top_k = arch_.moe.top_k;
     v.choice = gates->data->data();
   }
-  if (!step_.training && op.starts_with("head.") && x.rows != step_.sequences) {
-    s.rows = step_.sequences;  // generation looks at the last token of each sequence only
+  const bool in_head = !step_.training && op.starts_with("head.") && x.rows != step_.sequences;
+  const bool last = in_head && !first;  // generation looks at the last token of each sequence only
+  if (first || last) {
+    s.rows = step_.sequences;
     v.x_stride = step_.queries * s.in;
   }
-  const bool strided = gates == nullptr && x.width != s.in;  // the first numbers of each row
-  if (strided) v.x_stride = x.width;
+  const bool narrow = gates == nullptr && x.width != s.in;  // the first numbers of each row
+  if (narrow) v.x_stride = x.width;
   const Bytes each = wide ? backend_.wide() : backend_.number();
   Value y = make(for_loss ? Purpose::logits : Purpose::activations, op, s.rows, s.out, each);
-  v.x = static_cast<const std::byte*>(data(x.data)) +
-        (s.rows < x.rows ? (step_.queries - 1) * s.in * backend_.number().value : 0);
+  v.x = static_cast<const std::byte*>(data(x.data)) + (last ? (step_.queries - 1) * s.in * backend_.number().value : 0);
   const double most = op == "head.logits" ? numerics().logit_cap : 0;
   forward(op, s, [&] {
     backend_.linear(s, v, y.data->data());
@@ -78,8 +80,8 @@ Value Pass::product(std::string_view op, Value given, bool for_loss, const Value
   });
   if (taping())
     remember(op, s,
-             [this, op, s, v, strided, kept = keep(op, x), in = x.slot, n = x.elements(), out = y.slot, w, b,
-              chosen = gates != nullptr ? gates->slot->kept : nullptr]() mutable {
+             [this, op, s, v, strided = narrow || first, kept = keep(op, x), in = x.slot, n = x.elements(),
+              out = y.slot, w, b, chosen = gates != nullptr ? gates->slot->kept : nullptr]() mutable {
                const Tensor dy = taken(out), x_data = kept.get();
                const Into dx = into_rows(op, in, n, strided);
                v.x = x_data->data();
@@ -324,6 +326,7 @@ void Pass::loss(std::string_view op, Value given, std::span<const std::int64_t> 
       backend_.loss_gradient(s, targets.data(), each, x_data->data(), data(log_sums));
       slot->gradient = x_data;
     });
+  for (const Value& y : std::exchange(judged_, {})) backend_.add_mean(y.elements(), y.data->data(), mean);
 }
 
 }  // namespace llmcalc::model

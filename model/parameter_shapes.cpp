@@ -36,6 +36,7 @@ class Shapes {
     matrix("embedding.tokens", a_.vocabulary, a_.embedding_width, false);
     if (a_.embedding_width != a_.hidden) matrix("embedding.project", a_.hidden, a_.embedding_width, false);
     if (a_.position == Position::learned) matrix("embedding.positions", a_.position_rows, a_.hidden, false);
+    if (a_.token_types > 0) matrix("embedding.types", a_.token_types, a_.hidden, false);
     if (a_.embedding_norm) norm("embedding.norm");
     if (a_.per_layer.width > 0) layer_inputs();
   }
@@ -52,6 +53,13 @@ class Shapes {
   }
   void head() {
     prefix_.clear();
+    if (a_.head.pooler) matrix("head.pooler", a_.hidden, a_.hidden, true);
+    if (a_.head.sentence_pair) matrix("head.sentence_pair", 2, a_.hidden, true);
+    if (!a_.head.has_logits()) return;
+    if (a_.head.kind == HeadKind::masked_token) {
+      matrix("head.transform", a_.hidden, a_.hidden, true);
+      norm("head.transform_norm");
+    }
     if (a_.final_norm) norm("head.norm");
     if (a_.embedding_width != a_.hidden) matrix("head.project", a_.embedding_width, a_.hidden, false);
     if (!a_.tied_head) matrix("head.logits", a_.vocabulary, a_.embedding_width, false);

@@ -111,6 +111,10 @@ class Pass {
   Value lookup(std::string_view op, std::span<const std::int64_t> ids);  ///< no ids: by position
   Value linear(std::string_view op, Value x);
   Value logits(std::string_view op, Value x);
+  /// A linear layer on the first token of each sequence.
+  Value first_tokens(std::string_view op, Value x);
+  /// Rows of a table of segments: a sequence is as many segments of equal length as the table has rows.
+  Value segments(std::string_view op);
   Value routed(std::string_view op, Value x, const Value& gates);
   /// Latent attention: y = x W per head, with part of attn.kv_up.
   Value absorbed(std::string_view op, const Value& x, bool values);
@@ -145,6 +149,7 @@ class Pass {
   Value multiply(std::string_view op, Value a, Value b);
   Value scale(std::string_view op, Value a, Value g);
   Value activate(std::string_view op, Value x);
+  Value tanh(std::string_view op, Value x);
   /// The MLP's act(a) b.
   Value gate(std::string_view op, Value a, Value b);
   /// silu(g) y
@@ -157,8 +162,12 @@ class Pass {
   Value route(std::string_view op, Value logits);
   Value dispatch(std::string_view op, Value x, const Value& gates);
   Value combine(std::string_view op, Value x, Value gates);
-  /// Cross-entropy; the mean goes to the backend's memory.
+  /// Cross-entropy, its mean, and that of every result that judge() took; the sum goes to the backend's memory.
   void loss(std::string_view op, Value logits, std::span<const std::int64_t> targets, double* mean);
+  /// The mean of a result, of a model without logits.
+  void mean(const Value& result, double* to);
+  /// Adds the mean of the result of `op`, which no operator reads, to the loss of the logits.
+  void judge(std::string_view op, const Value& result);
 
   /// block(x), of which only x is kept: backward recomputes the rest.
   Value checkpoint(Value x, const std::function<Value(Value)>& block);
@@ -192,13 +201,15 @@ class Pass {
   void refuse_not_a_number(std::string_view op) const;
   /// f runs in backward, in the layer that is current now.
   void remember(std::string_view op, const Shape& shape, std::function<void()> rule);
+  std::vector<double> mean_gradient(Count numbers) const;
   Dropout dice(std::string_view op) const;
   Parameter* weight(std::string_view op, std::string_view what) const;
   /// Hands dy on as the gradient of `to`. alone: nobody else holds it.
   void share(std::string_view op, const Tensor& dy, const std::shared_ptr<Slot>& to, Count elements, bool alone);
   void rotate(const RopePart& p, const Positions& at, void* x, bool inverse);
   Value normed(std::string_view op, Value x, Norm shape, double offset, Count stride, Count first);
-  Value product(std::string_view op, Value x, bool for_loss, const Value* gates);
+  /// first: of the first token of each sequence.
+  Value product(std::string_view op, Value x, bool for_loss, const Value* gates, bool first);
   Value gated(std::string_view op, Activation act, bool remade, Value a, Value b);
   struct LayerInput;
   LayerInput layer_input();
@@ -237,6 +248,8 @@ class Pass {
   Count layer_ = -1;
   Direction direction_ = Direction::forward;
   double loss_scale_ = 1;
+  std::vector<std::int64_t> segments_;  ///< of every token
+  std::vector<Value> judged_;
   const std::atomic<bool>* stop_ = nullptr;
   bool checking_ = false;
   Value made_;  ///< checking: the last result that was made room for

@@ -42,10 +42,14 @@ const Arch& runnable(const Arch& a, const Backend& b) {
   if (a.streams > 1)
     throw InputError("the reference transformer has one residual stream, and this model has " +
                      std::to_string(a.streams) + "; its numbers can be calculated but not run");
-  if (a.residual_block > 0 || a.is_encoder() || a.head != ModelHead{} || a.token_types > 0)
+  if (a.residual_block > 0)
     throw InputError(
-        "the reference transformer has no attention to later tokens, token types, heads of an encoder or mixed "
-        "residual streams, which this model uses; its numbers can be calculated but not run");
+        "the reference transformer has no mixed residual streams, which this model uses; its numbers can be calculated "
+        "but not run");
+  if (a.position == Position::relative)
+    throw InputError(
+        "the reference transformer has no relative positions, which this model uses; its numbers can be calculated but "
+        "not run");
   if (a.per_layer.width > 0 && a.activation == Activation::xielu)
     throw InputError(
         "the reference transformer has no inputs per layer under xIELU, which this model uses; its numbers can be "
@@ -85,6 +89,11 @@ double Transformer::gradients(const Batch& batch, double scale, Trace* trace,
   return loss;
 }
 
+void Transformer::ask_loss(Pass& pass, const Batch& batch, double* loss) {
+  Value y = forward(pass, batch.ids);
+  arch_.head.has_logits() ? pass.loss("head.loss", std::move(y), batch.targets, loss) : pass.mean(y, loss);
+}
+
 void Transformer::add_gradients(const Batch& batch, double scale, Trace* trace, double* loss,
                                 const std::function<void()>& at_end_of_forward) {
   if (settings_.numerics.score_cap > 0 || settings_.numerics.logit_cap > 0)
@@ -93,7 +102,7 @@ void Transformer::add_gradients(const Batch& batch, double scale, Trace* trace, 
   Pass pass(arch_, backend_, arena_, weights_, settings_, training_step(), trace, &tape, nullptr);
   pass.watch(stop_);
   pass.set_loss_scale(scale);
-  pass.loss("head.loss", forward(pass, batch.ids), batch.targets, loss);
+  ask_loss(pass, batch, loss);
   if (at_end_of_forward) at_end_of_forward();
   tape.backward();
   weights_.fill_blanks();
@@ -179,7 +188,7 @@ double Transformer::loss(const Batch& batch, Trace* trace) {
   const Report report(backend_, 1, 0);
   Pass pass(arch_, backend_, arena_, weights_, settings_, training_step(), trace, nullptr, nullptr);
   pass.watch(stop_);
-  pass.loss("head.loss", forward(pass, batch.ids), batch.targets, report.loss(0));
+  ask_loss(pass, batch, report.loss(0));
   return report.read().losses[0];
 }
 
@@ -200,7 +209,6 @@ std::vector<double> Transformer::logits(std::span<const std::int64_t> ids, Count
   Step s = past == 0 ? prefill_step(settings_.plan, queries) : decode_step(settings_.plan, past + 1);
   s.sequences = sequences;
   s.queries = queries;
-  const auto numbers = static_cast<std::size_t>(mul(sequences, arch_.vocabulary));
   const auto ask = [&](const std::function<void(const Value&)>& take) {
     Pass pass(arch_, backend_, arena_, weights_, settings_, s, trace, nullptr, cache);
     pass.watch(stop_);
@@ -209,8 +217,11 @@ std::vector<double> Transformer::logits(std::span<const std::int64_t> ids, Count
   // Only then are all sizes the same with every token: naive attention has its scores in memory.
   if (cache == nullptr || past == 0 || queries > 1 || trace != nullptr ||
       settings_.plan.attention != AttentionImpl::flash) {
-    std::vector<double> out(numbers);
-    ask([&](const Value& y) { backend_.read(out, y.data->data(), false); });
+    std::vector<double> out;
+    ask([&](const Value& y) {
+      out.resize(static_cast<std::size_t>(y.elements()));
+      backend_.read(out, y.data->data(), false);
+    });
     return out;
   }
   if (stop_ != nullptr && *stop_) throw Stopped();
@@ -218,7 +229,7 @@ std::vector<double> Transformer::logits(std::span<const std::int64_t> ids, Count
   kept.step.run(backend_, arena_, {.tokens = {ids}, .past = past}, [&] {
     ask([&](const Value& y) { backend_.copy(kept.logits.data(), y.data->data(), kept.logits.bytes()); });
   });
-  std::vector<double> out(numbers);  // while a device is at work
+  std::vector<double> out(static_cast<std::size_t>(mul(sequences, arch_.vocabulary)));  // while a device is at work
   backend_.read(out, kept.logits.data(), false);
   return out;
 }
@@ -242,7 +253,7 @@ std::vector<double> Transformer::all_logits(std::span<const std::int64_t> ids, C
   Pass pass(arch_, backend_, arena_, weights_, settings_, s, nullptr, nullptr, nullptr);
   const Value y = forward(pass, ids);
   std::vector<double> out(static_cast<std::size_t>(y.elements()));
-  backend_.read(out, y.data->data(), pass.wide_logits());
+  backend_.read(out, y.data->data(), arch_.head.has_logits() && pass.wide_logits());
   return out;
 }
 

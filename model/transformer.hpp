@@ -50,7 +50,8 @@ class Transformer {
   std::string first_not_a_number(const Batch& batch);
 
   // ---- inference
-  /// Logits of the last token of every sequence. ids: (sequences, queries), after `past` cached ones.
+  /// Logits of the last token of every sequence; of a model without them the result that it has. ids: (sequences,
+  /// queries), after `past` cached ones.
   std::vector<double> logits(std::span<const std::int64_t> ids, Count sequences, Count past, Cache* cache,
                              Trace* trace = nullptr);
   /// Logits of every token, for tests and perplexity: (sequences, queries, vocabulary).
@@ -61,6 +62,9 @@ class Transformer {
 
  private:
   Step training_step() const;
+  /// Ends a forward pass with its loss: the cross-entropy of the logits. What an encoder makes besides, or without
+  /// them, adds its mean: it stands for the loss of a task.
+  void ask_loss(Pass& pass, const Batch& batch, double* loss);
   void add_gradients(const Batch& batch, double scale, Trace* trace, double* loss,
                      const std::function<void()>& at_end_of_forward);
   void ask_update(const OptimizerSettings& o, const Report& report);

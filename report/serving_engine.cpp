@@ -59,7 +59,7 @@ PassRowTimes draft_times(const Request& r, const PassTimes& own, const std::opti
         draft ? draft->rows.at(n) + draft->head.at(n) : own.rows.at(n) / r.model.arch.layers + own.head.at(n);
     knots.emplace_back(n, r.serving.draft_tokens * step);
   }
-  return PassRowTimes(std::move(knots));
+  return PassRowTimes(knots);
 }
 
 PassTimes times_of(const Request& r, const EngineLimits& limits, const std::optional<ModelCard>& draft) {

@@ -1,4 +1,4 @@
-"""A decoder-only transformer as a PyTorch user writes it: modules and autograd, from the words of llmcalc's model file.
+"""A decoder or an encoder as a PyTorch user writes it: modules and autograd, from the words of llmcalc's model file.
 
 Written from the papers, to compare the reference transformer with (scripts/torch-fixtures); it shares no code with it.
 A module's place in the tree gives its parameters the names that the reference transformer uses.
@@ -117,13 +117,13 @@ def sinusoids(tokens, width):
 
 
 def attended(m, layer, q, k, v, sinks=None):
-    """Causal attention. q, k, v: (sequences, heads, tokens, width); the result with heads side by side."""
+    """Causal attention, or an encoder's. q, k, v: (sequences, heads, tokens, width); the result with heads side by side."""
     tokens = q.shape[-2]
     scores = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])
     ago = torch.arange(tokens)[:, None] - torch.arange(tokens)[None, :]
     if m["position"]["kind"] == "alibi":
-        scores = scores - torch.tensor(alibi_slopes(q.shape[1]))[:, None, None] * ago
-    hidden = ago < 0
+        scores = scores - torch.tensor(alibi_slopes(q.shape[1]))[:, None, None] * ago.abs()
+    hidden = (ago < 0) & (not m["attention"].get("bidirectional", False))
     if has(m, "sliding_window", layer):
         hidden = hidden | (ago >= m["sliding_window"]["window"])
     if has(m, "chunked_attention", layer):
@@ -381,24 +381,69 @@ class Decoder(nn.Module):
         self.embedding.project = nn.Linear(width, hidden, bias=False) if width != hidden else nn.Identity()
         if self.position == "learned":
             self.embedding.positions = nn.Embedding(m["position"]["rows"], hidden)
+        self.types = m.get("token_types", 0)
+        if self.types:
+            self.embedding.types = nn.Embedding(self.types, hidden)
         self.embedding.norm = norm(m) if m["norm"]["embedding"] else nn.Identity()
         self.layers = nn.ModuleList(Block(m, i) for i in range(m["layers"]))
+        self.kind, self.pairs = m["head"].get("kind", "next_token"), m["head"].get("sentence_pair", False)
+        if m["head"].get("pooler"):
+            self.head.pooler = nn.Linear(hidden, hidden)
+        if self.pairs:
+            self.head.sentence_pair = nn.Linear(hidden, 2)
+        if self.kind == "none":
+            return
+        self.act = ACTIVATIONS.get(m["mlp"]["activation"])
+        if self.kind == "masked_token":
+            self.head.transform, self.head.transform_norm = nn.Linear(hidden, hidden), norm(m)
         self.head.norm = norm(m) if m["norm"]["final"] else nn.Identity()
         self.head.project = nn.Linear(hidden, width, bias=False) if width != hidden else nn.Identity()
         self.head.logits = nn.Linear(width, m["vocabulary"], bias=m["head"]["bias"])
         if m["head"]["tied"]:
             self.head.logits.weight = self.embedding.tokens.weight
 
-    def forward(self, ids):
+    def trunk(self, ids):
+        """What the last block gives."""
         x = self.embedding.project(self.embedding.tokens(ids))
         if self.position == "learned":
             x = x + self.embedding.positions(torch.arange(ids.shape[1]))
         if self.position == "sinusoidal":
             x = x + sinusoids(*x.shape[1:])
+        if self.types:  # segments of equal length
+            x = x + self.embedding.types(torch.arange(ids.shape[1]) * self.types // ids.shape[1])
         x = self.embedding.norm(x)
         for block in self.layers:
             x = block(x)
+        return x
+
+    def logits(self, x):
+        if self.kind == "masked_token":  # BERT (arXiv:1810.04805), as its code has it
+            x = self.head.transform_norm(self.act(self.head.transform(x)))
         return self.head.logits(self.head.project(self.head.norm(x)))
+
+    def pooled(self, x):
+        """Of the first token of each sequence; nothing without a pooler."""
+        if not hasattr(self.head, "pooler"):
+            return None
+        y = torch.tanh(self.head.pooler(x[:, 0]))
+        return self.head.sentence_pair(y) if self.pairs else y
+
+    def forward(self, ids):
+        """Logits; of a model without them what its pooler makes, or the last block."""
+        x = self.trunk(ids)
+        if self.kind != "none":
+            return self.logits(x)
+        y = self.pooled(x)
+        return x if y is None else y
+
+    def loss(self, ids, targets):
+        """The cross-entropy of the logits, and the mean of what there is besides or instead."""
+        x = self.trunk(ids)
+        y = self.pooled(x)
+        if self.kind == "none":
+            return (x if y is None else y).mean()
+        loss = F.cross_entropy(self.logits(x).flatten(0, 1), targets.flatten())
+        return loss if y is None else loss + y.mean()
 
 
 def scales(net):

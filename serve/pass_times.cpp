@@ -15,16 +15,23 @@ PassWork grown(PassWork work, const CoreGrowth& growth, Count n) {
   return work;
 }
 
-PassRowTimes::PassRowTimes(Knots knots) : knots_(std::move(knots)) {}
+PassRowTimes::PassRowTimes(const Knots& knots) {
+  if (knots.size() == 1) lines_.push_back({knots[0].first, knots[0].second, 0, 0, 1});
+  for (std::size_t i = 1; i < knots.size(); ++i) {
+    const auto& [first, time] = knots[i - 1];
+    const Count width = knots[i].first - first;
+    const Ticks rise = knots[i].second - time;
+    lines_.push_back({first, time, rise / width, static_cast<Count>(rise % width), width});
+  }
+}
 
 Ticks PassRowTimes::at(Count rows) const {
-  if (rows == 0 || knots_.empty()) return 0;
-  const auto above =
-      std::upper_bound(knots_.begin(), knots_.end(), rows, [](Count n, const auto& knot) { return n < knot.first; });
-  if (above == knots_.begin() || knots_.size() == 1) return knots_.front().second;
-  const auto next = above == knots_.end() ? above - 1 : above;
-  const auto last = next - 1;
-  return last->second + (rows - last->first) * (next->second - last->second) / (next->first - last->first);
+  if (rows == 0 || lines_.empty()) return 0;
+  auto line = std::upper_bound(lines_.begin(), lines_.end(), rows, [](Count n, const Line& l) { return n < l.first; });
+  if (line == lines_.begin()) return line->time;
+  --line;
+  const Count more = rows - line->first;
+  return line->time + more * line->slope + more * line->rest / line->width;
 }
 
 namespace {
@@ -42,9 +49,12 @@ Ticks series(Ticks first, Ticks slope, Count n) { return n * first + slope * (st
 /// The line that is longest for some work, and of those the one that grows most.
 const CoreRate& leading(const CoreTimes& lines, const CoreWork& work, const CoreWork& growth) {
   const CoreRate* best = lines.begin();
+  Ticks most = best->at(work);
   for (const CoreRate& r : lines) {
-    const Ticks ahead = r.at(work) - best->at(work);
-    if (ahead > 0 || (ahead == 0 && r.slope(growth) > best->slope(growth))) best = &r;
+    const Ticks time = r.at(work);
+    if (time < most || (time == most && r.slope(growth) <= best->slope(growth))) continue;
+    best = &r;
+    most = time;
   }
   return *best;
 }
@@ -52,10 +62,11 @@ const CoreRate& leading(const CoreTimes& lines, const CoreWork& work, const Core
 /// Passes, at most n, until another line overtakes the leading one.
 Count until_overtaken(const CoreTimes& lines, const CoreRate& lead, const CoreWork& work, const CoreWork& growth,
                       Count n) {
+  const Ticks slope = lead.slope(growth), time = lead.at(work);
   for (const CoreRate& r : lines) {
-    const Ticks faster = r.slope(growth) - lead.slope(growth);
+    const Ticks faster = r.slope(growth) - slope;
     if (faster <= 0) continue;
-    const Ticks passes = (lead.at(work) - r.at(work)) / faster + 1;
+    const Ticks passes = (time - r.at(work)) / faster + 1;
     if (passes < n) n = static_cast<Count>(passes);
   }
   return n;
@@ -64,6 +75,7 @@ Count until_overtaken(const CoreTimes& lines, const CoreRate& lead, const CoreWo
 /// Cores of n passes, each of `growth` more work than the one before it.
 Ticks cores(const CoreTimes& lines, CoreWork work, const CoreWork& growth, Count n) {
   if (work.queries == 0 || lines.empty()) return 0;
+  if (n == 1) return longest(lines, work);
   Ticks sum = 0;
   while (n > 0) {
     const CoreRate& lead = leading(lines, work, growth);

@@ -69,11 +69,17 @@ class PassRowTimes {
   using Knots = std::vector<std::pair<Count, Ticks>>;
   /// `knots`: rows, ascending, and durations, none negative. None: no time.
   PassRowTimes() = default;
-  explicit PassRowTimes(Knots knots);
+  explicit PassRowTimes(const Knots& knots);
   Ticks at(Count rows) const;
 
  private:
-  Knots knots_;
+  /// From one knot to the next: the rise over `width` rows is width * slope + rest.
+  struct Line {
+    Count first;
+    Ticks time, slope;
+    Count rest, width;
+  };
+  std::vector<Line> lines_;
 };
 
 /// A duration linear in the work of cores: attoseconds, and attoseconds for each query, key and pair.

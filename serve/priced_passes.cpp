@@ -304,7 +304,7 @@ template <typename Price>
 PassRowTimes priced_rows(const std::vector<Count>& knots, const Price& price) {
   PassRowTimes::Knots all;
   for (const Count n : knots) all.emplace_back(n, ticks(Seconds(price(n))));
-  return PassRowTimes(std::move(all));
+  return PassRowTimes(all);
 }
 
 }  // namespace

@@ -35,13 +35,20 @@ void Server::arrive(RequestId id, Ticks now, const Progress& progress) {
   least_loaded().arrive(id, progress);
   if (!passing_) return;
   came_.push_back(now);
-  Count too_few = 0, enough = passes_;
-  while (enough - too_few > 1) {
-    const Count middle = too_few + (enough - too_few) / 2;
-    (start_ + duration(middle) >= now ? enough : too_few) = middle;
+  keep_until(now);
+}
+
+/// The fewest passes that last until `now`. Passes are nearly even, so that the first guess is nearly right.
+void Server::keep_until(Ticks now) {
+  Count too_few = 0;
+  Ticks too_early = start_;
+  while (passes_ - too_few > 1) {
+    const auto guess = static_cast<Count>((now - too_early) * (passes_ - too_few) / (end_ - too_early));
+    const Count some = std::clamp(too_few + guess, too_few + 1, passes_ - 1);
+    const Ticks end = start_ + duration(some);
+    (end >= now ? passes_ : too_few) = some;
+    (end >= now ? end_ : too_early) = end;
   }
-  passes_ = enough;
-  end_ = start_ + duration(passes_);
 }
 
 void Server::start(Ticks now) {
@@ -152,8 +159,8 @@ void Server::note_end(ServerRun& run, const Scheduler& rank, const PassEnd& end,
   run.tokens += end.tokens;
   for (const PassEnd::Gap& g : end.gaps) run.gaps.add(g.time, g.tokens);
   if (passes_ < 2) return;
-  const Ticks last = duration(passes_) - duration(passes_ - 1);
-  run.gaps.add(duration(2) - duration(1), last, passes_ - 1, rank.work().decoding);
+  const Ticks second = start_ + duration(2) - ends.first, last = end_ - start_ - duration(passes_ - 1);
+  run.gaps.add(second, last, passes_ - 1, rank.work().decoding);
 }
 
 }  // namespace llmcalc

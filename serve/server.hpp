@@ -40,6 +40,7 @@ class Server {
   std::size_t ranks() const { return ranks_.size(); }
 
  private:
+  void keep_until(Ticks now);
   void share_experts();
   Ticks duration(Count passes) const;
   Count passes_alike();

@@ -46,7 +46,7 @@ std::vector<Layer> layers(const Arch& arch, const Plan& plan, const Step& step) 
   const LayerKinds order = layer_kinds(arch);
   std::vector<Layer> all{kinds.front()};
   for (Count i = 0; i < arch.layers; ++i) all.push_back(kinds[1 + kind_index(order, i)]);
-  all.push_back(kinds.back());
+  if (kinds.back().kind == SegmentKind::head) all.push_back(kinds.back());  // an encoder may have none
   return all;
 }
 
@@ -111,13 +111,14 @@ Ledger predicted_inference(const Arch& arch, const Plan& plan) {
              {"workspace", m.workspace.value},
              {"peak", m.peak.value},
              {"parameters", m.parameters}};
-  const Count context = plan.prompt + plan.generate;
-  const Step last = plan.kv_cache ? decode_step(plan, context) : prefill_step(plan, context);
-  const Phase phase = plan.kv_cache ? Phase::decode : Phase::prefill;
   for (const Layer& s : layers(arch, plan, prefill_step(plan, plan.prompt))) {
     forward_order(l.order, s, Direction::forward);
     for (const Op& op : s.ops) add_flops(l.forward, op, forward(op, pricing(plan, Phase::prefill)));
   }
+  if (plan.generate == 0) return l;
+  const Count context = plan.prompt + plan.generate;
+  const Step last = plan.kv_cache ? decode_step(plan, context) : prefill_step(plan, context);
+  const Phase phase = plan.kv_cache ? Phase::decode : Phase::prefill;
   for (const Layer& s : layers(arch, plan, last)) {
     forward_order(l.order, s, Direction::forward);
     for (const Op& op : s.ops) add_flops(l.backward, op, forward(op, pricing(plan, phase)));

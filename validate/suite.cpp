@@ -39,6 +39,7 @@ const std::vector<Factor> all_factors{
     {"chunk", {"none", "4 tokens"}},
     {"gate", {"none", "per head", "per channel"}},
     {"last layer", {"like the others", "its own heads", "no MLP"}},
+    {"stack", {"decoder", "encoder of masked tokens", "encoder with a pooler"}},
 };
 
 /// Whether the middle layer's state can take several tokens at once.
@@ -116,6 +117,13 @@ Choice grown(const Pair& seed, const std::set<Pair>& open) {
 const std::vector<Factor>& factors() { return all_factors; }
 
 Choice possible(Choice c) {
+  if (is_encoder(c)) {  // grouped attention without windows in every layer
+    c[window] = c[middle_layer] = 0;
+    if (is_latent(c)) c[attention] = 0;
+    if (c[last_layer] == 1) c[last_layer] = 0;
+    if (c[stack] == 1 && c[embedding] == 2) c[embedding] = 0;  // its head is as wide as the model
+    if (c[stack] == 2) c[head] = 0;                            // it has no logits
+  }
   if (is_latent(c)) c[qk_norm] = c[sinks] = 0;
   if (!is_latent(c)) c[mla] = 0;
   if (is_latent(c)) c[position] = 0;  // its rotary part is its own
@@ -143,7 +151,7 @@ std::vector<Choice> covering_array() {
 std::vector<Case> small_suite(const std::function<std::string(const Arch&)>& lacks) {
   std::vector<Case> cases;
   for (Choice c : covering_array()) {
-    for (const Which usual : {middle_layer, activation})
+    for (const Which usual : {middle_layer, activation, stack})
       if (lacks && !lacks(make_case(c).arch).empty()) {
         c[usual] = 0;
         c = possible(c);

@@ -141,13 +141,24 @@ void set_block(Arch& a, const Choice& c) {
   a.head_bias = c[head] == 2;
 }
 
+void set_stack(Arch& a, const Choice& c) {
+  if (!is_encoder(c)) return;
+  a.bidirectional = true;
+  a.token_types = 2;
+  a.final_norm = false;
+  a.head = {.kind = HeadKind::masked_token, .pooler = true, .sentence_pair = true};
+  if (c[stack] == 1) return;
+  a.head = {.kind = HeadKind::none, .pooler = true};
+  a.tied_head = false;
+}
+
 Plan make_plan(const Choice& c) {
   Plan p;
   p.seq = 7;
   p.micro_batch = p.global_batch = 2;
   p.batch = 2;
   p.prompt = 5;
-  p.generate = 4;
+  p.generate = is_encoder(c) ? 0 : 4;
   p.weight_precision = p.precision = p.kv_precision = c[precision] == 0 ? dtypes::fp32 : dtypes::bf16;
   p.state_precision = dtypes::fp32;
   p.attention = c[core] == 0 ? AttentionImpl::flash : AttentionImpl::naive;
@@ -184,6 +195,7 @@ Case make_case(const Choice& c) {
   set_mlp(a, c);
   set_last_layer(a, c);
   set_block(a, c);
+  set_stack(a, c);
   return {name_of(c), a, make_plan(c)};
 }
 

@@ -34,9 +34,11 @@ enum Which : std::size_t {
   middle_layer,
   chunk,
   gate,
-  last_layer
+  last_layer,
+  stack
 };
 
 inline bool is_latent(const Choice& c) { return c[attention] >= 3; }
+inline bool is_encoder(const Choice& c) { return c[stack] == 1 || c[stack] == 2; }
 
 }  // namespace llmcalc::validate

@@ -297,9 +297,9 @@ class StoredTable {
         all(N(11) * values + heads);
         numbers(s_.L_r, Tokens::mine, N(mixer_.recurrent.full_rank_gate ? 1 : 2) * r.R);
         return statistics(s_.L_r, Tokens::all, heads, false);
-      case RecurrentKind::mamba:  // x twice; step, o, z, product; step's rank, B, C, of which a rank has its tokens
+      case RecurrentKind::mamba:  // x twice; step, o, z, product; step's rank, B, C, summed over the ranks
         all(N(6) * values);
-        return numbers(s_.L_r, Tokens::mine, r.R + N(2) * r.d);
+        return numbers(s_.L_r, Tokens::scattered, r.R + N(2) * r.d);
       case RecurrentKind::mamba2:  // x, B, C twice; o, z, product, and that after a norm
         all(N(mixer_.recurrent.gated_norm ? 6 : 5) * values + N(4) * keys + heads);
         if (mixer_.recurrent.gated_norm) statistics(s_.L_r, Tokens::all, 1, false);

@@ -177,6 +177,9 @@ LearnRequest settled(const Arguments& a) {
   check_checkpoint_out(r.out);
   r.where = place(a.text("--device", "cpu"));
   a.has("--resume") ? settle_resumed(a, r) : settle_new(a, r);
+  if (r.model.arch.bidirectional)
+    throw InputError(fmt::format(
+        "{} sees later tokens, and a model learns here to predict the next one; give --model a decoder", r.model.name));
   model::refuse_beyond_memory(model::learning_memory(r.model.arch, model::learning_plan(r.settings, r.precision)),
                               "learning this model with this batch", "give a smaller --model, --batch or --seq",
                               r.where.room());

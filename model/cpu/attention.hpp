@@ -1,6 +1,7 @@
 #pragma once
-/// o = softmax(q k' scale) v, causal (Vaswani et al. 2017): naive, which forms and keeps the scores, and flash
-/// (Dao et al. 2022, arXiv:2205.14135), which keeps a log-sum-exp per row and recomputes the scores in backward.
+/// o = softmax(q k' scale) v, causal unless the shape is bidirectional (Vaswani et al. 2017): naive, which forms and
+/// keeps the scores, and flash (Dao et al. 2022, arXiv:2205.14135), which keeps a log-sum-exp per row and recomputes
+/// the scores in backward.
 
 #include <cmath>
 #include <limits>
@@ -47,8 +48,8 @@ struct Core {
   const T* v(Count j) const { return at<T>(in.v, sequence, j, group); }
 
   /// The keys that query i (of this pass) sees: [first, last).
-  Count last(Count i) const { return s.past() + i + 1; }
-  Count first(Count i) const { return s.reach.first(last(i) - 1); }
+  Count last(Count i) const { return s.bidirectional ? s.keys : s.past() + i + 1; }
+  Count first(Count i) const { return s.bidirectional ? 0 : s.reach.first(s.past() + i); }
   /// Index of query i's first score among those of all heads and sequences: the start of its dropout mask.
   Count row(Count i) const { return ((sequence * s.heads + head) * s.queries + i) * (s.keys); }
 
@@ -61,9 +62,10 @@ struct Core {
       to[j] = score.total();
     }
     const W scale = number<W>(in.scale), alibi = slope;
-    const Count distance = last(i) - 1 - first;
+    const Count distance = s.past() + i - first;
     if (in.alibi)
-      lanes<W>(0, n, [=](Count j) { to[j] = to[j] * scale - alibi * W(static_cast<Plain<W>>(distance - j)); });
+      lanes<W>(0, n,
+               [=](Count j) { to[j] = to[j] * scale - alibi * W(static_cast<Plain<W>>(std::abs(distance - j))); });
     else
       lanes<W>(0, n, [=](Count j) { to[j] = to[j] * scale; });
     if (in.cap > 0) cap(n, number<W>(in.cap), to);
@@ -91,7 +93,7 @@ void write_out(const Aligned<Wide<T>>& from, T* to) {
   for (std::size_t i = 0; i < from.size(); ++i) to[i] = static_cast<T>(from[i]);
 }
 
-// ---- flash: only the pairs that the causal mask leaves
+// ---- flash: only the pairs that the mask leaves
 
 template <typename T>
 Flops flash(const Attention& s, const AttentionInputs& in, const Dropout& drop, Wide<T>* log_sum_exp, T* o) {

@@ -151,6 +151,10 @@ class Cpu final : public Backend {
       LLMCALC_ISA::gate_gradient<decltype(f)>(size(s), n(x), n(c), n(dy), n(dx), add_x, n(dc), add_c);
     });
   }
+  void tanh(const Pointwise& s, In x, Out y) override { LLMCALC_ISA::activate<Tanh>(size(s), n(x), n(y)); }
+  void tanh_gradient(const Pointwise& s, In x, In dy, Out dx, bool add) override {
+    LLMCALC_ISA::activate_gradient<Tanh>(size(s), n(x), n(dy), n(dx), add);
+  }
   void xielu(const Pointwise& s, In bends, In x, In c, Out y) override {
     LLMCALC_ISA::xielu(size(s), n(bends), n(x), n(c), n(y));
   }
@@ -215,6 +219,11 @@ class Cpu final : public Backend {
   void loss_gradient(const Loss& s, const std::int64_t* targets, double scale, Out logits, In log_sums) override {
     log_sums != nullptr ? LLMCALC_ISA::loss_gradient(s, targets, scale, n(logits), w(log_sums))
                         : LLMCALC_ISA::loss_gradient(s, targets, scale, w(logits));
+  }
+  void add_mean(Count count, In x, double* to) override {
+    double sum = 0;
+    for (Count i = 0; i < count; ++i) sum += static_cast<double>(model::wide(n(x)[i]));
+    *to += sum / static_cast<double>(count);
   }
   void cache(Count sequences, const Positions& p, In x, Count x_stride, Count width, Out to, Count row,
              Count capacity) override {

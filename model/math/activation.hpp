@@ -41,6 +41,19 @@ struct ReluSquared {
   }
 };
 
+/// tanh(x), of an encoder's pooler alone
+struct Tanh {
+  template <typename W>
+  LLMCALC_HD static W value(W x) {
+    return tanh_of(x);
+  }
+  template <typename W>
+  LLMCALC_HD static W slope(W x) {
+    const W y = tanh_of(x);
+    return W(1) - y * y;
+  }
+};
+
 /// x Phi(x) with the normal distribution Phi (Hendrycks, Gimpel 2016, arXiv:1606.08415)
 struct Gelu {
   template <typename W>

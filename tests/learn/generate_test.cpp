@@ -34,7 +34,7 @@ std::string sentence(Transformer& t, std::span<const std::int32_t> text, const G
 }  // namespace
 
 TEST_CASE("a cache changes the time and not the tokens, in every variant, greedy or drawn", "[generate]") {
-  for (test::Variant v : test::variants()) {
+  for (test::Variant v : test::generating_variants()) {
     INFO(v.name);
     v.plan.weight_precision = v.plan.precision = v.plan.kv_precision = dtypes::fp32;
     Random m(v.arch, v.plan);
@@ -99,7 +99,7 @@ TEST_CASE("the text ends where the learned positions do", "[generate]") {
 }
 
 TEST_CASE("beam search finds the same text with and without a cache, and with one beam the greedy one", "[generate]") {
-  for (test::Variant v : test::variants()) {
+  for (test::Variant v : test::generating_variants()) {
     INFO(v.name);
     v.plan.weight_precision = v.plan.precision = v.plan.kv_precision = dtypes::fp32;
     Random m(v.arch, v.plan);

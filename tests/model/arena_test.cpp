@@ -101,7 +101,7 @@ TEST_CASE("after a step of training nothing is held but weights, gradients and o
 }
 
 TEST_CASE("after generation nothing is held but weights", "[arena]") {
-  for (const Variant& v : test::variants()) {
+  for (const Variant& v : test::generating_variants()) {
     INFO(v.name);
     Run r(v, Number::f32);
     Arena& a = r.t.arena();

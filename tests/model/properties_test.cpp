@@ -19,12 +19,16 @@ using test::Variant;
 
 namespace {
 
-void each(const std::function<void(Variant, const Kind&)>& check) {
-  for (const Variant& v : test::variants())
+void each_of(const std::vector<Variant>& variants, const std::function<void(Variant, const Kind&)>& check) {
+  for (const Variant& v : variants)
     for (const Kind& f : kinds) {
       INFO(v.name << ", " << f.name);
       check(v, f);
     }
+}
+void each(const std::function<void(Variant, const Kind&)>& check) { each_of(test::variants(), check); }
+void each_generating(const std::function<void(Variant, const Kind&)>& check) {
+  each_of(test::generating_variants(), check);
 }
 
 std::vector<std::int64_t> tokens(const Arch& a, Count n) {
@@ -99,7 +103,7 @@ TEST_CASE("recomputing nothing, the attention core or every block gives the same
 
 TEST_CASE("decoding token by token, with a cache and without, gives the logits of the full forward pass",
           "[properties]") {
-  each([](const Variant& given, const Kind& f) {
+  each_generating([](const Variant& given, const Kind& f) {
     const Variant v = test::with_context(given, context);
     const std::vector<std::int64_t> ids = tokens(v.arch, 2 * context);
     Run r(v, f.number);
@@ -146,8 +150,8 @@ TEST_CASE("a changed token leaves the logits before it and those of the other se
     CHECK_FALSE(identical(a.subspan(at, row), b.subspan(at, row)));
     CHECK(identical(a.subspan(second), b.subspan(second)));
   };
-  each(check);
-  const auto all = test::variants();
+  each_generating(check);
+  const auto all = test::generating_variants();
   for (const Variant& v : all)
     if (v.arch.has_experts() || v.name == "window" || v.name == "multi-head, naive") {
       INFO(v.name << ", grown");
@@ -156,7 +160,7 @@ TEST_CASE("a changed token leaves the logits before it and those of the other se
 }
 
 TEST_CASE("a changed prompt leaves what is generated for the other sequence as it is, to the bit", "[properties]") {
-  each([](const Variant& given, const Kind& f) {
+  each_generating([](const Variant& given, const Kind& f) {
     const Variant v = test::with_context(given, context);
     std::vector<std::int64_t> ids = tokens(v.arch, 2 * context);
     Run r(v, f.number);
@@ -180,7 +184,7 @@ TEST_CASE("two runs with one seed are identical, and memory that begins as NaN n
 }
 
 TEST_CASE("generation does not show whether memory began as NaN", "[properties]") {
-  each([](const Variant& given, const Kind& f) {
+  each_generating([](const Variant& given, const Kind& f) {
     const Variant v = test::with_context(given, context);
     const std::vector<std::int64_t> ids = tokens(v.arch, 2 * context);
     Run clean(v, f.number), poisoned(v, f.number, true);

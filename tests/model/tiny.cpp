@@ -1,6 +1,7 @@
 #include "tests/model/tiny.hpp"
 
 #include "model/random.hpp"
+#include "tests/model/encoders.hpp"
 #include "tests/model/gemma.hpp"
 #include "tests/model/hybrids.hpp"
 
@@ -216,7 +217,14 @@ std::vector<Variant> variants() {
   recompute_variants(c);
   for (Variant& v : hybrid_variants()) c.all.push_back(std::move(v));
   for (Variant& v : gemma_variants()) c.all.push_back(std::move(v));
+  for (Variant& v : encoder_variants()) c.all.push_back(std::move(v));
   return c.all;
+}
+
+std::vector<Variant> generating_variants() {
+  std::vector<Variant> all = variants();
+  std::erase_if(all, [](const Variant& v) { return v.arch.bidirectional; });
+  return all;
 }
 
 std::vector<Variant> variants(const model::Backend& b) {

@@ -26,6 +26,8 @@ Plan tiny_plan();
 
 /// Every operator, size, place and choice at least once.
 std::vector<Variant> variants();
+/// Those that continue a text: no encoders.
+std::vector<Variant> generating_variants();
 /// Those that the backend has all operators of.
 std::vector<Variant> variants(const model::Backend& backend);
 

@@ -183,7 +183,7 @@ double rounding(const Fixture& f, Number number) {
 
 }  // namespace
 
-TEST_CASE("there is a fixture of PyTorch's for every kind of model", "[torch]") { CHECK(fixture_paths().size() == 34); }
+TEST_CASE("there is a fixture of PyTorch's for every kind of model", "[torch]") { CHECK(fixture_paths().size() == 36); }
 
 TEST_CASE("the parameters are those of the PyTorch model, by name and size", "[torch]") {
   for (const auto& path : fixture_paths()) {
@@ -222,6 +222,7 @@ TEST_CASE("bf16 costs the logits little more than the rounding of the weights co
   for (const auto& path : fixture_paths()) {
     const Fixture f(path);
     INFO(f.name);
+    if (!f.arch.head.has_logits()) continue;  // a few numbers of the first tokens: too few for roundings to average out
     const double weights_alone = difference(f.numbers("logits/bf16"), f.numbers("logits"));
     CHECK(rounding(f, Number::bf16) <= 2.5 * weights_alone);
     CHECK(rounding(f, Number::bf16) >= 0.5 * weights_alone);
