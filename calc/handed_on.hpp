@@ -4,6 +4,7 @@
 /// In training they are kept where they are made, and their gradient, which the last reader begins and every reader
 /// adds to, is alive until backward comes back there.
 
+#include <algorithm>
 #include <vector>
 
 #include "calc/layer_kinds.hpp"
@@ -20,6 +21,22 @@ struct HandedOn {
 
 /// All keys and values that layers hand on, in the order of their sources.
 std::vector<HandedOn> handed_on(const LayerKinds& kinds);
+
+/// The most bytes that layers before it hand over while a layer of this kind runs; each(k): those that a layer of kind
+/// k hands on.
+template <typename Each>
+Bytes handed_over(const std::vector<HandedOn>& all, const LayerKind& kind, const Each& each) {
+  Bytes most;
+  if (all.empty()) return most;
+  for (Count i = kind.first; i <= kind.last; ++i) {
+    if (!kind.layers.contains(i)) continue;
+    Bytes now;
+    for (const HandedOn& h : all)
+      if (h.passes(i)) now += each(h.kind);
+    most = std::max(most, now);
+  }
+  return most;
+}
 
 /// The layer whose keys and values a layer reads; -1: it has its own, or no layer before it can give any.
 Count kv_source(const LayerKinds& kinds, Count layer);

@@ -167,29 +167,13 @@ States updated_states(const Prices& prices, const Plan& plan, const Layout& layo
   return updated_states(held_sums(prices, rows_of(prices, chunks)), plan, layout);
 }
 
-namespace {
-/// The most bytes of keys and values of layers before it that are alive while a layer of this kind runs.
-Bytes handed_over(const Prices& pass, std::size_t kind, const std::vector<HandedOn>& all) {
-  Bytes most;
-  if (all.empty()) return most;
-  const LayerKind& k = pass.kinds.kinds[kind];
-  for (Count i = k.first; i <= k.last; ++i) {
-    if (!k.layers.contains(i)) continue;
-    Bytes now;
-    for (const HandedOn& h : all)
-      if (h.passes(i)) now += pass.layer(h.kind).alive.carried;
-    most = std::max(most, now);
-  }
-  return most;
-}
-}  // namespace
-
 Bytes pass_workspace(const Prices& pass) {
   const std::vector<HandedOn> handed = handed_on(pass.kinds);
+  const auto each = [&](std::size_t kind) { return pass.layer(kind).alive.carried; };
   Bytes most = pass.embedding().alive.forward, carried = pass.embedding().alive.carried;  // from the rows before
   for (std::size_t k = 0; k < pass.kinds.size; ++k) {
     const Liveness& l = pass.layer(k).alive;
-    most = std::max(most, l.forward + carried + handed_over(pass, k, handed));
+    most = std::max(most, l.forward + carried + handed_over(handed, pass.kinds.kinds[k], each));
     if (!pass.kinds.kinds[k].hands_on_kv) carried += l.carried;
   }
   most = std::max(most, pass.head().alive.forward);

@@ -78,7 +78,7 @@ Value Pass::attention(std::string_view op, const Attention& s, const CoreLayout&
   AttentionInputs from = inputs(l, tensors(in));
   if (cache_ != nullptr && s.past() > 0 && s.queries > 1 && s.reach.limited())
     throw std::logic_error("a window's cache takes one token at a time after the prompt");  // else it overwrites unread
-  if (cache_ != nullptr && s.caches()) {
+  if (cache_ != nullptr && (s.caches() || s.shared_kv)) {
     write_cache(s, from);
     if (s.past() > 0) read_cache(s, from);
   }
