@@ -239,15 +239,16 @@ constexpr SubLayerNames mlp_names{"mlp.mix", "mlp.norm",           "mlp.post_nor
 
 /// One sub-layer of hyper-connections (hf deepseek_v4/modeling_deepseek_v4.py): of n residual streams x (tokens, n
 /// hidden) a matrix makes n weights that sum them to f's input, n that spread its result and n x n that mix the
-/// streams, under a bias and three learned scales. Left out: the norm of the streams, sigmoids and the balancing of the
+/// streams. Three learned scales and a bias of each weight follow behind the norm of the streams, in the operators that
+/// read the weights; they are counted with the first. Left out: the FLOPs of the norm, of sigmoids and of balancing the
 /// n x n weights.
 template <typename F>
 TensorId streamed_layer(SegmentBuilder& b, const SubLayerNames& names, Component c, TensorId x, F f) {
   const Arch& a = b.arch();
-  const Count n = a.streams, t = b.tokens();
-  const TensorId weights =
-      b.linear(names.weights, Component::norm, Split::tokens, x, mul(n, a.hidden), mul(n, n + 2), true);
-  const Pointwise gather{.kind = PointwiseKind::gather, .rows = t, .width = a.hidden, .top_k = n, .weights = 3};
+  const Count n = a.streams, t = b.tokens(), made = mul(n, n + 2);
+  const TensorId weights = b.linear(names.weights, Component::norm, Split::tokens, x, mul(n, a.hidden), made, false);
+  const Pointwise gather{
+      .kind = PointwiseKind::gather, .rows = t, .width = a.hidden, .top_k = n, .weights = add(made, 3)};
   const TensorId in = b.add(names.gather, Component::norm, gather, Split::tokens, {x, weights});
   const TensorId y = f(b.norm(names.norm, in, t));
   b.dropout(names.dropout, c, y, t);

@@ -115,9 +115,12 @@ CacheRow cache_row(const Attention& s, const Pricing& p) {
 CacheRow cache_row(const IndexScores& s, const Pricing& p) {
   return {.per_token = s.pooled > 0 ? Bytes() : row_bytes(p.cache, s.width)};
 }
-/// Pooled keys. Left out: keys and gates of a group that is still open.
+/// Pooled keys; beside them keys and gates, as they were computed, of the last tokens that the next pooled key is made
+/// of: those of one group, or of two that overlap.
 CacheRow cache_row(const Pool& s, const Pricing& p) {
-  return {.per_pool = row_bytes(p.cache, s.width), .ratio = s.ratio};
+  return {.per_pool = row_bytes(p.cache, s.width),
+          .ratio = s.ratio,
+          .open = bytes_of(p.activation, mul(2, s.wide, s.last_tokens()))};
 }
 CacheRow cache_row(const LinearAttention& s, const Pricing&) { return {.state = Bytes(mul(s.state_bytes, s.state()))}; }
 /// The last inputs, as they were computed.

@@ -18,6 +18,7 @@ struct CacheRow {
   Count encoded = 0;  ///< of the context, tokens that the encoder read
   Bytes per_pool{};
   Count ratio = 1;
+  Bytes open{};  ///< of tokens whose group may still be open: beside the cache, as published counts have it
   constexpr Bytes of(Count context) const {
     const Count own = context > encoded ? context - encoded : 0;
     return reach.held(own) * per_token + (own / ratio) * per_pool + state;
@@ -32,6 +33,7 @@ struct CacheRow {
     state += o.state;
     if (o.per_pool != Bytes()) ratio = o.ratio;
     per_pool += o.per_pool;
+    open += o.open;
     encoded += o.encoded;
     return *this;
   }

@@ -248,6 +248,7 @@ Memory inference_memory(const Prices& prefill, Bytes workspace_of_last, const Pl
   m.kv_cache -= cache;
   m.host = weights + cache;
   m.workspace = std::max(pass_workspace(prefill), workspace_of_last);
+  if (plan.kv_cache) m.workspace += plan.batch * sum_of(prefill, [](const LayerPrice& row) { return row.cache.open; });
   m.total = m.peak = m.weights + m.kv_cache + m.workspace + m.process;
   return m;
 }

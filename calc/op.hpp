@@ -151,6 +151,8 @@ struct Pool {
   constexpr bool operator==(const Pool&) const = default;
   constexpr Count rows() const { return mul(sequences, queries); }
   constexpr Count pooled() const { return mul(sequences, ceil_div(queries, ratio)); }
+  /// Tokens of one pooled key: one group, or two that overlap.
+  constexpr Count last_tokens() const { return mul(ratio, wide / width); }
 };
 
 enum class PointwiseKind : std::uint8_t {

@@ -21,8 +21,10 @@
 #include "model/heads.hpp"
 #include "model/instruments.hpp"
 #include "model/math/rotary.hpp"
+#include "model/pool.hpp"
 #include "model/random.hpp"
 #include "model/state.hpp"
+#include "model/streams.hpp"
 
 namespace llmcalc::model {
 
@@ -33,6 +35,7 @@ using Out = void*;
 struct Positions {
   Count queries = 1, past = 0;
   const Rotary* rotary = nullptr;
+  Count apart = 1;  ///< from one row's position to the next: tokens of a pooled key
 };
 
 /// Token ids, valid until all calls are done: the host's, and a copy in the backend's memory where one is kept.
@@ -45,6 +48,7 @@ struct Ids {
 /// Inputs of the attention core. Latent attention's rotary numbers, which the heads share, lie apart.
 struct AttentionInputs {
   HeadView q, q_rope, k, k_rope, v;
+  HeadView pooled;     ///< keys, and values, of groups of tokens (Attention::pooled)
   Count rope_dim = 0;  ///< of qk_dim, the numbers in q_rope and k_rope
   double scale = 1;    ///< of the scores
   double cap = 0;      ///< scores s become cap tanh(s / cap); 0: they do not
@@ -90,7 +94,7 @@ inline std::uint64_t dropout_key(std::uint64_t seed, std::uint64_t steps, std::u
 
 /// Destinations of the gradients of AttentionInputs' tensors; that of the sinks is wide.
 struct AttentionGradients {
-  HeadView q, q_rope, k, k_rope, v;
+  HeadView q, q_rope, k, k_rope, v, pooled;
   bool add_keys = false;  ///< gradients of keys and values are added: other layers read them, too
   void* sinks = nullptr;
 };
@@ -242,6 +246,19 @@ class Backend : public Memory {
   /// o = q' S of the state S that every token updates, in chunks where the shape has them, else token by token.
   virtual void recur(const LinearAttention&, const StateView&, Out /*o*/) { throw_lack(); }
   virtual void recur_gradient(const LinearAttention&, const StateView&, In /*d_o*/, const StateGradients&) {
+    throw_lack();
+  }
+  /// y: keys of groups of tokens.
+  virtual void pool(const llmcalc::Pool&, const PoolView&, Out /*y*/) { throw_lack(); }
+  virtual void pool_gradient(const llmcalc::Pool&, const PoolView&, In /*dy*/, const PoolGradients&) { throw_lack(); }
+  /// y: every row of x as top_k residual streams.
+  virtual void repeat(const Pointwise&, In /*x*/, Out /*y*/) { throw_lack(); }
+  virtual void repeat_gradient(const Pointwise&, In /*dy*/, Out /*dx*/, bool /*add*/) { throw_lack(); }
+  /// y: the sum of the streams that a sub-layer reads; out: the streams with its result y (see StreamView).
+  virtual void gather(const Pointwise&, const StreamView&, Out /*y*/) { throw_lack(); }
+  virtual void gather_gradient(const Pointwise&, const StreamView&, In /*dy*/, const StreamGradients&) { throw_lack(); }
+  virtual void spread(const Pointwise&, const StreamView&, In /*y*/, Out /*out*/) { throw_lack(); }
+  virtual void spread_gradient(const Pointwise&, const StreamView&, In /*y*/, In /*d_out*/, const StreamGradients&) {
     throw_lack();
   }
   /// Dropout of x in place; mask: a byte per number, or absent in inference.

@@ -19,6 +19,8 @@ struct LayerCache {
   Tensor k, v;         ///< grouped: (sequence, slot, KV heads x width); latent: k holds the latent rows; expanded: k
                        ///< holds keys and values without positions, v the rotary keys of every head
   Count capacity = 0;  ///< slots
+  Tensor pooled;       ///< keys of whole groups of tokens; null where there is none
+  Count groups = 0;    ///< slots for them
   std::map<std::string_view, Tensor> states;  ///< by operator: a recurrence's state, a convolution's last inputs
 };
 
@@ -33,6 +35,7 @@ class Cache {
       LayerCache& layer = layers_.emplace_back();
       for (const Op& op : block_ops(arch, kinds.kinds[kind_index(kinds, i)], {.expanded_cache = expanded})) {
         if (const Attention* a = std::get_if<Attention>(&op.shape); a != nullptr && a->caches()) add(layer, *a);
+        if (const Pool* a = std::get_if<Pool>(&op.shape)) add(layer, op.name, *a);
         if (const LinearAttention* a = std::get_if<LinearAttention>(&op.shape))
           layer.states[op.name] = held(op.name, a->state() * backend_.wide());
         if (const Convolution* a = std::get_if<Convolution>(&op.shape))
@@ -47,7 +50,8 @@ class Cache {
       for (const Op& op : block_ops(arch, kind, {})) {
         const Attention* a = std::get_if<Attention>(&op.shape);
         if (a != nullptr && a->caches() && a->reach.held(tokens) < tokens) return true;
-        if (std::holds_alternative<LinearAttention>(op.shape) || std::holds_alternative<Convolution>(op.shape))
+        if (std::holds_alternative<LinearAttention>(op.shape) || std::holds_alternative<Convolution>(op.shape) ||
+            std::holds_alternative<Pool>(op.shape))
           return true;
       }
     return false;
@@ -58,6 +62,13 @@ class Cache {
  private:
   /// A tensor of `each` bytes for every sequence.
   Tensor held(std::string_view op, Bytes each) { return arena_.make(Purpose::kv_cache, op, sequences_ * each); }
+  /// Pooled keys, and beside the cache what is needed of the last tokens.
+  void add(LayerCache& to, std::string_view op, const Pool& s) {
+    to.groups = tokens_ / s.ratio;
+    if (to.groups > 0) to.pooled = held(op, mul(to.groups, s.width) * backend_.number());
+    to.states[op] =
+        arena_.make(Purpose::activations, op, mul(sequences_, 2, s.wide, s.last_tokens()) * backend_.number());
+  }
   void add(LayerCache& to, const Attention& s) {
     to.capacity = s.reach.held(tokens_);
     const auto rows = [&](Count width) { return held("attn.core", mul(to.capacity, width) * backend_.number()); };
@@ -65,7 +76,7 @@ class Cache {
       to.k = rows(s.latent_dim);
     } else if (s.latent_dim == 0) {
       to.k = rows(mul(s.kv_heads, s.qk_dim));
-      to.v = rows(mul(s.kv_heads, s.v_dim));
+      if (!s.shared) to.v = rows(mul(s.kv_heads, s.v_dim));
     } else {  // expanded latent heads: keys without positions lie with the values
       to.k = rows(mul(s.kv_heads, s.qk_dim - s.rope_dim + s.v_dim));
       to.v = rows(mul(s.kv_heads, s.rope_dim));

@@ -35,6 +35,13 @@ HeadView Pass::view(const Part& p, const std::vector<Tensor>& data) const {
   return {.data = at, .sequence = step_.queries * p.token, .token = p.token, .head = p.head};
 }
 
+HeadView Pass::pooled_view(const Part& p, const std::vector<Tensor>& data) const {
+  HeadView v = view(p, data);
+  if (const Count ratio = mixer().compressed.ratio; ratio > 0)
+    v.sequence = mul(ceil_div(step_.queries, ratio), p.token);
+  return v;
+}
+
 AttentionInputs Pass::inputs(const CoreLayout& l, const std::vector<Tensor>& data) const {
   const Parameter* sinks = weight("attn.core", "sinks");
   return {.q = view(l.q, data),
@@ -42,6 +49,7 @@ AttentionInputs Pass::inputs(const CoreLayout& l, const std::vector<Tensor>& dat
           .k = view(l.k, data),
           .k_rope = view(l.k_rope, data),
           .v = view(l.v, data),
+          .pooled = pooled_view(l.pooled, data),
           .rope_dim = l.rope_dim,
           .scale = l.scale,
           .cap = l.cap,
@@ -54,7 +62,8 @@ Pass::CoreKept Pass::core_kept(std::string_view op, const Attention& s, bool pas
     return passing ? arena_.make(Purpose::activations, op, bytes) : own(op, bytes);
   };
   CoreKept k;
-  const Count rows = mul(s.rows(), s.heads), pairs = mul(rows, s.keys);
+  const Count keys = s.keys + (s.pooled > 0 ? ceil_div(s.keys, s.pooled) : 0);
+  const Count rows = mul(s.rows(), s.heads), pairs = mul(rows, keys);
   if (plan().attention == AttentionImpl::flash) {
     if (step_.training) k.log_sum_exp = tensor(rows * backend_.wide());
     return k;
@@ -120,6 +129,7 @@ Value Pass::attention(std::string_view op, const Attention& s, const CoreLayout&
                                .k = to.k,
                                .k_rope = to.k_rope,
                                .v = to.v,
+                               .pooled = to.pooled,
                                .add_keys = s.shared_kv || s.hands_on_kv,
                                .sinks = weights_.sum(weight(op, "sinks"))};
     run(op, s, Direction::backward, [&] {
@@ -153,7 +163,8 @@ void Pass::write_cache(const Attention& s, const AttentionInputs& in) {
   const Count plain = s.qk_dim - s.rope_dim;
   if (s.latent_dim == 0) {
     to_cache(c, c.k, mul(s.kv_heads, s.qk_dim), 0, in.k, mul(s.kv_heads, s.qk_dim));
-    to_cache(c, c.v, mul(s.kv_heads, s.v_dim), 0, in.v, mul(s.kv_heads, s.v_dim));
+    if (!s.shared) to_cache(c, c.v, mul(s.kv_heads, s.v_dim), 0, in.v, mul(s.kv_heads, s.v_dim));
+    if (s.pooled > 0) cache_pooled(s, in.pooled);
   } else if (s.caches_latent()) {
     to_cache(c, c.k, s.latent_dim, s.latent_dim - s.rope_dim, in.k_rope, s.rope_dim);
   } else {
@@ -174,7 +185,8 @@ void Pass::read_cache(const Attention& s, AttentionInputs& in) {
   const Count plain = s.qk_dim - s.rope_dim, wide = plain + s.v_dim;
   if (s.latent_dim == 0) {
     in.k = cached(c, c.k, mul(s.kv_heads, s.qk_dim), s.qk_dim, 0);
-    in.v = cached(c, c.v, mul(s.kv_heads, s.v_dim), s.v_dim, 0);
+    in.v = s.shared ? in.k : cached(c, c.v, mul(s.kv_heads, s.v_dim), s.v_dim, 0);
+    if (c.pooled) in.pooled = {.data = c.pooled->data(), .sequence = mul(c.groups, s.qk_dim), .token = s.qk_dim};
   } else if (s.caches_latent()) {
     in.k = in.v = cached(c, c.k, s.latent_dim, 0, 0);
     in.k_rope = cached(c, c.k, s.latent_dim, 0, s.latent_dim - s.rope_dim);

@@ -99,9 +99,27 @@ Value mlp(Pass& p, Value x, Value residual) {
 
 // ---- blocks
 
+/// Names of the operators of several residual streams.
+struct StreamNames {
+  const char *weights, *gather, *spread;
+};
+constexpr StreamNames attention_streams{"attn.stream_weights", "attn.gather", "attn.spread"};
+constexpr StreamNames mlp_streams{"mlp.stream_weights", "mlp.gather", "mlp.spread"};
+
+/// One sub-layer of hyper-connections (mHC, arXiv:2512.24880): f reads the norm of a weighted sum of the residual
+/// streams x, and its result is spread over them while they are mixed.
+template <typename F>
+Value streamed_layer(Pass& p, const StreamNames& names, const std::array<const char*, 4>& inner, Value x, F f) {
+  Value weights = p.linear(names.weights, x);
+  Value y = f(p, norm(p, inner[0], p.gather(names.gather, x, weights)));
+  p.dropout(inner[2], y);
+  return p.spread(names.spread, names.gather, std::move(x), std::move(y), std::move(weights));
+}
+
 /// One residual sub-layer: x + f(norm x), norm(x + f x), x + norm(f x) or x + norm(f(norm x)).
 template <typename F>
-Value sub_layer(Pass& p, const std::array<const char*, 4>& names, Value x, F f) {
+Value sub_layer(Pass& p, const std::array<const char*, 4>& names, const StreamNames& streams, Value x, F f) {
+  if (p.arch().streams > 1) return streamed_layer(p, streams, names, std::move(x), f);
   const NormPlacement place = p.arch().norm_placement;
   const bool before = place == NormPlacement::pre || place == NormPlacement::both;
   Value y = f(p, before ? norm(p, names[0], x) : x);
@@ -135,10 +153,11 @@ Value add_layer_input(Pass& p, Value x) {
 Value block(Pass& p, Value x) {
   if (p.arch().block == BlockKind::parallel) return parallel_block(p, std::move(x));
   if (!p.mixer().is_empty())
-    x = sub_layer(p, {"attn.norm", "attn.post_norm", "attn.dropout", "attn.add"}, std::move(x), mixed);
+    x = sub_layer(p, {"attn.norm", "attn.post_norm", "attn.dropout", "attn.add"}, attention_streams, std::move(x),
+                  mixed);
   if (p.kind().has_mlp()) {
     Value residual = p.arch().moe.beside_dense ? x : Value();
-    x = sub_layer(p, {"mlp.norm", "mlp.post_norm", "mlp.dropout", "mlp.add"}, std::move(x),
+    x = sub_layer(p, {"mlp.norm", "mlp.post_norm", "mlp.dropout", "mlp.add"}, mlp_streams, std::move(x),
                   [&residual](Pass& pass, Value in) { return mlp(pass, std::move(in), std::exchange(residual, {})); });
   }
   if (p.arch().per_layer.width > 0) x = add_layer_input(p, std::move(x));
@@ -174,10 +193,10 @@ Value embedding(Pass& p, std::span<const std::int64_t> ids) {
   if (a.embedding_norm) x = norm(p, "embedding.norm", std::move(x));
   p.dropout("embedding.dropout", x);
   if (a.per_layer.width > 0) p.give_layers(layer_inputs(p, ids, x));
-  return x;
+  return a.streams > 1 ? p.repeat("embedding.repeat", std::move(x)) : x;
 }
 
-/// The name of a result, too.
+/// A result and the operator that made it.
 struct Named {
   const char* op = nullptr;
   Value value;
@@ -191,11 +210,15 @@ Named pooled(Pass& p, const Value& x) {
   return {"head.sentence_pair", p.linear("head.sentence_pair", std::move(y))};
 }
 
+/// Rows that the head sees.
+Count head_rows(const Step& s) { return s.training ? s.tokens() : s.sequences; }
+
 /// Final norm and head; when generating, of the last token of each sequence. Of a model without logits what its pooler
 /// makes, or x itself.
 Value head(Pass& p, Value x) {
   const Arch& a = p.arch();
   const Step& s = p.step();
+  if (a.streams > 1) x = p.gather("head.gather", x, p.linear("head.stream_weights", x));
   Named first;
   if (a.head.pooler) first = pooled(p, x);
   if (!a.head.has_logits()) return a.head.pooler ? std::move(first.value) : std::move(x);
@@ -204,7 +227,7 @@ Value head(Pass& p, Value x) {
     x = p.activate("head.transform_act", p.linear("head.transform", std::move(x)));
     x = norm(p, "head.transform_norm", std::move(x));
   }
-  if (a.final_norm && !s.training) {
+  if (a.final_norm && x.rows != head_rows(s)) {
     const Norm last{.rows = s.sequences, .width = a.hidden, .centred = a.norm != NormKind::rms_norm};
     x = p.norm("head.norm", std::move(x), last, s.queries * a.hidden, (s.queries - 1) * a.hidden);
   } else if (a.final_norm) {

@@ -178,6 +178,7 @@ Value latent_attention(Pass& p, Value x) {
 }
 
 Value attention(Pass& p, Value x) {
+  if (p.mixer().attention == AttentionKind::compressed) return compressed_attention(p, std::move(x));
   return p.mixer().attention == AttentionKind::latent ? latent_attention(p, std::move(x))
                                                       : grouped_attention(p, std::move(x));
 }

@@ -53,6 +53,7 @@ class Shapes {
   }
   void head() {
     prefix_.clear();
+    streams("head", a_.streams, 1);
     if (a_.head.pooler) matrix("head.pooler", a_.hidden, a_.hidden, true);
     if (a_.head.sentence_pair) matrix("head.sentence_pair", 2, a_.hidden, true);
     if (!a_.head.has_logits()) return;
@@ -75,9 +76,12 @@ class Shapes {
     const bool before = parallel || p == NormPlacement::pre || p == NormPlacement::both;
     const bool after = !parallel && p != NormPlacement::pre;
     const bool mixes = parallel || !m.is_empty(), has_mlp = parallel || kind.has_mlp();
+    const Count weights = mul(a_.streams, a_.streams + 2);
+    if (mixes) streams("attn", weights, 3);
     if (before && mixes) norm("attn.norm");
     kind.linear ? lightning() : mixer(m);
     if (after && mixes) norm("attn.post_norm");
+    if (has_mlp) streams("mlp", weights, 3);
     if (before && has_mlp && (!parallel || a_.norms_per_layer == 2)) norm("mlp.norm");
     const bool both = kind.experts && a_.moe.beside_dense;
     if (both) norm("mlp.expert_norm");
@@ -90,10 +94,19 @@ class Shapes {
     if (a_.output_scale) vector("block.scale.factor", 1, Start::one);
   }
 
+  /// Hyper-connections of one sub-layer: the matrix that makes weights of all streams, their scales and biases.
+  void streams(const std::string& part, Count weights, Count scales) {
+    if (a_.streams == 1) return;
+    matrix(part + ".stream_weights", weights, mul(a_.streams, a_.hidden), false);
+    vector(part + ".gather.scales", scales, Start::one);
+    vector(part + ".gather.bias", weights, Start::zero);
+  }
+
   void mixer(const Mixer& m) {
     recurrence(m.recurrent);
     if (m.attention == AttentionKind::grouped) grouped(m);
     if (m.attention == AttentionKind::latent) latent(m);
+    if (m.attention == AttentionKind::compressed) compressed(m);
   }
 
   void grouped(const Mixer& m) {
@@ -142,6 +155,26 @@ class Shapes {
     scale("attn.kv_norm", l.kv_rank, false);
     matrix("attn.kv_up", m.heads * (l.nope_dim + l.v_dim), l.kv_rank, false);
     gate_and_out(m);
+  }
+
+  void compressed(const Mixer& m) {
+    const Compressed& c = m.compressed;
+    matrix("attn.q_down", m.latent.q_rank, a_.hidden, false);
+    scale("attn.q_norm", m.latent.q_rank, false);
+    matrix("attn.q_up", m.heads * m.head_dim, m.latent.q_rank, false);
+    matrix("attn.kv", m.head_dim, a_.hidden, false);
+    scale("attn.kv_norm", m.head_dim, false);
+    if (c.ratio > 0) pool(m);
+    if (m.attention_sinks) vector("attn.core.sinks", m.heads, Start::zero);
+    matrix("attn.out_low", c.out_rank, m.heads / c.out_groups * m.head_dim, false, Start::normal, c.out_groups);
+    out("attn.out", c.out_groups * c.out_rank);
+  }
+  void pool(const Mixer& m) {
+    const Count wide = m.pool_width(m.head_dim);
+    matrix("attn.pool_keys", wide, a_.hidden, false);
+    matrix("attn.pool_gate", wide, a_.hidden, false);
+    vector("attn.pool.bias", m.compressed.ratio * wide, Start::zero);
+    scale("attn.pool_norm", m.head_dim, false);
   }
 
   void recurrence(const Recurrent& r) {

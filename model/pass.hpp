@@ -34,6 +34,7 @@ struct Part {
 };
 struct CoreLayout {
   Part q, q_rope, k, k_rope, v;
+  Part pooled{};  ///< used where the core has pooled keys
   Count rope_dim = 0;
   double scale = 1;
   double cap = 0;  ///< of the scores, see AttentionInputs
@@ -64,7 +65,7 @@ class Rotaries {
     if (arch.position != Position::rope) return;
     for (std::size_t i = 0; i <= arch.mixers.size(); ++i) {
       const Mixer& m = arch.mixer(i);
-      const Count width = m.attention == AttentionKind::latent ? m.latent.rope_dim : m.head_dim;
+      const Count width = m.attention == AttentionKind::grouped ? m.head_dim : m.latent.rope_dim;
       whole_.push_back(stretched(numerics.rope, width, length));
       local_.push_back(stretched(numerics.local_rope, width, length));
     }
@@ -123,6 +124,12 @@ class Pass {
   /// A norm whose weights are stored as they are in every family, that of a recurrence's output.
   Value output_norm(std::string_view op, Value x, const Norm& shape);
   void rope(std::string_view op, const RopePart& a, const RopePart& b);
+  /// Rotates one tensor, whose rows are `apart` positions from each other; `back`: by their negatives.
+  void rope_one(std::string_view op, const RopePart& a, Count apart = 1, bool back = false);
+  /// Keys of `width` numbers for every `ratio` tokens.
+  Value pool(std::string_view op, Value keys, Value gates, Count width, Count ratio);
+  /// y = x W' for groups of neighbouring numbers of x, each with a matrix of its own.
+  Value grouped(std::string_view op, Value x);
   Value attention(std::string_view op, const Attention& shape, const CoreLayout& layout, std::vector<Value> in);
   /// Appends latent rows to the cache before they are freed.
   void cache_latent(const Attention& shape, const Value& rows);
@@ -159,6 +166,12 @@ class Pass {
   void dropout(std::string_view op, Value& x);
   /// x times a learned number, in place.
   void multiply_by(std::string_view op, Value& x);
+  /// x as all residual streams.
+  Value repeat(std::string_view op, Value x);
+  /// The sum of the streams x that a sub-layer reads; `weights`: what the matrix of the streams has made of them.
+  Value gather(std::string_view op, const Value& x, const Value& weights);
+  /// The streams x with a sub-layer's result. Scales and bias of the weights stand with `gather_op`.
+  Value spread(std::string_view op, std::string_view gather_op, Value x, Value result, Value weights);
   Value route(std::string_view op, Value logits);
   Value dispatch(std::string_view op, Value x, const Value& gates);
   Value combine(std::string_view op, Value x, Value gates);
@@ -216,13 +229,19 @@ class Pass {
   Value with_layer_input(std::string_view op, PointwiseKind kind, bool remade, Value x);
   Value scaled(std::string_view op, const Pointwise& s, Value y, Value g);
   HeadView view(const Part& p, const std::vector<Tensor>& data) const;
+  HeadView pooled_view(const Part& p, const std::vector<Tensor>& data) const;
   AttentionInputs inputs(const CoreLayout& l, const std::vector<Tensor>& data) const;
   void to_cache(const LayerCache& c, const Tensor& to, Count row, Count offset, const HeadView& from, Count width);
   HeadView cached(const LayerCache& c, const Tensor& rows, Count row, Count head, Count offset) const;
   void write_cache(const Attention& s, const AttentionInputs& in);
   void read_cache(const Attention& s, AttentionInputs& in);
+  void cache_pooled(const Attention& s, const HeadView& pooled);
   StateView state_view(std::string_view op, const StateLayout& l, const std::vector<Tensor>& data) const;
   void* cached_state(std::string_view op) const;
+  /// The value without its numbers, for a rule that keeps those apart.
+  static Value bare(const Value& x) { return {nullptr, x.rows, x.width, x.slot}; }
+  StreamView streams_of(std::string_view gather_op, const Value& x, const Tensor& x_data, const Value& weights,
+                        const Tensor& weight_data) const;
   struct CoreKept;
   CoreKept core_kept(std::string_view op, const Attention& s, bool passing);
 

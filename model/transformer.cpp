@@ -23,10 +23,6 @@ void require_mixer(const Mixer& m) {
     throw InputError(
         "the reference transformer has no attention to an encoder's result, which this model's layers use; its numbers "
         "can be calculated but not run");
-  if (m.attention == AttentionKind::compressed)
-    throw InputError(
-        "the reference transformer has no compressed attention, which this model's layers use; its numbers can be "
-        "calculated but not run");
 }
 
 }  // namespace
@@ -39,9 +35,6 @@ const Arch& runnable(const Arch& a, const Backend& b) {
     throw InputError(
         "the reference transformer has no shortcut blocks and no experts that return their input, which this model "
         "uses; its numbers can be calculated but not run");
-  if (a.streams > 1)
-    throw InputError("the reference transformer has one residual stream, and this model has " +
-                     std::to_string(a.streams) + "; its numbers can be calculated but not run");
   if (a.residual_block > 0)
     throw InputError(
         "the reference transformer has no mixed residual streams, which this model uses; its numbers can be calculated "

@@ -10,7 +10,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from torch_compressed import CompressedAttention
 from torch_recurrent import RECURRENCES, LinearAttention, Weight
+from torch_streams import add_streams, gathered, streamed, weights
 
 EPSILON = 1e-5  # of every norm
 
@@ -324,6 +326,13 @@ class Mlp(nn.Module):
         return y + (shared * torch.sigmoid(self.shared_weight(x)) if self.moe.get("shared_gate") else shared)
 
 
+def compressed(m, layer):
+    """Compressed attention sees a window of tokens in every layer."""
+    assert has(m, "sliding_window", layer)
+    sinks = Sinks(m["attention"]["heads"]) if m["attention"].get("sinks") else None
+    return CompressedAttention(m, m["sliding_window"]["window"], EPSILON, sinks)
+
+
 class Ends(nn.Module):
     """A place for the modules of the embedding or the head, or for norms alone."""
 
@@ -333,7 +342,8 @@ class Block(nn.Module):
         super().__init__()
         m = of_layer(model, layer)
         self.parallel, self.place = m["block"] == "parallel", m["norm"]["placement"]
-        kind = {"latent": LatentAttention, "grouped": GroupedAttention, "none": lambda *_: Ends()}
+        kind = {"latent": LatentAttention, "grouped": GroupedAttention, "compressed": compressed,
+                "none": lambda *_: Ends()}
         linear = has(m, "linear_attention", layer)
         self.attn = LinearAttention(m, layer) if linear else kind[m["attention"]["kind"]](m, layer)
         self.mixers = [] if isinstance(self.attn, Ends) else ["attn"]
@@ -344,6 +354,9 @@ class Block(nn.Module):
         has_mlp = has(m, "moe", layer) or m["mlp"].get("width", 0) > 0
         self.mlp = Mlp(m, layer) if has_mlp else None
         parts = ([self.attn] if self.mixers else []) + ([self.mlp] if has_mlp else [])
+        self.streams = m.get("streams", 1)
+        for part in parts if self.streams > 1 else []:
+            add_streams(part, self.streams, m["hidden"])
         if self.place in ("pre", "both"):
             for part in parts[: m["norm"]["per_layer"]]:
                 part.norm = norm(m)
@@ -355,6 +368,8 @@ class Block(nn.Module):
         return sum(getattr(self, name)(x) for name in self.mixers)
 
     def sub_layer(self, f, norms, x):
+        if self.streams > 1:
+            return streamed(norms, lambda y: f(norms.norm(y)), x, EPSILON)
         if self.place == "pre":
             return x + f(norms.norm(x))
         if self.place == "post":
@@ -381,11 +396,13 @@ class Decoder(nn.Module):
         self.embedding.project = nn.Linear(width, hidden, bias=False) if width != hidden else nn.Identity()
         if self.position == "learned":
             self.embedding.positions = nn.Embedding(m["position"]["rows"], hidden)
-        self.types = m.get("token_types", 0)
+        self.streams, self.types = m.get("streams", 1), m.get("token_types", 0)
         if self.types:
             self.embedding.types = nn.Embedding(self.types, hidden)
         self.embedding.norm = norm(m) if m["norm"]["embedding"] else nn.Identity()
         self.layers = nn.ModuleList(Block(m, i) for i in range(m["layers"]))
+        if self.streams > 1:
+            add_streams(self.head, self.streams, hidden, in_block=False)
         self.kind, self.pairs = m["head"].get("kind", "next_token"), m["head"].get("sentence_pair", False)
         if m["head"].get("pooler"):
             self.head.pooler = nn.Linear(hidden, hidden)
@@ -412,8 +429,12 @@ class Decoder(nn.Module):
         if self.types:  # segments of equal length
             x = x + self.embedding.types(torch.arange(ids.shape[1]) * self.types // ids.shape[1])
         x = self.embedding.norm(x)
+        if self.streams > 1:
+            x = x[..., None, :].expand(*x.shape[:-1], self.streams, x.shape[-1])
         for block in self.layers:
             x = block(x)
+        if self.streams > 1:
+            x = gathered(x, *weights(self.head, x, EPSILON))
         return x
 
     def logits(self, x):

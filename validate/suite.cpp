@@ -38,7 +38,8 @@ const std::vector<Factor> all_factors{
       "linear attention"}},
     {"chunk", {"none", "4 tokens"}},
     {"gate", {"none", "per head", "per channel"}},
-    {"last layer", {"like the others", "its own heads", "no MLP"}},
+    {"last layer", {"like the others", "its own heads", "no MLP", "compressed attention"}},
+    {"residual streams", {"one", "three"}},
     {"stack", {"decoder", "encoder of masked tokens", "encoder with a pooler"}},
 };
 
@@ -117,10 +118,10 @@ Choice grown(const Pair& seed, const std::set<Pair>& open) {
 const std::vector<Factor>& factors() { return all_factors; }
 
 Choice possible(Choice c) {
-  if (is_encoder(c)) {  // grouped attention without windows in every layer
-    c[window] = c[middle_layer] = 0;
+  if (is_encoder(c)) {  // grouped attention without windows in every layer, and one residual stream
+    c[window] = c[middle_layer] = c[streams] = 0;
     if (is_latent(c)) c[attention] = 0;
-    if (c[last_layer] == 1) c[last_layer] = 0;
+    if (c[last_layer] == 1 || c[last_layer] == 3) c[last_layer] = 0;
     if (c[stack] == 1 && c[embedding] == 2) c[embedding] = 0;  // its head is as wide as the model
     if (c[stack] == 2) c[head] = 0;                            // it has no logits
   }
@@ -133,6 +134,8 @@ Choice possible(Choice c) {
   if (c[placement] >= 4) c[last_layer] = 0;                       // layers of parallel blocks are alike,
   if (c[placement] >= 4 && c[middle_layer] != 7) c[middle_layer] = 0;  // but for linear attention
   if (!has_chunks(c)) c[chunk] = 0;
+  if (c[placement] != 0) c[streams] = 0;                        // they are mixed before norms
+  if (c[position] == 3 && c[last_layer] == 3) c[position] = 0;  // no ALiBi
   return c;
 }
 
@@ -151,7 +154,7 @@ std::vector<Choice> covering_array() {
 std::vector<Case> small_suite(const std::function<std::string(const Arch&)>& lacks) {
   std::vector<Case> cases;
   for (Choice c : covering_array()) {
-    for (const Which usual : {middle_layer, activation, stack})
+    for (const Which usual : {middle_layer, activation, last_layer, streams, stack})
       if (lacks && !lacks(make_case(c).arch).empty()) {
         c[usual] = 0;
         c = possible(c);

@@ -75,6 +75,21 @@ Recurrent recurrent(const Choice& c) {
   }
 }
 
+/// Compressed attention in the last layer: pooled keys that overlap, beside a window of two tokens.
+LayerMixer compressed(const Choice& c) {
+  LayerMixer m;
+  m.attention = AttentionKind::compressed;
+  m.heads = 4;
+  m.kv_heads = 1;
+  m.head_dim = 6;
+  m.latent = {.q_rank = 7, .rope_dim = 4};
+  m.compressed = {.ratio = 2, .overlap = true, .out_groups = 2, .out_rank = 5};
+  m.attention_sinks = c[sinks] == 1;
+  m.reach = {.tokens = 2};
+  m.layers = LayerSet::every(2, 1, 3);
+  return m;
+}
+
 /// A recurrence in the middle layer, and what the last layer has of its own.
 void set_mixers(Arch& a, const Choice& c) {
   a.attention_gate = static_cast<AttentionGate>(c[gate]);
@@ -95,6 +110,10 @@ void set_mixers(Arch& a, const Choice& c) {
     m.reach = {.tokens = 2};
     a.local.layers = a.local.layers.filtered(m.layers, false);
     a.mixers.push(m);
+  }
+  if (c[last_layer] == 3) {
+    a.local.layers = a.local.layers.filtered(LayerSet::every(2, 1, 3), false);
+    a.mixers.push(compressed(c));
   }
   if (a.local.layers.empty()) a.local = {};
 }
@@ -139,6 +158,7 @@ void set_block(Arch& a, const Choice& c) {
   if (c[embedding] == 2) a.embedding_width = 10;
   a.tied_head = c[head] == 0;
   a.head_bias = c[head] == 2;
+  if (c[streams] == 1) a.streams = 3;
 }
 
 void set_stack(Arch& a, const Choice& c) {

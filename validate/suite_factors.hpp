@@ -35,6 +35,7 @@ enum Which : std::size_t {
   chunk,
   gate,
   last_layer,
+  streams,
   stack
 };
 

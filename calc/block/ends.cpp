@@ -42,13 +42,13 @@ struct HeadWeights {
   bool norm = true, own_norm = true, tied = false, bias = false;
   bool of_model = false;  ///< and what else the model's own head has
 };
-/// The sum of the residual streams under n weights, which a matrix makes of them, and a learned scale.
+/// The sum of the residual streams under n weights, which a matrix makes of them, with a bias each and a learned scale.
 TensorId gathered_streams(SegmentBuilder& b, TensorId x, Count rows) {
   const Arch& a = b.arch();
-  const Linear matrix{.rows = rows, .in = mul(a.streams, a.hidden), .out = a.streams, .bias = true};
+  const Linear matrix{.rows = rows, .in = mul(a.streams, a.hidden), .out = a.streams};
   const TensorId weights = b.add("head.stream_weights", Component::lm_head, matrix, Split::tokens, x);
   const Pointwise gather{
-      .kind = PointwiseKind::gather, .rows = rows, .width = a.hidden, .top_k = a.streams, .weights = 1};
+      .kind = PointwiseKind::gather, .rows = rows, .width = a.hidden, .top_k = a.streams, .weights = add(a.streams, 1)};
   return b.add("head.gather", Component::lm_head, gather, Split::tokens, {x, weights});
 }
 OpList head(const Arch& a, const Step& s, Count rows, const HeadWeights& w) {

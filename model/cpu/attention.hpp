@@ -3,8 +3,10 @@
 /// keeps the scores, and flash (Dao et al. 2022, arXiv:2205.14135), which keeps a log-sum-exp per row and recomputes
 /// the scores in backward.
 
+#include <array>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "model/backend.hpp"
 #include "model/cpu/aligned.hpp"
@@ -27,6 +29,9 @@ T* at_mutable(const HeadView& v, Count s, Count t, Count h) {
   return const_cast<T*>(at<T>(v, s, t, h));
 }
 
+/// Keys of tokens and of groups of them, an open one included.
+inline Count all_keys(const Attention& s) { return s.keys + (s.pooled > 0 ? ceil_div(s.keys, s.pooled) : 0); }
+
 /// Attention of one sequence and one head: pointers and sizes for the loops below.
 template <typename T>
 struct Core {
@@ -43,15 +48,21 @@ struct Core {
   Count plain() const { return s.qk_dim - in.rope_dim; }
   const T* q(Count i) const { return at<T>(in.q, sequence, i, head); }
   const T* q_rope(Count i) const { return at<T>(in.q_rope, sequence, i, head); }
-  const T* k(Count j) const { return at<T>(in.k, sequence, j, group); }
+  const T* k(Count j) const { return j < s.keys ? at<T>(in.k, sequence, j, group) : pooled(j); }
   const T* k_rope(Count j) const { return at<T>(in.k_rope, sequence, j, group); }
-  const T* v(Count j) const { return at<T>(in.v, sequence, j, group); }
+  const T* v(Count j) const { return j < s.keys ? at<T>(in.v, sequence, j, group) : pooled(j); }
+  /// Keys of groups of tokens are numbered behind those of tokens.
+  const T* pooled(Count j) const { return at<T>(in.pooled, sequence, j - s.keys, 0); }
 
   /// The keys that query i (of this pass) sees: [first, last).
   Count last(Count i) const { return s.bidirectional ? s.keys : s.past() + i + 1; }
   Count first(Count i) const { return s.bidirectional ? 0 : s.reach.first(s.past() + i); }
+  /// Pooled keys that query i sees: the first ones.
+  Count seen(Count i) const { return s.pooled_seen(s.past() + i); }
+  /// Key number `at` of the n in reach, from `first` on, and of the pooled ones behind them.
+  Count key(Count first, Count n, Count at) const { return at < n ? first + at : s.keys + at - n; }
   /// Index of query i's first score among those of all heads and sequences: the start of its dropout mask.
-  Count row(Count i) const { return ((sequence * s.heads + head) * s.queries + i) * (s.keys); }
+  Count row(Count i) const { return ((sequence * s.heads + head) * s.queries + i) * all_keys(s); }
 
   /// Scores of query i with keys [first, first + n).
   void scores(Count i, Count first, Count n, W* to) const {
@@ -102,21 +113,24 @@ Flops flash(const Attention& s, const AttentionInputs& in, const Dropout& drop, 
   Count pairs = 0;
   for (Count i = 0; i < s.queries; ++i) {
     const Core<T> c(s, in, 0, 0);
-    pairs += c.last(i) - c.first(i);
+    pairs += c.last(i) - c.first(i) + c.seen(i);
   }
   each<T>(s.sequences * s.heads * s.queries, keys * (s.qk_dim + s.v_dim), [&](Count r) {
     thread_local Aligned<W> p, out;
     const Count i = r % s.queries, h = r / s.queries % s.heads, b = r / s.queries / s.heads;
     const Core<T> c(s, in, b, h);
-    const Count first = c.first(i), n = c.last(i) - first;
-    p.resize(static_cast<std::size_t>(n));
+    const Count first = c.first(i), n = c.last(i) - first, more = c.seen(i);
+    p.resize(static_cast<std::size_t>(n + more));
     out.assign(static_cast<std::size_t>(s.v_dim), W(0));
     c.scores(i, first, n, p.data());
+    c.scores(i, s.keys, more, p.data() + n);
     const W sink = in.sinks != nullptr ? c.sink() : W(0);
-    const W lse = softmax(n, p.data(), in.sinks != nullptr ? &sink : nullptr);
+    const W lse = softmax(n + more, p.data(), in.sinks != nullptr ? &sink : nullptr);
     if (log_sum_exp != nullptr) log_sum_exp[(b * s.queries + i) * s.heads + h] = lse;
     if (drop.p > 0) multiply_by_dice(drop, c.row(i) + first, n, p.data());
-    for (Count j = 0; j < n; ++j) axpy(s.v_dim, p[static_cast<std::size_t>(j)], c.v(first + j), out.data());
+    if (drop.p > 0 && more > 0) multiply_by_dice(drop, c.row(i) + s.keys, more, p.data() + n);
+    for (Count j = 0; j < n + more; ++j)
+      axpy(s.v_dim, p[static_cast<std::size_t>(j)], c.v(c.key(first, n, j)), out.data());
     write_out(out, o + ((b * s.queries + i) * s.heads + h) * s.v_dim);
   });
   return (s.sequences * s.heads) * pair_flops(pairs, s.qk_dim + s.v_dim);
@@ -151,11 +165,11 @@ struct RowGradient {
     dq.assign(static_cast<std::size_t>(c.plain()), W(0));
     dq_rope.assign(static_cast<std::size_t>(c.in.rope_dim), W(0));
   }
-  /// Propagates ds of keys [first, first + n) to q and k, and their p to v.
-  void spread(const Core<T>& c, Count i, Count first, Count n, const T* d_o, KeySums<T>& sums) {
+  /// Propagates ds of keys [first, first + n) and of `more` pooled ones to q and k, and their p to v.
+  void spread(const Core<T>& c, Count i, Count first, Count n, Count more, const T* d_o, KeySums<T>& sums) {
     const W scale = number<W>(c.in.scale);
-    for (Count at = 0; at < n; ++at) {
-      const Count j = first + at;
+    for (Count at = 0; at < n + more; ++at) {
+      const Count j = c.key(first, n, at);
       const W scaled = ds[static_cast<std::size_t>(at)] * scale;
       axpy(c.plain(), scaled, c.k(j), dq.data());
       axpy(c.plain(), scaled, c.q(i), sums.k.data() + j * sums.plain);
@@ -168,9 +182,23 @@ struct RowGradient {
   }
 };
 
+/// The gradient of keys that are the values, too: the sum of both.
+template <typename T>
+void write_shared_keys(const Core<T>& c, const AttentionGradients& to, const KeySums<T>& sums) {
+  for (Count j = 0; j < all_keys(c.s); ++j) {
+    T* const k = j < c.s.keys ? at_mutable<T>(to.k, c.sequence, j, c.group)
+                              : at_mutable<T>(to.pooled, c.sequence, j - c.s.keys, 0);
+    for (Count i = 0; i < sums.width; ++i) {
+      const auto at = static_cast<std::size_t>(j * sums.width + i);
+      k[i] = static_cast<T>(sums.k[at] + sums.v[at]);
+    }
+  }
+}
+
 /// The gradients of one head's keys and values: written or added.
 template <typename T>
 void write_keys(const Core<T>& c, const AttentionGradients& to, Count keys, const KeySums<T>& sums) {
+  if (c.s.shared) return write_shared_keys(c, to, sums);
   for (Count j = 0; j < keys; ++j) {
     T *k = at_mutable<T>(to.k, c.sequence, j, c.group), *v = at_mutable<T>(to.v, c.sequence, j, c.group);
     for (Count i = 0; i < sums.plain; ++i)
@@ -193,7 +221,7 @@ void each_head_gradient(const Attention& s, const AttentionInputs& in, const Att
     Aligned<W> rope_sum;
     for (Count g = part % parts * groups; g < (part % parts + 1) * groups; ++g) {
       const Core<T> first(s, in, b, g * per_group);
-      KeySums<T> sums(keys, first);
+      KeySums<T> sums(all_keys(s), first);
       if (shared && !rope_sum.empty()) sums.k_rope.swap(rope_sum);
       for (Count h = g * per_group; h < (g + 1) * per_group; ++h) head(Core<T>(s, in, b, h), sums);
       write_keys(first, to, keys, sums);
@@ -223,23 +251,28 @@ Flops flash_gradient(const Attention& s, const AttentionInputs& in, const Dropou
   Aligned<W> sink_rows(in.sinks != nullptr ? static_cast<std::size_t>(s.rows() * s.heads) : 0);
   for (Count i = 0; i < s.queries; ++i) {
     const Core<T> c(s, in, 0, 0);
-    pairs += c.last(i) - c.first(i);
+    pairs += c.last(i) - c.first(i) + c.seen(i);
   }
   each_head_gradient<T>(s, in, to, [&](const Core<T>& c, KeySums<T>& sums) {
     thread_local RowGradient<T> r;
     for (Count i = 0; i < s.queries; ++i) {
-      const Count first = c.first(i), n = c.last(i) - first, row = (c.sequence * s.queries + i) * s.heads + c.head;
+      const Count first = c.first(i), n = c.last(i) - first, more = c.seen(i), all = n + more,
+                  row = (c.sequence * s.queries + i) * s.heads + c.head;
       const T *mine = o + row * s.v_dim, *d = d_o + row * s.v_dim;
-      r.resize(n, c);
-      const W mean = sum_of<W>(s.v_dim, [=](Count k) { return wide(mine[k]) * wide(d[k]); });  // sum p dp = o . do
+      r.resize(all, c);
       c.scores(i, first, n, r.p.data());
-      exponentials(n, log_sum_exp[row], r.p.data());
+      c.scores(i, s.keys, more, r.p.data() + n);
+      exponentials(all, log_sum_exp[row], r.p.data());
       if (drop.p > 0) throw_dice(drop, c.row(i) + first, n, r.keep.data());
-      for (Count j = 0; j < n; ++j) r.ds[static_cast<std::size_t>(j)] = dot(s.v_dim, d, c.v(first + j));
+      if (drop.p > 0 && more > 0) throw_dice(drop, c.row(i) + s.keys, more, r.keep.data() + n);
+      for (Count j = 0; j < all; ++j) r.ds[static_cast<std::size_t>(j)] = dot(s.v_dim, d, c.v(c.key(first, n, j)));
       W *ds = r.ds.data(), *dropped = r.dropped.data();
       const W *p = r.p.data(), *keep = r.keep.data();
-      lanes<W>(0, n, [=](Count j) { ds[j] = p[j] * (ds[j] * keep[j] - mean), dropped[j] = p[j] * keep[j]; });
-      r.spread(c, i, first, n, d, sums);
+      // Sum p dp = o . do; an output of shared keys has been rotated since.
+      const W mean = s.shared ? sum_of<W>(all, [=](Count j) { return p[j] * keep[j] * ds[j]; })
+                              : sum_of<W>(s.v_dim, [=](Count k) { return wide(mine[k]) * wide(d[k]); });
+      lanes<W>(0, all, [=](Count j) { ds[j] = p[j] * (ds[j] * keep[j] - mean), dropped[j] = p[j] * keep[j]; });
+      r.spread(c, i, first, n, more, d, sums);
       if (in.sinks != nullptr) sink_rows[static_cast<std::size_t>(row)] = -exp_of(c.sink() - log_sum_exp[row]) * mean;
       write_query(c, to, i, r);
     }
@@ -258,41 +291,53 @@ void round_to(Count first, Count last, Wide<T>* x, T* to) {
   lanes<Wide<T>>(first, last, [=](Count j) { to[j] = static_cast<T>(x[j]), x[j] = wide(to[j]); });
 }
 
+/// Groups of tokens that are whole, whose keys queries may see.
+inline Count whole_groups(const Attention& s) { return s.pooled > 0 ? s.keys / s.pooled : 0; }
+
 template <typename T>
 Flops naive(const Attention& s, const AttentionInputs& in, const Dropout& drop, const AttentionKept& kept, T* o) {
   using W = Wide<T>;
   const Count keys = s.keys;
   const NaiveKept<T> k(kept);
   each<T>(s.sequences * s.heads * s.queries, keys * (s.qk_dim + s.v_dim), [&](Count r) {
-    thread_local Aligned<W> p, out, factor;
+    thread_local Aligned<W> p, visible, out, factor;
     const Count i = r % s.queries, h = r / s.queries % s.heads, b = r / s.queries / s.heads;
     const Core<T> c(s, in, b, h);
-    const Count first = c.first(i), last = c.last(i), row = c.row(i);
-    p.resize(static_cast<std::size_t>(keys));
+    const Count first = c.first(i), n = c.last(i) - first, more = c.seen(i), row = c.row(i);
+    p.assign(static_cast<std::size_t>(all_keys(s)), W(0));
+    factor.assign(p.size(), W(1));
+    visible.resize(static_cast<std::size_t>(n + more));
     out.assign(static_cast<std::size_t>(s.v_dim), W(0));
-    // A single query skips the keys that it does not see.
-    const Count low = s.queries > 1 ? 0 : first, high = s.queries > 1 ? keys : last;
-    c.scores(i, low, high - low, p.data() + low);
     W* x = p.data();
-    if (k.scores != nullptr) lanes<W>(low, high, [=, to = k.scores + row](Count j) { to[j] = static_cast<T>(x[j]); });
-    const W sink = in.sinks != nullptr ? c.sink() : W(0);
-    softmax(last - first, x + first, in.sinks != nullptr ? &sink : nullptr);
-    std::fill(x + low, x + first, W(0));
-    std::fill(x + last, x + high, W(0));
-    round_to(low, high, x, k.probabilities + row);
-    if (drop.p > 0) {
-      factor.resize(p.size());
-      throw_dice(drop, row + low, high - low, factor.data() + low);
-      lanes<W>(low, high, [=, f = factor.data()](Count j) { x[j] = x[j] * f[j]; });
-      if (k.mask != nullptr) {
-        round_to(low, high, x, k.dropped + row);
-        lanes<W>(low, high, [=, f = factor.data(), to = k.mask + row](Count j) { to[j] = f[j] > W(0); });
-      }
+    // A single query skips the keys that it does not see.
+    const bool every = s.queries > 1;
+    const std::array parts{std::pair{every ? 0 : first, every ? keys : first + n},
+                           std::pair{keys, keys + (every ? whole_groups(s) : more)}};
+    for (const auto& [low, high] : parts) {
+      c.scores(i, low, high - low, x + low);
+      if (k.scores != nullptr) lanes<W>(low, high, [=, to = k.scores + row](Count j) { to[j] = static_cast<T>(x[j]); });
     }
-    for (Count j = low; j < high; ++j) axpy(s.v_dim, x[j], c.v(j), out.data());
+    for (Count j = 0; j < n + more; ++j) visible[static_cast<std::size_t>(j)] = x[c.key(first, n, j)];
+    const W sink = in.sinks != nullptr ? c.sink() : W(0);
+    softmax(n + more, visible.data(), in.sinks != nullptr ? &sink : nullptr);
+    std::fill(p.begin(), p.end(), W(0));
+    for (Count j = 0; j < n + more; ++j) x[c.key(first, n, j)] = visible[static_cast<std::size_t>(j)];
+    for (const auto& [low, high] : parts) {
+      round_to(low, high, x, k.probabilities + row);
+      if (drop.p > 0 && high > low) {
+        throw_dice(drop, row + low, high - low, factor.data() + low);
+        lanes<W>(low, high, [=, f = factor.data()](Count j) { x[j] = x[j] * f[j]; });
+        if (k.mask != nullptr) {
+          round_to(low, high, x, k.dropped + row);
+          lanes<W>(low, high, [=, f = factor.data(), to = k.mask + row](Count j) { to[j] = f[j] > W(0); });
+        }
+      }
+      for (Count j = low; j < high; ++j) axpy(s.v_dim, x[j], c.v(j), out.data());
+    }
     write_out(out, o + ((b * s.queries + i) * s.heads + h) * s.v_dim);
   });
-  const Count pairs = s.queries > 1 ? keys : s.reach.seen(keys - 1);
+  const Count pairs =
+      s.queries > 1 ? keys + whole_groups(s) : s.reach.seen(keys - 1) + (s.pooled > 0 ? s.pooled_seen(keys - 1) : 0);
   return (s.sequences * s.heads * s.queries) * pair_flops(pairs, s.qk_dim + s.v_dim);
 }
 
@@ -300,7 +345,7 @@ template <typename T>
 Flops naive_gradient(const Attention& s, const AttentionInputs& in, const Dropout& drop, const AttentionKept& kept,
                      const T* d_o, T* scratch, const AttentionGradients& to) {
   using W = Wide<T>;
-  const Count keys = s.keys;
+  const Count keys = s.keys + whole_groups(s);
   const NaiveKept<T> k(kept);
   Aligned<W> sink_rows(in.sinks != nullptr ? static_cast<std::size_t>(s.rows() * s.heads) : 0);
   each_head_gradient<T>(s, in, to, [&](const Core<T>& c, KeySums<T>& sums) {
@@ -321,7 +366,7 @@ Flops naive_gradient(const Attention& s, const AttentionInputs& in, const Dropou
       const W total = sum_of<W>(keys, [=](Count j) { return wide(p[j]); });
       lanes<W>(0, keys, [=](Count j) { ds[j] = wide(p[j]) * (ds[j] - mean), dropped[j] = wide(after[j]); });
       round_to(0, keys, ds, scratch + row);  // in place of dp
-      r.spread(c, i, 0, keys, d, sums);
+      r.spread(c, i, 0, keys, 0, d, sums);
       if (in.sinks != nullptr) sink_rows[static_cast<std::size_t>(out_row)] = -(W(1) - total) * mean;
       write_query(c, to, i, r);
     }

@@ -15,8 +15,10 @@
 #include "model/cpu/optimizer.hpp"
 #include "model/cpu/pointwise.hpp"
 #include "model/cpu/pool.hpp"
+#include "model/cpu/pooled_keys.hpp"
 #include "model/cpu/position.hpp"
 #include "model/cpu/recurrence.hpp"
+#include "model/cpu/streams.hpp"
 #include "model/cpu/xielu.hpp"
 #include "model/math/clip.hpp"
 
@@ -87,7 +89,9 @@ class Cpu final : public Backend {
       done_ += dense(s, s.rows, n(v.x), stride, n(v.weight), n(v.bias), n(y));
   }
   void linear_gradient(const Linear& s, const LinearView& v, In dy, Out dx, bool add, Out dw, Out db) override {
-    if (s.top_k > 0)
+    if (v.head_rows > 0)
+      done_ += per_head_gradient(s, v, n(v.x), n(v.weight), n(dy), n(dx), add, w(dw));
+    else if (s.top_k > 0)
       done_ += routed_gradient(s, v, n(v.x), n(v.weight), n(dy), n(dx), add, w(dw), w(db));
     else if (v.wide_output && sizeof(W) != sizeof(T))
       done_ += rounded_gradient(s, v, w(const_cast<Out>(dy)), n(dx), add, w(dw), w(db));
@@ -178,6 +182,26 @@ class Cpu final : public Backend {
   void recur(const LinearAttention& s, const StateView& v, Out o) override { done_ += LLMCALC_ISA::recur(s, v, n(o)); }
   void recur_gradient(const LinearAttention& s, const StateView& v, In d_o, const StateGradients& to) override {
     done_ += LLMCALC_ISA::recur_gradient(s, v, n(d_o), to);
+  }
+  void pool(const llmcalc::Pool& s, const PoolView& v, Out y) override { LLMCALC_ISA::pool_keys(s, v, n(y)); }
+  void pool_gradient(const llmcalc::Pool& s, const PoolView& v, In dy, const PoolGradients& to) override {
+    LLMCALC_ISA::pool_keys_gradient(s, v, n(dy), to);
+  }
+  void repeat(const Pointwise& s, In x, Out y) override {
+    LLMCALC_ISA::repeat(s.rows, s.top_k, s.width / s.top_k, n(x), n(y));
+  }
+  void repeat_gradient(const Pointwise& s, In dy, Out dx, bool add) override {
+    LLMCALC_ISA::repeat_gradient(s.rows, s.top_k, s.width / s.top_k, n(dy), n(dx), add);
+  }
+  void gather(const Pointwise& s, const StreamView& v, Out y) override { LLMCALC_ISA::gather(s, v, n(y)); }
+  void gather_gradient(const Pointwise& s, const StreamView& v, In dy, const StreamGradients& to) override {
+    LLMCALC_ISA::gather_gradient(s, v, n(dy), to);
+  }
+  void spread(const Pointwise& s, const StreamView& v, In y, Out out) override {
+    LLMCALC_ISA::spread(s, v, n(y), n(out));
+  }
+  void spread_gradient(const Pointwise& s, const StreamView& v, In y, In d_out, const StreamGradients& to) override {
+    LLMCALC_ISA::spread_gradient(s, v, n(y), n(d_out), to);
   }
   void dropout(const Pointwise& s, const Dropout& d, Out x, Out mask) override {
     LLMCALC_ISA::dropout(size(s), d, n(x), b(mask));

@@ -93,4 +93,16 @@ Flops per_head(const Linear& s, const LinearView& v, const T* x, const T* w, T* 
   return product_flops(s.rows, s.out, s.in);
 }
 
+/// Gradients of y = x W' for groups of heads, each with a matrix of its own.
+template <typename T>
+Flops per_head_gradient(const Linear& s, const LinearView& v, const T* x, const T* w, const T* dy, T* dx, bool add,
+                        Wide<T>* dw) {
+  Flops done;
+  for (Count h = 0; h < s.groups; ++h)
+    done += dense_gradient<T>(s, s.rows / s.groups, x + h * v.x_head, v.x_stride, w + h * s.out * s.in,
+                              dy + h * v.y_head, s.groups * v.y_head, dx + h * v.x_head, add, dw + h * s.out * s.in,
+                              v.add_weight_gradient, nullptr);
+  return done;
+}
+
 }  // namespace llmcalc::model::LLMCALC_ISA

@@ -56,7 +56,7 @@ void each_position(const Positions& at, Count width, Count work, const F& f) {
   each<T>(at.queries, work, [&](Count q) {
     thread_local Aligned<W> turn;
     turn.resize(2 * pairs);
-    angles(at.past + q, r, turn.data(), turn.data() + pairs);
+    angles((at.past + q) * at.apart, r, turn.data(), turn.data() + pairs);
     f(q, static_cast<const W*>(turn.data()), static_cast<const W*>(turn.data() + pairs));
   });
 }

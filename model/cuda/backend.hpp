@@ -66,10 +66,12 @@ class Cuda final : public Backend {
   }
   std::string lacks(const Arch& a) const override {
     if (!a.linear_layers.empty()) return "linear attention";
+    if (a.streams > 1) return "hyper-connections";
     for (std::size_t i = 0; i <= a.mixers.size(); ++i) {
       if (a.mixer(i).shared_kv) return "attention to keys and values of other layers";
       if (const RecurrentKind kind = a.mixer(i).recurrent.kind; kind != RecurrentKind::none)
         return std::string(llmcalc::name(kind));
+      if (a.mixer(i).attention == AttentionKind::compressed) return "compressed attention";
     }
     if (a.output_scale) return "factors of layers";
     if (a.per_layer.width > 0) return "inputs of layers";

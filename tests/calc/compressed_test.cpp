@@ -81,6 +81,16 @@ TEST_CASE("pooled keys are cached by the group, windows while they are full", "[
   CHECK(cache_elements_per_token(a) == 3 * 8 + (8 + 4) / 2 + 8 / 4);
 }
 
+// Keys and gates, 16 numbers each, of the 4 tokens of two overlapping groups; 8 each of the 4 of one.
+TEST_CASE("what the next pooled key is made of is kept beside the cache", "[memory][compressed]") {
+  const Pricing p{.phase = Phase::decode, .cached = true};
+  const CacheRow overlapping = cache_row(Pool{1, 1, 8, 16, 2}, p), alone = cache_row(Pool{1, 1, 8, 8, 4}, p);
+  CHECK(overlapping.open == Bytes(2 * 2 * 16 * 4));
+  CHECK(alone.open == Bytes(2 * 2 * 8 * 4));
+  CHECK(overlapping.of(7) == Bytes(3 * 2 * 8));
+  CHECK(alone.of(7) == Bytes(2 * 8));
+}
+
 TEST_CASE("a token reads its window, and of pooled keys the chosen ones or all", "[cost][compressed]") {
   const Arch a = even_compressed();
   const Step token{.sequences = 1, .queries = 1, .past = 99};

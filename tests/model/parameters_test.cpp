@@ -24,7 +24,8 @@ std::string in_layer(const std::string& name) {
 
 /// The engine's component that a parameter belongs to, by its name.
 Count& part_of(Parameters& p, const std::string& name) {
-  for (const char* norm : {"embedding.norm.", "embedding.per_layer_norm.", "attn.norm.", "attn.post_norm.", "mlp.norm.",
+  for (const char* norm : {"embedding.norm.", "embedding.per_layer_norm.", "attn.norm.", "attn.post_norm.",
+                           "attn.stream_weights.", "attn.gather.", "mlp.stream_weights.", "mlp.gather.", "mlp.norm.",
                            "mlp.post_norm.", "mlp.dense_norm.", "mlp.expert_norm.", "mlp.combined_norm.",
                            "per_layer.norm.", "block.scale.", "head.norm.", "head.transform_norm."})
     if (name.starts_with(norm)) return p.norm;

@@ -1,6 +1,7 @@
 #include "tests/model/tiny.hpp"
 
 #include "model/random.hpp"
+#include "tests/model/deepseek_v4.hpp"
 #include "tests/model/encoders.hpp"
 #include "tests/model/gemma.hpp"
 #include "tests/model/hybrids.hpp"
@@ -217,6 +218,8 @@ std::vector<Variant> variants() {
   recompute_variants(c);
   for (Variant& v : hybrid_variants()) c.all.push_back(std::move(v));
   for (Variant& v : gemma_variants()) c.all.push_back(std::move(v));
+  for (Variant& v : residual_variants()) c.all.push_back(std::move(v));
+  for (Variant& v : compressed_variants()) c.all.push_back(std::move(v));
   for (Variant& v : encoder_variants()) c.all.push_back(std::move(v));
   return c.all;
 }

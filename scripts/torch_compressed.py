@@ -1,0 +1,103 @@
+"""Compressed attention in PyTorch, as DeepSeek-V4 has it, without an indexer: one head of keys that are the values, of a
+window of tokens and of groups of tokens.
+
+Written from the architecture's description, for scripts/torch_decoder.py, a key at a time.
+"""
+
+import math
+
+import torch
+from torch import nn
+
+from torch_recurrent import Weight
+
+
+def rms(x, epsilon):
+    return x * torch.rsqrt(x.square().mean(dim=-1, keepdim=True) + epsilon)
+
+
+def turned(x, positions, width, back=False):
+    """The last `width` numbers of x (..., tokens, numbers) turned in pairs (i, i + width/2) by their positions."""
+    angle = torch.outer(positions * 1.0, 10000.0 ** (-torch.arange(0, width, 2) / width))
+    plain, a, b = x.split((x.shape[-1] - width, width // 2, width // 2), dim=-1)
+    turn = torch.polar(torch.ones_like(angle), -angle if back else angle)
+    y = torch.complex(a, b) * turn
+    return torch.cat((plain, y.real, y.imag), dim=-1)
+
+
+class Pool(nn.Module):
+    def __init__(self, ratio, wide):
+        super().__init__()
+        self.bias = nn.Parameter(torch.zeros(ratio, wide))
+
+
+class GroupedLinear(nn.Module):
+    def __init__(self, groups, width_in, width_out):
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(groups, width_out, width_in))
+
+    def forward(self, x):
+        parts = x.unflatten(-1, (len(self.weight), -1))
+        return torch.einsum("stgi,goi->stgo", parts, self.weight).flatten(-2)
+
+
+class CompressedAttention(nn.Module):
+    def __init__(self, m, window, epsilon, core):
+        super().__init__()
+        a, hidden = m["attention"], m["hidden"]
+        self.heads, self.width, self.rope, self.window = a["heads"], a["head_width"], a["rope_width"], window
+        self.rotary, self.epsilon = m["position"]["kind"] == "rope", epsilon
+        self.q_down = nn.Linear(hidden, a["q_rank"], bias=False)
+        self.q_norm = Weight(a["q_rank"])
+        self.q_up = nn.Linear(a["q_rank"], self.heads * self.width, bias=False)
+        self.kv = nn.Linear(hidden, self.width, bias=False)
+        self.kv_norm = Weight(self.width)
+        self.ratio, self.overlap = a.get("ratio", 0), a.get("overlap", False)
+        if self.ratio:
+            wide = self.width * (2 if self.overlap else 1)
+            self.pool_keys, self.pool_gate = (nn.Linear(hidden, wide, bias=False) for _ in range(2))
+            self.pool = Pool(self.ratio, wide)
+            self.pool_norm = Weight(self.width)
+        self.core = core
+        self.out_low = GroupedLinear(a["out_groups"], self.heads // a["out_groups"] * self.width, a["out_rank"])
+        self.out = nn.Linear(a["out_groups"] * a["out_rank"], hidden, bias=False)
+
+    def normed(self, x, weight):
+        return rms(x, self.epsilon) * weight.weight
+
+    def at(self, x, positions, back=False):
+        return turned(x, positions, self.rope, back) if self.rotary else x
+
+    def pooled(self, x):
+        """Keys of the whole groups (sequences, groups, width)."""
+        keys, gates, of = self.pool_keys(x), self.pool_gate(x), []
+        for first in range(0, x.shape[1] - self.ratio + 1, self.ratio):
+            here = slice(first, first + self.ratio)
+            k, g = [keys[:, here, -self.width:]], [gates[:, here, -self.width:] + self.pool.bias[:, -self.width:]]
+            if self.overlap and first > 0:
+                before = slice(first - self.ratio, first)
+                k.append(keys[:, before, : self.width])
+                g.append(gates[:, before, : self.width] + self.pool.bias[:, : self.width])
+            of.append((torch.softmax(torch.cat(g, dim=1), dim=1) * torch.cat(k, dim=1)).sum(dim=1))
+        pooled = self.normed(torch.stack(of, dim=1), self.pool_norm)
+        return self.at(pooled, torch.arange(len(of)) * self.ratio)
+
+    def forward(self, x):
+        tokens = torch.arange(x.shape[1])
+        q = self.q_up(self.normed(self.q_down(x), self.q_norm)).unflatten(-1, (self.heads, -1)).transpose(1, 2)
+        q = self.at(rms(q, self.epsilon), tokens)
+        keys = self.at(self.normed(self.kv(x), self.kv_norm), tokens)
+        ago = tokens[:, None] - tokens[None, :]
+        hidden = (ago < 0) | (ago >= self.window)
+        if self.ratio:
+            pooled = self.pooled(x)
+            keys = torch.cat((keys, pooled), dim=1)
+            ends = (torch.arange(pooled.shape[1]) + 1) * self.ratio
+            hidden = torch.cat((hidden, ends[None, :] > tokens[:, None] + 1), dim=1)
+        scores = (q @ keys[:, None].transpose(-1, -2) / math.sqrt(self.width)).masked_fill(hidden, -math.inf)
+        if self.core is not None:
+            column = self.core.sinks[None, :, None, None].expand(*scores.shape[:-1], 1)
+            scores = torch.cat((scores, column), dim=-1)
+        p = torch.softmax(scores, dim=-1)[..., : keys.shape[1]]
+        o = self.at(p @ keys[:, None], tokens, back=True).transpose(1, 2).flatten(2)
+        return self.out(self.out_low(o))
